@@ -509,12 +509,14 @@ struct kmem_kill_counters {
 	uint64_t machine_oom_kill; // /proc/vmstat oom_kill
 };
 
+#define KMEM_LAUNCHER_SYSTEM_ALLOCATORS 1u // run --system-allocators: known libraries were switched to malloc
+
 /* Filled by `kmemshim run` after the program ended; own checksum, written with one pwrite. */
 struct kmem_launcher {
 	uint32_t checksum; // kmem_checksum() of the rest; valid only when is_filled
 	uint32_t is_filled;
 	int32_t wait_status; // as wait4() gave it
-	uint32_t reserved;
+	uint32_t flags;      // KMEM_LAUNCHER_*
 	struct kmem_kill_counters after;
 	uint64_t max_resident_bytes; // ru_maxrss of the program
 	uint64_t ended_realtime_ns;

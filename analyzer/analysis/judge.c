@@ -3,13 +3,13 @@
  */
 #include "analysis/judge.h"
 
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 #include "analysis/rank.h"
 
 struct judged_model
 model_judge(struct model *model, const struct verdict_now *now)
 {
-	failed_requests_settle(model, now);
+	refused_requests_settle(model, now);
 	rank_leaks_classify(model);
 	return (struct judged_model){ model };
 }

@@ -11,7 +11,7 @@
 #include "analysis/judged.h"
 
 /*
- * Puts devices back to what they held when a refused request ended a process (failed_requests.h), then gives each site its class
+ * Puts devices back to what they held when a refused request ended a process (refused_requests.h), then gives each site its class
  * of leak (rank.h), which depends on it. The model must outlive the result, and does not change afterwards.
  */
 struct judged_model model_judge(struct model *model, const struct verdict_now *now);

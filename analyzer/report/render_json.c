@@ -215,7 +215,7 @@ static const struct json_field domain_fields[] = {
 	JSON_FIELD(lost_sites, "Allocations of this domain counted without their stack: no room for more stacks."),
 	JSON_FIELD(lost_stacks, "Allocations of this domain whose stack could not be taken."),
 	JSON_FIELD_AS(
-		"is_at_failed_request", is_at_refusal,
+		"is_at_refused_request", is_at_refusal,
 		"Of a device, or its tensors: live figures are those of the moment when it refused a request that ended a process. What that process released afterwards counts as live."),
 	PARTS("Of a device (cuda:N): what its live bytes are made of, largest first. Empty for other domains."),
 	{ .name = NULL },
@@ -401,8 +401,8 @@ static const struct json_field process_fields[] = {
 		peak_bytes,
 		"The highest that was seen: its largest domain's peak, or the sum of what was live at a heartbeat or at the end."),
 	JSON_FIELD(allocated_bytes, "Sum of all requested bytes, all domains."),
-	JSON_FIELD_AS("failed_request_count", refused_count,
-	              "Requests that the system refused, also those that are not in failed_requests any more."),
+	JSON_FIELD_AS("refused_request_count", refused_count,
+	              "Requests that the system refused, also those that are not in refused_requests any more."),
 	JSON_FIELD(
 		inherited_bytes,
 		"Of a forked child: live in its parent at fork, in memory that is private to a process; in no other figure."),
@@ -427,7 +427,7 @@ static const struct json_field process_fields[] = {
 OBJECT(process, NULL, "One process image, or one forked child.");
 #undef OWNER
 
-/* --- failed requests --------------------------------------------------------------------------------------------- */
+/* --- refused requests --------------------------------------------------------------------------------------------- */
 
 #define OWNER struct report_holder
 static const struct json_field holder_fields[] = {
@@ -764,7 +764,7 @@ static const struct json_field report_fields[] = {
 	JSON_FIELD_WHOLE(JSON_OBJECT, "verify", "", .object = &verify_object),
 	JSON_FIELD_OF(JSON_OBJECTS, "processes", processes, "The first process of the session first.",
 	              .object = &process_object, .is_pointer = true, .count_offset = offsetof(OWNER, process_count)),
-	JSON_FIELD_OF(JSON_OBJECTS, "failed_requests", requests, "Oldest first; the last 16 of each process.",
+	JSON_FIELD_OF(JSON_OBJECTS, "refused_requests", requests, "Oldest first; the last 16 of each process.",
 	              .object = &request_object, .is_pointer = true, .count_offset = offsetof(OWNER, request_count)),
 	JSON_FIELD_OF(JSON_TEXTS, "damages", damages, "Captures or sections that could not be read whole, one line each.",
 	              .count_offset = offsetof(OWNER, damage_count)),

@@ -443,10 +443,10 @@ put_requests(const struct report *report, FILE *stream)
 	if (!is_any && (count == 0 || report->domain != NULL))
 		return;
 	if (count > report->request_count)
-		(void)fprintf(stream, "Failed requests: %sthe last %zu of %s\n", report->domain != NULL ? "of " : "",
+		(void)fprintf(stream, "Refused requests: %sthe last %zu of %s\n", report->domain != NULL ? "of " : "",
 		              report->request_count, units_count(count, bytes));
 	else
-		(void)fputs("Failed requests\n", stream);
+		(void)fputs("Refused requests\n", stream);
 	for (size_t i = 0; i < report->request_count; i++) {
 		const struct report_request *request = &report->requests[i];
 

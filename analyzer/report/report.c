@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 #include "analysis/device_parts.h"
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 #include "analysis/judge.h"
 #include "analysis/rank.h"
 #include "base/memory.h"
@@ -464,7 +464,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 	report->after_exit_bytes += process->after_exit_bytes;
 }
 
-/* --- failed requests --------------------------------------------------------------------------------------------- */
+/* --- refused requests --------------------------------------------------------------------------------------------- */
 
 static int
 compare_places(const void *left, const void *right)

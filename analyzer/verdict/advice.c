@@ -13,7 +13,7 @@
 
 #include "base/units.h"
 #include "model/model_library.h"
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 #include "verdict/words.h"
 
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
@@ -188,7 +188,7 @@ ADVICE_TEST(is_in_pieces, verdict_is_device_request(facts) && verdict_is_device_
 ADVICE_TEST(are_tensors_growing,
             verdict_is_device_request(facts) && verdict_does_device_grow(facts) && facts->device.tensors != NULL)
 ADVICE_TEST(are_device_blocks_growing, verdict_is_device_request(facts) && verdict_does_device_grow(facts))
-ADVICE_TEST(is_device_full, verdict_is_device_request(facts) && facts->end != VERDICT_END_RUNNING)
+ADVICE_TEST(is_device_full, verdict_is_device_request(facts))
 ADVICE_TEST(is_about_device, verdict->cause == VERDICT_DEVICE_MEMORY || facts->end == VERDICT_END_RUNNING)
 
 static void
@@ -484,6 +484,7 @@ ADVICE_TEST(is_well_but_freed,
 ADVICE_TEST(is_well_and_empty, verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 ADVICE_TEST(is_well_but_leaking, verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
+ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2)
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 ADVICE_TEST(is_anything, true)
 
@@ -607,6 +608,8 @@ static const struct advice rows[] = {
 	{ "nothing-yet", is_well_but_leaking, .say = say_nothing_yet, .is_nothing = true },
 	{ "nothing", is_well, .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak",
 	  .is_nothing = true },
+	{ "import-less", are_imports_most,
+	  .text = "give the program more memory, or import less: most of it was left by imports" },
 	{ "hold-less", is_line_known,
 	  .text = "hold less at once at {line} (smaller pieces, a smaller type, release earlier), or give the program more memory" },
 	{ "see-peak", is_anything, .text = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory" },
@@ -758,7 +761,7 @@ advise_library(const struct verdict_facts *facts, size_t begin, size_t names_beg
 	const struct model_runtime *runtime = site != NULL ? model_runtime_of(facts->model, site) : NULL;
 	char place[PLACE_TEXT_BYTES];
 
-	if (one != NULL) {
+	if (one != NULL && !facts->has_system_allocators) {
 		add_name("system-allocators", verdict);
 		say_next(verdict, "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) %s", one->setting,
 		         one->effect);

@@ -14,7 +14,7 @@
 #include "analysis/device_parts.h"
 #include "base/memory.h"
 #include "capture/kill_counters.h"
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
@@ -113,7 +113,7 @@ moved(uint64_t before, uint64_t after, bool *is_known)
 }
 
 static void
-gather_counters(const struct verdict_now *now, struct verdict_facts *facts)
+gather_launched(const struct verdict_now *now, struct verdict_facts *facts)
 {
 	const struct model_process *process = facts->process;
 	const struct kmem_kill_counters *before = &process->identity->before;
@@ -124,6 +124,7 @@ gather_counters(const struct verdict_now *now, struct verdict_facts *facts)
 	/* A descendant has no launcher of its own, but ended before the one that its session has. */
 	if (launcher == NULL)
 		launcher = facts->model->processes[0].launcher;
+	facts->has_system_allocators = launcher != NULL && (launcher->flags & KMEM_LAUNCHER_SYSTEM_ALLOCATORS) != 0;
 	if (launcher != NULL) {
 		after = launcher->after;
 	} else if (facts->end == VERDICT_END_GONE) {
@@ -550,7 +551,7 @@ verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, 
 		facts->exit_code = WEXITSTATUS(facts->process->launcher->wait_status);
 	else if (facts->process->state == KMEM_STATE_CLEAN_EXIT)
 		facts->exit_code = facts->process->exit_code;
-	gather_counters(now, facts);
+	gather_launched(now, facts);
 	gather_usage(facts);
 	facts->refused = refusal_of_end(model, now, (unsigned)(facts->process - model->processes));
 	verdict_device_gather(now, facts);

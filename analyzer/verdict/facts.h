@@ -90,13 +90,14 @@ struct verdict_facts {
 	size_t lost_count;                      // how many those are
 	uint64_t lost_bytes;                    // held by them at their ends, in sum
 	enum verdict_end end;
-	int exit_code;           // with OK, FAILED; -1 = unknown
-	int signal;              // with SIGNAL
-	bool is_descendant;      // not the first process of the session
-	bool counters_are_late;  // read now, not right after the end: may count someone else's kill
-	bool is_kill_counted;    // cgroup_kills is known
-	bool is_machine_counted; // machine_kills is known
-	uint64_t cgroup_kills;   // how far the counters moved; 0 when not known
+	int exit_code;              // with OK, FAILED; -1 = unknown
+	int signal;                 // with SIGNAL
+	bool is_descendant;         // not the first process of the session
+	bool counters_are_late;     // read now, not right after the end: may count someone else's kill
+	bool has_system_allocators; // the launcher switched known libraries to malloc
+	bool is_kill_counted;       // cgroup_kills is known
+	bool is_machine_counted;    // machine_kills is known
+	uint64_t cgroup_kills;      // how far the counters moved; 0 when not known
 	uint64_t cgroup_kills_before;
 	uint64_t limit_hits;
 	uint64_t machine_kills;

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 
 #define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame
 #define KEPT_PART 8       // of the tensors: as much must be left of an earlier refusal

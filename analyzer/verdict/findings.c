@@ -52,7 +52,7 @@ find_ending(struct verdict_facts *facts, struct verdict *verdict)
 	bool is_of_refusal = verdict->cause == VERDICT_REQUEST_REFUSED || verdict->cause == VERDICT_DEVICE_MEMORY;
 	struct rank_line line = { .site_count = 0 };
 
-	if (is_of_refusal && refused->site != NULL)
+	if (is_of_refusal && refused->site != NULL && refused->site->where != NULL)
 		line = (struct rank_line){ .where = refused->site->where, .largest = refused->site, .site_count = 1 };
 	add(verdict, FINDING_ENDING, is_of_refusal ? refused->bytes : 0, 0, &line);
 }
@@ -357,14 +357,6 @@ find_kept(struct verdict_facts *facts, struct verdict *verdict)
 }
 
 static void
-find_device_alive(struct verdict_facts *facts, struct verdict *verdict)
-{
-	if (facts->refused != NULL && verdict_is_device_request(facts))
-		add(verdict, FINDING_DEVICE_REFUSED, facts->refused->bytes, 0, NULL);
-	find_kept(facts, verdict);
-}
-
-static void
 find_device(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct device_parts *parts = &facts->device;
@@ -601,10 +593,27 @@ find_devices(struct verdict_facts *facts, struct verdict *verdict)
 	struct finding left_out = { .count = 0 };
 	bool is_growing;
 
+	for (size_t i = 0; i < verdict->finding_count; i++) {
+		if (verdict->findings[i].kind == FINDING_DOMAIN) // by find_refusing_device()
+			return;
+	}
 	if (verdict->cause == VERDICT_DEVICE_MEMORY || choose(facts->model, NULL, 1, chosen, &left_out) == 0)
 		return;
 	(void)find_one_domain(facts, chosen[0], &facts->growing_device, &is_growing, verdict);
 	add_left_out(&left_out, verdict);
+}
+
+/* Of a program that goes on: as in a notebook, it is what a person looks for, before what the host has. */
+static void
+find_refusing_device(struct verdict_facts *facts, struct verdict *verdict)
+{
+	bool is_refusing = facts->refused != NULL && verdict_is_device_request(facts);
+
+	if (is_refusing)
+		add(verdict, FINDING_DEVICE_REFUSED, facts->refused->bytes, 0, NULL);
+	find_kept(facts, verdict);
+	if (is_refusing)
+		find_devices(facts, verdict);
 }
 
 void
@@ -640,7 +649,7 @@ verdict_find_domain(struct verdict_facts *facts, const char *wanted, struct verd
 typedef void finder(struct verdict_facts *facts, struct verdict *verdict);
 
 static finder *const recipe_not_closed[] = { find_holders, find_usage, NULL };
-static finder *const recipe_running[] = { find_holders, find_device_alive, find_usage, NULL };
+static finder *const recipe_running[] = { find_refusing_device, find_holders, find_usage, NULL };
 static finder *const recipe_exec_replaced[] = { find_peak, NULL };
 static finder *const recipe_child_killed[] = { find_peak, NULL };
 static finder *const recipe_exited[] = { find_exited, find_lost, NULL };

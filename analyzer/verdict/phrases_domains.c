@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 #include "base/units.h"
 #include "verdict/words.h"
 

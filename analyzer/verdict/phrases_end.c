@@ -219,10 +219,10 @@ end_failed(const struct verdict_facts *facts, struct verdict *verdict)
 
 	say_end(facts, verdict);
 	if (refused == 0)
-		say(verdict, ": it ended by itself, and no allocation had failed.");
+		say(verdict, ": it ended by itself, and no request was refused.");
 	else
-		say(verdict, ": it ended by itself. %s allocation%s had failed earlier, but the program recovered.",
-		    units_count(refused, count), plural(refused, "s"));
+		say(verdict, ": it ended by itself. %s request%s %s refused earlier, but the program recovered.",
+		    units_count(refused, count), plural(refused, "s"), refused == 1 ? "was" : "were");
 }
 
 static void

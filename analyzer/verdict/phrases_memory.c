@@ -119,6 +119,8 @@ PHRASE(LIVE)
 		    units_bytes(facts->live_process_bytes, held));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
+	else if (verdict->cause == VERDICT_RUNNING && facts->refused != NULL && verdict_is_device_request(facts))
+		say(verdict, " on the host"); // what the device has was told before
 	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
 	         facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
 		// the peak that was told before is one domain's

@@ -17,6 +17,7 @@
 #include "gpu/real_cuda.h"
 #include "hooks/hooks_python.h"
 #include "record/tracker.h"
+#include "record/library_due.h"
 #include "record/tracker_library.h"
 
 #define HERE __builtin_frame_address(0)
@@ -127,7 +128,7 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 		tracker_library_reserved(hook_frame, mapped, bytes);
 	else if (mapped == MAP_FAILED && host_errno == ENOMEM)
 		tracker_failed(hook_frame, domain, bytes, host_errno);
-	if (tracker_library_is_due() && !is_arena)
+	if (library_due_is() && !is_arena)
 		tracker_library_sample(hook_frame);
 	leave(is_arena);
 	errno = host_errno;
@@ -170,7 +171,7 @@ munmap(void *addr, size_t bytes)
 
 	tracker_unmap_end(&taken, result == 0);
 	tracker_look_after_release();
-	if (tracker_library_is_due() && !is_arena)
+	if (library_due_is() && !is_arena)
 		tracker_library_sample(HERE);
 	leave(is_arena);
 	errno = host_errno;
@@ -228,7 +229,7 @@ mprotect(void *addr, size_t bytes, int protection)
 	if (result == 0 && (protection & PROT_WRITE) != 0 && enter(&is_arena)) {
 		if (!is_arena)
 			tracker_writable(HERE, addr, whole_pages(bytes));
-		if (tracker_library_is_due() && !is_arena)
+		if (library_due_is() && !is_arena)
 			tracker_library_sample(HERE);
 		leave(is_arena);
 	}
@@ -250,7 +251,7 @@ madvise(void *addr, size_t bytes, int advice)
 		tracker_returned(addr, whole_pages(bytes));
 		if (advice == MADV_DONTNEED) // the others keep the pages for a while
 			tracker_library_returned((uint64_t)addr, (uint64_t)addr + whole_pages(bytes));
-		if (tracker_library_is_due() && !is_arena)
+		if (library_due_is() && !is_arena)
 			tracker_library_sample(HERE);
 		leave(is_arena);
 	}

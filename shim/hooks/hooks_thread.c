@@ -18,6 +18,7 @@
 #include "hooks/lifecycle.h"
 #include "record/thread_attribution.h"
 #include "record/tracker.h"
+#include "record/library_due.h"
 #include "record/tracker_library.h"
 #include "unwind/unwind_libunwind.h"
 
@@ -113,7 +114,7 @@ pthread_cond_signal(pthread_cond_t *condition)
 {
 	while (__builtin_expect(real_libc.pthread_cond_signal == NULL, 0) && !real_libc_find())
 		raw_syscall(SYS_sched_yield);
-	if (__builtin_expect(tracker_library_is_switch_due(), 0) && tracker_is_awake() && reentry_guard_enter()) {
+	if (__builtin_expect(library_due_is_switch(), 0) && tracker_is_awake() && reentry_guard_enter()) {
 		tracker_library_sample(HERE);
 		reentry_guard_leave();
 	}

@@ -50,6 +50,7 @@
 #include "record/teardown.h"
 #include "record/thread_slot.h"
 #include "record/tracker.h"
+#include "record/tracker_library.h"
 #include "tables/pointer_map.h"
 #include "unwind/native_stack.h"
 
@@ -363,6 +364,7 @@ start_in_child(void)
 	inherited_forked_child();
 	capture_file_forked();
 	call_stack_forked();
+	tracker_library_clear();
 	tracker_clear();
 	resident_forked();
 	open_capture(true, parent_pid);
@@ -423,6 +425,7 @@ const struct record_callbacks record_callbacks = {
 	.needs_file = lifecycle_needs_file,
 	.python_arrived = hooks_python_arrived,
 	.beat = heartbeat_take,
+	.library_due = tracker_library_sample,
 	.python_ends = sample_before_python_ends,
 	.tensors_kept = tracker_tensors_kept,
 };

@@ -60,7 +60,7 @@ open_table(const struct python_layout *layout, uint64_t dict, struct table *tabl
 
 	if (!python_memory_is_object(dict) || !read_word(dict + DICT_KEYS, &keys) || !read_word(keys + 8, &size))
 		return false;
-	if (layout->version >= 0x030b) {
+	if (layout->has_shaped_keys) {
 		uint64_t kind = size >> 16 & 0xff;
 		uint64_t index_shift = size >> 8 & 0xff;
 
@@ -220,9 +220,7 @@ note_new_cells(const struct python_interpreter *python, uint64_t namespace)
 void
 python_cells_note(const struct python_interpreter *python, uint64_t frame_addr)
 {
-	uint16_t version = python->layout.version;
-	uint64_t globals = frame_addr + (version >= 0x030c ? 24 : version == 0x030b ? 8 : 48);
-	uint64_t namespace = python_memory_u64(globals);
+	uint64_t namespace = python_memory_u64(frame_addr + python->layout.frame_globals);
 
 	if (settings.is_private) // then a cell is known by the hash in its file's name
 		return;

@@ -81,8 +81,8 @@ python_frames_is_attached(void)
 	if (!python_frames_available())
 		return false;
 	current = python_runtime.current_state();
-	return current != NULL &&
-	       (python_runtime.interpreter.layout.version >= 0x030c || current == python_runtime.thread_state());
+	return current != NULL && (python_runtime.interpreter.layout.has_lock_for_each_interpreter ||
+	                           current == python_runtime.thread_state());
 }
 
 /* --- the walk -------------------------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ own_thread_state(const struct python_runtime *runtime)
 	uint64_t own;
 	uint64_t current;
 
-	if (layout->version >= 0x030c) {
+	if (layout->has_lock_for_each_interpreter) {
 		/* Up to 3.14 this is no thread variable; a thread that has a state has looked at its variables. */
 		if (__builtin_expect(runtime->is_late, 0) && runtime->thread_state() == NULL)
 			return 0;

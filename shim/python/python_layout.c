@@ -11,34 +11,50 @@
 #include "base/diag.h"
 #include "python/python_memory.h"
 
-/* What does not differ between builds with a global interpreter lock, and between those without. */
+/* ---- runs of fields that several rows share ---- */
+
+/* Objects, of builds with a global interpreter lock and of those without. */
 #define OBJECTS                                                                                     \
 	.object_type = 8, .object_size = 16, .bytes_data = 32, .string_length = 16, .string_state = 32, \
 	.string_kind_shift = 2
 #define OBJECTS_FREE_THREADED                                                                              \
 	.is_free_threaded = true, .object_type = 24, .object_size = 32, .bytes_data = 48, .string_length = 32, \
 	.string_state = 48
+#define STRINGS_TO_3_11 .string_size = 80, .string_ascii_data = 48, .string_data = 72
+#define STRINGS_FROM_3_12 .string_size = 64, .string_ascii_data = 40, .string_data = 56
+#define STRINGS_FREE_THREADED .string_size = 80, .string_ascii_data = 56, .string_data = 72
 
-/* What two versions share. */
-#define LAYOUT_3_8                                                                                                     \
-	.chain = PYTHON_CHAIN_OBJECTS, .instruction = PYTHON_INSTRUCTION_BYTES, .code_size = 176, .frame_size = 368,       \
-	.generator_size = 96, .string_size = 80, .runtime_finalizing = 16, .runtime_interpreters = 32, .tstate_frame = 24, \
-	.tstate_thread_id = 176, .frame_previous = 24, .frame_code = 32, .frame_instruction = 104, .code_first_line = 40,  \
-	.code_file = 104, .code_name = 112, .code_line_table = 120, .code_bytecode = 48, OBJECTS, .string_ascii_data = 48, \
-	.string_data = 72
-#define LAYOUT_3_14                                                                                                 \
-	.chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER, .code_size = 208, .frame_size = 152,     \
-	.generator_size = 152, .string_size = 64, .tstate_frame = 72, .frame_previous = 8, .frame_code = 0,             \
-	.frame_instruction = 56, .frame_owner = 74, .code_first_line = 68, .code_file = 112, .code_name = 120,          \
-	.code_qualified_name = 128, .code_line_table = 136, .code_first_traceable = 192, .code_bytecode = 208, OBJECTS, \
-	.string_ascii_data = 40, .string_data = 56, .code_tag_mask = 7
-#define LAYOUT_3_14_FREE_THREADED                                                                                \
-	.chain = PYTHON_CHAIN_SHIM, .instruction = PYTHON_INSTRUCTION_POINTER, .code_size = 232, .frame_size = 168,  \
-	.generator_size = 168, .string_size = 80, .tstate_frame = 72, .frame_previous = 8, .frame_code = 0,          \
-	.frame_instruction = 56, .frame_owner = 78, .frame_copy = 72, .code_first_line = 84, .code_file = 128,       \
-	.code_name = 136, .code_qualified_name = 144, .code_line_table = 152, .code_first_traceable = 208,           \
-	.code_bytecode = 232, .code_copies = 224, OBJECTS_FREE_THREADED, .string_ascii_data = 56, .string_data = 72, \
-	.string_kind_shift = 8, .code_tag_mask = 7
+/* 3.8 to 3.10: frames are objects. */
+#define FRAMES_3_8                                                                                               \
+	.code_size = 176, .runtime_finalizing = 16, .runtime_interpreters = 32, .tstate_frame = 24,                  \
+	.tstate_thread_id = 176, .frame_previous = 24, .frame_code = 32, .frame_globals = 48, .code_first_line = 40, \
+	.code_file = 104, .code_name = 112, .code_line_table = 120, .code_bytecode = 48, OBJECTS, STRINGS_TO_3_11
+#define LAYOUT_3_8                                                                                                   \
+	.chain = PYTHON_CHAIN_OBJECTS, .instruction = PYTHON_INSTRUCTION_BYTES, .frame_size = 368, .generator_size = 96, \
+	.frame_instruction = 104, FRAMES_3_8
+
+/* From 3.12 on. What is behind the code object's first fields moves with each version. */
+#define FRAMES_3_12                                                                                           \
+	.instruction = PYTHON_INSTRUCTION_POINTER, .frame_previous = 8, .frame_code = 0, .frame_instruction = 56, \
+	.frame_globals = 24, .has_shaped_keys = true, .has_lock_for_each_interpreter = true,                      \
+	.type_managed_flags = PYTHON_TYPE_MANAGED_DICT | PYTHON_TYPE_MANAGED_WEAKREFS
+#define CODE_3_12                                                                                                  \
+	.code_first_line = 68, .code_file = 112, .code_name = 120, .code_qualified_name = 128, .code_line_table = 136, \
+	OBJECTS, STRINGS_FROM_3_12
+#define CODE_3_13_FREE_THREADED                                                                                    \
+	.code_first_line = 84, .code_file = 128, .code_name = 136, .code_qualified_name = 144, .code_line_table = 152, \
+	OBJECTS_FREE_THREADED, STRINGS_FREE_THREADED
+
+/* From 3.13 on: the thread state leads to the frame. */
+#define FRAMES_3_13 .chain = PYTHON_CHAIN_SHIM, .tstate_frame = 72, FRAMES_3_12
+#define FRAMES_3_14 .code_tag_mask = 7, .has_free_list_in_head = true, FRAMES_3_13
+#define LAYOUT_3_14                                                                                             \
+	.code_size = 208, .frame_size = 152, .generator_size = 152, .frame_owner = 74, .code_first_traceable = 192, \
+	.code_bytecode = 208, FRAMES_3_14, CODE_3_12
+#define LAYOUT_3_14_FREE_THREADED                                                                               \
+	.code_size = 232, .frame_size = 168, .generator_size = 168, .frame_owner = 78, .frame_copy = 72,            \
+	.code_first_traceable = 208, .code_bytecode = 232, .code_copies = 224, .string_kind_shift = 8, FRAMES_3_14, \
+	CODE_3_13_FREE_THREADED
 
 static const struct python_layout layouts[] = {
 	{ .version = 0x0308, LAYOUT_3_8 },
@@ -47,36 +63,22 @@ static const struct python_layout layouts[] = {
 		.version = 0x030a,
 		.chain = PYTHON_CHAIN_OBJECTS_CFRAME,
 		.instruction = PYTHON_INSTRUCTION_UNITS,
-		.code_size = 176,
 		.frame_size = 360,
 		.generator_size = 88,
-		.string_size = 80,
-		.runtime_finalizing = 16,
-		.runtime_interpreters = 32,
-		.tstate_frame = 24,
 		.tstate_cframe = 48,
-		.tstate_thread_id = 176,
 		.cframe_previous = 8,
-		.frame_previous = 24,
-		.frame_code = 32,
 		.frame_instruction = 96,
-		.code_first_line = 40,
-		.code_file = 104,
-		.code_name = 112,
-		.code_line_table = 120,
-		.code_bytecode = 48,
-		OBJECTS,
-		.string_ascii_data = 48,
-		.string_data = 72,
+		FRAMES_3_8,
 	},
 	{
 		.version = 0x030b,
 		.chain = PYTHON_CHAIN_CFRAME_ENTRY,
 		.instruction = PYTHON_INSTRUCTION_POINTER,
+		.has_shaped_keys = true,
+		.type_managed_flags = PYTHON_TYPE_MANAGED_DICT,
 		.code_size = 184,
 		.frame_size = 120,
 		.generator_size = 152,
-		.string_size = 80,
 		.runtime_finalizing = 24,
 		.runtime_interpreters = 40,
 		.tstate_cframe = 56,
@@ -88,6 +90,7 @@ static const struct python_layout layouts[] = {
 		.frame_instruction = 56,
 		.frame_owner = 69,
 		.frame_is_entry = 68,
+		.frame_globals = 8,
 		.code_first_line = 72,
 		.code_file = 112,
 		.code_name = 120,
@@ -96,94 +99,66 @@ static const struct python_layout layouts[] = {
 		.code_first_traceable = 168,
 		.code_bytecode = 184,
 		OBJECTS,
-		.string_ascii_data = 48,
-		.string_data = 72,
+		STRINGS_TO_3_11,
 	},
 	{
 		.version = 0x030c,
 		.chain = PYTHON_CHAIN_CFRAME_SHIM,
-		.instruction = PYTHON_INSTRUCTION_POINTER,
 		.code_size = 192,
 		.frame_size = 120,
 		.generator_size = 144,
-		.string_size = 64,
 		.runtime_finalizing = 24,
 		.runtime_interpreters = 40,
 		.tstate_cframe = 56,
 		.cframe_frame = 0,
 		.cframe_previous = 8,
-		.frame_previous = 8,
-		.frame_code = 0,
-		.frame_instruction = 56,
 		.frame_owner = 70,
-		.code_first_line = 68,
-		.code_file = 112,
-		.code_name = 120,
-		.code_qualified_name = 128,
-		.code_line_table = 136,
 		.code_first_traceable = 176,
 		.code_bytecode = 192,
-		OBJECTS,
-		.string_ascii_data = 40,
-		.string_data = 56,
+		FRAMES_3_12,
+		CODE_3_12,
 	},
 	{
 		.version = 0x030d,
-		.chain = PYTHON_CHAIN_SHIM,
-		.instruction = PYTHON_INSTRUCTION_POINTER,
+		.debug_words = 1,
 		.code_size = 200,
 		.frame_size = 136,
 		.generator_size = 144,
-		.string_size = 64,
 		.runtime_finalizing = 608,
 		.runtime_interpreters = 632,
-		.tstate_frame = 72,
-		.frame_previous = 8,
-		.frame_code = 0,
-		.frame_instruction = 56,
 		.frame_owner = 70,
-		.code_first_line = 68,
-		.code_file = 112,
-		.code_name = 120,
-		.code_qualified_name = 128,
-		.code_line_table = 136,
 		.code_first_traceable = 184,
 		.code_bytecode = 200,
-		OBJECTS,
-		.string_ascii_data = 40,
-		.string_data = 56,
+		FRAMES_3_13,
+		CODE_3_12,
 	},
 	{
 		.version = 0x030d,
-		.chain = PYTHON_CHAIN_SHIM,
-		.instruction = PYTHON_INSTRUCTION_POINTER,
+		.debug_words = 1,
 		.code_size = 216,
 		.frame_size = 152,
 		.generator_size = 160,
-		.string_size = 80,
 		.runtime_finalizing = 608,
 		.runtime_interpreters = 632,
-		.tstate_frame = 72,
-		.frame_previous = 8,
-		.frame_code = 0,
-		.frame_instruction = 56,
 		.frame_owner = 70,
-		.code_first_line = 84,
-		.code_file = 128,
-		.code_name = 136,
-		.code_qualified_name = 144,
-		.code_line_table = 152,
 		.code_first_traceable = 200,
 		.code_bytecode = 216,
-		OBJECTS_FREE_THREADED,
-		.string_ascii_data = 56,
-		.string_data = 72,
 		.string_kind_shift = 2,
+		FRAMES_3_13,
+		CODE_3_13_FREE_THREADED,
 	},
-	{ .version = 0x030e, .runtime_finalizing = 784, .runtime_interpreters = 808, LAYOUT_3_14 },
-	{ .version = 0x030e, .runtime_finalizing = 784, .runtime_interpreters = 808, LAYOUT_3_14_FREE_THREADED },
-	{ .version = 0x030f, .runtime_finalizing = 912, .runtime_interpreters = 936, LAYOUT_3_14 },
-	{ .version = 0x030f, .runtime_finalizing = 912, .runtime_interpreters = 936, LAYOUT_3_14_FREE_THREADED },
+	{ .version = 0x030e, .debug_words = 2, .runtime_finalizing = 784, .runtime_interpreters = 808, LAYOUT_3_14 },
+	{ .version = 0x030e,
+	  .debug_words = 2,
+	  .runtime_finalizing = 784,
+	  .runtime_interpreters = 808,
+	  LAYOUT_3_14_FREE_THREADED },
+	{ .version = 0x030f, .debug_words = 3, .runtime_finalizing = 912, .runtime_interpreters = 936, LAYOUT_3_14 },
+	{ .version = 0x030f,
+	  .debug_words = 3,
+	  .runtime_finalizing = 912,
+	  .runtime_interpreters = 936,
+	  LAYOUT_3_14_FREE_THREADED },
 };
 
 /*
@@ -191,13 +166,13 @@ static const struct python_layout layouts[] = {
  * front are a magic, the version and whether the build is free-threaded.
  */
 #define DEBUG_COOKIE "xdebugpy"
-#define DEBUG_FIRST_VERSION 0x030du
-#define DEBUG_VERSIONS 3u // another one is another column of slots[]
+#define DEBUG_COLUMNS 3u
 enum debug_word { DEBUG_WORD_COOKIE, DEBUG_WORD_VERSION, DEBUG_WORD_FREE_THREADED };
 
 struct slot {
-	uint16_t field;               // offset in struct python_layout
-	uint8_t word[DEBUG_VERSIONS]; // in 3.13, 3.14, 3.15; 0 = in none
+	uint16_t field; // offset in struct python_layout
+	uint8_t
+		word[DEBUG_COLUMNS]; // in 3.13, 3.14, 3.15: python_layout.debug_words says which, counted from 1; 0 = in none
 };
 
 #define SLOT(name, ...)                                                        \
@@ -216,16 +191,18 @@ static const struct slot slots[] = {
 };
 
 static bool
-has_debug_offsets(uint32_t version_hex, const uint64_t *debug_offsets)
+has_cookie(const uint64_t *debug_offsets)
 {
-	return version_hex >> 16 >= 0x030d &&
-	       memcmp(&debug_offsets[DEBUG_WORD_COOKIE], DEBUG_COOKIE, sizeof(uint64_t)) == 0;
+	return memcmp(&debug_offsets[DEBUG_WORD_COOKIE], DEBUG_COOKIE, sizeof(uint64_t)) == 0;
 }
 
 bool
 python_layout_is_free_threaded(uint32_t version_hex, const uint64_t *debug_offsets)
 {
-	return has_debug_offsets(version_hex, debug_offsets) && debug_offsets[DEBUG_WORD_FREE_THREADED] != 0;
+	const struct python_layout *row = python_layout_find(version_hex, false);
+
+	return row != NULL && row->debug_words != 0 && has_cookie(debug_offsets) &&
+	       debug_offsets[DEBUG_WORD_FREE_THREADED] != 0;
 }
 
 const struct python_layout *
@@ -279,16 +256,14 @@ bool
 python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets, uint32_t version_hex, char *why,
                      size_t why_size)
 {
-	unsigned column = layout->version - DEBUG_FIRST_VERSION;
-
-	if (layout->version < DEBUG_FIRST_VERSION)
+	if (layout->debug_words == 0)
 		return true;
-	if (column >= DEBUG_VERSIONS) {
+	if (layout->debug_words > DEBUG_COLUMNS) {
 		diag_format(why, why_size, "the words of its %s are not known", DEBUG_COOKIE);
 		return false;
 	}
 
-	if (!has_debug_offsets(version_hex, debug_offsets)) {
+	if (!has_cookie(debug_offsets)) {
 		diag_format(why, why_size, "_PyRuntime does not begin with %s", DEBUG_COOKIE);
 		return false;
 	}
@@ -299,7 +274,7 @@ python_layout_refine(struct python_layout *layout, const uint64_t *debug_offsets
 	}
 
 	for (size_t i = 0; i < sizeof(slots) / sizeof(slots[0]); i++) {
-		unsigned word = slots[i].word[column];
+		unsigned word = slots[i].word[layout->debug_words - 1];
 		uint16_t *field = (uint16_t *)((char *)layout + slots[i].field);
 
 		if (word == 0)

@@ -25,6 +25,10 @@
 #define PYTHON_TYPE_BASE(layout) ((layout)->object_size + 240u)
 #define PYTHON_TYPE_DICT(layout) ((layout)->object_size + 248u)
 
+/* In the low bits of the flags of a type. */
+#define PYTHON_TYPE_MANAGED_WEAKREFS (1u << 3)
+#define PYTHON_TYPE_MANAGED_DICT (1u << 4)
+
 /* How the thread state leads to the innermost frame, and which C-stack address belongs to a frame. */
 enum python_chain_kind {
 	PYTHON_CHAIN_OBJECTS,        // tstate -> frame; no address known
@@ -50,6 +54,12 @@ struct python_layout {
 	uint8_t chain;    // enum python_chain_kind
 	uint8_t instruction;
 	bool is_free_threaded;
+	bool
+		has_lock_for_each_interpreter; // the current thread state is one of this thread; before, of whoever has the only lock
+	bool has_shaped_keys;       // the keys of a dictionary say their kind and the binary logarithms of their sizes
+	bool has_free_list_in_head; // a dead object's head holds the address of the next one
+	uint8_t debug_words;        // which column of `_Py_DebugOffsets`' words, counted from 1; 0 = it has none
+	uint8_t type_managed_flags; // flags of a type whose objects have two words in front of them
 
 	/* tp_basicsize of the types that the check looks at. */
 	uint16_t code_size;
@@ -68,6 +78,7 @@ struct python_layout {
 	uint16_t frame_previous;
 	uint16_t frame_code;
 	uint16_t frame_instruction;
+	uint16_t frame_globals;
 	uint16_t frame_owner;
 	uint16_t frame_is_entry; // one before frame_owner: they are read together
 	uint16_t frame_copy;     // int32: which of code_copies it runs

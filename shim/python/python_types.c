@@ -12,8 +12,6 @@
 #include "base/checked_memory.h"
 #include "python/python_memory.h"
 
-#define FLAG_MANAGED_WEAKREFS (UINT64_C(1) << 3) // 3.12
-#define FLAG_MANAGED_DICT (UINT64_C(1) << 4)     // 3.11
 #define FLAG_HEAP (UINT64_C(1) << 9)
 #define FLAG_READY (UINT64_C(1) << 12)
 #define FLAG_COLLECTED (UINT64_C(1) << 14)
@@ -102,7 +100,7 @@ first_entry(const struct python_interpreter *python, uint64_t dict, uint64_t *st
 	*step = 24;
 	if (!python_memory_is_object(keys))
 		return 0;
-	if (python->layout.version < 0x030b) {
+	if (!python->layout.has_shaped_keys) {
 		uint64_t size = word_at(keys + 8);
 		uint64_t width = size <= 0xff ? 1 : size <= 0xffff ? 2 : 4;
 
@@ -164,7 +162,6 @@ static void
 describe(const struct python_interpreter *python, uint64_t addr, struct known_type *type)
 {
 	uint64_t flags;
-	bool has_managed;
 
 	*type = (struct known_type){ .addr = addr };
 	if (!is_type(python, addr))
@@ -174,9 +171,7 @@ describe(const struct python_interpreter *python, uint64_t addr, struct known_ty
 
 	if ((flags & FLAG_READY) == 0 || basic_size < python->layout.object_size || basic_size > BASIC_SIZE_MAX)
 		return;
-	has_managed = (python->layout.version >= 0x030b && (flags & FLAG_MANAGED_DICT) != 0) ||
-	              (python->layout.version >= 0x030c && (flags & FLAG_MANAGED_WEAKREFS) != 0);
-	type->prefix_words = (uint8_t)(2 * has_managed);
+	type->prefix_words = (flags & python->layout.type_managed_flags) != 0 ? 2 : 0;
 	if ((flags & FLAG_COLLECTED) != 0 && !python->layout.is_free_threaded)
 		type->prefix_words += 2;
 	if (addr == python->types.string) // most have less than the type says
@@ -220,7 +215,7 @@ is_referenced(const struct python_layout *layout, const uint64_t *head)
 {
 	if (layout->is_free_threaded)
 		return head[1] >> 32 != 0 || head[2] >> 2 != 0;
-	return (uint32_t)head[0] != 0 && (layout->version < 0x030e || (uint16_t)(head[0] >> 32) == 0);
+	return (uint32_t)head[0] != 0 && (!layout->has_free_list_in_head || (uint16_t)(head[0] >> 32) == 0);
 }
 
 /* `padding`: words that debug hooks on top of ours put in front. */

@@ -24,6 +24,8 @@ struct record_callbacks {
 	void (*python_arrived)(void);
 	// Takes a heartbeat: live bytes of heap, mmap, shared, python/arena and library. Keeps errno.
 	void (*beat)(uint64_t live_bytes);
+	// library_due.h says that it is time: samples what libraries' own allocators hold. Inside the reentry guard.
+	void (*library_due)(const void *hook_frame);
 	// Python begins to end: the last sample of live objects and of resident memory.
 	void (*python_ends)(void);
 	// Fills in kept_bytes of a snapshot, while PyTorch gives up on a tensor of the domain.

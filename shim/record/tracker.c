@@ -27,7 +27,7 @@
 #include "record/teardown.h"
 #include "record/thread_attribution.h"
 #include "record/thread_slot.h"
-#include "record/tracker_library.h"
+#include "record/library_due.h"
 #include "record/tracker_parts.h"
 #include "tables/address_table.h"
 #include "tables/generations.h"
@@ -73,8 +73,8 @@ tracker_live_host_bytes(void)
 static inline void
 look_after(const struct peak_batch *batch)
 {
-	if (tracker_library_is_due())
-		tracker_library_sample(NULL);
+	if (library_due_is())
+		record_callbacks.library_due(NULL);
 	if (batch != NULL && batch->pending_bytes != 0) {
 		if (beat_due_by_clock())
 			record_callbacks.beat(tracker_live_host_bytes());
@@ -556,7 +556,6 @@ tracker_clear(void)
 {
 	pointer_map_clear();
 	large_blocks_clear();
-	tracker_library_clear();
 	range_map_clear();
 	tracker_devices_clear();
 	site_table_clear();

@@ -16,11 +16,12 @@
 #include "capture/capture_file.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
+#include "record/callbacks.h"
 #include "record/event_cache.h"
 #include "record/event_site.h"
 #include "record/site_table.h"
 #include "record/tracker.h"
-#include "record/tracker_library.h"
+#include "record/library_due.h"
 #include "tables/generations.h"
 #include "tables/peak.h"
 
@@ -42,8 +43,8 @@ look_after(struct thread_slot *slot)
 
 	// a thread's first: nothing was set
 	slot->tally_counted += slot->tally_given != 0 ? slot->tally_begun - slot->tally_events : 1;
-	if (tracker_library_is_due())
-		tracker_library_sample(NULL);
+	if (library_due_is())
+		record_callbacks.library_due(NULL);
 	is_often = atomic_load_explicit(&library_map_is_any, memory_order_relaxed);
 	slot->tally_begun = slot->tally_events = (is_often ? LIBRARY_EVENTS : TALLY_EVENTS) - 1;
 	if (slot->tally_given != 0 && !has_volume && slot->tally_counted < TALLY_EVENTS)

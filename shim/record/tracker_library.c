@@ -4,6 +4,7 @@
  * Not chosen  booking at each question: the pages would have to be sampled each time. Only the thread's own line: pools of the library
  *             do the work. The growth of a mapping as its requests say: these allocators ask for a GiB at once.
  */
+#include "record/library_due.h"
 #include "record/tracker_library.h"
 
 #include <errno.h>
@@ -49,9 +50,6 @@ struct line {
 	struct use uses[USES_MAX];
 	struct call_stack stack;
 };
-
-_Atomic uint64_t tracker_library_next_ticks;
-_Atomic uint64_t tracker_library_next_switch_ticks;
 
 static atomic_flag is_sampling = ATOMIC_FLAG_INIT; // acquire and release: all of the below is under it
 static struct {
@@ -347,14 +345,14 @@ set_next(uint64_t taken)
 {
 	uint64_t pause_ticks = TIME_SHARE * TICKS_A_NS * taken;
 	uint64_t now_ticks = __builtin_ia32_rdtsc();
-	uint64_t switch_ticks = atomic_load_explicit(&tracker_library_next_switch_ticks, memory_order_relaxed);
+	uint64_t switch_ticks = atomic_load_explicit(&library_due_next_switch_ticks, memory_order_relaxed);
 
 	if ((int64_t)(now_ticks - switch_ticks) > (int64_t)BURST_TICKS)
 		switch_ticks = now_ticks - BURST_TICKS;
-	atomic_store_explicit(&tracker_library_next_switch_ticks, switch_ticks + pause_ticks, memory_order_relaxed);
+	atomic_store_explicit(&library_due_next_switch_ticks, switch_ticks + pause_ticks, memory_order_relaxed);
 	pause_ticks *= 2;
-	atomic_store_explicit(&tracker_library_next_ticks,
-	                      now_ticks + (pause_ticks > TRACKER_LIBRARY_TICKS ? pause_ticks : TRACKER_LIBRARY_TICKS),
+	atomic_store_explicit(&library_due_next_ticks,
+	                      now_ticks + (pause_ticks > LIBRARY_DUE_TICKS ? pause_ticks : LIBRARY_DUE_TICKS),
 	                      memory_order_relaxed);
 }
 

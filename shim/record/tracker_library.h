@@ -20,49 +20,11 @@
 #ifndef TRACKER_LIBRARY_H
 #define TRACKER_LIBRARY_H
 
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/raw_sys.h"
-#include "tables/library_map.h"
-
-#define TRACKER_LIBRARY_TICKS (UINT64_C(1) << 17) // of the processor's clock, between two questions: 30 to 120 us
-
-/*
- * When to ask next. A line that goes into the library does not wait as long as others: its pools may work for long without a question, or
- * with some that know but the line before. relaxed: guards nothing; who sees an old one asks once more.
- */
-extern _Atomic uint64_t tracker_library_next_ticks __attribute__((visibility("hidden")));
-extern _Atomic uint64_t tracker_library_next_switch_ticks __attribute__((visibility("hidden")));
-
-/* Is it time to ask? Without such reservations one load. A program that forbade reading the clock is not asked between samples. */
-static inline bool
-tracker_library_is_due_at(const _Atomic uint64_t *next_ticks)
-{
-	if (__builtin_expect(!atomic_load_explicit(&library_map_is_any, memory_order_relaxed), 1))
-		return false;
-	if (!raw_sys_may_call() || !raw_sys_has_clock())
-		return false;
-	/* A clock that is far behind is that of another machine. */
-	return (int64_t)(__builtin_ia32_rdtsc() - atomic_load_explicit(next_ticks, memory_order_relaxed)) >= 0;
-}
-
-static inline bool
-tracker_library_is_due(void)
-{
-	return tracker_library_is_due_at(&tracker_library_next_ticks);
-}
-
-/* Where the interpreter's lock is given or taken. */
-static inline bool
-tracker_library_is_switch_due(void)
-{
-	return tracker_library_is_due_at(&tracker_library_next_switch_ticks);
-}
-
-/* Asks, after one of these returned true, and samples the pages when enough has grown. hook_frame: as in tracker.h; NULL = not at hand */
+/* Asks, after library_due_is() or library_due_is_switch() returned true, and samples the pages when enough has grown. hook_frame: as in tracker.h; NULL = not at hand */
 void tracker_library_sample(const void *hook_frame);
 
 /* Samples now, whatever there is to find: before resident memory is reported. */

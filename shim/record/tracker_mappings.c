@@ -20,6 +20,7 @@
 #include "record/tracker_parts.h"
 #include "tables/generations.h"
 #include "tables/peak.h"
+#include "tables/library_map.h"
 #include "tables/range_map.h"
 
 static uint64_t

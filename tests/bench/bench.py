@@ -14,8 +14,8 @@ else the machine does falls on all of them. A ratio is variant / plain run *of t
 over rounds. The steady phase is timed by the workload's own process after a warm-up (`CPU`, `wall`): start-up, import and
 exit are only in `whole CPU`, which is user and system time of the process tree. `added CPU` is by malloc/free pair where
 the pairs of a unit are known (counted once under floor-shadow, outside the rounds), else by unit. `RSS` is the peak of
-the workload's process; `file` what the recorder left behind. `instructions` is by pair under callgrind: the slope between
-two counts, start-up excluded, one run each. Peers are measured in their cheapest exact form: heaptrack is its preload
+the workload's process; `file` what the recorder left behind. `instructions` is by pair (small-*: by 1,000
+objects) under callgrind: the slope between two counts, start-up excluded, one run each. Peers are measured in their cheapest exact form: heaptrack is its preload
 with a raw file, without the interpreter process.
 
 Settings from outside: KMEMSHIM_LIB is the library under test (default BUILD_DIR/libkmemshim.so), BENCH_VENVS the folder
@@ -42,8 +42,6 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BUILD_DIR", ROOT / "build")).resolve()
 BENCH = BUILD / "bench"
 FORMAT = 1
-CALLGRIND_COUNTS = (32_768, 98_304)  # whole windows of pairs.c
-WARM_UP = 1.25  # pairs.c does a quarter more than it is told, to warm up
 
 
 def parse_arguments(words):
@@ -144,13 +142,13 @@ def measure_instructions(workload, usable, built, options, scratch, problems):
         def argv_for(count, variant=variant):
             return command(workload, variant, built, count)[0]
 
-        if not variant.in_callgrind:
+        if not variant.in_callgrind or variant.prefix:  # a prefix are words between interpreter and script
             continue
-        value, error = runner.instructions(argv_for, variant.environment, scratch, CALLGRIND_COUNTS, options.timeout)
+        value, error = runner.instructions(argv_for, variant.environment, scratch, workload.callgrind, options.timeout)
         if error:
             problems.append(f"{workload.name}, {variant.name}: {error}")
         else:
-            found[variant.name] = value / (workload.threads * WARM_UP)
+            found[variant.name] = value / (workload.threads * workload.warm_up)
     return found
 
 
@@ -177,7 +175,7 @@ def measure(workload, usable, every, built, options, scratch, problems):
             result["samples"][variant.name].append({"round": number, **sample})
             progress(f"{workload.name} {number + 1}/{options.rounds} {variant.name}")
     progress("")
-    if workload.words[0] == "pairs" and not options.no_instructions and shutil.which("valgrind"):
+    if workload.callgrind and not options.no_instructions and shutil.which("valgrind"):
         result["instructions"] = measure_instructions(workload, usable, built, options, scratch, problems)
     return result
 

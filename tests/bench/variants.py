@@ -74,6 +74,7 @@ def all_variants(shim, built):
         floor("floor-forward", "a preload that only forwards"),
         floor("floor-shadow", "a preload with the address shadow and one counter"),
         kmemshim("kmemshim", shim),
+        python_objects(kmemshim("kmemshim-unsampled", shim, {"KMEMSHIM_PYTHON_OBJECTS": "0"})),
         python_objects(kmemshim("kmemshim-objects", shim, {"KMEMSHIM_PYTHON_OBJECTS": "1"})),
         Variant("heaptrack", "its preload, raw stream to a file, no interpreter beside it",
                 {"LD_PRELOAD": heaptrack, "DUMP_HEAPTRACK_OUTPUT": "{out}/heaptrack.raw"}, needs=no_heaptrack,

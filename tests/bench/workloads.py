@@ -20,6 +20,8 @@ class Workload:
     python: str = ""   # of which environment: system, torch, keras, jax, pandas; empty for a C program
     threads: int = 1
     quick: int = 10    # --quick does this many times fewer units
+    callgrind: tuple = ()     # two counts of units between which instructions are counted; empty: not counted
+    warm_up: float = 1.0      # the program does so many times what it is told
 
     def count(self, slow=1, is_quick=False):
         least = 1 if self.python else 8
@@ -27,7 +29,14 @@ class Workload:
 
 
 def pairs(name, mode, threads, depth, units, about, *more):
-    return Workload(name, about, ["pairs", mode, threads, depth, "{units}", *more], units, threads=threads)
+    return Workload(name, about, ["pairs", mode, threads, depth, "{units}", *more], units, threads=threads,
+                    callgrind=(32_768, 98_304), warm_up=1.25)  # whole windows of pairs.c
+
+
+def small(kind, about):
+    """steady.py warms up by a tenth, from 200 units on."""
+    return Workload(f"small-{kind}", f"pure Python, nothing but small objects: {about}", ["work_small.py", kind, "{units}"], 2000,
+                    "1,000 objects", "system", callgrind=(200, 400), warm_up=1.1)
 
 
 def script(name, about, python, file, kind, units, unit, quick=10):
@@ -62,6 +71,10 @@ WORKLOADS = [
     Workload("shell", "a shell that starts 20 small programs", ["spawns", "{units}", str(PROGRAMS / "shell.sh")], 20, "shell", quick=4),
     script("objects", "pure Python, objects made and dropped", "system", "work_objects.py", "", 1500, "round"),
     script("churn", "pure Python, a loop of small objects", "system", "work_churn.py", "", 400, "round"),
+    small("kept", "instances, replaced after 20,000"),
+    small("temporaries", "dropped at once"),
+    small("containers", "a dictionary with a list, replaced after 20,000"),
+    small("strings", "text, replaced after 20,000"),
     script("numpy", "NumPy churn", "system", "work_numpy.py", "", 200, "round"),
     script("pandas", "pandas: group, merge, text", "pandas", "work_pandas.py", "", 150, "round"),
     script("import-torch", "import torch, from start to exit", "torch", "work_import.py", "torch", 1, "import"),

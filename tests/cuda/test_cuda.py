@@ -186,7 +186,7 @@ def test_failures_change_no_books(route, knob, tmp_path):
     double = Double(tmp_path / "ledger")
     assert recorded(tmp_path / "out") == double.books
     document = harness.report("sites", tmp_path / "out")
-    failed = document["failed_requests"]
+    failed = document["refused_requests"]
     assert len(failed) == min(double.refused_count, 16)
     for request in failed:
         assert (request["domain"], request["bytes"], request["error"]) == ("cuda:0", 1000000, 2)
@@ -200,7 +200,7 @@ def test_a_pool_that_refuses_is_its_devices(route, more, tmp_path):
     """Made by the program, or the device's own. Where only the runtime is seen it is the device's own alone that is known."""
     check_run(run_under_shim(tmp_path, route, "pools_refuse", KMEMDOUBLE_DEVICES=2, **more))
 
-    failed = [request for request in harness.report("sites", tmp_path / "out")["failed_requests"] if request["domain"].startswith("cuda")]
+    failed = [request for request in harness.report("sites", tmp_path / "out")["refused_requests"] if request["domain"].startswith("cuda")]
     assert [request["bytes"] >> 45 for request in failed] == [1, 2, 3, 4, 5, 6, 7, 8]
     domains = [request["domain"] for request in failed]
     if more:
@@ -217,7 +217,7 @@ def test_a_stream_that_is_refused_is_its_devices(route, tmp_path):
     check_run(run_under_shim(tmp_path, route, "streams_refuse", KMEMDOUBLE_DEVICES=2, KMEMDOUBLE_OTHERS=1 << 20))
 
     document = harness.report("sites", tmp_path / "out")
-    failed = document["failed_requests"]
+    failed = document["refused_requests"]
     assert document["totals"]["cuda:0"]["live_bytes"] == Double(tmp_path / "ledger").books[8].allocated_bytes == 1000
     assert [(request["bytes"] >> 45, request["domain"]) for request in failed] == [(1, "cuda:1"), (2, "cuda:1"), (3, "cuda:1"), (4, "cuda:0")]
     assert all(request["total_bytes"] for request in failed)

@@ -107,7 +107,7 @@ def test_the_device_as_it_was_when_it_refused(ending, status, run, tmp_path):
     assert ending == "kill" or moments[1]["tensors"] == 0 and moments[1]["device"] < then["device"]
 
     document = harness.report("leaks", tmp_path / "out", "--domain", "cuda:0")
-    request = document["failed_requests"][-1]
+    request = document["refused_requests"][-1]
     held = request["held"]
     assert (request["domain"], request["device"]) == ("cuda:0/tensors", "cuda:0")
     assert request["state"] == ("recovered" if ending == "go on" else "fatal")
@@ -124,7 +124,7 @@ def test_the_device_as_it_was_when_it_refused(ending, status, run, tmp_path):
     if ending == "go on":
         assert document["verdict"]["cause"] == "exited"
         assert "refused" not in document["verdict"]["text"]
-        assert not document["totals"]["cuda:0"]["is_at_failed_request"]
+        assert not document["totals"]["cuda:0"]["is_at_refused_request"]
         assert document["totals"]["cuda:0/tensors"]["live_bytes"] == 20 * 40960
         return
     for command in ("peak", "leaks"):
@@ -135,7 +135,7 @@ def test_the_device_as_it_was_when_it_refused(ending, status, run, tmp_path):
     assert "40.0 KiB each time it runs" in document["verdict"]["text"]
     assert "loss.item()" in document["verdict"]["next"]
     assert document["totals"]["cuda:0"]["live_bytes"] == then["device"]
-    assert document["totals"]["cuda:0"]["is_at_failed_request"] == (ending == "exit")
+    assert document["totals"]["cuda:0"]["is_at_refused_request"] == (ending == "exit")
 
 
 def test_a_request_that_is_met_later_ended_nothing(run, tmp_path):
@@ -150,10 +150,10 @@ assert library.library_take(30 << 20) is not None
 sys.exit("something else")
 """, KMEMDOUBLE_CAPACITY=64 * MIB)
     document = harness.report("why", tmp_path / "out")
-    assert [request["state"] for request in document["failed_requests"]] == ["recovered", "recovered"]
-    assert document["failed_requests"][0]["held"]["live_bytes"] == 40 * MIB
+    assert [request["state"] for request in document["refused_requests"]] == ["recovered", "recovered"]
+    assert document["refused_requests"][0]["held"]["live_bytes"] == 40 * MIB
     assert document["verdict"]["cause"] == "failed"
-    assert "2 allocations had failed earlier, but the program recovered" in document["verdict"]["text"]
+    assert "2 requests were refused earlier, but the program recovered" in document["verdict"]["text"]
     text = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
     assert "30.0 MiB  cuda:0    recovered" in text and "2 times" in text
 
@@ -219,7 +219,7 @@ for size, is_kept in ((20 << 20, False), (10 << 20, True)):
 allocate = runtime.cudaMallocFromPoolAsync if {refuses} else runtime.cudaMalloc
 sys.exit(allocate(ctypes.byref(addr), ctypes.c_size_t(55 << 20), *((pool, None) if {refuses} else ())))
 """, 2, KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_OTHERS=3 * MIB, KMEMDOUBLE_POOLS_KEEP=1)
-    request, = harness.report("why", tmp_path / "out")["failed_requests"]
+    request, = harness.report("why", tmp_path / "out")["refused_requests"]
     held = request["held"]
     # Of the 20 MiB that were given back, 10 are in use again.
     assert (held["live_bytes"], held["pool_kept_bytes"], held["untracked_bytes"]) == (10 * MIB, 10 * MIB, 3 * MIB)
@@ -238,7 +238,7 @@ for number in range(3):
 sys.exit(runtime.cudaMalloc(ctypes.byref(addr), ctypes.c_size_t(30 << 20)))
 """, 2, KMEMDOUBLE_CAPACITY=64 * MIB, KMEMDOUBLE_POOLS_KEEP=1)
     document = harness.report("why", tmp_path / "out")
-    assert document["verdict"]["cause"] == "device-memory" and document["failed_requests"][0]["held"]["pool_kept_bytes"] == 50 * MIB
+    assert document["verdict"]["cause"] == "device-memory" and document["refused_requests"][0]["held"]["pool_kept_bytes"] == 50 * MIB
     assert "Another 50.0 MiB lay unused in the driver's pools (cudaMallocAsync): enough for the request" in document["verdict"]["text"]
     assert "cudaMemPoolTrimTo" in document["verdict"]["next"]
 
@@ -250,7 +250,7 @@ pinned = [torch.c10_cuda_pin(17 << 20) for _ in range(4)]
 sys.exit(pinned[3] is None)
 """, KMEMDOUBLE_FAIL_NTH=4)
     document = harness.report("why", tmp_path / "out")
-    request, = document["failed_requests"]
+    request, = document["refused_requests"]
     assert (request["domain"], request["device"], request["held"]["pinned_bytes"]) == ("cuda/pinned", None, 96 * MIB)
     assert document["verdict"]["cause"] == "request-refused"
     assert "96.0 MiB of it is in blocks of powers of two" in document["verdict"]["text"]
@@ -354,7 +354,7 @@ kept = [Tensor(torch.c10_cuda_allocate(1 << 20, DEVICES - 1)) for _ in range(80)
     live = {name: total["live_bytes"] // MIB for name, total in document["totals"].items() if "tensors" in name}
     own = 44 if devices == 1 else 64  # of the process that was refused
     assert live == ({"cuda:0/tensors": 64} if devices == 1 else {"cuda:0/tensors": 20, "cuda:1/tensors": 64})
-    assert document["failed_requests"][-1]["held"]["tensor_bytes"] == own * MIB
+    assert document["refused_requests"][-1]["held"]["tensor_bytes"] == own * MIB
     assert all(total["concurrent_live_bytes"] <= total["live_bytes"] for total in document["totals"].values())
     text = document["verdict"]["text"]
     assert f"Its processes, summed, held 64.0 MiB of {last} (the one that was refused {own}.0 MiB then), 64.0 MiB of it tensors" in text

@@ -51,7 +51,7 @@ def test_a_device_that_is_full(tmp_path):
     assert {line["domain"] for line in document["lines"]} == {"hip:1"}
     assert document["verdict"]["cause"] == "device-memory"
     assert "a request for 1.0 MiB in hip:1 at route_hip.c" in document["verdict"]["text"]
-    request, = document["failed_requests"]
+    request, = document["refused_requests"]
     assert (request["device"], request["total_bytes"]) == ("hip:1", 32 * MIB)
     assert request["free_bytes"] == 32 * MIB - request["held"]["live_bytes"] < MIB
     assert request["held"]["pinned_bytes"] == live["hip/pinned"] and request["held"]["managed_bytes"] == live["hip/managed"]

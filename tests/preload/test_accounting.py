@@ -54,7 +54,7 @@ def test_what_is_kept(name, live_bytes, blocks, sites):
 
 def test_an_alignment_that_is_none_is_no_refusal(document):
     """More memory would not have helped."""
-    lines = [request["where"]["function"] for request in document["failed_requests"]]
+    lines = [request["where"]["function"] for request in document["refused_requests"]]
 
     assert "keeps_refused" in lines and "keeps_alignment_that_is_none" not in lines
 

@@ -202,7 +202,7 @@ def test_what_was_caught_and_met_with_less_did_not_end_it(tmp_path, out):
     document = harness.report("report", out)
 
     assert done.returncode == 1 and "KeyError" in done.stderr
-    assert [request["state"] for request in document["failed_requests"]] == ["recovered"]
+    assert [request["state"] for request in document["refused_requests"]] == ["recovered"]
     assert document["verdict"]["cause"] == "failed", document["verdict"]
 
 

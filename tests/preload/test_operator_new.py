@@ -50,7 +50,7 @@ def check_all_is_kept(document, times=1):
 
 
 def check_failed_requests_are_told(document):
-    refused = {request["where"]["function"] for request in document["failed_requests"]}
+    refused = {request["where"]["function"] for request in document["refused_requests"]}
     assert refused & {f"refused_{name}" for name in FORMS}, refused
 
 

@@ -40,7 +40,7 @@ def test_a_refused_request_matters(programs, out):
     document, held, children = record(programs, out, "refused")
 
     assert [child["state"] for child in children] == ["gone"]
-    assert [request["where"]["function"] for request in document["failed_requests"]] == ["keep_too_much"]
+    assert [request["where"]["function"] for request in document["refused_requests"]] == ["keep_too_much"]
     assert held["keep_small"] == 50 * 1000
 
 

@@ -108,7 +108,7 @@ def record(program, python, options, folder):
 def place(row):
     where = row.get("where") or {}
     if row["domain"] == "python/arena":
-        return "arenas of small Python objects"
+        return "arenas"
     return f"{os.path.basename(where.get('file') or '?')}:{where.get('line')}"
 
 

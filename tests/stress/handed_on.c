@@ -139,7 +139,7 @@ static void
 prepare_object_census(void)
 {
 	attach(true);
-	object_census_begin();
+	object_census_begin(OBJECT_CENSUS_ALL);
 }
 static void
 detach(void)

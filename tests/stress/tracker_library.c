@@ -9,6 +9,7 @@
 #include "base/reentry_guard.h"
 #include "capture/capture_file.h"
 #include "record/thread_slot.h"
+#include "record/library_due.h"
 #include "record/tracker_library.h"
 #include "unwind/native_stack.h"
 
@@ -19,7 +20,7 @@ work(unsigned thread, uint64_t *random)
 {
 	(void)thread;
 	for (unsigned i = 0; i < QUESTIONS; i++) {
-		atomic_store_explicit(&tracker_library_next_ticks, 0, memory_order_relaxed); // it is time
+		atomic_store_explicit(&library_due_next_ticks, 0, memory_order_relaxed); // it is time
 		if (reentry_guard_enter()) {
 			tracker_library_sample(__builtin_frame_address(0));
 			reentry_guard_leave();

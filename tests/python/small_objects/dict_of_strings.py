@@ -3,7 +3,7 @@ names = {}
 
 
 def name(number):
-    return "customer number %09d of the northern region" % number  # culprit
+    return "customer number %09d of the northern region, by post, since the spring of 1998" % number  # culprit
 
 
 number = 0

@@ -2,6 +2,7 @@
  * callbacks.c - what stands above the recorder's parts in programs without hooks: heartbeats, and no life cycle.
  */
 #include "record/callbacks.h"
+#include "record/tracker_library.h"
 
 #include "gpu/tracker_devices.h"
 #include "periodic/heartbeat.h"
@@ -31,6 +32,7 @@ const struct record_callbacks record_callbacks = {
 	.needs_file = do_nothing,
 	.python_arrived = do_nothing,
 	.beat = heartbeat_take,
+	.library_due = tracker_library_sample,
 	.python_ends = sample_last,
 	.tensors_kept = tracker_tensors_kept,
 };

@@ -57,7 +57,7 @@ a_page_of_one_domain_is_of_that_alone(void **state)
 		hand.failed.domain = i == 0 ? HEAP : CUDA0;
 		text = page(i == 0 ? "heap" : "mmap");
 		assert_int_equal(strstr(text, "\n  heap  ") != NULL, i == 0);
-		assert_int_equal(strstr(text, "Failed requests\n") != NULL, i == 0);
+		assert_int_equal(strstr(text, "Refused requests\n") != NULL, i == 0);
 		assert_null(strstr(text, "sums over"));
 		for (size_t k = 0; k < ARRAY_LEN(others) - (i == 0); k++) {
 			if (strstr(text, others[k]) != NULL)
@@ -258,11 +258,11 @@ of_one_domain_nothing_is_said_of_all(void **state)
 	hand.model.process_count = 2;
 	text = page("heap");
 	assert_non_null(strstr(text, "\n  sums over 2 processes\n"));
-	assert_non_null(strstr(text, "\nFailed requests: of the last 1 of 450\n"));
+	assert_non_null(strstr(text, "\nRefused requests: of the last 1 of 450\n"));
 	free(text);
 	text = page(NULL);
 	assert_non_null(strstr(text, "\n  sums over 2 processes that ran at the same time\n"));
-	assert_non_null(strstr(text, "\nFailed requests: the last 1 of 450\n"));
+	assert_non_null(strstr(text, "\nRefused requests: the last 1 of 450\n"));
 	free(text);
 }
 

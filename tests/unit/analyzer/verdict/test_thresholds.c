@@ -10,7 +10,7 @@
 #include "threshold.h"
 #include "analysis/endings.h"
 #include "verdict/facts.h"
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 #include "verdict/phrases.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -454,6 +454,10 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 	assert_advised(&verdict, "hold-less, system-allocators");
 	assert_non_null(
 		strstr(verdict.next, "--system-allocators -- python train.py 'it'\\''s'` (ARROW_DEFAULT_MEMORY_POOL=system)"));
+
+	hand.launcher.flags = KMEM_LAUNCHER_SYSTEM_ALLOCATORS; // it was recorded so
+	hand_model_decide(&hand, &verdict);
+	assert_advised(&verdict, "hold-less");
 }
 
 /* Its objects have lines that only it knows. Where a line of Python called it, that is told first. */

@@ -218,6 +218,35 @@ what_pools_keep_is_told(void **state)
 		    (strstr(verdict.text, "enough for the request, with what was free.") != NULL) != cases[i].is_enough)
 			fail_msg("%zu: %s", i, verdict.text);
 		assert_advised(&verdict, cases[i].advised);
+		assert_not_found(&verdict, "unknown place");
+	}
+}
+
+/* As in a notebook: what the device holds is the story, not what little the host has. */
+static void
+of_a_program_that_runs_a_refusing_device_comes_first(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (int is_leak = 0; is_leak < 2; is_leak++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 12, 180 * MIB);
+		hand.model.domain_count = HAND_DOMAINS + 1;
+		hand_model_site(&hand, CUDA0, 44, 11 * GIB);
+		hand_model_generations(hand_model_site(&hand, TENSORS0, 44, 11 * GIB), is_leak ? 12 : 1, 12, 3, 3);
+		hand.process.is_alive = true;
+		hand_model_refuse(&hand, 8 * GIB);
+		hand.failed.domain = TENSORS0;
+		hand.failed.site = &hand.sites[2];
+		hand.failed.free_bytes = 4 * GIB;
+		hand.failed.total_bytes = 16 * GIB;
+		hand_model_decide(&hand, &verdict);
+		assert_cause(&verdict, "running");
+		assert_found(&verdict, "ending; device-refused 8.0 GiB; domain [cuda:0] 11.0 GiB; ");
+		assert_found(&verdict, "; live 180 MiB; line 180 MiB of 180 MiB at train.py:12 epoch; usage");
+		assert_null(strstr(strstr(found_text(&verdict), "[cuda:0]"), "; domain "));
+		assert_advised(&verdict, is_leak ? "release-tensors" : "see-device-peak");
 	}
 }
 
@@ -639,6 +668,7 @@ main(void)
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
 		cmocka_unit_test(what_pools_keep_is_told),
+		cmocka_unit_test(of_a_program_that_runs_a_refusing_device_comes_first),
 		cmocka_unit_test(what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author),
 		cmocka_unit_test(who_nearly_filled_the_limit_is_told_at_which_line),
 		cmocka_unit_test(more_than_the_peak_of_a_domain_is_live_in_all),

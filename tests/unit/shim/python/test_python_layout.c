@@ -84,7 +84,8 @@ rows_are_complete(void **state)
 			                        row->code_file,         row->code_name,          row->code_line_table,
 			                        row->code_bytecode,     row->object_type,        row->object_size,
 			                        row->bytes_data,        row->string_length,      row->string_state,
-			                        row->string_ascii_data, row->string_data,        row->string_kind_shift };
+			                        row->string_ascii_data, row->string_data,        row->string_kind_shift,
+			                        row->frame_globals };
 
 		for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 			if (fields[i] == 0)
@@ -107,6 +108,13 @@ rows_are_complete(void **state)
 		assert_int_equal(row->tstate_thread_id != 0, minor <= 11);
 		assert_int_equal(row->code_copies != 0, row->is_free_threaded && minor >= 14);
 		assert_int_equal(row->frame_copy != 0, row->code_copies != 0);
+		assert_int_equal(row->has_shaped_keys, minor >= 11);
+		assert_int_equal(row->has_lock_for_each_interpreter, minor >= 12);
+		assert_int_equal(row->has_free_list_in_head, minor >= 14);
+		assert_int_equal(row->debug_words != 0, minor >= 13);
+		assert_int_equal(row->type_managed_flags != 0, minor >= 11);
+		if (row->code_copies != 0)
+			assert_int_not_equal(row->code_tag_mask, 0);
 	}
 }
 

@@ -102,14 +102,12 @@ a_block_is_named_when_all_agrees(void **state)
 static void
 what_waits_in_a_free_list_is_no_object(void **state)
 {
-	uint16_t version = python.layout.version;
-
 	(void)state;
 	type_make("Slots", READY, BASIC_BYTES);
-	python.layout.version = 0x030e;
+	python.layout.has_free_list_in_head = true;
 	assert_null(name_of((uint64_t)fake.type, 0, UINT64_C(0x7f9a8c29b600), BASIC_BYTES));
 	assert_string_equal(name_of((uint64_t)fake.type, 0, UINT64_C(0xc000) << 48 | 3, BASIC_BYTES), "Slots");
-	python.layout.version = version;
+	python.layout.has_free_list_in_head = false;
 }
 
 static void

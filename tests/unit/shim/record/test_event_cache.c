@@ -407,7 +407,7 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 	thread_state.frame = &frame;
 	python_runtime.current_state = python_runtime.thread_state = give_state;
 	python_runtime.interpreter.layout = (struct python_layout){
-		.version = 0x030d,
+		.has_lock_for_each_interpreter = true,
 		.instruction = PYTHON_INSTRUCTION_POINTER,
 		.tstate_frame = offsetof(typeof(thread_state), frame),
 		.frame_previous = offsetof(typeof(frame), previous),

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "base/raw_sys.h"
+#include "record/library_due.h"
 #include "record/tracker_library.h"
 
 #define MILLISECOND_TICKS UINT64_C(1000000) // of the slowest clock
@@ -25,8 +26,8 @@ start_reserved(void **state)
 	(void)start_empty(state);
 	assert_ptr_not_equal(at, MAP_FAILED);
 	tracker_library_reserved(NULL, at, PAGE);
-	atomic_store_explicit(&tracker_library_next_ticks, 0, memory_order_relaxed);
-	atomic_store_explicit(&tracker_library_next_switch_ticks, 0, memory_order_relaxed);
+	atomic_store_explicit(&library_due_next_ticks, 0, memory_order_relaxed);
+	atomic_store_explicit(&library_due_next_switch_ticks, 0, memory_order_relaxed);
 	return 0;
 }
 
@@ -35,10 +36,10 @@ static void
 a_switch_is_due_soon_after_a_question(void **state)
 {
 	(void)state;
-	assert_true(tracker_library_is_due());
-	assert_true(tracker_library_is_switch_due());
+	assert_true(library_due_is());
+	assert_true(library_due_is_switch());
 	ask();
-	assert_true(tracker_library_next_switch_ticks + 10 * MILLISECOND_TICKS < tracker_library_next_ticks);
+	assert_true(library_due_next_switch_ticks + 10 * MILLISECOND_TICKS < library_due_next_ticks);
 }
 
 static void
@@ -47,12 +48,12 @@ switches_use_up_what_they_may(void **state)
 	(void)state;
 	ask();
 	for (unsigned i = 0; i < 5000; i++) {
-		uint64_t before = tracker_library_next_switch_ticks;
+		uint64_t before = library_due_next_switch_ticks;
 
 		ask();
-		assert_true(tracker_library_next_switch_ticks > before);
+		assert_true(library_due_next_switch_ticks > before);
 	}
-	assert_true(tracker_library_next_switch_ticks > tracker_library_next_ticks); // more than was theirs
+	assert_true(library_due_next_switch_ticks > library_due_next_ticks); // more than was theirs
 }
 
 int

@@ -14,6 +14,7 @@
 #include "record/site_table.h"
 #include "record/thread_slot.h"
 #include "record/tracker.h"
+#include "record/tracker_library.h"
 #include "tables/pointer_map.h"
 #include "unwind/native_stack.h"
 
@@ -27,6 +28,7 @@ start_empty(void **state)
 {
 	(void)state;
 	capture_file_forked();
+	tracker_library_clear();
 	tracker_clear();
 	capture_file_header()->generation_clock = 1;
 	capture_file_header()->identity.page_bytes = 4096;

@@ -1,10 +1,10 @@
 /*
- * failed_requests.h - what became of the requests that were refused, and which one ended the program?
+ * refused_requests.h - what became of the requests that were refused, and which one ended the program?
  *
  * Safe from   one thread.
  */
-#ifndef FAILED_REQUESTS_H
-#define FAILED_REQUESTS_H
+#ifndef REFUSED_REQUESTS_H
+#define REFUSED_REQUESTS_H
 
 #include <stdbool.h>
 
@@ -23,13 +23,13 @@ const char *refusal_state_name(enum refusal_state state); // "fatal", "pending",
 enum refusal_state refusal_state(const struct model *model, const struct verdict_now *now,
                                  const struct model_failed *failed);
 
-/* Of the fatal ones of a process, the one to tell: see failed_requests.c. NULL = none. */
+/* Of the fatal ones of a process, the one to tell: see refused_requests.c. NULL = none. */
 const struct model_failed *refusal_of_end(const struct model *model, const struct verdict_now *now, unsigned process);
 
 /*
  * A step of model_judge(). Where a refusal of a device ended a process, what it held on that device becomes that of the
  * moment of the refusal: the exception released it on its way out, or the driver did at the end, and neither says who filled it.
  */
-void failed_requests_settle(struct model *model, const struct verdict_now *now);
+void refused_requests_settle(struct model *model, const struct verdict_now *now);
 
 #endif

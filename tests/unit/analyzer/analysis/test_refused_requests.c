@@ -1,5 +1,5 @@
 /*
- * test_failed_requests.c - what became of a refused request, and is a device shown as it was when it refused?
+ * test_refused_requests.c - what became of a refused request, and is a device shown as it was when it refused?
  */
 #include "hand_model.h"
 
@@ -10,7 +10,7 @@
 #include "capture_builder.h"
 #include "kmem_words.h"
 #include "model/model_load.h"
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 
 #define ERROR_PATH_KIB 256
 #define SECOND_NS UINT64_C(1000000000)
@@ -285,7 +285,7 @@ the_driver_speaks_for_the_tensor(void **state)
 		assert_string_equal(refusal_state_name(refusal_state(&hand.model, &this_boot, &failed[i])), "fatal");
 	assert_string_equal(refusal_state_name(refusal_state(&hand.model, &this_boot, &failed[3])), "recovered");
 	assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[2]);
-	failed_requests_settle(&hand.model, &this_boot);
+	refused_requests_settle(&hand.model, &this_boot);
 	assert_int_equal(failed[2].free_bytes, 5 * MIB);
 	assert_int_equal(failed[2].total_bytes, 64 * MIB);
 	assert_int_equal(failed[2].pool_kept_bytes, 7 * MIB);
@@ -336,7 +336,7 @@ a_device_is_as_it_was_when_it_refused(void **state)
 		hand.failed.held = held;
 		hand.failed.held_count = 3;
 		hand.model.failed_count = 1;
-		failed_requests_settle(&hand.model, &this_boot);
+		refused_requests_settle(&hand.model, &this_boot);
 		rank_leaks_classify(&hand.model);
 		assert_int_equal(losses->live_bytes, is_fatal ? 40 * MIB : 0);
 		assert_int_equal(losses->leak, is_fatal ? MODEL_LEAK_LEAK : MODEL_LEAK_NONE);
@@ -364,7 +364,7 @@ records_of_a_site_are_one(void **state)
 	const struct model_held *held;
 	struct kmem_device_snapshot *stored;
 	struct kmem_header *header;
-	char path[] = "/tmp/kmem-failed_requests-XXXXXX";
+	char path[] = "/tmp/kmem-refused_requests-XXXXXX";
 	struct model_options options = { .capture = path };
 	struct fail fail = { .text = "" };
 	struct model *model;
@@ -446,7 +446,7 @@ what_a_thread_got_since_is_its_own(void **state)
 {
 	static const uint64_t frames[] = { 0x400100 };
 	struct capture_builder *builder = capture_builder_new();
-	char path[] = "/tmp/kmem-failed_requests-XXXXXX";
+	char path[] = "/tmp/kmem-refused_requests-XXXXXX";
 	struct model_options options = { .capture = path };
 	struct fail fail = { .text = "" };
 	struct kmem_header *header;

@@ -1,9 +1,9 @@
 /*
- * failed_requests.c - what became of the requests that were refused (see failed_requests.h)?
+ * refused_requests.c - what became of the requests that were refused (see refused_requests.h)?
  *
  * When failing  it cannot.
  */
-#include "analysis/failed_requests.h"
+#include "analysis/refused_requests.h"
 
 #include <string.h>
 
@@ -11,7 +11,7 @@
 #include "analysis/rank.h"
 #include "kmem_words.h"
 
-#define FAILED_REQUESTS_APART_NS \
+#define REFUSED_REQUESTS_APART_NS \
 	UINT64_C(1000000000)                          // closer ones are one: an allocator tries again, in smaller pieces
 #define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20)  // all that telling an error takes, imports for it included
 #define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)   // of a program that goes on with something else, or with a thousandth
@@ -34,7 +34,7 @@ static bool
 is_soon_after(const struct model_failed *later, const struct model_failed *earlier)
 {
 	return later->process == earlier->process && later->monotonic_ns >= earlier->monotonic_ns &&
-	       later->monotonic_ns - earlier->monotonic_ns <= FAILED_REQUESTS_APART_NS;
+	       later->monotonic_ns - earlier->monotonic_ns <= REFUSED_REQUESTS_APART_NS;
 }
 
 static bool
@@ -62,7 +62,7 @@ is_last_of_process(const struct model *model, const struct model_failed *failed)
 {
 	for (size_t i = 0; i < model->failed_count; i++) {
 		if (model->failed[i].process == failed->process &&
-		    model->failed[i].monotonic_ns > failed->monotonic_ns + FAILED_REQUESTS_APART_NS)
+		    model->failed[i].monotonic_ns > failed->monotonic_ns + REFUSED_REQUESTS_APART_NS)
 			return false;
 	}
 	return true;
@@ -283,7 +283,7 @@ restore(struct model *model, const struct verdict_now *now, unsigned process, un
 }
 
 void
-failed_requests_settle(struct model *model, const struct verdict_now *now)
+refused_requests_settle(struct model *model, const struct verdict_now *now)
 {
 	pair_memory(model);
 	for (unsigned process = 0; process < model->process_count; process++) {
