@@ -53,7 +53,7 @@ has_python_frame(const struct report_site *site)
 static bool
 is_shown(const struct report_frame *frame, const struct report_frame *inner, bool has_python)
 {
-	if (strcmp(frame->relation, "started by") == 0) // forty frames of a library do not tell more than the user's own
+	if (frame->is_of_starter) // forty frames of a library do not tell more than the user's own
 		return frame->is_user;
 	if (strcmp(frame->kind, "python") == 0)
 		return true;
@@ -112,7 +112,7 @@ static const char *
 relation_of(const struct report_frame *frame, bool is_native)
 {
 	if (frame->relation[0] != '\0')
-		return strcmp(frame->relation, "while") == 0 ? "while " : "by"; // started by
+		return frame->is_of_starter ? "by" : "while ";
 	return is_native ? "" : "from";
 }
 

@@ -22,7 +22,8 @@
 #define LEAKING_PART 10 // of which at least one is no leak: worth saying how much is
 #define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
 #define UNTOUCHED_PART 10 // of what the row shows; less of it that is not in memory is not told
-#define TRIFLE_PART 1000  // lines with less than a thousandth of their domain are summed up, the first excepted
+#define CHANCE_BYTES (2 * KMEM_PYTHON_SAMPLE_BYTES)
+#define TRIFLE_PART 1000 // lines with less than a thousandth of their domain are summed up, the first excepted
 
 static uint32_t
 share_ppm(uint64_t part, uint64_t whole)
@@ -40,6 +41,20 @@ place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
 }
 
 /* --- tables ---------------------------------------------------------------------------------------------------- */
+
+/* Small objects of Python: its figures are estimates, of which the error is known. */
+static bool
+is_sampled(const struct report_line *line)
+{
+	return line->estimate.error_bytes != 0 || line->estimate.peak_error_bytes != 0;
+}
+
+/* So few samples that the line may hold next to nothing. */
+static bool
+is_chance(const struct report_line *line, uint64_t shown_bytes)
+{
+	return is_sampled(line) && shown_bytes <= CHANCE_BYTES;
+}
 
 struct column {
 	const char *title;
@@ -89,7 +104,7 @@ text_live_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 static const char *
 text_blocks(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(line->estimate.samples != 0 ? units_rounded(line->live_count) : line->live_count, text);
+	return units_count(is_sampled(line) ? units_rounded(line->live_count) : line->live_count, text);
 }
 
 static const char *
@@ -101,8 +116,7 @@ text_allocated(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 static const char *
 text_calls(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(line->estimate.samples != 0 ? units_rounded(line->allocated_count) : line->allocated_count,
-	                   text);
+	return units_count(is_sampled(line) ? units_rounded(line->allocated_count) : line->allocated_count, text);
 }
 
 static const char *
@@ -303,7 +317,7 @@ put_row(FILE *stream, const struct layout *layout, const struct report_line *lin
 		int width = width_of(column, layout);
 		const char *cell = column->text(line, text);
 
-		if (is_figure(column) && line->estimate.samples != 0)
+		if (is_figure(column) && is_sampled(line))
 			(void)fprintf(stream, "%*s%s", width - 1 + (int)strlen("≈") - (int)strlen(cell), "≈", cell);
 		else
 			(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1,
@@ -449,7 +463,8 @@ gather(const struct report *report, const struct table *table, const struct rend
 			.bytes = table->shown == shown_peak ? line.peak_bytes : line.live_bytes,
 			.in_memory_bytes = without(shown, untouched),
 			.is_address_space = line.is_address_space,
-			.is_small = table->shown != shown_any && shown < line.domain_bytes / TRIFLE_PART,
+			.is_small = table->shown != shown_any &&
+			            (shown < line.domain_bytes / TRIFLE_PART || is_chance(&line, shown)),
 		};
 	}
 }

@@ -435,7 +435,7 @@ put_requests(const struct report *report, FILE *stream)
 		if (!report_has_domain(report, report->requests[i].domain))
 			continue;
 		is_any = true;
-		if (strcmp(report->requests[i].state, "recovered") != 0 && report->requests[i].is_composed)
+		if (!report->requests[i].is_recovered && report->requests[i].is_composed)
 			told = &report->requests[i];
 		if ((int)strlen(report->requests[i].domain) > width)
 			width = (int)strlen(report->requests[i].domain);

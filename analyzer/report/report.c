@@ -569,11 +569,13 @@ build_requests(struct report *report, const struct model *model)
 	report->requests = memory_zeroed(model->failed_count, sizeof(*report->requests));
 	for (size_t i = 0; i < model->failed_count; i++) {
 		const struct model_failed *failed = &model->failed[i];
+		enum refusal_state state = refusal_state(model, verdict_now(), failed);
 
 		report->requests[i] = (struct report_request){
 			.bytes = failed->bytes,
 			.domain = model->domains[failed->domain].name,
-			.state = refusal_state_name(refusal_state(model, verdict_now(), failed)),
+			.state = refusal_state_name(state),
+			.is_recovered = state == REFUSAL_RECOVERED,
 			.error = failed->error,
 			.pid = model->processes[failed->process].identity->pid,
 			.where = place_of(report->rows, failed->site),
@@ -856,6 +858,7 @@ report_frame(const struct report_site *site, uint32_t number)
 {
 	const struct model_site *from = (const struct model_site *)site->stack;
 	const struct model_frame *frame = from->frames[number];
+	enum model_relation relation = model_relation_of(from, number);
 
 	return (struct report_frame){
 		.kind = frame->kind == MODEL_FRAME_PYTHON ? "python" : "native",
@@ -864,7 +867,8 @@ report_frame(const struct report_site *site, uint32_t number)
 		.line = frame->line,
 		.module = frame->module,
 		.offset = offset_of(frame),
-		.relation = model_relation_name(model_relation_of(from, number)),
+		.relation = model_relation_name(relation),
+		.is_of_starter = relation == MODEL_RELATION_STARTED_BY,
 		.is_user = frame->is_user,
 		.is_inlined = frame->is_inlined,
 		.is_repeated = frame->is_repeated,

@@ -181,6 +181,7 @@ struct report_frame {
 	const char *module;
 	uint64_t offset;      // as in struct report_place
 	const char *relation; // as in struct report_place
+	bool is_of_starter;   // the relation is "started by"
 	bool is_user;
 	bool is_inlined;
 	bool is_repeated;     // it called itself, and further frames of it were left out behind this one
@@ -233,7 +234,8 @@ struct report_request {
 	uint64_t bytes;
 	const char *domain;
 	const char *state; // "pending", "recovered", "fatal"
-	int error;         // errno, or the CUDA result
+	bool is_recovered;
+	int error; // errno, or the CUDA result
 	uint32_t pid;
 	struct report_place where;
 	/* Of the device that refused, at that moment. */

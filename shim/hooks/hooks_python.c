@@ -20,8 +20,9 @@
  * have more than it asked for, and another word for each second block would cost as much.
  *
  * What the interpreter keeps in its free lists does not come here again: an object that is taken out of one stays with the line for
- * which it was first made. That is at most 2,000 tuples of each length up to 20 (5 MB, if all are full), 80 dictionaries and as many tables
- * of theirs, 80 lists, 100 floats, and up to 255 of kinds that few programs make. No version offers to switch them off: the lists lie
+ * which it was first made. Such a list has at most 2,000 tuples of each length up to 20, 80 dictionaries and as many tables
+ * of theirs, 80 lists, 100 floats, and up to 255 of kinds that few programs make; but where one line fills it and another empties it, all that
+ * the other keeps is booked at the first. No version offers to switch them off: the lists lie
  * in structures of the interpreter whose offsets _Py_DebugOffsets does not say and which move between releases; up to 3.13 their
  * counters are indexes into arrays, and where -1 means "disabled" (3.14) debug builds stop when such a list is not empty.
  *

@@ -5,6 +5,7 @@ of fork goes on from its parent's count. A stopped process waits for SIGKILL. Of
     STOP_AFTER    the turn
     STOP_BYTES    instead: stop when the process has grown by so much, and write the turn into the file STOP_FILE
 """
+import contextlib
 import itertools
 import os
 import signal
@@ -26,8 +27,9 @@ START = resident_bytes() if BYTES else 0
 def due():
     turn = next(turns)
     if BYTES and turn % LOOK_EACH == 0 and resident_bytes() - START >= BYTES:
-        with open(os.environ["STOP_FILE"], "w") as result:
-            result.write(str(turn))
-        os.kill(os.getpid(), signal.SIGSTOP)
+        with contextlib.suppress(FileExistsError):  # another thread or process was first, and stops when it has written
+            with open(os.environ["STOP_FILE"], "x") as result:
+                result.write(str(turn))
+            os.kill(os.getpid(), signal.SIGSTOP)
     elif turn == AFTER:
         os.kill(os.getpid(), signal.SIGSTOP)
