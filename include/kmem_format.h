@@ -269,6 +269,9 @@ enum kmem_stack_flags {
 	// domain library: frames[0] is the native code that made the reservation; behind it the line that ran when the
 	// growth was found, of the thread itself or as KMEM_STACK_WHILE says; perhaps native frames
 	KMEM_STACK_ESTIMATED = 2048,
+	// KMEM_STACK_WHILE or _STARTED_BY of a thread whose own Python frames are all of libraries: what was given begins at the first
+	// frame of the user's (without KMEM_CODE_LIBRARY and KMEM_CODE_IMPORTLIB)
+	KMEM_STACK_LIBRARY_ONLY = 4096,
 };
 
 /*

@@ -31,6 +31,20 @@ model_estimate_error(uint64_t sample_bytes, uint64_t bytes)
 	return (uint64_t)((1.92 + 1.96 * sqrt(samples + 0.96)) * (double)sample_bytes);
 }
 
+/* The thread's own Python frames are of libraries; what was given begins at the first frame that is not. */
+static enum model_relation
+relation_behind_library(const struct model_site *site, uint32_t frame_index)
+{
+	uint32_t given = 0;
+
+	while (given < frame_index && (site->frames[given]->kind != MODEL_FRAME_PYTHON || site->frames[given]->is_library))
+		given++;
+	if (site->frames[given]->kind != MODEL_FRAME_PYTHON || site->frames[given]->is_library)
+		return MODEL_RELATION_OWN;
+	return given == frame_index && (site->stack_flags & KMEM_STACK_WHILE) != 0 ? MODEL_RELATION_WHILE
+	                                                                           : MODEL_RELATION_STARTED_BY;
+}
+
 enum model_relation
 model_relation_of(const struct model_site *site, uint32_t frame_index)
 {
@@ -38,6 +52,8 @@ model_relation_of(const struct model_site *site, uint32_t frame_index)
 
 	if ((site->stack_flags & given) == 0 || site->frames[frame_index]->kind != MODEL_FRAME_PYTHON)
 		return MODEL_RELATION_OWN;
+	if ((site->stack_flags & KMEM_STACK_LIBRARY_ONLY) != 0)
+		return relation_behind_library(site, frame_index);
 	/* What was given stands behind all native frames. */
 	if ((site->stack_flags & KMEM_STACK_WHILE) != 0 &&
 	    (frame_index == 0 || site->frames[frame_index - 1]->kind != MODEL_FRAME_PYTHON))

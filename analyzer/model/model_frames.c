@@ -326,6 +326,7 @@ resolve_python(struct process_frames *frames, uint64_t word, struct word *into)
 			                              code->stored.line_table_bytes, offset);
 		frame.first_line = code->stored.first_line;
 		frame.is_importlib = (code->stored.flags & KMEM_CODE_IMPORTLIB) != 0;
+		frame.is_library = (code->stored.flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0;
 		frame_rules_judge(&frames->build->rules, &frame, (code->stored.flags & KMEM_CODE_LIBRARY) != 0);
 	}
 	into->count = 1;

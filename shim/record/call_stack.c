@@ -221,6 +221,17 @@ merge_alone(struct call_stack_memory *memory, struct call_stack *stack)
 		memory->is_repeatable = false;
 }
 
+/* Without the outermost frames it is not known. */
+static bool
+is_library_only(const struct python_stack *python)
+{
+	for (uint32_t i = 0; i < python->count; i++) {
+		if ((python_stack_at(python, i)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) == 0)
+			return false;
+	}
+	return python->count != 0 && python->omitted == 0;
+}
+
 /* Native frames are walked to the innermost evaluator, or to the end. */
 static void
 take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t stop_sp)
@@ -250,6 +261,7 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 	memory->is_repeatable = true;
 	if (python_frames_available())
 		python_frames_walk(&memory->python_cache, python);
+	memory->is_library_only = is_library_only(python);
 	/* Of a thread without Python the frames that it was given stand for all native paths. */
 	if (python->count == 0 && extent == CALL_STACK_PYTHON_ONLY && !python_frames_are_any())
 		thread_attribution_append(stack);
@@ -277,6 +289,8 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 			merge_cut(&memory->native, python, stack);
 		}
 	}
+	if (memory->is_library_only && extent != CALL_STACK_ARENA)
+		thread_attribution_append_library(stack);
 	if (python->omitted != 0 || stack->omitted != 0) {
 		stack->flags |= KMEM_STACK_TRUNCATED;
 		stack->omitted += python->omitted;

@@ -333,6 +333,14 @@ event_cache_find_python(struct event_cache *cache, uint64_t state)
 	return (struct event_lookup){ key, find_python_key(cache, key), EVENT_LOOKUP_PYTHON };
 }
 
+struct event_lookup
+event_cache_find_given(const struct event_cache *cache, struct event_lookup python, uint64_t parent)
+{
+	python.key = (python.key ^ parent * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xff51afd7ed558ccd);
+	python.site = find_python_key(cache, python.key);
+	return python;
+}
+
 static void
 keep_python(struct event_cache *cache, uint64_t key, uint32_t site)
 {

@@ -56,7 +56,8 @@ struct event_key {
  * Invariants, tested by number in tests/unit/shim/record/test_event_cache.c:
  *   E1  a walk is a function of pc, sp, (rbp,) the version of the modules, the Python frames, and the words of the stack it reads; it
  *       reads no others when those are the same. So an event with the same key whose words are the same has the same site. A stack
- *       of Python frames alone is a function of these.
+ *       of Python frames alone is a function of these; one of libraries that was given more has a key with that
+ *       (event_cache_find_given()).
  *   E2  the words lie between sp and the end of the stack of the thread that remembers them; of another stack, in the page of the
  *       return address, which is there as long as the hook runs. Which of the two a sp is in does not change while a thread lives.
  *   E3  Whether they are the same is decided by a 128-bit sum of products with fixed keys. A change goes unseen with a
@@ -138,6 +139,10 @@ struct event_lookup event_cache_find_python(struct event_cache *cache, uint64_t 
 /* The same for an event of another domain than the heap. is_python: the Python frames are the stack, where there are any. */
 struct event_lookup event_cache_find_other(struct event_cache *cache, const void *hook_frame, unsigned domain,
                                            bool is_python);
+
+/* The same for a Python stack that is given frames of other threads: `parent` tells them apart (thread_attribution_find_library()). */
+struct event_lookup event_cache_find_given(const struct event_cache *cache, struct event_lookup python,
+                                           uint64_t parent);
 
 /*
  * Keeps an event that was not found, under its kind. Both kinds of a WALKED one are kept: a program has mostly one of them, so they share

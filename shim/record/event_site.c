@@ -107,10 +107,23 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	return site;
 }
 
+/* given_key: of a stack of libraries, with what it was given; 0 = such a stack has no key */
+static void
+keep(struct thread_slot *slot, struct event_lookup lookup, uint64_t given_key, const void *frame, uint32_t site)
+{
+	if (slot->stack.is_library_only) {
+		if (given_key == 0 && lookup.key != 0)
+			return;
+		lookup.key = given_key;
+		slot->parent.has_kept_library = slot->parent.has_kept_library || slot->parent.started_count == 0;
+	}
+	event_cache_keep(&slot->events, lookup, frame, slot->stack.walked, site);
+}
+
 /* What the cache did not find, or what is to be verified. */
 static __attribute__((noinline)) uint32_t
 walk_and_keep(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, unsigned domain,
-              enum call_stack_extent extent, uint8_t clock)
+              enum call_stack_extent extent, uint8_t clock, uint64_t given_key)
 {
 	uint32_t site;
 
@@ -123,7 +136,7 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, struct event_loo
 	if (lookup.site != 0)
 		verify(lookup.site, site);
 	else if (is_of_kind && slot->stack.is_repeatable && site != 0 && !is_merged(site))
-		event_cache_keep(&slot->events, lookup, frame_of(hook_frame), slot->stack.walked, site);
+		keep(slot, lookup, given_key, frame_of(hook_frame), site);
 	// else the cache's frames are those of an earlier walk
 	if (slot->stack.walked != NULL && slot->stack.native.is_remembered)
 		native_cache_note_time(slot->stack.walked);
@@ -169,7 +182,7 @@ event_site_whole(struct thread_slot *slot, const void *hook_frame, struct event_
 	if (__builtin_expect(lookup.site == 0 || settings.verify_every != 0, 0)) {
 		uint32_t before = capture_file_count(KMEM_SECTION_SITES);
 		int host_errno = errno;
-		uint32_t site = walk_and_keep(slot, hook_frame, lookup, KMEM_DOMAIN_HEAP, CALL_STACK_WHOLE, clock);
+		uint32_t site = walk_and_keep(slot, hook_frame, lookup, KMEM_DOMAIN_HEAP, CALL_STACK_WHOLE, clock, lookup.key);
 
 		if (site > before && // just made
 		    atomic_load_explicit(line_native_paths, memory_order_relaxed) < EVENT_SITE_NATIVE_PATHS_MAX &&
@@ -200,14 +213,39 @@ extent_of(struct event_lookup lookup, bool is_python)
 	return CALL_STACK_WHOLE;
 }
 
+/* The thread may run nothing but code of libraries: then its stack has a key of its own, with what it is given. */
+static __attribute__((noinline)) struct event_lookup
+find_given(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, unsigned domain, uint8_t clock)
+{
+	enum call_stack_extent extent = extent_of(lookup, is_python_frame(hook_frame));
+	uint64_t parent = thread_attribution_find_library(&slot->parent, slot->owner.slot);
+	uint64_t given_key = parent == 0 ? lookup.key : 0;
+
+	if (parent != 0 && lookup.site == 0 && lookup.key != 0 &&
+	    (lookup.kind == EVENT_LOOKUP_PYTHON_ONLY || lookup.kind == EVENT_LOOKUP_PYTHON)) {
+		struct event_lookup given = event_cache_find_given(&slot->events, lookup, parent);
+
+		given_key = given.key;
+		if (given.site != 0)
+			lookup = given;
+	}
+	if (lookup.site != 0 && settings.verify_every == 0) {
+		thread_slot_publish(slot, lookup.site);
+		return lookup;
+	}
+	lookup.site = walk_and_keep(slot, hook_frame, lookup, domain, extent, clock, given_key);
+	if (slot->stack.is_library_only && given_key != 0)
+		lookup.key = given_key;
+	return lookup;
+}
+
 /* What follows when the cache has answered. */
 static inline uint32_t
 site_after(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, unsigned domain,
            uint64_t bytes, uint8_t clock)
 {
 	if (__builtin_expect(lookup.site == 0 || settings.verify_every != 0, 0))
-		lookup.site = walk_and_keep(slot, hook_frame, lookup, domain, extent_of(lookup, is_python_frame(hook_frame)),
-		                            clock);
+		lookup = find_given(slot, hook_frame, lookup, domain, clock);
 	else
 		thread_slot_publish(slot, lookup.site);
 	if (lookup.kind == EVENT_LOOKUP_PYTHON_ONLY && lookup.site != 0 &&
@@ -231,6 +269,8 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 
 	if (slot == NULL || frame_of(hook_frame) == NULL || settings.native == SETTINGS_NATIVE_ALL) {
 		(void)thread_attribution_find();
+		if (slot != NULL)
+			(void)thread_attribution_find_library(&slot->parent, slot->owner.slot);
 		return thread_stack_has_room()
 		           ? walk_to_site(slot, hook_frame, domain, is_python ? CALL_STACK_PYTHON : CALL_STACK_WHOLE, clock)
 		           : 0;

@@ -6,6 +6,8 @@
  *
  * Invariants, tested by number in tests/unit/shim/record/test_thread_attribution.c:
  *   Q1  what a stack is given is what the find before it returned: a stack with another parent has another key in the event cache.
+ *       Of a stack whose Python frames are all of libraries the key is another one only when it was given something: so the next
+ *       thread of a slot that is given something forgets those that were given nothing.
  *   Q2  a line in the capture comes from a stack with Python frames of its own, never from one that was given them.
  *   Q3  a start record belongs to its creator until the new thread takes it, and is given back once.
  *
@@ -199,6 +201,43 @@ thread_attribution_append(struct call_stack *stack)
 	}
 }
 
+/* The user's code called Thread.start(): no library stands between. Else it is a library's thread, which may serve one line after another. */
+static bool
+is_own_thread(const struct thread_attribution *parent)
+{
+	return parent->started_user <= 1 && parent->started_user < parent->started_count;
+}
+
+uint64_t
+thread_attribution_find_library(struct thread_attribution *parent, uint32_t own_slot)
+{
+	if (parent->started_count == 0)
+		return 0;
+	parent->library_line = is_own_thread(parent) ? 0 : line_of_python(parent, own_slot);
+	return parent->library_line ^ parent->started_hash;
+}
+
+void
+thread_attribution_append_library(struct call_stack *stack)
+{
+	const struct thread_slot *slot = thread_slot_current;
+	uint32_t before = stack->frame_count;
+	uint64_t line;
+
+	if (slot == NULL || slot->parent.started_count == 0)
+		return;
+	line = slot->parent.library_line;
+	if (line != 0 && append(stack, line & ~THREAD_ATTRIBUTION_IMPORT))
+		stack->flags |= (line & THREAD_ATTRIBUTION_IMPORT) != 0 ? KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT
+		                                                        : KMEM_STACK_WHILE;
+	for (uint32_t i = slot->parent.started_user; i < slot->parent.started_count; i++) {
+		if (append(stack, slot->parent.started[i]))
+			stack->flags |= KMEM_STACK_STARTED_BY;
+	}
+	if (stack->frame_count != before)
+		stack->flags |= KMEM_STACK_LIBRARY_ONLY;
+}
+
 /* ---- started by ---- */
 
 struct thread_start *
@@ -227,9 +266,17 @@ thread_attribution_prepare(void *(*routine)(void *), void *argument)
 	start->count = python->count;
 	for (uint32_t i = 0; i < python->count; i++)
 		start->frames[i] = call_stack_python_frame(python_stack_at(python, i));
-	if (python->count == 0) {
-		start->count = slot->parent.started_count;
-		memcpy(start->frames, slot->parent.started, start->count * sizeof(start->frames[0]));
+	start->user = 0;
+	while (start->user < start->count &&
+	       (python_stack_at(python, start->user)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0)
+		start->user++;
+	if (start->user == start->count) { // of libraries: behind them stands what this thread was given
+		uint32_t room = PYTHON_FRAMES_MAX - start->count;
+		uint32_t given = slot->parent.started_count < room ? slot->parent.started_count : room;
+
+		memcpy(start->frames + start->count, slot->parent.started, given * sizeof(start->frames[0]));
+		start->user += slot->parent.started_user < given ? slot->parent.started_user : given;
+		start->count += given;
 	}
 	return start;
 }
@@ -255,6 +302,10 @@ thread_attribution_begin(struct thread_start *start)
 		}
 		atomic_store_explicit(&thread_attribution_is_any, true, memory_order_relaxed);
 		slot->parent.started_count = start->count;
+		slot->parent.started_user = start->user;
+		if (slot->parent.has_kept_library) // Q1
+			memset(slot->events.python, 0, sizeof(slot->events.python));
+		slot->parent.has_kept_library = false;
 		slot->parent.started_hash = hash;
 	}
 	give_back(start);

@@ -9,6 +9,9 @@
  *               as many sites as worker stacks times Python stacks.
  *   started by  the Python frames of the thread that created this one, at that moment; or, if it had none, those that it was given.
  *
+ * The same holds for a thread that runs Python, but none of the user's code, and was created by a line of the user's: a pool's thread that was
+ * given a library's function, a reader of pandas. Its stack keeps its own frames. If the user's code created it itself, `started by` says all.
+ *
  * A stack gets both if both are known. `while` comes first and decides where the bytes are shown, for a pool outlives the line that
  * made it. It is the last line known and no proof: if Python sleeps while the program's native threads work, they get the line before
  * the sleep. A thread that has run Python code itself never gets its own last line.
@@ -36,8 +39,11 @@ struct thread_slot;
 struct thread_attribution {
 	uint64_t
 		while_line; // as a frame word, marked with THREAD_ATTRIBUTION_IMPORT; 0 = none. As of the last thread_attribution_find()
+	uint64_t library_line; // the same of the last thread_attribution_find_library()
 	uint64_t started_hash; // of started[], 0 = none
 	uint32_t started_count;
+	uint32_t started_user;               // the first one of the user's
+	bool has_kept_library;               // the event cache holds stacks of libraries that were given nothing
 	uint64_t started[PYTHON_FRAMES_MAX]; // innermost first
 	struct {
 		uint32_t site; // 0 = empty
@@ -61,6 +67,15 @@ thread_attribution_find(void)
 /* Adds what the last thread_attribution_find() found to a stack of native frames. */
 void thread_attribution_append(struct call_stack *stack);
 
+/*
+ * Looks whose line it is now, for a thread that runs Python, but perhaps none of the user's code. Returns what tells parents apart; 0 = it is
+ * given nothing.
+ */
+uint64_t thread_attribution_find_library(struct thread_attribution *parent, uint32_t own_slot);
+
+/* Adds what the last thread_attribution_find_library() found to a stack whose Python frames are all of libraries. */
+void thread_attribution_append_library(struct call_stack *stack);
+
 /* The thread of this slot has just walked frames of the user's own. */
 void thread_attribution_claim(const struct thread_slot *slot);
 
@@ -76,6 +91,7 @@ struct thread_start {
 	void *(*routine)(void *);
 	void *argument;
 	uint32_t count;
+	uint32_t user; // the first one of the user's; count: there is none
 	uint64_t frames[PYTHON_FRAMES_MAX];
 };
 

@@ -91,7 +91,8 @@ take(uint32_t number)
 	memory->owner.slot = (uint16_t)number;
 	memory->map_bits = POINTER_MAP_PRESENT | ((uint64_t)number << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK);
 	forget(memory);
-	memory->parent.while_line = memory->parent.started_hash = memory->parent.started_count = 0;
+	memory->parent.while_line = memory->parent.library_line = memory->parent.started_hash = 0;
+	memory->parent.started_count = memory->parent.started_user = 0;
 	count_one();
 	return memory;
 }

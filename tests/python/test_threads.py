@@ -266,3 +266,74 @@ def test_an_interpreter_without_symbols_is_told(out_of, tmp_path):
     assert harness.record([tmp_path / "main"], out_of).returncode == 0
     notes = report_of(out_of)["processes"][0]["notes"]
     assert notes == ["Python: its symbols are hidden; stacks are native only"]
+
+
+LIBRARY_SCENE = os.path.join(HERE, "library_threads_scene.py")
+LIBRARY_LINES = {name: number for number, line in enumerate(open(LIBRARY_SCENE), 1)
+                 for name in re.findall(r"# at (\w+)$", line)}
+LIBRARY_SIZES = {name: int(number) for name, number in re.findall(r'"(\w+)": (30\d000)', open(LIBRARY_SCENE).read())}
+
+
+@pytest.fixture(scope="session")
+def library_scene(tmp_path_factory):
+    """library_scene(version): the sites of that interpreter's scene of threads that run libraries."""
+    known = {}
+
+    def record(version):
+        path = interpreter_of(version)
+        if version not in known:
+            out = tmp_path_factory.mktemp("library_scene") / "capture"
+            environment = harness.shim_env(out, KMEMSHIM_VERIFY="1")  # what is remembered is compared with a walk
+            done = harness.run([path, LIBRARY_SCENE], environment)
+            assert done.returncode == 0, done.stderr
+            known[version] = report_of(out)["sites"]
+        return known[version]
+
+    return record
+
+
+def made_by(sites, function, name):
+    """The sites at which that function of a library made the strings of that size."""
+    found = [site for site in sites if site["domain"] == "heap" and site["allocated_count"] != 0 and
+             0 <= site["allocated_bytes"] / site["allocated_count"] - LIBRARY_SIZES[name] < 90 and
+             any(frame["kind"] == "python" and frame["function"].endswith(function) for frame in site["frames"])]
+    assert found, name
+    return found
+
+
+def python_frames(site):
+    return [frame for frame in site["frames"] if frame["kind"] == "python"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_pool_that_runs_a_library_has_the_line_that_waits(library_scene, version):
+    """Two lines that use one pool, one after the other, each get their own; behind it stands what made the pool's thread."""
+    for name in ("submit", "second", "map", "threadpool", "asyncio"):
+        sites = made_by(library_scene(version), "raw_decode", name)
+        assert {(site["where"]["line"], site["where"].get("relation")) for site in sites} == \
+            {(LIBRARY_LINES[name], "while")}, name
+        assert count_of(sites) == (4 if name == "map" else 1)
+        for site in sites:
+            own = [frame for frame in python_frames(site) if "relation" not in frame]
+            assert own[-1]["function"].endswith("_bootstrap") and not any(frame["file"] == LIBRARY_SCENE for frame in own)
+            assert lines_started_by(site), name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_thread_of_ours_that_runs_a_library_has_the_line_that_started_it(library_scene, version):
+    (site,) = made_by(library_scene(version), "raw_decode", "thread")
+    assert (site["where"]["line"], site["where"]["relation"]) == (LIBRARY_LINES["thread"], "started by")
+    assert "while" not in {frame.get("relation") for frame in site["frames"]}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_librarys_callback_has_a_line_of_ours(library_scene, version):
+    for site in made_by(library_scene(version), "escape", "callback"):
+        assert site["where"].get("relation") == "while" and site["where"]["file"] == LIBRARY_SCENE
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_pools_own_line_of_ours_stays(library_scene, version):
+    (site,) = made_by(library_scene(version), "raw_decode", "own")
+    assert (site["where"]["line"], site["where"].get("relation")) == (LIBRARY_LINES["own"], None)
+    assert not any("relation" in frame for frame in site["frames"])

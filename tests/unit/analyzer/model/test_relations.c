@@ -86,6 +86,36 @@ unload(void **state)
 	return scratch_remove(state);
 }
 
+/* Own Python frames of libraries: what was given begins at the user's first frame. */
+static void
+behind_frames_of_libraries_stand_the_given_ones(void **state)
+{
+	struct model_frame native = { .kind = MODEL_FRAME_NATIVE };
+	struct model_frame library = { .kind = MODEL_FRAME_PYTHON, .is_library = true };
+	struct model_frame line = { .kind = MODEL_FRAME_PYTHON, .is_user = true };
+	const struct model_frame *frames[] = { &native, &library, &library, &line, &library, &line };
+	static const struct {
+		uint16_t flags;
+		enum model_relation first;
+	} cases[] = {
+		{ KMEM_STACK_WHILE | KMEM_STACK_STARTED_BY, MODEL_RELATION_WHILE },
+		{ KMEM_STACK_WHILE, MODEL_RELATION_WHILE },
+		{ KMEM_STACK_STARTED_BY, MODEL_RELATION_STARTED_BY },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct model_site site = { .frames = frames, .frame_count = 6 };
+
+		site.stack_flags = (uint16_t)(cases[i].flags | KMEM_STACK_LIBRARY_ONLY);
+		for (uint32_t k = 0; k < 3; k++)
+			assert_int_equal(model_relation_of(&site, k), MODEL_RELATION_OWN);
+		assert_int_equal(model_relation_of(&site, 3), cases[i].first);
+		assert_int_equal(model_relation_of(&site, 4), MODEL_RELATION_STARTED_BY);
+		assert_int_equal(model_relation_of(&site, 5), MODEL_RELATION_STARTED_BY);
+	}
+}
+
 static unsigned
 times(const char *in, const char *what)
 {
@@ -168,6 +198,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(behind_frames_of_libraries_stand_the_given_ones),
 		cmocka_unit_test(each_relation_is_a_line_of_its_own),
 		cmocka_unit_test(behind_the_line_stands_the_creator),
 		cmocka_unit_test(both_outputs_say_it),

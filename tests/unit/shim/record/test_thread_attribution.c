@@ -338,6 +338,72 @@ Q3_without_records_threads_are_made_all_the_same(void **unused)
 	assert_null(thread_attribution_prepare(NULL, NULL));
 }
 
+static struct call_stack library_stack;
+
+static void *
+library_thread(void *start_record)
+{
+	struct thread_slot *slot = thread_slot_here();
+
+	slot->parent.has_kept_library = true;
+	slot->events.python[5].key = 5;
+	thread_attribution_begin(start_record);
+	assert_int_equal(slot->events.python[5].key, 0); // Q1: of the slot's thread before
+	given_key = thread_attribution_find_library(&slot->parent, slot->owner.slot);
+	library_stack = stack_of(0, 1, UINT64_C(0x1234));
+	thread_attribution_append_library(&library_stack);
+	return NULL;
+}
+
+/* Frames of libraries at the inner end are left out: what was given begins with a line of the user's. */
+static void
+Q1_a_thread_that_runs_a_library_is_given_lines(void **unused)
+{
+	static const struct {
+		uint32_t libraries; // between the user's line and the new thread
+		uint32_t frame_count;
+		uint16_t flags;
+	} cases[] = {
+		{ 0, 4, KMEM_STACK_STARTED_BY | KMEM_STACK_LIBRARY_ONLY },
+		{ 1, 3, KMEM_STACK_STARTED_BY | KMEM_STACK_LIBRARY_ONLY },
+		{ 2, 3, KMEM_STACK_WHILE | KMEM_STACK_STARTED_BY | KMEM_STACK_LIBRARY_ONLY }, // a pool
+		{ 3, 2, KMEM_STACK_WHILE | KMEM_STACK_LIBRARY_ONLY },
+	};
+	uint64_t line = frame_of(0, 2);
+	pthread_t python_one = begin_python(stack_of(0, 1, line), 0);
+	uint64_t key_before = 0;
+
+	(void)unused;
+	start_chain(3);
+	thread_slot_here();
+	for (unsigned i = 0; i < 4; i++) {
+		struct thread_start *start_record = thread_attribution_prepare(library_thread, NULL);
+		pthread_t thread;
+
+		assert_non_null(start_record);
+		assert_int_equal(start_record->count, 3);
+		start_record->user = cases[i].libraries;
+		assert_int_equal(pthread_create(&thread, NULL, library_thread, start_record), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		assert_int_equal(library_stack.frame_count, cases[i].frame_count);
+		assert_int_equal(library_stack.flags, cases[i].flags);
+		if ((cases[i].flags & KMEM_STACK_WHILE) != 0)
+			assert_int_equal(library_stack.frames[1], line);
+		if (i == 2)
+			assert_int_not_equal(given_key, key_before); // Q1: the line is part of it
+		key_before = given_key;
+	}
+	end_python(python_one);
+	atomic_store(&python_runtime.state, PYTHON_RUNTIME_NOT_FOUND);
+
+	/* The first thread, and those that native code made, are given nothing. */
+	struct call_stack own = stack_of(0, 1, UINT64_C(0x1234));
+
+	assert_int_equal(thread_attribution_find_library(&thread_slot_here()->parent, 1), 0);
+	thread_attribution_append_library(&own);
+	assert_int_equal(own.frame_count, 1);
+}
+
 int
 main(void)
 {
@@ -351,6 +417,7 @@ main(void)
 		cmocka_unit_test(what_is_done_for_an_import_is_marked),
 		cmocka_unit_test(lines_and_sites_are_limited),
 		cmocka_unit_test(Q1_Q3_a_thread_knows_where_it_was_made),
+		cmocka_unit_test(Q1_a_thread_that_runs_a_library_is_given_lines),
 		cmocka_unit_test(Q3_without_records_threads_are_made_all_the_same),
 	};
 
