@@ -609,7 +609,7 @@ static const struct advice rows[] = {
 	{ "nothing", is_well, .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak",
 	  .is_nothing = true },
 	{ "import-less", are_imports_most,
-	  .text = "give the program more memory, or import less: most of it was left by imports" },
+	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
 	{ "hold-less", is_line_known,
 	  .text = "hold less at once at {line} (smaller pieces, a smaller type, release earlier), or give the program more memory" },
 	{ "see-peak", is_anything, .text = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory" },
