@@ -3,7 +3,7 @@
  *
  * The records of a private copy are changed, as in capture_exit.c, so that nobody else needs to know that two domains hold the same
  * bytes. What is left of the arenas is free, or is kept for sizes that are rounded up, or was given out before recording. Which line made
- * the arenas grow says nothing of that: their records become one site.
+ * the arenas grow says nothing of that: the model makes one site of their records.
  */
 #include "capture/capture_arenas.h"
 
@@ -95,27 +95,18 @@ scale_objects(struct capture *capture, uint64_t from, uint64_t to)
 	SET(((struct kmem_header *)(void *)capture->head)->python_sample_bytes, to);
 }
 
-/* The record whose stack says that it is arenas; else any of them. NULL: there is none. */
+/* Any of their records: the model makes one site of all. NULL: there is none. */
 static struct kmem_site *
 find_arenas(struct capture *capture)
 {
-	struct kmem_site *found = NULL;
-
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
-		struct kmem_site *site = site_at(capture, i);
-		struct capture_stack stack;
-
-		if (site->domain != KMEM_DOMAIN_PYTHON_ARENA || COPY_OF(site->stack) == 0 ||
-		    !capture_stack(capture, COPY_OF(site->stack), "stack of a site", &stack))
-			continue;
-		found = site;
-		if ((stack.flags & KMEM_STACK_ARENA) != 0)
-			break;
+		if (site_at(capture, i)->domain == KMEM_DOMAIN_PYTHON_ARENA)
+			return site_at(capture, i);
 	}
-	return found;
+	return NULL;
 }
 
-/* All arenas become that one site, which is less by so much. Its share of the peak is said anew, for all records in one epoch. */
+/* All arenas together are less by so much; that record is. Shares of the peak are said anew, for all records in one epoch. */
 static void
 reduce(struct capture *capture, struct kmem_site *arenas, struct held less)
 {
@@ -134,7 +125,6 @@ reduce(struct capture *capture, struct kmem_site *arenas, struct held less)
 		share = kmem_site_peak_bytes(before, site->peak);
 		site->peak = kmem_peak_pack(kmem_peak_now(site->peak) - (is_first ? less.live_bytes : 0),
 		                            share - (is_first ? less.peak_bytes : 0), epoch);
-		SET(site->stack, COPY_OF(arenas->stack));
 	}
 	SET(arenas->freed_bytes, COPY_OF(arenas->freed_bytes) + less.live_bytes);
 	*row = kmem_peak_pack(all.live_bytes - less.live_bytes, all.peak_bytes - less.peak_bytes, epoch);

@@ -169,6 +169,9 @@ struct process_stacks; // model_stacks.c
 struct process_stacks *process_stacks_new(struct build *build, struct capture *capture);
 void process_stacks_free(struct process_stacks *stacks);
 
+/* Of all arenas of Python whose objects are known by line (capture_arenas.h): which line made them grow says nothing of what is left. */
+const struct build_stack *process_stacks_rest_of_arenas(struct process_stacks *stacks);
+
 /* The stack of this site; never NULL: one without frames when they are unknown. */
 const struct build_stack *process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site,
                                               size_t site_index);

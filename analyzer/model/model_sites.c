@@ -206,11 +206,15 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 
 		if (!is_used && !is_refused(capture, i)) // reserved, never used
 			continue;
-		if (domain == DOMAIN_NONE)
+		if (domain == DOMAIN_NONE) {
 			homeless++;
-		else
-			sites[i] = (uint32_t)(find_or_add(build, process_stacks_find(stacks, stored, i), domain) - build->sites) +
-			           1;
+			continue;
+		}
+		bool is_rest = stored->domain == KMEM_DOMAIN_PYTHON_ARENA && capture_arenas_sample_bytes(capture) != 0;
+		const struct build_stack *stack = is_rest ? process_stacks_rest_of_arenas(stacks)
+		                                          : process_stacks_find(stacks, stored, i);
+
+		sites[i] = (uint32_t)(find_or_add(build, stack, domain) - build->sites) + 1;
 	}
 	if (homeless != 0)
 		capture_damaged(capture, "section \"sites\": %llu site%s without a known domain: left out",

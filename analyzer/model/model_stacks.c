@@ -206,6 +206,16 @@ read_stack(struct process_stacks *stacks, uint32_t index_plus_one, size_t site_i
 }
 
 const struct build_stack *
+process_stacks_rest_of_arenas(struct process_stacks *stacks)
+{
+	scratch_reserve(stacks, 1);
+	memset(stacks->scratch, 0, offsetof(struct build_stack, frames));
+	stacks->scratch->flags = KMEM_STACK_ARENA;
+	name_arena(stacks);
+	return keep_stack(stacks);
+}
+
+const struct build_stack *
 process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site, size_t site_index)
 {
 	uint32_t index_plus_one = atomic_load_explicit(&site->stack, memory_order_relaxed); // a private copy

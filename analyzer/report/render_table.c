@@ -369,7 +369,8 @@ add_import(struct imports *imports, const struct report_line *line, uint64_t byt
 	import->bytes = bytes;
 	if (line->import[0] != '\0')
 		(void)snprintf(import->label, sizeof(import->label), "import %s", line->import);
-	else if (strstr(line->where.file, "importlib") != NULL) // the import system itself
+	else if (strstr(line->where.file, "importlib") != NULL ||
+	         (line->where.file[0] == '\0' && line->where.function[0] == '\0')) // nothing but its frames, which are cut
 		(void)snprintf(import->label, sizeof(import->label), "the import system");
 	else
 		(void)place_words(&line->where, import->label);

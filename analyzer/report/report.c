@@ -739,7 +739,7 @@ make_site(const struct report_rows *rows, const struct model_site *site)
 {
 	const char *lost = "";
 
-	if (site->frame_count == 0)
+	if (site->frame_count == 0 && (site->stack_flags & KMEM_STACK_IMPORT_CUT) == 0) // nothing but the import system
 		lost = (site->stack_flags & KMEM_STACK_MERGED) != 0     ? "no-room"
 		       : (site->stack_flags & KMEM_STACK_NO_STACK) != 0 ? "no-stack"
 		                                                        : "unfinished";
