@@ -66,7 +66,8 @@ kmem_domain_is_private(unsigned domain)
 static inline bool
 kmem_domain_is_memory(unsigned domain)
 {
-	return domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE && domain < KMEM_DOMAIN_TENSORS_FIRST;
+	return (domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE && domain < KMEM_DOMAIN_TENSORS_FIRST) ||
+	       domain == KMEM_DOMAIN_PYTHON_OBJECT;
 }
 
 /* Highest live bytes of a domain. */

@@ -90,6 +90,8 @@ scale_objects(struct capture *capture, uint64_t from, uint64_t to)
 		SET(site->allocated_bytes, scaled(COPY_OF(site->allocated_bytes), from, to));
 		SET(site->freed_bytes, scaled(COPY_OF(site->freed_bytes), from, to));
 		site->peak = scaled_word(site->peak, from, to);
+		if (capture->released_bytes != NULL)
+			capture->released_bytes[i] = capture->released_bytes[i] / (int64_t)from * (int64_t)to;
 	}
 	row->peak = scaled_word(row->peak, from, to);
 	SET(((struct kmem_header *)(void *)capture->head)->python_sample_bytes, to);
@@ -122,6 +124,8 @@ reduce(struct capture *capture, struct kmem_site *arenas, struct held less)
 
 		if (site->domain != KMEM_DOMAIN_PYTHON_ARENA)
 			continue;
+		if (capture->released_bytes != NULL)
+			capture->released_bytes[i] = 0; // what was in them was
 		share = kmem_site_peak_bytes(before, site->peak);
 		site->peak = kmem_peak_pack(kmem_peak_now(site->peak) - (is_first ? less.live_bytes : 0),
 		                            share - (is_first ? less.peak_bytes : 0), epoch);

@@ -72,11 +72,17 @@ is_possible(struct capture *capture, const struct kmem_exit *taken)
 	return true;
 }
 
-/* Allocated outside any line of Python: as the program was read, whose text and tree are released when its last line is done. */
+/*
+ * Allocated outside any line of Python: as the program was read, whose text and tree are released when its last line is done. Not its
+ * arenas, which hold what lines of Python made.
+ */
 static bool
 is_interpreters(struct capture *capture, uint32_t number)
 {
 	struct capture_stack stack;
+
+	if (site_at(capture, number - 1)->domain == KMEM_DOMAIN_PYTHON_ARENA)
+		return false;
 	uint32_t index = COPY_OF(site_at(capture, number - 1)->stack);
 
 	if (index == 0 || !capture_stack(capture, index, "stack of a site", &stack))

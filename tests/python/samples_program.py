@@ -180,6 +180,15 @@ def before():
     return rows
 
 
+def released_at_exit():
+    import atexit
+    rows = [None] * 200000
+    for i in range(200000):
+        rows[i] = bytes(72)
+    done("released_at_exit", 200000 * (HEAD + 72))
+    atexit.register(rows.clear)
+
+
 def thrown_out():
     """Somebody puts the interpreter's own allocator back."""
     import ctypes

@@ -106,6 +106,14 @@ def test_under_tracemalloc_from_the_beginning(out, version):
     check(expected, document)
 
 
+@pytest.mark.parametrize("version", ["3.8", "3.13", "system"])
+def test_what_exit_handlers_release_is_there_before(out, version):
+    """And the arenas that they were in, which the interpreter gives back then."""
+    expected, document = record(out, interpreter_of(version), "released_at_exit", "exit")
+    check(expected, document)
+    assert document["totals"]["python/arena"]["live_bytes"] < expected["released_at_exit"] / 2
+
+
 def test_children_of_one_fork_do_not_draw_the_same(out):
     """8 children make the same objects: their samples differ."""
     python = interpreter_of("system")
