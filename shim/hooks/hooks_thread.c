@@ -16,7 +16,7 @@
 #include "base/real_libc.h"
 #include "base/reentry_guard.h"
 #include "hooks/lifecycle.h"
-#include "record/thread_attribution.h"
+#include "record/thread_start.h"
 #include "record/tracker.h"
 #include "record/library_due.h"
 #include "record/tracker_library.h"
@@ -41,10 +41,10 @@ hooks_thread_started(struct thread_start *start)
 	int host_errno = errno;
 
 	if (tracker_is_on() && reentry_guard_enter()) {
-		thread_attribution_begin(start);
+		thread_start_begin(start);
 		reentry_guard_leave();
 	} else {
-		thread_attribution_forget(start);
+		thread_start_forget(start);
 	}
 	errno = host_errno;
 	return program;
@@ -80,7 +80,7 @@ prepare(void *(*routine)(void *), void *argument)
 		reentry_guard_leave();
 	}
 	if (tracker_is_on() && reentry_guard_enter()) {
-		start = thread_attribution_prepare(routine, argument);
+		start = thread_start_prepare(routine, argument);
 		reentry_guard_leave();
 	}
 	errno = host_errno;
@@ -100,7 +100,7 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*rout
 		return real_libc.pthread_create(thread, attributes, routine, argument);
 	result = real_libc.pthread_create(thread, attributes, hooks_thread_begin, start);
 	if (result != 0)
-		thread_attribution_forget(start);
+		thread_start_forget(start);
 	return result;
 }
 
@@ -135,6 +135,6 @@ thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 		return real_libc.thrd_create(thread, routine, argument);
 	result = real_libc.thrd_create(thread, (thrd_start_t)(void *)hooks_thread_begin, start);
 	if (result != thrd_success)
-		thread_attribution_forget(start);
+		thread_start_forget(start);
 	return result;
 }

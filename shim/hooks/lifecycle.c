@@ -49,6 +49,7 @@
 #include "record/site_table.h"
 #include "record/teardown.h"
 #include "record/thread_slot.h"
+#include "record/thread_start.h"
 #include "record/tracker.h"
 #include "record/tracker_library.h"
 #include "tables/pointer_map.h"
@@ -366,6 +367,7 @@ start_in_child(void)
 	call_stack_forked();
 	tracker_library_clear();
 	tracker_clear();
+	thread_start_forked();
 	resident_forked();
 	open_capture(true, parent_pid);
 	hooks_signal_start();

@@ -12,12 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kmem_format.h"
 #include "python/python_frames.h"
+#include "record/stack_frames.h"
 #include "unwind/native_cache.h"
 #include "unwind/native_stack.h"
-
-#define CALL_STACK_FRAMES_MAX KMEM_STACK_FRAMES_MAX
 
 /* Without Python frames, and none that were given, all is whole. */
 enum call_stack_extent {
@@ -25,22 +23,6 @@ enum call_stack_extent {
 	CALL_STACK_PYTHON_ONLY, // Python frames stand for all native paths: KMEM_STACK_PYTHON_ONLY
 	CALL_STACK_PYTHON,      // Python frames say all
 	CALL_STACK_ARENA,       // the interpreter's allocator grows: who imports, or none (KMEM_STACK_ARENA)
-};
-
-static inline uint64_t
-call_stack_python_frame(const struct python_frame *frame)
-{
-	return KMEM_FRAME_PYTHON | (uint64_t)frame->code |
-	       (uint64_t)(frame->offset & KMEM_FRAME_OFFSET_MASK) << KMEM_FRAME_OFFSET_SHIFT;
-}
-
-struct call_stack {
-	uint64_t hash; // of frames[] and flags; never 0
-	uint32_t frame_count;
-	uint32_t omitted; // as in struct kmem_stack
-	uint32_t omitted_at;
-	uint16_t flags;                         // enum kmem_stack_flags
-	uint64_t frames[CALL_STACK_FRAMES_MAX]; // the whole stack as in struct kmem_stack, innermost first
 };
 
 /* Where a thread gathers its frames, and what it remembers of its last walks. Zeroed is empty; never used by two at once. */

@@ -99,7 +99,7 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	if (slot != NULL && frame != NULL) {
 		thread_slot_publish(slot, site);
 		if (memory->python.count != 0) {
-			thread_attribution_claim(slot);
+			thread_attribution_claim(&slot->parent, &memory->python);
 			record_callbacks.python_arrived();
 		}
 	}
@@ -218,7 +218,7 @@ static __attribute__((noinline)) struct event_lookup
 find_given(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, unsigned domain, uint8_t clock)
 {
 	enum call_stack_extent extent = extent_of(lookup, is_python_frame(hook_frame));
-	uint64_t parent = thread_attribution_find_library(&slot->parent, slot->owner.slot);
+	uint64_t parent = thread_attribution_find_library(&slot->parent);
 	uint64_t given_key = parent == 0 ? lookup.key : 0;
 
 	if (parent != 0 && lookup.site == 0 && lookup.key != 0 &&
@@ -270,7 +270,7 @@ event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, ui
 	if (slot == NULL || frame_of(hook_frame) == NULL || settings.native == SETTINGS_NATIVE_ALL) {
 		(void)thread_attribution_find();
 		if (slot != NULL)
-			(void)thread_attribution_find_library(&slot->parent, slot->owner.slot);
+			(void)thread_attribution_find_library(&slot->parent);
 		return thread_stack_has_room()
 		           ? walk_to_site(slot, hook_frame, domain, is_python ? CALL_STACK_PYTHON : CALL_STACK_WHOLE, clock)
 		           : 0;

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
-#include "record/call_stack.h"
+#include "record/stack_frames.h"
 #include "record/stack_store.h"
 
 #define SITE_OWNER_FOUND 512 // powers of two

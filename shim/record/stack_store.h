@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
-#include "record/call_stack.h"
+#include "record/stack_frames.h"
 
 /* A stack, or the outer part of one. */
 struct stack_words {

@@ -1,7 +1,7 @@
 /*
  * thread_attribution.c - on whose behalf does a thread without Python frames allocate (see thread_attribution.h)?
  *
- * A Python thread publishes nothing but the number of its last site (thread_slot.h), which it has at hand. What that means is
+ * A Python thread publishes nothing but the number of its last site, which it has at hand. What that means is
  * looked up by the thread that wants to know, in the capture, where a site never changes.
  *
  * Invariants, tested by number in tests/unit/shim/record/test_thread_attribution.c:
@@ -9,7 +9,6 @@
  *       Of a stack whose Python frames are all of libraries the key is another one only when it was given something: so the next
  *       thread of a slot that is given something forgets those that were given nothing.
  *   Q2  a line in the capture comes from a stack with Python frames of its own, never from one that was given them.
- *   Q3  a start record belongs to its creator until the new thread takes it, and is given back once.
  *
  * Not chosen  one published word for all Python threads, written at each event: threads that hold no lock would fight over it.
  */
@@ -21,18 +20,16 @@
 #include "capture/capture_file.h"
 #include "python/python_frames.h"
 #include "record/site_table.h"
-#include "record/thread_slot.h"
 
-#define STARTS_MAX 64u
-
-/* Number of the slot whose thread has walked frames of the user last; 0 = none. */
-static _Atomic uint32_t python_slot;
+/* Where the thread that has walked frames of the user last writes its last site; NULL = none. It is memory of a slot, which stays. */
+static const _Atomic uint32_t *_Atomic python_site;
 
 _Atomic bool thread_attribution_is_any;
+__thread struct thread_attribution *thread_attribution_current
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 // those that were given to a stack; relaxed: words that mean themselves
 static _Atomic uint64_t lines[THREAD_ATTRIBUTION_LINES_MAX];
-static struct thread_start starts[STARTS_MAX]; // untouched ones cost nothing
 
 /* ---- while ---- */
 
@@ -105,16 +102,16 @@ has_budget(void)
 }
 
 static uint64_t
-line_of_python(struct thread_attribution *parent, uint32_t own_slot)
+line_of_python(struct thread_attribution *parent)
 {
 	/* acquire: pairs with thread_attribution_claim(): the slot's memory. */
-	uint32_t number = atomic_load_explicit(&python_slot, memory_order_acquire);
+	const _Atomic uint32_t *last_site = atomic_load_explicit(&python_site, memory_order_acquire);
 	uint32_t site;
 
-	if (number == 0 || number == own_slot || !has_budget())
+	if (last_site == NULL || last_site == parent->last_site || !has_budget())
 		return 0;
 	/* acquire: pairs with thread_slot_publish(): what the site leads to. */
-	site = atomic_load_explicit(&thread_slot_at(number)->last_site, memory_order_acquire);
+	site = atomic_load_explicit(last_site, memory_order_acquire);
 	if (site == 0)
 		return 0;
 
@@ -128,35 +125,33 @@ line_of_python(struct thread_attribution *parent, uint32_t own_slot)
 }
 
 void
-thread_attribution_claim(const struct thread_slot *slot)
+thread_attribution_claim(const struct thread_attribution *own, const struct python_stack *python)
 {
-	const struct python_stack *python = &slot->stack.python;
-	uint32_t number = slot->owner.slot;
-
-	if (atomic_load_explicit(&python_slot, memory_order_relaxed) == number)
+	if (atomic_load_explicit(&python_site, memory_order_relaxed) == own->last_site)
 		return;
 	for (uint32_t i = 0; i < python->count; i++) {
 		if ((python_stack_at(python, i)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0)
 			continue;
 		atomic_store_explicit(&thread_attribution_is_any, true, memory_order_relaxed);
 		/* release: pairs with line_of_python(). */
-		atomic_store_explicit(&python_slot, number, memory_order_release);
+		atomic_store_explicit(&python_site, own->last_site, memory_order_release);
 		return;
 	}
 }
 
 void
-thread_attribution_ended(const struct thread_slot *slot)
+thread_attribution_ended(const struct thread_attribution *own)
 {
-	uint32_t number = slot->owner.slot;
+	const _Atomic uint32_t *seen = own->last_site;
 
-	(void)atomic_compare_exchange_strong_explicit(&python_slot, &number, 0, memory_order_relaxed, memory_order_relaxed);
+	(void)atomic_compare_exchange_strong_explicit(&python_site, &seen, NULL, memory_order_relaxed,
+	                                              memory_order_relaxed);
 }
 
 void
 thread_attribution_over(void)
 {
-	atomic_store_explicit(&python_slot, 0, memory_order_relaxed);
+	atomic_store_explicit(&python_site, NULL, memory_order_relaxed);
 }
 
 /* ---- what a stack is given ---- */
@@ -164,12 +159,12 @@ thread_attribution_over(void)
 uint64_t
 thread_attribution_find_closely(void)
 {
-	struct thread_slot *slot = thread_slot_current;
+	struct thread_attribution *own = thread_attribution_current;
 
-	if (slot == NULL)
+	if (own == NULL)
 		return 0;
-	slot->parent.while_line = line_of_python(&slot->parent, slot->owner.slot);
-	return slot->parent.while_line ^ slot->parent.started_hash;
+	own->while_line = line_of_python(own);
+	return own->while_line ^ own->started_hash;
 }
 
 static bool
@@ -186,17 +181,17 @@ append(struct call_stack *stack, uint64_t frame)
 void
 thread_attribution_append(struct call_stack *stack)
 {
-	const struct thread_slot *slot = thread_slot_current;
+	const struct thread_attribution *own = thread_attribution_current;
 	uint64_t line;
 
-	if (slot == NULL)
+	if (own == NULL)
 		return;
-	line = slot->parent.while_line;
+	line = own->while_line;
 	if (line != 0 && append(stack, line & ~THREAD_ATTRIBUTION_IMPORT))
 		stack->flags |= (line & THREAD_ATTRIBUTION_IMPORT) != 0 ? KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT
 		                                                        : KMEM_STACK_WHILE;
-	for (uint32_t i = 0; i < slot->parent.started_count; i++) {
-		if (append(stack, slot->parent.started[i]))
+	for (uint32_t i = 0; i < own->started_count; i++) {
+		if (append(stack, own->started[i]))
 			stack->flags |= KMEM_STACK_STARTED_BY;
 	}
 }
@@ -209,112 +204,33 @@ is_own_thread(const struct thread_attribution *parent)
 }
 
 uint64_t
-thread_attribution_find_library(struct thread_attribution *parent, uint32_t own_slot)
+thread_attribution_find_library(struct thread_attribution *parent)
 {
 	if (parent->started_count == 0)
 		return 0;
-	parent->library_line = is_own_thread(parent) ? 0 : line_of_python(parent, own_slot);
+	parent->library_line = is_own_thread(parent) ? 0 : line_of_python(parent);
 	return parent->library_line ^ parent->started_hash;
 }
 
 void
 thread_attribution_append_library(struct call_stack *stack)
 {
-	const struct thread_slot *slot = thread_slot_current;
+	const struct thread_attribution *own = thread_attribution_current;
 	uint32_t before = stack->frame_count;
 	uint64_t line;
 
-	if (slot == NULL || slot->parent.started_count == 0)
+	if (own == NULL || own->started_count == 0)
 		return;
-	line = slot->parent.library_line;
+	line = own->library_line;
 	if (line != 0 && append(stack, line & ~THREAD_ATTRIBUTION_IMPORT))
 		stack->flags |= (line & THREAD_ATTRIBUTION_IMPORT) != 0 ? KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT
 		                                                        : KMEM_STACK_WHILE;
-	for (uint32_t i = slot->parent.started_user; i < slot->parent.started_count; i++) {
-		if (append(stack, slot->parent.started[i]))
+	for (uint32_t i = own->started_user; i < own->started_count; i++) {
+		if (append(stack, own->started[i]))
 			stack->flags |= KMEM_STACK_STARTED_BY;
 	}
 	if (stack->frame_count != before)
 		stack->flags |= KMEM_STACK_LIBRARY_ONLY;
-}
-
-/* ---- started by ---- */
-
-struct thread_start *
-thread_attribution_prepare(void *(*routine)(void *), void *argument)
-{
-	struct thread_slot *slot = thread_slot_here();
-	struct python_stack *python;
-	struct thread_start *start = NULL;
-
-	if (slot == NULL || !python_frames_available())
-		return NULL;
-	python = &slot->stack.python;
-	python_frames_walk(&slot->stack.python_cache, python);
-	if (python->count == 0 && slot->parent.started_count == 0)
-		return NULL;
-	for (unsigned i = 0; start == NULL && i < STARTS_MAX; i++) {
-		/* acquire: pairs with give_back() (Q3). */
-		if (!atomic_load_explicit(&starts[i].is_taken, memory_order_relaxed) &&
-		    !atomic_exchange_explicit(&starts[i].is_taken, true, memory_order_acquire))
-			start = &starts[i];
-	}
-	if (start == NULL)
-		return NULL;
-	start->routine = routine;
-	start->argument = argument;
-	start->count = python->count;
-	for (uint32_t i = 0; i < python->count; i++)
-		start->frames[i] = call_stack_python_frame(python_stack_at(python, i));
-	start->user = 0;
-	while (start->user < start->count &&
-	       (python_stack_at(python, start->user)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0)
-		start->user++;
-	if (start->user == start->count) { // of libraries: behind them stands what this thread was given
-		uint32_t room = PYTHON_FRAMES_MAX - start->count;
-		uint32_t given = slot->parent.started_count < room ? slot->parent.started_count : room;
-
-		memcpy(start->frames + start->count, slot->parent.started, given * sizeof(start->frames[0]));
-		start->user += slot->parent.started_user < given ? slot->parent.started_user : given;
-		start->count += given;
-	}
-	return start;
-}
-
-static void
-give_back(struct thread_start *start)
-{
-	/* release: our use of the record comes before its next user's. Pairs with thread_attribution_prepare() (Q3). */
-	atomic_store_explicit(&start->is_taken, false, memory_order_release);
-}
-
-void
-thread_attribution_begin(struct thread_start *start)
-{
-	struct thread_slot *slot = thread_slot_here();
-	uint64_t hash = start->count;
-
-	if (slot != NULL) {
-		for (uint32_t i = 0; i < start->count; i++) {
-			slot->parent.started[i] = start->frames[i];
-			hash = (hash ^ start->frames[i]) * UINT64_C(0xff51afd7ed558ccd);
-			hash ^= hash >> 32;
-		}
-		atomic_store_explicit(&thread_attribution_is_any, true, memory_order_relaxed);
-		slot->parent.started_count = start->count;
-		slot->parent.started_user = start->user;
-		if (slot->parent.has_kept_library) // Q1
-			memset(slot->events.python, 0, sizeof(slot->events.python));
-		slot->parent.has_kept_library = false;
-		slot->parent.started_hash = hash;
-	}
-	give_back(start);
-}
-
-void
-thread_attribution_forget(struct thread_start *start)
-{
-	give_back(start);
 }
 
 void
@@ -323,8 +239,4 @@ thread_attribution_forked(void)
 	thread_attribution_over();
 	for (uint32_t i = 0; i < THREAD_ATTRIBUTION_LINES_MAX; i++)
 		atomic_store_explicit(&lines[i], 0, memory_order_relaxed);
-	for (uint32_t i = 0; i < STARTS_MAX; i++) {
-		if (atomic_load_explicit(&starts[i].is_taken, memory_order_relaxed)) // a write would copy the page
-			atomic_store_explicit(&starts[i].is_taken, false, memory_order_relaxed);
-	}
 }

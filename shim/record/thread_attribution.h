@@ -27,9 +27,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/call_stack.h"
-
-struct thread_slot;
+#include "python/python_stack.h"
+#include "record/stack_frames.h"
 
 #define THREAD_ATTRIBUTION_LINES_MAX 256u             // in a process; a power of two
 #define THREAD_ATTRIBUTION_KNOWN 64u                  // a power of two
@@ -37,6 +36,7 @@ struct thread_slot;
 
 /* Of one thread, in its slot. */
 struct thread_attribution {
+	const _Atomic uint32_t *last_site; // of this thread, which others read
 	uint64_t
 		while_line; // as a frame word, marked with THREAD_ATTRIBUTION_IMPORT; 0 = none. As of the last thread_attribution_find()
 	uint64_t library_line; // the same of the last thread_attribution_find_library()
@@ -50,6 +50,10 @@ struct thread_attribution {
 		uint64_t line;
 	} known[THREAD_ATTRIBUTION_KNOWN]; // what find_line() found
 };
+
+/* The calling thread's; NULL: it has no slot. Set by thread_slot.c. */
+extern __thread struct thread_attribution *thread_attribution_current
+	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
 /* Has any thread ever had something to give? relaxed: a thread that sees it late asks one event later. */
 extern _Atomic bool thread_attribution_is_any __attribute__((visibility("hidden")));
@@ -71,34 +75,19 @@ void thread_attribution_append(struct call_stack *stack);
  * Looks whose line it is now, for a thread that runs Python, but perhaps none of the user's code. Returns what tells parents apart; 0 = it is
  * given nothing.
  */
-uint64_t thread_attribution_find_library(struct thread_attribution *parent, uint32_t own_slot);
+uint64_t thread_attribution_find_library(struct thread_attribution *parent);
 
 /* Adds what the last thread_attribution_find_library() found to a stack whose Python frames are all of libraries. */
 void thread_attribution_append_library(struct call_stack *stack);
 
-/* The thread of this slot has just walked frames of the user's own. */
-void thread_attribution_claim(const struct thread_slot *slot);
+/* The calling thread has just walked these frames: if some are of the user's own, it is the one that was seen last. */
+void thread_attribution_claim(const struct thread_attribution *own, const struct python_stack *python);
 
 /* No Python thread is at any line: the interpreter is gone. */
 void thread_attribution_over(void);
 
-/* The thread of this slot ends. */
-void thread_attribution_ended(const struct thread_slot *slot);
-
-/* A thread that is being created. */
-struct thread_start {
-	_Atomic bool is_taken;
-	void *(*routine)(void *);
-	void *argument;
-	uint32_t count;
-	uint32_t user; // the first one of the user's; count: there is none
-	uint64_t frames[PYTHON_FRAMES_MAX];
-};
-
-/* Notes the calling thread's Python frames for the thread that it is about to create. NULL: there are none, or no room. */
-struct thread_start *thread_attribution_prepare(void *(*routine)(void *), void *argument);
-void thread_attribution_begin(struct thread_start *start);  // on the new thread; gives back
-void thread_attribution_forget(struct thread_start *start); // it was not created; gives back
+/* This thread ends. */
+void thread_attribution_ended(const struct thread_attribution *own);
 
 void thread_attribution_forked(void); // forked child: one thread; the capture is empty
 

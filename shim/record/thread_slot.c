@@ -44,7 +44,8 @@ release(void *value)
 	if (slot == NULL || slot != value || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
 		return;
 	has_none = true; // N2
-	thread_attribution_ended(slot);
+	thread_attribution_ended(&slot->parent);
+	thread_attribution_current = NULL;
 	thread_slot_current = NULL;
 	atomic_fetch_sub_explicit(&in_use, 1, memory_order_relaxed);
 	/* release: what this thread did with the slot comes before its next owner (N1). */
@@ -91,6 +92,7 @@ take(uint32_t number)
 	memory->owner.slot = (uint16_t)number;
 	memory->map_bits = POINTER_MAP_PRESENT | ((uint64_t)number << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK);
 	forget(memory);
+	memory->parent.last_site = &memory->last_site;
 	memory->parent.while_line = memory->parent.library_line = memory->parent.started_hash = 0;
 	memory->parent.started_count = memory->parent.started_user = 0;
 	count_one();
@@ -118,6 +120,7 @@ thread_slot_acquire(void)
 		    atomic_exchange_explicit(is_taken, true, memory_order_acquire))
 			continue;
 		thread_slot_current = take(number);
+		thread_attribution_current = thread_slot_current != NULL ? &thread_slot_current->parent : NULL;
 		break;
 	}
 	has_none = thread_slot_current == NULL;
@@ -131,12 +134,6 @@ thread_slot_left(void)
 {
 	if (thread_slot_current != NULL)
 		forget(thread_slot_current);
-}
-
-const struct thread_slot *
-thread_slot_at(uint32_t number)
-{
-	return slots[number - 1].memory;
 }
 
 uint32_t
@@ -169,6 +166,7 @@ thread_slot_forked(void)
 	atomic_store_explicit(&in_use, 0, memory_order_relaxed);
 	atomic_store_explicit(&most_in_use, 0, memory_order_relaxed);
 	thread_slot_current = NULL;
+	thread_attribution_current = NULL;
 	has_none = false;
 	thread_attribution_forked();
 }

@@ -68,9 +68,6 @@ thread_slot_publish(struct thread_slot *slot, uint32_t site)
 	atomic_store_explicit(&slot->last_site, site, memory_order_release);
 }
 
-/* The slot with this number, which was taken once. Its owner may have changed; only `last_site` is another thread's to read. */
-const struct thread_slot *thread_slot_at(uint32_t number);
-
 struct thread_slot *thread_slot_acquire_to_release(void);
 
 /* For a release: NULL also before a thread's first allocation, unless it releases much. */

@@ -7,6 +7,7 @@
 #include "python/python_runtime.h"
 #include "record/site_table.h"
 #include "record/thread_attribution.h"
+#include "record/thread_start.h"
 #include "record/thread_slot.h"
 
 #define SCRIPTS ((STRESS_THREADS + 1) / 2) // of the threads, see work()
@@ -34,7 +35,7 @@ python(unsigned thread, struct thread_slot *slot, uint64_t *random)
 		code->first_line = thread + 1;
 		thread_slot_publish(slot, site_table_find(&slot->owner, &stack, 0, 1));
 		if (random_below(random, 4) == 0)
-			thread_attribution_claim(slot);
+			thread_attribution_claim(&slot->parent, &slot->stack.python);
 	}
 	atomic_fetch_add_explicit(&scripts_ended, 1, memory_order_relaxed);
 }
@@ -76,15 +77,15 @@ hand_over(unsigned thread, uint64_t *random)
 	slot->parent.started_count = 3;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		slot->parent.started[0] = slot->parent.started[1] = slot->parent.started[2] = thread;
-		struct thread_start *start = thread_attribution_prepare(NULL, (void *)(uintptr_t)i);
+		struct thread_start *start = thread_start_prepare(NULL, (void *)(uintptr_t)i);
 
 		if (start == NULL)
 			continue;
 		CHECK(start->frames[0] == start->frames[2] && start->argument == (void *)(uintptr_t)i);
 		if (random_below(random, 2) == 0)
-			thread_attribution_begin(start);
+			thread_start_begin(start);
 		else
-			thread_attribution_forget(start);
+			thread_start_forget(start);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "python/fake_chain.h"
 #include "record/site_table.h"
 #include "record/thread_attribution.h"
+#include "record/thread_start.h"
 #include "record/thread_slot.h"
 
 static uint64_t
@@ -59,7 +60,7 @@ python_thread(void *unused)
 
 	thread_slot_publish(slot, site_table_find(&slot->owner, &python.stack, KMEM_DOMAIN_HEAP, 1));
 	slot->stack.python = (struct python_stack){ .frames = &frame, .count = 1 };
-	thread_attribution_claim(slot);
+	thread_attribution_claim(&slot->parent, &slot->stack.python);
 	pthread_barrier_wait(&python.allocated);
 	pthread_barrier_wait(&python.may_end);
 	return unused;
@@ -188,7 +189,7 @@ nobody_is_told_the_own_last_line(void **state)
 	(void)state;
 	thread_slot_publish(slot, site_table_find(&slot->owner, &stack, KMEM_DOMAIN_HEAP, 1));
 	slot->stack.python = (struct python_stack){ .frames = &frame, .count = 1 };
-	thread_attribution_claim(slot);
+	thread_attribution_claim(&slot->parent, &slot->stack.python);
 	assert_int_equal(thread_attribution_find(), 0);
 	thread_attribution_over();
 }
@@ -258,11 +259,11 @@ start_chain(unsigned count)
 static void *
 new_thread(void *start_record)
 {
-	thread_attribution_begin(start_record);
+	thread_start_begin(start_record);
 	present_state = NULL; // no Python here
 	given_key = thread_attribution_find();
 	given_stack = given();
-	inherited = thread_attribution_prepare(NULL, NULL);
+	inherited = thread_start_prepare(NULL, NULL);
 	present_state = (char *)state;
 	return NULL;
 }
@@ -278,14 +279,14 @@ Q1_Q3_a_thread_knows_where_it_was_made(void **unused)
 	(void)unused;
 	start_chain(3);
 	thread_slot_here();
-	start_record = thread_attribution_prepare(new_thread, &thread);
+	start_record = thread_start_prepare(new_thread, &thread);
 	assert_non_null(start_record);
 	assert_int_equal(start_record->count, 3);
 	assert_ptr_equal(start_record->routine, new_thread);
 	assert_ptr_equal(start_record->argument, &thread);
-	second = thread_attribution_prepare(NULL, NULL);
+	second = thread_start_prepare(NULL, NULL);
 	assert_ptr_not_equal(second, start_record); // Q3
-	thread_attribution_forget(second);
+	thread_start_forget(second);
 
 	uint64_t innermost = start_record->frames[0];
 
@@ -298,16 +299,16 @@ Q1_Q3_a_thread_knows_where_it_was_made(void **unused)
 	assert_non_null(inherited); // by the threads that it makes
 	assert_int_equal(inherited->count, 3);
 	assert_int_equal(inherited->frames[0], innermost);
-	thread_attribution_forget(inherited);
+	thread_start_forget(inherited);
 
 	key = given_key;
 	chain_of(2);
-	start_record = thread_attribution_prepare(new_thread, NULL);
+	start_record = thread_start_prepare(new_thread, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, new_thread, start_record), 0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_not_equal(given_key, key); // Q1
 	assert_int_equal(given_stack.frame_count, 3);
-	thread_attribution_forget(inherited);
+	thread_start_forget(inherited);
 
 	/* The slot goes on to a thread that nobody said anything about. */
 	atomic_store(&python_runtime.state, PYTHON_RUNTIME_NOT_FOUND);
@@ -327,15 +328,15 @@ Q3_without_records_threads_are_made_all_the_same(void **unused)
 	(void)unused;
 	start_chain(1);
 	thread_slot_here();
-	while (count < 80 && (taken[count] = thread_attribution_prepare(NULL, NULL)) != NULL)
+	while (count < 80 && (taken[count] = thread_start_prepare(NULL, NULL)) != NULL)
 		count++;
 	assert_int_equal(count, 64);
 	while (count-- != 0)
-		thread_attribution_forget(taken[count]);
-	assert_non_null(taken[0] = thread_attribution_prepare(NULL, NULL));
-	thread_attribution_forget(taken[0]);
+		thread_start_forget(taken[count]);
+	assert_non_null(taken[0] = thread_start_prepare(NULL, NULL));
+	thread_start_forget(taken[0]);
 	atomic_store(&python_runtime.state, PYTHON_RUNTIME_NOT_FOUND);
-	assert_null(thread_attribution_prepare(NULL, NULL));
+	assert_null(thread_start_prepare(NULL, NULL));
 }
 
 static struct call_stack library_stack;
@@ -347,9 +348,9 @@ library_thread(void *start_record)
 
 	slot->parent.has_kept_library = true;
 	slot->events.python[5].key = 5;
-	thread_attribution_begin(start_record);
+	thread_start_begin(start_record);
 	assert_int_equal(slot->events.python[5].key, 0); // Q1: of the slot's thread before
-	given_key = thread_attribution_find_library(&slot->parent, slot->owner.slot);
+	given_key = thread_attribution_find_library(&slot->parent);
 	library_stack = stack_of(0, 1, UINT64_C(0x1234));
 	thread_attribution_append_library(&library_stack);
 	return NULL;
@@ -377,7 +378,7 @@ Q1_a_thread_that_runs_a_library_is_given_lines(void **unused)
 	start_chain(3);
 	thread_slot_here();
 	for (unsigned i = 0; i < 4; i++) {
-		struct thread_start *start_record = thread_attribution_prepare(library_thread, NULL);
+		struct thread_start *start_record = thread_start_prepare(library_thread, NULL);
 		pthread_t thread;
 
 		assert_non_null(start_record);
@@ -399,7 +400,7 @@ Q1_a_thread_that_runs_a_library_is_given_lines(void **unused)
 	/* The first thread, and those that native code made, are given nothing. */
 	struct call_stack own = stack_of(0, 1, UINT64_C(0x1234));
 
-	assert_int_equal(thread_attribution_find_library(&thread_slot_here()->parent, 1), 0);
+	assert_int_equal(thread_attribution_find_library(&thread_slot_here()->parent), 0);
 	thread_attribution_append_library(&own);
 	assert_int_equal(own.frame_count, 1);
 }
