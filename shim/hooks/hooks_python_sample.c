@@ -27,7 +27,7 @@
  *   P3  a sample lies in malloc's heap from its birth to its release.
  *   P4  the tables stay as they were found but for three of four functions. Who takes the wrappers out, or puts his own on top, does no
  *       harm: what is alive is still released rightly.
- *   P5  where nothing is drawn, the stack is the program's alone.
+ *   P5  where nothing is sampled, the stack is the program's alone: also of what is drawn and too large.
  */
 #include "hooks/hooks_python_sample.h"
 
@@ -156,74 +156,83 @@ end(const void *hook_frame, unsigned domain, void *addr, size_t bytes)
 	return addr;
 }
 
-static inline bool
-is_small(size_t bytes)
+/* Is an object of so many bytes a sample? Asked when the countdown has fallen below 0. */
+static RARE bool
+is_sample(size_t bytes)
 {
-	return bytes != 0 && bytes <= OBJECT_BYTES_MAX;
+	return is_drawn() && bytes != 0 && bytes <= OBJECT_BYTES_MAX;
 }
 
-static inline __attribute__((always_inline)) void *
-draw_malloc(const void *hook_frame, unsigned domain, void *context, size_t bytes)
+static RARE bool
+is_sample_of(size_t count, size_t bytes)
 {
-	void *addr = NULL;
-
-	if (is_drawn() && is_small(bytes) && begin())
-		addr = end(hook_frame, domain, inner[domain].malloc(context, SAMPLE_BYTES), bytes);
-	return addr != NULL ? addr : inner[domain].malloc(context, bytes);
-}
-
-static inline __attribute__((always_inline)) void *
-draw_calloc(const void *hook_frame, unsigned domain, void *context, size_t count, size_t bytes)
-{
-	void *addr = NULL;
 	size_t total;
 
-	if (is_drawn() && !__builtin_mul_overflow(count, bytes, &total) && is_small(total) && begin())
-		addr = end(hook_frame, domain, inner[domain].calloc(context, 1, SAMPLE_BYTES), total);
-	return addr != NULL ? addr : inner[domain].calloc(context, count, bytes);
+	return is_sample(__builtin_mul_overflow(count, bytes, &total) ? SIZE_MAX : total);
 }
 
-static inline __attribute__((always_inline)) void *
-draw_realloc(const void *hook_frame, unsigned domain, void *context, void *old, size_t bytes)
+/* NULL: it is to be asked for as it is, for nothing can be recorded now, or there is no memory. */
+static RARE void *
+sample_malloc(const void *hook_frame, unsigned domain, void *context, size_t bytes)
 {
-	void *addr = NULL;
+	return begin() ? end(hook_frame, domain, inner[domain].malloc(context, SAMPLE_BYTES), bytes) : NULL;
+}
 
-	if (is_drawn() && is_small(bytes) && begin())
-		addr = end(hook_frame, domain, inner[domain].realloc(context, old, SAMPLE_BYTES), bytes);
-	return addr != NULL ? addr : inner[domain].realloc(context, old, bytes);
+static RARE void *
+sample_calloc(const void *hook_frame, unsigned domain, void *context, size_t bytes)
+{
+	return begin() ? end(hook_frame, domain, inner[domain].calloc(context, 1, SAMPLE_BYTES), bytes) : NULL;
+}
+
+static RARE void *
+sample_realloc(const void *hook_frame, unsigned domain, void *context, void *old, size_t bytes)
+{
+	return begin() ? end(hook_frame, domain, inner[domain].realloc(context, old, SAMPLE_BYTES), bytes) : NULL;
 }
 
 /* The wrappers of one domain. By jumps (P5). A product that wraps around is refused below, or is a draw more. */
-#define WRAPPERS(domain)                                                                \
-	static RARE void *drawn_malloc_##domain(void *context, size_t bytes)                \
-	{                                                                                   \
-		return draw_malloc(HERE, domain, context, bytes);                               \
-	}                                                                                   \
-	static RARE void *drawn_calloc_##domain(void *context, size_t count, size_t bytes)  \
-	{                                                                                   \
-		return draw_calloc(HERE, domain, context, count, bytes);                        \
-	}                                                                                   \
-	static RARE void *drawn_realloc_##domain(void *context, void *old, size_t bytes)    \
-	{                                                                                   \
-		return draw_realloc(HERE, domain, context, old, bytes);                         \
-	}                                                                                   \
-	static TAIL_CALLER void *malloc_##domain(void *context, size_t bytes)               \
-	{                                                                                   \
-		if (__builtin_expect((own.countdown -= (int64_t)bytes) >= 0, 1))                \
-			TAIL_RETURN inner[domain].malloc(context, bytes);                           \
-		TAIL_RETURN drawn_malloc_##domain(context, bytes);                              \
-	}                                                                                   \
-	static TAIL_CALLER void *calloc_##domain(void *context, size_t count, size_t bytes) \
-	{                                                                                   \
-		if (__builtin_expect((own.countdown -= (int64_t)(count * bytes)) >= 0, 1))      \
-			TAIL_RETURN inner[domain].calloc(context, count, bytes);                    \
-		TAIL_RETURN drawn_calloc_##domain(context, count, bytes);                       \
-	}                                                                                   \
-	static TAIL_CALLER void *realloc_##domain(void *context, void *old, size_t bytes)   \
-	{                                                                                   \
-		if (__builtin_expect((own.countdown -= (int64_t)bytes) >= 0, 1))                \
-			TAIL_RETURN inner[domain].realloc(context, old, bytes);                     \
-		TAIL_RETURN drawn_realloc_##domain(context, old, bytes);                        \
+#define WRAPPERS(domain)                                                                                      \
+	static RARE TAIL_CALLER void *drawn_malloc_##domain(void *context, size_t bytes)                          \
+	{                                                                                                         \
+		void *addr = is_sample(bytes) ? sample_malloc(HERE, domain, context, bytes) : NULL;                   \
+                                                                                                              \
+		if (addr != NULL)                                                                                     \
+			return addr;                                                                                      \
+		TAIL_RETURN inner[domain].malloc(context, bytes);                                                     \
+	}                                                                                                         \
+	static RARE TAIL_CALLER void *drawn_calloc_##domain(void *context, size_t count, size_t bytes)            \
+	{                                                                                                         \
+		void *addr = is_sample_of(count, bytes) ? sample_calloc(HERE, domain, context, count * bytes) : NULL; \
+                                                                                                              \
+		if (addr != NULL)                                                                                     \
+			return addr;                                                                                      \
+		TAIL_RETURN inner[domain].calloc(context, count, bytes);                                              \
+	}                                                                                                         \
+	static RARE TAIL_CALLER void *drawn_realloc_##domain(void *context, void *old, size_t bytes)              \
+	{                                                                                                         \
+		void *addr = is_sample(bytes) ? sample_realloc(HERE, domain, context, old, bytes) : NULL;             \
+                                                                                                              \
+		if (addr != NULL)                                                                                     \
+			return addr;                                                                                      \
+		TAIL_RETURN inner[domain].realloc(context, old, bytes);                                               \
+	}                                                                                                         \
+	static TAIL_CALLER void *malloc_##domain(void *context, size_t bytes)                                     \
+	{                                                                                                         \
+		if (__builtin_expect((own.countdown -= (int64_t)bytes) >= 0, 1))                                      \
+			TAIL_RETURN inner[domain].malloc(context, bytes);                                                 \
+		TAIL_RETURN drawn_malloc_##domain(context, bytes);                                                    \
+	}                                                                                                         \
+	static TAIL_CALLER void *calloc_##domain(void *context, size_t count, size_t bytes)                       \
+	{                                                                                                         \
+		if (__builtin_expect((own.countdown -= (int64_t)(count * bytes)) >= 0, 1))                            \
+			TAIL_RETURN inner[domain].calloc(context, count, bytes);                                          \
+		TAIL_RETURN drawn_calloc_##domain(context, count, bytes);                                             \
+	}                                                                                                         \
+	static TAIL_CALLER void *realloc_##domain(void *context, void *old, size_t bytes)                         \
+	{                                                                                                         \
+		if (__builtin_expect((own.countdown -= (int64_t)bytes) >= 0, 1))                                      \
+			TAIL_RETURN inner[domain].realloc(context, old, bytes);                                           \
+		TAIL_RETURN drawn_realloc_##domain(context, old, bytes);                                              \
 	}
 
 WRAPPERS(MEM)

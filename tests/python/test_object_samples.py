@@ -139,7 +139,7 @@ def test_kinds_are_known_of_samples(out):
         capture = os.path.join(out, pause)
         record(capture, interpreter_of("system"), "kinds", PAUSE=pause)
         rows = [row for row in harness.report("sites", capture)["lines"] if row["domain"] == DOMAIN and row["types"] and
-                row["where"]["function"] == "kinds"]
+                row["where"] and row["where"]["function"] == "kinds"]
         if rows:
             break
     assert [kind["name"] for kind in rows[0]["types"]][0] == "Slots"

@@ -55,7 +55,7 @@ def end(out, name, scene, way="file"):
                        harness.shim_env(out, **{**python.environment, "PYTHONPATH": HERE, "PYTHONDONTWRITEBYTECODE": "1"}))
     assert done.returncode == status, done.stdout + done.stderr
     document = report("leaks", out)
-    rows = [row for row in document["lines"] if row["where"] and row["where"]["file"].endswith("ends_program.py") and row["where"]["line"] == line_of(mark)]
+    rows = [row for row in document["lines"] if row["where"] and row["domain"] == "heap" and row["where"]["file"].endswith("ends_program.py") and row["where"]["line"] == line_of(mark)]
     return sum(row["live_bytes"] for row in rows), sum(row["released_at_exit_bytes"] for row in rows), document
 
 
