@@ -147,11 +147,23 @@ reduce_inherited(struct capture *capture)
 
 /* For how many bytes each may stand, so that all have room. */
 static uint64_t
-fitting(uint64_t sample_bytes, uint64_t objects_bytes, uint64_t arenas_bytes)
+fitting(uint64_t sample_bytes, uint64_t objects_bytes, uint64_t room_bytes)
 {
-	if (objects_bytes <= arenas_bytes)
+	if (objects_bytes <= room_bytes)
 		return sample_bytes;
-	return (uint64_t)((unsigned __int128)sample_bytes * arenas_bytes / objects_bytes);
+	return (uint64_t)((unsigned __int128)sample_bytes * room_bytes / objects_bytes);
+}
+
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+sum_at_most(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
 uint64_t
@@ -167,20 +179,24 @@ capture_arenas_split(struct capture *capture)
 	struct held arenas = held_by(capture, KMEM_DOMAIN_PYTHON_ARENA);
 	struct held objects = held_by(capture, KMEM_DOMAIN_PYTHON_OBJECT);
 	struct kmem_site *rest = find_arenas(capture);
+	uint64_t free_bytes; // in arenas that were inherited: objects of a forked child lie there, too
+	uint64_t fitting_bytes;
 
 	reduce_inherited(capture);
 	if (sample_bytes == 0 || rest == NULL)
 		return;
-	if (objects.live_bytes > arenas.live_bytes || objects.peak_bytes > arenas.peak_bytes) {
-		uint64_t by_live = fitting(sample_bytes, objects.live_bytes, arenas.live_bytes);
-		uint64_t by_peak = fitting(sample_bytes, objects.peak_bytes, arenas.peak_bytes);
-		uint64_t fitting_bytes = by_live < by_peak ? by_live : by_peak;
-
-		if (fitting_bytes == 0)
-			return;
+	free_bytes = row_of(capture, KMEM_DOMAIN_PYTHON_ARENA)->inherited_bytes;
+	fitting_bytes = smaller(fitting(sample_bytes, objects.live_bytes, sum_at_most(arenas.live_bytes, free_bytes)),
+	                        fitting(sample_bytes, objects.peak_bytes, sum_at_most(arenas.peak_bytes, free_bytes)));
+	if (fitting_bytes == 0)
+		return;
+	if (fitting_bytes < sample_bytes) {
 		scale_objects(capture, sample_bytes, fitting_bytes);
 		objects = held_by(capture, KMEM_DOMAIN_PYTHON_OBJECT);
 	}
+	/* Which objects lie in inherited arenas is not known: as few as can be. */
+	objects.live_bytes = smaller(objects.live_bytes, arenas.live_bytes);
+	objects.peak_bytes = smaller(objects.peak_bytes, arenas.peak_bytes);
 	/* The rest was at its own highest at another moment: it is not less than what is left now. */
 	if (arenas.peak_bytes - objects.peak_bytes < arenas.live_bytes - objects.live_bytes)
 		objects.peak_bytes = arenas.peak_bytes - (arenas.live_bytes - objects.live_bytes);

@@ -95,12 +95,13 @@ compare_built(const void *a, const void *b)
 
 /* What was in the arenas then, without the objects that are known by line. */
 static void
-split_arenas(struct model_built *built, size_t count)
+split_arenas(const struct build *build, struct model_built *built, size_t count)
 {
 	uint64_t objects_bytes = 0;
 
-	for (size_t i = 0; i < count; i++)
-		objects_bytes += built[i].site->samples != 0 ? built[i].live_bytes : 0;
+	for (size_t i = 0; i < count; i++) // what is left of their samples at the end says nothing of then
+		objects_bytes += build->domains[built[i].site->domain].id.kind == DOMAIN_PYTHON_OBJECT ? built[i].live_bytes
+		                                                                                       : 0;
 	for (size_t i = 0; i < count; i++) {
 		if (built[i].site->is_rest_of_arenas)
 			built[i].live_bytes -= built[i].live_bytes < objects_bytes ? built[i].live_bytes : objects_bytes;
@@ -131,7 +132,7 @@ resolve(struct build *build, struct model_process *process, const struct build_m
 			built[process->built_count++] = (struct model_built){ .site = site };
 		built[place].live_bytes += member->inherited[i].live_bytes;
 	}
-	split_arenas(built, process->built_count);
+	split_arenas(build, built, process->built_count);
 	process->built = built;
 }
 

@@ -177,6 +177,47 @@ copies_are_told_with_the_lines_that_built_them(void **state)
 	model_free(model);
 }
 
+/* Also where the parent has released all the objects by its end: no sample of them is left. */
+static void
+inherited_objects_are_not_counted_with_their_arenas_too(void **state)
+{
+	static const struct member parent = { PARENT, 0, 0, 90, 0, 0, KMEM_STATE_CLEAN_EXIT };
+	static const struct member child = { 101, PARENT, 10, 20, 0, 0, KMEM_STATE_CLEAN_EXIT };
+	struct model_options options = { .capture = scratch_folder };
+	struct fail fail = { .text = "" };
+	struct capture_builder *builder = capture_builder_new();
+	struct kmem_inherited *inherited;
+	struct model *model;
+
+	(void)state;
+	identify(builder, &parent);
+	capture_builder_header(builder)->python_sample_bytes = kmem_twice(KMEM_PYTHON_SAMPLE_BYTES);
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_ARENA)->name, "python/arena");
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_OBJECT)->name, "python/object");
+	capture_builder_site(builder, KMEM_DOMAIN_PYTHON_ARENA, capture_builder_stack(builder, NULL, 0, KMEM_STACK_ARENA),
+	                     100 * MIB, 100, 0, 0);
+	capture_builder_site(builder, KMEM_DOMAIN_PYTHON_OBJECT, line_in(builder, "load", 0), 90 * MIB, 900, 90 * MIB, 900);
+	finish(builder, &parent);
+
+	builder = capture_builder_new();
+	identify(builder, &child);
+	inherited = &capture_builder_header(builder)->inherited;
+	inherited->site_count = 2;
+	inherited->sites[0] = (struct kmem_inherited_site){ .site = 1, .live_bytes = 100 * MIB };
+	inherited->sites[1] = (struct kmem_inherited_site){ .site = 2, .live_bytes = 90 * MIB };
+	inherited->sites_checksum = kmem_inherited_sites(inherited);
+	inherited->figures_checksum = kmem_inherited_figures(inherited);
+	finish(builder, &child);
+
+	model = model_load(&options, &fail);
+	if (model == NULL)
+		fail_msg("%s", fail.text);
+	assert_int_equal(model->processes[1].built_count, 2);
+	assert_int_equal(model->processes[1].built[0].live_bytes, 90 * MIB);
+	assert_int_equal(model->processes[1].built[1].live_bytes, 10 * MIB);
+	model_free(model);
+}
+
 static void
 small_copies_are_not_told(void **state)
 {
@@ -487,6 +528,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(copies_are_told_with_the_lines_that_built_them, scratch_make, scratch_remove),
+		cmocka_unit_test_setup_teardown(inherited_objects_are_not_counted_with_their_arenas_too, scratch_make,
+		                                scratch_remove),
 		cmocka_unit_test_setup_teardown(small_copies_are_not_told, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(sums_say_what_was_there_at_the_same_time, scratch_make, scratch_remove),
 		cmocka_unit_test_setup_teardown(sums_over_processes_of_unknown_end_say_so, scratch_make, scratch_remove),

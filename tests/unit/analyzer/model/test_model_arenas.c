@@ -126,6 +126,36 @@ objects_are_never_more_than_the_arenas(void **state)
 	model_free(model);
 }
 
+/* A forked child fills what was free in the arenas that it inherited, and then makes arenas of its own. */
+static void
+objects_in_inherited_arenas_are_counted_too(void **state)
+{
+	static const struct {
+		uint64_t inherited_mib, objects_mib, wanted_objects_mib, wanted_rest_mib;
+	} cases[] = {
+		{ 60, 45, 45, 0 }, // 40 of them lie in inherited arenas
+		{ 60, 4, 4, 1 },
+		{ 30, 45, 15, 0 }, // more than there was room for: 5 of its own, 10 inherited
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capture_builder *builder = begin(R);
+		struct model *model;
+
+		capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_ARENA)->inherited_bytes = cases[i].inherited_mib * MIB;
+		capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_OBJECT)->inherited_bytes = 20 * MIB;
+		add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 5 * MIB, 0);
+		add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, cases[i].objects_mib * MIB, 0);
+		model = load_sound(builder);
+		assert_in_range(domain_of(model, "python/object")->live_bytes, cases[i].wanted_objects_mib * MIB - 200,
+		                cases[i].wanted_objects_mib * MIB);
+		assert_int_equal(domain_of(model, "python/arena")->live_bytes, cases[i].wanted_rest_mib * MIB);
+		assert_int_equal(domain_of(model, "python/arena")->peak_bytes, cases[i].wanted_rest_mib * MIB);
+		model_free(model);
+	}
+}
+
 static void
 without_a_sample_arenas_are_what_they_were(void **state)
 {
@@ -210,6 +240,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(objects_and_the_rest_are_the_arenas),
 		cmocka_unit_test(objects_are_never_more_than_the_arenas),
+		cmocka_unit_test(objects_in_inherited_arenas_are_counted_too),
 		cmocka_unit_test(without_a_sample_arenas_are_what_they_were),
 		cmocka_unit_test(generations_are_of_samples),
 		cmocka_unit_test(an_error_is_told_that_holds),
