@@ -87,6 +87,9 @@ struct build {
 	size_t failed_count;
 	size_t failed_room;
 	struct build_failed *failed;
+	// of the capture that is being read: of each of its refused requests, if it was for an arena whose objects are
+	// known by line, the index in sites + 1 of who asked
+	uint32_t refused_arenas[KMEM_FAILED_MAX];
 
 	size_t damage_count;
 	uint64_t damages_unsaid; // further places, of which no line tells

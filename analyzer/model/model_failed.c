@@ -208,7 +208,9 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 		                             sizeof(*build->failed));
 		failed = &build->failed[build->failed_count++];
 		*failed = (struct build_failed){
-			.site = stored->site != 0 && stored->site <= site_count ? sites[stored->site - 1] : 0,
+			.site = build->refused_arenas[i] != 0                        ? build->refused_arenas[i]
+			        : stored->site != 0 && stored->site <= site_count ? sites[stored->site - 1]
+			                                                          : 0,
 			.failed = {
 				.bytes = stored->bytes,
 				.domain = rows->index[stored->domain],

@@ -188,6 +188,15 @@ is_refused(const struct capture *capture, size_t index)
 	return false;
 }
 
+static void
+note_refused(struct build *build, const struct capture *capture, size_t index, const struct model_site *site)
+{
+	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
+		if (capture->header->failed[i].site == index + 1)
+			build->refused_arenas[i] = (uint32_t)(site - build->sites) + 1;
+	}
+}
+
 /* For each record of the capture the index of its site in build.sites + 1, 0 = left out. */
 static uint32_t *
 find_sites(struct build *build, struct capture *capture, const struct domain_rows *rows)
@@ -197,6 +206,7 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 	uint32_t *sites = memory_zeroed(count, sizeof(*sites));
 	uint64_t homeless = 0;
 
+	memset(build->refused_arenas, 0, sizeof(build->refused_arenas));
 	for (size_t i = 0; i < count; i++) {
 		const struct kmem_site *stored = capture_site(capture, i);
 		uint32_t domain = stored->domain < KMEM_DOMAINS_MAX ? rows->index[stored->domain] : DOMAIN_NONE;
@@ -215,6 +225,9 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 		                                          : process_stacks_find(stacks, stored, i);
 
 		sites[i] = (uint32_t)(find_or_add(build, stack, domain) - build->sites) + 1;
+		/* What is left of arenas has no line. Who asked for one in vain has. */
+		if (is_rest && is_refused(capture, i))
+			note_refused(build, capture, i, find_or_add(build, process_stacks_find(stacks, stored, i), domain));
 	}
 	if (homeless != 0)
 		capture_damaged(capture, "section \"sites\": %llu site%s without a known domain: left out",

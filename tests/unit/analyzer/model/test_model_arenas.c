@@ -156,6 +156,31 @@ objects_in_inherited_arenas_are_counted_too(void **state)
 	}
 }
 
+/* Which line asked is known, though what is left of the arenas has none. */
+static void
+a_refused_arena_has_the_line_that_asked(void **state)
+{
+	struct capture_builder *builder = begin(R);
+	uint64_t frames[] = { 0x400100, 0x500200 };
+	uint32_t stack = capture_builder_stack(builder, frames, 2, 0);
+	struct model *model;
+
+	(void)state;
+	capture_builder_site(builder, KMEM_DOMAIN_PYTHON_ARENA, stack, 40 * MIB, 40, 0, 0);
+	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 35 * MIB, 0);
+	capture_builder_header(builder)->failed_count = 1;
+	capture_builder_header(builder)->failed[0] = (struct kmem_failed){
+		.sequence = 1, .site = 1, .domain = KMEM_DOMAIN_PYTHON_ARENA, .bytes = MIB
+	};
+	model = load_sound(builder);
+	assert_int_equal(model->failed_count, 1);
+	assert_false(model->failed[0].site->is_rest_of_arenas);
+	assert_int_equal(model->failed[0].site->frame_count, 2);
+	assert_int_equal(model->failed[0].site->live_bytes, 0); // what it has is told with the rest
+	assert_int_equal(sum_of(model, "python/arena").live_bytes, 5 * MIB);
+	model_free(model);
+}
+
 static void
 without_a_sample_arenas_are_what_they_were(void **state)
 {
@@ -241,6 +266,7 @@ main(void)
 		cmocka_unit_test(objects_and_the_rest_are_the_arenas),
 		cmocka_unit_test(objects_are_never_more_than_the_arenas),
 		cmocka_unit_test(objects_in_inherited_arenas_are_counted_too),
+		cmocka_unit_test(a_refused_arena_has_the_line_that_asked),
 		cmocka_unit_test(without_a_sample_arenas_are_what_they_were),
 		cmocka_unit_test(generations_are_of_samples),
 		cmocka_unit_test(an_error_is_told_that_holds),
