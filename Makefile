@@ -411,8 +411,9 @@ bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and
 lint: ## which folder includes which, circles, headers that compile alone, format
 	@tools/lint
 
-schema: $(BUILD)/kmemshim ## analyzer/report/report.schema.json anew, from the rows of render_json.c
+schema: $(BUILD)/kmemshim ## the JSON schemas anew, from the rows of render_json.c and render_doctor.c
 	$(Q)$< schema >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/report/report.schema.json
+	$(Q)$< schema doctor >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/launch/doctor.schema.json
 
 # TIDY= some files. One process a file: clang-tidy 14 forgets what va_start() is after the first one.
 TIDY ?= $(SHIM_SRCS) $(ANALYZER_SRCS)
@@ -436,6 +437,7 @@ install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(BUILD)/kmemshim $(DESTDIR)$(PREFIX)/bin/kmemshim
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
+	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
 
 uninstall: ## removes exactly what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so

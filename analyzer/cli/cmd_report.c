@@ -5,11 +5,13 @@
  */
 #include "cli/cmd_report.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "base/output.h"
 #include "capture/capture_folder.h"
 #include "cli/command.h"
+#include "launch/doctor.h"
 #include "model/model_load.h"
 #include "report/render.h"
 
@@ -173,8 +175,14 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 bool
 cmd_schema(const struct options *options, int *status, struct fail *fail)
 {
-	(void)options;
+	const char *of = options->argument_count > 0 ? options->arguments[0] : "report";
+
 	(void)status;
-	render_json_schema(stdout);
+	if (strcmp(of, "doctor") == 0)
+		doctor_render_schema(stdout);
+	else if (strcmp(of, "report") == 0)
+		render_json_schema(stdout);
+	else
+		return fail_set(fail, EXIT_USAGE, "schema: %s: there is report, and doctor", of);
 	return output_finish(fail);
 }

@@ -151,9 +151,10 @@ const struct command commands[] = {
 	},
 	{
 		.name = "schema",
-		.arguments = "",
-		.summary = "print the JSON schema of --json reports",
-		.details = "It describes what report, why, peak, leaks and sites print with --json.\n",
+		.arguments = "[report|doctor]",
+		.summary = "print the JSON schema of what --json prints",
+		.details = "report (the default): of report, why, peak, leaks and sites. doctor: of doctor.\n",
+		.arguments_max = 1,
 		.run = cmd_schema,
 	},
 	{ .name = NULL },

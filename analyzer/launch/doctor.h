@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum doctor_level {
 	DOCTOR_OK,      // as it should be
@@ -53,5 +54,10 @@ void doctor_check_program(struct doctor *doctor, char *const *arguments);
  * arguments  NULL-terminated; its first may be NULL
  */
 void doctor_try(struct doctor *doctor, char *const *arguments);
+
+/* render_doctor.c: findings, and what the JSON of them is like. */
+void doctor_render_text(const struct doctor *doctor, FILE *stream);
+void doctor_render_json(const struct doctor *doctor, FILE *stream);
+void doctor_render_schema(FILE *stream);
 
 #endif

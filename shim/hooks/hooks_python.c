@@ -360,8 +360,8 @@ look_at_samples(void)
 {
 	if (hooks_python_sample_has_gone(&python_runtime.allocators))
 		capture_file_note(
-			"lines of small Python objects are known up to a moment before the end only: the program, or a tool in it, "
-			"replaced the interpreter's allocators");
+			"small Python objects have lines only until the program, or a tool in it, replaced the interpreter's "
+			"allocators");
 }
 
 /* ---- arenas ---- */

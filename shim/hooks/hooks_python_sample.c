@@ -9,9 +9,9 @@
  * which it passes on. So its release comes through our hooks of free and realloc like any other, by the interpreter's own free, which is
  * not wrapped: a release costs nothing. That block is booked as a sample (tracker_sampled()) and not as heap.
  *
- * Cost: four instructions for each request that is not drawn (count down, test, jump). Nothing of ours is on the stack
- * meanwhile. Two of a function for each domain: so the allocator's own context can stay in the table, and no pointer has to be
- * loaded to find out where to go on.
+ * Cost: four instructions for each request that is not drawn (count down, test, jump), and what the interpreter's compiler has lost by
+ * not inlining its own allocator any more. Nothing of ours is on the stack meanwhile. Each function exists once for each domain: so the
+ * allocator's own context stays in the table, and no pointer has to be loaded to find out where to go on.
  *
  * A realloc asks for new bytes, and is drawn like a malloc: a table belongs to the line that made it grow last, as with --python-objects.
  * What was drawn before and grows without being drawn again becomes a block of the heap, of as many bytes as it has: the estimate
@@ -33,7 +33,6 @@
 
 #include <errno.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/raw_sys.h"
@@ -41,7 +40,6 @@
 #include "base/tail_call.h"
 #include "record/python_samples.h"
 #include "record/tracker.h"
-#include "tables/pointer_map.h"
 
 #define HERE __builtin_frame_address(0)
 #define RARE __attribute__((noinline, cold))

@@ -72,8 +72,8 @@ confine(enum raw_sys_confinement left)
 		lifecycle_needs_file();
 		capture_file_make_room();
 		capture_file_note(
-			"the program confined itself (no_new_privs, seccomp): from there on the capture had the room that was "
-			"left, heartbeats do not know the machine, and forked children were not recorded");
+			"the program confined itself (no_new_privs, seccomp). From then on the capture could not grow, the memory of "
+			"the machine was not read, and forked children were not recorded");
 		reentry_guard_leave();
 	}
 	errno = host_errno;
@@ -181,8 +181,8 @@ chroot(const char *path)
 		if (!capture_disk_is_there()) {
 			lifecycle_loses_folder();
 			capture_file_note(
-				"the program changed its root folder (chroot): from there on the capture had the room that was left, and "
-				"forked children were not recorded");
+				"the program changed its root folder (chroot). From then on the capture could not grow, and forked children "
+				"were not recorded");
 		}
 		reentry_guard_leave();
 	}

@@ -467,8 +467,8 @@ tell_of_cuda(void)
 {
 	if (resident_saw_cuda_driver() && !real_cuda_was_seen())
 		capture_file_note(
-			"the CUDA driver is loaded, and no call for device memory was seen: there was none, or it went past us "
-			"(a plugin opened with RTLD_DEEPBIND, or in a namespace of its own)");
+			"the CUDA driver is loaded, but no call for device memory was seen. There was none, or it came from a library "
+			"whose calls cannot be seen (opened with RTLD_DEEPBIND, or in a namespace of its own)");
 }
 
 /* Nothing that anybody would ask for: little memory, and none that was refused. */

@@ -163,7 +163,6 @@ def test_what_replaces_the_allocators_ends_the_sample_and_the_report_says_so(out
     assert done.returncode == -9 and done.stderr == ""
     document = harness.report("report", out)
     notes = [note for process in document["processes"] for note in process["notes"]]
-    assert notes == ["lines of small Python objects are known up to a moment before the end only: the program, or a tool in it, "
-                     "replaced the interpreter's allocators"]
+    assert notes == ["small Python objects have lines only until the program, or a tool in it, replaced the interpreter's allocators"]
     assert live_bytes(harness.report("sites", out), "before") <= 8 * MEAN
     assert document["losses"]["lost_unknown_frees"] == 0

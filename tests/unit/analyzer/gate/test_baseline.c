@@ -20,6 +20,8 @@ static struct hand_model hand;
 #define GROWN 97  // has allocated in 10 generations, of which none was released, and no more in the last 6
 #define BUILT 96  // the same at one go
 
+#define OBJECTS 95 // a domain: sampled small objects of Python
+
 /* One site of one run. line 41 is function "epoch"; others get a function of their own, so a family of their own. */
 struct held {
 	uint32_t line;
@@ -36,7 +38,14 @@ add_run(struct baseline_builder *builder, const struct held *held, size_t count)
 
 	hand_model_make(&hand);
 	for (size_t i = 0; i < count; i++) {
-		struct model_site *site = hand_model_site(&hand, held[i].domain, held[i].line, held[i].live_bytes);
+		bool is_sampled = held[i].domain == OBJECTS;
+
+		if (is_sampled)
+			hand_model_domain(&hand.domains[MMAP], "python/object");
+		struct model_site *site = hand_model_site(&hand, is_sampled ? MMAP : held[i].domain, held[i].line,
+		                                          held[i].live_bytes);
+
+		site->samples = is_sampled ? held[i].live_bytes / KMEM_PYTHON_SAMPLE_BYTES : 0;
 
 		hand.frames[i][2].function = held[i].line == 41 ? "epoch" : functions[held[i].line % 5];
 		if (held[i].alive == YOUNG)
@@ -342,6 +351,31 @@ worse_is_above_the_tolerance(void **state)
 	}
 }
 
+/* Two estimates of 100 MiB differ by 14 MiB now and then. */
+static void
+chance_fails_no_gate(void **state)
+{
+	static const struct {
+		uint64_t before, now;
+		size_t failures;
+	} cases[] = { { 100, 100, 0 }, { 100, 119, 0 }, { 100, 122, 3 }, { 0, 3, 0 }, { 0, 10, 3 } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct held before[] = { { 41, cases[i].before * MIB, 12, false, OBJECTS } };
+		const struct held now[] = { { 41, cases[i].now * MIB, 12, false, OBJECTS } };
+		struct baseline *good = one_run(before, cases[i].before != 0);
+		struct baseline *tested = one_run(now, 1);
+		struct check *check = check_compare(good, tested, usual);
+
+		if (check->failed_count != cases[i].failures)
+			fail_msg("%u to %u: %zu failures", (unsigned)cases[i].before, (unsigned)cases[i].now, check->failed_count);
+		check_free(check);
+		baseline_free(good);
+		baseline_free(tested);
+	}
+}
+
 /* Where the recorder had no room for more stacks, what is booked at a line may be of others, and what is its own elsewhere. */
 static const struct {
 	struct held before;
@@ -525,6 +559,7 @@ main(void)
 		cmocka_unit_test(a_baseline_survives_its_file),
 		cmocka_unit_test(bad_files_are_refused_with_their_place),
 		cmocka_unit_test(worse_is_above_the_tolerance),
+		cmocka_unit_test(chance_fails_no_gate),
 		cmocka_unit_test(a_function_that_was_renamed_is_known_by_its_callers),
 		cmocka_unit_test(a_line_that_stands_for_others_is_not_judged_alone),
 		cmocka_unit_test(of_several_runs_the_least_leak_and_the_median_peak_count),
