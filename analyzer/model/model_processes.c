@@ -10,20 +10,13 @@
 
 #include "base/memory.h"
 #include "base/owner.h"
+#include "base/place.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
 #include "model/process_alive.h"
 
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
 
 static bool
 is_interpreter(const char *name)
@@ -44,7 +37,7 @@ is_interpreter(const char *name)
 static const char *
 called_name(const char *word)
 {
-	const char *name = base_name(word + (word[0] == '-')); // of a login shell
+	const char *name = place_base(word + (word[0] == '-')); // of a login shell
 
 	return strcspn(name, " :") == strlen(name) ? name : ""; // a title
 }
@@ -53,13 +46,13 @@ called_name(const char *word)
 static const char *
 process_name(const struct kmem_identity *identity)
 {
-	const char *executable = base_name(identity->executable);
+	const char *executable = place_base(identity->executable);
 	const char *end = identity->command + identity->command_bytes;
 	const char *at = identity->command;
 	bool is_module = false;
 
 	if (executable[0] == '\0')
-		executable = base_name(at);
+		executable = place_base(at);
 	if (at < end && !is_interpreter(executable) && called_name(at)[0] != '\0')
 		return called_name(at);
 	if (!is_interpreter(executable) || at >= end)
@@ -68,7 +61,7 @@ process_name(const struct kmem_identity *identity)
 		if (is_module)
 			return at;
 		if (at[0] != '-' && at[0] != '\0')
-			return base_name(at);
+			return place_base(at);
 		if (strcmp(at, "-c") == 0)
 			break;
 		is_module = strcmp(at, "-m") == 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 
 struct by_pid {
 	uint32_t pid;
@@ -19,11 +20,7 @@ compare_by_pid(const void *left, const void *right)
 	const struct by_pid *a = left;
 	const struct by_pid *b = right;
 
-	if (a->pid != b->pid)
-		return a->pid < b->pid ? -1 : 1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return a->index < b->index ? -1 : a->index > b->index;
+	return order_numbers(a->pid, b->pid) ?: order_numbers(a->start_ns, b->start_ns) ?: a->index - b->index;
 }
 
 void

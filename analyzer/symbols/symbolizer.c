@@ -16,6 +16,7 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/path_join.h"
 #include "symbols/debug_gate.h"
 #include "symbols/function_name.h"
@@ -234,11 +235,8 @@ compare_symbols(const void *left, const void *right)
 	const struct symbol *a = left;
 	const struct symbol *b = right;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank > b->rank ? -1 : 1; // the one to show last: it is found first
-	return a->index > b->index ? -1 : a->index < b->index;
+	/* The one to show last: it is found first. */
+	return order_numbers(a->start, b->start) ?: order_numbers(b->rank, a->rank) ?: order_numbers(b->index, a->index);
 }
 
 static void
