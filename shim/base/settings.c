@@ -109,6 +109,20 @@ parse_capture(const char *value, void *field)
 	return true;
 }
 
+static bool
+parse_guard(const char *value, void *field)
+{
+	return kmem_parse_guard(value, field);
+}
+
+static bool
+parse_guard_action(const char *value, void *field)
+{
+	const char *command; // the launcher's, not ours
+
+	return kmem_parse_guard_action(value, field, &command);
+}
+
 static const struct {
 	const char *name; // after "KMEMSHIM_"
 	bool (*parse)(const char *value, void *field);
@@ -127,6 +141,8 @@ static const struct {
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
 	{ "CAPTURE_MAX", parse_capture, &settings.capture_max, "bytes, at least 1M" },
 	{ "SITES_MAX", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
+	{ "GUARD", parse_guard, &settings.guard, KMEM_GUARD_WANTED },
+	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, KMEM_GUARD_ACTION_WANTED },
 	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
 };
 
@@ -134,7 +150,7 @@ static void
 say_unknown(const char *name)
 {
 	char given[40];
-	char known[160];
+	char known[240];
 	size_t length = strcspn(name, "=") + 1;
 	size_t end = 0;
 
