@@ -1,5 +1,5 @@
 /*
- * model_processes.c - what does the head of one capture say about its process?
+ * model_processes.c - what does the head of one capture say about its process, and which process started which?
  *
  * Safe from   one thread.
  * When failing  a damaged part counts as absent and is told by a line in the capture's damages.
@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/owner.h"
 #include "base/place.h"
 #include "kmem_words.h"
@@ -200,4 +201,51 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 	else
 		process->attempt_bytes = 0;
 	add_notes(build, capture, process);
+}
+
+struct by_pid {
+	uint32_t pid;
+	uint64_t start_ns;
+	int index;
+};
+
+static int
+compare_by_pid(const void *left, const void *right)
+{
+	const struct by_pid *a = left;
+	const struct by_pid *b = right;
+
+	return order_numbers(a->pid, b->pid) ?: order_numbers(a->start_ns, b->start_ns) ?: a->index - b->index;
+}
+
+void
+model_processes_link(struct model_process *processes, size_t count)
+{
+	struct by_pid *order = memory_zeroed(count, sizeof(*order));
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = (struct by_pid){ processes[i].identity->pid, processes[i].identity->start_realtime_ns, (int)i };
+	qsort(order, count, sizeof(*order), compare_by_pid);
+	for (size_t i = 0; i < count; i++) {
+		const struct kmem_identity *identity = processes[i].identity;
+		uint32_t parent_pid = identity->is_forked != 0 && identity->forked_from != 0 ? identity->forked_from
+		                                                                             : identity->parent_pid;
+		size_t low = 0;
+		size_t high = count;
+
+		/* The last image with the parent's pid that started before this one. */
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (order[middle].pid < parent_pid ||
+			    (order[middle].pid == parent_pid && order[middle].start_ns < identity->start_realtime_ns))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		bool has_parent = low > 0 && order[low - 1].pid == parent_pid && parent_pid != identity->pid;
+
+		processes[i].parent = has_parent ? order[low - 1].index : -1;
+	}
+	free(order);
 }
