@@ -1,0 +1,66 @@
+"""
+Which text does a cell have? Written down before it runs: after a death an unsaved notebook has no other copy.
+
+cells.jsonl in the folder of the kernel's life has one object a line for each run:
+    {"file": the name under which the cell is compiled, "execution_count": 12, "text": its lines, "" if they are there already}
+A line is written by one call, so that a death leaves whole lines. The file does not grow beyond FILE_BYTES_MAX; later cells are then
+known as far as the recorder itself knows them.
+"""
+import json
+import os
+
+NAME = "cells.jsonl"
+TEXT_BYTES_MAX = 64 << 10  # of one cell
+FILE_BYTES_MAX = 8 << 20
+
+
+def open_file(life):
+    """None where nothing is to be written: no recorded kernel, or texts are private."""
+    if not life or os.environ.get("KMEMSHIM_PRIVATE", "0") not in ("", "0"):
+        return None
+    return Cells(os.path.join(life, NAME))
+
+
+class Cells:
+    def __init__(self, path):
+        self.path = path
+        self.bytes = 0
+        self.known = set()
+
+    def before_cell(self, shell, info):
+        """False: no more."""
+        name = getattr(shell.compile, "get_code_name", None)  # ipykernel 6 and later
+        if name is None:
+            return False
+        # a cell that is not kept in the history gets no number
+        count = shell.execution_count if info.store_history else 0
+        return self.write(name(info.raw_cell, info.raw_cell, shell.execution_count), count, info.raw_cell)
+
+    def write(self, file, count, text):
+        kept = "" if file in self.known else compiled_lines(text)
+        line = json.dumps({"file": file, "execution_count": count, "text": kept}) + "\n"
+        data = line.encode("ascii")  # json escapes the rest, half surrogates too
+        if self.bytes + len(data) > FILE_BYTES_MAX:
+            return False
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            written = os.write(descriptor, data)
+        finally:
+            os.close(descriptor)
+        if written != len(data):
+            raise OSError("no room")
+        self.bytes += written
+        self.known.add(file)
+        return True
+
+    def failed(self, error):
+        return "%s: texts of cells are not written down: %s" % (self.path, getattr(error, "strerror", None) or error)
+
+
+def compiled_lines(text):
+    """The lines as IPython numbers them: it drops empty ones in front. Too long a text is left out, not cut: its lines would be wrong."""
+    lines = text.split("\n")
+    while lines and not lines[0].strip():
+        del lines[0]
+    kept = "\n".join(lines)
+    return kept if len(kept) <= TEXT_BYTES_MAX else ""

@@ -1,0 +1,206 @@
+"""%kmem and %%kmem: what holds the memory of this kernel now, what a cell added, what IPython keeps, and how far the limit is."""
+import ast
+import os
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+
+from . import kept, recording
+from .lines import ROWS_MAX, Lines, held, source, where
+from .panel import Panel, size
+
+LINES = 10
+GROWN_WORTH_BYTES = 64 << 10
+KEPT_WORTH_BYTES = 64 << 10
+
+USAGE = "usage: %kmem [out|limit], or %%kmem as the first line of a cell"
+
+
+@magics_class
+class KmemMagics(Magics):
+    def __init__(self, shell, growth):
+        super().__init__(shell)
+        self.growth = growth
+        self.last = None  # of the last %kmem
+
+    @line_cell_magic
+    def kmem(self, line, cell=None):
+        """
+        %kmem          ten lines of code that hold most now, and what grew since the last %kmem
+        %kmem out      what Out[], _ and the last traceback keep in memory
+        %kmem limit    the memory limit, how much is used, and after how many cells like the last one it is full
+        %%kmem         as the first line of a cell: what this cell added, its peak, its lines
+        """
+        words = line.split()
+        if cell is not None:
+            if words:
+                print("kmemshim: %%kmem takes no words: write the code below it")
+                return None
+            return self._cell(cell)
+        actions = {(): self._now, ("out",): self._out, ("limit",): self._limit}
+        action = actions.get(tuple(words))
+        if action is None:
+            print("kmemshim: " + USAGE)
+            return None
+        try:
+            recording.own_capture()
+            panel = action()
+        except recording.Unavailable as error:
+            print("kmemshim: %s" % error)
+            return None
+        panel.display()
+        return None
+
+    def _lines(self):
+        return Lines(recording.ask("sites", "--top", str(ROWS_MAX), recording.own_capture()))
+
+    # --- now ---
+
+    def _now(self):
+        now, earlier = self._lines(), self.last
+        self.last = now
+        own = [process for process in now.document["processes"] if process["pid"] == os.getpid()]
+        resident = own[0]["resident_bytes"] if own else 0
+        title = "%s live now" % size(now.live_bytes())
+        if resident:
+            title += "; this process occupied %s when it was sampled last" % size(resident)
+        panel = Panel(title)
+        rows = [line for line in now.lines if line["live_bytes"]][:LINES]
+        if earlier is None:
+            panel.table(("held", "where", "line of code"), [(held(line), where(line), source(line)) for line in rows])
+            panel.say("The next %kmem shows what has grown since this one.")
+            return panel
+        panel.table(("held", "since last", "where", "line of code"),
+                    [(held(line), _signed(now.grown(line, earlier)), where(line), source(line)) for line in rows])
+        shown = {id(line) for line in rows}
+        others = _grown(now, earlier, [line for line in now.lines if id(line) not in shown])[:5]
+        panel.table(("grew", "held", "where", "line of code"),
+                    [(_signed(more), held(line), where(line), source(line)) for more, line in others],
+                    "Below these, what grew most since the last %kmem")
+        panel.say("Since the last %%kmem: %s." % _signed(now.live_bytes() - earlier.live_bytes(), "nothing more"))
+        return panel
+
+    # --- one cell ---
+
+    def _cell(self, cell):
+        try:
+            before = self._lines()
+        except recording.Unavailable as error:
+            print("kmemshim: the cell runs without a report: %s" % error)
+            before = None
+        try:
+            return self._run(cell)
+        finally:
+            if before is not None:
+                try:
+                    self._report_cell(before, self._lines()).display()
+                except recording.Unavailable as error:
+                    print("kmemshim: no report of this cell: %s" % error)
+
+    def _run(self, cell):
+        """
+        As %%time does. The lines keep their numbers in the notebook, where this magic is the first; the code has a name of its own, which
+        cells.jsonl tells the command.
+        """
+        shell = self.shell
+        raw = "\n" + cell
+        code = "\n" + shell.transform_cell(cell) if not cell[:1].isspace() else shell.transform_cell(raw)
+        name = shell.compile.cache(code, shell.execution_count, raw_code=raw)
+        self._write_down(name, code)
+        module = shell.compile.ast_parse(code, name)
+        module = shell.transform_ast(module)
+        last = module.body.pop() if module.body and isinstance(module.body[-1], ast.Expr) else None
+        exec(shell.compile(module, name, "exec"), shell.user_ns, shell.user_ns)
+        if last is None:
+            return None
+        value = eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns, shell.user_ns)
+        return None if code.rstrip().endswith(";") else value
+
+    def _write_down(self, name, code):
+        if self.cells is not None:
+            try:
+                self.cells.write(name, self.shell.execution_count, code, is_compiled=True)
+            except OSError:
+                pass
+
+    def _report_cell(self, before, after):
+        added = after.live_bytes() - before.live_bytes()
+        panel = Panel("this cell: %s" % ("%s more are live than before" % size(added) if added > 0 else
+                                         "%s fewer are live than before" % size(-added) if added < 0 else "nothing added"))
+        peaks = [sum(process["peak_bytes"] for process in each.document["processes"] if process["pid"] == os.getpid())
+                 for each in (before, after)]
+        if peaks[1] > peaks[0]:
+            panel.say("%s live, the most since the kernel began; that is %s above what was live before the cell." %
+                      (size(peaks[1]), size(peaks[1] - before.live_bytes())), "Peak")
+        else:
+            panel.say("not above %s, which this kernel had reached before. A recording keeps the highest peak only, so the cell's own is "
+                      "not known." % size(peaks[1]), "Peak")
+        rows = _grown(after, before, after.lines)[:LINES]
+        panel.table(("added", "held", "where", "line of code"),
+                    [(_signed(more), held(line), where(line), source(line)) for more, line in rows], "Lines that hold more than before")
+        return panel
+
+    # --- what IPython keeps ---
+
+    def _out(self):
+        namespace = self.shell.user_ns
+        results = kept.of_results(namespace)
+        errors = kept.of_traceback(namespace)
+        for found in (results, errors):
+            kept.name_owners(found, namespace)
+        panel = Panel("results that IPython keeps: %s; variables that the last traceback keeps: %s" %
+                      tuple(size(sum(one.bytes for one in found.values())) for found in (results, errors)))
+        for found, caption in ((results, "Results"), (errors, "Last traceback")):
+            rows = sorted((one for one in found.values() if one.bytes >= KEPT_WORTH_BYTES), key=lambda one: -one.bytes)[:LINES]
+            panel.table(("size", "kept by", "what"), [(size(one.bytes), _names(one.names), kept.kind_of(one.value)) for one in rows], caption)
+        if any(one.bytes >= KEPT_WORTH_BYTES for one in results.values()):
+            panel.say("`%reset -f out` lets go of the results; a `;` at the end of a cell keeps its result out of Out[].", "Next")
+        if any(one.bytes >= KEPT_WORTH_BYTES for one in errors.values()):
+            panel.say("`import sys; sys.last_traceback = sys.last_value = sys.last_exc = get_ipython().InteractiveTB.tb = None` lets go of "
+                      "the traceback.", "Next")
+        if len(panel.parts) == 0:
+            panel.say("Nothing of %s or more." % size(KEPT_WORTH_BYTES))
+        return panel
+
+    # --- limit ---
+
+    def _limit(self):
+        document = recording.ask("why", recording.own_capture())
+        verdict = document["verdict"]
+        own = [process for process in document["processes"] if process["pid"] == os.getpid()]
+        limit = own[0]["limit_bytes"] if own else None
+        usage = [finding["bytes"] for finding in verdict["findings"] if finding["kind"] == "usage" and finding["bytes"]]
+        if not limit:
+            panel = Panel("no memory limit is known for this kernel")
+            panel.say("The recorder has not sampled one yet.")
+            return panel
+        used = usage[0] if usage else own[0]["resident_bytes"]
+        panel = Panel("%s of %s used (%d %%), %s left" % (size(used), size(limit), 100 * used // limit, size(max(limit - used, 0))))
+        panel.say("The limit is the lowest that is in force: of the container, of the process (ulimit -v), or the memory of the machine. "
+                  "What others use there counts as well.")
+        grown = self.growth.last()
+        if grown is None:
+            panel.say("None of the last cells added 1 MiB or more.")
+        else:
+            number, added = grown
+            left = max(limit - used, 0) // added
+            panel.say("In[%d] added %s. %s" % (number, size(added), "The next such cell does not fit." if left == 0 else
+                                             "At this rate the limit is reached after %d such cell%s." % (left, "" if left == 1 else "s")))
+        return panel
+
+
+def _grown(now, earlier, lines):
+    """What grew by so much that it is worth a row, the most first."""
+    found = [(now.grown(line, earlier), line) for line in lines]
+    found = [each for each in found if each[0] >= GROWN_WORTH_BYTES]
+    found.sort(key=lambda each: -each[0])
+    return found
+
+
+def _signed(count, nothing="\u00b7"):
+    if count == 0:
+        return nothing
+    return "+" + size(count) if count > 0 else "\u2212" + size(-count)
+
+
+def _names(names):
+    return ", ".join(names[:4]) + (", \u2026" if len(names) > 4 else "")
