@@ -51,6 +51,39 @@ kmem_peak_pack(uint64_t now, uint64_t mark, uint32_t epoch)
 	};
 }
 
+/*
+ * "64k", "1 MiB", "2G", "100": powers of two, case and a following "iB" or "B" do not matter. *bytes untouched when it is none, or does
+ * not fit.
+ */
+static inline bool
+kmem_parse_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "kmgt";
+	const char *unit;
+	uint64_t number = 0;
+	unsigned shift = 0;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
+			return false;
+	}
+	text += strspn(text, " ");
+	unit = *text != '\0' ? strchr(units, *text | 0x20) : NULL;
+	if (unit != NULL) {
+		shift = 10 * (unsigned)(unit - units + 1);
+		text += text[1] == 'i' ? 2 : 1;
+	}
+	if (*text == 'B' || *text == 'b')
+		text++;
+	if (*text != '\0' || number > UINT64_MAX >> shift)
+		return false;
+	*bytes = number << shift;
+	return true;
+}
+
 /* Telling an error asks for less: its text, a traceback. */
 #define KMEM_ERROR_PATH_BYTES (UINT64_C(256) << 10)
 

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kmem_words.h"
+
 #define DEFAULT_ABSOLUTE_BYTES (UINT64_C(1) << 20)
 #define DEFAULT_RELATIVE_PPM 50000
 
@@ -28,36 +30,6 @@ parse_count(const char *text, uint64_t *count)
 	if (*end != '\0')
 		return false;
 	*count = errno == ERANGE ? UINT64_MAX : value; // more than there can be is all
-	return true;
-}
-
-bool
-options_parse_size(const char *text, uint64_t *bytes)
-{
-	static const char units[] = "kmgt";
-	char *end;
-	unsigned long long value;
-	unsigned shift = 0;
-	const char *unit;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	while (*end == ' ')
-		end++;
-	unit = *end != '\0' ? strchr(units, tolower((unsigned char)*end)) : NULL;
-	if (unit != NULL) {
-		shift = 10 * (unsigned)(unit - units + 1);
-		end++;
-		if (*end == 'i')
-			end++;
-	}
-	if (*end == 'B' || *end == 'b')
-		end++;
-	if (*end != '\0' || errno == ERANGE || value > UINT64_MAX >> shift)
-		return false;
-	*bytes = (uint64_t)value << shift;
 	return true;
 }
 
@@ -164,7 +136,7 @@ take_value(const struct option_row *row, struct options *options, const char *va
 	case KIND_KEEP:
 		return parse_count(value, member) && *(uint64_t *)member != 0;
 	case KIND_SIZE:
-		return options_parse_size(value, member);
+		return kmem_parse_size(value, member);
 	case KIND_PERCENT:
 		return options_parse_percent(value, member);
 	}

@@ -53,10 +53,6 @@ bool options_parse(const struct command *command, int count, char **arguments, s
 /* Usage, details and options of one command. */
 void options_help(const struct command *command, FILE *stream);
 
-/* "64k", "1 MiB", "2G", "100": powers of two, case and a following "iB" or "B" do not matter. *bytes untouched when
- * it is none, or does not fit. */
-bool options_parse_size(const char *text, uint64_t *bytes);
-
 /* "5", "5%", "2.5 %": at most 1000 %, three decimals at most. */
 bool options_parse_percent(const char *text, uint32_t *ppm);
 

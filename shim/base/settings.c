@@ -11,6 +11,7 @@
 
 #include "base/diag.h"
 #include "base/raw_sys.h"
+#include "kmem_words.h"
 
 struct settings settings = {
 	.python = true,
@@ -80,44 +81,10 @@ parse_full(const char *value, void *field)
 	return true;
 }
 
-bool
-settings_parse_size(const char *text, uint64_t *bytes)
-{
-	uint64_t number = 0;
-	unsigned shift = 0;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	for (; *text >= '0' && *text <= '9'; text++) {
-		if (__builtin_mul_overflow(number, 10, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
-			return false;
-	}
-	if (*text != '\0') {
-		switch (*text++ | 0x20) {
-		case 'k':
-			shift = 10;
-			break;
-		case 'm':
-			shift = 20;
-			break;
-		case 'g':
-			shift = 30;
-			break;
-		default:
-			return false;
-		}
-	}
-	if (*text != '\0' || number > UINT64_MAX >> shift)
-		return false;
-	*bytes = number << shift;
-	return true;
-}
-
 static bool
 parse_size(const char *value, void *field)
 {
-	return settings_parse_size(value, field);
+	return kmem_parse_size(value, field);
 }
 
 static bool
@@ -125,7 +92,7 @@ parse_sites(const char *value, void *field)
 {
 	uint64_t count;
 
-	if (!settings_parse_size(value, &count) || count < 64 || count > 1u << 21)
+	if (!kmem_parse_size(value, &count) || count < 64 || count > 1u << 21)
 		return false;
 	*(uint64_t *)field = count;
 	return true;
@@ -136,7 +103,7 @@ parse_capture(const char *value, void *field)
 {
 	uint64_t bytes;
 
-	if (!settings_parse_size(value, &bytes) || bytes < 1u << 20)
+	if (!kmem_parse_size(value, &bytes) || bytes < 1u << 20)
 		return false;
 	*(uint64_t *)field = bytes;
 	return true;

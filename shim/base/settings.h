@@ -42,9 +42,6 @@ extern struct settings settings;
 /* Reads envp (NULL-terminated "NAME=value" strings, which must stay). Safe before libc is initialised. */
 void settings_parse(char *const *envp);
 
-/* "64k", "1G", "123": bytes. False and *bytes untouched when it is not one. */
-bool settings_parse_size(const char *text, uint64_t *bytes);
-
 /* Behind the session in the environment: its captures are refused, and that was said. */
 #define SETTINGS_SESSION_REFUSED "!"
 

@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "base/settings.h"
+#include "kmem_words.h"
 
 static const struct {
 	const char *text;
@@ -32,9 +33,13 @@ static const struct {
 	{ "-1", false, 0, "no sign" },
 	{ "+1", false, 0, "no sign" },
 	{ " 1", false, 0, "no space" },
-	{ "1 ", false, 0, "no space" },
-	{ "1kb", false, 0, "one letter" },
-	{ "1t", false, 0, "no such suffix" },
+	{ "1MiB", true, 1u << 20, "as texts write it" },
+	{ "1 MB", true, 1u << 20, "the same" },
+	{ "512B", true, 512, "" },
+	{ "1T", true, UINT64_C(1) << 40, "" },
+	{ "1x", false, 0, "no such suffix" },
+	{ "1MiBs", false, 0, "nothing behind it" },
+	{ "1i", false, 0, "no unit" },
 	{ "k", false, 0, "no number" },
 	{ "0x10", false, 0, "decimal only" },
 	{ "", false, 0, "empty is not zero" },
@@ -46,7 +51,7 @@ sizes_are_what_the_readme_promises(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(size_cases); i++) {
 		uint64_t bytes = 12345; // must survive a refusal untouched
-		bool is_accepted = settings_parse_size(size_cases[i].text, &bytes);
+		bool is_accepted = kmem_parse_size(size_cases[i].text, &bytes);
 
 		if (is_accepted != size_cases[i].is_accepted)
 			print_message("\"%s\": %s\n", size_cases[i].text, size_cases[i].why);
