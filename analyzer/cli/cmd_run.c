@@ -137,24 +137,19 @@ cmd_run_status(const struct launch *launch)
 	return WIFSIGNALED(launch->wait_status) ? 128 + WTERMSIG(launch->wait_status) : WEXITSTATUS(launch->wait_status);
 }
 
-bool
-cmd_run(const struct options *options, int *status, struct fail *fail)
+static bool
+run_program(const struct options *options, struct launch *launch, int *status, struct fail *fail)
 {
 	char shim[PATH_MAX];
 	char folder[PATH_MAX];
 	char capture[PATH_MAX];
 	const char *wanted = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
 	struct program program;
-	struct launch launch = { .arguments = options->arguments, .shim = shim, .folder = folder };
 	struct fail late;
 	char cause[CMD_RUN_CAUSE_BYTES];
 	char owner_name[OWNER_TEXT_BYTES];
 	uid_t owner;
 
-	if (options->is_kernel)
-		return cmd_run_kernel(options, status, fail);
-	if (options->domain != NULL && !check_domain(options->domain, fail))
-		return false;
 	bool is_named = wanted != NULL && wanted[0] != '\0';
 	if (!is_named)
 		wanted = CAPTURE_FOLDER_DEFAULT;
@@ -164,27 +159,48 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted,
 		              owner_text(owner, owner_name));
 	program_examine(options->arguments, &program);
-	launch.has_python_objects = options->wants_python_objects;
-	launch.has_system_allocators = options->wants_system_allocators;
-	if (program.is_preload_harmful)
-		launch.shim = NULL;
-	if (!launcher_run(&launch, fail))
+	launch->folder = folder;
+	launch->shim = program.is_preload_harmful ? NULL : shim;
+	if (!launcher_run(launch, fail))
 		return false;
-	if (launch.start_error != 0) {
+	*status = cmd_run_status(launch);
+	if (launch->start_error != 0) {
 		if (options->output == NULL && getenv("KMEMSHIM_OUT") == NULL)
 			(void)rmdir(folder); // nothing ran: if it is empty, it was made for nothing
-		cmd_run_say_not_started(&launch, &program);
-		*status = cmd_run_status(&launch);
+		cmd_run_say_not_started(launch, &program);
 		return true;
 	}
-	*status = cmd_run_status(&launch);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (!launcher_sign(&launch, capture))
-		cmd_run_say_nothing_recorded(&launch, &program, stderr);
-	else if (!cmd_run_summarise(options, &launch, capture, stderr, cause, &late))
+	if (!launcher_sign(launch, capture))
+		cmd_run_say_nothing_recorded(launch, &program, stderr);
+	else if (!cmd_run_summarise(options, launch, capture, stderr, cause, &late))
 		(void)fprintf(stderr, "kmemshim: %s\n", late.text);
 	else if (program.obstacle != NULL)
-		(void)fprintf(stderr, "kmemshim: %s: not all was recorded: %s: %s\n", launch.arguments[0], program.obstacle,
+		(void)fprintf(stderr, "kmemshim: %s: not all was recorded: %s: %s\n", launch->arguments[0], program.obstacle,
 		              program.remedy);
 	return true;
+}
+
+bool
+cmd_run(const struct options *options, int *status, struct fail *fail)
+{
+	struct launch launch = {
+		.arguments = options->arguments,
+		.is_kernel = options->is_kernel,
+		.has_python_objects = options->wants_python_objects,
+		.has_system_allocators = options->wants_system_allocators,
+		.guard = options->guard,
+		.guard_action = options->guard_action,
+	};
+
+	if (options->domain != NULL && !check_domain(options->domain, fail))
+		return false;
+	if (options_has(options, OPTION_KEEP) && !options->is_kernel)
+		return fail_set(fail, EXIT_USAGE, "run: --keep: is for --kernel: give both");
+	if (options->guard_action != NULL && options->guard == NULL && getenv("KMEMSHIM_GUARD") == NULL)
+		return fail_set(fail, EXIT_USAGE,
+		                "run: --guard-action %s: there is no guard: give --guard too, such as --guard 90%%",
+		                options->guard_action);
+	return options->is_kernel ? cmd_run_kernel(options, &launch, status, fail)
+	                          : run_program(options, &launch, status, fail);
 }

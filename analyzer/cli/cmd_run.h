@@ -25,7 +25,7 @@ void cmd_run_say_not_started(const struct launch *launch, const struct program *
 /* As a shell says it. */
 int cmd_run_status(const struct launch *launch);
 
-/* run --kernel */
-bool cmd_run_kernel(const struct options *options, int *status, struct fail *fail);
+/* run --kernel. launch: what the options say is filled in. */
+bool cmd_run_kernel(const struct options *options, struct launch *launch, int *status, struct fail *fail);
 
 #endif

@@ -193,19 +193,13 @@ end_alike(const struct launch *launch)
 }
 
 bool
-cmd_run_kernel(const struct options *options, int *status, struct fail *fail)
+cmd_run_kernel(const struct options *options, struct launch *launch, int *status, struct fail *fail)
 {
 	char shim[PATH_MAX];
 	char home[PATH_MAX];
 	char capture[PATH_MAX] = "";
 	char cause[CMD_RUN_CAUSE_BYTES] = "";
 	struct kernel_life life = { .file = -1 };
-	struct launch launch = {
-		.arguments = options->arguments,
-		.is_kernel = true,
-		.has_python_objects = options->wants_python_objects,
-		.has_system_allocators = options->wants_system_allocators,
-	};
 	struct program program;
 	struct fail why;
 
@@ -215,31 +209,31 @@ cmd_run_kernel(const struct options *options, int *status, struct fail *fail)
 	} else {
 		set_environment(&life);
 		look_back(options, &life, home);
-		launch.folder = life.folder;
+		launch->folder = life.folder;
 		if (!launcher_find_shim(shim, &why))
 			(void)fprintf(stderr, "kmemshim: the kernel is not recorded: %s\n", why.text);
 		else if (!program.is_preload_harmful)
-			launch.shim = shim;
+			launch->shim = shim;
 	}
-	if (!launcher_run(&launch, fail))
+	if (!launcher_run(launch, fail))
 		return false;
-	*status = cmd_run_status(&launch);
+	*status = cmd_run_status(launch);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (launch.start_error != 0)
-		cmd_run_say_not_started(&launch, &program);
-	else if (launch.folder != NULL)
-		(void)launcher_sign(&launch, capture);
+	if (launch->start_error != 0)
+		cmd_run_say_not_started(launch, &program);
+	else if (launch->folder != NULL)
+		(void)launcher_sign(launch, capture);
 
 	const struct kernel_end end = {
-		.is_death = is_death(&launch),
-		.exit_status = WIFEXITED(launch.wait_status) ? WEXITSTATUS(launch.wait_status) : -1,
-		.signal = WIFSIGNALED(launch.wait_status) ? WTERMSIG(launch.wait_status) : 0,
+		.is_death = is_death(launch),
+		.exit_status = WIFEXITED(launch->wait_status) ? WEXITSTATUS(launch->wait_status) : -1,
+		.signal = WIFSIGNALED(launch->wait_status) ? WTERMSIG(launch->wait_status) : 0,
 		.cause = cause,
 	};
 
-	if (end.is_death && launch.folder != NULL)
-		tell_death(options, &launch, &program, &life, capture, cause);
+	if (end.is_death && launch->folder != NULL)
+		tell_death(options, launch, &program, &life, capture, cause);
 	kernel_life_end(&life, &end);
-	end_alike(&launch);
+	end_alike(launch);
 	return true;
 }

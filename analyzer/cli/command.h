@@ -34,6 +34,8 @@ enum option_id {
 	OPTION_PROGRAM,
 	OPTION_KERNEL,
 	OPTION_KEEP,
+	OPTION_GUARD,
+	OPTION_GUARD_ACTION,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (1u << (id))

@@ -61,6 +61,8 @@ enum option_kind {
 	KIND_RUNS, // a count, or all
 	KIND_SIZE,
 	KIND_PERCENT,
+	KIND_GUARD,
+	KIND_GUARD_ACTION,
 };
 
 static const struct option_row {
@@ -110,6 +112,11 @@ static const struct option_row {
 	                  "keep the captures of the newest N kernels (default 10)" },
 	[OPTION_FORMAT] = { "format", 0, KIND_TEXT, IN(formats), "LIST", "formats",
 	                    "text, junit or junit=FILE, separated by commas (default text)" },
+	[OPTION_GUARD] = { "guard", 0, KIND_GUARD, IN(guard), "SIZE", KMEM_GUARD_WANTED,
+	                   "guard the limit: act when so much of it is in use, such as 90% or 12G" },
+	[OPTION_GUARD_ACTION] = { "guard-action", 0, KIND_GUARD_ACTION, IN(guard_action), "ACTION",
+	                          KMEM_GUARD_ACTION_WANTED,
+	                          "what happens then: note (default), interrupt, raise, exec:CMD" },
 #undef IN
 };
 
@@ -139,6 +146,12 @@ take_value(const struct option_row *row, struct options *options, const char *va
 		return kmem_parse_size(value, member);
 	case KIND_PERCENT:
 		return options_parse_percent(value, member);
+	case KIND_GUARD:
+		*(const char **)member = value;
+		return kmem_parse_guard(value, &(struct kmem_guard_setting){ 0 });
+	case KIND_GUARD_ACTION:
+		*(const char **)member = value;
+		return kmem_parse_guard_action(value, &(enum kmem_guard_action){ 0 }, &(const char *){ NULL });
 	}
 	return false;
 }

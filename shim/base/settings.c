@@ -118,6 +118,20 @@ parse_nothing(const char *value, void *field)
 	return true;
 }
 
+static bool
+parse_guard(const char *value, void *field)
+{
+	return kmem_parse_guard(value, field);
+}
+
+static bool
+parse_guard_action(const char *value, void *field)
+{
+	const char *command; // the launcher's, not ours
+
+	return kmem_parse_guard_action(value, field, &command);
+}
+
 static const struct {
 	const char *name; // after "KMEMSHIM_"
 	bool (*parse)(const char *value, void *field);
@@ -139,6 +153,8 @@ static const struct {
 	{ "KERNEL", parse_nothing, NULL, NULL }, // these three: from the launcher of a kernel to its extension
 	{ "COMMAND", parse_nothing, NULL, NULL },
 	{ "PREVIOUS", parse_nothing, NULL, NULL },
+	{ "GUARD", parse_guard, &settings.guard, KMEM_GUARD_WANTED },
+	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, KMEM_GUARD_ACTION_WANTED },
 	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
 };
 
@@ -146,7 +162,7 @@ static void
 say_unknown(const char *name)
 {
 	char given[40];
-	char known[160];
+	char known[240];
 	size_t length = strcspn(name, "=") + 1;
 	size_t end = 0;
 

@@ -286,3 +286,14 @@ def test_a_kernel_that_cannot_be_started(server):
 def test_a_wrong_number_of_lives(server, keep):
     status, log = server.run(HOLD, "--keep", keep)
     assert status == 2 and "a number of 1 or more" in log
+
+
+def test_keep_is_for_kernels():
+    done = harness.kmemshim("run", "--keep", "3", "--", "true")
+    assert done.returncode == 2 and "--kernel" in done.stderr
+
+
+def test_options_of_a_run_hold_for_a_kernel(server):
+    server.run(HOLD, "--guard", "90%", "--guard-action", "note", "--python-objects")
+    seen = server.environment()
+    assert (seen["KMEMSHIM_GUARD"], seen["KMEMSHIM_GUARD_ACTION"], seen["KMEMSHIM_PYTHON_OBJECTS"]) == ("90%", "note", "1")
