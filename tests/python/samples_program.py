@@ -187,6 +187,11 @@ def subinterpreters_with_locks():
     subinterpreters(True)
 
 
+def two_lines():
+    whole(40000)
+    halves(int(os.environ["COUNT"]))
+
+
 def kinds():
     rows = [None] * 400000
     for i in range(400000):

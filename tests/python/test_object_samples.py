@@ -234,3 +234,16 @@ def test_who_calls_malloc_in_a_sample_is_counted_as_lost(out, embedded, size, is
         check(expected, document)
     else:
         assert live_bytes(document, function) == 0
+
+
+def test_a_baseline_of_several_runs_finds_the_line_that_grew(out, tmp_path):
+    """What the runs of the baseline differ by is chance; twelve deviations more are none."""
+    runs = []
+    for name, count in (("a", 80000), ("b", 80000), ("c", 80000), ("grown", 500000)):
+        runs.append(os.path.join(out, name))
+        record(runs[-1], interpreter_of("system"), "two_lines", end="exit", COUNT=str(count))
+    saved = os.path.join(tmp_path, "baseline.json")
+    assert harness.kmemshim("baseline", *runs[:3], "-o", saved).returncode == 0
+    done = harness.kmemshim("check", "--baseline", saved, runs[3])
+    failed = [line for line in done.stdout.splitlines() if line.startswith("FAIL")]
+    assert done.returncode == 1 and any(DOMAIN in line and " halves" in line for line in failed), done.stdout
