@@ -11,7 +11,7 @@
  * Tiers are how a ranking says "never above": memory before address space, leaks before the rest, and what an
  * import leaves behind after everything that a person wrote.
  *
- * Each ranking is one row: a constant struct ranking in its own file, listed in rankings[].
+ * Each ranking is a constant struct ranking in rank_*.c, listed in rankings[].
  *
  * Context     Reads the model; rank_leaks_classify() alone writes, one field: a step of model_judge().
  */
@@ -22,7 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/judged.h"
 #include "model/model.h"
 
 struct ranking {

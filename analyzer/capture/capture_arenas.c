@@ -1,11 +1,11 @@
 /*
- * capture_arenas.c - which part of Python's arenas is known by line (see capture_arenas.h)?
+ * capture_arenas.c - which part of Python's arenas is known by line (see capture_reader.h)?
  *
  * The records of a private copy are changed, as in capture_exit.c, so that nobody else needs to know that two domains hold the same
  * bytes. What is left of the arenas is free, or is kept for sizes that are rounded up, or was given out before recording. Which line made
  * the arenas grow says nothing of that: the model makes one site of their records.
  */
-#include "capture/capture_arenas.h"
+#include "capture/capture_reader.h"
 
 #include "kmem_words.h"
 

@@ -148,6 +148,10 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 
 	if (options->domain != NULL && !check_domain(options->domain, fail))
 		return false;
+	if (options->guard_action != NULL && options->guard == NULL && getenv("KMEMSHIM_GUARD") == NULL)
+		return fail_set(fail, EXIT_USAGE,
+		                "run: --guard-action %s: there is no guard: give --guard too, such as --guard 90%%",
+		                options->guard_action);
 	bool is_named = wanted != NULL && wanted[0] != '\0';
 	if (!is_named)
 		wanted = CAPTURE_FOLDER_DEFAULT;
@@ -158,6 +162,8 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		              owner_text(owner, owner_name));
 	program_examine(options->arguments, &program);
 	launch.has_python_objects = options->wants_python_objects;
+	launch.guard = options->guard;
+	launch.guard_action = options->guard_action;
 	launch.has_system_allocators = options->wants_system_allocators;
 	if (program.is_preload_harmful)
 		launch.shim = NULL;

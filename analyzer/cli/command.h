@@ -32,6 +32,8 @@ enum option_id {
 	OPTION_FORMAT,
 	OPTION_RUNS,
 	OPTION_PROGRAM,
+	OPTION_GUARD,
+	OPTION_GUARD_ACTION,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (1u << (id))

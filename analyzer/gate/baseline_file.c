@@ -13,6 +13,7 @@
 
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/regular_file.h"
 #include "base/text_clean.h"
 #include "gate/baseline.h"
@@ -199,10 +200,7 @@ take_domain(const struct place_in_file *at, const json_t *row, struct baseline_d
 static int
 compare_sites(const void *a, const void *b)
 {
-	uint64_t left = ((const struct baseline_site *)a)->family;
-	uint64_t right = ((const struct baseline_site *)b)->family;
-
-	return left < right ? -1 : left > right;
+	return order_numbers(((const struct baseline_site *)a)->family, ((const struct baseline_site *)b)->family);
 }
 
 static bool

@@ -260,6 +260,10 @@ become_program(const struct launch *launch, uint64_t started_ns, const struct di
 	(void)setenv("KMEMSHIM_OUT", launch->folder, 1);
 	if (launch->has_python_objects)
 		(void)setenv("KMEMSHIM_PYTHON_OBJECTS", "1", 1);
+	if (launch->guard != NULL)
+		(void)setenv("KMEMSHIM_GUARD", launch->guard, 1);
+	if (launch->guard_action != NULL)
+		(void)setenv("KMEMSHIM_GUARD_ACTION", launch->guard_action, 1);
 	if (launch->has_system_allocators)
 		set_system_allocators();
 	if (launch->shim != NULL)

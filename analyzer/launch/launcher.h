@@ -17,6 +17,8 @@ struct launch {
 	const char *folder;         // absolute
 	bool has_system_allocators; // libraries' own switches to malloc, where the environment says nothing
 	bool has_python_objects;    // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
+	const char *guard;          // KMEMSHIM_GUARD; NULL: as the environment says
+	const char *guard_action;   // KMEMSHIM_GUARD_ACTION; the same
 	/* Filled by launcher_run(). */
 	pid_t pid;
 	char session[40];

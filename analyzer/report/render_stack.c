@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
@@ -175,22 +176,20 @@ compare_by_place(const void *a, const void *b)
 {
 	const struct report_frame *left = &((const struct caller *)a)->frame;
 	const struct report_frame *right = &((const struct caller *)b)->frame;
-	int order = left->line < right->line ? -1 : left->line > right->line;
 
-	if (order == 0)
-		order = strcmp(left->file, right->file);
-	if (order == 0)
-		order = strcmp(left->function, right->function);
-	return order != 0 ? order : strcmp(left->module, right->module);
+	int order = order_numbers(left->line, right->line);
+
+	order = order ?: order_texts(left->file, right->file);
+	order = order ?: order_texts(left->function, right->function);
+	return order ?: order_texts(left->module, right->module);
 }
 
 static int
 compare_by_bytes(const void *a, const void *b)
 {
-	uint64_t left = ((const struct caller *)a)->bytes;
-	uint64_t right = ((const struct caller *)b)->bytes;
+	int order = order_numbers(((const struct caller *)b)->bytes, ((const struct caller *)a)->bytes);
 
-	return left != right ? (left > right ? -1 : 1) : compare_by_place(a, b);
+	return order ?: compare_by_place(a, b);
 }
 
 /* What the table ranks by; what went through, when nothing is held. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
@@ -350,10 +351,9 @@ compare_by_label(const void *a, const void *b)
 static int
 compare_by_bytes(const void *a, const void *b)
 {
-	uint64_t left = ((const struct import *)a)->bytes;
-	uint64_t right = ((const struct import *)b)->bytes;
+	int order = order_numbers(((const struct import *)b)->bytes, ((const struct import *)a)->bytes);
 
-	return left != right ? (left > right ? -1 : 1) : compare_by_label(a, b);
+	return order ?: compare_by_label(a, b);
 }
 
 struct imports {

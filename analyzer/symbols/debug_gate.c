@@ -18,8 +18,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbols/debug_package.h"
-
 #define UNPACKED_BYTES_MAX (UINT64_C(384) << 20) // of one file; elfutils unpacks every section at once
 #define LINE_WEIGHT 48 // a byte of a line program can be one line, for which elfutils takes so much
 #define PACKED_BY_GNU_BYTES 12

@@ -1,10 +1,10 @@
 /*
- * debug_package.c - one unit of a .dwp (see debug_package.h).
+ * debug_package.c - one unit of a .dwp (see debug_gate.h).
  *
  * A package begins with a table: for each unit, by its number, which part of each section is its own. Two forms of the table are in
  * use, DWARF 5's and the GNU one of DWARF 4; they differ in the numbers of the sections.
  */
-#include "symbols/debug_package.h"
+#include "symbols/debug_gate.h"
 
 #include <gelf.h>
 #include <stdbool.h>

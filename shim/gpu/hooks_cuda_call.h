@@ -199,6 +199,25 @@ unsigned cuda_call_owner(int device);
 	}                                                                                                     \
 	HOOK_EXPORT(name)
 
+/* Ends all that was given out on the current device, which is not to be known afterwards; booked as gone(device). */
+#define HOOK_RESET(name, current_device, gone)                          \
+	int hook_##name(void)                                               \
+	{                                                                   \
+		HOOK_BEGIN(name);                                               \
+		int device = call.is_booked_here ? current_device() : 0;        \
+		int result = HOOK_REAL(name)();                                 \
+		int host_errno = errno;                                         \
+                                                                        \
+		if (result == CUDA_ABI_SUCCESS && cuda_call_book_once(&call)) { \
+			gone((unsigned)device);                                     \
+			reentry_guard_leave();                                      \
+		}                                                               \
+		cuda_call_end(&call);                                           \
+		errno = host_errno;                                             \
+		return result;                                                  \
+	}                                                                   \
+	HOOK_EXPORT(name)
+
 /* Has a parameter `addr`. */
 #define HOOK_RELEASE(name, parameters, arguments)                              \
 	int hook_##name parameters                                                 \

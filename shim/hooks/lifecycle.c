@@ -43,7 +43,6 @@
 #include "record/beat_due.h"
 #include "record/call_stack.h"
 #include "record/callbacks.h"
-#include "record/domain_names.h"
 #include "record/exit_figures.h"
 #include "record/module_map.h"
 #include "record/site_table.h"
@@ -164,7 +163,7 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	if (!is_put_off)
 		make_capture(capture_file_open);
 	header = capture_file_header();
-	domain_names_store();
+	capture_file_name_domains();
 	header->generation_clock = 1;
 	header->exit_code = -1;
 	if (is_forked)

@@ -27,7 +27,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "python/python_stack.h"
 #include "record/stack_frames.h"
 
 #define THREAD_ATTRIBUTION_LINES_MAX 256u             // in a process; a power of two

@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "python/python_stack.h"
 #include "record/stack_frames.h"
 #include "record/thread_attribution.h"
 #include "record/thread_slot.h"

@@ -20,43 +20,6 @@
 
 static const struct {
 	const char *text;
-	bool is_size;
-	uint64_t bytes;
-} sizes[] = {
-	{ "0", true, 0 },
-	{ "100", true, 100 },
-	{ "64k", true, 65536 },
-	{ "64K", true, 65536 },
-	{ "1MiB", true, 1048576 },
-	{ "1 MB", true, 1048576 },
-	{ "2G", true, UINT64_C(2147483648) },
-	{ "1T", true, UINT64_C(1) << 40 },
-	{ "512B", true, 512 },
-	{ "18446744073709551615", true, UINT64_MAX },
-	{ "18446744073709551616", false, 0 },
-	{ "17179869184g", false, 0 },
-	{ "-1", false, 0 },
-	{ "", false, 0 },
-	{ "k", false, 0 },
-	{ "1.5g", false, 0 },
-	{ "1x", false, 0 },
-	{ "1MiBs", false, 0 },
-};
-
-static void
-sizes_are_powers_of_two_or_refused(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-		uint64_t bytes = 12345;
-
-		assert_int_equal(options_parse_size(sizes[i].text, &bytes), sizes[i].is_size);
-		assert_true(bytes == (sizes[i].is_size ? sizes[i].bytes : 12345));
-	}
-}
-
-static const struct {
-	const char *text;
 	bool is_percent;
 	uint32_t ppm;
 } percents[] = {
@@ -141,6 +104,9 @@ static const struct {
 	{ { "why", "--top", "3" }, "unknown option --top" },
 	{ { "check", "--abs", "1x", "r" }, "--abs \"1x\": expected a size" },
 	{ { "check", "--rel", "x", "r" }, "expected a percentage" },
+	{ { "run", "--guard", "90", "x" }, "--guard \"90\": expected a share such as 90%" },
+	{ { "run", "--guard", "100%", "x" }, "expected a share such as 90% (1% to 99%), or a size with its unit" },
+	{ { "run", "--guard", "9%", "--guard-action", "stop", "x" }, "expected note, interrupt, raise, or exec:CMD" },
 	{ { "check" }, "an argument is missing" },
 	{ { "run" }, "an argument is missing" },
 	{ { "run", "--" }, "an argument is missing" },
@@ -275,7 +241,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_of_one_name_are_told_apart),
-		cmocka_unit_test(sizes_are_powers_of_two_or_refused),
 		cmocka_unit_test(percentages_have_no_sign_and_no_exponent),
 		cmocka_unit_test(options_may_stand_anywhere_but_behind_a_program),
 		cmocka_unit_test(what_is_not_understood_is_one_line_that_names_it),
