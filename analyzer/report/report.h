@@ -67,12 +67,14 @@ struct report_verdict {
 	const char *domain;        // what text and next are about; NULL = the end of the program
 };
 
-/* Of figures that are no exact counts: small objects of Python, and memory of libraries' own allocators. */
+/* Of figures that are no exact counts: small objects of Python, what they leave of arenas, and memory of libraries' own allocators. */
 struct report_estimate {
 	bool is_estimated;
 	uint64_t error_bytes;      // of live_bytes, in 95 of 100 cases; 0 = exact, or not known
 	uint64_t peak_error_bytes; // the same of peak_bytes
 	uint64_t samples;          // that live_bytes is estimated from; 0 = exact, or not known
+	bool
+		is_rest_of_arenas; // what arenas take is exact; live and peak bytes are that, less the objects of python/object
 };
 
 struct report_domain {
@@ -95,9 +97,8 @@ struct report_domain {
 	uint64_t lost_stacks;           // allocations whose stack could not be taken
 	bool is_address_space;          // reserved, file: not memory
 	bool is_device;
-	bool is_rest_of_arenas; // python/arena without the objects of python/object, which lie in it
-	bool is_at_refusal;     // live figures are those of the moment when a request was refused that ended a process
-	size_t part_count;      // of a device: what its live bytes are made of; 0 = it is no device
+	bool is_at_refusal; // live figures are those of the moment when a request was refused that ended a process
+	size_t part_count;  // of a device: what its live bytes are made of; 0 = it is no device
 	struct device_part parts[DEVICE_PARTS_MAX];
 };
 
