@@ -28,12 +28,16 @@ struct options {
 	const char *output;   // -o: a file or a folder, by command; NULL = not given
 	bool wants_python_objects;
 	bool wants_system_allocators;
+	bool is_kernel; // of a notebook
+	uint64_t keep;  // lives of kernels; only where it was given
 	const char *baseline;
 	uint64_t absolute_bytes;
 	uint32_t relative_ppm;
-	const char *formats; // NULL = text
-	uint64_t runs;       // of each folder the newest so many sessions; 0 = not given
-	const char *program; // a pattern of names, or any; NULL = as the baseline says
+	const char *formats;      // NULL = text
+	uint64_t runs;            // of each folder the newest so many sessions; 0 = not given
+	const char *program;      // a pattern of names, or any; NULL = as the baseline says
+	const char *guard;        // valid for kmem_parse_guard(); NULL = as the environment says
+	const char *guard_action; // the same, kmem_parse_guard_action()
 	int argument_count;
 	char **arguments; // what is no option
 };

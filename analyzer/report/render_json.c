@@ -176,14 +176,14 @@ OBJECT(device_part, NULL, "A part of what is live on a device: tensors, what PyT
 	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts.parts, meaning_, .object = &device_part_object, \
 	              .count_offset = offsetof(OWNER, parts.part_count))
 
-#define ESTIMATE                                                                                                       \
-	JSON_FIELD_AS(                                                                                                     \
-		"is_estimated", estimate.is_estimated,                                                                         \
-		"Bytes and counts are estimates: small Python objects (domain python/object), or a library's own allocator."), \
-		JSON_FIELD_AS(                                                                                                 \
-			"error_bytes", estimate.error_bytes,                                                                       \
-			"In 95 of 100 cases live_bytes is right to within this. null = exact, or the error is not known.",         \
-			.without = JSON_NULL),                                                                                     \
+#define ESTIMATE                                                                                                                                                             \
+	JSON_FIELD_AS(                                                                                                                                                           \
+		"is_estimated", estimate.is_estimated,                                                                                                                               \
+		"Bytes are estimates: small Python objects (domain python/object; their counts are, too), what they leave of arenas (python/arena), or a library's own allocator."), \
+		JSON_FIELD_AS(                                                                                                                                                       \
+			"error_bytes", estimate.error_bytes,                                                                                                                             \
+			"In 95 of 100 cases live_bytes is right to within this. null = exact, or the error is not known.",                                                               \
+			.without = JSON_NULL),                                                                                                                                           \
 		JSON_FIELD_AS("peak_error_bytes", estimate.peak_error_bytes, "The same of peak_bytes.", .without = JSON_NULL)
 #define SAMPLES                                                                                                    \
 	JSON_FIELD_AS(                                                                                                 \

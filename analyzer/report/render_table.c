@@ -43,18 +43,25 @@ place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
 
 /* --- tables ---------------------------------------------------------------------------------------------------- */
 
-/* Small objects of Python: its figures are estimates, of which the error is known. */
+/* What it holds is an estimate, of which the error is known. */
+static bool
+has_error(const struct report_line *line)
+{
+	return line->estimate.error_bytes != 0 || line->estimate.peak_error_bytes != 0;
+}
+
+/* Small objects of Python: all its figures are estimates. */
 static bool
 is_sampled(const struct report_line *line)
 {
-	return line->estimate.error_bytes != 0 || line->estimate.peak_error_bytes != 0;
+	return has_error(line) && !line->estimate.is_rest_of_arenas;
 }
 
 /* So few samples that the line may hold next to nothing. */
 static bool
 is_chance(const struct report_line *line, uint64_t shown_bytes)
 {
-	return is_sampled(line) && shown_bytes <= CHANCE_BYTES;
+	return has_error(line) && shown_bytes <= CHANCE_BYTES;
 }
 
 struct column {
@@ -184,7 +191,7 @@ put_error(const struct report_line *line, bool is_peak, FILE *stream)
 	if (error_bytes == 0)
 		return false;
 	(void)fprintf(stream, "%20s±    %s", "", units_bytes(error_bytes, bytes));
-	if (!is_peak || line->of.peak_bytes == line->of.live_bytes)
+	if (line->estimate.samples != 0 && (!is_peak || line->of.peak_bytes == line->of.live_bytes))
 		(void)fprintf(stream, ", from %s sample%s", units_count(line->estimate.samples, count),
 		              line->estimate.samples == 1 ? "" : "s");
 	(void)fputc('\n', stream);
@@ -299,12 +306,13 @@ put_heading(FILE *stream, const char *heading, size_t processes, const struct la
 	(void)fputs("  allocated at\n", stream);
 }
 
-/* Bytes or blocks: of a sample they are estimates. */
 static bool
-is_figure(const struct column *column)
+is_estimate(const struct column *column, const struct report_line *line)
 {
-	return column->text == text_peak || column->text == text_live || column->text == text_blocks ||
-	       column->text == text_allocated || column->text == text_calls;
+	if (column->text == text_peak || column->text == text_live)
+		return has_error(line);
+	return is_sampled(line) &&
+	       (column->text == text_blocks || column->text == text_allocated || column->text == text_calls);
 }
 
 static void
@@ -318,7 +326,7 @@ put_row(FILE *stream, const struct layout *layout, const struct report_line *lin
 		int width = width_of(column, layout);
 		const char *cell = column->text(line, text);
 
-		if (is_figure(column) && is_sampled(line))
+		if (is_estimate(column, line))
 			(void)fprintf(stream, "%*s%s", width - 1 + (int)strlen("≈") - (int)strlen(cell), "≈", cell);
 		else
 			(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1,

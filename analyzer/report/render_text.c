@@ -97,7 +97,9 @@ render_text_verdict(const struct report *report, FILE *stream)
 static const char *
 count_text(const struct report_domain *domain, uint64_t count, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(domain->estimate.error_bytes != 0 ? units_rounded(count) : count, text);
+	bool is_exact = domain->estimate.error_bytes == 0 || domain->estimate.is_rest_of_arenas;
+
+	return units_count(is_exact ? count : units_rounded(count), text);
 }
 
 static void
@@ -126,11 +128,11 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		              count_text(domain, domain->of.allocated_count, calls));
 		if (domain->estimate.error_bytes != 0)
 			(void)fprintf(stream, "  ±%s, estimated", units_bytes(domain->estimate.error_bytes, live));
-		if (domain->is_rest_of_arenas)
-			(void)fputs("  without python/object", stream);
+		if (domain->estimate.is_rest_of_arenas)
+			(void)fprintf(stream, "%s without python/object", domain->estimate.error_bytes != 0 ? "," : " ");
 		if (domain->of.returned_bytes != 0)
 			(void)fprintf(stream, "  %s returned by madvise", units_bytes(domain->of.returned_bytes, live));
-		if (!domain->is_rest_of_arenas && domain->of.untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
+		if (!domain->estimate.is_rest_of_arenas && domain->of.untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
 		    domain->of.untouched_bytes >= domain->of.live_bytes / UNTOUCHED_PART)
 			(void)fprintf(stream, "  %s of it not in memory", units_bytes(domain->of.untouched_bytes, live));
 		if (domain->of.inherited_bytes != 0)

@@ -273,20 +273,38 @@ sources_since(const struct model *model)
 	return since[1] != UINT64_MAX ? since[1] : since[0];
 }
 
-/* site: NULL = it is a whole domain. */
+/* NULL: no small object was sampled. */
+static const struct model_domain *
+find_objects(const struct model *model)
+{
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (model->domains[i].id.kind == DOMAIN_PYTHON_OBJECT)
+			return &model->domains[i];
+	}
+	return NULL;
+}
+
+/* What is left of the arenas is off by as much as what was taken out. site: NULL = it is a whole domain. */
 static struct report_estimate
 estimate_of(const struct model *model, unsigned domain, uint64_t live_bytes, uint64_t peak_bytes,
             const struct model_site *site, uint64_t samples)
 {
 	enum domain_kind kind = model->domains[domain].id.kind;
-	bool is_sampled = kind == DOMAIN_PYTHON_OBJECT;
+	bool is_rest = kind == DOMAIN_PYTHON_ARENA && model->sample_bytes != 0;
+	const struct model_domain *objects = is_rest ? find_objects(model) : NULL;
+	bool has_error = kind == DOMAIN_PYTHON_OBJECT || objects != NULL;
 
+	if (objects != NULL) {
+		live_bytes = objects->live_bytes;
+		peak_bytes = objects->peak_bytes;
+	}
 	return (struct report_estimate){
 		.library = site != NULL ? site->library : NULL,
-		.is_estimated = is_sampled || kind == DOMAIN_LIBRARY,
-		.error_bytes = is_sampled ? model_estimate_error(model->sample_bytes, live_bytes) : 0,
-		.peak_error_bytes = is_sampled ? model_estimate_error(model->sample_bytes, peak_bytes) : 0,
+		.is_estimated = is_rest || has_error || kind == DOMAIN_LIBRARY,
+		.error_bytes = has_error ? model_estimate_error(model->sample_bytes, live_bytes) : 0,
+		.peak_error_bytes = has_error ? model_estimate_error(model->sample_bytes, peak_bytes) : 0,
 		.samples = samples,
+		.is_rest_of_arenas = is_rest,
 	};
 }
 
@@ -304,7 +322,6 @@ build_domains(struct report *report, const struct model *model)
 			.estimate = estimate_of(model, (unsigned)i, domain->live_bytes, domain->peak_bytes, NULL, 0),
 			.is_address_space = domain_is_address_space(domain->id.kind),
 			.is_device = domain_is_driver(domain->id.kind),
-			.is_rest_of_arenas = domain->id.kind == DOMAIN_PYTHON_ARENA && model->sample_bytes != 0,
 		};
 		if (!device_parts_of(model, (unsigned)i, NULL, &made->parts))
 			made->parts.part_count = 0;

@@ -55,13 +55,15 @@ struct report_verdict {
 	const char *domain;        // what text and next are about; NULL = the end of the program
 };
 
-/* Of figures that are no exact counts: small objects of Python, and memory of libraries' own allocators. */
+/* Of figures that are no exact counts: small objects of Python, what they leave of arenas, and memory of libraries' own allocators. */
 struct report_estimate {
 	const char *library; // whose own allocator grew, of domain "library"; NULL = none
 	bool is_estimated;
 	uint64_t error_bytes;      // of live_bytes, in 95 of 100 cases; 0 = exact, or not known
 	uint64_t peak_error_bytes; // the same of peak_bytes
 	uint64_t samples;          // that live_bytes is estimated from; 0 = exact, or not known
+	bool
+		is_rest_of_arenas; // what arenas take is exact; live and peak bytes are that, less the objects of python/object
 };
 
 struct report_domain {
@@ -71,7 +73,6 @@ struct report_domain {
 	uint64_t lost_stacks;  // allocations whose stack could not be taken
 	bool is_address_space; // reserved, file: not memory
 	bool is_device;
-	bool is_rest_of_arenas;    // python/arena without the objects of python/object, which lie in it
 	struct device_parts parts; // of a device: what its live bytes are made of; none: it is no device
 };
 

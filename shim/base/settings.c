@@ -109,11 +109,34 @@ parse_capture(const char *value, void *field)
 	return true;
 }
 
+/* For others who read the environment. */
+static bool
+parse_nothing(const char *value, void *field)
+{
+	(void)value;
+	(void)field;
+	return true;
+}
+
+static bool
+parse_guard(const char *value, void *field)
+{
+	return kmem_parse_guard(value, field);
+}
+
+static bool
+parse_guard_action(const char *value, void *field)
+{
+	const char *command; // the launcher's, not ours
+
+	return kmem_parse_guard_action(value, field, &command);
+}
+
 static const struct {
 	const char *name; // after "KMEMSHIM_"
 	bool (*parse)(const char *value, void *field);
 	void *field;
-	const char *wanted;
+	const char *wanted; // NULL = nobody sets it by hand
 } table[] = {
 	{ "OUT", parse_text, &settings.out, "a folder" },
 	{ "SESSION", parse_text, &settings.session, "an id" },
@@ -127,6 +150,11 @@ static const struct {
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
 	{ "CAPTURE_MAX", parse_capture, &settings.capture_max, "bytes, at least 1M" },
 	{ "SITES_MAX", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
+	{ "KERNEL", parse_nothing, NULL, NULL }, // these three: from the launcher of a kernel to its extension
+	{ "COMMAND", parse_nothing, NULL, NULL },
+	{ "PREVIOUS", parse_nothing, NULL, NULL },
+	{ "GUARD", parse_guard, &settings.guard, KMEM_GUARD_WANTED },
+	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, KMEM_GUARD_ACTION_WANTED },
 	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
 };
 
@@ -134,13 +162,15 @@ static void
 say_unknown(const char *name)
 {
 	char given[40];
-	char known[160];
+	char known[240];
 	size_t length = strcspn(name, "=") + 1;
 	size_t end = 0;
 
 	diag_format(given, length < sizeof(given) ? length : sizeof(given), "%s", name);
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		end += diag_format(known + end, sizeof(known) - end, i == 0 ? "%s" : ", %s", table[i].name);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (table[i].wanted != NULL)
+			end += diag_format(known + end, sizeof(known) - end, end == 0 ? "%s" : ", %s", table[i].name);
+	}
 	diag_warn("unknown setting KMEMSHIM_%s; valid: %s", given, known);
 }
 

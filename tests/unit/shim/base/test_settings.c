@@ -68,7 +68,10 @@ struct setting_case {
 };
 
 #define VALID \
-	"; valid: OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, WRAPPERS"
+	"; valid: OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, GUARD, GUARD_ACTION, WRAPPERS"
+#define BAD_GUARD(value) "KMEMSHIM_GUARD=" value " is not valid; use " KMEM_GUARD_WANTED " (the default is used now)"
+#define BAD_ACTION(value) \
+	"KMEMSHIM_GUARD_ACTION=" value " is not valid; use " KMEM_GUARD_ACTION_WANTED " (the default is used now)"
 #define DEFAULTS .python = true, .sites_max = 1u << 20
 
 static const struct setting_case setting_cases[] = {
@@ -115,6 +118,25 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_VERIFY=-1",
 	  { DEFAULTS },
 	  "KMEMSHIM_VERIFY=-1 is not valid; use a number; 0 turns it off (the default is used now)" },
+	{ "KMEMSHIM_GUARD=90%", { DEFAULTS, .guard = { .percent = 90 } }, NULL },
+	{ "KMEMSHIM_GUARD=1%", { DEFAULTS, .guard = { .percent = 1 } }, NULL },
+	{ "KMEMSHIM_GUARD=99%", { DEFAULTS, .guard = { .percent = 99 } }, NULL },
+	{ "KMEMSHIM_GUARD=12G", { DEFAULTS, .guard = { .bytes = UINT64_C(12) << 30 } }, NULL },
+	{ "KMEMSHIM_GUARD=512 MiB", { DEFAULTS, .guard = { .bytes = UINT64_C(512) << 20 } }, NULL },
+	{ "KMEMSHIM_GUARD=0%", { DEFAULTS }, BAD_GUARD("0%") },
+	{ "KMEMSHIM_GUARD=100%", { DEFAULTS }, BAD_GUARD("100%") },
+	{ "KMEMSHIM_GUARD=4294967386%", { DEFAULTS }, BAD_GUARD("4294967386%") },
+	{ "KMEMSHIM_GUARD=%", { DEFAULTS }, BAD_GUARD("%") },
+	{ "KMEMSHIM_GUARD=12", { DEFAULTS }, BAD_GUARD("12") },
+	{ "KMEMSHIM_GUARD=4096B", { DEFAULTS }, BAD_GUARD("4096B") },
+	{ "KMEMSHIM_GUARD=much", { DEFAULTS }, BAD_GUARD("much") },
+	{ "KMEMSHIM_GUARD=", { DEFAULTS }, BAD_GUARD("") },
+	{ "KMEMSHIM_GUARD_ACTION=note", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_GUARD_ACTION=interrupt", { DEFAULTS, .guard_action = KMEM_GUARD_INTERRUPT }, NULL },
+	{ "KMEMSHIM_GUARD_ACTION=raise", { DEFAULTS, .guard_action = KMEM_GUARD_RAISE }, NULL },
+	{ "KMEMSHIM_GUARD_ACTION=exec:py-spy dump", { DEFAULTS, .guard_action = KMEM_GUARD_EXEC }, NULL },
+	{ "KMEMSHIM_GUARD_ACTION=exec:", { DEFAULTS }, BAD_ACTION("exec:") },
+	{ "KMEMSHIM_GUARD_ACTION=kill", { DEFAULTS }, BAD_ACTION("kill") },
 	{ "KMEMSHIM_SITES_MAX=64", { .python = true, .sites_max = 64 }, NULL },
 	{ "KMEMSHIM_SITES_MAX=2m", { .python = true, .sites_max = 1u << 21 }, NULL },
 	{ "KMEMSHIM_SITES_MAX=63",
@@ -148,6 +170,9 @@ parses(void *context)
 	                                                                                   : DIAG_WARN));
 	CHECK_IN_CHILD(settings.python == which->wanted.python);
 	CHECK_IN_CHILD(settings.python_objects == which->wanted.python_objects);
+	CHECK_IN_CHILD(settings.guard.percent == which->wanted.guard.percent);
+	CHECK_IN_CHILD(settings.guard.bytes == which->wanted.guard.bytes);
+	CHECK_IN_CHILD(settings.guard_action == which->wanted.guard_action);
 	CHECK_IN_CHILD(settings.native == which->wanted.native);
 	CHECK_IN_CHILD(settings.imports_full == which->wanted.imports_full);
 	CHECK_IN_CHILD(settings.verify_every == which->wanted.verify_every);
