@@ -28,6 +28,8 @@ struct options {
 	const char *output;   // -o: a file or a folder, by command; NULL = not given
 	bool wants_python_objects;
 	bool wants_system_allocators;
+	bool is_kernel; // of a notebook
+	uint64_t keep;  // lives of kernels; only where it was given
 	const char *baseline;
 	uint64_t absolute_bytes;
 	uint32_t relative_ppm;
