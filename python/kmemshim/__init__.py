@@ -55,9 +55,9 @@ def load_ipython_extension(shell):
     previous = os.environ.pop("KMEMSHIM_PREVIOUS", None)
     if life:
         _forget_path()
-    steps = growth.Growth()
-    shell.register_magics(magics.KmemMagics(shell, steps))
-    _hooks = Hooks(shell, cells.open_file(life), death.Death(previous) if previous else None, steps)
+    written, grown = cells.open_file(life), growth.Growth()
+    shell.register_magics(magics.KmemMagics(shell, grown, written))
+    _hooks = Hooks(shell, written, death.Death(previous) if previous else None, grown)
     shell.events.register("pre_run_cell", _hooks.pre_run_cell)
 
 

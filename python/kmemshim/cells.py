@@ -34,12 +34,13 @@ class Cells:
             return False
         # a cell that is not kept in the history gets no number
         count = shell.execution_count if info.store_history else 0
-        return self.write(name(info.raw_cell, info.raw_cell, shell.execution_count), count, info.raw_cell)
+        return self.write(name(info.raw_cell, info.raw_cell, shell.execution_count), count, compiled_lines(info.raw_cell))
 
     def write(self, file, count, text):
-        kept = "" if file in self.known else compiled_lines(text)
-        line = json.dumps({"file": file, "execution_count": count, "text": kept}) + "\n"
-        data = line.encode("ascii")  # json escapes the rest, half surrogates too
+        """Too long a text is left out, not cut: its lines would be wrong."""
+        kept = "" if file in self.known or len(text) > TEXT_BYTES_MAX else text
+        kept = kept.encode("utf-8", "replace").decode("utf-8")  # half a surrogate is no text
+        data = (json.dumps({"file": file, "execution_count": count, "text": kept}) + "\n").encode("ascii")
         if self.bytes + len(data) > FILE_BYTES_MAX:
             return False
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -58,9 +59,14 @@ class Cells:
 
 
 def compiled_lines(text):
-    """The lines as IPython numbers them: it drops empty ones in front. Too long a text is left out, not cut: its lines would be wrong."""
+    """The lines as IPython numbers them: it drops empty ones in front."""
+    return "\n".join(after_empty_lines(text)[1])
+
+
+def after_empty_lines(text):
+    """How many empty lines are in front, and the rest."""
     lines = text.split("\n")
-    while lines and not lines[0].strip():
-        del lines[0]
-    kept = "\n".join(lines)
-    return kept if len(kept) <= TEXT_BYTES_MAX else ""
+    count = 0
+    while count < len(lines) and not lines[count].strip():
+        count += 1
+    return count, lines[count:]

@@ -5,6 +5,7 @@ import os
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from . import kept, recording
+from .cells import after_empty_lines
 from .lines import ROWS_MAX, Lines, held, source, where
 from .panel import Panel, size
 
@@ -17,9 +18,10 @@ USAGE = "usage: %kmem [out|limit], or %%kmem as the first line of a cell"
 
 @magics_class
 class KmemMagics(Magics):
-    def __init__(self, shell, growth):
+    def __init__(self, shell, growth, cells):
         super().__init__(shell)
         self.growth = growth
+        self.cells = cells
         self.last = None  # of the last %kmem
 
     @line_cell_magic
@@ -102,10 +104,14 @@ class KmemMagics(Magics):
         cells.jsonl tells the command.
         """
         shell = self.shell
-        raw = "\n" + cell
-        code = "\n" + shell.transform_cell(cell) if not cell[:1].isspace() else shell.transform_cell(raw)
-        name = shell.compile.cache(code, shell.execution_count, raw_code=raw)
-        self._write_down(name, code)
+        empty, lines = after_empty_lines(cell)
+        code = "\n" * (1 + empty) + shell.transform_cell("\n".join(lines))
+        name = shell.compile.cache(code, shell.execution_count, raw_code=code)
+        if self.cells is not None:
+            try:
+                self.cells.write(name, shell.execution_count, code)
+            except OSError:  # told when it happens before a cell
+                pass
         module = shell.compile.ast_parse(code, name)
         module = shell.transform_ast(module)
         last = module.body.pop() if module.body and isinstance(module.body[-1], ast.Expr) else None
@@ -114,13 +120,6 @@ class KmemMagics(Magics):
             return None
         value = eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns, shell.user_ns)
         return None if code.rstrip().endswith(";") else value
-
-    def _write_down(self, name, code):
-        if self.cells is not None:
-            try:
-                self.cells.write(name, self.shell.execution_count, code, is_compiled=True)
-            except OSError:
-                pass
 
     def _report_cell(self, before, after):
         added = after.live_bytes() - before.live_bytes()
