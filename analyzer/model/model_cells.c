@@ -159,14 +159,21 @@ keep_text(struct build *build, const char *text, size_t bytes)
 	return copy;
 }
 
+/* Lines are counted in what was compiled. Of a cell magic that is one call; who runs the rest keeps the numbers of the notebook. */
 static void
 set_text(struct build *build, struct build_cell *cell, const struct capture_cell *stored)
 {
-	const char *text = stored->compiled_bytes != 0 ? stored->compiled : stored->typed;
-	uint32_t bytes = stored->compiled_bytes != 0 ? stored->compiled_bytes : stored->typed_bytes;
+	static const char magic[] = "get_ipython().run_cell_magic(";
+	bool is_magic = stored->compiled_bytes >= strlen(magic) && memcmp(stored->compiled, magic, strlen(magic)) == 0;
+	bool is_typed = stored->compiled_bytes == 0 || is_magic;
+	const char *text = is_typed ? stored->typed : stored->compiled;
+	uint32_t bytes = is_typed ? stored->typed_bytes : stored->compiled_bytes;
 
-	if (cell->text[0] == '\0' && stored->has_lines)
-		cell->text = keep_text(build, text, bytes);
+	if (cell->text[0] != '\0' || !stored->has_lines)
+		return;
+	for (; is_magic && bytes > 0 && text[0] == '\n'; text++) // IPython counts from the first line that is not empty
+		bytes--;
+	cell->text = keep_text(build, text, bytes);
 }
 
 void

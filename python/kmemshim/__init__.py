@@ -20,9 +20,9 @@ _hooks = None
 class Hooks:
     """What happens before each cell of this kernel."""
 
-    def __init__(self, shell, cells, death, growth):
+    def __init__(self, shell, *steps):
         self.shell = shell
-        self.steps = [step for step in (cells, growth, death) if step is not None]
+        self.steps = [step for step in steps if step is not None]
 
     def pre_run_cell(self, info):
         for step in list(self.steps):
@@ -55,9 +55,10 @@ def load_ipython_extension(shell):
     previous = os.environ.pop("KMEMSHIM_PREVIOUS", None)
     if life:
         _forget_path()
-    written, grown = cells.open_file(life), growth.Growth()
-    shell.register_magics(magics.KmemMagics(shell, grown, written))
-    _hooks = Hooks(shell, written, death.Death(previous) if previous else None, grown)
+    grown = growth.Growth()
+    magic = magics.KmemMagics(shell, grown)
+    shell.register_magics(magic)
+    _hooks = Hooks(shell, cells.open_file(life), grown, magic, death.Death(previous) if previous else None)
     shell.events.register("pre_run_cell", _hooks.pre_run_cell)
 
 

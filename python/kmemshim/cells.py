@@ -32,9 +32,9 @@ class Cells:
         name = getattr(shell.compile, "get_code_name", None)  # ipykernel 6 and later
         if name is None:
             return False
-        # a cell that is not kept in the history gets no number
-        count = shell.execution_count if info.store_history else 0
-        return self.write(name(info.raw_cell, info.raw_cell, shell.execution_count), count, compiled_lines(info.raw_cell))
+        number = number_of_cell(shell)
+        text = "\n".join(after_empty_lines(info.raw_cell)[1])  # IPython drops the empty lines before it numbers them
+        return self.write(name(info.raw_cell, info.raw_cell, number), number if info.store_history else 0, text)
 
     def write(self, file, count, text):
         """Too long a text is left out, not cut: its lines would be wrong."""
@@ -58,9 +58,9 @@ class Cells:
         return "%s: texts of cells are not written down: %s" % (self.path, getattr(error, "strerror", None) or error)
 
 
-def compiled_lines(text):
-    """The lines as IPython numbers them: it drops empty ones in front."""
-    return "\n".join(after_empty_lines(text)[1])
+def number_of_cell(shell):
+    """12 of the cell In[12] that runs, or is about to; from IPython 9 on, shell.execution_count is that of the next one by then."""
+    return shell.displayhook.prompt_count
 
 
 def after_empty_lines(text):

@@ -49,7 +49,7 @@ class Death:
         verdict = document["verdict"]
         title = TITLES.get(verdict["cause"])
         panel = Panel("the kernel died%s. Variables from before are gone." % (": " + title if title else ""), "death")
-        panel.say(verdict["text"], "How sure: " + verdict["confidence"])
+        panel.say(verdict["text"], "Why (%s)" % verdict["confidence"])
         panel.table(("held", "where", "line of code"),
                     [(held(line), where(line), source(line)) for line in document["lines"] if line["live_bytes"]],
                     "Lines that held most at the end")

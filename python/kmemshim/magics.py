@@ -5,24 +5,36 @@ import os
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
 from . import kept, recording
-from .cells import after_empty_lines
-from .lines import ROWS_MAX, Lines, held, source, where
+from .cells import after_empty_lines, number_of_cell
+from .growth import resident_bytes
+from .lines import REQUESTED, ROWS_MAX, Lines, held, source, where
 from .panel import Panel, size
 
 LINES = 10
 GROWN_WORTH_BYTES = 64 << 10
 KEPT_WORTH_BYTES = 64 << 10
+CELL_WORTH_BYTES = 2 << 20  # arenas of small objects come and go
+ABSENT_WORTH_BYTES = 16 << 20
+IMPORTS_WORTH_BYTES = 1 << 20
+OWN_BYTES = 4 << 20  # what reading a report needs for a moment
 
 USAGE = "usage: %kmem [out|limit], or %%kmem as the first line of a cell"
 
 
 @magics_class
 class KmemMagics(Magics):
-    def __init__(self, shell, growth, cells):
+    def __init__(self, shell, growth):
         super().__init__(shell)
         self.growth = growth
-        self.cells = cells
-        self.last = None  # of the last %kmem
+        self.raw_cell = ""  # the cell that runs, as it was typed
+        self.last = None    # of the last %kmem
+
+    def before_cell(self, shell, info):
+        self.raw_cell = info.raw_cell
+        return True
+
+    def failed(self, error):
+        return "%%%%kmem does not know its cell: %s" % error
 
     @line_cell_magic
     def kmem(self, line, cell=None):
@@ -32,25 +44,31 @@ class KmemMagics(Magics):
         %kmem limit    the memory limit, how much is used, and after how many cells like the last one it is full
         %%kmem         as the first line of a cell: what this cell added, its peak, its lines
         """
+        __tracebackhide__ = True  # an error of the cell is shown as the cell's
         words = line.split()
         if cell is not None:
             if words:
                 print("kmemshim: %%kmem takes no words: write the code below it")
                 return None
             return self._cell(cell)
-        actions = {(): self._now, ("out",): self._out, ("limit",): self._limit}
-        action = actions.get(tuple(words))
+        action = {(): self._now, ("out",): self._out, ("limit",): self._limit}.get(tuple(words))
         if action is None:
             print("kmemshim: " + USAGE)
-            return None
-        try:
-            recording.own_capture()
-            panel = action()
-        except recording.Unavailable as error:
-            print("kmemshim: %s" % error)
-            return None
-        panel.display()
+        else:
+            self._show(action, "")
         return None
+
+    @staticmethod
+    def _show(make, failing):
+        """Displays the panel that make() returns, or says in one line why there is none."""
+        try:
+            panel = make()
+        except recording.Unavailable as error:
+            print("kmemshim: %s%s" % (failing, error))
+        except Exception as error:  # a mistake of ours does not become the cell's error
+            print("kmemshim: %sthe report was not understood: %s: %s" % (failing, type(error).__name__, error))
+        else:
+            panel.display()
 
     def _lines(self):
         return Lines(recording.ask("sites", "--top", str(ROWS_MAX), recording.own_capture()))
@@ -59,59 +77,52 @@ class KmemMagics(Magics):
 
     def _now(self):
         now, earlier = self._lines(), self.last
-        self.last = now
-        own = [process for process in now.document["processes"] if process["pid"] == os.getpid()]
-        resident = own[0]["resident_bytes"] if own else 0
-        title = "%s live now" % size(now.live_bytes())
-        if resident:
-            title += "; this process occupied %s when it was sampled last" % size(resident)
-        panel = Panel(title)
-        rows = [line for line in now.lines if line["live_bytes"]][:LINES]
+        panel = Panel("%s live now; this process occupies %s" % (size(now.live_bytes), size(resident_bytes())))
+        if now.absent_bytes >= ABSENT_WORTH_BYTES:
+            panel.say("Of what is live, %s was requested and not used yet, or swapped out." % size(now.absent_bytes))
+        imports = sum(line["live_bytes"] for line in now.lines if line["import"])
+        lines = [line for line in now.lines if line["live_bytes"] and not line["import"]]
+        rows = lines[:LINES]
+        if imports >= IMPORTS_WORTH_BYTES:
+            panel.say("Left by imports, and not in this table: %s." % size(imports))
         if earlier is None:
             panel.table(("held", "where", "line of code"), [(held(line), where(line), source(line)) for line in rows])
             panel.say("The next %kmem shows what has grown since this one.")
-            return panel
-        panel.table(("held", "since last", "where", "line of code"),
-                    [(held(line), _signed(now.grown(line, earlier)), where(line), source(line)) for line in rows])
-        shown = {id(line) for line in rows}
-        others = _grown(now, earlier, [line for line in now.lines if id(line) not in shown])[:5]
-        panel.table(("grew", "held", "where", "line of code"),
-                    [(_signed(more), held(line), where(line), source(line)) for more, line in others],
-                    "Below these, what grew most since the last %kmem")
-        panel.say("Since the last %%kmem: %s." % _signed(now.live_bytes() - earlier.live_bytes(), "nothing more"))
+        else:
+            panel.table(("held", "since last", "where", "line of code"),
+                        [(held(line), _signed(now.grown(line, earlier)), where(line), source(line)) for line in rows])
+            others = _grown(now, earlier, lines[LINES:])[:5]
+            panel.table(("grew", "held", "where", "line of code"),
+                        [(_signed(more), held(line), where(line), source(line)) for more, line in others],
+                        "Of the other lines, these grew most since the last %kmem")
+            panel.say("Since the last %%kmem: %s in all." % _signed(now.live_bytes - earlier.live_bytes, "nothing"))
+        self.last = now.forget_rows()
         return panel
 
     # --- one cell ---
 
     def _cell(self, cell):
+        __tracebackhide__ = True
         try:
-            before = self._lines()
+            before = self._lines().forget_rows()
         except recording.Unavailable as error:
             print("kmemshim: the cell runs without a report: %s" % error)
-            before = None
+            return self._run(cell)
         try:
             return self._run(cell)
         finally:
-            if before is not None:
-                try:
-                    self._report_cell(before, self._lines()).display()
-                except recording.Unavailable as error:
-                    print("kmemshim: no report of this cell: %s" % error)
+            self._show(lambda: self._report_cell(before, self._lines()), "no report of this cell: ")
 
     def _run(self, cell):
         """
-        As %%time does. The lines keep their numbers in the notebook, where this magic is the first; the code has a name of its own, which
-        cells.jsonl tells the command.
+        As %%time does. The code has the name of the whole cell, and lines are numbered as in the notebook, where this magic is the
+        first: so the command knows which cell it is.
         """
+        __tracebackhide__ = True
         shell = self.shell
         empty, lines = after_empty_lines(cell)
         code = "\n" * (1 + empty) + shell.transform_cell("\n".join(lines))
-        name = shell.compile.cache(code, shell.execution_count, raw_code=code)
-        if self.cells is not None:
-            try:
-                self.cells.write(name, shell.execution_count, code)
-            except OSError:  # told when it happens before a cell
-                pass
+        name = shell.compile.cache("%%kmem\n" + cell, number_of_cell(shell), raw_code=self.raw_cell)
         module = shell.compile.ast_parse(code, name)
         module = shell.transform_ast(module)
         last = module.body.pop() if module.body and isinstance(module.body[-1], ast.Expr) else None
@@ -122,17 +133,18 @@ class KmemMagics(Magics):
         return None if code.rstrip().endswith(";") else value
 
     def _report_cell(self, before, after):
-        added = after.live_bytes() - before.live_bytes()
-        panel = Panel("this cell: %s" % ("%s more are live than before" % size(added) if added > 0 else
-                                         "%s fewer are live than before" % size(-added) if added < 0 else "nothing added"))
-        peaks = [sum(process["peak_bytes"] for process in each.document["processes"] if process["pid"] == os.getpid())
-                 for each in (before, after)]
-        if peaks[1] > peaks[0]:
-            panel.say("%s live, the most since the kernel began; that is %s above what was live before the cell." %
-                      (size(peaks[1]), size(peaks[1] - before.live_bytes())), "Peak")
+        added = after.live_bytes - before.live_bytes
+        panel = Panel("this cell: %s" % (
+            "less than %s was added" % size(CELL_WORTH_BYTES) if abs(added) < CELL_WORTH_BYTES else
+            "%s more is live than before" % size(added) if added > 0 else "%s less is live than before" % size(-added)))
+        raised = [name for name, peak in after.peak_by_domain.items()
+                  if name in REQUESTED and peak >= before.peak_by_domain.get(name, 0) + OWN_BYTES]
+        if raised:
+            above = max(after.peak_by_domain[name] - before.live_by_domain.get(name, 0) for name in raised)
+            panel.say("at one moment %s more was live than before the cell." % size(above), "Peak")
         else:
-            panel.say("not above %s, which this kernel had reached before. A recording keeps the highest peak only, so the cell's own is "
-                      "not known." % size(peaks[1]), "Peak")
+            panel.say("not known: this kernel had held more before (%s). A recording has one peak, of the whole life of the kernel." %
+                      size(max(after.peak_by_domain[name] for name in REQUESTED if name in after.peak_by_domain)), "Peak")
         rows = _grown(after, before, after.lines)[:LINES]
         panel.table(("added", "held", "where", "line of code"),
                     [(_signed(more), held(line), where(line), source(line)) for more, line in rows], "Lines that hold more than before")
@@ -141,6 +153,7 @@ class KmemMagics(Magics):
     # --- what IPython keeps ---
 
     def _out(self):
+        recording.own_capture()  # as the others: it says how to get one
         namespace = self.shell.user_ns
         results = kept.of_results(namespace)
         errors = kept.of_traceback(namespace)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 TIMEOUT_SECONDS = 60
+SCHEMA = 2  # of the command's JSON
 
 HOW_TO = ("this kernel is not recorded. In a terminal: `kmemshim jupyter install`; "
           "then choose the kernel \"Python 3 (kmemshim)\" for this notebook")
@@ -51,9 +52,12 @@ def ask(*words):
         said = errors.split("\n")[-1] or "exit status %d" % done.returncode
         raise Unavailable(said[len("kmemshim: "):] if said.startswith("kmemshim: ") else said)
     try:
-        return json.loads(done.stdout.decode("utf-8", "replace"))
+        document = json.loads(done.stdout.decode("utf-8", "replace"))
     except ValueError as error:
         raise Unavailable("%s did not print JSON: %s" % (" ".join(argv), error))
+    if document.get("schema") != SCHEMA:
+        raise Unavailable("%s is of another version than this extension: install both anew" % argv[0])
+    return document
 
 
 def own_capture():

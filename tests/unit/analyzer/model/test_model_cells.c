@@ -163,6 +163,21 @@ a_text_is_matched_without_the_newlines_that_ipython_drops(void **state)
 }
 
 static void
+lines_of_a_cell_magic_are_those_of_the_notebook(void **state)
+{
+	struct capture_builder *builder = begin(100);
+	struct model *model;
+
+	(void)state;
+	allocate(builder, "/tmp/ipykernel_100/762965178.py", 1000);
+	capture_builder_cell(builder, 4, "\n%%kmem\na = 1", "get_ipython().run_cell_magic('kmem', '', 'a = 1\\n')", 0);
+	end(builder);
+	model = load();
+	assert_string_equal(text_of(model, "cell In[4]"), "%%kmem\na = 1");
+	model_free(model);
+}
+
+static void
 names_with_a_number_need_nothing_else(void **state)
 {
 	struct capture_builder *builder = begin(100);
@@ -300,6 +315,7 @@ main(void)
 		cmocka_unit_test(runs_of_one_text_are_one_cell_across_kernels),
 		cmocka_unit_test(different_cells_of_one_number_stay_apart),
 		cmocka_unit_test(a_text_is_matched_without_the_newlines_that_ipython_drops),
+		cmocka_unit_test(lines_of_a_cell_magic_are_those_of_the_notebook),
 		cmocka_unit_test(names_with_a_number_need_nothing_else),
 		cmocka_unit_test(an_unknown_number_is_not_made_up),
 		cmocka_unit_test(what_only_looks_like_a_cell_is_a_file),
