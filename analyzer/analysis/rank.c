@@ -256,6 +256,8 @@ rank_run(struct judged_model judged, const struct ranking *ranking, const char *
 		ranked->lines[line] = *entries[i].line;
 		ranked->lines[line].where = entries[i].site->where;
 		ranked->lines[line].domain = entries[i].site->domain;
+		if (model->domains[entries[i].site->domain].id.kind == DOMAIN_PYTHON_OBJECT)
+			ranked->lines[line].sample_bytes = model->sample_bytes;
 		ranked->lines[line].largest = entries[i].site;
 		ranked->lines[line].first_site = i;
 	}

@@ -387,6 +387,7 @@ sample_before_python_ends(void)
 {
 	object_census_take(true);
 	resident_take(NULL, 0);
+	hooks_python_ends();
 }
 
 static bool

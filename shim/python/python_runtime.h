@@ -58,6 +58,13 @@ struct python_allocators {
 	const char *(*name)(void); // "pymalloc", "mimalloc_debug"; NULL: of none that it knows
 };
 
+static inline bool
+python_allocator_is(const struct python_allocator *one, const struct python_allocator *other)
+{
+	return one->context == other->context && one->malloc == other->malloc && one->calloc == other->calloc &&
+	       one->realloc == other->realloc && one->free == other->free;
+}
+
 /* Written by one thread while the state is BUSY, constant once it is FOUND. */
 struct python_runtime {
 	_Atomic int state; // release and acquire: everything below before FOUND or REFUSED

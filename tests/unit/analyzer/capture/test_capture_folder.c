@@ -141,7 +141,7 @@ a_folder_means_its_newest_session(void **state)
 	assert_non_null(strstr(model->damages[0], "e.kmem"));
 
 	/* The same stacks in three processes are one site each, and their figures add up. */
-	assert_int_equal(model->site_count, 4);
+	assert_int_equal(model->site_count, 6);
 	assert_int_equal(model->sites[0].process_count, 3);
 	assert_int_equal(model->sites[0].live_bytes, 3 * 4000);
 	assert_int_equal(model->sites[0].peak_bytes, 3 * 4000);

@@ -520,8 +520,8 @@ a_sound_capture_has_no_damages(void **state)
 		model = model_load(&options, &fail);
 		assert_non_null(model);
 		assert_int_equal(model->damage_count, 0);
-		assert_int_equal(model->site_count, 4);
-		assert_int_equal(model->domain_count, 2);
+		assert_int_equal(model->site_count, 6);
+		assert_int_equal(model->domain_count, 4);
 		assert_int_equal(model->domains[0].live_bytes, 4200);
 		assert_int_equal(model->domains[0].peak_bytes, 4200);
 		assert_int_equal(model->domains[1].live_count, 3);

@@ -436,6 +436,19 @@ small_objects_are_kept(void)
 	killed_in_container(700 * MIB);
 }
 
+/* At the peak there were samples; of what is live there are none. */
+static void
+small_objects_were_live_only_at_the_peak(void)
+{
+	struct model_site *site = sampled(41, 600 * MIB);
+
+	site->live_bytes = site->live_count = site->samples = 0;
+	hand.domains[HEAP].live_bytes = hand.domains[HEAP].live_count = 0;
+	hand.process.live_bytes = 0;
+	free_in_arenas(50 * MIB);
+	hand_model_exited(&hand, 0);
+}
+
 static void
 small_objects_too_few_to_judge(void)
 {
@@ -565,6 +578,7 @@ static const struct situation {
 	SITUATION(imports_hold_it),
 	SITUATION(data_set_loaded_once),
 	SITUATION(small_objects_are_kept),
+	SITUATION(small_objects_were_live_only_at_the_peak),
 	SITUATION(small_objects_too_few_to_judge),
 	SITUATION(small_objects_were_released),
 	SITUATION(program_in_cpp),
