@@ -26,8 +26,8 @@
 
 static const char verdict_name[] = "verdict.txt";
 
-/* The folder of the extension, in a checkout and when installed, in front of the modules that Python finds. */
-static void
+/* The folder of the extension, in a checkout and when installed, in front of the modules that Python finds. False: there is none. */
+static bool
 set_extension(const char *self)
 {
 	static const char *const places[] = { "../share/kmemshim/python", "../python", "../../python" };
@@ -50,11 +50,32 @@ set_extension(const char *self)
 			memory_exhausted();
 		(void)setenv("PYTHONPATH", list, 1);
 		free(list);
-		return;
+		return true;
 	}
+	return false;
 }
 
-static void
+/* The kernel's command; IPython is told to load the extension. */
+static char *const *
+arguments_of(const struct options *options, bool has_extension)
+{
+	static char extension[] = "--ext=kmemshim";
+	size_t count = (size_t)options->argument_count;
+	bool is_ipython = false;
+	char **arguments;
+
+	for (size_t i = 0; i < count; i++)
+		is_ipython = is_ipython || strncmp(options->arguments[i], "ipykernel", 9) == 0;
+	if (!is_ipython || !has_extension)
+		return options->arguments;
+	arguments = memory_zeroed(count + 2, sizeof(*arguments)); // for the life of the kernel
+	memcpy(arguments, options->arguments, count * sizeof(*arguments));
+	arguments[count] = extension;
+	return arguments;
+}
+
+/* Returns whether there is an extension. */
+static bool
 set_environment(const struct kernel_life *life)
 {
 	char self[PATH_MAX];
@@ -63,10 +84,10 @@ set_environment(const struct kernel_life *life)
 	self[length > 0 ? length : 0] = '\0';
 	(void)unsetenv("KMEMSHIM_PREVIOUS"); // where the server itself is a program of a recorded kernel
 	(void)setenv("KMEMSHIM_KERNEL", life->folder, 1);
-	if (self[0] == '/') {
-		(void)setenv("KMEMSHIM_COMMAND", self, 1);
-		set_extension(self);
-	}
+	if (self[0] != '/')
+		return false;
+	(void)setenv("KMEMSHIM_COMMAND", self, 1);
+	return set_extension(self);
 }
 
 /* What is told of a death: to whoever reads the server's log, and in a file of the life's folder. */
@@ -207,7 +228,7 @@ cmd_run_kernel(const struct options *options, struct launch *launch, int *status
 	if (!kernel_life_home(options->output, home, &why) || !kernel_life_begin(&life, home, options->arguments, &why)) {
 		(void)fprintf(stderr, "kmemshim: the kernel is not recorded: %s\n", why.text);
 	} else {
-		set_environment(&life);
+		launch->arguments = arguments_of(options, set_environment(&life));
 		look_back(options, &life, home);
 		launch->folder = life.folder;
 		if (!launcher_find_shim(shim, &why))

@@ -138,6 +138,20 @@ const struct command commands[] = {
 		.run = cmd_check,
 	},
 	{
+		.name = "jupyter",
+		.arguments = "install|list|uninstall",
+		.summary = "record a notebook's kernel",
+		.details = "install: makes a kernel that starts KERNEL recorded, with a guard of 92% that interrupts the cell. Choose it in the\n"
+				   "notebook. When it dies, the next cell says why. list: shows such kernels. uninstall: removes one.\n",
+		.options = OPTION_BIT(OPTION_WRAP) | OPTION_BIT(OPTION_NAME) | OPTION_BIT(OPTION_USER) |
+	               OPTION_BIT(OPTION_SYS_PREFIX) | OPTION_BIT(OPTION_PREFIX) | OPTION_BIT(OPTION_FORCE) |
+	               OPTION_BIT(OPTION_GUARD) | OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_NO_GUARD) |
+	               OPTION_BIT(OPTION_KEEP),
+		.arguments_min = 1,
+		.arguments_max = 1,
+		.run = cmd_jupyter,
+	},
+	{
 		.name = "doctor",
 		.arguments = "[--] [CMD...]",
 		.summary = "check whether CMD can be recorded",

@@ -22,6 +22,7 @@
 
 #include "base/json_read.h"
 #include "base/json_write.h"
+#include "base/make_folders.h"
 #include "base/memory.h"
 #include "base/regular_file.h"
 
@@ -60,23 +61,6 @@ let_go(struct kernel_life *life)
 	if (life->file >= 0)
 		(void)close(life->file);
 	life->file = -1;
-}
-
-/* mkdir -p */
-static bool
-make_folders(const char *path)
-{
-	char *copy = memory_text(path);
-	bool is_made;
-
-	for (char *slash = copy; (slash = strchr(slash + 1, '/')) != NULL;) {
-		*slash = '\0';
-		(void)mkdir(copy, FOLDER_MODE); // what is missing in the end is told by the last one
-		*slash = '/';
-	}
-	is_made = mkdir(copy, FOLDER_MODE) == 0 || errno == EEXIST;
-	free(copy);
-	return is_made;
 }
 
 /* Jupyter writes the path as an argument of its own, or behind "=". */
@@ -154,7 +138,7 @@ kernel_life_begin(struct kernel_life *life, const char *home, char *const *argum
 	write_time(life->started, "%Y-%m-%dT%H:%M:%SZ");
 	write_time(stamp, "%Y%m%dT%H%M%S");
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (!make_folders(home) || realpath(home, real) == NULL)
+	if (!make_folders(home, FOLDER_MODE) || realpath(home, real) == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", home,
 		                strerror(errno));
 	if (snprintf(life->folder, sizeof(life->folder), "%s/%s.%06ld-%ld", real, stamp, now.tv_nsec / 1000,

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/make_folders.h"
 #include "base/memory.h"
 #include "base/owner.h"
 
@@ -158,19 +159,6 @@ launcher_find_shim(char *path, struct fail *fail)
 	                self);
 }
 
-/* mkdir -p */
-static bool
-make_folders(char *path)
-{
-	for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-		*slash = '\0';
-		if (mkdir(path, FOLDER_MODE) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-			return false;
-		*slash = '/';
-	}
-	return mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST;
-}
-
 bool
 launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail)
 {
@@ -182,12 +170,10 @@ launcher_make_folder(const char *folder, bool is_named, char *path, struct fail 
 		                "%s: this folder belongs to %s: choose another one with -o, or name this one with -o to use it",
 		                folder, owner_text(owner, text));
 
-	char *wanted = memory_text(folder);
 	char probe[PATH_MAX + 40];
-	bool is_made = make_folders(wanted) && realpath(wanted, path) != NULL;
+	bool is_made = make_folders(folder, FOLDER_MODE) && realpath(folder, path) != NULL;
 	int file = -1;
 
-	free(wanted);
 	if (is_made) {
 		(void)snprintf(probe, sizeof(probe), "%s/.kmemshim.%ld", path, (long)getpid());
 		file = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
