@@ -240,7 +240,7 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: check test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-long
+.PHONY: check test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
 QUICK = quick and not framework and not long
 check: ## the fast loop: lint, unit tests by gcc (golden texts are among them), and quick tests of every family of hooks; in build/dev
 	@$(MAKE) BUILD=build/dev all
@@ -340,6 +340,10 @@ test-frameworks: all ## PyTorch, Keras on TensorFlow, JAX and CUDA's runtimes fr
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
 	$(PYTEST) tests/cuda -m framework
 
+test-jupyter: all ## JupyterLab, Notebook 7, nbclient and papermill from PyPI, with a real browser; pictures in build/jupyter
+	@tools/install-deps notebook
+	BUILD_DIR=$(abspath $(BUILD)) $$(BUILD=$(abspath $(BUILD)) tools/venv notebook) -m pytest tests/jupyter
+
 .PHONY: soak kills library-kills
 soak: all ## threads, children, libraries and exec'ed functions come and go for SECONDS=, twice: nothing is lost, nothing of ours grows
 	SECONDS=$(SECONDS) $(PYTEST) tests/preload/test_soak.py -s
@@ -438,6 +442,8 @@ install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
+	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
+	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
