@@ -13,7 +13,6 @@
 
 #include "base/units.h"
 #include "model/model_library.h"
-#include "analysis/refused_requests.h"
 #include "verdict/words.h"
 
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check

@@ -13,7 +13,6 @@
 
 #include "analysis/device_parts.h"
 #include "base/memory.h"
-#include "capture/kill_counters.h"
 #include "analysis/refused_requests.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more

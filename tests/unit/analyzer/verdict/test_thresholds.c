@@ -843,7 +843,6 @@ conclusions_change_where_they_are_said_to(void **state)
 		{ "a device beside another end: 1 MiB", is_device_told, MIB, MIB - 1 },
 	};
 
-	(void)state;
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
