@@ -25,17 +25,23 @@ static_assert(THREAD_ATTRIBUTION_LINES_MAX < 1u << NUMBER_BITS, "");
 /* The item's address, and in the lowest bits the number of the line. 0 = free. relaxed: each word is the whole message. */
 static _Alignas(64) _Atomic uint64_t table[LINES][LINE];
 
+static uint64_t
+hash_of(uint64_t addr)
+{
+	return (addr >> 4) * UINT64_C(0x9e3779b97f4a7c15);
+}
+
 static _Atomic uint64_t *
 line_of(uint64_t addr)
 {
-	return table[(addr >> 4) * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (LINES - 1)];
+	return table[hash_of(addr) >> 32 & (LINES - 1)];
 }
 
 static void
 note(uint64_t addr, uint32_t number)
 {
 	_Atomic uint64_t *line = line_of(addr);
-	unsigned place = addr >> 4 & (LINE - 1); // of an older one, when there is no other
+	unsigned place = hash_of(addr) >> 60 & (LINE - 1); // of an older one, when there is no other
 
 	for (unsigned i = 0; i < LINE; i++) {
 		uint64_t seen = atomic_load_explicit(&line[i], memory_order_relaxed);
