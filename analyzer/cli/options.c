@@ -57,6 +57,7 @@ enum option_kind {
 	KIND_TEXT,
 	KIND_PATH,
 	KIND_COUNT,
+	KIND_KEEP, // a count, not 0
 	KIND_RUNS, // a count, or all
 	KIND_SIZE,
 	KIND_PERCENT,
@@ -105,6 +106,20 @@ static const struct option_row {
 	                  "use the newest N sessions of each folder, or all" },
 	[OPTION_PROGRAM] = { "program", 0, KIND_TEXT, IN(program), "NAME", "a program's name",
 	                     "accept runs of NAME (* and ? are wildcards), or of any program" },
+	[OPTION_KERNEL] = { "kernel", 0, KIND_FLAG, IN(is_kernel), NULL, "",
+	                    "read the newest notebook kernel: of one that died and was started again, the death" },
+	[OPTION_KEEP] = { "keep", 0, KIND_KEEP, IN(keep), "N", "a number of 1 or more",
+	                  "keep the captures of the newest N kernels (default 10)" },
+	[OPTION_WRAP] = { "wrap", 0, KIND_TEXT, IN(wrap), "KERNEL", "a kernel's name",
+	                  "the kernel to record (default python3; jupyter kernelspec list shows all)" },
+	[OPTION_NAME] = { "name", 0, KIND_TEXT, IN(name), "NAME", "a name", "of the new kernel (default KERNEL-kmemshim)" },
+	[OPTION_USER] = { "user", 0, KIND_FLAG, IN(is_for_user), NULL, "", "install for you alone (default)" },
+	[OPTION_SYS_PREFIX] = { "sys-prefix", 0, KIND_FLAG, IN(is_in_environment), NULL, "",
+	                        "install into the active Python environment" },
+	[OPTION_PREFIX] = { "prefix", 0, KIND_PATH, IN(prefix), "DIR", "a folder", "install into DIR/share/jupyter" },
+	[OPTION_FORCE] = { "force", 0, KIND_FLAG, IN(is_forced), NULL, "",
+	                   "also over a kernel that kmemshim did not write" },
+	[OPTION_NO_GUARD] = { "no-guard", 0, KIND_FLAG, IN(has_no_guard), NULL, "", "install without a guard" },
 	[OPTION_FORMAT] = { "format", 0, KIND_TEXT, IN(formats), "LIST", "formats",
 	                    "text, junit or junit=FILE, separated by commas (default text)" },
 	[OPTION_GUARD] = { "guard", 0, KIND_GUARD, IN(guard), "SIZE", KMEM_GUARD_WANTED,
@@ -135,6 +150,8 @@ take_value(const struct option_row *row, struct options *options, const char *va
 		return strcmp(value, "all") == 0 || (parse_count(value, member) && *(uint64_t *)member != 0);
 	case KIND_COUNT:
 		return parse_count(value, member);
+	case KIND_KEEP:
+		return parse_count(value, member) && *(uint64_t *)member != 0;
 	case KIND_SIZE:
 		return kmem_parse_size(value, member);
 	case KIND_PERCENT:

@@ -28,6 +28,15 @@ struct options {
 	const char *output;   // -o: a file or a folder, by command; NULL = not given
 	bool wants_python_objects;
 	bool wants_system_allocators;
+	bool is_kernel; // of a notebook
+	uint64_t keep;  // lives of kernels; only where it was given
+	const char *wrap;
+	const char *name;
+	bool is_for_user;
+	bool is_in_environment;
+	const char *prefix; // of an environment
+	bool is_forced;
+	bool has_no_guard;
 	const char *baseline;
 	uint64_t absolute_bytes;
 	uint32_t relative_ppm;

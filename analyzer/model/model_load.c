@@ -107,6 +107,7 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 		add_capture(build, capture);
 		capture_close(capture);
 	}
+	model_cells_add_written(build, list->paths[0]);
 	return build->process_count != 0;
 }
 

@@ -73,7 +73,7 @@ struct column {
 static const char *
 text_peak(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_bytes(line->peak_bytes, text);
+	return units_bytes(line->of.peak_bytes, text);
 }
 
 static uint64_t
@@ -86,59 +86,59 @@ without(uint64_t bytes, uint64_t untouched_bytes)
 static const char *
 in_memory_share(const struct report_line *line, uint64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-	return units_share(share_ppm(without(bytes, line->in_memory.untouched_bytes),
-	                             without(line->domain_bytes, line->domain_untouched_bytes)),
-	                   text);
+	return units_share(
+		share_ppm(without(bytes, line->of.untouched_bytes), without(line->domain_bytes, line->domain_untouched_bytes)),
+		text);
 }
 
 static const char *
 text_peak_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return in_memory_share(line, line->peak_bytes, text);
+	return in_memory_share(line, line->of.peak_bytes, text);
 }
 
 static const char *
 text_live(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_bytes(line->live_bytes, text);
+	return units_bytes(line->of.live_bytes, text);
 }
 
 static const char *
 text_live_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return in_memory_share(line, line->live_bytes, text);
+	return in_memory_share(line, line->of.live_bytes, text);
 }
 
 static const char *
 text_blocks(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(is_sampled(line) ? units_rounded(line->live_count) : line->live_count, text);
+	return units_count(is_sampled(line) ? units_rounded(line->of.live_count) : line->of.live_count, text);
 }
 
 static const char *
 text_allocated(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_bytes(line->allocated_bytes, text);
+	return units_bytes(line->of.allocated_bytes, text);
 }
 
 static const char *
 text_calls(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(is_sampled(line) ? units_rounded(line->allocated_count) : line->allocated_count, text);
+	return units_count(is_sampled(line) ? units_rounded(line->of.allocated_count) : line->of.allocated_count, text);
 }
 
 static const char *
 text_class(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
 	(void)text;
-	return line->may_be_built_once ? "leak?" : line->leak.class_name;
+	return line->may_be_built_once ? "leak?" : report_leak_class(line->of.leak);
 }
 
 static const char *
 text_generations(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	(void)snprintf(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)line->leak.generations_alive,
-	               (unsigned)line->leak.generations_total);
+	(void)snprintf(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)line->of.telling->generations_alive,
+	               (unsigned)line->of.telling->generations_total);
 	return text;
 }
 
@@ -155,23 +155,23 @@ put_leaking(const struct report_line *line, FILE *stream)
 {
 	char bytes[UNITS_TEXT_BYTES];
 
-	if (line->leaking_bytes != 0 && line->leaking_bytes < line->live_bytes / LEAKING_PART * (LEAKING_PART - 1))
-		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", units_bytes(line->leaking_bytes, bytes));
+	if (line->of.leaking_bytes != 0 && line->of.leaking_bytes < line->of.live_bytes / LEAKING_PART * (LEAKING_PART - 1))
+		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", units_bytes(line->of.leaking_bytes, bytes));
 }
 
 static const char *
 text_released(const struct report_line *line, char text[UNITS_TEXT_BYTES])
 {
-	if (line->released_bytes == 0)
+	if (line->of.released_bytes == 0)
 		return "-";
-	return units_bytes(line->released_bytes, text);
+	return units_bytes(line->of.released_bytes, text);
 }
 
 /* What was asked for and never touched holds nothing. Rows are in the order of what is in memory. */
 static bool
 put_in_memory(const struct report_line *line, uint64_t shown_bytes, FILE *stream)
 {
-	uint64_t untouched = line->in_memory.untouched_bytes;
+	uint64_t untouched = line->of.untouched_bytes;
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
@@ -191,7 +191,7 @@ put_error(const struct report_line *line, bool is_peak, FILE *stream)
 	if (error_bytes == 0)
 		return false;
 	(void)fprintf(stream, "%20s±    %s", "", units_bytes(error_bytes, bytes));
-	if (line->estimate.samples != 0 && (!is_peak || line->peak_bytes == line->live_bytes))
+	if (line->estimate.samples != 0 && (!is_peak || line->of.peak_bytes == line->of.live_bytes))
 		(void)fprintf(stream, ", from %s sample%s", units_count(line->estimate.samples, count),
 		              line->estimate.samples == 1 ? "" : "s");
 	(void)fputc('\n', stream);
@@ -204,9 +204,9 @@ put_library(const struct report_line *line, FILE *stream)
 {
 	char name[PLACE_TEXT_BYTES];
 
-	if (line->library[0] == '\0')
+	if (line->estimate.library == NULL)
 		return;
-	(void)snprintf(name, sizeof(name), "%s", line->library);
+	(void)snprintf(name, sizeof(name), "%s", line->estimate.library);
 	(void)text_clean(name, strlen(name));
 	(void)fprintf(stream, "%20sin the allocator of %s, which grew here (estimated)\n", "", name);
 }
@@ -221,19 +221,19 @@ struct table {
 static uint64_t
 shown_peak(const struct report_line *line)
 {
-	return line->peak_bytes;
+	return line->of.peak_bytes;
 }
 
 static uint64_t
 shown_live(const struct report_line *line)
 {
-	return line->live_bytes;
+	return line->of.live_bytes;
 }
 
 static uint64_t
 shown_any(const struct report_line *line)
 {
-	return line->allocated_count;
+	return line->of.allocated_count;
 }
 
 /* One row per ranking; negative widths align to the left. */
@@ -453,23 +453,23 @@ gather(const struct report *report, const struct table *table, const struct rend
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line_figures(report, i);
 		uint64_t shown = table->shown(&line);
-		uint64_t untouched = table->shown != shown_any ? line.in_memory.untouched_bytes : 0;
+		uint64_t untouched = table->shown != shown_any ? line.of.untouched_bytes : 0;
 
 		if (shown == 0)
 			continue;
-		if (line.is_import && table->shown != shown_any)
+		if (line.of.is_import && table->shown != shown_any)
 			add_import(&all->imports, &line, shown);
 		if (!is_in_scope(&line, options))
 			continue;
-		all->has_imports = all->has_imports || line.is_import;
-		if (line.is_import && table->shown != shown_any)
+		all->has_imports = all->has_imports || line.of.is_import;
+		if (line.of.is_import && table->shown != shown_any)
 			continue;
 		/* What is left out by --top does not move columns. */
-		if (!line.is_import && (int)strlen(line.domain) > all->layout.domain_width)
+		if (!line.of.is_import && (int)strlen(line.domain) > all->layout.domain_width)
 			all->layout.domain_width = (int)strlen(line.domain);
 		all->lines[all->count++] = (struct table_line){
 			.number = i,
-			.bytes = table->shown == shown_peak ? line.peak_bytes : line.live_bytes,
+			.bytes = table->shown == shown_peak ? line.of.peak_bytes : line.of.live_bytes,
 			.in_memory_bytes = without(shown, untouched),
 			.is_address_space = line.is_address_space,
 			.is_small = table->shown != shown_any &&
@@ -495,7 +495,7 @@ has_address(const struct report_line *line, const struct render_options *options
 {
 	if (line->where.offset != 0)
 		return true;
-	for (uint32_t i = 0; i < line->largest.frame_count && options->is_native; i++) {
+	for (uint32_t i = 0; i < line->largest.of.frame_count && options->is_native; i++) {
 		if (report_frame(&line->largest, i).offset != 0)
 			return true;
 	}

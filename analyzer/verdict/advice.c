@@ -79,36 +79,20 @@ say_tensors_kept(const struct rank_line *line, const char *otherwise, struct ver
 
 /* ---- the first step of a cause ---- */
 
-static bool
-is_time_up(const struct verdict_facts *facts, const struct verdict *verdict)
-{
-	(void)verdict;
-	return facts->refused == NULL && verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills);
-}
+#define ADVICE_TEST(name, condition)                                                   \
+	static bool name(const struct verdict_facts *facts, const struct verdict *verdict) \
+	{                                                                                  \
+		(void)facts;                                                                   \
+		(void)verdict;                                                                 \
+		return condition;                                                              \
+	}
 
-static bool
-is_without_python(const struct verdict_facts *facts, const struct verdict *verdict)
-{
-	(void)verdict;
-	return facts->process->python_version == 0;
-}
-
-static bool
-is_interrupted(const struct verdict_facts *facts, const struct verdict *verdict)
-{
-	(void)verdict;
-	return facts->signal == SIGINT;
-}
-
+ADVICE_TEST(is_time_up, facts->refused == NULL && verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
+ADVICE_TEST(is_without_python, facts->process->python_version == 0)
+ADVICE_TEST(is_interrupted, facts->signal == SIGINT)
 /* A session that a program opened by itself is named after its own start; a launcher's is older. */
-static bool
-was_launched(const struct verdict_facts *facts, const struct verdict *verdict)
-{
-	const struct kmem_identity *identity = facts->process->identity;
-
-	(void)verdict;
-	return strtoull(identity->session, NULL, 16) != identity->start_realtime_ns / 1000;
-}
+ADVICE_TEST(was_launched,
+            strtoull(facts->process->identity->session, NULL, 16) != facts->process->identity->start_realtime_ns / 1000)
 
 struct step {
 	enum verdict_cause cause;
@@ -151,14 +135,6 @@ step_of(const struct verdict_facts *facts, const struct verdict *verdict)
 }
 
 /* ---- devices ---- */
-
-#define ADVICE_TEST(name, condition)                                                   \
-	static bool name(const struct verdict_facts *facts, const struct verdict *verdict) \
-	{                                                                                  \
-		(void)facts;                                                                   \
-		(void)verdict;                                                                 \
-		return condition;                                                              \
-	}
 
 static const char *
 device_name(const struct verdict_facts *facts)

@@ -109,6 +109,15 @@ parse_capture(const char *value, void *field)
 	return true;
 }
 
+/* For others who read the environment. */
+static bool
+parse_nothing(const char *value, void *field)
+{
+	(void)value;
+	(void)field;
+	return true;
+}
+
 static bool
 parse_guard(const char *value, void *field)
 {
@@ -127,7 +136,7 @@ static const struct {
 	const char *name; // after "KMEMSHIM_"
 	bool (*parse)(const char *value, void *field);
 	void *field;
-	const char *wanted;
+	const char *wanted; // NULL = nobody sets it by hand
 } table[] = {
 	{ "OUT", parse_text, &settings.out, "a folder" },
 	{ "SESSION", parse_text, &settings.session, "an id" },
@@ -141,6 +150,9 @@ static const struct {
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
 	{ "CAPTURE_MAX", parse_capture, &settings.capture_max, "bytes, at least 1M" },
 	{ "SITES_MAX", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
+	{ "KERNEL", parse_nothing, NULL, NULL }, // these three: from the launcher of a kernel to its extension
+	{ "COMMAND", parse_nothing, NULL, NULL },
+	{ "PREVIOUS", parse_nothing, NULL, NULL },
 	{ "GUARD", parse_guard, &settings.guard, KMEM_GUARD_WANTED },
 	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, KMEM_GUARD_ACTION_WANTED },
 	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
@@ -155,8 +167,10 @@ say_unknown(const char *name)
 	size_t end = 0;
 
 	diag_format(given, length < sizeof(given) ? length : sizeof(given), "%s", name);
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		end += diag_format(known + end, sizeof(known) - end, i == 0 ? "%s" : ", %s", table[i].name);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (table[i].wanted != NULL)
+			end += diag_format(known + end, sizeof(known) - end, end == 0 ? "%s" : ", %s", table[i].name);
+	}
 	diag_warn("unknown setting KMEMSHIM_%s; valid: %s", given, known);
 }
 

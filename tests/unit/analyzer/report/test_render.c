@@ -262,11 +262,11 @@ a_module_is_one_line_whoever_imported_it(void **state)
 	report = build(&rank_peak, &all);
 	assert_int_equal(report->line_total, 3);
 	line = report_line(report, 0);
-	assert_false(line.is_import);
+	assert_false(line.of.is_import);
 	assert_string_equal(line.import, "");
 	line = report_line(report, 1);
 	assert_string_equal(line.import, "torch");
-	assert_int_equal(line.peak_bytes, 2 * MIB);
+	assert_int_equal(line.of.peak_bytes, 2 * MIB);
 	assert_string_equal(report_line(report, 2).import, "numpy");
 	report_free(report);
 }
