@@ -539,7 +539,8 @@ put_remarks(const struct remarks *remarks, FILE *stream)
 		(void)fprintf(stream, "%9s  ≈ estimated from a sample of small Python objects; see docs/report.md\n", "");
 	if (remarks->has_relations)
 		(void)fprintf(
-			stream, "%9s  [while], [started by]: allocated by threads without Python frames; see docs/report.md\n", "");
+			stream, "%9s  [while], [started by]: allocated by threads that ran no line of yours; see docs/report.md\n",
+			"");
 	if (remarks->has_addresses)
 		(void)fprintf(stream, "%9s  NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n",
 		              "");

@@ -551,6 +551,7 @@ verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, 
 	else if (facts->process->state == KMEM_STATE_CLEAN_EXIT)
 		facts->exit_code = facts->process->exit_code;
 	gather_launched(now, facts);
+	verdict_log_gather(now, facts);
 	gather_usage(facts);
 	facts->refused = refusal_of_end(model, now, (unsigned)(facts->process - model->processes));
 	verdict_device_gather(now, facts);

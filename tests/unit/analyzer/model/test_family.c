@@ -149,7 +149,7 @@ no_counters(const struct kmem_identity *identity, struct kmem_kill_counters *cou
 	memset(counters, 0xff, sizeof(*counters));
 }
 
-static const struct verdict_now now = { "this-boot", no_counters };
+static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = no_counters };
 
 static void
 copies_are_told_with_the_lines_that_built_them(void **state)

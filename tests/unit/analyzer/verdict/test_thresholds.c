@@ -19,7 +19,7 @@
 static struct hand_model hand;
 static struct verdict_facts facts;
 static struct verdict verdict;
-static const struct verdict_now now = { "this-boot", hand_model_no_counters };
+static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = hand_model_no_counters };
 
 static void
 gather(void)

@@ -26,7 +26,7 @@ read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *c
 	*counters = counters_now;
 }
 
-static const struct verdict_now this_boot = { "this-boot", read_counters };
+static const struct verdict_now this_boot = { .boot_id = "this-boot", .read_counters = read_counters };
 
 /* --- what the cases are made of -------------------------------------------------------------------------------- */
 
