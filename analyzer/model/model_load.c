@@ -4,7 +4,6 @@
 #include "model/model_load.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -29,7 +29,6 @@
 #define ROW_BITS 10
 #define ROWS_MAX (1u << ROW_BITS) // row 0 is nobody's
 #define ROUTE_BYTES 16
-#define ROW_BYTES (REAL_NEW_COUNT * ROUTE_BYTES)
 
 #define TEXT_OF(word) #word
 #define TEXT(word) TEXT_OF(word)

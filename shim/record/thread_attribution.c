@@ -14,8 +14,6 @@
  */
 #include "record/thread_attribution.h"
 
-#include <string.h>
-
 #include "base/settings.h"
 #include "capture/capture_file.h"
 #include "python/python_frames.h"
