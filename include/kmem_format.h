@@ -509,6 +509,15 @@ struct kmem_kill_counters {
 	uint64_t machine_oom_kill; // /proc/vmstat oom_kill
 };
 
+/* What is done when a process passes its guard. */
+enum kmem_guard_action {
+	KMEM_GUARD_NOTE = 0,      // nothing more
+	KMEM_GUARD_INTERRUPT = 1, // SIGINT to the process
+	KMEM_GUARD_RAISE = 2,     // the request fails
+	KMEM_GUARD_EXEC = 3,      // the launcher runs a command
+};
+#define KMEM_GUARD_EXEC_PREFIX "exec:"
+
 #define KMEM_LAUNCHER_SYSTEM_ALLOCATORS 1u // run --system-allocators: known libraries were switched to malloc
 
 /* Filled by `kmemshim run` after the program ended; own checksum, written with one pwrite. */

@@ -51,6 +51,92 @@ kmem_peak_pack(uint64_t now, uint64_t mark, uint32_t epoch)
 	};
 }
 
+/*
+ * "64k", "1 MiB", "2G", "100": powers of two, case and a following "iB" or "B" do not matter. *bytes untouched when it is none, or does
+ * not fit.
+ */
+static inline bool
+kmem_parse_size(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "kmgt";
+	const char *unit;
+	uint64_t number = 0;
+	unsigned shift = 0;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	for (; *text >= '0' && *text <= '9'; text++) {
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
+			return false;
+	}
+	text += strspn(text, " ");
+	unit = *text != '\0' ? strchr(units, *text | 0x20) : NULL;
+	if (unit != NULL) {
+		shift = 10 * (unsigned)(unit - units + 1);
+		text += text[1] == 'i' ? 2 : 1;
+	}
+	if (*text == 'B' || *text == 'b')
+		text++;
+	if (*text != '\0' || number > UINT64_MAX >> shift)
+		return false;
+	*bytes = number << shift;
+	return true;
+}
+
+/* How much may be in use: a share of the limit in force, or bytes. One of them is 0; both: there is no guard. */
+struct kmem_guard_setting {
+	uint32_t percent;
+	uint64_t bytes;
+};
+#define KMEM_GUARD_LEAST_BYTES (UINT64_C(1) << 20)
+#define KMEM_GUARD_WANTED "a share such as 90% (1% to 99%), or a size with its unit such as 12G (at least 1M)"
+#define KMEM_GUARD_ACTION_WANTED "note, interrupt, raise, or exec:CMD"
+
+/* "90%" or "12G". *setting untouched when it is neither. */
+static inline bool
+kmem_parse_guard(const char *text, struct kmem_guard_setting *setting)
+{
+	size_t digits = strspn(text, "0123456789");
+	uint64_t bytes = 0;
+
+	if (strcmp(text + digits, "%") == 0) {
+		unsigned percent = 0;
+
+		for (size_t i = 0; i < digits && percent < 100; i++)
+			percent = percent * 10 + (unsigned)(text[i] - '0');
+		if (percent == 0 || percent >= 100)
+			return false;
+		*setting = (struct kmem_guard_setting){ .percent = percent };
+		return true;
+	}
+	if (text[digits] == '\0' || !kmem_parse_size(text, &bytes) || bytes < KMEM_GUARD_LEAST_BYTES)
+		return false;
+	*setting = (struct kmem_guard_setting){ .bytes = bytes };
+	return true;
+}
+
+/* *command: of exec, inside `text`; else NULL. Both untouched when it is no action. */
+static inline bool
+kmem_parse_guard_action(const char *text, enum kmem_guard_action *action, const char **command)
+{
+	static const char *const names[] = { "note", "interrupt", "raise" }; // in the order of enum kmem_guard_action
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*action = (enum kmem_guard_action)i;
+			*command = NULL;
+			return true;
+		}
+	}
+	if (strncmp(text, KMEM_GUARD_EXEC_PREFIX, strlen(KMEM_GUARD_EXEC_PREFIX)) != 0 ||
+	    text[strlen(KMEM_GUARD_EXEC_PREFIX)] == '\0')
+		return false;
+	*action = KMEM_GUARD_EXEC;
+	*command = text + strlen(KMEM_GUARD_EXEC_PREFIX);
+	return true;
+}
+
 /* Telling an error asks for less: its text, a traceback. */
 #define KMEM_ERROR_PATH_BYTES (UINT64_C(256) << 10)
 

@@ -8,7 +8,7 @@
 #define JUDGE_H
 
 #include "analysis/endings.h"
-#include "analysis/judged.h"
+#include "model/model.h"
 
 /*
  * Puts devices back to what they held when a refused request ended a process (refused_requests.h), then gives each site its class

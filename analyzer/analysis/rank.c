@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/text_start.h"
 
 #define NAME_LOST "<name lost" // the file of a Python function without room for its name
@@ -91,42 +92,25 @@ rank_elsewhere_worth_bytes(const struct model *model)
 	return bytes >= ELSEWHERE_WORTH_BYTES && bytes >= peak_bytes / 16 ? bytes : 0;
 }
 
-static int
-compare_numbers(uint64_t left, uint64_t right)
-{
-	return left < right ? -1 : left > right;
-}
-
-/* Texts of frames are mostly shared, so most comparisons end at the pointer. */
-static int
-compare_texts(const char *left, const char *right)
-{
-	return left == right ? 0 : strcmp(left, right);
-}
-
 int
 rank_compare_places(const struct model_site *left, const struct model_site *right)
 {
 	const struct model_frame *a = left->where;
 	const struct model_frame *b = right->where;
-	int order = compare_numbers(left->domain, right->domain);
+	int order = order_numbers(left->domain, right->domain);
 
-	if (order == 0)
-		order = compare_numbers(left->where_relation, right->where_relation);
+	order = order ?: order_numbers(left->where_relation, right->where_relation);
+
 	if (order != 0 || a == b)
 		return order;
 	if (a == NULL || b == NULL)
 		return a == NULL ? -1 : 1;
-	order = compare_numbers(a->line, b->line);
-	if (order == 0)
-		order = compare_texts(a->file, b->file);
-	if (order == 0)
-		order = compare_texts(a->function, b->function);
+	order = order_numbers(a->line, b->line) ?: order_texts(a->file, b->file) ?: order_texts(a->function, b->function);
 	if (order == 0 && a->file[0] == '\0')
-		order = compare_texts(a->module, b->module);
+		order = order_texts(a->module, b->module);
 	/* Without file and function two addresses are two places. */
 	if (order == 0 && a->file[0] == '\0' && a->function[0] == '\0')
-		order = compare_numbers(a->module_offset, b->module_offset);
+		order = order_numbers(a->module_offset, b->module_offset);
 	return order;
 }
 
@@ -147,24 +131,20 @@ compare_by_place(const void *a, const void *b)
 	int order = (int)left->is_import - (int)right->is_import;
 
 	if (order == 0 && left->is_import)
-		order = compare_texts(left->site->import, right->site->import);
+		order = order_texts(left->site->import, right->site->import);
 	if (order == 0 && left->is_import && left->site->import[0] != '\0')
-		return compare_numbers(left->site->domain, right->site->domain);
-	return order != 0 ? order : rank_compare_places(left->site, right->site);
+		return order_numbers(left->site->domain, right->site->domain);
+	return order ?: rank_compare_places(left->site, right->site);
 }
 
 static int
 compare_lines(const struct rank_line *left, const struct rank_line *right)
 {
-	int order = compare_numbers(left->tier, right->tier);
+	int order = order_numbers(left->tier, right->tier);
 
-	if (order == 0)
-		order = compare_numbers(right->score_bytes, left->score_bytes);
-	if (order == 0)
-		order = compare_numbers(right->live_bytes, left->live_bytes);
-	if (order == 0)
-		order = compare_numbers(right->allocated_bytes, left->allocated_bytes);
-	return order;
+	order = order ?: order_numbers(right->score_bytes, left->score_bytes);
+	order = order ?: order_numbers(right->live_bytes, left->live_bytes);
+	return order ?: order_numbers(right->allocated_bytes, left->allocated_bytes);
 }
 
 /* Sites of a line stay together: when two lines tie, the places decide. */
@@ -173,20 +153,15 @@ compare_by_rank(const void *a, const void *b)
 {
 	const struct entry *left = a;
 	const struct entry *right = b;
-	int order;
 
-	if (left->line != right->line) {
-		order = compare_lines(left->line, right->line);
-		return order != 0 ? order : compare_by_place(left, right);
-	}
-	order = compare_numbers(left->tier, right->tier);
-	if (order == 0)
-		order = compare_numbers(right->bytes, left->bytes);
-	if (order == 0)
-		order = compare_numbers(right->site->live_bytes, left->site->live_bytes);
-	if (order == 0)
-		order = compare_numbers(right->site->allocated_bytes, left->site->allocated_bytes);
-	return order != 0 ? order : compare_numbers(left->site->key, right->site->key);
+	if (left->line != right->line)
+		return compare_lines(left->line, right->line) ?: compare_by_place(left, right);
+	int order = order_numbers(left->tier, right->tier);
+
+	order = order ?: order_numbers(right->bytes, left->bytes);
+	order = order ?: order_numbers(right->site->live_bytes, left->site->live_bytes);
+	order = order ?: order_numbers(right->site->allocated_bytes, left->site->allocated_bytes);
+	return order ?: order_numbers(left->site->key, right->site->key);
 }
 
 static void
@@ -281,6 +256,8 @@ rank_run(struct judged_model judged, const struct ranking *ranking, const char *
 		ranked->lines[line] = *entries[i].line;
 		ranked->lines[line].where = entries[i].site->where;
 		ranked->lines[line].domain = entries[i].site->domain;
+		if (model->domains[entries[i].site->domain].id.kind == DOMAIN_PYTHON_OBJECT)
+			ranked->lines[line].sample_bytes = model->sample_bytes;
 		ranked->lines[line].largest = entries[i].site;
 		ranked->lines[line].first_site = i;
 	}

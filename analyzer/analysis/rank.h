@@ -11,7 +11,7 @@
  * Tiers are how a ranking says "never above": memory before address space, leaks before the rest, and what an
  * import leaves behind after everything that a person wrote.
  *
- * Each ranking is one row: a constant struct ranking in its own file, listed in rankings[].
+ * Each ranking is a constant struct ranking in rank_*.c, listed in rankings[].
  *
  * Context     Reads the model; rank_leaks_classify() alone writes, one field: a step of model_judge().
  */
@@ -22,7 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "analysis/judged.h"
 #include "model/model.h"
 
 struct ranking {
@@ -51,6 +50,7 @@ struct rank_line {
 	uint64_t live_bytes;
 	uint64_t live_count;
 	uint64_t samples;        // as in struct model_site
+	uint64_t sample_bytes;   // for which each sample stands, at most; 0 = its figures are no estimates from samples
 	uint64_t released_bytes; // of live_bytes, after the program began to exit
 	uint64_t peak_bytes;
 	uint64_t untouched_bytes; // of live_bytes, not in memory

@@ -5,8 +5,6 @@
  */
 #include "analysis/refused_requests.h"
 
-#include <string.h>
-
 #include "analysis/device_parts.h"
 #include "analysis/rank.h"
 #include "kmem_words.h"
@@ -223,7 +221,7 @@ held_in(const struct model_failed *failed, unsigned domain)
 
 /* What fills a device is in tensors, where they are recorded. */
 static uint64_t
-heft_of(const struct model *model, const struct model_failed *failed, unsigned device)
+filling_bytes(const struct model *model, const struct model_failed *failed, unsigned device)
 {
 	const struct model_domain *tensors = device_parts_tensors(model, device);
 
@@ -273,7 +271,7 @@ restore(struct model *model, const struct verdict_now *now, unsigned process, un
 
 		if (failed->process == process && failed->has_held && device_parts_device(model, failed->domain) == device &&
 		    is_fatal(model, now, failed) &&
-		    (chosen == NULL || heft_of(model, failed, device) >= heft_of(model, chosen, device)))
+		    (chosen == NULL || filling_bytes(model, failed, device) >= filling_bytes(model, chosen, device)))
 			chosen = failed;
 	}
 	for (size_t i = 0; chosen != NULL && i < chosen->held_count; i++) {

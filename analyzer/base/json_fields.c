@@ -48,6 +48,8 @@ has_value(const struct json_field *field, const void *owner)
 		return *(const bool *)member;
 	case JSON_TEXT:
 		return *(const char *const *)member != NULL && (*(const char *const *)member)[0] != '\0';
+	case JSON_ENUM:
+		return field->value_of(*(const unsigned *)member) != NULL;
 	default:
 		member = member_of(field, owner);
 		return member != NULL &&
@@ -88,6 +90,9 @@ put_field(struct json_write *json, const struct json_field *field, const void *o
 		break;
 	case JSON_TEXT:
 		json_write_text(json, name, *(const char *const *)member);
+		break;
+	case JSON_ENUM:
+		json_write_text(json, name, field->value_of(*(const unsigned *)member));
 		break;
 	case JSON_KEY:
 		(void)snprintf(key, sizeof(key), "%016" PRIx64, *(const uint64_t *)member);
@@ -219,6 +224,7 @@ put_field_schema(struct json_write *json, const struct json_field *field)
 		put_type(json, "boolean", may_be_null);
 		break;
 	case JSON_TEXT:
+	case JSON_ENUM:
 		put_text_type(json, field);
 		break;
 	case JSON_KEY:

@@ -30,6 +30,7 @@ enum json_kind {
 	JSON_INT,
 	JSON_BOOL,
 	JSON_TEXT,
+	JSON_ENUM,     // its text is value_of() its number
 	JSON_KEY,      // a uint64_t as 16 hexadecimal digits
 	JSON_VERSION,  // no member: the constant `version`
 	JSON_OBJECT,   // a struct of `object` at this place
@@ -40,7 +41,7 @@ enum json_kind {
 	JSON_MAP,      // put() writes an object whose members are `object`, by names that are data
 };
 
-/* What a field is without a value: an empty text, false, 0 (of numbers with a `without` only), NULL, or what is_known() says. */
+/* What a field is without a value: an empty text, a number without a text, false, 0 (of numbers with a `without` only), NULL, or what is_known() says. */
 enum json_without {
 	JSON_ALWAYS, // it always has one
 	JSON_NULL,

@@ -5,7 +5,7 @@
  * writer holds nothing but its depth. Members come in the order of the calls; objects and arrays opened at
  * `inline_depth` and deeper stay on one line, so that one site is one line and files compare well.
  *
- * Context     Reading JSON is jansson's.
+ * Context     Reading JSON is json_read.h's.
  * When failing  errors of the stream stay in it (ferror): the caller checks once at the end.
  */
 #ifndef JSON_WRITE_H

@@ -1,5 +1,5 @@
 /*
- * text_start.h - does a text start so, and what is the last part of a path?
+ * text_start.h - does a text start so?
  *
  * Safe from   anywhere; no state.
  */
@@ -25,15 +25,6 @@ text_starts_with_any(const char *text, const char *const *starts)
 			return true;
 	}
 	return false;
-}
-
-/* What follows the last slash; the whole path without one. */
-static inline const char *
-text_base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
 }
 
 #endif

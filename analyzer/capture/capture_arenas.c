@@ -1,11 +1,11 @@
 /*
- * capture_arenas.c - which part of Python's arenas is known by line (see capture_arenas.h)?
+ * capture_arenas.c - which part of Python's arenas is known by line (see capture_reader.h)?
  *
  * The records of a private copy are changed, as in capture_exit.c, so that nobody else needs to know that two domains hold the same
  * bytes. What is left of the arenas is free, or is kept for sizes that are rounded up, or was given out before recording. Which line made
  * the arenas grow says nothing of that: the model makes one site of their records.
  */
-#include "capture/capture_arenas.h"
+#include "capture/capture_reader.h"
 
 #include "kmem_words.h"
 
@@ -13,9 +13,10 @@
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
-/* What all records of a domain hold; modulo 2^64 until all are added. */
+/* What a domain holds. */
 struct held {
 	uint64_t live_bytes;
+	uint64_t recorded_bytes; // of these, by records that are there; modulo 2^64 until all are added
 	uint64_t peak_bytes;
 };
 
@@ -37,18 +38,28 @@ not_negative(uint64_t sum)
 	return (int64_t)sum > 0 ? sum : 0;
 }
 
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Where records are missing, because the file was cut or they were damaged, the head says what all of them held. */
 static struct held
 held_by(struct capture *capture, unsigned domain)
 {
+	bool is_incomplete = capture->sections[KMEM_SECTION_SITES].is_cut || capture->sites_left_out != 0;
+	uint64_t told_bytes = not_negative((uint64_t)kmem_peak_now_signed(row_of(capture, domain)->peak));
 	struct held held = { 0 };
 
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
 		const struct kmem_site *site = site_at(capture, i);
 
 		if (site->domain == domain)
-			held.live_bytes += COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes);
+			held.recorded_bytes += COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes);
 	}
-	held.live_bytes = not_negative(held.live_bytes);
+	held.recorded_bytes = not_negative(held.recorded_bytes);
+	held.live_bytes = is_incomplete && told_bytes > held.recorded_bytes ? told_bytes : held.recorded_bytes;
 	held.peak_bytes = kmem_domain_peak_bytes(row_of(capture, domain)->peak);
 	if (held.peak_bytes < held.live_bytes)
 		held.peak_bytes = held.live_bytes;
@@ -97,7 +108,7 @@ scale_objects(struct capture *capture, uint64_t from, uint64_t to)
 	SET(((struct kmem_header *)(void *)capture->head)->python_sample_bytes, to);
 }
 
-/* Any of their records: the model makes one site of all. NULL: there is none. */
+/* Any of their records: the model makes one site of all. NULL: there is none, or it is missing. */
 static struct kmem_site *
 find_arenas(struct capture *capture)
 {
@@ -108,12 +119,13 @@ find_arenas(struct capture *capture)
 	return NULL;
 }
 
-/* All arenas together are less by so much; that record is. Shares of the peak are said anew, for all records in one epoch. */
+/* All arenas together are less by so much; one record is. Shares of the peak are said anew, for all records in one epoch. */
 static void
-reduce(struct capture *capture, struct kmem_site *arenas, struct held less)
+reduce(struct capture *capture, struct held all, struct held less)
 {
 	struct kmem_peak_word *row = &row_of(capture, KMEM_DOMAIN_PYTHON_ARENA)->peak;
-	struct held all = held_by(capture, KMEM_DOMAIN_PYTHON_ARENA);
+	struct kmem_site *arenas = find_arenas(capture);
+	uint64_t recorded_bytes = smaller(less.live_bytes, all.recorded_bytes);
 	uint32_t epoch = kmem_peak_epoch(*row);
 	struct kmem_peak_word before = kmem_peak_pack(all.live_bytes, kmem_peak_mark(*row), epoch);
 
@@ -127,10 +139,11 @@ reduce(struct capture *capture, struct kmem_site *arenas, struct held less)
 		if (capture->released_bytes != NULL)
 			capture->released_bytes[i] = 0; // what was in them was
 		share = kmem_site_peak_bytes(before, site->peak);
-		site->peak = kmem_peak_pack(kmem_peak_now(site->peak) - (is_first ? less.live_bytes : 0),
+		site->peak = kmem_peak_pack(kmem_peak_now(site->peak) - (is_first ? recorded_bytes : 0),
 		                            share - (is_first ? less.peak_bytes : 0), epoch);
 	}
-	SET(arenas->freed_bytes, COPY_OF(arenas->freed_bytes) + less.live_bytes);
+	if (arenas != NULL)
+		SET(arenas->freed_bytes, COPY_OF(arenas->freed_bytes) + recorded_bytes);
 	*row = kmem_peak_pack(all.live_bytes - less.live_bytes, all.peak_bytes - less.peak_bytes, epoch);
 }
 
@@ -155,12 +168,6 @@ fitting(uint64_t sample_bytes, uint64_t objects_bytes, uint64_t room_bytes)
 }
 
 static uint64_t
-smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t
 sum_at_most(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
@@ -178,12 +185,11 @@ capture_arenas_split(struct capture *capture)
 	uint64_t sample_bytes = capture_arenas_sample_bytes(capture);
 	struct held arenas = held_by(capture, KMEM_DOMAIN_PYTHON_ARENA);
 	struct held objects = held_by(capture, KMEM_DOMAIN_PYTHON_OBJECT);
-	struct kmem_site *rest = find_arenas(capture);
 	uint64_t free_bytes; // in arenas that were inherited: objects of a forked child lie there, too
 	uint64_t fitting_bytes;
 
 	reduce_inherited(capture);
-	if (sample_bytes == 0 || rest == NULL)
+	if (sample_bytes == 0 || arenas.peak_bytes == 0)
 		return;
 	free_bytes = row_of(capture, KMEM_DOMAIN_PYTHON_ARENA)->inherited_bytes;
 	fitting_bytes = smaller(fitting(sample_bytes, objects.live_bytes, sum_at_most(arenas.live_bytes, free_bytes)),
@@ -200,5 +206,5 @@ capture_arenas_split(struct capture *capture)
 	/* The rest was at its own highest at another moment: it is not less than what is left now. */
 	if (arenas.peak_bytes - objects.peak_bytes < arenas.live_bytes - objects.live_bytes)
 		objects.peak_bytes = arenas.peak_bytes - (arenas.live_bytes - objects.live_bytes);
-	reduce(capture, rest, objects);
+	reduce(capture, arenas, objects);
 }

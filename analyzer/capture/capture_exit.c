@@ -1,5 +1,5 @@
 /*
- * capture_exit.c - what did the program hold before its exit handlers ran (see capture_exit.h)?
+ * capture_exit.c - what did the program hold before its exit handlers ran (see capture_reader.h)?
  *
  * The records of a private copy are changed, so that nobody else needs to know of two moments. What held nothing then holds nothing:
  * what was made and kept since is counted among what was allocated, and as a whole.
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "capture/capture_exit.h"
+#include "capture/capture_reader.h"
 #include "kmem_words.h"
 
 /* relaxed: a private copy that nobody else looks at */

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/owner.h"
 #include "capture/capture_reader.h"
 
@@ -139,13 +140,12 @@ compare_candidates(const void *left, const void *right)
 {
 	const struct candidate *a = left;
 	const struct candidate *b = right;
+
 	int order = strcmp(a->session, b->session);
 
-	if (order == 0)
-		order = (int)rank_of(a) - (int)rank_of(b);
-	if (order == 0 && a->start_ns != b->start_ns)
-		order = a->start_ns < b->start_ns ? -1 : 1;
-	return order != 0 ? order : strcmp(a->path, b->path);
+	order = order ?: order_numbers(rank_of(a), rank_of(b));
+	order = order ?: order_numbers(a->start_ns, b->start_ns);
+	return order ?: strcmp(a->path, b->path);
 }
 
 static bool
@@ -179,11 +179,10 @@ compare_starts(const void *left, const void *right)
 	const struct candidate *a = left;
 	const struct candidate *b = right;
 
-	if (a->is_trusted != b->is_trusted)
-		return a->is_trusted ? 1 : -1;
-	if (a->start_ns != b->start_ns)
-		return a->start_ns < b->start_ns ? -1 : 1;
-	return strcmp(a->session, b->session);
+	int order = order_numbers(a->is_trusted, b->is_trusted);
+
+	order = order ?: order_numbers(a->start_ns, b->start_ns);
+	return order ?: strcmp(a->session, b->session);
 }
 
 /* Moves the paths of one session into the list, of the newest when none is named. False: no such one. */

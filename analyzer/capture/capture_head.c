@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "kmem_words.h"
 
 #define SALVAGE_HINT "--salvage reads what is intact"
@@ -310,10 +311,8 @@ settle_resident_lines(struct capture *capture, const unsigned char *before)
 static int
 compare_heartbeats(const void *left, const void *right)
 {
-	uint64_t a = COPY_OF(((const struct kmem_heartbeat *)left)->sequence);
-	uint64_t b = COPY_OF(((const struct kmem_heartbeat *)right)->sequence);
-
-	return a < b ? -1 : a > b;
+	return order_numbers(COPY_OF(((const struct kmem_heartbeat *)left)->sequence),
+	                     COPY_OF(((const struct kmem_heartbeat *)right)->sequence));
 }
 
 /*

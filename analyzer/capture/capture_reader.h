@@ -114,4 +114,25 @@ const struct kmem_resident_lines *capture_resident_lines(const struct capture *c
 /* The name behind kmem_object_count.type; not terminated, not cleaned. False: it cannot be read. */
 bool capture_type_name(struct capture *capture, uint32_t index_plus_one, const char **name, uint32_t *name_bytes);
 
+/*
+ * capture_exit.c: what did the program hold before its exit handlers ran? Once all of the capture was read. Sets what each record has released back to what it was when the program began to exit, with the counters by generation, the clock
+ * and the volume; totals and peaks stay. Keeps in `capture` what was released since. Does nothing where the program did not end by
+ * itself, or more was live at its very end: then it did its work in exit handlers. What
+ * cannot be rewound stays as of the very end, and a line in `damages` says why.
+ */
+void capture_exit_rewind(struct capture *capture);
+
+/*
+ * capture_arenas.c: which part of Python's arenas is known by line? After capture_exit_rewind(). Where small objects of Python were sampled (domain python/object), takes them out of the arenas that they lie in: afterwards domain
+ * python/arena is the rest of these, as one site, and the two domains add up to what the arenas take. Where chance makes the samples
+ * stand for more than there is, each stands for less. Does nothing where they were not sampled.
+ *
+ * A forked child's objects also lie in what was free in the arenas that it inherited: its two domains may add up to more than its own
+ * arenas take, by as much as that was.
+ */
+void capture_arenas_split(struct capture *capture);
+
+/* For so many bytes each sample stands; 0 = small objects were not sampled. */
+uint64_t capture_arenas_sample_bytes(const struct capture *capture);
+
 #endif

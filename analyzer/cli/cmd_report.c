@@ -5,12 +5,14 @@
  */
 #include "cli/cmd_report.h"
 
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/output.h"
 #include "capture/capture_folder.h"
 #include "cli/command.h"
+#include "jupyter/kernel_life.h"
 #include "launch/doctor.h"
 #include "model/model_load.h"
 #include "report/render.h"
@@ -148,13 +150,32 @@ cmd_report_verdict(struct report *report, const struct options *options, uint64_
 	return true;
 }
 
+/* The folder of the kernel's life that is meant. It is named, for there may be others. */
+static bool
+find_kernel(const struct options *options, char life[PATH_MAX], struct fail *fail)
+{
+	char home[PATH_MAX];
+
+	if (options->argument_count != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: give --kernel or a capture, not both", options->command->name);
+	if (!kernel_life_home(NULL, home, fail) || !kernel_life_newest(home, life, fail))
+		return false;
+	(void)fprintf(stderr, "kmemshim: this is the kernel of %s\n", life);
+	return true;
+}
+
 bool
 cmd_report(const struct options *options, int *status, struct fail *fail)
 {
 	const struct question *question = options->command->question;
 	struct report_options rows = rows_of(options, question->text_top);
-	struct model *model = cmd_report_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL,
-	                                      fail);
+	const char *capture = options->argument_count != 0 ? options->arguments[0] : NULL;
+	char life[PATH_MAX];
+
+	if (options->is_kernel && !find_kernel(options, life, fail))
+		return false;
+
+	struct model *model = cmd_report_load(options, options->is_kernel ? life : capture, NULL, fail);
 
 	if (question->is_verdict_only)
 		rows = (struct report_options){ .domain = options->domain, .is_verdict_of_domain = options->domain != NULL };

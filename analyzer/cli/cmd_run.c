@@ -17,9 +17,8 @@
 #include "base/owner.h"
 #include "base/text_clean.h"
 #include "cli/cmd_report.h"
+#include "cli/cmd_run.h"
 #include "cli/command.h"
-#include "launch/launcher.h"
-#include "launch/program.h"
 #include "model/model_load.h"
 #include "capture/capture_folder.h"
 
@@ -64,9 +63,10 @@ load_session(const struct options *options, const struct launch *launch, const c
 	return model != NULL ? model : cmd_report_load(options, capture, NULL, fail);
 }
 
-/* On stderr, after the program's own output. A domain that was not used leaves the whole summary. */
-static bool
-summarise(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
+/* A domain that was not used leaves the whole summary. */
+bool
+cmd_run_summarise(const struct options *options, const struct launch *launch, const char *capture, FILE *stream,
+                  char cause[CMD_RUN_CAUSE_BYTES], struct fail *fail)
 {
 	const struct report_options all = { .top = SUMMARY_TOP };
 	const struct report_options wanted = { .top = SUMMARY_TOP, .domain = options->domain };
@@ -75,14 +75,16 @@ summarise(const struct options *options, const struct launch *launch, const char
 	struct report *report = model != NULL ? report_build(model, &rank_peak, &all, fail) : NULL;
 	bool is_done = report != NULL;
 
+	cause[0] = '\0';
 	if (is_done) {
-		(void)fputs("\n--- kmemshim ---\n", stderr);
+		(void)snprintf(cause, CMD_RUN_CAUSE_BYTES, "%s", report->verdict.cause);
+		(void)fputs("\n--- kmemshim ---\n", stream);
 		if (!report_rank(report, &rank_peak, &wanted, fail)) {
-			(void)fprintf(stderr, "kmemshim: %s\n", fail->text);
+			(void)fprintf(stream, "kmemshim: %s\n", fail->text);
 			shown.domain = NULL;
 		}
-		is_done = cmd_report_page(report, &shown, SUMMARY_TOP, stderr, fail);
-		(void)fprintf(stderr, "More: kmemshim report %s%s%s\n", report->argument,
+		is_done = cmd_report_page(report, &shown, SUMMARY_TOP, stream, fail);
+		(void)fprintf(stream, "More: kmemshim report %s%s%s\n", report->argument,
 		              shown.domain != NULL ? " --domain " : "", shown.domain != NULL ? shown.domain : "");
 	}
 	report_free(report);
@@ -90,21 +92,21 @@ summarise(const struct options *options, const struct launch *launch, const char
 	return is_done;
 }
 
-static void
-say_nothing_recorded(const struct launch *launch, const struct program *program)
+void
+cmd_run_say_nothing_recorded(const struct launch *launch, const struct program *program, FILE *stream)
 {
 	if (program->obstacle != NULL)
-		(void)fprintf(stderr, "kmemshim: %s: nothing was recorded: %s: %s\n", launch->arguments[0], program->obstacle,
+		(void)fprintf(stream, "kmemshim: %s: nothing was recorded: %s: %s\n", launch->arguments[0], program->obstacle,
 		              program->remedy);
 	else
-		(void)fprintf(stderr,
+		(void)fprintf(stream,
 		              "kmemshim: %s: nothing was recorded: no capture of process %ld in %s: check whether it clears "
 		              "LD_PRELOAD, whether the disk is full, and what KMEMSHIM_LOG=debug prints\n",
 		              launch->arguments[0], (long)launch->pid, launch->folder);
 }
 
-static void
-say_not_started(const struct launch *launch, const struct program *program)
+void
+cmd_run_say_not_started(const struct launch *launch, const struct program *program)
 {
 	const char *name = launch->arguments[0];
 	char *clean;
@@ -127,27 +129,27 @@ say_not_started(const struct launch *launch, const struct program *program)
 	free(clean);
 }
 
-static int
-status_of(const struct launch *launch)
+int
+cmd_run_status(const struct launch *launch)
 {
+	if (launch->start_error != 0)
+		return launch->start_error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 	return WIFSIGNALED(launch->wait_status) ? 128 + WTERMSIG(launch->wait_status) : WEXITSTATUS(launch->wait_status);
 }
 
-bool
-cmd_run(const struct options *options, int *status, struct fail *fail)
+static bool
+run_program(const struct options *options, struct launch *launch, int *status, struct fail *fail)
 {
 	char shim[PATH_MAX];
 	char folder[PATH_MAX];
 	char capture[PATH_MAX];
 	const char *wanted = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
 	struct program program;
-	struct launch launch = { .arguments = options->arguments, .shim = shim, .folder = folder };
 	struct fail late;
+	char cause[CMD_RUN_CAUSE_BYTES];
 	char owner_name[OWNER_TEXT_BYTES];
 	uid_t owner;
 
-	if (options->domain != NULL && !check_domain(options->domain, fail))
-		return false;
 	bool is_named = wanted != NULL && wanted[0] != '\0';
 	if (!is_named)
 		wanted = CAPTURE_FOLDER_DEFAULT;
@@ -157,27 +159,48 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted,
 		              owner_text(owner, owner_name));
 	program_examine(options->arguments, &program);
-	launch.has_python_objects = options->wants_python_objects;
-	launch.has_system_allocators = options->wants_system_allocators;
-	if (program.is_preload_harmful)
-		launch.shim = NULL;
-	if (!launcher_run(&launch, fail))
+	launch->folder = folder;
+	launch->shim = program.is_preload_harmful ? NULL : shim;
+	if (!launcher_run(launch, fail))
 		return false;
-	if (launch.start_error != 0) {
+	*status = cmd_run_status(launch);
+	if (launch->start_error != 0) {
 		if (options->output == NULL && getenv("KMEMSHIM_OUT") == NULL)
 			(void)rmdir(folder); // nothing ran: if it is empty, it was made for nothing
-		say_not_started(&launch, &program);
-		*status = launch.start_error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+		cmd_run_say_not_started(launch, &program);
 		return true;
 	}
-	*status = status_of(&launch);
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (!launcher_sign(&launch, capture))
-		say_nothing_recorded(&launch, &program);
-	else if (!summarise(options, &launch, capture, &late))
+	if (!launcher_sign(launch, capture))
+		cmd_run_say_nothing_recorded(launch, &program, stderr);
+	else if (!cmd_run_summarise(options, launch, capture, stderr, cause, &late))
 		(void)fprintf(stderr, "kmemshim: %s\n", late.text);
 	else if (program.obstacle != NULL)
-		(void)fprintf(stderr, "kmemshim: %s: not all was recorded: %s: %s\n", launch.arguments[0], program.obstacle,
+		(void)fprintf(stderr, "kmemshim: %s: not all was recorded: %s: %s\n", launch->arguments[0], program.obstacle,
 		              program.remedy);
 	return true;
+}
+
+bool
+cmd_run(const struct options *options, int *status, struct fail *fail)
+{
+	struct launch launch = {
+		.arguments = options->arguments,
+		.is_kernel = options->is_kernel,
+		.has_python_objects = options->wants_python_objects,
+		.has_system_allocators = options->wants_system_allocators,
+		.guard = options->guard,
+		.guard_action = options->guard_action,
+	};
+
+	if (options->domain != NULL && !check_domain(options->domain, fail))
+		return false;
+	if (options_has(options, OPTION_KEEP) && !options->is_kernel)
+		return fail_set(fail, EXIT_USAGE, "run: --keep: is for --kernel: give both");
+	if (options->guard_action != NULL && options->guard == NULL && getenv("KMEMSHIM_GUARD") == NULL)
+		return fail_set(fail, EXIT_USAGE,
+		                "run: --guard-action %s: there is no guard: give --guard too, such as --guard 90%%",
+		                options->guard_action);
+	return options->is_kernel ? cmd_run_kernel(options, &launch, status, fail)
+	                          : run_program(options, &launch, status, fail);
 }

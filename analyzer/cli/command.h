@@ -32,6 +32,17 @@ enum option_id {
 	OPTION_FORMAT,
 	OPTION_RUNS,
 	OPTION_PROGRAM,
+	OPTION_KERNEL,
+	OPTION_KEEP,
+	OPTION_WRAP,
+	OPTION_NAME,
+	OPTION_USER,
+	OPTION_SYS_PREFIX,
+	OPTION_PREFIX,
+	OPTION_FORCE,
+	OPTION_NO_GUARD,
+	OPTION_GUARD,
+	OPTION_GUARD_ACTION,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (1u << (id))
@@ -65,6 +76,7 @@ bool cmd_run(const struct options *options, int *status, struct fail *fail);
 bool cmd_report(const struct options *options, int *status, struct fail *fail); // every command that has a question
 bool cmd_baseline(const struct options *options, int *status, struct fail *fail);
 bool cmd_check(const struct options *options, int *status, struct fail *fail);
+bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
 bool cmd_doctor(const struct options *options, int *status, struct fail *fail);
 bool cmd_schema(const struct options *options, int *status, struct fail *fail);
 

@@ -12,7 +12,7 @@
 	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS))
 #define OPTIONS_OF_TABLES                                                                                \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
-	 OPTION_BIT(OPTION_NATIVE))
+	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL))
 #define OPTIONS_OF_RUNS \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM))
 
@@ -30,8 +30,10 @@ const struct command commands[] = {
 		.details = "The verdict and a summary go to stderr: stdout is CMD's own. The exit status is that of CMD, or 128 + n when\n"
 				   "signal n ended it; 126 or 127 when it cannot be run; 2 when the arguments are wrong.\n",
 		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
-	               OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS),
-		.words = { [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
+	               OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS) | OPTION_BIT(OPTION_GUARD) |
+	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_KEEP),
+		.words = { [OPTION_KERNEL] = { NULL, "CMD is a notebook's kernel (kmemshim jupyter install writes this)" },
+	               [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_DOMAIN] = { "D", "show only this domain in the tables of the summary: heap, mmap, cuda:0, "
 	                                        "cuda (all devices)" } },
 		.arguments_min = 1,
@@ -57,7 +59,7 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"The text says how sure it is: certain, likely, possible or unknown. With --domain it is about that domain: which\n"
 		"line held it, whether it grows, which requests were refused.\n",
-		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_DOMAIN),
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_KERNEL),
 		.words = { [OPTION_JSON] = { NULL,
 	                                 "print the report as JSON, without lines and sites (see kmemshim schema)" } },
 		.arguments_max = 1,
@@ -134,6 +136,20 @@ const struct command commands[] = {
 		.arguments_min = 1,
 		.arguments_max = -1,
 		.run = cmd_check,
+	},
+	{
+		.name = "jupyter",
+		.arguments = "install|list|uninstall",
+		.summary = "record a notebook's kernel",
+		.details = "install: makes a kernel that starts KERNEL recorded, with a guard of 92% that interrupts the cell. Choose it in the\n"
+				   "notebook. When it dies, the next cell says why. list: shows such kernels. uninstall: removes one.\n",
+		.options = OPTION_BIT(OPTION_WRAP) | OPTION_BIT(OPTION_NAME) | OPTION_BIT(OPTION_USER) |
+	               OPTION_BIT(OPTION_SYS_PREFIX) | OPTION_BIT(OPTION_PREFIX) | OPTION_BIT(OPTION_FORCE) |
+	               OPTION_BIT(OPTION_GUARD) | OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_NO_GUARD) |
+	               OPTION_BIT(OPTION_KEEP),
+		.arguments_min = 1,
+		.arguments_max = 1,
+		.run = cmd_jupyter,
 	},
 	{
 		.name = "doctor",

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kmem_words.h"
+
 #define DEFAULT_ABSOLUTE_BYTES (UINT64_C(1) << 20)
 #define DEFAULT_RELATIVE_PPM 50000
 
@@ -28,36 +30,6 @@ parse_count(const char *text, uint64_t *count)
 	if (*end != '\0')
 		return false;
 	*count = errno == ERANGE ? UINT64_MAX : value; // more than there can be is all
-	return true;
-}
-
-bool
-options_parse_size(const char *text, uint64_t *bytes)
-{
-	static const char units[] = "kmgt";
-	char *end;
-	unsigned long long value;
-	unsigned shift = 0;
-	const char *unit;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	while (*end == ' ')
-		end++;
-	unit = *end != '\0' ? strchr(units, tolower((unsigned char)*end)) : NULL;
-	if (unit != NULL) {
-		shift = 10 * (unsigned)(unit - units + 1);
-		end++;
-		if (*end == 'i')
-			end++;
-	}
-	if (*end == 'B' || *end == 'b')
-		end++;
-	if (*end != '\0' || errno == ERANGE || value > UINT64_MAX >> shift)
-		return false;
-	*bytes = (uint64_t)value << shift;
 	return true;
 }
 
@@ -85,9 +57,12 @@ enum option_kind {
 	KIND_TEXT,
 	KIND_PATH,
 	KIND_COUNT,
+	KIND_KEEP, // a count, not 0
 	KIND_RUNS, // a count, or all
 	KIND_SIZE,
 	KIND_PERCENT,
+	KIND_GUARD,
+	KIND_GUARD_ACTION,
 };
 
 static const struct option_row {
@@ -131,8 +106,27 @@ static const struct option_row {
 	                  "use the newest N sessions of each folder, or all" },
 	[OPTION_PROGRAM] = { "program", 0, KIND_TEXT, IN(program), "NAME", "a program's name",
 	                     "accept runs of NAME (* and ? are wildcards), or of any program" },
+	[OPTION_KERNEL] = { "kernel", 0, KIND_FLAG, IN(is_kernel), NULL, "",
+	                    "read the newest notebook kernel: of one that died and was started again, the death" },
+	[OPTION_KEEP] = { "keep", 0, KIND_KEEP, IN(keep), "N", "a number of 1 or more",
+	                  "keep the captures of the newest N kernels (default 10)" },
+	[OPTION_WRAP] = { "wrap", 0, KIND_TEXT, IN(wrap), "KERNEL", "a kernel's name",
+	                  "the kernel to record (default python3; jupyter kernelspec list shows all)" },
+	[OPTION_NAME] = { "name", 0, KIND_TEXT, IN(name), "NAME", "a name", "of the new kernel (default KERNEL-kmemshim)" },
+	[OPTION_USER] = { "user", 0, KIND_FLAG, IN(is_for_user), NULL, "", "install for you alone (default)" },
+	[OPTION_SYS_PREFIX] = { "sys-prefix", 0, KIND_FLAG, IN(is_in_environment), NULL, "",
+	                        "install into the active Python environment" },
+	[OPTION_PREFIX] = { "prefix", 0, KIND_PATH, IN(prefix), "DIR", "a folder", "install into DIR/share/jupyter" },
+	[OPTION_FORCE] = { "force", 0, KIND_FLAG, IN(is_forced), NULL, "",
+	                   "also over a kernel that kmemshim did not write" },
+	[OPTION_NO_GUARD] = { "no-guard", 0, KIND_FLAG, IN(has_no_guard), NULL, "", "install without a guard" },
 	[OPTION_FORMAT] = { "format", 0, KIND_TEXT, IN(formats), "LIST", "formats",
 	                    "text, junit or junit=FILE, separated by commas (default text)" },
+	[OPTION_GUARD] = { "guard", 0, KIND_GUARD, IN(guard), "SIZE", KMEM_GUARD_WANTED,
+	                   "guard the limit: act when so much of it is in use, such as 90% or 12G" },
+	[OPTION_GUARD_ACTION] = { "guard-action", 0, KIND_GUARD_ACTION, IN(guard_action), "ACTION",
+	                          KMEM_GUARD_ACTION_WANTED,
+	                          "what happens then: note (default), interrupt, raise, exec:CMD" },
 #undef IN
 };
 
@@ -156,10 +150,18 @@ take_value(const struct option_row *row, struct options *options, const char *va
 		return strcmp(value, "all") == 0 || (parse_count(value, member) && *(uint64_t *)member != 0);
 	case KIND_COUNT:
 		return parse_count(value, member);
+	case KIND_KEEP:
+		return parse_count(value, member) && *(uint64_t *)member != 0;
 	case KIND_SIZE:
-		return options_parse_size(value, member);
+		return kmem_parse_size(value, member);
 	case KIND_PERCENT:
 		return options_parse_percent(value, member);
+	case KIND_GUARD:
+		*(const char **)member = value;
+		return kmem_parse_guard(value, &(struct kmem_guard_setting){ 0 });
+	case KIND_GUARD_ACTION:
+		*(const char **)member = value;
+		return kmem_parse_guard_action(value, &(enum kmem_guard_action){ 0 }, &(const char *){ NULL });
 	}
 	return false;
 }

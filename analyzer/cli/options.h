@@ -28,12 +28,23 @@ struct options {
 	const char *output;   // -o: a file or a folder, by command; NULL = not given
 	bool wants_python_objects;
 	bool wants_system_allocators;
+	bool is_kernel; // of a notebook
+	uint64_t keep;  // lives of kernels; only where it was given
+	const char *wrap;
+	const char *name;
+	bool is_for_user;
+	bool is_in_environment;
+	const char *prefix; // of an environment
+	bool is_forced;
+	bool has_no_guard;
 	const char *baseline;
 	uint64_t absolute_bytes;
 	uint32_t relative_ppm;
-	const char *formats; // NULL = text
-	uint64_t runs;       // of each folder the newest so many sessions; 0 = not given
-	const char *program; // a pattern of names, or any; NULL = as the baseline says
+	const char *formats;      // NULL = text
+	uint64_t runs;            // of each folder the newest so many sessions; 0 = not given
+	const char *program;      // a pattern of names, or any; NULL = as the baseline says
+	const char *guard;        // valid for kmem_parse_guard(); NULL = as the environment says
+	const char *guard_action; // the same, kmem_parse_guard_action()
 	int argument_count;
 	char **arguments; // what is no option
 };
@@ -50,10 +61,6 @@ bool options_parse(const struct command *command, int count, char **arguments, s
 
 /* Usage, details and options of one command. */
 void options_help(const struct command *command, FILE *stream);
-
-/* "64k", "1 MiB", "2G", "100": powers of two, case and a following "iB" or "B" do not matter. *bytes untouched when
- * it is none, or does not fit. */
-bool options_parse_size(const char *text, uint64_t *bytes);
 
 /* "5", "5%", "2.5 %": at most 1000 %, three decimals at most. */
 bool options_parse_percent(const char *text, uint32_t *ppm);

@@ -11,6 +11,7 @@
 
 #include "analysis/rank.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/text_clean.h"
 #include "model/site_key.h"
 
@@ -50,11 +51,10 @@ compare_samples(const void *a, const void *b)
 	const struct sample *left = a;
 	const struct sample *right = b;
 
-	if (left->family != right->family)
-		return left->family < right->family ? -1 : 1;
-	if (left->family == 0 && strcmp(left->domain, right->domain) != 0)
-		return strcmp(left->domain, right->domain);
-	return left->run < right->run ? -1 : left->run > right->run;
+	int order = order_numbers(left->family, right->family);
+
+	order = order ?: (left->family == 0 ? strcmp(left->domain, right->domain) : 0);
+	return order ?: order_numbers(left->run, right->run);
 }
 
 static bool
@@ -194,10 +194,7 @@ baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
 static int
 compare_numbers(const void *a, const void *b)
 {
-	uint64_t left = *(const uint64_t *)a;
-	uint64_t right = *(const uint64_t *)b;
-
-	return left < right ? -1 : left > right;
+	return order_numbers(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
 /* numbers: one per run, those without a value are 0; sorted in place. */

@@ -23,7 +23,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "analysis/judged.h"
 #include "base/fail.h"
 #include "base/place.h"
 #include "base/text_pool.h"

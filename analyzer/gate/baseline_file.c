@@ -1,5 +1,5 @@
 /*
- * baseline_file.c - a baseline as a file: written by json_write.c, read by jansson.
+ * baseline_file.c - a baseline as a file: written by json_write.c, read by json_read.c.
  *
  * When failing  reading names the file, the place in it and what was expected there; a file edited by hand is
  *               checked member by member. Errors of writing stay in the stream.
@@ -7,12 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_read.h"
 #include "base/json_write.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/regular_file.h"
 #include "base/text_clean.h"
 #include "gate/baseline.h"
@@ -199,10 +200,7 @@ take_domain(const struct place_in_file *at, const json_t *row, struct baseline_d
 static int
 compare_sites(const void *a, const void *b)
 {
-	uint64_t left = ((const struct baseline_site *)a)->family;
-	uint64_t right = ((const struct baseline_site *)b)->family;
-
-	return left < right ? -1 : left > right;
+	return order_numbers(((const struct baseline_site *)a)->family, ((const struct baseline_site *)b)->family);
 }
 
 static bool
@@ -257,28 +255,22 @@ struct baseline *
 baseline_read(const char *path, struct fail *fail)
 {
 	struct baseline *baseline;
-	json_error_t error;
 	json_t *root;
 	int file = regular_file_open(path, O_RDONLY, NULL);
-	FILE *stream;
 
 	if (file < 0 && errno == EISDIR) {
 		(void)fail_set(fail, EXIT_USAGE,
 		               "%s: is a folder: make a baseline of captures with kmemshim baseline %s -o FILE", path, path);
 		return NULL;
 	}
-	stream = file >= 0 ? fdopen(file, "r") : NULL;
-	if (stream == NULL) {
+	if (file < 0) {
 		(void)fail_set(fail, EXIT_USAGE, "%s: %s: make a baseline with kmemshim baseline RUN... -o %s", path,
 		               regular_file_why(errno), path);
 		return NULL;
 	}
-	root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);
-	(void)fclose(stream);
-	if (root == NULL) {
-		(void)fail_set(fail, EXIT_USAGE, "%s:%d: is not JSON: %s", path, error.line, error.text);
+	root = json_read_file(file, path, fail);
+	if (root == NULL)
 		return NULL;
-	}
 	baseline = memory_zeroed(1, sizeof(*baseline));
 	if (!take_all(path, root, baseline, fail)) {
 		baseline_free(baseline);

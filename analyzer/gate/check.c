@@ -10,6 +10,7 @@
 
 #include "analysis/rank.h"
 #include "base/memory.h"
+#include "base/order.h"
 
 const char *
 check_rule_name(const struct check_rule *rule)
@@ -181,18 +182,13 @@ compare_rules(const void *a, const void *b)
 {
 	const struct check_rule *left = a;
 	const struct check_rule *right = b;
-	int order;
+	int order = order_numbers(right->has_failed, left->has_failed);
 
-	if (left->has_failed != right->has_failed)
-		return left->has_failed ? -1 : 1;
-	if (left->has_failed && left->kind != right->kind) // the line itself says most
-		return left->kind > right->kind ? -1 : 1;
-	if (left->has_failed && excess(left) != excess(right))
-		return excess(left) > excess(right) ? -1 : 1;
-	order = strcmp(left->domain, right->domain);
-	if (order == 0)
-		order = (int)left->kind - (int)right->kind;
-	return order != 0 ? order : left->family < right->family ? -1 : left->family > right->family;
+	if (order == 0 && left->has_failed) // the line itself says most
+		order = order_numbers(right->kind, left->kind) ?: order_numbers(excess(right), excess(left));
+	order = order ?: strcmp(left->domain, right->domain);
+	order = order ?: order_numbers(left->kind, right->kind);
+	return order ?: order_numbers(left->family, right->family);
 }
 
 struct check *

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 
 #define TRIED_MAX 256 // lines of the baseline that are alike; hostile files have more
 
@@ -29,9 +30,7 @@ compare_traces(const void *a, const void *b)
 	const struct trace *left = a;
 	const struct trace *right = b;
 
-	if (left->likeness != right->likeness)
-		return left->likeness < right->likeness ? -1 : 1;
-	return left->site < right->site ? -1 : left->site > right->site;
+	return order_numbers(left->likeness, right->likeness) ?: order_numbers(left->site, right->site);
 }
 
 /* Of all lines of the baseline that the runs have not. */

@@ -14,12 +14,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/make_folders.h"
 #include "base/memory.h"
 #include "base/owner.h"
 
@@ -47,8 +49,9 @@ struct dispositions {
 };
 
 static volatile sig_atomic_t program_pid;
-static volatile sig_atomic_t passed_on; // number of the last signal that the program got from us
-static _Atomic uint64_t ended_ns;       // CLOCK_MONOTONIC
+static volatile sig_atomic_t passed_on;   // number of the last signal that the program got from us
+static volatile sig_atomic_t is_of_group; // who interrupts signals our whole group, and so the program
+static _Atomic uint64_t ended_ns;         // CLOCK_MONOTONIC
 
 static uint64_t
 monotonic_ns(void)
@@ -67,7 +70,9 @@ forward(int number, siginfo_t *info, void *context)
 
 	(void)context;
 	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
-		if (signals[i].number == number && program_pid > 0 && !(signals[i].is_key && is_from_kernel)) {
+		bool is_there_already = signals[i].is_key && (is_from_kernel || (is_of_group && number == SIGINT));
+
+		if (signals[i].number == number && program_pid > 0 && !is_there_already) {
 			passed_on = number;
 			(void)kill((pid_t)program_pid, number);
 		}
@@ -154,19 +159,6 @@ launcher_find_shim(char *path, struct fail *fail)
 	                self);
 }
 
-/* mkdir -p */
-static bool
-make_folders(char *path)
-{
-	for (char *slash = path + 1; (slash = strchr(slash, '/')) != NULL; slash++) {
-		*slash = '\0';
-		if (mkdir(path, FOLDER_MODE) != 0 && errno != EEXIST && errno != EROFS && errno != EACCES)
-			return false;
-		*slash = '/';
-	}
-	return mkdir(path, FOLDER_MODE) == 0 || errno == EEXIST;
-}
-
 bool
 launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail)
 {
@@ -178,12 +170,10 @@ launcher_make_folder(const char *folder, bool is_named, char *path, struct fail 
 		                "%s: this folder belongs to %s: choose another one with -o, or name this one with -o to use it",
 		                folder, owner_text(owner, text));
 
-	char *wanted = memory_text(folder);
 	char probe[PATH_MAX + 40];
-	bool is_made = make_folders(wanted) && realpath(wanted, path) != NULL;
+	bool is_made = make_folders(folder, FOLDER_MODE) && realpath(folder, path) != NULL;
 	int file = -1;
 
-	free(wanted);
 	if (is_made) {
 		(void)snprintf(probe, sizeof(probe), "%s/.kmemshim.%ld", path, (long)getpid());
 		file = open(probe, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -246,8 +236,8 @@ set_system_allocators(void)
 		(void)setenv(switches[i].name, switches[i].value, 0);
 }
 
-static void __attribute__((noreturn))
-become_program(const struct launch *launch, uint64_t started_ns, const struct dispositions *before, int error_pipe)
+static void __attribute__((noreturn)) become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns,
+                                                     const struct dispositions *before, int error_pipe)
 {
 	char session[40];
 	int error;
@@ -257,13 +247,23 @@ become_program(const struct launch *launch, uint64_t started_ns, const struct di
 	(void)sigaction(SIGCHLD, &before->child, NULL);
 	name_session(session, started_ns, getpid());
 	(void)setenv("KMEMSHIM_SESSION", session, 1);
-	(void)setenv("KMEMSHIM_OUT", launch->folder, 1);
+	if (launch->folder != NULL)
+		(void)setenv("KMEMSHIM_OUT", launch->folder, 1);
 	if (launch->has_python_objects)
 		(void)setenv("KMEMSHIM_PYTHON_OBJECTS", "1", 1);
+	if (launch->guard != NULL)
+		(void)setenv("KMEMSHIM_GUARD", launch->guard, 1);
+	if (launch->guard_action != NULL)
+		(void)setenv("KMEMSHIM_GUARD_ACTION", launch->guard_action, 1);
 	if (launch->has_system_allocators)
 		set_system_allocators();
 	if (launch->shim != NULL)
 		set_preload(launch->shim);
+	if (launch->is_kernel) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != launcher)
+			_exit(127); // the server has killed us meanwhile, and counts on the program's end
+	}
 	(void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
 	(void)execvp(launch->arguments[0], launch->arguments);
 	error = errno;
@@ -289,15 +289,18 @@ launcher_run(struct launch *launch, struct fail *fail)
 {
 	struct dispositions before;
 	uint64_t started_ns = realtime_ns();
+	pid_t own_pid = getpid();
 	int pipe_ends[2];
 
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
+	/* Jupyter starts a kernel as the leader of a group, and interrupts the group; VS Code does neither. */
+	is_of_group = launch->is_kernel && getpgrp() == getpid();
 	take_signals(&before);
 	(void)fflush(NULL);
 	launch->pid = fork();
 	if (launch->pid == 0)
-		become_program(launch, started_ns, &before, pipe_ends[1]);
+		become_program(launch, own_pid, started_ns, &before, pipe_ends[1]);
 	(void)close(pipe_ends[1]);
 	if (launch->pid < 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
@@ -310,6 +313,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 		continue;
 	(void)close(pipe_ends[0]);
 	wait_for(launch);
+	launch->passed_on = passed_on;
 	release_signals(&before);
 	return true;
 }

@@ -14,9 +14,12 @@
 struct launch {
 	char *const *arguments;     // of the program, ends with NULL
 	const char *shim;           // path of libkmemshim.so; NULL = do not preload
-	const char *folder;         // absolute
+	const char *folder;         // absolute; NULL without a shim = the environment says it
+	bool is_kernel;             // of a notebook: its server signals the whole group, and ends us by SIGKILL
 	bool has_system_allocators; // libraries' own switches to malloc, where the environment says nothing
 	bool has_python_objects;    // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
+	const char *guard;          // KMEMSHIM_GUARD; NULL: as the environment says
+	const char *guard_action;   // KMEMSHIM_GUARD_ACTION; the same
 	/* Filled by launcher_run(). */
 	pid_t pid;
 	char session[40];
@@ -24,6 +27,7 @@ struct launch {
 	uint64_t max_resident_bytes;
 	uint64_t ended_realtime_ns;
 	int start_error; // errno of execvp; 0 = it was started
+	int passed_on;   // the last signal that the program got from us; 0 = none
 };
 
 /*
@@ -42,7 +46,7 @@ bool launcher_find_shim(char *path, struct fail *fail);
 bool launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail);
 
 /*
- * Starts the program and waits for it. Keys at the terminal go to the program alone; SIGINT, SIGQUIT, SIGTERM, SIGHUP,
+ * Starts the program and waits for it. A kernel dies when we die. Keys at the terminal go to the program alone; SIGINT, SIGQUIT, SIGTERM, SIGHUP,
  * SIGUSR1 and SIGUSR2 sent to us are passed on. Afterwards the first four end us, so that a report can be interrupted. False and *fail only when no process could be made.
  */
 bool launcher_run(struct launch *launch, struct fail *fail);

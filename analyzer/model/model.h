@@ -259,6 +259,11 @@ struct model {
 	const char *argument;
 };
 
+/* One whose figures are final: what rankings, verdict and gate take. model_judge() makes it; nothing writes the model afterwards. */
+struct judged_model {
+	const struct model *model;
+};
+
 /* What a file of the model is called on disk, where its name has bytes that cannot be shown. Owned by the model. */
 const char *model_file_on_disk(const struct model *model, const char *file);
 

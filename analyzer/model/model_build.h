@@ -126,6 +126,8 @@ void model_damage(struct build *build, const char *text);
 
 /* Adds the capture's process and its domains' totals. `rows` is filled in. */
 void model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows);
+/* When all were read: sets `parent` of every process: by pid and, since pids are used again, by start. */
+void model_processes_link(struct model_process *processes, size_t count);
 void model_add_domains(struct build *build, struct capture *capture, struct model_process *process,
                        struct domain_rows *rows);
 
@@ -172,7 +174,7 @@ struct process_stacks; // model_stacks.c
 struct process_stacks *process_stacks_new(struct build *build, struct capture *capture);
 void process_stacks_free(struct process_stacks *stacks);
 
-/* Of all arenas of Python whose objects are known by line (capture_arenas.h): which line made them grow says nothing of what is left. */
+/* Of all arenas of Python whose objects are known by line (capture_reader.h): which line made them grow says nothing of what is left. */
 const struct build_stack *process_stacks_rest_of_arenas(struct process_stacks *stacks);
 
 /* The stack of this site; never NULL: one without frames when they are unknown. */
@@ -182,7 +184,8 @@ void model_stacks_free(struct build *build); // the index, not the stacks
 
 /* What a file is called while sites are merged: one name for all runs of a cell, other files unchanged. */
 const char *model_cells_file(struct build *build, uint32_t pid, const char *file);
-void model_cells_add(struct build *build, struct capture *capture); // numbers and texts, after its frames
+void model_cells_add(struct build *build, struct capture *capture);          // numbers and texts, after its frames
+void model_cells_add_written(struct build *build, const char *capture_path); // the extension's, after all captures
 /* When all captures were read: makes the names for people. *cells is freed by the caller. */
 size_t model_cells_label(struct build *build, struct model_cell **cells);
 const char *model_cells_name(struct build *build, const char *file);

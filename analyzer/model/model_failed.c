@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
 
@@ -241,9 +242,9 @@ compare_failed(const void *left, const void *right)
 	const struct build_failed *a = left;
 	const struct build_failed *b = right;
 
-	if (a->failed.monotonic_ns != b->failed.monotonic_ns)
-		return a->failed.monotonic_ns < b->failed.monotonic_ns ? -1 : 1;
-	return a->failed.process < b->failed.process ? -1 : a->failed.process > b->failed.process;
+	int order = order_numbers(a->failed.monotonic_ns, b->failed.monotonic_ns);
+
+	return order ?: order_numbers(a->failed.process, b->failed.process);
 }
 
 static const struct model_site *

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
 
@@ -87,10 +88,7 @@ site_of(const struct build *build, const struct build_member *parent, uint32_t r
 static int
 compare_built(const void *a, const void *b)
 {
-	uint64_t left = ((const struct model_built *)a)->live_bytes;
-	uint64_t right = ((const struct model_built *)b)->live_bytes;
-
-	return left < right ? 1 : left > right ? -1 : 0;
+	return order_numbers(((const struct model_built *)b)->live_bytes, ((const struct model_built *)a)->live_bytes);
 }
 
 /* What was in the arenas then, without the objects that are known by line. */

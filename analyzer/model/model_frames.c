@@ -8,12 +8,12 @@
  * When failing  a frame without names; the reader's damages say why.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/path_join.h"
 #include "base/place.h"
 #include "model/model_build.h"
@@ -81,14 +81,6 @@ struct process_frames {
 	struct recent recent[1u << RECENT_BITS];
 };
 
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 /* The one copy of this frame. `frame` was zeroed before it was filled in. */
 static const struct model_frame *
 keep_frame(struct build *build, const struct model_frame *frame)
@@ -151,11 +143,10 @@ compare_modules(const void *left, const void *right)
 	const struct module *a = left;
 	const struct module *b = right;
 
-	if (a->start_addr != b->start_addr)
-		return a->start_addr < b->start_addr ? -1 : 1;
-	if (a->loaded_version != b->loaded_version)
-		return a->loaded_version < b->loaded_version ? -1 : 1;
-	return strcmp(a->path, b->path);
+	int order = order_numbers(a->start_addr, b->start_addr);
+
+	order = order ?: order_numbers(a->loaded_version, b->loaded_version);
+	return order ?: strcmp(a->path, b->path);
 }
 
 /* What the loader was given relative to where the program began, and the recorder could not learn more of. */
@@ -198,7 +189,7 @@ read_modules(struct process_frames *frames)
 			.unloaded_version = stored.unloaded_version,
 			.built_ns = stored.file_mtime_ns,
 			.path = path,
-			.name = text_pool_add_text(build->pool, base_name(path)),
+			.name = text_pool_add_text(build->pool, place_base(path)),
 			.file = build->symbolizer != NULL ? symbolizer_file(build->symbolizer, &identity) : NULL,
 		};
 	}
@@ -294,7 +285,7 @@ find_code(struct process_frames *frames, uint32_t index)
 		code->file = text_pool_add(pool, code->stored.file, code->stored.file_bytes);
 		if ((code->stored.flags & KMEM_CODE_CELL) != 0)
 			code->file = model_cells_file(frames->build, frames->capture->identity->pid, code->file);
-		code->module = text_pool_add_text(pool, base_name(code->file));
+		code->module = text_pool_add_text(pool, place_base(code->file));
 		code->function = text_pool_add(pool, code->stored.function, code->stored.function_bytes);
 		/* What the recorder stores for all code that it has no room for. */
 		if (strcmp(code->file, "<unknown>") == 0 && strcmp(code->function, "<unknown>") == 0) {

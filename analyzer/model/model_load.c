@@ -4,7 +4,6 @@
 #include "model/model_load.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +14,11 @@
 #include "base/place.h"
 #include "base/shell_words.h"
 #include "capture/capture_cross_check.h"
-#include "capture/capture_arenas.h"
-#include "capture/capture_exit.h"
 #include "capture/capture_folder.h"
 #include "capture/capture_reader.h"
 #include "model/model_build.h"
 #include "model/model_library.h"
 #include "model/process_alive.h"
-#include "model/process_link.h"
 #include "model/site_key.h"
 
 #define UNLISTED_WORTH_BYTES (UINT64_C(1) << 20)
@@ -110,6 +106,7 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 		add_capture(build, capture);
 		capture_close(capture);
 	}
+	model_cells_add_written(build, list->paths[0]);
 	return build->process_count != 0;
 }
 
@@ -179,7 +176,7 @@ finish(struct build *build, size_t session_count)
 	const char *const *notices = NULL;
 	size_t notice_count = 0;
 
-	process_link_parents(build->processes, build->process_count);
+	model_processes_link(build->processes, build->process_count);
 	model_family_link(build);
 	if (build->symbolizer != NULL)
 		notice_count = symbolizer_notices(build->symbolizer, &notices);

@@ -1,5 +1,5 @@
 /*
- * model_processes.c - what does the head of one capture say about its process?
+ * model_processes.c - what does the head of one capture say about its process, and which process started which?
  *
  * Safe from   one thread.
  * When failing  a damaged part counts as absent and is told by a line in the capture's damages.
@@ -9,21 +9,15 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/owner.h"
+#include "base/place.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
 #include "model/process_alive.h"
 
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
-}
 
 static bool
 is_interpreter(const char *name)
@@ -44,7 +38,7 @@ is_interpreter(const char *name)
 static const char *
 called_name(const char *word)
 {
-	const char *name = base_name(word + (word[0] == '-')); // of a login shell
+	const char *name = place_base(word + (word[0] == '-')); // of a login shell
 
 	return strcspn(name, " :") == strlen(name) ? name : ""; // a title
 }
@@ -53,13 +47,13 @@ called_name(const char *word)
 static const char *
 process_name(const struct kmem_identity *identity)
 {
-	const char *executable = base_name(identity->executable);
+	const char *executable = place_base(identity->executable);
 	const char *end = identity->command + identity->command_bytes;
 	const char *at = identity->command;
 	bool is_module = false;
 
 	if (executable[0] == '\0')
-		executable = base_name(at);
+		executable = place_base(at);
 	if (at < end && !is_interpreter(executable) && called_name(at)[0] != '\0')
 		return called_name(at);
 	if (!is_interpreter(executable) || at >= end)
@@ -68,7 +62,7 @@ process_name(const struct kmem_identity *identity)
 		if (is_module)
 			return at;
 		if (at[0] != '-' && at[0] != '\0')
-			return base_name(at);
+			return place_base(at);
 		if (strcmp(at, "-c") == 0)
 			break;
 		is_module = strcmp(at, "-m") == 0;
@@ -207,4 +201,51 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 	else
 		process->attempt_bytes = 0;
 	add_notes(build, capture, process);
+}
+
+struct by_pid {
+	uint32_t pid;
+	uint64_t start_ns;
+	int index;
+};
+
+static int
+compare_by_pid(const void *left, const void *right)
+{
+	const struct by_pid *a = left;
+	const struct by_pid *b = right;
+
+	return order_numbers(a->pid, b->pid) ?: order_numbers(a->start_ns, b->start_ns) ?: a->index - b->index;
+}
+
+void
+model_processes_link(struct model_process *processes, size_t count)
+{
+	struct by_pid *order = memory_zeroed(count, sizeof(*order));
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = (struct by_pid){ processes[i].identity->pid, processes[i].identity->start_realtime_ns, (int)i };
+	qsort(order, count, sizeof(*order), compare_by_pid);
+	for (size_t i = 0; i < count; i++) {
+		const struct kmem_identity *identity = processes[i].identity;
+		uint32_t parent_pid = identity->is_forked != 0 && identity->forked_from != 0 ? identity->forked_from
+		                                                                             : identity->parent_pid;
+		size_t low = 0;
+		size_t high = count;
+
+		/* The last image with the parent's pid that started before this one. */
+		while (low < high) {
+			size_t middle = low + (high - low) / 2;
+
+			if (order[middle].pid < parent_pid ||
+			    (order[middle].pid == parent_pid && order[middle].start_ns < identity->start_realtime_ns))
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		bool has_parent = low > 0 && order[low - 1].pid == parent_pid && parent_pid != identity->pid;
+
+		processes[i].parent = has_parent ? order[low - 1].index : -1;
+	}
+	free(order);
 }

@@ -14,7 +14,6 @@
 #include <uthash.h>
 
 #include "base/memory.h"
-#include "capture/capture_arenas.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
 

@@ -14,7 +14,6 @@
 #include <uthash.h>
 
 #include "base/memory.h"
-#include "capture/capture_arenas.h"
 #include "model/model_build.h"
 
 /* The index of all stacks. The key is the stack from `omitted` to its last frame. */

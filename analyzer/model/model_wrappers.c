@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "model/model_build.h"
 
 #define CALLERS_MIN 8
@@ -25,24 +26,9 @@ struct entry {
 };
 
 static int
-compare_numbers(uint64_t left, uint64_t right)
-{
-	return left < right ? -1 : left > right;
-}
-
-/* Texts of frames are mostly shared. */
-static int
-compare_texts(const char *left, const char *right)
-{
-	return left == right ? 0 : strcmp(left, right);
-}
-
-static int
 compare_functions(const struct model_frame *left, const struct model_frame *right)
 {
-	int order = compare_texts(left->function, right->function);
-
-	return order != 0 ? order : compare_texts(left->module, right->module);
+	return order_texts(left->function, right->function) ?: order_texts(left->module, right->module);
 }
 
 /* By function; inside, by the place of the caller. */
@@ -57,13 +43,10 @@ compare_entries(const void *a, const void *b)
 		return order;
 	if (left->caller == NULL || right->caller == NULL)
 		return left->caller == NULL ? -1 : 1;
-	order = compare_numbers(left->caller->line, right->caller->line);
-	if (order == 0)
-		order = compare_texts(left->caller->file, right->caller->file);
-	if (order == 0)
-		order = compare_texts(left->caller->function, right->caller->function);
 	/* Without lines two calls from one function are one place: addresses change from build to build. */
-	return order;
+	order = order_numbers(left->caller->line, right->caller->line);
+	order = order ?: order_texts(left->caller->file, right->caller->file);
+	return order ?: order_texts(left->caller->function, right->caller->function);
 }
 
 /* The line of the user's that called the site's function, past itself where it recurs. */

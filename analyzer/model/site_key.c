@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 
 #define FRAMES_BEYOND_USER 2 // callers of the first user frame that belong to a site's identity
 #define FRAMES_WITHOUT_USER 12
@@ -242,26 +243,15 @@ site_key_likeness(const struct model_site *site, const char *domain, uint64_t li
 }
 
 static int
-compare_numbers(uint64_t left, uint64_t right)
-{
-	return left < right ? -1 : left > right;
-}
-
-static int
 compare_frames(const struct model_frame *left, const struct model_frame *right)
 {
-	int order;
-
 	if (left == right) // equal frames are one object
 		return 0;
-	order = compare_numbers(left->line, right->line);
-	if (order == 0)
-		order = strcmp(left->file, right->file);
-	if (order == 0)
-		order = strcmp(left->function, right->function);
-	if (order == 0)
-		order = compare_numbers(left->module_offset, right->module_offset);
-	return order;
+	int order = order_numbers(left->line, right->line);
+
+	order = order ?: order_texts(left->file, right->file);
+	order = order ?: order_texts(left->function, right->function);
+	return order ?: order_numbers(left->module_offset, right->module_offset);
 }
 
 /* Siblings by the line of the user's own frame, then by all frames: the same in every run of the same build. */
@@ -271,15 +261,14 @@ compare_siblings(const void *a, const void *b)
 	const struct model_site *left = *(struct model_site *const *)a;
 	const struct model_site *right = *(struct model_site *const *)b;
 	uint32_t common = left->frame_count < right->frame_count ? left->frame_count : right->frame_count;
-	int order = compare_numbers(left->key, right->key);
+	int order = order_numbers(left->key, right->key);
 
 	if (order == 0 && left->where != NULL && right->where != NULL)
-		order = compare_numbers(left->where->line, right->where->line);
+		order = order_numbers(left->where->line, right->where->line);
 	for (uint32_t i = 0; order == 0 && i < common; i++)
 		order = compare_frames(left->frames[i], right->frames[i]);
-	if (order == 0)
-		order = compare_numbers(left->frame_count, right->frame_count);
-	return order != 0 ? order : compare_numbers(left->stack_flags, right->stack_flags);
+	order = order ?: order_numbers(left->frame_count, right->frame_count);
+	return order ?: order_numbers(left->stack_flags, right->stack_flags);
 }
 
 void

@@ -17,6 +17,16 @@
 #define OBJECT(name_, is_known, meaning_) \
 	static const struct json_object name_##_object = { #name_, meaning_, name_##_fields, sizeof(OWNER), is_known }
 
+/* Is there a value? Asked of a member of the owner. */
+#define JSON_KNOWN(name, condition)               \
+	static bool name(const void *owner)           \
+	{                                             \
+		return ((const OWNER *)owner)->condition; \
+	}
+
+/* A member of the model's struct that the owner has as `of`. */
+#define JSON_OF(member, meaning_, ...) JSON_FIELD_AS(#member, of.member, meaning_, __VA_ARGS__)
+
 /* --- places ------------------------------------------------------------------------------------------------------ */
 
 #define RELATION                                                                                                    \
@@ -27,11 +37,7 @@
 		.without = JSON_LEFT_OUT, .value_of = report_relation)
 
 #define OWNER struct report_place
-static bool
-is_place_known(const void *owner)
-{
-	return ((const OWNER *)owner)->is_known;
-}
+JSON_KNOWN(is_place_known, is_known)
 
 static const struct json_field place_fields[] = {
 	JSON_FIELD(
@@ -71,7 +77,7 @@ static const struct json_field pinning_fields[] = {
 OBJECT(pinning, NULL, "A line of which few blocks keep many nearly empty pages in memory.");
 #undef OWNER
 
-#define OWNER struct report_part
+#define OWNER struct verdict_part
 static const struct json_field memory_part_fields[] = {
 	JSON_FIELD(name, ""),
 	JSON_FIELD(bytes, ""),
@@ -81,11 +87,7 @@ OBJECT(memory_part, NULL, "A part of what was in memory.");
 #undef OWNER
 
 #define OWNER struct report_memory
-static bool
-is_much_freed(const void *owner)
-{
-	return ((const OWNER *)owner)->kept_bytes != 0;
-}
+JSON_KNOWN(is_much_freed, of.freed.freed_bytes != 0)
 
 static const struct json_field most_fragmented_fields[] = {
 	JSON_FIELD_AS("pid", fragmented_pid, "Process id."),
@@ -99,19 +101,19 @@ OBJECT(most_fragmented, is_much_freed,
        "The process that freed_resident_bytes is of. All its figures are in processes[].fragmentation.");
 
 static const struct json_field memory_fields[] = {
-	JSON_FIELD(bytes, "Sum of the parts."),
-	JSON_FIELD_AS("sampled_bytes", sample_bytes,
+	JSON_OF(bytes, "Sum of the parts."),
+	JSON_FIELD_AS("sampled_bytes", of.sample_bytes,
 	              "Of these, what samples of the mappings saw; the rest was only seen in sums, later or elsewhere."),
-	JSON_FIELD(age_ns, "From the oldest of these samples to the end, or to the last heartbeat."),
+	JSON_OF(age_ns, "From the oldest of these samples to the end, or to the last heartbeat."),
 	JSON_FIELD_AS(
-		"freed_resident_bytes", kept_bytes,
+		"freed_resident_bytes", of.freed.freed_bytes,
 		"Freed memory that malloc did not give back, where it is a quarter of what was in memory and 32 MiB; else 0. Of the process where it is most."),
-	JSON_FIELD_AS("freed_empty_bytes", kept_empty_bytes,
+	JSON_FIELD_AS("freed_empty_bytes", of.freed.empty_bytes,
 	              "Of that, pages without a block: malloc_trim() gives these back."),
 	JSON_FIELD_WHOLE(JSON_OBJECT, "fragmentation", "null = freed_resident_bytes is 0.",
 	                 .object = &most_fragmented_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts, "The largest first.", .object = &memory_part_object,
-	              .count_offset = offsetof(OWNER, part_count)),
+	JSON_FIELD_OF(JSON_OBJECTS, "parts", of.parts, "The largest first.", .object = &memory_part_object,
+	              .count_offset = offsetof(OWNER, of.part_count)),
 	{ .name = NULL },
 };
 OBJECT(
@@ -169,18 +171,18 @@ static const struct json_field device_part_fields[] = {
 OBJECT(device_part, NULL, "A part of what is live on a device: tensors, what PyTorch's cache keeps, a library.");
 #undef OWNER
 
-#define PARTS(meaning_)                                                                  \
-	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts, meaning_, .object = &device_part_object, \
-	              .count_offset = offsetof(OWNER, part_count))
+#define PARTS(meaning_)                                                                        \
+	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts.parts, meaning_, .object = &device_part_object, \
+	              .count_offset = offsetof(OWNER, parts.part_count))
 
-#define ESTIMATE                                                                                                       \
-	JSON_FIELD_AS(                                                                                                     \
-		"is_estimated", estimate.is_estimated,                                                                         \
-		"Bytes and counts are estimates: small Python objects (domain python/object), or a library's own allocator."), \
-		JSON_FIELD_AS(                                                                                                 \
-			"error_bytes", estimate.error_bytes,                                                                       \
-			"In 95 of 100 cases live_bytes is right to within this. null = exact, or the error is not known.",         \
-			.without = JSON_NULL),                                                                                     \
+#define ESTIMATE                                                                                                                                                             \
+	JSON_FIELD_AS(                                                                                                                                                           \
+		"is_estimated", estimate.is_estimated,                                                                                                                               \
+		"Bytes are estimates: small Python objects (domain python/object; their counts are, too), what they leave of arenas (python/arena), or a library's own allocator."), \
+		JSON_FIELD_AS(                                                                                                                                                       \
+			"error_bytes", estimate.error_bytes,                                                                                                                             \
+			"In 95 of 100 cases live_bytes is right to within this. null = exact, or the error is not known.",                                                               \
+			.without = JSON_NULL),                                                                                                                                           \
 		JSON_FIELD_AS("peak_error_bytes", estimate.peak_error_bytes, "The same of peak_bytes.", .without = JSON_NULL)
 #define SAMPLES                                                                                                    \
 	JSON_FIELD_AS(                                                                                                 \
@@ -190,32 +192,32 @@ OBJECT(device_part, NULL, "A part of what is live on a device: tensors, what PyT
 
 #define OWNER struct report_domain
 static const struct json_field domain_fields[] = {
-	JSON_FIELD(
+	JSON_OF(
 		live_bytes,
 		"Requested bytes not released at the end (or at the moment when Python began to shut down), all processes; without what children inherited."),
-	JSON_FIELD(live_count, "Number of those blocks."),
-	JSON_FIELD(peak_bytes,
-	           "Highest live bytes: of the process when there is one, else the sum of each process's own peak."),
-	JSON_FIELD(allocated_bytes, "Sum of all requested bytes, released or not."),
-	JSON_FIELD(allocated_count, "Number of allocations."),
-	JSON_FIELD(freed_bytes, "Sum of all released bytes."),
-	JSON_FIELD(freed_count, "Number of releases."),
-	JSON_FIELD(inherited_bytes, "Live in parents at fork, as seen by their children; in no other figure."),
-	JSON_FIELD(
+	JSON_OF(live_count, "Number of those blocks."),
+	JSON_OF(peak_bytes,
+	        "Highest live bytes: of the process when there is one, else the sum of each process's own peak."),
+	JSON_OF(allocated_bytes, "Sum of all requested bytes, released or not."),
+	JSON_OF(allocated_count, "Number of allocations."),
+	JSON_OF(freed_bytes, "Sum of all released bytes."),
+	JSON_OF(freed_count, "Number of releases."),
+	JSON_OF(inherited_bytes, "Live in parents at fork, as seen by their children; in no other figure."),
+	JSON_OF(
 		concurrent_peak_bytes,
 		"Highest sum of the peaks of processes that ran at the same time, or may have: nobody knows when a killed process ended. peak_bytes is the sum over all."),
-	JSON_FIELD_AS("concurrent_live_bytes", together_live_bytes, "The same of what was live at their ends."),
-	JSON_FIELD(peak_resident_bytes, "Resident set at the last heartbeat before the peak; 0 = not seen."),
-	JSON_FIELD_AS("nonresident_bytes", untouched_bytes,
+	JSON_FIELD_AS("concurrent_live_bytes", of.together_live_bytes, "The same of what was live at their ends."),
+	JSON_OF(peak_resident_bytes, "Resident set at the last heartbeat before the peak; 0 = not seen."),
+	JSON_FIELD_AS("nonresident_bytes", of.untouched_bytes,
 	              "Of live_bytes, not in memory when the resident set was sampled last; the sum of its sites'."),
-	JSON_FIELD(
+	JSON_OF(
 		returned_bytes,
 		"Of live mappings, given back to the system by madvise, counted at each such call; they are live all the same."),
 	ESTIMATE,
 	JSON_FIELD(lost_sites, "Allocations of this domain counted without their stack: no room for more stacks."),
 	JSON_FIELD(lost_stacks, "Allocations of this domain whose stack could not be taken."),
 	JSON_FIELD_AS(
-		"is_at_refused_request", is_at_refusal,
+		"is_at_refused_request", of.is_at_refusal,
 		"Of a device, or its tensors: live figures are those of the moment when it refused a request that ended a process. What that process released afterwards counts as live."),
 	PARTS("Of a device (cuda:N): what its live bytes are made of, largest first. Empty for other domains."),
 	{ .name = NULL },
@@ -229,7 +231,7 @@ put_totals(struct json_write *json, const void *owner)
 	const struct report *report = owner;
 
 	for (size_t i = 0; i < report->domain_count; i++)
-		json_object_write(json, report->domains[i].name, &domain_object, &report->domains[i]);
+		json_object_write(json, report->domains[i].of.name, &domain_object, &report->domains[i]);
 }
 
 /* --- losses ------------------------------------------------------------------------------------------------------ */
@@ -277,7 +279,7 @@ static const struct json_field losses_fields[] = {
 OBJECT(losses, NULL, "What could not be recorded.");
 #undef OWNER
 
-#define LOSSES(meaning_) JSON_FIELD_OF(JSON_OBJECT, "losses", losses, meaning_, .object = &losses_object)
+#define LOSSES(member, meaning_) JSON_FIELD_OF(JSON_OBJECT, "losses", member, meaning_, .object = &losses_object)
 
 /* --- processes --------------------------------------------------------------------------------------------------- */
 
@@ -290,12 +292,8 @@ static const struct json_field built_fields[] = {
 OBJECT(built, NULL, "A call site of the parent.");
 #undef OWNER
 
-#define OWNER struct report_heap_pages
-static bool
-are_pages_sampled(const void *owner)
-{
-	return ((const OWNER *)owner)->sampled_pages != 0;
-}
+#define OWNER struct model_heap_sample
+JSON_KNOWN(are_pages_sampled, sampled_pages != 0)
 
 static const struct json_field heap_pages_fields[] = {
 	JSON_FIELD(sampled_pages, "How many pages were sampled."),
@@ -310,24 +308,20 @@ OBJECT(heap_pages, are_pages_sampled,
 #undef OWNER
 
 #define OWNER struct report_fragmentation
-static bool
-is_fragmented(const void *owner)
-{
-	return ((const OWNER *)owner)->freed_bytes != 0;
-}
+JSON_KNOWN(is_fragmented, of.freed_bytes != 0)
 
 static const struct json_field fragmentation_fields[] = {
-	JSON_FIELD(freed_bytes, "Freed and still in memory."),
+	JSON_OF(freed_bytes, "Freed and still in memory."),
 	JSON_FIELD(live_bytes, "The rest of heap_bytes, with malloc's own words."),
-	JSON_FIELD(heap_bytes, "Malloc's pages in memory, without those of blocks of 1 MiB and more."),
-	JSON_FIELD(resident_bytes, "Of the process, then."),
+	JSON_OF(heap_bytes, "Malloc's pages in memory, without those of blocks of 1 MiB and more."),
+	JSON_OF(resident_bytes, "Of the process, then."),
 	JSON_FIELD(share_ppm, "freed_bytes of resident_bytes, in parts per million."),
-	JSON_FIELD(
+	JSON_OF(
 		empty_bytes,
 		"Pages without a live block: malloc_trim() gives them back. As of the sample; 0 too where pages were not sampled, or memory grew since."),
-	JSON_FIELD(sparse_bytes, "Pages of which live blocks fill less than half."),
-	JSON_FIELD(sparse_live_bytes, "Requested bytes of the blocks in these."),
-	JSON_FIELD_AS("is_after_last_sample", is_later,
+	JSON_OF(sparse_bytes, "Pages of which live blocks fill less than half."),
+	JSON_OF(sparse_live_bytes, "Requested bytes of the blocks in these."),
+	JSON_FIELD_AS("is_after_last_sample", of.is_later,
 	              "From sums at the last heartbeat: what is live fell, or memory grew, after the last sample."),
 	{ .name = NULL },
 };
@@ -337,23 +331,9 @@ OBJECT(
 #undef OWNER
 
 #define OWNER struct report_process
-static bool
-is_resident_sampled(const void *owner)
-{
-	return ((const OWNER *)owner)->resident_parts != NULL;
-}
-
-static bool
-has_exited(const void *owner)
-{
-	return ((const OWNER *)owner)->exit_status >= 0;
-}
-
-static bool
-has_limit(const void *owner)
-{
-	return ((const OWNER *)owner)->limit_bytes != UINT64_MAX;
-}
+JSON_KNOWN(is_resident_sampled, resident_parts != NULL)
+JSON_KNOWN(has_exited, exit_status >= 0)
+JSON_KNOWN(has_limit, limit_bytes != UINT64_MAX)
 
 static const struct json_field resident_fields[] = {
 	JSON_FIELD_AS("bytes", resident_sampled_bytes, "Sum of the parts."),
@@ -365,11 +345,11 @@ static const struct json_field resident_fields[] = {
 		"By what lies there: brk, heap (malloc's other mappings), mmap, reserved, python/arena, shared, file, program, stacks, kmemshim, inherited (from before the fork), not attributed.",
 		.is_pointer = true, .counters = KMEM_RESIDENT_PARTS, .name_of = report_resident_name),
 	JSON_FIELD_OF(
-		JSON_COUNTERS, "kmemshim", own_bytes,
+		JSON_COUNTERS, "kmemshim", of.own_bytes,
 		"The part kmemshim by use: addresses (which line each block is of), sites, stack rules, threads, capture (pages of the file), library (and what is small).",
-		.is_pointer = true, .counters = KMEM_OWN_PARTS, .name_of = report_own_name),
-	JSON_FIELD_OF(JSON_OBJECT, "heap_pages", heap_pages, "null = pages were not sampled.", .object = &heap_pages_object,
-	              .without = JSON_NULL),
+		.counters = KMEM_OWN_PARTS, .name_of = report_own_name),
+	JSON_FIELD_OF(JSON_OBJECT, "heap_pages", of.heap_sample, "null = pages were not sampled.",
+	              .object = &heap_pages_object, .without = JSON_NULL),
 	{ .name = NULL },
 };
 OBJECT(
@@ -382,8 +362,8 @@ static const char *const states[] = { "starting", "running", "exited",  "exec-re
 static const struct json_field process_fields[] = {
 	JSON_FIELD(pid, "Process id."),
 	JSON_FIELD(parent_pid, "Process id of its parent at start."),
-	JSON_FIELD(path, "Capture file."),
-	JSON_FIELD(name, "Script, or base name of the executable."),
+	JSON_OF(path, "Capture file."),
+	JSON_OF(name, "Script, or base name of the executable."),
 	JSON_FIELD(command, "Command line as a shell would take it; cut after 4096 bytes."),
 	JSON_FIELD(directory, "Working directory at start."),
 	JSON_FIELD(
@@ -396,22 +376,22 @@ static const struct json_field process_fields[] = {
 	JSON_FIELD(python_version, "\"3.11.7\"; null = no interpreter.", .without = JSON_NULL),
 	JSON_FIELD(tool_version, "Version of the recorder."),
 	JSON_FIELD(start_realtime_ns, "Start, nanoseconds since 1970."),
-	JSON_FIELD(live_bytes, "Requested bytes live: heap, mmap, shared, python/arena and library."),
+	JSON_OF(live_bytes, "Requested bytes live: heap, mmap, shared, python/arena and library."),
 	JSON_FIELD(
 		peak_bytes,
 		"The highest that was seen: its largest domain's peak, or the sum of what was live at a heartbeat or at the end."),
-	JSON_FIELD(allocated_bytes, "Sum of all requested bytes, all domains."),
-	JSON_FIELD_AS("refused_request_count", refused_count,
+	JSON_OF(allocated_bytes, "Sum of all requested bytes, all domains."),
+	JSON_FIELD_AS("refused_request_count", of.failed_count,
 	              "Requests that the system refused, also those that are not in refused_requests any more."),
-	JSON_FIELD(
+	JSON_OF(
 		inherited_bytes,
 		"Of a forked child: live in its parent at fork, in memory that is private to a process; in no other figure."),
-	JSON_FIELD(
+	JSON_OF(
 		copied_bytes,
 		"Of inherited memory, copied by writing to it: at least so much, in whole pages, so that it may be more than inherited_bytes."),
 	JSON_FIELD(is_copied_known, "False: it was not sampled before the process ended, or up to now."),
 	JSON_FIELD_OF(JSON_OBJECTS, "inherited_sites", built, "What held most of what it inherited, the most first.",
-	              .object = &built_object, .is_pointer = true, .count_offset = offsetof(OWNER, built_count)),
+	              .object = &built_object, .is_pointer = true, .count_offset = offsetof(OWNER, of.built_count)),
 	JSON_FIELD(resident_bytes, "Resident set at the last heartbeat; 0 = none."),
 	JSON_FIELD_WHOLE(JSON_OBJECT, "resident", "null = it was never sampled.", .object = &resident_object,
 	                 .without = JSON_NULL),
@@ -419,9 +399,9 @@ static const struct json_field process_fields[] = {
 	              .object = &fragmentation_object, .without = JSON_NULL),
 	JSON_FIELD(limit_bytes, "Memory limit in force at the last heartbeat; null = none or not known.",
 	           .without = JSON_NULL, .is_known = has_limit),
-	LOSSES("What this process could not record."),
-	JSON_FIELD_OF(JSON_TEXTS, "notes", notes, "What the recorder had to say, one line each.",
-	              .count_offset = offsetof(OWNER, note_count)),
+	LOSSES(of.losses, "What this process could not record."),
+	JSON_FIELD_OF(JSON_TEXTS, "notes", of.notes, "What the recorder had to say, one line each.",
+	              .count_offset = offsetof(OWNER, of.note_count)),
 	{ .name = NULL },
 };
 OBJECT(process, NULL, "One process image, or one forked child.");
@@ -441,24 +421,15 @@ OBJECT(holder, NULL, "A line of code when a device refused.");
 #undef OWNER
 
 #define OWNER struct report_request
-static bool
-has_driver_said(const void *owner)
-{
-	return ((const OWNER *)owner)->total_bytes != 0;
-}
-
-static bool
-is_composed(const void *owner)
-{
-	return ((const OWNER *)owner)->is_composed;
-}
+JSON_KNOWN(has_driver_said, of.total_bytes != 0)
+JSON_KNOWN(is_composed, is_composed)
 
 static const struct json_field held_fields[] = {
-	JSON_FIELD(live_bytes, "What the driver had given out there."),
-	JSON_FIELD(tensor_bytes, "PyTorch's tensors, a part of live_bytes."),
+	JSON_FIELD_AS("live_bytes", parts.live_bytes, "What the driver had given out there."),
+	JSON_FIELD_AS("tensor_bytes", parts.tensor_bytes, "PyTorch's tensors, a part of live_bytes."),
 	PARTS("They add up to live_bytes, as in totals."),
-	JSON_FIELD(pool_kept_bytes,
-	           "What the driver's pools (cudaMallocAsync) kept there and gave to nobody, to a part in a thousand."),
+	JSON_OF(pool_kept_bytes,
+	        "What the driver's pools (cudaMallocAsync) kept there and gave to nobody, to a part in a thousand."),
 	JSON_FIELD(
 		untracked_bytes,
 		"In use on the device and in neither live_bytes nor pool_kept_bytes: contexts, kernels, other processes; null = the driver did not say.",
@@ -473,21 +444,21 @@ static const struct json_field held_fields[] = {
 OBJECT(held, is_composed, "What the process held on the device at that moment.");
 
 static const struct json_field request_fields[] = {
-	JSON_FIELD(bytes, "Requested bytes."),
+	JSON_OF(bytes, "Requested bytes."),
 	JSON_FIELD(domain, "Domain."),
 	JSON_FIELD(
 		state,
 		"pending: the process still runs and has not allocated there since. recovered: it went on; of a device, its thread got as much later, or enough to go on with. fatal: it ended with it.",
 		.value_of = report_request_state),
-	JSON_FIELD(error, "errno, or the CUDA result."),
+	JSON_OF(error, "errno, or the CUDA result."),
 	JSON_FIELD(pid, "Process id."),
 	WHERE("The line that asked; null when unknown."),
 	JSON_FIELD(device, "The device that had no more (cuda:N); null = host memory, or memory of no single device.",
 	           .without = JSON_NULL),
-	JSON_FIELD(free_bytes, "Free on the device, as its driver said right after; null = it did not say.",
-	           .without = JSON_NULL, .is_known = has_driver_said),
-	JSON_FIELD(total_bytes, "Memory of the device, by the same source.", .without = JSON_NULL,
-	           .is_known = has_driver_said),
+	JSON_OF(free_bytes, "Free on the device, as its driver said right after; null = it did not say.",
+	        .without = JSON_NULL, .is_known = has_driver_said),
+	JSON_OF(total_bytes, "Memory of the device, by the same source.", .without = JSON_NULL,
+	        .is_known = has_driver_said),
 	JSON_FIELD_WHOLE(
 		JSON_OBJECT, "held",
 		"null = host memory, or no snapshot was taken: of a program that is refused all the time, snapshots take a fiftieth of its time at most.",
@@ -499,10 +470,10 @@ OBJECT(request, NULL, "A request for memory that the system refused.");
 
 /* --- lines and sites --------------------------------------------------------------------------------------------- */
 
-#define OWNER struct report_leak
+#define OWNER struct model_site
 static const struct json_field leak_fields[] = {
-	JSON_FIELD_AS(
-		"class", class_name,
+	JSON_FIELD_OF(
+		JSON_ENUM, "class", leak,
 		"none: holds nothing. steady: holds something, does not accumulate. too-short: too few generations to judge. backlog: released late or in bursts. leak: still holds blocks from nearly every generation. import: left behind by importing a library.",
 		.value_of = report_leak_class),
 	JSON_FIELD(generations_alive, "Generations (ticks of allocated bytes or blocks) of which blocks are still live."),
@@ -513,7 +484,7 @@ static const struct json_field leak_fields[] = {
 OBJECT(leak, NULL, "Does it accumulate? Judged by surviving generations.");
 #undef OWNER
 
-#define OWNER struct report_type
+#define OWNER struct model_type
 static const struct json_field type_fields[] = {
 	JSON_FIELD(name, ""),
 	JSON_FIELD(count, ""),
@@ -524,25 +495,24 @@ OBJECT(type, NULL, "Python objects of one type.");
 
 /* What a line and a site have in common. */
 #define HELD                                                                                                                                                                        \
-	JSON_FIELD(live_bytes, "Requested bytes of blocks that were not released."),                                                                                                    \
-		JSON_FIELD(live_count, "Number of those blocks."),                                                                                                                          \
-		JSON_FIELD_AS("released_at_exit_bytes", released_bytes,                                                                                                                     \
+	JSON_OF(live_bytes, "Requested bytes of blocks that were not released."),                                                                                                       \
+		JSON_OF(live_count, "Number of those blocks."),                                                                                                                             \
+		JSON_FIELD_AS("released_at_exit_bytes", of.released_bytes,                                                                                                                  \
 	                  "How much of live_bytes was released after the program began to exit."),                                                                                      \
-		JSON_FIELD(peak_bytes,                                                                                                                                                      \
-	               "Requested bytes held here at the moment of the domain's peak, of each process its own."),                                                                       \
-		JSON_FIELD(allocated_bytes, "Sum of all requested bytes, released or not."),                                                                                                \
-		JSON_FIELD(allocated_count, "Number of allocations."),                                                                                                                      \
+		JSON_OF(peak_bytes, "Requested bytes held here at the moment of the domain's peak, of each process its own."),                                                              \
+		JSON_OF(allocated_bytes, "Sum of all requested bytes, released or not."),                                                                                                   \
+		JSON_OF(allocated_count, "Number of allocations."),                                                                                                                         \
 		JSON_FIELD_AS(                                                                                                                                                              \
-			"nonresident_bytes", in_memory.untouched_bytes,                                                                                                                         \
+			"nonresident_bytes", of.untouched_bytes,                                                                                                                                \
 			"Of live_bytes, not in memory when the resident set was sampled last (never touched, given back, or swapped out). The rest counts as memory; rows are ordered by it."), \
-		JSON_FIELD_AS("large_bytes", in_memory.large_bytes,                                                                                                                         \
+		JSON_FIELD_AS("large_bytes", of.large_bytes,                                                                                                                                \
 	                  "Blocks and mappings of 1 MiB and more that were live at that sample."),                                                                                      \
-		JSON_FIELD_AS("large_resident_bytes", in_memory.large_resident_bytes, "Of these, in memory."),                                                                              \
+		JSON_FIELD_AS("large_resident_bytes", of.large_resident_bytes, "Of these, in memory."),                                                                                     \
 		JSON_FIELD_AS(                                                                                                                                                              \
-			"sparse_page_bytes", in_memory.pinned_bytes,                                                                                                                            \
+			"sparse_page_bytes", of.pinned_bytes,                                                                                                                                   \
 			"Estimate, at that sample: pages of malloc that are less than half full and that its blocks keep; a page is shared out among the sites in it."),                        \
-		JSON_FIELD(                                                                                                                                                                 \
-			library,                                                                                                                                                                \
+		JSON_FIELD_AS(                                                                                                                                                              \
+			"library", estimate.library,                                                                                                                                            \
 			"Of domain library: whose own allocator grew here; what it holds is an estimate. null = another domain.",                                                               \
 			.without = JSON_NULL),                                                                                                                                                  \
 		ESTIMATE, SAMPLES
@@ -551,45 +521,49 @@ OBJECT(type, NULL, "Python objects of one type.");
 		import,                                                                                                                                 \
 		"What importing this top-level module left behind, whichever line imported it; null = not from an import, or its module is not known.", \
 		.without = JSON_NULL)
-#define TYPES                                                                                                                                                                   \
+#define TYPES(member, count, ...)                                                                                                                                               \
 	JSON_FIELD_OF(                                                                                                                                                              \
-		JSON_OBJECTS, "types", types,                                                                                                                                           \
+		JSON_OBJECTS, "types", member,                                                                                                                                          \
 		"Python objects that were alive at the last sample, estimated, the most frequent type first, 4 at most; empty when they were not recorded one by one, or hold little.", \
-		.object = &type_object, .count_offset = offsetof(OWNER, type_count), .is_count_short = true)
+		.object = &type_object, .count_offset = offsetof(OWNER, count), .is_count_short = true, __VA_ARGS__)
 
 #define OWNER struct report_line
 static const struct json_field line_fields[] = {
 	JSON_FIELD(domain, "Domain."),
 	HELD,
-	JSON_FIELD_OF(JSON_OBJECT, "leak", leak,
+	JSON_FIELD_OF(JSON_OBJECT, "leak", of.telling,
 	              "Class of the line: the most telling of its sites; generations of its largest site of that class.",
-	              .object = &leak_object),
-	JSON_FIELD(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
+	              .object = &leak_object, .is_pointer = true),
+	JSON_OF(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
 	JSON_FIELD_AS(
 		"may_be_one_time_load", may_be_built_once,
 		"Of class leak, but half of all that was allocated since it began is its own: it may be a data set that was loaded once."),
 	WHERE("The line; null when unknown."),
 	IMPORT,
-	TYPES,
-	JSON_FIELD(first_site, "Place of its first site in the ranking, from 0."),
-	JSON_FIELD(site_count, "How many sites it is the sum of; they follow each other in the ranking."),
+	TYPES(types, type_count),
+	JSON_OF(first_site, "Place of its first site in the ranking, from 0."),
+	JSON_OF(site_count, "How many sites it is the sum of; they follow each other in the ranking."),
 	{ .name = NULL },
 };
 OBJECT(line, NULL, "One line of code in one domain.");
 #undef OWNER
 
 #define OWNER struct report_frame
-static const char *const frame_kinds[] = { "python", "native", NULL };
+static const char *
+frame_kind(unsigned kind)
+{
+	return kind == MODEL_FRAME_NATIVE ? "native" : kind == MODEL_FRAME_PYTHON ? "python" : NULL;
+}
 
 static const struct json_field frame_fields[] = {
-	JSON_FIELD(kind, "Frame of the interpreter or of the machine.", .values = frame_kinds),
-	JSON_FIELD(function, "\"\" when unknown."),
-	JSON_FIELD(file, "\"\" when unknown."),
-	JSON_FIELD(line, "0 when unknown."),
-	JSON_FIELD(module, "Base name of the ELF object or of the Python file; \"\" when unknown."),
+	JSON_FIELD_OF(JSON_ENUM, "kind", of.kind, "Frame of the interpreter or of the machine.", .value_of = frame_kind),
+	JSON_OF(function, "\"\" when unknown."),
+	JSON_OF(file, "\"\" when unknown."),
+	JSON_OF(line, "0 when unknown."),
+	JSON_OF(module, "Base name of the ELF object or of the Python file; \"\" when unknown."),
 	JSON_FIELD(offset, "As in a place.", .without = JSON_LEFT_OUT),
 	RELATION,
-	JSON_FIELD(
+	JSON_OF(
 		is_repeated,
 		"Left out unless true. Native code: the function called itself, and further frames of it are left out between this frame and the next.",
 		.without = JSON_LEFT_OUT),
@@ -600,30 +574,28 @@ OBJECT(frame, NULL, "One frame.");
 
 static void put_frames(struct json_write *json, const void *owner);
 
-static const char *const reasons[] = { "no-room", "no-stack", "unfinished", NULL };
-
 #define OWNER struct report_site
 static const struct json_field site_fields[] = {
 	JSON_FIELD_OF(
-		JSON_KEY, "key", key,
+		JSON_KEY, "key", of.key,
 		"Stable across rebuilds, machines and edits elsewhere. The first 12 digits come from names alone; the last 4 tell sites apart that share those."),
 	JSON_FIELD(domain, "Domain."),
 	HELD,
-	JSON_FIELD_OF(JSON_OBJECT, "leak", leak, "Class of the site.", .object = &leak_object),
+	JSON_FIELD_OF(JSON_OBJECT, "leak", of, "Class of the site.", .object = &leak_object),
 	WHERE(
 		"Innermost frame of the user's own code (not the standard library, not site-packages, not an allocator); failing that the innermost that has a name; null when unknown."),
 	IMPORT,
-	JSON_FIELD(process_count, "Number of processes in which it was seen."),
-	TYPES,
-	JSON_FIELD_AS("frames_missing", lost, "Why there are no frames; null = there are.", .without = JSON_NULL,
-	              .values = reasons),
+	JSON_OF(process_count, "Number of processes in which it was seen."),
+	TYPES(of.types, of.type_count, .is_pointer = true),
+	JSON_FIELD_OF(JSON_ENUM, "frames_missing", lost, "Why there are no frames; null = there are.", .without = JSON_NULL,
+	              .value_of = report_lost_name),
 	JSON_FIELD(
 		is_python_only,
 		"Python frames only: native ones were not recorded, for the site held little when its blocks came (KMEMSHIM_NATIVE=to-python records them always)."),
-	JSON_FIELD(
-		frames_omitted,
+	JSON_FIELD_AS(
+		"frames_omitted", of.omitted,
 		"Frames left out of a long stack. Without --top the frames of all sites are at most 512 MiB of text: from then on a site has none in frames[] and their number here."),
-	JSON_FIELD(frames_before_gap, "How many of frames[] stand before the gap."),
+	JSON_OF(frames_before_gap, "How many of frames[] stand before the gap."),
 	JSON_FIELD_WHOLE(JSON_ROWS, "frames", "Innermost first.", .object = &frame_object, .put = put_frames),
 	{ .name = NULL },
 };
@@ -684,7 +656,7 @@ put_frames(struct json_write *json, const void *owner)
 	const struct report_site *site = owner;
 	struct frame_texts *texts = json->context;
 
-	for (uint32_t i = 0; i < site->frame_count; i++) {
+	for (uint32_t i = 0; i < site->of.frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 
 		if (frame.relation[0] != '\0') {
@@ -709,8 +681,8 @@ put_sites(struct json_write *json, const void *owner)
 		struct report_site site = report_site(report, i);
 
 		if (texts->bytes_left == 0) {
-			site.frames_omitted += site.frame_count;
-			site.frame_count = site.frames_before_gap = 0;
+			site.of.omitted += site.of.frame_count;
+			site.of.frame_count = site.of.frames_before_gap = 0;
 		}
 		json_object_write(json, NULL, &site_object, &site);
 	}
@@ -730,7 +702,7 @@ put_lines(struct json_write *json, const void *owner)
 
 /* --- the whole --------------------------------------------------------------------------------------------------- */
 
-static const char *const rankings[] = { "peak", "leaks", "sites", NULL };
+static const char *const ranking_names[] = { "peak", "leaks", "sites", NULL };
 
 #define OWNER struct report
 static const struct json_field verify_fields[] = {
@@ -746,13 +718,13 @@ static const struct json_field report_fields[] = {
 	JSON_FIELD(
 		ranking,
 		"What orders lines and sites. peak: by peak_bytes. leaks: class leak first, then too-short of which every generation is still alive, then the rest, by live_bytes. sites: by live_bytes. What imports left comes after what code of the program holds, address space (reserved, file) after memory.",
-		.values = rankings),
+		.values = ranking_names),
 	JSON_FIELD_OF(JSON_OBJECT, "verdict", verdict, "", .object = &verdict_object),
 	JSON_FIELD_WHOLE(
 		JSON_MAP, "totals",
 		"By name of the domain: heap, mmap, reserved, file, shared, cuda:N, cuda/pinned, hip:N, ... Only those that were used.",
 		.object = &domain_object, .put = put_totals),
-	LOSSES("Of all processes."),
+	LOSSES(losses, "Of all processes."),
 	JSON_FIELD(
 		peak_error_bytes,
 		"How far peaks of one process may be off at most, because threads add up small events first (KMEMSHIM_EXACT_PEAK=1 records them exactly); 0 = exact."),

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
@@ -40,10 +41,10 @@ is_start_up(const char *function)
 static bool
 has_python_frame(const struct report_site *site)
 {
-	for (uint32_t i = 0; i < site->frame_count; i++) {
+	for (uint32_t i = 0; i < site->of.frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 
-		if (strcmp(frame.kind, "python") == 0 && frame.relation[0] == '\0')
+		if (frame.of.kind == MODEL_FRAME_PYTHON && frame.relation[0] == '\0')
 			return true;
 	}
 	return false;
@@ -54,12 +55,12 @@ static bool
 is_shown(const struct report_frame *frame, const struct report_frame *inner, bool has_python)
 {
 	if (frame->is_of_starter) // forty frames of a library do not tell more than the user's own
-		return frame->is_user;
-	if (strcmp(frame->kind, "python") == 0)
+		return frame->of.is_user;
+	if (frame->of.kind == MODEL_FRAME_PYTHON)
 		return true;
-	if (frame->function[0] == '\0') // stripped: an address is better than nothing, in code of the user's
-		return !has_python && frame->is_user && frame->module[0] != '\0' && !is_start_up(inner->function);
-	return !has_python && !is_start_up(frame->function);
+	if (frame->of.function[0] == '\0') // stripped: an address is better than nothing, in code of the user's
+		return !has_python && frame->of.is_user && frame->of.module[0] != '\0' && !is_start_up(inner->of.function);
+	return !has_python && !is_start_up(frame->of.function);
 }
 
 /* What every Python thread starts in: it says nothing of who wanted the memory. */
@@ -67,10 +68,10 @@ static bool
 is_thread_start(const struct report_frame *frame)
 {
 	static const char *const files[] = { "/threading.py", "/concurrent/futures/thread.py" };
-	size_t length = strlen(frame->file);
+	size_t length = strlen(frame->of.file);
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !frame->is_user; i++) {
-		if (length >= strlen(files[i]) && strcmp(frame->file + length - strlen(files[i]), files[i]) == 0)
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !frame->of.is_user; i++) {
+		if (length >= strlen(files[i]) && strcmp(frame->of.file + length - strlen(files[i]), files[i]) == 0)
 			return true;
 	}
 	return false;
@@ -79,28 +80,28 @@ is_thread_start(const struct report_frame *frame)
 static bool
 is_place(const struct report_frame *frame, const struct report_place *where)
 {
-	return frame->line == where->line && strcmp(frame->file, where->file) == 0 &&
-	       strcmp(frame->function, where->function) == 0 && frame->offset == where->offset &&
-	       (where->offset == 0 || strcmp(frame->module, where->module) == 0);
+	return frame->of.line == where->line && strcmp(frame->of.file, where->file) == 0 &&
+	       strcmp(frame->of.function, where->function) == 0 && frame->offset == where->offset &&
+	       (where->offset == 0 || strcmp(frame->of.module, where->module) == 0);
 }
 
 /* `after` follows the frame and is never cut. */
 static void
 put_frame(FILE *stream, const struct report_frame *frame, const char *relation, const char *after)
 {
-	const char *again = frame->is_repeated ? " (calls itself)" : "";
+	const char *again = frame->of.is_repeated ? " (calls itself)" : "";
 	size_t room = PAGE_COLUMNS - 5 - INDENT - strlen(after) - strlen(again);
 	char text[1024];
 
-	if (strcmp(frame->kind, "native") == 0 && frame->file[0] == '\0' && frame->function[0] != '\0')
-		(void)snprintf(text, sizeof(text), "%s (%s)", frame->function, frame->module);
-	else if (frame->file[0] == '\0' || place_is_cell(frame->file))
-		(void)place_text(frame->file, frame->line, frame->function, frame->module, frame->offset, text);
-	else if (frame->line != 0)
-		(void)snprintf(text, sizeof(text), "%s:%u %s", place_short(frame->file), (unsigned)frame->line,
-		               frame->function);
+	if (frame->of.kind == MODEL_FRAME_NATIVE && frame->of.file[0] == '\0' && frame->of.function[0] != '\0')
+		(void)snprintf(text, sizeof(text), "%s (%s)", frame->of.function, frame->of.module);
+	else if (frame->of.file[0] == '\0' || place_is_cell(frame->of.file))
+		(void)place_text(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset, text);
+	else if (frame->of.line != 0)
+		(void)snprintf(text, sizeof(text), "%s:%u %s", place_short(frame->of.file), (unsigned)frame->of.line,
+		               frame->of.function);
 	else
-		(void)snprintf(text, sizeof(text), "%s %s", place_short(frame->file), frame->function);
+		(void)snprintf(text, sizeof(text), "%s %s", place_short(frame->of.file), frame->of.function);
 	if (strlen(text) > room)
 		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
 	(void)text_clean(text, strlen(text));
@@ -151,7 +152,7 @@ find_caller(const struct report_site *site, const struct report_place *where, st
 	bool is_past = false;
 	bool is_found = false;
 
-	for (uint32_t i = 0; i < site->frame_count; i++) {
+	for (uint32_t i = 0; i < site->of.frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 		struct report_frame inner = i > 0 ? report_frame(site, i - 1) : frame;
 
@@ -160,11 +161,11 @@ find_caller(const struct report_site *site, const struct report_place *where, st
 			continue;
 		}
 		if (!is_past || is_thread_start(&frame) || !is_shown(&frame, &inner, has_python) ||
-		    (is_found && !frame.is_user))
+		    (is_found && !frame.of.is_user))
 			continue;
 		*caller = frame;
 		is_found = true;
-		if (frame.is_user)
+		if (frame.of.is_user)
 			break;
 	}
 	return is_found;
@@ -175,22 +176,20 @@ compare_by_place(const void *a, const void *b)
 {
 	const struct report_frame *left = &((const struct caller *)a)->frame;
 	const struct report_frame *right = &((const struct caller *)b)->frame;
-	int order = left->line < right->line ? -1 : left->line > right->line;
 
-	if (order == 0)
-		order = strcmp(left->file, right->file);
-	if (order == 0)
-		order = strcmp(left->function, right->function);
-	return order != 0 ? order : strcmp(left->module, right->module);
+	int order = order_numbers(left->of.line, right->of.line);
+
+	order = order ?: order_texts(left->of.file, right->of.file);
+	order = order ?: order_texts(left->of.function, right->of.function);
+	return order ?: order_texts(left->of.module, right->of.module);
 }
 
 static int
 compare_by_bytes(const void *a, const void *b)
 {
-	uint64_t left = ((const struct caller *)a)->bytes;
-	uint64_t right = ((const struct caller *)b)->bytes;
+	int order = order_numbers(((const struct caller *)b)->bytes, ((const struct caller *)a)->bytes);
 
-	return left != right ? (left > right ? -1 : 1) : compare_by_place(a, b);
+	return order ?: compare_by_place(a, b);
 }
 
 /* What the table ranks by; what went through, when nothing is held. */
@@ -198,21 +197,21 @@ static uint64_t
 figure_of(const struct report *report, const struct report_line *line, const struct report_site *site)
 {
 	if (strcmp(report->ranking, "peak") == 0)
-		return site->peak_bytes;
-	return line->live_bytes != 0 ? site->live_bytes : site->allocated_bytes;
+		return site->of.peak_bytes;
+	return line->of.live_bytes != 0 ? site->of.live_bytes : site->of.allocated_bytes;
 }
 
 /* The callers of the line's sites, the largest first; the caller frees them. */
 static struct caller *
 collect_callers(const struct report *report, const struct report_line *line, size_t *count, uint64_t *total)
 {
-	struct caller *callers = memory_zeroed(line->site_count, sizeof(*callers));
+	struct caller *callers = memory_zeroed(line->of.site_count, sizeof(*callers));
 	size_t found = 0;
 
 	*count = 0;
 	*total = 0;
-	for (size_t i = 0; i < line->site_count; i++) {
-		struct report_site site = report_site(report, line->first_site + i);
+	for (size_t i = 0; i < line->of.site_count; i++) {
+		struct report_site site = report_site(report, line->of.first_site + i);
 		uint64_t bytes = figure_of(report, line, &site);
 
 		*total += bytes;
@@ -261,29 +260,18 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 static bool
 has_user_callers(const struct report_site *site, const struct report_place *where)
 {
-	for (uint32_t i = site->frame_count; i > 0; i--) {
+	for (uint32_t i = site->of.frame_count; i > 0; i--) {
 		struct report_frame frame = report_frame(site, i - 1);
 
 		if (is_place(&frame, where))
 			return false;
-		if (frame.is_user)
+		if (frame.of.is_user)
 			return true;
 	}
 	return false;
 }
 
 /* --- what is alive ---------------------------------------------------------------------------------------------- */
-
-/* Two digits: it is an estimate. */
-static uint64_t
-rounded(uint64_t count)
-{
-	uint64_t step = 1;
-
-	while (count / step >= 100)
-		step *= 10;
-	return (count + step / 2) / step * step;
-}
 
 static void
 put_types(const struct report_line *line, FILE *stream)
@@ -294,7 +282,7 @@ put_types(const struct report_line *line, FILE *stream)
 
 	for (unsigned i = 0; i < line->type_count && line->types[i].count >= line->types[0].count / 50; i++) {
 		int length = snprintf(text + used, sizeof(text) - used, "%s%s %s", i != 0 ? ", " : "",
-		                      units_count(rounded(line->types[i].count), count), line->types[i].name);
+		                      units_count(units_rounded(line->types[i].count, 2), count), line->types[i].name);
 
 		used += length > 0 ? (size_t)length : 0;
 		if (used >= sizeof(text))
@@ -359,14 +347,14 @@ choose(struct choice *choice, const struct report_frame *frame, const char *rela
 static void
 choose_gap(struct choice *choice, const struct report_site *site, uint32_t number)
 {
-	if (site->frames_omitted != 0 && number == site->frames_before_gap)
+	if (site->of.omitted != 0 && number == site->of.frames_before_gap)
 		choice->rows[choice->row_count++].relation = NULL;
 }
 
 static void
 choose_all(const struct report_site *site, struct choice *choice)
 {
-	for (uint32_t i = 0; i < site->frame_count; i++) {
+	for (uint32_t i = 0; i < site->of.frame_count; i++) {
 		struct report_frame frame = report_frame(site, i);
 
 		choose_gap(choice, site, i);
@@ -388,9 +376,9 @@ is_shown_of(const struct stack *stack, uint32_t number, struct report_frame *fra
 static uint32_t
 choose_inside(const struct stack *stack, struct choice *choice)
 {
-	struct report_frame inside = { .kind = NULL };
+	struct report_frame inside = { .identity = NULL };
 
-	for (uint32_t i = 0; i < stack->site->frame_count; i++) {
+	for (uint32_t i = 0; i < stack->site->of.frame_count; i++) {
 		struct report_frame frame;
 
 		choose_gap(choice, stack->site, i);
@@ -400,22 +388,22 @@ choose_inside(const struct stack *stack, struct choice *choice)
 			inside = frame;
 			continue;
 		}
-		if (inside.kind != NULL)
+		if (inside.identity != NULL)
 			choose(choice, &inside, "via", STACK_FRAMES);
 		return i;
 	}
-	return stack->site->frame_count;
+	return stack->site->of.frame_count;
 }
 
 /* Who called it, from the frame of that number outwards. is_of_user: the line is the user's. */
 static void
 choose_callers(const struct stack *stack, uint32_t first, bool is_of_user, struct choice *choice)
 {
-	for (uint32_t i = first; i < stack->site->frame_count; i++) {
+	for (uint32_t i = first; i < stack->site->of.frame_count; i++) {
 		struct report_frame frame;
 
 		choose_gap(choice, stack->site, i);
-		if (!is_shown_of(stack, i, &frame) || (stack->is_users_only && !frame.is_user) || is_thread_start(&frame))
+		if (!is_shown_of(stack, i, &frame) || (stack->is_users_only && !frame.of.is_user) || is_thread_start(&frame))
 			continue;
 		/* What dispatches to the user's line is a loop of some library: one frame tells which. */
 		if (is_of_user && !stack->is_users_only && frame.relation[0] == '\0') {
@@ -435,8 +423,8 @@ put_choice(const struct report_site *site, const struct choice *choice, unsigned
 		if (choice->rows[i].relation != NULL)
 			put_frame(stream, &choice->rows[i].frame, choice->rows[i].relation, "");
 		else
-			(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", units_count(site->frames_omitted, count),
-			              site->frames_omitted == 1 ? "" : "s");
+			(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", units_count(site->of.omitted, count),
+			              site->of.omitted == 1 ? "" : "s");
 	}
 }
 
@@ -450,12 +438,12 @@ put_python_only(const struct report_line *line, FILE *stream)
 	char held[UNITS_TEXT_BYTES];
 	char count[UNITS_TEXT_BYTES];
 
-	(void)units_bytes(site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes, held);
-	if (line->site_count > 1)
+	(void)units_bytes(site->of.live_bytes > site->of.peak_bytes ? site->of.live_bytes : site->of.peak_bytes, held);
+	if (line->of.site_count > 1)
 		(void)fprintf(stream,
 		              "%*s     (the largest of %s stacks of this line; it held %s, too little to record native "
 		              "frames: KMEMSHIM_NATIVE=to-python records them)\n",
-		              INDENT, "", units_count(line->site_count, count), held);
+		              INDENT, "", units_count(line->of.site_count, count), held);
 	else
 		(void)fprintf(stream,
 		              "%*s     (it held too little to record native frames: KMEMSHIM_NATIVE=to-python records them)\n",
@@ -465,12 +453,15 @@ put_python_only(const struct report_line *line, FILE *stream)
 static void
 put_lost(const struct report *report, const struct report_site *site, FILE *stream)
 {
-	if (site->lost[0] != '\0')
-		(void)fprintf(stream, "%*s(%s)\n", INDENT, "",
-		              strcmp(site->lost, "no-room") == 0    ? "no room was left for its stack"
-		              : strcmp(site->lost, "no-stack") == 0 ? "its stack could not be taken"
-		              : report->is_damaged                  ? "its stack was not finished, or is damaged"
-		                                                    : "its stack was not finished");
+	static const char *const why[] = {
+		[REPORT_LOST_NO_ROOM] = "no room was left for its stack",
+		[REPORT_LOST_NO_STACK] = "its stack could not be taken",
+		[REPORT_LOST_UNFINISHED] = "its stack was not finished",
+	};
+
+	if (site->lost != REPORT_LOST_NOTHING)
+		(void)fprintf(stream, "%*s(%s%s)\n", INDENT, "", why[site->lost],
+		              site->lost == REPORT_LOST_UNFINISHED && report->is_damaged ? ", or is damaged" : "");
 }
 
 /*
@@ -496,17 +487,17 @@ render_text_stack(const struct report *report, const struct report_line *line, c
 		choose_all(site, &choice);
 	} else if (!line->where.is_known) {
 		choose_callers(&stack, 0, false, &choice);
-	} else if ((number = choose_inside(&stack, &choice)) < site->frame_count) {
+	} else if ((number = choose_inside(&stack, &choice)) < site->of.frame_count) {
 		frame = report_frame(site, number);
 		put_choice(site, &choice, 0, stream);
 		put = choice.row_count;
 		/* Nobody but IPython calls a cell. */
-		if ((place_is_cell(frame.file) && !stack.is_users_only) ||
+		if ((place_is_cell(frame.of.file) && !stack.is_users_only) ||
 		    (frame.relation[0] == '\0' && put_callers(stream, report, line)))
 			return;
-		choose_callers(&stack, number + 1, frame.is_user, &choice);
+		choose_callers(&stack, number + 1, frame.of.is_user, &choice);
 	}
 	put_choice(site, &choice, put, stream);
-	put_end(stream, choice.left_out, site->frames_before_gap == site->frame_count ? site->frames_omitted : 0);
+	put_end(stream, choice.left_out, site->of.frames_before_gap == site->of.frame_count ? site->of.omitted : 0);
 	put_lost(report, site, stream);
 }

@@ -10,12 +10,14 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
 #include "report/render.h"
 #include "report/report.h"
 #include "report/table_rows.h"
+#include "verdict/findings.h"
 
 #define IMPORTS_SHOWN 3
 #define COLUMNS_MAX 7
@@ -24,14 +26,6 @@
 #define UNTOUCHED_PART 10 // of what the row shows; less of it that is not in memory is not told
 #define CHANCE_BYTES (2 * KMEM_PYTHON_SAMPLE_BYTES)
 #define TRIFLE_PART 1000 // lines with less than a thousandth of their domain are summed up, the first excepted
-
-static uint32_t
-share_ppm(uint64_t part, uint64_t whole)
-{
-	if (whole == 0)
-		return 0;
-	return part >= whole ? 1000000 : (uint32_t)((double)part / (double)whole * 1e6);
-}
 
 static const char *
 place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
@@ -42,18 +36,25 @@ place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
 
 /* --- tables ---------------------------------------------------------------------------------------------------- */
 
-/* Small objects of Python: its figures are estimates, of which the error is known. */
+/* What it holds is an estimate, of which the error is known. */
+static bool
+has_error(const struct report_line *line)
+{
+	return line->estimate.error_bytes != 0 || line->estimate.peak_error_bytes != 0;
+}
+
+/* Small objects of Python: all its figures are estimates. */
 static bool
 is_sampled(const struct report_line *line)
 {
-	return line->estimate.error_bytes != 0 || line->estimate.peak_error_bytes != 0;
+	return has_error(line) && !line->estimate.is_rest_of_arenas;
 }
 
 /* So few samples that the line may hold next to nothing. */
 static bool
 is_chance(const struct report_line *line, uint64_t shown_bytes)
 {
-	return is_sampled(line) && shown_bytes <= CHANCE_BYTES;
+	return has_error(line) && shown_bytes <= CHANCE_BYTES;
 }
 
 struct column {
@@ -61,12 +62,6 @@ struct column {
 	int width;
 	const char *(*text)(const struct report_line *line, char text[UNITS_TEXT_BYTES]);
 };
-
-static const char *
-text_peak(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_bytes(line->peak_bytes, text);
-}
 
 static uint64_t
 without(uint64_t bytes, uint64_t untouched_bytes)
@@ -78,68 +73,38 @@ without(uint64_t bytes, uint64_t untouched_bytes)
 static const char *
 in_memory_share(const struct report_line *line, uint64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-	return units_share(share_ppm(without(bytes, line->in_memory.untouched_bytes),
-	                             without(line->domain_bytes, line->domain_untouched_bytes)),
+	return units_share(verdict_share(without(bytes, line->of.untouched_bytes),
+	                                 without(line->domain_bytes, line->domain_untouched_bytes)),
 	                   text);
 }
 
 static const char *
-text_peak_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
+generations_text(const struct model_site *site, char text[UNITS_TEXT_BYTES])
 {
-	return in_memory_share(line, line->peak_bytes, text);
-}
-
-static const char *
-text_live(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_bytes(line->live_bytes, text);
-}
-
-static const char *
-text_live_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return in_memory_share(line, line->live_bytes, text);
-}
-
-static const char *
-text_blocks(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_count(is_sampled(line) ? units_rounded(line->live_count) : line->live_count, text);
-}
-
-static const char *
-text_allocated(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_bytes(line->allocated_bytes, text);
-}
-
-static const char *
-text_calls(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_count(is_sampled(line) ? units_rounded(line->allocated_count) : line->allocated_count, text);
-}
-
-static const char *
-text_class(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	(void)text;
-	return line->may_be_built_once ? "leak?" : line->leak.class_name;
-}
-
-static const char *
-text_generations(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	(void)snprintf(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)line->leak.generations_alive,
-	               (unsigned)line->leak.generations_total);
+	(void)snprintf(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)site->generations_alive,
+	               (unsigned)site->generations_total);
 	return text;
 }
 
-static const char *
-text_domain(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	(void)text;
-	return line->domain;
-}
+#define COLUMN_TEXT(name, what)                                                                                  \
+	static const char *name(const struct report_line *line, __attribute__((unused)) char text[UNITS_TEXT_BYTES]) \
+	{                                                                                                            \
+		return what;                                                                                             \
+	}
+
+COLUMN_TEXT(text_peak, units_bytes(line->of.peak_bytes, text))
+COLUMN_TEXT(text_peak_share, in_memory_share(line, line->of.peak_bytes, text))
+COLUMN_TEXT(text_live, units_bytes(line->of.live_bytes, text))
+COLUMN_TEXT(text_live_share, in_memory_share(line, line->of.live_bytes, text))
+COLUMN_TEXT(text_blocks,
+            units_count(is_sampled(line) ? units_rounded(line->of.live_count, 3) : line->of.live_count, text))
+COLUMN_TEXT(text_allocated, units_bytes(line->of.allocated_bytes, text))
+COLUMN_TEXT(text_calls,
+            units_count(is_sampled(line) ? units_rounded(line->of.allocated_count, 3) : line->of.allocated_count, text))
+COLUMN_TEXT(text_class, line->may_be_built_once ? "leak?" : report_leak_class(line->of.leak))
+COLUMN_TEXT(text_generations, generations_text(line->of.telling, text))
+COLUMN_TEXT(text_domain, line->domain)
+COLUMN_TEXT(text_released, line->of.released_bytes == 0 ? "-" : units_bytes(line->of.released_bytes, text))
 
 /* A line's class is that of its most telling site; others below it may hold most of what it holds. */
 static void
@@ -147,23 +112,15 @@ put_leaking(const struct report_line *line, FILE *stream)
 {
 	char bytes[UNITS_TEXT_BYTES];
 
-	if (line->leaking_bytes != 0 && line->leaking_bytes < line->live_bytes / LEAKING_PART * (LEAKING_PART - 1))
-		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", units_bytes(line->leaking_bytes, bytes));
-}
-
-static const char *
-text_released(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	if (line->released_bytes == 0)
-		return "-";
-	return units_bytes(line->released_bytes, text);
+	if (line->of.leaking_bytes != 0 && line->of.leaking_bytes < line->of.live_bytes / LEAKING_PART * (LEAKING_PART - 1))
+		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", units_bytes(line->of.leaking_bytes, bytes));
 }
 
 /* What was asked for and never touched holds nothing. Rows are in the order of what is in memory. */
 static bool
 put_in_memory(const struct report_line *line, uint64_t shown_bytes, FILE *stream)
 {
-	uint64_t untouched = line->in_memory.untouched_bytes;
+	uint64_t untouched = line->of.untouched_bytes;
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
@@ -183,7 +140,7 @@ put_error(const struct report_line *line, bool is_peak, FILE *stream)
 	if (error_bytes == 0)
 		return false;
 	(void)fprintf(stream, "%20s±    %s", "", units_bytes(error_bytes, bytes));
-	if (!is_peak || line->peak_bytes == line->live_bytes)
+	if (line->estimate.samples != 0 && (!is_peak || line->of.peak_bytes == line->of.live_bytes))
 		(void)fprintf(stream, ", from %s sample%s", units_count(line->estimate.samples, count),
 		              line->estimate.samples == 1 ? "" : "s");
 	(void)fputc('\n', stream);
@@ -196,9 +153,9 @@ put_library(const struct report_line *line, FILE *stream)
 {
 	char name[PLACE_TEXT_BYTES];
 
-	if (line->library[0] == '\0')
+	if (line->estimate.library == NULL)
 		return;
-	(void)snprintf(name, sizeof(name), "%s", line->library);
+	(void)snprintf(name, sizeof(name), "%s", line->estimate.library);
 	(void)text_clean(name, strlen(name));
 	(void)fprintf(stream, "%20sin the allocator of %s, which grew here (estimated)\n", "", name);
 }
@@ -210,23 +167,15 @@ struct table {
 	struct column columns[COLUMNS_MAX];
 };
 
-static uint64_t
-shown_peak(const struct report_line *line)
-{
-	return line->peak_bytes;
-}
+#define SHOWN(name, figure)                              \
+	static uint64_t name(const struct report_line *line) \
+	{                                                    \
+		return line->of.figure;                          \
+	}
 
-static uint64_t
-shown_live(const struct report_line *line)
-{
-	return line->live_bytes;
-}
-
-static uint64_t
-shown_any(const struct report_line *line)
-{
-	return line->allocated_count;
-}
+SHOWN(shown_peak, peak_bytes)
+SHOWN(shown_live, live_bytes)
+SHOWN(shown_any, allocated_count)
 
 /* One row per ranking; negative widths align to the left. */
 static const struct table tables[] = {
@@ -298,12 +247,13 @@ put_heading(FILE *stream, const char *heading, size_t processes, const struct la
 	(void)fputs("  allocated at\n", stream);
 }
 
-/* Bytes or blocks: of a sample they are estimates. */
 static bool
-is_figure(const struct column *column)
+is_estimate(const struct column *column, const struct report_line *line)
 {
-	return column->text == text_peak || column->text == text_live || column->text == text_blocks ||
-	       column->text == text_allocated || column->text == text_calls;
+	if (column->text == text_peak || column->text == text_live)
+		return has_error(line);
+	return is_sampled(line) &&
+	       (column->text == text_blocks || column->text == text_allocated || column->text == text_calls);
 }
 
 static void
@@ -317,7 +267,7 @@ put_row(FILE *stream, const struct layout *layout, const struct report_line *lin
 		int width = width_of(column, layout);
 		const char *cell = column->text(line, text);
 
-		if (is_figure(column) && is_sampled(line))
+		if (is_estimate(column, line))
 			(void)fprintf(stream, "%*s%s", width - 1 + (int)strlen("≈") - (int)strlen(cell), "≈", cell);
 		else
 			(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1,
@@ -342,10 +292,9 @@ compare_by_label(const void *a, const void *b)
 static int
 compare_by_bytes(const void *a, const void *b)
 {
-	uint64_t left = ((const struct import *)a)->bytes;
-	uint64_t right = ((const struct import *)b)->bytes;
+	int order = order_numbers(((const struct import *)b)->bytes, ((const struct import *)a)->bytes);
 
-	return left != right ? (left > right ? -1 : 1) : compare_by_label(a, b);
+	return order ?: compare_by_label(a, b);
 }
 
 struct imports {
@@ -445,23 +394,23 @@ gather(const struct report *report, const struct table *table, const struct rend
 	for (size_t i = 0; i < report->line_total; i++) {
 		struct report_line line = report_line_figures(report, i);
 		uint64_t shown = table->shown(&line);
-		uint64_t untouched = table->shown != shown_any ? line.in_memory.untouched_bytes : 0;
+		uint64_t untouched = table->shown != shown_any ? line.of.untouched_bytes : 0;
 
 		if (shown == 0)
 			continue;
-		if (line.is_import && table->shown != shown_any)
+		if (line.of.is_import && table->shown != shown_any)
 			add_import(&all->imports, &line, shown);
 		if (!is_in_scope(&line, options))
 			continue;
-		all->has_imports = all->has_imports || line.is_import;
-		if (line.is_import && table->shown != shown_any)
+		all->has_imports = all->has_imports || line.of.is_import;
+		if (line.of.is_import && table->shown != shown_any)
 			continue;
 		/* What is left out by --top does not move columns. */
-		if (!line.is_import && (int)strlen(line.domain) > all->layout.domain_width)
+		if (!line.of.is_import && (int)strlen(line.domain) > all->layout.domain_width)
 			all->layout.domain_width = (int)strlen(line.domain);
 		all->lines[all->count++] = (struct table_line){
 			.number = i,
-			.bytes = table->shown == shown_peak ? line.peak_bytes : line.live_bytes,
+			.bytes = table->shown == shown_peak ? line.of.peak_bytes : line.of.live_bytes,
 			.in_memory_bytes = without(shown, untouched),
 			.is_address_space = line.is_address_space,
 			.is_small = table->shown != shown_any &&
@@ -487,7 +436,7 @@ has_address(const struct report_line *line, const struct render_options *options
 {
 	if (line->where.offset != 0)
 		return true;
-	for (uint32_t i = 0; i < line->largest.frame_count && options->is_native; i++) {
+	for (uint32_t i = 0; i < line->largest.of.frame_count && options->is_native; i++) {
 		if (report_frame(&line->largest, i).offset != 0)
 			return true;
 	}
@@ -531,7 +480,8 @@ put_remarks(const struct remarks *remarks, FILE *stream)
 		(void)fprintf(stream, "%9s  ≈ estimated from a sample of small Python objects; see docs/report.md\n", "");
 	if (remarks->has_relations)
 		(void)fprintf(
-			stream, "%9s  [while], [started by]: allocated by threads without Python frames; see docs/report.md\n", "");
+			stream, "%9s  [while], [started by]: allocated by threads that ran no line of yours; see docs/report.md\n",
+			"");
 	if (remarks->has_addresses)
 		(void)fprintf(stream, "%9s  NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n",
 		              "");

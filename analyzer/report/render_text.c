@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
@@ -96,7 +97,9 @@ render_text_verdict(const struct report *report, FILE *stream)
 static const char *
 count_text(const struct report_domain *domain, uint64_t count, char text[UNITS_TEXT_BYTES])
 {
-	return units_count(domain->estimate.error_bytes != 0 ? units_rounded(count) : count, text);
+	bool is_exact = domain->estimate.error_bytes == 0 || domain->estimate.is_rest_of_arenas;
+
+	return units_count(is_exact ? count : units_rounded(count, 3), text);
 }
 
 static void
@@ -113,32 +116,32 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		const struct report_domain *domain = &report->domains[i];
 
 		if (domain->is_device != is_device || domain->is_address_space != is_address_space ||
-		    !report_has_domain(report, domain->name))
+		    !report_has_domain(report, domain->of.name))
 			continue;
 		if (is_first)
 			(void)fprintf(stream, "%-16s%9s%11s%12s%12s%13s\n", heading, "peak", "live", "allocated", "blocks",
 			              "calls");
 		is_first = false;
-		(void)fprintf(stream, "  %-14s%9s%11s%12s%12s%13s", domain->name, units_bytes(domain->peak_bytes, peak),
-		              units_bytes(domain->live_bytes, live), units_bytes(domain->allocated_bytes, allocated),
-		              count_text(domain, domain->live_count, blocks),
-		              count_text(domain, domain->allocated_count, calls));
+		(void)fprintf(stream, "  %-14s%9s%11s%12s%12s%13s", domain->of.name, units_bytes(domain->of.peak_bytes, peak),
+		              units_bytes(domain->of.live_bytes, live), units_bytes(domain->of.allocated_bytes, allocated),
+		              count_text(domain, domain->of.live_count, blocks),
+		              count_text(domain, domain->of.allocated_count, calls));
 		if (domain->estimate.error_bytes != 0)
 			(void)fprintf(stream, "  ±%s, estimated", units_bytes(domain->estimate.error_bytes, live));
-		if (domain->is_rest_of_arenas)
-			(void)fputs("  without python/object", stream);
-		if (domain->returned_bytes != 0)
-			(void)fprintf(stream, "  %s returned by madvise", units_bytes(domain->returned_bytes, live));
-		if (!domain->is_rest_of_arenas && domain->untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
-		    domain->untouched_bytes >= domain->live_bytes / UNTOUCHED_PART)
-			(void)fprintf(stream, "  %s of it not in memory", units_bytes(domain->untouched_bytes, live));
-		if (domain->inherited_bytes != 0)
-			(void)fprintf(stream, "  +%s inherited", units_bytes(domain->inherited_bytes, live));
+		if (domain->estimate.is_rest_of_arenas)
+			(void)fprintf(stream, "%s without python/object", domain->estimate.error_bytes != 0 ? "," : " ");
+		if (domain->of.returned_bytes != 0)
+			(void)fprintf(stream, "  %s returned by madvise", units_bytes(domain->of.returned_bytes, live));
+		if (!domain->estimate.is_rest_of_arenas && domain->of.untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
+		    domain->of.untouched_bytes >= domain->of.live_bytes / UNTOUCHED_PART)
+			(void)fprintf(stream, "  %s of it not in memory", units_bytes(domain->of.untouched_bytes, live));
+		if (domain->of.inherited_bytes != 0)
+			(void)fprintf(stream, "  +%s inherited", units_bytes(domain->of.inherited_bytes, live));
 		(void)fputc('\n', stream);
-		for (size_t j = 0; j < domain->part_count; j++)
+		for (size_t j = 0; j < domain->parts.part_count; j++)
 			(void)fprintf(stream, "%s%s %s%s", j == 0 ? "    live: " : ", ",
-			              units_bytes(domain->parts[j].live_bytes, live), domain->parts[j].name,
-			              j + 1 == domain->part_count ? "\n" : "");
+			              units_bytes(domain->parts.parts[j].live_bytes, live), domain->parts.parts[j].name,
+			              j + 1 == domain->parts.part_count ? "\n" : "");
 	}
 }
 
@@ -170,7 +173,7 @@ put_others(const struct report_process *process, FILE *stream)
 	char text[256];
 
 	(void)snprintf(text, sizeof(text), "%s%s", report_resident_meaning(KMEM_RESIDENT_OTHER),
-	               process->losses[KMEM_LOST_EVENTS] != 0 ? ", or blocks that were not recorded (see Losses)" : "");
+	               process->of.losses[KMEM_LOST_EVENTS] != 0 ? ", or blocks that were not recorded (see Losses)" : "");
 	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
@@ -222,7 +225,7 @@ put_resident(const struct report *report, FILE *stream)
 		              units_bytes(most->resident_parts[part], bytes),
 		              report_resident_meaning(part)[0] != '\0' ? "  " : "");
 		if (part == KMEM_RESIDENT_OWN)
-			put_own(most->own_bytes, stream);
+			put_own(most->of.own_bytes, stream);
 		else if (part == KMEM_RESIDENT_OTHER)
 			put_others(most, stream);
 		else
@@ -243,21 +246,22 @@ put_together(const struct report *report, FILE *stream)
 	size_t used;
 
 	for (size_t i = 0; i < report->domain_count; i++)
-		is_any = is_any || (!report->domains[i].is_address_space && report_has_domain(report, report->domains[i].name));
+		is_any = is_any ||
+		         (!report->domains[i].is_address_space && report_has_domain(report, report->domains[i].of.name));
 	if (report->process_count < 2 || !is_any)
 		return;
 	used = (size_t)snprintf(text, sizeof(text), "sums over %s processes", units_count(report->process_count, peak));
 	for (size_t i = 0; i < report->domain_count && used < sizeof(text); i++) {
 		const struct report_domain *domain = &report->domains[i];
 
-		if (domain->is_address_space || !report_has_domain(report, domain->name) ||
-		    (domain->concurrent_peak_bytes >= domain->peak_bytes / 100 * 99 &&
-		     domain->together_live_bytes >= domain->live_bytes / 100 * 99))
+		if (domain->is_address_space || !report_has_domain(report, domain->of.name) ||
+		    (domain->of.concurrent_peak_bytes >= domain->of.peak_bytes / 100 * 99 &&
+		     domain->of.together_live_bytes >= domain->of.live_bytes / 100 * 99))
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
-		                         is_first ? "; highest at the same time: " : "; ", domain->name,
-		                         units_bytes(domain->concurrent_peak_bytes, peak),
-		                         units_bytes(domain->together_live_bytes, live));
+		                         is_first ? "; highest at the same time: " : "; ", domain->of.name,
+		                         units_bytes(domain->of.concurrent_peak_bytes, peak),
+		                         units_bytes(domain->of.together_live_bytes, live));
 		is_first = false;
 	}
 	if (is_first && report->domain == NULL && report->unknown_end_count != 0 && used < sizeof(text))
@@ -279,38 +283,36 @@ put_process(const struct report_process *process, size_t depth, FILE *stream)
 	char name[64];
 
 	depth = depth < INDENTS_MAX ? depth : INDENTS_MAX;
-	(void)snprintf(name, sizeof(name), "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->name);
+	(void)snprintf(name, sizeof(name), "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->of.name);
 	(void)text_clean(name, strlen(name));
 	(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s", name, process->pid, process->state,
-	              units_bytes(process->peak_bytes, peak), units_bytes(process->live_bytes, live));
-	if (process->inherited_bytes >= COPIES_SHOWN_BYTES) {
-		(void)snprintf(name, sizeof(name), ">= %s", units_bytes(process->copied_bytes, copied));
-		(void)fprintf(stream, "%11s%13s", units_bytes(process->inherited_bytes, live),
-		              process->copied_bytes >= COPIES_SHOWN_BYTES ? name
-		              : !process->is_copied_known                 ? "not known"
-		                                                          : "none seen");
+	              units_bytes(process->peak_bytes, peak), units_bytes(process->of.live_bytes, live));
+	if (process->of.inherited_bytes >= COPIES_SHOWN_BYTES) {
+		(void)snprintf(name, sizeof(name), ">= %s", units_bytes(process->of.copied_bytes, copied));
+		(void)fprintf(stream, "%11s%13s", units_bytes(process->of.inherited_bytes, live),
+		              process->of.copied_bytes >= COPIES_SHOWN_BYTES ? name
+		              : !process->is_copied_known                    ? "not known"
+		                                                             : "none seen");
 	}
 	(void)fputc('\n', stream);
 }
 
 /* What it held at most, or copied. */
 static uint64_t
-heft_of(const struct report_process *process)
+most_bytes(const struct report_process *process)
 {
-	uint64_t held = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
+	uint64_t held = process->peak_bytes > process->of.live_bytes ? process->peak_bytes : process->of.live_bytes;
 
-	return held > process->copied_bytes ? held : process->copied_bytes;
+	return held > process->of.copied_bytes ? held : process->of.copied_bytes;
 }
 
 static int
-compare_hefts(const void *left, const void *right)
+compare_by_most(const void *left, const void *right)
 {
-	uint64_t a = heft_of(*(const struct report_process *const *)left);
-	uint64_t b = heft_of(*(const struct report_process *const *)right);
+	const struct report_process *a = *(const struct report_process *const *)left;
+	const struct report_process *b = *(const struct report_process *const *)right;
 
-	if (a != b)
-		return a > b ? -1 : 1;
-	return *(const struct report_process *const *)left < *(const struct report_process *const *)right ? -1 : 1;
+	return order_numbers(most_bytes(b), most_bytes(a)) ?: (a < b ? -1 : 1);
 }
 
 /* The first one, and of the others the largest. For free(). */
@@ -322,7 +324,7 @@ choose_processes(const struct report *report)
 
 	for (size_t i = 0; i < report->process_count; i++)
 		order[i] = &report->processes[i];
-	qsort(order + 1, report->process_count - 1, sizeof(*order), compare_hefts);
+	qsort(order + 1, report->process_count - 1, sizeof(*order), compare_by_most);
 	for (size_t i = 0; i < report->process_count && i < PROCESSES_SHOWN; i++)
 		is_shown[order[i] - report->processes] = true;
 	free(order);
@@ -334,7 +336,7 @@ static void
 put_children(const struct report *report, const bool *is_shown, int parent, size_t depth, FILE *stream)
 {
 	for (size_t i = 0; i < report->process_count; i++) {
-		if (report->processes[i].parent != parent)
+		if (report->processes[i].of.parent != parent)
 			continue;
 		if (is_shown[i])
 			put_process(&report->processes[i], depth, stream);
@@ -352,7 +354,7 @@ put_processes(const struct report *report, FILE *stream)
 	char count[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; i < report->process_count; i++)
-		has_heirs = has_heirs || (is_shown[i] && report->processes[i].inherited_bytes >= COPIES_SHOWN_BYTES);
+		has_heirs = has_heirs || (is_shown[i] && report->processes[i].of.inherited_bytes >= COPIES_SHOWN_BYTES);
 	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s%s\n", "Processes", "pid", "state", "peak", "live",
 	              has_heirs ? "  inherited       copied" : "");
 
@@ -385,18 +387,18 @@ put_composition(const struct report_request *request, FILE *stream)
 	char more[UNITS_TEXT_BYTES];
 	size_t used = 0;
 
-	if (request->total_bytes != 0)
-		used += (size_t)snprintf(text, sizeof(text), "%s free of %s", units_bytes(request->free_bytes, bytes),
-		                         units_bytes(request->total_bytes, more));
-	for (size_t i = 0; i < request->part_count && used < sizeof(text); i++)
+	if (request->of.total_bytes != 0)
+		used += (size_t)snprintf(text, sizeof(text), "%s free of %s", units_bytes(request->of.free_bytes, bytes),
+		                         units_bytes(request->of.total_bytes, more));
+	for (size_t i = 0; i < request->parts.part_count && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
 		                         used == 0 ? ""
 		                         : i == 0  ? "; "
 		                                   : ", ",
-		                         units_bytes(request->parts[i].live_bytes, bytes), request->parts[i].name);
-	if (request->pool_kept_bytes != 0 && used < sizeof(text))
+		                         units_bytes(request->parts.parts[i].live_bytes, bytes), request->parts.parts[i].name);
+	if (request->of.pool_kept_bytes != 0 && used < sizeof(text))
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s kept by the driver's pools (cudaMallocAsync)",
-		                         used != 0 ? ", " : "", units_bytes(request->pool_kept_bytes, bytes));
+		                         used != 0 ? ", " : "", units_bytes(request->of.pool_kept_bytes, bytes));
 	if (request->untracked_bytes != 0 && used < sizeof(text))
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 		                         "%s%s not tracked (contexts, kernels, other processes)", used != 0 ? ", " : "",
@@ -414,9 +416,9 @@ put_composition(const struct report_request *request, FILE *stream)
 static bool
 is_again(const struct report_request *request, const struct report_request *earlier)
 {
-	return request->bytes == earlier->bytes && request->domain == earlier->domain && request->state == earlier->state &&
-	       request->pid == earlier->pid && request->where.line == earlier->where.line &&
-	       request->where.file == earlier->where.file;
+	return request->of.bytes == earlier->of.bytes && request->domain == earlier->domain &&
+	       request->state == earlier->state && request->pid == earlier->pid &&
+	       request->where.line == earlier->where.line && request->where.file == earlier->where.file;
 }
 
 static void
@@ -430,7 +432,7 @@ put_requests(const struct report *report, FILE *stream)
 	bool is_any = false;
 
 	for (size_t i = 0; i < report->process_count; i++)
-		count += report->processes[i].refused_count;
+		count += report->processes[i].of.failed_count;
 	for (size_t i = 0; i < report->request_count; i++) {
 		if (!report_has_domain(report, report->requests[i].domain))
 			continue;
@@ -458,7 +460,7 @@ put_requests(const struct report *report, FILE *stream)
 		}
 		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module,
 		                 request->where.offset, place);
-		(void)fprintf(stream, "%9s  %-*s %-10s at %s", units_bytes(request->bytes, bytes), width, request->domain,
+		(void)fprintf(stream, "%9s  %-*s %-10s at %s", units_bytes(request->of.bytes, bytes), width, request->domain,
 		              request->state, place_related(request->where.relation, place));
 		if (times > 1)
 			(void)fprintf(stream, ", %s times", units_count(times, bytes));
@@ -498,11 +500,11 @@ static bool
 has_notes(const struct report *report)
 {
 	for (size_t i = 0; i < report->process_count; i++) {
-		if (report->processes[i].note_count != 0)
+		if (report->processes[i].of.note_count != 0)
 			return true;
 	}
 	for (size_t i = 0; i < report->domain_count; i++) {
-		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
+		if (report->domains[i].of.is_at_refusal && report_has_domain(report, report->domains[i].of.name))
 			return true;
 	}
 	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
@@ -542,7 +544,7 @@ put_capture(const struct report *report, FILE *stream)
 {
 	const struct report_process *first = &report->processes[0];
 	time_t seconds = (time_t)(first->start_realtime_ns / 1000000000);
-	char *path = memory_text(first->path);
+	char *path = memory_text(first->of.path);
 	char when[32] = "";
 	char count[UNITS_TEXT_BYTES];
 	struct tm parts;
@@ -580,19 +582,19 @@ put_notes(const struct report *report, FILE *stream)
 		(void)fprintf(stream, report->after_exit_bytes >= TRIFLE_AFTER_EXIT ? "; %s was\n  allocated later\n" : "\n",
 		              units_bytes(report->after_exit_bytes, text));
 	for (size_t i = 0; i < report->domain_count; i++) {
-		if (report->domains[i].is_at_refusal && report_has_domain(report, report->domains[i].name))
+		if (report->domains[i].of.is_at_refusal && report_has_domain(report, report->domains[i].of.name))
 			(void)fprintf(
 				stream, "  live figures of %s are from the moment when it refused the request that ended the program\n",
-				report->domains[i].name);
+				report->domains[i].of.name);
 	}
 	for (size_t i = 0; i < report->damage_count; i++) {
 		(void)fputs("  ", stream);
 		put_paragraph(stream, report->damages[i], 4, 2);
 	}
 	for (size_t i = 0; i < report->process_count; i++) {
-		for (size_t j = 0; j < report->processes[i].note_count; j++) {
+		for (size_t j = 0; j < report->processes[i].of.note_count; j++) {
 			(void)fprintf(stream, "  %" PRIu32 ": ", report->processes[i].pid);
-			put_paragraph(stream, report->processes[i].notes[j], 4, 10);
+			put_paragraph(stream, report->processes[i].of.notes[j], 4, 10);
 		}
 	}
 }

@@ -230,43 +230,21 @@ report_own_name(unsigned part)
 static struct report_fragmentation
 fragmentation_of(const struct model *model, const struct model_process *process)
 {
-	struct verdict_freed freed = verdict_freed_of(model, process);
+	struct verdict_freed of = verdict_freed_of(model, process);
 
 	return (struct report_fragmentation){
-		.freed_bytes = freed.freed_bytes,
-		.heap_bytes = freed.heap_bytes,
-		.live_bytes = freed.heap_bytes > freed.freed_bytes ? freed.heap_bytes - freed.freed_bytes : 0,
-		.resident_bytes = freed.resident_bytes,
-		.share_ppm = freed.resident_bytes != 0
-		                 ? (uint64_t)((double)freed.freed_bytes / (double)freed.resident_bytes * 1e6)
-		                 : 0,
-		.empty_bytes = freed.empty_bytes,
-		.sparse_bytes = freed.sparse_bytes,
-		.sparse_live_bytes = freed.sparse_live_bytes,
-		.is_later = freed.is_later,
+		.of = of,
+		.live_bytes = of.heap_bytes > of.freed_bytes ? of.heap_bytes - of.freed_bytes : 0,
+		.share_ppm = verdict_share(of.freed_bytes, of.resident_bytes),
 	};
 }
-
-static_assert(VERDICT_PINNING_MAX <= REPORT_PINNING_MAX, "");
-static_assert(VERDICT_PARTS_MAX <= REPORT_MEMORY_PARTS_MAX, "");
 
 static const struct report_memory *
 memory_of(const struct report_rows *rows, const struct verdict_memory *from, struct report_memory *to)
 {
 	if (from->bytes == 0)
 		return NULL;
-	*to = (struct report_memory){
-		.bytes = from->bytes,
-		.sample_bytes = from->sample_bytes,
-		.age_ns = from->age_ns,
-		.kept_bytes = from->freed.freed_bytes,
-		.kept_empty_bytes = from->freed.empty_bytes,
-		.part_count = from->part_count,
-	};
-	for (size_t i = 0; i < from->part_count; i++) {
-		to->parts[i].name = from->parts[i].name;
-		to->parts[i].bytes = from->parts[i].bytes;
-	}
+	*to = (struct report_memory){ .of = *from };
 	if (from->freed.freed_bytes != 0)
 		to->fragmented_pid = from->freed.process->identity->pid;
 	for (size_t i = 0; i < VERDICT_PINNING_MAX && from->freed.pinning[i].site_count != 0; i++)
@@ -295,55 +273,58 @@ sources_since(const struct model *model)
 	return since[1] != UINT64_MAX ? since[1] : since[0];
 }
 
+/* NULL: no small object was sampled. */
+static const struct model_domain *
+find_objects(const struct model *model)
+{
+	for (size_t i = 0; i < model->domain_count; i++) {
+		if (model->domains[i].id.kind == DOMAIN_PYTHON_OBJECT)
+			return &model->domains[i];
+	}
+	return NULL;
+}
+
+/* What is left of the arenas is off by as much as what was taken out. site: NULL = it is a whole domain. */
 static struct report_estimate
-estimate_of(const struct model *model, unsigned domain, uint64_t live_bytes, uint64_t peak_bytes, uint64_t samples)
+estimate_of(const struct model *model, unsigned domain, uint64_t live_bytes, uint64_t peak_bytes,
+            const struct model_site *site, uint64_t samples)
 {
 	enum domain_kind kind = model->domains[domain].id.kind;
-	bool is_sampled = kind == DOMAIN_PYTHON_OBJECT;
+	bool is_rest = kind == DOMAIN_PYTHON_ARENA && model->sample_bytes != 0;
+	const struct model_domain *objects = is_rest ? find_objects(model) : NULL;
+	bool has_error = kind == DOMAIN_PYTHON_OBJECT || objects != NULL;
 
+	if (objects != NULL) {
+		live_bytes = objects->live_bytes;
+		peak_bytes = objects->peak_bytes;
+	}
 	return (struct report_estimate){
-		.is_estimated = is_sampled || kind == DOMAIN_LIBRARY,
-		.error_bytes = is_sampled ? model_estimate_error(model->sample_bytes, live_bytes) : 0,
-		.peak_error_bytes = is_sampled ? model_estimate_error(model->sample_bytes, peak_bytes) : 0,
+		.library = site != NULL ? site->library : NULL,
+		.is_estimated = is_rest || has_error || kind == DOMAIN_LIBRARY,
+		.error_bytes = has_error ? model_estimate_error(model->sample_bytes, live_bytes) : 0,
+		.peak_error_bytes = has_error ? model_estimate_error(model->sample_bytes, peak_bytes) : 0,
 		.samples = samples,
+		.is_rest_of_arenas = is_rest,
 	};
 }
 
 static void
 build_domains(struct report *report, const struct model *model)
 {
-	struct device_parts parts;
-
 	report->domain_count = model->domain_count;
 	report->domains = memory_zeroed(model->domain_count, sizeof(*report->domains));
 	for (size_t i = 0; i < model->domain_count; i++) {
 		const struct model_domain *domain = &model->domains[i];
+		struct report_domain *made = &report->domains[i];
 
-		report->domains[i] = (struct report_domain){
-			.name = domain->name,
-			.estimate = estimate_of(model, (unsigned)i, domain->live_bytes, domain->peak_bytes, 0),
-			.live_bytes = domain->live_bytes,
-			.live_count = domain->live_count,
-			.peak_bytes = domain->peak_bytes,
-			.allocated_bytes = domain->allocated_bytes,
-			.allocated_count = domain->allocated_count,
-			.freed_bytes = domain->freed_bytes,
-			.freed_count = domain->freed_count,
-			.inherited_bytes = domain->inherited_bytes,
-			.concurrent_peak_bytes = domain->concurrent_peak_bytes,
-			.together_live_bytes = domain->together_live_bytes,
-			.peak_resident_bytes = domain->peak_resident_bytes,
-			.untouched_bytes = domain->untouched_bytes,
-			.returned_bytes = domain->returned_bytes,
+		*made = (struct report_domain){
+			.of = *domain,
+			.estimate = estimate_of(model, (unsigned)i, domain->live_bytes, domain->peak_bytes, NULL, 0),
 			.is_address_space = domain_is_address_space(domain->id.kind),
 			.is_device = domain_is_driver(domain->id.kind),
-			.is_rest_of_arenas = domain->id.kind == DOMAIN_PYTHON_ARENA && model->sample_bytes != 0,
-			.is_at_refusal = domain->is_at_refusal,
 		};
-		if (device_parts_of(model, (unsigned)i, NULL, &parts)) {
-			report->domains[i].part_count = parts.part_count;
-			memcpy(report->domains[i].parts, parts.parts, sizeof(parts.parts));
-		}
+		if (!device_parts_of(model, (unsigned)i, NULL, &made->parts))
+			made->parts.part_count = 0;
 	}
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
@@ -409,11 +390,9 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		(void)snprintf(version, sizeof(version), "%" PRIu32 ".%" PRIu32 ".%" PRIu32, process->python_version >> 24,
 		               process->python_version >> 16 & 0xff, process->python_version >> 8 & 0xff);
 	*to = (struct report_process){
+		.of = *process,
 		.pid = identity->pid,
 		.parent_pid = identity->parent_pid,
-		.parent = process->parent,
-		.path = process->path,
-		.name = process->name,
 		.command = keep_text(report->rows, shell_words_join(identity->command, identity->command_bytes)),
 		.directory = identity->directory,
 		.state = state_of(process, verdict_now()),
@@ -421,29 +400,17 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.python_version = keep_text(report->rows, memory_text(version)),
 		.tool_version = identity->tool_version,
 		.start_realtime_ns = identity->start_realtime_ns,
-		.live_bytes = process->live_bytes,
 		.peak_bytes = verdict_peak_of(process),
-		.allocated_bytes = process->allocated_bytes,
-		.refused_count = process->failed_count,
-		.inherited_bytes = process->inherited_bytes,
-		.copied_bytes = process->copied_bytes,
 		.is_copied_known = process->inherited_bytes == 0 || process->private_dirty_bytes != 0 ||
 		                   process->state != KMEM_STATE_RUNNING,
-		.built_count = process->built_count,
 		.built = make_built(report->rows, process),
 		.resident_bytes = last != NULL ? last->resident_bytes : 0,
 		.limit_bytes = last != NULL ? last->limit_bytes : UINT64_MAX,
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
 		.resident_sampled_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
-		.own_bytes = process->own_bytes,
-		.heap_pages = { process->heap_sample.sampled_pages, process->heap_sample.bytes,
-		                process->heap_sample.empty_bytes, process->heap_sample.sparse_bytes,
-		                process->heap_sample.sparse_live_bytes },
 		.fragmentation = fragmentation_of(report->rows->model, process),
 		.resident_age_ns = resident_age_ns(process, last),
 		.is_end_known = verdict_ended_ns(process) != 0,
-		.note_count = process->note_count,
-		.notes = process->notes,
 	};
 	if (launcher != NULL && WIFEXITED(launcher->wait_status))
 		to->exit_status = WEXITSTATUS(launcher->wait_status);
@@ -451,10 +418,8 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		to->exit_status = -1;
 		to->signal = WTERMSIG(launcher->wait_status);
 	}
-	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		to->losses[i] = process->losses[i];
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		report->losses[i] += process->losses[i];
-	}
 	report->verify_checked += process->verify_checked;
 	report->verify_mismatched += process->verify_mismatched;
 	if (process->peak_error_bytes > report->peak_error_bytes)
@@ -535,31 +500,25 @@ compose(const struct report *report, const struct model *model, const struct mod
         struct report_request *request)
 {
 	unsigned device = device_parts_device(model, failed->domain);
-	struct device_parts parts;
+	const struct device_parts *parts = &request->parts;
 	uint64_t used_bytes = failed->total_bytes - failed->free_bytes;
 
 	if (!domain_is_driver(model->domains[failed->domain].id.kind))
 		return;
 	if (model->domains[device].id.kind == DOMAIN_DEVICE)
 		request->device = model->domains[device].name;
-	request->free_bytes = failed->free_bytes;
-	request->total_bytes = failed->total_bytes;
 	if (!failed->has_held)
 		return;
 	request->is_composed = true;
 	request->pinned_bytes = held_in(model, failed, DOMAIN_PINNED);
 	request->managed_bytes = held_in(model, failed, DOMAIN_MANAGED);
-	if (device_parts_of(model, device, failed, &parts)) {
-		request->live_bytes = parts.live_bytes;
-		request->tensor_bytes = parts.tensor_bytes;
-		request->part_count = parts.part_count;
-		memcpy(request->parts, parts.parts, sizeof(parts.parts));
+	if (device_parts_of(model, device, failed, &request->parts))
 		add_holders(report, model, failed,
-		            parts.tensor_bytes != 0 ? (unsigned)(parts.tensors - model->domains) : device, request);
-	}
-	request->pool_kept_bytes = failed->pool_kept_bytes;
-	if (used_bytes > request->live_bytes + request->pool_kept_bytes)
-		request->untracked_bytes = used_bytes - request->live_bytes - request->pool_kept_bytes;
+		            parts->tensor_bytes != 0 ? (unsigned)(parts->tensors - model->domains) : device, request);
+	else
+		request->parts = (struct device_parts){ .part_count = 0 };
+	if (used_bytes > parts->live_bytes + failed->pool_kept_bytes)
+		request->untracked_bytes = used_bytes - parts->live_bytes - failed->pool_kept_bytes;
 }
 
 static void
@@ -572,11 +531,10 @@ build_requests(struct report *report, const struct model *model)
 		enum refusal_state state = refusal_state(model, verdict_now(), failed);
 
 		report->requests[i] = (struct report_request){
-			.bytes = failed->bytes,
+			.of = *failed,
 			.domain = model->domains[failed->domain].name,
 			.state = refusal_state_name(state),
 			.is_recovered = state == REFUSAL_RECOVERED,
-			.error = failed->error,
 			.pid = model->processes[failed->process].identity->pid,
 			.where = place_of(report->rows, failed->site),
 		};
@@ -713,62 +671,36 @@ report_free(struct report *report)
 	free(report);
 }
 
-static struct report_leak
-leak_of(const struct model_site *site)
+const char *
+report_lost_name(unsigned lost)
 {
-	return (struct report_leak){
-		.class_name = model_leak_name(site->leak),
-		.generations_alive = site->generations_alive,
-		.generations_total = site->generations_total,
-		.bytes_per_generation = site->bytes_per_generation,
-	};
+	static const char *const names[] = { "no-room", "no-stack", "unfinished" }; // as enum report_lost
+
+	return lost < REPORT_LOST_NOTHING ? names[lost] : NULL;
 }
 
-static_assert(MODEL_TYPES_MAX <= REPORT_TYPES_MAX, "");
-
-static unsigned
-copy_types(struct report_type *to, const struct model_type *types, unsigned count)
+static enum report_lost
+lost_of(const struct model_site *site)
 {
-	for (unsigned i = 0; i < count; i++)
-		to[i] = (struct report_type){ types[i].name, types[i].count };
-	return count;
+	if (site->frame_count != 0 || (site->stack_flags & KMEM_STACK_IMPORT_CUT) != 0) // nothing but the import system
+		return REPORT_LOST_NOTHING;
+	if ((site->stack_flags & KMEM_STACK_MERGED) != 0)
+		return REPORT_LOST_NO_ROOM;
+	return (site->stack_flags & KMEM_STACK_NO_STACK) != 0 ? REPORT_LOST_NO_STACK : REPORT_LOST_UNFINISHED;
 }
 
 static struct report_site
 make_site(const struct report_rows *rows, const struct model_site *site)
 {
-	const char *lost = "";
-
-	if (site->frame_count == 0 && (site->stack_flags & KMEM_STACK_IMPORT_CUT) == 0) // nothing but the import system
-		lost = (site->stack_flags & KMEM_STACK_MERGED) != 0     ? "no-room"
-		       : (site->stack_flags & KMEM_STACK_NO_STACK) != 0 ? "no-stack"
-		                                                        : "unfinished";
-	struct report_site made = {
-		.key = site->key,
+	return (struct report_site){
+		.of = *site,
 		.domain = rows->model->domains[site->domain].name,
-		.live_bytes = site->live_bytes,
-		.live_count = site->live_count,
-		.released_bytes = site->released_bytes,
-		.peak_bytes = site->peak_bytes,
-		.allocated_bytes = site->allocated_bytes,
-		.allocated_count = site->allocated_count,
-		.in_memory = { site->untouched_bytes, site->large_bytes, site->large_resident_bytes, site->pinned_bytes },
-		.estimate = estimate_of(rows->model, site->domain, site->live_bytes, site->peak_bytes, site->samples),
-		.library = site->library != NULL ? site->library : "",
-		.leak = leak_of(site),
+		.estimate = estimate_of(rows->model, site->domain, site->live_bytes, site->peak_bytes, site, site->samples),
 		.where = place_of(rows, site),
 		.import = rank_is_import(site) ? site->import : "",
-		.process_count = site->process_count,
-		.lost = lost,
+		.lost = lost_of(site),
 		.is_python_only = (site->stack_flags & KMEM_STACK_PYTHON_ONLY) != 0,
-		.frame_count = site->frame_count,
-		.frames_omitted = site->omitted,
-		.frames_before_gap = site->frames_before_gap,
-		.stack = (const struct report_stack *)site,
 	};
-
-	made.type_count = copy_types(made.types, site->types, site->type_count);
-	return made;
 }
 
 struct report_site
@@ -792,29 +724,18 @@ report_line_figures(const struct report *report, size_t number)
 	const struct model_domain *domain = &rows->model->domains[line->domain];
 
 	return (struct report_line){
+		.of = *line,
 		.domain = domain->name,
 		.where = place_without_source(line->largest),
-		.live_bytes = line->live_bytes,
-		.live_count = line->live_count,
-		.released_bytes = line->released_bytes,
-		.peak_bytes = line->peak_bytes,
-		.allocated_bytes = line->allocated_bytes,
-		.allocated_count = line->allocated_count,
-		.in_memory = { line->untouched_bytes, line->large_bytes, line->large_resident_bytes, line->pinned_bytes },
-		.estimate = estimate_of(rows->model, line->domain, line->live_bytes, line->peak_bytes, line->samples),
-		.library = line->largest->library != NULL ? line->largest->library : "",
+		.estimate = estimate_of(rows->model, line->domain, line->live_bytes, line->peak_bytes, line->largest,
+		                        line->samples),
 		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
 		.domain_untouched_bytes = domain->untouched_bytes,
-		.leak = leak_of(line->telling),
-		.leaking_bytes = line->leaking_bytes,
 		.may_be_built_once = rank_may_be_built_once(line->telling),
 		.is_device = domain_is_driver(domain->id.kind),
 		.is_address_space = domain_is_address_space(domain->id.kind),
-		.is_import = line->is_import,
 		.is_start_up = line->is_import && rank_is_start_up(line->largest),
 		.import = line->is_import ? line->largest->import : "",
-		.first_site = line->first_site,
-		.site_count = line->site_count,
 	};
 }
 
@@ -822,23 +743,20 @@ report_line_figures(const struct report *report, size_t number)
 static void
 add_types(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
 {
-	struct model_type types[MODEL_TYPES_MAX];
-	unsigned type_count = 0;
 	uint64_t counted = 0;
 
 	for (size_t i = 0; i < line->site_count; i++) {
 		const struct model_site *site = rows->ranked->sites[line->first_site + i];
 
 		for (unsigned j = 0; j < site->type_count; j++)
-			model_type_add(types, &type_count, site->types[j].name, site->types[j].count);
+			model_type_add(made->types, &made->type_count, site->types[j].name, site->types[j].count);
 		made->are_types_older = made->are_types_older ||
 		                        (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
 	}
-	for (unsigned i = 0; i < type_count; i++)
-		counted += types[i].count;
+	for (unsigned i = 0; i < made->type_count; i++)
+		counted += made->types[i].count;
 	/* Blocks without a kind are expected: what lists and dictionaries keep their items in. */
 	made->are_types_older = made->are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
-	made->type_count = copy_types(made->types, types, type_count);
 }
 
 struct report_line
@@ -856,22 +774,14 @@ report_line(const struct report *report, size_t number)
 struct report_frame
 report_frame(const struct report_site *site, uint32_t number)
 {
-	const struct model_site *from = (const struct model_site *)site->stack;
-	const struct model_frame *frame = from->frames[number];
-	enum model_relation relation = model_relation_of(from, number);
+	const struct model_frame *frame = site->of.frames[number];
+	enum model_relation relation = model_relation_of(&site->of, number);
 
 	return (struct report_frame){
-		.kind = frame->kind == MODEL_FRAME_PYTHON ? "python" : "native",
-		.function = frame->function,
-		.file = frame->file,
-		.line = frame->line,
-		.module = frame->module,
+		.of = *frame,
 		.offset = offset_of(frame),
 		.relation = model_relation_name(relation),
 		.is_of_starter = relation == MODEL_RELATION_STARTED_BY,
-		.is_user = frame->is_user,
-		.is_inlined = frame->is_inlined,
-		.is_repeated = frame->is_repeated,
 		.identity = frame,
 	};
 }

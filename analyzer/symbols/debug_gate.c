@@ -13,12 +13,9 @@
 #include <gelf.h>
 #include <stdarg.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "symbols/debug_package.h"
 
 #define UNPACKED_BYTES_MAX (UINT64_C(384) << 20) // of one file; elfutils unpacks every section at once
 #define LINE_WEIGHT 48 // a byte of a line program can be one line, for which elfutils takes so much

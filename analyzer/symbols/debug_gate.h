@@ -27,4 +27,10 @@ unsigned debug_gate_refused(void);
 /* Until it is called again: what a split file that is not there may be taken from. path: NULL = nothing; must live as long. */
 void debug_gate_package(const char *path, uint64_t unit);
 
+/*
+ * debug_package.c: one unit of a package, as a file of its own in memory, as the compiler made it (.dwo). A descriptor of the caller's; -1:
+ * it has none. package: an open descriptor; stays open.
+ */
+int debug_package_unit(int package, uint64_t unit);
+
 #endif

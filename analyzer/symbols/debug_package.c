@@ -1,19 +1,16 @@
 /*
- * debug_package.c - one unit of a .dwp (see debug_package.h).
+ * debug_package.c - one unit of a .dwp (see debug_gate.h).
  *
  * A package begins with a table: for each unit, by its number, which part of each section is its own. Two forms of the table are in
  * use, DWARF 5's and the GNU one of DWARF 4; they differ in the numbers of the sections.
  */
-#include "symbols/debug_package.h"
+#include "symbols/debug_gate.h"
 
 #include <gelf.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "base/memory.h"
 
 #define SECTIONS_MAX 16
 #define UNIT_BYTES_MAX (UINT64_C(256) << 20)

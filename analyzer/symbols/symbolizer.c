@@ -8,6 +8,7 @@
 
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
+#include <libiberty/demangle.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +17,9 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/path_join.h"
 #include "symbols/debug_gate.h"
-#include "symbols/function_name.h"
 #include "symbols/symbolizer_dwarf.h"
 
 #define NOTICES_MAX 8
@@ -234,11 +235,8 @@ compare_symbols(const void *left, const void *right)
 	const struct symbol *a = left;
 	const struct symbol *b = right;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank > b->rank ? -1 : 1; // the one to show last: it is found first
-	return a->index > b->index ? -1 : a->index < b->index;
+	/* The one to show last: it is found first. */
+	return order_numbers(a->start, b->start) ?: order_numbers(b->rank, a->rank) ?: order_numbers(b->index, a->index);
 }
 
 static void
@@ -328,10 +326,51 @@ open_file(struct symbolizer *symbolizer, struct symbolizer_file *file)
 	read_symbols(file);
 }
 
+/* ".part.0", ".constprop.1", ".isra.0", ".cold", ".lto_priv.0", ".llvm.123": copies of the same source function. */
+static void
+cut_copy_suffix(char *name)
+{
+	static const char *const suffixes[] = { ".part.",    ".constprop.", ".isra.",      ".cold",
+		                                    ".lto_priv", ".llvm.",      ".localalias", ".clone." };
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		char *found = strstr(name + (name[0] != '\0'), suffixes[i]);
+
+		if (found != NULL)
+			*found = '\0';
+	}
+}
+
+/*
+ * For a person: demangled (C++, Rust v0 and legacy) without arguments, without version ("@GLIBC_2.2.5") and without what compilers append to
+ * copies and parts of a function (".part.0", " [clone .cold]"). The caller frees it. libiberty's recursion is bounded, so hostile names
+ * are no danger.
+ */
+static char *
+readable_name(const char *symbol)
+{
+	char *plain = memory_text(symbol);
+	char *readable;
+	char *version = strchr(plain + (plain[0] != '\0'), '@');
+	char *clone;
+
+	if (version != NULL)
+		*version = '\0';
+	cut_copy_suffix(plain);
+	readable = cplus_demangle(plain, DMGL_AUTO);
+	if (readable == NULL)
+		return plain;
+	free(plain);
+	clone = strstr(readable, " [clone ");
+	if (clone != NULL)
+		*clone = '\0';
+	return readable;
+}
+
 static const char *
 readable(struct symbolizer *symbolizer, const char *symbol)
 {
-	char *name = function_name_readable(symbol);
+	char *name = readable_name(symbol);
 	const char *kept = text_pool_add_text(symbolizer->pool, name);
 
 	free(name);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "symbols/debug_gate.h"
 
 #define NESTING_MAX 64
@@ -84,9 +85,8 @@ compare_ranges(const void *left, const void *right)
 	const struct range *a = left;
 	const struct range *b = right;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->end > b->end ? -1 : a->end < b->end; // an enclosing range before what it encloses
+	/* An enclosing range before what it encloses. */
+	return order_numbers(a->start, b->start) ?: order_numbers(b->end, a->end);
 }
 
 static void

@@ -60,7 +60,7 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 		(void)snprintf(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
 		return text;
 	}
-	if (line->samples != 0)
+	if (line->sample_bytes != 0)
 		return "small Python objects allocated at";
 	if (line->largest == NULL || line->largest->library == NULL)
 		return verdict_is_rest_of_arenas(line) ? "left" : verdict_is_arena(facts, line) ? "in" : "allocated at";
@@ -76,7 +76,7 @@ bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 {
 	char bytes[UNITS_TEXT_BYTES];
 
-	(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s", finding->line.samples != 0 ? "≈" : "",
+	(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s", finding->line.sample_bytes != 0 ? "≈" : "",
 	               units_bytes(finding->bytes, bytes));
 }
 
@@ -84,14 +84,13 @@ bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 static void
 share_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 {
-	uint64_t samples = finding->line.samples;
 	char share[UNITS_TEXT_BYTES];
 	char error[UNITS_TEXT_BYTES];
 
 	(void)units_share(verdict_share(finding->bytes, finding->whole_bytes), share);
-	if (samples != 0)
+	if (finding->line.sample_bytes != 0)
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s, ±%s", share,
-		               units_bytes(model_estimate_error(finding->line.live_bytes / samples, finding->bytes), error));
+		               units_bytes(model_estimate_error(finding->line.sample_bytes, finding->bytes), error));
 	else
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s", share);
 }

@@ -11,6 +11,7 @@
 
 #include "base/diag.h"
 #include "base/raw_sys.h"
+#include "kmem_words.h"
 
 struct settings settings = {
 	.python = true,
@@ -80,44 +81,10 @@ parse_full(const char *value, void *field)
 	return true;
 }
 
-bool
-settings_parse_size(const char *text, uint64_t *bytes)
-{
-	uint64_t number = 0;
-	unsigned shift = 0;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	for (; *text >= '0' && *text <= '9'; text++) {
-		if (__builtin_mul_overflow(number, 10, &number) ||
-		    __builtin_add_overflow(number, (uint64_t)(*text - '0'), &number))
-			return false;
-	}
-	if (*text != '\0') {
-		switch (*text++ | 0x20) {
-		case 'k':
-			shift = 10;
-			break;
-		case 'm':
-			shift = 20;
-			break;
-		case 'g':
-			shift = 30;
-			break;
-		default:
-			return false;
-		}
-	}
-	if (*text != '\0' || number > UINT64_MAX >> shift)
-		return false;
-	*bytes = number << shift;
-	return true;
-}
-
 static bool
 parse_size(const char *value, void *field)
 {
-	return settings_parse_size(value, field);
+	return kmem_parse_size(value, field);
 }
 
 static bool
@@ -125,7 +92,7 @@ parse_sites(const char *value, void *field)
 {
 	uint64_t count;
 
-	if (!settings_parse_size(value, &count) || count < 64 || count > 1u << 21)
+	if (!kmem_parse_size(value, &count) || count < 64 || count > 1u << 21)
 		return false;
 	*(uint64_t *)field = count;
 	return true;
@@ -136,17 +103,40 @@ parse_capture(const char *value, void *field)
 {
 	uint64_t bytes;
 
-	if (!settings_parse_size(value, &bytes) || bytes < 1u << 20)
+	if (!kmem_parse_size(value, &bytes) || bytes < 1u << 20)
 		return false;
 	*(uint64_t *)field = bytes;
 	return true;
+}
+
+/* For others who read the environment. */
+static bool
+parse_nothing(const char *value, void *field)
+{
+	(void)value;
+	(void)field;
+	return true;
+}
+
+static bool
+parse_guard(const char *value, void *field)
+{
+	return kmem_parse_guard(value, field);
+}
+
+static bool
+parse_guard_action(const char *value, void *field)
+{
+	const char *command; // the launcher's, not ours
+
+	return kmem_parse_guard_action(value, field, &command);
 }
 
 static const struct {
 	const char *name; // after "KMEMSHIM_"
 	bool (*parse)(const char *value, void *field);
 	void *field;
-	const char *wanted;
+	const char *wanted; // NULL = nobody sets it by hand
 } table[] = {
 	{ "OUT", parse_text, &settings.out, "a folder" },
 	{ "SESSION", parse_text, &settings.session, "an id" },
@@ -160,6 +150,11 @@ static const struct {
 	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
 	{ "CAPTURE_MAX", parse_capture, &settings.capture_max, "bytes, at least 1M" },
 	{ "SITES_MAX", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
+	{ "KERNEL", parse_nothing, NULL, NULL }, // these three: from the launcher of a kernel to its extension
+	{ "COMMAND", parse_nothing, NULL, NULL },
+	{ "PREVIOUS", parse_nothing, NULL, NULL },
+	{ "GUARD", parse_guard, &settings.guard, KMEM_GUARD_WANTED },
+	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, KMEM_GUARD_ACTION_WANTED },
 	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
 };
 
@@ -167,13 +162,15 @@ static void
 say_unknown(const char *name)
 {
 	char given[40];
-	char known[160];
+	char known[240];
 	size_t length = strcspn(name, "=") + 1;
 	size_t end = 0;
 
 	diag_format(given, length < sizeof(given) ? length : sizeof(given), "%s", name);
-	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		end += diag_format(known + end, sizeof(known) - end, i == 0 ? "%s" : ", %s", table[i].name);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		if (table[i].wanted != NULL)
+			end += diag_format(known + end, sizeof(known) - end, end == 0 ? "%s" : ", %s", table[i].name);
+	}
 	diag_warn("unknown setting KMEMSHIM_%s; valid: %s", given, known);
 }
 

@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "kmem_format.h"
+#include "kmem_words.h"
+
 enum settings_choice { SETTINGS_AUTO, SETTINGS_OFF, SETTINGS_ON };
 enum settings_native {
 	SETTINGS_NATIVE_AUTO,      // where a site holds much, to the innermost evaluator; else hardly any (event_site.h)
@@ -34,16 +37,15 @@ struct settings {
 	uint64_t sites_max;    // KMEMSHIM_SITES_MAX: budget of call sites
 	// KMEMSHIM_CAPTURE_MAX: bytes of the capture beyond which no new stack is kept whole; 0: lifecycle.c decides
 	uint64_t capture_max;
-	bool walks_all; // of native and verify_every: nothing is taken from memory
+	struct kmem_guard_setting guard;     // KMEMSHIM_GUARD=90%|12G; nothing: there is none
+	enum kmem_guard_action guard_action; // KMEMSHIM_GUARD_ACTION=note|interrupt|raise|exec:CMD
+	bool walks_all;                      // of native and verify_every: nothing is taken from memory
 };
 
 extern struct settings settings;
 
 /* Reads envp (NULL-terminated "NAME=value" strings, which must stay). Safe before libc is initialised. */
 void settings_parse(char *const *envp);
-
-/* "64k", "1G", "123": bytes. False and *bytes untouched when it is not one. */
-bool settings_parse_size(const char *text, uint64_t *bytes);
 
 /* Behind the session in the environment: its captures are refused, and that was said. */
 #define SETTINGS_SESSION_REFUSED "!"

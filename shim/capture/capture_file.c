@@ -19,11 +19,11 @@
 #include "base/settings.h"
 #include "base/wait_lock.h"
 #include "capture/capture_disk.h"
-#include "capture/capture_room.h"
 #include "capture/capture_seal.h"
 #include "kmem_words.h"
 
 #define GROWTH_CHUNKS_MAX 16
+#define FRONT_BYTES ((size_t)4096)
 
 struct section {
 	char *base; // reserved addresses; NULL until first use; set under the growth lock
@@ -116,6 +116,35 @@ map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset
 	return is_mapped;
 }
 
+/* Address space that a section may fill; less of it where the program's address space is limited. */
+static size_t
+room_bytes(enum kmem_section kind)
+{
+	static const size_t wanted[KMEM_SECTION_COUNT] = {
+		[KMEM_SECTION_SITES] = (size_t)128 << 20,
+		[KMEM_SECTION_GENERATIONS] = (size_t)128 << 20,
+		[KMEM_SECTION_RECORDS] = (size_t)256 << 20,
+	};
+	size_t most = raw_reserve_max();
+	size_t bytes = wanted[kind] < most ? wanted[kind] : most - most % KMEM_CHUNK_BYTES;
+
+	return bytes < KMEM_CHUNK_BYTES ? KMEM_CHUNK_BYTES : bytes;
+}
+
+/* With a page in front of the first item, see capture_file_record(). NULL: there are no addresses left. */
+static char *
+reserve_room(size_t bytes)
+{
+	char *front = raw_reserve(KMEM_OWN_CAPTURE, FRONT_BYTES + bytes, PROT_NONE);
+
+	if (front == NULL)
+		return NULL;
+	if (raw_syscall(SYS_mprotect, front, FRONT_BYTES, PROT_READ | PROT_WRITE) == 0)
+		return front + FRONT_BYTES;
+	raw_unreserve(front, FRONT_BYTES + bytes);
+	return NULL;
+}
+
 static bool
 grow_locked(enum kmem_section kind, size_t end)
 {
@@ -127,8 +156,8 @@ grow_locked(enum kmem_section kind, size_t end)
 	if (mapped >= end)
 		return true;
 	if (section->base == NULL) {
-		section->reserved_bytes = capture_room_bytes(kind);
-		section->base = capture_room_reserve(section->reserved_bytes);
+		section->reserved_bytes = room_bytes(kind);
+		section->base = reserve_room(section->reserved_bytes);
 		if (section->base == NULL)
 			return false;
 	}

@@ -76,6 +76,9 @@ void capture_file_seal_record(struct kmem_record *record);
  */
 uint32_t capture_file_link(_Atomic uint64_t *list, uint32_t index);
 
+/* What each domain of memory is called. Once for each capture. */
+void capture_file_name_domains(void);
+
 /* Stores one line of text for the report. */
 void capture_file_note(const char *text);
 

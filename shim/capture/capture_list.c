@@ -1,11 +1,12 @@
 /*
- * capture_list.c - records in the lists that begin in the header: modules, cells, notes (see capture_file.h).
+ * capture_list.c - what is reached from the header: names of domains; lists of modules, cells and notes (see capture_file.h).
  */
 #include "capture/capture_file.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/diag.h"
 #include "kmem_words.h"
 
 uint32_t
@@ -47,4 +48,25 @@ capture_file_note(const char *text)
 	note->text_bytes = (uint32_t)length;
 	memcpy(note + 1, text, length);
 	capture_file_link(&capture_file_header()->notes, index);
+}
+
+void
+capture_file_name_domains(void)
+{
+	static const char *const names[] = { "heap",   "mmap",        "reserved",     "file",
+		                                 "shared", "cuda/pinned", "cuda/managed", "python/arena" };
+	static const char *const late_names[] = { "cuda/registered", "cuda/imported", "cuda/graph", "library",
+		                                      "python/object" };
+
+	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "%s", names[i]);
+	for (unsigned i = KMEM_DOMAIN_CUDA_FIRST; i <= KMEM_DOMAIN_CUDA_LAST; i++)
+		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u",
+		            i - KMEM_DOMAIN_CUDA_FIRST);
+	for (unsigned i = KMEM_DOMAIN_TENSORS_FIRST; i <= KMEM_DOMAIN_TENSORS_LAST; i++)
+		diag_format(capture_file_domain(i)->name, sizeof(capture_file_domain(i)->name), "cuda:%u/tensors",
+		            i - KMEM_DOMAIN_TENSORS_FIRST);
+	for (unsigned i = 0; i < sizeof(late_names) / sizeof(late_names[0]); i++)
+		diag_format(capture_file_domain(KMEM_DOMAIN_CUDA_REGISTERED + i)->name, sizeof(capture_file_domain(0)->name),
+		            "%s", late_names[i]);
 }

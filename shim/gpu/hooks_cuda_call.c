@@ -276,19 +276,36 @@ cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint
 	errno = host_errno;
 }
 
-void
-cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t addr)
+/* Begins a call that gives back what has this address or handle. True: that is booked here; the guard is held. */
+static bool
+begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t addr)
 {
 	bool is_taken_outside = layer == CUDA_LAYER_DRIVER && thread.layer == CUDA_LAYER_RUNTIME &&
 	                        thread.released_addr == addr;
 
 	cuda_call_begin(call, layer, hook_frame);
-	if (addr == 0 || is_taken_outside || !cuda_call_book_begin(call))
-		return;
-	call->released = tracker_device_take(addr);
-	reentry_guard_leave();
+	if (is_taken_outside || !cuda_call_book_begin(call))
+		return false;
 	if (layer == CUDA_LAYER_RUNTIME)
 		thread.released_addr = addr;
+	return true;
+}
+
+static void
+end_release(const struct cuda_call *call)
+{
+	if (call->layer == CUDA_LAYER_RUNTIME && call->is_booked_here)
+		thread.released_addr = 0;
+	cuda_call_end(call);
+}
+
+void
+cuda_call_begin_release(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t addr)
+{
+	if (!begin_release(call, layer, hook_frame, addr))
+		return;
+	call->released = tracker_device_take(addr); // of NULL: nothing
+	reentry_guard_leave();
 }
 
 void
@@ -304,26 +321,19 @@ cuda_call_end_release(struct cuda_call *call, int result)
 			tracker_device_put_back(call->released);
 		reentry_guard_leave();
 	}
-	if (call->layer == CUDA_LAYER_RUNTIME && call->is_booked_here)
-		thread.released_addr = 0;
-	cuda_call_end(call);
+	end_release(call);
 	errno = host_errno;
 }
 
 struct device_drop
 cuda_call_begin_drop(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame, uint64_t handle)
 {
-	bool is_dropped_outside = layer == CUDA_LAYER_DRIVER && thread.layer == CUDA_LAYER_RUNTIME &&
-	                          thread.released_addr == handle;
 	struct device_drop dropped = { 0 };
 
-	cuda_call_begin(call, layer, hook_frame);
-	if (is_dropped_outside || !cuda_call_book_begin(call))
+	if (!begin_release(call, layer, hook_frame, handle))
 		return dropped;
 	dropped = device_objects_release(handle);
 	reentry_guard_leave();
-	if (layer == CUDA_LAYER_RUNTIME)
-		thread.released_addr = handle;
 	return dropped;
 }
 
@@ -339,8 +349,6 @@ cuda_call_end_drop(const struct cuda_call *call, const struct device_drop *dropp
 			device_objects_not_released(*dropped, handle);
 		reentry_guard_leave();
 	}
-	if (call->layer == CUDA_LAYER_RUNTIME && call->is_booked_here)
-		thread.released_addr = 0;
-	cuda_call_end(call);
+	end_release(call);
 	errno = host_errno;
 }

@@ -150,12 +150,15 @@ unsigned cuda_call_owner(int device);
 #define HOOK_END_ALLOCATION cuda_call_end_allocation
 #endif
 
-#define HOOK_BEGIN(name)                                                   \
+#define HOOK_FIND_REAL(name)                                               \
 	void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0)); \
 	struct cuda_call call;                                                 \
                                                                            \
 	if (real == NULL)                                                      \
-		return HOOK_NOT_FOUND;                                             \
+	return HOOK_NOT_FOUND
+
+#define HOOK_BEGIN(name)  \
+	HOOK_FIND_REAL(name); \
 	cuda_call_begin(&call, HOOK_LAYER, __builtin_frame_address(0))
 
 #define HOOK_REAL(name) ((__typeof__(name) *)real)
@@ -199,39 +202,47 @@ unsigned cuda_call_owner(int device);
 	}                                                                                                     \
 	HOOK_EXPORT(name)
 
+/* Ends all that was given out on the current device, which is not to be known afterwards; booked as gone(device). */
+#define HOOK_RESET(name, current_device, gone)                          \
+	int hook_##name(void)                                               \
+	{                                                                   \
+		HOOK_BEGIN(name);                                               \
+		int device = call.is_booked_here ? current_device() : 0;        \
+		int result = HOOK_REAL(name)();                                 \
+		int host_errno = errno;                                         \
+                                                                        \
+		if (result == CUDA_ABI_SUCCESS && cuda_call_book_once(&call)) { \
+			gone((unsigned)device);                                     \
+			reentry_guard_leave();                                      \
+		}                                                               \
+		cuda_call_end(&call);                                           \
+		errno = host_errno;                                             \
+		return result;                                                  \
+	}                                                                   \
+	HOOK_EXPORT(name)
+
 /* Has a parameter `addr`. */
-#define HOOK_RELEASE(name, parameters, arguments)                              \
-	int hook_##name parameters                                                 \
-	{                                                                          \
-		const void *frame = __builtin_frame_address(0);                        \
-		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0)); \
-		struct cuda_call call;                                                 \
-                                                                               \
-		if (real == NULL)                                                      \
-			return HOOK_NOT_FOUND;                                             \
-		cuda_call_begin_release(&call, HOOK_LAYER, frame, (uint64_t)addr);     \
-		int result = ((__typeof__(name) *)real)arguments;                      \
-		cuda_call_end_release(&call, result);                                  \
-		return result;                                                         \
-	}                                                                          \
+#define HOOK_RELEASE(name, parameters, arguments)                                               \
+	int hook_##name parameters                                                                  \
+	{                                                                                           \
+		HOOK_FIND_REAL(name);                                                                   \
+		cuda_call_begin_release(&call, HOOK_LAYER, __builtin_frame_address(0), (uint64_t)addr); \
+		int result = HOOK_REAL(name) arguments;                                                 \
+		cuda_call_end_release(&call, result);                                                   \
+		return result;                                                                          \
+	}                                                                                           \
 	HOOK_EXPORT(name)
 
 /* Lets go of the object `handle`. */
-#define HOOK_DROP(name, parameters, arguments, handle)                         \
-	int hook_##name parameters                                                 \
-	{                                                                          \
-		const void *frame = __builtin_frame_address(0);                        \
-		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0)); \
-		struct cuda_call call;                                                 \
-		struct device_drop dropped;                                            \
-                                                                               \
-		if (real == NULL)                                                      \
-			return HOOK_NOT_FOUND;                                             \
-		dropped = cuda_call_begin_drop(&call, HOOK_LAYER, frame, handle);      \
-		int result = HOOK_REAL(name) arguments;                                \
-		cuda_call_end_drop(&call, &dropped, handle, result);                   \
-		return result;                                                         \
-	}                                                                          \
+#define HOOK_DROP(name, parameters, arguments, handle)                                                            \
+	int hook_##name parameters                                                                                    \
+	{                                                                                                             \
+		HOOK_FIND_REAL(name);                                                                                     \
+		struct device_drop dropped = cuda_call_begin_drop(&call, HOOK_LAYER, __builtin_frame_address(0), handle); \
+		int result = HOOK_REAL(name) arguments;                                                                   \
+		cuda_call_end_drop(&call, &dropped, handle, result);                                                      \
+		return result;                                                                                            \
+	}                                                                                                             \
 	HOOK_EXPORT(name)
 
 #endif

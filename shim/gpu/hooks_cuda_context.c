@@ -182,24 +182,5 @@ HOOK_EXPORT(cuGreenCtxDestroy);
 #define HOOK_FIND real_cuda_runtime
 #define HOOK_NOT_FOUND CUDA_ABI_NO_DEVICE
 
-/* Which device it was is not to be known afterwards. */
-#define HOOK_RUNTIME_END(name)                                          \
-	int hook_##name(void)                                               \
-	{                                                                   \
-		HOOK_BEGIN(name);                                               \
-		int device = call.is_booked_here ? real_cuda_device() : 0;      \
-		int result = HOOK_REAL(name)();                                 \
-		int host_errno = errno;                                         \
-                                                                        \
-		if (result == CUDA_ABI_SUCCESS && cuda_call_book_once(&call)) { \
-			primary_context_gone((unsigned)device);                     \
-			reentry_guard_leave();                                      \
-		}                                                               \
-		cuda_call_end(&call);                                           \
-		errno = host_errno;                                             \
-		return result;                                                  \
-	}                                                                   \
-	HOOK_EXPORT(name)
-
-HOOK_RUNTIME_END(cudaDeviceReset);
-HOOK_RUNTIME_END(cudaThreadExit);
+HOOK_RESET(cudaDeviceReset, real_cuda_device, primary_context_gone);
+HOOK_RESET(cudaThreadExit, real_cuda_device, primary_context_gone);

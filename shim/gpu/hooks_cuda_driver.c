@@ -113,25 +113,21 @@ HOOK_RELEASE(cuGraphAddMemFreeNode,
              (node, graph, before, before_count, addr));
 
 /* A node of any type: of two of them the parameters say what the functions above are told. */
-#define HOOK_NODE(name, parameters, arguments)                                                     \
-	int hook_##name parameters                                                                     \
-	{                                                                                              \
-		const void *frame = __builtin_frame_address(0);                                            \
-		void *real = HOOK_FIND(REAL_CUDA_##name, __builtin_return_address(0));                     \
-		bool gives = node != NULL && node->type == CUDA_NODE_MEM_ALLOC;                            \
-		bool takes = node != NULL && node->type == CUDA_NODE_MEM_FREE;                             \
-		struct cuda_call call;                                                                     \
-                                                                                                   \
-		if (real == NULL)                                                                          \
-			return HOOK_NOT_FOUND;                                                                 \
-		cuda_call_begin_release(&call, HOOK_LAYER, frame, takes ? node->freed : 0);                \
-		int result = HOOK_REAL(name) arguments;                                                    \
-		if (gives)                                                                                 \
-			cuda_call_end_allocation(&call, GRAPH, result, node->memory.addr, node->memory.bytes); \
-		else                                                                                       \
-			cuda_call_end_release(&call, result);                                                  \
-		return result;                                                                             \
-	}                                                                                              \
+#define HOOK_NODE(name, parameters, arguments)                                                           \
+	int hook_##name parameters                                                                           \
+	{                                                                                                    \
+		HOOK_FIND_REAL(name);                                                                            \
+		bool gives = node != NULL && node->type == CUDA_NODE_MEM_ALLOC;                                  \
+		bool takes = node != NULL && node->type == CUDA_NODE_MEM_FREE;                                   \
+                                                                                                         \
+		cuda_call_begin_release(&call, HOOK_LAYER, __builtin_frame_address(0), takes ? node->freed : 0); \
+		int result = HOOK_REAL(name) arguments;                                                          \
+		if (gives)                                                                                       \
+			cuda_call_end_allocation(&call, GRAPH, result, node->memory.addr, node->memory.bytes);       \
+		else                                                                                             \
+			cuda_call_end_release(&call, result);                                                        \
+		return result;                                                                                   \
+	}                                                                                                    \
 	HOOK_EXPORT(name)
 
 HOOK_NODE(cuGraphAddNode,

@@ -160,23 +160,7 @@ HOOK_RELEASE(hipHostFree, (void *addr), (addr));
 HOOK_RELEASE(hipFreeHost, (void *addr), (addr));
 HOOK_RELEASE(hipHostUnregister, (void *addr), (addr));
 
-int
-hook_hipDeviceReset(void)
-{
-	HOOK_BEGIN(hipDeviceReset);
-	int device = call.is_booked_here ? current_device() : 0; // before, and outside the guard
-	int result = HOOK_REAL(hipDeviceReset)();
-	int host_errno = errno;
-
-	if (result == CUDA_ABI_SUCCESS && cuda_call_book_once(&call)) {
-		tracker_owner_gone((unsigned)device);
-		reentry_guard_leave();
-	}
-	cuda_call_end(&call);
-	errno = host_errno;
-	return result;
-}
-HOOK_EXPORT(hipDeviceReset);
+HOOK_RESET(hipDeviceReset, current_device, tracker_owner_gone);
 
 /* ---- physical memory, by handle, and its mappings; memory of other processes: as in hooks_cuda_memory.c ---- */
 

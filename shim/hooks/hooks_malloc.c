@@ -73,15 +73,15 @@ leave_allocated(const void *hook_frame, void *addr, size_t bytes)
 
 /* What a call gave that is no event of its own. */
 static void *
-untracked(void *addr)
+untracked(void *addr, size_t bytes)
 {
-	return reentry_guard_is(REENTRY_GUARD_SAMPLE) ? hooks_python_sample_served(addr) : addr;
+	return reentry_guard_is(REENTRY_GUARD_SAMPLE) ? hooks_python_sample_served(addr, bytes) : addr;
 }
 
 static RARE void *
 allocate_untracked(enum entry entry, size_t bytes)
 {
-	return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : untracked(real_libc.malloc(bytes));
+	return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : untracked(real_libc.malloc(bytes), bytes);
 }
 
 /* malloc and free with all that they usually do in one function each; the other hooks share the tracker's. */
@@ -105,7 +105,7 @@ calloc(size_t count, size_t bytes)
 	if (__builtin_mul_overflow(count, bytes, &total))
 		total = SIZE_MAX; // the real one refuses it
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
-		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : untracked(real_libc.calloc(count, bytes));
+		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : untracked(real_libc.calloc(count, bytes), total);
 	tracker_attempt(KMEM_DOMAIN_HEAP, total);
 	return leave_allocated(HERE, real_libc.calloc(count, bytes), total);
 }
@@ -165,7 +165,7 @@ realloc_untracked(void *old, size_t bytes)
 	else if (is_known)
 		tracker_released(block);
 	errno = host_errno;
-	return untracked(fresh);
+	return untracked(fresh, bytes);
 }
 
 EXPORT void *

@@ -11,7 +11,6 @@
  * Not chosen  to lock all and to unlock ours again: then each page of ours is there already, and the limit was exceeded before.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,11 +19,11 @@
 
 #include "base/export.h"
 #include "base/loaded_object.h"
+#include "base/mappings.h"
 #include "base/raw_sys.h"
 #include "base/real_libc.h"
 #include "kmem_format.h"
 
-#define READ_BYTES 512 // on the stack
 #define ALL_FLAGS (MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT)
 
 typedef void visit(uint64_t start, uint64_t end, bool is_ours, void *context);
@@ -53,54 +52,38 @@ is_ours(uint64_t addr, const struct loaded_object *library, uint64_t *end)
 	return false;
 }
 
-/* The kernel joins neighbours that are alike: ours and the program's may be one mapping. */
-static void
-visit_mapping(uint64_t start, uint64_t end, const struct loaded_object *library, visit *each, void *context)
-{
-	while (start < end && end >> KMEM_ADDRESS_BITS == 0) {
-		uint64_t part_end;
-		bool is_own = is_ours(start, library, &part_end);
+struct visitor {
+	const struct loaded_object *library;
+	visit *each;
+	void *context;
+};
 
-		part_end = part_end < end ? part_end : end;
-		each(start, part_end, is_own, context);
+/* The kernel joins neighbours that are alike: ours and the program's may be one mapping. */
+static bool
+visit_mapping(const struct mappings_line *line, void *context)
+{
+	const struct visitor *visitor = context;
+
+	for (uint64_t start = line->start; start < line->end && line->end >> KMEM_ADDRESS_BITS == 0;) {
+		uint64_t part_end;
+		bool is_own = is_ours(start, visitor->library, &part_end);
+
+		part_end = part_end < line->end ? part_end : line->end;
+		visitor->each(start, part_end, is_own, visitor->context);
 		start = part_end;
 	}
+	return false;
 }
 
-/* False: they cannot be read. A line is "7f00-7f10 r--p ...". */
+/* False: they cannot be read. */
 static bool
 visit_all(visit *each, void *context)
 {
-	int fd = raw_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
 	struct loaded_object library = { 0 };
-	uint64_t start = 0;
-	uint64_t number = 0;
-	bool is_at_head = true;
-	char text[READ_BYTES];
-	ssize_t got = -1;
+	struct visitor visitor = { &library, each, context };
 
 	(void)loaded_object_find((uintptr_t)visit_all, &library);
-	while (fd >= 0 && (got = raw_read(fd, text, sizeof(text))) > 0) {
-		for (ssize_t i = 0; i < got; i++) {
-			char letter = text[i];
-
-			if (letter == '\n') {
-				is_at_head = true;
-			} else if (is_at_head && letter == '-') {
-				start = number;
-			} else if (is_at_head && letter == ' ') {
-				visit_mapping(start, number, &library, each, context);
-				is_at_head = false;
-			} else if (is_at_head) {
-				number = number << 4 | (uint64_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
-				continue;
-			}
-			number = 0;
-		}
-	}
-	if (fd >= 0)
-		raw_close(fd);
-	return got == 0;
+	return mappings_visit(&(struct mappings_line){ 0 }, visit_mapping, &visitor);
 }
 
 static void

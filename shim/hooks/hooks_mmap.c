@@ -83,9 +83,12 @@ enter(bool *is_arena)
 	return *is_arena;
 }
 
+/* hook_frame: NULL = nothing was mapped or given back that libraries' own allocators may have asked for. */
 static void
-leave(bool is_arena)
+leave(bool is_arena, const void *hook_frame)
 {
+	if (hook_frame != NULL && library_due_is() && !is_arena)
+		tracker_library_sample(hook_frame);
 	if (is_arena)
 		reentry_guard_change(REENTRY_GUARD_PYTHON);
 	else
@@ -128,9 +131,7 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 		tracker_library_reserved(hook_frame, mapped, bytes);
 	else if (mapped == MAP_FAILED && host_errno == ENOMEM)
 		tracker_failed(hook_frame, domain, bytes, host_errno);
-	if (library_due_is() && !is_arena)
-		tracker_library_sample(hook_frame);
-	leave(is_arena);
+	leave(is_arena, hook_frame);
 	errno = host_errno;
 	return mapped;
 }
@@ -171,9 +172,7 @@ munmap(void *addr, size_t bytes)
 
 	tracker_unmap_end(&taken, result == 0);
 	tracker_look_after_release();
-	if (library_due_is() && !is_arena)
-		tracker_library_sample(HERE);
-	leave(is_arena);
+	leave(is_arena, HERE);
 	errno = host_errno;
 	return result;
 }
@@ -211,7 +210,7 @@ mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 		if (moved != MAP_FAILED)
 			tracker_mapped(HERE, old_bytes == 0 ? KMEM_DOMAIN_SHARED : KMEM_DOMAIN_MMAP, moved, bytes);
 	}
-	leave(is_arena);
+	leave(is_arena, NULL);
 	errno = host_errno;
 	return moved;
 }
@@ -229,9 +228,7 @@ mprotect(void *addr, size_t bytes, int protection)
 	if (result == 0 && (protection & PROT_WRITE) != 0 && enter(&is_arena)) {
 		if (!is_arena)
 			tracker_writable(HERE, addr, whole_pages(bytes));
-		if (library_due_is() && !is_arena)
-			tracker_library_sample(HERE);
-		leave(is_arena);
+		leave(is_arena, HERE);
 	}
 	errno = host_errno;
 	return result;
@@ -251,9 +248,7 @@ madvise(void *addr, size_t bytes, int advice)
 		tracker_returned(addr, whole_pages(bytes));
 		if (advice == MADV_DONTNEED) // the others keep the pages for a while
 			tracker_library_returned((uint64_t)addr, (uint64_t)addr + whole_pages(bytes));
-		if (library_due_is() && !is_arena)
-			tracker_library_sample(HERE);
-		leave(is_arena);
+		leave(is_arena, HERE);
 	}
 	errno = host_errno;
 	return result;
@@ -281,7 +276,7 @@ shmat(int segment, const void *addr, int flags)
 		tracker_unmap_end(&below, true);
 		tracker_mapped(HERE, KMEM_DOMAIN_SHARED, mapped, status.shm_segsz);
 	}
-	leave(is_arena);
+	leave(is_arena, NULL);
 	errno = host_errno;
 	return mapped;
 }
@@ -301,7 +296,7 @@ shmdt(const void *addr)
 	int host_errno = errno;
 
 	tracker_unmap_end(&taken, result == 0);
-	leave(is_arena);
+	leave(is_arena, NULL);
 	errno = host_errno;
 	return result;
 }

@@ -29,7 +29,8 @@
  * Others wrap the same tables. Debug hooks and tracemalloc on top of ours, or below, change nothing; but when somebody who
  * came first puts back what he found, the wrappers are gone. So every now and then it is asked whether they are there, or were
  * called, and if not they are installed again, as a new layer: who is below keeps calling the old one, which passes on what
- * comes from a wrapper already.
+ * comes from a wrapper already. An interpreter that is initialised once more has its first tables again (from 3.12 on): there the
+ * layer of then is put in again.
  *
  * Invariants, tested in tests/python/test_objects.py:
  *   O1  a block is booked once: by the outermost wrapper, or by the malloc hooks.
@@ -243,19 +244,22 @@ object_free(void *context, void *addr)
 static bool
 cover(enum python_allocator_domain domain)
 {
+	uint8_t mark = domain == PYTHON_ALLOCATOR_OBJ ? POINTER_MAP_OBJECT : 0;
 	struct python_allocator top;
 
 	python_runtime.allocators.get((int)domain, &top);
 	if (top.free == object_free)
 		return true;
-	if (layer_count == LAYERS_MAX)
-		return false;
-	struct layer *layer = &layers[layer_count++];
+	struct layer *layer = layers; // the same one as before, where the tables are as they were then
 
-	*layer = (struct layer){
-		.inner = top,
-		.mark = domain == PYTHON_ALLOCATOR_OBJ ? POINTER_MAP_OBJECT : 0,
-	};
+	while (layer < layers + layer_count && (layer->mark != mark || !python_allocator_is(&layer->inner, &top)))
+		layer++;
+	if (layer == layers + LAYERS_MAX)
+		return false;
+	if (layer == layers + layer_count) {
+		layer_count++;
+		*layer = (struct layer){ .inner = top, .mark = mark };
+	}
 	atomic_signal_fence(memory_order_seq_cst); // O2; other threads need the lock to see it
 	python_runtime.allocators.set((int)domain,
 	                              &(struct python_allocator){ layer, layer->mark != 0 ? object_malloc : memory_malloc,
@@ -358,7 +362,7 @@ look_again(void)
 static void
 look_at_samples(void)
 {
-	if (hooks_python_sample_has_gone(&python_runtime.allocators))
+	if (!hooks_python_sample_stays(&python_runtime.allocators))
 		capture_file_note(
 			"small Python objects have lines only until the program, or a tool in it, replaced the interpreter's "
 			"allocators");
@@ -367,6 +371,7 @@ look_at_samples(void)
 /* ---- arenas ---- */
 
 static struct python_arena_allocator arenas; // the interpreter's own
+static _Atomic bool has_ended;               // relaxed: who reads it late comes once more
 
 static __attribute__((noinline)) void *
 allocate_marked(void *context, size_t bytes)
@@ -388,19 +393,25 @@ allocate_arena(void *context, size_t bytes)
 	TAIL_RETURN allocate_marked(context, bytes);
 }
 
-/* Only one word of three changes: who reads them meanwhile is served well by any mixture. */
+/*
+ * Only one word of three changes: who reads them meanwhile is served well by any mixture. Once more, when they are as they were found; where
+ * somebody else's are there, these may call ours.
+ */
 static void
 mark_arenas(void)
 {
 	const struct python_allocators *allocators = &python_runtime.allocators;
-	struct python_arena_allocator ours;
+	struct python_arena_allocator top;
 
-	if (arenas.allocate != NULL || allocators->get_arena == NULL || allocators->set_arena == NULL)
+	if (allocators->get_arena == NULL || allocators->set_arena == NULL)
 		return;
-	allocators->get_arena(&arenas);
-	ours = arenas;
-	ours.allocate = allocate_arena;
-	allocators->set_arena(&ours);
+	allocators->get_arena(&top);
+	if (arenas.allocate == NULL)
+		arenas = top;
+	if (top.context != arenas.context || top.allocate != arenas.allocate || top.free != arenas.free)
+		return;
+	top.allocate = allocate_arena;
+	allocators->set_arena(&top);
 }
 
 /* ---- beginnings ---- */
@@ -428,6 +439,12 @@ hooks_python_forked(void)
 	hooks_python_sample_forked();
 }
 
+void
+hooks_python_ends(void)
+{
+	atomic_store_explicit(&has_ended, true, memory_order_relaxed);
+}
+
 /*
  * Inside the guard. The functions that are called copy a few words, from 3.12 on under a lock that nobody holds for longer, and
  * never across an allocation.
@@ -435,17 +452,23 @@ hooks_python_forked(void)
 void
 hooks_python_arrived(void)
 {
-	if (atomic_load_explicit(&state, memory_order_relaxed) == NOT_WANTED || !python_frames_is_attached() ||
+	bool is_new = atomic_load_explicit(&has_ended, memory_order_relaxed) && !python_runtime_is_finalizing();
+
+	if ((atomic_load_explicit(&state, memory_order_relaxed) == NOT_WANTED && !is_new) || !python_frames_is_attached() ||
 	    atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire))
 		return;
 	static unsigned walks;
+	bool is_due = is_new || state == NOT_SETTLED || ++walks % WALKS_PER_LOOK == 0;
 
-	mark_arenas(); // of an interpreter that came late
+	if (is_new)
+		atomic_store_explicit(&has_ended, false, memory_order_relaxed);
+	if (is_due)
+		mark_arenas(); // of an interpreter that came late, or once more
 	if (state == NOT_SETTLED)
 		settle();
-	else if (++walks % WALKS_PER_LOOK == 0 && state == INSTALLED)
+	else if (is_due && state == INSTALLED)
 		look_again();
-	else if (walks % WALKS_PER_LOOK == 0 && state == SAMPLED)
+	else if (is_due && state == SAMPLED)
 		look_at_samples();
 	atomic_flag_clear_explicit(&is_busy, memory_order_release);
 }

@@ -16,6 +16,9 @@ void hooks_python_forked(void); // forked child: one thread
 /* A thread is walked that has Python frames. Inside the reentry guard. */
 void hooks_python_arrived(void);
 
+/* The interpreter begins to finalise: if it is initialised once more, its tables are as at first. */
+void hooks_python_ends(void);
+
 /* Is it recorded what lies in the arenas? */
 bool hooks_python_records_objects(void);
 

@@ -26,7 +26,8 @@
  *   P2  an object of n bytes is drawn with 1 - exp(-n / PYTHON_SAMPLES_BYTES), whatever the thread, its size before, and what came before.
  *   P3  a sample lies in malloc's heap from its birth to its release.
  *   P4  the tables stay as they were found but for three of four functions. Who takes the wrappers out, or puts his own on top, does no
- *       harm: what is alive is still released rightly.
+ *       harm: what is alive is still released rightly. They are put in again only where what they were put upon is on top: so nothing
+ *       ever calls in a circle.
  *   P5  where nothing is sampled, the stack is the program's alone: also of what is drawn and too large.
  */
 #include "hooks/hooks_python_sample.h"
@@ -38,6 +39,7 @@
 #include "base/raw_sys.h"
 #include "base/reentry_guard.h"
 #include "base/tail_call.h"
+#include "capture/capture_file.h"
 #include "record/python_samples.h"
 #include "record/tracker.h"
 
@@ -113,8 +115,12 @@ is_drawn(void)
 /* ---- samples ---- */
 
 void *
-hooks_python_sample_served(void *addr)
+hooks_python_sample_served(void *addr, size_t bytes)
 {
+	if (!own.is_trying && bytes < SAMPLE_BYTES) {
+		capture_file_lost(KMEM_LOST_REENTRANT, 1);
+		return addr;
+	}
 	own.served = addr;
 	if (own.is_trying)
 		reentry_guard_change(REENTRY_GUARD_OWN_WORK);
@@ -144,7 +150,9 @@ end(const void *hook_frame, unsigned domain, void *addr, size_t bytes)
 
 	if (reentry_guard_is(REENTRY_GUARD_SAMPLE)) {
 		reentry_guard_leave(); // nobody asked malloc
-	} else if (addr != NULL && head <= HEAD_BYTES_MAX && reentry_guard_enter()) {
+	} else if (own.served != NULL && head > HEAD_BYTES_MAX) {
+		capture_file_lost(KMEM_LOST_REENTRANT, 1); // it took the place of the sample, which is a block of the heap now
+	} else if (addr != NULL && reentry_guard_enter()) {
 		if (domain == OBJ)
 			python_samples_note(own.served, addr);
 		tracker_sampled(hook_frame, own.served, bytes);
@@ -264,6 +272,18 @@ number_of(unsigned domain)
 	return domain == MEM ? PYTHON_ALLOCATOR_MEM : PYTHON_ALLOCATOR_OBJ;
 }
 
+static void
+put_in(const struct python_allocators *allocators, unsigned domain)
+{
+	const struct python_allocator *below = &inner[domain];
+	struct python_allocator ours[DOMAINS] = {
+		[MEM] = { below->context, malloc_MEM, calloc_MEM, realloc_MEM, below->free },
+		[OBJ] = { below->context, malloc_OBJ, calloc_OBJ, realloc_OBJ, below->free },
+	};
+
+	allocators->set(number_of(domain), &ours[domain]);
+}
+
 bool
 hooks_python_sample_start(const struct python_allocators *allocators)
 {
@@ -279,16 +299,25 @@ hooks_python_sample_start(const struct python_allocators *allocators)
 	errno = host_errno;
 	if (!is_fit)
 		return false;
-	allocators->set(PYTHON_ALLOCATOR_MEM, &(struct python_allocator){ inner[MEM].context, malloc_MEM, calloc_MEM,
-	                                                                  realloc_MEM, inner[MEM].free });
-	allocators->set(PYTHON_ALLOCATOR_OBJ, &(struct python_allocator){ inner[OBJ].context, malloc_OBJ, calloc_OBJ,
-	                                                                  realloc_OBJ, inner[OBJ].free });
+	put_in(allocators, MEM);
+	put_in(allocators, OBJ);
 	return true;
+}
+
+/* With the same allocator below nothing can go in a circle, and who reads the tables meanwhile is served well by any mixture. */
+static void
+put_in_again(const struct python_allocators *allocators, unsigned domain)
+{
+	struct python_allocator top;
+
+	allocators->get(number_of(domain), &top);
+	if (python_allocator_is(&top, &inner[domain]))
+		put_in(allocators, domain);
 }
 
 /* On top, or called by what is: then the thread's countdown moves. */
 bool
-hooks_python_sample_has_gone(const struct python_allocators *allocators)
+hooks_python_sample_stays(const struct python_allocators *allocators)
 {
 	static __thread int64_t last __attribute__((tls_model("initial-exec")));
 	static bool is_said;
@@ -296,10 +325,13 @@ hooks_python_sample_has_gone(const struct python_allocators *allocators)
 	bool has_moved = own.countdown != last;
 
 	last = own.countdown;
+	put_in_again(allocators, MEM);
+	put_in_again(allocators, OBJ);
 	allocators->get(PYTHON_ALLOCATOR_OBJ, &top);
 	if (top.malloc == malloc_OBJ || has_moved || is_said)
-		return false;
-	return is_said = true;
+		return true;
+	is_said = true;
+	return false;
 }
 
 void

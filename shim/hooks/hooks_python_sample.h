@@ -7,6 +7,7 @@
 #define HOOKS_PYTHON_SAMPLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "python/python_runtime.h"
 
@@ -16,15 +17,18 @@
  */
 bool hooks_python_sample_start(const struct python_allocators *allocators);
 
-/* Have the wrappers gone? Asked now and then; the caller holds the interpreter's lock. Says true once. */
-bool hooks_python_sample_has_gone(const struct python_allocators *allocators);
+/*
+ * Where the tables are again as they were found (an interpreter that was initialised once more), the wrappers are put in again. Asked now
+ * and then; the caller holds the interpreter's lock. False, once: somebody else's allocators are there, and do not call ours.
+ */
+bool hooks_python_sample_stays(const struct python_allocators *allocators);
 
 void hooks_python_sample_forked(void); // forked child: one thread
 
 /*
- * For the hooks of malloc: what malloc gave while REENTRY_GUARD_SAMPLE is set. It leaves the guard, so that only the first counts.
- * Returns addr.
+ * For the hooks of malloc: what malloc gave while REENTRY_GUARD_SAMPLE is set. It leaves the guard, so that only the first counts that is
+ * large enough. Another one is a signal handler's, or of an allocator below: it is lost, and counted. Returns addr.
  */
-void *hooks_python_sample_served(void *addr);
+void *hooks_python_sample_served(void *addr, size_t bytes);
 
 #endif

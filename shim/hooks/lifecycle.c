@@ -43,7 +43,6 @@
 #include "record/beat_due.h"
 #include "record/call_stack.h"
 #include "record/callbacks.h"
-#include "record/domain_names.h"
 #include "record/exit_figures.h"
 #include "record/module_map.h"
 #include "record/site_table.h"
@@ -51,6 +50,7 @@
 #include "record/thread_slot.h"
 #include "record/thread_start.h"
 #include "record/tracker.h"
+#include "record/work_items.h"
 #include "record/tracker_library.h"
 #include "tables/pointer_map.h"
 #include "unwind/native_stack.h"
@@ -164,7 +164,7 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	if (!is_put_off)
 		make_capture(capture_file_open);
 	header = capture_file_header();
-	domain_names_store();
+	capture_file_name_domains();
 	header->generation_clock = 1;
 	header->exit_code = -1;
 	if (is_forked)
@@ -368,6 +368,7 @@ start_in_child(void)
 	tracker_library_clear();
 	tracker_clear();
 	thread_start_forked();
+	work_items_forked();
 	resident_forked();
 	open_capture(true, parent_pid);
 	hooks_signal_start();
@@ -388,6 +389,7 @@ sample_before_python_ends(void)
 {
 	object_census_take(true);
 	resident_take(NULL, 0);
+	hooks_python_ends();
 }
 
 static bool

@@ -15,6 +15,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "base/checked_memory.h"
 #include "base/settings.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
@@ -24,11 +25,12 @@
 #include "python/python_lines.h"
 #include "python/python_memory.h"
 #include "python/python_runtime.h"
-#include "python/python_stack.h"
 #include "python/python_visit.h"
 
 // of one evaluator: what is behind PYTHON_FRAMES_VISITS_MAX costs every event, and none remembers it
 #define RUN_FRAMES_MAX 16384u
+#define SCAN_BYTES 32768u
+#define EVALUATOR_FRAME_BYTES 1024u // it needs 300 to 400 in 3.8 and 3.9
 
 void
 python_frames_start(void)
@@ -411,6 +413,42 @@ begin(struct walk *walk, const struct python_runtime *runtime, uint64_t sp)
 	return true;
 }
 
+/*
+ * An address inside the native frame of the function [text_addr, text_end) that runs `frame`, for interpreters whose thread state leads to
+ * none: the innermost return address into that function which has `frame` among the words of its own frame. 0: not found in 32 KiB of
+ * this thread's stack. That may be a signal's or a coroutine's, whose end nobody knows: there the kernel is asked about each page before
+ * a word is read.
+ *
+ * Not chosen  the first word that equals `frame`: functions that the evaluator calls save its registers, so the match is often in a frame
+ *             of theirs.
+ */
+static uint64_t
+evaluator_frame(uint64_t sp, uint64_t frame, uint64_t text_addr, uint64_t text_end)
+{
+	uint64_t end = thread_stack_end(sp);
+
+	sp = (sp + 7) & ~UINT64_C(7);
+	if (end > sp + SCAN_BYTES)
+		end = sp + SCAN_BYTES;
+	end &= ~UINT64_C(7);
+	if (end <= sp || (!thread_stack_contains(sp) && checked_memory_readable_from(sp, end) > sp))
+		return 0;
+
+	for (uint64_t at = sp; at < end; at += 8) {
+		uint64_t word = python_memory_u64(at);
+
+		if (word < text_addr || word >= text_end)
+			continue;
+
+		uint64_t frame_end = at + 8 + EVALUATOR_FRAME_BYTES;
+
+		for (uint64_t local = at + 8; local < end && local < frame_end; local += 8)
+			if (python_memory_u64(local) == frame)
+				return at + 8;
+	}
+	return 0;
+}
+
 void
 python_frames_walk(struct python_cache *cache, struct python_stack *stack)
 {
@@ -449,8 +487,8 @@ python_frames_walk(struct python_cache *cache, struct python_stack *stack)
 
 	if (stack->count != 0 && walk.python->layout.chain == PYTHON_CHAIN_OBJECTS && runtime->evaluator_addr != 0) {
 		cache->scanned = (uint32_t)(stack->frames - cache->frames) + stack->count;
-		cache->frames[cache->scanned - 1].anchor_addr = python_stack_find_evaluator(
-			sp, innermost, runtime->evaluator_addr, runtime->evaluator_end);
+		cache->frames[cache->scanned - 1].anchor_addr = evaluator_frame(sp, innermost, runtime->evaluator_addr,
+		                                                                runtime->evaluator_end);
 	}
 }
 

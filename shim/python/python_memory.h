@@ -25,46 +25,20 @@ python_memory_is_object(uint64_t addr)
 	return (above >> 3 | above << 61) < (UINT64_C(1) << KMEM_ADDRESS_BITS) / 8 - PYTHON_MEMORY_LOWEST / 8;
 }
 
-static inline uint64_t
-python_memory_u64(uint64_t addr)
-{
-	uint64_t value;
+/* python_memory_u64(addr) and so on: the number that lies there, at any alignment. */
+#define PYTHON_MEMORY_LOAD(type, suffix)                     \
+	static inline type python_memory_##suffix(uint64_t addr) \
+	{                                                        \
+		type value;                                          \
+                                                             \
+		memcpy(&value, (const void *)addr, sizeof(value));   \
+		return value;                                        \
+	}
 
-	memcpy(&value, (const void *)addr, sizeof(value));
-	return value;
-}
-
-static inline int32_t
-python_memory_i32(uint64_t addr)
-{
-	int32_t value;
-
-	memcpy(&value, (const void *)addr, sizeof(value));
-	return value;
-}
-
-static inline uint32_t
-python_memory_u32(uint64_t addr)
-{
-	uint32_t value;
-
-	memcpy(&value, (const void *)addr, sizeof(value));
-	return value;
-}
-
-static inline uint16_t
-python_memory_u16(uint64_t addr)
-{
-	uint16_t value;
-
-	memcpy(&value, (const void *)addr, sizeof(value));
-	return value;
-}
-
-static inline uint8_t
-python_memory_u8(uint64_t addr)
-{
-	return *(const uint8_t *)addr;
-}
+PYTHON_MEMORY_LOAD(uint64_t, u64)
+PYTHON_MEMORY_LOAD(int32_t, i32)
+PYTHON_MEMORY_LOAD(uint32_t, u32)
+PYTHON_MEMORY_LOAD(uint16_t, u16)
+PYTHON_MEMORY_LOAD(uint8_t, u8)
 
 #endif

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 
 #include "base/loaded_object.h"
-#include "base/mapped_path.h"
+#include "base/mappings.h"
 #include "base/raw_sys.h"
 #include "base/wait_lock.h"
 #include "capture/capture_file.h"
@@ -73,6 +73,24 @@ key_of(const struct loaded_object *object)
 
 /* ---- what is known of a module ---- */
 
+static bool
+begins_at(const struct mappings_line *line, void *addr)
+{
+	return line->start == *(const uint64_t *)addr;
+}
+
+/*
+ * As the kernel calls the file; 0 = it does not say. Not chosen: the current folder and the relative name, for the program may have changed
+ * its folder since; /proc/self/map_files, which is for privileged processes only.
+ */
+static size_t
+mapped_path(uint64_t start_addr, char path[PATH_BYTES_MAX])
+{
+	struct mappings_line line = { .path = path, .room = PATH_BYTES_MAX };
+
+	return mappings_visit(&line, begins_at, &start_addr) && line.path_bytes < PATH_BYTES_MAX ? line.path_bytes : 0;
+}
+
 /*
  * The main program has no name, the kernel's object one that is no file. A relative one is of a folder that may have changed since.
  * Returns the length.
@@ -95,13 +113,12 @@ path_of(const struct loaded_object *object, char path[PATH_BYTES_MAX])
 		return bytes > 0 ? (size_t)bytes : 0;
 	}
 
-	size_t bytes = name[0] != '/' && strchr(name, '/') != NULL ? mapped_path(object->start_addr, path, PATH_BYTES_MAX)
-	                                                           : 0;
+	size_t bytes = name[0] != '/' && strchr(name, '/') != NULL ? mapped_path(object->start_addr, path) : 0;
 
-	if (bytes != 0)
-		return bytes;
-	bytes = strnlen(name, PATH_BYTES_MAX - 1);
-	memcpy(path, name, bytes);
+	if (bytes == 0) {
+		bytes = strnlen(name, PATH_BYTES_MAX - 1);
+		memcpy(path, name, bytes);
+	}
 	path[bytes] = '\0';
 	return bytes;
 }

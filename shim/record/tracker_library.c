@@ -23,6 +23,9 @@
 #include "record/tracker_parts.h"
 #include "tables/generations.h"
 
+_Atomic uint64_t library_due_next_ticks;
+_Atomic uint64_t library_due_next_switch_ticks;
+
 #define PAGE_BYTES LIBRARY_MAP_PAGE_BYTES
 #define LINES_MAX 8u
 #define USES_MAX 4u                         // reservations' makers per line

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/mappings.h"
 #include "base/raw_sys.h"
 
 #define COPIES_MAX 8u
@@ -100,52 +101,19 @@ is_same_file(struct copy *copy, const struct loaded_object *object)
 	       identity_of(&file) == load(&copy->file);
 }
 
-/* A line of /proc/self/maps, as far as it was read: "7f00-7f10 r--p 00000000 08:01 42    /lib/libm.so.6 (deleted)". */
-struct line {
-	uint64_t bounds[2];
-	unsigned field; // 0 and 1: in the bounds
-	size_t matched; // of the mark
-};
-
 static bool
-is_line_gone(struct line *line, char letter, uint64_t addr, bool *is_found)
+contains(const struct mappings_line *line, void *addr)
 {
-	static const char mark[] = " (deleted)";
-	bool is_gone = line->matched == sizeof(mark) - 1;
-
-	if (letter == '\n') {
-		*is_found = addr >= line->bounds[0] && addr < line->bounds[1];
-		*line = (struct line){ 0 };
-		return is_gone;
-	}
-	if (line->field < 2 && (letter == '-' || letter == ' '))
-		line->field++;
-	else if (line->field < 2)
-		line->bounds[line->field] = line->bounds[line->field] << 4 |
-		                            (uint64_t)(letter <= '9' ? letter - '0' : letter - 'a' + 10);
-	else
-		line->matched = !is_gone && letter == mark[line->matched] ? line->matched + 1 : letter == mark[0];
-	return false;
+	return *(const uint64_t *)addr >= line->start && *(const uint64_t *)addr < line->end;
 }
 
 /* Was the file that is mapped there deleted, or another one put in its place? Also when it cannot be told. */
 static bool
 is_file_gone(uint64_t addr)
 {
-	int fd = raw_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
-	struct line line = { 0 };
-	bool is_found = false;
-	bool is_gone = true;
-	char text[512];
-	ssize_t got;
+	struct mappings_line line = { 0 };
 
-	while (fd >= 0 && !is_found && (got = raw_read(fd, text, sizeof(text))) > 0) {
-		for (ssize_t i = 0; i < got && !is_found; i++)
-			is_gone = is_line_gone(&line, text[i], addr, &is_found);
-	}
-	if (fd >= 0)
-		raw_close(fd);
-	return is_gone || !is_found;
+	return !mappings_visit(&line, contains, &addr) || line.is_file_gone || !contains(&line, &addr);
 }
 
 static void

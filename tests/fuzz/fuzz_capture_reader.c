@@ -27,6 +27,8 @@ enum {
 	FUZZ_RAW = 32,
 };
 
+#define OBJECT_SITE 5ul // of the example: samples of small objects
+
 struct input {
 	const uint8_t *at;
 	size_t left;
@@ -212,6 +214,18 @@ write_seeds(const char *folder)
 		{ "in_memory_sequence", FUZZ_SEAL_HEAD | FUZZ_CLOSED, 8, offsetof(struct kmem_resident_lines, sequence), 2 },
 		{ "in_memory_empty", FUZZ_SEAL_HEAD | FUZZ_SALVAGE, 8, offsetof(struct kmem_resident_lines, heap_empty_bytes),
 		  30000 },
+		{ "sample_bytes", FUZZ_SEAL_HEAD, 0, offsetof(struct kmem_header, python_sample_bytes), 1 },
+		{ "objects_released", FUZZ_SEAL_RECORDS, 5,
+		  OBJECT_SITE * sizeof(struct kmem_site) + offsetof(struct kmem_site, freed_bytes), 8u << 20 },
+		{ "objects_peak", FUZZ_SEAL_RECORDS, 5,
+		  OBJECT_SITE * sizeof(struct kmem_site) + offsetof(struct kmem_site, peak), UINT32_MAX },
+		{ "objects_inherited", FUZZ_SEAL_HEAD, 2,
+		  KMEM_DOMAIN_PYTHON_OBJECT * sizeof(struct kmem_domain_row) +
+		      offsetof(struct kmem_domain_row, inherited_bytes),
+		  9u << 20 },
+		{ "arenas_inherited", FUZZ_SEAL_HEAD, 2,
+		  KMEM_DOMAIN_PYTHON_ARENA * sizeof(struct kmem_domain_row) + offsetof(struct kmem_domain_row, inherited_bytes),
+		  UINT32_MAX },
 		{ "raw", FUZZ_RAW, 0, 0, 0 },
 	};
 

@@ -9,6 +9,7 @@
 #include "base/shell_words.h"
 #include "base/text_clean.h"
 #include "cli/options.h"
+#include "kmem_words.h"
 
 /* The rest of $'...' behind its first quote, with the escapes that are used. */
 static size_t
@@ -142,7 +143,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 
 	memcpy(text, data, bytes);
 	text[bytes] = '\0';
-	if (!options_parse_size(text, &size) && size != 12345)
+	if (!kmem_parse_size(text, &size) && size != 12345)
 		abort();
 	if (!options_parse_percent(text, &ppm) && ppm != 12345)
 		abort();

@@ -491,6 +491,14 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 		block->live_count[i] = 4;
 	capture_builder_site(builder, KMEM_DOMAIN_MMAP, capture_builder_stack_on(builder, first, 3, inner, 2, 0), 8192, 2,
 	                     0, 0);
+	/* Samples of small objects, which stand for more than the arenas have room for: each stands for less. */
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_ARENA)->name, "python/arena");
+	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_OBJECT)->name, "python/object");
+	capture_builder_header(builder)->python_sample_bytes = kmem_twice((uint32_t)KMEM_PYTHON_SAMPLE_BYTES);
+	capture_builder_site(builder, KMEM_DOMAIN_PYTHON_ARENA, capture_builder_stack(builder, NULL, 0, KMEM_STACK_ARENA),
+	                     5 * KMEM_PYTHON_SAMPLE_BYTES, 5, KMEM_PYTHON_SAMPLE_BYTES, 1);
+	capture_builder_site(builder, KMEM_DOMAIN_PYTHON_OBJECT, first, 12 * KMEM_PYTHON_SAMPLE_BYTES, 50000,
+	                     7 * KMEM_PYTHON_SAMPLE_BYTES, 30000);
 	heartbeats[1] = (struct kmem_heartbeat){ .sequence = 1, .resident_bytes = 1000, .limit_bytes = UINT64_MAX };
 	heartbeats[0] = (struct kmem_heartbeat){ .sequence = 2, .resident_bytes = 2000, .limit_bytes = UINT64_MAX };
 	capture_builder_header(builder)->failed_count = 1;

@@ -20,43 +20,6 @@
 
 static const struct {
 	const char *text;
-	bool is_size;
-	uint64_t bytes;
-} sizes[] = {
-	{ "0", true, 0 },
-	{ "100", true, 100 },
-	{ "64k", true, 65536 },
-	{ "64K", true, 65536 },
-	{ "1MiB", true, 1048576 },
-	{ "1 MB", true, 1048576 },
-	{ "2G", true, UINT64_C(2147483648) },
-	{ "1T", true, UINT64_C(1) << 40 },
-	{ "512B", true, 512 },
-	{ "18446744073709551615", true, UINT64_MAX },
-	{ "18446744073709551616", false, 0 },
-	{ "17179869184g", false, 0 },
-	{ "-1", false, 0 },
-	{ "", false, 0 },
-	{ "k", false, 0 },
-	{ "1.5g", false, 0 },
-	{ "1x", false, 0 },
-	{ "1MiBs", false, 0 },
-};
-
-static void
-sizes_are_powers_of_two_or_refused(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-		uint64_t bytes = 12345;
-
-		assert_int_equal(options_parse_size(sizes[i].text, &bytes), sizes[i].is_size);
-		assert_true(bytes == (sizes[i].is_size ? sizes[i].bytes : 12345));
-	}
-}
-
-static const struct {
-	const char *text;
 	bool is_percent;
 	uint32_t ppm;
 } percents[] = {
@@ -69,7 +32,6 @@ static const struct {
 static void
 percentages_have_no_sign_and_no_exponent(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(percents); i++) {
 		uint32_t ppm = 12345;
 
@@ -103,7 +65,6 @@ options_may_stand_anywhere_but_behind_a_program(void **state)
 	struct options options;
 	struct fail fail;
 
-	(void)state;
 	assert_true(parse(command_find("leaks"), leaks, &options, &fail));
 	assert_true(options.is_json && options_has(&options, OPTION_TOP));
 	assert_int_equal(options.top, 3);
@@ -141,6 +102,9 @@ static const struct {
 	{ { "why", "--top", "3" }, "unknown option --top" },
 	{ { "check", "--abs", "1x", "r" }, "--abs \"1x\": expected a size" },
 	{ { "check", "--rel", "x", "r" }, "expected a percentage" },
+	{ { "run", "--guard", "90", "x" }, "--guard \"90\": expected a share such as 90%" },
+	{ { "run", "--guard", "100%", "x" }, "expected a share such as 90% (1% to 99%), or a size with its unit" },
+	{ { "run", "--guard", "9%", "--guard-action", "stop", "x" }, "expected note, interrupt, raise, or exec:CMD" },
 	{ { "check" }, "an argument is missing" },
 	{ { "run" }, "an argument is missing" },
 	{ { "run", "--" }, "an argument is missing" },
@@ -149,7 +113,6 @@ static const struct {
 static void
 what_is_not_understood_is_one_line_that_names_it(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(refused_words); i++) {
 		struct options options;
 		struct fail fail = { .text = "" };
@@ -171,7 +134,6 @@ help_is_taken_even_where_arguments_are_missing(void **state)
 	struct options options;
 	struct fail fail;
 
-	(void)state;
 	assert_true(parse(command_find("check"), words, &options, &fail));
 	assert_true(options.wants_help);
 }
@@ -193,7 +155,6 @@ static const struct {
 static void
 commands_are_written_as_a_shell_takes_them(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(command_lines); i++) {
 		char *typed = shell_words_join(command_lines[i].words, command_lines[i].bytes);
 
@@ -225,7 +186,6 @@ places_are_short_and_harmless(void **state)
 	char text[PLACE_TEXT_BYTES];
 	char name[2000];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		assert_string_equal(
 			place_text(places[i].file, places[i].line, places[i].function, places[i].module, places[i].offset, text),
@@ -259,7 +219,6 @@ files_of_one_name_are_told_apart(void **state)
 	};
 	const char *paths[ARRAY_LEN(cases) * 2];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		paths[i] = paths[2 * ARRAY_LEN(cases) - 1 - i] = cases[i].path; // each twice
 	place_learn(paths, 2 * ARRAY_LEN(cases));
@@ -275,7 +234,6 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(files_of_one_name_are_told_apart),
-		cmocka_unit_test(sizes_are_powers_of_two_or_refused),
 		cmocka_unit_test(percentages_have_no_sign_and_no_exponent),
 		cmocka_unit_test(options_may_stand_anywhere_but_behind_a_program),
 		cmocka_unit_test(what_is_not_understood_is_one_line_that_names_it),

@@ -9,6 +9,7 @@
 
 #include "base/diag.h"
 #include "base/settings.h"
+#include "kmem_words.h"
 
 static const struct {
 	const char *text;
@@ -32,9 +33,13 @@ static const struct {
 	{ "-1", false, 0, "no sign" },
 	{ "+1", false, 0, "no sign" },
 	{ " 1", false, 0, "no space" },
-	{ "1 ", false, 0, "no space" },
-	{ "1kb", false, 0, "one letter" },
-	{ "1t", false, 0, "no such suffix" },
+	{ "1MiB", true, 1u << 20, "as texts write it" },
+	{ "1 MB", true, 1u << 20, "the same" },
+	{ "512B", true, 512, "" },
+	{ "1T", true, UINT64_C(1) << 40, "" },
+	{ "1x", false, 0, "no such suffix" },
+	{ "1MiBs", false, 0, "nothing behind it" },
+	{ "1i", false, 0, "no unit" },
 	{ "k", false, 0, "no number" },
 	{ "0x10", false, 0, "decimal only" },
 	{ "", false, 0, "empty is not zero" },
@@ -43,10 +48,9 @@ static const struct {
 static void
 sizes_are_what_the_readme_promises(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(size_cases); i++) {
 		uint64_t bytes = 12345; // must survive a refusal untouched
-		bool is_accepted = settings_parse_size(size_cases[i].text, &bytes);
+		bool is_accepted = kmem_parse_size(size_cases[i].text, &bytes);
 
 		if (is_accepted != size_cases[i].is_accepted)
 			print_message("\"%s\": %s\n", size_cases[i].text, size_cases[i].why);
@@ -63,7 +67,10 @@ struct setting_case {
 };
 
 #define VALID \
-	"; valid: OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, WRAPPERS"
+	"; valid: OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, GUARD, GUARD_ACTION, WRAPPERS"
+#define BAD_GUARD(value) "KMEMSHIM_GUARD=" value " is not valid; use " KMEM_GUARD_WANTED " (the default is used now)"
+#define BAD_ACTION(value) \
+	"KMEMSHIM_GUARD_ACTION=" value " is not valid; use " KMEM_GUARD_ACTION_WANTED " (the default is used now)"
 #define DEFAULTS .python = true, .sites_max = 1u << 20
 
 static const struct setting_case setting_cases[] = {
@@ -110,6 +117,25 @@ static const struct setting_case setting_cases[] = {
 	{ "KMEMSHIM_VERIFY=-1",
 	  { DEFAULTS },
 	  "KMEMSHIM_VERIFY=-1 is not valid; use a number; 0 turns it off (the default is used now)" },
+	{ "KMEMSHIM_GUARD=90%", { DEFAULTS, .guard = { .percent = 90 } }, NULL },
+	{ "KMEMSHIM_GUARD=1%", { DEFAULTS, .guard = { .percent = 1 } }, NULL },
+	{ "KMEMSHIM_GUARD=99%", { DEFAULTS, .guard = { .percent = 99 } }, NULL },
+	{ "KMEMSHIM_GUARD=12G", { DEFAULTS, .guard = { .bytes = UINT64_C(12) << 30 } }, NULL },
+	{ "KMEMSHIM_GUARD=512 MiB", { DEFAULTS, .guard = { .bytes = UINT64_C(512) << 20 } }, NULL },
+	{ "KMEMSHIM_GUARD=0%", { DEFAULTS }, BAD_GUARD("0%") },
+	{ "KMEMSHIM_GUARD=100%", { DEFAULTS }, BAD_GUARD("100%") },
+	{ "KMEMSHIM_GUARD=4294967386%", { DEFAULTS }, BAD_GUARD("4294967386%") },
+	{ "KMEMSHIM_GUARD=%", { DEFAULTS }, BAD_GUARD("%") },
+	{ "KMEMSHIM_GUARD=12", { DEFAULTS }, BAD_GUARD("12") },
+	{ "KMEMSHIM_GUARD=4096B", { DEFAULTS }, BAD_GUARD("4096B") },
+	{ "KMEMSHIM_GUARD=much", { DEFAULTS }, BAD_GUARD("much") },
+	{ "KMEMSHIM_GUARD=", { DEFAULTS }, BAD_GUARD("") },
+	{ "KMEMSHIM_GUARD_ACTION=note", { DEFAULTS }, NULL },
+	{ "KMEMSHIM_GUARD_ACTION=interrupt", { DEFAULTS, .guard_action = KMEM_GUARD_INTERRUPT }, NULL },
+	{ "KMEMSHIM_GUARD_ACTION=raise", { DEFAULTS, .guard_action = KMEM_GUARD_RAISE }, NULL },
+	{ "KMEMSHIM_GUARD_ACTION=exec:py-spy dump", { DEFAULTS, .guard_action = KMEM_GUARD_EXEC }, NULL },
+	{ "KMEMSHIM_GUARD_ACTION=exec:", { DEFAULTS }, BAD_ACTION("exec:") },
+	{ "KMEMSHIM_GUARD_ACTION=kill", { DEFAULTS }, BAD_ACTION("kill") },
 	{ "KMEMSHIM_SITES_MAX=64", { .python = true, .sites_max = 64 }, NULL },
 	{ "KMEMSHIM_SITES_MAX=2m", { .python = true, .sites_max = 1u << 21 }, NULL },
 	{ "KMEMSHIM_SITES_MAX=63",
@@ -143,6 +169,9 @@ parses(void *context)
 	                                                                                   : DIAG_WARN));
 	CHECK_IN_CHILD(settings.python == which->wanted.python);
 	CHECK_IN_CHILD(settings.python_objects == which->wanted.python_objects);
+	CHECK_IN_CHILD(settings.guard.percent == which->wanted.guard.percent);
+	CHECK_IN_CHILD(settings.guard.bytes == which->wanted.guard.bytes);
+	CHECK_IN_CHILD(settings.guard_action == which->wanted.guard_action);
 	CHECK_IN_CHILD(settings.native == which->wanted.native);
 	CHECK_IN_CHILD(settings.imports_full == which->wanted.imports_full);
 	CHECK_IN_CHILD(settings.verify_every == which->wanted.verify_every);
@@ -156,7 +185,6 @@ each_variable_sets_its_field_or_is_named_in_one_line(void **state)
 	char text[1024];
 	char wanted[1024];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(setting_cases); i++) {
 		wanted[0] = '\0';
 		if (setting_cases[i].said != NULL)
@@ -182,7 +210,6 @@ quiet_holds_for_variables_that_stand_before_it(void **state)
 {
 	char text[1024];
 
-	(void)state;
 	assert_int_equal(in_child_telling(parses_quietly, NULL, text, sizeof(text)), 0);
 	assert_string_equal(text, "");
 }
@@ -192,7 +219,6 @@ no_environment_is_all_defaults(void **state)
 {
 	char *empty[] = { NULL };
 
-	(void)state;
 	settings_parse(NULL);
 	settings_parse(empty);
 	assert_null(settings.out);

@@ -1,0 +1,46 @@
+/*
+ * rank_held.c - which lines held the memory when the domain was at its highest, and which hold it at the end (or now)?
+ *
+ * What imports leave behind is real memory and is listed, after the lines that a person can do something about.
+ */
+#include "analysis/device_parts.h"
+#include "analysis/rank.h"
+
+static unsigned
+tier_of(const struct model *model, const struct model_site *site, bool is_minor)
+{
+	return (is_minor ? 1u : 0) + (domain_is_address_space(model->domains[site->domain].id.kind) ? 2 : 0);
+}
+
+static unsigned
+peak_tier(const struct model *model, const struct model_site *site)
+{
+	/* The tensors are listed by their own lines. */
+	return tier_of(model, site, rank_is_import(site) || device_parts_is_cache(model, site));
+}
+
+static unsigned
+sites_tier(const struct model *model, const struct model_site *site)
+{
+	return tier_of(model, site, rank_is_import(site));
+}
+
+static uint64_t
+peak_bytes(const struct model_site *site)
+{
+	return site->peak_bytes;
+}
+
+static uint64_t
+live_bytes(const struct model_site *site)
+{
+	return site->live_bytes;
+}
+
+#define HELD_AT_PEAK .name = "peak", .heading = "Held at the peak", .tier = peak_tier
+#define LIVE .name = "sites", .heading = "Live at the end", .tier = sites_tier
+
+const struct ranking rank_peak_asked = { HELD_AT_PEAK, .bytes = peak_bytes };
+const struct ranking rank_peak = { HELD_AT_PEAK, .bytes = rank_peak_in_memory };
+const struct ranking rank_sites_asked = { LIVE, .bytes = live_bytes };
+const struct ranking rank_sites = { LIVE, .bytes = rank_live_in_memory };

@@ -1,0 +1,36 @@
+/*
+ * json_read.c - reads a JSON file.
+ *
+ * When failing  see json_read.h. A name that comes twice in an object is an error: one of the two would be lost.
+ */
+#include "base/json_read.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+json_t *
+json_read_file(int file, const char *path, struct fail *fail)
+{
+	json_error_t error;
+	FILE *stream = fdopen(file, "r");
+	json_t *root;
+
+	if (stream == NULL) {
+		(void)fail_set(fail, EXIT_USAGE, "%s: %s", path, strerror(errno));
+		(void)close(file);
+		return NULL;
+	}
+	root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);
+	(void)fclose(stream);
+	if (root == NULL)
+		(void)fail_set(fail, EXIT_USAGE, "%s:%d: is not JSON: %s", path, error.line, error.text);
+	return root;
+}
+
+json_t *
+json_read_text(const char *text, size_t bytes)
+{
+	return json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
+}

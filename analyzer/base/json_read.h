@@ -1,0 +1,24 @@
+/*
+ * json_read.h - reads a JSON file: the one door to jansson.
+ *
+ * Context     What we write is json_write.h's.
+ * When failing  one line with the place in the file.
+ */
+#ifndef JSON_READ_H
+#define JSON_READ_H
+
+#include <jansson.h>
+
+#include "base/fail.h"
+
+/*
+ * file      a descriptor, is closed in any case
+ * path      of it, for the message
+ * returns   to be freed by json_decref(); NULL and *fail (EXIT_USAGE) when it is not JSON
+ */
+json_t *json_read_file(int file, const char *path, struct fail *fail);
+
+/* The same of a text in memory; NULL when it is not JSON. */
+json_t *json_read_text(const char *text, size_t bytes);
+
+#endif

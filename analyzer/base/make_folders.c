@@ -1,0 +1,35 @@
+/*
+ * make_folders.c - mkdir -p.
+ *
+ * When failing  folders that were made stay.
+ */
+#include "base/make_folders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+
+bool
+make_folders(const char *path, mode_t mode)
+{
+	char *copy = memory_text(path);
+	struct stat there;
+	bool is_made;
+
+	/* What goes wrong above the last one shows there. */
+	for (char *slash = copy; slash[0] != '\0' && (slash = strchr(slash + 1, '/')) != NULL;) {
+		*slash = '\0';
+		(void)mkdir(copy, mode);
+		*slash = '/';
+	}
+	is_made = mkdir(copy, mode) == 0;
+	if (!is_made && errno == EEXIST) {
+		is_made = stat(copy, &there) == 0 && S_ISDIR(there.st_mode);
+		errno = ENOTDIR;
+	}
+	free(copy);
+	return is_made;
+}

@@ -1,0 +1,186 @@
+/*
+ * cmd_jupyter.c - kmemshim jupyter: installs, lists and removes kernels that are recorded.
+ *
+ * When failing  one line, and nothing is changed.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/output.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "jupyter/kernel_spec.h"
+#include "launch/launcher.h"
+
+#define DEFAULT_KERNEL "python3"
+#define DEFAULT_GUARD "92%"
+#define DEFAULT_GUARD_ACTION "interrupt"
+#define WORDS_MAX 12
+
+#define INSTALL_OPTIONS                                                                                              \
+	(OPTION_BIT(OPTION_WRAP) | OPTION_BIT(OPTION_USER) | OPTION_BIT(OPTION_SYS_PREFIX) | OPTION_BIT(OPTION_PREFIX) | \
+	 OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_GUARD) | OPTION_BIT(OPTION_GUARD_ACTION) |                         \
+	 OPTION_BIT(OPTION_NO_GUARD) | OPTION_BIT(OPTION_KEEP))
+
+/* As Jupyter has it. */
+static bool
+check_name(const char *name, struct fail *fail)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	if (name[strspn(name, allowed)] == '\0' && strlen(name) < 100)
+		return true;
+	return fail_set(fail, EXIT_USAGE, "jupyter: --name %s: a kernel's name has only letters, digits, dots, - and _",
+	                name);
+}
+
+static bool
+check_install(const struct options *options, struct fail *fail)
+{
+	unsigned places = options->given &
+	                  (OPTION_BIT(OPTION_USER) | OPTION_BIT(OPTION_SYS_PREFIX) | OPTION_BIT(OPTION_PREFIX));
+
+	if ((places & (places - 1)) != 0)
+		return fail_set(fail, EXIT_USAGE, "jupyter: give one of --user, --sys-prefix and --prefix");
+	if (options->has_no_guard && (options->guard != NULL || options->guard_action != NULL))
+		return fail_set(fail, EXIT_USAGE, "jupyter: --no-guard: give it without --guard and --guard-action");
+	return true;
+}
+
+/* The command of the kernel up to its own one. Texts that do not live elsewhere are in `self` and `keep`. */
+static void
+launcher_words(const struct options *options, const char *self, char keep[24], const char *words[WORDS_MAX])
+{
+	size_t count = 0;
+
+	words[count++] = self;
+	words[count++] = "run";
+	words[count++] = "--kernel";
+	if (options_has(options, OPTION_KEEP)) {
+		(void)snprintf(keep, 24, "%llu", (unsigned long long)options->keep);
+		words[count++] = "--keep";
+		words[count++] = keep;
+	}
+	if (!options->has_no_guard) {
+		words[count++] = "--guard";
+		words[count++] = options->guard != NULL ? options->guard : DEFAULT_GUARD;
+		words[count++] = "--guard-action";
+		words[count++] = options->guard_action != NULL ? options->guard_action : DEFAULT_GUARD_ACTION;
+	}
+	words[count++] = "--";
+	words[count] = NULL;
+}
+
+static bool
+install(const struct options *options, struct fail *fail)
+{
+	enum kernel_spec_place place = options->is_in_environment ? KERNEL_SPEC_OF_ENVIRONMENT
+	                               : options->prefix != NULL  ? KERNEL_SPEC_OF_PREFIX
+	                                                          : KERNEL_SPEC_OF_USER;
+	const char *wrapped = options->wrap != NULL ? options->wrap : DEFAULT_KERNEL;
+	const char *words[WORDS_MAX];
+	char self[PATH_MAX];
+	char shim[PATH_MAX];
+	char keep[24];
+	char name[NAME_MAX + 1];
+	char kernels[PATH_MAX];
+	char written[PATH_MAX];
+	struct kernel_spec spec;
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[length > 0 ? length : 0] = '\0';
+	(void)snprintf(name, sizeof(name), "%.80s-kmemshim", wrapped);
+	if (options->name != NULL)
+		(void)snprintf(name, sizeof(name), "%s", options->name);
+	if (!check_install(options, fail) || !check_name(name, fail) || !launcher_find_shim(shim, fail) ||
+	    !kernel_spec_place(place, options->prefix, kernels, fail) || !kernel_spec_find(wrapped, &spec, fail))
+		return false;
+	if (kernel_spec_wraps(&spec) != NULL) {
+		(void)fail_set(fail, EXIT_USAGE, "jupyter: --wrap %s: this kernel is recorded already: wrap %s", wrapped,
+		               kernel_spec_wraps(&spec));
+		kernel_spec_free(&spec);
+		return false;
+	}
+
+	bool is_ipython = kernel_spec_is_ipython(&spec);
+
+	launcher_words(options, self, keep, words);
+	kernel_spec_wrap(&spec, words);
+
+	bool is_written = kernel_spec_write(&spec, kernels, name, options->is_forced, written, fail);
+
+	if (is_written) {
+		(void)printf("Installed the kernel \"%s\" in %s.\n", kernel_spec_title(&spec), written);
+		if (is_ipython)
+			(void)printf("Choose it in the notebook. When it dies, the next cell that you run says why.\n");
+		else
+			(void)printf(
+				"Choose it in the notebook. It is not an IPython kernel: when it dies, the server's log says why; "
+				"so does kmemshim why --kernel.\n");
+	}
+	kernel_spec_free(&spec);
+	return is_written;
+}
+
+static bool
+list(void)
+{
+	struct kernel_spec *specs;
+	size_t count = kernel_spec_list(&specs);
+
+	if (count == 0)
+		(void)printf("No kernel is recorded. Install one: kmemshim jupyter install\n");
+	for (size_t i = 0; i < count; i++) {
+		(void)printf("%-24s wraps %-16s %s\n", specs[i].name, kernel_spec_wraps(&specs[i]), specs[i].folder);
+		kernel_spec_free(&specs[i]);
+	}
+	free(specs);
+	return true;
+}
+
+static bool
+uninstall(const struct options *options, struct fail *fail)
+{
+	struct kernel_spec *specs;
+	size_t count = kernel_spec_list(&specs);
+	size_t chosen = 0;
+	bool is_done = false;
+
+	while (chosen < count && options->name != NULL && strcmp(options->name, specs[chosen].name) != 0)
+		chosen++;
+	if (chosen == count)
+		(void)fail_set(fail, EXIT_USAGE,
+		               "jupyter uninstall: %s: no such kernel of kmemshim's: kmemshim jupyter list shows them",
+		               options->name != NULL ? options->name : "no name given");
+	else if (count > 1 && options->name == NULL)
+		(void)fail_set(fail, EXIT_USAGE,
+		               "jupyter uninstall: there are %zu kernels: give --name, kmemshim jupyter list shows them",
+		               count);
+	else if (kernel_spec_remove(&specs[chosen], fail))
+		is_done = printf("Removed the kernel %s from %s.\n", specs[chosen].name, specs[chosen].folder) > 0;
+	for (size_t i = 0; i < count; i++)
+		kernel_spec_free(&specs[i]);
+	free(specs);
+	return is_done;
+}
+
+bool
+cmd_jupyter(const struct options *options, int *status, struct fail *fail)
+{
+	const char *what = options->arguments[0];
+	bool is_done;
+
+	(void)status;
+	if (strcmp(what, "install") != 0 && (options->given & INSTALL_OPTIONS) != 0)
+		return fail_set(fail, EXIT_USAGE, "jupyter %s: takes only --name", what);
+	if (strcmp(what, "install") == 0)
+		is_done = install(options, fail);
+	else if (strcmp(what, "list") == 0)
+		is_done = list();
+	else if (strcmp(what, "uninstall") == 0)
+		is_done = uninstall(options, fail);
+	else
+		return fail_set(fail, EXIT_USAGE, "jupyter %s: there is install, list, and uninstall", what);
+	return is_done && output_finish(fail);
+}

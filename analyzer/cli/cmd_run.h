@@ -1,0 +1,31 @@
+/*
+ * cmd_run.h - what running a program and running a notebook's kernel have in common.
+ *
+ * Safe from   one thread.
+ */
+#ifndef CMD_RUN_H
+#define CMD_RUN_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "cli/options.h"
+#include "launch/launcher.h"
+#include "launch/program.h"
+
+#define CMD_RUN_CAUSE_BYTES 40
+
+/* Verdict and tables of what was recorded. capture: the program's own. cause: out, as in the report; "" when it fails. */
+bool cmd_run_summarise(const struct options *options, const struct launch *launch, const char *capture, FILE *stream,
+                       char cause[CMD_RUN_CAUSE_BYTES], struct fail *fail);
+
+void cmd_run_say_nothing_recorded(const struct launch *launch, const struct program *program, FILE *stream);
+void cmd_run_say_not_started(const struct launch *launch, const struct program *program);
+
+/* As a shell says it. */
+int cmd_run_status(const struct launch *launch);
+
+/* run --kernel. launch: what the options say is filled in. */
+bool cmd_run_kernel(const struct options *options, struct launch *launch, int *status, struct fail *fail);
+
+#endif

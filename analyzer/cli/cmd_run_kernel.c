@@ -1,0 +1,260 @@
+/*
+ * cmd_run_kernel.c - kmemshim run --kernel: stays between a notebook's server and its kernel, and says why the kernel died.
+ *
+ * The server sees what it would see without us: the same signals reach the kernel, and we end as it ended. What the next life of the
+ * kernel needs, to show the verdict in its first cell, goes into the environment.
+ *
+ * When failing  the kernel runs all the same, unrecorded if need be, and one line on stderr (the server's log) says so.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "capture/kill_counters.h"
+#include "cli/cmd_report.h"
+#include "cli/cmd_run.h"
+#include "jupyter/kernel_life.h"
+#include "model/model_load.h"
+
+#define DEFAULT_KEEP 10
+
+static const char verdict_name[] = "verdict.txt";
+
+/* The folder of the extension, in a checkout and when installed, in front of the modules that Python finds. False: there is none. */
+static bool
+set_extension(const char *self)
+{
+	static const char *const places[] = { "../share/kmemshim/python", "../python", "../../python" };
+	const char *present = getenv("PYTHONPATH");
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char wanted[PATH_MAX + 64];
+		char probe[PATH_MAX + 32];
+		char real[PATH_MAX];
+		char *list;
+
+		(void)snprintf(wanted, sizeof(wanted), "%.*s%s", (int)(strrchr(self, '/') + 1 - self), self, places[i]);
+		if (realpath(wanted, real) == NULL)
+			continue;
+		(void)snprintf(probe, sizeof(probe), "%s/kmemshim/__init__.py", real);
+		if (access(probe, R_OK) != 0)
+			continue;
+		if (asprintf(&list, "%s%s%s", real, present != NULL && present[0] != '\0' ? ":" : "",
+		             present != NULL ? present : "") < 0)
+			memory_exhausted();
+		(void)setenv("PYTHONPATH", list, 1);
+		free(list);
+		return true;
+	}
+	return false;
+}
+
+/* The kernel's command; IPython is told to load the extension. */
+static char *const *
+arguments_of(const struct options *options, bool has_extension)
+{
+	static char extension[] = "--ext=kmemshim";
+	size_t count = (size_t)options->argument_count;
+	bool is_ipython = false;
+	char **arguments;
+
+	for (size_t i = 0; i < count; i++)
+		is_ipython = is_ipython || strncmp(options->arguments[i], "ipykernel", 9) == 0;
+	if (!is_ipython || !has_extension)
+		return options->arguments;
+	arguments = memory_zeroed(count + 2, sizeof(*arguments)); // for the life of the kernel
+	memcpy(arguments, options->arguments, count * sizeof(*arguments));
+	arguments[count] = extension;
+	return arguments;
+}
+
+/* Returns whether there is an extension. */
+static bool
+set_environment(const struct kernel_life *life)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[length > 0 ? length : 0] = '\0';
+	(void)unsetenv("KMEMSHIM_PREVIOUS"); // where the server itself is a program of a recorded kernel
+	(void)setenv("KMEMSHIM_KERNEL", life->folder, 1);
+	if (self[0] != '/')
+		return false;
+	(void)setenv("KMEMSHIM_COMMAND", self, 1);
+	return set_extension(self);
+}
+
+/* What is told of a death: to whoever reads the server's log, and in a file of the life's folder. */
+static void
+publish(const char *folder, const char *text)
+{
+	char path[PATH_MAX + sizeof(verdict_name)];
+	FILE *file;
+	bool is_written;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, verdict_name);
+	file = fopen(path, "we");
+	is_written = file != NULL && fputs(text, file) >= 0;
+	is_written = file != NULL && fclose(file) == 0 && is_written;
+	(void)fputs(text, stderr);
+	if (is_written)
+		(void)fprintf(stderr, "kmemshim: this verdict is also in %s\n", path);
+	else
+		(void)fprintf(stderr, "kmemshim: %s: cannot be written: %s\n", path, strerror(errno));
+}
+
+static void
+tell_death(const struct options *options, const struct launch *launch, const struct program *program,
+           const struct kernel_life *life, const char *capture, char cause[CMD_RUN_CAUSE_BYTES])
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *stream = open_memstream(&text, &bytes);
+	struct fail fail;
+
+	if (stream == NULL)
+		memory_exhausted();
+	cause[0] = '\0';
+	if (capture[0] == '\0')
+		cmd_run_say_nothing_recorded(launch, program, stream);
+	else if (!cmd_run_summarise(options, launch, capture, stream, cause, &fail))
+		(void)fprintf(stream, "kmemshim: %s\n", fail.text);
+	if (fclose(stream) != 0)
+		memory_exhausted();
+	if (life->folder[0] != '\0')
+		publish(life->folder, text);
+	else
+		(void)fputs(text, stderr);
+	free(text);
+}
+
+/* The kernel has killed for memory where one of these processes was, since that one began. */
+static bool
+has_killed(const struct model *model)
+{
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct kmem_kill_counters *before = &model->processes[i].identity->before;
+		struct kmem_kill_counters now;
+
+		kill_counters_read(model->processes[i].identity, &now);
+		if (now.cgroup_oom_kill != UINT64_MAX
+		        ? now.cgroup_oom_kill > before->cgroup_oom_kill
+		        : now.machine_oom_kill != UINT64_MAX && now.machine_oom_kill > before->machine_oom_kill)
+			return true; // a counter that was not known before is UINT64_MAX: nothing is above that
+	}
+	return false;
+}
+
+/*
+ * The launcher of that life was killed together with its kernel: by a user who restarts a kernel that does not answer, or by the OOM
+ * killer, which ends a whole group where it is told to. Only where a counter proves the latter is it told as a death.
+ */
+static bool
+judge_past(const struct options *options, struct kernel_life *past)
+{
+	const struct report_options rows = { .top = 0 };
+	struct kernel_end end = { .exit_status = -1, .cause = "" };
+	struct fail fail;
+	struct model *model = cmd_report_load(options, past->folder, NULL, &fail);
+	struct report *report = model != NULL ? report_build(model, &rank_peak, &rows, &fail) : NULL;
+
+	if (report != NULL) {
+		end.cause = report->verdict.cause;
+		end.is_death = (strcmp(end.cause, "container-limit") == 0 || strcmp(end.cause, "machine-memory") == 0) &&
+		               has_killed(model);
+	}
+	kernel_life_end(past, &end);
+	report_free(report);
+	model_free(model);
+	return end.is_death;
+}
+
+/* Finds what is to be told of the life before this one, and removes old lives. */
+static void
+look_back(const struct options *options, const struct kernel_life *life, const char *home)
+{
+	struct kernel_life past;
+	enum kernel_past what = kernel_life_previous(life, home, &past);
+
+	if (what == KERNEL_PAST_DEATH || (what == KERNEL_PAST_UNKNOWN && judge_past(options, &past)))
+		(void)setenv("KMEMSHIM_PREVIOUS", past.folder, 1);
+	else
+		past.folder[0] = '\0';
+	kernel_life_prune(home, options_has(options, OPTION_KEEP) ? options->keep : DEFAULT_KEEP, past.folder);
+}
+
+/* Neither shut down nor sent away: an end that nobody asked for. */
+static bool
+is_death(const struct launch *launch)
+{
+	bool was_asked = launch->passed_on == SIGTERM || launch->passed_on == SIGHUP || launch->passed_on == SIGQUIT;
+
+	return launch->start_error == 0 && launch->wait_status != 0 && !was_asked;
+}
+
+/* The server reads our status as the kernel's. */
+static void
+end_alike(const struct launch *launch)
+{
+	const struct rlimit no_core = { 0, 0 };
+
+	if (launch->start_error != 0 || !WIFSIGNALED(launch->wait_status))
+		return;
+	(void)fflush(NULL);
+	(void)setrlimit(RLIMIT_CORE, &no_core); // the core that there is to read is the kernel's
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	(void)signal(WTERMSIG(launch->wait_status), SIG_DFL);
+	(void)raise(WTERMSIG(launch->wait_status));
+}
+
+bool
+cmd_run_kernel(const struct options *options, struct launch *launch, int *status, struct fail *fail)
+{
+	char shim[PATH_MAX];
+	char home[PATH_MAX];
+	char capture[PATH_MAX] = "";
+	char cause[CMD_RUN_CAUSE_BYTES] = "";
+	struct kernel_life life = { .file = -1 };
+	struct program program;
+	struct fail why;
+
+	program_examine(options->arguments, &program);
+	if (!kernel_life_home(options->output, home, &why) || !kernel_life_begin(&life, home, options->arguments, &why)) {
+		(void)fprintf(stderr, "kmemshim: the kernel is not recorded: %s\n", why.text);
+	} else {
+		launch->arguments = arguments_of(options, set_environment(&life));
+		look_back(options, &life, home);
+		launch->folder = life.folder;
+		if (!launcher_find_shim(shim, &why))
+			(void)fprintf(stderr, "kmemshim: the kernel is not recorded: %s\n", why.text);
+		else if (!program.is_preload_harmful)
+			launch->shim = shim;
+	}
+	if (!launcher_run(launch, fail))
+		return false;
+	*status = cmd_run_status(launch);
+	(void)signal(SIGPIPE, SIG_IGN);
+	if (launch->start_error != 0)
+		cmd_run_say_not_started(launch, &program);
+	else if (launch->folder != NULL)
+		(void)launcher_sign(launch, capture);
+
+	const struct kernel_end end = {
+		.is_death = is_death(launch),
+		.exit_status = WIFEXITED(launch->wait_status) ? WEXITSTATUS(launch->wait_status) : -1,
+		.signal = WIFSIGNALED(launch->wait_status) ? WTERMSIG(launch->wait_status) : 0,
+		.cause = cause,
+	};
+
+	if (end.is_death && launch->folder != NULL)
+		tell_death(options, launch, &program, &life, capture, cause);
+	kernel_life_end(&life, &end);
+	end_alike(launch);
+	return true;
+}

@@ -1,0 +1,345 @@
+/*
+ * kernel_life.c - the folders of kernels' lives (see kernel_life.h).
+ *
+ * The lock on life.json says that a launcher lives: it goes with the process, in whatever container that is. A process id would be
+ * taken by somebody else.
+ *
+ * When failing  see kernel_life.h. What cannot be removed stays.
+ */
+#include "jupyter/kernel_life.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json_read.h"
+#include "base/json_write.h"
+#include "base/make_folders.h"
+#include "base/memory.h"
+#include "base/regular_file.h"
+
+#define FOLDER_MODE 0700 // texts of cells are the user's alone
+#define FILE_MODE 0600
+
+static const char life_name[] = "life.json";
+static const char told_name[] = "told";
+
+bool
+kernel_life_home(const char *wanted, char home[PATH_MAX], struct fail *fail)
+{
+	const char *state = getenv("XDG_STATE_HOME");
+	const char *user = getenv("HOME");
+	int length;
+
+	if (user == NULL || user[0] != '/') {
+		const struct passwd *entry = getpwuid(geteuid());
+
+		user = entry != NULL && entry->pw_dir != NULL ? entry->pw_dir : "";
+	}
+	if (wanted != NULL)
+		length = snprintf(home, PATH_MAX, "%s", wanted);
+	else if (state != NULL && state[0] == '/')
+		length = snprintf(home, PATH_MAX, "%s/kmemshim/kernels", state);
+	else if (user[0] == '/')
+		length = snprintf(home, PATH_MAX, "%s/.local/state/kmemshim/kernels", user);
+	else
+		return fail_set(fail, EXIT_USAGE, "there is no home folder to keep captures of kernels in: set HOME");
+	return length < PATH_MAX / 2 || fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", home);
+}
+
+static void
+let_go(struct kernel_life *life)
+{
+	if (life->file >= 0)
+		(void)close(life->file);
+	life->file = -1;
+}
+
+/* Jupyter writes the path as an argument of its own, or behind "=". */
+static void
+find_connection(char *const *arguments, char connection[PATH_MAX])
+{
+	connection[0] = '\0';
+	for (; *arguments != NULL; arguments++) {
+		const char *equals = strchr(*arguments, '=');
+		const char *path = (*arguments)[0] == '-' && equals != NULL ? equals + 1 : *arguments;
+		size_t length = strlen(path);
+
+		if (length < 5 || strcmp(path + length - 5, ".json") != 0)
+			continue;
+		if (realpath(path, connection) == NULL)
+			(void)snprintf(connection, PATH_MAX, "%s", path);
+	}
+}
+
+static void
+write_time(char text[32], const char *format)
+{
+	time_t now = time(NULL);
+	struct tm parts;
+
+	(void)gmtime_r(&now, &parts);
+	(void)strftime(text, 32, format, &parts);
+}
+
+static bool
+write_life(const struct kernel_life *life, const struct kernel_end *end)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	struct json_write json = { .stream = open_memstream(&text, &bytes), .inline_depth = 1 };
+	bool is_written;
+	char ended[32];
+
+	if (json.stream == NULL)
+		memory_exhausted();
+	json_write_open(&json, NULL, '{');
+	json_write_number(&json, "schema", 1);
+	json_write_text(&json, "started", life->started);
+	json_write_text(&json, "connection_file", life->connection);
+	json_write_text(&json, "notebook", life->notebook);
+	if (end != NULL) {
+		write_time(ended, "%Y-%m-%dT%H:%M:%SZ");
+		json_write_text(&json, "ended", ended);
+		json_write_bool(&json, "is_death", end->is_death);
+		json_write_signed(&json, "exit_status", end->exit_status);
+		json_write_signed(&json, "signal", end->signal);
+		json_write_text(&json, "cause", end->cause);
+	}
+	json_write_close(&json, '}');
+	if (fclose(json.stream) != 0)
+		memory_exhausted();
+	/* In place: the lock is on this file, so no other one may take its name. */
+	is_written = pwrite(life->file, text, bytes, 0) == (ssize_t)bytes && ftruncate(life->file, (off_t)bytes) == 0;
+	free(text);
+	return is_written;
+}
+
+bool
+kernel_life_begin(struct kernel_life *life, const char *home, char *const *arguments, struct fail *fail)
+{
+	const char *notebook = getenv("JPY_SESSION_NAME");
+	char path[PATH_MAX + sizeof(life_name)];
+	char real[PATH_MAX];
+	char stamp[32];
+	struct timespec now;
+
+	*life = (struct kernel_life){ .file = -1 };
+	find_connection(arguments, life->connection);
+	(void)snprintf(life->notebook, sizeof(life->notebook), "%s", notebook != NULL ? notebook : "");
+	write_time(life->started, "%Y-%m-%dT%H:%M:%SZ");
+	write_time(stamp, "%Y%m%dT%H%M%S");
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	if (!make_folders(home, FOLDER_MODE) || realpath(home, real) == NULL)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", home,
+		                strerror(errno));
+	if (snprintf(life->folder, sizeof(life->folder), "%s/%s.%06ld-%ld", real, stamp, now.tv_nsec / 1000,
+	             (long)getpid()) >= (int)sizeof(life->folder))
+		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", real);
+	(void)snprintf(path, sizeof(path), "%s/%s", life->folder, life_name);
+	if (mkdir(life->folder, FOLDER_MODE) != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", life->folder,
+		                strerror(errno));
+	life->file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	if (life->file < 0 || flock(life->file, LOCK_EX | LOCK_NB) != 0 || !write_life(life, NULL)) {
+		(void)fail_set(fail, EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
+		let_go(life);
+		(void)unlink(path);
+		(void)rmdir(life->folder);
+		return false;
+	}
+	return true;
+}
+
+void
+kernel_life_end(struct kernel_life *life, const struct kernel_end *end)
+{
+	if (life->file >= 0)
+		(void)write_life(life, end);
+	let_go(life);
+}
+
+static int
+is_life(const struct dirent *entry)
+{
+	return entry->d_name[0] >= '0' && entry->d_name[0] <= '9' && strchr(entry->d_name, '-') != NULL;
+}
+
+/* All lives, the newest first; the caller frees the names and the list. 0 = none, or they cannot be read. */
+static size_t
+list_lives(const char *home, struct dirent ***lives)
+{
+	int count = scandir(home, lives, is_life, alphasort);
+
+	if (count < 0)
+		*lives = NULL;
+	for (int i = 0; i < count / 2; i++) {
+		struct dirent *swapped = (*lives)[i];
+
+		(*lives)[i] = (*lives)[count - 1 - i];
+		(*lives)[count - 1 - i] = swapped;
+	}
+	return count > 0 ? (size_t)count : 0;
+}
+
+static void
+free_lives(struct dirent **lives, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(lives[i]);
+	free(lives);
+}
+
+enum life_state { LIFE_RUNNING, LIFE_DIED, LIFE_ENDED, LIFE_CUT_OFF, LIFE_UNREADABLE };
+
+static void
+take_text(const json_t *root, const char *name, char *to, size_t room)
+{
+	const char *text = json_string_value(json_object_get(root, name));
+
+	(void)snprintf(to, room, "%s", text != NULL ? text : "");
+}
+
+/* life->file is open and locked where the state is LIFE_CUT_OFF, else closed. */
+static enum life_state
+read_life(const char *home, const char *name, struct kernel_life *life)
+{
+	char path[2 * PATH_MAX];
+	enum life_state state;
+	struct fail fail;
+	json_t *root;
+
+	*life = (struct kernel_life){ .file = -1 };
+	(void)snprintf(life->folder, sizeof(life->folder), "%.2000s/%.1000s", home, name);
+	(void)snprintf(path, sizeof(path), "%s/%s", life->folder, life_name);
+	life->file = regular_file_open(path, O_RDWR | O_NOFOLLOW, NULL);
+	if (life->file < 0)
+		return LIFE_UNREADABLE;
+
+	bool is_locked = flock(life->file, LOCK_EX | LOCK_NB) == 0;
+
+	root = json_read_file(dup(life->file), path, &fail);
+	take_text(root, "connection_file", life->connection, sizeof(life->connection));
+	take_text(root, "notebook", life->notebook, sizeof(life->notebook));
+	take_text(root, "started", life->started, sizeof(life->started));
+	if (!is_locked)
+		state = LIFE_RUNNING;
+	else if (json_object_get(root, "ended") == NULL)
+		state = LIFE_CUT_OFF; // also of a file that is damaged
+	else
+		state = json_is_true(json_object_get(root, "is_death")) ? LIFE_DIED : LIFE_ENDED;
+	json_decref(root);
+	if (state != LIFE_CUT_OFF)
+		let_go(life);
+	return state;
+}
+
+/* The first life of the list, from `start` on, that has this connection file. */
+static enum life_state
+find_life(const char *home, struct dirent *const *lives, size_t start, size_t count, const char *connection,
+          struct kernel_life *found)
+{
+	for (size_t i = start; i < count && connection[0] != '\0'; i++) {
+		enum life_state state = read_life(home, lives[i]->d_name, found);
+
+		if (state != LIFE_UNREADABLE && strcmp(found->connection, connection) == 0)
+			return state;
+		let_go(found);
+	}
+	return LIFE_UNREADABLE;
+}
+
+static bool
+is_own(const struct kernel_life *life, const char *name)
+{
+	const char *slash = strrchr(life->folder, '/');
+
+	return slash != NULL && strcmp(slash + 1, name) == 0;
+}
+
+enum kernel_past
+kernel_life_previous(const struct kernel_life *life, const char *home, struct kernel_life *previous)
+{
+	struct dirent **lives;
+	size_t count = list_lives(home, &lives);
+	size_t start = 0;
+	char told[PATH_MAX + sizeof(told_name)];
+	enum life_state state;
+
+	while (start < count && !is_own(life, lives[start]->d_name))
+		start++;
+	state = find_life(home, lives, start + 1, count, life->connection, previous);
+	free_lives(lives, count);
+	if (state == LIFE_CUT_OFF)
+		return KERNEL_PAST_UNKNOWN;
+	(void)snprintf(told, sizeof(told), "%s/%s", previous->folder, told_name);
+	return state == LIFE_DIED && access(told, F_OK) != 0 ? KERNEL_PAST_DEATH : KERNEL_PAST_NONE;
+}
+
+/* A life's folder holds files only. Links are removed, not followed. */
+static void
+remove_life(const char *path)
+{
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *entries = folder >= 0 ? fdopendir(folder) : NULL;
+	const struct dirent *entry;
+
+	while (entries != NULL && (entry = readdir(entries)) != NULL) {
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			(void)unlinkat(folder, entry->d_name, 0);
+	}
+	if (entries != NULL)
+		(void)closedir(entries);
+	(void)rmdir(path);
+}
+
+void
+kernel_life_prune(const char *home, size_t keep, const char *spared)
+{
+	struct dirent **lives;
+	size_t count = list_lives(home, &lives);
+
+	for (size_t i = keep; i < count; i++) {
+		struct kernel_life life;
+		enum life_state state = read_life(home, lives[i]->d_name, &life);
+
+		let_go(&life);
+		if (state != LIFE_RUNNING && strcmp(life.folder, spared) != 0)
+			remove_life(life.folder);
+	}
+	free_lives(lives, count);
+}
+
+bool
+kernel_life_newest(const char *home, char folder[PATH_MAX], struct fail *fail)
+{
+	struct dirent **lives;
+	size_t count = list_lives(home, &lives);
+	struct kernel_life newest = { .file = -1 };
+	struct kernel_life earlier = { .file = -1 };
+	enum life_state state = LIFE_UNREADABLE;
+
+	for (size_t i = 0; i < count && state == LIFE_UNREADABLE; i++) {
+		state = read_life(home, lives[i]->d_name, &newest);
+		if (state == LIFE_RUNNING && find_life(home, lives, i + 1, count, newest.connection, &earlier) == LIFE_DIED)
+			(void)snprintf(newest.folder, sizeof(newest.folder), "%s", earlier.folder);
+	}
+	let_go(&newest);
+	let_go(&earlier);
+	free_lives(lives, count);
+	if (state == LIFE_UNREADABLE)
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: no kernel was recorded: install one with kmemshim jupyter install, and choose it in the "
+		                "notebook",
+		                home);
+	(void)snprintf(folder, PATH_MAX, "%s", newest.folder);
+	return true;
+}

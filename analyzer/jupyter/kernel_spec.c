@@ -1,0 +1,512 @@
+/*
+ * kernel_spec.c - finds, wraps, writes and removes kernel specifications (see kernel_spec.h).
+ *
+ * The order of folders is that of jupyter_core. Which Python environment is meant is told by the environment variables of virtualenv and
+ * conda, else by the first `jupyter` and `python3` in PATH.
+ *
+ * When failing  see kernel_spec.h. What was there before is still there.
+ */
+#include "jupyter/kernel_spec.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/make_folders.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/regular_file.h"
+#include "version.h"
+
+#define PLACES_MAX 24
+#define FOLDER_MODE 0755
+#define PICTURE_MAX_BYTES (1 << 20) // of a logo or a style sheet; what is larger is none
+
+static const char file_name[] = "kernel.json";
+static const char native_name[] = "python3";
+
+struct places {
+	size_t count;
+	char paths[PLACES_MAX][PATH_MAX]; // each holds folders of kernels
+};
+
+static void
+add_place(struct places *places, const char *path, const char *below)
+{
+	char wanted[PATH_MAX];
+
+	if (path == NULL || path[0] != '/' || places->count == PLACES_MAX ||
+	    snprintf(wanted, sizeof(wanted), "%s%s", path, below) >= (int)sizeof(wanted))
+		return;
+	for (size_t i = 0; i < places->count; i++) {
+		if (strcmp(places->paths[i], wanted) == 0)
+			return;
+	}
+	(void)snprintf(places->paths[places->count++], PATH_MAX, "%s", wanted);
+}
+
+/* /venv for a program /venv/bin/NAME that a shell would run; false = there is none. Links are not followed: a venv is made of them. */
+static bool
+prefix_of_program(const char *name, char prefix[PATH_MAX])
+{
+	const char *path = getenv("PATH");
+
+	while (path != NULL && path[0] != '\0') {
+		size_t length = strcspn(path, ":");
+		char program[PATH_MAX];
+
+		if (snprintf(program, sizeof(program), "%.*s/%s", (int)length, path, name) < (int)sizeof(program) &&
+		    program[0] == '/' && access(program, X_OK) == 0 && length > 4 &&
+		    strncmp(path + length - 4, "/bin", 4) == 0) {
+			(void)snprintf(prefix, PATH_MAX, "%.*s", (int)length - 4, path);
+			return true;
+		}
+		path += length + (path[length] == ':' ? 1 : 0);
+	}
+	return false;
+}
+
+/* Prefixes of the Python environments that may be meant, the likeliest first. */
+static void
+fill_prefixes(struct places *prefixes)
+{
+	char prefix[PATH_MAX];
+
+	prefixes->count = 0;
+	add_place(prefixes, getenv("VIRTUAL_ENV"), "");
+	add_place(prefixes, getenv("CONDA_PREFIX"), "");
+	if (prefix_of_program("jupyter", prefix))
+		add_place(prefixes, prefix, "");
+	if (prefix_of_program("python3", prefix))
+		add_place(prefixes, prefix, "");
+	add_place(prefixes, "/usr", "");
+}
+
+static void
+add_of_user(struct places *places)
+{
+	const char *data = getenv("JUPYTER_DATA_DIR");
+	const char *xdg = getenv("XDG_DATA_HOME");
+
+	if (data != NULL && data[0] != '\0')
+		add_place(places, data, "/kernels");
+	else if (xdg != NULL && xdg[0] != '\0')
+		add_place(places, xdg, "/jupyter/kernels");
+	else
+		add_place(places, getenv("HOME"), "/.local/share/jupyter/kernels");
+}
+
+static void
+add_of_environments(struct places *places)
+{
+	struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
+
+	fill_prefixes(prefixes);
+	for (size_t i = 0; i < prefixes->count; i++) {
+		if (strcmp(prefixes->paths[i], "/usr") != 0) // comes last
+			add_place(places, prefixes->paths[i], "/share/jupyter/kernels");
+	}
+	free(prefixes);
+}
+
+static bool
+prefers_environment(void)
+{
+	const char *wish = getenv("JUPYTER_PREFER_ENV_PATH");
+
+	if (wish != NULL)
+		return wish[0] != '\0' && strchr("0nNfF", wish[0]) == NULL;
+	return getenv("VIRTUAL_ENV") != NULL || getenv("CONDA_PREFIX") != NULL;
+}
+
+static struct places *
+find_places(void)
+{
+	struct places *places = memory_zeroed(1, sizeof(*places));
+	const char *asked = getenv("JUPYTER_PATH");
+	char *list = memory_text(asked != NULL ? asked : "");
+	char *rest = list;
+	const char *path;
+
+	while ((path = strsep(&rest, ":")) != NULL)
+		add_place(places, path, "/kernels");
+	free(list);
+	if (prefers_environment())
+		add_of_environments(places);
+	add_of_user(places);
+	add_place(places, getenv("HOME"), "/.local/share/jupyter/kernels"); // of Python's user site
+	add_of_environments(places);
+	add_place(places, "/usr/local", "/share/jupyter/kernels");
+	add_place(places, "/usr", "/share/jupyter/kernels");
+	add_place(places, getenv("HOME"), "/.ipython/kernels");
+	return places;
+}
+
+void
+kernel_spec_free(struct kernel_spec *spec)
+{
+	json_decref(spec->root);
+	spec->root = NULL;
+}
+
+/* ENOENT in errno, and no line, where there is none. */
+static bool
+read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struct fail *fail)
+{
+	char path[PATH_MAX + sizeof(file_name) + 1];
+	const json_t *arguments;
+	int file;
+
+	*spec = (struct kernel_spec){ .root = NULL };
+	(void)snprintf(spec->name, sizeof(spec->name), "%s", name);
+	if (snprintf(spec->folder, sizeof(spec->folder), "%s/%s", kernels, name) >= (int)sizeof(spec->folder)) {
+		errno = ENOENT;
+		return false;
+	}
+	(void)snprintf(path, sizeof(path), "%s/%s", spec->folder, file_name);
+	file = regular_file_open(path, O_RDONLY, NULL);
+	if (file < 0) {
+		int error = errno;
+
+		(void)fail_set(fail, EXIT_USAGE, "%s: %s", path, regular_file_why(error));
+		errno = error;
+		return false;
+	}
+	spec->root = json_read_file(file, path, fail);
+	errno = 0;
+	if (spec->root == NULL)
+		return false;
+	arguments = json_object_get(spec->root, "argv");
+	for (size_t i = 0; i < json_array_size(arguments); i++) {
+		if (!json_is_string(json_array_get(arguments, i)))
+			arguments = NULL;
+	}
+	if (json_array_size(arguments) != 0)
+		return true;
+	kernel_spec_free(spec);
+	return fail_set(fail, EXIT_USAGE,
+	                "%s: \"argv\" is missing or is no list of texts: it says how the kernel is started", path);
+}
+
+/* The interpreter that is next to a folder of kernels: PREFIX/bin/python of PREFIX/share/jupyter/kernels/NAME. */
+static bool
+python_of_folder(const char *folder, char python[PATH_MAX])
+{
+	static const char inside[] = "/share/jupyter/kernels/";
+	const char *at = strstr(folder, inside);
+
+	if (at == NULL)
+		return false;
+	for (const char *next; (next = strstr(at + 1, inside)) != NULL;)
+		at = next;
+	for (int i = 0; i < 2; i++) {
+		if (snprintf(python, PATH_MAX, "%.*s/bin/%s", (int)(at - folder), folder, i == 0 ? "python" : "python3") <
+		        PATH_MAX &&
+		    access(python, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Jupyter puts its own interpreter for the bare word "python". It would not see that word behind the launcher's. */
+static void
+name_interpreter(struct kernel_spec *spec)
+{
+	json_t *arguments = json_object_get(spec->root, "argv");
+	const char *first = json_string_value(json_array_get(arguments, 0));
+	struct places *prefixes;
+	char python[PATH_MAX];
+
+	if (strncmp(first, "python", 6) != 0 || first[6 + strspn(first + 6, "0123456789.")] != '\0')
+		return;
+	if (python_of_folder(spec->folder, python)) {
+		(void)json_array_set_new(arguments, 0, json_string(python));
+		return;
+	}
+	prefixes = memory_zeroed(1, sizeof(*prefixes));
+	fill_prefixes(prefixes);
+	for (size_t i = 0; i < prefixes->count; i++) {
+		char program[PATH_MAX + 16];
+
+		(void)snprintf(program, sizeof(program), "%s/bin/%s", prefixes->paths[i], first);
+		if (access(program, X_OK) == 0) {
+			(void)json_array_set_new(arguments, 0, json_string(program));
+			break;
+		}
+	}
+	free(prefixes);
+}
+
+/* The kernel that Jupyter has without a file: ipykernel of its own environment. */
+static bool
+make_native(struct kernel_spec *spec)
+{
+	static const char *const patterns[] = { "/lib/python3*/site-packages/ipykernel/__init__.py",
+		                                    "/lib/python3/dist-packages/ipykernel/__init__.py" };
+	struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
+	bool is_made = false;
+
+	fill_prefixes(prefixes);
+	for (size_t i = 0; i < prefixes->count && !is_made; i++) {
+		for (size_t k = 0; k < sizeof(patterns) / sizeof(patterns[0]) && !is_made; k++) {
+			char text[PATH_MAX + 80];
+			glob_t found;
+
+			(void)snprintf(text, sizeof(text), "%s%s", prefixes->paths[i], patterns[k]);
+			if (glob(text, 0, NULL, &found) != 0)
+				continue;
+			globfree(&found);
+			(void)snprintf(text, sizeof(text), "%s/bin/python3", prefixes->paths[i]);
+			*spec = (struct kernel_spec){ .root = json_pack("{s:[s,s,s,s,s],s:s,s:s,s:{s:b}}", "argv", text, "-m",
+				                                            "ipykernel_launcher", "-f", "{connection_file}",
+				                                            "display_name", "Python 3 (ipykernel)", "language",
+				                                            "python", "metadata", "debugger", 1) };
+			(void)snprintf(spec->name, sizeof(spec->name), "%s", native_name);
+			is_made = spec->root != NULL;
+		}
+	}
+	free(prefixes);
+	return is_made;
+}
+
+bool
+kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
+{
+	struct places *places = find_places();
+	bool is_known = false;
+	bool is_found = false;
+
+	for (size_t i = 0; i < places->count && !is_known; i++) {
+		is_found = read_spec(places->paths[i], name, spec, fail);
+		is_known = is_found ||
+		           (errno != ENOENT && errno != ENOTDIR); // one that cannot be read hides others, for Jupyter too
+	}
+	free(places);
+	if (!is_known && strcmp(name, native_name) == 0)
+		is_known = is_found = make_native(spec);
+	if (!is_known)
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: no such kernel: jupyter kernelspec list shows all; for Python, install ipykernel", name);
+	if (is_found)
+		name_interpreter(spec);
+	return is_found;
+}
+
+size_t
+kernel_spec_list(struct kernel_spec **specs)
+{
+	struct places *places = find_places();
+	size_t count = 0;
+	size_t room = 0;
+
+	*specs = NULL;
+	for (size_t i = 0; i < places->count; i++) {
+		struct dirent **entries;
+		int entry_count = scandir(places->paths[i], &entries, NULL, alphasort);
+
+		for (int k = 0; k < entry_count; k++) {
+			struct kernel_spec spec;
+			struct fail fail;
+
+			if (entries[k]->d_name[0] != '.' && read_spec(places->paths[i], entries[k]->d_name, &spec, &fail)) {
+				if (kernel_spec_wraps(&spec) != NULL) {
+					*specs = memory_grown(*specs, &room, count + 1, sizeof(**specs));
+					(*specs)[count++] = spec;
+				} else {
+					kernel_spec_free(&spec);
+				}
+			}
+			free(entries[k]);
+		}
+		if (entry_count >= 0)
+			free(entries);
+	}
+	free(places);
+	return count;
+}
+
+const char *
+kernel_spec_wraps(const struct kernel_spec *spec)
+{
+	const json_t *mark = json_object_get(json_object_get(spec->root, "metadata"), "kmemshim");
+
+	return json_string_value(json_object_get(mark, "wraps"));
+}
+
+const char *
+kernel_spec_title(const struct kernel_spec *spec)
+{
+	const char *title = json_string_value(json_object_get(spec->root, "display_name"));
+
+	return title != NULL && title[0] != '\0' ? title : spec->name;
+}
+
+bool
+kernel_spec_is_ipython(const struct kernel_spec *spec)
+{
+	const json_t *arguments = json_object_get(spec->root, "argv");
+
+	for (size_t i = 0; i < json_array_size(arguments); i++) {
+		if (strncmp(json_string_value(json_array_get(arguments, i)), "ipykernel", 9) == 0)
+			return true;
+	}
+	return false;
+}
+
+void
+kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher)
+{
+	static const char suffix[] = " (ipykernel)";
+	json_t *words = json_array();
+	json_t *metadata = json_object_get(spec->root, "metadata");
+	const char *title = kernel_spec_title(spec);
+	size_t length = strlen(title);
+	char *new_title;
+
+	for (; *launcher != NULL; launcher++)
+		(void)json_array_append_new(words, json_string(*launcher));
+	(void)json_array_extend(words, json_object_get(spec->root, "argv"));
+	(void)json_object_set_new(spec->root, "argv", words);
+	if (length >= sizeof(suffix) && strcmp(title + length - (sizeof(suffix) - 1), suffix) == 0)
+		length -= sizeof(suffix) - 1;
+	if (asprintf(&new_title, "%.*s (kmemshim)", (int)length, title) < 0)
+		memory_exhausted();
+	(void)json_object_set_new(spec->root, "display_name", json_string(new_title));
+	free(new_title);
+	if (!json_is_object(metadata)) {
+		metadata = json_object();
+		(void)json_object_set_new(spec->root, "metadata", metadata);
+	}
+	(void)json_object_set_new(metadata, "kmemshim",
+	                          json_pack("{s:s,s:s}", "wraps", spec->name, "version", KMEMSHIM_VERSION_TEXT));
+}
+
+bool
+kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[PATH_MAX], struct fail *fail)
+{
+	struct places *places = memory_zeroed(1, sizeof(*places));
+	bool is_known;
+
+	if (place == KERNEL_SPEC_OF_USER)
+		add_of_user(places);
+	else if (place == KERNEL_SPEC_OF_ENVIRONMENT)
+		add_of_environments(places);
+	else
+		add_place(places, prefix, "/share/jupyter/kernels");
+	is_known = places->count != 0;
+	if (is_known)
+		(void)snprintf(folder, PATH_MAX, "%s", places->paths[0]);
+	free(places);
+	if (is_known)
+		return true;
+	return fail_set(fail, EXIT_USAGE,
+	                place == KERNEL_SPEC_OF_USER ? "jupyter: there is no home folder: set HOME, or give --prefix DIR"
+	                : place == KERNEL_SPEC_OF_ENVIRONMENT
+	                    ? "jupyter: --sys-prefix: no Python environment is active: activate one, or give --prefix DIR"
+	                    : "jupyter: --prefix: the folder must be absolute");
+}
+
+static bool
+copy_file(const char *from, const char *to, struct fail *fail)
+{
+	struct stat status;
+	int file = regular_file_open(from, O_RDONLY, &status);
+	struct output_file *output;
+	char *bytes;
+	ssize_t length;
+
+	if (file < 0 || status.st_size > PICTURE_MAX_BYTES) {
+		if (file >= 0)
+			(void)close(file);
+		return true; // a kernel without its logo is a kernel
+	}
+	bytes = memory_zeroed((size_t)status.st_size + 1, 1);
+	length = read(file, bytes, (size_t)status.st_size);
+	(void)close(file);
+	output = output_open(to, fail);
+	if (output != NULL && length > 0)
+		(void)fwrite(bytes, 1, (size_t)length, output_stream(output));
+	free(bytes);
+	return output != NULL && output_close(output, fail);
+}
+
+static bool
+copy_pictures(const char *from, const char *to, struct fail *fail)
+{
+	struct dirent **entries;
+	int count = from[0] != '\0' ? scandir(from, &entries, NULL, alphasort) : -1;
+	bool is_copied = true;
+
+	for (int i = 0; i < count; i++) {
+		const char *name = entries[i]->d_name;
+		char source[2 * PATH_MAX];
+		char target[2 * PATH_MAX];
+
+		(void)snprintf(source, sizeof(source), "%s/%s", from, name);
+		(void)snprintf(target, sizeof(target), "%s/%s", to, name);
+		if (name[0] != '.' && strcmp(name, file_name) != 0)
+			is_copied = is_copied && copy_file(source, target, fail);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return is_copied;
+}
+
+bool
+kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const char *name, bool is_forced,
+                  char written[PATH_MAX], struct fail *fail)
+{
+	struct kernel_spec present;
+	char path[PATH_MAX + sizeof(file_name) + 1];
+	struct output_file *output;
+	bool is_there = read_spec(kernels, name, &present, fail);
+	bool is_others = is_there ? kernel_spec_wraps(&present) == NULL : errno != ENOENT;
+
+	if (is_there)
+		kernel_spec_free(&present);
+	if (is_others && !is_forced)
+		return fail_set(fail, EXIT_USAGE,
+		                "%s/%s: there is a kernel that kmemshim did not write: give another --name, or --force",
+		                kernels, name);
+	if (snprintf(written, PATH_MAX, "%s/%s", kernels, name) >= PATH_MAX)
+		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", kernels);
+	if (!make_folders(written, FOLDER_MODE))
+		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder: %s: give --user or --prefix DIR", written,
+		                strerror(errno));
+	if (!copy_pictures(spec->folder, written, fail))
+		return false;
+	(void)snprintf(path, sizeof(path), "%s/%s", written, file_name);
+	output = output_open(path, fail);
+	if (output == NULL)
+		return false;
+	if (json_dumpf(spec->root, output_stream(output), JSON_INDENT(1)) == 0)
+		(void)fputc('\n', output_stream(output));
+	return output_close(output, fail);
+}
+
+bool
+kernel_spec_remove(const struct kernel_spec *spec, struct fail *fail)
+{
+	struct dirent **entries;
+	int count = scandir(spec->folder, &entries, NULL, alphasort);
+
+	for (int i = 0; i < count; i++) {
+		char path[2 * PATH_MAX];
+
+		(void)snprintf(path, sizeof(path), "%s/%s", spec->folder, entries[i]->d_name);
+		if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0)
+			(void)unlink(path);
+		free(entries[i]);
+	}
+	if (count >= 0)
+		free(entries);
+	return rmdir(spec->folder) == 0 ||
+	       fail_set(fail, EXIT_USAGE, "%s: cannot be removed: %s", spec->folder, strerror(errno));
+}

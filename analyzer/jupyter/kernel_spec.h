@@ -1,0 +1,67 @@
+/*
+ * kernel_spec.h - which kernels does Jupyter know here, and how is one made that is recorded?
+ *
+ * A kernel specification is a folder NAME with a kernel.json: the command that starts the kernel, and what menus show. Ours starts
+ * the command of another one through `kmemshim run --kernel`. It has a mark in its metadata. Python is not run for any of this.
+ *
+ * Safe from   one thread.
+ * When failing  one line in `fail` (EXIT_USAGE).
+ */
+#ifndef KERNEL_SPEC_H
+#define KERNEL_SPEC_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/fail.h"
+#include "base/json_read.h"
+
+struct kernel_spec {
+	char folder[PATH_MAX]; // "" = made by us from an interpreter, and nowhere on disk
+	char name[NAME_MAX + 1];
+	json_t *root; // of kernel.json; has an "argv"
+};
+
+/* Finds a kernel where Jupyter would. Where no kernel python3 is on disk, Jupyter makes one from ipykernel; so do we. */
+bool kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail);
+
+/* All that are ours, each found first under its name. Freed with kernel_spec_free() and free(). */
+size_t kernel_spec_list(struct kernel_spec **specs);
+
+void kernel_spec_free(struct kernel_spec *spec);
+
+/* "python3" for a kernel of ours that wraps python3; NULL = it is not ours. */
+const char *kernel_spec_wraps(const struct kernel_spec *spec);
+
+/* "Python 3 (ipykernel)" */
+const char *kernel_spec_title(const struct kernel_spec *spec);
+
+/* IPython shows the verdict and knows cells; other kernels are recorded without that. */
+bool kernel_spec_is_ipython(const struct kernel_spec *spec);
+
+/*
+ * Makes it ours.
+ *
+ * launcher   the words in front of its own command, ends with NULL
+ */
+void kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher);
+
+enum kernel_spec_place { KERNEL_SPEC_OF_USER, KERNEL_SPEC_OF_ENVIRONMENT, KERNEL_SPEC_OF_PREFIX };
+
+/* The folder of kernels to install into. prefix: for KERNEL_SPEC_OF_PREFIX. */
+bool kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[PATH_MAX], struct fail *fail);
+
+/*
+ * Writes it as NAME below `kernels`, with the pictures of the folder that it came from.
+ *
+ * is_forced  also over a kernel that is not ours
+ * written    out: its folder
+ */
+bool kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const char *name, bool is_forced,
+                       char written[PATH_MAX], struct fail *fail);
+
+/* Removes its folder. */
+bool kernel_spec_remove(const struct kernel_spec *spec, struct fail *fail);
+
+#endif

@@ -1,0 +1,179 @@
+"""kmemshim jupyter: kernels that are recorded are found, written, listed and removed, without Python."""
+import json
+import os
+
+import pytest
+
+import harness
+
+SPEC = {"argv": ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "Python 3 (ipykernel)",
+        "language": "python", "metadata": {"debugger": True}, "interrupt_mode": "signal", "env": {"A": "1"}}
+
+
+class Place:
+    """A home without anything of Jupyter's, and an environment beside it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.home = folder / "home"
+        self.venv = folder / "venv"
+        (self.venv / "bin").mkdir(parents=True)
+        self.home.mkdir()
+        for name in ("python", "python3"):
+            (self.venv / "bin" / name).symlink_to("/usr/bin/python3")
+        self.kernels = self.home / ".local" / "share" / "jupyter" / "kernels"
+        self.env = harness.plain_env(HOME=self.home, PATH="/usr/bin:/bin")
+        for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "JUPYTER_PATH", "JUPYTER_DATA_DIR", "XDG_DATA_HOME", "JUPYTER_PREFER_ENV_PATH"):
+            self.env.pop(name, None)
+
+    def add(self, kernels=None, name="python3", spec=SPEC):
+        folder = (kernels or self.venv / "share" / "jupyter" / "kernels") / name
+        folder.mkdir(parents=True)
+        (folder / "kernel.json").write_text(spec if isinstance(spec, str) else json.dumps(spec))
+        return folder
+
+    def activate(self):
+        self.env["VIRTUAL_ENV"] = str(self.venv)
+
+    def __call__(self, *words):
+        return harness.run([harness.KMEMSHIM, "jupyter", *words], self.env)
+
+    def written(self, name="python3-kmemshim", kernels=None):
+        return json.loads(((kernels or self.kernels) / name / "kernel.json").read_text())
+
+
+@pytest.fixture
+def jupyter(tmp_path):
+    place = Place(tmp_path)
+    place.activate()
+    return place
+
+
+def refused(done, *words):
+    assert done.returncode == 2 and done.stdout == "" and len(done.stderr.splitlines()) == 1, done
+    for word in words:
+        assert word in done.stderr
+
+
+def test_a_kernel_is_wrapped(jupyter):
+    folder = jupyter.add()
+    (folder / "logo-64x64.png").write_bytes(b"\x89PNG")
+    done = jupyter("install")
+    assert done.returncode == 0 and "Python 3 (kmemshim)" in done.stdout and done.stderr == ""
+    spec = jupyter.written()
+    command = os.path.realpath(harness.KMEMSHIM)
+    assert spec.pop("argv") == [command, "run", "--kernel", "--guard", "92%", "--guard-action", "interrupt", "--",
+                                str(jupyter.venv / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    assert spec.pop("display_name") == "Python 3 (kmemshim)"
+    metadata = spec.pop("metadata")
+    assert metadata.pop("kmemshim")["wraps"] == "python3" and metadata == {"debugger": True}
+    assert spec == {name: SPEC[name] for name in ("language", "interrupt_mode", "env")}
+    assert (jupyter.kernels / "python3-kmemshim" / "logo-64x64.png").read_bytes() == b"\x89PNG"
+
+
+def test_a_kernel_without_a_file_is_ipykernel(jupyter):
+    """Debian's, and what pip leaves when its data files are not where Jupyter looks."""
+    refused(jupyter("install", "--wrap", "no-such"), "no-such", "no such kernel")
+    (jupyter.venv / "lib" / "python3.11" / "site-packages" / "ipykernel").mkdir(parents=True)
+    (jupyter.venv / "lib" / "python3.11" / "site-packages" / "ipykernel" / "__init__.py").touch()
+    assert jupyter("install").returncode == 0
+    assert jupyter.written()["argv"][8:10] == [str(jupyter.venv / "bin" / "python3"), "-m"]
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--no-guard"], ["--"]),
+    (["--guard", "12G", "--guard-action", "note"], ["--guard", "12G", "--guard-action", "note", "--"]),
+    (["--keep", "3"], ["--keep", "3", "--guard", "92%", "--guard-action", "interrupt", "--"]),
+])
+def test_options_of_the_launcher(jupyter, options, words):
+    jupyter.add()
+    assert jupyter("install", *options).returncode == 0
+    assert jupyter.written()["argv"][3:3 + len(words)] == words
+
+
+def test_where_it_is_installed(jupyter):
+    jupyter.add()
+    assert jupyter("install", "--sys-prefix", "--name", "a").returncode == 0
+    assert jupyter.written("a", jupyter.venv / "share" / "jupyter" / "kernels")
+    assert jupyter("install", "--prefix", jupyter.folder / "p", "--name", "b").returncode == 0
+    assert jupyter.written("b", jupyter.folder / "p" / "share" / "jupyter" / "kernels")
+    jupyter.env["XDG_DATA_HOME"] = str(jupyter.folder / "data")
+    assert jupyter("install", "--user", "--name", "c").returncode == 0
+    assert jupyter.written("c", jupyter.folder / "data" / "jupyter" / "kernels")
+    refused(jupyter("install", "--user", "--sys-prefix"), "give one of")
+
+
+def test_jupyters_order(jupyter):
+    """JUPYTER_PATH, the environment that is active, the user's folder."""
+    def title(text):
+        return {**SPEC, "display_name": text}
+    jupyter.add(spec=title("environment"))
+    jupyter.add(jupyter.kernels, spec=title("user"))
+    assert "environment (kmemshim)" in jupyter("install", "--name", "x").stdout
+    jupyter.env["JUPYTER_PREFER_ENV_PATH"] = "0"
+    assert "user (kmemshim)" in jupyter("install", "--name", "x").stdout
+    jupyter.add(jupyter.folder / "mine" / "kernels", spec=title("asked"))
+    jupyter.env["JUPYTER_PATH"] = str(jupyter.folder / "mine")
+    assert "asked (kmemshim)" in jupyter("install", "--name", "x").stdout
+
+
+def test_list_and_uninstall(jupyter):
+    assert "No kernel is recorded" in jupyter("list").stdout
+    refused(jupyter("uninstall"), "no such kernel")
+    jupyter.add()
+    jupyter("install")
+    jupyter("install", "--name", "other")
+    lines = jupyter("list").stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["other", "python3-kmemshim"]
+    refused(jupyter("uninstall"), "--name")
+    refused(jupyter("uninstall", "--name", "python3"), "no such kernel")  # it is not ours
+    assert "Removed" in jupyter("uninstall", "--name", "other").stdout
+    assert jupyter("uninstall").returncode == 0
+    assert not list(jupyter.kernels.iterdir())
+
+
+def test_a_kernel_of_somebody_else_is_kept(jupyter):
+    jupyter.add()
+    jupyter.add(jupyter.kernels, "python3-kmemshim", {**SPEC, "display_name": "mine"})
+    refused(jupyter("install"), "did not write")
+    assert jupyter.written()["display_name"] == "mine"
+    assert jupyter("install", "--force").returncode == 0
+    assert jupyter.written()["display_name"] == "Python 3 (kmemshim)"
+    assert jupyter("install").returncode == 0  # over its own
+
+
+def test_a_kernel_that_is_not_python(jupyter):
+    jupyter.add(name="ir", spec={"argv": ["R", "--slave", "-e", "IRkernel::main()", "--args", "{connection_file}"],
+                                 "display_name": "R", "language": "R"})
+    done = jupyter("install", "--wrap", "ir")
+    assert done.returncode == 0 and "not an IPython kernel" in done.stdout
+    assert jupyter.written("ir-kmemshim")["argv"][8:10] == ["R", "--slave"]
+
+
+@pytest.mark.parametrize("spec, word", [("{", "is not JSON"), ("{}", "argv"), ('{"argv": 3}', "argv"), ('{"argv": ["a", 3]}', "argv"),
+                                        ("[]", "argv"), ('{"argv": []}', "argv"), ("", "is not JSON")])
+def test_a_kernel_json_that_is_none(jupyter, spec, word):
+    folder = jupyter.add(spec=spec)
+    refused(jupyter("install"), str(folder / "kernel.json"), word)
+    assert not jupyter.kernels.exists()
+
+
+def test_what_is_recorded_already(jupyter):
+    jupyter.add()
+    jupyter("install")
+    refused(jupyter("install", "--wrap", "python3-kmemshim"), "wrap python3")
+
+
+def test_a_folder_that_cannot_be_written(jupyter):
+    jupyter.add()
+    (jupyter.folder / "file").touch()
+    refused(jupyter("install", "--prefix", jupyter.folder / "file"), str(jupyter.folder / "file"))
+    refused(jupyter("install", "--prefix", "relative"), "absolute")
+
+
+@pytest.mark.parametrize("words, word", [(["nothing"], "install, list, and uninstall"), (["list", "--force"], "only --name"),
+                                         (["install", "--name", "a b"], "letters"), (["install", "--guard", "12"], "share"),
+                                         (["install", "--no-guard", "--guard", "50%"], "--no-guard"), ([], "argument")])
+def test_wrong_options(jupyter, words, word):
+    jupyter.add()
+    refused(jupyter(*words), word)

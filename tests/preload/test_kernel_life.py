@@ -1,0 +1,299 @@
+"""run --kernel: a notebook's server sees its kernel as without us, and the next life of the kernel learns how this one died."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import harness
+
+HOLD = "kept = [bytearray(1 << 20) for i in range(40)]\n"
+ENVIRONMENT = """
+import json, os
+open(os.environ["SEEN"], "w").write(json.dumps(dict(os.environ)))
+"""
+
+
+class Server:
+    """Starts kernels as Jupyter does: leaders of a session, with a connection file."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.connection = folder / "kernel-1.json"
+        self.connection.write_text("{}")
+        self.home = folder / "state" / "kmemshim" / "kernels"
+        self.seen = folder / "seen.json"
+        self.command = harness.KMEMSHIM
+
+    def argv(self, text, *options):
+        script = self.folder / "kernel.py"
+        script.write_text(ENVIRONMENT + text)
+        return [self.command, "run", "--kernel", *options, "--", "/usr/bin/python3", script, "-f", self.connection]
+
+    def start(self, text, *options, is_leader=True, **more):
+        self.seen.unlink(missing_ok=True)
+        env = harness.plain_env(XDG_STATE_HOME=self.folder / "state", SEEN=self.seen, **more)
+        kernel = subprocess.Popen([str(word) for word in self.argv(text, *options)], env=env, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=is_leader)
+        return kernel
+
+    def run(self, text, *options, **more):
+        """Its status and what it wrote to the server's log."""
+        kernel = self.start(text, *options, **more)
+        log = kernel.communicate(timeout=harness.TIMEOUT)[1]
+        return kernel.returncode, log
+
+    def environment(self):
+        """Of the last kernel that was started."""
+        return json.loads(self.seen.read_text())
+
+    def lives(self):
+        """The newest last."""
+        return sorted(self.home.iterdir()) if self.home.exists() else []
+
+    def life(self, number=-1):
+        return json.loads((self.lives()[number] / "life.json").read_text())
+
+
+@pytest.fixture
+def server(tmp_path):
+    return Server(tmp_path)
+
+
+def wait_for(what, seconds=60):
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end, "it does not happen"
+        time.sleep(.02)
+
+
+def test_an_ordinary_end_is_not_told(server):
+    assert server.run(HOLD) == (0, "")
+    life = server.life()
+    assert (life["is_death"], life["exit_status"]) == (False, 0)
+    assert life["connection_file"] == str(server.connection)
+    assert server.run(HOLD)[0] == 0
+    assert "KMEMSHIM_PREVIOUS" not in server.environment()
+
+
+@pytest.mark.parametrize("end, status, cause", [
+    ("import os; os._exit(1)", 1, "failed"),
+    ("import ctypes; ctypes.string_at(0)", -signal.SIGSEGV, "crashed"),
+    ("import os; os.kill(os.getpid(), 9)", -signal.SIGKILL, "signal"),
+    ("raise ValueError(1)", 1, "failed"),
+])
+def test_a_death_is_told_to_the_next_life(server, end, status, cause):
+    seen, log = server.run(HOLD + end)
+    assert seen == status
+    life, folder = server.life(), server.lives()[-1]
+    assert (life["is_death"], life["cause"]) == (True, cause)
+    assert life["signal" if status < 0 else "exit_status"] == abs(status)
+    text = (folder / "verdict.txt").read_text()
+    assert "kernel.py" in text and text in log and f"{folder}/verdict.txt" in log
+    assert list(folder.glob("*.kmem"))
+
+    assert server.run(HOLD)[0] == 0
+    assert server.environment()["KMEMSHIM_PREVIOUS"] == str(folder)
+
+
+def test_what_was_told_is_not_told_again(server):
+    server.run(HOLD + "import os; os._exit(1)")
+    (server.lives()[-1] / "told").touch()
+    server.run(HOLD)
+    assert "KMEMSHIM_PREVIOUS" not in server.environment()
+
+
+def test_only_the_last_life_is_told(server):
+    server.run(HOLD + "import os; os._exit(1)")
+    server.run(HOLD)
+    server.run(HOLD)
+    assert "KMEMSHIM_PREVIOUS" not in server.environment()
+
+
+def test_another_kernels_death_is_not_told(server):
+    server.run(HOLD + "import os; os._exit(1)")
+    server.connection = server.folder / "kernel-2.json"
+    server.run(HOLD)
+    assert "KMEMSHIM_PREVIOUS" not in server.environment()
+
+
+def test_the_environment_of_a_kernel(server):
+    server.run(HOLD, PYTHONPATH="/mine", JPY_SESSION_NAME="/home/me/a.ipynb", KMEMSHIM_PREVIOUS="/somebody/elses")
+    seen, folder = server.environment(), str(server.lives()[-1])
+    assert seen["KMEMSHIM_KERNEL"] == seen["KMEMSHIM_OUT"] == folder
+    assert seen["KMEMSHIM_COMMAND"] == os.path.realpath(harness.KMEMSHIM)
+    assert "KMEMSHIM_PREVIOUS" not in seen
+    assert seen["PYTHONPATH"].endswith("/mine")
+    assert server.life()["notebook"] == "/home/me/a.ipynb"
+    assert os.stat(folder).st_mode & 0o777 == 0o700
+
+
+COUNT = """
+import os, signal, time
+count = 0
+def handler(number, frame):
+    global count
+    count += 1
+signal.signal(signal.SIGINT, handler)
+open(os.environ["READY"], "w").close()
+end = time.monotonic() + 60
+while count == 0 and time.monotonic() < end:
+    time.sleep(.05)
+time.sleep(.5)
+os._exit(20 + count)
+"""
+
+
+@pytest.mark.parametrize("is_leader", [True, False])
+def test_an_interrupt_arrives_once(server, is_leader):
+    """Jupyter signals the group of a leader; VS Code signals the process that it started."""
+    ready = server.folder / "ready"
+    kernel = server.start(COUNT, is_leader=is_leader, READY=ready)
+    wait_for(ready.exists)
+    if is_leader:
+        os.killpg(kernel.pid, signal.SIGINT)
+    else:
+        os.kill(kernel.pid, signal.SIGINT)
+    kernel.communicate(timeout=harness.TIMEOUT)
+    assert kernel.returncode == 21
+
+
+WAIT = HOLD + """
+import os, time
+open(os.environ["READY"], "w").write(str(os.getpid()))
+time.sleep(300)
+"""
+
+
+def started(server, *options, **more):
+    ready = server.folder / "ready"
+    ready.unlink(missing_ok=True)
+    kernel = server.start(WAIT, *options, READY=ready, **more)
+    wait_for(lambda: ready.exists() and ready.read_text())
+    return kernel, int(ready.read_text())
+
+
+def test_a_kernel_that_is_sent_away_did_not_die(server):
+    kernel, _ = started(server)
+    os.killpg(kernel.pid, signal.SIGTERM)
+    assert kernel.communicate(timeout=harness.TIMEOUT)[1] == ""
+    assert kernel.returncode == -signal.SIGTERM
+    assert server.life()["is_death"] is False
+
+
+def test_an_impatient_restart_is_not_told(server):
+    """The server ends a kernel that does not answer with SIGKILL to the whole group."""
+    kernel, pid = started(server)
+    os.kill(kernel.pid, signal.SIGKILL)
+    kernel.communicate(timeout=harness.TIMEOUT)
+    wait_for(lambda: not Path(f"/proc/{pid}").exists() or "(python3) Z" in Path(f"/proc/{pid}/stat").read_text())
+    assert "ended" not in server.life()
+    assert server.run(HOLD)[0] == 0
+    assert "KMEMSHIM_PREVIOUS" not in server.environment()
+    assert server.life(0)["is_death"] is False
+
+
+def test_a_group_that_was_killed_for_memory_is_told(server, out):
+    """memory.oom.group ends the launcher too. Here it is stopped, and killed after its kernel."""
+    grow = "import os, time\nopen(os.environ['READY'], 'w').write(str(os.getpid()))\ntime.sleep(1)\n" \
+           "kept = []\nwhile True: kept.append(bytearray(1 << 20))\n"
+    ready = server.folder / "ready"
+    with harness.memory_group(200 << 20) as group:
+        kernel = server.start(f"open('{group}/cgroup.procs', 'w').write(str(os.getpid()))\n"
+                              f"os.execv('/usr/bin/python3', ['python3', '-c', '''{grow}'''])", READY=ready)
+        wait_for(lambda: ready.exists() and ready.read_text())
+        os.kill(kernel.pid, signal.SIGSTOP)
+        pid = int(ready.read_text())
+        wait_for(lambda: "Z" in Path(f"/proc/{pid}/stat").read_text())
+        os.kill(kernel.pid, signal.SIGKILL)
+        kernel.communicate(timeout=harness.TIMEOUT)
+        assert server.run(HOLD)[0] == 0
+        assert server.environment()["KMEMSHIM_PREVIOUS"] == str(server.lives()[0])
+    assert server.life(0)["cause"] == "container-limit"
+
+
+def test_the_newest_lives_are_kept(server):
+    kernel, _ = started(server, "--keep", "2")
+    first = server.lives()[0]
+    server.connection = server.folder / "kernel-2.json"
+    for _ in range(4):
+        assert server.run(HOLD, "--keep", "2")[0] == 0
+    assert first in server.lives() and len(server.lives()) == 3  # what runs is not removed, and not counted away
+    os.killpg(kernel.pid, signal.SIGTERM)
+    kernel.communicate(timeout=harness.TIMEOUT)
+
+
+def kernel_report(server, *words):
+    env = harness.plain_env(XDG_STATE_HOME=server.folder / "state")
+    return harness.run([harness.KMEMSHIM, *words], env)
+
+
+def test_the_report_finds_the_newest_kernel(server):
+    done = kernel_report(server, "report", "--kernel")
+    assert done.returncode == 2 and "no kernel was recorded" in done.stderr
+    server.run(HOLD + "import os; os._exit(7)")
+    kernel, _ = started(server)
+    done = kernel_report(server, "why", "--kernel")
+    assert "status 7" in done.stdout  # the death, not the life that came after it
+    os.killpg(kernel.pid, signal.SIGTERM)
+    kernel.communicate(timeout=harness.TIMEOUT)
+    done = kernel_report(server, "why", "--kernel")
+    assert str(server.lives()[-1]) in done.stderr and "SIGTERM" in done.stdout
+    done = kernel_report(server, "why", "--kernel", "x")
+    assert done.returncode == 2 and "not both" in done.stderr
+
+
+# --- what can go wrong --------------------------------------------------------------------------
+
+def test_a_kernel_starts_without_the_library(server):
+    server.command = server.folder / "moved" / "kmemshim"
+    server.command.parent.mkdir()
+    shutil.copy(harness.KMEMSHIM, server.command)
+    status, log = server.run(HOLD + "import os; os._exit(3)")
+    assert status == 3
+    lines = [line for line in log.splitlines() if "libkmemshim.so" in line]
+    assert len(lines) == 1 and "the kernel is not recorded" in lines[0]
+
+
+def test_a_kernel_starts_without_a_state_folder(server):
+    (server.folder / "state").write_text("a file is in the way")
+    status, log = server.run(HOLD + "import os; os._exit(3)")
+    assert status == 3
+    assert len(log.splitlines()) == 1 and "the kernel is not recorded" in log
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"ended": 3}', "\0" * 4000])
+def test_a_damaged_life_is_passed_over(server, text):
+    server.run(HOLD + "import os; os._exit(1)")
+    (server.lives()[0] / "life.json").write_text(text)
+    status, log = server.run(HOLD)
+    assert (status, log) == (0, "")
+    assert "KMEMSHIM_PREVIOUS" not in server.environment()
+
+
+def test_a_kernel_that_cannot_be_started(server):
+    env = harness.plain_env(XDG_STATE_HOME=server.folder / "state")
+    done = harness.run([harness.KMEMSHIM, "run", "--kernel", "--", "/no/such/python"], env)
+    assert done.returncode == 127 and len(done.stderr.splitlines()) == 1
+    assert server.life()["is_death"] is False
+
+
+@pytest.mark.parametrize("keep", ["0", "x", "-1"])
+def test_a_wrong_number_of_lives(server, keep):
+    status, log = server.run(HOLD, "--keep", keep)
+    assert status == 2 and "a number of 1 or more" in log
+
+
+def test_keep_is_for_kernels():
+    done = harness.kmemshim("run", "--keep", "3", "--", "true")
+    assert done.returncode == 2 and "--kernel" in done.stderr
+
+
+def test_options_of_a_run_hold_for_a_kernel(server):
+    server.run(HOLD, "--guard", "90%", "--guard-action", "note", "--python-objects")
+    seen = server.environment()
+    assert (seen["KMEMSHIM_GUARD"], seen["KMEMSHIM_GUARD_ACTION"], seen["KMEMSHIM_PYTHON_OBJECTS"]) == ("90%", "note", "1")
