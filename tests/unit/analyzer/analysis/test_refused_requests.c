@@ -16,7 +16,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 static struct hand_model hand;
-static const struct verdict_now this_boot = { "this-boot", NULL };
+static const struct verdict_now this_boot = { .boot_id = "this-boot" };
 
 static void
 exit_1(void)
