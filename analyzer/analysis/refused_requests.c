@@ -5,8 +5,6 @@
  */
 #include "analysis/refused_requests.h"
 
-#include <string.h>
-
 #include "analysis/device_parts.h"
 #include "analysis/rank.h"
 #include "kmem_words.h"

@@ -6,8 +6,6 @@
 #ifndef REFUSED_REQUESTS_H
 #define REFUSED_REQUESTS_H
 
-#include <stdbool.h>
-
 #include "model/model.h"
 #include "analysis/endings.h"
 

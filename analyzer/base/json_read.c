@@ -28,3 +28,9 @@ json_read_file(int file, const char *path, struct fail *fail)
 		(void)fail_set(fail, EXIT_USAGE, "%s:%d: is not JSON: %s", path, error.line, error.text);
 	return root;
 }
+
+json_t *
+json_read_text(const char *text, size_t bytes)
+{
+	return json_loadb(text, bytes, JSON_REJECT_DUPLICATES, NULL);
+}

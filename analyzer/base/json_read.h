@@ -18,4 +18,7 @@
  */
 json_t *json_read_file(int file, const char *path, struct fail *fail);
 
+/* The same of a text in memory; NULL when it is not JSON. */
+json_t *json_read_text(const char *text, size_t bytes);
+
 #endif

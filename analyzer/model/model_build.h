@@ -184,7 +184,8 @@ void model_stacks_free(struct build *build); // the index, not the stacks
 
 /* What a file is called while sites are merged: one name for all runs of a cell, other files unchanged. */
 const char *model_cells_file(struct build *build, uint32_t pid, const char *file);
-void model_cells_add(struct build *build, struct capture *capture); // numbers and texts, after its frames
+void model_cells_add(struct build *build, struct capture *capture);          // numbers and texts, after its frames
+void model_cells_add_written(struct build *build, const char *capture_path); // the extension's, after all captures
 /* When all captures were read: makes the names for people. *cells is freed by the caller. */
 size_t model_cells_label(struct build *build, struct model_cell **cells);
 const char *model_cells_name(struct build *build, const char *file);

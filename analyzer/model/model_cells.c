@@ -3,7 +3,7 @@
  *
  * Code of a cell names a file that never existed: .../ipykernel_PID/HASH.py, <ipython-input-N-HASH>, .../ipython-input-N-HASH.py. Without
  * process and number the same text is the same file, run again or in another kernel; that name is what sites are merged by. The
- * recorder kept numbers and texts apart, and in the end every file of a cell is called by its latest number, "cell In[12]", or by
+ * recorder kept numbers and texts apart; what it could not read the notebook's extension may have written. In the end every file of a cell is called by its latest number, "cell In[12]", or by
  * its hash where that is not known.
  *
  * Safe from   one thread.
@@ -15,6 +15,7 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "capture/cell_texts.h"
 #include "model/model_build.h"
 
 #define HASH_SEED 0xc70f6907u // of ipykernel's names: MurmurHash2
@@ -25,6 +26,7 @@ struct build_cell {
 	struct build_cell *same; // NULL, or the key is another name of this cell
 	uint32_t number;         // latest; 0 = unknown
 	uint32_t pid;            // that ran it
+	bool is_written;         // the number is that of the extension's file: the interpreter's memory had none
 	const char *label;       // NULL until all captures were read
 	const char *text;        // as it was compiled; "" = unknown
 	UT_hash_handle hh;
@@ -147,18 +149,31 @@ model_cells_file(struct build *build, uint32_t pid, const char *file)
 	return cell->file;
 }
 
+/* It is cleaned line by line, when one is shown. */
+static const char *
+keep_text(struct build *build, const char *text, size_t bytes)
+{
+	char *copy = text_pool_room(build->pool, bytes + 1);
+
+	memcpy(copy, text, bytes);
+	return copy;
+}
+
+/* Lines are counted in what was compiled. Of a cell magic that is one call; who runs the rest keeps the numbers of the notebook. */
 static void
 set_text(struct build *build, struct build_cell *cell, const struct capture_cell *stored)
 {
-	const char *text = stored->compiled_bytes != 0 ? stored->compiled : stored->typed;
-	uint32_t bytes = stored->compiled_bytes != 0 ? stored->compiled_bytes : stored->typed_bytes;
-	char *copy;
+	static const char magic[] = "get_ipython().run_cell_magic(";
+	bool is_magic = stored->compiled_bytes >= strlen(magic) && memcmp(stored->compiled, magic, strlen(magic)) == 0;
+	bool is_typed = stored->compiled_bytes == 0 || is_magic;
+	const char *text = is_typed ? stored->typed : stored->compiled;
+	uint32_t bytes = is_typed ? stored->typed_bytes : stored->compiled_bytes;
 
 	if (cell->text[0] != '\0' || !stored->has_lines)
 		return;
-	copy = text_pool_room(build->pool, (size_t)bytes + 1); // cleaned line by line, when one is shown
-	memcpy(copy, text, bytes);
-	cell->text = copy;
+	for (; is_magic && bytes > 0 && text[0] == '\n'; text++) // IPython counts from the first line that is not empty
+		bytes--;
+	cell->text = keep_text(build, text, bytes);
 }
 
 void
@@ -195,6 +210,40 @@ model_cells_add(struct build *build, struct capture *capture)
 		if (cell != NULL)
 			set_text(build, cell->same, &stored);
 	}
+}
+
+/* The interpreter's memory comes first: it says what really ran. */
+static void
+take_written(void *owner, const char *file, uint32_t number, const char *text)
+{
+	static const char folder[] = "/ipykernel_";
+	struct build *build = owner;
+	const char *kernel = strstr(file, folder);
+	uint32_t pid = kernel != NULL ? (uint32_t)strtoul(kernel + strlen(folder), NULL, 10) : 0;
+	struct build_cell *cell;
+	char name[NAME_BYTES];
+	uint32_t in_name;
+
+	if (!plain_name(file, name, &in_name))
+		return;
+	HASH_FIND_STR(build->cells, name, cell);
+	if (cell == NULL) // holds nothing
+		return;
+	if (cell->text[0] == '\0')
+		cell->text = keep_text(build, text, strlen(text));
+	if (number != 0 && (cell->number == 0 || cell->is_written)) {
+		set_number(cell, number, pid);
+		cell->is_written = true;
+	}
+}
+
+void
+model_cells_add_written(struct build *build, const char *capture_path)
+{
+	struct fail fail;
+
+	if (build->cells != NULL && !cell_texts_read(capture_path, take_written, build, &fail))
+		model_damage(build, fail.text);
 }
 
 /* "cell In[12]"; of several kernels that ran different cells under one number each has its own. */

@@ -4,7 +4,6 @@
 #include "model/model_load.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,6 +106,7 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 		add_capture(build, capture);
 		capture_close(capture);
 	}
+	model_cells_add_written(build, list->paths[0]);
 	return build->process_count != 0;
 }
 

@@ -5,7 +5,6 @@
  * When failing  a type without a name is left out; the reader's damages say why.
  */
 #include <assert.h>
-#include <string.h>
 
 #include "model/model_build.h"
 

@@ -235,7 +235,7 @@ fragmentation_of(const struct model *model, const struct model_process *process)
 	return (struct report_fragmentation){
 		.of = of,
 		.live_bytes = of.heap_bytes > of.freed_bytes ? of.heap_bytes - of.freed_bytes : 0,
-		.share_ppm = of.resident_bytes != 0 ? (uint64_t)((double)of.freed_bytes / (double)of.resident_bytes * 1e6) : 0,
+		.share_ppm = verdict_share(of.freed_bytes, of.resident_bytes),
 	};
 }
 

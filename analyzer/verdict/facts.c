@@ -13,7 +13,6 @@
 
 #include "analysis/device_parts.h"
 #include "base/memory.h"
-#include "capture/kill_counters.h"
 #include "analysis/refused_requests.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
@@ -552,6 +551,7 @@ verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, 
 	else if (facts->process->state == KMEM_STATE_CLEAN_EXIT)
 		facts->exit_code = facts->process->exit_code;
 	gather_launched(now, facts);
+	verdict_log_gather(now, facts);
 	gather_usage(facts);
 	facts->refused = refusal_of_end(model, now, (unsigned)(facts->process - model->processes));
 	verdict_device_gather(now, facts);

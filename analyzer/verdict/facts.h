@@ -4,6 +4,7 @@
  * facts.c         which process this is about, counters, limits, what was live, the peak; what these facts allow to say
  * facts_memory.c  where is what was in memory; fragmentation
  * facts_devices.c what filled a device
+ * facts_log.c     what the logs of the system say about it
  * facts_children.c child processes that were lost, or that copied what their parent had built
  *
  * Safe from   one thread.
@@ -80,6 +81,21 @@ struct verdict_asked {
 	struct rank_line growing; // the line there that accumulates most; site_count == 0: none
 };
 
+/* A line of a log that tells how the process ended. */
+enum verdict_log_kind {
+	VERDICT_LOG_NONE,
+	VERDICT_LOG_LIMIT,   // the kernel killed it for a cgroup's limit
+	VERDICT_LOG_MACHINE, // the same for the machine's memory
+	VERDICT_LOG_DAEMON,  // a low-memory daemon killed it
+	VERDICT_LOG_CRASH,   // it crashed
+};
+struct verdict_log {
+	enum verdict_log_kind kind;
+	bool is_by_name; // the log counts processes of the host: it fits by name and time, not by its number
+	char writer[32]; // "kernel", "earlyoom"
+	char text[200];  // of the line, its end cut
+};
+
 struct verdict_facts {
 	struct judged_model judged;
 	const struct model *model; // the same
@@ -148,6 +164,8 @@ struct verdict_facts {
 	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
 	struct verdict_asked asked;
+	struct verdict_log log;
+	struct verdict_log lost_log; // of lost_child
 };
 
 /* The model has at least one process. */
@@ -252,6 +270,10 @@ bool verdict_does_device_grow(const struct verdict_facts *facts); // its first l
 bool verdict_is_device_growth_the_story(const struct verdict_facts *facts);
 bool verdict_is_device_fragmented(const struct verdict_facts *facts);
 bool verdict_is_preallocated(const struct verdict_facts *facts); // a few blocks are most of the device
+
+/* ---- facts_log.c ---- */
+
+void verdict_log_gather(const struct verdict_now *now, struct verdict_facts *facts); // after `end` and lost_child
 
 /* ---- facts_children.c ---- */
 

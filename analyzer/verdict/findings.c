@@ -80,6 +80,13 @@ find_usage_as_evidence(struct verdict_facts *facts, struct verdict *verdict)
 		find_usage(facts, verdict);
 }
 
+static void
+find_log(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if ((verdict->cause == VERDICT_CHILD_KILLED ? facts->lost_log.kind : facts->log.kind) != VERDICT_LOG_NONE)
+		add(verdict, FINDING_LOG, 0, 0, NULL);
+}
+
 /* Others were killed, when this one ended in another way. */
 static void
 find_kills(struct verdict_facts *facts, struct verdict *verdict)
@@ -651,17 +658,18 @@ typedef void finder(struct verdict_facts *facts, struct verdict *verdict);
 static finder *const recipe_not_closed[] = { find_holders, find_usage, NULL };
 static finder *const recipe_running[] = { find_refusing_device, find_holders, find_usage, NULL };
 static finder *const recipe_exec_replaced[] = { find_peak, NULL };
-static finder *const recipe_child_killed[] = { find_peak, NULL };
+static finder *const recipe_child_killed[] = { find_log, find_peak, NULL };
 static finder *const recipe_exited[] = { find_exited, find_lost, NULL };
-static finder *const recipe_container_limit[] = { find_usage_as_evidence, find_holders, find_over_limit, find_pinned,
-	                                              NULL };
-static finder *const recipe_machine_memory[] = { find_usage, find_holders, find_pinned, NULL };
+static finder *const recipe_container_limit[] = { find_log,     find_usage_as_evidence,
+	                                              find_holders, find_over_limit,
+	                                              find_pinned,  NULL };
+static finder *const recipe_machine_memory[] = { find_log, find_usage, find_holders, find_pinned, NULL };
 static finder *const recipe_shm_full[] = { find_holders, NULL };
 static finder *const recipe_device_memory[] = { find_device, NULL };
 static finder *const recipe_request_refused[] = { find_refused, find_pinned, find_lost, NULL };
-static finder *const recipe_low_memory_daemon[] = { find_kills, find_usage, find_holders, NULL };
-static finder *const recipe_crashed[] = { find_kills, find_far_from_limits, find_holders_if_accumulating, find_usage,
-	                                      NULL };
+static finder *const recipe_low_memory_daemon[] = { find_log, find_kills, find_usage, find_holders, NULL };
+static finder *const recipe_crashed[] = { find_log,   find_kills, find_far_from_limits, find_holders_if_accumulating,
+	                                      find_usage, NULL };
 static finder *const recipe_signal[] = { find_kills, find_far_from_limits, find_holders, find_usage, NULL };
 static finder *const recipe_failed[] = { find_shell_status, find_kills, find_failed, find_usage, find_lost, NULL };
 static finder *const recipe_gone[] = { find_what_gone_shows, find_holders, find_usage, NULL };

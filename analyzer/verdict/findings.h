@@ -22,7 +22,8 @@
 
 /* What a paragraph is made of, one or two sentences each (phrases_*.c), and its name in JSON. */
 #define FINDING_KINDS(KIND)                                                                                      \
-	KIND(ENDING, "ending") /* how the program ended; with a refused request, its bytes and its line */           \
+	KIND(ENDING, "ending")  /* how the program ended; with a refused request, its bytes and its line */          \
+	KIND(LOG, "system-log") /* what a log of the system says of it */                                            \
 	KIND(USAGE, "usage")                                                                                         \
 	KIND(KERNEL_KILLS, "kernel-kills")                                                                           \
 	KIND(FAR_FROM_LIMITS, "far-from-limits")                                                                     \

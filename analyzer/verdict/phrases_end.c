@@ -57,6 +57,8 @@ say_confidence(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->cgroup_kills != 0) {
 		say(verdict, ": ");
 		say_counter(facts, verdict);
+	} else if (facts->log.kind != VERDICT_LOG_NONE || verdict->cause == VERDICT_CHILD_KILLED) {
+		say(verdict, ": the system's log names it");
 	}
 	say(verdict, ").");
 }
@@ -98,8 +100,11 @@ end_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 	char sum[UNITS_TEXT_BYTES];
 
 	say_end(facts, verdict);
-	say(verdict, ", but the kernel killed %" PRIu64 " process%s of its container for lack of memory meanwhile",
-	    facts->cgroup_kills, plural(facts->cgroup_kills, "es"));
+	if (facts->cgroup_kills != 0)
+		say(verdict, ", but the kernel killed %" PRIu64 " process%s of its container for lack of memory meanwhile",
+		    facts->cgroup_kills, plural(facts->cgroup_kills, "es"));
+	else
+		say(verdict, ", but the kernel killed a child process of it for lack of memory");
 	say_confidence(facts, verdict);
 	if (facts->lost_count == 1)
 		say(verdict, " Its child process ");
@@ -128,7 +133,7 @@ static void
 end_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
-	if (facts->cgroup_kills != 0) {
+	if (facts->cgroup_kills != 0 || facts->log.kind == VERDICT_LOG_MACHINE) {
 		say(verdict, " was killed by the kernel because the machine ran out of memory");
 		say_confidence(facts, verdict);
 	} else if (facts->machine_kills != 0) {
@@ -189,6 +194,12 @@ end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 end_low_memory_daemon(const struct verdict_facts *facts, struct verdict *verdict)
 {
+	if (facts->log.kind == VERDICT_LOG_DAEMON) {
+		say_who(facts, verdict);
+		say(verdict, " was killed by %s, a daemon that ends programs when memory is low", facts->log.writer);
+		say_confidence(facts, verdict);
+		return;
+	}
 	say_end(facts, verdict);
 	say(verdict, ". %she machine was almost out of memory, so a low-memory daemon may have sent it (%s).",
 	    is_no_kill_counted(facts) ? "The kernel's counters do not show a kill, but t" : "T",
@@ -256,6 +267,16 @@ PHRASE(ENDING)
 	bool is_of_memory = verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY;
 
 	(facts->asked.name == NULL || is_of_memory ? endings[verdict->cause] : end_plain)(facts, verdict);
+}
+
+PHRASE(LOG)
+{
+	const struct verdict_log *log = verdict->cause == VERDICT_CHILD_KILLED ? &facts->lost_log : &facts->log;
+	bool is_kernel = strcmp(log->writer, "kernel") == 0;
+
+	say(verdict, " The log of %s says: \"%s\".", is_kernel ? "the kernel" : log->writer, log->text);
+	if (log->is_by_name)
+		say(verdict, " This line fits by name and time. Its numbers of processes are those of the host.");
 }
 
 PHRASE(USAGE)

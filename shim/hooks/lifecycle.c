@@ -50,6 +50,7 @@
 #include "record/thread_slot.h"
 #include "record/thread_start.h"
 #include "record/tracker.h"
+#include "record/work_items.h"
 #include "record/tracker_library.h"
 #include "tables/pointer_map.h"
 #include "unwind/native_stack.h"
@@ -367,6 +368,7 @@ start_in_child(void)
 	tracker_library_clear();
 	tracker_clear();
 	thread_start_forked();
+	work_items_forked();
 	resident_forked();
 	open_capture(true, parent_pid);
 	hooks_signal_start();

@@ -17,7 +17,6 @@
 #include "base/settings.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "python/python_frames.h"
 #include "record/beat_due.h"
 #include "record/callbacks.h"
 #include "record/event_site.h"

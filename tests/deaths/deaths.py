@@ -31,8 +31,9 @@ TIMEOUT = 120
 # Causes that say: it was memory.
 MEMORY = {"container-limit", "machine-memory", "child-killed", "shm-full", "device-memory", "request-refused", "low-memory-daemon"}
 
-# Why a verdict without a launcher is less sure.
+# Why a verdict without a launcher is less sure, or what else saw the end.
 REASONS = ("read after the fact", "nobody waited for it", "only its parent waited for it", "which ones is not counted")
+LOG = "says: \""
 
 """
 cause     with `kmemshim run`; what counts for both ways where the program ended by itself
@@ -219,7 +220,8 @@ def named(verdict):
 def wrong(kind, way, document):
     """What is not as it must be, in words; "" = nothing. And whether memory was blamed falsely."""
     verdict, faults = document["verdict"], []
-    wanted = kind.cause if way == "run" else kind.alone
+    is_logged = LOG in verdict["text"]
+    wanted = kind.cause if way == "run" or is_logged and kind.alone == "gone" and kind.cause == "crashed" else kind.alone
     kinds = [finding["kind"] for finding in verdict["findings"]]
     is_false = kind.cause not in MEMORY and (verdict["cause"] in MEMORY or "kernel-kills" in kinds)
     if verdict["cause"] != wanted:
@@ -229,9 +231,9 @@ def wrong(kind, way, document):
     if kind.finding and kind.finding not in kinds:
         faults.append(f"no {kind.finding}")
     if way == "preload" and verdict["cause"] in ("container-limit", "machine-memory", "gone", "child-killed"):
-        if verdict["confidence"] == "certain":
+        if verdict["confidence"] == "certain" and not is_logged:
             faults.append("certain, though nobody saw the end")
-        if not any(reason in verdict["text"] for reason in REASONS):
+        if not is_logged and not any(reason in verdict["text"] for reason in REASONS):
             faults.append("does not say why it is not certain")
     return "; ".join(faults), is_false
 

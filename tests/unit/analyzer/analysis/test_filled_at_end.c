@@ -21,7 +21,7 @@ read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *c
 	counters->cgroup_oom_kill = kills_now;
 }
 
-static const struct verdict_now this_boot = { "this-boot", read_counters };
+static const struct verdict_now this_boot = { .boot_id = "this-boot", .read_counters = read_counters };
 
 /* A data set of 1 GiB was asked for, and 30 MiB were in memory at the last look and heartbeat. */
 static int

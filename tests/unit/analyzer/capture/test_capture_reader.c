@@ -496,7 +496,6 @@ check_case(size_t i, bool is_salvage)
 static void
 every_damage_is_refused_or_told(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(damages); i++) {
 		check_case(i, false);
 		check_case(i, true);
@@ -508,7 +507,6 @@ a_sound_capture_has_no_damages(void **state)
 {
 	static const enum kmem_state states[] = { KMEM_STATE_RUNNING, KMEM_STATE_CLEAN_EXIT, KMEM_STATE_STARTING };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(states); i++) {
 		struct model_options options = { .capture = scratch_file };
 		struct fail fail;
@@ -583,7 +581,6 @@ no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
 	struct model_options options = { .capture = scratch_file };
 	unsigned checked = 0;
 
-	(void)state;
 	for (size_t at = 0; at < bytes; at += at < 20000 ? 7 : 61) {
 		unsigned char before = file[at];
 		struct fail fail = { .text = "" };

@@ -1,5 +1,5 @@
 /*
- * test_situations.c - what is a person told in twenty situations (tests/golden/situations)?
+ * test_situations.c - what is a person told in some situations (tests/golden/situations)?
  *
  * Each is a model made by hand. Its file holds the whole page, which begins with the verdict, and the verdict's JSON without
  * the two texts. Run from the root of the repository; `make golden` writes the files anew, and the difference is for review.
@@ -546,6 +546,87 @@ notebook_lost_a_tensor(void)
 	hand.process.python_version = 0x030c01f0;
 }
 
+/* One of three; the others only read. */
+static void
+one_worker_copied(void)
+{
+	forked_workers_copied();
+	family[1].copied_bytes = family[3].copied_bytes = 0;
+}
+
+static void
+children_killed(void)
+{
+	child_killed();
+	hand.launcher.after.cgroup_oom_kill = 2;
+	hand.launcher.after.machine_oom_kill = 2;
+	family[3].state = KMEM_STATE_RUNNING;
+	family[3].exit_code = -1;
+	family[3].live_bytes = family[3].peak_bytes = 40 * MIB;
+}
+
+static void
+machine_nearly_full(void)
+{
+	machine_ran_out_of_memory();
+	memset(&hand.identity.before, 0xff, sizeof(hand.identity.before)); // no kill can be counted
+	memset(&hand.launcher.after, 0xff, sizeof(hand.launcher.after));
+}
+
+static void
+failed_after_requests_were_met(void)
+{
+	request_refused_and_recovered();
+	hand_model_exited(&hand, 1);
+	hand.process.failed_count = 3;
+}
+
+static void
+request_refused_and_perhaps_caught(void)
+{
+	request_refused_at_the_limit();
+	hand_model_exited(&hand, 3);
+	hand.failed.got_bytes = 8 * MIB;
+}
+
+static void
+request_beyond_overcommit(void)
+{
+	request_refused_at_the_limit();
+	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = UINT64_MAX };
+	hand.identity.overcommit_mode = 2;
+}
+
+static void
+device_lines_grow_together(void)
+{
+	static struct model_failed failed[3];
+
+	device_full_of_tensors();
+	hand.domains[TENSORS0].live_bytes = hand.domains[TENSORS0].peak_bytes = 8 * GIB;
+	hand.sites[2].live_bytes = hand.sites[2].peak_bytes = 8 * GIB;
+	leaking(TENSORS0, 45, 6 * GIB, 700);
+	for (unsigned i = 0; i < ARRAY_LEN(failed); i++) {
+		failed[i] = hand.failed;
+		failed[i].outcome = KMEM_FAILED_GOT_ENOUGH;
+		failed[i].had_success_after = true;
+		failed[i].monotonic_ns -= (ARRAY_LEN(failed) - i) * SECOND;
+	}
+	failed[ARRAY_LEN(failed) - 1] = hand.failed;
+	hand.model.failed = failed;
+	hand.model.failed_count = hand.process.failed_count = ARRAY_LEN(failed);
+}
+
+static void
+device_taken_in_advance(void)
+{
+	hand_model_site(&hand, HEAP, 12, 180 * MIB);
+	hand_model_site(&hand, CUDA0, 44, 14 * GIB)->live_count = 2;
+	hand_model_exited(&hand, 1);
+	device_refused(3 * GIB, 100 * MIB, 16 * GIB);
+	hand.failed.domain = CUDA0;
+}
+
 /* ---- */
 
 #define SITUATION(name) \
@@ -584,6 +665,14 @@ static const struct situation {
 	SITUATION(program_in_cpp),
 	SITUATION(time_was_up),
 	SITUATION(notebook_lost_a_tensor),
+	SITUATION(device_taken_in_advance),
+	SITUATION(device_lines_grow_together),
+	SITUATION(request_beyond_overcommit),
+	SITUATION(request_refused_and_perhaps_caught),
+	SITUATION(failed_after_requests_were_met),
+	SITUATION(machine_nearly_full),
+	SITUATION(children_killed),
+	SITUATION(one_worker_copied),
 };
 
 /* The verdict as programs read it. */

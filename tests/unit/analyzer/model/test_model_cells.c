@@ -100,7 +100,6 @@ runs_of_one_text_are_one_cell_across_kernels(void **state)
 	struct model *model;
 	char text[PLACE_TEXT_BYTES];
 
-	(void)state;
 	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 1000);
 	capture_builder_cell(builder, 2, KEEP, "", 0);
 	capture_builder_cell(builder, 7, KEEP, "", 0);
@@ -128,7 +127,6 @@ different_cells_of_one_number_stay_apart(void **state)
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 
-	(void)state;
 	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 1000);
 	capture_builder_cell(builder, 2, KEEP, "", 0);
 	end(builder);
@@ -148,7 +146,6 @@ a_text_is_matched_without_the_newlines_that_ipython_drops(void **state)
 	/* "import os; os.getpid()" with one and with two newlines behind it; what was compiled is what lines are counted in */
 	static const char *const files[] = { "/tmp/ipykernel_1/1745320667.py", "/tmp/ipykernel_1/3989835012.py" };
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct capture_builder *builder = begin(100);
 		struct model *model;
@@ -163,12 +160,26 @@ a_text_is_matched_without_the_newlines_that_ipython_drops(void **state)
 }
 
 static void
-names_with_a_number_need_nothing_else(void **state)
+lines_of_a_cell_magic_are_those_of_the_notebook(void **state)
 {
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 
 	(void)state;
+	allocate(builder, "/tmp/ipykernel_100/762965178.py", 1000);
+	capture_builder_cell(builder, 4, "\n%%kmem\na = 1", "get_ipython().run_cell_magic('kmem', '', 'a = 1\\n')", 0);
+	end(builder);
+	model = load();
+	assert_string_equal(text_of(model, "cell In[4]"), "%%kmem\na = 1");
+	model_free(model);
+}
+
+static void
+names_with_a_number_need_nothing_else(void **state)
+{
+	struct capture_builder *builder = begin(100);
+	struct model *model;
+
 	allocate(builder, "<ipython-input-5-0123456789ab>", 1000);
 	allocate(builder, "<ipython-input-9-0123456789ab>", 500); // again
 	allocate(builder, "/tmp/ipython-input-6-77.py", 10);      // Colab
@@ -194,7 +205,6 @@ an_unknown_number_is_not_made_up(void **state)
 	struct model *model;
 	char text[PLACE_TEXT_BYTES];
 
-	(void)state;
 	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
 	capture_builder_cell(builder, 1, "something else", "", 0);
 	end(builder);
@@ -215,7 +225,6 @@ what_only_looks_like_a_cell_is_a_file(void **state)
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		allocate(builder, files[i], 1000);
 	end(builder);
@@ -226,6 +235,73 @@ what_only_looks_like_a_cell_is_a_file(void **state)
 	model_free(model);
 }
 
+/* What the notebook's extension wrote beside the captures. */
+static void
+write_texts(const char *lines)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/cells.jsonl", scratch_folder);
+	capture_builder_write(path, (const unsigned char *)lines, strlen(lines));
+}
+
+static void
+remove_texts(void)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/cells.jsonl", scratch_folder);
+	(void)unlink(path);
+}
+
+static void
+the_extension_knows_what_the_interpreter_did_not_tell(void **state)
+{
+	struct capture_builder *builder = begin(100);
+	struct model *model;
+
+	(void)state;
+	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
+	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 500);
+	capture_builder_cell(builder, 2, KEEP, "", 0);
+	end(builder);
+	write_texts(
+		"{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": 3, \"text\": \"a = 1\\nb = \\\"\\u00fc\\\"\"}\n"
+		"{\"file\": \"/tmp/ipykernel_100/" KEEP_HASH ".py\", \"execution_count\": 9, \"text\": \"another\"}\n"
+		"{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": 5, \"text\": \"\"}\n"
+		"{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": 0, \"text\": \"\"}\n"
+		"{\"file\": \"/tmp/ipykernel_100/43.py\", \"execution_count\": 4, \"text\": \"holds nothing\"}\n");
+	model = load();
+	assert_int_equal(model->damage_count, 0);
+	assert_int_equal(model->cell_count, 2);
+	assert_int_equal(site_of(model, "cell In[5]")->live_bytes, 1000);
+	assert_string_equal(text_of(model, "cell In[5]"), "a = 1\nb = \"\xc3\xbc\"");
+	assert_string_equal(text_of(model, "cell In[2]"), KEEP); // the interpreter's comes first
+	model_free(model);
+	remove_texts();
+}
+
+static void
+lines_that_are_no_cells_are_told_and_the_others_read(void **state)
+{
+	struct capture_builder *builder = begin(100);
+	struct model *model;
+
+	(void)state;
+	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
+	end(builder);
+	write_texts("{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": -1, \"text\": \"x\"}\n"
+	            "[]\n\n"
+	            "{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": 3, \"text\": \"a = 1\"}\n"
+	            "{\"file\": \"/tmp/ipykernel_100/42.py\", \"exec");
+	model = load();
+	assert_string_equal(text_of(model, "cell In[3]"), "a = 1");
+	assert_int_equal(model->damage_count, 1);
+	assert_non_null(strstr(model->damages[0], "cells.jsonl:1: is not a cell: left out, and 3 further lines"));
+	model_free(model);
+	remove_texts();
+}
+
 int
 main(void)
 {
@@ -233,9 +309,12 @@ main(void)
 		cmocka_unit_test(runs_of_one_text_are_one_cell_across_kernels),
 		cmocka_unit_test(different_cells_of_one_number_stay_apart),
 		cmocka_unit_test(a_text_is_matched_without_the_newlines_that_ipython_drops),
+		cmocka_unit_test(lines_of_a_cell_magic_are_those_of_the_notebook),
 		cmocka_unit_test(names_with_a_number_need_nothing_else),
 		cmocka_unit_test(an_unknown_number_is_not_made_up),
 		cmocka_unit_test(what_only_looks_like_a_cell_is_a_file),
+		cmocka_unit_test(the_extension_knows_what_the_interpreter_did_not_tell),
+		cmocka_unit_test(lines_that_are_no_cells_are_told_and_the_others_read),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

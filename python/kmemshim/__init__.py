@@ -1,0 +1,69 @@
+"""
+The notebook's side of kmemshim: why did the kernel die, and what holds the memory now?
+
+A kernel that `kmemshim jupyter install` wrote loads this by --ext=kmemshim. It then
+  - shows, once, above the output of the first cell, why the kernel before this one died (death.py),
+  - writes the text of each cell down before the cell runs (cells.py),
+  - has %kmem and %%kmem (magics.py).
+All figures come from the recorder's capture, read by the kmemshim command (recording.py).
+
+When failing  the cell runs all the same. A failure of ours is one line on stderr, once.
+"""
+import os
+import sys
+
+__version__ = "0.1.0"
+
+_hooks = None
+
+
+class Hooks:
+    """What happens before each cell of this kernel."""
+
+    def __init__(self, shell, *steps):
+        self.shell = shell
+        self.steps = [step for step in steps if step is not None]
+
+    def pre_run_cell(self, info):
+        for step in list(self.steps):
+            try:
+                if not step.before_cell(self.shell, info):
+                    self.steps.remove(step)
+            except Exception as error:
+                self.steps.remove(step)
+                print("kmemshim: %s; cells run as before" % step.failed(error), file=sys.stderr)
+
+
+def _forget_path():
+    """Programs that the notebook starts are not to find our folder among their modules."""
+    own = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    others = [path for path in paths if os.path.realpath(path) != own]
+    if len(others) == len(paths):
+        return
+    if others:
+        os.environ["PYTHONPATH"] = os.pathsep.join(others)
+    else:
+        del os.environ["PYTHONPATH"]
+
+
+def load_ipython_extension(shell):
+    global _hooks
+    from . import cells, death, growth, magics
+
+    life = os.environ.get("KMEMSHIM_KERNEL")
+    previous = os.environ.pop("KMEMSHIM_PREVIOUS", None)
+    if life:
+        _forget_path()
+    grown = growth.Growth()
+    magic = magics.KmemMagics(shell, grown)
+    shell.register_magics(magic)
+    _hooks = Hooks(shell, cells.open_file(life), grown, magic, death.Death(previous) if previous else None)
+    shell.events.register("pre_run_cell", _hooks.pre_run_cell)
+
+
+def unload_ipython_extension(shell):
+    global _hooks
+    if _hooks is not None:
+        shell.events.unregister("pre_run_cell", _hooks.pre_run_cell)
+        _hooks = None

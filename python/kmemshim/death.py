@@ -1,0 +1,77 @@
+"""
+Why did the kernel before this one die? Shown once, above the output of the first cell.
+
+All words and figures are the command's. If it does not answer, the verdict that the launcher wrote at the death is shown.
+"""
+import os
+
+from . import recording
+from .lines import held, source, where
+from .panel import Panel
+
+LINES = 5
+TOLD = "told"
+VERDICT = "verdict.txt"
+
+# In the title: what a person asks first.
+TITLES = {
+    "container-limit": "it reached the memory limit and was killed",
+    "machine-memory": "the machine ran out of memory",
+    "low-memory-daemon": "another program killed it while memory was low",
+    "shm-full": "/dev/shm was full",
+    "device-memory": "a device ran out of memory",
+    "request-refused": "a request for memory was refused",
+    "crashed": "it crashed; memory is not the suspect",
+    "signal": "it was stopped from outside; memory is not the suspect",
+    "failed": "it ended by itself; memory is not the suspect",
+    "exited": "it ended by itself; memory is not the suspect",
+}
+
+
+class Death:
+    def __init__(self, life):
+        self.life = life
+
+    def before_cell(self, shell, info):
+        if not info.store_history:  # an editor that looks at variables: nobody would see it
+            return True
+        if not os.path.isdir(self.life) or os.path.exists(os.path.join(self.life, TOLD)):
+            return False
+        self.panel().display()
+        os.close(os.open(os.path.join(self.life, TOLD), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        return False
+
+    def panel(self):
+        try:
+            document = recording.ask("sites", "--top", str(LINES), self.life)
+        except recording.Unavailable as error:
+            return self.panel_of_launcher(error)
+        verdict = document["verdict"]
+        title = TITLES.get(verdict["cause"])
+        panel = Panel("the kernel died%s. Variables from before are gone." % (": " + title if title else ""), "death")
+        panel.say(verdict["text"], "Why (%s)" % verdict["confidence"])
+        panel.table(("held", "where", "line of code"),
+                    [(held(line), where(line), source(line)) for line in document["lines"] if line["live_bytes"]],
+                    "Lines that held most at the end")
+        if verdict["next"]:
+            panel.say(verdict["next"], "Next")
+        self.name_report(panel)
+        return panel
+
+    def panel_of_launcher(self, error):
+        panel = Panel("the kernel died. Variables from before are gone.", "death")
+        try:
+            with open(os.path.join(self.life, VERDICT), encoding="utf-8", errors="replace") as file:
+                for paragraph in file.read(1 << 16).split("\n\n"):
+                    panel.say(" ".join(paragraph.split()))
+        except OSError:
+            panel.say("Its capture cannot be read: %s" % error)
+        self.name_report(panel)
+        return panel
+
+    def name_report(self, panel):
+        command = os.environ.get("KMEMSHIM_COMMAND", "kmemshim")
+        panel.say("`%s report %s`" % (command, self.life), "Whole report")
+
+    def failed(self, error):
+        return "the kernel before this one died, but why cannot be shown: %s: see %s" % (error, self.life)

@@ -1,0 +1,218 @@
+"""%kmem and %%kmem: what holds the memory of this kernel now, what a cell added, what IPython keeps, and how far the limit is."""
+import ast
+import os
+
+from IPython.core.magic import Magics, line_cell_magic, magics_class
+
+from . import kept, recording
+from .cells import after_empty_lines, number_of_cell
+from .growth import resident_bytes
+from .lines import REQUESTED, ROWS_MAX, Lines, held, source, where
+from .panel import Panel, size
+
+LINES = 10
+GROWN_WORTH_BYTES = 64 << 10
+KEPT_WORTH_BYTES = 64 << 10
+CELL_WORTH_BYTES = 2 << 20  # arenas of small objects come and go
+ABSENT_WORTH_BYTES = 16 << 20
+IMPORTS_WORTH_BYTES = 1 << 20
+OWN_BYTES = 4 << 20  # what reading a report needs for a moment
+
+USAGE = "usage: %kmem [out|limit], or %%kmem as the first line of a cell"
+
+
+@magics_class
+class KmemMagics(Magics):
+    def __init__(self, shell, growth):
+        super().__init__(shell)
+        self.growth = growth
+        self.raw_cell = ""  # the cell that runs, as it was typed
+        self.last = None    # of the last %kmem
+
+    def before_cell(self, shell, info):
+        self.raw_cell = info.raw_cell
+        return True
+
+    def failed(self, error):
+        return "%%%%kmem does not know its cell: %s" % error
+
+    @line_cell_magic
+    def kmem(self, line, cell=None):
+        """
+        %kmem          ten lines of code that hold most now, and what grew since the last %kmem
+        %kmem out      what Out[], _ and the last traceback keep in memory
+        %kmem limit    the memory limit, how much is used, and after how many cells like the last one it is full
+        %%kmem         as the first line of a cell: what this cell added, its peak, its lines
+        """
+        __tracebackhide__ = True  # an error of the cell is shown as the cell's
+        words = line.split()
+        if cell is not None:
+            if words:
+                print("kmemshim: %%kmem takes no words: write the code below it")
+                return None
+            return self._cell(cell)
+        action = {(): self._now, ("out",): self._out, ("limit",): self._limit}.get(tuple(words))
+        if action is None:
+            print("kmemshim: " + USAGE)
+        else:
+            self._show(action, "")
+        return None
+
+    @staticmethod
+    def _show(make, failing):
+        """Displays the panel that make() returns, or says in one line why there is none."""
+        try:
+            panel = make()
+        except recording.Unavailable as error:
+            print("kmemshim: %s%s" % (failing, error))
+        except Exception as error:  # a mistake of ours does not become the cell's error
+            print("kmemshim: %sthe report was not understood: %s: %s" % (failing, type(error).__name__, error))
+        else:
+            panel.display()
+
+    def _lines(self):
+        return Lines(recording.ask("sites", "--top", str(ROWS_MAX), recording.own_capture()))
+
+    # --- now ---
+
+    def _now(self):
+        now, earlier = self._lines(), self.last
+        panel = Panel("%s live now; this process occupies %s" % (size(now.live_bytes), size(resident_bytes())))
+        if now.absent_bytes >= ABSENT_WORTH_BYTES:
+            panel.say("Of what is live, %s was requested and not used yet, or swapped out." % size(now.absent_bytes))
+        imports = sum(line["live_bytes"] for line in now.lines if line["import"])
+        lines = [line for line in now.lines if line["live_bytes"] and not line["import"]]
+        rows = lines[:LINES]
+        if imports >= IMPORTS_WORTH_BYTES:
+            panel.say("Left by imports, and not in this table: %s." % size(imports))
+        if earlier is None:
+            panel.table(("held", "where", "line of code"), [(held(line), where(line), source(line)) for line in rows])
+            panel.say("The next %kmem shows what has grown since this one.")
+        else:
+            panel.table(("held", "since last", "where", "line of code"),
+                        [(held(line), _signed(now.grown(line, earlier)), where(line), source(line)) for line in rows])
+            others = _grown(now, earlier, lines[LINES:])[:5]
+            panel.table(("grew", "held", "where", "line of code"),
+                        [(_signed(more), held(line), where(line), source(line)) for more, line in others],
+                        "Of the other lines, these grew most since the last %kmem")
+            panel.say("Since the last %%kmem: %s in all." % _signed(now.live_bytes - earlier.live_bytes, "nothing"))
+        self.last = now.forget_rows()
+        return panel
+
+    # --- one cell ---
+
+    def _cell(self, cell):
+        __tracebackhide__ = True
+        try:
+            before = self._lines().forget_rows()
+        except recording.Unavailable as error:
+            print("kmemshim: the cell runs without a report: %s" % error)
+            return self._run(cell)
+        try:
+            return self._run(cell)
+        finally:
+            self._show(lambda: self._report_cell(before, self._lines()), "no report of this cell: ")
+
+    def _run(self, cell):
+        """
+        As %%time does. The code has the name of the whole cell, and lines are numbered as in the notebook, where this magic is the
+        first: so the command knows which cell it is.
+        """
+        __tracebackhide__ = True
+        shell = self.shell
+        empty, lines = after_empty_lines(cell)
+        code = "\n" * (1 + empty) + shell.transform_cell("\n".join(lines))
+        name = shell.compile.cache("%%kmem\n" + cell, number_of_cell(shell), raw_code=self.raw_cell)
+        module = shell.compile.ast_parse(code, name)
+        module = shell.transform_ast(module)
+        last = module.body.pop() if module.body and isinstance(module.body[-1], ast.Expr) else None
+        exec(shell.compile(module, name, "exec"), shell.user_ns, shell.user_ns)
+        if last is None:
+            return None
+        value = eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns, shell.user_ns)
+        return None if code.rstrip().endswith(";") else value
+
+    def _report_cell(self, before, after):
+        added = after.live_bytes - before.live_bytes
+        panel = Panel("this cell: %s" % (
+            "less than %s was added" % size(CELL_WORTH_BYTES) if abs(added) < CELL_WORTH_BYTES else
+            "%s more is live than before" % size(added) if added > 0 else "%s less is live than before" % size(-added)))
+        raised = [name for name, peak in after.peak_by_domain.items()
+                  if name in REQUESTED and peak >= before.peak_by_domain.get(name, 0) + OWN_BYTES]
+        if raised:
+            above = max(after.peak_by_domain[name] - before.live_by_domain.get(name, 0) for name in raised)
+            panel.say("at one moment %s more was live than before the cell." % size(above), "Peak")
+        else:
+            panel.say("not known: this kernel had held more before (%s). A recording has one peak, of the whole life of the kernel." %
+                      size(max(after.peak_by_domain[name] for name in REQUESTED if name in after.peak_by_domain)), "Peak")
+        rows = _grown(after, before, after.lines)[:LINES]
+        panel.table(("added", "held", "where", "line of code"),
+                    [(_signed(more), held(line), where(line), source(line)) for more, line in rows], "Lines that hold more than before")
+        return panel
+
+    # --- what IPython keeps ---
+
+    def _out(self):
+        recording.own_capture()  # as the others: it says how to get one
+        namespace = self.shell.user_ns
+        results = kept.of_results(namespace)
+        errors = kept.of_traceback(namespace)
+        for found in (results, errors):
+            kept.name_owners(found, namespace)
+        panel = Panel("results that IPython keeps: %s; variables that the last traceback keeps: %s" %
+                      tuple(size(sum(one.bytes for one in found.values())) for found in (results, errors)))
+        for found, caption in ((results, "Results"), (errors, "Last traceback")):
+            rows = sorted((one for one in found.values() if one.bytes >= KEPT_WORTH_BYTES), key=lambda one: -one.bytes)[:LINES]
+            panel.table(("size", "kept by", "what"), [(size(one.bytes), _names(one.names), kept.kind_of(one.value)) for one in rows], caption)
+        if any(one.bytes >= KEPT_WORTH_BYTES for one in results.values()):
+            panel.say("`%reset -f out` lets go of the results; a `;` at the end of a cell keeps its result out of Out[].", "Next")
+        if any(one.bytes >= KEPT_WORTH_BYTES for one in errors.values()):
+            panel.say("`import sys; sys.last_traceback = sys.last_value = sys.last_exc = get_ipython().InteractiveTB.tb = None` lets go of "
+                      "the traceback.", "Next")
+        if len(panel.parts) == 0:
+            panel.say("Nothing of %s or more." % size(KEPT_WORTH_BYTES))
+        return panel
+
+    # --- limit ---
+
+    def _limit(self):
+        document = recording.ask("why", recording.own_capture())
+        verdict = document["verdict"]
+        own = [process for process in document["processes"] if process["pid"] == os.getpid()]
+        limit = own[0]["limit_bytes"] if own else None
+        usage = [finding["bytes"] for finding in verdict["findings"] if finding["kind"] == "usage" and finding["bytes"]]
+        if not limit:
+            panel = Panel("no memory limit is known for this kernel")
+            panel.say("The recorder has not sampled one yet.")
+            return panel
+        used = usage[0] if usage else own[0]["resident_bytes"]
+        panel = Panel("%s of %s used (%d %%), %s left" % (size(used), size(limit), 100 * used // limit, size(max(limit - used, 0))))
+        panel.say("The limit is the lowest that is in force: of the container, of the process (ulimit -v), or the memory of the machine. "
+                  "What others use there counts as well.")
+        grown = self.growth.last()
+        if grown is None:
+            panel.say("None of the last cells added 1 MiB or more.")
+        else:
+            number, added = grown
+            left = max(limit - used, 0) // added
+            panel.say("In[%d] added %s. %s" % (number, size(added), "The next such cell does not fit." if left == 0 else
+                                             "At this rate the limit is reached after %d such cell%s." % (left, "" if left == 1 else "s")))
+        return panel
+
+
+def _grown(now, earlier, lines):
+    """What grew by so much that it is worth a row, the most first."""
+    found = [(now.grown(line, earlier), line) for line in lines]
+    found = [each for each in found if each[0] >= GROWN_WORTH_BYTES]
+    found.sort(key=lambda each: -each[0])
+    return found
+
+
+def _signed(count, nothing="\u00b7"):
+    if count == 0:
+        return nothing
+    return "+" + size(count) if count > 0 else "\u2212" + size(-count)
+
+
+def _names(names):
+    return ", ".join(names[:4]) + (", \u2026" if len(names) > 4 else "")

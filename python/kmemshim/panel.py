@@ -1,0 +1,122 @@
+"""
+How is an answer written, as text and as HTML?
+
+The HTML has its style in it, and takes its colours from the page: it is read on a light and on a dark one. All that comes from
+outside is escaped.
+"""
+import html
+import textwrap
+
+WIDTH = 100
+SOURCE_CHARS = 60
+
+ACCENT = {"death": "#d9480f", "plain": "#868e96"}
+_BOX = ("border-left:4px solid %s;background:rgba(134,142,150,.10);padding:.7em 1em;margin:.3em 0;"
+        "line-height:1.45;color:inherit;font-family:inherit;max-width:72em")
+_CELL = "padding:.15em .9em .15em 0;text-align:%s;vertical-align:top;white-space:nowrap;border:0;background:transparent"
+_CODE = "font-family:monospace;color:inherit;background:transparent;padding:0"
+
+
+def size(count):
+    """As the command writes it: 12.3 MiB."""
+    sign, value = ("-", -count) if count < 0 else ("", count)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024.0
+    return "%s%d %s" % (sign, value, unit) if unit == "B" or value >= 100 else "%s%.1f %s" % (sign, value, unit)
+
+
+def _with_code(text):
+    """`words` of a text are code."""
+    parts = html.escape(text).split("`")
+    if len(parts) % 2 == 0:
+        return "`".join(parts)
+    return "".join(part if at % 2 == 0 else '<code style="%s">%s</code>' % (_CODE, part) for at, part in enumerate(parts))
+
+
+class Panel:
+    def __init__(self, title, tone="plain"):
+        self.title = title
+        self.tone = tone
+        self.parts = []
+
+    def say(self, text, label=None):
+        self.parts.append(("text", label, text))
+
+    def table(self, heads, rows, caption=None):
+        """rows: texts, as many as heads; the first columns are figures. A row's last text is a line of code."""
+        if rows:
+            self.parts.append(("table", caption, (heads, rows)))
+
+    def display(self):
+        from IPython.display import display
+        display({"text/plain": self.text(), "text/html": self.html()}, raw=True)
+
+    # --- text ---
+
+    def text(self):
+        out = ["kmemshim: " + self.title]
+        for kind, label, content in self.parts:
+            if kind == "text":
+                lead = "  " + (label + ": " if label else "")
+                out.append(textwrap.fill(content, WIDTH, initial_indent=lead, subsequent_indent="  ",
+                                         break_long_words=False, break_on_hyphens=False))
+                continue
+            heads, rows = content
+            lines = [heads] + [tuple(row) for row in rows]
+            widths = [max(len(line[at]) for line in lines) for at in range(len(heads))]
+            out.append("")
+            if label:
+                out.append("  " + label)
+            for line in lines:
+                cells = [cell.rjust(width) if _is_figure(at, heads) else cell.ljust(width)
+                         for at, (cell, width) in enumerate(zip(line, widths))]
+                out.append(("    " + "  ".join(cells)).rstrip())
+            out.append("")
+        return "\n".join(out).rstrip("\n")
+
+    # --- HTML ---
+
+    def html(self):
+        out = ['<div style="%s">' % (_BOX % ACCENT[self.tone]),
+               '<div style="font-weight:600;margin-bottom:.35em">%s</div>' % _with_code(self.title)]
+        for kind, label, content in self.parts:
+            if kind == "text":
+                lead = '<span style="font-weight:600">%s</span> ' % html.escape(label + ":") if label else ""
+                out.append('<div style="margin:.35em 0">%s%s</div>' % (lead, _with_code(content)))
+                continue
+            heads, rows = content
+            if label:
+                out.append('<div style="margin:.6em 0 0 0;opacity:.75">%s</div>' % html.escape(label))
+            out.append('<table style="border-collapse:collapse;border:0;margin:.3em 0 .6em 0;font-size:inherit;color:inherit;'
+                       'background:transparent">')
+            out.append(self._row("th", heads, heads))
+            out += [self._row("td", heads, row) for row in rows]
+            out.append("</table>")
+        out.append("</div>")
+        return "".join(out)
+
+    @staticmethod
+    def _row(tag, heads, row):
+        cells = []
+        for at, cell in enumerate(row):
+            style = _CELL % ("right" if _is_figure(at, heads) else "left")
+            if tag == "th":
+                style += ";font-weight:normal;opacity:.75"
+            elif at == len(heads) - 1:
+                style += ";font-family:monospace"
+            cells.append('<%s style="%s">%s</%s>' % (tag, style, html.escape(cell), tag))
+        return '<tr style="background:transparent;border:0">%s</tr>' % "".join(cells)
+
+
+def _is_figure(at, heads):
+    return heads[at] not in TEXT_HEADS
+
+
+TEXT_HEADS = ("where", "line of code", "what", "kept by")
+
+
+def shortened(text):
+    text = " ".join(text.split())
+    return text if len(text) <= SOURCE_CHARS else text[:SOURCE_CHARS - 1] + "\u2026"
