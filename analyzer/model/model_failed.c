@@ -1,7 +1,6 @@
 /*
  * model_failed.c - what was refused, and what did devices hold then?
  *
- * Safe from   one thread.
  * When failing  a request whose domain is unknown is left out and told; so is what was held, when it is damaged.
  */
 #include <stdlib.h>
