@@ -17,11 +17,27 @@
 #define TIMEOUT_STATUS 124   // of timeout(1), when the time was up
 #define TIMEOUT_EARLY_NS 1e9 // clocks are set while it waits
 
+static char boot_id[40]; // of this machine, now
+
+static void
+read_log(const struct model_process *process, struct system_log *log)
+{
+	const struct kmem_identity *identity = process->identity;
+	uint64_t start = identity->start_realtime_ns / 1000000000;
+	uint64_t ended_ns = verdict_ended_ns(process) != 0 ? verdict_ended_ns(process) : verdict_last_seen_ns(process);
+	uint64_t ran_ns = ended_ns > identity->start_monotonic_ns ? ended_ns - identity->start_monotonic_ns : 0;
+
+	if (strcmp(identity->boot_id, boot_id) == 0)
+		system_log_read_kernel(log);
+	system_log_read_journal(log, identity->boot_id, start, start + ran_ns / 1000000000);
+}
+
 const struct verdict_now *
 verdict_now(void)
 {
-	static char boot_id[40];
-	static const struct verdict_now now = { .boot_id = boot_id, .read_counters = kill_counters_read };
+	static const struct verdict_now now = { .boot_id = boot_id,
+		                                    .read_counters = kill_counters_read,
+		                                    .read_log = read_log };
 	FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
 
 	if (stream != NULL) {

@@ -1,7 +1,5 @@
 /*
  * endings.h - how and when did a process end?
- *
- * Safe from   one thread.
  */
 #ifndef ENDINGS_H
 #define ENDINGS_H
@@ -9,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/system_log.h"
 #include "model/model.h"
 
 enum verdict_end {
@@ -24,6 +23,8 @@ enum verdict_end {
 struct verdict_now {
 	const char *boot_id; // "" = unknown
 	void (*read_counters)(const struct kmem_identity *identity, struct kmem_kill_counters *counters);
+	/* What logs of the process's boot say of ends at about its time. NULL: nobody asks. For system_log_free(). */
+	void (*read_log)(const struct model_process *process, struct system_log *log);
 };
 
 /* This machine, now. The result points to static memory. */

@@ -6,7 +6,6 @@
 #include "base/json_write.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 static void
 put(struct json_write *json, const char *text)

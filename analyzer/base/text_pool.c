@@ -4,7 +4,6 @@
 #include "base/text_pool.h"
 
 #include <stdalign.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>

@@ -6,8 +6,6 @@
 #ifndef KILL_COUNTERS_H
 #define KILL_COUNTERS_H
 
-#include <stdint.h>
-
 #include "kmem_format.h"
 
 /*

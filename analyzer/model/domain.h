@@ -10,7 +10,6 @@
 #define MODEL_DOMAIN_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum domain_kind {
 	DOMAIN_OTHER, // a number that this analyzer does not know

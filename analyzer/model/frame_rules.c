@@ -6,7 +6,6 @@
  */
 #include "model/frame_rules.h"
 
-#include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 

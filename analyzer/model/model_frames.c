@@ -4,11 +4,9 @@
  * Words are looked up per capture, since addresses and code indexes differ between processes; the readable frames are
  * shared by all, so that equal stacks of different processes are equal pointers.
  *
- * Safe from   one thread.
  * When failing  a frame without names; the reader's damages say why.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>

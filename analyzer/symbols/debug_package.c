@@ -8,12 +8,9 @@
 
 #include <gelf.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "base/memory.h"
 
 #define SECTIONS_MAX 16
 #define UNIT_BYTES_MAX (UINT64_C(256) << 20)

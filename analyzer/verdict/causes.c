@@ -11,11 +11,23 @@
 #include <signal.h>
 #include <string.h>
 
-/* It may have been SIGKILL: seen by the launcher, or nobody saw how it ended. */
+/* It may have been SIGKILL: seen by the launcher, or nobody saw how it ended. On another boot only a log can tell. */
 static bool
 was_perhaps_killed(const struct verdict_facts *facts)
 {
-	return facts->end == VERDICT_END_GONE || (facts->end == VERDICT_END_SIGNAL && facts->signal == SIGKILL);
+	return facts->end == VERDICT_END_GONE ||
+	       (facts->end == VERDICT_END_ELSEWHERE && facts->log.kind != VERDICT_LOG_NONE) ||
+	       (facts->end == VERDICT_END_SIGNAL && facts->signal == SIGKILL);
+}
+
+/* Nobody saw how it ended, and its guard had sent it SIGINT: that may have been it. */
+static bool
+is_perhaps_of_guard(const struct verdict_facts *facts)
+{
+	const struct kmem_guard_passing *guard = &facts->process->guard;
+
+	return facts->end == VERDICT_END_GONE && guard->number != 0 && guard->action == KMEM_GUARD_INTERRUPT &&
+	       guard->outcome == KMEM_GUARD_DONE;
 }
 
 /*
@@ -28,10 +40,18 @@ counter_confidence(const struct verdict_facts *facts)
 	return facts->end == VERDICT_END_SIGNAL ? VERDICT_CERTAIN : VERDICT_LIKELY;
 }
 
+/* Of a line in a log. Numbers of processes are used again: it is certain only when the end was seen at that time. */
+static enum verdict_confidence
+log_confidence(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_SIGNAL && !facts->log.is_by_name ? VERDICT_CERTAIN : VERDICT_LIKELY;
+}
+
 static enum verdict_confidence
 judge_not_closed(const struct verdict_facts *facts)
 {
-	return facts->end == VERDICT_END_ELSEWHERE ? VERDICT_UNKNOWN : VERDICT_NOT_SO;
+	return facts->end == VERDICT_END_ELSEWHERE && facts->log.kind == VERDICT_LOG_NONE ? VERDICT_UNKNOWN
+	                                                                                  : VERDICT_NOT_SO;
 }
 
 static enum verdict_confidence
@@ -86,10 +106,18 @@ judge_child_killed(const struct verdict_facts *facts)
 {
 	bool is_about_child = facts->end == VERDICT_END_OK || (was_stopped(facts) && facts->refused == NULL);
 
-	return is_about_child && facts->lost_child != NULL && facts->is_kill_counted && facts->cgroup_kills != 0 &&
-	               !facts->counters_are_late
-	           ? VERDICT_LIKELY
-	           : VERDICT_NOT_SO;
+	bool is_logged = facts->lost_log.kind == VERDICT_LOG_LIMIT || facts->lost_log.kind == VERDICT_LOG_MACHINE;
+
+	if (!is_about_child || facts->lost_child == NULL)
+		return VERDICT_NOT_SO;
+	if (is_logged)
+		return VERDICT_LIKELY;
+	if (!facts->is_kill_counted || facts->cgroup_kills == 0)
+		return VERDICT_NOT_SO;
+	/* Counters that were read later may be of a later kill: then the child must have been about to fill the container. */
+	if (facts->counters_are_late)
+		return verdict_was_nearly_full(facts->lost_child) ? VERDICT_POSSIBLE : VERDICT_NOT_SO;
+	return VERDICT_LIKELY;
 }
 
 static enum verdict_confidence
@@ -99,7 +127,9 @@ judge_container_limit(const struct verdict_facts *facts)
 		return VERDICT_NOT_SO;
 	/* The kill is counted in the victim's cgroup for a full machine as well; the limit's own counter tells. */
 	if (facts->is_kill_counted && facts->cgroup_kills != 0 && (facts->limit_hits != 0 || is_version_1_limit(facts)))
-		return counter_confidence(facts);
+		return facts->log.kind == VERDICT_LOG_MACHINE ? VERDICT_NOT_SO : counter_confidence(facts);
+	if (facts->log.kind != VERDICT_LOG_NONE)
+		return facts->log.kind == VERDICT_LOG_LIMIT ? log_confidence(facts) : VERDICT_NOT_SO;
 	if (facts->is_kill_counted && !facts->counters_are_late)
 		return VERDICT_NOT_SO; // it did not move: not the kernel's doing
 	return verdict_is_near_limit(facts) ? VERDICT_LIKELY : VERDICT_NOT_SO;
@@ -110,9 +140,11 @@ judge_machine_memory(const struct verdict_facts *facts)
 {
 	if (!was_perhaps_killed(facts))
 		return VERDICT_NOT_SO;
+	if (facts->log.kind != VERDICT_LOG_NONE)
+		return facts->log.kind == VERDICT_LOG_MACHINE ? log_confidence(facts) : VERDICT_NOT_SO;
 	if (facts->is_kill_counted && facts->cgroup_kills != 0)
 		return counter_confidence(facts);
-	if (facts->is_machine_counted && facts->machine_kills != 0)
+	if (facts->is_machine_counted && facts->machine_kills != 0 && !is_perhaps_of_guard(facts))
 		return verdict_is_machine_low(facts) ? VERDICT_LIKELY
 		       : facts->is_kill_counted      ? VERDICT_NOT_SO
 		                                     : VERDICT_POSSIBLE;
@@ -148,12 +180,14 @@ judge_request_refused(const struct verdict_facts *facts)
 		return VERDICT_NOT_SO;
 	if (facts->end == VERDICT_END_SIGNAL && facts->signal != SIGABRT && facts->signal != SIGSEGV)
 		return VERDICT_NOT_SO;
-	return verdict_was_perhaps_caught(facts) ? VERDICT_POSSIBLE : VERDICT_LIKELY;
+	return verdict_was_perhaps_caught(facts) || verdict_is_end_unseen(facts) ? VERDICT_POSSIBLE : VERDICT_LIKELY;
 }
 
 static enum verdict_confidence
 judge_low_memory_daemon(const struct verdict_facts *facts)
 {
+	if (facts->log.kind == VERDICT_LOG_DAEMON && (was_perhaps_killed(facts) || facts->signal == SIGTERM))
+		return log_confidence(facts);
 	return facts->end == VERDICT_END_SIGNAL && (facts->signal == SIGKILL || facts->signal == SIGTERM) &&
 	               verdict_is_machine_low(facts)
 	           ? VERDICT_POSSIBLE
@@ -169,7 +203,7 @@ judge_crashed(const struct verdict_facts *facts)
 		if (facts->signal == crashes[i])
 			return VERDICT_CERTAIN;
 	}
-	return VERDICT_NOT_SO;
+	return facts->log.kind == VERDICT_LOG_CRASH ? log_confidence(facts) : VERDICT_NOT_SO;
 }
 
 static enum verdict_confidence

@@ -13,7 +13,6 @@
 
 #include "analysis/device_parts.h"
 #include "base/memory.h"
-#include "capture/kill_counters.h"
 #include "analysis/refused_requests.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
@@ -127,7 +126,7 @@ gather_launched(const struct verdict_now *now, struct verdict_facts *facts)
 	facts->has_system_allocators = launcher != NULL && (launcher->flags & KMEM_LAUNCHER_SYSTEM_ALLOCATORS) != 0;
 	if (launcher != NULL) {
 		after = launcher->after;
-	} else if (facts->end == VERDICT_END_GONE) {
+	} else if (facts->end == VERDICT_END_GONE || (facts->end == VERDICT_END_OK && facts->lost_child != NULL)) {
 		now->read_counters(process->identity, &after);
 		facts->counters_are_late = true;
 	}
@@ -552,6 +551,7 @@ verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, 
 	else if (facts->process->state == KMEM_STATE_CLEAN_EXIT)
 		facts->exit_code = facts->process->exit_code;
 	gather_launched(now, facts);
+	verdict_log_gather(now, facts);
 	gather_usage(facts);
 	facts->refused = refusal_of_end(model, now, (unsigned)(facts->process - model->processes));
 	verdict_device_gather(now, facts);
@@ -574,6 +574,17 @@ verdict_is_near_limit(const struct verdict_facts *facts)
 {
 	return facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX &&
 	       facts->charged_bytes >= facts->limit_bytes / 100 * NEAR_LIMIT_PERCENT;
+}
+
+bool
+verdict_was_nearly_full(const struct model_process *process)
+{
+	const struct kmem_heartbeat *last = process->heartbeat_count != 0
+	                                        ? &process->heartbeats[process->heartbeat_count - 1]
+	                                        : NULL;
+
+	return last != NULL && last->cgroup_bytes != 0 && last->limit_bytes != UINT64_MAX &&
+	       last->cgroup_bytes >= last->limit_bytes / 4 * 3;
 }
 
 bool
@@ -688,6 +699,12 @@ verdict_is_other_status(const struct verdict_facts *facts)
 }
 
 bool
+verdict_is_end_unseen(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_GONE && facts->refused->had_success_after && facts->refused->is_got_known;
+}
+
+bool
 verdict_was_given_more(const struct verdict_facts *facts)
 {
 	return facts->refused->got_bytes >= ERROR_BYTES;
@@ -764,6 +781,7 @@ verdict_address_limit(const struct verdict_facts *facts)
 bool
 verdict_has_address_limit(const struct verdict_facts *facts)
 {
-	return verdict_address_limit(facts) != NULL || facts->refused->space_limit_bytes != 0 ||
-	       facts->process->identity->overcommit_mode == 2 || verdict_is_beyond_machine(facts);
+	return !facts->refused->is_by_guard &&
+	       (verdict_address_limit(facts) != NULL || facts->refused->space_limit_bytes != 0 ||
+	        facts->process->identity->overcommit_mode == 2 || verdict_is_beyond_machine(facts));
 }

@@ -4,9 +4,8 @@
  * facts.c         which process this is about, counters, limits, what was live, the peak; what these facts allow to say
  * facts_memory.c  where is what was in memory; fragmentation
  * facts_devices.c what filled a device
+ * facts_log.c     what the logs of the system say about it
  * facts_children.c child processes that were lost, or that copied what their parent had built
- *
- * Safe from   one thread.
  */
 #ifndef FACTS_H
 #define FACTS_H
@@ -80,6 +79,21 @@ struct verdict_asked {
 	struct rank_line growing; // the line there that accumulates most; site_count == 0: none
 };
 
+/* A line of a log that tells how the process ended. */
+enum verdict_log_kind {
+	VERDICT_LOG_NONE,
+	VERDICT_LOG_LIMIT,   // the kernel killed it for a cgroup's limit
+	VERDICT_LOG_MACHINE, // the same for the machine's memory
+	VERDICT_LOG_DAEMON,  // a low-memory daemon killed it
+	VERDICT_LOG_CRASH,   // it crashed
+};
+struct verdict_log {
+	enum verdict_log_kind kind;
+	bool is_by_name; // the log counts processes of the host: it fits by name and time, not by its number
+	char writer[32]; // "kernel", "earlyoom"
+	char text[200];  // of the line, its end cut
+};
+
 struct verdict_facts {
 	struct judged_model judged;
 	const struct model *model; // the same
@@ -148,6 +162,8 @@ struct verdict_facts {
 	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
 	struct verdict_asked asked;
+	struct verdict_log log;
+	struct verdict_log lost_log; // of lost_child
 };
 
 /* The model has at least one process. */
@@ -189,6 +205,8 @@ bool verdict_has_address_limit(const struct verdict_facts *facts);
 
 /* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
 bool verdict_is_near_limit(const struct verdict_facts *facts);
+/* The same of the limit of one process at its own last heartbeat, three quarters of it: what grows fast fills the rest in between. */
+bool verdict_was_nearly_full(const struct model_process *process);
 /* The machine had almost nothing left at the last heartbeat. False when not known. */
 bool verdict_is_machine_low(const struct verdict_facts *facts);
 /* No limit was near, no request was refused, and the kernel counted no kill in the container. */
@@ -205,6 +223,8 @@ bool verdict_is_beyond_machine(const struct verdict_facts *facts); // more than 
 bool verdict_is_of_recording(const struct verdict_facts *facts);
 /* More was given to its thread, or another status followed, than when nothing catches the error: it may have gone on, for a time. */
 bool verdict_was_perhaps_caught(const struct verdict_facts *facts);
+bool verdict_is_end_unseen(
+	const struct verdict_facts *facts); // it asked for memory after it, and nobody saw what it did with it
 bool verdict_was_given_more(const struct verdict_facts *facts);  // to its thread, than an error path takes
 bool verdict_is_other_status(const struct verdict_facts *facts); // not the one of Python's errors that nothing catches
 
@@ -248,6 +268,10 @@ bool verdict_does_device_grow(const struct verdict_facts *facts); // its first l
 bool verdict_is_device_growth_the_story(const struct verdict_facts *facts);
 bool verdict_is_device_fragmented(const struct verdict_facts *facts);
 bool verdict_is_preallocated(const struct verdict_facts *facts); // a few blocks are most of the device
+
+/* ---- facts_log.c ---- */
+
+void verdict_log_gather(const struct verdict_now *now, struct verdict_facts *facts); // after `end` and lost_child
 
 /* ---- facts_children.c ---- */
 

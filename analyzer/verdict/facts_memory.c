@@ -17,8 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
-
 #define EXPLAINING_PART 3                // of what was in memory: a line with less does not explain it
 #define WORTH_BYTES (UINT64_C(64) << 20) // in memory; less is the program and its libraries
 #define UNTOUCHED_BYTES (UINT64_C(16) << 20)

@@ -57,6 +57,32 @@ find_ending(struct verdict_facts *facts, struct verdict *verdict)
 	add(verdict, FINDING_ENDING, is_of_refusal ? refused->bytes : 0, 0, &line);
 }
 
+/* The process that this is about before others; of these the one that passed it last. NULL: none did. */
+const struct model_process *
+verdict_guard_passer(const struct model *model, const struct model_process *first)
+{
+	const struct model_process *last = first != NULL && first->guard.number != 0 ? first : NULL;
+
+	for (size_t i = 0; i < model->process_count && (last == NULL || last != first); i++) {
+		const struct model_process *process = &model->processes[i];
+
+		if (process->guard.number != 0 && (last == NULL || process->guard.monotonic_ns > last->guard.monotonic_ns))
+			last = process;
+	}
+	return last;
+}
+
+static void
+find_guard(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_process *process = verdict_guard_passer(facts->model, facts->process);
+
+	if (process == NULL)
+		return;
+	add(verdict, FINDING_GUARD, process->guard.used_bytes, process->guard.limit_bytes, NULL);
+	verdict->findings[verdict->finding_count - 1].process = process;
+}
+
 /* How close to which limit, as far as the last heartbeat knows. */
 static void
 find_usage(struct verdict_facts *facts, struct verdict *verdict)
@@ -78,6 +104,13 @@ find_usage_as_evidence(struct verdict_facts *facts, struct verdict *verdict)
 {
 	if (facts->cgroup_kills == 0)
 		find_usage(facts, verdict);
+}
+
+static void
+find_log(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if ((verdict->cause == VERDICT_CHILD_KILLED ? facts->lost_log.kind : facts->log.kind) != VERDICT_LOG_NONE)
+		add(verdict, FINDING_LOG, 0, 0, NULL);
 }
 
 /* Others were killed, when this one ended in another way. */
@@ -651,17 +684,18 @@ typedef void finder(struct verdict_facts *facts, struct verdict *verdict);
 static finder *const recipe_not_closed[] = { find_holders, find_usage, NULL };
 static finder *const recipe_running[] = { find_refusing_device, find_holders, find_usage, NULL };
 static finder *const recipe_exec_replaced[] = { find_peak, NULL };
-static finder *const recipe_child_killed[] = { find_peak, NULL };
+static finder *const recipe_child_killed[] = { find_log, find_peak, NULL };
 static finder *const recipe_exited[] = { find_exited, find_lost, NULL };
-static finder *const recipe_container_limit[] = { find_usage_as_evidence, find_holders, find_over_limit, find_pinned,
-	                                              NULL };
-static finder *const recipe_machine_memory[] = { find_usage, find_holders, find_pinned, NULL };
+static finder *const recipe_container_limit[] = { find_log,     find_usage_as_evidence,
+	                                              find_holders, find_over_limit,
+	                                              find_pinned,  NULL };
+static finder *const recipe_machine_memory[] = { find_log, find_usage, find_holders, find_pinned, NULL };
 static finder *const recipe_shm_full[] = { find_holders, NULL };
 static finder *const recipe_device_memory[] = { find_device, NULL };
 static finder *const recipe_request_refused[] = { find_refused, find_pinned, find_lost, NULL };
-static finder *const recipe_low_memory_daemon[] = { find_kills, find_usage, find_holders, NULL };
-static finder *const recipe_crashed[] = { find_kills, find_far_from_limits, find_holders_if_accumulating, find_usage,
-	                                      NULL };
+static finder *const recipe_low_memory_daemon[] = { find_log, find_kills, find_usage, find_holders, NULL };
+static finder *const recipe_crashed[] = { find_log,   find_kills, find_far_from_limits, find_holders_if_accumulating,
+	                                      find_usage, NULL };
 static finder *const recipe_signal[] = { find_kills, find_far_from_limits, find_holders, find_usage, NULL };
 static finder *const recipe_failed[] = { find_shell_status, find_kills, find_failed, find_usage, find_lost, NULL };
 static finder *const recipe_gone[] = { find_what_gone_shows, find_holders, find_usage, NULL };
@@ -675,6 +709,7 @@ void
 verdict_find(struct verdict_facts *facts, struct verdict *verdict)
 {
 	find_ending(facts, verdict);
+	find_guard(facts, verdict);
 	for (finder *const *find = recipes[verdict->cause]; *find != NULL; find++)
 		(*find)(facts, verdict);
 	find_devices(facts, verdict);

@@ -12,7 +12,6 @@
 #define CALL_CLOCK_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <x86intrin.h>
 

@@ -7,7 +7,6 @@
 #ifndef DIAG_H
 #define DIAG_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 enum diag_level { DIAG_QUIET, DIAG_WARN, DIAG_DEBUG };

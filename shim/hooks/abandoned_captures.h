@@ -11,8 +11,6 @@
 #ifndef ABANDONED_CAPTURES_H
 #define ABANDONED_CAPTURES_H
 
-#include <stdint.h>
-
 #include "kmem_format.h"
 
 void abandoned_captures_prepare(void); // before a fork; what the child adds is seen here

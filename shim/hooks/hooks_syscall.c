@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <sys/syscall.h>
 
-#include "base/export.h"
 #include "base/raw_sys.h"
 #include "base/real_libc.h"
 #include "hooks/hooks_sandbox.h"

@@ -15,6 +15,7 @@
 #include "base/raw_sys.h"
 #include "base/real_libc.h"
 #include "base/reentry_guard.h"
+#include "hooks/hooks_python_queue.h"
 #include "hooks/lifecycle.h"
 #include "record/thread_start.h"
 #include "record/tracker.h"
@@ -79,6 +80,7 @@ prepare(void *(*routine)(void *), void *argument)
 		unwind_libunwind_open();
 		reentry_guard_leave();
 	}
+	hooks_python_queue_look();
 	if (tracker_is_on() && reentry_guard_enter()) {
 		start = thread_start_prepare(routine, argument);
 		reentry_guard_leave();

@@ -8,7 +8,6 @@
 #ifndef RESIDENT_PAGES_H
 #define RESIDENT_PAGES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define RESIDENT_PAGE_BYTES UINT64_C(4096)

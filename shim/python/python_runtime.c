@@ -180,6 +180,33 @@ find_allocators(const struct candidate *of)
 	}
 }
 
+static void
+find_objects(const struct candidate *of)
+{
+	static const struct {
+		const char *name;
+		size_t offset;
+	} wanted[] = {
+		{ "PyImport_GetModuleDict", offsetof(struct python_objects, modules) },
+		{ "PyDict_GetItemString", offsetof(struct python_objects, item) },
+		{ "PyObject_GetAttrString", offsetof(struct python_objects, attribute) },
+		{ "Py_DecRef", offsetof(struct python_objects, release) },
+		{ "PyErr_Occurred", offsetof(struct python_objects, has_error) },
+		{ "PyErr_Clear", offsetof(struct python_objects, clear_error) },
+		{ "PyModule_Type", offsetof(struct python_objects, module) },
+		{ "PyMethodDescr_Type", offsetof(struct python_objects, method_descriptor) },
+	};
+	bool is_complete = true;
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		uint64_t found = look_up(of, wanted[i].name);
+
+		memcpy((char *)&of->runtime->objects + wanted[i].offset, &found, sizeof(found));
+		is_complete = is_complete && found != 0;
+	}
+	of->runtime->objects.is_complete = is_complete;
+}
+
 static uint32_t
 find_version(const struct candidate *of)
 {
@@ -268,6 +295,7 @@ understand(const struct candidate *of, char *why, size_t why_size)
 	if (of->runtime->interpreter.layout.chain == PYTHON_CHAIN_OBJECTS)
 		find_evaluator(of);
 	find_allocators(of);
+	find_objects(of);
 	find_runners(of);
 	return true;
 }

@@ -58,6 +58,19 @@ struct python_allocators {
 	const char *(*name)(void); // "pymalloc", "mimalloc_debug"; NULL: of none that it knows
 };
 
+/* Functions of the interpreter's for who holds its lock, and is in no allocator of it. Results are objects. */
+struct python_objects {
+	void *(*modules)(void);                             // borrowed
+	void *(*item)(void *dictionary, const char *key);   // borrowed; NULL: there is none, and no error
+	void *(*attribute)(void *object, const char *name); // the caller's; NULL: there is none, and an error
+	void (*release)(void *object);
+	void *(*has_error)(void); // borrowed
+	void (*clear_error)(void);
+	uint64_t module; // addresses of types
+	uint64_t method_descriptor;
+	bool is_complete;
+};
+
 static inline bool
 python_allocator_is(const struct python_allocator *one, const struct python_allocator *other)
 {
@@ -77,6 +90,7 @@ struct python_runtime {
 	void *(*thread_state)(void);  // of this thread, attached or not
 	void (*code_dealloc)(void *code);
 	struct python_allocators allocators;
+	struct python_objects objects;
 	uint64_t addr;      // of _PyRuntime
 	uint64_t text_addr; // the interpreter's executable segment
 	uint64_t text_end;

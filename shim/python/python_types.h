@@ -13,7 +13,6 @@
 #ifndef PYTHON_TYPES_H
 #define PYTHON_TYPES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "python/python_layout.h"

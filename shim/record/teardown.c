@@ -9,7 +9,6 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"

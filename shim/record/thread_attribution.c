@@ -14,8 +14,6 @@
  */
 #include "record/thread_attribution.h"
 
-#include <string.h>
-
 #include "base/settings.h"
 #include "capture/capture_file.h"
 #include "python/python_frames.h"
@@ -33,22 +31,23 @@ static _Atomic uint64_t lines[THREAD_ATTRIBUTION_LINES_MAX];
 
 /* ---- while ---- */
 
-/* May this line be used? The first THREAD_ATTRIBUTION_LINES_MAX may. */
-static bool
-admit(uint64_t line)
+/* The first THREAD_ATTRIBUTION_LINES_MAX may be used: the number is that of the place and 1. */
+uint32_t
+thread_attribution_admit(uint64_t line)
 {
 	uint64_t home = line * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 
 	for (uint32_t i = 0; i < THREAD_ATTRIBUTION_LINES_MAX; i++) {
-		_Atomic uint64_t *place = &lines[(home + i) & (THREAD_ATTRIBUTION_LINES_MAX - 1)];
+		uint32_t number = (uint32_t)(home + i) & (THREAD_ATTRIBUTION_LINES_MAX - 1);
+		_Atomic uint64_t *place = &lines[number];
 		uint64_t seen = atomic_load_explicit(place, memory_order_relaxed);
 
 		if (seen == line || (seen == 0 && (atomic_compare_exchange_strong_explicit(
 											   place, &seen, line, memory_order_relaxed, memory_order_relaxed) ||
 		                                   seen == line)))
-			return true;
+			return number + 1;
 	}
-	return false;
+	return 0;
 }
 
 /* enum kmem_code_flags; a native frame is no user's line. */
@@ -82,7 +81,7 @@ find_line(uint32_t site)
 			if ((flags & KMEM_CODE_IMPORTLIB) != 0)
 				import = THREAD_ATTRIBUTION_IMPORT;
 			if ((flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) == 0)
-				return admit(stack->frames[i]) ? stack->frames[i] | import : 0;
+				return thread_attribution_admit(stack->frames[i]) != 0 ? stack->frames[i] | import : 0;
 		}
 		missing = stack->frame_count - stack->own_count < missing ? stack->frame_count - stack->own_count : missing;
 		if (missing == 0)
@@ -208,6 +207,11 @@ thread_attribution_find_library(struct thread_attribution *parent)
 {
 	if (parent->started_count == 0)
 		return 0;
+	parent->is_work = parent->work_line != 0;
+	if (parent->is_work) {
+		parent->library_line = atomic_load_explicit(&lines[parent->work_line - 1], memory_order_relaxed);
+		return parent->library_line * UINT64_C(0x9e3779b97f4a7c15) ^ parent->started_hash;
+	}
 	parent->library_line = is_own_thread(parent) ? 0 : line_of_python(parent);
 	return parent->library_line ^ parent->started_hash;
 }
@@ -222,6 +226,11 @@ thread_attribution_append_library(struct call_stack *stack)
 	if (own == NULL || own->started_count == 0)
 		return;
 	line = own->library_line;
+	if (own->is_work) {
+		if (append(stack, line))
+			stack->flags |= KMEM_STACK_STARTED_BY | KMEM_STACK_LIBRARY_ONLY;
+		return;
+	}
 	if (line != 0 && append(stack, line & ~THREAD_ATTRIBUTION_IMPORT))
 		stack->flags |= (line & THREAD_ATTRIBUTION_IMPORT) != 0 ? KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT
 		                                                        : KMEM_STACK_WHILE;

@@ -10,7 +10,8 @@
  *   started by  the Python frames of the thread that created this one, at that moment; or, if it had none, those that it was given.
  *
  * The same holds for a thread that runs Python, but none of the user's code, and was created by a line of the user's: a pool's thread that was
- * given a library's function, a reader of pandas. Its stack keeps its own frames. If the user's code created it itself, `started by` says all.
+ * given a library's function, a reader of pandas. Its stack keeps its own frames. If the user's code created it itself, `started by` says
+ * all. Where it is known which line gave it the item that it works on (work_items.h), that line alone is given, as `started by`.
  *
  * A stack gets both if both are known. `while` comes first and decides where the bytes are shown, for a pool outlives the line that
  * made it. It is the last line known and no proof: if Python sleeps while the program's native threads work, they get the line before
@@ -39,6 +40,11 @@ struct thread_attribution {
 	uint64_t
 		while_line; // as a frame word, marked with THREAD_ATTRIBUTION_IMPORT; 0 = none. As of the last thread_attribution_find()
 	uint64_t library_line; // the same of the last thread_attribution_find_library()
+	bool is_work;          // it is the line that gave the thread its work
+	uint32_t
+		work_line;     // thread_attribution_admit(): who put in what the thread took last (work_items.h); 0 = not known
+	uint32_t put_line; // the same of the thread's own line, as of these frames
+	uint64_t put_digest;
 	uint64_t started_hash; // of started[], 0 = none
 	uint32_t started_count;
 	uint32_t started_user;               // the first one of the user's
@@ -53,6 +59,9 @@ struct thread_attribution {
 /* The calling thread's; NULL: it has no slot. Set by thread_slot.c. */
 extern __thread struct thread_attribution *thread_attribution_current
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
+
+/* A number for a line that may be given to stacks, as a frame word; 0: it may not, for there are too many. */
+uint32_t thread_attribution_admit(uint64_t line);
 
 /* Has any thread ever had something to give? relaxed: a thread that sees it late asks one event later. */
 extern _Atomic bool thread_attribution_is_any __attribute__((visibility("hidden")));

@@ -95,6 +95,8 @@ take(uint32_t number)
 	memory->parent.last_site = &memory->last_site;
 	memory->parent.while_line = memory->parent.library_line = memory->parent.started_hash = 0;
 	memory->parent.started_count = memory->parent.started_user = 0;
+	memory->parent.work_line = memory->parent.put_line = 0;
+	memory->parent.put_digest = 0;
 	count_one();
 	return memory;
 }

@@ -79,6 +79,7 @@ thread_start_begin(struct thread_start *start)
 		atomic_store_explicit(&thread_attribution_is_any, true, memory_order_relaxed);
 		slot->parent.started_count = start->count;
 		slot->parent.started_user = start->user;
+		slot->parent.work_line = 0;
 		if (slot->parent.has_kept_library) // Q1
 			memset(slot->events.python, 0, sizeof(slot->events.python));
 		slot->parent.has_kept_library = false;

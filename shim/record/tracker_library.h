@@ -20,7 +20,6 @@
 #ifndef TRACKER_LIBRARY_H
 #define TRACKER_LIBRARY_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -14,7 +14,6 @@
  */
 #include "tables/range_map.h"
 
-#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/raw_sys.h"

@@ -10,8 +10,6 @@
 #ifndef NATIVE_STACK_H
 #define NATIVE_STACK_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "unwind/native_frames.h"

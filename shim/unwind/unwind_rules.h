@@ -19,7 +19,6 @@
 
 #include <assert.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

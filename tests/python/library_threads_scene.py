@@ -8,13 +8,38 @@ import multiprocessing.pool
 import threading
 
 SIZES = {"submit": 301000, "second": 302000, "map": 303000, "own": 304000, "thread": 305000, "threadpool": 306000,
-         "asyncio": 307000, "callback": 308000}
+         "asyncio": 307000, "callback": 308000, "early": 309000, "late": 310000, "handed": 311000, "spread": 312000,
+         "to_thread": 313000}
 TEXTS = {name: '["' + "x" * size for name, size in SIZES.items()}
 kept = []
 
 
 def own(text):
     kept.append(json.loads(text))  # at own
+
+
+def several():
+    """Three lines give work to one thread, and wait for nothing; the fourth to two, of another kind of pool."""
+    gate = threading.Event()
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    pool.submit(gate.wait)
+    early = [pool.submit(json.loads, TEXTS["early"] + '"]') for _ in range(20)]  # at early
+    late = [pool.submit(json.loads, TEXTS["late"] + '"]') for _ in range(30)]  # at late
+    handed = pool.map(json.loads, [TEXTS["handed"] + '"]'] * 10)  # at handed
+    gate.set()
+    kept.append([future.result() for future in early + late] + list(handed))
+    with multiprocessing.pool.ThreadPool(2) as workers:
+        asked = workers.map_async(json.loads, [TEXTS["spread"] + '"]'] * 8)  # at spread
+        own('["' + "y" * 100000 + '"]')
+        kept.append(asked.get())
+
+    async def ask():
+        if hasattr(asyncio, "to_thread"):  # 3.9
+            kept.append(await asyncio.to_thread(json.loads, TEXTS["to_thread"] + '"]'))  # at to_thread
+        else:
+            kept.append(await asyncio.get_running_loop().run_in_executor(None, json.loads, TEXTS["to_thread"] + '"]'))  # at to_thread_3.8
+
+    asyncio.run(ask())
 
 
 def main():
@@ -38,11 +63,12 @@ def main():
     asyncio.run(ask())
 
     gate = threading.Event()
-    future = pool.submit(gate.wait)
+    future = pool.submit(gate.wait)  # at callback
     future.add_done_callback(functools.partial(html.escape, "<" * (SIZES["callback"] // 4)))
     gate.set()
     future.result()
     pool.shutdown()
+    several()
 
 
 main()

@@ -270,8 +270,8 @@ def test_an_interpreter_without_symbols_is_told(out_of, tmp_path):
 
 LIBRARY_SCENE = os.path.join(HERE, "library_threads_scene.py")
 LIBRARY_LINES = {name: number for number, line in enumerate(open(LIBRARY_SCENE), 1)
-                 for name in re.findall(r"# at (\w+)$", line)}
-LIBRARY_SIZES = {name: int(number) for name, number in re.findall(r'"(\w+)": (30\d000)', open(LIBRARY_SCENE).read())}
+                 for name in re.findall(r"# at ([\w.]+)$", line)}
+LIBRARY_SIZES = {name: int(number) for name, number in re.findall(r'"(\w+)": (3\d\d000)', open(LIBRARY_SCENE).read())}
 
 
 @pytest.fixture(scope="session")
@@ -307,16 +307,29 @@ def python_frames(site):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_pool_that_runs_a_library_has_the_line_that_waits(library_scene, version):
-    """Two lines that use one pool, one after the other, each get their own; behind it stands what made the pool's thread."""
+    """Two lines that use one pool, one after the other, each get their own. The queue is noted from the first thread on, which comes after
+    the first item: that one has the line that was last, and behind it stands what made the pool's thread."""
     for name in ("submit", "second", "map", "threadpool", "asyncio"):
         sites = made_by(library_scene(version), "raw_decode", name)
         assert {(site["where"]["line"], site["where"].get("relation")) for site in sites} == \
-            {(LIBRARY_LINES[name], "while")}, name
+            {(LIBRARY_LINES[name], "while" if name == "submit" else "started by")}, name
         assert count_of(sites) == (4 if name == "map" else 1)
         for site in sites:
             own = [frame for frame in python_frames(site) if "relation" not in frame]
             assert own[-1]["function"].endswith("_bootstrap") and not any(frame["file"] == LIBRARY_SCENE for frame in own)
             assert lines_started_by(site), name
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_lines_that_do_not_wait_for_a_pool_each_have_what_they_submitted(library_scene, version):
+    """An executor's items, those of a ThreadPool, which go through two queues, and those of asyncio."""
+    to_thread = "to_thread_3.8" if version == "3.8" else "to_thread"
+    for name, line, count in (("early", "early", 20), ("late", "late", 30), ("handed", "handed", 10), ("spread", "spread", 8),
+                              ("to_thread", to_thread, 1)):
+        sites = made_by(library_scene(version), "raw_decode", name)
+        assert {(site["where"]["line"], site["where"].get("relation")) for site in sites} == \
+            {(LIBRARY_LINES[line], "started by")}, name
+        assert count_of(sites) == count, name
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -327,9 +340,64 @@ def test_a_thread_of_ours_that_runs_a_library_has_the_line_that_started_it(libra
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_librarys_callback_has_a_line_of_ours(library_scene, version):
+def test_a_librarys_callback_has_the_line_whose_work_is_done(library_scene, version):
     for site in made_by(library_scene(version), "escape", "callback"):
-        assert site["where"].get("relation") == "while" and site["where"]["file"] == LIBRARY_SCENE
+        assert (site["where"]["line"], site["where"].get("relation")) == (LIBRARY_LINES["callback"], "started by")
+
+
+ITEMS = """
+import concurrent.futures, json, os, threading
+kept = []
+def work(count, size):
+    pool = concurrent.futures.ThreadPoolExecutor(1)
+    gate = threading.Event()
+    pool.submit(gate.wait)
+    text = '["' + "z" * size + '"]'
+    first = [pool.submit(json.loads, text) for _ in range(count)]  # first
+    second = [pool.submit(json.loads, text) for _ in range(count)]  # second
+    gate.set()
+    kept.extend(future.result() for future in first + second)
+"""
+ITEM_LINES = {name: number for number, line in enumerate(ITEMS.splitlines(), 1) for name in re.findall(r"# (\w+)$", line)}
+
+
+def items_by_line(out, tmp_path, end, size, version="system"):
+    """{(line, relation): texts of that size that are kept} of a program that ends in this way."""
+    program = tmp_path / "items.py"
+    program.write_text(ITEMS + end)
+    done = harness.run([interpreter_of(version), "-W", "ignore", program], harness.shim_env(out))
+    assert (done.returncode, done.stderr) == (0, "")
+    counts = {}
+    for capture in sorted(out.glob("*.kmem")):
+        for site in harness.report("sites", capture)["sites"]:
+            if site["domain"] == "heap" and any(frame["function"].endswith("raw_decode") for frame in python_frames(site)):
+                key = (site["where"]["line"], site["where"].get("relation"))
+                counts[key] = counts.get(key, 0) + site["live_bytes"] // size
+    return counts
+
+
+@pytest.mark.parametrize("version", ["system", "3.13t", "3.14t"])
+def test_a_forked_child_knows_its_own_work_items(tmp_path, version):
+    """And nothing of its parent's: what it numbers lines by is its own."""
+    counts = items_by_line(tmp_path / "out", tmp_path, """
+work(3, 5000)
+child = os.fork()
+if child == 0:
+    kept.clear()
+    work(40, 5000)
+    os._exit(0)
+os.waitpid(child, 0)
+kept.clear()
+""", 5000, version)
+    for name in ("first", "second"):
+        assert 40 <= counts[ITEM_LINES[name], "started by"] <= 46, counts
+
+
+def test_more_work_items_than_there_is_room_for(tmp_path):
+    """16,384 wait at a time: of 30,000 the others have the line that the program was at last."""
+    counts = items_by_line(tmp_path / "out", tmp_path, "work(15000, 600)\nos._exit(0)\n", 600)
+    assert counts[ITEM_LINES["second"], "started by"] >= 9000, counts
+    assert sum(counts.values()) >= 30000 and all(line >= 5 for line, _ in counts), counts
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -121,7 +121,6 @@ make_objects(int count)
 static void
 names_belong_to_the_present_life(void **state)
 {
-	(void)state;
 	make_objects(ADDRESSES);
 	for (int i = 0; i < ADDRESSES; i++)
 		pthread_rwlock_init(&lives[i], NULL);
@@ -131,7 +130,6 @@ names_belong_to_the_present_life(void **state)
 static void
 first_sights_by_all_threads(void **state)
 {
-	(void)state;
 	python_code_forked();
 	make_objects(OBJECTS);
 	pthread_barrier_init(&barrier, NULL, THREADS);

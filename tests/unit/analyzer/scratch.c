@@ -11,7 +11,6 @@ char scratch_file[128];
 int
 scratch_make(void **state)
 {
-	(void)state;
 	strcpy(scratch_folder, "/tmp/kmem-unit-XXXXXX");
 	if (mkdtemp(scratch_folder) == NULL)
 		return -1;
@@ -24,7 +23,6 @@ scratch_remove(void **state)
 {
 	char command[128];
 
-	(void)state;
 	(void)snprintf(command, sizeof(command), "rm -rf %s", scratch_folder);
 	return system(command);
 }

@@ -21,7 +21,6 @@ static char path[128]; // of the capture "name" in it
 static inline int
 make_folder(void **state)
 {
-	(void)state;
 	capture_file_forked();
 	strcpy(folder, "/tmp/kmemshim-unit-XXXXXX");
 	assert_non_null(mkdtemp(folder));
@@ -36,7 +35,6 @@ remove_folder(void **state)
 	struct dirent *entry;
 	DIR *list;
 
-	(void)state;
 	capture_file_forked();
 	list = opendir(folder);
 	while (list != NULL && (entry = readdir(list)) != NULL) {

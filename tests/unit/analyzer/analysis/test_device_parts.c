@@ -44,7 +44,6 @@ parts_add_up(void **state)
 {
 	struct device_parts parts;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand.model.domain_count = HAND_DOMAINS + 1;
 	taken_by("libc10_cuda.so", 41, 900 * MIB);
@@ -74,7 +73,6 @@ without_tensors_nothing_is_a_cache(void **state)
 {
 	struct device_parts parts;
 
-	(void)state;
 	hand_model_make(&hand);
 	taken_by("libc10_cuda.so", 41, 900 * MIB);
 	assert_true(device_parts_of(&hand.model, CUDA0, NULL, &parts));
@@ -90,7 +88,6 @@ many_modules_are_others(void **state)
 	static char names[12][16];
 	struct device_parts parts;
 
-	(void)state;
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < 12; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "libmine%u.so", i);
@@ -108,7 +105,6 @@ parts_never_exceed_the_device(void **state)
 {
 	struct device_parts parts;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand.model.domain_count = HAND_DOMAINS + 1;
 	taken_by("libc10_cuda.so", 41, 100 * MIB);
@@ -156,7 +152,6 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
 		unsigned lines = cases[i].growing > 1 ? cases[i].growing : 1;
@@ -208,7 +203,6 @@ a_traceback_keeps_tensors(void **state)
 	};
 	static const uint64_t bytes[HAND_DOMAINS + 1] = { [CUDA0] = 1000 * MIB, [TENSORS0] = 800 * MIB };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_held held = { .live_bytes = 800 * MIB, .live_count = 80, .kept_bytes = cases[i].kept_bytes };
 		struct verdict verdict;
@@ -264,7 +258,6 @@ pinned_memory_is_the_hosts(void **state)
 		  false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 		struct model_site *site;

@@ -12,7 +12,6 @@ static struct hand_model hand;
 static int
 make(void **state)
 {
-	(void)state;
 	hand_model_make(&hand);
 	return 0;
 }
@@ -33,7 +32,6 @@ what_was_never_touched_comes_last(void **state)
 {
 	const struct ranking *const all[] = { &rank_leaks, &rank_peak, &rank_sites };
 
-	(void)state;
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	(void)hand_model_site(&hand, HEAP, 6, 300 * MIB);
 	rank_leaks_classify(&hand.model);
@@ -53,7 +51,6 @@ a_row_says_how_much_of_it_is_in_memory(void **state)
 	const struct report_options options = { .top = 5 };
 	char *text;
 
-	(void)state;
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	untouched(hand_model_site(&hand, HEAP, 6, 300 * MIB), 8 * MIB); // too little to tell
 	text = written(&hand.model, &rank_leaks, &options, written_lines);
@@ -74,7 +71,6 @@ the_largest_row_is_the_one_that_is_in_memory(void **state)
 	const struct report_options options = { .top = 1 };
 	char *text;
 
-	(void)state;
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	(void)hand_model_site(&hand, HEAP, 6, 300 * MIB);
 	text = written(&hand.model, &rank_leaks, &options, written_lines);
@@ -90,7 +86,6 @@ a_librarys_own_allocator_is_named_as_an_estimate(void **state)
 	struct model_site *site;
 	char *text;
 
-	(void)state;
 	hand_model_domain(&hand.domains[HEAP], "library");
 	site = hand_model_site(&hand, HEAP, 18, 812 * MIB);
 	site->library = "polars";

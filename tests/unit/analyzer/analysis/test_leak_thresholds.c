@@ -178,7 +178,6 @@ static const struct threshold rows[] = {
 static void
 a_class_begins_where_it_is_said_to(void **state)
 {
-	(void)state;
 	thresholds_check(rows, ARRAY_LEN(rows));
 }
 

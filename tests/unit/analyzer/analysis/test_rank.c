@@ -10,7 +10,6 @@ static struct hand_model hand;
 static int
 make(void **state)
 {
-	(void)state;
 	hand_model_make(&hand);
 	return 0;
 }
@@ -49,7 +48,6 @@ static const struct {
 static void
 classes_follow_the_surviving_generations(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(class_cases); i++) {
 		struct model_site *site;
 
@@ -68,7 +66,6 @@ classes_follow_the_surviving_generations(void **state)
 static void
 many_small_sites_below_one_line_are_one_leak(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 20 * KIB), 12, 12, 3, 3);
 	hand_model_generations(hand_model_site(&hand, HEAP, 42, 20 * KIB), 12, 12, 3, 3);
@@ -118,7 +115,6 @@ static const struct {
 static void
 what_a_line_only_works_with_is_no_growth(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(growth_cases); i++) {
 		struct model_site *site;
 
@@ -143,7 +139,6 @@ an_import_is_what_stands_between_the_block_and_the_users_code(void **state)
 	struct model_site *cut = hand_model_site(&hand, HEAP, 3, MIB);
 	struct model_site *foreign = hand_model_site(&hand, HEAP, 4, MIB);
 
-	(void)state;
 	hand.frames[0][1].is_importlib = true; // the library's body, imported at the user's line
 	hand.frames[1][3].is_importlib = true; // the user's own module, whose body allocates
 	hand.frames[1][3].is_user = false;
@@ -181,7 +176,6 @@ what_the_interpreter_starts_with_is_never_above_real_lines(void **state)
 {
 	struct ranked *ranked;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(start_cases); i++) {
 		struct model_site *site;
 
@@ -221,7 +215,6 @@ leaks_come_before_what_is_larger_and_imports_last(void **state)
 {
 	struct ranked *ranked;
 
-	(void)state;
 	hand_model_site(&hand, HEAP, 10, 900 * MIB);                                         // steady
 	hand_model_generations(hand_model_site(&hand, HEAP, 20, 2 * MIB), 12, 12, 3, 3);     // leak
 	hand_model_site(&hand, HEAP, 30, 5 * GIB)->stack_flags = KMEM_STACK_IMPORT_CUT;      // import
@@ -257,7 +250,6 @@ what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes(void **state)
 		{ 40 * MIB, 40, 80, 0, false }, { 40 * MIB, 2, 2, 0, false },  { 40 * MIB, 40, 40, KMEM_STACK_ARENA, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct ranked *ranked;
 		struct model_site *site;
@@ -282,7 +274,6 @@ lines_rank_by_their_sum_and_sites_stay_with_their_line(void **state)
 {
 	struct ranked *ranked;
 
-	(void)state;
 	hand_model_site(&hand, HEAP, 10, 50 * MIB);
 	for (unsigned i = 0; i < 4; i++) // 10, 20, 30, 40 MiB in four stacks below line 20
 		hand_model_site(&hand, HEAP, 20, (i + 1) * 10 * MIB);
@@ -307,7 +298,6 @@ a_leak_counts_with_its_own_bytes_not_with_its_neighbours(void **state)
 {
 	struct ranked *ranked;
 
-	(void)state;
 	hand_model_generations(hand_model_site(&hand, HEAP, 10, MIB), 12, 12, 3, 3);
 	hand_model_site(&hand, HEAP, 10, 800 * MIB); // steady, below the same line
 	hand_model_generations(hand_model_site(&hand, HEAP, 20, 3 * MIB), 12, 12, 3, 3);
@@ -324,7 +314,6 @@ a_leak_counts_with_its_own_bytes_not_with_its_neighbours(void **state)
 static void
 a_domain_is_a_name_or_the_beginning_of_one(void **state)
 {
-	(void)state;
 	assert_true(rank_domain_matches("heap", NULL));
 	assert_true(rank_domain_matches("heap", "heap"));
 	assert_false(rank_domain_matches("heap", "hea"));
@@ -414,7 +403,6 @@ keys_survive_what_does_not_change_the_code(void **state)
 	static void (*const other[])(struct hand_model *) = { change_function, change_file, change_domain };
 	uint64_t key = key_of(NULL);
 
-	(void)state;
 	assert_int_not_equal(key, 0);
 	for (size_t i = 0; i < ARRAY_LEN(same); i++)
 		assert_int_equal(key_of(same[i]), key);
@@ -425,7 +413,6 @@ keys_survive_what_does_not_change_the_code(void **state)
 static void
 siblings_share_a_family_and_are_numbered_by_line(void **state)
 {
-	(void)state;
 	hand_model_site(&hand, HEAP, 60, MIB);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	site_key_assign(hand.sites, 2, hand.domains);

@@ -111,7 +111,6 @@ every_kind_of_field_is_written(void **state)
 	};
 	char *text = document_of(&thing);
 
-	(void)state;
 	assert_string_equal(
 		text, "{\"schema\": 7, \"key\": \"0000000000000abc\", \"bytes\": 5, \"status\": 0, \"state\": \"bad\", "
 			  "\"name\": \"it\", \"is_rare\": true, \"part\": {\"name\": \"c\"}, "
@@ -126,7 +125,6 @@ a_field_without_a_value_is_null_or_left_out(void **state)
 	const struct thing thing = { .status = -1, .state = "", .label = "" };
 	char *text = document_of(&thing);
 
-	(void)state;
 	assert_string_equal(
 		text, "{\"schema\": 7, \"key\": \"0000000000000000\", \"status\": null, \"state\": null, \"name\": \"\", "
 			  "\"part\": null, \"parts\": [], \"notes\": [], \"counters\": {\"first\": 0, \"third\": 0}}\n");
@@ -154,7 +152,6 @@ the_schema_has_the_same_fields(void **state)
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 
-	(void)state;
 	json_schema_write(&thing_object, "https://example.invalid/thing", "things", stream);
 	assert_int_equal(fclose(stream), 0);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {

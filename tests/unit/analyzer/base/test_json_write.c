@@ -26,7 +26,6 @@ static const struct {
 static void
 no_number_is_larger_than_readers_take(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		char *text = NULL;
 		size_t bytes = 0;

@@ -45,7 +45,6 @@ what_cannot_be_shown_is_replaced_or_escaped(void **state)
 {
 	struct text_pool *pool = text_pool_new();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char text[64];
 		char escaped[64 * TEXT_ESCAPED_MOST];

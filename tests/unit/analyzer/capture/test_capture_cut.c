@@ -29,7 +29,6 @@ a_file_cut_anywhere_is_no_crash(void **state)
 	size_t bytes;
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 
-	(void)state;
 	for (size_t cut = 0; cut < bytes; cut += 4099) {
 		struct model_options options = { .capture = scratch_file, .is_salvage = (cut & 1) != 0 };
 		struct fail fail = { .text = "" };
@@ -55,7 +54,6 @@ a_cut_capture_says_what_its_head_knows(void **state)
 	struct fail fail = { .text = "" };
 	struct model *whole;
 
-	(void)state;
 	capture_builder_write(scratch_file, file, bytes);
 	whole = model_load(&options, &fail);
 	assert_non_null(whole);
@@ -92,7 +90,6 @@ what_is_behind_a_cut_takes_no_memory(void **state)
 	struct capture *capture;
 	size_t held = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < KMEM_CHUNKS_MAX; i++) {
 		if (directory[i].section == KMEM_SECTION_NONE)
 			directory[i] = (struct kmem_chunk){ .section = KMEM_SECTION_RECORDS,
@@ -118,7 +115,6 @@ what_was_being_written_is_left_out_without_a_word(void **state)
 		bool is_damage;
 	} cases[] = { { 2, 0, false }, { 130, 0, false }, { 0, 1, true }, { 2, 1, true } };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct model_options options = { .capture = scratch_file };
 		struct fail fail;
@@ -153,7 +149,6 @@ a_total_that_differs_from_its_sites_is_damage(void **state)
 	} cases[] = { { 0, 0 },      { -131072, 0 },  { 131072, 0 },      { -140000, 1 },
 		          { 140000, 1 }, { 64 << 20, 1 }, { -(120 << 20), 1 } };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		static const uint64_t frames[] = { 0x900000, 0x900100, 0x900200, 0x900300, 0x900400, 0x900500 };
 		struct capture_builder *builder = capture_builder_new();
@@ -201,7 +196,6 @@ a_record_that_contradicts_itself_is_left_out(void **state)
 		{ offsetof(struct kmem_site, peak) + 8, UINT64_C(1) << 40, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		struct capture_builder *builder = capture_builder_new();
 		struct model_options options = { .capture = scratch_file, .is_salvage = true };
@@ -252,7 +246,6 @@ a_capture_that_could_not_be_sealed_is_not_damaged(void **state)
 	struct model *model;
 	struct fail fail;
 
-	(void)state;
 	((struct kmem_header *)(void *)file)->head_checksum = 0;
 	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++) {
 		directory[i].is_sealed = 0;

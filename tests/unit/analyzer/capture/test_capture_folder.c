@@ -37,7 +37,6 @@ wrong_paths_have_their_exit_codes(void **state)
 	struct fail fail;
 	struct model_options options = { .capture = text };
 
-	(void)state;
 	(void)snprintf(text, sizeof(text), "%s/missing.kmem", scratch_folder);
 	assert_null(model_load(&options, &fail));
 	assert_int_equal(fail.code, EXIT_USAGE);
@@ -76,7 +75,6 @@ a_file_of_somebody_else_is_told(void **state)
 	uid_t before = geteuid();
 	struct model *model;
 
-	(void)state;
 	capture_builder_write(scratch_file, file, bytes);
 	free(file);
 	assert_int_equal(chmod(scratch_file, 0), 0);
@@ -117,7 +115,6 @@ a_folder_means_its_newest_session(void **state)
 	struct fail fail;
 	struct model *model;
 
-	(void)state;
 	(void)unlink(scratch_file);
 	write_process("a.kmem", "old", 10, 1, 100, true);
 	write_process("b.kmem", "new", 21, 20, 900, false);
@@ -157,7 +154,6 @@ every_session_of_a_folder_is_a_run(void **state)
 	struct capture_list list;
 	struct fail fail;
 
-	(void)state;
 	// as the test before it left the folder
 	assert_true(capture_folder_sessions(scratch_folder, false, &sessions, &fail));
 	assert_int_equal(sessions.count, 2);
@@ -192,7 +188,6 @@ what_another_user_says_of_starts_and_first_processes_is_not_believed(void **stat
 	struct fail fail;
 	struct model *model;
 
-	(void)state;
 	if (geteuid() != 0) {
 		print_message("needs root to give files to another user\n");
 		skip();
@@ -235,7 +230,6 @@ captures_below_the_folder_are_found(void **state)
 	struct capture_list list;
 	struct fail fail;
 
-	(void)state;
 	(void)snprintf(outer, sizeof(outer), "%s/project", scratch_folder);
 	(void)snprintf(inner, sizeof(inner), "%s/" CAPTURE_FOLDER_DEFAULT, outer);
 	assert_int_equal(mkdir(outer, 0700), 0);
@@ -266,7 +260,6 @@ texts_are_cleaned(void **state)
 		{ "c1 \xc2\x9b", "c1 ??" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		char text[64];
 

@@ -408,9 +408,9 @@ static const struct {
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
 	{ "newer", newer, KMEM_STATE_RUNNING, true, true,
-	  "a newer kmemshim (format 8, this one reads 7): read it with a newer kmemshim" },
+	  "a newer kmemshim (format 9, this one reads 8): read it with a newer kmemshim" },
 	{ "older", older, KMEM_STATE_RUNNING, true, true,
-	  "an older kmemshim (format 1, this one reads 7): read it with the kmemshim that recorded it" },
+	  "an older kmemshim (format 1, this one reads 8): read it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
 	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true,
 	  "byte order mark wanted 0x01020304, found 0x0000004d" },
@@ -496,7 +496,6 @@ check_case(size_t i, bool is_salvage)
 static void
 every_damage_is_refused_or_told(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(damages); i++) {
 		check_case(i, false);
 		check_case(i, true);
@@ -508,7 +507,6 @@ a_sound_capture_has_no_damages(void **state)
 {
 	static const enum kmem_state states[] = { KMEM_STATE_RUNNING, KMEM_STATE_CLEAN_EXIT, KMEM_STATE_STARTING };
 
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(states); i++) {
 		struct model_options options = { .capture = scratch_file };
 		struct fail fail;
@@ -583,7 +581,6 @@ no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
 	struct model_options options = { .capture = scratch_file };
 	unsigned checked = 0;
 
-	(void)state;
 	for (size_t at = 0; at < bytes; at += at < 20000 ? 7 : 61) {
 		unsigned char before = file[at];
 		struct fail fail = { .text = "" };

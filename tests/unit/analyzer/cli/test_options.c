@@ -32,7 +32,6 @@ static const struct {
 static void
 percentages_have_no_sign_and_no_exponent(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(percents); i++) {
 		uint32_t ppm = 12345;
 
@@ -66,7 +65,6 @@ options_may_stand_anywhere_but_behind_a_program(void **state)
 	struct options options;
 	struct fail fail;
 
-	(void)state;
 	assert_true(parse(command_find("leaks"), leaks, &options, &fail));
 	assert_true(options.is_json && options_has(&options, OPTION_TOP));
 	assert_int_equal(options.top, 3);
@@ -115,7 +113,6 @@ static const struct {
 static void
 what_is_not_understood_is_one_line_that_names_it(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(refused_words); i++) {
 		struct options options;
 		struct fail fail = { .text = "" };
@@ -137,7 +134,6 @@ help_is_taken_even_where_arguments_are_missing(void **state)
 	struct options options;
 	struct fail fail;
 
-	(void)state;
 	assert_true(parse(command_find("check"), words, &options, &fail));
 	assert_true(options.wants_help);
 }
@@ -159,7 +155,6 @@ static const struct {
 static void
 commands_are_written_as_a_shell_takes_them(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(command_lines); i++) {
 		char *typed = shell_words_join(command_lines[i].words, command_lines[i].bytes);
 
@@ -191,7 +186,6 @@ places_are_short_and_harmless(void **state)
 	char text[PLACE_TEXT_BYTES];
 	char name[2000];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		assert_string_equal(
 			place_text(places[i].file, places[i].line, places[i].function, places[i].module, places[i].offset, text),
@@ -225,7 +219,6 @@ files_of_one_name_are_told_apart(void **state)
 	};
 	const char *paths[ARRAY_LEN(cases) * 2];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		paths[i] = paths[2 * ARRAY_LEN(cases) - 1 - i] = cases[i].path; // each twice
 	place_learn(paths, 2 * ARRAY_LEN(cases));

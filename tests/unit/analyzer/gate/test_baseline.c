@@ -93,7 +93,6 @@ figures_are_over_the_runs_and_zero_where_a_run_has_nothing(void **state)
 	struct baseline *baseline;
 	const struct baseline_site *rare = NULL;
 
-	(void)state;
 	add_run(builder, first, 2);
 	add_run(builder, second, 1);
 	add_run(builder, third, 1);
@@ -127,7 +126,6 @@ siblings_are_one_row(void **state)
 	const struct held held[] = { { 41, 3 * MIB, 1, false, HEAP }, { 41, 5 * MIB, 12, false, HEAP } };
 	struct baseline *baseline = one_run(held, 2);
 
-	(void)state;
 	assert_int_equal(baseline->site_count, 1);
 	assert_int_equal(baseline->sites[0].live_bytes.max, 8 * MIB);
 	assert_int_equal(baseline->sites[0].run_count, 1);
@@ -140,7 +138,6 @@ a_run_without_anything_is_a_run(void **state)
 {
 	struct baseline *baseline = one_run(NULL, 0);
 
-	(void)state;
 	assert_int_equal(baseline->run_count, 1);
 	assert_int_equal(baseline->site_count, 0);
 	assert_int_equal(baseline->domain_count, HAND_DOMAINS);
@@ -155,7 +152,6 @@ a_program_is_a_name_without_the_interpreters_version(void **state)
 		                                    { "python-tool", "python-tool" }, { "a\nb", "a?b" } };
 	char program[BASELINE_PROGRAM_BYTES];
 
-	(void)state;
 	hand_model_make(&hand);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand.process.name = cases[i][0];
@@ -184,7 +180,6 @@ a_baseline_survives_its_file(void **state)
 	struct fail fail;
 	FILE *stream;
 
-	(void)state;
 	written->domains[0].elsewhere_bytes = 7 * MIB;
 	strcpy(written->sites[0].where, "\"quoted\\\xff\" \xe2\x82\xac");
 	stream = fopen(scratch_file, "w");
@@ -242,7 +237,6 @@ bad_files_are_refused_with_their_place(void **state)
 {
 	struct fail fail;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(bad_files); i++) {
 		write_text(bad_files[i].text);
 		assert_null(baseline_read(scratch_file, &fail));
@@ -331,7 +325,6 @@ worse_is_above_the_tolerance(void **state)
 {
 	const struct held before[] = { { 41, 100 * MIB, 1, false, HEAP } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(compare_cases); i++) {
 		const struct held now[] = { compare_cases[i].known, compare_cases[i].extra };
 		struct baseline *good = one_run(before, 1);
@@ -360,7 +353,6 @@ chance_fails_no_gate(void **state)
 		size_t failures;
 	} cases[] = { { 100, 100, 0 }, { 100, 119, 0 }, { 100, 122, 3 }, { 0, 3, 0 }, { 0, 10, 3 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct held before[] = { { 41, cases[i].before * MIB, 12, false, OBJECTS } };
 		const struct held now[] = { { 41, cases[i].now * MIB, 12, false, OBJECTS } };
@@ -428,7 +420,6 @@ static const struct {
 static void
 a_function_that_was_renamed_is_known_by_its_callers(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(renamed_cases); i++) {
 		const struct held base = { 41, 300 * MIB, 1, false, HEAP };
 		const struct held then[] = { base, renamed_cases[i].then };
@@ -450,7 +441,6 @@ a_line_that_stands_for_others_is_not_judged_alone(void **state)
 {
 	const struct held rest = { 41, 100 * MIB, 1, false, HEAP };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(folded_cases); i++) {
 		const struct held before[] = { rest, folded_cases[i].before };
 		const struct held now[] = { rest, folded_cases[i].now };
@@ -477,7 +467,6 @@ of_several_runs_the_least_leak_and_the_median_peak_count(void **state)
 	struct baseline *tested;
 	struct check *check;
 
-	(void)state;
 	add_run(builder, high, 1);
 	add_run(builder, low, 1);
 	add_run(builder, high, 1);
@@ -527,7 +516,6 @@ junit_names_are_those_of_the_baseline(void **state)
 	struct baseline *good = one_run(before, 1);
 	struct baseline *bad = one_run(worse, 2);
 
-	(void)state;
 	bad->domains[0] = bad->domains[1]; // by name: nothing but heap was used
 	bad->domain_count = 1;
 	for (unsigned round = 0; round < 3; round++) {

@@ -43,7 +43,6 @@ static const struct {
 static void
 number_and_name_tell_the_same_kind(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(domains) / sizeof(domains[0]); i++) {
 		struct domain_id by_number = domain_id_of(domains[i].number, false);
 		struct domain_id by_name = domain_id_named(domains[i].name);
@@ -61,7 +60,6 @@ number_and_name_tell_the_same_kind(void **state)
 static void
 hip_is_a_driver_of_the_same_kinds(void **state)
 {
-	(void)state;
 	assert_true(domain_id_of(KMEM_DOMAIN_CUDA_FIRST + 3, true).is_hip);
 	assert_false(domain_id_of(KMEM_DOMAIN_HEAP, true).is_hip);
 	assert_int_equal(domain_id_named("hip/pinned").kind, DOMAIN_PINNED);

@@ -63,7 +63,6 @@ what_was_released_later_is_live(void **state)
 	struct model *model = load_built(new_scene(&taken), KMEM_STATE_CLEAN_EXIT);
 	const struct model_site *site = &model->sites[0];
 
-	(void)state;
 	assert_int_equal(model->damage_count, 0);
 	assert_true(model->processes[0].is_at_exit);
 	assert_int_equal(site->live_bytes, 10000);
@@ -88,7 +87,6 @@ it_counts_for_a_program_that_ended_by_itself(void **state)
 	struct capture_builder *builder = new_scene(&taken);
 	struct model *model = load_built(builder, KMEM_STATE_RUNNING);
 
-	(void)state;
 	assert_false(model->processes[0].is_at_exit);
 	assert_int_equal(model->sites[0].live_bytes, 2000);
 	assert_int_equal(model->sites[0].released_bytes, 0);
@@ -107,7 +105,6 @@ it_counts_for_a_program_that_ended_by_itself(void **state)
 static void
 what_cannot_be_is_left_out_and_told(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 9; i++) {
 		struct kmem_exit *taken;
 		struct capture_builder *builder = new_scene(&taken);

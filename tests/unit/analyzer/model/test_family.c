@@ -149,7 +149,7 @@ no_counters(const struct kmem_identity *identity, struct kmem_kill_counters *cou
 	memset(counters, 0xff, sizeof(*counters));
 }
 
-static const struct verdict_now now = { "this-boot", no_counters };
+static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = no_counters };
 
 static void
 copies_are_told_with_the_lines_that_built_them(void **state)
@@ -163,7 +163,6 @@ copies_are_told_with_the_lines_that_built_them(void **state)
 	struct model *model = load(members, 6);
 	struct verdict verdict;
 
-	(void)state;
 	assert_int_equal(model->processes[1].parent, 0);
 	assert_int_equal(model->processes[1].inherited_bytes, 90 * MIB);
 	assert_int_equal(model->processes[1].built_count, 2); // threads are one, a record that is not there is none
@@ -189,7 +188,6 @@ inherited_objects_are_not_counted_with_their_arenas_too(void **state)
 	struct kmem_inherited *inherited;
 	struct model *model;
 
-	(void)state;
 	identify(builder, &parent);
 	capture_builder_header(builder)->python_sample_bytes = kmem_twice(KMEM_PYTHON_SAMPLE_BYTES);
 	strcpy(capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_ARENA)->name, "python/arena");
@@ -228,7 +226,6 @@ small_copies_are_not_told(void **state)
 	struct model *model = load(members, 2);
 	struct verdict verdict;
 
-	(void)state;
 	verdict_decide((struct judged_model){ model }, &now, &verdict);
 	assert_null(strstr(verdict.text, "copied"));
 	model_free(model);
@@ -247,7 +244,6 @@ sums_say_what_was_there_at_the_same_time(void **state)
 	struct model *model = load(members, 4);
 	unsigned seen = 0;
 
-	(void)state;
 	assert_int_equal(model->domains[0].peak_bytes, 490 * MIB);
 	assert_int_equal(model->domains[0].live_bytes, 390 * MIB);
 	assert_int_equal(model->domains[0].concurrent_peak_bytes, 390 * MIB);
@@ -283,7 +279,6 @@ sums_over_processes_of_unknown_end_say_so(void **state)
 		  0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model *model = load(cases[i].members, 3);
 
@@ -306,7 +301,6 @@ an_image_that_was_replaced_unseen_is_not_gone(void **state)
 	struct fail fail;
 	struct verdict verdict;
 
-	(void)state;
 	write_parent(&members[0]);
 	identify(builder, &members[1])->is_first = 0;
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, line_in(builder, "load", 0), 20 * MIB, 1, 0, 0);
@@ -337,7 +331,6 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 		{ 101, PARENT, 10, 0, 100, 40, KMEM_STATE_RUNNING },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model *model = load(members, 2);
 		struct kmem_launcher launcher = { .is_filled = 1 };
@@ -377,7 +370,6 @@ a_program_that_was_stopped_tells_of_its_killed_child(void **state)
 		{ 101, PARENT, 10, 0, 400, 0, KMEM_STATE_RUNNING },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model *model = load(members, 2);
 		struct kmem_launcher launcher = { .is_filled = 1, .wait_status = cases[i].signal };
@@ -427,7 +419,6 @@ the_table_says_how_much_is_known_of_copies(void **state)
 	struct model *model = load(members, 4);
 	char *text = totals_of(model);
 
-	(void)state;
 	assert_non_null(strstr(text, "peak       live  inherited       copied\n"));
 	assert_non_null(strstr(text, "   90.0 MiB  >= 40.0 MiB\n"));
 	assert_non_null(strstr(text, "   90.0 MiB    not known\n"));
@@ -446,7 +437,6 @@ a_process_peaked_no_lower_than_it_stands(void **state)
 	struct kmem_heartbeat beats[2] = { { .live_bytes = 400 * MIB }, { .live_bytes = 300 * MIB } };
 	char *text;
 
-	(void)state;
 	model->processes[0].peak_bytes = 200 * MIB;
 	model->processes[0].live_bytes = 290 * MIB;
 	model->processes[1].heartbeats = beats;
@@ -468,7 +458,6 @@ a_child_stands_below_who_is_shown(void **state)
 	struct model *model;
 	char *text;
 
-	(void)state;
 	for (unsigned i = 3; i < 15; i++)
 		members[i] = (struct member){ 100 + i, PARENT, 10 + i, 80, 20, 0, KMEM_STATE_CLEAN_EXIT };
 	model = load(members, 15);
@@ -499,7 +488,6 @@ damaged_figures_are_told_and_left_out(void **state)
 	char path[128];
 	FILE *file;
 
-	(void)state;
 	assert_int_equal(model->damage_count, 0);
 	model_free(model);
 	(void)snprintf(path, sizeof(path), "%s/p.101.10.kmem", scratch_folder);

@@ -61,7 +61,6 @@ users_code_is_told_from_installed_and_generated_code(void **state)
 	};
 	const struct frame_rules rules = { .directory = "/srv/me" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_frame frame = python_frame(cases[i].file, "f");
 
@@ -98,7 +97,6 @@ a_project_is_what_lies_below_it_without_its_environments(void **state)
 		{ "/link/p", "/data/real/p/train.py", true }, // also as it was before its links were followed
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct frame_rules rules = { .project = cases[i].project,
 			                               .project_as_given = "/data/real/p",
@@ -126,7 +124,6 @@ native_frames_of_a_project_are_those_of_its_modules_and_sources(void **state)
 		{ "std::vector<char>::vector", "/usr/include/c++/12/bits/stl_vector.h", "/srv/me/srv", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct frame_rules rules = { .project = "/srv/me", .directory = "/srv/me" };
 		struct model_frame frame = { .kind = MODEL_FRAME_NATIVE,
@@ -198,7 +195,6 @@ the_innermost_frame_of_the_users_is_where(void **state)
 		{ { { "<exec 17>", "made" }, { "/p/train.py", "main" } }, "made" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct stack stack;
 
@@ -249,7 +245,6 @@ imports_are_named_by_their_top_level_module(void **state)
 		{ { { IMPORTLIB }, { "/p/train.py", "<module>" } }, "" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char name[FRAME_RULES_NAME_BYTES] = "unset";
 		struct stack stack;

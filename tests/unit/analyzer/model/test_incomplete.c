@@ -10,7 +10,6 @@ names_without_room_are_no_lines_either(void **state)
 {
 	struct model_site *site;
 
-	(void)state;
 	hand_model_make(&hand);
 	site = hand_model_site(&hand, HEAP, 41, 30 * MIB);
 	hand.process.peak_bytes = 100 * MIB;
@@ -45,7 +44,6 @@ where_lines_say_little_the_run_is_to_be_recorded_again(void **state)
 		{ 0, 0, 30 * MIB, "record it again where whole figures are needed" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 

@@ -87,7 +87,6 @@ objects_and_the_rest_are_the_arenas(void **state)
 	struct capture_builder *builder = begin(R);
 	struct model *model;
 
-	(void)state;
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 10 * MIB);
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_IMPORT_CUT, 20 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 80 * MIB, 20 * MIB);
@@ -112,7 +111,6 @@ objects_are_never_more_than_the_arenas(void **state)
 	struct capture_builder *builder = begin(R);
 	struct model *model;
 
-	(void)state;
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 40 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 35 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400300, 0, 15 * MIB, 0);
@@ -138,7 +136,6 @@ objects_in_inherited_arenas_are_counted_too(void **state)
 		{ 30, 45, 15, 0 }, // more than there was room for: 5 of its own, 10 inherited
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = begin(R);
 		struct model *model;
@@ -165,7 +162,6 @@ a_refused_arena_has_the_line_that_asked(void **state)
 	uint32_t stack = capture_builder_stack(builder, frames, 2, 0);
 	struct model *model;
 
-	(void)state;
 	capture_builder_site(builder, KMEM_DOMAIN_PYTHON_ARENA, stack, 40 * MIB, 40, 0, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 35 * MIB, 0);
 	capture_builder_header(builder)->failed_count = 1;
@@ -187,7 +183,6 @@ without_a_sample_arenas_are_what_they_were(void **state)
 	struct capture_builder *builder = begin(0);
 	struct model *model;
 
-	(void)state;
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 10 * MIB);
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_IMPORT_CUT, 20 * MIB, 0);
 	model = load_sound(builder);
@@ -207,7 +202,6 @@ generations_are_of_samples(void **state)
 	struct kmem_generations *block;
 	struct model *model;
 
-	(void)state;
 	capture_builder_header(builder)->generation_clock = 40;
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 90 * R, 10 * R);
@@ -231,7 +225,6 @@ an_error_is_told_that_holds(void **state)
 {
 	static const double means[] = { 3, 10, 30, 100, 400, 2000 };
 
-	(void)state;
 	assert_int_equal(model_estimate_error(R, 0), 0);
 	assert_int_equal(model_estimate_error(0, 5), 0);
 	for (size_t i = 0; i < sizeof(means) / sizeof(means[0]); i++) {

@@ -100,7 +100,6 @@ runs_of_one_text_are_one_cell_across_kernels(void **state)
 	struct model *model;
 	char text[PLACE_TEXT_BYTES];
 
-	(void)state;
 	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 1000);
 	capture_builder_cell(builder, 2, KEEP, "", 0);
 	capture_builder_cell(builder, 7, KEEP, "", 0);
@@ -128,7 +127,6 @@ different_cells_of_one_number_stay_apart(void **state)
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 
-	(void)state;
 	allocate(builder, "/tmp/ipykernel_100/" KEEP_HASH ".py", 1000);
 	capture_builder_cell(builder, 2, KEEP, "", 0);
 	end(builder);
@@ -148,7 +146,6 @@ a_text_is_matched_without_the_newlines_that_ipython_drops(void **state)
 	/* "import os; os.getpid()" with one and with two newlines behind it; what was compiled is what lines are counted in */
 	static const char *const files[] = { "/tmp/ipykernel_1/1745320667.py", "/tmp/ipykernel_1/3989835012.py" };
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct capture_builder *builder = begin(100);
 		struct model *model;
@@ -183,7 +180,6 @@ names_with_a_number_need_nothing_else(void **state)
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 
-	(void)state;
 	allocate(builder, "<ipython-input-5-0123456789ab>", 1000);
 	allocate(builder, "<ipython-input-9-0123456789ab>", 500); // again
 	allocate(builder, "/tmp/ipython-input-6-77.py", 10);      // Colab
@@ -209,7 +205,6 @@ an_unknown_number_is_not_made_up(void **state)
 	struct model *model;
 	char text[PLACE_TEXT_BYTES];
 
-	(void)state;
 	allocate(builder, "/tmp/ipykernel_100/42.py", 1000);
 	capture_builder_cell(builder, 1, "something else", "", 0);
 	end(builder);
@@ -230,7 +225,6 @@ what_only_looks_like_a_cell_is_a_file(void **state)
 	struct capture_builder *builder = begin(100);
 	struct model *model;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
 		allocate(builder, files[i], 1000);
 	end(builder);

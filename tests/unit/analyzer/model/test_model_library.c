@@ -42,7 +42,6 @@ static const struct {
 static void
 the_first_native_frame_names_the_library(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const uint64_t frames[] = { 0x400100, 0x500200 };
 		struct capture_builder *builder = capture_builder_new();
@@ -97,7 +96,6 @@ who_collects_objects_is_known_by_the_code_that_maps(void **state)
 		{ "grow", "server", "JNI_CreateJavaVM", "libjvm.so", NULL, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]); i++) {
 		struct model_frame inner = { .kind = MODEL_FRAME_NATIVE,
 			                         .function = stacks[i].inner,

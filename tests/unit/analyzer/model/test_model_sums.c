@@ -72,7 +72,6 @@ code_without_room_for_its_name_is_said_in_words(void **state)
 		capture_builder_code(builder, "<unknown>", "<unknown>", 0, 0, NULL, 0), 0);
 	struct model *model;
 
-	(void)state;
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, capture_builder_stack(builder, &frame, 1, 0), 5000, 50, 1000, 10);
 	model = load_sound(builder);
 	assert_string_equal(model->sites[0].where->function, "Python code whose name found no room");
@@ -87,7 +86,6 @@ a_domain_is_the_sum_of_its_sites(void **state)
 	struct capture_builder *builder = capture_builder_new();
 	struct model *model;
 
-	(void)state;
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, new_stack(builder, 0x400100), 5000, 50, 1000, 10);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, 0, 700, 7, 100, 1); // not published yet (S1)
 	capture_builder_site(builder, KMEM_DOMAIN_MMAP, new_stack(builder, 0x400200), 0, 0, 0, 0);
@@ -130,7 +128,6 @@ peaks_are_of_what_the_sites_hold(void **state)
 		{ 7000, 1000, UINT64_MAX - 1999, 5000, 3500, 0 }, // as all of them, in between
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
 		struct kmem_site *site;
@@ -158,7 +155,6 @@ threads_that_release_for_others_are_one_site(void **state)
 	uint32_t stack = new_stack(builder, 0x400100);
 	struct model *model;
 
-	(void)state;
 	new_record(builder, stack, 1, 0, 0, 6000, 6)->peak = kmem_peak_pack(UINT64_C(0) - 6000, UINT64_C(0) - 1500, 9);
 	new_record(builder, new_stack(builder, 0x400200), 1, 100, 1, 0, 0)->peak = kmem_peak_pack(100, 0, 0);
 	new_record(builder, stack, 2, 10000, 10, 0, 0)->peak = kmem_peak_pack(10000, 9000, 9);
@@ -188,7 +184,6 @@ only_the_sum_can_be_impossible(void **state)
 	uint32_t stack = new_stack(builder, 0x400100);
 	struct model *model;
 
-	(void)state;
 	new_record(builder, stack, 1, 1000, 3, 0, 0);
 	new_record(builder, stack, 2, 0, 0, 1001, 3);
 	model = load(builder);
@@ -208,7 +203,6 @@ a_record_of_frees_alone_is_a_use(void **state)
 	struct capture_builder *builder = capture_builder_new();
 	struct model *model;
 
-	(void)state;
 	new_record(builder, new_stack(builder, 0x400100), 1, 0, 0, 10, 1);
 	capture_builder_domain(builder, KMEM_DOMAIN_HEAP)->is_used = 0;
 	model = load(builder);
@@ -227,7 +221,6 @@ generations_of_threads_are_summed_by_index(void **state)
 	struct kmem_generations *block;
 	struct model *model;
 
-	(void)state;
 	capture_builder_header(builder)->generation_clock = 40;
 	new_record(builder, stack, 1, 8000, 8, 0, 0)->first_generation = 9;
 	new_record(builder, stack, 2, 4000, 4, 0, 0)->first_generation = 30;
@@ -260,7 +253,6 @@ what_a_consumer_releases_is_not_alive(void **state)
 	struct kmem_generations *released;
 	struct model *model;
 
-	(void)state;
 	capture_builder_header(builder)->generation_clock = 40;
 	new_record(builder, stack, 1, 10000, 10, 0, 0)->first_generation = 30;
 	new_record(builder, stack, 2, 0, 0, 9000, 9)->first_generation = 31;
@@ -291,7 +283,6 @@ what_was_built_at_one_go_does_not_accumulate(void **state)
 		{ 9, 41, 45, false, true, 37 },  { 1, 3, 4, true, false, 9 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
 		uint32_t stack = new_stack(builder, 0x400100);
@@ -320,7 +311,6 @@ generations_without_counters_begin_with_the_first_record(void **state)
 	uint32_t stack = new_stack(builder, 0x400100);
 	struct model *model;
 
-	(void)state;
 	capture_builder_header(builder)->generation_clock = 20;
 	new_record(builder, stack, 1, 0, 0, 1000, 1)->first_generation = 15;
 	new_record(builder, stack, 2, 3000, 3, 0, 0)->first_generation = 11;
@@ -337,7 +327,6 @@ peaks_are_off_by_what_the_head_says(void **state)
 	struct capture_builder *builder = capture_builder_new();
 	struct model *model;
 
-	(void)state;
 	capture_builder_header(builder)->peak_error_bytes = 4096;
 	model = load_sound(builder);
 	assert_int_equal(model->processes[0].peak_error_bytes, 4096);
@@ -371,7 +360,6 @@ a_program_that_writes_is_never_impossible(void **state)
 	pid_t writer;
 	int fd;
 
-	(void)state;
 	for (unsigned i = 0; i < RECORDS; i++)
 		new_record(builder, stack, (uint16_t)i, 1, 1, 1, 1);
 	file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);

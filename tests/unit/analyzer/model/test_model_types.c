@@ -64,7 +64,6 @@ kinds_are_shown_at_their_site(void **state)
 	struct model *model = load(file, bytes);
 	const struct model_site *site = site_with_types(model);
 
-	(void)state;
 	assert_non_null(site);
 	assert_int_equal(site->live_bytes, 4000);
 	assert_int_equal(site->type_count, 2);
@@ -133,7 +132,6 @@ kinds_that_were_being_written_are_no_damage(void **state)
 	unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
 	struct model *model;
 
-	(void)state;
 	header_of(file)->object_count_total = 0;
 	model = load(file, bytes);
 	assert_null(site_with_types(model));
@@ -160,7 +158,6 @@ static const struct {
 static void
 what_is_damaged_is_left_out_and_told(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(damages); i++) {
 		size_t bytes;
 		unsigned char *file = capture_builder_example(KMEM_STATE_RUNNING, &bytes);
@@ -188,7 +185,6 @@ the_most_frequent_kinds_are_kept(void **state)
 	struct model_type types[MODEL_TYPES_MAX];
 	unsigned count = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < COUNT_OF(names); i++)
 		model_type_add(types, &count, names[i], 10 * (i + 1));
 	model_type_add(types, &count, names[7], 5);

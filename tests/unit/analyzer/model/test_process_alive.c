@@ -21,7 +21,6 @@ a_process_is_alive_by_pid_start_and_boot(void **state)
 	FILE *file = fopen("/proc/self/stat", "r");
 	char text[1024];
 
-	(void)state;
 	assert_non_null(file);
 	assert_non_null(fgets(text, sizeof(text), file));
 	(void)fclose(file);

@@ -103,7 +103,6 @@ behind_frames_of_libraries_stand_the_given_ones(void **state)
 		{ KMEM_STACK_STARTED_BY, MODEL_RELATION_STARTED_BY },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct model_site site = { .frames = frames, .frame_count = 6 };
 
@@ -131,7 +130,6 @@ each_relation_is_a_line_of_its_own(void **state)
 {
 	unsigned seen[3] = { 0 };
 
-	(void)state;
 	assert_int_equal(ranked->line_count, 4); // the import's apart from the other one's
 	for (size_t i = 0; i < ranked->site_count; i++) {
 		const struct model_site *site = ranked->sites[i];
@@ -149,7 +147,6 @@ each_relation_is_a_line_of_its_own(void **state)
 static void
 behind_the_line_stands_the_creator(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
 
@@ -163,7 +160,6 @@ behind_the_line_stands_the_creator(void **state)
 static void
 both_outputs_say_it(void **state)
 {
-	(void)state;
 	/* Lines and sites, and the frames of sites. */
 	assert_int_equal(times(json, "\"relation\": \"while\""), 2 + 2 + 2);
 	assert_int_equal(times(json, "\"relation\": \"started by\""), 1 + 1 + 1 + 2);
@@ -181,7 +177,6 @@ a_verdict_says_what_the_mark_is(void **state)
 	static struct hand_model hand;
 	struct verdict verdict;
 
-	(void)state;
 	for (unsigned relation = MODEL_RELATION_OWN; relation <= MODEL_RELATION_WHILE; relation++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 400 * MIB)->where_relation = relation;

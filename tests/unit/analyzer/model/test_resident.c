@@ -34,7 +34,6 @@ static const struct {
 static void
 the_newer_whole_look_is_taken(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model_options options = { .capture = scratch_file, .is_salvage = true };
 		struct fail fail;
@@ -182,7 +181,6 @@ static const struct lines_case lines_cases[] = {
 static void
 what_was_never_touched_is_told_by_line(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(lines_cases) / sizeof(lines_cases[0]); i++) {
 		struct model_options options = { .capture = scratch_file, .is_salvage = true };
 		struct fail fail;

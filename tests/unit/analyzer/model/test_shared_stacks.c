@@ -64,7 +64,6 @@ every_stack_is_whole_again(void **state)
 	uint32_t chain_max = 0;
 	uint64_t seed = 4;
 
-	(void)state;
 	for (uint32_t i = 0; i < STACKS; i++) {
 		struct whole *whole = &wholes[i];
 		const struct whole *outside = i != 0 ? &wholes[i - 1 - random_below(&seed, i < 3 ? i : 3)] : NULL;
@@ -192,7 +191,6 @@ broken_chains_keep_the_inner_frames(void **state)
 	static const uint64_t kept[] = { 1, 2, 3, 6 };
 	static const uint64_t others[] = { 100, 101 };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
 		struct chain chain = { .builder = builder };
@@ -231,7 +229,6 @@ more_own_frames_than_all_are_refused(void **state)
 	struct capture_stack stack;
 	struct capture *capture;
 
-	(void)state;
 	stored->frame_count = 2;
 	capture_builder_seal(&stored->record);
 	capture = open_capture(builder);
@@ -251,7 +248,6 @@ chains_end(void **state)
 	struct capture_stack stack;
 	struct capture *capture;
 
-	(void)state;
 	for (uint32_t i = 0; i < KMEM_STACK_CHAIN_MAX + 2; i++) {
 		frames[KMEM_STACK_CHAIN_MAX + 1 - i] = i;
 		stacks[i] = capture_builder_stack_on(builder, i != 0 ? stacks[i - 1] : 0, i,
@@ -273,7 +269,6 @@ a_gap_in_the_part_that_is_left_out_is_gone(void **state)
 {
 	static const uint64_t frames[] = { 1, 2, 3, 4 };
 
-	(void)state;
 	for (uint32_t gap = 1; gap <= 4; gap++) {
 		struct capture_builder *builder = capture_builder_new();
 		uint32_t outer = capture_builder_stack(builder, frames + 2, 2, 0);
@@ -310,7 +305,6 @@ the_model_shows_whole_stacks(void **state)
 	struct fail fail;
 	struct model *model;
 
-	(void)state;
 	stored->omitted = 9;
 	stored->omitted_at = 3;
 	capture_builder_seal(&stored->record);

@@ -177,7 +177,6 @@ static const struct {
 static void
 keys_follow_the_code(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(pairs); i++) {
 		uint64_t left = key_of(&pairs[i].left);
 		uint64_t right = key_of(&pairs[i].right);
@@ -201,7 +200,6 @@ siblings_are_numbered_by_line(void **state)
 	struct model_site sites[4];
 	struct model_site turned[4];
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		fill_site(&sites[i], &stacks[i], i);
 		fill_site(&turned[i], &stacks[3 - i], 4 + i);
@@ -222,7 +220,6 @@ a_site_without_frames_has_a_key(void **state)
 	static const struct stack none = { 0, { { 0 } } };
 	static const struct stack other = { 1, { { 0 } } };
 
-	(void)state;
 	assert_true(key_of(&none) != 0);
 	assert_true(key_of(&none) != key_of(&other));
 }

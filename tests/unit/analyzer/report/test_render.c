@@ -101,7 +101,6 @@ the_json_is_schema_1(void **state)
 	const struct report_options all = { .top = UINT64_MAX, .frames_bytes = UINT64_MAX };
 	char *text;
 
-	(void)state;
 	make_death();
 	text = written(&hand.model, &rank_leaks, &all, render_json);
 	golden_compare("report.json", text);
@@ -115,7 +114,6 @@ the_schema_file_is_what_the_rows_make(void **state)
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 
-	(void)state;
 	render_json_schema(stream);
 	assert_int_equal(fclose(stream), 0);
 	golden_compare("../../analyzer/report/report.schema.json", text);
@@ -133,7 +131,6 @@ the_page_is_for_a_person(void **state)
 	struct report *report;
 	struct fail fail;
 
-	(void)state;
 	make_death();
 	report = build(&rank_peak, &all);
 	assert_true(cmd_report_page(report, &options, 5, stream, &fail));
@@ -162,7 +159,6 @@ native_frames_are_shown_when_wanted(void **state)
 	const struct report_options two = { .top = 2, .domain = "cuda" };
 	char *text;
 
-	(void)state;
 	make_death();
 	text = written(&hand.model, &rank_sites, &two, write_native);
 	golden_compare("sites-native.txt", text);
@@ -183,7 +179,6 @@ imports_without_a_name_are_one_row(void **state)
 {
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_site(&hand, HEAP, 100 + i, (3 + i) * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
@@ -200,7 +195,6 @@ two_callers_of_one_library_function_are_both_named(void **state)
 	static const uint64_t held[] = { 30, 16, 4, 3, 2, 0 };
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < ARRAY_LEN(held); i++) {
 		hand_model_site(&hand, HEAP, 4, held[i] * MIB);
@@ -232,7 +226,6 @@ imports_are_a_row_for_each_module(void **state)
 	static const char *const modules[] = { "torch", "torch", "numpy", "json", "site", "", "" };
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < ARRAY_LEN(modules); i++) { // of several lines and domains
 		hand_model_site(&hand, i % 2 == 1 ? MMAP : HEAP, 2 + i / 3, (20 - i) * MIB)->import = modules[i];
@@ -252,7 +245,6 @@ a_module_is_one_line_whoever_imported_it(void **state)
 	struct report *report;
 	struct report_line line;
 
-	(void)state;
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < 3; i++) {
 		hand_model_site(&hand, HEAP, 1 + i, MIB)->import = i == 2 ? "numpy" : "torch";
@@ -276,7 +268,6 @@ callers_are_the_users_own_where_there_are_any(void **state)
 {
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	/* train.py:95 <- library <- train.py:41 */
@@ -303,7 +294,6 @@ frames_of_very_many_sites_are_left_out_of_the_json_unless_asked_for(void **state
 	static char name[1000];
 	struct report_options options = { .top = UINT64_MAX };
 
-	(void)state;
 	hand_model_make(&hand);
 	memset(name, 'f', sizeof(name) - 1);
 	for (unsigned i = 0; i < 10; i++) {
@@ -330,7 +320,6 @@ what_the_interpreter_starts_with_is_one_row_at_the_end(void **state)
 {
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	hand_model_site(&hand, HEAP, 0, 2 * MIB)->where = &hand.frames[1][0];
@@ -348,7 +337,6 @@ no_rows_wanted_is_not_nothing_allocated(void **state)
 {
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	text = lines_of(&rank_peak, 0);
@@ -362,7 +350,6 @@ wide_numbers_do_not_run_into_each_other(void **state)
 {
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, GIB)->live_count = 50000001;
 	text = lines_of(&rank_peak, 1);
@@ -387,7 +374,6 @@ library_files_are_named_from_their_package_on(void **state)
 	};
 	char text[PLACE_TEXT_BYTES];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_string_equal(place_text(cases[i].file, 48, "f", "", 0, text), cases[i].wanted);
 }
@@ -399,7 +385,6 @@ top_cuts_and_a_huge_one_does_not(void **state)
 	struct report *report;
 	struct fail fail;
 
-	(void)state;
 	make_death();
 	report = build(&rank_peak, &options);
 	assert_int_equal(report->line_count, 2);
@@ -444,7 +429,6 @@ a_check_names_the_line_in_text_and_junit(void **state)
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 
-	(void)state;
 	render_check_text(check, stream);
 	render_check_junit(check, stream);
 	check->ended_badly = "train.py (pid 1) was ended by signal 9 (SIGKILL)";
@@ -470,7 +454,6 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 
-	(void)state;
 	render_check_text(check, stream);
 	assert_int_equal(fclose(stream), 0);
 	assert_int_equal(check->failed_count, 0);
@@ -494,7 +477,6 @@ peaks_that_may_be_off_are_remarked(void **state)
 	const struct report_options all = { .top = 5 };
 	struct model_process processes[3];
 
-	(void)state;
 	for (unsigned is_off = 0; is_off < 2; is_off++) {
 		char *text[3] = { NULL };
 

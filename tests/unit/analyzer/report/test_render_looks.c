@@ -49,7 +49,6 @@ a_page_of_one_domain_is_of_that_alone(void **state)
 	static const char *const others[] = { "\n  cuda:0 ", "Resident set", "Processes", "  64.0 KiB  heap" };
 	char *text;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		make();
 		hand_model_site(&hand, CUDA0, 50, 20 * MIB);
@@ -84,7 +83,6 @@ the_age_of_the_resident_set_is_said(void **state)
 		{ false, 90000000, 0, "Resident set at the last heartbeat\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make();
 		hand.resident.monotonic_ns = UINT64_C(7000000000);
@@ -98,7 +96,6 @@ the_age_of_the_resident_set_is_said(void **state)
 static void
 a_look_of_another_time_is_told_beside_the_last_heartbeat(void **state)
 {
-	(void)state;
 	make();
 	hand.resident.monotonic_ns = UINT64_C(7000000000);
 	hand.heartbeat.monotonic_ns = UINT64_C(20000000000);
@@ -115,7 +112,6 @@ what_found_no_room_is_not_attributed(void **state)
 	static const char blocks[] = ", or blocks that were not\n                           recorded (see Losses)\n  total";
 	char says[256];
 
-	(void)state;
 	make();
 	(void)snprintf(says, sizeof(says), "%s\n  total", libraries);
 	check_page(says);
@@ -141,7 +137,6 @@ kinds_that_were_counted_earlier_say_so(void **state)
 		{ KMEM_STATE_CLEAN_EXIT, 5700, "of   about 510 float\n" }, // the others are no objects
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make();
 		hand.process.state = cases[i].process_state;
@@ -172,7 +167,6 @@ whether_sums_were_there_at_once_is_always_said(void **state)
 	};
 	static struct model_process processes[2];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make();
 		processes[0] = processes[1] = hand.process;
@@ -193,7 +187,6 @@ what_has_no_name_has_an_address_and_a_way_to_get_one(void **state)
 	const struct report_options rows = { .top = 5, .frames_bytes = UINT64_MAX };
 	char *text;
 
-	(void)state;
 	make();
 	hand.frames[0][2] = (struct model_frame){ .kind = MODEL_FRAME_NATIVE,
 		                                      .function = "",
@@ -232,7 +225,6 @@ that_outer_frames_are_missing_is_said(void **state)
 		{ 0, 0, "                    from train.py:95 <module>\n" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		make();
 		hand.sites[0].omitted = cases[i].omitted;
@@ -248,7 +240,6 @@ of_one_domain_nothing_is_said_of_all(void **state)
 	struct model_process processes[2];
 	char *text;
 
-	(void)state;
 	make();
 	hand_model_refuse(&hand, 64 * KIB);
 	hand.process.failed_count = 450;
@@ -271,7 +262,6 @@ one_is_no_plural(void **state)
 {
 	char *text;
 
-	(void)state;
 	make();
 	hand.process.losses[KMEM_LOST_EVENTS] = hand.process.losses[KMEM_LOST_UNKNOWN_FREES] = 1;
 	text = page(NULL);
@@ -286,7 +276,6 @@ losses_fit_the_page(void **state)
 {
 	char *text;
 
-	(void)state;
 	make();
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		hand.process.losses[i] = 3;

@@ -45,7 +45,6 @@ the_largest_line_always_has_a_row(void **state)
 		{ 1, false, 1, NULL }, // one row is the first
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *text;
 
@@ -78,7 +77,6 @@ a_line_of_which_a_part_leaks_says_which_part(void **state)
 		bool is_said;
 	} cases[] = { { 0, false }, { 300 * KIB, false }, { 9 * MIB, true } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *text;
 
@@ -101,7 +99,6 @@ large_counts_of_lines_are_grouped(void **state)
 	static const struct model_frame *stacks[ARRAY_LEN(many)];
 	char *text;
 
-	(void)state;
 	hand_model_make(&hand);
 	(void)leak(1, 3 * MIB);
 	for (unsigned i = 0; i < ARRAY_LEN(many); i++) {
@@ -137,7 +134,6 @@ what_may_be_a_data_set_has_a_question_mark(void **state)
 		{ 600 * MIB + 2, true, " leak      12/12 " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct model_site *site;
 		char *text;
@@ -165,7 +161,6 @@ a_data_set_is_judged_as_a_line(void **state)
 		{ false, " leak?     12/12 " },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char *text;
 
@@ -187,7 +182,6 @@ what_threads_start_in_is_no_caller(void **state)
 {
 	char *text;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
 		(void)leak(41, MIB);
@@ -239,7 +233,6 @@ a_check_says_what_arenas_need(void **state)
 		{ "heap", "heap", "  allocated at train.py:41 epoch\n", NULL },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 		struct baseline *before = baseline_of(cases[i].before, 20 * MIB);

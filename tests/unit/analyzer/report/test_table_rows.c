@@ -37,7 +37,6 @@ static const struct {
 static void
 the_first_ones_and_the_largest_have_rows(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct table_line lines[LINES];
 		struct table_rest rest, space;

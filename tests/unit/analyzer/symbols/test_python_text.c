@@ -58,7 +58,6 @@ static const struct {
 static void
 lines_are_those_of_the_interpreter(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < COUNT_OF(cases); i++) {
 		/* Of exactly the table's size, so that a sanitizer sees any step beyond it. */
 		uint8_t *table = malloc(cases[i].table_bytes + (cases[i].table_bytes == 0));
@@ -78,7 +77,6 @@ any_table_gives_some_line(void **state)
 {
 	uint32_t seed = 1;
 
-	(void)state;
 	for (unsigned round = 0; round < 20000; round++) {
 		uint8_t *table = malloc(round % 50 + 1);
 

@@ -59,7 +59,6 @@ lines_end_where_python_ends_them_and_can_be_shown(void **state)
 	struct source_lines *lines;
 	bool is_changed;
 
-	(void)state;
 	write_file("a.py", text, sizeof(text) - 1);
 	lines = source_lines_new(now() + 1000000000);
 	for (uint32_t i = 0; i < ARRAY_LEN(wanted); i++) {
@@ -79,7 +78,6 @@ a_long_line_is_cut_between_characters(void **state)
 	const char *line;
 	bool is_changed;
 
-	(void)state;
 	for (size_t i = 0; i + 1 < sizeof(text); i += 2)
 		memcpy(text + i, "\xc3\xa4", 2);
 	write_file("long.py", text, sizeof(text));
@@ -99,7 +97,6 @@ a_file_that_changed_since_is_never_shown(void **state)
 	uint64_t started = now() - 10 * UINT64_C(1000000000);
 	bool is_changed;
 
-	(void)state;
 	write_file("b.py", "x\n", 2);
 	(void)snprintf(path, sizeof(path), "%s/b.py", scratch_folder);
 	for (int round = 0; round < 2; round++) {
@@ -119,7 +116,6 @@ what_is_no_file_is_no_line(void **state)
 	struct source_lines *lines = source_lines_new(now() + 1000000000);
 	bool is_changed;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		assert_string_equal(find(lines, scratch_folder, names[i], 1, &is_changed), "");
 	assert_string_equal(find(lines, "", "a.py", 1, &is_changed), ""); // started nobody knows where
@@ -148,7 +144,6 @@ another_file_is_told_by_its_functions(void **state)
 	};
 	struct source_lines *lines = source_lines_new(now() + 1000000000);
 
-	(void)state;
 	write_file("a.py", text, sizeof(text) - 1);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct source_place place = { .directory = scratch_folder,
@@ -172,7 +167,6 @@ recorded_texts_need_no_file(void **state)
 	struct source_lines *lines = source_lines_new(0);
 	bool is_changed;
 
-	(void)state;
 	source_lines_add(lines, "cell In[3]", "a = 1\n  b = 2");
 	assert_string_equal(find(lines, "", "cell In[3]", 2, &is_changed), "b = 2");
 	assert_string_equal(find(lines, "", "cell In[3]", 3, &is_changed), "");

@@ -26,7 +26,7 @@ read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *c
 	*counters = counters_now;
 }
 
-static const struct verdict_now this_boot = { "this-boot", read_counters };
+static const struct verdict_now this_boot = { .boot_id = "this-boot", .read_counters = read_counters };
 
 /* --- what the cases are made of -------------------------------------------------------------------------------- */
 
@@ -321,7 +321,6 @@ static const struct {
 static void
 each_death_has_its_verdict(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 
@@ -350,7 +349,6 @@ who_held_most_is_named_with_share_and_growth(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), 12, 12, 3, 3);
 	hand_model_site(&hand, HEAP, 50, 100 * MIB);
@@ -377,7 +375,6 @@ what_is_too_short_to_judge_says_so(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), cases[i].alive, cases[i].total, 1, 1);
@@ -403,7 +400,6 @@ arenas_are_named_where_no_line_tells_more(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
@@ -426,7 +422,6 @@ a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 	struct kmem_identity child;
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	exit_137();
@@ -512,7 +507,6 @@ processes_that_did_not_coexist_are_never_summed(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_generations(make_family(192 * MIB), 12, 12, 3, 3);
 	for (unsigned i = 0; i < FAMILY; i++) {
 		family[i].state = KMEM_STATE_CLEAN_EXIT;
@@ -547,7 +541,6 @@ children_that_a_pool_ended_are_a_note(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	make_family(4 * MIB);
 	family[3].live_bytes = 9 * MIB;
 	family[3].peak_bytes = family[3].inherited_bytes = 20 * MIB;
@@ -585,7 +578,6 @@ a_leak_is_named_when_a_signal_ended_the_program(void **state)
 		           { segv, "crashed", "show-python-crash, release-blocks" },
 		           { nothing, "gone", "release-blocks" } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(deaths); i++) {
 		struct verdict verdict;
 
@@ -606,7 +598,6 @@ a_refusal_is_judged_by_what_was_held_then(void **state)
 	struct model_failed failed[3];
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, MMAP, 41, 290 * MIB)->live_bytes = 0;
 	hand.domains[MMAP].live_bytes = 0;
@@ -639,7 +630,6 @@ nobody_is_told_to_record_what_was_recorded(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, MIB);
 	hand.identity.is_first = 0;
@@ -678,7 +668,6 @@ a_refused_request_is_fatal_only_when_the_program_ended_with_it(void **state)
 		{ nothing, 0, true, "recovered" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, MIB);
@@ -708,7 +697,6 @@ counters_are_read_from_the_files_of_either_version(void **state)
 	char folder[] = "/tmp/kmem-counters-XXXXXX";
 	struct kmem_kill_counters counters;
 
-	(void)state;
 	hand_model_make(&hand);
 	assert_non_null(mkdtemp(folder));
 	strcpy(hand.identity.cgroup_path, folder);

@@ -74,7 +74,6 @@ static const struct {
 static void
 a_domain_is_told_alone(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		make_device(cases[i].is_leak);
 		decide(cases[i].domain);
@@ -92,7 +91,6 @@ a_small_leak_is_told_beside_the_largest_line(void **state)
 {
 	struct model_site *site;
 
-	(void)state;
 	make_device(false);
 	site = hand_model_site(&hand, TENSORS0, 50, 3 * MIB);
 	hand_model_generations(site, 12, 12, 3, 3);
@@ -110,7 +108,6 @@ a_small_leak_is_told_beside_the_largest_line(void **state)
 static void
 what_was_given_back_is_told_of_the_peak(void **state)
 {
-	(void)state;
 	make_device(false);
 	hand.sites[3].live_bytes = hand.domains[TENSORS0].live_bytes = MIB;
 	hand.sites[3].live_count = 1;
@@ -122,7 +119,6 @@ what_was_given_back_is_told_of_the_peak(void **state)
 static void
 requests_are_those_of_the_domain(void **state)
 {
-	(void)state;
 	for (int is_fatal = 0; is_fatal < 2; is_fatal++) {
 		make_device(false);
 		exited(is_fatal);
@@ -149,7 +145,6 @@ requests_are_those_of_the_domain(void **state)
 static void
 of_another_end_the_device_is_a_sentence(void **state)
 {
-	(void)state;
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		make_device(is_leak);
 		rank_leaks_classify(&hand.model);
@@ -165,7 +160,6 @@ of_another_end_the_device_is_a_sentence(void **state)
 static void
 what_imports_left_in_a_domain_is_said(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
@@ -189,7 +183,6 @@ what_was_never_touched_is_in_no_share(void **state)
 {
 	struct model_site *site;
 
-	(void)state;
 	hand_model_make(&hand);
 	site = hand_model_site(&hand, HEAP, 2, 2048 * MIB);
 	site->untouched_bytes = hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 2047 * MIB;
@@ -209,7 +202,6 @@ what_may_be_a_data_set_is_told_as_such(void **state)
 {
 	static const char *const names[] = { "heap", "python/arena" };
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
 		struct model_site *site;
 
@@ -231,7 +223,6 @@ of_several_processes_it_is_a_sum(void **state)
 {
 	struct model_process processes[2];
 
-	(void)state;
 	make_device(false);
 	processes[0] = processes[1] = hand.process;
 	hand.model.processes = processes;
@@ -252,7 +243,6 @@ processes_that_held_none_are_not_counted(void **state)
 {
 	struct model_process processes[3];
 
-	(void)state;
 	make_device(false);
 	processes[0] = processes[1] = processes[2] = hand.process;
 	hand.model.processes = processes;
@@ -279,7 +269,6 @@ who_killed_it_is_said_of_every_domain(void **state)
 		  "because the machine ran out of memory (certain: the cgroup's oom_kill counter rose from 0 to 1)." },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
 		make_device(false);
 		hand_model_waited(&hand, SIGKILL);
@@ -299,7 +288,6 @@ of_processes_that_run_no_end_is_told(void **state)
 {
 	struct model_process processes[2];
 
-	(void)state;
 	make_device(false);
 	hand.process.state = KMEM_STATE_RUNNING;
 	hand.process.is_alive = true;
@@ -319,7 +307,6 @@ of_equal_devices_none_held_less(void **state)
 	static struct model_domain domains[5];
 	static const char *const names[] = { "cuda:0", "cuda:1", "cuda:2", "cuda:3", "cuda:4" };
 
-	(void)state;
 	make_device(false);
 	for (unsigned i = 0; i < 5; i++)
 		domains[i] = (struct model_domain){
@@ -352,7 +339,6 @@ long_names_are_not_cut_off(void **state)
 	static char name[200];
 	static const char *const names[] = { "cuda:0", "cuda:1", "cuda:2", "cuda:3" };
 
-	(void)state;
 	memset(name, 'f', sizeof(name) - 1);
 	hand_model_make(&hand);
 	for (unsigned i = 0; i < 4; i++) {
@@ -383,7 +369,6 @@ of_nothing_the_next_thing_fits_the_domain(void **state)
 		{ "cuda/pinned", "cuda", "ask-about-all", "kmemshim why" },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(of); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 77, 300 * MIB);
@@ -403,7 +388,6 @@ of_arenas_the_next_thing_is_their_objects(void **state)
 {
 	static const char *const names[] = { "python", "python/arena" };
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(names); i++) {
 		make_device(false);
 		hand_model_domain(&hand.domains[MMAP], "python/arena");
@@ -422,7 +406,6 @@ of_many_domains_the_largest_are_told(void **state)
 	static struct model_domain domains[9];
 	static char names[9][8];
 
-	(void)state;
 	make_device(false);
 	for (unsigned i = 0; i < 9; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "cuda:%u", i);

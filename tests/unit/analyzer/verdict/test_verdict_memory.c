@@ -12,7 +12,6 @@ static struct verdict verdict;
 static int
 make(void **state)
 {
-	(void)state;
 	hand_model_make(&hand);
 	return 0;
 }
@@ -67,7 +66,6 @@ assert_says(const char *const *words)
 static void
 a_block_that_was_never_touched_is_not_blamed(void **state)
 {
-	(void)state;
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	hand_model_generations(hand_model_site(&hand, HEAP, 6, 316 * MIB), 12, 12, 3, 3);
 	looked(330 * MIB, 0, 40 * MIB);
@@ -86,7 +84,6 @@ a_block_that_was_never_touched_is_not_blamed(void **state)
 static void
 a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
 {
-	(void)state;
 	untouched(hand_model_site(&hand, HEAP, 2, 2 * GIB), 2 * GIB - 4 * KIB);
 	hand_model_site(&hand, HEAP, 6, 316 * MIB);
 	hand_model_refuse(&hand, 64 * MIB);
@@ -100,7 +97,6 @@ a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
 static void
 a_line_of_which_a_part_is_there_counts_with_that_part(void **state)
 {
-	(void)state;
 	untouched(hand_model_site(&hand, HEAP, 2, GIB), 724 * MIB);
 	hand_model_site(&hand, HEAP, 6, 100 * MIB);
 	looked(410 * MIB, 0, 0);
@@ -131,7 +127,6 @@ static const struct {
 static void
 no_line_is_named_before_it_was_said_where_the_rest_is(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(explained_cases); i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, explained_cases[i].line_bytes), 12, 12, 3, 3);
@@ -153,7 +148,6 @@ no_line_is_named_before_it_was_said_where_the_rest_is(void **state)
 static void
 a_look_of_another_time_says_its_age(void **state)
 {
-	(void)state;
 	hand_model_site(&hand, HEAP, 41, 50 * MIB);
 	looked(62 * MIB, 0, 0);
 	hand.resident.monotonic_ns = hand.identity.start_monotonic_ns;
@@ -171,7 +165,6 @@ what_processes_share_is_no_other_time(void **state)
 {
 	struct model_process processes[2];
 
-	(void)state;
 	hand_model_site(&hand, HEAP, 41, 50 * MIB);
 	looked(62 * MIB, 0, 0);
 	hand.resident.part_bytes[KMEM_RESIDENT_PROGRAM] = 100 * MIB;
@@ -194,7 +187,6 @@ what_processes_share_is_no_other_time(void **state)
 static void
 what_lines_held_at_the_look_is_not_denied(void **state)
 {
-	(void)state;
 	hand_model_site(&hand, HEAP, 41, 6 * MIB);
 	looked(240 * MIB, 0, 60 * MIB);
 	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000, .bytes = 240 * MIB };
@@ -209,7 +201,6 @@ what_lines_held_at_the_look_is_not_denied(void **state)
 static void
 a_little_that_was_not_touched_changes_no_figure(void **state)
 {
-	(void)state;
 	untouched(hand_model_site(&hand, HEAP, 2, 8 * MIB), 7 * MIB);
 	hand_model_site(&hand, HEAP, 6, 205 * MIB);
 	looked(206 * MIB, 0, 0);
@@ -239,7 +230,6 @@ fragment(uint64_t empty_bytes)
 static void
 freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
 {
-	(void)state;
 	fragment(105 * MIB);
 	hand.process.python_version = 0;
 	kill_it(310 * MIB, 310 * MIB);
@@ -258,7 +248,6 @@ freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
 static void
 freed_memory_is_told_of_who_ended_well_too(void **state)
 {
-	(void)state;
 	fragment(105 * MIB);
 	hand_model_exited(&hand, 0);
 	hand.process.thread_count = 24;
@@ -275,7 +264,6 @@ freed_memory_is_told_of_who_ended_well_too(void **state)
 static void
 of_a_program_that_runs_what_to_do_is_about_what_it_keeps(void **state)
 {
-	(void)state;
 	fragment(105 * MIB);
 	hand.process.state = KMEM_STATE_RUNNING;
 	hand.process.is_alive = true;
@@ -303,7 +291,6 @@ static const struct {
 static void
 without_a_sample_freed_memory_is_told_at_least(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(unsampled_cases); i++) {
 		struct kmem_heartbeat beats[2] = { hand.heartbeat, hand.heartbeat };
 
@@ -335,7 +322,6 @@ without_a_sample_freed_memory_is_told_at_least(void **state)
 static void
 what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 9, 120 * MIB), 12, 12, 3, 3);
@@ -367,7 +353,6 @@ static const struct {
 static void
 what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(fallen_cases); i++) {
 		struct kmem_heartbeat beats[2];
 
@@ -400,7 +385,6 @@ of_several_processes_the_one_that_keeps_most_is_told(void **state)
 {
 	struct model_process processes[2];
 
-	(void)state;
 	fragment(105 * MIB);
 	hand.heartbeat.monotonic_ns = hand.resident.monotonic_ns;
 	hand.heartbeat.resident_bytes = hand.resident.resident_bytes;
@@ -424,7 +408,6 @@ of_several_processes_the_one_that_keeps_most_is_told(void **state)
 static void
 a_little_that_is_free_is_not_told(void **state)
 {
-	(void)state;
 	hand_model_site(&hand, HEAP, 9, 250 * MIB);
 	looked(300 * MIB, 0, 0);
 	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
@@ -441,7 +424,6 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 {
 	struct model_site *site;
 
-	(void)state;
 	hand_model_domain(&hand.domains[MMAP], "library");
 	site = hand_model_site(&hand, MMAP, 18, 812 * MIB);
 	site->library = "pyarrow";
@@ -464,7 +446,6 @@ a_librarys_own_allocator_is_said_to_have_grown(void **state)
 static void
 a_heap_of_another_language_is_said_to_have_grown(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		struct model_frame maker = { .kind = MODEL_FRAME_NATIVE,
 			                         .function = "os::pd_commit_memory",
@@ -503,7 +484,6 @@ a_heap_that_is_hidden_is_told(void **state)
 	static const char *const own[] = { KMEM_NOTE_HIDDEN_HEAP
 		                               ", only the mappings that it makes: malloc is part of the program itself" };
 
-	(void)state;
 	hand.process.notes = notes;
 	hand.process.note_count = 1;
 	hand_model_waited(&hand, 0);
@@ -525,7 +505,6 @@ the_peak_has_the_same_bytes_in_text_and_finding(void **state)
 		                                " had the highest peak: 300 MiB in all, 64.0 MiB of it in mmap." };
 	static const uint64_t bytes[] = { 64 * MIB, 300 * MIB };
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_LEN(says); i++) {
 		struct kmem_identity child = hand_model_child(&hand);
 		struct model_process processes[2];
@@ -565,7 +544,6 @@ names_of_advice_are_those_of_what_is_said(void **state)
 	const struct model_frame *frames[] = { &maker };
 	struct model_site *site = hand_model_site(&hand, MMAP, 18, 400 * MIB);
 
-	(void)state;
 	site->frames = frames;
 	site->frame_count = 1;
 	site->where = &maker;

@@ -26,7 +26,6 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 		{ SIGKILL, 100 * MIB, "release-blocks", false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 
@@ -68,7 +67,6 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 		  "at the same line in mmap.", true },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 
@@ -131,7 +129,6 @@ a_time_limit_is_named(void **state)
 	struct model_process processes[2];
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct kmem_identity child;
 
@@ -165,7 +162,6 @@ nobody_is_told_to_raise_a_limit_that_is_the_machine(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	for (int is_growing = 0; is_growing < 2; is_growing++) { // that is no matter
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), is_growing ? 12 : 1, 12, 3, 3);
@@ -199,7 +195,6 @@ what_pools_keep_is_told(void **state)
 		{ 40 * MIB, 12 * MIB, 20 * MIB, true, true, true, "release-device-blocks" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 
@@ -228,7 +223,6 @@ of_a_program_that_runs_a_refusing_device_comes_first(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 12, 180 * MIB);
@@ -268,7 +262,6 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
 		char found[100];
@@ -310,7 +303,6 @@ who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct kmem_heartbeat beats[2];
 		char found[160];
@@ -341,7 +333,6 @@ more_than_the_peak_of_a_domain_is_live_in_all(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
@@ -366,7 +357,6 @@ what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++) {
 		struct model_site *site;
 
@@ -399,7 +389,6 @@ what_often_keeps_blocks_depends_on_the_language(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
@@ -417,7 +406,6 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_generations(hand_model_site(&hand, MMAP, 41, 900 * MIB), 12, 12, 3, 3);
@@ -436,7 +424,6 @@ a_line_that_accumulates_up_to_a_limit_is_what_to_look_at(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 900 * MIB), 46, 46, 3, 3);
 	hand.sites[0].allocated_bytes = 5000 * MIB;
@@ -461,7 +448,6 @@ what_accumulates_beside_arenas_is_the_better_clue(void **state)
 		{ MIB / 2, true, true, false },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 
@@ -497,7 +483,6 @@ what_imports_left_is_said_where_it_is_most(void **state)
 		  "record-python-objects" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 
@@ -519,7 +504,6 @@ a_line_is_told_once_and_never_of_more_than_all(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	for (unsigned i = 0; i < 2; i++) {
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), i == 0 ? 12 : 1, 12, 3, 3);
@@ -540,7 +524,6 @@ a_line_that_held_much_more_at_the_peak_is_told_of_both(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), 12, 12, 3, 3);
 	hand.sites[0].peak_bytes = hand.domains[HEAP].peak_bytes = 900 * MIB;
@@ -565,7 +548,6 @@ what_imports_held_at_the_peak_is_said_where_it_is_most(void **state)
 		{ 0, "ending; peak 200 MiB; peak-imports 200 MiB of 200 MiB" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct verdict verdict;
 
@@ -585,7 +567,6 @@ imports_do_not_hide_what_accumulates(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 136 * MIB), 12, 12, 3, 3);
 	hand_model_site(&hand, HEAP, 1, 300 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
@@ -616,7 +597,6 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 	static struct kmem_identity child;
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
 
@@ -650,7 +630,6 @@ a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand.model.domain_count = 0;
 	hand_model_exited(&hand, 0);

@@ -19,7 +19,6 @@ commands_can_be_copied(void **state)
 	static char long_name[1000];
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 0);
@@ -52,7 +51,6 @@ more_than_the_limit_may_be_live(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	for (uint64_t live = 200 * MIB; live <= 400 * MIB; live += 200 * MIB) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, live);
@@ -72,7 +70,6 @@ the_machines_memory_is_no_limit_of_a_container(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand.heartbeat.limit_bytes = hand.identity.machine_bytes;
@@ -90,7 +87,6 @@ what_was_refused_is_not_the_arenas_doing(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_domain(&hand.domains[MMAP], "python/arena");
 	hand_model_site(&hand, MMAP, 60, 2 * MIB);
@@ -105,7 +101,6 @@ of_a_damaged_capture_nothing_is_fine(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 0);
@@ -121,7 +116,6 @@ what_was_not_recorded_is_said(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 0);
@@ -162,7 +156,6 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 400 * MIB);
@@ -201,7 +194,6 @@ who_was_lost_first_is_told_from_those_that_a_pool_ended(void **state)
 	struct model_process processes[4];
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 140 * MIB)->process_count = 4;
@@ -261,7 +253,6 @@ a_mapping_that_nobody_touched_is_not_the_peak(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 8 * MIB);
@@ -283,7 +274,6 @@ generations_are_those_of_the_stack_that_leaks(void **state)
 {
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 12, 0, 3);
 	hand_model_generations(hand_model_site(&hand, HEAP, 41, 100 * MIB), 9, 9, 3, 3);
@@ -312,7 +302,6 @@ what_may_be_a_data_set_is_said(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
 
@@ -353,7 +342,6 @@ how_much_of_a_line_accumulates_is_said(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 300 * MIB - cases[i].leaking_bytes);
@@ -384,7 +372,6 @@ what_imports_left_in_one_of_several_processes_is_told(void **state)
 	struct kmem_identity child;
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
 
@@ -419,7 +406,6 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	struct kmem_identity child;
 	struct verdict verdict;
 
-	(void)state;
 	hand_model_make(&hand);
 	hand_model_site(&hand, HEAP, 41, 400 * MIB);
 	hand_model_exited(&hand, 1);
@@ -467,7 +453,6 @@ a_parent_that_ended_later_ran_when_its_worker_died(void **state)
 	struct kmem_identity child;
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
@@ -525,7 +510,6 @@ kills_of_others_are_told_and_none_is_denied_unread(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 400 * MIB);
@@ -561,7 +545,6 @@ of_a_killed_child_its_own_line_is_advised(void **state)
 	struct kmem_identity child;
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
 		hand_model_site(&hand, HEAP, 41, 500 * MIB)->process_count = 2;
@@ -600,7 +583,6 @@ what_is_meant_by_it_was_named_right_before(void **state)
 	};
 	struct verdict verdict;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct model_site *site;
 
@@ -626,7 +608,6 @@ lines_break_where_a_person_would(void **state)
 {
 	static const char *const kept[] = { "304 KiB,", "9 B.", "(12 %)", "`kmemshim peak a.kmem`", "1.0 GiB" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
 		for (int width = 80; width < 100; width++) {
 			char text[256];

@@ -38,7 +38,6 @@ pieces(void *unused)
 static void
 pieces_are_aligned_zeroed_and_apart(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(pieces, NULL), 0);
 }
 
@@ -63,7 +62,6 @@ fills(void *unused)
 static void
 when_full_it_refuses_and_a_refusal_costs_nothing(void **state)
 {
-	(void)state;
 	assert_int_equal(in_child(fills, NULL), 0);
 }
 
@@ -73,7 +71,6 @@ other_memory_is_not_its_own(void **state)
 	char local;
 	void *heap = malloc(10);
 
-	(void)state;
 	assert_false(boot_arena_serves(NULL));
 	assert_false(boot_arena_serves(&local));
 	assert_false(boot_arena_serves(heap));

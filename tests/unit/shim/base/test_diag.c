@@ -20,7 +20,6 @@ formats_agree_with_printf(void **state)
 	char theirs[256];
 	size_t length;
 
-	(void)state;
 #define AGREES(...)                                            \
 	do {                                                       \
 		length = diag_format(ours, sizeof(ours), __VA_ARGS__); \
@@ -48,7 +47,6 @@ what_does_not_fit_is_cut_and_terminated(void **state)
 		const char *wanted;
 	} cases[] = { { 1, "" }, { 2, "a" }, { 6, "abc12" }, { 7, "abc123" }, { 8, "abc123" } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		char buffer[16];
 
@@ -80,7 +78,6 @@ levels_decide_what_is_said(void **state)
 	};
 	char text[256];
 
-	(void)state;
 	for (enum diag_level level = DIAG_QUIET; level <= DIAG_DEBUG; level++) {
 		assert_int_equal(in_child_telling(speaks, &level, text, sizeof(text)), 0);
 		assert_string_equal(text, wanted[level]);
@@ -105,7 +102,6 @@ a_message_is_always_one_line(void **state)
 	char text[8192];
 	char *end;
 
-	(void)state;
 	assert_int_equal(in_child_telling(says_much, NULL, text, sizeof(text)), 0);
 	end = strchr(text, '\n');
 	assert_non_null(end);
@@ -153,7 +149,6 @@ only_the_stderr_of_the_start_is_written_and_never_waited_for(void **state)
 {
 	char text[256];
 
-	(void)state;
 	assert_int_equal(in_child_telling(speaks_into_a_file_of_the_program, NULL, text, sizeof(text)), 0);
 	assert_int_equal(in_child_telling(speaks_into_a_full_pipe, NULL, text, sizeof(text)), 0);
 }
@@ -190,7 +185,6 @@ a_closed_pipe_is_not_the_programs_sigpipe(void **state)
 {
 	bool has_pending[] = { false, true };
 
-	(void)state;
 	assert_int_equal(in_child(speaks_to_nobody, &has_pending[0]), 0);
 	assert_int_equal(in_child(speaks_to_nobody, &has_pending[1]), 0);
 }

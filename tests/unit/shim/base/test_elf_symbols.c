@@ -33,7 +33,6 @@ finds_what_the_loader_finds(void **state)
 	struct elf_object libc = object_of("libc.so");
 	void *handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD); // libc's own, whatever stands in front of it
 
-	(void)state;
 	assert_non_null(handle);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		assert_int_not_equal(elf_symbols_addr(&libc, names[i]), 0);
@@ -50,7 +49,6 @@ finds_nothing_else(void **state)
 	struct elf_object cmocka = object_of("libcmocka");
 	struct elf_object none = { 0 };
 
-	(void)state;
 	assert_int_equal(elf_symbols_addr(&libc, "_PyRuntime"), 0);
 	assert_int_equal(elf_symbols_addr(&libc, ""), 0);
 	assert_int_equal(elf_symbols_addr(&cmocka, "malloc"), 0); // it refers to it, that is no definition
@@ -64,7 +62,6 @@ reads_an_object_that_the_loader_cannot_write(void **state)
 {
 	struct elf_object vdso = object_of("linux-vdso");
 
-	(void)state;
 	assert_int_not_equal(elf_symbols_addr(&vdso, "clock_gettime"), 0);
 }
 
@@ -83,7 +80,6 @@ reads_old_hashes(void **state)
 		                    { DT_NULL, { 0 } } };
 	struct elf_object object = { .load_bias = 0x1000, .dynamic_addr = (uint64_t)dynamic };
 
-	(void)state;
 	assert_int_equal(elf_symbols_addr(&object, "one"), 0x1010);
 	assert_int_equal(elf_symbols_addr(&object, "two"), 0);
 	assert_int_equal(elf_symbols_addr(&object, "three"), 0);

@@ -28,7 +28,6 @@ the_checksum_of_known_text_is_crc_32c(void **state)
 {
 	static const char zeros[32];
 
-	(void)state;
 	assert_int_equal(kmem_checksum(KMEM_CHECKSUM_START, "", 0), 0);
 	assert_int_equal(kmem_checksum(KMEM_CHECKSUM_START, "123456789", 9), 0xe3069283);
 	assert_int_equal(kmem_checksum(KMEM_CHECKSUM_START, zeros, sizeof(zeros)), 0x8a9136aa); // RFC 3720, B.4
@@ -42,7 +41,6 @@ all_ways_to_a_checksum_agree(void **state)
 	static unsigned char bytes[BYTES];
 	uint64_t random = random_seed();
 
-	(void)state;
 	for (size_t i = 0; i < BYTES; i++)
 		bytes[i] = (unsigned char)random_next(&random);
 	for (unsigned round = 0; round < 1000; round++) {
@@ -65,7 +63,6 @@ F6_a_damaged_word_does_not_agree_with_its_copy(void **state)
 {
 	static const uint32_t numbers[] = { 0, 1, 255, 256, 0x030b07f0, 0x00ffff00, UINT32_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		uint64_t twice = kmem_twice(numbers[i]);
 
@@ -81,7 +78,6 @@ F6_a_damaged_word_does_not_agree_with_its_copy(void **state)
 static void
 a_rough_number_is_right_to_a_thousandth(void **state)
 {
-	(void)state;
 	assert_int_equal(kmem_rough_bytes(kmem_rough(0)), 0);
 	assert_int_equal(kmem_rough_bytes(kmem_rough(1023)), 0);
 	for (uint64_t bytes = 1024; bytes < UINT64_MAX / 3; bytes += bytes / 7 + 1) {

@@ -23,7 +23,6 @@ files_are_read_up_to_the_buffers_end(void **state)
 	char text[16];
 	int fd = mkstemp(path);
 
-	(void)state;
 	assert_int_equal(write(fd, "0123456789", 10), 10);
 	close(fd);
 	assert_int_equal(memory_limits_read_file(path, text, sizeof(text)), 10);
@@ -54,7 +53,6 @@ the_machine_is_read(void **state)
 	struct memory_limits_now now;
 	struct sysinfo info;
 
-	(void)state;
 	assert_int_equal(sysinfo(&info), 0);
 	memory_limits_read(&identity);
 	assert_int_equal(identity.machine_bytes, info.totalram * info.mem_unit);
@@ -91,7 +89,6 @@ process_limits_are_read_when_there_are_some(void **state)
 {
 	struct rlimit limit;
 
-	(void)state;
 	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY) {
 		print_message("this test itself runs under a limit\n");
 		skip();
@@ -150,7 +147,6 @@ the_limit_of_an_outer_group_is_found_with_its_owner(void **state)
 	char number[32];
 	int status = -1;
 
-	(void)state;
 	snprintf(groups.outer, sizeof(groups.outer), CGROUPS "/kmemshim-unit-%d", (int)getpid());
 	snprintf(groups.inner, sizeof(groups.inner), "%s/inner", groups.outer);
 	snprintf(number, sizeof(number), "%u", LIMIT_BYTES);

@@ -116,21 +116,18 @@ in_thread(void *(*run)(void *))
 static void
 whoever_is_inside_keeps_others_out(void **state)
 {
-	(void)state;
 	in_thread(inside);
 }
 
 static void
 a_hook_that_was_left_is_noticed_from_further_out(void **state)
 {
-	(void)state;
 	in_thread(left);
 }
 
 static void
 a_coroutine_and_a_signal_stack_say_nothing_about_the_hook(void **state)
 {
-	(void)state;
 	in_thread(on_other_stacks);
 }
 

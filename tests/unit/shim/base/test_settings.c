@@ -48,7 +48,6 @@ static const struct {
 static void
 sizes_are_what_the_readme_promises(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(size_cases); i++) {
 		uint64_t bytes = 12345; // must survive a refusal untouched
 		bool is_accepted = kmem_parse_size(size_cases[i].text, &bytes);
@@ -68,7 +67,7 @@ struct setting_case {
 };
 
 #define VALID \
-	"; valid: OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, GUARD, GUARD_ACTION, WRAPPERS"
+	"; valid: OUT, SESSION, LOG, PYTHON, PYTHON_OBJECTS, NATIVE, IMPORTS, PRIVATE, EXACT_PEAK, VERIFY, CAPTURE_MAX, SITES_MAX, GUARD, GUARD_ACTION, GUARD_PID, WRAPPERS"
 #define BAD_GUARD(value) "KMEMSHIM_GUARD=" value " is not valid; use " KMEM_GUARD_WANTED " (the default is used now)"
 #define BAD_ACTION(value) \
 	"KMEMSHIM_GUARD_ACTION=" value " is not valid; use " KMEM_GUARD_ACTION_WANTED " (the default is used now)"
@@ -186,7 +185,6 @@ each_variable_sets_its_field_or_is_named_in_one_line(void **state)
 	char text[1024];
 	char wanted[1024];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(setting_cases); i++) {
 		wanted[0] = '\0';
 		if (setting_cases[i].said != NULL)
@@ -212,7 +210,6 @@ quiet_holds_for_variables_that_stand_before_it(void **state)
 {
 	char text[1024];
 
-	(void)state;
 	assert_int_equal(in_child_telling(parses_quietly, NULL, text, sizeof(text)), 0);
 	assert_string_equal(text, "");
 }
@@ -222,7 +219,6 @@ no_environment_is_all_defaults(void **state)
 {
 	char *empty[] = { NULL };
 
-	(void)state;
 	settings_parse(NULL);
 	settings_parse(empty);
 	assert_null(settings.out);

@@ -21,7 +21,6 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 	struct capture capture;
 	uint32_t index;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	for (uint64_t i = 1; i <= SITES; i++) {
 		assert_int_equal(append_site(i), i);
@@ -67,7 +66,6 @@ D4_little_of_the_file_is_not_used_yet(void **state)
 {
 	struct stat file;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	for (uint64_t i = 1; i <= 30000; i++) {
 		uint64_t filled = 0;
@@ -106,7 +104,6 @@ F3_records_leave_the_resident_set_and_stay(void **state)
 	uint32_t index[RECORDS];
 	uint64_t before;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	before = resident_of_files();
 	for (uint64_t i = 0; i < RECORDS; i++) {
@@ -131,7 +128,6 @@ records_are_aligned_zeroed_and_apart(void **state)
 	uint64_t random = random_seed();
 	size_t next = 0;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	for (unsigned i = 0; i < 5000; i++) {
 		size_t bytes = 1 + random_below(&random, 700);
@@ -157,7 +153,6 @@ F3_notes_are_a_list_of_whole_records(void **state)
 	uint32_t at;
 	size_t i = ARRAY_LEN(notes);
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	for (size_t n = 0; n < ARRAY_LEN(notes); n++)
 		capture_file_note(notes[n]);
@@ -181,7 +176,6 @@ F4_the_identity_has_its_checksum(void **state)
 {
 	struct capture capture;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	assert_int_equal(capture_file_header()->identity_checksum, 0);
 	capture_file_header()->identity.pid = 42;
@@ -202,7 +196,6 @@ F5_close_seals_everything(void **state)
 {
 	struct capture capture;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	capture_file_identified();
 	for (uint64_t i = 1; i <= 5000; i++)
@@ -222,18 +215,6 @@ F5_close_seals_everything(void **state)
 	capture_drop(&capture);
 }
 
-static uint64_t
-address_space_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long pages = 0;
-
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%lu", &pages), 1);
-	assert_int_equal(fclose(file), 0);
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* As of a program that was refused memory under `ulimit -v` and exits. */
 static void
 F5_close_seals_without_address_space(void **state)
@@ -242,7 +223,6 @@ F5_close_seals_without_address_space(void **state)
 	struct rlimit before;
 	struct rlimit spent;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	capture_file_identified();
 	for (uint64_t i = 1; i <= 5000; i++)
@@ -271,7 +251,6 @@ F5_late_writers_do_not_reach_a_closed_file(void **state)
 	struct capture after;
 	struct kmem_site *site;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	for (uint64_t i = 1; i <= 5000; i++)
 		append_site(i);
@@ -299,7 +278,6 @@ a_taken_name_gets_a_number(void **state)
 {
 	char other[160];
 
-	(void)state;
 	write_file(path, "not ours");
 	for (unsigned i = 2; i < 5; i++) {
 		assert_true(capture_file_open(folder, "name"));
@@ -317,7 +295,6 @@ a_link_in_place_of_the_file_is_not_followed(void **state)
 	char other[160];
 	struct stat info;
 
-	(void)state;
 	snprintf(victim, sizeof(victim), "%s/victim", folder);
 	snprintf(other, sizeof(other), "%s/name-2.kmem", folder);
 	write_file(victim, "precious");
@@ -348,7 +325,6 @@ missing_folders_are_made(void **state)
 	char deep[128];
 	char other[160];
 
-	(void)state;
 	snprintf(deep, sizeof(deep), "%s/a/b", folder);
 	snprintf(other, sizeof(other), "%s/name.kmem", deep);
 	assert_true(capture_file_open(deep, "name"));
@@ -361,7 +337,6 @@ missing_folders_are_made(void **state)
 static void
 remove_deletes_the_file_and_keeps_the_memory(void **state)
 {
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	append_site(1);
 	capture_file_remove();
@@ -395,7 +370,6 @@ a_forked_child_starts_empty_and_leaves_the_parents_file(void **state)
 	struct capture before;
 	struct capture after;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	for (uint64_t i = 1; i <= 3000; i++)
 		append_site(i);
@@ -443,7 +417,6 @@ a_child_that_was_forked_out_of_a_hook_keeps_what_it_writes_and_the_parents_file(
 	uint64_t *record;
 	uint32_t index;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
 	*record = 1;
@@ -478,7 +451,6 @@ E2_a_growth_lock_that_was_not_had_is_not_given_back_and_nothing_is_sealed(void *
 	pthread_t other;
 	unsigned appended = 0;
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	assert_int_not_equal(append_site(1), 0);
 	capture_file_growth_lock(); // as long as a growth on a slow disk
@@ -515,7 +487,6 @@ F1_F2_F3_F4_hold_after_sigkill_at_any_moment(void **state)
 {
 	uint64_t random = random_seed();
 
-	(void)state;
 	for (unsigned i = 0; i < KILLS; i++) {
 		struct capture capture;
 		uint64_t sites = 1 + random_below(&random, 6000);

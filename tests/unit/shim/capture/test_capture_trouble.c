@@ -67,7 +67,6 @@ what_cannot_be_opened_is_one_message_and_a_private_capture(void **state)
 	};
 	char text[4096];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		chmod(folder, (mode_t)cases[i].mode);
 		assert_int_equal(in_child_telling(cases[i].run, NULL, text, sizeof(text)), 0);
@@ -124,7 +123,6 @@ F2_a_file_size_limit_stops_growth_without_a_signal(void **state)
 	static unsigned chunks[] = { 0, 1, 2, 3, 50 };
 	char text[4096];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(chunks); i++) {
 		assert_int_equal(in_child_telling(grows_into_a_limit, &chunks[i], text, sizeof(text)), 0);
 		assert_int_equal(strncmp(text, "kmemshim: ", 10), 0);
@@ -157,7 +155,6 @@ F2_a_full_disk_stops_growth_without_a_signal(void **state)
 	static unsigned sizes[] = { 32, 128, 256, 1024, 3000 };
 	char text[4096];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
 		int status = in_child_telling(grows_into_a_full_disk, &sizes[i], text, sizeof(text));
 
@@ -196,7 +193,6 @@ a_file_that_is_deleted_or_replaced_meanwhile_is_left_alone(void **state)
 {
 	char text[4096];
 
-	(void)state;
 	assert_int_equal(in_child_telling(loses_its_file, NULL, text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "ENOENT"));
 	assert_int_equal(access(path, F_OK), -1);
@@ -251,7 +247,6 @@ what_was_cut_is_given_up_and_stays_so(void **state)
 {
 	char text[4096];
 
-	(void)state;
 	for (unsigned is_longer = 0; is_longer < 2; is_longer++) {
 		assert_int_equal(in_child_telling(loses_what_it_had, is_longer != 0 ? path : NULL, text, sizeof(text)), 0);
 		assert_non_null(strstr(text, "was cut short"));
@@ -280,7 +275,6 @@ a_child_that_was_forked_out_of_a_hook_leaves_a_file_alone_that_it_cannot_open(vo
 	uint32_t index;
 	char elsewhere[sizeof(path) + 8];
 
-	(void)state;
 	assert_true(capture_file_open(folder, "name"));
 	record = capture_file_append(KMEM_SECTION_RECORDS, 1024, &index);
 	*record = 1;

@@ -22,7 +22,6 @@ start_empty(void **state)
 {
 	struct kmem_identity *identity;
 
-	(void)state;
 	capture_file_forked();
 	identity = &capture_file_header()->identity;
 	identity->page_bytes = 4096;
@@ -65,7 +64,6 @@ H1_the_ring_keeps_the_newest_beats_by_number(void **state)
 	uint64_t first = newest()->sequence;
 	uint64_t last_ns = newest()->monotonic_ns;
 
-	(void)state;
 	assert_int_not_equal(first, 0);
 	for (uint64_t i = 1; i <= KMEM_HEARTBEATS_MAX + 10; i++) {
 		heartbeat_take(i * 1000);
@@ -105,7 +103,6 @@ look_at_beat(void)
 static void
 H1_killed_at_any_instruction_a_beat_is_whole_or_does_not_count(void **state)
 {
-	(void)state;
 	for (uint64_t i = 1; i <= KMEM_HEARTBEATS_MAX; i++) // each place has been used
 		heartbeat_take(i);
 	seen.number = newest()->sequence + 1;
@@ -123,7 +120,6 @@ a_beat_says_what_the_system_says(void **state)
 {
 	struct memory_limits_now now;
 
-	(void)state;
 	heartbeat_take(77);
 	memory_limits_read_now(&capture_file_header()->identity, &now);
 	assert_true(newest()->resident_bytes > now.resident_bytes / 2);
@@ -145,7 +141,6 @@ a_step_of_growth_makes_a_beat(void **state)
 		{ 0, MIB },        // no limit known
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t step = cases[i].step_bytes;
 		uint64_t before;
@@ -177,7 +172,6 @@ a_fall_by_a_quarter_makes_a_beat(void **state)
 		{ 16 * MIB, 0 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t live = cases[i].live_bytes;
 		uint64_t fall = cases[i].fall_bytes;
@@ -206,7 +200,6 @@ resident_memory_that_grew_by_a_step_makes_a_beat(void **state)
 	char *block = mmap(NULL, 64 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t before;
 
-	(void)state;
 	assert_ptr_not_equal(block, MAP_FAILED);
 	capture_file_header()->identity.machine_bytes = 1024 * MIB; // steps of 4 MiB
 	heartbeat_take(1 << 30);
@@ -226,7 +219,6 @@ the_resident_set_is_noted_for_domains_at_their_peak(void **state)
 	struct kmem_domain_row *heap = capture_file_domain(KMEM_DOMAIN_HEAP);
 	struct kmem_domain_row *mmap = capture_file_domain(KMEM_DOMAIN_MMAP);
 
-	(void)state;
 	heap->peak = kmem_peak_pack(100, 50, 1); // rising
 	mmap->peak = kmem_peak_pack(10, 50, 1);  // below its peak
 	heap->peak_resident_bytes = mmap->peak_resident_bytes = 1;

@@ -20,7 +20,6 @@
 static int
 start_empty(void **state)
 {
-	(void)state;
 	capture_file_forked();
 	capture_file_header()->identity.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
 	return 0;
@@ -45,7 +44,6 @@ the_largest_records_are_kept_in_order(void **state)
 {
 	const struct kmem_inherited *stored = &capture_file_header()->inherited;
 
-	(void)state;
 	for (uint64_t i = 0; i < 3 * KMEM_INHERITED_SITES_MAX; i++)
 		add_site(KMEM_DOMAIN_HEAP, 1000 + (i * 7 % 48) * 100, 0); // every rank once, in no order
 	add_site(KMEM_DOMAIN_MMAP, 90000, 10000);
@@ -97,7 +95,6 @@ what_is_written_to_is_copied(void **state)
 {
 	char *built = mmap(NULL, BUILT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	if (access("/proc/self/smaps_rollup", R_OK) != 0)
 		skip(); // before Linux 4.14
 	assert_true(built != MAP_FAILED);
@@ -114,7 +111,6 @@ what_is_written_to_is_copied(void **state)
 static void
 the_first_process_inherits_nothing(void **state)
 {
-	(void)state;
 	inherited_sample(true);
 	assert_int_equal(capture_file_header()->inherited.private_dirty_bytes, 0);
 }

@@ -41,7 +41,6 @@ start(void **state)
 {
 	static uint32_t captures;
 
-	(void)state;
 	capture_file_forked();
 	capture_file_header()->identity.pid = ++captures; // another one
 	pointer_map_clear();
@@ -67,7 +66,6 @@ start(void **state)
 static int
 stop(void **state)
 {
-	(void)state;
 	raw_munmap(heap, HEAP_BYTES);
 	return 0;
 }
@@ -147,7 +145,6 @@ assert_about(uint64_t count, uint64_t wanted)
 static void
 nothing_is_looked_at_before_the_wrappers_are_there(void **state)
 {
-	(void)state;
 	objects_of(site_of(100), 0, 100, 1);
 	object_census_take(true);
 	assert_int_equal(rows(), 0);
@@ -162,7 +159,6 @@ kinds_are_estimated_from_a_sample(void **state)
 	uint32_t mixed = site_of(20000);
 	uint32_t few = site_of(3);
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) { // in turns
 		objects_of(mixed, 0, 120, 1);
 		objects_of(mixed, 1, 60, 1);
@@ -183,7 +179,6 @@ what_is_dying_has_no_kind(void **state)
 {
 	uint32_t site = site_of(600);
 
-	(void)state;
 	objects_of(site, 0, 200, 1);
 	objects_of(site, 1, 200, 0);
 	for (unsigned i = 0; i < 200; i++)
@@ -200,7 +195,6 @@ a_look_neither_writes_nor_faults(void **state)
 	const unsigned half = 4096 / STEP / 2; // a page's, and of what is copied at once
 	uint32_t site = site_of(7 * half);
 
-	(void)state;
 	objects_of(site, 0, half, 1);
 	heap_used = 4096;
 	objects_of(site, 1, 2 * half, 1);
@@ -222,7 +216,6 @@ what_left_the_map_is_not_looked_at(void **state)
 	uint32_t site = site_of(100);
 	struct address_block gone;
 
-	(void)state;
 	objects_of(site, 0, 100, 1);
 	objects_of(site, 1, 100, 1);
 	for (size_t at = 100 * STEP; at < heap_used; at += STEP)
@@ -239,7 +232,6 @@ the_capture_gets_a_bounded_table(void **state)
 	uint32_t sites[SITES];
 	unsigned told_sites = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < SITES; i++) {
 		sites[i] = site_of(SITES + i);
 		for (unsigned kind = 0; kind < 5; kind++)
@@ -260,7 +252,6 @@ more_kinds_than_there_is_room_for_are_none(void **state)
 {
 	uint32_t site = site_of(KINDS * 10);
 
-	(void)state;
 	objects_of(site, 0, 30, 1);
 	for (unsigned kind = 1; kind < KINDS; kind++)
 		objects_of(site, kind, 10, 1);
@@ -272,7 +263,6 @@ more_kinds_than_there_is_room_for_are_none(void **state)
 static void
 only_a_thread_that_holds_the_lock_looks(void **state)
 {
-	(void)state;
 	objects_of(site_of(10), 0, 10, 1);
 	is_attached = false;
 	object_census_take(true);
@@ -284,7 +274,6 @@ looks_are_paced(void **state)
 {
 	uint64_t begin_ns = clock_now_ns();
 
-	(void)state;
 	objects_of(site_of(10), 0, 10, 1);
 	object_census_take(true);
 	assert_int_equal(rows(), 1);
@@ -309,7 +298,6 @@ free_threaded_objects_are_named(void **state)
 	uint32_t site = site_of(500);
 	char *type = kinds[0];
 
-	(void)state;
 	assert_non_null(row);
 	python_runtime.interpreter.layout = *row;
 	memset(type, 0, sizeof(kinds[0]));

@@ -29,7 +29,6 @@
 static int
 start_empty(void **state)
 {
-	(void)state;
 	capture_file_forked();
 	pointer_map_clear();
 	large_blocks_clear();
@@ -100,7 +99,6 @@ each_part_is_found_and_all_add_up(void **state)
 	struct address_block old;
 	struct kmem_resident before = look();
 
-	(void)state;
 	memset(raw_reserve(KMEM_OWN_THREADS, 5 * MIB, RW), 1, 3 * MIB);
 	char *mapped = map(8 * MIB, MAP_PRIVATE);
 	memset(mapped, 1, 8 * MIB);
@@ -150,7 +148,6 @@ of_a_range_the_lowest_block_is_found_and_that_there_was_one(void **state)
 	struct address_block taken;
 	bool was_used;
 
-	(void)state;
 	assert_int_equal(pointer_map_lowest(base, base + MIB, &was_used), UINT64_MAX);
 	pointer_map_put((void *)(base + 4096 + 64), block, &taken);
 	pointer_map_put((void *)(base + 8192), block, &taken);
@@ -201,7 +198,6 @@ of_large_blocks_what_was_touched_is_counted(void **state)
 	uint32_t mapped = site_of(KMEM_DOMAIN_MMAP), cut = site_of(KMEM_DOMAIN_HEAP), small = site_of(KMEM_DOMAIN_HEAP);
 	char *at = map(600 * MIB, MAP_PRIVATE);
 
-	(void)state;
 	put_block(at + 16, 500 * MIB, untouched);
 	put_block(at + 500 * MIB + 16, 20 * MIB, part);
 	memset(at + 505 * MIB, 1, 6 * MIB);
@@ -236,7 +232,6 @@ of_more_records_than_there_is_room_for_those_with_most_are_kept(void **state)
 	char *at = map((count + 1) * 2 * MIB, MAP_PRIVATE);
 	uint64_t sum = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < count; i++)
 		put_block(at + i * 2 * MIB, MIB + i, i + 1);
 	struct kmem_resident found = look();
@@ -266,7 +261,6 @@ of_the_heap_empty_and_sparse_pages_are_told_and_whose_blocks_keep_these(void **s
 	const uint64_t part = 8 * MIB, page = 4096;
 	char *at = map(4 * part + 2 * MIB, MAP_PRIVATE);
 
-	(void)state;
 	memset(at, 1, 4 * part + 2 * MIB);
 	for (uint64_t i = 0; i < part / page; i++) {
 		put_small(at + i * page + 16, 2000, full);
@@ -298,7 +292,6 @@ the_look_before_a_teardown_stays_the_last(void **state)
 {
 	const struct kmem_resident *two = capture_file_header()->resident;
 
-	(void)state;
 	capture_file_header()->is_finalizing = KMEM_YES;
 	resident_take(&(struct memory_limits_now){ .limit_bytes = UINT64_MAX }, 0);
 	assert_int_equal(two[0].sequence + two[1].sequence, 0);
@@ -315,7 +308,6 @@ a_child_does_not_look_when_it_starts(void **state)
 	uint64_t sum;
 	uint64_t begin_ns;
 
-	(void)state;
 	do {
 		begin_ns = clock_now_ns();
 		sum = two[0].sequence + two[1].sequence;
@@ -343,7 +335,6 @@ a_process_that_grew_by_a_quarter_is_worth_a_look(void **state)
 	uint64_t first = look().resident_bytes;
 	uint64_t more = first + 64 * MIB;
 
-	(void)state;
 	assert_int_equal(reason_for(0, 0, UINT64_MAX), PACED_USUAL); // not known
 	assert_int_equal(reason_for(first + first / 5, 0, UINT64_MAX), PACED_USUAL);
 	assert_int_equal(reason_for(first + first / 3, 0, UINT64_MAX), PACED_URGENT);
@@ -361,7 +352,6 @@ what_is_charged_to_the_group_is_worth_a_look_when_it_grew_by_a_quarter(void **st
 {
 	struct memory_limits_now now = { .cgroup_bytes = 100 * MIB, .limit_bytes = UINT64_MAX };
 
-	(void)state;
 	now.resident_bytes = 4 * look().resident_bytes; // so that it looks, soon
 	for (uint64_t before = sequence(); sequence() == before;)
 		resident_take(&now, 0);
@@ -375,7 +365,6 @@ in_the_last_eighth_before_the_limit_each_64th_of_it_is_worth_a_look(void **state
 	uint64_t found = look().resident_bytes;
 	uint64_t limit = found + found / 8; // what was found is 8/9 of it
 
-	(void)state;
 	assert_int_equal(reason_for(found + limit / 64 - 1, 0, limit), PACED_USUAL);
 	assert_int_equal(reason_for(found + limit / 64, 0, limit), PACED_PRESSING);
 	assert_int_equal(reason_for(found + limit / 64, 0, limit + limit / 8), PACED_USUAL);
@@ -391,7 +380,6 @@ what_was_freed_and_not_given_back_is_worth_a_look(void **state)
 	struct memory_limits_now now = { .resident_bytes = 4 * look().resident_bytes, .limit_bytes = UINT64_MAX };
 	uint64_t found;
 
-	(void)state;
 	for (uint64_t before = sequence(); sequence() == before;)
 		resident_take(&now, 200 * MIB); // it grew: it looks, soon
 	const struct kmem_resident *two = capture_file_header()->resident;
@@ -413,7 +401,6 @@ an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 		                        .parts = { UINT64_C(1) << 34, 0, 0, 0 },
 		                        .is_sampling = ATOMIC_FLAG_INIT };
 
-	(void)state;
 	assert_true(rate_limit_begin(&paced, PACED_USUAL));
 	assert_false(rate_limit_begin(&paced, PACED_DUE)); // one at a time
 	rate_limit_end(&paced);
@@ -439,7 +426,6 @@ quiet_time_may_be_used_up_at_once(void **state)
 		unsigned count;
 	} cases[] = { { PACED_URGENT, 1 }, { PACED_FALLEN, 2 }, { PACED_PRESSING, 7 } };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct rate_limit paced = { .parts = { 1024, 32, 32, 32 } };
 		uint64_t now_ns = SECOND_NS / 10; // a young process may use it too
@@ -468,7 +454,6 @@ on_a_busy_machine_the_processors_time_decides(void **state)
 	uint64_t processor_ns = rate_limit_processor_ns();
 	uint64_t now_ns = clock_now_ns();
 
-	(void)state;
 	assert_int_not_equal(processor_ns, 0);
 	rate_limit_charge(&paced, &paced.wall, now_ns, SECOND_NS);
 	rate_limit_charge(&paced, &paced.processor, processor_ns - SECOND_NS / 2, SECOND_NS / 100); // half a second ago
@@ -492,7 +477,6 @@ our_tables_have_no_huge_pages(void **state)
 	bool is_there = false, is_found = false;
 	char line[512];
 
-	(void)state;
 	if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0 || smaps == NULL)
 		skip();
 	while (fgets(line, sizeof(line), smaps) != NULL) {

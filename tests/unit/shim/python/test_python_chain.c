@@ -124,7 +124,6 @@ chains_that_are_too_long_or_broken_are_told(void **state)
 	static struct frame many[PYTHON_CHAIN_FRAMES + 1];
 	uint64_t sum;
 
-	(void)state;
 	memset(&kept, 0, sizeof(kept));
 	for (unsigned i = 1; i <= PYTHON_CHAIN_FRAMES; i++)
 		many[i].previous = (uint64_t)&many[i - 1];

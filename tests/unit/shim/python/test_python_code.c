@@ -40,7 +40,6 @@ says(const struct kmem_code *record, const char *file, const char *name, uint32_
 static int
 fresh_tables(void **state)
 {
-	(void)state;
 	python = fake_interpreter();
 	python_code_forked();
 	return 0;
@@ -55,7 +54,6 @@ c5_a_record_says_what_the_code_says(void **state)
 	struct python_code code = python_code_find(&python, addr);
 	const struct kmem_code *record = record_of(code);
 
-	(void)state;
 	assert_int_equal(record->record.type, KMEM_RECORD_CODE);
 	assert_int_not_equal(record->record.checksum, 0);
 	assert_int_equal(record->record.bytes, sizeof(*record) + 19 + 9 + 5);
@@ -75,7 +73,6 @@ c1_no_address_leads_to_anothers_record(void **state)
 	struct fake_code *fakes = calloc(COUNT, sizeof(*fakes));
 	char name[32];
 
-	(void)state;
 	assert_non_null(fakes);
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t i = 0; i < COUNT; i++) {
@@ -95,7 +92,6 @@ c3_a_reused_address_gets_its_new_name(void **state)
 	struct fake_code fake;
 	char name[32];
 
-	(void)state;
 	for (uint32_t i = 0; i < 5000; i++) {
 		snprintf(name, sizeof(name), "life_%u", i);
 
@@ -114,7 +110,6 @@ c3_only_the_death_ends_a_name(void **state)
 	struct fake_code fake;
 	uint64_t addr = fake_code_make(&fake, "/x.py", "first", 1, "t");
 
-	(void)state;
 	python_code_find(&python, addr);
 	fake_code_make(&fake, "/x.py", "second", 1, "t");
 	assert_true(says(record_of(python_code_find(&python, addr)), "/x.py", "first", 1));
@@ -138,7 +133,6 @@ c4_same_content_same_record(void **state)
 	struct fake_code fakes[2];
 	uint32_t index[KINDS];
 
-	(void)state;
 	for (uint32_t i = 0; i < KINDS; i++) {
 		uint64_t first = fake_code_make(&fakes[0], kinds[i].file, kinds[i].name, kinds[i].line, kinds[i].table);
 		uint64_t second = fake_code_make(&fakes[1], kinds[i].file, kinds[i].name, kinds[i].line, kinds[i].table);
@@ -179,7 +173,6 @@ flags_come_from_the_texts(void **state)
 	};
 	struct fake_code fake;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint64_t addr = fake_code_make(&fake, rows[i].file, rows[i].name, 1, "t");
 
@@ -199,7 +192,6 @@ unreadable_texts_are_empty(void **state)
 	struct fake_code fake;
 	uint64_t addr = fake_code_make(&fake, "/x.py", "f", 7, "t");
 
-	(void)state;
 	fake_put(fake.code, 112, 0);
 	fake_put(fake.code, 128, 0xdddddddddddddddd);
 	fake_put(fake.code, 136, 1);
@@ -218,7 +210,6 @@ a_long_line_table_is_cut(void **state)
 	char *table = calloc(1, BYTES + 64);
 	uint64_t addr = fake_code_make(&fake, "/x.py", "f", 1, "t");
 
-	(void)state;
 	assert_non_null(table);
 	fake_bytes(table, "", 0);
 	fake_put(table, 16, BYTES);
@@ -238,7 +229,6 @@ a_forked_child_stores_again(void **state)
 	uint64_t addr = fake_code_make(&fake, "/x.py", "f", 1, "t");
 	uint32_t before = python_code_find(&python, addr).index;
 
-	(void)state;
 	python_code_forked();
 	assert_int_not_equal(python_code_find(&python, addr).index, before);
 }
@@ -251,7 +241,6 @@ beyond_the_limit_a_name_is_kept_without_its_lines(void **state)
 	uint64_t lost_before = capture_file_header()->losses[KMEM_LOST_PYTHON_TEXT];
 	uint64_t addr = fake_code_make(&fake, "/x.py", "first", 7, "t");
 
-	(void)state;
 	settings.capture_max = capture_file_header()->chunk_count * KMEM_CHUNK_BYTES;
 	for (unsigned i = 0; i < 2; i++) { // the same content at the same place again
 		const struct kmem_code *record = record_of(python_code_find(&python, addr));
@@ -283,7 +272,6 @@ a_full_table_names_the_rest_unknown(void **state)
 	uint64_t unknown = 0;
 	uint64_t lost = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++) {
 		uint64_t addr = fake_code_make(&fake, "/x.py", "f", i, "t");
 		const struct kmem_code *record = record_of(python_code_find(&python, addr));

@@ -51,7 +51,6 @@ row_at(unsigned i)
 static void
 versions_with_and_without_a_row(void **state)
 {
-	(void)state;
 	for (uint32_t minor = 0; minor < 30; minor++) {
 		for (unsigned free_threaded = 0; free_threaded < 2; free_threaded++) {
 			const struct python_layout *row = python_layout_find(0x03000000 | minor << 16 | 0x07f0, free_threaded);
@@ -73,7 +72,6 @@ rows_are_complete(void **state)
 {
 	const struct python_layout *row;
 
-	(void)state;
 	for (unsigned which = 0; (row = row_at(which)) != NULL; which++) {
 		uint32_t minor = row->version & 0xff;
 
@@ -122,7 +120,6 @@ rows_are_complete(void **state)
 static void
 rows_without_a_lock_differ_by_the_header(void **state)
 {
-	(void)state;
 	for (unsigned i = 8; i < 11; i++) {
 		const struct python_layout *row = row_at(i);
 		const struct python_layout *other = row_at(i - 3);
@@ -149,7 +146,6 @@ a_type_of_another_size_or_name_is_refused(void **state)
 {
 	const struct python_layout *row;
 
-	(void)state;
 	for (unsigned which = 0; (row = row_at(which)) != NULL; which++) {
 		struct fake_types fakes;
 		char why[120];
@@ -190,7 +186,6 @@ the_interpreters_own_offsets_win(void **state)
 	uint64_t words[128];
 	char why[120];
 
-	(void)state;
 	for (uint32_t minor = 8; minor <= 12; minor++) { // nothing is read
 		struct python_layout layout = *python_layout_find(0x03000000 | minor << 16, false);
 

@@ -60,7 +60,6 @@ static const struct row rows[] = {
 static void
 each_line_has_one_offset(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		uint32_t first = python_lines_read(rows[i].version, (const uint8_t *)rows[i].table, rows[i].bytes,
 		                                   rows[i].offset);
@@ -94,7 +93,6 @@ l1_no_question_gets_anothers_answer(void **state)
 	enum { RECORDS = 9000, UNITS = 20 };
 	static uint32_t index[RECORDS];
 
-	(void)state;
 	for (uint32_t i = 0; i < RECORDS; i++)
 		index[i] = make_record(i, UNITS - i % 2 * 10);
 	for (uint32_t round = 0; round < 2; round++)
@@ -114,7 +112,6 @@ l2_answers_are_remembered_until_the_fork(void **state)
 	struct kmem_code *code = capture_file_at(KMEM_SECTION_RECORDS, index);
 	uint8_t *table = (uint8_t *)(code + 1) + code->file_bytes + code->function_bytes;
 
-	(void)state;
 	assert_int_equal(python_lines_first(index, 6), 4);
 	table[3] = 0x81; // on the line before
 	assert_int_equal(python_lines_first(index, 6), 4);
@@ -128,7 +125,6 @@ l3_offsets_that_are_not_remembered(void **state)
 {
 	uint32_t index = make_record(200000, 8);
 
-	(void)state;
 	assert_int_equal(python_lines_first(index, 0), 0);
 	assert_int_equal(python_lines_first(index, 7), 4);
 	assert_int_equal(python_lines_first(index, 6), 4);
@@ -172,7 +168,6 @@ long_tables_give_the_same_answers(void **state)
 	uint64_t random = random_seed();
 	uint32_t index[RECORDS];
 
-	(void)state;
 	python_lines_forked();
 	for (unsigned i = 0; i < RECORDS; i++)
 		index[i] = make_long_record(&random, versions[i % 3], 200 + 300 * i + (i % 10 == 9) * 9000);

@@ -67,7 +67,6 @@ texts_of_every_kind(void **state)
 	uint8_t text[256];
 	bool was_cut;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct python_string string;
 
@@ -90,7 +89,6 @@ long_texts_are_cut_between_characters(void **state)
 	static uint32_t characters[5000];
 	static uint8_t text[8192];
 
-	(void)state;
 	for (uint64_t length = 1364; length <= 1368; length++) { // 3 bytes each: 1365 fit
 		struct python_string string;
 		bool was_cut;
@@ -126,7 +124,6 @@ what_is_no_string_is_refused(void **state)
 	uint8_t text[64];
 	bool was_cut;
 
-	(void)state;
 	static const struct {
 		size_t offset;
 		uint64_t value;
@@ -175,7 +172,6 @@ names_of_files_without_the_users_folders(void **state)
 	struct python_interpreter python = fake_interpreter();
 	_Alignas(16) char object[512];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		for (unsigned kind = 1; kind <= 4; kind *= 2) {
 			uint32_t wide[80];

@@ -88,7 +88,6 @@ static const struct {
 static void
 a_block_is_named_when_all_agrees(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(blocks) / sizeof(blocks[0]); i++) {
 		type_make("Slots", blocks[i].flags, BASIC_BYTES);
 		const char *name = name_of((uint64_t)fake.type, blocks[i].before, blocks[i].references, blocks[i].bytes);
@@ -102,7 +101,6 @@ a_block_is_named_when_all_agrees(void **state)
 static void
 what_waits_in_a_free_list_is_no_object(void **state)
 {
-	(void)state;
 	type_make("Slots", READY, BASIC_BYTES);
 	python.layout.has_free_list_in_head = true;
 	assert_null(name_of((uint64_t)fake.type, 0, UINT64_C(0x7f9a8c29b600), BASIC_BYTES));
@@ -116,7 +114,6 @@ what_leads_nowhere_is_no_type(void **state)
 	static const uint64_t addresses[] = { 0,         1, 8, 65536, UINT64_C(0x7000000000), UINT64_C(0xdbdbdbdbdbdbdbdb),
 		                                  UINT64_MAX };
 
-	(void)state;
 	type_make("Slots", READY, BASIC_BYTES);
 	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
 		assert_null(name_of(addresses[i], 0, 1, BASIC_BYTES));
@@ -141,7 +138,6 @@ sizes_that_no_instance_has_are_refused(void **state)
 {
 	static const uint64_t sizes[] = { 0, 8, 65537, UINT64_MAX };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		type_make("Slots", READY, sizes[i]);
 		assert_null(name_of((uint64_t)fake.type, 0, 1, 1 << 20));
@@ -153,7 +149,6 @@ names_are_short_texts(void **state)
 {
 	char longest[PYTHON_TYPES_NAME_BYTES + 1];
 
-	(void)state;
 	memset(longest, 'x', sizeof(longest));
 	longest[PYTHON_TYPES_NAME_BYTES] = '\0';
 	type_make(longest, READY, BASIC_BYTES);
@@ -169,7 +164,6 @@ names_are_short_texts(void **state)
 static void
 a_class_is_named_with_its_module(void **state)
 {
-	(void)state;
 	for (int is_general = 0; is_general < 2; is_general++) {
 		type_make("Batch", READY | HEAP, BASIC_BYTES);
 		module_make("project.data", is_general);
@@ -185,7 +179,6 @@ a_metaclass_makes_types_and_a_circle_of_bases_ends(void **state)
 {
 	static _Alignas(16) char metaclass[400];
 
-	(void)state;
 	type_make("Slots", READY, BASIC_BYTES);
 	fake_put(fake.type, 8, (uint64_t)metaclass);
 	fake_put(metaclass, 256, python.types.type);
@@ -198,7 +191,6 @@ a_metaclass_makes_types_and_a_circle_of_bases_ends(void **state)
 static void
 what_is_known_holds_until_it_is_forgotten(void **state)
 {
-	(void)state;
 	type_make("First", READY, BASIC_BYTES);
 	assert_string_equal(name_of((uint64_t)fake.type, 0, 1, BASIC_BYTES), "First");
 	fake_put(fake.type, 24, (uint64_t) "Second");
@@ -210,7 +202,6 @@ what_is_known_holds_until_it_is_forgotten(void **state)
 static int
 start(void **state)
 {
-	(void)state;
 	python = fake_interpreter();
 	return 0;
 }

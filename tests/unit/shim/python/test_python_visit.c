@@ -32,7 +32,6 @@ give_state(void)
 static int
 setup(void **state)
 {
-	(void)state;
 	python = fake_interpreter();
 	python.layout = *python_layout_find(0x030e00f0, true);
 	python_runtime.current_state = give_state;
@@ -65,7 +64,6 @@ each_copy_has_its_own_beginning(void **state)
 {
 	uint32_t offset;
 
-	(void)state;
 	for (unsigned attached = 0; attached < 2; attached++) {
 		is_attached = attached;
 		for (unsigned unit = 0; unit < UNITS; unit++) {
@@ -85,7 +83,6 @@ a_copy_that_is_not_there_is_refused(void **state)
 	uint64_t first = (uint64_t)its.bytecode[1];
 	uint32_t offset;
 
-	(void)state;
 	for (unsigned attached = 0; attached < 2; attached++) {
 		is_attached = attached;
 		assert_int_equal(judge(COPIES, first, &offset), PYTHON_VISIT_INVALID);
@@ -108,7 +105,6 @@ a_detached_thread_asks_first(void **state)
 	char *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint32_t offset;
 
-	(void)state;
 	assert_ptr_not_equal(page, MAP_FAILED);
 	is_attached = false;
 	fake_put(its.code, python.layout.code_copies, (uint64_t)page);

@@ -45,7 +45,6 @@ one_place_is_one_stack(void **state)
 {
 	struct call_stack first;
 
-	(void)state;
 	for (volatile unsigned i = 0; i < 3; i++) { // volatile: not unrolled, it is one place
 		dive(3);
 		if (i == 0)
@@ -63,7 +62,6 @@ the_innermost_frame_is_the_caller_of_the_hook(void **state)
 {
 	uint64_t pc;
 
-	(void)state;
 	other_way();
 	pc = copy.frames[0] & KMEM_FRAME_PC_MASK;
 	assert_true(pc > (uint64_t)other_way && pc < (uint64_t)other_way + 64);
@@ -78,7 +76,6 @@ other_places_are_other_stacks(void **state)
 {
 	uint64_t hashes[5];
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) { // another depth of the same recursion
 		dive(i);
 		hashes[i] = copy.hash;
@@ -102,7 +99,6 @@ of_a_deep_stack_both_ends_are_kept(void **state)
 	} cases[] = { { 128, true }, { 200, true }, { 230, false }, { 1000, false }, { 5000, false } };
 	uint64_t root;
 
-	(void)state;
 	dive(0);
 	root = copy.frames[copy.frame_count - 1];
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -120,7 +116,6 @@ of_a_deep_stack_both_ends_are_kept(void **state)
 static void
 errno_is_left_alone(void **state)
 {
-	(void)state;
 	errno = 4711;
 	dive(10);
 	assert_int_equal(errno, 4711);
@@ -144,7 +139,6 @@ C1_nobody_gets_a_memory_that_is_taken(void **state)
 	uint64_t before = capture_file_header()->losses[KMEM_LOST_STACKS];
 	unsigned without = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < ROOMS_WANTED; i++) {
 		pthread_t thread;
 

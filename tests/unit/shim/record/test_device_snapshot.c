@@ -88,7 +88,6 @@ what_was_held_is_of_that_moment(void **state)
 	const struct kmem_failed *failed;
 	const struct kmem_device_snapshot *device_snapshot;
 
-	(void)state;
 	hook_device(DEVICE, 0x1000, 40 * MIB);
 	hook_device(DEVICE + 1, 0x2000, 5 * MIB);
 	hook_device(KMEM_DOMAIN_CUDA_PINNED, 0x3000, 7 * MIB);
@@ -121,7 +120,6 @@ a_refusal_of_host_memory_looks_at_nothing(void **state)
 {
 	const struct kmem_header *header = capture_file_header();
 
-	(void)state;
 	hook_device(DEVICE, 0x1000, 40 * MIB);
 	tracker_failed(HERE, KMEM_DOMAIN_HEAP, MIB, 12);
 	assert_int_equal(header->failed[1].device_snapshot, 0);
@@ -138,7 +136,6 @@ more_call_sites_than_places(void **state)
 	uint64_t bytes = 0;
 	unsigned large = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < DEPTHS; i++) {
 		uint64_t one = i % 50 == 0 ? 50 * MIB : 1000 + i % 10;
 
@@ -172,7 +169,6 @@ the_ring_keeps_its_records(void **state)
 	uint32_t first[KMEM_FAILED_MAX];
 	uint64_t used;
 
-	(void)state;
 	hook_device(DEVICE, 0x1000, 40 * MIB);
 	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++)
 		(void)refuse(DEVICE, MIB);
@@ -215,7 +211,6 @@ kept_of(const struct kmem_device_snapshot *device_snapshot)
 static void
 what_is_still_alive_of_the_time_before(void **state)
 {
-	(void)state;
 	hook_tensor(0x1000, 30);
 	hook_tensor(0x2000, 500);
 	assert_int_equal(kept_of(device_snapshot_of(give_up(0))), 0);
@@ -262,7 +257,6 @@ what_the_thread_got_afterwards(void **state)
 		{ "on another device", { 90, 81, 73 }, DEVICE + 1, 90, { OPEN, OPEN, OPEN } },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const struct kmem_failed *failed[3];
 		pthread_t other;
@@ -300,7 +294,6 @@ refuse_in_child(void *context)
 static void
 a_child_begins_anew(void **state)
 {
-	(void)state;
 	hook_device(DEVICE, 0x1000, 40 * MIB);
 	(void)refuse(DEVICE, MIB);
 	assert_int_equal(in_child(refuse_in_child, NULL), 0);

@@ -32,7 +32,6 @@ static bool is_walking; // what is not remembered is walked, as for a thread tha
 static int
 start_empty(void **state)
 {
-	(void)state;
 	free(cache);
 	cache = aligned_alloc(64, sizeof(*cache));
 	memset(cache, 0, sizeof(*cache));
@@ -148,7 +147,6 @@ E1_what_is_remembered_is_what_a_walk_finds(void **state)
 	uint64_t seed = random_seed();
 	uint64_t which = seed;
 
-	(void)state;
 	for (unsigned round = 0; round < 3000; round++) {
 		random_state = seed + random_below(&which, 12); // a few trees, again and again
 		budget = 300;
@@ -187,7 +185,6 @@ E1_another_caller_at_the_same_depth_is_another_event(void **state)
 	static void (*const paths[])(void) = { one_way, other_way };
 	uint32_t sites[2] = { 0 };
 
-	(void)state;
 	for (unsigned i = 0; i < 200; i++) {
 		unsigned way = i < 20 ? 0 : i / 3 % 2;
 
@@ -214,7 +211,6 @@ repeat(unsigned times)
 static void
 an_event_is_remembered_when_it_comes_again(void **state)
 {
-	(void)state;
 	repeat(3);
 	assert_int_equal(hits, 1); // seen, kept, found
 	repeat(10);                // another place
@@ -225,7 +221,6 @@ an_event_is_remembered_when_it_comes_again(void **state)
 static void
 E4_nothing_outlives_a_module_or_a_code_object(void **state)
 {
-	(void)state;
 	repeat(5);
 	assert_int_equal(misses, 2);
 	native_stack_modules_changed();
@@ -268,7 +263,6 @@ when_it_is_full_it_begins_anew(void **state)
 	uint32_t most = 0;
 	unsigned times_cleared = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 400; round++) {
 		for (unsigned depth = 20; depth < 110; depth++) {
 			dive_below(round * 90 + depth, depth);
@@ -310,7 +304,6 @@ E1_native_paths_that_read_the_same_places_are_told_apart(void **state)
 	uint64_t which = 0;
 	unsigned lost = 0;
 
-	(void)state;
 	for (volatile unsigned i = 0; i < ROUNDS * WAYS; i++) { // one place of the code
 		unsigned way = i < 3 * WAYS ? i % WAYS : (unsigned)random_below(&which, WAYS);
 
@@ -347,7 +340,6 @@ E1_a_native_path_that_never_came_is_found_by_its_frames(void **state)
 {
 	uint64_t which = 0;
 
-	(void)state;
 	for (volatile unsigned i = 0; i < 20000; i++) { // one place of the code
 		lines = random_below(&which, UINT64_C(1) << 40);
 		call_itself(3 + i % 35);
@@ -365,7 +357,6 @@ E1_a_native_path_that_never_came_is_found_by_its_frames(void **state)
 static void
 what_has_too_many_words_is_not_remembered(void **state)
 {
-	(void)state;
 	dive_often(100, 5);
 	assert_int_not_equal(found, 0);
 	dive_often(300, 5);
@@ -403,7 +394,6 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 	uint64_t first_key = 0;
 	uint32_t count = 0;
 
-	(void)state;
 	thread_state.frame = &frame;
 	python_runtime.current_state = python_runtime.thread_state = give_state;
 	python_runtime.interpreter.layout = (struct python_layout){
@@ -485,7 +475,6 @@ whole_stacks_in_each_domain(bool is_python, uint32_t first_site)
 static void
 E1_one_stack_has_a_site_in_each_domain(void **state)
 {
-	(void)state;
 	whole_stacks_in_each_domain(true, 0);
 	python_runtime.state = PYTHON_RUNTIME_FOUND;
 	whole_stacks_in_each_domain(false, 0x200);

@@ -21,7 +21,6 @@ start_empty(void **state)
 {
 	uint32_t index;
 
-	(void)state;
 	capture_file_forked();
 	capture_file_header()->generation_clock = 7;
 	for (unsigned i = 0; i < SITES; i++) {
@@ -58,7 +57,6 @@ what_each_record_holds_is_written_down(void **state)
 	const struct kmem_generations *copy;
 	const struct kmem_exit *exit;
 
-	(void)state;
 	hold(0, 100000, 0);
 	hold(2, 0, 400); // released here, allocated by another thread
 	hold(3, 500, 500);
@@ -93,7 +91,6 @@ it_counts_while_no_more_is_live(void **state)
 {
 	const struct kmem_exit *first;
 
-	(void)state;
 	assert_false(exit_figures_stand());
 	hold(0, 100000, 0);
 	exit_figures_take();
@@ -110,7 +107,6 @@ it_counts_while_no_more_is_live(void **state)
 static void
 who_holds_next_to_nothing_has_none(void **state)
 {
-	(void)state;
 	hold(0, 65000, 0);
 	exit_figures_take();
 	assert_null(taken());

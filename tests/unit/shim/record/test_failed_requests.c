@@ -15,7 +15,6 @@ static struct site_owner owner = { .slot = 2 };
 static int
 start_empty(void **state)
 {
-	(void)state;
 	capture_file_forked();
 	return 0;
 }
@@ -49,7 +48,6 @@ look_at_request(void)
 static void
 F7_killed_at_any_instruction_a_request_is_whole_or_does_not_count(void **state)
 {
-	(void)state;
 	for (uint64_t i = 1; i <= KMEM_FAILED_MAX; i++) // each place has been used
 		refuse(i);
 	seen.number = KMEM_FAILED_MAX + 1;
@@ -67,7 +65,6 @@ a_place_in_which_another_thread_writes_is_left_to_it(void **state)
 	struct kmem_header *header = capture_file_header();
 	struct kmem_failed *failed = &header->failed[1];
 
-	(void)state;
 	for (unsigned was_used = 0; was_used < 2; was_used++) {
 		*failed = (struct kmem_failed){ .sequence = 1, .bytes = 55 }; // no checksum yet
 		header->failed_count = was_used * KMEM_FAILED_MAX;
@@ -89,7 +86,6 @@ of_a_burst_what_began_it_stays(void **state)
 	struct kmem_header *header = capture_file_header();
 	struct kmem_failed *first = &header->failed[1];
 
-	(void)state;
 	refuse(1000);
 	for (uint64_t i = 0; i < 3 * KMEM_FAILED_MAX; i++)
 		refuse(64);
@@ -118,7 +114,6 @@ a_request_says_what_its_thread_was_given_before(void **state)
 {
 	struct kmem_header *header = capture_file_header();
 
-	(void)state;
 	refuse(2 << 20);
 	assert_int_equal(header->failed[1].flags, 0); // of a thread without a slot nothing is known
 	for (unsigned i = 0; i < 4; i++) {

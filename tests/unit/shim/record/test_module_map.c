@@ -62,7 +62,6 @@ a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
 	const _Atomic uint64_t *lost = &capture_file_header()->losses[KMEM_LOST_MODULES];
 	int library;
 
-	(void)state;
 	if (any == NULL || dlinfo(any, RTLD_DI_LINKMAP, &map) != 0) {
 		print_message("SKIPPED: no libutil.so.1 to make copies of\n");
 		skip();
@@ -97,7 +96,6 @@ a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
 	uint64_t pc = library != NULL ? (uint64_t)dlsym(library, "cbrt") + 1 : 0; // in its first instruction
 	void *page = (void *)(pc & ~(uint64_t)(BYTES - 1));
 
-	(void)state;
 	if (library == NULL || dlclose(library) != 0 ||
 	    mmap(page, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != page)
 		skip(); // it is not there, or stays

@@ -47,7 +47,6 @@ start(void **state)
 static void
 each_living_sample_is_shown_once(void **state)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 1000; i++)
 		sample(0x10000000 + i * 528, 0x10000000 + i * 528 + i % 3 * 16, i % 512 + 1);
 	see_all();
@@ -67,7 +66,6 @@ each_living_sample_is_shown_once(void **state)
 static void
 it_is_shown_where_the_object_begins(void **state)
 {
-	(void)state;
 	sample(0x10000000, 0x10000020, 100);
 	see_all();
 	assert_int_equal(seen.count, 1);
@@ -82,7 +80,6 @@ it_is_shown_where_the_object_begins(void **state)
 static void
 more_than_there_is_room_for_push_older_ones_out(void **state)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 100000; i++)
 		sample(0x10000000 + i * 544, 0x10000000 + i * 544, 100);
 	see_all();
@@ -94,7 +91,6 @@ the_number_of_objects_that_a_sample_stands_for(void **state)
 {
 	static const uint64_t cases[][2] = { { 1, 262144 }, { 16, 16384 }, { 100, 2621 }, { 300, 874 }, { 512, 512 } };
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(python_samples_objects(cases[i][0]), cases[i][1]);
 	assert_int_equal(python_samples_objects(0), 262144);

@@ -20,7 +20,6 @@ static struct site_owner owner;
 static int
 start_empty(void **state)
 {
-	(void)state;
 	capture_file_forked();
 	site_table_clear();
 	memset(&owner, 0, sizeof(owner));
@@ -68,7 +67,6 @@ T1_S1_S2_a_found_site_is_complete_and_stays_the_same(void **state)
 	const uint32_t site = site_table_find(&owner, stack_of(1, 2, 3), KMEM_DOMAIN_MMAP, 9);
 	struct kmem_site before;
 
-	(void)state;
 	assert_int_not_equal(site, 0);
 	assert_int_not_equal(site_table_at(site)->stack, 0);
 	assert_int_equal(site_table_at(site)->domain, KMEM_DOMAIN_MMAP);
@@ -94,7 +92,6 @@ whatever_differs_makes_another_site(void **state)
 	uint32_t sites[8];
 	size_t count = 0;
 
-	(void)state;
 	sites[count++] = site_table_find(&owner, &stack, 0, 1);
 	sites[count++] = site_table_find(&owner, &stack, 1, 1); // domain
 	stack.frames[1]++;                                      // a frame, and the hash collides
@@ -123,7 +120,6 @@ a_hundred_thousand_sites_are_all_found_again(void **state)
 	enum { COUNT = 100000 };
 	static uint32_t sites[COUNT];
 
-	(void)state;
 	for (uint32_t i = 0; i < COUNT; i++) // hashes that differ little: 64 sites each share one
 		sites[i] = site_table_find(&owner, stack_of(i, i, i / 64 + 1), i % 5, 1);
 	assert_int_equal(site_count(), COUNT);
@@ -141,7 +137,6 @@ beyond_the_budget_a_stack_folds_into_its_callers(void **state)
 	uint32_t parents[16];
 	uint32_t rest[2];
 
-	(void)state;
 	settings.sites_max = 64;
 	for (uint32_t i = 0; i < 64; i++)
 		assert_int_equal(site_table_find(&owner, stack_of(i, i, i + 10), 0, 1), i + 1);
@@ -189,7 +184,6 @@ beyond_the_budget_a_stack_of_one_frame_keeps_it(void **state)
 	struct call_stack stack = *stack_of(1000, 0, 5000);
 	uint32_t site;
 
-	(void)state;
 	settings.sites_max = 64;
 	for (uint32_t i = 0; i < 64; i++)
 		assert_int_equal(site_table_find(&owner, stack_of(i, i, i + 10), 0, 1), i + 1);
@@ -232,7 +226,6 @@ a_full_disk_folds_new_stacks_and_loses_none(void **state)
 	static unsigned chunks[] = { 2, 3, 9 };
 	char text[4096];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(chunks); i++) {
 		assert_int_equal(in_child_telling(finds_every_stack_a_place_on_a_full_disk, &chunks[i], text, sizeof(text)), 0);
 		assert_non_null(strstr(text, "EFBIG"));
@@ -245,7 +238,6 @@ a_large_capture_folds_new_stacks(void **state)
 {
 	uint32_t first = site_table_find(&owner, stack_of(1, 2, 3), 0, 1);
 
-	(void)state;
 	// one of sites and one of stacks are there; a quarter is left for outermost callers
 	settings.capture_max = 2 * KMEM_CHUNK_BYTES;
 	assert_int_equal(site_table_find(&owner, stack_of(1, 2, 3), 0, 1), first);
@@ -259,7 +251,6 @@ a_large_capture_folds_new_stacks(void **state)
 static void
 clear_forgets_everything(void **state)
 {
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++)
 		site_table_find(&owner, stack_of(i, i, i + 10), 0, 1);
 	start_empty(state);
@@ -277,7 +268,6 @@ S4_every_slot_has_a_record_of_its_own_with_the_same_stack(void **state)
 	uint32_t theirs;
 	uint32_t shared;
 
-	(void)state;
 	memset(&other, 0, sizeof(other));
 	other.slot = 7;
 	mine = site_table_find(&owner, stack_of(1, 2, 3), 4, 1);
@@ -305,7 +295,6 @@ T3_from_every_record_a_thread_finds_its_own(void **state)
 	static struct site_owner owners[THREADS];
 	uint32_t records[THREADS];
 
-	(void)state;
 	memset(owners, 0, sizeof(owners));
 	for (uint16_t i = 0; i < THREADS; i++) {
 		owners[i].slot = (uint16_t)(i + 1);
@@ -337,7 +326,6 @@ with_many_threads_a_record_is_found_without_going_through_theirs(void **state)
 	uint32_t mine;
 	uint32_t shared;
 
-	(void)state;
 	memset(others, 0, sizeof(others));
 	for (uint16_t i = 0; i < THREADS; i++) {
 		others[i].slot = (uint16_t)(i + 2);
@@ -374,7 +362,6 @@ without_budget_a_release_is_booked_at_its_own_site(void **state)
 	static struct site_owner other;
 	uint32_t mine[64];
 
-	(void)state;
 	memset(&other, 0, sizeof(other));
 	other.slot = 2;
 	settings.sites_max = 64;
@@ -397,7 +384,6 @@ totals_are_the_sums_over_all_records(void **state)
 {
 	struct site_totals totals[KMEM_DOMAINS_MAX];
 
-	(void)state;
 	for (uint32_t i = 0; i < 100; i++) {
 		struct kmem_site *site = site_table_at(site_table_find(&owner, stack_of(i, i, i + 10), i % 5, 1));
 
@@ -452,7 +438,6 @@ outer_frames_are_stored_once_and_found_again(void **state)
 	uint64_t random = random_seed();
 	uint64_t words = 0;
 
-	(void)state;
 	stacks[0].frame_count = 200;
 	for (uint32_t i = 0; i < 200; i++)
 		stacks[0].frames[i] = PYTHON(i);
@@ -493,7 +478,6 @@ walks_end_in_records_that_lead_in_circles(void **state)
 	uint32_t sites[3];
 	uint32_t records;
 
-	(void)state;
 	for (uint16_t i = 0; i < 3; i++) {
 		owner.slot = i + 1;
 		sites[i] = site_table_own(&owner, site_table_find(&owner, &stack, 0, 1), 1);

@@ -32,7 +32,6 @@ runtime_is(uint64_t finalizing, uint64_t interpreters)
 static int
 setup(void **state)
 {
-	(void)state;
 	capture_file_forked();
 	teardown_forked();
 	python_runtime.addr = (uint64_t)runtime;
@@ -78,7 +77,6 @@ keep(unsigned count)
 static void
 nothing_is_asked_while_python_runs(void **state)
 {
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		assert_int_equal(teardown_ask(1 << 20), TEARDOWN_NO);
 	assert_int_equal(lost(), 0);
@@ -88,7 +86,6 @@ nothing_is_asked_while_python_runs(void **state)
 static void
 a_program_that_ends_is_left_as_it_was(void **state)
 {
-	(void)state;
 	runtime_is(7, 1);
 	assert_int_equal(teardown_ask(100), TEARDOWN_YES);
 	assert_int_equal(teardown_ask(64 << 20), TEARDOWN_YES); // the teardown itself may ask for much
@@ -104,7 +101,6 @@ D2_what_was_released_is_booked_once_when_it_goes_on(void **state)
 {
 	struct teardown_release release;
 
-	(void)state;
 	runtime_is(7, 1);
 	assert_false(event(0));
 	keep(1000);
@@ -133,7 +129,6 @@ D2_what_was_released_is_booked_once_when_it_goes_on(void **state)
 static void
 a_new_interpreter_ends_it_at_once(void **state)
 {
-	(void)state;
 	runtime_is(7, 1);
 	assert_false(event(0));
 	keep(3);
@@ -149,7 +144,6 @@ a_forked_child_starts_anew(void **state)
 {
 	struct teardown_release release;
 
-	(void)state;
 	runtime_is(7, 1);
 	assert_false(event(0));
 	keep(5);
@@ -165,7 +159,6 @@ what_found_no_room_is_lost_when_it_goes_on(void **state)
 {
 	struct rlimit before;
 
-	(void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	print_message("the sanitizer reserves terabytes: address space cannot be limited under it\n");
 	skip();
@@ -209,7 +202,6 @@ D1_one_thread_alone_ends_it(void **state)
 {
 	pthread_t threads[4];
 
-	(void)state;
 	for (unsigned round = 0; round < 50; round++) {
 		setup(NULL);
 		runtime_is(7, 1);

@@ -99,7 +99,6 @@ given(void)
 static void
 nothing_known_nothing_given(void **state)
 {
-	(void)state;
 	assert_non_null(thread_slot_here());
 	assert_int_equal(thread_attribution_find(), 0);
 	assert_int_equal(given().frame_count, 1);
@@ -114,7 +113,6 @@ Q2_the_innermost_line_of_the_users_own(void **state)
 	uint64_t outer = frame_of(0, 3);
 	pthread_t thread = begin_python(stack_of(0, 4, UINT64_C(0x5000), library, line, outer), 0);
 
-	(void)state;
 	thread_slot_here();
 	assert_int_equal(thread_attribution_find(), line);
 	struct call_stack stack = given();
@@ -135,7 +133,6 @@ stacks_that_share_their_outer_frames_are_read_whole(void **state)
 	struct call_stack before = stack_of(0, 4, UINT64_C(0x5100), library, line, frame_of(0, 3));
 	struct call_stack stack = before;
 
-	(void)state;
 	stack.hash = before.hash + 1000;
 	stack.frames[0] = UINT64_C(0x5200);
 	python.stack = before;
@@ -156,7 +153,6 @@ Q2_what_was_given_is_not_given_on(void **state)
 	uint64_t line = frame_of(0, 2);
 	pthread_t thread = begin_python(stack_of(KMEM_STACK_WHILE, 2, UINT64_C(0x5000), line), 0);
 
-	(void)state;
 	thread_slot_here();
 	assert_int_equal(thread_attribution_find(), 0);
 	end_python(thread);
@@ -170,7 +166,6 @@ threads_of_libraries_do_not_speak_for_the_user(void **state)
 {
 	pthread_t thread = begin_python(stack_of(0, 1, frame_of(0, 2)), KMEM_CODE_LIBRARY);
 
-	(void)state;
 	thread_slot_here();
 	assert_int_equal(thread_attribution_find(), 0);
 	end_python(thread);
@@ -186,7 +181,6 @@ nobody_is_told_the_own_last_line(void **state)
 	struct call_stack stack = stack_of(0, 1, frame_of(0, 2));
 	struct python_frame frame = { 0 };
 
-	(void)state;
 	thread_slot_publish(slot, site_table_find(&slot->owner, &stack, KMEM_DOMAIN_HEAP, 1));
 	slot->stack.python = (struct python_stack){ .frames = &frame, .count = 1 };
 	thread_attribution_claim(&slot->parent, &slot->stack.python);
@@ -201,7 +195,6 @@ what_is_done_for_an_import_is_marked(void **state)
 	uint64_t machinery = frame_of(KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB, 9);
 	pthread_t thread = begin_python(stack_of(KMEM_STACK_IMPORT_CUT, 2, frame_of(KMEM_CODE_LIBRARY, 1), line), 0);
 
-	(void)state;
 	thread_slot_here();
 	(void)thread_attribution_find();
 	assert_int_equal(given().flags, KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT);
@@ -219,7 +212,6 @@ lines_and_sites_are_limited(void **state)
 	pthread_t thread;
 	uint64_t sites_max = settings.sites_max;
 
-	(void)state;
 	thread_slot_here();
 	thread_attribution_forked(); // no line yet
 	for (unsigned i = 0; i < THREAD_ATTRIBUTION_LINES_MAX + 3; i++) {

@@ -56,7 +56,6 @@ N1_threads_one_after_the_other_use_one_slot(void **state)
 	struct thread_slot *next;
 	struct thread_slot *mine = thread_slot_here();
 
-	(void)state;
 	assert_non_null(mine);
 	run(note_slot, &first);
 	assert_ptr_not_equal(first, mine);
@@ -74,7 +73,6 @@ N2_a_thread_that_runs_its_destructors_has_no_slot(void **state)
 {
 	struct thread_slot *slot;
 
-	(void)state;
 	slot_in_destructor = (void *)1;
 	run(note_slot_and_use_it_late, &slot);
 	assert_non_null(slot);
@@ -101,7 +99,6 @@ a_thread_that_only_releases_a_little_takes_no_slot(void **state)
 	struct thread_slot *slots[2];
 	uint32_t before = thread_slot_count();
 
-	(void)state;
 	run(release_only, slots);
 	assert_null(slots[0]);
 	assert_non_null(slots[1]);
@@ -140,7 +137,6 @@ threads_at_the_same_time_have_different_slots_and_more_than_there_are_have_none(
 	unsigned without = 0;
 	pthread_attr_t small;
 
-	(void)state;
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 64 * 1024);
 	pthread_barrier_init(&meeting.barrier, NULL, THREADS);
@@ -168,7 +164,6 @@ a_forked_child_begins_with_empty_slots(void **state)
 {
 	struct thread_slot *mine = thread_slot_here();
 
-	(void)state;
 	mine->owner.last.count = 99;
 	thread_slot_forked();
 	mine = thread_slot_here();

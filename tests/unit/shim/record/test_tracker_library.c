@@ -35,7 +35,6 @@ start_reserved(void **state)
 static void
 a_switch_is_due_soon_after_a_question(void **state)
 {
-	(void)state;
 	assert_true(library_due_is());
 	assert_true(library_due_is_switch());
 	ask();
@@ -45,7 +44,6 @@ a_switch_is_due_soon_after_a_question(void **state)
 static void
 switches_use_up_what_they_may(void **state)
 {
-	(void)state;
 	ask();
 	for (unsigned i = 0; i < 5000; i++) {
 		uint64_t before = library_due_next_switch_ticks;

@@ -112,7 +112,6 @@ a_mapping_counts_the_bytes_that_were_asked_for(void **state)
 {
 	struct range_pieces taken;
 
-	(void)state;
 	hook_mmap(KMEM_DOMAIN_MMAP, 0x10000000, PAGE + 904);
 	assert_row(KMEM_DOMAIN_MMAP, (struct totals){ PAGE + 904, 0, 1, 0, PAGE + 904 });
 	tracker_unmap_begin(at(0x10000000 + PAGE), PAGE, &taken);
@@ -128,7 +127,6 @@ one_release_may_take_away_hundreds_of_mappings(void **state)
 {
 	struct range_pieces taken;
 
-	(void)state;
 	for (uint64_t i = 0; i < 333; i++)
 		hook_mmap(KMEM_DOMAIN_MMAP, (1000 + 2 * i) * PAGE, PAGE);
 	tracker_unmap_begin(at(0), 10000 * PAGE, &taken);
@@ -143,7 +141,6 @@ domains_of_mappings_are_kept_apart(void **state)
 		                                        KMEM_DOMAIN_SHARED };
 	struct range_pieces taken;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(domains); i++)
 		hook_mmap(domains[i], (100 + i) * PAGE, PAGE);
 	tracker_unmap_begin(at(100 * PAGE), 2 * PAGE, &taken);
@@ -159,7 +156,6 @@ one_detaching_may_take_away_hundreds_of_pieces(void **state)
 	enum { PIECES = 3 * RANGE_PIECES_MAX + 1 };
 	struct range_pieces taken;
 
-	(void)state;
 	hook_mmap(KMEM_DOMAIN_SHARED, 1000 * PAGE, 2 * PIECES * PAGE);
 	for (uint64_t i = 1; i < 2 * PIECES; i += 2) {
 		tracker_unmap_begin(at((1000 + i) * PAGE), PAGE, &taken);
@@ -178,7 +174,6 @@ what_cannot_be_cut_for_want_of_room_is_lost_not_counted_twice(void **state)
 	struct range_pieces taken;
 	uint64_t filled = 0, before;
 
-	(void)state;
 	hook_mmap(KMEM_DOMAIN_RESERVED, base, 100 * PAGE);
 	while (range_map_put(2 * base + 2 * filled, 2 * base + 2 * filled + 1, 1, 1))
 		filled++;
@@ -204,7 +199,6 @@ what_a_mapping_grows_over_was_released_unseen(void **state)
 {
 	struct range_pieces taken;
 
-	(void)state;
 	hook_mmap(KMEM_DOMAIN_MMAP, 1000 * PAGE, 10 * PAGE);
 	hook_mmap(KMEM_DOMAIN_MMAP, 1012 * PAGE, 10 * PAGE);
 	tracker_unmap_begin(at(1000 * PAGE), 10 * PAGE, &taken);
@@ -231,7 +225,6 @@ what_cannot_be_looked_up_is_counted(void **state)
 {
 	pthread_t thread;
 
-	(void)state;
 	hook_mmap(KMEM_DOMAIN_RESERVED, 1u << 30, PAGE);
 	range_map_lock();
 	assert_int_equal(pthread_create(&thread, NULL, looks_at_what_another_holds, NULL), 0);

@@ -26,7 +26,6 @@
 static inline int
 start_empty(void **state)
 {
-	(void)state;
 	capture_file_forked();
 	tracker_library_clear();
 	tracker_clear();

@@ -51,7 +51,6 @@ count_all(void)
 static int
 start_empty(void **state)
 {
-	(void)state;
 	address_table_clear(&table);
 	return 0;
 }
@@ -76,7 +75,6 @@ A2_a_block_comes_back_once_and_whole(void **state)
 	static const uint64_t addrs[] = { 2, 3, 8, 16, 0x7fffffffffff, UINT64_C(1) << 47, UINT64_C(0xffffffffffffffff) };
 	struct address_block block;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(addrs); i++)
 		assert_true(put(&table, addrs[i], block_for(i)));
 	for (size_t i = 0; i < ARRAY_LEN(addrs); i++) {
@@ -92,7 +90,6 @@ A1_the_numbers_that_mark_slots_are_no_addresses(void **state)
 {
 	struct address_block block;
 
-	(void)state;
 	for (uint64_t addr = 0; addr <= 1; addr++) {
 		assert_false(put(&table, addr, block_for(addr)));
 		assert_false(address_table_take(&table, addr, &block));
@@ -108,7 +105,6 @@ A1_random_work_agrees_with_an_array(void **state)
 	struct address_block block;
 	uint64_t live = 0;
 
-	(void)state;
 	memset(model, 0, sizeof(model));
 	for (uint64_t i = 1; i <= OPERATIONS; i++) {
 		uint64_t key = random_below(&random, KEYS);
@@ -140,7 +136,6 @@ when_full_it_refuses_and_loses_nothing(void **state)
 	struct address_block block;
 	uint64_t stored = 0;
 
-	(void)state;
 	while (put(&table, 0x1000 + stored * 16, block_for(stored)))
 		stored++;
 	assert_true(stored > 400000);
@@ -157,7 +152,6 @@ clear_forgets_everything(void **state)
 {
 	struct address_block block;
 
-	(void)state;
 	for (uint64_t i = 0; i < 1000; i++)
 		assert_true(put(&table, 0x1000 + i * 16, block_for(i)));
 	address_table_clear(&table);
@@ -206,7 +200,6 @@ A1_it_does_not_wear_out(void **state)
 	uint64_t addr = 0x10000, fresh = instructions_of_a_pair(addr), worn;
 	struct address_block block;
 
-	(void)state;
 	for (uint64_t i = 0; i < 1500000; i++, addr += 512) {
 		assert_true(put(&table, addr, block_for(i)));
 		if (i >= 1000) {
@@ -219,21 +212,6 @@ A1_it_does_not_wear_out(void **state)
 	              (unsigned long)worn);
 	assert_true(worn <= 5 * fresh);
 	assert_int_equal(count_all(), 1000);
-}
-
-/* Address space in use, from the first number of statm. */
-static uint64_t
-address_space_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	unsigned long pages = 0;
-
-	if (file != NULL) {
-		if (fscanf(file, "%lu", &pages) != 1)
-			pages = 0;
-		fclose(file);
-	}
-	return (uint64_t)pages * 4096;
 }
 
 static int
@@ -264,12 +242,10 @@ a_limited_address_space_makes_it_smaller_not_absent(void **state)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	print_message("the sanitizer reserves terabytes: address space cannot be limited under it\n");
 	(void)limited;
-	(void)state;
 	skip();
 #else
 	static uint64_t rooms[] = { 0, 1 << 20, 16 << 20, 256 << 20 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rooms); i++)
 		assert_int_equal(in_child(limited, &rooms[i]), 0);
 #endif

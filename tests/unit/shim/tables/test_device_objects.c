@@ -72,7 +72,6 @@ unmap(uint64_t addr, uint64_t bytes, unsigned *mappings)
 static int
 clear(void **state)
 {
-	(void)state;
 	device_objects_clear();
 	return 0;
 }
@@ -82,7 +81,6 @@ O1_the_last_reference_ends_it(void **state)
 {
 	unsigned mappings;
 
-	(void)state;
 	assert_true(create(HANDLE, 7));
 	map(ADDR, HANDLE);
 	map(ADDR + CHUNK, HANDLE);
@@ -98,7 +96,6 @@ O1_the_last_reference_ends_it(void **state)
 static void
 O1_never_mapped(void **state)
 {
-	(void)state;
 	assert_true(create(HANDLE, 7));
 	assert_int_equal(release(HANDLE), 7);
 	assert_int_equal(release(HANDLE), 0);
@@ -110,7 +107,6 @@ O2_a_release_that_failed_changes_nothing(void **state)
 	struct device_drop dropped;
 	unsigned mappings;
 
-	(void)state;
 	assert_true(create(HANDLE, 7));
 	dropped = device_objects_release(HANDLE);
 	assert_true(dropped.is_dead);
@@ -129,7 +125,6 @@ O3_a_mapping_is_of_the_memory(void **state)
 {
 	unsigned mappings;
 
-	(void)state;
 	assert_true(create(HANDLE, 7));
 	map(ADDR, HANDLE);
 	assert_int_equal(release(HANDLE), 0);
@@ -143,7 +138,6 @@ several_mappings_are_unmapped_at_once(void **state)
 {
 	unsigned mappings;
 
-	(void)state;
 	for (uint32_t i = 0; i < 10; i++) {
 		assert_true(create(HANDLE + i, 1u << i));
 		map(ADDR + i * CHUNK, HANDLE + i);
@@ -161,7 +155,6 @@ O1_a_handle_of_what_is_mapped(void **state)
 {
 	unsigned mappings;
 
-	(void)state;
 	assert_true(create(HANDLE, 7));
 	map(ADDR, HANDLE);
 	assert_int_equal(release(HANDLE), 0);
@@ -180,7 +173,6 @@ handles_without_an_object_are_nobodys(void **state)
 {
 	unsigned mappings;
 
-	(void)state;
 	assert_false(device_objects_retain(HANDLE));
 	assert_false(map(ADDR, HANDLE));
 	assert_int_equal(release(HANDLE), 0);
@@ -197,7 +189,6 @@ imports_are_nobodys(void **state)
 	struct device_drop dropped;
 	uint64_t at = ADDR;
 
-	(void)state;
 	assert_true(device_objects_create(HANDLE, none, DEVICE_OBJECTS_NO_OWNER, &none));
 	assert_true(device_objects_retain(HANDLE));
 	assert_true(map(ADDR, HANDLE));
@@ -216,7 +207,6 @@ a_release_that_nobody_saw_is_told(void **state)
 {
 	struct address_block old;
 
-	(void)state;
 	assert_true(create(HANDLE, 7));
 	assert_true(device_objects_create(HANDLE, block_of(9), DEVICE_OBJECTS_NO_OWNER, &old));
 	assert_int_equal(old.site, 7);
@@ -246,7 +236,6 @@ an_owner_takes_its_handles_with_it(void **state)
 	struct address_block old;
 	struct device_drop dropped;
 
-	(void)state;
 	assert_true(create(HANDLE, 1));
 	for (unsigned i = 0; i < 4; i++)
 		assert_true(device_objects_create(HANDLE + 1 + i, block_of(2u << i), i % 2, &old));
@@ -271,7 +260,6 @@ an_unmapping_that_nobody_saw_is_told(void **state)
 	struct device_drop unseen;
 	unsigned mappings;
 
-	(void)state;
 	assert_true(create(HANDLE, 7));
 	assert_true(create(HANDLE + 1, 9));
 	map(ADDR, HANDLE);
@@ -289,7 +277,6 @@ when_full_it_says_so_and_goes_on(void **state)
 {
 	uint32_t count = 0;
 
-	(void)state;
 	while (count < DEVICE_OBJECTS_MAX && create(HANDLE + count * 16, count + 1))
 		count++;
 	assert_int_equal(count, DEVICE_OBJECTS_MAX);
@@ -323,7 +310,6 @@ open_meanwhile(void)
 static void
 O2_who_opens_meanwhile_keeps_what_it_opened(void **state)
 {
-	(void)state;
 	for (opens_at = 0, is_opened = true; is_opened; opens_at++) {
 		struct address_block old;
 		struct device_drop dropped;
@@ -353,7 +339,6 @@ O1_random_work_agrees_with_counters(void **state)
 	uint32_t next_site = 1;
 	unsigned mappings;
 
-	(void)state;
 	srandom(1);
 	for (unsigned i = 0; i < 50000; i++) {
 		unsigned number = (unsigned)random() % HANDLES, place = (unsigned)random() % PLACES;

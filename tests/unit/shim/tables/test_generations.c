@@ -20,7 +20,6 @@ static uint64_t block_bytes; // of every block
 static int
 start_empty(void **state)
 {
-	(void)state;
 	capture_file_forked();
 	capture_file_header()->generation_clock = 1;
 	site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &site_index);
@@ -82,7 +81,6 @@ the_clock_ticks_by_64_kib_then_eight_times_per_doubling(void **state)
 	uint64_t volume = 1;
 	uint8_t last = 0;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		assert_int_equal(kmem_clock_at(cases[i].volume_bytes), cases[i].clock);
 	for (; volume < UINT64_MAX / 2; volume += volume / 64 + 1) { // it never goes back and never skips
@@ -98,7 +96,6 @@ ticks_follow_the_volume_of_all_threads_in_batches(void **state)
 {
 	uint64_t volume = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 5000; i++) {
 		uint8_t clock = generations_tick(1000, 1);
 
@@ -118,7 +115,6 @@ one_event_moves_the_clock_by_one_tick_at_most(void **state)
 	uint64_t random = random_seed();
 	uint64_t volume = 0;
 
-	(void)state;
 	generations_tick(65536, 0); // what this thread had not booked yet
 	volume = capture_file_header()->volume_bytes;
 	for (unsigned i = 0; i < 3000; i++) {
@@ -169,7 +165,6 @@ the_clock_follows_what_grows_faster(void **state)
 static void
 S5_a_site_without_object_census_gets_no_counters(void **state)
 {
-	(void)state;
 	for (uint8_t clock = 1; clock < 100; clock++) {
 		uint8_t generation = born(clock);
 
@@ -183,7 +178,6 @@ S5_a_site_without_object_census_gets_no_counters(void **state)
 static void
 S5_a_site_that_holds_little_gets_no_counters(void **state)
 {
-	(void)state;
 	block_bytes = GENERATIONS_MIN_BYTES / 64;
 	for (uint8_t clock = 1; clock <= 64; clock++)
 		assert_int_equal(born(clock), 0);
@@ -197,7 +191,6 @@ S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay(void **state)
 {
 	uint32_t claimed;
 
-	(void)state;
 	assert_int_equal(born(1), 0);
 	assert_int_equal(born(1), 0); // same tick as the site: nothing to tell apart yet
 	assert_int_equal(site->generations, 0);
@@ -220,7 +213,6 @@ a_generation_is_a_tick_in_which_the_site_allocated(void **state)
 		uint8_t generation;
 	} cases[] = { { 10, 1 }, { 10, 1 }, { 11, 2 }, { 90, 3 }, { 90, 3 }, { 89, 3 }, { 200, 4 }, { 1, 4 } };
 
-	(void)state;
 	born(1);
 	died(born(10)); // claims
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -239,7 +231,6 @@ a_generation_is_a_tick_in_which_the_site_allocated(void **state)
 static void
 the_last_generation_is_open(void **state)
 {
-	(void)state;
 	born(1);
 	for (unsigned clock = 2; clock < 256; clock++) {
 		unsigned wanted = clock - 1 < KMEM_GENERATION_BUCKETS ? clock - 1 : KMEM_GENERATION_BUCKETS;
@@ -264,7 +255,6 @@ born_sample(uint8_t clock)
 static void
 a_generation_of_samples_has_eight_at_least(void **state)
 {
-	(void)state;
 	born_sample(1);
 	for (unsigned i = 0; i < 8; i++) {
 		assert_int_equal(born_sample((uint8_t)(2 + i)), 1);
@@ -291,7 +281,6 @@ random_work_agrees_with_a_ledger(void **state)
 	uint32_t counted = 0;
 	uint32_t sum = 0;
 
-	(void)state;
 	memset(is_live, 0, sizeof(is_live));
 	for (unsigned i = 0; i < 50000; i++) {
 		unsigned at = (unsigned)random_below(&random, BLOCKS);

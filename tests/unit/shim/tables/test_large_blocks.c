@@ -14,7 +14,6 @@ static struct large_block found[4096];
 static int
 start_empty(void **state)
 {
-	(void)state;
 	pointer_map_clear();
 	large_blocks_clear();
 	return 0;
@@ -40,7 +39,6 @@ take(uint64_t addr)
 static void
 blocks_are_found_with_their_size_while_they_are_alive(void **state)
 {
-	(void)state;
 	put(BASE + 16, 3 * MIB);
 	put(BASE + 4 * MIB + 16, 100 * MIB); // a size for which the pointer map's word has no room
 	put(BASE + 200 * MIB, MIB - 1);
@@ -60,7 +58,6 @@ blocks_are_found_with_their_size_while_they_are_alive(void **state)
 static void
 Z1_addresses_without_a_block_give_their_places_to_others(void **state)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 1000; i++) { // all want the same place: 64 GiB apart
 		put(BASE + 16 + (i % 256 << 36), MIB);
 		take(BASE + 16 + (i % 256 << 36));
@@ -74,7 +71,6 @@ blocks_of_one_mib_side_by_side_are_all_found(void **state)
 {
 	const uint32_t count = 4096;
 
-	(void)state;
 	for (uint32_t i = 0; i < count; i++)
 		put(BASE + 16 + i * (MIB + 4096), MIB);
 	assert_int_equal(large_blocks_gather(found, count), count);
@@ -83,7 +79,6 @@ blocks_of_one_mib_side_by_side_are_all_found(void **state)
 static void
 more_than_there_is_room_for_are_left_out(void **state)
 {
-	(void)state;
 	for (uint64_t i = 0; i < 9; i++)
 		put(BASE + 16 + (i << 36), MIB);
 	assert_int_equal(large_blocks_gather(found, 20), 8);

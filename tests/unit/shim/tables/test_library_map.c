@@ -70,7 +70,6 @@ look(uint32_t site)
 static int
 start_empty(void **state)
 {
-	(void)state;
 	library_map_clear();
 	memset(&books, 0, sizeof(books));
 	return 0;
@@ -91,7 +90,6 @@ Y2_pages_are_booked_when_they_are_touched_and_released_when_they_are_gone(void *
 {
 	char *at = reserve(1024 * MIB, 77);
 
-	(void)state;
 	assert_int_equal(look(1), 0);
 	memset(at + 100 * MIB + PAGE, 1, 1000 * PAGE);
 	assert_int_equal(look(1), 1000);
@@ -119,7 +117,6 @@ Y1_a_booking_is_over_with_its_last_page(void **state)
 {
 	char *at = reserve(64 * MIB, 1);
 
-	(void)state;
 	for (uint32_t i = 0; i < 3 * LIBRARY_MAP_BOOKINGS_MAX; i += 3000) { // those that are over are used again
 		memset(at, 1, 10 * PAGE);
 		look(1);
@@ -140,7 +137,6 @@ growth_of_the_same_line_and_age_is_one_booking(void **state)
 	char *at = reserve(4 * MIB, 1);
 	bool is_joined;
 
-	(void)state;
 	memset(at, 1, PAGE);
 	look(5);
 	memset(at, 1, 3 * PAGE);
@@ -160,7 +156,6 @@ reservations_are_cut_and_joined(void **state)
 {
 	char *at = reserve(8 * MIB, 1);
 
-	(void)state;
 	memset(at, 1, 8 * MIB);
 	assert_int_equal(look(1), 2048);
 	library_map_cut((uint64_t)at + 2 * MIB, (uint64_t)at + 5 * MIB, gone);
@@ -181,7 +176,6 @@ what_was_unmapped_behind_our_back_is_gone(void **state)
 {
 	char *at = reserve(8 * MIB, 1);
 
-	(void)state;
 	memset(at, 1, 8 * MIB);
 	look(1);
 	assert_int_equal(raw_munmap(at + 4 * MIB, 4 * MIB), 0);
@@ -196,7 +190,6 @@ pages_without_a_booking_are_found_again(void **state)
 {
 	char *at = reserve(4 * MIB, 1);
 
-	(void)state;
 	memset(at, 1, 4 * MIB);
 	assert_int_equal(look(0), 1024);
 	assert_int_equal(books.fresh, 0);
@@ -229,7 +222,6 @@ Y4_what_goes_while_a_look_asks_for_it_is_not_booked(void **state)
 	char *place = raw_mmap(NULL, 16 * MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	pthread_t thread;
 
-	(void)state;
 	atomic_store(&has_left, false);
 	assert_int_equal(pthread_create(&thread, NULL, comes_and_goes, place), 0);
 	while (!atomic_load(&has_left))

@@ -116,7 +116,6 @@ P1_P2_P3_hold_for_random_histories_in_any_order_of_arrival(void **state)
 {
 	uint64_t random = random_seed();
 
-	(void)state;
 	for (unsigned i = 0; i < TRACES; i++)
 		run_trace(&random, i % 3 == 0 ? 1 : i % 3 == 1 ? 7 : EVENTS_MAX * 2);
 }
@@ -128,7 +127,6 @@ P3_the_first_of_equal_maxima_is_kept(void **state)
 	struct kmem_peak_word first = { 0 };
 	struct kmem_peak_word second = { 0 };
 
-	(void)state;
 	peak_apply_shared(&first, 100, peak_gain(&domain, NULL, 100));
 	peak_apply_shared(&first, -100, peak_release(&domain, NULL, 100));
 	peak_apply_shared(&second, 100, peak_gain(&domain, NULL, 100));
@@ -148,7 +146,6 @@ a_late_arrival_counts_on_its_own_side_of_the_edge(void **state)
 	uint32_t born = peak_gain(&domain, NULL, 10);
 	uint32_t died = peak_release(&domain, NULL, 10);
 
-	(void)state;
 	assert_int_equal(died, born + 1);
 	peak_apply_shared(&site, -10, died); // the release is booked first
 	peak_apply_shared(&site, 10, born);
@@ -260,7 +257,6 @@ P1_P2_batches_are_exact_with_one_thread_and_bounded_with_several(void **state)
 {
 	uint64_t random = random_seed();
 
-	(void)state;
 	for (unsigned i = 0; i < 3000; i++)
 		run_batched(&random, 1 + i % 4);
 }
@@ -272,7 +268,6 @@ P2_exact_adds_every_event_of_every_thread_at_once(void **state)
 	struct kmem_peak_word record = { 0 };
 	struct peak_batch batch[2] = { 0 };
 
-	(void)state;
 	peak_is_exact = true;
 	peak_gain(&domain, &batch[0], 1 << 20);
 	peak_gain(&domain, &batch[1], 10);
@@ -304,7 +299,6 @@ words_keep_48_bits_of_bytes_and_32_of_epoch(void **state)
 		{ KMEM_PEAK_BYTES_MASK, KMEM_PEAK_BYTES_MASK, UINT32_MAX },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct kmem_peak_word word = kmem_peak_pack(cases[i].now, cases[i].mark, cases[i].epoch);
 

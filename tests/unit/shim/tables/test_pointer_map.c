@@ -17,7 +17,6 @@
 static int
 start_empty(void **state)
 {
-	(void)state;
 	pointer_map_clear();
 	pointer_map_start(false);
 	return 0;
@@ -27,7 +26,6 @@ start_empty(void **state)
 static int
 start_empty_own(void **state)
 {
-	(void)state;
 	pointer_map_clear();
 	pointer_map_start(true);
 	return 0;
@@ -80,7 +78,6 @@ sizes_and_addresses_at_the_limits_come_back(void **state)
 		{ 0x7f0012345678, { 8, 9, 9 }, "an 8-byte class in the middle of a window" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
 		put(cases[i].addr, cases[i].block, POINTER_MAP_STORED);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -94,7 +91,6 @@ M1_dense_classes_of_8_and_16_bytes_are_all_told_apart(void **state)
 	static const unsigned steps[] = { 8, 16, 32, 48 };
 	const unsigned count = 20000;
 
-	(void)state;
 	for (size_t s = 0; s < ARRAY_LEN(steps); s++) {
 		uint64_t base = 0x7f1000000000 + s * 0x10000000;
 
@@ -115,7 +111,6 @@ unknown_addresses_are_unknown(void **state)
 {
 	struct address_block block = { 4, 5, 6 };
 
-	(void)state;
 	assert_false(pointer_map_take(at(0x7f3000000000), &block)); // no leaf
 	put(0x7f3000000000, (struct address_block){ 64, 1, 1 }, POINTER_MAP_STORED);
 	assert_false(pointer_map_take(at(0x7f3000000010), &block)); // in the middle of a block
@@ -145,7 +140,6 @@ replaced_blocks_are_told(void **state)
 		{ UINT64_C(1) << 48, 0, 10, 20 },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct address_block first = { cases[i].old_bytes, 1, 11 };
 		struct address_block second = { cases[i].new_bytes, 2, 22 };
@@ -179,7 +173,6 @@ M4_a_neighbour_in_an_own_window_is_a_missed_free(void **state)
 		{ 0x7f4000000410, 0x7f4000000410, 3 * GIB, 4 * GIB },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		struct address_block fresh = { cases[i].fresh_bytes, 2, 22 };
 		struct address_block old = { 0 };
@@ -204,7 +197,6 @@ M4_blocks_of_this_libc_are_32_bytes_apart(void **state)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	print_message("the sanitizer brings its own allocator\n");
-	(void)state;
 	skip();
 #else
 	enum { BLOCKS = 20000, LARGE_EVERY = 1000 };
@@ -213,7 +205,6 @@ M4_blocks_of_this_libc_are_32_bytes_apart(void **state)
 	struct address_block old = { 0 };
 	struct address_block block;
 
-	(void)state;
 	for (unsigned round = 0; round < 20 * BLOCKS; round++) {
 		unsigned i = (unsigned)random_below(&random, BLOCKS);
 		size_t bytes = random_below(&random, random_below(&random, LARGE_EVERY) == 0 ? 300000 : 80);
@@ -238,20 +229,6 @@ M4_blocks_of_this_libc_are_32_bytes_apart(void **state)
 #endif
 }
 
-static size_t
-resident_bytes(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	if (file != NULL) {
-		if (fscanf(file, "%*u %lu", &pages) != 1)
-			pages = 0;
-		fclose(file);
-	}
-	return pages * 4096;
-}
-
 /* M5: what lives stays, what is empty goes, in both forms. */
 static void
 M5_trim_gives_back_pages_without_a_block(void **state)
@@ -259,7 +236,6 @@ M5_trim_gives_back_pages_without_a_block(void **state)
 	const uint64_t base = 0x200000000010;
 	const uint64_t count = 1u << 18; // 4 MiB of shadow, in two leaves
 
-	(void)state;
 	for (unsigned form = 0; form < 2; form++) {
 		pointer_map_clear();
 		pointer_map_start(form == 1);
@@ -298,7 +274,6 @@ M5_trim_goes_round(void **state)
 {
 	size_t given = 0;
 
-	(void)state;
 	(void)pointer_map_trim(UINT64_MAX, SIZE_MAX);
 	for (uint64_t leaf = 0; leaf < 3; leaf++) {
 		put(0x300000000000 + (leaf << 26), (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
@@ -317,7 +292,6 @@ M5_trim_stops_when_enough_went(void **state)
 	size_t given = 0;
 	unsigned calls = 0;
 
-	(void)state;
 	for (uint64_t page = 0; page < pages; page++) {
 		put(0x310000000010 + page * 16384, (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
 		assert_takes(0x310000000010 + page * 16384, (struct address_block){ 5, 5, 5 });
@@ -337,7 +311,6 @@ M1_random_work_agrees_with_an_array(void **state)
 	static bool is_live[SLOTS];
 	uint64_t random = random_seed();
 
-	(void)state;
 	memset(is_live, 0, sizeof(is_live));
 	for (unsigned i = 0; i < 400000; i++) {
 		unsigned slot = (unsigned)random_below(&random, SLOTS);
@@ -365,7 +338,6 @@ M3_clear_empties_every_leaf(void **state)
 {
 	struct address_block block;
 
-	(void)state;
 	for (uint64_t leaf = 0; leaf < 40; leaf++) {
 		put(0x100000000000 + (leaf << 26), (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
 		put(0x100000000010 + (leaf << 26), (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
@@ -396,23 +368,8 @@ clear_is_cheap(void *unused)
 static void
 a_forked_child_pays_for_the_leaves_that_exist(void **state)
 {
-	(void)state;
 	put(0x100000000000, (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
 	assert_int_equal(in_child(clear_is_cheap, NULL), 0);
-}
-
-static uint64_t
-address_space_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	unsigned long pages = 0;
-
-	if (file != NULL) {
-		if (fscanf(file, "%lu", &pages) != 1)
-			pages = 0;
-		fclose(file);
-	}
-	return (uint64_t)pages * 4096;
 }
 
 /* A fresh image: what other tests installed would hide the limit. */
@@ -482,7 +439,6 @@ a_limited_address_space_keeps_room_for_the_program(void **state)
 {
 	static const char *const limits[] = { "134217728", "536870912", "1073741824", "2147483648", "8589934592" };
 
-	(void)state;
 	in_fresh_images(limits, ARRAY_LEN(limits), "sparse");
 }
 
@@ -491,7 +447,6 @@ a_limited_address_space_is_covered_as_far_as_the_program_can_use_it(void **state
 {
 	static const char *const limits[] = { "268435456", "536870912", "1073741824" };
 
-	(void)state;
 	in_fresh_images(limits, ARRAY_LEN(limits), "dense");
 }
 
@@ -521,7 +476,6 @@ objects_are_shown_and_others_are_not(void **state)
 	uint64_t addr_sum = 0;
 	unsigned calls = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 1000; i++) {
 		uint64_t addr = 0x330000000000 + (uint64_t)i * 0x100000 + i % 4 * 8;
 
@@ -549,7 +503,6 @@ the_mark_of_objects_is_never_taken_for_a_generation(void **state)
 	static const uint64_t addrs[] = { 0x330000000000, UINT64_C(1) << 47 };
 	struct address_block old = { 0 };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		struct address_block marked = wanted[i];
 

@@ -14,25 +14,10 @@
 #define PAGES 3000 // three seconds' worth
 #define PAGES_BYTES ((size_t)PAGES * 4096)
 
-static size_t
-resident_bytes(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	if (file != NULL) {
-		if (fscanf(file, "%*u %lu", &pages) != 1)
-			pages = 0;
-		fclose(file);
-	}
-	return pages * 4096;
-}
-
 /* A shadow of pages in which a block was and is no more. */
 static int
 leave_empty_pages(void **state)
 {
-	(void)state;
 	pointer_map_clear();
 	pointer_map_start(true);
 	for (uint64_t page = 0; page < PAGES; page++) {
@@ -67,7 +52,6 @@ trim(uint64_t live_bytes, uint64_t start_ns)
 static void
 M5_a_heap_that_shrank_is_trimmed(void **state)
 {
-	(void)state;
 	assert_false(pointer_map_is_trim_due(GIB));
 	assert_false(pointer_map_is_trim_due(GIB / 4 * 3 + 1));
 	pointer_map_trim_step(1);
@@ -82,7 +66,6 @@ M5_a_heap_that_moves_about_is_trimmed_once_a_minute(void **state)
 {
 	const uint64_t start_ns = 20000 * SECOND_NS;
 
-	(void)state;
 	pointer_map_beat(start_ns);
 	pointer_map_beat(start_ns + MINUTE_NS - 1);
 	assert_false(pointer_map_is_trim_due(GIB));

@@ -29,7 +29,6 @@ static struct model model;
 static int
 start_empty(void **state)
 {
-	(void)state;
 	memset(&model, 0, sizeof(model));
 	range_map_clear();
 	return 0;
@@ -106,7 +105,6 @@ G1_G2_random_work_agrees_with_an_array_of_pages(void **state)
 	uint64_t random = random_seed();
 	struct range_pieces taken;
 
-	(void)state;
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		unsigned span = random_below(&random, 20) == 0 ? PAGES : 24;
 		unsigned from = (unsigned)random_below(&random, PAGES);
@@ -146,7 +144,6 @@ a_hole_in_the_middle_leaves_two_pieces_of_one_mapping(void **state)
 {
 	struct range_pieces taken;
 
-	(void)state;
 	model_put(0, 10);
 	model_take(4, 6, &taken);
 	assert_int_equal(taken.count, 1);
@@ -168,7 +165,6 @@ more_than_32_pieces_come_in_several_calls(void **state)
 	} cases[] = { { 1, 1 }, { 31, 1 }, { 32, 1 }, { 33, 2 }, { 64, 2 }, { 65, 3 }, { 200, 7 } };
 	struct range_pieces taken;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		for (unsigned n = 0; n < cases[i].mappings; n++)
 			model_put(n, n + 1);
@@ -181,7 +177,6 @@ empty_and_unknown_ranges_change_nothing(void **state)
 {
 	struct range_pieces taken;
 
-	(void)state;
 	assert_true(range_map_put(page_addr(3), page_addr(3), 1, 1));
 	assert_true(range_map_take(0, UINT64_MAX, &taken));
 	assert_int_equal(taken.count, 0);
@@ -203,7 +198,6 @@ G2_what_is_put_back_is_not_counted_with_a_stranger(void **state)
 	struct range_pieces ours;
 	struct range_pieces taken;
 
-	(void)state;
 	model_put(0, 10);
 	model_take(3, 5, &taken); // two pieces
 	model_take(0, 10, &ours);
@@ -232,7 +226,6 @@ a_hundred_thousand_mappings_are_no_problem(void **state)
 	uint64_t random = random_seed();
 	struct range_pieces taken;
 
-	(void)state;
 	for (unsigned way = 0; way < 3; way++) {
 		for (uint32_t i = 0; i < COUNT; i++)
 			order[i] = way == 1 ? COUNT - 1 - i : i;
@@ -285,7 +278,6 @@ what_is_one_mapping_again_is_one_range(void **state)
 	struct range_pieces taken;
 	struct range found;
 
-	(void)state;
 	assert_true(range_map_put(page_addr(10), page_addr(11), 1, 1));
 	assert_true(range_map_put(page_addr(20), page_addr(21), 1, 1));
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++)
@@ -315,7 +307,6 @@ all_pieces_of_a_mapping_are_taken_by_its_beginning(void **state)
 	struct range_pieces taken;
 	struct range found;
 
-	(void)state;
 	model_put(0, 10);
 	model_take(3, 5, &taken);
 	model_put(3, 4);
@@ -343,7 +334,6 @@ all_pieces_of_a_mapping_are_taken_however_many(void **state)
 	struct range found;
 	uint32_t count = 0;
 
-	(void)state;
 	model_put(1, 2 * PIECES);
 	for (unsigned page = 2; page < 2 * PIECES; page += 2)
 		model_take(page, page + 1, &taken);
@@ -370,7 +360,6 @@ G1_what_lies_over_another_range_is_refused(void **state)
 	struct range_pieces ours = { .count = 2, .piece = { { page_addr(30), page_addr(31), 3, 9, 1, true } } };
 	struct range_pieces taken;
 
-	(void)state;
 	model_put(10, 20);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		uint64_t start = page_addr(cases[i].from);
@@ -394,7 +383,6 @@ when_full_it_refuses_and_goes_on(void **state)
 	struct range_pieces taken;
 	uint64_t stored = 0;
 
-	(void)state;
 	while (stored < (1u << 21) && range_map_put(BASE + stored * 8192, BASE + stored * 8192 + 4096, 1, 1))
 		stored++;
 	assert_true(stored > 1000000 && stored < 1u << 21);
@@ -466,7 +454,6 @@ G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time(void **state)
 	pthread_t thread;
 	int status;
 
-	(void)state;
 	model_put(0, 2);
 	range_map_lock();
 	status = in_child(goes_on_in_a_child, NULL);
@@ -481,7 +468,6 @@ G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time(void **state)
 static void
 G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free(void **state)
 {
-	(void)state;
 	range_map_lock();
 	range_map_lock();
 	range_map_unlock();
@@ -499,7 +485,6 @@ the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it(void **st
 	struct range_pieces taken;
 	struct range found;
 
-	(void)state;
 	assert_true(range_map_next(0, &found) && found.site == 0);
 	model_put(3, 6);
 	model_put(6, 7);

@@ -261,7 +261,6 @@ DIVE_SCENE(take)
 static int
 start(void **state)
 {
-	(void)state;
 	settings.verify_every = 1;
 	self = &main_walker;
 	native_stack_start();

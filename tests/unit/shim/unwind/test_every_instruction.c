@@ -178,7 +178,6 @@ signals(void *context)
 static void
 assembly_of_libc(void **state)
 {
-	(void)state;
 #if defined(__SANITIZE_ADDRESS__)
 	print_message("the sanitizer brings its own\n");
 	skip();
@@ -200,7 +199,6 @@ through_stubs(void **state)
 	char command[512];
 	int fd = mkstemps(library, 3);
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {

@@ -75,7 +75,6 @@ another_caller_of_the_same_size(void)
 static void
 scene_frames(void **state)
 {
-	(void)state;
 	check_nothing_lost(same_place_with_another_rbp);
 	check_nothing_lost(another_caller_of_the_same_size);
 }
@@ -224,7 +223,6 @@ random_trees(void)
 static void
 scene_trees(void **state)
 {
-	(void)state;
 	main_walker.seed = getenv("SEED") != NULL ? strtoull(getenv("SEED"), NULL, 10) : 1;
 	print_message("SEED=%lu\n", main_walker.seed);
 	check_nothing_lost(random_trees);
@@ -258,7 +256,6 @@ threads(void)
 static void
 scene_threads(void **state)
 {
-	(void)state;
 	check_nothing_lost(threads);
 }
 
@@ -287,7 +284,6 @@ depths(void **state)
 		          { 3000, true }, { 4000, true }, { 5, true },   { 15000, true }, { 7, true } };
 	uint32_t kept[2];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
 		dive_twice(cases[i].depth, kept);
 		assert_int_equal(self->stack.is_remembered, cases[i].is_remembered);
@@ -321,7 +317,6 @@ recursion_is_one_stack(void **state)
 	uint64_t pcs[NATIVE_STACK_MAX];
 	uint32_t count = 0;
 
-	(void)state;
 	for (volatile unsigned i = 0; i < 7 * 4; i++) { // one place of the code
 		// the outermost call is the same
 		lines = i / 7 * UINT64_C(0x9e3779b97f4a7c15) & ~(UINT64_C(1) << calls[i % 7] % 64);
@@ -360,7 +355,6 @@ outer_frames_change_unseen(void **state)
 	frame_maker *volatile makers[] = { call_through, call_through_2 };
 	static const uintptr_t depths[] = { 250, 300, 1000, 3000, 9000 };
 
-	(void)state;
 	for (volatile unsigned i = 0; i < 5 * 40; i++) {
 		frame_maker *maker = makers[draw(2)];
 		uintptr_t depth = depths[i / 40];
@@ -381,7 +375,6 @@ a_clock_that_tells_nothing(void **state)
 	static const struct call_time times[] = { { 0, 0 }, { 1, 0 }, { UINT64_MAX, 0 }, { UINT64_MAX / 2, 4711 } };
 	uint32_t kept[2];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
 		assert_true(call_clock_calls_since(times[i]) == UINT64_MAX);
 		dive_twice(1000, kept);
@@ -402,7 +395,6 @@ a_mapping_is_given_back(void **state)
 	uint64_t before = raw_reserved_bytes();
 	uint32_t kept[2];
 
-	(void)state;
 	native_cache_release(&self->caches);
 	assert_true(raw_reserved_bytes() < before);
 	before = raw_reserved_bytes();
@@ -420,7 +412,6 @@ every_stop(void **state)
 {
 	uint32_t kept[2];
 
-	(void)state;
 	dive_twice(20, kept);
 	uint32_t count = self->stack.count;
 	uint64_t sps[NATIVE_STACK_MAX];
@@ -443,7 +434,6 @@ every_stop(void **state)
 static void
 made_up_frames(void **state)
 {
-	(void)state;
 	settings.verify_every = 0;
 	for (int i = 0; i < 20000; i++) {
 		uint64_t frame[32]; // live stack memory: what a hook frame promises

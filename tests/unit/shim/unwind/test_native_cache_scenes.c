@@ -105,7 +105,6 @@ the_end_of_a_mapping(void **state)
 	uint8_t *memory = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t end = (uintptr_t)memory + bytes;
 
-	(void)state;
 	assert_true((void *)memory != MAP_FAILED);
 	for (unsigned round = 0; round < 6; round++) {
 		assert_int_equal(mprotect(memory + bytes, 4096, round % 2 ? PROT_NONE : PROT_READ | PROT_WRITE), 0);
@@ -122,7 +121,6 @@ the_end_of_a_mapping(void **state)
 static void
 scene_other_stacks(void **state)
 {
-	(void)state;
 	check_nothing_lost(signals);
 	check_nothing_lost(coroutines);
 }
@@ -136,7 +134,6 @@ generated_code(void **state)
 		                            0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)state;
 	assert_true(page != MAP_FAILED);
 	memcpy(page, code, sizeof code);
 	for (int round = 0; round < 3; round++) {
@@ -184,7 +181,6 @@ another_library_at_the_same_address(void **state)
 	char source[256];
 	uint64_t first_pc = 0;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	for (unsigned i = 0; i < 2; i++) {
 		snprintf(source, sizeof source, text, i == 0 ? 520u : 536u);
@@ -228,7 +224,6 @@ exceptions(void **state)
 								 "}";
 	char folder[] = "/tmp/test_native_cache.XXXXXX";
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	void *library = build(folder, "thrower", "c++ -x c++", source);
 

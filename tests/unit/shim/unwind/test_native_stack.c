@@ -112,7 +112,6 @@ depths(void **state)
 {
 	static const uintptr_t cases[] = { 3, 20, 200, 5000 };
 
-	(void)state;
 	check_scene(dive, 0);
 	uint64_t base = stack.count; // frames of a dive of 0
 
@@ -134,7 +133,6 @@ too_deep_for_the_bound(void **state)
 {
 	uint64_t unwinds = lost(KMEM_LOST_UNWINDS);
 
-	(void)state;
 	dive((void *)(uintptr_t)(NATIVE_STACK_VISITS_MAX + 10));
 	assert_false(stack.is_complete);
 	assert_int_equal(stack.count + stack.omitted, NATIVE_STACK_VISITS_MAX);
@@ -185,7 +183,6 @@ through_qsort(void *unused)
 static void
 frame_shapes(void **state)
 {
-	(void)state;
 	uint64_t fallbacks = lost(KMEM_LOST_FALLBACK_UNWINDS);
 
 	check_scene(dive_on, (void *)through_plain);
@@ -199,7 +196,6 @@ inexpressible_frames_are_walked_by_libunwind(void **state)
 {
 	uint64_t fallbacks = lost(KMEM_LOST_FALLBACK_UNWINDS);
 
-	(void)state;
 	dive((void *)2);
 	uint32_t frames = stack.count;
 	uint64_t outermost = stack.pc[frames - 1];
@@ -266,7 +262,6 @@ signals(void **state)
 	stack_t other = { .ss_size = 256 << 10 };
 	stack_t before;
 
-	(void)state;
 	check_signal(0);
 	other.ss_sp = malloc(other.ss_size);
 	sigaltstack(&other, &before);
@@ -307,7 +302,6 @@ run_coroutine(void *unused)
 static void
 coroutines(void **state)
 {
-	(void)state;
 	coroutine_depth = 10;
 	check_scene(run_coroutine, NULL);
 	assert_true(stack.is_alternate);
@@ -326,7 +320,6 @@ what_follows_is_copied_along_as_far_as_it_can_be_read(void **state)
 	struct checked_span span = { 0 };
 	uint64_t value = 0;
 
-	(void)state;
 	assert_ptr_not_equal(memory, MAP_FAILED);
 	for (uint64_t at = 0; at < 4 * page; at += 8)
 		*(uint64_t *)(memory + at) = first + at;
@@ -359,7 +352,6 @@ thread_main(void *unused)
 static void
 small_threads(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 20; i++) {
 		pthread_t thread;
 		pthread_attr_t attributes;
@@ -384,7 +376,6 @@ generated_code_ends_the_walk(void **state)
 	uint64_t unwinds = lost(KMEM_LOST_UNWINDS);
 	uint64_t checked = capture_file_header()->verify_checked;
 
-	(void)state;
 	assert_true(page != MAP_FAILED);
 	memcpy(page, code, sizeof code);
 	for (int i = 0; i < 2; i++) { // the second time it is remembered
@@ -407,7 +398,6 @@ made_up_frames_end_the_walk(void **state)
 	};
 	uint64_t seed = 42;
 
-	(void)state;
 	for (int i = 0; i < 20000; i++) {
 		uint64_t frame[32]; // live stack memory: what a hook frame promises
 
@@ -426,7 +416,6 @@ stops_where_asked(void **state)
 {
 	static struct native_stack whole;
 
-	(void)state;
 	check_scene(dive, (void *)20);
 	whole = stack;
 	for (uint32_t i = 2; i + 1 < whole.count; i++) {
@@ -488,7 +477,6 @@ another_library_at_the_same_address(void **state)
 	char folder[] = "/tmp/test_native_stack.XXXXXX";
 	char command[256];
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 
 	if (!build(folder, "first", 100, "") || !build(folder, "second", 600, ""))
@@ -547,7 +535,6 @@ tables_in_two_segments(void **state)
 	char folder[] = "/tmp/test_native_stack.XXXXXX";
 	char command[256];
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	bool is_built = build(folder, "apart", 100, "-Wl,--section-start=.eh_frame=0x400000");
 
@@ -567,7 +554,6 @@ tables_in_two_segments(void **state)
 static int
 start(void **state)
 {
-	(void)state;
 	settings.verify_every = 1;
 	native_stack_start();
 	return 0;

@@ -55,7 +55,6 @@ a_wrong_rule_is_counted_and_the_first_are_kept(void **state)
 	struct unwind_entry *entry = unwind_rules.entries;
 	uint64_t frame_bytes, right;
 
-	(void)state;
 	dive(8);
 	assert_int_equal(header->verify_checked, 1);
 	assert_int_equal(header->verify_mismatched, 0);
@@ -98,7 +97,6 @@ a_wrong_site_is_counted_and_the_first_are_kept(void **state)
 	char text[100];
 	uint64_t checked = 0;
 
-	(void)state;
 	for (volatile unsigned turn = 0; turn < 10 + TURNS; turn++) {
 		uint64_t mismatched = header->verify_mismatched;
 

@@ -61,7 +61,6 @@ the_second_mapping_says_the_same_and_rests(void **state)
 	struct unwind_tables copy;
 	unsigned normal = 0;
 
-	(void)state;
 	open_tables((const void *)(uintptr_t)gnu_get_libc_version);
 	uint64_t shift = find(7, &copy);
 
@@ -91,7 +90,6 @@ T2_after_an_unload_it_is_compared_again(void **state)
 	struct unwind_tables copy;
 	void *page;
 
-	(void)state;
 	open_tables((const void *)(uintptr_t)gnu_get_libc_version);
 	page = (void *)(in_place.header_addr & ~UINT64_C(4095));
 	assert_int_not_equal(find(8, &copy), 0);
@@ -115,7 +113,6 @@ another_file_of_that_name_is_refused(void **state)
 	struct unwind_tables copy;
 	int fd = mkstemp(short_file);
 
-	(void)state;
 	assert_true(fd >= 0);
 	open_tables((const void *)(uintptr_t)_cmocka_run_group_tests);
 	other.l_addr = object.link_map->l_addr;
@@ -160,7 +157,6 @@ a_file_that_was_replaced_is_refused(void **state)
 	struct unwind_tables copy;
 	struct link_map *map;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	snprintf(fresh, sizeof(fresh), "%s/fresh.so", folder);
 	assert_int_equal(dlinfo(dlopen("libm.so.6", RTLD_NOW), RTLD_DI_LINKMAP, &map), 0);
@@ -192,7 +188,6 @@ a_pipe_of_that_name_is_not_waited_for(void **state)
 	struct unwind_tables copy;
 	void *handle = dlopen("libgcc_s.so.1", RTLD_NOW);
 
-	(void)state;
 	assert_non_null(handle);
 	assert_non_null(mkdtemp(folder));
 	snprintf(name, sizeof(name), "%s/pipe", folder);
@@ -215,7 +210,6 @@ few_tables_stay_where_they_are(void **state)
 	struct unwind_tables copy;
 	void *handle = dlopen("libm.so.6", RTLD_NOW);
 
-	(void)state;
 	open_tables((const void *)(uintptr_t)is_there); // the program has no name
 	assert_int_equal(find(7, &copy), 0);
 	assert_non_null(handle);

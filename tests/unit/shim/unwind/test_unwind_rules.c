@@ -160,7 +160,6 @@ static const struct {
 static void
 rows_are_what_the_instructions_say(void **state)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
 		struct made made;
 
@@ -189,7 +188,6 @@ augmentations(void **state)
 	static const uint8_t nothing[4];
 	struct made made;
 
-	(void)state;
 	make(&made, "zS", nothing, sizeof nothing);
 	/* 'S' has no data of its own, so pointers are absolute here and the entry covers nothing of ours. */
 	uint64_t pc = made.tables.header_addr + 0x10000;
@@ -246,7 +244,6 @@ whole_libraries(void **state)
 	static const char *const names[] = { "libc.so.6",      "libstdc++.so.6",       "libunwind.so.8",
 		                                 "libcrypto.so.3", "libpython3.11.so.1.0", "ld-linux-x86-64.so.2" };
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		struct link_map *map = dlopen(names[i], RTLD_LAZY | RTLD_LOCAL);
 
@@ -273,7 +270,6 @@ damaged_tables_do_not_crash(void **state)
 	struct unwind_tables real = { .header_addr = object.eh_frame_header_addr };
 	uint64_t normal = 0;
 
-	(void)state;
 	assert_true(loaded_object_readable(&object, real.header_addr, &real.low_addr, &real.high_addr));
 	real.header_end_addr = real.high_addr; // libc has both parts in one segment
 
@@ -319,7 +315,6 @@ invariants(void **state)
 	uint64_t rule = unwind_rules_get(pc, version);
 	struct unwind_entry *entry = unwind_rules.entries;
 
-	(void)state;
 	while (entry->pc != pc) // U1
 		assert_true(++entry <= unwind_rules.entries + unwind_rules.mask + UNWIND_NEAR_ENTRIES);
 	assert_int_equal(entry->rule, rule); // U2
@@ -350,7 +345,6 @@ U3_a_rule_that_is_stored_late_does_not_come_back(void **state)
 	struct unwind_entry *entry = unwind_rules.entries;
 	uint64_t rule = unwind_rules_get(pc, unwind_rules_version()) & ~UNWIND_VERSION_MASK;
 
-	(void)state;
 	while (entry->pc != pc)
 		entry++;
 	for (size_t i = 0; i < ARRAY_LEN(began); i++) {
@@ -366,7 +360,6 @@ U3_a_rule_that_is_stored_late_does_not_come_back(void **state)
 static void
 nothing_is_found_where_nothing_is(void **state)
 {
-	(void)state;
 	for (int i = 0; i < 100000; i++) {
 		uint64_t pc = next_random() >> (17 + next_random() % 40);
 
@@ -385,7 +378,6 @@ a_full_table_computes_each_time(void **state)
 	struct unwind_entry full[4 + UNWIND_NEAR_ENTRIES];
 	uint64_t rule = unwind_rules_get(pc, version);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(full); i++)
 		full[i] = (struct unwind_entry){ 1, 0 };
 	unwind_rules.entries = full;
@@ -422,7 +414,6 @@ code_takes_few_pages(void **state)
 	const uint64_t code = 0x300000000000, dense_bytes = 65536, sparse_bytes = 4 << 20;
 	unsigned entries;
 
-	(void)state;
 	for (uint64_t offset = 0; offset < dense_bytes; offset += 8)
 		(void)unwind_rules_get(code + offset, unwind_rules_version());
 	assert_in_range(pages_of(code, dense_bytes, &entries), 1, 50); // 2 of each 32 KiB, and 32 of each 2 KiB
@@ -451,7 +442,6 @@ threads_agree(void **state)
 	pthread_t threads[4];
 	uint64_t sums[4];
 
-	(void)state;
 	unwind_rules_void();
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, look_up_all, &sums[i]), 0);
@@ -464,7 +454,6 @@ threads_agree(void **state)
 static int
 start(void **state)
 {
-	(void)state;
 	unwind_rules_start();
 	libc_code = (uintptr_t)dlsym(dlopen("libc.so.6", RTLD_LAZY), "qsort");
 	assert_true(libc_code != 0);

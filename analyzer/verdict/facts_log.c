@@ -1,0 +1,159 @@
+/*
+ * facts_log.c - which line of the system's logs tells how the process ended?
+ *
+ * A line is of the process when it has its number and was written while the process lived, or shortly after. Numbers are used again:
+ * of several lines the first one after the start counts. In a container the log has the numbers of the host. Then a line fits by the
+ * program's name and the moment of the end, and that is said.
+ *
+ * When failing  there is no such line.
+ */
+#include "verdict/facts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/place.h"
+
+#define HOST_NAMESPACE UINT32_C(4026531836) // inode of the first pid namespace, the same on every Linux
+#define CLOCKS_NS UINT64_C(30000000000)     // the kernel's clock and ours may be so far apart
+#define END_NS UINT64_C(5000000000)         // by name: at most so far from the end
+#define COMM_BYTES 15                       // of a name, in the kernel
+
+/* The number behind `word` in the text; 0 = it is not there. */
+static uint32_t
+number_behind(const char *text, const char *word)
+{
+	const char *at = strstr(text, word);
+
+	return at != NULL ? (uint32_t)strtoul(at + strlen(word), NULL, 10) : 0;
+}
+
+/* What the line tells, and of which process. *name: behind the number, "" where the line has none. */
+static enum verdict_log_kind
+parse_line(const struct system_log_line *line, uint32_t *pid, char name[COMM_BYTES + 1])
+{
+	static const char kill_words[] = "Killed process ";
+	const char *text = line->text;
+	const char *bracket;
+	int end = 0;
+
+	name[0] = '\0';
+	*pid = 0;
+	if (strcmp(line->writer, "kernel") == 0 && (*pid = number_behind(text, kill_words)) != 0) {
+		(void)sscanf(strstr(text, kill_words), "Killed process %*u (%15[^)]", name);
+		return strstr(text, "emory cgroup") != NULL ? VERDICT_LOG_LIMIT : VERDICT_LOG_MACHINE;
+	}
+	/* "python3[123]: segfault at 10 ip ..."; "traps: python3[123] general protection fault ip:..." */
+	if (strcmp(line->writer, "kernel") == 0 && (bracket = strchr(text, '[')) != NULL &&
+	    sscanf(bracket, "[%u]%n", pid, &end) == 1 && end != 0) {
+		const char *start = strncmp(text, "traps: ", 7) == 0 ? text + 7 : text;
+
+		(void)snprintf(name, COMM_BYTES + 1, "%.*s", (int)(bracket - start), start);
+		return VERDICT_LOG_CRASH;
+	}
+	/* earlyoom: sending SIGTERM to process 123 uid 1000 "python3": badness 853, VmRSS 11000 MiB */
+	if ((*pid = number_behind(text, "sending SIGTERM to process ")) != 0 ||
+	    (*pid = number_behind(text, "sending SIGKILL to process ")) != 0) {
+		const char *quote = strchr(text, '"');
+
+		if (quote != NULL)
+			(void)sscanf(quote, "\"%15[^\"]", name);
+		return VERDICT_LOG_DAEMON;
+	}
+	return VERDICT_LOG_NONE;
+}
+
+/* systemd-oomd: "Killed /user.slice/.../run-u5.scope due to memory pressure for ...": it kills a cgroup, and names that. */
+static bool
+is_of_cgroup(const struct system_log_line *line, const char *cgroup_path)
+{
+	char named[400];
+
+	return sscanf(line->text, "Killed %399s due to memory", named) == 1 && named[0] == '/' && named[1] != '\0' &&
+	       strstr(cgroup_path, named) != NULL;
+}
+
+/* A thread or a link may have given the process a name of its own: one begins with the other. */
+static bool
+is_name(const char *name, const char *executable)
+{
+	const char *base = place_base(executable);
+	size_t length = strlen(name) < strlen(base) ? strlen(name) : strlen(base);
+
+	return length >= 3 && strncmp(name, base, length) == 0;
+}
+
+static bool
+is_about(const struct kmem_identity *identity, const struct system_log_line *line, uint64_t ended_ns,
+         struct verdict_log *found)
+{
+	char name[COMM_BYTES + 1];
+	uint32_t pid;
+
+	if (line->monotonic_ns + CLOCKS_NS < identity->start_monotonic_ns ||
+	    (ended_ns != 0 && line->monotonic_ns > ended_ns + CLOCKS_NS))
+		return false;
+	if (is_of_cgroup(line, identity->cgroup_path)) {
+		found->kind = VERDICT_LOG_DAEMON;
+		return true;
+	}
+	found->kind = parse_line(line, &pid, name);
+	if (found->kind == VERDICT_LOG_NONE || !is_name(name, identity->executable))
+		return false;
+	found->is_by_name = identity->pid_namespace != HOST_NAMESPACE;
+	if (!found->is_by_name)
+		return pid == identity->pid;
+	return ended_ns != 0 && line->monotonic_ns + END_NS > ended_ns && line->monotonic_ns < ended_ns + END_NS;
+}
+
+/* Up to what nobody needs: sizes of page tables, registers. */
+static void
+quote(const struct system_log_line *line, struct verdict_log *found)
+{
+	static const char *const ends[] = { ", shmem-rss", " UID:", " likely on " };
+	size_t length = strlen(line->text);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		const char *end = strstr(line->text, ends[i]);
+
+		if (end != NULL && (size_t)(end - line->text) < length)
+			length = (size_t)(end - line->text);
+	}
+	(void)snprintf(found->writer, sizeof(found->writer), "%s", line->writer);
+	(void)snprintf(found->text, sizeof(found->text), "%.*s", (int)(length < 190 ? length : 190), line->text);
+}
+
+static struct verdict_log
+find(const struct model_process *process, const struct verdict_now *now)
+{
+	struct verdict_log result = { .kind = VERDICT_LOG_NONE };
+	struct system_log log = { .count = 0 };
+	uint64_t ended_ns = verdict_ended_ns(process);
+
+	now->read_log(process, &log);
+	for (size_t i = 0; i < log.count && result.kind == VERDICT_LOG_NONE; i++) {
+		struct verdict_log found = { .kind = VERDICT_LOG_NONE };
+
+		if (is_about(process->identity, &log.lines[i], ended_ns, &found)) {
+			quote(&log.lines[i], &found);
+			result = found;
+		}
+	}
+	system_log_free(&log);
+	return result;
+}
+
+void
+verdict_log_gather(const struct verdict_now *now, struct verdict_facts *facts)
+{
+	bool is_sudden = facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE ||
+	                 facts->end == VERDICT_END_ELSEWHERE;
+
+	if (now->read_log == NULL)
+		return;
+	if (is_sudden)
+		facts->log = find(facts->process, now);
+	if (facts->lost_child != NULL && facts->lost_child != facts->process)
+		facts->lost_log = find(facts->lost_child, now);
+}

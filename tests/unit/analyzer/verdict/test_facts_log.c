@@ -1,0 +1,239 @@
+/*
+ * test_facts_log.c - which line of a log is believed, and what is concluded from it?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hand_model.h"
+#include "verdict/verdict.h"
+
+#define HOST_NAMESPACE UINT32_C(4026531836)
+#define SECOND UINT64_C(1000000000)
+#define START (5 * SECOND) // of the hand-made process
+#define END (START + 60 * SECOND)
+
+static struct hand_model hand;
+static struct {
+	const char *writer;
+	const char *text;
+	uint64_t monotonic_ns;
+} lines[4];
+
+static void
+read_log(const struct model_process *process, struct system_log *log)
+{
+	(void)process;
+	log->lines = memory_zeroed(4, sizeof(*log->lines));
+	for (size_t i = 0; i < 4 && lines[i].writer != NULL; i++) {
+		log->lines[i].monotonic_ns = lines[i].monotonic_ns;
+		(void)snprintf(log->lines[i].writer, sizeof(log->lines[i].writer), "%s", lines[i].writer);
+		(void)snprintf(log->lines[i].text, sizeof(log->lines[i].text), "%s", lines[i].text);
+		log->count++;
+	}
+}
+
+static const struct verdict_now now = { .boot_id = "this-boot",
+	                                    .read_counters = hand_model_no_counters,
+	                                    .read_log = read_log };
+
+static void
+decide(struct verdict *verdict)
+{
+	rank_leaks_classify(&hand.model);
+	verdict_decide((struct judged_model){ &hand.model }, &now, verdict);
+}
+
+/* signal: 0 = nobody waited for it. */
+static void
+ended(int signal)
+{
+	memset(lines, 0, sizeof(lines));
+	hand_model_make(&hand);
+	(void)snprintf(hand.identity.executable, sizeof(hand.identity.executable), "/usr/bin/python3.11");
+	(void)snprintf(hand.identity.cgroup_path, sizeof(hand.identity.cgroup_path),
+	               "/sys/fs/cgroup/user.slice/run-u5.scope");
+	hand.identity.pid_namespace = HOST_NAMESPACE;
+	(void)hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand.process.launcher = NULL;
+	hand.process.ended_monotonic_ns = signal != 0 ? END : 0;
+	if (signal != 0) {
+		hand.launcher.is_filled = 1;
+		hand.launcher.wait_status = signal;
+		memset(&hand.launcher.after, 0xff, sizeof(hand.launcher.after));
+		hand.process.launcher = &hand.launcher;
+	}
+}
+
+static void
+wrote(size_t number, uint64_t monotonic_ns, const char *writer, const char *text)
+{
+	lines[number].monotonic_ns = monotonic_ns;
+	lines[number].writer = writer;
+	lines[number].text = text;
+}
+
+#define MEMCG \
+	"Memory cgroup out of memory: Killed process 4242 (python3) total-vm:9kB, anon-rss:8kB, file-rss:1kB, shmem-rss:0kB, UID:0"
+#define GLOBAL \
+	"Out of memory: Killed process 4242 (python3) total-vm:9kB, anon-rss:8kB, file-rss:1kB, shmem-rss:0kB, UID:0"
+#define SEGFAULT \
+	"python3[4242]: segfault at 0 ip 0000 sp 0000 error 4 in libfoo.so[1000+2000] likely on CPU 1 (core 1, socket 0)"
+#define TRAP "traps: python3[4242] general protection fault ip:1 sp:2 error:0 in libfoo.so[1000+2000]"
+#define EARLYOOM "sending SIGTERM to process 4242 uid 1000 \"python3\": badness 853, VmRSS 11000 MiB"
+#define OOMD \
+	"Killed /user.slice/run-u5.scope due to memory pressure for /user.slice being 60.22% > 50.00% for > 20s with reclaim activity"
+
+static const struct {
+	const char *writer, *text;
+	int signal;
+	const char *cause, *confidence, *says;
+} cases[] = {
+	{ "kernel", MEMCG, SIGKILL, "container-limit", "certain",
+	  "The log of the kernel says: \"Memory cgroup out of memory: Killed process 4242 (python3) total-vm:9kB, anon-rss:8kB, "
+	  "file-rss:1kB\"." },
+	{ "kernel", MEMCG, 0, "container-limit", "likely", "(likely: the system's log names it)" },
+	{ "kernel", GLOBAL, SIGKILL, "machine-memory", "certain",
+	  "because the machine ran out of memory (certain: the system's" },
+	{ "kernel", GLOBAL, 0, "machine-memory", "likely", "because the machine ran out of memory" },
+	{ "kernel", SEGFAULT, SIGSEGV, "crashed", "certain", "error 4 in libfoo.so[1000+2000]\"." },
+	{ "kernel", SEGFAULT, 0, "crashed", "likely", "it crashed or aborted, it was not killed for memory" },
+	{ "kernel", TRAP, 0, "crashed", "likely", "general protection" },
+	{ "earlyoom", EARLYOOM, SIGTERM, "low-memory-daemon", "certain", "was killed by earlyoom, a daemon that" },
+	{ "systemd-oomd", OOMD, SIGKILL, "low-memory-daemon", "certain", "was killed by systemd-oomd, a daemon that" },
+	{ "systemd-oomd", OOMD, 0, "low-memory-daemon", "likely",
+	  "The log of systemd-oomd says: \"Killed /user.slice/run-u5" },
+	/* Not about this process. */
+	{ "kernel", "Out of memory: Killed process 4241 (python3) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
+	{ "kernel", "Out of memory: Killed process 42424 (python3) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
+	{ "kernel", "Out of memory: Killed process 4242 (cc1plus) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
+	{ "kernel", "python3[4241]: segfault at 0 ip 0000", SIGSEGV, "crashed", "certain", NULL },
+	{ "systemd-oomd", "Killed /system.slice/a.service due to memory pressure for / being", SIGKILL, "signal", "certain",
+	  NULL },
+	{ "systemd-oomd", "Killed / due to memory pressure for / being", SIGKILL, "signal", "certain", NULL },
+	/* Damaged, or written by who likes. */
+	{ "kernel", "Killed process ", SIGKILL, "signal", "certain", NULL },
+	{ "kernel", "Killed process 4242", SIGKILL, "signal", "certain", NULL },
+	{ "kernel", "[", SIGKILL, "signal", "certain", NULL },
+	{ "logger", MEMCG, SIGKILL, "signal", "certain", NULL },
+};
+
+static void
+a_line_tells_the_cause(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		ended(cases[i].signal);
+		wrote(0, cases[i].signal != 0 ? END : START + SECOND, cases[i].writer, cases[i].text);
+		decide(&verdict);
+		if (strcmp(verdict_cause_name(verdict.cause), cases[i].cause) != 0 ||
+		    strcmp(verdict_confidence_name(verdict.confidence), cases[i].confidence) != 0 ||
+		    (cases[i].says != NULL) != (strstr(verdict.text, "The log of") != NULL) ||
+		    (cases[i].says != NULL && strstr(verdict.text, cases[i].says) == NULL))
+			fail_msg("case %zu: %s, %s: %s", i, verdict_cause_name(verdict.cause),
+			         verdict_confidence_name(verdict.confidence), verdict.text);
+	}
+}
+
+/* Process numbers are used again. */
+static void
+a_line_of_another_time_is_another_process(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	ended(SIGKILL);
+	hand.identity.start_monotonic_ns += 100 * SECOND;
+	hand.process.ended_monotonic_ns += 100 * SECOND;
+	wrote(0, START, "kernel", MEMCG);
+	wrote(1, END + 200 * SECOND, "kernel", MEMCG);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "signal");
+	assert_null(strstr(verdict.text, "The log of"));
+
+	wrote(1, END + 101 * SECOND, "kernel", GLOBAL);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "machine-memory");
+}
+
+/* In a container the log has the host's numbers. */
+static void
+in_a_container_name_and_time_must_fit(void **state)
+{
+	static const char line[] = "Memory cgroup out of memory: Killed process 77 (python3) total-vm:9kB";
+	struct verdict verdict;
+
+	(void)state;
+	ended(SIGKILL);
+	hand.identity.pid_namespace = HOST_NAMESPACE + 100;
+	wrote(0, END + SECOND, "kernel", line);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "container-limit");
+	assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
+	assert_non_null(
+		strstr(verdict.text, "This line fits by name and time. Its numbers of processes are those of the host."));
+
+	wrote(0, END + 20 * SECOND, "kernel", line);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "signal");
+
+	ended(0); // nobody saw the end: there is no time to compare
+	hand.identity.pid_namespace = HOST_NAMESPACE + 100;
+	wrote(0, START + SECOND, "kernel", line);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "gone");
+}
+
+static void
+a_log_of_an_earlier_boot_tells(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	ended(0);
+	(void)snprintf(hand.identity.boot_id, sizeof(hand.identity.boot_id), "another-boot");
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "not-closed");
+	wrote(0, START + SECOND, "kernel", GLOBAL);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "machine-memory");
+	assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
+}
+
+static void
+who_exited_is_not_looked_for(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	ended(SIGKILL);
+	hand.launcher.wait_status = 1 << 8;
+	wrote(0, END, "kernel", MEMCG);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "failed");
+	assert_null(strstr(verdict.text, "The log of"));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_line_tells_the_cause),
+		cmocka_unit_test(a_line_of_another_time_is_another_process),
+		cmocka_unit_test(in_a_container_name_and_time_must_fit),
+		cmocka_unit_test(a_log_of_an_earlier_boot_tells),
+		cmocka_unit_test(who_exited_is_not_looked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
