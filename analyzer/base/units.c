@@ -65,11 +65,12 @@ units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES])
 }
 
 uint64_t
-units_rounded(uint64_t count)
+units_rounded(uint64_t count, unsigned digits)
 {
+	const uint64_t most = digits == 2 ? 100 : 1000;
 	uint64_t unit = 1;
 
-	while (count / unit >= 1000)
+	while (count / unit >= most)
 		unit *= 10;
 	return (count + unit / 2) / unit * unit;
 }

@@ -18,8 +18,8 @@ const char *units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES]);
 /* "0", "9,999", "12,345,678": exact. */
 const char *units_count(uint64_t count, char text[UNITS_TEXT_BYTES]);
 
-/* To three digits: 12,345,678 is 12,300,000. For what is known no better. */
-uint64_t units_rounded(uint64_t count);
+/* digits: 2 or 3, of which 12,345,678 is 12,300,000. For what is known no better. */
+uint64_t units_rounded(uint64_t count, unsigned digits);
 
 /* "0 %", "0.4 %", "37 %"; parts per million in. */
 const char *units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES]);

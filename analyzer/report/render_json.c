@@ -17,6 +17,13 @@
 #define OBJECT(name_, is_known, meaning_) \
 	static const struct json_object name_##_object = { #name_, meaning_, name_##_fields, sizeof(OWNER), is_known }
 
+/* Is there a value? Asked of a member of the owner. */
+#define JSON_KNOWN(name, condition)               \
+	static bool name(const void *owner)           \
+	{                                             \
+		return ((const OWNER *)owner)->condition; \
+	}
+
 /* A member of the model's struct that the owner has as `of`. */
 #define JSON_OF(member, meaning_, ...) JSON_FIELD_AS(#member, of.member, meaning_, __VA_ARGS__)
 
@@ -30,11 +37,7 @@
 		.without = JSON_LEFT_OUT, .value_of = report_relation)
 
 #define OWNER struct report_place
-static bool
-is_place_known(const void *owner)
-{
-	return ((const OWNER *)owner)->is_known;
-}
+JSON_KNOWN(is_place_known, is_known)
 
 static const struct json_field place_fields[] = {
 	JSON_FIELD(
@@ -84,11 +87,7 @@ OBJECT(memory_part, NULL, "A part of what was in memory.");
 #undef OWNER
 
 #define OWNER struct report_memory
-static bool
-is_much_freed(const void *owner)
-{
-	return ((const OWNER *)owner)->of.freed.freed_bytes != 0;
-}
+JSON_KNOWN(is_much_freed, of.freed.freed_bytes != 0)
 
 static const struct json_field most_fragmented_fields[] = {
 	JSON_FIELD_AS("pid", fragmented_pid, "Process id."),
@@ -294,11 +293,7 @@ OBJECT(built, NULL, "A call site of the parent.");
 #undef OWNER
 
 #define OWNER struct model_heap_sample
-static bool
-are_pages_sampled(const void *owner)
-{
-	return ((const OWNER *)owner)->sampled_pages != 0;
-}
+JSON_KNOWN(are_pages_sampled, sampled_pages != 0)
 
 static const struct json_field heap_pages_fields[] = {
 	JSON_FIELD(sampled_pages, "How many pages were sampled."),
@@ -313,11 +308,7 @@ OBJECT(heap_pages, are_pages_sampled,
 #undef OWNER
 
 #define OWNER struct report_fragmentation
-static bool
-is_fragmented(const void *owner)
-{
-	return ((const OWNER *)owner)->of.freed_bytes != 0;
-}
+JSON_KNOWN(is_fragmented, of.freed_bytes != 0)
 
 static const struct json_field fragmentation_fields[] = {
 	JSON_OF(freed_bytes, "Freed and still in memory."),
@@ -340,23 +331,9 @@ OBJECT(
 #undef OWNER
 
 #define OWNER struct report_process
-static bool
-is_resident_sampled(const void *owner)
-{
-	return ((const OWNER *)owner)->resident_parts != NULL;
-}
-
-static bool
-has_exited(const void *owner)
-{
-	return ((const OWNER *)owner)->exit_status >= 0;
-}
-
-static bool
-has_limit(const void *owner)
-{
-	return ((const OWNER *)owner)->limit_bytes != UINT64_MAX;
-}
+JSON_KNOWN(is_resident_sampled, resident_parts != NULL)
+JSON_KNOWN(has_exited, exit_status >= 0)
+JSON_KNOWN(has_limit, limit_bytes != UINT64_MAX)
 
 static const struct json_field resident_fields[] = {
 	JSON_FIELD_AS("bytes", resident_sampled_bytes, "Sum of the parts."),
@@ -435,26 +412,48 @@ OBJECT(process, NULL, "One process image, or one forked child.");
 #define OWNER struct report_holder
 static const struct json_field holder_fields[] = {
 	JSON_FIELD(domain, "Domain."),
+	JSON_FIELD(is_estimated, "live_bytes and live_count are estimated, as in lines."),
 	JSON_FIELD(live_bytes, "Requested bytes that it held then."),
 	JSON_FIELD(live_count, "Number of those blocks."),
 	WHERE("The line; null when unknown."),
 	{ .name = NULL },
 };
-OBJECT(holder, NULL, "A line of code when a device refused.");
+OBJECT(holder, NULL, "A line of code when a device refused, or when the guard was passed.");
+#undef OWNER
+
+/* --- the guard --------------------------------------------------------------------------------------------------- */
+
+#define OWNER struct report_guard
+static bool
+was_guard_passed(const void *owner)
+{
+	return ((const OWNER *)owner)->of.number != 0;
+}
+
+static const struct json_field guard_fields[] = {
+	JSON_FIELD_AS("number", of.number, "How often this process passed it; what follows is of the last time."),
+	JSON_FIELD(pid, "The process."),
+	JSON_FIELD_AS("used_bytes", of.used_bytes, "In use of the limit then."),
+	JSON_FIELD_AS("guard_bytes", of.guard_bytes, "Where the guard was."),
+	JSON_FIELD_AS("limit_bytes", of.limit_bytes, "The limit in force."),
+	JSON_FIELD(limit, "Whose limit.", .value_of = report_guard_limit),
+	JSON_FIELD(action, "What was done.", .value_of = report_guard_action),
+	JSON_FIELD(is_action_in_vain, "SIGINT is ignored there, or nobody could run the command."),
+	JSON_FIELD_AS("request_bytes", of.request_bytes,
+	              "Of the request that would have passed it; null = it was passed by what is in memory.",
+	              .without = JSON_NULL),
+	JSON_FIELD(before_end_ns, "From then to the end of the process, or to the last heartbeat."),
+	JSON_FIELD(live_bytes, "Held by all lines then, imports included, devices and address space left out."),
+	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "The lines that held most then; 10 at most.", .object = &holder_object,
+	              .count_offset = offsetof(OWNER, line_count)),
+	{ .name = NULL },
+};
+OBJECT(guard, was_guard_passed, "A process passed its guard (--guard, KMEMSHIM_GUARD).");
 #undef OWNER
 
 #define OWNER struct report_request
-static bool
-has_driver_said(const void *owner)
-{
-	return ((const OWNER *)owner)->of.total_bytes != 0;
-}
-
-static bool
-is_composed(const void *owner)
-{
-	return ((const OWNER *)owner)->is_composed;
-}
+JSON_KNOWN(has_driver_said, of.total_bytes != 0)
+JSON_KNOWN(is_composed, is_composed)
 
 static const struct json_field held_fields[] = {
 	JSON_FIELD_AS("live_bytes", parts.live_bytes, "What the driver had given out there."),
@@ -768,6 +767,8 @@ static const struct json_field report_fields[] = {
 	JSON_FIELD_WHOLE(JSON_OBJECT, "verify", "", .object = &verify_object),
 	JSON_FIELD_OF(JSON_OBJECTS, "processes", processes, "The first process of the session first.",
 	              .object = &process_object, .is_pointer = true, .count_offset = offsetof(OWNER, process_count)),
+	JSON_FIELD_OF(JSON_OBJECT, "guard", guard, "null = there was none, or it was not passed.", .object = &guard_object,
+	              .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_OBJECTS, "refused_requests", requests, "Oldest first; the last 16 of each process.",
 	              .object = &request_object, .is_pointer = true, .count_offset = offsetof(OWNER, request_count)),
 	JSON_FIELD_OF(JSON_TEXTS, "damages", damages, "Captures or sections that could not be read whole, one line each.",

@@ -273,17 +273,6 @@ has_user_callers(const struct report_site *site, const struct report_place *wher
 
 /* --- what is alive ---------------------------------------------------------------------------------------------- */
 
-/* Two digits: it is an estimate. */
-static uint64_t
-rounded(uint64_t count)
-{
-	uint64_t step = 1;
-
-	while (count / step >= 100)
-		step *= 10;
-	return (count + step / 2) / step * step;
-}
-
 static void
 put_types(const struct report_line *line, FILE *stream)
 {
@@ -293,7 +282,7 @@ put_types(const struct report_line *line, FILE *stream)
 
 	for (unsigned i = 0; i < line->type_count && line->types[i].count >= line->types[0].count / 50; i++) {
 		int length = snprintf(text + used, sizeof(text) - used, "%s%s %s", i != 0 ? ", " : "",
-		                      units_count(rounded(line->types[i].count), count), line->types[i].name);
+		                      units_count(units_rounded(line->types[i].count, 2), count), line->types[i].name);
 
 		used += length > 0 ? (size_t)length : 0;
 		if (used >= sizeof(text))

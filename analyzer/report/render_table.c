@@ -6,6 +6,7 @@
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 #include "report/render.h"
 #include "report/report.h"
 #include "report/table_rows.h"
+#include "verdict/findings.h"
 
 #define IMPORTS_SHOWN 3
 #define COLUMNS_MAX 7
@@ -24,15 +26,8 @@
 #define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
 #define UNTOUCHED_PART 10 // of what the row shows; less of it that is not in memory is not told
 #define CHANCE_BYTES (2 * KMEM_PYTHON_SAMPLE_BYTES)
+#define GUARD_LINES_SHOWN 5
 #define TRIFLE_PART 1000 // lines with less than a thousandth of their domain are summed up, the first excepted
-
-static uint32_t
-share_ppm(uint64_t part, uint64_t whole)
-{
-	if (whole == 0)
-		return 0;
-	return part >= whole ? 1000000 : (uint32_t)((double)part / (double)whole * 1e6);
-}
 
 static const char *
 place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
@@ -70,12 +65,6 @@ struct column {
 	const char *(*text)(const struct report_line *line, char text[UNITS_TEXT_BYTES]);
 };
 
-static const char *
-text_peak(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_bytes(line->of.peak_bytes, text);
-}
-
 static uint64_t
 without(uint64_t bytes, uint64_t untouched_bytes)
 {
@@ -86,68 +75,38 @@ without(uint64_t bytes, uint64_t untouched_bytes)
 static const char *
 in_memory_share(const struct report_line *line, uint64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-	return units_share(
-		share_ppm(without(bytes, line->of.untouched_bytes), without(line->domain_bytes, line->domain_untouched_bytes)),
-		text);
+	return units_share(verdict_share(without(bytes, line->of.untouched_bytes),
+	                                 without(line->domain_bytes, line->domain_untouched_bytes)),
+	                   text);
 }
 
 static const char *
-text_peak_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
+generations_text(const struct model_site *site, char text[UNITS_TEXT_BYTES])
 {
-	return in_memory_share(line, line->of.peak_bytes, text);
-}
-
-static const char *
-text_live(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_bytes(line->of.live_bytes, text);
-}
-
-static const char *
-text_live_share(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return in_memory_share(line, line->of.live_bytes, text);
-}
-
-static const char *
-text_blocks(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_count(is_sampled(line) ? units_rounded(line->of.live_count) : line->of.live_count, text);
-}
-
-static const char *
-text_allocated(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_bytes(line->of.allocated_bytes, text);
-}
-
-static const char *
-text_calls(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	return units_count(is_sampled(line) ? units_rounded(line->of.allocated_count) : line->of.allocated_count, text);
-}
-
-static const char *
-text_class(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	(void)text;
-	return line->may_be_built_once ? "leak?" : report_leak_class(line->of.leak);
-}
-
-static const char *
-text_generations(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	(void)snprintf(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)line->of.telling->generations_alive,
-	               (unsigned)line->of.telling->generations_total);
+	(void)snprintf(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)site->generations_alive,
+	               (unsigned)site->generations_total);
 	return text;
 }
 
-static const char *
-text_domain(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	(void)text;
-	return line->domain;
-}
+#define COLUMN_TEXT(name, what)                                                                                  \
+	static const char *name(const struct report_line *line, __attribute__((unused)) char text[UNITS_TEXT_BYTES]) \
+	{                                                                                                            \
+		return what;                                                                                             \
+	}
+
+COLUMN_TEXT(text_peak, units_bytes(line->of.peak_bytes, text))
+COLUMN_TEXT(text_peak_share, in_memory_share(line, line->of.peak_bytes, text))
+COLUMN_TEXT(text_live, units_bytes(line->of.live_bytes, text))
+COLUMN_TEXT(text_live_share, in_memory_share(line, line->of.live_bytes, text))
+COLUMN_TEXT(text_blocks,
+            units_count(is_sampled(line) ? units_rounded(line->of.live_count, 3) : line->of.live_count, text))
+COLUMN_TEXT(text_allocated, units_bytes(line->of.allocated_bytes, text))
+COLUMN_TEXT(text_calls,
+            units_count(is_sampled(line) ? units_rounded(line->of.allocated_count, 3) : line->of.allocated_count, text))
+COLUMN_TEXT(text_class, line->may_be_built_once ? "leak?" : report_leak_class(line->of.leak))
+COLUMN_TEXT(text_generations, generations_text(line->of.telling, text))
+COLUMN_TEXT(text_domain, line->domain)
+COLUMN_TEXT(text_released, line->of.released_bytes == 0 ? "-" : units_bytes(line->of.released_bytes, text))
 
 /* A line's class is that of its most telling site; others below it may hold most of what it holds. */
 static void
@@ -157,14 +116,6 @@ put_leaking(const struct report_line *line, FILE *stream)
 
 	if (line->of.leaking_bytes != 0 && line->of.leaking_bytes < line->of.live_bytes / LEAKING_PART * (LEAKING_PART - 1))
 		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", units_bytes(line->of.leaking_bytes, bytes));
-}
-
-static const char *
-text_released(const struct report_line *line, char text[UNITS_TEXT_BYTES])
-{
-	if (line->of.released_bytes == 0)
-		return "-";
-	return units_bytes(line->of.released_bytes, text);
 }
 
 /* What was asked for and never touched holds nothing. Rows are in the order of what is in memory. */
@@ -218,23 +169,15 @@ struct table {
 	struct column columns[COLUMNS_MAX];
 };
 
-static uint64_t
-shown_peak(const struct report_line *line)
-{
-	return line->of.peak_bytes;
-}
+#define SHOWN(name, figure)                              \
+	static uint64_t name(const struct report_line *line) \
+	{                                                    \
+		return line->of.figure;                          \
+	}
 
-static uint64_t
-shown_live(const struct report_line *line)
-{
-	return line->of.live_bytes;
-}
-
-static uint64_t
-shown_any(const struct report_line *line)
-{
-	return line->of.allocated_count;
-}
+SHOWN(shown_peak, peak_bytes)
+SHOWN(shown_live, live_bytes)
+SHOWN(shown_any, allocated_count)
 
 /* One row per ranking; negative widths align to the left. */
 static const struct table tables[] = {
@@ -574,4 +517,38 @@ render_text_lines(const struct report *report, const struct render_options *opti
 		put_imports(&all.imports, stream);
 	free(all.imports.rows);
 	free(all.lines);
+}
+
+/* --- the guard ------------------------------------------------------------------------------------------------- */
+
+/* Three columns: bytes, share, domain and line. */
+void
+render_text_guard(const struct report *report, FILE *stream)
+{
+	const struct report_guard *guard = &report->guard;
+	char bytes[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+	uint64_t rest_bytes = guard->live_bytes;
+
+	if (guard->line_count == 0 || report->domain != NULL)
+		return;
+	(void)fprintf(stream, "Held when the guard was passed");
+	if (report->process_count > 1)
+		(void)fprintf(stream, ", by process %" PRIu32, guard->pid);
+	(void)fputc('\n', stream);
+	for (size_t i = 0; i < guard->line_count && i < GUARD_LINES_SHOWN; i++) {
+		const struct report_holder *line = &guard->lines[i];
+		char text[UNITS_TEXT_BYTES + 4];
+
+		(void)snprintf(text, sizeof(text), "%s%s", line->is_estimated ? "≈" : "", units_bytes(line->live_bytes, bytes));
+		(void)fprintf(stream, "%*s%6s  %-14s %s\n", line->is_estimated ? 11 : 9, text,
+		              units_share(verdict_share(line->live_bytes, guard->live_bytes), share), line->domain,
+		              place_words(&line->where, place));
+		render_text_source(&line->where, stream);
+		rest_bytes -= line->live_bytes < rest_bytes ? line->live_bytes : rest_bytes;
+	}
+	if (rest_bytes != 0)
+		(void)fprintf(stream, "%9s  elsewhere: other lines, imports, the interpreter\n",
+		              units_bytes(rest_bytes, bytes));
 }

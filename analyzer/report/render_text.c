@@ -99,7 +99,7 @@ count_text(const struct report_domain *domain, uint64_t count, char text[UNITS_T
 {
 	bool is_exact = domain->estimate.error_bytes == 0 || domain->estimate.is_rest_of_arenas;
 
-	return units_count(is_exact ? count : units_rounded(count), text);
+	return units_count(is_exact ? count : units_rounded(count, 3), text);
 }
 
 static void

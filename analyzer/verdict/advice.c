@@ -24,7 +24,8 @@ struct advice {
 	const char *name; // NULL: the first step alone
 	bool (*applies)(const struct verdict_facts *facts, const struct verdict *verdict);
 	void (*say)(const struct verdict_facts *facts, struct verdict *verdict);
-	const char *text;          // instead of `say`, as say_advice() takes it
+	const char *text; // instead of `say`, as say_advice() takes it
+	size_t kept_line; // instead of `say`: what keeps the blocks of this rank_line of the facts alive? 0 = not so
 	const struct advice *rows; // instead of `say`: a table, in which the first row that applies is taken; may have none
 	bool is_after_step;        // the first step, then this
 	bool is_nothing;           // there is nothing to do
@@ -89,6 +90,8 @@ say_tensors_kept(const struct rank_line *line, const char *otherwise, struct ver
 ADVICE_TEST(is_time_up, facts->refused == NULL && verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
 ADVICE_TEST(is_without_python, facts->process->python_version == 0)
 ADVICE_TEST(is_interrupted, facts->signal == SIGINT)
+ADVICE_TEST(is_stopped_by_guard, facts->signal == SIGINT && facts->process->guard.number != 0 &&
+                                     facts->process->guard.action == KMEM_GUARD_INTERRUPT)
 /* A session that a program opened by itself is named after its own start; a launcher's is older. */
 ADVICE_TEST(was_launched,
             strtoull(facts->process->identity->session, NULL, 16) != facts->process->identity->start_realtime_ns / 1000)
@@ -113,6 +116,7 @@ static const struct step steps[] = {
 	{ VERDICT_CRASHED, "debug-crash", is_without_python, "look at the crash itself, with a debugger" },
 	{ VERDICT_CRASHED, "show-python-crash", NULL,
 	  "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was" },
+	{ VERDICT_SIGNAL, "see-guard", is_stopped_by_guard, "see below what it held then" },
 	{ VERDICT_SIGNAL, "find-interrupter", is_interrupted,
 	  "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person" },
 	{ VERDICT_SIGNAL, "find-sender", NULL, "find out who sent the signal: a time limit, a scheduler, a person" },
@@ -464,18 +468,6 @@ ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 ADVICE_TEST(is_anything, true)
 
 static void
-say_next_line_kept(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_blocks_kept(facts, &facts->next_live, verdict);
-}
-
-static void
-say_first_line_kept(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_blocks_kept(facts, &facts->top_live, verdict);
-}
-
-static void
 say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char place[PLACE_TEXT_BYTES];
@@ -498,12 +490,6 @@ say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growi
 		say_tensors_kept(growing, if_data_set(verdict, growing), verdict);
 	else
 		say_blocks_kept(facts, growing, verdict);
-}
-
-static void
-say_growing_device_kept(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_growth_kept(facts, &facts->growing_device, verdict);
 }
 
 static void
@@ -558,21 +544,21 @@ static const struct advice rows[] = {
 	          "give the program more memory" },
 	{ "hold-less-in-children", is_child_killed, .say = say_children_hold_less },
 	{ "hold-less-before", is_request_small, .say = say_hold_less_before },
-	{ "release-next-blocks", is_next_line_growing, .say = say_next_line_kept },
+	{ "release-next-blocks", is_next_line_growing, .kept_line = offsetof(struct verdict_facts, next_live) },
 	{ "import-less", is_little_in_arenas,
 	  .text = "give the program more memory, or import less: no line of it holds much" },
 	{ "reuse-arenas", is_free_in_arenas,
 	  .text = "Python keeps this memory for small objects to come, and gives an arena back when the last object in it "
 	          "is released; make many small objects in a child process that ends, or hold fewer of them at once" },
 	{ "record-python-objects", is_in_arenas, .say = say_python_objects },
-	{ "release-blocks", is_growing, .say = say_first_line_kept },
+	{ "release-blocks", is_growing, .kept_line = offsetof(struct verdict_facts, top_live) },
 	{ "ask-for-less-or-raise-limit", is_refused, .text = "ask for less at once there, or raise what limits it{limit}" },
 	{ "more-room-for-recorder", is_unrecorded,
 	  .text = "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)" },
 	{ "record-whole", is_damaged,
 	  .text = "record it again where whole figures are needed: the notes of "
 	          "`kmemshim report " VERDICT_CAPTURE "` name the damage" },
-	{ "release-device-growth", is_device_growing, .say = say_growing_device_kept },
+	{ "release-device-growth", is_device_growing, .kept_line = offsetof(struct verdict_facts, growing_device) },
 	{ "see-child", is_child_lost,
 	  .text = "`kmemshim report " VERDICT_CHILD
 	          "` shows what the child process held that was ended; if a pool ended it as "
@@ -627,12 +613,6 @@ say_asked_objects(const struct verdict_facts *facts, struct verdict *verdict)
 	         facts->asked.growing.site_count != 0 ? if_data_set(verdict, &facts->asked.growing) : "");
 }
 
-static void
-say_asked_kept(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_growth_kept(facts, &facts->asked.growing, verdict);
-}
-
 static const struct advice domain_rows[] = {
 	{ "device", is_asked_refused, .rows = device_rows },
 	{ "see-other-users", is_asked_device_empty, .say = say_asked_others },
@@ -640,7 +620,7 @@ static const struct advice domain_rows[] = {
 	{ "see-peak", is_asked_steady,
 	  .text = "`kmemshim peak " VERDICT_CAPTURE " --domain {domain}` shows which lines held most of it" },
 	{ "record-python-objects", is_asked_in_arenas, .say = say_asked_objects },
-	{ "release-blocks", is_anything, .say = say_asked_kept },
+	{ "release-blocks", is_anything, .kept_line = offsetof(struct verdict_facts, asked.growing) },
 	{ NULL, NULL, .say = NULL },
 };
 
@@ -672,6 +652,12 @@ static const struct {
 	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned) },
 };
 
+static const struct rank_line *
+line_at(const struct verdict_facts *facts, size_t offset)
+{
+	return (const struct rank_line *)(const void *)((const char *)facts + offset);
+}
+
 /* Appends the text, with the facts for {line}, {device line}, {pinned line}, {device}, {domain} and {limit}. */
 static void
 say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
@@ -687,10 +673,7 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 			return;
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 			if (strncmp(text, places[i].name, strlen(places[i].name)) == 0)
-				say_next(
-					verdict, "%s",
-					verdict_line_text(
-						(const struct rank_line *)(const void *)((const char *)facts + places[i].line_offset), place));
+				say_next(verdict, "%s", verdict_line_text(line_at(facts, places[i].line_offset), place));
 		}
 		if (strncmp(text, "{device}", 8) == 0)
 			say_next(verdict, "%s", device_name(facts));
@@ -723,6 +706,8 @@ say_row(const struct advice *row, const struct verdict_facts *facts, struct verd
 	add_name(row->name, verdict);
 	if (row->say != NULL)
 		row->say(facts, verdict);
+	else if (row->kept_line != 0)
+		say_growth_kept(facts, line_at(facts, row->kept_line), verdict);
 	else
 		say_advice(facts, row->text, verdict);
 }

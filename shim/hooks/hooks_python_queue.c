@@ -141,13 +141,19 @@ definition_of(const void *descriptor)
 	return (struct method *)(uintptr_t)python_memory_u64((uint64_t)descriptor + layout->object_type + 8 + 24);
 }
 
+static bool
+is_a(const void *object, uint64_t type)
+{
+	return object != NULL &&
+	       python_memory_u64((uint64_t)object + python_runtime.interpreter.layout.object_type) == type;
+}
+
 static void
 put_in(unsigned number, const void *descriptor)
 {
 	struct method *method;
 
-	if (python_memory_u64((uint64_t)descriptor + python_runtime.interpreter.layout.object_type) !=
-	    python_runtime.objects.method_descriptor)
+	if (!is_a(descriptor, python_runtime.objects.method_descriptor))
 		return;
 	method = definition_of(descriptor);
 	bool is_known = method->flags == METH_FASTCALL_KEYWORDS || method->flags == METH_METHOD_FASTCALL_KEYWORDS ||
@@ -161,15 +167,15 @@ put_in(unsigned number, const void *descriptor)
 	atomic_store_explicit(&method->function, methods[number].function, memory_order_release);
 }
 
-/* No error is left behind: each attribute is there. */
+/* False: the module is not there, or not yet (one that is loaded when it is first used is of another type). No error is left behind. */
 static bool
 install(const struct python_objects *objects)
 {
 	void *module = objects->item(objects->modules(), "_queue");
-	void *type = module != NULL ? objects->attribute(module, "SimpleQueue") : NULL;
+	void *type = is_a(module, objects->module) ? objects->attribute(module, "SimpleQueue") : NULL;
 
-	if (module == NULL)
-		return false; // perhaps later
+	if (!is_a(module, objects->module))
+		return false;
 	for (unsigned i = 0; type != NULL && i < METHODS; i++) {
 		void *descriptor = objects->attribute(type, methods[i].name);
 

@@ -193,6 +193,7 @@ find_objects(const struct candidate *of)
 		{ "Py_DecRef", offsetof(struct python_objects, release) },
 		{ "PyErr_Occurred", offsetof(struct python_objects, has_error) },
 		{ "PyErr_Clear", offsetof(struct python_objects, clear_error) },
+		{ "PyModule_Type", offsetof(struct python_objects, module) },
 		{ "PyMethodDescr_Type", offsetof(struct python_objects, method_descriptor) },
 	};
 	bool is_complete = true;

@@ -66,7 +66,8 @@ struct python_objects {
 	void (*release)(void *object);
 	void *(*has_error)(void); // borrowed
 	void (*clear_error)(void);
-	uint64_t method_descriptor; // address of the type
+	uint64_t module; // addresses of types
+	uint64_t method_descriptor;
 	bool is_complete;
 };
 

@@ -122,15 +122,6 @@ fill(struct kmem_device_snapshot *to, unsigned domain, uint32_t count, const uin
 }
 
 static void
-copy_generations(struct kmem_generations *to, const struct kmem_generations *from)
-{
-	to->site = atomic_load_explicit(&from->site, memory_order_relaxed);
-	to->births = atomic_load_explicit(&from->births, memory_order_relaxed);
-	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
-		to->live_count[i] = atomic_load_explicit(&from->live_count[i], memory_order_relaxed);
-}
-
-static void
 fill_generations(struct kmem_device_snapshot *to)
 {
 	uint32_t filled = 0;
@@ -141,7 +132,7 @@ fill_generations(struct kmem_device_snapshot *to)
 		uint32_t block = site != NULL ? atomic_load_explicit(&site->generations, memory_order_acquire) : 0;
 
 		if (block != 0)
-			copy_generations(&to->generations[filled++], capture_file_at(KMEM_SECTION_GENERATIONS, block - 1));
+			generations_copy(&to->generations[filled++], capture_file_at(KMEM_SECTION_GENERATIONS, block - 1));
 	}
 }
 

@@ -90,15 +90,6 @@ live_now(void)
 	return sum;
 }
 
-static void
-copy_generations(struct kmem_generations *to, const struct kmem_generations *from)
-{
-	to->site = atomic_load_explicit(&from->site, memory_order_relaxed);
-	to->births = atomic_load_explicit(&from->births, memory_order_relaxed);
-	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
-		to->live_count[i] = atomic_load_explicit(&from->live_count[i], memory_order_relaxed);
-}
-
 /* What came to hold something since it was measured has no place, and is in none of the figures. */
 static void
 fill(struct kmem_exit *to, uint32_t count, struct count room)
@@ -111,7 +102,7 @@ fill(struct kmem_exit *to, uint32_t count, struct count room)
 		struct kmem_exit_site entry = entry_of(i, site);
 
 		if (has_counted(block) && to->generation_count < room.generations) {
-			copy_generations(&copies[to->generation_count], block);
+			generations_copy(&copies[to->generation_count], block);
 			entry.generations = ++to->generation_count;
 		}
 		if (entry.live_bytes == 0 && entry.live_count == 0 && entry.generations == 0)

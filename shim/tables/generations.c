@@ -221,3 +221,12 @@ generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation
 	if (index != 0)
 		count(site, index, generation, UINT32_MAX);
 }
+
+void
+generations_copy(struct kmem_generations *to, const struct kmem_generations *from)
+{
+	to->site = atomic_load_explicit(&from->site, memory_order_relaxed);
+	to->births = atomic_load_explicit(&from->births, memory_order_relaxed);
+	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
+		to->live_count[i] = atomic_load_explicit(&from->live_count[i], memory_order_relaxed);
+}

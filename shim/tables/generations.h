@@ -96,4 +96,7 @@ generations_died_own(const struct kmem_site *site, size_t generation)
 	counter_add_own32(&block->live_count[generation - 1], UINT32_MAX);
 }
 
+/* As it is now, while others may count on: each word by itself. */
+void generations_copy(struct kmem_generations *to, const struct kmem_generations *from);
+
 #endif
