@@ -96,10 +96,18 @@ judge_child_killed(const struct verdict_facts *facts)
 {
 	bool is_about_child = facts->end == VERDICT_END_OK || (was_stopped(facts) && facts->refused == NULL);
 
-	bool is_counted = facts->is_kill_counted && facts->cgroup_kills != 0 && !facts->counters_are_late;
 	bool is_logged = facts->lost_log.kind == VERDICT_LOG_LIMIT || facts->lost_log.kind == VERDICT_LOG_MACHINE;
 
-	return is_about_child && facts->lost_child != NULL && (is_counted || is_logged) ? VERDICT_LIKELY : VERDICT_NOT_SO;
+	if (!is_about_child || facts->lost_child == NULL)
+		return VERDICT_NOT_SO;
+	if (is_logged)
+		return VERDICT_LIKELY;
+	if (!facts->is_kill_counted || facts->cgroup_kills == 0)
+		return VERDICT_NOT_SO;
+	/* Counters that were read later may be of a later kill: then the child must have been about to fill the container. */
+	if (facts->counters_are_late)
+		return verdict_was_nearly_full(facts->lost_child) ? VERDICT_POSSIBLE : VERDICT_NOT_SO;
+	return VERDICT_LIKELY;
 }
 
 static enum verdict_confidence
@@ -162,7 +170,7 @@ judge_request_refused(const struct verdict_facts *facts)
 		return VERDICT_NOT_SO;
 	if (facts->end == VERDICT_END_SIGNAL && facts->signal != SIGABRT && facts->signal != SIGSEGV)
 		return VERDICT_NOT_SO;
-	return verdict_was_perhaps_caught(facts) ? VERDICT_POSSIBLE : VERDICT_LIKELY;
+	return verdict_was_perhaps_caught(facts) || verdict_is_end_unseen(facts) ? VERDICT_POSSIBLE : VERDICT_LIKELY;
 }
 
 static enum verdict_confidence

@@ -4,7 +4,6 @@
  * A verdict is a cause, a list of findings, and advice. findings.c decides what is found; phrases_*.c have a sentence for each.
  *
  * When full   further findings are left out.
- * Safe from   one thread.
  */
 #ifndef FINDINGS_H
 #define FINDINGS_H

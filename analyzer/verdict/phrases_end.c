@@ -179,7 +179,8 @@ end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, " after ");
 	say_refusal(facts, verdict);
 	if (!verdict_was_perhaps_caught(facts)) {
-		say(verdict, " (%s: nothing shows that it went on from there).", confidence);
+		say(verdict, " (%s: nothing shows that it went on from there%s).", confidence,
+		    verdict_is_end_unseen(facts) ? ", but nobody waited for it" : "");
 		return;
 	}
 	say(verdict, ". It is not known whether it ended because of that (%s: ", confidence);

@@ -1,6 +1,7 @@
 """Each C example: the same behaviour with and without the shim, and the report line its first comment promises."""
 import os
 
+import jsonschema
 import pytest
 
 import harness
@@ -62,6 +63,7 @@ def test_every_command_prints_text_and_json(command, programs, out):
     assert text.returncode == 0, text.stderr
     assert text.stdout.strip() and not text.stderr
     document = harness.report(command, out)
+    jsonschema.validate(document, harness.SCHEMA)  # who reads schemas by the letter agrees with who is quick; and it is a schema itself
     assert document["schema"] == 2
     assert document["verdict"]["text"] in text.stdout.replace("\n", " ") or command not in ("why", "report")
     assert harness.kmemshim(command, "--help").returncode == 0

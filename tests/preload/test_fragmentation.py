@@ -48,10 +48,7 @@ while True:
 
 @pytest.fixture(scope="module")
 def fragmented_cc(tmp_path_factory):
-    program = tmp_path_factory.mktemp("fragmented") / "fragmented_cc"
-    done = harness.run(["g++", "-std=gnu++17", "-g", "-O1", harness.HERE / "fragmented.cc", "-o", program])
-    assert done.returncode == 0, done.stderr
-    return program
+    return harness.compile_cc(tmp_path_factory.mktemp("fragmented"), "fragmented")
 
 
 @pytest.fixture(params=["C", "C++", "Python"])

@@ -1,5 +1,4 @@
 """Current PyTorch, Keras on TensorFlow and JAX from PyPI, in private environments below build/ (make test-frameworks)."""
-import functools
 import json
 
 import pytest
@@ -10,13 +9,6 @@ pytestmark = pytest.mark.framework
 KILLS = [pytest.param(kill, marks=[] if kill < 3 else pytest.mark.long) for kill in range(10)]
 
 
-@functools.lru_cache
-def interpreter(framework):
-    done = harness.run([harness.ROOT / "tools" / "venv", framework], harness.plain_env(BUILD=harness.BUILD), timeout=1500)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
-
-
 @pytest.mark.parametrize("kill", KILLS)
 @pytest.mark.parametrize("framework, script, epochs", [
     ("torch", "torch_keeps_loss.py", 60),
@@ -24,7 +16,7 @@ def interpreter(framework):
 ])
 def test_killed_training_names_the_line(framework, script, epochs, kill, out):
     source = harness.EXAMPLES / script
-    harness.kill_in_second_half([interpreter(framework), source], out, epochs, harness.seeded_random())
+    harness.kill_in_second_half([harness.venv(framework), source], out, epochs, harness.seeded_random())
 
     harness.check_expectations(source, out)
     assert script in harness.kmemshim("report", out).stdout
@@ -33,7 +25,7 @@ def test_killed_training_names_the_line(framework, script, epochs, kill, out):
 def test_a_list_of_tensors_is_named_by_their_type(out, tmp_path):
     program = tmp_path / "tensors.py"
     program.write_text("import os, torch\nkept = []\nfor i in range(3000):\n    kept.append(torch.ones(4))\nos._exit(0)\n")
-    done = harness.run([interpreter("torch"), program], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1", KMEMSHIM_VERIFY="0"))
+    done = harness.run([harness.venv("torch"), program], harness.shim_env(out, KMEMSHIM_PYTHON_OBJECTS="1", KMEMSHIM_VERIFY="0"))
     assert done.returncode == 0, done.stderr
     lines = json.loads(harness.kmemshim("sites", out, "--json", "--top", "1000000").stdout)["lines"]
     kinds = {kind["name"]: kind["count"] for row in lines if harness.place(row) == "tensors.py:4" for kind in row["types"]}
@@ -55,7 +47,7 @@ print(len(kept), float(w.sum()))
 def test_jax_runs_the_same_and_reports(out, tmp_path):
     program = tmp_path / "train_jax.py"
     program.write_text(JAX_PROGRAM)
-    python = interpreter("jax")
+    python = harness.venv("jax")
     plain = harness.run([python, program])
     watched = harness.record([python, program], out)
 
@@ -99,7 +91,7 @@ def test_worker_pools_carry_a_line_of_the_script(framework, out, tmp_path):
     """OpenMP's, TensorFlow's and XLA's threads have no Python frames; all they allocate is told by the script's line."""
     program = tmp_path / "pools.py"
     program.write_text(POOLS[framework] + "import os\nos._exit(0)\n")
-    watched = harness.run([interpreter(framework), program], harness.shim_env(out, OMP_NUM_THREADS=4))
+    watched = harness.run([harness.venv(framework), program], harness.shim_env(out, OMP_NUM_THREADS=4))
     assert watched.returncode == 0, watched.stderr
 
     with_line = without = 0
@@ -146,7 +138,7 @@ def test_workers_of_a_data_loader_that_copy_the_data_set_are_named(out, tmp_path
     """Each epoch has new workers: four processes, two at the same time."""
     program = tmp_path / "loader.py"
     program.write_text(LOADER)
-    done = harness.record([interpreter("torch"), program], out)
+    done = harness.record([harness.venv("torch"), program], out)
 
     assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
     document = harness.report("sites", out)

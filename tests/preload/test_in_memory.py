@@ -37,10 +37,7 @@ for i in range((int(sys.argv[1]) << 20) // 100000):
 
 @pytest.fixture(scope="module")
 def in_memory_cc(tmp_path_factory):
-    program = tmp_path_factory.mktemp("in_memory") / "in_memory_cc"
-    done = harness.run(["g++", "-std=gnu++17", "-g", "-O1", harness.HERE / "in_memory.cc", "-o", program])
-    assert done.returncode == 0, done.stderr
-    return program
+    return harness.compile_cc(tmp_path_factory.mktemp("in_memory"), "in_memory")
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 Libraries that bring an allocator of their own: polars and duckdb (jemalloc inside), pyarrow and pandas' strings (mimalloc).
 LIBRARY_KILLS= of the environment says how often each is killed in each way.
 """
-import functools
 import os
 import signal
 import subprocess
@@ -23,13 +22,6 @@ CASES = [  # program, environment, the library's name in its path
     ("pyarrow_columns_kept.py", "pyarrow", "libarrow"),
     ("pandas_strings_kept.py", "pandas", "libarrow"),
 ]
-
-
-@functools.lru_cache
-def interpreter(library):
-    done = harness.run([harness.ROOT / "tools" / "venv", library], harness.plain_env(BUILD=harness.BUILD), timeout=1500)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
 
 
 def culprit(program):
@@ -68,7 +60,7 @@ def fill_container(limit_bytes, argv, out):
 def test_a_kill_names_the_line_that_keeps_what_the_library_holds(program, library, path, die, kill, out):
     """It comes first among the lines, and rows with a name explain three quarters of what was in memory."""
     limit_mib = harness.seeded_random().choice(LIMITS_MIB) if KILLS > 1 else LIMITS_MIB[0]
-    resident_bytes = die(limit_mib * MIB, [interpreter(library), PROGRAMS / program], out)
+    resident_bytes = die(limit_mib * MIB, [harness.venv(library), PROGRAMS / program], out)
 
     document = harness.report("sites", out, "--top", "40")
     lines = [line for line in largest(document, "lines") if line["domain"] != "reserved"]
@@ -98,7 +90,7 @@ for step in range(12):
     kept.append(enrich(base, fresh))
 os.kill(os.getpid(), 9)
 """)
-    done = harness.run([harness.KMEMSHIM, "run", "--system-allocators", "-o", out, "--", interpreter("polars"), program])
+    done = harness.run([harness.KMEMSHIM, "run", "--system-allocators", "-o", out, "--", harness.venv("polars"), program])
     assert done.returncode == 128 + signal.SIGKILL and "--system-allocators" not in done.stderr, done.stderr  # it is used
     first, second = [line for line in largest(harness.report("sites", out, "--top", "20"), "lines") if line["domain"] == "library"][:2]
     assert harness.place(first) == "frames.py:6", harness.summary([first, second])  # without the switch it is the second
@@ -108,7 +100,7 @@ def test_with_system_allocators_arrow_takes_its_memory_from_malloc(out, tmp_path
     program = tmp_path / "columns.py"
     program.write_text("import os, pyarrow as pa\nkept = [pa.array(range(100_000)) for _ in range(20)]\n"
                        "print(os.environ['ARROW_DEFAULT_MEMORY_POOL'], pa.default_memory_pool().backend_name, flush=True)\nos._exit(0)\n")
-    command = [harness.KMEMSHIM, "run", "--system-allocators", "-o", out, "--", interpreter("pyarrow"), program]
+    command = [harness.KMEMSHIM, "run", "--system-allocators", "-o", out, "--", harness.venv("pyarrow"), program]
     done = harness.run(command)
     assert done.stdout.split() == ["system", "system"], done.stderr
     heap = largest(harness.report("sites", out, "--domain", "heap", "--top", "9"), "lines")

@@ -4,10 +4,9 @@ import signal
 import subprocess
 import unicodedata
 
-import jsonschema
 import pytest
 
-from harness import HERE, KMEMSHIM, SCHEMA, plain_env, record, seeded_random
+from harness import HERE, KMEMSHIM, plain_env, record, seeded_random, validate
 from test_cells import VERSIONS, interpreter_of
 
 
@@ -31,7 +30,7 @@ def test_every_output_is_text_of_one_line_a_row(version, out):
             assert len(text.splitlines()) == text.count("\n")
 
     document = json.loads(output("sites", out, "--json"))
-    jsonschema.validate(document, SCHEMA)
+    validate(document)
     held = {}
     for site in document["sites"]:
         assert json.dumps(site, ensure_ascii=False).isprintable()

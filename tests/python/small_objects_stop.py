@@ -27,9 +27,10 @@ START = resident_bytes() if BYTES else 0
 def due():
     turn = next(turns)
     if BYTES and turn % LOOK_EACH == 0 and resident_bytes() - START >= BYTES:
-        with contextlib.suppress(FileExistsError):  # another thread or process was first, and stops when it has written
+        with contextlib.suppress(FileExistsError):  # another thread or process was first
             with open(os.environ["STOP_FILE"], "x") as result:
                 result.write(str(turn))
+        if os.path.getsize(os.environ["STOP_FILE"]):  # else it has not written yet: a thread must not stop it before
             os.kill(os.getpid(), signal.SIGSTOP)
     elif turn == AFTER:
         os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,18 +1,14 @@
 """Bad input: no crash, counted losses, valid UTF-8 and valid JSON in every output. SEED= repeats a run."""
-import json
 import os
 import random
 import subprocess
 
-import jsonschema
 import pytest
 
 import interpreters
+from harness import validate
 from test_frames import STRANGE
 from test_matrix import HERE, KMEMSHIM, SHIM, report
-
-with open(os.path.join(interpreters.ROOT, "analyzer", "report", "report.schema.json")) as schema:
-    SCHEMA = json.load(schema)
 
 
 def text_of(*words):
@@ -31,7 +27,7 @@ def test_hostile_code_objects(name, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
 
     document = report(capture)
-    jsonschema.validate(document, SCHEMA)
+    validate(document)
     assert document["losses"]["lost_python_frames"] == 0, document["losses"]
     if not interpreter.is_free_threaded:  # whose blocks do not come from malloc
         long = [site for site in document["sites"] if site["frames_omitted"] != 0]

@@ -36,6 +36,30 @@ in_child(int (*run)(void *), void *context)
 	return status;
 }
 
+/* Of this process, by the kernel: the first and the second number of statm; 0 = it cannot be read, as where no memory is left. */
+static inline uint64_t
+statm_bytes(const char *format)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long pages = 0;
+
+	if (file != NULL && (fscanf(file, format, &pages) != 1 || fclose(file) != 0))
+		pages = 0;
+	return (uint64_t)pages * 4096;
+}
+
+static inline uint64_t
+address_space_bytes(void)
+{
+	return statm_bytes("%lu");
+}
+
+static inline uint64_t
+resident_bytes(void)
+{
+	return statm_bytes("%*u %lu");
+}
+
 /* The same; what the child says on stderr is in text (terminated), and shown when the child failed. */
 static inline int
 in_child_telling(int (*run)(void *), void *context, char *text, size_t size)

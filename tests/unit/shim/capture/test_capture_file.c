@@ -215,18 +215,6 @@ F5_close_seals_everything(void **state)
 	capture_drop(&capture);
 }
 
-static uint64_t
-address_space_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "re");
-	unsigned long pages = 0;
-
-	assert_non_null(file);
-	assert_int_equal(fscanf(file, "%lu", &pages), 1);
-	assert_int_equal(fclose(file), 0);
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 /* As of a program that was refused memory under `ulimit -v` and exits. */
 static void
 F5_close_seals_without_address_space(void **state)

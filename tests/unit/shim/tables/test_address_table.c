@@ -214,21 +214,6 @@ A1_it_does_not_wear_out(void **state)
 	assert_int_equal(count_all(), 1000);
 }
 
-/* Address space in use, from the first number of statm. */
-static uint64_t
-address_space_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	unsigned long pages = 0;
-
-	if (file != NULL) {
-		if (fscanf(file, "%lu", &pages) != 1)
-			pages = 0;
-		fclose(file);
-	}
-	return (uint64_t)pages * 4096;
-}
-
 static int
 limited(void *context)
 {

@@ -229,20 +229,6 @@ M4_blocks_of_this_libc_are_32_bytes_apart(void **state)
 #endif
 }
 
-static size_t
-resident_bytes(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	if (file != NULL) {
-		if (fscanf(file, "%*u %lu", &pages) != 1)
-			pages = 0;
-		fclose(file);
-	}
-	return pages * 4096;
-}
-
 /* M5: what lives stays, what is empty goes, in both forms. */
 static void
 M5_trim_gives_back_pages_without_a_block(void **state)
@@ -384,20 +370,6 @@ a_forked_child_pays_for_the_leaves_that_exist(void **state)
 {
 	put(0x100000000000, (struct address_block){ 5, 5, 5 }, POINTER_MAP_STORED);
 	assert_int_equal(in_child(clear_is_cheap, NULL), 0);
-}
-
-static uint64_t
-address_space_bytes(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	unsigned long pages = 0;
-
-	if (file != NULL) {
-		if (fscanf(file, "%lu", &pages) != 1)
-			pages = 0;
-		fclose(file);
-	}
-	return (uint64_t)pages * 4096;
 }
 
 /* A fresh image: what other tests installed would hide the limit. */

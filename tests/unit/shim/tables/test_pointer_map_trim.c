@@ -14,20 +14,6 @@
 #define PAGES 3000 // three seconds' worth
 #define PAGES_BYTES ((size_t)PAGES * 4096)
 
-static size_t
-resident_bytes(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "r");
-
-	if (file != NULL) {
-		if (fscanf(file, "%*u %lu", &pages) != 1)
-			pages = 0;
-		fclose(file);
-	}
-	return pages * 4096;
-}
-
 /* A shadow of pages in which a block was and is no more. */
 static int
 leave_empty_pages(void **state)
