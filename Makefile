@@ -256,7 +256,7 @@ check-others: all $(FAULTY)
 	$(PYTEST) -q tests/cuda -m "$(QUICK)"
 	$(PYTEST) -q tests/fault -m "$(QUICK)"
 	$(PYTEST) -q tests/python -m "$(QUICK)"
-	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py tests/test_deploy.py
 
 # What is timed runs alone; the rest shares the processors: first what is built and run of C, then whole programs, which need the sanitized ones.
 test: ## unit, whole-program, sanitizer, Python and device tests
@@ -317,7 +317,7 @@ test-cuda: all ## device hooks over a driver double; no device and no CUDA packa
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
 test-cases: ## that every case of tests/CASES.md and every order of tests/stress/ORDERS.md names a test that ran (EXPECT=--all: those with frameworks too)
-	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py tests/test_docs.py
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py tests/test_docs.py tests/test_deploy.py
 	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
 	$(PYTHON) tests/stress/orders.py check $(RAN)
 
