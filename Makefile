@@ -267,6 +267,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
 	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault test-cuda
+	$(PYTEST) tests/deaths
 	@$(MAKE) test-cases
 
 .PHONY: unit-gcc unit-clang unit-asan stress-tsan
@@ -324,6 +325,11 @@ test-cases: ## that every case of tests/CASES.md and every order of tests/stress
 small-objects: all ## programs that grow by small Python objects, killed at 80 %: is the culprit first; ESTIMATES=20: so often, are its bytes right (NAMES= some; RESULTS=1 writes the table)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/python/$(if $(ESTIMATES),small_objects_estimates.py --times $(ESTIMATES),small_objects.py) \
 		$(if $(RESULTS),--results) $(NAMES)
+
+.PHONY: test-deaths
+test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: is the cause right, and the line (NAMES= some; REPEAT=5)
+	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/deaths/deaths.py --repeat $(or $(REPEAT),5) --verbose $(NAMES)
 
 .PHONY: real-programs peers-tests
 real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing

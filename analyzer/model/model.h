@@ -148,11 +148,13 @@ struct model_failed {
 	unsigned process;
 	uint64_t monotonic_ns;
 	int error;
+	bool is_by_guard;                 // not the system refused it
 	uint64_t events_before;           // allocations in the domain until then, as the recorder counted them
 	bool had_success_after;           // something was allocated in the domain afterwards
 	enum kmem_failed_outcome outcome; // what the thread got afterwards; devices alone
 	uint32_t thread;                  // devices alone; 0 = unknown
 	uint64_t got_bytes;       // host memory alone: its thread was given so much since, about; 0 = nothing, or not known
+	bool is_got_known;        // the last: then 0 is less than 1 MiB
 	uint64_t free_bytes;      // of the device, right after
 	uint64_t total_bytes;     // 0 = the two are not known
 	uint64_t pool_kept_bytes; // of it, by the driver's pools for themselves, about; 0 = nothing, or not known
@@ -221,6 +223,7 @@ struct model_process {
 	uint64_t private_dirty_bytes; // of the whole process, at the last look; 0 = not looked
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
+	struct kmem_guard_passing guard; // the last time that it passed its guard; number 0: it never did
 	int parent;                      // index in model.processes, -1 = none of these
 	const char *name;                // base name of what was called, or the script for an interpreter
 };

@@ -20,6 +20,16 @@ was_perhaps_killed(const struct verdict_facts *facts)
 	       (facts->end == VERDICT_END_SIGNAL && facts->signal == SIGKILL);
 }
 
+/* Nobody saw how it ended, and its guard had sent it SIGINT: that may have been it. */
+static bool
+is_perhaps_of_guard(const struct verdict_facts *facts)
+{
+	const struct kmem_guard_passing *guard = &facts->process->guard;
+
+	return facts->end == VERDICT_END_GONE && guard->number != 0 && guard->action == KMEM_GUARD_INTERRUPT &&
+	       guard->outcome == KMEM_GUARD_DONE;
+}
+
 /*
  * A child that is gone while the session's launcher read the counters: nobody waited for the child itself, but the
  * counters are as good as for the first process.
@@ -96,10 +106,18 @@ judge_child_killed(const struct verdict_facts *facts)
 {
 	bool is_about_child = facts->end == VERDICT_END_OK || (was_stopped(facts) && facts->refused == NULL);
 
-	bool is_counted = facts->is_kill_counted && facts->cgroup_kills != 0 && !facts->counters_are_late;
 	bool is_logged = facts->lost_log.kind == VERDICT_LOG_LIMIT || facts->lost_log.kind == VERDICT_LOG_MACHINE;
 
-	return is_about_child && facts->lost_child != NULL && (is_counted || is_logged) ? VERDICT_LIKELY : VERDICT_NOT_SO;
+	if (!is_about_child || facts->lost_child == NULL)
+		return VERDICT_NOT_SO;
+	if (is_logged)
+		return VERDICT_LIKELY;
+	if (!facts->is_kill_counted || facts->cgroup_kills == 0)
+		return VERDICT_NOT_SO;
+	/* Counters that were read later may be of a later kill: then the child must have been about to fill the container. */
+	if (facts->counters_are_late)
+		return verdict_was_nearly_full(facts->lost_child) ? VERDICT_POSSIBLE : VERDICT_NOT_SO;
+	return VERDICT_LIKELY;
 }
 
 static enum verdict_confidence
@@ -126,7 +144,7 @@ judge_machine_memory(const struct verdict_facts *facts)
 		return facts->log.kind == VERDICT_LOG_MACHINE ? log_confidence(facts) : VERDICT_NOT_SO;
 	if (facts->is_kill_counted && facts->cgroup_kills != 0)
 		return counter_confidence(facts);
-	if (facts->is_machine_counted && facts->machine_kills != 0)
+	if (facts->is_machine_counted && facts->machine_kills != 0 && !is_perhaps_of_guard(facts))
 		return verdict_is_machine_low(facts) ? VERDICT_LIKELY
 		       : facts->is_kill_counted      ? VERDICT_NOT_SO
 		                                     : VERDICT_POSSIBLE;
@@ -162,7 +180,7 @@ judge_request_refused(const struct verdict_facts *facts)
 		return VERDICT_NOT_SO;
 	if (facts->end == VERDICT_END_SIGNAL && facts->signal != SIGABRT && facts->signal != SIGSEGV)
 		return VERDICT_NOT_SO;
-	return verdict_was_perhaps_caught(facts) ? VERDICT_POSSIBLE : VERDICT_LIKELY;
+	return verdict_was_perhaps_caught(facts) || verdict_is_end_unseen(facts) ? VERDICT_POSSIBLE : VERDICT_LIKELY;
 }
 
 static enum verdict_confidence
