@@ -4,7 +4,6 @@
  * Every index is checked against its section and every record against its checksum before the first use of its contents.
  *
  * Context     after capture_open().
- * Safe from   one thread.
  * When failing  NULL or false, and a line in the capture's `damages`.
  */
 #include <inttypes.h>
@@ -430,4 +429,11 @@ capture_exit(struct capture *capture, uint32_t index_plus_one)
 {
 	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_EXIT, sizeof(struct kmem_exit),
 	                 "what was held at exit");
+}
+
+const struct kmem_guard *
+capture_guard(struct capture *capture, uint32_t index_plus_one)
+{
+	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_GUARD, sizeof(struct kmem_guard),
+	                 "what was held at the guard");
 }

@@ -20,6 +20,16 @@ was_perhaps_killed(const struct verdict_facts *facts)
 	       (facts->end == VERDICT_END_SIGNAL && facts->signal == SIGKILL);
 }
 
+/* Nobody saw how it ended, and its guard had sent it SIGINT: that may have been it. */
+static bool
+is_perhaps_of_guard(const struct verdict_facts *facts)
+{
+	const struct kmem_guard_passing *guard = &facts->process->guard;
+
+	return facts->end == VERDICT_END_GONE && guard->number != 0 && guard->action == KMEM_GUARD_INTERRUPT &&
+	       guard->outcome == KMEM_GUARD_DONE;
+}
+
 /*
  * A child that is gone while the session's launcher read the counters: nobody waited for the child itself, but the
  * counters are as good as for the first process.
@@ -134,7 +144,7 @@ judge_machine_memory(const struct verdict_facts *facts)
 		return facts->log.kind == VERDICT_LOG_MACHINE ? log_confidence(facts) : VERDICT_NOT_SO;
 	if (facts->is_kill_counted && facts->cgroup_kills != 0)
 		return counter_confidence(facts);
-	if (facts->is_machine_counted && facts->machine_kills != 0)
+	if (facts->is_machine_counted && facts->machine_kills != 0 && !is_perhaps_of_guard(facts))
 		return verdict_is_machine_low(facts) ? VERDICT_LIKELY
 		       : facts->is_kill_counted      ? VERDICT_NOT_SO
 		                                     : VERDICT_POSSIBLE;

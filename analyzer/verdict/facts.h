@@ -6,8 +6,6 @@
  * facts_devices.c what filled a device
  * facts_log.c     what the logs of the system say about it
  * facts_children.c child processes that were lost, or that copied what their parent had built
- *
- * Safe from   one thread.
  */
 #ifndef FACTS_H
 #define FACTS_H

@@ -26,6 +26,15 @@ parse_text(const char *value, void *field)
 	return true;
 }
 
+/* Not ours: it is there for a program that runs under us. */
+static bool
+parse_ignored(const char *value, void *field)
+{
+	(void)value;
+	(void)field;
+	return true;
+}
+
 static bool
 parse_log(const char *value, void *field)
 {
@@ -155,6 +164,7 @@ static const struct {
 	{ "PREVIOUS", parse_nothing, NULL, NULL },
 	{ "GUARD", parse_guard, &settings.guard, KMEM_GUARD_WANTED },
 	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, KMEM_GUARD_ACTION_WANTED },
+	{ "GUARD_PID", parse_ignored, NULL, "" },
 	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
 };
 
