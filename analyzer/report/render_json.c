@@ -33,7 +33,7 @@
 	JSON_FIELD(                                                                                                     \
 		relation,                                                                                                   \
 		"Left out unless the thread had no Python frames and this one is another thread's. while: the user's line " \
-		"at which a Python thread was seen last. started by: where the thread was created.",                        \
+		"at which a Python thread was seen last. started by: where the thread was created, or given this work.",    \
 		.without = JSON_LEFT_OUT, .value_of = report_relation)
 
 #define OWNER struct report_place

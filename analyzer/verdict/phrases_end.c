@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "verdict/limit_owner.h"
 #include "verdict/words.h"
 
 static void
@@ -130,11 +131,15 @@ static void
 end_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char limit[UNITS_TEXT_BYTES];
+	char owner[LIMIT_OWNER_BYTES];
+	bool is_owner_known = limit_owner_of(facts->process->identity->limit_path, owner);
 
 	say_who(facts, verdict);
-	say(verdict, " was killed by the kernel because the container's memory limit ");
+	say(verdict, " was killed by the kernel because the %smemory limit ", is_owner_known ? "" : "container's ");
 	if (facts->limit_bytes != UINT64_MAX)
 		say(verdict, "of %s ", units_bytes(facts->limit_bytes, limit));
+	if (is_owner_known)
+		say(verdict, "of %s ", owner);
 	say(verdict, "was reached");
 	say_confidence(facts, verdict);
 }
