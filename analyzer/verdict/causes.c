@@ -194,6 +194,43 @@ judge_low_memory_daemon(const struct verdict_facts *facts)
 	           : VERDICT_NOT_SO;
 }
 
+static bool
+is_ended_by(const struct verdict_facts *facts, int signal)
+{
+	return facts->end == VERDICT_END_SIGNAL && facts->signal == signal;
+}
+
+/* Of processor time, or of timeout(1), which ended what it ran. */
+static enum verdict_confidence
+judge_time_up(const struct verdict_facts *facts)
+{
+	if (is_ended_by(facts, SIGXCPU))
+		return VERDICT_CERTAIN;
+	return facts->end == VERDICT_END_GONE && !verdict_is_timeout(facts->process) &&
+	               verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills)
+	           ? VERDICT_LIKELY
+	           : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_file_limit(const struct verdict_facts *facts)
+{
+	return is_ended_by(facts, SIGXFSZ) ? VERDICT_CERTAIN : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_stack_overflow(const struct verdict_facts *facts)
+{
+	return facts->log.is_at_stack && (is_ended_by(facts, SIGSEGV) || facts->end == VERDICT_END_GONE) ? VERDICT_LIKELY
+	                                                                                                 : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_aborted(const struct verdict_facts *facts)
+{
+	return is_ended_by(facts, SIGABRT) ? VERDICT_CERTAIN : VERDICT_NOT_SO;
+}
+
 static enum verdict_confidence
 judge_crashed(const struct verdict_facts *facts)
 {

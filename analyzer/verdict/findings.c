@@ -696,8 +696,12 @@ static finder *const recipe_request_refused[] = { find_refused, find_pinned, fin
 static finder *const recipe_low_memory_daemon[] = { find_log, find_kills, find_usage, find_holders, NULL };
 static finder *const recipe_crashed[] = { find_log,   find_kills, find_far_from_limits, find_holders_if_accumulating,
 	                                      find_usage, NULL };
+#define recipe_stack_overflow recipe_crashed
+#define recipe_aborted recipe_crashed
 static finder *const recipe_signal[] = { find_kills, find_far_from_limits, find_holders, find_usage, NULL };
 static finder *const recipe_failed[] = { find_shell_status, find_kills, find_failed, find_usage, find_lost, NULL };
+#define recipe_file_limit recipe_signal
+static finder *const recipe_time_up[] = { find_what_gone_shows, find_holders, find_usage, NULL };
 static finder *const recipe_gone[] = { find_what_gone_shows, find_holders, find_usage, NULL };
 
 static finder *const *const recipes[] = {

@@ -224,6 +224,46 @@ end_low_memory_daemon(const struct verdict_facts *facts, struct verdict *verdict
 }
 
 static void
+end_time_up(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->end == VERDICT_END_SIGNAL) {
+		say_end(facts, verdict);
+		say(verdict, ": its limit of processor time was used up (RLIMIT_CPU, ulimit -t).");
+		return;
+	}
+	say_who(facts, verdict);
+	say(verdict, " was ended by timeout: its exit status says that the time was up (%s).",
+	    verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_file_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict, ": it made a file larger than it may (RLIMIT_FSIZE, ulimit -f).");
+}
+
+static void
+end_stack_overflow(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict,
+	    ": its stack was full (%s: it could not reach an address right at the end of its stack). That is often a "
+	    "recursion without an end. It was not killed for memory.",
+	    verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_aborted(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict,
+	    ": it ended itself (abort), as after a failed assertion, a block that was freed twice, or a conflict of "
+	    "libraries. It was not killed for memory%s.",
+	    facts->process->failed_count == 0 ? ", and no request was refused" : "");
+}
+
+static void
 end_crashed(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);
@@ -261,16 +301,11 @@ end_failed(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 end_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	const char *confidence = verdict_confidence_name(verdict->confidence);
-
 	say_who(facts, verdict);
-	if (verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
-		say(verdict, " was ended by timeout: its exit status says that the time was up (%s).", confidence);
-	else
-		say(verdict,
-		    " is gone without a clean-exit mark, and the machine was not restarted: it was killed or crashed (%s). The "
-		    "signal is not known, because %s waited for it.",
-		    confidence, facts->is_descendant ? "only its parent" : "nobody");
+	say(verdict,
+	    " is gone without a clean-exit mark, and the machine was not restarted: it was killed or crashed (%s). The "
+	    "signal is not known, because %s waited for it.",
+	    verdict_confidence_name(verdict->confidence), facts->is_descendant ? "only its parent" : "nobody");
 }
 
 #define end_running end_plain
