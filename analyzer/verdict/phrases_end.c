@@ -337,7 +337,8 @@ PHRASE(LOG)
 
 PHRASE(SWAP)
 {
-	say_finding(finding, " {bytes} of the machine's {whole} of swap were in use too: such a machine is very slow.", verdict);
+	say_finding(finding, " {bytes} of the machine's {whole} of swap were in use too: such a machine is very slow.",
+	            verdict);
 }
 
 PHRASE(USAGE)
