@@ -6,7 +6,7 @@ All words and figures are the command's. If it does not answer, the verdict that
 import os
 
 from . import recording
-from .lines import held, source, where
+from .lines import held, is_worth, source, where
 from .panel import Panel
 
 LINES = 5
@@ -58,7 +58,7 @@ class Death:
         panel.say(verdict["text"], "Why" if is_said else "Why (%s)" % verdict["confidence"])
         least = max([line["live_bytes"] for line in document["lines"]] or [0]) // LEAST_SHARE
         panel.table(("held", "where", "line of code"),
-                    [(held(line), where(line), source(line)) for line in document["lines"] if line["live_bytes"] > least],
+                    [(held(line), where(line), source(line)) for line in document["lines"] if is_worth(line) and line["live_bytes"] > least],
                     "Lines that held most at the end")
         if verdict["next"]:
             panel.say(verdict["next"], "Next")

@@ -134,6 +134,16 @@ def test_limit_says_after_how_many_such_cells(start, place, small_group):
     assert " of 300 MiB used (" in shown and "At this rate the limit is reached after" in shown or "None of the last" in shown, shown
 
 
+def test_at_the_guard_a_cell_stops_and_the_variables_survive(start, place, small_group):
+    place.add_kernel(small_group, options=("--guard", "80%", "--guard-action", "interrupt"))
+    kernel = start()
+    kernel.run(GROW)
+    shown = kernel.run("import time\nfor i in range(1000):\n    grow(1)\n    time.sleep(.002)")
+    assert "KeyboardInterrupt" in shown, shown
+    assert int(kernel.run("len(keep)")) > 100
+    assert "cell In[1] line 4 grow" in kernel.run("%kmem")
+
+
 def test_without_a_recording_one_line_says_how_to_get_one(start, place):
     spec = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "plain", "language": "python"}
     (place.kernels / "plain").mkdir()
