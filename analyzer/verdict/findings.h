@@ -24,6 +24,7 @@
 	KIND(ENDING, "ending")      /* how the program ended; with a refused request, its bytes and its line */      \
 	KIND(LOG, "system-log")     /* what a log of the system says of it */                                        \
 	KIND(GUARD, "guard-passed") /* bytes are what was in use then */                                             \
+	KIND(SWAP, "swap-full")                                                                                      \
 	KIND(USAGE, "usage")                                                                                         \
 	KIND(KERNEL_KILLS, "kernel-kills")                                                                           \
 	KIND(FAR_FROM_LIMITS, "far-from-limits")                                                                     \

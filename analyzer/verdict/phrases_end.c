@@ -335,6 +335,12 @@ PHRASE(LOG)
 		say(verdict, " This line fits by name and time. Its numbers of processes are those of the host.");
 }
 
+PHRASE(SWAP)
+{
+	say_finding(finding, " {bytes} of the machine's {whole} of swap were in use too: such a machine is very slow.",
+	            verdict);
+}
+
 PHRASE(USAGE)
 {
 	if (facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)
