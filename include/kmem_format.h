@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim" // 8 bytes, no terminator
-#define KMEM_VERSION 7u
+#define KMEM_VERSION 8u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u // 512 MiB of chunks
@@ -221,6 +221,7 @@ enum kmem_record_type {
 	KMEM_RECORD_CELL = 6,            // one run of a cell of a notebook
 	KMEM_RECORD_DEVICE_SNAPSHOT = 7, // what devices held when they refused a request
 	KMEM_RECORD_EXIT = 8,            // what was held when the program began to exit
+	KMEM_RECORD_GUARD = 9,           // what was held when the guard was passed
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -403,6 +404,7 @@ enum kmem_failed_flags {
 	KMEM_FAILED_MEMORY_KNOWN = 1, // free_bytes, total_bytes: what the driver said right after it refused
 	// host memory: `pool_kept` is the thread's slot, `thread` what it was given before, in MiB
 	KMEM_FAILED_SLOT_KNOWN = 2,
+	KMEM_FAILED_BY_GUARD = 4, // not the system refused it: the guard did (KMEM_GUARD_RAISE)
 };
 
 /* Device memory alone: what the thread that was refused got from the same domain since. Others are not followed. */
@@ -487,6 +489,56 @@ struct kmem_exit {
 	/* struct kmem_generations generations[generation_count]; */
 };
 
+/* What is done when a process passes its guard. */
+enum kmem_guard_action {
+	KMEM_GUARD_NOTE = 0,      // nothing more
+	KMEM_GUARD_INTERRUPT = 1, // SIGINT to the process
+	KMEM_GUARD_RAISE = 2,     // the request fails
+	KMEM_GUARD_EXEC = 3,      // the launcher runs a command
+};
+#define KMEM_GUARD_EXEC_PREFIX "exec:"
+#define KMEM_GUARD_PIPE "%s/.kmemshim.guard.%s" // folder, session: whoever passes its guard writes its pid there
+
+/* What came of it, as far as it is known before. */
+enum kmem_guard_outcome {
+	KMEM_GUARD_DONE = 0,
+	KMEM_GUARD_IGNORED = 1, // the process ignores SIGINT
+	KMEM_GUARD_NOBODY = 2,  // there is no launcher that could run the command
+};
+
+/*
+ * When a process passed its guard: what each record held. The header leads to the newest, and `record.previous` of each to the one
+ * before. Entries by record number, those that held nothing left out.
+ */
+struct kmem_guard_site {
+	uint32_t site; // index + 1 in SITES
+	uint32_t reserved;
+	// of that record; see struct kmem_site: below 0 where its thread released what others allocated
+	int64_t live_bytes;
+	int64_t live_count; // the same
+};
+struct kmem_guard_passing {
+	uint64_t monotonic_ns;
+	uint64_t used_bytes; // of the limit
+	uint64_t guard_bytes;
+	uint64_t limit_bytes;
+	uint64_t request_bytes;  // that would have passed it, or the limit; 0 = it was passed already
+	uint64_t resident_bytes; // of this process
+	uint64_t volume_bytes;   // kmem_header.volume_bytes then
+	uint32_t clock;          // generation clock
+	uint32_t limit_kind;     // enum kmem_limit_kind
+	uint32_t action;         // enum kmem_guard_action
+	uint32_t outcome;        // enum kmem_guard_outcome
+	uint32_t number;         // 1, 2, ...
+	uint32_t site_count;
+};
+struct kmem_guard {
+	struct kmem_record record;
+	struct kmem_guard_passing passing;
+	struct kmem_guard_site sites[];
+};
+static_assert(sizeof(struct kmem_guard_site) == 24 && sizeof(struct kmem_guard) == 96, "");
+
 /* A limit that could end the process. */
 enum kmem_limit_kind {
 	KMEM_LIMIT_NONE = 0,
@@ -508,15 +560,6 @@ struct kmem_kill_counters {
 	uint64_t cgroup_max_hits;  // v2 memory.events max, v1 memory.failcnt
 	uint64_t machine_oom_kill; // /proc/vmstat oom_kill
 };
-
-/* What is done when a process passes its guard. */
-enum kmem_guard_action {
-	KMEM_GUARD_NOTE = 0,      // nothing more
-	KMEM_GUARD_INTERRUPT = 1, // SIGINT to the process
-	KMEM_GUARD_RAISE = 2,     // the request fails
-	KMEM_GUARD_EXEC = 3,      // the launcher runs a command
-};
-#define KMEM_GUARD_EXEC_PREFIX "exec:"
 
 #define KMEM_LAUNCHER_SYSTEM_ALLOCATORS 1u // run --system-allocators: known libraries were switched to malloc
 
@@ -718,6 +761,8 @@ struct kmem_header {
 	_Atomic uint64_t at_exit;
 	// kmem_twice() of the mean bytes between two samples of domain python/object; 0 = small objects are not sampled
 	_Atomic uint64_t python_sample_bytes;
+	// kmem_twice() of index + 1 of the newest struct kmem_guard, in units of 8 bytes; 0 = the guard was never passed
+	_Atomic uint64_t guard;
 	// kmem_rough() of volume_bytes when the clock came to this; [0] is not used
 	_Atomic uint16_t volume_at[KMEM_CLOCK_MAX + 1];
 };

@@ -356,6 +356,7 @@ capture_head_settle(struct capture *capture, const unsigned char *before)
 	settle_twice(capture, &header->python_version, "the version of Python");
 	settle_twice(capture, &header->python_sample_bytes, "how small objects were sampled");
 	settle_twice(capture, &header->at_exit, "what was held at exit");
+	settle_twice(capture, &header->guard, "what was held at the guard");
 	settle_domains(capture);
 	settle_failed(capture, header, earlier);
 	settle_object_census(capture, header, earlier);

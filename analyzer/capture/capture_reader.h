@@ -108,6 +108,9 @@ const struct kmem_device_snapshot *capture_device_snapshot(struct capture *captu
 /* What was held when the program began to exit; its contents are to be checked. NULL: it cannot be read. */
 const struct kmem_exit *capture_exit(struct capture *capture, uint32_t index_plus_one);
 
+/* What was held when the guard was passed; the same. */
+const struct kmem_guard *capture_guard(struct capture *capture, uint32_t index_plus_one);
+
 /* What of each line was in memory at the look with this sequence; NULL: nobody asked, or it is damaged. */
 const struct kmem_resident_lines *capture_resident_lines(const struct capture *capture, uint64_t sequence);
 

@@ -430,3 +430,10 @@ capture_exit(struct capture *capture, uint32_t index_plus_one)
 	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_EXIT, sizeof(struct kmem_exit),
 	                 "what was held at exit");
 }
+
+const struct kmem_guard *
+capture_guard(struct capture *capture, uint32_t index_plus_one)
+{
+	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_GUARD, sizeof(struct kmem_guard),
+	                 "what was held at the guard");
+}

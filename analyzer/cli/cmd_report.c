@@ -33,10 +33,10 @@ cmd_report_check_project(const struct model *model, const char *project, struct 
 	                                           : "there is no such folder, and no code below it in the capture");
 }
 
-struct model *
-cmd_report_load(const struct options *options, const char *capture, const char *session, struct fail *fail)
+static struct model_options
+options_of(const struct options *options, const char *capture, const char *session)
 {
-	const struct model_options wanted = {
+	return (struct model_options){
 		.capture = capture,
 		.session = session,
 		.sysroot = options->sysroot,
@@ -45,6 +45,12 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 		.is_salvage = options->is_salvage,
 		.wants_symbols = true,
 	};
+}
+
+struct model *
+cmd_report_load(const struct options *options, const char *capture, const char *session, struct fail *fail)
+{
+	const struct model_options wanted = options_of(options, capture, session);
 	struct model *model = model_load(&wanted, fail);
 
 	if (model == NULL)
@@ -62,6 +68,51 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 		(void)fprintf(stderr, "kmemshim: %s: has %zu sessions, this is the newest: give a file to see another one\n",
 		              capture != NULL ? capture : CAPTURE_FOLDER_DEFAULT, model->session_count);
 	return model;
+}
+
+/* What was held when the guard was passed is that process's capture, read as of that moment. */
+static bool
+tell_guard(const struct options *options, struct report *report, const struct model *model, struct model **then,
+           struct fail *fail)
+{
+	const struct report_options rows = { .top = UINT64_MAX };
+	struct model_options wanted = options_of(options, NULL, NULL);
+	struct report *of_then;
+
+	*then = NULL;
+	wanted.is_at_guard = true;
+	for (size_t i = 0; i < model->process_count && report->guard.of.number != 0; i++) {
+		if (model->processes[i].identity->pid == report->guard.pid && model->processes[i].guard.number != 0)
+			wanted.capture = model->processes[i].path;
+	}
+	if (wanted.capture == NULL)
+		return true;
+	*then = model_load(&wanted, fail);
+	of_then = *then != NULL ? report_build(*then, &rank_sites, &rows, fail) : NULL;
+	if (of_then != NULL)
+		report_tell_guard(report, of_then);
+	return of_then != NULL;
+}
+
+void
+cmd_report_close(struct opened_report *opened)
+{
+	report_free(opened->report);
+	model_free(opened->then);
+	model_free(opened->model);
+	*opened = (struct opened_report){ .report = NULL };
+}
+
+bool
+cmd_report_open(const struct options *options, struct model *model, const struct ranking *ranking,
+                const struct report_options *rows, struct opened_report *opened, struct fail *fail)
+{
+	*opened = (struct opened_report){ .model = model };
+	opened->report = model != NULL ? report_build(model, ranking, rows, fail) : NULL;
+	if (opened->report != NULL && tell_guard(options, opened->report, model, &opened->then, fail))
+		return true;
+	cmd_report_close(opened);
+	return false;
 }
 
 /* text_top: how many lines of code a text shows without --top. */
@@ -89,6 +140,15 @@ has_devices(const struct report *report)
 	return false;
 }
 
+/* With an empty line behind it. */
+static void
+put_guard(const struct report *report, FILE *stream)
+{
+	render_text_guard(report, stream);
+	if (report->guard.line_count != 0 && report->domain == NULL)
+		(void)fputc('\n', stream);
+}
+
 bool
 cmd_report_page(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
 {
@@ -106,6 +166,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 
 	render_text_verdict(report, stream);
 	(void)fputc('\n', stream);
+	put_guard(report, stream);
 	render_text_totals(report, stream);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		const struct render_options look = {
@@ -147,6 +208,7 @@ cmd_report_verdict(struct report *report, const struct options *options, uint64_
 	(void)top;
 	(void)fail;
 	render_text_verdict(report, stream);
+	render_text_guard(report, stream);
 	return true;
 }
 
@@ -179,17 +241,16 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 
 	if (question->is_verdict_only)
 		rows = (struct report_options){ .domain = options->domain, .is_verdict_of_domain = options->domain != NULL };
-	struct report *report = model != NULL ? report_build(model, question->ranking, &rows, fail) : NULL;
-	bool is_done = report != NULL;
+	struct opened_report opened;
+	bool is_done = cmd_report_open(options, model, question->ranking, &rows, &opened, fail);
 
 	(void)status;
 	if (is_done && options->is_json)
-		render_json(report, stdout);
+		render_json(opened.report, stdout);
 	else if (is_done)
-		is_done = question->show(report, options, question->text_top, stdout, fail);
+		is_done = question->show(opened.report, options, question->text_top, stdout, fail);
 	is_done = is_done && output_finish(fail);
-	report_free(report);
-	model_free(model);
+	cmd_report_close(&opened);
 	return is_done;
 }
 

@@ -40,6 +40,18 @@ bool cmd_report_verdict(struct report *report, const struct options *options, ui
 struct model *cmd_report_load(const struct options *options, const char *capture, const char *session,
                               struct fail *fail);
 
+/* A report, and what it lives in. */
+struct opened_report {
+	struct model *model;
+	struct model *then; // when the guard was passed; NULL = it was not
+	struct report *report;
+};
+
+/* model: may be NULL, and is the opened report's from now on. False and *fail: nothing is open. */
+bool cmd_report_open(const struct options *options, struct model *model, const struct ranking *ranking,
+                     const struct report_options *rows, struct opened_report *opened, struct fail *fail);
+void cmd_report_close(struct opened_report *opened);
+
 /* False and *fail when a project was named that no site is in: most likely it is misspelt. NULL: none was. */
 bool cmd_report_check_project(const struct model *model, const char *project, struct fail *fail);
 

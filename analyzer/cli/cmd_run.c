@@ -71,9 +71,10 @@ cmd_run_summarise(const struct options *options, const struct launch *launch, co
 	const struct report_options all = { .top = SUMMARY_TOP };
 	const struct report_options wanted = { .top = SUMMARY_TOP, .domain = options->domain };
 	struct options shown = *options;
-	struct model *model = load_session(options, launch, capture, fail);
-	struct report *report = model != NULL ? report_build(model, &rank_peak, &all, fail) : NULL;
-	bool is_done = report != NULL;
+	struct opened_report opened;
+	bool is_done = cmd_report_open(options, load_session(options, launch, capture, fail), &rank_peak, &all, &opened,
+	                               fail);
+	struct report *report = opened.report;
 
 	cause[0] = '\0';
 	if (is_done) {
@@ -87,8 +88,7 @@ cmd_run_summarise(const struct options *options, const struct launch *launch, co
 		(void)fprintf(stream, "More: kmemshim report %s%s%s\n", report->argument,
 		              shown.domain != NULL ? " --domain " : "", shown.domain != NULL ? shown.domain : "");
 	}
-	report_free(report);
-	model_free(model);
+	cmd_report_close(&opened);
 	return is_done;
 }
 

@@ -148,6 +148,7 @@ struct model_failed {
 	unsigned process;
 	uint64_t monotonic_ns;
 	int error;
+	bool is_by_guard;                 // not the system refused it
 	uint64_t events_before;           // allocations in the domain until then, as the recorder counted them
 	bool had_success_after;           // something was allocated in the domain afterwards
 	enum kmem_failed_outcome outcome; // what the thread got afterwards; devices alone
@@ -222,6 +223,7 @@ struct model_process {
 	uint64_t private_dirty_bytes; // of the whole process, at the last look; 0 = not looked
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
+	struct kmem_guard_passing guard; // the last time that it passed its guard; number 0: it never did
 	int parent;                      // index in model.processes, -1 = none of these
 	const char *name;                // base name of what was called, or the script for an interpreter
 };

@@ -217,6 +217,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 				.process = (unsigned)(build->process_count - 1),
 				.monotonic_ns = stored->monotonic_ns,
 				.error = stored->error,
+				.is_by_guard = (stored->flags & KMEM_FAILED_BY_GUARD) != 0,
 				.space_limit_bytes = kmem_rough_bytes(stored->space_limit),
 				.own_space_bytes = stored->total_bytes == 0 ? stored->free_bytes : 0,
 				.events_before = stored->events_before,

@@ -15,6 +15,7 @@
 #include "base/shell_words.h"
 #include "capture/capture_cross_check.h"
 #include "capture/capture_folder.h"
+#include "capture/capture_guard.h"
 #include "capture/capture_reader.h"
 #include "model/model_build.h"
 #include "model/model_library.h"
@@ -75,7 +76,10 @@ add_capture(struct build *build, struct capture *capture)
 		capture_cross_check(capture);
 	if (capture->is_salvage && capture_is_final(capture))
 		capture_drop_bad(capture);
-	capture_exit_rewind(capture);
+	if (build->options->is_at_guard)
+		(void)capture_guard_rewind(capture);
+	else
+		capture_exit_rewind(capture);
 	capture_arenas_split(capture);
 	if (capture_arenas_sample_bytes(capture) > build->sample_bytes)
 		build->sample_bytes = capture_arenas_sample_bytes(capture);

@@ -18,6 +18,7 @@ struct model_options {
 	const char *project;  // only code below this folder is the user's own; NULL = by rule
 	const char *wrappers; // names as frame_rules.h takes them; NULL = none
 	bool is_salvage;      // read what is intact of a damaged capture instead of refusing it
+	bool is_at_guard;     // live figures of the moment when the guard was passed, where it was
 	bool wants_symbols;   // false: leave native frames unnamed (fast totals)
 };
 

@@ -12,6 +12,7 @@
 #include "base/owner.h"
 #include "base/place.h"
 #include "kmem_words.h"
+#include "capture/capture_guard.h"
 #include "model/model_build.h"
 #include "model/process_alive.h"
 
@@ -191,6 +192,10 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.parent = -1,
 		.name = text_pool_add_text(build->pool, process_name(identity)),
 	};
+	const struct kmem_guard *guard = capture_guard_newest(capture);
+
+	if (guard != NULL)
+		process->guard = guard->passing;
 	process->resident = kept_resident(build, capture, process->own_bytes);
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		process->losses[i] = COPY_OF(header->losses[i]);

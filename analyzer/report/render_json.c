@@ -33,7 +33,7 @@
 	JSON_FIELD(                                                                                                     \
 		relation,                                                                                                   \
 		"Left out unless the thread had no Python frames and this one is another thread's. while: the user's line " \
-		"at which a Python thread was seen last. started by: where the thread was created.",                        \
+		"at which a Python thread was seen last. started by: where the thread was created, or given this work.",    \
 		.without = JSON_LEFT_OUT, .value_of = report_relation)
 
 #define OWNER struct report_place
@@ -138,7 +138,7 @@ OBJECT(finding, NULL, "What the facts amount to; one or two sentences of the tex
 static const struct json_field verdict_fields[] = {
 	JSON_FIELD(
 		cause,
-		"container-limit: killed because a cgroup's limit was reached. machine-memory: killed because the machine was out of memory. shm-full: SIGBUS with a full /dev/shm. device-memory: ended after a device refused memory. request-refused: ended after a host request was refused. low-memory-daemon: killed by another program while memory was low. crashed, signal, failed, exited: as the wait status says; memory is not the suspect. child-killed: the program did well, or was stopped by a signal, but the kernel killed a child of it for memory. gone: no clean-exit mark, and nobody saw how. not-closed: another boot or machine, nothing can be said.",
+		"container-limit: killed because a cgroup's limit was reached. machine-memory: killed because the machine was out of memory. shm-full: SIGBUS with a full /dev/shm. device-memory: ended after a device refused memory. request-refused: ended after a host request was refused. low-memory-daemon: killed by another program while memory was low. time-up: its limit of processor time was used up, or timeout(1) ended it. file-size-limit: SIGXFSZ. stack-overflow: it crashed where its stack could not grow, as the kernel's log shows. aborted: SIGABRT. crashed, signal, failed, exited: as the wait status says; memory is not the suspect. child-killed: the program did well, or was stopped by a signal, but the kernel killed a child of it for memory. gone: no clean-exit mark, and nobody saw how. not-closed: another boot or machine, nothing can be said.",
 		.value_of = report_cause),
 	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
 	JSON_FIELD(text, "A paragraph for a person."),
@@ -412,12 +412,43 @@ OBJECT(process, NULL, "One process image, or one forked child.");
 #define OWNER struct report_holder
 static const struct json_field holder_fields[] = {
 	JSON_FIELD(domain, "Domain."),
+	JSON_FIELD(is_estimated, "live_bytes and live_count are estimated, as in lines."),
 	JSON_FIELD(live_bytes, "Requested bytes that it held then."),
 	JSON_FIELD(live_count, "Number of those blocks."),
 	WHERE("The line; null when unknown."),
 	{ .name = NULL },
 };
-OBJECT(holder, NULL, "A line of code when a device refused.");
+OBJECT(holder, NULL, "A line of code when a device refused, or when the guard was passed.");
+#undef OWNER
+
+/* --- the guard --------------------------------------------------------------------------------------------------- */
+
+#define OWNER struct report_guard
+static bool
+was_guard_passed(const void *owner)
+{
+	return ((const OWNER *)owner)->of.number != 0;
+}
+
+static const struct json_field guard_fields[] = {
+	JSON_FIELD_AS("number", of.number, "How often this process passed it; what follows is of the last time."),
+	JSON_FIELD(pid, "The process."),
+	JSON_FIELD_AS("used_bytes", of.used_bytes, "In use of the limit then."),
+	JSON_FIELD_AS("guard_bytes", of.guard_bytes, "Where the guard was."),
+	JSON_FIELD_AS("limit_bytes", of.limit_bytes, "The limit in force."),
+	JSON_FIELD(limit, "Whose limit.", .value_of = report_guard_limit),
+	JSON_FIELD(action, "What was done.", .value_of = report_guard_action),
+	JSON_FIELD(is_action_in_vain, "SIGINT is ignored there, or nobody could run the command."),
+	JSON_FIELD_AS("request_bytes", of.request_bytes,
+	              "Of the request that would have passed it; null = it was passed by what is in memory.",
+	              .without = JSON_NULL),
+	JSON_FIELD(before_end_ns, "From then to the end of the process, or to the last heartbeat."),
+	JSON_FIELD(live_bytes, "Held by all lines then, imports included, devices and address space left out."),
+	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "The lines that held most then; 10 at most.", .object = &holder_object,
+	              .count_offset = offsetof(OWNER, line_count)),
+	{ .name = NULL },
+};
+OBJECT(guard, was_guard_passed, "A process passed its guard (--guard, KMEMSHIM_GUARD).");
 #undef OWNER
 
 #define OWNER struct report_request
@@ -736,6 +767,8 @@ static const struct json_field report_fields[] = {
 	JSON_FIELD_WHOLE(JSON_OBJECT, "verify", "", .object = &verify_object),
 	JSON_FIELD_OF(JSON_OBJECTS, "processes", processes, "The first process of the session first.",
 	              .object = &process_object, .is_pointer = true, .count_offset = offsetof(OWNER, process_count)),
+	JSON_FIELD_OF(JSON_OBJECT, "guard", guard, "null = there was none, or it was not passed.", .object = &guard_object,
+	              .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_OBJECTS, "refused_requests", requests, "Oldest first; the last 16 of each process.",
 	              .object = &request_object, .is_pointer = true, .count_offset = offsetof(OWNER, request_count)),
 	JSON_FIELD_OF(JSON_TEXTS, "damages", damages, "Captures or sections that could not be read whole, one line each.",

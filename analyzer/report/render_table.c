@@ -6,6 +6,7 @@
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@
 #define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
 #define UNTOUCHED_PART 10 // of what the row shows; less of it that is not in memory is not told
 #define CHANCE_BYTES (2 * KMEM_PYTHON_SAMPLE_BYTES)
+#define GUARD_LINES_SHOWN 5
 #define TRIFLE_PART 1000 // lines with less than a thousandth of their domain are summed up, the first excepted
 
 static const char *
@@ -515,4 +517,38 @@ render_text_lines(const struct report *report, const struct render_options *opti
 		put_imports(&all.imports, stream);
 	free(all.imports.rows);
 	free(all.lines);
+}
+
+/* --- the guard ------------------------------------------------------------------------------------------------- */
+
+/* Three columns: bytes, share, domain and line. */
+void
+render_text_guard(const struct report *report, FILE *stream)
+{
+	const struct report_guard *guard = &report->guard;
+	char bytes[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+	uint64_t rest_bytes = guard->live_bytes;
+
+	if (guard->line_count == 0 || report->domain != NULL)
+		return;
+	(void)fprintf(stream, "Held when the guard was passed");
+	if (report->process_count > 1)
+		(void)fprintf(stream, ", by process %" PRIu32, guard->pid);
+	(void)fputc('\n', stream);
+	for (size_t i = 0; i < guard->line_count && i < GUARD_LINES_SHOWN; i++) {
+		const struct report_holder *line = &guard->lines[i];
+		char text[UNITS_TEXT_BYTES + 4];
+
+		(void)snprintf(text, sizeof(text), "%s%s", line->is_estimated ? "≈" : "", units_bytes(line->live_bytes, bytes));
+		(void)fprintf(stream, "%*s%6s  %-14s %s\n", line->is_estimated ? 11 : 9, text,
+		              units_share(verdict_share(line->live_bytes, guard->live_bytes), share), line->domain,
+		              place_words(&line->where, place));
+		render_text_source(&line->where, stream);
+		rest_bytes -= line->live_bytes < rest_bytes ? line->live_bytes : rest_bytes;
+	}
+	if (rest_bytes != 0)
+		(void)fprintf(stream, "%9s  elsewhere: other lines, imports, the interpreter\n",
+		              units_bytes(rest_bytes, bytes));
 }

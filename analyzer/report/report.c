@@ -453,8 +453,10 @@ add_holder(const struct report_rows *rows, struct report_request *request, const
 		request->holder_count++;
 	memmove(&request->holders[place + 1], &request->holders[place],
 	        (request->holder_count - 1 - place) * sizeof(request->holders[0]));
-	request->holders[place] = (struct report_holder){ domain, line->live_bytes, line->live_count,
-		                                              place_of(rows, line->site) };
+	request->holders[place] = (struct report_holder){ .domain = domain,
+		                                              .live_bytes = line->live_bytes,
+		                                              .live_count = line->live_count,
+		                                              .where = place_of(rows, line->site) };
 }
 
 /* The lines that held most of the domain. */
@@ -651,6 +653,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	for (size_t i = 0; i < model->process_count; i++)
 		build_process(report, &report->processes[i], &model->processes[i]);
 	build_requests(report, model);
+	report_guard_build(report, model, &rows->verdict);
 	return report;
 }
 
@@ -659,6 +662,7 @@ report_free(struct report *report)
 {
 	if (report == NULL)
 		return;
+	report_free(report->then);
 	for (size_t i = 0; i < report->rows->text_count; i++)
 		free(report->rows->texts[i]);
 	free(report->rows->texts);

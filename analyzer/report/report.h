@@ -24,6 +24,8 @@
 
 #define REPORT_SCHEMA 2
 
+struct verdict;
+
 /* What was freed and is still in memory, of one process; at the last look, or at the last heartbeat where more is known by that. */
 struct report_fragmentation {
 	struct verdict_freed of; // its lines are not filled in
@@ -142,6 +144,7 @@ struct report_place {
 #define REPORT_HOLDERS_MAX 3
 struct report_holder {
 	const char *domain;
+	bool is_estimated;
 	uint64_t live_bytes;
 	uint64_t live_count;
 	struct report_place where;
@@ -178,6 +181,20 @@ struct report_request {
 	size_t holder_count;
 	// the lines that held most of the tensors, or of the device without any
 	struct report_holder holders[REPORT_HOLDERS_MAX];
+};
+
+/* The last time that a process passed its guard. */
+#define REPORT_GUARD_LINES_MAX 10
+struct report_guard {
+	struct kmem_guard_passing of; // number 0: no process did, and nothing else here is known
+	uint32_t pid;
+	const char *limit;      // report_guard_limit()
+	const char *action;     // report_guard_action()
+	bool is_action_in_vain; // SIGINT is ignored, or nobody could run the command
+	uint64_t before_end_ns; // before the end, or the last heartbeat
+	uint64_t live_bytes;    // of memory, at all lines then; 0 = not known
+	size_t line_count;
+	struct report_holder lines[REPORT_GUARD_LINES_MAX]; // the most first
 };
 
 /* Why a site has no frames. */
@@ -231,6 +248,7 @@ struct report {
 	size_t process_count;
 	struct report_process *processes;
 	size_t unknown_end_count; // as in struct model
+	struct report_guard guard;
 	size_t request_count;
 	struct report_request *requests;
 	uint64_t losses[KMEM_LOSS_COUNT]; // all processes
@@ -248,6 +266,7 @@ struct report {
 	bool is_damaged;       // what was read is what is intact of captures
 	size_t damage_count;
 	const char *const *damages;
+	struct report *then;      // behind guard.lines; NULL = none
 	struct report_rows *rows; // behind report_line() and report_site()
 };
 
@@ -258,6 +277,19 @@ struct report {
 struct report *report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
                             struct fail *fail);
 void report_free(struct report *report);
+
+/* A step of report_build(): all of report->guard but the lines, which are of another moment. */
+void report_guard_build(struct report *report, const struct model *model, const struct verdict *verdict);
+
+/*
+ * Tells in `report` which lines held what when the guard was passed. then: of the same model as that moment had it
+ * (model_options.is_at_guard), and must outlive the report, which frees `then` itself. Nothing where no guard was passed.
+ */
+void report_tell_guard(struct report *report, struct report *then);
+
+/* "cgroup", "address-space", "machine"; "note", "interrupt", "raise", "exec". By number from 0, NULL behind the last. */
+const char *report_guard_limit(unsigned number);
+const char *report_guard_action(unsigned number);
 
 /* The same report seen through another ranking, sharing all but lines and sites. */
 bool report_rank(struct report *report, const struct ranking *ranking, const struct report_options *options,

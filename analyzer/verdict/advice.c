@@ -90,6 +90,8 @@ say_tensors_kept(const struct rank_line *line, const char *otherwise, struct ver
 ADVICE_TEST(is_time_up, facts->refused == NULL && verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
 ADVICE_TEST(is_without_python, facts->process->python_version == 0)
 ADVICE_TEST(is_interrupted, facts->signal == SIGINT)
+ADVICE_TEST(is_stopped_by_guard, facts->signal == SIGINT && facts->process->guard.number != 0 &&
+                                     facts->process->guard.action == KMEM_GUARD_INTERRUPT)
 /* A session that a program opened by itself is named after its own start; a launcher's is older. */
 ADVICE_TEST(was_launched,
             strtoull(facts->process->identity->session, NULL, 16) != facts->process->identity->start_realtime_ns / 1000)
@@ -111,9 +113,18 @@ static const struct step steps[] = {
 	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
 	{ VERDICT_SHM_FULL, "enlarge-shm", NULL,
 	  "give /dev/shm more room (docker run --shm-size), or use fewer workers or a smaller prefetch" },
+	{ VERDICT_TIME_UP, "give-more-time", NULL, "give it more time, or see what took it so long" },
+	{ VERDICT_FILE_LIMIT, "raise-file-limit", NULL, "write less into one file, or raise the limit (ulimit -f)" },
+	{ VERDICT_STACK_OVERFLOW, "end-recursion", NULL,
+	  "look for a recursion without an end; if it must be so deep, raise the limit (ulimit -s, or the stack size of the thread)" },
+	{ VERDICT_ABORTED, "read-error", is_without_python,
+	  "read the program's last message; a debugger shows where it was" },
+	{ VERDICT_ABORTED, "show-python-crash", NULL,
+	  "read the program's last message; with PYTHONFAULTHANDLER=1 Python shows where it was" },
 	{ VERDICT_CRASHED, "debug-crash", is_without_python, "look at the crash itself, with a debugger" },
 	{ VERDICT_CRASHED, "show-python-crash", NULL,
 	  "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was" },
+	{ VERDICT_SIGNAL, "see-guard", is_stopped_by_guard, "see below what it held then" },
 	{ VERDICT_SIGNAL, "find-interrupter", is_interrupted,
 	  "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person" },
 	{ VERDICT_SIGNAL, "find-sender", NULL, "find out who sent the signal: a time limit, a scheduler, a person" },

@@ -20,6 +20,16 @@ was_perhaps_killed(const struct verdict_facts *facts)
 	       (facts->end == VERDICT_END_SIGNAL && facts->signal == SIGKILL);
 }
 
+/* Nobody saw how it ended, and its guard had sent it SIGINT: that may have been it. */
+static bool
+is_perhaps_of_guard(const struct verdict_facts *facts)
+{
+	const struct kmem_guard_passing *guard = &facts->process->guard;
+
+	return facts->end == VERDICT_END_GONE && guard->number != 0 && guard->action == KMEM_GUARD_INTERRUPT &&
+	       guard->outcome == KMEM_GUARD_DONE;
+}
+
 /*
  * A child that is gone while the session's launcher read the counters: nobody waited for the child itself, but the
  * counters are as good as for the first process.
@@ -134,7 +144,7 @@ judge_machine_memory(const struct verdict_facts *facts)
 		return facts->log.kind == VERDICT_LOG_MACHINE ? log_confidence(facts) : VERDICT_NOT_SO;
 	if (facts->is_kill_counted && facts->cgroup_kills != 0)
 		return counter_confidence(facts);
-	if (facts->is_machine_counted && facts->machine_kills != 0)
+	if (facts->is_machine_counted && facts->machine_kills != 0 && !is_perhaps_of_guard(facts))
 		return verdict_is_machine_low(facts) ? VERDICT_LIKELY
 		       : facts->is_kill_counted      ? VERDICT_NOT_SO
 		                                     : VERDICT_POSSIBLE;
@@ -182,6 +192,43 @@ judge_low_memory_daemon(const struct verdict_facts *facts)
 	               verdict_is_machine_low(facts)
 	           ? VERDICT_POSSIBLE
 	           : VERDICT_NOT_SO;
+}
+
+static bool
+is_ended_by(const struct verdict_facts *facts, int signal)
+{
+	return facts->end == VERDICT_END_SIGNAL && facts->signal == signal;
+}
+
+/* Of processor time, or of timeout(1), which ended what it ran. */
+static enum verdict_confidence
+judge_time_up(const struct verdict_facts *facts)
+{
+	if (is_ended_by(facts, SIGXCPU))
+		return VERDICT_CERTAIN;
+	return facts->end == VERDICT_END_GONE && !verdict_is_timeout(facts->process) &&
+	               verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills)
+	           ? VERDICT_LIKELY
+	           : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_file_limit(const struct verdict_facts *facts)
+{
+	return is_ended_by(facts, SIGXFSZ) ? VERDICT_CERTAIN : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_stack_overflow(const struct verdict_facts *facts)
+{
+	return facts->log.is_at_stack && (is_ended_by(facts, SIGSEGV) || facts->end == VERDICT_END_GONE) ? VERDICT_LIKELY
+	                                                                                                 : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_aborted(const struct verdict_facts *facts)
+{
+	return is_ended_by(facts, SIGABRT) ? VERDICT_CERTAIN : VERDICT_NOT_SO;
 }
 
 static enum verdict_confidence

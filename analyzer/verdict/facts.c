@@ -781,6 +781,7 @@ verdict_address_limit(const struct verdict_facts *facts)
 bool
 verdict_has_address_limit(const struct verdict_facts *facts)
 {
-	return verdict_address_limit(facts) != NULL || facts->refused->space_limit_bytes != 0 ||
-	       facts->process->identity->overcommit_mode == 2 || verdict_is_beyond_machine(facts);
+	return !facts->refused->is_by_guard &&
+	       (verdict_address_limit(facts) != NULL || facts->refused->space_limit_bytes != 0 ||
+	        facts->process->identity->overcommit_mode == 2 || verdict_is_beyond_machine(facts));
 }

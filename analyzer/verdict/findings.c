@@ -57,6 +57,32 @@ find_ending(struct verdict_facts *facts, struct verdict *verdict)
 	add(verdict, FINDING_ENDING, is_of_refusal ? refused->bytes : 0, 0, &line);
 }
 
+/* The process that this is about before others; of these the one that passed it last. NULL: none did. */
+const struct model_process *
+verdict_guard_passer(const struct model *model, const struct model_process *first)
+{
+	const struct model_process *last = first != NULL && first->guard.number != 0 ? first : NULL;
+
+	for (size_t i = 0; i < model->process_count && (last == NULL || last != first); i++) {
+		const struct model_process *process = &model->processes[i];
+
+		if (process->guard.number != 0 && (last == NULL || process->guard.monotonic_ns > last->guard.monotonic_ns))
+			last = process;
+	}
+	return last;
+}
+
+static void
+find_guard(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_process *process = verdict_guard_passer(facts->model, facts->process);
+
+	if (process == NULL)
+		return;
+	add(verdict, FINDING_GUARD, process->guard.used_bytes, process->guard.limit_bytes, NULL);
+	verdict->findings[verdict->finding_count - 1].process = process;
+}
+
 /* How close to which limit, as far as the last heartbeat knows. */
 static void
 find_usage(struct verdict_facts *facts, struct verdict *verdict)
@@ -670,8 +696,12 @@ static finder *const recipe_request_refused[] = { find_refused, find_pinned, fin
 static finder *const recipe_low_memory_daemon[] = { find_log, find_kills, find_usage, find_holders, NULL };
 static finder *const recipe_crashed[] = { find_log,   find_kills, find_far_from_limits, find_holders_if_accumulating,
 	                                      find_usage, NULL };
+#define recipe_stack_overflow recipe_crashed
+#define recipe_aborted recipe_crashed
 static finder *const recipe_signal[] = { find_kills, find_far_from_limits, find_holders, find_usage, NULL };
 static finder *const recipe_failed[] = { find_shell_status, find_kills, find_failed, find_usage, find_lost, NULL };
+#define recipe_file_limit recipe_signal
+static finder *const recipe_time_up[] = { find_what_gone_shows, find_holders, find_usage, NULL };
 static finder *const recipe_gone[] = { find_what_gone_shows, find_holders, find_usage, NULL };
 
 static finder *const *const recipes[] = {
@@ -683,6 +713,7 @@ void
 verdict_find(struct verdict_facts *facts, struct verdict *verdict)
 {
 	find_ending(facts, verdict);
+	find_guard(facts, verdict);
 	for (finder *const *find = recipes[verdict->cause]; *find != NULL; find++)
 		(*find)(facts, verdict);
 	find_devices(facts, verdict);

@@ -21,8 +21,9 @@
 
 /* What a paragraph is made of, one or two sentences each (phrases_*.c), and its name in JSON. */
 #define FINDING_KINDS(KIND)                                                                                      \
-	KIND(ENDING, "ending")  /* how the program ended; with a refused request, its bytes and its line */          \
-	KIND(LOG, "system-log") /* what a log of the system says of it */                                            \
+	KIND(ENDING, "ending")      /* how the program ended; with a refused request, its bytes and its line */      \
+	KIND(LOG, "system-log")     /* what a log of the system says of it */                                        \
+	KIND(GUARD, "guard-passed") /* bytes are what was in use then */                                             \
 	KIND(USAGE, "usage")                                                                                         \
 	KIND(KERNEL_KILLS, "kernel-kills")                                                                           \
 	KIND(FAR_FROM_LIMITS, "far-from-limits")                                                                     \
@@ -90,15 +91,16 @@ enum finding_kind {
 struct finding {
 	enum finding_kind kind;
 	enum verdict_confidence confidence;
-	uint64_t bytes;                    // what it is about; 0 = no amount
-	uint64_t whole_bytes;              // of so much; 0 = no share
-	struct rank_line line;             // where; site_count == 0: no line
-	const struct model_domain *domain; // FINDING_DOMAIN and following: which, or where its lines are
-	uint64_t count;                    // of further lines or domains
-	uint64_t as_large_count;           // of these domains, as large as the last one that is told
-	bool is_peak;                      // FINDING_DOMAIN and following: figures are of the peak
-	bool is_told;                      // the line was told of right before
-	bool is_after_line;                // FINDING_IMPORTS: a line was told of right before, "of it" would be of that
+	uint64_t bytes;                      // what it is about; 0 = no amount
+	uint64_t whole_bytes;                // of so much; 0 = no share
+	struct rank_line line;               // where; site_count == 0: no line
+	const struct model_process *process; // FINDING_GUARD: who passed it
+	const struct model_domain *domain;   // FINDING_DOMAIN and following: which, or where its lines are
+	uint64_t count;                      // of further lines or domains
+	uint64_t as_large_count;             // of these domains, as large as the last one that is told
+	bool is_peak;                        // FINDING_DOMAIN and following: figures are of the peak
+	bool is_told;                        // the line was told of right before
+	bool is_after_line;                  // FINDING_IMPORTS: a line was told of right before, "of it" would be of that
 };
 
 const char *finding_name(enum finding_kind kind); // "freed"
@@ -125,6 +127,9 @@ void verdict_find(struct verdict_facts *facts, struct verdict *verdict);
 
 /* The same of the domains that `wanted` matches, at least one; sets facts->asked. */
 void verdict_find_domain(struct verdict_facts *facts, const char *wanted, struct verdict *verdict);
+
+/* The process of the model that is told of as the one that passed its guard: `first` before others; NULL: none did. */
+const struct model_process *verdict_guard_passer(const struct model *model, const struct model_process *first);
 
 /* In parts per million. */
 uint32_t verdict_share(uint64_t part, uint64_t whole);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "verdict/limit_owner.h"
 #include "verdict/words.h"
 
 static void
@@ -70,6 +71,16 @@ is_no_kill_counted(const struct verdict_facts *facts)
 	return facts->is_kill_counted ? facts->cgroup_kills == 0 : facts->is_machine_counted && facts->machine_kills == 0;
 }
 
+/* Was that its guard? */
+static bool
+was_interrupted_by_guard(const struct verdict_facts *facts)
+{
+	const struct kmem_guard_passing *guard = &facts->process->guard;
+
+	return facts->signal == SIGINT && guard->number != 0 && guard->action == KMEM_GUARD_INTERRUPT &&
+	       guard->outcome == KMEM_GUARD_DONE;
+}
+
 /* ---- how each cause of death is told ---- */
 
 static void
@@ -120,11 +131,15 @@ static void
 end_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char limit[UNITS_TEXT_BYTES];
+	char owner[LIMIT_OWNER_BYTES];
+	bool is_owner_known = limit_owner_of(facts->process->identity->limit_path, owner);
 
 	say_who(facts, verdict);
-	say(verdict, " was killed by the kernel because the container's memory limit ");
+	say(verdict, " was killed by the kernel because the %smemory limit ", is_owner_known ? "" : "container's ");
 	if (facts->limit_bytes != UINT64_MAX)
 		say(verdict, "of %s ", units_bytes(facts->limit_bytes, limit));
+	if (is_owner_known)
+		say(verdict, "of %s ", owner);
 	say(verdict, "was reached");
 	say_confidence(facts, verdict);
 }
@@ -178,6 +193,8 @@ end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 	say_end(facts, verdict);
 	say(verdict, " after ");
 	say_refusal(facts, verdict);
+	if (facts->refused->is_by_guard)
+		say(verdict, " by its guard");
 	if (!verdict_was_perhaps_caught(facts)) {
 		say(verdict, " (%s: nothing shows that it went on from there%s).", confidence,
 		    verdict_is_end_unseen(facts) ? ", but nobody waited for it" : "");
@@ -207,6 +224,46 @@ end_low_memory_daemon(const struct verdict_facts *facts, struct verdict *verdict
 }
 
 static void
+end_time_up(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->end == VERDICT_END_SIGNAL) {
+		say_end(facts, verdict);
+		say(verdict, ": its limit of processor time was used up (RLIMIT_CPU, ulimit -t).");
+		return;
+	}
+	say_who(facts, verdict);
+	say(verdict, " was ended by timeout: its exit status says that the time was up (%s).",
+	    verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_file_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict, ": it made a file larger than it may (RLIMIT_FSIZE, ulimit -f).");
+}
+
+static void
+end_stack_overflow(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict,
+	    ": its stack was full (%s: it could not reach an address right at the end of its stack). That is often a "
+	    "recursion without an end. It was not killed for memory.",
+	    verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_aborted(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict,
+	    ": it ended itself (abort), as after a failed assertion, a block that was freed twice, or a conflict of "
+	    "libraries. It was not killed for memory%s.",
+	    facts->process->failed_count == 0 ? ", and no request was refused" : "");
+}
+
+static void
 end_crashed(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);
@@ -217,6 +274,10 @@ static void
 end_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);
+	if (was_interrupted_by_guard(facts)) {
+		say(verdict, ", as its guard wanted it.");
+		return;
+	}
 	say(verdict,
 	    is_no_kill_counted(facts)
 	        ? ", sent by a program or a person (which is not known): the kernel counted no kill for memory here."
@@ -240,16 +301,11 @@ end_failed(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 end_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	const char *confidence = verdict_confidence_name(verdict->confidence);
-
 	say_who(facts, verdict);
-	if (verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
-		say(verdict, " was ended by timeout: its exit status says that the time was up (%s).", confidence);
-	else
-		say(verdict,
-		    " is gone without a clean-exit mark, and the machine was not restarted: it was killed or crashed (%s). The "
-		    "signal is not known, because %s waited for it.",
-		    confidence, facts->is_descendant ? "only its parent" : "nobody");
+	say(verdict,
+	    " is gone without a clean-exit mark, and the machine was not restarted: it was killed or crashed (%s). The "
+	    "signal is not known, because %s waited for it.",
+	    verdict_confidence_name(verdict->confidence), facts->is_descendant ? "only its parent" : "nobody");
 }
 
 #define end_running end_plain
@@ -287,6 +343,62 @@ PHRASE(USAGE)
 		say_finding(finding, " At the last sample {rest} of the machine's {whole} were still available.", verdict);
 	else
 		say_finding(finding, " At the last sample it occupied {bytes}.", verdict);
+}
+
+/* What was done, behind what was in use. */
+static void
+say_guard_action(const struct verdict_facts *facts, const struct kmem_guard_passing *guard, struct verdict *verdict)
+{
+	bool is_done = guard->outcome == KMEM_GUARD_DONE;
+	bool is_killed = (verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY) &&
+	                 verdict->confidence >= VERDICT_LIKELY;
+
+	if (guard->action == KMEM_GUARD_INTERRUPT)
+		say(verdict, is_done ? ": it got SIGINT" : ": it was to get SIGINT, which it ignores");
+	else if (guard->action == KMEM_GUARD_RAISE)
+		say(verdict,
+		    guard->request_bytes != 0 ? ": the request was refused" : ": large requests were refused from then on");
+	else if (guard->action == KMEM_GUARD_EXEC)
+		say(verdict, is_done ? ": the launcher was told to run its command" : ": nobody was there to run the command");
+	if (is_killed)
+		say(verdict,
+		    guard->action == KMEM_GUARD_INTERRUPT && is_done && facts->process->python_version != 0
+		        ? ", but the kill came before Python could stop (only its own code can be interrupted, not a call into C)"
+		    : guard->action == KMEM_GUARD_NOTE ? ", and the kill followed"
+		                                       : ", but the kill came all the same");
+	say(verdict, ".");
+}
+
+PHRASE(GUARD)
+{
+	const struct model_process *process = finding->process;
+	const struct kmem_guard_passing *guard = &process->guard;
+	uint64_t end_ns = verdict_ended_ns(process) != 0  ? verdict_ended_ns(process)
+	                  : process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns
+	                                                  : 0;
+	char used[UNITS_TEXT_BYTES];
+	char limit[UNITS_TEXT_BYTES];
+	char whole[UNITS_TEXT_BYTES];
+
+	say(verdict, " It passed its guard (%s of %s)", units_bytes(guard->guard_bytes, limit),
+	    units_bytes(guard->limit_bytes, whole));
+	if (end_ns > guard->monotonic_ns)
+		say(verdict, " %.1f s before %s", (double)(end_ns - guard->monotonic_ns) / 1e9,
+		    verdict_ended_ns(process) != 0 ? "its end" : "the last look at it");
+	say(verdict, ", with %s in use", units_bytes(guard->used_bytes, used));
+	if (guard->request_bytes != 0)
+		say(verdict, " and a request for %s more", units_bytes(guard->request_bytes, limit));
+	if (process != facts->process) {
+		say(verdict, " (");
+		say_process(process, verdict);
+		say(verdict, ")");
+	}
+	if (guard->number > 1)
+		say(verdict, ", for the %" PRIu32 "%s time", guard->number,
+		    guard->number == 2   ? "nd"
+		    : guard->number == 3 ? "rd"
+		                         : "th");
+	say_guard_action(facts, guard, verdict);
 }
 
 PHRASE(KERNEL_KILLS)

@@ -238,15 +238,37 @@ kib(uint64_t number)
 	return number != UINT64_MAX ? number << 10 : UINT64_MAX;
 }
 
+static void
+read_statm(const struct kmem_identity *identity, uint64_t *space_bytes, uint64_t *resident_bytes)
+{
+	char text[128];
+	size_t length = memory_limits_read_file("/proc/self/statm", text, sizeof(text));
+	const char *second = length != 0 ? strchr(text, ' ') : NULL;
+	uint64_t pages;
+
+	*space_bytes = second != NULL && parse_number(text, &pages) ? pages * identity->page_bytes : 0;
+	*resident_bytes = second != NULL && parse_number(second, &pages) ? pages * identity->page_bytes : 0;
+}
+
 uint64_t
 memory_limits_resident(const struct kmem_identity *identity)
 {
-	char text[128];
-	const char *second = memory_limits_read_file("/proc/self/statm", text, sizeof(text)) != 0 ? strchr(text, ' ')
-	                                                                                          : NULL;
-	uint64_t pages;
+	uint64_t space_bytes, resident_bytes;
 
-	return second != NULL && parse_number(second, &pages) ? pages * identity->page_bytes : 0;
+	read_statm(identity, &space_bytes, &resident_bytes);
+	return resident_bytes;
+}
+
+uint64_t
+memory_limits_file_cache(const struct kmem_identity *identity)
+{
+	static char text[4096];
+	bool is_v2 = identity->cgroup_version == 2;
+
+	if (identity->cgroup_version == 0 || read_in(identity->limit_path, "memory.stat", text, sizeof(text)) == 0)
+		return 0;
+	return named_number(text, is_v2 ? "inactive_file " : "total_inactive_file ", 0) +
+	       named_number(text, is_v2 ? "active_file " : "total_active_file ", 0);
 }
 
 void
@@ -256,7 +278,7 @@ memory_limits_read_now(const struct kmem_identity *identity, struct memory_limit
 	char text[NOW_TEXT_BYTES];
 
 	*now = (struct memory_limits_now){ .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
-	now->resident_bytes = memory_limits_resident(identity);
+	read_statm(identity, &now->space_bytes, &now->resident_bytes);
 	if (identity->cgroup_version != 0) {
 		now->cgroup_bytes = file_number(identity->limit_path, is_v2 ? "memory.current" : "memory.usage_in_bytes", 0);
 		now->limit_bytes = cgroup_limit(identity->limit_path, identity->cgroup_version);

@@ -18,6 +18,7 @@ void memory_limits_read(struct kmem_identity *identity);
 
 struct memory_limits_now {
 	uint64_t resident_bytes;  // of this process
+	uint64_t space_bytes;     // addresses of this process, which RLIMIT_AS limits; 0 = unknown
 	uint64_t cgroup_bytes;    // charged to the cgroup that owns the limit; 0 = none or unknown
 	uint64_t limit_bytes;     // the smallest limit on physical memory in force now; UINT64_MAX = none
 	uint64_t available_bytes; // MemAvailable; UINT64_MAX = unknown
@@ -27,6 +28,12 @@ void memory_limits_read_now(const struct kmem_identity *identity, struct memory_
 
 /* Of this process; 0 when not known. Takes 3 us. */
 uint64_t memory_limits_resident(const struct kmem_identity *identity);
+
+/*
+ * Of what is charged to the cgroup that owns the limit: contents of files, which the kernel drops before it kills. 0 when not known.
+ * One caller at a time: the text is static.
+ */
+uint64_t memory_limits_file_cache(const struct kmem_identity *identity);
 
 /* Private dirty bytes of this process; 0 when not known. Takes 5 ms per GiB that is resident. */
 uint64_t memory_limits_private_dirty(void);

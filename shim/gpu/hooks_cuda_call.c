@@ -203,7 +203,7 @@ cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, uint64_
 {
 	if (memory != CUDA_MEMORY_PINNED || bytes < 1u << 20 || !cuda_call_book_begin(call))
 		return;
-	tracker_attempt(KMEM_DOMAIN_CUDA_PINNED, bytes);
+	(void)tracker_attempt(KMEM_DOMAIN_CUDA_PINNED, bytes, 0); // never refused
 	reentry_guard_leave();
 }
 

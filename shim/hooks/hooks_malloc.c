@@ -17,6 +17,7 @@
 #include "capture/capture_file.h"
 #include "hooks/hooks_new.h"
 #include "hooks/hooks_python_sample.h"
+#include "record/failed_requests.h"
 #include "record/tracker.h"
 #include "tables/pointer_map.h"
 
@@ -71,6 +72,16 @@ leave_allocated(const void *hook_frame, void *addr, size_t bytes)
 	return addr;
 }
 
+/* The guard would be passed. */
+static RARE void *
+refuse(const void *hook_frame, size_t bytes)
+{
+	tracker_refused_by_guard(hook_frame, bytes);
+	reentry_guard_leave();
+	errno = ENOMEM;
+	return NULL;
+}
+
 /* What a call gave that is no event of its own. */
 static void *
 untracked(void *addr, size_t bytes)
@@ -92,7 +103,8 @@ malloc(size_t bytes)
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
 		return allocate_untracked(entry, bytes);
-	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, 0))
+		return refuse(HERE, bytes);
 	return leave_allocated(HERE, real_libc.malloc(bytes), bytes);
 }
 
@@ -106,7 +118,8 @@ calloc(size_t count, size_t bytes)
 		total = SIZE_MAX; // the real one refuses it
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
 		return entry == ENTRY_BOOT ? boot_arena_allocate(0, total) : untracked(real_libc.calloc(count, bytes), total);
-	tracker_attempt(KMEM_DOMAIN_HEAP, total);
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, total, 0))
+		return refuse(HERE, total);
 	return leave_allocated(HERE, real_libc.calloc(count, bytes), total);
 }
 
@@ -129,8 +142,12 @@ realloc_from_boot(void *old, size_t bytes)
 static void *
 realloc_at(const void *hook_frame, void *old, size_t bytes)
 {
-	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
 	struct live_block block = tracker_take(old);
+
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, block.bytes)) {
+		tracker_put_back(block);
+		return refuse(hook_frame, bytes);
+	}
 	void *fresh = real_libc.realloc(old, bytes);
 	int host_errno = errno;
 
@@ -321,7 +338,13 @@ posix_memalign(void **addr, size_t alignment, size_t bytes)
 	}
 	if (entry == ENTRY_PLAIN)
 		return real_libc.posix_memalign(addr, alignment, bytes);
-	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, 0)) {
+		int host_errno = errno;
+
+		(void)refuse(HERE, bytes);
+		errno = host_errno; // this one returns its error
+		return ENOMEM;
+	}
 	int result = real_libc.posix_memalign(addr, alignment, bytes);
 
 	if (__builtin_expect(result == 0, 1))
@@ -339,7 +362,8 @@ aligned_alloc(size_t alignment, size_t bytes)
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
 		return entry == ENTRY_BOOT ? boot_arena_allocate(alignment, bytes) : real_libc.aligned_alloc(alignment, bytes);
-	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, 0))
+		return refuse(HERE, bytes);
 	return leave_allocated(HERE, real_libc.aligned_alloc(alignment, bytes), bytes);
 }
 
@@ -350,7 +374,8 @@ memalign(size_t alignment, size_t bytes)
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
 		return entry == ENTRY_BOOT ? boot_arena_allocate(alignment, bytes) : real_libc.memalign(alignment, bytes);
-	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, 0))
+		return refuse(HERE, bytes);
 	return leave_allocated(HERE, real_libc.memalign(alignment, bytes), bytes);
 }
 
@@ -361,7 +386,8 @@ valloc(size_t bytes)
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
 		return entry == ENTRY_BOOT ? boot_arena_allocate(4096, bytes) : real_libc.valloc(bytes);
-	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, 0))
+		return refuse(HERE, bytes);
 	return leave_allocated(HERE, real_libc.valloc(bytes), bytes);
 }
 
@@ -372,7 +398,8 @@ pvalloc(size_t bytes)
 
 	if (__builtin_expect(entry != ENTRY_TRACKED, 0))
 		return entry == ENTRY_BOOT ? boot_arena_allocate(4096, bytes) : real_libc.pvalloc(bytes);
-	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, 0))
+		return refuse(HERE, bytes);
 	return leave_allocated(HERE, real_libc.pvalloc(bytes), bytes);
 }
 
@@ -405,7 +432,7 @@ hooks_new_ask(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_fun
 {
 	if (__builtin_expect(enter() != ENTRY_TRACKED, 0))
 		return real(bytes, second, third);
-	tracker_attempt(KMEM_DOMAIN_HEAP, bytes);
+	failed_requests_attempt(KMEM_DOMAIN_HEAP, bytes); // it cannot fail for us: that is between it and its new handler
 	new_request.hook_frame = HERE;
 	new_request.bytes = bytes;
 	reentry_guard_change(REENTRY_GUARD_NEW);

@@ -114,7 +114,7 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 	if (is_arena)
 		domain = arena_domain(domain);
 	if (domain != KMEM_DOMAIN_RESERVED)
-		tracker_attempt(domain, bytes);
+		(void)tracker_attempt(domain, bytes, 0); // never refused
 	if (overlays)
 		tracker_unmap_begin(addr, whole_pages(bytes), &below);
 

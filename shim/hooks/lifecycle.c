@@ -36,6 +36,7 @@
 #include "periodic/unhooked_allocator.h"
 #include "periodic/heartbeat.h"
 #include "periodic/inherited.h"
+#include "periodic/memory_guard.h"
 #include "periodic/process_identity.h"
 #include "periodic/resident.h"
 #include "periodic/object_census.h"
@@ -333,6 +334,7 @@ start(void)
 	}
 	diag_start();
 	settings_parse(environ);
+	bool may_speak = diag_level != DIAG_QUIET;
 	choose_folder();
 	mind_owner();
 	move_state_to_wiped_page();
@@ -353,6 +355,7 @@ start(void)
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
 	keep_session();
+	memory_guard_start(folder, may_speak, identity.is_first != 0);
 	diag_debug("recording process %u to %s", owner_pid, folder);
 	return true;
 }
@@ -370,6 +373,7 @@ start_in_child(void)
 	thread_start_forked();
 	work_items_forked();
 	resident_forked();
+	memory_guard_forked();
 	open_capture(true, parent_pid);
 	hooks_signal_start();
 	module_map_forked(); // these tell the new capture what they know
@@ -429,6 +433,7 @@ const struct record_callbacks record_callbacks = {
 	.needs_file = lifecycle_needs_file,
 	.python_arrived = hooks_python_arrived,
 	.beat = heartbeat_take,
+	.guard_allows = memory_guard_allows,
 	.library_due = tracker_library_sample,
 	.python_ends = sample_before_python_ends,
 	.tensors_kept = tracker_tensors_kept,

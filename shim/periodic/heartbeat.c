@@ -17,6 +17,7 @@
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "periodic/inherited.h"
+#include "periodic/memory_guard.h"
 #include "periodic/resident.h"
 #include "periodic/object_census.h"
 #include "record/beat_due.h"
@@ -93,7 +94,8 @@ heartbeat_take(uint64_t live_bytes)
 	if (now.resident_bytes != 0)                                                                    // it could be read
 		note_peaks(now.resident_bytes);
 
-	beat_due_restart(live_bytes, now.resident_bytes, now.limit_bytes, now_ns);
+	bool is_interrupt = memory_guard_judge(&now);
+	beat_due_restart(live_bytes, now.resident_bytes, now.limit_bytes, memory_guard_room(), now_ns);
 	object_census_take(false);
 	pointer_map_beat(now_ns);
 	unwind_copies_rest();
@@ -101,4 +103,6 @@ heartbeat_take(uint64_t live_bytes)
 		resident_take(&now, live_bytes);
 	inherited_sample(false);
 	errno = host_errno;
+	if (is_interrupt)
+		memory_guard_interrupt();
 }

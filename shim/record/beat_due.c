@@ -13,6 +13,7 @@
 #include "capture/capture_file.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
+#define STEP_LEAST_BYTES ((uint64_t)256 << 10)
 #define STEPS_PER_LIMIT 256
 #define EVENTS_PER_LOOK 1024 // between two looks at the clock, per thread
 #define PERIOD_NS UINT64_C(1000000000)
@@ -39,13 +40,16 @@ beat_due_wait_for(uint64_t live_bytes)
 }
 
 void
-beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_bytes, uint64_t now_ns)
+beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_bytes, uint64_t room_bytes,
+                 uint64_t now_ns)
 {
 	uint64_t step = limit_bytes / STEPS_PER_LIMIT;
 	uint64_t fall = live_bytes / FALL_SHARE > FALL_MIN_BYTES ? live_bytes / FALL_SHARE : FALL_MIN_BYTES;
 
 	if (step < STEP_MIN_BYTES || limit_bytes == UINT64_MAX)
 		step = STEP_MIN_BYTES;
+	if (room_bytes / 4 < step) // live bytes are not all that grows: malloc's own and ours come on top
+		step = room_bytes / 4 > STEP_LEAST_BYTES ? room_bytes / 4 : STEP_LEAST_BYTES;
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_resident_bytes, resident_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);

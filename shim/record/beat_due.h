@@ -1,7 +1,7 @@
 /*
  * beat_due.h - is a heartbeat due?
  *
- * A beat is taken when live host bytes have grown by a step (1/256 of the limit, at least 1 MiB) since the last one, and
+ * A beat is taken when live host bytes have grown by a step (1/256 of the limit, at least 1 MiB; less where the guard is near) since the last one, and
  * about once a second while the program allocates. The same step of resident memory makes one: what was asked for long ago is touched
  * late. That is asked for once in some milliseconds, of programs that allocate meanwhile. And where a quarter of what was live at the
  * last beat was freed, at least 16 MiB: no allocation may follow. No thread, no timer, no signal. What a beat is, heartbeat.h says.
@@ -33,8 +33,14 @@ bool beat_due_by_clock(void);
 /* The same at once, for a caller that counts events: once in a thousand or so. */
 bool beat_due_now(void);
 
-/* A beat was taken: the next one counts from here. limit_bytes: UINT64_MAX is none. */
-void beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_bytes, uint64_t now_ns);
+/*
+ * A beat was taken: the next one counts from here.
+ *
+ * limit_bytes  UINT64_MAX is none
+ * room_bytes   to the guard; UINT64_MAX: nothing is to be passed. The step is a quarter of it at most, and 256 KiB at least.
+ */
+void beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_bytes, uint64_t room_bytes,
+                      uint64_t now_ns);
 
 /* None was taken at the start: the first is due at so many live bytes, at 16 MiB that are resident, and when a second is over. */
 void beat_due_wait_for(uint64_t live_bytes);

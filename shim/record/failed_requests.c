@@ -13,7 +13,6 @@
 #include "record/device_snapshot.h"
 #include "record/site_table.h"
 
-#define LARGE_BYTES ((uint64_t)1 << 20)
 #define BURST_NS UINT64_C(1000000000) // tries that follow each other
 
 /* What this thread was refused by devices, in the place that it has in the header's ring. */
@@ -32,7 +31,7 @@ failed_requests_attempt(unsigned domain, uint64_t bytes)
 {
 	struct kmem_header *header = capture_file_header();
 
-	if (bytes < LARGE_BYTES)
+	if (bytes < FAILED_REQUESTS_LARGE_BYTES)
 		return;
 	atomic_store_explicit(&header->attempt_domain, domain, memory_order_relaxed);
 	atomic_store_explicit(&header->attempt_bytes, bytes, memory_order_relaxed);
@@ -70,7 +69,7 @@ static __thread struct {
 static uint64_t
 given_before(const struct failed_request *request, uint64_t now_ns)
 {
-	if (request->bytes >= LARGE_BYTES || now_ns >= given.next_ns) {
+	if (request->bytes >= FAILED_REQUESTS_LARGE_BYTES || now_ns >= given.next_ns) {
 		given.bytes = site_table_given(request->slot);
 		uint64_t end_ns = clock_now_ns();
 
@@ -143,6 +142,8 @@ store(struct kmem_failed *failed, const struct failed_request *request, uint64_t
 	failed->site = request->site;
 	failed->domain = (uint16_t)request->domain;
 	failed->flags = request->total_bytes != 0 ? KMEM_FAILED_MEMORY_KNOWN : 0;
+	if (request->is_by_guard)
+		failed->flags |= KMEM_FAILED_BY_GUARD;
 	failed->space_limit = space_limit();
 	failed->pool_kept = kmem_rough(request->pool_kept_bytes);
 	failed->error = request->error;
@@ -176,7 +177,7 @@ failed_requests_note(const struct failed_request *request)
 	if (failed != NULL)
 		store(failed, request, number);
 	// a program may live with thousands of small refused requests
-	return number <= KMEM_FAILED_MAX || request->bytes >= LARGE_BYTES;
+	return number <= KMEM_FAILED_MAX || request->bytes >= FAILED_REQUESTS_LARGE_BYTES;
 }
 
 /* The newest to the domain, within the time in which it tries again; NULL = none. */

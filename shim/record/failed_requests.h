@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define FAILED_REQUESTS_LARGE_BYTES ((uint64_t)1 << 20)
+
 /* Before a large request is passed on; small ones are not noted. */
 void failed_requests_attempt(unsigned domain, uint64_t bytes);
 
@@ -22,6 +24,7 @@ struct failed_request {
 	unsigned domain;
 	uint16_t slot; // the thread's; 0 = it has none of its own
 	int error;
+	bool is_by_guard;
 	uint32_t site; // index + 1; 0 = unknown
 };
 

@@ -22,6 +22,7 @@
 #include "record/event_site.h"
 #include "record/failed_requests.h"
 #include "record/python_samples.h"
+#include "record/guard_due.h"
 #include "record/site_table.h"
 #include "record/teardown.h"
 #include "record/thread_attribution.h"
@@ -442,10 +443,20 @@ tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old
 
 /* ---- requests ---- */
 
-void
-tracker_attempt(enum kmem_domain domain, size_t bytes)
+bool
+tracker_attempt_large(enum kmem_domain domain, size_t bytes, size_t old_bytes)
 {
+	uint64_t more_bytes = bytes > old_bytes ? bytes - old_bytes : 0;
+
 	failed_requests_attempt(domain, bytes);
+	return !guard_due_is(more_bytes) || record_callbacks.guard_allows(domain, more_bytes);
+}
+
+void
+tracker_refused_by_guard(const void *hook_frame, size_t bytes)
+{
+	tracker_refused(hook_frame, (struct failed_request){
+									.domain = KMEM_DOMAIN_HEAP, .bytes = bytes, .error = ENOMEM, .is_by_guard = true });
 }
 
 void

@@ -24,6 +24,7 @@
 #include "kmem_format.h"
 #include "record/callbacks.h"
 #include "record/event_site.h"
+#include "record/failed_requests.h"
 #include "tables/range_map.h"
 
 /* A block that was taken out of the live map. */
@@ -59,8 +60,19 @@ void tracker_put_back(struct live_block block); // the real realloc failed
 void tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes);
 void tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes);
 void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error);
-/* Before a request of 1 MiB and more is passed on. */
-void tracker_attempt(enum kmem_domain domain, size_t bytes);
+/*
+ * Before a request is passed on, of which those of 1 MiB and more are noted.
+ *
+ * old_bytes  that the new block takes the place of
+ * returns    false: it is to fail, for the guard would be passed (KMEMSHIM_GUARD_ACTION=raise); of the heap alone
+ */
+bool tracker_attempt_large(enum kmem_domain domain, size_t bytes, size_t old_bytes);
+static inline bool
+tracker_attempt(enum kmem_domain domain, size_t bytes, size_t old_bytes)
+{
+	return __builtin_expect(bytes < FAILED_REQUESTS_LARGE_BYTES, 1) || tracker_attempt_large(domain, bytes, old_bytes);
+}
+void tracker_refused_by_guard(const void *hook_frame, size_t bytes);
 
 /*
  * Mappings. What is mapped counts as many bytes as were asked for; what is taken away is whole pages, so the rest of the last

@@ -48,9 +48,10 @@ device    MiB of the driver double's device
 pids      limit of processes and threads
 function  of the program, where its name is not that of the kind
 place     where it is no line of the program
+unlogged  cause with `kmemshim run` where no log can be read that tells of the end
 """
-Kind = namedtuple("Kind", "name cause alone finding has_line language limit before send needs device pids function place",
-                  defaults=(None, None, True, "py", 160, (), None, (), 0, 0, None, None))
+Kind = namedtuple("Kind", "name cause alone finding has_line language limit before send needs device pids function place unlogged",
+                  defaults=(None, None, True, "py", 160, (), None, (), 0, 0, None, None, None))
 
 
 def memory(name, cause="container-limit", **more):
@@ -103,12 +104,12 @@ KINDS = (
     # no death by memory
     other("segfault", "crashed", "gone"),
     other("segfault_told", "crashed", "gone"),
-    other("abort", "crashed", "gone"),
-    other("assertion", "crashed", "gone", language="cc"),
-    other("freed_twice", "crashed", "gone", language="cc"),
+    other("abort", "aborted", "gone"),
+    other("assertion", "aborted", "gone", language="cc"),
+    other("freed_twice", "aborted", "gone", language="cc"),
     other("divided_by_zero", "crashed", "gone", language="cc"),
     other("illegal_instruction", "crashed", "gone", language="cc"),
-    other("stack_overflow", "crashed", "gone", language="cc"),
+    other("stack_overflow", "stack-overflow", "gone", unlogged="crashed", language="cc"),
     other("exit_137", "failed"),
     other("exit_3", "failed"),
     other("traceback", "failed"),
@@ -117,13 +118,13 @@ KINDS = (
     other("threads", "failed", pids=40),
     other("interrupted", "signal", "gone"),
     other("broken_pipe", "signal", "gone"),
-    other("cpu_limit", "signal", "gone"),
-    other("file_limit", "signal", "gone"),
+    other("cpu_limit", "time-up", "gone"),
+    other("file_limit", "file-size-limit", "gone"),
     other("timed_out_child", "gone"),
     other("killed_by_a_parent", "gone"),
     # one program, ended from outside
-    other("timeout_kills", "gone", function="hold", before=("timeout", "-s", "KILL", "2")),
-    other("timeout_ends", "gone", function="hold", before=("timeout", "2")),
+    other("timeout_kills", "time-up", alone="gone", function="hold", before=("timeout", "-s", "KILL", "2")),
+    other("timeout_ends", "time-up", function="hold", before=("timeout", "2")),
     other("supervisor_ends", "signal", "gone", function="hold", send=signal.SIGTERM),
     other("person_kills", "signal", "gone", function="hold", send=signal.SIGKILL),
     other("terminal_closes", "signal", "gone", function="hold", send=signal.SIGHUP),
@@ -221,7 +222,9 @@ def wrong(kind, way, document):
     """What is not as it must be, in words; "" = nothing. And whether memory was blamed falsely."""
     verdict, faults = document["verdict"], []
     is_logged = LOG in verdict["text"]
-    wanted = kind.cause if way == "run" or is_logged and kind.alone == "gone" and kind.cause == "crashed" else kind.alone
+    wanted = kind.cause if way == "run" or is_logged and kind.alone == "gone" else kind.alone
+    if kind.unlogged and way == "run" and not is_logged:
+        wanted = kind.unlogged
     kinds = [finding["kind"] for finding in verdict["findings"]]
     is_false = kind.cause not in MEMORY and (verdict["cause"] in MEMORY or "kernel-kills" in kinds)
     if verdict["cause"] != wanted:

@@ -14,6 +14,8 @@
 #include "base/settings.h"
 #include "gpu/real_cuda.h"
 #include "hooks/abandoned_captures.h"
+#include "base/settings.h"
+#include "periodic/memory_guard.h"
 #include "periodic/inherited.h"
 #include "periodic/object_census.h"
 #include "python/python_cells.h"
@@ -21,6 +23,7 @@
 #include "python/python_frames.h"
 #include "python/python_lines.h"
 #include "python/python_runtime.h"
+#include "record/tracker.h"
 #include "record/call_stack.h"
 #include "record/exit_figures.h"
 #include "record/failed_requests.h"
@@ -170,6 +173,22 @@ static void
 look_at_inherited(void)
 {
 	inherited_sample(true);
+}
+
+static void
+prepare_guard(void)
+{
+	settings.guard.percent = 90;
+	capture_file_header()->identity.cgroup_version = 2;
+	atomic_store_explicit(tracker_state, TRACKER_ON, memory_order_relaxed);
+}
+
+/* Below it, and then above: what the one that judges leaves, the next one needs. */
+static void
+judge(void)
+{
+	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 20, 0, 1 << 20, 1 << 24, 0, 0 });
+	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 24, 0, 1 << 24, 1 << 24, 0, 0 });
 }
 
 static struct python_interpreter python;
@@ -684,6 +703,7 @@ static const struct hand_on_case cases[] = {
 	{ "section_of_file", NULL, NULL, { look_for_section, look_for_section } },
 	{ "gathering", NULL, NULL, { gather, gather } },
 	{ "looking_at_inherited", inherited_forked_child, NULL, { look_at_inherited, look_at_inherited } },
+	{ "guard_judging", prepare_guard, NULL, { judge, judge } },
 	{ "line_table", prepare_lines, NULL, { read_line, read_other_line } },
 	{ "cells", NULL, NULL, { note_cells, note_cells } },
 	{ "code_without_room", prepare_codes, give_room, { name_code, name_other_code } },

@@ -6,12 +6,15 @@
 #include "hand_on.h"
 
 #include "capture/capture_seal.h"
+#include "base/settings.h"
 #include "periodic/heartbeat.h"
+#include "periodic/memory_guard.h"
 #include "periodic/resident.h"
 #include "record/call_stack.h"
 #include "record/exit_figures.h"
 #include "record/failed_requests.h"
 #include "record/site_table.h"
+#include "record/tracker.h"
 
 static void
 append_bytes(size_t bytes)
@@ -151,6 +154,26 @@ read_exit_figures(void)
 }
 
 static void
+prepare_guard(void)
+{
+	prepare_held();
+	settings.guard.percent = 90;
+	capture_file_header()->identity.cgroup_version = 2;
+	atomic_store_explicit(tracker_state, TRACKER_ON, memory_order_relaxed);
+	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 20, 0, 1 << 20, 1 << 24, 0, 0 });
+}
+static void
+pass_guard(void)
+{
+	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 24, 0, 1 << 24, 1 << 24, 0, 0 });
+}
+static void
+read_guard(void)
+{
+	READ(capture_file_header()->guard);
+}
+
+static void
 take_beat(void)
 {
 	heartbeat_take(1);
@@ -197,6 +220,7 @@ static const struct hand_on_case cases[] = {
 	{ "capture_seal", NULL, NULL, { seal, read_seal_of_chunk, read_seal_of_head } },
 	{ "failed_request", NULL, NULL, { write_failed, read_failed, write_failed_again } },
 	{ "failed_request_kept", NULL, NULL, { write_failed, look_at_failed, write_failed_again } },
+	{ "guard", prepare_guard, NULL, { pass_guard, read_guard } },
 	{ "heartbeat", NULL, NULL, { take_beat, read_beat } },
 };
 

@@ -272,6 +272,18 @@ capture_builder_exit(struct capture_builder *builder, uint32_t site_count, uint3
 	return stored;
 }
 
+struct kmem_guard *
+capture_builder_guard(struct capture_builder *builder, uint32_t site_count)
+{
+	struct kmem_guard *stored;
+	uint32_t index;
+
+	stored = new_record(builder, KMEM_RECORD_GUARD, sizeof(*stored) + site_count * sizeof(stored->sites[0]), &index);
+	stored->passing.site_count = site_count;
+	capture_builder_header(builder)->guard = kmem_twice(index + 1);
+	return stored;
+}
+
 uint64_t
 capture_builder_volume(uint64_t clock)
 {

@@ -48,6 +48,8 @@ void capture_builder_object_count(struct capture_builder *builder, uint32_t site
 void capture_builder_seal_object_census(struct kmem_header *header); // after changing them
 /* What was held at exit: the caller fills in the rest and calls capture_builder_seal(). */
 struct kmem_exit *capture_builder_exit(struct capture_builder *builder, uint32_t site_count, uint32_t generation_count);
+/* What was held when the guard was passed: the same. */
+struct kmem_guard *capture_builder_guard(struct capture_builder *builder, uint32_t site_count);
 uint64_t capture_builder_volume(uint64_t clock); // a volume at which the clock says this
 /* For a refused request that is there; the caller fills it in and calls capture_builder_seal(). */
 struct kmem_device_snapshot *capture_builder_device_snapshot(struct capture_builder *builder, unsigned failed);

@@ -6,6 +6,7 @@
 
 #include "gpu/tracker_devices.h"
 #include "periodic/heartbeat.h"
+#include "periodic/memory_guard.h"
 #include "periodic/object_census.h"
 #include "periodic/resident.h"
 
@@ -32,6 +33,7 @@ const struct record_callbacks record_callbacks = {
 	.needs_file = do_nothing,
 	.python_arrived = do_nothing,
 	.beat = heartbeat_take,
+	.guard_allows = memory_guard_allows,
 	.library_due = tracker_library_sample,
 	.python_ends = sample_last,
 	.tensors_kept = tracker_tensors_kept,

@@ -243,6 +243,30 @@ crash_with_much_memory(void)
 }
 
 static void
+aborted_itself(void)
+{
+	hand_model_site(&hand, HEAP, 41, 200 * MIB);
+	looked(210 * MIB, 0);
+	hand_model_waited(&hand, SIGABRT);
+}
+
+static void
+processor_time_was_up(void)
+{
+	hand_model_site(&hand, HEAP, 41, 200 * MIB);
+	looked(210 * MIB, 0);
+	hand_model_waited(&hand, SIGXCPU);
+}
+
+static void
+file_grew_too_large(void)
+{
+	hand_model_site(&hand, HEAP, 41, 200 * MIB);
+	looked(210 * MIB, 0);
+	hand_model_waited(&hand, SIGXFSZ);
+}
+
+static void
 ended_by_sigterm(void)
 {
 	hand_model_site(&hand, HEAP, 41, 200 * MIB);
@@ -627,6 +651,61 @@ device_taken_in_advance(void)
 	hand.failed.domain = CUDA0;
 }
 
+/* So long before its end, of 450 MiB. */
+static void
+passed_guard(enum kmem_guard_action action, uint64_t request_bytes)
+{
+	hand.process.ended_monotonic_ns = hand.identity.start_monotonic_ns + LIFE;
+	hand.process.guard = (struct kmem_guard_passing){ .monotonic_ns = hand.process.ended_monotonic_ns - 3 * SECOND,
+		                                              .used_bytes = 406 * MIB,
+		                                              .guard_bytes = 405 * MIB,
+		                                              .limit_bytes = 450 * MIB,
+		                                              .limit_kind = KMEM_LIMIT_CGROUP,
+		                                              .action = action,
+		                                              .request_bytes = request_bytes,
+		                                              .number = 1 };
+}
+
+/* In C, say: Python never comes to it. */
+static void
+guard_passed_and_killed_all_the_same(void)
+{
+	leaking(HEAP, 41, 400 * MIB, 4000);
+	looked(420 * MIB, 0);
+	killed_in_container(450 * MIB);
+	passed_guard(KMEM_GUARD_INTERRUPT, 0);
+}
+
+static void
+guard_interrupted_it(void)
+{
+	leaking(HEAP, 41, 380 * MIB, 4000);
+	looked(400 * MIB, 0);
+	container(450 * MIB, 407 * MIB);
+	hand_model_waited(&hand, SIGINT);
+	passed_guard(KMEM_GUARD_INTERRUPT, 0);
+}
+
+static void
+guard_refused_a_request(void)
+{
+	hand_model_site(&hand, HEAP, 41, 380 * MIB);
+	looked(400 * MIB, 0);
+	container(450 * MIB, 400 * MIB);
+	hand_model_waited(&hand, 1 << 8);
+	hand.process.state = KMEM_STATE_CLEAN_EXIT;
+	hand.process.exit_code = 1;
+	hand.process.failed_count = 1;
+	passed_guard(KMEM_GUARD_RAISE, 60 * MIB);
+	hand.failed = (struct model_failed){ .bytes = 60 * MIB,
+		                                 .domain = HEAP,
+		                                 .error = 12,
+		                                 .is_by_guard = true,
+		                                 .monotonic_ns = hand.process.guard.monotonic_ns,
+		                                 .site = &hand.sites[0] };
+	hand.model.failed_count = 1;
+}
+
 /* ---- */
 
 #define SITUATION(name) \
@@ -646,6 +725,9 @@ static const struct situation {
 	SITUATION(request_refused_at_the_limit),
 	SITUATION(request_refused_and_recovered),
 	SITUATION(crash_with_much_memory),
+	SITUATION(aborted_itself),
+	SITUATION(processor_time_was_up),
+	SITUATION(file_grew_too_large),
 	SITUATION(ended_by_sigterm),
 	SITUATION(failed_exit_with_a_leak),
 	SITUATION(clean_exit),
@@ -665,6 +747,9 @@ static const struct situation {
 	SITUATION(program_in_cpp),
 	SITUATION(time_was_up),
 	SITUATION(notebook_lost_a_tensor),
+	SITUATION(guard_passed_and_killed_all_the_same),
+	SITUATION(guard_interrupted_it),
+	SITUATION(guard_refused_a_request),
 	SITUATION(device_taken_in_advance),
 	SITUATION(device_lines_grow_together),
 	SITUATION(request_beyond_overcommit),

@@ -299,7 +299,7 @@ static const struct {
 	  "was almost out of memory" },
 	{ terminated, "signal", "certain", "ending; far-from-limits; live", "find-sender", "" },
 	{ segv, "crashed", "certain", "ending; far-from-limits; usage", "show-python-crash", "" },
-	{ aborted, "crashed", "certain", "ending; far-from-limits; usage", "show-python-crash", "" },
+	{ aborted, "aborted", "certain", "ending; far-from-limits; usage", "show-python-crash", "" },
 	{ refused_abort, "request-refused", "likely",
 	  "ending 64.0 GiB at train.py:41 epoch; address-limit; little-held 500 MiB", "ask-for-less",
 	  "nothing shows that it went on from there" },
@@ -574,7 +574,7 @@ a_leak_is_named_when_a_signal_ended_the_program(void **state)
 		void (*make)(void);
 		const char *cause, *advised;
 	} deaths[] = { { killed, "signal", "find-sender, release-blocks" },
-		           { aborted, "crashed", "show-python-crash, release-blocks" },
+		           { aborted, "aborted", "show-python-crash, release-blocks" },
 		           { segv, "crashed", "show-python-crash, release-blocks" },
 		           { nothing, "gone", "release-blocks" } };
 

@@ -419,7 +419,7 @@ large_attempts_are_stored_before_they_are_made(void **state)
 	} cases[] = { { MIB - 1, 0 }, { MIB, MIB }, { 5, MIB }, { 900 * MIB, 900 * MIB } };
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		tracker_attempt(KMEM_DOMAIN_MMAP, cases[i].bytes);
+		assert_true(tracker_attempt(KMEM_DOMAIN_MMAP, cases[i].bytes, 0));
 		assert_int_equal(capture_file_header()->attempt_bytes, cases[i].wanted);
 	}
 	assert_int_equal(capture_file_header()->attempt_domain, KMEM_DOMAIN_MMAP);

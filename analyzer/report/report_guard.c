@@ -1,0 +1,71 @@
+/*
+ * report_guard.c - what is told of a process that passed its guard (see report.h)?
+ *
+ * When failing  it cannot.
+ */
+#include "report/report.h"
+#include "verdict/verdict.h"
+
+const char *
+report_guard_limit(unsigned number)
+{
+	static const char *const names[] = { "cgroup", "machine", "address-space" }; // enum kmem_limit_kind, from 1
+
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+const char *
+report_guard_action(unsigned number)
+{
+	static const char *const names[] = { "note", "interrupt", "raise",
+		                                 "exec" }; // in the order of enum kmem_guard_action
+
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+void
+report_guard_build(struct report *report, const struct model *model, const struct verdict *verdict)
+{
+	const struct model_process *process = verdict_guard_passer(model, verdict->process);
+	const struct kmem_guard_passing *passing = process != NULL ? &process->guard : NULL;
+
+	if (passing == NULL)
+		return;
+	uint64_t end_ns = verdict_ended_ns(process);
+
+	if (end_ns == 0 && process->heartbeat_count != 0)
+		end_ns = process->heartbeats[process->heartbeat_count - 1].monotonic_ns;
+	report->guard = (struct report_guard){
+		.of = *passing,
+		.pid = process->identity->pid,
+		.limit = report_guard_limit(passing->limit_kind - 1) ?: "machine",
+		.action = report_guard_action(passing->action),
+		.is_action_in_vain = passing->outcome != KMEM_GUARD_DONE,
+		.before_end_ns = end_ns > passing->monotonic_ns ? end_ns - passing->monotonic_ns : 0,
+	};
+}
+
+void
+report_tell_guard(struct report *report, struct report *then)
+{
+	struct report_guard *guard = &report->guard;
+
+	report->then = then;
+	for (size_t i = 0; i < then->line_total; i++) {
+		struct report_line line = report_line_figures(then, i);
+
+		if (line.is_address_space || line.is_device)
+			continue;
+		guard->live_bytes += line.of.live_bytes;
+		if (line.of.is_import || line.of.live_bytes == 0 || guard->line_count == REPORT_GUARD_LINES_MAX)
+			continue;
+		line = report_line(then, i);
+		guard->lines[guard->line_count++] = (struct report_holder){
+			.domain = line.domain,
+			.is_estimated = line.estimate.is_estimated,
+			.live_bytes = line.of.live_bytes,
+			.live_count = line.of.live_count,
+			.where = line.where,
+		};
+	}
+}

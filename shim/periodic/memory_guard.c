@@ -1,0 +1,467 @@
+/*
+ * memory_guard.c - is so much in use that the limit is near, and what is done then (see memory_guard.h)?
+ *
+ * Invariants, tested by number in tests/unit/shim/periodic/test_memory_guard.c:
+ *   G1  the guard is passed once, until less than 3/4 of it is in use; a process that begins above it waits until it is below.
+ *   G2  the record is complete before the header leads to it (F1): who is killed meanwhile leaves the one before.
+ *   G3  a request is refused when it would pass the guard, and was one of malloc's; nothing else is.
+ *
+ * Not chosen  a thread or a timer that looks: they would be the program's, too. A program that neither allocates nor releases passes
+ *             its guard unseen.
+ *             Figures in each site's record, as those of the peak: all of them would grow by 16 bytes for something that happens once.
+ */
+#include "periodic/memory_guard.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/raw_sys.h"
+#include "base/real_libc.h"
+#include "base/reentry_guard.h"
+#include "base/settings.h"
+#include "base/thread_stack.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "record/callbacks.h"
+#include "record/failed_requests.h"
+#include "record/guard_due.h"
+#include "record/site_table.h"
+#include "record/tracker.h"
+#include "tables/generations.h"
+
+#define OWN_SHARE 64                   // of the limit: a process that has less in memory stands by
+#define PERIOD_NS UINT64_C(1000000000) // refused requests, one after the other, are one passing
+#define PERCENT_INSTEAD 90             // of a guard that is above the limit
+#define MIB(bytes) ((unsigned long)((bytes) >> 20))
+
+enum { WAITING, ARMED, PASSED };
+
+/* relaxed, all of them: they are changed by the thread that judges, and decide nothing else. */
+static _Atomic uint32_t state;
+static _Atomic uint64_t room = UINT64_MAX;
+static atomic_flag is_judging = ATOMIC_FLAG_INIT;
+static uint64_t passed_ns; // of who judges
+static uint32_t passed_count;
+static bool has_voice;
+static char pipe_path[4096 + 64]; // "" = there is none
+
+_Atomic uint64_t guard_due_bytes = UINT64_MAX;
+
+struct measure {
+	uint32_t kind; // enum kmem_limit_kind
+	uint64_t used_bytes;
+	uint64_t limit_bytes;
+	uint64_t guard_bytes;
+};
+
+static bool
+is_set(void)
+{
+	return settings.guard.percent != 0 || settings.guard.bytes != 0;
+}
+
+static struct measure
+measure(uint32_t kind, uint64_t used_bytes, uint64_t limit_bytes)
+{
+	uint64_t bytes = settings.guard.bytes;
+	unsigned percent = settings.guard.percent != 0 ? settings.guard.percent : PERCENT_INSTEAD;
+
+	if (bytes == 0 || bytes >= limit_bytes)
+		bytes = limit_bytes / 100 * percent;
+	return (struct measure){ kind, used_bytes, limit_bytes, bytes };
+}
+
+static uint64_t
+room_of(const struct measure *one)
+{
+	return one->guard_bytes > one->used_bytes ? one->guard_bytes - one->used_bytes : 0;
+}
+
+static uint64_t
+space_limit(const struct kmem_identity *identity)
+{
+	for (unsigned i = 0; i < KMEM_LIMITS_MAX; i++) {
+		if (identity->limits[i].kind == KMEM_LIMIT_ADDRESS_SPACE)
+			return identity->limits[i].bytes;
+	}
+	return UINT64_MAX;
+}
+
+static struct measure
+measure_machine(const struct kmem_identity *identity, const struct memory_limits_now *now)
+{
+	bool is_of_all = settings.guard.percent != 0 && now->available_bytes < identity->machine_bytes;
+
+	return measure(KMEM_LIMIT_MACHINE, is_of_all ? identity->machine_bytes - now->available_bytes : now->resident_bytes,
+	               identity->machine_bytes);
+}
+
+static struct measure
+measure_cgroup(const struct kmem_identity *identity, const struct memory_limits_now *now)
+{
+	struct measure cgroup = measure(KMEM_LIMIT_CGROUP, now->cgroup_bytes, now->limit_bytes);
+	uint64_t cache_bytes = cgroup.used_bytes >= cgroup.guard_bytes ? memory_limits_file_cache(identity) : 0;
+
+	cgroup.used_bytes -= cache_bytes < cgroup.used_bytes ? cache_bytes : cgroup.used_bytes;
+	return cgroup;
+}
+
+/* A share: of the limit whose guard is nearest. Bytes: of the smallest limit. False: nothing is known. */
+static bool
+measure_limits(const struct kmem_identity *identity, const struct memory_limits_now *now, struct measure *found)
+{
+	bool has_cgroup = identity->cgroup_version != 0 && now->cgroup_bytes != 0 && now->limit_bytes != UINT64_MAX &&
+	                  now->limit_bytes != identity->machine_bytes;
+	uint64_t space_bytes = space_limit(identity);
+
+	if (has_cgroup)
+		*found = measure_cgroup(identity, now);
+	if (space_bytes != UINT64_MAX && now->space_bytes != 0) {
+		struct measure space = measure(KMEM_LIMIT_ADDRESS_SPACE, now->space_bytes, space_bytes);
+		bool is_nearer = !has_cgroup || (settings.guard.percent != 0 ? room_of(&space) < room_of(found)
+		                                                             : space.limit_bytes < found->limit_bytes);
+
+		if (is_nearer)
+			*found = space;
+		return true;
+	}
+	if (!has_cgroup && identity->machine_bytes != 0)
+		*found = measure_machine(identity, now);
+	return (has_cgroup || identity->machine_bytes != 0) && now->resident_bytes != 0;
+}
+
+static const char *
+limit_text(uint32_t kind)
+{
+	return kind == KMEM_LIMIT_CGROUP          ? "the limit of the memory cgroup"
+	       : kind == KMEM_LIMIT_ADDRESS_SPACE ? "the limit on addresses (ulimit -v)"
+	                                          : "the machine's memory";
+}
+
+/* ---- what is kept ---- */
+
+static struct kmem_guard_site
+entry_of(uint32_t number, const struct kmem_site *site)
+{
+	/* relaxed: counters, which may go on meanwhile. */
+	return (struct kmem_guard_site){
+		.site = number,
+		.live_bytes = (int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
+		                        atomic_load_explicit(&site->freed_bytes, memory_order_relaxed)),
+		.live_count = (int64_t)(atomic_load_explicit(&site->allocated_count, memory_order_relaxed) -
+		                        atomic_load_explicit(&site->freed_count, memory_order_relaxed)),
+	};
+}
+
+static uint32_t
+count_holding(uint32_t count)
+{
+	uint32_t holding = 0;
+
+	for (uint32_t i = 1; i <= count; i++) {
+		struct kmem_guard_site entry = entry_of(i, site_table_at(i));
+
+		holding += entry.live_bytes != 0 || entry.live_count != 0;
+	}
+	return holding;
+}
+
+/* What came to hold something since it was counted has no place. */
+static void
+keep(const struct kmem_guard_passing *passing)
+{
+	_Atomic uint64_t *newest = &capture_file_header()->guard;
+	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
+	uint32_t holding = count_holding(count);
+	size_t bytes = sizeof(struct kmem_guard) + holding * sizeof(struct kmem_guard_site);
+	struct kmem_guard *to = NULL;
+	uint32_t index;
+
+	if (bytes < UINT32_MAX && !capture_file_is_large(0))
+		to = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
+	if (to == NULL)
+		return;
+	to->passing = *passing;
+	for (uint32_t i = 1; i <= count && to->passing.site_count < holding; i++) {
+		struct kmem_guard_site entry = entry_of(i, site_table_at(i));
+
+		if (entry.live_bytes != 0 || entry.live_count != 0)
+			to->sites[to->passing.site_count++] = entry;
+	}
+	to->record.type = KMEM_RECORD_GUARD;
+	to->record.bytes = (uint32_t)bytes;
+	to->record.previous = (uint32_t)atomic_load_explicit(newest, memory_order_relaxed); // once of twice
+	capture_file_seal_record(&to->record);
+	/* release: the record before what leads to it (G2). */
+	atomic_store_explicit(newest, kmem_twice(index + 1), memory_order_release);
+}
+
+/* ---- what is done ---- */
+
+static bool
+ignores_interrupts(void)
+{
+	struct sigaction now;
+
+	return real_libc.sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+/* Opened for both ends: who writes to a pipe that nobody reads gets a signal. */
+static bool
+tell_launcher(bool is_trial)
+{
+	char text[16];
+	size_t length = diag_format(text, sizeof(text), "%u\n", capture_file_header()->identity.pid);
+	int probe = pipe_path[0] != '\0' ? raw_open(pipe_path, O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0) : -1;
+	int both = probe >= 0 ? raw_open(pipe_path, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0) : -1;
+	bool is_told = both >= 0 && (is_trial || raw_syscall(SYS_write, both, text, length) == (long)length);
+
+	if (both >= 0)
+		raw_close(both);
+	if (probe >= 0)
+		raw_close(probe);
+	return is_told;
+}
+
+static const char *
+name_of(const struct kmem_identity *identity)
+{
+	const char *slash = strrchr(identity->executable, '/');
+
+	return slash != NULL ? slash + 1 : identity->executable;
+}
+
+static const char *
+action_text(const struct kmem_guard_passing *passing)
+{
+	if (passing->action == KMEM_GUARD_INTERRUPT)
+		return passing->outcome == KMEM_GUARD_DONE ? "it gets SIGINT, as from Ctrl-C"
+		                                           : "it ignores SIGINT, so nothing stops it";
+	if (passing->action == KMEM_GUARD_RAISE)
+		return passing->request_bytes != 0 ? "this request fails" : "requests of 1 MiB and more fail from now on";
+	if (passing->action == KMEM_GUARD_EXEC)
+		return passing->outcome == KMEM_GUARD_DONE ? "the command is run"
+		                                           : "nobody runs the command: there is no kmemshim run";
+	return "kmemshim report shows what it held";
+}
+
+/* Descendants speak, too: this is about them. */
+static void
+say(const struct kmem_guard_passing *passing)
+{
+	const struct kmem_identity *identity = &capture_file_header()->identity;
+	enum diag_level before = diag_level;
+	char more[64] = "";
+
+	if (!has_voice)
+		return;
+	if (passing->request_bytes != 0)
+		diag_format(more, sizeof(more), ", and it asks for %lu MiB more", MIB(passing->request_bytes));
+	if (diag_level < DIAG_WARN)
+		diag_level = DIAG_WARN;
+	diag_warn("%s (process %u) passed its guard: %lu of %lu MiB are in use (%s; the guard is %lu MiB)%s: %s",
+	          name_of(identity), identity->pid, MIB(passing->used_bytes), MIB(passing->limit_bytes),
+	          limit_text(passing->limit_kind), MIB(passing->guard_bytes), more, action_text(passing));
+	diag_level = before;
+}
+
+static void
+pass(const struct measure *at, const struct memory_limits_now *now, uint64_t request_bytes, uint64_t now_ns)
+{
+	struct kmem_header *header = capture_file_header();
+	struct kmem_guard_passing passing = {
+		.monotonic_ns = now_ns,
+		.used_bytes = at->used_bytes,
+		.guard_bytes = at->guard_bytes,
+		.limit_bytes = at->limit_bytes,
+		.request_bytes = request_bytes,
+		.resident_bytes = now->resident_bytes,
+		.volume_bytes = atomic_load_explicit(&header->volume_bytes, memory_order_relaxed),
+		.clock = generations_clock(),
+		.limit_kind = at->kind,
+		.action = settings.guard_action,
+		.number = ++passed_count,
+	};
+
+	if (passing.action == KMEM_GUARD_INTERRUPT && ignores_interrupts())
+		passing.outcome = KMEM_GUARD_IGNORED;
+	if (passing.action == KMEM_GUARD_EXEC && !tell_launcher(true))
+		passing.outcome = KMEM_GUARD_NOBODY;
+	keep(&passing);
+	if (passing.action == KMEM_GUARD_EXEC)
+		(void)tell_launcher(false);
+	say(&passing);
+}
+
+/* ---- when ---- */
+
+/* A request for which the guard is to be asked: one that may take half of the room that was left at the last look. */
+static void
+note_room(const struct measure *at, uint32_t state_now)
+{
+	uint64_t half = room_of(at) / 2;
+
+	if (settings.guard_action != KMEM_GUARD_RAISE)
+		half = state_now == ARMED && at->kind == KMEM_LIMIT_CGROUP ? (at->limit_bytes - at->used_bytes) / 2
+		                                                           : UINT64_MAX;
+	if (half < FAILED_REQUESTS_LARGE_BYTES)
+		half = FAILED_REQUESTS_LARGE_BYTES;
+	atomic_store_explicit(&guard_due_bytes, half, memory_order_relaxed);
+	atomic_store_explicit(&room, state_now == ARMED ? room_of(at) : UINT64_MAX, memory_order_relaxed);
+}
+
+static uint32_t
+state_after(uint32_t before, const struct measure *at)
+{
+	uint64_t below = before == PASSED ? at->guard_bytes / 4 * 3 : at->guard_bytes;
+
+	return at->used_bytes < below ? ARMED : before;
+}
+
+/* True: SIGINT is to follow. */
+static bool
+judge(const struct memory_limits_now *now, uint64_t request_bytes, bool may_refuse, bool *is_refused)
+{
+	const struct kmem_identity *identity = &capture_file_header()->identity;
+	uint64_t now_ns = clock_now_ns();
+	uint32_t state_now;
+	struct measure at;
+
+	if (!measure_limits(identity, now, &at))
+		return false;
+	state_now = state_after(atomic_load_explicit(&state, memory_order_relaxed), &at);
+	uint64_t room_bytes = room_of(&at);
+	uint64_t own_bytes = at.kind == KMEM_LIMIT_ADDRESS_SPACE ? now->space_bytes : now->resident_bytes;
+	bool is_own = own_bytes + request_bytes / 2 >= at.limit_bytes / OWN_SHARE;
+	bool is_too_large = at.kind == KMEM_LIMIT_CGROUP && request_bytes > at.limit_bytes - at.used_bytes;
+
+	*is_refused = may_refuse && state_now != WAITING && is_own && request_bytes > room_bytes;
+	bool passes = state_now == ARMED && is_own && (request_bytes != 0 ? *is_refused || is_too_large : room_bytes == 0);
+
+	if (passes)
+		state_now = PASSED;
+	atomic_store_explicit(&state, state_now, memory_order_relaxed);
+	note_room(&at, state_now);
+	if (!passes || (*is_refused && passed_count != 0 && now_ns - passed_ns < PERIOD_NS))
+		return false;
+	passed_ns = now_ns;
+	pass(&at, now, request_bytes, now_ns);
+	return settings.guard_action == KMEM_GUARD_INTERRUPT;
+}
+
+static bool
+may_judge(void)
+{
+	return is_set() && atomic_load_explicit(tracker_state, memory_order_relaxed) == TRACKER_ON && raw_sys_may_call() &&
+	       atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0;
+}
+
+/* acquire and release, both times: the figures of who judged before. Each pairs with the other. */
+static bool
+judge_alone(const struct memory_limits_now *now, uint64_t request_bytes, bool may_refuse, bool *is_refused)
+{
+	bool is_interrupt;
+
+	if (atomic_flag_test_and_set_explicit(&is_judging, memory_order_acquire))
+		return false;
+	is_interrupt = judge(now, request_bytes, may_refuse, is_refused);
+	atomic_flag_clear_explicit(&is_judging, memory_order_release);
+	return is_interrupt;
+}
+
+bool
+memory_guard_judge(const struct memory_limits_now *now)
+{
+	bool is_refused;
+
+	return may_judge() && judge_alone(now, 0, false, &is_refused);
+}
+
+uint64_t
+memory_guard_room(void)
+{
+	return atomic_load_explicit(&room, memory_order_relaxed);
+}
+
+bool
+memory_guard_allows(unsigned domain, uint64_t bytes)
+{
+	bool may_refuse = domain == KMEM_DOMAIN_HEAP && settings.guard_action == KMEM_GUARD_RAISE;
+	int host_errno = errno;
+	bool is_refused = false;
+	struct memory_limits_now now;
+
+	if ((domain != KMEM_DOMAIN_HEAP && domain != KMEM_DOMAIN_MMAP) || !may_judge() || !thread_stack_has_room())
+		return true;
+	record_callbacks.needs_file();
+	memory_limits_read_now(&capture_file_header()->identity, &now);
+	bool is_interrupt = judge_alone(&now, bytes, may_refuse, &is_refused);
+	errno = host_errno;
+	if (is_interrupt)
+		memory_guard_interrupt();
+	return !is_refused;
+}
+
+void
+memory_guard_interrupt(void)
+{
+	uint64_t mark = reentry_guard_word;
+	int host_errno = errno;
+
+	reentry_guard_leave();
+	(void)raw_syscall(SYS_kill, raw_syscall(SYS_getpid), SIGINT);
+	reentry_guard_word = mark;
+	errno = host_errno;
+}
+
+/* ---- start ---- */
+
+/* One line at most, of the first process: what of the settings is not as it seems. */
+static void
+tell_of_settings(void)
+{
+	const struct kmem_identity *identity = &capture_file_header()->identity;
+	struct memory_limits_now now;
+	struct measure at;
+	char given[32];
+
+	diag_format(given, sizeof(given), settings.guard.percent != 0 ? "%lu%%" : "%luM",
+	            settings.guard.percent != 0 ? (unsigned long)settings.guard.percent : MIB(settings.guard.bytes));
+	memory_limits_read_now(identity, &now);
+	if (!measure_limits(identity, &now, &at))
+		diag_warn("KMEMSHIM_GUARD=%s: no limit can be read here: there is no guard", given);
+	else if (settings.guard.bytes >= at.limit_bytes)
+		diag_warn("KMEMSHIM_GUARD=%s: this is not below the %lu MiB of %s: the guard is %u%% of that", given,
+		          MIB(at.limit_bytes), limit_text(at.kind), (unsigned)PERCENT_INSTEAD);
+	else if (at.kind == KMEM_LIMIT_MACHINE)
+		diag_warn("KMEMSHIM_GUARD=%s: no limit is in force here: the guard is %lu MiB of the machine's %lu MiB%s",
+		          given, MIB(at.guard_bytes), MIB(at.limit_bytes),
+		          settings.guard.bytes != 0 ? ", for each process alone" : "");
+	if (settings.guard_action == KMEM_GUARD_EXEC && !tell_launcher(true))
+		diag_warn(
+			"KMEMSHIM_GUARD_ACTION=exec: only kmemshim run can run a command, and there is none: the guard is noted");
+}
+
+void
+memory_guard_start(const char *folder, bool may_speak, bool is_first)
+{
+	has_voice = may_speak;
+	if (!is_set())
+		return;
+	if (folder[0] != '\0')
+		diag_format(pipe_path, sizeof(pipe_path), KMEM_GUARD_PIPE, folder, capture_file_header()->identity.session);
+	if (is_first)
+		tell_of_settings();
+	atomic_store_explicit(&guard_due_bytes, FAILED_REQUESTS_LARGE_BYTES, memory_order_relaxed);
+}
+
+void
+memory_guard_forked(void)
+{
+	atomic_flag_clear_explicit(&is_judging, memory_order_relaxed); // of a thread that is not here
+	passed_count = 0;
+}

@@ -1,0 +1,51 @@
+/*
+ * memory_guard.h - is so much in use that the limit is near, and what is done then?
+ *
+ * Settings: KMEMSHIM_GUARD and KMEMSHIM_GUARD_ACTION. Judged at each heartbeat, and before requests that are large beside the room that
+ * is left (guard_due.h). When the guard is passed, what each record holds is written into the capture (struct kmem_guard), one line goes
+ * to stderr, and then the action: nothing, SIGINT, or the launcher is told. Requests are refused one by one.
+ *
+ * What is in use: of a cgroup what is charged to it, without contents of files, which the kernel drops before it kills; of RLIMIT_AS
+ * the addresses; of the machine what is not available, or, where the guard is a number of bytes, what this process has in memory.
+ *
+ * A process acts when it was below the guard before, and has itself a 64th of the limit in memory: who only stands by is left alone.
+ * Below 3/4 of the guard it is armed again.
+ *
+ * Safe from   any hook. One thread judges; others go on meanwhile.
+ * When full   no room for the record: the line and the action are all.
+ * When failing  figures that cannot be read: no guard.
+ */
+#ifndef MEMORY_GUARD_H
+#define MEMORY_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/memory_limits.h"
+
+/*
+ * Once, when recording starts; the settings are read.
+ *
+ * folder     of captures, where the launcher's pipe is; "" = none
+ * may_speak  the user wants lines on stderr
+ * is_first   of the session: says what is wrong with the settings
+ */
+void memory_guard_start(const char *folder, bool may_speak, bool is_first);
+void memory_guard_forked(void); // forked child: one thread
+
+/* At a beat. True: memory_guard_interrupt() is to follow when nothing is under way any more. */
+bool memory_guard_judge(const struct memory_limits_now *now);
+
+/* Bytes to the guard at the last look; UINT64_MAX: it is not armed, or there is none. */
+uint64_t memory_guard_room(void);
+
+/* Before a request of so many bytes more; false: it is to fail. Keeps errno. */
+bool memory_guard_allows(unsigned domain, uint64_t bytes);
+
+/*
+ * SIGINT to this process. Its handler may run before this returns, and may jump out: the reentry guard is left meanwhile, and the
+ * caller has nothing half done.
+ */
+void memory_guard_interrupt(void);
+
+#endif

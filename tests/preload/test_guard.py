@@ -1,0 +1,313 @@
+"""
+The guard before the limit, under a real memory cgroup: a program that grows stops before the kernel kills it, with what it held, and the
+report says what that was. Where it cannot be stopped, the state of that moment is there all the same.
+"""
+import re
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+LIMIT = 192 << 20
+PYTHON = harness.find_python()
+
+# Twenty ways to grow. Each is the body of a function that never returns.
+GROWING = {
+    "small objects": "while True: kept.append([object() for _ in range(1000)])",
+    "lists of integers": "while True: kept.append(list(range(10**6, 10**6 + 1000)))",
+    "strings": "while True: kept.append(str(len(kept)) * 50)",
+    "a dictionary": "while True: kept.append({i: str(i) for i in range(500)})",
+    "tuples": "while True: kept.append(tuple(kept[-100:]))",
+    "instances": "while True: kept.append(Item())",
+    "sets": "while True: kept.append({object() for _ in range(200)})",
+    "one list": "kept.append([])\nwhile True: kept[0].append(None)",
+    "dictionaries": "while True: kept.append(dict.fromkeys(range(20000)))",
+    "copies of a list": "while True: kept.append(kept[:200] + [None] * 300)",
+    "one bytearray": "kept.append(bytearray())\nwhile True: kept[0] += bytes(65536)",
+    "blocks of 4 KiB": "while True: kept.append(bytearray(b'x') * 4096)",
+    "blocks of 64 KiB": "while True: kept.append(bytearray(b'x') * 65536)",
+    "blocks of 1 MiB": "while True: kept.append(bytearray(b'x') * (1 << 20))",
+    "blocks of 8 MiB": "while True: kept.append(bytearray(b'x') * (8 << 20))",
+    "untouched blocks, touched later": """while True:
+    block = bytearray(8 << 20)
+    kept.append(block)
+    for at in range(0, len(block), 4096): block[at] = 1""",
+    "mappings": """import mmap
+while True:
+    kept.append(mmap.mmap(-1, 2 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
+    for at in range(0, 2 << 20, 4096): kept[-1][at] = 1""",
+    "recursion": "def deeper(held, depth):\n    kept.append(held)\n    return depth and deeper([held] * 2000, depth - 1)\nwhile True: deeper([], 50)",
+    "a generator": "while True: kept.extend(bytes(900) for _ in range(1000))",
+    "a thread": """import threading
+stop = threading.Event()
+def grow():
+    while not stop.is_set(): kept.append(bytearray(b'x') * 10000)
+worker = threading.Thread(target=grow)
+worker.start()
+try:
+    while True: worker.join(0.5)
+finally:
+    stop.set()""",
+}
+
+# What a cell is: compiled on its own, with what it leaves in a namespace that outlives it.
+PROGRAM = """
+import sys
+class Item:
+    def __init__(self): self.name, self.data = "item", list(range(20))
+kept = []
+space = {"kept": kept, "Item": Item, "sys": sys}
+try:
+    exec(compile(sys.argv[1], "<cell>", "exec"), space)
+except KeyboardInterrupt:
+    held = len(kept)
+    print("stopped", held > 0, flush=True)
+    kept.clear()
+else:
+    print("went on")
+"""
+
+
+def run_limited(group, argv, out, **more):
+    words = ["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec env LD_PRELOAD="$SHIM" "$@"', group, *argv]
+    env = harness.shim_env(out, **more)
+    env["SHIM"] = str(env.pop("LD_PRELOAD"))
+    return harness.run(words, env)
+
+
+def limited_guard(argv, out, action, share="90%", **more):
+    with harness.memory_group(LIMIT) as group:
+        return run_limited(group, argv, out, KMEMSHIM_GUARD=share, KMEMSHIM_GUARD_ACTION=action, **more)
+
+
+def newest(out):
+    return max(out.glob("*.kmem"), key=lambda path: path.stat().st_size)
+
+
+@pytest.mark.parametrize("kind", GROWING)
+def test_a_growing_cell_stops_and_what_it_held_is_there(kind, tmp_path):
+    out = tmp_path / "out"
+    done = limited_guard([PYTHON, "-c", PROGRAM, GROWING[kind]], out, "interrupt")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "stopped True\n"
+    assert re.search(r"passed its guard: \d+ of 192 MiB are in use \(the limit of the memory cgroup; the guard is 172 MiB\)(, and it asks for \d+ MiB more)?: "
+                     "it gets SIGINT, as from Ctrl-C", done.stderr), done.stderr
+    guard = harness.report("report", out)["guard"]
+    assert guard["action"] == "interrupt" and not guard["is_action_in_vain"] and guard["number"] >= 1
+    assert guard["limit"] == "cgroup" and guard["limit_bytes"] == LIMIT
+    assert guard["guard_bytes"] <= guard["used_bytes"] < LIMIT
+    assert guard["live_bytes"] > LIMIT // 4
+    held = sum(line["live_bytes"] for line in guard["lines"] if line["where"] and line["where"]["file"] == "<cell>")
+    assert held > guard["live_bytes"] // 3, guard["lines"]
+
+
+def test_it_is_armed_again(tmp_path):
+    """Three cells, one after the other, in one process."""
+    done = limited_guard([PYTHON, "-c", """
+import gc
+for number in range(3):
+    kept = []
+    def grow():
+        while True: kept.append(bytearray(b'x') * 50000)
+    try:
+        grow()
+    except KeyboardInterrupt:
+        print("stopped", number)
+    kept = None
+    gc.collect()
+"""], tmp_path / "out", "interrupt")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "stopped 0\nstopped 1\nstopped 2\n"
+    assert done.stderr.count("passed its guard") == 3, done.stderr
+    assert harness.report("report", tmp_path / "out")["guard"]["number"] == 3
+
+
+def test_one_big_request_is_refused(tmp_path):
+    done = limited_guard([PYTHON, "-c", """
+kept = bytearray(b'x') * (50 << 20)
+try:
+    more = bytearray(b'x') * (150 << 20)
+except MemoryError:
+    print("refused", len(kept))
+again = bytearray(b'x') * (60 << 20)
+print("served", len(again))
+"""], tmp_path / "out", "raise")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"refused {50 << 20}\nserved {60 << 20}\n"
+    assert "and it asks for 150 MiB more: this request fails" in done.stderr
+    document = harness.report("report", tmp_path / "out")
+    assert document["guard"]["request_bytes"] == (150 << 20) + 1
+    assert document["guard"]["lines"][0]["where"]["line"] == 2
+    assert document["refused_requests"][0]["state"] == "recovered"
+
+
+def test_many_blocks_are_refused_one_by_one_and_small_ones_never(tmp_path):
+    done = limited_guard([PYTHON, "-c", """
+kept = []
+try:
+    while True: kept.append(bytearray(b'x') * (4 << 20))
+except MemoryError:
+    small = [bytearray(b'x') * 1000 for _ in range(1000)]
+    print("refused", len(kept), len(small))
+"""], tmp_path / "out", "raise")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"refused (3\d|40|41) 1000\n", done.stdout), done.stdout
+    assert done.stderr.count("passed its guard") == 1
+
+
+CPP = """
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <cerrno>
+int main() {
+	try { char *block = new char[180 << 20]; memset(block, 1, 180 << 20); puts("served"); }
+	catch (const std::bad_alloc &) { puts("bad_alloc"); }
+	errno = 0;
+	void *block = malloc(180 << 20);
+	printf("%d %d\\n", block == nullptr, errno == ENOMEM);
+	void *aligned = nullptr;
+	printf("%d\\n", posix_memalign(&aligned, 64, 180 << 20) == ENOMEM);
+	char *grown = static_cast<char *>(malloc(90 << 20));
+	memset(grown, 7, 90 << 20);
+	char *more = static_cast<char *>(realloc(grown, 190 << 20));
+	printf("%d %d\\n", more == nullptr, grown[(90 << 20) - 1] == 7);
+	printf("%d\\n", (more = static_cast<char *>(realloc(grown, 100 << 20))) != nullptr);
+	free(more);
+}
+"""
+
+
+def test_the_whole_family_of_malloc_refuses(tmp_path):
+    source = tmp_path / "family.cc"
+    source.write_text(CPP)
+    done = harness.run(["g++", "-O0", "-g", "-w", source, "-o", tmp_path / "family"])
+    assert done.returncode == 0, done.stderr
+    done = limited_guard([tmp_path / "family"], tmp_path / "out", "raise")
+    assert done.stdout == "bad_alloc\n1 1\n1\n1 1\n1\n", done.stderr
+    assert done.returncode == 0
+
+
+CHILD = """
+import os, sys
+kept = bytearray(b'x') * (20 << 20)
+pid = os.fork()
+if pid == 0:
+    held = []
+    def grow():
+        while True: held.append(bytearray(b'y') * 100000)
+    try:
+        grow()
+    except KeyboardInterrupt:
+        os._exit(7)
+try:
+    print("child", os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), len(kept))
+except KeyboardInterrupt:
+    print("parent was interrupted")
+"""
+
+
+def test_a_child_that_grows_is_interrupted_and_its_parent_is_not(tmp_path):
+    done = limited_guard([PYTHON, "-c", CHILD], tmp_path / "out", "interrupt")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"child 7 {20 << 20}\n"
+    document = harness.report("report", tmp_path / "out")
+    child = next(process for process in document["processes"] if process["inherited_bytes"] != 0)
+    assert document["guard"]["pid"] == child["pid"]
+
+
+C_LOOP = """
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+static void noted(int number) { (void)number; }
+int main(void) {
+	signal(SIGINT, noted); /* as Python: it only remembers */
+	for (;;) memset(malloc(50000), 1, 50000);
+}
+"""
+
+
+def test_a_loop_in_c_is_killed_and_the_verdict_says_both(tmp_path):
+    program = tmp_path / "loop"
+    (tmp_path / "loop.c").write_text(C_LOOP)
+    harness.compile_c(tmp_path / "loop.c", program, "-O0")
+    with harness.memory_group(LIMIT) as group:
+        done = harness.run(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, harness.KMEMSHIM, "run", "--guard", "90%",
+                            "--guard-action", "interrupt", "-o", tmp_path / "out", "--", program])
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    assert "it gets SIGINT" in done.stderr
+    document = harness.report("why", tmp_path / "out")
+    assert document["verdict"]["cause"] in ("container-limit", "machine-memory")
+    text = document["verdict"]["text"]
+    assert "passed its guard" in text and "it got SIGINT, but the kill came all the same" in text
+    assert document["guard"]["lines"][0]["where"]["function"] == "main"
+    assert "Held when the guard was passed" in done.stderr
+
+
+def test_who_ignores_it_is_told_of(tmp_path):
+    done = limited_guard([PYTHON, "-c", """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+kept = [bytearray(b'x') * 100000 for _ in range(1820)]
+print(len(kept))
+"""], tmp_path / "out", "interrupt")
+    assert done.stdout == "1820\n", done.stderr
+    assert "it ignores SIGINT, so nothing stops it" in done.stderr
+    assert harness.report("report", tmp_path / "out")["guard"]["is_action_in_vain"]
+
+
+def test_noting_changes_nothing(tmp_path):
+    done = limited_guard([PYTHON, "-c", "kept = [bytearray(b'x') * 100000 for _ in range(1820)]\nprint(len(kept))"], tmp_path / "out",
+                         "note")
+    assert done.returncode == 0 and done.stdout == "1820\n"
+    assert done.stderr.count("passed its guard") == 1 and "kmemshim report shows what it held" in done.stderr
+
+
+def test_contents_of_files_are_none_of_it(tmp_path):
+    """A large file is read through: the cgroup is full of what the kernel drops when it needs room."""
+    file = tmp_path / "large"
+    subprocess.run(["dd", "if=/dev/zero", f"of={file}", "bs=1M", "count=300", "status=none"], check=True)
+    done = limited_guard([PYTHON, "-c", """
+import os, sys
+kept = []
+with open(sys.argv[1], "rb", buffering=0) as file:
+    while file.read(1 << 20):
+        kept.append(bytes(40000))
+print("read", len(kept))
+""", file], tmp_path / "out", "interrupt")
+    assert done.returncode == 0 and done.stdout == "read 300\n", done.stderr
+    assert "passed its guard" not in done.stderr
+
+
+@pytest.mark.parametrize("value, line", (
+    ("12", 'KMEMSHIM_GUARD=12 is not valid; use a share such as 90%'),
+    ("much", 'KMEMSHIM_GUARD=much is not valid; use a share such as 90%'),
+    ("3000G", "KMEMSHIM_GUARD=3072000M: this is not below the"),
+))
+def test_what_cannot_be_meant_is_one_line(value, line, tmp_path):
+    done = harness.run([PYTHON, "-c", "print(1)"], harness.shim_env(tmp_path / "out", KMEMSHIM_GUARD=value))
+    assert done.stdout == "1\n" and done.returncode == 0
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith(f"kmemshim: {line}"), done.stderr
+
+
+def test_a_limit_on_addresses_counts(tmp_path):
+    done = harness.run(["sh", "-c", "ulimit -v 2000000; exec env LD_PRELOAD=$SHIM \"$@\"", "sh", PYTHON, "-c", """
+kept = []
+def grow():
+    while True: kept.append(bytearray(b'x') * (8 << 20))
+try:
+    grow()
+except KeyboardInterrupt:
+    print("stopped")
+"""], {**{name: str(value) for name, value in harness.shim_env(tmp_path / "out", KMEMSHIM_GUARD="80%", KMEMSHIM_GUARD_ACTION="interrupt").items() if name != "LD_PRELOAD"},
+       "SHIM": str(harness.SHIM)})
+    assert done.returncode == 0 and done.stdout == "stopped\n", done.stderr
+    assert "the limit on addresses (ulimit -v)" in done.stderr
+    assert sys.maxsize > harness.report("report", tmp_path / "out")["guard"]["limit_bytes"] == 2000000 << 10

@@ -1,0 +1,329 @@
+/*
+ * test_memory_guard.c - is the guard passed once, where it should be, and is it written down what was held?
+ *
+ * A folder stands for the cgroup.
+ */
+#include "unit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/capture_life.h"
+#include "base/diag.h"
+#include "base/real_libc.h"
+#include "base/settings.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "periodic/memory_guard.h"
+#include "record/guard_due.h"
+#include "record/tracker.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define LIMIT (1024 * MIB)
+
+static char group[64];
+
+static void
+write_file(const char *name, const char *text)
+{
+	char path[128];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", group, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+}
+
+static int
+start(enum kmem_guard_action action)
+{
+	struct kmem_identity *identity;
+
+	capture_file_forked();
+	identity = &capture_file_header()->identity;
+	identity->page_bytes = 4096;
+	identity->machine_bytes = 16 * LIMIT;
+	identity->cgroup_version = 2;
+	memcpy(identity->limit_path, group, sizeof(group));
+	capture_file_header()->generation_clock = 1;
+	write_file("memory.stat", "");
+	settings.guard = (struct kmem_guard_setting){ .percent = 90 };
+	settings.guard_action = action;
+	diag_level = DIAG_QUIET;
+	atomic_store(tracker_state, TRACKER_ON);
+	memory_guard_forked();
+	return 0;
+}
+
+static int
+start_group(void **state)
+{
+	(void)state;
+	(void)snprintf(group, sizeof(group), "/tmp/kmem-guard-XXXXXX");
+	return mkdtemp(group) == NULL || !real_libc_find();
+}
+
+static int
+end_group(void **state)
+{
+	char command[96];
+
+	(void)state;
+	(void)snprintf(command, sizeof(command), "rm -r %s", group);
+	return system(command);
+}
+
+/* In use of the cgroup; the process has a part of it in memory. */
+static bool
+judge(uint64_t used_bytes)
+{
+	return memory_guard_judge(&(struct memory_limits_now){ .resident_bytes = used_bytes / 2,
+	                                                       .cgroup_bytes = used_bytes,
+	                                                       .limit_bytes = LIMIT,
+	                                                       .available_bytes = 8 * LIMIT });
+}
+
+static const struct kmem_guard *
+passed(void)
+{
+	uint64_t index = capture_file_header()->guard;
+
+	assert_true(kmem_twice_agrees(index));
+	return index != 0 ? capture_file_record((uint32_t)index) : NULL;
+}
+
+static uint32_t
+times(void)
+{
+	return passed() != NULL ? passed()->passing.number : 0;
+}
+
+static int
+G1_it_is_passed_once_until_there_is_room_again(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_INTERRUPT);
+	CHECK_IN_CHILD(!judge(100 * MIB) && times() == 0);
+	CHECK_IN_CHILD(!judge(921 * MIB) && times() == 0);
+	CHECK_IN_CHILD(memory_guard_room() == LIMIT / 100 * 90 - 921 * MIB);
+	CHECK_IN_CHILD(judge(922 * MIB) && times() == 1); // SIGINT is to follow
+	CHECK_IN_CHILD(memory_guard_room() == UINT64_MAX);
+	CHECK_IN_CHILD(!judge(1000 * MIB) && !judge(800 * MIB) && !judge(1000 * MIB) && times() == 1);
+	CHECK_IN_CHILD(!judge(692 * MIB) && !judge(1000 * MIB) && times() == 1); // 3/4 of 921.6 MiB is 691.2
+	CHECK_IN_CHILD(!judge(691 * MIB) && judge(1000 * MIB) && times() == 2);
+	CHECK_IN_CHILD(passed()->record.previous != 0);
+	return 0;
+}
+
+static int
+G1_who_begins_above_it_waits(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_INTERRUPT);
+	CHECK_IN_CHILD(!judge(1000 * MIB) && !judge(1010 * MIB) && times() == 0);
+	CHECK_IN_CHILD(!judge(921 * MIB) && judge(1000 * MIB) && times() == 1);
+	return 0;
+}
+
+static int
+who_stands_by_is_left_alone(void *unused)
+{
+	struct memory_limits_now now = { .resident_bytes = 15 * MIB, .cgroup_bytes = MIB, .limit_bytes = LIMIT };
+
+	(void)unused;
+	start(KMEM_GUARD_INTERRUPT);
+	CHECK_IN_CHILD(!memory_guard_judge(&now));
+	now.cgroup_bytes = 1000 * MIB;
+	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 0);
+	now.resident_bytes = 16 * MIB; // a 64th
+	CHECK_IN_CHILD(memory_guard_judge(&now) && times() == 1);
+	return 0;
+}
+
+/* The kernel drops contents of files before it kills. */
+static int
+contents_of_files_are_not_in_use(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_INTERRUPT);
+	write_file("memory.stat", "anon 5\ninactive_file 104857600\nactive_file 104857600\n"); // 100 MiB each
+	CHECK_IN_CHILD(!judge(100 * MIB) && !judge(1000 * MIB) && !judge(1024 * MIB) && times() == 0);
+	write_file("memory.stat", "anon 5\ninactive_file 1048576\nactive_file 0\n");
+	CHECK_IN_CHILD(judge(1000 * MIB) && passed()->passing.used_bytes == 999 * MIB);
+	return 0;
+}
+
+static int
+a_size_is_of_the_limit_and_never_above_it(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_INTERRUPT);
+	settings.guard = (struct kmem_guard_setting){ .bytes = 500 * MIB };
+	CHECK_IN_CHILD(!judge(499 * MIB) && judge(500 * MIB) && passed()->passing.guard_bytes == 500 * MIB);
+	start(KMEM_GUARD_INTERRUPT);
+	settings.guard = (struct kmem_guard_setting){ .bytes = 2 * LIMIT };
+	CHECK_IN_CHILD(!judge(100 * MIB) && judge(922 * MIB) && passed()->passing.guard_bytes == LIMIT / 100 * 90);
+	return 0;
+}
+
+static int
+the_nearer_of_two_limits_counts(void *unused)
+{
+	struct memory_limits_now now = {
+		.resident_bytes = 100 * MIB, .space_bytes = 100 * MIB, .cgroup_bytes = 100 * MIB, .limit_bytes = LIMIT
+	};
+
+	(void)unused;
+	start(KMEM_GUARD_NOTE);
+	capture_file_header()->identity.limits[0] = (struct kmem_limit){ KMEM_LIMIT_ADDRESS_SPACE, 0, 512 * MIB };
+	CHECK_IN_CHILD(!memory_guard_judge(&now));
+	now.space_bytes = 500 * MIB;
+	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 1); // noted
+	CHECK_IN_CHILD(passed()->passing.limit_kind == KMEM_LIMIT_ADDRESS_SPACE);
+	CHECK_IN_CHILD(passed()->passing.limit_bytes == 512 * MIB);
+	return 0;
+}
+
+static int
+without_a_limit_it_is_the_machines(void *unused)
+{
+	struct memory_limits_now now = { .resident_bytes = LIMIT, .limit_bytes = 16 * LIMIT, .available_bytes = 8 * LIMIT };
+
+	(void)unused;
+	start(KMEM_GUARD_NOTE);
+	capture_file_header()->identity.cgroup_version = 0;
+	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 0);
+	now.available_bytes = LIMIT;
+	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 1);
+	CHECK_IN_CHILD(passed()->passing.limit_kind == KMEM_LIMIT_MACHINE && passed()->passing.used_bytes == 15 * LIMIT);
+
+	start(KMEM_GUARD_NOTE);
+	capture_file_header()->identity.cgroup_version = 0;
+	settings.guard = (struct kmem_guard_setting){ .bytes = 2 * LIMIT }; // of this process
+	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 0);
+	now.resident_bytes = 2 * LIMIT;
+	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 1);
+	return 0;
+}
+
+static int
+G2_what_each_record_holds_is_written_down(void *unused)
+{
+	static const struct {
+		uint64_t allocated_bytes, freed_bytes;
+	} held[] = { { 1000, 0 }, { 500, 500 }, { 0, 300 } }; // the last one released what another thread allocated
+	const struct kmem_guard *guard;
+
+	(void)unused;
+	start(KMEM_GUARD_NOTE);
+	for (size_t i = 0; i < ARRAY_LEN(held); i++) {
+		uint32_t index;
+		struct kmem_site *site = capture_file_append(KMEM_SECTION_SITES, sizeof(*site), &index);
+
+		site->allocated_bytes = held[i].allocated_bytes;
+		site->allocated_count = held[i].allocated_bytes / 100;
+		site->freed_bytes = held[i].freed_bytes;
+		site->freed_count = held[i].freed_bytes / 100;
+	}
+	CHECK_IN_CHILD(!judge(100 * MIB) && !judge(1000 * MIB));
+	guard = passed();
+	CHECK_IN_CHILD(guard != NULL && guard->record.type == KMEM_RECORD_GUARD);
+	CHECK_IN_CHILD(guard->record.checksum == kmem_record_checksum(&guard->record, 0));
+	CHECK_IN_CHILD(guard->passing.site_count == 2);
+	CHECK_IN_CHILD(guard->sites[0].site == 1 && guard->sites[0].live_bytes == 1000 && guard->sites[0].live_count == 10);
+	CHECK_IN_CHILD(guard->sites[1].site == 3 && guard->sites[1].live_bytes == -300 && guard->sites[1].live_count == -3);
+	return 0;
+}
+
+static void
+use_of_group(const char *bytes)
+{
+	write_file("memory.current", bytes);
+	write_file("memory.max", "1073741824");
+	write_file("memory.stat", "");
+}
+
+static int
+G3_what_would_pass_it_is_refused(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_RAISE);
+	use_of_group("524288000"); // 500 MiB
+	errno = 77;
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 421 * MIB) && times() == 0);
+	CHECK_IN_CHILD(guard_due_bytes > 200 * MIB && guard_due_bytes < 221 * MIB); // half of the room
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_MMAP, 422 * MIB) && times() == 0);
+	CHECK_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 422 * MIB) && times() == 1);
+	CHECK_IN_CHILD(passed()->passing.request_bytes == 422 * MIB);
+	CHECK_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 500 * MIB) && times() == 1); // at once: told once
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 50 * MIB));
+	CHECK_IN_CHILD(errno == 77);
+	return 0;
+}
+
+static int
+G3_other_actions_refuse_nothing(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_NOTE);
+	use_of_group("524288000");
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 520 * MIB) &&
+	               times() == 0); // above the guard, below the limit
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 525 * MIB) &&
+	               times() == 1); // above the limit, when it is touched
+	return 0;
+}
+
+static int
+without_a_guard_nothing_is_judged(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_RAISE);
+	settings.guard = (struct kmem_guard_setting){ 0 };
+	use_of_group("1073741824");
+	CHECK_IN_CHILD(!judge(100 * MIB) && !judge(1024 * MIB) && times() == 0);
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 4096 * MIB) && times() == 0);
+	CHECK_IN_CHILD(!guard_due_is(UINT64_MAX - 1));
+	return 0;
+}
+
+static void
+in_a_child(void **state)
+{
+	char text[1024] = "";
+	int status = in_child_telling((int (*)(void *))(uintptr_t)*state, NULL, text, sizeof(text));
+
+	if (status != 0)
+		print_error("%s", text);
+	assert_int_equal(status, 0);
+}
+
+#define TEST(test)                                                                         \
+	{                                                                                      \
+		.name = #test, .test_func = in_a_child, .initial_state = (void *)(uintptr_t)(test) \
+	}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(G1_it_is_passed_once_until_there_is_room_again),
+		TEST(G1_who_begins_above_it_waits),
+		TEST(who_stands_by_is_left_alone),
+		TEST(contents_of_files_are_not_in_use),
+		TEST(a_size_is_of_the_limit_and_never_above_it),
+		TEST(the_nearer_of_two_limits_counts),
+		TEST(without_a_limit_it_is_the_machines),
+		TEST(G2_what_each_record_holds_is_written_down),
+		TEST(G3_what_would_pass_it_is_refused),
+		TEST(G3_other_actions_refuse_nothing),
+		TEST(without_a_guard_nothing_is_judged),
+	};
+
+	return cmocka_run_group_tests(tests, start_group, end_group);
+}
