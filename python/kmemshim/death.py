@@ -6,7 +6,7 @@ All words and figures are the command's. If it does not answer, the verdict that
 import os
 
 from . import recording
-from .lines import held, source, where
+from .lines import held, is_worth, source, where
 from .panel import Panel
 
 LINES = 5
@@ -26,6 +26,10 @@ TITLES = {
     "file-size-limit": "it made too large a file; memory is not the suspect",
     "stack-overflow": "its stack was full: often a recursion without an end",
     "aborted": "it aborted; memory is not the suspect",
+    "time-up": "its processor time was up; memory is not the suspect",
+    "file-size-limit": "a file reached the size limit; memory is not the suspect",
+    "stack-overflow": "its stack overflowed: calls were nested too deep",
+    "aborted": "it aborted",
     "crashed": "it crashed; memory is not the suspect",
     "signal": "it was stopped from outside; memory is not the suspect",
     "failed": "it ended by itself; memory is not the suspect",
@@ -58,7 +62,7 @@ class Death:
         panel.say(verdict["text"], "Why" if is_said else "Why (%s)" % verdict["confidence"])
         least = max([line["live_bytes"] for line in document["lines"]] or [0]) // LEAST_SHARE
         panel.table(("held", "where", "line of code"),
-                    [(held(line), where(line), source(line)) for line in document["lines"] if line["live_bytes"] > least],
+                    [(held(line), where(line), source(line)) for line in document["lines"] if is_worth(line) and line["live_bytes"] > least],
                     "Lines that held most at the end")
         if verdict["next"]:
             panel.say(verdict["next"], "Next")

@@ -50,6 +50,11 @@ def source(line):
     return shortened((line["where"] or {}).get("source") or "")
 
 
+def is_worth(line):
+    """It holds something: one sample of small objects proves nothing."""
+    return line["live_bytes"] > ((line["error_bytes"] or 0) if line["is_estimated"] else 0)
+
+
 def held(line):
     return ("\u2248" if line["is_estimated"] else "") + size(line["live_bytes"])
 

@@ -7,7 +7,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from . import kept, recording
 from .cells import after_empty_lines, number_of_cell
 from .growth import resident_bytes
-from .lines import REQUESTED, ROWS_MAX, Lines, held, source, where
+from .lines import REQUESTED, ROWS_MAX, Lines, held, is_worth, source, where
 from .panel import Panel, size
 
 LINES = 10
@@ -81,7 +81,7 @@ class KmemMagics(Magics):
         if now.absent_bytes >= ABSENT_WORTH_BYTES:
             panel.say("Of what is live, %s was requested and not used yet, or swapped out." % size(now.absent_bytes))
         imports = sum(line["live_bytes"] for line in now.lines if line["import"])
-        lines = [line for line in now.lines if line["live_bytes"] and not line["import"]]
+        lines = [line for line in now.lines if is_worth(line) and not line["import"]]
         rows = lines[:LINES]
         if imports >= IMPORTS_WORTH_BYTES:
             panel.say("Left by imports, and not in this table: %s." % size(imports))

@@ -134,6 +134,16 @@ def test_limit_says_after_how_many_such_cells(start, place, small_group):
     assert " of 300 MiB used (" in shown and "At this rate the limit is reached after" in shown or "None of the last" in shown, shown
 
 
+def test_at_the_guard_a_cell_stops_and_the_variables_survive(start, place, small_group):
+    place.add_kernel(small_group, options=("--guard", "80%", "--guard-action", "interrupt"))
+    kernel = start()
+    kernel.run(GROW)
+    shown = kernel.run("import time\nfor i in range(1000):\n    grow(1)\n    time.sleep(.002)")
+    assert "KeyboardInterrupt" in shown, shown
+    assert int(kernel.run("len(keep)")) > 100
+    assert "cell In[1] line 4 grow" in kernel.run("%kmem")
+
+
 def test_without_a_recording_one_line_says_how_to_get_one(start, place):
     spec = {"argv": [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"], "display_name": "plain", "language": "python"}
     (place.kernels / "plain").mkdir()
@@ -160,6 +170,13 @@ def test_the_verdict_is_shown_once_and_not_to_a_program_that_only_looks(start, p
     folder, _ = place.life(0)
     assert f"report {folder}" in " ".join(shown.split()) and (folder / "told").exists()
     assert kernel.run("'later'") == "'later'"
+
+
+def test_each_cause_has_a_title(monkeypatch):
+    monkeypatch.syspath_prepend(harness.ROOT / "python")
+    from kmemshim import death
+    causes = set(harness.SCHEMA["$defs"]["verdict"]["properties"]["cause"]["enum"])
+    assert causes - {"not-closed", "running", "exec-replaced", "child-killed", "gone", "unknown"} == set(death.TITLES)
 
 
 def test_a_verdict_that_the_command_cannot_give_is_the_launchers(start, place):
