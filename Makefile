@@ -240,7 +240,7 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: check test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-long
+.PHONY: check test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
 QUICK = quick and not framework and not long
 check: ## the fast loop: lint, unit tests by gcc (golden texts are among them), and quick tests of every family of hooks; in build/dev
 	@$(MAKE) BUILD=build/dev all
@@ -256,7 +256,7 @@ check-others: all $(FAULTY)
 	$(PYTEST) -q tests/cuda -m "$(QUICK)"
 	$(PYTEST) -q tests/fault -m "$(QUICK)"
 	$(PYTEST) -q tests/python -m "$(QUICK)"
-	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py tests/test_deploy.py
 
 # What is timed runs alone; the rest shares the processors: first what is built and run of C, then whole programs, which need the sanitized ones.
 test: ## unit, whole-program, sanitizer, Python and device tests
@@ -267,6 +267,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
 	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault test-cuda
+	$(PYTEST) tests/deaths
 	@$(MAKE) test-cases
 
 .PHONY: unit-gcc unit-clang unit-asan stress-tsan
@@ -316,7 +317,7 @@ test-cuda: all ## device hooks over a driver double; no device and no CUDA packa
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
 test-cases: ## that every case of tests/CASES.md and every order of tests/stress/ORDERS.md names a test that ran (EXPECT=--all: those with frameworks too)
-	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py tests/test_docs.py
+	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py tests/test_docs.py tests/test_deploy.py
 	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)
 	$(PYTHON) tests/stress/orders.py check $(RAN)
 
@@ -324,6 +325,11 @@ test-cases: ## that every case of tests/CASES.md and every order of tests/stress
 small-objects: all ## programs that grow by small Python objects, killed at 80 %: is the culprit first; ESTIMATES=20: so often, are its bytes right (NAMES= some; RESULTS=1 writes the table)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/python/$(if $(ESTIMATES),small_objects_estimates.py --times $(ESTIMATES),small_objects.py) \
 		$(if $(RESULTS),--results) $(NAMES)
+
+.PHONY: test-deaths
+test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: is the cause right, and the line (NAMES= some; REPEAT=5)
+	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/deaths/deaths.py --repeat $(or $(REPEAT),5) --verbose $(NAMES)
 
 .PHONY: real-programs peers-tests
 real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
@@ -339,6 +345,10 @@ test-frameworks: all ## PyTorch, Keras on TensorFlow, JAX and CUDA's runtimes fr
 	$(PYTEST) tests/python -m framework
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
 	$(PYTEST) tests/cuda -m framework
+
+test-jupyter: all ## JupyterLab, Notebook 7, nbclient and papermill from PyPI, with a real browser; pictures in build/jupyter
+	@tools/install-deps notebook
+	BUILD_DIR=$(abspath $(BUILD)) $$(BUILD=$(abspath $(BUILD)) tools/venv notebook) -m pytest tests/jupyter
 
 .PHONY: soak kills library-kills
 soak: all ## threads, children, libraries and exec'ed functions come and go for SECONDS=, twice: nothing is lost, nothing of ours grows
@@ -438,6 +448,8 @@ install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
+	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
+	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so

@@ -33,14 +33,14 @@ def test_links_lead_somewhere(page):
 
 def test_every_setting_is_described():
     table = (ROOT / "shim/base/settings.c").read_text()
-    names = re.findall(r'^\t\{ "([A-Z_]+)", parse_', table, flags=re.MULTILINE)
+    names = re.findall(r'^\t\{ (?:\.name = )?"([A-Z_]+)"', table, flags=re.MULTILINE)
     page = (ROOT / "docs/settings.md").read_text()
     assert len(names) > 10
     assert [name for name in names if f"`KMEMSHIM_{name}" not in page] == []
 
 
 def test_no_text_names_a_setting_that_is_none():
-    names = set(re.findall(r'^\t\{ "([A-Z_]+)", parse_', (ROOT / "shim/base/settings.c").read_text(), flags=re.MULTILINE))
+    names = set(re.findall(r'^\t\{ (?:\.name = )?"([A-Z_]+)"', (ROOT / "shim/base/settings.c").read_text(), flags=re.MULTILINE))
     for page in TEXTS:
         if page.name != "CHANGES.md":  # it tells the old names, too
             assert set(re.findall(r"KMEMSHIM_([A-Z_]+[A-Z])", page.read_text())) <= names | {"NAME"}, page

@@ -134,8 +134,10 @@ verdict_was_time_up(const struct model_process *first, uint64_t cgroup_kills)
 {
 	const struct kmem_launcher *launcher = first->launcher;
 
-	if (!verdict_is_timeout(first) || launcher == NULL || cgroup_kills != 0)
+	if (!verdict_is_timeout(first) || cgroup_kills != 0)
 		return false;
+	if (launcher == NULL) // it wrote down its own status
+		return first->state == KMEM_STATE_CLEAN_EXIT && first->exit_code == TIMEOUT_STATUS;
 	return WIFSIGNALED(launcher->wait_status) ? WTERMSIG(launcher->wait_status) == SIGKILL && has_sent_kill(first)
 	                                          : WEXITSTATUS(launcher->wait_status) == TIMEOUT_STATUS;
 }

@@ -1,7 +1,5 @@
 /*
  * endings.h - how and when did a process end?
- *
- * Safe from   one thread.
  */
 #ifndef ENDINGS_H
 #define ENDINGS_H

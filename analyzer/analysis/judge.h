@@ -1,7 +1,6 @@
 /*
  * judge.h - from a loaded model to one that may be ranked and reported.
  *
- * Safe from   one thread.
  * When failing  it cannot.
  */
 #ifndef JUDGE_H

@@ -10,9 +10,11 @@
 #include "kmem_words.h"
 
 #define REFUSED_REQUESTS_APART_NS \
-	UINT64_C(1000000000)                          // closer ones are one: an allocator tries again, in smaller pieces
-#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20)  // all that telling an error takes, imports for it included
-#define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)   // of a program that goes on with something else, or with a thousandth
+	UINT64_C(1000000000)                         // closer ones are one: an allocator tries again, in smaller pieces
+#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20) // all that telling an error takes, imports for it included
+#define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)  // of a program that goes on with something else, or with a thousandth
+// an error that nothing caught, until Python is gone: 1 MiB, measured; from 1 MiB on it is known
+#define ERROR_BYTES (UINT64_C(4) << 20)
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
 static const char *const state_names[] = {
@@ -134,6 +136,10 @@ refusal_state(const struct model *model, const struct verdict_now *now, const st
 	/* Writing the error's message allocates too: ending right after it is no recovery. */
 	if (end != VERDICT_END_ELSEWHERE && is_last_of_process(model, failed) && ended >= failed->monotonic_ns &&
 	    ended - failed->monotonic_ns < END_AFTER_REFUSAL_NS)
+		return REFUSAL_FATAL;
+	/* Nobody saw when it ended, but it was given no more than an exception takes, and was not seen at work much later. */
+	if (end == VERDICT_END_GONE && ended == 0 && is_last_of_process(model, failed) && failed->is_got_known &&
+	    failed->got_bytes < ERROR_BYTES && verdict_last_seen_ns(process) < failed->monotonic_ns + END_AFTER_REFUSAL_NS)
 		return REFUSAL_FATAL;
 	return REFUSAL_RECOVERED;
 }

@@ -1,7 +1,5 @@
 /*
  * refused_requests.h - what became of the requests that were refused, and which one ended the program?
- *
- * Safe from   one thread.
  */
 #ifndef REFUSED_REQUESTS_H
 #define REFUSED_REQUESTS_H

@@ -1,7 +1,6 @@
 /*
  * fail.c - one error as one line of text: how is it made?
  *
- * Safe from   one thread.
  * When failing  a text that is too long is cut; it is never empty and never more than one line.
  */
 #include "base/fail.h"

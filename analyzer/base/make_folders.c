@@ -17,12 +17,13 @@ make_folders(const char *path, mode_t mode)
 {
 	char *copy = memory_text(path);
 	struct stat there;
+	int why = 0; // the first failure above the last folder
 	bool is_made;
 
-	/* What goes wrong above the last one shows there. */
 	for (char *slash = copy; slash[0] != '\0' && (slash = strchr(slash + 1, '/')) != NULL;) {
 		*slash = '\0';
-		(void)mkdir(copy, mode);
+		if (mkdir(copy, mode) != 0 && errno != EEXIST && why == 0)
+			why = errno;
 		*slash = '/';
 	}
 	is_made = mkdir(copy, mode) == 0;
@@ -30,6 +31,8 @@ make_folders(const char *path, mode_t mode)
 		is_made = stat(copy, &there) == 0 && S_ISDIR(there.st_mode);
 		errno = ENOTDIR;
 	}
+	if (!is_made && errno == ENOENT && why != 0)
+		errno = why;
 	free(copy);
 	return is_made;
 }

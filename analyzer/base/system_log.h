@@ -3,7 +3,6 @@
  *
  * Only lines that tell of an end are kept. They come from the kernel's own buffer where this user may read it, and from the journal.
  *
- * Safe from   one thread.
  * When failing  there are no lines: most users may not read these logs. Waiting for the journal ends after two seconds.
  */
 #ifndef SYSTEM_LOG_H

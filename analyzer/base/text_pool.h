@@ -4,7 +4,6 @@
  * A capture names few files and functions many times; equal texts of a pool are one pointer, so that comparing and
  * hashing them is comparing pointers. Also gives room that lives as long as the pool.
  *
- * Safe from   one thread.
  * When failing  without memory the analyzer ends with a message (memory.h).
  */
 #ifndef TEXT_POOL_H

@@ -3,7 +3,6 @@
  *
  * capture_reader.h fills it.
  *
- * Safe from   one thread.
  * When full   after a few dozen damaged places further ones are only counted.
  */
 #ifndef CAPTURE_H

@@ -1,7 +1,6 @@
 /*
  * capture_folder.h - which files does a CAPTURE argument mean, and which sessions are in a folder?
  *
- * Safe from   one thread.
  * When failing  one line in `fail`: a missing path is a usage error, a folder in which nothing can be read a bad capture.
  *             Single files that cannot be read are lines in `damages`.
  */

@@ -6,7 +6,6 @@
  * record and released in any other; then the head again, whose lists and directory lead to everything those sites can name
  * (F1); then the other sections. A program that closes its capture meanwhile makes us begin again.
  *
- * Safe from   one thread.
  * When failing  one line in `fail`; nothing is kept.
  */
 #include "capture/capture_reader.h"

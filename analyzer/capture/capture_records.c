@@ -4,7 +4,6 @@
  * Every index is checked against its section and every record against its checksum before the first use of its contents.
  *
  * Context     after capture_open().
- * Safe from   one thread.
  * When failing  NULL or false, and a line in the capture's `damages`.
  */
 #include <inttypes.h>

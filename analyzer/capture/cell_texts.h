@@ -4,7 +4,6 @@
  * cells.jsonl has one object a line: {"file": name by which it was compiled, "execution_count": 12, "text": its lines}. A text that
  * was there before is "". The recorder reads most texts from the interpreter's memory; this file has those that were not there.
  *
- * Safe from   one thread.
  * When failing  a line that cannot be read is left out and counted.
  */
 #ifndef CELL_TEXTS_H

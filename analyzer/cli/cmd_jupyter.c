@@ -3,6 +3,7 @@
  *
  * When failing  one line, and nothing is changed.
  */
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,6 +94,8 @@ install(const struct options *options, struct fail *fail)
 	(void)snprintf(name, sizeof(name), "%.80s-kmemshim", wrapped);
 	if (options->name != NULL)
 		(void)snprintf(name, sizeof(name), "%s", options->name);
+	for (char *at = name; *at != '\0'; at++)
+		*at = (char)tolower((unsigned char)*at); // Jupyter's are
 	if (!check_install(options, fail) || !check_name(name, fail) || !launcher_find_shim(shim, fail) ||
 	    !kernel_spec_place(place, options->prefix, kernels, fail) || !kernel_spec_find(wrapped, &spec, fail))
 		return false;
@@ -147,7 +150,7 @@ uninstall(const struct options *options, struct fail *fail)
 	size_t chosen = 0;
 	bool is_done = false;
 
-	while (chosen < count && options->name != NULL && strcmp(options->name, specs[chosen].name) != 0)
+	while (chosen < count && options->name != NULL && strcasecmp(options->name, specs[chosen].name) != 0)
 		chosen++;
 	if (chosen == count)
 		(void)fail_set(fail, EXIT_USAGE,

@@ -1,7 +1,5 @@
 /*
  * cmd_run.h - what running a program and running a notebook's kernel have in common.
- *
- * Safe from   one thread.
  */
 #ifndef CMD_RUN_H
 #define CMD_RUN_H

@@ -175,14 +175,17 @@ judge_past(const struct options *options, struct kernel_life *past)
 	return end.is_death;
 }
 
-/* Finds what is to be told of the life before this one, and removes old lives. */
+/* Finds what is to be told of the lives before this one, and removes old ones. */
 static void
 look_back(const struct options *options, const struct kernel_life *life, const char *home)
 {
+	struct kernel_life later = *life;
 	struct kernel_life past;
-	enum kernel_past what = kernel_life_previous(life, home, &past);
+	enum kernel_past what;
 
-	if (what == KERNEL_PAST_DEATH || (what == KERNEL_PAST_UNKNOWN && judge_past(options, &past)))
+	while ((what = kernel_life_previous(&later, home, &past)) == KERNEL_PAST_UNKNOWN && !judge_past(options, &past))
+		later = past;
+	if (what != KERNEL_PAST_NONE)
 		(void)setenv("KMEMSHIM_PREVIOUS", past.folder, 1);
 	else
 		past.folder[0] = '\0';

@@ -30,6 +30,7 @@
 #define FILE_MODE 0600
 
 static const char life_name[] = "life.json";
+static const char new_name[] = "life.json.new";
 static const char told_name[] = "told";
 
 bool
@@ -127,7 +128,8 @@ bool
 kernel_life_begin(struct kernel_life *life, const char *home, char *const *arguments, struct fail *fail)
 {
 	const char *notebook = getenv("JPY_SESSION_NAME");
-	char path[PATH_MAX + sizeof(life_name)];
+	char path[PATH_MAX + sizeof(new_name)];
+	char name[PATH_MAX + sizeof(life_name)];
 	char real[PATH_MAX];
 	char stamp[32];
 	struct timespec now;
@@ -144,12 +146,16 @@ kernel_life_begin(struct kernel_life *life, const char *home, char *const *argum
 	if (snprintf(life->folder, sizeof(life->folder), "%s/%s.%06ld-%ld", real, stamp, now.tv_nsec / 1000,
 	             (long)getpid()) >= (int)sizeof(life->folder))
 		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", real);
-	(void)snprintf(path, sizeof(path), "%s/%s", life->folder, life_name);
+	(void)snprintf(path, sizeof(path), "%s/%s", life->folder, new_name);
+	(void)snprintf(name, sizeof(name), "%s/%s", life->folder, life_name);
 	if (mkdir(life->folder, FOLDER_MODE) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", life->folder,
 		                strerror(errno));
 	life->file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	if (life->file < 0 || flock(life->file, LOCK_EX | LOCK_NB) != 0 || !write_life(life, NULL)) {
+	/* Who finds it under its name finds it locked. Without locks (Lustre may have none) a life that was cut off looks as if it ran. */
+	if (life->file >= 0)
+		(void)flock(life->file, LOCK_EX | LOCK_NB);
+	if (life->file < 0 || !write_life(life, NULL) || rename(path, name) != 0) {
 		(void)fail_set(fail, EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
 		let_go(life);
 		(void)unlink(path);
@@ -224,31 +230,30 @@ read_life(const char *home, const char *name, struct kernel_life *life)
 	if (life->file < 0)
 		return LIFE_UNREADABLE;
 
-	bool is_locked = flock(life->file, LOCK_EX | LOCK_NB) == 0;
-
 	root = json_read_file(dup(life->file), path, &fail);
 	take_text(root, "connection_file", life->connection, sizeof(life->connection));
 	take_text(root, "notebook", life->notebook, sizeof(life->notebook));
 	take_text(root, "started", life->started, sizeof(life->started));
-	if (!is_locked)
-		state = LIFE_RUNNING;
-	else if (json_object_get(root, "ended") == NULL)
-		state = LIFE_CUT_OFF; // also of a file that is damaged
-	else
+	/* The lock is asked for last: others look, too, and hold it meanwhile. */
+	if (json_object_get(root, "ended") != NULL)
 		state = json_is_true(json_object_get(root, "is_death")) ? LIFE_DIED : LIFE_ENDED;
+	else if (flock(life->file, LOCK_EX | LOCK_NB) != 0)
+		state = LIFE_RUNNING;
+	else
+		state = LIFE_CUT_OFF; // also of a file that is damaged
 	json_decref(root);
 	if (state != LIFE_CUT_OFF)
 		let_go(life);
 	return state;
 }
 
-/* The first life of the list, from `start` on, that has this connection file. */
+/* The first life of the list, from *at on, that has this connection file. *at becomes its place. */
 static enum life_state
-find_life(const char *home, struct dirent *const *lives, size_t start, size_t count, const char *connection,
+find_life(const char *home, struct dirent *const *lives, size_t *at, size_t count, const char *connection,
           struct kernel_life *found)
 {
-	for (size_t i = start; i < count && connection[0] != '\0'; i++) {
-		enum life_state state = read_life(home, lives[i]->d_name, found);
+	for (; *at < count && connection[0] != '\0'; (*at)++) {
+		enum life_state state = read_life(home, lives[*at]->d_name, found);
 
 		if (state != LIFE_UNREADABLE && strcmp(found->connection, connection) == 0)
 			return state;
@@ -270,13 +275,17 @@ kernel_life_previous(const struct kernel_life *life, const char *home, struct ke
 {
 	struct dirent **lives;
 	size_t count = list_lives(home, &lives);
-	size_t start = 0;
+	size_t at = 0;
 	char told[PATH_MAX + sizeof(told_name)];
 	enum life_state state;
 
-	while (start < count && !is_own(life, lives[start]->d_name))
-		start++;
-	state = find_life(home, lives, start + 1, count, life->connection, previous);
+	while (at < count && !is_own(life, lives[at]->d_name))
+		at++;
+	do {
+		at++;
+		state = find_life(home, lives, &at, count, life->connection, previous);
+	} while (state == LIFE_ENDED ||
+	         state == LIFE_RUNNING); // its user restarted it: what died before is to be told still
 	free_lives(lives, count);
 	if (state == LIFE_CUT_OFF)
 		return KERNEL_PAST_UNKNOWN;
@@ -328,8 +337,10 @@ kernel_life_newest(const char *home, char folder[PATH_MAX], struct fail *fail)
 	enum life_state state = LIFE_UNREADABLE;
 
 	for (size_t i = 0; i < count && state == LIFE_UNREADABLE; i++) {
+		size_t at = i + 1;
+
 		state = read_life(home, lives[i]->d_name, &newest);
-		if (state == LIFE_RUNNING && find_life(home, lives, i + 1, count, newest.connection, &earlier) == LIFE_DIED)
+		if (state == LIFE_RUNNING && find_life(home, lives, &at, count, newest.connection, &earlier) == LIFE_DIED)
 			(void)snprintf(newest.folder, sizeof(newest.folder), "%s", earlier.folder);
 	}
 	let_go(&newest);

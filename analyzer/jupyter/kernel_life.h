@@ -52,12 +52,12 @@ bool kernel_life_begin(struct kernel_life *life, const char *home, char *const *
 void kernel_life_end(struct kernel_life *life, const struct kernel_end *end);
 
 enum kernel_past {
-	KERNEL_PAST_NONE,    // no earlier life, or nothing to tell about it
+	KERNEL_PAST_NONE,    // no earlier death, or it has been shown
 	KERNEL_PAST_DEATH,   // it died, and that has not been shown
 	KERNEL_PAST_UNKNOWN, // its launcher was killed too: only its captures can tell
 };
 
-/* The life before this one of the same kernel; of one whose end is unknown, opened for kernel_life_end(). */
+/* What is before this life of the same kernel, past lives that ended well. One whose end is unknown is opened for kernel_life_end(). */
 enum kernel_past kernel_life_previous(const struct kernel_life *life, const char *home, struct kernel_life *previous);
 
 /* Removes the oldest lives, so that `keep` are left. Those that still run and `spared` stay. */

@@ -194,6 +194,22 @@ read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struc
 	                "%s: \"argv\" is missing or is no list of texts: it says how the kernel is started", path);
 }
 
+/* As it is written in this folder of kernels: for Jupyter, capitals make no other name. */
+static void
+find_name(const char *kernels, const char *wanted, char name[NAME_MAX + 1])
+{
+	DIR *entries = opendir(kernels);
+	const struct dirent *entry;
+
+	(void)snprintf(name, NAME_MAX + 1, "%s", wanted);
+	while (entries != NULL && (entry = readdir(entries)) != NULL) {
+		if (strcasecmp(entry->d_name, wanted) == 0)
+			(void)snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
+	}
+	if (entries != NULL)
+		(void)closedir(entries);
+}
+
 /* The interpreter that is next to a folder of kernels: PREFIX/bin/python of PREFIX/share/jupyter/kernels/NAME. */
 static bool
 python_of_folder(const char *folder, char python[PATH_MAX])
@@ -283,16 +299,20 @@ kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
 	bool is_found = false;
 
 	for (size_t i = 0; i < places->count && !is_known; i++) {
-		is_found = read_spec(places->paths[i], name, spec, fail);
+		char own[NAME_MAX + 1];
+
+		find_name(places->paths[i], name, own);
+		is_found = read_spec(places->paths[i], own, spec, fail);
 		is_known = is_found ||
 		           (errno != ENOENT && errno != ENOTDIR); // one that cannot be read hides others, for Jupyter too
 	}
 	free(places);
-	if (!is_known && strcmp(name, native_name) == 0)
+	if (!is_known && strcasecmp(name, native_name) == 0)
 		is_known = is_found = make_native(spec);
 	if (!is_known)
 		return fail_set(fail, EXIT_USAGE,
-		                "%s: no such kernel: jupyter kernelspec list shows all; for Python, install ipykernel", name);
+		                "%s: no such kernel: jupyter kernelspec list shows all; activate the environment that has it",
+		                name);
 	if (is_found)
 		name_interpreter(spec);
 	return is_found;

@@ -17,6 +17,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,8 @@
 
 #define FOLDER_MODE 0755   // others may look, and put nothing there whatever the umask is
 #define TWICE_NS 500000000 // between two signals of one sender
+#define LOOK_SECONDS 1     // between two looks for the server of a kernel; a kernel looks as often
+#define PATIENCE_LOOKS 5   // that a kernel without a server has for its end
 
 static const char shim_name[] = "libkmemshim.so";
 
@@ -51,6 +54,7 @@ struct dispositions {
 
 static volatile sig_atomic_t program_pid;
 static volatile sig_atomic_t passed_on;   // number of the last signal that the program got from us
+static volatile sig_atomic_t server_pid;  // that started us and this kernel
 static volatile sig_atomic_t is_of_group; // who interrupts signals our whole group, and so the program
 static _Atomic uint64_t ended_ns;         // CLOCK_MONOTONIC
 
@@ -82,6 +86,43 @@ forward(int number, siginfo_t *info, void *context)
 }
 
 /*
+ * The server of a kernel died. The kernel would have seen that it has a new parent, and gone; but its parent are we. What does not
+ * answer is ended for good.
+ */
+static void
+look_for_server(int number)
+{
+	static int looks; // of this handler alone
+	int saved = errno;
+
+	(void)number;
+	if (program_pid > 0 && getppid() != server_pid) {
+		passed_on = SIGTERM;
+		(void)kill((pid_t)program_pid, looks++ < PATIENCE_LOOKS ? SIGTERM : SIGKILL);
+	}
+	errno = saved;
+}
+
+/* Jupyter names itself to a kernel that is to end with it. After the fork: a timer and a handler are ours alone. */
+static void
+watch_server(pid_t parent)
+{
+	const char *named = getenv("JPY_PARENT_PID");
+	const struct sigaction look = { .sa_handler = look_for_server, .sa_flags = SA_RESTART };
+	const struct itimerval often = { { LOOK_SECONDS, 0 }, { LOOK_SECONDS, 0 } };
+	sigset_t alarm;
+
+	if (named == NULL || strtol(named, NULL, 10) != parent || parent <= 1)
+		return;
+	server_pid = parent;
+	(void)sigemptyset(&alarm);
+	(void)sigaddset(&alarm, SIGALRM);
+	(void)sigaction(SIGALRM, &look, NULL);
+	(void)sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+	(void)setitimer(ITIMER_REAL, &often, NULL);
+}
+
+/*
  * While the report is made a signal ends us, as it would anybody. But `timeout` sends its signal twice, to us and to our group: the
  * second one may come when the program has ended by the first, and is meant for the program.
  */
@@ -103,8 +144,10 @@ static void
 release_signals(const struct dispositions *before)
 {
 	const struct sigaction ending = { .sa_handler = end_report, .sa_flags = SA_RESTART };
+	const struct itimerval never = { 0 };
 
 	program_pid = 0;
+	(void)setitimer(ITIMER_REAL, &never, NULL);
 	/* relaxed: read in this thread alone, by the handlers that are installed below */
 	atomic_store_explicit(&ended_ns, monotonic_ns(), memory_order_relaxed);
 	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
@@ -291,6 +334,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 	struct dispositions before;
 	uint64_t started_ns = realtime_ns();
 	pid_t own_pid = getpid();
+	pid_t parent = getppid();
 	int pipe_ends[2];
 
 	(void)fflush(NULL);
@@ -312,6 +356,8 @@ launcher_run(struct launch *launch, struct fail *fail)
 	}
 	program_pid = launch->pid;
 	(void)sigprocmask(SIG_SETMASK, &before.mask, NULL);
+	if (launch->is_kernel)
+		watch_server(parent);
 
 	name_session(launch->session, started_ns, launch->pid);
 	launch->start_error = 0;

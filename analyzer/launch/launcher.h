@@ -46,7 +46,7 @@ bool launcher_find_shim(char *path, struct fail *fail);
 bool launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail);
 
 /*
- * Starts the program and waits for it. A kernel dies when we die. Keys at the terminal go to the program alone; SIGINT, SIGQUIT, SIGTERM, SIGHUP,
+ * Starts the program and waits for it. A kernel dies when we die, or when the server does that names itself in JPY_PARENT_PID. Keys at the terminal go to the program alone; SIGINT, SIGQUIT, SIGTERM, SIGHUP,
  * SIGUSR1 and SIGUSR2 sent to us are passed on. Afterwards the first four end us, so that a report can be interrupted. False and *fail only when no process could be made.
  */
 bool launcher_run(struct launch *launch, struct fail *fail);

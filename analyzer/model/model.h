@@ -154,6 +154,7 @@ struct model_failed {
 	enum kmem_failed_outcome outcome; // what the thread got afterwards; devices alone
 	uint32_t thread;                  // devices alone; 0 = unknown
 	uint64_t got_bytes;       // host memory alone: its thread was given so much since, about; 0 = nothing, or not known
+	bool is_got_known;        // the last: then 0 is less than 1 MiB
 	uint64_t free_bytes;      // of the device, right after
 	uint64_t total_bytes;     // 0 = the two are not known
 	uint64_t pool_kept_bytes; // of it, by the driver's pools for themselves, about; 0 = nothing, or not known

@@ -14,8 +14,6 @@
  *   model_wrappers.c   functions of the user's through which most memory goes
  *   model_resident.c   what of them is in memory
  *   model_types.c      kinds of Python objects that are alive at sites
- *
- * Safe from   one thread.
  */
 #ifndef MODEL_BUILD_H
 #define MODEL_BUILD_H

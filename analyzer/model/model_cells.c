@@ -5,8 +5,6 @@
  * process and number the same text is the same file, run again or in another kernel; that name is what sites are merged by. The
  * recorder kept numbers and texts apart; what it could not read the notebook's extension may have written. In the end every file of a cell is called by its latest number, "cell In[12]", or by
  * its hash where that is not known.
- *
- * Safe from   one thread.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -5,7 +5,6 @@
  * first: what the sites hold is put in the place of what the word says is live, before any peak is computed from it.
  *
  * Context     before the sites are merged.
- * Safe from   one thread.
  * When failing  a domain without a name is left out and told. Where sites are missing, because the file was cut or they were damaged, the head says what
  *               all of them held.
  */

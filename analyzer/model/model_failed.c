@@ -1,7 +1,6 @@
 /*
  * model_failed.c - what was refused, and what did devices hold then?
  *
- * Safe from   one thread.
  * When failing  a request whose domain is unknown is left out and told; so is what was held, when it is damaged.
  */
 #include <stdlib.h>
@@ -228,6 +227,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 				.outcome = (enum kmem_failed_outcome)COPY_OF(stored->outcome),
 				.thread = has_slot ? 0 : stored->thread,
 				.got_bytes = got_since(capture, stored),
+				.is_got_known = has_slot,
 				.free_bytes = has_memory ? stored->free_bytes : 0,
 				.total_bytes = has_memory ? stored->total_bytes : 0,
 				.pool_kept_bytes = has_slot ? 0 : kmem_rough_bytes(stored->pool_kept),

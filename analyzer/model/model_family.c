@@ -5,7 +5,6 @@
  * nobody saw are marked so. Sums over processes count what ran one after the other as if it had been there at once: beside them
  * stands the highest sum over those that ran at the same time.
  *
- * Safe from   one thread.
  * When failing  a record that the parent's capture does not have is left out.
  */
 #include <stdlib.h>

@@ -4,7 +4,6 @@
  * Words are looked up per capture, since addresses and code indexes differ between processes; the readable frames are
  * shared by all, so that equal stacks of different processes are equal pointers.
  *
- * Safe from   one thread.
  * When failing  a frame without names; the reader's damages say why.
  */
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /*
  * model_generations.c - how many of a call site's generations still have live blocks?
  *
- * Safe from   one thread.
  * When failing  counts that cannot be are counted in `unlikely`.
  */
 #include "kmem_words.h"

@@ -1,7 +1,6 @@
 /*
  * model_load.h - from a CAPTURE argument to a model.
  *
- * Safe from   one thread.
  * When failing  one line in `fail` when nothing could be read; else the model's `damages` say what was left out.
  */
 #ifndef MODEL_LOAD_H

@@ -1,7 +1,6 @@
 /*
  * model_processes.c - what does the head of one capture say about its process, and which process started which?
  *
- * Safe from   one thread.
  * When failing  a damaged part counts as absent and is told by a line in the capture's damages.
  */
 #include <inttypes.h>

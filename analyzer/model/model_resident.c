@@ -7,7 +7,6 @@
  * touched meanwhile.
  *
  * Context     after the sites were merged.
- * Safe from   one thread.
  * When failing  what cannot be is left out and told; then everything that was asked for counts as memory.
  */
 #include <inttypes.h>

@@ -6,7 +6,6 @@
  * of others: only their sum says what is held. Then counters of processes add up. Generations of processes do not, since every
  * process has a clock of its own: those of the part that holds most are shown.
  *
- * Safe from   one thread.
  * When failing  a site whose domain is unknown is left out and told.
  */
 #include <stdlib.h>

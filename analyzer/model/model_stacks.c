@@ -1,7 +1,6 @@
 /*
  * model_stacks.c - what is the readable stack of this site?
  *
- * Safe from   one thread.
  * When failing  a stack without frames; the reader's damages say why. Records of a sound capture do not overlap, so all
  *             together are no longer than their section: beyond that a hostile one gets nothing resolved. Nor beyond as many
  *             frames as fill the largest capture, which stacks of a few shared records could exceed by far.

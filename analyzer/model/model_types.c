@@ -1,7 +1,6 @@
 /*
  * model_types.c - what kinds of Python objects are alive at a site?
  *
- * Safe from   one thread.
  * When failing  a type without a name is left out; the reader's damages say why.
  */
 #include <assert.h>

@@ -6,7 +6,6 @@
  * and that holds more than half of a domain. Then its callers are the lines. Names that are known beforehand are in frame_rules.c.
  *
  * Context     when the sites have their keys.
- * Safe from   one thread.
  * When failing  it cannot.
  */
 #include <stdlib.h>

@@ -1,7 +1,6 @@
 /*
  * process_alive.h - does the process of a capture run now?
  *
- * Safe from   one thread.
  * When failing  it is taken as ended.
  */
 #ifndef PROCESS_ALIVE_H

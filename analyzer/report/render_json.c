@@ -33,7 +33,7 @@
 	JSON_FIELD(                                                                                                     \
 		relation,                                                                                                   \
 		"Left out unless the thread had no Python frames and this one is another thread's. while: the user's line " \
-		"at which a Python thread was seen last. started by: where the thread was created.",                        \
+		"at which a Python thread was seen last. started by: where the thread was created, or given this work.",    \
 		.without = JSON_LEFT_OUT, .value_of = report_relation)
 
 #define OWNER struct report_place
@@ -138,7 +138,7 @@ OBJECT(finding, NULL, "What the facts amount to; one or two sentences of the tex
 static const struct json_field verdict_fields[] = {
 	JSON_FIELD(
 		cause,
-		"container-limit: killed because a cgroup's limit was reached. machine-memory: killed because the machine was out of memory. shm-full: SIGBUS with a full /dev/shm. device-memory: ended after a device refused memory. request-refused: ended after a host request was refused. low-memory-daemon: killed by another program while memory was low. crashed, signal, failed, exited: as the wait status says; memory is not the suspect. child-killed: the program did well, or was stopped by a signal, but the kernel killed a child of it for memory. gone: no clean-exit mark, and nobody saw how. not-closed: another boot or machine, nothing can be said.",
+		"container-limit: killed because a cgroup's limit was reached. machine-memory: killed because the machine was out of memory. shm-full: SIGBUS with a full /dev/shm. device-memory: ended after a device refused memory. request-refused: ended after a host request was refused. low-memory-daemon: killed by another program while memory was low. time-up: its limit of processor time was used up, or timeout(1) ended it. file-size-limit: SIGXFSZ. stack-overflow: it crashed where its stack could not grow, as the kernel's log shows. aborted: SIGABRT. crashed, signal, failed, exited: as the wait status says; memory is not the suspect. child-killed: the program did well, or was stopped by a signal, but the kernel killed a child of it for memory. gone: no clean-exit mark, and nobody saw how. not-closed: another boot or machine, nothing can be said.",
 		.value_of = report_cause),
 	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
 	JSON_FIELD(text, "A paragraph for a person."),

@@ -5,7 +5,6 @@
  * only regular files, whose debug information is not larger when it is unpacked than a report can bear. A split unit
  * (-gsplit-dwarf) whose file is gone is taken from the package (.dwp) that was named, which elfutils does not read before 0.191.
  *
- * Safe from   one thread.
  * When failing  the file cannot be opened.
  */
 #ifndef DEBUG_GATE_H

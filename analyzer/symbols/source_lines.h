@@ -7,7 +7,6 @@
  * program had left) is told by its functions: they begin elsewhere. Of compiled code the source is what was there when the program was
  * built, and has not been replaced since it started. Texts that were recorded (cells) need no file.
  *
- * Safe from   one thread.
  * When failing  no text.
  */
 #ifndef SOURCE_LINES_H

@@ -4,7 +4,6 @@
  * The one door to elfutils. A file is used only when it is the one that was recorded (build-id, else size and time);
  * separate debug files are found the usual way (build-id, debug link, /usr/lib/debug). Nothing is asked of the network.
  *
- * Safe from   one thread.
  * When failing  no names; one line in the notices per cause.
  */
 #ifndef SYMBOLIZER_H

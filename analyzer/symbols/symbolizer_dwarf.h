@@ -1,7 +1,6 @@
 /*
  * symbolizer_dwarf.h - which source line, and which inlined functions, are at this address?
  *
- * Safe from   one thread.
  * When failing  fewer frames; damaged debug information is the same as none.
  */
 #ifndef SYMBOLIZER_DWARF_H

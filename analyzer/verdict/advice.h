@@ -1,7 +1,6 @@
 /*
  * advice.h - what is the one thing to do?
  *
- * Safe from   one thread.
  * When failing  it cannot; long texts are cut.
  */
 #ifndef ADVICE_H

@@ -106,10 +106,18 @@ judge_child_killed(const struct verdict_facts *facts)
 {
 	bool is_about_child = facts->end == VERDICT_END_OK || (was_stopped(facts) && facts->refused == NULL);
 
-	bool is_counted = facts->is_kill_counted && facts->cgroup_kills != 0 && !facts->counters_are_late;
 	bool is_logged = facts->lost_log.kind == VERDICT_LOG_LIMIT || facts->lost_log.kind == VERDICT_LOG_MACHINE;
 
-	return is_about_child && facts->lost_child != NULL && (is_counted || is_logged) ? VERDICT_LIKELY : VERDICT_NOT_SO;
+	if (!is_about_child || facts->lost_child == NULL)
+		return VERDICT_NOT_SO;
+	if (is_logged)
+		return VERDICT_LIKELY;
+	if (!facts->is_kill_counted || facts->cgroup_kills == 0)
+		return VERDICT_NOT_SO;
+	/* Counters that were read later may be of a later kill: then the child must have been about to fill the container. */
+	if (facts->counters_are_late)
+		return verdict_was_nearly_full(facts->lost_child) ? VERDICT_POSSIBLE : VERDICT_NOT_SO;
+	return VERDICT_LIKELY;
 }
 
 static enum verdict_confidence
@@ -172,7 +180,7 @@ judge_request_refused(const struct verdict_facts *facts)
 		return VERDICT_NOT_SO;
 	if (facts->end == VERDICT_END_SIGNAL && facts->signal != SIGABRT && facts->signal != SIGSEGV)
 		return VERDICT_NOT_SO;
-	return verdict_was_perhaps_caught(facts) ? VERDICT_POSSIBLE : VERDICT_LIKELY;
+	return verdict_was_perhaps_caught(facts) || verdict_is_end_unseen(facts) ? VERDICT_POSSIBLE : VERDICT_LIKELY;
 }
 
 static enum verdict_confidence
@@ -184,6 +192,43 @@ judge_low_memory_daemon(const struct verdict_facts *facts)
 	               verdict_is_machine_low(facts)
 	           ? VERDICT_POSSIBLE
 	           : VERDICT_NOT_SO;
+}
+
+static bool
+is_ended_by(const struct verdict_facts *facts, int signal)
+{
+	return facts->end == VERDICT_END_SIGNAL && facts->signal == signal;
+}
+
+/* Of processor time, or of timeout(1), which ended what it ran. */
+static enum verdict_confidence
+judge_time_up(const struct verdict_facts *facts)
+{
+	if (is_ended_by(facts, SIGXCPU))
+		return VERDICT_CERTAIN;
+	return facts->end == VERDICT_END_GONE && !verdict_is_timeout(facts->process) &&
+	               verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills)
+	           ? VERDICT_LIKELY
+	           : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_file_limit(const struct verdict_facts *facts)
+{
+	return is_ended_by(facts, SIGXFSZ) ? VERDICT_CERTAIN : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_stack_overflow(const struct verdict_facts *facts)
+{
+	return facts->log.is_at_stack && (is_ended_by(facts, SIGSEGV) || facts->end == VERDICT_END_GONE) ? VERDICT_LIKELY
+	                                                                                                 : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_aborted(const struct verdict_facts *facts)
+{
+	return is_ended_by(facts, SIGABRT) ? VERDICT_CERTAIN : VERDICT_NOT_SO;
 }
 
 static enum verdict_confidence

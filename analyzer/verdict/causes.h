@@ -21,6 +21,10 @@
 	CAUSE(DEVICE_MEMORY, device_memory, "device-memory")             \
 	CAUSE(REQUEST_REFUSED, request_refused, "request-refused")       \
 	CAUSE(LOW_MEMORY_DAEMON, low_memory_daemon, "low-memory-daemon") \
+	CAUSE(TIME_UP, time_up, "time-up")                               \
+	CAUSE(FILE_LIMIT, file_limit, "file-size-limit")                 \
+	CAUSE(STACK_OVERFLOW, stack_overflow, "stack-overflow")          \
+	CAUSE(ABORTED, aborted, "aborted")                               \
 	CAUSE(CRASHED, crashed, "crashed")                               \
 	CAUSE(SIGNAL, signal, "signal")                                  \
 	CAUSE(FAILED, failed, "failed")                                  \

@@ -126,7 +126,7 @@ gather_launched(const struct verdict_now *now, struct verdict_facts *facts)
 	facts->has_system_allocators = launcher != NULL && (launcher->flags & KMEM_LAUNCHER_SYSTEM_ALLOCATORS) != 0;
 	if (launcher != NULL) {
 		after = launcher->after;
-	} else if (facts->end == VERDICT_END_GONE) {
+	} else if (facts->end == VERDICT_END_GONE || (facts->end == VERDICT_END_OK && facts->lost_child != NULL)) {
 		now->read_counters(process->identity, &after);
 		facts->counters_are_late = true;
 	}
@@ -578,6 +578,17 @@ verdict_is_near_limit(const struct verdict_facts *facts)
 }
 
 bool
+verdict_was_nearly_full(const struct model_process *process)
+{
+	const struct kmem_heartbeat *last = process->heartbeat_count != 0
+	                                        ? &process->heartbeats[process->heartbeat_count - 1]
+	                                        : NULL;
+
+	return last != NULL && last->cgroup_bytes != 0 && last->limit_bytes != UINT64_MAX &&
+	       last->cgroup_bytes >= last->limit_bytes / 4 * 3;
+}
+
+bool
 verdict_is_machine_low(const struct verdict_facts *facts)
 {
 	return facts->available_bytes != UINT64_MAX && facts->process->identity->machine_bytes != 0 &&
@@ -686,6 +697,12 @@ bool
 verdict_is_other_status(const struct verdict_facts *facts)
 {
 	return facts->end == VERDICT_END_FAILED && facts->process->python_version != 0 && facts->exit_code != 1;
+}
+
+bool
+verdict_is_end_unseen(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_GONE && facts->refused->had_success_after && facts->refused->is_got_known;
 }
 
 bool

@@ -6,8 +6,6 @@
  * facts_devices.c what filled a device
  * facts_log.c     what the logs of the system say about it
  * facts_children.c child processes that were lost, or that copied what their parent had built
- *
- * Safe from   one thread.
  */
 #ifndef FACTS_H
 #define FACTS_H
@@ -91,9 +89,10 @@ enum verdict_log_kind {
 };
 struct verdict_log {
 	enum verdict_log_kind kind;
-	bool is_by_name; // the log counts processes of the host: it fits by name and time, not by its number
-	char writer[32]; // "kernel", "earlyoom"
-	char text[200];  // of the line, its end cut
+	bool is_by_name;  // the log counts processes of the host: it fits by name and time, not by its number
+	bool is_at_stack; // with CRASH: the address that could not be reached lies where the stack would grow
+	char writer[32];  // "kernel", "earlyoom"
+	char text[200];   // of the line, its end cut
 };
 
 /* At this rate the limit is reached: where something grows steadily, and never from a start-up. */
@@ -216,6 +215,8 @@ bool verdict_has_address_limit(const struct verdict_facts *facts);
 
 /* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
 bool verdict_is_near_limit(const struct verdict_facts *facts);
+/* The same of the limit of one process at its own last heartbeat, three quarters of it: what grows fast fills the rest in between. */
+bool verdict_was_nearly_full(const struct model_process *process);
 /* The machine had almost nothing left at the last heartbeat. False when not known. */
 bool verdict_is_machine_low(const struct verdict_facts *facts);
 /* No limit was near, no request was refused, and the kernel counted no kill in the container. */
@@ -232,6 +233,8 @@ bool verdict_is_beyond_machine(const struct verdict_facts *facts); // more than 
 bool verdict_is_of_recording(const struct verdict_facts *facts);
 /* More was given to its thread, or another status followed, than when nothing catches the error: it may have gone on, for a time. */
 bool verdict_was_perhaps_caught(const struct verdict_facts *facts);
+bool verdict_is_end_unseen(
+	const struct verdict_facts *facts); // it asked for memory after it, and nobody saw what it did with it
 bool verdict_was_given_more(const struct verdict_facts *facts);  // to its thread, than an error path takes
 bool verdict_is_other_status(const struct verdict_facts *facts); // not the one of Python's errors that nothing catches
 

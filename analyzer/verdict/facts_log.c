@@ -18,6 +18,7 @@
 #define HOST_NAMESPACE UINT32_C(4026531836) // inode of the first pid namespace, the same on every Linux
 #define CLOCKS_NS UINT64_C(30000000000)     // the kernel's clock and ours may be so far apart
 #define END_NS UINT64_C(5000000000)         // by name: at most so far from the end
+#define STACK_BYTES UINT64_C(65536)         // a frame of so much at most is pushed at once
 #define COMM_BYTES 15                       // of a name, in the kernel
 
 /* The number behind `word` in the text; 0 = it is not there. */
@@ -72,6 +73,18 @@ is_of_cgroup(const struct system_log_line *line, const char *cgroup_path)
 
 	return sscanf(line->text, "Killed %399s due to memory", named) == 1 && named[0] == '/' && named[1] != '\0' &&
 	       strstr(cgroup_path, named) != NULL;
+}
+
+/* "segfault at 7ffe4d1f3ff8 ip 000055e0c8a6f1a9 sp 00007ffe4d1f4000": a stack that cannot grow any more. */
+static bool
+is_at_stack(const char *text)
+{
+	const char *at = strstr(text, "segfault at ");
+	const char *sp = strstr(text, " sp ");
+	uint64_t addr = at != NULL ? strtoull(at + sizeof("segfault at ") - 1, NULL, 16) : 0;
+	uint64_t stack = sp != NULL ? strtoull(sp + sizeof(" sp ") - 1, NULL, 16) : 0;
+
+	return addr != 0 && stack != 0 && (addr > stack ? addr - stack : stack - addr) < STACK_BYTES;
 }
 
 /* A thread or a link may have given the process a name of its own: one begins with the other. */
@@ -137,6 +150,7 @@ find(const struct model_process *process, const struct verdict_now *now)
 
 		if (is_about(process->identity, &log.lines[i], ended_ns, &found)) {
 			quote(&log.lines[i], &found);
+			found.is_at_stack = found.kind == VERDICT_LOG_CRASH && is_at_stack(log.lines[i].text);
 			result = found;
 		}
 	}

@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
-#define PINNED_PART 8 // of the host's memory: less is not worth a sentence
+#define SWAP_FREE_PART 10 // of the swap: less is as good as none
+#define PINNED_PART 8     // of the host's memory: less is not worth a sentence
 // of the device: as much that pools keep is worth a sentence, even where it was not enough
 #define POOLS_PART 8
 
@@ -96,6 +97,20 @@ find_usage(struct verdict_facts *facts, struct verdict *verdict)
 		    machine_bytes, NULL);
 	else if (facts->resident_bytes != 0)
 		add(verdict, FINDING_USAGE, facts->resident_bytes, 0, NULL);
+}
+
+/* Before memory runs out, swap does: by then the machine is slow. */
+static void
+find_swap(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_process *process = facts->process;
+	uint64_t swap_bytes = process->identity->swap_bytes;
+	uint64_t free_bytes = process->heartbeat_count != 0
+	                          ? process->heartbeats[process->heartbeat_count - 1].swap_free_bytes
+	                          : UINT64_MAX;
+
+	if (free_bytes <= swap_bytes / SWAP_FREE_PART && swap_bytes != 0)
+		add(verdict, FINDING_SWAP, swap_bytes - free_bytes, swap_bytes, NULL);
 }
 
 /* Where the kernel's counter shows the kill, it needs no other evidence. */
@@ -689,15 +704,19 @@ static finder *const recipe_exited[] = { find_exited, find_lost, NULL };
 static finder *const recipe_container_limit[] = { find_log,     find_usage_as_evidence,
 	                                              find_holders, find_over_limit,
 	                                              find_pinned,  NULL };
-static finder *const recipe_machine_memory[] = { find_log, find_usage, find_holders, find_pinned, NULL };
+static finder *const recipe_machine_memory[] = { find_log, find_usage, find_swap, find_holders, find_pinned, NULL };
 static finder *const recipe_shm_full[] = { find_holders, NULL };
 static finder *const recipe_device_memory[] = { find_device, NULL };
 static finder *const recipe_request_refused[] = { find_refused, find_pinned, find_lost, NULL };
-static finder *const recipe_low_memory_daemon[] = { find_log, find_kills, find_usage, find_holders, NULL };
+static finder *const recipe_low_memory_daemon[] = { find_log, find_kills, find_usage, find_swap, find_holders, NULL };
 static finder *const recipe_crashed[] = { find_log,   find_kills, find_far_from_limits, find_holders_if_accumulating,
 	                                      find_usage, NULL };
+#define recipe_stack_overflow recipe_crashed
+#define recipe_aborted recipe_crashed
 static finder *const recipe_signal[] = { find_kills, find_far_from_limits, find_holders, find_usage, NULL };
 static finder *const recipe_failed[] = { find_shell_status, find_kills, find_failed, find_usage, find_lost, NULL };
+#define recipe_file_limit recipe_signal
+static finder *const recipe_time_up[] = { find_what_gone_shows, find_holders, find_usage, NULL };
 static finder *const recipe_gone[] = { find_what_gone_shows, find_holders, find_usage, NULL };
 
 static finder *const *const recipes[] = {

@@ -4,7 +4,6 @@
  * A verdict is a cause, a list of findings, and advice. findings.c decides what is found; phrases_*.c have a sentence for each.
  *
  * When full   further findings are left out.
- * Safe from   one thread.
  */
 #ifndef FINDINGS_H
 #define FINDINGS_H
@@ -26,6 +25,7 @@
 	KIND(LOG, "system-log")     /* what a log of the system says of it */                                        \
 	KIND(GUARD, "guard-passed") /* bytes are what was in use then */                                             \
 	KIND(FORECAST, "forecast")  /* bytes are those of a minute */                                                \
+	KIND(SWAP, "swap-full")                                                                                      \
 	KIND(USAGE, "usage")                                                                                         \
 	KIND(KERNEL_KILLS, "kernel-kills")                                                                           \
 	KIND(FAR_FROM_LIMITS, "far-from-limits")                                                                     \

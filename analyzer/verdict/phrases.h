@@ -1,7 +1,6 @@
 /*
  * phrases.h - how is a finding said?
  *
- * Safe from   one thread.
  * When full   texts are cut.
  */
 #ifndef PHRASES_H

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "verdict/limit_owner.h"
 #include "verdict/words.h"
 
 static void
@@ -130,11 +131,15 @@ static void
 end_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char limit[UNITS_TEXT_BYTES];
+	char owner[LIMIT_OWNER_BYTES];
+	bool is_owner_known = limit_owner_of(facts->process->identity->limit_path, owner);
 
 	say_who(facts, verdict);
-	say(verdict, " was killed by the kernel because the container's memory limit ");
+	say(verdict, " was killed by the kernel because the %smemory limit ", is_owner_known ? "" : "container's ");
 	if (facts->limit_bytes != UINT64_MAX)
 		say(verdict, "of %s ", units_bytes(facts->limit_bytes, limit));
+	if (is_owner_known)
+		say(verdict, "of %s ", owner);
 	say(verdict, "was reached");
 	say_confidence(facts, verdict);
 }
@@ -191,7 +196,8 @@ end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->refused->is_by_guard)
 		say(verdict, " by its guard");
 	if (!verdict_was_perhaps_caught(facts)) {
-		say(verdict, " (%s: nothing shows that it went on from there).", confidence);
+		say(verdict, " (%s: nothing shows that it went on from there%s).", confidence,
+		    verdict_is_end_unseen(facts) ? ", but nobody waited for it" : "");
 		return;
 	}
 	say(verdict, ". It is not known whether it ended because of that (%s: ", confidence);
@@ -215,6 +221,46 @@ end_low_memory_daemon(const struct verdict_facts *facts, struct verdict *verdict
 	say(verdict, ". %she machine was almost out of memory, so a low-memory daemon may have sent it (%s).",
 	    is_no_kill_counted(facts) ? "The kernel's counters do not show a kill, but t" : "T",
 	    verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_time_up(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (facts->end == VERDICT_END_SIGNAL) {
+		say_end(facts, verdict);
+		say(verdict, ": its limit of processor time was used up (RLIMIT_CPU, ulimit -t).");
+		return;
+	}
+	say_who(facts, verdict);
+	say(verdict, " was ended by timeout: its exit status says that the time was up (%s).",
+	    verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_file_limit(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict, ": it made a file larger than it may (RLIMIT_FSIZE, ulimit -f).");
+}
+
+static void
+end_stack_overflow(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict,
+	    ": its stack was full (%s: it could not reach an address right at the end of its stack). That is often a "
+	    "recursion without an end. It was not killed for memory.",
+	    verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_aborted(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict,
+	    ": it ended itself (abort), as after a failed assertion, a block that was freed twice, or a conflict of "
+	    "libraries. It was not killed for memory%s.",
+	    facts->process->failed_count == 0 ? ", and no request was refused" : "");
 }
 
 static void
@@ -255,16 +301,11 @@ end_failed(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 end_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	const char *confidence = verdict_confidence_name(verdict->confidence);
-
 	say_who(facts, verdict);
-	if (verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
-		say(verdict, " was ended by timeout: its exit status says that the time was up (%s).", confidence);
-	else
-		say(verdict,
-		    " is gone without a clean-exit mark, and the machine was not restarted: it was killed or crashed (%s). The "
-		    "signal is not known, because %s waited for it.",
-		    confidence, facts->is_descendant ? "only its parent" : "nobody");
+	say(verdict,
+	    " is gone without a clean-exit mark, and the machine was not restarted: it was killed or crashed (%s). The "
+	    "signal is not known, because %s waited for it.",
+	    verdict_confidence_name(verdict->confidence), facts->is_descendant ? "only its parent" : "nobody");
 }
 
 #define end_running end_plain
@@ -292,6 +333,12 @@ PHRASE(LOG)
 	say(verdict, " The log of %s says: \"%s\".", is_kernel ? "the kernel" : log->writer, log->text);
 	if (log->is_by_name)
 		say(verdict, " This line fits by name and time. Its numbers of processes are those of the host.");
+}
+
+PHRASE(SWAP)
+{
+	say_finding(finding, " {bytes} of the machine's {whole} of swap were in use too: such a machine is very slow.",
+	            verdict);
 }
 
 PHRASE(USAGE)

@@ -94,6 +94,7 @@ moment(const struct verdict_facts *facts, const struct verdict *verdict)
 		return "Just now";
 	case VERDICT_REQUEST_REFUSED:
 		return "Then";
+	case VERDICT_TIME_UP:
 	case VERDICT_GONE:
 		return "When it ended";
 	case VERDICT_EXITED:

@@ -1,7 +1,6 @@
 /*
  * words.h - which words do sentences share?
  *
- * Safe from   one thread.
  * When full   texts are cut.
  */
 #ifndef WORDS_H

@@ -6,10 +6,11 @@ All words and figures are the command's. If it does not answer, the verdict that
 import os
 
 from . import recording
-from .lines import held, source, where
+from .lines import held, is_worth, source, where
 from .panel import Panel
 
 LINES = 5
+LEAST_SHARE = 100  # a line that holds less than this part of the first tells nothing
 TOLD = "told"
 VERDICT = "verdict.txt"
 
@@ -21,6 +22,10 @@ TITLES = {
     "shm-full": "/dev/shm was full",
     "device-memory": "a device ran out of memory",
     "request-refused": "a request for memory was refused",
+    "time-up": "its time was up; memory is not the suspect",
+    "file-size-limit": "it made too large a file; memory is not the suspect",
+    "stack-overflow": "its stack was full: often a recursion without an end",
+    "aborted": "it aborted; memory is not the suspect",
     "crashed": "it crashed; memory is not the suspect",
     "signal": "it was stopped from outside; memory is not the suspect",
     "failed": "it ended by itself; memory is not the suspect",
@@ -49,9 +54,11 @@ class Death:
         verdict = document["verdict"]
         title = TITLES.get(verdict["cause"])
         panel = Panel("the kernel died%s. Variables from before are gone." % (": " + title if title else ""), "death")
-        panel.say(verdict["text"], "Why (%s)" % verdict["confidence"])
+        is_said = "(%s" % verdict["confidence"] in verdict["text"]
+        panel.say(verdict["text"], "Why" if is_said else "Why (%s)" % verdict["confidence"])
+        least = max([line["live_bytes"] for line in document["lines"]] or [0]) // LEAST_SHARE
         panel.table(("held", "where", "line of code"),
-                    [(held(line), where(line), source(line)) for line in document["lines"] if line["live_bytes"]],
+                    [(held(line), where(line), source(line)) for line in document["lines"] if is_worth(line) and line["live_bytes"] > least],
                     "Lines that held most at the end")
         if verdict["next"]:
             panel.say(verdict["next"], "Next")
@@ -62,8 +69,8 @@ class Death:
         panel = Panel("the kernel died. Variables from before are gone.", "death")
         try:
             with open(os.path.join(self.life, VERDICT), encoding="utf-8", errors="replace") as file:
-                for paragraph in file.read(1 << 16).split("\n\n"):
-                    panel.say(" ".join(paragraph.split()))
+                lines = file.read(1 << 16).split("\n\n")[0].split("\n")  # what follows are tables
+            panel.say(" ".join(" ".join(line for line in lines if not line.startswith("---")).split()))
         except OSError:
             panel.say("Its capture cannot be read: %s" % error)
         self.name_report(panel)

@@ -5,6 +5,7 @@ from .panel import shortened, size
 
 ROWS_MAX = 200  # lines that are asked for; those beyond hold less than each of these
 REQUESTED = ("heap", "mmap", "shared")  # domains of what a process requests from the system
+COUNTED = REQUESTED + ("library", "python/object")
 
 
 PATH_CHARS = 44
@@ -49,6 +50,11 @@ def source(line):
     return shortened((line["where"] or {}).get("source") or "")
 
 
+def is_worth(line):
+    """It holds something: one sample of small objects proves nothing."""
+    return line["live_bytes"] > ((line["error_bytes"] or 0) if line["is_estimated"] else 0)
+
+
 def held(line):
     return ("\u2248" if line["is_estimated"] else "") + size(line["live_bytes"])
 
@@ -68,10 +74,20 @@ class Lines:
         self.by_key = {key(line): line["live_bytes"] for line in self.lines}
         is_whole = document["line_total"] <= len(document["lines"])
         self.floor = 0 if is_whole else min(line["live_bytes"] for line in document["lines"])
+        self.counted = {name: (total["live_bytes"], total["error_bytes"] or 0) for name, total in document["totals"].items()
+                        if name in COUNTED}
         self.live_bytes = sum(process["live_bytes"] for process in document["processes"])
         self.live_by_domain = {name: total["live_bytes"] for name, total in document["totals"].items()}
         self.peak_by_domain = {name: total["peak_bytes"] for name, total in document["totals"].items()}
         self.absent_bytes = sum(total["nonresident_bytes"] for name, total in document["totals"].items() if name in REQUESTED)
+
+    def added(self, earlier):
+        """Bytes more than then, in all. Free parts of arenas of small objects come and go: they do not count."""
+        total = 0
+        for name, (live, error) in self.counted.items():
+            more = live - earlier.counted.get(name, (0, 0))[0]
+            total += more if abs(more) > error else 0
+        return total
 
     def forget_rows(self):
         """Only the sums stay."""

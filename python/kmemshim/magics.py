@@ -7,7 +7,7 @@ from IPython.core.magic import Magics, line_cell_magic, magics_class
 from . import kept, recording
 from .cells import after_empty_lines, number_of_cell
 from .growth import resident_bytes
-from .lines import REQUESTED, ROWS_MAX, Lines, held, source, where
+from .lines import REQUESTED, ROWS_MAX, Lines, held, is_worth, source, where
 from .panel import Panel, size
 
 LINES = 10
@@ -81,7 +81,7 @@ class KmemMagics(Magics):
         if now.absent_bytes >= ABSENT_WORTH_BYTES:
             panel.say("Of what is live, %s was requested and not used yet, or swapped out." % size(now.absent_bytes))
         imports = sum(line["live_bytes"] for line in now.lines if line["import"])
-        lines = [line for line in now.lines if line["live_bytes"] and not line["import"]]
+        lines = [line for line in now.lines if is_worth(line) and not line["import"]]
         rows = lines[:LINES]
         if imports >= IMPORTS_WORTH_BYTES:
             panel.say("Left by imports, and not in this table: %s." % size(imports))
@@ -95,7 +95,7 @@ class KmemMagics(Magics):
             panel.table(("grew", "held", "where", "line of code"),
                         [(_signed(more), held(line), where(line), source(line)) for more, line in others],
                         "Of the other lines, these grew most since the last %kmem")
-            panel.say("Since the last %%kmem: %s in all." % _signed(now.live_bytes - earlier.live_bytes, "nothing"))
+            panel.say("Since the last %%kmem: %s in all." % _signed(now.added(earlier), "nothing"))
         self.last = now.forget_rows()
         return panel
 
@@ -133,7 +133,7 @@ class KmemMagics(Magics):
         return None if code.rstrip().endswith(";") else value
 
     def _report_cell(self, before, after):
-        added = after.live_bytes - before.live_bytes
+        added = after.added(before)
         panel = Panel("this cell: %s" % (
             "less than %s was added" % size(CELL_WORTH_BYTES) if abs(added) < CELL_WORTH_BYTES else
             "%s more is live than before" % size(added) if added > 0 else "%s less is live than before" % size(-added)))
@@ -167,8 +167,8 @@ class KmemMagics(Magics):
         if any(one.bytes >= KEPT_WORTH_BYTES for one in results.values()):
             panel.say("`%reset -f out` lets go of the results; a `;` at the end of a cell keeps its result out of Out[].", "Next")
         if any(one.bytes >= KEPT_WORTH_BYTES for one in errors.values()):
-            panel.say("`import sys; sys.last_traceback = sys.last_value = sys.last_exc = get_ipython().InteractiveTB.tb = None` lets go of "
-                      "the traceback.", "Next")
+            panel.say("`import gc, sys; sys.last_traceback = sys.last_value = sys.last_exc = get_ipython().InteractiveTB.tb = None; "
+                      "gc.collect()` lets go of the traceback.", "Next")
         if len(panel.parts) == 0:
             panel.say("Nothing of %s or more." % size(KEPT_WORTH_BYTES))
         return panel

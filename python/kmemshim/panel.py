@@ -80,7 +80,7 @@ class Panel:
 
     def html(self):
         out = ['<div style="%s">' % (_BOX % ACCENT[self.tone]),
-               '<div style="font-weight:600;margin-bottom:.35em">%s</div>' % _with_code(self.title)]
+               '<div style="font-weight:600;margin-bottom:.35em">%s</div>' % _with_code(self.title[:1].upper() + self.title[1:])]
         for kind, label, content in self.parts:
             if kind == "text":
                 lead = '<span style="font-weight:600">%s</span> ' % html.escape(label + ":") if label else ""

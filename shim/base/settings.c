@@ -18,154 +18,117 @@ struct settings settings = {
 	.sites_max = 1u << 20,
 };
 
+struct setting {
+	const char *name;                                                // after "KMEMSHIM_"
+	bool (*parse)(const struct setting *setting, const char *value); // NULL = for others who read the environment
+	void *field;
+	const char *wanted; // NULL = nobody sets it by hand
+	uint64_t least;     // of a number
+	uint64_t most;
+};
+
 static bool
-parse_text(const char *value, void *field)
+parse_text(const struct setting *setting, const char *value)
 {
 	if (*value != '\0')
-		*(const char **)field = value;
+		*(const char **)setting->field = value;
 	return true;
 }
 
-/* Not ours: it is there for a program that runs under us. */
-static bool
-parse_ignored(const char *value, void *field)
+/* Which of the words of `wanted`, from 0; -1 = none. */
+static int
+word_of(const struct setting *setting, const char *value)
 {
-	(void)value;
-	(void)field;
-	return true;
-}
+	const char *word = setting->wanted;
+	size_t length = strlen(value);
 
-static bool
-parse_log(const char *value, void *field)
-{
-	static const char *const names[] = { "quiet", "warn", "debug" }; // in the order of enum diag_level
+	for (int i = 0; *word != '\0'; i++) {
+		size_t bytes = strcspn(word, ", ");
 
-	for (unsigned i = 0; i < 3; i++) {
-		if (strcmp(value, names[i]) == 0) {
-			*(enum diag_level *)field = (enum diag_level)i;
-			return true;
-		}
+		if (bytes == length && memcmp(word, value, bytes) == 0)
+			return i;
+		word += bytes + strspn(word + bytes, ", ");
+		word += strncmp(word, "or ", 3) == 0 ? 3 : 0;
 	}
-	return false;
+	return -1;
 }
 
 static bool
-parse_switch(const char *value, void *field)
+parse_switch(const struct setting *setting, const char *value)
 {
-	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
+	int word = word_of(setting, value);
+
+	if (word >= 0)
+		*(bool *)setting->field = word == 1;
+	return word >= 0;
+}
+
+/* An enumeration of the words in their order. */
+static bool
+parse_word(const struct setting *setting, const char *value)
+{
+	int word = word_of(setting, value);
+
+	if (word >= 0)
+		*(unsigned *)setting->field = (unsigned)word;
+	return word >= 0;
+}
+
+static bool
+parse_choice(const struct setting *setting, const char *value)
+{
+	int word = word_of(setting, value);
+
+	if (word >= 0)
+		*(enum settings_choice *)setting->field = word == 1 ? SETTINGS_ON : SETTINGS_OFF;
+	return word >= 0;
+}
+
+static bool
+parse_number(const struct setting *setting, const char *value)
+{
+	uint64_t number;
+
+	if (!kmem_parse_size(value, &number) || number < setting->least || number > setting->most)
 		return false;
-	*(bool *)field = *value == '1';
+	*(uint64_t *)setting->field = number;
 	return true;
 }
 
 static bool
-parse_choice(const char *value, void *field)
+parse_guard(const struct setting *setting, const char *value)
 {
-	if (strcmp(value, "0") != 0 && strcmp(value, "1") != 0)
-		return false;
-	*(enum settings_choice *)field = *value == '1' ? SETTINGS_ON : SETTINGS_OFF;
-	return true;
+	return kmem_parse_guard(value, setting->field);
 }
 
 static bool
-parse_native(const char *value, void *field)
-{
-	static const char *const words[] = { "auto", "to-python", "all" }; // in the order of enum settings_native
-
-	for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (strcmp(value, words[i]) == 0) {
-			*(enum settings_native *)field = (enum settings_native)i;
-			return true;
-		}
-	}
-	return false;
-}
-
-static bool
-parse_full(const char *value, void *field)
-{
-	if (strcmp(value, "full") != 0 && strcmp(value, "merged") != 0)
-		return false;
-	*(bool *)field = *value == 'f';
-	return true;
-}
-
-static bool
-parse_size(const char *value, void *field)
-{
-	return kmem_parse_size(value, field);
-}
-
-static bool
-parse_sites(const char *value, void *field)
-{
-	uint64_t count;
-
-	if (!kmem_parse_size(value, &count) || count < 64 || count > 1u << 21)
-		return false;
-	*(uint64_t *)field = count;
-	return true;
-}
-
-static bool
-parse_capture(const char *value, void *field)
-{
-	uint64_t bytes;
-
-	if (!kmem_parse_size(value, &bytes) || bytes < 1u << 20)
-		return false;
-	*(uint64_t *)field = bytes;
-	return true;
-}
-
-/* For others who read the environment. */
-static bool
-parse_nothing(const char *value, void *field)
-{
-	(void)value;
-	(void)field;
-	return true;
-}
-
-static bool
-parse_guard(const char *value, void *field)
-{
-	return kmem_parse_guard(value, field);
-}
-
-static bool
-parse_guard_action(const char *value, void *field)
+parse_guard_action(const struct setting *setting, const char *value)
 {
 	const char *command; // the launcher's, not ours
 
-	return kmem_parse_guard_action(value, field, &command);
+	return kmem_parse_guard_action(value, setting->field, &command);
 }
 
-static const struct {
-	const char *name; // after "KMEMSHIM_"
-	bool (*parse)(const char *value, void *field);
-	void *field;
-	const char *wanted; // NULL = nobody sets it by hand
-} table[] = {
-	{ "OUT", parse_text, &settings.out, "a folder" },
-	{ "SESSION", parse_text, &settings.session, "an id" },
-	{ "LOG", parse_log, &diag_level, "quiet, warn or debug" },
-	{ "PYTHON", parse_switch, &settings.python, "0 or 1" },
-	{ "PYTHON_OBJECTS", parse_choice, &settings.python_objects, "0 or 1" },
-	{ "NATIVE", parse_native, &settings.native, "auto, to-python or all" },
-	{ "IMPORTS", parse_full, &settings.imports_full, "merged or full" },
-	{ "PRIVATE", parse_switch, &settings.is_private, "0 or 1" },
-	{ "EXACT_PEAK", parse_switch, &settings.exact, "0 or 1" },
-	{ "VERIFY", parse_size, &settings.verify_every, "a number; 0 turns it off" },
-	{ "CAPTURE_MAX", parse_capture, &settings.capture_max, "bytes, at least 1M" },
-	{ "SITES_MAX", parse_sites, &settings.sites_max, "a number from 64 to 2M" },
-	{ "KERNEL", parse_nothing, NULL, NULL }, // these three: from the launcher of a kernel to its extension
-	{ "COMMAND", parse_nothing, NULL, NULL },
-	{ "PREVIOUS", parse_nothing, NULL, NULL },
-	{ "GUARD", parse_guard, &settings.guard, KMEM_GUARD_WANTED },
-	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, KMEM_GUARD_ACTION_WANTED },
-	{ "GUARD_PID", parse_ignored, NULL, "" },
-	{ "WRAPPERS", parse_text, &settings.wrappers, "names of functions" },
+static const struct setting table[] = {
+	{ "OUT", parse_text, &settings.out, .wanted = "a folder" },
+	{ "SESSION", parse_text, &settings.session, .wanted = "an id" },
+	{ "LOG", parse_word, &diag_level, .wanted = "quiet, warn or debug" },
+	{ "PYTHON", parse_switch, &settings.python, .wanted = "0 or 1" },
+	{ "PYTHON_OBJECTS", parse_choice, &settings.python_objects, .wanted = "0 or 1" },
+	{ "NATIVE", parse_word, &settings.native, .wanted = "auto, to-python or all" },
+	{ "IMPORTS", parse_switch, &settings.imports_full, .wanted = "merged or full" },
+	{ "PRIVATE", parse_switch, &settings.is_private, .wanted = "0 or 1" },
+	{ "EXACT_PEAK", parse_switch, &settings.exact, .wanted = "0 or 1" },
+	{ "VERIFY", parse_number, &settings.verify_every, "a number; 0 turns it off", 0, UINT64_MAX },
+	{ "CAPTURE_MAX", parse_number, &settings.capture_max, "bytes, at least 1M", 1u << 20, UINT64_MAX },
+	{ "SITES_MAX", parse_number, &settings.sites_max, "a number from 64 to 2M", 64, 1u << 21 },
+	{ .name = "KERNEL" }, // these three: from the launcher of a kernel to its extension
+	{ .name = "COMMAND" },
+	{ .name = "PREVIOUS" },
+	{ "GUARD", parse_guard, &settings.guard, .wanted = KMEM_GUARD_WANTED },
+	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, .wanted = KMEM_GUARD_ACTION_WANTED },
+	{ .name = "GUARD_PID", .wanted = "" }, // for a program that runs under us
+	{ "WRAPPERS", parse_text, &settings.wrappers, .wanted = "names of functions" },
 };
 
 static void
@@ -192,7 +155,7 @@ parse_one(const char *name, const char *value)
 
 		if (strncmp(name, table[i].name, length) != 0 || name[length] != '=')
 			continue;
-		if (!table[i].parse(value, table[i].field))
+		if (table[i].parse != NULL && !table[i].parse(&table[i], value))
 			diag_warn("KMEMSHIM_%s=%s is not valid; use %s (the default is used now)", table[i].name, value,
 			          table[i].wanted);
 		return;

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import harness
-from test_frameworks import interpreter
 
 LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
 ALLOCATORS = {"jemalloc": "libjemalloc.so.2", "mimalloc": "libmimalloc.so.2", "tcmalloc": "libtcmalloc_minimal.so.4"}
@@ -124,7 +123,7 @@ def test_tensors_over_it(name, place, out, tmp_path):
     installed(name)
     program = tmp_path / "tensors.py"
     program.write_text(TENSORS)
-    document, notes = same_with_us([interpreter("torch"), program], out, **{place: [ALLOCATORS[name]]})
+    document, notes = same_with_us([harness.venv("torch"), program], out, **{place: [ALLOCATORS[name]]})
     held = sum(site["live_bytes"] for site in document["sites"] if (site["where"] or {}).get("function") == "load")
     print(name, place, held)
 

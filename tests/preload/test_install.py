@@ -1,4 +1,5 @@
 """An installed tool finds its shim, and uninstall leaves nothing behind."""
+import re
 import shutil
 
 import harness
@@ -14,9 +15,17 @@ def test_install_run_uninstall(programs, out, tmp_path):
     place = [f"DESTDIR={tmp_path}/root", "PREFIX=/opt/kmemshim"]
     make("install", *place)
     installed = tmp_path / "root" / "opt" / "kmemshim"
+    assert (installed / "share" / "kmemshim" / "python" / "kmemshim" / "__init__.py").is_file()
     done = harness.run([installed / "bin" / "kmemshim", "run", "-o", out, "--", programs("leak_in_a_loop.c")])
 
     assert done.returncode == 0, done.stderr
     assert "leak_in_a_loop.c:18" in done.stderr
     make("uninstall", *place)
     assert [path for path in (tmp_path / "root").rglob("*") if path.is_file()] == []
+
+
+def test_command_and_notebook_extension_have_one_version():
+    found = {re.search(pattern, (harness.ROOT / file).read_text(), re.M)[1] for file, pattern in (
+        ("include/version.h", r'KMEMSHIM_VERSION_TEXT "(.+)"'), ("python/pyproject.toml", r'^version = "(.+)"'),
+        ("python/kmemshim/__init__.py", r'^__version__ = "(.+)"'))}
+    assert len(found) == 1, found

@@ -117,6 +117,17 @@ def test_jupyters_order(jupyter):
     assert "asked (kmemshim)" in jupyter("install", "--name", "x").stdout
 
 
+def test_names_are_the_same_in_capitals(jupyter):
+    """For Jupyter MyEnv and myenv are one kernel; ipykernel install --name MyEnv writes myenv."""
+    jupyter.add(name="myenv")
+    jupyter.add(name="Other")
+    assert jupyter("install", "--wrap", "MyEnv").returncode == 0
+    assert jupyter.written("myenv-kmemshim")["metadata"]["kmemshim"]["wraps"] == "myenv"
+    assert jupyter("install", "--wrap", "other", "--name", "Mine").returncode == 0
+    assert jupyter.written("mine")["metadata"]["kmemshim"]["wraps"] == "Other"
+    assert jupyter("uninstall", "--name", "MINE").returncode == 0
+
+
 def test_list_and_uninstall(jupyter):
     assert "No kernel is recorded" in jupyter("list").stdout
     refused(jupyter("uninstall"), "no such kernel")

@@ -1,4 +1,5 @@
 """run --kernel: a notebook's server sees its kernel as without us, and the next life of the kernel learns how this one died."""
+import fcntl
 import json
 import os
 import shutil
@@ -107,11 +108,29 @@ def test_what_was_told_is_not_told_again(server):
     assert "KMEMSHIM_PREVIOUS" not in server.environment()
 
 
-def test_only_the_last_life_is_told(server):
+def test_a_death_is_told_after_a_restart_too(server):
+    """The server starts the kernel again, its user restarts it before any cell was run: nobody has seen why it died."""
     server.run(HOLD + "import os; os._exit(1)")
     server.run(HOLD)
     server.run(HOLD)
+    assert server.environment()["KMEMSHIM_PREVIOUS"] == str(server.lives()[0])
+
+
+def test_only_the_last_death_is_told(server):
+    server.run(HOLD + "import os; os._exit(1)")
+    server.run(HOLD + "import os; os._exit(1)")
+    (server.lives()[-1] / "told").touch()
+    server.run(HOLD)
     assert "KMEMSHIM_PREVIOUS" not in server.environment()
+
+
+def test_a_life_that_somebody_else_looks_at_is_told(server):
+    """Two kernels that died at once are started at once, and each looks at all lives."""
+    server.run(HOLD + "import os; os._exit(1)")
+    with open(server.lives()[0] / "life.json") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        server.run(HOLD)
+    assert server.environment()["KMEMSHIM_PREVIOUS"] == str(server.lives()[0])
 
 
 def test_another_kernels_death_is_not_told(server):
@@ -185,16 +204,53 @@ def test_a_kernel_that_is_sent_away_did_not_die(server):
     assert server.life()["is_death"] is False
 
 
+def has_ended(pid):
+    try:
+        return ") Z" in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+
+
 def test_an_impatient_restart_is_not_told(server):
     """The server ends a kernel that does not answer with SIGKILL to the whole group."""
     kernel, pid = started(server)
     os.kill(kernel.pid, signal.SIGKILL)
     kernel.communicate(timeout=harness.TIMEOUT)
-    wait_for(lambda: not Path(f"/proc/{pid}").exists() or "(python3) Z" in Path(f"/proc/{pid}/stat").read_text())
+    wait_for(lambda: has_ended(pid))
     assert "ended" not in server.life()
     assert server.run(HOLD)[0] == 0
     assert "KMEMSHIM_PREVIOUS" not in server.environment()
     assert server.life(0)["is_death"] is False
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_kernel_ends_with_its_server(server, is_told):
+    """JPY_PARENT_PID says that the server wants that. A kernel would see it by itself if we were not in between."""
+    ready, names = server.folder / "ready", server.folder / "names"
+    argv = [str(word) for word in server.argv(WAIT)]
+    text = f"""
+import os, subprocess, time
+if {is_told}: os.environ["JPY_PARENT_PID"] = str(os.getpid())
+kernel = subprocess.Popen({argv!r}, start_new_session=True)
+open({str(names)!r}, "w").write(str(kernel.pid))
+time.sleep(300)
+"""
+    env = harness.plain_env(XDG_STATE_HOME=server.folder / "state", SEEN=server.seen, READY=ready)
+    parent = subprocess.Popen(["/usr/bin/python3", "-c", text], env=env)
+    wait_for(lambda: ready.exists() and ready.read_text())
+    launcher = int(names.read_text())
+    parent.kill()
+    parent.wait()
+    try:
+        if is_told:
+            wait_for(lambda: has_ended(int(ready.read_text())) and has_ended(launcher))
+            assert server.life()["is_death"] is False
+        else:
+            time.sleep(3)
+            assert not has_ended(int(ready.read_text()))
+    finally:
+        if not has_ended(launcher):
+            os.killpg(launcher, signal.SIGKILL)
 
 
 def test_a_group_that_was_killed_for_memory_is_told(server, out):

@@ -15,7 +15,6 @@ import pytest
 
 import harness
 from test_conservation import FIGURES, figures_by_function, ledger_program, read_ledger
-from test_frameworks import interpreter
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
@@ -190,7 +189,7 @@ def check_kept(capture, ledger, unit, summary):
 
 @pytest.mark.framework
 def test_what_a_killed_training_loop_leaves_is_right(out, tmp_path):
-    python = interpreter("torch")
+    python = harness.venv("torch")
     rng = harness.seeded_random()
     summary, start = Summary(), time.monotonic()
     server = subprocess.Popen([python, TORCH_LOOP], env=harness.shim_env(out), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -16,7 +16,7 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 static struct hand_model hand;
-static const struct verdict_now this_boot = { "this-boot", NULL };
+static const struct verdict_now this_boot = { .boot_id = "this-boot" };
 
 static void
 exit_1(void)
@@ -204,6 +204,45 @@ who_got_enough_since_went_on(void **state)
 		assert_string_equal(got, cases[i].wanted);
 		/* What it went on from is not what ended it, however large. */
 		assert_ptr_equal(refusal_of_end(&hand.model, &this_boot, 0), &failed[strcmp(got, "recovered") == 0]);
+	}
+}
+
+/* An exception is an allocation, too. Nobody saw when the process ended: then what its thread was given since tells, and when it was seen last. */
+static void
+of_one_that_nobody_saw_end_less_is_needed(void **state)
+{
+	static const struct {
+		const char *why;
+		bool is_got_known;
+		uint64_t got_bytes;
+		uint64_t seen_later_ns;
+		const char *wanted;
+	} cases[] = {
+		{ "an exception", true, 0, SECOND_NS, "fatal" },
+		{ "and what tells of it", true, 4 * MIB - 1, SECOND_NS, "fatal" },
+		{ "more than that", true, 4 * MIB, SECOND_NS, "recovered" },
+		{ "who knows", false, 0, SECOND_NS, "recovered" },
+		{ "at work shortly before 5 s were over", true, 0, 5 * SECOND_NS - 1, "fatal" },
+		{ "at work 5 s later", true, 0, 5 * SECOND_NS, "recovered" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const char *got;
+
+		hand_model_make(&hand);
+		gone();
+		hand.process.heartbeats = &hand.heartbeat;
+		hand.process.heartbeat_count = 1;
+		hand.failed = refused(HEAP, GIB, 50 * SECOND_NS - cases[i].seen_later_ns);
+		hand.failed.had_success_after = true;
+		hand.failed.is_got_known = cases[i].is_got_known;
+		hand.failed.got_bytes = cases[i].got_bytes;
+		hand.model.failed_count = 1;
+		got = refusal_state_name(refusal_state(&hand.model, &this_boot, &hand.failed));
+		if (strcmp(got, cases[i].wanted) != 0)
+			print_error("%s: wanted %s, got %s\n", cases[i].why, cases[i].wanted, got);
+		assert_string_equal(got, cases[i].wanted);
 	}
 }
 
@@ -496,6 +535,7 @@ main(void)
 		cmocka_unit_test(a_larger_one_that_was_caught_is_not_blamed),
 		cmocka_unit_test(of_small_ones_the_first_began_it),
 		cmocka_unit_test(who_got_enough_since_went_on),
+		cmocka_unit_test(of_one_that_nobody_saw_end_less_is_needed),
 		cmocka_unit_test(a_request_that_was_perhaps_caught_is_no_certain_cause),
 		cmocka_unit_test(the_driver_speaks_for_the_tensor),
 		cmocka_unit_test(a_device_is_as_it_was_when_it_refused),

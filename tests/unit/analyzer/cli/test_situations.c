@@ -243,6 +243,38 @@ crash_with_much_memory(void)
 }
 
 static void
+swap_was_full_too(void)
+{
+	machine_ran_out_of_memory();
+	hand.identity.swap_bytes = 8 * GIB;
+	hand.heartbeat.swap_free_bytes = 8 * GIB / 10;
+}
+
+static void
+aborted_itself(void)
+{
+	hand_model_site(&hand, HEAP, 41, 200 * MIB);
+	looked(210 * MIB, 0);
+	hand_model_waited(&hand, SIGABRT);
+}
+
+static void
+processor_time_was_up(void)
+{
+	hand_model_site(&hand, HEAP, 41, 200 * MIB);
+	looked(210 * MIB, 0);
+	hand_model_waited(&hand, SIGXCPU);
+}
+
+static void
+file_grew_too_large(void)
+{
+	hand_model_site(&hand, HEAP, 41, 200 * MIB);
+	looked(210 * MIB, 0);
+	hand_model_waited(&hand, SIGXFSZ);
+}
+
+static void
 ended_by_sigterm(void)
 {
 	hand_model_site(&hand, HEAP, 41, 200 * MIB);
@@ -727,6 +759,10 @@ static const struct situation {
 	SITUATION(request_refused_at_the_limit),
 	SITUATION(request_refused_and_recovered),
 	SITUATION(crash_with_much_memory),
+	SITUATION(swap_was_full_too),
+	SITUATION(aborted_itself),
+	SITUATION(processor_time_was_up),
+	SITUATION(file_grew_too_large),
 	SITUATION(ended_by_sigterm),
 	SITUATION(failed_exit_with_a_leak),
 	SITUATION(clean_exit),

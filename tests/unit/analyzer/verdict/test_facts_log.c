@@ -85,6 +85,8 @@ wrote(size_t number, uint64_t monotonic_ns, const char *writer, const char *text
 	"Memory cgroup out of memory: Killed process 4242 (python3) total-vm:9kB, anon-rss:8kB, file-rss:1kB, shmem-rss:0kB, UID:0"
 #define GLOBAL \
 	"Out of memory: Killed process 4242 (python3) total-vm:9kB, anon-rss:8kB, file-rss:1kB, shmem-rss:0kB, UID:0"
+#define STACK_OVERFLOW(addr) \
+	"python3[4242]: segfault at " addr " ip 000055e0c8a6f1a9 sp 00007ffe4d1f4000 error 6 in foo[1000+2000]"
 #define SEGFAULT \
 	"python3[4242]: segfault at 0 ip 0000 sp 0000 error 4 in libfoo.so[1000+2000] likely on CPU 1 (core 1, socket 0)"
 #define TRAP "traps: python3[4242] general protection fault ip:1 sp:2 error:0 in libfoo.so[1000+2000]"
@@ -106,6 +108,10 @@ static const struct {
 	{ "kernel", GLOBAL, 0, "machine-memory", "likely", "because the machine ran out of memory" },
 	{ "kernel", SEGFAULT, SIGSEGV, "crashed", "certain", "error 4 in libfoo.so[1000+2000]\"." },
 	{ "kernel", SEGFAULT, 0, "crashed", "likely", "it crashed or aborted, it was not killed for memory" },
+	{ "kernel", STACK_OVERFLOW("7ffe4d1efff1"), SIGSEGV, "stack-overflow", "likely", "its stack was full" },
+	{ "kernel", STACK_OVERFLOW("7ffe4d1f3ff8"), 0, "stack-overflow", "likely", "its stack was full" },
+	{ "kernel", STACK_OVERFLOW("7ffe4d1e4000"), SIGSEGV, "crashed", "certain", "it crashed or aborted" },
+	{ "kernel", STACK_OVERFLOW("7ffe4d203fff"), SIGSEGV, "stack-overflow", "likely", "recursion without an end" },
 	{ "kernel", TRAP, 0, "crashed", "likely", "general protection" },
 	{ "earlyoom", EARLYOOM, SIGTERM, "low-memory-daemon", "certain", "was killed by earlyoom, a daemon that" },
 	{ "systemd-oomd", OOMD, SIGKILL, "low-memory-daemon", "certain", "was killed by systemd-oomd, a daemon that" },

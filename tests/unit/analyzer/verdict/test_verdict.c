@@ -299,7 +299,7 @@ static const struct {
 	  "was almost out of memory" },
 	{ terminated, "signal", "certain", "ending; far-from-limits; live", "find-sender", "" },
 	{ segv, "crashed", "certain", "ending; far-from-limits; usage", "show-python-crash", "" },
-	{ aborted, "crashed", "certain", "ending; far-from-limits; usage", "show-python-crash", "" },
+	{ aborted, "aborted", "certain", "ending; far-from-limits; usage", "show-python-crash", "" },
 	{ refused_abort, "request-refused", "likely",
 	  "ending 64.0 GiB at train.py:41 epoch; address-limit; little-held 500 MiB", "ask-for-less",
 	  "nothing shows that it went on from there" },
@@ -574,7 +574,7 @@ a_leak_is_named_when_a_signal_ended_the_program(void **state)
 		void (*make)(void);
 		const char *cause, *advised;
 	} deaths[] = { { killed, "signal", "find-sender, release-blocks" },
-		           { aborted, "crashed", "show-python-crash, release-blocks" },
+		           { aborted, "aborted", "show-python-crash, release-blocks" },
 		           { segv, "crashed", "show-python-crash, release-blocks" },
 		           { nothing, "gone", "release-blocks" } };
 
@@ -727,10 +727,32 @@ counters_are_read_from_the_files_of_either_version(void **state)
 	assert_int_equal(rmdir(folder), 0);
 }
 
+/* A tenth that is free is as good as none. */
+static void
+swap_is_told_where_it_is_full(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 9 * GIB);
+		hand.heartbeat.available_bytes = 90 * MIB;
+		hand.identity.swap_bytes = 8 * GIB;
+		hand.heartbeat.swap_free_bytes = 8 * GIB / 10 + i;
+		hand_model_waited(&hand, SIGKILL);
+		hand.launcher.after = (struct kmem_kill_counters){ 1, 0, 0, 1 };
+		hand_model_decide(&hand, &verdict);
+		assert_cause(&verdict, "machine-memory");
+		assert_int_equal(strstr(verdict.text, "of swap were in use too: such a machine is very slow.") != NULL, i == 0);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(swap_is_told_where_it_is_full),
 		cmocka_unit_test(each_death_has_its_verdict),
 		cmocka_unit_test(who_held_most_is_named_with_share_and_growth),
 		cmocka_unit_test(what_is_too_short_to_judge_says_so),

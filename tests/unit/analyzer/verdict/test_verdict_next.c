@@ -111,14 +111,15 @@ a_time_limit_is_named(void **state)
 	static const struct {
 		const char *parent, *command;
 		size_t command_bytes;
-		int status;
+		int status; // -1: nobody waited for it, and it wrote down that it ended with 124
 		uint64_t kills;
 		const char *cause, *advised;
 	} cases[] = {
-		{ "timeout", plain, sizeof(plain), 124 << 8, 0, "gone", "give-more-time" },
-		{ "timeout", kills, sizeof(kills), SIGKILL, 0, "gone", "give-more-time" },
-		{ "timeout", number, sizeof(number), SIGKILL, 0, "gone", "give-more-time" },
-		{ "timeout", later, sizeof(later), SIGKILL, 0, "gone", "give-more-time" },
+		{ "timeout", plain, sizeof(plain), 124 << 8, 0, "time-up", "give-more-time" },
+		{ "timeout", plain, sizeof(plain), -1, 0, "time-up", "give-more-time" },
+		{ "timeout", kills, sizeof(kills), SIGKILL, 0, "time-up", "give-more-time" },
+		{ "timeout", number, sizeof(number), SIGKILL, 0, "time-up", "give-more-time" },
+		{ "timeout", later, sizeof(later), SIGKILL, 0, "time-up", "give-more-time" },
 		{ "timeout", early, sizeof(early), SIGKILL, 0, "gone", "ask-parent" },
 		{ "timeout", never, sizeof(never), SIGKILL, 0, "gone", "ask-parent" },
 		{ "timeout", plain, sizeof(plain), SIGKILL, 0, "gone", "ask-parent" },
@@ -142,6 +143,11 @@ a_time_limit_is_named(void **state)
 		processes[0] = processes[1] = hand.process;
 		processes[0].name = cases[i].parent;
 		processes[0].live_bytes = 0;
+		if (cases[i].status == -1) {
+			processes[0].launcher = NULL;
+			processes[0].state = KMEM_STATE_CLEAN_EXIT;
+			processes[0].exit_code = 124;
+		}
 		processes[1].identity = &child;
 		processes[1].launcher = NULL;
 		processes[1].parent = 0;

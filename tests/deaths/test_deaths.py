@@ -1,0 +1,20 @@
+"""Of the staged deaths (deaths.py) those that differ most, each once: the right cause, the right line, and no false claim of memory."""
+import pytest
+
+import deaths
+
+CHOICE = ("leak_in_a_loop", "whole_data_set", "child_is_killed", "sibling_eats", "bad_alloc", "shared_memory_full",
+          "device_leak", "segfault", "stack_overflow", "exit_137", "threads", "cpu_limit", "timeout_kills", "killed_by_a_parent")
+
+
+@pytest.mark.parametrize("way", deaths.WAYS)
+@pytest.mark.parametrize("name", CHOICE)
+def test_the_right_cause_and_line(name, way, tmp_path):
+    kind = deaths.ALL[name]
+    if deaths.lacks(kind):
+        pytest.skip(deaths.lacks(kind))
+    folder = tmp_path / "death"
+    folder.mkdir()
+    document = deaths.stage(kind, way, folder)
+    fault, is_false = deaths.wrong(kind, way, document)
+    assert fault == "" and not is_false, f"{fault}\n{document['verdict']['text']}"

@@ -1,0 +1,153 @@
+/*
+ * test_filled_at_end.c - killed while it filled a block that the last look saw empty: does the block count as memory then?
+ */
+#include "hand_model.h"
+
+#include <signal.h>
+
+#include "analysis/filled_at_end.h"
+
+#define LIMIT (160 * MIB)
+#define SEEN (30 * MIB)
+
+static struct hand_model hand;
+static uint64_t kills_now; // what the counter says when it is read today
+
+static void
+read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *counters)
+{
+	(void)identity;
+	*counters = (struct kmem_kill_counters){ 0, kills_now, 0, 0 };
+	counters->cgroup_oom_kill = kills_now;
+}
+
+static const struct verdict_now this_boot = { .boot_id = "this-boot", .read_counters = read_counters };
+
+/* A data set of 1 GiB was asked for, and 30 MiB were in memory at the last look and heartbeat. */
+static int
+make(void **state)
+{
+	struct model_site *site;
+
+	(void)state;
+	kills_now = 0;
+	hand_model_make(&hand);
+	(void)snprintf(hand.identity.boot_id, sizeof(hand.identity.boot_id), "this-boot");
+	site = hand_model_site(&hand, HEAP, 7, GIB);
+	site->process_count = 1;
+	site->untouched_bytes = hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = GIB;
+	hand.process.live_bytes = GIB;
+	hand.process.resident = &hand.resident;
+	hand.process.heartbeats = &hand.heartbeat;
+	hand.process.heartbeat_count = 1;
+	hand.resident.resident_bytes = hand.heartbeat.resident_bytes = SEEN;
+	hand.heartbeat.live_bytes = 5 * MIB;
+	hand.heartbeat.cgroup_bytes = SEEN;
+	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_CGROUP, .bytes = LIMIT };
+	hand.identity.before = (struct kmem_kill_counters){ 0 };
+	hand_model_waited(&hand, SIGKILL);
+	hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 1, 1 };
+	hand.launcher.max_resident_bytes = LIMIT - MIB;
+	return 0;
+}
+
+static uint64_t
+touched(void)
+{
+	filled_at_end_settle(&hand.model, &this_boot);
+	assert_int_equal(hand.sites[0].untouched_bytes, hand.process.untouched_bytes);
+	assert_int_equal(hand.sites[0].untouched_bytes, hand.domains[HEAP].untouched_bytes);
+	return GIB - hand.sites[0].untouched_bytes;
+}
+
+static void
+what_was_missing_to_the_limit_was_touched(void **state)
+{
+	(void)state;
+	assert_int_equal(touched(), LIMIT - MIB - SEEN); // as the launcher saw
+}
+
+static void
+without_a_launcher_the_counters_are_read_later(void **state)
+{
+	(void)state;
+	hand.process.launcher = NULL;
+	kills_now = 1;
+	assert_int_equal(touched(), LIMIT - SEEN);
+}
+
+static void
+without_a_kill_nothing_is_concluded(void **state)
+{
+	(void)state;
+	hand.process.launcher = NULL; // gone, and no counter rose
+	assert_int_equal(touched(), 0);
+	(void)make(NULL);
+	hand.launcher.after = (struct kmem_kill_counters){ 0 };
+	assert_int_equal(touched(), 0);
+	(void)make(NULL);
+	hand_model_waited(&hand, SIGSEGV);
+	assert_int_equal(touched(), 0);
+	(void)make(NULL);
+	hand_model_exited(&hand, 1);
+	assert_int_equal(touched(), 0);
+}
+
+/* Another program of the container took it, or it is in what was allocated since. */
+static void
+what_is_explained_otherwise_is_not_touched(void **state)
+{
+	(void)state;
+	hand.launcher.max_resident_bytes = SEEN + MIB;
+	assert_int_equal(touched(), 0);
+	(void)make(NULL);
+	hand.heartbeat.cgroup_bytes = LIMIT - MIB;
+	assert_int_equal(touched(), 0);
+	(void)make(NULL);
+	hand.process.live_bytes += 100 * MIB;
+	assert_int_equal(touched(), 0);
+}
+
+/* A quarter of the limit is enough, and less is not. */
+static void
+little_is_left_alone(void **state)
+{
+	(void)state;
+	hand.launcher.max_resident_bytes = SEEN + LIMIT / 4;
+	assert_int_equal(touched(), LIMIT / 4);
+	(void)make(NULL);
+	hand.launcher.max_resident_bytes = SEEN + LIMIT / 4 - 1;
+	assert_int_equal(touched(), 0);
+}
+
+/* Two that were untouched have their shares. */
+static void
+of_several_each_has_its_share(void **state)
+{
+	struct model_site *other = hand_model_site(&hand, HEAP, 8, 3 * GIB);
+
+	(void)state;
+	other->process_count = 1;
+	other->untouched_bytes = 3 * GIB;
+	hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 4 * GIB;
+	hand.process.live_bytes = 4 * GIB;
+	hand.launcher.max_resident_bytes = SEEN + 100 * MIB;
+	filled_at_end_settle(&hand.model, &this_boot);
+	assert_int_equal(hand.sites[0].untouched_bytes, GIB - 25 * MIB);
+	assert_int_equal(other->untouched_bytes, 3 * GIB - 75 * MIB);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(what_was_missing_to_the_limit_was_touched, make),
+		cmocka_unit_test_setup(without_a_launcher_the_counters_are_read_later, make),
+		cmocka_unit_test_setup(without_a_kill_nothing_is_concluded, make),
+		cmocka_unit_test_setup(what_is_explained_otherwise_is_not_touched, make),
+		cmocka_unit_test_setup(little_is_left_alone, make),
+		cmocka_unit_test_setup(of_several_each_has_its_share, make),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

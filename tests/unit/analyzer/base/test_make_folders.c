@@ -1,0 +1,46 @@
+/*
+ * test_make_folders.c - does errno say what is wrong, and not only that the last folder has no parent?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "base/make_folders.h"
+
+/* Nobody can make a folder in sysfs. */
+static void
+the_first_failure_is_told(void **state)
+{
+	int first;
+
+	assert_int_equal(mkdir("/sys/kmemshim", 0700), -1);
+	first = errno;
+	assert_int_not_equal(first, ENOENT);
+	assert_false(make_folders("/sys/kmemshim/below/more", 0700));
+	assert_int_equal(errno, first);
+}
+
+static void
+a_file_in_the_way_is_told(void **state)
+{
+	assert_false(make_folders("/proc/self/status", 0700));
+	assert_int_equal(errno, ENOTDIR);
+	assert_false(make_folders("/proc/self/status/below", 0700));
+	assert_int_equal(errno, ENOTDIR);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_first_failure_is_told),
+		cmocka_unit_test(a_file_in_the_way_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
