@@ -186,13 +186,11 @@ differs(uint64_t seen_bytes, uint64_t sampled_bytes)
 	return seen_bytes != 0 && off_bytes > sampled_bytes / DIFFERENT_PART;
 }
 
-/* Of the process that has most. The rows add up. */
-static void
-put_resident(const struct report *report, FILE *stream)
+/* The process that has most; NULL: nobody looked. */
+static const struct report_process *
+most_resident(const struct report *report)
 {
 	const struct report_process *most = NULL;
-	char bytes[UNITS_TEXT_BYTES];
-	char name[64] = "";
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct report_process *process = &report->processes[i];
@@ -201,21 +199,41 @@ put_resident(const struct report *report, FILE *stream)
 		    (most == NULL || process->resident_sampled_bytes > most->resident_sampled_bytes))
 			most = process;
 	}
-	if (most == NULL)
-		return;
-	if (report->process_count > 1)
-		(void)snprintf(name, sizeof(name), " of process %" PRIu32 " alone", most->pid);
-	(void)fprintf(stream, "Resident set%s", name);
-	if (most->resident_age_ns >= AGE_SHOWN_NS)
+	return most;
+}
+
+/* Whose it is, and of when. */
+static void
+put_resident_heading(const struct report_process *most, bool is_alone, FILE *stream)
+{
+	bool is_old = most->resident_age_ns >= AGE_SHOWN_NS;
+	char bytes[UNITS_TEXT_BYTES];
+
+	(void)fputs("Resident set", stream);
+	if (!is_alone)
+		(void)fprintf(stream, " of process %" PRIu32 " alone", most->pid);
+	if (!is_old)
+		(void)fputs(most->is_end_known ? " at exit" : " at the last heartbeat", stream);
+	else
 		(void)fprintf(stream, ", sampled %.1f s before %s", (double)most->resident_age_ns / 1e9,
 		              most->is_end_known ? "exit" : "the last heartbeat, which saw ");
-	else
-		(void)fputs(most->is_end_known ? " at exit" : " at the last heartbeat", stream);
-	if (most->resident_age_ns >= AGE_SHOWN_NS && !most->is_end_known)
+	if (is_old && !most->is_end_known)
 		(void)fputs(units_bytes(most->resident_bytes, bytes), stream);
-	else if (most->resident_age_ns >= AGE_SHOWN_NS && differs(most->resident_bytes, most->resident_sampled_bytes))
+	else if (is_old && differs(most->resident_bytes, most->resident_sampled_bytes))
 		(void)fprintf(stream, "; the last heartbeat saw %s", units_bytes(most->resident_bytes, bytes));
 	(void)fputc('\n', stream);
+}
+
+/* The rows add up. */
+static void
+put_resident(const struct report *report, FILE *stream)
+{
+	const struct report_process *most = most_resident(report);
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (most == NULL)
+		return;
+	put_resident_heading(most, report->process_count == 1, stream);
 	for (unsigned n = 1; n <= KMEM_RESIDENT_PARTS; n++) {
 		unsigned part = n % KMEM_RESIDENT_PARTS; // what is not attributed comes last
 
