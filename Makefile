@@ -46,7 +46,8 @@ WARNINGS  += -Werror=switch
 WARNINGS  += $(if $(filter 1,$(WERROR)),-Werror)
 LANGUAGE  := -std=gnu11 -D_GNU_SOURCE
 # The thread sanitizer knows nothing of fences: what they are for is in tests/stress/ORDERS.md.
-SANITIZER := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all $(if $(filter thread,$(SANITIZE)),-Wno-tsan))
+SANITIZER := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all $(if $(filter thread,$(SANITIZE)),-Wno-tsan) \
+	$(if $(findstring address,$(SANITIZE)),-D__SANITIZE_ADDRESS__=1)) # which clang 14 does not say by itself
 COMPILE   = $(CC) $(LANGUAGE) $(OPTIMIZE) $(WARNINGS) $(SANITIZER) -Iinclude -MMD -MP $(CPPFLAGS) $(CFLAGS)
 
 # The shim lives in somebody else's process: hidden symbols, thread-local storage that needs no loader
@@ -263,14 +264,13 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all
 	@rm -f $(RAN)
-	@$(MAKE) --output-sync=target lint unit-gcc unit-clang unit-asan stress-tsan
+	@$(MAKE) --output-sync=target unit-asan unit-gcc unit-clang stress-tsan lint
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault test-cuda
-	$(PYTEST) tests/deaths
+	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault deaths-once
 	@$(MAKE) test-cases
 
-.PHONY: unit-gcc unit-clang unit-asan stress-tsan
+.PHONY: unit-gcc unit-clang unit-asan stress-tsan deaths-once
 unit-gcc:
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
 
@@ -325,6 +325,10 @@ test-cases: ## that every case of tests/CASES.md and every order of tests/stress
 small-objects: all ## programs that grow by small Python objects, killed at 80 %: is the culprit first; ESTIMATES=20: so often, are its bytes right (NAMES= some; RESULTS=1 writes the table)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/python/$(if $(ESTIMATES),small_objects_estimates.py --times $(ESTIMATES),small_objects.py) \
 		$(if $(RESULTS),--results) $(NAMES)
+
+# It uses what test-cuda builds.
+deaths-once: test-cuda
+	$(PYTEST) tests/deaths
 
 .PHONY: test-deaths
 test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: is the cause right, and the line (NAMES= some; REPEAT=5)

@@ -25,6 +25,7 @@ LONG = {
     r"preload/test_mutation\.py::test_damage_in_the_capture_of_a_killed_python": "11 s; make mutate damages every byte",
     r"python/test_matrix\.py::.*" + MIDDLE: "10 s each",
     r"python/test_frames\.py::test_frames_are_the_interpreters_own" + MIDDLE: "4 s each",
+    r"python/test_frames\.py::test_other_allocators\[3\.(9|10|11)\]": "1 to 2 s each; 3.8, 3.12 and 3.13 have one of the three allocators each",
     r"python/test_objects\.py::test_" + EVERY_OBJECT + r"\w*\[3\.(9|11)\b(?!-kill)": "0.7 s each, 30 of them; of twins",
     r"python/test_objects\.py::test_(every_object_is_counted_once|kinds_of_objects)" + MIDDLE + r"-(?!pymalloc\])\w": "0.6 s each, 30 of them; their usual allocator stays",
     r"python/test_object_samples\.py::test_" + EVERY_SAMPLE + r"\w*\[3\.(9|11)\b": "1 s each, 25 of them; of twins",

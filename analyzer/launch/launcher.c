@@ -25,6 +25,7 @@
 #include "base/make_folders.h"
 #include "base/memory.h"
 #include "base/owner.h"
+#include "launch/launcher_guard.h"
 
 #define FOLDER_MODE 0755   // others may look, and put nothing there whatever the umask is
 #define TWICE_NS 500000000 // between two signals of one sender
@@ -336,6 +337,8 @@ launcher_run(struct launch *launch, struct fail *fail)
 	pid_t parent = getppid();
 	int pipe_ends[2];
 
+	(void)fflush(NULL);
+	launcher_guard_start(launch->folder, started_ns, launch->guard_action); // before there is anything to inherit
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
 	/* Jupyter starts a kernel as the leader of a group, and interrupts the group; VS Code does neither. */
@@ -346,8 +349,11 @@ launcher_run(struct launch *launch, struct fail *fail)
 	if (launch->pid == 0)
 		become_program(launch, own_pid, started_ns, &before, pipe_ends[1]);
 	(void)close(pipe_ends[1]);
-	if (launch->pid < 0)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
+	if (launch->pid < 0) {
+		(void)fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
+		launcher_guard_end();
+		return false;
+	}
 	program_pid = launch->pid;
 	(void)sigprocmask(SIG_SETMASK, &before.mask, NULL);
 	if (launch->is_kernel)
@@ -359,6 +365,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 		continue;
 	(void)close(pipe_ends[0]);
 	wait_for(launch);
+	launcher_guard_end();
 	launch->passed_on = passed_on;
 	release_signals(&before);
 	return true;

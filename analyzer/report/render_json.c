@@ -423,6 +423,23 @@ OBJECT(holder, NULL, "A line of code when a device refused, or when the guard wa
 
 /* --- the guard --------------------------------------------------------------------------------------------------- */
 
+#define OWNER struct verdict_forecast
+static bool
+is_foreseen(const void *owner)
+{
+	return ((const OWNER *)owner)->bytes_per_minute != 0;
+}
+
+static const struct json_field forecast_fields[] = {
+	JSON_FIELD(bytes_per_minute, "How much the resident set grows."),
+	JSON_FIELD(minutes, "Until the limit is reached, from the last heartbeat."),
+	JSON_FIELD(used_bytes, "In use of the limit at the last heartbeat."),
+	JSON_FIELD(limit_bytes, "The limit in force."),
+	{ .name = NULL },
+};
+OBJECT(forecast, is_foreseen, "A line accumulates, and memory grows steadily.");
+#undef OWNER
+
 #define OWNER struct report_guard
 static bool
 was_guard_passed(const void *owner)
@@ -769,6 +786,8 @@ static const struct json_field report_fields[] = {
 	              .object = &process_object, .is_pointer = true, .count_offset = offsetof(OWNER, process_count)),
 	JSON_FIELD_OF(JSON_OBJECT, "guard", guard, "null = there was none, or it was not passed.", .object = &guard_object,
 	              .without = JSON_NULL),
+	JSON_FIELD_OF(JSON_OBJECT, "forecast", forecast, "null = nothing grows steadily, or for too short a time.",
+	              .object = &forecast_object, .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_OBJECTS, "refused_requests", requests, "Oldest first; the last 16 of each process.",
 	              .object = &request_object, .is_pointer = true, .count_offset = offsetof(OWNER, request_count)),
 	JSON_FIELD_OF(JSON_TEXTS, "damages", damages, "Captures or sections that could not be read whole, one line each.",

@@ -653,6 +653,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	for (size_t i = 0; i < model->process_count; i++)
 		build_process(report, &report->processes[i], &model->processes[i]);
 	build_requests(report, model);
+	report->forecast = rows->verdict.forecast;
 	report_guard_build(report, model, &rows->verdict);
 	return report;
 }

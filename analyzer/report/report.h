@@ -249,6 +249,7 @@ struct report {
 	struct report_process *processes;
 	size_t unknown_end_count; // as in struct model
 	struct report_guard guard;
+	struct verdict_forecast forecast;
 	size_t request_count;
 	struct report_request *requests;
 	uint64_t losses[KMEM_LOSS_COUNT]; // all processes

@@ -558,6 +558,7 @@ verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, 
 	gather_live(facts);
 	gather_peak(facts);
 	verdict_copies_gather(model, &facts->copies);
+	verdict_forecast_gather(facts);
 }
 
 bool

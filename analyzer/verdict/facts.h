@@ -95,6 +95,14 @@ struct verdict_log {
 	char text[200];   // of the line, its end cut
 };
 
+/* At this rate the limit is reached: where something grows steadily, and never from a start-up. */
+struct verdict_forecast {
+	uint64_t bytes_per_minute; // 0 = nothing is foreseen
+	uint64_t minutes;
+	uint64_t used_bytes; // of the limit, at the last heartbeat
+	uint64_t limit_bytes;
+};
+
 struct verdict_facts {
 	struct judged_model judged;
 	const struct model *model; // the same
@@ -162,6 +170,7 @@ struct verdict_facts {
 	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
 	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
+	struct verdict_forecast forecast;
 	struct verdict_asked asked;
 	struct verdict_log log;
 	struct verdict_log lost_log; // of lost_child
@@ -273,6 +282,10 @@ bool verdict_is_preallocated(const struct verdict_facts *facts); // a few blocks
 /* ---- facts_log.c ---- */
 
 void verdict_log_gather(const struct verdict_now *now, struct verdict_facts *facts); // after `end` and lost_child
+
+/* ---- facts_forecast.c ---- */
+
+void verdict_forecast_gather(struct verdict_facts *facts); // after what accumulates
 
 /* ---- facts_children.c ---- */
 

@@ -731,6 +731,8 @@ verdict_find(struct verdict_facts *facts, struct verdict *verdict)
 	find_guard(facts, verdict);
 	for (finder *const *find = recipes[verdict->cause]; *find != NULL; find++)
 		(*find)(facts, verdict);
+	if (facts->forecast.bytes_per_minute != 0)
+		add(verdict, FINDING_FORECAST, facts->forecast.bytes_per_minute, 0, NULL);
 	find_devices(facts, verdict);
 	if (facts->copies.child_count != 0)
 		add(verdict, FINDING_COPIES, facts->copies.bytes, 0, NULL);

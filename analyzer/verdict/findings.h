@@ -24,6 +24,7 @@
 	KIND(ENDING, "ending")      /* how the program ended; with a refused request, its bytes and its line */      \
 	KIND(LOG, "system-log")     /* what a log of the system says of it */                                        \
 	KIND(GUARD, "guard-passed") /* bytes are what was in use then */                                             \
+	KIND(FORECAST, "forecast")  /* bytes are those of a minute */                                                \
 	KIND(SWAP, "swap-full")                                                                                      \
 	KIND(USAGE, "usage")                                                                                         \
 	KIND(KERNEL_KILLS, "kernel-kills")                                                                           \
@@ -113,6 +114,7 @@ struct verdict {
 	const struct model_process *process;    // NULL only for an empty model
 	const struct model_process *lost_child; // gone without a mark, though it is not what this is about; NULL = none
 	struct verdict_memory memory;           // as in the facts
+	struct verdict_forecast forecast;       // the same
 	uint64_t untouched_bytes;               // the same
 	bool has_ended_well;                    // the program, and none of its processes was killed for memory
 	size_t finding_count;

@@ -207,3 +207,27 @@ PHRASE_TEXT(
 	" There was no room for the stacks of {bytes} of what was held: it is counted at callers or at an unknown place.")
 PHRASE_TEXT(HIDDEN_HEAP,
             " The heap is missing in these figures: another malloc stands before the recorder's (see the notes).")
+
+PHRASE(FORECAST)
+{
+	const struct verdict_forecast *forecast = &facts->forecast;
+	bool is_running = facts->end == VERDICT_END_RUNNING;
+	uint64_t hours = forecast->minutes / 60;
+	char rate[UNITS_TEXT_BYTES];
+	char limit[UNITS_TEXT_BYTES];
+
+	say(verdict, " At %s rate (%s a minute) the limit of %s ", is_running ? "this" : "that",
+	    units_bytes(forecast->bytes_per_minute, rate), units_bytes(forecast->limit_bytes, limit));
+	if (forecast->minutes < 2)
+		say(verdict, is_running ? "is reached within two minutes." : "would have been reached within two minutes.");
+	else if (forecast->minutes < 120)
+		say(verdict,
+		    is_running ? "is reached in about %" PRIu64 " minutes."
+		               : "would have been reached in about %" PRIu64 " minutes.",
+		    forecast->minutes);
+	else
+		say(verdict,
+		    is_running ? "is reached in about %" PRIu64 " hours."
+		               : "would have been reached in about %" PRIu64 " hours.",
+		    hours);
+}

@@ -84,6 +84,7 @@ decide(struct judged_model judged, const struct verdict_now *now, struct verdict
 	verdict->end = facts->end;
 	verdict->process = facts->process;
 	verdict->memory = facts->memory;
+	verdict->forecast = facts->forecast;
 	verdict->untouched_bytes = facts->untouched.site_count != 0 ? facts->untouched_bytes : 0;
 	verdict->lost_child = facts->lost_child != facts->process ? facts->lost_child : NULL;
 	verdict->has_ended_well = facts->end == VERDICT_END_OK && !verdict_was_child_killed(facts);

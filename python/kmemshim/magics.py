@@ -189,6 +189,10 @@ class KmemMagics(Magics):
         panel = Panel("%s of %s used (%d %%), %s left" % (size(used), size(limit), 100 * used // limit, size(max(limit - used, 0))))
         panel.say("The limit is the lowest that is in force: of the container, of the process (ulimit -v), or the memory of the machine. "
                   "What others use there counts as well.")
+        forecast = document.get("forecast")
+        if forecast:
+            panel.say("It grows by %s a minute: at this rate the limit is reached in %d min." %
+                      (size(forecast["bytes_per_minute"]), forecast["minutes"]))
         grown = self.growth.last()
         if grown is None:
             panel.say("None of the last cells added 1 MiB or more.")

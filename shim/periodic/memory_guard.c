@@ -454,6 +454,18 @@ tell_of_settings(void)
 			"KMEMSHIM_GUARD_ACTION=exec: only kmemshim run can run a command, and there is none: the guard is noted");
 }
 
+/* By when the launcher was started. */
+static void
+name_pipe(const char *folder)
+{
+	char session[sizeof(capture_file_header()->identity.session)];
+
+	memcpy(session, capture_file_header()->identity.session, sizeof(session));
+	session[sizeof(session) - 1] = '\0';
+	session[strcspn(session, ".")] = '\0';
+	diag_format(pipe_path, sizeof(pipe_path), KMEM_GUARD_PIPE, folder, session);
+}
+
 void
 memory_guard_start(const char *folder, bool may_speak, bool is_first)
 {
@@ -461,7 +473,7 @@ memory_guard_start(const char *folder, bool may_speak, bool is_first)
 	if (!is_set())
 		return;
 	if (folder[0] != '\0')
-		diag_format(pipe_path, sizeof(pipe_path), KMEM_GUARD_PIPE, folder, capture_file_header()->identity.session);
+		name_pipe(folder);
 	if (is_first)
 		tell_of_settings();
 	atomic_store_explicit(&guard_due_bytes, FAILED_REQUESTS_LARGE_BYTES, memory_order_relaxed);

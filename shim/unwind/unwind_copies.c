@@ -73,7 +73,7 @@ static bool
 is_same(uint64_t header_addr, uint64_t shift, uint64_t bytes)
 {
 	const char *mapped = (const char *)(uintptr_t)page_of(header_addr);
-	const char *copy = mapped + shift;
+	const char *copy = (const char *)(uintptr_t)(page_of(header_addr) + shift); // it may lie below
 
 	return memcmp(mapped, copy, PAGE_BYTES) == 0 &&
 	       memcmp(mapped + page_of(bytes - PAGE_BYTES), copy + page_of(bytes - PAGE_BYTES), PAGE_BYTES) == 0;

@@ -47,6 +47,12 @@ class Place:
         spec = {"argv": [str(word) for word in argv], "display_name": "Python 3 (kmemshim)", "language": "python"}
         (self.kernels / name / "kernel.json").write_text(json.dumps(spec))
 
+    def set(self, name, **settings):
+        """Settings of the pages that are opened from now on."""
+        folder = self.folder / "lab" / "@jupyterlab" / "apputils-extension"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.jupyterlab-settings").write_text(json.dumps(settings))
+
     def write(self, name, *cells, kernel="recorded"):
         notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells],
                                             metadata={"kernelspec": {"name": kernel, "display_name": "Python 3 (kmemshim)",
@@ -69,9 +75,7 @@ def server(place):
     argv = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", f"--ServerApp.root_dir={place.notebooks}",
             f"--ServerApp.port={port}", "--ServerApp.port_retries=0", "--IdentityProvider.token=", "--ServerApp.disable_check_xsrf=True",
             "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"]
-    news = place.folder / "lab" / "@jupyterlab" / "apputils-extension"
-    news.mkdir(parents=True)
-    (news / "notification.jupyterlab-settings").write_text('{"fetchNews": "false"}')  # no question in front of the page
+    place.set("notification", fetchNews="false")  # no question in front of the page
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=place.folder)
     address = f"http://127.0.0.1:{port}"
     try:
@@ -104,9 +108,9 @@ def wait_for(what, seconds=SECONDS):
 class Page:
     """A notebook in a browser: JupyterLab's page, or with interface="notebooks" that of Notebook 7."""
 
-    def __init__(self, browser, address, name, interface="lab", scheme="light"):
+    def __init__(self, browser, address, name, interface="lab"):
         self.address, self.name = address, name
-        self.context = browser.new_context(viewport={"width": 1300, "height": 1000}, color_scheme=scheme)
+        self.context = browser.new_context(viewport={"width": 1300, "height": 1000})
         self.page = self.context.new_page()
         self.page.set_default_timeout(1000 * SECONDS)
         # a workspace of its own: the default one opens the notebooks of other pages as well

@@ -20,11 +20,12 @@ def open_page(browser, server):
         page.close()
 
 
-@pytest.mark.parametrize("interface, scheme", [("lab", "light"), ("notebooks", "dark")], ids=["jupyterlab", "notebook7"])
-def test_after_an_oom_kill_the_next_cell_shows_cell_and_line(place, small_group, open_page, interface, scheme):
+@pytest.mark.parametrize("interface, theme", [("lab", "JupyterLab Light"), ("notebooks", "JupyterLab Dark")], ids=["jupyterlab", "notebook7"])
+def test_after_an_oom_kill_the_next_cell_shows_cell_and_line(place, small_group, open_page, interface, theme):
+    place.set("themes", theme=theme)
     place.add_kernel(small_group)
     place.write("eats.ipynb", GROW, "grow(1000)", "print('alive')", "print('again')")
-    page = open_page("eats.ipynb", interface=interface, scheme=scheme)
+    page = open_page("eats.ipynb", interface=interface)
     page.run(0)
     page.let_die(1)
     page.run(2)

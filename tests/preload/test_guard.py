@@ -251,6 +251,27 @@ def test_a_loop_in_c_is_killed_and_the_verdict_says_both(tmp_path):
     assert "Held when the guard was passed" in done.stderr
 
 
+def test_the_launcher_runs_the_command(tmp_path):
+    told = tmp_path / "told"
+    with harness.memory_group(LIMIT) as group:
+        done = harness.run(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, harness.KMEMSHIM, "run", "--guard", "90%",
+                            "--guard-action", f"exec:echo on stdout; echo $KMEMSHIM_GUARD_PID > {told}", "-o", tmp_path / "out", "--",
+                            PYTHON, "-c", "import os\nkept = [bytearray(b'x') * 100000 for _ in range(1820)]\nprint(os.getpid())"])
+    assert done.returncode == 0, done.stderr
+    assert "the command is run" in done.stderr and "on stdout\n" in done.stderr
+    assert told.read_text() == done.stdout
+    assert [path.suffix for path in (tmp_path / "out").iterdir()] == [".kmem"]  # the pipe is gone
+    guard = harness.report("report", tmp_path / "out")["guard"]
+    assert guard["action"] == "exec" and not guard["is_action_in_vain"]
+
+
+def test_without_a_launcher_nobody_runs_a_command(tmp_path):
+    done = limited_guard([PYTHON, "-c", "kept = [bytearray(b'x') * 100000 for _ in range(1820)]"], tmp_path / "out", "exec:true")
+    assert done.returncode == 0, done.stderr
+    assert "nobody runs the command: there is no kmemshim run" in done.stderr
+    assert harness.report("report", tmp_path / "out")["guard"]["is_action_in_vain"]
+
+
 def test_who_ignores_it_is_told_of(tmp_path):
     done = limited_guard([PYTHON, "-c", """
 import signal

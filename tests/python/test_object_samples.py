@@ -229,7 +229,8 @@ def test_who_calls_malloc_in_a_sample_is_counted_as_lost(out, embedded, size, is
     """An allocator below, or a signal handler, calls malloc between the draw and the sample's own malloc. Only a large one takes its place."""
     expected, document = record_embedded(out, embedded, "noting", "3.11", NOTED_BYTES=str(size))
     (function, wanted), = expected.items()
-    assert abs(document["losses"]["lost_reentrant"] - wanted / MEAN) <= 5 * math.sqrt(wanted / MEAN) + 4
+    samples = wanted / MEAN  # of what is kept; and some 30 of what comes and goes meanwhile
+    assert samples - 5 * math.sqrt(samples) <= document["losses"]["lost_reentrant"] <= 4 * samples
     if is_sampled:
         check(expected, document)
     else:

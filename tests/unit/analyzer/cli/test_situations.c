@@ -714,6 +714,32 @@ guard_refused_a_request(void)
 	hand.model.failed_count = 1;
 }
 
+/* Some MiB a second, of 450 MiB. */
+static void
+beats_that_grow(uint64_t first_bytes, uint64_t step_bytes)
+{
+	static struct kmem_heartbeat beats[60];
+
+	for (size_t i = 0; i < ARRAY_LEN(beats); i++)
+		beats[i] = (struct kmem_heartbeat){ .monotonic_ns = hand.identity.start_monotonic_ns + (i + 1) * SECOND,
+			                                .resident_bytes = first_bytes + i * step_bytes,
+			                                .cgroup_bytes = first_bytes + i * step_bytes,
+			                                .limit_bytes = 450 * MIB,
+			                                .available_bytes = 8 * GIB };
+	hand.process.heartbeats = beats;
+	hand.process.heartbeat_count = ARRAY_LEN(beats);
+}
+
+static void
+it_will_reach_the_limit(void)
+{
+	leaking(HEAP, 41, 100 * MIB, 4000);
+	looked(130 * MIB, 0);
+	container(450 * MIB, 140 * MIB);
+	hand.process.is_alive = true;
+	beats_that_grow(40 * MIB, MIB * 3 / 2);
+}
+
 /* ---- */
 
 #define SITUATION(name) \
@@ -759,6 +785,7 @@ static const struct situation {
 	SITUATION(guard_passed_and_killed_all_the_same),
 	SITUATION(guard_interrupted_it),
 	SITUATION(guard_refused_a_request),
+	SITUATION(it_will_reach_the_limit),
 	SITUATION(device_taken_in_advance),
 	SITUATION(device_lines_grow_together),
 	SITUATION(request_beyond_overcommit),
