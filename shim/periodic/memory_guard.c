@@ -100,11 +100,19 @@ measure_machine(const struct kmem_identity *identity, const struct memory_limits
 	               identity->machine_bytes);
 }
 
+/* With less in use it is armed again (G1). */
+static uint64_t
+below_again(const struct measure *at)
+{
+	return at->guard_bytes / 4 * 3;
+}
+
 static struct measure
 measure_cgroup(const struct kmem_identity *identity, const struct memory_limits_now *now)
 {
 	struct measure cgroup = measure(KMEM_LIMIT_CGROUP, now->cgroup_bytes, now->limit_bytes);
-	uint64_t cache_bytes = cgroup.used_bytes >= cgroup.guard_bytes ? memory_limits_file_cache(identity) : 0;
+	bool may_matter = cgroup.used_bytes >= below_again(&cgroup);
+	uint64_t cache_bytes = may_matter ? memory_limits_file_cache(identity) : 0;
 
 	cgroup.used_bytes -= cache_bytes < cgroup.used_bytes ? cache_bytes : cgroup.used_bytes;
 	return cgroup;
@@ -317,7 +325,7 @@ note_room(const struct measure *at, uint32_t state_now)
 static uint32_t
 state_after(uint32_t before, const struct measure *at)
 {
-	uint64_t below = before == PASSED ? at->guard_bytes / 4 * 3 : at->guard_bytes;
+	uint64_t below = before == PASSED ? below_again(at) : at->guard_bytes;
 
 	return at->used_bytes < below ? ARMED : before;
 }
