@@ -114,7 +114,7 @@ start_journal(const char *boot_id, uint64_t from, uint64_t to, int *output)
 	}
 	(void)snprintf(since, sizeof(since), "@%llu",
 	               (unsigned long long)(from > MARGIN_SECONDS ? from - MARGIN_SECONDS : 0));
-	(void)snprintf(until, sizeof(until), "@%llu", (unsigned long long)(to + MARGIN_SECONDS));
+	(void)snprintf(until, sizeof(until), "@%llu", (unsigned long long)to + MARGIN_SECONDS);
 
 	char *const words[] = { (char[]){ "journalctl" },
 		                    (char[]){ "-q" },
