@@ -136,6 +136,16 @@ realloc_from_boot(void *old, size_t bytes)
 }
 
 /*
+ * Bytes of a block that a new size needs no second time. glibc moves a mapping of its own, which begins 16 bytes into a page, without a
+ * copy; another block may be copied, and then both are there.
+ */
+static size_t
+bytes_reused(struct live_block block, size_t bytes)
+{
+	return bytes <= block.bytes || ((uintptr_t)block.addr & 4095) <= 16 ? block.bytes : 0;
+}
+
+/*
  * The old block leaves the live map before the real call: once that returns, another thread may own the address (R1). It
  * goes back only on failure.
  */
@@ -144,7 +154,7 @@ realloc_at(const void *hook_frame, void *old, size_t bytes)
 {
 	struct live_block block = tracker_take(old);
 
-	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, block.bytes)) {
+	if (!tracker_attempt(KMEM_DOMAIN_HEAP, bytes, bytes_reused(block, bytes))) {
 		tracker_put_back(block);
 		return refuse(hook_frame, bytes);
 	}

@@ -94,7 +94,7 @@ heartbeat_take(uint64_t live_bytes)
 	if (now.resident_bytes != 0)                                                                    // it could be read
 		note_peaks(now.resident_bytes);
 
-	bool is_interrupt = memory_guard_judge(&now);
+	enum memory_guard_due due = memory_guard_judge(&now, live_bytes);
 	beat_due_restart(live_bytes, now.resident_bytes, now.limit_bytes, memory_guard_room(), now_ns);
 	object_census_take(false);
 	pointer_map_beat(now_ns);
@@ -103,6 +103,5 @@ heartbeat_take(uint64_t live_bytes)
 		resident_take(&now, live_bytes);
 	inherited_sample(false);
 	errno = host_errno;
-	if (is_interrupt)
-		memory_guard_interrupt();
+	memory_guard_do(due);
 }

@@ -5,6 +5,8 @@
  *   G1  the guard is passed once, until less than 3/4 of it is in use; a process that begins above it waits until it is below.
  *   G2  the record is complete before the header leads to it (F1): who is killed meanwhile leaves the one before.
  *   G3  a request is refused when it would pass the guard, and was one of malloc's; nothing else is.
+ *   G4  malloc is asked for what it keeps (malloc_trim) by a guard that acts, before it is passed, and when so much was freed since that it
+ *       would be armed again; in vain once for each eighth of the guard.
  *
  * Not chosen  a thread or a timer that looks: they would be the program's, too. A program that neither allocates nor releases passes
  *             its guard unseen.
@@ -46,6 +48,9 @@ static _Atomic uint64_t room = UINT64_MAX;
 static atomic_flag is_judging = ATOMIC_FLAG_INIT;
 static uint64_t passed_ns; // of who judges
 static uint32_t passed_count;
+static uint64_t last_beside_bytes; // in memory and not live, at the last beat
+static uint64_t beside_bytes;      // the same, at the last beat before the passing: programs, libraries
+static uint64_t ask_bytes;         // when so much is beside, malloc is asked for what it keeps (G4)
 static bool has_voice;
 static char pipe_path[4096 + 64]; // "" = there is none
 
@@ -330,9 +335,35 @@ state_after(uint32_t before, const struct measure *at)
 	return at->used_bytes < below ? ARMED : before;
 }
 
-/* True: SIGINT is to follow. */
+static uint64_t
+beside_live(const struct memory_limits_now *now, uint64_t live_bytes)
+{
+	return now->resident_bytes > live_bytes ? now->resident_bytes - live_bytes : 0;
+}
+
+/*
+ * Is malloc to give back what it keeps? Before the guard is passed, and afterwards when that would arm it again (G4). In vain it is asked
+ * once for each eighth of the guard that is in memory and not live.
+ */
 static bool
-judge(const struct memory_limits_now *now, uint64_t request_bytes, bool may_refuse, bool *is_refused)
+is_kept(const struct measure *at, const struct memory_limits_now *now, uint64_t live_bytes, bool is_passed)
+{
+	uint64_t beside = live_bytes != UINT64_MAX ? beside_live(now, live_bytes) : last_beside_bytes;
+	uint64_t eighth = at->guard_bytes / 8;
+	uint64_t freed = beside > beside_bytes ? beside - beside_bytes : 0;
+	bool may_ask = settings.guard_action == KMEM_GUARD_INTERRUPT || settings.guard_action == KMEM_GUARD_RAISE;
+
+	if (!may_ask || at->kind == KMEM_LIMIT_ADDRESS_SPACE || beside < eighth || beside < ask_bytes ||
+	    (is_passed && at->used_bytes >= below_again(at) + freed))
+		return false;
+	ask_bytes = beside + eighth;
+	return true;
+}
+
+/* live_bytes: at a beat; else UINT64_MAX. */
+static enum memory_guard_due
+judge(const struct memory_limits_now *now, uint64_t live_bytes, uint64_t request_bytes, bool may_refuse,
+      bool *is_refused)
 {
 	const struct kmem_identity *identity = &capture_file_header()->identity;
 	uint64_t now_ns = clock_now_ns();
@@ -340,7 +371,7 @@ judge(const struct memory_limits_now *now, uint64_t request_bytes, bool may_refu
 	struct measure at;
 
 	if (!measure_limits(identity, now, &at))
-		return false;
+		return MEMORY_GUARD_NOTHING;
 	state_now = state_after(atomic_load_explicit(&state, memory_order_relaxed), &at);
 	uint64_t room_bytes = room_of(&at);
 	uint64_t own_bytes = at.kind == KMEM_LIMIT_ADDRESS_SPACE ? now->space_bytes : now->resident_bytes;
@@ -350,15 +381,23 @@ judge(const struct memory_limits_now *now, uint64_t request_bytes, bool may_refu
 	*is_refused = may_refuse && state_now != WAITING && is_own && request_bytes > room_bytes;
 	bool passes = state_now == ARMED && is_own && (request_bytes != 0 ? *is_refused || is_too_large : room_bytes == 0);
 
+	if (at.used_bytes < below_again(&at))
+		ask_bytes = 0;
+	if (live_bytes != UINT64_MAX)
+		last_beside_bytes = beside_live(now, live_bytes);
+	if (state_now != PASSED)
+		beside_bytes = last_beside_bytes;
+	if ((passes || state_now == PASSED) && is_kept(&at, now, live_bytes, !passes))
+		return MEMORY_GUARD_GIVE_BACK;
 	if (passes)
 		state_now = PASSED;
 	atomic_store_explicit(&state, state_now, memory_order_relaxed);
 	note_room(&at, state_now);
 	if (!passes || (*is_refused && passed_count != 0 && now_ns - passed_ns < PERIOD_NS))
-		return false;
+		return MEMORY_GUARD_NOTHING;
 	passed_ns = now_ns;
 	pass(&at, now, request_bytes, now_ns);
-	return settings.guard_action == KMEM_GUARD_INTERRUPT;
+	return settings.guard_action == KMEM_GUARD_INTERRUPT ? MEMORY_GUARD_INTERRUPT : MEMORY_GUARD_NOTHING;
 }
 
 static bool
@@ -369,24 +408,25 @@ may_judge(void)
 }
 
 /* acquire and release, both times: the figures of who judged before. Each pairs with the other. */
-static bool
-judge_alone(const struct memory_limits_now *now, uint64_t request_bytes, bool may_refuse, bool *is_refused)
+static enum memory_guard_due
+judge_alone(const struct memory_limits_now *now, uint64_t live_bytes, uint64_t request_bytes, bool may_refuse,
+            bool *is_refused)
 {
-	bool is_interrupt;
+	enum memory_guard_due due;
 
 	if (atomic_flag_test_and_set_explicit(&is_judging, memory_order_acquire))
-		return false;
-	is_interrupt = judge(now, request_bytes, may_refuse, is_refused);
+		return MEMORY_GUARD_NOTHING;
+	due = judge(now, live_bytes, request_bytes, may_refuse, is_refused);
 	atomic_flag_clear_explicit(&is_judging, memory_order_release);
-	return is_interrupt;
+	return due;
 }
 
-bool
-memory_guard_judge(const struct memory_limits_now *now)
+enum memory_guard_due
+memory_guard_judge(const struct memory_limits_now *now, uint64_t live_bytes)
 {
 	bool is_refused;
 
-	return may_judge() && judge_alone(now, 0, false, &is_refused);
+	return may_judge() ? judge_alone(now, live_bytes, 0, false, &is_refused) : MEMORY_GUARD_NOTHING;
 }
 
 uint64_t
@@ -407,22 +447,30 @@ memory_guard_allows(unsigned domain, uint64_t bytes)
 		return true;
 	record_callbacks.needs_file();
 	memory_limits_read_now(&capture_file_header()->identity, &now);
-	bool is_interrupt = judge_alone(&now, bytes, may_refuse, &is_refused);
+	enum memory_guard_due due = judge_alone(&now, UINT64_MAX, bytes, may_refuse, &is_refused);
+	if (due == MEMORY_GUARD_GIVE_BACK) {
+		memory_guard_do(due);
+		memory_limits_read_now(&capture_file_header()->identity, &now);
+		due = judge_alone(&now, UINT64_MAX, bytes, may_refuse, &is_refused);
+	}
 	errno = host_errno;
-	if (is_interrupt)
-		memory_guard_interrupt();
+	memory_guard_do(due);
 	return !is_refused;
 }
 
 void
-memory_guard_interrupt(void)
+memory_guard_do(enum memory_guard_due due)
 {
 	uint64_t mark = reentry_guard_word;
 	int host_errno = errno;
 
-	reentry_guard_leave();
-	(void)raw_syscall(SYS_kill, raw_syscall(SYS_getpid), SIGINT);
-	reentry_guard_word = mark;
+	if (due == MEMORY_GUARD_INTERRUPT) {
+		reentry_guard_leave();
+		(void)raw_syscall(SYS_kill, raw_syscall(SYS_getpid), SIGINT);
+		reentry_guard_word = mark;
+	} else if (due == MEMORY_GUARD_GIVE_BACK && real_libc.malloc_trim != NULL) {
+		(void)real_libc.malloc_trim(0);
+	}
 	errno = host_errno;
 }
 

@@ -9,7 +9,9 @@
  * the addresses; of the machine what is not available, or, where the guard is a number of bytes, what this process has in memory.
  *
  * A process acts when it was below the guard before, and has itself a 64th of the limit in memory: who only stands by is left alone.
- * Below 3/4 of the guard it is armed again.
+ * Below 3/4 of the guard it is armed again. malloc keeps much of what is freed. Before interrupt or raise act, and when the program has
+ * dropped what it held, malloc is told to give it back (malloc_trim): nobody is stopped for memory that is free, and the guard does not
+ * stay passed until what grows next is killed.
  *
  * Safe from   any hook. One thread judges; others go on meanwhile.
  * When full   no room for the record: the line and the action are all.
@@ -33,19 +35,21 @@
 void memory_guard_start(const char *folder, bool may_speak, bool is_first);
 void memory_guard_forked(void); // forked child: one thread
 
-/* At a beat. True: memory_guard_interrupt() is to follow when nothing is under way any more. */
-bool memory_guard_judge(const struct memory_limits_now *now);
+enum memory_guard_due { MEMORY_GUARD_NOTHING, MEMORY_GUARD_INTERRUPT, MEMORY_GUARD_GIVE_BACK };
+
+/* At a beat. live_bytes: as there. What is due is to be done when nothing is under way any more. */
+enum memory_guard_due memory_guard_judge(const struct memory_limits_now *now, uint64_t live_bytes);
+
+/*
+ * malloc_trim(), or SIGINT to this process. A handler may run before this returns, and may jump out: the reentry guard is left
+ * meanwhile, and the caller has nothing half done.
+ */
+void memory_guard_do(enum memory_guard_due due);
 
 /* Bytes to the guard at the last look; UINT64_MAX: it is not armed, or there is none. */
 uint64_t memory_guard_room(void);
 
 /* Before a request of so many bytes more; false: it is to fail. Keeps errno. */
 bool memory_guard_allows(unsigned domain, uint64_t bytes);
-
-/*
- * SIGINT to this process. Its handler may run before this returns, and may jump out: the reentry guard is left meanwhile, and the
- * caller has nothing half done.
- */
-void memory_guard_interrupt(void);
 
 #endif

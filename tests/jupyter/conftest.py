@@ -34,12 +34,25 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture
-def small_group():
-    """The memory cgroup that a kernel may be put into: 300 MiB, without swap."""
-    with harness.memory_group(300 << 20) as group:
+@contextlib.contextmanager
+def group_of(limit):
+    with harness.memory_group(limit) as group:
         yield group
         for pid in (group / "cgroup.procs").read_text().split():  # kernels that their server left behind
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(pid), signal.SIGKILL)
         notebooks.wait_for(lambda: not (group / "cgroup.procs").read_text())
+
+
+@pytest.fixture
+def small_group():
+    """The memory cgroup that a kernel may be put into: 300 MiB, without swap."""
+    with group_of(300 << 20) as group:
+        yield group
+
+
+@pytest.fixture
+def large_group():
+    """The same with 600 MiB."""
+    with group_of(600 << 20) as group:
+        yield group

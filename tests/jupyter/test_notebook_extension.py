@@ -8,6 +8,7 @@ import pytest
 from jupyter_client import KernelManager
 
 import harness
+from growing import GROWING
 from notebooks import GROW, SECONDS, wait_for
 
 
@@ -142,6 +143,17 @@ def test_at_the_guard_a_cell_stops_and_the_variables_survive(start, place, small
     assert "KeyboardInterrupt" in shown, shown
     assert int(kernel.run("len(keep)")) > 100
     assert "cell In[1] line 4 grow" in kernel.run("%kmem")
+
+
+def test_twenty_growing_cells_of_one_kernel_all_stop(start, place, large_group):
+    """Each leaves a heap behind in which the next one has to find room; none is killed, and what was there before is there still."""
+    place.add_kernel(large_group, options=("--guard", "92%", "--guard-action", "interrupt"))
+    kernel = start()
+    kernel.run("precious = 42\nkept = []\nclass Item:\n    def __init__(self): self.name, self.data = 'item', list(range(20))")
+    for kind, cell in GROWING.items():
+        shown = kernel.run(cell)
+        assert "KeyboardInterrupt" in shown, (kind, shown)
+        assert kernel.run("held = len(kept); kept.clear(); (precious, held > 0)") == "(42, True)", kind
 
 
 def test_without_a_recording_one_line_says_how_to_get_one(start, place):

@@ -10,50 +10,12 @@ import sys
 import pytest
 
 import harness
+from growing import GROWING
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
 LIMIT = 192 << 20
 PYTHON = harness.find_python()
-
-# Twenty ways to grow. Each is the body of a function that never returns.
-GROWING = {
-    "small objects": "while True: kept.append([object() for _ in range(1000)])",
-    "lists of integers": "while True: kept.append(list(range(10**6, 10**6 + 1000)))",
-    "strings": "while True: kept.append(str(len(kept)) * 50)",
-    "a dictionary": "while True: kept.append({i: str(i) for i in range(500)})",
-    "tuples": "while True: kept.append(tuple(kept[-100:]))",
-    "instances": "while True: kept.append(Item())",
-    "sets": "while True: kept.append({object() for _ in range(200)})",
-    "one list": "kept.append([])\nwhile True: kept[0].append(None)",
-    "dictionaries": "while True: kept.append(dict.fromkeys(range(20000)))",
-    "copies of a list": "while True: kept.append(kept[:200] + [None] * 300)",
-    "one bytearray": "kept.append(bytearray())\nwhile True: kept[0] += bytes(65536)",
-    "blocks of 4 KiB": "while True: kept.append(bytearray(b'x') * 4096)",
-    "blocks of 64 KiB": "while True: kept.append(bytearray(b'x') * 65536)",
-    "blocks of 1 MiB": "while True: kept.append(bytearray(b'x') * (1 << 20))",
-    "blocks of 8 MiB": "while True: kept.append(bytearray(b'x') * (8 << 20))",
-    "untouched blocks, touched later": """while True:
-    block = bytearray(8 << 20)
-    kept.append(block)
-    for at in range(0, len(block), 4096): block[at] = 1""",
-    "mappings": """import mmap
-while True:
-    kept.append(mmap.mmap(-1, 2 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS))
-    for at in range(0, 2 << 20, 4096): kept[-1][at] = 1""",
-    "recursion": "def deeper(held, depth):\n    kept.append(held)\n    return depth and deeper([held] * 2000, depth - 1)\nwhile True: deeper([], 50)",
-    "a generator": "while True: kept.extend(bytes(900) for _ in range(1000))",
-    "a thread": """import threading
-stop = threading.Event()
-def grow():
-    while not stop.is_set(): kept.append(bytearray(b'x') * 10000)
-worker = threading.Thread(target=grow)
-worker.start()
-try:
-    while True: worker.join(0.5)
-finally:
-    stop.set()""",
-}
 
 # What a cell is: compiled on its own, with what it leaves in a namespace that outlives it.
 PROGRAM = """
@@ -125,6 +87,28 @@ for number in range(3):
     assert done.stdout == "stopped 0\nstopped 1\nstopped 2\n"
     assert done.stderr.count("passed its guard") == 3, done.stderr
     assert harness.report("report", tmp_path / "out")["guard"]["number"] == 3
+
+
+def test_it_is_armed_again_where_malloc_keeps_what_was_freed(tmp_path):
+    """What lives at the end of its heap keeps all of it in memory; what grows next is of another allocator, and finds no room there."""
+    done = limited_guard([PYTHON, "-c", """
+pins = []
+def blocks():
+    while True: kept.append(bytearray(b'x') * 50000)
+def objects():
+    while True: kept.append([object() for _ in range(100)])
+for number, grow in enumerate([blocks, objects, blocks, objects]):
+    kept = []
+    try:
+        grow()
+    except KeyboardInterrupt:
+        print("stopped", number, flush=True)
+    pins.append(bytearray(600))
+    kept = None
+"""], tmp_path / "out", "interrupt")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "stopped 0\nstopped 1\nstopped 2\nstopped 3\n"
+    assert done.stderr.count("passed its guard") == 4, done.stderr
 
 
 def test_one_big_request_is_refused(tmp_path):

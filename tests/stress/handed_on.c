@@ -187,8 +187,8 @@ prepare_guard(void)
 static void
 judge(void)
 {
-	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 20, 0, 1 << 20, 1 << 24, 0, 0 });
-	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 24, 0, 1 << 24, 1 << 24, 0, 0 });
+	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 20, 0, 1 << 20, 1 << 24, 0, 0 }, 0);
+	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 24, 0, 1 << 24, 1 << 24, 0, 0 }, 0);
 }
 
 static struct python_interpreter python;

@@ -79,13 +79,25 @@ end_group(void **state)
 }
 
 /* In use of the cgroup; the process has a part of it in memory. */
-static bool
+static enum memory_guard_due
 judge(uint64_t used_bytes)
 {
 	return memory_guard_judge(&(struct memory_limits_now){ .resident_bytes = used_bytes / 2,
 	                                                       .cgroup_bytes = used_bytes,
 	                                                       .limit_bytes = LIMIT,
-	                                                       .available_bytes = 8 * LIMIT });
+	                                                       .available_bytes = 8 * LIMIT },
+	                          used_bytes / 2);
+}
+
+/* The process is all that there is in the cgroup, and so much of it is live. */
+static enum memory_guard_due
+judge_live(uint64_t used_bytes, uint64_t live_bytes)
+{
+	return memory_guard_judge(&(struct memory_limits_now){ .resident_bytes = used_bytes,
+	                                                       .cgroup_bytes = used_bytes,
+	                                                       .limit_bytes = LIMIT,
+	                                                       .available_bytes = 8 * LIMIT },
+	                          live_bytes);
 }
 
 static const struct kmem_guard *
@@ -120,6 +132,51 @@ G1_it_is_passed_once_until_there_is_room_again(void *unused)
 	return 0;
 }
 
+/* glibc gives nothing back as long as something lives at the end of its heap. An eighth of the guard is 115.2 MiB. */
+static int
+G4_what_malloc_keeps_is_asked_for(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_INTERRUPT);
+	CHECK_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
+	CHECK_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_INTERRUPT);
+	CHECK_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_NOTHING);
+	CHECK_IN_CHILD(judge_live(930 * MIB, 642 * MIB) == MEMORY_GUARD_NOTHING);   // 692 MiB would be in use
+	CHECK_IN_CHILD(judge_live(930 * MIB, 640 * MIB) == MEMORY_GUARD_GIVE_BACK); // 690
+	CHECK_IN_CHILD(judge_live(930 * MIB, 526 * MIB) == MEMORY_GUARD_NOTHING);   // less than an eighth more was freed
+	CHECK_IN_CHILD(judge_live(930 * MIB, 524 * MIB) == MEMORY_GUARD_GIVE_BACK); // and more than that
+	CHECK_IN_CHILD(judge_live(930 * MIB, 524 * MIB) == MEMORY_GUARD_NOTHING);
+	CHECK_IN_CHILD(judge_live(600 * MIB, 524 * MIB) == MEMORY_GUARD_NOTHING && times() == 1); // it was given back
+	CHECK_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_INTERRUPT && times() == 2);
+	CHECK_IN_CHILD(judge_live(930 * MIB, 640 * MIB) == MEMORY_GUARD_GIVE_BACK);
+	return 0;
+}
+
+static int
+G4_nobody_is_stopped_for_what_is_free(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_INTERRUPT);
+	CHECK_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
+	CHECK_IN_CHILD(judge_live(930 * MIB, 400 * MIB) == MEMORY_GUARD_GIVE_BACK && times() == 0);
+	CHECK_IN_CHILD(judge_live(410 * MIB, 400 * MIB) == MEMORY_GUARD_NOTHING && times() == 0);
+	CHECK_IN_CHILD(judge_live(930 * MIB, 400 * MIB) == MEMORY_GUARD_GIVE_BACK && times() == 0);
+	CHECK_IN_CHILD(judge_live(930 * MIB, 400 * MIB) == MEMORY_GUARD_INTERRUPT &&
+	               times() == 1); // in vain: it is not malloc's
+	return 0;
+}
+
+static int
+G4_who_only_notes_leaves_malloc_alone(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_NOTE);
+	CHECK_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
+	CHECK_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_NOTHING && times() == 1);
+	CHECK_IN_CHILD(judge_live(930 * MIB, 100 * MIB) == MEMORY_GUARD_NOTHING);
+	return 0;
+}
+
 static int
 G1_who_begins_above_it_waits(void *unused)
 {
@@ -137,11 +194,11 @@ who_stands_by_is_left_alone(void *unused)
 
 	(void)unused;
 	start(KMEM_GUARD_INTERRUPT);
-	CHECK_IN_CHILD(!memory_guard_judge(&now));
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes));
 	now.cgroup_bytes = 1000 * MIB;
-	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 0);
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
 	now.resident_bytes = 16 * MIB; // a 64th
-	CHECK_IN_CHILD(memory_guard_judge(&now) && times() == 1);
+	CHECK_IN_CHILD(memory_guard_judge(&now, now.resident_bytes) && times() == 1);
 	return 0;
 }
 
@@ -181,9 +238,9 @@ the_nearer_of_two_limits_counts(void *unused)
 	(void)unused;
 	start(KMEM_GUARD_NOTE);
 	capture_file_header()->identity.limits[0] = (struct kmem_limit){ KMEM_LIMIT_ADDRESS_SPACE, 0, 512 * MIB };
-	CHECK_IN_CHILD(!memory_guard_judge(&now));
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes));
 	now.space_bytes = 500 * MIB;
-	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 1); // noted
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1); // noted
 	CHECK_IN_CHILD(passed()->passing.limit_kind == KMEM_LIMIT_ADDRESS_SPACE);
 	CHECK_IN_CHILD(passed()->passing.limit_bytes == 512 * MIB);
 	return 0;
@@ -197,17 +254,17 @@ without_a_limit_it_is_the_machines(void *unused)
 	(void)unused;
 	start(KMEM_GUARD_NOTE);
 	capture_file_header()->identity.cgroup_version = 0;
-	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 0);
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
 	now.available_bytes = LIMIT;
-	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 1);
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1);
 	CHECK_IN_CHILD(passed()->passing.limit_kind == KMEM_LIMIT_MACHINE && passed()->passing.used_bytes == 15 * LIMIT);
 
 	start(KMEM_GUARD_NOTE);
 	capture_file_header()->identity.cgroup_version = 0;
 	settings.guard = (struct kmem_guard_setting){ .bytes = 2 * LIMIT }; // of this process
-	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 0);
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
 	now.resident_bytes = 2 * LIMIT;
-	CHECK_IN_CHILD(!memory_guard_judge(&now) && times() == 1);
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1);
 	return 0;
 }
 
@@ -313,6 +370,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(G1_it_is_passed_once_until_there_is_room_again),
+		TEST(G4_what_malloc_keeps_is_asked_for),
+		TEST(G4_nobody_is_stopped_for_what_is_free),
+		TEST(G4_who_only_notes_leaves_malloc_alone),
 		TEST(G1_who_begins_above_it_waits),
 		TEST(who_stands_by_is_left_alone),
 		TEST(contents_of_files_are_not_in_use),
