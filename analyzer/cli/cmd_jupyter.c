@@ -39,7 +39,7 @@ check_name(const char *name, struct fail *fail)
 static bool
 check_install(const struct options *options, struct fail *fail)
 {
-	unsigned places = options->given &
+	uint64_t places = options->given &
 	                  (OPTION_BIT(OPTION_USER) | OPTION_BIT(OPTION_SYS_PREFIX) | OPTION_BIT(OPTION_PREFIX));
 
 	if ((places & (places - 1)) != 0)

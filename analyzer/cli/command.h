@@ -7,6 +7,7 @@
 #define COMMAND_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/fail.h"
 
@@ -45,14 +46,14 @@ enum option_id {
 	OPTION_GUARD_ACTION,
 	OPTION_COUNT,
 };
-#define OPTION_BIT(id) (1u << (id))
+#define OPTION_BIT(id) (UINT64_C(1) << (id))
 
 struct command {
 	const char *name;
 	const char *arguments; // in the usage line: "[CAPTURE]"
 	const char *summary;   // in the list of commands
 	const char *details;   // in its own help
-	unsigned options;      // OPTION_BIT() of those that it takes
+	uint64_t options;      // OPTION_BIT() of those that it takes
 	struct {
 		const char *value;
 		const char *help;

@@ -15,7 +15,7 @@
 
 struct options {
 	const struct command *command;
-	unsigned given; // OPTION_BIT() of each
+	uint64_t given; // OPTION_BIT() of each
 	bool wants_help;
 	bool is_json;
 	uint64_t top;       // UINT64_MAX = not given
