@@ -45,6 +45,8 @@ struct options {
 	const char *program;      // a pattern of names, or any; NULL = as the baseline says
 	const char *guard;        // valid for kmem_parse_guard(); NULL = as the environment says
 	const char *guard_action; // the same, kmem_parse_guard_action()
+	const char *by; // "line" or "function", or something wrong; NULL = not given
+	bool is_markdown;
 	int argument_count;
 	char **arguments; // what is no option
 };

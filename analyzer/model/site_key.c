@@ -113,15 +113,26 @@ hash_native_function(uint64_t hash, const char *function)
 	return hash_bytes(hash, "", 1);
 }
 
+/* "Store.fill" is "fill", "make.<locals>.<lambda>" is "<lambda>": before 3.11 Python has no qualified names. */
+static const char *
+unqualified(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot != NULL && dot[1] != '\0' ? dot + 1 : function;
+}
+
 static uint64_t
 hash_frame(const struct model_frame *frame)
 {
 	uint64_t hash = HASH_START;
 
 	if (frame->kind == MODEL_FRAME_PYTHON) {
+		const char *name = unqualified(frame->function);
+
 		hash = hash_bytes(hash, "P", 1);
 		hash = hash_python_file(hash, frame->file);
-		return hash_text(hash, frame->function, strlen(frame->function));
+		return hash_text(hash, name, strlen(name));
 	}
 	hash = hash_bytes(hash, "N", 1);
 	hash = hash_module(hash, frame->module);
@@ -240,6 +251,37 @@ site_key_likeness(const struct model_site *site, const char *domain, uint64_t li
 {
 	for (uint32_t i = 0; i < SITE_KEY_LIKENESSES; i++)
 		likeness[i] = names_hash(site, domain, NULL, i);
+}
+
+/* The function that `where` is in: of a comprehension the one around it, for it is a part of that since Python 3.12. */
+static const struct model_frame *
+function_of(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (site->frames[i] != site->where)
+			continue;
+		while (is_comprehension(site, i))
+			i++;
+		return site->frames[i];
+	}
+	return site->where;
+}
+
+void
+site_key_assign_places(struct model_site *sites, size_t count)
+{
+	struct frame_cache *cache = memory_zeroed(CACHE_SLOTS, sizeof(*cache));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct model_frame *function = sites[i].where != NULL ? function_of(&sites[i]) : NULL;
+
+		if (function == NULL)
+			continue;
+		sites[i].place_key = cached_hash(cache, function);
+		sites[i].qualified_key = hash_text(sites[i].place_key, function->function,
+		                                   function->kind == MODEL_FRAME_PYTHON ? strlen(function->function) : 0);
+	}
+	free(cache);
 }
 
 static int
