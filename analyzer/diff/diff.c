@@ -307,12 +307,14 @@ more_or_less(int64_t change)
 struct rest {
 	size_t count;
 	int64_t change;
+	int64_t doubtful_change; // of the estimates whose change is within their error
+	uint64_t doubtful_error_bytes;
 };
 
 static struct rest
 rest_of(const struct diff *diff, const struct scope *scope, const struct diff_row *const *named, size_t named_count)
 {
-	struct rest rest = { 0, 0 };
+	struct rest rest = { .count = 0 };
 
 	for (size_t i = 0; i < diff->row_count; i++) {
 		const struct diff_row *row = &diff->rows[i];
@@ -322,8 +324,15 @@ rest_of(const struct diff *diff, const struct scope *scope, const struct diff_ro
 			is_named = is_named || named[j] == row;
 		if (is_named || !is_in_scope(scope, row) || change_of(scope, row) == 0)
 			continue;
-		rest.count++;
-		rest.change += change_of(scope, row);
+		if (row->is_within_error) {
+			uint64_t error = scope->is_peak ? row->peak_error_bytes : row->live_error_bytes;
+
+			rest.doubtful_change += change_of(scope, row);
+			rest.doubtful_error_bytes = diff_error_together(rest.doubtful_error_bytes, error);
+		} else {
+			rest.count++;
+			rest.change += change_of(scope, row);
+		}
 	}
 	return rest;
 }
@@ -377,20 +386,26 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	size_t count = find_most(diff, scope, named);
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
 	struct rest rest;
+	uint64_t first = count != 0 ? magnitude(change_of(scope, named[0])) : 0;
 	char bytes[UNITS_TEXT_BYTES];
+	char error[UNITS_TEXT_BYTES];
 
 	/* A second one that is small beside the first is one of the rest. */
 	if (count == NAMED_MOST &&
-	    magnitude(change_of(scope, named[1])) < magnitude(change_of(scope, named[0])) / 20)
+	    magnitude(change_of(scope, named[1])) < first / 20)
 		count = 1;
 	rest = rest_of(diff, scope, named, count);
 	for (size_t i = 0; i < count; i++) {
 		say(stream, i == 0 ? ": " : ", ");
 		say_row(diff, scope, named[i], stream);
 	}
-	if (count == 0 || magnitude(rest.change) > magnitude(change_of(scope, named[0])) / TRIFLE_PART)
+	if (magnitude(rest.change) > first / TRIFLE_PART)
 		say(stream, ", %s %s at %zu other %s%s", units_bytes(magnitude(rest.change), bytes), more_or_less(rest.change),
 		    rest.count, unit, rest.count == 1 ? "" : "s");
+	if (magnitude(rest.doubtful_change) > first / TRIFLE_PART)
+		say(stream, ", %s %s in small Python objects (estimated, \302\261%s)",
+		    units_bytes(magnitude(rest.doubtful_change), bytes), more_or_less(rest.doubtful_change),
+		    units_bytes(rest.doubtful_error_bytes, error));
 }
 
 char *
@@ -461,11 +476,8 @@ note_python(const struct diff *diff, char text[DIFF_NOTE_BYTES])
 	const struct diff_side *before = diff->before;
 	const struct diff_side *after = diff->after;
 
-	(void)snprintf(text, DIFF_NOTE_BYTES, "the old one used Python %s, the new one %s: they allocate in other ways%s",
-	               before->python_version, after->python_version,
-	               before->has_qualified_names == after->has_qualified_names
-	                   ? ""
-	                   : "; methods of one name in one file are not told apart");
+	(void)snprintf(text, DIFF_NOTE_BYTES, "the old one used Python %s, the new one %s: they allocate in other ways",
+	               before->python_version, after->python_version);
 	return before->python_version[0] != '\0' && after->python_version[0] != '\0' &&
 	       strcmp(before->python_version, after->python_version) != 0;
 }

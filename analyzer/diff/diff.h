@@ -70,7 +70,6 @@ struct diff_side {
 	const char *python_version; // "" = no interpreter
 	const char *cause;          // of its end, as in the report
 	bool is_running;
-	bool has_qualified_names; // of Python's functions
 	size_t line_count;
 	struct diff_line *lines;
 	size_t domain_count;

@@ -38,20 +38,14 @@ struct function {
 };
 
 struct matching {
-	bool is_qualified; // both sides tell the qualified names of Python's functions
 	const struct diff_line **lines[2];
+	size_t line_counts[2];
 	struct function *functions[2]; // by key
 	size_t counts[2];
 	struct diff_pair *pairs;
 	size_t pair_count;
 	size_t function_count; // numbers that were given
 };
-
-static uint64_t
-key_of(const struct matching *matching, const struct diff_line *line)
-{
-	return matching->is_qualified ? line->qualified_key : line->place_key;
-}
 
 static int
 compare_by_place(const void *a, const void *b)
@@ -83,29 +77,48 @@ compare_by_key(const void *a, const void *b)
 	return order_numbers(left->place_key, right->place_key) ?: compare_by_place(a, b);
 }
 
+/* The lines that are left, by function. */
 static void
-group(struct matching *matching, unsigned of, const struct diff_side *side)
+group(struct matching *matching, unsigned of, bool is_qualified)
 {
-	const struct diff_line **lines = memory_zeroed(side->line_count + 1, sizeof(struct diff_line *));
+	const struct diff_line **lines = matching->lines[of];
+	struct function *functions = matching->functions[of];
+	size_t count = 0;
 
-	for (size_t i = 0; i < side->line_count; i++)
-		lines[i] = &side->lines[i];
-	qsort(lines, side->line_count, sizeof(struct diff_line *),
-	      matching->is_qualified ? compare_by_qualified : compare_by_key);
-	matching->lines[of] = lines;
-	matching->functions[of] = memory_zeroed(side->line_count + 1, sizeof(struct function));
-	for (size_t i = 0; i < side->line_count; i++) {
-		struct function *last = matching->functions[of] + matching->counts[of];
+	qsort(lines, matching->line_counts[of], sizeof(*lines), is_qualified ? compare_by_qualified : compare_by_key);
+	for (size_t i = 0; i < matching->line_counts[of]; i++) {
+		uint64_t key = is_qualified ? lines[i]->qualified_key : lines[i]->place_key;
 
-		if (i == 0 || key_of(matching, lines[i - 1]) != key_of(matching, lines[i]))
-			last = &matching->functions[of][matching->counts[of]++];
-		else
-			last--;
-		if (last->count++ == 0) {
-			last->key = key_of(matching, lines[i]);
-			last->lines = &lines[i];
-		}
+		if (count == 0 || functions[count - 1].key != key)
+			functions[count++] = (struct function){ .key = key, .lines = &lines[i] };
+		functions[count - 1].count++;
 	}
+	matching->counts[of] = count;
+}
+
+static void
+take_lines(struct matching *matching, unsigned of, const struct diff_side *side)
+{
+	matching->lines[of] = memory_zeroed(side->line_count + 1, sizeof(struct diff_line *));
+	matching->functions[of] = memory_zeroed(side->line_count + 1, sizeof(struct function));
+	matching->line_counts[of] = side->line_count;
+	for (size_t i = 0; i < side->line_count; i++)
+		matching->lines[of][i] = &side->lines[i];
+}
+
+/* Leaves the lines of functions that have no pair. */
+static void
+keep_unpaired(struct matching *matching, unsigned of)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < matching->counts[of]; i++) {
+		const struct function *function = &matching->functions[of][i];
+
+		for (size_t j = 0; !function->is_paired && j < function->count; j++)
+			matching->lines[of][kept++] = function->lines[j];
+	}
+	matching->line_counts[of] = kept;
 }
 
 static void
@@ -343,12 +356,20 @@ leave_alone(struct matching *matching)
 struct diff_pair *
 diff_match(const struct diff_side *before, const struct diff_side *after, size_t *count)
 {
-	struct matching matching = { .is_qualified = before->has_qualified_names && after->has_qualified_names };
+	struct matching matching = { .pair_count = 0 };
 
 	matching.pairs = memory_zeroed(before->line_count + after->line_count + 1, sizeof(*matching.pairs));
-	group(&matching, 0, before);
-	group(&matching, 1, after);
-	pair_equal(&matching);
+	take_lines(&matching, 0, before);
+	take_lines(&matching, 1, after);
+	for (unsigned is_qualified = 2; is_qualified-- > 0;) { // first by whole names, which not all compilers and versions tell
+		group(&matching, 0, is_qualified != 0);
+		group(&matching, 1, is_qualified != 0);
+		pair_equal(&matching);
+		keep_unpaired(&matching, 0);
+		keep_unpaired(&matching, 1);
+	}
+	group(&matching, 0, false);
+	group(&matching, 1, false);
 	pair_renamed(&matching);
 	leave_alone(&matching);
 	for (unsigned of = 0; of < 2; of++) {

@@ -15,7 +15,6 @@
 
 #define SOURCE_WORTH_BYTES (UINT64_C(64) << 10) // of what holds less the text is not looked up: it takes time
 #define HASH_PRIME UINT64_C(1099511628211)
-#define PYTHON_QUALIFIED 0x030b0000 // co_qualname
 
 static uint64_t
 mix(uint64_t hash, const char *text)
@@ -153,14 +152,12 @@ diff_side_new(const struct report *report, const char *path, const char *domain)
 	side->program = keep(side, report->processes[0].of.name);
 	side->cause = keep(side, report->verdict.cause);
 	side->is_running = strcmp(report->verdict.cause, "running") == 0;
-	side->has_qualified_names = true;
 	side->python_version = "";
 	for (size_t i = 0; i < report->process_count; i++) {
 		uint32_t version = report->processes[i].of.python_version;
 
 		if (version != 0 && side->python_version[0] == '\0')
 			side->python_version = keep(side, report->processes[i].python_version);
-		side->has_qualified_names = side->has_qualified_names && (version == 0 || version >= PYTHON_QUALIFIED);
 	}
 	take_domains(side, report, domain);
 	side->lines = memory_zeroed(report->line_total, sizeof(*side->lines));

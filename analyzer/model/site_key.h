@@ -3,7 +3,7 @@
  *
  * A key is 64 bits. The high 48 are a hash of names: the domain, and the frames from the allocation up to the
  * first frame of the user's own code and two more. No line, no address, no folder of the user's, no version, no name of the program, and
- * of a Python function no class: before 3.11 its name is all that is known. So the same code keeps its key when lines above it move,
+ * of a function no class and no namespace: Python before 3.11 and some compilers do not tell them. So the same code keeps its key when lines above it move,
  * when it is rebuilt or checked out elsewhere. docs/diff.md has measurements. The low 16
  * bits tell sites apart that share those names (two lines of one function, other callers further out), in the
  * order of their lines; they change when a sibling comes or goes. Comparisons between runs therefore add up what
