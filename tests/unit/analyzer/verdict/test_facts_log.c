@@ -117,10 +117,14 @@ static const struct {
 	{ "systemd-oomd", OOMD, SIGKILL, "low-memory-daemon", "certain", "was killed by systemd-oomd, a daemon that" },
 	{ "systemd-oomd", OOMD, 0, "low-memory-daemon", "likely",
 	  "The log of systemd-oomd says: \"Killed /user.slice/run-u5" },
+	/* It gave itself a name (prctl, setproctitle): the number and the moment are its own. */
+	{ "kernel", "Out of memory: Killed process 4242 (worker: 3) total-vm:9kB", SIGKILL, "machine-memory", "certain",
+	  "Killed process 4242 (worker: 3)" },
+	{ "kernel", "Memory cgroup out of memory: Killed process 4242 (worker: 3) total-vm:9kB", 0, "container-limit",
+	  "likely", "Killed process 4242 (worker: 3)" },
 	/* Not about this process. */
 	{ "kernel", "Out of memory: Killed process 4241 (python3) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", "Out of memory: Killed process 42424 (python3) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
-	{ "kernel", "Out of memory: Killed process 4242 (cc1plus) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", "python3[4241]: segfault at 0 ip 0000", SIGSEGV, "crashed", "certain", NULL },
 	{ "systemd-oomd", "Killed /system.slice/a.service due to memory pressure for / being", SIGKILL, "signal", "certain",
 	  NULL },
@@ -130,6 +134,9 @@ static const struct {
 	{ "kernel", "Killed process 4242", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", "[", SIGKILL, "signal", "certain", NULL },
 	{ "logger", MEMCG, SIGKILL, "signal", "certain", NULL },
+	{ "logger", OOMD, SIGKILL, "signal", "certain", NULL },
+	{ "logger", EARLYOOM, SIGKILL, "signal", "certain", NULL },
+	{ "kernel", EARLYOOM, SIGKILL, "signal", "certain", NULL },
 };
 
 static void
@@ -170,6 +177,25 @@ a_line_of_another_time_is_another_process(void **state)
 	wrote(1, END + 101 * SECOND, "kernel", GLOBAL);
 	decide(&verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "machine-memory");
+}
+
+/* Of a process with another name the number alone counts, but only at the moment of the end, or of the last sign of life. */
+static void
+a_line_with_another_name_must_be_of_the_end(void **state)
+{
+	static const char line[] = "Out of memory: Killed process 4242 (worker: 3) total-vm:9kB";
+	struct verdict verdict;
+
+	(void)state;
+	ended(SIGKILL);
+	wrote(0, END - 40 * SECOND, "kernel", line);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "signal");
+
+	ended(0);
+	wrote(0, END + 300 * SECOND, "kernel", line);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "gone");
 }
 
 /* In a container the log has the host's numbers. */
@@ -236,6 +262,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_tells_the_cause),
 		cmocka_unit_test(a_line_of_another_time_is_another_process),
+		cmocka_unit_test(a_line_with_another_name_must_be_of_the_end),
 		cmocka_unit_test(in_a_container_name_and_time_must_fit),
 		cmocka_unit_test(a_log_of_an_earlier_boot_tells),
 		cmocka_unit_test(who_exited_is_not_looked_for),
