@@ -205,6 +205,8 @@ bool verdict_is_in_memory_told(const struct verdict_facts *facts);
 uint64_t verdict_told_live_bytes(const struct verdict_facts *facts); // what shares are of
 /* The heap of one of the processes is another allocator's, which stands before the recorder: its note says so; NULL = of none. */
 const char *verdict_hidden_heap(const struct model *model);
+/* The note of the process that begins so (kmem_format.h); NULL = it has none. */
+const char *verdict_note_of(const struct model_process *process, const char *begin);
 
 /* ---- limits ---- */
 

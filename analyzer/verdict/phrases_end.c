@@ -7,6 +7,7 @@
  */
 #include "verdict/phrases.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -433,6 +434,33 @@ PHRASE(SHELL_STATUS)
 	    " A shell gives this status when a program that it ran was ended by signal %d; how that one "
 	    "ended is not recorded here.",
 	    facts->exit_code - 128);
+}
+
+/* A note, as a sentence. */
+static void
+say_note(const struct verdict_facts *facts, const char *begin, struct verdict *verdict)
+{
+	const char *note = verdict_note_of(facts->process, begin);
+
+	say(verdict, " %c%s", toupper((unsigned char)note[0]), note + 1);
+}
+
+PHRASE(THREAD_REFUSED)
+{
+	say_note(facts, KMEM_NOTE_THREAD, verdict);
+	say(verdict, ": the system allows no more threads, or there was no room for its stack.");
+}
+
+PHRASE(FILES_FULL)
+{
+	say_note(facts, KMEM_NOTE_FILES, verdict);
+	say(verdict, ".");
+}
+
+PHRASE(CUDA_NOT_STARTED)
+{
+	say_note(facts, KMEM_NOTE_CUDA, verdict);
+	say(verdict, ".");
 }
 
 static void
