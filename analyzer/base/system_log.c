@@ -32,7 +32,8 @@
 /* Parts of messages that tell of an end, from the kernel's source, systemd's and earlyoom's. */
 static const char *const telling[] = {
 	"Killed process ",    " segfault at ",   "traps: ",         " general protection",
-	"sending SIGTERM to", "sending SIGKILL", " due to memory ",
+	"sending SIGTERM to", "sending SIGKILL", " due to memory ", " due to hardware memory corruption",
+	"NVRM: Xid",
 };
 
 static bool

@@ -111,6 +111,10 @@ static const struct step time_up = { VERDICT_CAUSES, "give-more-time", is_time_u
 static const struct step steps[] = {
 	{ VERDICT_NOT_CLOSED, "read-where-recorded", NULL,
 	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
+	{ VERDICT_RESTARTED, "see-machine", NULL,
+	  "see why the machine started anew: `journalctl -b -1 -e` shows the end of its log before" },
+	{ VERDICT_HARDWARE, "test-hardware", NULL,
+	  "test the machine's memory and devices, or run it elsewhere: the program is not at fault" },
 	{ VERDICT_RUNNING, "watch-growth", NULL, "`kmemshim leaks " VERDICT_CAPTURE "` shows what grows" },
 	{ VERDICT_EXEC_REPLACED, "look-at-next-program", NULL,
 	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },

@@ -82,10 +82,11 @@ struct verdict_asked {
 /* A line of a log that tells how the process ended. */
 enum verdict_log_kind {
 	VERDICT_LOG_NONE,
-	VERDICT_LOG_LIMIT,   // the kernel killed it for a cgroup's limit
-	VERDICT_LOG_MACHINE, // the same for the machine's memory
-	VERDICT_LOG_DAEMON,  // a low-memory daemon killed it
-	VERDICT_LOG_CRASH,   // it crashed
+	VERDICT_LOG_LIMIT,    // the kernel killed it for a cgroup's limit
+	VERDICT_LOG_MACHINE,  // the same for the machine's memory
+	VERDICT_LOG_DAEMON,   // a low-memory daemon killed it
+	VERDICT_LOG_CRASH,    // it crashed
+	VERDICT_LOG_HARDWARE, // memory or a GPU that it used is broken
 };
 struct verdict_log {
 	enum verdict_log_kind kind;

@@ -31,6 +31,34 @@ number_behind(const char *text, const char *word)
 	return at != NULL ? (uint32_t)strtoul(at + strlen(word), NULL, 10) : 0;
 }
 
+/*
+ * "Memory failure: 0x12345: Sending SIGBUS to python3:123 due to hardware memory corruption", "MCE: Killing python3:123 due to hardware
+ * memory corruption fault at 7f12", "NVRM: Xid (PCI:0000:3b:00): 48, pid=123, name=python3, ...". Of NVIDIA's numbers those alone that
+ * are broken hardware: others are often the program's own doing.
+ */
+static bool
+parse_hardware(const char *text, uint32_t *pid, char name[COMM_BYTES + 1])
+{
+	static const char *const before[] = { "Sending SIGBUS to ", "Killing " };
+	static const unsigned broken[] = { 48, 63, 64, 74, 79, 92, 94, 95 };
+	unsigned xid = 0;
+
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		const char *at = strstr(text, before[i]);
+
+		if (at != NULL && strstr(at, " due to hardware memory corruption") != NULL &&
+		    sscanf(at + strlen(before[i]), "%15[^:]:%u", name, pid) == 2)
+			return true;
+	}
+	if (sscanf(text, "NVRM: Xid (%*[^)]): %u, pid=%u, name=%15[^,]", &xid, pid, name) == 3) {
+		for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+			if (broken[i] == xid)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* What the line tells, and of which process. *name: behind the number, "" where the line has none. */
 static enum verdict_log_kind
 parse_line(const struct system_log_line *line, uint32_t *pid, char name[COMM_BYTES + 1])
@@ -46,6 +74,8 @@ parse_line(const struct system_log_line *line, uint32_t *pid, char name[COMM_BYT
 		(void)sscanf(strstr(text, kill_words), "Killed process %*u (%15[^)]", name);
 		return strstr(text, "emory cgroup") != NULL ? VERDICT_LOG_LIMIT : VERDICT_LOG_MACHINE;
 	}
+	if (strcmp(line->writer, "kernel") == 0 && parse_hardware(text, pid, name))
+		return VERDICT_LOG_HARDWARE;
 	/* "python3[123]: segfault at 10 ip ..."; "traps: python3[123] general protection fault ip:..." */
 	if (strcmp(line->writer, "kernel") == 0 && (bracket = strchr(text, '[')) != NULL &&
 	    sscanf(bracket, "[%u]%n", pid, &end) == 1 && end != 0) {

@@ -709,6 +709,7 @@ verdict_find_domain(struct verdict_facts *facts, const char *wanted, struct verd
 typedef void finder(struct verdict_facts *facts, struct verdict *verdict);
 
 static finder *const recipe_not_closed[] = { find_holders, find_usage, NULL };
+#define recipe_restarted recipe_not_closed
 static finder *const recipe_running[] = { find_refusing_device, find_holders, find_usage, NULL };
 static finder *const recipe_exec_replaced[] = { find_peak, NULL };
 static finder *const recipe_child_killed[] = { find_log, find_peak, NULL };
@@ -725,6 +726,7 @@ static finder *const recipe_crashed[] = {
 	find_log, find_other_limits, find_kills, find_far_from_limits, find_holders_if_accumulating, find_usage, NULL
 };
 #define recipe_stack_overflow recipe_crashed
+#define recipe_hardware recipe_crashed
 #define recipe_aborted recipe_crashed
 static finder *const recipe_signal[] = { find_kills, find_far_from_limits, find_holders, find_usage, NULL };
 static finder *const recipe_failed[] = { find_shell_status, find_other_limits, find_kills, find_failed,

@@ -93,6 +93,28 @@ end_not_closed(const struct verdict_facts *facts, struct verdict *verdict)
 }
 
 static void
+end_restarted(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	uint64_t dark_ns = verdict_dark_ns(facts->process, facts->now);
+
+	say_who(facts, verdict);
+	say(verdict,
+	    " ended with the machine, which started anew %" PRIu64
+	    " s after its last sign of life (%s: this boot is another one). "
+	    "Whether the machine was restarted, crashed or lost power is not known.",
+	    dark_ns / UINT64_C(1000000000), verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_hardware(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict,
+	    ": the kernel's log says that the hardware failed under it (%s). It was not killed for lack of memory.",
+	    verdict_confidence_name(verdict->confidence));
+}
+
+static void
 end_plain(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);

@@ -88,6 +88,7 @@ static const char *
 moment(const struct verdict_facts *facts, const struct verdict *verdict)
 {
 	switch (verdict->cause) {
+	case VERDICT_RESTARTED:
 	case VERDICT_NOT_CLOSED:
 		return "When recording stopped";
 	case VERDICT_RUNNING:
