@@ -99,10 +99,10 @@ end_restarted(const struct verdict_facts *facts, struct verdict *verdict)
 
 	say_who(facts, verdict);
 	say(verdict,
-	    " ended with the machine, which started anew %" PRIu64
-	    " s after its last sign of life (%s: this boot is another one). "
-	    "Whether the machine was restarted, crashed or lost power is not known.",
-	    dark_ns / UINT64_C(1000000000), verdict_confidence_name(verdict->confidence));
+	    " ended with the machine, which started anew within %" PRIu64
+	    " s of its last sign of life (%s). Whether it was "
+	    "restarted, crashed or lost power is not known.",
+	    dark_ns / UINT64_C(1000000000) + 1, verdict_confidence_name(verdict->confidence));
 }
 
 static void

@@ -261,9 +261,9 @@ static const struct {
 	int64_t dark_seconds;
 	const char *cause, *confidence, *says;
 } boots[] = {
-	{ 0, "machine-restarted", "likely", "started anew 0 s after its last sign of life (likely" },
-	{ 3, "machine-restarted", "likely", "started anew 3 s after its last sign of life (likely" },
-	{ 599, "machine-restarted", "likely", "Whether the machine was restarted, crashed or lost power is not known." },
+	{ 0, "machine-restarted", "likely", "started anew within 1 s of its last sign of life (likely" },
+	{ 3, "machine-restarted", "likely", "started anew within 4 s of its last sign of life (likely" },
+	{ 599, "machine-restarted", "likely", "Whether it was restarted, crashed or lost power is not known." },
 	{ 601, "not-closed", "unknown", "another boot of the machine, or another machine" },
 	{ -1, "not-closed", "unknown", "how it ended is not known" }, // clocks were set
 	{ INT64_MIN, "not-closed", "unknown", "how it ended is not known" },
