@@ -25,6 +25,7 @@
 #include "report/paragraph.h"
 #include "report/render.h"
 
+#define FILE_COLUMNS 120   // of what is read in a file, or by a notebook
 #define EXIT_NOT_FOUND 127 // as shells say it
 #define EXIT_NOT_EXECUTABLE 126
 
@@ -92,7 +93,7 @@ cmd_run_summarise(const struct options *options, const struct launch *launch, co
 	if (options->color != NULL)
 		(void)terminal_color_of(options->color, &color);
 	if (is_done) {
-		const struct glance_look look = { .columns = stream == stderr ? terminal_columns(stream) : PAGE_COLUMNS,
+		const struct glance_look look = { .columns = stream == stderr ? terminal_columns(stream) : FILE_COLUMNS,
 			                              .has_color = stream == stderr && terminal_has_color(stream, color),
 			                              .domain = options->domain };
 

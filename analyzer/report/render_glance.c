@@ -72,13 +72,17 @@ struct moment {
 static struct moment
 moment_of(const struct report *report, const char *domain)
 {
+	static const struct moment on_device = { "Held on the device at its peak", &rank_peak, true, false, true };
+
 	if (domain != NULL)
 		return (struct moment){ "Held at the peak", &rank_peak, true, true, true };
-	if (find(report, FINDING_DEVICE_FULL) != NULL || find(report, FINDING_DEVICE_HELD) != NULL)
-		return (struct moment){ "Held on the device at its peak", &rank_peak, true, false, true };
+	if (find(report, FINDING_DEVICE_FULL) != NULL)
+		return on_device;
 	if (find(report, FINDING_LIVE) != NULL)
-		return (struct moment){ report->processes[0].state[0] == 'r' ? "Held now" : "Held at the end", &rank_sites,
-			                    false, true, false };
+		return (struct moment){ strcmp(report->processes[0].state, "running") == 0 ? "Held now" : "Held at the end",
+			                    &rank_sites, false, true, false };
+	if (find(report, FINDING_DEVICE_HELD) != NULL)
+		return on_device;
 	if (report->guard.line_count != 0)
 		return (struct moment){ "Held when the guard was passed", NULL, false, true, false };
 	return (struct moment){ "Held at the peak", &rank_peak, true, true, false };

@@ -332,7 +332,7 @@ def test_the_launcher_takes_a_device(domain, tables, tmp_path):
         assert (done.returncode, done.stderr.count("\n"), (tmp_path / "out").exists()) == (2, 1, False)
         assert "heap" in done.stderr and "cuda:0/tensors" in done.stderr
         return
-    assert done.returncode == 0 and "\nHeld " in done.stderr and "cuda:0 held at most" in done.stderr
+    assert done.returncode == 0 and "\nHeld " in done.stderr and "cuda:0 held at most" in harness.unwrapped(done.stderr)
     assert ("--domain cuda:1: nothing was recorded there; this capture has" in done.stderr) == (domain == "cuda:1")
 
 
