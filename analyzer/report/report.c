@@ -411,6 +411,8 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.fragmentation = fragmentation_of(report->rows->model, process),
 		.resident_age_ns = resident_age_ns(process, last),
 		.is_end_known = verdict_ended_ns(process) != 0,
+		.machine_bytes = identity->machine_bytes,
+		.max_resident_bytes = launcher != NULL ? launcher->max_resident_bytes : 0,
 	};
 	if (launcher != NULL && WIFEXITED(launcher->wait_status))
 		to->exit_status = WEXITSTATUS(launcher->wait_status);
@@ -603,6 +605,8 @@ findings_of(struct report_rows *rows, size_t *count)
 			.share_ppm = verdict_share(from->bytes, from->whole_bytes),
 			.where = from->line.site_count != 0 ? verdict_line_text(&from->line, rows->places[i]) : NULL,
 			.confidence = verdict_confidence_name(from->confidence),
+			.text = rows->verdict.text + from->said_at,
+			.text_bytes = from->said_bytes,
 		};
 	}
 	return rows->findings;
@@ -635,6 +639,8 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		.confidence = verdict_confidence_name(rows->verdict.confidence),
 		.text = rows->verdict.text,
 		.next = rows->verdict.next,
+		.has_ended_well = rows->verdict.has_ended_well,
+		.needs_nothing = rows->verdict.needs_nothing,
 	};
 	report->verdict.findings = findings_of(rows, &report->verdict.finding_count);
 	report->verdict.advice = rows->verdict.advice;

@@ -41,6 +41,8 @@ struct report_finding {
 	uint64_t share_ppm;
 	const char *where; // a line as texts write it; NULL = none
 	const char *confidence;
+	const char *text; // its sentences: text_bytes of the verdict's text
+	size_t text_bytes;
 };
 
 struct report_verdict {
@@ -55,6 +57,8 @@ struct report_verdict {
 	size_t advice_count;
 	const char *const *advice; // names of what next says
 	const char *domain;        // what text and next are about; NULL = the end of the program
+	bool has_ended_well;       // as in struct verdict
+	bool needs_nothing;        // the same
 };
 
 /* Of figures that are no exact counts: small objects of Python, what they leave of arenas, and memory of libraries' own allocators. */
@@ -105,7 +109,9 @@ struct report_process {
 	uint64_t resident_age_ns;         // of the last look to the end or, where that is not known, to the last heartbeat
 	struct report_fragmentation fragmentation;
 	bool is_end_known;
-	uint64_t limit_bytes; // in force then; UINT64_MAX = none
+	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
+	uint64_t machine_bytes;      // what the machine has
+	uint64_t max_resident_bytes; // the most that it had in memory, as its launcher saw it; 0 = not known
 };
 
 /* "brk", "heap", ..., "not attributed"; NULL = no such part. The second one says what it is, or "". */

@@ -786,6 +786,7 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 		         "put libkmemshim.so first in LD_PRELOAD and record it again: then the heap is in the figures%s",
 		         row->is_nothing ? "" : "; or ");
 	}
+	verdict->needs_nothing = row->is_nothing && !is_preload_wrong;
 	begin = strlen(verdict->next);
 	names_begin = verdict->advice_count;
 	if (!is_preload_wrong || !row->is_nothing) {
