@@ -140,15 +140,6 @@ has_devices(const struct report *report)
 	return false;
 }
 
-/* With an empty line behind it. */
-static void
-put_guard(const struct report *report, FILE *stream)
-{
-	render_text_guard(report, stream);
-	if (report->guard.line_count != 0 && report->domain == NULL)
-		(void)fputc('\n', stream);
-}
-
 bool
 cmd_report_page(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
 {
@@ -165,9 +156,9 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 	const struct report_options rows = rows_of(options, top);
 
 	render_text_verdict(report, stream);
-	(void)fputc('\n', stream);
-	put_guard(report, stream);
-	render_text_totals(report, stream);
+	if (report->guard.line_count != 0 && report->domain == NULL)
+		(void)fputc('\n', stream);
+	render_text_guard(report, stream);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
 		const struct render_options look = {
 			.is_native = options->is_native,
@@ -183,6 +174,8 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		(void)fputc('\n', stream);
 		render_text_lines(report, &look, stream);
 	}
+	(void)fputc('\n', stream);
+	render_text_totals(report, stream);
 	(void)fputc('\n', stream);
 	render_text_remarks(report, stream);
 	return true;

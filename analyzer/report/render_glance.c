@@ -302,9 +302,9 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
 
 /* What a person must know before the lines, the most important first. */
 static const enum finding_kind told_kinds[] = {
-	FINDING_LOST_CHILDREN, FINDING_FREED,         FINDING_PARTS,           FINDING_OVER_LIMIT,
-	FINDING_COPIES,        FINDING_DEVICE_OTHERS, FINDING_DEVICE_FULL,     FINDING_HIDDEN_HEAP,
-	FINDING_UNRECORDED,    FINDING_DAMAGE,        FINDING_OTHER_CONTAINER,
+	FINDING_GUARD,       FINDING_LOST_CHILDREN, FINDING_FREED,         FINDING_PARTS,
+	FINDING_OVER_LIMIT,  FINDING_COPIES,        FINDING_DEVICE_OTHERS, FINDING_DEVICE_FULL,
+	FINDING_HIDDEN_HEAP, FINDING_UNRECORDED,    FINDING_DAMAGE,        FINDING_OTHER_CONTAINER,
 };
 
 static bool

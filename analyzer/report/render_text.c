@@ -335,8 +335,8 @@ render_text_totals(const struct report *report, FILE *stream)
 	put_domains(report, "Address space", false, true, stream);
 	if (report->domain != NULL) // what follows is of all domains
 		return;
-	put_resident(report, stream);
 	put_processes(report, stream);
+	put_resident(report, stream);
 }
 
 /* "cuda:0 then: 3.0 MiB free of 64.0 MiB; held: 48.0 MiB tensors, ..." */
