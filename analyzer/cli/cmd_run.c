@@ -15,14 +15,17 @@
 
 #include "base/memory.h"
 #include "base/owner.h"
+#include "base/terminal.h"
 #include "base/text_clean.h"
 #include "cli/cmd_report.h"
 #include "cli/cmd_run.h"
 #include "cli/command.h"
 #include "model/model_load.h"
 #include "capture/capture_folder.h"
+#include "report/paragraph.h"
+#include "report/render.h"
 
-#define SUMMARY_TOP 3
+#define FILE_COLUMNS 120   // of what is read in a file, or by a notebook
 #define EXIT_NOT_FOUND 127 // as shells say it
 #define EXIT_NOT_EXECUTABLE 126
 
@@ -63,30 +66,40 @@ load_session(const struct options *options, const struct launch *launch, const c
 	return model != NULL ? model : cmd_report_load(options, capture, NULL, fail);
 }
 
-/* A domain that was not used leaves the whole summary. */
+/* Without the lines of a domain that was not used: those of all. */
+static bool
+put_glance(struct report *report, const struct glance_look *look, FILE *stream, struct fail *fail)
+{
+	struct glance_look of_all = *look;
+
+	if (render_glance(report, look, stream, fail))
+		return true;
+	(void)fprintf(stream, "kmemshim: %s\n", fail->text);
+	of_all.domain = NULL;
+	return render_glance(report, &of_all, stream, fail);
+}
+
 bool
 cmd_run_summarise(const struct options *options, const struct launch *launch, const char *capture, FILE *stream,
                   char cause[CMD_RUN_CAUSE_BYTES], struct fail *fail)
 {
-	const struct report_options all = { .top = SUMMARY_TOP };
-	const struct report_options wanted = { .top = SUMMARY_TOP, .domain = options->domain };
-	struct options shown = *options;
+	const struct report_options all = { .top = 0 };
+	enum terminal_color color = TERMINAL_COLOR_AUTO;
 	struct opened_report opened;
 	bool is_done = cmd_report_open(options, load_session(options, launch, capture, fail), &rank_peak, &all, &opened,
 	                               fail);
-	struct report *report = opened.report;
 
 	cause[0] = '\0';
+	if (options->color != NULL)
+		(void)terminal_color_of(options->color, &color);
 	if (is_done) {
-		(void)snprintf(cause, CMD_RUN_CAUSE_BYTES, "%s", report->verdict.cause);
-		(void)fputs("\n--- kmemshim ---\n", stream);
-		if (!report_rank(report, &rank_peak, &wanted, fail)) {
-			(void)fprintf(stream, "kmemshim: %s\n", fail->text);
-			shown.domain = NULL;
-		}
-		is_done = cmd_report_page(report, &shown, SUMMARY_TOP, stream, fail);
-		(void)fprintf(stream, "More: kmemshim report %s%s%s\n", report->argument,
-		              shown.domain != NULL ? " --domain " : "", shown.domain != NULL ? shown.domain : "");
+		const struct glance_look look = { .columns = stream == stderr ? terminal_columns(stream) : FILE_COLUMNS,
+			                              .has_color = stream == stderr && terminal_has_color(stream, color),
+			                              .domain = options->domain };
+
+		(void)snprintf(cause, CMD_RUN_CAUSE_BYTES, "%s", opened.report->verdict.cause);
+		is_done = put_glance(opened.report, &look, stream, fail);
+		(void)fprintf(stream, "More: kmemshim report %s\n", opened.report->argument);
 	}
 	cmd_report_close(&opened);
 	return is_done;
@@ -171,7 +184,11 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 		return true;
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
-	if (!launcher_sign(launch, capture))
+	bool is_recorded = launcher_sign(launch, capture);
+
+	if (options->is_quiet)
+		return true;
+	if (!is_recorded)
 		cmd_run_say_nothing_recorded(launch, &program, stderr);
 	else if (!cmd_run_summarise(options, launch, capture, stderr, cause, &late))
 		(void)fprintf(stderr, "kmemshim: %s\n", late.text);

@@ -27,14 +27,15 @@ const struct command commands[] = {
 		.name = "run",
 		.arguments = "[--] CMD...",
 		.summary = "record CMD, then print why it ended and what held its memory",
-		.details = "The verdict and a summary go to stderr: stdout is CMD's own. The exit status is that of CMD, or 128 + n when\n"
+		.details = "How CMD ended and the lines that held most go to stderr: stdout is CMD's own. The exit status is that of CMD, or 128 + n when\n"
 				   "signal n ended it; 126 or 127 when it cannot be run; 2 when the arguments are wrong.\n",
 		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
 	               OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS) | OPTION_BIT(OPTION_GUARD) |
-	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_KEEP),
+	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_KEEP) |
+	               OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
 		.words = { [OPTION_KERNEL] = { NULL, "CMD is a notebook's kernel (kmemshim jupyter install writes this)" },
 	               [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
-	               [OPTION_DOMAIN] = { "D", "show only this domain in the tables of the summary: heap, mmap, cuda:0, "
+	               [OPTION_DOMAIN] = { "D", "show only lines of this domain: heap, mmap, cuda:0, "
 	                                        "cuda (all devices)" } },
 		.arguments_min = 1,
 		.arguments_max = -1,
@@ -46,8 +47,10 @@ const struct command commands[] = {
 		.arguments = "[CAPTURE]",
 		.summary = "one page: verdict, totals, peak, leaks, devices, losses",
 		.details = CAPTURE_HELP,
-		.options = OPTIONS_OF_TABLES,
-		.words = { [OPTION_TOP] = { "N", "show N lines of code in each table (default 5)" } },
+		.options = OPTIONS_OF_TABLES | OPTION_BIT(OPTION_HTML) | OPTION_BIT(OPTION_NO_SOURCE) |
+	               OPTION_BIT(OPTION_FORCE),
+		.words = { [OPTION_FORCE] = { NULL, "also where there is such a file" },
+	               [OPTION_TOP] = { "N", "show N lines of code in each table (default 5)" } },
 		.arguments_max = 1,
 		.question = &page,
 		.run = cmd_report,

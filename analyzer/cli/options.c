@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/terminal.h"
 #include "kmem_words.h"
 
 #define DEFAULT_ABSOLUTE_BYTES (UINT64_C(1) << 20)
@@ -63,6 +64,7 @@ enum option_kind {
 	KIND_PERCENT,
 	KIND_GUARD,
 	KIND_GUARD_ACTION,
+	KIND_COLOR,
 };
 
 static const struct option_row {
@@ -93,6 +95,13 @@ static const struct option_row {
 	                      "functions that pass memory on: report their callers (also KMEMSHIM_WRAPPERS)" },
 	[OPTION_OUTPUT] = { "output", 'o', KIND_PATH, IN(output), "PATH", "a path (write ./-NAME if it begins with -)",
 	                    "where to write" },
+	[OPTION_HTML] = { "html", 0, KIND_PATH, IN(html), "FILE", "a path (write ./-NAME if it begins with -)",
+	                  "write a page for a browser to FILE: flame graph, lines, timeline, source" },
+	[OPTION_NO_SOURCE] = { "no-source", 0, KIND_FLAG, IN(has_no_source), NULL, "",
+	                       "leave texts of source files out of it" },
+	[OPTION_QUIET] = { "quiet", 'q', KIND_FLAG, IN(is_quiet), NULL, "", "print nothing when CMD has ended" },
+	[OPTION_COLOR] = { "color", 0, KIND_COLOR, IN(color), "WHEN", TERMINAL_COLORS,
+	                   "colours: auto (default: on a terminal, unless NO_COLOR is set), always or never" },
 	[OPTION_PYTHON_OBJECTS] = { "python-objects", 0, KIND_FLAG, IN(wants_python_objects), NULL, "",
 	                            "record each small Python object, not a sample of them" },
 	[OPTION_SYSTEM_ALLOCATORS] = { "system-allocators", 0, KIND_FLAG, IN(wants_system_allocators), NULL, "",
@@ -166,6 +175,9 @@ take_value(const struct option_row *row, struct options *options, const char *va
 	case KIND_GUARD_ACTION:
 		*(const char **)member = value;
 		return kmem_parse_guard_action(value, &(enum kmem_guard_action){ 0 }, &(const char *){ NULL });
+	case KIND_COLOR:
+		*(const char **)member = value;
+		return terminal_color_of(value, &(enum terminal_color){ TERMINAL_COLOR_AUTO });
 	}
 	return false;
 }

@@ -7,8 +7,10 @@
 #define RENDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
+struct fail;
 struct report;
 struct report_line;
 struct report_place;
@@ -40,6 +42,15 @@ void render_text_stack(const struct report *report, const struct report_line *li
 void render_text_losses(const struct report *report, FILE *stream);     // nothing when there are none
 void render_text_peak_error(const struct report *report, FILE *stream); // one line; nothing when peaks are exact
 void render_text_remarks(const struct report *report, FILE *stream);    // refused requests, losses, damage, notes
+
+/* What is seen of a report when the program has ended. */
+struct glance_look {
+	size_t columns; // of a line
+	bool has_color;
+	const char *domain; // lines of this one alone; NULL = all
+};
+/* Ranks the report anew. False and *fail: the domain is none of the capture's. */
+bool render_glance(struct report *report, const struct glance_look *look, FILE *stream, struct fail *fail);
 
 void render_check_text(const struct check *check, FILE *stream);
 void render_check_junit(const struct check *check, FILE *stream);

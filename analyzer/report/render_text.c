@@ -13,10 +13,10 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
+#include "report/paragraph.h"
 #include "report/render.h"
 #include "report/report.h"
 
-#define PAGE_COLUMNS 100
 #define PROCESSES_SHOWN 12
 #define INDENTS_MAX 6
 #define MEANING_COLUMN 27 // of the table of the resident set
@@ -27,70 +27,13 @@
 #define DIFFERENT_PART 8
 #define COPIES_SHOWN_BYTES (UINT64_C(1) << 20)
 
-static size_t
-columns_of(const char *text, size_t bytes)
-{
-	size_t columns = 0;
-
-	for (size_t i = 0; i < bytes; i++)
-		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return columns;
-}
-
-/* As units.c writes them: "%", "B", "KiB". */
-static bool
-is_unit(const char *word)
-{
-	size_t letter = word[0] != '\0' && strncmp(word + 1, "iB", 2) == 0 ? 2 : 0;
-
-	return word[0] == '%' || (word[letter] == 'B' && strchr(" ,;:.)", word[letter + 1]) != NULL);
-}
-
-/*
- * A paragraph, every line behind `indent` spaces but the first, which starts at `column`. Broken between words, but not between a
- * number and its unit, nor inside a command in backquotes, which somebody may copy.
- */
-static void
-put_paragraph(FILE *stream, const char *text, size_t indent, size_t column)
-{
-	char *clean = memory_text(text);
-	const char *at;
-	bool is_first = true;
-
-	(void)text_clean(clean, strlen(clean));
-	for (at = clean + strspn(clean, " "); *at != '\0'; at += strspn(at, " ")) {
-		size_t bytes = strcspn(at, " ");
-		size_t columns;
-
-		if (at[0] == '`' && strchr(at + 1, '`') != NULL)
-			bytes = (size_t)(strchr(at + 1, '`') - at) + strcspn(strchr(at + 1, '`'), " ");
-		if (at[bytes] == ' ' && is_unit(at + bytes + 1))
-			bytes += 1 + strcspn(at + bytes + 1, " ");
-		columns = columns_of(at, bytes);
-
-		if (!is_first && column + 1 + columns > PAGE_COLUMNS) {
-			(void)fprintf(stream, "\n%*s", (int)indent, "");
-			column = indent;
-		} else if (!is_first) {
-			(void)fputc(' ', stream);
-			column++;
-		}
-		(void)fprintf(stream, "%.*s", (int)bytes, at);
-		column += columns;
-		at += bytes;
-		is_first = false;
-	}
-	(void)fputc('\n', stream);
-	free(clean);
-}
-
 void
 render_text_verdict(const struct report *report, FILE *stream)
 {
-	put_paragraph(stream, report->verdict.text, 0, 0);
+	paragraph_put(stream, PAGE_COLUMNS, report->verdict.text, 0, 0);
 	if (report->verdict.next[0] != '\0') {
 		(void)fputs("Next: ", stream);
-		put_paragraph(stream, report->verdict.next, 6, 6);
+		paragraph_put(stream, PAGE_COLUMNS, report->verdict.next, 6, 6);
 	}
 }
 
@@ -163,7 +106,7 @@ put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 		                         units_bytes(own_bytes[part], bytes));
 		before = ", ";
 	}
-	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
+	paragraph_put(stream, PAGE_COLUMNS, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
 /* What it means; a mapping with none but blocks that found no room is among it. */
@@ -174,7 +117,7 @@ put_others(const struct report_process *process, FILE *stream)
 
 	(void)snprintf(text, sizeof(text), "%s%s", report_resident_meaning(KMEM_RESIDENT_OTHER),
 	               process->of.losses[KMEM_LOST_EVENTS] != 0 ? ", or blocks that were not recorded (see Losses)" : "");
-	put_paragraph(stream, text, MEANING_COLUMN, MEANING_COLUMN);
+	paragraph_put(stream, PAGE_COLUMNS, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
 /* So far that one of the two is of another time. */
@@ -289,7 +232,7 @@ put_together(const struct report *report, FILE *stream)
 	else if (is_first && report->domain == NULL && used < sizeof(text))
 		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
 	(void)fputs("  ", stream);
-	put_paragraph(stream, text, 4, 2);
+	paragraph_put(stream, PAGE_COLUMNS, text, 4, 2);
 }
 
 static void
@@ -392,8 +335,8 @@ render_text_totals(const struct report *report, FILE *stream)
 	put_domains(report, "Address space", false, true, stream);
 	if (report->domain != NULL) // what follows is of all domains
 		return;
-	put_resident(report, stream);
 	put_processes(report, stream);
+	put_resident(report, stream);
 }
 
 /* "cuda:0 then: 3.0 MiB free of 64.0 MiB; held: 48.0 MiB tensors, ..." */
@@ -427,7 +370,8 @@ put_composition(const struct report_request *request, FILE *stream)
 	if (used == 0)
 		return;
 	(void)fprintf(stream, "%11s%s then: ", "", request->device != NULL ? request->device : "the host");
-	put_paragraph(stream, text, 13, 11 + strlen(request->device != NULL ? request->device : "the host") + 7);
+	paragraph_put(stream, PAGE_COLUMNS, text, 13,
+	              11 + strlen(request->device != NULL ? request->device : "the host") + 7);
 }
 
 /* Tries of one allocator are one row. */
@@ -500,7 +444,7 @@ put_losses(const struct report *report, bool is_serious, FILE *stream)
 		(void)fprintf(stream, "%13s  ",
 		              i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
 		                                         : units_count(report->losses[i], count));
-		put_paragraph(stream, report_loss_meaning(i, report->losses[i]), 15, 15);
+		paragraph_put(stream, PAGE_COLUMNS, report_loss_meaning(i, report->losses[i]), 15, 15);
 	}
 }
 
@@ -607,12 +551,12 @@ put_notes(const struct report *report, FILE *stream)
 	}
 	for (size_t i = 0; i < report->damage_count; i++) {
 		(void)fputs("  ", stream);
-		put_paragraph(stream, report->damages[i], 4, 2);
+		paragraph_put(stream, PAGE_COLUMNS, report->damages[i], 4, 2);
 	}
 	for (size_t i = 0; i < report->process_count; i++) {
 		for (size_t j = 0; j < report->processes[i].of.note_count; j++) {
 			(void)fprintf(stream, "  %" PRIu32 ": ", report->processes[i].pid);
-			put_paragraph(stream, report->processes[i].of.notes[j], 4, 10);
+			paragraph_put(stream, PAGE_COLUMNS, report->processes[i].of.notes[j], 4, 10);
 		}
 	}
 }

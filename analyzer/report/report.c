@@ -158,29 +158,37 @@ place_without_source(const struct model_site *site)
 	return place;
 }
 
+/* False: its file must not be read. */
+static bool
+source_place_of(const struct report_rows *rows, const struct model_site *site, struct source_place *source)
+{
+	const struct model_frame *frame = site != NULL ? site->where : NULL;
+
+	if (frame == NULL || !(frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)))
+		return false;
+
+	const struct model_process *process = &rows->model->processes[site->process];
+
+	*source = (struct source_place){
+		.directory = process->is_trusted ? process->identity->directory : "",
+		.file = frame->file,
+		.path = model_file_on_disk(rows->model, frame->file),
+		.built_ns = frame->built_ns,
+		.line = frame->line,
+		.first_line = frame->first_line,
+		.function = frame->function,
+	};
+	return frame->is_trusted || place_is_cell(frame->file); // a cell's text is in the capture
+}
+
 static struct report_place
 place_of(const struct report_rows *rows, const struct model_site *site)
 {
-	const struct model_frame *frame = site != NULL ? site->where : NULL;
 	struct report_place place = place_without_source(site);
+	struct source_place source;
 
-	if (frame == NULL)
-		return place;
-	if (frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)) {
-		const struct model_process *process = &rows->model->processes[site->process];
-		const struct source_place source = {
-			.directory = process->is_trusted ? process->identity->directory : "",
-			.file = frame->file,
-			.path = model_file_on_disk(rows->model, frame->file),
-			.built_ns = frame->built_ns,
-			.line = frame->line,
-			.first_line = frame->first_line,
-			.function = frame->function,
-		};
-
-		if (frame->is_trusted || place_is_cell(frame->file)) // a cell's text is in the capture
-			place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
-	}
+	if (source_place_of(rows, site, &source))
+		place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
 	return place;
 }
 
@@ -411,6 +419,8 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.fragmentation = fragmentation_of(report->rows->model, process),
 		.resident_age_ns = resident_age_ns(process, last),
 		.is_end_known = verdict_ended_ns(process) != 0,
+		.machine_bytes = identity->machine_bytes,
+		.max_resident_bytes = launcher != NULL ? launcher->max_resident_bytes : 0,
 	};
 	if (launcher != NULL && WIFEXITED(launcher->wait_status))
 		to->exit_status = WEXITSTATUS(launcher->wait_status);
@@ -603,6 +613,8 @@ findings_of(struct report_rows *rows, size_t *count)
 			.share_ppm = verdict_share(from->bytes, from->whole_bytes),
 			.where = from->line.site_count != 0 ? verdict_line_text(&from->line, rows->places[i]) : NULL,
 			.confidence = verdict_confidence_name(from->confidence),
+			.text = rows->verdict.text + from->said_at,
+			.text_bytes = from->said_bytes,
 		};
 	}
 	return rows->findings;
@@ -635,6 +647,8 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		.confidence = verdict_confidence_name(rows->verdict.confidence),
 		.text = rows->verdict.text,
 		.next = rows->verdict.next,
+		.has_ended_well = rows->verdict.has_ended_well,
+		.needs_nothing = rows->verdict.needs_nothing,
 	};
 	report->verdict.findings = findings_of(rows, &report->verdict.finding_count);
 	report->verdict.advice = rows->verdict.advice;
@@ -774,6 +788,18 @@ report_line(const struct report *report, size_t number)
 	made.largest = make_site(report->rows, line->largest);
 	add_types(report->rows, line, &made);
 	return made;
+}
+
+bool
+report_line_source(const struct report *report, size_t number, struct report_source *source)
+{
+	const struct model_site *site = report->rows->ranked->lines[number].largest;
+	struct source_place place;
+
+	if (!source_place_of(report->rows, site, &place) || !site->where->is_user)
+		return false;
+	source->file = site->where->file;
+	return source_lines_all(report->rows->sources, &place, &source->text);
 }
 
 struct report_frame

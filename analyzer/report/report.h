@@ -20,6 +20,7 @@
 #include "base/fail.h"
 #include "kmem_format.h"
 #include "model/model.h"
+#include "symbols/source_lines.h"
 #include "verdict/facts.h"
 
 #define REPORT_SCHEMA 2
@@ -41,6 +42,8 @@ struct report_finding {
 	uint64_t share_ppm;
 	const char *where; // a line as texts write it; NULL = none
 	const char *confidence;
+	const char *text; // its sentences: text_bytes of the verdict's text
+	size_t text_bytes;
 };
 
 struct report_verdict {
@@ -55,6 +58,8 @@ struct report_verdict {
 	size_t advice_count;
 	const char *const *advice; // names of what next says
 	const char *domain;        // what text and next are about; NULL = the end of the program
+	bool has_ended_well;       // as in struct verdict
+	bool needs_nothing;        // the same
 };
 
 /* Of figures that are no exact counts: small objects of Python, what they leave of arenas, and memory of libraries' own allocators. */
@@ -105,7 +110,9 @@ struct report_process {
 	uint64_t resident_age_ns;         // of the last look to the end or, where that is not known, to the last heartbeat
 	struct report_fragmentation fragmentation;
 	bool is_end_known;
-	uint64_t limit_bytes; // in force then; UINT64_MAX = none
+	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
+	uint64_t machine_bytes;      // what the machine has
+	uint64_t max_resident_bytes; // the most that it had in memory, as its launcher saw it; 0 = not known
 };
 
 /* "brk", "heap", ..., "not attributed"; NULL = no such part. The second one says what it is, or "". */
@@ -301,6 +308,12 @@ struct report_line report_line(const struct report *report, size_t number);
 /* The same without the text of the line, its types and its largest site, which take time. */
 struct report_line report_line_figures(const struct report *report, size_t number);
 struct report_site report_site(const struct report *report, size_t number);
+/* The file that a line of the user's is in, as it ran. False: it is not known, or not the user's. */
+struct report_source {
+	const char *file; // as in struct report_place
+	struct source_text text;
+};
+bool report_line_source(const struct report *report, size_t number, struct report_source *source);
 struct report_frame report_frame(const struct report_site *site, uint32_t number);
 
 /* False: report->domain leaves this one out of texts. */

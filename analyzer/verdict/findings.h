@@ -30,6 +30,9 @@
 	KIND(KERNEL_KILLS, "kernel-kills")                                                                           \
 	KIND(FAR_FROM_LIMITS, "far-from-limits")                                                                     \
 	KIND(SHELL_STATUS, "shell-status")                                                                           \
+	KIND(THREAD_REFUSED, "thread-refused")                                                                       \
+	KIND(FILES_FULL, "open-files-full")                                                                          \
+	KIND(CUDA_NOT_STARTED, "cuda-not-started")                                                                   \
 	KIND(OTHER_CONTAINER, "other-container")                                                                     \
 	KIND(NO_KILL, "no-kill")                                                                                     \
 	KIND(NO_ALLOCATION, "no-allocation")                                                                         \
@@ -103,6 +106,8 @@ struct finding {
 	bool is_peak;                        // FINDING_DOMAIN and following: figures are of the peak
 	bool is_told;                        // the line was told of right before
 	bool is_after_line;                  // FINDING_IMPORTS: a line was told of right before, "of it" would be of that
+	size_t said_at;                      // its sentences in the verdict's text: where they begin, and so many bytes
+	size_t said_bytes;
 };
 
 const char *finding_name(enum finding_kind kind); // "freed"
@@ -119,6 +124,7 @@ struct verdict {
 	bool has_ended_well;                    // the program, and none of its processes was killed for memory
 	size_t finding_count;
 	struct finding findings[VERDICT_FINDINGS_MAX]; // in the order of the text
+	bool needs_nothing;                            // `next` says that no action is needed
 	size_t advice_count;
 	const char *advice[VERDICT_ADVICE_MAX]; // names of what `next` says, in order; see advice.c
 	char text[4096];                        // a paragraph, one line

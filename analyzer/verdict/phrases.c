@@ -14,6 +14,8 @@
  */
 #include "verdict/phrases.h"
 
+#include <string.h>
+
 #include "verdict/words.h"
 
 static const struct {
@@ -34,12 +36,15 @@ void
 verdict_say(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	for (size_t i = 0; i < verdict->finding_count; i++) {
-		const struct finding *finding = &verdict->findings[i];
+		struct finding *finding = &verdict->findings[i];
 		const struct phrase *phrase = rows[finding->kind].phrase;
+
+		finding->said_at = strlen(verdict->text);
 
 		if (phrase->say != NULL)
 			phrase->say(facts, finding, verdict);
 		else
 			say_finding(finding, phrase->text, verdict);
+		finding->said_bytes = strlen(verdict->text) - finding->said_at;
 	}
 }

@@ -366,5 +366,5 @@ if __name__ == "__main__":
     part, whole = re.search(r"Summed over all its processes, ([\d.]+ MiB) of the ([\d.]+ MiB) of heap that they held at their peaks was "
                             r"allocated at workers.py:4 ", text).groups()
     assert re.search(rf"  heap +{whole} ", rest) and "  sums over 4 processes" in rest
-    assert f"{part:>9} " in rest[rest.index("Held at the peak, summed over 4 processes"):]
+    assert f"{part:>9} " in page[page.index("Held at the peak, summed over 4 processes"):]
     assert re.search(r"Resident set of process \d+ alone", rest)

@@ -2,7 +2,7 @@
  * test_situations.c - what is a person told in some situations (tests/golden/situations)?
  *
  * Each is a model made by hand. Its file holds the whole page, which begins with the verdict, and the verdict's JSON without
- * the two texts. Run from the root of the repository; `make golden` writes the files anew, and the difference is for review.
+ * the texts. Run from the root of the repository; `make golden` writes the files anew, and the difference is for review.
  */
 #include "hand_model.h"
 
@@ -844,6 +844,8 @@ is_told_as_agreed(void **state)
 	assert_true(cmd_report_page(report, &options, 5, stream, &fail));
 	(void)fputs("\n---- \"verdict\" of --json ----\n", stream);
 	write_facts(report, stream);
+	(void)fputs("\n---- at the end of a run, 80 columns ----\n", stream);
+	assert_true(render_glance(report, &(struct glance_look){ .columns = 80 }, stream, &fail));
 	assert_int_equal(fclose(stream), 0);
 	report_free(report);
 	(void)snprintf(name, sizeof(name), "situations/%s.txt", situation->name);

@@ -1,0 +1,485 @@
+/*
+ * render_glance.c - what a person sees when the program has ended: how it ended, how much it took, the lines that held most.
+ *
+ * At most 8 lines when all went well, 15 when it died, on a terminal that is not narrow. The page says the rest.
+ *
+ * When failing  errors stay in the stream. All texts are cleaned of control characters here.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/place.h"
+#include "base/text_clean.h"
+#include "base/units.h"
+#include "report/paragraph.h"
+#include "report/render.h"
+#include "report/report.h"
+#include "verdict/findings.h"
+
+#define LINES_WELL 8
+#define LINES_DIED 15
+#define ROWS_WELL 3
+#define ROWS_DIED 5
+#define ROWS_LEAST 3
+#define MOST_BYTES 512
+#define NEXT_INDENT 6
+#define CANDIDATES (4 * ROWS_DIED) // of which some are one line in several domains
+#define BAR_COLUMNS 10
+#define BAR_FROM_COLUMNS 60 // a narrower terminal has no room for it
+#define PLACE_COLUMN 33     // of a row with a bar
+#define SOURCE_LEAST 16     // columns: less of the line of code says nothing
+#define SOURCE_MOST 60
+#define COLUMNS_LEAST 40 // a narrower terminal breaks lines itself
+#define COLUMNS_MOST 120 // longer lines are hard to read
+#define TRIFLE_PART 100  // rows of less are left out, the first excepted
+
+/* ---- looks ---- */
+
+struct style {
+	const char *bold;
+	const char *alarm;
+	const char *bar;
+	const char *off;
+};
+
+static const struct style coloured = { "\033[1m", "\033[1;31m", "\033[36m", "\033[0m" };
+static const struct style plain = { "", "", "", "" };
+
+/* ---- which moment the lines are of ---- */
+
+static const struct report_finding *
+find(const struct report *report, enum finding_kind kind)
+{
+	for (size_t i = 0; i < report->verdict.finding_count; i++) {
+		if (strcmp(report->verdict.findings[i].kind, finding_name(kind)) == 0)
+			return &report->verdict.findings[i];
+	}
+	return NULL;
+}
+
+/* What the rows are about. */
+struct moment {
+	const char *heading;
+	const struct ranking *ranking; // NULL: the lines of the guard
+	bool is_peak;
+	bool has_host;
+	bool has_devices;
+};
+
+static struct moment
+moment_of(const struct report *report, const char *domain)
+{
+	static const struct moment on_device = { "Held on the device at its peak", &rank_peak, true, false, true };
+
+	if (domain != NULL)
+		return (struct moment){ "Held at the peak", &rank_peak, true, true, true };
+	if (find(report, FINDING_DEVICE_FULL) != NULL)
+		return on_device;
+	if (find(report, FINDING_LIVE) != NULL)
+		return (struct moment){ strcmp(report->processes[0].state, "running") == 0 ? "Held now" : "Held at the end",
+			                    &rank_sites, false, true, false };
+	if (find(report, FINDING_DEVICE_HELD) != NULL)
+		return on_device;
+	if (report->guard.line_count != 0)
+		return (struct moment){ "Held when the guard was passed", NULL, false, true, false };
+	return (struct moment){ "Held at the peak", &rank_peak, true, true, false };
+}
+
+/* ---- rows ---- */
+
+struct row {
+	uint64_t bytes;
+	bool is_estimated;
+	const char *growth; // "accumulates"; "" = nothing is said
+	size_t number;      // of the line
+	const char *text;   // what it is instead of a line; NULL = a line
+	struct report_place where;
+};
+
+struct rows {
+	struct row rows[CANDIDATES];
+	size_t count;
+	uint64_t total_bytes; // of all lines
+};
+
+/* Keeps the largest, in order. */
+static void
+add_row(struct rows *rows, const struct row *row)
+{
+	size_t at = rows->count;
+
+	while (at != 0 && rows->rows[at - 1].bytes < row->bytes)
+		at--;
+	if (at >= CANDIDATES)
+		return;
+	rows->count += rows->count < CANDIDATES;
+	memmove(&rows->rows[at + 1], &rows->rows[at], (rows->count - 1 - at) * sizeof(*row));
+	rows->rows[at] = *row;
+}
+
+static const char *
+row_text(const struct row *row, char text[PLACE_TEXT_BYTES])
+{
+	const struct report_place *where = &row->where;
+
+	if (row->text != NULL)
+		return row->text;
+	(void)place_text(where->file, where->line, where->function, where->module, where->offset, text);
+	return place_related(where->relation, text);
+}
+
+/* A line of code is one row, whatever its domains: objects of a list, the list, and what malloc made of it. */
+static void
+join_rows(struct rows *rows)
+{
+	struct rows joined = { .total_bytes = rows->total_bytes };
+	bool is_taken[CANDIDATES] = { false };
+	char text[PLACE_TEXT_BYTES];
+	char other[PLACE_TEXT_BYTES];
+
+	for (size_t i = 0; i < rows->count; i++) {
+		struct row sum = rows->rows[i];
+
+		if (is_taken[i])
+			continue;
+		for (size_t j = i + 1; j < rows->count; j++) {
+			if (strcmp(row_text(&rows->rows[i], text), row_text(&rows->rows[j], other)) != 0)
+				continue;
+			is_taken[j] = true;
+			sum.bytes += rows->rows[j].bytes;
+			sum.is_estimated = sum.is_estimated || rows->rows[j].is_estimated;
+			sum.growth = sum.growth[0] != '\0' ? sum.growth : rows->rows[j].growth;
+		}
+		add_row(&joined, &sum);
+	}
+	*rows = joined;
+}
+
+static uint64_t
+in_memory_of(const struct report_line *line, bool is_peak)
+{
+	uint64_t bytes = is_peak ? line->of.peak_bytes : line->of.live_bytes;
+
+	return bytes > line->of.untouched_bytes ? bytes - line->of.untouched_bytes : 0;
+}
+
+/* The place of a line takes time: only those that are chosen get theirs. */
+static void
+gather(struct report *report, const struct moment *moment, struct rows *rows)
+{
+	uint64_t import_bytes = 0;
+
+	for (size_t i = 0; i < report->line_count; i++) {
+		struct report_line line = report_line_figures(report, i);
+		uint64_t bytes = in_memory_of(&line, moment->is_peak);
+
+		if (line.is_device && !line.of.is_import && line.of.tier != 0)
+			continue; // a cache, of which the tensors are told
+		if (line.is_address_space || bytes == 0 || !(line.is_device ? moment->has_devices : moment->has_host))
+			continue;
+		rows->total_bytes += bytes;
+		if (line.of.is_import) {
+			import_bytes += bytes;
+			continue;
+		}
+		add_row(rows,
+		        &(struct row){ .bytes = bytes,
+		                       .is_estimated = line.estimate.error_bytes != 0 || line.estimate.peak_error_bytes != 0,
+		                       .growth = line.of.leak != MODEL_LEAK_LEAK ? ""
+		                                 : line.may_be_built_once        ? "may accumulate"
+		                                                                 : "accumulates",
+		                       .number = i });
+	}
+	if (import_bytes != 0)
+		add_row(rows,
+		        &(struct row){ .bytes = import_bytes, .growth = "", .text = "left by imports and the interpreter" });
+	for (size_t i = 0; i < rows->count; i++) {
+		if (rows->rows[i].text == NULL)
+			rows->rows[i].where = report_line(report, rows->rows[i].number).where;
+	}
+}
+
+static void
+gather_guard(const struct report *report, struct rows *rows)
+{
+	const struct report_guard *guard = &report->guard;
+
+	rows->total_bytes = guard->live_bytes;
+	for (size_t i = 0; i < guard->line_count; i++) {
+		const struct report_holder *holder = &guard->lines[i];
+
+		add_row(rows, &(struct row){ .bytes = holder->live_bytes,
+		                             .is_estimated = holder->is_estimated,
+		                             .growth = "",
+		                             .where = holder->where });
+	}
+}
+
+/* Eighths of a column, so that small shares are seen. */
+static void
+put_bar(uint64_t bytes, uint64_t total_bytes, const struct style *style, FILE *stream)
+{
+	static const char *const eighths[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
+	unsigned units = total_bytes != 0 ? (unsigned)((double)bytes / (double)total_bytes * 8 * BAR_COLUMNS + 0.5) : 0;
+	unsigned used = units / 8 + (units % 8 != 0);
+
+	(void)fputs(style->bar, stream);
+	for (unsigned i = 0; i < units / 8; i++)
+		(void)fputs("█", stream);
+	(void)fprintf(stream, "%s%s%*s", eighths[units % 8], style->off, (int)(used < BAR_COLUMNS ? BAR_COLUMNS - used : 0),
+	              "");
+}
+
+/* The line of code, as far as there is room. */
+static void
+put_source(const struct report_place *where, size_t columns, FILE *stream)
+{
+	char text[SOURCE_MOST * 4 + 1];
+	size_t used = 0;
+	size_t shown = 0;
+	const char *at = where->source + strspn(where->source, " \t");
+
+	if (columns < SOURCE_LEAST || at[0] == '\0')
+		return;
+	columns = (columns < SOURCE_MOST ? columns : SOURCE_MOST) - 1;
+	while (at[used] != '\0' && used < sizeof(text) - 4 && shown <= columns)
+		shown += ((unsigned char)at[used++] & 0xc0) != 0x80;
+	while (used != 0 && shown > columns)
+		shown -= ((unsigned char)at[--used] & 0xc0) != 0x80;
+	memcpy(text, at, used);
+	text[used] = '\0';
+	(void)text_clean(text, used);
+	(void)fprintf(stream, "  %s%s", text, at[used] != '\0' ? "…" : "");
+}
+
+static void
+put_row(const struct row *row, uint64_t total_bytes, size_t columns, const struct style *style, FILE *stream)
+{
+	bool has_bar = columns >= BAR_FROM_COLUMNS;
+	size_t column = has_bar ? PLACE_COLUMN : PLACE_COLUMN - BAR_COLUMNS - 2;
+	char bytes[UNITS_TEXT_BYTES];
+	char figure[UNITS_TEXT_BYTES + 4];
+	char share[UNITS_TEXT_BYTES];
+	char text[PLACE_TEXT_BYTES];
+	const char *place = row_text(row, text);
+
+	(void)snprintf(figure, sizeof(figure), "%s%s", row->is_estimated ? "≈" : "", units_bytes(row->bytes, bytes));
+	(void)fprintf(stream, "%*s%s%7s  ", (int)(11 - text_columns(figure, strlen(figure))), "", figure,
+	              units_share(verdict_share(row->bytes, total_bytes), share));
+	if (has_bar)
+		put_bar(row->bytes, total_bytes, style, stream);
+	column += text_columns(place, strlen(place));
+	(void)fprintf(stream, "%s%s", has_bar ? "  " : "", place);
+	if (row->growth[0] != '\0') {
+		(void)fprintf(stream, "  %s%s%s", style->alarm, row->growth, style->off);
+		column += 2 + strlen(row->growth);
+	}
+	if (row->text == NULL)
+		put_source(&row->where, columns > column + 2 ? columns - column - 2 : 0, stream);
+	(void)fputc('\n', stream);
+}
+
+static void
+put_rows(const struct rows *rows, size_t room, const struct moment *moment, const struct report *report, size_t columns,
+         const struct style *style, FILE *stream)
+{
+	char text[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "%s", moment->heading);
+	if (report->process_count > 1 && moment->ranking != NULL)
+		(void)fprintf(stream, ", summed over %s processes", units_count(report->process_count, text));
+	(void)fprintf(stream, " (%s in all):\n", units_bytes(rows->total_bytes, text));
+	for (size_t i = 0; i < rows->count && i < room; i++) {
+		if (i == 0 || rows->rows[i].bytes >= rows->total_bytes / TRIFLE_PART)
+			put_row(&rows->rows[i], rows->total_bytes, columns, style, stream);
+	}
+}
+
+/* ---- what is said above them ---- */
+
+/* What a person must know before the lines, the most important first. */
+static const enum finding_kind told_kinds[] = {
+	FINDING_GUARD,       FINDING_LOST_CHILDREN, FINDING_FREED,         FINDING_PARTS,
+	FINDING_OVER_LIMIT,  FINDING_COPIES,        FINDING_DEVICE_OTHERS, FINDING_DEVICE_FULL,
+	FINDING_HIDDEN_HEAP, FINDING_UNRECORDED,    FINDING_DAMAGE,        FINDING_OTHER_CONTAINER,
+};
+
+static bool
+is_told(const struct report *report, const struct report_finding *finding)
+{
+	if (strcmp(finding->kind, finding_name(FINDING_PARTS)) == 0 && find(report, FINDING_FREED) != NULL)
+		return false; // it would say the same again
+	for (size_t i = 0; i < sizeof(told_kinds) / sizeof(told_kinds[0]); i++) {
+		if (strcmp(finding->kind, finding_name(told_kinds[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+static const char incomplete[] = " Not all was recorded: the report says under Losses what is missing.";
+
+static bool
+is_incomplete(const struct report *report)
+{
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		if (report->losses[i] != 0 && report_loss_is_serious(i))
+			return true;
+	}
+	return false;
+}
+
+/* The sentences of the first findings that are told and take `lines` at most, in the order of the verdict. For free(). */
+static char *
+told_text(const struct report *report, size_t columns, size_t lines)
+{
+	char *text = memory_zeroed(1, strlen(report->verdict.text) + sizeof(incomplete));
+
+	for (size_t i = 0; i < report->verdict.finding_count; i++) {
+		const struct report_finding *finding = &report->verdict.findings[i];
+		size_t used = strlen(text);
+
+		if (!is_told(report, finding))
+			continue;
+		(void)strncat(text, finding->text, finding->text_bytes);
+		if (used != 0 && paragraph_put(NULL, columns, text, 0, 0) > lines)
+			text[used] = '\0';
+	}
+	if (is_incomplete(report))
+		(void)strcat(text, incomplete);
+	return text;
+}
+
+/* How it ended. For free(). */
+static char *
+ending_text(const struct report *report)
+{
+	const struct report_finding *ending = find(report, FINDING_ENDING);
+
+	return ending != NULL ? strndup(ending->text, ending->text_bytes) : memory_text(report->verdict.text);
+}
+
+static size_t add_text(char text[MOST_BYTES], size_t used, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static size_t
+add_text(char text[MOST_BYTES], size_t used, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (used < MOST_BYTES)
+		used += (size_t)vsnprintf(text + used, MOST_BYTES - used, format, arguments);
+	va_end(arguments);
+	return used;
+}
+
+/* "It had at most 59.4 MiB in memory: 10 % of the container's limit of 600 MiB. cuda:0 had at most 48.0 MiB." "" = not known. */
+static void
+most_text(const struct report *report, char text[MOST_BYTES])
+{
+	const struct report_process *largest = NULL;
+	char bytes[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char of[UNITS_TEXT_BYTES];
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < report->process_count; i++) {
+		if (report->processes[i].max_resident_bytes != 0 &&
+		    (largest == NULL || report->processes[i].max_resident_bytes > largest->max_resident_bytes))
+			largest = &report->processes[i];
+	}
+	if (largest != NULL) {
+		bool is_container = largest->limit_bytes < largest->machine_bytes;
+		uint64_t whole_bytes = is_container ? largest->limit_bytes : largest->machine_bytes;
+
+		used = add_text(text, used, "%s had at most %s in memory",
+		                report->process_count > 1 ? "Its largest process" : "It",
+		                units_bytes(largest->max_resident_bytes, bytes));
+		if (whole_bytes != 0)
+			used = add_text(text, used, ": %s of the %s %s",
+			                units_share(verdict_share(largest->max_resident_bytes, whole_bytes), share),
+			                is_container ? "container's limit of" : "machine's", units_bytes(whole_bytes, of));
+		used = add_text(text, used, ".");
+	}
+	for (size_t i = 0; i < report->domain_count; i++) {
+		const struct report_domain *domain = &report->domains[i];
+
+		if (domain->is_device && strchr(domain->of.name, '/') == NULL && domain->of.peak_bytes != 0)
+			used = add_text(text, used, "%s%s held at most %s.", used != 0 ? " " : "", domain->of.name,
+			                units_bytes(domain->of.peak_bytes, bytes));
+	}
+}
+
+/* So many rows leave room for all that is said beside them. */
+static size_t
+rows_room(bool is_all_well, size_t lines)
+{
+	size_t room = is_all_well ? ROWS_WELL : ROWS_DIED;
+
+	while (room > ROWS_LEAST && lines + room > (is_all_well ? LINES_WELL : LINES_DIED))
+		room--;
+	return room;
+}
+
+/* Nothing where there is no text. Returns how many lines it takes. */
+static size_t
+put_text(FILE *stream, size_t columns, const char *text)
+{
+	return text[0] != '\0' ? paragraph_put(stream, columns, text, 0, 0) : 0;
+}
+
+static void
+put_glance(const struct report *report, const struct moment *moment, struct rows *rows, size_t columns,
+           const struct style *style, FILE *stream)
+{
+	bool has_died = !report->verdict.has_ended_well;
+	bool has_advice = report->verdict.next[0] != '\0' && !report->verdict.needs_nothing;
+	char *ending = ending_text(report);
+	char *told;
+	char most[MOST_BYTES];
+	size_t lines = 3; // the first one, the rows' heading, where more is
+
+	most_text(report, most);
+	lines += put_text(NULL, columns, ending) + put_text(NULL, columns, most);
+	lines += has_advice ? paragraph_put(NULL, columns, report->verdict.next, NEXT_INDENT, NEXT_INDENT) : 0;
+	told = told_text(report, columns, lines + ROWS_LEAST < LINES_DIED ? LINES_DIED - lines - ROWS_LEAST : 0);
+	lines += put_text(NULL, columns, told);
+	(void)fprintf(stream, "\n%s--- kmemshim ---%s\n%s", style->bold, style->off, has_died ? style->alarm : "");
+	(void)put_text(stream, columns, ending);
+	(void)fputs(has_died ? style->off : "", stream);
+	(void)put_text(stream, columns, most);
+	(void)put_text(stream, columns, told);
+	if (rows->count != 0)
+		put_rows(rows, rows_room(!has_died && !has_advice, lines), moment, report, columns, style, stream);
+	if (has_advice) {
+		(void)fprintf(stream, "%sNext:%s ", style->bold, style->off);
+		(void)paragraph_put(stream, columns, report->verdict.next, NEXT_INDENT, NEXT_INDENT);
+	}
+	free(ending);
+	free(told);
+}
+
+bool
+render_glance(struct report *report, const struct glance_look *look, FILE *stream, struct fail *fail)
+{
+	size_t columns = look->columns < COLUMNS_LEAST  ? COLUMNS_LEAST
+	                 : look->columns > COLUMNS_MOST ? COLUMNS_MOST
+	                                                : look->columns;
+	const struct moment moment = moment_of(report, look->domain);
+	const struct report_options wanted = { .top = UINT64_MAX, .domain = look->domain };
+	struct rows rows = { .count = 0 };
+
+	if (moment.ranking != NULL && !report_rank(report, moment.ranking, &wanted, fail))
+		return false;
+	if (moment.ranking != NULL)
+		gather(report, &moment, &rows);
+	else
+		gather_guard(report, &rows);
+	join_rows(&rows);
+	put_glance(report, &moment, &rows, columns, look->has_color ? &coloured : &plain, stream);
+	return true;
+}

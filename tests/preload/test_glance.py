@@ -1,0 +1,137 @@
+"""What a person sees when the program has ended: a few lines, the right ones, on any terminal, and nothing where nothing is wanted."""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import pytest
+
+import harness
+
+PYTHON = harness.find_python()
+KEEPS = "kept = bytearray(40 << 20)  # which is all that can be seen\n"
+FAILS = KEEPS + "raise ValueError('stop')\n"
+TWO_KINDS = "kept = {i: str(i) * 10 for i in range(100000)}\n"
+CONTROL = re.compile("\x1b|[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def glance(tmp_path, text, *options, name="program.py", **more):
+    program = tmp_path / name
+    program.write_text(text)
+    done = harness.kmemshim("run", "-o", tmp_path / "out", *options, "--", PYTHON, program, **more)
+    return done, done.stderr.partition("\n--- kmemshim ---\n")[2].splitlines()
+
+
+def test_all_is_well_in_eight_lines(tmp_path):
+    done, lines = glance(tmp_path, KEEPS)
+    assert done.returncode == 0 and len(lines) < 8, done.stderr
+    assert re.fullmatch(r"program.py \(pid \d+\) exited normally, with status 0.", lines[0])
+    assert re.fullmatch(r"It had at most [\d.]+ MiB in memory: [\d.]+ % of the .* [\d.]+ [MG]iB\.", lines[1])
+    assert re.fullmatch(r"Held at the peak \([\d.]+ MiB in all\):", lines[2])
+    assert re.match(r" +40\.0 MiB +\d+ %  █+[▏▎▍▌▋▊▉]? +program.py:1 <module>  kept = ", lines[3])
+    assert lines[-1].startswith("More: kmemshim report ") and not any("Next" in line for line in lines)
+    assert all(len(line) <= 80 for line in lines[:-1])
+
+
+def test_a_failure_says_what_to_do_in_fifteen_lines(tmp_path):
+    done, lines = glance(tmp_path, FAILS)
+    assert done.returncode == 1 and len(lines) < 15
+    assert "exited with status 1" in lines[0]
+    assert any(line.startswith("Next: read the program's own error message") for line in lines)
+
+
+def test_a_kill_says_why_in_fifteen_lines(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("kept = []\nwhile True: kept.append(bytearray(b'x') * 100000)\n")
+    with harness.memory_group(100 << 20) as group:
+        done = harness.run(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, harness.KMEMSHIM, "run", "-o", tmp_path / "out",
+                            "--", PYTHON, program])
+    lines = done.stderr.partition("--- kmemshim ---\n")[2].splitlines()
+    text = " ".join(lines)
+    assert done.returncode == 137 and len(lines) < 15, done.stderr
+    assert "was killed by the kernel because the container's memory limit of 100 MiB was reached (certain: " in text
+    assert "Held at the end" in text and "program.py:2 <module>  may accumulate" in text and "Next: " in text
+
+
+def test_a_line_is_one_row_whatever_its_memory_is(tmp_path):
+    """A dictionary, and what is in it."""
+    _, lines = glance(tmp_path, TWO_KINDS)
+    rows = [line for line in lines if re.match(" .* program.py:1 ", line)]
+    assert len(rows) == 1 and "≈" in rows[0], lines
+
+
+def test_quiet_is_quiet_and_the_capture_is_there(tmp_path):
+    done, _ = glance(tmp_path, FAILS, "--quiet")
+    assert done.returncode == 1 and "kmemshim" not in done.stderr
+    assert harness.kmemshim("why", tmp_path / "out").returncode == 0
+
+
+@pytest.mark.parametrize("options, setting, is_colored", [
+    ((), {}, False), (("--color", "always"), {}, True), (("--color", "never"), {}, False), (("--color", "always"), {"NO_COLOR": "1"}, True)])
+def test_colours_of_what_is_no_terminal(options, setting, is_colored, tmp_path):
+    done, _ = glance(tmp_path, KEEPS, *options, env=harness.plain_env(**setting))
+    assert ("\x1b[" in done.stderr) == is_colored
+
+
+def on_a_terminal(tmp_path, columns, **setting):
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    (tmp_path / "program.py").write_text(KEEPS)
+    argv = [harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON, tmp_path / "program.py"]
+    done = subprocess.run(argv, stderr=theirs, env=harness.plain_env(TERM="xterm", **setting), timeout=60, check=False)
+    os.close(theirs)
+    text = b""
+    while True:
+        try:
+            part = os.read(ours, 65536)
+        except OSError:  # nobody has the other end any more
+            break
+        text += part
+    os.close(ours)
+    assert done.returncode == 0
+    return text.decode().replace("\r\n", "\n")
+
+
+@pytest.mark.parametrize("columns", [20, 50, 80, 200])
+def test_a_terminal_has_colours_and_its_width_is_used(columns, tmp_path):
+    text = on_a_terminal(tmp_path, columns)
+    assert "\x1b[1m--- kmemshim ---\x1b[0m" in text
+    lines = re.sub("\x1b\\[[0-9;]*m", "", text).splitlines()
+    row = next(line for line in lines if "program.py:1 " in line)
+    assert ("█" in row) == (columns >= 60)
+    assert all(len(line) <= max(columns, 40) for line in lines if not line.startswith(("More:", " "))), lines
+    assert ("can be seen" in row) == (columns == 200)
+
+
+@pytest.mark.parametrize("setting", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_who_wants_no_colours_gets_none(setting, tmp_path):
+    setting = {"TERM": "xterm", **setting}
+    kind = setting.pop("TERM")
+    text = on_a_terminal(tmp_path, 80, **setting) if kind == "xterm" else on_a_dumb_terminal(tmp_path)
+    assert "\x1b" not in text and "--- kmemshim ---" in text
+
+
+def on_a_dumb_terminal(tmp_path):
+    ours, theirs = pty.openpty()
+    (tmp_path / "program.py").write_text(KEEPS)
+    argv = [harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON, tmp_path / "program.py"]
+    assert subprocess.run(argv, stderr=theirs, env=harness.plain_env(TERM="dumb"), timeout=60, check=False).returncode == 0
+    os.close(theirs)
+    text = os.read(ours, 65536).decode()
+    os.close(ours)
+    return text
+
+
+def test_a_wrong_word_for_colours(tmp_path):
+    done, _ = glance(tmp_path, KEEPS, "--color", "red")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "auto, always or never" in done.stderr
+
+
+def test_hostile_names_and_texts_do_not_steer_the_terminal(tmp_path):
+    name = "evil\x1b[2J\u202e\nrow.py"
+    done, lines = glance(tmp_path, "kept = [bytearray(1 << 20) for _ in range(40)] # \x1b[31m\u202e\n", name=name)
+    assert done.returncode == 0 and lines
+    assert not any(CONTROL.search(line) or "\u202e" in line for line in lines), lines
