@@ -18,6 +18,7 @@
 #define LITTLE_BYTES (UINT64_C(64) << 10) // and 1/LITTLE_PART of the whole: no row that changed by less is worth a sentence
 #define LITTLE_PART 200
 #define NAMED_MOST 2
+#define SECOND_PART 20 // of the first one's change, for the second to be named
 
 const char *
 diff_state_name(unsigned state)
@@ -390,11 +391,10 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	char bytes[UNITS_TEXT_BYTES];
 	char error[UNITS_TEXT_BYTES];
 
-	/* A second one that is small beside the first is one of the rest. */
-	if (count == NAMED_MOST &&
-	    magnitude(change_of(scope, named[1])) < first / 20)
-		count = 1;
 	rest = rest_of(diff, scope, named, count);
+	/* A second one that is small beside the first is one of the rest. */
+	if (count == NAMED_MOST && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
+		rest = rest_of(diff, scope, named, count = 1);
 	for (size_t i = 0; i < count; i++) {
 		say(stream, i == 0 ? ": " : ", ");
 		say_row(diff, scope, named[i], stream);

@@ -1,6 +1,7 @@
 /* diff_words.c - see diff_words.h. */
 #include "diff/diff_words.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,7 +54,9 @@ diff_remark(const struct diff *diff, const struct diff_row *row, char text[DIFF_
 	char bytes[UNITS_TEXT_BYTES];
 
 	text[0] = '\0';
-	if (was != NULL)
+	if (was != NULL && strcmp(row->before->function, row->after->function) == 0)
+		add(text, "was line %" PRIu32, row->before->line);
+	else if (was != NULL)
 		add(text, "was %s", was);
 	add_leak(row, text);
 	if (error != 0)

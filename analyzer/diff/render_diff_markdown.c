@@ -92,10 +92,8 @@ put_section(const struct diff *diff, enum diff_state state, uint64_t top, FILE *
 		            stream);
 	for (size_t i = 0; i < section.shown; i++)
 		put_row(diff, &section.rows[i], stream);
-	if (section.shown != 0)
-		(void)fputs("\n", stream);
 	for (unsigned i = 0; diff_rest_text(diff, &section, i, rest); i++)
-		(void)fprintf(stream, "- %s\n", rest);
+		(void)fprintf(stream, "%s- %s\n", i == 0 && section.shown != 0 ? "\n" : "", rest);
 }
 
 void
