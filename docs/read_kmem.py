@@ -7,8 +7,8 @@ import struct
 import sys
 from collections import Counter
 
-HEAD_BYTES, CHUNK_BYTES = 114688, 65536
-DOMAINS, DIRECTORY = 32768, 49152
+HEAD_BYTES, CHUNK_BYTES = 135168, 65536
+DOMAINS, DIRECTORY = 53248, 69632
 SITES, RECORDS = 1, 3
 
 
@@ -16,8 +16,8 @@ class Capture:
     def __init__(self, path):
         with open(path, "rb") as file:
             self.bytes = file.read()
-        if self.bytes[:8] != b"kmemshim" or self.word(8, "I") != 8:
-            raise SystemExit(f"{path}: is no capture of format 8")
+        if self.bytes[:8] != b"kmemshim" or self.word(8, "I") != 9:
+            raise SystemExit(f"{path}: is no capture of format 9")
         self.pid = self.word(32, "I")
         self.is_closed = self.word(8640, "I") == 0x02020202
         self.domains = [self.text(DOMAINS + 128 * row + 48, 32) for row in range(64)]

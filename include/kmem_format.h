@@ -20,12 +20,13 @@
  *   F4  what kmem_identity_checksum() covers never changes after `identity_checksum` was stored: the first words of the
  *       header, the identity, the names of the domains and what a fork left in them.
  *   F5  in a capture that was closed cleanly every directory entry has `is_sealed` and the checksum of
- *       its chunk, and `head_checksum` covers the whole head, the launcher's part excepted, which has its own.
+ *       its chunk, and `head_checksum` covers the whole head, except what others than the recorder write, which has checksums of its own:
+ *       the launcher's part, and the request of a command.
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
- *   F7  heartbeats, refused requests, counts of live objects, resident lines and what was inherited carry a checksum of themselves from the moment they count.
+ *   F7  heartbeats, refused requests, counts of live objects, resident lines, marks and what was inherited carry a checksum of themselves from the moment they count.
  *       What devices held at a refusal is written anew when its place in the ring is: between the two moments at which the
- *       request says that it is being written.
+ *       request says that it is being written. The same holds for a snapshot and its mark.
  *
  * So one damaged byte of a closed capture is always seen. In a capture that was not closed the same holds for all but
  * counters, and for these as far as they repeat each other (analyzer/capture/capture_cross_check.c).
@@ -38,7 +39,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim" // 8 bytes, no terminator
-#define KMEM_VERSION 8u
+#define KMEM_VERSION 9u
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u // 512 MiB of chunks
@@ -222,6 +223,7 @@ enum kmem_record_type {
 	KMEM_RECORD_DEVICE_SNAPSHOT = 7, // what devices held when they refused a request
 	KMEM_RECORD_EXIT = 8,            // what was held when the program began to exit
 	KMEM_RECORD_GUARD = 9,           // what was held when the guard was passed
+	KMEM_RECORD_SNAPSHOT = 10,       // what was held when the program, a person or a clock asked for it
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -488,6 +490,107 @@ struct kmem_exit {
 	struct kmem_exit_site sites[];
 	/* struct kmem_generations generations[generation_count]; */
 };
+
+/*
+ * Steps: rounds of what the program does again and again. A second clock beside what it allocates: the clock of generations ticks for
+ * whichever grows by the larger part (kmem_clock_at(); a step is KMEM_TICK_STEP_BYTES of its measure). One source counts, the highest that there is.
+ */
+enum kmem_step_source {
+	KMEM_STEPS_NONE = 0,
+	KMEM_STEPS_CELLS = 0x01010101,   // cells of a notebook that were run
+	KMEM_STEPS_LOOP = 0x02020202,    // rounds of the outermost loop that was seen: an estimate, from samples
+	KMEM_STEPS_PROGRAM = 0x03030303, // the program said so: kmemshim_step()
+};
+
+/* Mutable; relaxed. What was counted before the source in force, or the loop, began is not in it. */
+struct kmem_steps {
+	_Atomic uint32_t source; // enum kmem_step_source (F6)
+	_Atomic uint32_t
+		depth; // loop: the frame whose line comes again is so far from the outer end of the stack: 1 = the outermost
+	_Atomic uint64_t place;    // loop: kmem_twice() of index + 1 of a struct kmem_stack that leads through it; 0 = none
+	_Atomic uint64_t count;    // steps that were begun
+	_Atomic uint64_t began_ns; // CLOCK_MONOTONIC, when the first of these was counted
+	_Atomic uint64_t latest_ns;  // at the latest one, or at a tick not long before
+	_Atomic uint64_t tick_steps; // the sum that the clock is moved by, as tick_bytes of the header
+	_Atomic uint64_t measure;    // the clock's when the latest step was counted
+	// kmem_rough_count() of `count`, and of milliseconds since kmem_identity.start_monotonic_ns, when the clock came to this; [0] is not
+	// used
+	_Atomic uint16_t count_at[KMEM_CLOCK_MAX + 1];
+	_Atomic uint16_t ms_at[KMEM_CLOCK_MAX + 1];
+};
+static_assert(sizeof(struct kmem_steps) == 1080, "");
+
+enum kmem_mark_kind {
+	KMEM_MARK_PROGRAM = 1,    // kmemshim_mark(), kmemshim_snapshot()
+	KMEM_MARK_OUTSIDE = 2,    // commands "mark" and "snapshot"
+	KMEM_MARK_GUARD = 3,      // the guard was passed: `record` is a struct kmem_guard, or 0
+	KMEM_MARK_REFUSED = 4,    // a request was refused; repeated ones have one mark a second
+	KMEM_MARK_EVEN = 5,       // run --snapshots: at even distances
+	KMEM_MARK_HIGH_WATER = 6, // live bytes were the highest so far: at most an eighth below those of the peak
+};
+
+/*
+ * A named moment; with `record` it is a snapshot: what each site held. Written anew when its place is; mutable. Places are rings by
+ * themselves: the first KMEM_MARKS_PLAIN for marks alone, those of the guard and of refused requests too; then the named snapshots; the even
+ * ones; the two at the high-water mark.
+ */
+#define KMEM_MARK_NAME_BYTES 56u
+#define KMEM_MARKS_PLAIN 64u
+#define KMEM_SNAPSHOTS_NAMED 30u
+#define KMEM_SNAPSHOTS_EVEN 32u
+#define KMEM_SNAPSHOTS_HIGH_WATER 2u
+#define KMEM_MARKS_MAX (KMEM_MARKS_PLAIN + KMEM_SNAPSHOTS_NAMED + KMEM_SNAPSHOTS_EVEN + KMEM_SNAPSHOTS_HIGH_WATER)
+struct kmem_mark {
+	_Atomic uint32_t checksum; // kmem_mark_checksum() (F7), stored last; 0 = never written, or being written
+	uint32_t kind;             // enum kmem_mark_kind
+	uint64_t sequence;         // 1, 2, ... of all of them
+	uint64_t monotonic_ns;
+	uint64_t step;           // kmem_steps.count then
+	uint64_t volume_bytes;   // kmem_header.volume_bytes then
+	uint64_t resident_bytes; // of this process, at the last beat; 0 = unknown
+	int64_t live_bytes;      // of heap, mmap, shared, python/arena and library
+	uint32_t clock;          // generation clock
+	uint32_t step_source;    // of `step`
+	uint32_t record; // index + 1 of its struct kmem_snapshot or kmem_guard, in units of 8 bytes; 0 = a mark alone
+	uint32_t is_cut; // the name was longer
+	char name[KMEM_MARK_NAME_BYTES]; // UTF-8 as it was given, cut; zeros behind it
+};
+static_assert(sizeof(struct kmem_mark) == 128, "two cache lines");
+
+/* What a command asks of a running program, written with one pwrite. The recorder looks now and then, as it allocates. */
+struct kmem_request {
+	uint32_t checksum; // kmem_checksum() of the rest
+	uint32_t wants;    // 1 = a mark, 2 = a snapshot
+	uint64_t number;   // differs from that of the request before: a moment, CLOCK_MONOTONIC
+	char name[KMEM_MARK_NAME_BYTES];
+};
+static_assert(sizeof(struct kmem_request) == 72, "");
+
+/* Beside them, in the order of the file. */
+struct kmem_timeline {
+	struct kmem_steps steps;
+	_Alignas(64) _Atomic uint64_t mark_sequence; // of the newest
+	_Atomic uint64_t request_done;               // number of the latest request that was served
+	struct kmem_request request;
+	_Alignas(4096) struct kmem_mark marks[KMEM_MARKS_MAX];
+};
+
+/*
+ * What each record held: as struct kmem_exit, with or without the counters by generation. A place keeps its record and writes the next one
+ * into it, where that fits: `record.bytes` is its room. Where not all fit the largest are there.
+ */
+struct kmem_snapshot {
+	struct kmem_record record;
+	uint64_t sequence; // of its mark
+	uint32_t site_count;
+	uint32_t generation_count;
+	uint32_t left_out; // records that held something, and have no place
+	uint32_t reserved;
+	int64_t left_out_bytes;
+	struct kmem_exit_site sites[];
+	/* struct kmem_generations generations[generation_count]; */
+};
+static_assert(sizeof(struct kmem_snapshot) == 48, "");
 
 /* What is done when a process passes its guard. */
 enum kmem_guard_action {
@@ -773,12 +876,14 @@ struct kmem_header {
 };
 
 #define KMEM_HEADER_ROOM 16384u
-#define KMEM_RESIDENT_LINES_OFFSET KMEM_HEADER_ROOM // struct kmem_resident_lines[2]
-#define KMEM_DOMAINS_OFFSET (KMEM_RESIDENT_LINES_OFFSET + 2 * 8192u)
+#define KMEM_RESIDENT_LINES_OFFSET KMEM_HEADER_ROOM                   // struct kmem_resident_lines[2]
+#define KMEM_TIMELINE_OFFSET (KMEM_RESIDENT_LINES_OFFSET + 2 * 8192u) // struct kmem_timeline
+#define KMEM_DOMAINS_OFFSET (KMEM_TIMELINE_OFFSET + 20480u)
 #define KMEM_HEARTBEATS_OFFSET (KMEM_DOMAINS_OFFSET + KMEM_DOMAINS_MAX * 128u)
 #define KMEM_DIRECTORY_OFFSET (KMEM_HEARTBEATS_OFFSET + KMEM_HEARTBEATS_MAX * 64u)
 #define KMEM_HEAD_BYTES (KMEM_DIRECTORY_OFFSET + KMEM_CHUNKS_MAX * 8u)
 static_assert(sizeof(struct kmem_header) <= KMEM_HEADER_ROOM, "the header fits its room");
+static_assert(sizeof(struct kmem_timeline) == 20480, "five pages");
 static_assert(KMEM_HEAD_BYTES % 4096 == 0, "chunks start on a page");
 static_assert(ATOMIC_LLONG_LOCK_FREE == 2, "counters are shared between processes");
 

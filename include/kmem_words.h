@@ -273,22 +273,32 @@ kmem_identity_checksum(const void *head)
 	return sum;
 }
 
-/* F5. Its own field and what the launcher adds later are taken as 0. */
+/* Where in the head a command's request stands. */
+#define KMEM_REQUEST_OFFSET (KMEM_TIMELINE_OFFSET + offsetof(struct kmem_timeline, request))
+
+/* F5. Its own field, what the launcher adds later, and what commands ask are taken as 0. */
 static inline uint32_t
 kmem_head_checksum(const void *head)
 {
-	static const unsigned char zeros[sizeof(struct kmem_launcher)];
+	static const unsigned char zeros[128];
+	const struct {
+		size_t at;
+		size_t bytes;
+	} skipped[] = { { offsetof(struct kmem_header, head_checksum), sizeof(uint32_t) },
+		            { offsetof(struct kmem_header, launcher), sizeof(struct kmem_launcher) },
+		            { KMEM_REQUEST_OFFSET, sizeof(struct kmem_request) },
+		            { KMEM_HEAD_BYTES, 0 } };
 	const unsigned char *bytes = head;
-	const size_t own = offsetof(struct kmem_header, head_checksum);
-	const size_t launcher = offsetof(struct kmem_header, launcher);
-	const size_t after_own = own + sizeof(uint32_t);
-	const size_t after_launcher = launcher + sizeof(struct kmem_launcher);
-	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, bytes, own);
+	uint32_t sum = KMEM_CHECKSUM_START;
+	size_t at = 0;
 
-	sum = kmem_checksum(sum, zeros, sizeof(uint32_t));
-	sum = kmem_checksum(sum, bytes + after_own, launcher - after_own);
-	sum = kmem_checksum(sum, zeros, sizeof(struct kmem_launcher));
-	return kmem_checksum(sum, bytes + after_launcher, KMEM_HEAD_BYTES - after_launcher);
+	static_assert(sizeof(struct kmem_launcher) <= sizeof(zeros) && sizeof(struct kmem_request) <= sizeof(zeros), "");
+	for (unsigned i = 0; i < sizeof(skipped) / sizeof(skipped[0]); i++) {
+		sum = kmem_checksum(sum, bytes + at, skipped[i].at - at);
+		sum = kmem_checksum(sum, zeros, skipped[i].bytes);
+		at = skipped[i].at + skipped[i].bytes;
+	}
+	return sum;
 }
 
 /* F3. `skipped_at` is the offset of a mutable field of 8 bytes, taken as 0; 0 = none. */
@@ -338,6 +348,25 @@ kmem_resident_lines_checksum(const struct kmem_resident_lines *lines)
 	return sum != 0 ? sum : 1;
 }
 
+/* The same for a mark: all that stands behind its checksum. */
+static inline uint32_t
+kmem_mark_checksum(const struct kmem_mark *mark)
+{
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &mark->kind, sizeof(*mark) - offsetof(struct kmem_mark, kind));
+
+	return sum != 0 ? sum : 1;
+}
+
+/* Never 0: there was a request. */
+static inline uint32_t
+kmem_request_checksum(const struct kmem_request *request)
+{
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &request->wants,
+	                             sizeof(*request) - offsetof(struct kmem_request, wants));
+
+	return sum != 0 ? sum : 1;
+}
+
 /* S2: in which bits of `twin` it stands. One changed byte of what it covers always changes it. */
 #define KMEM_TWIN_MASK UINT32_C(0x00ffffff)
 
@@ -358,6 +387,8 @@ kmem_site_check(uint32_t stack, uint16_t slot, uint8_t domain, uint8_t first_gen
  */
 #define KMEM_TICK_BYTES_LOG2 16
 #define KMEM_TICK_BLOCK_BYTES 64u
+#define KMEM_TICK_STEP_BYTES \
+	(UINT64_C(1) << KMEM_TICK_BYTES_LOG2) // a tick for each of the first eight, then eight per doubling
 
 /* How often a tick's width has doubled at this value. */
 static inline unsigned
@@ -393,6 +424,19 @@ static inline uint64_t
 kmem_rough_bytes(uint16_t rough)
 {
 	return rough < 10u << 10 ? 0 : (uint64_t)(1024 | (rough & 1023)) << ((rough >> 10) - 10);
+}
+
+/* The same for a count: exact below 2,048. */
+static inline uint16_t
+kmem_rough_count(uint64_t count)
+{
+	return kmem_rough(count < UINT64_MAX >> 10 ? count << 10 : UINT64_MAX);
+}
+
+static inline uint64_t
+kmem_rough_count_of(uint16_t rough)
+{
+	return kmem_rough_bytes(rough) >> 10;
 }
 
 /* F6: a number and its complement; 0 stays 0. */

@@ -43,6 +43,8 @@ struct capture {
 	unsigned char *stack_marks; // capture_records.c: which stacks were checked; NULL until the first
 	size_t heartbeat_count;
 	struct kmem_heartbeat *heartbeats; // oldest first
+	size_t mark_count;
+	struct kmem_mark *marks; // copies of those that are whole, oldest first (capture_marks.h)
 	// of each record since the program began to exit, less what it allocated; NULL: all is of its very end
 	int64_t *released_bytes;
 	uint64_t after_exit_bytes; // what was allocated since then in all, about

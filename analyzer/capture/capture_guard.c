@@ -42,11 +42,10 @@ is_possible(struct capture *capture, const struct kmem_guard *taken)
 	return true;
 }
 
-const struct kmem_guard *
-capture_guard_newest(struct capture *capture)
+static const struct kmem_guard *
+guard_at(struct capture *capture, uint32_t index_plus_one)
 {
-	uint32_t index = (uint32_t)COPY_OF(capture->header->guard); // once of twice
-	const struct kmem_guard *taken = index != 0 ? capture_guard(capture, index) : NULL;
+	const struct kmem_guard *taken = index_plus_one != 0 ? capture_guard(capture, index_plus_one) : NULL;
 
 	if (taken == NULL || is_possible(capture, taken))
 		return taken;
@@ -54,10 +53,22 @@ capture_guard_newest(struct capture *capture)
 	return NULL;
 }
 
+const struct kmem_guard *
+capture_guard_newest(struct capture *capture)
+{
+	return guard_at(capture, (uint32_t)COPY_OF(capture->header->guard)); // once of twice
+}
+
 bool
 capture_guard_rewind(struct capture *capture)
 {
-	const struct kmem_guard *taken = capture_guard_newest(capture);
+	return capture_guard_rewind_to(capture, (uint32_t)COPY_OF(capture->header->guard));
+}
+
+bool
+capture_guard_rewind_to(struct capture *capture, uint32_t index_plus_one)
+{
+	const struct kmem_guard *taken = guard_at(capture, index_plus_one);
 	uint32_t next = 0;
 
 	if (taken == NULL)

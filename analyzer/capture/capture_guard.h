@@ -16,4 +16,7 @@ const struct kmem_guard *capture_guard_newest(struct capture *capture);
 /* Sets what each record has released to what it was at that moment; totals, peaks and generations stay. False: there is none. */
 bool capture_guard_rewind(struct capture *capture);
 
+/* The same for the passing whose record is there: index + 1. */
+bool capture_guard_rewind_to(struct capture *capture, uint32_t index_plus_one);
+
 #endif

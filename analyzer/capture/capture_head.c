@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "capture/capture_marks.h"
 #include "kmem_words.h"
 
 #define SALVAGE_HINT "--salvage reads what is intact"
@@ -362,4 +363,5 @@ capture_head_settle(struct capture *capture, const unsigned char *before)
 	settle_object_census(capture, header, earlier);
 	settle_resident_lines(capture, before);
 	take_heartbeats(capture, before);
+	capture_marks_settle(capture, before);
 }

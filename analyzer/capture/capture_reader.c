@@ -237,9 +237,12 @@ forget_contents(struct capture *capture)
 	for (size_t i = 0; i < capture->damage_count; i++)
 		free(capture->damages[i]);
 	free(capture->heartbeats);
+	free(capture->marks);
 	free(capture->stack_marks);
 	free(capture->released_bytes);
 	capture->heartbeats = NULL;
+	capture->marks = NULL;
+	capture->mark_count = 0;
 	capture->stack_marks = NULL;
 	capture->released_bytes = NULL;
 	capture->heartbeat_count = 0;

@@ -111,6 +111,12 @@ const struct kmem_exit *capture_exit(struct capture *capture, uint32_t index_plu
 /* What was held when the guard was passed; the same. */
 const struct kmem_guard *capture_guard(struct capture *capture, uint32_t index_plus_one);
 
+/*
+ * What was held at a mark; its contents are to be checked. NULL: it cannot be read. is_written: the program may be writing it anew, so that it
+ * is no damage when it does not fit.
+ */
+const struct kmem_snapshot *capture_snapshot_record(struct capture *capture, uint32_t index_plus_one, bool is_written);
+
 /* What of each line was in memory at the look with this sequence; NULL: nobody asked, or it is damaged. */
 const struct kmem_resident_lines *capture_resident_lines(const struct capture *capture, uint64_t sequence);
 

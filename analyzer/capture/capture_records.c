@@ -437,3 +437,18 @@ capture_guard(struct capture *capture, uint32_t index_plus_one)
 	return record_at(capture, index_plus_one - UINT64_C(1), KMEM_RECORD_GUARD, sizeof(struct kmem_guard),
 	                 "what was held at the guard");
 }
+
+const struct kmem_snapshot *
+capture_snapshot_record(struct capture *capture, uint32_t index_plus_one, bool is_written)
+{
+	const struct capture_section *section = &capture->sections[KMEM_SECTION_RECORDS];
+	uint64_t index = index_plus_one - UINT64_C(1);
+	const struct kmem_record *record = (const struct kmem_record *)(const void *)(section->bytes + index * 8);
+	uint64_t room = section->size_bytes > index * 8 ? section->size_bytes - index * 8 : 0;
+
+	if (is_written && room >= sizeof(*record) &&
+	    (record->bytes < sizeof(*record) || record->bytes > room ||
+	     record->checksum != kmem_record_checksum(record, 0)))
+		return NULL;
+	return record_at(capture, index, KMEM_RECORD_SNAPSHOT, sizeof(struct kmem_snapshot), "what was held at a mark");
+}

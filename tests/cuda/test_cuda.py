@@ -23,9 +23,9 @@ INTERPOSER = DOUBLES / "libinterposer.so"
 # include/kmem_format.h: the domain table, one row of 128 bytes per domain, starts with two peak words (48 bits each); a site
 # with two peak words, four counters, and has its domain in its byte 62; a directory entry with its chunk's section, 1 for
 # sites. double_ledger.h: six counters per row; rows 0 to 2 stand for 56 to 58.
-DOMAINS_OFFSET, DOMAIN_BYTES = 32768, 128
-DIRECTORY_OFFSET, CHUNKS_MAX = 49152, 8192
-CHUNKS_OFFSET, CHUNK_BYTES = 114688, 65536
+DOMAINS_OFFSET, DOMAIN_BYTES = 53248, 128
+DIRECTORY_OFFSET, CHUNKS_MAX = 69632, 8192
+CHUNKS_OFFSET, CHUNK_BYTES = 135168, 65536
 SITES, SITE_BYTES = 1, 64
 MANAGED, PINNED, DEVICE_ROWS = 6, 5, range(8, 16)
 REGISTERED, IMPORTED, GRAPH = 56, 57, 58

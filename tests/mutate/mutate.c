@@ -113,9 +113,23 @@ static const struct field generation_fields[] = {
 	OF(kmem_generations, "generations", births, ALL),
 	OF(kmem_generations, "generations", live_count, ALL),
 };
+static const struct field timeline_fields[] = {
+	OF(kmem_timeline, "head", steps.depth, ALL),      OF(kmem_timeline, "head", steps.count, ALL),
+	OF(kmem_timeline, "head", steps.began_ns, ALL),   OF(kmem_timeline, "head", steps.latest_ns, ALL),
+	OF(kmem_timeline, "head", steps.tick_steps, ALL), OF(kmem_timeline, "head", steps.measure, ALL),
+	OF(kmem_timeline, "head", steps.count_at, ALL),   OF(kmem_timeline, "head", steps.ms_at, ALL),
+	OF(kmem_timeline, "head", mark_sequence, ALL),    OF(kmem_timeline, "head", request_done, ALL),
+};
 static const struct field others[] = {
-	{ "head", 0, 0, 0 },  { "domains", 0, 0, 0 },     { "heartbeats", 0, 0, 0 }, { "directory", 0, 0, 0 },
-	{ "sites", 0, 0, 0 }, { "generations", 0, 0, 0 }, { "records", 0, 0, 0 },    { "head.lines in memory", 0, 0, 0 },
+	{ "head", 0, 0, 0 },
+	{ "domains", 0, 0, 0 },
+	{ "heartbeats", 0, 0, 0 },
+	{ "directory", 0, 0, 0 },
+	{ "sites", 0, 0, 0 },
+	{ "generations", 0, 0, 0 },
+	{ "records", 0, 0, 0 },
+	{ "head.lines in memory", 0, 0, 0 },
+	{ "head.steps and marks", 0, 0, 0 },
 };
 
 static const struct field *
@@ -139,7 +153,9 @@ field_of(size_t at, bool *is_uncovered)
 	const struct kmem_chunk *directory = (const struct kmem_chunk *)(const void *)(file + KMEM_DIRECTORY_OFFSET);
 
 	*is_uncovered = false;
-	if (at >= KMEM_RESIDENT_LINES_OFFSET && at < KMEM_DOMAINS_OFFSET)
+	if (at >= KMEM_TIMELINE_OFFSET && at < KMEM_DOMAINS_OFFSET)
+		return FIND(timeline_fields, at - KMEM_TIMELINE_OFFSET, &others[8]);
+	if (at >= KMEM_RESIDENT_LINES_OFFSET && at < KMEM_TIMELINE_OFFSET)
 		return &others[7];
 	if (at < KMEM_DOMAINS_OFFSET)
 		return FIND(header_fields, at, &others[0]);

@@ -33,9 +33,10 @@ def test_the_offsets_are_those_of_the_header(tmp_path):
         checks.append(f'_Static_assert(offsetof(struct {struct}, {field}) == {offset}, "{struct}.{field}: offset");')
         if size != "-":
             checks.append(f'_Static_assert(sizeof(((struct {struct} *)0)->{field}) == {size}, "{struct}.{field}: bytes");')
-    layout = re.findall(r"^\| (\d+) \| \d+(?: each)? \| (header|which lines|domain table|ring|chunk directory|chunk 0)",
+    layout = re.findall(r"^\| (\d+) \| \d+(?: each)? \| (header|which lines|steps and marks|domain table|ring|chunk directory|chunk 0)",
                         PAGE, flags=re.MULTILINE)
-    names = {"header": "0", "which lines": "KMEM_RESIDENT_LINES_OFFSET", "domain table": "KMEM_DOMAINS_OFFSET",
+    names = {"header": "0", "which lines": "KMEM_RESIDENT_LINES_OFFSET", "steps and marks": "KMEM_TIMELINE_OFFSET",
+             "domain table": "KMEM_DOMAINS_OFFSET",
              "ring": "KMEM_HEARTBEATS_OFFSET", "chunk directory": "KMEM_DIRECTORY_OFFSET", "chunk 0": "KMEM_HEAD_BYTES"}
     assert len(layout) == len(names)
     checks += [f'_Static_assert({names[what]} == {offset}, "{what}");' for offset, what in layout]
@@ -68,4 +69,4 @@ def test_the_reader_refuses_what_is_no_capture(tmp_path):
     other = tmp_path / "other.kmem"
     other.write_bytes(b"kmemshim" + b"\5\0\0\0" + bytes(200000))
     done = run([sys.executable, READER, other])
-    assert done.returncode == 1 and "is no capture of format 8" in done.stderr
+    assert done.returncode == 1 and "is no capture of format 9" in done.stderr

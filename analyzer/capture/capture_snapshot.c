@@ -1,0 +1,116 @@
+/*
+ * capture_snapshot.c - what did the program hold at a mark (see capture_snapshot.h)?
+ *
+ * The records of a private copy are changed, as in capture_exit.c, so that nobody else needs to know of two moments.
+ */
+#include "capture/capture_snapshot.h"
+
+#include <inttypes.h>
+
+#include "capture/capture_guard.h"
+#include "capture/capture_reader.h"
+#include "kmem_words.h"
+
+/* relaxed: a private copy that nobody else looks at */
+#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
+#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
+#define MOST (INT64_C(1) << 48) // of any sum
+
+/* Of one record, on either side of 0: see struct kmem_exit_site. */
+static bool
+is_sum(int64_t number)
+{
+	return number > -MOST && number < MOST;
+}
+
+/* Its lengths fit together and it names no site twice. */
+static bool
+is_whole(const struct capture *capture, const struct kmem_snapshot *taken)
+{
+	uint64_t needed = sizeof(*taken) + taken->site_count * (uint64_t)sizeof(taken->sites[0]) +
+	                  taken->generation_count * (uint64_t)sizeof(struct kmem_generations);
+	uint32_t last = 0;
+
+	if (needed > taken->record.bytes || !is_sum(taken->left_out_bytes))
+		return false;
+	for (uint32_t i = 0; i < taken->site_count; i++) {
+		const struct kmem_exit_site *site = &taken->sites[i];
+
+		if (!is_sum(site->live_bytes) || !is_sum(site->live_count) || site->site <= last ||
+		    site->site > capture_site_count(capture) || site->generations > taken->generation_count)
+			return false;
+		last = site->site;
+	}
+	return true;
+}
+
+const struct kmem_snapshot *
+capture_snapshot(struct capture *capture, const struct kmem_mark *mark, bool is_written)
+{
+	const struct kmem_snapshot *taken;
+
+	if (mark->record == 0 || mark->kind == KMEM_MARK_GUARD)
+		return NULL;
+	taken = capture_snapshot_record(capture, mark->record, is_written);
+	if (taken == NULL || (is_written && taken->sequence != mark->sequence))
+		return NULL;
+	if (taken->sequence == mark->sequence && is_whole(capture, taken))
+		return taken;
+	capture_damaged(capture, "section \"records\": what was held at mark %" PRIu64 " contradicts itself: left out",
+	                mark->sequence);
+	return NULL;
+}
+
+/* What held nothing then holds nothing. */
+static void
+rewind_site(struct kmem_site *site, const struct kmem_exit_site *then)
+{
+	SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)(then != NULL ? then->live_bytes : 0));
+	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)(then != NULL ? then->live_count : 0));
+}
+
+/* copy: NULL: no block of it was alive by generation. */
+static void
+rewind_generations(struct capture *capture, uint32_t site, const struct kmem_generations *copy)
+{
+	/* NULL: told of already. */
+	struct kmem_generations *block = (struct kmem_generations *)(uintptr_t)capture_generations(capture, site - 1);
+
+	if (block == NULL)
+		return;
+	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
+		SET(block->live_count[i], copy != NULL ? COPY_OF(copy->live_count[i]) : 0);
+	if (copy != NULL)
+		SET(block->births, COPY_OF(copy->births));
+}
+
+bool
+capture_mark_rewind(struct capture *capture, const struct kmem_mark *mark, bool is_written)
+{
+	struct kmem_header *header = (struct kmem_header *)(void *)capture->head;
+	const struct kmem_snapshot *taken;
+	const struct kmem_generations *copies;
+	uint32_t next = 0;
+
+	if (mark->kind == KMEM_MARK_GUARD)
+		return capture_guard_rewind_to(capture, mark->record);
+	taken = capture_snapshot(capture, mark, is_written);
+	if (taken == NULL)
+		return false;
+	copies = (const struct kmem_generations *)(const void *)&taken->sites[taken->site_count];
+	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
+		struct kmem_site *site = (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + (i - 1);
+		bool is_then = next < taken->site_count && taken->sites[next].site == i;
+		const struct kmem_exit_site *then = is_then ? &taken->sites[next++] : NULL;
+
+		rewind_site(site, then);
+		if (taken->generation_count != 0 && COPY_OF(site->generations) != 0)
+			rewind_generations(capture, i,
+			                   then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
+	}
+	if (taken->generation_count != 0 && mark->clock <= COPY_OF(header->generation_clock)) {
+		SET(header->generation_clock, mark->clock);
+		SET(header->volume_bytes, mark->volume_bytes);
+	}
+	return true;
+}
