@@ -13,34 +13,55 @@
 #ifndef KMEMSHIM_H
 #define KMEMSHIM_H
 
+#ifndef __PIC__
+#include <dlfcn.h>
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The recorder's. Do not call them: they may not be there. */
+typedef void (*kmemshim_step_function)(void);
+typedef void (*kmemshim_named_function)(const char *name);
+
+/* The recorder's, which may not be there. */
+#ifdef __PIC__
 extern void kmemshim_recorder_step(void) __attribute__((weak));
 extern void kmemshim_recorder_mark(const char *name) __attribute__((weak));
 extern void kmemshim_recorder_snapshot(const char *name) __attribute__((weak));
+#define KMEMSHIM_FIND(type, name) type found = name
+#else /* without -fPIE the linker takes a weak name to be absent for good: it is asked for when the program runs */
+#define KMEMSHIM_FIND(type, name)                             \
+	static type found;                                        \
+	static int is_looked_up;                                  \
+	if (!is_looked_up) {                                      \
+		found = (type)(unsigned long)dlsym((void *)0, #name); \
+		is_looked_up = 1;                                     \
+	}
+#endif
 
 static inline __attribute__((unused)) void
 kmemshim_step(void)
 {
-	if (kmemshim_recorder_step)
-		kmemshim_recorder_step();
+	KMEMSHIM_FIND(kmemshim_step_function, kmemshim_recorder_step);
+	if (found)
+		found();
 }
 
 static inline __attribute__((unused)) void
 kmemshim_mark(const char *name)
 {
-	if (kmemshim_recorder_mark)
-		kmemshim_recorder_mark(name);
+	KMEMSHIM_FIND(kmemshim_named_function, kmemshim_recorder_mark);
+	if (found)
+		found(name);
 }
 
 static inline __attribute__((unused)) void
 kmemshim_snapshot(const char *name)
 {
-	if (kmemshim_recorder_snapshot)
-		kmemshim_recorder_snapshot(name);
+	KMEMSHIM_FIND(kmemshim_named_function, kmemshim_recorder_snapshot);
+	if (found)
+		found(name);
 }
 
 #ifdef __cplusplus

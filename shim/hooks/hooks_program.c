@@ -9,10 +9,13 @@
 #include "base/export.h"
 #include "base/reentry_guard.h"
 #include "base/thread_stack.h"
-#include "kmemshim.h"
 #include "record/marks.h"
 #include "record/steps.h"
 #include "record/tracker.h"
+
+EXPORT void kmemshim_recorder_step(void);
+EXPORT void kmemshim_recorder_mark(const char *name);
+EXPORT void kmemshim_recorder_snapshot(const char *name);
 
 static bool
 enter(void)
