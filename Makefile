@@ -450,6 +450,7 @@ clean: ## remove what was built; private Python environments stay (rm -r build r
 install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(BUILD)/kmemshim $(DESTDIR)$(PREFIX)/bin/kmemshim
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
+	install -D -m 644 include/kmemshim.h $(DESTDIR)$(PREFIX)/include/kmemshim.h
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
 	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
