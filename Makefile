@@ -62,6 +62,9 @@ SHIM_LIBS      :=
 
 ANALYZER_PKGS  := libdw libelf jansson
 ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
+# Drawn with it, in the page itself (Debian: libjs-d3).
+D3             := /usr/share/javascript/d3/d3.min.js
+ANALYZER_FLAGS += -DPAGE_D3='"$(D3)"'
 ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson) -liberty -lm
 
 # --- what is built -------------------------------------------------------------------------------
@@ -125,6 +128,7 @@ $(OBJ)/shim/%.o: shim/%.S Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(COMPILE) -Ishim $(SHIM_FLAGS) -c -o $@ $<
 
+$(OBJ)/analyzer/page/page.o: $(wildcard analyzer/page/*.css analyzer/page/*.js analyzer/page/*.license) $(D3)
 $(OBJ)/analyzer/%.o: analyzer/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
@@ -391,7 +395,7 @@ mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other
 	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
 
 .PHONY: fuzz
-fuzz: ## damaged captures, line tables, baselines, texts: FUZZ_SECONDS= each, from tests/fuzz/corpus on (clang)
+fuzz: ## damaged captures, line tables, baselines, texts, texts of cells: FUZZ_SECONDS= each, from tests/fuzz/corpus on (clang)
 	@$(MAKE) CC=clang BUILD=$(BUILD)/fuzz SANITIZE=address,undefined,fuzzer-no-link fuzz-run
 
 fuzz-replay: $(FUZZERS)
@@ -457,7 +461,7 @@ install: all ## PREFIX=/usr/local DESTDIR=
 	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
+	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so $(DESTDIR)$(PREFIX)/include/kmemshim.h
 	rm -rf $(DESTDIR)$(PREFIX)/share/kmemshim
 
 .PHONY: help

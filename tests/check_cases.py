@@ -57,7 +57,14 @@ def check(cases, ran, everything):
 
 
 def main(arguments):
-    cases, ran = (open(path, encoding="utf-8") for path in arguments[:2])
+    if len(arguments) < 2:
+        print(__doc__.split("\n\n")[1], file=sys.stderr)
+        return 2
+    try:
+        cases, ran = (open(path, encoding="utf-8") for path in arguments[:2])
+    except OSError as error:
+        print(f"{error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
     wrong, count = check(cases, ran, "--all" in arguments)
     for line in wrong:
         print(f"{arguments[0]}:{line}")

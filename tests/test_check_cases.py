@@ -34,3 +34,14 @@ def test_what_takes_long_need_not_have_run():
 
 def test_headings_and_other_text_are_no_cases():
     assert check_cases.check(["| case | covered by |\n", "|---|---|\n", "text\n", "\n"], RAN, False) == ([], {})
+
+
+@pytest.mark.parametrize("arguments", [[], ["CASES.md"]])
+def test_without_its_files_it_says_which(arguments, capsys):
+    assert check_cases.main(arguments) == 2
+    assert capsys.readouterr().err == "check_cases.py CASES.md RAN [--all]\n"
+
+
+def test_a_file_that_is_missing_is_named(tmp_path, capsys):
+    assert check_cases.main([str(tmp_path / "CASES.md"), str(tmp_path / "ran")]) == 2
+    assert "CASES.md: No such file" in capsys.readouterr().err

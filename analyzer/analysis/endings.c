@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "capture/kill_counters.h"
 
@@ -32,14 +33,29 @@ read_log(const struct model_process *process, struct system_log *log)
 	system_log_read_journal(log, identity->boot_id, start, start + ran_ns / 1000000000);
 }
 
+/* The kernel's own figure (btime) is made in the same way; some containers show one of theirs. */
+static uint64_t
+booted_at_ns(void)
+{
+	struct timespec real;
+	struct timespec since;
+	uint64_t real_ns;
+	uint64_t since_ns;
+
+	if (clock_gettime(CLOCK_REALTIME, &real) != 0 || clock_gettime(CLOCK_BOOTTIME, &since) != 0 || real.tv_sec < 0)
+		return 0;
+	real_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
+	since_ns = (uint64_t)since.tv_sec * 1000000000 + (uint64_t)since.tv_nsec;
+	return real_ns > since_ns ? real_ns - since_ns : 0;
+}
+
 const struct verdict_now *
 verdict_now(void)
 {
-	static const struct verdict_now now = { .boot_id = boot_id,
-		                                    .read_counters = kill_counters_read,
-		                                    .read_log = read_log };
+	static struct verdict_now now = { .boot_id = boot_id, .read_counters = kill_counters_read, .read_log = read_log };
 	FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
 
+	now.booted_at_ns = booted_at_ns();
 	if (stream != NULL) {
 		if (fgets(boot_id, sizeof(boot_id), stream) != NULL)
 			boot_id[strcspn(boot_id, "\n")] = '\0';
@@ -85,6 +101,18 @@ uint64_t
 verdict_last_seen_ns(const struct model_process *process)
 {
 	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
+}
+
+uint64_t
+verdict_dark_ns(const struct model_process *process, const struct verdict_now *now)
+{
+	const struct kmem_identity *identity = process->identity;
+	uint64_t ran_ns = verdict_last_seen_ns(process) > identity->start_monotonic_ns
+	                      ? verdict_last_seen_ns(process) - identity->start_monotonic_ns
+	                      : 0;
+	uint64_t seen_ns = identity->start_realtime_ns + ran_ns;
+
+	return now->booted_at_ns > seen_ns && seen_ns >= ran_ns ? now->booted_at_ns - seen_ns : UINT64_MAX;
 }
 
 bool

@@ -21,7 +21,8 @@ enum verdict_end {
 
 /* What is known about this moment on this machine; replaced in tests. */
 struct verdict_now {
-	const char *boot_id; // "" = unknown
+	const char *boot_id;   // "" = unknown
+	uint64_t booted_at_ns; // since 1970, by the clock of today; 0 = unknown
 	void (*read_counters)(const struct kmem_identity *identity, struct kmem_kill_counters *counters);
 	/* What logs of the process's boot say of ends at about its time. NULL: nobody asks. For system_log_free(). */
 	void (*read_log)(const struct model_process *process, struct system_log *log);
@@ -37,6 +38,9 @@ uint64_t verdict_ended_ns(const struct model_process *process);
 
 /* At its last heartbeat; an idle process writes none. 0 = never. */
 uint64_t verdict_last_seen_ns(const struct model_process *process);
+
+/* This boot began so long after the process's last sign of life. UINT64_MAX: not known, or before it: clocks were set. */
+uint64_t verdict_dark_ns(const struct model_process *process, const struct verdict_now *now);
 
 /* timeout(1): when SIGKILL ended its child, it ends itself in the same way. */
 bool verdict_is_timeout(const struct model_process *process);

@@ -1,5 +1,5 @@
 /*
- * filled_at_end.c - was a large block being filled when the kernel killed the process (see filled_at_end.h)?
+ * filled_at_end.c - was a large block being filled when the process ended (see filled_at_end.h)?
  *
  * When failing  what cannot be known changes nothing.
  */
@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #define WORTH_PART 4 // of the limit: less may be anybody's
+#define WHOLE_PART 8 // of the peak: what is missing at the end to as much was freed
 
 static uint64_t
 lesser(uint64_t a, uint64_t b)
@@ -91,19 +92,52 @@ touch(struct model *model, struct model_process *process, uint64_t bytes)
 	}
 }
 
+static uint64_t
+most_seen_bytes(const struct model_process *process)
+{
+	uint64_t most = process->resident->resident_bytes;
+
+	for (size_t i = 0; i < process->heartbeat_count; i++) {
+		if (process->heartbeats[i].resident_bytes > most)
+			most = process->heartbeats[i].resident_bytes;
+	}
+	return most;
+}
+
+/*
+ * However it ended: the launcher saw more in memory than any look. What held that may have been freed since, unless no more was ever
+ * live than at the end; and of several processes it may be another one.
+ */
+static uint64_t
+seen_by_launcher(const struct model *model, const struct model_process *process)
+{
+	if (process->launcher == NULL || model->process_count != 1 || process->state == KMEM_STATE_CLEAN_EXIT ||
+	    process->heartbeat_count == 0 || process->live_bytes < process->peak_bytes / WHOLE_PART * (WHOLE_PART - 1))
+		return 0;
+	uint64_t allocated_bytes = less(process->live_bytes, process->heartbeats[process->heartbeat_count - 1].live_bytes +
+	                                                         process->untouched_bytes);
+
+	return less(less(process->launcher->max_resident_bytes, most_seen_bytes(process)),
+	            allocated_bytes + allocated_bytes / 2);
+}
+
 void
 filled_at_end_settle(struct model *model, const struct verdict_now *now)
 {
 	for (size_t i = 0; i < model->process_count; i++) {
 		struct model_process *process = &model->processes[i];
-		uint64_t limit_bytes = limit_of(process);
+		uint64_t worth_bytes = limit_of(process) / WORTH_PART;
 		uint64_t bytes;
 
-		if (limit_bytes == 0 || process->resident == NULL || process->heartbeat_count == 0 ||
-		    process->untouched_bytes < limit_bytes / WORTH_PART || !was_killed_for_memory(model, now, process))
+		if (process->resident == NULL || process->heartbeat_count == 0 || process->untouched_bytes == 0)
 			continue;
-		bytes = unexplained_bytes(process, limit_bytes);
-		if (bytes >= limit_bytes / WORTH_PART)
+		if (worth_bytes != 0 && process->untouched_bytes >= worth_bytes && was_killed_for_memory(model, now, process)) {
+			bytes = unexplained_bytes(process, limit_of(process));
+			bytes = bytes >= worth_bytes ? bytes : 0;
+		} else {
+			bytes = seen_by_launcher(model, process);
+		}
+		if (bytes != 0)
 			touch(model, process, lesser(bytes, process->untouched_bytes));
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * filled_at_end.h - was a large block being filled when the kernel killed the process?
+ * filled_at_end.h - was a large block being filled when the process ended?
  *
  * Safe from   one thread.
  */
@@ -12,7 +12,8 @@
 /*
  * A step of model_judge(). A block that fills a container in less time than lies between two looks was seen untouched, and is what the
  * process died of. Where the kernel counted the kill, what was missing to the limit at the last look, and is in nothing that was
- * allocated since, was touched in what had been asked for before: of each site its share.
+ * allocated since, was touched in what had been asked for before: of each site its share. The same holds of what the launcher saw in memory beyond any look,
+ * however the process ended.
  */
 void filled_at_end_settle(struct model *model, const struct verdict_now *now);
 

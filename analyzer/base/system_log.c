@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -31,7 +32,8 @@
 /* Parts of messages that tell of an end, from the kernel's source, systemd's and earlyoom's. */
 static const char *const telling[] = {
 	"Killed process ",    " segfault at ",   "traps: ",         " general protection",
-	"sending SIGTERM to", "sending SIGKILL", " due to memory ",
+	"sending SIGTERM to", "sending SIGKILL", " due to memory ", " due to hardware memory corruption",
+	"NVRM: Xid",
 };
 
 static bool
@@ -191,6 +193,27 @@ read_output(int output)
 	return text;
 }
 
+/* Users of the system, and those that systemd makes for a service (SYSTEM_UID_MAX, DynamicUser=). */
+static bool
+is_system_user(const char *text)
+{
+	char *end;
+	unsigned long user = text != NULL && text[0] != '\0' ? strtoul(text, &end, 10) : ULONG_MAX;
+
+	return user != ULONG_MAX && *end == '\0' && (user < 1000 || (user >= 61184 && user <= 65519));
+}
+
+/* Anybody may write to the journal and name himself as he likes. Fields that begin with "_" are journald's own. */
+static bool
+is_believed(const json_t *root, const char *writer)
+{
+	const char *transport = json_string_value(json_object_get(root, "_TRANSPORT"));
+
+	if (strcmp(writer, "kernel") == 0)
+		return transport != NULL && strcmp(transport, "kernel") == 0;
+	return is_system_user(json_string_value(json_object_get(root, "_UID")));
+}
+
 static void
 take_journal_line(struct system_log *log, const char *line)
 {
@@ -199,7 +222,7 @@ take_journal_line(struct system_log *log, const char *line)
 	const char *writer = json_string_value(json_object_get(root, "SYSLOG_IDENTIFIER"));
 	const char *when = json_string_value(json_object_get(root, "__MONOTONIC_TIMESTAMP")); // microseconds
 
-	if (message != NULL && writer != NULL && when != NULL)
+	if (message != NULL && writer != NULL && when != NULL && is_believed(root, writer))
 		add_line(log, strtoull(when, NULL, 10) * 1000, writer, message);
 	json_decref(root);
 }

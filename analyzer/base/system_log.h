@@ -1,7 +1,8 @@
 /*
  * system_log.h - what did the kernel and low-memory daemons write down about processes that ended?
  *
- * Only lines that tell of an end are kept. They come from the kernel's own buffer where this user may read it, and from the journal.
+ * Only lines that tell of an end are kept. They come from the kernel's own buffer where this user may read it, and from the journal. Of
+ * the journal those alone that the kernel or a service of the system wrote: anybody may write there under any name.
  *
  * When failing  there are no lines: most users may not read these logs. Waiting for the journal ends after two seconds.
  */

@@ -17,7 +17,7 @@
 #define DEFAULT_KERNEL "python3"
 #define DEFAULT_GUARD "92%"
 #define DEFAULT_GUARD_ACTION "interrupt"
-#define WORDS_MAX 12
+#define WORDS_MAX 16
 
 #define INSTALL_OPTIONS                                                                                              \
 	(OPTION_BIT(OPTION_WRAP) | OPTION_BIT(OPTION_USER) | OPTION_BIT(OPTION_SYS_PREFIX) | OPTION_BIT(OPTION_PREFIX) | \
@@ -49,12 +49,24 @@ check_install(const struct options *options, struct fail *fail)
 	return true;
 }
 
+/*
+ * A kernel must start whatever became of us: moved, removed, or without a library that we need. $0 is our path, and the words up to
+ * "--" are ours. The shell is replaced, so that no process is between the server and us.
+ */
+static const char start_script
+	[] = "\"$0\" --version >/dev/null 2>&1 && exec \"$0\" \"$@\"; "
+		 "echo \"kmemshim: $0: is gone or does not run: the kernel is not recorded (kmemshim jupyter uninstall removes it)\" >&2; "
+		 "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
+
 /* The command of the kernel up to its own one. Texts that do not live elsewhere are in `self` and `keep`. */
 static void
 launcher_words(const struct options *options, const char *self, char keep[24], const char *words[WORDS_MAX])
 {
 	size_t count = 0;
 
+	words[count++] = "/bin/sh";
+	words[count++] = "-c";
+	words[count++] = start_script;
 	words[count++] = self;
 	words[count++] = "run";
 	words[count++] = "--kernel";

@@ -15,6 +15,7 @@
 #include "jupyter/kernel_life.h"
 #include "launch/doctor.h"
 #include "model/model_load.h"
+#include "page/page.h"
 #include "report/render.h"
 
 #define JSON_FRAMES_BYTES (UINT64_C(512) << 20) // without --top: what a reader of JSON can still hold
@@ -219,6 +220,32 @@ find_kernel(const struct options *options, char life[PATH_MAX], struct fail *fai
 	return true;
 }
 
+static bool
+check_page(const struct options *options, struct fail *fail)
+{
+	if (options->html == NULL && (options->has_no_source || options->is_forced))
+		return fail_set(fail, EXIT_USAGE, "report: --no-source and --force are for --html: give all");
+	if (options->html != NULL && (options->is_json || options_has(options, OPTION_TOP) || options->domain != NULL))
+		return fail_set(fail, EXIT_USAGE,
+		                "report: --html has all that there is: give it without --json, --top and --domain");
+	if (options->html != NULL && !options->is_forced && access(options->html, F_OK) == 0)
+		return fail_set(fail, EXIT_USAGE, "%s: is there already: give --force to replace it", options->html);
+	return true;
+}
+
+static bool
+write_page(const struct options *options, struct report *report, struct fail *fail)
+{
+	const struct report_options all = { .top = UINT64_MAX };
+	const struct page_look look = { .has_source = !options->has_no_source };
+	struct output_file *file = report_rank(report, &rank_peak, &all, fail) ? output_open(options->html, fail) : NULL;
+
+	if (file == NULL)
+		return false;
+	page_render(report, &look, output_stream(file));
+	return output_close(file, fail);
+}
+
 bool
 cmd_report(const struct options *options, int *status, struct fail *fail)
 {
@@ -227,7 +254,7 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 	const char *capture = options->argument_count != 0 ? options->arguments[0] : NULL;
 	char life[PATH_MAX];
 
-	if (options->is_kernel && !find_kernel(options, life, fail))
+	if (!check_page(options, fail) || (options->is_kernel && !find_kernel(options, life, fail)))
 		return false;
 
 	struct model *model = cmd_report_load(options, options->is_kernel ? life : capture, NULL, fail);
@@ -238,7 +265,9 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 	bool is_done = cmd_report_open(options, model, question->ranking, &rows, &opened, fail);
 
 	(void)status;
-	if (is_done && options->is_json)
+	if (is_done && options->html != NULL)
+		is_done = write_page(options, opened.report, fail);
+	else if (is_done && options->is_json)
 		render_json(opened.report, stdout);
 	else if (is_done)
 		is_done = question->show(opened.report, options, question->text_top, stdout, fail);

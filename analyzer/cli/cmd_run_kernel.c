@@ -97,16 +97,20 @@ publish(const char *folder, const char *text)
 	char path[PATH_MAX + sizeof(verdict_name)];
 	FILE *file;
 	bool is_written;
+	int error;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, verdict_name);
 	file = fopen(path, "we");
 	is_written = file != NULL && fputs(text, file) >= 0;
 	is_written = file != NULL && fclose(file) == 0 && is_written;
+	error = errno;
 	(void)fputs(text, stderr);
-	if (is_written)
+	if (is_written) {
 		(void)fprintf(stderr, "kmemshim: this verdict is also in %s\n", path);
-	else
-		(void)fprintf(stderr, "kmemshim: %s: cannot be written: %s\n", path, strerror(errno));
+		return;
+	}
+	(void)fprintf(stderr, "kmemshim: %s: cannot be written: %s\n", path, strerror(error));
+	(void)unlink(path); // half a verdict is none
 }
 
 static void

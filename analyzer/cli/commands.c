@@ -47,8 +47,10 @@ const struct command commands[] = {
 		.arguments = "[CAPTURE]",
 		.summary = "one page: verdict, totals, peak, leaks, devices, losses",
 		.details = CAPTURE_HELP,
-		.options = OPTIONS_OF_TABLES,
-		.words = { [OPTION_TOP] = { "N", "show N lines of code in each table (default 5)" } },
+		.options = OPTIONS_OF_TABLES | OPTION_BIT(OPTION_HTML) | OPTION_BIT(OPTION_NO_SOURCE) |
+	               OPTION_BIT(OPTION_FORCE),
+		.words = { [OPTION_FORCE] = { NULL, "also where there is such a file" },
+	               [OPTION_TOP] = { "N", "show N lines of code in each table (default 5)" } },
 		.arguments_max = 1,
 		.question = &page,
 		.run = cmd_report,

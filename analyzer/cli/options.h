@@ -26,6 +26,8 @@ struct options {
 	const char *project;  // NULL = by rule
 	const char *wrappers; // NULL = none
 	const char *output;   // -o: a file or a folder, by command; NULL = not given
+	const char *html;     // NULL = as text
+	bool has_no_source;
 	bool is_quiet;
 	const char *color; // valid for terminal_color_of(); NULL = auto
 	bool wants_python_objects;

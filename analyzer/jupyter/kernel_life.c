@@ -310,18 +310,34 @@ remove_life(const char *path)
 	(void)rmdir(path);
 }
 
+/* It died, its kernel may be started again, and nobody has been told: its server removes the connection file with the kernel. */
+static bool
+is_to_be_told(const struct kernel_life *life)
+{
+	char told[PATH_MAX + sizeof(told_name)];
+
+	(void)snprintf(told, sizeof(told), "%s/%s", life->folder, told_name);
+	return access(told, F_OK) != 0 && life->connection[0] != '\0' && access(life->connection, F_OK) == 0;
+}
+
 void
 kernel_life_prune(const char *home, size_t keep, const char *spared)
 {
 	struct dirent **lives;
 	size_t count = list_lives(home, &lives);
+	size_t kept_deaths = 0;
 
 	for (size_t i = keep; i < count; i++) {
 		struct kernel_life life;
 		enum life_state state = read_life(home, lives[i]->d_name, &life);
+		bool is_kept = state == LIFE_RUNNING || strcmp(life.folder, spared) == 0;
 
 		let_go(&life);
-		if (state != LIFE_RUNNING && strcmp(life.folder, spared) != 0)
+		if (!is_kept && state == LIFE_DIED && kept_deaths < keep && is_to_be_told(&life)) {
+			kept_deaths++;
+			is_kept = true;
+		}
+		if (!is_kept)
 			remove_life(life.folder);
 	}
 	free_lives(lives, count);

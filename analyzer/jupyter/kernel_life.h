@@ -60,7 +60,10 @@ enum kernel_past {
 /* What is before this life of the same kernel, past lives that ended well. One whose end is unknown is opened for kernel_life_end(). */
 enum kernel_past kernel_life_previous(const struct kernel_life *life, const char *home, struct kernel_life *previous);
 
-/* Removes the oldest lives, so that `keep` are left. Those that still run and `spared` stay. */
+/*
+ * Removes the oldest lives, so that `keep` are left. Those that still run and `spared` stay; and of deaths that are still to be told as
+ * many more.
+ */
 void kernel_life_prune(const char *home, size_t keep, const char *spared);
 
 /*

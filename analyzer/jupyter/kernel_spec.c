@@ -22,6 +22,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/regular_file.h"
+#include "jupyter/pyenv.h"
 #include "version.h"
 
 #define PLACES_MAX 24
@@ -51,7 +52,10 @@ add_place(struct places *places, const char *path, const char *below)
 	(void)snprintf(places->paths[places->count++], PATH_MAX, "%s", wanted);
 }
 
-/* /venv for a program /venv/bin/NAME that a shell would run; false = there is none. Links are not followed: a venv is made of them. */
+/*
+ * /venv for a program /venv/bin/NAME that a shell would run; false = there is none. Links are not followed: a venv is made of them. Of
+ * a shim of pyenv, what it would run.
+ */
 static bool
 prefix_of_program(const char *name, char prefix[PATH_MAX])
 {
@@ -61,12 +65,16 @@ prefix_of_program(const char *name, char prefix[PATH_MAX])
 		size_t length = strcspn(path, ":");
 		char program[PATH_MAX];
 
-		if (snprintf(program, sizeof(program), "%.*s/%s", (int)length, path, name) < (int)sizeof(program) &&
-		    program[0] == '/' && access(program, X_OK) == 0 && length > 4 &&
-		    strncmp(path + length - 4, "/bin", 4) == 0) {
+		bool is_there = snprintf(program, sizeof(program), "%.*s/%s", (int)length, path, name) < (int)sizeof(program) &&
+		                program[0] == '/' && access(program, X_OK) == 0;
+
+		if (is_there && length > 4 && strncmp(path + length - 4, "/bin", 4) == 0) {
 			(void)snprintf(prefix, PATH_MAX, "%.*s", (int)length - 4, path);
 			return true;
 		}
+		if (is_there && length > 6 && strncmp(path + length - 6, "/shims", 6) == 0 &&
+		    pyenv_prefix(path, (int)length - 6, prefix))
+			return true;
 		path += length + (path[length] == ':' ? 1 : 0);
 	}
 	return false;

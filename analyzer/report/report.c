@@ -158,29 +158,37 @@ place_without_source(const struct model_site *site)
 	return place;
 }
 
+/* False: its file must not be read. */
+static bool
+source_place_of(const struct report_rows *rows, const struct model_site *site, struct source_place *source)
+{
+	const struct model_frame *frame = site != NULL ? site->where : NULL;
+
+	if (frame == NULL || !(frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)))
+		return false;
+
+	const struct model_process *process = &rows->model->processes[site->process];
+
+	*source = (struct source_place){
+		.directory = process->is_trusted ? process->identity->directory : "",
+		.file = frame->file,
+		.path = model_file_on_disk(rows->model, frame->file),
+		.built_ns = frame->built_ns,
+		.line = frame->line,
+		.first_line = frame->first_line,
+		.function = frame->function,
+	};
+	return frame->is_trusted || place_is_cell(frame->file); // a cell's text is in the capture
+}
+
 static struct report_place
 place_of(const struct report_rows *rows, const struct model_site *site)
 {
-	const struct model_frame *frame = site != NULL ? site->where : NULL;
 	struct report_place place = place_without_source(site);
+	struct source_place source;
 
-	if (frame == NULL)
-		return place;
-	if (frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)) {
-		const struct model_process *process = &rows->model->processes[site->process];
-		const struct source_place source = {
-			.directory = process->is_trusted ? process->identity->directory : "",
-			.file = frame->file,
-			.path = model_file_on_disk(rows->model, frame->file),
-			.built_ns = frame->built_ns,
-			.line = frame->line,
-			.first_line = frame->first_line,
-			.function = frame->function,
-		};
-
-		if (frame->is_trusted || place_is_cell(frame->file)) // a cell's text is in the capture
-			place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
-	}
+	if (source_place_of(rows, site, &source))
+		place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
 	return place;
 }
 
@@ -780,6 +788,18 @@ report_line(const struct report *report, size_t number)
 	made.largest = make_site(report->rows, line->largest);
 	add_types(report->rows, line, &made);
 	return made;
+}
+
+bool
+report_line_source(const struct report *report, size_t number, struct report_source *source)
+{
+	const struct model_site *site = report->rows->ranked->lines[number].largest;
+	struct source_place place;
+
+	if (!source_place_of(report->rows, site, &place) || !site->where->is_user)
+		return false;
+	source->file = site->where->file;
+	return source_lines_all(report->rows->sources, &place, &source->text);
 }
 
 struct report_frame

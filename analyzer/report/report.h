@@ -20,6 +20,7 @@
 #include "base/fail.h"
 #include "kmem_format.h"
 #include "model/model.h"
+#include "symbols/source_lines.h"
 #include "verdict/facts.h"
 
 #define REPORT_SCHEMA 2
@@ -307,6 +308,12 @@ struct report_line report_line(const struct report *report, size_t number);
 /* The same without the text of the line, its types and its largest site, which take time. */
 struct report_line report_line_figures(const struct report *report, size_t number);
 struct report_site report_site(const struct report *report, size_t number);
+/* The file that a line of the user's is in, as it ran. False: it is not known, or not the user's. */
+struct report_source {
+	const char *file; // as in struct report_place
+	struct source_text text;
+};
+bool report_line_source(const struct report *report, size_t number, struct report_source *source);
 struct report_frame report_frame(const struct report_site *site, uint32_t number);
 
 /* False: report->domain leaves this one out of texts. */

@@ -25,6 +25,7 @@ struct source {
 	char *text; // lines end with '\0'; NULL: cannot be shown
 	uint32_t line_count;
 	const char **lines;
+	uint16_t *indents; // columns
 	bool is_changed;
 	UT_hash_handle hh;
 };
@@ -57,6 +58,7 @@ source_lines_free(struct source_lines *lines)
 		free(source->path);
 		free(source->text);
 		free(source->lines);
+		free(source->indents);
 		free(source);
 	}
 	free(lines);
@@ -88,10 +90,23 @@ trim(char *line)
 	return line;
 }
 
+#define TAB_COLUMNS 8
+
+static uint16_t
+indent_of(const char *line)
+{
+	unsigned columns = 0;
+
+	for (; *line == ' ' || *line == '\t'; line++)
+		columns = *line == ' ' ? columns + 1 : (columns / TAB_COLUMNS + 1) * TAB_COLUMNS;
+	return (uint16_t)(columns < UINT16_MAX ? columns : UINT16_MAX);
+}
+
 static void
 split(struct source *source, size_t bytes)
 {
 	size_t room = 0;
+	size_t indents_room = 0;
 	char *at = source->text;
 	char *end = source->text + bytes;
 
@@ -110,6 +125,9 @@ split(struct source *source, size_t bytes)
 			*at++ = '\0';
 		*at++ = '\0'; // the text has room for one more byte
 		source->lines = memory_grown(source->lines, &room, source->line_count + 1, sizeof(*source->lines));
+		source->indents = memory_grown(source->indents, &indents_room, source->line_count + 1,
+		                               sizeof(*source->indents));
+		source->indents[source->line_count] = indent_of(line);
 		source->lines[source->line_count++] = trim(line);
 	}
 }
@@ -223,8 +241,9 @@ find_file(struct source_lines *lines, const struct source_place *place)
 	return source;
 }
 
-const char *
-source_lines_find(struct source_lines *lines, const struct source_place *place, bool *is_changed)
+/* NULL: it is not known, or not the one that ran. */
+static const struct source *
+source_of(struct source_lines *lines, const struct source_place *place, bool *is_changed)
 {
 	struct source *source;
 
@@ -233,9 +252,29 @@ source_lines_find(struct source_lines *lines, const struct source_place *place, 
 	if (source == NULL || place->file[0] == '/')
 		source = find_file(lines, place);
 	if (source == NULL)
-		return "";
+		return NULL;
 	*is_changed = source->is_changed && place->built_ns == 0;
 	if (place->first_line != 0 && !is_definition(line_of(source, place->first_line), place->function))
-		return "";
-	return line_of(source, place->line);
+		return NULL;
+	return source;
+}
+
+const char *
+source_lines_find(struct source_lines *lines, const struct source_place *place, bool *is_changed)
+{
+	const struct source *source = source_of(lines, place, is_changed);
+
+	return source != NULL ? line_of(source, place->line) : "";
+}
+
+bool
+source_lines_all(struct source_lines *lines, const struct source_place *place, struct source_text *text)
+{
+	bool is_changed;
+	const struct source *source = source_of(lines, place, &is_changed);
+
+	if (source == NULL || source->line_count == 0)
+		return false;
+	*text = (struct source_text){ source->lines, source->indents, source->line_count };
+	return true;
 }

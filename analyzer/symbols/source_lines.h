@@ -44,4 +44,13 @@ struct source_place {
  */
 const char *source_lines_find(struct source_lines *lines, const struct source_place *place, bool *is_changed);
 
+/* The whole file, as long as `lines` lives; each line as source_lines_find() gives it, and how many columns it is indented. */
+struct source_text {
+	const char *const *lines;
+	const uint16_t *indents;
+	uint32_t line_count;
+};
+/* False: it is not known, or not the one that ran. */
+bool source_lines_all(struct source_lines *lines, const struct source_place *place, struct source_text *text);
+
 #endif

@@ -88,6 +88,9 @@ say_tensors_kept(const struct rank_line *line, const char *otherwise, struct ver
 	}
 
 ADVICE_TEST(is_time_up, facts->refused == NULL && verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
+ADVICE_TEST(has_no_threads_left, verdict_note_of(facts->process, KMEM_NOTE_THREAD) != NULL)
+ADVICE_TEST(has_no_files_left, verdict_note_of(facts->process, KMEM_NOTE_FILES) != NULL)
+ADVICE_TEST(has_no_cuda, verdict_note_of(facts->process, KMEM_NOTE_CUDA) != NULL)
 ADVICE_TEST(is_without_python, facts->process->python_version == 0)
 ADVICE_TEST(is_interrupted, facts->signal == SIGINT)
 ADVICE_TEST(is_stopped_by_guard, facts->signal == SIGINT && facts->process->guard.number != 0 &&
@@ -108,6 +111,10 @@ static const struct step time_up = { VERDICT_CAUSES, "give-more-time", is_time_u
 static const struct step steps[] = {
 	{ VERDICT_NOT_CLOSED, "read-where-recorded", NULL,
 	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
+	{ VERDICT_RESTARTED, "see-machine", NULL,
+	  "see why the machine started anew: `journalctl -b -1 -e` shows the end of its log before" },
+	{ VERDICT_HARDWARE, "test-hardware", NULL,
+	  "test the machine's memory and devices, or run it elsewhere: the program is not at fault" },
 	{ VERDICT_RUNNING, "watch-growth", NULL, "`kmemshim leaks " VERDICT_CAPTURE "` shows what grows" },
 	{ VERDICT_EXEC_REPLACED, "look-at-next-program", NULL,
 	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
@@ -128,6 +135,12 @@ static const struct step steps[] = {
 	{ VERDICT_SIGNAL, "find-interrupter", is_interrupted,
 	  "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person" },
 	{ VERDICT_SIGNAL, "find-sender", NULL, "find out who sent the signal: a time limit, a scheduler, a person" },
+	{ VERDICT_FAILED, "use-fewer-threads", has_no_threads_left,
+	  "start fewer threads, or raise the limit (ulimit -u, pids.max of the container)" },
+	{ VERDICT_FAILED, "close-files", has_no_files_left,
+	  "close files that are not needed any more, or raise the limit (ulimit -n)" },
+	{ VERDICT_FAILED, "match-driver", has_no_cuda,
+	  "read the program's own error message; nvidia-smi shows the driver, and for which CUDA it is" },
 	{ VERDICT_FAILED, "read-error", NULL, "read the program's own error message" },
 	{ VERDICT_GONE, "see-peak", was_launched, "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory" },
 	{ VERDICT_GONE, "record-with-run", NULL,

@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <string.h>
 
+#define RESTART_NS UINT64_C(600000000000) // a machine that starts again does so within ten minutes, as a rule
+
 /* It may have been SIGKILL: seen by the launcher, or nobody saw how it ended. On another boot only a log can tell. */
 static bool
 was_perhaps_killed(const struct verdict_facts *facts)
@@ -47,11 +49,24 @@ log_confidence(const struct verdict_facts *facts)
 	return facts->end == VERDICT_END_SIGNAL && !facts->log.is_by_name ? VERDICT_CERTAIN : VERDICT_LIKELY;
 }
 
+static bool
+is_elsewhere(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_ELSEWHERE && facts->log.kind == VERDICT_LOG_NONE;
+}
+
+/* Another boot that began right after its last sign of life: a machine that is another one would do so by chance. */
+static enum verdict_confidence
+judge_restarted(const struct verdict_facts *facts)
+{
+	return is_elsewhere(facts) && verdict_dark_ns(facts->process, facts->now) <= RESTART_NS ? VERDICT_LIKELY
+	                                                                                        : VERDICT_NOT_SO;
+}
+
 static enum verdict_confidence
 judge_not_closed(const struct verdict_facts *facts)
 {
-	return facts->end == VERDICT_END_ELSEWHERE && facts->log.kind == VERDICT_LOG_NONE ? VERDICT_UNKNOWN
-	                                                                                  : VERDICT_NOT_SO;
+	return is_elsewhere(facts) ? VERDICT_UNKNOWN : VERDICT_NOT_SO;
 }
 
 static enum verdict_confidence
@@ -149,6 +164,12 @@ judge_machine_memory(const struct verdict_facts *facts)
 		       : facts->is_kill_counted      ? VERDICT_NOT_SO
 		                                     : VERDICT_POSSIBLE;
 	return !facts->is_machine_counted && verdict_is_machine_low(facts) ? VERDICT_LIKELY : VERDICT_NOT_SO;
+}
+
+static enum verdict_confidence
+judge_hardware(const struct verdict_facts *facts)
+{
+	return facts->log.kind == VERDICT_LOG_HARDWARE ? log_confidence(facts) : VERDICT_NOT_SO;
 }
 
 static enum verdict_confidence
@@ -296,7 +317,7 @@ verdict_was_child_killed(const struct verdict_facts *facts)
 enum verdict_cause
 verdict_cause_of(const struct verdict_facts *facts, enum verdict_confidence *confidence)
 {
-	enum verdict_cause cause = VERDICT_NOT_CLOSED;
+	enum verdict_cause cause = 0;
 
 	while ((*confidence = causes[cause].judge(facts)) == VERDICT_NOT_SO)
 		cause++;

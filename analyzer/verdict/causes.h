@@ -10,6 +10,7 @@
 
 /* In the order in which they are tried: from the most to the least specific. The last column is the name in JSON. */
 #define VERDICT_CAUSE_ROWS(CAUSE)                                    \
+	CAUSE(RESTARTED, restarted, "machine-restarted")                 \
 	CAUSE(NOT_CLOSED, not_closed, "not-closed")                      \
 	CAUSE(RUNNING, running, "running")                               \
 	CAUSE(EXEC_REPLACED, exec_replaced, "exec-replaced")             \
@@ -17,6 +18,7 @@
 	CAUSE(EXITED, exited, "exited")                                  \
 	CAUSE(CONTAINER_LIMIT, container_limit, "container-limit")       \
 	CAUSE(MACHINE_MEMORY, machine_memory, "machine-memory")          \
+	CAUSE(HARDWARE, hardware, "hardware")                            \
 	CAUSE(SHM_FULL, shm_full, "shm-full")                            \
 	CAUSE(DEVICE_MEMORY, device_memory, "device-memory")             \
 	CAUSE(REQUEST_REFUSED, request_refused, "request-refused")       \

@@ -132,6 +132,9 @@ gather_launched(const struct verdict_now *now, struct verdict_facts *facts)
 	}
 	facts->cgroup_kills_before = before->cgroup_oom_kill;
 	facts->cgroup_kills = moved(before->cgroup_oom_kill, after.cgroup_oom_kill, &facts->is_kill_counted);
+	/* These are of the cgroup in which it began: what happened in the next one is not in them. */
+	if (verdict_note_of(process, KMEM_NOTE_MOVED) != NULL && facts->cgroup_kills == 0)
+		facts->is_kill_counted = false;
 	facts->machine_kills = moved(before->machine_oom_kill, after.machine_oom_kill, &facts->is_machine_counted);
 	facts->limit_hits = moved(before->cgroup_oom, after.cgroup_oom, &is_known);
 	if (process->identity->cgroup_version == 1)
@@ -740,15 +743,23 @@ verdict_left_by_imports(const struct model *model, const struct model_domain *do
 }
 
 const char *
-verdict_hidden_heap(const struct model *model)
+verdict_note_of(const struct model_process *process, const char *begin)
 {
-	for (size_t i = 0; i < model->process_count; i++) {
-		for (size_t n = 0; n < model->processes[i].note_count; n++) {
-			if (strncmp(model->processes[i].notes[n], KMEM_NOTE_HIDDEN_HEAP, sizeof(KMEM_NOTE_HIDDEN_HEAP) - 1) == 0)
-				return model->processes[i].notes[n];
-		}
+	for (size_t i = 0; i < process->note_count; i++) {
+		if (strncmp(process->notes[i], begin, strlen(begin)) == 0)
+			return process->notes[i];
 	}
 	return NULL;
+}
+
+const char *
+verdict_hidden_heap(const struct model *model)
+{
+	const char *note = NULL;
+
+	for (size_t i = 0; i < model->process_count && note == NULL; i++)
+		note = verdict_note_of(&model->processes[i], KMEM_NOTE_HIDDEN_HEAP);
+	return note;
 }
 
 bool

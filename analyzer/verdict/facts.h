@@ -82,10 +82,11 @@ struct verdict_asked {
 /* A line of a log that tells how the process ended. */
 enum verdict_log_kind {
 	VERDICT_LOG_NONE,
-	VERDICT_LOG_LIMIT,   // the kernel killed it for a cgroup's limit
-	VERDICT_LOG_MACHINE, // the same for the machine's memory
-	VERDICT_LOG_DAEMON,  // a low-memory daemon killed it
-	VERDICT_LOG_CRASH,   // it crashed
+	VERDICT_LOG_LIMIT,    // the kernel killed it for a cgroup's limit
+	VERDICT_LOG_MACHINE,  // the same for the machine's memory
+	VERDICT_LOG_DAEMON,   // a low-memory daemon killed it
+	VERDICT_LOG_CRASH,    // it crashed
+	VERDICT_LOG_HARDWARE, // memory or a GPU that it used is broken
 };
 struct verdict_log {
 	enum verdict_log_kind kind;
@@ -205,6 +206,8 @@ bool verdict_is_in_memory_told(const struct verdict_facts *facts);
 uint64_t verdict_told_live_bytes(const struct verdict_facts *facts); // what shares are of
 /* The heap of one of the processes is another allocator's, which stands before the recorder: its note says so; NULL = of none. */
 const char *verdict_hidden_heap(const struct model *model);
+/* The note of the process that begins so (kmem_format.h); NULL = it has none. */
+const char *verdict_note_of(const struct model_process *process, const char *begin);
 
 /* ---- limits ---- */
 

@@ -1,9 +1,10 @@
 /*
  * facts_log.c - which line of the system's logs tells how the process ended?
  *
- * A line is of the process when it has its number and was written while the process lived, or shortly after. Numbers are used again:
- * of several lines the first one after the start counts. In a container the log has the numbers of the host. Then a line fits by the
- * program's name and the moment of the end, and that is said.
+ * A line is of the process when it has its number and its name and was written while the process lived, or shortly after. Numbers are
+ * used again: of several lines the first one after the start counts. A process may have given itself another name: then the line must
+ * be of the moment of its end or, where that is not known, of its last sign of life. In a container the log has the numbers of the
+ * host. Then a line fits by the program's name and the moment of the end, and that is said.
  *
  * When failing  there is no such line.
  */
@@ -30,6 +31,34 @@ number_behind(const char *text, const char *word)
 	return at != NULL ? (uint32_t)strtoul(at + strlen(word), NULL, 10) : 0;
 }
 
+/*
+ * "Memory failure: 0x12345: Sending SIGBUS to python3:123 due to hardware memory corruption", "MCE: Killing python3:123 due to hardware
+ * memory corruption fault at 7f12", "NVRM: Xid (PCI:0000:3b:00): 48, pid=123, name=python3, ...". Of NVIDIA's numbers those alone that
+ * are broken hardware: others are often the program's own doing.
+ */
+static bool
+parse_hardware(const char *text, uint32_t *pid, char name[COMM_BYTES + 1])
+{
+	static const char *const before[] = { "Sending SIGBUS to ", "Killing " };
+	static const unsigned broken[] = { 48, 63, 64, 74, 79, 92, 94, 95 };
+	unsigned xid = 0;
+
+	for (size_t i = 0; i < sizeof(before) / sizeof(before[0]); i++) {
+		const char *at = strstr(text, before[i]);
+
+		if (at != NULL && strstr(at, " due to hardware memory corruption") != NULL &&
+		    sscanf(at + strlen(before[i]), "%15[^:]:%u", name, pid) == 2)
+			return true;
+	}
+	if (sscanf(text, "NVRM: Xid (%*[^)]): %u, pid=%u, name=%15[^,]", &xid, pid, name) == 3) {
+		for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
+			if (broken[i] == xid)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* What the line tells, and of which process. *name: behind the number, "" where the line has none. */
 static enum verdict_log_kind
 parse_line(const struct system_log_line *line, uint32_t *pid, char name[COMM_BYTES + 1])
@@ -45,6 +74,8 @@ parse_line(const struct system_log_line *line, uint32_t *pid, char name[COMM_BYT
 		(void)sscanf(strstr(text, kill_words), "Killed process %*u (%15[^)]", name);
 		return strstr(text, "emory cgroup") != NULL ? VERDICT_LOG_LIMIT : VERDICT_LOG_MACHINE;
 	}
+	if (strcmp(line->writer, "kernel") == 0 && parse_hardware(text, pid, name))
+		return VERDICT_LOG_HARDWARE;
 	/* "python3[123]: segfault at 10 ip ..."; "traps: python3[123] general protection fault ip:..." */
 	if (strcmp(line->writer, "kernel") == 0 && (bracket = strchr(text, '[')) != NULL &&
 	    sscanf(bracket, "[%u]%n", pid, &end) == 1 && end != 0) {
@@ -54,6 +85,8 @@ parse_line(const struct system_log_line *line, uint32_t *pid, char name[COMM_BYT
 		return VERDICT_LOG_CRASH;
 	}
 	/* earlyoom: sending SIGTERM to process 123 uid 1000 "python3": badness 853, VmRSS 11000 MiB */
+	if (strcmp(line->writer, "earlyoom") != 0)
+		return VERDICT_LOG_NONE;
 	if ((*pid = number_behind(text, "sending SIGTERM to process ")) != 0 ||
 	    (*pid = number_behind(text, "sending SIGKILL to process ")) != 0) {
 		const char *quote = strchr(text, '"');
@@ -71,8 +104,8 @@ is_of_cgroup(const struct system_log_line *line, const char *cgroup_path)
 {
 	char named[400];
 
-	return sscanf(line->text, "Killed %399s due to memory", named) == 1 && named[0] == '/' && named[1] != '\0' &&
-	       strstr(cgroup_path, named) != NULL;
+	return strcmp(line->writer, "systemd-oomd") == 0 && sscanf(line->text, "Killed %399s due to memory", named) == 1 &&
+	       named[0] == '/' && named[1] != '\0' && strstr(cgroup_path, named) != NULL;
 }
 
 /* "segfault at 7ffe4d1f3ff8 ip 000055e0c8a6f1a9 sp 00007ffe4d1f4000": a stack that cannot grow any more. */
@@ -98,10 +131,18 @@ is_name(const char *name, const char *executable)
 }
 
 static bool
-is_about(const struct kmem_identity *identity, const struct system_log_line *line, uint64_t ended_ns,
-         struct verdict_log *found)
+is_within(uint64_t a_ns, uint64_t b_ns, uint64_t most_ns)
 {
+	return (a_ns > b_ns ? a_ns - b_ns : b_ns - a_ns) < most_ns;
+}
+
+static bool
+is_about(const struct model_process *process, const struct system_log_line *line, struct verdict_log *found)
+{
+	const struct kmem_identity *identity = process->identity;
+	uint64_t ended_ns = verdict_ended_ns(process);
 	char name[COMM_BYTES + 1];
+	bool has_its_name;
 	uint32_t pid;
 
 	if (line->monotonic_ns + CLOCKS_NS < identity->start_monotonic_ns ||
@@ -112,12 +153,16 @@ is_about(const struct kmem_identity *identity, const struct system_log_line *lin
 		return true;
 	}
 	found->kind = parse_line(line, &pid, name);
-	if (found->kind == VERDICT_LOG_NONE || !is_name(name, identity->executable))
+	if (found->kind == VERDICT_LOG_NONE)
 		return false;
+	has_its_name = is_name(name, identity->executable);
 	found->is_by_name = identity->pid_namespace != HOST_NAMESPACE;
-	if (!found->is_by_name)
-		return pid == identity->pid;
-	return ended_ns != 0 && line->monotonic_ns + END_NS > ended_ns && line->monotonic_ns < ended_ns + END_NS;
+	if (found->is_by_name)
+		return has_its_name && ended_ns != 0 && is_within(line->monotonic_ns, ended_ns, END_NS);
+	return pid == identity->pid &&
+	       (has_its_name ||
+	        (name[0] != '\0' &&
+	         is_within(line->monotonic_ns, ended_ns != 0 ? ended_ns : verdict_last_seen_ns(process), CLOCKS_NS)));
 }
 
 /* Up to what nobody needs: sizes of page tables, registers. */
@@ -142,13 +187,12 @@ find(const struct model_process *process, const struct verdict_now *now)
 {
 	struct verdict_log result = { .kind = VERDICT_LOG_NONE };
 	struct system_log log = { .count = 0 };
-	uint64_t ended_ns = verdict_ended_ns(process);
 
 	now->read_log(process, &log);
 	for (size_t i = 0; i < log.count && result.kind == VERDICT_LOG_NONE; i++) {
 		struct verdict_log found = { .kind = VERDICT_LOG_NONE };
 
-		if (is_about(process->identity, &log.lines[i], ended_ns, &found)) {
+		if (is_about(process, &log.lines[i], &found)) {
 			quote(&log.lines[i], &found);
 			found.is_at_stack = found.kind == VERDICT_LOG_CRASH && is_at_stack(log.lines[i].text);
 			result = found;

@@ -150,6 +150,18 @@ find_shell_status(struct verdict_facts *facts, struct verdict *verdict)
 		add(verdict, FINDING_SHELL_STATUS, 0, 0, NULL);
 }
 
+/* What else than memory was refused, of an end that is not told to be of memory. */
+static void
+find_other_limits(struct verdict_facts *facts, struct verdict *verdict)
+{
+	if (verdict_note_of(facts->process, KMEM_NOTE_THREAD) != NULL)
+		add(verdict, FINDING_THREAD_REFUSED, 0, 0, NULL);
+	if (verdict_note_of(facts->process, KMEM_NOTE_FILES) != NULL)
+		add(verdict, FINDING_FILES_FULL, 0, 0, NULL);
+	if (verdict_note_of(facts->process, KMEM_NOTE_CUDA) != NULL)
+		add(verdict, FINDING_CUDA_NOT_STARTED, 0, 0, NULL);
+}
+
 static void
 find_what_gone_shows(struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -697,6 +709,7 @@ verdict_find_domain(struct verdict_facts *facts, const char *wanted, struct verd
 typedef void finder(struct verdict_facts *facts, struct verdict *verdict);
 
 static finder *const recipe_not_closed[] = { find_holders, find_usage, NULL };
+#define recipe_restarted recipe_not_closed
 static finder *const recipe_running[] = { find_refusing_device, find_holders, find_usage, NULL };
 static finder *const recipe_exec_replaced[] = { find_peak, NULL };
 static finder *const recipe_child_killed[] = { find_log, find_peak, NULL };
@@ -709,15 +722,18 @@ static finder *const recipe_shm_full[] = { find_holders, NULL };
 static finder *const recipe_device_memory[] = { find_device, NULL };
 static finder *const recipe_request_refused[] = { find_refused, find_pinned, find_lost, NULL };
 static finder *const recipe_low_memory_daemon[] = { find_log, find_kills, find_usage, find_swap, find_holders, NULL };
-static finder *const recipe_crashed[] = { find_log,   find_kills, find_far_from_limits, find_holders_if_accumulating,
-	                                      find_usage, NULL };
+static finder *const recipe_crashed[] = {
+	find_log, find_other_limits, find_kills, find_far_from_limits, find_holders_if_accumulating, find_usage, NULL
+};
 #define recipe_stack_overflow recipe_crashed
+#define recipe_hardware recipe_crashed
 #define recipe_aborted recipe_crashed
 static finder *const recipe_signal[] = { find_kills, find_far_from_limits, find_holders, find_usage, NULL };
-static finder *const recipe_failed[] = { find_shell_status, find_kills, find_failed, find_usage, find_lost, NULL };
+static finder *const recipe_failed[] = { find_shell_status, find_other_limits, find_kills, find_failed,
+	                                     find_usage,        find_lost,         NULL };
 #define recipe_file_limit recipe_signal
 static finder *const recipe_time_up[] = { find_what_gone_shows, find_holders, find_usage, NULL };
-static finder *const recipe_gone[] = { find_what_gone_shows, find_holders, find_usage, NULL };
+static finder *const recipe_gone[] = { find_what_gone_shows, find_other_limits, find_holders, find_usage, NULL };
 
 static finder *const *const recipes[] = {
 #define RECIPE_ROW(cause, function, name) [VERDICT_##cause] = recipe_##function,

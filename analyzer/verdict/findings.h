@@ -30,6 +30,9 @@
 	KIND(KERNEL_KILLS, "kernel-kills")                                                                           \
 	KIND(FAR_FROM_LIMITS, "far-from-limits")                                                                     \
 	KIND(SHELL_STATUS, "shell-status")                                                                           \
+	KIND(THREAD_REFUSED, "thread-refused")                                                                       \
+	KIND(FILES_FULL, "open-files-full")                                                                          \
+	KIND(CUDA_NOT_STARTED, "cuda-not-started")                                                                   \
 	KIND(OTHER_CONTAINER, "other-container")                                                                     \
 	KIND(NO_KILL, "no-kill")                                                                                     \
 	KIND(NO_ALLOCATION, "no-allocation")                                                                         \

@@ -7,6 +7,7 @@
  */
 #include "verdict/phrases.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -89,6 +90,28 @@ end_not_closed(const struct verdict_facts *facts, struct verdict *verdict)
 	say_who(facts, verdict);
 	say(verdict, " was not closed, and this is another boot of the machine, or another machine: how it ended is "
 	             "not known.");
+}
+
+static void
+end_restarted(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	uint64_t dark_ns = verdict_dark_ns(facts->process, facts->now);
+
+	say_who(facts, verdict);
+	say(verdict,
+	    " ended with the machine, which started anew within %" PRIu64
+	    " s of its last sign of life (%s). Whether it was "
+	    "restarted, crashed or lost power is not known.",
+	    dark_ns / UINT64_C(1000000000) + 1, verdict_confidence_name(verdict->confidence));
+}
+
+static void
+end_hardware(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_end(facts, verdict);
+	say(verdict,
+	    ": the kernel's log says that the hardware failed under it (%s). It was not killed for lack of memory.",
+	    verdict_confidence_name(verdict->confidence));
 }
 
 static void
@@ -433,6 +456,33 @@ PHRASE(SHELL_STATUS)
 	    " A shell gives this status when a program that it ran was ended by signal %d; how that one "
 	    "ended is not recorded here.",
 	    facts->exit_code - 128);
+}
+
+/* A note, as a sentence. */
+static void
+say_note(const struct verdict_facts *facts, const char *begin, struct verdict *verdict)
+{
+	const char *note = verdict_note_of(facts->process, begin);
+
+	say(verdict, " %c%s", toupper((unsigned char)note[0]), note + 1);
+}
+
+PHRASE(THREAD_REFUSED)
+{
+	say_note(facts, KMEM_NOTE_THREAD, verdict);
+	say(verdict, ": the system allows no more threads, or there was no room for its stack.");
+}
+
+PHRASE(FILES_FULL)
+{
+	say_note(facts, KMEM_NOTE_FILES, verdict);
+	say(verdict, ".");
+}
+
+PHRASE(CUDA_NOT_STARTED)
+{
+	say_note(facts, KMEM_NOTE_CUDA, verdict);
+	say(verdict, ".");
 }
 
 static void

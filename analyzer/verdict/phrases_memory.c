@@ -88,6 +88,7 @@ static const char *
 moment(const struct verdict_facts *facts, const struct verdict *verdict)
 {
 	switch (verdict->cause) {
+	case VERDICT_RESTARTED:
 	case VERDICT_NOT_CLOSED:
 		return "When recording stopped";
 	case VERDICT_RUNNING:
@@ -107,6 +108,13 @@ moment(const struct verdict_facts *facts, const struct verdict *verdict)
 	}
 }
 
+/* Who ends by itself is looked at then. Others may have filled what they had asked for after the last look. */
+static bool
+is_end_sampled(const struct verdict_facts *facts)
+{
+	return facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED || facts->end == VERDICT_END_RUNNING;
+}
+
 PHRASE(LIVE)
 {
 	char total[UNITS_TEXT_BYTES];
@@ -114,7 +122,8 @@ PHRASE(LIVE)
 
 	say(verdict, " %s %s was live", moment(facts, verdict), units_bytes(finding->bytes, total));
 	if (verdict_is_in_memory_told(facts))
-		say(verdict, ", %s of it in memory", units_bytes(facts->live_bytes, held));
+		say(verdict, ", %s of it in memory%s", units_bytes(facts->live_bytes, held),
+		    is_end_sampled(facts) ? "" : " at the last sample");
 	if (facts->live_count > 1)
 		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
 		    units_bytes(facts->live_process_bytes, held));
@@ -134,9 +143,9 @@ PHRASE(LIVE)
 PHRASE(UNTOUCHED)
 {
 	say_finding(finding,
-	            facts->end == VERDICT_END_RUNNING
-	                ? " Of the {whole} that {where} asked for, only {rest} is in memory."
-	                : " Of the {whole} that {where} asked for, only {rest} was in memory.",
+	            facts->end == VERDICT_END_RUNNING ? " Of the {whole} that {where} asked for, only {rest} is in memory."
+	            : is_end_sampled(facts)           ? " Of the {whole} that {where} asked for, only {rest} was in memory."
+	                                    : " Of the {whole} that {where} asked for, only {rest} was in memory then.",
 	            verdict);
 }
 

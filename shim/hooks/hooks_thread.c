@@ -17,6 +17,7 @@
 #include "base/reentry_guard.h"
 #include "hooks/hooks_python_queue.h"
 #include "hooks/lifecycle.h"
+#include "record/other_limits.h"
 #include "record/thread_start.h"
 #include "record/tracker.h"
 #include "record/library_due.h"
@@ -89,6 +90,20 @@ prepare(void *(*routine)(void *), void *argument)
 	return start;
 }
 
+/* errno is kept: these functions return their error. */
+static __attribute__((noinline, cold)) void
+refused(struct thread_start *start, int error)
+{
+	int host_errno = errno;
+
+	thread_start_forget(start);
+	if (tracker_is_on() && reentry_guard_enter()) {
+		other_limits_thread(error);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+}
+
 EXPORT int
 pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument)
 {
@@ -102,7 +117,7 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*rout
 		return real_libc.pthread_create(thread, attributes, routine, argument);
 	result = real_libc.pthread_create(thread, attributes, hooks_thread_begin, start);
 	if (result != 0)
-		thread_start_forget(start);
+		refused(start, result);
 	return result;
 }
 
@@ -137,6 +152,6 @@ thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 		return real_libc.thrd_create(thread, routine, argument);
 	result = real_libc.thrd_create(thread, (thrd_start_t)(void *)hooks_thread_begin, start);
 	if (result != thrd_success)
-		thread_start_forget(start);
+		refused(start, result == thrd_nomem ? ENOMEM : EAGAIN);
 	return result;
 }

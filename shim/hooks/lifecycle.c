@@ -46,6 +46,7 @@
 #include "record/callbacks.h"
 #include "record/exit_figures.h"
 #include "record/marks.h"
+#include "record/other_limits.h"
 #include "record/module_map.h"
 #include "record/site_table.h"
 #include "record/steps.h"
@@ -373,6 +374,7 @@ start_in_child(void)
 	tracker_library_clear();
 	tracker_clear();
 	thread_start_forked();
+	other_limits_forked();
 	work_items_forked();
 	resident_forked();
 	memory_guard_forked();
@@ -395,6 +397,7 @@ lifecycle_loses_folder(void)
 static void
 sample_before_python_ends(void)
 {
+	other_limits_look(); // files are closed from here on
 	object_census_take(true);
 	resident_take(NULL, 0);
 	hooks_python_ends();
@@ -502,6 +505,7 @@ sample_last(void)
 			resident_take(NULL, 0);
 		}
 		tell_of_cuda();
+		other_limits_look();
 	}
 	heartbeat_take(totals[KMEM_DOMAIN_HEAP].live_bytes + totals[KMEM_DOMAIN_MMAP].live_bytes +
 	               totals[KMEM_DOMAIN_SHARED].live_bytes + totals[KMEM_DOMAIN_PYTHON_ARENA].live_bytes +
@@ -519,6 +523,7 @@ lifecycle_exit_begins(void)
 	if (!atomic_exchange_explicit(&has_exit_begun, true, memory_order_relaxed) &&
 	    (identity.is_first != 0 || !is_small()) &&
 	    atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
+		other_limits_look();
 		exit_figures_take();
 		if (exit_figures_stand()) { // not where nothing was taken
 			object_census_take(true);

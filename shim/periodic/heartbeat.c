@@ -69,6 +69,8 @@ heartbeat_take(uint64_t live_bytes)
 	if (!raw_sys_may_call() && tracker_is_awake()) // what ended was a vfork child: lifecycle_end_at_once()
 		(void)atomic_compare_exchange_strong_explicit(&capture_file_header()->state, &ended, KMEM_STATE_RUNNING,
 		                                              memory_order_relaxed, memory_order_relaxed);
+	if (raw_sys_may_call() && memory_limits_follow(&capture_file_header()->identity, now_ns))
+		capture_file_note(KMEM_NOTE_MOVED ": limits are of that one since then");
 	memory_limits_read_now(&capture_file_header()->identity, &now);
 
 	struct kmem_heartbeat fresh = {

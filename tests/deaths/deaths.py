@@ -114,8 +114,8 @@ KINDS = (
     other("exit_3", "failed"),
     other("traceback", "failed"),
     other("recursion_error", "failed"),
-    other("open_files", "failed"),
-    other("threads", "failed", pids=40),
+    other("open_files", "failed", finding="open-files-full"),
+    other("threads", "failed", pids=40, finding="thread-refused"),
     other("interrupted", "signal", "gone"),
     other("broken_pipe", "signal", "gone"),
     other("cpu_limit", "time-up", "gone"),
@@ -127,6 +127,7 @@ KINDS = (
     other("timeout_ends", "time-up", function="hold", before=("timeout", "2")),
     other("supervisor_ends", "signal", "gone", function="hold", send=signal.SIGTERM),
     other("person_kills", "signal", "gone", function="hold", send=signal.SIGKILL),
+    other("filled_later", "signal", "gone", language="cc", send=signal.SIGKILL),
     other("terminal_closes", "signal", "gone", function="hold", send=signal.SIGHUP),
 )
 ALL = {kind.name: kind for kind in KINDS}

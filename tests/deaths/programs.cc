@@ -165,6 +165,20 @@ stack_overflow()
 	exit(deeper(0));
 }
 
+/* One large block that is filled when nobody looks any more: what is allocated between makes the last look. */
+static void
+filled_later()
+{
+	void *block = malloc(200 * MIB);
+	usleep(1200000);
+	kept.push_back(memset(malloc(3 * MIB), 1, 3 * MIB));
+	usleep(1200000);
+	kept.push_back(memset(block, 1, 200 * MIB)); // filled_later
+	printf("%d\n", getpid());
+	fflush(stdout);
+	sleep(60);
+}
+
 int
 main(int, char **argv)
 {
@@ -181,6 +195,7 @@ main(int, char **argv)
 		{ "divided_by_zero", divided_by_zero },
 		{ "illegal_instruction", illegal_instruction },
 		{ "stack_overflow", stack_overflow },
+		{ "filled_later", filled_later },
 	};
 	kinds.at(argv[1])();
 }

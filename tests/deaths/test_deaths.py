@@ -18,3 +18,16 @@ def test_the_right_cause_and_line(name, way, tmp_path):
     document = deaths.stage(kind, way, folder)
     fault, is_false = deaths.wrong(kind, way, document)
     assert fault == "" and not is_false, f"{fault}\n{document['verdict']['text']}"
+
+
+@pytest.mark.parametrize("way", deaths.WAYS)
+def test_what_was_filled_after_the_last_look(way, tmp_path):
+    """The launcher saw how much was in memory at most. Without one it is said of when the figure is."""
+    folder = tmp_path / "death"
+    folder.mkdir()
+    document = deaths.stage(deaths.ALL["filled_later"], way, folder)
+    text = document["verdict"]["text"]
+    if way == "run":
+        assert "MiB was live. 20" in text and "in memory" not in text.split("was live.")[1].split("At the last sample")[0], text
+    else:
+        assert "MiB of it in memory at the last sample." in text and "KiB was in memory then." in text, text

@@ -1,6 +1,7 @@
 """kmemshim jupyter: kernels that are recorded are found, written, listed and removed, without Python."""
 import json
 import os
+import shutil
 
 import pytest
 
@@ -49,6 +50,11 @@ def jupyter(tmp_path):
     return place
 
 
+def wrapped(spec):
+    """The kernel's own command."""
+    return spec["argv"][spec["argv"].index("--") + 1:]
+
+
 def refused(done, *words):
     assert done.returncode == 2 and done.stdout == "" and len(done.stderr.splitlines()) == 1, done
     for word in words:
@@ -62,8 +68,9 @@ def test_a_kernel_is_wrapped(jupyter):
     assert done.returncode == 0 and "Python 3 (kmemshim)" in done.stdout and done.stderr == ""
     spec = jupyter.written()
     command = os.path.realpath(harness.KMEMSHIM)
-    assert spec.pop("argv") == [command, "run", "--kernel", "--guard", "92%", "--guard-action", "interrupt", "--",
-                                str(jupyter.venv / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    assert spec["argv"][:2] == ["/bin/sh", "-c"] and spec["argv"][3] == command
+    assert spec.pop("argv")[4:] == ["run", "--kernel", "--guard", "92%", "--guard-action", "interrupt", "--",
+                                    str(jupyter.venv / "bin" / "python"), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     assert spec.pop("display_name") == "Python 3 (kmemshim)"
     metadata = spec.pop("metadata")
     assert metadata.pop("kmemshim")["wraps"] == "python3" and metadata == {"debugger": True}
@@ -77,7 +84,7 @@ def test_a_kernel_without_a_file_is_ipykernel(jupyter):
     (jupyter.venv / "lib" / "python3.11" / "site-packages" / "ipykernel").mkdir(parents=True)
     (jupyter.venv / "lib" / "python3.11" / "site-packages" / "ipykernel" / "__init__.py").touch()
     assert jupyter("install").returncode == 0
-    assert jupyter.written()["argv"][8:10] == [str(jupyter.venv / "bin" / "python3"), "-m"]
+    assert wrapped(jupyter.written())[:2] == [str(jupyter.venv / "bin" / "python3"), "-m"]
 
 
 @pytest.mark.parametrize("options, words", [
@@ -88,7 +95,28 @@ def test_a_kernel_without_a_file_is_ipykernel(jupyter):
 def test_options_of_the_launcher(jupyter, options, words):
     jupyter.add()
     assert jupyter("install", *options).returncode == 0
-    assert jupyter.written()["argv"][3:3 + len(words)] == words
+    assert jupyter.written()["argv"][6:6 + len(words)] == words
+
+
+@pytest.mark.parametrize("loss", ["gone", "not executable", "does not run"])
+def test_a_kernel_starts_when_kmemshim_is_gone(jupyter, loss):
+    command = jupyter.folder / "here" / "kmemshim"
+    command.parent.mkdir()
+    for file in (harness.KMEMSHIM, harness.SHIM):
+        shutil.copy(file, command.parent)
+    jupyter.add(spec={**SPEC, "argv": ["/bin/sh", "-c", 'echo "$PPID $*"; exit 7', "x", "two words", "--", "{connection_file}", ""]})
+    assert harness.run([command, "jupyter", "install"], jupyter.env).returncode == 0
+    if loss == "gone":
+        command.unlink()
+    elif loss == "not executable":
+        command.chmod(0o644)
+    else:
+        command.write_bytes(b"#!/no/such/loader\n")
+    done = harness.run([word.replace("{connection_file}", "c.json") for word in jupyter.written()["argv"]], jupyter.env)
+    assert done.returncode == 7
+    assert done.stdout == f"{os.getpid()} two words -- c.json \n"  # it is the server's child, as without us
+    assert done.stderr.splitlines() == [f"kmemshim: {command}: is gone or does not run: the kernel is not recorded "
+                                        "(kmemshim jupyter uninstall removes it)"]
 
 
 def test_where_it_is_installed(jupyter):
@@ -115,6 +143,49 @@ def test_jupyters_order(jupyter):
     jupyter.add(jupyter.folder / "mine" / "kernels", spec=title("asked"))
     jupyter.env["JUPYTER_PATH"] = str(jupyter.folder / "mine")
     assert "asked (kmemshim)" in jupyter("install", "--name", "x").stdout
+
+
+@pytest.mark.parametrize("chosen_by", ["environment", "folder", "user", "nobody"])
+def test_the_environment_behind_a_shim_of_pyenv(jupyter, chosen_by):
+    """pyenv's python3 is a script that looks for the version: ~/.pyenv/shims has no kernels."""
+    del jupyter.env["VIRTUAL_ENV"]
+    root = jupyter.home / ".pyenv"
+    (root / "shims").mkdir(parents=True)
+    shim = root / "shims" / "python3"
+    shim.write_text("#!/bin/sh\nexec /usr/bin/python3 \"$@\"\n")
+    shim.chmod(0o755)
+    for version in ("3.11.7", "3.12.1"):
+        (root / "versions" / version / "bin").mkdir(parents=True)
+        (root / "versions" / version / "bin" / "python").symlink_to("/usr/bin/python3")
+        jupyter.add(root / "versions" / version / "share" / "jupyter" / "kernels", spec={**SPEC, "display_name": version})
+    (root / "version").write_text("3.12.1\n")
+    jupyter.env["PATH"] = f"{shim.parent}:/usr/bin:/bin"
+    wanted, here = "3.11.7", jupyter.home
+    if chosen_by == "environment":
+        jupyter.env["PYENV_VERSION"] = wanted
+    elif chosen_by == "folder":
+        here = jupyter.home / "work" / "deep"
+        here.mkdir(parents=True)
+        (here.parent / ".python-version").write_text("# of this project\n 3.11.7\n")
+    elif chosen_by == "user":
+        (root / "version").write_text("3.11.7:3.12.1\n")
+    else:
+        wanted = "3.12.1"
+    done = harness.run([harness.KMEMSHIM, "jupyter", "install"], jupyter.env, cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert wrapped(jupyter.written())[0] == str(root / "versions" / wanted / "bin" / "python")
+
+
+@pytest.mark.parametrize("version", ["system", "", "../../etc", "no-such", "x" * 5000])
+def test_a_version_of_pyenv_that_is_none(jupyter, version):
+    del jupyter.env["VIRTUAL_ENV"]
+    (jupyter.home / ".pyenv" / "shims").mkdir(parents=True)
+    (jupyter.home / ".pyenv" / "shims" / "python3").symlink_to("/usr/bin/python3")
+    (jupyter.home / ".pyenv" / "version").write_text(version)
+    jupyter.env["PATH"] = f"{jupyter.home}/.pyenv/shims:/usr/bin:/bin"
+    jupyter.add(jupyter.home / "other" / "share" / "jupyter" / "kernels")
+    jupyter.env["JUPYTER_PATH"] = str(jupyter.home / "other" / "share" / "jupyter")
+    assert jupyter("install").returncode == 0
 
 
 def test_names_are_the_same_in_capitals(jupyter):
@@ -158,7 +229,7 @@ def test_a_kernel_that_is_not_python(jupyter):
                                  "display_name": "R", "language": "R"})
     done = jupyter("install", "--wrap", "ir")
     assert done.returncode == 0 and "not an IPython kernel" in done.stdout
-    assert jupyter.written("ir-kmemshim")["argv"][8:10] == ["R", "--slave"]
+    assert wrapped(jupyter.written("ir-kmemshim"))[:2] == ["R", "--slave"]
 
 
 @pytest.mark.parametrize("spec, word", [("{", "is not JSON"), ("{}", "argv"), ('{"argv": 3}', "argv"), ('{"argv": ["a", 3]}', "argv"),
@@ -180,6 +251,18 @@ def test_a_folder_that_cannot_be_written(jupyter):
     (jupyter.folder / "file").touch()
     refused(jupyter("install", "--prefix", jupyter.folder / "file"), str(jupyter.folder / "file"))
     refused(jupyter("install", "--prefix", "relative"), "absolute")
+
+
+def test_a_prefix_that_is_read_only(jupyter):
+    """A file system that is: root may write into any folder."""
+    jupyter.add()
+    prefix = jupyter.folder / "prefix"
+    prefix.mkdir()
+    mounted = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o ro tmpfs "$0" && exec "$@"', prefix]
+    if harness.run([*mounted, "true"]).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    refused(harness.run([*mounted, harness.KMEMSHIM, "jupyter", "install", "--prefix", prefix], jupyter.env),
+            str(prefix), "Read-only file system")
 
 
 @pytest.mark.parametrize("words, word", [(["nothing"], "install, list, and uninstall"), (["list", "--force"], "only --name"),

@@ -283,6 +283,32 @@ def test_the_newest_lives_are_kept(server):
     kernel.communicate(timeout=harness.TIMEOUT)
 
 
+def test_a_death_that_nobody_has_seen_is_kept(server):
+    """Others start meanwhile. What was shown, and what nobody can be shown any more, goes."""
+    for connection in ("told", "gone", "pending"):
+        server.connection = server.folder / f"{connection}.json"
+        server.connection.write_text("{}")
+        assert server.run(HOLD + "import os; os._exit(1)", "--keep", "2")[0] == 1
+    told, gone, pending = server.lives()
+    (told / "told").touch()
+    (server.folder / "gone.json").unlink()  # its server removed it: there will be no further life
+    server.connection = server.folder / "kernel-2.json"
+    for _ in range(3):
+        assert server.run(HOLD, "--keep", "2")[0] == 0
+    assert server.lives()[0] == pending and len(server.lives()) == 3
+    server.connection = server.folder / "pending.json"
+    assert server.run(HOLD, "--keep", "2")[0] == 0
+    assert server.environment()["KMEMSHIM_PREVIOUS"] == str(pending)
+
+
+def test_no_more_unseen_deaths_are_kept_than_asked_for(server):
+    for number in range(5):
+        server.connection = server.folder / f"kernel-{number}.json"
+        server.connection.write_text("{}")
+        assert server.run(HOLD + "import os; os._exit(1)", "--keep", "2")[0] == 1
+    assert len(server.lives()) == 4
+
+
 def kernel_report(server, *words):
     env = harness.plain_env(XDG_STATE_HOME=server.folder / "state")
     return harness.run([harness.KMEMSHIM, *words], env)
@@ -320,6 +346,21 @@ def test_a_kernel_starts_without_a_state_folder(server):
     status, log = server.run(HOLD + "import os; os._exit(3)")
     assert status == 3
     assert len(log.splitlines()) == 1 and "the kernel is not recorded" in log
+
+
+@pytest.mark.parametrize("kib", [4, 64])
+def test_a_kernel_starts_with_a_state_folder_that_is_full(server, kib):
+    state = server.folder / "state"
+    state.mkdir()
+    mounted = ["unshare", "--mount", "sh", "-c", f'mount -t tmpfs -o size={kib}k tmpfs "$0" && "$@"; status=$?; '
+               'find "$0" -name verdict.txt -size 0 -printf "empty"; exit $status', state]
+    if harness.run([*mounted, "true"]).returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    env = harness.plain_env(XDG_STATE_HOME=state, SEEN=server.seen)
+    done = harness.run([*mounted, *server.argv(HOLD + "import os; os._exit(3)")], env)
+    assert done.returncode == 3 and server.environment()
+    assert "ENOSPC" in done.stderr.splitlines()[0] and "nothing is recorded" in done.stderr.splitlines()[0]
+    assert done.stdout == "", "a verdict without a word is left behind"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"ended": 3}', "\0" * 4000])

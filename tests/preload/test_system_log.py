@@ -69,8 +69,11 @@ def journal(tmp_path):
     return make
 
 
-def line(message, writer):
-    return json.dumps({"MESSAGE": message, "SYSLOG_IDENTIFIER": writer, "__MONOTONIC_TIMESTAMP": str(time.monotonic_ns() // 1000)})
+def line(message, writer, **fields):
+    """As journald writes it: fields with an underscore are its own, the others are what the writer said of itself."""
+    trusted = {"_TRANSPORT": "kernel"} if writer == "kernel" else {"_TRANSPORT": "journal", "_UID": "0"}
+    return json.dumps({"MESSAGE": message, "SYSLOG_IDENTIFIER": writer, "__MONOTONIC_TIMESTAMP": str(time.monotonic_ns() // 1000),
+                       **trusted, **fields})
 
 
 def killed(tmp_path, out):
@@ -92,6 +95,37 @@ def test_earlyoom_is_told_from_its_line(tmp_path, out, journal):
     asked = (tmp_path / "asked").read_text().split()
     boot = open("/proc/sys/kernel/random/boot_id").read().strip().replace("-", "")
     assert asked[-1] == "_BOOT_ID=" + boot and "json" in asked
+
+
+@pytest.mark.parametrize("writer, fields", [
+    ("earlyoom", {"_UID": "1000"}), ("earlyoom", {"_UID": "1000", "_COMM": "earlyoom"}), ("earlyoom", {"_UID": None}),
+    ("earlyoom", {"_UID": "65534", "_TRANSPORT": "syslog"}), ("kernel", {"_TRANSPORT": "syslog", "_UID": "1000"}),
+    ("kernel", {"_TRANSPORT": "journal", "_UID": "0"}), ("kernel", {"_TRANSPORT": None}), ("systemd", {"_UID": "1000"})])
+def test_a_line_that_anybody_could_write_is_not_believed(writer, fields, tmp_path, out, journal):
+    pid = killed(tmp_path, out)
+    message = f"Out of memory: Killed process {pid} (python3) total-vm:9kB" if writer == "kernel" else \
+        f'sending SIGKILL to process {pid} uid 0 "python3": badness 853, VmRSS 40 MiB'
+    (tmp_path / "lines").write_text(line(message, writer, **fields) + "\n")
+    text, verdict = why(out, PATH=journal(f"cat {tmp_path}/lines\n"))
+    assert verdict["cause"] == "gone" and "The log of" not in text
+
+
+@pytest.mark.parametrize("user", ["0", "105", "61500"])
+def test_a_daemon_of_the_system_is_believed_whatever_its_user(user, tmp_path, out, journal):
+    needs_the_kernels_log()
+    pid = killed(tmp_path, out)
+    message = f'sending SIGKILL to process {pid} uid 0 "python3": badness 853, VmRSS 40 MiB'
+    (tmp_path / "lines").write_text(line(message, "earlyoom", _UID=user, _TRANSPORT="stdout") + "\n")
+    assert why(out, PATH=journal(f"cat {tmp_path}/lines\n"))[1]["cause"] == "low-memory-daemon"
+
+
+def test_a_program_that_renamed_itself_keeps_its_line(tmp_path, out):
+    needs_the_kernels_log()
+    rename = "import ctypes; ctypes.CDLL(None).prctl(15, b'worker 3')\n"
+    with harness.memory_group(150 << 20) as group:
+        assert without_launcher(tmp_path, rename + GROW, out, group).returncode == -signal.SIGKILL
+    text, verdict = why(out)
+    assert verdict["cause"] == "container-limit" and "(worker 3)" in text
 
 
 def test_systemd_oomd_is_told_from_its_line(tmp_path, out, journal):

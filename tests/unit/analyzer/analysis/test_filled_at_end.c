@@ -83,13 +83,43 @@ without_a_kill_nothing_is_concluded(void **state)
 	hand.process.launcher = NULL; // gone, and no counter rose
 	assert_int_equal(touched(), 0);
 	(void)make(NULL);
+	hand_model_exited(&hand, 1);
+	hand.process.state = KMEM_STATE_CLEAN_EXIT; // it was looked at then
+	assert_int_equal(touched(), 0);
+}
+
+/* However it ended, its launcher saw what was in memory at most: no more than that was touched. */
+static void
+what_the_launcher_saw_was_touched(void **state)
+{
+	(void)state;
 	hand.launcher.after = (struct kmem_kill_counters){ 0 };
+	assert_int_equal(touched(), LIMIT - MIB - SEEN);
+	(void)make(NULL);
+	hand_model_waited(&hand, SIGSEGV);
+	hand.launcher.max_resident_bytes = SEEN + 3 * MIB;
+	assert_int_equal(touched(), 3 * MIB);
+	(void)make(NULL);
+	hand_model_waited(&hand, SIGSEGV);
+	hand.heartbeat.resident_bytes = LIMIT; // before the last look it was as much
+	assert_int_equal(touched(), 0);
+}
+
+/* The most that was in memory may be what was freed since, or another process's. */
+static void
+what_may_be_something_else_is_left_alone(void **state)
+{
+	struct model_process processes[2];
+
+	(void)state;
+	hand_model_waited(&hand, SIGSEGV);
+	hand.process.peak_bytes = 2 * GIB;
 	assert_int_equal(touched(), 0);
 	(void)make(NULL);
 	hand_model_waited(&hand, SIGSEGV);
-	assert_int_equal(touched(), 0);
-	(void)make(NULL);
-	hand_model_exited(&hand, 1);
+	processes[0] = processes[1] = hand.process;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
 	assert_int_equal(touched(), 0);
 }
 
@@ -144,6 +174,8 @@ main(void)
 		cmocka_unit_test_setup(what_was_missing_to_the_limit_was_touched, make),
 		cmocka_unit_test_setup(without_a_launcher_the_counters_are_read_later, make),
 		cmocka_unit_test_setup(without_a_kill_nothing_is_concluded, make),
+		cmocka_unit_test_setup(what_the_launcher_saw_was_touched, make),
+		cmocka_unit_test_setup(what_may_be_something_else_is_left_alone, make),
 		cmocka_unit_test_setup(what_is_explained_otherwise_is_not_touched, make),
 		cmocka_unit_test_setup(little_is_left_alone, make),
 		cmocka_unit_test_setup(of_several_each_has_its_share, make),

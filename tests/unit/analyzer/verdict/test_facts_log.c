@@ -113,14 +113,32 @@ static const struct {
 	{ "kernel", STACK_OVERFLOW("7ffe4d1e4000"), SIGSEGV, "crashed", "certain", "it crashed or aborted" },
 	{ "kernel", STACK_OVERFLOW("7ffe4d203fff"), SIGSEGV, "stack-overflow", "likely", "recursion without an end" },
 	{ "kernel", TRAP, 0, "crashed", "likely", "general protection" },
+	{ "kernel", "Memory failure: 0x1a2b3c: Sending SIGBUS to python3:4242 due to hardware memory corruption", SIGBUS,
+	  "hardware", "certain", "the hardware failed under it (certain)" },
+	{ "kernel", "MCE: Killing python3:4242 due to hardware memory corruption fault at 7f0012345678", 0, "hardware",
+	  "likely", "Killing python3:4242 due to hardware" },
+	{ "kernel", "NVRM: Xid (PCI:0000:3b:00): 48, pid=4242, name=python3, Ch 00000010, intr 10000000", SIGABRT,
+	  "hardware", "certain", "NVRM: Xid (PCI:0000:3b:00): 48" },
+	{ "kernel", "NVRM: Xid (PCI:0000:3b:00): 31, pid=4242, name=python3, Ch 00000010, MMU Fault", SIGABRT, "aborted",
+	  "certain", NULL },
+	{ "kernel", "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus", SIGABRT,
+	  "aborted", "certain", NULL },
+	{ "kernel", "Memory failure: 0x1a2b3c: Sending SIGBUS to python3:4241 due to hardware memory corruption", SIGBUS,
+	  "crashed", "certain", NULL },
+	{ "logger", "MCE: Killing python3:4242 due to hardware memory corruption fault at 7f0012345678", SIGBUS, "crashed",
+	  "certain", NULL },
 	{ "earlyoom", EARLYOOM, SIGTERM, "low-memory-daemon", "certain", "was killed by earlyoom, a daemon that" },
 	{ "systemd-oomd", OOMD, SIGKILL, "low-memory-daemon", "certain", "was killed by systemd-oomd, a daemon that" },
 	{ "systemd-oomd", OOMD, 0, "low-memory-daemon", "likely",
 	  "The log of systemd-oomd says: \"Killed /user.slice/run-u5" },
+	/* It gave itself a name (prctl, setproctitle): the number and the moment are its own. */
+	{ "kernel", "Out of memory: Killed process 4242 (worker: 3) total-vm:9kB", SIGKILL, "machine-memory", "certain",
+	  "Killed process 4242 (worker: 3)" },
+	{ "kernel", "Memory cgroup out of memory: Killed process 4242 (worker: 3) total-vm:9kB", 0, "container-limit",
+	  "likely", "Killed process 4242 (worker: 3)" },
 	/* Not about this process. */
 	{ "kernel", "Out of memory: Killed process 4241 (python3) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", "Out of memory: Killed process 42424 (python3) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
-	{ "kernel", "Out of memory: Killed process 4242 (cc1plus) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", "python3[4241]: segfault at 0 ip 0000", SIGSEGV, "crashed", "certain", NULL },
 	{ "systemd-oomd", "Killed /system.slice/a.service due to memory pressure for / being", SIGKILL, "signal", "certain",
 	  NULL },
@@ -130,6 +148,9 @@ static const struct {
 	{ "kernel", "Killed process 4242", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", "[", SIGKILL, "signal", "certain", NULL },
 	{ "logger", MEMCG, SIGKILL, "signal", "certain", NULL },
+	{ "logger", OOMD, SIGKILL, "signal", "certain", NULL },
+	{ "logger", EARLYOOM, SIGKILL, "signal", "certain", NULL },
+	{ "kernel", EARLYOOM, SIGKILL, "signal", "certain", NULL },
 };
 
 static void
@@ -170,6 +191,25 @@ a_line_of_another_time_is_another_process(void **state)
 	wrote(1, END + 101 * SECOND, "kernel", GLOBAL);
 	decide(&verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "machine-memory");
+}
+
+/* Of a process with another name the number alone counts, but only at the moment of the end, or of the last sign of life. */
+static void
+a_line_with_another_name_must_be_of_the_end(void **state)
+{
+	static const char line[] = "Out of memory: Killed process 4242 (worker: 3) total-vm:9kB";
+	struct verdict verdict;
+
+	(void)state;
+	ended(SIGKILL);
+	wrote(0, END - 40 * SECOND, "kernel", line);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "signal");
+
+	ended(0);
+	wrote(0, END + 300 * SECOND, "kernel", line);
+	decide(&verdict);
+	assert_string_equal(verdict_cause_name(verdict.cause), "gone");
 }
 
 /* In a container the log has the host's numbers. */
@@ -216,6 +256,66 @@ a_log_of_an_earlier_boot_tells(void **state)
 	assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
 }
 
+/* Its kill is not in the counters of the cgroup where it began: that they stood still proves nothing. */
+static void
+who_was_moved_to_another_cgroup_is_not_acquitted_by_the_first_one(void **state)
+{
+	static const char *notes[] = { KMEM_NOTE_MOVED ": limits are of that one since then" };
+
+	(void)state;
+	for (size_t moved = 0; moved < 2; moved++) {
+		struct verdict verdict;
+
+		ended(SIGKILL);
+		memset(&hand.launcher.after, 0, sizeof(hand.launcher.after));
+		hand.heartbeat.cgroup_bytes = 199 * MIB;
+		hand.heartbeat.limit_bytes = 200 * MIB;
+		hand.process.notes = notes;
+		hand.process.note_count = moved;
+		decide(&verdict);
+		assert_string_equal(verdict_cause_name(verdict.cause), moved ? "container-limit" : "signal");
+		if (moved)
+			assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
+	}
+}
+
+/* When this boot began, after the last sign of life; -1 = before it. */
+static const struct {
+	int64_t dark_seconds;
+	const char *cause, *confidence, *says;
+} boots[] = {
+	{ 0, "machine-restarted", "likely", "started anew within 1 s of its last sign of life (likely" },
+	{ 3, "machine-restarted", "likely", "started anew within 4 s of its last sign of life (likely" },
+	{ 599, "machine-restarted", "likely", "Whether it was restarted, crashed or lost power is not known." },
+	{ 601, "not-closed", "unknown", "another boot of the machine, or another machine" },
+	{ -1, "not-closed", "unknown", "how it ended is not known" }, // clocks were set
+	{ INT64_MIN, "not-closed", "unknown", "how it ended is not known" },
+};
+
+static void
+a_boot_that_began_right_after_is_the_same_machines(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(boots); i++) {
+		struct verdict_now later = now;
+		struct verdict verdict;
+
+		ended(0);
+		(void)snprintf(hand.identity.boot_id, sizeof(hand.identity.boot_id), "another-boot");
+		hand.heartbeat.monotonic_ns = END;
+		if (boots[i].dark_seconds != INT64_MIN)
+			later.booted_at_ns = hand.identity.start_realtime_ns + END - START +
+			                     (uint64_t)boots[i].dark_seconds * SECOND + 1;
+		rank_leaks_classify(&hand.model);
+		verdict_decide((struct judged_model){ &hand.model }, &later, &verdict);
+		if (strcmp(verdict_cause_name(verdict.cause), boots[i].cause) != 0 ||
+		    strcmp(verdict_confidence_name(verdict.confidence), boots[i].confidence) != 0 ||
+		    strstr(verdict.text, boots[i].says) == NULL)
+			fail_msg("case %zu: %s, %s: %s", i, verdict_cause_name(verdict.cause),
+			         verdict_confidence_name(verdict.confidence), verdict.text);
+	}
+}
+
 static void
 who_exited_is_not_looked_for(void **state)
 {
@@ -236,8 +336,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_tells_the_cause),
 		cmocka_unit_test(a_line_of_another_time_is_another_process),
+		cmocka_unit_test(a_line_with_another_name_must_be_of_the_end),
 		cmocka_unit_test(in_a_container_name_and_time_must_fit),
 		cmocka_unit_test(a_log_of_an_earlier_boot_tells),
+		cmocka_unit_test(who_was_moved_to_another_cgroup_is_not_acquitted_by_the_first_one),
+		cmocka_unit_test(a_boot_that_began_right_after_is_the_same_machines),
 		cmocka_unit_test(who_exited_is_not_looked_for),
 	};
 

@@ -75,7 +75,7 @@ a_block_that_was_never_touched_is_not_blamed(void **state)
 		found_text(&verdict),
 		"ending; live 2.3 GiB; line 316 MiB of 316 MiB at train.py:6 epoch; accumulates 316 MiB of 316 MiB at "
 		"train.py:6 epoch, likely; untouched 2.0 GiB of 2.0 GiB at train.py:2 epoch");
-	SAYS(" 2.3 GiB was live, 316 MiB of it in memory. 316 MiB of that ");
+	SAYS(" 2.3 GiB was live, 316 MiB of it in memory at the last sample. 316 MiB of that ");
 	assert_advised(&verdict, "release-blocks");
 	assert_true(verdict.untouched_bytes == 2 * GIB - 4 * KIB);
 }

@@ -1,0 +1,73 @@
+/*
+ * page.c - one file for a browser (see page.h).
+ */
+#include "page/page.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+
+/* Files of this folder, and d3, as they are. */
+#define ASSET(name, path)                                                        \
+	__asm__(".pushsection .rodata\n"                                             \
+	        ".global page_asset_" #name "\n"                                     \
+	        ".hidden page_asset_" #name "\n"                                     \
+	        ".global page_asset_" #name "_end\n"                                 \
+	        ".hidden page_asset_" #name "_end\n"                                 \
+	        "page_asset_" #name ":\n.incbin \"" path "\"\n"                      \
+	        "page_asset_" #name "_end:\n.popsection\n");                         \
+	extern const char page_asset_##name[] __attribute__((visibility("hidden"))); \
+	extern const char page_asset_##name##_end[] __attribute__((visibility("hidden")));
+
+ASSET(css, "analyzer/page/page.css")
+ASSET(js, "analyzer/page/page.js")
+ASSET(d3, PAGE_D3)
+ASSET(license, "analyzer/page/d3.license")
+
+#define PUT_ASSET(name, stream) \
+	((void)fwrite(page_asset_##name, 1, (size_t)(page_asset_##name##_end - page_asset_##name), stream))
+
+/* Inside <script> nothing but a '<' can end it: strings alone have one, where it may be written so. */
+static void
+put_data(const struct report *report, const struct page_look *look, FILE *stream)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *data = open_memstream(&text, &bytes);
+
+	if (data == NULL)
+		memory_exhausted();
+	page_data_write(report, look, data);
+	if (fclose(data) != 0)
+		memory_exhausted();
+	for (size_t i = 0; i < bytes; i++) {
+		if (text[i] == '<')
+			(void)fputs("\\u003c", stream);
+		else
+			(void)fputc(text[i], stream);
+	}
+	free(text);
+}
+
+void
+page_render(const struct report *report, const struct page_look *look, FILE *stream)
+{
+	(void)fputs(
+		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
+		"style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n"
+		"<title>kmemshim</title>\n<style>\n",
+		stream);
+	PUT_ASSET(css, stream);
+	(void)fputs("</style>\n</head>\n<body>\n<noscript>This page needs JavaScript. kmemshim report prints the same as "
+	            "text.</noscript>\n<main id=\"page\"></main>\n<script id=\"data\" type=\"application/json\">",
+	            stream);
+	put_data(report, look, stream);
+	(void)fputs("</script>\n<script>\n", stream);
+	PUT_ASSET(license, stream);
+	PUT_ASSET(d3, stream);
+	(void)fputs("\n</script>\n<script>\n", stream);
+	PUT_ASSET(js, stream);
+	(void)fputs("</script>\n</body>\n</html>\n", stream);
+}

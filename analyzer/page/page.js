@@ -1,0 +1,517 @@
+/* Draws the page from the data in it. Texts of the program are only ever put in as text. d3 version 3. */
+"use strict";
+(function () {
+	const data = JSON.parse(document.getElementById("data").textContent);
+	const DOMAIN = { name: 0, device: 1, space: 2, peak: 3, live: 4, allocated: 5, parts: 6 };
+	const LINE = { domain: 0, peak: 1, live: 2, untouched: 3, allocated: 4, blocks: 5, leak: 6, alive: 7, total: 8, error: 9, flags: 10,
+		place: 11, file: 12, number: 13, source: 14 };
+	const FLAG = { import: 1, estimate: 2, device: 4, space: 8, once: 16 };
+	const SITE = { domain: 0, peak: 1, live: 2, allocated: 3, flags: 4, process: 5, node: 6 };
+	const FRAME = { place: 0, file: 1, line: 2, module: 3, flags: 4 };
+	const ROWS = 200;
+	const text = number => data.texts[number];
+	const page = d3.select("#page");
+
+	/* ---- words ---- */
+
+	function bytes(value) {
+		const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+		let unit = 0;
+		while (value >= 999.5 && unit < units.length - 1) {
+			value /= 1024;
+			unit++;
+		}
+		return (unit === 0 || value >= 99.95 ? Math.round(value) : value.toFixed(1)) + " " + units[unit];
+	}
+	const count = value => value.toString().replace(/\B(?=(\d{3})+$)/g, ",");
+	function share(part, whole) {
+		const percent = whole > 0 ? 100 * part / whole : 0;
+		return (percent > 0 && percent < 0.1 ? "<0.1" : percent < 9.95 ? percent.toFixed(1).replace(".0", "") : Math.round(percent)) + " %";
+	}
+	function duration(ms) {
+		return ms < 120000 ? (ms / 1000).toFixed(1) + " s" : ms < 7200000 ? (ms / 60000).toFixed(1) + " min" : (ms / 3600000).toFixed(1) + " h";
+	}
+	const domainName = line => data.domains[line[LINE.domain]][DOMAIN.name];
+
+	/* ---- the top ---- */
+
+	const first = data.processes[0];
+	document.title = (first ? first.name : "kmemshim") + " - kmemshim";
+	page.append("h1").text(first ? first.name + " (process " + first.pid + ")" : "kmemshim");
+	page.append("p").attr("class", "soft").text("Recorded " + new Date(data.began_ms).toLocaleString() + ". Capture: " + data.capture);
+	const verdict = page.append("div").attr("class", "verdict" + (data.verdict.has_ended_well ? "" : " died")).attr("id", "verdict");
+	data.verdict.sentences.forEach(sentence => verdict.append("p").text(sentence));
+	if (data.verdict.next !== "")
+		verdict.append("p").text("Next: " + data.verdict.next);
+	data.damages.forEach(damage => page.append("p").attr("class", "alarm").text("Damaged: " + damage));
+	if (data.losses.some(loss => loss[2]))
+		page.append("p").attr("class", "alarm").text("Not all was recorded: see Losses under Processes.");
+
+	/* ---- tabs ---- */
+
+	const tabs = [];
+	const nav = page.append("nav").attr("role", "tablist").attr("aria-label", "Views");
+
+	function addTab(name, draw) {
+		const id = name.toLowerCase().replace(/[^a-z]+/g, "-");
+		const section = page.append("section").attr("role", "tabpanel").attr("id", id).attr("aria-labelledby", "tab-" + id)
+			.attr("hidden", "hidden");
+		const tab = { id: id, section: section, isDrawn: false, draw: draw };
+		tab.button = nav.append("button").attr("role", "tab").attr("id", "tab-" + id).attr("aria-controls", id).text(name)
+			.on("click", () => show(tab));
+		tab.button.on("keydown", () => {
+			const step = { ArrowRight: 1, ArrowLeft: -1 }[d3.event.key];
+			if (step !== undefined) {
+				const next = tabs[(tabs.indexOf(tab) + step + tabs.length) % tabs.length];
+				show(next);
+				next.button.node().focus();
+			}
+		});
+		tabs.push(tab);
+		return tab;
+	}
+
+	function show(tab) {
+		tabs.forEach(other => {
+			other.section.attr("hidden", other === tab ? null : "hidden");
+			other.button.attr("aria-selected", String(other === tab)).attr("tabindex", other === tab ? 0 : -1);
+		});
+		if (!tab.isDrawn) {
+			tab.isDrawn = true;
+			tab.draw(tab.section);
+		}
+	}
+
+	function choice(bar, label, name, options, act) {
+		const select = bar.append("label").text(label + " ").append("select").attr("name", name).on("change", act);
+		options.forEach(option => select.append("option").attr("value", option[0]).text(option[1]));
+		return () => select.property("value");
+	}
+
+	function tick(bar, label, name, act) {
+		const box = bar.append("label");
+		const input = box.append("input").attr("type", "checkbox").attr("name", name).on("change", act);
+		box.append("span").text(label);
+		return () => input.property("checked");
+	}
+
+	/* ---- lines ---- */
+
+	let sourceTab = null;
+	let chosenFile = null;
+	let chosenLine = 0;
+	const sources = new Map((data.sources || []).map(source => [source.file, source.lines]));
+
+	function openSource(line) {
+		chosenFile = line[LINE.file];
+		chosenLine = line[LINE.number];
+		show(sourceTab);
+		sourceTab.refresh();
+	}
+
+	function putPlace(cell, line) {
+		if (sources.has(line[LINE.file]))
+			cell.append("button").attr("class", "link").text(text(line[LINE.place])).attr("title", "show it in its file").on("click", () => openSource(line));
+		else
+			cell.append("span").text(text(line[LINE.place]));
+		if (text(line[LINE.source]) !== "")
+			cell.append("span").attr("class", "source").text(text(line[LINE.source]));
+	}
+
+	function growth(line) {
+		const leak = text(line[LINE.leak]);
+		return leak !== "leak" ? leak : (line[LINE.flags] & FLAG.once) !== 0 ? "leak?" : "leak";
+	}
+
+	const columns = [
+		{ name: "Held at the peak", value: line => line[LINE.peak], show: bytes },
+		{ name: "Live", value: line => line[LINE.live], show: bytes },
+		{ name: "Blocks", value: line => line[LINE.blocks], show: count },
+		{ name: "Allocated", value: line => line[LINE.allocated], show: bytes },
+		{ name: "Growth", value: growth, isText: true },
+		{ name: "Domain", value: domainName, isText: true },
+		{ name: "Allocated at", value: line => text(line[LINE.place]), isText: true, isPlace: true },
+	];
+
+	function drawLines(section) {
+		let column = columns[0];
+		let isUp = false;
+		let shown = ROWS;
+		const bar = section.append("div").attr("class", "bar");
+		const filter = bar.append("label").text("Filter ").append("input").attr("type", "search").attr("name", "filter")
+			.attr("placeholder", "a file, a function, a text").on("input", () => { shown = ROWS; draw(); });
+		const withImports = tick(bar, "what imports left", "imports", draw);
+		const status = section.append("p").attr("class", "status soft").attr("aria-live", "polite");
+		const table = section.append("div").attr("class", "scroll").append("table");
+		const heads = table.append("thead").append("tr").selectAll("th").data(columns).enter().append("th").attr("scope", "col")
+			.attr("class", d => d.isText ? null : "number");
+		heads.append("button").text(d => d.name).on("click", d => {
+			isUp = column === d ? !isUp : Boolean(d.isText);
+			column = d;
+			draw();
+		});
+		const body = table.append("tbody");
+		const more = section.append("button").text("Show more").on("click", () => { shown += 5 * ROWS; draw(); });
+		const largest = d3.max(data.lines, line => line[LINE.peak]) || 1;
+
+		function draw() {
+			const wanted = filter.property("value").toLowerCase();
+			const rows = data.lines.filter(line => (withImports() || (line[LINE.flags] & FLAG.import) === 0) &&
+				(wanted === "" || (text(line[LINE.place]) + " " + text(line[LINE.source]) + " " + domainName(line)).toLowerCase().includes(wanted)));
+			rows.sort((a, b) => (isUp ? 1 : -1) * d3.ascending(column.value(a), column.value(b)));
+			heads.attr("aria-sort", d => d !== column ? "none" : isUp ? "ascending" : "descending");
+			status.text(count(rows.length) + " lines of code" + (rows.length > shown ? ", the first " + shown + " are shown" : ""));
+			more.style("display", rows.length > shown ? null : "none");
+			body.selectAll("tr").remove();
+			const row = body.selectAll("tr").data(rows.slice(0, shown)).enter().append("tr");
+			columns.forEach((one, index) => {
+				const cells = row.append("td").attr("class", one.isPlace ? "place" : one.isText ? null : "number");
+				if (one.isPlace) {
+					cells.each(function (line) { putPlace(d3.select(this), line); });
+				} else if (one.isText) {
+					cells.text(one.value).attr("class", line => one.value(line) === "leak" ? "alarm" : null);
+					if (one.name === "Growth")
+						cells.attr("title", line => "blocks of " + line[LINE.alive] + " of " + line[LINE.total] + " generations are alive");
+				} else {
+					if (index === 0)
+						cells.append("span").attr("class", "track").append("span").attr("class", "share")
+							.style("width", line => Math.max(1, 100 * line[LINE.peak] / largest) + "%");
+					cells.append("span").text(line => ((line[LINE.flags] & FLAG.estimate) !== 0 && index < 2 ? "≈" : "") + one.show(one.value(line)));
+				}
+			});
+		}
+		draw();
+	}
+
+	/* ---- flame graph ---- */
+
+	const metrics = [["peak", "held at the peak", site => site[SITE.peak]], ["live", "live at the end", site => site[SITE.live]],
+		["leaked", "leaked", site => (site[SITE.flags] & 2) !== 0 ? site[SITE.live] : 0],
+		["allocated", "allocated in all", site => site[SITE.allocated]]];
+	const kinds = [["user", "your own code", "var(--user)"], ["python", "Python libraries", "var(--python)"],
+		["native", "native code", "var(--native)"]];
+
+	function kindOf(frame) {
+		return (data.frames[frame][FRAME.flags] & 1) !== 0 ? kinds[0] : (data.frames[frame][FRAME.flags] & 2) !== 0 ? kinds[1] : kinds[2];
+	}
+
+	/* Frames of a site that are wanted, outermost first. */
+	function stackOf(site, layer) {
+		const frames = [];
+		for (let node = site[SITE.node]; node >= 0; node = data.nodes[2 * node]) {
+			const frame = data.nodes[2 * node + 1];
+			const isPython = (data.frames[frame][FRAME.flags] & 2) !== 0;
+			if (layer === "mixed" || (layer === "python") === isPython)
+				frames.push(frame);
+		}
+		return frames.reverse();
+	}
+
+	function buildTree(value, isWanted, layer, isInverted) {
+		const root = { frame: -1, value: 0, small: 0, children: new Map(), parent: null };
+		data.sites.forEach(site => {
+			const amount = isWanted(site) ? value(site) : 0;
+			if (amount === 0)
+				return;
+			const frames = stackOf(site, layer);
+			let at = root;
+			root.value += amount;
+			if (site[SITE.node] < 0)
+				root.small += amount;
+			(isInverted ? frames.reverse() : frames).forEach(frame => {
+				let next = at.children.get(frame);
+				if (next === undefined) {
+					next = { frame: frame, value: 0, children: new Map(), parent: at };
+					at.children.set(frame, next);
+				}
+				next.value += amount;
+				at = next;
+			});
+		});
+		return root;
+	}
+
+	function drawFlame(section) {
+		const ROW = 19;
+		const bar = section.append("div").attr("class", "bar");
+		const domains = data.domains.map((domain, number) => [String(number), domain[DOMAIN.name]]);
+		const metric = choice(bar, "Show", "metric", metrics, rebuild);
+		const memory = choice(bar, "memory", "memory", [["host", "of the host"], ["devices", "of devices"]].concat(domains), rebuild);
+		const layer = choice(bar, "frames", "frames", [["python", "Python"], ["mixed", "Python and native"], ["native", "native"]], rebuild);
+		const process = data.processes.length > 1
+			? choice(bar, "process", "process", [["all", "all"]].concat(data.processes.map((one, number) => [String(number), one.name + " " + one.pid])), rebuild)
+			: () => "all";
+		const isInverted = tick(bar, "begin at the allocating lines", "inverted", rebuild);
+		const withImports = tick(bar, "imports", "imports", rebuild);
+		const search = bar.append("label").text("Search ").append("input").attr("type", "search").attr("name", "search").on("input", () => draw());
+		bar.append("button").text("Reset").on("click", () => { focus = root; draw(); });
+		const legend = bar.append("span").attr("class", "legend");
+		kinds.forEach(kind => {
+			const item = legend.append("span");
+			item.append("i").style("background", kind[2]);
+			item.append("span").text(kind[1]);
+		});
+		const status = section.append("p").attr("class", "status mono").attr("aria-live", "polite");
+		const svg = section.append("svg").attr("class", "flame").attr("role", "group").attr("aria-label", "Flame graph: width is memory");
+		let root = null;
+		let focus = null;
+
+		if (!data.frames.some(frame => (frame[FRAME.flags] & 2) !== 0))
+			bar.select("select[name=frames]").property("value", "mixed");
+
+		function rebuild() {
+			const value = metrics.find(one => one[0] === metric())[2];
+			const wanted = memory();
+			root = buildTree(value, site => {
+				const domain = data.domains[site[SITE.domain]];
+				return (withImports() || (site[SITE.flags] & 1) === 0) && (process() === "all" || Number(process()) === site[SITE.process]) &&
+					(wanted === "host" ? !domain[DOMAIN.device] && !domain[DOMAIN.space]
+						: wanted === "devices" ? domain[DOMAIN.device] : Number(wanted) === site[SITE.domain]);
+			}, layer(), isInverted());
+			focus = root;
+			draw();
+		}
+
+		const label = node => node.frame < 0 ? "all" : text(data.frames[node.frame][FRAME.place]);
+
+		function tell(node) {
+			status.text(label(node) + ": " + bytes(node.value) + ", " + share(node.value, root.value) + " of all" +
+				(node === root && root.small > 0 ? "; " + bytes(root.small) + " of it at small sites, which are not drawn" : ""));
+		}
+
+		function draw() {
+			const width = Math.max(300, section.node().clientWidth);
+			const boxes = [];
+			let depth = 0;
+			const above = [];
+			for (let node = focus.parent; node !== null; node = node.parent)
+				above.unshift(node);
+			above.forEach((node, level) => boxes.push({ node: node, x: 0, width: width, level: level, isAbove: true }));
+			(function place(node, x, level) {
+				const own = focus.value > 0 ? width * node.value / focus.value : 0;
+				if (own < 0.6)
+					return;
+				boxes.push({ node: node, x: x, width: own, level: level, isAbove: false });
+				depth = Math.max(depth, level);
+				Array.from(node.children.values()).sort((a, b) => b.value - a.value).forEach(child => {
+					place(child, x, level + 1);
+					x += width * child.value / focus.value;
+				});
+			})(focus, 0, above.length);
+			const wanted = search.property("value").toLowerCase();
+			const height = (Math.max(depth, above.length) + 1) * ROW;
+			const y = level => level * ROW; // the outermost at the top, where one looks first
+			svg.attr("viewBox", "0 0 " + width + " " + height).attr("height", height);
+			svg.selectAll("g").remove();
+			const box = svg.selectAll("g").data(boxes).enter().append("g")
+				.attr("class", d => (d.isAbove ? "faded" : "") + (wanted !== "" && label(d.node).toLowerCase().includes(wanted) ? " found" : ""))
+				.attr("transform", d => "translate(" + d.x + "," + y(d.level) + ")")
+				.attr("tabindex", d => d.width > 20 ? 0 : null).attr("role", "button")
+				.attr("aria-label", d => label(d.node) + ", " + bytes(d.node.value) + ", " + share(d.node.value, root.value))
+				.on("click", zoom).on("mouseenter", d => tell(d.node)).on("focus", d => tell(d.node))
+				.on("keydown", d => {
+					if (d3.event.key === "Enter" || d3.event.key === " ") {
+						d3.event.preventDefault();
+						zoom(d);
+					} else if (d3.event.key === "Escape") {
+						focus = root;
+						draw();
+					}
+				});
+			box.append("rect").attr("width", d => d.width).attr("height", ROW - 1)
+				.attr("fill", d => d.node.frame < 0 ? "var(--panel)" : kindOf(d.node.frame)[2]);
+			box.filter(d => d.width > 40).append("text").attr("x", 4).attr("y", 13).attr("fill", d => d.node.frame < 0 ? "currentColor" : null)
+				.text(d => {
+					const room = Math.floor((d.width - 8) / 6.2);
+					const whole = label(d.node) + "  " + bytes(d.node.value);
+					return whole.length <= room ? whole : whole.slice(0, Math.max(0, room - 1)) + "…";
+				});
+			if (root.value === 0)
+				status.text("There is nothing of this kind.");
+			else
+				tell(focus);
+		}
+
+		function zoom(d) {
+			focus = d.node;
+			draw();
+		}
+		rebuild();
+		d3.select(window).on("resize.flame", () => { if (section.attr("hidden") === null) draw(); });
+	}
+
+	/* ---- timeline ---- */
+
+	function drawTimeline(section) {
+		const withBeats = data.processes.map((process, number) => ({ process: process, number: number })).filter(one => one.process.beats.length > 1);
+		if (withBeats.length === 0) {
+			section.append("p").text("The program was too short: it was looked at fewer than two times.");
+			return;
+		}
+		const bar = section.append("div").attr("class", "bar");
+		withBeats.sort((a, b) => b.process.peak - a.process.peak);
+		const which = withBeats.length > 1 ? choice(bar, "Process", "beats-of", withBeats.map(one => [String(one.number), one.process.name + " " + one.process.pid]), draw)
+			: () => String(withBeats[0].number);
+		const legend = bar.append("span").attr("class", "legend");
+		[["live bytes at lines", "var(--python)"], ["in memory (resident set)", "var(--line)"], ["limit", "var(--limit)"]].forEach(one => {
+			const item = legend.append("span");
+			item.append("i").style("background", one[1]);
+			item.append("span").text(one[0]);
+		});
+		const status = section.append("p").attr("class", "status").attr("aria-live", "polite");
+		const svg = section.append("svg").attr("role", "img");
+		section.append("p").attr("class", "soft").text("Each point is a look of the recorder; the last 128 looks of a process are kept.");
+
+		function draw() {
+			const process = data.processes[Number(which())];
+			const beats = process.beats;
+			const width = Math.max(300, section.node().clientWidth);
+			const size = { left: 64, right: 12, top: 10, bottom: 30, height: 280 };
+			const limit = beats[beats.length - 1][4];
+			const most = d3.max(beats, beat => Math.max(beat[1], beat[2]));
+			const hasLimit = limit !== null && limit < 4 * most;
+			const x = d3.scale.linear().domain([beats[0][0], beats[beats.length - 1][0]]).range([size.left, width - size.right]);
+			const top = 1.05 * (hasLimit ? Math.max(most, limit) : most);
+			const y = d3.scale.linear().domain([0, top]).range([size.height - size.bottom, size.top]);
+			const step = Math.pow(2, Math.ceil(Math.log(top / 6) / Math.LN2)); // round in KiB and MiB
+			svg.attr("viewBox", "0 0 " + width + " " + size.height).attr("height", size.height).selectAll("*").remove();
+			svg.attr("aria-label", "Memory of " + process.name + " over time: at most " + bytes(d3.max(beats, beat => beat[2])) + " in memory");
+			svg.append("g").attr("class", "axis").attr("transform", "translate(0," + (size.height - size.bottom) + ")")
+				.call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.max(2, width / 140)).tickFormat(duration));
+			svg.append("g").attr("class", "axis").attr("transform", "translate(" + size.left + ",0)")
+				.call(d3.svg.axis().scale(y).orient("left").tickValues(d3.range(0, top, step)).tickFormat(bytes));
+			svg.append("path").attr("fill", "var(--python)").attr("fill-opacity", .6)
+				.attr("d", d3.svg.area().x(beat => x(beat[0])).y0(y(0)).y1(beat => y(beat[1]))(beats));
+			svg.append("path").attr("fill", "none").attr("stroke", "var(--line)").attr("stroke-width", 2)
+				.attr("d", d3.svg.line().x(beat => x(beat[0])).y(beat => y(beat[2]))(beats));
+			if (hasLimit)
+				svg.append("line").attr("x1", size.left).attr("x2", width - size.right).attr("y1", y(limit)).attr("y2", y(limit))
+					.attr("stroke", "var(--limit)").attr("stroke-width", 2).attr("stroke-dasharray", "6 4");
+			svg.append("rect").attr("x", size.left).attr("width", width - size.left - size.right).attr("height", size.height - size.bottom)
+				.attr("fill", "transparent").on("mousemove", function () {
+					const at = x.invert(d3.mouse(this)[0]);
+					const beat = beats[Math.min(beats.length - 1, d3.bisector(one => one[0]).left(beats, at))];
+					status.text(duration(beat[0]) + ": " + bytes(beat[1]) + " live, " + bytes(beat[2]) + " in memory");
+				});
+			status.text("At most " + bytes(d3.max(beats, beat => beat[2])) + " was in memory" + (limit !== null ? ", the limit was " + bytes(limit) : "") + ".");
+		}
+		draw();
+		d3.select(window).on("resize.timeline", () => { if (section.attr("hidden") === null) draw(); });
+	}
+
+	/* ---- source ---- */
+
+	function drawSource(section) {
+		const files = Array.from(sources.keys());
+		const held = new Map(files.map(file => [file, new Map()]));
+		data.lines.forEach(line => {
+			const lines = held.get(line[LINE.file]);
+			if (lines === undefined || (line[LINE.flags] & FLAG.space) !== 0)
+				return;
+			const sum = lines.get(line[LINE.number]) || [0, 0, 0, ""];
+			lines.set(line[LINE.number], [sum[0] + line[LINE.peak], sum[1] + line[LINE.live], sum[2] + line[LINE.allocated],
+				growth(line) === "leak" ? "leak" : sum[3]]);
+		});
+		files.sort((a, b) => d3.sum(Array.from(held.get(b).values()), one => one[0]) - d3.sum(Array.from(held.get(a).values()), one => one[0]));
+		const bar = section.append("div").attr("class", "bar");
+		if (files.length === 0) {
+			section.append("p").text(data.sources === undefined ? "Source texts were left out."
+				: "No file of yours can be shown: none is here, or each was changed since.");
+			sourceTab.refresh = () => undefined;
+			return;
+		}
+		const file = choice(bar, "File", "file", files.map(number => [String(number), text(number)]), () => { chosenFile = Number(file()); chosenLine = 0; draw(); });
+		const view = section.append("div").attr("class", "source-view").attr("tabindex", 0).append("table").attr("class", "mono");
+
+		function draw() {
+			const number = chosenFile !== null && sources.has(chosenFile) ? chosenFile : files[0];
+			const lines = sources.get(number);
+			const sums = held.get(number);
+			bar.select("select").property("value", String(number));
+			view.selectAll("*").remove();
+			const head = view.append("thead").append("tr");
+			["Peak", "Live", "Allocated", "", "Line", ""].forEach((name, index) => head.append("th").attr("scope", "col").attr("class", index < 5 ? "number" : null).text(name));
+			const body = view.append("tbody");
+			for (let line = 1; 2 * line <= lines.length; line++) {
+				const sum = sums.get(line);
+				const row = body.append("tr").attr("class", (sum ? "held" : "") + (line === chosenLine ? " chosen" : ""));
+				[0, 1, 2].forEach(which => row.append("td").attr("class", "number").text(sum && sum[which] !== 0 ? bytes(sum[which]) : ""));
+				row.append("td").attr("class", "alarm").text(sum ? sum[3] : "");
+				row.append("td").attr("class", "number soft").text(line);
+				row.append("td").attr("class", "code").text(" ".repeat(lines[2 * line - 2]) + lines[2 * line - 1]);
+			}
+			const chosen = body.select("tr.chosen").node();
+			if (chosen !== null)
+				chosen.scrollIntoView({ block: "center" });
+		}
+		sourceTab.refresh = draw;
+		draw();
+	}
+
+	/* ---- processes, devices, losses ---- */
+
+	function putTable(section, names, rows) {
+		const table = section.append("div").attr("class", "scroll").append("table");
+		table.append("thead").append("tr").selectAll("th").data(names).enter().append("th").attr("scope", "col")
+			.attr("class", (_, index) => index === 0 ? null : "number").text(name => name);
+		table.append("tbody").selectAll("tr").data(rows).enter().append("tr").selectAll("td").data(row => row).enter().append("td")
+			.attr("class", (_, index) => index === 0 ? null : "number").text(cell => cell);
+	}
+
+	function drawProcesses(section) {
+		const rows = [];
+		section.append("h2").text("Memory by domain");
+		putTable(section, ["Domain", "Peak", "Live", "Allocated"], data.domains.map(domain =>
+			[domain[DOMAIN.name] + (domain[DOMAIN.space] ? " (addresses, no memory)" : ""), bytes(domain[DOMAIN.peak]), bytes(domain[DOMAIN.live]), bytes(domain[DOMAIN.allocated])]));
+		data.domains.filter(domain => domain[DOMAIN.parts].length !== 0).forEach(domain => {
+			const parts = d3.range(0, domain[DOMAIN.parts].length, 2).map(at => [domain[DOMAIN.parts][at], domain[DOMAIN.parts][at + 1]]);
+			const all = d3.sum(parts, part => part[1]);
+			const colours = ["var(--user)", "var(--python)", "var(--line)", "var(--other)", "var(--native)"];
+			section.append("h2").text(domain[DOMAIN.name] + ": " + bytes(all) + " live");
+			const svg = section.append("svg").attr("viewBox", "0 0 1000 24").attr("preserveAspectRatio", "none").attr("height", 24).attr("role", "img")
+				.attr("aria-label", parts.map(part => part[0] + " " + bytes(part[1])).join(", "));
+			let x = 0;
+			parts.forEach((part, index) => {
+				svg.append("rect").attr("x", x).attr("width", all > 0 ? 1000 * part[1] / all : 0).attr("height", 24).attr("fill", colours[index % colours.length]);
+				x += all > 0 ? 1000 * part[1] / all : 0;
+			});
+			const legend = section.append("p").attr("class", "legend");
+			parts.forEach((part, index) => {
+				const item = legend.append("span");
+				item.append("i").style("background", colours[index % colours.length]);
+				item.append("span").text(part[0] + " " + bytes(part[1]));
+			});
+		});
+		section.append("h2").text("Processes");
+		(function add(parent, depth) {
+			data.processes.forEach((process, number) => {
+				if (process.parent !== parent)
+					return;
+				rows.push(["  ".repeat(depth) + process.name + " (" + process.pid + ")", process.state, bytes(process.peak), bytes(process.live),
+					process.most_in_memory ? bytes(process.most_in_memory) : "not known", bytes(process.inherited), bytes(process.copied)]);
+				add(number, depth + 1);
+			});
+		})(-1, 0);
+		putTable(section, ["Process", "State", "Peak", "Live", "At most in memory", "Inherited", "Copied of that"], rows);
+		const missing = data.losses.filter(loss => loss[2]);
+		const notes = data.losses.filter(loss => !loss[2]);
+		section.append("h2").text("Losses");
+		if (missing.length === 0)
+			section.append("p").text("None: all was recorded.");
+		else
+			putTable(section, ["What is missing", "Count"], missing.map(loss => [loss[1], count(loss[0])]));
+		if (notes.length !== 0) {
+			section.append("h2").text("Notes");
+			putTable(section, ["What", "Count"], notes.map(loss => [loss[1], count(loss[0])]));
+		}
+	}
+
+	const flame = addTab("Flame graph", drawFlame);
+	addTab("Lines", drawLines);
+	addTab("Timeline", drawTimeline);
+	sourceTab = addTab("Source", drawSource);
+	sourceTab.refresh = () => undefined;
+	addTab("Processes", drawProcesses);
+	show(flame);
+	window.addEventListener("beforeprint", () => tabs.forEach(tab => { if (!tab.isDrawn) { tab.isDrawn = true; tab.draw(tab.section); } }));
+})();

@@ -1,0 +1,463 @@
+/*
+ * page_data.c - what a page knows, as JSON.
+ *
+ * Small, for a capture may have 100,000 sites: each text is written once and named by its number, and stacks are a tree of which each node
+ * is a parent and a frame. Rows are arrays; page.js has the names of their columns in the same order.
+ *
+ * When failing  errors stay in the stream.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/json_write.h"
+#include "base/memory.h"
+#include "base/place.h"
+#include "page/page.h"
+#include "report/report.h"
+
+#define DATA_VERSION 1
+#define SOURCE_LINES_MAX 5000 // of a file
+#define NO_NODE UINT32_MAX
+
+/* ---- numbers for texts, frames, nodes ---- */
+
+struct text_number {
+	const char *text;
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+struct frame_number {
+	const void *identity;
+	uint32_t number;
+	struct report_frame frame;
+	UT_hash_handle hh;
+};
+
+struct node_key {
+	uint32_t parent; // NO_NODE: none
+	uint32_t frame;
+};
+
+struct node_number {
+	struct node_key key;
+	uint32_t number;
+	UT_hash_handle hh;
+};
+
+/* uthash, each in the order of its numbers. */
+struct numbers {
+	struct text_number *texts;
+	struct frame_number *frames;
+	struct node_number *nodes;
+};
+
+static uint32_t
+text_number(struct numbers *numbers, const char *text)
+{
+	struct text_number *found;
+
+	HASH_FIND_STR(numbers->texts, text, found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->text = memory_text(text);
+		found->number = HASH_COUNT(numbers->texts);
+		HASH_ADD_KEYPTR(hh, numbers->texts, found->text, strlen(found->text), found);
+	}
+	return found->number;
+}
+
+static uint32_t
+frame_number(struct numbers *numbers, const struct report_frame *frame)
+{
+	struct frame_number *found;
+
+	HASH_FIND_PTR(numbers->frames, &frame->identity, found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->identity = frame->identity;
+		found->frame = *frame;
+		found->number = HASH_COUNT(numbers->frames);
+		HASH_ADD_PTR(numbers->frames, identity, found);
+	}
+	return found->number;
+}
+
+static uint32_t
+node_number(struct numbers *numbers, uint32_t parent, uint32_t frame)
+{
+	const struct node_key key = { parent, frame };
+	struct node_number *found;
+
+	HASH_FIND(hh, numbers->nodes, &key, sizeof(key), found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->key = key;
+		found->number = HASH_COUNT(numbers->nodes);
+		HASH_ADD(hh, numbers->nodes, key, sizeof(key), found);
+	}
+	return found->number;
+}
+
+static void
+free_numbers(struct numbers *numbers)
+{
+	struct text_number *text;
+	struct text_number *next_text;
+	struct frame_number *frame;
+	struct frame_number *next_frame;
+	struct node_number *node;
+	struct node_number *next_node;
+
+	HASH_ITER(hh, numbers->texts, text, next_text)
+	{
+		HASH_DEL(numbers->texts, text);
+		free((void *)(uintptr_t)text->text);
+		free(text);
+	}
+	HASH_ITER(hh, numbers->frames, frame, next_frame)
+	{
+		HASH_DEL(numbers->frames, frame);
+		free(frame);
+	}
+	HASH_ITER(hh, numbers->nodes, node, next_node)
+	{
+		HASH_DEL(numbers->nodes, node);
+		free(node);
+	}
+}
+
+/* ---- parts ---- */
+
+static void
+put_number(struct json_write *json, uint64_t number)
+{
+	json_write_number(json, NULL, number);
+}
+
+static void
+put_limit(struct json_write *json, const char *name, uint64_t bytes)
+{
+	if (bytes == UINT64_MAX)
+		json_write_null(json, name);
+	else
+		json_write_number(json, name, bytes);
+}
+
+static void
+put_verdict(struct json_write *json, const struct report *report)
+{
+	const struct report_verdict *verdict = &report->verdict;
+
+	json_write_open(json, "verdict", '{');
+	json_write_text(json, "cause", verdict->cause);
+	json_write_text(json, "confidence", verdict->confidence);
+	json_write_text(json, "next", verdict->next);
+	json_write_bool(json, "has_ended_well", verdict->has_ended_well);
+	json_write_open(json, "sentences", '[');
+	if (verdict->finding_count == 0)
+		json_write_text(json, NULL, verdict->text);
+	for (size_t i = 0; i < verdict->finding_count; i++) {
+		char *text = strndup(verdict->findings[i].text, verdict->findings[i].text_bytes);
+
+		if (text == NULL)
+			memory_exhausted();
+		json_write_text(json, NULL, text + strspn(text, " "));
+		free(text);
+	}
+	json_write_close(json, ']');
+	json_write_close(json, '}');
+}
+
+static void
+put_domains(struct json_write *json, const struct report *report)
+{
+	json_write_open(json, "domains", '[');
+	for (size_t i = 0; i < report->domain_count; i++) {
+		const struct report_domain *domain = &report->domains[i];
+
+		json_write_open(json, NULL, '[');
+		json_write_text(json, NULL, domain->of.name);
+		json_write_bool(json, NULL, domain->is_device);
+		json_write_bool(json, NULL, domain->is_address_space);
+		put_number(json, domain->of.peak_bytes);
+		put_number(json, domain->of.live_bytes);
+		put_number(json, domain->of.allocated_bytes);
+		json_write_open(json, NULL, '[');
+		for (size_t j = 0; j < domain->parts.part_count; j++) {
+			json_write_text(json, NULL, domain->parts.parts[j].name);
+			put_number(json, domain->parts.parts[j].live_bytes);
+		}
+		json_write_close(json, ']');
+		json_write_close(json, ']');
+	}
+	json_write_close(json, ']');
+}
+
+/* Times are milliseconds since the first process began. */
+static void
+put_beats(struct json_write *json, const struct report_process *process, uint64_t began_ns)
+{
+	json_write_open(json, "beats", '[');
+	for (size_t i = 0; i < process->of.heartbeat_count; i++) {
+		const struct kmem_heartbeat *beat = &process->of.heartbeats[i];
+
+		json_write_open(json, NULL, '[');
+		put_number(json, beat->monotonic_ns > began_ns ? (beat->monotonic_ns - began_ns) / 1000000 : 0);
+		put_number(json, beat->live_bytes);
+		put_number(json, beat->resident_bytes);
+		put_number(json, beat->cgroup_bytes);
+		put_limit(json, NULL, beat->limit_bytes);
+		json_write_close(json, ']');
+	}
+	json_write_close(json, ']');
+}
+
+static void
+put_processes(struct json_write *json, const struct report *report)
+{
+	uint64_t began_ns = report->process_count != 0 ? report->processes[0].of.identity->start_monotonic_ns : 0;
+
+	json_write_open(json, "processes", '[');
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct report_process *process = &report->processes[i];
+
+		json_write_open(json, NULL, '{');
+		json_write_text(json, "name", process->of.name);
+		json_write_number(json, "pid", process->pid);
+		json_write_signed(json, "parent", process->of.parent);
+		json_write_text(json, "state", process->state);
+		json_write_number(json, "peak", process->peak_bytes);
+		json_write_number(json, "live", process->of.live_bytes);
+		json_write_number(json, "inherited", process->of.inherited_bytes);
+		json_write_number(json, "copied", process->of.copied_bytes);
+		json_write_number(json, "most_in_memory", process->max_resident_bytes);
+		json_write_number(json, "machine", process->machine_bytes);
+		put_limit(json, "limit", process->limit_bytes);
+		put_beats(json, process, began_ns);
+		json_write_close(json, '}');
+	}
+	json_write_close(json, ']');
+}
+
+enum line_flags { LINE_IMPORT = 1, LINE_ESTIMATE = 2, LINE_DEVICE = 4, LINE_SPACE = 8, LINE_ONCE = 16 };
+
+static void
+put_lines(struct json_write *json, const struct report *report, const struct page_look *look, struct numbers *numbers)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	json_write_open(json, "lines", '[');
+	for (size_t i = 0; i < report->line_count; i++) {
+		struct report_line line = report_line(report, i);
+		const struct report_place *where = &line.where;
+
+		(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
+		json_write_open(json, NULL, '[');
+		put_number(json, line.of.domain);
+		put_number(json, line.of.peak_bytes);
+		put_number(json, line.of.live_bytes);
+		put_number(json, line.of.untouched_bytes);
+		put_number(json, line.of.allocated_bytes);
+		put_number(json, line.of.live_count);
+		put_number(json, text_number(numbers, report_leak_class(line.of.leak)));
+		put_number(json, line.of.telling->generations_alive);
+		put_number(json, line.of.telling->generations_total);
+		put_number(json, line.estimate.error_bytes);
+		put_number(json, (line.of.is_import ? LINE_IMPORT : 0u) | (line.estimate.is_estimated ? LINE_ESTIMATE : 0u) |
+		                     (line.is_device ? LINE_DEVICE : 0u) | (line.is_address_space ? LINE_SPACE : 0u) |
+		                     (line.may_be_built_once ? LINE_ONCE : 0u));
+		put_number(json, text_number(numbers, place_related(where->relation, place)));
+		put_number(json, text_number(numbers, where->file));
+		put_number(json, where->line);
+		put_number(json, text_number(numbers, look->has_source ? where->source : ""));
+		json_write_close(json, ']');
+	}
+	json_write_close(json, ']');
+}
+
+/* The tree begins at the outermost frame. */
+static uint32_t
+stack_of(const struct report_site *site, struct numbers *numbers)
+{
+	uint32_t node = NO_NODE;
+
+	for (uint32_t i = site->of.frame_count; i > 0; i--) {
+		struct report_frame frame = report_frame(site, i - 1);
+
+		node = node_number(numbers, node, frame_number(numbers, &frame));
+	}
+	return node;
+}
+
+/* Of what its domain has: all sites with less of everything are drawn as one, without a stack. */
+#define TRIFLE_PART 20000
+
+static bool
+is_trifle(const struct report *report, const struct report_site *site)
+{
+	const struct model_domain *domain = &report->domains[site->of.domain].of;
+
+	return site->of.peak_bytes < domain->peak_bytes / TRIFLE_PART &&
+	       site->of.live_bytes < domain->live_bytes / TRIFLE_PART &&
+	       site->of.allocated_bytes < domain->allocated_bytes / TRIFLE_PART && site->of.leak != MODEL_LEAK_LEAK;
+}
+
+static void
+put_site(struct json_write *json, const struct model_site *site, bool is_import, uint32_t node)
+{
+	json_write_open(json, NULL, '[');
+	put_number(json, site->domain);
+	put_number(json, site->peak_bytes);
+	put_number(json, site->live_bytes);
+	put_number(json, site->allocated_bytes);
+	put_number(json, (is_import ? 1u : 0u) | (site->leak == MODEL_LEAK_LEAK ? 2u : 0u));
+	put_number(json, site->process);
+	json_write_signed(json, NULL, (int64_t)(int32_t)node); // -1 = none
+	json_write_close(json, ']');
+}
+
+static void
+put_sites(struct json_write *json, const struct report *report, struct numbers *numbers)
+{
+	size_t count = report->domain_count * report->process_count * 2;
+	struct model_site *trifles = memory_zeroed(count + 1, sizeof(*trifles));
+
+	json_write_open(json, "sites", '[');
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+		bool is_import = site.import[0] != '\0';
+		struct model_site *sum = &trifles[(site.of.process * report->domain_count + site.of.domain) * 2 + is_import];
+
+		if (!is_trifle(report, &site)) {
+			put_site(json, &site.of, is_import, stack_of(&site, numbers));
+			continue;
+		}
+		sum->domain = site.of.domain;
+		sum->process = site.of.process;
+		sum->peak_bytes += site.of.peak_bytes;
+		sum->live_bytes += site.of.live_bytes;
+		sum->allocated_bytes += site.of.allocated_bytes;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (trifles[i].allocated_bytes != 0)
+			put_site(json, &trifles[i], i % 2 != 0, NO_NODE);
+	}
+	json_write_close(json, ']');
+	free(trifles);
+}
+
+static void
+put_frames(struct json_write *json, struct numbers *numbers)
+{
+	json_write_open(json, "nodes", '[');
+	for (const struct node_number *node = numbers->nodes; node != NULL; node = node->hh.next) {
+		json_write_signed(json, NULL, (int64_t)(int32_t)node->key.parent);
+		put_number(json, node->key.frame);
+	}
+	json_write_close(json, ']');
+	json_write_open(json, "frames", '[');
+	for (const struct frame_number *at = numbers->frames; at != NULL; at = at->hh.next) {
+		const struct model_frame *frame = &at->frame.of;
+		char place[PLACE_TEXT_BYTES];
+
+		json_write_open(json, NULL, '[');
+		put_number(json, text_number(numbers, place_text(frame->file, frame->line, frame->function, frame->module,
+		                                                 at->frame.offset, place)));
+		put_number(json, text_number(numbers, frame->file));
+		put_number(json, frame->line);
+		put_number(json, text_number(numbers, frame->module));
+		put_number(json, (frame->is_user ? 1u : 0u) | (frame->kind == MODEL_FRAME_PYTHON ? 2u : 0u));
+		json_write_close(json, ']');
+	}
+	json_write_close(json, ']');
+}
+
+static void
+put_texts(struct json_write *json, const struct numbers *numbers)
+{
+	json_write_open(json, "texts", '[');
+	for (const struct text_number *text = numbers->texts; text != NULL; text = text->hh.next)
+		json_write_text(json, NULL, text->text);
+	json_write_close(json, ']');
+}
+
+/* The user's own files that lines are in, each once. */
+static void
+put_sources(struct json_write *json, const struct report *report, struct numbers *numbers)
+{
+	bool *is_done = memory_zeroed(HASH_COUNT(numbers->texts) + report->line_count + 1, sizeof(*is_done));
+	size_t known = HASH_COUNT(numbers->texts) + report->line_count;
+
+	json_write_open(json, "sources", '[');
+	for (size_t i = 0; i < report->line_count; i++) {
+		struct report_source source;
+		uint32_t file;
+
+		if (!report_line_source(report, i, &source))
+			continue;
+		file = text_number(numbers, source.file);
+		if (file > known || is_done[file])
+			continue;
+		is_done[file] = true;
+		json_write_open(json, NULL, '{');
+		json_write_number(json, "file", file);
+		json_write_open(json, "lines", '[');
+		for (uint32_t line = 0; line < source.text.line_count && line < SOURCE_LINES_MAX; line++) {
+			put_number(json, source.text.indents[line]);
+			json_write_text(json, NULL, source.text.lines[line]);
+		}
+		json_write_close(json, ']');
+		json_write_close(json, '}');
+	}
+	json_write_close(json, ']');
+	free(is_done);
+}
+
+static void
+put_losses(struct json_write *json, const struct report *report)
+{
+	json_write_open(json, "losses", '[');
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		const char *meaning = report->losses[i] != 0 ? report_loss_meaning(i, report->losses[i]) : NULL;
+
+		if (meaning == NULL)
+			continue;
+		json_write_open(json, NULL, '[');
+		put_number(json, report->losses[i]);
+		json_write_text(json, NULL, meaning);
+		json_write_bool(json, NULL, report_loss_is_serious(i));
+		json_write_close(json, ']');
+	}
+	json_write_close(json, ']');
+	json_write_open(json, "damages", '[');
+	for (size_t i = 0; i < report->damage_count; i++)
+		json_write_text(json, NULL, report->damages[i]);
+	json_write_close(json, ']');
+}
+
+void
+page_data_write(const struct report *report, const struct page_look *look, FILE *stream)
+{
+	struct json_write json = { .stream = stream, .inline_depth = 1 };
+	struct numbers numbers = { .texts = NULL };
+
+	json_write_open(&json, NULL, '{');
+	json_write_number(&json, "version", DATA_VERSION);
+	json_write_text(&json, "capture", report->argument);
+	json_write_number(&json, "began_ms",
+	                  report->process_count != 0 ? report->processes[0].start_realtime_ns / 1000000 : 0);
+	put_verdict(&json, report);
+	put_domains(&json, report);
+	put_processes(&json, report);
+	put_lines(&json, report, look, &numbers);
+	put_sites(&json, report, &numbers);
+	if (look->has_source)
+		put_sources(&json, report, &numbers);
+	put_frames(&json, &numbers);
+	put_losses(&json, report);
+	put_texts(&json, &numbers);
+	json_write_close(&json, '}');
+	free_numbers(&numbers);
+}

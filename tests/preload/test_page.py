@@ -1,0 +1,126 @@
+"""The report as a page: one file with all in it, no text that could become HTML, and nothing replaced or left half-written."""
+import json
+import re
+
+import pytest
+
+import harness
+
+PYTHON = harness.find_python()
+PROGRAM = """# </script><script>alert(1)</script> <!-- é
+class Cache:
+    def fill(self):
+        self.kept = [bytearray(100000) for _ in range(100)]
+
+cache = Cache()
+cache.fill()
+"""
+HOSTILE = "<script><img src=x onerror=planted(1)>.py"
+
+
+@pytest.fixture
+def capture(tmp_path):
+    folder = tmp_path / "there"
+    folder.mkdir()
+    program = folder / "program.py"
+    program.write_text(PROGRAM)
+    harness.record([PYTHON, program], tmp_path / "out")
+    return tmp_path / "out"
+
+
+def page_of(capture, path, *options):
+    done = harness.kmemshim("report", "--html", path, *options, capture)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
+    return path.read_text()
+
+
+def data_of(page):
+    """The data in it, and the page without them and without scripts."""
+    found = re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL)
+    return json.loads(found[1]), found[1]
+
+
+def test_a_page_is_one_small_file_that_needs_no_network(capture, tmp_path):
+    page = page_of(capture, tmp_path / "page.html")
+    assert len(page) < 2 << 20
+    assert "default-src 'none'" in page
+    assert not re.search(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="(?!data:)', page)
+    assert "@import" not in page and "url(" not in page.split("<script")[0]
+
+
+def test_its_figures_are_those_of_the_report(capture, tmp_path):
+    data, _ = data_of(page_of(capture, tmp_path / "page.html"))
+    report = harness.report("peak", capture)
+    totals = report["totals"]
+    assert {row[0]: (row[3], row[4], row[5]) for row in data["domains"]} == {
+        name: (domain["peak_bytes"], domain["live_bytes"], domain["allocated_bytes"]) for name, domain in totals.items()}
+    assert len(data["lines"]) == report["line_total"] and len(data["sites"]) <= report["site_total"]
+    for row, line in zip(data["lines"], report["lines"]):
+        assert (data["domains"][row[0]][0], row[1], row[2], row[5]) == (line["domain"], line["peak_bytes"], line["live_bytes"], line["live_count"])
+    for domain, (name, *_) in enumerate(data["domains"]):
+        assert sum(site[2] for site in data["sites"] if site[0] == domain) == totals[name]["live_bytes"]
+    largest = next(row for row in data["lines"] if "program.py:4" in data["texts"][row[11]])
+    assert largest[1] > 9_000_000 and data["texts"][largest[14]].startswith("self.kept = ")
+    assert " ".join(data["verdict"]["sentences"]) == report["verdict"]["text"]
+
+
+def test_stacks_lead_from_the_outermost_frame_to_the_line(capture, tmp_path):
+    data, _ = data_of(page_of(capture, tmp_path / "page.html"))
+    site = max(data["sites"], key=lambda row: row[1])
+    node, places = site[6], []
+    while node >= 0:
+        places.append(data["texts"][data["frames"][data["nodes"][2 * node + 1]][0]])
+        node = data["nodes"][2 * node]
+    python = [place for place in places if place.startswith("program.py:")]
+    assert [place.split()[0] for place in python][-2:] == ["program.py:4", "program.py:7"], places
+
+
+def test_the_users_file_is_in_it_with_its_indentation_and_not_on_request(capture, tmp_path):
+    data, raw = data_of(page_of(capture, tmp_path / "page.html"))
+    lines = data["sources"][0]["lines"]
+    assert lines[::2][:4] == [0, 0, 4, 8] and lines[3] == "class Cache:"
+    assert len(data["sources"]) == 1 and data["texts"][data["sources"][0]["file"]].endswith("program.py")
+    assert "<" not in raw  # nothing there can end the script
+    without, raw = data_of(page_of(capture, tmp_path / "without.html", "--no-source"))
+    assert "sources" not in without and "self.kept" not in raw and "alert(1)" not in raw
+
+
+def test_names_are_no_html(tmp_path):
+    program = tmp_path / "a b" / HOSTILE
+    program.parent.mkdir()
+    program.write_text("kept = bytearray(10 << 20)\n")
+    harness.record([PYTHON, program], tmp_path / "out")
+    page = page_of(tmp_path / "out", tmp_path / "page.html")
+    _, raw = data_of(page)
+    assert "<" not in raw and "planted(1)" in raw
+    assert "planted" not in page.replace(raw, "")
+
+
+def test_what_is_there_is_not_replaced_unless_told(capture, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("mine")
+    done = harness.kmemshim("report", "--html", path, capture)
+    assert (done.returncode, done.stderr.count("\n"), path.read_text()) == (2, 1, "mine") and "--force" in done.stderr
+    assert len(page_of(capture, path, "--force")) > 100000
+
+
+@pytest.mark.parametrize("words", [["--html"], ["--no-source"], ["--force"], ["--html", "{new}", "--json"], ["--html", "{new}", "--top", "3"],
+                                   ["--html", "{new}", "--domain", "heap"], ["--html", "/no/such/folder/page.html"]])
+def test_what_cannot_be_meant_is_one_line(words, capture, tmp_path):
+    new = tmp_path / "new.html"
+    done = harness.kmemshim("report", *[word.format(new=new) for word in words], *([] if words == ["--html"] else [capture]))
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and done.stdout == "", done.stderr
+    assert not new.exists()
+
+
+def test_a_full_disk_leaves_nothing_behind(capture, tmp_path):
+    place = tmp_path / "small"
+    place.mkdir()
+    if harness.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", place]).returncode != 0:
+        pytest.skip("this user cannot mount a small disk")
+    try:
+        done = harness.kmemshim("report", "--html", place / "page.html", capture)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert list(place.iterdir()) == []
+    finally:
+        harness.run(["umount", place])
