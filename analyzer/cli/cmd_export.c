@@ -1,0 +1,54 @@
+/*
+ * cmd_export.c - kmemshim export: a capture in the format of another program.
+ */
+#include <unistd.h>
+
+#include "base/output.h"
+#include "cli/cmd_report.h"
+#include "cli/command.h"
+#include "export/export.h"
+
+static bool
+write_export(const struct options *options, const struct export_format *format, const struct export_value *value,
+             const struct report *report, struct fail *fail)
+{
+	struct output_file *file;
+
+	if (options->output == NULL) {
+		format->write(report, value, stdout);
+		return output_finish(fail);
+	}
+	file = output_open(options->output, fail);
+	if (file == NULL)
+		return false;
+	format->write(report, value, output_stream(file));
+	return output_close(file, fail);
+}
+
+bool
+cmd_export(const struct options *options, int *status, struct fail *fail)
+{
+	const struct export_format *format = export_format_find(options->formats != NULL ? options->formats : "");
+	const struct export_value *value = export_value_find(options->value != NULL ? options->value : "peak");
+	const struct report_options all = { .top = UINT64_MAX, .domain = options->domain };
+	struct opened_report opened;
+	char names[128];
+	bool is_done;
+
+	(void)status;
+	if (format == NULL)
+		return fail_set(fail, EXIT_USAGE, "export: give --format and one of %s", export_format_names(names));
+	if (value == NULL)
+		return fail_set(fail, EXIT_USAGE, "export: --value %s: there are peak, live, leaked and allocated",
+		                options->value);
+	if (options->value != NULL && !format->has_value)
+		return fail_set(fail, EXIT_USAGE, "export: --value: %s has all of them: leave it out", format->name);
+	if (options->output != NULL && !options->is_forced && access(options->output, F_OK) == 0)
+		return fail_set(fail, EXIT_USAGE, "%s: is there already: give --force to replace it", options->output);
+	is_done = cmd_report_open(
+		options, cmd_report_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL, fail),
+		&rank_peak, &all, &opened, fail);
+	is_done = is_done && write_export(options, format, value, opened.report, fail);
+	cmd_report_close(&opened);
+	return is_done;
+}
