@@ -781,6 +781,7 @@ struct kmem_inherited {
 #define KMEM_NOTE_THREAD "a thread could not be started"
 #define KMEM_NOTE_FILES "as many files were open as may be"
 #define KMEM_NOTE_CUDA "CUDA did not start"
+#define KMEM_NOTE_MOVED "it was moved to another cgroup"
 #define KMEM_COMMAND_BYTES 4096
 
 /* What does not change after start (F4). */

@@ -207,6 +207,7 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		.has_python_objects = options->wants_python_objects,
 		.has_system_allocators = options->wants_system_allocators,
 		.guard = options->guard,
+		.snapshots = options->snapshots,
 		.guard_action = options->guard_action,
 	};
 

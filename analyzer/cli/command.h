@@ -27,6 +27,7 @@ enum option_id {
 	OPTION_OUTPUT,
 	OPTION_HTML,
 	OPTION_NO_SOURCE,
+	OPTION_VALUE,
 	OPTION_QUIET,
 	OPTION_COLOR,
 	OPTION_PYTHON_OBJECTS,
@@ -50,6 +51,7 @@ enum option_id {
 	OPTION_GUARD_ACTION,
 	OPTION_BY,
 	OPTION_MARKDOWN,
+	OPTION_SNAPSHOTS,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (UINT64_C(1) << (id))
@@ -84,7 +86,10 @@ bool cmd_report(const struct options *options, int *status, struct fail *fail); 
 bool cmd_baseline(const struct options *options, int *status, struct fail *fail);
 bool cmd_check(const struct options *options, int *status, struct fail *fail);
 bool cmd_diff(const struct options *options, int *status, struct fail *fail);
+bool cmd_export(const struct options *options, int *status, struct fail *fail);
+bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
+bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot
 bool cmd_doctor(const struct options *options, int *status, struct fail *fail);
 bool cmd_schema(const struct options *options, int *status, struct fail *fail);
 

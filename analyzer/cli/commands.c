@@ -31,8 +31,8 @@ const struct command commands[] = {
 				   "signal n ended it; 126 or 127 when it cannot be run; 2 when the arguments are wrong.\n",
 		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
 	               OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS) | OPTION_BIT(OPTION_GUARD) |
-	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_KEEP) |
-	               OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
+	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_SNAPSHOTS) | OPTION_BIT(OPTION_KERNEL) |
+	               OPTION_BIT(OPTION_KEEP) | OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
 		.words = { [OPTION_KERNEL] = { NULL, "CMD is a notebook's kernel (kmemshim jupyter install writes this)" },
 	               [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_DOMAIN] = { "D", "show only lines of this domain: heap, mmap, cuda:0, "
@@ -128,6 +128,32 @@ const struct command commands[] = {
 		.run = cmd_diff,
 	},
 	{
+		.name = "tree",
+		.arguments = "[CAPTURE]",
+		.summary = "who called what that held the memory",
+		.details = CAPTURE_HELP
+		"Lines of libraries that only pass memory on are left out, and so is what holds less than 1 %.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_VALUE) | OPTION_BIT(OPTION_DOMAIN) |
+	               OPTION_BIT(OPTION_NATIVE),
+		.arguments_max = 1,
+		.run = cmd_tree,
+	},
+	{
+		.name = "export",
+		.arguments = "--format F [CAPTURE]",
+		.summary = "write it in the format of another program",
+		.details = CAPTURE_HELP
+		"folded: stacks for flamegraph.pl, inferno, speedscope. speedscope: a profile for https://www.speedscope.app.\n"
+		"ndjson: a JSON object for each line of code. openmetrics: totals and the largest lines, for Prometheus.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_VALUE) |
+	               OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_FORCE),
+		.words = { [OPTION_FORMAT] = { "F", "folded, speedscope, ndjson or openmetrics (required)" },
+	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
+	               [OPTION_FORCE] = { NULL, "also where there is such a file" } },
+		.arguments_max = 1,
+		.run = cmd_export,
+	},
+	{
 		.name = "baseline",
 		.arguments = "RUN... -o FILE",
 		.summary = "save what good runs held, for `check`",
@@ -169,6 +195,26 @@ const struct command commands[] = {
 		.arguments_min = 1,
 		.arguments_max = 1,
 		.run = cmd_jupyter,
+	},
+	{
+		.name = "mark",
+		.arguments = "PID NAME",
+		.summary = "give this moment of a recorded program a name",
+		.details = "The report lists it with the steps, time and memory of that moment. The program is not stopped: it makes the mark when\n"
+				   "it allocates next. Programs make their own with kmemshim.h, or kmemshim.mark() of the Python package.\n",
+		.arguments_min = 2,
+		.arguments_max = 2,
+		.run = cmd_mark,
+	},
+	{
+		.name = "snapshot",
+		.arguments = "PID [NAME]",
+		.summary = "keep what each line of a recorded program holds now",
+		.details = "The same as mark, with what each line holds. The capture keeps the latest 30 of them. Reading a running program needs\n"
+				   "none: each command reads its capture as it is now.\n",
+		.arguments_min = 1,
+		.arguments_max = 2,
+		.run = cmd_mark,
 	},
 	{
 		.name = "doctor",

@@ -64,6 +64,7 @@ enum option_kind {
 	KIND_PERCENT,
 	KIND_GUARD,
 	KIND_GUARD_ACTION,
+	KIND_SNAPSHOTS,
 	KIND_COLOR,
 };
 
@@ -99,6 +100,8 @@ static const struct option_row {
 	                  "write a page for a browser to FILE: flame graph, lines, timeline, source" },
 	[OPTION_NO_SOURCE] = { "no-source", 0, KIND_FLAG, IN(has_no_source), NULL, "",
 	                       "leave texts of source files out of it" },
+	[OPTION_VALUE] = { "value", 0, KIND_TEXT, IN(value), "V", "peak, live, leaked or allocated",
+	                   "what stacks are given: peak (default), live, leaked, allocated" },
 	[OPTION_QUIET] = { "quiet", 'q', KIND_FLAG, IN(is_quiet), NULL, "", "print nothing when CMD has ended" },
 	[OPTION_COLOR] = { "color", 0, KIND_COLOR, IN(color), "WHEN", TERMINAL_COLORS,
 	                   "colours: auto (default: on a terminal, unless NO_COLOR is set), always or never" },
@@ -140,6 +143,8 @@ static const struct option_row {
 	[OPTION_GUARD_ACTION] = { "guard-action", 0, KIND_GUARD_ACTION, IN(guard_action), "ACTION",
 	                          KMEM_GUARD_ACTION_WANTED,
 	                          "what happens then: note (default), interrupt, raise, exec:CMD" },
+	[OPTION_SNAPSHOTS] = { "snapshots", 0, KIND_SNAPSHOTS, IN(snapshots), "N", "a number from 2 to 32",
+	                       "keep what each line holds at N moments, at even distances" },
 #undef IN
 };
 
@@ -147,6 +152,7 @@ static bool
 take_value(const struct option_row *row, struct options *options, const char *value)
 {
 	void *member = (char *)options + row->offset;
+	uint64_t count;
 
 	switch (row->kind) {
 	case KIND_FLAG:
@@ -175,6 +181,9 @@ take_value(const struct option_row *row, struct options *options, const char *va
 	case KIND_GUARD_ACTION:
 		*(const char **)member = value;
 		return kmem_parse_guard_action(value, &(enum kmem_guard_action){ 0 }, &(const char *){ NULL });
+	case KIND_SNAPSHOTS:
+		*(const char **)member = value;
+		return parse_count(value, &count) && count >= 2 && count <= KMEM_SNAPSHOTS_EVEN;
 	case KIND_COLOR:
 		*(const char **)member = value;
 		return terminal_color_of(value, &(enum terminal_color){ TERMINAL_COLOR_AUTO });

@@ -28,6 +28,7 @@ struct options {
 	const char *output;   // -o: a file or a folder, by command; NULL = not given
 	const char *html;     // NULL = as text
 	bool has_no_source;
+	const char *value; // of stacks; NULL = peak
 	bool is_quiet;
 	const char *color; // valid for terminal_color_of(); NULL = auto
 	bool wants_python_objects;
@@ -48,6 +49,7 @@ struct options {
 	uint64_t runs;            // of each folder the newest so many sessions; 0 = not given
 	const char *program;      // a pattern of names, or any; NULL = as the baseline says
 	const char *guard;        // valid for kmem_parse_guard(); NULL = as the environment says
+	const char *snapshots;    // 2 to 32; NULL = as the environment says
 	const char *guard_action; // the same, kmem_parse_guard_action()
 	const char *by; // "line" or "function", or something wrong; NULL = not given
 	bool is_markdown;

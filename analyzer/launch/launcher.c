@@ -297,6 +297,8 @@ static void __attribute__((noreturn)) become_program(const struct launch *launch
 		(void)setenv("KMEMSHIM_PYTHON_OBJECTS", "1", 1);
 	if (launch->guard != NULL)
 		(void)setenv("KMEMSHIM_GUARD", launch->guard, 1);
+	if (launch->snapshots != NULL)
+		(void)setenv("KMEMSHIM_SNAPSHOTS", launch->snapshots, 1);
 	if (launch->guard_action != NULL)
 		(void)setenv("KMEMSHIM_GUARD_ACTION", launch->guard_action, 1);
 	if (launch->has_system_allocators)

@@ -19,6 +19,7 @@ struct launch {
 	bool has_system_allocators; // libraries' own switches to malloc, where the environment says nothing
 	bool has_python_objects;    // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
 	const char *guard;          // KMEMSHIM_GUARD; NULL: as the environment says
+	const char *snapshots;      // KMEMSHIM_SNAPSHOTS; the same
 	const char *guard_action;   // KMEMSHIM_GUARD_ACTION; the same
 	/* Filled by launcher_run(). */
 	pid_t pid;

@@ -208,7 +208,7 @@
 	}
 
 	function buildTree(value, isWanted, layer, isInverted) {
-		const root = { frame: -1, value: 0, children: new Map(), parent: null };
+		const root = { frame: -1, value: 0, small: 0, children: new Map(), parent: null };
 		data.sites.forEach(site => {
 			const amount = isWanted(site) ? value(site) : 0;
 			if (amount === 0)
@@ -216,6 +216,8 @@
 			const frames = stackOf(site, layer);
 			let at = root;
 			root.value += amount;
+			if (site[SITE.node] < 0)
+				root.small += amount;
 			(isInverted ? frames.reverse() : frames).forEach(frame => {
 				let next = at.children.get(frame);
 				if (next === undefined) {
@@ -273,7 +275,8 @@
 		const label = node => node.frame < 0 ? "all" : text(data.frames[node.frame][FRAME.place]);
 
 		function tell(node) {
-			status.text(label(node) + ": " + bytes(node.value) + ", " + share(node.value, root.value) + " of all");
+			status.text(label(node) + ": " + bytes(node.value) + ", " + share(node.value, root.value) + " of all" +
+				(node === root && root.small > 0 ? "; " + bytes(root.small) + " of it at small sites, which are not drawn" : ""));
 		}
 
 		function draw() {
@@ -297,7 +300,7 @@
 			})(focus, 0, above.length);
 			const wanted = search.property("value").toLowerCase();
 			const height = (Math.max(depth, above.length) + 1) * ROW;
-			const y = isInverted() ? level => level * ROW : level => height - (level + 1) * ROW;
+			const y = level => level * ROW; // the outermost at the top, where one looks first
 			svg.attr("viewBox", "0 0 " + width + " " + height).attr("height", height);
 			svg.selectAll("g").remove();
 			const box = svg.selectAll("g").data(boxes).enter().append("g")

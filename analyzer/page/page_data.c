@@ -291,24 +291,61 @@ stack_of(const struct report_site *site, struct numbers *numbers)
 	return node;
 }
 
+/* Of what its domain has: all sites with less of everything are drawn as one, without a stack. */
+#define TRIFLE_PART 20000
+
+static bool
+is_trifle(const struct report *report, const struct report_site *site)
+{
+	const struct model_domain *domain = &report->domains[site->of.domain].of;
+
+	return site->of.peak_bytes < domain->peak_bytes / TRIFLE_PART &&
+	       site->of.live_bytes < domain->live_bytes / TRIFLE_PART &&
+	       site->of.allocated_bytes < domain->allocated_bytes / TRIFLE_PART && site->of.leak != MODEL_LEAK_LEAK;
+}
+
+static void
+put_site(struct json_write *json, const struct model_site *site, bool is_import, uint32_t node)
+{
+	json_write_open(json, NULL, '[');
+	put_number(json, site->domain);
+	put_number(json, site->peak_bytes);
+	put_number(json, site->live_bytes);
+	put_number(json, site->allocated_bytes);
+	put_number(json, (is_import ? 1u : 0u) | (site->leak == MODEL_LEAK_LEAK ? 2u : 0u));
+	put_number(json, site->process);
+	json_write_signed(json, NULL, (int64_t)(int32_t)node); // -1 = none
+	json_write_close(json, ']');
+}
+
 static void
 put_sites(struct json_write *json, const struct report *report, struct numbers *numbers)
 {
+	size_t count = report->domain_count * report->process_count * 2;
+	struct model_site *trifles = memory_zeroed(count + 1, sizeof(*trifles));
+
 	json_write_open(json, "sites", '[');
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
+		bool is_import = site.import[0] != '\0';
+		struct model_site *sum = &trifles[(site.of.process * report->domain_count + site.of.domain) * 2 + is_import];
 
-		json_write_open(json, NULL, '[');
-		put_number(json, site.of.domain);
-		put_number(json, site.of.peak_bytes);
-		put_number(json, site.of.live_bytes);
-		put_number(json, site.of.allocated_bytes);
-		put_number(json, (site.import[0] != '\0' ? 1u : 0u) | (site.of.leak == MODEL_LEAK_LEAK ? 2u : 0u));
-		put_number(json, site.of.process);
-		json_write_signed(json, NULL, (int64_t)(int32_t)stack_of(&site, numbers)); // -1 = none
-		json_write_close(json, ']');
+		if (!is_trifle(report, &site)) {
+			put_site(json, &site.of, is_import, stack_of(&site, numbers));
+			continue;
+		}
+		sum->domain = site.of.domain;
+		sum->process = site.of.process;
+		sum->peak_bytes += site.of.peak_bytes;
+		sum->live_bytes += site.of.live_bytes;
+		sum->allocated_bytes += site.of.allocated_bytes;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (trifles[i].allocated_bytes != 0)
+			put_site(json, &trifles[i], i % 2 != 0, NO_NODE);
 	}
 	json_write_close(json, ']');
+	free(trifles);
 }
 
 static void

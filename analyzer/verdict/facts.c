@@ -132,6 +132,9 @@ gather_launched(const struct verdict_now *now, struct verdict_facts *facts)
 	}
 	facts->cgroup_kills_before = before->cgroup_oom_kill;
 	facts->cgroup_kills = moved(before->cgroup_oom_kill, after.cgroup_oom_kill, &facts->is_kill_counted);
+	/* These are of the cgroup in which it began: what happened in the next one is not in them. */
+	if (verdict_note_of(process, KMEM_NOTE_MOVED) != NULL && facts->cgroup_kills == 0)
+		facts->is_kill_counted = false;
 	facts->machine_kills = moved(before->machine_oom_kill, after.machine_oom_kill, &facts->is_machine_counted);
 	facts->limit_hits = moved(before->cgroup_oom, after.cgroup_oom, &is_known);
 	if (process->identity->cgroup_version == 1)

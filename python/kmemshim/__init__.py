@@ -1,5 +1,14 @@
 """
-The notebook's side of kmemshim: why did the kernel die, and what holds the memory now?
+kmemshim for programs and notebooks.
+
+    import kmemshim
+    kmemshim.step()                 a step begins: a batch, a request (program.py)
+    kmemshim.mark("epoch 3")        a moment with a name
+    kmemshim.snapshot("epoch 3")    the same, with what each line holds then
+
+In a program that is not recorded these do nothing.
+
+The notebook's side: why did the kernel die, and what holds the memory now?
 
 A kernel that `kmemshim jupyter install` wrote loads this by --ext=kmemshim. It then
   - shows, once, above the output of the first cell, why the kernel before this one died (death.py),
@@ -11,6 +20,8 @@ When failing  the cell runs all the same. A failure of ours is one line on stder
 """
 import os
 import sys
+
+from .program import mark, snapshot, step  # noqa: F401
 
 __version__ = "0.1.0"
 

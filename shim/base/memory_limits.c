@@ -6,6 +6,7 @@
  */
 #include "base/memory_limits.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -13,6 +14,8 @@
 
 #include "base/diag.h"
 #include "base/raw_sys.h"
+#include "base/wait_lock.h"
+#include "kmem_words.h"
 
 #define CGROUP_ROOT_V1 "/sys/fs/cgroup/memory"
 #define CGROUP_ROOT_V2 "/sys/fs/cgroup"
@@ -126,6 +129,34 @@ add_limit(struct kmem_identity *identity, uint32_t kind, uint64_t bytes)
 	}
 }
 
+/* ---- a process that is moved ---- */
+
+#define FOLLOW_NS UINT64_C(5000000000)
+#define MOVES_MAX 3u
+
+/*
+ * Where the limit is after a move. Each move fills a place of its own: who reads one that is no longer the last reads a whole text.
+ *
+ * Invariants:
+ *   M1  only who holds the lock fills a place, finds a cgroup, or changes `seen` and `moves`.
+ *   M2  a place does not change once `moved_to` has led to it.
+ */
+static char moved_folders[MOVES_MAX][KMEM_TEXT_BYTES];
+static const char *_Atomic moved_to; // NULL = it is where it began
+static unsigned moves;
+static uint32_t seen;                 // checksum of /proc/self/cgroup at the last look; 0 = there was none
+static _Atomic uint64_t next_look_ns; // relaxed: who sees an old one looks once more
+static struct wait_lock lock = WAIT_LOCK_FREE;
+
+static const char *
+limit_folder(const struct kmem_identity *identity)
+{
+	// acquire: the text. Pairs with find_move()
+	const char *folder = atomic_load_explicit(&moved_to, memory_order_acquire);
+
+	return folder != NULL ? folder : identity->limit_path;
+}
+
 /* This process's folder and its limit, from the line of /proc/self/cgroup with the memory controller (v1) or "0::" (v2). */
 static bool
 find_cgroup(struct kmem_identity *identity, const char *cgroups, const char *root, uint32_t version)
@@ -221,6 +252,12 @@ memory_limits_read(struct kmem_identity *identity)
 	if (memory_limits_read_file("/proc/self/cgroup", text, sizeof(text)) != 0 &&
 	    !find_cgroup(identity, text, CGROUP_ROOT_V1, 1))
 		find_cgroup(identity, text, CGROUP_ROOT_V2, 2);
+	/* Of the parent, in a forked child. relaxed: nothing else runs here, see above. */
+	seen = 0;
+	moves = 0;
+	lock = (struct wait_lock)WAIT_LOCK_FREE;
+	atomic_store_explicit(&moved_to, NULL, memory_order_relaxed);
+	atomic_store_explicit(&next_look_ns, 0, memory_order_relaxed);
 	if (identity->machine_bytes != 0)
 		add_limit(identity, KMEM_LIMIT_MACHINE, identity->machine_bytes);
 	read_rlimit(identity, KMEM_LIMIT_ADDRESS_SPACE, RLIMIT_AS);
@@ -229,6 +266,48 @@ memory_limits_read(struct kmem_identity *identity)
 		identity->shm_bytes = (uint64_t)shm.f_blocks * shm.f_frsize;
 	identity->overcommit_mode = (uint32_t)file_number("/proc/sys/vm", "overcommit_memory", 0);
 	read_kill_counters(identity, &identity->before);
+}
+
+/* Fills the next place. False: it is where it began, or its limit cannot be found. Holds the lock. */
+static bool
+find_move(const struct kmem_identity *identity, const char *cgroups)
+{
+	static struct kmem_identity found; // but for two texts nothing of it is used
+	char *place = moved_folders[moves];
+
+	memset(found.limits, 0, sizeof(found.limits));
+	if (!find_cgroup(&found, cgroups, identity->cgroup_version == 1 ? CGROUP_ROOT_V1 : CGROUP_ROOT_V2,
+	                 identity->cgroup_version) ||
+	    (moves == 0 && strcmp(found.cgroup_path, identity->cgroup_path) == 0))
+		return false;
+	diag_format(place, KMEM_TEXT_BYTES, "%s", found.limit_path);
+	moves++;
+	// release: the text before what leads to it. Pairs with limit_folder()
+	atomic_store_explicit(&moved_to, place, memory_order_release);
+	return true;
+}
+
+bool
+memory_limits_follow(const struct kmem_identity *identity, uint64_t now_ns)
+{
+	char text[NOW_TEXT_BYTES];
+	bool has_moved = false;
+	size_t length;
+	uint32_t is;
+
+	if (identity->cgroup_version == 0 || now_ns < atomic_load_explicit(&next_look_ns, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&next_look_ns, now_ns + FOLLOW_NS, memory_order_relaxed);
+	if (!wait_lock_take(&lock))
+		return false;
+	length = memory_limits_read_file("/proc/self/cgroup", text, sizeof(text));
+	is = kmem_checksum(0, text, length);
+	if (length != 0 && length < sizeof(text) - 1 && is != seen) {
+		seen = is;
+		has_moved = moves < MOVES_MAX && find_move(identity, text);
+	}
+	wait_lock_give(&lock);
+	return has_moved;
 }
 
 /* UINT64_MAX stays what it is: unknown. */
@@ -265,7 +344,7 @@ memory_limits_file_cache(const struct kmem_identity *identity)
 	static char text[4096];
 	bool is_v2 = identity->cgroup_version == 2;
 
-	if (identity->cgroup_version == 0 || read_in(identity->limit_path, "memory.stat", text, sizeof(text)) == 0)
+	if (identity->cgroup_version == 0 || read_in(limit_folder(identity), "memory.stat", text, sizeof(text)) == 0)
 		return 0;
 	return named_number(text, is_v2 ? "inactive_file " : "total_inactive_file ", 0) +
 	       named_number(text, is_v2 ? "active_file " : "total_active_file ", 0);
@@ -280,8 +359,10 @@ memory_limits_read_now(const struct kmem_identity *identity, struct memory_limit
 	*now = (struct memory_limits_now){ .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
 	read_statm(identity, &now->space_bytes, &now->resident_bytes);
 	if (identity->cgroup_version != 0) {
-		now->cgroup_bytes = file_number(identity->limit_path, is_v2 ? "memory.current" : "memory.usage_in_bytes", 0);
-		now->limit_bytes = cgroup_limit(identity->limit_path, identity->cgroup_version);
+		const char *folder = limit_folder(identity);
+
+		now->cgroup_bytes = file_number(folder, is_v2 ? "memory.current" : "memory.usage_in_bytes", 0);
+		now->limit_bytes = cgroup_limit(folder, identity->cgroup_version);
 	}
 	if (memory_limits_read_file("/proc/meminfo", text, sizeof(text)) != 0) {
 		now->available_bytes = kib(named_number(text, "MemAvailable:", UINT64_MAX));

@@ -8,6 +8,7 @@
 #ifndef MEMORY_LIMITS_H
 #define MEMORY_LIMITS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,12 @@
 
 /* Fills limits[], before, machine_bytes ... limit_path of the identity. */
 void memory_limits_read(struct kmem_identity *identity);
+
+/*
+ * Was the process moved to another cgroup since the last call, or since memory_limits_read()? From then on what is read now is of that
+ * one; the identity does not change. Looks once in five seconds: 6 us. A few moves are followed.
+ */
+bool memory_limits_follow(const struct kmem_identity *identity, uint64_t now_ns);
 
 struct memory_limits_now {
 	uint64_t resident_bytes;  // of this process

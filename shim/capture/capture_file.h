@@ -28,6 +28,12 @@ capture_file_resident_lines(void)
 	return (struct kmem_resident_lines *)(void *)((char *)capture_file_header() + KMEM_RESIDENT_LINES_OFFSET);
 }
 
+static inline struct kmem_timeline *
+capture_file_timeline(void)
+{
+	return (struct kmem_timeline *)(void *)((char *)capture_file_header() + KMEM_TIMELINE_OFFSET);
+}
+
 /*
  * Room for `bytes` at the end of a section, aligned to 8 bytes (SITES and GENERATIONS: their record size).
  *

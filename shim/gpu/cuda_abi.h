@@ -109,6 +109,7 @@ struct cuda_graph_node {
 enum { CUDA_NODE_MEM_ALLOC = 10, CUDA_NODE_MEM_FREE = 11 };
 
 /* Driver, libcuda.so.1. */
+int cuInit(unsigned flags);
 int cuMemAlloc_v2(cuda_device_addr *addr, size_t bytes);
 int cuMemAllocPitch_v2(cuda_device_addr *addr, size_t *pitch_bytes, size_t width_bytes, size_t height,
                        unsigned element_bytes);
@@ -188,6 +189,7 @@ enum {                                               // CU_POINTER_ATTRIBUTE_*
 };
 
 /* Runtime, libcudart.so.11.0, .12 and .13, or inside any program that was linked with libcudart_static.a. */
+int cudaGetDeviceCount(int *count);
 int cudaMalloc(void **addr, size_t bytes);
 int cudaMallocManaged(void **addr, size_t bytes, unsigned flags);
 int cudaMallocAsync(void **addr, size_t bytes, void *stream);
@@ -225,6 +227,7 @@ int cudaThreadExit(void); // until 12
  * cuGetProcAddress gives out for per-thread default streams)
  */
 #define CUDA_ABI_DRIVER_FUNCTIONS(ROW)                                                                \
+	ROW(cuInit, "cuInit", 2000, 0)                                                                    \
 	ROW(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)                                                         \
 	ROW(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0)                                               \
 	ROW(cuMemAllocManaged, "cuMemAllocManaged", 6000, 0)                                              \
@@ -279,6 +282,7 @@ int cudaThreadExit(void); // until 12
 
 /* ROW(exported name) */
 #define CUDA_ABI_RUNTIME_FUNCTIONS(ROW)    \
+	ROW(cudaGetDeviceCount)                \
 	ROW(cudaMalloc)                        \
 	ROW(cudaMallocManaged)                 \
 	ROW(cudaMallocAsync)                   \

@@ -3,6 +3,7 @@
  */
 #include "gpu/tracker_devices.h"
 #include "gpu/hooks_cuda_call.h"
+#include "record/other_limits.h"
 
 #include <errno.h>
 
@@ -243,6 +244,18 @@ refused(const struct cuda_call *call, enum cuda_memory memory, int result, uint6
 }
 
 void
+cuda_call_did_not_start(struct cuda_call *call, const char *function, int result)
+{
+	int host_errno = errno;
+
+	if (other_limits_is_cuda_start(result) && cuda_call_book_begin(call)) {
+		other_limits_cuda(function, result);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+}
+
+void
 cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint64_t addr, uint64_t bytes)
 {
 	int host_errno = errno;
@@ -254,6 +267,8 @@ cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int re
 		given(call, memory, addr, bytes);
 	else if (call->is_booked_here && !was_booked && result == CUDA_ABI_OUT_OF_MEMORY && !is_of_others(memory))
 		refused(call, memory, result, bytes);
+	else if (result != CUDA_ABI_SUCCESS && call->layer == CUDA_LAYER_RUNTIME)
+		cuda_call_did_not_start(call, "an allocation", result);
 	cuda_call_end(call);
 	errno = host_errno;
 }

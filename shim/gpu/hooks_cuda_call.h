@@ -98,6 +98,9 @@ void cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, ui
 void cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint64_t addr,
                               uint64_t bytes);
 
+/* Tells it, if that is what `result` means. errno is kept. */
+void cuda_call_did_not_start(struct cuda_call *call, const char *function, int result);
+
 /* Physical memory, in `domain`; left: of the device that refused it. */
 void cuda_call_end_creation(struct cuda_call *call, unsigned domain, int result, uint64_t handle, uint64_t bytes,
                             struct device_memory left);
@@ -200,6 +203,20 @@ unsigned cuda_call_owner(int device);
 		errno = host_errno;                                                                               \
 		return result;                                                                                    \
 	}                                                                                                     \
+	HOOK_EXPORT(name)
+
+/* What a program calls first: an error that says why nothing of CUDA works is told. */
+#define HOOK_START(name, parameters, arguments)              \
+	int hook_##name parameters                               \
+	{                                                        \
+		HOOK_BEGIN(name);                                    \
+		int result = HOOK_REAL(name) arguments;              \
+                                                             \
+		if (__builtin_expect(result != CUDA_ABI_SUCCESS, 0)) \
+			cuda_call_did_not_start(&call, #name, result);   \
+		cuda_call_end(&call);                                \
+		return result;                                       \
+	}                                                        \
 	HOOK_EXPORT(name)
 
 /* Ends all that was given out on the current device, which is not to be known afterwards; booked as gone(device). */

@@ -93,6 +93,8 @@ primary_context_gone(unsigned device)
 #define HOOK_FIND real_cuda_driver
 #define HOOK_NOT_FOUND CUDA_ABI_NOT_INITIALIZED
 
+HOOK_START(cuInit, (unsigned flags), (flags));
+
 HOOK_AFTER(cuCtxCreate_v2, (void **context, unsigned flags, int device), (context, flags, device), context != NULL,
            add_context(*context));
 HOOK_AFTER(cuCtxCreate_v3, (void **context, void *affinities, int affinity_count, unsigned flags, int device),

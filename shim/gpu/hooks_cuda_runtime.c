@@ -49,6 +49,8 @@ HOOK_ALLOCATION(cudaMallocFromPoolAsync, FROM_POOL(pool), (void **addr, size_t b
 HOOK_ALLOCATION(cudaMallocFromPoolAsync_ptsz, FROM_POOL(pool), (void **addr, size_t bytes, void *pool, void *stream),
                 (addr, bytes, pool, stream), bytes, bytes);
 
+HOOK_START(cudaGetDeviceCount, (int *count), (count));
+
 HOOK_RELEASE(cudaFree, (void *addr), (addr));
 HOOK_RELEASE(cudaFreeAsync, (void *addr, void *stream), (addr, stream));
 HOOK_RELEASE(cudaFreeAsync_ptsz, (void *addr, void *stream), (addr, stream));

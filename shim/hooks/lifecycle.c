@@ -45,9 +45,11 @@
 #include "record/call_stack.h"
 #include "record/callbacks.h"
 #include "record/exit_figures.h"
+#include "record/marks.h"
 #include "record/other_limits.h"
 #include "record/module_map.h"
 #include "record/site_table.h"
+#include "record/steps.h"
 #include "record/teardown.h"
 #include "record/thread_slot.h"
 #include "record/thread_start.h"
@@ -376,6 +378,8 @@ start_in_child(void)
 	work_items_forked();
 	resident_forked();
 	memory_guard_forked();
+	marks_forked();
+	steps_forked();
 	open_capture(true, parent_pid);
 	hooks_signal_start();
 	module_map_forked(); // these tell the new capture what they know

@@ -22,6 +22,7 @@
 #include "periodic/object_census.h"
 #include "record/beat_due.h"
 #include "record/callbacks.h"
+#include "record/marks.h"
 #include "record/tracker.h"
 #include "tables/peak.h"
 #include "tables/pointer_map.h"
@@ -68,6 +69,8 @@ heartbeat_take(uint64_t live_bytes)
 	if (!raw_sys_may_call() && tracker_is_awake()) // what ended was a vfork child: lifecycle_end_at_once()
 		(void)atomic_compare_exchange_strong_explicit(&capture_file_header()->state, &ended, KMEM_STATE_RUNNING,
 		                                              memory_order_relaxed, memory_order_relaxed);
+	if (raw_sys_may_call() && memory_limits_follow(&capture_file_header()->identity, now_ns))
+		capture_file_note(KMEM_NOTE_MOVED ": limits are of that one since then");
 	memory_limits_read_now(&capture_file_header()->identity, &now);
 
 	struct kmem_heartbeat fresh = {
@@ -94,6 +97,7 @@ heartbeat_take(uint64_t live_bytes)
 	if (now.resident_bytes != 0)                                                                    // it could be read
 		note_peaks(now.resident_bytes);
 
+	marks_beat(live_bytes, now.resident_bytes, now_ns);
 	enum memory_guard_due due = memory_guard_judge(&now, live_bytes);
 	beat_due_restart(live_bytes, now.resident_bytes, now.limit_bytes, memory_guard_room(), now_ns);
 	object_census_take(false);

@@ -31,6 +31,7 @@
 #include "record/callbacks.h"
 #include "record/failed_requests.h"
 #include "record/guard_due.h"
+#include "record/marks.h"
 #include "record/site_table.h"
 #include "record/tracker.h"
 #include "tables/generations.h"
@@ -183,8 +184,8 @@ count_holding(uint32_t count)
 	return holding;
 }
 
-/* What came to hold something since it was counted has no place. */
-static void
+/* What came to hold something since it was counted has no place. Returns index + 1 of the record; 0 = there is no room. */
+static uint32_t
 keep(const struct kmem_guard_passing *passing)
 {
 	_Atomic uint64_t *newest = &capture_file_header()->guard;
@@ -197,7 +198,7 @@ keep(const struct kmem_guard_passing *passing)
 	if (bytes < UINT32_MAX && !capture_file_is_large(0))
 		to = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
 	if (to == NULL)
-		return;
+		return 0;
 	to->passing = *passing;
 	for (uint32_t i = 1; i <= count && to->passing.site_count < holding; i++) {
 		struct kmem_guard_site entry = entry_of(i, site_table_at(i));
@@ -211,6 +212,7 @@ keep(const struct kmem_guard_passing *passing)
 	capture_file_seal_record(&to->record);
 	/* release: the record before what leads to it (G2). */
 	atomic_store_explicit(newest, kmem_twice(index + 1), memory_order_release);
+	return index + 1;
 }
 
 /* ---- what is done ---- */
@@ -304,7 +306,7 @@ pass(const struct measure *at, const struct memory_limits_now *now, uint64_t req
 		passing.outcome = KMEM_GUARD_IGNORED;
 	if (passing.action == KMEM_GUARD_EXEC && !tell_launcher(true))
 		passing.outcome = KMEM_GUARD_NOBODY;
-	keep(&passing);
+	marks_guard(keep(&passing));
 	if (passing.action == KMEM_GUARD_EXEC)
 		(void)tell_launcher(false);
 	say(&passing);

@@ -11,6 +11,7 @@
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "record/device_snapshot.h"
+#include "record/marks.h"
 #include "record/site_table.h"
 
 #define BURST_NS UINT64_C(1000000000) // tries that follow each other
@@ -176,6 +177,7 @@ failed_requests_note(const struct failed_request *request)
 	atomic_store_explicit(&capture_file_domain(request->domain)->is_used, KMEM_YES, memory_order_relaxed);
 	if (failed != NULL)
 		store(failed, request, number);
+	marks_refused(request->domain);
 	// a program may live with thousands of small refused requests
 	return number <= KMEM_FAILED_MAX || request->bytes >= FAILED_REQUESTS_LARGE_BYTES;
 }

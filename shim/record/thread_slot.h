@@ -18,6 +18,7 @@
 #include "record/call_stack.h"
 #include "record/event_cache.h"
 #include "record/site_table.h"
+#include "record/steps.h"
 #include "record/thread_attribution.h"
 #include "tables/peak.h"
 
@@ -46,6 +47,7 @@ struct thread_slot {
 	uint32_t tally_begun;   // tally_events, when it was set
 	uint32_t tally_counted; // events of this tally before that
 	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
+	struct steps_thread steps;
 };
 
 extern __thread struct thread_slot *thread_slot_current

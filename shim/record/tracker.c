@@ -21,6 +21,7 @@
 #include "record/callbacks.h"
 #include "record/event_site.h"
 #include "record/failed_requests.h"
+#include "record/marks.h"
 #include "record/python_samples.h"
 #include "record/guard_due.h"
 #include "record/site_table.h"
@@ -113,6 +114,8 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 	block.generation = domain == KMEM_DOMAIN_PYTHON_OBJECT ? generations_born_sample(site, block.site, clock)
 	                                                       : generations_born(site, block.site, clock);
 	book_prepare(site);
+	if (slot != NULL)
+		steps_look(&slot->steps, slot->owner.slot, block.site);
 	return block;
 }
 
@@ -345,6 +348,7 @@ tracker_look_after(uint64_t bytes, uint64_t blocks)
 	int host_errno = errno;
 
 	generations_tick(bytes, blocks);
+	marks_look();
 	if (beat_due_now())
 		record_callbacks.beat(tracker_live_host_bytes());
 	if (pointer_map_is_trim_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))

@@ -13,6 +13,7 @@
 
 #include <stdatomic.h>
 
+#include "base/clock.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 
@@ -46,12 +47,23 @@ share_of_tick(_Atomic uint64_t *sum, uint64_t bytes, uint64_t measure)
 	return wide > octave ? bytes << (wide - octave) : bytes;
 }
 
-/* Moves the clock on, and writes down how much had been allocated then. */
+/* Milliseconds since the start. */
+static uint64_t
+age_ms(const struct kmem_header *header)
+{
+	uint64_t now_ns = clock_now_ns();
+	uint64_t start_ns = header->identity.start_monotonic_ns;
+
+	return now_ns > start_ns ? (now_ns - start_ns) / 1000000 : 0;
+}
+
+/* Moves the clock on, and writes down how much had been allocated then, how many steps that were, and when it was. */
 static uint8_t
 advance(struct kmem_header *header, uint64_t now, uint64_t volume_bytes)
 {
 	uint64_t seen = atomic_load_explicit(&header->generation_clock, memory_order_relaxed);
 	uint16_t rough = kmem_rough(volume_bytes);
+	struct kmem_steps *steps = &capture_file_timeline()->steps;
 
 	while (seen < now) {
 		uint64_t last = seen;
@@ -59,8 +71,14 @@ advance(struct kmem_header *header, uint64_t now, uint64_t volume_bytes)
 		if (!atomic_compare_exchange_weak_explicit(&header->generation_clock, &seen, now, memory_order_relaxed,
 		                                           memory_order_relaxed))
 			continue;
-		while (last < now) // two ticks, when two threads had one each
+		uint16_t count = kmem_rough_count(atomic_load_explicit(&steps->count, memory_order_relaxed));
+		uint64_t ms = age_ms(header);
+
+		while (last < now) { // two ticks, when two threads had one each
 			atomic_store_explicit(&header->volume_at[++last], rough, memory_order_relaxed);
+			atomic_store_explicit(&steps->count_at[last], count, memory_order_relaxed);
+			atomic_store_explicit(&steps->ms_at[last], kmem_rough_count(ms), memory_order_relaxed);
+		}
 		seen = now;
 	}
 	return (uint8_t)seen;
@@ -89,6 +107,42 @@ generations_tick(uint64_t bytes, uint64_t blocks)
 		return generations_clock();
 	measure = atomic_fetch_add_explicit(&header->generation_clock_bytes, step, memory_order_relaxed) + step;
 	return advance(header, kmem_clock_at(measure), volume_bytes);
+}
+
+/*
+ * By what the measure has to have grown since the step before: the same part of a tick as the step is of theirs. What was allocated meanwhile
+ * counts towards it, so that a loop that does both alike ticks no faster.
+ */
+void
+generations_step(void)
+{
+	struct kmem_header *header = capture_file_header();
+	struct kmem_steps *steps = &capture_file_timeline()->steps;
+	uint64_t volume_bytes = atomic_load_explicit(&header->volume_bytes, memory_order_relaxed);
+	uint64_t measure = atomic_load_explicit(&header->generation_clock_bytes, memory_order_relaxed);
+	uint64_t wanted = atomic_load_explicit(&steps->measure, memory_order_relaxed);
+
+	if (measure >= CLOCK_BYTES_MAX)
+		return;
+	wanted += share_of_tick(&steps->tick_steps, KMEM_TICK_STEP_BYTES, measure);
+	if (wanted > measure) {
+		uint64_t more = wanted - measure;
+
+		measure = atomic_fetch_add_explicit(&header->generation_clock_bytes, more, memory_order_relaxed) + more;
+		advance(header, kmem_clock_at(measure), volume_bytes);
+	}
+	atomic_store_explicit(&steps->measure, measure, memory_order_relaxed);
+}
+
+void
+generations_steps_anew(void)
+{
+	struct kmem_steps *steps = &capture_file_timeline()->steps;
+
+	atomic_store_explicit(&steps->tick_steps, 0, memory_order_relaxed);
+	atomic_store_explicit(&steps->measure,
+	                      atomic_load_explicit(&capture_file_header()->generation_clock_bytes, memory_order_relaxed),
+	                      memory_order_relaxed);
 }
 
 /*

@@ -26,6 +26,14 @@
  * numbers are added up in the thread. At 64 KiB or 1,024 blocks the sums move the clock.
  */
 uint8_t generations_tick(uint64_t bytes, uint64_t blocks);
+
+/*
+ * A step of the program was made: the clock ticks for each of the first eight since they began anew, then eight times per doubling, where
+ * it does not so by what is allocated. relaxed: two steps at the same moment may count as one.
+ */
+void generations_step(void);
+void generations_steps_anew(void);
+
 static inline uint8_t
 generations_clock(void)
 {

@@ -10,6 +10,7 @@
  *   KMEMDOUBLE_OTHERS         bytes of these that others hold: contexts, other processes
  *   KMEMDOUBLE_FAIL_NTH       this allocation, counted from 1 over all kinds, is refused
  *   KMEMDOUBLE_FAIL_FREE_NTH  this release of a live block fails with 700 and double_releases nothing
+ *   KMEMDOUBLE_INIT           what cuInit answers
  *   KMEMDOUBLE_RESULT         what every allocation answers, and nothing else
  *   KMEMDOUBLE_CARELESS       1: says yes to anything that it could not give out
  *   KMEMDOUBLE_UNLOADING      from this release on CUDA is being torn down, and says so
@@ -309,8 +310,10 @@ double_context_ended(int context)
 int
 cuInit(unsigned flags)
 {
-	double_is_initialized = true;
-	return flags == 0 ? CUDA_ABI_SUCCESS : INVALID_VALUE;
+	uint64_t failure = double_setting("KMEMDOUBLE_INIT", 0);
+
+	double_is_initialized = failure == 0;
+	return failure != 0 ? (int)failure : flags == 0 ? CUDA_ABI_SUCCESS : INVALID_VALUE;
 }
 
 int
@@ -352,17 +355,14 @@ static const struct {
 	bool is_per_thread;
 	void *function;
 } functions[] = {
-	FOUND(cuInit, "cuInit", 2000, 0) FOUND(cuDriverGetVersion, "cuDriverGetVersion", 2020, 0)
-		FOUND(cuDeviceGetCount, "cuDeviceGetCount", 2000, 0) FOUND(cuDeviceGet, "cuDeviceGet", 2000, 0)
-			FOUND(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)
-				FOUND(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0) FOUND(cuStreamCreate, "cuStreamCreate", 2000, 0)
-					FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0)
-						FOUND(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0)
-							FOUND(cuGreenCtxCreate, "cuGreenCtxCreate", 12040, 0)
-								FOUND(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", 12040, 0)
-									FOUND(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", 11020, 0)
-										FOUND(double_mem_alloc_newer, "cuMemAlloc", NEWER_VERSION, 0)
-											CUDA_ABI_DRIVER_FUNCTIONS(FOUND)
+	FOUND(cuDriverGetVersion, "cuDriverGetVersion", 2020, 0) FOUND(cuDeviceGetCount, "cuDeviceGetCount", 2000, 0)
+		FOUND(cuDeviceGet, "cuDeviceGet", 2000, 0) FOUND(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)
+			FOUND(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0) FOUND(cuStreamCreate, "cuStreamCreate", 2000, 0)
+				FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0) FOUND(
+					cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0) FOUND(cuGreenCtxCreate, "cuGreenCtxCreate", 12040, 0)
+					FOUND(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", 12040, 0) FOUND(cuDeviceGetDefaultMemPool,
+	                                                                              "cuDeviceGetDefaultMemPool", 11020, 0)
+						FOUND(double_mem_alloc_newer, "cuMemAlloc", NEWER_VERSION, 0) CUDA_ABI_DRIVER_FUNCTIONS(FOUND)
 };
 #undef cuGetProcAddress_v2
 

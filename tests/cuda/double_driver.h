@@ -23,7 +23,6 @@ enum {
 };
 
 /* The driver's names that the shim does not know. */
-int cuInit(unsigned flags);
 int cuDriverGetVersion(int *version);
 int cuDeviceGetCount(int *count);
 int cuDeviceGet(int *device, int ordinal);

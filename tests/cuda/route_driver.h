@@ -8,7 +8,6 @@
 #include "../../shim/gpu/cuda_abi.h"
 #include "workload.h"
 
-int cuInit(unsigned flags);
 int cuDevicePrimaryCtxRetain(void **context, int device);
 int cuCtxSetCurrent(void *context);
 int cuStreamCreate(void **stream, unsigned flags);

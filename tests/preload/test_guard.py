@@ -51,6 +51,41 @@ def newest(out):
     return max(out.glob("*.kmem"), key=lambda path: path.stat().st_size)
 
 
+MOVED = """
+import sys, time
+kept = [bytearray(1 << 20) for _ in range(20)]
+open(sys.argv[1] + "/cgroup.procs", "w").write("0")
+try:
+    for number in range(400):
+        kept.append(bytearray(1 << 20))
+        time.sleep(.06 if number < 100 else .01)  # six seconds, and 120 MiB
+except KeyboardInterrupt:
+    print("stopped", flush=True)
+"""
+
+
+def test_a_program_that_is_moved_to_another_cgroup_is_guarded_there(tmp_path):
+    """Its limit is looked for again after five seconds."""
+    out = tmp_path / "out"
+    with harness.memory_group(LIMIT) as group:
+        done = harness.run([PYTHON, "-c", MOVED, group], harness.shim_env(out, KMEMSHIM_GUARD="90%", KMEMSHIM_GUARD_ACTION="interrupt"))
+        assert (done.returncode, done.stdout) == (0, "stopped\n"), done.stderr
+    assert "of 192 MiB are in use (the limit of the memory cgroup" in done.stderr
+    notes = harness.report("report", newest(out))["processes"][0]["notes"]
+    assert [note for note in notes if note.startswith("it was moved to another cgroup")]
+
+
+def test_a_program_that_is_killed_where_it_was_moved_to(tmp_path):
+    """The counters of the cgroup in which it began do not move: nothing is concluded from that."""
+    out = tmp_path / "out"
+    with harness.memory_group(LIMIT) as group:
+        env = harness.plain_env(KMEMSHIM_OUT=out)
+        done = harness.run([harness.KMEMSHIM, "run", "--", PYTHON, "-c", MOVED, group], env)
+        verdict = harness.report("report", out)["verdict"]
+    assert done.returncode == 128 + signal.SIGKILL
+    assert verdict["cause"] == "container-limit" and "no kill" not in verdict["text"], verdict["text"]
+
+
 @pytest.mark.parametrize("kind", GROWING)
 def test_a_growing_cell_stops_and_what_it_held_is_there(kind, tmp_path):
     out = tmp_path / "out"
@@ -319,6 +354,7 @@ for _ in range(2):
     ("12", 'KMEMSHIM_GUARD=12 is not valid; use a share such as 90%'),
     ("much", 'KMEMSHIM_GUARD=much is not valid; use a share such as 90%'),
     ("3000G", "KMEMSHIM_GUARD=3072000M: this is not below the"),
+    ("90%", "KMEMSHIM_GUARD=90%: no limit is in force here: the guard is"),
 ))
 def test_what_cannot_be_meant_is_one_line(value, line, tmp_path):
     done = harness.run([PYTHON, "-c", "print(1)"], harness.shim_env(tmp_path / "out", KMEMSHIM_GUARD=value))

@@ -54,7 +54,7 @@ def test_its_figures_are_those_of_the_report(capture, tmp_path):
     totals = report["totals"]
     assert {row[0]: (row[3], row[4], row[5]) for row in data["domains"]} == {
         name: (domain["peak_bytes"], domain["live_bytes"], domain["allocated_bytes"]) for name, domain in totals.items()}
-    assert len(data["lines"]) == report["line_total"] and len(data["sites"]) == report["site_total"]
+    assert len(data["lines"]) == report["line_total"] and len(data["sites"]) <= report["site_total"]
     for row, line in zip(data["lines"], report["lines"]):
         assert (data["domains"][row[0]][0], row[1], row[2], row[5]) == (line["domain"], line["peak_bytes"], line["live_bytes"], line["live_count"])
     for domain, (name, *_) in enumerate(data["domains"]):

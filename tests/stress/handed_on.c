@@ -10,6 +10,7 @@
 
 #include "../unit/shim/python/python_fakes.h"
 #include "base/elf_symbols.h"
+#include "base/memory_limits.h"
 #include "base/real_libc.h"
 #include "base/settings.h"
 #include "gpu/real_cuda.h"
@@ -680,6 +681,45 @@ note_main(void)
 	module_map_note_pc((uint64_t)note_main);
 }
 
+/* ---- where the limit is ---- */
+
+static struct kmem_identity moved;
+static pthread_mutex_t without_cgroups = PTHREAD_MUTEX_INITIALIZER;
+
+/* It began elsewhere, so that it was moved. */
+static void
+prepare_move(void)
+{
+	moved.page_bytes = 4096;
+	memory_limits_read(&moved);
+	strcpy(moved.cgroup_path, "/elsewhere");
+}
+
+/* Where there are no cgroups nothing is handed on. */
+static void
+need_cgroups(void)
+{
+	if (moved.cgroup_version == 0) {
+		pthread_mutex_lock(&without_cgroups);
+		pthread_mutex_unlock(&without_cgroups);
+	}
+}
+
+static void
+follow_move(void)
+{
+	CHECK(memory_limits_follow(&moved, 1) == (moved.cgroup_version != 0));
+	need_cgroups();
+}
+static void
+read_moved(void)
+{
+	struct memory_limits_now now;
+
+	need_cgroups();
+	memory_limits_read_now(&moved, &now);
+}
+
 /* In this order: some things come into being once. */
 static const struct hand_on_case cases[] = {
 	{ "real_libc", NULL, NULL, { find_libc, libc_is_found, find_libc } },
@@ -727,6 +767,7 @@ static const struct hand_on_case cases[] = {
 	{ "device_snapshot_generations", prepare_device_site, NULL, { be_born_on_device, refuse_on_device } },
 	{ "module", module_map_forked, NULL, { note_main, note_main } },
 	{ "module_behind_another", prepare_other_module, NULL, { note_main, note_main } },
+	{ "moved_folder", prepare_move, NULL, { follow_move, read_moved } },
 	{ "modules_gone", prepare_modules, NULL, { close_modules, ask_whether_over } },
 };
 

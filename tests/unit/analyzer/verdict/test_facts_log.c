@@ -256,6 +256,29 @@ a_log_of_an_earlier_boot_tells(void **state)
 	assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
 }
 
+/* Its kill is not in the counters of the cgroup where it began: that they stood still proves nothing. */
+static void
+who_was_moved_to_another_cgroup_is_not_acquitted_by_the_first_one(void **state)
+{
+	static const char *notes[] = { KMEM_NOTE_MOVED ": limits are of that one since then" };
+
+	(void)state;
+	for (size_t moved = 0; moved < 2; moved++) {
+		struct verdict verdict;
+
+		ended(SIGKILL);
+		memset(&hand.launcher.after, 0, sizeof(hand.launcher.after));
+		hand.heartbeat.cgroup_bytes = 199 * MIB;
+		hand.heartbeat.limit_bytes = 200 * MIB;
+		hand.process.notes = notes;
+		hand.process.note_count = moved;
+		decide(&verdict);
+		assert_string_equal(verdict_cause_name(verdict.cause), moved ? "container-limit" : "signal");
+		if (moved)
+			assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
+	}
+}
+
 /* When this boot began, after the last sign of life; -1 = before it. */
 static const struct {
 	int64_t dark_seconds;
@@ -316,6 +339,7 @@ main(void)
 		cmocka_unit_test(a_line_with_another_name_must_be_of_the_end),
 		cmocka_unit_test(in_a_container_name_and_time_must_fit),
 		cmocka_unit_test(a_log_of_an_earlier_boot_tells),
+		cmocka_unit_test(who_was_moved_to_another_cgroup_is_not_acquitted_by_the_first_one),
 		cmocka_unit_test(a_boot_that_began_right_after_is_the_same_machines),
 		cmocka_unit_test(who_exited_is_not_looked_for),
 	};

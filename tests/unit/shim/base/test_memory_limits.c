@@ -140,12 +140,44 @@ reads_its_group(void *context)
 	return 0;
 }
 
-static void
-the_limit_of_an_outer_group_is_found_with_its_owner(void **state)
+#define FOLLOW_NS UINT64_C(5000000000)
+
+/* It begins outside, is moved into the inner one, and back. */
+static int
+is_moved(void *context)
+{
+	const struct groups *groups = context;
+	struct kmem_identity identity = { .page_bytes = 4096 };
+	struct kmem_identity before;
+	struct memory_limits_now now;
+	char back[KMEM_TEXT_BYTES];
+
+	memory_limits_read(&identity);
+	before = identity;
+	snprintf(back, sizeof(back), "%s", identity.cgroup_path);
+	CHECK_IN_CHILD(!memory_limits_follow(&identity, 1)); // it was not
+	CHECK_IN_CHILD(write_text(groups->inner, "cgroup.procs", "0") == 0);
+	CHECK_IN_CHILD(!memory_limits_follow(&identity, FOLLOW_NS)); // not yet time
+	memory_limits_read_now(&identity, &now);
+	CHECK_IN_CHILD(now.limit_bytes != LIMIT_BYTES);
+	CHECK_IN_CHILD(memory_limits_follow(&identity, 1 + FOLLOW_NS));
+	memory_limits_read_now(&identity, &now);
+	CHECK_IN_CHILD(now.limit_bytes == LIMIT_BYTES && now.cgroup_bytes < LIMIT_BYTES);
+	CHECK_IN_CHILD(!memory_limits_follow(&identity, 1 + 2 * FOLLOW_NS)); // it is still there
+	CHECK_IN_CHILD(write_text(back, "cgroup.procs", "0") == 0);
+	CHECK_IN_CHILD(memory_limits_follow(&identity, 1 + 3 * FOLLOW_NS));
+	memory_limits_read_now(&identity, &now);
+	CHECK_IN_CHILD(now.limit_bytes != LIMIT_BYTES);
+	CHECK_IN_CHILD(memcmp(&before, &identity, sizeof(before)) == 0);
+	return 0;
+}
+
+static int
+in_groups(int (*act)(void *))
 {
 	struct groups groups;
 	char number[32];
-	int status = -1;
+	int status;
 
 	snprintf(groups.outer, sizeof(groups.outer), CGROUPS "/kmemshim-unit-%d", (int)getpid());
 	snprintf(groups.inner, sizeof(groups.inner), "%s/inner", groups.outer);
@@ -156,10 +188,22 @@ the_limit_of_an_outer_group_is_found_with_its_owner(void **state)
 		print_message("no memory cgroup (version 1) can be made here\n");
 		skip();
 	}
-	status = in_child(reads_its_group, &groups);
+	status = in_child(act, &groups);
 	rmdir(groups.inner);
 	rmdir(groups.outer);
-	assert_int_equal(status, 0);
+	return status;
+}
+
+static void
+the_limit_of_an_outer_group_is_found_with_its_owner(void **state)
+{
+	assert_int_equal(in_groups(reads_its_group), 0);
+}
+
+static void
+a_process_that_is_moved_is_followed(void **state)
+{
+	assert_int_equal(in_groups(is_moved), 0);
 }
 
 int
@@ -170,6 +214,7 @@ main(void)
 		cmocka_unit_test(the_machine_is_read),
 		cmocka_unit_test(process_limits_are_read_when_there_are_some),
 		cmocka_unit_test(the_limit_of_an_outer_group_is_found_with_its_owner),
+		cmocka_unit_test(a_process_that_is_moved_is_followed),
 	};
 
 	return cmocka_run_group_tests_name("memory_limits", tests, NULL, NULL);

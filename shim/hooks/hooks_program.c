@@ -1,0 +1,65 @@
+/*
+ * hooks_program.c - what a program says of itself: steps, marks, snapshots (include/kmemshim.h).
+ *
+ * Safe from   anywhere, signal handlers too; errno is kept. Inside a hook of the same thread nothing is done.
+ */
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/export.h"
+#include "base/reentry_guard.h"
+#include "base/thread_stack.h"
+#include "record/marks.h"
+#include "record/steps.h"
+#include "record/tracker.h"
+
+EXPORT void kmemshim_recorder_step(void);
+EXPORT void kmemshim_recorder_mark(const char *name);
+EXPORT void kmemshim_recorder_snapshot(const char *name);
+
+static bool
+enter(void)
+{
+	if (!tracker_is_on() || !reentry_guard_enter())
+		return false;
+	if (thread_stack_has_room())
+		return true;
+	reentry_guard_leave();
+	return false;
+}
+
+EXPORT void
+kmemshim_recorder_step(void)
+{
+	int host_errno = errno;
+
+	if (enter()) {
+		steps_next();
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+}
+
+EXPORT void
+kmemshim_recorder_mark(const char *name)
+{
+	int host_errno = errno;
+
+	if (name != NULL && enter()) {
+		marks_note(KMEM_MARK_PROGRAM, name);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+}
+
+EXPORT void
+kmemshim_recorder_snapshot(const char *name)
+{
+	int host_errno = errno;
+
+	if (enter()) {
+		marks_snapshot(KMEM_MARK_PROGRAM, name != NULL ? name : "");
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+}
