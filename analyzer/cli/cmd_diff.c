@@ -114,10 +114,11 @@ is_whole(const struct model *model, const char *path, struct fail *fail)
 	if (model->capture_damage_count != 0)
 		return fail_set(fail, EXIT_CAPTURE, "diff: %s; --salvage compares what is intact", model->damages[0]);
 	if (unrecorded != 0)
-		return fail_set(fail, EXIT_CAPTURE,
-		                "diff: %s: allocations of %s were not recorded, for lack of room: record again with more address "
-		                "space (ulimit -v) or disk, or use --salvage to compare what was recorded",
-		                path, units_bytes(unrecorded, bytes));
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"diff: %s: allocations of %s were not recorded, for lack of room: record again with more address "
+			"space (ulimit -v) or disk, or use --salvage to compare what was recorded",
+			path, units_bytes(unrecorded, bytes));
 	return true;
 }
 
@@ -147,7 +148,8 @@ read_side(const struct options *options, const struct chosen *chosen, struct fai
 		if (model->distrusted != NULL)
 			(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
 		if (chosen->session == NULL && model->session_count > 1)
-			(void)fprintf(stderr, "kmemshim: %s: has %zu sessions, this is the newest: give a file to see another one\n",
+			(void)fprintf(stderr,
+			              "kmemshim: %s: has %zu sessions, this is the newest: give a file to see another one\n",
 			              chosen->argument, model->session_count);
 		side = diff_side_new(report, chosen->session != NULL ? model->argument : chosen->argument, options->domain);
 	}

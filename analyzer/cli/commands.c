@@ -121,7 +121,8 @@ const struct command commands[] = {
 				   "Exit status: 0, whatever changed (`check` judges); 2 wrong options; 3 a capture that cannot be compared.\n",
 		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) |
 	               OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_MARKDOWN),
-		.words = { [OPTION_TOP] = { "N", "show N rows of each kind: changed, new, gone (default 10); of JSON, N rows in all" },
+		.words = { [OPTION_TOP] = { "N",
+	                                "show N rows of each kind: changed, new, gone (default 10); of JSON, N rows in all" },
 	               [OPTION_SALVAGE] = { NULL, "compare the intact parts of a damaged capture" } },
 		.arguments_min = 1,
 		.arguments_max = 2,

@@ -5,7 +5,6 @@
  */
 #include "diff/diff.h"
 
-#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +14,8 @@
 #include "base/units.h"
 #include "diff/diff_match.h"
 
-#define LITTLE_BYTES (UINT64_C(64) << 10) // and 1/LITTLE_PART of the whole: no row that changed by less is worth a sentence
+#define LITTLE_BYTES \
+	(UINT64_C(64) << 10) // and 1/LITTLE_PART of the whole: no row that changed by less is worth a sentence
 #define LITTLE_PART 200
 #define NAMED_MOST 2
 #define SECOND_PART 20 // of the first one's change, for the second to be named
@@ -34,12 +34,6 @@ diff_state_name(unsigned state)
 }
 
 /* ---- rows ---- */
-
-uint64_t
-diff_error_together(uint64_t left, uint64_t right)
-{
-	return left == 0 || right == 0 ? left + right : (uint64_t)hypot((double)left, (double)right);
-}
 
 static void
 add_figures(struct diff_figures *to, const struct diff_line *line)
@@ -377,7 +371,8 @@ say_row(const struct diff *diff, const struct scope *scope, const struct diff_ro
 	int64_t change = change_of(scope, row);
 
 	say(stream, "%s %s at %s%s%s", units_bytes(magnitude(change), bytes), more_or_less(change),
-	    row->state == DIFF_NEW ? "the new " : "", diff_row_where(diff, row), row->state == DIFF_GONE ? ", which is gone" : "");
+	    row->state == DIFF_NEW ? "the new " : "", diff_row_where(diff, row),
+	    row->state == DIFF_GONE ? ", which is gone" : "");
 }
 
 static void
@@ -428,7 +423,8 @@ diff_headline(const struct diff *diff)
 			                    .domain = name_of(most[0])->domain,
 			                    .is_peak = magnitude(most[0]->peak_change) > magnitude(most[0]->live_change) };
 		sum(diff, &scope, &then, &now);
-		if (diff_row_amount(most[0]) < LITTLE_BYTES && diff_row_amount(most[0]) < (then > now ? then : now) / LITTLE_PART) {
+		if (diff_row_amount(most[0]) < LITTLE_BYTES &&
+		    diff_row_amount(most[0]) < (then > now ? then : now) / LITTLE_PART) {
 			say(stream, "Nearly nothing changed: the most is %s at %s", units_bytes(diff_row_amount(most[0]), bytes),
 			    diff_row_where(diff, most[0]));
 		} else {

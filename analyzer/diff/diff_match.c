@@ -20,12 +20,12 @@
 #define RENAMED_PART 8                   // who holds an eighth more or less may be another one
 
 struct points {
-	int any;           // they are of one function
-	int same_place;    // in the function
-	int same_line;     // number
-	int same_size;     // of blocks, nearly
-	int same_text;     // of the line
-	int another_text;  // less
+	int any;          // they are of one function
+	int same_place;   // in the function
+	int same_line;    // number
+	int same_size;    // of blocks, nearly
+	int same_text;    // of the line
+	int another_text; // less
 };
 static const struct points points = { 1, 3, 2, 3, 8, 3 };
 
@@ -361,7 +361,8 @@ diff_match(const struct diff_side *before, const struct diff_side *after, size_t
 	matching.pairs = memory_zeroed(before->line_count + after->line_count + 1, sizeof(*matching.pairs));
 	take_lines(&matching, 0, before);
 	take_lines(&matching, 1, after);
-	for (unsigned is_qualified = 2; is_qualified-- > 0;) { // first by whole names, which not all compilers and versions tell
+	for (unsigned is_qualified = 2;
+	     is_qualified-- > 0;) { // first by whole names, which not all compilers and versions tell
 		group(&matching, 0, is_qualified != 0);
 		group(&matching, 1, is_qualified != 0);
 		pair_equal(&matching);

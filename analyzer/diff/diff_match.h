@@ -4,7 +4,9 @@
 #ifndef DIFF_MATCH_H
 #define DIFF_MATCH_H
 
-#include "diff/diff.h"
+#include <stddef.h>
+
+#include "diff/diff_side.h"
 
 struct diff_pair {
 	const struct diff_line *before; // NULL: the other one is new

@@ -3,18 +3,28 @@
  *
  * When failing  it cannot.
  */
-#include "diff/diff.h"
+#include "diff/diff_side.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/place.h"
 #include "base/text_clean.h"
 #include "base/text_pool.h"
+#include "report/report.h"
 
 #define SOURCE_WORTH_BYTES (UINT64_C(64) << 10) // of what holds less the text is not looked up: it takes time
 #define HASH_PRIME UINT64_C(1099511628211)
+
+uint64_t
+diff_error_together(uint64_t left, uint64_t right)
+{
+	return left == 0 || right == 0 ? left + right : (uint64_t)hypot((double)left, (double)right);
+}
 
 static uint64_t
 mix(uint64_t hash, const char *text)
@@ -135,8 +145,8 @@ take_domains(struct diff_side *side, const struct report *report, const char *do
 		const struct model_domain *from = &report->domains[i].of;
 
 		if (rank_domain_matches(from->name, domain))
-			side->domains[side->domain_count++] =
-				(struct diff_domain){ keep(side, from->name), from->id.kind, from->live_bytes, from->peak_bytes };
+			side->domains[side->domain_count++] = (struct diff_domain){ keep(side, from->name), from->id.kind,
+				                                                        from->live_bytes, from->peak_bytes };
 	}
 }
 

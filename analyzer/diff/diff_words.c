@@ -12,7 +12,10 @@ diff_change_text(int64_t change, char text[DIFF_CHANGE_BYTES])
 	uint64_t bytes = change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
 	char number[UNITS_TEXT_BYTES];
 
-	(void)snprintf(text, DIFF_CHANGE_BYTES, "%s%s", change < 0 ? "-" : change > 0 ? "+" : "",
+	(void)snprintf(text, DIFF_CHANGE_BYTES, "%s%s",
+	               change < 0   ? "-"
+	               : change > 0 ? "+"
+	                            : "",
 	               units_bytes(bytes, number));
 	return text;
 }
@@ -65,8 +68,7 @@ diff_remark(const struct diff *diff, const struct diff_row *row, char text[DIFF_
 }
 
 bool
-diff_rest_text(const struct diff *diff, const struct diff_section *section, unsigned number,
-               char text[DIFF_REST_BYTES])
+diff_rest_text(const struct diff *diff, const struct diff_section *section, unsigned number, char text[DIFF_REST_BYTES])
 {
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
 	char live[DIFF_CHANGE_BYTES];

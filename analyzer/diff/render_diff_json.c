@@ -8,6 +8,7 @@
 
 #include "base/json_fields.h"
 #include "diff/diff.h"
+#include "report/report.h"
 
 #define ROWS_INLINE_DEPTH 2 // one row is one line
 
@@ -96,7 +97,8 @@ static const struct json_field row_fields[] = {
 	JSON_FIELD_AS("live_error_bytes", of.live_error_bytes,
 	              "How far live_change_bytes may be off, in 95 of 100 cases; 0 = exact, or not known."),
 	JSON_FIELD_AS("peak_error_bytes", of.peak_error_bytes, "The same of peak_change_bytes."),
-	JSON_FIELD_AS("is_within_error", of.is_within_error, "Both changes are no larger than that: perhaps there is none."),
+	JSON_FIELD_AS("is_within_error", of.is_within_error,
+	              "Both changes are no larger than that: perhaps there is none."),
 	JSON_FIELD_AS("is_address_space", of.is_address_space, "reserved, file: no memory."),
 	{ .name = NULL },
 };

@@ -19,21 +19,35 @@ static int unused_before = 1;
 static std::vector<void *> kept;
 #define SIZE(number) (100000 + 4096 * (number))
 
-static void *keep(void *block) { kept.push_back(block); return block; }
+static void *
+keep(void *block)
+{
+	kept.push_back(block);
+	return block;
+}
 
-namespace {
+namespace
+{
 
 struct Store {
 	std::vector<char> bytes;
 	std::string name;
 	char *raw = nullptr;
 
-	explicit Store(int number) : bytes(SIZE(number)) {}
+	explicit Store(int number) : bytes(SIZE(number))
+	{
+	}
 	virtual ~Store() = default;
-	virtual void fill(int number) { raw = static_cast<char *>(std::malloc(SIZE(number))); }
+	virtual void fill(int number)
+	{
+		raw = static_cast<char *>(std::malloc(SIZE(number)));
+	}
 
 #ifdef EDITED
-	int added() const { return static_cast<int>(bytes.size()); }
+	int added() const
+	{
+		return static_cast<int>(bytes.size());
+	}
 
 #endif
 	void title(int number)
@@ -55,16 +69,29 @@ struct Deep : Store {
 
 template <typename T> struct Table {
 	std::vector<T> rows;
-	void grow(int number) { rows.resize(SIZE(number) / sizeof(T)); }
+	void grow(int number)
+	{
+		rows.resize(SIZE(number) / sizeof(T));
+	}
 };
 
-template <typename T> T *make(int number) { return static_cast<T *>(keep(new T[SIZE(number) / sizeof(T)])); }
+template <typename T>
+T *
+make(int number)
+{
+	return static_cast<T *>(keep(new T[SIZE(number) / sizeof(T)]));
+}
 
 } // namespace
 
-static inline void *small_helper(int number) { return keep(std::malloc(SIZE(number))); }
+static inline void *
+small_helper(int number)
+{
+	return keep(std::malloc(SIZE(number)));
+}
 
-static void *two_of_them(int number)
+static void *
+two_of_them(int number)
 {
 	void *first = small_helper(number);
 #ifdef EDITED
@@ -75,9 +102,14 @@ static void *two_of_them(int number)
 	return std::memcpy(second, first, 16);
 }
 
-static void *down(int depth, int number) { return depth == 0 ? keep(std::malloc(SIZE(number))) : down(depth - 1, number); }
+static void *
+down(int depth, int number)
+{
+	return depth == 0 ? keep(std::malloc(SIZE(number))) : down(depth - 1, number);
+}
 
-static void branches(int number)
+static void
+branches(int number)
 {
 	void *a = std::malloc(SIZE(number));
 #ifdef EDITED
@@ -88,7 +120,8 @@ static void branches(int number)
 	keep(a), keep(b), keep(c);
 }
 
-__attribute__((noinline)) static void with_a_lambda(int number)
+__attribute__((noinline)) static void
+with_a_lambda(int number)
 {
 	auto one = [number] { return keep(std::malloc(SIZE(number))); };
 	std::function<void *()> two = [number] { return keep(std::malloc(SIZE(number + 1))); };
@@ -98,7 +131,8 @@ __attribute__((noinline)) static void with_a_lambda(int number)
 
 static std::map<int, std::unique_ptr<Store>> stores;
 
-static Store *store_for(int number)
+static Store *
+store_for(int number)
 {
 	auto &slot = stores[number];
 	slot = std::make_unique<Deep>(number);
@@ -110,7 +144,8 @@ static Table<int> ints;
 static Table<double> doubles;
 static std::string text;
 
-static void run(int argument)
+static void
+run(int argument)
 {
 	plain = new Store(argument);
 	plain->fill(argument + 1);
@@ -128,7 +163,8 @@ static void run(int argument)
 	keep(strdup(text.c_str() + 2048));
 }
 
-int main(int count, char **)
+int
+main(int count, char **)
 {
 	run(count - 1);
 	keep(std::malloc(SIZE(21 + count)));

@@ -261,8 +261,13 @@ a_function_of_very_many_lines(void **state)
 	for (unsigned side = 0; side < 2; side++) {
 		lines[side] = calloc(MANY, sizeof(struct diff_line));
 		for (uint32_t i = 0; i < MANY; i++)
-			lines[side][i] = (struct diff_line){ .where = "x", .function = "x", .domain = "heap", .source = "", .line = i + side,
-				                                 .position = i + side, .held = { .live_bytes = 1 } };
+			lines[side][i] = (struct diff_line){ .where = "x",
+				                                 .function = "x",
+				                                 .domain = "heap",
+				                                 .source = "",
+				                                 .line = i + side,
+				                                 .position = i + side,
+				                                 .held = { .live_bytes = 1 } };
 		sides[side] = (struct diff_side){ .line_count = MANY, .lines = lines[side] };
 	}
 	struct diff_pair *pairs = diff_match(&sides[0], &sides[1], &count);
@@ -414,8 +419,13 @@ is_told_as_agreed(void **state)
 static void
 places_cannot_leave_their_cell(void **state)
 {
-	static struct diff_line line = { .where = "a|b`c``d.py:1 <f>", .function = "f", .domain = "heap", .source = "",
-		                             .file = "", .domain_kind = DOMAIN_HEAP, .held = { MIB, MIB, 0, 0, 0 } };
+	static struct diff_line line = { .where = "a|b`c``d.py:1 <f>",
+		                             .function = "f",
+		                             .domain = "heap",
+		                             .source = "",
+		                             .file = "",
+		                             .domain_kind = DOMAIN_HEAP,
+		                             .held = { MIB, MIB, 0, 0, 0 } };
 	static struct diff_side none = { .path = "", .program = "p", .python_version = "", .cause = "exited" };
 	struct diff_side one = none;
 	char *text = NULL;
