@@ -84,6 +84,7 @@ bool cmd_report(const struct options *options, int *status, struct fail *fail); 
 bool cmd_baseline(const struct options *options, int *status, struct fail *fail);
 bool cmd_check(const struct options *options, int *status, struct fail *fail);
 bool cmd_export(const struct options *options, int *status, struct fail *fail);
+bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
 bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot
 bool cmd_doctor(const struct options *options, int *status, struct fail *fail);

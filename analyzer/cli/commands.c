@@ -112,6 +112,17 @@ const struct command commands[] = {
 		.run = cmd_report,
 	},
 	{
+		.name = "tree",
+		.arguments = "[CAPTURE]",
+		.summary = "who called what that held the memory",
+		.details = CAPTURE_HELP
+		"Lines of libraries that only pass memory on are left out, and so is what holds less than 1 %.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_VALUE) | OPTION_BIT(OPTION_DOMAIN) |
+	               OPTION_BIT(OPTION_NATIVE),
+		.arguments_max = 1,
+		.run = cmd_tree,
+	},
+	{
 		.name = "export",
 		.arguments = "--format F [CAPTURE]",
 		.summary = "write it in the format of another program",
