@@ -49,6 +49,7 @@ enum option_id {
 	OPTION_GUARD,
 	OPTION_GUARD_ACTION,
 	OPTION_SNAPSHOTS,
+	OPTION_AT,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (UINT64_C(1) << (id))
