@@ -40,6 +40,13 @@ place_of(struct build *build, struct capture *capture, const struct kmem_steps *
 	return found;
 }
 
+/* Of another source, or of a loop before the present one: that count is over. */
+static bool
+is_counted(const struct model_steps *steps, const struct kmem_mark *mark)
+{
+	return mark->step_source == (uint32_t)steps->source && mark->monotonic_ns >= steps->began_ns;
+}
+
 static void
 add_marks(struct build *build, struct capture *capture, struct model_process *process)
 {
@@ -61,7 +68,7 @@ add_marks(struct build *build, struct capture *capture, struct model_process *pr
 			.is_cut = from->is_cut != 0,
 			.sequence = from->sequence,
 			.monotonic_ns = from->monotonic_ns,
-			.step = from->step,
+			.step = is_counted(&process->steps, from) ? from->step : 0,
 			.live_bytes = from->live_bytes > 0 ? (uint64_t)from->live_bytes : 0,
 			.resident_bytes = from->resident_bytes,
 			.is_snapshot = held != NULL || (from->kind == KMEM_MARK_GUARD && from->record != 0),
