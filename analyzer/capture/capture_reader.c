@@ -11,6 +11,7 @@
 #include "capture/capture_reader.h"
 
 #include <errno.h>
+#include <stdalign.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -269,7 +270,7 @@ static bool
 read_whole(struct capture *capture, int fd, bool is_last_attempt, bool *wants_again, struct fail *fail)
 {
 	const size_t rows_bytes = KMEM_DOMAINS_MAX * sizeof(struct kmem_domain_row);
-	unsigned char *before = aligned_alloc(64, KMEM_HEAD_BYTES);
+	unsigned char *before = aligned_alloc(alignof(struct kmem_timeline), KMEM_HEAD_BYTES);
 	uint32_t count;
 	bool is_good, is_done;
 
@@ -323,7 +324,7 @@ capture_new(const char *path, bool is_salvage)
 	capture->is_salvage = is_salvage;
 	capture->damages = memory_zeroed(CAPTURE_DAMAGES_MAX, sizeof(char *));
 	capture->identity = memory_zeroed(1, sizeof(*capture->identity));
-	capture->head = aligned_alloc(64, KMEM_HEAD_BYTES);
+	capture->head = aligned_alloc(alignof(struct kmem_timeline), KMEM_HEAD_BYTES);
 	if (capture->head == NULL) {
 		capture_close(capture);
 		return NULL;

@@ -27,6 +27,7 @@ enum option_id {
 	OPTION_OUTPUT,
 	OPTION_HTML,
 	OPTION_NO_SOURCE,
+	OPTION_VALUE,
 	OPTION_QUIET,
 	OPTION_COLOR,
 	OPTION_PYTHON_OBJECTS,
@@ -83,6 +84,8 @@ bool cmd_run(const struct options *options, int *status, struct fail *fail);
 bool cmd_report(const struct options *options, int *status, struct fail *fail); // every command that has a question
 bool cmd_baseline(const struct options *options, int *status, struct fail *fail);
 bool cmd_check(const struct options *options, int *status, struct fail *fail);
+bool cmd_export(const struct options *options, int *status, struct fail *fail);
+bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
 bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot
 bool cmd_doctor(const struct options *options, int *status, struct fail *fail);

@@ -112,6 +112,32 @@ const struct command commands[] = {
 		.run = cmd_report,
 	},
 	{
+		.name = "tree",
+		.arguments = "[CAPTURE]",
+		.summary = "who called what that held the memory",
+		.details = CAPTURE_HELP
+		"Lines of libraries that only pass memory on are left out, and so is what holds less than 1 %.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_VALUE) | OPTION_BIT(OPTION_DOMAIN) |
+	               OPTION_BIT(OPTION_NATIVE),
+		.arguments_max = 1,
+		.run = cmd_tree,
+	},
+	{
+		.name = "export",
+		.arguments = "--format F [CAPTURE]",
+		.summary = "write it in the format of another program",
+		.details = CAPTURE_HELP
+		"folded: stacks for flamegraph.pl, inferno, speedscope. speedscope: a profile for https://www.speedscope.app.\n"
+		"ndjson: a JSON object for each line of code. openmetrics: totals and the largest lines, for Prometheus.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_VALUE) |
+	               OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_FORCE),
+		.words = { [OPTION_FORMAT] = { "F", "folded, speedscope, ndjson or openmetrics (required)" },
+	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
+	               [OPTION_FORCE] = { NULL, "also where there is such a file" } },
+		.arguments_max = 1,
+		.run = cmd_export,
+	},
+	{
 		.name = "baseline",
 		.arguments = "RUN... -o FILE",
 		.summary = "save what good runs held, for `check`",

@@ -100,6 +100,8 @@ static const struct option_row {
 	                  "write a page for a browser to FILE: flame graph, lines, timeline, source" },
 	[OPTION_NO_SOURCE] = { "no-source", 0, KIND_FLAG, IN(has_no_source), NULL, "",
 	                       "leave texts of source files out of it" },
+	[OPTION_VALUE] = { "value", 0, KIND_TEXT, IN(value), "V", "peak, live, leaked or allocated",
+	                   "what stacks are given: peak (default), live, leaked, allocated" },
 	[OPTION_QUIET] = { "quiet", 'q', KIND_FLAG, IN(is_quiet), NULL, "", "print nothing when CMD has ended" },
 	[OPTION_COLOR] = { "color", 0, KIND_COLOR, IN(color), "WHEN", TERMINAL_COLORS,
 	                   "colours: auto (default: on a terminal, unless NO_COLOR is set), always or never" },

@@ -28,6 +28,7 @@ struct options {
 	const char *output;   // -o: a file or a folder, by command; NULL = not given
 	const char *html;     // NULL = as text
 	bool has_no_source;
+	const char *value; // of stacks; NULL = peak
 	bool is_quiet;
 	const char *color; // valid for terminal_color_of(); NULL = auto
 	bool wants_python_objects;

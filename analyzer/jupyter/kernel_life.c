@@ -8,6 +8,7 @@
  */
 #include "jupyter/kernel_life.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,6 +29,8 @@
 
 #define FOLDER_MODE 0700 // texts of cells are the user's alone
 #define FILE_MODE 0600
+#define STAMP_LENGTH (sizeof("20261123T081530.000123") - 1)
+#define STAMP_BYTES 64
 
 static const char life_name[] = "life.json";
 static const char new_name[] = "life.json.new";
@@ -124,55 +127,6 @@ write_life(const struct kernel_life *life, const struct kernel_end *end)
 	return is_written;
 }
 
-bool
-kernel_life_begin(struct kernel_life *life, const char *home, char *const *arguments, struct fail *fail)
-{
-	const char *notebook = getenv("JPY_SESSION_NAME");
-	char path[PATH_MAX + sizeof(new_name)];
-	char name[PATH_MAX + sizeof(life_name)];
-	char real[PATH_MAX];
-	char stamp[32];
-	struct timespec now;
-
-	*life = (struct kernel_life){ .file = -1 };
-	find_connection(arguments, life->connection);
-	(void)snprintf(life->notebook, sizeof(life->notebook), "%s", notebook != NULL ? notebook : "");
-	write_time(life->started, "%Y-%m-%dT%H:%M:%SZ");
-	write_time(stamp, "%Y%m%dT%H%M%S");
-	(void)clock_gettime(CLOCK_REALTIME, &now);
-	if (!make_folders(home, FOLDER_MODE) || realpath(home, real) == NULL)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", home,
-		                strerror(errno));
-	if (snprintf(life->folder, sizeof(life->folder), "%s/%s.%06ld-%ld", real, stamp, now.tv_nsec / 1000,
-	             (long)getpid()) >= (int)sizeof(life->folder))
-		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", real);
-	(void)snprintf(path, sizeof(path), "%s/%s", life->folder, new_name);
-	(void)snprintf(name, sizeof(name), "%s/%s", life->folder, life_name);
-	if (mkdir(life->folder, FOLDER_MODE) != 0)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", life->folder,
-		                strerror(errno));
-	life->file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
-	/* Who finds it under its name finds it locked. Without locks (Lustre may have none) a life that was cut off looks as if it ran. */
-	if (life->file >= 0)
-		(void)flock(life->file, LOCK_EX | LOCK_NB);
-	if (life->file < 0 || !write_life(life, NULL) || rename(path, name) != 0) {
-		(void)fail_set(fail, EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
-		let_go(life);
-		(void)unlink(path);
-		(void)rmdir(life->folder);
-		return false;
-	}
-	return true;
-}
-
-void
-kernel_life_end(struct kernel_life *life, const struct kernel_end *end)
-{
-	if (life->file >= 0)
-		(void)write_life(life, end);
-	let_go(life);
-}
-
 static int
 is_life(const struct dirent *entry)
 {
@@ -202,6 +156,88 @@ free_lives(struct dirent **lives, size_t count)
 	for (size_t i = 0; i < count; i++)
 		free(lives[i]);
 	free(lives);
+}
+
+/*
+ * Lives are in the order of their names. Where the clock was set back, the newest has a name of the future: then this one is called right
+ * behind it. "20261123T081530.000123"; of a name in another form, its beginning and one more digit.
+ */
+static void
+stay_in_order(const char *home, char stamp[STAMP_BYTES])
+{
+	struct dirent **lives;
+	size_t count = list_lives(home, &lives);
+
+	if (count != 0 && strcmp(lives[0]->d_name, stamp) >= 0) {
+		size_t length = strcspn(lives[0]->d_name, "-");
+		size_t at;
+
+		if (length > STAMP_BYTES - 2)
+			length = STAMP_BYTES - 2;
+		(void)snprintf(stamp, STAMP_BYTES, "%.*s", (int)length, lives[0]->d_name);
+		for (at = length; at > 0 && stamp[at - 1] == '9'; at--)
+			stamp[at - 1] = '0';
+		if (length == STAMP_LENGTH && at > 0 && isdigit((unsigned char)stamp[at - 1])) {
+			stamp[at - 1]++;
+		} else {
+			(void)snprintf(stamp, STAMP_BYTES, "%.*s", (int)length, lives[0]->d_name);
+			stamp[length] = '0'; // behind the same without it: "-" comes before digits
+			stamp[length + 1] = '\0';
+		}
+	}
+	free_lives(lives, count);
+}
+
+bool
+kernel_life_begin(struct kernel_life *life, const char *home, char *const *arguments, struct fail *fail)
+{
+	const char *notebook = getenv("JPY_SESSION_NAME");
+	char path[PATH_MAX + sizeof(new_name)];
+	char name[PATH_MAX + sizeof(life_name)];
+	char real[PATH_MAX];
+	char seconds[32];
+	char stamp[STAMP_BYTES];
+	struct timespec now;
+
+	*life = (struct kernel_life){ .file = -1 };
+	find_connection(arguments, life->connection);
+	(void)snprintf(life->notebook, sizeof(life->notebook), "%s", notebook != NULL ? notebook : "");
+	write_time(life->started, "%Y-%m-%dT%H:%M:%SZ");
+	write_time(seconds, "%Y%m%dT%H%M%S");
+	(void)clock_gettime(CLOCK_REALTIME, &now);
+	(void)snprintf(stamp, sizeof(stamp), "%s.%06ld", seconds, now.tv_nsec / 1000);
+	if (!make_folders(home, FOLDER_MODE) || realpath(home, real) == NULL)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", home,
+		                strerror(errno));
+	stay_in_order(real, stamp);
+	if (snprintf(life->folder, sizeof(life->folder), "%s/%s-%ld", real, stamp, (long)getpid()) >=
+	    (int)sizeof(life->folder))
+		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", real);
+	(void)snprintf(path, sizeof(path), "%s/%s", life->folder, new_name);
+	(void)snprintf(name, sizeof(name), "%s/%s", life->folder, life_name);
+	if (mkdir(life->folder, FOLDER_MODE) != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", life->folder,
+		                strerror(errno));
+	life->file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	/* Who finds it under its name finds it locked. Without locks (Lustre may have none) a life that was cut off looks as if it ran. */
+	if (life->file >= 0)
+		(void)flock(life->file, LOCK_EX | LOCK_NB);
+	if (life->file < 0 || !write_life(life, NULL) || rename(path, name) != 0) {
+		(void)fail_set(fail, EXIT_USAGE, "%s: cannot be written: %s", path, strerror(errno));
+		let_go(life);
+		(void)unlink(path);
+		(void)rmdir(life->folder);
+		return false;
+	}
+	return true;
+}
+
+void
+kernel_life_end(struct kernel_life *life, const struct kernel_end *end)
+{
+	if (life->file >= 0)
+		(void)write_life(life, end);
+	let_go(life);
 }
 
 enum life_state { LIFE_RUNNING, LIFE_DIED, LIFE_ENDED, LIFE_CUT_OFF, LIFE_UNREADABLE };

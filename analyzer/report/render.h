@@ -8,9 +8,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct fail;
+struct model_site;
 struct report;
 struct report_line;
 struct report_place;
@@ -43,6 +45,14 @@ void render_text_stack(const struct report *report, const struct report_line *li
 void render_text_losses(const struct report *report, FILE *stream);     // nothing when there are none
 void render_text_peak_error(const struct report *report, FILE *stream); // one line; nothing when peaks are exact
 void render_text_remarks(const struct report *report, FILE *stream);    // refused requests, losses, damage, notes
+
+/* Who called what that held it; sites of report, of the domain that it is of. */
+struct tree_look {
+	const char *heading;
+	uint64_t (*bytes_of)(const struct model_site *site); // what a site is given
+	bool is_native;                                      // native frames, too
+};
+void render_tree(const struct report *report, const struct tree_look *look, FILE *stream);
 
 /* What is seen of a report when the program has ended. */
 struct glance_look {

@@ -13,6 +13,7 @@
 
 #include "base/units.h"
 #include "model/model_library.h"
+#include "verdict/cell_result.h"
 #include "verdict/words.h"
 
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
@@ -760,6 +761,20 @@ advise_library(const struct verdict_facts *facts, size_t begin, size_t names_beg
 	add_name("ask-runtime", verdict);
 }
 
+/* The value that the last line of a cell gave is in Out[], unless it was None: nobody looks for it there. begin: of this row's text. */
+static void
+advise_out(const struct verdict_facts *facts, size_t begin, struct verdict *verdict)
+{
+	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
+	char place[PLACE_TEXT_BYTES];
+
+	if (site == NULL || cell_result_of(facts->model, site) == NULL ||
+	    strstr(verdict->next + begin, verdict_line_text(&facts->top_live, place)) == NULL)
+		return;
+	add_name("see-out", verdict);
+	say_next(verdict, "; IPython keeps what a cell shows in Out[] (%%kmem out lists it): end such a cell with ;");
+}
+
 /* A program that did well though a child of it did not. */
 static void
 point_to_child(struct verdict *verdict)
@@ -792,6 +807,7 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 	if (!is_preload_wrong || !row->is_nothing) {
 		say_row(row, facts, verdict);
 		advise_library(facts, begin, names_begin, verdict);
+		advise_out(facts, begin, verdict);
 	}
 	point_to_child(verdict);
 }

@@ -85,7 +85,7 @@ KINDS = (
     memory("mappings", language="cc"),
     memory("holes", language="cc", finding="freed-not-returned"),
     # and several processes
-    memory("workers_copy", limit=165, finding="copied-after-fork"),
+    memory("workers_copy", limit=185, finding="copied-after-fork"),
     memory("same_in_every_worker"),
     memory("child_is_killed", "child-killed"),
     memory("pool_breaks"),

@@ -348,6 +348,23 @@ def test_a_kernel_starts_without_a_state_folder(server):
     assert len(log.splitlines()) == 1 and "the kernel is not recorded" in log
 
 
+@pytest.mark.parametrize("name", ["20991231T235959.000007-77", "20991231T235959.999999-77", "20991231T235959-77", "9-"])
+def test_a_clock_that_was_set_back_hides_no_death(server, name):
+    """Lives are in the order of their names: one that began before the clock was set has a name of the future."""
+    server.run(HOLD + "import os; os._exit(7)")
+    first = server.lives()[0]
+    first.rename(first.parent / name)
+    assert server.run(HOLD + "import os; os._exit(8)")[0] == 8
+    assert server.environment()["KMEMSHIM_PREVIOUS"] == str(first.parent / name)
+    (first.parent / name / "told").touch()
+    kernel, _ = started(server)
+    second = server.environment()["KMEMSHIM_PREVIOUS"]
+    assert json.loads((Path(second) / "life.json").read_text())["exit_status"] == 8
+    assert "status 8" in kernel_report(server, "why", "--kernel").stdout
+    os.killpg(kernel.pid, signal.SIGTERM)
+    kernel.communicate(timeout=harness.TIMEOUT)
+
+
 @pytest.mark.parametrize("kib", [4, 64])
 def test_a_kernel_starts_with_a_state_folder_that_is_full(server, kib):
     state = server.folder / "state"

@@ -77,7 +77,7 @@ capture_builder_new(void)
 	struct capture_builder *builder = must(calloc(1, sizeof(*builder)));
 	struct kmem_header *header;
 
-	builder->head = must(aligned_alloc(64, KMEM_HEAD_BYTES));
+	builder->head = must(aligned_alloc(_Alignof(struct kmem_timeline), KMEM_HEAD_BYTES));
 	memset(builder->head, 0, KMEM_HEAD_BYTES);
 	header = capture_builder_header(builder);
 	memcpy(header->magic, KMEM_MAGIC, sizeof(header->magic));
@@ -432,7 +432,7 @@ capture_builder_finish(struct capture_builder *builder, enum kmem_state state, s
 		}
 	}
 	*bytes = KMEM_HEAD_BYTES + (size_t)count * KMEM_CHUNK_BYTES;
-	file = must(aligned_alloc(64, (*bytes + 63) / 64 * 64));
+	file = must(aligned_alloc(4096, (*bytes + 4095) / 4096 * 4096));
 	memset(file, 0, *bytes);
 	header->chunk_count = count;
 	header->state = state;

@@ -1,0 +1,95 @@
+/*
+ * cmd_export.c - kmemshim export and kmemshim tree: a capture by its stacks, for another program or for a person.
+ */
+#include <unistd.h>
+
+#include "base/output.h"
+#include "cli/cmd_report.h"
+#include "cli/command.h"
+#include "export/export.h"
+#include "report/render.h"
+
+static bool
+write_export(const struct options *options, const struct export_format *format, const struct export_value *value,
+             const struct report *report, struct fail *fail)
+{
+	struct output_file *file;
+
+	if (options->output == NULL) {
+		format->write(report, value, stdout);
+		return output_finish(fail);
+	}
+	file = output_open(options->output, fail);
+	if (file == NULL)
+		return false;
+	format->write(report, value, output_stream(file));
+	return output_close(file, fail);
+}
+
+/* NULL and *fail: there is no such value. */
+static const struct export_value *
+value_of(const struct options *options, struct fail *fail)
+{
+	const struct export_value *value = export_value_find(options->value != NULL ? options->value : "peak");
+
+	if (value == NULL)
+		(void)fail_set(fail, EXIT_USAGE, "%s: --value %s: there are peak, live, leaked and allocated",
+		               options->command->name, options->value);
+	return value;
+}
+
+static struct model *
+load(const struct options *options, struct fail *fail)
+{
+	return cmd_report_load(options, options->argument_count != 0 ? options->arguments[0] : NULL, NULL, fail);
+}
+
+bool
+cmd_export(const struct options *options, int *status, struct fail *fail)
+{
+	const struct export_format *format = export_format_find(options->formats != NULL ? options->formats : "");
+	const struct export_value *value;
+	const struct report_options all = { .top = UINT64_MAX, .domain = options->domain };
+	struct opened_report opened;
+	char names[128];
+	bool is_done;
+
+	(void)status;
+	if (format == NULL)
+		return fail_set(fail, EXIT_USAGE, "export: give --format and one of %s", export_format_names(names));
+	value = value_of(options, fail);
+	if (value == NULL)
+		return false;
+	if (options->value != NULL && !format->has_value)
+		return fail_set(fail, EXIT_USAGE, "export: --value: %s has all of them: leave it out", format->name);
+	if (options->output != NULL && !options->is_forced && access(options->output, F_OK) == 0)
+		return fail_set(fail, EXIT_USAGE, "%s: is there already: give --force to replace it", options->output);
+	is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
+	is_done = is_done && write_export(options, format, value, opened.report, fail);
+	cmd_report_close(&opened);
+	return is_done;
+}
+
+bool
+cmd_tree(const struct options *options, int *status, struct fail *fail)
+{
+	const struct report_options all = { .top = UINT64_MAX, .domain = options->domain };
+	const struct export_value *value = value_of(options, fail);
+	struct opened_report opened;
+	char heading[64];
+	bool is_done;
+
+	(void)status;
+	if (value == NULL)
+		return false;
+	is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
+	if (is_done) {
+		(void)snprintf(heading, sizeof(heading), "%c%s", value->meaning[0] - 'a' + 'A', value->meaning + 1);
+		render_tree(opened.report,
+		            &(struct tree_look){ .heading = heading, .bytes_of = value->of, .is_native = options->is_native },
+		            stdout);
+		is_done = output_finish(fail);
+	}
+	cmd_report_close(&opened);
+	return is_done;
+}

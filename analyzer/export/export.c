@@ -1,0 +1,89 @@
+/*
+ * export.c - which formats are there (see export.h)?
+ */
+#include "export/export.h"
+
+#include <string.h>
+
+static uint64_t
+peak_of(const struct model_site *site)
+{
+	return site->peak_bytes;
+}
+
+static uint64_t
+live_of(const struct model_site *site)
+{
+	return site->live_bytes;
+}
+
+static uint64_t
+leaked_of(const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_LEAK ? site->live_bytes : 0;
+}
+
+static uint64_t
+allocated_of(const struct model_site *site)
+{
+	return site->allocated_bytes;
+}
+
+const struct export_value export_values[] = {
+	{ "peak", "held at the peak", peak_of },
+	{ "live", "live at the end", live_of },
+	{ "leaked", "leaked", leaked_of },
+	{ "allocated", "allocated in all", allocated_of },
+	{ .name = NULL },
+};
+
+const struct export_format export_formats[] = {
+	{ "folded", "stacks for flamegraph.pl, inferno, speedscope", true, export_folded },
+	{ "speedscope", "a profile for https://www.speedscope.app", false, export_speedscope },
+	{ "ndjson", "a JSON object for each line of code, for databases", false, export_rows },
+	{ "openmetrics", "totals and the largest lines, for Prometheus", false, export_metrics },
+	{ .name = NULL },
+};
+
+const struct export_value *
+export_value_find(const char *name)
+{
+	for (const struct export_value *value = export_values; value->name != NULL; value++) {
+		if (strcmp(value->name, name) == 0)
+			return value;
+	}
+	return NULL;
+}
+
+const struct export_format *
+export_format_find(const char *name)
+{
+	for (const struct export_format *format = export_formats; format->name != NULL; format++) {
+		if (strcmp(format->name, name) == 0)
+			return format;
+	}
+	return NULL;
+}
+
+const char *
+export_format_names(char text[128])
+{
+	text[0] = '\0';
+	for (const struct export_format *format = export_formats; format->name != NULL; format++) {
+		(void)strncat(text, text[0] != '\0' ? ", " : "", 127 - strlen(text));
+		(void)strncat(text, format->name, 127 - strlen(text));
+	}
+	return text;
+}
+
+const char *
+export_frame_text(const struct report_frame *frame, char text[PLACE_TEXT_BYTES])
+{
+	return place_text(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset, text);
+}
+
+bool
+export_is_memory(const struct report *report, unsigned domain)
+{
+	return !report->domains[domain].is_address_space && report_has_domain(report, report->domains[domain].of.name);
+}

@@ -1,0 +1,51 @@
+/*
+ * export.h - the report in the formats of other programs.
+ *
+ * Sums over all rows are the totals of the report. Address space (reserved, file) is left out: it holds no memory.
+ *
+ * When failing  errors stay in the stream.
+ */
+#ifndef EXPORT_H
+#define EXPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/place.h"
+#include "report/report.h"
+
+/* What a stack is given a number for. */
+struct export_value {
+	const char *name;    // "peak"
+	const char *meaning; // "held at the peak"
+	uint64_t (*of)(const struct model_site *site);
+};
+extern const struct export_value export_values[]; // the last one has no name
+
+struct export_format {
+	const char *name;
+	const char *meaning;
+	bool has_value; // only of one value
+	void (*write)(const struct report *report, const struct export_value *value, FILE *stream);
+};
+extern const struct export_format export_formats[]; // the last one has no name
+
+/* NULL = there is none of that name. */
+const struct export_value *export_value_find(const char *name);
+const struct export_format *export_format_find(const char *name);
+
+/* "folded, speedscope, ...": for messages and help. */
+const char *export_format_names(char text[128]);
+
+/* What each format does; report has all lines, ranked by rank_peak. */
+void export_folded(const struct report *report, const struct export_value *value, FILE *stream);
+void export_speedscope(const struct report *report, const struct export_value *value, FILE *stream);
+void export_rows(const struct report *report, const struct export_value *value, FILE *stream);
+void export_metrics(const struct report *report, const struct export_value *value, FILE *stream);
+
+/* "train.py:41 epoch" of a frame; is it of memory? */
+const char *export_frame_text(const struct report_frame *frame, char text[PLACE_TEXT_BYTES]);
+bool export_is_memory(const struct report *report, unsigned domain);
+
+#endif

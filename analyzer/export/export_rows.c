@@ -1,0 +1,153 @@
+/*
+ * export_rows.c - lines of code as rows for a database, and as metrics.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/json_write.h"
+#include "export/export.h"
+
+#define METRIC_LINES 20 // each is a time series of its own
+
+/* ---- ndjson ---- */
+
+void
+export_rows(const struct report *report, const struct export_value *value, FILE *stream)
+{
+	const struct report_process *first = report->process_count != 0 ? &report->processes[0] : NULL;
+
+	(void)value; // all of them
+	for (size_t i = 0; i < report->line_count; i++) {
+		struct report_line line = report_line(report, i);
+		struct json_write json = { .stream = stream, .inline_depth = 0 };
+
+		if (!export_is_memory(report, line.of.domain))
+			continue;
+		json_write_open(&json, NULL, '{');
+		json_write_text(&json, "session", report->session);
+		json_write_text(&json, "program", first != NULL ? first->of.name : "");
+		json_write_number(&json, "pid", first != NULL ? first->pid : 0);
+		json_write_number(&json, "start_realtime_ns", first != NULL ? first->start_realtime_ns : 0);
+		json_write_number(&json, "process_count", report->process_count);
+		json_write_text(&json, "cause", report->verdict.cause);
+		json_write_text(&json, "domain", line.domain);
+		json_write_text(&json, "file", line.where.file);
+		json_write_number(&json, "line", line.where.line);
+		json_write_text(&json, "function", line.where.function);
+		json_write_text(&json, "module", line.where.module);
+		json_write_text(&json, "relation", line.where.relation);
+		json_write_bool(&json, "is_import", line.of.is_import);
+		json_write_number(&json, "peak_bytes", line.of.peak_bytes);
+		json_write_number(&json, "live_bytes", line.of.live_bytes);
+		json_write_number(&json, "live_count", line.of.live_count);
+		json_write_number(&json, "untouched_bytes", line.of.untouched_bytes);
+		json_write_number(&json, "allocated_bytes", line.of.allocated_bytes);
+		json_write_number(&json, "allocated_count", line.of.allocated_count);
+		json_write_bool(&json, "is_estimated", line.estimate.is_estimated);
+		json_write_text(&json, "leak_class", report_leak_class(line.of.leak));
+		json_write_number(&json, "generations_alive", line.of.telling->generations_alive);
+		json_write_number(&json, "generations_total", line.of.telling->generations_total);
+		json_write_close(&json, '}'); // ends the line
+	}
+}
+
+/* ---- OpenMetrics ---- */
+
+static void
+put_label(const char *name, const char *text, FILE *stream)
+{
+	(void)fprintf(stream, "%s=\"", name);
+	for (; *text != '\0'; text++) {
+		if (*text == '"' || *text == '\\')
+			(void)fprintf(stream, "\\%c", *text);
+		else if (*text == '\n')
+			(void)fputs("\\n", stream);
+		else
+			(void)fputc(*text, stream);
+	}
+	(void)fputc('"', stream);
+}
+
+static void
+put_family(const char *name, const char *type, const char *help, FILE *stream)
+{
+	(void)fprintf(stream, "# TYPE kmemshim_%s %s\n# UNIT kmemshim_%s bytes\n# HELP kmemshim_%s %s\n", name, type, name,
+	              name, help);
+}
+
+static uint64_t
+domain_peak(const struct model_domain *domain)
+{
+	return domain->peak_bytes;
+}
+
+static uint64_t
+domain_live(const struct model_domain *domain)
+{
+	return domain->live_bytes;
+}
+
+static uint64_t
+domain_allocated(const struct model_domain *domain)
+{
+	return domain->allocated_bytes;
+}
+
+static void
+put_lines(const struct report *report, FILE *stream)
+{
+	char place[PLACE_TEXT_BYTES];
+	size_t shown = 0;
+
+	put_family("line_live_bytes", "gauge", "Live bytes of the lines of code that held most at the peak.", stream);
+	for (size_t i = 0; i < report->line_count && shown < METRIC_LINES; i++) {
+		struct report_line line = report_line(report, i);
+
+		if (!export_is_memory(report, line.of.domain) || line.of.is_import)
+			continue;
+		(void)place_text(line.where.file, line.where.line, line.where.function, line.where.module, line.where.offset,
+		                 place);
+		(void)fputs("kmemshim_line_live_bytes{", stream);
+		put_label("domain", line.domain, stream);
+		(void)fputc(',', stream);
+		put_label("place", place_related(line.where.relation, place), stream);
+		(void)fprintf(stream, "} %" PRIu64 "\n", line.of.live_bytes);
+		shown++;
+	}
+}
+
+void
+export_metrics(const struct report *report, const struct export_value *value, FILE *stream)
+{
+	static const struct {
+		const char *name;
+		const char *type;
+		const char *suffix; // of a counter's sample
+		const char *help;
+		uint64_t (*of)(const struct model_domain *domain);
+	} families[] = {
+		{ "live_bytes", "gauge", "", "Live bytes by domain.", domain_live },
+		{ "peak_bytes", "gauge", "", "Live bytes by domain when they were highest.", domain_peak },
+		{ "allocated_bytes", "counter", "_total", "Bytes allocated since the start, by domain.", domain_allocated },
+	};
+
+	(void)value; // all of them
+	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+		put_family(families[i].name, families[i].type, families[i].help, stream);
+		for (size_t domain = 0; domain < report->domain_count; domain++) {
+			if (!export_is_memory(report, (unsigned)domain))
+				continue;
+			(void)fprintf(stream, "kmemshim_%s%s{", families[i].name, families[i].suffix);
+			put_label("domain", report->domains[domain].of.name, stream);
+			(void)fprintf(stream, "} %" PRIu64 "\n", families[i].of(&report->domains[domain].of));
+		}
+	}
+	put_family("process_peak_bytes", "gauge", "The most that a process held.", stream);
+	for (size_t i = 0; i < report->process_count; i++) {
+		(void)fprintf(stream, "kmemshim_process_peak_bytes{pid=\"%" PRIu32 "\",", report->processes[i].pid);
+		put_label("name", report->processes[i].of.name, stream);
+		(void)fprintf(stream, "} %" PRIu64 "\n", report->processes[i].peak_bytes);
+	}
+	put_lines(report, stream);
+	(void)fputs("# EOF\n", stream);
+}

@@ -1,0 +1,163 @@
+/*
+ * export_stacks.c - call sites with their stacks: folded stacks, and speedscope's profiles.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/json_write.h"
+#include "base/memory.h"
+#include "export/export.h"
+
+/* ---- folded ---- */
+
+/* A ';' parts frames, and a line ends the stack. */
+static void
+put_frame(const char *text, FILE *stream)
+{
+	for (; *text != '\0'; text++)
+		(void)fputc(*text == ';' ? ':' : *text, stream);
+}
+
+/* The domain stands first: a stack may have memory of several kinds. */
+void
+export_folded(const struct report *report, const struct export_value *value, FILE *stream)
+{
+	char text[PLACE_TEXT_BYTES];
+
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+
+		if (!export_is_memory(report, site.of.domain) || value->of(&site.of) == 0)
+			continue;
+		put_frame(site.domain, stream);
+		if (site.of.frame_count == 0)
+			(void)fputs(";unknown place", stream);
+		for (uint32_t n = site.of.frame_count; n > 0; n--) {
+			struct report_frame frame = report_frame(&site, n - 1);
+
+			(void)fputc(';', stream);
+			put_frame(export_frame_text(&frame, text), stream);
+		}
+		(void)fprintf(stream, " %" PRIu64 "\n", value->of(&site.of));
+	}
+}
+
+/* ---- speedscope ---- */
+
+struct frame_number {
+	const void *identity;
+	uint32_t number;
+	struct report_frame frame;
+	UT_hash_handle hh;
+};
+
+static uint32_t
+number_of(struct frame_number **frames, const struct report_frame *frame)
+{
+	struct frame_number *found;
+
+	HASH_FIND_PTR(*frames, &frame->identity, found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->identity = frame->identity;
+		found->frame = *frame;
+		found->number = HASH_COUNT(*frames);
+		HASH_ADD_PTR(*frames, identity, found);
+	}
+	return found->number;
+}
+
+static bool
+is_in(const struct report *report, const struct report_site *site, const struct export_value *value, size_t domain)
+{
+	return site->of.domain == domain && export_is_memory(report, site->of.domain) && value->of(&site->of) != 0;
+}
+
+/* One profile for a domain and a value; nothing where there is none. */
+static void
+put_profile(struct json_write *json, const struct report *report, size_t domain, const struct export_value *value,
+            struct frame_number **frames)
+{
+	uint64_t total = 0;
+	char name[128];
+
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+
+		total += is_in(report, &site, value, domain) ? value->of(&site.of) : 0;
+	}
+	if (total == 0)
+		return;
+	(void)snprintf(name, sizeof(name), "%s: %s", report->domains[domain].of.name, value->meaning);
+	json_write_open(json, NULL, '{');
+	json_write_text(json, "type", "sampled");
+	json_write_text(json, "name", name);
+	json_write_text(json, "unit", "bytes");
+	json_write_number(json, "startValue", 0);
+	json_write_number(json, "endValue", total);
+	json_write_open(json, "samples", '[');
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+
+		if (!is_in(report, &site, value, domain))
+			continue;
+		json_write_open(json, NULL, '[');
+		for (uint32_t n = site.of.frame_count; n > 0; n--) {
+			struct report_frame frame = report_frame(&site, n - 1);
+
+			json_write_number(json, NULL, number_of(frames, &frame));
+		}
+		json_write_close(json, ']');
+	}
+	json_write_close(json, ']');
+	json_write_open(json, "weights", '[');
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+
+		if (is_in(report, &site, value, domain))
+			json_write_number(json, NULL, value->of(&site.of));
+	}
+	json_write_close(json, ']');
+	json_write_close(json, '}');
+}
+
+void
+export_speedscope(const struct report *report, const struct export_value *value, FILE *stream)
+{
+	struct json_write json = { .stream = stream, .inline_depth = 3 };
+	struct frame_number *frames = NULL;
+	struct frame_number *next;
+	char text[PLACE_TEXT_BYTES];
+
+	(void)value; // all of them
+	json_write_open(&json, NULL, '{');
+	json_write_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	json_write_text(&json, "exporter", "kmemshim");
+	json_write_text(&json, "name", report->process_count != 0 ? report->processes[0].of.name : "");
+	json_write_open(&json, "profiles", '[');
+	for (size_t domain = 0; domain < report->domain_count; domain++) {
+		for (const struct export_value *each = export_values; each->name != NULL; each++)
+			put_profile(&json, report, domain, each, &frames);
+	}
+	json_write_close(&json, ']');
+	json_write_open(&json, "shared", '{');
+	json_write_open(&json, "frames", '[');
+	for (struct frame_number *frame = frames; frame != NULL; frame = next) {
+		next = frame->hh.next;
+		json_write_open(&json, NULL, '{');
+		json_write_text(&json, "name", export_frame_text(&frame->frame, text));
+		if (frame->frame.of.file[0] != '\0')
+			json_write_text(&json, "file", frame->frame.of.file);
+		if (frame->frame.of.line != 0)
+			json_write_number(&json, "line", frame->frame.of.line);
+		json_write_close(&json, '}');
+		HASH_DEL(frames, frame);
+		free(frame);
+	}
+	json_write_close(&json, ']');
+	json_write_close(&json, '}');
+	json_write_close(&json, '}');
+	(void)fputc('\n', stream);
+}
