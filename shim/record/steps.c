@@ -57,7 +57,8 @@ static _Atomic uint64_t cells_seen;
 static const struct kmem_stack *
 stack_of(uint32_t site, uint32_t *index)
 {
-	*index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_acquire); // pairs with store_site()
+	/* relaxed: S2; the thread has found the site itself, and its stack with it. */
+	*index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed);
 	const struct kmem_stack *stack = *index != 0 ? capture_file_record(*index) : NULL;
 
 	return stack != NULL && (stack->record.flags & UNFIT_FLAGS) == 0 ? stack : NULL;
