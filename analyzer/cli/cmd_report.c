@@ -12,6 +12,7 @@
 #include "base/output.h"
 #include "capture/capture_folder.h"
 #include "cli/command.h"
+#include "diff/diff.h"
 #include "jupyter/kernel_life.h"
 #include "launch/doctor.h"
 #include "model/model_load.h"
@@ -293,7 +294,9 @@ cmd_schema(const struct options *options, int *status, struct fail *fail)
 		doctor_render_schema(stdout);
 	else if (strcmp(of, "report") == 0)
 		render_json_schema(stdout);
+	else if (strcmp(of, "diff") == 0)
+		render_diff_schema(stdout);
 	else
-		return fail_set(fail, EXIT_USAGE, "schema: %s: there is report, and doctor", of);
+		return fail_set(fail, EXIT_USAGE, "schema: %s: there are report, diff and doctor", of);
 	return output_finish(fail);
 }

@@ -49,6 +49,8 @@ enum option_id {
 	OPTION_NO_GUARD,
 	OPTION_GUARD,
 	OPTION_GUARD_ACTION,
+	OPTION_BY,
+	OPTION_MARKDOWN,
 	OPTION_SNAPSHOTS,
 	OPTION_AT,
 	OPTION_COUNT,
@@ -84,6 +86,7 @@ bool cmd_run(const struct options *options, int *status, struct fail *fail);
 bool cmd_report(const struct options *options, int *status, struct fail *fail); // every command that has a question
 bool cmd_baseline(const struct options *options, int *status, struct fail *fail);
 bool cmd_check(const struct options *options, int *status, struct fail *fail);
+bool cmd_diff(const struct options *options, int *status, struct fail *fail);
 bool cmd_export(const struct options *options, int *status, struct fail *fail);
 bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);

@@ -52,6 +52,8 @@ struct options {
 	const char *at;           // a snapshot: "epoch 3", "#7"; NULL = the end
 	const char *snapshots;    // 2 to 32; NULL = as the environment says
 	const char *guard_action; // the same, kmem_parse_guard_action()
+	const char *by;           // "line" or "function", or something wrong; NULL = not given
+	bool is_markdown;
 	int argument_count;
 	char **arguments; // what is no option
 };

@@ -49,6 +49,8 @@ struct model_type {
 
 struct model_site {
 	uint64_t key;           // stable across rebuilds, runs and machines (site_key.c); never 0
+	uint64_t place_key;     // of the function that `where` is in, alone; stable too, and the same for all its lines
+	uint64_t qualified_key; // the same, and of the function's whole name: class, namespace, template arguments
 	unsigned domain;        // index in model.domains
 	unsigned process;       // index in model.processes of the process that holds most of it
 	unsigned process_count; // how many processes it was seen in (merged by stack)

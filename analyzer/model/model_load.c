@@ -245,6 +245,7 @@ finish(struct build *build, size_t session_count)
 	model_take_failed(build, model);
 	site_key_assign(model->sites, model->site_count, model->domains);
 	model_wrappers_skip(model->sites, model->site_count, model->domain_count);
+	site_key_assign_places(model->sites, model->site_count);
 	model_libraries_name(model, build->pool);
 	model->cell_count = model_cells_label(build, &model->cells);
 	model_frames_label(build);

@@ -290,14 +290,17 @@ find_move(const struct kmem_identity *identity, const char *cgroups)
 bool
 memory_limits_follow(const struct kmem_identity *identity, uint64_t now_ns)
 {
+	uint64_t at_ns = atomic_load_explicit(&next_look_ns, memory_order_relaxed);
 	char text[NOW_TEXT_BYTES];
 	bool has_moved = false;
 	size_t length;
 	uint32_t is;
 
-	if (identity->cgroup_version == 0 || now_ns < atomic_load_explicit(&next_look_ns, memory_order_relaxed))
+	if (identity->cgroup_version == 0 || now_ns < at_ns)
 		return false;
 	atomic_store_explicit(&next_look_ns, now_ns + FOLLOW_NS, memory_order_relaxed);
+	if (at_ns == 0) // short programs do not pay for it
+		return false;
 	if (!wait_lock_take(&lock))
 		return false;
 	length = memory_limits_read_file("/proc/self/cgroup", text, sizeof(text));

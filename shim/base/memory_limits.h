@@ -19,7 +19,7 @@ void memory_limits_read(struct kmem_identity *identity);
 
 /*
  * Was the process moved to another cgroup since the last call, or since memory_limits_read()? From then on what is read now is of that
- * one; the identity does not change. Looks once in five seconds: 6 us. A few moves are followed.
+ * one; the identity does not change. Looks once in five seconds, and not before the first five are over. A few moves are followed.
  */
 bool memory_limits_follow(const struct kmem_identity *identity, uint64_t now_ns);
 
