@@ -52,6 +52,7 @@ enum option_id {
 	OPTION_BY,
 	OPTION_MARKDOWN,
 	OPTION_SNAPSHOTS,
+	OPTION_AT,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (UINT64_C(1) << (id))

@@ -145,6 +145,8 @@ static const struct option_row {
 	                          "what happens then: note (default), interrupt, raise, exec:CMD" },
 	[OPTION_SNAPSHOTS] = { "snapshots", 0, KIND_SNAPSHOTS, IN(snapshots), "N", "a number from 2 to 32",
 	                       "keep what each line holds at N moments, at even distances" },
+	[OPTION_AT] = { "at", 0, KIND_TEXT, IN(at), "SNAPSHOT", "a snapshot's name, or #NUMBER",
+	                "show what was live at this snapshot (report lists them)" },
 #undef IN
 };
 

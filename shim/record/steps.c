@@ -57,7 +57,8 @@ static _Atomic uint64_t cells_seen;
 static const struct kmem_stack *
 stack_of(uint32_t site, uint32_t *index)
 {
-	*index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_acquire); // pairs with store_site()
+	/* relaxed: S2; the thread has found the site itself, and its stack with it. */
+	*index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed);
 	const struct kmem_stack *stack = *index != 0 ? capture_file_record(*index) : NULL;
 
 	return stack != NULL && (stack->record.flags & UNFIT_FLAGS) == 0 ? stack : NULL;
@@ -179,15 +180,6 @@ round_between(const struct kmem_stack *from, const struct kmem_stack *to, uint32
 }
 
 static bool
-is_inside(const struct steps_loop *loop, const struct kmem_stack *stack)
-{
-	uint64_t frame = loop->outside != 0 && stack->frame_count > loop->depth ? frame_at(stack, loop->depth) : 0;
-
-	return frame != 0 && code_of(frame) == loop->code && line_of(frame) >= loop->low && line_of(frame) <= loop->high &&
-	       digest_of(stack, loop->depth) == loop->outside;
-}
-
-static bool
 is_same(const struct steps_loop *loop, const struct steps_loop *other)
 {
 	return loop->outside == other->outside && loop->code == other->code && loop->depth == other->depth &&
@@ -214,6 +206,16 @@ static bool
 is_around(const struct steps_loop *outer, const struct steps_loop *inner)
 {
 	return outer->depth < inner->depth || (outer->depth == inner->depth && inner->is_line && !outer->is_line);
+}
+
+/* T1. A round further out leads to a stack that lies inside as well. */
+static bool
+is_inside(const struct steps_loop *loop, const struct steps_loop *round, const struct kmem_stack *stack)
+{
+	uint64_t frame = loop->outside != 0 && stack->frame_count > loop->depth ? frame_at(stack, loop->depth) : 0;
+
+	return frame != 0 && !is_around(round, loop) && code_of(frame) == loop->code && line_of(frame) >= loop->low &&
+	       line_of(frame) <= loop->high && digest_of(stack, loop->depth) == loop->outside;
 }
 
 static uint64_t
@@ -268,21 +270,11 @@ steps_next(void)
 	add(1);
 }
 
-/* A thread's loop is that of the process: it was none, the thread's own, the main thread takes it, or it rests. */
+/* The thread's loop is that of the process from now on. */
 static void
-take_over(struct steps_thread *thread, uint16_t slot)
+claim(const struct steps_thread *thread, uint16_t slot)
 {
-	uint64_t key = key_of(&thread->candidate);
-	uint64_t known = atomic_load_explicit(&loop_key, memory_order_relaxed);
-	uint32_t owner = atomic_load_explicit(&loop_slot, memory_order_relaxed);
-	bool rests = atomic_load_explicit(&steps()->count, memory_order_relaxed) == thread->count_before;
-
-	thread->current = thread->candidate;
-	thread->candidate = (struct steps_loop){ 0 };
-	thread->version++;
-	if (key == known || (known != 0 && owner != slot && slot != MAIN_SLOT && !rests))
-		return;
-	atomic_store_explicit(&loop_key, key, memory_order_relaxed);
+	atomic_store_explicit(&loop_key, key_of(&thread->current), memory_order_relaxed);
 	atomic_store_explicit(&loop_slot, slot, memory_order_relaxed);
 	if (source() == KMEM_STEPS_PROGRAM)
 		return;
@@ -291,12 +283,39 @@ take_over(struct steps_thread *thread, uint16_t slot)
 	atomic_store_explicit(&steps()->place, kmem_twice(thread->current.stack), memory_order_relaxed);
 }
 
+/* It was none, the thread's own, or the main thread takes it; another thread's goes on until it rests. */
 static void
-count_current(const struct steps_thread *thread)
+take_over(struct steps_thread *thread, uint16_t slot)
 {
-	if (source() == KMEM_STEPS_LOOP &&
-	    key_of(&thread->current) == atomic_load_explicit(&loop_key, memory_order_relaxed))
-		add(1);
+	uint64_t known = atomic_load_explicit(&loop_key, memory_order_relaxed);
+	uint32_t owner = atomic_load_explicit(&loop_slot, memory_order_relaxed);
+
+	thread->current = thread->candidate;
+	thread->candidate = (struct steps_loop){ 0 };
+	thread->version++;
+	thread->rounds_alone = 0;
+	if (known == 0 || owner == slot || (slot == MAIN_SLOT && key_of(&thread->current) != known))
+		claim(thread, slot);
+}
+
+/* A loop whose count does not move while another thread makes LATER_ROUNDS rests: a server waits, and its threads serve. */
+static void
+count_current(struct steps_thread *thread, uint16_t slot)
+{
+	uint64_t count = atomic_load_explicit(&steps()->count, memory_order_relaxed);
+
+	thread->current.rounds++;
+	if (key_of(&thread->current) == atomic_load_explicit(&loop_key, memory_order_relaxed)) {
+		if (source() == KMEM_STEPS_LOOP)
+			add(1);
+		return;
+	}
+	thread->rounds_alone = count == thread->count_before ? thread->rounds_alone + 1 : 0;
+	thread->count_before = count;
+	if (thread->rounds_alone < LATER_ROUNDS)
+		return;
+	thread->current.rounds = LATER_ROUNDS;
+	claim(thread, slot);
 }
 
 /* Cells are noted when their code is met first. */
@@ -347,17 +366,16 @@ judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site)
 		thread->version += widen(&thread->current, &round);
 		return ROUND_OF_CURRENT;
 	}
-	if (is_inside(&thread->current, to)) // T1
+	if (is_inside(&thread->current, &round, to))
 		return NOTHING;
 	if (is_same(&thread->candidate, &round)) {
 		thread->version += widen(&thread->candidate, &round);
 		return ROUND_OF_CANDIDATE;
 	}
-	if (is_inside(&thread->candidate, to))
+	if (is_inside(&thread->candidate, &round, to))
 		return NOTHING;
 	round.rounds = 0;
 	thread->candidate = round;
-	thread->count_before = atomic_load_explicit(&steps()->count, memory_order_relaxed);
 	thread->version++;
 	return ROUND_OF_CANDIDATE;
 }
@@ -380,7 +398,7 @@ static void
 act(struct steps_thread *thread, uint16_t slot, enum says says)
 {
 	if (says == ROUND_OF_CURRENT) {
-		count_current(thread);
+		count_current(thread, slot);
 		/* What follows the present loop was not behind it; a loop around it goes on. */
 		if (thread->candidate.outside != 0 && !is_around(&thread->candidate, &thread->current)) {
 			thread->candidate = (struct steps_loop){ 0 };

@@ -38,7 +38,8 @@ struct steps_thread {
 	uint32_t unsaid;    // sites since then that told nothing
 	uint32_t version;   // of the two loops
 	uint64_t next_ticks;
-	uint64_t count_before; // steps of the process, when the candidate's first round was made
+	uint64_t count_before; // steps of the process, at the latest round of a loop that is not counted
+	uint32_t rounds_alone; // of it, since that moved
 	struct steps_loop current;
 	struct steps_loop candidate; // it takes over when it has made some rounds
 	struct {
