@@ -37,6 +37,7 @@
 #define LOOK_TICKS \
 	(UINT64_C(1)   \
 	 << 18) // of the processor's clock, about a tenth of a millisecond, between two stacks that are compared
+#define BURST 64u
 #define MAIN_SLOT 1u
 
 enum says { UNKNOWN, NOTHING, STANDS_STILL, ROUND_OF_CURRENT, ROUND_OF_CANDIDATE };
@@ -380,17 +381,20 @@ judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site)
 	return ROUND_OF_CANDIDATE;
 }
 
+/* BURST at once, then one each LOOK_TICKS: a loop is learnt within a few rounds, and a program that never does the same twice pays little. */
 static bool
 may_compare(struct steps_thread *thread)
 {
-	uint64_t now;
+	uint64_t now = __builtin_ia32_rdtsc();
 
-	if (!raw_sys_has_clock()) // who reads it all the same is ended by SIGSEGV
+	if (!raw_sys_has_clock())
 		return false;
-	now = __builtin_ia32_rdtsc();
-	if (now < thread->next_ticks && thread->next_ticks - now <= LOOK_TICKS)
+	if (thread->next_ticks < now ||
+	    thread->next_ticks - now > (BURST + 1) * LOOK_TICKS) // the latter: another processor's clock
+		thread->next_ticks = now;
+	if (thread->next_ticks - now > BURST * LOOK_TICKS)
 		return false;
-	thread->next_ticks = now + LOOK_TICKS;
+	thread->next_ticks += LOOK_TICKS;
 	return true;
 }
 
@@ -413,7 +417,7 @@ void
 steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site)
 {
 	uint32_t from = thread->last_site;
-	uint32_t place = (from * UINT32_C(0x9e3779b1) ^ site * UINT32_C(0x85ebca6b)) >> 26;
+	uint32_t place = (from * UINT32_C(0x9e3779b1) ^ site * UINT32_C(0x85ebca6b)) >> (32 - STEPS_PAIRS_BITS);
 	enum says says;
 
 	look_at_cells();

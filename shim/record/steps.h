@@ -18,7 +18,7 @@
 
 #include "kmem_format.h"
 
-#define STEPS_PAIRS 64u // a power of two
+#define STEPS_PAIRS_BITS 8
 
 /* A frame in which rounds are made. */
 struct steps_loop {
@@ -47,7 +47,7 @@ struct steps_thread {
 		uint32_t to;
 		uint32_t version;
 		uint32_t says;
-	} pairs[STEPS_PAIRS]; // what was found out about two sites, one after the other
+	} pairs[1u << STEPS_PAIRS_BITS]; // what was found out about two sites, one after the other
 };
 
 /* The thread's latest allocation was at this site, index + 1. `slot`: its number. */
