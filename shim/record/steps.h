@@ -50,8 +50,14 @@ struct steps_thread {
 	} pairs[1u << STEPS_PAIRS_BITS]; // what was found out about two sites, one after the other
 };
 
-/* The thread's latest allocation was at this site, index + 1. `slot`: its number. */
-__attribute__((noinline, cold)) void steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site);
+/*
+ * The thread's latest allocation was at this site, index + 1.
+ *
+ * slot    the thread's number
+ * events  that it made since the look before, about: where a line makes many small blocks between two looks, that it comes again is no round
+ */
+__attribute__((noinline, cold)) void steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site,
+                                                uint32_t events);
 
 /* The program says that a step begins. */
 void steps_next(void);
