@@ -117,7 +117,9 @@ say_steps(const struct verdict_facts *facts, const struct rank_line *line, struc
 		say(verdict, " One block of %s was kept in each of ", units_bytes(site->live_bytes / site->live_count, bytes));
 	else
 		say(verdict, " %s was kept in each of ", units_bytes(line->leaking_bytes / site->steps, bytes));
-	say_so_many_steps(&process->steps, is_one ? site->live_count : site->steps, verdict);
+	/* Blocks are counted, rounds of a loop are estimated. */
+	say_so_many_steps(&process->steps,
+	                  is_one && process->steps.source == KMEM_STEPS_LOOP ? site->live_count : site->steps, verdict);
 	if (ns >= RATE_NS)
 		say(verdict, ", %s an hour",
 		    units_bytes((uint64_t)((double)line->leaking_bytes * (double)HOUR_NS / (double)ns), bytes));

