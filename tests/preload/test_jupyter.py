@@ -24,7 +24,7 @@ class Place:
             (self.venv / "bin" / name).symlink_to("/usr/bin/python3")
         self.kernels = self.home / ".local" / "share" / "jupyter" / "kernels"
         self.env = harness.plain_env(HOME=self.home, PATH="/usr/bin:/bin")
-        for name in ("VIRTUAL_ENV", "CONDA_PREFIX", "JUPYTER_PATH", "JUPYTER_DATA_DIR", "XDG_DATA_HOME", "JUPYTER_PREFER_ENV_PATH"):
+        for name in ("VIRTUAL_ENV", "PYENV_VERSION", "CONDA_PREFIX", "JUPYTER_PATH", "JUPYTER_DATA_DIR", "XDG_DATA_HOME", "JUPYTER_PREFER_ENV_PATH"):
             self.env.pop(name, None)
 
     def add(self, kernels=None, name="python3", spec=SPEC):
