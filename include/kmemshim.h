@@ -7,7 +7,7 @@
  *   kmemshim_mark(name)      a moment with a name: "epoch 3"
  *   kmemshim_snapshot(name)  the same, with what each line holds then: kmemshim diff compares two of them
  *
- * Names are UTF-8; the first 55 bytes are kept. The latest 64 marks and 30 snapshots are kept. A step takes some ten
+ * Names are UTF-8; the first 55 bytes are kept. The latest 64 marks and 30 snapshots are kept. A step takes some tens of
  * nanoseconds, a mark less than a microsecond, a snapshot a millisecond or so.
  */
 #ifndef KMEMSHIM_H
