@@ -131,7 +131,7 @@ def test_a_snapshot_and_the_end(tmp_path):
     document = rows(f"{tmp_path / 'out'}@warm", f"{tmp_path / 'out'}@end", "--domain", "heap")
 
     ours = {row["where"]: row["live_change_bytes"] for row in document["rows"]}
-    assert ours["steps.py:3 <module>"] == 0 and ours["steps.py:5 <module>"] == 8 * MIB
+    assert ours["steps.py:3 <module>"] == 0 and 8 * MIB <= ours["steps.py:5 <module>"] <= 8 * MIB + 64
     assert any("the old one is a snapshot" in note for note in document["notes"])
 
 
