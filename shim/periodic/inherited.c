@@ -11,6 +11,9 @@
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "periodic/resident_pages.h"
+#include "python/python_frames.h"
+#include "python/python_runtime.h"
+#include "python/python_types.h"
 #include "record/python_samples.h"
 #include "record/thread_slot.h"
 #include "tables/peak.h"
@@ -97,13 +100,28 @@ inherited_forked_parent(void)
 	is_gathered = false;
 }
 
+/*
+ * Has it a count of references, which reading writes? What is none (the keys of a dictionary) lies in malloc's heap beside objects, but
+ * not in the arenas. It is alive and nobody else is here, so its words can be read. Where types are not known, it is taken for one.
+ */
+static bool
+is_object(uint64_t object, uint64_t bytes)
+{
+	uint64_t words[PYTHON_TYPES_WORDS] = { 0 };
+
+	if (!python_frames_is_attached())
+		return true;
+	memcpy(words, (const void *)(uintptr_t)object, bytes < sizeof(words) ? bytes : sizeof(words));
+	return python_types_name(&python_runtime.interpreter, words, bytes) != NULL;
+}
+
 static void
 note_sample(uint64_t object, uint64_t bytes, uint32_t site)
 {
-	(void)bytes;
 	for (uint32_t i = 0; i < largest_count && sample_count < PYTHON_SAMPLES_MAX; i++) {
 		if (largest[i].site == site) {
-			samples[sample_count++] = (object & ~(SAMPLE_ALIGN - 1)) | i;
+			if (is_object(object, bytes))
+				samples[sample_count++] = (object & ~(SAMPLE_ALIGN - 1)) | i;
 			return;
 		}
 	}
@@ -118,8 +136,10 @@ note_samples(void)
 	sample_count = 0;
 	for (uint32_t i = 0; i < largest_count; i++)
 		has_any = has_any || site_table_at(largest[i].site)->domain == KMEM_DOMAIN_PYTHON_OBJECT;
-	if (has_any)
-		python_samples_visit(note_sample);
+	if (!has_any)
+		return;
+	python_types_forget();
+	python_samples_visit(note_sample);
 }
 
 void

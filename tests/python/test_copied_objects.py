@@ -40,8 +40,8 @@ def test_what_workers_copy_by_reading_has_its_line(out, version, kind):
         live, copied, error = of_function(document, worker, "read_by_workers")
         _, others, others_error = of_function(document, worker, "read_by_nobody")
 
-        # besides, the worker copies some MiB of the interpreter's, which lie beside samples as well
-        assert abs(copied - read_bytes) <= error + 2 * MIB, (kind, read_bytes, copied, error)
+        # Four deviations, and what the interpreter rounds up; besides, the worker copies some MiB that lie beside samples as well.
+        assert abs(copied - read_bytes) <= 2 * error + 0.1 * read_bytes + 2 * MIB, (kind, read_bytes, copied, error)
         assert others <= unread_bytes + others_error + 2 * MIB
         assert copied + others <= worker["copied_bytes"]
         if read_bytes > worker["copied_bytes"] / 2 and read_bytes > 6 * MIB:
@@ -49,6 +49,5 @@ def test_what_workers_copy_by_reading_has_its_line(out, version, kind):
     if version == "3.12" and kind == "interned":  # these have no count of references there
         assert all(of_function(document, worker, "read_by_workers")[1] <= 4 * MIB for worker in workers)
     if kind == "tuples":
-        line = "copied_program.py:17 read_by_workers"
-        text = harness.unwrapped(harness.kmemshim("report", out).stdout)
-        assert f"allocated at {line}" in text and ", of which one copied about " in text
+        text = document["verdict"]["text"]
+        assert " allocated at copied_program.py:18 " in text and ", of which one copied about " in text
