@@ -378,7 +378,7 @@ stress-run: $(STRESS)
 	$(call run_each,$^)
 
 .PHONY: golden
-golden: $(BUILD)/tests/unit/analyzer/report/test_render $(BUILD)/tests/unit/analyzer/cli/test_situations ## writes the agreed texts of tests/golden anew: look at the difference, it is what users read
+golden: $(BUILD)/tests/unit/analyzer/report/test_render $(BUILD)/tests/unit/analyzer/cli/test_situations $(BUILD)/tests/unit/analyzer/diff/test_diff ## writes the agreed texts of tests/golden anew: look at the difference, it is what users read
 	@for program in $^; do UPDATE_GOLDEN=1 $$program >/dev/null 2>&1 || exit 1; done
 	@git --no-pager diff --stat tests/golden
 
@@ -431,6 +431,7 @@ lint: ## which folder includes which, circles, headers that compile alone, forma
 
 schema: $(BUILD)/kmemshim ## the JSON schemas anew, from the rows of render_json.c and render_doctor.c
 	$(Q)$< schema >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/report/report.schema.json
+	$(Q)$< schema diff >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/diff/diff.schema.json
 	$(Q)$< schema doctor >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/launch/doctor.schema.json
 
 # TIDY= some files. One process a file: clang-tidy 14 forgets what va_start() is after the first one.
@@ -456,6 +457,7 @@ install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
 	install -D -m 644 include/kmemshim.h $(DESTDIR)$(PREFIX)/include/kmemshim.h
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
+	install -D -m 644 analyzer/diff/diff.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/diff.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
 	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim

@@ -493,7 +493,8 @@ struct kmem_exit {
 
 /*
  * Steps: rounds of what the program does again and again. A second clock beside what it allocates: the clock of generations ticks for
- * whichever grows by the larger part (kmem_clock_at(); a step is KMEM_TICK_STEP_BYTES of its measure). One source counts, the highest that there is.
+ * whichever grows by the larger part (kmem_clock_at(); a step is KMEM_TICK_STEP_BYTES of its measure), but not for rounds of a loop that were
+ * only recognised. One source counts, the highest that there is.
  */
 enum kmem_step_source {
 	KMEM_STEPS_NONE = 0,

@@ -85,6 +85,9 @@ put_field(struct json_write *json, const struct json_field *field, const void *o
 	case JSON_INT:
 		json_write_signed(json, name, *(const int *)member);
 		break;
+	case JSON_I64:
+		json_write_signed(json, name, *(const int64_t *)member);
+		break;
 	case JSON_BOOL:
 		json_write_bool(json, name, *(const bool *)member);
 		break;
@@ -218,6 +221,7 @@ put_field_schema(struct json_write *json, const struct json_field *field)
 		json_write_number(json, "minimum", field->without == JSON_LEFT_OUT);
 		break;
 	case JSON_INT:
+	case JSON_I64:
 		put_type(json, "integer", may_be_null);
 		break;
 	case JSON_BOOL:

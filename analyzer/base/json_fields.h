@@ -28,6 +28,7 @@ enum json_kind {
 	JSON_U64,
 	JSON_U32,
 	JSON_INT,
+	JSON_I64,
 	JSON_BOOL,
 	JSON_TEXT,
 	JSON_ENUM,     // its text is value_of() its number
@@ -78,7 +79,7 @@ struct json_object {
 };
 
 #define JSON_KIND_OF(member) \
-	_Generic(((OWNER *)0)->member, uint64_t: JSON_U64, uint32_t: JSON_U32, int: JSON_INT, bool: JSON_BOOL, const char *: JSON_TEXT)
+	_Generic(((OWNER *)0)->member, uint64_t: JSON_U64, uint32_t: JSON_U32, int: JSON_INT, int64_t: JSON_I64, bool: JSON_BOOL, const char *: JSON_TEXT)
 
 /* A member of OWNER by its own name; what follows the meaning are further members of struct json_field. */
 #define JSON_FIELD(member, meaning_, ...) JSON_FIELD_AS(#member, member, meaning_, __VA_ARGS__)

@@ -12,6 +12,7 @@
 #include "base/output.h"
 #include "capture/capture_folder.h"
 #include "cli/command.h"
+#include "diff/diff.h"
 #include "jupyter/kernel_life.h"
 #include "launch/doctor.h"
 #include "model/model_load.h"
@@ -44,6 +45,7 @@ options_of(const struct options *options, const char *capture, const char *sessi
 		.project = options->project,
 		.wrappers = options->wrappers,
 		.is_salvage = options->is_salvage,
+		.at = options->at,
 		.wants_symbols = true,
 	};
 }
@@ -59,6 +61,9 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 	if (model->capture_damage_count != 0)
 		(void)fprintf(stderr, "kmemshim: %s; %zu damaged place%s in total, the rest was read\n", model->damages[0],
 		              model->damaged_places, model->damaged_places == 1 ? "" : "s");
+	if (options->at != NULL)
+		(void)fprintf(stderr, "kmemshim: live figures are those of the snapshot \"%s\"; the others are of the end\n",
+		              options->at);
 	if (model->distrusted != NULL)
 		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
 	if (!cmd_report_check_project(model, options->project, fail)) {
@@ -82,6 +87,7 @@ tell_guard(const struct options *options, struct report *report, const struct mo
 
 	*then = NULL;
 	wanted.is_at_guard = true;
+	wanted.at = NULL;
 	for (size_t i = 0; i < model->process_count && report->guard.of.number != 0; i++) {
 		if (model->processes[i].identity->pid == report->guard.pid && model->processes[i].guard.number != 0)
 			wanted.capture = model->processes[i].path;
@@ -177,6 +183,8 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 	}
 	(void)fputc('\n', stream);
 	render_text_totals(report, stream);
+	if (report->domain == NULL)
+		render_text_marks(report, stream);
 	(void)fputc('\n', stream);
 	render_text_remarks(report, stream);
 	return true;
@@ -286,7 +294,9 @@ cmd_schema(const struct options *options, int *status, struct fail *fail)
 		doctor_render_schema(stdout);
 	else if (strcmp(of, "report") == 0)
 		render_json_schema(stdout);
+	else if (strcmp(of, "diff") == 0)
+		render_diff_schema(stdout);
 	else
-		return fail_set(fail, EXIT_USAGE, "schema: %s: there is report, and doctor", of);
+		return fail_set(fail, EXIT_USAGE, "schema: %s: there are report, diff and doctor", of);
 	return output_finish(fail);
 }

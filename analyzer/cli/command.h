@@ -49,7 +49,10 @@ enum option_id {
 	OPTION_NO_GUARD,
 	OPTION_GUARD,
 	OPTION_GUARD_ACTION,
+	OPTION_BY,
+	OPTION_MARKDOWN,
 	OPTION_SNAPSHOTS,
+	OPTION_AT,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (UINT64_C(1) << (id))
@@ -83,6 +86,7 @@ bool cmd_run(const struct options *options, int *status, struct fail *fail);
 bool cmd_report(const struct options *options, int *status, struct fail *fail); // every command that has a question
 bool cmd_baseline(const struct options *options, int *status, struct fail *fail);
 bool cmd_check(const struct options *options, int *status, struct fail *fail);
+bool cmd_diff(const struct options *options, int *status, struct fail *fail);
 bool cmd_export(const struct options *options, int *status, struct fail *fail);
 bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);

@@ -12,7 +12,7 @@
 	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS))
 #define OPTIONS_OF_TABLES                                                                                \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
-	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL))
+	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT))
 #define OPTIONS_OF_RUNS \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM))
 
@@ -110,6 +110,23 @@ const struct command commands[] = {
 		.arguments_max = 1,
 		.question = &sites,
 		.run = cmd_report,
+	},
+	{
+		.name = "diff",
+		.arguments = "OLD [NEW]",
+		.summary = "which lines hold more or less than in another run",
+		.details = "OLD and NEW are each a .kmem file, a folder (its newest session), or one process of it: FOLDER@PID. With OLD alone,\n"
+				   "a folder, its newest session is compared with the one before. A line is known again when the lines above it\n"
+				   "moved, when its function was renamed, in other folders, builds and versions of Python: see docs/diff.md.\n"
+				   "Exit status: 0, whatever changed (`check` judges); 2 wrong options; 3 a capture that cannot be compared.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) |
+	               OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_MARKDOWN),
+		.words = { [OPTION_TOP] = { "N",
+	                                "show N rows of each kind: changed, new, gone (default 10); of JSON, N rows in all" },
+	               [OPTION_SALVAGE] = { NULL, "compare the intact parts of a damaged capture" } },
+		.arguments_min = 1,
+		.arguments_max = 2,
+		.run = cmd_diff,
 	},
 	{
 		.name = "tree",
@@ -216,9 +233,9 @@ const struct command commands[] = {
 	},
 	{
 		.name = "schema",
-		.arguments = "[report|doctor]",
+		.arguments = "[report|diff|doctor]",
 		.summary = "print the JSON schema of what --json prints",
-		.details = "report (the default): of report, why, peak, leaks and sites. doctor: of doctor.\n",
+		.details = "report (the default): of report, why, peak, leaks and sites. diff: of diff. doctor: of doctor.\n",
 		.arguments_max = 1,
 		.run = cmd_schema,
 	},

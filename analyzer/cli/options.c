@@ -134,6 +134,10 @@ static const struct option_row {
 	[OPTION_NO_GUARD] = { "no-guard", 0, KIND_FLAG, IN(has_no_guard), NULL, "", "install without a guard" },
 	[OPTION_FORMAT] = { "format", 0, KIND_TEXT, IN(formats), "LIST", "formats",
 	                    "text, junit or junit=FILE, separated by commas (default text)" },
+	[OPTION_BY] = { "by", 0, KIND_TEXT, IN(by), "WHAT", "line or function",
+	                "a row is a line (default), or a function" },
+	[OPTION_MARKDOWN] = { "markdown", 0, KIND_FLAG, IN(is_markdown), NULL, "",
+	                      "print Markdown, for a comment on a change" },
 	[OPTION_GUARD] = { "guard", 0, KIND_GUARD, IN(guard), "SIZE", KMEM_GUARD_WANTED,
 	                   "guard the limit: act when so much of it is in use, such as 90% or 12G" },
 	[OPTION_GUARD_ACTION] = { "guard-action", 0, KIND_GUARD_ACTION, IN(guard_action), "ACTION",
@@ -141,6 +145,8 @@ static const struct option_row {
 	                          "what happens then: note (default), interrupt, raise, exec:CMD" },
 	[OPTION_SNAPSHOTS] = { "snapshots", 0, KIND_SNAPSHOTS, IN(snapshots), "N", "a number from 2 to 32",
 	                       "keep what each line holds at N moments, at even distances" },
+	[OPTION_AT] = { "at", 0, KIND_TEXT, IN(at), "SNAPSHOT", "a snapshot's name, or #NUMBER",
+	                "show what was live at this snapshot (report lists them)" },
 #undef IN
 };
 

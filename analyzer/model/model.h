@@ -49,6 +49,8 @@ struct model_type {
 
 struct model_site {
 	uint64_t key;           // stable across rebuilds, runs and machines (site_key.c); never 0
+	uint64_t place_key;     // of the function that `where` is in, alone; stable too, and the same for all its lines
+	uint64_t qualified_key; // the same, and of the function's whole name: class, namespace, template arguments
 	unsigned domain;        // index in model.domains
 	unsigned process;       // index in model.processes of the process that holds most of it
 	unsigned process_count; // how many processes it was seen in (merged by stack)
@@ -88,6 +90,8 @@ struct model_site {
 	uint64_t volume_bytes;         // that its process allocated in all since the site appeared, about; 0 = not known
 	uint32_t born_generations;     // generations in which it allocated, 0 = not counted apart
 	uint64_t span_bytes;           // that its process allocated in all from its first to its latest block, about
+	uint64_t steps;                // that its process made since the site appeared, about; 0 = none, or not known
+	uint64_t first_ms;             // when the site appeared, since the start of its process, about
 	bool has_paused; // since its latest block a whole tick of the generations' clock has passed without one
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
@@ -187,6 +191,28 @@ struct model_built {
 	uint64_t copied_error_bytes; // in 95 of 100 cases, for chance alone: which neighbours were written to is not in it
 };
 
+/* Rounds of what a process does again and again. */
+struct model_steps {
+	enum kmem_step_source source;    // of a loop: `count` is an estimate
+	uint64_t count;                  // 0 = none
+	uint64_t began_ns;               // when the first was counted
+	const struct model_frame *where; // of a loop: the line that comes again; NULL = not known
+};
+
+/* A moment with a name. */
+struct model_mark {
+	enum kmem_mark_kind kind;
+	const char *name; // "" = it has none
+	bool is_cut;
+	uint64_t sequence;
+	uint64_t monotonic_ns;
+	uint64_t step;
+	uint64_t live_bytes;     // heap + mmap + shared + python/arena + library
+	uint64_t resident_bytes; // at the last heartbeat; 0 = not known
+	bool is_snapshot;        // what each line held then was kept
+	uint32_t left_out;       // of that: records without a place
+};
+
 struct model_process {
 	const char *path;                     // of the capture file
 	const struct kmem_identity *identity; // texts in it are terminated and checked
@@ -227,8 +253,11 @@ struct model_process {
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
 	struct kmem_guard_passing guard; // the last time that it passed its guard; number 0: it never did
-	int parent;                      // index in model.processes, -1 = none of these
-	const char *name;                // base name of what was called, or the script for an interpreter
+	struct model_steps steps;
+	size_t mark_count;
+	const struct model_mark *marks; // oldest first
+	int parent;                     // index in model.processes, -1 = none of these
+	const char *name;               // base name of what was called, or the script for an interpreter
 };
 
 /* A cell of a notebook, or of IPython: what model_frame.file says of it, and what it says itself. */

@@ -9,6 +9,7 @@
  *   model_stacks.c     one stack record -> readable stack, each kept once
  *   model_sites.c      counters of sites, merged by stack and domain
  *   model_generations.c  their generations
+ *   model_steps.c      steps and marks of the process
  *   model_cells.c      cells of notebooks: what their files are called, and their texts
  *   model_family.c     what the processes have to do with each other
  *   model_wrappers.c   functions of the user's through which most memory goes
@@ -63,6 +64,7 @@ struct build {
 	uid_t distrusted_owner;  // of the first of them
 	const char *distrusted_name;
 
+	size_t rewound_count;  // captures that were set back to the snapshot that was asked for
 	uint64_t sample_bytes; // as in struct model
 
 	size_t domain_count;
@@ -152,6 +154,8 @@ struct generation_counts {
 	bool has_paused;       // as there
 	uint32_t born;         // as born_generations there
 	uint64_t span_bytes;   // as there
+	uint64_t steps;        // as in struct model_site
+	uint64_t first_ms;     // the same
 	uint64_t unlikely;     // counts that cannot be
 };
 // NULL: the record has none
@@ -159,6 +163,11 @@ void model_generations_add(struct generation_sums *sums, const struct kmem_gener
 /* At that moment of the clock, which may be before the capture's last. */
 struct generation_counts model_generations_count(const struct generation_sums *sums, const struct kmem_header *header,
                                                  uint64_t clock, uint64_t live_count);
+
+/* Adds to the capture's process what steps and marks it has; after its frames. */
+void model_add_steps(struct build *build, struct capture *capture);
+/* Steps since the clock came to this, and when that was. */
+void model_steps_since(const struct kmem_header *header, uint8_t clock, struct generation_counts *counts);
 
 struct process_frames *process_frames_new(struct build *build, struct capture *capture);
 void process_frames_free(struct process_frames *frames);

@@ -97,6 +97,7 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 	struct generation_counts counts = { 0 };
 	uint64_t counted = 0;
 
+	model_steps_since(header, sums->first_generation, &counts);
 	counts.volume_bytes = age != 0 ? volume_between(header, sums->first_generation, clock) : 0;
 	if (sums->birth_generations == 0) { // blocks of one generation only, or nobody could count them
 		counts.total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;

@@ -17,6 +17,7 @@
 #include "capture/capture_folder.h"
 #include "capture/capture_guard.h"
 #include "capture/capture_reader.h"
+#include "capture/capture_snapshot.h"
 #include "model/model_build.h"
 #include "model/model_library.h"
 #include "model/process_alive.h"
@@ -60,6 +61,29 @@ capture_is_final(const struct capture *capture)
 	return !capture->was_closed && capture->is_still && !process_is_alive(capture->identity);
 }
 
+/* "#7": by its number; else the newest of this name that has what was held. */
+static bool
+is_meant(const struct kmem_mark *mark, const char *at)
+{
+	char *end = NULL;
+	uint64_t number = at[0] == '#' ? strtoull(at + 1, &end, 10) : 0;
+
+	if (mark->record == 0)
+		return false;
+	return (end != NULL && end != at + 1 && *end == '\0' && mark->sequence == number) || strcmp(mark->name, at) == 0;
+}
+
+static bool
+rewind_to(struct capture *capture, const char *at)
+{
+	for (size_t i = capture->mark_count; i > 0; i--) {
+		if (is_meant(&capture->marks[i - 1], at) &&
+		    capture_mark_rewind(capture, &capture->marks[i - 1], process_is_alive(capture->identity)))
+			return true;
+	}
+	return false;
+}
+
 static void
 add_capture(struct build *build, struct capture *capture)
 {
@@ -78,6 +102,8 @@ add_capture(struct build *build, struct capture *capture)
 		capture_drop_bad(capture);
 	if (build->options->is_at_guard)
 		(void)capture_guard_rewind(capture);
+	else if (build->options->at != NULL && rewind_to(capture, build->options->at))
+		build->rewound_count++;
 	else
 		capture_exit_rewind(capture);
 	capture_arenas_split(capture);
@@ -89,6 +115,7 @@ add_capture(struct build *build, struct capture *capture)
 	model_cells_add(build, capture);
 	model_add_failed(build, capture, &rows, sites);
 	model_add_types(build, capture, sites);
+	model_add_steps(build, capture);
 	model_family_add(build, capture, &rows, sites);
 	take_damages(build, capture);
 }
@@ -111,6 +138,10 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 		capture_close(capture);
 	}
 	model_cells_add_written(build, list->paths[0]);
+	if (build->process_count != 0 && build->options->at != NULL && build->rewound_count == 0)
+		return fail_set(fail, EXIT_USAGE,
+		                "%.400s: has no snapshot \"%.100s\": kmemshim report lists those that there are",
+		                list->paths[0], build->options->at);
 	return build->process_count != 0;
 }
 
@@ -214,6 +245,7 @@ finish(struct build *build, size_t session_count)
 	model_take_failed(build, model);
 	site_key_assign(model->sites, model->site_count, model->domains);
 	model_wrappers_skip(model->sites, model->site_count, model->domain_count);
+	site_key_assign_places(model->sites, model->site_count);
 	model_libraries_name(model, build->pool);
 	model->cell_count = model_cells_label(build, &model->cells);
 	model_frames_label(build);

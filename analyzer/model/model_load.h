@@ -19,7 +19,9 @@ struct model_options {
 	const char *wrappers; // names as frame_rules.h takes them; NULL = none
 	bool is_salvage;      // read what is intact of a damaged capture instead of refusing it
 	bool is_at_guard;     // live figures of the moment when the guard was passed, where it was
-	bool wants_symbols;   // false: leave native frames unnamed (fast totals)
+	const char
+		*at; // name of a snapshot, or "#7": live figures of each process that has it are of then; NULL = of the end
+	bool wants_symbols; // false: leave native frames unnamed (fast totals)
 };
 
 /* The result is owned by the caller; model_free(NULL) is legal. NULL and *fail filled when nothing could be read. */

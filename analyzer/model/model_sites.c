@@ -163,6 +163,8 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->has_paused = part->counts.has_paused;
 		site->born_generations = part->counts.born;
 		site->span_bytes = part->counts.span_bytes;
+		site->steps = part->counts.steps;
+		site->first_ms = part->counts.first_ms;
 	}
 	site->samples += part->samples;
 	site->peak_samples += part->peak_samples;

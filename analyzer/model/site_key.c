@@ -14,9 +14,11 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/text_start.h"
 
 #define FRAMES_BEYOND_USER 2 // callers of the first user frame that belong to a site's identity
 #define FRAMES_WITHOUT_USER 12
+#define FROZEN "<frozen "
 #define LEFT_OUT_NONE UINT32_MAX
 #define HASH_START UINT64_C(14695981039346656037) // FNV-1a, 64 bits
 #define HASH_PRIME UINT64_C(1099511628211)
@@ -34,6 +36,16 @@ static uint64_t
 hash_text(uint64_t hash, const char *text, size_t count)
 {
 	return hash_bytes(hash_bytes(hash, text, count), "", 1);
+}
+
+/* "<frozen importlib.util>" as "/importlib/util.py", which it is in versions that do not freeze it. */
+static uint64_t
+hash_frozen(uint64_t hash, const char *name)
+{
+	hash = hash_bytes(hash, "/", 1);
+	for (; *name != '\0' && *name != '>'; name++)
+		hash = hash_bytes(hash, *name == '.' ? "/" : name, 1);
+	return hash_text(hash, ".py", 3);
 }
 
 /*
@@ -56,6 +68,8 @@ hash_python_file(uint64_t hash, const char *file)
 		if (found != NULL)
 			return hash_text(hash, found, strlen(found));
 	}
+	if (text_starts(file, FROZEN))
+		return hash_frozen(hash, file + strlen(FROZEN));
 	if (strncmp(file, "<ipython-input-", 15) == 0) {
 		const char *text_hash = strchr(file + 15, '-');
 
@@ -91,12 +105,39 @@ hash_module(uint64_t hash, const char *module)
 	return hash_text(hash, module, length);
 }
 
-/* A native function without template arguments and what compilers append to copies (".part.0", ".isra.1"). */
+/*
+ * Behind its namespaces and classes, which some compilers leave out where nothing else can call it; "{{closure}}" with the function that
+ * it is in.
+ */
+static const char *
+unqualified_native(const char *function)
+{
+	const char *start = function;
+	const char *before = function;
+	unsigned depth = 0;
+
+	for (const char *at = function; *at != '\0' && strncmp(start, "operator", 8) != 0; at++) {
+		if (*at == '<' || *at == '(') {
+			depth++;
+		} else if ((*at == '>' || *at == ')') && depth > 0) {
+			depth--;
+		} else if (depth == 0 && at[0] == ':' && at[1] == ':' && at[2] != '\0') {
+			if (*start != '{')
+				before = start;
+			start = at + 2;
+			at++;
+		}
+	}
+	return *start == '{' ? before : start;
+}
+
+/* A native function without what it is in, template arguments and what compilers append to copies (".part.0", ".isra.1"). */
 static uint64_t
 hash_native_function(uint64_t hash, const char *function)
 {
 	unsigned depth = 0;
 
+	function = unqualified_native(function);
 	if (strncmp(function, "operator", 8) == 0)
 		return hash_text(hash, function, strlen(function));
 	for (const char *at = function; *at != '\0'; at++) {
@@ -113,15 +154,26 @@ hash_native_function(uint64_t hash, const char *function)
 	return hash_bytes(hash, "", 1);
 }
 
+/* "Store.fill" is "fill", "make.<locals>.<lambda>" is "<lambda>": before 3.11 Python has no qualified names. */
+static const char *
+unqualified(const char *function)
+{
+	const char *dot = strrchr(function, '.');
+
+	return dot != NULL && dot[1] != '\0' ? dot + 1 : function;
+}
+
 static uint64_t
 hash_frame(const struct model_frame *frame)
 {
 	uint64_t hash = HASH_START;
 
 	if (frame->kind == MODEL_FRAME_PYTHON) {
+		const char *name = unqualified(frame->function);
+
 		hash = hash_bytes(hash, "P", 1);
 		hash = hash_python_file(hash, frame->file);
-		return hash_text(hash, frame->function, strlen(frame->function));
+		return hash_text(hash, name, strlen(name));
 	}
 	hash = hash_bytes(hash, "N", 1);
 	hash = hash_module(hash, frame->module);
@@ -183,6 +235,20 @@ first_that_counts(const struct model_site *site, uint32_t first_user)
 }
 
 /*
+ * Code of headers, which is compiled into the same object as the user's: how much of it is inlined, and how it calls itself, differs
+ * between compilers.
+ */
+static bool
+is_of_header(const struct model_site *site, uint32_t index, uint32_t first_user)
+{
+	const struct model_frame *frame = site->frames[index];
+
+	return first_user < site->frame_count && frame->kind == MODEL_FRAME_NATIVE && !frame->is_user &&
+	       site->frames[first_user]->kind == MODEL_FRAME_NATIVE &&
+	       order_texts(frame->module, site->frames[first_user]->module) == 0;
+}
+
+/*
  * Frames count after folding: recursion has no depth of its own. Nothing beyond main() tells sites apart, and how the
  * C library's start-up is named depends on the debug packages of the machine.
  *
@@ -204,7 +270,7 @@ names_hash(const struct model_site *site, const char *domain, struct frame_cache
 		const struct model_frame *frame = site->frames[i];
 		uint64_t name = cached_hash(cache, frame);
 
-		if (is_comprehension(site, i))
+		if (is_comprehension(site, i) || is_of_header(site, i, first_user))
 			continue;
 
 		if (name != previous) {
@@ -240,6 +306,36 @@ site_key_likeness(const struct model_site *site, const char *domain, uint64_t li
 {
 	for (uint32_t i = 0; i < SITE_KEY_LIKENESSES; i++)
 		likeness[i] = names_hash(site, domain, NULL, i);
+}
+
+/* The function that `where` is in: of a comprehension the one around it, for it is a part of that since Python 3.12. */
+static const struct model_frame *
+function_of(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (site->frames[i] != site->where)
+			continue;
+		while (is_comprehension(site, i))
+			i++;
+		return site->frames[i];
+	}
+	return site->where;
+}
+
+void
+site_key_assign_places(struct model_site *sites, size_t count)
+{
+	struct frame_cache *cache = memory_zeroed(CACHE_SLOTS, sizeof(*cache));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct model_frame *function = sites[i].where != NULL ? function_of(&sites[i]) : NULL;
+
+		if (function == NULL)
+			continue;
+		sites[i].place_key = cached_hash(cache, function);
+		sites[i].qualified_key = hash_text(sites[i].place_key, function->function, strlen(function->function));
+	}
+	free(cache);
 }
 
 static int

@@ -2,8 +2,9 @@
  * site_key.h - which site of another run, build or machine is this one?
  *
  * A key is 64 bits. The high 48 are a hash of names: the domain, and the frames from the allocation up to the
- * first frame of the user's own code and two more. No line, no address, no folder of the user's, no version, no name of the program. So
- * the same code keeps its key when lines above it move, when it is rebuilt or checked out elsewhere. The low 16
+ * first frame of the user's own code and two more. No line, no address, no folder of the user's, no version, no name of the program, and
+ * of a function no class and no namespace: Python before 3.11 and some compilers do not tell them. So the same code keeps its key when lines above it move,
+ * when it is rebuilt or checked out elsewhere. docs/diff.md has measurements. The low 16
  * bits tell sites apart that share those names (two lines of one function, other callers further out), in the
  * order of their lines; they change when a sibling comes or goes. Comparisons between runs therefore add up what
  * shares the high part: site_key_family().
@@ -20,6 +21,9 @@
 
 /* Sets `key` of every site from its frames, where, domain; needs nothing else of them. Never 0. */
 void site_key_assign(struct model_site *sites, size_t count, const struct model_domain *domains);
+
+/* Sets `place_key` and `qualified_key` of every site from `where` and its frames; 0 where that is not known. */
+void site_key_assign_places(struct model_site *sites, size_t count);
 
 /*
  * What families of one domain share that differ in one frame alone: the user's own, its caller, or that one's caller. A function that was

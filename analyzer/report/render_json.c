@@ -364,6 +364,51 @@ OBJECT(
 static const char *const states[] = { "starting", "running", "exited",  "exec-replaced",
 	                                  "signal",   "gone",    "unknown", NULL };
 
+#undef OWNER
+#define OWNER struct report_steps
+static bool
+are_there_steps(const void *owner)
+{
+	return ((const OWNER *)owner)->count != 0;
+}
+
+static const struct json_field steps_fields[] = {
+	JSON_FIELD(count, "How many were begun."),
+	JSON_FIELD(
+		source,
+		"program: it said so (kmemshim_step()). loop: rounds of the outermost loop that was seen. cells: of a notebook.",
+		.value_of = report_step_source),
+	JSON_FIELD(is_estimated, "count is from samples."),
+	JSON_FIELD(file, "Of a loop: source file of the line that comes again; \"\" when unknown."),
+	JSON_FIELD(line, "Its line; 0 when unknown."),
+	JSON_FIELD(function, "Its function; \"\" when unknown."),
+	JSON_FIELD(ns, "Duration of one, on average, in nanoseconds; null = not known.", .without = JSON_NULL),
+	{ .name = NULL },
+};
+OBJECT(steps, are_there_steps, "What the process does again and again.");
+#undef OWNER
+
+#define OWNER struct report_mark
+static const struct json_field mark_fields[] = {
+	JSON_OF(sequence, "Its number in the process; --at takes it as #NUMBER."),
+	JSON_OF(name, "As it was given, at most 55 bytes; \"\" when it has none."),
+	JSON_OF(is_cut, "The name was longer."),
+	JSON_FIELD(
+		kind,
+		"program: kmemshim_mark() or kmemshim_snapshot(). outside: kmemshim mark or snapshot. guard: the guard was passed. refused: a request was refused. even: run --snapshots. high-water: live bytes were the highest so far.",
+		.value_of = report_mark_kind),
+	JSON_FIELD(age_ns, "Since the start of the process, nanoseconds."),
+	JSON_OF(step, "Steps that were begun until then."),
+	JSON_OF(live_bytes, "Requested bytes live then: heap, mmap, shared, python/arena and library, about."),
+	JSON_OF(resident_bytes, "Resident set at the heartbeat before; null = not known.", .without = JSON_NULL),
+	JSON_OF(is_snapshot, "What each line held then is in the capture."),
+	JSON_OF(left_out, "Of that, small sites that had no room."),
+	{ .name = NULL },
+};
+OBJECT(mark, NULL, "A moment with a name.");
+#undef OWNER
+
+#define OWNER struct report_process
 static const struct json_field process_fields[] = {
 	JSON_FIELD(pid, "Process id."),
 	JSON_FIELD(parent_pid, "Process id of its parent at start."),
@@ -405,6 +450,9 @@ static const struct json_field process_fields[] = {
 	JSON_FIELD(limit_bytes, "Memory limit in force at the last heartbeat; null = none or not known.",
 	           .without = JSON_NULL, .is_known = has_limit),
 	LOSSES(of.losses, "What this process could not record."),
+	JSON_FIELD_OF(JSON_OBJECT, "steps", steps, "null = none were seen.", .object = &steps_object, .without = JSON_NULL),
+	JSON_FIELD_OF(JSON_OBJECTS, "marks", marks, "Moments with a name, the oldest first.", .object = &mark_object,
+	              .is_pointer = true, .count_offset = offsetof(OWNER, of.mark_count)),
 	JSON_FIELD_OF(JSON_TEXTS, "notes", of.notes, "What the recorder had to say, one line each.",
 	              .count_offset = offsetof(OWNER, of.note_count)),
 	{ .name = NULL },
@@ -438,6 +486,7 @@ is_foreseen(const void *owner)
 static const struct json_field forecast_fields[] = {
 	JSON_FIELD(bytes_per_minute, "How much the resident set grows."),
 	JSON_FIELD(minutes, "Until the limit is reached, from the last heartbeat."),
+	JSON_FIELD(steps, "Of the process, in these minutes, about; null = not known.", .without = JSON_NULL),
 	JSON_FIELD(used_bytes, "In use of the limit at the last heartbeat."),
 	JSON_FIELD(limit_bytes, "The limit in force."),
 	{ .name = NULL },
@@ -532,6 +581,9 @@ static const struct json_field leak_fields[] = {
 	JSON_FIELD(generations_alive, "Generations (ticks of allocated bytes or blocks) of which blocks are still live."),
 	JSON_FIELD(generations_total, "Generations since the site first allocated."),
 	JSON_FIELD(bytes_per_generation, "Live bytes per generation that is still alive; 0 without generations."),
+	JSON_FIELD(steps,
+	           "Steps of the process that holds most of it since the site first allocated, about; null = not known.",
+	           .without = JSON_NULL),
 	{ .name = NULL },
 };
 OBJECT(leak, NULL, "Does it accumulate? Judged by surviving generations.");

@@ -428,6 +428,13 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.machine_bytes = identity->machine_bytes,
 		.max_resident_bytes = launcher != NULL ? launcher->max_resident_bytes : 0,
 	};
+	to->steps = report_steps_of(process, verdict_ended_ns(process) != 0 ? verdict_ended_ns(process)
+	                                     : last != NULL                 ? last->monotonic_ns
+	                                                                    : 0);
+	struct report_mark *marks = report_marks_of(process);
+
+	(void)keep_text(report->rows, (char *)marks); // freed with the report
+	to->marks = marks;
 	if (launcher != NULL && WIFEXITED(launcher->wait_status))
 		to->exit_status = WEXITSTATUS(launcher->wait_status);
 	if (launcher != NULL && WIFSIGNALED(launcher->wait_status)) {

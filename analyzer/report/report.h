@@ -92,6 +92,26 @@ struct report_built {
 	uint64_t error_bytes; // of copied_bytes, in 95 of 100 cases
 };
 
+/* Rounds of what a process does again and again. */
+struct report_steps {
+	uint64_t count;     // 0 = none, and nothing else here is known
+	const char *source; // report_step_source()
+	bool is_estimated;
+	const char *file; // of a loop: the line that comes again; "" = unknown
+	uint32_t line;
+	const char *function;
+	uint64_t ns; // of one, on average; 0 = not known
+};
+const char *report_step_source(unsigned number); // "cells", "loop", "program"
+
+/* A moment with a name. */
+struct report_mark {
+	struct model_mark of;
+	const char *kind; // report_mark_kind()
+	uint64_t age_ns;  // since the start of its process
+};
+const char *report_mark_kind(unsigned number); // "program", "outside", "guard", "refused", "even", "high-water"
+
 struct report_process {
 	struct model_process of;
 	uint32_t pid;
@@ -113,9 +133,11 @@ struct report_process {
 	uint64_t resident_age_ns;         // of the last look to the end or, where that is not known, to the last heartbeat
 	struct report_fragmentation fragmentation;
 	bool is_end_known;
-	uint64_t limit_bytes;        // in force then; UINT64_MAX = none
-	uint64_t machine_bytes;      // what the machine has
-	uint64_t max_resident_bytes; // the most that it had in memory, as its launcher saw it; 0 = not known
+	uint64_t limit_bytes;   // in force then; UINT64_MAX = none
+	uint64_t machine_bytes; // what the machine has
+	struct report_steps steps;
+	const struct report_mark *marks; // oldest first; of.mark_count
+	uint64_t max_resident_bytes;     // the most that it had in memory, as its launcher saw it; 0 = not known
 };
 
 /* "brk", "heap", ..., "not attributed"; NULL = no such part. The second one says what it is, or "". */
@@ -288,6 +310,10 @@ struct report {
 struct report *report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
                             struct fail *fail);
 void report_free(struct report *report);
+
+/* Steps of report_build(): marks are freed by the caller. */
+struct report_steps report_steps_of(const struct model_process *process, uint64_t end_ns);
+struct report_mark *report_marks_of(const struct model_process *process);
 
 /* A step of report_build(): all of report->guard but the lines, which are of another moment. */
 void report_guard_build(struct report *report, const struct model *model, const struct verdict *verdict);

@@ -102,6 +102,7 @@ struct verdict_log {
 struct verdict_forecast {
 	uint64_t bytes_per_minute; // 0 = nothing is foreseen
 	uint64_t minutes;
+	uint64_t steps;      // of the process, in these; 0 = not known
 	uint64_t used_bytes; // of the limit, at the last heartbeat
 	uint64_t limit_bytes;
 };

@@ -11,6 +11,7 @@
 #define START_UP_NS (5 * SECOND_NS)
 #define START_UP_PART 5
 #define QUARTERS 4
+#define STEPS_MIN 6
 #define EVEN 3 // a quarter may have so many times the mean, or a so manyth of it
 #define WORTH_BYTES (UINT64_C(1) << 20)
 #define MOST_MINUTES (UINT64_C(7) * 24 * 60) // nobody knows what is in a week
@@ -69,8 +70,15 @@ verdict_forecast_gather(struct verdict_facts *facts)
 
 	if (minutes > (double)MOST_MINUTES)
 		return;
-	facts->forecast = (struct verdict_forecast){ .bytes_per_minute = (uint64_t)rate,
-		                                         .minutes = (uint64_t)(minutes + 0.5),
-		                                         .used_bytes = used_bytes,
-		                                         .limit_bytes = last->limit_bytes };
+	const struct model_steps *steps = &process->steps;
+	uint64_t stepping_ns = last->monotonic_ns > steps->began_ns ? last->monotonic_ns - steps->began_ns : 0;
+	bool has_steps = steps->source != KMEM_STEPS_NONE && steps->count >= STEPS_MIN && stepping_ns != 0;
+
+	facts->forecast = (struct verdict_forecast){
+		.bytes_per_minute = (uint64_t)rate,
+		.minutes = (uint64_t)(minutes + 0.5),
+		.steps = has_steps ? (uint64_t)(minutes * 60e9 * (double)steps->count / (double)stepping_ns) : 0,
+		.used_bytes = used_bytes,
+		.limit_bytes = last->limit_bytes
+	};
 }

@@ -72,6 +72,60 @@ PHRASE(PEAK_LINE_OF_ALL)
 	say_LINE_OF_ALL(facts, finding, verdict);
 }
 
+#define STEPS_MIN 6u // fewer say nothing
+#define HOUR_NS UINT64_C(3600000000000)
+#define RATE_NS UINT64_C(10000000000) // of less nobody can say what an hour brings
+
+/* "100 steps", "about 100 rounds of train.py:41" */
+static void
+say_so_many_steps(const struct model_steps *steps, uint64_t count, struct verdict *verdict)
+{
+	const char *slash = steps->where != NULL ? strrchr(steps->where->file, '/') : NULL;
+	char number[UNITS_TEXT_BYTES];
+
+	if (steps->source != KMEM_STEPS_LOOP) {
+		say(verdict, "%s %s", units_count(count, number), steps->source == KMEM_STEPS_CELLS ? "cells" : "steps");
+		return;
+	}
+	say(verdict, "about %s rounds", units_count(units_rounded(count, 2), number));
+	if (steps->where != NULL && steps->where->line != 0)
+		say(verdict, " of %s:%" PRIu32, slash != NULL ? slash + 1 : steps->where->file, steps->where->line);
+}
+
+static uint64_t
+last_seen_ns(const struct model_process *process)
+{
+	if (process->ended_monotonic_ns != 0)
+		return process->ended_monotonic_ns;
+	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
+}
+
+/* How much is kept in each step, and in an hour. Blocks that are about as many as the steps are one in each. */
+static void
+say_steps(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
+{
+	const struct model_site *site = line->telling;
+	const struct model_process *process = &facts->model->processes[site->process];
+	uint64_t began_ns = process->identity->start_monotonic_ns + site->first_ms * 1000000;
+	uint64_t ns = last_seen_ns(process) > began_ns ? last_seen_ns(process) - began_ns : 0;
+	bool is_one = site->live_count * 4 >= site->steps * 3 && site->live_count * 3 <= site->steps * 4;
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (site->steps < STEPS_MIN || site->process_count != 1 || line->leaking_bytes == 0)
+		return;
+	if (is_one)
+		say(verdict, " One block of %s was kept in each of ", units_bytes(site->live_bytes / site->live_count, bytes));
+	else
+		say(verdict, " %s was kept in each of ", units_bytes(line->leaking_bytes / site->steps, bytes));
+	/* Blocks are counted, rounds of a loop are estimated. */
+	say_so_many_steps(&process->steps,
+	                  is_one && process->steps.source == KMEM_STEPS_LOOP ? site->live_count : site->steps, verdict);
+	if (ns >= RATE_NS)
+		say(verdict, ", %s an hour",
+		    units_bytes((uint64_t)((double)line->leaking_bytes * (double)HOUR_NS / (double)ns), bytes));
+	say(verdict, ".");
+}
+
 PHRASE(ACCUMULATES)
 {
 	const struct rank_line *line = &finding->line;
@@ -84,6 +138,7 @@ PHRASE(ACCUMULATES)
 	say(verdict, "blocks");
 	say(verdict, " from %" PRIu32 " of %" PRIu32 " generations are still alive.", line->telling->generations_alive,
 	    line->telling->generations_total);
+	say_steps(facts, line, verdict);
 }
 
 PHRASE(MAY_ACCUMULATE)

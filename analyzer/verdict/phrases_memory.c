@@ -228,15 +228,18 @@ PHRASE(FORECAST)
 	say(verdict, " At %s rate (%s a minute) the limit of %s ", is_running ? "this" : "that",
 	    units_bytes(forecast->bytes_per_minute, rate), units_bytes(forecast->limit_bytes, limit));
 	if (forecast->minutes < 2)
-		say(verdict, is_running ? "is reached within two minutes." : "would have been reached within two minutes.");
+		say(verdict, is_running ? "is reached within two minutes" : "would have been reached within two minutes");
 	else if (forecast->minutes < 120)
 		say(verdict,
-		    is_running ? "is reached in about %" PRIu64 " minutes."
-		               : "would have been reached in about %" PRIu64 " minutes.",
+		    is_running ? "is reached in about %" PRIu64 " minutes"
+		               : "would have been reached in about %" PRIu64 " minutes",
 		    forecast->minutes);
 	else
 		say(verdict,
-		    is_running ? "is reached in about %" PRIu64 " hours."
-		               : "would have been reached in about %" PRIu64 " hours.",
+		    is_running ? "is reached in about %" PRIu64 " hours" : "would have been reached in about %" PRIu64 " hours",
 		    hours);
+	if (forecast->steps != 0)
+		say(verdict, ", after about %s more %s", units_count(units_rounded(forecast->steps, 2), rate),
+		    facts->process->steps.source == KMEM_STEPS_LOOP ? "rounds" : "steps");
+	say(verdict, ".");
 }

@@ -35,6 +35,13 @@ generations_of(const struct kmem_site *site)
 	return index != 0 ? capture_file_at(KMEM_SECTION_GENERATIONS, index - 1) : NULL;
 }
 
+/* relaxed: who holds something was written before; of others it does not matter. */
+static bool
+is_memory(const struct kmem_site *site)
+{
+	return kmem_domain_is_memory(__atomic_load_n(&site->domain, __ATOMIC_RELAXED));
+}
+
 static bool
 has_counted(const struct kmem_generations *block)
 {
@@ -64,7 +71,7 @@ held_sites_measure(bool wants_generations, struct held_sites *found)
 		found->sites += is_held;
 		found->generations += has_generations;
 		found->by_size[size_of(entry.live_bytes)] += is_held;
-		found->live_bytes += kmem_domain_is_memory(site->domain) ? entry.live_bytes : 0;
+		found->live_bytes += is_memory(site) ? entry.live_bytes : 0;
 	}
 }
 
@@ -121,7 +128,7 @@ held_sites_write(const struct held_sites *found, struct kmem_exit_site *to, uint
 			entry.generations = ++done.generations;
 		}
 		to[done.sites++] = entry;
-		done.live_bytes += kmem_domain_is_memory(site->domain) ? entry.live_bytes : 0;
+		done.live_bytes += is_memory(site) ? entry.live_bytes : 0;
 	}
 	/* The copies follow the entries. */
 	if (done.sites < room && done.generations != 0)
@@ -138,7 +145,7 @@ held_sites_live_bytes(void)
 	for (uint32_t i = 1; i <= count; i++) {
 		const struct kmem_site *site = site_table_at(i);
 
-		sum += kmem_domain_is_memory(site->domain) ? entry_of(i, site).live_bytes : 0;
+		sum += is_memory(site) ? entry_of(i, site).live_bytes : 0;
 	}
 	return sum;
 }

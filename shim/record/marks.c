@@ -73,7 +73,7 @@ cut(const char *text, size_t length)
 {
 	size_t end = length;
 
-	while (end > 0 && length - end < 4 && ((unsigned char)text[end] & 0xc0) == 0x80)
+	while (end > 0 && length - end < 3 && ((unsigned char)text[end] & 0xc0) == 0x80)
 		end--;
 	return ((unsigned char)text[end] & 0xc0) == 0x80 ? length : end;
 }
@@ -274,8 +274,8 @@ even_place(uint64_t now_ns)
 	return taken.even[taken.even_count++];
 }
 
-void
-marks_snapshot(enum kmem_mark_kind kind, const char *name)
+static void
+take(enum kmem_mark_kind kind, const char *name, uint64_t now_ns)
 {
 	uint32_t place;
 
@@ -290,9 +290,15 @@ marks_snapshot(enum kmem_mark_kind kind, const char *name)
 		take_into(FIRST_HIGH_WATER + taken.high_water_count++ % KMEM_SNAPSHOTS_HIGH_WATER, kind, name);
 	else if (kind != KMEM_MARK_EVEN)
 		take_into(FIRST_NAMED + taken.named_count++ % KMEM_SNAPSHOTS_NAMED, kind, name);
-	else if ((place = even_place(clock_now_ns())) < KMEM_SNAPSHOTS_EVEN)
+	else if ((place = even_place(now_ns)) < KMEM_SNAPSHOTS_EVEN)
 		take_into(FIRST_EVEN + place, kind, name);
 	atomic_flag_clear_explicit(&is_taking, memory_order_release);
+}
+
+void
+marks_snapshot(enum kmem_mark_kind kind, const char *name)
+{
+	take(kind, name, 0);
 }
 
 static void
@@ -305,7 +311,7 @@ take_even(uint64_t now_ns)
 	if (due_ns == 0) // the start
 		atomic_store_explicit(&next_even_ns, now_ns + EVEN_FIRST_NS, memory_order_relaxed);
 	else
-		marks_snapshot(KMEM_MARK_EVEN, "");
+		take(KMEM_MARK_EVEN, "", now_ns);
 }
 
 void

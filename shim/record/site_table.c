@@ -138,7 +138,7 @@ store_site(uint32_t stack_index, unsigned domain, uint16_t slot, uint8_t clock, 
 
 	if (site == NULL)
 		return 0;
-	site->domain = (uint8_t)domain;
+	__atomic_store_n(&site->domain, (uint8_t)domain, __ATOMIC_RELAXED); // a snapshot may look, before anything is held
 	site->slot = slot;
 	site->first_generation = clock;
 	atomic_store_explicit(&site->next_same_stack, kmem_site_check(stack_index, slot, (uint8_t)domain, clock),

@@ -4,7 +4,7 @@
  * Two stacks of one thread, one after the other, have the same frames from the outer end to some depth. What differs there tells:
  *
  *   the same code, and its line goes back         a round of a loop in that frame, or the function was called again
- *   the same site again                           a round of a loop at that line
+ *   the same site again, with few events between  a round of a loop at that line
  *   other code, called by the same line           that line calls several functions, perhaps in turn; one of two orders counts as a round
  *   the line goes on, or one stack has no frame   nothing
  *
@@ -37,6 +37,8 @@
 #define LOOK_TICKS \
 	(UINT64_C(1)   \
 	 << 18) // of the processor's clock, about a tenth of a millisecond, between two stacks that are compared
+#define BURST 64u
+#define EVENTS_MAX 16u // of a line that comes again, between two looks
 #define MAIN_SLOT 1u
 
 enum says { UNKNOWN, NOTHING, STANDS_STILL, ROUND_OF_CURRENT, ROUND_OF_CANDIDATE };
@@ -57,7 +59,8 @@ static _Atomic uint64_t cells_seen;
 static const struct kmem_stack *
 stack_of(uint32_t site, uint32_t *index)
 {
-	*index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_acquire); // pairs with store_site()
+	/* relaxed: S2; the thread has found the site itself, and its stack with it. */
+	*index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed);
 	const struct kmem_stack *stack = *index != 0 ? capture_file_record(*index) : NULL;
 
 	return stack != NULL && (stack->record.flags & UNFIT_FLAGS) == 0 ? stack : NULL;
@@ -179,15 +182,6 @@ round_between(const struct kmem_stack *from, const struct kmem_stack *to, uint32
 }
 
 static bool
-is_inside(const struct steps_loop *loop, const struct kmem_stack *stack)
-{
-	uint64_t frame = loop->outside != 0 && stack->frame_count > loop->depth ? frame_at(stack, loop->depth) : 0;
-
-	return frame != 0 && code_of(frame) == loop->code && line_of(frame) >= loop->low && line_of(frame) <= loop->high &&
-	       digest_of(stack, loop->depth) == loop->outside;
-}
-
-static bool
 is_same(const struct steps_loop *loop, const struct steps_loop *other)
 {
 	return loop->outside == other->outside && loop->code == other->code && loop->depth == other->depth &&
@@ -214,6 +208,16 @@ static bool
 is_around(const struct steps_loop *outer, const struct steps_loop *inner)
 {
 	return outer->depth < inner->depth || (outer->depth == inner->depth && inner->is_line && !outer->is_line);
+}
+
+/* T1. A round further out leads to a stack that lies inside as well. */
+static bool
+is_inside(const struct steps_loop *loop, const struct steps_loop *round, const struct kmem_stack *stack)
+{
+	uint64_t frame = loop->outside != 0 && stack->frame_count > loop->depth ? frame_at(stack, loop->depth) : 0;
+
+	return frame != 0 && !is_around(round, loop) && code_of(frame) == loop->code && line_of(frame) >= loop->low &&
+	       line_of(frame) <= loop->high && digest_of(stack, loop->depth) == loop->outside;
 }
 
 static uint64_t
@@ -246,10 +250,18 @@ begin(enum kmem_step_source source, uint64_t count)
 		generations_steps_anew();
 }
 
+/*
+ * Rounds that were only recognised do not move the clock of generations: a table that is built in one loop would look like one that grows in
+ * each of many steps.
+ */
 static void
 add(uint64_t count)
 {
+	uint32_t from = atomic_load_explicit(&steps()->source, memory_order_relaxed);
+
 	atomic_fetch_add_explicit(&steps()->count, count, memory_order_relaxed);
+	if (from != KMEM_STEPS_PROGRAM && from != KMEM_STEPS_CELLS)
+		return;
 	for (uint64_t i = 0; i < count && i < 8; i++)
 		generations_step();
 }
@@ -268,21 +280,11 @@ steps_next(void)
 	add(1);
 }
 
-/* A thread's loop is that of the process: it was none, the thread's own, the main thread takes it, or it rests. */
+/* The thread's loop is that of the process from now on. */
 static void
-take_over(struct steps_thread *thread, uint16_t slot)
+claim(const struct steps_thread *thread, uint16_t slot)
 {
-	uint64_t key = key_of(&thread->candidate);
-	uint64_t known = atomic_load_explicit(&loop_key, memory_order_relaxed);
-	uint32_t owner = atomic_load_explicit(&loop_slot, memory_order_relaxed);
-	bool rests = atomic_load_explicit(&steps()->count, memory_order_relaxed) == thread->count_before;
-
-	thread->current = thread->candidate;
-	thread->candidate = (struct steps_loop){ 0 };
-	thread->version++;
-	if (key == known || (known != 0 && owner != slot && slot != MAIN_SLOT && !rests))
-		return;
-	atomic_store_explicit(&loop_key, key, memory_order_relaxed);
+	atomic_store_explicit(&loop_key, key_of(&thread->current), memory_order_relaxed);
 	atomic_store_explicit(&loop_slot, slot, memory_order_relaxed);
 	if (source() == KMEM_STEPS_PROGRAM)
 		return;
@@ -291,12 +293,39 @@ take_over(struct steps_thread *thread, uint16_t slot)
 	atomic_store_explicit(&steps()->place, kmem_twice(thread->current.stack), memory_order_relaxed);
 }
 
+/* It was none, the thread's own, or the main thread takes it; another thread's goes on until it rests. */
 static void
-count_current(const struct steps_thread *thread)
+take_over(struct steps_thread *thread, uint16_t slot)
 {
-	if (source() == KMEM_STEPS_LOOP &&
-	    key_of(&thread->current) == atomic_load_explicit(&loop_key, memory_order_relaxed))
-		add(1);
+	uint64_t known = atomic_load_explicit(&loop_key, memory_order_relaxed);
+	uint32_t owner = atomic_load_explicit(&loop_slot, memory_order_relaxed);
+
+	thread->current = thread->candidate;
+	thread->candidate = (struct steps_loop){ 0 };
+	thread->version++;
+	thread->rounds_alone = 0;
+	if (known == 0 || owner == slot || (slot == MAIN_SLOT && key_of(&thread->current) != known))
+		claim(thread, slot);
+}
+
+/* A loop whose count does not move while another thread makes LATER_ROUNDS rests: a server waits, and its threads serve. */
+static void
+count_current(struct steps_thread *thread, uint16_t slot)
+{
+	uint64_t count = atomic_load_explicit(&steps()->count, memory_order_relaxed);
+
+	thread->current.rounds++;
+	if (key_of(&thread->current) == atomic_load_explicit(&loop_key, memory_order_relaxed)) {
+		if (source() == KMEM_STEPS_LOOP)
+			add(1);
+		return;
+	}
+	thread->rounds_alone = count == thread->count_before ? thread->rounds_alone + 1 : 0;
+	thread->count_before = count;
+	if (thread->rounds_alone < LATER_ROUNDS)
+		return;
+	thread->current.rounds = LATER_ROUNDS;
+	claim(thread, slot);
 }
 
 /* Cells are noted when their code is met first. */
@@ -347,21 +376,21 @@ judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site)
 		thread->version += widen(&thread->current, &round);
 		return ROUND_OF_CURRENT;
 	}
-	if (is_inside(&thread->current, to)) // T1
+	if (is_inside(&thread->current, &round, to))
 		return NOTHING;
 	if (is_same(&thread->candidate, &round)) {
 		thread->version += widen(&thread->candidate, &round);
 		return ROUND_OF_CANDIDATE;
 	}
-	if (is_inside(&thread->candidate, to))
+	if (is_inside(&thread->candidate, &round, to))
 		return NOTHING;
 	round.rounds = 0;
 	thread->candidate = round;
-	thread->count_before = atomic_load_explicit(&steps()->count, memory_order_relaxed);
 	thread->version++;
 	return ROUND_OF_CANDIDATE;
 }
 
+/* BURST at once, then one each LOOK_TICKS: a loop is learnt within a few rounds, and a program that never does the same twice pays little. */
 static bool
 may_compare(struct steps_thread *thread)
 {
@@ -370,9 +399,12 @@ may_compare(struct steps_thread *thread)
 	if (!raw_sys_has_clock()) // who reads it all the same is ended by SIGSEGV
 		return false;
 	now = __builtin_ia32_rdtsc();
-	if (now < thread->next_ticks && thread->next_ticks - now <= LOOK_TICKS)
+	if (thread->next_ticks < now ||
+	    thread->next_ticks - now > (BURST + 1) * LOOK_TICKS) // the latter: another processor's clock
+		thread->next_ticks = now;
+	if (thread->next_ticks - now > BURST * LOOK_TICKS)
 		return false;
-	thread->next_ticks = now + LOOK_TICKS;
+	thread->next_ticks += LOOK_TICKS;
 	return true;
 }
 
@@ -380,7 +412,7 @@ static void
 act(struct steps_thread *thread, uint16_t slot, enum says says)
 {
 	if (says == ROUND_OF_CURRENT) {
-		count_current(thread);
+		count_current(thread, slot);
 		/* What follows the present loop was not behind it; a loop around it goes on. */
 		if (thread->candidate.outside != 0 && !is_around(&thread->candidate, &thread->current)) {
 			thread->candidate = (struct steps_loop){ 0 };
@@ -392,14 +424,14 @@ act(struct steps_thread *thread, uint16_t slot, enum says says)
 }
 
 void
-steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site)
+steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site, uint32_t events)
 {
 	uint32_t from = thread->last_site;
-	uint32_t place = (from * UINT32_C(0x9e3779b1) ^ site * UINT32_C(0x85ebca6b)) >> 26;
+	uint32_t place = (from * UINT32_C(0x9e3779b1) ^ site * UINT32_C(0x85ebca6b)) >> (32 - STEPS_PAIRS_BITS);
 	enum says says;
 
 	look_at_cells();
-	if (site == 0 || source() == KMEM_STEPS_PROGRAM)
+	if (site == 0 || source() == KMEM_STEPS_PROGRAM || (site == from && events > EVENTS_MAX))
 		return;
 	if (from == 0) {
 		thread->last_site = site;

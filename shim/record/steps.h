@@ -18,7 +18,7 @@
 
 #include "kmem_format.h"
 
-#define STEPS_PAIRS 64u // a power of two
+#define STEPS_PAIRS_BITS 8
 
 /* A frame in which rounds are made. */
 struct steps_loop {
@@ -38,7 +38,8 @@ struct steps_thread {
 	uint32_t unsaid;    // sites since then that told nothing
 	uint32_t version;   // of the two loops
 	uint64_t next_ticks;
-	uint64_t count_before; // steps of the process, when the candidate's first round was made
+	uint64_t count_before; // steps of the process, at the latest round of a loop that is not counted
+	uint32_t rounds_alone; // of it, since that moved
 	struct steps_loop current;
 	struct steps_loop candidate; // it takes over when it has made some rounds
 	struct {
@@ -46,11 +47,17 @@ struct steps_thread {
 		uint32_t to;
 		uint32_t version;
 		uint32_t says;
-	} pairs[STEPS_PAIRS]; // what was found out about two sites, one after the other
+	} pairs[1u << STEPS_PAIRS_BITS]; // what was found out about two sites, one after the other
 };
 
-/* The thread's latest allocation was at this site, index + 1. `slot`: its number. */
-__attribute__((noinline, cold)) void steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site);
+/*
+ * The thread's latest allocation was at this site, index + 1.
+ *
+ * slot    the thread's number
+ * events  that it made since the look before, about: where a line makes many small blocks between two looks, that it comes again is no round
+ */
+__attribute__((noinline, cold)) void steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site,
+                                                uint32_t events);
 
 /* The program says that a step begins. */
 void steps_next(void);

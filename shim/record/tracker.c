@@ -115,7 +115,7 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 	                                                       : generations_born(site, block.site, clock);
 	book_prepare(site);
 	if (slot != NULL)
-		steps_look(&slot->steps, slot->owner.slot, block.site);
+		steps_look(&slot->steps, slot->owner.slot, block.site, domain == KMEM_DOMAIN_PYTHON_OBJECT ? UINT32_MAX : 1);
 	return block;
 }
 

@@ -41,7 +41,8 @@ look_after(struct thread_slot *slot)
 	bool has_volume = slot->tally_bytes > slot->tally_given; // it went below 0
 	bool is_often;
 
-	steps_look(&slot->steps, slot->owner.slot, atomic_load_explicit(&slot->last_site, memory_order_relaxed));
+	steps_look(&slot->steps, slot->owner.slot, atomic_load_explicit(&slot->last_site, memory_order_relaxed),
+	           slot->tally_begun - slot->tally_events);
 	// a thread's first: nothing was set
 	slot->tally_counted += slot->tally_given != 0 ? slot->tally_begun - slot->tally_events : 1;
 	if (library_due_is())

@@ -28,6 +28,7 @@
 #include "record/call_stack.h"
 #include "record/exit_figures.h"
 #include "record/failed_requests.h"
+#include "record/marks.h"
 #include "record/module_map.h"
 #include "record/site_table.h"
 #include "record/teardown.h"
@@ -526,6 +527,19 @@ take_exit_figures(void)
 	exit_figures_take();
 }
 
+/* ---- marks ---- */
+
+static void
+note_mark(void)
+{
+	marks_note(KMEM_MARK_PROGRAM, "mark");
+}
+static void
+take_snapshot(void)
+{
+	marks_snapshot(KMEM_MARK_PROGRAM, "snapshot");
+}
+
 /* ---- captures that children leave ---- */
 
 static const struct kmem_identity of_child = { .pid = 1, .start_ticks = 1, .executable = "/bin/a" };
@@ -736,6 +750,8 @@ static const struct hand_on_case cases[] = {
 	{ "site_ring", prepare_ring, NULL, { join_ring, follow_ring } },
 	{ "site_generations", prepare_generations, NULL, { be_born, be_born_again, be_born, die, die_in_own } },
 	{ "exit_generations", prepare_exit, NULL, { be_born, take_exit_figures } },
+	{ "marks", marks_forked, NULL, { note_mark, note_mark } },
+	{ "snapshots", marks_forked, NULL, { take_snapshot, take_snapshot } },
 	{ "abandoned_captures",
 	  abandoned_captures_prepare,
 	  NULL,

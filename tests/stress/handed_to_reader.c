@@ -13,6 +13,7 @@
 #include "record/call_stack.h"
 #include "record/exit_figures.h"
 #include "record/failed_requests.h"
+#include "record/marks.h"
 #include "record/site_table.h"
 #include "record/tracker.h"
 
@@ -174,6 +175,38 @@ read_guard(void)
 }
 
 static void
+note_mark(void)
+{
+	marks_note(KMEM_MARK_PROGRAM, "mark");
+}
+static void
+read_mark(void)
+{
+	READ(capture_file_timeline()->marks[0].checksum);
+}
+
+/* A command has written its request. */
+static void
+prepare_request(void)
+{
+	struct kmem_request *request = &capture_file_timeline()->request;
+
+	marks_forked();
+	*request = (struct kmem_request){ .wants = 1, .number = 7, .name = "asked" };
+	request->checksum = kmem_request_checksum(request);
+}
+static void
+serve_request(void)
+{
+	marks_look();
+}
+static void
+read_request_done(void)
+{
+	READ(capture_file_timeline()->request_done);
+}
+
+static void
 take_beat(void)
 {
 	heartbeat_take(1);
@@ -221,6 +254,8 @@ static const struct hand_on_case cases[] = {
 	{ "failed_request", NULL, NULL, { write_failed, read_failed, write_failed_again } },
 	{ "failed_request_kept", NULL, NULL, { write_failed, look_at_failed, write_failed_again } },
 	{ "guard", prepare_guard, NULL, { pass_guard, read_guard } },
+	{ "mark", marks_forked, NULL, { note_mark, read_mark } },
+	{ "request", prepare_request, NULL, { serve_request, read_request_done } },
 	{ "heartbeat", NULL, NULL, { take_beat, read_beat } },
 };
 

@@ -366,6 +366,76 @@ failed_without_domain(unsigned char *file, size_t *bytes)
 	capture_builder_reseal(file, *bytes);
 }
 
+static struct kmem_timeline *
+timeline_of(unsigned char *file)
+{
+	return (struct kmem_timeline *)(void *)(file + KMEM_TIMELINE_OFFSET);
+}
+
+static struct kmem_mark *
+whole_mark(unsigned char *file, uint32_t record)
+{
+	struct kmem_mark *mark = &timeline_of(file)->marks[3];
+
+	*mark = (struct kmem_mark){ .kind = KMEM_MARK_PROGRAM, .sequence = 1, .clock = 1, .record = record, .name = "a" };
+	mark->checksum = kmem_mark_checksum(mark);
+	return mark;
+}
+
+static void
+mark_changed(unsigned char *file, size_t *bytes)
+{
+	whole_mark(file, 0)->step++;
+}
+
+static void
+mark_without_kind(unsigned char *file, size_t *bytes)
+{
+	struct kmem_mark *mark = whole_mark(file, 0);
+
+	mark->kind = 77;
+	mark->checksum = kmem_mark_checksum(mark);
+}
+
+static void
+mark_without_end(unsigned char *file, size_t *bytes)
+{
+	struct kmem_mark *mark = whole_mark(file, 0);
+
+	memset(mark->name, 'x', sizeof(mark->name));
+	mark->checksum = kmem_mark_checksum(mark);
+}
+
+static void
+snapshot_beyond_section(unsigned char *file, size_t *bytes)
+{
+	whole_mark(file, 100000);
+}
+
+static void
+snapshot_is_a_stack(unsigned char *file, size_t *bytes)
+{
+	whole_mark(file, 1);
+}
+
+static void
+steps_of_no_source(unsigned char *file, size_t *bytes)
+{
+	timeline_of(file)->steps.source = 5;
+}
+
+static void
+steps_place_changed(unsigned char *file, size_t *bytes)
+{
+	timeline_of(file)->steps.place = kmem_twice(1) ^ 2;
+}
+
+static void
+request_changed(unsigned char *file, size_t *bytes)
+{
+	timeline_of(file)->request.wants = 1;
+}
+
 static void
 outcome_changed(unsigned char *file, size_t *bytes)
 {
@@ -455,6 +525,18 @@ static const struct {
 	  "refers to block 69999 of" },
 	{ "domain without a name", domain_without_name, KMEM_STATE_RUNNING, false, false, "domain 1 has no name" },
 	{ "launcher's part changed", launcher_changed, KMEM_STATE_CLEAN_EXIT, false, false, "section \"launcher\"" },
+	{ "mark changed (F7)", mark_changed, KMEM_STATE_RUNNING, false, false, "the checksum of mark 3 is wrong" },
+	{ "mark of no kind", mark_without_kind, KMEM_STATE_RUNNING, false, false, "mark 3 contradicts itself" },
+	{ "mark without an end", mark_without_end, KMEM_STATE_RUNNING, false, false, "mark 3 contradicts itself" },
+	{ "snapshot beyond its section", snapshot_beyond_section, KMEM_STATE_RUNNING, false, false,
+	  "what was held at a mark at byte 799992 is beyond the end" },
+	{ "snapshot that is a stack", snapshot_is_a_stack, KMEM_STATE_RUNNING, false, false, "type wanted 10, found" },
+	{ "steps of no source (F6)", steps_of_no_source, KMEM_STATE_RUNNING, false, false,
+	  "what the steps are (0x00000005)" },
+	{ "where steps begin changed (F6)", steps_place_changed, KMEM_STATE_RUNNING, false, false,
+	  "where the steps begin" },
+	{ "request of a command changed", request_changed, KMEM_STATE_RUNNING, false, false,
+	  "of a command's request is wrong" },
 	{ "outcome that is none (F6)", outcome_changed, KMEM_STATE_RUNNING, false, false,
 	  "the outcome of refused request 0" },
 	{ "what was held changed (F7)", device_snapshot_changed, KMEM_STATE_RUNNING, false, false,

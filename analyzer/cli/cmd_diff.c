@@ -1,0 +1,212 @@
+/*
+ * cmd_diff.c - kmemshim diff: what changed between two runs, or two processes of one?
+ *
+ * An argument is a CAPTURE, or CAPTURE@PID for one process of a session. One argument is a folder: the run before its newest, and that.
+ *
+ * When failing  one line that names the argument. Figures of a damaged capture are not compared, unless --salvage asks for it.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "analysis/rank.h"
+#include "base/memory.h"
+#include "base/output.h"
+#include "base/units.h"
+#include "capture/capture_folder.h"
+#include "cli/cmd_report.h"
+#include "cli/command.h"
+#include "diff/diff.h"
+#include "model/model_load.h"
+
+/* What an argument means. */
+struct chosen {
+	const char *argument; // as it was given
+	char *path;           // without the process
+	char *file;           // of that process; NULL = all of the session
+	char *session;        // NULL = the newest
+};
+
+static void
+free_chosen(struct chosen *chosen)
+{
+	free(chosen->path);
+	free(chosen->file);
+	free(chosen->session);
+}
+
+/* Its newest image: what it was before an exec is another program. */
+static bool
+find_process(const struct options *options, struct chosen *chosen, uint32_t pid, struct fail *fail)
+{
+	const struct model_options wanted = { .capture = chosen->path, .is_salvage = options->is_salvage };
+	struct model *model = model_load(&wanted, fail);
+	char pids[256] = "";
+	size_t used = 0;
+
+	if (model == NULL)
+		return false;
+	for (size_t i = 0; i < model->process_count; i++) {
+		uint32_t found = model->processes[i].identity->pid;
+
+		if (used < sizeof(pids) - 16)
+			used += (size_t)snprintf(pids + used, sizeof(pids) - used, "%s%" PRIu32, i != 0 ? ", " : "", found);
+		if (found != pid)
+			continue;
+		free(chosen->file);
+		chosen->file = memory_text(model->processes[i].path);
+	}
+	if (chosen->file == NULL)
+		(void)fail_set(fail, EXIT_USAGE, "diff: %s: no process %" PRIu32 " there: its newest session has %s",
+		               chosen->path, pid, pids);
+	model_free(model);
+	return chosen->file != NULL;
+}
+
+/* CAPTURE, or CAPTURE@PID; a file that has this name is meant itself. */
+static bool
+choose(const struct options *options, const char *argument, struct chosen *chosen, struct fail *fail)
+{
+	const char *at = strrchr(argument, '@');
+	char *end;
+	unsigned long pid;
+
+	*chosen = (struct chosen){ .argument = argument, .path = memory_text(argument) };
+	if (at == NULL || access(argument, F_OK) == 0)
+		return true;
+	pid = strtoul(at + 1, &end, 10);
+	if (at[1] < '0' || at[1] > '9' || *end != '\0' || pid > UINT32_MAX)
+		return fail_set(fail, EXIT_USAGE, "diff: %s: no such file, and \"%s\" is no process id", argument, at + 1);
+	chosen->path[at - argument] = '\0';
+	return find_process(options, chosen, (uint32_t)pid, fail);
+}
+
+/* The two newest sessions of a folder. */
+static bool
+choose_sessions(const struct options *options, struct chosen chosen[2], struct fail *fail)
+{
+	const char *folder = options->arguments[0];
+	struct session_list sessions;
+
+	if (!capture_folder_sessions(folder, options->is_salvage, &sessions, fail))
+		return false;
+	if (sessions.count < 2) {
+		session_list_free(&sessions);
+		return fail_set(fail, EXIT_USAGE,
+		                "diff: %s: has one session: name a second capture, or two processes as CAPTURE@PID", folder);
+	}
+	for (size_t i = 0; i < 2; i++)
+		chosen[i] = (struct chosen){ .argument = folder,
+			                         .path = memory_text(folder),
+			                         .session = memory_text(sessions.names[sessions.count - 2 + i]) };
+	session_list_free(&sessions);
+	return true;
+}
+
+static bool
+is_whole(const struct model *model, const char *path, struct fail *fail)
+{
+	uint64_t unrecorded = model_unrecorded_bytes(model);
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (model->capture_damage_count != 0)
+		return fail_set(fail, EXIT_CAPTURE, "diff: %s; --salvage compares what is intact", model->damages[0]);
+	if (unrecorded != 0)
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"diff: %s: allocations of %s were not recorded, for lack of room: record again with more address "
+			"space (ulimit -v) or disk, or use --salvage to compare what was recorded",
+			path, units_bytes(unrecorded, bytes));
+	return true;
+}
+
+/* Only one model is in memory at a time. NULL and *fail. */
+static struct diff_side *
+read_side(const struct options *options, const struct chosen *chosen, struct fail *fail)
+{
+	const struct report_options rows = { .top = UINT64_MAX };
+	const char *path = chosen->file != NULL ? chosen->file : chosen->path;
+	const struct model_options wanted = {
+		.capture = path,
+		.session = chosen->session,
+		.sysroot = options->sysroot,
+		.project = options->project,
+		.wrappers = options->wrappers,
+		.is_salvage = options->is_salvage,
+		.wants_symbols = true,
+	};
+	struct model *model = model_load(&wanted, fail);
+	struct diff_side *side = NULL;
+	struct report *report = NULL;
+
+	if (model != NULL && (options->is_salvage || is_whole(model, path, fail)) &&
+	    cmd_report_check_project(model, options->project, fail))
+		report = report_build(model, &rank_sites, &rows, fail);
+	if (report != NULL) {
+		if (model->distrusted != NULL)
+			(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
+		if (chosen->session == NULL && model->session_count > 1)
+			(void)fprintf(stderr,
+			              "kmemshim: %s: has %zu sessions, this is the newest: give a file to see another one\n",
+			              chosen->argument, model->session_count);
+		side = diff_side_new(report, chosen->session != NULL ? model->argument : chosen->argument, options->domain);
+	}
+	report_free(report);
+	model_free(model);
+	return side;
+}
+
+static bool
+check_domain(const struct options *options, const struct diff_side *before, const struct diff_side *after,
+             struct fail *fail)
+{
+	if (options->domain == NULL || before->domain_count != 0 || after->domain_count != 0)
+		return true;
+	return fail_set(fail, EXIT_USAGE, "diff: --domain %s: nothing was recorded there, in neither of the two",
+	                options->domain);
+}
+
+static bool
+show(const struct options *options, const struct diff_side *before, const struct diff_side *after, struct fail *fail)
+{
+	bool is_by_function = options->by != NULL && strcmp(options->by, "function") == 0;
+	uint64_t top = options_has(options, OPTION_TOP) ? options->top : CMD_REPORT_TABLE_TOP;
+	struct diff *diff = diff_compare(before, after, is_by_function ? DIFF_BY_FUNCTION : DIFF_BY_LINE);
+
+	if (options->is_json)
+		render_diff_json(diff, options_has(options, OPTION_TOP) ? top : UINT64_MAX, stdout);
+	else if (options->is_markdown)
+		render_diff_markdown(diff, top, stdout);
+	else
+		render_diff_text(diff, top, stdout);
+	diff_free(diff);
+	return output_finish(fail);
+}
+
+bool
+cmd_diff(const struct options *options, int *status, struct fail *fail)
+{
+	struct chosen chosen[2] = { { .argument = NULL }, { .argument = NULL } };
+	struct diff_side *before = NULL;
+	struct diff_side *after = NULL;
+	bool is_done;
+
+	(void)status;
+	if (options->by != NULL && strcmp(options->by, "line") != 0 && strcmp(options->by, "function") != 0)
+		return fail_set(fail, EXIT_USAGE, "diff: --by \"%s\": expected line or function", options->by);
+	if (options->is_json && options->is_markdown)
+		return fail_set(fail, EXIT_USAGE, "diff: give --json or --markdown, not both");
+	is_done = options->argument_count == 1 ? choose_sessions(options, chosen, fail)
+	                                       : choose(options, options->arguments[0], &chosen[0], fail) &&
+	                                             choose(options, options->arguments[1], &chosen[1], fail);
+	before = is_done ? read_side(options, &chosen[0], fail) : NULL;
+	after = before != NULL ? read_side(options, &chosen[1], fail) : NULL;
+	is_done = after != NULL && check_domain(options, before, after, fail) && show(options, before, after, fail);
+	diff_side_free(before);
+	diff_side_free(after);
+	free_chosen(&chosen[0]);
+	free_chosen(&chosen[1]);
+	return is_done;
+}

@@ -1,0 +1,522 @@
+/*
+ * diff.c - from pairs of lines to rows, and to one sentence.
+ *
+ * When failing  it cannot.
+ */
+#include "diff/diff.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/units.h"
+#include "diff/diff_match.h"
+
+#define LITTLE_BYTES \
+	(UINT64_C(64) << 10) // and 1/LITTLE_PART of the whole: no row that changed by less is worth a sentence
+#define LITTLE_PART 200
+#define NAMED_MOST 2
+#define SECOND_PART 20 // of the first one's change, for the second to be named
+
+const char *
+diff_state_name(unsigned state)
+{
+	static const char *const names[DIFF_STATES] = {
+		[DIFF_CHANGED] = "changed",
+		[DIFF_NEW] = "new",
+		[DIFF_GONE] = "gone",
+		[DIFF_SAME] = "same",
+	};
+
+	return state < DIFF_STATES ? names[state] : NULL;
+}
+
+/* ---- rows ---- */
+
+static void
+add_figures(struct diff_figures *to, const struct diff_line *line)
+{
+	if (line == NULL)
+		return;
+	to->live_bytes += line->held.live_bytes;
+	to->peak_bytes += line->held.peak_bytes;
+	to->leaking_bytes += line->held.leaking_bytes;
+	to->live_error_bytes = diff_error_together(to->live_error_bytes, line->held.live_error_bytes);
+	to->peak_error_bytes = diff_error_together(to->peak_error_bytes, line->held.peak_error_bytes);
+}
+
+static const struct diff_line *
+larger(const struct diff_line *left, const struct diff_line *right)
+{
+	if (left == NULL || right == NULL)
+		return left == NULL ? right : left;
+	return right->held.live_bytes + right->held.peak_bytes > left->held.live_bytes + left->held.peak_bytes ? right
+	                                                                                                       : left;
+}
+
+static uint64_t
+magnitude(int64_t number)
+{
+	return number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
+}
+
+uint64_t
+diff_row_amount(const struct diff_row *row)
+{
+	uint64_t most = magnitude(row->live_change);
+
+	if (magnitude(row->peak_change) > most)
+		most = magnitude(row->peak_change);
+	return magnitude(row->leaking_change) > most ? magnitude(row->leaking_change) : most;
+}
+
+static void
+finish_row(struct diff_row *row)
+{
+	const struct diff_line *line = row->after != NULL ? row->after : row->before;
+
+	row->live_change = (int64_t)(row->now.live_bytes - row->then.live_bytes);
+	row->peak_change = (int64_t)(row->now.peak_bytes - row->then.peak_bytes);
+	row->leaking_change = (int64_t)(row->now.leaking_bytes - row->then.leaking_bytes);
+	row->live_error_bytes = diff_error_together(row->then.live_error_bytes, row->now.live_error_bytes);
+	row->peak_error_bytes = diff_error_together(row->then.peak_error_bytes, row->now.peak_error_bytes);
+	row->is_within_error = (row->live_error_bytes != 0 || row->peak_error_bytes != 0) &&
+	                       magnitude(row->live_change) <= row->live_error_bytes &&
+	                       magnitude(row->peak_change) <= row->peak_error_bytes;
+	row->is_address_space = domain_is_address_space(line->domain_kind);
+	row->state = row->before == NULL         ? DIFF_NEW
+	             : row->after == NULL        ? DIFF_GONE
+	             : diff_row_amount(row) == 0 ? DIFF_SAME
+	                                         : DIFF_CHANGED;
+}
+
+static void
+make_rows(struct diff *diff, const struct diff_pair *pairs, size_t count)
+{
+	diff->rows = memory_zeroed(count + 1, sizeof(*diff->rows));
+	for (size_t i = 0; i < count; i++) {
+		struct diff_row *row = &diff->rows[diff->row_count];
+		bool is_next = diff->by == DIFF_BY_FUNCTION && i != 0 && pairs[i].function == pairs[i - 1].function;
+
+		if (is_next)
+			row--;
+		else
+			diff->row_count++;
+		row->before = larger(row->before, pairs[i].before);
+		row->after = larger(row->after, pairs[i].after);
+		row->line_count++;
+		add_figures(&row->then, pairs[i].before);
+		add_figures(&row->now, pairs[i].after);
+	}
+	for (size_t i = 0; i < diff->row_count; i++) {
+		finish_row(&diff->rows[i]);
+		diff->counts[diff->rows[i].state]++;
+	}
+}
+
+static const struct diff_line *
+name_of(const struct diff_row *row)
+{
+	return row->after != NULL ? row->after : row->before;
+}
+
+static int
+compare_rows(const void *a, const void *b)
+{
+	const struct diff_row *left = a;
+	const struct diff_row *right = b;
+	int order = order_numbers(left->state, right->state);
+
+	order = order ?: (int)left->is_address_space - (int)right->is_address_space;
+	order = order ?: (int)left->is_within_error - (int)right->is_within_error;
+	order = order ?: order_numbers(diff_row_amount(right), diff_row_amount(left));
+	order = order ?: order_texts(name_of(left)->domain, name_of(right)->domain);
+	order = order ?: order_texts(name_of(left)->where, name_of(right)->where);
+	order = order ?: order_numbers(left->now.peak_bytes, right->now.peak_bytes);
+	return order ?: order_numbers(left->then.peak_bytes, right->then.peak_bytes);
+}
+
+struct diff *
+diff_compare(const struct diff_side *before, const struct diff_side *after, enum diff_by by)
+{
+	struct diff *diff = memory_zeroed(1, sizeof(*diff));
+	size_t count;
+	struct diff_pair *pairs = diff_match(before, after, &count);
+
+	diff->by = by;
+	diff->before = before;
+	diff->after = after;
+	make_rows(diff, pairs, count);
+	if (diff->row_count != 0)
+		qsort(diff->rows, diff->row_count, sizeof(*diff->rows), compare_rows);
+	free(pairs);
+	return diff;
+}
+
+void
+diff_free(struct diff *diff)
+{
+	if (diff == NULL)
+		return;
+	free(diff->rows);
+	free(diff);
+}
+
+#define TRIFLE_PART 200 // of what changed most: what changed by less is summed up
+
+struct diff_section
+diff_section(const struct diff *diff, enum diff_state state, uint64_t top)
+{
+	struct diff_section section = { .rows = diff->rows };
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < diff->row_count; i++) {
+		if (!diff->rows[i].is_address_space && !diff->rows[i].is_within_error && diff_row_amount(&diff->rows[i]) > most)
+			most = diff_row_amount(&diff->rows[i]);
+	}
+	for (unsigned earlier = 0; earlier < state; earlier++)
+		section.rows += diff->counts[earlier];
+	for (size_t i = 0; i < diff->counts[state]; i++) {
+		const struct diff_row *row = &section.rows[i];
+		bool is_trifle = diff_row_amount(row) < most / TRIFLE_PART;
+
+		if (row->is_address_space) {
+			section.space_count++;
+			section.space_change += row->live_change;
+		} else if (row->is_within_error) {
+			section.doubtful_count++;
+			section.doubtful_change += row->live_change;
+			section.doubtful_error_bytes = diff_error_together(section.doubtful_error_bytes, row->live_error_bytes);
+		} else if (section.shown < top && section.rest_count == 0 && !is_trifle) {
+			section.shown++;
+		} else {
+			section.rest_count++;
+			section.rest_live_change += row->live_change;
+			section.rest_peak_change += row->peak_change;
+		}
+	}
+	return section;
+}
+
+/* ---- names ---- */
+
+static const char *
+where_of(const struct diff *diff, const struct diff_line *line)
+{
+	return diff->by == DIFF_BY_FUNCTION ? line->function : line->where;
+}
+
+const char *
+diff_row_where(const struct diff *diff, const struct diff_row *row)
+{
+	return where_of(diff, name_of(row));
+}
+
+const char *
+diff_row_domain(const struct diff_row *row)
+{
+	return name_of(row)->domain;
+}
+
+const char *
+diff_row_was(const struct diff *diff, const struct diff_row *row)
+{
+	if (row->before == NULL || row->after == NULL ||
+	    strcmp(where_of(diff, row->before), where_of(diff, row->after)) == 0)
+		return NULL;
+	return where_of(diff, row->before);
+}
+
+/* ---- the sentence ---- */
+
+/* The memory that the sentence is about: that of the host, or of one device. */
+struct scope {
+	bool is_host;
+	const char *domain; // of a device
+	bool is_peak;       // what was held at the peak changed more than what is held at the end
+};
+
+static bool
+is_in_scope(const struct scope *scope, const struct diff_row *row)
+{
+	const struct diff_line *line = name_of(row);
+
+	if (row->is_address_space)
+		return false;
+	return scope->is_host ? domain_is_host(line->domain_kind) : strcmp(line->domain, scope->domain) == 0;
+}
+
+static int64_t
+change_of(const struct scope *scope, const struct diff_row *row)
+{
+	return scope->is_peak ? row->peak_change : row->live_change;
+}
+
+/* Of all rows in memory, whatever their state, those that changed most; doubtful ones only when there is no other. */
+static size_t
+find_most(const struct diff *diff, const struct scope *scope, const struct diff_row *most[NAMED_MOST])
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < diff->row_count; i++) {
+		const struct diff_row *row = &diff->rows[i];
+		size_t at = found;
+
+		if (row->is_address_space || row->is_within_error || (scope != NULL && !is_in_scope(scope, row)))
+			continue;
+		uint64_t amount = scope != NULL ? magnitude(change_of(scope, row)) : diff_row_amount(row);
+
+		if (amount == 0)
+			continue;
+		while (at > 0 &&
+		       amount > (scope != NULL ? magnitude(change_of(scope, most[at - 1])) : diff_row_amount(most[at - 1])))
+			at--;
+		if (at >= NAMED_MOST)
+			continue;
+		for (size_t j = found < NAMED_MOST ? found : NAMED_MOST - 1; j > at; j--)
+			most[j] = most[j - 1];
+		most[at] = row;
+		found += found < NAMED_MOST;
+	}
+	return found;
+}
+
+__attribute__((format(printf, 2, 3))) static void
+say(FILE *stream, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vfprintf(stream, format, arguments);
+	va_end(arguments);
+}
+
+static const char *
+more_or_less(int64_t change)
+{
+	return change < 0 ? "less" : "more";
+}
+
+struct rest {
+	size_t count;
+	int64_t change;
+	int64_t doubtful_change; // of the estimates whose change is within their error
+	uint64_t doubtful_error_bytes;
+};
+
+static struct rest
+rest_of(const struct diff *diff, const struct scope *scope, const struct diff_row *const *named, size_t named_count)
+{
+	struct rest rest = { .count = 0 };
+
+	for (size_t i = 0; i < diff->row_count; i++) {
+		const struct diff_row *row = &diff->rows[i];
+		bool is_named = false;
+
+		for (size_t j = 0; j < named_count; j++)
+			is_named = is_named || named[j] == row;
+		if (is_named || !is_in_scope(scope, row) || change_of(scope, row) == 0)
+			continue;
+		if (row->is_within_error) {
+			uint64_t error = scope->is_peak ? row->peak_error_bytes : row->live_error_bytes;
+
+			rest.doubtful_change += change_of(scope, row);
+			rest.doubtful_error_bytes = diff_error_together(rest.doubtful_error_bytes, error);
+		} else {
+			rest.count++;
+			rest.change += change_of(scope, row);
+		}
+	}
+	return rest;
+}
+
+static void
+sum(const struct diff *diff, const struct scope *scope, uint64_t *then, uint64_t *now)
+{
+	*then = *now = 0;
+	for (size_t i = 0; i < diff->row_count; i++) {
+		if (!is_in_scope(scope, &diff->rows[i]))
+			continue;
+		*then += scope->is_peak ? diff->rows[i].then.peak_bytes : diff->rows[i].then.live_bytes;
+		*now += scope->is_peak ? diff->rows[i].now.peak_bytes : diff->rows[i].now.live_bytes;
+	}
+}
+
+static void
+say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
+{
+	char old[UNITS_TEXT_BYTES];
+	char new[UNITS_TEXT_BYTES];
+	char change[UNITS_TEXT_BYTES];
+	const char *of = scope->is_host ? "" : " of ";
+	const char *domain = scope->is_host ? "" : scope->domain;
+
+	(void)units_bytes(then, old);
+	(void)units_bytes(now, new);
+	(void)units_bytes(now > then ? now - then : then - now, change);
+	say(stream, "%s ", scope->is_peak ? "At the peak" : "At the end");
+	if (strcmp(old, new) == 0)
+		say(stream, "about as much%s%s %s live (%s)", of, domain, scope->is_peak ? "was" : "is", new);
+	else
+		say(stream, "%s %s%s%s %s live (%s, before %s)", change, now > then ? "more" : "less", of, domain,
+		    scope->is_peak ? "was" : "is", new, old);
+}
+
+static void
+say_row(const struct diff *diff, const struct scope *scope, const struct diff_row *row, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	int64_t change = change_of(scope, row);
+
+	say(stream, "%s %s at %s%s%s", units_bytes(magnitude(change), bytes), more_or_less(change),
+	    row->state == DIFF_NEW ? "the new " : "", diff_row_where(diff, row),
+	    row->state == DIFF_GONE ? ", which is gone" : "");
+}
+
+static void
+say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
+{
+	const struct diff_row *named[NAMED_MOST];
+	size_t count = find_most(diff, scope, named);
+	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
+	struct rest rest;
+	uint64_t first = count != 0 ? magnitude(change_of(scope, named[0])) : 0;
+	char bytes[UNITS_TEXT_BYTES];
+	char error[UNITS_TEXT_BYTES];
+
+	rest = rest_of(diff, scope, named, count);
+	/* A second one that is small beside the first is one of the rest. */
+	if (count == NAMED_MOST && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
+		rest = rest_of(diff, scope, named, count = 1);
+	for (size_t i = 0; i < count; i++) {
+		say(stream, i == 0 ? ": " : ", ");
+		say_row(diff, scope, named[i], stream);
+	}
+	if (magnitude(rest.change) > first / TRIFLE_PART)
+		say(stream, ", %s %s at %zu other %s%s", units_bytes(magnitude(rest.change), bytes), more_or_less(rest.change),
+		    rest.count, unit, rest.count == 1 ? "" : "s");
+	if (magnitude(rest.doubtful_change) > first / TRIFLE_PART)
+		say(stream, ", %s %s in small Python objects (estimated, \302\261%s)",
+		    units_bytes(magnitude(rest.doubtful_change), bytes), more_or_less(rest.doubtful_change),
+		    units_bytes(rest.doubtful_error_bytes, error));
+}
+
+char *
+diff_headline(const struct diff *diff)
+{
+	const struct diff_row *most[NAMED_MOST];
+	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
+	struct scope scope = { .is_host = true };
+	char bytes[UNITS_TEXT_BYTES];
+	uint64_t then;
+	uint64_t now;
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
+
+	if (stream == NULL)
+		memory_exhausted();
+	if (find_most(diff, NULL, most) != 0) {
+		scope = (struct scope){ .is_host = domain_is_host(name_of(most[0])->domain_kind),
+			                    .domain = name_of(most[0])->domain,
+			                    .is_peak = magnitude(most[0]->peak_change) > magnitude(most[0]->live_change) };
+		sum(diff, &scope, &then, &now);
+		if (diff_row_amount(most[0]) < LITTLE_BYTES &&
+		    diff_row_amount(most[0]) < (then > now ? then : now) / LITTLE_PART) {
+			say(stream, "Nearly nothing changed: the most is %s at %s", units_bytes(diff_row_amount(most[0]), bytes),
+			    diff_row_where(diff, most[0]));
+		} else {
+			say_totals(&scope, then, now, stream);
+			say_rows(diff, &scope, stream);
+		}
+	} else {
+		say(stream, "No %s changed", unit);
+		for (size_t i = 0; i < diff->row_count; i++) {
+			if (!diff->rows[i].is_within_error || diff_row_amount(&diff->rows[i]) == 0)
+				continue;
+			say(stream, " by more than the error of its estimate");
+			break;
+		}
+	}
+	say(stream, ".");
+	if (fclose(stream) != 0)
+		memory_exhausted();
+	return text;
+}
+
+/* ---- notes ---- */
+
+static bool
+has_domain(const struct diff_side *side, enum domain_kind kind)
+{
+	for (size_t i = 0; i < side->domain_count; i++) {
+		if (side->domains[i].kind == kind)
+			return true;
+	}
+	return false;
+}
+
+static bool
+note_program(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+{
+	(void)snprintf(text, DIFF_NOTE_BYTES, "these are two programs: %.100s, and %.100s", diff->before->program,
+	               diff->after->program);
+	return strcmp(diff->before->program, diff->after->program) != 0;
+}
+
+static bool
+note_python(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+{
+	const struct diff_side *before = diff->before;
+	const struct diff_side *after = diff->after;
+
+	(void)snprintf(text, DIFF_NOTE_BYTES, "the old one used Python %s, the new one %s: they allocate in other ways",
+	               before->python_version, after->python_version);
+	return before->python_version[0] != '\0' && after->python_version[0] != '\0' &&
+	       strcmp(before->python_version, after->python_version) != 0;
+}
+
+static bool
+note_objects(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+{
+	bool were_arenas = has_domain(diff->before, DOMAIN_PYTHON_ARENA);
+	bool are_arenas = has_domain(diff->after, DOMAIN_PYTHON_ARENA);
+
+	(void)snprintf(text, DIFF_NOTE_BYTES,
+	               "only the %s one has Python's arenas; the other was recorded with --python-objects or "
+	               "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
+	               were_arenas ? "old" : "new");
+	return were_arenas != are_arenas && diff->before->python_version[0] != '\0' &&
+	       diff->after->python_version[0] != '\0';
+}
+
+static bool
+note_running(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+{
+	bool were_both = diff->before->is_running && diff->after->is_running;
+
+	(void)snprintf(text, DIFF_NOTE_BYTES, "%s still running: \"at the end\" is now",
+	               were_both                  ? "both are"
+	               : diff->before->is_running ? "the old one is"
+	                                          : "the new one is");
+	return diff->before->is_running || diff->after->is_running;
+}
+
+bool
+diff_note(const struct diff *diff, unsigned number, char text[DIFF_NOTE_BYTES])
+{
+	static bool (*const notes[])(const struct diff *diff, char text[DIFF_NOTE_BYTES]) = {
+		note_program,
+		note_python,
+		note_objects,
+		note_running,
+	};
+
+	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
+		if (notes[i](diff, text) && number-- == 0)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,181 @@
+/*
+ * render_diff_json.c - what changed, as JSON: one row per field. diff.schema.json is made from the same rows (make schema).
+ *
+ * When failing  errors stay in the stream.
+ */
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "base/json_fields.h"
+#include "diff/diff.h"
+#include "report/report.h"
+
+#define ROWS_INLINE_DEPTH 2 // one row is one line
+
+#define OBJECT(name_, meaning_) \
+	static const struct json_object name_##_object = { #name_, meaning_, name_##_fields, sizeof(OWNER), NULL }
+
+/* One row, as JSON has it. */
+struct row {
+	const char *state;
+	const char *domain;
+	const char *where;
+	const char *was;
+	const char *file;
+	uint32_t line;
+	uint64_t key;
+	uint64_t line_count;
+	struct diff_row of;
+};
+
+struct document {
+	const char *by;
+	char *headline;
+	const struct diff_side *before;
+	const struct diff_side *after;
+	const struct diff *diff;
+	uint64_t top;
+	uint64_t row_total;
+	size_t note_count;
+	const char *const *notes;
+};
+
+static const char *const by_names[] = { [DIFF_BY_LINE] = "line", [DIFF_BY_FUNCTION] = "function", NULL };
+
+#define OWNER struct diff_domain
+static const struct json_field domain_fields[] = {
+	JSON_FIELD_AS("domain", name, "heap, mmap, cuda:0, ..."),
+	JSON_FIELD(live_bytes, "At the end."),
+	JSON_FIELD(peak_bytes, "Its own peak."),
+	{ .name = NULL },
+};
+OBJECT(domain, "What one domain held.");
+#undef OWNER
+
+#define OWNER struct diff_side
+static const struct json_field side_fields[] = {
+	JSON_FIELD(path, "As it was given."),
+	JSON_FIELD(program, "Of its first process: the executable, or an interpreter's script."),
+	JSON_FIELD(pid, "Of its first process."),
+	JSON_FIELD(python_version, "null = no interpreter.", .without = JSON_NULL),
+	JSON_FIELD(cause, "Of its end, as in the report.", .value_of = report_cause),
+	JSON_FIELD_OF(JSON_OBJECTS, "domains", domains, "", .object = &domain_object, .is_pointer = true,
+	              .count_offset = offsetof(OWNER, domain_count)),
+	{ .name = NULL },
+};
+OBJECT(side, "One of the two that are compared.");
+#undef OWNER
+
+#define OWNER struct diff_figures
+static const struct json_field figures_fields[] = {
+	JSON_FIELD(live_bytes, "At the end."),
+	JSON_FIELD(peak_bytes, "When its domain was at its peak."),
+	JSON_FIELD(leaking_bytes, "Of live_bytes, at call sites of class leak."),
+	{ .name = NULL },
+};
+OBJECT(figures, "What a line or a function held; all 0 where it is not there.");
+#undef OWNER
+
+#define OWNER struct row
+static const struct json_field row_fields[] = {
+	JSON_FIELD(state, "new: it is not in the old one. gone: it is not in the new one. same: no figure changed.",
+	           .value_of = diff_state_name),
+	JSON_FIELD(domain, "heap, mmap, cuda:0, ..."),
+	JSON_FIELD(where, "The line or the function as texts write it; of the new one where it is there."),
+	JSON_FIELD(was, "The same of the old one, when it is something else; null.", .without = JSON_NULL),
+	JSON_FIELD(file, "Source file as it was recorded; \"\" when unknown."),
+	JSON_FIELD(line, "Line, from 1; of a function, that which holds most; 0 when unknown."),
+	JSON_FIELD_OF(
+		JSON_KEY, "key", key,
+		"Of the function in this domain: the same in all builds, folders and versions (docs/diff.md), and for all its lines."),
+	JSON_FIELD(line_count, "Lines that it is the sum of: 1, unless it is a function."),
+	JSON_FIELD_OF(JSON_OBJECT, "old", of.then, "", .object = &figures_object),
+	JSON_FIELD_OF(JSON_OBJECT, "new", of.now, "", .object = &figures_object),
+	JSON_FIELD_AS("live_change_bytes", of.live_change, "New less old."),
+	JSON_FIELD_AS("peak_change_bytes", of.peak_change, "New less old."),
+	JSON_FIELD_AS("leaking_change_bytes", of.leaking_change, "New less old."),
+	JSON_FIELD_AS("live_error_bytes", of.live_error_bytes,
+	              "How far live_change_bytes may be off, in 95 of 100 cases; 0 = exact, or not known."),
+	JSON_FIELD_AS("peak_error_bytes", of.peak_error_bytes, "The same of peak_change_bytes."),
+	JSON_FIELD_AS("is_within_error", of.is_within_error,
+	              "Both changes are no larger than that: perhaps there is none."),
+	JSON_FIELD_AS("is_address_space", of.is_address_space, "reserved, file: no memory."),
+	{ .name = NULL },
+};
+OBJECT(row, "A line or a function in one domain.");
+#undef OWNER
+
+static void
+put_rows(struct json_write *json, const void *owner)
+{
+	const struct document *document = owner;
+	const struct diff *diff = document->diff;
+
+	for (size_t i = 0; i < diff->row_count && i < document->top; i++) {
+		const struct diff_row *from = &diff->rows[i];
+		const struct diff_line *line = from->after != NULL ? from->after : from->before;
+		const struct row row = {
+			.state = diff_state_name(from->state),
+			.domain = line->domain,
+			.where = diff_row_where(diff, from),
+			.was = diff_row_was(diff, from),
+			.file = line->file,
+			.line = line->line,
+			.key = line->place_key,
+			.line_count = from->line_count,
+			.of = *from,
+		};
+
+		json_object_write(json, NULL, &row_object, &row);
+	}
+}
+
+#define OWNER struct document
+static const struct json_field diff_fields[] = {
+	JSON_FIELD_WHOLE(JSON_VERSION, "schema", "Version of this schema.", .version = DIFF_SCHEMA),
+	JSON_FIELD(by, "What a row is.", .values = by_names),
+	JSON_FIELD_OF(JSON_TEXT, "summary", headline, "One sentence: what changed most, and where the rest is."),
+	JSON_FIELD_OF(JSON_OBJECT, "old", before, "", .object = &side_object, .is_pointer = true),
+	JSON_FIELD_OF(JSON_OBJECT, "new", after, "", .object = &side_object, .is_pointer = true),
+	JSON_FIELD_OF(JSON_TEXTS, "notes", notes, "What a reader must know of the comparison, one line each.",
+	              .count_offset = offsetof(OWNER, note_count)),
+	JSON_FIELD(row_total, "Number of all rows; rows[] has fewer with --top."),
+	JSON_FIELD_WHOLE(
+		JSON_ROWS, "rows",
+		"changed, new, gone, same; in each, memory before address space, changes within the error of their estimates last, and what changed most first.",
+		.object = &row_object, .put = put_rows),
+	{ .name = NULL },
+};
+OBJECT(
+	diff,
+	"What `kmemshim diff --json` prints. Bytes are requested bytes; numbers are integers; texts are UTF-8. A field that goes away or means something else comes with a new schema number.");
+#undef OWNER
+
+void
+render_diff_json(const struct diff *diff, uint64_t top, FILE *stream)
+{
+	struct json_write json = { .stream = stream, .inline_depth = ROWS_INLINE_DEPTH };
+	char texts[8][DIFF_NOTE_BYTES];
+	const char *notes[8];
+	struct document document = { .by = by_names[diff->by],
+		                         .headline = diff_headline(diff),
+		                         .before = diff->before,
+		                         .after = diff->after,
+		                         .diff = diff,
+		                         .top = top,
+		                         .row_total = diff->row_count,
+		                         .notes = notes };
+
+	while (document.note_count < 8 && diff_note(diff, (unsigned)document.note_count, texts[document.note_count])) {
+		notes[document.note_count] = texts[document.note_count];
+		document.note_count++;
+	}
+	json_object_write(&json, NULL, &diff_object, &document);
+	free(document.headline);
+}
+
+void
+render_diff_schema(FILE *stream)
+{
+	json_schema_write(&diff_object, "https://kmemshim.invalid/diff.schema.json", "kmemshim diff, schema 1", stream);
+}

@@ -1,0 +1,115 @@
+/*
+ * render_diff_markdown.c - what changed, for a comment on a change: Markdown as GitHub and GitLab read it.
+ *
+ * When failing  errors stay in the stream. Places come from outside: they stand in code spans, which nothing in them can end.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "diff/diff_words.h"
+
+/* A code span longer than any run of backticks in it; a bar would end the cell. */
+static void
+put_code(const char *text, FILE *stream)
+{
+	size_t longest = 0;
+	size_t run = 0;
+
+	for (const char *at = text; *at != '\0'; at++) {
+		run = *at == '`' ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	for (size_t i = 0; i <= longest; i++)
+		(void)fputc('`', stream);
+	(void)fputs(longest != 0 ? " " : "", stream);
+	for (const char *at = text; *at != '\0'; at++)
+		(void)fprintf(stream, *at == '|' ? "\\|" : "%c", *at);
+	(void)fputs(longest != 0 ? " " : "", stream);
+	for (size_t i = 0; i <= longest; i++)
+		(void)fputc('`', stream);
+}
+
+/* Outside of code: what Markdown or HTML would take for its own. */
+static void
+put_escaped(const char *text, FILE *stream)
+{
+	for (; *text != '\0'; text++) {
+		if (strchr("\\`*_[]<>|#&~", *text) != NULL)
+			(void)fputc('\\', stream);
+		(void)fputc(*text, stream);
+	}
+}
+
+static void
+put_bytes(uint64_t bytes, FILE *stream)
+{
+	char text[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, " %s |", units_bytes(bytes, text));
+}
+
+static void
+put_change(int64_t change, FILE *stream)
+{
+	char text[DIFF_CHANGE_BYTES];
+
+	(void)fprintf(stream, " %s |", diff_change_text(change, text));
+}
+
+static void
+put_row(const struct diff *diff, const struct diff_row *row, FILE *stream)
+{
+	char remark[DIFF_REMARK_BYTES];
+
+	(void)fputs("|", stream);
+	put_change(row->live_change, stream);
+	put_bytes(row->then.live_bytes, stream);
+	put_bytes(row->now.live_bytes, stream);
+	put_change(row->peak_change, stream);
+	put_bytes(row->then.peak_bytes, stream);
+	put_bytes(row->now.peak_bytes, stream);
+	(void)fprintf(stream, " %s | ", diff_row_domain(row));
+	put_code(diff_row_where(diff, row), stream);
+	if (diff_remark(diff, row, remark)[0] != '\0') {
+		(void)fputs(" ", stream);
+		put_escaped(remark, stream);
+	}
+	(void)fputs(" |\n", stream);
+}
+
+static void
+put_section(const struct diff *diff, enum diff_state state, uint64_t top, FILE *stream)
+{
+	struct diff_section section = diff_section(diff, state, top);
+	char rest[DIFF_REST_BYTES];
+
+	if (diff->counts[state] == 0)
+		return;
+	(void)fprintf(stream, "\n### %s\n\n", diff_heading(diff, state));
+	if (section.shown != 0)
+		(void)fputs("| change at the end | old | new | change at the peak | old | new | domain | allocated at |\n"
+		            "|---:|---:|---:|---:|---:|---:|---|---|\n",
+		            stream);
+	for (size_t i = 0; i < section.shown; i++)
+		put_row(diff, &section.rows[i], stream);
+	for (unsigned i = 0; diff_rest_text(diff, &section, i, rest); i++)
+		(void)fprintf(stream, "%s- %s\n", i == 0 && section.shown != 0 ? "\n" : "", rest);
+}
+
+void
+render_diff_markdown(const struct diff *diff, uint64_t top, FILE *stream)
+{
+	char *headline = diff_headline(diff);
+	char note[DIFF_NOTE_BYTES];
+
+	put_escaped(headline, stream);
+	(void)fputs("\n", stream);
+	for (unsigned i = 0; diff_note(diff, i, note); i++) {
+		(void)fputs("\n> ", stream);
+		put_escaped(note, stream);
+		(void)fputs("\n", stream);
+	}
+	for (enum diff_state state = DIFF_CHANGED; state < DIFF_SAME; state++)
+		put_section(diff, state, top, stream);
+	free(headline);
+}

@@ -1,0 +1,100 @@
+/*
+ * render_marks.c - the text of steps and marks (see render.h).
+ *
+ * When failing  errors stay in the stream.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/place.h"
+#include "base/units.h"
+#include "report/render.h"
+#include "report/report.h"
+
+#define MARKS_SHOWN 16u // the newest; --json lists all
+
+static void
+put_steps(const struct report_process *process, FILE *stream)
+{
+	const struct report_steps *steps = &process->steps;
+	const char *slash = strrchr(steps->file, '/');
+	char count[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "%s%s ", steps->is_estimated ? "about " : "", units_count(steps->count, count));
+	if (strcmp(steps->source, "cells") == 0)
+		(void)fprintf(stream, "cell%s", steps->count == 1 ? "" : "s");
+	else if (strcmp(steps->source, "program") == 0)
+		(void)fprintf(stream, "step%s of the program", steps->count == 1 ? "" : "s");
+	else if (steps->line != 0)
+		(void)fprintf(stream, "rounds of %s:%" PRIu32 " %s", slash != NULL ? slash + 1 : steps->file, steps->line,
+		              steps->function);
+	else
+		(void)fprintf(stream, "rounds of a loop");
+	if (steps->ns != 0)
+		(void)fprintf(stream, ", %.3g ms each", (double)steps->ns / 1e6);
+}
+
+/* The high-water mark is no person's. */
+static bool
+is_shown(const struct report_mark *mark)
+{
+	return mark->of.kind != KMEM_MARK_HIGH_WATER;
+}
+
+static void
+put_mark(const struct report_mark *mark, FILE *stream)
+{
+	bool is_own = mark->of.kind == KMEM_MARK_PROGRAM || mark->of.kind == KMEM_MARK_OUTSIDE;
+	char step[UNITS_TEXT_BYTES];
+	char live[UNITS_TEXT_BYTES];
+	char resident[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "%8.1f s %9s %9s %9s  #%-4" PRIu64, (double)mark->age_ns / 1e9,
+	              units_count(mark->of.step, step), units_bytes(mark->of.live_bytes, live),
+	              mark->of.resident_bytes != 0 ? units_bytes(mark->of.resident_bytes, resident) : "",
+	              mark->of.sequence);
+	if (mark->of.kind == KMEM_MARK_GUARD)
+		(void)fprintf(stream, "the guard was passed");
+	else if (mark->of.kind == KMEM_MARK_REFUSED)
+		(void)fprintf(stream, "a request was refused: %s", mark->of.name);
+	else if (!is_own)
+		(void)fprintf(stream, "at an even distance");
+	else
+		(void)fprintf(stream, "%s%s", mark->of.name, mark->of.is_cut ? "..." : "");
+	(void)fprintf(stream, "%s\n", mark->of.is_snapshot ? " (snapshot)" : "");
+}
+
+static void
+put_process(const struct report_process *process, bool is_alone, FILE *stream)
+{
+	size_t count = process->of.mark_count;
+	size_t shown = 0;
+	size_t first = count;
+
+	while (first > 0 && shown < MARKS_SHOWN)
+		shown += is_shown(&process->marks[--first]);
+	if (process->steps.count == 0 && shown == 0)
+		return;
+	(void)fprintf(stream, "\nSteps");
+	if (!is_alone)
+		(void)fprintf(stream, " of process %" PRIu32, process->pid);
+	if (process->steps.count != 0) {
+		(void)fprintf(stream, ": ");
+		put_steps(process, stream);
+	}
+	(void)fprintf(stream, "\n");
+	if (shown == 0)
+		return;
+	(void)fprintf(stream, "      time      step      live  resident  mark\n");
+	for (size_t i = first; i < count; i++) {
+		if (is_shown(&process->marks[i]))
+			put_mark(&process->marks[i], stream);
+	}
+}
+
+void
+render_text_marks(const struct report *report, FILE *stream)
+{
+	for (size_t i = 0; i < report->process_count; i++)
+		put_process(&report->processes[i], report->process_count == 1, stream);
+}

@@ -1,0 +1,59 @@
+/*
+ * report_steps.c - what is told of a process's steps and marks (see report.h)?
+ *
+ * When failing  it cannot.
+ */
+#include "base/memory.h"
+#include "report/report.h"
+
+const char *
+report_step_source(unsigned number)
+{
+	static const char *const names[] = { "cells", "loop", "program" };
+
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+const char *
+report_mark_kind(unsigned number)
+{
+	static const char *const names[] = {
+		"program", "outside", "guard", "refused", "even", "high-water"
+	}; // enum kmem_mark_kind, from 1
+
+	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+struct report_steps
+report_steps_of(const struct model_process *process, uint64_t end_ns)
+{
+	const struct model_steps *from = &process->steps;
+	unsigned number = from->source == KMEM_STEPS_CELLS ? 0 : from->source == KMEM_STEPS_LOOP ? 1 : 2;
+
+	if (from->source == KMEM_STEPS_NONE || from->count == 0)
+		return (struct report_steps){ .source = "", .file = "", .function = "" };
+	return (struct report_steps){
+		.count = from->count,
+		.source = report_step_source(number),
+		.is_estimated = from->source == KMEM_STEPS_LOOP,
+		.file = from->where != NULL ? from->where->file : "",
+		.line = from->where != NULL ? from->where->line : 0,
+		.function = from->where != NULL ? from->where->function : "",
+		.ns = end_ns > from->began_ns && from->began_ns != 0 ? (end_ns - from->began_ns) / from->count : 0,
+	};
+}
+
+struct report_mark *
+report_marks_of(const struct model_process *process)
+{
+	uint64_t start_ns = process->identity->start_monotonic_ns;
+	struct report_mark *marks = memory_zeroed(process->mark_count + 1, sizeof(*marks));
+
+	for (size_t i = 0; i < process->mark_count; i++)
+		marks[i] = (struct report_mark){
+			.of = process->marks[i],
+			.kind = report_mark_kind(process->marks[i].kind - 1),
+			.age_ns = process->marks[i].monotonic_ns > start_ns ? process->marks[i].monotonic_ns - start_ns : 0,
+		};
+	return marks;
+}

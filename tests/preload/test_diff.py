@@ -1,0 +1,152 @@
+"""diff: what changed between two runs, at which line, whatever moved."""
+import json
+import re
+
+import jsonschema
+import pytest
+
+import harness
+
+SCHEMA_FILE = harness.ROOT / "analyzer" / "diff" / "diff.schema.json"
+MIB = 1 << 20
+
+BEFORE = """\
+kept = []
+
+class Store:
+    def fill(self):
+        kept.append(bytearray(2 << 20))
+        kept.append(bytearray(3 << 20))
+
+def gone():
+    kept.append(bytearray(5 << 20))
+
+Store().fill()
+gone()
+"""
+AFTER = """\
+# A line more,
+# and another.
+kept = []
+
+class Store:
+    def fill(self):
+        self.note = "new"
+        kept.append(bytearray(2 << 20))
+        kept.append(bytearray(9 << 20))
+
+def came():
+    kept.append(bytearray(1 << 20))
+
+Store().fill()
+came()
+"""
+
+
+@pytest.fixture
+def pair(tmp_path):
+    """Two captures of a script: before and after an edit, in two folders."""
+    captures = []
+    for name, text in (("old", BEFORE), ("new", AFTER)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "script.py").write_text(text)
+        harness.kmemshim("run", "-o", tmp_path / name / "out", "--", "/usr/bin/python3", tmp_path / name / "script.py")
+        captures.append(tmp_path / name / "out")
+    return captures
+
+
+def rows(*arguments):
+    done = harness.kmemshim("diff", *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads(SCHEMA_FILE.read_text()))
+    return document
+
+
+def test_moved_lines_are_known_and_what_changed_is_told(pair):
+    document = rows(*pair, "--domain", "heap")
+    ours = {row["where"]: row for row in document["rows"] if row["file"].endswith("script.py")}
+
+    assert ours["script.py:8 Store.fill"]["state"] == "same"
+    assert ours["script.py:8 Store.fill"]["was"] == "script.py:5 Store.fill"
+    assert ours["script.py:9 Store.fill"]["live_change_bytes"] == 6 * MIB
+    assert ours["script.py:12 came"]["state"] == "new"
+    assert ours["script.py:9 gone"]["state"] == "gone"
+    assert document["rows"][0]["where"] == "script.py:9 Store.fill"
+    assert "6.0 MiB more at script.py:9 Store.fill" in document["summary"]
+    assert "5.0 MiB less at script.py:9 gone, which is gone" in document["summary"]
+
+
+def test_text_and_markdown_begin_with_what_changed_most(pair):
+    text = harness.kmemshim("diff", *pair, "--domain", "heap")
+    markdown = harness.kmemshim("diff", *pair, "--domain", "heap", "--markdown")
+
+    assert text.stdout.startswith("At the end 2.0 MiB more is live") and text.stderr == ""
+    assert re.search(r"^ +\+6\.0 MiB .* heap +script\.py:9 Store\.fill \[was line 6\]$", text.stdout, re.M)
+    assert "| heap | `script.py:9 Store.fill` was line 6 |" in markdown.stdout
+    widths = {line.replace("\\|", "").count("|") for line in markdown.stdout.splitlines() if line.startswith("|")}
+    assert widths == {9}
+
+
+def test_by_function_lines_are_summed(pair):
+    ours = {row["where"]: row for row in rows(*pair, "--domain", "heap", "--by", "function")["rows"]
+            if row["file"].endswith("script.py")}
+
+    assert ours["script.py Store.fill"]["line_count"] == 2
+    assert 11 * MIB <= ours["script.py Store.fill"]["new"]["live_bytes"] <= 11 * MIB + 64
+
+
+def test_a_capture_and_itself_are_the_same(pair):
+    done = harness.kmemshim("diff", pair[0], pair[0])
+
+    assert done.stdout.startswith("No line changed.\n")
+
+
+def test_the_two_newest_sessions_of_a_folder(pair, tmp_path):
+    harness.kmemshim("run", "-o", pair[0], "--", "/usr/bin/python3", tmp_path / "new" / "script.py")
+    done = harness.kmemshim("diff", pair[0], "--domain", "heap")
+
+    assert "6.0 MiB more at script.py:9 Store.fill" in done.stdout.splitlines()[0]
+
+
+def test_two_processes_of_one_session(tmp_path):
+    script = tmp_path / "ranks.py"
+    script.write_text("import os\nkept = []\nfor rank in range(2):\n    if os.fork() == 0:\n"
+                      "        kept.append(bytearray((rank + 1) * (4 << 20)))\n        break\nelse:\n    os.wait(), os.wait()\n")
+    harness.kmemshim("run", "-o", tmp_path / "out", "--", "/usr/bin/python3", script)
+    report = harness.report("why", tmp_path / "out")
+    pids = [process["pid"] for process in report["processes"] if process["pid"] != report["processes"][0]["pid"]]
+    document = rows(*(f"{tmp_path / 'out'}@{pid}" for pid in sorted(pids)), "--domain", "heap")
+
+    assert len(pids) == 2
+    assert abs(document["rows"][0]["live_change_bytes"]) == 4 * MIB
+    assert document["rows"][0]["where"] == "ranks.py:5 <module>"
+
+
+@pytest.mark.parametrize("arguments, status, words", [
+    (["OLD", "missing.kmem"], 2, "missing.kmem"),
+    (["OLD", "OLD@1"], 2, "no process 1"),
+    (["OLD", "OLD@x"], 2, '"x" is no process id'),
+    (["OLD"], 2, "has one session"),
+    (["OLD", "NEW", "--by", "file"], 2, "expected line or function"),
+    (["OLD", "NEW", "--json", "--markdown"], 2, "not both"),
+    (["OLD", "NEW", "--domain", "cuda"], 2, "in neither of the two"),
+    (["OLD", "TEXT"], 3, "text.kmem"),
+    (["OLD", "DAMAGED"], 3, "--salvage"),
+])
+def test_what_cannot_be_compared_is_one_line(arguments, status, words, pair, tmp_path):
+    (tmp_path / "text.kmem").write_text("words")
+    data = bytearray(next(pair[1].glob("*.kmem")).read_bytes())
+    data[data.rindex(b"script.py")] ^= 1  # in the name of the file that all stacks lead into
+    (tmp_path / "damaged.kmem").write_bytes(data)
+    names = {"OLD": pair[0], "NEW": pair[1], "TEXT": tmp_path / "text.kmem", "DAMAGED": tmp_path / "damaged.kmem"}
+    given = [re.sub("^(OLD|NEW|TEXT|DAMAGED)", lambda found: str(names[found[0]]), word) for word in arguments]
+    done = harness.kmemshim("diff", *given)
+
+    assert (done.returncode, done.stdout) == (status, ""), done.stdout + done.stderr
+    assert done.stderr.startswith("kmemshim: ") and done.stderr.count("\n") == 1 and words in done.stderr
+
+
+def test_the_schema_file_is_what_the_command_says():
+    assert harness.kmemshim("schema", "diff").stdout == SCHEMA_FILE.read_text()
+    jsonschema.Draft202012Validator.check_schema(json.loads(SCHEMA_FILE.read_text()))

@@ -1,0 +1,256 @@
+"""Steps, marks and snapshots of whole programs: are they seen, kept and told?"""
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+from harness import BUILD, ROOT, record, report, run, shim_env
+
+KMEMSHIM = BUILD / "kmemshim"
+PACKAGE = ROOT / "python"
+
+AFTER_A_LARGE_IMPORT = """
+keep = []
+objects = [(i, str(i)) for i in range(300000)]
+def step():
+    buffers = [bytearray(200000) for _ in range(5)]
+    keep.append(bytearray(1 << 20))
+for n in range(100):
+    step()
+    other = bytearray(3000000)
+"""
+
+SAYS = """
+import sys
+sys.path.insert(0, %r)
+import kmemshim
+kept = []
+kmemshim.snapshot("start")
+for n in range(50):
+    kmemshim.step()
+    if n %% 10 == 0:
+        kmemshim.mark("epoch %%d" %% (n // 10))
+    kept.append(bytearray(100000))
+    passed = bytearray(300000)
+kmemshim.snapshot("end")
+""" % str(PACKAGE)
+
+
+def capture_of(out):
+    capture, = out.glob("*.kmem")
+    return capture
+
+
+def marks(document):
+    return [mark for mark in document["processes"][0]["marks"] if mark["kind"] != "high-water"]
+
+
+def python(text, tmp_path, **settings):
+    program = tmp_path / "train.py"
+    program.write_text(text)
+    done = run(["/usr/bin/python3", program], shim_env(tmp_path / "out", **settings))
+    assert done.returncode == 0, done.stderr
+    return report("report", tmp_path / "out")
+
+
+def test_a_leak_in_short_steps_after_a_large_import_is_a_leak(tmp_path):
+    document = python(AFTER_A_LARGE_IMPORT, tmp_path)
+    steps = document["processes"][0]["steps"]
+    assert steps["source"] == "loop" and steps["is_estimated"]
+    assert steps["file"].endswith("train.py") and steps["line"] in (8, 9), steps
+    assert 60 <= steps["count"] <= 140, steps
+    leak = next(site for site in document["sites"] if site["where"] and site["where"]["line"] == 6
+                and site["domain"] == "heap")
+    assert leak["leak"]["class"] == "leak", leak
+    assert leak["leak"]["generations_total"] >= 12 and leak["leak"]["steps"] >= 60
+
+
+def test_a_python_program_says_where_it_is(tmp_path):
+    document = python(SAYS, tmp_path)
+    steps = document["processes"][0]["steps"]
+    assert (steps["count"], steps["source"], steps["is_estimated"]) == (50, "program", False)
+    told = marks(document)
+    assert [mark["name"] for mark in told] == ["start", "epoch 0", "epoch 1", "epoch 2", "epoch 3", "epoch 4", "end"]
+    assert [mark["step"] for mark in told] == [0, 1, 11, 21, 31, 41, 50]
+    assert [mark["is_snapshot"] for mark in told] == [True] + 5 * [False] + [True]
+    text = run([KMEMSHIM, "report", capture_of(tmp_path / "out")]).stdout
+    assert "Steps: 50 steps of the program" in text and "epoch 3" in text
+    why = run([KMEMSHIM, "why", capture_of(tmp_path / "out")]).stdout.replace("\n", " ")
+    assert re.search("One block of 97.7 KiB was kept in each of (49|50) steps", why), why
+
+
+def test_a_snapshot_is_shown_as_it_was(tmp_path):
+    python(SAYS, tmp_path)
+    capture = capture_of(tmp_path / "out")
+
+    def held(*options):
+        document = report("sites", capture, *options)
+        return sum(site["live_bytes"] for site in document["sites"]
+                   if site["where"] and site["where"]["file"].endswith("train.py") and site["where"]["line"] == 11
+                   and site["domain"] == "heap")
+    assert held("--at", "start") == 0
+    assert held("--at", "end") in range(50 * 100000, 50 * 100000 + 20000)
+    number = next(mark["sequence"] for mark in marks(report("report", capture)) if mark["name"] == "end")
+    assert held("--at", f"#{number}") == held("--at", "end")
+    done = run([KMEMSHIM, "sites", capture, "--at", "nothing"])
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and 'no snapshot "nothing"' in done.stderr
+
+
+def test_without_the_recorder_nothing_happens(tmp_path):
+    program = tmp_path / "says.py"
+    program.write_text(SAYS)
+    done = subprocess.run(["/usr/bin/python3", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.parametrize("compiler", [["gcc"], ["gcc", "-no-pie", "-fno-pie"], ["g++", "-x", "c++"],
+                                      ["g++", "-x", "c++", "-no-pie", "-fno-pie"]])
+def test_a_program_in_c_says_where_it_is(compiler, tmp_path):
+    source = tmp_path / "says.c"
+    source.write_text('#include "kmemshim.h"\nint main(void) { kmemshim_step(); kmemshim_mark("a"); '
+                      'kmemshim_snapshot("b"); return 0; }\n')
+    program = tmp_path / "says"
+    done = run([*compiler, "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", source, "-o", program])
+    assert done.returncode == 0, done.stderr
+    assert run([program]).returncode == 0
+    record([program], tmp_path / "out")
+    document = report("report", tmp_path / "out")
+    assert [mark["name"] for mark in marks(document)] == ["a", "b"]
+    assert document["processes"][0]["steps"]["count"] == 1
+
+
+HOSTILE = [("x" * 10000, "x" * 55, True), ("\u00e4" * 100, "\u00e4" * 27, True), ("two\nlines\x1b[31m", "two?lines?[31m", False),
+           ('"quotes" and \\', '"quotes" and \\', False), ("", "", False)]
+
+
+def test_hostile_names_are_one_line_each(tmp_path):
+    text = f"import sys\nsys.path.insert(0, {str(PACKAGE)!r})\nimport kmemshim\n"
+    text += "".join(f"kmemshim.mark({name!r})\n" for name, _, _ in HOSTILE) + "kmemshim.mark('\\ud800 \\0 x')\n"
+    document = python(text, tmp_path)
+    told = [(mark["name"], mark["is_cut"]) for mark in marks(document)]
+    assert told == [(name, is_cut) for _, name, is_cut in HOSTILE] + [("? ? x", False)]
+    shown = run([KMEMSHIM, "report", capture_of(tmp_path / "out")]).stdout
+    assert "\x1b" not in shown and shown.count("#") >= len(told)
+
+
+LIVES = """
+import sys, time
+print("up", flush=True)
+while sys.stdin.readline():
+    kept = [bytearray(100000) for i in range(50)]
+    print("on", flush=True)
+"""
+
+
+@pytest.fixture
+def living(tmp_path):
+    program = tmp_path / "lives.py"
+    program.write_text(LIVES)
+    process = subprocess.Popen([KMEMSHIM, "run", "--quiet", "-o", tmp_path / "out", "--", "/usr/bin/python3", program],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "up\n"
+    process.stdin.write("go\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "on\n"
+    pid = int(capture_of(tmp_path / "out").name.split(".")[-3])
+    yield process, pid
+    process.stdin.close()
+    process.wait(20)
+
+
+def served(process, *words):
+    """Runs the command while the program allocates."""
+    command = subprocess.Popen([KMEMSHIM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while command.poll() is None:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        process.stdout.readline()
+    out, errors = command.communicate()
+    return command.returncode, out, errors
+
+
+def test_a_running_program_is_marked_from_outside(living, tmp_path):
+    process, pid = living
+    assert served(process, "mark", str(pid), "epoch 3") == (0, "", "")
+    assert served(process, "snapshot", str(pid), "now") == (0, "", "")
+    assert served(process, "snapshot", str(pid)) == (0, "", "")
+    assert served(process, "mark", str(pid), "y" * 10000) == (0, "", "")
+    told = marks(report("report", tmp_path / "out"))
+    assert [(mark["name"], mark["kind"], mark["is_snapshot"]) for mark in told] == [
+        ("epoch 3", "outside", False), ("now", "outside", True), ("", "outside", True), ("y" * 55, "outside", False)]
+
+
+def test_a_program_that_does_not_allocate_is_marked_when_it_does(living, tmp_path):
+    process, pid = living
+    done = run([KMEMSHIM, "mark", str(pid), "later"])
+    assert done.returncode == 0 and "has not allocated since" in done.stderr and done.stderr.count("\n") == 1
+    assert marks(report("report", tmp_path / "out")) == []
+    for _ in range(3):
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        process.stdout.readline()
+    assert [mark["name"] for mark in marks(report("report", tmp_path / "out"))] == ["later"]
+
+
+def gone():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return str(process.pid)
+
+
+@pytest.mark.parametrize("words, says", [
+    (["mark", "abc", "x"], '"abc" is no process'),
+    (["mark", "0", "x"], '"0" is no process'),
+    (["mark", "-5", "x"], "unknown option -5"),
+    (["snapshot", "99999999999999999999"], "is no process"),
+    (["mark", gone, "x"], "is gone"),
+    (["snapshot", gone], "is gone"),
+    (["mark", lambda: str(os.getpid()), "x"], "is not recorded: start it with kmemshim run"),
+    (["mark", "1234"], "an argument is missing"),
+    (["mark", lambda: str(os.getpid()), ""], "the name is empty"),
+    (["run", "--snapshots", "1", "--", "true"], 'expected a number from 2 to 32'),
+    (["run", "--snapshots", "33", "--", "true"], 'expected a number from 2 to 32'),
+])
+def test_what_cannot_be_asked_is_one_line(words, says):
+    done = run([KMEMSHIM, *[word() if callable(word) else word for word in words]])
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("kmemshim: ") and done.stderr.count("\n") == 1 and says in done.stderr, done.stderr
+
+
+def test_states_at_even_distances_and_the_file_does_not_grow(tmp_path):
+    text = "import time\nend = time.monotonic() + 4\nwhile time.monotonic() < end:\n    kept = bytearray(1 << 20)\n" \
+           "    time.sleep(0.002)\n"
+    document = python(text, tmp_path, KMEMSHIM_SNAPSHOTS="4")
+    told = marks(document)
+    assert {mark["kind"] for mark in told} == {"even"} and all(mark["is_snapshot"] for mark in told)
+    assert 2 <= len(told) <= 4
+    times = [mark["age_ns"] / 1e9 for mark in told]
+    distances = [later - earlier for earlier, later in zip(times, times[1:])]
+    assert max(distances) < 1.5 * min(distances), times
+
+
+def test_a_child_has_marks_of_its_own(tmp_path):
+    text = f"import os, sys\nsys.path.insert(0, {str(PACKAGE)!r})\nimport kmemshim\n" \
+           "kept = bytearray(4 << 20)\nkmemshim.step(); kmemshim.snapshot('parent')\n" \
+           "if os.fork() == 0:\n    more = bytearray(8 << 20)\n    kmemshim.step(); kmemshim.step(); kmemshim.snapshot('child')\n" \
+           "    os._exit(0)\nos.wait()\n"
+    document = python(text, tmp_path)
+    told = {process["name"] + str(index): ([mark["name"] for mark in process["marks"] if mark["kind"] != "high-water"],
+                                           process["steps"]["count"])
+            for index, process in enumerate(document["processes"])}
+    assert sorted(told.values()) == [(["child"], 2), (["parent"], 1)]
+
+
+def test_marks_of_many_threads_are_all_whole(tmp_path):
+    text = f"import sys, threading\nsys.path.insert(0, {str(PACKAGE)!r})\nimport kmemshim\n" \
+           "def work(n):\n    for i in range(2000):\n        kmemshim.step(); kmemshim.mark('t%d' % n)\n" \
+           "        if i % 50 == 0: kmemshim.snapshot('s%d' % n); kept = bytearray(100000)\n" \
+           "threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]\n" \
+           "[t.start() for t in threads]; [t.join() for t in threads]\n"
+    document = python(text, tmp_path)
+    assert document["processes"][0]["steps"]["count"] == 16000
+    assert document["damages"] == [] if "damages" in document else True
+    assert len(marks(document)) >= 64
