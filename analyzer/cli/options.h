@@ -54,6 +54,7 @@ struct options {
 	const char *guard_action; // the same, kmem_parse_guard_action()
 	const char *by;           // "line" or "function", or something wrong; NULL = not given
 	bool is_markdown;
+	bool has_all; // nothing is left out
 	int argument_count;
 	char **arguments; // what is no option
 };
