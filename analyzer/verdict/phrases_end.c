@@ -356,6 +356,8 @@ PHRASE(LOG)
 	say(verdict, " The log of %s says: \"%s\".", is_kernel ? "the kernel" : log->writer, log->text);
 	if (log->is_by_name)
 		say(verdict, " This line fits by name and time. Its numbers of processes are those of the host.");
+	if (log->is_of_thread)
+		say(verdict, " This line fits by name and time: the number in it is of a thread.");
 }
 
 PHRASE(SWAP)
