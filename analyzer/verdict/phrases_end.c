@@ -475,6 +475,12 @@ PHRASE(THREAD_REFUSED)
 	say(verdict, ": the system allows no more threads, or there was no room for its stack.");
 }
 
+PHRASE(PROCESS_REFUSED)
+{
+	say_note(facts, KMEM_NOTE_PROCESS, verdict);
+	say(verdict, ": the system allows no more processes, or it had no memory for another one.");
+}
+
 PHRASE(FILES_FULL)
 {
 	say_note(facts, KMEM_NOTE_FILES, verdict);

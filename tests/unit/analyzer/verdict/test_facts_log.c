@@ -114,7 +114,7 @@ static const struct {
 	{ "kernel", "python3[4250]: segfault at 7ffe4d1efff1 ip 1 sp 7ffe4d1f4000 error 6", SIGSEGV, "stack-overflow",
 	  "likely", "its stack was full" },
 	{ "kernel", "other[4250]: segfault at 0 ip 0000", SIGSEGV, "crashed", "certain", NULL },
-	{ "kernel", "python3[4250]: segfault at 0 ip 0000", 0, "gone", "unknown", NULL },
+	{ "kernel", "python3[4250]: segfault at 0 ip 0000", 0, "gone", "likely", NULL },
 	{ "kernel", "python3[4250]: segfault at 0 ip 0000", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", "Out of memory: Killed process 4250 (python3) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", STACK_OVERFLOW("7ffe4d1efff1"), SIGSEGV, "stack-overflow", "likely", "its stack was full" },
