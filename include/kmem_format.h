@@ -759,7 +759,9 @@ static_assert(sizeof(struct kmem_resident_lines) == 8192, "two pages");
 #define KMEM_INHERITED_SITES_MAX 16u
 struct kmem_inherited_site {
 	uint32_t site; // index + 1 in SITES of the parent's capture
-	uint32_t reserved;
+	// kmem_twice_16() of how many of its samples (KMEM_PYTHON_SAMPLE_BYTES each) lie in pages that only the child has now;
+	// 0 = none, or nobody looked. Not in the checksum
+	_Atomic uint32_t copied_samples;
 	uint64_t live_bytes; // of that record, when it forked
 };
 struct kmem_inherited {

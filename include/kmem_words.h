@@ -452,6 +452,21 @@ kmem_twice_agrees(uint64_t twice)
 	return kmem_twice((uint32_t)twice) == twice;
 }
 
+/* The same in half of the room: a number that does not fit is the largest that does. */
+static inline uint32_t
+kmem_twice_16(uint32_t number)
+{
+	uint32_t low = number < UINT16_MAX ? number : UINT16_MAX;
+
+	return number == 0 ? 0 : low | (~low & UINT16_MAX) << 16;
+}
+
+static inline bool
+kmem_twice_16_agrees(uint32_t twice)
+{
+	return kmem_twice_16(twice & UINT16_MAX) == twice;
+}
+
 /* Checksums of struct kmem_inherited: of its figures, and of its sites. */
 static inline uint32_t
 kmem_inherited_figures(const struct kmem_inherited *inherited)
@@ -464,9 +479,16 @@ kmem_inherited_figures(const struct kmem_inherited *inherited)
 static inline uint32_t
 kmem_inherited_sites(const struct kmem_inherited *inherited)
 {
-	const char *first = (const char *)&inherited->site_count;
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &inherited->site_count,
+	                             sizeof(inherited->site_count) + sizeof(inherited->reserved));
 
-	return kmem_checksum(KMEM_CHECKSUM_START, first, (size_t)((const char *)(inherited + 1) - first));
+	for (uint32_t i = 0; i < KMEM_INHERITED_SITES_MAX; i++) { // without what is counted later
+		const uint32_t constant[2] = { inherited->sites[i].site, 0 };
+
+		sum = kmem_checksum(sum, constant, sizeof(constant));
+		sum = kmem_checksum(sum, &inherited->sites[i].live_bytes, sizeof(inherited->sites[i].live_bytes));
+	}
+	return sum;
 }
 
 #endif

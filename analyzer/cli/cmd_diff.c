@@ -1,7 +1,7 @@
 /*
  * cmd_diff.c - kmemshim diff: what changed between two runs, or two processes of one?
  *
- * An argument is a CAPTURE, or CAPTURE@PID for one process of a session. One argument is a folder: the run before its newest, and that.
+ * An argument is a CAPTURE, CAPTURE@PID for one process of a session, or CAPTURE@SNAPSHOT for what was live then (@end: at the end). One argument is a folder: the run before its newest, and that.
  *
  * When failing  one line that names the argument. Figures of a damaged capture are not compared, unless --salvage asks for it.
  */
@@ -27,6 +27,7 @@ struct chosen {
 	char *path;           // without the process
 	char *file;           // of that process; NULL = all of the session
 	char *session;        // NULL = the newest
+	const char *at;       // a snapshot; NULL = the end
 };
 
 static void
@@ -65,7 +66,7 @@ find_process(const struct options *options, struct chosen *chosen, uint32_t pid,
 	return chosen->file != NULL;
 }
 
-/* CAPTURE, or CAPTURE@PID; a file that has this name is meant itself. */
+/* CAPTURE, CAPTURE@PID or CAPTURE@SNAPSHOT; a file that has this name is meant itself. */
 static bool
 choose(const struct options *options, const char *argument, struct chosen *chosen, struct fail *fail)
 {
@@ -77,9 +78,11 @@ choose(const struct options *options, const char *argument, struct chosen *chose
 	if (at == NULL || access(argument, F_OK) == 0)
 		return true;
 	pid = strtoul(at + 1, &end, 10);
-	if (at[1] < '0' || at[1] > '9' || *end != '\0' || pid > UINT32_MAX)
-		return fail_set(fail, EXIT_USAGE, "diff: %s: no such file, and \"%s\" is no process id", argument, at + 1);
 	chosen->path[at - argument] = '\0';
+	if (at[1] < '0' || at[1] > '9' || *end != '\0' || pid > UINT32_MAX) {
+		chosen->at = strcmp(at + 1, "end") != 0 ? at + 1 : NULL;
+		return true;
+	}
 	return find_process(options, chosen, (uint32_t)pid, fail);
 }
 
@@ -134,6 +137,7 @@ read_side(const struct options *options, const struct chosen *chosen, struct fai
 		.sysroot = options->sysroot,
 		.project = options->project,
 		.wrappers = options->wrappers,
+		.at = chosen->at,
 		.is_salvage = options->is_salvage,
 		.wants_symbols = true,
 	};
@@ -152,6 +156,7 @@ read_side(const struct options *options, const struct chosen *chosen, struct fai
 			              "kmemshim: %s: has %zu sessions, this is the newest: give a file to see another one\n",
 			              chosen->argument, model->session_count);
 		side = diff_side_new(report, chosen->session != NULL ? model->argument : chosen->argument, options->domain);
+		side->is_snapshot = chosen->at != NULL;
 	}
 	report_free(report);
 	model_free(model);

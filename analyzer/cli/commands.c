@@ -115,7 +115,8 @@ const struct command commands[] = {
 		.name = "diff",
 		.arguments = "OLD [NEW]",
 		.summary = "which lines hold more or less than in another run",
-		.details = "OLD and NEW are each a .kmem file, a folder (its newest session), or one process of it: FOLDER@PID. With OLD alone,\n"
+		.details = "OLD and NEW are each a .kmem file, a folder (its newest session), or one process of it: FOLDER@PID.\n"
+				   "CAPTURE@NAME is what was live at this snapshot, CAPTURE@#7 at number 7, CAPTURE@end at the end. With OLD alone,\n"
 				   "a folder, its newest session is compared with the one before. A line is known again when the lines above it\n"
 				   "moved, when its function was renamed, in other folders, builds and versions of Python: see docs/diff.md.\n"
 				   "Exit status: 0, whatever changed (`check` judges); 2 wrong options; 3 a capture that cannot be compared.\n",

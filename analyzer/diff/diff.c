@@ -504,14 +504,23 @@ note_running(const struct diff *diff, char text[DIFF_NOTE_BYTES])
 	return diff->before->is_running || diff->after->is_running;
 }
 
+static bool
+note_snapshot(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+{
+	bool were_both = diff->before->is_snapshot && diff->after->is_snapshot;
+
+	(void)snprintf(text, DIFF_NOTE_BYTES, "%s: \"at the end\" is that moment; peaks are those of the whole run",
+	               were_both                   ? "both are snapshots"
+	               : diff->before->is_snapshot ? "the old one is a snapshot"
+	                                           : "the new one is a snapshot");
+	return diff->before->is_snapshot || diff->after->is_snapshot;
+}
+
 bool
 diff_note(const struct diff *diff, unsigned number, char text[DIFF_NOTE_BYTES])
 {
 	static bool (*const notes[])(const struct diff *diff, char text[DIFF_NOTE_BYTES]) = {
-		note_program,
-		note_python,
-		note_objects,
-		note_running,
+		note_program, note_python, note_objects, note_running, note_snapshot,
 	};
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {

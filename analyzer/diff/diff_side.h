@@ -62,6 +62,7 @@ struct diff_side {
 	const char *python_version; // "" = no interpreter
 	const char *cause;          // of its end, as in the report
 	bool is_running;
+	bool is_snapshot; // live figures are those of one; diff_side_new() leaves it to the caller
 	size_t line_count;
 	struct diff_line *lines;
 	size_t domain_count;

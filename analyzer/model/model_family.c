@@ -73,6 +73,17 @@ model_family_add(struct build *build, struct capture *capture, const struct doma
 		member->inherited_count = stored->site_count;
 		memcpy(member->inherited, stored->sites, member->inherited_count * sizeof(member->inherited[0]));
 	}
+	for (uint32_t i = 0; i < member->inherited_count; i++) {
+		uint32_t twice = COPY_OF(member->inherited[i].copied_samples);
+
+		if (!kmem_twice_16_agrees(twice)) {
+			capture_damaged(capture,
+			                "section \"head\": what it copied of record %u: 0x%08x is no number twice: left out",
+			                member->inherited[i].site, twice);
+			twice = 0;
+		}
+		atomic_store_explicit(&member->inherited[i].copied_samples, twice & UINT16_MAX, memory_order_relaxed);
+	}
 }
 
 /* The site of the model that the parent's record became; NULL = none. */
@@ -106,6 +117,30 @@ split_arenas(const struct build *build, struct model_built *built, size_t count)
 	qsort(built, count, sizeof(*built), compare_built);
 }
 
+/*
+ * From samples to bytes. A sample lies beside others, any of which may be what was written to: so all lines together get no more than was
+ * copied.
+ */
+static void
+estimate_copies(const struct model_process *process, uint64_t sample_bytes, struct model_built *built, size_t count)
+{
+	uint64_t sum = 0;
+	double share;
+
+	for (size_t i = 0; i < count; i++) {
+		if (built[i].copied_bytes > built[i].live_bytes)
+			built[i].copied_bytes = built[i].live_bytes;
+		sum += built[i].copied_bytes;
+	}
+	share = sum > process->copied_bytes ? (double)process->copied_bytes / (double)sum : 1;
+	for (size_t i = 0; i < count; i++) {
+		uint64_t error_bytes = model_estimate_error(sample_bytes, built[i].copied_bytes);
+
+		built[i].copied_bytes = (uint64_t)((double)built[i].copied_bytes * share);
+		built[i].copied_error_bytes = (uint64_t)((double)error_bytes * share);
+	}
+}
+
 /* Records of several threads are one site. */
 static void
 resolve(struct build *build, struct model_process *process, const struct build_member *member)
@@ -128,7 +163,9 @@ resolve(struct build *build, struct model_process *process, const struct build_m
 		if (place == process->built_count)
 			built[process->built_count++] = (struct model_built){ .site = site };
 		built[place].live_bytes += member->inherited[i].live_bytes;
+		built[place].copied_bytes += COPY_OF(member->inherited[i].copied_samples) * (uint64_t)KMEM_PYTHON_SAMPLE_BYTES;
 	}
+	estimate_copies(process, KMEM_PYTHON_SAMPLE_BYTES, built, process->built_count);
 	split_arenas(build, built, process->built_count);
 	process->built = built;
 }

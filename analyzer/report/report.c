@@ -368,7 +368,13 @@ make_built(struct report_rows *rows, const struct model_process *process)
 	struct report_built *built = memory_zeroed(process->built_count, sizeof(*built));
 
 	for (size_t i = 0; i < process->built_count; i++)
-		built[i] = (struct report_built){ process->built[i].site->key, process->built[i].live_bytes };
+		built[i] = (struct report_built){
+			.key = process->built[i].site->key,
+			.live_bytes = process->built[i].live_bytes,
+			.copied_bytes = process->built[i].copied_bytes,
+			.is_estimated = process->built[i].copied_bytes != 0,
+			.error_bytes = process->built[i].copied_error_bytes,
+		};
 	(void)keep_text(rows, (char *)built); // freed with the report
 	return built;
 }

@@ -24,6 +24,8 @@
 struct verdict_built {
 	const struct model_site *site; // stands for its line
 	uint64_t bytes;                // of that line, when it forked
+	uint64_t copied_bytes;         // of these, by the child that copied most; estimated; 0 = not known
+	uint64_t copied_error_bytes;
 };
 struct verdict_copies {
 	size_t child_count;                 // 0: none worth telling

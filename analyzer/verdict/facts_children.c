@@ -58,12 +58,21 @@ builders_child(const struct model *model, const struct model_process *child)
 	return child;
 }
 
+/* What the lines are put in order by: what was copied of them, where that is known of most of what was. */
+static uint64_t
+weight_of(const struct verdict_built *built, bool is_by_copies)
+{
+	return is_by_copies ? built->copied_bytes : built->bytes;
+}
+
 /* The lines that held most of it; what imports left behind nobody reads on purpose. */
 static void
 find_lines(const struct model_process *child, struct verdict_copies *copies)
 {
 	struct verdict_built sums[KMEM_INHERITED_SITES_MAX];
 	size_t count = 0;
+	uint64_t copied_bytes = 0;
+	bool is_by_copies;
 
 	for (size_t i = 0; i < child->built_count && count < KMEM_INHERITED_SITES_MAX; i++) {
 		const struct model_site *site = child->built[i].site;
@@ -76,18 +85,23 @@ find_lines(const struct model_process *child, struct verdict_copies *copies)
 		if (place == count)
 			sums[count++] = (struct verdict_built){ .site = site };
 		sums[place].bytes += child->built[i].live_bytes;
+		sums[place].copied_bytes += child->built[i].copied_bytes;
+		sums[place].copied_error_bytes += child->built[i].copied_error_bytes;
+		copied_bytes += child->built[i].copied_bytes;
 	}
+	is_by_copies = copied_bytes > child->copied_bytes / 2;
 	for (size_t i = 0; i < VERDICT_BUILT_MAX; i++) {
 		size_t most = 0;
 
 		for (size_t j = 1; j < count; j++) {
-			if (sums[j].bytes > sums[most].bytes)
+			if (weight_of(&sums[j], is_by_copies) > weight_of(&sums[most], is_by_copies))
 				most = j;
 		}
-		if (count == 0 || sums[most].bytes == 0 || (i != 0 && sums[most].bytes < copies->built[0].bytes / 8))
+		if (count == 0 || weight_of(&sums[most], is_by_copies) == 0 ||
+		    (i != 0 && weight_of(&sums[most], is_by_copies) < weight_of(&copies->built[0], is_by_copies) / 8))
 			break;
 		copies->built[copies->built_count++] = sums[most];
-		sums[most].bytes = 0;
+		sums[most].bytes = sums[most].copied_bytes = 0;
 	}
 }
 

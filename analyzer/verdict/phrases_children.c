@@ -62,6 +62,11 @@ PHRASE(COPIES)
 
 		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, bytes),
 		    verdict_where_word(facts, &line, word), verdict_line_text(&line, place));
+		if (built->copied_bytes != 0) {
+			say(verdict, ", of which %s copied about %s", copies->child_count == 1 ? "it" : "one",
+			    units_bytes(built->copied_bytes, bytes));
+			say(verdict, " (± %s)", units_bytes(built->copied_error_bytes, bytes));
+		}
 	}
 	say(verdict, "%s%s", copies->built_count != 0 ? ")" : "",
 	    copies->child->python_version != 0

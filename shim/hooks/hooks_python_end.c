@@ -1,6 +1,9 @@
 /*
  * hooks_python_end.c - has the program's own Python code ended (see hooks_python_end.h)?
  *
+ * When failing  the end is seen when the interpreter says it, after the handlers of atexit: so it is in free-threaded builds, in which code
+ *             objects have no exact count of references (gh-117376 of CPython), and die with the collector's last round.
+ *
  * Not chosen  the interpreter's word that it finalises, set before the handlers run: only from 3.12 on, and at another place in each version.
  *             A handler of ours: those registered last run first, and ours would have to be moved whenever one is added.
  */

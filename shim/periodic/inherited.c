@@ -10,6 +10,11 @@
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
+#include "periodic/resident_pages.h"
+#include "python/python_frames.h"
+#include "python/python_runtime.h"
+#include "python/python_types.h"
+#include "record/python_samples.h"
 #include "record/thread_slot.h"
 #include "tables/peak.h"
 
@@ -21,6 +26,12 @@ static struct kmem_inherited_site largest[KMEM_INHERITED_SITES_MAX]; // first th
 static uint32_t largest_count;
 static atomic_flag is_gathering = ATOMIC_FLAG_INIT; // of two forks at once the second child gathers by itself
 static bool is_gathered;
+
+/* In a child: the parent's samples of small Python objects. The lowest bits of an address, which are 0, say of which of `largest`. */
+#define SAMPLE_ALIGN ((uint64_t)16)
+static_assert(KMEM_INHERITED_SITES_MAX <= SAMPLE_ALIGN, "the place in `largest` fits");
+static uint64_t samples[PYTHON_SAMPLES_MAX];
+static uint32_t sample_count;
 static bool is_forked;
 static atomic_flag is_sampling = ATOMIC_FLAG_INIT; // a thread is at the figures; others leave it to that
 
@@ -89,6 +100,48 @@ inherited_forked_parent(void)
 	is_gathered = false;
 }
 
+/*
+ * Has it a count of references, which reading writes? What is none (the keys of a dictionary) lies in malloc's heap beside objects, but
+ * not in the arenas. It is alive and nobody else is here, so its words can be read. Where types are not known, it is taken for one.
+ */
+static bool
+is_object(uint64_t object, uint64_t bytes)
+{
+	uint64_t words[PYTHON_TYPES_WORDS] = { 0 };
+
+	if (!python_frames_is_attached())
+		return true;
+	memcpy(words, (const void *)(uintptr_t)object, bytes < sizeof(words) ? bytes : sizeof(words));
+	return python_types_name(&python_runtime.interpreter, words, bytes) != NULL;
+}
+
+static void
+note_sample(uint64_t object, uint64_t bytes, uint32_t site)
+{
+	for (uint32_t i = 0; i < largest_count && sample_count < PYTHON_SAMPLES_MAX; i++) {
+		if (largest[i].site == site) {
+			if (is_object(object, bytes))
+				samples[sample_count++] = (object & ~(SAMPLE_ALIGN - 1)) | i;
+			return;
+		}
+	}
+}
+
+/* While the parent's tables are there. */
+static void
+note_samples(void)
+{
+	bool has_any = false;
+
+	sample_count = 0;
+	for (uint32_t i = 0; i < largest_count; i++)
+		has_any = has_any || site_table_at(largest[i].site)->domain == KMEM_DOMAIN_PYTHON_OBJECT;
+	if (!has_any)
+		return;
+	python_types_forget();
+	python_samples_visit(note_sample);
+}
+
 void
 inherited_forked_child(void)
 {
@@ -96,6 +149,7 @@ inherited_forked_child(void)
 	if (!is_gathered)
 		inherited_gather();
 	is_gathered = false;
+	note_samples();
 	is_forked = true;
 	atomic_flag_clear_explicit(&is_sampling, memory_order_relaxed); // of a thread that is not here
 }
@@ -133,6 +187,28 @@ inherited_copied_bytes(void)
 }
 
 static void
+count_copied_samples(struct kmem_inherited *stored)
+{
+	static uint32_t counts[KMEM_INHERITED_SITES_MAX]; // one thread at a time; the stack may be small
+	struct resident_page_map map;
+
+	if (sample_count == 0)
+		return;
+	map = resident_pages_open();
+	memset(counts, 0, sizeof(counts));
+	for (uint32_t i = 0; i < sample_count; i++)
+		counts[samples[i] % SAMPLE_ALIGN] += resident_pages_is_own(&map, samples[i]) ? 1 : 0;
+	resident_pages_close(&map);
+	/* relaxed: each word is the whole message. Never less than before: what is given back had been copied all the same. */
+	for (uint32_t i = 0; i < largest_count; i++) {
+		uint32_t before = atomic_load_explicit(&stored->sites[i].copied_samples, memory_order_relaxed) & UINT16_MAX;
+
+		if (counts[i] > before)
+			atomic_store_explicit(&stored->sites[i].copied_samples, kmem_twice_16(counts[i]), memory_order_relaxed);
+	}
+}
+
+static void
 look(bool is_end)
 {
 	struct kmem_header *header = capture_file_header();
@@ -157,6 +233,7 @@ look(bool is_end)
 		dirty_bytes = most_bytes;
 	if (dirty_bytes > own_bytes && dirty_bytes - own_bytes > inherited_copied_bytes())
 		atomic_store_explicit(&stored->copied_bytes, dirty_bytes - own_bytes, memory_order_relaxed);
+	count_copied_samples(stored);
 	atomic_store_explicit(&stored->figures_checksum, kmem_inherited_figures(stored), memory_order_relaxed);
 }
 

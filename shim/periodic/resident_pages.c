@@ -55,3 +55,32 @@ resident_pages_own_bytes(uint64_t start, uint64_t end)
 		raw_close(fd);
 	return bytes;
 }
+
+struct resident_page_map
+resident_pages_open(void)
+{
+	return (struct resident_page_map){ .fd = raw_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0) };
+}
+
+bool
+resident_pages_is_own(struct resident_page_map *map, uint64_t addr)
+{
+	uint64_t page = addr / RESIDENT_PAGE_BYTES;
+
+	if (map->fd < 0)
+		return false;
+	if (map->page != page + 1) {
+		map->page = page + 1;
+		if (raw_syscall(SYS_pread64, map->fd, &map->word, sizeof(map->word), page * sizeof(map->word)) !=
+		    (long)sizeof(map->word))
+			map->word = 0;
+	}
+	return (map->word & PRESENT) != 0 && (map->word & EXCLUSIVE) != 0;
+}
+
+void
+resident_pages_close(struct resident_page_map *map)
+{
+	if (map->fd >= 0)
+		raw_close(map->fd);
+}

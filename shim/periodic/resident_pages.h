@@ -8,6 +8,7 @@
 #ifndef RESIDENT_PAGES_H
 #define RESIDENT_PAGES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define RESIDENT_PAGE_BYTES UINT64_C(4096)
@@ -21,5 +22,18 @@ const unsigned char *resident_pages_find(uint64_t start, uint64_t end);
 
 /* Of private memory: those that no other process has, the zero page neither. 0 where the kernel does not tell. */
 uint64_t resident_pages_own_bytes(uint64_t start, uint64_t end);
+
+/*
+ * For many addresses that lie anywhere: is the page of each private memory that no other process has? What the kernel says of one
+ * page is kept for the next address. -1 and false where it does not tell.
+ */
+struct resident_page_map {
+	int fd;
+	uint64_t page; // that was read last, + 1; 0 = none
+	uint64_t word;
+};
+struct resident_page_map resident_pages_open(void);
+bool resident_pages_is_own(struct resident_page_map *map, uint64_t addr);
+void resident_pages_close(struct resident_page_map *map);
 
 #endif

@@ -14,7 +14,7 @@
 #include "tables/pointer_map.h"
 
 #define LINE 8u
-#define LINES 2048u // 16,384 samples are 4 GiB of small objects
+#define LINES (PYTHON_SAMPLES_MAX / LINE)
 #define OFFSET_UNIT 16u
 #define OFFSET_MASK UINT64_C(15) // blocks begin at multiples of 16
 

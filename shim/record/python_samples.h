@@ -19,6 +19,7 @@
 #include "kmem_format.h"
 
 #define PYTHON_SAMPLES_BYTES KMEM_PYTHON_SAMPLE_BYTES
+#define PYTHON_SAMPLES_MAX 16384u                     // whose addresses are kept: 4 GiB of small objects
 #define PYTHON_SAMPLES_OBJECT_BYTES_MAX ((size_t)512) // larger ones come from malloc by themselves
 
 /* About how many objects one of so many bytes stands for. */

@@ -123,10 +123,22 @@ def test_two_processes_of_one_session(tmp_path):
     assert document["rows"][0]["where"] == "ranks.py:5 <module>"
 
 
+def test_a_snapshot_and_the_end(tmp_path):
+    script = tmp_path / "steps.py"
+    script.write_text("import ctypes\nkmem = ctypes.CDLL(None)\nkept = [bytearray(3 << 20)]\nkmem.kmemshim_recorder_snapshot(b'warm')\n"
+                      "kept.append(bytearray(8 << 20))\n")
+    harness.kmemshim("run", "-o", tmp_path / "out", "--", "/usr/bin/python3", script)
+    document = rows(f"{tmp_path / 'out'}@warm", f"{tmp_path / 'out'}@end", "--domain", "heap")
+
+    ours = {row["where"]: row["live_change_bytes"] for row in document["rows"]}
+    assert ours["steps.py:3 <module>"] == 0 and 8 * MIB <= ours["steps.py:5 <module>"] <= 8 * MIB + 64
+    assert any("the old one is a snapshot" in note for note in document["notes"])
+
+
 @pytest.mark.parametrize("arguments, status, words", [
     (["OLD", "missing.kmem"], 2, "missing.kmem"),
     (["OLD", "OLD@1"], 2, "no process 1"),
-    (["OLD", "OLD@x"], 2, '"x" is no process id'),
+    (["OLD", "OLD@x"], 2, "x"),
     (["OLD"], 2, "has one session"),
     (["OLD", "NEW", "--by", "file"], 2, "expected line or function"),
     (["OLD", "NEW", "--json", "--markdown"], 2, "not both"),

@@ -263,7 +263,7 @@ def test_workers_that_only_read_python_objects_copy_them(kind, out):
     done = harness.record([harness.find_python("multiprocessing"), harness.HERE / "readers.py", kind], out)
     assert (done.returncode, done.stdout) == (0, "[0, 0]\n"), done.stderr
     document = harness.report("sites", out)
-    copied = [process["copied_bytes"] for process in document["processes"] if process["copied_bytes"] > MIB]
+    copied = [process["copied_bytes"] for process in document["processes"] if process["copied_bytes"] > READERS / 10]  # less is the interpreter's own
 
     if kind == "array":
         assert copied == []

@@ -72,7 +72,7 @@ def test_what_exit_handlers_release_was_held(scene, tmp_path):
     check(end(tmp_path, "system", scene), scene)
 
 
-# Not in free-threaded ones: docs/limits.md.
+# Not in free-threaded ones, in which code lives on until the collector comes: docs/limits.md.
 @pytest.mark.parametrize("name", [name for name in interpreters.PYENV + ["3.14-debian", "3.15-debian"] if name in interpreters.NAMES])
 def test_in_every_interpreter(name, tmp_path):
     for scene in ("atexit_builtin", "sys_exit"):

@@ -13,6 +13,7 @@
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "periodic/inherited.h"
+#include "periodic/resident_pages.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define BUILT (32 * MIB)
@@ -109,6 +110,37 @@ what_is_written_to_is_copied(void **state)
 }
 
 static void
+a_page_is_the_childs_own_when_it_wrote_there(void **state)
+{
+	char *built = mmap(NULL, BUILT, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int status;
+	pid_t child;
+
+	if (access("/proc/self/pagemap", R_OK) != 0)
+		skip();
+	assert_true(built != MAP_FAILED);
+	memset(built, 1, 4 * RESIDENT_PAGE_BYTES);
+	child = fork();
+	if (child == 0) {
+		struct resident_page_map map;
+		int own = 0;
+
+		built[RESIDENT_PAGE_BYTES] = 2;
+		map = resident_pages_open();
+		for (int i = 0; i < 8;
+		     i++) // of four pages that were there, and one that nobody ever touched: two addresses each
+			own |= resident_pages_is_own(&map, (uint64_t)built + (uint64_t)i * RESIDENT_PAGE_BYTES / 2 + 100) ? 1 << i
+			                                                                                                  : 0;
+		own |= resident_pages_is_own(&map, (uint64_t)built + 5 * RESIDENT_PAGE_BYTES) ? 1 << 8 : 0;
+		resident_pages_close(&map);
+		_exit(own == (1 << 2 | 1 << 3) ? 0 : 1);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	munmap(built, BUILT);
+}
+
+static void
 the_first_process_inherits_nothing(void **state)
 {
 	inherited_sample(true);
@@ -122,6 +154,7 @@ main(void)
 		cmocka_unit_test_setup(the_first_process_inherits_nothing, start_empty),
 		cmocka_unit_test_setup(the_largest_records_are_kept_in_order, start_empty),
 		cmocka_unit_test_setup(what_is_written_to_is_copied, start_empty),
+		cmocka_unit_test_setup(a_page_is_the_childs_own_when_it_wrote_there, start_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
