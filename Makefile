@@ -64,7 +64,7 @@ ANALYZER_PKGS  := libdw libelf jansson
 ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
 # Drawn with it, in the page itself (Debian: libjs-d3).
 D3             := /usr/share/javascript/d3/d3.min.js
-ANALYZER_FLAGS += -DPAGE_D3='"$(D3)"'
+ANALYZER_FLAGS += -DPAGE_D3=\"$(D3)\"
 ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson) -liberty -lm
 
 # --- what is built -------------------------------------------------------------------------------

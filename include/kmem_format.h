@@ -782,6 +782,7 @@ struct kmem_inherited {
 #define KMEM_NOTE_HIDDEN_HEAP "the heap is not recorded"
 /* And that says what else than memory was refused; a sentence without its end. */
 #define KMEM_NOTE_THREAD "a thread could not be started"
+#define KMEM_NOTE_PROCESS "a process could not be started"
 #define KMEM_NOTE_FILES "as many files were open as may be"
 #define KMEM_NOTE_CUDA "CUDA did not start"
 #define KMEM_NOTE_MOVED "it was moved to another cgroup"

@@ -6,18 +6,20 @@
  */
 #include "gate/check.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/shell_words.h"
 #include "base/text_clean.h"
 #include "base/units.h"
 #include "cli/cmd_runs.h"
 #include "cli/command.h"
 #include "gate/baseline.h"
-#include "report/render.h"
+#include "gate/check_outputs.h"
 
 struct run_ends {
 	char *ended_badly; // verdict of the first run that did; NULL
@@ -57,20 +59,53 @@ judge(void *context, const char *path, const struct verdict *verdict, struct fai
 	return true;
 }
 
+/* Others have written into the file, or will. */
 static bool
-write_junit(const struct check *check, const char *path, struct fail *fail)
+append(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
+{
+	FILE *stream = fopen(path, "ae");
+	bool is_written;
+
+	if (stream == NULL)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
+	output->render(check, stream);
+	is_written = ferror(stream) == 0;
+	if (fclose(stream) != 0 || !is_written)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
+	return true;
+}
+
+static bool
+write_output(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
 {
 	struct output_file *file;
 
-	if (path == NULL) {
-		render_check_junit(check, stdout);
+	if (path[0] == '\0' && output->environment != NULL && getenv(output->environment) != NULL)
+		path = getenv(output->environment);
+	if (path[0] == '\0') {
+		output->render(check, stdout);
 		return true;
 	}
+	if (output->is_appended)
+		return append(check, output, path, fail);
 	file = output_open(path, fail);
 	if (file == NULL)
 		return false;
-	render_check_junit(check, output_stream(file));
+	output->render(check, output_stream(file));
 	return output_close(file, fail);
+}
+
+static bool
+refuse_format(const char *word, struct fail *fail)
+{
+	char names[256] = "";
+
+	for (size_t i = 0; i < check_output_count; i++) {
+		size_t used = strlen(names);
+
+		(void)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "", check_outputs[i].name);
+	}
+	return fail_set(fail, EXIT_USAGE, "check: --format \"%s\": not one of %s, nor one of them with =FILE", word, names);
 }
 
 /* Writes every format of the list; with check NULL only looks whether all are known, so that a typing error is found
@@ -83,20 +118,60 @@ write_formats(const struct check *check, const char *formats, struct fail *fail)
 	bool is_done = true;
 
 	for (char *word = strsep(&rest, ","); word != NULL && is_done; word = strsep(&rest, ",")) {
-		bool is_junit = strcmp(word, "junit") == 0;
-		bool is_junit_file = strncmp(word, "junit=", 6) == 0 && word[6] != '\0';
+		const char *path;
+		const struct check_output *output = check_output_find(word, &path);
 
-		if (strcmp(word, "text") != 0 && !is_junit && !is_junit_file)
-			is_done = fail_set(fail, EXIT_USAGE, "check: --format \"%s\": not one of text, junit, junit=FILE", word);
-		else if (check == NULL)
-			continue;
-		else if (is_junit || is_junit_file)
-			is_done = write_junit(check, is_junit_file ? word + 6 : NULL, fail);
-		else
-			render_check_text(check, stdout);
+		if (output == NULL)
+			is_done = refuse_format(word, fail);
+		else if (check != NULL)
+			is_done = write_output(check, output, path, fail);
 	}
 	free(list);
 	return is_done;
+}
+
+/* Is it --format, or what getopt takes for it? */
+static bool
+is_format(const char *word, bool *has_value)
+{
+	size_t length = strcspn(word, "=");
+
+	*has_value = word[length] == '=';
+	return length >= strlen("--f") && length <= strlen("--format") && strncmp(word, "--format", length) == 0;
+}
+
+/*
+ * What does the same on another machine: the program of the first run again, and this command of its capture. Where results are written is the
+ * CI system's business. "" where the capture does not say what was run; for free().
+ */
+static char *
+repeat_of(const struct options *options, const struct baseline *after)
+{
+	char *words = NULL;
+	size_t bytes = 0;
+	FILE *stream = open_memstream(&words, &bytes);
+	char *joined;
+	char *text;
+	bool has_value;
+
+	if (stream == NULL)
+		memory_exhausted();
+	for (int i = 0; i < options->option_word_count; i++) {
+		if (!is_format(options->option_words[i], &has_value))
+			(void)fwrite(options->option_words[i], 1, strlen(options->option_words[i]) + 1, stream);
+		else
+			i += !has_value;
+	}
+	if (fclose(stream) != 0)
+		memory_exhausted();
+	joined = shell_words_join(words, bytes);
+	if (after->command[0] == '\0')
+		text = memory_text("");
+	else if (asprintf(&text, "kmemshim run -o again -- %s; kmemshim check again %s", after->command, joined) < 0)
+		memory_exhausted();
+	free(joined);
+	free(words);
+	return text;
 }
 
 static bool
@@ -108,14 +183,17 @@ compare(const struct baseline *before, const struct baseline *after, const struc
 		.relative_ppm = options->relative_ppm,
 	};
 	struct check *check = check_compare(before, after, tolerance);
+	char *repeat = repeat_of(options, after);
 	bool is_done;
 
+	check->repeat = repeat;
 	check->ended_badly = ends->ended_badly;
 	check->ended_path = ends->path;
 	check->lost_child = ends->lost_child;
 	*status = ends->ended_badly != NULL ? EXIT_KILLED : check->failed_count != 0 ? EXIT_REGRESSION : EXIT_OK;
 	is_done = write_formats(check, options->formats != NULL ? options->formats : "text", fail);
 	check_free(check);
+	free(repeat);
 	return is_done && output_finish(fail);
 }
 

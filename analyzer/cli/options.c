@@ -133,7 +133,7 @@ static const struct option_row {
 	                   "also over a kernel that kmemshim did not write" },
 	[OPTION_NO_GUARD] = { "no-guard", 0, KIND_FLAG, IN(has_no_guard), NULL, "", "install without a guard" },
 	[OPTION_FORMAT] = { "format", 0, KIND_TEXT, IN(formats), "LIST", "formats",
-	                    "text, junit or junit=FILE, separated by commas (default text)" },
+	                    "text (default), junit, markdown, github, github-summary, gitlab, sarif; NAME=FILE; several with commas" },
 	[OPTION_BY] = { "by", 0, KIND_TEXT, IN(by), "WHAT", "line or function",
 	                "a row is a line (default), or a function" },
 	[OPTION_MARKDOWN] = { "markdown", 0, KIND_FLAG, IN(is_markdown), NULL, "",
@@ -285,6 +285,8 @@ options_parse(const struct command *command, int count, char **arguments, struct
 			return fail_set(fail, EXIT_USAGE, "%s: --%s \"%s\": expected %s", command->name, rows[id].name, value,
 			                rows[id].wanted);
 	}
+	options->option_words = arguments + 1; // getopt put them before the others
+	options->option_word_count = optind - 1 - (optind > 1 && strcmp(arguments[optind - 1], "--") == 0);
 	options->argument_count = count - optind;
 	options->arguments = arguments + optind;
 	return options->wants_help || check_arguments(command, options, fail);

@@ -55,6 +55,8 @@ struct options {
 	const char *by;           // "line" or "function", or something wrong; NULL = not given
 	bool is_markdown;
 	bool has_all; // nothing is left out
+	int option_word_count; // of the command line, without its arguments
+	char **option_words;
 	int argument_count;
 	char **arguments; // what is no option
 };

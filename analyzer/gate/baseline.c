@@ -12,6 +12,7 @@
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/shell_words.h"
 #include "base/text_clean.h"
 #include "model/site_key.h"
 
@@ -39,6 +40,7 @@ struct baseline_builder {
 	uint64_t run_count;
 	char program[BASELINE_PROGRAM_BYTES];
 	char python_version[16];
+	const char *command;
 	struct text_pool *texts;
 	struct sample *samples;
 	size_t count;
@@ -76,6 +78,7 @@ baseline_begin(void)
 	struct baseline_builder *builder = memory_zeroed(1, sizeof(*builder));
 
 	builder->texts = text_pool_new();
+	builder->command = "";
 	return builder;
 }
 
@@ -138,6 +141,16 @@ baseline_program(const struct model *model, char program[BASELINE_PROGRAM_BYTES]
 	return program;
 }
 
+static const char *
+command_of(struct baseline_builder *builder, const struct kmem_identity *identity)
+{
+	char *joined = shell_words_join(identity->command, identity->command_bytes);
+	const char *command = text_pool_add_text(builder->texts, joined);
+
+	free(joined);
+	return command;
+}
+
 void
 baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
 {
@@ -145,6 +158,8 @@ baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
 	size_t first = builder->count;
 
 	(void)baseline_program(model, builder->program);
+	if (builder->run_count == 0)
+		builder->command = command_of(builder, model->processes[0].identity);
 	for (size_t i = 0; i < model->process_count && builder->python_version[0] == '\0'; i++) {
 		uint32_t version = model->processes[i].python_version;
 
@@ -273,6 +288,7 @@ baseline_finish(struct baseline_builder *builder)
 			}
 		}
 	}
+	baseline->command = builder->command;
 	baseline->texts = builder->texts;
 	free(builder->samples);
 	free(builder);

@@ -70,6 +70,7 @@ struct baseline {
 	char program[BASELINE_PROGRAM_BYTES]; // "" = the file does not say
 	char python_version[16];              // "" = no interpreter
 	char domain[BASELINE_NAME_BYTES];     // the others are left out; "" = all are there
+	const char *command;                  // of the first run, as a shell takes it; "" = not known; not in the file
 	size_t domain_count;
 	struct baseline_domain *domains; // by name
 	size_t site_count;

@@ -5,12 +5,15 @@
  */
 #include "gate/check.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/text_clean.h"
 
 const char *
 check_rule_name(const struct check_rule *rule)
@@ -199,6 +202,7 @@ check_compare(const struct baseline *before, const struct baseline *after, struc
 	check->before = before;
 	check->after = after;
 	check->tolerance = tolerance;
+	check->repeat = "";
 	check->rules = memory_zeroed(after->site_count + 2 * (before->domain_count + after->domain_count) + 1,
 	                             sizeof(*check->rules));
 	check->then = check_match(before, after, tolerance);
@@ -218,10 +222,28 @@ check_compare(const struct baseline *before, const struct baseline *after, struc
 }
 
 void
+check_note(struct check *check, const char *format, ...)
+{
+	va_list values;
+	char *text;
+
+	va_start(values, format);
+	if (vasprintf(&text, format, values) < 0)
+		memory_exhausted();
+	va_end(values);
+	(void)text_clean(text, strlen(text));
+	check->notes = memory_grown(check->notes, &check->note_room, check->note_count + 1, sizeof(*check->notes));
+	check->notes[check->note_count++] = text;
+}
+
+void
 check_free(struct check *check)
 {
 	if (check == NULL)
 		return;
+	for (size_t i = 0; i < check->note_count; i++)
+		free(check->notes[i]);
+	free(check->notes);
 	free(check->rules);
 	free(check->renamed);
 	free(check->then);

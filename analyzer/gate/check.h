@@ -66,12 +66,19 @@ struct check {
 	const char *ended_badly;                // verdict of a run that was killed or failed; NULL = all ended well
 	const char *ended_path;                 // its capture
 	const char *lost_child;                 // a line about a process that is gone though its run ended well; NULL
+	const char *repeat;                     // the command that does the same on another machine; "" = not known
+	size_t note_count;
+	size_t note_room;
+	char **notes; // a line each: what the result does not show
 };
 
 /* Both baselines must outlive the result. */
 struct check *check_compare(const struct baseline *before, const struct baseline *after,
                             struct check_tolerance tolerance);
 void check_free(struct check *check);
+
+/* Adds a line, as printf() writes it. */
+void check_note(struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "leak", "grown", "line" (it is neither, as far as is known), "live", "peak" */
 const char *check_rule_name(const struct check_rule *rule);

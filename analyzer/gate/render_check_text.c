@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "gate/check.h"
-#include "report/render.h"
+#include "gate/check_outputs.h"
+#include "gate/check_words.h"
 
 #define RENAMED_SHOWN 5
 
@@ -90,20 +90,17 @@ put_renamed(const struct check *check, FILE *stream)
 static void
 put_small_leak(const struct check *check, FILE *stream)
 {
-	char live[UNITS_TEXT_BYTES];
-	char absolute[UNITS_TEXT_BYTES];
-	char relative[UNITS_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
+	char message[CHECK_MESSAGE_BYTES];
 
-	if (check->small_leak == NULL)
-		return;
-	(void)fprintf(stream, "%s a new leak of %s at %s (less than the tolerance of %s or %s)",
-	              check->failed_count != 0 ? "and" : "ok, but", units_bytes(check->small_leak->live_bytes.min, live),
-	              check->small_leak->where, units_bytes(check->tolerance.absolute_bytes, absolute),
-	              units_share(check->tolerance.relative_ppm, relative));
-	if (check->small_leak_count > 1)
-		(void)fprintf(stream, " and %s more", units_count(check->small_leak_count - 1, count));
-	(void)fputc('\n', stream);
+	if (check_small_leak_message(check, message))
+		(void)fprintf(stream, "%s %s\n", check->failed_count != 0 ? "and" : "ok, but", message);
+}
+
+static void
+put_repeat(const struct check *check, FILE *stream)
+{
+	if (check->repeat[0] != '\0')
+		(void)fprintf(stream, "repeat: %s\n", check->repeat);
 }
 
 void
@@ -115,6 +112,7 @@ render_check_text(const struct check *check, FILE *stream)
 
 	if (check->ended_badly != NULL) {
 		(void)fprintf(stream, "FAIL   %s\n       %s\n", check->ended_path, check->ended_badly);
+		put_repeat(check, stream);
 		return;
 	}
 	for (size_t i = 0; i < check->rule_count; i++) {
@@ -133,10 +131,15 @@ render_check_text(const struct check *check, FILE *stream)
 	put_renamed(check, stream);
 	if (check->lost_child != NULL)
 		(void)fprintf(stream, "note: %s\n", check->lost_child);
-	if (check->failed_count == 0 || check->before->python_version[0] == '\0')
+	for (size_t i = 0; i < check->note_count; i++)
+		(void)fprintf(stream, "note: %s\n", check->notes[i]);
+	if (check->failed_count == 0)
 		return;
-	put_arena_note(check, stream);
-	if (strcmp(check->before->python_version, check->after->python_version) != 0)
+	if (check->before->python_version[0] != '\0')
+		put_arena_note(check, stream);
+	if (check->before->python_version[0] != '\0' &&
+	    strcmp(check->before->python_version, check->after->python_version) != 0)
 		(void)fprintf(stream, "note: the baseline was made with Python %s, these runs used %s\n",
 		              check->before->python_version, check->after->python_version);
+	put_repeat(check, stream);
 }

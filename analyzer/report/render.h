@@ -16,7 +16,6 @@ struct model_site;
 struct report;
 struct report_line;
 struct report_place;
-struct check;
 
 /* What of the report is wanted in a text; the JSON has everything always. */
 enum render_scope { RENDER_ALL, RENDER_HOST, RENDER_DEVICES };
@@ -71,8 +70,5 @@ struct glance_look {
 };
 /* Ranks the report anew. False and *fail: the domain is none of the capture's. */
 bool render_glance(struct report *report, const struct glance_look *look, FILE *stream, struct fail *fail);
-
-void render_check_text(const struct check *check, FILE *stream);
-void render_check_junit(const struct check *check, FILE *stream);
 
 #endif

@@ -90,6 +90,7 @@ say_tensors_kept(const struct rank_line *line, const char *otherwise, struct ver
 
 ADVICE_TEST(is_time_up, facts->refused == NULL && verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
 ADVICE_TEST(has_no_threads_left, verdict_note_of(facts->process, KMEM_NOTE_THREAD) != NULL)
+ADVICE_TEST(has_no_processes_left, verdict_note_of(facts->process, KMEM_NOTE_PROCESS) != NULL)
 ADVICE_TEST(has_no_files_left, verdict_note_of(facts->process, KMEM_NOTE_FILES) != NULL)
 ADVICE_TEST(has_no_cuda, verdict_note_of(facts->process, KMEM_NOTE_CUDA) != NULL)
 ADVICE_TEST(is_without_python, facts->process->python_version == 0)
@@ -138,6 +139,8 @@ static const struct step steps[] = {
 	{ VERDICT_SIGNAL, "find-sender", NULL, "find out who sent the signal: a time limit, a scheduler, a person" },
 	{ VERDICT_FAILED, "use-fewer-threads", has_no_threads_left,
 	  "start fewer threads, or raise the limit (ulimit -u, pids.max of the container)" },
+	{ VERDICT_FAILED, "use-fewer-processes", has_no_processes_left,
+	  "start fewer processes or threads, or raise the limit (ulimit -u, pids.max of the container)" },
 	{ VERDICT_FAILED, "close-files", has_no_files_left,
 	  "close files that are not needed any more, or raise the limit (ulimit -n)" },
 	{ VERDICT_FAILED, "match-driver", has_no_cuda,

@@ -92,7 +92,9 @@ enum verdict_log_kind {
 };
 struct verdict_log {
 	enum verdict_log_kind kind;
-	bool is_by_name;  // the log counts processes of the host: it fits by name and time, not by its number
+	bool is_by_name; // the log counts processes of the host: it fits by name and time, not by its number
+	bool
+		is_of_thread; // with CRASH: it fits by name and time; its number is not that of the process, so of a thread of it
 	bool is_at_stack; // with CRASH: the address that could not be reached lies where the stack would grow
 	char writer[32];  // "kernel", "earlyoom"
 	char text[200];   // of the line, its end cut

@@ -4,15 +4,18 @@
  * A line is of the process when it has its number and its name and was written while the process lived, or shortly after. Numbers are
  * used again: of several lines the first one after the start counts. A process may have given itself another name: then the line must
  * be of the moment of its end or, where that is not known, of its last sign of life. In a container the log has the numbers of the
- * host. Then a line fits by the program's name and the moment of the end, and that is said.
+ * host. Then a line fits by the program's name and the moment of the end, and that is said. So it does where a thread crashed: the line
+ * has the number of the thread.
  *
  * When failing  there is no such line.
  */
 #include "verdict/facts.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/place.h"
 
@@ -137,6 +140,15 @@ is_within(uint64_t a_ns, uint64_t b_ns, uint64_t most_ns)
 }
 
 static bool
+is_crashed(const struct model_process *process)
+{
+	int status = process->launcher != NULL ? process->launcher->wait_status : 0;
+
+	return WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS ||
+	                               WTERMSIG(status) == SIGILL || WTERMSIG(status) == SIGFPE);
+}
+
+static bool
 is_about(const struct model_process *process, const struct system_log_line *line, struct verdict_log *found)
 {
 	const struct kmem_identity *identity = process->identity;
@@ -159,10 +171,14 @@ is_about(const struct model_process *process, const struct system_log_line *line
 	found->is_by_name = identity->pid_namespace != HOST_NAMESPACE;
 	if (found->is_by_name)
 		return has_its_name && ended_ns != 0 && is_within(line->monotonic_ns, ended_ns, END_NS);
-	return pid == identity->pid &&
-	       (has_its_name ||
-	        (name[0] != '\0' &&
-	         is_within(line->monotonic_ns, ended_ns != 0 ? ended_ns : verdict_last_seen_ns(process), CLOCKS_NS)));
+	/* The kernel names the thread that crashed, which has a number of its own. */
+	found->is_of_thread = found->kind == VERDICT_LOG_CRASH && pid > identity->pid && is_crashed(process) &&
+	                      has_its_name && ended_ns != 0 && is_within(line->monotonic_ns, ended_ns, END_NS);
+	return found->is_of_thread ||
+	       (pid == identity->pid &&
+	        (has_its_name ||
+	         (name[0] != '\0' &&
+	          is_within(line->monotonic_ns, ended_ns != 0 ? ended_ns : verdict_last_seen_ns(process), CLOCKS_NS))));
 }
 
 /* Up to what nobody needs: sizes of page tables, registers. */

@@ -8,7 +8,7 @@
 #include "gate/baseline.h"
 #include "gate/check.h"
 #include "model/site_key.h"
-#include "report/render.h"
+#include "gate/check_outputs.h"
 #include "scratch.h"
 
 static const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };

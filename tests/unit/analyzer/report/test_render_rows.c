@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "gate/baseline.h"
-#include "gate/check.h"
+#include "gate/check_outputs.h"
 #include "model/site_key.h"
 #include "written.h"
 
