@@ -13,6 +13,11 @@
 #define OPTIONS_OF_TABLES                                                                                \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
 	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT))
+#define OPTIONS_OF_VIEWS (OPTIONS_OF_TABLES | OPTION_BIT(OPTION_BY))
+#define WORDS_OF_VIEWS                                                                                  \
+	{                                                                                                   \
+		[OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread" }, \
+	}
 #define OPTIONS_OF_RUNS \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM))
 
@@ -76,7 +81,8 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"A row is a line of code, the sum of its call sites; --json lists the call sites too. Memory left by imports\n"
 		"comes after the rows, address space (reserved, file) last.\n",
-		.options = OPTIONS_OF_TABLES,
+		.options = OPTIONS_OF_VIEWS,
+		.words = WORDS_OF_VIEWS,
 		.arguments_max = 1,
 		.question = &peak,
 		.run = cmd_report,
@@ -94,7 +100,8 @@ const struct command commands[] = {
 		"  steady     holds memory, does not grow\n"
 		"  import     left behind by importing a library\n"
 		"  none       holds nothing\n",
-		.options = OPTIONS_OF_TABLES,
+		.options = OPTIONS_OF_VIEWS,
+		.words = WORDS_OF_VIEWS,
 		.arguments_max = 1,
 		.question = &leaks,
 		.run = cmd_report,
@@ -106,7 +113,8 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"Rows are ordered by what they hold, whatever their class. Lines that hold nothing any more are there too.\n"
 		"--json without --top lists every call site.\n",
-		.options = OPTIONS_OF_TABLES,
+		.options = OPTIONS_OF_VIEWS,
+		.words = WORDS_OF_VIEWS,
 		.arguments_max = 1,
 		.question = &sites,
 		.run = cmd_report,
@@ -136,7 +144,9 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"Lines of libraries that only pass memory on are left out, and so is what holds less than 1 %.\n",
 		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_VALUE) | OPTION_BIT(OPTION_DOMAIN) |
-	               OPTION_BIT(OPTION_NATIVE),
+	               OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_BY),
+		.words = { [OPTION_BY] = { NULL,
+	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
 		.arguments_max = 1,
 		.run = cmd_tree,
 	},
