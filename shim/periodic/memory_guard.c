@@ -478,6 +478,23 @@ memory_guard_do(enum memory_guard_due due)
 
 /* ---- start ---- */
 
+/* As a person would have given it: in the largest unit that it has a whole number of. */
+static void
+format_guard(char *text, size_t bytes)
+{
+	static const char *const units[] = { "K", "M", "G", "T" };
+	uint64_t number = settings.guard.bytes >> 10;
+	size_t unit = 0;
+
+	if (settings.guard.percent != 0) {
+		diag_format(text, bytes, "%lu%%", (unsigned long)settings.guard.percent);
+		return;
+	}
+	for (; unit + 1 < sizeof(units) / sizeof(units[0]) && number != 0 && number % 1024 == 0; unit++)
+		number /= 1024;
+	diag_format(text, bytes, "%lu%s", (unsigned long)number, units[unit]);
+}
+
 /* One line at most, of the first process: what of the settings is not as it seems. */
 static void
 tell_of_settings(void)
@@ -487,8 +504,7 @@ tell_of_settings(void)
 	struct measure at;
 	char given[32];
 
-	diag_format(given, sizeof(given), settings.guard.percent != 0 ? "%lu%%" : "%luM",
-	            settings.guard.percent != 0 ? (unsigned long)settings.guard.percent : MIB(settings.guard.bytes));
+	format_guard(given, sizeof(given));
 	memory_limits_read_now(identity, &now);
 	if (!measure_limits(identity, &now, &at))
 		diag_warn("KMEMSHIM_GUARD=%s: no limit can be read here: there is no guard", given);
