@@ -141,6 +141,19 @@ const struct command commands[] = {
 		.run = cmd_tree,
 	},
 	{
+		.name = "annotate",
+		.arguments = "FILE|MODULE [CAPTURE]",
+		.summary = "a source file, with what each line held beside it",
+		.details = "FILE is a path or the end of one (train.py, models/net.py), MODULE a Python module (models.net); In[3] is a cell.\n" CAPTURE_HELP
+				   "peak: held when memory was highest. live: at the end. allocated: in all. class: see kmemshim leaks --help.\n"
+				   "through: held at the peak by what the line called. Long stretches without memory are left out.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_ALL),
+		.words = { [OPTION_ALL] = { NULL, "print every line of the file" } },
+		.arguments_min = 1,
+		.arguments_max = 2,
+		.run = cmd_annotate,
+	},
+	{
 		.name = "export",
 		.arguments = "--format F [CAPTURE]",
 		.summary = "write it in the format of another program",

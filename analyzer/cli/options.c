@@ -147,6 +147,7 @@ static const struct option_row {
 	                       "keep what each line holds at N moments, at even distances" },
 	[OPTION_AT] = { "at", 0, KIND_TEXT, IN(at), "SNAPSHOT", "a snapshot's name, or #NUMBER",
 	                "show what was live at this snapshot (report lists them)" },
+	[OPTION_ALL] = { "all", 0, KIND_FLAG, IN(has_all), NULL, "", "leave nothing out" },
 #undef IN
 };
 

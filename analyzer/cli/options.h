@@ -54,6 +54,7 @@ struct options {
 	const char *guard_action; // the same, kmem_parse_guard_action()
 	const char *by;           // "line" or "function", or something wrong; NULL = not given
 	bool is_markdown;
+	bool has_all;          // nothing is left out
 	int option_word_count; // of the command line, without its arguments
 	char **option_words;
 	int argument_count;

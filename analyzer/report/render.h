@@ -53,6 +53,15 @@ struct tree_look {
 };
 void render_tree(const struct report *report, const struct tree_look *look, FILE *stream);
 
+/* A source file, and beside each line what it held. */
+struct annotate_look {
+	const char *file; // a path, the end of one, a module ("pkg.sub"), a cell ("In[3]")
+	bool has_all;     // long stretches of lines without memory, too
+};
+/* notes: for what is said beside. False and *fail: no file of that name allocated anything, or several did. */
+bool render_annotate(const struct report *report, const struct annotate_look *look, FILE *stream, FILE *notes,
+                     struct fail *fail);
+
 /* What is seen of a report when the program has ended. */
 struct glance_look {
 	size_t columns; // of a line

@@ -167,15 +167,6 @@ put_children(const struct node *parent, uint64_t all_bytes, const char *before, 
 	free(children);
 }
 
-static bool
-is_memory(const struct report *report, const struct report_site *site)
-{
-	const struct report_domain *domain = &report->domains[site->of.domain];
-
-	/* Of a device the cache that tensors lie in would count twice. */
-	return !domain->is_address_space && (report->domain != NULL || !domain->is_device);
-}
-
 void
 render_tree(const struct report *report, const struct tree_look *look, FILE *stream)
 {
@@ -189,7 +180,7 @@ render_tree(const struct report *report, const struct tree_look *look, FILE *str
 		struct report_site site = report_site(report, i);
 		uint64_t bytes = look->bytes_of(&site.of);
 
-		if (bytes == 0 || !is_memory(report, &site))
+		if (bytes == 0 || !report_sums_up(report, site.of.domain))
 			continue;
 		if (site.import[0] != '\0')
 			tree.import_bytes += bytes;
