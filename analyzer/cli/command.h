@@ -54,6 +54,8 @@ enum option_id {
 	OPTION_SNAPSHOTS,
 	OPTION_AT,
 	OPTION_ALL,
+	OPTION_CONFIG,
+	OPTION_INIT,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (UINT64_C(1) << (id))

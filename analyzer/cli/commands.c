@@ -195,15 +195,18 @@ const struct command commands[] = {
 	},
 	{
 		.name = "check",
-		.arguments = "RUN... --baseline FILE",
-		.summary = "compare runs with a baseline (for CI)",
+		.arguments = "RUN...",
+		.summary = "is a run worse than a baseline, or over its budget? (for CI)",
 		.details = "RUN is a .kmem file, or a folder: its newest session is the run. Of several runs, the lowest live bytes and the\n"
-				   "median peak count. With --domain only that domain and its lines are compared.\n"
-				   "Exit status: 0 not worse, 1 worse, 2 wrong options or baseline, 3 unusable capture, 4 the program was killed or\n"
-				   "failed.\n",
+				   "median peak count. With --domain only that domain and its lines are compared. Budgets and suppressions are\n"
+				   "read from .kmemshim.yml: --init writes one.\n"
+				   "Exit status: 0 not worse, 1 worse, 2 wrong options, configuration or baseline, 3 unusable capture, 4 the program\n"
+				   "was killed or failed, 77 nothing was judged, where the configuration says so.\n",
 		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
-	               OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT),
-		.words = { [OPTION_RUNS] = { "N", "use the newest N sessions of each folder, or all (default 1)" } },
+	               OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_CONFIG) |
+	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE),
+		.words = { [OPTION_RUNS] = { "N", "use the newest N sessions of each folder, or all (default 1)" },
+	               [OPTION_FORCE] = { NULL, "with --init: also where there is such a file" } },
 		.arguments_min = 1,
 		.arguments_max = -1,
 		.run = cmd_check,
