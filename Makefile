@@ -452,6 +452,11 @@ clean: ## remove what was built; private Python environments stay (rm -r build r
 # --- installation --------------------------------------------------------------------------------
 
 .PHONY: install uninstall
+MANUAL = $(DESTDIR)$(PREFIX)/share/man/man1/kmemshim.1
+COMPLETION_BASH = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/kmemshim
+COMPLETION_ZSH = $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kmemshim
+COMPLETION_FISH = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kmemshim.fish
+DOCUMENTS = $(MANUAL) $(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)
 install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(BUILD)/kmemshim $(DESTDIR)$(PREFIX)/bin/kmemshim
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
@@ -459,11 +464,16 @@ install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 	install -D -m 644 analyzer/diff/diff.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/diff.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
-	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
+	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS))
+	$(BUILD)/kmemshim manual >$(MANUAL)
+	$(BUILD)/kmemshim completion bash >$(COMPLETION_BASH)
+	$(BUILD)/kmemshim completion zsh >$(COMPLETION_ZSH)
+	$(BUILD)/kmemshim completion fish >$(COMPLETION_FISH)
 	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so $(DESTDIR)$(PREFIX)/include/kmemshim.h
+	rm -f $(DOCUMENTS)
 	rm -rf $(DESTDIR)$(PREFIX)/share/kmemshim
 
 .PHONY: help
