@@ -615,13 +615,6 @@ enum kmem_guard_outcome {
  * When a process passed its guard: what each record held. The header leads to the newest, and `record.previous` of each to the one
  * before. Entries by record number, those that held nothing left out.
  */
-struct kmem_guard_site {
-	uint32_t site; // index + 1 in SITES
-	uint32_t reserved;
-	// of that record; see struct kmem_site: below 0 where its thread released what others allocated
-	int64_t live_bytes;
-	int64_t live_count; // the same
-};
 struct kmem_guard_passing {
 	uint64_t monotonic_ns;
 	uint64_t used_bytes; // of the limit
@@ -640,9 +633,9 @@ struct kmem_guard_passing {
 struct kmem_guard {
 	struct kmem_record record;
 	struct kmem_guard_passing passing;
-	struct kmem_guard_site sites[];
+	struct kmem_exit_site sites[]; // without generations
 };
-static_assert(sizeof(struct kmem_guard_site) == 24 && sizeof(struct kmem_guard) == 96, "");
+static_assert(sizeof(struct kmem_guard) == 96, "");
 
 /* A limit that could end the process. */
 enum kmem_limit_kind {

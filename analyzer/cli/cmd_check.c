@@ -1,15 +1,18 @@
 /*
  * cmd_check.c - kmemshim check: is a run worse than the baseline?
  *
- * Exit status: 0 no; 1 yes; 2 options or baseline are wrong; 3 a capture cannot be used; 4 the program was killed or
- * failed. An earlier one in 2, 3, 4, 1 hides the later ones: figures of a run that died say nothing.
+ * Exit status: 0 no; 1 yes; 2 options, configuration or baseline are wrong; 3 a capture cannot be used; 4 the program was killed or
+ * failed; 77 nothing was judged, where the configuration wants that. An earlier one in 2, 3, 4, 77, 1 hides the later ones: figures of a
+ * run that died say nothing.
  */
-#include "gate/check.h"
+#include "gate/check_compare.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/output.h"
@@ -25,6 +28,13 @@ struct run_ends {
 	char *ended_badly; // verdict of the first run that did; NULL
 	char *path;
 	char *lost_child; // a line about a process that is gone though its run ended well; NULL
+};
+
+struct checking {
+	const struct options *options;
+	struct config *config;
+	struct check_tolerance tolerance;
+	struct run_ends ends;
 };
 
 static char *
@@ -57,77 +67,6 @@ judge(void *context, const char *path, const struct verdict *verdict, struct fai
 		ends->path = memory_text(path);
 	}
 	return true;
-}
-
-/* Others have written into the file, or will. */
-static bool
-append(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
-{
-	FILE *stream = fopen(path, "ae");
-	bool is_written;
-
-	if (stream == NULL)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
-	output->render(check, stream);
-	is_written = ferror(stream) == 0;
-	if (fclose(stream) != 0 || !is_written)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
-	return true;
-}
-
-static bool
-write_output(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
-{
-	struct output_file *file;
-
-	if (path[0] == '\0' && output->environment != NULL && getenv(output->environment) != NULL)
-		path = getenv(output->environment);
-	if (path[0] == '\0') {
-		output->render(check, stdout);
-		return true;
-	}
-	if (output->is_appended)
-		return append(check, output, path, fail);
-	file = output_open(path, fail);
-	if (file == NULL)
-		return false;
-	output->render(check, output_stream(file));
-	return output_close(file, fail);
-}
-
-static bool
-refuse_format(const char *word, struct fail *fail)
-{
-	char names[256] = "";
-
-	for (size_t i = 0; i < check_output_count; i++) {
-		size_t used = strlen(names);
-
-		(void)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "", check_outputs[i].name);
-	}
-	return fail_set(fail, EXIT_USAGE, "check: --format \"%s\": not one of %s, nor one of them with =FILE", word, names);
-}
-
-/* Writes every format of the list; with check NULL only looks whether all are known, so that a typing error is found
- * before the captures are read. */
-static bool
-write_formats(const struct check *check, const char *formats, struct fail *fail)
-{
-	char *list = memory_text(formats);
-	char *rest = list;
-	bool is_done = true;
-
-	for (char *word = strsep(&rest, ","); word != NULL && is_done; word = strsep(&rest, ",")) {
-		const char *path;
-		const struct check_output *output = check_output_find(word, &path);
-
-		if (output == NULL)
-			is_done = refuse_format(word, fail);
-		else if (check != NULL)
-			is_done = write_output(check, output, path, fail);
-	}
-	free(list);
-	return is_done;
 }
 
 /* Is it --format, or what getopt takes for it? */
@@ -174,53 +113,187 @@ repeat_of(const struct options *options, const struct baseline *after)
 	return text;
 }
 
+/* What the configuration wants of a run that cannot be judged. code: of CONFIG_FAIL. */
 static bool
-compare(const struct baseline *before, const struct baseline *after, const struct run_ends *ends,
-        const struct options *options, int *status, struct fail *fail)
+follow(enum config_policy policy, enum exit_code code, const char *line, struct check *check, int *status,
+       struct fail *fail)
 {
-	const struct check_tolerance tolerance = {
-		.absolute_bytes = options->absolute_bytes,
-		.relative_ppm = options->relative_ppm,
-	};
-	struct check *check = check_compare(before, after, tolerance);
+	switch (policy) {
+	case CONFIG_FAIL:
+		return fail_set(fail, code, "%s", line);
+	case CONFIG_SKIP:
+		*status = EXIT_SKIPPED;
+		check_note(check, "%s: nothing was judged", line);
+		return true;
+	case CONFIG_PASS:
+		break;
+	}
+	check_note(check, "%s", line);
+	return true;
+}
+
+/* For budgets of what is kept in each step. */
+static bool
+is_long_enough(const struct checking *checking, struct check *check, int *status, struct fail *fail)
+{
+	const struct config *config = checking->config;
+	uint64_t steps = check->after->steps;
+	char line[256];
+
+	if (!config_has_steps(config) || steps >= config->min_steps || check->ended_badly != NULL)
+		return true;
+	if (steps == 0)
+		(void)snprintf(line, sizeof(line),
+		               "no steps were found, of at least %" PRIu64
+		               ": call kmemshim.step() or kmemshim_step() in each round",
+		               config->min_steps);
+	else
+		(void)snprintf(line, sizeof(line), "too short to judge: %" PRIu64 " step%s of at least %" PRIu64, steps,
+		               steps == 1 ? "" : "s", config->min_steps);
+	return follow(config->too_short, EXIT_CAPTURE, line, check, status, fail);
+}
+
+static bool
+is_matched(const struct checking *checking, struct check *check, int *status, struct fail *fail)
+{
+	char line[256];
+
+	if (check->unmatched_count == 0 || checking->config->unmatched == CONFIG_PASS || check->ended_badly != NULL)
+		return true;
+	(void)snprintf(line, sizeof(line), "%.200s", check->unmatched);
+	return follow(checking->config->unmatched, EXIT_USAGE, line, check, status, fail);
+}
+
+static bool
+compare(struct checking *checking, const struct baseline *before, const struct baseline *after, int *status,
+        struct fail *fail)
+{
+	const struct options *options = checking->options;
+	struct check *check = check_compare(before, after, checking->tolerance, checking->config);
 	char *repeat = repeat_of(options, after);
 	bool is_done;
 
 	check->repeat = repeat;
-	check->ended_badly = ends->ended_badly;
-	check->ended_path = ends->path;
-	check->lost_child = ends->lost_child;
-	*status = ends->ended_badly != NULL ? EXIT_KILLED : check->failed_count != 0 ? EXIT_REGRESSION : EXIT_OK;
-	is_done = write_formats(check, options->formats != NULL ? options->formats : "text", fail);
+	check->ended_badly = checking->ends.ended_badly;
+	check->ended_path = checking->ends.path;
+	check->lost_child = checking->ends.lost_child;
+	is_done = is_long_enough(checking, check, status, fail) && is_matched(checking, check, status, fail);
+	if (is_done && *status == EXIT_OK)
+		*status = check->ended_badly != NULL ? EXIT_KILLED : check->failed_count != 0 ? EXIT_REGRESSION : EXIT_OK;
+	is_done = is_done && check_outputs_write(check, options->formats != NULL ? options->formats : "text", fail);
 	check_free(check);
 	free(repeat);
 	return is_done && output_finish(fail);
 }
 
-bool
-cmd_check(const struct options *options, int *status, struct fail *fail)
+/* The command line, then the configuration. */
+static struct check_tolerance
+tolerance_of(const struct options *options, const struct config *config)
 {
-	struct run_ends ends = { .ended_badly = NULL };
-	struct cmd_runs runs = { .judge = judge, .context = &ends, .wanted_path = options->baseline, .newest = 1 };
-	struct baseline *before;
+	struct check_tolerance tolerance = { options->absolute_bytes, options->relative_ppm };
+
+	if (config->has_absolute && !options_has(options, OPTION_ABSOLUTE))
+		tolerance.absolute_bytes = config->absolute_bytes;
+	if (config->has_relative && !options_has(options, OPTION_RELATIVE))
+		tolerance.relative_ppm = config->relative_ppm;
+	return tolerance;
+}
+
+/* "2026-11-23" */
+static const char *
+today(char text[16])
+{
+	time_t now = time(NULL);
+	struct tm parts;
+
+	if (gmtime_r(&now, &parts) == NULL || strftime(text, 16, "%Y-%m-%d", &parts) == 0)
+		text[0] = '\0';
+	return text;
+}
+
+/* Without a baseline budgets are judged, those that need none. */
+static bool
+has_something_to_judge(const struct options *options, const struct config *config, struct fail *fail)
+{
+	if (options->baseline != NULL)
+		return true;
+	if (config->budget_count == 0)
+		return fail_set(
+			fail, EXIT_USAGE,
+			"check: no baseline given: add --baseline base.json, or budgets in %s (check --init writes one)",
+			config->path[0] != '\0' ? config->path : CONFIG_FILE_DEFAULT);
+	for (size_t i = 0; i < config->budget_count; i++) {
+		for (size_t k = 0; k < CONFIG_FIGURES; k++) {
+			const struct config_amount *amount = &config->budgets[i].amounts[k];
+
+			if (amount->is_given && amount->is_growth)
+				return fail_set(fail, EXIT_USAGE, "%s:%zu: is beyond the baseline: add --baseline base.json",
+				                config->path, amount->line);
+		}
+	}
+	return true;
+}
+
+static bool
+check_runs(struct checking *checking, int *status, struct fail *fail)
+{
+	const struct options *options = checking->options;
+	struct cmd_runs runs = { .judge = judge,
+		                     .context = &checking->ends,
+		                     .wanted_path = options->baseline,
+		                     .config = checking->config,
+		                     .newest = 1 };
+	struct baseline *before = options->baseline != NULL ? baseline_read(options->baseline, fail) : NULL;
 	struct baseline *after;
 	bool is_done;
 
-	if (options->baseline == NULL)
-		return fail_set(fail, EXIT_USAGE, "check: no baseline given: add --baseline base.json");
-	if (options->formats != NULL && !write_formats(NULL, options->formats, fail))
-		return false;
-	before = baseline_read(options->baseline, fail);
-	if (before == NULL)
+	if (options->baseline != NULL && before == NULL)
 		return false;
 	runs.wanted = before;
 	after = cmd_runs_measure(&runs, options, fail);
 	is_done = after != NULL && cmd_runs_narrow(after, before, options, fail) &&
-	          compare(before, after, &ends, options, status, fail);
-	free(ends.lost_child);
-	free(ends.path);
-	free(ends.ended_badly);
+	          compare(checking, before, after, status, fail);
 	baseline_free(before);
 	baseline_free(after);
+	return is_done;
+}
+
+static bool
+write_template(const struct options *options, struct fail *fail)
+{
+	const char *path = options->config != NULL ? options->config : CONFIG_FILE_DEFAULT;
+	struct output_file *file;
+
+	if (options->argument_count != 0)
+		return fail_set(fail, EXIT_USAGE, "check: --init takes no runs: it writes %s", path);
+	if (!options->is_forced && access(path, F_OK) == 0)
+		return fail_set(fail, EXIT_USAGE, "check: --init: %s is there already: --force writes it anew", path);
+	file = output_open(path, fail);
+	if (file == NULL)
+		return false;
+	config_template(output_stream(file));
+	return output_close(file, fail);
+}
+
+bool
+cmd_check(const struct options *options, int *status, struct fail *fail)
+{
+	struct checking checking = { .options = options };
+	char day[16];
+	bool is_done;
+
+	if (options->wants_init)
+		return write_template(options, fail);
+	if (options->formats != NULL && !check_outputs_write(NULL, options->formats, fail))
+		return false;
+	checking.config = config_read(options->config, today(day), fail);
+	if (checking.config == NULL)
+		return false;
+	checking.tolerance = tolerance_of(options, checking.config);
+	is_done = has_something_to_judge(options, checking.config, fail) && check_runs(&checking, status, fail);
+	config_free(checking.config);
+	free(checking.ends.lost_child);
+	free(checking.ends.path);
+	free(checking.ends.ended_badly);
 	return is_done;
 }

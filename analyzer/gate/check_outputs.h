@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/fail.h"
 #include "gate/check.h"
 
 struct check_output {
@@ -23,6 +24,12 @@ extern const size_t check_output_count;
 
 /* The row of "NAME" or "NAME=FILE"; *file: "" = none was given. NULL: there is none of that name, or no file behind "=". */
 const struct check_output *check_output_find(const char *word, const char **file);
+
+/*
+ * Writes every output of a list "NAME,NAME=FILE". check: NULL = only looks whether all are known, so that a typing error is found before
+ * the captures are read. False and *fail (EXIT_USAGE): one is not, or a file cannot be written.
+ */
+bool check_outputs_write(const struct check *check, const char *list, struct fail *fail);
 
 void render_check_github(const struct check *check, FILE *stream);
 void render_check_gitlab(const struct check *check, FILE *stream);

@@ -14,25 +14,51 @@ const struct check_rule_text check_rule_texts[] = {
 	{ "leak", "A line must not keep more blocks in each round." },
 	{ "grown", "A new line must not keep most of what it allocates." },
 	{ "line", "A line must not hold more at the end than the baseline allows." },
-	{ "live", "A domain must not hold more at the end than the baseline allows." },
-	{ "peak", "A domain must not hold more at its peak than the baseline allows." },
+	{ "live", "What is held at the end must not be more than the baseline or the budget allows." },
+	{ "peak", "What is held at the peak must not be more than the baseline or the budget allows." },
+	{ "step", "What is kept in each step must not be more than the budget allows." },
 };
 const size_t check_rule_text_count = sizeof(check_rule_texts) / sizeof(check_rule_texts[0]);
 
+static const char *
+figure_name(const struct check_rule *rule)
+{
+	return rule->kind == CHECK_PEAK ? "peak" : rule->kind == CHECK_STEP ? "what is kept in each step" : "live bytes";
+}
+
+/* ", allocated at train.py:41 epoch" */
+static void
+add_where(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
+{
+	size_t used = strlen(message);
+
+	if (rule->where[0] != '\0')
+		(void)snprintf(message + used, CHECK_MESSAGE_BYTES - used, ", %s %s", check_where_word(rule), rule->where);
+}
+
 const char *
-check_message(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
+check_message(const struct check *check, const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
 {
 	char before[UNITS_TEXT_BYTES];
 	char after[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
+	char source[240] = "";
 
-	(void)snprintf(message, CHECK_MESSAGE_BYTES,
-	               "%s of %s rose from %s to %s, allowed %s (%" PRIu64 ", %" PRIu64 ", %" PRIu64 " bytes)%s%s%s%s",
-	               rule->kind == CHECK_PEAK ? "peak" : "live bytes", rule->domain,
-	               units_bytes(rule->before_bytes, before), units_bytes(rule->after_bytes, after),
-	               units_bytes(rule->limit_bytes, limit), rule->before_bytes, rule->after_bytes, rule->limit_bytes,
-	               rule->where[0] != '\0' ? ", " : "", rule->where[0] != '\0' ? check_where_word(rule) : "",
-	               rule->where[0] != '\0' ? " " : "", rule->where);
+	(void)units_bytes(rule->before_bytes, before);
+	(void)units_bytes(rule->after_bytes, after);
+	(void)units_bytes(rule->limit_bytes, limit);
+	if (rule->budget != NULL)
+		(void)snprintf(source, sizeof(source), "; %.200s:%zu", check->config->path, rule->budget->line);
+	if (rule->has_before)
+		(void)snprintf(message, CHECK_MESSAGE_BYTES,
+		               "%s of %.200s rose from %s to %s, allowed %s (%" PRIu64 ", %" PRIu64 ", %" PRIu64 " bytes%s)",
+		               figure_name(rule), rule->domain, before, after, limit, rule->before_bytes, rule->after_bytes,
+		               rule->limit_bytes, source);
+	else
+		(void)snprintf(message, CHECK_MESSAGE_BYTES,
+		               "%s of %.200s is %s, allowed %s (%" PRIu64 ", %" PRIu64 " bytes%s)", figure_name(rule),
+		               rule->domain, after, limit, rule->after_bytes, rule->limit_bytes, source);
+	add_where(rule, message);
 	return message;
 }
 

@@ -23,7 +23,7 @@ extern const size_t check_rule_text_count;
 
 /* "live bytes of heap rose from 0 B to 30.0 MiB, allowed 1.0 MiB (0, 31457280, 1048576 bytes), allocated at train.py:52" */
 #define CHECK_MESSAGE_BYTES 1024
-const char *check_message(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES]);
+const char *check_message(const struct check *check, const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES]);
 
 /* The new leaks that are within the tolerance, the largest named. False: there are none. */
 bool check_small_leak_message(const struct check *check, char message[CHECK_MESSAGE_BYTES]);

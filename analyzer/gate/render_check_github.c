@@ -62,7 +62,7 @@ render_check_github(const struct check *check, FILE *stream)
 		const struct check_rule *rule = &check->rules[i];
 
 		(void)snprintf(title, sizeof(title), "kmemshim: %s", check_rule_name(rule));
-		put_command(check, stream, "error", rule->file, rule->line, title, check_message(rule, message));
+		put_command(check, stream, "error", rule->file, rule->line, title, check_message(check, rule, message));
 	}
 	if (check->failed_count > ANNOTATIONS_MAX)
 		(void)fprintf(stream, "::notice title=kmemshim::%zu more rules failed, see the log\n",

@@ -62,7 +62,7 @@ render_check_gitlab(const struct check *check, FILE *stream)
 
 		put_issue(check, &json,
 		          &(struct issue){ check_rule_name(rule), check_identity(rule, identity), "major",
-		                           check_message(rule, message), rule->file, rule->line });
+		                           check_message(check, rule, message), rule->file, rule->line });
 	}
 	if (check->ended_badly == NULL && check_small_leak_message(check, message))
 		put_issue(check, &json,

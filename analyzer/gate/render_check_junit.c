@@ -85,7 +85,7 @@ put_domain(FILE *stream, const struct check *check, const struct check_rule *rul
 	} else if (!rule->has_failed) {
 		(void)fputs("/>\n", stream);
 	} else {
-		(void)check_message(rule, message);
+		(void)check_message(check, rule, message);
 		put_place(stream, rule);
 		put_failure(stream, check, check_rule_name(rule), message);
 	}
@@ -113,7 +113,7 @@ put_lines(FILE *stream, const struct check *check, size_t failed, bool is_skippe
 	for (size_t i = 0; i < check->rule_count; i++) {
 		if (check->rules[i].kind != CHECK_LEAK)
 			continue;
-		(void)check_message(&check->rules[i], message);
+		(void)check_message(check, &check->rules[i], message);
 		(void)fprintf(stream, "\n%s: ", check_rule_name(&check->rules[i]));
 		put_escaped(stream, message);
 	}

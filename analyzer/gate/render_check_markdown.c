@@ -19,11 +19,13 @@ put_row(const struct check_rule *rule, FILE *stream)
 	char after[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "| %s | %s | %s | %s | %s | %s | ",
+	(void)fprintf(stream, "| %s | %s | ",
 	              !rule->is_judged   ? "-"
 	              : rule->has_failed ? "**FAIL**"
 	                                 : "ok",
-	              check_rule_name(rule), rule->domain, units_bytes(rule->before_bytes, before),
+	              check_rule_name(rule));
+	markdown_escaped(rule->domain, stream); // a pattern, too
+	(void)fprintf(stream, " | %s | %s | %s | ", rule->has_before ? units_bytes(rule->before_bytes, before) : "",
 	              units_bytes(rule->after_bytes, after), rule->is_judged ? units_bytes(rule->limit_bytes, limit) : "");
 	if (rule->where[0] != '\0')
 		markdown_code(rule->where, stream);
@@ -62,7 +64,7 @@ render_check_markdown(const struct check *check, FILE *stream)
 		              check->failed_count == 1 ? "" : "s");
 	else
 		(void)fputs("### Memory: ok\n", stream);
-	(void)fputs("\n| | rule | domain | before | now | allowed | line |\n|---|---|---|---:|---:|---:|---|\n", stream);
+	(void)fputs("\n| | rule | of | before | now | allowed | line |\n|---|---|---|---:|---:|---:|---|\n", stream);
 	for (size_t i = 0; i < check->rule_count && i < ROWS_MAX; i++)
 		put_row(&check->rules[i], stream);
 	if (check->rule_count > ROWS_MAX)

@@ -122,7 +122,7 @@ put_results(const struct check *check, struct json_write *json)
 
 		put_result(check, json,
 		           &(struct result){ check_rule_name(rule), check_identity(rule, identity), "error",
-		                             check_message(rule, message), rule->file, rule->line });
+		                             check_message(check, rule, message), rule->file, rule->line });
 	}
 	if (check_small_leak_message(check, message))
 		put_result(check, json,

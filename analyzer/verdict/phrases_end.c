@@ -358,6 +358,11 @@ PHRASE(LOG)
 		say(verdict, " This line fits by name and time. Its numbers of processes are those of the host.");
 	if (log->is_of_thread)
 		say(verdict, " This line fits by name and time: the number in it is of a thread.");
+	if (verdict_crashes_anywhere(facts))
+		say(verdict,
+		    " The log has crashes of programs of this name at %u different places. Crashes at unrelated places suggest "
+		    "broken memory of the machine.",
+		    facts->log.crash_places);
 }
 
 PHRASE(SWAP)

@@ -10,6 +10,7 @@
 
 #include "base/place.h"
 #include "cli/cmd_report.h"
+#include "gate/check_compare.h"
 #include "gate/check_outputs.h"
 #include "golden.h"
 #include "model/site_key.h"
@@ -424,7 +425,7 @@ a_check_names_the_line_in_every_output(void **state)
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 	struct baseline *before = baseline_of(10 * MIB, 0);
 	struct baseline *after = baseline_of(10 * MIB, 30 * MIB);
-	struct check *check = check_compare(before, after, usual);
+	struct check *check = check_compare(before, after, usual, NULL);
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
@@ -451,7 +452,7 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 	struct baseline *before = baseline_of(10 * MIB, 0);
 	struct baseline *after = baseline_of(10 * MIB, 800 * KIB);
-	struct check *check = check_compare(before, after, usual);
+	struct check *check = check_compare(before, after, usual, NULL);
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
@@ -463,7 +464,7 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 	                             "tolerance of 1.0 MiB or 5 %)\n"));
 	free(text);
 	check_free(check);
-	check = check_compare(after, after, usual); // known to the baseline
+	check = check_compare(after, after, usual, NULL); // known to the baseline
 	assert_null(check->small_leak);
 	check_free(check);
 	baseline_free(before);
