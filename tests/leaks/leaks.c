@@ -305,11 +305,14 @@ leak_swept_by_main(unsigned steps)
 APART static void
 leak_of_mappings(unsigned steps)
 {
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+
 	EACH_STEP(i, steps)
 	{
 		work();
-		filled(mmap(NULL, 128 * KIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-		       128 * KIB); // leak_of_mappings
+		void *area = mmap(NULL, 128 * KIB, PROT_READ | PROT_WRITE, flags, -1, 0); // leak_of_mappings
+
+		filled(area, 128 * KIB);
 	}
 }
 
