@@ -332,12 +332,16 @@ small-objects: all ## programs that grow by small Python objects, killed at 80 %
 
 # It uses what test-cuda builds.
 deaths-once: test-cuda
-	$(PYTEST) tests/deaths
+	$(PYTEST) tests/deaths tests/leaks
 
 .PHONY: test-deaths
 test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: is the cause right, and the line (NAMES= some; REPEAT=5)
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/deaths/deaths.py --repeat $(or $(REPEAT),5) --verbose $(NAMES)
+
+.PHONY: test-leaks
+test-leaks: all ## leaks and controls of many kinds: is each found on its right line and how soon, is no other called one (NAMES= some; WRITE=1 also asks memray, tracemalloc and a trend test, and writes tests/leaks/RESULTS.md)
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/leaks/leakset.py $(if $(WRITE),--write --memray $$(BUILD=$(abspath $(BUILD)) tools/venv memray)) $(NAMES)
 
 .PHONY: real-programs peers-tests
 real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
