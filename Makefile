@@ -345,12 +345,16 @@ small-objects: all ## programs that grow by small Python objects, killed at 80 %
 
 # It uses what test-cuda builds.
 deaths-once: test-cuda
-	$(PYTEST) tests/deaths
+	$(PYTEST) tests/deaths tests/leaks
 
 .PHONY: test-deaths
 test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: is the cause right, and the line (NAMES= some; REPEAT=5)
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/deaths/deaths.py --repeat $(or $(REPEAT),5) --verbose $(NAMES)
+
+.PHONY: test-leaks
+test-leaks: all ## leaks and controls of many kinds: is each found on its right line and how soon, is no other called one (NAMES= some; WRITE=1 also asks memray, tracemalloc and a trend test, and writes tests/leaks/RESULTS.md)
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/leaks/leakset.py $(if $(WRITE),--write --memray $$(BUILD=$(abspath $(BUILD)) tools/venv memray)) $(NAMES)
 
 .PHONY: real-programs peers-tests
 real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
@@ -467,6 +471,11 @@ clean: ## remove what was built; private Python environments stay (rm -r build r
 # --- installation --------------------------------------------------------------------------------
 
 .PHONY: install uninstall
+MANUAL = $(DESTDIR)$(PREFIX)/share/man/man1/kmemshim.1
+COMPLETION_BASH = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/kmemshim
+COMPLETION_ZSH = $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kmemshim
+COMPLETION_FISH = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kmemshim.fish
+DOCUMENTS = $(MANUAL) $(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)
 install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(BUILD)/kmemshim $(DESTDIR)$(PREFIX)/bin/kmemshim
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
@@ -474,11 +483,16 @@ install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 	install -D -m 644 analyzer/diff/diff.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/diff.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
-	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
+	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS))
+	$(BUILD)/kmemshim manual >$(MANUAL)
+	$(BUILD)/kmemshim completion bash >$(COMPLETION_BASH)
+	$(BUILD)/kmemshim completion zsh >$(COMPLETION_ZSH)
+	$(BUILD)/kmemshim completion fish >$(COMPLETION_FISH)
 	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so $(DESTDIR)$(PREFIX)/include/kmemshim.h
+	rm -f $(DOCUMENTS)
 	rm -rf $(DESTDIR)$(PREFIX)/share/kmemshim
 
 .PHONY: help

@@ -267,6 +267,22 @@ const struct command commands[] = {
 		.arguments_max = 1,
 		.run = cmd_schema,
 	},
+	{
+		.name = "completion",
+		.arguments = "SHELL",
+		.summary = "print what completes these commands in bash, zsh or fish",
+		.details = "In bash: source <(kmemshim completion bash). `make install` puts all three where the shells look.\n",
+		.arguments_min = 1,
+		.arguments_max = 1,
+		.run = cmd_completion,
+	},
+	{
+		.name = "manual",
+		.arguments = "",
+		.summary = "print the manual page: kmemshim manual | man -l -",
+		.details = "All commands and their options, as `kmemshim COMMAND --help` prints them.\n",
+		.run = cmd_manual,
+	},
 	{ .name = NULL },
 };
 
