@@ -653,13 +653,6 @@ enum kmem_guard_outcome {
  * When a process passed its guard: what each record held. The header leads to the newest, and `record.previous` of each to the one
  * before. Entries by record number, those that held nothing left out.
  */
-struct kmem_guard_site {
-	uint32_t site; // index + 1 in SITES
-	uint32_t reserved;
-	// of that record; see struct kmem_site: below 0 where its thread released what others allocated
-	int64_t live_bytes;
-	int64_t live_count; // the same
-};
 struct kmem_guard_passing {
 	uint64_t monotonic_ns;
 	uint64_t used_bytes; // of the limit
@@ -678,9 +671,9 @@ struct kmem_guard_passing {
 struct kmem_guard {
 	struct kmem_record record;
 	struct kmem_guard_passing passing;
-	struct kmem_guard_site sites[];
+	struct kmem_exit_site sites[]; // without generations
 };
-static_assert(sizeof(struct kmem_guard_site) == 24 && sizeof(struct kmem_guard) == 96, "");
+static_assert(sizeof(struct kmem_guard) == 96, "");
 
 /* A limit that could end the process. */
 enum kmem_limit_kind {
@@ -820,6 +813,7 @@ struct kmem_inherited {
 #define KMEM_NOTE_HIDDEN_HEAP "the heap is not recorded"
 /* And that says what else than memory was refused; a sentence without its end. */
 #define KMEM_NOTE_THREAD "a thread could not be started"
+#define KMEM_NOTE_PROCESS "a process could not be started"
 #define KMEM_NOTE_FILES "as many files were open as may be"
 #define KMEM_NOTE_CUDA "CUDA did not start"
 #define KMEM_NOTE_MOVED "it was moved to another cgroup"

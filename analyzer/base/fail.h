@@ -17,6 +17,7 @@ enum exit_code {
 	EXIT_USAGE = 2,      // wrong option, missing path, bad baseline or configuration
 	EXIT_CAPTURE = 3,    // the capture cannot be used
 	EXIT_KILLED = 4,     // check: the measured program was killed or failed
+	EXIT_SKIPPED = 77,   // check: nothing to judge, where that was asked for; as Automake has it
 };
 
 struct fail {

@@ -5,13 +5,10 @@
  * bytes. What is left of the arenas is free, or is kept for sizes that are rounded up, or was given out before recording. Which line made
  * the arenas grow says nothing of that: the model makes one site of their records.
  */
+#include "capture/capture_copy.h"
 #include "capture/capture_reader.h"
 
 #include "kmem_words.h"
-
-/* relaxed: a private copy that nobody else looks at */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
 /* What a domain holds. */
 struct held {

@@ -19,10 +19,8 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "capture/capture_copy.h"
 #include "kmem_words.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 #define SLOTS_MAX (UINT16_MAX + 1)
 #define MOST_BYTES (UINT64_C(1) << 60)        // of all that a program may have allocated

@@ -8,14 +8,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "capture/capture_copy.h"
 #include "capture/capture_reader.h"
 #include "kmem_words.h"
 
-/* relaxed: a private copy that nobody else looks at */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-#define MOST (INT64_C(1) << 48) // of any sum
-#define TRIFLE_BYTES 65536      // what every Python program releases between its last line and the teardown
-#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
+#define TRIFLE_BYTES 65536 // what every Python program releases between its last line and the teardown
 
 static struct kmem_site *
 site_at(struct capture *capture, size_t index)
@@ -42,13 +39,6 @@ live_at_end(struct capture *capture)
 	return (int64_t)sum;
 }
 
-/* Of one record, on either side of 0: see struct kmem_exit_site. */
-static bool
-is_sum(int64_t number)
-{
-	return number > -MOST && number < MOST;
-}
-
 /* Its lengths fit together and it names no site twice: whole, or not at all. */
 static bool
 is_possible(struct capture *capture, const struct kmem_exit *taken)
@@ -63,7 +53,7 @@ is_possible(struct capture *capture, const struct kmem_exit *taken)
 	    taken->volume_bytes > COPY_OF(capture->header->volume_bytes))
 		return false;
 	for (uint32_t i = 0; i < taken->site_count; i++) {
-		if (!is_sum(taken->sites[i].live_bytes) || !is_sum(taken->sites[i].live_count) ||
+		if (!capture_is_sum(taken->sites[i].live_bytes) || !capture_is_sum(taken->sites[i].live_count) ||
 		    taken->sites[i].site <= last || taken->sites[i].site > count ||
 		    taken->sites[i].generations > taken->generation_count)
 			return false;
@@ -113,20 +103,6 @@ released_by_handlers(struct capture *capture, const struct kmem_exit *taken)
 }
 
 static void
-rewind_generations(struct capture *capture, uint32_t site, const struct kmem_generations *copy)
-{
-	/* NULL: told of already. */
-	struct kmem_generations *block = (struct kmem_generations *)(uintptr_t)capture_generations(capture, site - 1);
-
-	if (block == NULL)
-		return;
-	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
-		SET(block->live_count[i], copy != NULL ? COPY_OF(copy->live_count[i]) : 0);
-	if (copy != NULL)
-		SET(block->births, COPY_OF(copy->births));
-}
-
-static void
 rewind_site(struct capture *capture, uint32_t number, const struct kmem_exit_site *then,
             const struct kmem_generations *copies)
 {
@@ -138,8 +114,8 @@ rewind_site(struct capture *capture, uint32_t number, const struct kmem_exit_sit
 	SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)then_bytes);
 	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)then_count);
 	if (COPY_OF(site->generations) != 0)
-		rewind_generations(capture, number,
-		                   then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
+		capture_rewind_generations(capture, number,
+		                           then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
 	capture->released_bytes[number - 1] = (int64_t)((uint64_t)then_bytes - (uint64_t)end_bytes);
 }
 

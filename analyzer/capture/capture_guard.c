@@ -3,21 +3,10 @@
  *
  * The records of a private copy are changed, as in capture_exit.c, so that nobody else needs to know of two moments.
  */
+#include "capture/capture_copy.h"
 #include "capture/capture_guard.h"
 
 #include "kmem_words.h"
-
-/* relaxed: a private copy that nobody else looks at */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
-#define MOST (INT64_C(1) << 48) // of any sum
-
-/* Of one record, on either side of 0: see struct kmem_guard_site. */
-static bool
-is_sum(int64_t number)
-{
-	return number > -MOST && number < MOST;
-}
 
 /* Its lengths fit together and it names no site twice. */
 static bool
@@ -32,9 +21,9 @@ is_possible(struct capture *capture, const struct kmem_guard *taken)
 	    passing->guard_bytes > passing->limit_bytes)
 		return false;
 	for (uint32_t i = 0; i < passing->site_count; i++) {
-		const struct kmem_guard_site *site = &taken->sites[i];
+		const struct kmem_exit_site *site = &taken->sites[i];
 
-		if (!is_sum(site->live_bytes) || !is_sum(site->live_count) || site->site <= last ||
+		if (!capture_is_sum(site->live_bytes) || !capture_is_sum(site->live_count) || site->site <= last ||
 		    site->site > capture_site_count(capture))
 			return false;
 		last = site->site;
@@ -76,7 +65,7 @@ capture_guard_rewind_to(struct capture *capture, uint32_t index_plus_one)
 	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
 		struct kmem_site *site = (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + (i - 1);
 		bool is_then = next < taken->passing.site_count && taken->sites[next].site == i;
-		const struct kmem_guard_site *then = is_then ? &taken->sites[next++] : &(struct kmem_guard_site){ 0 };
+		const struct kmem_exit_site *then = is_then ? &taken->sites[next++] : &(struct kmem_exit_site){ 0 };
 
 		SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)then->live_bytes);
 		SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)then->live_count);

@@ -13,13 +13,12 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "capture/capture_copy.h"
 #include "capture/capture_marks.h"
 #include "kmem_words.h"
 
 #define SALVAGE_HINT "--salvage reads what is intact"
 
-/* relaxed, everywhere in this file: the memory is a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 #define FORGET(field) atomic_store_explicit(&(field), 0, memory_order_relaxed)
 
 bool

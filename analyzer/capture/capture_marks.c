@@ -9,11 +9,8 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "capture/capture_copy.h"
 #include "kmem_words.h"
-
-/* relaxed: a private copy that nobody else looks at */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
 
 static const struct kmem_timeline *
 timeline_of(const unsigned char *head)

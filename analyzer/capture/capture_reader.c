@@ -24,15 +24,13 @@
 #include "base/memory.h"
 #include "base/regular_file.h"
 #include "base/text_clean.h"
+#include "capture/capture_copy.h"
 #include "capture/capture_head.h"
 #include "kmem_words.h"
 
 #define ATTEMPTS_MAX 4 // a capture that is being closed settles within milliseconds
 #define ATTEMPT_PAUSE_NS 5000000
 #define SITES_PER_CHUNK (KMEM_CHUNK_BYTES / sizeof(struct kmem_site))
-
-/* relaxed, everywhere in this file: the memory is a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 static void
 clean_field(char *field, size_t room)

@@ -11,11 +11,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "capture/capture_copy.h"
 #include "capture/capture_reader.h"
 #include "kmem_words.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 size_t
 capture_site_count(const struct capture *capture)
@@ -69,6 +67,20 @@ capture_generations(struct capture *capture, size_t site_index)
 		return NULL;
 	}
 	return block;
+}
+
+void
+capture_rewind_generations(struct capture *capture, uint32_t site, const struct kmem_generations *copy)
+{
+	/* NULL: told of already. */
+	struct kmem_generations *block = (struct kmem_generations *)(uintptr_t)capture_generations(capture, site - 1);
+
+	if (block == NULL)
+		return;
+	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
+		SET(block->live_count[i], copy != NULL ? COPY_OF(copy->live_count[i]) : 0);
+	if (copy != NULL)
+		SET(block->births, COPY_OF(copy->births));
 }
 
 static const void *

@@ -7,21 +7,10 @@
 
 #include <inttypes.h>
 
+#include "capture/capture_copy.h"
 #include "capture/capture_guard.h"
 #include "capture/capture_reader.h"
 #include "kmem_words.h"
-
-/* relaxed: a private copy that nobody else looks at */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-#define SET(field, value) atomic_store_explicit(&(field), (value), memory_order_relaxed)
-#define MOST (INT64_C(1) << 48) // of any sum
-
-/* Of one record, on either side of 0: see struct kmem_exit_site. */
-static bool
-is_sum(int64_t number)
-{
-	return number > -MOST && number < MOST;
-}
 
 /* Its lengths fit together and it names no site twice. */
 static bool
@@ -31,12 +20,12 @@ is_whole(const struct capture *capture, const struct kmem_snapshot *taken)
 	                  taken->generation_count * (uint64_t)sizeof(struct kmem_generations);
 	uint32_t last = 0;
 
-	if (needed > taken->record.bytes || !is_sum(taken->left_out_bytes))
+	if (needed > taken->record.bytes || !capture_is_sum(taken->left_out_bytes))
 		return false;
 	for (uint32_t i = 0; i < taken->site_count; i++) {
 		const struct kmem_exit_site *site = &taken->sites[i];
 
-		if (!is_sum(site->live_bytes) || !is_sum(site->live_count) || site->site <= last ||
+		if (!capture_is_sum(site->live_bytes) || !capture_is_sum(site->live_count) || site->site <= last ||
 		    site->site > capture_site_count(capture) || site->generations > taken->generation_count)
 			return false;
 		last = site->site;
@@ -69,21 +58,6 @@ rewind_site(struct kmem_site *site, const struct kmem_exit_site *then)
 	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)(then != NULL ? then->live_count : 0));
 }
 
-/* copy: NULL: no block of it was alive by generation. */
-static void
-rewind_generations(struct capture *capture, uint32_t site, const struct kmem_generations *copy)
-{
-	/* NULL: told of already. */
-	struct kmem_generations *block = (struct kmem_generations *)(uintptr_t)capture_generations(capture, site - 1);
-
-	if (block == NULL)
-		return;
-	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
-		SET(block->live_count[i], copy != NULL ? COPY_OF(copy->live_count[i]) : 0);
-	if (copy != NULL)
-		SET(block->births, COPY_OF(copy->births));
-}
-
 bool
 capture_mark_rewind(struct capture *capture, const struct kmem_mark *mark, bool is_written)
 {
@@ -105,8 +79,8 @@ capture_mark_rewind(struct capture *capture, const struct kmem_mark *mark, bool 
 
 		rewind_site(site, then);
 		if (taken->generation_count != 0 && COPY_OF(site->generations) != 0)
-			rewind_generations(capture, i,
-			                   then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
+			capture_rewind_generations(capture, i,
+			                           then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
 	}
 	if (taken->generation_count != 0 && mark->clock <= COPY_OF(header->generation_clock)) {
 		SET(header->generation_clock, mark->clock);

@@ -76,18 +76,21 @@ cmd_tree(const struct options *options, int *status, struct fail *fail)
 	const struct report_options all = { .top = UINT64_MAX, .domain = options->domain };
 	const struct export_value *value = value_of(options, fail);
 	struct opened_report opened;
+	enum grouping grouping;
 	char heading[64];
 	bool is_done;
 
 	(void)status;
-	if (value == NULL)
+	if (value == NULL || !cmd_report_grouping(options, &grouping, fail))
 		return false;
 	is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
 	if (is_done) {
 		(void)snprintf(heading, sizeof(heading), "%c%s", value->meaning[0] - 'a' + 'A', value->meaning + 1);
-		render_tree(opened.report,
-		            &(struct tree_look){ .heading = heading, .bytes_of = value->of, .is_native = options->is_native },
-		            stdout);
+		render_tree(
+			opened.report,
+			&(struct tree_look){
+				.heading = heading, .bytes_of = value->of, .is_native = options->is_native, .grouping = grouping },
+			stdout);
 		is_done = output_finish(fail);
 	}
 	cmd_report_close(&opened);

@@ -191,13 +191,30 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 }
 
 bool
+cmd_report_grouping(const struct options *options, enum grouping *grouping, struct fail *fail)
+{
+	*grouping = GROUPING_LINE;
+	if (options->by != NULL && !grouping_of(options->by, grouping))
+		return fail_set(fail, EXIT_USAGE, "%s: --by \"%s\": expected " GROUPING_NAMES, options->command->name,
+		                options->by);
+	if (options->by != NULL && options->is_json)
+		return fail_set(fail, EXIT_USAGE, "%s: --by is for the text: leave out --json, which has all lines",
+		                options->command->name);
+	return true;
+}
+
+bool
 cmd_report_table(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
 {
 	const struct render_options look = { .is_native = options->is_native };
+	enum grouping grouping;
 
-	(void)top;
-	(void)fail;
-	render_text_lines(report, &look, stream);
+	if (!cmd_report_grouping(options, &grouping, fail))
+		return false;
+	if (grouping == GROUPING_LINE)
+		render_text_lines(report, &look, stream);
+	else
+		render_groups(report, grouping, options_has(options, OPTION_TOP) ? options->top : top, stream);
 	render_text_losses(report, stream);
 	render_text_peak_error(report, stream);
 	return true;
@@ -262,7 +279,8 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 	const char *capture = options->argument_count != 0 ? options->arguments[0] : NULL;
 	char life[PATH_MAX];
 
-	if (!check_page(options, fail) || (options->is_kernel && !find_kernel(options, life, fail)))
+	if (!check_page(options, fail) || !cmd_report_grouping(options, &(enum grouping){ GROUPING_LINE }, fail) ||
+	    (options->is_kernel && !find_kernel(options, life, fail)))
 		return false;
 
 	struct model *model = cmd_report_load(options, options->is_kernel ? life : capture, NULL, fail);

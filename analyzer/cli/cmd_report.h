@@ -13,6 +13,7 @@
 #include "analysis/rank.h"
 #include "base/fail.h"
 #include "cli/options.h"
+#include "report/grouping.h"
 #include "report/report.h"
 
 #define CMD_REPORT_PAGE_TOP 5 // lines of code per table without --top
@@ -51,6 +52,9 @@ struct opened_report {
 bool cmd_report_open(const struct options *options, struct model *model, const struct ranking *ranking,
                      const struct report_options *rows, struct opened_report *opened, struct fail *fail);
 void cmd_report_close(struct opened_report *opened);
+
+/* What --by says; lines without it. False and *fail: there is no such thing. */
+bool cmd_report_grouping(const struct options *options, enum grouping *grouping, struct fail *fail);
 
 /* False and *fail when a project was named that no site is in: most likely it is misspelt. NULL: none was. */
 bool cmd_report_check_project(const struct model *model, const char *project, struct fail *fail);

@@ -157,6 +157,7 @@ cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, str
 	struct baseline *measured;
 	bool is_done = true;
 
+	baseline_watch(measuring.builder, runs->config);
 	for (int i = 0; i < options->argument_count && is_done; i++)
 		is_done = add_argument(&measuring, options->arguments[i], fail);
 	measured = baseline_finish(measuring.builder);

@@ -20,6 +20,7 @@ struct cmd_runs {
 	void *context;
 	const struct baseline *wanted; // the program that the runs must be of; NULL = that of the first run
 	const char *wanted_path;       // for the message
+	const struct config *config;   // whose suppressions are looked for; NULL = none
 	uint64_t newest;               // of a folder so many sessions, when --runs does not say
 };
 

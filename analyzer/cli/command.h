@@ -53,6 +53,9 @@ enum option_id {
 	OPTION_MARKDOWN,
 	OPTION_SNAPSHOTS,
 	OPTION_AT,
+	OPTION_ALL,
+	OPTION_CONFIG,
+	OPTION_INIT,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (UINT64_C(1) << (id))
@@ -88,6 +91,7 @@ bool cmd_baseline(const struct options *options, int *status, struct fail *fail)
 bool cmd_check(const struct options *options, int *status, struct fail *fail);
 bool cmd_diff(const struct options *options, int *status, struct fail *fail);
 bool cmd_export(const struct options *options, int *status, struct fail *fail);
+bool cmd_annotate(const struct options *options, int *status, struct fail *fail);
 bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
 bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot

@@ -13,6 +13,11 @@
 #define OPTIONS_OF_TABLES                                                                                \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
 	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT))
+#define OPTIONS_OF_VIEWS (OPTIONS_OF_TABLES | OPTION_BIT(OPTION_BY))
+#define WORDS_OF_VIEWS                                                                                  \
+	{                                                                                                   \
+		[OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread" }, \
+	}
 #define OPTIONS_OF_RUNS \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM))
 
@@ -76,7 +81,8 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"A row is a line of code, the sum of its call sites; --json lists the call sites too. Memory left by imports\n"
 		"comes after the rows, address space (reserved, file) last.\n",
-		.options = OPTIONS_OF_TABLES,
+		.options = OPTIONS_OF_VIEWS,
+		.words = WORDS_OF_VIEWS,
 		.arguments_max = 1,
 		.question = &peak,
 		.run = cmd_report,
@@ -94,7 +100,8 @@ const struct command commands[] = {
 		"  steady     holds memory, does not grow\n"
 		"  import     left behind by importing a library\n"
 		"  none       holds nothing\n",
-		.options = OPTIONS_OF_TABLES,
+		.options = OPTIONS_OF_VIEWS,
+		.words = WORDS_OF_VIEWS,
 		.arguments_max = 1,
 		.question = &leaks,
 		.run = cmd_report,
@@ -106,7 +113,8 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"Rows are ordered by what they hold, whatever their class. Lines that hold nothing any more are there too.\n"
 		"--json without --top lists every call site.\n",
-		.options = OPTIONS_OF_TABLES,
+		.options = OPTIONS_OF_VIEWS,
+		.words = WORDS_OF_VIEWS,
 		.arguments_max = 1,
 		.question = &sites,
 		.run = cmd_report,
@@ -136,9 +144,24 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"Lines of libraries that only pass memory on are left out, and so is what holds less than 1 %.\n",
 		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_VALUE) | OPTION_BIT(OPTION_DOMAIN) |
-	               OPTION_BIT(OPTION_NATIVE),
+	               OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_BY),
+		.words = { [OPTION_BY] = { NULL,
+	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
 		.arguments_max = 1,
 		.run = cmd_tree,
+	},
+	{
+		.name = "annotate",
+		.arguments = "FILE|MODULE [CAPTURE]",
+		.summary = "a source file, with what each line held beside it",
+		.details = "FILE is a path or the end of one (train.py, models/net.py), MODULE a Python module (models.net); In[3] is a cell.\n" CAPTURE_HELP
+				   "peak: held when memory was highest. live: at the end. allocated: in all. class: see kmemshim leaks --help.\n"
+				   "through: held at the peak by what the line called. Long stretches without memory are left out.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_ALL),
+		.words = { [OPTION_ALL] = { NULL, "print every line of the file" } },
+		.arguments_min = 1,
+		.arguments_max = 2,
+		.run = cmd_annotate,
 	},
 	{
 		.name = "export",
@@ -171,15 +194,18 @@ const struct command commands[] = {
 	},
 	{
 		.name = "check",
-		.arguments = "RUN... --baseline FILE",
-		.summary = "compare runs with a baseline (for CI)",
+		.arguments = "RUN...",
+		.summary = "is a run worse than a baseline, or over its budget? (for CI)",
 		.details = "RUN is a .kmem file, or a folder: its newest session is the run. Of several runs, the lowest live bytes and the\n"
-				   "median peak count. With --domain only that domain and its lines are compared.\n"
-				   "Exit status: 0 not worse, 1 worse, 2 wrong options or baseline, 3 unusable capture, 4 the program was killed or\n"
-				   "failed.\n",
+				   "median peak count. With --domain only that domain and its lines are compared. Budgets and suppressions are\n"
+				   "read from .kmemshim.yml: --init writes one.\n"
+				   "Exit status: 0 not worse, 1 worse, 2 wrong options, configuration or baseline, 3 unusable capture, 4 the program\n"
+				   "was killed or failed, 77 nothing was judged, where the configuration says so.\n",
 		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
-	               OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT),
-		.words = { [OPTION_RUNS] = { "N", "use the newest N sessions of each folder, or all (default 1)" } },
+	               OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_CONFIG) |
+	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE),
+		.words = { [OPTION_RUNS] = { "N", "use the newest N sessions of each folder, or all (default 1)" },
+	               [OPTION_FORCE] = { NULL, "with --init: also where there is such a file" } },
 		.arguments_min = 1,
 		.arguments_max = -1,
 		.run = cmd_check,

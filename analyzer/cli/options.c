@@ -109,7 +109,7 @@ static const struct option_row {
 	                            "record each small Python object, not a sample of them" },
 	[OPTION_SYSTEM_ALLOCATORS] = { "system-allocators", 0, KIND_FLAG, IN(wants_system_allocators), NULL, "",
 	                               "make libraries with an allocator of their own use malloc, where they can" },
-	[OPTION_BASELINE] = { "baseline", 0, KIND_TEXT, IN(baseline), "FILE", "a file", "compare with FILE (required)" },
+	[OPTION_BASELINE] = { "baseline", 0, KIND_TEXT, IN(baseline), "FILE", "a file", "compare with FILE" },
 	[OPTION_ABSOLUTE] = { "abs", 0, KIND_SIZE, IN(absolute_bytes), "SIZE", "a size such as 1MiB",
 	                      "allowed growth in bytes (default 1MiB)" },
 	[OPTION_RELATIVE] = { "rel", 0, KIND_PERCENT, IN(relative_ppm), "PCT", "a percentage such as 5%",
@@ -133,9 +133,8 @@ static const struct option_row {
 	                   "also over a kernel that kmemshim did not write" },
 	[OPTION_NO_GUARD] = { "no-guard", 0, KIND_FLAG, IN(has_no_guard), NULL, "", "install without a guard" },
 	[OPTION_FORMAT] = { "format", 0, KIND_TEXT, IN(formats), "LIST", "formats",
-	                    "text, junit or junit=FILE, separated by commas (default text)" },
-	[OPTION_BY] = { "by", 0, KIND_TEXT, IN(by), "WHAT", "line or function",
-	                "a row is a line (default), or a function" },
+	                    "text (default), junit, markdown, github, github-summary, gitlab, sarif; NAME=FILE; several with commas" },
+	[OPTION_BY] = { "by", 0, KIND_TEXT, IN(by), "WHAT", "what a row is", "a row is a line (default), or a function" },
 	[OPTION_MARKDOWN] = { "markdown", 0, KIND_FLAG, IN(is_markdown), NULL, "",
 	                      "print Markdown, for a comment on a change" },
 	[OPTION_GUARD] = { "guard", 0, KIND_GUARD, IN(guard), "SIZE", KMEM_GUARD_WANTED,
@@ -147,6 +146,10 @@ static const struct option_row {
 	                       "keep what each line holds at N moments, at even distances" },
 	[OPTION_AT] = { "at", 0, KIND_TEXT, IN(at), "SNAPSHOT", "a snapshot's name, or #NUMBER",
 	                "show what was live at this snapshot (report lists them)" },
+	[OPTION_ALL] = { "all", 0, KIND_FLAG, IN(has_all), NULL, "", "leave nothing out" },
+	[OPTION_CONFIG] = { "config", 0, KIND_PATH, IN(config), "FILE", "a path (write ./-NAME if it begins with -)",
+	                    "budgets and suppressions (default: .kmemshim.yml, where it is there)" },
+	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },
 #undef IN
 };
 
@@ -220,7 +223,7 @@ refuse_option(const struct command *command, char **arguments, int result, struc
 static bool
 check_arguments(const struct command *command, const struct options *options, struct fail *fail)
 {
-	if (options->argument_count < command->arguments_min)
+	if (options->argument_count < command->arguments_min && !options->wants_init)
 		return fail_set(fail, EXIT_USAGE, "%s: an argument is missing: usage: kmemshim %s %s", command->name,
 		                command->name, command->arguments);
 	if (command->arguments_max >= 0 && options->argument_count > command->arguments_max)
@@ -284,6 +287,8 @@ options_parse(const struct command *command, int count, char **arguments, struct
 			return fail_set(fail, EXIT_USAGE, "%s: --%s \"%s\": expected %s", command->name, rows[id].name, value,
 			                rows[id].wanted);
 	}
+	options->option_words = arguments + 1; // getopt put them before the others
+	options->option_word_count = optind - 1 - (optind > 1 && strcmp(arguments[optind - 1], "--") == 0);
 	options->argument_count = count - optind;
 	options->arguments = arguments + optind;
 	return options->wants_help || check_arguments(command, options, fail);

@@ -54,6 +54,11 @@ struct options {
 	const char *guard_action; // the same, kmem_parse_guard_action()
 	const char *by;           // "line" or "function", or something wrong; NULL = not given
 	bool is_markdown;
+	bool has_all;       // nothing is left out
+	const char *config; // of check; NULL = the one that is here
+	bool wants_init;
+	int option_word_count; // of the command line, without its arguments
+	char **option_words;
 	int argument_count;
 	char **arguments; // what is no option
 };

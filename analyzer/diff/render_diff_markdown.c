@@ -4,41 +4,9 @@
  * When failing  errors stay in the stream. Places come from outside: they stand in code spans, which nothing in them can end.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "diff/diff_words.h"
-
-/* A code span longer than any run of backticks in it; a bar would end the cell. */
-static void
-put_code(const char *text, FILE *stream)
-{
-	size_t longest = 0;
-	size_t run = 0;
-
-	for (const char *at = text; *at != '\0'; at++) {
-		run = *at == '`' ? run + 1 : 0;
-		longest = run > longest ? run : longest;
-	}
-	for (size_t i = 0; i <= longest; i++)
-		(void)fputc('`', stream);
-	(void)fputs(longest != 0 ? " " : "", stream);
-	for (const char *at = text; *at != '\0'; at++)
-		(void)fprintf(stream, *at == '|' ? "\\|" : "%c", *at);
-	(void)fputs(longest != 0 ? " " : "", stream);
-	for (size_t i = 0; i <= longest; i++)
-		(void)fputc('`', stream);
-}
-
-/* Outside of code: what Markdown or HTML would take for its own. */
-static void
-put_escaped(const char *text, FILE *stream)
-{
-	for (; *text != '\0'; text++) {
-		if (strchr("\\`*_[]<>|#&~", *text) != NULL)
-			(void)fputc('\\', stream);
-		(void)fputc(*text, stream);
-	}
-}
+#include "report/markdown.h"
 
 static void
 put_bytes(uint64_t bytes, FILE *stream)
@@ -69,10 +37,10 @@ put_row(const struct diff *diff, const struct diff_row *row, FILE *stream)
 	put_bytes(row->then.peak_bytes, stream);
 	put_bytes(row->now.peak_bytes, stream);
 	(void)fprintf(stream, " %s | ", diff_row_domain(row));
-	put_code(diff_row_where(diff, row), stream);
+	markdown_code(diff_row_where(diff, row), stream);
 	if (diff_remark(diff, row, remark)[0] != '\0') {
 		(void)fputs(" ", stream);
-		put_escaped(remark, stream);
+		markdown_escaped(remark, stream);
 	}
 	(void)fputs(" |\n", stream);
 }
@@ -102,11 +70,11 @@ render_diff_markdown(const struct diff *diff, uint64_t top, FILE *stream)
 	char *headline = diff_headline(diff);
 	char note[DIFF_NOTE_BYTES];
 
-	put_escaped(headline, stream);
+	markdown_escaped(headline, stream);
 	(void)fputs("\n", stream);
 	for (unsigned i = 0; diff_note(diff, i, note); i++) {
 		(void)fputs("\n> ", stream);
-		put_escaped(note, stream);
+		markdown_escaped(note, stream);
 		(void)fputs("\n", stream);
 	}
 	for (enum diff_state state = DIFF_CHANGED; state < DIFF_SAME; state++)

@@ -12,6 +12,7 @@
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/shell_words.h"
 #include "base/text_clean.h"
 #include "model/site_key.h"
 
@@ -28,6 +29,9 @@ struct sample {
 	bool has_accumulated;
 	const char *file;
 	uint32_t line;
+	struct baseline_place growing;
+	size_t suppression;
+	uint64_t step_bytes;
 	uint64_t likeness[SITE_KEY_LIKENESSES];
 	uint64_t elsewhere_bytes; // of a domain
 	uint64_t run;
@@ -39,6 +43,9 @@ struct baseline_builder {
 	uint64_t run_count;
 	char program[BASELINE_PROGRAM_BYTES];
 	char python_version[16];
+	uint64_t steps; // of the run with the fewest
+	const char *command;
+	const struct config *config; // NULL = nobody watches
 	struct text_pool *texts;
 	struct sample *samples;
 	size_t count;
@@ -76,6 +83,7 @@ baseline_begin(void)
 	struct baseline_builder *builder = memory_zeroed(1, sizeof(*builder));
 
 	builder->texts = text_pool_new();
+	builder->command = "";
 	return builder;
 }
 
@@ -110,6 +118,10 @@ merge_siblings(struct baseline_builder *builder, size_t first)
 		}
 		to->live_bytes += from->live_bytes;
 		to->peak_bytes += from->peak_bytes;
+		to->step_bytes += from->step_bytes;
+		if (from->growing.bytes > to->growing.bytes)
+			to->growing = from->growing;
+		to->suppression = to->suppression != 0 ? to->suppression : from->suppression;
 		to->leak = more_telling(to->leak, from->leak);
 		to->is_elsewhere = to->is_elsewhere || from->is_elsewhere;
 		to->may_accumulate = to->may_accumulate || from->may_accumulate;
@@ -139,12 +151,92 @@ baseline_program(const struct model *model, char program[BASELINE_PROGRAM_BYTES]
 }
 
 void
+baseline_watch(struct baseline_builder *builder, const struct config *config)
+{
+	builder->config = config;
+}
+
+/* By a function, file or module of any frame, or by the line itself as it is written. */
+static size_t
+suppression_of(const struct baseline_builder *builder, const struct model_site *site, const char *where)
+{
+	size_t found = builder->config != NULL && builder->config->suppression_count != 0
+	                   ? config_suppressed_by(builder->config, where)
+	                   : SIZE_MAX;
+
+	if (builder->config == NULL || builder->config->suppression_count == 0)
+		return 0;
+	for (uint32_t i = 0; i < site->frame_count && found == SIZE_MAX; i++) {
+		const char *const texts[] = { site->frames[i]->function, site->frames[i]->file, site->frames[i]->module };
+
+		for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]) && found == SIZE_MAX; k++)
+			found = texts[k][0] != '\0' ? config_suppressed_by(builder->config, texts[k]) : SIZE_MAX;
+	}
+	return found + 1; // SIZE_MAX is 0
+}
+
+/* Of the process that made most: others are its helpers. */
+static uint64_t
+steps_of(const struct model *model)
+{
+	uint64_t steps = 0;
+
+	for (size_t i = 0; i < model->process_count; i++) {
+		if (model->processes[i].steps.source != KMEM_STEPS_NONE && model->processes[i].steps.count > steps)
+			steps = model->processes[i].steps.count;
+	}
+	return steps;
+}
+
+static bool
+is_growing(const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_LEAK || rank_may_accumulate(site) || rank_has_accumulated(site);
+}
+
+/* What grows keeps this much in each step since it began; what was built once has none. */
+static uint64_t
+step_bytes_of(const struct model_site *site, uint64_t steps)
+{
+	uint64_t own_steps = site->steps != 0 ? site->steps : steps;
+
+	return is_growing(site) && own_steps != 0 ? site->live_bytes / own_steps : 0;
+}
+
+/* After the sample's own place was set. */
+static void
+note_growing(struct sample *sample, const struct model_site *site)
+{
+	sample->growing = (struct baseline_place){ .file = "" };
+	if (!is_growing(site))
+		return;
+	memcpy(sample->growing.where, sample->where, sizeof(sample->where));
+	sample->growing.file = sample->file;
+	sample->growing.line = sample->line;
+	sample->growing.bytes = site->live_bytes;
+}
+
+static const char *
+command_of(struct baseline_builder *builder, const struct kmem_identity *identity)
+{
+	char *joined = shell_words_join(identity->command, identity->command_bytes);
+	const char *command = text_pool_add_text(builder->texts, joined);
+
+	free(joined);
+	return command;
+}
+
+void
 baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
 {
 	const struct model *model = judged.model;
 	size_t first = builder->count;
+	uint64_t steps = steps_of(model);
 
+	builder->steps = builder->run_count == 0 || steps < builder->steps ? steps : builder->steps;
 	(void)baseline_program(model, builder->program);
+	if (builder->run_count == 0)
+		builder->command = command_of(builder, model->processes[0].identity);
 	for (size_t i = 0; i < model->process_count && builder->python_version[0] == '\0'; i++) {
 		uint32_t version = model->processes[i].python_version;
 
@@ -181,6 +273,9 @@ baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
 		sample->has_accumulated = rank_has_accumulated(site);
 		sample->file = text_pool_add_text(builder->texts, where != NULL ? where->file : "");
 		sample->line = where != NULL ? where->line : 0;
+		sample->suppression = suppression_of(builder, site, sample->where);
+		sample->step_bytes = step_bytes_of(site, steps);
+		note_growing(sample, site);
 		site_key_likeness(site, sample->domain, sample->likeness);
 		sample->live_bytes = site->live_bytes;
 		sample->peak_bytes = site->peak_bytes;
@@ -212,11 +307,16 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 	struct baseline_site row = { .family = first->family, .run_count = (uint64_t)(end - first), .file = "" };
 	uint64_t *live = memory_zeroed(runs, sizeof(*live));
 	uint64_t *peak = memory_zeroed(runs, sizeof(*peak));
+	uint64_t *step = memory_zeroed(runs, sizeof(*step));
 	uint64_t largest = 0;
 
 	for (const struct sample *sample = first; sample < end; sample++) {
 		live[sample->run] = sample->live_bytes;
 		peak[sample->run] = sample->peak_bytes;
+		step[sample->run] = sample->step_bytes;
+		if (sample->growing.bytes > row.growing.bytes)
+			row.growing = sample->growing;
+		row.suppression = row.suppression != 0 ? row.suppression : sample->suppression;
 		row.leak = more_telling(row.leak, sample->leak);
 		row.is_elsewhere = row.is_elsewhere || sample->is_elsewhere;
 		row.may_accumulate = row.may_accumulate || sample->may_accumulate;
@@ -233,8 +333,10 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 	memcpy(row.likeness, first->likeness, sizeof(row.likeness));
 	row.live_bytes = figure_of(live, runs);
 	row.peak_bytes = figure_of(peak, runs);
+	row.step_bytes = figure_of(step, runs);
 	free(live);
 	free(peak);
+	free(step);
 	return row;
 }
 
@@ -273,6 +375,8 @@ baseline_finish(struct baseline_builder *builder)
 			}
 		}
 	}
+	baseline->steps = builder->steps;
+	baseline->command = builder->command;
 	baseline->texts = builder->texts;
 	free(builder->samples);
 	free(builder);

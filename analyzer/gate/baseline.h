@@ -26,6 +26,7 @@
 #include "base/fail.h"
 #include "base/place.h"
 #include "base/text_pool.h"
+#include "gate/config.h"
 #include "model/model.h"
 #include "model/site_key.h"
 
@@ -48,6 +49,14 @@ struct baseline_domain {
 	uint64_t elsewhere_bytes;
 };
 
+/* A line, as it was recorded. */
+struct baseline_place {
+	char where[PLACE_TEXT_BYTES]; // "" = none
+	const char *file;             // "" = unknown
+	uint32_t line;                // 0 = unknown
+	uint64_t bytes;               // of the call site that it is from
+};
+
 struct baseline_site {
 	uint64_t family;
 	char domain[BASELINE_NAME_BYTES];
@@ -59,6 +68,9 @@ struct baseline_site {
 	bool has_accumulated;                   // rank_has_accumulated() of one of them; not in the file
 	const char *file;                       // of `where`, as it was recorded; "" = unknown; not in the file
 	uint32_t line;                          // 0 = unknown; not in the file
+	struct baseline_place growing;          // the line that grows, where several share the family; not in the file
+	size_t suppression;                     // 1 + its row in the configuration; 0 = none fits; not in the file
+	struct baseline_figure step_bytes;      // that it kept in each step, as far as it grows; not in the file
 	uint64_t likeness[SITE_KEY_LIKENESSES]; // site_key.h
 	uint64_t run_count;                     // runs that had it
 	struct baseline_figure live_bytes;
@@ -70,6 +82,8 @@ struct baseline {
 	char program[BASELINE_PROGRAM_BYTES]; // "" = the file does not say
 	char python_version[16];              // "" = no interpreter
 	char domain[BASELINE_NAME_BYTES];     // the others are left out; "" = all are there
+	uint64_t steps;                       // of the run with the fewest; 0 = one has none; not in the file
+	const char *command;                  // of the first run, as a shell takes it; "" = not known; not in the file
 	size_t domain_count;
 	struct baseline_domain *domains; // by name
 	size_t site_count;
@@ -79,6 +93,8 @@ struct baseline {
 
 /* Collects runs one at a time, so that only one model is in memory. */
 struct baseline_builder *baseline_begin(void);
+/* Tells from now on which lines the configuration suppresses. It must outlive the baseline. */
+void baseline_watch(struct baseline_builder *builder, const struct config *config);
 void baseline_add_run(struct baseline_builder *builder, struct judged_model judged);
 /* Of the runs so far; "" = there are none. */
 const char *baseline_builder_program(const struct baseline_builder *builder);

@@ -272,6 +272,7 @@ baseline_read(const char *path, struct fail *fail)
 	if (root == NULL)
 		return NULL;
 	baseline = memory_zeroed(1, sizeof(*baseline));
+	baseline->command = "";
 	if (!take_all(path, root, baseline, fail)) {
 		baseline_free(baseline);
 		baseline = NULL;

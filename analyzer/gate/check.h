@@ -8,6 +8,10 @@
  *   leak LINE    the same for one site family; one that the baseline does not know (check_match.h) counts only when it leaks, may do so
  *                and is too young to tell, or grew over much of the run and kept what it allocated ("grown"): a new pool is no
  *                regression of its own, the domain's figures judge it
+ *   step NAME    what lines that grow kept in each step, against a budget alone
+ *
+ * What has a budget in the configuration is judged by that alone (check_budget.h); without a baseline, budgets are all that is judged.
+ * A line that the configuration suppresses fails nothing, and what it holds more is allowed to its domain as well.
  *
  * Worse is more than the baseline's figure plus the tolerance: the larger of an absolute one and a share of the
  * figure, for a line plus what the baseline's runs booked elsewhere in its domain, for it may be of that line. A line at which a run
@@ -23,8 +27,9 @@
 
 #include "gate/baseline.h"
 #include "gate/check_match.h"
+#include "gate/config.h"
 
-enum check_kind { CHECK_PEAK, CHECK_LIVE, CHECK_LEAK };
+enum check_kind { CHECK_PEAK, CHECK_LIVE, CHECK_STEP, CHECK_LEAK };
 
 struct check_rule {
 	enum check_kind kind;
@@ -33,7 +38,9 @@ struct check_rule {
 	bool is_new;    // the baseline does not know it
 	bool is_leak;   // of CHECK_LEAK: its class; a line that merely holds more is none
 	bool is_grown;  // rank_has_accumulated(): no leak now, but it kept what it allocated over much of the run
-	const char *domain;
+	bool has_before;
+	const struct config_amount *budget; // that it is judged by; NULL = the baseline
+	const char *domain;                 // or what has the budget: "total", a pattern of lines
 	enum domain_kind domain_kind;
 	const char *where; // the line: of a leak itself; of a domain's rule that failed, the line that grew most
 	const char *file;  // of `where`; "" = unknown
@@ -49,10 +56,21 @@ struct check_renamed {
 	const struct baseline_site *now;
 };
 
+/* What became of one suppression. */
+struct check_suppressed {
+	size_t line_count; // that would have failed, or leak
+	uint64_t bytes;
+};
+
 struct check {
-	const struct baseline *before;
+	const struct baseline *before; // without runs: there is none
 	const struct baseline *after;
+	const struct config *config;
+	struct check_suppressed *suppressed; // one for each row of the configuration
+	size_t unmatched_count;              // budgets that fit nothing
+	const char *unmatched;               // the note on the first of them
 	size_t rule_count;
+	size_t rule_room;
 	struct check_rule *rules; // failures first, by excess; then domains
 	size_t failed_count;
 	size_t compared_sites;
@@ -66,14 +84,18 @@ struct check {
 	const char *ended_badly;                // verdict of a run that was killed or failed; NULL = all ended well
 	const char *ended_path;                 // its capture
 	const char *lost_child;                 // a line about a process that is gone though its run ended well; NULL
+	const char *repeat;                     // the command that does the same on another machine; "" = not known
+	size_t note_count;
+	size_t note_room;
+	char **notes; // a line each: what the result does not show
 };
 
-/* Both baselines must outlive the result. */
-struct check *check_compare(const struct baseline *before, const struct baseline *after,
-                            struct check_tolerance tolerance);
 void check_free(struct check *check);
 
-/* "leak", "grown", "line" (it is neither, as far as is known), "live", "peak" */
+/* Adds a line, as printf() writes it. */
+void check_note(struct check *check, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "leak", "grown", "line" (it is neither, as far as is known), "live", "peak", "step" */
 const char *check_rule_name(const struct check_rule *rule);
 
 /* Before rule->where: "allocated at", or "in" of Python's arenas. */

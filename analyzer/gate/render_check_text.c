@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "gate/check.h"
-#include "report/render.h"
+#include "gate/check_outputs.h"
+#include "gate/check_words.h"
 
 #define RENAMED_SHOWN 5
 
@@ -29,11 +29,12 @@ put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 	char after[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%-6s %-5s %-*s %10s -> %10s",
+	(void)fprintf(stream, "%-6s %-5s %-*s %10s %s %10s",
 	              !rule->is_judged   ? "-"
 	              : rule->has_failed ? "FAIL"
 	                                 : "ok",
-	              check_rule_name(rule), domain_width, rule->domain, units_bytes(rule->before_bytes, before),
+	              check_rule_name(rule), domain_width, rule->domain,
+	              rule->has_before ? units_bytes(rule->before_bytes, before) : "", rule->has_before ? "->" : "  ",
 	              units_bytes(rule->after_bytes, after));
 	if (rule->is_judged)
 		(void)fprintf(stream, "  limit %10s", units_bytes(rule->limit_bytes, limit));
@@ -90,31 +91,50 @@ put_renamed(const struct check *check, FILE *stream)
 static void
 put_small_leak(const struct check *check, FILE *stream)
 {
-	char live[UNITS_TEXT_BYTES];
-	char absolute[UNITS_TEXT_BYTES];
-	char relative[UNITS_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
+	char message[CHECK_MESSAGE_BYTES];
 
-	if (check->small_leak == NULL)
-		return;
-	(void)fprintf(stream, "%s a new leak of %s at %s (less than the tolerance of %s or %s)",
-	              check->failed_count != 0 ? "and" : "ok, but", units_bytes(check->small_leak->live_bytes.min, live),
-	              check->small_leak->where, units_bytes(check->tolerance.absolute_bytes, absolute),
-	              units_share(check->tolerance.relative_ppm, relative));
-	if (check->small_leak_count > 1)
-		(void)fprintf(stream, " and %s more", units_count(check->small_leak_count - 1, count));
+	if (check_small_leak_message(check, message))
+		(void)fprintf(stream, "%s %s\n", check->failed_count != 0 ? "and" : "ok, but", message);
+}
+
+static void
+put_sum(const struct check *check, FILE *stream)
+{
+	bool has_baseline = check->before->run_count != 0;
+	char failed[UNITS_TEXT_BYTES];
+	char sites[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "%s: %s rule%s failed",
+	              check->failed_count == 0 ? "ok"
+	              : has_baseline           ? "worse than the baseline"
+	                                       : "more than the budget",
+	              units_count(check->failed_count, failed), check->failed_count == 1 ? "" : "s");
+	if (has_baseline)
+		(void)fprintf(stream, ", %s site%s%s%s compared", units_count(check->compared_sites, sites),
+		              check->compared_sites == 1 ? "" : "s", check->after->domain[0] != '\0' ? " of " : "",
+		              check->after->domain);
+	(void)fprintf(stream, ", %llu run%s", (unsigned long long)check->after->run_count,
+	              check->after->run_count == 1 ? "" : "s");
+	if (has_baseline)
+		(void)fprintf(stream, " against %llu", (unsigned long long)check->before->run_count);
 	(void)fputc('\n', stream);
+}
+
+static void
+put_repeat(const struct check *check, FILE *stream)
+{
+	if (check->repeat[0] != '\0')
+		(void)fprintf(stream, "repeat: %s\n", check->repeat);
 }
 
 void
 render_check_text(const struct check *check, FILE *stream)
 {
 	int domain_width = 0;
-	char failed[UNITS_TEXT_BYTES];
-	char sites[UNITS_TEXT_BYTES];
 
 	if (check->ended_badly != NULL) {
 		(void)fprintf(stream, "FAIL   %s\n       %s\n", check->ended_path, check->ended_badly);
+		put_repeat(check, stream);
 		return;
 	}
 	for (size_t i = 0; i < check->rule_count; i++) {
@@ -123,20 +143,20 @@ render_check_text(const struct check *check, FILE *stream)
 	}
 	for (size_t i = 0; i < check->rule_count; i++)
 		put_rule(stream, &check->rules[i], domain_width);
-	(void)fprintf(stream, "%s: %s rule%s failed, %s site%s%s%s compared, %llu run%s against %llu\n",
-	              check->failed_count != 0 ? "worse than the baseline" : "ok", units_count(check->failed_count, failed),
-	              check->failed_count == 1 ? "" : "s", units_count(check->compared_sites, sites),
-	              check->compared_sites == 1 ? "" : "s", check->after->domain[0] != '\0' ? " of " : "",
-	              check->after->domain, (unsigned long long)check->after->run_count,
-	              check->after->run_count == 1 ? "" : "s", (unsigned long long)check->before->run_count);
+	put_sum(check, stream);
 	put_small_leak(check, stream);
 	put_renamed(check, stream);
 	if (check->lost_child != NULL)
 		(void)fprintf(stream, "note: %s\n", check->lost_child);
-	if (check->failed_count == 0 || check->before->python_version[0] == '\0')
+	for (size_t i = 0; i < check->note_count; i++)
+		(void)fprintf(stream, "note: %s\n", check->notes[i]);
+	if (check->failed_count == 0)
 		return;
-	put_arena_note(check, stream);
-	if (strcmp(check->before->python_version, check->after->python_version) != 0)
+	if (check->before->python_version[0] != '\0')
+		put_arena_note(check, stream);
+	if (check->before->python_version[0] != '\0' &&
+	    strcmp(check->before->python_version, check->after->python_version) != 0)
 		(void)fprintf(stream, "note: the baseline was made with Python %s, these runs used %s\n",
 		              check->before->python_version, check->after->python_version);
+	put_repeat(check, stream);
 }

@@ -100,6 +100,7 @@ pyenv_prefix(const char *root, int length, char prefix[PATH_MAX])
 		return false;
 	sought = version;
 	count = scandir(folder, &entries, is_sought, versionsort);
+	sought = NULL;
 	if (count > 0)
 		is_found = snprintf(prefix, PATH_MAX, "%s/%s", folder, entries[count - 1]->d_name) < PATH_MAX;
 	for (int i = 0; i < count; i++) {

@@ -439,3 +439,37 @@ frame_rules_import(const struct model_frame *const *frames, uint32_t count, char
 		name_of_file(library->module_path, name);
 	return name[0] != '\0';
 }
+
+/* What carries out what other code asks for; no base name of a library of somebody's begins so. */
+static bool
+is_runtime_module(const char *module)
+{
+	static const char *const starts[] = { "python",     "libpython", "libc.so",    "libc-",   "ld-linux",
+		                                  "libpthread", "libm.so",   "libstdc++.", "libgcc_", "linux-vdso" };
+
+	return starts_with_any(module, starts, COUNT_OF(starts));
+}
+
+enum frame_origin
+frame_rules_origin(const struct model_frame *frame, char name[FRAME_RULES_NAME_BYTES])
+{
+	const char *path = frame->kind == MODEL_FRAME_PYTHON ? frame->file : frame->module_path;
+	bool is_package = is_in_packages(path);
+
+	name[0] = '\0';
+	if (frame->is_user && !frame_rules_is_allocator(frame))
+		return FRAME_ORIGIN_USER;
+	if (frame->is_importlib)
+		return FRAME_ORIGIN_RUNTIME;
+	if (is_package || is_in_standard_library(path) || starts_with(path, "<frozen "))
+		name_of_file(path, name);
+	if (name[0] != '\0' && (frame->kind == MODEL_FRAME_PYTHON || !is_runtime_module(frame->module)))
+		return is_package ? FRAME_ORIGIN_PACKAGE : FRAME_ORIGIN_STANDARD_LIBRARY;
+	name[0] = '\0';
+	if (frame->kind == MODEL_FRAME_PYTHON || frame->module[0] == '\0' || is_runtime_module(frame->module) ||
+	    frame_rules_is_allocator(frame))
+		return FRAME_ORIGIN_RUNTIME;
+	memcpy(name, frame->module, strnlen(frame->module, FRAME_RULES_NAME_BYTES - 1));
+	name[strnlen(frame->module, FRAME_RULES_NAME_BYTES - 1)] = '\0';
+	return FRAME_ORIGIN_LIBRARY;
+}

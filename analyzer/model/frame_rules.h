@@ -38,4 +38,15 @@ const struct model_frame *frame_rules_where(const struct model_frame *const *fra
 #define FRAME_RULES_NAME_BYTES 64
 bool frame_rules_import(const struct model_frame *const *frames, uint32_t count, char name[FRAME_RULES_NAME_BYTES]);
 
+/* Where the code of a frame comes from. */
+enum frame_origin {
+	FRAME_ORIGIN_USER,    // the user's own
+	FRAME_ORIGIN_PACKAGE, // an installed Python package, with its native code
+	FRAME_ORIGIN_STANDARD_LIBRARY,
+	FRAME_ORIGIN_LIBRARY, // a shared object of no Python package
+	FRAME_ORIGIN_RUNTIME, // interpreter, allocators, libc, import system: they only do what others ask
+};
+/* name: "pandas", "json", "libxml2.so.2"; "" of the others. */
+enum frame_origin frame_rules_origin(const struct model_frame *frame, char name[FRAME_RULES_NAME_BYTES]);
+
 #endif

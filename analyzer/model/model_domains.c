@@ -13,12 +13,10 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "capture/capture_copy.h"
 #include "capture/capture_cross_check.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 /* What the domain's word says that is live, and the sites before the cut do not hold. */
 static void

@@ -8,11 +8,9 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 /* One site among what was held, put together from its records. */
 struct held_sum {

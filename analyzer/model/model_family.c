@@ -12,11 +12,9 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 /* Beside each process. */
 struct build_member {

@@ -3,11 +3,9 @@
  *
  * When failing  counts that cannot be are counted in `unlikely`.
  */
+#include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 #define MERGED_MIN 16         // generations that are not merged: about twice as many as a leak needs
 #define REQUESTS_UNDER_WAY 64 // a birth is counted by generation first; one for each thread

@@ -11,13 +11,11 @@
 #include "base/order.h"
 #include "base/owner.h"
 #include "base/place.h"
+#include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "capture/capture_guard.h"
 #include "model/model_build.h"
 #include "model/process_alive.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 static bool
 is_interpreter(const char *name)

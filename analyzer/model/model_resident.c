@@ -13,11 +13,9 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 #define MOST_BYTES (UINT64_C(1) << 48) // of any sum
 

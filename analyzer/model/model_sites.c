@@ -13,11 +13,9 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 struct site_key_pair {
 	const struct build_stack *stack;

@@ -6,12 +6,10 @@
 #include <string.h>
 
 #include "base/text_clean.h"
+#include "capture/capture_copy.h"
 #include "capture/capture_marks.h"
 #include "capture/capture_snapshot.h"
 #include "model/model_build.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 /* The frame whose line comes again; that of the user's that is nearest to it, outwards. NULL = not known. */
 static const struct model_frame *

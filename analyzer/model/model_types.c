@@ -5,10 +5,8 @@
  */
 #include <assert.h>
 
+#include "capture/capture_copy.h"
 #include "model/model_build.h"
-
-/* relaxed: a private copy that nobody changes */
-#define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
 void
 model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, const char *name, uint64_t count)

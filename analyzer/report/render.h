@@ -11,12 +11,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "report/grouping.h"
+
 struct fail;
 struct model_site;
 struct report;
 struct report_line;
 struct report_place;
-struct check;
 
 /* What of the report is wanted in a text; the JSON has everything always. */
 enum render_scope { RENDER_ALL, RENDER_HOST, RENDER_DEVICES };
@@ -51,8 +52,21 @@ struct tree_look {
 	const char *heading;
 	uint64_t (*bytes_of)(const struct model_site *site); // what a site is given
 	bool is_native;                                      // native frames, too
+	enum grouping grouping;                              // what its nodes are
 };
 void render_tree(const struct report *report, const struct tree_look *look, FILE *stream);
+
+/* The ranking of the report by something else than lines; top: groups at most. */
+void render_groups(const struct report *report, enum grouping grouping, uint64_t top, FILE *stream);
+
+/* A source file, and beside each line what it held. */
+struct annotate_look {
+	const char *file; // a path, the end of one, a module ("pkg.sub"), a cell ("In[3]")
+	bool has_all;     // long stretches of lines without memory, too
+};
+/* notes: for what is said beside. False and *fail: no file of that name allocated anything, or several did. */
+bool render_annotate(const struct report *report, const struct annotate_look *look, FILE *stream, FILE *notes,
+                     struct fail *fail);
 
 /* What is seen of a report when the program has ended. */
 struct glance_look {
@@ -62,8 +76,5 @@ struct glance_look {
 };
 /* Ranks the report anew. False and *fail: the domain is none of the capture's. */
 bool render_glance(struct report *report, const struct glance_look *look, FILE *stream, struct fail *fail);
-
-void render_check_text(const struct check *check, FILE *stream);
-void render_check_junit(const struct check *check, FILE *stream);
 
 #endif

@@ -158,12 +158,11 @@ place_without_source(const struct model_site *site)
 	return place;
 }
 
-/* False: its file must not be read. */
+/* False: its file must not be read. frame: of the site's. */
 static bool
-source_place_of(const struct report_rows *rows, const struct model_site *site, struct source_place *source)
+source_place_of(const struct report_rows *rows, const struct model_site *site, const struct model_frame *frame,
+                struct source_place *source)
 {
-	const struct model_frame *frame = site != NULL ? site->where : NULL;
-
 	if (frame == NULL || !(frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)))
 		return false;
 
@@ -187,7 +186,7 @@ place_of(const struct report_rows *rows, const struct model_site *site)
 	struct report_place place = place_without_source(site);
 	struct source_place source;
 
-	if (source_place_of(rows, site, &source))
+	if (site != NULL && source_place_of(rows, site, site->where, &source))
 		place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
 	return place;
 }
@@ -600,6 +599,15 @@ report_has_domain(const struct report *report, const char *name)
 }
 
 bool
+report_sums_up(const struct report *report, unsigned domain)
+{
+	const struct report_domain *of = &report->domains[domain];
+
+	return !of->is_address_space && (report->domain != NULL || !of->is_device) &&
+	       report_has_domain(report, of->of.name);
+}
+
+bool
 report_rank(struct report *report, const struct ranking *ranking, const struct report_options *options,
             struct fail *fail)
 {
@@ -818,10 +826,21 @@ report_line_source(const struct report *report, size_t number, struct report_sou
 	const struct model_site *site = report->rows->ranked->lines[number].largest;
 	struct source_place place;
 
-	if (!source_place_of(report->rows, site, &place) || !site->where->is_user)
+	if (!source_place_of(report->rows, site, site->where, &place) || !site->where->is_user)
 		return false;
 	source->file = site->where->file;
-	return source_lines_all(report->rows->sources, &place, &source->text);
+	return source_lines_all(report->rows->sources, &place, &source->text) == SOURCE_KNOWN;
+}
+
+enum source_state
+report_frame_source(const struct report *report, const struct report_site *site, uint32_t number,
+                    struct source_text *text)
+{
+	struct source_place place;
+
+	if (!source_place_of(report->rows, &site->of, site->of.frames[number], &place))
+		return SOURCE_UNKNOWN;
+	return source_lines_all(report->rows->sources, &place, text);
 }
 
 struct report_frame

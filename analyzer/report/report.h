@@ -377,9 +377,17 @@ struct report_source {
 };
 bool report_line_source(const struct report *report, size_t number, struct report_source *source);
 struct report_frame report_frame(const struct report_site *site, uint32_t number);
+/* The file that a frame is in, whoever's it is. text: filled where it is known. */
+enum source_state report_frame_source(const struct report *report, const struct report_site *site, uint32_t number,
+                                      struct source_text *text);
 
 /* False: report->domain leaves this one out of texts. */
 bool report_has_domain(const struct report *report, const char *name);
+/*
+ * Is what lies in this domain summed up with that of others? Address space holds no memory. Without report->domain no device is: the
+ * cache that tensors lie in would count twice.
+ */
+bool report_sums_up(const struct report *report, unsigned domain);
 
 /* What it means for a reader of the report, behind the number; NULL = a number that has no meaning in this version. */
 const char *report_loss_meaning(unsigned loss, uint64_t count);

@@ -5,6 +5,7 @@
  */
 #include "symbols/source_lines.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@ struct source {
 	const char **lines;
 	uint16_t *indents; // columns
 	bool is_changed;
+	bool is_gone;
 	UT_hash_handle hh;
 };
 
@@ -146,8 +148,10 @@ read_file(struct source *source, uint64_t started_ns, uint64_t built_ns)
 	int fd = regular_file_open(source->path, O_RDONLY, &status);
 	ssize_t bytes;
 
-	if (fd < 0)
+	if (fd < 0) {
+		source->is_gone = errno == ENOENT || errno == ENOTDIR;
 		return;
+	}
 	if (status.st_size > FILE_BYTES_MAX) {
 		(void)close(fd);
 		return;
@@ -241,40 +245,43 @@ find_file(struct source_lines *lines, const struct source_place *place)
 	return source;
 }
 
-/* NULL: it is not known, or not the one that ran. */
-static const struct source *
-source_of(struct source_lines *lines, const struct source_place *place, bool *is_changed)
+/* NULL: nobody knows which file that is. */
+static struct source *
+find_source(struct source_lines *lines, const struct source_place *place)
 {
 	struct source *source;
 
-	*is_changed = false;
 	HASH_FIND_STR(lines->sources, place->file, source);
-	if (source == NULL || place->file[0] == '/')
-		source = find_file(lines, place);
-	if (source == NULL)
-		return NULL;
-	*is_changed = source->is_changed && place->built_ns == 0;
-	if (place->first_line != 0 && !is_definition(line_of(source, place->first_line), place->function))
-		return NULL;
-	return source;
+	return source == NULL || place->file[0] == '/' ? find_file(lines, place) : source;
+}
+
+/* A file of that name may be another one: then the function begins elsewhere. */
+static bool
+is_other_file(const struct source *source, const struct source_place *place)
+{
+	return place->first_line != 0 && !is_definition(line_of(source, place->first_line), place->function);
 }
 
 const char *
 source_lines_find(struct source_lines *lines, const struct source_place *place, bool *is_changed)
 {
-	const struct source *source = source_of(lines, place, is_changed);
+	const struct source *source = find_source(lines, place);
 
-	return source != NULL ? line_of(source, place->line) : "";
+	*is_changed = source != NULL && source->is_changed && place->built_ns == 0;
+	return source != NULL && !is_other_file(source, place) ? line_of(source, place->line) : "";
 }
 
-bool
+enum source_state
 source_lines_all(struct source_lines *lines, const struct source_place *place, struct source_text *text)
 {
-	bool is_changed;
-	const struct source *source = source_of(lines, place, &is_changed);
+	const struct source *source = find_source(lines, place);
 
-	if (source == NULL || source->line_count == 0)
-		return false;
+	if (source == NULL)
+		return SOURCE_UNKNOWN;
+	if (source->is_changed || source->is_gone)
+		return source->is_gone ? SOURCE_GONE : SOURCE_CHANGED;
+	if (source->line_count == 0 || is_other_file(source, place))
+		return SOURCE_UNKNOWN;
 	*text = (struct source_text){ source->lines, source->indents, source->line_count };
-	return true;
+	return SOURCE_KNOWN;
 }

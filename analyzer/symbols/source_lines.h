@@ -50,7 +50,14 @@ struct source_text {
 	const uint16_t *indents;
 	uint32_t line_count;
 };
-/* False: it is not known, or not the one that ran. */
-bool source_lines_all(struct source_lines *lines, const struct source_place *place, struct source_text *text);
+enum source_state {
+	SOURCE_KNOWN,
+	SOURCE_CHANGED, // written since it ran
+	SOURCE_GONE,    // there is no such file any more
+	SOURCE_UNKNOWN, // of another machine, another file of that name, not readable
+};
+/* text: filled where it is known. */
+enum source_state source_lines_all(struct source_lines *lines, const struct source_place *place,
+                                   struct source_text *text);
 
 #endif

@@ -90,8 +90,10 @@ say_tensors_kept(const struct rank_line *line, const char *otherwise, struct ver
 
 ADVICE_TEST(is_time_up, facts->refused == NULL && verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
 ADVICE_TEST(has_no_threads_left, verdict_note_of(facts->process, KMEM_NOTE_THREAD) != NULL)
+ADVICE_TEST(has_no_processes_left, verdict_note_of(facts->process, KMEM_NOTE_PROCESS) != NULL)
 ADVICE_TEST(has_no_files_left, verdict_note_of(facts->process, KMEM_NOTE_FILES) != NULL)
 ADVICE_TEST(has_no_cuda, verdict_note_of(facts->process, KMEM_NOTE_CUDA) != NULL)
+ADVICE_TEST(crashes_anywhere, verdict_crashes_anywhere(facts))
 ADVICE_TEST(is_without_python, facts->process->python_version == 0)
 ADVICE_TEST(is_interrupted, facts->signal == SIGINT)
 ADVICE_TEST(is_stopped_by_guard, facts->signal == SIGINT && facts->process->guard.number != 0 &&
@@ -129,6 +131,8 @@ static const struct step steps[] = {
 	  "read the program's last message; a debugger shows where it was" },
 	{ VERDICT_ABORTED, "show-python-crash", NULL,
 	  "read the program's last message; with PYTHONFAULTHANDLER=1 Python shows where it was" },
+	{ VERDICT_CRASHED, "test-memory", crashes_anywhere,
+	  "run it on another machine, or test the memory of this one (memtest86+)" },
 	{ VERDICT_CRASHED, "debug-crash", is_without_python, "look at the crash itself, with a debugger" },
 	{ VERDICT_CRASHED, "show-python-crash", NULL,
 	  "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was" },
@@ -138,6 +142,8 @@ static const struct step steps[] = {
 	{ VERDICT_SIGNAL, "find-sender", NULL, "find out who sent the signal: a time limit, a scheduler, a person" },
 	{ VERDICT_FAILED, "use-fewer-threads", has_no_threads_left,
 	  "start fewer threads, or raise the limit (ulimit -u, pids.max of the container)" },
+	{ VERDICT_FAILED, "use-fewer-processes", has_no_processes_left,
+	  "start fewer processes or threads, or raise the limit (ulimit -u, pids.max of the container)" },
 	{ VERDICT_FAILED, "close-files", has_no_files_left,
 	  "close files that are not needed any more, or raise the limit (ulimit -n)" },
 	{ VERDICT_FAILED, "match-driver", has_no_cuda,

@@ -92,8 +92,12 @@ enum verdict_log_kind {
 };
 struct verdict_log {
 	enum verdict_log_kind kind;
-	bool is_by_name;  // the log counts processes of the host: it fits by name and time, not by its number
+	bool is_by_name; // the log counts processes of the host: it fits by name and time, not by its number
+	bool
+		is_of_thread; // with CRASH: it fits by name and time; its number is not that of the process, so of a thread of it
 	bool is_at_stack; // with CRASH: the address that could not be reached lies where the stack would grow
+	uint32_t
+		crash_places; // with CRASH: at so many different places programs of this name crashed since the machine started
 	char writer[32];  // "kernel", "earlyoom"
 	char text[200];   // of the line, its end cut
 };
@@ -227,6 +231,8 @@ bool verdict_was_nearly_full(const struct model_process *process);
 bool verdict_is_machine_low(const struct verdict_facts *facts);
 /* No limit was near, no request was refused, and the kernel counted no kill in the container. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
+/* It crashed, and so did programs of its name at places that have nothing to do with each other. */
+bool verdict_crashes_anywhere(const struct verdict_facts *facts);
 
 /* ---- the refused request; facts->refused is not NULL, but for the first ---- */
 

@@ -4,15 +4,18 @@
  * A line is of the process when it has its number and its name and was written while the process lived, or shortly after. Numbers are
  * used again: of several lines the first one after the start counts. A process may have given itself another name: then the line must
  * be of the moment of its end or, where that is not known, of its last sign of life. In a container the log has the numbers of the
- * host. Then a line fits by the program's name and the moment of the end, and that is said.
+ * host. Then a line fits by the program's name and the moment of the end, and that is said. So it does where a thread crashed: the line
+ * has the number of the thread.
  *
  * When failing  there is no such line.
  */
 #include "verdict/facts.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 
 #include "base/place.h"
 
@@ -20,7 +23,10 @@
 #define CLOCKS_NS UINT64_C(30000000000)     // the kernel's clock and ours may be so far apart
 #define END_NS UINT64_C(5000000000)         // by name: at most so far from the end
 #define STACK_BYTES UINT64_C(65536)         // a frame of so much at most is pushed at once
-#define COMM_BYTES 15                       // of a name, in the kernel
+#define CRASH_PLACES_MAX 8
+#define CRASH_PLACES_MANY 3 // a bug crashes at one place, or at two
+#define PLACE_BYTES 96
+#define COMM_BYTES 15 // of a name, in the kernel
 
 /* The number behind `word` in the text; 0 = it is not there. */
 static uint32_t
@@ -137,6 +143,15 @@ is_within(uint64_t a_ns, uint64_t b_ns, uint64_t most_ns)
 }
 
 static bool
+is_crashed(const struct model_process *process)
+{
+	int status = process->launcher != NULL ? process->launcher->wait_status : 0;
+
+	return WIFSIGNALED(status) && (WTERMSIG(status) == SIGSEGV || WTERMSIG(status) == SIGBUS ||
+	                               WTERMSIG(status) == SIGILL || WTERMSIG(status) == SIGFPE);
+}
+
+static bool
 is_about(const struct model_process *process, const struct system_log_line *line, struct verdict_log *found)
 {
 	const struct kmem_identity *identity = process->identity;
@@ -159,10 +174,14 @@ is_about(const struct model_process *process, const struct system_log_line *line
 	found->is_by_name = identity->pid_namespace != HOST_NAMESPACE;
 	if (found->is_by_name)
 		return has_its_name && ended_ns != 0 && is_within(line->monotonic_ns, ended_ns, END_NS);
-	return pid == identity->pid &&
-	       (has_its_name ||
-	        (name[0] != '\0' &&
-	         is_within(line->monotonic_ns, ended_ns != 0 ? ended_ns : verdict_last_seen_ns(process), CLOCKS_NS)));
+	/* The kernel names the thread that crashed, which has a number of its own. */
+	found->is_of_thread = found->kind == VERDICT_LOG_CRASH && pid > identity->pid && is_crashed(process) &&
+	                      has_its_name && ended_ns != 0 && is_within(line->monotonic_ns, ended_ns, END_NS);
+	return found->is_of_thread ||
+	       (pid == identity->pid &&
+	        (has_its_name ||
+	         (name[0] != '\0' &&
+	          is_within(line->monotonic_ns, ended_ns != 0 ? ended_ns : verdict_last_seen_ns(process), CLOCKS_NS))));
 }
 
 /* Up to what nobody needs: sizes of page tables, registers. */
@@ -182,6 +201,48 @@ quote(const struct system_log_line *line, struct verdict_log *found)
 	(void)snprintf(found->text, sizeof(found->text), "%.*s", (int)(length < 190 ? length : 190), line->text);
 }
 
+/*
+ * Where code was when it crashed: a library and how far from its start, wherever that was loaded. False: the line does not tell, as that
+ * of a call through a bad pointer.
+ */
+static bool
+parse_place(const char *text, char *place, size_t bytes)
+{
+	const char *ip = strstr(text, " ip");
+	const char *in = ip != NULL ? strstr(ip, " in ") : NULL;
+	unsigned long address = 0;
+	unsigned long base = 0;
+	char library[64];
+
+	if (in == NULL || (sscanf(ip, " ip %lx", &address) != 1 && sscanf(ip, " ip:%lx", &address) != 1) ||
+	    sscanf(in, " in %63[^[][%lx+", library, &base) != 2)
+		return false;
+	(void)snprintf(place, bytes, "%s+%lx", library, address - base);
+	return true;
+}
+
+/* Each distinct one, up to a few. */
+static uint32_t
+count_crash_places(const struct system_log *log, const char *name)
+{
+	char places[CRASH_PLACES_MAX][PLACE_BYTES];
+	uint32_t count = 0;
+
+	for (size_t i = 0; i < log->count && count < CRASH_PLACES_MAX; i++) {
+		char of[COMM_BYTES + 1];
+		uint32_t pid;
+		uint32_t same = 0;
+
+		if (parse_line(&log->lines[i], &pid, of) != VERDICT_LOG_CRASH || strcmp(of, name) != 0 ||
+		    !parse_place(log->lines[i].text, places[count], PLACE_BYTES))
+			continue;
+		while (strcmp(places[same], places[count]) != 0)
+			same++;
+		count += same == count;
+	}
+	return count;
+}
+
 static struct verdict_log
 find(const struct model_process *process, const struct verdict_now *now)
 {
@@ -195,6 +256,13 @@ find(const struct model_process *process, const struct verdict_now *now)
 		if (is_about(process, &log.lines[i], &found)) {
 			quote(&log.lines[i], &found);
 			found.is_at_stack = found.kind == VERDICT_LOG_CRASH && is_at_stack(log.lines[i].text);
+			if (found.kind == VERDICT_LOG_CRASH) {
+				char name[COMM_BYTES + 1];
+				uint32_t pid;
+
+				(void)parse_line(&log.lines[i], &pid, name);
+				found.crash_places = count_crash_places(&log, name);
+			}
 			result = found;
 		}
 	}
@@ -214,4 +282,10 @@ verdict_log_gather(const struct verdict_now *now, struct verdict_facts *facts)
 		facts->log = find(facts->process, now);
 	if (facts->lost_child != NULL && facts->lost_child != facts->process)
 		facts->lost_log = find(facts->lost_child, now);
+}
+
+bool
+verdict_crashes_anywhere(const struct verdict_facts *facts)
+{
+	return !facts->log.is_at_stack && facts->log.crash_places >= CRASH_PLACES_MANY;
 }

@@ -156,6 +156,8 @@ find_other_limits(struct verdict_facts *facts, struct verdict *verdict)
 {
 	if (verdict_note_of(facts->process, KMEM_NOTE_THREAD) != NULL)
 		add(verdict, FINDING_THREAD_REFUSED, 0, 0, NULL);
+	if (verdict_note_of(facts->process, KMEM_NOTE_PROCESS) != NULL)
+		add(verdict, FINDING_PROCESS_REFUSED, 0, 0, NULL);
 	if (verdict_note_of(facts->process, KMEM_NOTE_FILES) != NULL)
 		add(verdict, FINDING_FILES_FULL, 0, 0, NULL);
 	if (verdict_note_of(facts->process, KMEM_NOTE_CUDA) != NULL)

@@ -31,6 +31,7 @@
 	KIND(FAR_FROM_LIMITS, "far-from-limits")                                                                     \
 	KIND(SHELL_STATUS, "shell-status")                                                                           \
 	KIND(THREAD_REFUSED, "thread-refused")                                                                       \
+	KIND(PROCESS_REFUSED, "process-refused")                                                                     \
 	KIND(FILES_FULL, "open-files-full")                                                                          \
 	KIND(CUDA_NOT_STARTED, "cuda-not-started")                                                                   \
 	KIND(OTHER_CONTAINER, "other-container")                                                                     \

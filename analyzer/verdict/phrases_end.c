@@ -356,6 +356,13 @@ PHRASE(LOG)
 	say(verdict, " The log of %s says: \"%s\".", is_kernel ? "the kernel" : log->writer, log->text);
 	if (log->is_by_name)
 		say(verdict, " This line fits by name and time. Its numbers of processes are those of the host.");
+	if (log->is_of_thread)
+		say(verdict, " This line fits by name and time: the number in it is of a thread.");
+	if (verdict_crashes_anywhere(facts))
+		say(verdict,
+		    " The log has crashes of programs of this name at %u different places. Crashes at unrelated places suggest "
+		    "broken memory of the machine.",
+		    facts->log.crash_places);
 }
 
 PHRASE(SWAP)
@@ -471,6 +478,12 @@ PHRASE(THREAD_REFUSED)
 {
 	say_note(facts, KMEM_NOTE_THREAD, verdict);
 	say(verdict, ": the system allows no more threads, or there was no room for its stack.");
+}
+
+PHRASE(PROCESS_REFUSED)
+{
+	say_note(facts, KMEM_NOTE_PROCESS, verdict);
+	say(verdict, ": the system allows no more processes, or it had no memory for another one.");
 }
 
 PHRASE(FILES_FULL)

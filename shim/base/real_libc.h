@@ -62,6 +62,7 @@ typedef int real_libc_main(int count, char **arguments, char **variables);
 	ROW(int, setreuid, (uid_t real, uid_t user), "setreuid", false)                                                 \
 	ROW(int, setresuid, (uid_t real, uid_t user, uid_t saved), "setresuid", false)                                  \
 	ROW(int, chroot, (const char *path), "chroot", false)                                                           \
+	ROW(pid_t, fork, (void), "fork", false)                                                                         \
 	ROW(int, daemon, (int keeps_folder, int keeps_streams), "daemon", false)                                        \
 	ROW(int, execve, (const char *path, char *const argv[], char *const envp[]), "execve", false)                   \
 	ROW(int, execvpe, (const char *file, char *const argv[], char *const envp[]), "execvpe", false)                 \

@@ -6,8 +6,8 @@
  * run before it.
  *
  * The exec family is interposed name by name, because libc's members call each other inside. posix_spawn, system and popen
- * start their children inside libc; those begin with an exec of their own and need nothing here. fork is seen through
- * pthread_atfork and a page that the kernel wipes (lifecycle.c); of daemon() the parent ends inside libc.
+ * start their children inside libc; those begin with an exec of their own and need nothing here. A forked child is seen through
+ * pthread_atfork and a page that the kernel wipes (lifecycle.c); a refused fork here alone. Of daemon() the parent ends inside libc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,10 @@
 #include "base/diag.h"
 #include "base/export.h"
 #include "base/real_libc.h"
+#include "base/reentry_guard.h"
 #include "hooks/lifecycle.h"
+#include "record/other_limits.h"
+#include "record/tracker.h"
 
 extern char **environ;
 
@@ -110,6 +113,26 @@ EXPORT void
 _Exit(int status)
 {
 	_exit(status);
+}
+
+/* Handlers of fork do not learn whether there is a child. */
+EXPORT pid_t
+fork(void)
+{
+	pid_t pid;
+	int host_errno;
+
+	real_libc_find();
+	pid = real_libc.fork();
+	if (pid >= 0)
+		return pid;
+	host_errno = errno;
+	if (tracker_is_on() && reentry_guard_enter()) {
+		other_limits_process(host_errno);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+	return pid;
 }
 
 EXPORT int

@@ -31,8 +31,8 @@
 #include "record/callbacks.h"
 #include "record/failed_requests.h"
 #include "record/guard_due.h"
+#include "record/held_sites.h"
 #include "record/marks.h"
-#include "record/site_table.h"
 #include "record/tracker.h"
 #include "tables/generations.h"
 
@@ -158,54 +158,24 @@ limit_text(uint32_t kind)
 
 /* ---- what is kept ---- */
 
-static struct kmem_guard_site
-entry_of(uint32_t number, const struct kmem_site *site)
-{
-	/* relaxed: counters, which may go on meanwhile. */
-	return (struct kmem_guard_site){
-		.site = number,
-		.live_bytes = (int64_t)(atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed) -
-		                        atomic_load_explicit(&site->freed_bytes, memory_order_relaxed)),
-		.live_count = (int64_t)(atomic_load_explicit(&site->allocated_count, memory_order_relaxed) -
-		                        atomic_load_explicit(&site->freed_count, memory_order_relaxed)),
-	};
-}
-
-static uint32_t
-count_holding(uint32_t count)
-{
-	uint32_t holding = 0;
-
-	for (uint32_t i = 1; i <= count; i++) {
-		struct kmem_guard_site entry = entry_of(i, site_table_at(i));
-
-		holding += entry.live_bytes != 0 || entry.live_count != 0;
-	}
-	return holding;
-}
-
 /* What came to hold something since it was counted has no place. Returns index + 1 of the record; 0 = there is no room. */
 static uint32_t
 keep(const struct kmem_guard_passing *passing)
 {
 	_Atomic uint64_t *newest = &capture_file_header()->guard;
-	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
-	uint32_t holding = count_holding(count);
-	size_t bytes = sizeof(struct kmem_guard) + holding * sizeof(struct kmem_guard_site);
+	struct held_sites found;
 	struct kmem_guard *to = NULL;
 	uint32_t index;
+	uint64_t bytes;
 
+	held_sites_measure(false, &found);
+	bytes = sizeof(*to) + held_sites_bytes(&found);
 	if (bytes < UINT32_MAX && !capture_file_is_large(0))
 		to = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
 	if (to == NULL)
 		return 0;
 	to->passing = *passing;
-	for (uint32_t i = 1; i <= count && to->passing.site_count < holding; i++) {
-		struct kmem_guard_site entry = entry_of(i, site_table_at(i));
-
-		if (entry.live_bytes != 0 || entry.live_count != 0)
-			to->sites[to->passing.site_count++] = entry;
-	}
+	to->passing.site_count = held_sites_write(&found, to->sites, bytes - sizeof(*to)).sites;
 	to->record.type = KMEM_RECORD_GUARD;
 	to->record.bytes = (uint32_t)bytes;
 	to->record.previous = (uint32_t)atomic_load_explicit(newest, memory_order_relaxed); // once of twice
@@ -478,6 +448,23 @@ memory_guard_do(enum memory_guard_due due)
 
 /* ---- start ---- */
 
+/* As a person would have given it: in the largest unit that it has a whole number of. */
+static void
+format_guard(char *text, size_t bytes)
+{
+	static const char *const units[] = { "K", "M", "G", "T" };
+	uint64_t number = settings.guard.bytes >> 10;
+	size_t unit = 0;
+
+	if (settings.guard.percent != 0) {
+		diag_format(text, bytes, "%lu%%", (unsigned long)settings.guard.percent);
+		return;
+	}
+	for (; unit + 1 < sizeof(units) / sizeof(units[0]) && number != 0 && number % 1024 == 0; unit++)
+		number /= 1024;
+	diag_format(text, bytes, "%lu%s", (unsigned long)number, units[unit]);
+}
+
 /* One line at most, of the first process: what of the settings is not as it seems. */
 static void
 tell_of_settings(void)
@@ -487,8 +474,7 @@ tell_of_settings(void)
 	struct measure at;
 	char given[32];
 
-	diag_format(given, sizeof(given), settings.guard.percent != 0 ? "%lu%%" : "%luM",
-	            settings.guard.percent != 0 ? (unsigned long)settings.guard.percent : MIB(settings.guard.bytes));
+	format_guard(given, sizeof(given));
 	memory_limits_read_now(identity, &now);
 	if (!measure_limits(identity, &now, &at))
 		diag_warn("KMEMSHIM_GUARD=%s: no limit can be read here: there is no guard", given);

@@ -15,7 +15,7 @@
 #include "capture/capture_file.h"
 #include "kmem_format.h"
 
-enum { TOLD_THREAD = 1, TOLD_FILES = 2, TOLD_CUDA = 4 };
+enum { TOLD_THREAD = 1, TOLD_FILES = 2, TOLD_CUDA = 4, TOLD_PROCESS = 8 };
 
 /* relaxed: guards nothing; the exchange alone says who tells. */
 static _Atomic uint32_t told;
@@ -36,20 +36,33 @@ soft_limit(int kind)
 	return limit.rlim_cur;
 }
 
-void
-other_limits_thread(int error)
+/* Threads and processes are counted together, by user (ulimit -u) and by container. */
+static void
+tell_start(uint32_t what, const char *begin, int error)
 {
 	char text[KMEM_TEXT_BYTES];
 	uint64_t limit;
 
-	if (!is_first(TOLD_THREAD))
+	if (!is_first(what))
 		return;
 	limit = raw_sys_may_call() ? soft_limit(RLIMIT_NPROC) : RLIM_INFINITY;
 	if (limit == RLIM_INFINITY)
-		diag_format(text, sizeof(text), KMEM_NOTE_THREAD " (error %d)", error);
+		diag_format(text, sizeof(text), "%s (error %d)", begin, error);
 	else
-		diag_format(text, sizeof(text), KMEM_NOTE_THREAD " (error %d; ulimit -u is %lu)", error, (unsigned long)limit);
+		diag_format(text, sizeof(text), "%s (error %d; ulimit -u is %lu)", begin, error, (unsigned long)limit);
 	capture_file_note(text);
+}
+
+void
+other_limits_thread(int error)
+{
+	tell_start(TOLD_THREAD, KMEM_NOTE_THREAD, error);
+}
+
+void
+other_limits_process(int error)
+{
+	tell_start(TOLD_PROCESS, KMEM_NOTE_PROCESS, error);
 }
 
 void

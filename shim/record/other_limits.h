@@ -1,5 +1,5 @@
 /*
- * other_limits.h - what else than memory was refused: a thread, an open file, CUDA as a whole?
+ * other_limits.h - what else than memory was refused: a thread, a process, an open file, CUDA as a whole?
  *
  * Each is told once in a process, as a note that the verdict reads (KMEM_NOTE_THREAD and following).
  *
@@ -14,6 +14,7 @@
 
 /* A thread could not be started, with this error. */
 void other_limits_thread(int error);
+void other_limits_process(int error); // fork
 
 /* Is no descriptor free? Takes one for a moment. To be called rarely, and when the program ends. */
 void other_limits_look(void);

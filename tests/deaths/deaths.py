@@ -116,6 +116,7 @@ KINDS = (
     other("recursion_error", "failed"),
     other("open_files", "failed", finding="open-files-full"),
     other("threads", "failed", pids=40, finding="thread-refused"),
+    other("processes", "failed", pids=40, finding="process-refused"),
     other("interrupted", "signal", "gone"),
     other("broken_pipe", "signal", "gone"),
     other("cpu_limit", "time-up", "gone"),

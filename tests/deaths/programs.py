@@ -382,6 +382,23 @@ def threads():
         stop.set()
 
 
+def processes():
+    """More than the system gives this user, or this container."""
+    kept.append(b"x" * (60 * MIB))
+    started = []
+    try:
+        for _ in range(60):
+            pid = os.fork()
+            if pid == 0:
+                time.sleep(60)
+                os._exit(0)
+            started.append(pid)
+    finally:
+        for pid in started:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+
 def interrupted():
     kept.append(b"x" * (60 * MIB))
     os.kill(os.getpid(), signal.SIGINT)

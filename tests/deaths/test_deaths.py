@@ -4,7 +4,8 @@ import pytest
 import deaths
 
 CHOICE = ("leak_in_a_loop", "whole_data_set", "child_is_killed", "sibling_eats", "bad_alloc", "shared_memory_full",
-          "device_leak", "segfault", "open_files", "stack_overflow", "exit_137", "threads", "cpu_limit", "timeout_kills", "killed_by_a_parent")
+          "device_leak", "segfault", "open_files", "stack_overflow", "exit_137", "threads", "processes",
+          "cpu_limit", "timeout_kills", "killed_by_a_parent")
 
 
 @pytest.mark.parametrize("way", deaths.WAYS)

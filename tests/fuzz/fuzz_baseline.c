@@ -7,7 +7,7 @@
 #include "fuzz.h"
 
 #include "gate/baseline.h"
-#include "gate/check.h"
+#include "gate/check_compare.h"
 
 static struct baseline *
 read_bytes(const void *data, size_t bytes)
@@ -60,7 +60,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	second = written(again, &second_bytes);
 	if (first_bytes != second_bytes || memcmp(first, second, first_bytes) != 0)
 		abort();
-	check = check_compare(baseline, again, (struct check_tolerance){ 0 });
+	check = check_compare(baseline, again, (struct check_tolerance){ 0 }, NULL);
 	check_free(check);
 	free(first);
 	free(second);

@@ -353,7 +353,9 @@ for _ in range(2):
 @pytest.mark.parametrize("value, line", (
     ("12", 'KMEMSHIM_GUARD=12 is not valid; use a share such as 90%'),
     ("much", 'KMEMSHIM_GUARD=much is not valid; use a share such as 90%'),
-    ("3000G", "KMEMSHIM_GUARD=3072000M: this is not below the"),
+    ("3000G", "KMEMSHIM_GUARD=3000G: this is not below the"),
+    ("99T", "KMEMSHIM_GUARD=99T: this is not below the"),
+    ("104857601M", "KMEMSHIM_GUARD=104857601M: this is not below the"),
     ("90%", "KMEMSHIM_GUARD=90%: no limit is in force here: the guard is"),
 ))
 def test_what_cannot_be_meant_is_one_line(value, line, tmp_path):

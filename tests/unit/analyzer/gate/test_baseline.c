@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "gate/baseline.h"
-#include "gate/check.h"
+#include "gate/check_compare.h"
 #include "model/site_key.h"
-#include "report/render.h"
+#include "gate/check_outputs.h"
 #include "scratch.h"
 
 static const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
@@ -329,7 +329,7 @@ worse_is_above_the_tolerance(void **state)
 		const struct held now[] = { compare_cases[i].known, compare_cases[i].extra };
 		struct baseline *good = one_run(before, 1);
 		struct baseline *tested = one_run(now, now[1].live_bytes != 0 ? 2 : 1);
-		struct check *check = check_compare(good, tested, usual);
+		struct check *check = check_compare(good, tested, usual, NULL);
 
 		if (check->failed_count != compare_cases[i].failures)
 			print_error("%s: %zu failures\n", compare_cases[i].why, check->failed_count);
@@ -358,7 +358,7 @@ chance_fails_no_gate(void **state)
 		const struct held now[] = { { 41, cases[i].now * MIB, 12, false, OBJECTS } };
 		struct baseline *good = one_run(before, cases[i].before != 0);
 		struct baseline *tested = one_run(now, 1);
-		struct check *check = check_compare(good, tested, usual);
+		struct check *check = check_compare(good, tested, usual, NULL);
 
 		if (check->failed_count != cases[i].failures)
 			fail_msg("%u to %u: %zu failures", (unsigned)cases[i].before, (unsigned)cases[i].now, check->failed_count);
@@ -426,7 +426,7 @@ a_function_that_was_renamed_is_known_by_its_callers(void **state)
 		const struct held now[] = { base, renamed_cases[i].now, renamed_cases[i].then };
 		struct baseline *before = one_run(then, 2);
 		struct baseline *after = one_run(now, renamed_cases[i].is_there_still ? 3 : 2);
-		struct check *check = check_compare(before, after, usual);
+		struct check *check = check_compare(before, after, usual, NULL);
 
 		if (check->failed_count != renamed_cases[i].failures || check->renamed_count != renamed_cases[i].renamed)
 			fail_msg("%s: %zu failures, %zu renamed", renamed_cases[i].why, check->failed_count, check->renamed_count);
@@ -446,7 +446,7 @@ a_line_that_stands_for_others_is_not_judged_alone(void **state)
 		const struct held now[] = { rest, folded_cases[i].now };
 		struct baseline *good = one_run(before, 2);
 		struct baseline *tested = one_run(now, 2);
-		struct check *check = check_compare(good, tested, usual);
+		struct check *check = check_compare(good, tested, usual, NULL);
 
 		if (check->failed_count != folded_cases[i].failures)
 			print_error("%s: %zu failures\n", folded_cases[i].why, check->failed_count);
@@ -471,7 +471,7 @@ of_several_runs_the_least_leak_and_the_median_peak_count(void **state)
 	add_run(builder, low, 1);
 	add_run(builder, high, 1);
 	tested = baseline_finish(builder);
-	check = check_compare(good, tested, usual);
+	check = check_compare(good, tested, usual, NULL);
 	assert_int_equal(check->failed_count, 1);
 	assert_int_equal(check->rules[0].kind, CHECK_PEAK);
 	assert_int_equal(check->rules[0].after_bytes, 200 * MIB);
@@ -519,7 +519,7 @@ junit_names_are_those_of_the_baseline(void **state)
 	bad->domains[0] = bad->domains[1]; // by name: nothing but heap was used
 	bad->domain_count = 1;
 	for (unsigned round = 0; round < 3; round++) {
-		struct check *check = check_compare(good, round == 0 ? good : bad, usual);
+		struct check *check = check_compare(good, round == 0 ? good : bad, usual, NULL);
 		size_t length = 0;
 		char names[600];
 

@@ -255,6 +255,53 @@ imports_are_named_by_their_top_level_module(void **state)
 	}
 }
 
+static void
+code_is_of_the_user_of_a_package_or_of_what_carries_it_out(void **state)
+{
+	static const struct {
+		enum model_frame_kind kind;
+		const char *path; // of the file, or of the module
+		const char *function;
+		enum frame_origin origin;
+		const char *name;
+	} cases[] = {
+		{ MODEL_FRAME_PYTHON, "/srv/me/train.py", "f", FRAME_ORIGIN_USER, "" },
+		{ MODEL_FRAME_PYTHON, "/v/lib/python3.11/site-packages/pandas/core/merge.py", "merge", FRAME_ORIGIN_PACKAGE,
+		  "pandas" },
+		{ MODEL_FRAME_PYTHON, "/v/lib/python3.11/site-packages/six.py", "u", FRAME_ORIGIN_PACKAGE, "six" },
+		{ MODEL_FRAME_PYTHON, "/usr/lib/python3.11/json/decoder.py", "decode", FRAME_ORIGIN_STANDARD_LIBRARY, "json" },
+		{ MODEL_FRAME_PYTHON, "<frozen os>", "walk", FRAME_ORIGIN_STANDARD_LIBRARY, "os" },
+		{ MODEL_FRAME_PYTHON, "<__array_function__ internals>", "g", FRAME_ORIGIN_RUNTIME, "" },
+		{ MODEL_FRAME_NATIVE, "/v/lib/python3.11/site-packages/numpy/core/_umath.cpython-311-x86_64-linux-gnu.so", "",
+		  FRAME_ORIGIN_PACKAGE, "numpy" },
+		{ MODEL_FRAME_NATIVE, "/v/lib/python3.11/site-packages/numpy.libs/libopenblas.so", "", FRAME_ORIGIN_PACKAGE,
+		  "numpy" },
+		{ MODEL_FRAME_NATIVE, "/usr/lib/python3.11/lib-dynload/_json.cpython-311-x86_64-linux-gnu.so", "",
+		  FRAME_ORIGIN_STANDARD_LIBRARY, "_json" },
+		{ MODEL_FRAME_NATIVE, "/usr/lib/x86_64-linux-gnu/libxml2.so.2.9", "xmlNewNode", FRAME_ORIGIN_LIBRARY,
+		  "libxml2.so.2.9" },
+		{ MODEL_FRAME_NATIVE, "/usr/lib/x86_64-linux-gnu/libxml2.so.2.9", "xmalloc", FRAME_ORIGIN_RUNTIME, "" },
+		{ MODEL_FRAME_NATIVE, "/usr/lib/x86_64-linux-gnu/libc.so.6", "getline", FRAME_ORIGIN_RUNTIME, "" },
+		{ MODEL_FRAME_NATIVE, "/usr/bin/python3.11", "_PyEval_EvalFrameDefault", FRAME_ORIGIN_RUNTIME, "" },
+		{ MODEL_FRAME_NATIVE, "/usr/lib/libpython3.11.so.1.0", "PyList_New", FRAME_ORIGIN_RUNTIME, "" },
+		{ MODEL_FRAME_NATIVE, "", "", FRAME_ORIGIN_RUNTIME, "" },
+	};
+	const struct frame_rules rules = { .directory = "/srv/me" };
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		bool is_python = cases[i].kind == MODEL_FRAME_PYTHON;
+		struct model_frame frame = python_frame(is_python ? cases[i].path : "", cases[i].function);
+		char name[FRAME_RULES_NAME_BYTES];
+
+		frame.kind = cases[i].kind;
+		frame.module_path = is_python ? "" : cases[i].path;
+		frame.module = strrchr(cases[i].path, '/') != NULL ? strrchr(cases[i].path, '/') + 1 : cases[i].path;
+		frame_rules_judge(&rules, &frame, false);
+		if (frame_rules_origin(&frame, name) != cases[i].origin || strcmp(name, cases[i].name) != 0)
+			fail_msg("%s %s: %d \"%s\"", cases[i].path, cases[i].function, (int)frame_rules_origin(&frame, name), name);
+	}
+}
+
 int
 main(void)
 {
@@ -264,6 +311,7 @@ main(void)
 		cmocka_unit_test(native_frames_of_a_project_are_those_of_its_modules_and_sources),
 		cmocka_unit_test(the_innermost_frame_of_the_users_is_where),
 		cmocka_unit_test(imports_are_named_by_their_top_level_module),
+		cmocka_unit_test(code_is_of_the_user_of_a_package_or_of_what_carries_it_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,7 +42,7 @@ new_scene(struct kmem_guard **taken)
 		                                             .action = KMEM_GUARD_INTERRUPT,
 		                                             .number = 2,
 		                                             .site_count = 1 };
-	(*taken)->sites[0] = (struct kmem_guard_site){ .site = site + 1, .live_bytes = 10000, .live_count = 10 };
+	(*taken)->sites[0] = (struct kmem_exit_site){ .site = site + 1, .live_bytes = 10000, .live_count = 10 };
 	capture_builder_seal(&(*taken)->record);
 	return builder;
 }

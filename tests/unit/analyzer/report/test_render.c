@@ -10,7 +10,8 @@
 
 #include "base/place.h"
 #include "cli/cmd_report.h"
-#include "gate/check.h"
+#include "gate/check_compare.h"
+#include "gate/check_outputs.h"
 #include "golden.h"
 #include "model/site_key.h"
 #include "report/render.h"
@@ -419,22 +420,24 @@ baseline_of(uint64_t bytes, uint64_t new_bytes)
 }
 
 static void
-a_check_names_the_line_in_text_and_junit(void **state)
+a_check_names_the_line_in_every_output(void **state)
 {
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 	struct baseline *before = baseline_of(10 * MIB, 0);
 	struct baseline *after = baseline_of(10 * MIB, 30 * MIB);
-	struct check *check = check_compare(before, after, usual);
+	struct check *check = check_compare(before, after, usual, NULL);
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
 
-	render_check_text(check, stream);
-	render_check_junit(check, stream);
+	check->repeat = "kmemshim run -o again -- python 'my train.py'; kmemshim check again --baseline base.json";
+	check_note(check, "100%% of\n%s", "<this>");
+	for (size_t i = 0; i < check_output_count; i++)
+		check_outputs[i].render(check, stream);
 	check->ended_badly = "train.py (pid 1) was ended by signal 9 (SIGKILL)";
 	check->ended_path = "run.kmem";
-	render_check_text(check, stream);
-	render_check_junit(check, stream);
+	for (size_t i = 0; i < check_output_count; i++)
+		check_outputs[i].render(check, stream);
 	assert_int_equal(fclose(stream), 0);
 	golden_compare("check.txt", text);
 	free(text);
@@ -449,7 +452,7 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 	const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 	struct baseline *before = baseline_of(10 * MIB, 0);
 	struct baseline *after = baseline_of(10 * MIB, 800 * KIB);
-	struct check *check = check_compare(before, after, usual);
+	struct check *check = check_compare(before, after, usual, NULL);
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
@@ -461,7 +464,7 @@ a_leak_below_the_tolerance_is_remarked(void **state)
 	                             "tolerance of 1.0 MiB or 5 %)\n"));
 	free(text);
 	check_free(check);
-	check = check_compare(after, after, usual); // known to the baseline
+	check = check_compare(after, after, usual, NULL); // known to the baseline
 	assert_null(check->small_leak);
 	check_free(check);
 	baseline_free(before);
@@ -522,7 +525,7 @@ main(void)
 		cmocka_unit_test(wide_numbers_do_not_run_into_each_other),
 		cmocka_unit_test(library_files_are_named_from_their_package_on),
 		cmocka_unit_test(top_cuts_and_a_huge_one_does_not),
-		cmocka_unit_test(a_check_names_the_line_in_text_and_junit),
+		cmocka_unit_test(a_check_names_the_line_in_every_output),
 		cmocka_unit_test(a_leak_below_the_tolerance_is_remarked),
 		cmocka_unit_test(peaks_that_may_be_off_are_remarked),
 	};

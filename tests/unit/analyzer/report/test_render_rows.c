@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "gate/baseline.h"
-#include "gate/check.h"
+#include "gate/check_compare.h"
+#include "gate/check_outputs.h"
 #include "model/site_key.h"
 #include "written.h"
 
@@ -237,7 +238,7 @@ a_check_says_what_arenas_need(void **state)
 		const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
 		struct baseline *before = baseline_of(cases[i].before, 20 * MIB);
 		struct baseline *after = baseline_of(cases[i].after, 60 * MIB);
-		struct check *check = check_compare(before, after, usual);
+		struct check *check = check_compare(before, after, usual, NULL);
 		char *text = NULL;
 		size_t length = 0;
 		FILE *stream = open_memstream(&text, &length);

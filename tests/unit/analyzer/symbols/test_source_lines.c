@@ -109,6 +109,44 @@ a_file_that_changed_since_is_never_shown(void **state)
 	}
 }
 
+/* A whole file is its text, or the reason why there is none. */
+static void
+a_whole_file_says_why_it_cannot_be_shown(void **state)
+{
+	static const struct {
+		const char *file;
+		uint32_t first_line;
+		bool is_old;
+		enum source_state wanted;
+	} cases[] = {
+		{ "whole.py", 1, true, SOURCE_KNOWN },    { "whole.py", 2, true, SOURCE_UNKNOWN },
+		{ "whole.py", 1, false, SOURCE_CHANGED }, { "missing.py", 0, true, SOURCE_GONE },
+		{ "whole.py/x", 0, true, SOURCE_GONE },   { "<string>", 0, true, SOURCE_UNKNOWN },
+		{ "/dev/zero", 0, true, SOURCE_UNKNOWN },
+	};
+
+	write_file("whole.py", "def f():\n    x = 1\n", 19);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const uint64_t hour = 3600 * UINT64_C(1000000000);
+		struct source_lines *lines = source_lines_new(cases[i].is_old ? now() + hour : now() - hour);
+		const struct source_place place = { .directory = scratch_folder,
+			                                .file = cases[i].file,
+			                                .path = cases[i].file,
+			                                .first_line = cases[i].first_line,
+			                                .function = "f" };
+		struct source_text text;
+
+		if (source_lines_all(lines, &place, &text) != cases[i].wanted)
+			fail_msg("case %zu: not %d", i, (int)cases[i].wanted);
+		if (cases[i].wanted == SOURCE_KNOWN) {
+			assert_int_equal(text.line_count, 2);
+			assert_string_equal(text.lines[1], "x = 1");
+			assert_int_equal(text.indents[1], 4);
+		}
+		source_lines_free(lines);
+	}
+}
+
 static void
 what_is_no_file_is_no_line(void **state)
 {
@@ -181,6 +219,7 @@ main(void)
 		cmocka_unit_test(lines_end_where_python_ends_them_and_can_be_shown),
 		cmocka_unit_test(a_long_line_is_cut_between_characters),
 		cmocka_unit_test(a_file_that_changed_since_is_never_shown),
+		cmocka_unit_test(a_whole_file_says_why_it_cannot_be_shown),
 		cmocka_unit_test(what_is_no_file_is_no_line),
 		cmocka_unit_test(another_file_is_told_by_its_functions),
 		cmocka_unit_test(recorded_texts_need_no_file),

@@ -108,6 +108,15 @@ static const struct {
 	{ "kernel", GLOBAL, 0, "machine-memory", "likely", "because the machine ran out of memory" },
 	{ "kernel", SEGFAULT, SIGSEGV, "crashed", "certain", "error 4 in libfoo.so[1000+2000]\"." },
 	{ "kernel", SEGFAULT, 0, "crashed", "likely", "it crashed or aborted, it was not killed for memory" },
+	/* A thread crashed: its number is its own. */
+	{ "kernel", "python3[4250]: segfault at 0 ip 0000 sp 0000 error 4 in libfoo.so[1000+2000]", SIGSEGV, "crashed",
+	  "certain", "This line fits by name and time: the number in it is of a thread." },
+	{ "kernel", "python3[4250]: segfault at 7ffe4d1efff1 ip 1 sp 7ffe4d1f4000 error 6", SIGSEGV, "stack-overflow",
+	  "likely", "its stack was full" },
+	{ "kernel", "other[4250]: segfault at 0 ip 0000", SIGSEGV, "crashed", "certain", NULL },
+	{ "kernel", "python3[4250]: segfault at 0 ip 0000", 0, "gone", "likely", NULL },
+	{ "kernel", "python3[4250]: segfault at 0 ip 0000", SIGKILL, "signal", "certain", NULL },
+	{ "kernel", "Out of memory: Killed process 4250 (python3) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", STACK_OVERFLOW("7ffe4d1efff1"), SIGSEGV, "stack-overflow", "likely", "its stack was full" },
 	{ "kernel", STACK_OVERFLOW("7ffe4d1f3ff8"), 0, "stack-overflow", "likely", "its stack was full" },
 	{ "kernel", STACK_OVERFLOW("7ffe4d1e4000"), SIGSEGV, "crashed", "certain", "it crashed or aborted" },
@@ -210,6 +219,52 @@ a_line_with_another_name_must_be_of_the_end(void **state)
 	wrote(0, END + 300 * SECOND, "kernel", line);
 	decide(&verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "gone");
+}
+
+/* One library at two places, and a program; the same place again, as loaded elsewhere, is the same. */
+static const struct {
+	const char *lines[4];
+	bool is_anywhere;
+} crashes[] = {
+	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
+	    "python3[10]: segfault at 8 ip 00007f0000001300 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
+	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
+	  true },
+	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
+	    "traps: python3[10] general protection fault ip:7f0000001300 sp:7ffe00000000 error:0 in libc.so.6[7f0000001000+1000]",
+	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
+	  true },
+	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
+	    "python3[10]: segfault at 8 ip 00007f0000009200 sp 7ffe00000000 error 4 in libc.so.6[7f0000009000+1000]",
+	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
+	  false },
+	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
+	    "java[10]: segfault at 8 ip 00007f0000001300 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
+	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
+	  false },
+	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4",
+	    "python3[10]: segfault at 8 ip 0000000000000000 sp 7ffe00000000 error 14 in",
+	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
+	  false },
+};
+
+static void
+crashes_at_many_places_suggest_broken_memory(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(crashes); i++) {
+		struct verdict verdict;
+
+		ended(SIGSEGV);
+		for (size_t j = 0; crashes[i].lines[j] != NULL; j++)
+			wrote(j, j == 2 ? END : START + j * SECOND, "kernel", crashes[i].lines[j]);
+		decide(&verdict);
+		assert_string_equal(verdict_cause_name(verdict.cause), "crashed");
+		if ((strstr(verdict.text, "at 3 different places. Crashes at unrelated places suggest broken memory") !=
+		     NULL) != crashes[i].is_anywhere ||
+		    (strstr(verdict.next, "memtest86+") != NULL) != crashes[i].is_anywhere)
+			fail_msg("case %zu: %s Next: %s", i, verdict.text, verdict.next);
+	}
 }
 
 /* In a container the log has the host's numbers. */
@@ -335,6 +390,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_tells_the_cause),
+		cmocka_unit_test(crashes_at_many_places_suggest_broken_memory),
 		cmocka_unit_test(a_line_of_another_time_is_another_process),
 		cmocka_unit_test(a_line_with_another_name_must_be_of_the_end),
 		cmocka_unit_test(in_a_container_name_and_time_must_fit),

@@ -1,5 +1,5 @@
 /*
- * render_junit.c - the result of a check for a CI system: JUnit XML, one test case per rule.
+ * render_check_junit.c - the result of a check for a CI system: JUnit XML, one test case per rule.
  *
  * Cases: "program ended well", "lines" (none grew), "peak DOMAIN" and "live DOMAIN" of every domain of the baseline or the runs.
  * Their names are the same in every run, so that a CI system can follow them; what failed stands in the failure: the line, and
@@ -7,16 +7,10 @@
  *
  * When failing  errors stay in the stream. Texts are escaped here; they are UTF-8 without control characters already.
  */
-#include <limits.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/place.h"
-#include "base/units.h"
-#include "gate/check.h"
-#include "report/render.h"
-
-#define MESSAGE_BYTES 768
+#include "gate/check_outputs.h"
+#include "gate/check_words.h"
 
 static void
 put_escaped(FILE *stream, const char *text)
@@ -46,59 +40,44 @@ open_case(FILE *stream, const char *kind, const char *subject)
 	(void)fputs("\"", stream);
 }
 
-/* Below the folder in which the check runs, as CI systems want it. */
-static const char *
-relative(const char *file)
-{
-	char here[PATH_MAX];
-	size_t length = getcwd(here, sizeof(here)) != NULL ? strlen(here) : 0;
-
-	return length > 1 && strncmp(file, here, length) == 0 && file[length] == '/' ? file + length + 1 : file;
-}
-
 /* After open_case(): where the code is. */
 static void
 put_place(FILE *stream, const struct check_rule *rule)
 {
-	if (rule->file[0] == '\0' || rule->file[0] == '<' || place_is_cell(rule->file))
+	if (!check_has_file(rule->file))
 		return;
 	(void)fputs(" file=\"", stream);
-	put_escaped(stream, relative(rule->file));
+	put_escaped(stream, check_relative(rule->file));
 	(void)fputs("\"", stream);
 	if (rule->line != 0)
 		(void)fprintf(stream, " line=\"%u\"", (unsigned)rule->line);
 }
 
+/* In the text of a failure, which is longer than the message. */
 static void
-put_failure(FILE *stream, const char *type, const char *message)
+put_repeat(FILE *stream, const struct check *check)
+{
+	if (check->repeat[0] == '\0')
+		return;
+	(void)fputs("\nrepeat: ", stream);
+	put_escaped(stream, check->repeat);
+}
+
+static void
+put_failure(FILE *stream, const struct check *check, const char *type, const char *message)
 {
 	(void)fprintf(stream, ">\n      <failure type=\"%s\" message=\"", type);
 	put_escaped(stream, message);
 	(void)fputs("\">", stream);
 	put_escaped(stream, message);
+	put_repeat(stream, check);
 	(void)fputs("</failure>\n    </testcase>\n", stream);
 }
 
 static void
-write_message(const struct check_rule *rule, char *message, size_t room)
+put_domain(FILE *stream, const struct check *check, const struct check_rule *rule, bool is_skipped)
 {
-	char before[UNITS_TEXT_BYTES];
-	char after[UNITS_TEXT_BYTES];
-	char limit[UNITS_TEXT_BYTES];
-
-	(void)snprintf(message, room, "%s of %s rose from %s to %s, allowed %s (%llu, %llu, %llu bytes)%s%s%s%s",
-	               rule->kind == CHECK_PEAK ? "peak" : "live bytes", rule->domain,
-	               units_bytes(rule->before_bytes, before), units_bytes(rule->after_bytes, after),
-	               units_bytes(rule->limit_bytes, limit), (unsigned long long)rule->before_bytes,
-	               (unsigned long long)rule->after_bytes, (unsigned long long)rule->limit_bytes,
-	               rule->where[0] != '\0' ? ", " : "", rule->where[0] != '\0' ? check_where_word(rule) : "",
-	               rule->where[0] != '\0' ? " " : "", rule->where);
-}
-
-static void
-put_domain(FILE *stream, const struct check_rule *rule, bool is_skipped)
-{
-	char message[MESSAGE_BYTES];
+	char message[CHECK_MESSAGE_BYTES];
 
 	open_case(stream, check_rule_name(rule), rule->domain);
 	if (is_skipped) {
@@ -106,9 +85,9 @@ put_domain(FILE *stream, const struct check_rule *rule, bool is_skipped)
 	} else if (!rule->has_failed) {
 		(void)fputs("/>\n", stream);
 	} else {
-		write_message(rule, message, sizeof(message));
+		(void)check_message(check, rule, message);
 		put_place(stream, rule);
-		put_failure(stream, check_rule_name(rule), message);
+		put_failure(stream, check, check_rule_name(rule), message);
 	}
 }
 
@@ -116,7 +95,7 @@ put_domain(FILE *stream, const struct check_rule *rule, bool is_skipped)
 static void
 put_lines(FILE *stream, const struct check *check, size_t failed, bool is_skipped)
 {
-	char message[MESSAGE_BYTES];
+	char message[CHECK_MESSAGE_BYTES];
 
 	open_case(stream, "lines", "");
 	if (is_skipped || failed == 0) {
@@ -134,10 +113,11 @@ put_lines(FILE *stream, const struct check *check, size_t failed, bool is_skippe
 	for (size_t i = 0; i < check->rule_count; i++) {
 		if (check->rules[i].kind != CHECK_LEAK)
 			continue;
-		write_message(&check->rules[i], message, sizeof(message));
+		(void)check_message(check, &check->rules[i], message);
 		(void)fprintf(stream, "\n%s: ", check_rule_name(&check->rules[i]));
 		put_escaped(stream, message);
 	}
+	put_repeat(stream, check);
 	(void)fputs("\n      </failure>\n    </testcase>\n", stream);
 }
 
@@ -146,7 +126,7 @@ put_end(FILE *stream, const struct check *check)
 {
 	open_case(stream, "program", "ended well");
 	if (check->ended_badly != NULL) {
-		put_failure(stream, "killed", check->ended_badly);
+		put_failure(stream, check, "killed", check->ended_badly);
 	} else if (check->lost_child != NULL) {
 		(void)fputs(">\n      <system-out>", stream);
 		put_escaped(stream, check->lost_child);
@@ -180,7 +160,7 @@ render_check_junit(const struct check *check, FILE *stream)
 	put_lines(stream, check, lines, !ended_well);
 	for (size_t i = 0; i < check->rule_count; i++) {
 		if (check->rules[i].kind != CHECK_LEAK && check->rules[i].is_judged)
-			put_domain(stream, &check->rules[i], !ended_well);
+			put_domain(stream, check, &check->rules[i], !ended_well);
 	}
 	(void)fputs("  </testsuite>\n</testsuites>\n", stream);
 }

@@ -1,0 +1,238 @@
+/*
+ * check_compare.c - applies the rules of check.h.
+ *
+ * When failing  it cannot.
+ */
+#include "gate/check_compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/rank.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/units.h"
+#include "gate/check_budget.h"
+#include "gate/check_build.h"
+
+/* The line that a domain's growth came from, as far as one stands out. */
+static const struct baseline_site *
+most_grown(const struct check *check, const char *domain, bool is_peak)
+{
+	const struct baseline_site *grown = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < check->after->site_count; i++) {
+		const struct baseline_site *now = &check->after->sites[i];
+		const struct baseline_site *then = check->then[i];
+		uint64_t after = check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak);
+		uint64_t before = then == NULL ? 0 : check_then_bytes(is_peak ? &then->peak_bytes : &then->live_bytes, is_peak);
+
+		if (strcmp(now->domain, domain) == 0 && check_more(after, before) > most) {
+			most = after - before;
+			grown = now;
+		}
+	}
+	return grown;
+}
+
+static uint64_t
+limit_of(const struct check *check, enum domain_kind kind, uint64_t before, uint64_t after)
+{
+	return check_sum(check_limit(before, check->tolerance), check_chance_bytes(check, kind, before, after));
+}
+
+/* Either may be NULL: nothing was recorded there. */
+static void
+compare_domain(struct check *check, const struct baseline_domain *then, const struct baseline_domain *found)
+{
+	static const struct baseline_domain nothing;
+	const struct baseline_domain *known = then != NULL ? then : &nothing;
+	const struct baseline_domain *now = found != NULL ? found : &nothing;
+	const struct baseline_domain *domain = found != NULL ? found : then;
+
+	for (enum check_kind kind = CHECK_PEAK; kind <= CHECK_LIVE; kind++) {
+		bool is_peak = kind == CHECK_PEAK;
+		struct check_rule rule = {
+			.kind = kind,
+			.is_judged = !domain_is_address_space(domain->kind),
+			.has_before = true,
+			.is_new = then == NULL,
+			.domain = domain->name,
+			.domain_kind = domain->kind,
+			.where = "",
+			.file = "",
+			.before_bytes = check_then_bytes(is_peak ? &known->peak_bytes : &known->live_bytes, is_peak),
+			.after_bytes = check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak),
+		};
+
+		if (check_has_domain_budget(check->config, domain->name, kind))
+			continue;
+		rule.limit_bytes = check_sum(limit_of(check, domain->kind, rule.before_bytes, rule.after_bytes),
+		                             check_suppressed_bytes(check, domain->name, is_peak));
+		rule.has_failed = rule.is_judged && rule.after_bytes > rule.limit_bytes;
+		if (rule.has_failed)
+			check_name_place(&rule, most_grown(check, domain->name, is_peak));
+		(void)check_add_rule(check, rule);
+	}
+}
+
+/* A leak that is known, or would fail. */
+static void
+suppress(struct check *check, const struct baseline_site *now)
+{
+	struct check_suppressed *suppressed = &check->suppressed[now->suppression - 1];
+
+	suppressed->line_count++;
+	suppressed->bytes = check_sum(suppressed->bytes, now->live_bytes.min);
+}
+
+static void
+note_small_leak(struct check *check, const struct baseline_site *now)
+{
+	check->small_leak_count++;
+	if (check->small_leak == NULL || now->live_bytes.min > check->small_leak->live_bytes.min)
+		check->small_leak = now;
+}
+
+static void
+compare_site(struct check *check, size_t index)
+{
+	const struct baseline_site *now = &check->after->sites[index];
+	const struct baseline_site *then = check->then[index];
+	bool is_telling = now->leak == MODEL_LEAK_LEAK || now->may_accumulate || now->has_accumulated;
+	const struct baseline_domain *domain = baseline_find_domain(check->before, now->domain);
+	struct check_rule rule;
+
+	if (domain_is_address_space(now->domain_kind) || now->leak == MODEL_LEAK_IMPORT || now->is_elsewhere)
+		return;
+	check->compared_sites++;
+	if (then == NULL && !is_telling)
+		return;
+	if (then != NULL && then->family != now->family && is_telling &&
+	    now->live_bytes.min > check_limit(0, check->tolerance))
+		check->renamed[check->renamed_count++] = (struct check_renamed){ then, now };
+	rule = (struct check_rule){
+		.kind = CHECK_LEAK,
+		.is_judged = true,
+		.has_before = true,
+		.is_new = then == NULL,
+		.is_leak = now->leak == MODEL_LEAK_LEAK,
+		.is_grown = now->has_accumulated,
+		.domain = now->domain,
+		.domain_kind = now->domain_kind,
+		.family = now->family,
+		.before_bytes = then != NULL ? then->live_bytes.max : 0,
+		.after_bytes = now->live_bytes.min,
+	};
+	check_name_place(&rule, now);
+	rule.limit_bytes = check_sum(limit_of(check, now->domain_kind, rule.before_bytes, rule.after_bytes),
+	                             domain != NULL ? domain->elsewhere_bytes : 0);
+	rule.has_failed = rule.after_bytes > rule.limit_bytes;
+	if (now->suppression != 0 && (rule.has_failed || rule.is_leak))
+		suppress(check, now);
+	else if (check_has_line_budget(check->config, now))
+		return;
+	else if (rule.has_failed)
+		(void)check_add_rule(check, rule);
+	else if (then == NULL && rule.is_leak && rule.after_bytes != 0)
+		note_small_leak(check, now);
+}
+
+static void
+compare_with_baseline(struct check *check)
+{
+	const struct baseline *before = check->before;
+	const struct baseline *after = check->after;
+
+	for (size_t i = 0; i < after->domain_count; i++)
+		compare_domain(check, baseline_find_domain(before, after->domains[i].name), &after->domains[i]);
+	for (size_t i = 0; i < before->domain_count; i++) {
+		if (baseline_find_domain(after, before->domains[i].name) == NULL)
+			compare_domain(check, &before->domains[i], NULL);
+	}
+	for (size_t i = 0; i < after->site_count; i++)
+		compare_site(check, i);
+}
+
+/* Without a baseline: leaks that are known are told all the same. */
+static void
+suppress_leaks(struct check *check)
+{
+	for (size_t i = 0; i < check->after->site_count; i++) {
+		const struct baseline_site *now = &check->after->sites[i];
+
+		if (now->suppression != 0 && now->leak == MODEL_LEAK_LEAK)
+			suppress(check, now);
+	}
+}
+
+static void
+note_suppressions(struct check *check)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; check->config != NULL && i < check->config->suppression_count; i++) {
+		const struct config_suppression *row = &check->config->suppressions[i];
+		const struct check_suppressed *found = &check->suppressed[i];
+
+		if (row->is_expired)
+			check_note(check, "%s:%zu: the suppression of \"%s\" expired on %s and is not in force", row->path,
+			           row->line, row->pattern, row->expires);
+		else if (found->line_count == 0)
+			check_note(check, "%s:%zu: the suppression of \"%s\" fits no leak of these runs: remove it", row->path,
+			           row->line, row->pattern);
+		else
+			check_note(check, "%s:%zu: %s in %zu line%s suppressed by \"%s\"%s%s", row->path, row->line,
+			           units_bytes(found->bytes, bytes), found->line_count, found->line_count == 1 ? " is" : "s are",
+			           row->pattern, row->reason[0] != '\0' ? ": " : "", row->reason);
+	}
+}
+
+static uint64_t
+excess(const struct check_rule *rule)
+{
+	return rule->after_bytes > rule->limit_bytes ? rule->after_bytes - rule->limit_bytes : 0;
+}
+
+static int
+compare_rules(const void *a, const void *b)
+{
+	const struct check_rule *left = a;
+	const struct check_rule *right = b;
+	int order = order_numbers(right->has_failed, left->has_failed);
+
+	if (order == 0 && left->has_failed) // the line itself says most
+		order = order_numbers(right->kind, left->kind) ?: order_numbers(excess(right), excess(left));
+	order = order ?: strcmp(left->domain, right->domain);
+	order = order ?: order_numbers(left->kind, right->kind);
+	return order ?: order_numbers(left->family, right->family);
+}
+
+struct check *
+check_compare(const struct baseline *before, const struct baseline *after, struct check_tolerance tolerance,
+              const struct config *config)
+{
+	static const struct baseline none = { .command = "" };
+	struct check *check = memory_zeroed(1, sizeof(*check));
+
+	check->before = before != NULL ? before : &none;
+	check->after = after;
+	check->config = config;
+	check->tolerance = tolerance;
+	check->repeat = "";
+	check->suppressed = memory_zeroed(config != NULL ? config->suppression_count : 0, sizeof(*check->suppressed));
+	check->then = check_match(check->before, after, tolerance);
+	check->renamed = memory_zeroed(after->site_count + 1, sizeof(*check->renamed));
+	if (before != NULL)
+		compare_with_baseline(check);
+	else
+		suppress_leaks(check);
+	check_budgets(check);
+	note_suppressions(check);
+	if (check->rule_count != 0)
+		qsort(check->rules, check->rule_count, sizeof(*check->rules), compare_rules);
+	while (check->failed_count < check->rule_count && check->rules[check->failed_count].has_failed)
+		check->failed_count++;
+	return check;
+}

@@ -1,0 +1,104 @@
+/* check_outputs.c - see check_outputs.h. */
+#include "gate/check_outputs.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/output.h"
+
+const struct check_output check_outputs[] = {
+	{ "text", render_check_text, NULL, false },
+	{ "junit", render_check_junit, NULL, false },
+	{ "markdown", render_check_markdown, NULL, false },
+	{ "github", render_check_github, NULL, false },
+	{ "github-summary", render_check_markdown, "GITHUB_STEP_SUMMARY", true },
+	{ "gitlab", render_check_gitlab, NULL, false },
+	{ "sarif", render_check_sarif, NULL, false },
+};
+const size_t check_output_count = sizeof(check_outputs) / sizeof(check_outputs[0]);
+
+const struct check_output *
+check_output_find(const char *word, const char **file)
+{
+	size_t length = strcspn(word, "=");
+
+	*file = word[length] == '=' ? word + length + 1 : "";
+	if (word[length] == '=' && **file == '\0')
+		return NULL;
+	for (size_t i = 0; i < check_output_count; i++) {
+		if (strlen(check_outputs[i].name) == length && strncmp(check_outputs[i].name, word, length) == 0)
+			return &check_outputs[i];
+	}
+	return NULL;
+}
+
+/* Others have written into the file, or will. */
+static bool
+append(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
+{
+	FILE *stream = fopen(path, "ae");
+	bool is_written;
+
+	if (stream == NULL)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
+	output->render(check, stream);
+	is_written = ferror(stream) == 0;
+	if (fclose(stream) != 0 || !is_written)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
+	return true;
+}
+
+static bool
+write_output(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
+{
+	struct output_file *file;
+
+	if (path[0] == '\0' && output->environment != NULL && getenv(output->environment) != NULL)
+		path = getenv(output->environment);
+	if (path[0] == '\0') {
+		output->render(check, stdout);
+		return true;
+	}
+	if (output->is_appended)
+		return append(check, output, path, fail);
+	file = output_open(path, fail);
+	if (file == NULL)
+		return false;
+	output->render(check, output_stream(file));
+	return output_close(file, fail);
+}
+
+static bool
+refuse_format(const char *word, struct fail *fail)
+{
+	char names[256] = "";
+
+	for (size_t i = 0; i < check_output_count; i++) {
+		size_t used = strlen(names);
+
+		(void)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "", check_outputs[i].name);
+	}
+	return fail_set(fail, EXIT_USAGE, "check: --format \"%s\": not one of %s, nor one of them with =FILE", word, names);
+}
+
+bool
+check_outputs_write(const struct check *check, const char *formats, struct fail *fail)
+{
+	char *list = memory_text(formats);
+	char *rest = list;
+	bool is_done = true;
+
+	for (char *word = strsep(&rest, ","); word != NULL && is_done; word = strsep(&rest, ",")) {
+		const char *path;
+		const struct check_output *output = check_output_find(word, &path);
+
+		if (output == NULL)
+			is_done = refuse_format(word, fail);
+		else if (check != NULL)
+			is_done = write_output(check, output, path, fail);
+	}
+	free(list);
+	return is_done;
+}

@@ -1,0 +1,41 @@
+/*
+ * check_outputs.h - in which formats can the result of a check be written, and where does each go?
+ *
+ * One row for each. A renderer writes to a stream and leaves its errors there.
+ */
+#ifndef CHECK_OUTPUTS_H
+#define CHECK_OUTPUTS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/fail.h"
+#include "gate/check.h"
+
+struct check_output {
+	const char *name;
+	void (*render)(const struct check *check, FILE *stream);
+	const char *environment; // the file's name where none is given; NULL, or not set: standard output
+	bool is_appended;        // others write into the same file
+};
+
+extern const struct check_output check_outputs[];
+extern const size_t check_output_count;
+
+/* The row of "NAME" or "NAME=FILE"; *file: "" = none was given. NULL: there is none of that name, or no file behind "=". */
+const struct check_output *check_output_find(const char *word, const char **file);
+
+/*
+ * Writes every output of a list "NAME,NAME=FILE". check: NULL = only looks whether all are known, so that a typing error is found before
+ * the captures are read. False and *fail (EXIT_USAGE): one is not, or a file cannot be written.
+ */
+bool check_outputs_write(const struct check *check, const char *list, struct fail *fail);
+
+void render_check_github(const struct check *check, FILE *stream);
+void render_check_gitlab(const struct check *check, FILE *stream);
+void render_check_junit(const struct check *check, FILE *stream);
+void render_check_markdown(const struct check *check, FILE *stream);
+void render_check_sarif(const struct check *check, FILE *stream);
+void render_check_text(const struct check *check, FILE *stream);
+
+#endif

@@ -1,0 +1,122 @@
+/* check_words.c - see check_words.h. */
+#include "gate/check_words.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/units.h"
+
+const struct check_rule_text check_rule_texts[] = {
+	{ "ended", "The program must not be killed and must not fail." },
+	{ "leak", "A line must not keep more blocks in each round." },
+	{ "grown", "A new line must not keep most of what it allocates." },
+	{ "line", "A line must not hold more at the end than the baseline allows." },
+	{ "live", "What is held at the end must not be more than the baseline or the budget allows." },
+	{ "peak", "What is held at the peak must not be more than the baseline or the budget allows." },
+	{ "step", "What is kept in each step must not be more than the budget allows." },
+};
+const size_t check_rule_text_count = sizeof(check_rule_texts) / sizeof(check_rule_texts[0]);
+
+static const char *
+figure_name(const struct check_rule *rule)
+{
+	return rule->kind == CHECK_PEAK ? "peak" : rule->kind == CHECK_STEP ? "what is kept in each step" : "live bytes";
+}
+
+/* ", allocated at train.py:41 epoch" */
+static void
+add_where(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
+{
+	size_t used = strlen(message);
+
+	if (rule->where[0] != '\0')
+		(void)snprintf(message + used, CHECK_MESSAGE_BYTES - used, ", %s %s", check_where_word(rule), rule->where);
+}
+
+const char *
+check_message(const struct check *check, const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
+{
+	char before[UNITS_TEXT_BYTES];
+	char after[UNITS_TEXT_BYTES];
+	char limit[UNITS_TEXT_BYTES];
+	char source[240] = "";
+
+	(void)units_bytes(rule->before_bytes, before);
+	(void)units_bytes(rule->after_bytes, after);
+	(void)units_bytes(rule->limit_bytes, limit);
+	if (rule->budget != NULL)
+		(void)snprintf(source, sizeof(source), "; %.200s:%zu", check->config->path, rule->budget->line);
+	if (rule->has_before)
+		(void)snprintf(message, CHECK_MESSAGE_BYTES,
+		               "%s of %.200s rose from %s to %s, allowed %s (%" PRIu64 ", %" PRIu64 ", %" PRIu64 " bytes%s)",
+		               figure_name(rule), rule->domain, before, after, limit, rule->before_bytes, rule->after_bytes,
+		               rule->limit_bytes, source);
+	else
+		(void)snprintf(message, CHECK_MESSAGE_BYTES,
+		               "%s of %.200s is %s, allowed %s (%" PRIu64 ", %" PRIu64 " bytes%s)", figure_name(rule),
+		               rule->domain, after, limit, rule->after_bytes, rule->limit_bytes, source);
+	add_where(rule, message);
+	return message;
+}
+
+bool
+check_small_leak_message(const struct check *check, char message[CHECK_MESSAGE_BYTES])
+{
+	char live[UNITS_TEXT_BYTES];
+	char absolute[UNITS_TEXT_BYTES];
+	char relative[UNITS_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+	char more[UNITS_TEXT_BYTES + 16] = "";
+
+	if (check->small_leak == NULL)
+		return false;
+	if (check->small_leak_count > 1)
+		(void)snprintf(more, sizeof(more), " and %s more", units_count(check->small_leak_count - 1, count));
+	(void)snprintf(message, CHECK_MESSAGE_BYTES, "a new leak of %s at %s (less than the tolerance of %s or %s)%s",
+	               units_bytes(check->small_leak->live_bytes.min, live), check->small_leak->where,
+	               units_bytes(check->tolerance.absolute_bytes, absolute),
+	               units_share(check->tolerance.relative_ppm, relative), more);
+	return true;
+}
+
+bool
+check_has_file(const char *file)
+{
+	return file[0] != '\0' && file[0] != '<' && !place_is_cell(file);
+}
+
+const char *
+check_relative(const char *file)
+{
+	char here[PATH_MAX];
+	size_t length = getcwd(here, sizeof(here)) != NULL ? strlen(here) : 0;
+
+	return length > 1 && strncmp(file, here, length) == 0 && file[length] == '/' ? file + length + 1 : file;
+}
+
+struct check_place
+check_place(const struct check *check, const char *file, uint32_t line)
+{
+	bool is_known = check_has_file(file);
+	const char *program = check->after->program[0] != '\0' ? check->after->program : "program";
+
+	return (struct check_place){
+		.file = is_known ? check_relative(file) : program,
+		.line = is_known && line != 0 ? line : 1,
+		.is_known = is_known,
+	};
+}
+
+const char *
+check_identity(const struct check_rule *rule, char identity[CHECK_IDENTITY_BYTES])
+{
+	if (rule->kind == CHECK_LEAK)
+		(void)snprintf(identity, CHECK_IDENTITY_BYTES, "%s/%s/%012" PRIx64, check_rule_name(rule), rule->domain,
+		               rule->family);
+	else
+		(void)snprintf(identity, CHECK_IDENTITY_BYTES, "%s/%s", check_rule_name(rule), rule->domain);
+	return identity;
+}

@@ -1,0 +1,52 @@
+/*
+ * check_words.h - what do all outputs of a check say alike?
+ *
+ * Safe from   one thread; no state.
+ */
+#ifndef CHECK_WORDS_H
+#define CHECK_WORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gate/check.h"
+
+/* What a rule is called, and what it looks for. */
+struct check_rule_text {
+	const char *name;    // "leak"; stands in files that people keep: it never changes
+	const char *summary; // one sentence
+};
+
+/* Of all rules, "ended" among them: the program was killed or failed. */
+extern const struct check_rule_text check_rule_texts[];
+extern const size_t check_rule_text_count;
+
+/* "live bytes of heap rose from 0 B to 30.0 MiB, allowed 1.0 MiB (0, 31457280, 1048576 bytes), allocated at train.py:52" */
+#define CHECK_MESSAGE_BYTES 1024
+const char *check_message(const struct check *check, const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES]);
+
+/* The new leaks that are within the tolerance, the largest named. False: there are none. */
+bool check_small_leak_message(const struct check *check, char message[CHECK_MESSAGE_BYTES]);
+
+/* Which file and line a CI system is shown. */
+struct check_place {
+	const char
+		*file;     // below the folder in which the check runs where it is there; what has no file: the program's name
+	uint32_t line; // never 0
+	bool is_known; // false: no file; `file` is the program's name
+};
+struct check_place check_place(const struct check *check, const char *file, uint32_t line);
+
+/* Is there a file that a person can open? Not of a notebook's cell, nor of "<string>". */
+bool check_has_file(const char *file);
+
+/* Below the folder in which the check runs, as CI systems want it. */
+const char *check_relative(const char *file);
+
+/*
+ * What is found again in the next run, whatever its figures: "leak/heap/0123456789ab".
+ */
+#define CHECK_IDENTITY_BYTES 160
+const char *check_identity(const struct check_rule *rule, char identity[CHECK_IDENTITY_BYTES]);
+
+#endif

@@ -1,0 +1,304 @@
+/*
+ * grouping.c - to which function, file, module, package or thread does a site belong (see grouping.h)?
+ *
+ * When failing  what is not known is a group of its own.
+ */
+#include "report/grouping.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "analysis/rank.h"
+#include "base/text_clean.h"
+#include "model/frame_rules.h"
+
+#define OWN_CODE "your own code"
+#define UNKNOWN "unknown place"
+
+static const char *const names[GROUPINGS] = {
+	[GROUPING_LINE] = "line",     [GROUPING_FUNCTION] = "function", [GROUPING_FILE] = "file",
+	[GROUPING_MODULE] = "module", [GROUPING_PACKAGE] = "package",   [GROUPING_THREAD] = "thread",
+};
+
+bool
+grouping_of(const char *word, enum grouping *grouping)
+{
+	for (unsigned i = 0; i < GROUPINGS; i++) {
+		if (strcmp(word, names[i]) == 0) {
+			*grouping = (enum grouping)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+const char *
+grouping_name(enum grouping grouping)
+{
+	return names[grouping];
+}
+
+bool
+grouping_is_import(const struct report_site *site)
+{
+	return rank_is_import(&site->of);
+}
+
+/* ---- of one frame ---- */
+
+static void
+put(char text[PLACE_TEXT_BYTES], const char *what)
+{
+	(void)snprintf(text, PLACE_TEXT_BYTES, "%s", what);
+	(void)text_clean(text, strlen(text));
+}
+
+static void
+put_function(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
+{
+	(void)place_text(frame->file, 0, frame->function, frame->module, 0, text);
+}
+
+static void
+put_line(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
+{
+	(void)place_text(frame->file, frame->line, frame->function, frame->module, 0, text);
+}
+
+static void
+put_file(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
+{
+	const char *name = frame->file[0] != '\0' ? place_short(frame->file) : frame->module;
+
+	put(text, name[0] != '\0' ? name : UNKNOWN);
+}
+
+/* Names the file of an extension module for its import: "_umath.cpython-311-x86_64-linux-gnu.so" is _umath. */
+static bool
+cut_ending(char *text, bool is_python)
+{
+	const char *const endings[] = { is_python ? ".py" : ".cpython-", is_python ? ".pyc" : ".abi3.so" };
+	char *base = text + (place_base(text) - text);
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+		char *end = strstr(base, endings[i]);
+
+		if (end == NULL || (is_python && end[strlen(endings[i])] != '\0'))
+			continue;
+		*end = '\0';
+		return true;
+	}
+	return false;
+}
+
+/* "pandas/core/frame.py" is pandas.core.frame, "pkg/__init__.py" is pkg; of other native code the object. */
+static void
+put_module(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
+{
+	static const char folder[] = "lib-dynload/";
+	bool is_python = frame->kind == MODEL_FRAME_PYTHON;
+	const char *path = is_python ? frame->file : frame->module_path;
+	const char *name = !is_python && frame->is_user ? place_base(path) : place_short(path);
+	size_t length;
+
+	put(text, name[0] == '\0' ? UNKNOWN : strncmp(name, folder, strlen(folder)) == 0 ? name + strlen(folder) : name);
+	if (text[0] == '<' || !cut_ending(text, is_python))
+		return;
+	length = strlen(text);
+	if (length > 9 && strcmp(text + length - 9, "/__init__") == 0)
+		text[length - 9] = '\0';
+	for (char *at = text; *at != '\0'; at++)
+		*at = *at == '/' ? '.' : *at;
+}
+
+bool
+grouping_of_frame(enum grouping grouping, const struct report_frame *frame, char text[PLACE_TEXT_BYTES])
+{
+	char name[FRAME_RULES_NAME_BYTES];
+	enum frame_origin origin;
+
+	switch (grouping) {
+	case GROUPING_LINE:
+	case GROUPING_THREAD: // below the thread lines are lines
+	case GROUPINGS:
+		(void)place_text(frame->of.file, frame->of.line, frame->of.function, frame->of.module, frame->offset, text);
+		return true;
+	case GROUPING_FUNCTION:
+		(void)place_text(frame->of.file, 0, frame->of.function, frame->of.module, frame->offset, text);
+		return true;
+	case GROUPING_FILE:
+		put_file(&frame->of, text);
+		return true;
+	case GROUPING_MODULE:
+		put_module(&frame->of, text);
+		return true;
+	case GROUPING_PACKAGE:
+		origin = frame_rules_origin(&frame->of, name);
+		put(text, origin == FRAME_ORIGIN_USER ? OWN_CODE : name);
+		return origin != FRAME_ORIGIN_RUNTIME;
+	}
+	return false;
+}
+
+/* ---- of a site ---- */
+
+/* The installed package that the line called first; else the module of the standard library, else the shared object. */
+static const struct model_frame *
+called_by_line(const struct model_site *site, char package[FRAME_RULES_NAME_BYTES])
+{
+	const struct model_frame *found = NULL;
+	enum frame_origin best = FRAME_ORIGIN_RUNTIME;
+	uint32_t where = 0;
+
+	package[0] = '\0';
+	while (where < site->frame_count && site->frames[where] != site->where)
+		where++;
+	for (uint32_t i = where + (where < site->frame_count); i > 0; i--) {
+		const struct model_frame *frame = site->frames[i - 1];
+		char name[FRAME_RULES_NAME_BYTES];
+		enum frame_origin origin = frame_rules_origin(frame, name);
+
+		if (origin == FRAME_ORIGIN_USER || origin >= best)
+			continue;
+		best = origin;
+		found = frame;
+		memcpy(package, name, sizeof(name));
+	}
+	return found;
+}
+
+static void
+group_by_package(const struct model_site *site, char group[PLACE_TEXT_BYTES], char part[PLACE_TEXT_BYTES])
+{
+	char name[FRAME_RULES_NAME_BYTES];
+	const struct model_frame *called = called_by_line(site, name);
+
+	if (rank_is_import(site)) {
+		put(group, site->import[0] != '\0' ? site->import : GROUPING_IMPORTS);
+		put(part, site->import[0] != '\0' ? "its import" : "");
+	} else if (called != NULL) {
+		put(group, name);
+		put(part, called->function[0] != '\0' ? called->function : called->module);
+		(void)cut_ending(part, false);
+	} else {
+		put(group, site->where == NULL ? UNKNOWN : site->is_rest_of_arenas ? site->where->function : OWN_CODE);
+		put(part, "");
+		if (site->where != NULL && !site->is_rest_of_arenas)
+			put_function(site->where, part);
+	}
+}
+
+/* Innermost, but for what only carries out what others ask for. */
+static const struct model_frame *
+who_asked(const struct model_site *site)
+{
+	char name[FRAME_RULES_NAME_BYTES];
+
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (frame_rules_origin(site->frames[i], name) != FRAME_ORIGIN_RUNTIME)
+			return site->frames[i];
+	}
+	return site->where;
+}
+
+/* ---- threads ---- */
+
+static bool
+ends_with(const char *text, const char *end)
+{
+	size_t length = strlen(text);
+
+	return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
+/* What every thread begins in: it says nothing of what the thread is for. */
+static bool
+is_thread_start(const struct model_frame *frame)
+{
+	static const char *const functions[] = { "start_thread",     "clone",     "clone3",
+		                                     "__clone",          "__clone3",  "execute_native_thread_routine",
+		                                     "pythread_wrapper", "thread_run" };
+	static const char *const starts[] = { "std::thread::", "std::__invoke", "std::invoke" };
+
+	if (frame->kind == MODEL_FRAME_PYTHON)
+		return ends_with(frame->file, "/threading.py") || ends_with(frame->file, "/concurrent/futures/thread.py") ||
+		       ends_with(frame->file, "/multiprocessing/pool.py");
+	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+		if (strcmp(frame->function, functions[i]) == 0)
+			return true;
+	}
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+		if (strncmp(frame->function, starts[i], strlen(starts[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The interpreter's own frames around what a thread runs. */
+static bool
+is_plumbing(const struct model_frame *frame)
+{
+	char name[FRAME_RULES_NAME_BYTES];
+
+	return is_thread_start(frame) || frame->function[0] == '\0' ||
+	       (frame->kind == MODEL_FRAME_NATIVE && frame_rules_origin(frame, name) == FRAME_ORIGIN_RUNTIME);
+}
+
+void
+grouping_thread(const struct report_site *site, char text[PLACE_TEXT_BYTES])
+{
+	uint32_t outermost = site->of.frame_count;
+	char what[PLACE_TEXT_BYTES];
+
+	/* Frames that stand for those of another thread say who is to blame, not which thread it was. */
+	while (outermost > 0 && report_frame(site, outermost - 1).relation[0] != '\0')
+		outermost--;
+	if (site->of.frame_count == 0 || site->of.is_rest_of_arenas) {
+		put(text, site->of.is_rest_of_arenas && site->of.where != NULL ? site->of.where->function : "unknown thread");
+		return;
+	}
+	if (outermost == site->of.frame_count && !is_thread_start(site->of.frames[outermost - 1])) {
+		put(text, "main thread");
+		return;
+	}
+	while (outermost > 0 && is_plumbing(site->of.frames[outermost - 1]))
+		outermost--;
+	if (outermost == 0) {
+		put(text, "threads of libraries");
+		return;
+	}
+	put_function(site->of.frames[outermost - 1], what);
+	(void)snprintf(text, PLACE_TEXT_BYTES, "threads of %.200s", what);
+}
+
+void
+grouping_of_site(enum grouping grouping, const struct report_site *site, char group[PLACE_TEXT_BYTES],
+                 char part[PLACE_TEXT_BYTES])
+{
+	static const struct model_frame nowhere = { .function = "", .file = "", .module = "", .module_path = "" };
+	const struct model_frame *where = site->of.where != NULL ? site->of.where : &nowhere;
+	const struct model_frame *asked;
+
+	part[0] = '\0';
+	if (grouping == GROUPING_PACKAGE) {
+		group_by_package(&site->of, group, part);
+	} else if (rank_is_import(&site->of)) {
+		put(group, GROUPING_IMPORTS);
+	} else if (grouping == GROUPING_THREAD) {
+		grouping_thread(site, group);
+		if (!site->of.is_rest_of_arenas)
+			put_line(where, part);
+	} else if (site->of.is_rest_of_arenas) {
+		put(group, where->function);
+	} else if (grouping == GROUPING_FILE) {
+		put_file(where, group);
+		put(part, where->function);
+	} else if (grouping == GROUPING_MODULE) {
+		asked = who_asked(&site->of) != NULL ? who_asked(&site->of) : &nowhere;
+		put_module(asked, group);
+		put(part, asked->function);
+	} else {
+		put_function(where, group);
+		put_line(where, part);
+	}
+}

@@ -1,0 +1,528 @@
+/*
+ * render_annotate.c - a source file, and beside each line what it held.
+ *
+ * Figures of a line are those of the lines of code of the report, all domains of the host's memory together. What a line's calls held
+ * is counted in the lines that these reached; `through` says how much that was at the peak.
+ *
+ * When failing  one line: no file of that name allocated anything, or several did.
+ */
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/place.h"
+#include "base/text_clean.h"
+#include "base/units.h"
+#include "report/render.h"
+#include "report/report.h"
+#include "verdict/findings.h"
+
+#define NAMES_SHOWN 4 // of files, in a message
+#define GAP_LINES 12  // a stretch of more lines without a figure is left out
+#define CONTEXT_LINES 3
+#define FIGURE_BYTES (UNITS_TEXT_BYTES + 4)
+
+/* ---- which file ---- */
+
+struct file {
+	const char *name;
+	bool is_user;
+	uint64_t bytes; // at its lines, at the peak
+	size_t site;    // whose frame is in it
+	uint32_t frame;
+	UT_hash_handle hh;
+};
+
+static struct file *
+file_of(struct file **files, const char *name)
+{
+	struct file *found;
+
+	HASH_FIND_STR(*files, name, found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->name = name;
+		found->site = SIZE_MAX;
+		HASH_ADD_KEYPTR(hh, *files, name, strlen(name), found);
+	}
+	return found;
+}
+
+static void
+free_files(struct file *files)
+{
+	struct file *file;
+	struct file *next;
+
+	HASH_ITER(hh, files, file, next)
+	{
+		HASH_DEL(files, file);
+		free(file);
+	}
+}
+
+/* Every file of every stack. Neighbouring frames mostly are in the same one. */
+static struct file *
+list_files(const struct report *report)
+{
+	struct file *files = NULL;
+
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+		struct file *file = NULL;
+
+		for (uint32_t n = 0; n < site.of.frame_count; n++) {
+			const struct model_frame *frame = site.of.frames[n];
+
+			if (frame->file[0] == '\0')
+				continue;
+			if (file == NULL || file->name != frame->file)
+				file = file_of(&files, frame->file);
+			file->is_user = file->is_user || frame->is_user;
+			if (frame == site.of.where && report_sums_up(report, site.of.domain))
+				file->bytes += site.of.peak_bytes;
+			if (file->site == SIZE_MAX || frame == site.of.where) { // its own line says best whether that file ran
+				file->site = i;
+				file->frame = n;
+			}
+		}
+	}
+	return files;
+}
+
+static bool
+ends_with_path(const char *path, const char *end)
+{
+	size_t length = strlen(path);
+	size_t end_length = strlen(end);
+
+	return end_length != 0 && length >= end_length && strcmp(path + length - end_length, end) == 0 &&
+	       (length == end_length || path[length - end_length - 1] == '/');
+}
+
+/* What was asked for, in each way in which it can be meant; the first that fits a file counts. */
+struct wanted {
+	const char *as_given;
+	char real[PATH_MAX];            // without symbolic links; "" = there is no such file here
+	char modules[2][PATH_MAX + 16]; // "pkg/sub.py", "pkg/sub/__init__.py" of "pkg.sub"
+	char cell[64];                  // "cell In[3]" of "In[3]"
+};
+
+enum { MATCH_EXACT, MATCH_END, MATCH_MODULE, MATCHES };
+
+static void
+make_wanted(const char *name, struct wanted *wanted)
+{
+	char module[PATH_MAX];
+
+	*wanted = (struct wanted){ .as_given = name };
+	if (realpath(name, wanted->real) == NULL)
+		wanted->real[0] = '\0';
+	(void)snprintf(wanted->cell, sizeof(wanted->cell), "cell %.50s", name);
+	(void)snprintf(module, sizeof(module), "%s", name);
+	if (strchr(name, '/') != NULL)
+		return;
+	for (char *at = module; *at != '\0'; at++)
+		*at = *at == '.' ? '/' : *at;
+	(void)snprintf(wanted->modules[0], sizeof(wanted->modules[0]), "%s.py", module);
+	(void)snprintf(wanted->modules[1], sizeof(wanted->modules[1]), "%s/__init__.py", module);
+}
+
+static int
+match_of(const struct wanted *wanted, const char *file)
+{
+	if (strcmp(file, wanted->as_given) == 0 || strcmp(file, wanted->cell) == 0 ||
+	    (wanted->real[0] != '\0' && strcmp(file, wanted->real) == 0))
+		return MATCH_EXACT;
+	if (ends_with_path(file, wanted->as_given))
+		return MATCH_END;
+	if (ends_with_path(file, wanted->modules[0]) || ends_with_path(file, wanted->modules[1]))
+		return MATCH_MODULE;
+	return MATCHES;
+}
+
+/* Files that exist only as names come last. */
+static bool
+is_pseudo(const struct file *file)
+{
+	return file->name[0] == '<';
+}
+
+static int
+compare_files(const void *left, const void *right)
+{
+	const struct file *a = *(const struct file *const *)left;
+	const struct file *b = *(const struct file *const *)right;
+
+	return order_numbers(is_pseudo(a), is_pseudo(b)) ?: order_numbers(b->is_user, a->is_user) ?: order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name);
+}
+
+/* "a.py, b/c.py and 3 more": the user's first, then those that held most. */
+static void
+name_files(const struct file *const *files, size_t count, bool is_whole, char text[640])
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < count && i < NAMES_SHOWN && used < 600; i++) {
+		const char *name = is_whole ? files[i]->name : place_short(files[i]->name);
+		size_t length = strlen(name);
+
+		used += (size_t)snprintf(text + used, 640 - used, "%s%s%s", i != 0 ? ", " : "", length > 120 ? "..." : "",
+		                         length > 120 ? name + length - 117 : name);
+	}
+	if (count > NAMES_SHOWN)
+		(void)snprintf(text + used, 640 - used, " and %zu more", count - NAMES_SHOWN);
+}
+
+/* NULL and *fail: none, or several. Of several the only one that is the user's own. */
+static const struct file *
+choose_file(struct file *files, const char *name, FILE *notes, struct fail *fail)
+{
+	const struct file **fits[MATCHES + 1];
+	size_t counts[MATCHES + 1] = { 0 };
+	size_t total = HASH_COUNT(files);
+	const struct file *chosen = NULL;
+	struct wanted wanted;
+	char names[640];
+	int best = MATCHES;
+
+	make_wanted(name, &wanted);
+	for (int match = 0; match <= MATCHES; match++)
+		fits[match] = memory_zeroed(total, sizeof(struct file *));
+	for (const struct file *file = files; file != NULL; file = file->hh.next) {
+		int match = match_of(&wanted, file->name);
+
+		fits[match][counts[match]++] = file;
+		best = match < best ? match : best;
+	}
+	if (counts[best] != 0)
+		qsort(fits[best], counts[best], sizeof(struct file *), compare_files);
+	if (best == MATCHES) {
+		name_files(fits[best], counts[best], false, names);
+		(void)fail_set(fail, EXIT_USAGE, "annotate: %.200s: nothing was allocated there; %s%s", name,
+		               total != 0 ? "there are " : "no stack names a file", names);
+	} else if (counts[best] == 1 || (fits[best][0]->is_user && !fits[best][1]->is_user)) {
+		chosen = fits[best][0];
+		if (counts[best] > 1)
+			(void)fprintf(notes,
+			              "kmemshim: %zu files of libraries are called so, too: give more of the path to see one\n",
+			              counts[best] - 1);
+	} else {
+		name_files(fits[best], counts[best], true, names);
+		(void)fail_set(fail, EXIT_USAGE, "annotate: %.200s: %zu files are called so: %s: give more of the path", name,
+		               counts[best], names);
+	}
+	for (int match = 0; match <= MATCHES; match++)
+		free(fits[match]);
+	return chosen;
+}
+
+/* ---- its lines ---- */
+
+struct annotated {
+	uint32_t line;
+	uint64_t peak_bytes;
+	uint64_t live_bytes;
+	uint64_t allocated_bytes;
+	uint64_t through_bytes; // at the peak, of stacks that pass here and end elsewhere
+	const char *growth;     // its class; NULL = it allocated nothing itself
+	enum model_leak_class leak;
+	bool is_estimated;
+	const char *function;
+	size_t last_site; // the last one that was counted in through_bytes, from 1
+	UT_hash_handle hh;
+};
+
+struct annotation {
+	struct annotated *lines; // uthash
+	struct annotated sum;    // of growth nothing
+	bool has_devices;        // left out of all figures
+};
+
+static struct annotated *
+line_of(struct annotation *all, uint32_t line, const char *function)
+{
+	struct annotated *found;
+
+	HASH_FIND(hh, all->lines, &line, sizeof(line), found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->line = line;
+		found->function = function;
+		HASH_ADD(hh, all->lines, line, sizeof(line), found);
+	}
+	return found;
+}
+
+static void
+add_figures(struct annotated *to, const struct report_line *line)
+{
+	to->peak_bytes += line->of.peak_bytes;
+	to->live_bytes += line->of.live_bytes;
+	to->allocated_bytes += line->of.allocated_bytes;
+	to->is_estimated = to->is_estimated || (line->estimate.is_estimated && line->of.allocated_bytes != 0);
+}
+
+static void
+add_growth(struct annotated *to, const struct report_line *line)
+{
+	if (to->growth == NULL || model_leak_is_more_telling(line->of.leak, to->leak)) {
+		to->leak = line->of.leak;
+		to->growth = line->may_be_built_once ? "leak?" : report_leak_class(line->of.leak);
+	}
+}
+
+static void
+add_own(struct annotation *all, const struct report *report, const char *file)
+{
+	for (size_t i = 0; i < report->line_total; i++) {
+		struct report_line line = report_line_figures(report, i);
+
+		if (strcmp(line.where.file, file) != 0 || line.is_address_space)
+			continue;
+		if (!report_sums_up(report, line.of.domain)) {
+			all->has_devices = all->has_devices || report->domain == NULL;
+			continue;
+		}
+
+		struct annotated *to = line_of(all, line.where.line, line.where.function);
+
+		add_figures(to, &line);
+		add_growth(to, &line);
+		add_figures(&all->sum, &line);
+		all->sum.growth = "";
+	}
+}
+
+/* A line that calls itself counts once. */
+static void
+add_once(struct annotated *to, size_t site, uint64_t bytes)
+{
+	if (to->last_site == site + 1)
+		return;
+	to->last_site = site + 1;
+	to->through_bytes += bytes;
+}
+
+static void
+add_through(struct annotation *all, const struct report *report, const char *file)
+{
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+
+		if (site.of.peak_bytes == 0 || !report_sums_up(report, site.of.domain))
+			continue;
+		for (uint32_t n = 0; n < site.of.frame_count; n++) {
+			const struct model_frame *frame = site.of.frames[n];
+
+			if (order_texts(frame->file, file) != 0 || (site.of.where != NULL && frame->line == site.of.where->line &&
+			                                            order_texts(site.of.where->file, file) == 0))
+				continue;
+			add_once(line_of(all, frame->line, frame->function), i, site.of.peak_bytes);
+			if (site.of.where == NULL || order_texts(site.of.where->file, file) != 0)
+				add_once(&all->sum, i, site.of.peak_bytes);
+		}
+	}
+}
+
+static int
+compare_lines(const void *left, const void *right)
+{
+	return order_numbers((*(const struct annotated *const *)left)->line,
+	                     (*(const struct annotated *const *)right)->line);
+}
+
+static const struct annotated **
+sorted_lines(const struct annotation *all, size_t *count)
+{
+	const struct annotated **sorted = memory_zeroed(HASH_COUNT(all->lines), sizeof(struct annotated *));
+
+	*count = 0;
+	for (const struct annotated *line = all->lines; line != NULL; line = line->hh.next)
+		sorted[(*count)++] = line;
+	if (*count != 0)
+		qsort(sorted, *count, sizeof(struct annotated *), compare_lines);
+	return sorted;
+}
+
+/* ---- text ---- */
+
+static void
+put_figure(uint64_t bytes, bool is_shown, bool is_estimated, int width, FILE *stream)
+{
+	char bytes_text[UNITS_TEXT_BYTES];
+	char text[FIGURE_BYTES] = "";
+
+	if (is_shown)
+		(void)snprintf(text, sizeof(text), "%s%s", is_estimated ? "≈" : "", units_bytes(bytes, bytes_text));
+	(void)fprintf(stream, "%*s", is_shown && is_estimated ? width + (int)strlen("≈") - 1 : width, text);
+}
+
+/* line: NULL = it held nothing. */
+static void
+put_figures(const struct annotated *line, FILE *stream)
+{
+	static const struct annotated nothing;
+	const struct annotated *shown = line != NULL ? line : &nothing;
+	bool has_own = shown->growth != NULL;
+
+	put_figure(shown->peak_bytes, has_own, shown->is_estimated, 9, stream);
+	put_figure(shown->live_bytes, has_own, shown->is_estimated, 10, stream);
+	put_figure(shown->allocated_bytes, has_own, shown->is_estimated, 10, stream);
+	(void)fprintf(stream, "  %-9s", has_own ? shown->growth : "");
+	put_figure(shown->through_bytes, shown->through_bytes != 0, false, 9, stream);
+}
+
+static void
+put_line(const struct annotated *line, uint32_t number, uint16_t indent, const char *text, FILE *stream)
+{
+	char trimmed[128];
+
+	put_figures(line, stream);
+	(void)snprintf(trimmed, sizeof(trimmed), "%6u  %*s", (unsigned)number, indent < 100 ? (int)indent : 100, "");
+	if (text[0] == '\0')
+		(void)fprintf(stream, "%6u\n", (unsigned)number);
+	else
+		(void)fprintf(stream, "%s%s\n", trimmed, text);
+}
+
+/* How many lines from here on have no figure near them, up to the end of the file. */
+static uint32_t
+gap_at(const struct annotated *const *lines, size_t next, size_t count, uint32_t number, uint32_t line_count)
+{
+	uint32_t held = next < count && lines[next]->line <= line_count ? lines[next]->line
+	                                                                : line_count + 1 + CONTEXT_LINES;
+	uint32_t end = held > CONTEXT_LINES ? held - CONTEXT_LINES : 0;
+
+	if (next > 0 && number <= lines[next - 1]->line + CONTEXT_LINES)
+		return 0;
+	return end > number && end - number > GAP_LINES ? end - number : 0;
+}
+
+static void
+put_text(const struct annotated *const *lines, size_t count, const struct source_text *text, bool has_all, FILE *stream)
+{
+	size_t next = 0;
+
+	while (next < count && lines[next]->line == 0)
+		put_line(lines[next++], 0, 0, "(line not known)", stream);
+	for (uint32_t number = 1; number <= text->line_count; number++) {
+		bool is_held = next < count && lines[next]->line == number;
+		uint32_t gap = has_all || is_held ? 0 : gap_at(lines, next, count, number, text->line_count);
+
+		if (gap != 0) {
+			(void)fprintf(stream, "%47s%6s  (%u lines without memory)\n", "", "...", (unsigned)gap);
+			number += gap - 1;
+			continue;
+		}
+		put_line(is_held ? lines[next] : NULL, number, text->indents[number - 1], text->lines[number - 1], stream);
+		next += is_held;
+	}
+	for (; next < count; next++)
+		put_line(lines[next], lines[next]->line, 0, "(behind the end of the file)", stream);
+}
+
+/* Without its text, what is known of each line. */
+static void
+put_functions(const struct annotated *const *lines, size_t count, FILE *stream)
+{
+	char text[PLACE_TEXT_BYTES];
+
+	for (size_t i = 0; i < count; i++) {
+		(void)snprintf(text, sizeof(text), "%s", lines[i]->function);
+		(void)text_clean(text, strlen(text));
+		put_line(lines[i], lines[i]->line, 0, text, stream);
+	}
+}
+
+static void
+put_heading(const struct report *report, const struct annotation *all, const char *file, enum source_state state,
+            FILE *stream)
+{
+	static const char *const states[] = {
+		[SOURCE_CHANGED] = "The file was changed after the program started: the texts of its lines are not shown.\n",
+		[SOURCE_GONE] = "The file is gone: the texts of its lines are not shown.\n",
+		[SOURCE_UNKNOWN] = "The texts of its lines are not shown: nobody knows whether the file here is the one that "
+						   "ran (another machine, a restart, another owner).\n",
+	};
+	uint64_t whole_bytes = 0;
+	char share[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+
+		whole_bytes += report_sums_up(report, site.of.domain) ? site.of.peak_bytes : 0;
+	}
+	(void)fprintf(stream, "%s\n", file);
+	if (state != SOURCE_KNOWN)
+		(void)fputs(states[state], stream);
+	(void)fprintf(stream, "%9s%10s%10s  %-9s%9s%6s\n", "peak", "live", "allocated", "class", "through", "line");
+	put_figures(&all->sum, stream);
+	(void)fprintf(stream, "%6s  all lines of this file", "");
+	if (all->sum.peak_bytes != 0)
+		(void)fprintf(stream, ": %s of what %s held at the peak",
+		              units_share(verdict_share(all->sum.peak_bytes, whole_bytes), share),
+		              report->domain != NULL ? report->domain : "the host's memory");
+	(void)fputc('\n', stream);
+}
+
+static void
+put_remarks(const struct annotation *all, FILE *stream)
+{
+	bool has_through = false;
+
+	for (const struct annotated *line = all->lines; line != NULL; line = line->hh.next)
+		has_through = has_through || line->through_bytes != 0;
+	if (has_through)
+		(void)fputs(
+			"through: held at the peak by what the line called; counted in the lines that these calls reached\n",
+			stream);
+	if (all->sum.is_estimated)
+		(void)fputs("≈ estimated from a sample of small Python objects; see docs/report.md\n", stream);
+	if (all->has_devices)
+		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
+}
+
+bool
+render_annotate(const struct report *report, const struct annotate_look *look, FILE *stream, FILE *notes,
+                struct fail *fail)
+{
+	struct annotation all = { .lines = NULL };
+	struct file *files = list_files(report);
+	const struct file *file = choose_file(files, look->file, notes, fail);
+	struct source_text text = { .line_count = 0 };
+	const struct annotated **lines;
+	struct annotated *line;
+	struct annotated *next;
+	size_t count;
+
+	if (file == NULL) {
+		free_files(files);
+		return false;
+	}
+
+	struct report_site site = report_site(report, file->site);
+	enum source_state state = report_frame_source(report, &site, file->frame, &text);
+
+	add_own(&all, report, file->name);
+	add_through(&all, report, file->name);
+	lines = sorted_lines(&all, &count);
+	put_heading(report, &all, file->name, state, stream);
+	if (state == SOURCE_KNOWN)
+		put_text(lines, count, &text, look->has_all, stream);
+	else
+		put_functions(lines, count, stream);
+	put_remarks(&all, stream);
+	free(lines);
+	HASH_ITER(hh, all.lines, line, next)
+	{
+		HASH_DEL(all.lines, line);
+		free(line);
+	}
+	free_files(files);
+	return true;
+}

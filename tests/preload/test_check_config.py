@@ -1,0 +1,154 @@
+"""Budgets and suppressions of `check`: .kmemshim.yml does what docs/ci.md says."""
+import shutil
+
+import pytest
+
+import harness
+
+OK, REGRESSION, USAGE, UNUSABLE, SKIPPED = 0, 1, 2, 3, 77
+STEPS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import kmemshim
+kept = []
+for step in range(int(sys.argv[2])):
+    kmemshim.step()
+    kept.append(bytearray(20000))
+    work = [bytearray(100000) for _ in range(30)]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(programs, tmp_path_factory):
+    """Runs of gate.c, and of a program that counts its steps and keeps 20 kB in each."""
+    folder = tmp_path_factory.mktemp("config")
+    (folder / "src").mkdir()
+    (folder / "src" / "gate.c").write_text((harness.HERE / "gate.c").read_text())
+    program = harness.compile_c(folder / "src" / "gate.c", folder / "gate")
+    for name, words in (("base", []), ("good", []), ("leaky", ["leak"]), ("large", ["peak"])):
+        harness.run([harness.KMEMSHIM, "run", "-q", "-o", folder / name, "--", program, *words])
+    assert harness.run([harness.KMEMSHIM, "baseline", "base", "-o", "base.json"], cwd=folder).returncode == OK
+    (folder / "steps.py").write_text(STEPS)
+    for steps in ("3", "200"):
+        harness.record([harness.find_python(), folder / "steps.py", harness.ROOT / "python", steps], folder / f"steps{steps}")
+    return folder
+
+
+@pytest.fixture
+def check(folder):
+    def run(name, config, *words):
+        (folder / "a.yml").write_text(config)
+        return harness.run([harness.KMEMSHIM, "check", name, "--config", "a.yml", *words], cwd=folder)
+
+    return run
+
+
+BASELINE = ("--baseline", "base.json")
+
+
+def told(done, rule):
+    return [line for line in done.stdout.splitlines() if line.startswith("FAIL") and line.split()[1:3] == rule.split()]
+
+
+@pytest.mark.parametrize("name, budget, rule", [
+    ("large", "total: {peak: 40 MiB}", "peak total"),
+    ("large", "domains: {heap: {peak: +100 %}}", "peak heap"),
+    ("large", "domains: {heap: {peak: +40 MiB}}", "peak heap"),
+    ("leaky", "total: {live: 1 MiB}", "live total"),
+    ("leaky", "lines: {'src/gate.c:': {live: +1 MiB}}", "live src/gate.c:"),
+    ("leaky", "lines: {'take_block$': {live: 9 MiB}}", "live take_block$"),
+    ("steps200", "total: {per_step: 10 KiB}", "step total"),
+    ("steps200", "lines: {'^steps.py:': {per_step: 19 KiB}}", "step ^steps.py:"),
+])
+def test_a_budget_that_is_passed_fails(check, name, budget, rule):
+    done = check(name, f"budgets: {{{budget}}}", *(BASELINE if "+" in budget else ()))
+
+    assert done.returncode == REGRESSION, done.stdout + done.stderr
+    assert told(done, rule), done.stdout
+    assert any(word in told(done, rule)[0] for word in ("gate.c:", "steps.py:8"))
+
+
+@pytest.mark.parametrize("name, budget", [
+    ("large", "domains: {heap: {peak: +400 %}}"),
+    ("large", "domains: {heap: {peak: +60 MiB}}"),
+    ("leaky", "domains: {heap: {live: +20 MiB, peak: 40 MiB}}, lines: {take_block: {live: 20 MiB}}"),
+    ("steps200", "total: {per_step: 24 KiB}"),
+])
+def test_a_budget_that_is_kept_passes_whatever_the_baseline_says(check, name, budget):
+    done = check(name, f"budgets: {{{budget}}}", *(() if name == "steps200" else BASELINE))
+
+    assert done.returncode == OK, done.stdout + done.stderr
+
+
+def test_a_run_too_short_for_its_budget_follows_the_policy(check):
+    for policy, status in (("fail", UNUSABLE), ("pass", OK), ("skip", SKIPPED)):
+        done = check("steps3", f"budgets: {{total: {{per_step: 30 KiB}}}}\nrun: {{too_short: {policy}}}")
+        assert done.returncode == status, done.stdout + done.stderr
+        assert "too short to judge: 3 steps of at least 6" in done.stdout + done.stderr
+        assert done.stderr.count("\n") == (policy == "fail")
+    done = check("good", "budgets: {total: {per_step: 30 KiB}}")
+    assert done.returncode == UNUSABLE and "no steps were found" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_pattern_that_fits_nothing_is_told_and_follows_the_policy(check):
+    for policy, status in (("pass", OK), ("fail", USAGE), ("skip", SKIPPED)):
+        done = check("good", f"budgets:\n  lines:\n    nowhere.py: {{live: 1 MiB}}\nrun: {{unmatched: {policy}}}")
+        assert done.returncode == status, done.stdout + done.stderr
+        assert 'a.yml:3: pattern "nowhere.py" fits nothing in these runs' in done.stdout + done.stderr
+    assert 'domain "gpu" fits nothing' in check("good", "budgets: {domains: {gpu: {live: 1 MiB}}}").stdout
+
+
+@pytest.mark.parametrize("pattern", ["take_block", "src/gate.c$", "gate.c:16", "^main$"])
+def test_a_suppressed_leak_fails_nothing_and_is_told(check, pattern):
+    done = check("leaky", f"suppressions: [{{leak: '{pattern}', reason: known to us}}]", *BASELINE)
+
+    assert done.returncode == OK, done.stdout
+    note, = [line for line in done.stdout.splitlines() if line.startswith("note:")]
+    assert note == f'note: a.yml:1: 9.8 MiB in 1 line is suppressed by "{pattern}": known to us'
+
+
+def test_a_suppression_hides_nothing_else(check):
+    """Neither another line, nor after its last day; one that fits nothing is told."""
+    other = check("leaky", "suppressions:\n- {leak: take_table, reason: x}", *BASELINE)
+    expired = check("leaky", "suppressions:\n- {leak: take_block, reason: x, expires: 2020-02-29}", *BASELINE)
+
+    assert other.returncode == expired.returncode == REGRESSION
+    assert 'note: a.yml:2: the suppression of "take_table" fits no leak of these runs: remove it' in other.stdout
+    assert 'note: a.yml:2: the suppression of "take_block" expired on 2020-02-29 and is not in force' in expired.stdout
+
+
+def test_suppressions_of_leak_sanitizer_are_taken(check, folder):
+    (folder / "lsan.supp").write_text("# known\nleak:other\nleak:take_bl*ck\n")
+    done = check("leaky", "suppression_files: [lsan.supp]", *BASELINE)
+
+    assert done.returncode == OK, done.stdout
+    assert "note: lsan.supp:3: 9.8 MiB in 1 line is suppressed" in done.stdout
+    assert 'note: lsan.supp:2: the suppression of "other" fits no leak' in done.stdout
+
+
+def test_init_writes_a_file_that_is_found_and_changes_nothing(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "here")
+    here = tmp_path / "here"
+    before = harness.run([harness.KMEMSHIM, "check", "leaky", *BASELINE], cwd=here)
+    first = harness.run([harness.KMEMSHIM, "check", "--init"], cwd=here)
+    again = harness.run([harness.KMEMSHIM, "check", "--init"], cwd=here)
+    after = harness.run([harness.KMEMSHIM, "check", "leaky", *BASELINE], cwd=here)
+
+    assert first.returncode == OK and (first.stdout, first.stderr) == ("", "")
+    assert again.returncode == USAGE and "--force writes it anew" in again.stderr and again.stderr.count("\n") == 1
+    assert (after.returncode, after.stdout) == (before.returncode, before.stdout)
+    (here / ".kmemshim.yml").write_text("budgets: {domains: {heap: {live: 20 MiB}}, lines: {gate.c: {live: 20 MiB}}}")
+    assert harness.run([harness.KMEMSHIM, "check", "leaky"], cwd=here).returncode == OK  # it is found
+
+
+@pytest.mark.parametrize("config, says", [
+    ("budgets: {total: {peak: 500}}", 'a.yml:1:25: "500" has no unit'),
+    ("budgets:\n  total:\n    peak: +5 %\n", "a.yml:3: is beyond the baseline: add --baseline"),
+    ("run: {retries: 1}\nrun: {retries: 2}\n", 'a.yml:2:1: "run" is there twice'),
+    ("budgets: {\n", "a.yml:2:1: is not YAML"),
+])
+def test_a_bad_configuration_is_one_line(check, config, says):
+    done = check("good", config)
+
+    assert done.returncode == USAGE and done.stdout == ""
+    assert done.stderr.startswith(f"kmemshim: {says}") and done.stderr.count("\n") == 1, done.stderr
