@@ -91,6 +91,23 @@ output_stream(struct output_file *file)
 	return file->stream;
 }
 
+static void
+free_file(struct output_file *file)
+{
+	free(file->beside);
+	free(file->path);
+	free(file);
+}
+
+void
+output_drop(struct output_file *file)
+{
+	(void)fclose(file->stream);
+	if (file->beside != NULL)
+		(void)unlink(file->beside);
+	free_file(file);
+}
+
 bool
 output_close(struct output_file *file, struct fail *fail)
 {
@@ -102,8 +119,6 @@ output_close(struct output_file *file, struct fail *fail)
 		is_written = fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", file->path, strerror(errno));
 	if (file->beside != NULL && !is_written)
 		(void)unlink(file->beside);
-	free(file->beside);
-	free(file->path);
-	free(file);
+	free_file(file);
 	return is_written;
 }

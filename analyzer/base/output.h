@@ -24,5 +24,7 @@ struct output_file *output_open(const char *path, struct fail *fail);
 FILE *output_stream(struct output_file *file);
 /* Frees `file` in any case; on failure what was there before is still there. */
 bool output_close(struct output_file *file, struct fail *fail);
+/* What was written is not wanted: frees `file`, and what was there before is still there. */
+void output_drop(struct output_file *file);
 
 #endif

@@ -76,6 +76,14 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 	return model;
 }
 
+struct model *
+cmd_report_load_quietly(const struct options *options, const char *capture, struct fail *fail)
+{
+	const struct model_options wanted = options_of(options, capture, NULL);
+
+	return model_load(&wanted, fail);
+}
+
 /* What was held when the guard was passed is that process's capture, read as of that moment. */
 static bool
 tell_guard(const struct options *options, struct report *report, const struct model *model, struct model **then,

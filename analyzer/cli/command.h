@@ -96,6 +96,8 @@ bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
 bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot
 bool cmd_doctor(const struct options *options, int *status, struct fail *fail);
+bool cmd_completion(const struct options *options, int *status, struct fail *fail);
+bool cmd_manual(const struct options *options, int *status, struct fail *fail);
 bool cmd_schema(const struct options *options, int *status, struct fail *fail);
 
 #endif

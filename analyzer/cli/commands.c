@@ -169,10 +169,11 @@ const struct command commands[] = {
 		.summary = "write it in the format of another program",
 		.details = CAPTURE_HELP
 		"folded: stacks for flamegraph.pl, inferno, speedscope. speedscope: a profile for https://www.speedscope.app.\n"
+		"pprof: for go tool pprof. dhat: for valgrind's dh_view.html. massif: for ms_print.\n"
 		"ndjson: a JSON object for each line of code. openmetrics: totals and the largest lines, for Prometheus.\n",
 		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_VALUE) |
 	               OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_FORCE),
-		.words = { [OPTION_FORMAT] = { "F", "folded, speedscope, ndjson or openmetrics (required)" },
+		.words = { [OPTION_FORMAT] = { "F", "one of these (required)" },
 	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
 	               [OPTION_FORCE] = { NULL, "also where there is such a file" } },
 		.arguments_max = 1,
@@ -265,6 +266,22 @@ const struct command commands[] = {
 		.details = "report (the default): of report, why, peak, leaks and sites. diff: of diff. doctor: of doctor.\n",
 		.arguments_max = 1,
 		.run = cmd_schema,
+	},
+	{
+		.name = "completion",
+		.arguments = "SHELL",
+		.summary = "print what completes these commands in bash, zsh or fish",
+		.details = "In bash: source <(kmemshim completion bash). `make install` puts all three where the shells look.\n",
+		.arguments_min = 1,
+		.arguments_max = 1,
+		.run = cmd_completion,
+	},
+	{
+		.name = "manual",
+		.arguments = "",
+		.summary = "print the manual page: kmemshim manual | man -l -",
+		.details = "All commands and their options, as `kmemshim COMMAND --help` prints them.\n",
+		.run = cmd_manual,
 	},
 	{ .name = NULL },
 };

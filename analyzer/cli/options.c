@@ -153,6 +153,26 @@ static const struct option_row {
 #undef IN
 };
 
+/* For completion: what a person can choose from, where that is known. */
+static const char *
+choices_of(enum option_id id)
+{
+	static const struct {
+		enum option_id id;
+		const char *words;
+	} choices[] = {
+		{ OPTION_COLOR, "auto always never" },
+		{ OPTION_GUARD_ACTION, "note interrupt raise exec:" },
+		{ OPTION_VALUE, "peak live leaked allocated" },
+	};
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		if (choices[i].id == id)
+			return choices[i].words;
+	}
+	return NULL;
+}
+
 static bool
 take_value(const struct option_row *row, struct options *options, const char *value)
 {
@@ -294,6 +314,21 @@ options_parse(const struct command *command, int count, char **arguments, struct
 	return options->wants_help || check_arguments(command, options, fail);
 }
 
+bool
+options_text(const struct command *command, enum option_id id, struct option_text *text)
+{
+	const char *value = command->words[id].value != NULL ? command->words[id].value : rows[id].value;
+	const char *help = command->words[id].help != NULL ? command->words[id].help : rows[id].help;
+
+	*text = (struct option_text){ .name = rows[id].name,
+		                          .letter = rows[id].letter,
+		                          .value = value,
+		                          .choices = choices_of(id),
+		                          .is_path = rows[id].kind == KIND_PATH,
+		                          .help = help };
+	return id == OPTION_HELP || (command->options & OPTION_BIT(id)) != 0;
+}
+
 void
 options_help(const struct command *command, FILE *stream)
 {
@@ -302,15 +337,14 @@ options_help(const struct command *command, FILE *stream)
 	              command->arguments, toupper((unsigned char)command->summary[0]), command->summary + 1,
 	              command->details);
 	for (int id = 0; id < OPTION_COUNT; id++) {
-		const char *value = command->words[id].value != NULL ? command->words[id].value : rows[id].value;
-		const char *help = command->words[id].help != NULL ? command->words[id].help : rows[id].help;
+		struct option_text text;
 		char name[40];
 
-		if (id != OPTION_HELP && (command->options & OPTION_BIT(id)) == 0)
+		if (!options_text(command, (enum option_id)id, &text))
 			continue;
-		(void)snprintf(name, sizeof(name), "%s%c%s--%s%s%s", rows[id].letter != 0 ? "-" : "   ",
-		               rows[id].letter != 0 ? rows[id].letter : ' ', rows[id].letter != 0 ? ", " : "", rows[id].name,
-		               value != NULL ? " " : "", value != NULL ? value : "");
-		(void)fprintf(stream, "  %-23s  %s\n", name, help);
+		(void)snprintf(name, sizeof(name), "%s%c%s--%s%s%s", text.letter != 0 ? "-" : "   ",
+		               text.letter != 0 ? text.letter : ' ', text.letter != 0 ? ", " : "", text.name,
+		               text.value != NULL ? " " : "", text.value != NULL ? text.value : "");
+		(void)fprintf(stream, "  %-23s  %s\n", name, text.help);
 	}
 }

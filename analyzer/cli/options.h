@@ -73,6 +73,19 @@ options_has(const struct options *options, enum option_id id)
 bool options_parse(const struct command *command, int count, char **arguments, struct options *options,
                    struct fail *fail);
 
+/* What the help of a command says of one option. */
+struct option_text {
+	const char *name;    // without its dashes
+	char letter;         // 0 = none
+	const char *value;   // NULL = takes none
+	const char *choices; // words with blanks between them; NULL = any value
+	bool is_path;
+	const char *help;
+};
+
+/* False: the command does not take it. */
+bool options_text(const struct command *command, enum option_id id, struct option_text *text);
+
 /* Usage, details and options of one command. */
 void options_help(const struct command *command, FILE *stream);
 

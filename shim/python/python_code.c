@@ -316,7 +316,7 @@ flags_of(const struct kmem_code *record)
 
 	if (starts_with(file, bytes, "<frozen ") || has_text(file, bytes, "/site-packages/") ||
 	    has_text(file, bytes, "/dist-packages/") || has_text(file, bytes, "/lib/python3.") ||
-	    has_text(file, bytes, "/lib64/python3."))
+	    has_text(file, bytes, "/lib64/python3.") || has_text(file, bytes, "/python/kmemshim/")) // the last one is ours
 		flags |= KMEM_CODE_LIBRARY;
 	if (starts_with(file, bytes, "<frozen importlib"))
 		flags |= KMEM_CODE_IMPORTLIB;

@@ -40,6 +40,10 @@
 #define BURST 64u
 #define EVENTS_MAX 16u // of a line that comes again, between two looks
 #define MAIN_SLOT 1u
+#define CELL_ROUNDS \
+	64u // of a loop inside one cell, before it counts instead of the cells; twice as many each time that cells took over again
+#define CELL_DOUBLINGS 10u // at most
+#define CELLS_MAX 8u       // between two looks
 
 enum says { UNKNOWN, NOTHING, STANDS_STILL, ROUND_OF_CURRENT, ROUND_OF_CANDIDATE };
 
@@ -48,6 +52,9 @@ static _Atomic uint64_t loop_key; // of the loop that is counted; 0 = none
 static _Atomic uint32_t loop_slot;
 static _Atomic uint32_t restarts;
 static _Atomic uint64_t cells_seen;
+static _Atomic uint32_t cell_number; // In[12] of the newest
+static _Atomic uint64_t cells_run;
+static _Atomic uint32_t cells_took_over;
 
 /* ---- stacks, from the outer end ---- */
 
@@ -250,6 +257,14 @@ begin(enum kmem_step_source source, uint64_t count)
 		generations_steps_anew();
 }
 
+/* Cells, and what the program says, move the clock of generations. */
+static void
+tick(uint64_t count)
+{
+	for (uint64_t i = 0; i < count && i < 8; i++)
+		generations_step();
+}
+
 /*
  * Rounds that were only recognised do not move the clock of generations: a table that is built in one loop would look like one that grows in
  * each of many steps.
@@ -260,10 +275,8 @@ add(uint64_t count)
 	uint32_t from = atomic_load_explicit(&steps()->source, memory_order_relaxed);
 
 	atomic_fetch_add_explicit(&steps()->count, count, memory_order_relaxed);
-	if (from != KMEM_STEPS_PROGRAM && from != KMEM_STEPS_CELLS)
-		return;
-	for (uint64_t i = 0; i < count && i < 8; i++)
-		generations_step();
+	if (from == KMEM_STEPS_PROGRAM || from == KMEM_STEPS_CELLS)
+		tick(count);
 }
 
 static enum kmem_step_source
@@ -278,6 +291,17 @@ steps_next(void)
 	if (source() != KMEM_STEPS_PROGRAM) // T4
 		begin(KMEM_STEPS_PROGRAM, 0);
 	add(1);
+}
+
+/* In a notebook a loop is a step of its cell, unless it is long. */
+static uint32_t
+rounds_to_claim(void)
+{
+	uint32_t times = atomic_load_explicit(&cells_took_over, memory_order_relaxed);
+
+	if (source() != KMEM_STEPS_CELLS)
+		return LATER_ROUNDS;
+	return CELL_ROUNDS << (times < CELL_DOUBLINGS ? times : CELL_DOUBLINGS);
 }
 
 /* The thread's loop is that of the process from now on. */
@@ -304,6 +328,10 @@ take_over(struct steps_thread *thread, uint16_t slot)
 	thread->candidate = (struct steps_loop){ 0 };
 	thread->version++;
 	thread->rounds_alone = 0;
+	if (source() == KMEM_STEPS_CELLS) {
+		thread->count_before = atomic_load_explicit(&steps()->count, memory_order_relaxed);
+		return;
+	}
 	if (known == 0 || owner == slot || (slot == MAIN_SLOT && key_of(&thread->current) != known))
 		claim(thread, slot);
 }
@@ -322,25 +350,45 @@ count_current(struct steps_thread *thread, uint16_t slot)
 	}
 	thread->rounds_alone = count == thread->count_before ? thread->rounds_alone + 1 : 0;
 	thread->count_before = count;
-	if (thread->rounds_alone < LATER_ROUNDS)
+	if (thread->rounds_alone < rounds_to_claim())
 		return;
 	thread->current.rounds = LATER_ROUNDS;
 	claim(thread, slot);
 }
 
-/* Cells are noted when their code is met first. */
+/* How many cells were begun since the one before the newest: those that allocate nothing are not seen, but have numbers too. */
+static uint32_t
+cells_since(uint64_t newest)
+{
+	const struct kmem_cell *cell = capture_file_record((uint32_t)newest); // once of twice
+	uint32_t number = cell != NULL ? cell->number : 0;
+	uint32_t before = atomic_exchange_explicit(&cell_number, number, memory_order_relaxed);
+
+	if (number <= before) // another kernel's namespace
+		return 1;
+	return number - before < CELLS_MAX ? number - before : CELLS_MAX;
+}
+
+/* Cells are noted when their code is met first. A loop of the cell before is over. */
 static void
 look_at_cells(void)
 {
 	uint64_t cells = atomic_load_explicit(&capture_file_header()->cells, memory_order_relaxed);
 	uint64_t seen = atomic_load_explicit(&cells_seen, memory_order_relaxed);
 
-	if (cells == seen || source() > KMEM_STEPS_CELLS ||
+	if (cells == seen || source() == KMEM_STEPS_PROGRAM ||
 	    !atomic_compare_exchange_strong_explicit(&cells_seen, &seen, cells, memory_order_relaxed, memory_order_relaxed))
 		return;
-	if (source() != KMEM_STEPS_CELLS)
-		begin(KMEM_STEPS_CELLS, 0);
-	add(1);
+	uint32_t count = cells_since(cells);
+	uint64_t before = atomic_fetch_add_explicit(&cells_run, count, memory_order_relaxed);
+
+	if (source() != KMEM_STEPS_CELLS) {
+		if (source() == KMEM_STEPS_LOOP && before != 0)
+			atomic_fetch_add_explicit(&cells_took_over, 1, memory_order_relaxed);
+		atomic_store_explicit(&loop_key, 0, memory_order_relaxed);
+		begin(KMEM_STEPS_CELLS, before);
+	}
+	add(count);
 }
 
 /* ---- one look ---- */
@@ -463,4 +511,7 @@ steps_forked(void)
 	atomic_store_explicit(&loop_slot, 0, memory_order_relaxed);
 	atomic_store_explicit(&restarts, 0, memory_order_relaxed);
 	atomic_store_explicit(&cells_seen, 0, memory_order_relaxed);
+	atomic_store_explicit(&cell_number, 0, memory_order_relaxed);
+	atomic_store_explicit(&cells_run, 0, memory_order_relaxed);
+	atomic_store_explicit(&cells_took_over, 0, memory_order_relaxed);
 }

@@ -227,24 +227,72 @@ T4_the_programs_own_count_is_the_only_one(void **state)
 	assert_int_equal(counted(), 7);
 }
 
+/* In[number] was met. */
 static void
-cells_are_steps_until_a_loop_is_seen(void **state)
+cell(uint32_t number)
+{
+	uint32_t index;
+	struct kmem_cell *made = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*made), &index);
+
+	made->record.type = KMEM_RECORD_CELL;
+	made->number = number;
+	capture_file_header()->cells = kmem_twice(index + 1);
+}
+
+static void
+cells_are_steps_and_short_loops_in_them_are_not(void **state)
 {
 	uint32_t main_code = code(0);
 	uint32_t first = SITE(frame(main_code, 10)), second = SITE(frame(main_code, 20));
 
-	capture_file_header()->cells = kmem_twice(1);
-	look(first);
-	look(second);
-	capture_file_header()->cells = kmem_twice(2);
-	look(second);
-	assert_int_equal(source(), KMEM_STEPS_CELLS);
-	assert_int_equal(counted(), 2);
-	for (unsigned i = 0; i < 20; i++) {
-		look(first);
-		look(second);
+	for (uint32_t number = 1; number <= 20; number++) {
+		cell(number);
+		for (unsigned i = 0; i < 10; i++) {
+			look(first);
+			look(second);
+		}
+		assert_int_equal(source(), KMEM_STEPS_CELLS);
+		assert_int_equal(counted(), number);
 	}
-	assert_int_equal(source(), KMEM_STEPS_LOOP);
+}
+
+static void
+cells_without_allocations_count_too(void **state)
+{
+	uint32_t only = SITE(frame(code(0), 10));
+
+	cell(1);
+	look(only);
+	cell(4);
+	look(only);
+	assert_int_equal(counted(), 4);
+	cell(2); // of another kernel in the same process
+	look(only);
+	assert_int_equal(counted(), 5);
+	cell(1000);
+	look(only);
+	assert_int_equal(counted(), 5 + 8); // no more at once
+}
+
+static void
+a_long_loop_of_a_cell_counts_until_the_next_cell(void **state)
+{
+	uint32_t main_code = code(0);
+	uint32_t first = SITE(frame(main_code, 10)), second = SITE(frame(main_code, 20));
+
+	for (uint32_t number = 1; number <= 3; number++) {
+		unsigned rounds = 0;
+
+		cell(number);
+		look(first);
+		assert_int_equal(source(), KMEM_STEPS_CELLS);
+		assert_int_equal(counted(), number);
+		for (; source() == KMEM_STEPS_CELLS && rounds < 1000; rounds++) {
+			look(second);
+			look(first);
+		}
+		assert_in_range(rounds, 60u << (number - 1), 80u << (number - 1));
+	}
 }
 
 /* A second thread's loop does not disturb the main thread's; while that rests, it counts: a server's requests. */
@@ -349,7 +397,9 @@ main(void)
 		cmocka_unit_test_setup(T2_a_later_loop_takes_over_and_the_count_begins_anew, start_empty),
 		cmocka_unit_test_setup(T3_libraries_and_foreign_frames_make_no_rounds, start_empty),
 		cmocka_unit_test_setup(T4_the_programs_own_count_is_the_only_one, start_empty),
-		cmocka_unit_test_setup(cells_are_steps_until_a_loop_is_seen, start_empty),
+		cmocka_unit_test_setup(cells_are_steps_and_short_loops_in_them_are_not, start_empty),
+		cmocka_unit_test_setup(cells_without_allocations_count_too, start_empty),
+		cmocka_unit_test_setup(a_long_loop_of_a_cell_counts_until_the_next_cell, start_empty),
 		cmocka_unit_test_setup(threads_take_turns, start_empty),
 		cmocka_unit_test_setup(the_clock_ticks_in_short_steps_after_a_large_import, start_empty),
 		cmocka_unit_test_setup(steps_and_volume_are_not_added_up, start_empty),
