@@ -24,7 +24,7 @@
  *       the launcher's part, and the request of a command.
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
- *   F7  heartbeats, refused requests, counts of live objects, resident lines, marks and what was inherited carry a checksum of themselves from the moment they count.
+ *   F7  heartbeats, refused requests, counts of live objects, resident lines, marks, points of the history and what was inherited carry a checksum of themselves from the moment they count.
  *       What devices held at a refusal is written anew when its place in the ring is: between the two moments at which the
  *       request says that it is being written. The same holds for a snapshot and its mark.
  *
@@ -39,7 +39,8 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim" // 8 bytes, no terminator
-#define KMEM_VERSION 9u
+#define KMEM_VERSION 10u
+#define KMEM_VERSION_OLDEST 9u // that a reader takes: what it has not is 0
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u // 512 MiB of chunks
@@ -224,6 +225,7 @@ enum kmem_record_type {
 	KMEM_RECORD_EXIT = 8,            // what was held when the program began to exit
 	KMEM_RECORD_GUARD = 9,           // what was held when the guard was passed
 	KMEM_RECORD_SNAPSHOT = 10,       // what was held when the program, a person or a clock asked for it
+	KMEM_RECORD_HISTORY = 11,        // points of what was held over time
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -593,6 +595,42 @@ struct kmem_snapshot {
 };
 static_assert(sizeof(struct kmem_snapshot) == 48, "");
 
+/*
+ * What was held over time: at most KMEM_HISTORY_POINTS points, in parts that are made when they are needed; kmem_header.history leads to them.
+ * With all places in use every second point is given up, and from then on they are as far apart as those that stay. The one at which most was
+ * live stays. Places are in no order: `number` is. Mutable. Before version 10 there was none.
+ */
+#define KMEM_HISTORY_POINTS 512u
+#define KMEM_HISTORY_PART_POINTS 16u // a small program has no chunk more for it
+#define KMEM_HISTORY_PARTS (KMEM_HISTORY_POINTS / KMEM_HISTORY_PART_POINTS)
+#define KMEM_HISTORY_DOMAINS 24u
+#define KMEM_HISTORY_SITES 32u
+struct kmem_history_point {
+	_Atomic uint32_t checksum; // kmem_history_checksum() (F7), stored last; 0 = never written, or being written
+	uint8_t domain_count;      // of the two rows below that are filled
+	uint8_t site_count;
+	uint8_t left_out_domains; // that held something, and have no place
+	uint8_t reserved;
+	uint64_t number; // 1, 2, ...
+	uint64_t monotonic_ns;
+	uint64_t resident_bytes; // of this process; 0 = unknown
+	uint64_t limit_bytes;    // in force at the heartbeat before; UINT64_MAX = none; 0 = unknown
+	uint64_t volume_bytes;   // kmem_header.volume_bytes then
+	uint64_t step;           // kmem_steps.count then
+	// of all records of a domain; below 0 for a moment where one thread releases what another allocates
+	int64_t domain_bytes[KMEM_HISTORY_DOMAINS];
+	// live bytes of all records with the stack and domain of that one, the largest first; of domains that are memory, and of tensors
+	int64_t site_bytes[KMEM_HISTORY_SITES];
+	uint32_t sites[KMEM_HISTORY_SITES]; // index + 1 in SITES
+	uint8_t domains[KMEM_HISTORY_DOMAINS];
+};
+static_assert(sizeof(struct kmem_history_point) == 656, "");
+struct kmem_history {
+	struct kmem_record
+		record; // bytes: of the whole struct; its checksum covers the head of the record alone: kmem_history_head_checksum()
+	struct kmem_history_point points[KMEM_HISTORY_PART_POINTS];
+};
+
 /* What is done when a process passes its guard. */
 enum kmem_guard_action {
 	KMEM_GUARD_NOTE = 0,      // nothing more
@@ -871,6 +909,8 @@ struct kmem_header {
 	_Atomic uint64_t guard;
 	// kmem_rough() of volume_bytes when the clock came to this; [0] is not used
 	_Atomic uint16_t volume_at[KMEM_CLOCK_MAX + 1];
+	// kmem_twice() of index + 1 of each struct kmem_history, in units of 8 bytes; 0 = none yet
+	_Atomic uint64_t history[KMEM_HISTORY_PARTS];
 };
 
 #define KMEM_HEADER_ROOM 16384u

@@ -357,6 +357,30 @@ kmem_mark_checksum(const struct kmem_mark *mark)
 	return sum != 0 ? sum : 1;
 }
 
+/* The same for a point of the history. */
+static inline uint32_t
+kmem_history_checksum(const struct kmem_history_point *point)
+{
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &point->domain_count,
+	                             sizeof(*point) - offsetof(struct kmem_history_point, domain_count));
+
+	return sum != 0 ? sum : 1;
+}
+
+/* Of a part: its points come and go. */
+static inline uint32_t
+kmem_history_head_checksum(const struct kmem_record *record)
+{
+	return kmem_checksum(KMEM_CHECKSUM_START, &record->type, sizeof(*record) - offsetof(struct kmem_record, type));
+}
+
+/* Can a reader take it? */
+static inline bool
+kmem_version_is_read(uint32_t version)
+{
+	return version >= KMEM_VERSION_OLDEST && version <= KMEM_VERSION;
+}
+
 /* Never 0: there was a request. */
 static inline uint32_t
 kmem_request_checksum(const struct kmem_request *request)

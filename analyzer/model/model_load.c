@@ -116,6 +116,7 @@ add_capture(struct build *build, struct capture *capture)
 	model_add_failed(build, capture, &rows, sites);
 	model_add_types(build, capture, sites);
 	model_add_steps(build, capture);
+	model_add_history(build, capture, &rows, sites);
 	model_family_add(build, capture, &rows, sites);
 	take_damages(build, capture);
 }

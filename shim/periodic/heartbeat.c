@@ -22,6 +22,7 @@
 #include "periodic/object_census.h"
 #include "record/beat_due.h"
 #include "record/callbacks.h"
+#include "record/history.h"
 #include "record/marks.h"
 #include "record/tracker.h"
 #include "tables/peak.h"
@@ -98,6 +99,7 @@ heartbeat_take(uint64_t live_bytes)
 		note_peaks(now.resident_bytes);
 
 	marks_beat(live_bytes, now.resident_bytes, now_ns);
+	history_beat(live_bytes, now.resident_bytes, now.limit_bytes, now_ns);
 	enum memory_guard_due due = memory_guard_judge(&now, live_bytes);
 	beat_due_restart(live_bytes, now.resident_bytes, now.limit_bytes, memory_guard_room(), now_ns);
 	object_census_take(false);
