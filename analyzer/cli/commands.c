@@ -151,6 +151,18 @@ const struct command commands[] = {
 		.run = cmd_tree,
 	},
 	{
+		.name = "waste",
+		.arguments = "[CAPTURE]",
+		.summary = "what was freed and kept, never touched, allocated again and again",
+		.details = CAPTURE_HELP
+		"Freed, and still in memory: what malloc keeps, and the lines whose few blocks keep it. Never touched: blocks that are\n"
+		"live and not in memory. Again and again: lines that allocated at least four times what they held, with sizes.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_TOP),
+		.words = { [OPTION_TOP] = { "N", "show N lines of each kind (default 5)" } },
+		.arguments_max = 1,
+		.run = cmd_waste,
+	},
+	{
 		.name = "annotate",
 		.arguments = "FILE|MODULE [CAPTURE]",
 		.summary = "a source file, with what each line held beside it",
