@@ -158,7 +158,8 @@ struct kmem_domain_row {
 	char name[32];                        // "heap", "cuda:0"; zero-terminated
 	// of live mappings, given back to the system by madvise; counted at each such call
 	_Atomic uint64_t returned_bytes;
-	uint64_t reserved[5];
+	_Atomic uint64_t kept_peak_bytes; // the peak of the phases before this one; 0 = there was none
+	uint64_t reserved[4];
 };
 static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain");
 
@@ -226,6 +227,7 @@ enum kmem_record_type {
 	KMEM_RECORD_GUARD = 9,           // what was held when the guard was passed
 	KMEM_RECORD_SNAPSHOT = 10,       // what was held when the program, a person or a clock asked for it
 	KMEM_RECORD_HISTORY = 11,        // points of what was held over time
+	KMEM_RECORD_KEPT_PEAK = 12,      // what was held at the peak of the phases before this one
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -575,6 +577,9 @@ struct kmem_timeline {
 	_Alignas(64) _Atomic uint64_t mark_sequence; // of the newest
 	_Atomic uint64_t request_done;               // number of the latest request that was served
 	struct kmem_request request;
+	// kmem_twice() of index + 1 of the struct kmem_kept_peak in force, in units of 8 bytes; 0 = there is one phase, the whole life
+	_Atomic uint64_t kept_peak;
+	_Atomic uint64_t kept_spare; // index + 1 of the other one, which is written next; 0 = there is none yet
 	_Alignas(4096) struct kmem_mark marks[KMEM_MARKS_MAX];
 };
 
@@ -594,6 +599,24 @@ struct kmem_snapshot {
 	/* struct kmem_generations generations[generation_count]; */
 };
 static_assert(sizeof(struct kmem_snapshot) == 48, "");
+
+/*
+ * A program may begin a phase (a test, a cell of a notebook): the words of the domains and of the sites are then about the peak of that
+ * phase. What each site held at the highest peak of the phases before stands here, and what a domain held in kmem_domain_row.kept_peak_bytes;
+ * the peak of the process is the higher one. There are two of these records, written in turn. Entries by record number.
+ */
+struct kmem_kept_site {
+	uint64_t peak_bytes; // modulo 2^48, as the mark of a struct kmem_peak_word
+	uint32_t site;       // index + 1 in SITES
+	uint32_t reserved;
+};
+struct kmem_kept_peak {
+	struct kmem_record record; // `record.bytes` is its room
+	uint32_t site_count;
+	uint32_t reserved;
+	struct kmem_kept_site sites[];
+};
+static_assert(sizeof(struct kmem_kept_peak) == 24, "");
 
 /*
  * What was held over time: at most KMEM_HISTORY_POINTS points, in parts that are made when they are needed; kmem_header.history leads to them.

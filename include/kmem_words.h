@@ -166,13 +166,20 @@ kmem_domain_peak_bytes(struct kmem_peak_word domain)
 	return (uint64_t)(now > mark ? now : mark);
 }
 
+/* What a site held at the latest maximum that was booked: the mark of its domain. See shim/tables/peak.c. */
+static inline uint64_t
+kmem_site_mark_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
+{
+	return kmem_peak_epoch(site) == kmem_peak_epoch(domain) ? kmem_peak_mark(site) : kmem_peak_now(site);
+}
+
 /* What a site held when its domain was at its highest; see shim/tables/peak.c for why. */
 static inline uint64_t
 kmem_site_peak_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
 {
 	if (kmem_peak_now_signed(domain) > (int64_t)kmem_peak_mark(domain))
 		return kmem_peak_now(site);
-	return kmem_peak_epoch(site) == kmem_peak_epoch(domain) ? kmem_peak_mark(site) : kmem_peak_now(site);
+	return kmem_site_mark_bytes(domain, site);
 }
 
 /*

@@ -357,6 +357,8 @@ capture_head_settle(struct capture *capture, const unsigned char *before)
 	settle_twice(capture, &header->python_sample_bytes, "how small objects were sampled");
 	settle_twice(capture, &header->at_exit, "what was held at exit");
 	settle_twice(capture, &header->guard, "what was held at the guard");
+	settle_twice(capture, &((struct kmem_timeline *)(void *)(capture->head + KMEM_TIMELINE_OFFSET))->kept_peak,
+	             "the peak of earlier phases");
 	settle_domains(capture);
 	settle_failed(capture, header, earlier);
 	settle_object_census(capture, header, earlier);

@@ -46,6 +46,7 @@ options_of(const struct options *options, const char *capture, const char *sessi
 		.wrappers = options->wrappers,
 		.is_salvage = options->is_salvage,
 		.at = options->at,
+		.is_of_phase = options->is_of_phase,
 		.wants_symbols = true,
 	};
 }

@@ -53,6 +53,7 @@ enum option_id {
 	OPTION_MARKDOWN,
 	OPTION_SNAPSHOTS,
 	OPTION_AT,
+	OPTION_PHASE,
 	OPTION_ALL,
 	OPTION_CONFIG,
 	OPTION_INIT,
@@ -92,6 +93,7 @@ bool cmd_check(const struct options *options, int *status, struct fail *fail);
 bool cmd_diff(const struct options *options, int *status, struct fail *fail);
 bool cmd_export(const struct options *options, int *status, struct fail *fail);
 bool cmd_annotate(const struct options *options, int *status, struct fail *fail);
+bool cmd_waste(const struct options *options, int *status, struct fail *fail);
 bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
 bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot

@@ -12,7 +12,7 @@
 	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS))
 #define OPTIONS_OF_TABLES                                                                                \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
-	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT))
+	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_PHASE))
 #define OPTIONS_OF_VIEWS (OPTIONS_OF_TABLES | OPTION_BIT(OPTION_BY))
 #define WORDS_OF_VIEWS                                                                                  \
 	{                                                                                                   \
@@ -149,6 +149,18 @@ const struct command commands[] = {
 	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
 		.arguments_max = 1,
 		.run = cmd_tree,
+	},
+	{
+		.name = "waste",
+		.arguments = "[CAPTURE]",
+		.summary = "what was freed and kept, never touched, allocated again and again",
+		.details = CAPTURE_HELP
+		"Freed, and still in memory: what malloc keeps, and the lines whose few blocks keep it. Never touched: blocks that are\n"
+		"live and not in memory. Again and again: lines that allocated at least four times what they held, with sizes.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_TOP),
+		.words = { [OPTION_TOP] = { "N", "show N lines of each kind (default 5)" } },
+		.arguments_max = 1,
+		.run = cmd_waste,
 	},
 	{
 		.name = "annotate",

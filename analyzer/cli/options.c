@@ -146,6 +146,8 @@ static const struct option_row {
 	                       "keep what each line holds at N moments, at even distances" },
 	[OPTION_AT] = { "at", 0, KIND_TEXT, IN(at), "SNAPSHOT", "a snapshot's name, or #NUMBER",
 	                "show what was live at this snapshot (report lists them)" },
+	[OPTION_PHASE] = { "phase", 0, KIND_FLAG, IN(is_of_phase), NULL, "",
+	                   "peaks of the phase that the program began last, not of its whole life" },
 	[OPTION_ALL] = { "all", 0, KIND_FLAG, IN(has_all), NULL, "", "leave nothing out" },
 	[OPTION_CONFIG] = { "config", 0, KIND_PATH, IN(config), "FILE", "a path (write ./-NAME if it begins with -)",
 	                    "budgets and suppressions (default: .kmemshim.yml, where it is there)" },

@@ -45,11 +45,12 @@ struct options {
 	const char *baseline;
 	uint64_t absolute_bytes;
 	uint32_t relative_ppm;
-	const char *formats;      // NULL = text
-	uint64_t runs;            // of each folder the newest so many sessions; 0 = not given
-	const char *program;      // a pattern of names, or any; NULL = as the baseline says
-	const char *guard;        // valid for kmem_parse_guard(); NULL = as the environment says
-	const char *at;           // a snapshot: "epoch 3", "#7"; NULL = the end
+	const char *formats; // NULL = text
+	uint64_t runs;       // of each folder the newest so many sessions; 0 = not given
+	const char *program; // a pattern of names, or any; NULL = as the baseline says
+	const char *guard;   // valid for kmem_parse_guard(); NULL = as the environment says
+	const char *at;      // a snapshot: "epoch 3", "#7"; NULL = the end
+	bool is_of_phase;
 	const char *snapshots;    // 2 to 32; NULL = as the environment says
 	const char *guard_action; // the same, kmem_parse_guard_action()
 	const char *by;           // "line" or "function", or something wrong; NULL = not given

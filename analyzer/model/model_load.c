@@ -17,6 +17,7 @@
 #include "capture/capture_folder.h"
 #include "capture/capture_guard.h"
 #include "capture/capture_reader.h"
+#include "capture/capture_phase.h"
 #include "capture/capture_snapshot.h"
 #include "model/model_build.h"
 #include "model/model_library.h"
@@ -100,6 +101,8 @@ add_capture(struct build *build, struct capture *capture)
 		capture_cross_check(capture);
 	if (capture->is_salvage && capture_is_final(capture))
 		capture_drop_bad(capture);
+	if (!build->options->is_of_phase)
+		capture_phase_join(capture, process_is_alive(capture->identity));
 	if (build->options->is_at_guard)
 		(void)capture_guard_rewind(capture);
 	else if (build->options->at != NULL && rewind_to(capture, build->options->at))

@@ -48,6 +48,7 @@
 #include "record/history.h"
 #include "record/marks.h"
 #include "record/other_limits.h"
+#include "record/phases.h"
 #include "record/module_map.h"
 #include "record/site_table.h"
 #include "record/steps.h"
@@ -380,6 +381,7 @@ start_in_child(void)
 	resident_forked();
 	memory_guard_forked();
 	marks_forked();
+	phases_forked();
 	history_forked();
 	steps_forked();
 	open_capture(true, parent_pid);

@@ -24,6 +24,7 @@
 #include "record/callbacks.h"
 #include "record/history.h"
 #include "record/marks.h"
+#include "record/phases.h"
 #include "record/tracker.h"
 #include "tables/peak.h"
 #include "tables/pointer_map.h"
@@ -40,7 +41,8 @@ note_peaks(uint64_t resident_bytes)
 
 		struct kmem_peak_word word = peak_load(&row->peak);
 
-		if (kmem_peak_now_signed(word) >= (int64_t)kmem_peak_mark(word))
+		if (kmem_peak_now_signed(word) >= (int64_t)kmem_peak_mark(word) &&
+		    kmem_domain_peak_bytes(word) >= phases_kept_bytes(row))
 			atomic_store_explicit(&row->peak_resident_bytes, resident_bytes, memory_order_relaxed);
 	}
 }

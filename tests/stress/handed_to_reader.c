@@ -15,6 +15,7 @@
 #include "record/failed_requests.h"
 #include "record/history.h"
 #include "record/marks.h"
+#include "record/phases.h"
 #include "record/site_table.h"
 #include "record/tracker.h"
 
@@ -279,6 +280,21 @@ read_seal_of_head(void)
 	READ(((struct kmem_header *)(void *)sealed)->head_checksum);
 }
 
+static void
+begin_phase(void)
+{
+	struct phases_row rows[KMEM_DOMAINS_MAX];
+	uint32_t epoch = peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, NULL, 100);
+
+	peak_apply_shared(&site_table_at(1)->peak, 100, epoch);
+	CHECK(phases_next(NULL, rows));
+}
+static void
+read_kept_peak(void)
+{
+	READ(capture_file_timeline()->kept_peak);
+}
+
 static const struct hand_on_case cases[] = {
 	{ "resident", NULL, NULL, { look_at_resident, read_resident, look_at_resident } },
 	{ "resident_lines", NULL, NULL, { look_at_resident, read_resident_lines } },
@@ -294,6 +310,7 @@ static const struct hand_on_case cases[] = {
 	{ "history", prepare_history, NULL, { take_point, read_history } },
 	{ "history_point", prepare_first_point, NULL, { take_second_point, read_second_point } },
 	{ "mark", marks_forked, NULL, { note_mark, read_mark } },
+	{ "kept_peak", prepare_held, NULL, { begin_phase, read_kept_peak } },
 	{ "request", prepare_request, NULL, { serve_request, read_request_done } },
 	{ "heartbeat", NULL, NULL, { take_beat, read_beat } },
 };

@@ -431,6 +431,24 @@ steps_place_changed(unsigned char *file, size_t *bytes)
 }
 
 static void
+kept_peak_changed(unsigned char *file, size_t *bytes)
+{
+	timeline_of(file)->kept_peak = kmem_twice(1) ^ 2;
+}
+
+static void
+kept_peak_beyond_section(unsigned char *file, size_t *bytes)
+{
+	timeline_of(file)->kept_peak = kmem_twice(100000);
+}
+
+static void
+kept_peak_without_record(unsigned char *file, size_t *bytes)
+{
+	((struct kmem_domain_row *)(void *)(file + KMEM_DOMAINS_OFFSET))->kept_peak_bytes = UINT64_C(1) << 40;
+}
+
+static void
 request_changed(unsigned char *file, size_t *bytes)
 {
 	timeline_of(file)->request.wants = 1;
@@ -592,6 +610,12 @@ static const struct {
 	  "what the steps are (0x00000005)" },
 	{ "where steps begin changed (F6)", steps_place_changed, KMEM_STATE_RUNNING, false, false,
 	  "where the steps begin" },
+	{ "where the kept peak is changed (F6)", kept_peak_changed, KMEM_STATE_RUNNING, false, false,
+	  "the peak of earlier phases differs" },
+	{ "kept peak beyond its section", kept_peak_beyond_section, KMEM_STATE_RUNNING, false, false,
+	  "what was held at the peak of earlier phases at byte 799992 is beyond the end" },
+	{ "kept peak of a domain without its record", kept_peak_without_record, KMEM_STATE_RUNNING, false, false,
+	  "domain 0 names a peak of earlier phases, and there is none" },
 	{ "request of a command changed", request_changed, KMEM_STATE_RUNNING, false, false,
 	  "of a command's request is wrong" },
 	{ "history's word changed (F6)", history_word_changed, KMEM_STATE_RUNNING, false, false,
