@@ -108,9 +108,9 @@ repeat_of(const struct options *options, const struct baseline *after)
 	if (after->command[0] == '\0')
 		text = memory_text("");
 	else if (asprintf(&text,
-	                  options->command_line != NULL ? "kmemshim check %2$s -- %1$s"
-	                                                : "kmemshim run -o again -- %1$s; kmemshim check again %2$s",
-	                  after->command, joined) < 0)
+	                  options->command_line != NULL ? "kmemshim check%2$s%3$s -- %1$s"
+	                                                : "kmemshim run -o again -- %1$s; kmemshim check again%2$s%3$s",
+	                  after->command, joined[0] != '\0' ? " " : "", joined) < 0)
 		memory_exhausted();
 	free(joined);
 	free(words);
@@ -243,8 +243,9 @@ has_something_to_judge(const struct options *options, const struct config *confi
 			const struct config_amount *amount = &config->budgets[i].amounts[k];
 
 			if (amount->is_given && amount->is_growth)
-				return fail_set(fail, EXIT_USAGE, "%s:%zu: is beyond the baseline: add --baseline base.json",
-				                config->path, amount->line);
+				return fail_set(fail, EXIT_USAGE,
+				                "%s:%zu: this budget is beyond the baseline: add --baseline base.json", config->path,
+				                amount->line);
 		}
 	}
 	return true;
@@ -330,6 +331,19 @@ record(struct checking *checking, uint64_t count, struct fail *fail)
 	return true;
 }
 
+/* Before a program runs for hours. Of a folder only its runs say which file it is. */
+static bool
+is_baseline_there(const struct options *options, struct fail *fail)
+{
+	struct baseline *baseline;
+
+	if (options->baseline == NULL || options->command_line == NULL || baseline_is_folder(options->baseline))
+		return true;
+	baseline = baseline_read(options->baseline, fail);
+	baseline_free(baseline);
+	return baseline != NULL;
+}
+
 /*
  * What fails is done again with twice the runs before it counts: noise only adds memory, so that of more runs the least is nearer to
  * what the program keeps, and what it keeps stays.
@@ -340,7 +354,7 @@ check_runs(struct checking *checking, int *status, struct fail *fail)
 	const struct options *options = checking->options;
 	uint64_t retries = options->retries != UINT64_MAX ? options->retries : checking->config->retries;
 	uint64_t runs = options->runs != 0 ? options->runs : 1;
-	bool is_done = record(checking, runs, fail);
+	bool is_done = is_baseline_there(options, fail) && record(checking, runs, fail);
 	bool is_over = false;
 
 	for (uint64_t tried = 0; is_done && !is_over; tried++) {

@@ -247,6 +247,7 @@ def test_statuses_are_those_of_who_asks(kmemshim, programs, tmp_path, who, kille
     (["check", "--baseline", "b", "--"], "check: there is no program behind --"),
     (["check", "--baseline", "b", "a", "--", "c"], 'check: "a": give captures, or a program behind --, not both'),
     (["check", "--baseline", "b", "--runs", "all", "--", "c"], "check: --runs all: of a program that is run, give a number"),
+    (["check", "--baseline", "missing.json", "--", "/nonexistent/program"], "missing.json: No such file or directory"),
     (["baseline", "-o", "b", "--", "/nonexistent/program"], "/nonexistent/program: cannot be run: No such file or directory"),
 ])
 def test_what_is_not_understood_is_one_line(kmemshim, words, says):
