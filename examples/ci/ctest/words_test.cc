@@ -4,7 +4,8 @@
 #include <map>
 #include <string>
 
-namespace {
+namespace
+{
 
 std::map<std::string, int> *
 count_words(int text)
