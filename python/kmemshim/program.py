@@ -17,7 +17,8 @@ HOST = ("heap", "mmap", "shared", "python/arena", "library")  # memory of the pr
 Domain = collections.namedtuple("Domain", "live_bytes peak_bytes is_begun")
 
 
-def _find(name, *arguments):
+def find(name, *arguments):
+    """A function of the recorder; None where nothing is recorded."""
     try:
         function = getattr(ctypes.PyDLL(None), name)
     except (AttributeError, OSError):
@@ -27,10 +28,10 @@ def _find(name, *arguments):
     return function
 
 
-_step = _find("kmemshim_recorder_step")
-_mark = _find("kmemshim_recorder_mark", ctypes.c_char_p)
-_snapshot = _find("kmemshim_recorder_snapshot", ctypes.c_char_p)
-_phase = _find("kmemshim_recorder_phase", ctypes.c_void_p, ctypes.c_size_t)
+_step = find("kmemshim_recorder_step")
+_mark = find("kmemshim_recorder_mark", ctypes.c_char_p)
+_snapshot = find("kmemshim_recorder_snapshot", ctypes.c_char_p)
+_phase = find("kmemshim_recorder_phase", ctypes.c_void_p, ctypes.c_size_t)
 if _phase is not None:
     _phase.restype = ctypes.c_size_t
 _rows = (ctypes.c_uint64 * (3 * _ROWS))()  # kept: a call makes nothing that shows in the phase
