@@ -190,8 +190,7 @@ memory_guard_passings(uint64_t bytes[3])
 {
 	/* acquire: pairs with keep() (G2). */
 	uint64_t newest = atomic_load_explicit(&capture_file_header()->guard, memory_order_acquire);
-	const struct kmem_guard *last =
-		newest != 0 ? capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)newest - 1) : NULL;
+	const struct kmem_guard *last = newest != 0 ? capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)newest - 1) : NULL;
 
 	if (last == NULL)
 		return 0;

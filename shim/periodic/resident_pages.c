@@ -6,7 +6,7 @@
 #include "base/raw_sys.h"
 
 #define AT_ONCE RESIDENT_PAGES_AT_ONCE
-#define PAGES_AT_ONCE 256 // 2 KiB of stack
+#define PAGES_AT_ONCE 256             // 2 KiB of stack
 #define PRESENT (UINT64_C(1) << 63)   // of a word of the page map: Documentation/admin-guide/mm/pagemap.rst
 #define EXCLUSIVE (UINT64_C(1) << 56) // mapped by this process alone; since Linux 4.2
 
