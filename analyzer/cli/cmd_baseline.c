@@ -2,8 +2,8 @@
  * cmd_baseline.c - kmemshim baseline: what good runs held, for `check` to compare with.
  */
 #include <stdlib.h>
-#include <sys/stat.h>
 
+#include "base/make_folders.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "cli/cmd_runs.h"
@@ -31,7 +31,8 @@ write_baseline(const struct baseline *baseline, const char *wanted, struct fail 
 	char *path = baseline_is_folder(wanted) ? baseline_path_in(wanted, baseline->platform) : memory_text(wanted);
 	struct output_file *file;
 
-	(void)mkdir(baseline_is_folder(wanted) ? wanted : ".", 0777); // if it cannot be made, the file says so
+	if (baseline_is_folder(wanted))
+		(void)make_folders(wanted, 0777); // where it cannot be made, the file says so
 	file = output_open(path, fail);
 	free(path);
 	if (file == NULL)
@@ -57,7 +58,8 @@ cmd_baseline(const struct options *options, int *status, struct fail *fail)
 	if (options->command_line != NULL && options->runs == UINT64_MAX)
 		return fail_set(fail, EXIT_USAGE, "baseline: --runs all: of a program that is run, give a number");
 	for (uint64_t i = 0; options->command_line != NULL && i < count && is_done; i++)
-		is_done = cmd_runs_record(&recorded, NULL, options, fail);
+		is_done = cmd_runs_record(&recorded, NULL, options->rounds != 0 ? options->rounds : CMD_RUNS_ROUNDS, options,
+		                          fail);
 	if (is_done)
 		baseline = cmd_runs_measure(&runs, options, fail);
 	is_done = baseline != NULL && cmd_runs_narrow(baseline, NULL, options, fail) &&

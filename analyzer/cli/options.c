@@ -111,9 +111,9 @@ static const struct option_row {
 	                               "make libraries with an allocator of their own use malloc, where they can" },
 	[OPTION_BASELINE] = { "baseline", 0, KIND_TEXT, IN(baseline), "FILE", "a file", "compare with FILE" },
 	[OPTION_ABSOLUTE] = { "abs", 0, KIND_SIZE, IN(absolute_bytes), "SIZE", "a size such as 1MiB",
-	                      "allowed growth in bytes (default 1MiB)" },
+	                      "allowed growth in bytes (default: as the baseline's runs vary; of fewer than three runs 1MiB)" },
 	[OPTION_RELATIVE] = { "rel", 0, KIND_PERCENT, IN(relative_ppm), "PCT", "a percentage such as 5%",
-	                      "allowed growth in percent (default 5%); the larger allowance wins" },
+	                      "allowed growth in percent (default: the same, or 5%); the larger allowance wins" },
 	[OPTION_RUNS] = { "runs", 0, KIND_RUNS, IN(runs), "N", "a number of runs (1 or more), or all",
 	                  "use the newest N sessions of each folder, or all" },
 	[OPTION_PROGRAM] = { "program", 0, KIND_TEXT, IN(program), "NAME", "a program's name",
@@ -157,6 +157,8 @@ static const struct option_row {
 	                      "also compare with a baseline of another platform" },
 	[OPTION_RETRIES] = { "retries", 0, KIND_COUNT, IN(retries), "N", "a number",
 	                     "with -- CMD: try a failed check N times again, with more runs (default 3)" },
+	[OPTION_ROUNDS] = { "rounds", 0, KIND_KEEP, IN(rounds), "N", "a number of 1 or more",
+	                    "what {n} stands for in CMD (default 100); a line fails when four times as many keep more" },
 	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },
 #undef IN
 };

@@ -1,4 +1,5 @@
 """Budgets and suppressions of `check`: .kmemshim.yml does what docs/ci.md says."""
+import re
 import shutil
 
 import pytest
@@ -90,6 +91,17 @@ def test_a_run_too_short_for_its_budget_follows_the_policy(check):
     assert done.returncode == UNUSABLE and "no steps were found" in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_a_run_without_generations_is_told(folder):
+    """Of a program that allocates next to nothing no line can be judged."""
+    harness.run([harness.KMEMSHIM, "run", "-q", "-o", folder / "small", "--", "/bin/true"])
+    assert harness.run([harness.KMEMSHIM, "baseline", "small", "-o", "small.json"], cwd=folder).returncode == OK
+    done = harness.run([harness.KMEMSHIM, "check", "small", "--baseline", "small.json"], cwd=folder)
+    long = harness.run([harness.KMEMSHIM, "check", "good", *BASELINE], cwd=folder)
+
+    assert done.returncode == OK and re.search(r"^note: this run is too short to tell leaks \([01] generations? of at least 6\)", done.stdout, re.M), done.stdout
+    assert long.returncode == OK and "note:" not in long.stdout
+
+
 def test_a_pattern_that_fits_nothing_is_told_and_follows_the_policy(check):
     for policy, status in (("pass", OK), ("fail", USAGE), ("skip", SKIPPED)):
         done = check("good", f"budgets:\n  lines:\n    nowhere.py: {{live: 1 MiB}}\nrun: {{unmatched: {policy}}}")
@@ -143,7 +155,7 @@ def test_init_writes_a_file_that_is_found_and_changes_nothing(folder, tmp_path):
 
 @pytest.mark.parametrize("config, says", [
     ("budgets: {total: {peak: 500}}", 'a.yml:1:25: "500" has no unit'),
-    ("budgets:\n  total:\n    peak: +5 %\n", "a.yml:3: is beyond the baseline: add --baseline"),
+    ("budgets:\n  total:\n    peak: +5 %\n", "a.yml:3: this budget is beyond the baseline: add --baseline"),
     ("run: {retries: 1}\nrun: {retries: 2}\n", 'a.yml:2:1: "run" is there twice'),
     ("budgets: {\n", "a.yml:2:1: is not YAML"),
 ])
