@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 TIMEOUT_SECONDS = 60
-ROOM_BYTES = 64 << 20  # what the command takes, and this process to start it
+ROOM_BYTES = 48 << 20  # what the command takes, and this process to start it
 SCHEMA = 2  # of the command's JSON
 
 HOW_TO = ("this kernel is not recorded. In a terminal: `kmemshim jupyter install`; "
