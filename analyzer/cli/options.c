@@ -152,6 +152,7 @@ static const struct option_row {
 	[OPTION_CONFIG] = { "config", 0, KIND_PATH, IN(config), "FILE", "a path (write ./-NAME if it begins with -)",
 	                    "budgets and suppressions (default: .kmemshim.yml, where it is there)" },
 	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },
+	[OPTION_ONCE] = { "once", 0, KIND_FLAG, IN(is_once), NULL, "", "print the first screen as text, and end" },
 #undef IN
 };
 

@@ -58,6 +58,7 @@ struct options {
 	bool has_all;       // nothing is left out
 	const char *config; // of check; NULL = the one that is here
 	bool wants_init;
+	bool is_once;
 	int option_word_count; // of the command line, without its arguments
 	char **option_words;
 	int argument_count;
