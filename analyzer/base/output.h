@@ -16,7 +16,7 @@
 bool output_finish(struct fail *fail);
 
 /*
- * A file that appears whole or not at all: written beside its place and renamed by output_close(). "-" is standard
+ * A file that appears whole or not at all: written beside its place and renamed by output_close(); Ctrl-C takes it away. "-" is standard
  * output; what is there and no plain file (a pipe, /dev/stdout) is written directly.
  */
 struct output_file;

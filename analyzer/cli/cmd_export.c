@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "base/progress.h"
 #include "cli/cmd_report.h"
 #include "cli/command.h"
 #include "export/export.h"
@@ -39,10 +40,14 @@ write_processes(const struct wanted *wanted, const struct report *whole, FILE *s
 static bool
 write_format(const struct wanted *wanted, const struct report *report, FILE *stream, struct fail *fail)
 {
+	bool is_written = true;
+
 	if (wanted->format->is_by_process && report->process_count > 1)
-		return write_processes(wanted, report, stream, fail);
-	wanted->format->write(report, wanted->value, stream);
-	return true;
+		is_written = write_processes(wanted, report, stream, fail);
+	else
+		wanted->format->write(report, wanted->value, stream);
+	progress_end();
+	return is_written;
 }
 
 static bool

@@ -267,12 +267,12 @@ check_page(const struct options *options, struct fail *fail)
 	return true;
 }
 
+/* report: of all lines, by what they held at the peak. */
 static bool
-write_page(const struct options *options, struct report *report, struct fail *fail)
+write_page(const struct options *options, const struct report *report, struct fail *fail)
 {
-	const struct report_options all = { .top = UINT64_MAX };
 	const struct page_look look = { .has_source = !options->has_no_source };
-	struct output_file *file = report_rank(report, &rank_peak, &all, fail) ? output_open(options->html, fail) : NULL;
+	struct output_file *file = output_open(options->html, fail);
 
 	if (file == NULL)
 		return false;
@@ -294,6 +294,8 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 
 	struct model *model = cmd_report_load(options, options->is_kernel ? life : capture, NULL, fail);
 
+	if (options->html != NULL)
+		rows = (struct report_options){ .top = UINT64_MAX };
 	if (question->is_verdict_only)
 		rows = (struct report_options){ .domain = options->domain, .is_verdict_of_domain = options->domain != NULL };
 	struct opened_report opened;

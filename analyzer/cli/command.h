@@ -58,6 +58,9 @@ enum option_id {
 	OPTION_CONFIG,
 	OPTION_INIT,
 	OPTION_ONCE,
+	OPTION_STATUS_FOR,
+	OPTION_PLATFORM,
+	OPTION_RETRIES,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (UINT64_C(1) << (id))
@@ -75,6 +78,7 @@ struct command {
 	int arguments_min;
 	int arguments_max;               // -1 = any number
 	bool is_launcher;                // options end at the first argument
+	bool takes_program;              // instead of arguments: "-- CMD"
 	const struct question *question; // of those that read a capture; else NULL
 	/* *status: EXIT_OK before; the exit status when nothing failed. */
 	bool (*run)(const struct options *options, int *status, struct fail *fail);

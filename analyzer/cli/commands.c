@@ -208,34 +208,43 @@ const struct command commands[] = {
 	},
 	{
 		.name = "baseline",
-		.arguments = "RUN... -o FILE",
+		.arguments = "-o FILE RUN...|-- CMD",
 		.summary = "save what good runs held, for `check`",
-		.details = "RUN is a .kmem file, or a folder: each session in it is a run. Give several runs of the same code: `check` learns\n"
-				   "from them how much the figures vary. A run that was killed or failed is refused (exit status 4).\n"
+		.details = "RUN is a .kmem file, or a folder: each session in it is a run. With -- CMD the program is run and recorded first,\n"
+				   "5 times. From 3 runs on, `check` learns from them how much the figures vary. A run that was killed or failed is\n"
+				   "refused (exit status 4). Of a folder FILE, there is one baseline for each platform in it.\n"
 				   "A baseline made with --domain holds that domain alone, and `check` compares that domain alone.\n",
 		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_OUTPUT),
-		.words = { [OPTION_OUTPUT] = { "FILE", "write the baseline to FILE (required)" },
-	               [OPTION_RUNS] = { "N", "use the newest N sessions of each folder (default: all)" } },
+		.words = { [OPTION_OUTPUT] = { "FILE", "write the baseline to FILE, or into a folder (required)" },
+	               [OPTION_RUNS] = { "N",
+	                                 "use the newest N sessions of each folder (default: all); run CMD N times" } },
 		.arguments_min = 1,
 		.arguments_max = -1,
+		.takes_program = true,
 		.run = cmd_baseline,
 	},
 	{
 		.name = "check",
-		.arguments = "RUN...",
+		.arguments = "RUN...|-- CMD",
 		.summary = "is a run worse than a baseline, or over its budget? (for CI)",
 		.details = "RUN is a .kmem file, or a folder: its newest session is the run. Of several runs, the lowest live bytes and the\n"
-				   "median peak count. With --domain only that domain and its lines are compared. Budgets and suppressions are\n"
-				   "read from .kmemshim.yml: --init writes one.\n"
+				   "median peak count. With -- CMD the program is run and recorded first; what fails is tried again with more runs.\n"
+				   "FILE of --baseline may be a folder with one for each platform, or BRANCH:FILE. Budgets and suppressions are read\n"
+				   "from .kmemshim.yml: --init writes one. With --domain only that domain and its lines are compared.\n"
 				   "Exit status: 0 not worse, 1 worse, 2 wrong options, configuration or baseline, 3 unusable capture, 4 the program\n"
 				   "was killed or failed, 77 nothing was judged, where the configuration says so.\n",
 		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
 	               OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_CONFIG) |
-	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE),
-		.words = { [OPTION_RUNS] = { "N", "use the newest N sessions of each folder, or all (default 1)" },
+	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_OUTPUT) |
+	               OPTION_BIT(OPTION_STATUS_FOR) | OPTION_BIT(OPTION_PLATFORM) | OPTION_BIT(OPTION_RETRIES),
+		.words = { [OPTION_RUNS] = { "N",
+	                                 "use the newest N sessions of each folder, or all; run CMD N times (default 1)" },
+	               [OPTION_OUTPUT] = { "DIR",
+	                                   "with -- CMD: folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_FORCE] = { NULL, "with --init: also where there is such a file" } },
 		.arguments_min = 1,
 		.arguments_max = -1,
+		.takes_program = true,
 		.run = cmd_check,
 	},
 	{

@@ -111,9 +111,9 @@ static const struct option_row {
 	                               "make libraries with an allocator of their own use malloc, where they can" },
 	[OPTION_BASELINE] = { "baseline", 0, KIND_TEXT, IN(baseline), "FILE", "a file", "compare with FILE" },
 	[OPTION_ABSOLUTE] = { "abs", 0, KIND_SIZE, IN(absolute_bytes), "SIZE", "a size such as 1MiB",
-	                      "allowed growth in bytes (default 1MiB)" },
+	                      "allowed growth in bytes (default: as the baseline's runs vary; of fewer than three runs 1MiB)" },
 	[OPTION_RELATIVE] = { "rel", 0, KIND_PERCENT, IN(relative_ppm), "PCT", "a percentage such as 5%",
-	                      "allowed growth in percent (default 5%); the larger allowance wins" },
+	                      "allowed growth in percent (default: the same, or 5%); the larger allowance wins" },
 	[OPTION_RUNS] = { "runs", 0, KIND_RUNS, IN(runs), "N", "a number of runs (1 or more), or all",
 	                  "use the newest N sessions of each folder, or all" },
 	[OPTION_PROGRAM] = { "program", 0, KIND_TEXT, IN(program), "NAME", "a program's name",
@@ -151,6 +151,12 @@ static const struct option_row {
 	[OPTION_ALL] = { "all", 0, KIND_FLAG, IN(has_all), NULL, "", "leave nothing out" },
 	[OPTION_CONFIG] = { "config", 0, KIND_PATH, IN(config), "FILE", "a path (write ./-NAME if it begins with -)",
 	                    "budgets and suppressions (default: .kmemshim.yml, where it is there)" },
+	[OPTION_STATUS_FOR] = { "status-for", 0, KIND_TEXT, IN(status_for), "WHO", "git-bisect or automake",
+	                        "end with the status that git-bisect (125 = skip) or automake (77) wants" },
+	[OPTION_PLATFORM] = { "any-platform", 0, KIND_FLAG, IN(is_any_platform), NULL, "",
+	                      "also compare with a baseline of another platform" },
+	[OPTION_RETRIES] = { "retries", 0, KIND_COUNT, IN(retries), "N", "a number",
+	                     "with -- CMD: try a failed check N times again, with more runs (default 3)" },
 	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },
 	[OPTION_ONCE] = { "once", 0, KIND_FLAG, IN(is_once), NULL, "", "print the first screen as text, and end" },
 #undef IN
@@ -246,13 +252,27 @@ refuse_option(const struct command *command, char **arguments, int result, struc
 static bool
 check_arguments(const struct command *command, const struct options *options, struct fail *fail)
 {
-	if (options->argument_count < command->arguments_min && !options->wants_init)
+	if (options->command_line != NULL && options->argument_count != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: \"%s\": give captures, or a program behind --, not both", command->name,
+		                options->arguments[0]);
+	if (options->argument_count < command->arguments_min && !options->wants_init && options->command_line == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: an argument is missing: usage: kmemshim %s %s", command->name,
 		                command->name, command->arguments);
 	if (command->arguments_max >= 0 && options->argument_count > command->arguments_max)
 		return fail_set(fail, EXIT_USAGE, "%s: unexpected argument \"%s\": usage: kmemshim %s %s", command->name,
 		                options->arguments[command->arguments_max], command->name, command->arguments);
 	return true;
+}
+
+/* The place of the "--" behind which a program begins; count = there is none. */
+static int
+program_begins(const struct command *command, int count, char **arguments)
+{
+	int at = 1;
+
+	while (at < count && (!command->takes_program || strcmp(arguments[at], "--") != 0))
+		at++;
+	return at;
 }
 
 bool
@@ -290,6 +310,13 @@ options_parse(const struct command *command, int count, char **arguments, struct
 		.absolute_bytes = DEFAULT_ABSOLUTE_BYTES,
 		.relative_ppm = DEFAULT_RELATIVE_PPM,
 	};
+	options->retries = UINT64_MAX;
+	if (program_begins(command, count, arguments) < count) {
+		options->command_line = arguments + program_begins(command, count, arguments) + 1;
+		count = program_begins(command, count, arguments);
+		if (options->command_line[0] == NULL)
+			return fail_set(fail, EXIT_USAGE, "%s: there is no program behind --", command->name);
+	}
 	opterr = 0;
 	optind = 0;
 	while ((result = getopt_long(count, arguments, shorts, longs, NULL)) != -1) {

@@ -59,10 +59,14 @@ struct options {
 	const char *config; // of check; NULL = the one that is here
 	bool wants_init;
 	bool is_once;
+	const char *status_for; // whose exit statuses are wanted; NULL = as documented
+	bool is_any_platform;
+	uint64_t retries;      // UINT64_MAX = not given
 	int option_word_count; // of the command line, without its arguments
 	char **option_words;
 	int argument_count;
-	char **arguments; // what is no option
+	char **arguments;    // what is no option
+	char **command_line; // what stands behind "--", where the command takes that; NULL = nothing
 };
 
 static inline bool

@@ -4,6 +4,9 @@
 #include "export/export.h"
 
 #include <string.h>
+#include <unistd.h>
+
+#include "base/progress.h"
 
 static uint64_t
 peak_of(const struct model_site *site)
@@ -89,4 +92,11 @@ bool
 export_is_memory(const struct report *report, unsigned domain)
 {
 	return !report->domains[domain].is_address_space && report_has_domain(report, report->domains[domain].of.name);
+}
+
+void
+export_progress(FILE *stream, size_t done, size_t total)
+{
+	if (isatty(fileno(stream)) != 1)
+		progress_show("writing", done, total);
 }

@@ -66,6 +66,9 @@ void export_pprof(const struct report *report, const struct export_value *value,
 void export_dhat(const struct report *report, const struct export_value *value, FILE *stream);
 void export_massif(const struct report *report, const struct export_value *value, FILE *stream);
 
+/* On a terminal that is not written to. */
+void export_progress(FILE *stream, size_t done, size_t total);
+
 /* "train.py:41 epoch" of a frame; is it of memory? */
 const char *export_frame_text(const struct report_frame *frame, char text[PLACE_TEXT_BYTES]);
 bool export_is_memory(const struct report *report, unsigned domain);

@@ -291,6 +291,8 @@ export_pprof(const struct report *report, const struct export_value *value, FILE
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 
+		export_progress(stream, i, report->site_total);
+
 		if (export_is_memory(report, site.of.domain))
 			add_sample(&profile, report, &site);
 	}

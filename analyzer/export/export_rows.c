@@ -45,6 +45,7 @@ export_rows_of(const struct report *report, const struct export_run *run, FILE *
 		struct report_line line = report_line_figures(report, i);
 		struct json_write json = { .stream = stream, .inline_depth = 0 };
 
+		export_progress(stream, i, report->line_count);
 		if (!export_is_memory(report, line.of.domain))
 			continue;
 		json_write_open(&json, NULL, '{');

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/owner.h"
 #include "base/place.h"
+#include "base/progress.h"
 #include "base/shell_words.h"
 #include "capture/capture_cross_check.h"
 #include "capture/capture_folder.h"
@@ -134,6 +135,7 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 	for (size_t i = 0; i < list->count; i++) {
 		struct capture *capture;
 
+		progress_show("reading captures", i, list->count);
 		if (!capture_open(list->paths[i], build->options->is_salvage, &capture, fail)) {
 			model_damage(build, fail->text);
 			continue;
@@ -322,6 +324,7 @@ model_load(const struct model_options *options, struct fail *fail)
 		build.symbolizer = symbolizer_new(build.pool, options->sysroot);
 	if (add_captures(&build, &list, fail))
 		model = finish(&build, list.session_count);
+	progress_end();
 	free_indexes(&build);
 	capture_list_free(&list);
 	free(project);

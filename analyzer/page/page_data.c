@@ -13,6 +13,7 @@
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/place.h"
+#include "base/progress.h"
 #include "page/page.h"
 #include "report/report.h"
 
@@ -425,6 +426,8 @@ put_sites(struct json_write *json, const struct report *report, struct numbers *
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 		bool is_import = site.import[0] != '\0';
+
+		progress_show("writing the page", i, report->site_total);
 		struct model_site *sum = &trifles[(site.of.process * report->domain_count + site.of.domain) * 2 + is_import];
 
 		if (!is_trifle(report, &site)) {

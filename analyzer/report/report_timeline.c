@@ -63,27 +63,32 @@ struct groups {
 	size_t count;
 };
 
+/* A site that is in a point. Whether an import left it is asked once: the whole stack says it. */
+struct met {
+	const struct model_site *site;
+	bool is_import;
+};
+
 /* As lines are made (rank.c). */
 static int
 compare_places(const void *a, const void *b)
 {
-	const struct model_site *left = *(const struct model_site *const *)a;
-	const struct model_site *right = *(const struct model_site *const *)b;
-	bool is_import = rank_is_import(left);
-	int order = (int)is_import - (int)rank_is_import(right);
+	const struct met *left = a;
+	const struct met *right = b;
+	int order = (int)left->is_import - (int)right->is_import;
 
-	if (order == 0 && is_import)
-		order = order_texts(left->import, right->import);
-	if (order == 0 && is_import && left->import[0] != '\0')
-		return order_numbers(left->domain, right->domain);
-	return order ?: rank_compare_places(left, right);
+	if (order == 0 && left->is_import)
+		order = order_texts(left->site->import, right->site->import);
+	if (order == 0 && left->is_import && left->site->import[0] != '\0')
+		return order_numbers(left->site->domain, right->site->domain);
+	return order ?: rank_compare_places(left->site, right->site);
 }
 
 static struct groups
 group_sites(const struct model *model, const struct model_process *process)
 {
 	struct groups made = { .of_site = memory_zeroed(model->site_count + 1, sizeof(uint32_t)) };
-	const struct model_site **met = memory_zeroed(model->site_count + 1, sizeof(const struct model_site *));
+	struct met *met = memory_zeroed(model->site_count + 1, sizeof(*met));
 	size_t count = 0;
 
 	for (size_t i = 0; i < process->point_count; i++) {
@@ -93,20 +98,22 @@ group_sites(const struct model *model, const struct model_process *process)
 			if (made.of_site[point->sites[k].site] != 0)
 				continue;
 			made.of_site[point->sites[k].site] = 1;
-			met[count++] = &model->sites[point->sites[k].site];
+			met[count].site = &model->sites[point->sites[k].site];
+			met[count].is_import = rank_is_import(met[count].site);
+			count++;
 		}
 	}
 	made.groups = memory_zeroed(count + 1, sizeof(*made.groups));
 	if (count != 0)
-		qsort(met, count, sizeof(const struct model_site *), compare_places);
+		qsort(met, count, sizeof(*met), compare_places);
 	for (size_t i = 0; i < count; i++) {
-		enum domain_kind kind = model->domains[met[i]->domain].id.kind;
+		enum domain_kind kind = model->domains[met[i].site->domain].id.kind;
 
 		if (i == 0 || compare_places(&met[i - 1], &met[i]) != 0)
-			made.groups[made.count++] = (struct group){ .site = met[i],
+			made.groups[made.count++] = (struct group){ .site = met[i].site,
 				                                        .is_device = domain_is_driver(kind) || kind == DOMAIN_TENSORS,
 				                                        .shown = NONE };
-		made.of_site[met[i] - model->sites] = (uint32_t)made.count;
+		made.of_site[met[i].site - model->sites] = (uint32_t)made.count;
 	}
 	free(met);
 	return made;
