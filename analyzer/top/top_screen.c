@@ -127,7 +127,10 @@ top_screen_key(unsigned milliseconds, int *letter)
 		return TOP_KEY_QUIT;
 	switch (key) {
 	case ERR:
+		return TOP_KEY_NONE;
 	case KEY_RESIZE:
+	case 'L' & 0x1f:
+		(void)clearok(stdscr, TRUE); // what the terminal kept of the screen is not known
 		return TOP_KEY_NONE;
 	case KEY_UP:
 	case 'k':

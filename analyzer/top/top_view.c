@@ -188,7 +188,8 @@ draw_use(const struct top_look *look, struct top_canvas *canvas)
 	if (forecast->bytes_per_minute != 0)
 		(void)put_format(canvas, 1, column + 2, TOP_ALARM, "full in about %" PRIu64 " min", forecast->minutes);
 	else if (seconds_left(look) < FORECAST_MOST_SECONDS)
-		(void)put_format(canvas, 1, column + 2, TOP_ALARM, "full in %s if it goes on so", span(seconds_left(look), used));
+		(void)put_format(canvas, 1, column + 2, TOP_ALARM, "full in %s if it goes on so",
+		                 span(seconds_left(look), used));
 }
 
 static void
