@@ -58,7 +58,8 @@ cmd_baseline(const struct options *options, int *status, struct fail *fail)
 	if (options->command_line != NULL && options->runs == UINT64_MAX)
 		return fail_set(fail, EXIT_USAGE, "baseline: --runs all: of a program that is run, give a number");
 	for (uint64_t i = 0; options->command_line != NULL && i < count && is_done; i++)
-		is_done = cmd_runs_record(&recorded, NULL, options, fail);
+		is_done = cmd_runs_record(&recorded, NULL, options->rounds != 0 ? options->rounds : CMD_RUNS_ROUNDS, options,
+		                          fail);
 	if (is_done)
 		baseline = cmd_runs_measure(&runs, options, fail);
 	is_done = baseline != NULL && cmd_runs_narrow(baseline, NULL, options, fail) &&

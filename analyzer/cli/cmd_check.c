@@ -22,6 +22,7 @@
 #include "cli/cmd_runs.h"
 #include "cli/command.h"
 #include "gate/baseline.h"
+#include "gate/check_confirm.h"
 #include "gate/check_outputs.h"
 
 struct run_ends {
@@ -80,6 +81,26 @@ is_format(const char *word, bool *has_value)
 	return length >= strlen("--f") && length <= strlen("--format") && strncmp(word, "--format", length) == 0;
 }
 
+/* As a shell takes it; "" of NULL. For free(). */
+static char *
+joined_words(char *const *words)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *stream = open_memstream(&text, &bytes);
+	char *joined;
+
+	if (stream == NULL)
+		memory_exhausted();
+	for (; words != NULL && *words != NULL; words++)
+		(void)fwrite(*words, 1, strlen(*words) + 1, stream);
+	if (fclose(stream) != 0)
+		memory_exhausted();
+	joined = shell_words_join(text, bytes);
+	free(text);
+	return joined;
+}
+
 /*
  * What does the same on another machine: the program of the first run again, and this command of its capture. Where results are written is the
  * CI system's business. "" where the capture does not say what was run; for free().
@@ -91,6 +112,8 @@ repeat_of(const struct options *options, const struct baseline *after)
 	size_t bytes = 0;
 	FILE *stream = open_memstream(&words, &bytes);
 	char *joined;
+	char *given = joined_words(options->command_line);
+	const char *program = given[0] != '\0' ? given : after->command;
 	char *text;
 	bool has_value;
 
@@ -105,13 +128,14 @@ repeat_of(const struct options *options, const struct baseline *after)
 	if (fclose(stream) != 0)
 		memory_exhausted();
 	joined = shell_words_join(words, bytes);
-	if (after->command[0] == '\0')
+	if (program[0] == '\0')
 		text = memory_text("");
 	else if (asprintf(&text,
 	                  options->command_line != NULL ? "kmemshim check%2$s%3$s -- %1$s"
 	                                                : "kmemshim run -o again -- %1$s; kmemshim check again%2$s%3$s",
-	                  after->command, joined[0] != '\0' ? " " : "", joined) < 0)
+	                  program, joined[0] != '\0' ? " " : "", joined) < 0)
 		memory_exhausted();
+	free(given);
 	free(joined);
 	free(words);
 	return text;
@@ -320,15 +344,45 @@ read_sides(struct checking *checking, struct sides *sides, struct fail *fail)
 	return is_of_platform(sides, options, fail) && cmd_runs_narrow(sides->after, sides->before, options, fail);
 }
 
+static uint64_t
+rounds_of(const struct options *options)
+{
+	return options->rounds != 0 ? options->rounds : CMD_RUNS_ROUNDS;
+}
+
 /* Of what stands behind "--" so many more; of captures none. */
 static bool
 record(struct checking *checking, uint64_t count, struct fail *fail)
 {
 	for (uint64_t i = 0; checking->options->command_line != NULL && i < count; i++) {
-		if (!cmd_runs_record(&checking->recorded, checking->options->output, checking->options, fail))
+		if (!cmd_runs_record(&checking->recorded, checking->options->output, rounds_of(checking->options),
+		                     checking->options, fail))
 			return false;
 	}
 	return true;
+}
+
+/* A line that still fails must grow with the rounds, where the program can be told how many. */
+static bool
+confirm(struct checking *checking, struct check *check, struct fail *fail)
+{
+	const struct options *options = checking->options;
+	struct cmd_recorded recorded = { .count = 0 };
+	struct run_ends ends = { .ended_badly = NULL };
+	const struct cmd_runs runs = { .judge = judge, .context = &ends, .recorded = &recorded };
+	struct baseline *longer = NULL;
+
+	if (!check_has_failed_lines(check) || !cmd_runs_has_rounds(options) || check->ended_badly != NULL)
+		return true;
+	(void)fprintf(stderr, "kmemshim: check: a line failed; once more with %d times the rounds\n", CHECK_CONFIRM_TIMES);
+	if (cmd_runs_record(&recorded, options->output, rounds_of(options) * CHECK_CONFIRM_TIMES, options, fail))
+		longer = cmd_runs_measure(&runs, options, fail);
+	if (longer != NULL && ends.ended_badly == NULL)
+		check_confirm(check, longer, rounds_of(options));
+	forget_ends(&ends);
+	free(recorded.sessions);
+	baseline_free(longer);
+	return longer != NULL;
 }
 
 /* Before a program runs for hours. Of a folder only its runs say which file it is. */
@@ -367,7 +421,7 @@ check_runs(struct checking *checking, int *status, struct fail *fail)
 			is_over = check->failed_count == 0 || check->ended_badly != NULL || options->command_line == NULL ||
 			          tried >= retries;
 			if (is_over)
-				is_done = finish(checking, check, status, fail);
+				is_done = confirm(checking, check, fail) && finish(checking, check, status, fail);
 			else
 				(void)fprintf(stderr,
 				              "kmemshim: check: %zu rule%s failed; again with %" PRIu64 " runs (%" PRIu64 " of %" PRIu64

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -195,37 +196,94 @@ launch_apart(struct launch *launch, struct fail *fail)
 	return is_done;
 }
 
+static const char rounds_mark[] = "{n}";
+
 bool
-cmd_runs_record(struct cmd_recorded *recorded, const char *folder, const struct options *options, struct fail *fail)
+cmd_runs_has_rounds(const struct options *options)
 {
-	const char *wanted = folder != NULL ? folder : getenv("KMEMSHIM_OUT");
-	bool is_named = wanted != NULL && wanted[0] != '\0';
+	for (char **word = options->command_line; word != NULL && *word != NULL; word++) {
+		if (strstr(*word, rounds_mark) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* A word with the number in the place of each mark; for free(). */
+static char *
+word_with_rounds(const char *word, uint64_t rounds)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *stream = open_memstream(&text, &bytes);
+	const char *mark;
+
+	if (stream == NULL)
+		memory_exhausted();
+	for (; (mark = strstr(word, rounds_mark)) != NULL; word = mark + strlen(rounds_mark))
+		(void)fprintf(stream, "%.*s%" PRIu64, (int)(mark - word), word, rounds);
+	(void)fputs(word, stream);
+	if (fclose(stream) != 0)
+		memory_exhausted();
+	return text;
+}
+
+static char **
+words_with_rounds(char *const *words, uint64_t rounds)
+{
+	size_t count = 0;
+	char **made;
+
+	while (words[count] != NULL)
+		count++;
+	made = memory_zeroed(count + 1, sizeof(*made));
+	for (size_t i = 0; i < count; i++)
+		made[i] = word_with_rounds(words[i], rounds);
+	return made;
+}
+
+static bool
+record_words(struct cmd_recorded *recorded, char *const *words, struct fail *fail)
+{
 	char shim[PATH_MAX];
 	char capture[PATH_MAX];
 	struct program program;
-	struct launch launch = { .arguments = options->command_line };
+	struct launch launch = { .arguments = words, .folder = recorded->folder, .shim = shim };
 
-	if (!launcher_find_shim(shim, fail) ||
-	    !launcher_make_folder(is_named ? wanted : CAPTURE_FOLDER_DEFAULT, is_named, recorded->folder, fail))
+	if (!launcher_find_shim(shim, fail))
 		return false;
-	program_examine(options->command_line, &program);
+	program_examine(words, &program);
 	if (program.obstacle != NULL && program.is_preload_harmful)
-		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be recorded: %s: %s", options->command_line[0],
-		                program.obstacle, program.remedy);
-	launch.folder = recorded->folder;
-	launch.shim = shim;
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be recorded: %s: %s", words[0], program.obstacle,
+		                program.remedy);
 	if (!launch_apart(&launch, fail))
 		return false;
 	if (launch.start_error != 0)
-		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be run: %s", options->command_line[0],
-		                strerror(launch.start_error));
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be run: %s", words[0], strerror(launch.start_error));
 	if (!launcher_sign(&launch, capture))
-		return fail_set(fail, EXIT_CAPTURE, "%s: nothing was recorded: kmemshim doctor -- CMD says why",
-		                options->command_line[0]);
+		return fail_set(fail, EXIT_CAPTURE, "%s: nothing was recorded: kmemshim doctor -- CMD says why", words[0]);
 	recorded->sessions = memory_grown(recorded->sessions, &recorded->room, recorded->count + 1,
 	                                  sizeof(*recorded->sessions));
 	memcpy(recorded->sessions[recorded->count++], launch.session, sizeof(launch.session));
 	return true;
+}
+
+bool
+cmd_runs_record(struct cmd_recorded *recorded, const char *folder, uint64_t rounds, const struct options *options,
+                struct fail *fail)
+{
+	const char *wanted = folder != NULL ? folder : getenv("KMEMSHIM_OUT");
+	bool is_named = wanted != NULL && wanted[0] != '\0';
+	char **words;
+	bool is_done;
+
+	if (!launcher_make_folder(is_named ? wanted : CAPTURE_FOLDER_DEFAULT, is_named, recorded->folder, fail))
+		return false;
+	words = words_with_rounds(options->command_line, rounds);
+	is_done = record_words(recorded, words, fail);
+	for (char **word = words; *word != NULL; word++)
+		free(*word);
+	free(words);
+	return is_done;
 }
 
 struct baseline *

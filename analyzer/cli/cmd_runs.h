@@ -40,10 +40,14 @@ struct cmd_runs {
  * status is the capture's business.
  *
  * folder  NULL = as `kmemshim run` has it
+ * rounds  what "{n}" in a word stands for
  * returns false and *fail (EXIT_CAPTURE): it could not be started, or left no capture
  */
-bool cmd_runs_record(struct cmd_recorded *recorded, const char *folder, const struct options *options,
+bool cmd_runs_record(struct cmd_recorded *recorded, const char *folder, uint64_t rounds, const struct options *options,
                      struct fail *fail);
+
+#define CMD_RUNS_ROUNDS 100
+bool cmd_runs_has_rounds(const struct options *options); // "{n}" is in a word
 
 /* Is a run of this program what the baseline is of, or what --program allows? */
 bool cmd_runs_is_of(const struct baseline *before, const char *before_path, const struct baseline *measured,

@@ -61,6 +61,7 @@ enum option_id {
 	OPTION_STATUS_FOR,
 	OPTION_PLATFORM,
 	OPTION_RETRIES,
+	OPTION_ROUNDS,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (UINT64_C(1) << (id))

@@ -214,8 +214,9 @@ const struct command commands[] = {
 				   "5 times. From 3 runs on, `check` learns from them how much the figures vary. A run that was killed or failed is\n"
 				   "refused (exit status 4). Of a folder FILE, there is one baseline for each platform in it.\n"
 				   "A baseline made with --domain holds that domain alone, and `check` compares that domain alone.\n",
-		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_OUTPUT),
+		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_ROUNDS),
 		.words = { [OPTION_OUTPUT] = { "FILE", "write the baseline to FILE, or into a folder (required)" },
+	               [OPTION_ROUNDS] = { "N", "what {n} stands for in CMD (default 100)" },
 	               [OPTION_RUNS] = { "N",
 	                                 "use the newest N sessions of each folder (default: all); run CMD N times" } },
 		.arguments_min = 1,
@@ -236,7 +237,8 @@ const struct command commands[] = {
 		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
 	               OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_CONFIG) |
 	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_OUTPUT) |
-	               OPTION_BIT(OPTION_STATUS_FOR) | OPTION_BIT(OPTION_PLATFORM) | OPTION_BIT(OPTION_RETRIES),
+	               OPTION_BIT(OPTION_STATUS_FOR) | OPTION_BIT(OPTION_PLATFORM) | OPTION_BIT(OPTION_RETRIES) |
+	               OPTION_BIT(OPTION_ROUNDS),
 		.words = { [OPTION_RUNS] = { "N",
 	                                 "use the newest N sessions of each folder, or all; run CMD N times (default 1)" },
 	               [OPTION_OUTPUT] = { "DIR",

@@ -82,6 +82,43 @@ def test_a_leak_fails_only_when_more_runs_have_it(kmemshim, flaky, tmp_path, lea
         assert "flaky.c:13 keep" in done.stdout and "repeat: kmemshim check --baseline base.json" in done.stdout
 
 
+ROUNDS = """
+#include <stdlib.h>
+#include <string.h>
+static __attribute__((noinline)) void *cached(void) { return malloc(1000); }
+static __attribute__((noinline)) void *forgotten(void) { return malloc(1000); }
+static __attribute__((noinline)) void *big(void) { return calloc(1, 32 << 20); }
+int main(int argc, char **argv) {
+	static void *cache[100];
+	int rounds = atoi(argv[1] + strlen("--rounds="));
+	char *table = big();
+	for (int i = 0; i < rounds; i++) {
+		if (strcmp(argv[2], "cache") == 0 && cache[i % 100] == NULL) cache[i % 100] = cached();
+		if (strcmp(argv[2], "leak") == 0) table[i] = *(char *)memset(forgotten(), 0, 1);
+		for (int k = 0; k < 1000; k++) free(memset(malloc(2000 + k % 7), 0, 1));
+	}
+	return table == NULL;
+}
+"""
+
+
+def test_a_line_that_does_not_grow_with_the_rounds_is_no_leak(kmemshim, tmp_path):
+    """A cache of 100 rows that is new holds as much after four times the rounds. Of the totals it is 1 % and no more."""
+    (tmp_path / "rounds.c").write_text(ROUNDS)
+    harness.compile_c(tmp_path / "rounds.c", tmp_path / "rounds")
+    program = ("--", "./rounds", "--rounds={n}")
+    assert kmemshim("baseline", "-o", "base.json", *program, "no").returncode == OK
+    cache = kmemshim("check", "--baseline", "base.json", "--retries", "0", *program, "cache")
+    leak = kmemshim("check", "--baseline", "base.json", "--retries", "0", *program, "leak")
+    unasked = kmemshim("check", "--baseline", "base.json", "--retries", "0", "--", "./rounds", "--rounds=100", "cache")
+
+    assert cache.returncode == OK, cache.stdout + cache.stderr
+    assert "note: rounds.c:4 cached is no leak: it held 97.7 KiB after 100 rounds, and 97.7 KiB after 400" in cache.stdout
+    assert leak.returncode == REGRESSION and "rounds.c:5 forgotten" in leak.stdout
+    assert "repeat: kmemshim check --baseline base.json --retries 0 -- ./rounds '--rounds={n}' leak" in leak.stdout
+    assert unasked.returncode == REGRESSION and "once more" not in unasked.stderr
+
+
 def test_the_configuration_says_how_often_it_is_tried(kmemshim, flaky, tmp_path):
     assert kmemshim("baseline", "-o", "base.json", "--", flaky, "0", "1", "good").returncode == OK
     (tmp_path / ".kmemshim.yml").write_text("run: {retries: 0}")
