@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/progress.h"
 #include "launch/ask_process.h"
 #include "top/top_past.h"
 #include "top/top_screen.h"
@@ -270,7 +271,9 @@ top_watch(const struct top_options *options, struct fail *fail)
 	bool is_good;
 
 	begin(&watch, options);
-	is_good = look_again(&watch, fail) && top_screen_open(options->has_color, fail);
+	is_good = look_again(&watch, fail);
+	progress_stop();
+	is_good = is_good && top_screen_open(options->has_color, fail);
 	if (is_good) {
 		is_good = loop(&watch, &has_ended, fail);
 		top_screen_close();
