@@ -25,6 +25,15 @@
 #define BLOCKS_IN_USE 8        // a line that releases its blocks may hold so many at any moment: its temporaries
 // of Python's arenas: start-up and the user's modules may leave up to this
 #define ARENA_FLOOR_BYTES (16u << 20)
+// blocks that stay of a line that releases most: as many in each quarter, and so many of them
+#define EVEN_BLOCKS_MIN 16
+#define EVEN_PART 2 // a quarter may have so many times less than the mean
+// a cache that fills: its first half has so many halves of what its second one has, and the second quarter so many times the last one. Blocks
+// that grow are fewer and fewer of what is allocated, too, but no faster than a logarithm
+#define FILLING_HALVES 3
+#define FILLING_SLOWER 2
+#define FILLING_BLOCKS_MIN 24
+#define KEPT_PART 8 // of a cache that fills no more than a so manyth was released
 // a queue that drains late, garbage cycles; measured 33 % and 39 %, controls under 15 %
 #define BACKLOG_ALIVE_PERCENT 25
 
@@ -87,12 +96,64 @@ is_at_least(uint64_t part, uint64_t percent, uint64_t whole)
 	return part * 100 >= percent * whole;
 }
 
+static uint64_t
+surviving(const struct model_site *site, unsigned from, unsigned to)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = from; i < to; i++)
+		sum += site->quarters[i];
+	return sum;
+}
+
+/*
+ * Where few of many blocks stay, a generation may have none by chance: ticks are short at first. As many in each quarter of what was allocated
+ * are no cache, and no queue: these have few of the oldest.
+ */
+static bool
+stays_evenly(const struct model_site *site)
+{
+	uint64_t all = surviving(site, 0, SURVIVAL_QUARTERS);
+	bool is_even = all >= EVEN_BLOCKS_MIN;
+
+	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
+		is_even = is_even && site->quarters[i] * EVEN_PART * SURVIVAL_QUARTERS >= all;
+	return is_even;
+}
+
+/* Keeps all, and adds fewer and fewer: who has most of what he wants needs little more. */
+static bool
+is_filling(const struct model_site *site)
+{
+	uint64_t first = surviving(site, 0, 2);
+	uint64_t second = surviving(site, 2, 4);
+	const uint64_t *quarters = site->quarters;
+
+	return first + second >= FILLING_BLOCKS_MIN && site->samples == 0 &&
+	       site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART &&
+	       first * 2 >= second * FILLING_HALVES && quarters[0] > quarters[1] && quarters[1] > quarters[2] &&
+	       quarters[2] >= quarters[3] && quarters[3] * FILLING_SLOWER <= quarters[1];
+}
+
+uint64_t
+rank_filled_bytes(const struct model_site *site)
+{
+	uint64_t first = surviving(site, 0, 2);
+	uint64_t second = surviving(site, 2, 4);
+
+	if (site->leak != MODEL_LEAK_FILLING || first <= second || site->live_count == 0)
+		return 0;
+	/* Each half adds the same part of the one before. */
+	return (uint64_t)((double)first * (double)first / (double)(first - second) / (double)(first + second) *
+	                  (double)site->live_bytes);
+}
+
 /* Accumulates as far as the generations tell; whether it is worth the name is up to its line's bytes. */
 static bool
 is_accumulating(const struct model_site *site)
 {
 	return site->generations_total >= LEAK_GENERATIONS_MIN &&
-	       is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->generations_total) &&
+	       (is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->generations_total) || stays_evenly(site)) &&
 	       is_at_least(site->recent_alive, LEAK_RECENT_PERCENT, site->recent_total);
 }
 
@@ -108,7 +169,7 @@ class_of(const struct model_site *site)
 	if (site->generations_total < LEAK_GENERATIONS_MIN)
 		return MODEL_LEAK_TOO_SHORT;
 	if (is_accumulating(site))
-		return MODEL_LEAK_LEAK;
+		return is_filling(site) ? MODEL_LEAK_FILLING : MODEL_LEAK_LEAK;
 	return is_at_least(site->generations_alive, BACKLOG_ALIVE_PERCENT, site->generations_total) &&
 	               site->recent_alive != 0
 	           ? MODEL_LEAK_BACKLOG
@@ -250,6 +311,7 @@ tier_of_class(enum model_leak_class leak)
 		return 0;
 	case MODEL_LEAK_TOO_SHORT:
 	case MODEL_LEAK_BACKLOG:
+	case MODEL_LEAK_FILLING:
 	case MODEL_LEAK_STEADY:
 		return 2;
 	case MODEL_LEAK_IMPORT:
