@@ -19,7 +19,8 @@
 #define LEAK_GENERATIONS_MIN 6    // fewer say nothing
 #define SUSPECT_GENERATIONS_MIN 3 // for the order of what is too short to judge
 #define UNJUDGED_PART \
-	16 // a site that cannot be judged and released nothing is ranked as a leak of this part of its bytes
+	16              // a site that cannot be judged and released nothing is ranked as a leak of this part of its bytes
+#define STEPS_MIN 6 // in each of so many one block
 #define UNJUDGED_BLOCKS_MIN 8  // fewer were perhaps taken once
 #define LEAK_FLOOR_BYTES 65536 // grown by the line; less is not worth a person's time
 #define BLOCKS_IN_USE 8        // a line that releases its blocks may hold so many at any moment: its temporaries
@@ -202,25 +203,37 @@ grown_bytes(const struct model_site *site)
 	return live_bytes > in_use_bytes ? live_bytes - in_use_bytes : 0;
 }
 
+/* Nobody loads a data set block by block in steps of a program, or in so many cells of a notebook. Recognised rounds are too rough to tell. */
+static bool
+keeps_in_each_step(const struct model *model, const struct model_site *site)
+{
+	enum kmem_step_source source = model->processes[site->process].steps.source;
+
+	return (source == KMEM_STEPS_PROGRAM || source == KMEM_STEPS_CELLS) && site->process_count == 1 &&
+	       site->steps >= STEPS_MIN && site->live_count * 4 >= site->steps * 3 && !site->has_paused;
+}
+
 /*
  * What holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; a loop that leaks
  * does other work between two of its blocks, and goes on. So there a tick without a block says that it is over.
  */
 static void
-judge_as_data_set(struct model_site **leaking, size_t count)
+judge_as_data_set(const struct model *model, struct model_site **leaking, size_t count)
 {
 	uint64_t live_bytes = 0;
 	uint64_t volume_bytes = 0;
 	bool has_paused = true;
+	bool is_of_steps = false;
 
 	for (size_t i = 0; i < count; i++) {
 		live_bytes += leaking[i]->live_bytes;
+		is_of_steps = is_of_steps || keeps_in_each_step(model, leaking[i]);
 		if (leaking[i]->volume_bytes > volume_bytes)
 			volume_bytes = leaking[i]->volume_bytes;
 		has_paused = has_paused && leaking[i]->has_paused;
 	}
 	for (size_t i = 0; i < count; i++) {
-		leaking[i]->may_be_built_once = live_bytes >= volume_bytes / 2 && volume_bytes != 0;
+		leaking[i]->may_be_built_once = live_bytes >= volume_bytes / 2 && volume_bytes != 0 && !is_of_steps;
 		if (leaking[i]->may_be_built_once && has_paused)
 			leaking[i]->leak = MODEL_LEAK_STEADY;
 	}
@@ -236,7 +249,7 @@ judge_lines(const struct model *model, struct model_site **leaking, size_t count
 
 		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
 			bytes += grown_bytes(leaking[end]);
-		judge_as_data_set(&leaking[first], end - first);
+		judge_as_data_set(model, &leaking[first], end - first);
 		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
 			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
 	}

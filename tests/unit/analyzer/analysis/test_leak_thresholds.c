@@ -135,6 +135,22 @@ has_quarter_enough(uint64_t first)
 	return is_even(first, 210);
 }
 
+/* Half of all that was allocated is its own, and one block of each of so many steps. */
+static bool
+is_of_steps(uint64_t steps)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	hand.process.steps.source = KMEM_STEPS_CELLS;
+	site = site_of(HEAP, 41, GIB, 100, 100);
+	site->process_count = 1;
+	site->volume_bytes = GIB;
+	site->live_count = site->steps = steps;
+	rank_leaks_classify(&hand.model);
+	return site->leak == MODEL_LEAK_LEAK && !rank_may_be_built_once(site);
+}
+
 /* It keeps so many of 1,000 blocks, and each quarter has fewer. */
 static bool
 is_filling(const uint64_t quarters[SURVIVAL_QUARTERS], uint64_t kept)
@@ -239,6 +255,7 @@ static const struct threshold rows[] = {
 	{ "the last quarter has half of the second", does_last_quarter_slow_down, 150, 151 },
 	{ "24 blocks of a cache that fills", are_enough_to_be_filling, 24, 23 },
 	{ "seven eighths are kept", is_nearly_all_kept, 875, 874 },
+	{ "6 steps with a block of each are no one-time load", is_of_steps, 6, 5 },
 	{ "16 MiB of arenas", is_arena_worth_the_name, 16 * MIB, 16 * MIB - 1 },
 	{ "16 times the leak", is_large_beside_a_leak, 16 * MIB + 16, 16 * MIB - 16 },
 	{ "8 blocks", has_many_blocks, 8, 7 },

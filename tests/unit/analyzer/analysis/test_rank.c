@@ -103,6 +103,38 @@ a_cache_that_fills_is_no_leak_and_says_where_it_ends(void **state)
 	}
 }
 
+/* A notebook's cell that runs again and again allocates little else. */
+static void
+a_block_of_each_step_is_no_one_time_load(void **state)
+{
+	static const struct {
+		enum kmem_step_source source;
+		uint64_t steps, blocks;
+		bool has_paused, is_once;
+	} cases[] = {
+		{ KMEM_STEPS_CELLS, 12, 12, false, false }, { KMEM_STEPS_PROGRAM, 100, 75, false, false },
+		{ KMEM_STEPS_CELLS, 12, 8, false, true },   { KMEM_STEPS_LOOP, 12, 12, false, true },
+		{ KMEM_STEPS_NONE, 0, 12, false, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		hand.process.steps.source = cases[i].source;
+		site = hand_model_site(&hand, HEAP, 41, 12 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->process_count = 1;
+		site->volume_bytes = 13 * MIB;
+		site->live_count = site->allocated_count = cases[i].blocks;
+		site->steps = cases[i].steps;
+		site->has_paused = cases[i].has_paused;
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak, MODEL_LEAK_LEAK);
+		assert_int_equal(rank_may_be_built_once(site), cases[i].is_once);
+	}
+}
+
 static void
 what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
 {
@@ -496,6 +528,7 @@ main(void)
 		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
 		cmocka_unit_test_setup(a_cache_that_fills_is_no_leak_and_says_where_it_ends, make),
 		cmocka_unit_test_setup(what_stays_evenly_is_a_leak_whatever_comes_between, make),
+		cmocka_unit_test_setup(a_block_of_each_step_is_no_one_time_load, make),
 		cmocka_unit_test_setup(many_small_sites_below_one_line_are_one_leak, make),
 		cmocka_unit_test_setup(what_a_line_only_works_with_is_no_growth, make),
 		cmocka_unit_test_setup(an_import_is_what_stands_between_the_block_and_the_users_code, make),
