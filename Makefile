@@ -60,12 +60,12 @@ LTO            := $(if $(SANITIZE)$(filter %/dev,$(BUILD)),,$(if $(findstring gc
 # libunwind is opened when the shim is loaded, see shim/unwind/unwind_libunwind.c: its headers are needed here.
 SHIM_LIBS      :=
 
-ANALYZER_PKGS  := libdw libelf jansson yaml-0.1
+ANALYZER_PKGS  := libdw libelf jansson yaml-0.1 libprotobuf-c zlib
 ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
 # Drawn with it, in the page itself (Debian: libjs-d3).
 D3             := /usr/share/javascript/d3/d3.min.js
 ANALYZER_FLAGS += -DPAGE_D3=\"$(D3)\"
-ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson -lyaml) -liberty -lm
+ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson -lyaml -lprotobuf-c -lz) -liberty -lm
 
 # --- what is built -------------------------------------------------------------------------------
 
@@ -78,7 +78,7 @@ SHIM_OBJS     := $(call object,$(SHIM_SRCS))
 SHIM_PARTS    := $(filter-out $(OBJ)/shim/hooks/hooks_%.o $(OBJ)/shim/hooks/lifecycle.o $(OBJ)/shim/gpu/hooks_%.o,$(SHIM_OBJS))
 
 ANALYZER_SRCS := $(sort $(wildcard analyzer/*/*.c))
-ANALYZER_OBJS := $(call object,$(ANALYZER_SRCS))
+ANALYZER_OBJS := $(call object,$(ANALYZER_SRCS)) $(OBJ)/made/pprof.pb-c.o
 ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/cli/main.o,$(ANALYZER_OBJS))
 
 UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/shim/*/test_*.c)))
@@ -127,6 +127,19 @@ $(OBJ)/shim/%.o: shim/%.S Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(COMPILE) -Ishim $(SHIM_FLAGS) -c -o $@ $<
+
+# Reader and writer of pprof's messages. Made by protoc-c, which is not held to our warnings.
+$(OBJ)/made/%.pb-c.c $(OBJ)/made/%.pb-c.h &: analyzer/export/%.proto
+	$(Q)mkdir -p $(@D)
+	$(call quick,PROTOC,$<)
+	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $<
+
+$(OBJ)/made/%.o: $(OBJ)/made/%.c
+	$(call quick,$(CC),$<)
+	$(Q)$(CC) $(LANGUAGE) $(OPTIMIZE) $(SANITIZER) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(ANALYZER_FLAGS) -c -o $@ $<
+
+$(OBJ)/analyzer/export/export_pprof.o: ANALYZER_FLAGS += -I$(OBJ)/made
+$(OBJ)/analyzer/export/export_pprof.o: $(OBJ)/made/pprof.pb-c.h
 
 $(OBJ)/analyzer/page/page.o: $(wildcard analyzer/page/*.css analyzer/page/*.js analyzer/page/*.license) $(D3)
 $(OBJ)/analyzer/%.o: analyzer/%.c Makefile
@@ -353,6 +366,8 @@ peers-tests: all ## heaptrack's and memray's own test programs: HEAPTRACK=, MEMR
 		$(if $(MEMRAY),--memray $(MEMRAY))
 
 test-frameworks: all ## PyTorch, Keras on TensorFlow, JAX and CUDA's runtimes from PyPI, in build/venv-*
+	@tools/install-deps consumers
+	$(PYTEST) tests/preload/test_export_consumers.py
 	$(PYTEST) tests/preload -m "framework and not long"
 	$(PYTEST) tests/python -m framework
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD))
@@ -456,6 +471,11 @@ clean: ## remove what was built; private Python environments stay (rm -r build r
 # --- installation --------------------------------------------------------------------------------
 
 .PHONY: install uninstall
+MANUAL = $(DESTDIR)$(PREFIX)/share/man/man1/kmemshim.1
+COMPLETION_BASH = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/kmemshim
+COMPLETION_ZSH = $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kmemshim
+COMPLETION_FISH = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kmemshim.fish
+DOCUMENTS = $(MANUAL) $(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)
 install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 755 $(BUILD)/kmemshim $(DESTDIR)$(PREFIX)/bin/kmemshim
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
@@ -463,11 +483,16 @@ install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 	install -D -m 644 analyzer/diff/diff.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/diff.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
-	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
+	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS))
+	$(BUILD)/kmemshim manual >$(MANUAL)
+	$(BUILD)/kmemshim completion bash >$(COMPLETION_BASH)
+	$(BUILD)/kmemshim completion zsh >$(COMPLETION_ZSH)
+	$(BUILD)/kmemshim completion fish >$(COMPLETION_FISH)
 	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so $(DESTDIR)$(PREFIX)/include/kmemshim.h
+	rm -f $(DOCUMENTS)
 	rm -rf $(DESTDIR)$(PREFIX)/share/kmemshim
 
 .PHONY: help

@@ -24,7 +24,7 @@
  *       the launcher's part, and the request of a command.
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
- *   F7  heartbeats, refused requests, counts of live objects, resident lines, marks and what was inherited carry a checksum of themselves from the moment they count.
+ *   F7  heartbeats, refused requests, counts of live objects, resident lines, marks, points of the history and what was inherited carry a checksum of themselves from the moment they count.
  *       What devices held at a refusal is written anew when its place in the ring is: between the two moments at which the
  *       request says that it is being written. The same holds for a snapshot and its mark.
  *
@@ -39,7 +39,8 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim" // 8 bytes, no terminator
-#define KMEM_VERSION 9u
+#define KMEM_VERSION 10u
+#define KMEM_VERSION_OLDEST 9u // that a reader takes: what it has not is 0
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
 #define KMEM_CHUNKS_MAX 8192u // 512 MiB of chunks
@@ -157,7 +158,8 @@ struct kmem_domain_row {
 	char name[32];                        // "heap", "cuda:0"; zero-terminated
 	// of live mappings, given back to the system by madvise; counted at each such call
 	_Atomic uint64_t returned_bytes;
-	uint64_t reserved[5];
+	_Atomic uint64_t kept_peak_bytes; // the peak of the phases before this one; 0 = there was none
+	uint64_t reserved[4];
 };
 static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain");
 
@@ -224,6 +226,8 @@ enum kmem_record_type {
 	KMEM_RECORD_EXIT = 8,            // what was held when the program began to exit
 	KMEM_RECORD_GUARD = 9,           // what was held when the guard was passed
 	KMEM_RECORD_SNAPSHOT = 10,       // what was held when the program, a person or a clock asked for it
+	KMEM_RECORD_HISTORY = 11,        // points of what was held over time
+	KMEM_RECORD_KEPT_PEAK = 12,      // what was held at the peak of the phases before this one
 };
 
 /* In front of every record; records start at multiples of 8 bytes. */
@@ -573,6 +577,9 @@ struct kmem_timeline {
 	_Alignas(64) _Atomic uint64_t mark_sequence; // of the newest
 	_Atomic uint64_t request_done;               // number of the latest request that was served
 	struct kmem_request request;
+	// kmem_twice() of index + 1 of the struct kmem_kept_peak in force, in units of 8 bytes; 0 = there is one phase, the whole life
+	_Atomic uint64_t kept_peak;
+	_Atomic uint64_t kept_spare; // index + 1 of the other one, which is written next; 0 = there is none yet
 	_Alignas(4096) struct kmem_mark marks[KMEM_MARKS_MAX];
 };
 
@@ -592,6 +599,60 @@ struct kmem_snapshot {
 	/* struct kmem_generations generations[generation_count]; */
 };
 static_assert(sizeof(struct kmem_snapshot) == 48, "");
+
+/*
+ * A program may begin a phase (a test, a cell of a notebook): the words of the domains and of the sites are then about the peak of that
+ * phase. What each site held at the highest peak of the phases before stands here, and what a domain held in kmem_domain_row.kept_peak_bytes;
+ * the peak of the process is the higher one. There are two of these records, written in turn. Entries by record number.
+ */
+struct kmem_kept_site {
+	uint64_t peak_bytes; // modulo 2^48, as the mark of a struct kmem_peak_word
+	uint32_t site;       // index + 1 in SITES
+	uint32_t reserved;
+};
+struct kmem_kept_peak {
+	struct kmem_record record; // `record.bytes` is its room
+	uint32_t site_count;
+	uint32_t reserved;
+	struct kmem_kept_site sites[];
+};
+static_assert(sizeof(struct kmem_kept_peak) == 24, "");
+
+/*
+ * What was held over time: at most KMEM_HISTORY_POINTS points, in parts that are made when they are needed; kmem_header.history leads to them.
+ * With all places in use every second point is given up, and from then on they are as far apart as those that stay. The one at which most was
+ * live stays. Places are in no order: `number` is. Mutable. Before version 10 there was none.
+ */
+#define KMEM_HISTORY_POINTS 512u
+#define KMEM_HISTORY_PART_POINTS 16u // a small program has no chunk more for it
+#define KMEM_HISTORY_PARTS (KMEM_HISTORY_POINTS / KMEM_HISTORY_PART_POINTS)
+#define KMEM_HISTORY_DOMAINS 24u
+#define KMEM_HISTORY_SITES 32u
+struct kmem_history_point {
+	_Atomic uint32_t checksum; // kmem_history_checksum() (F7), stored last; 0 = never written, or being written
+	uint8_t domain_count;      // of the two rows below that are filled
+	uint8_t site_count;
+	uint8_t left_out_domains; // that held something, and have no place
+	uint8_t reserved;
+	uint64_t number; // 1, 2, ...
+	uint64_t monotonic_ns;
+	uint64_t resident_bytes; // of this process; 0 = unknown
+	uint64_t limit_bytes;    // in force at the heartbeat before; UINT64_MAX = none; 0 = unknown
+	uint64_t volume_bytes;   // kmem_header.volume_bytes then
+	uint64_t step;           // kmem_steps.count then
+	// of all records of a domain; below 0 for a moment where one thread releases what another allocates
+	int64_t domain_bytes[KMEM_HISTORY_DOMAINS];
+	// live bytes of all records with the stack and domain of that one, the largest first; of domains that are memory, and of tensors
+	int64_t site_bytes[KMEM_HISTORY_SITES];
+	uint32_t sites[KMEM_HISTORY_SITES]; // index + 1 in SITES
+	uint8_t domains[KMEM_HISTORY_DOMAINS];
+};
+static_assert(sizeof(struct kmem_history_point) == 656, "");
+struct kmem_history {
+	struct kmem_record
+		record; // bytes: of the whole struct; its checksum covers the head of the record alone: kmem_history_head_checksum()
+	struct kmem_history_point points[KMEM_HISTORY_PART_POINTS];
+};
 
 /* What is done when a process passes its guard. */
 enum kmem_guard_action {
@@ -871,6 +932,8 @@ struct kmem_header {
 	_Atomic uint64_t guard;
 	// kmem_rough() of volume_bytes when the clock came to this; [0] is not used
 	_Atomic uint16_t volume_at[KMEM_CLOCK_MAX + 1];
+	// kmem_twice() of index + 1 of each struct kmem_history, in units of 8 bytes; 0 = none yet
+	_Atomic uint64_t history[KMEM_HISTORY_PARTS];
 };
 
 #define KMEM_HEADER_ROOM 16384u

@@ -166,13 +166,20 @@ kmem_domain_peak_bytes(struct kmem_peak_word domain)
 	return (uint64_t)(now > mark ? now : mark);
 }
 
+/* What a site held at the latest maximum that was booked: the mark of its domain. See shim/tables/peak.c. */
+static inline uint64_t
+kmem_site_mark_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
+{
+	return kmem_peak_epoch(site) == kmem_peak_epoch(domain) ? kmem_peak_mark(site) : kmem_peak_now(site);
+}
+
 /* What a site held when its domain was at its highest; see shim/tables/peak.c for why. */
 static inline uint64_t
 kmem_site_peak_bytes(struct kmem_peak_word domain, struct kmem_peak_word site)
 {
 	if (kmem_peak_now_signed(domain) > (int64_t)kmem_peak_mark(domain))
 		return kmem_peak_now(site);
-	return kmem_peak_epoch(site) == kmem_peak_epoch(domain) ? kmem_peak_mark(site) : kmem_peak_now(site);
+	return kmem_site_mark_bytes(domain, site);
 }
 
 /*
@@ -355,6 +362,30 @@ kmem_mark_checksum(const struct kmem_mark *mark)
 	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &mark->kind, sizeof(*mark) - offsetof(struct kmem_mark, kind));
 
 	return sum != 0 ? sum : 1;
+}
+
+/* The same for a point of the history. */
+static inline uint32_t
+kmem_history_checksum(const struct kmem_history_point *point)
+{
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &point->domain_count,
+	                             sizeof(*point) - offsetof(struct kmem_history_point, domain_count));
+
+	return sum != 0 ? sum : 1;
+}
+
+/* Of a part: its points come and go. */
+static inline uint32_t
+kmem_history_head_checksum(const struct kmem_record *record)
+{
+	return kmem_checksum(KMEM_CHECKSUM_START, &record->type, sizeof(*record) - offsetof(struct kmem_record, type));
+}
+
+/* Can a reader take it? */
+static inline bool
+kmem_version_is_read(uint32_t version)
+{
+	return version >= KMEM_VERSION_OLDEST && version <= KMEM_VERSION;
 }
 
 /* Never 0: there was a request. */

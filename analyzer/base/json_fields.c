@@ -119,6 +119,12 @@ put_field(struct json_write *json, const struct json_field *field, const void *o
 			json_write_text(json, NULL, (*(const char *const *const *)member)[i]);
 		json_write_close(json, ']');
 		break;
+	case JSON_NUMBERS:
+		json_write_open(json, name, '[');
+		for (size_t i = 0; i < count_of(field, owner); i++)
+			json_write_number(json, NULL, (*(const uint64_t *const *)member)[i]);
+		json_write_close(json, ']');
+		break;
 	case JSON_COUNTERS:
 		put_counters(json, field, member);
 		break;
@@ -250,6 +256,13 @@ put_field_schema(struct json_write *json, const struct json_field *field)
 		json_write_text(json, "type", "array");
 		json_write_open(json, "items", '{');
 		json_write_text(json, "type", "string");
+		json_write_close(json, '}');
+		break;
+	case JSON_NUMBERS:
+		json_write_text(json, "type", "array");
+		json_write_open(json, "items", '{');
+		json_write_text(json, "type", "integer");
+		json_write_number(json, "minimum", 0);
 		json_write_close(json, '}');
 		break;
 	case JSON_COUNTERS:

@@ -37,6 +37,7 @@ enum json_kind {
 	JSON_OBJECT,   // a struct of `object` at this place
 	JSON_OBJECTS,  // `count` of them there, or behind a pointer
 	JSON_TEXTS,    // const char *const *, `count`
+	JSON_NUMBERS,  // uint64_t *, `count`
 	JSON_COUNTERS, // uint64_t[] or a pointer to one; an object whose members name_of() names
 	JSON_ROWS,     // put() writes an array of `object`
 	JSON_MAP,      // put() writes an object whose members are `object`, by names that are data
@@ -58,7 +59,7 @@ struct json_field {
 	enum json_without without;
 	size_t offset;
 	bool is_pointer;     // JSON_OBJECT, JSON_OBJECTS, JSON_COUNTERS: the member points to it
-	size_t count_offset; // JSON_OBJECTS, JSON_TEXTS: of a size_t, or of an unsigned with is_count_short
+	size_t count_offset; // JSON_OBJECTS, JSON_TEXTS, JSON_NUMBERS: of a size_t, or of an unsigned with is_count_short
 	bool is_count_short;
 	unsigned version; // JSON_VERSION
 	const struct json_object *object;

@@ -25,7 +25,7 @@ json_read_file(int file, const char *path, struct fail *fail)
 	root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);
 	(void)fclose(stream);
 	if (root == NULL)
-		(void)fail_set(fail, EXIT_USAGE, "%s:%d: is not JSON: %s", path, error.line, error.text);
+		(void)fail_set(fail, EXIT_USAGE, "%s:%d:%d: is not JSON: %s", path, error.line, error.column, error.text);
 	return root;
 }
 

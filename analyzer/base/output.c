@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,6 +21,62 @@ struct output_file {
 	char *path;
 	char *beside; // NULL: written in place
 };
+
+/*
+ * What a signal that ends the command takes away: files that are not whole. Signal handlers read it, so a path is there before its file
+ * and goes after it.
+ */
+#define UNFINISHED_MAX 8
+static char *volatile unfinished[UNFINISHED_MAX];
+static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+static void
+remove_unfinished(int number)
+{
+	for (size_t i = 0; i < UNFINISHED_MAX; i++) {
+		if (unfinished[i] != NULL)
+			(void)unlink(unfinished[i]);
+	}
+	(void)raise(number); // SA_RESETHAND: now it ends us
+}
+
+/* Signals that somebody ignores or handles stay so. */
+static void
+watch_signals(void)
+{
+	static bool is_watching;
+	struct sigaction action = { .sa_handler = remove_unfinished, .sa_flags = (int)SA_RESETHAND };
+	struct sigaction before;
+
+	if (is_watching)
+		return;
+	is_watching = true;
+	for (size_t i = 0; i < sizeof(ending_signals) / sizeof(ending_signals[0]); i++) {
+		if (sigaction(ending_signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+			(void)sigaction(ending_signals[i], &action, NULL);
+	}
+}
+
+static void
+note_unfinished(char *path)
+{
+	watch_signals();
+	for (size_t i = 0; i < UNFINISHED_MAX; i++) {
+		if (unfinished[i] == NULL) {
+			unfinished[i] = path;
+			return;
+		}
+	}
+}
+
+static void
+forget_unfinished(const char *path)
+{
+	for (size_t i = 0; i < UNFINISHED_MAX && path != NULL; i++) {
+		if (unfinished[i] == path)
+			unfinished[i] = NULL;
+	}
+}
 
 /* The reader of a pipe or socket is gone. */
 static bool
@@ -50,6 +107,15 @@ output_finish(struct fail *fail)
 	return flush(stdout, "standard output", fail);
 }
 
+static void
+free_file(struct output_file *file)
+{
+	forget_unfinished(file->beside);
+	free(file->beside);
+	free(file->path);
+	free(file);
+}
+
 /* A device, a pipe or a terminal. A FIFO that nobody reads is refused, not waited for. */
 static FILE *
 open_in_place(const char *path)
@@ -75,13 +141,13 @@ output_open(const char *path, struct fail *fail)
 		file->beside = memory_zeroed(room, 1);
 		(void)snprintf(file->beside, room, "%s.%ld.new", path, (long)getpid());
 	}
+	if (file->beside != NULL)
+		note_unfinished(file->beside);
 	file->stream = file->beside != NULL ? fopen(file->beside, "we") : open_in_place(file->path);
 	if (file->stream != NULL)
 		return file;
 	(void)fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
-	free(file->beside);
-	free(file->path);
-	free(file);
+	free_file(file);
 	return NULL;
 }
 
@@ -89,6 +155,15 @@ FILE *
 output_stream(struct output_file *file)
 {
 	return file->stream;
+}
+
+void
+output_drop(struct output_file *file)
+{
+	(void)fclose(file->stream);
+	if (file->beside != NULL)
+		(void)unlink(file->beside);
+	free_file(file);
 }
 
 bool
@@ -102,8 +177,6 @@ output_close(struct output_file *file, struct fail *fail)
 		is_written = fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", file->path, strerror(errno));
 	if (file->beside != NULL && !is_written)
 		(void)unlink(file->beside);
-	free(file->beside);
-	free(file->path);
-	free(file);
+	free_file(file);
 	return is_written;
 }

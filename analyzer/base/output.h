@@ -16,7 +16,7 @@
 bool output_finish(struct fail *fail);
 
 /*
- * A file that appears whole or not at all: written beside its place and renamed by output_close(). "-" is standard
+ * A file that appears whole or not at all: written beside its place and renamed by output_close(); Ctrl-C takes it away. "-" is standard
  * output; what is there and no plain file (a pipe, /dev/stdout) is written directly.
  */
 struct output_file;
@@ -24,5 +24,7 @@ struct output_file *output_open(const char *path, struct fail *fail);
 FILE *output_stream(struct output_file *file);
 /* Frees `file` in any case; on failure what was there before is still there. */
 bool output_close(struct output_file *file, struct fail *fail);
+/* What was written is not wanted: frees `file`, and what was there before is still there. */
+void output_drop(struct output_file *file);
 
 #endif

@@ -7,6 +7,7 @@
  *   a domain     what it holds = the sum of its sites (P1 of shim/tables/peak.c); its peak = the sum of what its sites held then (P2)
  *   generations  a site and its block name each other
  *   the clock    follows from its measure
+ *   phases       what a domain held at the peak of earlier phases = the sum of what its sites held then (N2 of shim/record/phases.c)
  *
  * Not said twice, so that damage goes unseen: a site's count of requests, live blocks by generation as far as they are no more
  * than the site has, what a site held at a peak as far as the sum allows it, losses, and what is less than CAPTURE_CROSS_CHECK_BYTES.
@@ -20,6 +21,7 @@
 
 #include "base/memory.h"
 #include "capture/capture_copy.h"
+#include "capture/capture_phase.h"
 #include "kmem_words.h"
 
 #define SLOTS_MAX (UINT16_MAX + 1)
@@ -201,6 +203,34 @@ tell_generations(struct capture *capture)
 		                lost_count == 1 ? "" : "s");
 }
 
+/* While a new record is in force and the domain's figure is not, the domain's word says the same as the record. */
+static void
+tell_phases(struct capture *capture, uint64_t most_bytes)
+{
+	const struct kmem_kept_peak *kept = capture_kept_peak(capture,
+	                                                      true); // what is wrong with it is told when it is used
+	uint64_t sums[KMEM_DOMAINS_MAX] = { 0 };
+
+	if (kept == NULL)
+		return;
+	for (uint32_t i = 0; i < kept->site_count; i++) {
+		const struct kmem_site *site = capture_site(capture, kept->sites[i].site - 1);
+
+		sums[site->domain % KMEM_DOMAINS_MAX] += kept->sites[i].peak_bytes;
+	}
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		uint64_t kept_bytes = COPY_OF(capture_domain(capture, i)->kept_peak_bytes);
+		uint64_t word_bytes = kmem_domain_peak_bytes(capture_domain(capture, i)->peak);
+
+		if (size_of(of_48_bits(sums[i]) - (int64_t)kept_bytes) > most_bytes &&
+		    size_of(of_48_bits(sums[i]) - (int64_t)word_bytes) > most_bytes)
+			capture_damaged(capture,
+			                "section \"domains\": domain %u held %" PRIu64
+			                " bytes at the peak of earlier phases, its sites %" PRId64 ": the file is damaged",
+			                i, kept_bytes, of_48_bits(sums[i]));
+	}
+}
+
 void
 capture_cross_check(struct capture *capture)
 {
@@ -216,6 +246,8 @@ capture_cross_check(struct capture *capture)
 		tell_domain(capture, i, &sums->domains[i], (sums->slot_count + UINT64_C(1)) * CAPTURE_CROSS_CHECK_BYTES);
 	tell_clock(capture);
 	tell_generations(capture);
+	if (COPY_OF(capture->header->losses[KMEM_LOST_EVENTS]) == 0)
+		tell_phases(capture, (sums->slot_count + UINT64_C(1)) * CAPTURE_CROSS_CHECK_BYTES);
 	free(sums->has_slot);
 	free(sums);
 }

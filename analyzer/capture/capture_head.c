@@ -53,11 +53,11 @@ capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fai
 			fail, EXIT_CAPTURE,
 			"%s: section \"head\": byte order mark wanted 0x%08x, found 0x%08x: the file is damaged: copy it again",
 			path, KMEM_ENDIAN, header->endian);
-	if (header->version != KMEM_VERSION)
-		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: was written by %s kmemshim (format %u, this one reads %u): read it with %s", path,
-		                header->version > KMEM_VERSION ? "a newer" : "an older", header->version, KMEM_VERSION,
-		                header->version > KMEM_VERSION ? "a newer kmemshim" : "the kmemshim that recorded it");
+	if (!kmem_version_is_read(header->version))
+		return fail_set(
+			fail, EXIT_CAPTURE, "%s: was written by %s kmemshim (format %u, this one reads %u and %u): read it with %s",
+			path, header->version > KMEM_VERSION ? "a newer" : "an older", header->version, KMEM_VERSION_OLDEST,
+			KMEM_VERSION, header->version > KMEM_VERSION ? "a newer kmemshim" : "the kmemshim that recorded it");
 	if (bytes < KMEM_HEAD_BYTES)
 		return fail_set(
 			fail, EXIT_CAPTURE,
@@ -357,6 +357,8 @@ capture_head_settle(struct capture *capture, const unsigned char *before)
 	settle_twice(capture, &header->python_sample_bytes, "how small objects were sampled");
 	settle_twice(capture, &header->at_exit, "what was held at exit");
 	settle_twice(capture, &header->guard, "what was held at the guard");
+	settle_twice(capture, &((struct kmem_timeline *)(void *)(capture->head + KMEM_TIMELINE_OFFSET))->kept_peak,
+	             "the peak of earlier phases");
 	settle_domains(capture);
 	settle_failed(capture, header, earlier);
 	settle_object_census(capture, header, earlier);

@@ -117,6 +117,10 @@ const struct kmem_guard *capture_guard(struct capture *capture, uint32_t index_p
  */
 const struct kmem_snapshot *capture_snapshot_record(struct capture *capture, uint32_t index_plus_one, bool is_written);
 
+/* What was held at the peak of earlier phases; the same. */
+const struct kmem_kept_peak *capture_kept_peak_record(struct capture *capture, uint32_t index_plus_one,
+                                                      bool is_written);
+
 /* What of each line was in memory at the look with this sequence; NULL: nobody asked, or it is damaged. */
 const struct kmem_resident_lines *capture_resident_lines(const struct capture *capture, uint64_t sequence);
 

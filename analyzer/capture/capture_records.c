@@ -450,17 +450,35 @@ capture_guard(struct capture *capture, uint32_t index_plus_one)
 	                 "what was held at the guard");
 }
 
-const struct kmem_snapshot *
-capture_snapshot_record(struct capture *capture, uint32_t index_plus_one, bool is_written)
+/* A record that is written anew in its place, while its program runs. */
+static bool
+is_half_written(const struct capture *capture, uint64_t index)
 {
 	const struct capture_section *section = &capture->sections[KMEM_SECTION_RECORDS];
-	uint64_t index = index_plus_one - UINT64_C(1);
 	const struct kmem_record *record = (const struct kmem_record *)(const void *)(section->bytes + index * 8);
 	uint64_t room = section->size_bytes > index * 8 ? section->size_bytes - index * 8 : 0;
 
-	if (is_written && room >= sizeof(*record) &&
-	    (record->bytes < sizeof(*record) || record->bytes > room ||
-	     record->checksum != kmem_record_checksum(record, 0)))
+	return room >= sizeof(*record) && (record->bytes < sizeof(*record) || record->bytes > room ||
+	                                   record->checksum != kmem_record_checksum(record, 0));
+}
+
+const struct kmem_snapshot *
+capture_snapshot_record(struct capture *capture, uint32_t index_plus_one, bool is_written)
+{
+	uint64_t index = index_plus_one - UINT64_C(1);
+
+	if (is_written && is_half_written(capture, index))
 		return NULL;
 	return record_at(capture, index, KMEM_RECORD_SNAPSHOT, sizeof(struct kmem_snapshot), "what was held at a mark");
+}
+
+const struct kmem_kept_peak *
+capture_kept_peak_record(struct capture *capture, uint32_t index_plus_one, bool is_written)
+{
+	uint64_t index = index_plus_one - UINT64_C(1);
+
+	if (is_written && is_half_written(capture, index))
+		return NULL;
+	return record_at(capture, index, KMEM_RECORD_KEPT_PEAK, sizeof(struct kmem_kept_peak),
+	                 "what was held at the peak of earlier phases");
 }

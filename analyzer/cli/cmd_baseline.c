@@ -1,10 +1,16 @@
 /*
  * cmd_baseline.c - kmemshim baseline: what good runs held, for `check` to compare with.
  */
+#include <stdlib.h>
+
+#include "base/make_folders.h"
+#include "base/memory.h"
 #include "base/output.h"
 #include "cli/cmd_runs.h"
 #include "cli/command.h"
 #include "gate/baseline.h"
+
+#define RUNS_OF_PROGRAM 5 // `check` learns from three, and two may be unlike the others
 
 /* What a run held that did not come to its end is no measure for others. */
 static bool
@@ -19,25 +25,46 @@ judge(void *context, const char *path, const struct verdict *verdict, struct fai
 	return true;
 }
 
+static bool
+write_baseline(const struct baseline *baseline, const char *wanted, struct fail *fail)
+{
+	char *path = baseline_is_folder(wanted) ? baseline_path_in(wanted, baseline->platform) : memory_text(wanted);
+	struct output_file *file;
+
+	if (baseline_is_folder(wanted))
+		(void)make_folders(wanted, 0777); // where it cannot be made, the file says so
+	file = output_open(path, fail);
+	free(path);
+	if (file == NULL)
+		return false;
+	baseline_write(baseline, output_stream(file));
+	return output_close(file, fail);
+}
+
 bool
 cmd_baseline(const struct options *options, int *status, struct fail *fail)
 {
-	const struct cmd_runs runs = { .judge = judge, .newest = UINT64_MAX };
-	struct baseline *baseline;
-	struct output_file *file;
-	bool is_done;
+	struct cmd_recorded recorded = { .count = 0 };
+	const struct cmd_runs runs = { .judge = judge,
+		                           .recorded = options->command_line != NULL ? &recorded : NULL,
+		                           .newest = UINT64_MAX };
+	uint64_t count = options->runs != 0 ? options->runs : RUNS_OF_PROGRAM;
+	struct baseline *baseline = NULL;
+	bool is_done = true;
 
 	(void)status;
 	if (options->output == NULL)
 		return fail_set(fail, EXIT_USAGE, "baseline: no file given: add -o base.json");
-	baseline = cmd_runs_measure(&runs, options, fail);
-	file = baseline != NULL && cmd_runs_narrow(baseline, NULL, options, fail) ? output_open(options->output, fail)
-	                                                                          : NULL;
-	is_done = file != NULL;
-	if (is_done) {
-		baseline_write(baseline, output_stream(file));
-		is_done = output_close(file, fail);
-	}
+	if (options->command_line != NULL && options->runs == UINT64_MAX)
+		return fail_set(fail, EXIT_USAGE, "baseline: --runs all: of a program that is run, give a number");
+	for (uint64_t i = 0; options->command_line != NULL && i < count && is_done; i++)
+		is_done = cmd_runs_record(&recorded, NULL, options->rounds != 0 ? options->rounds : CMD_RUNS_ROUNDS, options,
+		                          fail);
+	if (is_done)
+		baseline = cmd_runs_measure(&runs, options, fail);
+	is_done = baseline != NULL && cmd_runs_narrow(baseline, NULL, options, fail) &&
+	          write_baseline(baseline, options->output, fail);
 	baseline_free(baseline);
+	free(recorded.sessions);
 	return is_done;
 }

@@ -22,6 +22,7 @@
 #include "cli/cmd_runs.h"
 #include "cli/command.h"
 #include "gate/baseline.h"
+#include "gate/check_confirm.h"
 #include "gate/check_outputs.h"
 
 struct run_ends {
@@ -33,7 +34,8 @@ struct run_ends {
 struct checking {
 	const struct options *options;
 	struct config *config;
-	struct check_tolerance tolerance;
+	struct cmd_recorded recorded;
+	char *repeat;
 	struct run_ends ends;
 };
 
@@ -79,6 +81,26 @@ is_format(const char *word, bool *has_value)
 	return length >= strlen("--f") && length <= strlen("--format") && strncmp(word, "--format", length) == 0;
 }
 
+/* As a shell takes it; "" of NULL. For free(). */
+static char *
+joined_words(char *const *words)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *stream = open_memstream(&text, &bytes);
+	char *joined;
+
+	if (stream == NULL)
+		memory_exhausted();
+	for (; words != NULL && *words != NULL; words++)
+		(void)fwrite(*words, 1, strlen(*words) + 1, stream);
+	if (fclose(stream) != 0)
+		memory_exhausted();
+	joined = shell_words_join(text, bytes);
+	free(text);
+	return joined;
+}
+
 /*
  * What does the same on another machine: the program of the first run again, and this command of its capture. Where results are written is the
  * CI system's business. "" where the capture does not say what was run; for free().
@@ -90,6 +112,8 @@ repeat_of(const struct options *options, const struct baseline *after)
 	size_t bytes = 0;
 	FILE *stream = open_memstream(&words, &bytes);
 	char *joined;
+	char *given = joined_words(options->command_line);
+	const char *program = given[0] != '\0' ? given : after->command;
 	char *text;
 	bool has_value;
 
@@ -104,10 +128,14 @@ repeat_of(const struct options *options, const struct baseline *after)
 	if (fclose(stream) != 0)
 		memory_exhausted();
 	joined = shell_words_join(words, bytes);
-	if (after->command[0] == '\0')
+	if (program[0] == '\0')
 		text = memory_text("");
-	else if (asprintf(&text, "kmemshim run -o again -- %s; kmemshim check again %s", after->command, joined) < 0)
+	else if (asprintf(&text,
+	                  options->command_line != NULL ? "kmemshim check%2$s%3$s -- %1$s"
+	                                                : "kmemshim run -o again -- %1$s; kmemshim check again%2$s%3$s",
+	                  program, joined[0] != '\0' ? " " : "", joined) < 0)
 		memory_exhausted();
+	free(given);
 	free(joined);
 	free(words);
 	return text;
@@ -164,39 +192,51 @@ is_matched(const struct checking *checking, struct check *check, int *status, st
 	return follow(checking->config->unmatched, EXIT_USAGE, line, check, status, fail);
 }
 
-static bool
-compare(struct checking *checking, const struct baseline *before, const struct baseline *after, int *status,
-        struct fail *fail)
+/* What was asked for on the command line or in the configuration, else what the baseline's runs say. */
+static struct check_tolerance
+tolerance_of(const struct checking *checking, const struct baseline *before)
 {
 	const struct options *options = checking->options;
-	struct check *check = check_compare(before, after, checking->tolerance, checking->config);
-	char *repeat = repeat_of(options, after);
-	bool is_done;
+	const struct config *config = checking->config;
+	bool has_absolute = options_has(options, OPTION_ABSOLUTE);
+	bool has_relative = options_has(options, OPTION_RELATIVE);
+	struct check_tolerance tolerance = { options->absolute_bytes, options->relative_ppm, false };
 
-	check->repeat = repeat;
+	if (!has_absolute && !has_relative && !config->has_absolute && !config->has_relative && before != NULL &&
+	    before->run_count >= CHECK_NOISE_RUNS)
+		return (struct check_tolerance){ CHECK_NOISE_BYTES, CHECK_NOISE_PPM, true };
+	if (config->has_absolute && !has_absolute)
+		tolerance.absolute_bytes = config->absolute_bytes;
+	if (config->has_relative && !has_relative)
+		tolerance.relative_ppm = config->relative_ppm;
+	return tolerance;
+}
+
+/* Its figures are compared; nothing is written yet. For free_result(). */
+static struct check *
+compare(struct checking *checking, const struct baseline *before, const struct baseline *after)
+{
+	struct check *check = check_compare(before, after, tolerance_of(checking, before), checking->config);
+
+	check->repeat = checking->repeat = repeat_of(checking->options, after);
 	check->ended_badly = checking->ends.ended_badly;
 	check->ended_path = checking->ends.path;
 	check->lost_child = checking->ends.lost_child;
-	is_done = is_long_enough(checking, check, status, fail) && is_matched(checking, check, status, fail);
-	if (is_done && *status == EXIT_OK)
-		*status = check->ended_badly != NULL ? EXIT_KILLED : check->failed_count != 0 ? EXIT_REGRESSION : EXIT_OK;
-	is_done = is_done && check_outputs_write(check, options->formats != NULL ? options->formats : "text", fail);
-	check_free(check);
-	free(repeat);
-	return is_done && output_finish(fail);
+	if (check->failed_count != 0 && before != NULL && before->run_count < CHECK_NOISE_RUNS)
+		check_note(check, "the baseline has %" PRIu64 " run%s: with %d or more it knows how much the figures vary",
+		           before->run_count, before->run_count == 1 ? "" : "s", CHECK_NOISE_RUNS);
+	return check;
 }
 
-/* The command line, then the configuration. */
-static struct check_tolerance
-tolerance_of(const struct options *options, const struct config *config)
+static bool
+finish(struct checking *checking, struct check *check, int *status, struct fail *fail)
 {
-	struct check_tolerance tolerance = { options->absolute_bytes, options->relative_ppm };
+	const char *formats = checking->options->formats;
+	bool is_done = is_long_enough(checking, check, status, fail) && is_matched(checking, check, status, fail);
 
-	if (config->has_absolute && !options_has(options, OPTION_ABSOLUTE))
-		tolerance.absolute_bytes = config->absolute_bytes;
-	if (config->has_relative && !options_has(options, OPTION_RELATIVE))
-		tolerance.relative_ppm = config->relative_ppm;
-	return tolerance;
+	if (is_done && *status == EXIT_OK)
+		*status = check->ended_badly != NULL ? EXIT_KILLED : check->failed_count != 0 ? EXIT_REGRESSION : EXIT_OK;
+	return is_done && check_outputs_write(check, formats != NULL ? formats : "text", fail) && output_finish(fail);
 }
 
 /* "2026-11-23" */
@@ -227,34 +267,173 @@ has_something_to_judge(const struct options *options, const struct config *confi
 			const struct config_amount *amount = &config->budgets[i].amounts[k];
 
 			if (amount->is_given && amount->is_growth)
-				return fail_set(fail, EXIT_USAGE, "%s:%zu: is beyond the baseline: add --baseline base.json",
-				                config->path, amount->line);
+				return fail_set(fail, EXIT_USAGE,
+				                "%s:%zu: this budget is beyond the baseline: add --baseline base.json", config->path,
+				                amount->line);
 		}
 	}
 	return true;
 }
 
+/* The runs, and the baseline, which may depend on the runs' platform. */
+struct sides {
+	struct baseline *before; // NULL = there is none
+	struct baseline *after;
+	char *before_path;
+};
+
+static void
+free_sides(struct sides *sides)
+{
+	baseline_free(sides->before);
+	baseline_free(sides->after);
+	free(sides->before_path);
+	*sides = (struct sides){ NULL, NULL, NULL };
+}
+
 static bool
-check_runs(struct checking *checking, int *status, struct fail *fail)
+is_of_platform(const struct sides *sides, const struct options *options, struct fail *fail)
+{
+	if (sides->before == NULL || options->is_any_platform || sides->before->platform[0] == '\0' ||
+	    strcmp(sides->before->platform, sides->after->platform) == 0)
+		return true;
+	return fail_set(fail, EXIT_USAGE,
+	                "%s: is of %s, these runs are of %s: make a baseline there, or compare all the same with "
+	                "--any-platform",
+	                sides->before_path, sides->before->platform, sides->after->platform);
+}
+
+static void
+forget_ends(struct run_ends *ends)
+{
+	free(ends->lost_child);
+	free(ends->path);
+	free(ends->ended_badly);
+	*ends = (struct run_ends){ NULL, NULL, NULL };
+}
+
+static bool
+read_sides(struct checking *checking, struct sides *sides, struct fail *fail)
 {
 	const struct options *options = checking->options;
+	bool is_folder = options->baseline != NULL && baseline_is_folder(options->baseline);
 	struct cmd_runs runs = { .judge = judge,
 		                     .context = &checking->ends,
 		                     .wanted_path = options->baseline,
 		                     .config = checking->config,
+		                     .recorded = options->command_line != NULL ? &checking->recorded : NULL,
 		                     .newest = 1 };
-	struct baseline *before = options->baseline != NULL ? baseline_read(options->baseline, fail) : NULL;
-	struct baseline *after;
-	bool is_done;
 
-	if (options->baseline != NULL && before == NULL)
+	forget_ends(&checking->ends); // of the try before
+	if (options->baseline != NULL && !is_folder) {
+		sides->before_path = memory_text(options->baseline);
+		sides->before = baseline_read(options->baseline, fail);
+		if (sides->before == NULL)
+			return false;
+	}
+	runs.wanted = sides->before;
+	sides->after = cmd_runs_measure(&runs, options, fail);
+	if (sides->after == NULL)
 		return false;
-	runs.wanted = before;
-	after = cmd_runs_measure(&runs, options, fail);
-	is_done = after != NULL && cmd_runs_narrow(after, before, options, fail) &&
-	          compare(checking, before, after, status, fail);
-	baseline_free(before);
-	baseline_free(after);
+	if (is_folder) {
+		sides->before_path = baseline_path_in(options->baseline, sides->after->platform);
+		sides->before = baseline_read(sides->before_path, fail);
+		if (sides->before == NULL || !cmd_runs_is_of(sides->before, sides->before_path, sides->after, options, fail))
+			return false;
+	}
+	return is_of_platform(sides, options, fail) && cmd_runs_narrow(sides->after, sides->before, options, fail);
+}
+
+static uint64_t
+rounds_of(const struct options *options)
+{
+	return options->rounds != 0 ? options->rounds : CMD_RUNS_ROUNDS;
+}
+
+/* Of what stands behind "--" so many more; of captures none. */
+static bool
+record(struct checking *checking, uint64_t count, struct fail *fail)
+{
+	for (uint64_t i = 0; checking->options->command_line != NULL && i < count; i++) {
+		if (!cmd_runs_record(&checking->recorded, checking->options->output, rounds_of(checking->options),
+		                     checking->options, fail))
+			return false;
+	}
+	return true;
+}
+
+/* A line that still fails must grow with the rounds, where the program can be told how many. */
+static bool
+confirm(struct checking *checking, struct check *check, struct fail *fail)
+{
+	const struct options *options = checking->options;
+	struct cmd_recorded recorded = { .count = 0 };
+	struct run_ends ends = { .ended_badly = NULL };
+	const struct cmd_runs runs = { .judge = judge, .context = &ends, .recorded = &recorded };
+	struct baseline *longer = NULL;
+
+	if (!check_has_failed_lines(check) || !cmd_runs_has_rounds(options) || check->ended_badly != NULL)
+		return true;
+	(void)fprintf(stderr, "kmemshim: check: a line failed; once more with %d times the rounds\n", CHECK_CONFIRM_TIMES);
+	if (cmd_runs_record(&recorded, options->output, rounds_of(options) * CHECK_CONFIRM_TIMES, options, fail))
+		longer = cmd_runs_measure(&runs, options, fail);
+	if (longer != NULL && ends.ended_badly == NULL)
+		check_confirm(check, longer, rounds_of(options));
+	forget_ends(&ends);
+	free(recorded.sessions);
+	baseline_free(longer);
+	return longer != NULL;
+}
+
+/* Before a program runs for hours. Of a folder only its runs say which file it is. */
+static bool
+is_baseline_there(const struct options *options, struct fail *fail)
+{
+	struct baseline *baseline;
+
+	if (options->baseline == NULL || options->command_line == NULL || baseline_is_folder(options->baseline))
+		return true;
+	baseline = baseline_read(options->baseline, fail);
+	baseline_free(baseline);
+	return baseline != NULL;
+}
+
+/*
+ * What fails is done again with twice the runs before it counts: noise only adds memory, so that of more runs the least is nearer to
+ * what the program keeps, and what it keeps stays.
+ */
+static bool
+check_runs(struct checking *checking, int *status, struct fail *fail)
+{
+	const struct options *options = checking->options;
+	uint64_t retries = options->retries != UINT64_MAX ? options->retries : checking->config->retries;
+	uint64_t runs = options->runs != 0 ? options->runs : 1;
+	bool is_done = is_baseline_there(options, fail) && record(checking, runs, fail);
+	bool is_over = false;
+
+	for (uint64_t tried = 0; is_done && !is_over; tried++) {
+		struct sides sides = { NULL, NULL, NULL };
+		struct check *check = NULL;
+
+		is_done = read_sides(checking, &sides, fail);
+		if (is_done) {
+			check = compare(checking, sides.before, sides.after);
+			is_over = check->failed_count == 0 || check->ended_badly != NULL || options->command_line == NULL ||
+			          tried >= retries;
+			if (is_over)
+				is_done = confirm(checking, check, fail) && finish(checking, check, status, fail);
+			else
+				(void)fprintf(stderr,
+				              "kmemshim: check: %zu rule%s failed; again with %" PRIu64 " runs (%" PRIu64 " of %" PRIu64
+				              ")\n",
+				              check->failed_count, check->failed_count == 1 ? "" : "s", 2 * runs, tried + 1, retries);
+			check_free(check);
+			free(checking->repeat);
+		}
+		free_sides(&sides);
+		is_done = is_done && (is_over || record(checking, runs, fail));
+		runs *= 2;
+	}
 	return is_done;
 }
 
@@ -275,25 +454,70 @@ write_template(const struct options *options, struct fail *fail)
 	return output_close(file, fail);
 }
 
+/* Whose statuses are wanted: of what was not judged, and of what is wrong with the command. */
+static const struct statuses {
+	const char *name;
+	int skipped;
+	int wrong;
+} statuses[] = {
+	{ "git-bisect", 125, 128 }, // from 128 on the search ends: it would find nothing
+	{ "automake", 77, 99 },     // a hard error
+};
+
+static const struct statuses *
+find_statuses(const char *name)
+{
+	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		if (strcmp(statuses[i].name, name) == 0)
+			return &statuses[i];
+	}
+	return NULL;
+}
+
+static int
+status_for(const struct statuses *wanted, int status)
+{
+	return wanted == NULL || status == EXIT_OK || status == EXIT_REGRESSION ? status
+	       : status == EXIT_USAGE                                           ? wanted->wrong
+	                                                                        : wanted->skipped;
+}
+
+static bool
+check_all(struct checking *checking, int *status, struct fail *fail)
+{
+	const struct options *options = checking->options;
+	char day[16];
+	bool is_done;
+
+	if (options->formats != NULL && !check_outputs_write(NULL, options->formats, fail))
+		return false;
+	if (options->command_line != NULL && options->runs == UINT64_MAX)
+		return fail_set(fail, EXIT_USAGE, "check: --runs all: of a program that is run, give a number");
+	checking->config = config_read(options->config, today(day), fail);
+	if (checking->config == NULL)
+		return false;
+	is_done = has_something_to_judge(options, checking->config, fail) && check_runs(checking, status, fail);
+	config_free(checking->config);
+	forget_ends(&checking->ends);
+	free(checking->recorded.sessions);
+	return is_done;
+}
+
 bool
 cmd_check(const struct options *options, int *status, struct fail *fail)
 {
 	struct checking checking = { .options = options };
-	char day[16];
-	bool is_done;
+	const struct statuses *wanted = options->status_for != NULL ? find_statuses(options->status_for) : NULL;
 
+	if (options->status_for != NULL && wanted == NULL)
+		return fail_set(fail, EXIT_USAGE, "check: --status-for \"%s\": expected git-bisect or automake",
+		                options->status_for);
 	if (options->wants_init)
 		return write_template(options, fail);
-	if (options->formats != NULL && !check_outputs_write(NULL, options->formats, fail))
-		return false;
-	checking.config = config_read(options->config, today(day), fail);
-	if (checking.config == NULL)
-		return false;
-	checking.tolerance = tolerance_of(options, checking.config);
-	is_done = has_something_to_judge(options, checking.config, fail) && check_runs(&checking, status, fail);
-	config_free(checking.config);
-	free(checking.ends.lost_child);
-	free(checking.ends.path);
-	free(checking.ends.ended_badly);
-	return is_done;
+	if (check_all(&checking, status, fail)) {
+		*status = status_for(wanted, *status);
+		return true;
+	}
+	fail->code = (enum exit_code)status_for(wanted, (int)fail->code);
+	return false;
 }

@@ -4,26 +4,66 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "base/progress.h"
 #include "cli/cmd_report.h"
 #include "cli/command.h"
 #include "export/export.h"
 #include "report/render.h"
 
+/* What to write: a report in a format. */
+struct wanted {
+	const struct options *options;
+	const struct export_format *format;
+	const struct export_value *value;
+};
+
+/* Of several processes each on its own: which of them held how much of a line, the sum of all does not say. */
 static bool
-write_export(const struct options *options, const struct export_format *format, const struct export_value *value,
-             const struct report *report, struct fail *fail)
+write_processes(const struct wanted *wanted, const struct report *whole, FILE *stream, struct fail *fail)
+{
+	const struct report_options all = { .top = UINT64_MAX };
+	const struct export_run run = export_run_of(whole);
+
+	for (size_t i = 0; i < whole->process_count; i++) {
+		struct opened_report opened;
+		struct model *model = cmd_report_load_quietly(wanted->options, whole->processes[i].of.path, fail);
+
+		if (!cmd_report_open(wanted->options, model, &rank_peak, &all, &opened, fail))
+			return false;
+		opened.report->domain = wanted->options->domain; // where it has nothing of that there is no row
+		export_rows_of(opened.report, &run, stream);
+		cmd_report_close(&opened);
+	}
+	return true;
+}
+
+static bool
+write_format(const struct wanted *wanted, const struct report *report, FILE *stream, struct fail *fail)
+{
+	bool is_written = true;
+
+	if (wanted->format->is_by_process && report->process_count > 1)
+		is_written = write_processes(wanted, report, stream, fail);
+	else
+		wanted->format->write(report, wanted->value, stream);
+	progress_end();
+	return is_written;
+}
+
+static bool
+write_export(const struct wanted *wanted, const struct report *report, struct fail *fail)
 {
 	struct output_file *file;
 
-	if (options->output == NULL) {
-		format->write(report, value, stdout);
-		return output_finish(fail);
-	}
-	file = output_open(options->output, fail);
+	if (wanted->options->output == NULL)
+		return write_format(wanted, report, stdout, fail) && output_finish(fail);
+	file = output_open(wanted->options->output, fail);
 	if (file == NULL)
 		return false;
-	format->write(report, value, output_stream(file));
-	return output_close(file, fail);
+	if (write_format(wanted, report, output_stream(file), fail))
+		return output_close(file, fail);
+	output_drop(file);
+	return false;
 }
 
 /* NULL and *fail: there is no such value. */
@@ -62,10 +102,13 @@ cmd_export(const struct options *options, int *status, struct fail *fail)
 		return false;
 	if (options->value != NULL && !format->has_value)
 		return fail_set(fail, EXIT_USAGE, "export: --value: %s has all of them: leave it out", format->name);
+	if (format->is_binary && options->output == NULL && isatty(STDOUT_FILENO) == 1)
+		return fail_set(fail, EXIT_USAGE, "export: %s is nothing for a terminal: give -o FILE", format->name);
 	if (options->output != NULL && !options->is_forced && access(options->output, F_OK) == 0)
 		return fail_set(fail, EXIT_USAGE, "%s: is there already: give --force to replace it", options->output);
 	is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
-	is_done = is_done && write_export(options, format, value, opened.report, fail);
+	is_done = is_done && write_export(&(struct wanted){ .options = options, .format = format, .value = value },
+	                                  opened.report, fail);
 	cmd_report_close(&opened);
 	return is_done;
 }

@@ -46,6 +46,7 @@ options_of(const struct options *options, const char *capture, const char *sessi
 		.wrappers = options->wrappers,
 		.is_salvage = options->is_salvage,
 		.at = options->at,
+		.is_of_phase = options->is_of_phase,
 		.wants_symbols = true,
 	};
 }
@@ -74,6 +75,14 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 		(void)fprintf(stderr, "kmemshim: %s: has %zu sessions, this is the newest: give a file to see another one\n",
 		              capture != NULL ? capture : CAPTURE_FOLDER_DEFAULT, model->session_count);
 	return model;
+}
+
+struct model *
+cmd_report_load_quietly(const struct options *options, const char *capture, struct fail *fail)
+{
+	const struct model_options wanted = options_of(options, capture, NULL);
+
+	return model_load(&wanted, fail);
 }
 
 /* What was held when the guard was passed is that process's capture, read as of that moment. */
@@ -258,12 +267,12 @@ check_page(const struct options *options, struct fail *fail)
 	return true;
 }
 
+/* report: of all lines, by what they held at the peak. */
 static bool
-write_page(const struct options *options, struct report *report, struct fail *fail)
+write_page(const struct options *options, const struct report *report, struct fail *fail)
 {
-	const struct report_options all = { .top = UINT64_MAX };
 	const struct page_look look = { .has_source = !options->has_no_source };
-	struct output_file *file = report_rank(report, &rank_peak, &all, fail) ? output_open(options->html, fail) : NULL;
+	struct output_file *file = output_open(options->html, fail);
 
 	if (file == NULL)
 		return false;
@@ -285,6 +294,8 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 
 	struct model *model = cmd_report_load(options, options->is_kernel ? life : capture, NULL, fail);
 
+	if (options->html != NULL)
+		rows = (struct report_options){ .top = UINT64_MAX };
 	if (question->is_verdict_only)
 		rows = (struct report_options){ .domain = options->domain, .is_verdict_of_domain = options->domain != NULL };
 	struct opened_report opened;

@@ -41,6 +41,9 @@ bool cmd_report_verdict(struct report *report, const struct options *options, ui
 struct model *cmd_report_load(const struct options *options, const char *capture, const char *session,
                               struct fail *fail);
 
+/* A capture that was read already, once more: nothing is said of it. */
+struct model *cmd_report_load_quietly(const struct options *options, const char *capture, struct fail *fail);
+
 /* A report, and what it lives in. */
 struct opened_report {
 	struct model *model;

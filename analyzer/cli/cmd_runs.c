@@ -5,15 +5,24 @@
  */
 #include "cli/cmd_runs.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
+#include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "analysis/judge.h"
 #include "analysis/rank.h"
+#include "base/memory.h"
 #include "base/units.h"
 #include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
+#include "launch/launcher.h"
+#include "launch/program.h"
 #include "model/model_load.h"
 
 struct measuring {
@@ -24,11 +33,10 @@ struct measuring {
 
 /* An unknown program, of a baseline that does not say, is no contradiction. */
 static bool
-is_same_program(const struct measuring *measuring, const char *path, const char *program, struct fail *fail)
+is_wanted_program(const struct baseline *wanted, const char *wanted_path, const char *path, const char *program,
+                  const struct options *options, struct fail *fail)
 {
-	const struct baseline *wanted = measuring->runs->wanted;
-	const char *first = baseline_builder_program(measuring->builder);
-	const char *allowed = measuring->options->program;
+	const char *allowed = options->program;
 
 	if (allowed != NULL && (strcmp(allowed, "any") == 0 || fnmatch(allowed, program, 0) == 0))
 		return true;
@@ -40,8 +48,26 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 		return fail_set(fail, EXIT_USAGE,
 		                "%s: measured %s, the baseline is of %s (%s): compare runs of the same program, or allow "
 		                "its name with --program",
-		                path, program, wanted->program, measuring->runs->wanted_path);
-	if (first[0] != '\0' && strcmp(first, program) != 0)
+		                path, program, wanted->program, wanted_path);
+	return true;
+}
+
+bool
+cmd_runs_is_of(const struct baseline *before, const char *before_path, const struct baseline *measured,
+               const struct options *options, struct fail *fail)
+{
+	return is_wanted_program(before, before_path, "the runs", measured->program, options, fail);
+}
+
+static bool
+is_same_program(const struct measuring *measuring, const char *path, const char *program, struct fail *fail)
+{
+	const char *first = baseline_builder_program(measuring->builder);
+
+	if (!is_wanted_program(measuring->runs->wanted, measuring->runs->wanted_path, path, program, measuring->options,
+	                       fail))
+		return false;
+	if (measuring->options->program == NULL && first[0] != '\0' && strcmp(first, program) != 0)
 		return fail_set(fail, EXIT_USAGE,
 		                "%s: measured %s, the runs before it are of %s: all runs must be of one program", path, program,
 		                first);
@@ -150,6 +176,116 @@ add_argument(const struct measuring *measuring, const char *path, struct fail *f
 	return is_done;
 }
 
+/* With what the program prints on standard error. */
+static bool
+launch_apart(struct launch *launch, struct fail *fail)
+{
+	int out;
+	bool is_done;
+
+	(void)fflush(stdout);
+	out = dup(STDOUT_FILENO);
+	if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+		return fail_set(fail, EXIT_USAGE, "standard output: %s", strerror(errno));
+	(void)fcntl(out, F_SETFD, FD_CLOEXEC);
+	(void)signal(SIGPIPE, SIG_DFL); // main ignores it, and the program would inherit that
+	is_done = launcher_run(launch, fail);
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)dup2(out, STDOUT_FILENO);
+	(void)close(out);
+	return is_done;
+}
+
+static const char rounds_mark[] = "{n}";
+
+bool
+cmd_runs_has_rounds(const struct options *options)
+{
+	for (char **word = options->command_line; word != NULL && *word != NULL; word++) {
+		if (strstr(*word, rounds_mark) != NULL)
+			return true;
+	}
+	return false;
+}
+
+/* A word with the number in the place of each mark; for free(). */
+static char *
+word_with_rounds(const char *word, uint64_t rounds)
+{
+	char *text = NULL;
+	size_t bytes = 0;
+	FILE *stream = open_memstream(&text, &bytes);
+	const char *mark;
+
+	if (stream == NULL)
+		memory_exhausted();
+	for (; (mark = strstr(word, rounds_mark)) != NULL; word = mark + strlen(rounds_mark))
+		(void)fprintf(stream, "%.*s%" PRIu64, (int)(mark - word), word, rounds);
+	(void)fputs(word, stream);
+	if (fclose(stream) != 0)
+		memory_exhausted();
+	return text;
+}
+
+static char **
+words_with_rounds(char *const *words, uint64_t rounds)
+{
+	size_t count = 0;
+	char **made;
+
+	while (words[count] != NULL)
+		count++;
+	made = memory_zeroed(count + 1, sizeof(*made));
+	for (size_t i = 0; i < count; i++)
+		made[i] = word_with_rounds(words[i], rounds);
+	return made;
+}
+
+static bool
+record_words(struct cmd_recorded *recorded, char *const *words, struct fail *fail)
+{
+	char shim[PATH_MAX];
+	char capture[PATH_MAX];
+	struct program program;
+	struct launch launch = { .arguments = words, .folder = recorded->folder, .shim = shim };
+
+	if (!launcher_find_shim(shim, fail))
+		return false;
+	program_examine(words, &program);
+	if (program.obstacle != NULL && program.is_preload_harmful)
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be recorded: %s: %s", words[0], program.obstacle,
+		                program.remedy);
+	if (!launch_apart(&launch, fail))
+		return false;
+	if (launch.start_error != 0)
+		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be run: %s", words[0], strerror(launch.start_error));
+	if (!launcher_sign(&launch, capture))
+		return fail_set(fail, EXIT_CAPTURE, "%s: nothing was recorded: kmemshim doctor -- CMD says why", words[0]);
+	recorded->sessions = memory_grown(recorded->sessions, &recorded->room, recorded->count + 1,
+	                                  sizeof(*recorded->sessions));
+	memcpy(recorded->sessions[recorded->count++], launch.session, sizeof(launch.session));
+	return true;
+}
+
+bool
+cmd_runs_record(struct cmd_recorded *recorded, const char *folder, uint64_t rounds, const struct options *options,
+                struct fail *fail)
+{
+	const char *wanted = folder != NULL ? folder : getenv("KMEMSHIM_OUT");
+	bool is_named = wanted != NULL && wanted[0] != '\0';
+	char **words;
+	bool is_done;
+
+	if (!launcher_make_folder(is_named ? wanted : CAPTURE_FOLDER_DEFAULT, is_named, recorded->folder, fail))
+		return false;
+	words = words_with_rounds(options->command_line, rounds);
+	is_done = record_words(recorded, words, fail);
+	for (char **word = words; *word != NULL; word++)
+		free(*word);
+	free(words);
+	return is_done;
+}
+
 struct baseline *
 cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, struct fail *fail)
 {
@@ -158,6 +294,8 @@ cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, str
 	bool is_done = true;
 
 	baseline_watch(measuring.builder, runs->config);
+	for (size_t i = 0; runs->recorded != NULL && i < runs->recorded->count && is_done; i++)
+		is_done = add_run(&measuring, runs->recorded->folder, runs->recorded->sessions[i], fail);
 	for (int i = 0; i < options->argument_count && is_done; i++)
 		is_done = add_argument(&measuring, options->arguments[i], fail);
 	measured = baseline_finish(measuring.builder);

@@ -53,9 +53,14 @@ enum option_id {
 	OPTION_MARKDOWN,
 	OPTION_SNAPSHOTS,
 	OPTION_AT,
+	OPTION_PHASE,
 	OPTION_ALL,
 	OPTION_CONFIG,
 	OPTION_INIT,
+	OPTION_STATUS_FOR,
+	OPTION_PLATFORM,
+	OPTION_RETRIES,
+	OPTION_ROUNDS,
 	OPTION_COUNT,
 };
 #define OPTION_BIT(id) (UINT64_C(1) << (id))
@@ -73,6 +78,7 @@ struct command {
 	int arguments_min;
 	int arguments_max;               // -1 = any number
 	bool is_launcher;                // options end at the first argument
+	bool takes_program;              // instead of arguments: "-- CMD"
 	const struct question *question; // of those that read a capture; else NULL
 	/* *status: EXIT_OK before; the exit status when nothing failed. */
 	bool (*run)(const struct options *options, int *status, struct fail *fail);
@@ -92,10 +98,13 @@ bool cmd_check(const struct options *options, int *status, struct fail *fail);
 bool cmd_diff(const struct options *options, int *status, struct fail *fail);
 bool cmd_export(const struct options *options, int *status, struct fail *fail);
 bool cmd_annotate(const struct options *options, int *status, struct fail *fail);
+bool cmd_waste(const struct options *options, int *status, struct fail *fail);
 bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
 bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot
 bool cmd_doctor(const struct options *options, int *status, struct fail *fail);
+bool cmd_completion(const struct options *options, int *status, struct fail *fail);
+bool cmd_manual(const struct options *options, int *status, struct fail *fail);
 bool cmd_schema(const struct options *options, int *status, struct fail *fail);
 
 #endif

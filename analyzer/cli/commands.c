@@ -12,7 +12,7 @@
 	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS))
 #define OPTIONS_OF_TABLES                                                                                \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
-	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT))
+	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_PHASE))
 #define OPTIONS_OF_VIEWS (OPTIONS_OF_TABLES | OPTION_BIT(OPTION_BY))
 #define WORDS_OF_VIEWS                                                                                  \
 	{                                                                                                   \
@@ -152,6 +152,18 @@ const struct command commands[] = {
 		.run = cmd_tree,
 	},
 	{
+		.name = "waste",
+		.arguments = "[CAPTURE]",
+		.summary = "what was freed and kept, never touched, allocated again and again",
+		.details = CAPTURE_HELP
+		"Freed, and still in memory: what malloc keeps, and the lines whose few blocks keep it. Never touched: blocks that are\n"
+		"live and not in memory. Again and again: lines that allocated at least four times what they held, with sizes.\n",
+		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_TOP),
+		.words = { [OPTION_TOP] = { "N", "show N lines of each kind (default 5)" } },
+		.arguments_max = 1,
+		.run = cmd_waste,
+	},
+	{
 		.name = "annotate",
 		.arguments = "FILE|MODULE [CAPTURE]",
 		.summary = "a source file, with what each line held beside it",
@@ -170,10 +182,11 @@ const struct command commands[] = {
 		.summary = "write it in the format of another program",
 		.details = CAPTURE_HELP
 		"folded: stacks for flamegraph.pl, inferno, speedscope. speedscope: a profile for https://www.speedscope.app.\n"
+		"pprof: for go tool pprof. dhat: for valgrind's dh_view.html. massif: for ms_print.\n"
 		"ndjson: a JSON object for each line of code. openmetrics: totals and the largest lines, for Prometheus.\n",
 		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_VALUE) |
 	               OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_FORCE),
-		.words = { [OPTION_FORMAT] = { "F", "folded, speedscope, ndjson or openmetrics (required)" },
+		.words = { [OPTION_FORMAT] = { "F", "one of these (required)" },
 	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
 	               [OPTION_FORCE] = { NULL, "also where there is such a file" } },
 		.arguments_max = 1,
@@ -181,34 +194,45 @@ const struct command commands[] = {
 	},
 	{
 		.name = "baseline",
-		.arguments = "RUN... -o FILE",
+		.arguments = "-o FILE RUN...|-- CMD",
 		.summary = "save what good runs held, for `check`",
-		.details = "RUN is a .kmem file, or a folder: each session in it is a run. Give several runs of the same code: `check` learns\n"
-				   "from them how much the figures vary. A run that was killed or failed is refused (exit status 4).\n"
+		.details = "RUN is a .kmem file, or a folder: each session in it is a run. With -- CMD the program is run and recorded first,\n"
+				   "5 times. From 3 runs on, `check` learns from them how much the figures vary. A run that was killed or failed is\n"
+				   "refused (exit status 4). Of a folder FILE, there is one baseline for each platform in it.\n"
 				   "A baseline made with --domain holds that domain alone, and `check` compares that domain alone.\n",
-		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_OUTPUT),
-		.words = { [OPTION_OUTPUT] = { "FILE", "write the baseline to FILE (required)" },
-	               [OPTION_RUNS] = { "N", "use the newest N sessions of each folder (default: all)" } },
+		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_ROUNDS),
+		.words = { [OPTION_OUTPUT] = { "FILE", "write the baseline to FILE, or into a folder (required)" },
+	               [OPTION_ROUNDS] = { "N", "what {n} stands for in CMD (default 100)" },
+	               [OPTION_RUNS] = { "N",
+	                                 "use the newest N sessions of each folder (default: all); run CMD N times" } },
 		.arguments_min = 1,
 		.arguments_max = -1,
+		.takes_program = true,
 		.run = cmd_baseline,
 	},
 	{
 		.name = "check",
-		.arguments = "RUN...",
+		.arguments = "RUN...|-- CMD",
 		.summary = "is a run worse than a baseline, or over its budget? (for CI)",
 		.details = "RUN is a .kmem file, or a folder: its newest session is the run. Of several runs, the lowest live bytes and the\n"
-				   "median peak count. With --domain only that domain and its lines are compared. Budgets and suppressions are\n"
-				   "read from .kmemshim.yml: --init writes one.\n"
+				   "median peak count. With -- CMD the program is run and recorded first; what fails is tried again with more runs.\n"
+				   "FILE of --baseline may be a folder with one for each platform, or BRANCH:FILE. Budgets and suppressions are read\n"
+				   "from .kmemshim.yml: --init writes one. With --domain only that domain and its lines are compared.\n"
 				   "Exit status: 0 not worse, 1 worse, 2 wrong options, configuration or baseline, 3 unusable capture, 4 the program\n"
 				   "was killed or failed, 77 nothing was judged, where the configuration says so.\n",
 		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
 	               OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_CONFIG) |
-	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE),
-		.words = { [OPTION_RUNS] = { "N", "use the newest N sessions of each folder, or all (default 1)" },
+	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_OUTPUT) |
+	               OPTION_BIT(OPTION_STATUS_FOR) | OPTION_BIT(OPTION_PLATFORM) | OPTION_BIT(OPTION_RETRIES) |
+	               OPTION_BIT(OPTION_ROUNDS),
+		.words = { [OPTION_RUNS] = { "N",
+	                                 "use the newest N sessions of each folder, or all; run CMD N times (default 1)" },
+	               [OPTION_OUTPUT] = { "DIR",
+	                                   "with -- CMD: folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_FORCE] = { NULL, "with --init: also where there is such a file" } },
 		.arguments_min = 1,
 		.arguments_max = -1,
+		.takes_program = true,
 		.run = cmd_check,
 	},
 	{
@@ -266,6 +290,22 @@ const struct command commands[] = {
 		.details = "report (the default): of report, why, peak, leaks and sites. diff: of diff. doctor: of doctor.\n",
 		.arguments_max = 1,
 		.run = cmd_schema,
+	},
+	{
+		.name = "completion",
+		.arguments = "SHELL",
+		.summary = "print what completes these commands in bash, zsh or fish",
+		.details = "In bash: source <(kmemshim completion bash). `make install` puts all three where the shells look.\n",
+		.arguments_min = 1,
+		.arguments_max = 1,
+		.run = cmd_completion,
+	},
+	{
+		.name = "manual",
+		.arguments = "",
+		.summary = "print the manual page: kmemshim manual | man -l -",
+		.details = "All commands and their options, as `kmemshim COMMAND --help` prints them.\n",
+		.run = cmd_manual,
 	},
 	{ .name = NULL },
 };

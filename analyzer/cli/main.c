@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/output.h"
+#include "base/progress.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "version.h"
@@ -29,6 +30,7 @@ print_help(FILE *stream)
 static int
 report_failure(const struct fail *fail)
 {
+	progress_end();
 	(void)fprintf(stderr, "kmemshim: %s\n", fail->text);
 	return (int)fail->code;
 }

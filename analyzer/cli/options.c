@@ -111,9 +111,9 @@ static const struct option_row {
 	                               "make libraries with an allocator of their own use malloc, where they can" },
 	[OPTION_BASELINE] = { "baseline", 0, KIND_TEXT, IN(baseline), "FILE", "a file", "compare with FILE" },
 	[OPTION_ABSOLUTE] = { "abs", 0, KIND_SIZE, IN(absolute_bytes), "SIZE", "a size such as 1MiB",
-	                      "allowed growth in bytes (default 1MiB)" },
+	                      "allowed growth in bytes (default: as the baseline's runs vary; of fewer than three runs 1MiB)" },
 	[OPTION_RELATIVE] = { "rel", 0, KIND_PERCENT, IN(relative_ppm), "PCT", "a percentage such as 5%",
-	                      "allowed growth in percent (default 5%); the larger allowance wins" },
+	                      "allowed growth in percent (default: the same, or 5%); the larger allowance wins" },
 	[OPTION_RUNS] = { "runs", 0, KIND_RUNS, IN(runs), "N", "a number of runs (1 or more), or all",
 	                  "use the newest N sessions of each folder, or all" },
 	[OPTION_PROGRAM] = { "program", 0, KIND_TEXT, IN(program), "NAME", "a program's name",
@@ -146,12 +146,42 @@ static const struct option_row {
 	                       "keep what each line holds at N moments, at even distances" },
 	[OPTION_AT] = { "at", 0, KIND_TEXT, IN(at), "SNAPSHOT", "a snapshot's name, or #NUMBER",
 	                "show what was live at this snapshot (report lists them)" },
+	[OPTION_PHASE] = { "phase", 0, KIND_FLAG, IN(is_of_phase), NULL, "",
+	                   "peaks of the phase that the program began last, not of its whole life" },
 	[OPTION_ALL] = { "all", 0, KIND_FLAG, IN(has_all), NULL, "", "leave nothing out" },
 	[OPTION_CONFIG] = { "config", 0, KIND_PATH, IN(config), "FILE", "a path (write ./-NAME if it begins with -)",
 	                    "budgets and suppressions (default: .kmemshim.yml, where it is there)" },
+	[OPTION_STATUS_FOR] = { "status-for", 0, KIND_TEXT, IN(status_for), "WHO", "git-bisect or automake",
+	                        "end with the status that git-bisect (125 = skip) or automake (77) wants" },
+	[OPTION_PLATFORM] = { "any-platform", 0, KIND_FLAG, IN(is_any_platform), NULL, "",
+	                      "also compare with a baseline of another platform" },
+	[OPTION_RETRIES] = { "retries", 0, KIND_COUNT, IN(retries), "N", "a number",
+	                     "with -- CMD: try a failed check N times again, with more runs (default 3)" },
+	[OPTION_ROUNDS] = { "rounds", 0, KIND_KEEP, IN(rounds), "N", "a number of 1 or more",
+	                    "what {n} stands for in CMD (default 100); a line fails when four times as many keep more" },
 	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },
 #undef IN
 };
+
+/* For completion: what a person can choose from, where that is known. */
+static const char *
+choices_of(enum option_id id)
+{
+	static const struct {
+		enum option_id id;
+		const char *words;
+	} choices[] = {
+		{ OPTION_COLOR, "auto always never" },
+		{ OPTION_GUARD_ACTION, "note interrupt raise exec:" },
+		{ OPTION_VALUE, "peak live leaked allocated" },
+	};
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
+		if (choices[i].id == id)
+			return choices[i].words;
+	}
+	return NULL;
+}
 
 static bool
 take_value(const struct option_row *row, struct options *options, const char *value)
@@ -223,13 +253,27 @@ refuse_option(const struct command *command, char **arguments, int result, struc
 static bool
 check_arguments(const struct command *command, const struct options *options, struct fail *fail)
 {
-	if (options->argument_count < command->arguments_min && !options->wants_init)
+	if (options->command_line != NULL && options->argument_count != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: \"%s\": give captures, or a program behind --, not both", command->name,
+		                options->arguments[0]);
+	if (options->argument_count < command->arguments_min && !options->wants_init && options->command_line == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: an argument is missing: usage: kmemshim %s %s", command->name,
 		                command->name, command->arguments);
 	if (command->arguments_max >= 0 && options->argument_count > command->arguments_max)
 		return fail_set(fail, EXIT_USAGE, "%s: unexpected argument \"%s\": usage: kmemshim %s %s", command->name,
 		                options->arguments[command->arguments_max], command->name, command->arguments);
 	return true;
+}
+
+/* The place of the "--" behind which a program begins; count = there is none. */
+static int
+program_begins(const struct command *command, int count, char **arguments)
+{
+	int at = 1;
+
+	while (at < count && (!command->takes_program || strcmp(arguments[at], "--") != 0))
+		at++;
+	return at;
 }
 
 bool
@@ -267,6 +311,13 @@ options_parse(const struct command *command, int count, char **arguments, struct
 		.absolute_bytes = DEFAULT_ABSOLUTE_BYTES,
 		.relative_ppm = DEFAULT_RELATIVE_PPM,
 	};
+	options->retries = UINT64_MAX;
+	if (program_begins(command, count, arguments) < count) {
+		options->command_line = arguments + program_begins(command, count, arguments) + 1;
+		count = program_begins(command, count, arguments);
+		if (options->command_line[0] == NULL)
+			return fail_set(fail, EXIT_USAGE, "%s: there is no program behind --", command->name);
+	}
 	opterr = 0;
 	optind = 0;
 	while ((result = getopt_long(count, arguments, shorts, longs, NULL)) != -1) {
@@ -294,6 +345,21 @@ options_parse(const struct command *command, int count, char **arguments, struct
 	return options->wants_help || check_arguments(command, options, fail);
 }
 
+bool
+options_text(const struct command *command, enum option_id id, struct option_text *text)
+{
+	const char *value = command->words[id].value != NULL ? command->words[id].value : rows[id].value;
+	const char *help = command->words[id].help != NULL ? command->words[id].help : rows[id].help;
+
+	*text = (struct option_text){ .name = rows[id].name,
+		                          .letter = rows[id].letter,
+		                          .value = value,
+		                          .choices = choices_of(id),
+		                          .is_path = rows[id].kind == KIND_PATH,
+		                          .help = help };
+	return id == OPTION_HELP || (command->options & OPTION_BIT(id)) != 0;
+}
+
 void
 options_help(const struct command *command, FILE *stream)
 {
@@ -302,15 +368,14 @@ options_help(const struct command *command, FILE *stream)
 	              command->arguments, toupper((unsigned char)command->summary[0]), command->summary + 1,
 	              command->details);
 	for (int id = 0; id < OPTION_COUNT; id++) {
-		const char *value = command->words[id].value != NULL ? command->words[id].value : rows[id].value;
-		const char *help = command->words[id].help != NULL ? command->words[id].help : rows[id].help;
+		struct option_text text;
 		char name[40];
 
-		if (id != OPTION_HELP && (command->options & OPTION_BIT(id)) == 0)
+		if (!options_text(command, (enum option_id)id, &text))
 			continue;
-		(void)snprintf(name, sizeof(name), "%s%c%s--%s%s%s", rows[id].letter != 0 ? "-" : "   ",
-		               rows[id].letter != 0 ? rows[id].letter : ' ', rows[id].letter != 0 ? ", " : "", rows[id].name,
-		               value != NULL ? " " : "", value != NULL ? value : "");
-		(void)fprintf(stream, "  %-23s  %s\n", name, help);
+		(void)snprintf(name, sizeof(name), "%s%c%s--%s%s%s", text.letter != 0 ? "-" : "   ",
+		               text.letter != 0 ? text.letter : ' ', text.letter != 0 ? ", " : "", text.name,
+		               text.value != NULL ? " " : "", text.value != NULL ? text.value : "");
+		(void)fprintf(stream, "  %-23s  %s\n", name, text.help);
 	}
 }

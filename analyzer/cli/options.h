@@ -45,11 +45,12 @@ struct options {
 	const char *baseline;
 	uint64_t absolute_bytes;
 	uint32_t relative_ppm;
-	const char *formats;      // NULL = text
-	uint64_t runs;            // of each folder the newest so many sessions; 0 = not given
-	const char *program;      // a pattern of names, or any; NULL = as the baseline says
-	const char *guard;        // valid for kmem_parse_guard(); NULL = as the environment says
-	const char *at;           // a snapshot: "epoch 3", "#7"; NULL = the end
+	const char *formats; // NULL = text
+	uint64_t runs;       // of each folder the newest so many sessions; 0 = not given
+	const char *program; // a pattern of names, or any; NULL = as the baseline says
+	const char *guard;   // valid for kmem_parse_guard(); NULL = as the environment says
+	const char *at;      // a snapshot: "epoch 3", "#7"; NULL = the end
+	bool is_of_phase;
 	const char *snapshots;    // 2 to 32; NULL = as the environment says
 	const char *guard_action; // the same, kmem_parse_guard_action()
 	const char *by;           // "line" or "function", or something wrong; NULL = not given
@@ -57,10 +58,15 @@ struct options {
 	bool has_all;       // nothing is left out
 	const char *config; // of check; NULL = the one that is here
 	bool wants_init;
+	const char *status_for; // whose exit statuses are wanted; NULL = as documented
+	bool is_any_platform;
+	uint64_t retries;      // UINT64_MAX = not given
+	uint64_t rounds;       // what "{n}" stands for; 0 = not given
 	int option_word_count; // of the command line, without its arguments
 	char **option_words;
 	int argument_count;
-	char **arguments; // what is no option
+	char **arguments;    // what is no option
+	char **command_line; // what stands behind "--", where the command takes that; NULL = nothing
 };
 
 static inline bool
@@ -72,6 +78,19 @@ options_has(const struct options *options, enum option_id id)
 /* arguments[0] is the command's name. False and *fail (EXIT_USAGE) for anything that the command does not take. */
 bool options_parse(const struct command *command, int count, char **arguments, struct options *options,
                    struct fail *fail);
+
+/* What the help of a command says of one option. */
+struct option_text {
+	const char *name;    // without its dashes
+	char letter;         // 0 = none
+	const char *value;   // NULL = takes none
+	const char *choices; // words with blanks between them; NULL = any value
+	bool is_path;
+	const char *help;
+};
+
+/* False: the command does not take it. */
+bool options_text(const struct command *command, enum option_id id, struct option_text *text);
 
 /* Usage, details and options of one command. */
 void options_help(const struct command *command, FILE *stream);

@@ -4,6 +4,9 @@
 #include "export/export.h"
 
 #include <string.h>
+#include <unistd.h>
+
+#include "base/progress.h"
 
 static uint64_t
 peak_of(const struct model_site *site)
@@ -38,10 +41,13 @@ const struct export_value export_values[] = {
 };
 
 const struct export_format export_formats[] = {
-	{ "folded", "stacks for flamegraph.pl, inferno, speedscope", true, export_folded },
-	{ "speedscope", "a profile for https://www.speedscope.app", false, export_speedscope },
-	{ "ndjson", "a JSON object for each line of code, for databases", false, export_rows },
-	{ "openmetrics", "totals and the largest lines, for Prometheus", false, export_metrics },
+	{ "folded", "stacks for flamegraph.pl, inferno, speedscope", true, false, false, export_folded },
+	{ "speedscope", "a profile for https://www.speedscope.app", false, false, false, export_speedscope },
+	{ "pprof", "a profile for go tool pprof, gzipped", false, true, false, export_pprof },
+	{ "dhat", "for dh_view.html of valgrind", false, false, false, export_dhat },
+	{ "massif", "for ms_print of valgrind, and massif-visualizer", false, false, false, export_massif },
+	{ "ndjson", "a JSON object for each line of code and process, for databases", false, false, true, export_rows },
+	{ "openmetrics", "totals and the largest lines, for Prometheus", false, false, false, export_metrics },
 	{ .name = NULL },
 };
 
@@ -86,4 +92,11 @@ bool
 export_is_memory(const struct report *report, unsigned domain)
 {
 	return !report->domains[domain].is_address_space && report_has_domain(report, report->domains[domain].of.name);
+}
+
+void
+export_progress(FILE *stream, size_t done, size_t total)
+{
+	if (isatty(fileno(stream)) != 1)
+		progress_show("writing", done, total);
 }

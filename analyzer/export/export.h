@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "base/place.h"
+#include "export/git_revision.h"
 #include "report/report.h"
 
 /* What a stack is given a number for. */
@@ -23,10 +24,25 @@ struct export_value {
 };
 extern const struct export_value export_values[]; // the last one has no name
 
+/* What rows say of the whole run, whichever process they are of. Texts are the report's. */
+struct export_run {
+	const char *session;
+	const char *program; // of its first process
+	const char *cause;
+	const char *verdict;
+	uint64_t start_realtime_ns;
+	size_t process_count;
+	char host[65];                     // "" = the run was not on this machine, or before it was started anew
+	char revision[GIT_REVISION_BYTES]; // "" = not known
+};
+struct export_run export_run_of(const struct report *report);
+
 struct export_format {
 	const char *name;
 	const char *meaning;
-	bool has_value; // only of one value
+	bool has_value;     // only of one value
+	bool is_binary;     // not for a terminal
+	bool is_by_process; // export_rows_of() for each process
 	void (*write)(const struct report *report, const struct export_value *value, FILE *stream);
 };
 extern const struct export_format export_formats[]; // the last one has no name
@@ -42,7 +58,16 @@ const char *export_format_names(char text[128]);
 void export_folded(const struct report *report, const struct export_value *value, FILE *stream);
 void export_speedscope(const struct report *report, const struct export_value *value, FILE *stream);
 void export_rows(const struct report *report, const struct export_value *value, FILE *stream);
+/* Rows of one process: report is of it alone. */
+void export_rows_of(const struct report *report, const struct export_run *run, FILE *stream);
 void export_metrics(const struct report *report, const struct export_value *value, FILE *stream);
+
+void export_pprof(const struct report *report, const struct export_value *value, FILE *stream);
+void export_dhat(const struct report *report, const struct export_value *value, FILE *stream);
+void export_massif(const struct report *report, const struct export_value *value, FILE *stream);
+
+/* On a terminal that is not written to. */
+void export_progress(FILE *stream, size_t done, size_t total);
 
 /* "train.py:41 epoch" of a frame; is it of memory? */
 const char *export_frame_text(const struct report_frame *frame, char text[PLACE_TEXT_BYTES]);

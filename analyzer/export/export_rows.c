@@ -3,33 +3,64 @@
  */
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json_write.h"
 #include "export/export.h"
+#include "verdict/verdict.h"
 
 #define METRIC_LINES 20 // each is a time series of its own
 
 /* ---- ndjson ---- */
 
-void
-export_rows(const struct report *report, const struct export_value *value, FILE *stream)
+struct export_run
+export_run_of(const struct report *report)
 {
-	const struct report_process *first = report->process_count != 0 ? &report->processes[0] : NULL;
+	struct export_run run = { .session = report->session,
+		                      .program = "",
+		                      .cause = report->verdict.cause,
+		                      .verdict = report->verdict.text,
+		                      .process_count = report->process_count };
+	const struct kmem_identity *identity;
 
-	(void)value; // all of them
+	if (report->process_count == 0)
+		return run;
+	run.program = report->processes[0].of.name;
+	run.start_realtime_ns = report->processes[0].start_realtime_ns;
+	identity = report->processes[0].of.identity;
+	if (identity->boot_id[0] == '\0' || strcmp(identity->boot_id, verdict_now()->boot_id) != 0)
+		return run;
+	if (gethostname(run.host, sizeof(run.host) - 1) != 0)
+		run.host[0] = '\0';
+	(void)git_revision_find(identity->directory, run.start_realtime_ns, run.revision);
+	return run;
+}
+
+void
+export_rows_of(const struct report *report, const struct export_run *run, FILE *stream)
+{
+	const struct report_process *process = report->process_count != 0 ? &report->processes[0] : NULL;
+
 	for (size_t i = 0; i < report->line_count; i++) {
-		struct report_line line = report_line(report, i);
+		struct report_line line = report_line_figures(report, i);
 		struct json_write json = { .stream = stream, .inline_depth = 0 };
 
+		export_progress(stream, i, report->line_count);
 		if (!export_is_memory(report, line.of.domain))
 			continue;
 		json_write_open(&json, NULL, '{');
-		json_write_text(&json, "session", report->session);
-		json_write_text(&json, "program", first != NULL ? first->of.name : "");
-		json_write_number(&json, "pid", first != NULL ? first->pid : 0);
-		json_write_number(&json, "start_realtime_ns", first != NULL ? first->start_realtime_ns : 0);
-		json_write_number(&json, "process_count", report->process_count);
-		json_write_text(&json, "cause", report->verdict.cause);
+		json_write_text(&json, "session", run->session);
+		json_write_text(&json, "program", run->program);
+		json_write_number(&json, "start_realtime_ns", run->start_realtime_ns);
+		json_write_text(&json, "host", run->host);
+		json_write_text(&json, "git_revision", run->revision);
+		json_write_number(&json, "process_count", run->process_count);
+		json_write_text(&json, "cause", run->cause);
+		json_write_text(&json, "verdict", run->verdict);
+		json_write_number(&json, "pid", process != NULL ? process->pid : 0);
+		json_write_number(&json, "parent_pid", process != NULL ? process->parent_pid : 0);
+		json_write_text(&json, "process", process != NULL ? process->of.name : "");
+		json_write_text(&json, "state", process != NULL ? process->state : "unknown");
 		json_write_text(&json, "domain", line.domain);
 		json_write_text(&json, "file", line.where.file);
 		json_write_number(&json, "line", line.where.line);
@@ -49,6 +80,15 @@ export_rows(const struct report *report, const struct export_value *value, FILE 
 		json_write_number(&json, "generations_total", line.of.telling->generations_total);
 		json_write_close(&json, '}'); // ends the line
 	}
+}
+
+void
+export_rows(const struct report *report, const struct export_value *value, FILE *stream)
+{
+	const struct export_run run = export_run_of(report);
+
+	(void)value; // all of them
+	export_rows_of(report, &run, stream);
 }
 
 /* ---- OpenMetrics ---- */

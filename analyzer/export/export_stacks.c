@@ -29,6 +29,8 @@ export_folded(const struct report *report, const struct export_value *value, FIL
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 
+		export_progress(stream, i, report->site_total);
+
 		if (!export_is_memory(report, site.of.domain) || value->of(&site.of) == 0)
 			continue;
 		put_frame(site.domain, stream);
@@ -86,6 +88,7 @@ put_profile(struct json_write *json, const struct report *report, size_t domain,
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 
+		export_progress(json->stream, i, report->site_total);
 		total += is_in(report, &site, value, domain) ? value->of(&site.of) : 0;
 	}
 	if (total == 0)
@@ -101,6 +104,8 @@ put_profile(struct json_write *json, const struct report *report, size_t domain,
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 
+		export_progress(json->stream, i, report->site_total);
+
 		if (!is_in(report, &site, value, domain))
 			continue;
 		json_write_open(json, NULL, '[');
@@ -115,6 +120,8 @@ put_profile(struct json_write *json, const struct report *report, size_t domain,
 	json_write_open(json, "weights", '[');
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
+
+		export_progress(json->stream, i, report->site_total);
 
 		if (is_in(report, &site, value, domain))
 			json_write_number(json, NULL, value->of(&site.of));

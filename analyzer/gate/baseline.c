@@ -340,6 +340,20 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 	return row;
 }
 
+/* The recorder runs on one kind of processor. Of Python's versions those differ that have another minor number. */
+static void
+set_platform(struct baseline *baseline)
+{
+	const char *version = baseline->python_version;
+	const char *dot = strchr(version, '.');
+	size_t length = dot != NULL ? (size_t)(dot - version) + 1 + strspn(dot + 1, "0123456789") : 0;
+
+	if (length == 0)
+		(void)snprintf(baseline->platform, sizeof(baseline->platform), "x86_64");
+	else
+		(void)snprintf(baseline->platform, sizeof(baseline->platform), "x86_64-python%.*s", (int)length, version);
+}
+
 struct baseline *
 baseline_finish(struct baseline_builder *builder)
 {
@@ -349,6 +363,7 @@ baseline_finish(struct baseline_builder *builder)
 	baseline->run_count = builder->run_count;
 	memcpy(baseline->program, builder->program, sizeof(baseline->program));
 	memcpy(baseline->python_version, builder->python_version, sizeof(baseline->python_version));
+	set_platform(baseline);
 	baseline->domains = memory_zeroed(builder->count, sizeof(*baseline->domains));
 	baseline->sites = memory_zeroed(builder->count, sizeof(*baseline->sites));
 	if (builder->count != 0)

@@ -7,7 +7,7 @@
  * The file is JSON, sorted, one line per site, so that it compares well in review:
  *
  *   { "schema": 1, "kind": "kmemshim-baseline", "tool_version": "...", "program": "train.py",
- *     "python_version": "3.11.7" or null, "runs": 3, "domain": "cuda:0" (only of a baseline of that domain alone),
+ *     "python_version": "3.11.7" or null, "platform": "x86_64-python3.11", "runs": 3, "domain": "cuda:0" (only of a baseline of that domain alone),
  *     "domains": [ { "domain": "heap", "live_bytes": FIGURE, "peak_bytes": FIGURE } ],
  *     "sites": [ { "key": "0123456789ab", "domain": "heap", "class": "steady", "where": "train.py:41 epoch",
  *                  "like": "HASH HASH HASH" (not of what is small), "live_bytes": FIGURE, "peak_bytes": FIGURE, "n": 3 } ] }
@@ -81,6 +81,7 @@ struct baseline {
 	uint64_t run_count;
 	char program[BASELINE_PROGRAM_BYTES]; // "" = the file does not say
 	char python_version[16];              // "" = no interpreter
+	char platform[BASELINE_NAME_BYTES];   // "x86_64-python3.11"; "" = the file does not say
 	char domain[BASELINE_NAME_BYTES];     // the others are left out; "" = all are there
 	uint64_t steps;                       // of the run with the fewest; 0 = one has none; not in the file
 	const char *command;                  // of the first run, as a shell takes it; "" = not known; not in the file
@@ -108,8 +109,16 @@ void baseline_free(struct baseline *baseline);
 void baseline_narrow(struct baseline *baseline, const char *domain);
 
 void baseline_write(const struct baseline *baseline, FILE *stream);
-/* NULL and *fail (EXIT_USAGE) when the file is missing, no JSON, no baseline or of another schema. */
+/*
+ * path     of a file, or of one in a branch (branch_file.h)
+ * returns  NULL and *fail (EXIT_USAGE) when the file is missing, no JSON, no baseline or of another schema
+ */
 struct baseline *baseline_read(const char *path, struct fail *fail);
+
+/* Has it one baseline for each platform: a folder, or a name that ends with '/'? */
+bool baseline_is_folder(const char *path);
+/* The one of this platform in it: "FOLDER/x86_64-python3.11.json". For free(). */
+char *baseline_path_in(const char *folder, const char *platform);
 
 /* NULL when it is not there. */
 const struct baseline_site *baseline_find_site(const struct baseline *baseline, uint64_t family);

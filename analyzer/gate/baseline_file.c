@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/json_read.h"
 #include "base/json_write.h"
@@ -17,6 +18,7 @@
 #include "base/regular_file.h"
 #include "base/text_clean.h"
 #include "gate/baseline.h"
+#include "gate/branch_file.h"
 #include "version.h"
 
 #define LIKENESS_WORTH_BYTES 4096 // who holds less is not looked for under another name
@@ -48,6 +50,8 @@ baseline_write(const struct baseline *baseline, FILE *stream)
 		json_write_text(&json, "python_version", baseline->python_version);
 	else
 		json_write_null(&json, "python_version");
+	if (baseline->platform[0] != '\0')
+		json_write_text(&json, "platform", baseline->platform);
 	json_write_number(&json, "runs", baseline->run_count);
 	if (baseline->domain[0] != '\0')
 		json_write_text(&json, "domain", baseline->domain);
@@ -212,6 +216,7 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	const char *program = json_string_value(json_object_get(root, "program"));
 	const char *python = json_string_value(json_object_get(root, "python_version"));
 	const char *domain = json_string_value(json_object_get(root, "domain"));
+	const char *platform = json_string_value(json_object_get(root, "platform"));
 	uint64_t schema = 0;
 
 	if (kind == NULL || strcmp(kind, "kmemshim-baseline") != 0)
@@ -231,6 +236,8 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	(void)snprintf(baseline->program, sizeof(baseline->program), "%s", program != NULL ? program : "");
 	(void)text_clean(baseline->program, strlen(baseline->program));
 	(void)snprintf(baseline->python_version, sizeof(baseline->python_version), "%s", python != NULL ? python : "");
+	(void)snprintf(baseline->platform, sizeof(baseline->platform), "%s", platform != NULL ? platform : "");
+	(void)text_clean(baseline->platform, strlen(baseline->platform));
 	(void)snprintf(baseline->domain, sizeof(baseline->domain), "%s", domain != NULL ? domain : "");
 	(void)text_clean(baseline->domain, strlen(baseline->domain));
 	baseline->domains = memory_zeroed(json_array_size(domains), sizeof(*baseline->domains));
@@ -251,23 +258,49 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 	return true;
 }
 
+bool
+baseline_is_folder(const char *path)
+{
+	struct stat status;
+	size_t length = strlen(path);
+
+	return (length != 0 && path[length - 1] == '/') || (stat(path, &status) == 0 && S_ISDIR(status.st_mode));
+}
+
+char *
+baseline_path_in(const char *folder, const char *platform)
+{
+	size_t length = strlen(folder);
+	char *path;
+
+	if (asprintf(&path, "%s%s%s.json", folder, length != 0 && folder[length - 1] == '/' ? "" : "/", platform) < 0)
+		memory_exhausted();
+	return path;
+}
+
+static int
+open_file(const char *path, struct fail *fail)
+{
+	int file = regular_file_open(path, O_RDONLY, NULL);
+
+	if (file < 0 && errno == EISDIR)
+		(void)fail_set(fail, EXIT_USAGE,
+		               "%s: is a folder: make a baseline of captures with kmemshim baseline %s -o FILE", path, path);
+	else if (file < 0)
+		(void)fail_set(fail, EXIT_USAGE, "%s: %s: make a baseline with kmemshim baseline RUN... -o %s", path,
+		               regular_file_why(errno), path);
+	return file;
+}
+
 struct baseline *
 baseline_read(const char *path, struct fail *fail)
 {
 	struct baseline *baseline;
 	json_t *root;
-	int file = regular_file_open(path, O_RDONLY, NULL);
+	int file = branch_file_is(path) ? branch_file_open(path, fail) : open_file(path, fail);
 
-	if (file < 0 && errno == EISDIR) {
-		(void)fail_set(fail, EXIT_USAGE,
-		               "%s: is a folder: make a baseline of captures with kmemshim baseline %s -o FILE", path, path);
+	if (file < 0)
 		return NULL;
-	}
-	if (file < 0) {
-		(void)fail_set(fail, EXIT_USAGE, "%s: %s: make a baseline with kmemshim baseline RUN... -o %s", path,
-		               regular_file_why(errno), path);
-		return NULL;
-	}
 	root = json_read_file(file, path, fail);
 	if (root == NULL)
 		return NULL;

@@ -52,13 +52,6 @@ check_now_bytes(const struct baseline_figure *figure, bool is_peak)
 }
 
 uint64_t
-check_then_bytes(const struct baseline_figure *figure, bool is_peak)
-{
-	(void)is_peak;
-	return figure->max;
-}
-
-uint64_t
 check_more(uint64_t after, uint64_t before)
 {
 	return after > before ? after - before : 0;
@@ -89,7 +82,7 @@ check_suppressed_bytes(const struct check *check, const char *domain, bool is_pe
 		const struct baseline_site *now = &check->after->sites[i];
 		const struct baseline_site *then = check->then[i];
 		uint64_t after = check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak);
-		uint64_t before = then == NULL ? 0 : check_then_bytes(is_peak ? &then->peak_bytes : &then->live_bytes, is_peak);
+		uint64_t before = then == NULL ? 0 : (is_peak ? then->peak_bytes.max : then->live_bytes.max);
 
 		if (now->suppression != 0 &&
 		    (domain == NULL ? domain_is_host(now->domain_kind) : rank_domain_matches(now->domain, domain)))

@@ -96,7 +96,7 @@ static void
 add_domain(struct sum *sum, const struct check *check, const struct baseline_domain *now,
            const struct baseline_domain *then, bool is_peak)
 {
-	uint64_t before = then == NULL ? 0 : check_then_bytes(is_peak ? &then->peak_bytes : &then->live_bytes, is_peak);
+	uint64_t before = then == NULL ? 0 : (is_peak ? then->peak_bytes.max : then->live_bytes.max);
 	uint64_t after = now == NULL ? 0 : check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak);
 	enum domain_kind kind = now != NULL ? now->kind : then->kind;
 
@@ -141,9 +141,7 @@ add_site(struct sum *sum, const struct check *check, size_t index, enum check_ki
 	const struct baseline_site *now = &check->after->sites[index];
 	const struct baseline_site *then = check->then[index];
 	bool is_peak = kind == CHECK_PEAK;
-	uint64_t before = then == NULL || kind == CHECK_STEP
-	                      ? 0
-	                      : check_then_bytes(is_peak ? &then->peak_bytes : &then->live_bytes, is_peak);
+	uint64_t before = then == NULL || kind == CHECK_STEP ? 0 : (is_peak ? then->peak_bytes.max : then->live_bytes.max);
 	uint64_t after = kind == CHECK_STEP ? now->step_bytes.min
 	                                    : check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak);
 

@@ -12,9 +12,8 @@
 /* Valid until the next one is added. */
 struct check_rule *check_add_rule(struct check *check, struct check_rule rule);
 
-/* What a site, or a domain, counts with: of the runs under test, and of the baseline. */
+/* What a site, or a domain, of the runs under test counts with; of the baseline it is the most. */
 uint64_t check_now_bytes(const struct baseline_figure *figure, bool is_peak);
-uint64_t check_then_bytes(const struct baseline_figure *figure, bool is_peak);
 
 /* What suppressed lines of these hold more than in the baseline. domain: NULL = of all memory of the host. */
 uint64_t check_suppressed_bytes(const struct check *check, const char *domain, bool is_peak);

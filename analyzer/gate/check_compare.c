@@ -26,7 +26,7 @@ most_grown(const struct check *check, const char *domain, bool is_peak)
 		const struct baseline_site *now = &check->after->sites[i];
 		const struct baseline_site *then = check->then[i];
 		uint64_t after = check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak);
-		uint64_t before = then == NULL ? 0 : check_then_bytes(is_peak ? &then->peak_bytes : &then->live_bytes, is_peak);
+		uint64_t before = then == NULL ? 0 : (is_peak ? then->peak_bytes.max : then->live_bytes.max);
 
 		if (strcmp(now->domain, domain) == 0 && check_more(after, before) > most) {
 			most = after - before;
@@ -36,23 +36,26 @@ most_grown(const struct check *check, const char *domain, bool is_peak)
 	return grown;
 }
 
+static const struct baseline_figure nothing;
+
 static uint64_t
-limit_of(const struct check *check, enum domain_kind kind, uint64_t before, uint64_t after)
+limit_of(const struct check *check, enum domain_kind kind, const struct baseline_figure *before, uint64_t after)
 {
-	return check_sum(check_limit(before, check->tolerance), check_chance_bytes(check, kind, before, after));
+	return check_sum(check_limit(before, check->tolerance), check_chance_bytes(check, kind, before->max, after));
 }
 
 /* Either may be NULL: nothing was recorded there. */
 static void
 compare_domain(struct check *check, const struct baseline_domain *then, const struct baseline_domain *found)
 {
-	static const struct baseline_domain nothing;
-	const struct baseline_domain *known = then != NULL ? then : &nothing;
-	const struct baseline_domain *now = found != NULL ? found : &nothing;
+	static const struct baseline_domain empty;
+	const struct baseline_domain *known = then != NULL ? then : &empty;
+	const struct baseline_domain *now = found != NULL ? found : &empty;
 	const struct baseline_domain *domain = found != NULL ? found : then;
 
 	for (enum check_kind kind = CHECK_PEAK; kind <= CHECK_LIVE; kind++) {
 		bool is_peak = kind == CHECK_PEAK;
+		const struct baseline_figure *before = is_peak ? &known->peak_bytes : &known->live_bytes;
 		struct check_rule rule = {
 			.kind = kind,
 			.is_judged = !domain_is_address_space(domain->kind),
@@ -62,13 +65,13 @@ compare_domain(struct check *check, const struct baseline_domain *then, const st
 			.domain_kind = domain->kind,
 			.where = "",
 			.file = "",
-			.before_bytes = check_then_bytes(is_peak ? &known->peak_bytes : &known->live_bytes, is_peak),
+			.before_bytes = before->max,
 			.after_bytes = check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak),
 		};
 
 		if (check_has_domain_budget(check->config, domain->name, kind))
 			continue;
-		rule.limit_bytes = check_sum(limit_of(check, domain->kind, rule.before_bytes, rule.after_bytes),
+		rule.limit_bytes = check_sum(limit_of(check, domain->kind, before, rule.after_bytes),
 		                             check_suppressed_bytes(check, domain->name, is_peak));
 		rule.has_failed = rule.is_judged && rule.after_bytes > rule.limit_bytes;
 		if (rule.has_failed)
@@ -110,7 +113,7 @@ compare_site(struct check *check, size_t index)
 	if (then == NULL && !is_telling)
 		return;
 	if (then != NULL && then->family != now->family && is_telling &&
-	    now->live_bytes.min > check_limit(0, check->tolerance))
+	    now->live_bytes.min > check_limit(&nothing, check->tolerance))
 		check->renamed[check->renamed_count++] = (struct check_renamed){ then, now };
 	rule = (struct check_rule){
 		.kind = CHECK_LEAK,
@@ -126,8 +129,9 @@ compare_site(struct check *check, size_t index)
 		.after_bytes = now->live_bytes.min,
 	};
 	check_name_place(&rule, now);
-	rule.limit_bytes = check_sum(limit_of(check, now->domain_kind, rule.before_bytes, rule.after_bytes),
-	                             domain != NULL ? domain->elsewhere_bytes : 0);
+	rule.limit_bytes = check_sum(
+		limit_of(check, now->domain_kind, then != NULL ? &then->live_bytes : &nothing, rule.after_bytes),
+		domain != NULL ? domain->elsewhere_bytes : 0);
 	rule.has_failed = rule.after_bytes > rule.limit_bytes;
 	if (now->suppression != 0 && (rule.has_failed || rule.is_leak))
 		suppress(check, now);

@@ -8,12 +8,15 @@
 #include "base/memory.h"
 
 uint64_t
-check_limit(uint64_t before_bytes, struct check_tolerance tolerance)
+check_limit(const struct baseline_figure *before, struct check_tolerance tolerance)
 {
-	uint64_t relative = (uint64_t)((double)before_bytes * tolerance.relative_ppm / 1e6);
+	uint64_t relative = (uint64_t)((double)before->max * tolerance.relative_ppm / 1e6);
 	uint64_t allowed = relative > tolerance.absolute_bytes ? relative : tolerance.absolute_bytes;
+	uint64_t spread = before->max - before->min;
 
-	return before_bytes > UINT64_MAX - allowed ? UINT64_MAX : before_bytes + allowed;
+	if (tolerance.is_from_runs && spread > allowed / 2)
+		allowed = spread > UINT64_MAX / 2 ? UINT64_MAX : 2 * spread;
+	return before->max > UINT64_MAX - allowed ? UINT64_MAX : before->max + allowed;
 }
 
 /* Of all lines of the baseline that the runs have not. */
@@ -33,7 +36,7 @@ static bool
 holds_the_same(const struct baseline_site *then, const struct baseline_site *now, struct check_tolerance tolerance)
 {
 	return strcmp(then->domain, now->domain) == 0 && (now->leak != MODEL_LEAK_LEAK || then->leak == MODEL_LEAK_LEAK) &&
-	       now->live_bytes.min <= check_limit(then->live_bytes.max, tolerance) &&
+	       now->live_bytes.min <= check_limit(&then->live_bytes, tolerance) &&
 	       now->live_bytes.min >= then->live_bytes.max / 2;
 }
 

@@ -114,8 +114,8 @@ const char *
 check_identity(const struct check_rule *rule, char identity[CHECK_IDENTITY_BYTES])
 {
 	if (rule->kind == CHECK_LEAK)
-		(void)snprintf(identity, CHECK_IDENTITY_BYTES, "%s/%s/%012" PRIx64, check_rule_name(rule), rule->domain,
-		               rule->family);
+		(void)snprintf(identity, CHECK_IDENTITY_BYTES, "line/%s/%012" PRIx64, rule->domain,
+		               rule->family); // whatever its class
 	else
 		(void)snprintf(identity, CHECK_IDENTITY_BYTES, "%s/%s", check_rule_name(rule), rule->domain);
 	return identity;

@@ -44,7 +44,7 @@ bool check_has_file(const char *file);
 const char *check_relative(const char *file);
 
 /*
- * What is found again in the next run, whatever its figures: "leak/heap/0123456789ab".
+ * What is found again in the next run, whatever its figures: "line/heap/0123456789ab".
  */
 #define CHECK_IDENTITY_BYTES 160
 const char *check_identity(const struct check_rule *rule, char identity[CHECK_IDENTITY_BYTES]);

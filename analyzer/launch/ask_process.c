@@ -96,7 +96,7 @@ is_its_capture(int fd, const char *pid)
 	struct kmem_header header;
 
 	return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
-	       memcmp(header.magic, KMEM_MAGIC, sizeof(header.magic)) == 0 && header.version == KMEM_VERSION &&
+	       memcmp(header.magic, KMEM_MAGIC, sizeof(header.magic)) == 0 && kmem_version_is_read(header.version) &&
 	       header.endian == KMEM_ENDIAN &&
 	       atomic_load_explicit(&header.state, memory_order_relaxed) == KMEM_STATE_RUNNING &&
 	       header.identity.pid == own_number(pid);

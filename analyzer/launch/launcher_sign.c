@@ -30,8 +30,8 @@ open_own(const struct launch *launch, const char *path, struct kmem_header *head
 	int file = regular_file_open(path, O_RDWR | O_NOFOLLOW, NULL);
 
 	if (file >= 0 && pread(file, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) &&
-	    memcmp(header->magic, KMEM_MAGIC, 8) == 0 && header->version == KMEM_VERSION && header->endian == KMEM_ENDIAN &&
-	    header->identity.pid == (uint32_t)launch->pid &&
+	    memcmp(header->magic, KMEM_MAGIC, 8) == 0 && kmem_version_is_read(header->version) &&
+	    header->endian == KMEM_ENDIAN && header->identity.pid == (uint32_t)launch->pid &&
 	    strncmp(header->identity.session, launch->session, sizeof(header->identity.session)) == 0)
 		return file;
 	if (file >= 0)

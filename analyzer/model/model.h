@@ -218,6 +218,26 @@ struct model_mark {
 	uint32_t left_out;       // of that: records without a place
 };
 
+/* What a process held at a moment. */
+struct model_point_site {
+	uint32_t site; // index in model.sites
+	uint64_t bytes;
+};
+struct model_point {
+	uint64_t monotonic_ns;
+	uint64_t resident_bytes; // 0 = not known
+	uint64_t limit_bytes;    // UINT64_MAX = none
+	bool
+		is_end; // what was live when the process was gone: where its end is not known, the time is that of the last look
+	uint64_t volume_bytes; // that it had allocated until then
+	uint64_t step;
+	uint64_t live_bytes;    // heap + mmap + shared + python/arena + library
+	size_t domain_count;    // of the next; in further ones of the model there was nothing
+	uint64_t *domain_bytes; // live in each of the model's domains
+	size_t site_count;
+	const struct model_point_site *sites; // those that held most, the most first; of memory and of tensors
+};
+
 struct model_process {
 	const char *path;                     // of the capture file
 	const struct kmem_identity *identity; // texts in it are terminated and checked
@@ -261,8 +281,10 @@ struct model_process {
 	struct model_steps steps;
 	size_t mark_count;
 	const struct model_mark *marks; // oldest first
-	int parent;                     // index in model.processes, -1 = none of these
-	const char *name;               // base name of what was called, or the script for an interpreter
+	size_t point_count;
+	const struct model_point *points; // what it held over time, oldest first
+	int parent;                       // index in model.processes, -1 = none of these
+	const char *name;                 // base name of what was called, or the script for an interpreter
 };
 
 /* A cell of a notebook, or of IPython: what model_frame.file says of it, and what it says itself. */

@@ -10,6 +10,7 @@
  *   model_sites.c      counters of sites, merged by stack and domain
  *   model_generations.c  their generations
  *   model_steps.c      steps and marks of the process
+ *   model_history.c    what it held over time
  *   model_cells.c      cells of notebooks: what their files are called, and their texts
  *   model_family.c     what the processes have to do with each other
  *   model_wrappers.c   functions of the user's through which most memory goes
@@ -171,6 +172,9 @@ struct generation_counts model_generations_count(const struct generation_sums *s
 
 /* Adds to the capture's process what steps and marks it has; after its frames. */
 void model_add_steps(struct build *build, struct capture *capture);
+/* Adds what it held over time; `sites` as below. */
+void model_add_history(struct build *build, struct capture *capture, const struct domain_rows *rows,
+                       const uint32_t *sites);
 /* Steps since the clock came to this, and when that was. */
 void model_steps_since(const struct kmem_header *header, uint8_t clock, struct generation_counts *counts);
 

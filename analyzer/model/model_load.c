@@ -12,11 +12,13 @@
 #include "base/memory.h"
 #include "base/owner.h"
 #include "base/place.h"
+#include "base/progress.h"
 #include "base/shell_words.h"
 #include "capture/capture_cross_check.h"
 #include "capture/capture_folder.h"
 #include "capture/capture_guard.h"
 #include "capture/capture_reader.h"
+#include "capture/capture_phase.h"
 #include "capture/capture_snapshot.h"
 #include "model/model_build.h"
 #include "model/model_library.h"
@@ -100,6 +102,8 @@ add_capture(struct build *build, struct capture *capture)
 		capture_cross_check(capture);
 	if (capture->is_salvage && capture_is_final(capture))
 		capture_drop_bad(capture);
+	if (!build->options->is_of_phase)
+		capture_phase_join(capture, process_is_alive(capture->identity));
 	if (build->options->is_at_guard)
 		(void)capture_guard_rewind(capture);
 	else if (build->options->at != NULL && rewind_to(capture, build->options->at))
@@ -116,6 +120,7 @@ add_capture(struct build *build, struct capture *capture)
 	model_add_failed(build, capture, &rows, sites);
 	model_add_types(build, capture, sites);
 	model_add_steps(build, capture);
+	model_add_history(build, capture, &rows, sites);
 	model_family_add(build, capture, &rows, sites);
 	take_damages(build, capture);
 }
@@ -130,6 +135,7 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 	for (size_t i = 0; i < list->count; i++) {
 		struct capture *capture;
 
+		progress_show("reading captures", i, list->count);
 		if (!capture_open(list->paths[i], build->options->is_salvage, &capture, fail)) {
 			model_damage(build, fail->text);
 			continue;
@@ -318,6 +324,7 @@ model_load(const struct model_options *options, struct fail *fail)
 		build.symbolizer = symbolizer_new(build.pool, options->sysroot);
 	if (add_captures(&build, &list, fail))
 		model = finish(&build, list.session_count);
+	progress_end();
 	free_indexes(&build);
 	capture_list_free(&list);
 	free(project);

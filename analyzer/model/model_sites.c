@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "base/memory.h"
+#include "base/progress.h"
 #include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
@@ -220,6 +221,7 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 		               COPY_OF(stored->freed_bytes) != 0 || // parts of others' mappings
 		               (capture->released_bytes != NULL && capture->released_bytes[i] != 0);
 
+		progress_show("reading call sites", i, count);
 		if (!is_used && !is_refused(capture, i)) // reserved, never used
 			continue;
 		if (domain == DOMAIN_NONE) {

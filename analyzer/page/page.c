@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/progress.h"
 
 /* Files of this folder, and d3, as they are. */
 #define ASSET(name, path)                                                        \
@@ -69,5 +70,6 @@ page_render(const struct report *report, const struct page_look *look, FILE *str
 	PUT_ASSET(d3, stream);
 	(void)fputs("\n</script>\n<script>\n", stream);
 	PUT_ASSET(js, stream);
+	progress_end();
 	(void)fputs("</script>\n</body>\n</html>\n", stream);
 }

@@ -342,58 +342,231 @@
 
 	/* ---- timeline ---- */
 
+	const POINT = { time: 0, resident: 1, limit: 2, live: 3, end: 4, step: 5, rest: 6 };
+	const STACKED = { not: 0, host: 1, device: 2 };
+	const MARK = { time: 0, kind: 1, name: 2, snapshot: 3, live: 4 };
+	const SIGNALS = { 2: "SIGINT", 4: "SIGILL", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL", 11: "SIGSEGV", 15: "SIGTERM", 24: "SIGXCPU" };
+	const clock = us => us < 1e6 ? (us / 1000).toFixed(us < 1e4 ? 1 : 0) + " ms" : duration(us / 1000);
+
+	const lineName = line => text(line[1]) !== "" ? text(line[1]) : "no line known";
+
+	/* What is drawn of a process: points as [microseconds, resident set, limit, live], and the layers of the stack, the lowest first. */
+	function historyOf(process, by, memory) {
+		const timeline = process.timeline;
+		const points = timeline.points;
+		if (points.length < 2)
+			return { points: process.beats.map(beat => [beat[0] * 1000, beat[2], beat[4], beat[1], 0, 0]),
+				layers: [{ name: "live bytes at lines", values: process.beats.map(beat => beat[1]) }], isOld: true };
+		const count = timeline.domains.length / 2;
+		const wanted = memory === "devices" ? STACKED.device : STACKED.host;
+		const domains = d3.range(0, count).map(number => ({ name: data.domains[timeline.domains[2 * number]][DOMAIN.name], number: number,
+			stacked: timeline.domains[2 * number + 1] }));
+		const own = domains.filter(domain => domain.stacked === wanted);
+		const column = at => points.map(point => point[POINT.rest + at]);
+		const sums = points.map(point => d3.sum(own, domain => point[POINT.rest + domain.number]));
+		let layers = own.map(domain => ({ name: domain.name, values: column(domain.number) }));
+		if (by === "lines") {
+			let lines = timeline.lines.map((line, number) => ({ line: line, name: lineName(line), domain: data.domains[line[0]][DOMAIN.name], values: column(count + number),
+				isOwn: own.some(domain => timeline.domains[2 * domain.number] === line[0]), isTensor: /\/tensors$/.test(data.domains[line[0]][DOMAIN.name]) }));
+			const hasTensors = wanted === STACKED.device && lines.some(line => line.isTensor);
+			lines = lines.filter(line => hasTensors ? line.isTensor : line.isOwn);
+			const rest = sums.map((sum, at) => Math.max(0, sum - d3.sum(lines, line => line.values[at])));
+			const imports = lines.filter(line => line.line[2]);
+			lines = lines.filter(line => !line.line[2]);
+			if (imports.length !== 0)
+				lines.push({ name: "left by imports and the interpreter", values: points.map((_, at) => d3.sum(imports, line => line.values[at])) });
+			layers = lines.concat([{ name: "all other lines", values: rest, isRest: true }]);
+		}
+		layers.sort((a, b) => (a.isRest ? 1 : 0) - (b.isRest ? 1 : 0) || d3.max(b.values) - d3.max(a.values));
+		return { points: points, layers: layers.filter(layer => d3.max(layer.values) > 0), isOld: false };
+	}
+
+	/* Names of moments, with how they are drawn. */
+	function momentsOf(process, last) {
+		const words = { guard: ["guard passed", "guard"], refused: ["request refused", "refused"], program: ["", "mark"], outside: ["", "mark"], even: ["", "snapshot"] };
+		const moments = process.marks.filter(mark => words[mark[MARK.kind]]).map(mark => {
+			const name = text(mark[MARK.name]);
+			const word = words[mark[MARK.kind]];
+			return { time: mark[MARK.time], kind: mark[MARK.snapshot] && word[1] === "mark" ? "snapshot" : word[1],
+				name: word[0] === "" ? name !== "" ? name : "snapshot" : mark[MARK.kind] === "refused" && name !== "" ? word[0] + ": " + name : word[0] };
+		});
+		if (process.state === "signal")
+			moments.push({ time: last, kind: "death", name: "ended by " + (SIGNALS[process.signal] || "signal " + process.signal) });
+		else if (process.state === "gone")
+			moments.push({ time: last, kind: "death", name: "gone" });
+		return moments;
+	}
+
 	function drawTimeline(section) {
-		const withBeats = data.processes.map((process, number) => ({ process: process, number: number })).filter(one => one.process.beats.length > 1);
-		if (withBeats.length === 0) {
+		const shown = data.processes.map((process, number) => ({ process: process, number: number }))
+			.filter(one => one.process.timeline.points.length > 1 || one.process.beats.length > 1);
+		if (shown.length === 0) {
 			section.append("p").text("The program was too short: it was looked at fewer than two times.");
 			return;
 		}
 		const bar = section.append("div").attr("class", "bar");
-		withBeats.sort((a, b) => b.process.peak - a.process.peak);
-		const which = withBeats.length > 1 ? choice(bar, "Process", "beats-of", withBeats.map(one => [String(one.number), one.process.name + " " + one.process.pid]), draw)
-			: () => String(withBeats[0].number);
-		const legend = bar.append("span").attr("class", "legend");
-		[["live bytes at lines", "var(--python)"], ["in memory (resident set)", "var(--line)"], ["limit", "var(--limit)"]].forEach(one => {
-			const item = legend.append("span");
-			item.append("i").style("background", one[1]);
-			item.append("span").text(one[0]);
-		});
+		shown.sort((a, b) => b.process.peak - a.process.peak);
+		const which = shown.length > 1 ? choice(bar, "Process", "history-of", shown.map(one => [String(one.number), one.process.name + " " + one.process.pid]), draw)
+			: () => String(shown[0].number);
+		const by = choice(bar, "Show", "by", [["lines", "by line"], ["domains", "by domain"]], draw);
+		const hasDevices = data.domains.some(domain => domain[DOMAIN.device]);
+		const memory = hasDevices ? choice(bar, "memory", "timeline-memory", [["host", "of the host"], ["devices", "of devices"]], draw) : () => "host";
 		const status = section.append("p").attr("class", "status").attr("aria-live", "polite");
-		const svg = section.append("svg").attr("role", "img");
-		section.append("p").attr("class", "soft").text("Each point is a look of the recorder; the last 128 looks of a process are kept.");
+		const svg = section.append("svg").attr("class", "timeline").attr("role", "img").attr("tabindex", 0);
+		const legend = section.append("ul").attr("class", "layers");
+		const note = section.append("p").attr("class", "soft");
+		let chosen = -1;
 
 		function draw() {
 			const process = data.processes[Number(which())];
-			const beats = process.beats;
+			const isHost = memory() === "host";
+			const history = historyOf(process, by(), memory());
+			const points = history.points;
 			const width = Math.max(300, section.node().clientWidth);
-			const size = { left: 64, right: 12, top: 10, bottom: 30, height: 280 };
-			const limit = beats[beats.length - 1][4];
-			const most = d3.max(beats, beat => Math.max(beat[1], beat[2]));
+			const size = { left: 64, right: 14, top: 30, bottom: 30, height: 360 };
+			const first = points[0][POINT.time];
+			const last = Math.max(points[points.length - 1][POINT.time], first + 1);
+			const moments = momentsOf(process, last);
+			const limit = isHost ? points[points.length - 1][POINT.limit] : null;
+			const sums = points.map((_, at) => d3.sum(history.layers, layer => layer.values[at]));
+			const most = d3.max(points, (point, at) => Math.max(sums[at], isHost ? point[POINT.resident] : 0)) || 1;
 			const hasLimit = limit !== null && limit < 4 * most;
-			const x = d3.scale.linear().domain([beats[0][0], beats[beats.length - 1][0]]).range([size.left, width - size.right]);
 			const top = 1.05 * (hasLimit ? Math.max(most, limit) : most);
+			const x = d3.scale.linear().domain([first, last]).range([size.left, width - size.right]);
 			const y = d3.scale.linear().domain([0, top]).range([size.height - size.bottom, size.top]);
 			const step = Math.pow(2, Math.ceil(Math.log(top / 6) / Math.LN2)); // round in KiB and MiB
+			let base = points.map(() => 0);
+			let stepNote = "";
+
 			svg.attr("viewBox", "0 0 " + width + " " + size.height).attr("height", size.height).selectAll("*").remove();
-			svg.attr("aria-label", "Memory of " + process.name + " over time: at most " + bytes(d3.max(beats, beat => beat[2])) + " in memory");
+			svg.attr("aria-label", "Memory of " + process.name + " over time, by " + by().slice(0, -1) + ": at most " + bytes(d3.max(sums)) + " live" +
+				(isHost ? ", " + bytes(d3.max(points, point => point[POINT.resident])) + " in memory" : "") +
+				moments.map(moment => "; " + moment.name + " at " + clock(moment.time)).join(""));
 			svg.append("g").attr("class", "axis").attr("transform", "translate(0," + (size.height - size.bottom) + ")")
-				.call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.max(2, width / 140)).tickFormat(duration));
+				.call(d3.svg.axis().scale(x).orient("bottom").ticks(Math.max(2, width / 140)).tickFormat(clock));
 			svg.append("g").attr("class", "axis").attr("transform", "translate(" + size.left + ",0)")
 				.call(d3.svg.axis().scale(y).orient("left").tickValues(d3.range(0, top, step)).tickFormat(bytes));
-			svg.append("path").attr("fill", "var(--python)").attr("fill-opacity", .6)
-				.attr("d", d3.svg.area().x(beat => x(beat[0])).y0(y(0)).y1(beat => y(beat[1]))(beats));
-			svg.append("path").attr("fill", "none").attr("stroke", "var(--line)").attr("stroke-width", 2)
-				.attr("d", d3.svg.line().x(beat => x(beat[0])).y(beat => y(beat[2]))(beats));
-			if (hasLimit)
-				svg.append("line").attr("x1", size.left).attr("x2", width - size.right).attr("y1", y(limit)).attr("y2", y(limit))
+			history.layers.forEach((layer, number) => {
+				const from = base;
+				base = from.map((value, at) => value + layer.values[at]);
+				const to = base;
+				layer.colour = layer.isRest ? "var(--native)" : "var(--layer-" + number % 10 + ")";
+				svg.append("path").attr("class", "layer").attr("fill", layer.colour).attr("data-layer", number)
+					.attr("d", d3.svg.area().x((_, at) => x(points[at][POINT.time])).y0((_, at) => y(from[at])).y1((_, at) => y(to[at]))(points))
+					.append("title").text(layer.name);
+			});
+			if (isHost)
+				svg.append("path").attr("class", "resident").attr("fill", "none").attr("stroke", "var(--text)").attr("stroke-width", 1.5)
+					.attr("d", d3.svg.line().defined(point => point[POINT.resident] !== 0).x(point => x(point[POINT.time])).y(point => y(point[POINT.resident]))(points));
+			if (hasLimit) {
+				svg.append("line").attr("class", "limit").attr("x1", size.left).attr("x2", width - size.right).attr("y1", y(limit)).attr("y2", y(limit))
 					.attr("stroke", "var(--limit)").attr("stroke-width", 2).attr("stroke-dasharray", "6 4");
-			svg.append("rect").attr("x", size.left).attr("width", width - size.left - size.right).attr("height", size.height - size.bottom)
-				.attr("fill", "transparent").on("mousemove", function () {
-					const at = x.invert(d3.mouse(this)[0]);
-					const beat = beats[Math.min(beats.length - 1, d3.bisector(one => one[0]).left(beats, at))];
-					status.text(duration(beat[0]) + ": " + bytes(beat[1]) + " live, " + bytes(beat[2]) + " in memory");
+				svg.append("text").attr("x", size.left + 6).attr("y", y(limit) - 5).attr("class", "halo").text("limit " + bytes(limit));
+			}
+			drawSteps();
+			drawMoments();
+			drawCursor();
+			drawLegend();
+
+			/* Where a hundred steps, or ten, or so, were made: of the count that goes on to the end. */
+			function drawSteps() {
+				let begin = points.length - 1;
+				while (begin > 0 && points[begin - 1][POINT.step] <= points[begin][POINT.step])
+					begin--;
+				const all = points[points.length - 1][POINT.step] - points[begin][POINT.step];
+				if (all < 2)
+					return;
+				const every = Math.pow(10, Math.max(0, Math.ceil(Math.log(all / Math.max(2, width / 90)) / Math.LN10)));
+				let next = Math.floor(points[begin][POINT.step] / every) * every + every;
+				for (let at = begin; at < points.length; at++) {
+					if (points[at][POINT.step] < next)
+						continue;
+					next = Math.floor(points[at][POINT.step] / every) * every + every;
+					svg.append("line").attr("class", "step").attr("x1", x(points[at][POINT.time])).attr("x2", x(points[at][POINT.time]))
+						.attr("y1", size.height - size.bottom - 6).attr("y2", size.height - size.bottom).attr("stroke", "var(--text)")
+						.append("title").text("step " + count(next - every));
+				}
+				stepNote = " Each small tick above the time: " + count(every) + (every === 1 ? " step." : " steps.");
+			}
+
+			/* Texts that would cover others are left to the list below the picture: how it ended comes first. */
+			function drawMoments() {
+				const order = ["death", "guard", "refused", "snapshot", "mark"];
+				const taken = [];
+				moments.slice().sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.time - b.time).forEach(moment => {
+					const at = x(Math.min(last, Math.max(first, moment.time)));
+					const colour = moment.kind === "mark" || moment.kind === "snapshot" ? "var(--accent)" : "var(--alarm)";
+					const group = svg.append("g").attr("class", "moment " + moment.kind);
+					group.append("line").attr("x1", at).attr("x2", at).attr("y1", size.top - 4).attr("y2", size.height - size.bottom)
+						.attr("stroke", colour).attr("stroke-width", moment.kind === "death" ? 2.5 : 1).attr("stroke-dasharray", moment.kind === "refused" ? "2 3" : null);
+					if (moment.kind === "snapshot")
+						group.append("circle").attr("cx", at).attr("cy", size.top - 4).attr("r", 3).attr("fill", colour);
+					group.append("title").text(moment.name + ", " + clock(moment.time));
+					const name = moment.name.length > 24 ? moment.name.slice(0, 23) + "…" : moment.name;
+					const room = 6.5 * name.length;
+					const isLeft = at + room > width - size.right;
+					const from = isLeft ? at - room : at;
+					if (from < 0 || taken.some(other => from < other[1] && other[0] < from + room))
+						return;
+					taken.push([from, from + room + 8]);
+					group.append("text").attr("x", at).attr("y", size.top - 12).attr("text-anchor", isLeft ? "end" : "start").text(name);
 				});
-			status.text("At most " + bytes(d3.max(beats, beat => beat[2])) + " was in memory" + (limit !== null ? ", the limit was " + bytes(limit) : "") + ".");
+			}
+
+			function drawCursor() {
+				const line = svg.append("line").attr("class", "cursor").attr("y1", size.top).attr("y2", size.height - size.bottom).attr("stroke", "var(--text)")
+					.attr("stroke-opacity", .5).style("display", "none");
+				const areas = svg.append("rect").attr("class", "ground").attr("x", size.left).attr("y", size.top).attr("width", width - size.left - size.right)
+					.attr("height", size.height - size.bottom - size.top).attr("fill", "transparent");
+				function tell(at) {
+					const point = points[at];
+					const parts = history.layers.map(layer => [layer.name, layer.values[at]]).filter(part => part[1] > 0).sort((a, b) => b[1] - a[1]);
+					chosen = at;
+					line.attr("x1", x(point[POINT.time])).attr("x2", x(point[POINT.time])).style("display", null);
+					status.text(clock(point[POINT.time]) + (point[POINT.end] ? " (the end)" : "") + ": " + bytes(sums[at]) + " live" +
+						(isHost && point[POINT.resident] !== 0 ? ", " + bytes(point[POINT.resident]) + " in memory" : "") +
+						parts.slice(0, 3).map(part => "; " + part[0] + " " + bytes(part[1])).join(""));
+				}
+				areas.on("mousemove", function () {
+					const at = d3.bisector(point => point[POINT.time]).left(points, x.invert(d3.mouse(this)[0]));
+					tell(Math.min(points.length - 1, at));
+				});
+				svg.on("keydown", () => {
+					const move = { ArrowRight: 1, ArrowLeft: -1, PageDown: 20, PageUp: -20, Home: -Infinity, End: Infinity }[d3.event.key];
+					if (move === undefined)
+						return;
+					d3.event.preventDefault();
+					tell(Math.max(0, Math.min(points.length - 1, (chosen < 0 ? 0 : chosen) + move)));
+				});
+				chosen = -1;
+				status.text("At most " + bytes(d3.max(sums)) + " live" + (isHost ? " and " + bytes(d3.max(points, point => point[POINT.resident])) + " in memory" : "") +
+					(limit !== null ? "; the limit was " + bytes(limit) : "") + ".");
+			}
+
+			function drawLegend() {
+				legend.selectAll("*").remove();
+				history.layers.forEach((layer, number) => {
+					const item = legend.append("li");
+					const button = item.append("button").attr("class", "link").attr("aria-pressed", "false").on("click", () => {
+						const isOn = button.attr("aria-pressed") !== "true";
+						legend.selectAll("button.link").attr("aria-pressed", "false");
+						button.attr("aria-pressed", String(isOn));
+						svg.selectAll(".layer").classed("faded", function () { return isOn && Number(this.getAttribute("data-layer")) !== number; });
+					});
+					button.append("i").style("background", layer.colour);
+					button.append("span").text(layer.name);
+					item.append("span").attr("class", "soft").text(" at most " + bytes(d3.max(layer.values)) + (layer.domain && layer.domain !== "heap" ? ", " + layer.domain : ""));
+				});
+				if (isHost) {
+					const item = legend.append("li");
+					item.append("i").attr("class", "stroke");
+					item.append("span").text("in memory (resident set)");
+				}
+				moments.filter(moment => moment.kind !== "snapshot" || moment.name !== "snapshot").sort((a, b) => a.time - b.time).forEach(moment =>
+					legend.append("li").attr("class", "moment").text("│ " + clock(moment.time) + "  " + moment.name));
+				note.text(history.isOld ? "Each point is a look of the recorder; the last 128 looks of a process are kept."
+					: points.length + " points" + (by() === "lines" ? "; at each the 32 call sites that held most are known, what others held is in \"all other lines\"" : "") + "." + stepNote);
+			}
 		}
 		draw();
 		d3.select(window).on("resize.timeline", () => { if (section.attr("hidden") === null) draw(); });

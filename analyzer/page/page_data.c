@@ -13,6 +13,7 @@
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/place.h"
+#include "base/progress.h"
 #include "page/page.h"
 #include "report/report.h"
 
@@ -214,8 +215,103 @@ put_beats(struct json_write *json, const struct report_process *process, uint64_
 	json_write_close(json, ']');
 }
 
+/* Is its memory part of the host's sum, of devices', or of neither: address space, and what lies in memory of another domain? */
+enum stacked { STACKED_NOT, STACKED_HOST, STACKED_DEVICE };
+static enum stacked
+stacked_of(enum domain_kind kind)
+{
+	switch (kind) {
+	case DOMAIN_HEAP:
+	case DOMAIN_MMAP:
+	case DOMAIN_SHARED:
+	case DOMAIN_PYTHON_ARENA:
+	case DOMAIN_PYTHON_OBJECT:
+	case DOMAIN_LIBRARY:
+		return STACKED_HOST;
+	case DOMAIN_DEVICE:
+	case DOMAIN_PINNED:
+	case DOMAIN_MANAGED:
+		return STACKED_DEVICE;
+	default:
+		return STACKED_NOT;
+	}
+}
+
 static void
-put_processes(struct json_write *json, const struct report *report)
+put_timeline_lines(struct json_write *json, const struct report_timeline *timeline, struct numbers *numbers)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	json_write_open(json, "lines", '[');
+	for (size_t i = 0; i < timeline->line_count; i++) {
+		const struct report_timeline_line *line = &timeline->lines[i];
+		const struct report_place *where = &line->where;
+
+		(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
+		json_write_open(json, NULL, '[');
+		put_number(json, line->domain_index);
+		put_number(json, text_number(numbers, place_related(where->relation, place)));
+		json_write_bool(json, NULL, line->is_import);
+		put_number(json, text_number(numbers, line->import != NULL ? line->import : ""));
+		put_number(json, text_number(numbers, where->file));
+		put_number(json, where->line);
+		json_write_close(json, ']');
+	}
+	json_write_close(json, ']');
+}
+
+/* Times are microseconds since the first process began. Of a point: time, resident set, limit, live bytes, end, steps; domains; lines. */
+static void
+put_timeline(struct json_write *json, const struct report *report, const struct report_process *process,
+             uint64_t began_ns, struct numbers *numbers)
+{
+	const struct report_timeline *timeline = &process->timeline;
+
+	json_write_open(json, "timeline", '{');
+	json_write_open(json, "domains", '[');
+	for (size_t i = 0; i < timeline->domain_count; i++) {
+		put_number(json, timeline->domains[i]);
+		put_number(json, stacked_of(report->domains[timeline->domains[i]].of.id.kind));
+	}
+	json_write_close(json, ']');
+	put_timeline_lines(json, timeline, numbers);
+	json_write_open(json, "points", '[');
+	for (size_t i = 0; i < timeline->point_count; i++) {
+		const struct report_point *point = &timeline->points[i];
+		uint64_t ns = point->of.monotonic_ns;
+
+		json_write_open(json, NULL, '[');
+		put_number(json, ns > began_ns ? (ns - began_ns) / 1000 : 0);
+		put_number(json, point->of.resident_bytes);
+		put_limit(json, NULL, point->of.limit_bytes);
+		put_number(json, point->of.live_bytes);
+		put_number(json, point->of.is_end);
+		put_number(json, point->of.step);
+		for (size_t k = 0; k < point->domain_count; k++)
+			put_number(json, point->domain_bytes[k]);
+		for (size_t k = 0; k < point->line_count; k++)
+			put_number(json, point->line_bytes[k]);
+		json_write_close(json, ']');
+	}
+	json_write_close(json, ']');
+	json_write_close(json, '}');
+	json_write_open(json, "marks", '[');
+	for (size_t i = 0; i < process->of.mark_count; i++) {
+		const struct report_mark *mark = &process->marks[i];
+
+		json_write_open(json, NULL, '[');
+		put_number(json, mark->of.monotonic_ns > began_ns ? (mark->of.monotonic_ns - began_ns) / 1000 : 0);
+		json_write_text(json, NULL, mark->kind);
+		put_number(json, text_number(numbers, mark->of.name));
+		json_write_bool(json, NULL, mark->of.is_snapshot);
+		put_number(json, mark->of.live_bytes);
+		json_write_close(json, ']');
+	}
+	json_write_close(json, ']');
+}
+
+static void
+put_processes(struct json_write *json, const struct report *report, struct numbers *numbers)
 {
 	uint64_t began_ns = report->process_count != 0 ? report->processes[0].of.identity->start_monotonic_ns : 0;
 
@@ -235,7 +331,9 @@ put_processes(struct json_write *json, const struct report *report)
 		json_write_number(json, "most_in_memory", process->max_resident_bytes);
 		json_write_number(json, "machine", process->machine_bytes);
 		put_limit(json, "limit", process->limit_bytes);
+		json_write_signed(json, "signal", process->signal);
 		put_beats(json, process, began_ns);
+		put_timeline(json, report, process, began_ns, numbers);
 		json_write_close(json, '}');
 	}
 	json_write_close(json, ']');
@@ -328,6 +426,8 @@ put_sites(struct json_write *json, const struct report *report, struct numbers *
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 		bool is_import = site.import[0] != '\0';
+
+		progress_show("writing the page", i, report->site_total);
 		struct model_site *sum = &trifles[(site.of.process * report->domain_count + site.of.domain) * 2 + is_import];
 
 		if (!is_trifle(report, &site)) {
@@ -450,7 +550,7 @@ page_data_write(const struct report *report, const struct page_look *look, FILE 
 	                  report->process_count != 0 ? report->processes[0].start_realtime_ns / 1000000 : 0);
 	put_verdict(&json, report);
 	put_domains(&json, report);
-	put_processes(&json, report);
+	put_processes(&json, report, &numbers);
 	put_lines(&json, report, look, &numbers);
 	put_sites(&json, report, &numbers);
 	if (look->has_source)

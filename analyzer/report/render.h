@@ -68,6 +68,9 @@ struct annotate_look {
 bool render_annotate(const struct report *report, const struct annotate_look *look, FILE *stream, FILE *notes,
                      struct fail *fail);
 
+/* What was wasted, ranked by rank_sites; top: lines of each kind. */
+void render_waste(const struct report *report, uint64_t top, FILE *stream);
+
 /* What is seen of a report when the program has ended. */
 struct glance_look {
 	size_t columns; // of a line

@@ -408,6 +408,66 @@ static const struct json_field mark_fields[] = {
 OBJECT(mark, NULL, "A moment with a name.");
 #undef OWNER
 
+#define OWNER struct report_timeline_line
+static const struct json_field timeline_line_fields[] = {
+	JSON_FIELD(domain, "Domain."),
+	JSON_FIELD_OF(JSON_OBJECT, "where", where, "Line of the user's code; null = not known.", .object = &place_object,
+	              .without = JSON_NULL),
+	JSON_FIELD(is_import, "What an import left behind."),
+	JSON_FIELD(import, "Of imports: the top-level module; null = none, or not known.", .without = JSON_NULL),
+	{ .name = NULL },
+};
+OBJECT(timeline_line, NULL, "A line of code of the timeline.");
+#undef OWNER
+
+static bool
+has_point_limit(const void *owner)
+{
+	return ((const struct report_point *)owner)->of.limit_bytes != UINT64_MAX;
+}
+
+#define OWNER struct report_point
+static const struct json_field point_fields[] = {
+	JSON_FIELD(age_ns, "Since the start of the process, nanoseconds."),
+	JSON_OF(
+		is_end,
+		"What was live when the process was gone, or when it was read. Where the end is not known, age_ns is that of the last look."),
+	JSON_OF(resident_bytes, "Resident set; null = not known.", .without = JSON_NULL),
+	JSON_OF(limit_bytes, "Memory limit in force; null = none or not known.", .without = JSON_NULL,
+	        .is_known = has_point_limit),
+	JSON_OF(step, "Steps that were begun until then."),
+	JSON_OF(volume_bytes, "Allocated until then, in all."),
+	JSON_OF(live_bytes, "Requested bytes live: heap, mmap, shared, python/arena and library."),
+	JSON_FIELD_OF(JSON_NUMBERS, "domain_bytes", domain_bytes, "Live bytes of each of the timeline's domains.",
+	              .count_offset = offsetof(OWNER, domain_count)),
+	JSON_FIELD_OF(JSON_NUMBERS, "line_bytes", line_bytes,
+	              "Live bytes at each of its lines; a call site that was none of the 32 largest then is not in it.",
+	              .count_offset = offsetof(OWNER, line_count)),
+	{ .name = NULL },
+};
+OBJECT(point, NULL, "What the process held at a moment.");
+#undef OWNER
+
+static bool
+has_points(const void *timeline)
+{
+	return ((const struct report_timeline *)timeline)->point_count != 0;
+}
+
+#define OWNER struct report_timeline
+static const struct json_field timeline_fields[] = {
+	JSON_FIELD_OF(JSON_TEXTS, "domains", domain_names, "Domains that held anything.",
+	              .count_offset = offsetof(OWNER, domain_count)),
+	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines,
+	              "Those that held most at any point, the most first: of host memory, then of devices.",
+	              .object = &timeline_line_object, .is_pointer = true, .count_offset = offsetof(OWNER, line_count)),
+	JSON_FIELD_OF(JSON_OBJECTS, "points", points, "Oldest first.", .object = &point_object, .is_pointer = true,
+	              .count_offset = offsetof(OWNER, point_count)),
+	{ .name = NULL },
+};
+OBJECT(timeline, has_points, "What the process held over time.");
+#undef OWNER
+
 #define OWNER struct report_process
 static const struct json_field process_fields[] = {
 	JSON_FIELD(pid, "Process id."),
@@ -453,6 +513,8 @@ static const struct json_field process_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECT, "steps", steps, "null = none were seen.", .object = &steps_object, .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_OBJECTS, "marks", marks, "Moments with a name, the oldest first.", .object = &mark_object,
 	              .is_pointer = true, .count_offset = offsetof(OWNER, of.mark_count)),
+	JSON_FIELD_OF(JSON_OBJECT, "timeline", timeline, "null = the capture has no points of that.",
+	              .object = &timeline_object, .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_TEXTS, "notes", of.notes, "What the recorder had to say, one line each.",
 	              .count_offset = offsetof(OWNER, of.note_count)),
 	{ .name = NULL },

@@ -191,6 +191,12 @@ place_of(const struct report_rows *rows, const struct model_site *site)
 	return place;
 }
 
+static struct report_place
+place_for(const void *rows, const struct model_site *site)
+{
+	return place_of(rows, site);
+}
+
 /* --- memory ------------------------------------------------------------------------------------------------------ */
 
 static const struct resident_part {
@@ -434,6 +440,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 
 	(void)keep_text(report->rows, (char *)marks); // freed with the report
 	to->marks = marks;
+	report_timeline_build(report->rows->model, process, place_for, report->rows, &to->timeline);
 	if (launcher != NULL && WIFEXITED(launcher->wait_status))
 		to->exit_status = WEXITSTATUS(launcher->wait_status);
 	if (launcher != NULL && WIFSIGNALED(launcher->wait_status)) {
@@ -705,6 +712,8 @@ report_free(struct report *report)
 	source_lines_free(report->rows->sources);
 	rank_free(report->rows->ranked);
 	free(report->rows);
+	for (size_t i = 0; i < report->process_count; i++)
+		report_timeline_free(&report->processes[i].timeline);
 	free(report->domains);
 	free(report->processes);
 	free(report->requests);

@@ -112,6 +112,46 @@ struct report_mark {
 };
 const char *report_mark_kind(unsigned number); // "program", "outside", "guard", "refused", "even", "high-water"
 
+struct report_place {
+	bool is_known;
+	const char *file;
+	uint32_t line;
+	const char *function;
+	const char *module;
+	uint64_t offset;        // in the module, of native code without any name; 0 = none
+	const char *relation;   // "" = of the stack itself; else "while", "started by"
+	const char *source;     // text of the line; "" = unknown
+	bool is_source_changed; // unknown because the file was changed since the program started
+};
+
+/* What a process held over time. */
+#define REPORT_TIMELINE_LINES 10 // of host memory, and as many of devices'
+struct report_timeline_line {
+	const char *domain;
+	unsigned domain_index; // in report.domains
+	struct report_place where;
+	bool is_import;     // what an import left behind
+	const char *import; // its top-level module; NULL = none
+};
+struct report_point {
+	struct model_point of;
+	uint64_t age_ns; // since the start of the process
+	size_t domain_count;
+	uint64_t *domain_bytes; // live in each of the timeline's domains
+	size_t line_count;
+	uint64_t *line_bytes; // at each of its lines; 0 also where others held more
+};
+struct report_timeline {
+	size_t domain_count;
+	unsigned *domains; // index in report.domains
+	const char **domain_names;
+	size_t line_count;
+	struct report_timeline_line
+		*lines;                  // those that held most at any point, the most first: of host memory, then of devices
+	size_t point_count;          // 0 = nothing is known
+	struct report_point *points; // oldest first
+};
+
 struct report_process {
 	struct model_process of;
 	uint32_t pid;
@@ -137,6 +177,7 @@ struct report_process {
 	uint64_t machine_bytes; // what the machine has
 	struct report_steps steps;
 	const struct report_mark *marks; // oldest first; of.mark_count
+	struct report_timeline timeline; // what it held over time
 	uint64_t max_resident_bytes;     // the most that it had in memory, as its launcher saw it; 0 = not known
 };
 
@@ -158,18 +199,6 @@ struct report_frame {
 	const char *relation; // as in struct report_place
 	bool is_of_starter;   // the relation is "started by"
 	const void *identity; // equal for equal frames
-};
-
-struct report_place {
-	bool is_known;
-	const char *file;
-	uint32_t line;
-	const char *function;
-	const char *module;
-	uint64_t offset;        // in the module, of native code without any name; 0 = none
-	const char *relation;   // "" = of the stack itself; else "while", "started by"
-	const char *source;     // text of the line; "" = unknown
-	bool is_source_changed; // unknown because the file was changed since the program started
 };
 
 /* A line of code at a refusal. */
@@ -314,6 +343,10 @@ void report_free(struct report *report);
 /* Steps of report_build(): marks are freed by the caller. */
 struct report_steps report_steps_of(const struct model_process *process, uint64_t end_ns);
 struct report_mark *report_marks_of(const struct model_process *process);
+typedef struct report_place (*report_timeline_place)(const void *context, const struct model_site *site);
+void report_timeline_build(const struct model *model, const struct model_process *process,
+                           report_timeline_place place_of_site, const void *context, struct report_timeline *made);
+void report_timeline_free(struct report_timeline *timeline);
 
 /* A step of report_build(): all of report->guard but the lines, which are of another moment. */
 void report_guard_build(struct report *report, const struct model *model, const struct verdict *verdict);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "base/progress.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/path_join.h"
@@ -67,6 +68,7 @@ struct symbolizer {
 	size_t notice_count;
 	const char *notices[NOTICES_MAX + 1];
 	bool has_summed_up;
+	size_t asked; // addresses
 };
 
 static const struct symbol_frame unknown_frame = { .function = "", .file = "" };
@@ -477,6 +479,7 @@ symbolizer_resolve(struct symbolizer *symbolizer, struct symbolizer_file *file, 
 	address -= !is_exact && address != 0; // the call ends where the return address points: it may be another line's
 	HASH_FIND(hh, file->answers, &address, sizeof(address), answer);
 	if (answer == NULL) {
+		progress_show("naming native code", ++symbolizer->asked, 0);
 		debug_gate_shut();
 		if (!file->was_opened)
 			open_file(symbolizer, file);

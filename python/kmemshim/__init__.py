@@ -5,6 +5,7 @@ kmemshim for programs and notebooks.
     kmemshim.step()                 a step begins: a batch, a request (program.py)
     kmemshim.mark("epoch 3")        a moment with a name
     kmemshim.snapshot("epoch 3")    the same, with what each line holds then
+    kmemshim.phase()                what is live, what it was at most since the last call; a new phase begins
 
 In a program that is not recorded these do nothing.
 
@@ -21,7 +22,7 @@ When failing  the cell runs all the same. A failure of ours is one line on stder
 import os
 import sys
 
-from .program import mark, snapshot, step  # noqa: F401
+from .program import mark, phase, snapshot, step  # noqa: F401
 
 __version__ = "0.1.0"
 

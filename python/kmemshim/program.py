@@ -3,7 +3,18 @@ What a program says of itself: where it is, and what is worth keeping. Nothing h
 
 When failing  nothing is said; the program runs on.
 """
+import collections
 import ctypes
+
+# Rows of the recorder's table (include/kmemshim.h), by the names that reports use. Devices: 8 is cuda:0, and so on.
+_DOMAINS = {0: "heap", 1: "mmap", 4: "shared", 7: "python/arena", 59: "library"}
+_DOMAINS.update((8 + device, "cuda:%d" % device) for device in range(32))
+_ROWS = 64
+
+HOST = ("heap", "mmap", "shared", "python/arena", "library")  # memory of the process, each byte in one of them
+
+# live_bytes now; peak_bytes the highest since the last phase() of the process; is_begun: False where no new phase could begin.
+Domain = collections.namedtuple("Domain", "live_bytes peak_bytes is_begun")
 
 
 def _find(name, *arguments):
@@ -19,6 +30,10 @@ def _find(name, *arguments):
 _step = _find("kmemshim_recorder_step")
 _mark = _find("kmemshim_recorder_mark", ctypes.c_char_p)
 _snapshot = _find("kmemshim_recorder_snapshot", ctypes.c_char_p)
+_phase = _find("kmemshim_recorder_phase", ctypes.c_void_p, ctypes.c_size_t)
+if _phase is not None:
+    _phase.restype = ctypes.c_size_t
+_rows = (ctypes.c_uint64 * (3 * _ROWS))()  # kept: a call makes nothing that shows in the phase
 
 
 def _bytes(name):
@@ -42,3 +57,15 @@ def snapshot(name=""):
     """The same, and keeps what each line holds now."""
     if _snapshot is not None:
         _snapshot(_bytes(name))
+
+
+def phase():
+    """
+    Ends a phase, such as a test, and begins the next one. Afterwards `kmemshim peak --phase` ranks the lines at the peak of the new one; the
+    peak of the process stays what it is in all other reports. Returns {"heap": Domain(...), "cuda:0": ...} of those that were ever used; None
+    where nothing is recorded.
+    """
+    if _phase is None or _phase(_rows, ctypes.sizeof(_rows)) == 0:
+        return None
+    return {name: Domain(_rows[3 * row], _rows[3 * row + 1], bool(_rows[3 * row + 2])) for row, name in _DOMAINS.items()
+            if row == 0 or _rows[3 * row + 1] != 0}

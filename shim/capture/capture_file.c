@@ -167,8 +167,10 @@ grow_locked(enum kmem_section kind, size_t end)
 	size_t chunks = needed;
 	size_t ahead = mapped / KMEM_CHUNK_BYTES / 8;
 
-	if (chunks < ahead)
-		chunks = ahead < GROWTH_CHUNKS_MAX ? ahead : GROWTH_CHUNKS_MAX;
+	if (ahead > GROWTH_CHUNKS_MAX)
+		ahead = GROWTH_CHUNKS_MAX;
+	if (chunks < ahead) // never less than what is asked for
+		chunks = ahead;
 	size_t bytes = chunks * KMEM_CHUNK_BYTES;
 
 	errno = EFBIG;

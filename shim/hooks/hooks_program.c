@@ -1,21 +1,25 @@
 /*
- * hooks_program.c - what a program says of itself: steps, marks, snapshots (include/kmemshim.h).
+ * hooks_program.c - what a program says of itself: steps, marks, snapshots, phases (include/kmemshim.h).
  *
  * Safe from   anywhere, signal handlers too; errno is kept. Inside a hook of the same thread nothing is done.
  */
 #include <errno.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/export.h"
 #include "base/reentry_guard.h"
 #include "base/thread_stack.h"
 #include "record/marks.h"
+#include "record/phases.h"
 #include "record/steps.h"
+#include "record/thread_slot.h"
 #include "record/tracker.h"
 
 EXPORT void kmemshim_recorder_step(void);
 EXPORT void kmemshim_recorder_mark(const char *name);
 EXPORT void kmemshim_recorder_snapshot(const char *name);
+EXPORT size_t kmemshim_recorder_phase(void *out, size_t bytes);
 
 static bool
 enter(void)
@@ -62,4 +66,25 @@ kmemshim_recorder_snapshot(const char *name)
 		reentry_guard_leave();
 	}
 	errno = host_errno;
+}
+
+/* How many bytes of `out` were filled in: 0 = it is not recorded, or another thread is at it. */
+EXPORT size_t
+kmemshim_recorder_phase(void *out, size_t bytes)
+{
+	struct phases_row rows[KMEM_DOMAINS_MAX];
+	int host_errno = errno;
+	size_t filled = 0;
+
+	if (enter()) {
+		struct thread_slot *slot = thread_slot_here();
+
+		if (phases_next(slot != NULL ? &slot->heap : NULL, rows))
+			filled = bytes < sizeof(rows) ? bytes / sizeof(rows[0]) * sizeof(rows[0]) : sizeof(rows);
+		reentry_guard_leave();
+	}
+	if (out != NULL)
+		memcpy(out, rows, filled);
+	errno = host_errno;
+	return filled;
 }

@@ -45,8 +45,10 @@
 #include "record/call_stack.h"
 #include "record/callbacks.h"
 #include "record/exit_figures.h"
+#include "record/history.h"
 #include "record/marks.h"
 #include "record/other_limits.h"
+#include "record/phases.h"
 #include "record/module_map.h"
 #include "record/site_table.h"
 #include "record/steps.h"
@@ -379,6 +381,8 @@ start_in_child(void)
 	resident_forked();
 	memory_guard_forked();
 	marks_forked();
+	phases_forked();
+	history_forked();
 	steps_forked();
 	open_capture(true, parent_pid);
 	hooks_signal_start();
@@ -524,6 +528,7 @@ lifecycle_exit_begins(void)
 	    (identity.is_first != 0 || !is_small()) &&
 	    atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 		other_limits_look();
+		history_exit();
 		exit_figures_take();
 		if (exit_figures_stand()) { // not where nothing was taken
 			object_census_take(true);

@@ -22,7 +22,9 @@
 #include "periodic/object_census.h"
 #include "record/beat_due.h"
 #include "record/callbacks.h"
+#include "record/history.h"
 #include "record/marks.h"
+#include "record/phases.h"
 #include "record/tracker.h"
 #include "tables/peak.h"
 #include "tables/pointer_map.h"
@@ -39,7 +41,8 @@ note_peaks(uint64_t resident_bytes)
 
 		struct kmem_peak_word word = peak_load(&row->peak);
 
-		if (kmem_peak_now_signed(word) >= (int64_t)kmem_peak_mark(word))
+		if (kmem_peak_now_signed(word) >= (int64_t)kmem_peak_mark(word) &&
+		    kmem_domain_peak_bytes(word) >= phases_kept_bytes(row))
 			atomic_store_explicit(&row->peak_resident_bytes, resident_bytes, memory_order_relaxed);
 	}
 }
@@ -98,6 +101,7 @@ heartbeat_take(uint64_t live_bytes)
 		note_peaks(now.resident_bytes);
 
 	marks_beat(live_bytes, now.resident_bytes, now_ns);
+	history_beat(live_bytes, now.resident_bytes, now.limit_bytes, now_ns);
 	enum memory_guard_due due = memory_guard_judge(&now, live_bytes);
 	beat_due_restart(live_bytes, now.resident_bytes, now.limit_bytes, memory_guard_room(), now_ns);
 	object_census_take(false);

@@ -14,6 +14,7 @@
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
 #include "python/python_types.h"
+#include "record/phases.h"
 #include "record/python_samples.h"
 #include "record/thread_slot.h"
 #include "tables/peak.h"
@@ -175,7 +176,7 @@ inherited_own_peak_bytes(void)
 
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
 		if (i != KMEM_DOMAIN_RESERVED && i != KMEM_DOMAIN_FILE && i != KMEM_DOMAIN_PYTHON_OBJECT) // these lie in arenas
-			bytes += kmem_domain_peak_bytes(peak_load(&capture_file_domain(i)->peak));
+			bytes += phases_peak_bytes(capture_file_domain(i));
 	}
 	return bytes;
 }

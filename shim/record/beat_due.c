@@ -11,6 +11,7 @@
 #include "base/raw_sys.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
+#include "record/history.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
 #define STEP_LEAST_BYTES ((uint64_t)256 << 10)
@@ -86,6 +87,7 @@ has_grown(void)
 		return false;
 	resident_bytes = memory_limits_resident(&capture_file_header()->identity);
 	errno = host_errno;
+	history_tick(resident_bytes);
 	threshold = atomic_load_explicit(&next_resident_bytes, memory_order_relaxed);
 	return resident_bytes >= threshold &&
 	       atomic_compare_exchange_strong_explicit(&next_resident_bytes, &threshold, UINT64_MAX, memory_order_relaxed,

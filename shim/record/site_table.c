@@ -380,6 +380,31 @@ site_table_held(uint32_t site, uint32_t *records)
 	return held;
 }
 
+int64_t
+site_table_live(const struct kmem_site *site)
+{
+	return kmem_peak_now_signed(peak_load(&site->peak));
+}
+
+/* A ring leads from its first record to the youngest, and on to older ones: from all but the first the next step is to a smaller number. */
+bool
+site_table_held_first(uint32_t site, int64_t *bytes)
+{
+	uint32_t links = 0;
+	uint32_t at = site;
+
+	*bytes = 0;
+	do {
+		const struct kmem_site *record = site_table_at(at);
+
+		if (at < site)
+			return false;
+		*bytes += site_table_live(record);
+		at = next_same_stack_of(record);
+	} while (at != 0 && at != site && ++links < RING_MAX); // as in find_in_ring()
+	return true;
+}
+
 void
 site_table_totals(struct site_totals totals[KMEM_DOMAINS_MAX])
 {

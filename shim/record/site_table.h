@@ -11,6 +11,7 @@
 #ifndef SITE_TABLE_H
 #define SITE_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "kmem_format.h"
@@ -59,6 +60,12 @@ uint32_t site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock);
 
 /* Live bytes of all threads' records with the stack and domain of that one, at about this moment, and how many records these are. */
 int64_t site_table_held(uint32_t site, uint32_t *records);
+
+/* Live bytes of this record alone. */
+int64_t site_table_live(const struct kmem_site *site);
+
+/* The same as site_table_held() of the records among which this one has the smallest number; false: another one has. */
+bool site_table_held_first(uint32_t site, int64_t *bytes);
 
 struct kmem_site *site_table_at(uint32_t index_plus_one);
 

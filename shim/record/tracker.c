@@ -21,6 +21,7 @@
 #include "record/callbacks.h"
 #include "record/event_site.h"
 #include "record/failed_requests.h"
+#include "record/history.h"
 #include "record/marks.h"
 #include "record/python_samples.h"
 #include "record/guard_due.h"
@@ -87,6 +88,7 @@ look_after(const struct peak_batch *batch)
 
 	if (beat_due_after(live_bytes))
 		record_callbacks.beat(live_bytes);
+	history_look();
 }
 
 /* Address space and files are not volume. Nor are arenas, when what is in them drives it. */
@@ -351,6 +353,7 @@ tracker_look_after(uint64_t bytes, uint64_t blocks)
 	marks_look();
 	if (beat_due_now())
 		record_callbacks.beat(tracker_live_host_bytes());
+	history_look();
 	if (pointer_map_is_trim_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))
 		pointer_map_trim_step(clock_now_ns());
 	errno = host_errno;

@@ -18,6 +18,7 @@
  *       which the updates of the sites arrived; with one thread, or exact, always; else but for what was pending in other
  *       threads when the maximum was seen.
  *   P3  of several equal maxima the first is kept.
+ *   P4  peak_begin_phase() makes no event part of two phases or of none: afterwards P2 is about the highest total since then.
  *
  * The idea of falling-edge epochs is memray's (HighWaterMarkAggregator); the rule for late arrivals is what makes it work
  * without a lock.
@@ -140,6 +141,43 @@ peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t b
 	batch->pending_bytes = pending;
 	batch->epoch = epoch;
 	return epoch;
+}
+
+struct kmem_peak_word
+peak_settle(struct kmem_peak_word *domain, struct peak_batch *batch)
+{
+	int64_t pending = batch != NULL ? batch->pending_bytes : 0;
+	struct kmem_peak_word seen = peak_load(domain);
+	struct kmem_peak_word wanted;
+
+	do {
+		int64_t now = kmem_peak_now_signed(seen) + pending;
+		int64_t mark = (int64_t)kmem_peak_mark(seen);
+
+		wanted = now > mark ? kmem_peak_pack((uint64_t)now, (uint64_t)now, kmem_peak_epoch(seen) + 1)
+		                    : kmem_peak_pack((uint64_t)now, (uint64_t)mark, kmem_peak_epoch(seen));
+	} while (!replace(domain, &seen, wanted));
+	if (batch != NULL)
+		batch->pending_bytes = 0;
+	return wanted;
+}
+
+/* One exchange: each event comes before it or after it, for the total as for the record that is updated with its epoch. */
+bool
+peak_begin_phase(struct kmem_peak_word *domain, uint64_t kept_bytes, struct kmem_peak_word *ended)
+{
+	struct kmem_peak_word seen = peak_load(domain);
+	struct kmem_peak_word wanted;
+
+	do {
+		int64_t now = kmem_peak_now_signed(seen);
+
+		if (kmem_domain_peak_bytes(seen) > kept_bytes)
+			return false;
+		wanted = kmem_peak_pack((uint64_t)now, now > 0 ? (uint64_t)now : 0, kmem_peak_epoch(seen) + 1);
+	} while (!replace(domain, &seen, wanted));
+	*ended = seen;
+	return true;
 }
 
 void

@@ -44,6 +44,17 @@ peak_batch_limit(int64_t total)
 uint32_t peak_gain(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes);
 uint32_t peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes);
 
+/*
+ * A phase: a part of the program's life that has a peak of its own (record/phases.h).
+ *
+ * peak_settle() books what is pending, and what is held now if that is a maximum. Then kmem_site_mark_bytes() says what each site held
+ * at the peak, until a higher one is booked.
+ * peak_begin_phase() begins the next phase: its mark is what is held now. *ended is the word of the phase that ends. False: this one has
+ * been higher than kept_bytes, nothing was changed.
+ */
+struct kmem_peak_word peak_settle(struct kmem_peak_word *domain, struct peak_batch *batch);
+bool peak_begin_phase(struct kmem_peak_word *domain, uint64_t kept_bytes, struct kmem_peak_word *ended);
+
 /* Notes in the capture how far peaks may be off with so many threads. */
 void peak_note_error(uint32_t threads);
 

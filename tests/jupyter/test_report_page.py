@@ -1,4 +1,7 @@
 """The report's page in a real browser: each control does what it says, and no error on the console."""
+import gzip
+import json
+import re
 import sys
 
 import pytest
@@ -123,9 +126,7 @@ def test_lines_are_sorted_filtered_and_lead_to_their_source(page):
     assert "self.kept.append(" in chosen and "MiB" in chosen
 
 
-def test_the_timeline_and_the_processes_are_drawn(page):
-    page.click("#tab-timeline")
-    assert page.query_selector("#timeline svg path") or "too short" in page.text_content("#timeline")
+def test_the_processes_are_drawn(page):
     page.click("#tab-processes")
     text = page.text_content("#processes")
     assert "heap" in text and "program.py" in text and "None: all was recorded." in text
@@ -159,4 +160,144 @@ def test_a_large_page_is_drawn(browser, folder):
     assert len(page.query_selector_all("#lines tbody tr")) == 200
     page.click("#lines button:has-text('Show more')")
     assert len(page.query_selector_all("#lines tbody tr")) == 1200
+    page.close()
+
+
+GROWS_AND_DIES = """
+import os, signal, sys, time
+sys.path.insert(0, %r)
+import kmemshim
+kept, tables = [], []
+def load(size): kept.append(bytearray(size))
+def remember(size): tables.append(bytearray(size))
+for i in range(40):
+    load(1_000_000)
+kmemshim.snapshot("loaded <b>")
+for i in range(60):
+    kmemshim.step()
+    remember(500_000)
+    time.sleep(0.004)
+kmemshim.mark("half")
+del kept[:]
+for i in range(40):
+    kmemshim.step()
+    remember(500_000)
+    time.sleep(0.004)
+try:
+    bytearray(1 << 46)
+except MemoryError:
+    pass
+os.kill(os.getpid(), signal.SIGKILL)
+""" % str(harness.ROOT / "python")
+
+
+@pytest.fixture(scope="module")
+def timeline_path(folder):
+    program = folder / "grows.py"
+    program.write_text(GROWS_AND_DIES)
+    harness.run([harness.BUILD / "kmemshim", "run", "--quiet", "-o", folder / "grows", "--", sys.executable, program])
+    assert harness.kmemshim("report", "--html", folder / "grows.html", folder / "grows").returncode == 0
+    return folder / "grows.html"
+
+
+@pytest.fixture(params=[(1280, "light"), (400, "dark")], ids=["wide", "narrow"])
+def timeline(request, browser, timeline_path):
+    width, scheme = request.param
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    problems = []
+    page.on("console", lambda message: problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(f"file://{timeline_path}")
+    page.click("#tab-timeline")
+    yield page
+    page.close()
+    assert problems == []
+
+
+def layers(page):
+    return [path.text_content() for path in page.query_selector_all("#timeline path.layer")]
+
+
+def height_at(page, name, at):
+    """How much of the picture a layer takes at that part of the time, in pixels."""
+    return page.evaluate("""([name, part]) => {
+        const paths = Array.from(document.querySelectorAll("#timeline path.layer"));
+        const path = paths.find(one => one.textContent.includes(name));
+        const corners = path.getAttribute("d").replace(/[MZ]/g, "").split("L").map(one => one.split(",").map(Number));
+        const count = corners.length / 2;
+        const number = Math.min(count - 1, Math.floor(part * count));
+        return corners[2 * count - 1 - number][1] - corners[number][1];
+    }""", [name, at])
+
+
+def test_what_grew_when_is_a_stack_of_lines(timeline):
+    shown = layers(timeline)
+    assert any("grows.py:6 load" in name for name in shown) and any("grows.py:7 remember" in name for name in shown), shown
+    assert shown[-1] == "all other lines"
+    # load's memory is there in the middle and gone at the end; remember's has grown
+    assert height_at(timeline, "load", 0.5) > 30 and height_at(timeline, "load", 1) < 2
+    assert height_at(timeline, "remember", 0.1) < height_at(timeline, "remember", 0.6) < height_at(timeline, "remember", 1)
+    assert timeline.query_selector("#timeline path.resident")
+
+
+def test_the_timeline_by_domain(timeline):
+    timeline.select_option("#timeline select[name=by]", "domains")
+    assert "heap" in layers(timeline) and not any("grows.py" in name for name in layers(timeline))
+    assert "by domain" in timeline.query_selector("#timeline svg").get_attribute("aria-label")
+
+
+def test_marks_refusals_and_the_end_stand_in_the_timeline(timeline):
+    kinds = [group.get_attribute("class") for group in timeline.query_selector_all("#timeline g.moment")]
+    assert kinds.count("moment death") == 1 and "moment refused" in kinds and "moment mark" in kinds and "moment snapshot" in kinds
+    told = timeline.text_content("#timeline .layers")
+    assert "loaded <b>" in told and "half" in told and "ended by SIGKILL" in told and "request refused: heap" in told
+    assert timeline.query_selector("#timeline line.step")
+    assert "ended by SIGKILL" in timeline.query_selector("#timeline svg").get_attribute("aria-label")
+
+
+def test_the_timeline_is_read_by_keys_and_by_the_mouse(timeline):
+    timeline.focus("#timeline svg")
+    timeline.keyboard.press("End")
+    assert "(the end)" in timeline.text_content("#timeline .status") and "grows.py:7 remember" in timeline.text_content("#timeline .status")
+    end = timeline.text_content("#timeline .status")
+    timeline.keyboard.press("ArrowLeft")
+    assert timeline.text_content("#timeline .status") != end
+    box = timeline.query_selector("#timeline rect.ground").bounding_box()
+    timeline.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    assert "live" in timeline.text_content("#timeline .status")
+    assert timeline.query_selector("#timeline line.cursor").evaluate("line => line.style.display") == ""
+
+
+def test_a_layer_is_brought_out(timeline):
+    timeline.click("#timeline .layers button:has-text('grows.py:6 load')")
+    faded = timeline.query_selector_all("#timeline path.layer.faded")
+    assert len(faded) == len(layers(timeline)) - 1
+    timeline.click("#timeline .layers button:has-text('grows.py:6 load')")
+    assert not timeline.query_selector_all("#timeline path.layer.faded")
+
+
+def test_the_limit_is_a_line(browser, folder, timeline_path):
+    """The same page, as if the limit were near: none can be set here for certain."""
+    limit = 200 << 20
+    page_text = timeline_path.read_text()
+    data = re.search(r'<script id="data" type="application/json">(.*?)</script>', page_text, re.DOTALL)[1]
+    document = json.loads(data)
+    for process in document["processes"]:
+        for point in process["timeline"]["points"]:
+            point[2] = limit
+    (folder / "limit.html").write_text(page_text.replace(data, json.dumps(document).replace("<", "\\u003c")))
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"file://{folder / 'limit.html'}")
+    page.click("#tab-timeline")
+    assert page.query_selector("#timeline line.limit") and "limit 200 MiB" in page.text_content("#timeline svg")
+    page.close()
+
+
+def test_a_capture_without_points_shows_its_heartbeats(browser, folder):
+    (folder / "old.kmem").write_bytes(gzip.decompress((harness.ROOT / "tests/golden/format9.kmem.gz").read_bytes()))
+    assert harness.kmemshim("report", "--html", folder / "old.html", folder / "old.kmem").returncode == 0
+    page = browser.new_page()
+    page.goto(f"file://{folder / 'old.html'}")
+    page.click("#tab-timeline")
+    assert page.query_selector("#timeline path.layer") and "128 looks" in page.text_content("#timeline")
     page.close()

@@ -92,6 +92,7 @@ static const struct field domain_fields[] = {
 	OF(kmem_domain_row, "domains", peak.mark, NEARLY),
 	OF(kmem_domain_row, "domains", peak_resident_bytes, ALL),
 	OF(kmem_domain_row, "domains", returned_bytes, ALL),
+	OF(kmem_domain_row, "domains", kept_peak_bytes, NEARLY),
 };
 static const struct field site_fields[] = {
 	EPOCH_OF(kmem_site, "sites"),
@@ -119,6 +120,7 @@ static const struct field timeline_fields[] = {
 	OF(kmem_timeline, "head", steps.tick_steps, ALL), OF(kmem_timeline, "head", steps.measure, ALL),
 	OF(kmem_timeline, "head", steps.count_at, ALL),   OF(kmem_timeline, "head", steps.ms_at, ALL),
 	OF(kmem_timeline, "head", mark_sequence, ALL),    OF(kmem_timeline, "head", request_done, ALL),
+	OF(kmem_timeline, "head", kept_spare, ALL),
 };
 static const struct field others[] = {
 	{ "head", 0, 0, 0 },

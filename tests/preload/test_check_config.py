@@ -143,7 +143,7 @@ def test_init_writes_a_file_that_is_found_and_changes_nothing(folder, tmp_path):
 
 @pytest.mark.parametrize("config, says", [
     ("budgets: {total: {peak: 500}}", 'a.yml:1:25: "500" has no unit'),
-    ("budgets:\n  total:\n    peak: +5 %\n", "a.yml:3: is beyond the baseline: add --baseline"),
+    ("budgets:\n  total:\n    peak: +5 %\n", "a.yml:3: this budget is beyond the baseline: add --baseline"),
     ("run: {retries: 1}\nrun: {retries: 2}\n", 'a.yml:2:1: "run" is there twice'),
     ("budgets: {\n", "a.yml:2:1: is not YAML"),
 ])

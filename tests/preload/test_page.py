@@ -124,3 +124,13 @@ def test_a_full_disk_leaves_nothing_behind(capture, tmp_path):
         assert list(place.iterdir()) == []
     finally:
         harness.run(["umount", place])
+
+
+def test_its_timeline_is_that_of_the_report(capture, tmp_path):
+    data, _ = data_of(page_of(capture, tmp_path / "page.html"))
+    timeline, told = data["processes"][0]["timeline"], harness.report("report", capture)["processes"][0]["timeline"]
+    assert [data["domains"][number][0] for number in timeline["domains"][::2]] == told["domains"]
+    assert len(timeline["points"]) == len(told["points"]) > 4
+    for drawn, point in zip(timeline["points"], told["points"]):
+        assert drawn[0] == point["age_ns"] // 1000 and drawn[3] == point["live_bytes"]
+        assert drawn[6:] == point["domain_bytes"] + point["line_bytes"]

@@ -28,6 +28,7 @@
 #include "record/call_stack.h"
 #include "record/exit_figures.h"
 #include "record/failed_requests.h"
+#include "record/history.h"
 #include "record/marks.h"
 #include "record/module_map.h"
 #include "record/site_table.h"
@@ -527,6 +528,14 @@ take_exit_figures(void)
 	exit_figures_take();
 }
 
+/* ---- the history ---- */
+
+static void
+take_point(void)
+{
+	history_beat(0, 0, UINT64_MAX, 1);
+}
+
 /* ---- marks ---- */
 
 static void
@@ -750,6 +759,7 @@ static const struct hand_on_case cases[] = {
 	{ "site_ring", prepare_ring, NULL, { join_ring, follow_ring } },
 	{ "site_generations", prepare_generations, NULL, { be_born, be_born_again, be_born, die, die_in_own } },
 	{ "exit_generations", prepare_exit, NULL, { be_born, take_exit_figures } },
+	{ "history", history_forked, NULL, { take_point, take_point } },
 	{ "marks", marks_forked, NULL, { note_mark, note_mark } },
 	{ "snapshots", marks_forked, NULL, { take_snapshot, take_snapshot } },
 	{ "abandoned_captures",

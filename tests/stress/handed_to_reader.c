@@ -13,7 +13,9 @@
 #include "record/call_stack.h"
 #include "record/exit_figures.h"
 #include "record/failed_requests.h"
+#include "record/history.h"
 #include "record/marks.h"
+#include "record/phases.h"
 #include "record/site_table.h"
 #include "record/tracker.h"
 
@@ -185,6 +187,42 @@ read_mark(void)
 	READ(capture_file_timeline()->marks[0].checksum);
 }
 
+static void
+prepare_history(void)
+{
+	prepare_held();
+	history_forked();
+}
+static void
+take_point(void)
+{
+	history_beat(0, 0, UINT64_MAX, 1);
+}
+static void
+read_history(void)
+{
+	READ(capture_file_header()->history[0]);
+}
+static void
+prepare_first_point(void)
+{
+	prepare_history();
+	history_beat(0, 0, UINT64_MAX, 1);
+}
+static void
+take_second_point(void)
+{
+	history_beat(0, 0, UINT64_MAX, 2);
+}
+static void
+read_second_point(void)
+{
+	const struct kmem_history *part = capture_file_at(KMEM_SECTION_RECORDS,
+	                                                  (uint32_t)capture_file_header()->history[0] - 1);
+
+	READ(part->points[1].checksum);
+}
+
 /* A command has written its request. */
 static void
 prepare_request(void)
@@ -242,6 +280,21 @@ read_seal_of_head(void)
 	READ(((struct kmem_header *)(void *)sealed)->head_checksum);
 }
 
+static void
+begin_phase(void)
+{
+	struct phases_row rows[KMEM_DOMAINS_MAX];
+	uint32_t epoch = peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, NULL, 100);
+
+	peak_apply_shared(&site_table_at(1)->peak, 100, epoch);
+	CHECK(phases_next(NULL, rows));
+}
+static void
+read_kept_peak(void)
+{
+	READ(capture_file_timeline()->kept_peak);
+}
+
 static const struct hand_on_case cases[] = {
 	{ "resident", NULL, NULL, { look_at_resident, read_resident, look_at_resident } },
 	{ "resident_lines", NULL, NULL, { look_at_resident, read_resident_lines } },
@@ -254,7 +307,10 @@ static const struct hand_on_case cases[] = {
 	{ "failed_request", NULL, NULL, { write_failed, read_failed, write_failed_again } },
 	{ "failed_request_kept", NULL, NULL, { write_failed, look_at_failed, write_failed_again } },
 	{ "guard", prepare_guard, NULL, { pass_guard, read_guard } },
+	{ "history", prepare_history, NULL, { take_point, read_history } },
+	{ "history_point", prepare_first_point, NULL, { take_second_point, read_second_point } },
 	{ "mark", marks_forked, NULL, { note_mark, read_mark } },
+	{ "kept_peak", prepare_held, NULL, { begin_phase, read_kept_peak } },
 	{ "request", prepare_request, NULL, { serve_request, read_request_done } },
 	{ "heartbeat", NULL, NULL, { take_beat, read_beat } },
 };

@@ -256,6 +256,17 @@ capture_builder_device_snapshot(struct capture_builder *builder, unsigned failed
 	return stored;
 }
 
+struct kmem_history *
+capture_builder_history(struct capture_builder *builder, unsigned part)
+{
+	uint32_t index;
+	struct kmem_history *stored = new_record(builder, KMEM_RECORD_HISTORY, sizeof(*stored), &index);
+
+	stored->record.checksum = kmem_history_head_checksum(&stored->record);
+	capture_builder_header(builder)->history[part] = kmem_twice(index + 1);
+	return stored;
+}
+
 struct kmem_exit *
 capture_builder_exit(struct capture_builder *builder, uint32_t site_count, uint32_t generation_count)
 {
@@ -479,6 +490,7 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	struct kmem_generations *block;
 	struct kmem_heartbeat *heartbeats = capture_builder_heartbeats(builder);
 	struct kmem_device_snapshot *device_snapshot;
+	struct kmem_history *history;
 	uint32_t stack;
 	uint32_t first;
 	unsigned char *file;
@@ -528,6 +540,21 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	device_snapshot->generations[0].births = 9u << 16 | 5;
 	device_snapshot->generations[0].live_count[0] = 40;
 	capture_builder_seal(&device_snapshot->record);
+	history = capture_builder_history(builder, 0);
+	for (unsigned i = 0; i < 2; i++) { // the later one stands first
+		struct kmem_history_point *point = &history->points[1 - i];
+
+		point->number = i + 1;
+		point->monotonic_ns = 1000 * (i + 1);
+		point->domain_count = 1;
+		point->domain_bytes[0] = 5000 * (i + 1);
+		point->site_count = 2;
+		point->sites[0] = 1;
+		point->site_bytes[0] = 3000;
+		point->sites[1] = 3;
+		point->site_bytes[1] = 100;
+		point->checksum = kmem_history_checksum(point);
+	}
 	capture_builder_header(builder)->resident[0] = (struct kmem_resident){ .sequence = 1,
 		                                                                   .resident_bytes = 70000,
 		                                                                   .part_bytes = {

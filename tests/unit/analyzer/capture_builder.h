@@ -46,6 +46,8 @@ void capture_builder_cell(struct capture_builder *builder, uint32_t number, cons
 /* About so many objects of that type are alive at the site with this index. */
 void capture_builder_object_count(struct capture_builder *builder, uint32_t site, const char *type, uint64_t count);
 void capture_builder_seal_object_census(struct kmem_header *header); // after changing them
+/* A part of the history, empty; the caller fills points in, and seals each by kmem_history_checksum(). Until the next record. */
+struct kmem_history *capture_builder_history(struct capture_builder *builder, unsigned part);
 /* What was held at exit: the caller fills in the rest and calls capture_builder_seal(). */
 struct kmem_exit *capture_builder_exit(struct capture_builder *builder, uint32_t site_count, uint32_t generation_count);
 /* What was held when the guard was passed: the same. */

@@ -431,9 +431,84 @@ steps_place_changed(unsigned char *file, size_t *bytes)
 }
 
 static void
+kept_peak_changed(unsigned char *file, size_t *bytes)
+{
+	timeline_of(file)->kept_peak = kmem_twice(1) ^ 2;
+}
+
+static void
+kept_peak_beyond_section(unsigned char *file, size_t *bytes)
+{
+	timeline_of(file)->kept_peak = kmem_twice(100000);
+}
+
+static void
+kept_peak_without_record(unsigned char *file, size_t *bytes)
+{
+	((struct kmem_domain_row *)(void *)(file + KMEM_DOMAINS_OFFSET))->kept_peak_bytes = UINT64_C(1) << 40;
+}
+
+static void
 request_changed(unsigned char *file, size_t *bytes)
 {
 	timeline_of(file)->request.wants = 1;
+}
+
+static struct kmem_history *
+history_of(unsigned char *file)
+{
+	return (struct kmem_history *)(void *)record_of(file, (uint32_t)header_of(file)->history[0]);
+}
+
+static void
+history_word_changed(unsigned char *file, size_t *bytes)
+{
+	header_of(file)->history[0] ^= 8;
+}
+
+static void
+history_beyond_section(unsigned char *file, size_t *bytes)
+{
+	header_of(file)->history[1] = kmem_twice(UINT32_MAX);
+}
+
+static void
+history_is_a_stack(unsigned char *file, size_t *bytes)
+{
+	header_of(file)->history[1] = kmem_twice(site_of(file, 0)->stack);
+}
+
+static void
+point_changed(unsigned char *file, size_t *bytes)
+{
+	history_of(file)->points[1].resident_bytes++;
+}
+
+static void
+point_of_no_site(unsigned char *file, size_t *bytes)
+{
+	struct kmem_history_point *point = &history_of(file)->points[1];
+
+	point->sites[1] = 70000;
+	point->checksum = kmem_history_checksum(point);
+}
+
+static void
+point_of_no_domain(unsigned char *file, size_t *bytes)
+{
+	struct kmem_history_point *point = &history_of(file)->points[1];
+
+	point->domains[0] = KMEM_DOMAINS_MAX;
+	point->checksum = kmem_history_checksum(point);
+}
+
+static void
+point_with_too_many(unsigned char *file, size_t *bytes)
+{
+	struct kmem_history_point *point = &history_of(file)->points[1];
+
+	point->site_count = KMEM_HISTORY_SITES + 1;
+	point->checksum = kmem_history_checksum(point);
 }
 
 static void
@@ -478,9 +553,9 @@ static const struct {
 	{ "foreign", foreign, KMEM_STATE_RUNNING, true, true, "is not a kmemshim capture" },
 	{ "all zeros", never_begun, KMEM_STATE_RUNNING, true, true, "has no head yet" },
 	{ "newer", newer, KMEM_STATE_RUNNING, true, true,
-	  "a newer kmemshim (format 10, this one reads 9): read it with a newer kmemshim" },
+	  "a newer kmemshim (format 11, this one reads 9 and 10): read it with a newer kmemshim" },
 	{ "older", older, KMEM_STATE_RUNNING, true, true,
-	  "an older kmemshim (format 1, this one reads 9): read it with the kmemshim that recorded it" },
+	  "an older kmemshim (format 1, this one reads 9 and 10): read it with the kmemshim that recorded it" },
 	{ "other byte order", other_endian, KMEM_STATE_RUNNING, true, true, "other byte order" },
 	{ "no byte order", no_endian, KMEM_STATE_RUNNING, true, true,
 	  "byte order mark wanted 0x01020304, found 0x0000004d" },
@@ -535,8 +610,28 @@ static const struct {
 	  "what the steps are (0x00000005)" },
 	{ "where steps begin changed (F6)", steps_place_changed, KMEM_STATE_RUNNING, false, false,
 	  "where the steps begin" },
+	{ "where the kept peak is changed (F6)", kept_peak_changed, KMEM_STATE_RUNNING, false, false,
+	  "the peak of earlier phases differs" },
+	{ "kept peak beyond its section", kept_peak_beyond_section, KMEM_STATE_RUNNING, false, false,
+	  "what was held at the peak of earlier phases at byte 799992 is beyond the end" },
+	{ "kept peak of a domain without its record", kept_peak_without_record, KMEM_STATE_RUNNING, false, false,
+	  "domain 0 names a peak of earlier phases, and there is none" },
 	{ "request of a command changed", request_changed, KMEM_STATE_RUNNING, false, false,
 	  "of a command's request is wrong" },
+	{ "history's word changed (F6)", history_word_changed, KMEM_STATE_RUNNING, false, false,
+	  "where part 0 of the history is differs" },
+	{ "history beyond its section", history_beyond_section, KMEM_STATE_RUNNING, false, false,
+	  "part 1 of the history is beyond the end" },
+	{ "history that is a stack", history_is_a_stack, KMEM_STATE_RUNNING, false, false,
+	  "part 1 of the history is none" },
+	{ "point changed (F7)", point_changed, KMEM_STATE_RUNNING, false, false,
+	  "the checksum of a point of the history is wrong" },
+	{ "point of no site", point_of_no_site, KMEM_STATE_RUNNING, false, false,
+	  "point 1 of the history contradicts itself" },
+	{ "point of no domain", point_of_no_domain, KMEM_STATE_RUNNING, false, false,
+	  "point 1 of the history contradicts itself" },
+	{ "point with too many sites", point_with_too_many, KMEM_STATE_RUNNING, false, false,
+	  "point 1 of the history contradicts itself" },
 	{ "outcome that is none (F6)", outcome_changed, KMEM_STATE_RUNNING, false, false,
 	  "the outcome of refused request 0" },
 	{ "what was held changed (F7)", device_snapshot_changed, KMEM_STATE_RUNNING, false, false,
@@ -616,6 +711,21 @@ a_sound_capture_has_no_damages(void **state)
 		assert_true(model->failed[0].has_held);
 		assert_int_equal(model->failed[0].held_count, 2);
 		assert_false(model->processes[0].is_alive);
+
+		/* Two points in the order of their numbers; of what was killed, what was live at its end. */
+		const struct model_point *points = model->processes[0].points;
+
+		assert_int_equal(model->processes[0].point_count, states[i] == KMEM_STATE_CLEAN_EXIT ? 2 : 3);
+		assert_int_equal(points[0].live_bytes, 5000);
+		assert_int_equal(points[1].live_bytes, 10000);
+		assert_int_equal(points[1].domain_bytes[0], 10000);
+		assert_int_equal(points[1].site_count, 2);
+		assert_int_equal(points[1].sites[0].bytes, 3000);
+		assert_ptr_equal(&model->sites[points[1].sites[1].site], model->failed[0].site);
+		if (states[i] != KMEM_STATE_CLEAN_EXIT) {
+			assert_true(points[2].is_end);
+			assert_int_equal(points[2].domain_bytes[0], 4200);
+		}
 
 		/* Ten generations and one place for what is older; five and the older one are alive. */
 		assert_int_equal(model->sites[0].generations_total, 11);

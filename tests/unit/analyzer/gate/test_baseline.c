@@ -190,6 +190,7 @@ a_baseline_survives_its_file(void **state)
 	assert_int_equal(read->run_count, 1);
 	assert_string_equal(read->python_version, "3.11.7");
 	assert_string_equal(read->program, "train.py");
+	assert_string_equal(read->platform, "x86_64-python3.11");
 	assert_int_equal(read->site_count, written->site_count);
 	assert_int_equal(read->domain_count, written->domain_count);
 	assert_int_equal(read->domains[0].elsewhere_bytes, 7 * MIB);
@@ -213,7 +214,8 @@ static const struct {
 	const char *says;
 } bad_files[] = {
 	{ "", "not JSON" },
-	{ "{", "not JSON" },
+	{ "{", "case.kmem:1:1: is not JSON" },
+	{ "{\n\"kind\": x}", "case.kmem:2:9: is not JSON" },
 	{ "[]", "not a baseline" },
 	{ "{\"schema\": 1}", "not a baseline" },
 	{ "{\"kind\": \"kmemshim-baseline\", \"schema\": 2}", "schema 2" },
@@ -342,6 +344,29 @@ worse_is_above_the_tolerance(void **state)
 		baseline_free(good);
 		baseline_free(tested);
 	}
+}
+
+static const struct {
+	struct baseline_figure before;
+	struct check_tolerance tolerance;
+	uint64_t limit;
+} limit_cases[] = {
+	{ { 10, 10, 10 }, { 5, 50000, false }, 15 },
+	{ { 1000, 1000, 1000 }, { 5, 50000, false }, 1050 },
+	{ { 0, 0, 1000 }, { 5, 50000, false }, 1050 }, // how they differ is not asked
+	{ { 0, 0, 1000 }, { 5, 10000, true }, 3000 },
+	{ { 990, 1000, 1000 }, { 5, 10000, true }, 1020 },
+	{ { 999, 1000, 1000 }, { 5, 10000, true }, 1010 },
+	{ { 1000, 1000, 1000 }, { 500, 10000, true }, 1500 },
+	{ { 0, 0, UINT64_MAX }, { 5, 10000, true }, UINT64_MAX },
+	{ { 0, 0, UINT64_MAX / 2 }, { 5, 10000, true }, UINT64_MAX },
+};
+
+static void
+what_is_allowed_is_the_larger_of_noise_and_floor(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(limit_cases); i++)
+		assert_true(check_limit(&limit_cases[i].before, limit_cases[i].tolerance) == limit_cases[i].limit);
 }
 
 /* Two estimates of 100 MiB differ by 14 MiB now and then. */
@@ -547,6 +572,7 @@ main(void)
 		cmocka_unit_test(a_baseline_survives_its_file),
 		cmocka_unit_test(bad_files_are_refused_with_their_place),
 		cmocka_unit_test(worse_is_above_the_tolerance),
+		cmocka_unit_test(what_is_allowed_is_the_larger_of_noise_and_floor),
 		cmocka_unit_test(chance_fails_no_gate),
 		cmocka_unit_test(a_function_that_was_renamed_is_known_by_its_callers),
 		cmocka_unit_test(a_line_that_stands_for_others_is_not_judged_alone),

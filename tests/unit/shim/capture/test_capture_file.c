@@ -60,6 +60,23 @@ F1_F2_F3_growth_over_many_chunks_keeps_everything(void **state)
 	capture_drop(&capture);
 }
 
+/* What a program with 200,000 sites held at its exit: more than a growth ahead, less than an eighth of what there is. */
+static void
+what_is_appended_at_one_go_is_mapped_as_a_whole(void **state)
+{
+	uint32_t index;
+
+	assert_true(capture_file_open(folder, "name"));
+	for (uint64_t mapped = 0; mapped < ((uint64_t)36 << 20); mapped += 4000)
+		assert_non_null(capture_file_append(KMEM_SECTION_RECORDS, 4000, &index));
+	for (uint64_t bytes = 1 << 20; bytes < 5 << 20; bytes += 300000) {
+		char *record = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
+
+		assert_non_null(record);
+		memset(record, 1, bytes); // the program's own death, where it is not mapped
+	}
+}
+
 /* D4: in a folder in memory what is filled in advance is the program's memory that it cannot have. An eighth, and a chunk for each section. */
 static void
 D4_little_of_the_file_is_not_used_yet(void **state)
@@ -522,6 +539,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		IN_FOLDER(F1_F2_F3_growth_over_many_chunks_keeps_everything),
+		IN_FOLDER(what_is_appended_at_one_go_is_mapped_as_a_whole),
 		IN_FOLDER(D4_little_of_the_file_is_not_used_yet),
 		IN_FOLDER(F3_records_leave_the_resident_set_and_stay),
 		IN_FOLDER(records_are_aligned_zeroed_and_apart),

@@ -1,0 +1,20 @@
+/*
+ * progress.h - is it still at work? One line on a terminal for what takes over a second.
+ *
+ * "kmemshim: reading captures: 12 of 160". Written to standard error where that is a terminal, at most ten times a second, and taken
+ * away before anything else is written. Elsewhere nothing is written.
+ *
+ * Safe from   one thread. It has state: there is one terminal.
+ */
+#ifndef PROGRESS_H
+#define PROGRESS_H
+
+#include <stddef.h>
+
+/* total: 0 = nobody knows how much there is. The text must be short. Cheap enough for inner loops. */
+void progress_show(const char *what, size_t done, size_t total);
+
+/* Takes the line away. Whoever writes to a terminal after progress_show() calls it first. */
+void progress_end(void);
+
+#endif

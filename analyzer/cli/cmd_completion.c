@@ -1,0 +1,177 @@
+/*
+ * cmd_completion.c - kmemshim completion SHELL: what completes commands, options and their values, from the same tables as the help.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/output.h"
+#include "cli/command.h"
+#include "cli/options.h"
+
+/* Inside single quotes; what else means something there is escaped by a backslash. */
+static void
+put_quoted(const char *text, const char *quote, const char *escaped)
+{
+	for (; *text != '\0' && *text != '\n'; text++) {
+		if (*text == '\'')
+			(void)fputs(quote, stdout);
+		else
+			(void)printf("%s%c", strchr(escaped, *text) != NULL ? "\\" : "", *text);
+	}
+}
+
+static void
+put_commands(void)
+{
+	for (const struct command *command = commands; command->name != NULL; command++)
+		(void)printf("%s%s", command == commands ? "" : " ", command->name);
+}
+
+static void
+bash_options(const struct command *command)
+{
+	(void)printf("\t%s) words='", command->name);
+	for (int id = 0; id < OPTION_COUNT; id++) {
+		struct option_text text;
+
+		if (options_text(command, (enum option_id)id, &text))
+			(void)printf("%s--%s", id == 0 ? "" : " ", text.name);
+	}
+	(void)fputs("' ;;\n", stdout);
+}
+
+static void
+bash_values(const struct command *command)
+{
+	for (int id = 0; id < OPTION_COUNT; id++) {
+		struct option_text text;
+
+		if (!options_text(command, (enum option_id)id, &text) || text.value == NULL)
+			continue;
+		(void)printf("\t%s:--%s) ", command->name, text.name);
+		if (text.choices != NULL)
+			(void)printf("COMPREPLY=($(compgen -W '%s' -- \"$current\"));", text.choices);
+		else if (text.is_path)
+			(void)fputs("COMPREPLY=($(compgen -f -- \"$current\"));", stdout);
+		(void)fputs(" return ;;\n", stdout);
+	}
+}
+
+/* What follows the program's name is completed as that program's, where bash-completion is there. */
+static void
+bash(void)
+{
+	(void)fputs("_kmemshim()\n{\n"
+	            "\tlocal current=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} words= i\n"
+	            "\tCOMPREPLY=()\n"
+	            "\tif ((COMP_CWORD == 1)); then\n\t\tCOMPREPLY=($(compgen -W '",
+	            stdout);
+	put_commands();
+	(void)fputs(" --help --version' -- \"$current\"))\n\t\treturn\n\tfi\n", stdout);
+	(void)fputs("\tfor ((i = 2; i < COMP_CWORD; i++)); do\n"
+	            "\t\tif [[ ${COMP_WORDS[i]} == -- ]] && declare -F _command_offset >/dev/null; then\n"
+	            "\t\t\t_command_offset $((i + 1))\n\t\t\treturn\n\t\tfi\n\tdone\n"
+	            "\tcase $command:${COMP_WORDS[COMP_CWORD - 1]} in\n",
+	            stdout);
+	for (const struct command *command = commands; command->name != NULL; command++)
+		bash_values(command);
+	(void)fputs("\tesac\n\tif [[ $current != -* ]]; then\n"
+	            "\t\tCOMPREPLY=($(compgen -f -- \"$current\"))\n\t\treturn\n\tfi\n"
+	            "\tcase $command in\n",
+	            stdout);
+	for (const struct command *command = commands; command->name != NULL; command++)
+		bash_options(command);
+	(void)fputs("\tesac\n\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n}\n"
+	            "complete -o filenames -F _kmemshim kmemshim\n",
+	            stdout);
+}
+
+static void
+zsh_option(const struct option_text *text)
+{
+	(void)printf(" \\\n\t\t'--%s[", text->name);
+	put_quoted(text->help, "'\\''", "[]:\\");
+	(void)putchar(']');
+	if (text->choices != NULL)
+		(void)printf(":%s:(%s)", text->value, text->choices);
+	else if (text->value != NULL)
+		(void)printf(":%s:%s", text->value, text->is_path ? "_files" : " ");
+	(void)putchar('\'');
+}
+
+/* A file of $fpath, or sourced. */
+static void
+zsh(void)
+{
+	(void)fputs("#compdef kmemshim\n_kmemshim()\n{\n\tlocal -a commands\n\tcommands=(\n", stdout);
+	for (const struct command *command = commands; command->name != NULL; command++) {
+		(void)printf("\t\t'%s:", command->name);
+		put_quoted(command->summary, "'\\''", ":\\");
+		(void)fputs("'\n", stdout);
+	}
+	(void)fputs("\t)\n\tif ((CURRENT == 2)); then\n\t\t_describe command commands\n\t\treturn\n\tfi\n"
+	            "\tshift words\n\t((CURRENT--))\n\tcase $words[1] in\n",
+	            stdout);
+	for (const struct command *command = commands; command->name != NULL; command++) {
+		(void)printf("\t%s) _arguments -s", command->name);
+		for (int id = 0; id < OPTION_COUNT; id++) {
+			struct option_text text;
+
+			if (options_text(command, (enum option_id)id, &text))
+				zsh_option(&text);
+		}
+		(void)printf(" \\\n\t\t'%s' ;;\n", command->is_launcher ? "*::command:_normal" : "*:file:_files");
+	}
+	(void)fputs(
+		"\tesac\n}\nif [[ $funcstack[1] == _kmemshim ]]; then\n\t_kmemshim \"$@\"\nelse\n\tcompdef _kmemshim kmemshim\nfi\n",
+		stdout);
+}
+
+static void
+fish_option(const struct command *command, const struct option_text *text)
+{
+	(void)printf("complete -c kmemshim -n '__fish_seen_subcommand_from %s' -l %s", command->name, text->name);
+	if (text->letter != 0)
+		(void)printf(" -s %c", text->letter);
+	if (text->value != NULL)
+		(void)fputs(text->is_path ? " -r -F" : " -x", stdout);
+	if (text->choices != NULL)
+		(void)printf(" -a '%s'", text->choices);
+	(void)fputs(" -d '", stdout);
+	put_quoted(text->help, "\\'", "\\");
+	(void)fputs("'\n", stdout);
+}
+
+static void
+fish(void)
+{
+	for (const struct command *command = commands; command->name != NULL; command++) {
+		(void)printf("complete -c kmemshim -n __fish_use_subcommand -f -a %s -d '", command->name);
+		put_quoted(command->summary, "\\'", "\\");
+		(void)fputs("'\n", stdout);
+		for (int id = 0; id < OPTION_COUNT; id++) {
+			struct option_text text;
+
+			if (options_text(command, (enum option_id)id, &text))
+				fish_option(command, &text);
+		}
+	}
+}
+
+bool
+cmd_completion(const struct options *options, int *status, struct fail *fail)
+{
+	static const struct {
+		const char *name;
+		void (*print)(void);
+	} shells[] = { { "bash", bash }, { "zsh", zsh }, { "fish", fish } };
+
+	(void)status;
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(options->arguments[0], shells[i].name) == 0) {
+			shells[i].print();
+			return output_finish(fail);
+		}
+	}
+	return fail_set(fail, EXIT_USAGE, "completion: %s: there are bash, zsh and fish", options->arguments[0]);
+}

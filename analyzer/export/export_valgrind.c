@@ -1,0 +1,389 @@
+/*
+ * export_valgrind.c - the formats of valgrind's tools: DHAT's for dh_view.html, massif's for ms_print.
+ *
+ * Both show stacks from the innermost frame outwards. Our outermost group is the domain. What they show and the capture does not know
+ * (lifetimes, blocks at the peak) is left out, or 0 where a number must stand.
+ *
+ * When failing  errors stay in the stream.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/json_write.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "export/export.h"
+
+#define UNKNOWN "unknown place"
+
+/* ---- moments ---- */
+
+struct moments {
+	uint64_t peak_ns; // since the start: when a look saw most live bytes
+	uint64_t end_ns;
+};
+
+static struct moments
+moments_of(const struct report *report)
+{
+	uint64_t began_ns = report->process_count != 0 ? report->processes[0].of.identity->start_monotonic_ns : 0;
+	struct moments found = { 0, 0 };
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct model_process *process = &report->processes[i].of;
+		uint64_t end_ns = process->ended_monotonic_ns;
+
+		for (size_t j = 0; j < process->heartbeat_count; j++) {
+			const struct kmem_heartbeat *beat = &process->heartbeats[j];
+
+			end_ns = beat->monotonic_ns > end_ns ? beat->monotonic_ns : end_ns;
+			if (beat->live_bytes >= most && beat->monotonic_ns > began_ns) {
+				most = beat->live_bytes;
+				found.peak_ns = beat->monotonic_ns - began_ns;
+			}
+		}
+		if (end_ns > began_ns && end_ns - began_ns > found.end_ns)
+			found.end_ns = end_ns - began_ns;
+	}
+	return found;
+}
+
+/* ---- stacks, as trees from the domain inwards to outwards ---- */
+
+struct node_key {
+	const void *parent;
+	const char *text; // equal texts are one pointer
+};
+struct node {
+	struct node_key key;
+	struct node *first_child;
+	struct node *next;
+	uint64_t bytes;
+	uint64_t own_bytes; // of stacks that end here
+	UT_hash_handle hh;
+};
+struct word {
+	char *text;
+	uint32_t number; // from 1
+	UT_hash_handle hh;
+};
+struct stacks {
+	struct word *words;
+	struct node *nodes;
+	struct node root;
+};
+
+static const struct word *
+word_of(struct stacks *stacks, const char *text)
+{
+	struct word *found;
+
+	HASH_FIND_STR(stacks->words, text, found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->text = memory_text(text);
+		found->number = HASH_COUNT(stacks->words) + 1;
+		HASH_ADD_KEYPTR(hh, stacks->words, found->text, strlen(found->text), found);
+	}
+	return found;
+}
+
+static void
+free_stacks(struct stacks *stacks)
+{
+	struct word *word;
+	struct word *next_word;
+	struct node *node;
+	struct node *next_node;
+
+	HASH_ITER(hh, stacks->nodes, node, next_node)
+	{
+		HASH_DEL(stacks->nodes, node);
+		free(node);
+	}
+	HASH_ITER(hh, stacks->words, word, next_word)
+	{
+		HASH_DEL(stacks->words, word);
+		free(word->text);
+		free(word);
+	}
+}
+
+/* ---- DHAT ---- */
+
+/* One stack of texts: sites that differ in nothing that is shown are one. */
+struct point {
+	uint32_t *frames; // numbers of words
+	uint32_t frame_count;
+	uint64_t allocated_bytes;
+	uint64_t allocated_count;
+	uint64_t peak_bytes;
+	uint64_t live_bytes;
+	uint64_t live_count;
+	UT_hash_handle hh;
+};
+
+static struct point *
+gather_points(const struct report *report, struct stacks *stacks)
+{
+	struct point *points = NULL;
+	uint32_t *frames = NULL;
+	size_t room = 0;
+	char text[PLACE_TEXT_BYTES];
+
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+		uint32_t count = site.of.frame_count;
+		struct point *point;
+		size_t bytes;
+
+		if (!export_is_memory(report, site.of.domain))
+			continue;
+		frames = memory_grown(frames, &room, (size_t)count + 2, sizeof(*frames));
+		frames[0] = word_of(stacks, site.domain)->number;
+		frames[1] = word_of(stacks, UNKNOWN)->number;
+		for (uint32_t n = 0; n < count; n++) {
+			struct report_frame frame = report_frame(&site, n);
+
+			frames[n + 1] = word_of(stacks, export_frame_text(&frame, text))->number;
+		}
+		count = count != 0 ? count + 1 : 2;
+		bytes = count * sizeof(*frames);
+		HASH_FIND(hh, points, frames, bytes, point);
+		if (point == NULL) {
+			point = memory_zeroed(1, sizeof(*point));
+			point->frames = memory_zeroed(count, sizeof(*frames));
+			memcpy(point->frames, frames, bytes);
+			point->frame_count = count;
+			HASH_ADD_KEYPTR(hh, points, point->frames, bytes, point);
+		}
+		point->allocated_bytes += site.of.allocated_bytes;
+		point->allocated_count += site.of.allocated_count;
+		point->peak_bytes += site.of.peak_bytes;
+		point->live_bytes += site.of.live_bytes;
+		point->live_count += site.of.live_count;
+	}
+	free(frames);
+	return points;
+}
+
+/*
+ * tl (lifetimes) is not known and left out: the viewer says NaN. gbk (blocks at the peak) is not known, and 0. mb is what is known to have
+ * been live at least.
+ */
+static void
+put_point(struct json_write *json, const struct point *point)
+{
+	bool is_peak_larger = point->peak_bytes > point->live_bytes;
+
+	json_write_open(json, NULL, '{');
+	json_write_number(json, "tb", point->allocated_bytes);
+	json_write_number(json, "tbk", point->allocated_count);
+	json_write_number(json, "mb", is_peak_larger ? point->peak_bytes : point->live_bytes);
+	json_write_number(json, "mbk", is_peak_larger ? 0 : point->live_count);
+	json_write_number(json, "gb", point->peak_bytes);
+	json_write_number(json, "gbk", 0);
+	json_write_number(json, "eb", point->live_bytes);
+	json_write_number(json, "ebk", point->live_count);
+	json_write_open(json, "fs", '[');
+	for (uint32_t i = 0; i < point->frame_count; i++)
+		json_write_number(json, NULL, point->frames[i]);
+	json_write_close(json, ']');
+	json_write_close(json, '}');
+}
+
+void
+export_dhat(const struct report *report, const struct export_value *value, FILE *stream)
+{
+	struct json_write json = { .stream = stream, .inline_depth = 2 };
+	struct stacks stacks = { .words = NULL };
+	struct point *points = gather_points(report, &stacks);
+	const struct report_process *first = report->process_count != 0 ? &report->processes[0] : NULL;
+	struct moments moments = moments_of(report);
+	struct point *next;
+
+	(void)value; // all of them
+	json_write_open(&json, NULL, '{');
+	json_write_number(&json, "dhatFileVersion", 2);
+	json_write_text(&json, "mode", "kmemshim");
+	json_write_text(&json, "verb", "Allocated");
+	json_write_bool(&json, "bklt", true);
+	json_write_bool(&json, "bkacc", false);
+	json_write_text(&json, "tu", "µs");
+	json_write_text(&json, "Mtu", "s");
+	json_write_number(&json, "tuth", 0);
+	json_write_text(&json, "cmd", first != NULL ? first->command : "");
+	json_write_number(&json, "pid", first != NULL ? first->pid : 0);
+	json_write_number(&json, "te", moments.end_ns / 1000);
+	json_write_number(&json, "tg", moments.peak_ns / 1000);
+	json_write_open(&json, "pps", '[');
+	for (struct point *point = points; point != NULL; point = next) {
+		next = point->hh.next;
+		put_point(&json, point);
+		HASH_DEL(points, point);
+		free(point->frames);
+		free(point);
+	}
+	json_write_close(&json, ']');
+	json_write_open(&json, "ftbl", '[');
+	json_write_text(&json, NULL, "[root]");
+	for (const struct word *word = stacks.words; word != NULL; word = word->hh.next)
+		json_write_text(&json, NULL, word->text);
+	json_write_close(&json, ']');
+	json_write_close(&json, '}');
+	free_stacks(&stacks);
+}
+
+/* ---- massif ---- */
+
+#define THRESHOLD_PART 100 // of a snapshot: what holds less is summed up, as massif does by default
+
+static struct node *
+child_of(struct stacks *stacks, struct node *parent, const char *text)
+{
+	const struct node_key key = { parent, word_of(stacks, text)->text };
+	struct node *found;
+
+	HASH_FIND(hh, stacks->nodes, &key, sizeof(key), found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->key = key;
+		found->next = parent->first_child;
+		parent->first_child = found;
+		HASH_ADD(hh, stacks->nodes, key, sizeof(key), found);
+	}
+	return found;
+}
+
+static void
+grow_tree(const struct report *report, uint64_t (*bytes_of)(const struct model_site *site), struct stacks *stacks)
+{
+	char text[PLACE_TEXT_BYTES];
+
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+		uint64_t bytes = bytes_of(&site.of);
+		struct node *node = &stacks->root;
+
+		if (bytes == 0 || !report_sums_up(report, site.of.domain))
+			continue;
+		node->bytes += bytes;
+		node = child_of(stacks, node, site.domain);
+		node->bytes += bytes;
+		for (uint32_t n = 0; n < site.of.frame_count; n++) {
+			struct report_frame frame = report_frame(&site, n);
+
+			node = child_of(stacks, node, export_frame_text(&frame, text));
+			node->bytes += bytes;
+		}
+		node->own_bytes += bytes;
+	}
+}
+
+static int
+compare_nodes(const void *left, const void *right)
+{
+	const struct node *a = *(const struct node *const *)left;
+	const struct node *b = *(const struct node *const *)right;
+
+	return order_numbers(b->bytes, a->bytes) ?: strcmp(a->key.text, b->key.text);
+}
+
+/* "n2: 14000 text": how many children follow, those below the threshold as one. */
+static void
+put_node(const struct node *node, const char *text, unsigned depth, uint64_t threshold, FILE *stream)
+{
+	const struct node **children = NULL;
+	size_t room = 0;
+	size_t count = 0;
+	size_t shown = 0;
+	uint64_t small_bytes = 0;
+	size_t small_count = 0;
+
+	for (const struct node *child = node->first_child; child != NULL; child = child->next) {
+		children = memory_grown(children, &room, count + 1, sizeof(*children));
+		children[count++] = child;
+	}
+	if (count != 0)
+		qsort(children, count, sizeof(*children), compare_nodes);
+	while (shown < count && children[shown]->bytes >= threshold)
+		shown++;
+	for (size_t i = shown; i < count; i++, small_count++)
+		small_bytes += children[i]->bytes;
+	if (node->own_bytes != 0 && count != 0) { // other stacks go on from where this one ends
+		small_bytes += node->own_bytes;
+		small_count++;
+	}
+	(void)fprintf(stream, "%*sn%zu: %" PRIu64 " %s\n", (int)depth, "", shown + (small_count != 0), node->bytes, text);
+	for (size_t i = 0; i < shown; i++)
+		put_node(children[i], children[i]->key.text, depth + 1, threshold, stream);
+	if (small_count != 0)
+		(void)fprintf(
+			stream, "%*sn0: %" PRIu64 " in %zu place%s, below massif's threshold (%.2f%%), or where the stack ends\n",
+			(int)depth + 1, "", small_bytes, small_count, small_count == 1 ? "" : "s", 100.0 / THRESHOLD_PART);
+	free(children);
+}
+
+static void
+put_snapshot(unsigned *number, uint64_t ns, uint64_t bytes, const char *tree, FILE *stream)
+{
+	(void)fprintf(stream,
+	              "#-----------\nsnapshot=%u\n#-----------\ntime=%" PRIu64 "\nmem_heap_B=%" PRIu64
+	              "\nmem_heap_extra_B=0\nmem_stacks_B=0\nheap_tree=%s\n",
+	              (*number)++, ns / 1000000, bytes, tree);
+}
+
+static void
+put_detailed(const struct report *report, unsigned *number, uint64_t ns, const struct export_value *value,
+             const char *tree, FILE *stream)
+{
+	struct stacks stacks = { .words = NULL };
+
+	grow_tree(report, value->of, &stacks);
+	put_snapshot(number, ns, stacks.root.bytes, tree, stream);
+	put_node(&stacks.root, value->meaning, 0, stacks.root.bytes / THRESHOLD_PART, stream);
+	free_stacks(&stacks);
+}
+
+/* Looks at one process between two moments; of several nobody knows what they held together. */
+static void
+put_looks(const struct report *report, unsigned *number, uint64_t from_ns, uint64_t until_ns, FILE *stream)
+{
+	const struct model_process *process = &report->processes[0].of;
+	uint64_t began_ns = process->identity->start_monotonic_ns;
+
+	if (report->process_count != 1 || report->domain != NULL)
+		return;
+	for (size_t i = 0; i < process->heartbeat_count; i++) {
+		const struct kmem_heartbeat *beat = &process->heartbeats[i];
+		uint64_t ns = beat->monotonic_ns > began_ns ? beat->monotonic_ns - began_ns : 0;
+
+		if (ns > from_ns && ns < until_ns)
+			put_snapshot(number, ns, beat->live_bytes, "empty", stream);
+	}
+}
+
+void
+export_massif(const struct report *report, const struct export_value *value, FILE *stream)
+{
+	struct moments moments = moments_of(report);
+	unsigned number = 0;
+	char command[4096] = "";
+
+	(void)value; // the peak, and the end
+	if (report->process_count != 0)
+		(void)snprintf(command, sizeof(command), "%s", report->processes[0].command);
+	for (char *at = command; *at != '\0'; at++)
+		*at = *at == '\n' ? ' ' : *at;
+	(void)fprintf(stream, "desc: (kmemshim)\ncmd: %s\ntime_unit: ms\n", command);
+	put_snapshot(&number, 0, 0, "empty", stream);
+	if (report->process_count != 0)
+		put_looks(report, &number, 0, moments.peak_ns, stream);
+	put_detailed(report, &number, moments.peak_ns, export_value_find("peak"), "peak", stream);
+	if (report->process_count != 0)
+		put_looks(report, &number, moments.peak_ns, moments.end_ns, stream);
+	put_detailed(report, &number, moments.end_ns, export_value_find("live"), "detailed", stream);
+}

@@ -1,0 +1,27 @@
+/*
+ * check_confirm.h - does a line that failed grow with the work that the program does?
+ *
+ * A cache, a pool, or a table that is new holds as much after four times the rounds; a leak holds four times as much. It must hold twice.
+ */
+#ifndef CHECK_CONFIRM_H
+#define CHECK_CONFIRM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gate/check.h"
+
+#define CHECK_CONFIRM_TIMES 4
+
+/* Has a line failed? Totals are not asked: they may rise with the work. */
+bool check_has_failed_lines(const struct check *check);
+
+/*
+ * Takes away the failed lines that did not grow, and says so in a note each.
+ *
+ * longer   a run of the same program with CHECK_CONFIRM_TIMES the rounds
+ * rounds   of the runs under test
+ */
+void check_confirm(struct check *check, const struct baseline *longer, uint64_t rounds);
+
+#endif

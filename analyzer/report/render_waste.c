@@ -1,0 +1,340 @@
+/*
+ * render_waste.c - what was wasted: freed and still in memory, asked for and never touched, allocated again and again.
+ *
+ * The capture has sums of each stack, not single blocks. So a size is an average of one stack, and how soon a block was released is not
+ * known. What a line held between the peak and the end is not known either: one that allocated many times what it held at both released
+ * it in between.
+ *
+ * When failing  errors stay in the stream.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/place.h"
+#include "base/text_clean.h"
+#include "base/units.h"
+#include "report/render.h"
+#include "report/report.h"
+#include "verdict/findings.h"
+
+#define WORTH_BYTES (UINT64_C(1) << 20) // less is no waste to speak of
+#define TURNS_MIN 4                     // so often as much as it held
+#define CALLS_MIN 16                    // less is not again and again
+#define SIZES_SHOWN 3
+
+/* What a line is listed for. */
+struct wasted {
+	size_t number; // of the line in the report
+	uint64_t bytes;
+};
+
+static uint64_t
+most_held(const struct rank_line *line)
+{
+	return line->peak_bytes > line->live_bytes ? line->peak_bytes : line->live_bytes;
+}
+
+static bool
+is_small_objects_rest(const struct report_line *line)
+{
+	return line->estimate.is_rest_of_arenas;
+}
+
+static uint64_t
+untouched_of(const struct report_line *line)
+{
+	return line->of.untouched_bytes;
+}
+
+static uint64_t
+pinned_of(const struct report_line *line)
+{
+	return line->of.pinned_bytes;
+}
+
+/* Allocated beyond what it held at the peak, and holds at the end. */
+static uint64_t
+turned_over(const struct report_line *line)
+{
+	uint64_t held = most_held(&line->of);
+
+	return line->of.allocated_bytes / TURNS_MIN > held && !is_small_objects_rest(line) ? line->of.allocated_bytes - held
+	                                                                                   : 0;
+}
+
+static int
+compare_wasted(const void *left, const void *right)
+{
+	const struct wasted *a = left;
+	const struct wasted *b = right;
+
+	return order_numbers(b->bytes, a->bytes) ?: order_numbers(a->number, b->number);
+}
+
+/* The lines that waste so much, the most first. */
+static struct wasted *
+list_lines(const struct report *report, uint64_t (*waste_of)(const struct report_line *line), size_t *count)
+{
+	struct wasted *lines = memory_zeroed(report->line_total, sizeof(*lines));
+
+	*count = 0;
+	for (size_t i = 0; i < report->line_total; i++) {
+		struct report_line line = report_line_figures(report, i);
+		uint64_t bytes = line.is_address_space || !report_has_domain(report, line.domain) ? 0 : waste_of(&line);
+
+		if (bytes >= WORTH_BYTES)
+			lines[(*count)++] = (struct wasted){ .number = i, .bytes = bytes };
+	}
+	if (*count != 0)
+		qsort(lines, *count, sizeof(*lines), compare_wasted);
+	return lines;
+}
+
+static const char *
+place_of(const struct report_line *line, char text[PLACE_TEXT_BYTES])
+{
+	if (line->of.is_import && line->import[0] != '\0') {
+		(void)snprintf(text, PLACE_TEXT_BYTES, "import %s", line->import);
+		(void)text_clean(text, strlen(text));
+		return text;
+	}
+	(void)place_text(line->where.file, line->where.line, line->where.function, line->where.module, line->where.offset,
+	                 text);
+	return place_related(line->where.relation, text);
+}
+
+static void
+put_rest(const struct wasted *lines, size_t shown, size_t count, FILE *stream)
+{
+	uint64_t bytes = 0;
+	char text[UNITS_TEXT_BYTES];
+
+	for (size_t i = shown; i < count; i++)
+		bytes += lines[i].bytes;
+	if (shown < count)
+		(void)fprintf(stream, "%9s  in %zu other line%s\n", units_bytes(bytes, text), count - shown,
+		              count - shown == 1 ? "" : "s");
+}
+
+/* ---- freed, and still in memory ---- */
+
+static bool
+put_freed(const struct report *report, FILE *stream)
+{
+	bool has_any = false;
+	char bytes[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+
+	for (size_t i = 0; i < report->process_count; i++) {
+		const struct report_process *process = &report->processes[i];
+		const struct verdict_freed *freed = &process->fragmentation.of;
+
+		if (freed->freed_bytes == 0)
+			continue;
+		has_any = true;
+		(void)fprintf(stream, "%9s  by %s (pid %" PRIu32 "): %s of what it had in memory\n",
+		              units_bytes(freed->freed_bytes, bytes), process->of.name, process->pid,
+		              units_share((uint32_t)process->fragmentation.share_ppm, share));
+		if (freed->empty_bytes != 0)
+			(void)fprintf(stream, "%20s in pages without any block: malloc_trim(0) gives them back\n",
+			              units_bytes(freed->empty_bytes, bytes));
+		if (freed->sparse_bytes > freed->sparse_live_bytes && freed->sparse_live_bytes != 0)
+			(void)fprintf(stream, "%20s in pages that blocks fill by less than half\n",
+			              units_bytes(freed->sparse_bytes - freed->sparse_live_bytes, bytes));
+	}
+	return has_any;
+}
+
+static void
+put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
+{
+	size_t count;
+	struct wasted *lines = list_lines(report, pinned_of, &count);
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	(void)fputs("Freed, and still in memory (what malloc keeps)\n", stream);
+	if (!put_freed(report, stream))
+		(void)fprintf(
+			stream, "%9s  nothing worth telling, or nobody looked: the first look is about a second after the start\n",
+			"");
+	for (size_t i = 0; i < count && i < top; i++) {
+		struct report_line line = report_line_figures(report, lines[i].number);
+
+		(void)fprintf(stream, "%20s of pages are kept by few blocks of %s\n", units_bytes(lines[i].bytes, bytes),
+		              place_of(&line, place));
+	}
+	free(lines);
+}
+
+/* ---- never touched ---- */
+
+static void
+put_untouched(const struct report *report, uint64_t top, FILE *stream)
+{
+	size_t count;
+	struct wasted *lines = list_lines(report, untouched_of, &count);
+	size_t shown = count < top ? count : (size_t)top;
+	char bytes[2][UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	(void)fputs("\nAsked for, and never touched (takes addresses, no memory)\n", stream);
+	for (size_t i = 0; i < shown; i++) {
+		struct report_line line = report_line(report, lines[i].number);
+
+		(void)fprintf(stream, "%9s  of %-9s %-8s %s\n", units_bytes(lines[i].bytes, bytes[0]),
+		              units_bytes(line.of.live_bytes, bytes[1]), line.domain, place_of(&line, place));
+		render_text_source(&line.where, stream);
+	}
+	put_rest(lines, shown, count, stream);
+	if (count == 0)
+		(void)fprintf(stream, "%9s  nothing of 1 MiB and more at the last look\n", "");
+	free(lines);
+}
+
+/* ---- again and again ---- */
+
+struct size_class {
+	uint64_t calls;
+	uint64_t bytes;
+};
+#define SIZE_CLASSES 65
+
+static unsigned
+class_of(uint64_t bytes)
+{
+	return bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
+}
+
+/* Of the stacks below a line: how many calls had which size, on average of their stack. Is it one size, as far as sums can tell? */
+static bool
+sizes_of(const struct report *report, const struct rank_line *line, struct size_class classes[SIZE_CLASSES],
+         uint64_t *size)
+{
+	bool is_one_size = true;
+
+	memset(classes, 0, SIZE_CLASSES * sizeof(*classes));
+	*size = 0;
+	for (size_t i = 0; i < line->site_count; i++) {
+		struct report_site site = report_site(report, line->first_site + i);
+		uint64_t calls = site.of.allocated_count;
+		uint64_t average = calls != 0 ? site.of.allocated_bytes / calls : 0;
+
+		if (calls == 0)
+			continue;
+		classes[class_of(average)].calls += calls;
+		classes[class_of(average)].bytes += site.of.allocated_bytes;
+		is_one_size = is_one_size && site.of.allocated_bytes % calls == 0 && (*size == 0 || average == *size);
+		*size = average;
+	}
+	return is_one_size && line->sample_bytes == 0;
+}
+
+static void
+put_bar(uint64_t part, uint64_t whole, FILE *stream)
+{
+	unsigned full = whole != 0 ? (unsigned)((double)part / (double)whole * 10 + 0.5) : 0;
+
+	for (unsigned i = 0; i < 10; i++)
+		(void)fputs(i < full ? "█" : " ", stream);
+}
+
+/* The class with most calls; SIZE_CLASSES: none is left. */
+static unsigned
+largest_class(const struct size_class classes[SIZE_CLASSES])
+{
+	unsigned best = SIZE_CLASSES;
+
+	for (unsigned i = 0; i < SIZE_CLASSES; i++) {
+		if (classes[i].calls != 0 && (best == SIZE_CLASSES || classes[i].calls > classes[best].calls))
+			best = i;
+	}
+	return best;
+}
+
+/* Consumes the classes. */
+static void
+put_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_estimated, FILE *stream)
+{
+	char low[UNITS_TEXT_BYTES];
+	char high[UNITS_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+	char range[2 * UNITS_TEXT_BYTES + 8];
+	unsigned best;
+
+	for (unsigned round = 0; round < SIZES_SHOWN && (best = largest_class(classes)) != SIZE_CLASSES; round++) {
+		(void)snprintf(range, sizeof(range), "%s to %s", units_bytes(best == 0 ? 0 : UINT64_C(1) << (best - 1), low),
+		               units_bytes(best == 64 ? UINT64_MAX : UINT64_C(1) << best, high));
+		(void)fprintf(stream, "%20s%-20s ", round == 0 ? "size " : "", range);
+		put_bar(classes[best].calls, calls, stream);
+		(void)fprintf(stream, " %s%s call%s\n", is_estimated ? "≈" : "",
+		              units_count(is_estimated ? units_rounded(classes[best].calls, 3) : classes[best].calls, count),
+		              classes[best].calls == 1 ? "" : "s");
+		classes[best].calls = 0;
+	}
+}
+
+static void
+put_turning_line(const struct report *report, size_t number, FILE *stream)
+{
+	struct report_line line = report_line(report, number);
+	bool is_estimated = line.of.sample_bytes != 0;
+	const char *mark = is_estimated ? "≈" : "";
+	uint64_t held = most_held(&line.of);
+	uint64_t calls = line.of.allocated_count;
+	struct size_class classes[SIZE_CLASSES];
+	char figure[UNITS_TEXT_BYTES];
+	char allocated[UNITS_TEXT_BYTES + 4];
+	char count[UNITS_TEXT_BYTES + 4];
+	char most[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+	uint64_t size;
+	bool is_one_size = sizes_of(report, &line.of, classes, &size);
+	int wide = is_estimated ? (int)strlen(mark) - 1 : 0;
+
+	(void)snprintf(allocated, sizeof(allocated), "%s%s", mark, units_bytes(line.of.allocated_bytes, figure));
+	(void)snprintf(count, sizeof(count), "%s%s", mark,
+	               units_count(is_estimated ? units_rounded(calls, 3) : calls, figure));
+	(void)fprintf(stream, "%*s%*s%10s  %-13s %s\n", 9 + wide, allocated, 12 + wide, count, units_bytes(held, most),
+	              line.domain, place_of(&line, place));
+	render_text_source(&line.where, stream);
+	if (is_one_size && calls > 1)
+		(void)fprintf(stream, "%20s%s each, as far as sums can tell\n", "size ", units_bytes(size, figure));
+	else
+		put_histogram(classes, calls, is_estimated, stream);
+}
+
+static void
+put_turning(const struct report *report, uint64_t top, FILE *stream)
+{
+	size_t count;
+	struct wasted *lines = list_lines(report, turned_over, &count);
+	size_t shown = count < top ? count : (size_t)top;
+
+	(void)fputs(
+		"\nAllocated again and again (at least four times what the line held at the peak, or holds at the end)\n",
+		stream);
+	if (count != 0)
+		(void)fprintf(stream, "%9s%12s%10s  %-13s allocated at\n", "allocated", "calls", "held", "domain");
+	for (size_t i = 0; i < shown; i++)
+		put_turning_line(report, lines[i].number, stream);
+	put_rest(lines, shown, count, stream);
+	if (count == 0)
+		(void)fprintf(stream, "%9s  no line of 1 MiB and more\n", "");
+	free(lines);
+}
+
+void
+render_waste(const struct report *report, uint64_t top, FILE *stream)
+{
+	put_fragmentation(report, top, stream);
+	put_untouched(report, top, stream);
+	put_turning(report, top, stream);
+	(void)fputs(
+		"\nNot known: whether a block was released before the next one was allocated, and the size of each block. The\n"
+		"capture has sums of each stack. A size is the average of the calls through one stack.\n",
+		stream);
+}

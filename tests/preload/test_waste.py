@@ -1,0 +1,98 @@
+"""kmemshim waste: what was freed and kept, never touched, allocated again and again."""
+import json
+import re
+
+import pytest
+
+import harness
+
+PYTHON = harness.find_python()
+
+
+def waste(*words):
+    """{heading: lines}"""
+    done = harness.kmemshim("waste", *words)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    parts = re.split(r"^(Freed, and still|Asked for, and never|Allocated again and again|Not known).*$", done.stdout, flags=re.MULTILINE)
+    return {parts[i].split(",")[0]: parts[i + 1].strip("\n").splitlines() for i in range(1, len(parts), 2)}
+
+
+PROGRAM = """
+kept = [bytearray(1000)]
+for i in range(2000):
+    copy = bytearray(50_001)
+def mixed():
+    for i in range(1000):
+        large = bytearray(100_000)
+def small():
+    for i in range(500):
+        little = bytearray(3_000)
+mixed()
+for i in range(40):
+    small()
+held = [bytearray(30_000) for _ in range(500)]
+once = bytearray(9 << 20)
+"""
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("waste")
+    (folder / "program.py").write_text(PROGRAM)
+    harness.record([PYTHON, folder / "program.py"], folder / "out")
+    return folder / "out"
+
+
+def test_lines_that_allocate_again_and_again_are_named_with_their_size(capture):
+    rows = waste(capture)["Allocated again and again"]
+    text = "\n".join(rows)
+    places = [re.search(r"program\.py:(\d+)", row)[1] for row in rows if "program.py:" in row]
+    assert places[:3] == ["7", "4", "10"], text  # by what was turned over; 13 and 14 hold all that they allocated
+    assert not {"13", "14"} & set(places)
+    assert re.search(r"^ *95\.\d MiB +2,000 +[\d.]+ KiB  heap +program\.py:4 ", text, re.MULTILINE), text
+    assert "size 48.8 KiB each, as far as sums can tell" in text
+    assert re.search(r"^ *57\.\d MiB +20,000 ", text, re.MULTILINE), text
+
+
+def test_a_line_of_several_sizes_has_a_histogram(tmp_path):
+    (tmp_path / "p.py").write_text("def make(size): return bytearray(size)\nfor i in range(3000): make(20_000)\nfor i in range(1000): make(70_000)\n")
+    harness.record([PYTHON, tmp_path / "p.py"], tmp_path / "out")
+    text = "\n".join(waste(tmp_path / "out")["Allocated again and again"])
+    sizes = re.findall(r"([\d.]+ KiB to [\d.]+ KiB) +(█+) +([\d,]+) calls", text)
+    assert [(size, count, len(bar)) for size, bar, count in sizes] == [("16.0 KiB to 32.0 KiB", "3,000", 8), ("64.0 KiB to 128 KiB", "1,000", 3)], text
+
+
+def test_what_was_never_touched_is_told_and_address_space_is_not(programs, out):
+    harness.record([programs("resident.c")], out)
+    lines = [json.loads(row) for row in harness.kmemshim("export", "--format", "ndjson", out).stdout.splitlines()]
+    wanted = [line for line in lines if line["untouched_bytes"] >= 1 << 20]
+    rows = [row for row in waste(out)["Asked for"] if re.match(r" *[\d.]+ [KMG]iB  of ", row)]
+    assert 1 <= len(rows) == min(len(wanted), 5)
+
+
+def test_what_malloc_keeps_is_told_with_the_lines_that_keep_it(programs, out, tmp_path):
+    harness.record([programs("fragmented.c"), "asleep", tmp_path / "truth"], out)
+    rows = waste(out)["Freed"]
+    freed = next(process["fragmentation"] for process in harness.report("report", out)["processes"])["freed_bytes"]
+    assert float(re.match(r" *([\d.]+) MiB  by fragmented\w* \(pid \d+\): [\d.]+ % of what it had in memory", rows[0])[1]) == pytest.approx(freed / (1 << 20), rel=0.01)
+    assert any(re.search(r"of pages are kept by few blocks of fragmented\.c:\d+ keep", row) for row in rows), rows
+
+
+def test_top_and_the_rest_add_up(capture):
+    one = waste(capture, "--top", "1")["Allocated again and again"]
+    assert sum("program.py:" in row for row in one) == 1 and re.search(r"in \d+ other lines?$", one[-1])
+
+
+def test_what_the_capture_cannot_tell_is_said(capture):
+    assert "sums of each stack" in " ".join(waste(capture)["Not known"])
+
+
+def test_a_program_that_wastes_nothing(programs, out):
+    harness.record([programs("peak_at_start.c")], out)
+    assert all(len(rows) >= 1 for rows in waste(out).values())
+
+
+@pytest.mark.parametrize("words", [["--domain", "cuda"], ["--json"], ["/no/such"]])
+def test_what_cannot_be_meant_is_one_line(words, capture):
+    done = harness.kmemshim("waste", *words, *([] if words == ["/no/such"] else [capture]))
+    assert (done.returncode in (2, 3), done.stdout, done.stderr.count("\n")) == (True, "", 1), done.stderr

@@ -1,0 +1,156 @@
+/*
+ * test_output.c - does a file appear whole or not at all, also when the command is ended while it writes?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/output.h"
+#include "scratch.h"
+
+#define ARRAY_LEN(array) (sizeof(array) / sizeof((array)[0]))
+
+static const char *
+out_path(void)
+{
+	static char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/out", scratch_folder);
+	return path;
+}
+
+/* What is in the folder: "", "out", or a file beside it. */
+static const char *
+only_file(void)
+{
+	static char name[300];
+	DIR *folder = opendir(scratch_folder);
+	struct dirent *entry;
+	unsigned count = 0;
+
+	assert_non_null(folder);
+	name[0] = '\0';
+	while ((entry = readdir(folder)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		(void)snprintf(name, sizeof(name), "%s", entry->d_name);
+		count++;
+	}
+	(void)closedir(folder);
+	assert_true(count <= 1);
+	return name;
+}
+
+static const char *
+content(void)
+{
+	static char text[64];
+	FILE *stream = fopen(out_path(), "r");
+	size_t length = stream != NULL ? fread(text, 1, sizeof(text) - 1, stream) : 0;
+
+	text[length] = '\0';
+	if (stream != NULL)
+		(void)fclose(stream);
+	return text;
+}
+
+static struct output_file *
+begin(const char *text)
+{
+	struct fail fail;
+	struct output_file *file;
+
+	file = output_open(out_path(), &fail);
+	assert_non_null(file);
+	assert_true(fputs(text, output_stream(file)) >= 0);
+	assert_int_equal(fflush(output_stream(file)), 0);
+	return file;
+}
+
+static void
+a_file_appears_whole_or_not_at_all(void **state)
+{
+	struct fail fail;
+	struct output_file *file = begin("first");
+
+	assert_string_equal(content(), ""); // it is not there yet
+	assert_true(output_close(file, &fail));
+	assert_string_equal(content(), "first");
+	output_drop(begin("second"));
+	assert_string_equal(content(), "first");
+	assert_string_equal(only_file(), "out");
+	assert_int_equal(unlink(out_path()), 0);
+}
+
+/* Whatever ends the command, nothing half-written is left, and it ends as without us. */
+static void
+a_signal_takes_away_what_is_not_whole(void **state)
+{
+	static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+
+	for (size_t i = 0; i < ARRAY_LEN(signals); i++) {
+		pid_t child = fork();
+		int status;
+
+		if (child == 0) {
+			const struct rlimit none = { 0, 0 };
+
+			(void)setrlimit(RLIMIT_CORE, &none);
+			(void)signal(signals[i], SIG_DFL);
+			(void)begin("half");
+			(void)raise(signals[i]);
+			_exit(0);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), signals[i]);
+		assert_string_equal(only_file(), "");
+	}
+}
+
+/* Under nohup SIGHUP is ignored: it stays so. */
+static void
+an_ignored_signal_stays_ignored(void **state)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		struct fail fail;
+
+		(void)signal(SIGHUP, SIG_IGN);
+		struct output_file *file = begin("whole");
+
+		(void)raise(SIGHUP);
+		_exit(output_close(file, &fail) ? 7 : 8);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+	assert_string_equal(content(), "whole");
+	assert_int_equal(unlink(out_path()), 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			a_signal_takes_away_what_is_not_whole), // the children's: signals are watched once in a process
+		cmocka_unit_test(an_ignored_signal_stays_ignored),
+		cmocka_unit_test(a_file_appears_whole_or_not_at_all),
+	};
+
+	return cmocka_run_group_tests_name("output", tests, scratch_make, scratch_remove);
+}
