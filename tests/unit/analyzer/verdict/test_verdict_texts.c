@@ -336,7 +336,7 @@ where_a_cache_that_fills_ends_is_said(void **state)
 	hand_model_generations(site, 12, 12, 3, 3);
 	site->live_count = site->allocated_count = 100;
 	memcpy(site->quarters, (const uint64_t[]){ 40, 30, 20, 10 }, sizeof(site->quarters));
-	hand_model_exited(&hand, 0);
+	hand.process.is_alive = true;
 	hand_model_decide(&hand, &verdict);
 	assert_non_null(strstr(verdict.text, "fewer and fewer, as a cache that fills: it seems to end at about 368 MiB."));
 	assert_null(strstr(verdict.text, "accumulates"));
