@@ -8,6 +8,7 @@
  *   kmemshim_snapshot(name)  the same, with what each line holds then: kmemshim diff compares two of them
  *   kmemshim_phase(domains)  how much is live, how much it was at most since the last call, and a new phase begins: a test, a request.
  *                            kmemshim peak --phase then ranks the lines at the peak of the phase
+ *   kmemshim_usage(domains)  the same figures, and the phase goes on
  *
  * Names are UTF-8; the first 55 bytes are kept. The latest 64 marks and 30 snapshots are kept. A step takes some tens of
  * nanoseconds, a mark less than a microsecond, a snapshot a millisecond or so; a phase some microseconds, or as much as a snapshot
@@ -54,6 +55,7 @@ extern void kmemshim_recorder_step(void) __attribute__((weak));
 extern void kmemshim_recorder_mark(const char *name) __attribute__((weak));
 extern void kmemshim_recorder_snapshot(const char *name) __attribute__((weak));
 extern unsigned long kmemshim_recorder_phase(void *domains, unsigned long bytes) __attribute__((weak));
+extern unsigned long kmemshim_recorder_usage(void *domains, unsigned long bytes) __attribute__((weak));
 #define KMEMSHIM_FIND(type, name) type found = name
 #else /* without -fPIE the linker takes a weak name to be absent for good: it is asked for when the program runs */
 #define KMEMSHIM_FIND(type, name)                             \
@@ -94,6 +96,13 @@ static inline __attribute__((unused)) unsigned
 kmemshim_phase(struct kmemshim_domain domains[KMEMSHIM_DOMAINS])
 {
 	KMEMSHIM_FIND(kmemshim_phase_function, kmemshim_recorder_phase);
+	return found ? (unsigned)(found(domains, KMEMSHIM_DOMAINS * sizeof(*domains)) / sizeof(*domains)) : 0;
+}
+
+static inline __attribute__((unused)) unsigned
+kmemshim_usage(struct kmemshim_domain domains[KMEMSHIM_DOMAINS])
+{
+	KMEMSHIM_FIND(kmemshim_phase_function, kmemshim_recorder_usage);
 	return found ? (unsigned)(found(domains, KMEMSHIM_DOMAINS * sizeof(*domains)) / sizeof(*domains)) : 0;
 }
 

@@ -43,7 +43,8 @@ struct baseline_builder {
 	uint64_t run_count;
 	char program[BASELINE_PROGRAM_BYTES];
 	char python_version[16];
-	uint64_t steps; // of the run with the fewest
+	uint64_t generations; // the most of a line, of the run where that is least
+	uint64_t steps;       // of the run with the fewest
 	const char *command;
 	const struct config *config; // NULL = nobody watches
 	struct text_pool *texts;
@@ -188,6 +189,19 @@ steps_of(const struct model *model)
 	return steps;
 }
 
+/* The most that one of its lines has seen: with too few, none can be called a leak. */
+static uint64_t
+generations_of(const struct model *model)
+{
+	uint64_t generations = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->sites[i].generations_total > generations)
+			generations = model->sites[i].generations_total;
+	}
+	return generations;
+}
+
 static bool
 is_growing(const struct model_site *site)
 {
@@ -233,6 +247,8 @@ baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
 	size_t first = builder->count;
 	uint64_t steps = steps_of(model);
 
+	if (builder->run_count == 0 || generations_of(model) < builder->generations)
+		builder->generations = generations_of(model);
 	builder->steps = builder->run_count == 0 || steps < builder->steps ? steps : builder->steps;
 	(void)baseline_program(model, builder->program);
 	if (builder->run_count == 0)
@@ -390,6 +406,7 @@ baseline_finish(struct baseline_builder *builder)
 			}
 		}
 	}
+	baseline->generations = builder->generations;
 	baseline->steps = builder->steps;
 	baseline->command = builder->command;
 	baseline->texts = builder->texts;

@@ -83,8 +83,9 @@ struct baseline {
 	char python_version[16];              // "" = no interpreter
 	char platform[BASELINE_NAME_BYTES];   // "x86_64-python3.11"; "" = the file does not say
 	char domain[BASELINE_NAME_BYTES];     // the others are left out; "" = all are there
-	uint64_t steps;                       // of the run with the fewest; 0 = one has none; not in the file
-	const char *command;                  // of the first run, as a shell takes it; "" = not known; not in the file
+	uint64_t generations; // that a line has seen, of the run where that is least (rank.h); not in the file
+	uint64_t steps;       // of the run with the fewest; 0 = one has none; not in the file
+	const char *command;  // of the first run, as a shell takes it; "" = not known; not in the file
 	size_t domain_count;
 	struct baseline_domain *domains; // by name
 	size_t site_count;

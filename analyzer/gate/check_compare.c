@@ -5,6 +5,7 @@
  */
 #include "gate/check_compare.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,8 @@
 #include "base/units.h"
 #include "gate/check_budget.h"
 #include "gate/check_build.h"
+
+#define GENERATIONS_MIN 6 // of a leak: rank.h
 
 /* The line that a domain's growth came from, as far as one stands out. */
 static const struct baseline_site *
@@ -213,6 +216,18 @@ compare_rules(const void *a, const void *b)
 	return order ?: order_numbers(left->family, right->family);
 }
 
+/* No line can be a leak then, whatever it keeps. */
+static void
+note_short_run(struct check *check)
+{
+	if (check->after->generations < GENERATIONS_MIN && check->after->run_count != 0)
+		check_note(check,
+		           "this run is too short to tell leaks (%" PRIu64
+		           " generation%s of at least %d): totals are judged, and lines "
+		           "that the baseline has",
+		           check->after->generations, check->after->generations == 1 ? "" : "s", GENERATIONS_MIN);
+}
+
 struct check *
 check_compare(const struct baseline *before, const struct baseline *after, struct check_tolerance tolerance,
               const struct config *config)
@@ -228,10 +243,12 @@ check_compare(const struct baseline *before, const struct baseline *after, struc
 	check->suppressed = memory_zeroed(config != NULL ? config->suppression_count : 0, sizeof(*check->suppressed));
 	check->then = check_match(check->before, after, tolerance);
 	check->renamed = memory_zeroed(after->site_count + 1, sizeof(*check->renamed));
-	if (before != NULL)
+	if (before != NULL) {
 		compare_with_baseline(check);
-	else
+		note_short_run(check);
+	} else {
 		suppress_leaks(check);
+	}
 	check_budgets(check);
 	note_suppressions(check);
 	if (check->rule_count != 0)

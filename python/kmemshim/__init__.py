@@ -6,8 +6,11 @@ kmemshim for programs and notebooks.
     kmemshim.mark("epoch 3")        a moment with a name
     kmemshim.snapshot("epoch 3")    the same, with what each line holds then
     kmemshim.phase()                what is live, what it was at most since the last call; a new phase begins
+    kmemshim.usage()                the same, and the phase goes on
 
 In a program that is not recorded these do nothing.
+
+For tests: pytest --kmemshim (pytest_plugin.py).
 
 The notebook's side: why did the kernel die, and what holds the memory now?
 
@@ -22,9 +25,18 @@ When failing  the cell runs all the same. A failure of ours is one line on stder
 import os
 import sys
 
-from .program import mark, phase, snapshot, step  # noqa: F401
-
 __version__ = "0.1.0"
+_OF_PROGRAMS = ("mark", "phase", "snapshot", "step", "usage")
+
+
+def __getattr__(name):
+    """What programs say is looked up when it is used: pytest imports this package whether or not it is wanted."""
+    if name not in _OF_PROGRAMS:
+        raise AttributeError("module %r has no attribute %r" % (__name__, name))
+    from . import program
+    globals().update((each, getattr(program, each)) for each in _OF_PROGRAMS)
+    return globals()[name]
+
 
 _hooks = None
 

@@ -4,10 +4,10 @@ import os
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class
 
-from . import kept, recording
+from . import kept, program, recording
 from .cells import after_empty_lines, number_of_cell
 from .growth import resident_bytes
-from .lines import REQUESTED, ROWS_MAX, Lines, held, is_worth, source, where
+from .lines import REQUESTED, ROWS_MAX, Lines, held, is_worth, key, source, where
 from .panel import Panel, size
 
 LINES = 10
@@ -16,7 +16,8 @@ KEPT_WORTH_BYTES = 64 << 10
 CELL_WORTH_BYTES = 2 << 20  # arenas of small objects come and go
 ABSENT_WORTH_BYTES = 16 << 20
 IMPORTS_WORTH_BYTES = 1 << 20
-OWN_BYTES = 4 << 20  # what reading a report needs for a moment
+PEAK_WORTH_BYTES = 4 << 20  # above what stays: less is no table of its own
+PEAK_LINE_WORTH_BYTES = 1 << 20
 
 USAGE = "usage: %kmem [out|limit], or %%kmem as the first line of a cell"
 
@@ -70,8 +71,9 @@ class KmemMagics(Magics):
         else:
             panel.display()
 
-    def _lines(self):
-        return Lines(recording.ask("sites", "--top", str(ROWS_MAX), recording.own_capture()))
+    def _lines(self, command="sites"):
+        """As of now; peaks are those of the phase, which begins with a cell that is measured."""
+        return Lines(recording.ask(command, "--phase", "--top", str(ROWS_MAX), recording.own_capture()))
 
     # --- now ---
 
@@ -108,10 +110,11 @@ class KmemMagics(Magics):
         except recording.Unavailable as error:
             print("kmemshim: the cell runs without a report: %s" % error)
             return self._run(cell)
+        begin = program.phase()
         try:
             return self._run(cell)
         finally:
-            self._show(lambda: self._report_cell(before, self._lines()), "no report of this cell: ")
+            self._show(lambda: self._report_cell(before, begin, self._lines()), "no report of this cell: ")
 
     def _run(self, cell):
         """
@@ -132,23 +135,34 @@ class KmemMagics(Magics):
         value = eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns, shell.user_ns)
         return None if code.rstrip().endswith(";") else value
 
-    def _report_cell(self, before, after):
+    def _report_cell(self, before, begin, after):
         added = after.added(before)
         panel = Panel("this cell: %s" % (
             "less than %s was added" % size(CELL_WORTH_BYTES) if abs(added) < CELL_WORTH_BYTES else
             "%s more is live than before" % size(added) if added > 0 else "%s less is live than before" % size(-added)))
-        raised = [name for name, peak in after.peak_by_domain.items()
-                  if name in REQUESTED and peak >= before.peak_by_domain.get(name, 0) + OWN_BYTES]
-        if raised:
-            above = max(after.peak_by_domain[name] - before.live_by_domain.get(name, 0) for name in raised)
-            panel.say("at one moment %s more was live than before the cell." % size(above), "Peak")
-        else:
-            panel.say("not known: this kernel had held more before (%s). A recording has one peak, of the whole life of the kernel." %
-                      size(max(after.peak_by_domain[name] for name in REQUESTED if name in after.peak_by_domain)), "Peak")
+        self._tell_peak(panel, before, begin, after)
         rows = _grown(after, before, after.lines)[:LINES]
         panel.table(("added", "held", "where", "line of code"),
                     [(_signed(more), held(line), where(line), source(line)) for more, line in rows], "Lines that hold more than before")
         return panel
+
+    def _tell_peak(self, panel, before, begin, after):
+        """The highest while the cell ran, and the lines that made it, where they are not those that hold something now."""
+        if begin is None or not all(begin[name].is_begun for name in REQUESTED if name in begin):
+            panel.say("not known: other threads allocated more and more as the cell began, or the recording is full.", "Peak")
+            return
+        above = {name: after.peak_by_domain[name] - (begin[name].live_bytes if name in begin else 0)
+                 for name in REQUESTED if name in after.peak_by_domain}
+        raised = [name for name in above if above[name] >= CELL_WORTH_BYTES]
+        panel.say("at one moment %s%s more was live than before the cell." % (
+            "up to " if len(raised) > 1 else "", size(sum(above[name] for name in raised) if raised else max(above.values(), default=0))), "Peak")
+        if sum(above.values()) < after.added(before) + PEAK_WORTH_BYTES:
+            return
+        lines = [line for line in self._lines("peak").lines if line["domain"] in raised]
+        rows = sorted(((line["peak_bytes"] - before.by_key.get(key(line), 0), line) for line in lines), key=lambda row: -row[0])
+        panel.table(("added", "at the peak", "where", "line of code"),
+                    [(_signed(more), size(line["peak_bytes"]), where(line), source(line)) for more, line in rows
+                     if more >= PEAK_LINE_WORTH_BYTES][:LINES], "Lines at the peak of this cell")
 
     # --- what IPython keeps ---
 

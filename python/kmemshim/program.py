@@ -31,9 +31,16 @@ _step = _find("kmemshim_recorder_step")
 _mark = _find("kmemshim_recorder_mark", ctypes.c_char_p)
 _snapshot = _find("kmemshim_recorder_snapshot", ctypes.c_char_p)
 _phase = _find("kmemshim_recorder_phase", ctypes.c_void_p, ctypes.c_size_t)
-if _phase is not None:
-    _phase.restype = ctypes.c_size_t
-_rows = (ctypes.c_uint64 * (3 * _ROWS))()  # kept: a call makes nothing that shows in the phase
+_usage = _find("kmemshim_recorder_usage", ctypes.c_void_p, ctypes.c_size_t)
+_Rows = ctypes.c_uint64 * (3 * _ROWS)
+_rows = _Rows()
+for _function in (_phase, _usage):
+    if _function is not None:
+        _function.restype = ctypes.c_size_t
+
+
+def is_recorded():
+    return _phase is not None
 
 
 def _bytes(name):
@@ -59,6 +66,11 @@ def snapshot(name=""):
         _snapshot(_bytes(name))
 
 
+def _table(rows):
+    return {name: Domain(rows[3 * row], rows[3 * row + 1], bool(rows[3 * row + 2])) for row, name in _DOMAINS.items()
+            if row == 0 or rows[3 * row + 1] != 0}
+
+
 def phase():
     """
     Ends a phase, such as a test, and begins the next one. Afterwards `kmemshim peak --phase` ranks the lines at the peak of the new one; the
@@ -67,5 +79,43 @@ def phase():
     """
     if _phase is None or _phase(_rows, ctypes.sizeof(_rows)) == 0:
         return None
-    return {name: Domain(_rows[3 * row], _rows[3 * row + 1], bool(_rows[3 * row + 2])) for row, name in _DOMAINS.items()
-            if row == 0 or _rows[3 * row + 1] != 0}
+    return _table(_rows)
+
+
+def usage():
+    """The same, and the phase goes on."""
+    if _usage is None or _usage(_rows, ctypes.sizeof(_rows)) == 0:
+        return None
+    return _table(_rows)
+
+
+class Meter:
+    """
+    What a piece of the program kept, and what it held at most, above what was live as it began. begin() and end() make nothing that would
+    show in these figures.
+    """
+
+    def __init__(self):
+        self._before, self._after = _Rows(), _Rows()
+        self._size = ctypes.sizeof(_Rows)
+        self._filled = 0
+
+    def begin(self):
+        self._filled = _phase(self._before, self._size) if _phase is not None else 0
+
+    def end(self):
+        self._filled = _usage(self._after, self._size) if self._filled != 0 else 0
+
+    def is_known(self):
+        return self._filled != 0
+
+    def _sum(self, figure):
+        before, after = _table(self._before), _table(self._after)
+        return sum(figure(now) - (before[name].live_bytes if name in before else 0) for name, now in after.items() if name in HOST)
+
+    def kept_bytes(self):
+        return self._sum(lambda domain: domain.live_bytes)
+
+    def peak_bytes(self):
+        """Of each kind of memory the highest: where two were at their highest at different moments, this is more than ever was at once."""
+        return max(self._sum(lambda domain: domain.peak_bytes), 0)

@@ -20,6 +20,7 @@ EXPORT void kmemshim_recorder_step(void);
 EXPORT void kmemshim_recorder_mark(const char *name);
 EXPORT void kmemshim_recorder_snapshot(const char *name);
 EXPORT size_t kmemshim_recorder_phase(void *out, size_t bytes);
+EXPORT size_t kmemshim_recorder_usage(void *out, size_t bytes);
 
 static bool
 enter(void)
@@ -69,8 +70,8 @@ kmemshim_recorder_snapshot(const char *name)
 }
 
 /* How many bytes of `out` were filled in: 0 = it is not recorded, or another thread is at it. */
-EXPORT size_t
-kmemshim_recorder_phase(void *out, size_t bytes)
+static size_t
+fill(void *out, size_t bytes, bool begins)
 {
 	struct phases_row rows[KMEM_DOMAINS_MAX];
 	int host_errno = errno;
@@ -78,8 +79,14 @@ kmemshim_recorder_phase(void *out, size_t bytes)
 
 	if (enter()) {
 		struct thread_slot *slot = thread_slot_here();
+		struct peak_batch *heap = slot != NULL ? &slot->heap : NULL;
+		bool is_filled = true;
 
-		if (phases_next(slot != NULL ? &slot->heap : NULL, rows))
+		if (begins)
+			is_filled = phases_next(heap, rows);
+		else
+			phases_look(heap, rows);
+		if (is_filled)
 			filled = bytes < sizeof(rows) ? bytes / sizeof(rows[0]) * sizeof(rows[0]) : sizeof(rows);
 		reentry_guard_leave();
 	}
@@ -87,4 +94,16 @@ kmemshim_recorder_phase(void *out, size_t bytes)
 		memcpy(out, rows, filled);
 	errno = host_errno;
 	return filled;
+}
+
+EXPORT size_t
+kmemshim_recorder_phase(void *out, size_t bytes)
+{
+	return fill(out, bytes, true);
+}
+
+EXPORT size_t
+kmemshim_recorder_usage(void *out, size_t bytes)
+{
+	return fill(out, bytes, false);
 }

@@ -215,6 +215,20 @@ phases_next(struct peak_batch *heap, struct phases_row rows[KMEM_DOMAINS_MAX])
 }
 
 void
+phases_look(const struct peak_batch *heap, struct phases_row rows[KMEM_DOMAINS_MAX])
+{
+	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
+		struct kmem_peak_word word = peak_load_in_order(&capture_file_domain(i)->peak);
+		int64_t now = kmem_peak_now_signed(word) + (i == KMEM_DOMAIN_HEAP && heap != NULL ? heap->pending_bytes : 0);
+		uint64_t live_bytes = now > 0 ? (uint64_t)now : 0;
+		uint64_t peak_bytes = kmem_domain_peak_bytes(word);
+
+		rows[i] = (struct phases_row){ .live_bytes = live_bytes,
+			                           .peak_bytes = peak_bytes > live_bytes ? peak_bytes : live_bytes };
+	}
+}
+
+void
 phases_forked(void)
 {
 	wait_lock_give(&lock); // of a thread that is not here

@@ -30,6 +30,9 @@ struct phases_row {
 /* Ends the phase and begins the next one. False: somebody else is at it; no row is filled in. */
 bool phases_next(struct peak_batch *heap, struct phases_row rows[KMEM_DOMAINS_MAX]);
 
+/* The same figures, and the phase goes on: is_begun is 0. */
+void phases_look(const struct peak_batch *heap, struct phases_row rows[KMEM_DOMAINS_MAX]);
+
 /* relaxed: a figure that only grows; whoever sees an older one takes a peak for that of the process a moment longer. */
 static inline uint64_t
 phases_kept_bytes(const struct kmem_domain_row *row)

@@ -1,4 +1,5 @@
 """Budgets and suppressions of `check`: .kmemshim.yml does what docs/ci.md says."""
+import re
 import shutil
 
 import pytest
@@ -88,6 +89,17 @@ def test_a_run_too_short_for_its_budget_follows_the_policy(check):
         assert done.stderr.count("\n") == (policy == "fail")
     done = check("good", "budgets: {total: {per_step: 30 KiB}}")
     assert done.returncode == UNUSABLE and "no steps were found" in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_a_run_without_generations_is_told(folder):
+    """Of a program that allocates next to nothing no line can be judged."""
+    harness.run([harness.KMEMSHIM, "run", "-q", "-o", folder / "small", "--", "/bin/true"])
+    assert harness.run([harness.KMEMSHIM, "baseline", "small", "-o", "small.json"], cwd=folder).returncode == OK
+    done = harness.run([harness.KMEMSHIM, "check", "small", "--baseline", "small.json"], cwd=folder)
+    long = harness.run([harness.KMEMSHIM, "check", "good", *BASELINE], cwd=folder)
+
+    assert done.returncode == OK and re.search(r"^note: this run is too short to tell leaks \([01] generations? of at least 6\)", done.stdout, re.M), done.stdout
+    assert long.returncode == OK and "note:" not in long.stdout
 
 
 def test_a_pattern_that_fits_nothing_is_told_and_follows_the_policy(check):

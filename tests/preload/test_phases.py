@@ -130,6 +130,8 @@ int main(void)
 	if (filled == 0) { printf("not recorded\\n"); return 0; }
 	printf("%u %llu %llu\\n", filled, now[KMEMSHIM_HEAP].peak_bytes / 1000000, now[KMEMSHIM_HEAP].is_begun);
 	kept = malloc(2000000);
+	if (kmemshim_usage(now) != filled || now[KMEMSHIM_HEAP].live_bytes < 2000000 || now[KMEMSHIM_HEAP].is_begun)
+		return 1;
 	kmemshim_phase(now);
 	printf("%llu %llu\\n", now[KMEMSHIM_HEAP].live_bytes / 1000000, now[KMEMSHIM_HEAP].peak_bytes / 1000000);
 	return 0;

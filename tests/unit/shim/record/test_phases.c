@@ -280,6 +280,10 @@ what_the_calling_thread_holds_back_is_in_its_phase(void **state)
 
 	peak_apply_own(&sites[0]->peak, 100, peak_gain(&row_of(0)->peak, &batch, 100));
 	assert_int_equal(batch.pending_bytes, 100);
+	phases_look(&batch, rows);
+	assert_int_equal(rows[KMEM_DOMAIN_HEAP].live_bytes, 100);
+	assert_int_equal(rows[KMEM_DOMAIN_HEAP].peak_bytes, 100);
+	assert_int_equal(batch.pending_bytes, 100); // nothing was changed
 	assert_true(phases_next(&batch, rows));
 	assert_int_equal(batch.pending_bytes, 0);
 	assert_int_equal(rows[KMEM_DOMAIN_HEAP].live_bytes, 100);
