@@ -269,7 +269,7 @@ leak_in_child(unsigned steps)
 		EACH_STEP(i, steps)
 		{
 			work();
-			keep(filled(malloc(10 * KIB), 10 * KIB)); // leak_in_child
+			keep(filled(malloc(100 * KIB), 100 * KIB)); // leak_in_child
 		}
 		exit(0);
 	}
