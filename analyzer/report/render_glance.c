@@ -25,6 +25,7 @@
 #define ROWS_DIED 5
 #define ROWS_LEAST 3
 #define MOST_BYTES 512
+#define WORTH_ALARM_BYTES (UINT64_C(16) << 20) // of children that were ended in a run that ended well
 #define NEXT_INDENT 6
 #define CANDIDATES (4 * ROWS_DIED) // of which some are one line in several domains
 #define BAR_COLUMNS 10
@@ -313,6 +314,9 @@ is_told(const struct report *report, const struct report_finding *finding)
 {
 	if (strcmp(finding->kind, finding_name(FINDING_PARTS)) == 0 && find(report, FINDING_FREED) != NULL)
 		return false; // it would say the same again
+	if (strcmp(finding->kind, finding_name(FINDING_LOST_CHILDREN)) == 0 && report->verdict.has_ended_well &&
+	    finding->bytes < WORTH_ALARM_BYTES)
+		return false; // a pool ends its workers so
 	for (size_t i = 0; i < sizeof(told_kinds) / sizeof(told_kinds[0]); i++) {
 		if (strcmp(finding->kind, finding_name(told_kinds[i])) == 0)
 			return true;
@@ -400,7 +404,10 @@ most_text(const struct report *report, char text[MOST_BYTES])
 		used = add_text(text, used, "%s had at most %s in memory",
 		                report->process_count > 1 ? "Its largest process" : "It",
 		                units_bytes(largest->max_resident_bytes, bytes));
-		if (whole_bytes != 0)
+		if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes)
+			used = add_text(text, used, ", more than the %s %s: what it shares with others may count there",
+			                is_container ? "container's limit of" : "machine's", units_bytes(whole_bytes, of));
+		else if (whole_bytes != 0)
 			used = add_text(text, used, ": %s of the %s %s",
 			                units_share(verdict_share(largest->max_resident_bytes, whole_bytes), share),
 			                is_container ? "container's limit of" : "machine's", units_bytes(whole_bytes, of));

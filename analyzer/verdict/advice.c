@@ -132,7 +132,7 @@ static const struct step steps[] = {
 	{ VERDICT_ABORTED, "show-python-crash", NULL,
 	  "read the program's last message; with PYTHONFAULTHANDLER=1 Python shows where it was" },
 	{ VERDICT_CRASHED, "test-memory", crashes_anywhere,
-	  "run it on another machine, or test the memory of this one (memtest86+)" },
+	  "look at the crash itself, with a debugger; if it crashes elsewhere each time, test the machine's memory (memtest86+)" },
 	{ VERDICT_CRASHED, "debug-crash", is_without_python, "look at the crash itself, with a debugger" },
 	{ VERDICT_CRASHED, "show-python-crash", NULL,
 	  "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was" },

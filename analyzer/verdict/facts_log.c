@@ -287,5 +287,7 @@ verdict_log_gather(const struct verdict_now *now, struct verdict_facts *facts)
 bool
 verdict_crashes_anywhere(const struct verdict_facts *facts)
 {
-	return !facts->log.is_at_stack && facts->log.crash_places >= CRASH_PLACES_MANY;
+	/* Of an interpreter the name says nothing of the program. */
+	return facts->process->python_version == 0 && !facts->log.is_at_stack &&
+	       facts->log.crash_places >= CRASH_PLACES_MANY;
 }

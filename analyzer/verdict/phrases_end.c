@@ -381,9 +381,12 @@ PHRASE(USAGE)
 		say_finding(finding, " At the last sample it occupied {bytes}.", verdict);
 }
 
+#define STOPS_WITHIN_NS UINT64_C(3000000000) // Python does, where it can at all
+
 /* What was done, behind what was in use. */
 static void
-say_guard_action(const struct verdict_facts *facts, const struct kmem_guard_passing *guard, struct verdict *verdict)
+say_guard_action(const struct verdict_facts *facts, const struct kmem_guard_passing *guard, uint64_t until_end_ns,
+                 struct verdict *verdict)
 {
 	bool is_done = guard->outcome == KMEM_GUARD_DONE;
 	bool is_killed = (verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY) &&
@@ -398,7 +401,9 @@ say_guard_action(const struct verdict_facts *facts, const struct kmem_guard_pass
 		say(verdict, is_done ? ": the launcher was told to run its command" : ": nobody was there to run the command");
 	if (is_killed)
 		say(verdict,
-		    guard->action == KMEM_GUARD_INTERRUPT && is_done && facts->process->python_version != 0
+		    guard->action == KMEM_GUARD_INTERRUPT && is_done && until_end_ns > STOPS_WITHIN_NS
+		        ? ". The kill came later: it went on after that, or was in a call into C, which cannot be interrupted"
+		    : guard->action == KMEM_GUARD_INTERRUPT && is_done && facts->process->python_version != 0
 		        ? ", but the kill came before Python could stop (only its own code can be interrupted, not a call into C)"
 		    : guard->action == KMEM_GUARD_NOTE ? ", and the kill followed"
 		                                       : ", but the kill came all the same");
@@ -434,7 +439,7 @@ PHRASE(GUARD)
 		    guard->number == 2   ? "nd"
 		    : guard->number == 3 ? "rd"
 		                         : "th");
-	say_guard_action(facts, guard, verdict);
+	say_guard_action(facts, guard, end_ns > guard->monotonic_ns ? end_ns - guard->monotonic_ns : 0, verdict);
 }
 
 PHRASE(KERNEL_KILLS)

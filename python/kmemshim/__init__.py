@@ -17,6 +17,7 @@ The notebook's side: why did the kernel die, and what holds the memory now?
 A kernel that `kmemshim jupyter install` wrote loads this by --ext=kmemshim. It then
   - shows, once, above the output of the first cell, why the kernel before this one died (death.py),
   - writes the text of each cell down before the cell runs (cells.py),
+  - says below a cell that the guard stopped it (guard.py),
   - has %kmem and %%kmem (magics.py).
 All figures come from the recorder's capture, read by the kmemshim command (recording.py).
 
@@ -44,9 +45,16 @@ _hooks = None
 class Hooks:
     """What happens before each cell of this kernel."""
 
-    def __init__(self, shell, *steps):
+    def __init__(self, shell, guard, *steps):
         self.shell = shell
+        self.guard = guard
         self.steps = [step for step in steps if step is not None]
+
+    def post_run_cell(self, result):
+        try:
+            self.guard.after_cell(result)
+        except Exception as error:
+            print("kmemshim: what the guard did is not known: %s" % error, file=sys.stderr)
 
     def pre_run_cell(self, info):
         for step in list(self.steps):
@@ -73,7 +81,7 @@ def _forget_path():
 
 def load_ipython_extension(shell):
     global _hooks
-    from . import cells, death, growth, magics
+    from . import cells, death, growth, guard, magics
 
     life = os.environ.get("KMEMSHIM_KERNEL")
     previous = os.environ.pop("KMEMSHIM_PREVIOUS", None)
@@ -82,12 +90,14 @@ def load_ipython_extension(shell):
     grown = growth.Growth()
     magic = magics.KmemMagics(shell, grown)
     shell.register_magics(magic)
-    _hooks = Hooks(shell, cells.open_file(life), grown, magic, death.Death(previous) if previous else None)
+    _hooks = Hooks(shell, guard.Guard(), cells.open_file(life), grown, magic, death.Death(previous) if previous else None)
     shell.events.register("pre_run_cell", _hooks.pre_run_cell)
+    shell.events.register("post_run_cell", _hooks.post_run_cell)
 
 
 def unload_ipython_extension(shell):
     global _hooks
     if _hooks is not None:
         shell.events.unregister("pre_run_cell", _hooks.pre_run_cell)
+        shell.events.unregister("post_run_cell", _hooks.post_run_cell)
         _hooks = None

@@ -17,7 +17,8 @@ HOST = ("heap", "mmap", "shared", "python/arena", "library")  # memory of the pr
 Domain = collections.namedtuple("Domain", "live_bytes peak_bytes is_begun")
 
 
-def _find(name, *arguments):
+def find(name, *arguments):
+    """A function of the recorder; None where nothing is recorded."""
     try:
         function = getattr(ctypes.PyDLL(None), name)
     except (AttributeError, OSError):
@@ -27,11 +28,11 @@ def _find(name, *arguments):
     return function
 
 
-_step = _find("kmemshim_recorder_step")
-_mark = _find("kmemshim_recorder_mark", ctypes.c_char_p)
-_snapshot = _find("kmemshim_recorder_snapshot", ctypes.c_char_p)
-_phase = _find("kmemshim_recorder_phase", ctypes.c_void_p, ctypes.c_size_t)
-_usage = _find("kmemshim_recorder_usage", ctypes.c_void_p, ctypes.c_size_t)
+_step = find("kmemshim_recorder_step")
+_mark = find("kmemshim_recorder_mark", ctypes.c_char_p)
+_snapshot = find("kmemshim_recorder_snapshot", ctypes.c_char_p)
+_phase = find("kmemshim_recorder_phase", ctypes.c_void_p, ctypes.c_size_t)
+_usage = find("kmemshim_recorder_usage", ctypes.c_void_p, ctypes.c_size_t)
 _Rows = ctypes.c_uint64 * (3 * _ROWS)
 _rows = _Rows()
 for _function in (_phase, _usage):

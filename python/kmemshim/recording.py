@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 TIMEOUT_SECONDS = 60
+ROOM_BYTES = 48 << 20  # what the command takes, and this process to start it
 SCHEMA = 2  # of the command's JSON
 
 HOW_TO = ("this kernel is not recorded. In a terminal: `kmemshim jupyter install`; "
@@ -37,8 +38,57 @@ def _plain_environment():
     return environment
 
 
+def _number(path):
+    try:
+        with open(path) as file:
+            return int(file.read())
+    except (OSError, ValueError):  # "max"
+        return None
+
+
+def room_bytes():
+    """What the memory cgroup of this process, and those around it, still allow; None where there is no limit, or it cannot be read."""
+    rooms = []
+    try:
+        with open("/proc/self/cgroup") as file:
+            rows = [line.rstrip("\n").split(":", 2) for line in file]
+    except OSError:
+        return None
+    for _, controllers, path in rows:
+        if controllers == "":
+            root, limit, used, cache = "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "
+        elif "memory" in controllers.split(","):
+            root, limit, used, cache = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                                        "total_inactive_file ")
+        else:
+            continue
+        while True:
+            folder = root + path.rstrip("/")
+            most, now = _number(os.path.join(folder, limit)), _number(os.path.join(folder, used))
+            if most is not None and now is not None:
+                try:
+                    with open(os.path.join(folder, "memory.stat")) as file:
+                        now -= sum(int(line[len(cache):]) for line in file if line.startswith(cache))
+                except (OSError, ValueError):
+                    pass
+                rooms.append(most - now)
+            if path in ("/", ""):
+                break
+            path = os.path.dirname(path)
+    return min(rooms) if rooms else None
+
+
+def _check_room():
+    """The kernel would kill the largest process of the cgroup for what another one takes: this notebook."""
+    room = room_bytes()
+    if room is not None and room < ROOM_BYTES:
+        raise Unavailable("only %d MiB are left below the limit, and reading the capture may take %d: delete something first, "
+                          "or outside of this container: kmemshim peak --kernel" % (max(room, 0) >> 20, ROOM_BYTES >> 20))
+
+
 def ask(*words):
     """The JSON document that this command line prints."""
+    _check_room()
     argv = [command(), words[0], "--json"] + list(words[1:])
     try:
         done = subprocess.run(argv, env=_plain_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

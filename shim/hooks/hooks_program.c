@@ -10,6 +10,7 @@
 #include "base/export.h"
 #include "base/reentry_guard.h"
 #include "base/thread_stack.h"
+#include "periodic/memory_guard.h"
 #include "record/marks.h"
 #include "record/phases.h"
 #include "record/steps.h"
@@ -20,6 +21,7 @@ EXPORT void kmemshim_recorder_step(void);
 EXPORT void kmemshim_recorder_mark(const char *name);
 EXPORT void kmemshim_recorder_snapshot(const char *name);
 EXPORT size_t kmemshim_recorder_phase(void *out, size_t bytes);
+EXPORT unsigned kmemshim_recorder_guard(uint64_t bytes[3]);
 EXPORT size_t kmemshim_recorder_usage(void *out, size_t bytes);
 
 static bool
@@ -106,4 +108,19 @@ EXPORT size_t
 kmemshim_recorder_usage(void *out, size_t bytes)
 {
 	return fill(out, bytes, false);
+}
+
+/* For the notebook: how often was the guard passed, and what was in use, the guard, and the limit at the last time? */
+EXPORT unsigned
+kmemshim_recorder_guard(uint64_t bytes[3])
+{
+	int host_errno = errno;
+	unsigned passings = 0;
+
+	if (enter()) {
+		passings = memory_guard_passings(bytes);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
+	return passings;
 }

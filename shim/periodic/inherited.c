@@ -209,12 +209,27 @@ count_copied_samples(struct kmem_inherited *stored)
 	}
 }
 
+/* Tables of the recorder that this process wrote to: no copy of what the program had built. The capture is a file. */
+static uint64_t
+recorder_bytes(void)
+{
+	enum kmem_own_part part;
+	uint64_t bytes = 0;
+	uint64_t end;
+
+	for (uint64_t addr = 0; addr != UINT64_MAX; addr = end) {
+		if (raw_is_reserved(addr, &end, &part) && part != KMEM_OWN_CAPTURE)
+			bytes += resident_pages_own_bytes(addr, end);
+	}
+	return bytes;
+}
+
 static void
 look(bool is_end)
 {
 	struct kmem_header *header = capture_file_header();
 	struct kmem_inherited *stored = &header->inherited;
-	uint64_t own_bytes, most_bytes, dirty_bytes, sampled_bytes;
+	uint64_t own_bytes, most_bytes, dirty_bytes, sampled_bytes, table_bytes;
 	struct rusage usage;
 
 	if ((uint32_t)raw_syscall(SYS_getppid) != header->identity.forked_from ||
@@ -232,6 +247,8 @@ look(bool is_end)
 	atomic_store_explicit(&stored->private_dirty_bytes, dirty_bytes, memory_order_relaxed);
 	if (dirty_bytes > most_bytes)
 		dirty_bytes = most_bytes;
+	table_bytes = recorder_bytes();
+	dirty_bytes -= table_bytes < dirty_bytes ? table_bytes : dirty_bytes;
 	if (dirty_bytes > own_bytes && dirty_bytes - own_bytes > inherited_copied_bytes())
 		atomic_store_explicit(&stored->copied_bytes, dirty_bytes - own_bytes, memory_order_relaxed);
 	count_copied_samples(stored);

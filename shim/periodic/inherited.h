@@ -4,8 +4,8 @@
  * After fork parent and child share their pages until one of them writes. A child that only reads may write all the same: looking
  * at a Python object changes its reference count. What a child copied is in no figure of any allocation.
  *
- * copied bytes = private dirty bytes of the process less the highest live bytes that it ever had of its own, and no more than
- * it had page faults: at least so much is copied. Fewer pages are shared also when the parent ends or unmaps them: that is no
+ * copied bytes = private dirty bytes of the process, no more than it had page faults, less those of the recorder's tables and less the
+ * highest live bytes that it ever had of its own: at least so much is copied. Fewer pages are shared also when the parent ends or unmaps them: that is no
  * copy, makes no fault in the child, and nothing is looked at once the parent is gone.
  *
  * Small Python objects by line: the child remembers where the parent's samples lie (16,384 at most) that belong to the largest records

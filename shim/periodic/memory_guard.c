@@ -185,6 +185,21 @@ keep(const struct kmem_guard_passing *passing)
 	return index + 1;
 }
 
+uint32_t
+memory_guard_passings(uint64_t bytes[3])
+{
+	/* acquire: pairs with keep() (G2). */
+	uint64_t newest = atomic_load_explicit(&capture_file_header()->guard, memory_order_acquire);
+	const struct kmem_guard *last = newest != 0 ? capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)newest - 1) : NULL;
+
+	if (last == NULL)
+		return 0;
+	bytes[0] = last->passing.used_bytes;
+	bytes[1] = last->passing.guard_bytes;
+	bytes[2] = last->passing.limit_bytes;
+	return last->passing.number;
+}
+
 /* ---- what is done ---- */
 
 static bool

@@ -6,6 +6,7 @@
 #include "base/raw_sys.h"
 
 #define AT_ONCE RESIDENT_PAGES_AT_ONCE
+#define PAGES_AT_ONCE 256             // 2 KiB of stack
 #define PRESENT (UINT64_C(1) << 63)   // of a word of the page map: Documentation/admin-guide/mm/pagemap.rst
 #define EXCLUSIVE (UINT64_C(1) << 56) // mapped by this process alone; since Linux 4.2
 
@@ -37,7 +38,7 @@ resident_pages_bytes(uint64_t start, uint64_t end)
 uint64_t
 resident_pages_own_bytes(uint64_t start, uint64_t end)
 {
-	static uint64_t words[AT_ONCE / 8];
+	uint64_t words[PAGES_AT_ONCE]; // more than one thread may ask
 	int fd = raw_open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC, 0);
 	uint64_t bytes = 0;
 	long got = 1;
@@ -45,7 +46,7 @@ resident_pages_own_bytes(uint64_t start, uint64_t end)
 	while (fd >= 0 && start < end && got > 0) {
 		uint64_t pages = (end - start) / RESIDENT_PAGE_BYTES;
 
-		got = raw_syscall(SYS_pread64, fd, words, (pages < AT_ONCE / 8 ? pages : AT_ONCE / 8) * 8,
+		got = raw_syscall(SYS_pread64, fd, words, (pages < PAGES_AT_ONCE ? pages : PAGES_AT_ONCE) * 8,
 		                  start / RESIDENT_PAGE_BYTES * 8);
 		for (long i = 0; i < got / 8; i++)
 			bytes += (words[i] & PRESENT) != 0 && (words[i] & EXCLUSIVE) != 0 ? RESIDENT_PAGE_BYTES : 0;

@@ -176,7 +176,21 @@ def test_twenty_growing_cells_of_one_kernel_all_stop(start, place, large_group):
     for kind, cell in GROWING.items():
         shown = kernel.run(cell)
         assert "KeyboardInterrupt" in shown, (kind, shown)
+        assert shown.count("kmemshim: the guard stopped this cell: ") == 1 and "of the limit of 600 MiB were in use" in shown, (kind, shown)
         assert kernel.run("held = len(kept); kept.clear(); (precious, held > 0)") == "(42, True)", kind
+
+
+def test_what_is_asked_when_little_is_left_does_not_kill_the_kernel(start, place, small_group):
+    """The command that reads the capture takes memory of the same container."""
+    place.add_kernel(small_group, options=("--guard", "92%", "--guard-action", "interrupt"))
+    kernel = start()
+    shown = kernel.run("kept = []\nwhile True: kept.append(bytearray(b'x') * (1 << 20))")
+    assert "kmemshim: the guard stopped this cell" in shown, shown
+    for magic in ("%kmem", "%kmem limit"):
+        shown = kernel.run(magic)
+        assert "MiB are left below the limit" in shown and "kmemshim peak --kernel" in shown and shown.count("\n") <= 1, shown
+    assert kernel.run("held = len(kept); kept.clear(); held > 100") == "True"
+    assert "live now" in kernel.run("%kmem")
 
 
 def test_without_a_recording_one_line_says_how_to_get_one(start, place):

@@ -51,6 +51,24 @@ def test_children_are_told_however_they_end(programs, out):
     assert document["totals"]["heap"]["concurrent_peak_bytes"] < document["totals"]["heap"]["peak_bytes"]
 
 
+def test_what_a_child_builds_itself_is_no_copy(out):
+    """Nor are the tables that recording 80,000 blocks takes."""
+    program = """
+import multiprocessing
+def work(count):
+    return len([bytes(1000) for _ in range(count)])
+with multiprocessing.get_context("fork").Pool(2) as pool:
+    print(sum(pool.map(work, [40000, 80000])))
+"""
+    done = harness.record(["/usr/bin/python3", "-c", program], out)
+    assert done.stdout == "120000\n", done.stderr
+    document = harness.report("report", out)
+    assert max(process["peak_bytes"] for process in document["processes"]) > 75 * MIB
+    assert max(process["copied_bytes"] for process in document["processes"]) < 8 * MIB  # malloc's own words, too
+    assert " copied at least " not in document["verdict"]["text"]
+    assert "copied-after-fork" not in [finding["kind"] for finding in document["verdict"]["findings"]]
+
+
 def test_a_child_of_a_child_inherits_from_its_own_parent(programs, out):
     document, parent, children = record(programs, out, "nested")
 

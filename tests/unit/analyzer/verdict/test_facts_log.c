@@ -225,27 +225,38 @@ a_line_with_another_name_must_be_of_the_end(void **state)
 static const struct {
 	const char *lines[4];
 	bool is_anywhere;
+	uint32_t python_version;
 } crashes[] = {
 	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
 	    "python3[10]: segfault at 8 ip 00007f0000001300 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
 	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
-	  true },
+	  true,
+	  0 },
 	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
 	    "traps: python3[10] general protection fault ip:7f0000001300 sp:7ffe00000000 error:0 in libc.so.6[7f0000001000+1000]",
 	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
-	  true },
+	  true,
+	  0 },
 	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
 	    "python3[10]: segfault at 8 ip 00007f0000009200 sp 7ffe00000000 error 4 in libc.so.6[7f0000009000+1000]",
 	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
-	  false },
+	  false,
+	  0 },
 	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
 	    "java[10]: segfault at 8 ip 00007f0000001300 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
 	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
-	  false },
+	  false,
+	  0 },
+	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
+	    "python3[10]: segfault at 8 ip 00007f0000001300 sp 7ffe00000000 error 4 in libc.so.6[7f0000001000+1000]",
+	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
+	  false,
+	  0x030b0000 }, // of an interpreter the name says nothing of the program
 	{ { "python3[9]: segfault at 8 ip 00007f0000001200 sp 7ffe00000000 error 4",
 	    "python3[10]: segfault at 8 ip 0000000000000000 sp 7ffe00000000 error 14 in",
 	    "python3[4242]: segfault at 8 ip 0000000000401000 sp 7ffe00000000 error 4 in python3.11[400000+9000]" },
-	  false },
+	  false,
+	  0 },
 };
 
 static void
@@ -256,6 +267,7 @@ crashes_at_many_places_suggest_broken_memory(void **state)
 		struct verdict verdict;
 
 		ended(SIGSEGV);
+		hand.process.python_version = crashes[i].python_version;
 		for (size_t j = 0; crashes[i].lines[j] != NULL; j++)
 			wrote(j, j == 2 ? END : START + j * SECOND, "kernel", crashes[i].lines[j]);
 		decide(&verdict);
