@@ -62,6 +62,9 @@ QUICK = {
     r"cuda/test_tensors\.py::test_(tensors_are_what|a_device_that_is_full_of_pieces)": "PyTorch's tensors",
     # what is read and said
     r"preload/test_examples\.py::test_every_command_prints": "every command, text and JSON",
+    r"preload/test_annotate\.py::test_(figures_beside|a_file_that_is_not)": "kmemshim annotate",
+    r"preload/test_groups\.py::test_groups_add_up\w*\[(package|thread)-peak": "--by",
+    r"preload/test_waste\.py::test_lines_that": "kmemshim waste",
     r"preload/test_gate\.py::test_a_(leak_fails|larger_peak_fails)": "kmemshim check",
     r"preload/test_bad_input\.py::test_(a_file_that_is_not_a_capture|a_bad_setting)": "bad input",
     r"preload/test_doctor\.py::test_(all_is_well|limits)": "kmemshim doctor",

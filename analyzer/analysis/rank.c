@@ -116,11 +116,22 @@ rank_compare_places(const struct model_site *left, const struct model_site *righ
 
 struct entry {
 	const struct model_site *site;
+	uint64_t
+		place; // what rank_compare_places() looks at first, see place_order(): 100,000 frames are not fetched for each comparison
 	uint64_t bytes;
 	unsigned tier;
 	bool is_import;
 	struct rank_line *line;
 };
+
+/* Domain, relation, known or not, line: two places whose numbers differ are in this order. */
+static uint64_t
+place_order(const struct model_site *site)
+{
+	uint64_t line = site->where != NULL ? (UINT64_C(1) << 32) + site->where->line : 0;
+
+	return (uint64_t)site->domain << 40 | (uint64_t)site->where_relation << 33 | line;
+}
 
 /* What an import left and what the importing line itself allocated are two lines; a module is one, whoever imported it. */
 static int
@@ -134,7 +145,7 @@ compare_by_place(const void *a, const void *b)
 		order = order_texts(left->site->import, right->site->import);
 	if (order == 0 && left->is_import && left->site->import[0] != '\0')
 		return order_numbers(left->site->domain, right->site->domain);
-	return order ?: rank_compare_places(left->site, right->site);
+	return order ?: order_numbers(left->place, right->place) ?: rank_compare_places(left->site, right->site);
 }
 
 static int
@@ -208,6 +219,7 @@ collect(const struct model *model, const struct ranking *ranking, const char *do
 			continue;
 		entries[count++] = (struct entry){
 			.site = site,
+			.place = place_order(site),
 			.bytes = ranking->bytes(site),
 			.tier = ranking->tier(model, site),
 			.is_import = rank_is_import(site),

@@ -218,7 +218,8 @@ put_figures(const struct view *view, const struct figures *held, const struct fi
 		(void)snprintf(text, sizeof(text), "%s%s", held->is_estimated ? "≈" : "",
 		               column->is_count ? units_count(held->is_estimated ? units_rounded(value, 3) : value, number)
 		                                : units_bytes(value, number));
-		(void)fprintf(stream, "%*s", column->width + (held->is_estimated ? (int)strlen("≈") - 1 : 0), text);
+		(void)fprintf(stream, "%s%*s", i == 0 ? "" : " ", // wide ones do not run into each other
+		              column->width - (i != 0) + (held->is_estimated ? (int)strlen("≈") - 1 : 0), text);
 		if (i == 0)
 			(void)fprintf(stream, "%7s", units_share(verdict_share(in_memory(held), in_memory(sum)), number));
 	}

@@ -158,9 +158,7 @@ put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
 
 	(void)fputs("Freed, and still in memory (what malloc keeps)\n", stream);
 	if (!put_freed(report, stream))
-		(void)fprintf(
-			stream, "%9s  nothing worth telling, or nobody looked: the first look is about a second after the start\n",
-			"");
+		(void)fprintf(stream, "%9s  nothing worth telling, or nobody looked\n", "");
 	for (size_t i = 0; i < count && i < top; i++) {
 		struct report_line line = report_line_figures(report, lines[i].number);
 
@@ -191,7 +189,7 @@ put_untouched(const struct report *report, uint64_t top, FILE *stream)
 	}
 	put_rest(lines, shown, count, stream);
 	if (count == 0)
-		(void)fprintf(stream, "%9s  nothing of 1 MiB and more at the last look\n", "");
+		(void)fprintf(stream, "%9s  nothing of 1 MiB and more at the last sample\n", "");
 	free(lines);
 }
 

@@ -174,6 +174,15 @@ def test_a_baseline_of_another_platform_is_refused(kmemshim, flaky, tmp_path):
     assert (allowed.returncode, old.returncode) == (OK, OK)
 
 
+def test_what_a_killed_run_was_is_not_asked(kmemshim, programs, tmp_path):
+    """It may have died before its interpreter began, and so be of another platform."""
+    assert kmemshim("baseline", "-o", "base.json", "--", programs("gate.c")).returncode == OK
+    (tmp_path / "base.json").write_text((tmp_path / "base.json").read_text().replace('"x86_64"', '"x86_64-python3.9"'))
+    done = kmemshim("check", "--baseline", "base.json", "--", programs("gate.c"), "kill")
+
+    assert done.returncode == BROKEN_RUN and "SIGKILL" in done.stdout, done.stderr
+
+
 @pytest.fixture
 def repository(tmp_path):
     if shutil.which("git") is None:

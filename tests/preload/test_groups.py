@@ -56,7 +56,7 @@ def groups_of(command, grouping, capture, *options):
     lines = lines_of(command, "--by", grouping, "--top", "1000", *options, capture)
     heading = re.search(rf", by {grouping}: {SIZE} of ", lines[0])
     assert heading, lines[0]
-    groups = {}
+    groups, name = {}, ""
     for line in lines[2:]:
         part = re.fullmatch(rf" {{20}} *{SIZE} in (.*)", line)
         row = re.match(rf" *{SIZE} ", line)
