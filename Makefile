@@ -60,12 +60,12 @@ LTO            := $(if $(SANITIZE)$(filter %/dev,$(BUILD)),,$(if $(findstring gc
 # libunwind is opened when the shim is loaded, see shim/unwind/unwind_libunwind.c: its headers are needed here.
 SHIM_LIBS      :=
 
-ANALYZER_PKGS  := libdw libelf jansson yaml-0.1 libprotobuf-c zlib
+ANALYZER_PKGS  := libdw libelf jansson yaml-0.1 libprotobuf-c zlib ncursesw
 ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
 # Drawn with it, in the page itself (Debian: libjs-d3).
 D3             := /usr/share/javascript/d3/d3.min.js
 ANALYZER_FLAGS += -DPAGE_D3=\"$(D3)\"
-ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson -lyaml -lprotobuf-c -lz) -liberty -lm
+ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-ldw -lelf -ljansson -lyaml -lprotobuf-c -lz -lncursesw -ltinfo) -liberty -lm
 
 # --- what is built -------------------------------------------------------------------------------
 

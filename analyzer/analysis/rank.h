@@ -107,6 +107,9 @@ bool rank_may_accumulate(const struct model_site *site);
  */
 bool rank_has_accumulated(const struct model_site *site);
 
+/* Of class "filling": at so many bytes it seems to end, if it goes on as before; 0 = of another class. */
+uint64_t rank_filled_bytes(const struct model_site *site);
+
 /* Most of what was allocated since it appeared is its own: a leak, or something large that was built at one go. */
 bool rank_may_be_built_once(const struct model_site *site);
 

@@ -17,4 +17,7 @@ void progress_show(const char *what, size_t done, size_t total);
 /* Takes the line away. Whoever writes to a terminal after progress_show() calls it first. */
 void progress_end(void);
 
+/* The same, and nothing is shown from now on: the terminal is a screen. */
+void progress_stop(void);
+
 #endif

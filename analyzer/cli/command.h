@@ -57,6 +57,7 @@ enum option_id {
 	OPTION_ALL,
 	OPTION_CONFIG,
 	OPTION_INIT,
+	OPTION_ONCE,
 	OPTION_STATUS_FOR,
 	OPTION_PLATFORM,
 	OPTION_RETRIES,
@@ -98,6 +99,7 @@ bool cmd_check(const struct options *options, int *status, struct fail *fail);
 bool cmd_diff(const struct options *options, int *status, struct fail *fail);
 bool cmd_export(const struct options *options, int *status, struct fail *fail);
 bool cmd_annotate(const struct options *options, int *status, struct fail *fail);
+bool cmd_top(const struct options *options, int *status, struct fail *fail);
 bool cmd_waste(const struct options *options, int *status, struct fail *fail);
 bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);

@@ -97,6 +97,7 @@ const struct command commands[] = {
 		"  leak?      the same, but it may be a data set that was loaded once\n"
 		"  too-short  too few generations to judge\n"
 		"  backlog    releases late or in bursts\n"
+		"  filling    keeps its blocks, but adds fewer and fewer: a cache that fills\n"
 		"  steady     holds memory, does not grow\n"
 		"  import     left behind by importing a library\n"
 		"  none       holds nothing\n",
@@ -118,6 +119,21 @@ const struct command commands[] = {
 		.arguments_max = 1,
 		.question = &sites,
 		.run = cmd_report,
+	},
+	{
+		.name = "top",
+		.arguments = "[PID|CAPTURE]",
+		.summary = "watch what a running program holds, line by line",
+		.details = "PID is a process that is being recorded. " CAPTURE_HELP
+				   "Shown are what is used of the limit, live bytes, growth since a minute ago and the rate of allocation, of one process or\n"
+				   "of all processes of the session. Keys: up and down choose a line, Enter opens its source and stack, Esc goes back,\n"
+				   "d the next domain, p the next process, n Python or native lines, o the order, s takes a snapshot, q ends.\n"
+				   "The program is not slowed: its capture is read. When it ends, so does this, and says how it ended.\n",
+		.options = OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) |
+	               OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_ONCE),
+		.words = { [OPTION_DOMAIN] = { "D", "begin with this domain (default: the host's memory)" } },
+		.arguments_max = 1,
+		.run = cmd_top,
 	},
 	{
 		.name = "diff",

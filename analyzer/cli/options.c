@@ -160,6 +160,7 @@ static const struct option_row {
 	[OPTION_ROUNDS] = { "rounds", 0, KIND_KEEP, IN(rounds), "N", "a number of 1 or more",
 	                    "what {n} stands for in CMD (default 100); a line fails when four times as many keep more" },
 	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },
+	[OPTION_ONCE] = { "once", 0, KIND_FLAG, IN(is_once), NULL, "", "print the first screen as text, and end" },
 #undef IN
 };
 

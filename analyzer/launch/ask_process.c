@@ -19,7 +19,7 @@
 
 #define PAUSE_NS 5000000
 #define PAUSES_MAX 400 // two seconds
-#define LINE_BYTES 8192
+#define LINE_BYTES ASK_PATH_BYTES
 
 /* ".kmem" at its end, before what the kernel adds when the file was removed. */
 static char *
@@ -130,14 +130,9 @@ set_name(struct kmem_request *request, const char *name)
 }
 
 bool
-ask_process(const char *command, const char *pid, enum ask_what what, const char *name, bool *is_done,
-            struct fail *fail)
+ask_process_capture(const char *command, const char *pid, char path[ASK_PATH_BYTES], struct fail *fail)
 {
-	struct kmem_request request = { .wants = (uint32_t)what };
-	char path[LINE_BYTES];
 	bool has_library;
-	struct timespec now;
-	int fd;
 
 	if (!is_number(pid))
 		return fail_set(fail, EXIT_USAGE, "%s: \"%.40s\" is no process: give the number of one, such as 1234", command,
@@ -153,6 +148,20 @@ ask_process(const char *command, const char *pid, enum ask_what what, const char
 			has_library ? "%s: process %s has no capture yet: it holds next to nothing, or its folder cannot be written"
 						: "%s: process %s is not recorded: start it with kmemshim run",
 			command, pid);
+	return true;
+}
+
+bool
+ask_process(const char *command, const char *pid, enum ask_what what, const char *name, bool *is_done,
+            struct fail *fail)
+{
+	struct kmem_request request = { .wants = (uint32_t)what };
+	char path[LINE_BYTES];
+	struct timespec now;
+	int fd;
+
+	if (!ask_process_capture(command, pid, path, fail))
+		return false;
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return fail_set(fail, EXIT_CAPTURE, "%s: %s: cannot be written (%s)", command, path, strerror(errno));

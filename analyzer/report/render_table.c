@@ -269,11 +269,12 @@ put_row(FILE *stream, const struct layout *layout, const struct report_line *lin
 		int width = width_of(column, layout);
 		const char *cell = column->text(line, text);
 
+		/* Wide ones do not run into each other. */
 		if (is_estimate(column, line))
-			(void)fprintf(stream, "%*s%s", width - 1 + (int)strlen("≈") - (int)strlen(cell), "≈", cell);
+			(void)fprintf(stream, "%s%*s%s", i > 1 ? " " : "",
+			              width - (i > 1 ? 2 : 1) + (int)strlen("≈") - (int)strlen(cell), "≈", cell);
 		else
-			(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1,
-			              cell); // wide ones do not run into each other
+			(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1, cell);
 	}
 	(void)fprintf(stream, "  %s\n", place_words(&line->where, place));
 }

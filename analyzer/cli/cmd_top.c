@@ -1,0 +1,54 @@
+/*
+ * cmd_top.c - kmemshim top: what does a running program hold now?
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/output.h"
+#include "base/terminal.h"
+#include "cli/command.h"
+#include "cli/options.h"
+#include "launch/ask_process.h"
+#include "top/top.h"
+
+#define ONCE_ROWS 24
+
+/* A number is a process, unless there is such a file. */
+static bool
+is_process(const char *argument)
+{
+	struct stat unused;
+
+	return argument != NULL && argument[0] != '\0' && strspn(argument, "0123456789") == strlen(argument) &&
+	       stat(argument, &unused) != 0;
+}
+
+bool
+cmd_top(const struct options *options, int *status, struct fail *fail)
+{
+	const char *argument = options->argument_count != 0 ? options->arguments[0] : NULL;
+	char path[ASK_PATH_BYTES];
+	struct top_options wanted = {
+		.captures = { .capture = argument,
+		              .sysroot = options->sysroot,
+		              .project = options->project,
+		              .wrappers = options->wrappers,
+		              .wants_symbols = true },
+		.domain = options->domain,
+		.has_color = terminal_has_color(stdout, TERMINAL_COLOR_AUTO),
+		.rows = ONCE_ROWS,
+		.columns = (unsigned)terminal_columns(stdout),
+	};
+
+	(void)status;
+	if (is_process(argument)) {
+		if (!ask_process_capture("top", argument, path, fail))
+			return false;
+		wanted.captures.capture = path;
+	}
+	if (!(options->is_once ? top_once(&wanted, fail) : top_watch(&wanted, fail)))
+		return false;
+	return output_finish(fail);
+}

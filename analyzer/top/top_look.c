@@ -1,0 +1,180 @@
+/*
+ * top_look.c - one look at the captures (see top_look.h).
+ */
+#include "top/top_look.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/place.h"
+#include "base/text_clean.h"
+
+double
+top_seconds_now(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static uint64_t
+key_of(const char *domain, const char *place)
+{
+	uint64_t sum = UINT64_C(0xcbf29ce484222325); // FNV-1a
+
+	for (const char *at = domain; *at != '\0'; at++)
+		sum = (sum ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+	for (const char *at = place; *at != '\0'; at++)
+		sum = (sum ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+	return sum;
+}
+
+static bool
+is_of_kind(const struct report_line *line, enum top_kind kind)
+{
+	const struct model_frame *where = line->of.where;
+
+	if (kind == TOP_ALL || where == NULL)
+		return kind == TOP_ALL;
+	return (where->kind == MODEL_FRAME_PYTHON) == (kind == TOP_PYTHON);
+}
+
+static bool
+is_shown(const struct report_line *line, const struct top_wish *wish)
+{
+	if (wish->domain == NULL)
+		return !line->is_device && !line->is_address_space && strstr(line->domain, "/tensors") == NULL;
+	return strcmp(line->domain, wish->domain) == 0;
+}
+
+static void
+add_row(struct top_look *look, const struct report_line *line, size_t number)
+{
+	struct top_row *row = &look->rows[look->row_count++];
+	const struct report_place *where = &line->where;
+	char place[PLACE_TEXT_BYTES];
+
+	(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
+	row->place = memory_text(place_related(where->relation, place));
+	(void)text_clean(row->place, strlen(row->place));
+	row->domain = line->domain;
+	row->leak = line->of.leak == MODEL_LEAK_LEAK ? "leak" : "";
+	row->live_bytes = line->of.live_bytes;
+	row->allocated_bytes = line->of.allocated_bytes;
+	row->is_estimated = line->estimate.is_estimated;
+	row->line = number;
+	row->key = key_of(line->domain, row->place);
+}
+
+/* What imports left is one row. */
+static void
+add_imports(struct top_look *look, uint64_t live_bytes, uint64_t allocated_bytes)
+{
+	struct top_row *row = &look->rows[look->row_count++];
+
+	row->place = memory_text("left by imports and the interpreter");
+	row->domain = "";
+	row->leak = "";
+	row->live_bytes = live_bytes;
+	row->allocated_bytes = allocated_bytes;
+	row->line = SIZE_MAX;
+	row->key = key_of("", row->place);
+}
+
+static void
+gather_rows(struct top_look *look, const struct top_wish *wish)
+{
+	uint64_t import_live_bytes = 0;
+	uint64_t import_allocated_bytes = 0;
+
+	look->rows = memory_zeroed(TOP_ROWS_MAX + 1, sizeof(*look->rows));
+	for (size_t i = 0; i < look->report->line_count; i++) {
+		struct report_line line = report_line_figures(look->report, i);
+
+		if (!is_shown(&line, wish))
+			continue;
+		look->live_bytes += line.of.live_bytes;
+		look->allocated_bytes += line.of.allocated_bytes;
+		if (!is_of_kind(&line, wish->kind))
+			continue;
+		if (line.of.is_import) {
+			import_live_bytes += line.of.live_bytes;
+			import_allocated_bytes += line.of.allocated_bytes;
+		} else if (look->row_count < TOP_ROWS_MAX && line.of.allocated_bytes != 0) {
+			add_row(look, &line, i);
+		}
+	}
+	if (import_live_bytes != 0)
+		add_imports(look, import_live_bytes, import_allocated_bytes);
+}
+
+/* Of the process nearest to its limit. A cgroup counts its processes together. */
+static void
+gather_use(struct top_look *look)
+{
+	double nearest = -1;
+
+	look->limit_bytes = UINT64_MAX;
+	for (size_t i = 0; i < look->model->process_count; i++) {
+		const struct model_process *process = &look->model->processes[i];
+		const struct kmem_heartbeat *last = process->heartbeat_count != 0
+		                                        ? &process->heartbeats[process->heartbeat_count - 1]
+		                                        : NULL;
+		uint64_t used_bytes = last == NULL ? 0 : last->cgroup_bytes != 0 ? last->cgroup_bytes : last->resident_bytes;
+
+		look->is_running = look->is_running || process->is_alive;
+		look->resident_bytes += last != NULL ? last->resident_bytes : 0;
+		look->peak_bytes += look->report->processes[i].peak_bytes;
+		for (size_t k = 0; k < process->point_count; k++) {
+			if (look->model->process_count == 1 && process->points[k].live_bytes > look->peak_bytes)
+				look->peak_bytes = process->points[k].live_bytes;
+		}
+		if (last == NULL || (double)used_bytes / (double)last->limit_bytes <= nearest)
+			continue;
+		nearest = (double)used_bytes / (double)last->limit_bytes;
+		look->used_bytes = used_bytes;
+		look->limit_bytes = last->limit_bytes;
+	}
+}
+
+struct top_look *
+top_look_take(const struct model_options *captures, const struct top_wish *wish, struct fail *fail)
+{
+	const struct report_options all = { .top = UINT64_MAX };
+	struct model_options wanted = *captures;
+	struct top_look *look;
+
+	if (wish->capture != NULL) {
+		wanted.capture = wish->capture;
+		wanted.session = NULL;
+	}
+	wanted.is_salvage = true; // what is being written may not fit together for a moment
+	look = memory_zeroed(1, sizeof(*look));
+	look->model = model_load(&wanted, fail);
+	look->report = look->model != NULL ? report_build(look->model, &rank_sites, &all, fail) : NULL;
+	if (look->report == NULL) {
+		top_look_free(look);
+		return NULL;
+	}
+	look->seconds = top_seconds_now();
+	look->is_host = wish->domain == NULL;
+	gather_rows(look, wish);
+	gather_use(look);
+	return look;
+}
+
+void
+top_look_free(struct top_look *look)
+{
+	if (look == NULL)
+		return;
+	for (size_t i = 0; i < look->row_count; i++)
+		free(look->rows[i].place);
+	free(look->rows);
+	report_free(look->report);
+	model_free(look->model);
+	free(look);
+}

@@ -1,0 +1,280 @@
+/*
+ * top_past.c - what did lines hold at the looks before (see top_past.h)?
+ *
+ * When full     the oldest look is forgotten.
+ */
+#include "top/top_past.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+
+#define LOOKS 90
+#define MINUTE 60.0
+#define RATE_SECONDS 5.0
+
+struct entry {
+	uint64_t key;
+	uint64_t live_bytes;
+	uint64_t allocated_bytes;
+};
+
+struct sample {
+	double seconds;
+	bool is_of_timeline; // of the capture: lines that held little are missing, and what was allocated
+	uint64_t live_bytes;
+	uint64_t allocated_bytes;
+	uint64_t least_bytes; // of timeline: what is missing held this at most; 0 = nothing is missing
+	size_t count;
+	struct entry *entries; // by key
+};
+
+struct top_past {
+	size_t count;
+	struct sample samples[LOOKS]; // oldest first
+};
+
+struct top_past *
+top_past_new(void)
+{
+	return memory_zeroed(1, sizeof(struct top_past));
+}
+
+void
+top_past_forget(struct top_past *past)
+{
+	for (size_t i = 0; i < past->count; i++)
+		free(past->samples[i].entries);
+	past->count = 0;
+}
+
+void
+top_past_free(struct top_past *past)
+{
+	if (past != NULL)
+		top_past_forget(past);
+	free(past);
+}
+
+static int
+compare_keys(const void *left, const void *right)
+{
+	return order_numbers(((const struct entry *)left)->key, ((const struct entry *)right)->key);
+}
+
+static const struct entry *
+find(const struct sample *sample, uint64_t key)
+{
+	const struct entry wanted = { .key = key };
+
+	return sample->count != 0 ? bsearch(&wanted, sample->entries, sample->count, sizeof(wanted), compare_keys) : NULL;
+}
+
+static void
+remember(struct top_past *past, const struct sample *sample)
+{
+	if (past->count == LOOKS) {
+		free(past->samples[0].entries);
+		memmove(&past->samples[0], &past->samples[1], (LOOKS - 1) * sizeof(past->samples[0]));
+		past->count--;
+	}
+	past->samples[past->count++] = *sample;
+}
+
+static struct sample
+sample_of(const struct top_look *look)
+{
+	struct sample made = { .seconds = look->seconds,
+		                   .live_bytes = look->live_bytes,
+		                   .allocated_bytes = look->allocated_bytes,
+		                   .count = look->row_count,
+		                   .entries = memory_zeroed(look->row_count + 1, sizeof(struct entry)) };
+
+	for (size_t i = 0; i < look->row_count; i++)
+		made.entries[i] = (struct entry){ look->rows[i].key, look->rows[i].live_bytes, look->rows[i].allocated_bytes };
+	if (made.count != 0)
+		qsort(made.entries, made.count, sizeof(struct entry), compare_keys);
+	return made;
+}
+
+/* ---- the timeline of the capture ---- */
+
+static const struct model_point *
+point_before(const struct model_process *process, uint64_t age_ns, uint64_t now_ns)
+{
+	const struct model_point *found = NULL;
+
+	for (size_t i = 0; i < process->point_count; i++) {
+		const struct model_point *point = &process->points[i];
+
+		if (!point->is_end && point->monotonic_ns + age_ns >= now_ns && found == NULL)
+			found = point;
+	}
+	return found;
+}
+
+static uint64_t
+held_at(const struct top_look *look, const struct model_point *point, const struct top_row *row)
+{
+	struct report_line line = report_line_figures(look->report, row->line);
+	uint64_t sum = 0;
+
+	for (size_t k = 0; k < point->site_count; k++) {
+		const struct model_site *site = &look->model->sites[point->sites[k].site];
+
+		if (rank_compare_places(site, line.of.largest) == 0 && rank_is_import(site) == line.of.is_import)
+			sum += point->sites[k].bytes;
+	}
+	return sum;
+}
+
+/* Of one process: of several the moments differ. */
+static void
+begin_with_timeline(struct top_past *past, const struct top_look *look)
+{
+	const struct model_process *process = &look->model->processes[0];
+	const struct model_point *last = process->point_count != 0 ? &process->points[process->point_count - 1] : NULL;
+	const struct model_point *point;
+	struct sample made = { .is_of_timeline = true };
+
+	if (look->model->process_count != 1 || last == NULL || !look->is_host)
+		return;
+	point = point_before(process, (uint64_t)(MINUTE * 1e9), last->monotonic_ns);
+	if (point == NULL || point->monotonic_ns >= last->monotonic_ns)
+		return;
+	made.seconds = look->seconds - (double)(last->monotonic_ns - point->monotonic_ns) / 1e9;
+	made.live_bytes = point->live_bytes;
+	made.allocated_bytes = point->volume_bytes;
+	made.least_bytes = point->site_count == KMEM_HISTORY_SITES ? point->sites[point->site_count - 1].bytes : 0;
+	made.entries = memory_zeroed(look->row_count + 1, sizeof(struct entry));
+	for (size_t i = 0; i < look->row_count; i++) {
+		const struct top_row *row = &look->rows[i];
+		uint64_t bytes = row->line != SIZE_MAX ? held_at(look, point, row) : 0;
+
+		if (row->line == SIZE_MAX || (bytes == 0 && made.least_bytes != 0))
+			continue; // not known
+		made.entries[made.count++] = (struct entry){ row->key, bytes, 0 };
+	}
+	if (made.count != 0)
+		qsort(made.entries, made.count, sizeof(struct entry), compare_keys);
+	remember(past, &made);
+}
+
+/* ---- growth and rates ---- */
+
+/* The oldest look that is not older than so much; else the one before it. */
+static const struct sample *
+sample_before(const struct top_past *past, double seconds, double now, bool wants_allocated)
+{
+	const struct sample *found = NULL;
+
+	for (size_t i = 0; i < past->count; i++) {
+		const struct sample *sample = &past->samples[i];
+
+		if (wants_allocated && sample->is_of_timeline)
+			continue;
+		if (found == NULL || now - sample->seconds >= seconds)
+			found = sample;
+	}
+	return found;
+}
+
+static uint64_t
+per_second(uint64_t now, uint64_t then, double seconds)
+{
+	return now > then ? (uint64_t)((double)(now - then) / seconds) : 0;
+}
+
+static void
+compare_rows(struct top_look *look, const struct sample *growth, const struct sample *rate)
+{
+	for (size_t i = 0; i < look->row_count; i++) {
+		struct top_row *row = &look->rows[i];
+		const struct entry *then = growth != NULL ? find(growth, row->key) : NULL;
+		const struct entry *before = rate != NULL ? find(rate, row->key) : NULL;
+
+		/* What an own look did not have was not there. */
+		row->has_growth = growth != NULL && (then != NULL || !growth->is_of_timeline);
+		row->growth_bytes = (int64_t)row->live_bytes - (int64_t)(then != NULL ? then->live_bytes : 0);
+		row->has_rate = rate != NULL;
+		if (row->has_rate)
+			row->rate_bytes = per_second(row->allocated_bytes, before != NULL ? before->allocated_bytes : 0,
+			                             look->seconds - rate->seconds);
+	}
+}
+
+/* What holds nothing, and did nothing meanwhile, says nothing. */
+static void
+leave_out_idle(struct top_look *look)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < look->row_count; i++) {
+		struct top_row row = look->rows[i];
+		bool is_idle = row.live_bytes == 0 && row.rate_bytes == 0 && (!row.has_growth || row.growth_bytes == 0);
+
+		if (is_idle)
+			free(row.place);
+		else
+			look->rows[kept++] = row;
+	}
+	look->row_count = kept;
+}
+
+static int
+by_live(const void *left, const void *right)
+{
+	const struct top_row *a = left;
+	const struct top_row *b = right;
+
+	return order_numbers(b->live_bytes, a->live_bytes) ?: order_numbers(a->key, b->key);
+}
+
+static int
+by_growth(const void *left, const void *right)
+{
+	const struct top_row *a = left;
+	const struct top_row *b = right;
+	int64_t first = a->has_growth ? a->growth_bytes : 0;
+	int64_t second = b->has_growth ? b->growth_bytes : 0;
+
+	return first != second ? (first < second) - (first > second) : by_live(left, right);
+}
+
+static int
+by_rate(const void *left, const void *right)
+{
+	const struct top_row *a = left;
+	const struct top_row *b = right;
+
+	return order_numbers(b->rate_bytes, a->rate_bytes) ?: by_live(left, right);
+}
+
+void
+top_past_compare(struct top_past *past, struct top_look *look, enum top_order order)
+{
+	static int (*const orders[TOP_ORDERS])(const void *, const void *) = { by_live, by_growth, by_rate };
+	const struct sample *growth;
+	const struct sample *rate;
+	struct sample now = sample_of(look);
+
+	if (past->count == 0)
+		begin_with_timeline(past, look);
+	growth = sample_before(past, MINUTE, look->seconds, false);
+	rate = sample_before(past, RATE_SECONDS, look->seconds, true);
+	compare_rows(look, growth, rate);
+	leave_out_idle(look);
+	look->has_growth = growth != NULL;
+	if (growth != NULL) {
+		look->growth_seconds = look->seconds - growth->seconds;
+		look->growth_bytes = (int64_t)look->live_bytes - (int64_t)growth->live_bytes;
+	}
+	look->has_rate = rate != NULL;
+	if (rate != NULL)
+		look->rate_bytes = per_second(look->allocated_bytes, rate->allocated_bytes, look->seconds - rate->seconds);
+	if (look->row_count != 0)
+		qsort(look->rows, look->row_count, sizeof(look->rows[0]), orders[order]);
+	remember(past, &now);
+}

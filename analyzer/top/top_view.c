@@ -1,0 +1,407 @@
+/*
+ * top_view.c - a look as rows of text (see top_view.h).
+ */
+#include "top/top_view.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/place.h"
+#include "base/text_clean.h"
+#include "base/units.h"
+#include "verdict/words.h"
+
+#define HEAD_ROWS 5u
+#define BAR_COLUMNS 20u
+#define WIDE_COLUMNS 60u // with less, figures give way to places
+#define TEXT_BYTES 1024u
+#define SOURCE_AROUND 4u
+#define PLACE_LEAST 16u
+#define FORECAST_LEAST_SECONDS 10.0
+#define FORECAST_LEAST_BYTES (INT64_C(1) << 20)
+#define FORECAST_MOST_SECONDS (24 * 3600.0)
+
+/* ---- the canvas ---- */
+
+void
+top_canvas_make(struct top_canvas *canvas, unsigned rows, unsigned columns)
+{
+	canvas->rows = rows != 0 ? rows : 1;
+	canvas->columns = columns != 0 ? columns : 1;
+	canvas->cells = memory_zeroed((size_t)canvas->rows * canvas->columns, sizeof(struct top_cell));
+}
+
+void
+top_canvas_free(struct top_canvas *canvas)
+{
+	free(canvas->cells);
+	canvas->cells = NULL;
+}
+
+/* One character of UTF-8; what is none, or would not take one column, is '?'. */
+static wchar_t
+next_character(const char **text)
+{
+	const unsigned char *at = (const unsigned char *)*text;
+	unsigned more = at[0] < 0x80 ? 0 : at[0] < 0xe0 ? 1 : at[0] < 0xf0 ? 2 : 3;
+	wchar_t found = more == 0 ? at[0] : at[0] & (0x3f >> more);
+	unsigned used = 1;
+
+	for (; used <= more && (at[used] & 0xc0) == 0x80; used++)
+		found = found << 6 | (at[used] & 0x3f);
+	*text += used;
+	if (at[0] < 0x20 || at[0] == 0x7f || used != more + 1)
+		return '?';
+	return found < 0x80 || wcwidth(found) == 1 ? found : '?';
+}
+
+/* From this column on, as far as there is room; returns the column behind. */
+static unsigned
+put(struct top_canvas *canvas, unsigned row, unsigned column, enum top_style style, const char *text)
+{
+	for (; row < canvas->rows && column < canvas->columns && *text != '\0'; column++) {
+		struct top_cell *cell = &canvas->cells[(size_t)row * canvas->columns + column];
+
+		cell->character = next_character(&text);
+		cell->style = (unsigned char)style;
+	}
+	return column;
+}
+
+/* The same up to column `end`; the last one shows that there is more. */
+static unsigned
+put_part(struct top_canvas *canvas, unsigned row, unsigned column, unsigned end, const char *text)
+{
+	for (; row < canvas->rows && column < end && *text != '\0'; column++) {
+		struct top_cell *cell = &canvas->cells[(size_t)row * canvas->columns + column];
+
+		cell->character = next_character(&text);
+		cell->style = TOP_PLAIN;
+		if (column + 1 == end && *text != '\0')
+			cell->character = L'…';
+	}
+	return column;
+}
+
+static unsigned __attribute__((format(printf, 5, 6)))
+put_format(struct top_canvas *canvas, unsigned row, unsigned column, enum top_style style, const char *format, ...)
+{
+	char text[TEXT_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return put(canvas, row, column, style, text);
+}
+
+static void
+restyle(struct top_canvas *canvas, unsigned row, enum top_style style)
+{
+	for (unsigned i = 0; row < canvas->rows && i < canvas->columns; i++)
+		canvas->cells[(size_t)row * canvas->columns + i].style = (unsigned char)style;
+}
+
+/* ---- words ---- */
+
+static const char *
+signed_bytes(int64_t bytes, char text[UNITS_TEXT_BYTES])
+{
+	char number[UNITS_TEXT_BYTES];
+
+	if (bytes == 0)
+		return "0 B";
+	(void)snprintf(text, UNITS_TEXT_BYTES, "%c%.28s", bytes < 0 ? '-' : '+',
+	               units_bytes((uint64_t)(bytes < 0 ? -bytes : bytes), number));
+	return text;
+}
+
+static const char *
+span(double seconds, char text[UNITS_TEXT_BYTES])
+{
+	if (seconds < 100)
+		(void)snprintf(text, UNITS_TEXT_BYTES, "%.0f s", seconds);
+	else
+		(void)snprintf(text, UNITS_TEXT_BYTES, "%.0f min", seconds / 60);
+	return text;
+}
+
+/* ---- the head ---- */
+
+static void
+draw_title(const struct top_look *look, const struct top_state *state, struct top_canvas *canvas)
+{
+	const struct report_process *first = &look->report->processes[0];
+	unsigned column = put(canvas, 0, 0, TOP_BOLD, "kmemshim top");
+
+	if (state->process == 0 && look->report->process_count > 1)
+		column = put_format(canvas, 0, column + 2, TOP_BOLD, "%zu processes of %s", look->report->process_count,
+		                    first->of.name);
+	else
+		column = put_format(canvas, 0, column + 2, TOP_BOLD, "%s (pid %u)", first->of.name, first->pid);
+	if (look->is_running)
+		(void)put(canvas, 0, column + 2, TOP_PLAIN, "running");
+	else if (first->signal != 0)
+		(void)put_format(canvas, 0, column + 2, TOP_ALARM, "ended: by signal %d", first->signal);
+	else if (first->exit_status >= 0)
+		(void)put_format(canvas, 0, column + 2, TOP_PLAIN, "ended: exit status %d", first->exit_status);
+	else
+		(void)put(canvas, 0, column + 2, TOP_ALARM, "ended: nobody saw how");
+}
+
+/* Until the limit, if live bytes go on to grow as since then; FORECAST_MOST_SECONDS: not soon, or nobody knows. */
+static double
+seconds_left(const struct top_look *look)
+{
+	double left = look->limit_bytes > look->used_bytes ? (double)(look->limit_bytes - look->used_bytes) : 0;
+
+	if (!look->is_running || !look->has_growth || look->growth_seconds < FORECAST_LEAST_SECONDS ||
+	    look->growth_bytes < FORECAST_LEAST_BYTES)
+		return FORECAST_MOST_SECONDS;
+	return left / ((double)look->growth_bytes / look->growth_seconds);
+}
+
+static void
+draw_use(const struct top_look *look, struct top_canvas *canvas)
+{
+	const struct verdict_forecast *forecast = &look->report->forecast;
+	char used[UNITS_TEXT_BYTES];
+	char limit[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	uint32_t ppm = (uint32_t)verdict_share(look->used_bytes, look->limit_bytes);
+	enum top_style style = ppm >= 900000 ? TOP_ALARM : TOP_PLAIN;
+	unsigned column;
+
+	if (look->limit_bytes == UINT64_MAX || look->limit_bytes == 0) {
+		(void)put_format(canvas, 1, 0, TOP_PLAIN, "%s in use, no limit is known", units_bytes(look->used_bytes, used));
+		return;
+	}
+	column = put_format(canvas, 1, 0, style, "%s in use of the limit of %s: %s  ", units_bytes(look->used_bytes, used),
+	                    units_bytes(look->limit_bytes, limit), units_share(ppm, share));
+	for (unsigned i = 0; canvas->columns >= WIDE_COLUMNS && i < BAR_COLUMNS; i++)
+		column = put(canvas, 1, column, ppm >= 900000 ? TOP_ALARM : TOP_BAR,
+		             (uint64_t)i * 1000000 < (uint64_t)ppm * BAR_COLUMNS ? "█" : "░");
+	if (forecast->bytes_per_minute != 0)
+		(void)put_format(canvas, 1, column + 2, TOP_ALARM, "full in about %" PRIu64 " min", forecast->minutes);
+	else if (seconds_left(look) < FORECAST_MOST_SECONDS)
+		(void)put_format(canvas, 1, column + 2, TOP_ALARM, "full in %s if it goes on so",
+		                 span(seconds_left(look), used));
+}
+
+static void
+draw_sums(const struct top_look *look, struct top_canvas *canvas)
+{
+	char text[UNITS_TEXT_BYTES];
+	char time[UNITS_TEXT_BYTES];
+	unsigned column = put_format(canvas, 2, 0, TOP_PLAIN, "live %s", units_bytes(look->live_bytes, text));
+
+	if (look->has_growth)
+		column = put_format(canvas, 2, column + 2, TOP_PLAIN, "%s in %s", signed_bytes(look->growth_bytes, text),
+		                    span(look->growth_seconds, time));
+	if (look->resident_bytes != 0)
+		column = put_format(canvas, 2, column + 2, TOP_PLAIN, "in memory %s", units_bytes(look->resident_bytes, text));
+	if (look->has_rate)
+		column = put_format(canvas, 2, column + 2, TOP_PLAIN, "allocates %s/s", units_bytes(look->rate_bytes, text));
+	if (look->model->process_count == 1) // of several the peaks were at different moments
+		(void)put_format(canvas, 2, column + 2, TOP_PLAIN, "peak %s", units_bytes(look->peak_bytes, text));
+}
+
+static void
+draw_wish(const struct top_look *look, const struct top_state *state, struct top_canvas *canvas)
+{
+	static const char *const kinds[TOP_KINDS] = { "all", "Python", "native" };
+	static const char *const orders[TOP_ORDERS] = { "live", "growth", "rate" };
+	size_t damages = look->model->damaged_places;
+	unsigned column = put_format(canvas, 3, 0, TOP_SOFT, "domain: %s  process: %s  lines: %s  order: %s",
+	                             state->wish.domain != NULL ? state->wish.domain : "host",
+	                             state->process_name != NULL ? state->process_name : "all", kinds[state->wish.kind],
+	                             orders[state->wish.order]);
+
+	if (damages != 0)
+		(void)put_format(canvas, 3, column + 2, TOP_ALARM, "%zu place%s could not be read", damages,
+		                 damages == 1 ? "" : "s");
+}
+
+/* ---- rows ---- */
+
+/* What stands behind a place keeps its room, unless little is left. */
+static void
+put_place(const struct top_row *row, unsigned at, unsigned column, struct top_canvas *canvas)
+{
+	bool has_domain = row->domain[0] != '\0' && strcmp(row->domain, "heap") != 0;
+	unsigned behind = (unsigned)((has_domain ? strlen(row->domain) + 3 : 0) +
+	                             (row->leak[0] != '\0' ? strlen(row->leak) + 1 : 0));
+	unsigned room = canvas->columns > column ? canvas->columns - column : 0;
+
+	column = put_part(canvas, at, column, room > behind + PLACE_LEAST ? canvas->columns - behind : canvas->columns,
+	                  row->place);
+	if (has_domain)
+		column = put_format(canvas, at, column + 1, TOP_SOFT, "[%s]", row->domain);
+	if (row->leak[0] != '\0')
+		(void)put(canvas, at, column + 1, TOP_ALARM, row->leak);
+}
+
+static void
+draw_row(const struct top_look *look, const struct top_row *row, unsigned at, struct top_canvas *canvas)
+{
+	char live[UNITS_TEXT_BYTES];
+	char share[UNITS_TEXT_BYTES];
+	char growth[UNITS_TEXT_BYTES];
+	char rate[UNITS_TEXT_BYTES];
+	char figure[2 * UNITS_TEXT_BYTES];
+	bool is_wide = canvas->columns >= WIDE_COLUMNS;
+	unsigned column;
+
+	(void)snprintf(figure, sizeof(figure), "%s%s", row->is_estimated ? "~" : "", units_bytes(row->live_bytes, live));
+	column = put_format(canvas, at, 0, TOP_PLAIN, "%10s", figure);
+	if (is_wide) {
+		column = put_format(canvas, at, column, TOP_PLAIN, " %5s",
+		                    units_share((uint32_t)verdict_share(row->live_bytes, look->live_bytes), share));
+		column = put_format(canvas, at, column, row->has_growth && row->growth_bytes > 0 ? TOP_BOLD : TOP_PLAIN,
+		                    " %10s", row->has_growth ? signed_bytes(row->growth_bytes, growth) : "");
+		column = put_format(canvas, at, column, TOP_PLAIN, " %9s",
+		                    row->has_rate ? units_bytes(row->rate_bytes, rate) : "");
+	}
+	put_place(row, at, column + 2, canvas);
+}
+
+static void
+draw_rows(const struct top_look *look, struct top_state *state, struct top_canvas *canvas)
+{
+	unsigned room = canvas->rows > HEAD_ROWS + 1 ? canvas->rows - HEAD_ROWS - 1 : 0;
+	char time[UNITS_TEXT_BYTES];
+	char heading[64];
+
+	if (state->chosen >= look->row_count)
+		state->chosen = look->row_count != 0 ? look->row_count - 1 : 0;
+	if (state->chosen < state->first)
+		state->first = state->chosen;
+	if (room != 0 && state->chosen >= state->first + room)
+		state->first = state->chosen - room + 1;
+	(void)snprintf(heading, sizeof(heading), "+%s", span(look->growth_seconds, time));
+	if (canvas->columns >= WIDE_COLUMNS)
+		(void)put_format(canvas, 4, 0, TOP_BOLD, "%10s %5s %10s %9s  %s", "live", "share",
+		                 look->has_growth ? heading : "", look->has_rate ? "rate/s" : "", "allocated at");
+	else
+		(void)put_format(canvas, 4, 0, TOP_BOLD, "%10s  %s", "live", "allocated at");
+	for (unsigned i = 0; i < room && state->first + i < look->row_count; i++) {
+		draw_row(look, &look->rows[state->first + i], HEAD_ROWS + i, canvas);
+		if (state->first + i == state->chosen && state->message != NULL)
+			restyle(canvas, HEAD_ROWS + i, TOP_CHOSEN);
+	}
+	if (look->row_count == 0)
+		(void)put(canvas, HEAD_ROWS, 2, TOP_SOFT, "nothing is held here");
+}
+
+/* ---- one line: its stack, and its source ---- */
+
+/* Rows are counted from `scrolled` on; the canvas cuts. */
+struct page {
+	struct top_canvas *canvas;
+	size_t row;
+	size_t scrolled;
+};
+
+static void __attribute__((format(printf, 3, 4)))
+page_put(struct page *page, enum top_style style, const char *format, ...)
+{
+	char text[TEXT_BYTES];
+	va_list arguments;
+	size_t row = page->row++;
+
+	if (row < page->scrolled || row - page->scrolled + HEAD_ROWS + 1 >= page->canvas->rows)
+		return;
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	(void)text_clean(text, strlen(text));
+	(void)put(page->canvas, (unsigned)(row - page->scrolled) + HEAD_ROWS, 0, style, text);
+}
+
+static void
+put_source(struct page *page, const struct top_look *look, const struct top_row *row)
+{
+	struct report_line line = report_line_figures(look->report, row->line);
+	struct report_source source;
+	uint32_t at = line.where.line;
+
+	if (!report_line_source(look->report, row->line, &source))
+		return;
+	page_put(page, TOP_BOLD, "Source: %s", source.file);
+	for (uint32_t i = at > SOURCE_AROUND ? at - SOURCE_AROUND : 1; i <= at + SOURCE_AROUND; i++) {
+		if (i <= source.text.line_count)
+			page_put(page, i == at ? TOP_BOLD : TOP_PLAIN, "%c%5" PRIu32 "  %*s%s", i == at ? '>' : ' ', i,
+			         (int)(source.text.indents[i - 1] < 200 ? source.text.indents[i - 1] : 200), "",
+			         source.text.lines[i - 1]);
+	}
+}
+
+static void
+put_stack(struct page *page, const struct top_look *look, const struct top_row *row, enum top_kind kind)
+{
+	struct report_line line = report_line(look->report, row->line);
+	char place[PLACE_TEXT_BYTES];
+	char bytes[UNITS_TEXT_BYTES];
+
+	page_put(page, TOP_BOLD, "Stack of its largest call site, %s live, innermost first:",
+	         units_bytes(line.largest.of.live_bytes, bytes));
+	for (uint32_t i = 0; i < line.largest.of.frame_count; i++) {
+		struct report_frame frame = report_frame(&line.largest, i);
+		const struct model_frame *of = &frame.of;
+
+		if ((kind == TOP_PYTHON && of->kind != MODEL_FRAME_PYTHON) ||
+		    (kind == TOP_NATIVE && of->kind == MODEL_FRAME_PYTHON))
+			continue;
+		(void)place_text(of->file, of->line, of->function, of->module, frame.offset, place);
+		page_put(page, of->is_user ? TOP_PLAIN : TOP_SOFT, "  %s", place_related(frame.relation, place));
+	}
+	if (line.largest.of.frame_count == 0)
+		page_put(page, TOP_SOFT, "  it is not known");
+}
+
+static void
+draw_open(const struct top_look *look, struct top_state *state, struct top_canvas *canvas)
+{
+	struct page page = { .canvas = canvas, .scrolled = state->scrolled };
+	const struct top_row *row;
+	char live[UNITS_TEXT_BYTES];
+	char allocated[UNITS_TEXT_BYTES];
+
+	if (state->chosen >= look->row_count) {
+		(void)put(canvas, HEAD_ROWS, 2, TOP_SOFT, "nothing is held here");
+		return;
+	}
+	row = &look->rows[state->chosen];
+	(void)put(canvas, 4, 0, TOP_BOLD, row->place);
+	page_put(&page, TOP_PLAIN, "%s live, %s allocated in all%s%s", units_bytes(row->live_bytes, live),
+	         units_bytes(row->allocated_bytes, allocated), row->domain[0] != '\0' ? ", domain " : "", row->domain);
+	if (row->line == SIZE_MAX) {
+		page_put(&page, TOP_SOFT, "many call sites: kmemshim report lists them by module");
+		return;
+	}
+	put_source(&page, look, row);
+	put_stack(&page, look, row, state->wish.kind);
+	if (state->scrolled != 0 && state->scrolled >= page.row)
+		state->scrolled = page.row - 1;
+}
+
+void
+top_view_draw(const struct top_look *look, struct top_state *state, struct top_canvas *canvas)
+{
+	draw_title(look, state, canvas);
+	draw_use(look, canvas);
+	draw_sums(look, canvas);
+	draw_wish(look, state, canvas);
+	if (state->is_open)
+		draw_open(look, state, canvas);
+	else
+		draw_rows(look, state, canvas);
+	if (state->message != NULL && canvas->rows > HEAD_ROWS + 1) {
+		(void)put(canvas, canvas->rows - 1, 0, TOP_SOFT, state->message);
+		restyle(canvas, canvas->rows - 1, TOP_SOFT);
+	}
+}

@@ -1,0 +1,305 @@
+"""kmemshim top: driven in a terminal, on programs that grow, die, or have names that steer terminals."""
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import pytest
+
+import harness
+from harness import BUILD, find_python, record, run, shim_env
+
+pyte = pytest.importorskip("pyte", reason="python3-pyte is missing: tools/install-deps test")
+
+KMEMSHIM = BUILD / "kmemshim"
+PYTHON = find_python()
+GROWS = """
+import os, signal, sys, time
+kept, tables = [], []
+def load(): kept.append(bytearray(1 << 20))
+def remember(): tables.append(bytearray(200000))
+stop = sys.argv[1]
+for i in range(30):
+    load(); remember()
+print("ready", flush=True)
+while not os.path.exists(stop):
+    load(); remember(); time.sleep(0.02)
+    if len(kept) > 200:
+        del kept[:]
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+class Terminal:
+    """A program in a terminal of that size, and what is on the screen."""
+
+    def __init__(self, argv, rows, columns, **environment):
+        self.screen = pyte.Screen(columns, rows)
+        self.stream = pyte.ByteStream(self.screen)
+        self.written = b""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execve(argv[0], [str(word) for word in argv], {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "LANG": "C.UTF-8",
+                                                             **environment})
+        self.resize(rows, columns)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+        self.screen.resize(rows, columns)
+
+    def read(self, seconds):
+        """What comes within that time; False: it has ended."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            if not select.select([self.fd], [], [], left)[0]:
+                return True
+            try:
+                data = os.read(self.fd, 65536)
+            except OSError:
+                return False
+            if not data:
+                return False
+            self.written += data
+            self.stream.feed(data)
+        return True
+
+    @property
+    def text(self):
+        return "\n".join(line.rstrip() for line in self.screen.display)
+
+    def wait_for(self, *wanted, seconds=20):
+        end = time.monotonic() + seconds
+        while not all(word in self.text for word in wanted):
+            assert time.monotonic() < end, self.text
+            if not self.read(0.1):
+                break
+        assert all(word in self.text for word in wanted), self.text
+
+    def keys(self, text):
+        os.write(self.fd, text.encode())
+
+    def finish(self, seconds=20):
+        end = time.monotonic() + seconds
+        while self.read(0.1):
+            assert time.monotonic() < end, self.text
+        _, status = os.waitpid(self.pid, 0)
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(status)
+
+    def is_given_back(self):
+        """The other screen was left, and the cursor is shown again."""
+        return self.written.rfind(b"\x1b[?1049l") > self.written.rfind(b"\x1b[?1049h") and \
+            self.written.rfind(b"\x1b[?25h") > self.written.rfind(b"\x1b[?25l")
+
+
+@pytest.fixture
+def growing(tmp_path):
+    """A program that grows until it is told to die: (its process, the file that ends it, its captures)."""
+    program = tmp_path / "grows.py"
+    program.write_text(GROWS)
+    stop = tmp_path / "stop"
+    process = subprocess.Popen([PYTHON, program, stop], env=shim_env(tmp_path / "out"), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.readline()
+    yield process, stop, tmp_path / "out"
+    stop.touch()
+    process.kill()
+    process.communicate()
+
+
+@pytest.mark.parametrize("rows, columns", [(24, 80), (60, 200)])
+def test_a_program_grows_and_dies(growing, rows, columns):
+    process, stop, _ = growing
+    terminal = Terminal([KMEMSHIM, "top", process.pid], rows, columns)
+    terminal.wait_for("grows.py", "running", "grows.py:4 load", "grows.py:5 remember", "q quit")
+    terminal.wait_for("rate/s", "allocates ")
+    lines = terminal.text.split("\n")
+    assert len(lines) == rows and max(map(len, lines)) <= columns
+    assert "in use" in lines[1] and lines[2].startswith("live ") and "domain: host" in lines[3]
+    first = [line for line in lines if "grows.py:4 load" in line][0]
+    assert "MiB" in first and "+" in first
+    stop.touch()
+    assert terminal.finish() == 0
+    assert terminal.is_given_back()
+    assert f"ended: grows.py (pid {process.pid})" in terminal.text and "kmemshim report" in terminal.text
+
+
+def test_keys(growing):
+    process, _, _ = growing
+    terminal = Terminal([KMEMSHIM, "top", process.pid], 40, 120)
+    terminal.wait_for("grows.py:4 load")
+    terminal.keys("d")
+    terminal.wait_for("domain: heap")
+    for _ in range(20):
+        if "domain: host" in terminal.text:
+            break
+        terminal.keys("d")
+        terminal.read(1.5)
+    terminal.wait_for("domain: host")
+    terminal.keys("n")
+    terminal.wait_for("lines: Python")
+    terminal.keys("n")
+    terminal.wait_for("lines: native")
+    terminal.keys("n")
+    terminal.wait_for("lines: all")
+    terminal.keys("o")
+    terminal.wait_for("order: growth")
+    terminal.keys("oo")
+    terminal.wait_for("order: live", "grows.py:4 load")
+    terminal.keys("\r")
+    terminal.wait_for("Source: ", "> ", "def load(): kept.append(bytearray(1 << 20))", "Stack of its largest call site", "grows.py:4 load")
+    terminal.keys("\x1b[B")
+    terminal.keys("\x1b")
+    terminal.wait_for("allocated at")
+    terminal.keys("p")
+    terminal.wait_for("process: all")
+    terminal.keys("s")
+    terminal.wait_for('snapshot "top ', "kmemshim report --at")
+    terminal.keys("q")
+    assert terminal.finish() == 0 and terminal.is_given_back()
+    marks = harness.report("report", growing[2])["processes"][0]["marks"]
+    assert any(mark["name"].startswith("top ") and mark["is_snapshot"] for mark in marks)
+
+
+@pytest.mark.parametrize("how", ["\x03", signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_it_ends_clean(growing, how):
+    process, _, _ = growing
+    terminal = Terminal([KMEMSHIM, "top", process.pid], 24, 80)
+    terminal.wait_for("grows.py:4 load")
+    if isinstance(how, str):
+        terminal.keys(how)
+    else:
+        os.kill(terminal.pid, how)
+    assert terminal.finish() == 0 and terminal.is_given_back()
+    assert process.poll() is None
+
+
+def test_a_window_changes_its_size(growing):
+    process, _, _ = growing
+    terminal = Terminal([KMEMSHIM, "top", process.pid], 24, 80)
+    terminal.wait_for("grows.py:4 load")
+    for rows, columns in ((60, 200), (10, 20), (3, 20), (1, 1), (24, 80)):
+        terminal.resize(rows, columns)
+        terminal.read(1.5)
+        assert len(terminal.text.split("\n")) <= rows
+    terminal.wait_for("grows.py:4 load", "q quit")
+    terminal.keys("q")
+    assert terminal.finish() == 0
+
+
+def test_it_does_not_flicker(growing):
+    """After the first screen, only what has changed is written: the screen is never cleared again."""
+    process, _, _ = growing
+    terminal = Terminal([KMEMSHIM, "top", process.pid], 24, 80)
+    terminal.wait_for("grows.py:4 load", "rate/s")
+    terminal.written = b""
+    terminal.read(3)
+    assert terminal.written and b"\x1b[2J" not in terminal.written and b"\x1b[H\x1b[J" not in terminal.written
+    assert len(terminal.written) < 6000, len(terminal.written)
+    terminal.keys("q")
+    assert terminal.finish() == 0
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "vt100"}, {"TERM": "vt220", "LANG": "C"}])
+def test_a_terminal_without_colours(growing, environment):
+    process, _, _ = growing
+    terminal = Terminal([KMEMSHIM, "top", process.pid], 24, 80, **environment)
+    terminal.wait_for("grows.py:4 load")
+    terminal.keys("q")
+    assert terminal.finish() == 0
+    assert b"\x1b[31m" not in terminal.written and b"\x1b[36m" not in terminal.written and b"38;5" not in terminal.written
+
+
+def test_an_unknown_terminal_is_one_line(growing):
+    process, _, _ = growing
+    terminal = Terminal([KMEMSHIM, "top", process.pid], 24, 80, TERM="no-such-kind")
+    assert terminal.finish() == 2 and "TERM=no-such-kind" in terminal.text
+
+
+def test_all_processes_of_a_folder(tmp_path):
+    program = tmp_path / "job.py"
+    program.write_text("import os, time\nkept = [bytearray(3000000)]\nfor n in range(3):\n    if os.fork() == 0:\n"
+                       "        mine = [bytearray(2000000 * (n + 1))]; time.sleep(60); os._exit(0)\nprint('ready', flush=True)\ntime.sleep(60)\n")
+    process = subprocess.Popen([PYTHON, program], env=shim_env(tmp_path / "out"), stdout=subprocess.PIPE, start_new_session=True)
+    try:
+        process.stdout.readline()
+        (tmp_path / "out/notes.txt").write_text("not a capture")
+        (tmp_path / "out/empty.kmem").write_bytes(b"")
+        (tmp_path / "out/other.kmem").write_bytes(b"\x7fELF" * 1000)
+        time.sleep(0.5)
+        terminal = Terminal([KMEMSHIM, "top", tmp_path / "out"], 24, 100)
+        terminal.wait_for("4 processes of job.py", "job.py:5 ", "process: all", "2 places could not be read")
+        terminal.keys("p")
+        terminal.wait_for(f"process: job.py {process.pid}", "job.py:2 ")
+        terminal.keys("p")
+        terminal.wait_for("job.py:5 ")
+        terminal.keys("q")
+        assert terminal.finish() == 0
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+EVIL = "a\x1b[2Jb\x1b]0;title\x07c‮d​e日本֍" + "n" * 150 + ".py"
+
+
+def test_names_steer_no_terminal(tmp_path):
+    program = tmp_path / EVIL
+    program.write_text("kept = [bytearray(1000000) for i in range(5)]\n" + "exec(compile('def f" + "x" * 5000 +
+                       "(): return [bytearray(2000000)]\\nlong = f" + "x" * 5000 + "()', 'y' * 10000, 'exec'))\n")
+    record([PYTHON, program], tmp_path / "out")
+    done = run([KMEMSHIM, "top", "--once", tmp_path / "out"])
+    assert done.returncode == 0 and done.stderr == ""
+    assert "\x1b" not in done.stdout and "\x07" not in done.stdout and "\u202e" not in done.stdout and "\u200b" not in done.stdout
+    assert max(map(len, done.stdout.split("\n"))) <= 80 and "MiB" in done.stdout
+    terminal = Terminal([KMEMSHIM, "top", tmp_path / "out"], 24, 80)
+    terminal.wait_for("q quit", "MiB")
+    assert b"\x1b]0;" not in terminal.written and "\u202e".encode() not in terminal.written
+    terminal.keys("\r")
+    terminal.wait_for("Stack of its largest")
+    terminal.keys("q")
+    assert terminal.finish() == 0
+
+
+def test_once_is_text(growing):
+    _, _, out = growing
+    done = run([KMEMSHIM, "top", "--once", out])
+    assert done.returncode == 0 and done.stderr == "" and "\x1b" not in done.stdout
+    lines = done.stdout.split("\n")
+    assert lines[0].startswith("kmemshim top  grows.py (pid ") and "running" in lines[0]
+    assert any("grows.py:4 load" in line for line in lines) and len(lines) <= 25
+    one = run([KMEMSHIM, "top", "--once", "--domain", "heap", out])
+    assert "domain: heap" in one.stdout
+
+
+def test_growth_since_a_minute_ago_is_known_at_the_first_look(growing):
+    """From the timeline of the capture: the program is younger, so it is all that it holds."""
+    _, _, out = growing
+    done = run([KMEMSHIM, "top", "--once", out])
+    load = next(line for line in done.stdout.split("\n") if "grows.py:4 load" in line)
+    words = load.split()
+    assert words[4].startswith("+") and words[5] == "MiB", load
+
+
+def test_a_program_that_holds_nothing(tmp_path):
+    record(["/bin/true"], tmp_path / "out")
+    done = run([KMEMSHIM, "top", "--once", tmp_path / "out"])
+    assert done.returncode == 0 and "nothing is held here" in done.stdout and "ended: exit status 0" in done.stdout
+
+
+@pytest.mark.parametrize("arguments, status, says", [
+    (["top"], 2, "kmemshim.out"), (["top", "/no/such/path"], 2, "/no/such/path"), (["top", "999999999"], 2, "is gone"),
+    (["top", "--once", "/proc/self/exe"], 3, "not a kmemshim capture"), (["top", "1", "2"], 2, "top")])
+def test_what_cannot_be_watched_is_one_line(arguments, status, says, tmp_path):
+    done = run([KMEMSHIM, *arguments], cwd=tmp_path)
+    assert done.returncode == status and says in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_what_is_no_terminal_is_told(growing):
+    _, _, out = growing
+    done = run([KMEMSHIM, "top", out])
+    assert done.returncode == 2 and "--once" in done.stderr and done.stdout == ""
