@@ -23,7 +23,6 @@ static struct {
 	uint64_t shown_ns; // 0 = no line is there
 	const char *what;
 	unsigned calls;
-	bool is_stopped;
 } state;
 
 static uint64_t
@@ -63,7 +62,7 @@ progress_show(const char *what, size_t done, size_t total)
 	state.what = what;
 	if (state.began_ns == 0)
 		state.began_ns = time;
-	if (state.is_stopped || time - state.began_ns < PATIENCE_NS || time - state.shown_ns < STEP_NS || !has_terminal())
+	if (time - state.began_ns < PATIENCE_NS || time - state.shown_ns < STEP_NS || !has_terminal())
 		return;
 	(void)fflush(stdout); // what stands before it on the same terminal
 	(void)fprintf(stderr, "\r\033[Kkmemshim: %s: %s%s%s", what, units_count(done, counts[0]), total != 0 ? " of " : "",
@@ -83,5 +82,5 @@ void
 progress_stop(void)
 {
 	progress_end();
-	state.is_stopped = true;
+	state.is_allowed = false;
 }
