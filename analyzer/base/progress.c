@@ -18,6 +18,7 @@
 #define CALLS_PER_LOOK 64 // at the clock
 
 static struct {
+	bool is_allowed;
 	uint64_t began_ns; // 0 = nothing began
 	uint64_t shown_ns; // 0 = no line is there
 	const char *what;
@@ -43,11 +44,19 @@ has_terminal(void)
 }
 
 void
+progress_allow(void)
+{
+	state.is_allowed = true;
+}
+
+void
 progress_show(const char *what, size_t done, size_t total)
 {
 	char counts[2][UNITS_TEXT_BYTES];
 	uint64_t time;
 
+	if (!state.is_allowed)
+		return;
 	if (state.began_ns != 0 && state.what == what && ++state.calls % CALLS_PER_LOOK != 0 && done + 1 < total)
 		return;
 	time = now();
