@@ -84,9 +84,9 @@ void rank_free(struct ranked *ranked);
 bool rank_domain_matches(const char *name, const char *wanted);
 
 /*
- * Sets `leak` of every site, by surviving generations: a leak still holds blocks from at least 75 % of the
- * generations since it appeared and 70 % of the latest quarter, has seen 6 of them, and the line holds 64 KiB more than
- * a few of the blocks that it works with and releases again.
+ * Sets `leak` of every site, by surviving generations: a leak still holds blocks from at least 75 % of the generations since it appeared (or,
+ * of many, about as many in each quarter of what was allocated) and 70 % of the latest quarter, has seen 6 of them, and the line holds 64 KiB
+ * more than a few of the blocks that it works with and releases again. One that adds fewer and fewer is `filling`.
  */
 void rank_leaks_classify(struct model *model);
 
@@ -106,6 +106,9 @@ bool rank_may_accumulate(const struct model_site *site);
  * fills looks the same: a ground to ask only where the line is new.
  */
 bool rank_has_accumulated(const struct model_site *site);
+
+/* Of class "filling": at so many bytes it seems to end, if it goes on as before; 0 = of another class. */
+uint64_t rank_filled_bytes(const struct model_site *site);
 
 /* Most of what was allocated since it appeared is its own: a leak, or something large that was built at one go. */
 bool rank_may_be_built_once(const struct model_site *site);

@@ -18,11 +18,11 @@
 #define CALLS_PER_LOOK 64 // at the clock
 
 static struct {
+	bool is_allowed;
 	uint64_t began_ns; // 0 = nothing began
 	uint64_t shown_ns; // 0 = no line is there
 	const char *what;
 	unsigned calls;
-	bool is_stopped;
 } state;
 
 static uint64_t
@@ -43,18 +43,26 @@ has_terminal(void)
 }
 
 void
+progress_allow(void)
+{
+	state.is_allowed = true;
+}
+
+void
 progress_show(const char *what, size_t done, size_t total)
 {
 	char counts[2][UNITS_TEXT_BYTES];
 	uint64_t time;
 
+	if (!state.is_allowed)
+		return;
 	if (state.began_ns != 0 && state.what == what && ++state.calls % CALLS_PER_LOOK != 0 && done + 1 < total)
 		return;
 	time = now();
 	state.what = what;
 	if (state.began_ns == 0)
 		state.began_ns = time;
-	if (state.is_stopped || time - state.began_ns < PATIENCE_NS || time - state.shown_ns < STEP_NS || !has_terminal())
+	if (time - state.began_ns < PATIENCE_NS || time - state.shown_ns < STEP_NS || !has_terminal())
 		return;
 	(void)fflush(stdout); // what stands before it on the same terminal
 	(void)fprintf(stderr, "\r\033[Kkmemshim: %s: %s%s%s", what, units_count(done, counts[0]), total != 0 ? " of " : "",
@@ -74,5 +82,5 @@ void
 progress_stop(void)
 {
 	progress_end();
-	state.is_stopped = true;
+	state.is_allowed = false;
 }

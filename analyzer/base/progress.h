@@ -11,6 +11,9 @@
 
 #include <stddef.h>
 
+/* From now on: for commands that read, write and end. One that draws on the terminal itself leaves it. */
+void progress_allow(void);
+
 /* total: 0 = nobody knows how much there is. The text must be short. Cheap enough for inner loops. */
 void progress_show(const char *what, size_t done, size_t total);
 

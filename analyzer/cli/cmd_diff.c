@@ -14,6 +14,7 @@
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/progress.h"
 #include "base/units.h"
 #include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
@@ -198,6 +199,7 @@ cmd_diff(const struct options *options, int *status, struct fail *fail)
 	struct diff_side *after = NULL;
 	bool is_done;
 
+	progress_allow();
 	(void)status;
 	if (options->by != NULL && strcmp(options->by, "line") != 0 && strcmp(options->by, "function") != 0)
 		return fail_set(fail, EXIT_USAGE, "diff: --by \"%s\": expected line or function", options->by);

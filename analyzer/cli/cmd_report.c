@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "base/progress.h"
 #include "capture/capture_folder.h"
 #include "cli/command.h"
 #include "diff/diff.h"
@@ -55,8 +56,10 @@ struct model *
 cmd_report_load(const struct options *options, const char *capture, const char *session, struct fail *fail)
 {
 	const struct model_options wanted = options_of(options, capture, session);
-	struct model *model = model_load(&wanted, fail);
+	struct model *model;
 
+	progress_allow();
+	model = model_load(&wanted, fail);
 	if (model == NULL)
 		return NULL;
 	if (model->capture_damage_count != 0)

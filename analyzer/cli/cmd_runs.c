@@ -18,6 +18,7 @@
 #include "analysis/judge.h"
 #include "analysis/rank.h"
 #include "base/memory.h"
+#include "base/progress.h"
 #include "base/units.h"
 #include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
@@ -130,12 +131,14 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 		.is_salvage = measuring->options->is_salvage,
 		.wants_symbols = true,
 	};
-	struct model *model = model_load(&wanted, fail);
+	struct model *model;
 	char program[BASELINE_PROGRAM_BYTES];
 	struct judged_model judged;
 	struct verdict verdict;
 	bool is_usable;
 
+	progress_allow();
+	model = model_load(&wanted, fail);
 	if (model == NULL)
 		return false;
 	if (!measuring->options->is_salvage && !is_whole(model, path, fail)) {

@@ -97,6 +97,7 @@ const struct command commands[] = {
 		"  leak?      the same, but it may be a data set that was loaded once\n"
 		"  too-short  too few generations to judge\n"
 		"  backlog    releases late or in bursts\n"
+		"  filling    keeps its blocks, but adds fewer and fewer: a cache that fills\n"
 		"  steady     holds memory, does not grow\n"
 		"  import     left behind by importing a library\n"
 		"  none       holds nothing\n",

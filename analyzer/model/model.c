@@ -107,9 +107,11 @@ leak_row(enum model_leak_class leak)
 {
 	switch (leak) {
 	case MODEL_LEAK_LEAK:
-		return (struct leak_row){ "leak", 5 };
+		return (struct leak_row){ "leak", 6 };
 	case MODEL_LEAK_TOO_SHORT:
-		return (struct leak_row){ "too-short", 4 };
+		return (struct leak_row){ "too-short", 5 };
+	case MODEL_LEAK_FILLING:
+		return (struct leak_row){ "filling", 4 };
 	case MODEL_LEAK_BACKLOG:
 		return (struct leak_row){ "backlog", 3 };
 	case MODEL_LEAK_STEADY:

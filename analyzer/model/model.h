@@ -28,6 +28,7 @@ enum model_leak_class {
 	MODEL_LEAK_STEADY,    // holds something, does not accumulate ("steady")
 	MODEL_LEAK_TOO_SHORT, // holds something, too few generations to judge ("too-short")
 	MODEL_LEAK_BACKLOG,   // releases in bursts or late ("backlog")
+	MODEL_LEAK_FILLING,   // keeps its blocks, but adds fewer and fewer ("filling")
 	MODEL_LEAK_LEAK,      // blocks of almost every generation are still alive ("leak")
 	MODEL_LEAK_IMPORT,    // left behind by importing a module ("import")
 	MODEL_LEAK_CLASSES
@@ -39,6 +40,8 @@ enum model_relation {
 	MODEL_RELATION_WHILE,      // where a Python thread was seen last
 	MODEL_RELATION_STARTED_BY, // where the thread was created
 };
+
+#define SURVIVAL_QUARTERS 4
 
 /* Python objects of one type that were alive at a site, about so many: in the sites that hold most. */
 #define MODEL_TYPES_MAX 4
@@ -90,9 +93,11 @@ struct model_site {
 	uint64_t volume_bytes;         // that its process allocated in all since the site appeared, about; 0 = not known
 	uint32_t born_generations;     // generations in which it allocated, 0 = not counted apart
 	uint64_t span_bytes;           // that its process allocated in all from its first to its latest block, about
-	uint64_t steps;                // that its process made since the site appeared, about; 0 = none, or not known
-	uint64_t first_ms;             // when the site appeared, since the start of its process, about
-	bool has_paused; // since its latest block a whole tick of the generations' clock has passed without one
+	uint64_t quarters
+		[SURVIVAL_QUARTERS]; // live blocks born in each quarter of what was allocated since the site appeared, about
+	uint64_t steps;          // that its process made since the site appeared, about; 0 = none, or not known
+	uint64_t first_ms;       // when the site appeared, since the start of its process, about
+	bool has_paused;         // since its latest block a whole tick of the generations' clock has passed without one
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
 	enum model_leak_class leak; // set by rank_leaks.c
@@ -339,7 +344,8 @@ bool model_could_not_grow(const struct model *model); // some capture: its disk,
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
 const char *model_relation_name(enum model_relation relation); // "" for its own, "while", "started by"
 
-const char *model_leak_name(enum model_leak_class leak);  // "none", "steady", "too-short", "backlog", "leak", "import"
+const char *
+model_leak_name(enum model_leak_class leak); // "none", "steady", "too-short", "backlog", "filling", "leak", "import"
 enum model_leak_class model_leak_named(const char *name); // MODEL_LEAK_CLASSES: there is none of that name
 
 /* Which of two classes stands for several sites? A leak before all, and what an import left only where all agree. */

@@ -145,19 +145,24 @@ struct generation_sums {
 	uint64_t allocated_count;   // by all records, by the end
 	uint8_t first_generation;   // the first
 	int64_t born_alive[KMEM_GENERATION_BUCKETS];
+	// of records without counters of their own: live blocks by the tick in which the record was made. A thread that keeps one block each makes none
+	uint32_t record_count;
+	int64_t alive_by_record[KMEM_CLOCK_MAX + 1];
+	bool has_record[KMEM_CLOCK_MAX + 1];
 };
 struct generation_counts {
 	uint32_t alive; // as in struct model_site
 	uint32_t total;
 	uint32_t recent_alive;
 	uint32_t recent_total;
-	uint64_t volume_bytes; // as in struct model_site
-	bool has_paused;       // as there
-	uint32_t born;         // as born_generations there
-	uint64_t span_bytes;   // as there
-	uint64_t steps;        // as in struct model_site
-	uint64_t first_ms;     // the same
-	uint64_t unlikely;     // counts that cannot be
+	uint64_t volume_bytes;                // as in struct model_site
+	bool has_paused;                      // as there
+	uint32_t born;                        // as born_generations there
+	uint64_t span_bytes;                  // as there
+	uint64_t quarters[SURVIVAL_QUARTERS]; // as there
+	uint64_t steps;                       // as in struct model_site
+	uint64_t first_ms;                    // the same
+	uint64_t unlikely;                    // counts that cannot be
 };
 // NULL: the record has none
 void model_generations_add(struct generation_sums *sums, const struct kmem_generations *block);

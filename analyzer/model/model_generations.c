@@ -8,6 +8,8 @@
 #include "model/model_build.h"
 
 #define MERGED_MIN 16         // generations that are not merged: about twice as many as a leak needs
+#define VOLUME_PARTS 64       // of a smaller part of all that was allocated nobody can say what was when
+#define RECORDS_MIN 6         // threads that allocated there
 #define REQUESTS_UNDER_WAY 64 // a birth is counted by generation first; one for each thread
 
 void
@@ -83,6 +85,89 @@ volume_between(const struct kmem_header *header, uint64_t first, uint64_t last)
 }
 
 /*
+ * The tick of a generation, 0 = the first. A site that allocated in each tick has one for each, up to the buckets. Of another one the ticks
+ * without a birth are taken to be the first ones, which are short: so what stays is rather taken for a leak than for a cache.
+ */
+static uint64_t
+tick_of(const struct generation_sums *sums, uint32_t generation)
+{
+	uint32_t count = sums->birth_generations;
+	uint64_t first = sums->first_generation;
+	uint64_t age = sums->birth_clock > first ? sums->birth_clock - first : 0;
+
+	if (count == KMEM_GENERATION_BUCKETS && age >= count)
+		return first + 1 + generation; // the last: and later
+	return age + 1 + generation >= count ? first + age + 1 + generation - count : first;
+}
+
+/*
+ * How many of the survivors are of each quarter of what was allocated since the site appeared: a leak has as many in each, a cache that fills
+ * fewer and fewer. Of a tick that lies in two quarters each gets its part.
+ */
+static void
+count_quarters(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock, uint64_t older,
+               struct generation_counts *counts)
+{
+	double begin = (double)volume_at(header, sums->first_generation > 1 ? sums->first_generation : 0);
+	double all = (double)COPY_OF(header->volume_bytes) - begin;
+	double quarters[SURVIVAL_QUARTERS] = { (double)older };
+
+	/* It is known to a thousandth. */
+	if (all <= 0 || all * VOLUME_PARTS < begin)
+		return;
+	for (uint32_t i = 0; i < sums->birth_generations; i++) {
+		uint64_t tick = tick_of(sums, i);
+		bool is_last = i + 1 == sums->birth_generations;
+		double from = ((double)volume_at(header, tick) - begin) / all * SURVIVAL_QUARTERS;
+		double to = ((double)volume_between(header, 1, is_last ? sums->birth_clock : tick) - begin) / all *
+		            SURVIVAL_QUARTERS;
+		double live = sums->born_alive[i] > 0 ? (double)sums->born_alive[i] : 0;
+
+		from = from < 0 || tick <= 1 ? 0 : from;
+		to = to > SURVIVAL_QUARTERS || tick >= clock ? SURVIVAL_QUARTERS : to;
+		for (unsigned k = 0; k < SURVIVAL_QUARTERS; k++) {
+			double low = from > k ? from : k;
+			double high = to < k + 1 ? to : k + 1;
+
+			if (to > from)
+				quarters[k] += high > low ? live * (high - low) / (to - from) : 0;
+			else if (from >= k && (from < k + 1 || k + 1 == SURVIVAL_QUARTERS))
+				quarters[k] += live;
+		}
+	}
+	for (unsigned k = 0; k < SURVIVAL_QUARTERS; k++)
+		counts->quarters[k] = (uint64_t)(quarters[k] + 0.5);
+}
+
+/*
+ * Of a line that allocates once in each of many threads no record ever holds an older block, so that none has counters. Their ages are those
+ * of the threads: a tick in which threads came is a generation.
+ */
+static void
+count_by_record(const struct generation_sums *sums, uint64_t clock, struct generation_counts *counts)
+{
+	struct generation_sums all = { .first_generation = sums->first_generation };
+	uint32_t seen = 0;
+
+	for (uint32_t tick = 0; tick <= KMEM_CLOCK_MAX; tick++) {
+		counts->total += sums->has_record[tick];
+		counts->alive += sums->alive_by_record[tick] > 0;
+		all.birth_clock = sums->has_record[tick] ? tick : all.birth_clock;
+	}
+	bool is_recent = is_active(clock, &all);
+
+	if (!is_recent && clock > all.birth_clock)
+		counts->total += (uint32_t)(clock - all.birth_clock);
+	counts->recent_total = (counts->total + 3) / 4;
+	for (uint32_t tick = 0; tick <= KMEM_CLOCK_MAX; tick++) {
+		seen += sums->has_record[tick];
+		counts->recent_alive += is_recent && sums->alive_by_record[tick] > 0 &&
+		                        seen > counts->total - counts->recent_total;
+	}
+	counts->has_paused = clock > all.birth_clock + UINT64_C(1);
+}
+
+/*
  * The generations of a site, and those of them that still have live blocks. Blocks that are older than the counters make one
  * more, in front. Of a site that does not allocate any more none is recent, and all ticks since its first one are its generations:
  * else it would look like one that accumulates.
@@ -97,6 +182,10 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 
 	model_steps_since(header, sums->first_generation, &counts);
 	counts.volume_bytes = age != 0 ? volume_between(header, sums->first_generation, clock) : 0;
+	if (sums->record_count >= RECORDS_MIN && sums->birth_generations < RECORDS_MIN) {
+		count_by_record(sums, clock, &counts);
+		return counts;
+	}
 	if (sums->birth_generations == 0) { // blocks of one generation only, or nobody could count them
 		counts.total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
 		counts.alive = live_count != 0;
@@ -130,6 +219,7 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 		counts.recent_alive += is_recent && live != 0 && i + 1 >= counts.total - counts.recent_total;
 	}
 	counts.alive += live_count > counted;
+	count_quarters(sums, header, clock, live_count > counted ? live_count - counted : 0, &counts);
 	counts.unlikely += counted > live_count + REQUESTS_UNDER_WAY;
 	return counts;
 }

@@ -80,7 +80,14 @@ read_part(struct capture *capture, const struct domain_rows *rows, uint32_t reco
 			part->released_bytes += capture->released_bytes[record - 1];
 		if (stored->first_generation < part->generations.first_generation)
 			part->generations.first_generation = stored->first_generation;
-		model_generations_add(&part->generations, capture_generations(capture, record - 1));
+		const struct kmem_generations *block = capture_generations(capture, record - 1);
+
+		model_generations_add(&part->generations, block);
+		part->generations.record_count++;
+		part->generations.has_record[stored->first_generation] |= COPY_OF(stored->allocated_count) != 0;
+		if (block == NULL)
+			part->generations.alive_by_record[stored->first_generation] += (int64_t)(COPY_OF(stored->allocated_count) -
+			                                                                         COPY_OF(stored->freed_count));
 	}
 	part->peak_bytes = model_signed_bytes(part->peak_bytes);
 }
@@ -162,6 +169,7 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->has_paused = part->counts.has_paused;
 		site->born_generations = part->counts.born;
 		site->span_bytes = part->counts.span_bytes;
+		memcpy(site->quarters, part->counts.quarters, sizeof(site->quarters));
 		site->steps = part->counts.steps;
 		site->first_ms = part->counts.first_ms;
 	}

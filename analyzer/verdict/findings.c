@@ -219,6 +219,8 @@ find_growth(struct verdict_facts *facts, struct verdict *verdict)
 		add(verdict, FINDING_ACCUMULATES, top->leaking_bytes, top->live_bytes, top);
 	else if (rank_may_accumulate(top->telling))
 		add(verdict, FINDING_MAY_ACCUMULATE, top->live_bytes, 0, top);
+	else if (rank_filled_bytes(top->telling) != 0)
+		add(verdict, FINDING_FILLING, top->live_bytes, rank_filled_bytes(top->telling), top);
 	else
 		return;
 	set_confidence(verdict, top->leak == MODEL_LEAK_LEAK && !rank_may_be_built_once(top->telling) ? VERDICT_LIKELY
@@ -343,7 +345,7 @@ was_named_last(const struct verdict *verdict, const struct rank_line *line)
 	const struct finding *last = &verdict->findings[verdict->finding_count - 1];
 
 	return (last->kind == FINDING_LINE || last->kind == FINDING_LINE_OF_ALL || last->kind == FINDING_ACCUMULATES ||
-	        last->kind == FINDING_MAY_ACCUMULATE) &&
+	        last->kind == FINDING_MAY_ACCUMULATE || last->kind == FINDING_FILLING) &&
 	       last->line.largest == line->largest;
 }
 

@@ -47,6 +47,7 @@
 	KIND(LINE_OF_ALL, "line-of-all-processes") /* summed over processes */                                       \
 	KIND(ACCUMULATES, "accumulates")                                                                             \
 	KIND(MAY_ACCUMULATE, "may-accumulate")                                                                       \
+	KIND(FILLING, "filling")                                                                                     \
 	KIND(NEXT_LINE, "next-line")                                                                                 \
 	KIND(UNTOUCHED, "untouched")                                                                                 \
 	KIND(BESIDE_ARENAS, "accumulates-beside-arenas")                                                             \

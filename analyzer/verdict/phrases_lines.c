@@ -150,6 +150,14 @@ PHRASE(MAY_ACCUMULATE)
 	    finding->line.telling->generations_total);
 }
 
+PHRASE(FILLING)
+{
+	char most[UNITS_TEXT_BYTES];
+
+	say(verdict, " It keeps its blocks, but adds fewer and fewer, as a cache that fills: it seems to end at about %s.",
+	    units_bytes(finding->whole_bytes, most));
+}
+
 PHRASE(DOMAIN_MAY_ACCUMULATE)
 {
 	say_MAY_ACCUMULATE(facts, finding, verdict);

@@ -8,6 +8,7 @@
  */
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -197,10 +198,13 @@ leak_of_short_threads(unsigned steps)
 	}
 }
 
+static sem_t is_waiting;
+
 static void *
 waiting_thread(void *unused)
 {
 	filled(malloc(12 * KIB), 12 * KIB); // leak_of_waiting_threads
+	sem_post(&is_waiting);
 	for (;;)
 		pause();
 	return unused;
@@ -212,11 +216,13 @@ leak_of_waiting_threads(unsigned steps)
 	pthread_t thread;
 	pthread_attr_t attributes;
 
+	sem_init(&is_waiting, 0, 0);
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, 256 * KIB);
 	EACH_STEP(i, steps)
 	{
 		pthread_create(&thread, &attributes, waiting_thread, NULL); // leak_of_waiting_threads
+		sem_wait(&is_waiting);
 		work();
 	}
 }
@@ -263,7 +269,7 @@ leak_in_child(unsigned steps)
 		EACH_STEP(i, steps)
 		{
 			work();
-			keep(filled(malloc(10 * KIB), 10 * KIB)); // leak_in_child
+			keep(filled(malloc(100 * KIB), 100 * KIB)); // leak_in_child
 		}
 		exit(0);
 	}

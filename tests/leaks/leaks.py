@@ -514,6 +514,24 @@ def control_table_then_end(steps):
     print(sum(row[0] for _ in range(20) for row in table))
 
 
+def control_table_after_imports(steps):
+    import_much()
+    table = [bytearray(20000) for _ in range(2000)]
+    print(sum(row[0] for _ in range(20) for row in table))
+
+
+def control_table_of_calls(steps):
+    """Each row takes work that is given back."""
+    table = [len(work_for(i)) * bytearray(200) for i in range(3000)]
+    for i in each_step(steps):
+        table[i % 3000][0] = 1
+        work()
+
+
+def work_for(number):
+    return bytes(bytearray(100 + number % 7))
+
+
 def control_table_of_objects(steps):
     table = {f"key {i}": (i, str(i), [i]) for i in range(60000)}
     for i in each_step(steps):
@@ -640,10 +658,11 @@ def control_high_then_done(steps):
 
 
 def control_extension_cache(steps):
-    loaded = library()
-    for i in each_step(steps):
-        for k in range(2):
-            loaded.cached_in_c(i * 7 + k, 30000)
+    import random
+    loaded, keys = library(), random.Random(3)
+    for _ in each_step(steps):
+        for _ in range(2):
+            loaded.cached_in_c(keys.randrange(50), 30000)
         work()
 
 

@@ -4,7 +4,7 @@ import pytest
 import leakset
 
 ALL = leakset.programs()
-CHOICE = ("c/leak_tiny", "c/leak_in_four_threads", "c/leak_of_mappings", "c/control_queue", "c/control_mapping_that_fills", "py/leak_after_imports",
+CHOICE = ("c/leak_tiny", "c/leak_in_four_threads", "c/leak_of_mappings", "c/control_queue", "c/control_mapping_that_fills", "py/leak_list",
           "py/leak_small_objects", "py/leak_in_bursts", "py/leak_in_extension_threads", "py/leak_same_cell", "py/leak_swept_by_atexit",
           "py/control_table_then_end", "py/control_table_by_comprehension", "py/control_lru_cache", "py/control_different_cells")
 

@@ -109,6 +109,87 @@ is_arena_worth_the_name(uint64_t bytes)
 	return site->leak == MODEL_LEAK_LEAK;
 }
 
+/* Of many blocks few stay, half of the generations have none, and each quarter has so many: */
+static bool
+is_even(uint64_t first, uint64_t others)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = site_of(HEAP, 41, GIB, 50, 100);
+	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
+		site->quarters[i] = i == 0 ? first : others;
+	rank_leaks_classify(&hand.model);
+	return site->leak == MODEL_LEAK_LEAK;
+}
+
+static bool
+are_enough_even(uint64_t blocks)
+{
+	return is_even(blocks - 12, 4);
+}
+
+static bool
+has_quarter_enough(uint64_t first)
+{
+	return is_even(first, 210);
+}
+
+/* Half of all that was allocated is its own, and one block of each of so many steps. */
+static bool
+is_of_steps(uint64_t steps)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	hand.process.steps.source = KMEM_STEPS_CELLS;
+	site = site_of(HEAP, 41, GIB, 100, 100);
+	site->process_count = 1;
+	site->volume_bytes = GIB;
+	site->live_count = site->steps = steps;
+	rank_leaks_classify(&hand.model);
+	return site->leak == MODEL_LEAK_LEAK && !rank_may_be_built_once(site);
+}
+
+/* It keeps so many of 1,000 blocks, and each quarter has fewer. */
+static bool
+is_filling(const uint64_t quarters[SURVIVAL_QUARTERS], uint64_t kept)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = site_of(HEAP, 41, GIB, 100, 100);
+	site->live_count = kept;
+	site->allocated_count = 1000;
+	memcpy(site->quarters, quarters, sizeof(site->quarters));
+	rank_leaks_classify(&hand.model);
+	return site->leak == MODEL_LEAK_FILLING;
+}
+
+static bool
+are_halves_apart(uint64_t first)
+{
+	return is_filling((const uint64_t[]){ first, 200, 190, 100 }, 1000);
+}
+
+static bool
+does_last_quarter_slow_down(uint64_t last)
+{
+	return is_filling((const uint64_t[]){ 600, 300, 250, last }, 1000);
+}
+
+static bool
+are_enough_to_be_filling(uint64_t blocks)
+{
+	return is_filling((const uint64_t[]){ blocks - 9, 6, 2, 1 }, 1000);
+}
+
+static bool
+is_nearly_all_kept(uint64_t kept)
+{
+	return is_filling((const uint64_t[]){ 600, 300, 100, 0 }, kept);
+}
+
 /* Is line 41, which is too short to judge and gave nothing back, told before line 50, a leak of 1 MiB? */
 static bool
 is_before_a_leak(uint64_t bytes, uint64_t count)
@@ -168,6 +249,13 @@ static const struct threshold rows[] = {
 	{ "6 are judged", may_accumulate, 5, 6 },
 	{ "64 KiB", is_worth_the_name, 64 * KIB, 64 * KIB - 1 },
 	{ "64 KiB more than 8 of the blocks that it works with", has_grown, 8 * MIB + 64 * KIB, 8 * MIB + 64 * KIB - 1 },
+	{ "16 blocks that stay", are_enough_even, 16, 15 },
+	{ "a quarter has half of the mean", has_quarter_enough, 90, 89 },
+	{ "the first half has one and a half of the second", are_halves_apart, 235, 234 },
+	{ "the last quarter has half of the second", does_last_quarter_slow_down, 150, 151 },
+	{ "24 blocks of a cache that fills", are_enough_to_be_filling, 24, 23 },
+	{ "seven eighths are kept", is_nearly_all_kept, 875, 874 },
+	{ "6 steps with a block of each are no one-time load", is_of_steps, 6, 5 },
 	{ "16 MiB of arenas", is_arena_worth_the_name, 16 * MIB, 16 * MIB - 1 },
 	{ "16 times the leak", is_large_beside_a_leak, 16 * MIB + 16, 16 * MIB - 16 },
 	{ "8 blocks", has_many_blocks, 8, 7 },

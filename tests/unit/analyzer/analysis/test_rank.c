@@ -64,6 +64,106 @@ classes_follow_the_surviving_generations(void **state)
 }
 
 static void
+a_cache_that_fills_is_no_leak_and_says_where_it_ends(void **state)
+{
+	static const struct {
+		uint64_t quarters[SURVIVAL_QUARTERS];
+		uint64_t samples;
+		enum model_leak_class wanted;
+		uint64_t filled_kib;
+		const char *why;
+	} cases[] = {
+		{ { 40, 30, 20, 10 },
+		  0,
+		  MODEL_LEAK_FILLING,
+		  1254,
+		  "fewer and fewer: 70, 30, then 13 more, and 10 after these" },
+		{ { 60, 36, 4, 0 }, 0, MODEL_LEAK_FILLING, 1025, "it is nearly full" },
+		{ { 25, 25, 25, 25 }, 0, MODEL_LEAK_LEAK, 0, "as many in each" },
+		{ { 85, 5, 5, 5 }, 0, MODEL_LEAK_LEAK, 0, "much at first, and it grows evenly since then" },
+		{ { 10, 20, 30, 40 }, 0, MODEL_LEAK_LEAK, 0, "more and more" },
+		{ { 30, 10, 40, 20 }, 0, MODEL_LEAK_LEAK, 0, "in bursts" },
+		{ { 40, 30, 20, 10 }, 9, MODEL_LEAK_LEAK, 0, "samples are too rough for it" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 1024 * KIB);
+		site->live_count = site->allocated_count = 100;
+		site->samples = cases[i].samples;
+		hand_model_generations(site, 12, 12, 3, 3);
+		memcpy(site->quarters, cases[i].quarters, sizeof(site->quarters));
+		rank_leaks_classify(&hand.model);
+		if (site->leak != cases[i].wanted)
+			print_error("%s\n", cases[i].why);
+		assert_int_equal(site->leak, cases[i].wanted);
+		assert_int_equal(rank_filled_bytes(site) / KIB, cases[i].filled_kib);
+	}
+}
+
+/* A notebook's cell that runs again and again allocates little else. */
+static void
+a_block_of_each_step_is_no_one_time_load(void **state)
+{
+	static const struct {
+		enum kmem_step_source source;
+		uint64_t steps, blocks;
+		bool has_paused, is_once;
+	} cases[] = {
+		{ KMEM_STEPS_CELLS, 12, 12, false, false }, { KMEM_STEPS_PROGRAM, 100, 75, false, false },
+		{ KMEM_STEPS_CELLS, 12, 8, false, true },   { KMEM_STEPS_LOOP, 12, 12, false, true },
+		{ KMEM_STEPS_NONE, 0, 12, false, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		hand.process.steps.source = cases[i].source;
+		site = hand_model_site(&hand, HEAP, 41, 12 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->process_count = 1;
+		site->volume_bytes = 13 * MIB;
+		site->live_count = site->allocated_count = cases[i].blocks;
+		site->steps = cases[i].steps;
+		site->has_paused = cases[i].has_paused;
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak, MODEL_LEAK_LEAK);
+		assert_int_equal(rank_may_be_built_once(site), cases[i].is_once);
+	}
+}
+
+static void
+what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
+{
+	static const struct {
+		uint64_t quarters[SURVIVAL_QUARTERS];
+		enum model_leak_class wanted;
+	} cases[] = {
+		{ { 40, 41, 39, 40 }, MODEL_LEAK_LEAK },
+		{ { 0, 2, 20, 138 }, MODEL_LEAK_BACKLOG }, // a cache
+		{ { 0, 0, 0, 160 }, MODEL_LEAK_BACKLOG },
+		{ { 3, 3, 3, 3 }, MODEL_LEAK_BACKLOG }, // too few
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, MIB);
+		site->allocated_bytes = 100 * MIB;
+		site->allocated_count = 100000;
+		site->live_count = 1000;
+		hand_model_generations(site, 40, 63, 15, 16);
+		memcpy(site->quarters, cases[i].quarters, sizeof(site->quarters));
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak, cases[i].wanted);
+	}
+}
+
+static void
 many_small_sites_below_one_line_are_one_leak(void **state)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -426,6 +526,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
+		cmocka_unit_test_setup(a_cache_that_fills_is_no_leak_and_says_where_it_ends, make),
+		cmocka_unit_test_setup(what_stays_evenly_is_a_leak_whatever_comes_between, make),
+		cmocka_unit_test_setup(a_block_of_each_step_is_no_one_time_load, make),
 		cmocka_unit_test_setup(many_small_sites_below_one_line_are_one_leak, make),
 		cmocka_unit_test_setup(what_a_line_only_works_with_is_no_growth, make),
 		cmocka_unit_test_setup(an_import_is_what_stands_between_the_block_and_the_users_code, make),

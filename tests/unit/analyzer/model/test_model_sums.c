@@ -321,6 +321,75 @@ generations_without_counters_begin_with_the_first_record(void **state)
 	model_free(model);
 }
 
+/* No thread ever holds an older block of the line, so that none has counters. */
+static void
+threads_that_keep_one_block_each_are_generations(void **state)
+{
+	static const struct {
+		unsigned threads, kept_from, clock;
+		uint32_t total, alive, recent;
+	} cases[] = {
+		{ 12, 0, 22, 12, 12, 3 }, // a thread in each tick, all keep theirs
+		{ 12, 10, 22, 12, 2, 2 }, // only the latest do
+		{ 12, 0, 40, 31, 12, 0 }, // they came long ago
+		{ 5, 0, 15, 6, 1, 0 },    // too few to be judged so
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capture_builder *builder = capture_builder_new();
+		uint32_t stack = new_stack(builder, 0x400100);
+		struct model *model;
+
+		capture_builder_header(builder)->generation_clock = cases[i].clock;
+		for (unsigned k = 0; k < cases[i].threads; k++) {
+			unsigned freed = k < cases[i].kept_from;
+
+			new_record(builder, stack, (uint16_t)(k + 1), 1000, 1, 1000 * freed, freed)
+				->first_generation = (uint8_t)(10 + k);
+		}
+		model = load_sound(builder);
+		assert_int_equal(model->sites[0].generations_total, cases[i].total);
+		assert_int_equal(model->sites[0].generations_alive, cases[i].alive);
+		assert_int_equal(model->sites[0].recent_alive, cases[i].recent);
+		model_free(model);
+	}
+}
+
+/* Eight ticks of 64 KiB: two are a quarter. */
+static void
+survivors_are_told_by_quarters_of_the_volume(void **state)
+{
+	static const struct {
+		unsigned first, latest, births;
+		uint32_t live[8];
+		uint64_t quarters[SURVIVAL_QUARTERS];
+	} cases[] = {
+		{ 1, 8, 7, { 5, 5, 5, 5, 5, 5, 5 }, { 6, 10, 10, 10 } }, // in each tick, and one block before
+		{ 1, 8, 2, { 7, 9 }, { 1, 0, 0, 16 } },                  // the ticks without a birth were the first ones
+		{ 1, 5, 4, { 8, 4, 2, 0 }, { 9, 6, 0, 0 } },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct capture_builder *builder = capture_builder_new();
+		uint32_t stack = new_stack(builder, 0x400100);
+		struct kmem_generations *block;
+		uint64_t live = 1;
+		struct model *model;
+
+		capture_builder_header(builder)->generation_clock = 9;
+		for (unsigned k = 0; k < cases[i].births; k++)
+			live += cases[i].live[k];
+		new_record(builder, stack, 1, live * 1000, live, 0, 0)->first_generation = (uint8_t)cases[i].first;
+		block = capture_builder_generations(builder, 0, cases[i].latest << 16 | cases[i].births);
+		for (unsigned k = 0; k < cases[i].births; k++)
+			block->live_count[k] = cases[i].live[k];
+		model = load_sound(builder);
+		for (unsigned k = 0; k < SURVIVAL_QUARTERS; k++)
+			assert_int_equal(model->sites[0].quarters[k], cases[i].quarters[k]);
+		model_free(model);
+	}
+}
+
 static void
 peaks_are_off_by_what_the_head_says(void **state)
 {
@@ -405,6 +474,8 @@ main(void)
 		cmocka_unit_test(what_a_consumer_releases_is_not_alive),
 		cmocka_unit_test(what_was_built_at_one_go_does_not_accumulate),
 		cmocka_unit_test(generations_without_counters_begin_with_the_first_record),
+		cmocka_unit_test(threads_that_keep_one_block_each_are_generations),
+		cmocka_unit_test(survivors_are_told_by_quarters_of_the_volume),
 		cmocka_unit_test(peaks_are_off_by_what_the_head_says),
 		cmocka_unit_test(a_program_that_writes_is_never_impossible),
 	};

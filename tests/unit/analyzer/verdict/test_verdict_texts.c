@@ -325,6 +325,23 @@ what_may_be_a_data_set_is_said(void **state)
 	}
 }
 
+static void
+where_a_cache_that_fills_ends_is_said(void **state)
+{
+	struct verdict verdict;
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
+	hand_model_generations(site, 12, 12, 3, 3);
+	site->live_count = site->allocated_count = 100;
+	memcpy(site->quarters, (const uint64_t[]){ 40, 30, 20, 10 }, sizeof(site->quarters));
+	hand.process.is_alive = true;
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.text, "fewer and fewer, as a cache that fills: it seems to end at about 368 MiB."));
+	assert_null(strstr(verdict.text, "accumulates"));
+}
+
 /* One line trains a model: of what it holds some may accumulate, or next to nothing. */
 static void
 how_much_of_a_line_accumulates_is_said(void **state)
@@ -647,6 +664,7 @@ main(void)
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
 		cmocka_unit_test(what_imports_left_in_one_of_several_processes_is_told),
 		cmocka_unit_test(how_much_of_a_line_accumulates_is_said),
+		cmocka_unit_test(where_a_cache_that_fills_ends_is_said),
 		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
 		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
 	};
