@@ -72,7 +72,9 @@ verdict_forecast_gather(struct verdict_facts *facts)
 		return;
 	const struct model_steps *steps = &process->steps;
 	uint64_t stepping_ns = last->monotonic_ns > steps->began_ns ? last->monotonic_ns - steps->began_ns : 0;
-	bool has_steps = steps->source != KMEM_STEPS_NONE && steps->count >= STEPS_MIN && stepping_ns != 0;
+	/* Recognised rounds of a loop are too few to reckon with: most of a quick loop's are missed. */
+	bool is_exact = steps->source == KMEM_STEPS_PROGRAM || steps->source == KMEM_STEPS_CELLS;
+	bool has_steps = is_exact && steps->count >= STEPS_MIN && stepping_ns != 0;
 
 	facts->forecast = (struct verdict_forecast){
 		.bytes_per_minute = (uint64_t)rate,

@@ -67,6 +67,20 @@ def test_a_leak_in_short_steps_after_a_large_import_is_a_leak(tmp_path):
     assert leak["leak"]["generations_total"] >= 12 and leak["leak"]["steps"] >= 60
 
 
+ROUNDS_THAT_ARE_MISSED = """
+keep = []
+for n in range(100000):
+    keep.append(bytearray(700))
+"""
+
+
+def test_what_a_round_kept_is_not_told_where_most_rounds_were_missed(tmp_path):
+    document = python(ROUNDS_THAT_ARE_MISSED, tmp_path)
+    assert document["processes"][0]["steps"]["count"] < 50000, "all are seen now: this needs another program"
+    why = run([KMEMSHIM, "why", capture_of(tmp_path / "out")]).stdout.replace("\n", " ")
+    assert "It accumulates" in why and "kept in each of" not in why, why
+
+
 def test_a_python_program_says_where_it_is(tmp_path):
     document = python(SAYS, tmp_path)
     steps = document["processes"][0]["steps"]
