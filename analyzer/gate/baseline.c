@@ -296,7 +296,8 @@ baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
 		sample->file = text_pool_add_text(builder->texts, where != NULL ? where->file : "");
 		sample->line = where != NULL ? where->line : 0;
 		sample->suppression = suppression_of(builder, site, sample->where);
-		sample->step_bytes = step_bytes_of(site, steps, model->processes[site->process].steps.source == KMEM_STEPS_LOOP);
+		sample->step_bytes = step_bytes_of(site, steps,
+		                                   model->processes[site->process].steps.source == KMEM_STEPS_LOOP);
 		note_growing(sample, site);
 		site_key_likeness(site, sample->domain, sample->likeness);
 		sample->live_bytes = site->live_bytes;
