@@ -156,6 +156,19 @@ put_lines(const struct report *report, FILE *stream)
 	}
 }
 
+/* A process that replaced itself by exec has a capture for each program. Two series of the same labels are an error. */
+static unsigned
+times_before(const struct report *report, size_t index)
+{
+	const struct report_process *process = &report->processes[index];
+	unsigned times = 0;
+
+	for (size_t i = 0; i < index; i++)
+		times += report->processes[i].pid == process->pid &&
+		         strcmp(report->processes[i].of.name, process->of.name) == 0;
+	return times;
+}
+
 void
 export_metrics(const struct report *report, const struct export_value *value, FILE *stream)
 {
@@ -184,8 +197,12 @@ export_metrics(const struct report *report, const struct export_value *value, FI
 	}
 	put_family("process_peak_bytes", "gauge", "The most that a process held.", stream);
 	for (size_t i = 0; i < report->process_count; i++) {
+		unsigned times = times_before(report, i);
+
 		(void)fprintf(stream, "kmemshim_process_peak_bytes{pid=\"%" PRIu32 "\",", report->processes[i].pid);
 		put_label("name", report->processes[i].of.name, stream);
+		if (times != 0)
+			(void)fprintf(stream, ",again=\"%u\"", times);
 		(void)fprintf(stream, "} %" PRIu64 "\n", report->processes[i].peak_bytes);
 	}
 	put_lines(report, stream);

@@ -29,10 +29,17 @@ TITLES = {
     "hardware": "the hardware failed; its memory use is not the suspect",
     "machine-restarted": "the machine was restarted",
     "crashed": "it crashed; memory is not the suspect",
-    "signal": "it was stopped from outside; memory is not the suspect",
+    "signal": "it was stopped from outside",
     "failed": "it ended by itself; memory is not the suspect",
     "exited": "it ended by itself; memory is not the suspect",
 }
+
+
+def title_of(verdict):
+    """Of a kernel that a program or a person ended while its limit was near, nobody knows why they did."""
+    title = TITLES.get(verdict["cause"])
+    is_far = any(finding["kind"] == "far-from-limits" for finding in verdict["findings"])
+    return title + "; memory is not the suspect" if verdict["cause"] == "signal" and is_far else title
 
 
 class Death:
@@ -54,7 +61,7 @@ class Death:
         except recording.Unavailable as error:
             return self.panel_of_launcher(error)
         verdict = document["verdict"]
-        title = TITLES.get(verdict["cause"])
+        title = title_of(verdict)
         panel = Panel("the kernel died%s. Variables from before are gone." % (": " + title if title else ""), "death")
         is_said = "(%s" % verdict["confidence"] in verdict["text"]
         panel.say(verdict["text"], "Why" if is_said else "Why (%s)" % verdict["confidence"])

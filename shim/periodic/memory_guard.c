@@ -87,6 +87,13 @@ room_of(const struct measure *one)
 	return one->guard_bytes > one->used_bytes ? one->guard_bytes - one->used_bytes : 0;
 }
 
+/* More than the limit may be charged for a moment. */
+static uint64_t
+left_of(const struct measure *one)
+{
+	return one->limit_bytes > one->used_bytes ? one->limit_bytes - one->used_bytes : 0;
+}
+
 static uint64_t
 space_limit(const struct kmem_identity *identity)
 {
@@ -306,8 +313,7 @@ note_room(const struct measure *at, uint32_t state_now)
 	uint64_t half = room_of(at) / 2;
 
 	if (settings.guard_action != KMEM_GUARD_RAISE)
-		half = state_now == ARMED && at->kind == KMEM_LIMIT_CGROUP ? (at->limit_bytes - at->used_bytes) / 2
-		                                                           : UINT64_MAX;
+		half = state_now == ARMED && at->kind == KMEM_LIMIT_CGROUP ? left_of(at) / 2 : UINT64_MAX;
 	if (half < FAILED_REQUESTS_LARGE_BYTES)
 		half = FAILED_REQUESTS_LARGE_BYTES;
 	atomic_store_explicit(&guard_due_bytes, half, memory_order_relaxed);
@@ -363,7 +369,7 @@ judge(const struct memory_limits_now *now, uint64_t live_bytes, uint64_t request
 	uint64_t room_bytes = room_of(&at);
 	uint64_t own_bytes = at.kind == KMEM_LIMIT_ADDRESS_SPACE ? now->space_bytes : now->resident_bytes;
 	bool is_own = own_bytes + request_bytes / 2 >= at.limit_bytes / OWN_SHARE;
-	bool is_too_large = at.kind == KMEM_LIMIT_CGROUP && request_bytes > at.limit_bytes - at.used_bytes;
+	bool is_too_large = at.kind == KMEM_LIMIT_CGROUP && request_bytes > left_of(&at);
 
 	*is_refused = may_refuse && state_now != WAITING && is_own && request_bytes > room_bytes;
 	bool passes = state_now == ARMED && is_own && (request_bytes != 0 ? *is_refused || is_too_large : room_bytes == 0);

@@ -55,6 +55,10 @@ static struct {
 static _Atomic uint64_t next_even_ns;
 static _Atomic uint64_t next_high_bytes = HIGH_WATER_LEAST_BYTES;
 
+/* relaxed, both: bounds, which two threads at once may pass by one. */
+static _Atomic uint32_t refused_count;
+static _Atomic uint64_t next_refused_ns;
+
 static uint64_t
 live_bytes_now(void)
 {
@@ -165,18 +169,15 @@ marks_guard(uint32_t record)
 	store_plain(&mark);
 }
 
-/* relaxed, both: bounds, which two threads at once may pass by one. */
 void
 marks_refused(unsigned domain)
 {
-	static _Atomic uint32_t count;
-	static _Atomic uint64_t next_ns;
 	uint64_t now_ns = clock_now_ns();
 
-	if (now_ns < atomic_load_explicit(&next_ns, memory_order_relaxed) ||
-	    atomic_fetch_add_explicit(&count, 1, memory_order_relaxed) >= REFUSED_MARKS_MAX)
+	if (now_ns < atomic_load_explicit(&next_refused_ns, memory_order_relaxed) ||
+	    atomic_fetch_add_explicit(&refused_count, 1, memory_order_relaxed) >= REFUSED_MARKS_MAX)
 		return;
-	atomic_store_explicit(&next_ns, now_ns + REFUSED_PERIOD_NS, memory_order_relaxed);
+	atomic_store_explicit(&next_refused_ns, now_ns + REFUSED_PERIOD_NS, memory_order_relaxed);
 	struct kmem_mark mark = mark_now(KMEM_MARK_REFUSED, capture_file_domain(domain)->name);
 
 	store_plain(&mark);
@@ -358,6 +359,8 @@ marks_forked(void)
 	memset(&taken, 0, sizeof(taken));
 	plain_count = 0;
 	atomic_store_explicit(&marks_served, 0, memory_order_relaxed);
+	atomic_store_explicit(&refused_count, 0, memory_order_relaxed);
+	atomic_store_explicit(&next_refused_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&next_even_ns, 0, memory_order_relaxed);
 	atomic_store_explicit(&next_high_bytes, HIGH_WATER_LEAST_BYTES, memory_order_relaxed);
 }

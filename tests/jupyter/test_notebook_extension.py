@@ -263,3 +263,12 @@ def test_texts_that_cannot_be_written_do_not_touch_the_cell(start, place):
     shown = kernel.run("print('works')")
     assert ("stream", "works\n") in kernel.shown and "texts of cells are not written down" in shown and len(kernel.shown) == 2, shown
     assert kernel.run("print('works')") == "works\n"
+
+
+@pytest.mark.parametrize("findings, title", [(["ending", "far-from-limits"], "it was stopped from outside; memory is not the suspect"),
+                                             (["ending", "usage"], "it was stopped from outside")])
+def test_memory_is_no_suspect_only_where_the_limit_was_far(findings, title, monkeypatch):
+    monkeypatch.syspath_prepend(harness.ROOT / "python")
+    from kmemshim import death
+
+    assert death.title_of({"cause": "signal", "findings": [{"kind": kind} for kind in findings]}) == title

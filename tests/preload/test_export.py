@@ -115,6 +115,15 @@ def test_prometheus_reads_it(capture):
     assert 1 < len(lines) <= 20 and any(sample.labels["place"].startswith('a "b;c".py:4 ') for sample in lines)
 
 
+def test_a_process_that_replaced_itself_is_no_series_twice(tmp_path):
+    program = tmp_path / "again.py"
+    program.write_text("import os, sys\nkept = [bytearray(100000) for _ in range(50)]\n"
+                       "if len(sys.argv) == 1: os.execv(sys.executable, [sys.executable, __file__, 'x'])\n")
+    harness.record([PYTHON, program], tmp_path / "out")
+    lines = [line.rsplit(" ", 1)[0] for line in export(tmp_path / "out", "openmetrics").splitlines() if not line.startswith("#")]
+    assert sum(line.startswith("kmemshim_process_peak_bytes") for line in lines) == 2 and len(lines) == len(set(lines)), lines
+
+
 def test_a_file_is_whole_or_not_there_and_never_replaced_unasked(capture, tmp_path):
     path = tmp_path / "stacks.txt"
     assert export(capture, "folded", "-o", path) == "" and folded(path.read_text())

@@ -349,6 +349,19 @@ without_a_guard_nothing_is_judged(void *unused)
 	return 0;
 }
 
+static int
+more_in_use_than_the_limit_is_no_room(void *unused)
+{
+	const struct memory_limits_now now = { .resident_bytes = MIB, .cgroup_bytes = LIMIT + MIB, .limit_bytes = LIMIT };
+
+	(void)unused;
+	start(KMEM_GUARD_NOTE);
+	(void)judge(100 * MIB); // armed; then others fill it, for a moment beyond the limit
+	(void)memory_guard_judge(&now, MIB);
+	CHECK_IN_CHILD(guard_due_bytes <= 2 * MIB);
+	return 0;
+}
+
 static void
 in_a_child(void **state)
 {
@@ -382,6 +395,7 @@ main(void)
 		TEST(G2_what_each_record_holds_is_written_down),
 		TEST(G3_what_would_pass_it_is_refused),
 		TEST(G3_other_actions_refuse_nothing),
+		TEST(more_in_use_than_the_limit_is_no_room),
 		TEST(without_a_guard_nothing_is_judged),
 	};
 

@@ -271,6 +271,19 @@ a_request_is_served_once_and_only_when_it_is_whole(void **state)
 	assert_int_equal(strlen(mark_at(0)->name), KMEM_MARK_NAME_BYTES - 1);
 }
 
+static void
+a_child_marks_its_own_refused_requests(void **state)
+{
+	(void)state;
+	marks_refused(KMEM_DOMAIN_HEAP);
+	assert_int_equal(mark_at(0)->kind, KMEM_MARK_REFUSED);
+	marks_refused(KMEM_DOMAIN_HEAP); // one a second
+	assert_int_equal(mark_at(1)->kind, 0);
+	start_empty(NULL); // as after a fork
+	marks_refused(KMEM_DOMAIN_HEAP);
+	assert_int_equal(mark_at(0)->kind, KMEM_MARK_REFUSED);
+}
+
 int
 main(void)
 {
@@ -282,6 +295,7 @@ main(void)
 		cmocka_unit_test_setup(M2_without_room_the_largest_are_kept_and_the_rest_is_told, start_empty),
 		cmocka_unit_test_setup(M3_states_are_at_even_distances_over_the_whole_run, start_empty),
 		cmocka_unit_test_setup(the_high_water_mark_is_at_most_an_eighth_below_the_peak, start_empty),
+		cmocka_unit_test_setup(a_child_marks_its_own_refused_requests, start_empty),
 		cmocka_unit_test_setup(a_request_is_served_once_and_only_when_it_is_whole, start_empty),
 	};
 	return cmocka_run_group_tests_name("marks", tests, NULL, NULL);
