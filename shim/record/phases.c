@@ -47,7 +47,7 @@ index_in_force(void)
 static struct kmem_kept_peak *
 record_at(uint32_t index_plus_one)
 {
-	return index_plus_one != 0 ? capture_file_at(KMEM_SECTION_RECORDS, index_plus_one - 1) : NULL;
+	return index_plus_one != 0 ? capture_file_item(KMEM_SECTION_RECORDS, index_plus_one) : NULL;
 }
 
 static void
