@@ -336,7 +336,7 @@ def test_what_tests_kept_is_a_rule_of_its_own_when_a_large_one_follows(tmp_path)
     harness.kmemshim("baseline", tmp_path / "good", "-o", base)
     leak = harness.kmemshim("check", tmp_path / "leak", "--baseline", base, "--format", f"text,junit={tmp_path / 'junit.xml'}")
     table = harness.kmemshim("check", tmp_path / "table", "--baseline", base)
-    classes = {harness.place(site): site["leak"]["class"] for site in harness.report("leaks", tmp_path / "leak")["sites"]}
+    classes = {harness.place(site): site["leak"]["class"] for site in reversed(harness.report("leaks", tmp_path / "leak")["sites"])}  # the largest of a line
     case = next(case for case in xml.etree.ElementTree.parse(tmp_path / "junit.xml").getroot().iter("testcase") if case.get("name") == "lines")
 
     assert classes["suite.py:7"] == "steady"

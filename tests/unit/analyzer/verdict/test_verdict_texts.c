@@ -325,6 +325,43 @@ what_may_be_a_data_set_is_said(void **state)
 	}
 }
 
+/* Rounds of a loop are recognised, and may be far too few. */
+static const struct {
+	uint32_t source; // KMEM_STEPS_
+	uint64_t steps, blocks;
+	const char *says; // NULL: nothing of steps
+} steps[] = {
+	{ KMEM_STEPS_PROGRAM, 100, 100, " One block of 3.0 MiB was kept in each of 100 steps." },
+	{ KMEM_STEPS_PROGRAM, 100, 700, " 3.0 MiB was kept in each of 100 steps." },
+	{ KMEM_STEPS_CELLS, 100, 700, " 3.0 MiB was kept in each of 100 cells." },
+	{ KMEM_STEPS_LOOP, 90, 100, " One block of 3.0 MiB was kept in each of about 100 rounds" },
+	{ KMEM_STEPS_LOOP, 7, 100, NULL },
+	{ KMEM_STEPS_LOOP, 100, 7, NULL },
+};
+
+static void
+rounds_that_the_blocks_do_not_bear_out_are_not_said(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+		struct model_site *site;
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->live_count = steps[i].blocks;
+		site->steps = steps[i].steps;
+		site->process_count = 1;
+		hand.process.steps.source = steps[i].source;
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if (steps[i].says != NULL ? strstr(verdict.text, steps[i].says) == NULL
+		                          : strstr(verdict.text, "kept in each") != NULL)
+			fail_msg("case %zu: %s", i, verdict.text);
+	}
+}
+
 static void
 where_a_cache_that_fills_ends_is_said(void **state)
 {
@@ -664,6 +701,7 @@ main(void)
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
 		cmocka_unit_test(what_imports_left_in_one_of_several_processes_is_told),
 		cmocka_unit_test(how_much_of_a_line_accumulates_is_said),
+		cmocka_unit_test(rounds_that_the_blocks_do_not_bear_out_are_not_said),
 		cmocka_unit_test(where_a_cache_that_fills_ends_is_said),
 		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
 		cmocka_unit_test(a_descendant_that_was_refused_explains_a_failing_parent),
