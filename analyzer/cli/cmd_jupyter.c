@@ -134,6 +134,8 @@ install(const struct options *options, struct fail *fail)
 				"Choose it in the notebook. It is not an IPython kernel: when it dies, the server's log says why; "
 				"so does kmemshim why --kernel.\n");
 	}
+	if (is_written && options->prefix != NULL)
+		(void)printf("If Jupyter does not list it, set JUPYTER_PATH=%s/share/jupyter.\n", options->prefix);
 	kernel_spec_free(&spec);
 	return is_written;
 }
@@ -145,7 +147,7 @@ list(void)
 	size_t count = kernel_spec_list(&specs);
 
 	if (count == 0)
-		(void)printf("No kernel is recorded. Install one: kmemshim jupyter install\n");
+		(void)printf("No kernel that Jupyter finds is recorded. Install one: kmemshim jupyter install\n");
 	for (size_t i = 0; i < count; i++) {
 		(void)printf("%-24s wraps %-16s %s\n", specs[i].name, kernel_spec_wraps(&specs[i]), specs[i].folder);
 		kernel_spec_free(&specs[i]);

@@ -100,7 +100,10 @@ last_seen_ns(const struct model_process *process)
 	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
 }
 
-/* How much is kept in each step, and in an hour. Blocks that are about as many as the steps are one in each. */
+/*
+ * How much is kept in each step, and in an hour. Blocks that are about as many as the steps are one in each. Rounds of a loop that nothing
+ * confirms are not told: in a quick loop most of them are missed, so a round would be said to keep many times what it keeps.
+ */
 static void
 say_steps(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
@@ -113,7 +116,6 @@ say_steps(const struct verdict_facts *facts, const struct rank_line *line, struc
 
 	if (site->steps < STEPS_MIN || site->process_count != 1 || line->leaking_bytes == 0)
 		return;
-	/* Rounds that were only recognised may be far too few: as many blocks bear them out, nothing else does. */
 	if (!is_one && process->steps.source == KMEM_STEPS_LOOP)
 		return;
 	if (is_one)

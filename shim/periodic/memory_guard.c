@@ -192,19 +192,27 @@ keep(const struct kmem_guard_passing *passing)
 	return index + 1;
 }
 
+/* For whoever asks in the program. relaxed: figures of two passings may be mixed for a moment. */
+static struct {
+	_Atomic uint64_t bytes[3];
+	_Atomic uint32_t number;
+} latest;
+
+static void
+publish(const struct kmem_guard_passing *passing)
+{
+	atomic_store_explicit(&latest.bytes[0], passing->used_bytes, memory_order_relaxed);
+	atomic_store_explicit(&latest.bytes[1], passing->guard_bytes, memory_order_relaxed);
+	atomic_store_explicit(&latest.bytes[2], passing->limit_bytes, memory_order_relaxed);
+	atomic_store_explicit(&latest.number, passing->number, memory_order_relaxed);
+}
+
 uint32_t
 memory_guard_passings(uint64_t bytes[3])
 {
-	/* acquire: pairs with keep() (G2). */
-	uint64_t newest = atomic_load_explicit(&capture_file_header()->guard, memory_order_acquire);
-	const struct kmem_guard *last = newest != 0 ? capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)newest - 1) : NULL;
-
-	if (last == NULL)
-		return 0;
-	bytes[0] = last->passing.used_bytes;
-	bytes[1] = last->passing.guard_bytes;
-	bytes[2] = last->passing.limit_bytes;
-	return last->passing.number;
+	for (unsigned i = 0; i < 3; i++)
+		bytes[i] = atomic_load_explicit(&latest.bytes[i], memory_order_relaxed);
+	return atomic_load_explicit(&latest.number, memory_order_relaxed);
 }
 
 /* ---- what is done ---- */
@@ -299,6 +307,7 @@ pass(const struct measure *at, const struct memory_limits_now *now, uint64_t req
 	if (passing.action == KMEM_GUARD_EXEC && !tell_launcher(true))
 		passing.outcome = KMEM_GUARD_NOBODY;
 	marks_guard(keep(&passing));
+	publish(&passing);
 	if (passing.action == KMEM_GUARD_EXEC)
 		(void)tell_launcher(false);
 	say(&passing);
@@ -541,4 +550,5 @@ memory_guard_forked(void)
 {
 	atomic_flag_clear_explicit(&is_judging, memory_order_relaxed); // of a thread that is not here
 	passed_count = 0;
+	publish(&(struct kmem_guard_passing){ .number = 0 });
 }

@@ -200,7 +200,7 @@ def test_names_are_the_same_in_capitals(jupyter):
 
 
 def test_list_and_uninstall(jupyter):
-    assert "No kernel is recorded" in jupyter("list").stdout
+    assert "No kernel that Jupyter finds is recorded" in jupyter("list").stdout
     refused(jupyter("uninstall"), "no such kernel")
     jupyter.add()
     jupyter("install")
