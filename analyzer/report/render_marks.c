@@ -20,7 +20,7 @@ put_steps(const struct report_process *process, FILE *stream)
 	const char *slash = strrchr(steps->file, '/');
 	char count[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%s%s ", steps->is_estimated ? "about " : "", units_count(steps->count, count));
+	(void)fprintf(stream, "%s ", units_count(steps->count, count));
 	if (strcmp(steps->source, "cells") == 0)
 		(void)fprintf(stream, "cell%s", steps->count == 1 ? "" : "s");
 	else if (strcmp(steps->source, "program") == 0)
@@ -30,7 +30,9 @@ put_steps(const struct report_process *process, FILE *stream)
 		              steps->function);
 	else
 		(void)fprintf(stream, "rounds of a loop");
-	if (steps->ns != 0)
+	if (steps->is_estimated) // what one takes is not known either
+		(void)fprintf(stream, ", as far as they were recognised: a quick loop makes more");
+	else if (steps->ns != 0)
 		(void)fprintf(stream, ", %.3g ms each", (double)steps->ns / 1e6);
 }
 

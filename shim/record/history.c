@@ -49,7 +49,7 @@ static struct {
 	int64_t highest_bytes;
 	uint16_t highest_place;
 	bool has_begun;
-} history; // whose is_taking is_taking is
+} history; // whose is_taking is
 
 /* ---- what is held ---- */
 
