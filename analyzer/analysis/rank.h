@@ -13,7 +13,7 @@
  *
  * Each ranking is a constant struct ranking in rank_*.c, listed in rankings[].
  *
- * Context     Reads the model; rank_leaks_classify() alone writes, one field: a step of model_judge().
+ * Context     Reads the model; rank_leaks_classify() alone writes, one field: a step of model_finish().
  */
 #ifndef RANK_H
 #define RANK_H
@@ -77,7 +77,7 @@ struct ranked {
 };
 
 /* domain: as rank_domain_matches() takes it; NULL = all. */
-struct ranked *rank_run(struct judged_model judged, const struct ranking *ranking, const char *domain);
+struct ranked *rank_run(struct finished_model finished, const struct ranking *ranking, const char *domain);
 void rank_free(struct ranked *ranked);
 
 /* True when `wanted` is the name, or the part of it before a '/' or ':' ("cuda" takes "cuda:0/tensors"). */

@@ -333,7 +333,7 @@ struct report {
 };
 
 /*
- * model     is judged (model_judge()), and must outlive the report
+ * model     is finished (model_finish()), and must outlive the report
  * returns   NULL and *fail filled when options.domain is none of the capture's
  */
 struct report *report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,

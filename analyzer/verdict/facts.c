@@ -537,11 +537,11 @@ gather_peak(struct verdict_facts *facts)
 }
 
 void
-verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts)
+verdict_facts_gather(struct finished_model finished, const struct verdict_now *now, struct verdict_facts *facts)
 {
-	const struct model *model = judged.model;
+	const struct model *model = finished.model;
 
-	*facts = (struct verdict_facts){ .judged = judged, .model = model, .now = now, .exit_code = -1 };
+	*facts = (struct verdict_facts){ .finished = finished, .model = model, .now = now, .exit_code = -1 };
 	find_subject(now, facts);
 	verdict_children_gather(now, facts);
 	facts->end = verdict_end_of(facts->process, now);

@@ -112,7 +112,7 @@ struct verdict_forecast {
 };
 
 struct verdict_facts {
-	struct judged_model judged;
+	struct finished_model finished;
 	const struct model *model; // the same
 	const struct verdict_now *now;
 	const struct model_process *process;    // whose end this is about
@@ -185,7 +185,7 @@ struct verdict_facts {
 };
 
 /* The model has at least one process. */
-void verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts);
+void verdict_facts_gather(struct finished_model finished, const struct verdict_now *now, struct verdict_facts *facts);
 
 /* ---- memory of the host ---- */
 

@@ -46,7 +46,7 @@ greater(uint64_t a, uint64_t b)
 struct ranked *
 verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory, const struct ranking *asked)
 {
-	struct ranked *ranked = rank_run(facts->judged, facts->refused != NULL ? asked : in_memory, NULL);
+	struct ranked *ranked = rank_run(facts->finished, facts->refused != NULL ? asked : in_memory, NULL);
 
 	for (size_t i = 0; i < ranked->line_count; i++) {
 		struct rank_line *line = &ranked->lines[i];

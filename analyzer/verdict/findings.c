@@ -570,7 +570,7 @@ find_domain_line(const struct verdict_facts *facts, const struct model_domain *l
 	bool is_peak = lines->live_bytes < lines->peak_bytes / 2;
 	const struct ranking *ranking = is_peak ? (facts->refused != NULL ? &rank_peak_asked : &rank_peak)
 	                                        : (facts->refused != NULL ? &rank_sites_asked : &rank_sites);
-	struct ranked *ranked = rank_run(facts->judged, ranking, lines->name);
+	struct ranked *ranked = rank_run(facts->finished, ranking, lines->name);
 	const struct rank_line *top = first_line(ranked, is_peak);
 	const struct model_site *site = top != NULL ? top->largest : NULL;
 	uint64_t whole_bytes = is_peak ? lines->peak_bytes : lines->live_bytes;
@@ -598,7 +598,7 @@ static bool
 find_domain_growth(const struct verdict_facts *facts, const struct model_domain *lines, const struct model_site *told,
                    struct rank_line *growing, struct verdict *verdict)
 {
-	struct ranked *ranked = rank_run(facts->judged, &rank_leaks, lines->name);
+	struct ranked *ranked = rank_run(facts->finished, &rank_leaks, lines->name);
 	const struct rank_line *top = first_to_grow(ranked);
 	bool is_growing = top != NULL && top->leak == MODEL_LEAK_LEAK;
 	bool may_grow = top != NULL && !is_growing && rank_may_accumulate(top->telling);

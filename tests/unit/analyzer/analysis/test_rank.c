@@ -298,7 +298,7 @@ what_the_interpreter_starts_with_is_never_above_real_lines(void **state)
 		assert_int_equal(rank_is_start_up(site), start_cases[i].is_start_up);
 		rank_leaks_classify(&hand.model);
 		assert_int_equal(site->leak == MODEL_LEAK_IMPORT, start_cases[i].is_start_up);
-		ranked = rank_run((struct judged_model){ &hand.model }, &rank_peak, NULL);
+		ranked = rank_run((struct finished_model){ &hand.model }, &rank_peak, NULL);
 		assert_int_equal(line_at(ranked, 0), start_cases[i].is_start_up ? 41 : 0);
 		rank_free(ranked);
 		site->omitted = 3; // an evaluator may be among what was left out
@@ -324,7 +324,7 @@ leaks_come_before_what_is_larger_and_imports_last(void **state)
 	hand_model_generations(hand_model_site(&hand, RESERVED, 60, 9 * GIB), 12, 12, 3, 3); // its objects have rows
 	hand.sites[6].stack_flags = KMEM_STACK_ARENA;
 	rank_leaks_classify(&hand.model);
-	ranked = rank_run((struct judged_model){ &hand.model }, &rank_leaks, NULL);
+	ranked = rank_run((struct finished_model){ &hand.model }, &rank_leaks, NULL);
 	{
 		static const uint32_t wanted[] = { 20, 50, 40, 10, 45, 30, 60 };
 
@@ -363,7 +363,7 @@ what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes(void **state)
 		site->stack_flags = cases[i].flags;
 		rank_leaks_classify(&hand.model);
 		assert_int_equal(site->leak, MODEL_LEAK_TOO_SHORT);
-		ranked = rank_run((struct judged_model){ &hand.model }, &rank_leaks, NULL);
+		ranked = rank_run((struct finished_model){ &hand.model }, &rank_leaks, NULL);
 		assert_int_equal(line_at(ranked, 0), cases[i].is_before ? 40 : 20);
 		rank_free(ranked);
 	}
@@ -379,7 +379,7 @@ lines_rank_by_their_sum_and_sites_stay_with_their_line(void **state)
 		hand_model_site(&hand, HEAP, 20, (i + 1) * 10 * MIB);
 	hand_model_site(&hand, MMAP, 20, 45 * MIB); // the same line in another domain is another row
 	rank_leaks_classify(&hand.model);
-	ranked = rank_run((struct judged_model){ &hand.model }, &rank_peak, NULL);
+	ranked = rank_run((struct finished_model){ &hand.model }, &rank_peak, NULL);
 	assert_int_equal(ranked->line_count, 3);
 	assert_int_equal(ranked->site_count, 6);
 	assert_int_equal(line_at(ranked, 0), 20);
@@ -402,7 +402,7 @@ a_leak_counts_with_its_own_bytes_not_with_its_neighbours(void **state)
 	hand_model_site(&hand, HEAP, 10, 800 * MIB); // steady, below the same line
 	hand_model_generations(hand_model_site(&hand, HEAP, 20, 3 * MIB), 12, 12, 3, 3);
 	rank_leaks_classify(&hand.model);
-	ranked = rank_run((struct judged_model){ &hand.model }, &rank_leaks, NULL);
+	ranked = rank_run((struct finished_model){ &hand.model }, &rank_leaks, NULL);
 	assert_int_equal(line_at(ranked, 0), 20);
 	assert_int_equal(line_at(ranked, 1), 10);
 	assert_int_equal(ranked->lines[1].leak, MODEL_LEAK_LEAK);
