@@ -110,11 +110,14 @@ bool rank_has_accumulated(const struct model_site *site);
 /* Of class "filling": at so many bytes it seems to end, if it goes on as before; 0 = of another class. */
 uint64_t rank_filled_bytes(const struct model_site *site);
 
-/* Most of what was allocated since it appeared is its own: a leak, or something large that was built at one go. */
+/* A leak, or something large that was built at one go: an import runs it, or most of what was allocated since it appeared is its own. */
 bool rank_may_be_built_once(const struct model_site *site);
 
 /* Left behind by importing a library: an import stands between the allocation and the user's own code. Start-up, too. */
 bool rank_is_import(const struct model_site *site);
+
+/* Allocated while a module of the user's own was imported, by its body or by what that calls. */
+bool rank_is_below_import(const struct model_site *site);
 
 /* The interpreter allocated it for itself, outside all Python code, before the user's or after it. */
 bool rank_is_start_up(const struct model_site *site);

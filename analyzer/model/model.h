@@ -101,7 +101,7 @@ struct model_site {
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
 	enum model_leak_class leak; // set by rank_leaks.c
-	bool may_be_built_once;     // too: its line has half of all that was allocated since it began
+	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
 };

@@ -704,7 +704,7 @@ static const struct json_field line_fields[] = {
 	JSON_OF(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
 	JSON_FIELD_AS(
 		"may_be_one_time_load", may_be_built_once,
-		"Of class leak, but half of all that was allocated since it began is its own: it may be a data set that was loaded once."),
+		"Of class leak, but half of all that was allocated since it began is its own, or an import runs it: it may be a data set that was loaded once."),
 	WHERE("The line; null when unknown."),
 	IMPORT,
 	TYPES(types, type_count),

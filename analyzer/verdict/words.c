@@ -176,6 +176,8 @@ say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
 const char *
 if_built_once(const struct rank_line *line)
 {
-	return rank_may_be_built_once(line->telling) ? ", or it is a one-time load (little else was allocated meanwhile)"
-	                                             : "";
+	if (!rank_may_be_built_once(line->telling))
+		return "";
+	return rank_is_below_import(line->telling) ? ", or it is a one-time load (an import runs it)"
+	                                           : ", or it is a one-time load (little else was allocated meanwhile)";
 }

@@ -135,6 +135,41 @@ a_block_of_each_step_is_no_one_time_load(void **state)
 	}
 }
 
+/* A third of what it took to make a table stays, from all generations: as a leak does. But a module's body runs once. */
+static void
+a_table_that_an_import_makes_is_no_leak(void **state)
+{
+	static const struct {
+		bool is_import, has_later_line, is_later_import;
+		enum model_leak_class wanted;
+		bool is_once;
+	} cases[] = {
+		{ false, true, false, MODEL_LEAK_LEAK, false },
+		{ true, false, false, MODEL_LEAK_LEAK, true }, // `python -c "import train"`: it may still go on
+		{ true, true, false, MODEL_LEAK_STEADY, true },
+		{ true, true, true, MODEL_LEAK_LEAK, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+		struct model_site *later;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 12 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->volume_bytes = 36 * MIB;
+		site->first_ms = 100;
+		hand.frames[0][3].is_importlib = cases[i].is_import;
+		hand.frames[0][3].is_user = !cases[i].is_import;
+		later = hand_model_site(&hand, HEAP, 90, MIB);
+		later->first_ms = cases[i].has_later_line ? 200 : 50;
+		hand.frames[1][3].is_importlib = cases[i].is_later_import;
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak, cases[i].wanted);
+		assert_int_equal(site->may_be_built_once, cases[i].is_once);
+	}
+}
+
 static void
 what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
 {
@@ -527,6 +562,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
 		cmocka_unit_test_setup(a_cache_that_fills_is_no_leak_and_says_where_it_ends, make),
+		cmocka_unit_test_setup(a_table_that_an_import_makes_is_no_leak, make),
 		cmocka_unit_test_setup(what_stays_evenly_is_a_leak_whatever_comes_between, make),
 		cmocka_unit_test_setup(a_block_of_each_step_is_no_one_time_load, make),
 		cmocka_unit_test_setup(many_small_sites_below_one_line_are_one_leak, make),

@@ -291,6 +291,18 @@ failed_exit_with_a_leak(void)
 	hand_model_exited(&hand, 1);
 }
 
+/* Four times as much was allocated meanwhile: it is no data set. */
+static void
+clean_exit_with_a_leak(void)
+{
+	struct model_site *site = leaking(HEAP, 41, 300 * MIB, 5000);
+
+	released(hand_model_site(&hand, HEAP, 50, 10 * MIB), GIB, 30000);
+	site->volume_bytes = 1300 * MIB;
+	looked(320 * MIB, 0);
+	hand_model_exited(&hand, 0);
+}
+
 static void
 clean_exit(void)
 {
@@ -766,6 +778,7 @@ static const struct situation {
 	SITUATION(ended_by_sigterm),
 	SITUATION(failed_exit_with_a_leak),
 	SITUATION(clean_exit),
+	SITUATION(clean_exit_with_a_leak),
 	SITUATION(still_running),
 	SITUATION(gone_without_a_trace),
 	SITUATION(forked_workers_copied),
