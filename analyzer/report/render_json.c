@@ -123,8 +123,8 @@ OBJECT(
 
 #define OWNER struct report_finding
 static const struct json_field finding_fields[] = {
-	JSON_FIELD(kind,
-	           "Its name: ending, line, accumulates, freed-not-returned, ...; analyzer/verdict/findings.h lists them."),
+	JSON_FIELD_OF(JSON_ENUM, "kind", kind, "What it is about; analyzer/verdict/findings.h says more.",
+	              .value_of = report_finding_kind),
 	JSON_FIELD(bytes, "The amount that it is about; 0 = none."),
 	JSON_FIELD(share_ppm, "Of the whole that its sentence names, in parts per million; 0 = none."),
 	JSON_FIELD(where, "The line of code, as texts write it; null = none.", .without = JSON_NULL),

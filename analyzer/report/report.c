@@ -105,6 +105,12 @@ report_confidence(unsigned number)
 }
 
 const char *
+report_finding_kind(unsigned number)
+{
+	return number < FINDINGS ? finding_name((enum finding_kind)number) : NULL;
+}
+
+const char *
 report_relation(unsigned number)
 {
 	number += MODEL_RELATION_WHILE; // its own has no name
@@ -636,7 +642,7 @@ findings_of(struct report_rows *rows, size_t *count)
 		const struct finding *from = &rows->verdict.findings[i];
 
 		rows->findings[i] = (struct report_finding){
-			.kind = finding_name(from->kind),
+			.kind = from->kind,
 			.bytes = from->bytes,
 			.share_ppm = verdict_share(from->bytes, from->whole_bytes),
 			.where = from->line.site_count != 0 ? verdict_line_text(&from->line, rows->places[i]) : NULL,

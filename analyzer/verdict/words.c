@@ -123,6 +123,16 @@ say_finding(const struct finding *finding, const char *text, struct verdict *ver
 }
 
 void
+say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (sum->bytes > finding->bytes + finding->bytes / 100)
+		say(verdict, " With its other kinds of memory that line held %s%s.", sum->is_estimated ? "≈" : "",
+		    units_bytes(sum->bytes, bytes));
+}
+
+void
 say_process(const struct model_process *process, struct verdict *verdict)
 {
 	char name[PLACE_TEXT_BYTES];
