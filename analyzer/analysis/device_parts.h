@@ -3,7 +3,7 @@
  *
  * Tensors lie in memory that PyTorch's allocator took from the driver: they are a part of it and never added to it.
  *
- * Context     Reads the model, judged or not.
+ * Context     Reads the model, finished or not.
  */
 #ifndef DEVICE_PARTS_H
 #define DEVICE_PARTS_H

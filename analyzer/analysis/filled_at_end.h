@@ -10,7 +10,7 @@
 #include "model/model.h"
 
 /*
- * A step of model_judge(). A block that fills a container in less time than lies between two looks was seen untouched, and is what the
+ * A step of model_finish(). A block that fills a container in less time than lies between two looks was seen untouched, and is what the
  * process died of. Where the kernel counted the kill, what was missing to the limit at the last look, and is in nothing that was
  * allocated since, was touched in what had been asked for before: of each site its share. The same holds of what the launcher saw in memory beyond any look,
  * however the process ended.

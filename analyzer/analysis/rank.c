@@ -244,9 +244,9 @@ group(struct entry *entries, size_t count, struct rank_line *lines)
 }
 
 struct ranked *
-rank_run(struct judged_model judged, const struct ranking *ranking, const char *domain)
+rank_run(struct finished_model finished, const struct ranking *ranking, const char *domain)
 {
-	const struct model *model = judged.model;
+	const struct model *model = finished.model;
 	struct ranked *ranked = memory_zeroed(1, sizeof(*ranked));
 	struct entry *entries = memory_zeroed(model->site_count, sizeof(*entries));
 	struct rank_line *unordered;

@@ -13,7 +13,7 @@
  *
  * Each ranking is a constant struct ranking in rank_*.c, listed in rankings[].
  *
- * Context     Reads the model; rank_leaks_classify() alone writes, one field: a step of model_judge().
+ * Context     Reads the model; rank_leaks_classify() alone writes, one field: a step of model_finish().
  */
 #ifndef RANK_H
 #define RANK_H
@@ -77,7 +77,7 @@ struct ranked {
 };
 
 /* domain: as rank_domain_matches() takes it; NULL = all. */
-struct ranked *rank_run(struct judged_model judged, const struct ranking *ranking, const char *domain);
+struct ranked *rank_run(struct finished_model finished, const struct ranking *ranking, const char *domain);
 void rank_free(struct ranked *ranked);
 
 /* True when `wanted` is the name, or the part of it before a '/' or ':' ("cuda" takes "cuda:0/tensors"). */
@@ -110,11 +110,14 @@ bool rank_has_accumulated(const struct model_site *site);
 /* Of class "filling": at so many bytes it seems to end, if it goes on as before; 0 = of another class. */
 uint64_t rank_filled_bytes(const struct model_site *site);
 
-/* Most of what was allocated since it appeared is its own: a leak, or something large that was built at one go. */
+/* A leak, or something large that was built at one go: an import runs it, or most of what was allocated since it appeared is its own. */
 bool rank_may_be_built_once(const struct model_site *site);
 
 /* Left behind by importing a library: an import stands between the allocation and the user's own code. Start-up, too. */
 bool rank_is_import(const struct model_site *site);
+
+/* Allocated while a module of the user's own was imported, by its body or by what that calls. */
+bool rank_is_below_import(const struct model_site *site);
 
 /* The interpreter allocated it for itself, outside all Python code, before the user's or after it. */
 bool rank_is_start_up(const struct model_site *site);

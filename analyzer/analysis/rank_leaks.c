@@ -91,6 +91,16 @@ rank_is_import(const struct model_site *site)
 	return false;
 }
 
+bool
+rank_is_below_import(const struct model_site *site)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		if (site->frames[i]->is_importlib)
+			return !rank_is_import(site);
+	}
+	return false;
+}
+
 static bool
 is_at_least(uint64_t part, uint64_t percent, uint64_t whole)
 {
@@ -214,16 +224,38 @@ keeps_in_each_step(const struct model *model, const struct model_site *site)
 }
 
 /*
+ * Of each process, when the last of the user's lines appeared that no import runs: what a module's body began before that has ended.
+ * For free().
+ */
+static uint64_t *
+find_latest_lines(const struct model *model)
+{
+	uint64_t *latest_ms = memory_zeroed(model->process_count, sizeof(*latest_ms));
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (site->first_ms > latest_ms[site->process] && site->where != NULL && site->where->is_user &&
+		    !rank_is_below_import(site) && !rank_is_import(site))
+			latest_ms[site->process] = site->first_ms;
+	}
+	return latest_ms;
+}
+
+/*
  * What holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; a loop that leaks
- * does other work between two of its blocks, and goes on. So there a tick without a block says that it is over.
+ * does other work between two of its blocks, and goes on. So there a tick without a block says that it is over. The body of a module
+ * runs once, whatever its tables were made from.
  */
 static void
-judge_as_data_set(const struct model *model, struct model_site **leaking, size_t count)
+judge_as_data_set(const struct model *model, const uint64_t *latest_ms, struct model_site **leaking, size_t count)
 {
 	uint64_t live_bytes = 0;
 	uint64_t volume_bytes = 0;
 	bool has_paused = true;
 	bool is_of_steps = false;
+	bool is_of_import = true;
+	bool is_over = true;
 
 	for (size_t i = 0; i < count; i++) {
 		live_bytes += leaking[i]->live_bytes;
@@ -231,17 +263,20 @@ judge_as_data_set(const struct model *model, struct model_site **leaking, size_t
 		if (leaking[i]->volume_bytes > volume_bytes)
 			volume_bytes = leaking[i]->volume_bytes;
 		has_paused = has_paused && leaking[i]->has_paused;
+		is_of_import = is_of_import && rank_is_below_import(leaking[i]);
+		is_over = is_over && is_of_import && latest_ms[leaking[i]->process] > leaking[i]->first_ms;
 	}
 	for (size_t i = 0; i < count; i++) {
-		leaking[i]->may_be_built_once = live_bytes >= volume_bytes / 2 && volume_bytes != 0 && !is_of_steps;
-		if (leaking[i]->may_be_built_once && has_paused)
+		leaking[i]->may_be_built_once = (is_of_import || (live_bytes >= volume_bytes / 2 && volume_bytes != 0)) &&
+		                                !is_of_steps;
+		if (leaking[i]->may_be_built_once && (has_paused || is_over))
 			leaking[i]->leak = MODEL_LEAK_STEADY;
 	}
 }
 
 /* Many sites below one line are one leak: what holds for a leak is asked of their sum. */
 static void
-judge_lines(const struct model *model, struct model_site **leaking, size_t count)
+judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_site **leaking, size_t count)
 {
 	for (size_t first = 0, end; first < count; first = end) {
 		bool is_arena = model->domains[leaking[first]->domain].id.kind == DOMAIN_PYTHON_ARENA;
@@ -249,7 +284,7 @@ judge_lines(const struct model *model, struct model_site **leaking, size_t count
 
 		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
 			bytes += grown_bytes(leaking[end]);
-		judge_as_data_set(model, &leaking[first], end - first);
+		judge_as_data_set(model, latest_ms, &leaking[first], end - first);
 		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
 			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
 	}
@@ -259,6 +294,7 @@ void
 rank_leaks_classify(struct model *model)
 {
 	struct model_site **leaking = memory_zeroed(model->site_count, sizeof(struct model_site *));
+	uint64_t *latest_ms = find_latest_lines(model);
 	size_t count = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
@@ -275,7 +311,8 @@ rank_leaks_classify(struct model *model)
 			leaking[count++] = &model->sites[i];
 	}
 	qsort(leaking, count, sizeof(struct model_site *), compare_places);
-	judge_lines(model, leaking, count);
+	judge_lines(model, latest_ms, leaking, count);
+	free(latest_ms);
 	free(leaking);
 }
 

@@ -23,7 +23,7 @@ enum refusal_state refusal_state(const struct model *model, const struct verdict
 const struct model_failed *refusal_of_end(const struct model *model, const struct verdict_now *now, unsigned process);
 
 /*
- * A step of model_judge(). Where a refusal of a device ended a process, what it held on that device becomes that of the
+ * A step of model_finish(). Where a refusal of a device ended a process, what it held on that device becomes that of the
  * moment of the refusal: the exception released it on its way out, or the driver did at the end, and neither says who filled it.
  */
 void refused_requests_settle(struct model *model, const struct verdict_now *now);

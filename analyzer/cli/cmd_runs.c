@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "analysis/judge.h"
+#include "analysis/model_finish.h"
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/progress.h"
@@ -133,7 +133,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	};
 	struct model *model;
 	char program[BASELINE_PROGRAM_BYTES];
-	struct judged_model judged;
+	struct finished_model finished;
 	struct verdict verdict;
 	bool is_usable;
 
@@ -147,14 +147,14 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	}
 	if (model->distrusted != NULL)
 		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
-	judged = model_judge(model, verdict_now());
-	verdict_decide(judged, verdict_now(), &verdict);
+	finished = model_finish(model, verdict_now());
+	verdict_decide(finished, verdict_now(), &verdict);
 	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) &&
 	            cmd_report_check_project(model, measuring->options->project, fail) &&
 	            is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
 	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
 	if (is_usable)
-		baseline_add_run(measuring->builder, judged);
+		baseline_add_run(measuring->builder, finished);
 	model_free(model);
 	return is_usable;
 }

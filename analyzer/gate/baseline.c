@@ -247,9 +247,9 @@ command_of(struct baseline_builder *builder, const struct kmem_identity *identit
 }
 
 void
-baseline_add_run(struct baseline_builder *builder, struct judged_model judged)
+baseline_add_run(struct baseline_builder *builder, struct finished_model finished)
 {
-	const struct model *model = judged.model;
+	const struct model *model = finished.model;
 	size_t first = builder->count;
 	uint64_t steps = steps_of(model);
 

@@ -97,7 +97,7 @@ struct baseline {
 struct baseline_builder *baseline_begin(void);
 /* Tells from now on which lines the configuration suppresses. It must outlive the baseline. */
 void baseline_watch(struct baseline_builder *builder, const struct config *config);
-void baseline_add_run(struct baseline_builder *builder, struct judged_model judged);
+void baseline_add_run(struct baseline_builder *builder, struct finished_model finished);
 /* Of the runs so far; "" = there are none. */
 const char *baseline_builder_program(const struct baseline_builder *builder);
 /* The name by which runs of the same program are known: "train.py"; an interpreter without its version: "python". */

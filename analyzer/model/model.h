@@ -3,7 +3,7 @@
  *
  * model_load() (model_load.h) reads every capture that was asked for (capture_reader.c, capture_folder.c), makes frames readable
  * (symbolizer.c for native ones, python_text.c for Python ones) and indexes the result (uthash). Afterwards nothing
- * reads a capture any more. model_judge() (analysis/judge.h) ends the making: rankings, verdict, baseline take what it returns, and
+ * reads a capture any more. model_finish() (analysis/model_finish.h) ends the making: rankings, verdict, baseline take what it returns, and
  * nothing writes it. Single-threaded.
  *
  * Numbers are requested bytes unless the name says otherwise. Strings are valid UTF-8, owned by the model, never NULL
@@ -101,7 +101,7 @@ struct model_site {
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
 	enum model_leak_class leak; // set by rank_leaks.c
-	bool may_be_built_once;     // too: its line has half of all that was allocated since it began
+	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
 };
@@ -321,8 +321,8 @@ struct model {
 	const char *argument;
 };
 
-/* One whose figures are final: what rankings, verdict and gate take. model_judge() makes it; nothing writes the model afterwards. */
-struct judged_model {
+/* One whose figures are final: what rankings, verdict and gate take. model_finish() makes it; nothing writes the model afterwards. */
+struct finished_model {
 	const struct model *model;
 };
 

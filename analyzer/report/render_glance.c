@@ -55,7 +55,7 @@ static const struct report_finding *
 find(const struct report *report, enum finding_kind kind)
 {
 	for (size_t i = 0; i < report->verdict.finding_count; i++) {
-		if (strcmp(report->verdict.findings[i].kind, finding_name(kind)) == 0)
+		if (report->verdict.findings[i].kind == kind)
 			return &report->verdict.findings[i];
 	}
 	return NULL;
@@ -94,7 +94,7 @@ moment_of(const struct report *report, const char *domain)
 struct row {
 	uint64_t bytes;
 	bool is_estimated;
-	const char *growth; // "accumulates"; "" = nothing is said
+	const char *growth; // "accumulates", with "?" where it may be a one-time load; "" = nothing is said
 	size_t number;      // of the line
 	const char *text;   // what it is instead of a line; NULL = a line
 	struct report_place where;
@@ -167,13 +167,31 @@ in_memory_of(const struct report_line *line, bool is_peak)
 	return bytes > line->of.untouched_bytes ? bytes - line->of.untouched_bytes : 0;
 }
 
+/*
+ * Each domain was at its peak at a moment of its own, and arenas are free when their objects are gone: in sum that may be more than the
+ * process ever held.
+ */
+static uint64_t
+less_free_arenas(const struct report *report, const struct moment *moment, uint64_t total_bytes, uint64_t free_bytes)
+{
+	uint64_t most_bytes = report->processes[0].peak_bytes;
+	uint64_t beyond_bytes = total_bytes > most_bytes ? total_bytes - most_bytes : 0;
+
+	if (!moment->is_peak || report->process_count > 1)
+		return 0;
+	return beyond_bytes < free_bytes ? beyond_bytes : free_bytes;
+}
+
 /* The place of a line takes time: only those that are chosen get theirs. */
 static void
 gather(struct report *report, const struct moment *moment, struct rows *rows)
 {
 	uint64_t import_bytes = 0;
+	struct row free_arenas = { .bytes = 0 };
 
 	for (size_t i = 0; i < report->line_count; i++) {
+		struct row row;
+
 		struct report_line line = report_line_figures(report, i);
 		uint64_t bytes = in_memory_of(&line, moment->is_peak);
 
@@ -186,13 +204,23 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 			import_bytes += bytes;
 			continue;
 		}
-		add_row(rows,
-		        &(struct row){ .bytes = bytes,
-		                       .is_estimated = line.estimate.error_bytes != 0 || line.estimate.peak_error_bytes != 0,
-		                       .growth = line.of.leak != MODEL_LEAK_LEAK ? ""
-		                                 : line.may_be_built_once        ? "may accumulate"
-		                                                                 : "accumulates",
-		                       .number = i });
+		row = (struct row){ .bytes = bytes,
+			                .is_estimated = line.estimate.error_bytes != 0 || line.estimate.peak_error_bytes != 0,
+			                .growth = line.of.leak != MODEL_LEAK_LEAK ? ""
+			                          : line.may_be_built_once        ? "accumulates?"
+			                                                          : "accumulates",
+			                .number = i };
+		if (line.estimate.is_rest_of_arenas)
+			free_arenas = row;
+		else
+			add_row(rows, &row);
+	}
+	if (free_arenas.bytes != 0) {
+		uint64_t beyond_bytes = less_free_arenas(report, moment, rows->total_bytes, free_arenas.bytes);
+
+		rows->total_bytes -= beyond_bytes;
+		free_arenas.bytes -= beyond_bytes;
+		add_row(rows, &free_arenas);
 	}
 	if (import_bytes != 0)
 		add_row(rows,
@@ -303,22 +331,21 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
 
 /* What a person must know before the lines, the most important first. */
 static const enum finding_kind told_kinds[] = {
-	FINDING_THREAD_REFUSED, FINDING_PROCESS_REFUSED, FINDING_FILES_FULL,    FINDING_CUDA_NOT_STARTED,
-	FINDING_GUARD,          FINDING_LOST_CHILDREN,   FINDING_FREED,         FINDING_PARTS,
-	FINDING_OVER_LIMIT,     FINDING_COPIES,          FINDING_DEVICE_OTHERS, FINDING_DEVICE_FULL,
+	FINDING_THREAD_REFUSED, FINDING_PROCESS_REFUSED, FINDING_FILES_FULL,    FINDING_CUDA_NOT_STARTED, FINDING_GUARD,
+	FINDING_LOST_CHILDREN,  FINDING_FREED,           FINDING_PARTS,         FINDING_OVER_LIMIT,       FINDING_COPIES,
+	FINDING_DEVICE_OTHERS,  FINDING_DEVICE_FULL,     FINDING_ADDRESS_LIMIT, FINDING_PEAK_IN_IMPORT,   FINDING_RECORDER,
 	FINDING_HIDDEN_HEAP,    FINDING_UNRECORDED,      FINDING_DAMAGE,        FINDING_OTHER_CONTAINER,
 };
 
 static bool
 is_told(const struct report *report, const struct report_finding *finding)
 {
-	if (strcmp(finding->kind, finding_name(FINDING_PARTS)) == 0 && find(report, FINDING_FREED) != NULL)
+	if (finding->kind == FINDING_PARTS && find(report, FINDING_FREED) != NULL)
 		return false; // it would say the same again
-	if (strcmp(finding->kind, finding_name(FINDING_LOST_CHILDREN)) == 0 && report->verdict.has_ended_well &&
-	    finding->bytes < WORTH_ALARM_BYTES)
+	if (finding->kind == FINDING_LOST_CHILDREN && report->verdict.has_ended_well && finding->bytes < WORTH_ALARM_BYTES)
 		return false; // a pool ends its workers so
 	for (size_t i = 0; i < sizeof(told_kinds) / sizeof(told_kinds[0]); i++) {
-		if (strcmp(finding->kind, finding_name(told_kinds[i])) == 0)
+		if (finding->kind == told_kinds[i])
 			return true;
 	}
 	return false;
@@ -404,7 +431,9 @@ most_text(const struct report *report, char text[MOST_BYTES])
 		used = add_text(text, used, "%s had at most %s in memory",
 		                report->process_count > 1 ? "Its largest process" : "It",
 		                units_bytes(largest->max_resident_bytes, bytes));
-		if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes)
+		if (find(report, FINDING_ADDRESS_LIMIT) != NULL)
+			; // that was the limit, and is told next
+		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes)
 			used = add_text(text, used, ", more than the %s %s: what it shares with others may count there",
 			                is_container ? "container's limit of" : "machine's", units_bytes(whole_bytes, of));
 		else if (whole_bytes != 0)

@@ -123,8 +123,8 @@ OBJECT(
 
 #define OWNER struct report_finding
 static const struct json_field finding_fields[] = {
-	JSON_FIELD(kind,
-	           "Its name: ending, line, accumulates, freed-not-returned, ...; analyzer/verdict/findings.h lists them."),
+	JSON_FIELD_OF(JSON_ENUM, "kind", kind, "What it is about; analyzer/verdict/findings.h says more.",
+	              .value_of = report_finding_kind),
 	JSON_FIELD(bytes, "The amount that it is about; 0 = none."),
 	JSON_FIELD(share_ppm, "Of the whole that its sentence names, in parts per million; 0 = none."),
 	JSON_FIELD(where, "The line of code, as texts write it; null = none.", .without = JSON_NULL),
@@ -704,7 +704,7 @@ static const struct json_field line_fields[] = {
 	JSON_OF(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
 	JSON_FIELD_AS(
 		"may_be_one_time_load", may_be_built_once,
-		"Of class leak, but half of all that was allocated since it began is its own: it may be a data set that was loaded once."),
+		"Of class leak, but half of all that was allocated since it began is its own, or an import runs it: it may be a data set that was loaded once."),
 	WHERE("The line; null when unknown."),
 	IMPORT,
 	TYPES(types, type_count),

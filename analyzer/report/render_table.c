@@ -136,12 +136,16 @@ static bool
 put_error(const struct report_line *line, bool is_peak, FILE *stream)
 {
 	uint64_t error_bytes = is_peak ? line->estimate.peak_error_bytes : line->estimate.error_bytes;
+	uint64_t held_bytes = is_peak ? line->of.peak_bytes : line->of.live_bytes;
 	char bytes[UNITS_TEXT_BYTES];
 	char count[UNITS_TEXT_BYTES];
 
 	if (error_bytes == 0)
 		return false;
-	(void)fprintf(stream, "%20s±    %s", "", units_bytes(error_bytes, bytes));
+	if (error_bytes > held_bytes) // the value says less than this
+		(void)fprintf(stream, "%20sat most %s", "", units_bytes(held_bytes + error_bytes, bytes));
+	else
+		(void)fprintf(stream, "%20s±    %s", "", units_bytes(error_bytes, bytes));
 	if (line->estimate.samples != 0 && (!is_peak || line->of.peak_bytes == line->of.live_bytes))
 		(void)fprintf(stream, ", from %s sample%s", units_count(line->estimate.samples, count),
 		              line->estimate.samples == 1 ? "" : "s");

@@ -69,7 +69,10 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 		              units_bytes(domain->of.live_bytes, live), units_bytes(domain->of.allocated_bytes, allocated),
 		              count_text(domain, domain->of.live_count, blocks),
 		              count_text(domain, domain->of.allocated_count, calls));
-		if (domain->estimate.error_bytes != 0)
+		if (domain->estimate.error_bytes > domain->of.live_bytes)
+			(void)fprintf(stream, "  live: at most %s, estimated",
+			              units_bytes(domain->of.live_bytes + domain->estimate.error_bytes, live));
+		else if (domain->estimate.error_bytes != 0)
 			(void)fprintf(stream, "  ±%s, estimated", units_bytes(domain->estimate.error_bytes, live));
 		if (domain->estimate.is_rest_of_arenas)
 			(void)fprintf(stream, "%s without python/object", domain->estimate.error_bytes != 0 ? "," : " ");

@@ -13,7 +13,7 @@
 
 #include "analysis/device_parts.h"
 #include "analysis/refused_requests.h"
-#include "analysis/judge.h"
+#include "analysis/model_finish.h"
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -24,7 +24,7 @@
 #include "verdict/verdict.h"
 
 struct report_rows {
-	struct judged_model judged;
+	struct finished_model finished;
 	const struct model *model; // the same
 	struct ranked *ranked;
 	struct verdict verdict;
@@ -102,6 +102,12 @@ report_confidence(unsigned number)
 {
 	number += VERDICT_UNKNOWN; // the one before has no name
 	return number < VERDICT_CONFIDENCES ? verdict_confidence_name((enum verdict_confidence)number) : NULL;
+}
+
+const char *
+report_finding_kind(unsigned number)
+{
+	return number < FINDINGS ? finding_name((enum finding_kind)number) : NULL;
 }
 
 const char *
@@ -616,7 +622,7 @@ report_rank(struct report *report, const struct ranking *ranking, const struct r
 	if (options->domain != NULL && !has_domain(rows->model, options->domain, fail))
 		return false;
 	rank_free(rows->ranked);
-	rows->ranked = rank_run(rows->judged, ranking, options->domain);
+	rows->ranked = rank_run(rows->finished, ranking, options->domain);
 	report->domain = options->domain;
 	report->ranking = ranking->name;
 	report->heading = ranking->heading;
@@ -636,7 +642,7 @@ findings_of(struct report_rows *rows, size_t *count)
 		const struct finding *from = &rows->verdict.findings[i];
 
 		rows->findings[i] = (struct report_finding){
-			.kind = finding_name(from->kind),
+			.kind = from->kind,
 			.bytes = from->bytes,
 			.share_ppm = verdict_share(from->bytes, from->whole_bytes),
 			.where = from->line.site_count != 0 ? verdict_line_text(&from->line, rows->places[i]) : NULL,
@@ -656,7 +662,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	struct report_rows *rows = memory_zeroed(1, sizeof(*rows));
 
 	report->rows = rows;
-	rows->judged = model_judge(model, verdict_now());
+	rows->finished = model_finish(model, verdict_now());
 	rows->model = model;
 	rows->sources = source_lines_new(sources_since(model));
 	for (size_t i = 0; i < model->cell_count; i++)
@@ -666,9 +672,9 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 		return NULL;
 	}
 	if (options->is_verdict_of_domain)
-		verdict_decide_domain(rows->judged, verdict_now(), options->domain, &rows->verdict);
+		verdict_decide_domain(rows->finished, verdict_now(), options->domain, &rows->verdict);
 	else
-		verdict_decide(rows->judged, verdict_now(), &rows->verdict);
+		verdict_decide(rows->finished, verdict_now(), &rows->verdict);
 	report->verdict = (struct report_verdict){
 		.domain = options->is_verdict_of_domain ? options->domain : NULL,
 		.cause = verdict_cause_name(rows->verdict.cause),

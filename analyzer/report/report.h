@@ -22,6 +22,7 @@
 #include "model/model.h"
 #include "symbols/source_lines.h"
 #include "verdict/facts.h"
+#include "verdict/findings.h"
 
 #define REPORT_SCHEMA 2
 
@@ -37,8 +38,8 @@ struct report_fragmentation {
 struct report_memory;
 
 struct report_finding {
-	const char *kind; // finding_name()
-	uint64_t bytes;   // 0 = no amount
+	enum finding_kind kind;
+	uint64_t bytes; // 0 = no amount
 	uint64_t share_ppm;
 	const char *where; // a line as texts write it; NULL = none
 	const char *confidence;
@@ -189,6 +190,7 @@ const char *report_own_name(unsigned part); // "addresses", ...; NULL = no such 
 /* What texts may say, by number from 0; NULL behind the last. */
 const char *report_cause(unsigned number);
 const char *report_confidence(unsigned number);
+const char *report_finding_kind(unsigned number);
 const char *report_relation(unsigned number);
 const char *report_leak_class(unsigned number);
 const char *report_request_state(unsigned number);
@@ -333,7 +335,7 @@ struct report {
 };
 
 /*
- * model     is judged (model_judge()), and must outlive the report
+ * model     is finished (model_finish()), and must outlive the report
  * returns   NULL and *fail filled when options.domain is none of the capture's
  */
 struct report *report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,

@@ -51,7 +51,10 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 		return "; if it is a data set, load less of it at once";
 	if (line->released_bytes >= line->live_bytes / 2)
 		return "; unless all of it is meant to be kept until the program exits";
-	return verdict->lost_child == NULL ? "; if it is a data set, no action is needed" : "";
+	/* Of a sure leak it would take back what was just said. */
+	return verdict->lost_child == NULL && rank_may_be_built_once(line->telling)
+	           ? "; if it is a data set, no action is needed"
+	           : "";
 }
 
 static void

@@ -433,6 +433,26 @@ sum_domains(struct verdict_facts *facts)
 	}
 }
 
+/* One line of code has objects, the list of them, and what malloc made of it: a person who is told of one kind alone misses the rest. */
+static struct verdict_line_sum
+sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const struct rank_line *top, bool is_peak)
+{
+	struct verdict_line_sum sum = { 0, false };
+
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
+
+		if (line->where != top->where || line->is_import || bytes == 0 ||
+		    line->largest->where_relation != top->largest->where_relation ||
+		    !domain_is_host(facts->model->domains[line->domain].id.kind))
+			continue;
+		sum.bytes += bytes;
+		sum.is_estimated = sum.is_estimated || line->sample_bytes != 0;
+	}
+	return sum;
+}
+
 /* Who held memory at the end, and its first line that is not what imports left behind. */
 static void
 gather_live(struct verdict_facts *facts)
@@ -467,6 +487,8 @@ gather_live(struct verdict_facts *facts)
 		facts->top_live_processes = 0;
 	else if (facts->top_live.site_count != 0)
 		(void)is_line_of(live, &facts->top_live, is_meant, site_live, &facts->top_live_processes);
+	if (facts->top_live.where != NULL)
+		facts->top_live_sum = sum_kinds(facts, live, &facts->top_live, false);
 	verdict_memory_gather(facts, is_meant, end_ns);
 	free(is_meant);
 	rank_free(live);
@@ -532,16 +554,20 @@ gather_peak(struct verdict_facts *facts)
 	}
 	if (model->process_count == 1)
 		facts->top_peak_processes = 0;
+	if (facts->top_peak.where != NULL)
+		facts->top_peak_sum = sum_kinds(facts, peak, &facts->top_peak, true);
+	if (model->process_count == 1)
+		(void)peak_import_of(model, facts->process, facts->peak_import);
 	free(is_meant);
 	rank_free(peak);
 }
 
 void
-verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts)
+verdict_facts_gather(struct finished_model finished, const struct verdict_now *now, struct verdict_facts *facts)
 {
-	const struct model *model = judged.model;
+	const struct model *model = finished.model;
 
-	*facts = (struct verdict_facts){ .judged = judged, .model = model, .now = now, .exit_code = -1 };
+	*facts = (struct verdict_facts){ .finished = finished, .model = model, .now = now, .exit_code = -1 };
 	find_subject(now, facts);
 	verdict_children_gather(now, facts);
 	facts->end = verdict_end_of(facts->process, now);

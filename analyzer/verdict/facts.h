@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "analysis/device_parts.h"
+#include "analysis/peak_import.h"
 #include "analysis/rank.h"
 #include "model/model.h"
 #include "analysis/endings.h"
@@ -39,7 +40,8 @@ struct verdict_copies {
 /*
  * Where was what was in memory of the processes that ran at the end, at their last looks? What two processes may share is taken once.
  */
-#define VERDICT_PARTS_MAX 12
+#define VERDICT_PARTS_MAX 13
+#define VERDICT_PARTS_TOLD 3 // the largest; the rest is summed up
 struct verdict_part {
 	const char *name; // "freed memory that malloc keeps"
 	uint64_t bytes;
@@ -61,12 +63,18 @@ struct verdict_freed {
 	struct rank_line pinning[VERDICT_PINNING_MAX];
 };
 
+struct verdict_line_sum {
+	uint64_t bytes;
+	bool is_estimated;
+};
+
 struct verdict_memory {
 	uint64_t bytes;         // the sum of the parts; 0 = nobody looked
 	uint64_t process_bytes; // of these, not of other processes
 	uint64_t later_bytes;   // of these, newer than the look
 	uint64_t lines_bytes;   // of these, live at recorded lines at the look
 	uint64_t sample_bytes;  // that the looks saw
+	uint64_t own_bytes;     // of these, the recorder's own
 	uint64_t age_ns;        // of the oldest look, to the end or the last heartbeat
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
@@ -112,7 +120,7 @@ struct verdict_forecast {
 };
 
 struct verdict_facts {
-	struct judged_model judged;
+	struct finished_model finished;
 	const struct model *model; // the same
 	const struct verdict_now *now;
 	const struct model_process *process;    // whose end this is about
@@ -169,6 +177,10 @@ struct verdict_facts {
 	struct rank_line top_pinned; // site_count == 0: none
 	struct rank_line top_live;   // site_count == 0: none. Not Python's arenas where a line of the user's tells more
 	struct rank_line top_peak;
+	/* What these lines held in all kinds of the host's memory, theirs included: the first lines of a glance. */
+	struct verdict_line_sum top_live_sum;
+	struct verdict_line_sum top_peak_sum;
+	char peak_import[PEAK_IMPORT_BYTES]; // of one process: the module that it imported at its peak; "" = none
 	// another line that holds nearly as much; site_count == 0: none, or several processes
 	struct rank_line next_live;
 	// when arenas accumulate: the line that accumulates most beside them; site_count == 0: none
@@ -185,7 +197,7 @@ struct verdict_facts {
 };
 
 /* The model has at least one process. */
-void verdict_facts_gather(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts);
+void verdict_facts_gather(struct finished_model finished, const struct verdict_now *now, struct verdict_facts *facts);
 
 /* ---- memory of the host ---- */
 
@@ -266,6 +278,8 @@ bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes)
 void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns);
 /* Does the first line explain what was in memory? A line that does not is never named before it was said where the rest is. */
 bool verdict_is_explained(const struct verdict_facts *facts);
+/* What the process had in memory when it ended by itself, where that is an eighth less than the most that it had; 0 = not so, or not known. */
+uint64_t verdict_end_resident_bytes(const struct verdict_facts *facts);
 /* Most of what lines held at the sample was released since: lines are told as they are at the end. */
 bool verdict_was_mostly_released(const struct verdict_facts *facts);
 /* Of malloc's pages; 0 where they were not sampled. */

@@ -126,7 +126,7 @@ gather_pinned(struct verdict_facts *facts)
 	}
 	if (facts->pinned_bytes == 0)
 		return;
-	ranked = rank_run(facts->judged, &rank_sites, domain);
+	ranked = rank_run(facts->finished, &rank_sites, domain);
 	facts->top_pinned = ranked->lines[0];
 	rank_free(ranked);
 }
@@ -153,7 +153,7 @@ gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 		facts->device.device = NULL;
 		return;
 	}
-	ranked = rank_run(facts->judged, &rank_sites,
+	ranked = rank_run(facts->finished, &rank_sites,
 	                  facts->device.tensors != NULL ? facts->device.tensors->name : facts->device.device->name);
 	if (ranked->line_count != 0 && ranked->lines[0].live_bytes != 0)
 		facts->top_device = ranked->lines[0];

@@ -46,7 +46,7 @@ greater(uint64_t a, uint64_t b)
 struct ranked *
 verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory, const struct ranking *asked)
 {
-	struct ranked *ranked = rank_run(facts->judged, facts->refused != NULL ? asked : in_memory, NULL);
+	struct ranked *ranked = rank_run(facts->finished, facts->refused != NULL ? asked : in_memory, NULL);
 
 	for (size_t i = 0; i < ranked->line_count; i++) {
 		struct rank_line *line = &ranked->lines[i];
@@ -306,6 +306,7 @@ verdict_is_freed_first(const struct verdict_facts *facts)
 enum part {
 	PART_LINES,
 	PART_FREED,
+	PART_ARENAS,
 	PART_MALLOC,
 	PART_RESERVED,
 	PART_FILES,
@@ -323,6 +324,7 @@ static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
 static const char *const part_names[PARTS] = {
 	[PART_LINES] = "live at recorded lines",
 	[PART_FREED] = "freed memory that malloc keeps",
+	[PART_ARENAS] = "free in arenas of small Python objects",
 	[PART_MALLOC] = "malloc's, beyond what is live", // its pages were not sampled
 	[PART_RESERVED] = "memory that libraries manage themselves: no line of it is known",
 	[PART_FILES] = "pages of files and shared memory",
@@ -346,6 +348,20 @@ live_of(const struct model *model, enum domain_kind kind)
 	return 0;
 }
 
+/* Arenas of small Python objects that are recorded one by one, as blocks of the heap (--python-objects). */
+static uint64_t
+recorded_arenas(const struct model *model)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		if ((model->sites[i].stack_flags & KMEM_STACK_ARENA) != 0 &&
+		    model->domains[model->sites[i].domain].id.kind == DOMAIN_RESERVED)
+			bytes += model->sites[i].live_bytes;
+	}
+	return bytes;
+}
+
 /*
  * Of one process. What malloc keeps was seen at the look; where nobody looked at its pages it is what it has more than is live at the
  * end, which can be told of a session of one process alone.
@@ -360,6 +376,11 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED]) : 0;
 	uint64_t freed_bytes = lesser(verdict_freed_at_sample(&process->heap_sample), malloc_bytes);
 	uint64_t beyond_bytes = 0;
+	uint64_t arena_bytes = is_alone
+	                           ? lesser(recorded_arenas(facts->model), look[KMEM_RESIDENT_RESERVED] - library_bytes)
+	                           : 0;
+	uint64_t heap_bytes = live_of(facts->model, DOMAIN_HEAP);
+	uint64_t object_bytes; // that are in these arenas, at least
 	struct verdict_freed freed = verdict_freed_of(facts->model, process);
 
 	if (freed.has_fallen) // since the look
@@ -368,11 +389,13 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	if (process->heap_sample.sampled_pages == 0 && is_alone && freed_bytes == 0)
 		// malloc's own words
 		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, DOMAIN_HEAP) / 16 * 17);
+	object_bytes = lesser(arena_bytes, heap_bytes - lesser(heap_bytes, malloc_bytes - freed_bytes));
 	parts[PART_MALLOC] += beyond_bytes;
-	parts[PART_LINES] += malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] +
+	parts[PART_ARENAS] += arena_bytes - object_bytes;
+	parts[PART_LINES] += object_bytes + malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] +
 	                     look[KMEM_RESIDENT_PYTHON_ARENA] + library_bytes + shared_bytes;
 	parts[PART_FREED] += freed_bytes;
-	parts[PART_RESERVED] += look[KMEM_RESIDENT_RESERVED] - library_bytes;
+	parts[PART_RESERVED] += look[KMEM_RESIDENT_RESERVED] - library_bytes - arena_bytes;
 	parts[PART_OWN] += look[KMEM_RESIDENT_OWN];
 	parts[PART_STACKS] += look[KMEM_RESIDENT_STACKS];
 	parts[PART_OTHER] += look[KMEM_RESIDENT_OTHER];
@@ -429,6 +452,7 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		memory->bytes += parts[i];
 	memory->process_bytes = memory->bytes;
 	memory->lines_bytes = parts[PART_LINES];
+	memory->own_bytes = parts[PART_OWN];
 	/* Of whoever the kernel killed for the container's limit all that was charged there is the question. */
 	if (facts->cgroup_kills != 0 && facts->charged_bytes > memory->bytes && facts->limit_bytes != UINT64_MAX) {
 		parts[PART_OTHERS] = facts->charged_bytes - memory->bytes;
@@ -452,6 +476,19 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	}
 	if (memory->freed.freed_bytes != 0)
 		find_pinning(facts);
+}
+
+uint64_t
+verdict_end_resident_bytes(const struct verdict_facts *facts)
+{
+	const struct model_process *process = facts->process;
+	uint64_t most_bytes = process->launcher != NULL ? process->launcher->max_resident_bytes : 0;
+	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
+
+	return is_over && process->resident != NULL &&
+	               process->resident->resident_bytes < most_bytes - most_bytes / CHANGED_PART
+	           ? process->resident->resident_bytes
+	           : 0;
 }
 
 bool

@@ -11,8 +11,10 @@
 #include <string.h>
 
 #define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
-#define SWAP_FREE_PART 10 // of the swap: less is as good as none
-#define PINNED_PART 8     // of the host's memory: less is not worth a sentence
+#define SWAP_FREE_PART 10                        // of the swap: less is as good as none
+#define RECORDER_PART 10                         // of what was in memory: the recorder's own is worth a sentence
+#define WORTH_RECORDER_BYTES (UINT64_C(8) << 20) // of a small program its fixed part is
+#define PINNED_PART 8                            // of the host's memory: less is not worth a sentence
 // of the device: as much that pools keep is worth a sentence, even where it was not enough
 #define POOLS_PART 8
 
@@ -290,13 +292,11 @@ find_holders_if_accumulating(struct verdict_facts *facts, struct verdict *verdic
 
 /* is_line_next: the line that held most at the end is told right after */
 static void
-find_peak_before(struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
+find_peak_lines(struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
 {
 	const struct rank_line *top = &facts->top_peak;
 	uint64_t imports_bytes = 0;
 
-	if (facts->peak_bytes == 0)
-		return;
 	/* Of one process its largest domain's, with what was asked for and not touched; of several all of the one that had the highest. */
 	add(verdict, FINDING_PEAK,
 	    facts->peak_process == facts->process && facts->peak_domain != NULL
@@ -317,6 +317,16 @@ find_peak_before(struct verdict_facts *facts, bool is_line_next, struct verdict 
 		imports_bytes = verdict_left_by_imports(facts->model, facts->peak_domain, true);
 	if (imports_bytes > top->peak_bytes)
 		add(verdict, FINDING_PEAK_IMPORTS, imports_bytes, facts->peak_bytes, NULL);
+}
+
+static void
+find_peak_before(struct verdict_facts *facts, bool is_line_next, struct verdict *verdict)
+{
+	if (facts->peak_bytes == 0)
+		return;
+	find_peak_lines(facts, is_line_next, verdict);
+	if (facts->peak_import[0] != '\0' && facts->peak_process == facts->process)
+		add(verdict, FINDING_PEAK_IN_IMPORT, verdict_end_resident_bytes(facts), 0, NULL);
 }
 
 static void
@@ -456,6 +466,32 @@ find_device(struct verdict_facts *facts, struct verdict *verdict)
 
 /* ---- what the figures leave out ---- */
 
+/* Where the parts of what was in memory are told, the largest are. */
+static bool
+is_recorder_told(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	const struct verdict_memory *memory = &facts->memory;
+	size_t larger = 0;
+
+	for (size_t i = 0; i < memory->part_count; i++)
+		larger += memory->parts[i].bytes > memory->own_bytes;
+	for (size_t i = 0; i < verdict->finding_count; i++) {
+		if (verdict->findings[i].kind == FINDING_PARTS && larger < VERDICT_PARTS_TOLD)
+			return true;
+	}
+	return false;
+}
+
+static void
+find_recorder(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct verdict_memory *memory = &facts->memory;
+
+	if (memory->own_bytes > memory->sample_bytes / RECORDER_PART && memory->own_bytes >= WORTH_RECORDER_BYTES &&
+	    !is_recorder_told(facts, verdict))
+		add(verdict, FINDING_RECORDER, memory->own_bytes, memory->sample_bytes, NULL);
+}
+
 static void
 find_gaps(struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -570,7 +606,7 @@ find_domain_line(const struct verdict_facts *facts, const struct model_domain *l
 	bool is_peak = lines->live_bytes < lines->peak_bytes / 2;
 	const struct ranking *ranking = is_peak ? (facts->refused != NULL ? &rank_peak_asked : &rank_peak)
 	                                        : (facts->refused != NULL ? &rank_sites_asked : &rank_sites);
-	struct ranked *ranked = rank_run(facts->judged, ranking, lines->name);
+	struct ranked *ranked = rank_run(facts->finished, ranking, lines->name);
 	const struct rank_line *top = first_line(ranked, is_peak);
 	const struct model_site *site = top != NULL ? top->largest : NULL;
 	uint64_t whole_bytes = is_peak ? lines->peak_bytes : lines->live_bytes;
@@ -598,7 +634,7 @@ static bool
 find_domain_growth(const struct verdict_facts *facts, const struct model_domain *lines, const struct model_site *told,
                    struct rank_line *growing, struct verdict *verdict)
 {
-	struct ranked *ranked = rank_run(facts->judged, &rank_leaks, lines->name);
+	struct ranked *ranked = rank_run(facts->finished, &rank_leaks, lines->name);
 	const struct rank_line *top = first_to_grow(ranked);
 	bool is_growing = top != NULL && top->leak == MODEL_LEAK_LEAK;
 	bool may_grow = top != NULL && !is_growing && rank_may_accumulate(top->telling);
@@ -756,6 +792,7 @@ verdict_find(struct verdict_facts *facts, struct verdict *verdict)
 	find_devices(facts, verdict);
 	if (facts->copies.child_count != 0)
 		add(verdict, FINDING_COPIES, facts->copies.bytes, 0, NULL);
+	find_recorder(facts, verdict);
 	find_gaps(facts, verdict);
 	if (verdict_hidden_heap(facts->model) != NULL)
 		add(verdict, FINDING_HIDDEN_HEAP, 0, 0, NULL);

@@ -53,6 +53,7 @@
 	KIND(BESIDE_ARENAS, "accumulates-beside-arenas")                                                             \
 	KIND(OVER_LIMIT, "more-live-than-limit")                                                                     \
 	KIND(PEAK, "peak")                                                                                           \
+	KIND(PEAK_IN_IMPORT, "peak-in-import") /* bytes are what was in memory at the end; 0 = not known */          \
 	KIND(PEAK_LINE, "peak-line")                                                                                 \
 	KIND(PEAK_LINE_OF_ALL, "peak-line-of-all-processes")                                                         \
 	KIND(PEAK_IMPORTS, "peak-imports")                                                                           \
@@ -84,6 +85,7 @@
 	KIND(DOMAIN_STEADY, "domain-steady")                                                                         \
 	KIND(MORE_DOMAINS, "more-domains")                                                                           \
 	KIND(REFUSED_REQUESTS, "refused-requests")                                                                   \
+	KIND(RECORDER, "recorder") /* its own memory, of all that was */                                             \
 	KIND(DAMAGE, "damaged")                                                                                      \
 	KIND(UNLISTED, "unlisted")                                                                                   \
 	KIND(UNRECORDED, "unrecorded")                                                                               \

@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/text_start.h"
 #include "base/units.h"
 #include "verdict/limit_owner.h"
 #include "verdict/words.h"
@@ -206,6 +207,20 @@ end_device_memory(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, " by the driver (%s).", verdict_confidence_name(verdict->confidence));
 }
 
+/* Python raises this for a request of its own; PyTorch has another error for its. */
+static bool
+is_memory_error(const struct verdict_facts *facts)
+{
+	const struct model_site *site = facts->refused->site;
+
+	for (uint32_t i = 0; site != NULL && i < site->frame_count; i++) {
+		if (text_starts(site->frames[i]->module, "libc10.so"))
+			return false;
+	}
+	return facts->process->python_version != 0 && facts->end == VERDICT_END_FAILED && facts->exit_code == 1 &&
+	       !verdict_was_perhaps_caught(facts);
+}
+
 static void
 end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -213,7 +228,12 @@ end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 	bool was_given_more = verdict_was_given_more(facts);
 	char bytes[UNITS_TEXT_BYTES];
 
-	say_end(facts, verdict);
+	if (is_memory_error(facts)) {
+		say_who(facts, verdict);
+		say(verdict, " ended by MemoryError (status 1)");
+	} else {
+		say_end(facts, verdict);
+	}
 	say(verdict, " after ");
 	say_refusal(facts, verdict);
 	if (facts->refused->is_by_guard)
@@ -526,13 +546,14 @@ PHRASE(ADDRESS_LIMIT)
 	if (limit != NULL) {
 		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
 
-		say(verdict, " Its %s is limited to %s (ulimit -%s)", is_space ? "address space" : "data segment",
+		say(verdict, " The limit was its %s: %s (ulimit -%s)", is_space ? "address space" : "data segment",
 		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d");
 		if (is_space)
 			say_own_space(facts, limit->bytes, verdict);
 		say(verdict, ".");
 	} else if (then_bytes != 0) {
-		say(verdict, " It had limited its address space to %s (setrlimit, RLIMIT_AS)", units_bytes(then_bytes, bytes));
+		say(verdict, " The limit was its address space: the program had set it to %s (setrlimit, RLIMIT_AS)",
+		    units_bytes(then_bytes, bytes));
 		say_own_space(facts, then_bytes, verdict);
 		say(verdict, ".");
 	} else if (identity->overcommit_mode == 2) {

@@ -40,6 +40,8 @@ PHRASE(LINE)
 	say_part(facts, finding, verdict);
 	say(verdict, "%s", verdict_where_word(facts, &finding->line, word));
 	say_finding(finding, " {where}.", verdict);
+	if (facts->next_live.where != finding->line.where) // else the other kind is told next
+		say_all_kinds(finding, &facts->top_live_sum, verdict);
 }
 
 /* Of processes that may have run one after the other a line's figures are sums, of its domain's sum. */

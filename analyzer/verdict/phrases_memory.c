@@ -8,13 +8,13 @@
 #include "verdict/phrases.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/units.h"
 #include "verdict/words.h"
 
 #define TOLD_PART 20 // of what was in memory: smaller parts are summed up
-#define TOLD_MAX 3
-#define OLD_PART 8 // memory differs by that much: the sample was of another time
+#define OLD_PART 8   // memory differs by that much: the sample was of another time
 #define OLD_NS UINT64_C(1000000000)
 
 PHRASE(PARTS)
@@ -30,7 +30,7 @@ PHRASE(PARTS)
 		say(verdict, " Of the %s that %s in memory at the last %s", bytes,
 		    facts->live_count > 1 ? "its processes had" : "it had", memory->later_bytes != 0 ? "heartbeat" : "sample");
 	for (size_t i = 0; i < memory->part_count; i++) {
-		if (i >= TOLD_MAX || (i != 0 && memory->parts[i].bytes < memory->bytes / TOLD_PART)) {
+		if (i >= VERDICT_PARTS_TOLD || (i != 0 && memory->parts[i].bytes < memory->bytes / TOLD_PART)) {
 			rest_bytes += memory->parts[i].bytes;
 			continue;
 		}
@@ -157,16 +157,82 @@ PHRASE(OVER_LIMIT)
 
 /* ---- the peak ---- */
 
+/* What a domain is to a person, behind "up to 100 MiB of it". */
+static const char *
+kind_words(const struct model_domain *domain)
+{
+	switch (domain->id.kind) {
+	case DOMAIN_HEAP:
+		return "in its heap";
+	case DOMAIN_MMAP:
+		return "in mappings";
+	case DOMAIN_SHARED:
+		return "in shared memory";
+	case DOMAIN_PYTHON_ARENA:
+		return "in arenas of small Python objects";
+	case DOMAIN_PYTHON_OBJECT:
+		return "small Python objects";
+	case DOMAIN_LIBRARY:
+		return "in own allocators of libraries";
+	default:
+		return NULL;
+	}
+}
+
+/* All of it first, and then the kind of memory that took most, of which its lines are told next. */
+static void
+say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *verdict)
+{
+	const struct model_domain *domain = facts->peak_domain;
+	uint64_t whole_bytes = facts->process->launcher != NULL && facts->model->process_count == 1
+	                           ? facts->process->launcher->max_resident_bytes
+	                           : 0;
+	bool is_touched = !verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
+	char whole[UNITS_TEXT_BYTES];
+	char peak[UNITS_TEXT_BYTES];
+	char name[PLACE_TEXT_BYTES];
+
+	(void)units_bytes(bytes, peak);
+	(void)units_bytes(whole_bytes, whole);
+	if (domain == NULL)
+		(void)snprintf(name, sizeof(name), "held then");
+	else if (kind_words(domain) != NULL)
+		(void)snprintf(name, sizeof(name), "%s", kind_words(domain));
+	else
+		(void)snprintf(name, sizeof(name), "in %s", domain->name);
+	if (whole_bytes >= bytes && is_touched) {
+		say(verdict, " It had at most %s in memory, ", whole);
+		if (bytes >= whole_bytes / 2)
+			say(verdict, "most of it %s: up to %s.", name, peak);
+		else
+			say(verdict, "up to %s of it %s.", peak, name);
+		return;
+	}
+	if (whole_bytes != 0)
+		say(verdict, " It had at most %s in memory.", whole);
+	say(verdict, " At most %s of its memory was %s", peak, name);
+	if (!is_touched && domain != NULL)
+		say(verdict, ", %s of it touched", units_bytes(facts->peak_bytes, peak));
+	say(verdict, ".");
+}
+
+PHRASE(PEAK_IN_IMPORT)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	say(verdict, " The peak came while it imported %s", facts->peak_import);
+	if (finding->bytes != 0)
+		say(verdict, "; at the end it had %s", units_bytes(finding->bytes, bytes));
+	say(verdict, ".");
+}
+
 PHRASE(PEAK)
 {
 	const char *domain = facts->peak_domain != NULL ? facts->peak_domain->name : NULL;
 	char peak[UNITS_TEXT_BYTES];
 
 	if (facts->peak_process == facts->process) {
-		say(verdict, " The peak of its %s was %s", domain != NULL ? domain : "memory",
-		    units_bytes(finding->bytes, peak));
-		if (domain != NULL && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes))
-			say(verdict, ", %s of it in memory", units_bytes(facts->peak_bytes, peak));
+		say_own_peak(facts, finding->bytes, verdict);
 	} else {
 		say(verdict, " Of its processes, ");
 		say_process(facts->peak_process, verdict);
@@ -175,22 +241,19 @@ PHRASE(PEAK)
 			say(verdict, " in all, %s of it in %s", units_bytes(facts->peak_bytes, peak), domain);
 		else if (domain != NULL)
 			say(verdict, " of %s", domain);
+		say(verdict, ".");
 	}
-	say(verdict, ".");
 }
 
 PHRASE(PEAK_LINE)
 {
 	if (verdict_is_rest_of_arenas(&finding->line))
-		say_finding(finding, " {bytes} of it ({share}) was left free in arenas of small Python objects.", verdict);
+		say_finding(finding, " {bytes} of that ({share}) was left free in arenas of small Python objects.", verdict);
 	else if (verdict_is_arena(facts, &finding->line))
 		say(verdict, " It held small Python objects.");
 	else
-		say_finding(finding,
-		            verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes)
-		                ? " {bytes} of that ({share}) was allocated at {where}."
-		                : " {bytes} of it ({share}) was allocated at {where}.",
-		            verdict);
+		say_finding(finding, " {bytes} of that ({share}) was allocated at {where}.", verdict);
+	say_all_kinds(finding, &facts->top_peak_sum, verdict);
 }
 
 PHRASE(LITTLE_ROOM)
@@ -203,10 +266,11 @@ PHRASE(LITTLE_ROOM)
 	            verdict);
 }
 
-PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of it ({share}) was left by imports.")
+PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of that ({share}) was left by imports.")
 
 /* ---- what the figures leave out ---- */
 
+PHRASE_TEXT(RECORDER, " Of the {whole} in memory at the last sample, {bytes} ({share}) was the recorder's own.")
 PHRASE_TEXT(DAMAGE, " The capture is damaged: figures cover only what is intact, and may be too low.")
 PHRASE_TEXT(UNLISTED, " {bytes} of what was live belongs to no line: its records are lost.")
 PHRASE_TEXT(UNRECORDED,

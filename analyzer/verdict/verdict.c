@@ -67,9 +67,10 @@ tell_what_while_is(struct verdict *verdict)
 }
 
 static void
-decide(struct judged_model judged, const struct verdict_now *now, struct verdict_facts *facts, struct verdict *verdict)
+decide(struct finished_model finished, const struct verdict_now *now, struct verdict_facts *facts,
+       struct verdict *verdict)
 {
-	const struct model *model = judged.model;
+	const struct model *model = finished.model;
 
 	*verdict = (struct verdict){ .cause = VERDICT_NO_PROCESS,
 		                         .confidence = VERDICT_UNKNOWN,
@@ -79,7 +80,7 @@ decide(struct judged_model judged, const struct verdict_now *now, struct verdict
 		say_next(verdict, "record with `kmemshim run -- ...`");
 		return;
 	}
-	verdict_facts_gather(judged, now, facts);
+	verdict_facts_gather(finished, now, facts);
 	verdict->cause = verdict_cause_of(facts, &verdict->confidence);
 	verdict->end = facts->end;
 	verdict->process = facts->process;
@@ -96,21 +97,21 @@ decide(struct judged_model judged, const struct verdict_now *now, struct verdict
 }
 
 void
-verdict_decide(struct judged_model judged, const struct verdict_now *now, struct verdict *verdict)
+verdict_decide(struct finished_model finished, const struct verdict_now *now, struct verdict *verdict)
 {
 	struct verdict_facts facts;
 
-	decide(judged, now, &facts, verdict);
+	decide(finished, now, &facts, verdict);
 }
 
 void
-verdict_decide_domain(struct judged_model judged, const struct verdict_now *now, const char *domain,
+verdict_decide_domain(struct finished_model finished, const struct verdict_now *now, const char *domain,
                       struct verdict *verdict)
 {
-	const struct model *model = judged.model;
+	const struct model *model = finished.model;
 	struct verdict_facts facts;
 
-	decide(judged, now, &facts, verdict);
+	decide(finished, now, &facts, verdict);
 	if (model->process_count == 0)
 		return;
 	if (verdict->cause == VERDICT_DEVICE_MEMORY &&

@@ -10,10 +10,10 @@
 
 #include "verdict/findings.h"
 
-void verdict_decide(struct judged_model judged, const struct verdict_now *now, struct verdict *verdict);
+void verdict_decide(struct finished_model finished, const struct verdict_now *now, struct verdict *verdict);
 
 /* The same, but text and next are about the domains that rank_domain_matches() finds for `domain`, at least one. */
-void verdict_decide_domain(struct judged_model judged, const struct verdict_now *now, const char *domain,
+void verdict_decide_domain(struct finished_model finished, const struct verdict_now *now, const char *domain,
                            struct verdict *verdict);
 
 #endif

@@ -123,6 +123,16 @@ say_finding(const struct finding *finding, const char *text, struct verdict *ver
 }
 
 void
+say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (sum->bytes > finding->bytes + finding->bytes / 100)
+		say(verdict, " With its other kinds of memory that line held %s%s.", sum->is_estimated ? "≈" : "",
+		    units_bytes(sum->bytes, bytes));
+}
+
+void
 say_process(const struct model_process *process, struct verdict *verdict)
 {
 	char name[PLACE_TEXT_BYTES];
@@ -176,6 +186,8 @@ say_refusal(const struct verdict_facts *facts, struct verdict *verdict)
 const char *
 if_built_once(const struct rank_line *line)
 {
-	return rank_may_be_built_once(line->telling) ? ", or it is a one-time load (little else was allocated meanwhile)"
-	                                             : "";
+	if (!rank_may_be_built_once(line->telling))
+		return "";
+	return rank_is_below_import(line->telling) ? ", or it is a one-time load (an import runs it)"
+	                                           : ", or it is a one-time load (little else was allocated meanwhile)";
 }

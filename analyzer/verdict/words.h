@@ -21,6 +21,9 @@ void say_finding(const struct finding *finding, const char *text, struct verdict
 /* "train.py (pid 7)" */
 void say_process(const struct model_process *process, struct verdict *verdict);
 
+/* Of one line that was just told: what it held in all kinds of memory, where that is more. */
+void say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum, struct verdict *verdict);
+
 /* "31 MiB.", with what it copied of its parent's. */
 void say_held(const struct model_process *process, struct verdict *verdict);
 

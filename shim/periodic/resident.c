@@ -31,6 +31,7 @@
 #include "tables/range_map.h"
 
 #define PAGE_BYTES RESIDENT_PAGE_BYTES
+#define CHUNK_WORDS_BYTES 16 // of malloc's, before the block
 #define GUARD_BYTES_MAX (UINT64_C(64) << 10)
 #define PERIOD_PART 1024
 #define PERIOD_NS UINT64_C(50000000)
@@ -143,6 +144,11 @@ unseen_at(uint64_t addr, uint64_t *end)
 {
 	bool was_used;
 	uint64_t block = pointer_map_lowest(addr, *end, &was_used) & ~(PAGE_BYTES - 1);
+	struct address_block large;
+
+	/* Where addresses are short, a large block is in no leaf of the map. malloc gives it a mapping of its own. */
+	if (block >= *end && pointer_map_find(addr + CHUNK_WORDS_BYTES, &large))
+		block = addr;
 
 	if (addr == look.guard_end && block > addr) {
 		if (block < *end)

@@ -241,7 +241,7 @@ hand_model_decide(struct hand_model *hand, struct verdict *verdict)
 	static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = hand_model_no_counters };
 
 	rank_leaks_classify(&hand->model);
-	verdict_decide((struct judged_model){ &hand->model }, &now, verdict);
+	verdict_decide((struct finished_model){ &hand->model }, &now, verdict);
 }
 
 #endif

@@ -177,7 +177,7 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 			                                 .site = &hand.sites[hand.model.site_count - 1] };
 		hand.model.failed_count = 1;
 		rank_leaks_classify(&hand.model);
-		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
+		verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
 		if (strstr(verdict.next, cases[i].next) == NULL || strstr(verdict.text, cases[i].says) == NULL)
 			print_error("case %zu: wanted \"%s\" and \"%s\", got %s: %s\nNext: %s\n", i, cases[i].says, cases[i].next,
 			            verdict_cause_name(verdict.cause), verdict.text, verdict.next);
@@ -229,7 +229,7 @@ a_traceback_keeps_tensors(void **state)
 		hand.process.exit_code = 1;
 		hand.process.ended_monotonic_ns = UINT64_C(41000000000);
 		rank_leaks_classify(&hand.model);
-		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
+		verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].is_alive ? "running" : "device-memory");
 		assert_true((strstr(verdict.text, "400 MiB of the tensors were those of an earlier step") != NULL) ==
 		            cases[i].is_told);
@@ -281,7 +281,7 @@ pinned_memory_is_the_hosts(void **state)
 			hand.launcher.after = (struct kmem_kill_counters){ 1, 1, 900, 1 };
 		}
 		rank_leaks_classify(&hand.model);
-		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
+		verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
 		if (strstr(verdict.text, cases[i].says) == NULL || strstr(verdict.text, cases[i].never) != NULL ||
 		    strstr(verdict.next, cases[i].next) == NULL)
 			print_error("case %zu: %s: %s\nNext: %s\n", i, verdict_cause_name(verdict.cause), verdict.text,

@@ -36,7 +36,7 @@ what_was_never_touched_comes_last(void **state)
 	(void)hand_model_site(&hand, HEAP, 6, 300 * MIB);
 	rank_leaks_classify(&hand.model);
 	for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-		struct ranked *ranked = rank_run((struct judged_model){ &hand.model }, all[i], NULL);
+		struct ranked *ranked = rank_run((struct finished_model){ &hand.model }, all[i], NULL);
 
 		assert_int_equal(ranked->line_count, 2);
 		assert_int_equal(ranked->lines[0].where->line, 6);

@@ -204,7 +204,7 @@ is_before_a_leak(uint64_t bytes, uint64_t count)
 	hand_model_generations(site, 2, 2, 1, 1);
 	site_of(HEAP, 50, MIB, 100, 100);
 	rank_leaks_classify(&hand.model);
-	ranked = rank_run((struct judged_model){ &hand.model }, &rank_leaks, NULL);
+	ranked = rank_run((struct finished_model){ &hand.model }, &rank_leaks, NULL);
 	is_first = ranked->lines[0].where->line == 41;
 	rank_free(ranked);
 	return is_first;

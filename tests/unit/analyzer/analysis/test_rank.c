@@ -135,6 +135,41 @@ a_block_of_each_step_is_no_one_time_load(void **state)
 	}
 }
 
+/* A third of what it took to make a table stays, from all generations: as a leak does. But a module's body runs once. */
+static void
+a_table_that_an_import_makes_is_no_leak(void **state)
+{
+	static const struct {
+		bool is_import, has_later_line, is_later_import;
+		enum model_leak_class wanted;
+		bool is_once;
+	} cases[] = {
+		{ false, true, false, MODEL_LEAK_LEAK, false },
+		{ true, false, false, MODEL_LEAK_LEAK, true }, // `python -c "import train"`: it may still go on
+		{ true, true, false, MODEL_LEAK_STEADY, true },
+		{ true, true, true, MODEL_LEAK_LEAK, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+		struct model_site *later;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 12 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->volume_bytes = 36 * MIB;
+		site->first_ms = 100;
+		hand.frames[0][3].is_importlib = cases[i].is_import;
+		hand.frames[0][3].is_user = !cases[i].is_import;
+		later = hand_model_site(&hand, HEAP, 90, MIB);
+		later->first_ms = cases[i].has_later_line ? 200 : 50;
+		hand.frames[1][3].is_importlib = cases[i].is_later_import;
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(site->leak, cases[i].wanted);
+		assert_int_equal(site->may_be_built_once, cases[i].is_once);
+	}
+}
+
 static void
 what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
 {
@@ -298,7 +333,7 @@ what_the_interpreter_starts_with_is_never_above_real_lines(void **state)
 		assert_int_equal(rank_is_start_up(site), start_cases[i].is_start_up);
 		rank_leaks_classify(&hand.model);
 		assert_int_equal(site->leak == MODEL_LEAK_IMPORT, start_cases[i].is_start_up);
-		ranked = rank_run((struct judged_model){ &hand.model }, &rank_peak, NULL);
+		ranked = rank_run((struct finished_model){ &hand.model }, &rank_peak, NULL);
 		assert_int_equal(line_at(ranked, 0), start_cases[i].is_start_up ? 41 : 0);
 		rank_free(ranked);
 		site->omitted = 3; // an evaluator may be among what was left out
@@ -324,7 +359,7 @@ leaks_come_before_what_is_larger_and_imports_last(void **state)
 	hand_model_generations(hand_model_site(&hand, RESERVED, 60, 9 * GIB), 12, 12, 3, 3); // its objects have rows
 	hand.sites[6].stack_flags = KMEM_STACK_ARENA;
 	rank_leaks_classify(&hand.model);
-	ranked = rank_run((struct judged_model){ &hand.model }, &rank_leaks, NULL);
+	ranked = rank_run((struct finished_model){ &hand.model }, &rank_leaks, NULL);
 	{
 		static const uint32_t wanted[] = { 20, 50, 40, 10, 45, 30, 60 };
 
@@ -363,7 +398,7 @@ what_kept_all_and_cannot_be_judged_stands_by_a_part_of_its_bytes(void **state)
 		site->stack_flags = cases[i].flags;
 		rank_leaks_classify(&hand.model);
 		assert_int_equal(site->leak, MODEL_LEAK_TOO_SHORT);
-		ranked = rank_run((struct judged_model){ &hand.model }, &rank_leaks, NULL);
+		ranked = rank_run((struct finished_model){ &hand.model }, &rank_leaks, NULL);
 		assert_int_equal(line_at(ranked, 0), cases[i].is_before ? 40 : 20);
 		rank_free(ranked);
 	}
@@ -379,7 +414,7 @@ lines_rank_by_their_sum_and_sites_stay_with_their_line(void **state)
 		hand_model_site(&hand, HEAP, 20, (i + 1) * 10 * MIB);
 	hand_model_site(&hand, MMAP, 20, 45 * MIB); // the same line in another domain is another row
 	rank_leaks_classify(&hand.model);
-	ranked = rank_run((struct judged_model){ &hand.model }, &rank_peak, NULL);
+	ranked = rank_run((struct finished_model){ &hand.model }, &rank_peak, NULL);
 	assert_int_equal(ranked->line_count, 3);
 	assert_int_equal(ranked->site_count, 6);
 	assert_int_equal(line_at(ranked, 0), 20);
@@ -402,7 +437,7 @@ a_leak_counts_with_its_own_bytes_not_with_its_neighbours(void **state)
 	hand_model_site(&hand, HEAP, 10, 800 * MIB); // steady, below the same line
 	hand_model_generations(hand_model_site(&hand, HEAP, 20, 3 * MIB), 12, 12, 3, 3);
 	rank_leaks_classify(&hand.model);
-	ranked = rank_run((struct judged_model){ &hand.model }, &rank_leaks, NULL);
+	ranked = rank_run((struct finished_model){ &hand.model }, &rank_leaks, NULL);
 	assert_int_equal(line_at(ranked, 0), 20);
 	assert_int_equal(line_at(ranked, 1), 10);
 	assert_int_equal(ranked->lines[1].leak, MODEL_LEAK_LEAK);
@@ -527,6 +562,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
 		cmocka_unit_test_setup(a_cache_that_fills_is_no_leak_and_says_where_it_ends, make),
+		cmocka_unit_test_setup(a_table_that_an_import_makes_is_no_leak, make),
 		cmocka_unit_test_setup(what_stays_evenly_is_a_leak_whatever_comes_between, make),
 		cmocka_unit_test_setup(a_block_of_each_step_is_no_one_time_load, make),
 		cmocka_unit_test_setup(many_small_sites_below_one_line_are_one_leak, make),

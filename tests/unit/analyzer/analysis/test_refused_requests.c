@@ -263,7 +263,7 @@ a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
 		  " was refused. It is not known whether it ended because of that (possible: the same thread was given 38.0 MiB after it)." },
 		{ 2, 46 * MIB, 1, "possible",
 		  "given 46.0 MiB after it, and an error that nothing catches ends Python with status 1). That is more than "
-		  "the machine has (16.0 GiB). The peak of its heap" },
+		  "the machine has (16.0 GiB). At most" },
 		{ 2, 0, 1, "possible", "(possible: an error that nothing catches ends Python with status 1)." },
 		{ 2, 0, 0, "likely", "nothing shows that it went on from there" },
 	};

@@ -217,6 +217,8 @@ request_refused_at_the_limit(void)
 	hand_model_exited(&hand, 1);
 	hand_model_refuse(&hand, 2 * GIB);
 	hand.failed.monotonic_ns += LIFE - SECOND / 10;
+	hand.failed.own_space_bytes = 225 * MIB;
+	hand.launcher.max_resident_bytes = 3 * GIB;
 	hand.process.failed_count = 1;
 	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = 4 * GIB };
 }
@@ -289,6 +291,66 @@ failed_exit_with_a_leak(void)
 	released(hand_model_site(&hand, HEAP, 50, 10 * MIB), GIB, 30000);
 	looked(320 * MIB, 0);
 	hand_model_exited(&hand, 1);
+}
+
+/* Tables of the user's own module, of which most is temporary; its other kind of memory is a list. */
+static void
+peak_while_importing(void)
+{
+	static struct model_point_site sites[] = { { 0, 150 * MIB }, { 1, 20 * MIB } };
+	static struct model_point points[2];
+	static struct model_frame frame;
+
+	points[0] = (struct model_point){ .live_bytes = 175 * MIB, .site_count = ARRAY_LEN(sites), .sites = sites };
+	points[1] = (struct model_point){ .live_bytes = 30 * MIB };
+	for (unsigned i = 0; i < ARRAY_LEN(sites); i++) {
+		struct model_site *site = hand_model_site(&hand, i == 0 ? HEAP : MMAP, 3, 15 * MIB);
+
+		frame = hand.frames[i][2];
+		frame.function = "<module>";
+		frame.file = "/data/someone/project/tables.py";
+		hand.frames[i][2] = frame;
+		hand.stacks[i][2] = site->where = hand.stacks[0][2]; // as of a capture: equal frames are one object
+		hand.frames[i][3].is_importlib = true;
+		hand.frames[i][3].is_user = false;
+		site->peak_bytes = sites[i].bytes;
+		site->first_ms = 100;
+		hand.domains[site->domain].peak_bytes = hand.domains[site->domain].concurrent_peak_bytes = sites[i].bytes;
+	}
+	hand_model_site(&hand, HEAP, 50, 2 * MIB)->first_ms = 2500;
+	points[0].monotonic_ns = hand.identity.start_monotonic_ns + 2 * SECOND;
+	points[1].monotonic_ns = hand.identity.start_monotonic_ns + LIFE;
+	hand.process.points = points;
+	hand.process.point_count = ARRAY_LEN(points);
+	hand.process.live_bytes = 32 * MIB;
+	hand.process.peak_bytes = 170 * MIB;
+	looked(35 * MIB, 0);
+	hand_model_exited(&hand, 0);
+	hand.launcher.max_resident_bytes = 203 * MIB;
+}
+
+/* Of many small blocks. */
+static void
+recorder_takes_a_quarter(void)
+{
+	hand_model_site(&hand, HEAP, 41, 60 * MIB)->live_count = 2000000;
+	looked(70 * MIB, 0);
+	hand.resident.part_bytes[KMEM_RESIDENT_OWN] = 30 * MIB;
+	hand.resident.resident_bytes += 26 * MIB;
+	hand_model_exited(&hand, 0);
+	hand.launcher.max_resident_bytes = 121 * MIB;
+}
+
+/* Four times as much was allocated meanwhile: it is no data set. */
+static void
+clean_exit_with_a_leak(void)
+{
+	struct model_site *site = leaking(HEAP, 41, 300 * MIB, 5000);
+
+	released(hand_model_site(&hand, HEAP, 50, 10 * MIB), GIB, 30000);
+	site->volume_bytes = 1300 * MIB;
+	looked(320 * MIB, 0);
+	hand_model_exited(&hand, 0);
 }
 
 static void
@@ -766,6 +828,9 @@ static const struct situation {
 	SITUATION(ended_by_sigterm),
 	SITUATION(failed_exit_with_a_leak),
 	SITUATION(clean_exit),
+	SITUATION(clean_exit_with_a_leak),
+	SITUATION(peak_while_importing),
+	SITUATION(recorder_takes_a_quarter),
 	SITUATION(still_running),
 	SITUATION(gone_without_a_trace),
 	SITUATION(forked_workers_copied),

@@ -69,7 +69,7 @@ add_run(struct baseline_builder *builder, const struct held *held, size_t count)
 	}
 	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
 	rank_leaks_classify(&hand.model);
-	baseline_add_run(builder, (struct judged_model){ &hand.model });
+	baseline_add_run(builder, (struct finished_model){ &hand.model });
 }
 
 static struct baseline *

@@ -167,7 +167,7 @@ copies_are_told_with_the_lines_that_built_them(void **state)
 	assert_int_equal(model->processes[1].inherited_bytes, 90 * MIB);
 	assert_int_equal(model->processes[1].built_count, 2); // threads are one, a record that is not there is none
 	assert_int_equal(model->processes[1].built[0].live_bytes, 60 * MIB);
-	verdict_decide((struct judged_model){ model }, &now, &verdict);
+	verdict_decide((struct finished_model){ model }, &now, &verdict);
 	assert_non_null(strstr(verdict.text, "4 child processes copied at least 150 MiB, in whole pages, of what "));
 	assert_non_null(strstr(verdict.text, "(pid 100) had built before it forked (60.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, "load; 30.0 MiB allocated at train.py:"));
@@ -270,7 +270,7 @@ copied_samples_are_bytes_of_their_line(void **state)
 	assert_int_equal(built[2].copied_bytes, 0);
 	assert_int_equal(built[2].copied_error_bytes, 0);
 	rank_leaks_classify(model);
-	verdict_decide((struct judged_model){ model }, &now, &verdict);
+	verdict_decide((struct finished_model){ model }, &now, &verdict);
 	assert_non_null(
 		strstr(verdict.text, "(60.0 MiB allocated at train.py:")); // less than half is known by line: in order of size
 	model_free(model);
@@ -288,7 +288,7 @@ lines_have_no_more_copied_than_the_process(void **state)
 	assert_int_equal(built[1].copied_bytes, 10 * MIB);
 	assert_in_range(built[1].copied_error_bytes, MIB, model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, 20 * MIB) / 2 + 1);
 	rank_leaks_classify(model);
-	verdict_decide((struct judged_model){ model }, &now, &verdict);
+	verdict_decide((struct finished_model){ model }, &now, &verdict);
 	assert_non_null(strstr(verdict.text, "(20.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, ", of which it copied about 10.0 MiB (± "));
 	model_free(model);
@@ -316,7 +316,7 @@ small_copies_are_not_told(void **state)
 	struct model *model = load(members, 2);
 	struct verdict verdict;
 
-	verdict_decide((struct judged_model){ model }, &now, &verdict);
+	verdict_decide((struct finished_model){ model }, &now, &verdict);
 	assert_null(strstr(verdict.text, "copied"));
 	model_free(model);
 }
@@ -401,7 +401,7 @@ an_image_that_was_replaced_unseen_is_not_gone(void **state)
 	assert_int_equal(model->domains[0].live_bytes, 310 * MIB);
 	assert_int_equal(model->domains[0].together_live_bytes, 290 * MIB); // the first image had ended
 	rank_leaks_classify(model);
-	verdict_decide((struct judged_model){ model }, &now, &verdict);
+	verdict_decide((struct finished_model){ model }, &now, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 	model_free(model);
 }
@@ -428,7 +428,7 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 
 		launcher.after.cgroup_oom_kill = cases[i].kills;
 		model->processes[0].launcher = &launcher;
-		verdict_decide((struct judged_model){ model }, &now, &verdict);
+		verdict_decide((struct finished_model){ model }, &now, &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].cause);
 		assert_int_equal(verdict.has_ended_well, cases[i].has_ended_well);
 		assert_ptr_equal(verdict.lost_child, &model->processes[1]);
@@ -467,7 +467,7 @@ a_program_that_was_stopped_tells_of_its_killed_child(void **state)
 
 		launcher.after.cgroup_oom_kill = cases[i].kills;
 		model->processes[0].launcher = &launcher;
-		verdict_decide((struct judged_model){ model }, &now, &verdict);
+		verdict_decide((struct finished_model){ model }, &now, &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].cause);
 		assert_false(verdict.has_ended_well);
 		if (strcmp(cases[i].cause, "child-killed") == 0) {

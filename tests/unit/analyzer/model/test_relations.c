@@ -72,7 +72,7 @@ load(void **state)
 	render_text_lines(report, &as_text, stream);
 	fclose(stream);
 	report_free(report);
-	ranked = rank_run((struct judged_model){ model }, &rank_sites, NULL);
+	ranked = rank_run((struct finished_model){ model }, &rank_sites, NULL);
 	return 0;
 }
 

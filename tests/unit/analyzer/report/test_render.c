@@ -415,7 +415,7 @@ baseline_of(uint64_t bytes, uint64_t new_bytes)
 	}
 	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
 	rank_leaks_classify(&hand.model);
-	baseline_add_run(builder, (struct judged_model){ &hand.model });
+	baseline_add_run(builder, (struct finished_model){ &hand.model });
 	return baseline_finish(builder);
 }
 

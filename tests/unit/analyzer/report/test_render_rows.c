@@ -214,7 +214,7 @@ baseline_of(const char *domain, uint64_t bytes)
 	hand_model_generations(hand_model_site(&hand, MMAP, 41, bytes), 12, 12, 3, 3);
 	site_key_assign(hand.sites, hand.model.site_count, hand.domains);
 	rank_leaks_classify(&hand.model);
-	baseline_add_run(builder, (struct judged_model){ &hand.model });
+	baseline_add_run(builder, (struct finished_model){ &hand.model });
 	return baseline_finish(builder);
 }
 

@@ -49,7 +49,7 @@ static void
 decide(struct verdict *verdict)
 {
 	rank_leaks_classify(&hand.model);
-	verdict_decide((struct judged_model){ &hand.model }, &now, verdict);
+	verdict_decide((struct finished_model){ &hand.model }, &now, verdict);
 }
 
 /* signal: 0 = nobody waited for it. */
@@ -374,7 +374,7 @@ a_boot_that_began_right_after_is_the_same_machines(void **state)
 			later.booted_at_ns = hand.identity.start_realtime_ns + END - START +
 			                     (uint64_t)boots[i].dark_seconds * SECOND + 1;
 		rank_leaks_classify(&hand.model);
-		verdict_decide((struct judged_model){ &hand.model }, &later, &verdict);
+		verdict_decide((struct finished_model){ &hand.model }, &later, &verdict);
 		if (strcmp(verdict_cause_name(verdict.cause), boots[i].cause) != 0 ||
 		    strcmp(verdict_confidence_name(verdict.confidence), boots[i].confidence) != 0 ||
 		    strstr(verdict.text, boots[i].says) == NULL)

@@ -25,7 +25,7 @@ static void
 gather(void)
 {
 	rank_leaks_classify(&hand.model);
-	verdict_facts_gather((struct judged_model){ &hand.model }, &now, &facts);
+	verdict_facts_gather((struct finished_model){ &hand.model }, &now, &facts);
 }
 
 static void
@@ -33,7 +33,7 @@ begin(void)
 {
 	hand_model_make(&hand);
 	facts = (struct verdict_facts){
-		.judged = { &hand.model }, .model = &hand.model, .process = &hand.process, .end = VERDICT_END_FAILED
+		.finished = { &hand.model }, .model = &hand.model, .process = &hand.process, .end = VERDICT_END_FAILED
 	};
 	memset(&verdict, 0, sizeof(verdict));
 }

@@ -330,7 +330,7 @@ each_death_has_its_verdict(void **state)
 		hand_model_site(&hand, HEAP, 50, 100 * MIB);
 		cases[i].make();
 		rank_leaks_classify(&hand.model);
-		verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
+		verdict_decide((struct finished_model){ &hand.model }, &this_boot, &verdict);
 		if (strcmp(verdict_cause_name(verdict.cause), cases[i].cause) != 0 ||
 		    strcmp(verdict_confidence_name(verdict.confidence), cases[i].confidence) != 0 ||
 		    strncmp(found_text(&verdict), cases[i].found, strlen(cases[i].found)) != 0)
@@ -356,7 +356,7 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	hand_model_site(&hand, RESERVED, 60, 90 * GIB);
 	container_killed();
 	rank_leaks_classify(&hand.model);
-	verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
+	verdict_decide((struct finished_model){ &hand.model }, &this_boot, &verdict);
 	assert_found(&verdict,
 	             "live 1.4 GiB; line 400 MiB of 1.4 GiB at train.py:41 epoch; accumulates 400 MiB of 400 MiB at "
 	             "train.py:41 epoch, likely; imports 900 MiB of 1.4 GiB; more-live-than-limit");
@@ -380,7 +380,7 @@ what_is_too_short_to_judge_says_so(void **state)
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), cases[i].alive, cases[i].total, 1, 1);
 		container_killed();
 		rank_leaks_classify(&hand.model);
-		verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
+		verdict_decide((struct finished_model){ &hand.model }, &this_boot, &verdict);
 		assert_int_equal(strstr(found_text(&verdict), "may-accumulate 400 MiB at train.py:41 epoch, possible") != NULL,
 		                 cases[i].is_said);
 	}
@@ -408,7 +408,7 @@ arenas_are_named_where_no_line_tells_more(void **state)
 		hand_model_site(&hand, HEAP, 1, cases[i].of_imports * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
 		container_killed();
 		rank_leaks_classify(&hand.model);
-		verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
+		verdict_decide((struct finished_model){ &hand.model }, &this_boot, &verdict);
 		assert_found(&verdict, cases[i].found);
 		assert_advised(&verdict, cases[i].advised);
 	}
@@ -439,14 +439,14 @@ a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 	hand.model.processes = processes;
 	hand.model.process_count = 2;
 	rank_leaks_classify(&hand.model);
-	verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
+	verdict_decide((struct finished_model){ &hand.model }, &this_boot, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "container-limit");
 	assert_string_equal(verdict_confidence_name(verdict.confidence), "likely");
 	assert_int_equal(verdict.process->identity->pid, 4243);
 
 	processes[0].launcher = NULL; // and when the parent is well, a child's end is no verdict on the program
 	processes[0].exit_code = 0;
-	verdict_decide((struct judged_model){ &hand.model }, &this_boot, &verdict);
+	verdict_decide((struct finished_model){ &hand.model }, &this_boot, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "exited");
 	assert_int_equal(verdict.lost_child->identity->pid, 4243);
 	assert_found(&verdict, "lost-children");
@@ -499,7 +499,7 @@ decide(struct verdict *verdict)
 {
 	memset(&counters_now, 0, sizeof(counters_now));
 	rank_leaks_classify(&hand.model);
-	verdict_decide((struct judged_model){ &hand.model }, &this_boot, verdict);
+	verdict_decide((struct finished_model){ &hand.model }, &this_boot, verdict);
 }
 
 static void

@@ -21,7 +21,7 @@ static void
 decide(const char *domain)
 {
 	rank_leaks_classify(&hand.model);
-	verdict_decide_domain((struct judged_model){ &hand.model }, verdict_now(), domain, &verdict);
+	verdict_decide_domain((struct finished_model){ &hand.model }, verdict_now(), domain, &verdict);
 }
 
 /* Tensors of one line that is a leak or not, in memory of the device, beside NCCL's; and a heap that has nothing to do with it. */
@@ -148,7 +148,7 @@ of_another_end_the_device_is_a_sentence(void **state)
 	for (int is_leak = 0; is_leak < 2; is_leak++) {
 		make_device(is_leak);
 		rank_leaks_classify(&hand.model);
-		verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
+		verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
 		assert_cause(&verdict, "exited");
 		assert_found(&verdict, "; domain [cuda:0] 964 MiB; domain-parts [cuda:0] 700 MiB of 964 MiB; " LINE_OF_TENSORS);
 		assert_int_equal(strstr(found_text(&verdict), GROWTH_OF_TENSORS) != NULL, is_leak);
@@ -315,16 +315,16 @@ of_equal_devices_none_held_less(void **state)
 	hand.model.domains = domains;
 	hand.model.domain_count = 2;
 	hand.model.site_count = 0;
-	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
+	verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
 	assert_string_equal(found_text(&verdict), "ending; domain [cuda:0] 8.0 MiB; more-domains +1");
 	assert_int_equal(verdict.findings[2].as_large_count, 1);
 	domains[1].peak_bytes = domains[1].live_bytes = 4 * MIB;
-	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
+	verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
 	assert_int_equal(verdict.findings[2].as_large_count, 0);
 	domains[1].peak_bytes = domains[1].live_bytes = 8 * MIB;
 	hand.model.domain_count = 5;
 	domains[4].peak_bytes = domains[4].live_bytes = 4 * MIB;
-	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
+	verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
 	assert_string_equal(found_text(&verdict), "ending; domain [cuda:0] 8.0 MiB; more-domains +4");
 	assert_int_equal(verdict.findings[2].as_large_count, 3);
 	assert_non_null(strstr(verdict.text, " 4 more devices held as much or less."));
@@ -417,7 +417,7 @@ of_many_domains_the_largest_are_told(void **state)
 	hand.model.domains = domains;
 	hand.model.domain_count = 9;
 	hand.model.site_count = 0;
-	verdict_decide((struct judged_model){ &hand.model }, verdict_now(), &verdict);
+	verdict_decide((struct finished_model){ &hand.model }, verdict_now(), &verdict);
 	assert_string_equal(found_text(&verdict), "ending; domain [cuda:7] 8.0 MiB; more-domains +7");
 	decide("cuda");
 	assert_found(

@@ -74,7 +74,7 @@ a_block_that_was_never_touched_is_not_blamed(void **state)
 	assert_string_equal(
 		found_text(&verdict),
 		"ending; live 2.3 GiB; line 316 MiB of 316 MiB at train.py:6 epoch; accumulates 316 MiB of 316 MiB at "
-		"train.py:6 epoch, likely; untouched 2.0 GiB of 2.0 GiB at train.py:2 epoch");
+		"train.py:6 epoch, likely; untouched 2.0 GiB of 2.0 GiB at train.py:2 epoch; recorder 40.0 MiB of 370 MiB");
 	SAYS(" 2.3 GiB was live, 316 MiB of it in memory at the last sample. 316 MiB of that ");
 	assert_advised(&verdict, "release-blocks");
 	assert_true(verdict.untouched_bytes == 2 * GIB - 4 * KIB);
@@ -501,7 +501,7 @@ a_heap_that_is_hidden_is_told(void **state)
 static void
 the_peak_has_the_same_bytes_in_text_and_finding(void **state)
 {
-	static const char *const says[] = { " The peak of its mmap was 64.0 MiB, 24.0 MiB of it in memory.",
+	static const char *const says[] = { " At most 64.0 MiB of its memory was in mappings, 24.0 MiB of it touched.",
 		                                " had the highest peak: 300 MiB in all, 64.0 MiB of it in mmap." };
 	static const uint64_t bytes[] = { 64 * MIB, 300 * MIB };
 

@@ -261,7 +261,7 @@ what_may_be_a_data_set_of_a_program_that_ended_well_is_left_to_its_author(void *
 		const char *confidence, *advised;
 	} cases[] = {
 		{ 400 * MIB, false, false, true, "possible", "release-blocks" },
-		{ 16 * GIB, false, false, true, "likely", "release-blocks" }, // pandas parses chunks of a CSV file
+		{ 16 * GIB, false, false, false, "likely", "release-blocks" }, // sure: nothing takes it back
 		{ 0, false, false, false, "likely", "release-blocks" },
 		{ 400 * MIB, true, false, true, "possible", "record-python-objects" },
 		{ 400 * MIB, false, true, false, "possible", "release-device-growth" },
@@ -333,7 +333,7 @@ who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 	}
 }
 
-/* After "The peak of its heap was 300 MiB" more than that can only be live elsewhere, too. */
+/* After "At most 300 MiB of its memory was in its heap" more than that can only be live elsewhere, too. */
 static void
 more_than_the_peak_of_a_domain_is_live_in_all(void **state)
 {

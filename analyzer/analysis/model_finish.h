@@ -1,10 +1,10 @@
 /*
- * judge.h - from a loaded model to one that may be ranked and reported.
+ * model_finish.h - from a loaded model to one that may be ranked and reported.
  *
  * When failing  it cannot.
  */
-#ifndef JUDGE_H
-#define JUDGE_H
+#ifndef MODEL_FINISH_H
+#define MODEL_FINISH_H
 
 #include "analysis/endings.h"
 #include "model/model.h"
@@ -13,6 +13,6 @@
  * Puts devices back to what they held when a refused request ended a process (refused_requests.h), then gives each site its class
  * of leak (rank.h), which depends on it. The model must outlive the result, and does not change afterwards.
  */
-struct judged_model model_judge(struct model *model, const struct verdict_now *now);
+struct finished_model model_finish(struct model *model, const struct verdict_now *now);
 
 #endif
