@@ -1,6 +1,7 @@
 """%kmem in a recorded kernel and in one that is not; the verdict of the life before; what is written down, and what is not."""
 import contextlib
 import json
+import re
 import sys
 import time
 
@@ -77,6 +78,18 @@ def test_kmem_shows_what_holds_and_what_has_grown(start):
     assert ("70.0", "MiB", "+20.0", "MiB", "cell") in rows and ("5.0", "MiB", "+5.0", "MiB", "cell") in rows, second
     kernel.run("del keep[:]")
     assert "Since the last %kmem: \u221270.0 MiB in all." in kernel.run("%kmem")
+
+
+def test_small_lines_share_a_row_beside_large_ones(start):
+    kernel = start()
+    kernel.run("a = bytearray(300 << 10)\nb = bytearray(200 << 10)")
+    alone = kernel.run("%kmem")
+    assert "300 KiB  cell In[1] line 1" in alone and "200 KiB  cell In[1] line 2" in alone and "lines with less" not in alone, alone
+    kernel.run("c = bytearray(20 << 20)\nd = bytearray(100 << 10)")
+    beside = kernel.run("%kmem")
+    assert re.search(r"20.0 MiB +\+20.0 MiB  cell In\[3\] line 1", beside), beside
+    assert "cell In[1]" not in beside and re.search(r"≈?[\d.]+ [KM]iB +[+\u2212][\d.]+ [KM]?i?B  \d+ (of the )?lines with less than 1.0 MiB each\n", beside), beside
+    assert beside.count("100 KiB") == 2, beside  # a small line that grew is told all the same
 
 
 def test_a_cell_is_measured(start):
