@@ -179,6 +179,10 @@ def test_at_the_guard_a_cell_stops_and_the_variables_survive(start, place, small
     assert "KeyboardInterrupt" in shown, shown
     assert int(kernel.run("len(keep)")) > 100
     assert "cell In[1] line 4 grow" in kernel.run("%kmem")
+    kernel.run("keep.clear()")
+    shown = kernel.run("import ctypes, time\nctypes.CDLL(None).malloc(500 << 20)\ntime.sleep(1)")  # little is in use: it is the request that passes the guard
+    found = re.search(r"the guard stopped this cell: (\d+) MiB of the limit of 300 MiB were in use or asked for", shown)
+    assert found and int(found[1]) > 500, shown
 
 
 def test_twenty_growing_cells_of_one_kernel_all_stop(start, place, large_group):
@@ -189,7 +193,7 @@ def test_twenty_growing_cells_of_one_kernel_all_stop(start, place, large_group):
     for kind, cell in GROWING.items():
         shown = kernel.run(cell)
         assert "KeyboardInterrupt" in shown, (kind, shown)
-        assert shown.count("kmemshim: the guard stopped this cell: ") == 1 and "of the limit of 600 MiB were in use" in shown, (kind, shown)
+        assert shown.count("kmemshim: the guard stopped this cell: ") == 1 and re.search(r"(\d+) MiB of the limit of 600 MiB were in use or asked for", shown), (kind, shown)
         assert kernel.run("held = len(kept); kept.clear(); (precious, held > 0)") == "(42, True)", kind
 
 
