@@ -8,9 +8,9 @@
 
 #include "base/output.h"
 #include "base/terminal.h"
+#include "capture/running_capture.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "launch/ask_process.h"
 #include "top/top.h"
 
 #define ONCE_ROWS 24
@@ -29,7 +29,7 @@ bool
 cmd_top(const struct options *options, int *status, struct fail *fail)
 {
 	const char *argument = options->argument_count != 0 ? options->arguments[0] : NULL;
-	char path[ASK_PATH_BYTES];
+	char path[RUNNING_CAPTURE_PATH_BYTES];
 	struct top_options wanted = {
 		.captures = { .capture = argument,
 		              .sysroot = options->sysroot,
@@ -44,7 +44,7 @@ cmd_top(const struct options *options, int *status, struct fail *fail)
 
 	(void)status;
 	if (is_process(argument)) {
-		if (!ask_process_capture("top", argument, path, fail))
+		if (!running_capture_path("top", argument, path, fail))
 			return false;
 		wanted.captures.capture = path;
 	}

@@ -61,6 +61,7 @@ enum option_id {
 	OPTION_STATUS_FOR,
 	OPTION_PLATFORM,
 	OPTION_RETRIES,
+	OPTION_STOP,
 	OPTION_ROUNDS,
 	OPTION_COUNT,
 };
@@ -104,6 +105,7 @@ bool cmd_waste(const struct options *options, int *status, struct fail *fail);
 bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
 bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot
+bool cmd_lost(const struct options *options, int *status, struct fail *fail);
 bool cmd_doctor(const struct options *options, int *status, struct fail *fail);
 bool cmd_completion(const struct options *options, int *status, struct fail *fail);
 bool cmd_manual(const struct options *options, int *status, struct fail *fail);

@@ -285,6 +285,19 @@ const struct command commands[] = {
 		.run = cmd_mark,
 	},
 	{
+		.name = "lost",
+		.arguments = "PID",
+		.summary = "which blocks of a recorded program does nothing lead to any more",
+		.details = "Stops the program, reads its memory from outside, and lets it go on. Bytes are lost directly when no pointer to their block is\n"
+				   "left anywhere, and lost indirectly when only lost blocks lead there. Needs the right to trace the program (ptrace).\n",
+		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
+	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
+		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema lost)" } },
+		.arguments_min = 1,
+		.arguments_max = 1,
+		.run = cmd_lost,
+	},
+	{
 		.name = "doctor",
 		.arguments = "[--] [CMD...]",
 		.summary = "check whether CMD can be recorded",
@@ -300,9 +313,9 @@ const struct command commands[] = {
 	},
 	{
 		.name = "schema",
-		.arguments = "[report|diff|doctor]",
+		.arguments = "[report|diff|doctor|lost]",
 		.summary = "print the JSON schema of what --json prints",
-		.details = "report (the default): of report, why, peak, leaks and sites. diff: of diff. doctor: of doctor.\n",
+		.details = "report (the default): of report, why, peak, leaks and sites. diff: of diff. doctor: of doctor. lost: of lost.\n",
 		.arguments_max = 1,
 		.run = cmd_schema,
 	},

@@ -53,6 +53,27 @@ options_parse_percent(const char *text, uint32_t *ppm)
 	return true;
 }
 
+/* "2s", "500ms"; at most an hour. */
+static bool
+parse_time(const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = { { "ms", 1000000 }, { "s", 1000000000 } };
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits == 0 || digits > 7)
+		return false;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(text + digits, units[i].name) == 0) {
+			*ns = strtoull(text, NULL, 10) * units[i].ns;
+			return *ns != 0 && *ns <= UINT64_C(3600) * 1000000000;
+		}
+	}
+	return false;
+}
+
 enum option_kind {
 	KIND_FLAG,
 	KIND_TEXT,
@@ -66,6 +87,7 @@ enum option_kind {
 	KIND_GUARD_ACTION,
 	KIND_SNAPSHOTS,
 	KIND_COLOR,
+	KIND_TIME, // in ns, not 0
 };
 
 static const struct option_row {
@@ -157,6 +179,8 @@ static const struct option_row {
 	                      "also compare with a baseline of another platform" },
 	[OPTION_RETRIES] = { "retries", 0, KIND_COUNT, IN(retries), "N", "a number",
 	                     "with -- CMD: try a failed check N times again, with more runs (default 3)" },
+	[OPTION_STOP] = { "stop", 0, KIND_TIME, IN(stop_ns), "TIME", "a time such as 500ms or 2s",
+	                  "let the program stand still for at most so long (default 1s)" },
 	[OPTION_ROUNDS] = { "rounds", 0, KIND_KEEP, IN(rounds), "N", "a number of 1 or more",
 	                    "what {n} stands for in CMD (default 100); a line fails when four times as many keep more" },
 	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },
@@ -220,6 +244,8 @@ take_value(const struct option_row *row, struct options *options, const char *va
 	case KIND_SNAPSHOTS:
 		*(const char **)member = value;
 		return parse_count(value, &count) && count >= 2 && count <= KMEM_SNAPSHOTS_EVEN;
+	case KIND_TIME:
+		return parse_time(value, member);
 	case KIND_COLOR:
 		*(const char **)member = value;
 		return terminal_color_of(value, &(enum terminal_color){ TERMINAL_COLOR_AUTO });

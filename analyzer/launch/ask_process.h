@@ -19,8 +19,4 @@ enum ask_what { ASK_MARK = 1, ASK_SNAPSHOT = 2 };
 bool ask_process(const char *command, const char *pid, enum ask_what what, const char *name, bool *is_done,
                  struct fail *fail);
 
-/* The capture that the process has mapped. */
-#define ASK_PATH_BYTES 8192
-bool ask_process_capture(const char *command, const char *pid, char path[ASK_PATH_BYTES], struct fail *fail);
-
 #endif

@@ -283,6 +283,8 @@ struct model_process {
 	const struct model_mark *marks; // oldest first
 	size_t point_count;
 	const struct model_point *points; // what it held over time, oldest first
+	size_t record_count;              // of the next; 0 where nobody wanted them
+	const uint32_t *record_sites;     // of each record of its capture: index in model.sites + 1; 0 = of none
 	int parent;                       // index in model.processes, -1 = none of these
 	const char *name;                 // base name of what was called, or the script for an interpreter
 };

@@ -86,6 +86,19 @@ rewind_to(struct capture *capture, const char *at)
 	return false;
 }
 
+/* Who reads the recorder's own tables finds records there, not sites. */
+static void
+keep_records(struct build *build, const struct capture *capture, const uint32_t *sites)
+{
+	struct model_process *process = &build->processes[build->process_count - 1];
+	size_t bytes = capture_site_count(capture) * sizeof(*sites);
+	uint32_t *copy = text_pool_room(build->pool, bytes);
+
+	memcpy(copy, sites, bytes);
+	process->record_count = capture_site_count(capture);
+	process->record_sites = copy;
+}
+
 static void
 add_capture(struct build *build, struct capture *capture)
 {
@@ -115,6 +128,8 @@ add_capture(struct build *build, struct capture *capture)
 		build->sample_bytes = capture_arenas_sample_bytes(capture);
 	model_add_process(build, capture, &rows);
 	sites = model_add_sites(build, capture, &rows);
+	if (build->options->wants_records)
+		keep_records(build, capture, sites);
 	model_add_resident(build, capture, sites);
 	model_cells_add(build, capture);
 	model_add_failed(build, capture, &rows, sites);

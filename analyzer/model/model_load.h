@@ -23,6 +23,7 @@ struct model_options {
 		*at; // name of a snapshot, or "#7": live figures of each process that has it are of then; NULL = of the end
 	bool is_of_phase;   // peaks of each process are those of its last phase, not of its whole life
 	bool wants_symbols; // false: leave native frames unnamed (fast totals)
+	bool wants_records; // to know of each record of a capture which site it is: model_process.record_sites
 };
 
 /* The result is owned by the caller; model_free(NULL) is legal. NULL and *fail filled when nothing could be read. */

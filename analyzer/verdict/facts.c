@@ -32,7 +32,7 @@
 #define ERROR_BYTES (UINT64_C(4) << 20)
 
 static uint64_t
-heft_of(const struct model_process *process)
+held_at_most(const struct model_process *process)
 {
 	return (process->live_bytes > process->peak_bytes ? process->live_bytes : process->peak_bytes) +
 	       process->copied_bytes;
@@ -62,7 +62,7 @@ explains(const struct model_process *lost, uint64_t lost_bytes, const struct mod
 	if ((is_known && launcher->after.cgroup_oom_kill > before) || status > 128)
 		return true;
 	/* Of several that the kernel did not kill most were ended as the pool closed: the largest of equals is not the story. */
-	return heft_of(lost) > heft_of(first) && (!is_known || lost->live_bytes > lost_bytes / 2);
+	return held_at_most(lost) > held_at_most(first) && (!is_known || lost->live_bytes > lost_bytes / 2);
 }
 
 /*

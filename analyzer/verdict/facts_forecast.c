@@ -2,13 +2,12 @@
  * facts_forecast.c - at this rate, when is the limit reached (see facts.h)?
  *
  * From the last heartbeats of the process, and only where a line accumulates: the resident set must have grown in each quarter of the
- * time that they cover, by much the same. What a program loads when it starts is left out: the first fifth of its life, and 5 seconds at least.
+ * time that they cover, by much the same. What a program loads when it starts is left out: the first fifth of its life.
  */
 #include "verdict/facts.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define WINDOW_NS (30 * SECOND_NS) // less says nothing
-#define START_UP_NS (5 * SECOND_NS)
 #define START_UP_PART 5
 #define QUARTERS 4
 #define STEPS_MIN 6
@@ -46,7 +45,7 @@ verdict_forecast_gather(struct verdict_facts *facts)
 	const struct kmem_heartbeat *last = &process->heartbeats[count - 1];
 	uint64_t start_ns = process->identity->start_monotonic_ns;
 	uint64_t life_ns = last->monotonic_ns > start_ns ? last->monotonic_ns - start_ns : 0;
-	uint64_t from_ns = start_ns + (life_ns / START_UP_PART > START_UP_NS ? life_ns / START_UP_PART : START_UP_NS);
+	uint64_t from_ns = start_ns + life_ns / START_UP_PART;
 	uint64_t used_bytes = verdict_used_bytes(last);
 
 	if (from_ns < process->heartbeats[0].monotonic_ns)

@@ -7,7 +7,9 @@
 
 #include <stdatomic.h>
 
-#define RANGES_MAX 4096u
+#include "kmem_tables.h"
+
+#define RANGES_MAX KMEM_OWN_RANGES_MAX
 
 static struct {
 	_Atomic uint64_t start; // 0: not there yet, or no more; stored last
@@ -16,6 +18,10 @@ static struct {
 } ranges[RANGES_MAX];
 static _Atomic uint32_t range_count;
 static _Atomic uint64_t reserved_bytes; // relaxed: a sum
+
+/* Who looks from outside reads what this says. */
+KMEM_TABLE_SIGN(sign, KMEM_TABLE_OWN, ranges, &range_count);
+static_assert(sizeof(ranges[0]) == sizeof(struct kmem_own_range) && sizeof(ranges[0].what) == sizeof(uint32_t), "");
 
 static void
 remember(enum kmem_own_part what, void *addr, size_t bytes)

@@ -131,7 +131,7 @@ room_bytes(enum kmem_section kind)
 	return bytes < KMEM_CHUNK_BYTES ? KMEM_CHUNK_BYTES : bytes;
 }
 
-/* With a page in front of the first item, see capture_file_record(). NULL: there are no addresses left. */
+/* With a page in front of the first item, see capture_file_item(). NULL: there are no addresses left. */
 static char *
 reserve_room(size_t bytes)
 {
@@ -306,11 +306,10 @@ capture_file_at(enum kmem_section section, uint32_t index)
 	return (void *)((uintptr_t)sections[section].base + (size_t)index * item_bytes[section]);
 }
 
-const void *
-capture_file_record(uint32_t index_plus_one)
+void *
+capture_file_item(enum kmem_section section, uint32_t index_plus_one)
 {
-	return (void *)((uintptr_t)sections[KMEM_SECTION_RECORDS].base +
-	                ((size_t)index_plus_one - 1) * item_bytes[KMEM_SECTION_RECORDS]);
+	return (void *)((uintptr_t)sections[section].base + ((size_t)index_plus_one - 1) * item_bytes[section]);
 }
 
 uint32_t

@@ -56,10 +56,10 @@ capture_file_append(enum kmem_section section, size_t bytes, uint32_t *index)
 void *capture_file_at(enum kmem_section section, uint32_t index);
 
 /*
- * The record that a word in the file leads to: index + 1. After capture_file_abandon() all words are 0, for what
- * is under way in other threads: that leads to zeros in front of the section.
+ * What a word in the file leads to: index + 1. After capture_file_abandon() all words are 0, also between two looks at one of them, for
+ * what is under way in other threads: that leads to zeros in front of the section.
  */
-const void *capture_file_record(uint32_t index_plus_one);
+void *capture_file_item(enum kmem_section section, uint32_t index_plus_one);
 
 /* How many items (see `index`) a section has room for and were given out, finished or not. */
 uint32_t capture_file_count(enum kmem_section section);

@@ -362,10 +362,22 @@ is_kept(const struct measure *at, const struct memory_limits_now *now, uint64_t 
 	return true;
 }
 
+/* What is judged before it is made; at a beat: all 0. */
+struct request {
+	uint64_t bytes; // more than now
+	bool is_growth;
+	bool may_be_refused;
+};
+
+static bool
+is_too_large(const struct measure *at, const struct request *request)
+{
+	return at->kind == KMEM_LIMIT_CGROUP && request->bytes > (request->is_growth ? room_of(at) : left_of(at));
+}
+
 /* live_bytes: at a beat; else UINT64_MAX. */
 static enum memory_guard_due
-judge(const struct memory_limits_now *now, uint64_t live_bytes, uint64_t request_bytes, bool may_refuse,
-      bool *is_refused)
+judge(const struct memory_limits_now *now, uint64_t live_bytes, const struct request *request, bool *is_refused)
 {
 	const struct kmem_identity *identity = &capture_file_header()->identity;
 	uint64_t now_ns = clock_now_ns();
@@ -377,11 +389,11 @@ judge(const struct memory_limits_now *now, uint64_t live_bytes, uint64_t request
 	state_now = state_after(atomic_load_explicit(&state, memory_order_relaxed), &at);
 	uint64_t room_bytes = room_of(&at);
 	uint64_t own_bytes = at.kind == KMEM_LIMIT_ADDRESS_SPACE ? now->space_bytes : now->resident_bytes;
-	bool is_own = own_bytes + request_bytes / 2 >= at.limit_bytes / OWN_SHARE;
-	bool is_too_large = at.kind == KMEM_LIMIT_CGROUP && request_bytes > left_of(&at);
+	bool is_own = own_bytes + request->bytes / 2 >= at.limit_bytes / OWN_SHARE;
 
-	*is_refused = may_refuse && state_now != WAITING && is_own && request_bytes > room_bytes;
-	bool passes = state_now == ARMED && is_own && (request_bytes != 0 ? *is_refused || is_too_large : room_bytes == 0);
+	*is_refused = request->may_be_refused && state_now != WAITING && is_own && request->bytes > room_bytes;
+	bool is_over = request->bytes != 0 ? *is_refused || is_too_large(&at, request) : room_bytes == 0;
+	bool passes = state_now == ARMED && is_own && is_over;
 
 	if (at.used_bytes < below_again(&at))
 		ask_bytes = 0;
@@ -398,7 +410,7 @@ judge(const struct memory_limits_now *now, uint64_t live_bytes, uint64_t request
 	if (!passes || (*is_refused && passed_count != 0 && now_ns - passed_ns < PERIOD_NS))
 		return MEMORY_GUARD_NOTHING;
 	passed_ns = now_ns;
-	pass(&at, now, request_bytes, now_ns);
+	pass(&at, now, request->bytes, now_ns);
 	return settings.guard_action == KMEM_GUARD_INTERRUPT ? MEMORY_GUARD_INTERRUPT : MEMORY_GUARD_NOTHING;
 }
 
@@ -411,14 +423,13 @@ may_judge(void)
 
 /* acquire and release, both times: the figures of who judged before. Each pairs with the other. */
 static enum memory_guard_due
-judge_alone(const struct memory_limits_now *now, uint64_t live_bytes, uint64_t request_bytes, bool may_refuse,
-            bool *is_refused)
+judge_alone(const struct memory_limits_now *now, uint64_t live_bytes, const struct request *request, bool *is_refused)
 {
 	enum memory_guard_due due;
 
 	if (atomic_flag_test_and_set_explicit(&is_judging, memory_order_acquire))
 		return MEMORY_GUARD_NOTHING;
-	due = judge(now, live_bytes, request_bytes, may_refuse, is_refused);
+	due = judge(now, live_bytes, request, is_refused);
 	atomic_flag_clear_explicit(&is_judging, memory_order_release);
 	return due;
 }
@@ -426,9 +437,10 @@ judge_alone(const struct memory_limits_now *now, uint64_t live_bytes, uint64_t r
 enum memory_guard_due
 memory_guard_judge(const struct memory_limits_now *now, uint64_t live_bytes)
 {
+	const struct request none = { 0 };
 	bool is_refused;
 
-	return may_judge() ? judge_alone(now, live_bytes, 0, false, &is_refused) : MEMORY_GUARD_NOTHING;
+	return may_judge() ? judge_alone(now, live_bytes, &none, &is_refused) : MEMORY_GUARD_NOTHING;
 }
 
 uint64_t
@@ -438,9 +450,12 @@ memory_guard_room(void)
 }
 
 bool
-memory_guard_allows(unsigned domain, uint64_t bytes)
+memory_guard_allows(unsigned domain, uint64_t bytes, bool is_growth)
 {
-	bool may_refuse = domain == KMEM_DOMAIN_HEAP && settings.guard_action == KMEM_GUARD_RAISE;
+	const struct request request = { .bytes = bytes,
+		                             .is_growth = is_growth,
+		                             .may_be_refused = domain == KMEM_DOMAIN_HEAP &&
+		                                               settings.guard_action == KMEM_GUARD_RAISE };
 	int host_errno = errno;
 	bool is_refused = false;
 	struct memory_limits_now now;
@@ -449,11 +464,11 @@ memory_guard_allows(unsigned domain, uint64_t bytes)
 		return true;
 	record_callbacks.needs_file();
 	memory_limits_read_now(&capture_file_header()->identity, &now);
-	enum memory_guard_due due = judge_alone(&now, UINT64_MAX, bytes, may_refuse, &is_refused);
+	enum memory_guard_due due = judge_alone(&now, UINT64_MAX, &request, &is_refused);
 	if (due == MEMORY_GUARD_GIVE_BACK) {
 		memory_guard_do(due);
 		memory_limits_read_now(&capture_file_header()->identity, &now);
-		due = judge_alone(&now, UINT64_MAX, bytes, may_refuse, &is_refused);
+		due = judge_alone(&now, UINT64_MAX, &request, &is_refused);
 	}
 	errno = host_errno;
 	memory_guard_do(due);

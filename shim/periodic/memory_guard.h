@@ -52,7 +52,11 @@ uint64_t memory_guard_room(void);
 /* How often it was passed; bytes: in use then, of the guard, of the limit, at the last time. */
 uint32_t memory_guard_passings(uint64_t bytes[3]);
 
-/* Before a request of so many bytes more; false: it is to fail. Keeps errno. */
-bool memory_guard_allows(unsigned domain, uint64_t bytes);
+/*
+ * Before a request of so many bytes more; false: it is to fail. Keeps errno. is_growth: of a block in use, which is about to be filled
+ * without any other request: the guard is passed now if that would pass it. What is asked for anew may stay untouched; until it would pass
+ * the limit nobody is stopped for it.
+ */
+bool memory_guard_allows(unsigned domain, uint64_t bytes, bool is_growth);
 
 #endif

@@ -308,7 +308,7 @@ record_of(const char *name)
 		if (names[place].record != 0 && names[place].hash != hash)
 			continue;
 		if (names[place].record != 0) {
-			record = capture_file_at(KMEM_SECTION_RECORDS, names[place].record - 1);
+			record = capture_file_item(KMEM_SECTION_RECORDS, names[place].record);
 			if (record->name_bytes == length && memcmp(record + 1, name, length) == 0)
 				return names[place].record;
 			continue;

@@ -446,7 +446,7 @@ placeholder(const struct python_interpreter *python)
 	struct python_code code;
 
 	if (record != 0)
-		return code_of(capture_file_at(KMEM_SECTION_RECORDS, record - 1), record - 1);
+		return code_of(capture_file_item(KMEM_SECTION_RECORDS, record), record - 1);
 	code = append(python, &what, CAPTURE_FILE_SPARE_BYTES / 4);
 	if (code.is_found) // of two threads at once, both records are good
 		atomic_store_explicit(&placeholder_record, code.index + 1, memory_order_release);

@@ -24,8 +24,8 @@ struct record_callbacks {
 	void (*python_arrived)(void);
 	// Takes a heartbeat: live bytes of heap, mmap, shared, python/arena and library. Keeps errno.
 	void (*beat)(uint64_t live_bytes);
-	// guard_due.h says so: may a request of so many bytes more be made? Keeps errno. Inside the reentry guard.
-	bool (*guard_allows)(unsigned domain, uint64_t bytes);
+	// guard_due.h says so: may a request of so many bytes more be made? is_growth: of a block in use. Keeps errno. Inside the reentry guard.
+	bool (*guard_allows)(unsigned domain, uint64_t bytes, bool is_growth);
 	// library_due.h says that it is time: samples what libraries' own allocators hold. Inside the reentry guard.
 	void (*library_due)(const void *hook_frame);
 	// Python begins to end: the last sample of live objects and of resident memory.

@@ -132,7 +132,7 @@ fill_generations(struct kmem_device_snapshot *to)
 		uint32_t block = site != NULL ? atomic_load_explicit(&site->generations, memory_order_acquire) : 0;
 
 		if (block != 0)
-			generations_copy(&to->generations[filled++], capture_file_at(KMEM_SECTION_GENERATIONS, block - 1));
+			generations_copy(&to->generations[filled++], capture_file_item(KMEM_SECTION_GENERATIONS, block));
 	}
 }
 
@@ -143,7 +143,7 @@ room(uint32_t *record)
 	uint32_t index;
 
 	if (*record != 0)
-		return capture_file_at(KMEM_SECTION_RECORDS, *record - 1);
+		return capture_file_item(KMEM_SECTION_RECORDS, *record);
 	device_snapshot = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*device_snapshot), &index);
 	if (device_snapshot != NULL)
 		*record = index + 1;

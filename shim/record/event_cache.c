@@ -206,7 +206,7 @@ find_whole(struct event_cache *cache, const uint64_t *frame, uint64_t python, st
 
 	__asm__("" : "+r"(event)); // one address, or the compiler works out one for each use
 	if (__builtin_expect(at != 0, 1))
-		__builtin_prefetch(capture_file_at(KMEM_SECTION_SITES, event->site - 1), 1);
+		__builtin_prefetch(capture_file_item(KMEM_SECTION_SITES, event->site), 1);
 	/* The first unit is no event: no call returns to its pc, which is 0. */
 	if (__builtin_expect(!is_current(cache) || !has_key(event, frame[1], (uint64_t)(frame + 2), frame[0], python), 0))
 		return find_otherwise(cache, frame, python, native);

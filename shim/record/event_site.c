@@ -44,7 +44,7 @@ static bool
 is_merged(uint32_t site)
 {
 	uint32_t stack = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
-	const struct kmem_stack *stored = capture_file_record(stack);
+	const struct kmem_stack *stored = capture_file_item(KMEM_SECTION_RECORDS, stack);
 
 	return (stored->record.flags & KMEM_STACK_MERGED) != 0;
 }

@@ -56,7 +56,7 @@ exit_figures_stand(void)
 {
 	// of this thread, or of one before
 	uint64_t index = atomic_load_explicit(&capture_file_header()->at_exit, memory_order_relaxed);
-	const struct kmem_exit *taken = index != 0 ? capture_file_record((uint32_t)index) : NULL;
+	const struct kmem_exit *taken = index != 0 ? capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)index) : NULL;
 
 	return taken != NULL && held_sites_live_bytes() <= taken->live_bytes;
 }

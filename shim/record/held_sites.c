@@ -32,7 +32,7 @@ generations_of(const struct kmem_site *site)
 {
 	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire); // pairs with generations_born()
 
-	return index != 0 ? capture_file_at(KMEM_SECTION_GENERATIONS, index - 1) : NULL;
+	return index != 0 ? capture_file_item(KMEM_SECTION_GENERATIONS, index) : NULL;
 }
 
 /* relaxed: who holds something was written before; of others it does not matter. */

@@ -121,7 +121,7 @@ point_at(uint32_t place)
 
 	if (part == 0)
 		return NULL;
-	return &((struct kmem_history *)capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)part - 1))
+	return &((struct kmem_history *)capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)part))
 	            ->points[place % KMEM_HISTORY_PART_POINTS];
 }
 

@@ -197,7 +197,9 @@ budget(void)
 static struct kmem_snapshot *
 room_for(struct kmem_mark *place, uint64_t bytes)
 {
-	struct kmem_snapshot *old = place->record != 0 ? capture_file_at(KMEM_SECTION_RECORDS, place->record - 1) : NULL;
+	uint32_t record = __atomic_load_n(&place->record,
+	                                  __ATOMIC_RELAXED); // once of twice: a capture that is given up has 0 there
+	struct kmem_snapshot *old = record != 0 ? capture_file_item(KMEM_SECTION_RECORDS, record) : NULL;
 	uint64_t wanted = (bytes + bytes / 2 + 4095) / 4096 * 4096;
 	struct kmem_snapshot *fresh = NULL;
 	uint32_t index;
@@ -222,13 +224,14 @@ take_into(uint32_t place, enum kmem_mark_kind kind, const char *name)
 	struct kmem_mark mark = mark_now(kind, name);
 	struct kmem_snapshot *snapshot;
 	struct held_sites found;
+	uint32_t room_bytes;
 
 	held_sites_measure(kind == KMEM_MARK_HIGH_WATER, &found);
 	void_place(to);
 	snapshot = room_for(to, sizeof(*snapshot) + held_sites_bytes(&found));
-	if (snapshot != NULL) {
-		struct held_written done = held_sites_write(&found, snapshot->sites,
-		                                            snapshot->record.bytes - sizeof(*snapshot));
+	room_bytes = snapshot != NULL ? snapshot->record.bytes : 0;
+	if (room_bytes >= sizeof(*snapshot)) { // not of a capture that was given up
+		struct held_written done = held_sites_write(&found, snapshot->sites, room_bytes - sizeof(*snapshot));
 
 		snapshot->sequence = mark.sequence;
 		snapshot->site_count = done.sites;

@@ -178,7 +178,7 @@ build_id_of(const struct loaded_object *object, uint8_t id[static 32])
 static const struct kmem_module *
 module_of(uint32_t record)
 {
-	return capture_file_record(record);
+	return capture_file_item(KMEM_SECTION_RECORDS, record);
 }
 
 /* relaxed: stored before what led here. */
@@ -276,7 +276,7 @@ close_slot(struct slot *slot)
 	atomic_store_explicit(&refused_count, 0, memory_order_relaxed); // there is room again
 	if (record == 0)
 		return;
-	struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, record - 1);
+	struct kmem_module *module = capture_file_item(KMEM_SECTION_RECORDS, record);
 
 	/* A stack with the new version has no frame in this module: it was gone before. relaxed, both: a count, and what `gone` publishes. */
 	uint32_t version = atomic_fetch_add_explicit(&capture_file_header()->module_version, 1, memory_order_relaxed) + 1;

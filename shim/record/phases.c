@@ -30,8 +30,7 @@
 static struct wait_lock lock = WAIT_LOCK_FREE;
 
 /* The domains at one try. */
-struct
-try {
+struct domains_seen {
 	struct kmem_peak_word words[KMEM_DOMAINS_MAX];
 	bool is_raised[KMEM_DOMAINS_MAX]; // higher than what is kept
 	bool is_any_raised;
@@ -47,11 +46,11 @@ index_in_force(void)
 static struct kmem_kept_peak *
 record_at(uint32_t index_plus_one)
 {
-	return index_plus_one != 0 ? capture_file_at(KMEM_SECTION_RECORDS, index_plus_one - 1) : NULL;
+	return index_plus_one != 0 ? capture_file_item(KMEM_SECTION_RECORDS, index_plus_one) : NULL;
 }
 
 static void
-settle(struct peak_batch *heap, struct try *now)
+settle(struct peak_batch *heap, struct domains_seen *now)
 {
 	now->is_any_raised = false;
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
@@ -86,7 +85,7 @@ word_of(const struct kmem_site *site)
  * returns  how many there are; no more than `most` are written
  */
 static uint32_t
-write_sites(const struct try *now, struct kmem_kept_site *to, uint32_t most)
+write_sites(const struct domains_seen *now, struct kmem_kept_site *to, uint32_t most)
 {
 	const struct kmem_kept_peak *before = record_at(index_in_force());
 	uint32_t before_count = before != NULL ? before->site_count : 0;
@@ -137,7 +136,7 @@ other_record(uint32_t sites)
 
 /* N2. False: there is no room, or more sites came to hold something than were counted. */
 static bool
-keep(const struct try *now)
+keep(const struct domains_seen *now)
 {
 	struct kmem_timeline *timeline = capture_file_timeline();
 	struct kmem_kept_peak *to = other_record(write_sites(now, NULL, 0));
@@ -197,7 +196,7 @@ begin(struct phases_row rows[KMEM_DOMAINS_MAX])
 bool
 phases_next(struct peak_batch *heap, struct phases_row rows[KMEM_DOMAINS_MAX])
 {
-	struct try now;
+	struct domains_seen now;
 
 	record_callbacks.needs_file();
 	if (!wait_lock_take(&lock))

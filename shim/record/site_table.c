@@ -97,7 +97,7 @@ entries_of(unsigned level)
 struct kmem_site *
 site_table_at(uint32_t index_plus_one)
 {
-	return capture_file_at(KMEM_SECTION_SITES, index_plus_one - 1);
+	return capture_file_item(KMEM_SECTION_SITES, index_plus_one);
 }
 
 /* ---- records ---- */

@@ -14,7 +14,7 @@ static bool
 is_stored_stack(uint32_t stack_index, const uint64_t *frames, uint32_t count)
 {
 	for (unsigned links = 0; links <= KMEM_STACK_CHAIN_MAX; links++) {
-		const struct kmem_stack *stored = capture_file_record(stack_index);
+		const struct kmem_stack *stored = capture_file_item(KMEM_SECTION_RECORDS, stack_index);
 		uint32_t shared = stored->frame_count - stored->own_count; // words of the stack it leads to
 		// of ours that stand in this record, at its outer end
 		uint32_t here = count > shared ? count - shared : 0;
@@ -41,7 +41,7 @@ module_version(void)
 bool
 stack_store_has(uint32_t stack_index, const struct stack_words *stack)
 {
-	const struct kmem_stack *stored = capture_file_record(stack_index);
+	const struct kmem_stack *stored = capture_file_item(KMEM_SECTION_RECORDS, stack_index);
 
 	return stored->record.flags == stack->flags && stored->frame_count == stack->frame_count &&
 	       stored->omitted == stack->omitted && is_stored_stack(stack_index, stack->frames, stack->frame_count);
@@ -50,7 +50,7 @@ stack_store_has(uint32_t stack_index, const struct stack_words *stack)
 bool
 stack_store_is_over(uint32_t stack_index, const struct stack_words *stack)
 {
-	const struct kmem_stack *stored = capture_file_record(stack_index);
+	const struct kmem_stack *stored = capture_file_item(KMEM_SECTION_RECORDS, stack_index);
 
 	return stored->module_version != module_version() &&
 	       module_map_is_over(stored->module_version, stack->frames, stack->frame_count);
@@ -65,7 +65,7 @@ shared_frames(const struct stack_store_last *last, const struct stack_words *sta
 
 	if (last == NULL || last->stack == 0 || last->module_version != module_version())
 		return 0;
-	const struct kmem_stack *stored = capture_file_at(KMEM_SECTION_RECORDS, last->stack - 1);
+	const struct kmem_stack *stored = capture_file_item(KMEM_SECTION_RECORDS, last->stack);
 
 	if (stored->chain == KMEM_STACK_CHAIN_MAX)
 		return 0;
@@ -107,7 +107,7 @@ stack_store_add(struct stack_store_last *last, const struct stack_words *stack, 
 	stored->frame_count = stack->frame_count;
 	stored->own_count = own_count;
 	if (shared != 0) {
-		const struct kmem_stack *outer = capture_file_at(KMEM_SECTION_RECORDS, last->stack - 1);
+		const struct kmem_stack *outer = capture_file_item(KMEM_SECTION_RECORDS, last->stack);
 
 		stored->record.previous = last->stack;
 		stored->chain = outer->chain + 1;

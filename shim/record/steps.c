@@ -68,7 +68,7 @@ stack_of(uint32_t site, uint32_t *index)
 {
 	/* relaxed: S2; the thread has found the site itself, and its stack with it. */
 	*index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed);
-	const struct kmem_stack *stack = *index != 0 ? capture_file_record(*index) : NULL;
+	const struct kmem_stack *stack = *index != 0 ? capture_file_item(KMEM_SECTION_RECORDS, *index) : NULL;
 
 	return stack != NULL && (stack->record.flags & UNFIT_FLAGS) == 0 ? stack : NULL;
 }
@@ -84,7 +84,7 @@ frame_at(const struct kmem_stack *stack, uint32_t depth)
 			return stack->frames[inner];
 		if (stack->record.previous == 0)
 			return 0;
-		stack = capture_file_record(stack->record.previous);
+		stack = capture_file_item(KMEM_SECTION_RECORDS, stack->record.previous);
 	}
 	return 0;
 }
@@ -360,7 +360,7 @@ count_current(struct steps_thread *thread, uint16_t slot)
 static uint32_t
 cells_since(uint64_t newest)
 {
-	const struct kmem_cell *cell = capture_file_record((uint32_t)newest); // once of twice
+	const struct kmem_cell *cell = capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)newest); // once of twice
 	uint32_t number = cell != NULL ? cell->number : 0;
 	uint32_t before = atomic_exchange_explicit(&cell_number, number, memory_order_relaxed);
 

@@ -67,7 +67,7 @@ static uint64_t
 find_line(uint32_t site)
 {
 	uint32_t stack_index = atomic_load_explicit(&site_table_at(site)->stack, memory_order_relaxed); // S2
-	const struct kmem_stack *stack = capture_file_record(stack_index);
+	const struct kmem_stack *stack = capture_file_item(KMEM_SECTION_RECORDS, stack_index);
 	uint32_t missing = stack->frame_count;
 	uint64_t import = (stack->record.flags & KMEM_STACK_IMPORT_CUT) != 0 ? THREAD_ATTRIBUTION_IMPORT : 0;
 
@@ -86,7 +86,7 @@ find_line(uint32_t site)
 		missing = stack->frame_count - stack->own_count < missing ? stack->frame_count - stack->own_count : missing;
 		if (missing == 0)
 			return 0;
-		stack = capture_file_record(stack->record.previous);
+		stack = capture_file_item(KMEM_SECTION_RECORDS, stack->record.previous);
 	}
 	return 0; // no such chain is in a whole file
 }

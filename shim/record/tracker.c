@@ -456,7 +456,7 @@ tracker_attempt_large(enum kmem_domain domain, size_t bytes, size_t old_bytes)
 	uint64_t more_bytes = bytes > old_bytes ? bytes - old_bytes : 0;
 
 	failed_requests_attempt(domain, bytes);
-	return !guard_due_is(more_bytes) || record_callbacks.guard_allows(domain, more_bytes);
+	return !guard_due_is(more_bytes) || record_callbacks.guard_allows(domain, more_bytes, old_bytes != 0);
 }
 
 void

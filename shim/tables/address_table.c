@@ -4,8 +4,10 @@
 #include "tables/address_table.h"
 
 #include <stdatomic.h>
+#include <stddef.h>
 
 #include "base/raw_sys.h"
+#include "kmem_tables.h"
 
 #define SLOTS_LOG2_MAX 19
 #define SLOTS_LOG2_MIN 12
@@ -34,6 +36,13 @@ struct address_slots {
 	_Atomic unsigned log2;
 	_Alignas(64) struct address_slot slot[];
 };
+
+/* The sign of a table stands where the table is (pointer_map.c). */
+#define IS_AS_SIGNED(field) (offsetof(struct address_slot, field) == offsetof(struct kmem_slot, field))
+static_assert(IS_AS_SIGNED(key) && IS_AS_SIGNED(bytes) && IS_AS_SIGNED(site), "");
+static_assert(sizeof(struct address_slot) == sizeof(struct kmem_slot) &&
+                  offsetof(struct address_slots, slot) == offsetof(struct kmem_slots, slot),
+              "");
 
 static size_t
 bytes_of(unsigned log2)

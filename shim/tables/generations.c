@@ -216,7 +216,7 @@ claim_block(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 static inline void
 count(const struct kmem_site *site, uint32_t block_index, uint8_t generation, uint32_t change)
 {
-	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, block_index - 1);
+	struct kmem_generations *block = capture_file_item(KMEM_SECTION_GENERATIONS, block_index);
 	_Atomic uint32_t *live_count = &block->live_count[generation - 1];
 
 	if (__builtin_expect(site->slot != 0, 1))
@@ -243,7 +243,7 @@ born(struct kmem_site *site, uint32_t site_index, uint8_t clock, bool is_sample)
 		if (index == 0)
 			return 0;
 	}
-	struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
+	struct kmem_generations *block = capture_file_item(KMEM_SECTION_GENERATIONS, index);
 	uint8_t generation = is_sample ? generation_of_sample(block, clock) : generation_at(block, clock);
 
 	count(site, index, generation, 1);

@@ -72,7 +72,7 @@ generations_born_own(struct kmem_site *site, uint32_t site_index)
 		    generations_clock() <= site->first_generation)
 			return 0;
 	} else {
-		struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
+		struct kmem_generations *block = capture_file_item(KMEM_SECTION_GENERATIONS, index);
 		uint32_t births = atomic_load_explicit(&block->births, memory_order_relaxed);
 
 		/* With none yet the clock of the latest is 0, and this one 1 at least. */
@@ -98,8 +98,9 @@ generations_died_own(const struct kmem_site *site, size_t generation)
 {
 	if (generation == 0)
 		return;
-	struct kmem_generations *block = capture_file_at(
-		KMEM_SECTION_GENERATIONS, atomic_load_explicit(&site->generations, memory_order_relaxed) - 1);
+	/* Of a capture that was given up meanwhile the word is 0 now. */
+	uint32_t index = atomic_load_explicit(&site->generations, memory_order_relaxed);
+	struct kmem_generations *block = capture_file_item(KMEM_SECTION_GENERATIONS, index);
 
 	counter_add_own32(&block->live_count[generation - 1], UINT32_MAX);
 }

@@ -18,6 +18,7 @@
 
 #include "base/raw_sys.h"
 #include "base/wait_lock.h"
+#include "kmem_tables.h"
 
 #define NODES_MAX (1u << 20) // fewer where the address space is limited
 
@@ -41,6 +42,12 @@ static uint32_t root;
 static uint32_t free_list;
 static uint32_t used_nodes;
 static uint32_t free_count; // of the list
+
+/* Who looks from outside reads what this says. */
+KMEM_TABLE_SIGN(sign, KMEM_TABLE_RANGES, &nodes, &root);
+#define IS_AS_SIGNED(field) (offsetof(struct node, field) == offsetof(struct kmem_range_node, field))
+static_assert(IS_AS_SIGNED(start) && IS_AS_SIGNED(end) && IS_AS_SIGNED(left) && IS_AS_SIGNED(right), "");
+static_assert(sizeof(struct node) == sizeof(struct kmem_range_node), "");
 
 /*
  * Around fork. A lock that could not be had is not given back; in the child range_map_clear() frees it anyway. A signal handler may fork

@@ -202,7 +202,7 @@ EXPORT void
 probe_note(char *text, uint32_t size)
 {
 	uint32_t index = capture_file_header()->notes;
-	const struct kmem_note *note = index == 0 ? NULL : capture_file_at(KMEM_SECTION_RECORDS, index - 1);
+	const struct kmem_note *note = index == 0 ? NULL : capture_file_item(KMEM_SECTION_RECORDS, index);
 
 	snprintf(text, size, "%.*s", note == NULL ? 0 : (int)note->text_bytes,
 	         note == NULL ? "" : (const char *)(note + 1));

@@ -61,7 +61,7 @@ refuse(unsigned thread)
 		return;
 	tracker_tensor_failed(HERE, 0, 4096, 2);
 	failed = &header->failed[header->failed_count % KMEM_FAILED_MAX];
-	device_snapshot = capture_file_record(failed->device_snapshot);
+	device_snapshot = capture_file_item(KMEM_SECTION_RECORDS, failed->device_snapshot);
 	CHECK(failed->checksum == kmem_failed_checksum(failed, failed->sequence));
 	if (failed->device_snapshot != 0 && device_snapshot->sequence == failed->sequence) { // else it has taken its time
 		CHECK(device_snapshot->record.checksum == kmem_record_checksum(&device_snapshot->record, 0));

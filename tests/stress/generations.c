@@ -61,7 +61,7 @@ main(void)
 		uint64_t sum = 0;
 
 		CHECK(index != 0);
-		struct kmem_generations *block = capture_file_at(KMEM_SECTION_GENERATIONS, index - 1);
+		struct kmem_generations *block = capture_file_item(KMEM_SECTION_GENERATIONS, index);
 		CHECK(block->site == first_index + i + 1);
 		for (unsigned b = 0; b < KMEM_GENERATION_BUCKETS; b++) {
 			CHECK(block->live_count[b] < UINT32_MAX / 2); // never below 0

@@ -59,7 +59,7 @@ main(void)
 		module_map_forked(); // all are new again
 	}
 	for (uint32_t at = capture_file_header()->modules; at != 0; modules++) {
-		const struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, at - 1);
+		const struct kmem_module *module = capture_file_item(KMEM_SECTION_RECORDS, at);
 
 		CHECK(module->record.type == KMEM_RECORD_MODULE && module->start_addr < module->end_addr);
 		at = module->record.previous;

@@ -117,7 +117,7 @@ main(void)
 		now += kmem_peak_now(site->peak);
 	}
 	CHECK((now & KMEM_PEAK_BYTES_MASK) == 0);
-	kept = capture_file_record((uint32_t)capture_file_timeline()->kept_peak);
+	kept = capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)capture_file_timeline()->kept_peak);
 	CHECK(kept->record.checksum == kmem_record_checksum(&kept->record, 0));
 	for (uint32_t i = 0; i < kept->site_count; i++) {
 		CHECK(i == 0 || kept->sites[i].site > kept->sites[i - 1].site);

@@ -44,7 +44,7 @@ read_sites(uint64_t *random)
 			const struct kmem_site *site = site_table_at(i);
 			/* acquire: pairs with store_site(), as in the analyzer and in object_census.c. */
 			uint32_t index = atomic_load_explicit(&site->stack, memory_order_acquire);
-			const struct kmem_stack *stack = index != 0 ? capture_file_at(KMEM_SECTION_RECORDS, index - 1) : NULL;
+			const struct kmem_stack *stack = index != 0 ? capture_file_item(KMEM_SECTION_RECORDS, index) : NULL;
 
 			if (stack == NULL)
 				continue;

@@ -73,7 +73,7 @@ main(void)
 	stress_run(STRESS_THREADS, work, random_seed());
 	for (unsigned i = 0; i < STACKS; i++) {
 		const struct kmem_site *site = site_table_at(found[0][i]);
-		const struct kmem_stack *stack = capture_file_at(KMEM_SECTION_RECORDS, site->stack - 1);
+		const struct kmem_stack *stack = capture_file_item(KMEM_SECTION_RECORDS, site->stack);
 
 		for (unsigned thread = 1; thread < STRESS_THREADS; thread++) // T3: one ring has them all
 			CHECK(site_table_own(thread % 4 == 0 ? NULL : &owners[thread], found[0][i], 1) == found[thread][i] ||

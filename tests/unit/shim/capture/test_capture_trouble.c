@@ -215,7 +215,7 @@ goes_on_without_a_file(uint32_t stored)
 		CHECK_IN_CHILD(site->allocated_bytes == 0);
 		site->allocated_bytes = 5;
 	}
-	CHECK_IN_CHILD(((const struct kmem_record *)capture_file_record(0))->bytes == 0);
+	CHECK_IN_CHILD(((const struct kmem_record *)capture_file_item(KMEM_SECTION_RECORDS, 0))->bytes == 0);
 	capture_file_mark(KMEM_STATE_CLEAN_EXIT, 0, 1);
 	capture_file_close();
 	capture_file_remove();

@@ -6,6 +6,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,7 +107,7 @@ passed(void)
 	uint64_t index = capture_file_header()->guard;
 
 	assert_true(kmem_twice_agrees(index));
-	return index != 0 ? capture_file_record((uint32_t)index) : NULL;
+	return index != 0 ? capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)index) : NULL;
 }
 
 static uint32_t
@@ -312,13 +313,13 @@ G3_what_would_pass_it_is_refused(void *unused)
 	start(KMEM_GUARD_RAISE);
 	use_of_group("524288000"); // 500 MiB
 	errno = 77;
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 421 * MIB) && times() == 0);
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 421 * MIB, false) && times() == 0);
 	CHECK_IN_CHILD(guard_due_bytes > 200 * MIB && guard_due_bytes < 221 * MIB); // half of the room
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_MMAP, 422 * MIB) && times() == 0);
-	CHECK_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 422 * MIB) && times() == 1);
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_MMAP, 422 * MIB, false) && times() == 0);
+	CHECK_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 422 * MIB, false) && times() == 1);
 	CHECK_IN_CHILD(passed()->passing.request_bytes == 422 * MIB);
-	CHECK_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 500 * MIB) && times() == 1); // at once: told once
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 50 * MIB));
+	CHECK_IN_CHILD(!memory_guard_allows(KMEM_DOMAIN_HEAP, 500 * MIB, false) && times() == 1); // at once: told once
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 50 * MIB, false));
 	CHECK_IN_CHILD(errno == 77);
 	return 0;
 }
@@ -329,10 +330,26 @@ G3_other_actions_refuse_nothing(void *unused)
 	(void)unused;
 	start(KMEM_GUARD_NOTE);
 	use_of_group("524288000");
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 520 * MIB) &&
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 520 * MIB, false) &&
 	               times() == 0); // above the guard, below the limit
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 525 * MIB) &&
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 525 * MIB, false) &&
 	               times() == 1); // above the limit, when it is touched
+	return 0;
+}
+
+/* A list of 500 MiB that grows by an eighth is filled without another call of malloc. */
+static int
+what_a_block_in_use_grows_by_counts_as_in_use(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_INTERRUPT);
+	use_of_group("891289600"); // 850 MiB; the guard is at 921.6
+	CHECK_IN_CHILD(!judge(850 * MIB) && guard_due_is(90 * MIB));
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 150 * MIB, false) && times() == 0);
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 70 * MIB, true) && times() == 0);
+	signal(SIGINT, SIG_IGN);
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 90 * MIB, true) && times() == 1);
+	CHECK_IN_CHILD(passed()->passing.request_bytes == 90 * MIB);
 	return 0;
 }
 
@@ -344,7 +361,7 @@ without_a_guard_nothing_is_judged(void *unused)
 	settings.guard = (struct kmem_guard_setting){ 0 };
 	use_of_group("1073741824");
 	CHECK_IN_CHILD(!judge(100 * MIB) && !judge(1024 * MIB) && times() == 0);
-	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 4096 * MIB) && times() == 0);
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 4096 * MIB, false) && times() == 0);
 	CHECK_IN_CHILD(!guard_due_is(UINT64_MAX - 1));
 	return 0;
 }
@@ -395,6 +412,7 @@ main(void)
 		TEST(G2_what_each_record_holds_is_written_down),
 		TEST(G3_what_would_pass_it_is_refused),
 		TEST(G3_other_actions_refuse_nothing),
+		TEST(what_a_block_in_use_grows_by_counts_as_in_use),
 		TEST(more_in_use_than_the_limit_is_no_room),
 		TEST(without_a_guard_nothing_is_judged),
 	};

@@ -125,7 +125,7 @@ told(uint32_t site, unsigned kind)
 
 	for (uint32_t i = 0; i < rows(); i++) {
 		const struct kmem_object_count *row = &header->object_census[i];
-		const struct kmem_type *type = capture_file_at(KMEM_SECTION_RECORDS, row->type - 1);
+		const struct kmem_type *type = capture_file_item(KMEM_SECTION_RECORDS, row->type);
 
 		if (row->site == site && type->name_bytes == strlen(names[kind]) &&
 		    memcmp(type + 1, names[kind], type->name_bytes) == 0)

@@ -61,7 +61,8 @@ refuse(unsigned domain, uint64_t bytes)
 static const struct kmem_device_snapshot *
 device_snapshot_of(const struct kmem_failed *failed)
 {
-	const struct kmem_device_snapshot *device_snapshot = capture_file_record(failed->device_snapshot);
+	const struct kmem_device_snapshot *device_snapshot = capture_file_item(KMEM_SECTION_RECORDS,
+	                                                                       failed->device_snapshot);
 
 	assert_int_not_equal(failed->device_snapshot, 0);
 	assert_int_equal(device_snapshot->record.type, KMEM_RECORD_DEVICE_SNAPSHOT);

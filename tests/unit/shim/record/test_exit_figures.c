@@ -48,7 +48,7 @@ taken(void)
 	uint64_t index = capture_file_header()->at_exit;
 
 	assert_true(kmem_twice_agrees(index));
-	return index != 0 ? capture_file_record((uint32_t)index) : NULL;
+	return index != 0 ? capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)index) : NULL;
 }
 
 static void

@@ -60,7 +60,7 @@ place(unsigned number)
 	if (part == 0)
 		return NULL;
 	assert_true(kmem_twice_agrees(part));
-	found = capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)part - 1);
+	found = capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)part);
 	assert_int_equal(found->record.type, KMEM_RECORD_HISTORY);
 	assert_int_equal(found->record.checksum, kmem_history_head_checksum(&found->record));
 	return &found->points[number % KMEM_HISTORY_PART_POINTS];

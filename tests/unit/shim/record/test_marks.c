@@ -64,7 +64,7 @@ is_whole(unsigned place)
 static const struct kmem_snapshot *
 held_at(unsigned place)
 {
-	const struct kmem_snapshot *held = capture_file_record(mark_at(place)->record);
+	const struct kmem_snapshot *held = capture_file_item(KMEM_SECTION_RECORDS, mark_at(place)->record);
 
 	assert_true(is_whole(place));
 	assert_int_not_equal(mark_at(place)->record, 0);
@@ -130,7 +130,7 @@ look_at_place(void)
 	seen.looks++;
 	seen.voids += mark->checksum == 0;
 	if (mark->checksum != 0) {
-		const struct kmem_snapshot *held = capture_file_record(mark->record);
+		const struct kmem_snapshot *held = capture_file_item(KMEM_SECTION_RECORDS, mark->record);
 
 		seen.torn += mark->checksum != kmem_mark_checksum(mark) || held->sequence != mark->sequence ||
 		             held->record.checksum != kmem_record_checksum(&held->record, 0);
@@ -182,7 +182,7 @@ M2_without_room_the_largest_are_kept_and_the_rest_is_told(void **state)
 	assert_int_equal(mark_at(KMEM_MARKS_PLAIN + 1)->record, 0); // a mark alone
 	assert_true(is_whole(KMEM_MARKS_PLAIN + 1));
 
-	struct kmem_snapshot *first = capture_file_at(KMEM_SECTION_RECORDS, mark_at(KMEM_MARKS_PLAIN)->record - 1);
+	struct kmem_snapshot *first = capture_file_item(KMEM_SECTION_RECORDS, mark_at(KMEM_MARKS_PLAIN)->record);
 	first->record.bytes = sizeof(*first) + 10 * sizeof(first->sites[0]);
 	hold(SITES);
 	marks_snapshot(KMEM_MARK_PROGRAM, "large");

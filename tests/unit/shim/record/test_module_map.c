@@ -50,7 +50,7 @@ recorded(void)
 	unsigned count = 0;
 
 	for (uint32_t at = capture_file_header()->modules; at != 0; count++)
-		at = ((const struct kmem_record *)capture_file_at(KMEM_SECTION_RECORDS, at - 1))->previous;
+		at = ((const struct kmem_record *)capture_file_item(KMEM_SECTION_RECORDS, at))->previous;
 	return count;
 }
 

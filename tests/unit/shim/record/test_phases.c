@@ -67,7 +67,7 @@ record_in_force(void)
 {
 	uint64_t word = capture_file_timeline()->kept_peak;
 
-	return word != 0 ? capture_file_record((uint32_t)word) : NULL;
+	return word != 0 ? capture_file_item(KMEM_SECTION_RECORDS, (uint32_t)word) : NULL;
 }
 
 static bool

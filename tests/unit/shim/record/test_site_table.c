@@ -52,7 +52,7 @@ stack_of(uint64_t inner, uint64_t outer, uint64_t hash)
 static const struct kmem_stack *
 stored(uint32_t site)
 {
-	return capture_file_at(KMEM_SECTION_RECORDS, site_table_at(site)->stack - 1);
+	return capture_file_item(KMEM_SECTION_RECORDS, site_table_at(site)->stack);
 }
 
 static uint64_t
@@ -408,7 +408,7 @@ totals_are_the_sums_over_all_records(void **state)
 static uint32_t
 expand(uint32_t stack_index, uint64_t *frames)
 {
-	const struct kmem_stack *at = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+	const struct kmem_stack *at = capture_file_item(KMEM_SECTION_RECORDS, stack_index);
 	uint32_t total = at->frame_count;
 	uint32_t count = 0;
 	uint32_t wanted = total; // outermost ones of the record at hand
@@ -424,7 +424,7 @@ expand(uint32_t stack_index, uint64_t *frames)
 		wanted -= here;
 		assert_in_range(at->record.previous, 1, stack_index - 1);
 		stack_index = at->record.previous;
-		at = capture_file_at(KMEM_SECTION_RECORDS, stack_index - 1);
+		at = capture_file_item(KMEM_SECTION_RECORDS, stack_index);
 	}
 }
 
@@ -490,7 +490,7 @@ walks_end_in_records_that_lead_in_circles(void **state)
 	owner = (struct site_owner){ .slot = 4 };
 	assert_int_not_equal(site_table_own(&owner, sites[0], 1), 0);
 
-	struct kmem_stack *record = capture_file_at(KMEM_SECTION_RECORDS, site_table_at(sites[0])->stack - 1);
+	struct kmem_stack *record = capture_file_item(KMEM_SECTION_RECORDS, site_table_at(sites[0])->stack);
 
 	record->own_count = 0;
 	record->record.previous = site_table_at(sites[0])->stack;

@@ -141,7 +141,7 @@ stacks_that_share_their_outer_frames_are_read_whole(void **state)
 	uint32_t site = site_table_find(&slot->owner, &stack, KMEM_DOMAIN_HEAP, 1);
 	uint32_t stored = atomic_load(&site_table_at(site)->stack);
 
-	assert_int_equal(((struct kmem_stack *)capture_file_at(KMEM_SECTION_RECORDS, stored - 1))->own_count, 1);
+	assert_int_equal(((struct kmem_stack *)capture_file_item(KMEM_SECTION_RECORDS, stored))->own_count, 1);
 	pthread_t thread = begin_python(stack, 0);
 	assert_int_equal(thread_attribution_find(), line);
 	end_python(thread);

@@ -146,7 +146,7 @@ S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site(void **state)
 
 		for (uint32_t i = 1; i <= sites; i++) {
 			const struct kmem_site *site = site_table_at(i);
-			const struct kmem_stack *stack = capture_file_at(KMEM_SECTION_RECORDS, site->stack - 1);
+			const struct kmem_stack *stack = capture_file_item(KMEM_SECTION_RECORDS, site->stack);
 			uint64_t pc = stack->frames[0] & KMEM_FRAME_PC_MASK;
 			uint64_t start = (uint64_t)places[place];
 

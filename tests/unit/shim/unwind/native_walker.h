@@ -225,7 +225,7 @@ check_nothing_lost(void (*scene)(void))
 
 	scene();
 	for (uint32_t at = header->notes; header->verify_mismatched != 0 && at != 0;) {
-		struct kmem_note *note = capture_file_at(KMEM_SECTION_RECORDS, at - 1);
+		struct kmem_note *note = capture_file_item(KMEM_SECTION_RECORDS, at);
 
 		print_message("%.*s\n", (int)note->text_bytes, (const char *)(note + 1));
 		at = note->record.previous;

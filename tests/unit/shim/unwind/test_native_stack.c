@@ -91,7 +91,7 @@ check_scene(callback *scene, void *context)
 	memset(&stack, 0, sizeof stack);
 	scene(context);
 	for (uint32_t at = header->notes; header->verify_mismatched != mismatched && at != 0;) {
-		struct kmem_note *note = capture_file_at(KMEM_SECTION_RECORDS, at - 1);
+		struct kmem_note *note = capture_file_item(KMEM_SECTION_RECORDS, at);
 
 		print_message("%.*s\n", (int)note->text_bytes, (const char *)(note + 1));
 		at = note->record.previous;
@@ -455,7 +455,7 @@ static struct kmem_module *
 find_module(const char *name)
 {
 	for (uint32_t at = capture_file_header()->modules; at != 0;) {
-		struct kmem_module *module = capture_file_at(KMEM_SECTION_RECORDS, at - 1);
+		struct kmem_module *module = capture_file_item(KMEM_SECTION_RECORDS, at);
 
 		if (memmem(module + 1, module->path_bytes, name, strlen(name)) != NULL)
 			return module;

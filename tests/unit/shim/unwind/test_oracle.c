@@ -29,7 +29,7 @@ notes_of(const char *text)
 	unsigned count = 0;
 
 	for (uint32_t at = capture_file_header()->notes; at != 0;) {
-		struct kmem_note *note = capture_file_at(KMEM_SECTION_RECORDS, at - 1);
+		struct kmem_note *note = capture_file_item(KMEM_SECTION_RECORDS, at);
 
 		count += memmem(note + 1, note->text_bytes, text, strlen(text)) != NULL;
 		at = note->record.previous;

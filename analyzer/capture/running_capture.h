@@ -1,0 +1,29 @@
+/*
+ * running_capture.h - which capture does a running process write?
+ *
+ * It is found in /proc/PID/maps: wherever its folder is, that is the file that it has mapped.
+ *
+ * When failing  -1, and one line in `fail`: the process is gone, is not recorded, or its capture may not be opened.
+ */
+#ifndef RUNNING_CAPTURE_H
+#define RUNNING_CAPTURE_H
+
+#include <stdbool.h>
+
+#include "base/fail.h"
+
+#define RUNNING_CAPTURE_PATH_BYTES 8192
+
+/* path: out, of RUNNING_CAPTURE_PATH_BYTES: the file that the process has mapped; it is not opened. */
+bool running_capture_path(const char *command, const char *pid, char *path, struct fail *fail);
+
+/*
+ * command  for the message
+ * pid      as it was typed
+ * flags    O_RDONLY or O_RDWR
+ * path     out, of RUNNING_CAPTURE_PATH_BYTES
+ * returns  an open file, the caller's
+ */
+int running_capture_open(const char *command, const char *pid, int flags, char *path, struct fail *fail);
+
+#endif

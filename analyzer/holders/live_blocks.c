@@ -1,0 +1,653 @@
+/*
+ * live_blocks.c - the recorder's map of addresses, read from outside (see live_blocks.h).
+ *
+ * Invariants, tested by number in tests/unit/analyzer/holders/test_live_blocks.c:
+ *   B1  a block is found by each address in it, and by none outside of it.
+ *   B2  a block whose size its word has no room for, or that has no word, is found as any other, once.
+ *   B3  an unlisted block is not found, and what stands before it does not become larger.
+ *   B4  tables of another version, or none, are refused.
+ */
+#include "holders/live_blocks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "kmem_tables.h"
+
+#define LEAF_WINDOWS (UINT64_C(1) << (KMEM_LEAF_LOG2 - KMEM_WINDOW_LOG2))
+#define LEAF_BITS_WORDS (LEAF_WINDOWS / 64)
+#define LEAF_SUMMARY_WORDS (LEAF_BITS_WORDS / 64)
+#define WINDOW_BYTES (UINT64_C(1) << KMEM_WINDOW_LOG2)
+#define RANGE_NODES_MAX (1u << 20)
+#define LARGE KMEM_WORD_BYTES_MASK
+#define MOVES_TRIES 3
+
+/* Bits by window. What is not touched costs nothing: calloc() of so much is fresh pages. */
+struct leaf {
+	uint64_t number;
+	uint64_t addr; // of its words, in the process
+	uint64_t *starts;
+	uint64_t *marks;
+	uint64_t summary[LEAF_SUMMARY_WORDS]; // which words of `starts` are, or were, not 0
+};
+
+struct extra {
+	uint64_t addr;
+	uint64_t bytes;
+	uint32_t site;
+	bool has_word; // the bits of that are meant
+	bool is_marked;
+	bool is_gone;
+};
+
+struct ranges {
+	size_t count;
+	size_t room;
+	struct address_range *at;
+};
+
+struct live_blocks {
+	struct process_memory *memory;
+	size_t leaf_count;
+	size_t leaf_room;
+	struct leaf **leaves; // by address
+	size_t extra_count;
+	size_t extra_room;
+	struct extra *extras; // by address
+	uint64_t longest_extra_bytes;
+	uint64_t count;
+	struct word_range range;
+	struct ranges mapped;
+	struct ranges own;
+};
+
+/* ---- finding the tables ---- */
+
+struct signs {
+	struct kmem_table_sign of[KMEM_TABLE_KINDS];
+};
+
+struct sign_search {
+	struct process_memory *memory;
+	struct signs *signs;
+	unsigned found;
+	bool is_other_version;
+};
+
+static bool
+see_sign(void *context, uint64_t at, uint64_t word)
+{
+	struct sign_search *search = context;
+	struct kmem_table_sign sign;
+
+	(void)word;
+	if (at % sizeof(sign) != 0 || !process_memory_read(search->memory, at, &sign, sizeof(sign)) ||
+	    memcmp(sign.magic, KMEM_TABLE_MAGIC, sizeof(sign.magic)) != 0 || (uint64_t)(uintptr_t)sign.self != at)
+		return true;
+	if (sign.version != KMEM_TABLE_VERSION) {
+		search->is_other_version = true;
+	} else if (sign.kind < KMEM_TABLE_KINDS && search->signs->of[sign.kind].kind == 0) {
+		search->signs->of[sign.kind] = sign;
+		search->found++;
+	}
+	return true;
+}
+
+static bool
+find_signs(const char *command, struct process_memory *memory, struct signs *signs, struct fail *fail)
+{
+	struct sign_search search = { .memory = memory, .signs = signs };
+	struct word_range magic;
+
+	memset(signs, 0, sizeof(*signs));
+	memcpy(&magic.lowest, KMEM_TABLE_MAGIC, sizeof(magic.lowest));
+	magic.end = magic.lowest + 1;
+	for (size_t i = 0; i < memory->region_count; i++) {
+		const struct memory_region *region = &memory->regions[i];
+
+		if (region->is_readable && !region->is_executable && strstr(region->path, "libkmemshim") != NULL)
+			(void)process_memory_scan(memory, region->start, region->end, magic, see_sign, &search);
+	}
+	if (search.found == KMEM_TABLE_KINDS - 1)
+		return true;
+	return fail_set(fail, EXIT_USAGE,
+	                search.is_other_version
+	                    ? "%s: the program is recorded by another version of kmemshim: use the command of that one"
+	                    : "%s: the recorder in the program has no tables that can be read: it is of another version",
+	                command);
+}
+
+static uint64_t
+place_of(const struct signs *signs, enum kmem_table_kind kind, unsigned place)
+{
+	return (uint64_t)(uintptr_t)signs->of[kind].place[place];
+}
+
+/* ---- reading them ---- */
+
+static void
+add_range(struct ranges *ranges, uint64_t start, uint64_t end)
+{
+	if (start >= end)
+		return;
+	ranges->at = memory_grown(ranges->at, &ranges->room, ranges->count + 1, sizeof(*ranges->at));
+	ranges->at[ranges->count++] = (struct address_range){ start, end };
+}
+
+static int
+compare_ranges(const void *left, const void *right)
+{
+	return order_numbers(((const struct address_range *)left)->start, ((const struct address_range *)right)->start);
+}
+
+static void
+sort_ranges(struct ranges *ranges)
+{
+	if (ranges->count > 1)
+		qsort(ranges->at, ranges->count, sizeof(*ranges->at), compare_ranges);
+}
+
+static void
+read_own(struct live_blocks *blocks, const struct signs *signs)
+{
+	uint32_t count = process_memory_half(blocks->memory, place_of(signs, KMEM_TABLE_OWN, 1));
+
+	for (uint32_t i = 0; i < count && i < KMEM_OWN_RANGES_MAX; i++) {
+		struct kmem_own_range range;
+
+		(void)process_memory_read(blocks->memory, place_of(signs, KMEM_TABLE_OWN, 0) + i * sizeof(range), &range,
+		                          sizeof(range));
+		if (range.start != 0)
+			add_range(&blocks->own, range.start, range.end);
+	}
+	sort_ranges(&blocks->own);
+}
+
+/* Every node is seen at most once: what points in a circle is a tree that was just being changed. */
+static void
+read_mapped(struct live_blocks *blocks, const struct signs *signs)
+{
+	uint64_t nodes = process_memory_word(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 0));
+	uint32_t root = process_memory_half(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 1));
+	uint32_t *stack = NULL;
+	size_t room = 0;
+	size_t depth = 0;
+	size_t seen = 0;
+
+	if (nodes != 0 && root != 0) {
+		stack = memory_grown(NULL, &room, 64, sizeof(*stack));
+		stack[depth++] = root;
+	}
+	while (depth != 0 && seen++ < RANGE_NODES_MAX) {
+		struct kmem_range_node node;
+		uint32_t number = stack[--depth];
+
+		if (number >= RANGE_NODES_MAX ||
+		    !process_memory_read(blocks->memory, nodes + number * sizeof(node), &node, sizeof(node)))
+			continue;
+		add_range(&blocks->mapped, node.start, node.end);
+		stack = memory_grown(stack, &room, depth + 2, sizeof(*stack));
+		if (node.left != 0)
+			stack[depth++] = node.left;
+		if (node.right != 0)
+			stack[depth++] = node.right;
+	}
+	free(stack);
+	sort_ranges(&blocks->mapped);
+}
+
+static int
+compare_extras(const void *left, const void *right)
+{
+	return order_numbers(((const struct extra *)left)->addr, ((const struct extra *)right)->addr);
+}
+
+struct slot_reading {
+	struct live_blocks *blocks;
+	uint64_t first; // address of slot 0
+};
+
+/* A word of the table that may be a key: slots are 24 bytes, their keys stand at multiples of that. */
+static bool
+see_slot(void *context, uint64_t at, uint64_t word)
+{
+	const struct slot_reading *reading = context;
+	struct live_blocks *blocks = reading->blocks;
+	struct kmem_slot slot;
+
+	if ((at - reading->first) % sizeof(slot) != 0 || !process_memory_read(blocks->memory, at, &slot, sizeof(slot)))
+		return true;
+	blocks->extras = memory_grown(blocks->extras, &blocks->extra_room, blocks->extra_count + 1,
+	                              sizeof(*blocks->extras));
+	blocks->extras[blocks->extra_count++] = (struct extra){ .addr = word, .bytes = slot.bytes, .site = slot.site };
+	if (slot.bytes > blocks->longest_extra_bytes)
+		blocks->longest_extra_bytes = slot.bytes;
+	return true;
+}
+
+static void
+read_extras(struct live_blocks *blocks, const struct signs *signs)
+{
+	uint64_t table = process_memory_word(blocks->memory, place_of(signs, KMEM_TABLE_BLOCKS, 1));
+	uint32_t log2 = table != 0 ? process_memory_half(blocks->memory, table) : 0;
+	struct slot_reading reading = { blocks, table + offsetof(struct kmem_slots, slot) };
+
+	if (table == 0 || log2 > 24)
+		return;
+	(void)process_memory_scan(blocks->memory, reading.first, reading.first + (sizeof(struct kmem_slot) << log2),
+	                          (struct word_range){ PROCESS_MEMORY_PAGE, UINT64_C(1) << 47 }, see_slot, &reading);
+	if (blocks->extra_count > 1)
+		qsort(blocks->extras, blocks->extra_count, sizeof(*blocks->extras), compare_extras);
+}
+
+/* The extra of exactly this address; NULL = none. */
+static struct extra *
+extra_at(const struct live_blocks *blocks, uint64_t addr)
+{
+	const struct extra wanted = { .addr = addr };
+
+	return blocks->extra_count != 0
+	           ? bsearch(&wanted, blocks->extras, blocks->extra_count, sizeof(wanted), compare_extras)
+	           : NULL;
+}
+
+struct leaf_reading {
+	struct live_blocks *blocks;
+	struct leaf *leaf;
+};
+
+static uint64_t
+addr_of(const struct leaf *leaf, uint64_t window, uint64_t word)
+{
+	return (leaf->number << KMEM_LEAF_LOG2 | window << KMEM_WINDOW_LOG2) | (word >> KMEM_WORD_POSITION_SHIFT & 3) << 3;
+}
+
+static bool
+see_word(void *context, uint64_t at, uint64_t word)
+{
+	const struct leaf_reading *reading = context;
+	struct live_blocks *blocks = reading->blocks;
+	struct leaf *leaf = reading->leaf;
+	uint64_t window = (at - leaf->addr) / 8;
+	uint64_t addr = addr_of(leaf, window, word);
+	uint64_t bytes = word & KMEM_WORD_BYTES_MASK;
+	struct extra *extra = bytes == LARGE ? extra_at(blocks, addr) : NULL;
+
+	if (extra != NULL) {
+		extra->has_word = true;
+		bytes = extra->bytes;
+	}
+	leaf->starts[window / 64] |= UINT64_C(1) << window % 64;
+	leaf->summary[window / 64 / 64] |= UINT64_C(1) << window / 64 % 64;
+	blocks->count++;
+	if (addr < blocks->range.lowest)
+		blocks->range.lowest = addr;
+	if (addr + bytes + 1 > blocks->range.end)
+		blocks->range.end = addr + bytes + 1;
+	return true;
+}
+
+static int
+compare_leaves(const void *left, const void *right)
+{
+	const struct leaf *const *a = left;
+	const struct leaf *const *b = right;
+
+	return order_numbers((*a)->number, (*b)->number);
+}
+
+static bool
+has_leaf(const struct live_blocks *blocks, uint64_t number)
+{
+	for (size_t i = 0; i < blocks->leaf_count; i++) {
+		if (blocks->leaves[i]->number == number)
+			return true;
+	}
+	return false;
+}
+
+static void
+read_leaves(struct live_blocks *blocks, const struct signs *signs)
+{
+	struct process_memory *memory = blocks->memory;
+	uint64_t top = process_memory_word(memory, place_of(signs, KMEM_TABLE_BLOCKS, 0));
+	uint64_t listed = top != 0 ? process_memory_word(memory, top + offsetof(struct kmem_top, listed_count)) : 0;
+	uint64_t max = top != 0 ? process_memory_word(memory, top + offsetof(struct kmem_top, leaves_max)) : 0;
+
+	for (uint64_t i = 0; i < listed && i < max && i < KMEM_TOP_ENTRIES; i++) {
+		uint64_t number = process_memory_half(memory, top + offsetof(struct kmem_top, list) + i * 4);
+		uint64_t addr = number < KMEM_TOP_ENTRIES
+		                    ? process_memory_word(memory, top + offsetof(struct kmem_top, leaf) + number * 8)
+		                    : 0;
+
+		if (addr == 0 || has_leaf(blocks, number))
+			continue;
+		struct leaf *leaf = memory_zeroed(1, sizeof(*leaf));
+		struct leaf_reading reading = { blocks, leaf };
+
+		leaf->number = number;
+		leaf->addr = addr;
+		leaf->starts = memory_zeroed(LEAF_BITS_WORDS, sizeof(uint64_t));
+		leaf->marks = memory_zeroed(LEAF_BITS_WORDS, sizeof(uint64_t));
+		blocks->leaves = memory_grown(blocks->leaves, &blocks->leaf_room, blocks->leaf_count + 1,
+		                              sizeof(struct leaf *));
+		blocks->leaves[blocks->leaf_count++] = leaf;
+		(void)process_memory_scan(memory, addr, addr + LEAF_WINDOWS * 8, (struct word_range){ KMEM_WORD_PRESENT, 0 },
+		                          see_word, &reading);
+	}
+	if (blocks->leaf_count > 1)
+		qsort(blocks->leaves, blocks->leaf_count, sizeof(struct leaf *), compare_leaves);
+}
+
+static void
+count_extras(struct live_blocks *blocks)
+{
+	for (size_t i = 0; i < blocks->extra_count; i++) {
+		const struct extra *extra = &blocks->extras[i];
+
+		if (extra->has_word)
+			continue;
+		blocks->count++;
+		if (extra->addr < blocks->range.lowest)
+			blocks->range.lowest = extra->addr;
+		if (extra->addr + extra->bytes + 1 > blocks->range.end)
+			blocks->range.end = extra->addr + extra->bytes + 1;
+	}
+}
+
+struct live_blocks *
+live_blocks_read(const char *command, struct process_memory *memory, struct fail *fail)
+{
+	struct live_blocks *blocks;
+	struct signs signs;
+
+	if (!find_signs(command, memory, &signs, fail))
+		return NULL;
+	if (process_memory_half(memory, place_of(&signs, KMEM_TABLE_BLOCKS, 2)) % 2 != 0)
+		return fail_set(fail, EXIT_USAGE, "%s: the recorder was just giving memory back: try again", command), NULL;
+	blocks = memory_zeroed(1, sizeof(*blocks));
+	blocks->memory = memory;
+	blocks->range.lowest = UINT64_MAX;
+	read_own(blocks, &signs);
+	read_mapped(blocks, &signs);
+	read_extras(blocks, &signs);
+	read_leaves(blocks, &signs);
+	count_extras(blocks);
+	if (blocks->count == 0)
+		blocks->range = (struct word_range){ 0, 0 };
+	return blocks;
+}
+
+void
+live_blocks_free(struct live_blocks *blocks)
+{
+	for (size_t i = 0; blocks != NULL && i < blocks->leaf_count; i++) {
+		free(blocks->leaves[i]->starts);
+		free(blocks->leaves[i]->marks);
+		free(blocks->leaves[i]);
+	}
+	if (blocks == NULL)
+		return;
+	free(blocks->leaves);
+	free(blocks->extras);
+	free(blocks->mapped.at);
+	free(blocks->own.at);
+	free(blocks);
+}
+
+uint64_t
+live_blocks_count(const struct live_blocks *blocks)
+{
+	return blocks->count;
+}
+
+struct word_range
+live_blocks_range(const struct live_blocks *blocks)
+{
+	return blocks->range;
+}
+
+size_t
+live_blocks_mapped(const struct live_blocks *blocks, const struct address_range **ranges)
+{
+	*ranges = blocks->mapped.at;
+	return blocks->mapped.count;
+}
+
+size_t
+live_blocks_own(const struct live_blocks *blocks, const struct address_range **ranges)
+{
+	*ranges = blocks->own.at;
+	return blocks->own.count;
+}
+
+/* ---- finding ---- */
+
+/* Leaves with a number of at most this; the last of them is the one that is looked at first. */
+static size_t
+leaves_up_to(const struct live_blocks *blocks, uint64_t number)
+{
+	size_t low = 0;
+	size_t high = blocks->leaf_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (blocks->leaves[middle]->number <= number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The highest window below `end` in which a block starts. False: there is none. */
+static bool
+last_start(const struct leaf *leaf, uint64_t end, uint64_t *window)
+{
+	uint64_t index = end / 64;
+	uint64_t bits = end % 64 != 0 ? leaf->starts[index] & ((UINT64_C(1) << end % 64) - 1) : 0;
+
+	while (bits == 0) {
+		/* The nearest word below `index` that may not be 0. */
+		uint64_t row = index / 64;
+		uint64_t words = index % 64 != 0 ? leaf->summary[row] & ((UINT64_C(1) << index % 64) - 1) : 0;
+
+		while (words == 0 && row != 0)
+			words = leaf->summary[--row];
+		if (words == 0)
+			return false;
+		index = row * 64 + 63 - (uint64_t)__builtin_clzll(words);
+		bits = leaf->starts[index];
+	}
+	*window = index * 64 + 63 - (uint64_t)__builtin_clzll(bits);
+	return true;
+}
+
+/* What the recorder says of the block that starts in a window. */
+static struct live_block
+block_of(const struct live_blocks *blocks, const struct leaf *leaf, uint64_t window)
+{
+	uint64_t word = process_memory_word(blocks->memory, leaf->addr + window * 8);
+	struct live_block block = { .addr = addr_of(leaf, window, word),
+		                        .bytes = word & KMEM_WORD_BYTES_MASK,
+		                        .site = (uint32_t)(word >> KMEM_WORD_SITE_SHIFT) & KMEM_WORD_SITE_MASK };
+	const struct extra *extra = block.bytes == LARGE ? extra_at(blocks, block.addr) : NULL;
+
+	if (extra != NULL)
+		block.bytes = extra->bytes;
+	return block;
+}
+
+static bool
+is_in(const struct live_block *block, uint64_t addr)
+{
+	return addr - block->addr < (block->bytes != 0 ? block->bytes : 1);
+}
+
+/* Among those that have a bit: the last one that starts at the address or before. */
+static bool
+find_by_bit(const struct live_blocks *blocks, uint64_t addr, struct live_block *block)
+{
+	uint64_t number = addr >> KMEM_LEAF_LOG2;
+	size_t i = leaves_up_to(blocks, number);
+	uint64_t end = (addr >> KMEM_WINDOW_LOG2 & (LEAF_WINDOWS - 1)) + 1;
+
+	while (i-- > 0) {
+		const struct leaf *leaf = blocks->leaves[i];
+		uint64_t window;
+
+		if (leaf->number != number)
+			end = LEAF_WINDOWS;
+		while (last_start(leaf, end, &window)) {
+			*block = block_of(blocks, leaf, window);
+			if (block->addr <= addr)
+				return true;
+			end = window; // it begins behind the address, in the same window
+		}
+		end = LEAF_WINDOWS;
+	}
+	return false;
+}
+
+/* Among those that have none: no two blocks overlap, so the last that starts at the address or before is the one. */
+static bool
+find_extra(const struct live_blocks *blocks, uint64_t addr, struct live_block *block)
+{
+	size_t low = 0;
+	size_t high = blocks->extra_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (blocks->extras[middle].addr <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || blocks->extras[low - 1].has_word || blocks->extras[low - 1].is_gone)
+		return false;
+	const struct extra *extra = &blocks->extras[low - 1];
+
+	*block = (struct live_block){ extra->addr, extra->bytes, extra->site, (uint32_t)low };
+	return is_in(block, addr);
+}
+
+bool
+live_blocks_find(struct live_blocks *blocks, uint64_t addr, struct live_block *block)
+{
+	if (addr - blocks->range.lowest >= blocks->range.end - blocks->range.lowest)
+		return false;
+	return (blocks->extra_count != 0 && find_extra(blocks, addr, block)) ||
+	       (find_by_bit(blocks, addr, block) && is_in(block, addr));
+}
+
+bool
+live_blocks_last_in(struct live_blocks *blocks, uint64_t start, uint64_t end, struct live_block *block)
+{
+	return end > start && find_by_bit(blocks, end - 1, block) && block->addr >= start;
+}
+
+bool
+live_blocks_visit(struct live_blocks *blocks, live_blocks_visitor *visitor, void *context)
+{
+	for (size_t i = 0; i < blocks->leaf_count; i++) {
+		const struct leaf *leaf = blocks->leaves[i];
+
+		for (uint64_t index = 0; index < LEAF_BITS_WORDS; index++) {
+			if (index % 64 == 0 && leaf->summary[index / 64] == 0) {
+				index += 63;
+				continue;
+			}
+			for (uint64_t bits = leaf->starts[index]; bits != 0; bits &= (bits - 1) & leaf->starts[index]) {
+				struct live_block block = block_of(blocks, leaf, index * 64 + (uint64_t)__builtin_ctzll(bits));
+
+				if (!visitor(context, &block))
+					return false;
+			}
+		}
+	}
+	for (size_t i = 0; i < blocks->extra_count; i++) {
+		const struct extra *extra = &blocks->extras[i];
+		struct live_block block = { extra->addr, extra->bytes, extra->site, (uint32_t)i + 1 };
+
+		if (!extra->has_word && !extra->is_gone && !visitor(context, &block))
+			return false;
+	}
+	return true;
+}
+
+/* ---- bits ---- */
+
+static struct leaf *
+leaf_of(const struct live_blocks *blocks, uint64_t addr)
+{
+	size_t i = leaves_up_to(blocks, addr >> KMEM_LEAF_LOG2);
+
+	return blocks->leaves[i - 1]; // a block that was found has one
+}
+
+static uint64_t *
+bits_of(uint64_t *bits, uint64_t addr, uint64_t *bit)
+{
+	uint64_t window = addr >> KMEM_WINDOW_LOG2 & (LEAF_WINDOWS - 1);
+
+	*bit = UINT64_C(1) << window % 64;
+	return &bits[window / 64];
+}
+
+bool
+live_blocks_is_marked(const struct live_blocks *blocks, const struct live_block *block)
+{
+	uint64_t bit;
+
+	if (block->extra != 0)
+		return blocks->extras[block->extra - 1].is_marked;
+	return (*bits_of(leaf_of(blocks, block->addr)->marks, block->addr, &bit) & bit) != 0;
+}
+
+bool
+live_blocks_mark(struct live_blocks *blocks, const struct live_block *block)
+{
+	uint64_t bit;
+	uint64_t *bits;
+
+	if (live_blocks_is_marked(blocks, block))
+		return false;
+	if (block->extra != 0) {
+		blocks->extras[block->extra - 1].is_marked = true;
+		return true;
+	}
+	bits = bits_of(leaf_of(blocks, block->addr)->marks, block->addr, &bit);
+	*bits |= bit;
+	return true;
+}
+
+void
+live_blocks_unmark_all(struct live_blocks *blocks)
+{
+	for (size_t i = 0; i < blocks->leaf_count; i++) {
+		for (uint64_t index = 0; index < LEAF_BITS_WORDS; index++) {
+			if (blocks->leaves[i]->marks[index] != 0) // what was never touched stays so
+				blocks->leaves[i]->marks[index] = 0;
+		}
+	}
+	for (size_t i = 0; i < blocks->extra_count; i++)
+		blocks->extras[i].is_marked = false;
+}
+
+void
+live_blocks_unlist(struct live_blocks *blocks, const struct live_block *block)
+{
+	uint64_t bit;
+	uint64_t *bits;
+
+	if (block->extra != 0) {
+		blocks->extras[block->extra - 1].is_gone = true;
+		return;
+	}
+	bits = bits_of(leaf_of(blocks, block->addr)->starts, block->addr, &bit);
+	*bits &= ~bit;
+}

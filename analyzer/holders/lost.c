@@ -1,0 +1,182 @@
+/*
+ * lost.c - stops a program, looks for what is lost, and sums it by line (see lost.h).
+ *
+ * The capture is read afterwards: then it has the records of all blocks that were seen.
+ */
+#include "holders/lost.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "capture/running_capture.h"
+#include "holders/process_look.h"
+#include "holders/reachability.h"
+#include "holders/site_lines.h"
+
+#define COMMAND "lost"
+
+static int
+compare(const void *left, const void *right)
+{
+	const struct lost_line *a = left;
+	const struct lost_line *b = right;
+
+	return order_numbers(b->direct_bytes + b->indirect_bytes, a->direct_bytes + a->indirect_bytes)
+	       ?: order_numbers(b->reachable_bytes, a->reachable_bytes)
+	       ?: order_texts(a->place, b->place);
+}
+
+static int
+compare_places(const void *left, const void *right)
+{
+	const struct lost_line *a = left;
+	const struct lost_line *b = right;
+
+	return order_texts(a->place, b->place) ?: order_texts(a->file, b->file);
+}
+
+static void
+free_texts(struct lost_line *line)
+{
+	free((void *)(uintptr_t)line->place);
+	free((void *)(uintptr_t)line->file);
+	free((void *)(uintptr_t)line->function);
+}
+
+static void
+add(struct lost_line *line, const struct reach_count counts[REACH_COUNT])
+{
+	line->direct_bytes += counts[REACH_DIRECTLY_LOST].bytes;
+	line->direct_blocks += counts[REACH_DIRECTLY_LOST].blocks;
+	line->indirect_bytes += counts[REACH_INDIRECTLY_LOST].bytes;
+	line->indirect_blocks += counts[REACH_INDIRECTLY_LOST].blocks;
+	line->reachable_bytes += counts[REACH_REACHABLE].bytes;
+	line->reachable_blocks += counts[REACH_REACHABLE].blocks;
+}
+
+static void
+describe(struct lost_line *line, const struct site_line *from)
+{
+	const struct model_frame *frame = from->site != NULL ? from->site->where : NULL;
+	char text[PLACE_TEXT_BYTES];
+
+	line->place = memory_text(site_lines_text(from, text));
+	line->file = memory_text(frame != NULL ? frame->file : "");
+	line->function = memory_text(frame != NULL ? frame->function : "");
+	line->line = frame != NULL ? frame->line : 0;
+}
+
+/* A line that the compiler made several pieces of is one row. */
+static void
+join(struct lost_line *line, struct lost_line *other)
+{
+	line->direct_bytes += other->direct_bytes;
+	line->direct_blocks += other->direct_blocks;
+	line->indirect_bytes += other->indirect_bytes;
+	line->indirect_blocks += other->indirect_blocks;
+	line->reachable_bytes += other->reachable_bytes;
+	line->reachable_blocks += other->reachable_blocks;
+	free_texts(other);
+}
+
+static void
+join_lines(struct lost *lost)
+{
+	size_t count = 0;
+
+	if (lost->line_count > 1)
+		qsort(lost->lines, lost->line_count, sizeof(*lost->lines), compare_places);
+	for (size_t i = 0; i < lost->line_count; i++) {
+		struct lost_line *line = &lost->lines[i];
+
+		if (count != 0 && order_texts(lost->lines[count - 1].place, line->place) == 0 &&
+		    order_texts(lost->lines[count - 1].file, line->file) == 0)
+			join(&lost->lines[count - 1], line);
+		else
+			lost->lines[count++] = *line;
+	}
+	lost->line_count = count;
+}
+
+/* Number 0 of the lines is of other domains, too: it is left out. */
+static void
+sum_up(const struct model *model, const struct reachability *found, struct lost *lost)
+{
+	struct site_lines lines;
+
+	site_lines_make(model, false, &lines);
+	lost->lines = memory_zeroed(lines.count, sizeof(*lost->lines));
+	for (size_t i = 1; i < lines.count; i++)
+		describe(&lost->lines[i - 1], &lines.lines[i]);
+	for (uint32_t i = 1; i < found->site_count; i++) {
+		uint32_t number = site_lines_of(&lines, i);
+
+		if (number == 0)
+			continue;
+		add(&lost->lines[number - 1], found->sites[i]);
+		add(&lost->all, found->sites[i]);
+	}
+	lost->line_count = lines.count - 1;
+	join_lines(lost);
+	if (lost->line_count > 1)
+		qsort(lost->lines, lost->line_count, sizeof(*lost->lines), compare);
+	site_lines_free(&lines);
+}
+
+static bool
+look(pid_t pid, uint64_t stop_ns, struct reachability *found, struct lost *lost, struct fail *fail)
+{
+	struct process_look look;
+
+	if (!process_look_open(COMMAND, pid, stop_ns, &look, fail))
+		return false;
+	reachability_find(&look.memory, &look.process, look.blocks, &look.ranges, stop_ns, found);
+	process_look_resume(&look);
+	lost->stopped_us = look.stopped_ns / 1000;
+	lost->read_bytes = look.memory.scanned_bytes;
+	process_look_close(&look);
+	if (!found->is_unfinished)
+		return true;
+	reachability_free(found);
+	return fail_set(fail, EXIT_USAGE,
+	                COMMAND
+	                ": process %d stood still for %.3f s and its memory was not read yet: allow more with --stop",
+	                (int)pid, (double)lost->stopped_us / 1e6);
+}
+
+bool
+lost_find(const char *pid, struct model_options *options, uint64_t stop_ns, struct lost *lost, struct fail *fail)
+{
+	char path[RUNNING_CAPTURE_PATH_BYTES];
+	int fd = running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
+	struct reachability found;
+	struct model *model;
+
+	*lost = (struct lost){ .pid = (uint32_t)strtoul(pid, NULL, 10), .all = { "", "", "", 0, 0, 0, 0, 0, 0, 0 } };
+	if (fd < 0)
+		return false;
+	(void)close(fd);
+	if (!look((pid_t)lost->pid, stop_ns, &found, lost, fail))
+		return false;
+	options->capture = path;
+	options->wants_symbols = true;
+	options->wants_records = true;
+	model = model_load(options, fail);
+	if (model != NULL)
+		sum_up(model, &found, lost);
+	model_free(model);
+	reachability_free(&found);
+	return model != NULL;
+}
+
+void
+lost_free(struct lost *lost)
+{
+	for (size_t i = 0; i < lost->line_count; i++)
+		free_texts(&lost->lines[i]);
+	free(lost->lines);
+	*lost = (struct lost){ 0 };
+}

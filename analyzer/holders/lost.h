@@ -1,0 +1,48 @@
+/*
+ * lost.h - which lines of a running program asked for blocks that nothing leads to any more?
+ *
+ * When failing  false and one line in `fail`; the program goes on.
+ */
+#ifndef LOST_H
+#define LOST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/fail.h"
+#include "model/model_load.h"
+
+struct lost_line {
+	const char *place; // as a person reads it
+	const char *file;
+	const char *function;
+	uint32_t line; // 0 = unknown
+	uint64_t direct_bytes;
+	uint64_t direct_blocks;
+	uint64_t indirect_bytes;
+	uint64_t indirect_blocks;
+	uint64_t reachable_bytes;
+	uint64_t reachable_blocks;
+};
+
+struct lost {
+	uint32_t pid;
+	uint64_t stopped_us; // for how long the program stood still
+	uint64_t read_bytes; // of its memory
+	struct lost_line all;
+	size_t line_count;
+	struct lost_line *lines; // those that lost most first
+};
+
+/* options: of the model; its capture is filled in here. stop_ns: for how long the program may stand still. */
+bool lost_find(const char *pid, struct model_options *options, uint64_t stop_ns, struct lost *lost, struct fail *fail);
+void lost_free(struct lost *lost);
+
+/* render_lost.c. top: rows of the table at most. */
+void lost_render_text(const struct lost *lost, uint64_t top, FILE *stream);
+void lost_render_json(const struct lost *lost, uint64_t top, FILE *stream);
+void lost_render_schema(FILE *stream);
+
+#endif

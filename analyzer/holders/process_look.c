@@ -1,0 +1,61 @@
+/*
+ * process_look.c - stops a process and reads what the recorder knows of it (see process_look.h).
+ */
+#include "holders/process_look.h"
+
+#include <elf.h>
+#include <stdio.h>
+
+/* The entry point, as the kernel told the program: AT_ENTRY. */
+static uint64_t
+program_addr(pid_t pid)
+{
+	char name[64];
+	unsigned long pair[2];
+	uint64_t found = 0;
+	FILE *vector;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/auxv", (int)pid);
+	vector = fopen(name, "re");
+	while (vector != NULL && fread(pair, sizeof(pair), 1, vector) == 1) {
+		if (pair[0] == AT_ENTRY)
+			found = pair[1];
+	}
+	if (vector != NULL)
+		(void)fclose(vector);
+	return found;
+}
+
+bool
+process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail)
+{
+	*look = (struct process_look){ 0 };
+	if (!stopped_process_stop(command, pid, wait_ns, &look->process, fail))
+		return false;
+	if (process_memory_open(command, pid, &look->memory, fail))
+		look->blocks = live_blocks_read(command, &look->memory, fail);
+	if (look->blocks == NULL) {
+		process_look_close(look);
+		return false;
+	}
+	look->program_addr = program_addr(pid);
+	root_ranges_find(&look->memory, &look->process, look->blocks, &look->ranges);
+	return true;
+}
+
+void
+process_look_resume(struct process_look *look)
+{
+	if (look->stopped_ns == 0)
+		look->stopped_ns = stopped_process_resume(&look->process);
+}
+
+void
+process_look_close(struct process_look *look)
+{
+	process_look_resume(look);
+	live_blocks_free(look->blocks);
+	root_ranges_free(&look->ranges);
+	process_memory_close(&look->memory);
+	stopped_process_free(&look->process);
+}

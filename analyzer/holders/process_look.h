@@ -1,0 +1,30 @@
+/*
+ * process_look.h - a recorded process that stands still, with all that is needed to look into it.
+ *
+ * When failing  false, one line in `fail`, and the process goes on.
+ */
+#ifndef PROCESS_LOOK_H
+#define PROCESS_LOOK_H
+
+#include "holders/live_blocks.h"
+#include "holders/process_memory.h"
+#include "holders/root_ranges.h"
+#include "holders/stopped_process.h"
+
+#define PROCESS_LOOK_NS UINT64_C(1000000000) // for how long it may stand still, when nobody says otherwise
+
+struct process_look {
+	struct stopped_process process;
+	struct process_memory memory;
+	struct live_blocks *blocks;
+	struct root_ranges ranges;
+	uint64_t program_addr; // in the program's own file; 0 = not known
+	uint64_t stopped_ns;   // known when it goes on
+};
+
+/* command: for the message. wait_ns: until its threads stand still. */
+bool process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail);
+void process_look_resume(struct process_look *look);
+void process_look_close(struct process_look *look); // and lets it go on, if it stands still
+
+#endif

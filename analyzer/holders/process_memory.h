@@ -1,0 +1,74 @@
+/*
+ * process_memory.h - the memory of another process, as words.
+ *
+ * Reading goes through a few thousand remembered pages (PROCESS_MEMORY_CACHE_BYTES at most). The process must stand still, or what is
+ * read may be of different moments; process_memory_forget() when it moved. Where the bytes come from is a function: of a live process,
+ * of an image that a test made, of a core file one day.
+ *
+ * When failing  what cannot be read is 0, or nothing.
+ */
+#ifndef PROCESS_MEMORY_H
+#define PROCESS_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/fail.h"
+
+#define PROCESS_MEMORY_PAGE 4096u
+#define PROCESS_MEMORY_CACHE_BYTES (UINT64_C(12) << 20)
+#define PROCESS_MEMORY_PIECE (UINT64_C(256) << 10) // that a scan reads at once
+
+struct memory_region {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset; // in the file
+	bool is_readable;
+	bool is_writable;
+	bool is_executable;
+	bool is_shared;
+	const char *path; // as /proc/PID/maps has it: "" = of no file
+};
+
+struct process_memory {
+	size_t region_count;
+	struct memory_region *regions; // by address
+	/* Bytes that could be read from `addr` on; fewer than asked for where something ends. */
+	size_t (*fetch)(void *context, uint64_t addr, void *to, size_t bytes);
+	/* The first run of pages in [*start, end) that are there: changes *start, returns its end; *start = end: none. NULL: all are. */
+	uint64_t (*present)(void *context, uint64_t *start, uint64_t end);
+	void *context;
+	struct memory_page *pages; // NULL until the first read
+	uint64_t *piece;           // of scans
+	uint64_t scanned_bytes;
+};
+
+/* Of a live process. */
+bool process_memory_open(const char *command, pid_t pid, struct process_memory *memory, struct fail *fail);
+void process_memory_close(struct process_memory *memory);
+void process_memory_forget(struct process_memory *memory);
+
+const struct memory_region *process_memory_region(const struct process_memory *memory, uint64_t addr);
+
+/* False: not all of it can be read; what can not is 0. Small things: large ones are scanned. */
+bool process_memory_read(struct process_memory *memory, uint64_t addr, void *to, size_t bytes);
+uint64_t process_memory_word(struct process_memory *memory, uint64_t addr);
+uint32_t process_memory_half(struct process_memory *memory, uint64_t addr);
+/* Up to its terminator; cut where `room` ends. False: there is none. */
+bool process_memory_text(struct process_memory *memory, uint64_t addr, char *text, size_t room);
+
+/*
+ * Shows the aligned words of [start, end) that are there, and are in [lowest, end_of_wanted): what no pointer that is looked for can
+ * be is left out here, where it is cheap. False when the visitor ended it.
+ */
+struct word_range {
+	uint64_t lowest;
+	uint64_t end;
+};
+typedef bool process_memory_visitor(void *context, uint64_t at, uint64_t word);
+bool process_memory_scan(struct process_memory *memory, uint64_t start, uint64_t end, struct word_range wanted,
+                         process_memory_visitor *visitor, void *context);
+
+#endif

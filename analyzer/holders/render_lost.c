@@ -1,0 +1,130 @@
+/*
+ * render_lost.c - what is lost, as text and as JSON.
+ *
+ * When failing  errors stay in the stream.
+ */
+#include <stddef.h>
+
+#include "base/json_fields.h"
+#include "base/units.h"
+#include "holders/lost.h"
+
+#define LOST_SCHEMA 1
+
+#define COUNTS                                                                               \
+	JSON_FIELD(direct_bytes, "Requested bytes of blocks that no pointer leads to."),         \
+		JSON_FIELD(direct_blocks, "These blocks."),                                          \
+		JSON_FIELD(indirect_bytes, "Of blocks that only lost blocks lead to."),              \
+		JSON_FIELD(indirect_blocks, "These blocks."),                                        \
+		JSON_FIELD(reachable_bytes, "Of blocks that a root or a reachable block leads to."), \
+		JSON_FIELD(reachable_blocks, "These blocks.")
+
+#define OWNER struct lost_line
+static const struct json_field count_fields[] = { COUNTS, { .name = NULL } };
+static const struct json_object count_object = { "counts", "Live blocks of the heap.", count_fields,
+	                                             sizeof(struct lost_line), NULL };
+static const struct json_field line_fields[] = {
+	JSON_FIELD(place, "The line of code that asked for the blocks, as the text has it."),
+	JSON_FIELD(file, "Its source file; \"\" = unknown."),
+	JSON_FIELD(line, "0 = unknown."),
+	JSON_FIELD(function, "\"\" = unknown."),
+	COUNTS,
+	{ .name = NULL },
+};
+static const struct json_object line_object = { "line", "One line of code.", line_fields, sizeof(struct lost_line),
+	                                            NULL };
+#undef OWNER
+
+#define OWNER struct lost
+static const struct json_field lost_fields[] = {
+	JSON_FIELD_WHOLE(JSON_VERSION, "schema", "Version of this schema.", .version = LOST_SCHEMA),
+	JSON_FIELD(pid, "The process."),
+	JSON_FIELD(stopped_us, "For how long it stood still, in microseconds."),
+	JSON_FIELD(read_bytes, "Of its memory, meanwhile."),
+	JSON_FIELD_OF(JSON_OBJECT, "all", all, "Of all lines together.", .object = &count_object),
+	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "Those that lost most first.", .object = &line_object,
+	              .is_pointer = true, .count_offset = offsetof(OWNER, line_count)),
+	{ .name = NULL },
+};
+static const struct json_object lost_object = { "lost", "What `kmemshim lost --json` prints.", lost_fields,
+	                                            sizeof(struct lost), NULL };
+#undef OWNER
+
+static void
+say_total(const struct lost *lost, FILE *stream)
+{
+	uint64_t bytes = lost->all.direct_bytes + lost->all.indirect_bytes;
+	uint64_t blocks = lost->all.direct_blocks + lost->all.indirect_blocks;
+	char size[UNITS_TEXT_BYTES];
+	char number[UNITS_TEXT_BYTES];
+
+	if (blocks == 0)
+		(void)fprintf(stream, "process %u has lost nothing: a pointer leads to each live block\n", lost->pid);
+	else
+		(void)fprintf(stream, "process %u has lost %s in %s block%s: no pointer leads there any more\n", lost->pid,
+		              units_bytes(bytes, size), units_count(blocks, number), blocks == 1 ? "" : "s");
+}
+
+static void
+say_rest(const struct lost *lost, FILE *stream)
+{
+	char size[UNITS_TEXT_BYTES];
+	char number[UNITS_TEXT_BYTES];
+	char read[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "still reachable: %s in %s block%s\n", units_bytes(lost->all.reachable_bytes, size),
+	              units_count(lost->all.reachable_blocks, number), lost->all.reachable_blocks == 1 ? "" : "s");
+	(void)fprintf(stream, "the program stood still for %.3f s, while %s were read\n", (double)lost->stopped_us / 1e6,
+	              units_bytes(lost->read_bytes, read));
+}
+
+void
+lost_render_text(const struct lost *lost, uint64_t top, FILE *stream)
+{
+	uint64_t left_out = 0;
+
+	say_total(lost, stream);
+	for (size_t i = 0; i < lost->line_count; i++) {
+		const struct lost_line *line = &lost->lines[i];
+		char direct[UNITS_TEXT_BYTES];
+		char indirect[UNITS_TEXT_BYTES];
+		char reachable[UNITS_TEXT_BYTES];
+		char number[UNITS_TEXT_BYTES];
+
+		if (line->direct_blocks + line->indirect_blocks == 0)
+			break;
+		if (i >= top) {
+			left_out++;
+			continue;
+		}
+		if (i == 0)
+			(void)fprintf(stream, "\n%10s  %10s  %10s  %10s  %s\n", "directly", "indirectly", "blocks", "reachable",
+			              "line of code");
+		(void)fprintf(stream, "%10s  %10s  %10s  %10s  %s\n", units_bytes(line->direct_bytes, direct),
+		              units_bytes(line->indirect_bytes, indirect),
+		              units_count(line->direct_blocks + line->indirect_blocks, number),
+		              units_bytes(line->reachable_bytes, reachable), line->place);
+	}
+	if (left_out != 0)
+		(void)fprintf(stream, "and %llu more line%s (--top)\n", (unsigned long long)left_out, left_out == 1 ? "" : "s");
+	if (lost->all.direct_blocks + lost->all.indirect_blocks != 0)
+		(void)fprintf(stream, "\n");
+	say_rest(lost, stream);
+}
+
+void
+lost_render_json(const struct lost *lost, uint64_t top, FILE *stream)
+{
+	struct json_write json = { .stream = stream, .inline_depth = 2 };
+	struct lost shown = *lost;
+
+	if (top < shown.line_count)
+		shown.line_count = top;
+	json_object_write(&json, NULL, &lost_object, &shown);
+}
+
+void
+lost_render_schema(FILE *stream)
+{
+	json_schema_write(&lost_object, "https://kmemshim.invalid/lost.schema.json", "kmemshim lost, schema 1", stream);
+}

@@ -1,0 +1,298 @@
+/*
+ * root_ranges.c - sorts the mappings of a process (see root_ranges.h).
+ *
+ * A mapping without a name is, in this order: a thread's stack, the recorder's, the program's own (the recorder saw it being made),
+ * the allocator's (blocks are in it), the stack of a thread that is gone (a forbidden page lies below), a root. Large blocks of glibc have
+ * a mapping each, but the kernel joins neighbours: what stands between such blocks is a root.
+ */
+#include "holders/root_ranges.h"
+
+#include <elf.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+
+#define RED_ZONE_BYTES 128u       // below the stack pointer, in use (x86-64)
+#define CONTROL_BLOCK_BYTES 4096u // of a thread, and its thread-local variables: above and below its address
+#define OWN_MAPPING_OFFSET 16u    // of a block in the mapping that glibc made for it alone
+#define BLOCKS_LOOKED_AT 64       // of a mapping, to tell an arena from mappings of single blocks
+#define PAGE_UP(addr) (((addr) + PROCESS_MEMORY_PAGE - 1) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1))
+#define PAGE_DOWN(addr) ((addr) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1))
+
+struct search {
+	struct process_memory *memory;
+	const struct stopped_process *process;
+	struct live_blocks *blocks;
+	struct root_ranges *ranges;
+	size_t own_count;
+	const struct address_range *own;
+	size_t mapped_count;
+	const struct address_range *mapped;
+	uint64_t recorder_start; // of the library of the recorder, 0 before it was seen
+	uint64_t recorder_end;   // of its zeroed data: the kernel may have joined what follows to it
+	bool was_forbidden;      // the mapping before was a guard page
+	uint64_t last_end;
+};
+
+static void
+add(struct search *search, uint64_t start, uint64_t end, enum root_kind kind, uint32_t thread)
+{
+	struct root_ranges *ranges = search->ranges;
+
+	if (start >= end)
+		return;
+	ranges->at = memory_grown(ranges->at, &ranges->room, ranges->count + 1, sizeof(*ranges->at));
+	ranges->at[ranges->count++] = (struct root_range){ start, end, kind, thread };
+}
+
+/* The first of sorted ranges that ends behind the address; `count` = none. */
+static size_t
+first_behind(const struct address_range *ranges, size_t count, uint64_t addr)
+{
+	size_t low = 0;
+	size_t high = count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (ranges[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* From the top down: is there a block that has no mapping of its own? *any: there is a block. */
+static bool
+is_arena(struct search *search, uint64_t start, uint64_t end, bool *any)
+{
+	struct live_block block;
+
+	*any = false;
+	for (int i = 0; i < BLOCKS_LOOKED_AT && live_blocks_last_in(search->blocks, start, end, &block); i++) {
+		*any = true;
+		if (block.addr % PROCESS_MEMORY_PAGE != OWN_MAPPING_OFFSET)
+			return true;
+		end = block.addr;
+	}
+	return false;
+}
+
+/* What is between blocks that have mappings of their own. */
+static void
+add_between(struct search *search, uint64_t start, uint64_t end)
+{
+	struct live_block block;
+
+	while (live_blocks_last_in(search->blocks, start, end, &block)) {
+		add(search, PAGE_UP(block.addr + block.bytes), end, ROOT_MAPPING, 0);
+		end = PAGE_DOWN(block.addr);
+		add(search, end, PAGE_UP(block.addr + block.bytes), ROOT_HEAP, 0);
+	}
+	add(search, start, end, ROOT_MAPPING, 0);
+}
+
+/* A part of a mapping without a name that is neither the recorder's nor the program's own. */
+static void
+add_unnamed(struct search *search, uint64_t start, uint64_t end, bool is_behind_guard)
+{
+	bool has_blocks;
+
+	if (start >= end)
+		return;
+	if (is_arena(search, start, end, &has_blocks))
+		add(search, start, end, ROOT_HEAP, 0);
+	else if (has_blocks)
+		add_between(search, start, end);
+	else if (!is_behind_guard)
+		add(search, start, end, ROOT_MAPPING, 0);
+}
+
+/* Cuts out what is the recorder's, then what the program mapped. */
+static void
+add_without_mapped(struct search *search, uint64_t start, uint64_t end, bool is_behind_guard)
+{
+	for (size_t i = first_behind(search->mapped, search->mapped_count, start);
+	     i < search->mapped_count && search->mapped[i].start < end; i++) {
+		uint64_t from = search->mapped[i].start > start ? search->mapped[i].start : start;
+		uint64_t to = search->mapped[i].end < end ? search->mapped[i].end : end;
+
+		add_unnamed(search, start, from, is_behind_guard);
+		add(search, from, to, ROOT_MAPPING, 0);
+		start = to;
+	}
+	add_unnamed(search, start, end, is_behind_guard);
+}
+
+/* The thread whose stack pointer lies in [start, end); -1 = none. */
+static int
+thread_of(const struct search *search, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < search->process->count; i++) {
+		if (search->process->threads[i].stack_addr - start < end - start)
+			return (int)i;
+	}
+	return -1;
+}
+
+/* Thread-local memory that is no part of a stack: the first thread's. */
+static int
+owner_of(const struct search *search, uint64_t start, uint64_t end)
+{
+	for (size_t i = 0; i < search->process->count; i++) {
+		if (search->process->threads[i].thread_addr - start < end - start)
+			return (int)i;
+	}
+	return -1;
+}
+
+static void
+add_stack(struct search *search, uint64_t start, uint64_t end, int thread)
+{
+	const struct stopped_thread *of = &search->process->threads[thread];
+	uint64_t from = of->stack_addr - start > RED_ZONE_BYTES ? of->stack_addr - RED_ZONE_BYTES : start;
+	uint64_t local = end;
+
+	if (of->thread_addr - start < end - start && of->thread_addr - from > CONTROL_BLOCK_BYTES)
+		local = of->thread_addr - CONTROL_BLOCK_BYTES;
+	add(search, from & ~UINT64_C(7), local, ROOT_STACK, (uint32_t)thread);
+	add(search, local, end, ROOT_THREAD_LOCAL, (uint32_t)thread);
+}
+
+static bool
+is_stack_of_main(const struct memory_region *region)
+{
+	return strcmp(region->path, "[stack]") == 0;
+}
+
+/* Both ways of a thread's memory; false: it is neither. A coroutine's stack in a block of the heap stays one. */
+static bool
+add_of_thread(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end)
+{
+	int thread = thread_of(search, start, end);
+	struct live_block block;
+	bool has_block = live_blocks_last_in(search->blocks, start, end, &block);
+
+	if (thread >= 0 && !has_block) {
+		add_stack(search, start, end, thread);
+		return true;
+	}
+	if (is_stack_of_main(region)) { // its thread runs on another stack: all of it may be in use
+		add(search, start, end, ROOT_STACK, 0);
+		return true;
+	}
+	thread = owner_of(search, start, end);
+	if (thread < 0 || has_block)
+		return false;
+	add(search, start, end, ROOT_THREAD_LOCAL, (uint32_t)thread);
+	return true;
+}
+
+/* Of a mapping, a part that is not the recorder's. */
+static void
+add_part(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end, bool is_behind_guard)
+{
+	if (start >= end)
+		return;
+	if (strcmp(region->path, "[heap]") == 0 || !add_of_thread(search, region, start, end))
+		add_without_mapped(search, start, end, is_behind_guard);
+}
+
+static void
+add_without_own(struct search *search, const struct memory_region *region, uint64_t start, bool is_behind_guard)
+{
+	for (size_t i = first_behind(search->own, search->own_count, start);
+	     i < search->own_count && search->own[i].start < region->end; i++) {
+		add_part(search, region, start, search->own[i].start, is_behind_guard);
+		start = search->own[i].end;
+		is_behind_guard = false;
+	}
+	add_part(search, region, start, region->end, is_behind_guard);
+}
+
+/* Where its headers say that it ends. */
+static void
+see_recorder(struct search *search, uint64_t base)
+{
+	Elf64_Ehdr head;
+	Elf64_Phdr part;
+
+	search->recorder_start = base;
+	if (!process_memory_read(search->memory, base, &head, sizeof(head)))
+		return;
+	for (unsigned i = 0; i < head.e_phnum; i++) {
+		if (process_memory_read(search->memory, base + head.e_phoff + i * sizeof(part), &part, sizeof(part)) &&
+		    part.p_type == PT_LOAD)
+			search->recorder_end = PAGE_UP(base + part.p_vaddr + part.p_memsz);
+	}
+}
+
+static void
+add_region(struct search *search, const struct memory_region *region)
+{
+	bool is_named = region->path[0] == '/';
+	bool is_behind_guard = search->was_forbidden && region->start == search->last_end;
+	uint64_t start = region->start;
+
+	if (is_named && search->recorder_start == 0 && region->offset == 0 &&
+	    strstr(region->path, "/libkmemshim.so") != NULL)
+		see_recorder(search, region->start);
+	if (start - search->recorder_start < search->recorder_end - search->recorder_start)
+		start = search->recorder_end < region->end ? search->recorder_end : region->end;
+	if (region->is_readable && region->is_writable && !region->is_shared) {
+		if (is_named)
+			add(search, start, region->end, ROOT_STATIC, 0);
+		else
+			add_without_own(search, region, start, is_behind_guard && start == region->start);
+	}
+	search->was_forbidden = !region->is_readable && !region->is_writable && !is_named;
+	search->last_end = region->end;
+}
+
+static int
+compare(const void *left, const void *right)
+{
+	return order_numbers(((const struct root_range *)left)->start, ((const struct root_range *)right)->start);
+}
+
+void
+root_ranges_find(struct process_memory *memory, const struct stopped_process *process, struct live_blocks *blocks,
+                 struct root_ranges *ranges)
+{
+	struct search search = { .memory = memory, .process = process, .blocks = blocks, .ranges = ranges };
+
+	*ranges = (struct root_ranges){ 0 };
+	search.own_count = live_blocks_own(blocks, &search.own);
+	search.mapped_count = live_blocks_mapped(blocks, &search.mapped);
+	for (size_t i = 0; i < memory->region_count; i++)
+		add_region(&search, &memory->regions[i]);
+	if (ranges->count > 1)
+		qsort(ranges->at, ranges->count, sizeof(*ranges->at), compare);
+}
+
+void
+root_ranges_free(struct root_ranges *ranges)
+{
+	free(ranges->at);
+	*ranges = (struct root_ranges){ 0 };
+}
+
+const struct root_range *
+root_ranges_at(const struct root_ranges *ranges, uint64_t addr)
+{
+	size_t low = 0;
+	size_t high = ranges->count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (ranges->at[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < ranges->count && ranges->at[low].start <= addr ? &ranges->at[low] : NULL;
+}

@@ -1,0 +1,95 @@
+/*
+ * site_lines.c - from a record of the capture to a line of code (see site_lines.h).
+ */
+#include "holders/site_lines.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+
+/* Sites of one line stand next to each other: equal frames are one object. */
+struct by_place {
+	const struct model_site *site;
+	uint32_t index;
+};
+
+static uint64_t
+place_key(const struct model_site *site)
+{
+	return site->where != NULL ? (uint64_t)(uintptr_t)site->where : site->key;
+}
+
+static int
+compare(const void *left, const void *right)
+{
+	const struct by_place *a = left;
+	const struct by_place *b = right;
+
+	return order_numbers(place_key(a->site), place_key(b->site)) ?: order_numbers(a->index, b->index);
+}
+
+static bool
+is_counted(const struct model *model, const struct model_site *site, bool has_objects)
+{
+	enum domain_kind kind = model->domains[site->domain].id.kind;
+
+	return kind == DOMAIN_HEAP || (has_objects && kind == DOMAIN_PYTHON_OBJECT);
+}
+
+void
+site_lines_make(const struct model *model, bool has_objects, struct site_lines *lines)
+{
+	const struct model_process *process = &model->processes[0];
+	struct by_place *sorted = memory_zeroed(model->site_count, sizeof(*sorted));
+	uint32_t *of_site = memory_zeroed(model->site_count, sizeof(*of_site));
+
+	*lines = (struct site_lines){ .count = 1 };
+	lines->lines = memory_zeroed(model->site_count + 1, sizeof(*lines->lines));
+	for (uint32_t i = 0; i < model->site_count; i++)
+		sorted[i] = (struct by_place){ &model->sites[i], i };
+	if (model->site_count > 1)
+		qsort(sorted, model->site_count, sizeof(*sorted), compare);
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = sorted[i].site;
+		if (!is_counted(model, site, has_objects))
+			continue;
+		if (lines->count == 1 || place_key(lines->lines[lines->count - 1].site) != place_key(site))
+			lines->lines[lines->count++].site = site;
+		lines->lines[lines->count - 1].live_bytes += site->live_bytes;
+		lines->lines[lines->count - 1].live_count += site->live_count;
+		of_site[sorted[i].index] = (uint32_t)lines->count - 1;
+	}
+	lines->record_count = process->record_count;
+	lines->of_record = memory_zeroed(process->record_count, sizeof(*lines->of_record));
+	for (size_t i = 0; i < process->record_count; i++)
+		lines->of_record[i] = process->record_sites[i] != 0 ? of_site[process->record_sites[i] - 1] : 0;
+	free(sorted);
+	free(of_site);
+}
+
+void
+site_lines_free(struct site_lines *lines)
+{
+	free(lines->lines);
+	free(lines->of_record);
+	*lines = (struct site_lines){ 0 };
+}
+
+uint32_t
+site_lines_of(const struct site_lines *lines, uint32_t record)
+{
+	return record != 0 && record <= lines->record_count ? lines->of_record[record - 1] : 0;
+}
+
+const char *
+site_lines_text(const struct site_line *line, char text[PLACE_TEXT_BYTES])
+{
+	const struct model_frame *frame = line->site != NULL ? line->site->where : NULL;
+
+	if (frame == NULL)
+		return place_text("", 0, "", "", 0, text);
+	(void)place_text(frame->file, frame->line, frame->function, frame->module,
+	                 frame->kind == MODEL_FRAME_NATIVE && frame->function[0] == '\0' ? frame->module_offset : 0, text);
+	return place_related(model_relation_name(line->site->where_relation), text);
+}

@@ -1,0 +1,37 @@
+/*
+ * site_lines.h - of which line of code is a block with this record?
+ *
+ * Lines are as in every report: where the user's own code asked for it. Lines of other domains than the heap are no lines here, but for those
+ * of small Python objects, where they are wanted: a sample of them are blocks, too, that stand for others.
+ */
+#ifndef SITE_LINES_H
+#define SITE_LINES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/place.h"
+#include "model/model.h"
+
+struct site_line {
+	const struct model_site *site; // the first of them; NULL of number 0
+	uint64_t live_bytes;           // as the capture has it
+	uint64_t live_count;
+};
+
+struct site_lines {
+	size_t count;
+	struct site_line *lines; // number 0: blocks of records that are not known
+	size_t record_count;
+	uint32_t *of_record; // index + 1 of a struct kmem_site -> number of a line
+};
+
+/* model: of one capture, with its records. It must outlive the lines. */
+void site_lines_make(const struct model *model, bool has_objects, struct site_lines *lines);
+void site_lines_free(struct site_lines *lines);
+
+uint32_t site_lines_of(const struct site_lines *lines, uint32_t record);
+const char *site_lines_text(const struct site_line *line, char text[PLACE_TEXT_BYTES]);
+
+#endif

@@ -1,0 +1,215 @@
+/*
+ * stopped_process.c - stops the threads of a process and lets them go on (see stopped_process.h).
+ *
+ * Threads that begin while the others are being stopped are found by reading the list again until it has none that is new.
+ */
+#include "holders/stopped_process.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/text_start.h"
+
+#define POLL_NS 50000
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A number in /proc/PID/status; 0 when it is not there. */
+static unsigned long
+status_number(pid_t pid, const char *field)
+{
+	char name[64];
+	char line[256];
+	unsigned long number = 0;
+	FILE *status;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
+	status = fopen(name, "re");
+	while (status != NULL && fgets(line, sizeof(line), status) != NULL) {
+		if (text_starts(line, field))
+			number = strtoul(line + strlen(field), NULL, 10);
+	}
+	if (status != NULL)
+		(void)fclose(status);
+	return number;
+}
+
+static bool
+refuse(const char *command, pid_t pid, int error, struct fail *fail)
+{
+	unsigned long tracer = status_number(pid, "TracerPid:");
+
+	if (error == ESRCH)
+		return fail_set(fail, EXIT_USAGE, "%s: process %d is gone", command, (int)pid);
+	if (tracer != 0)
+		return fail_set(fail, EXIT_USAGE,
+		                "%s: process %d is traced by process %lu already, perhaps a debugger: end that first", command,
+		                (int)pid, tracer);
+	return fail_set(fail, EXIT_USAGE,
+	                "%s: process %d may not be looked at (ptrace: %s): run this as root, or as its user with "
+	                "/proc/sys/kernel/yama/ptrace_scope at 0; a container needs the capability SYS_PTRACE",
+	                command, (int)pid, strerrorname_np(error));
+}
+
+static bool
+is_known(const struct stopped_process *process, pid_t number)
+{
+	for (size_t i = 0; i < process->count; i++) {
+		if (process->threads[i].number == number)
+			return true;
+	}
+	return false;
+}
+
+static void
+read_registers(struct stopped_thread *thread)
+{
+	struct user_regs_struct all;
+
+	if (ptrace(PTRACE_GETREGS, thread->number, NULL, &all) != 0)
+		return;
+	thread->stack_addr = all.rsp;
+	thread->thread_addr = all.fs_base;
+	thread->code_addr = all.rip;
+	memcpy(thread->registers,
+	       (const uint64_t[STOPPED_REGISTERS]){ all.rax, all.rbx, all.rcx, all.rdx, all.rsi, all.rdi, all.rbp, all.r8,
+	                                            all.r9, all.r10, all.r11, all.r12, all.r13, all.r14, all.r15,
+	                                            all.orig_rax },
+	       sizeof(thread->registers));
+}
+
+enum wait_result { WAIT_STOPPED, WAIT_ENDED, WAIT_LATE };
+
+static enum wait_result
+wait_until_still(struct stopped_thread *thread, uint64_t deadline_ns)
+{
+	for (;;) {
+		int status;
+		pid_t who = waitpid(thread->number, &status, __WALL | WNOHANG);
+
+		if (who == thread->number && WIFSTOPPED(status)) {
+			if (status >> 16 != PTRACE_EVENT_STOP)
+				thread->signal = WSTOPSIG(status); // it was about to get one
+			return WAIT_STOPPED;
+		}
+		if (who != 0)
+			return WAIT_ENDED;
+		if (now_ns() > deadline_ns)
+			return WAIT_LATE;
+		(void)nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
+	}
+}
+
+/* Takes hold of those in the list that are new. False and errno: the first thread could not be had. *added: how many. */
+static bool
+seize_new(struct stopped_process *process, size_t *added)
+{
+	char name[64];
+	struct dirent *entry;
+	DIR *tasks;
+
+	*added = 0;
+	(void)snprintf(name, sizeof(name), "/proc/%d/task", (int)process->pid);
+	tasks = opendir(name);
+	if (tasks == NULL) {
+		errno = errno == ENOENT ? ESRCH : errno;
+		return false;
+	}
+	while ((entry = readdir(tasks)) != NULL) {
+		pid_t number = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (number <= 0 || is_known(process, number))
+			continue;
+		if (ptrace(PTRACE_SEIZE, number, NULL, NULL) != 0) {
+			if (errno == ESRCH && process->count != 0)
+				continue; // it ended meanwhile
+			int error = errno;
+
+			(void)closedir(tasks);
+			errno = error;
+			return false;
+		}
+		process->threads = memory_grown(process->threads, &process->room, process->count + 1,
+		                                sizeof(*process->threads));
+		process->threads[process->count++] = (struct stopped_thread){ .number = number };
+		(void)ptrace(PTRACE_INTERRUPT, number, NULL, NULL);
+		++*added;
+	}
+	(void)closedir(tasks);
+	return true;
+}
+
+bool
+stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct stopped_process *process,
+                     struct fail *fail)
+{
+	size_t still = 0;
+	size_t added;
+
+	*process = (struct stopped_process){ .pid = pid, .since_ns = now_ns() };
+	do {
+		if (!seize_new(process, &added)) {
+			int error = errno;
+
+			(void)stopped_process_resume(process);
+			stopped_process_free(process);
+			return refuse(command, pid, error, fail);
+		}
+		while (still < process->count) {
+			enum wait_result result = wait_until_still(&process->threads[still], process->since_ns + wait_ns);
+
+			if (result == WAIT_LATE) {
+				(void)stopped_process_resume(process);
+				stopped_process_free(process);
+				return fail_set(fail, EXIT_USAGE,
+				                "%s: process %d did not stop in time, it waits for a device perhaps: try again",
+				                command, (int)pid);
+			}
+			if (result == WAIT_ENDED) {
+				process->threads[still] = process->threads[--process->count];
+				continue;
+			}
+			read_registers(&process->threads[still++]);
+		}
+	} while (added != 0);
+	if (process->count != 0)
+		return true;
+	stopped_process_free(process);
+	return refuse(command, pid, ESRCH, fail);
+}
+
+uint64_t
+stopped_process_time(const struct stopped_process *process)
+{
+	return now_ns() - process->since_ns;
+}
+
+uint64_t
+stopped_process_resume(struct stopped_process *process)
+{
+	for (size_t i = 0; i < process->count; i++)
+		(void)ptrace(PTRACE_DETACH, process->threads[i].number, NULL, (void *)(intptr_t)process->threads[i].signal);
+	return stopped_process_time(process);
+}
+
+void
+stopped_process_free(struct stopped_process *process)
+{
+	free(process->threads);
+	*process = (struct stopped_process){ 0 };
+}

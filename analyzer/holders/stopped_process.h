@@ -1,0 +1,50 @@
+/*
+ * stopped_process.h - every thread of a process stands still, for a while.
+ *
+ * By ptrace: SEIZE, then INTERRUPT. Nothing is changed in the process: no signal, no register, no memory. When this command dies
+ * meanwhile the kernel lets the process go on.
+ *
+ * When failing  false, and one line in `fail`: forbidden, traced by another one, gone, or a thread that did not stop in time. The
+ *               process goes on.
+ */
+#ifndef STOPPED_PROCESS_H
+#define STOPPED_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/fail.h"
+
+#define STOPPED_REGISTERS 16
+
+struct stopped_thread {
+	pid_t number;
+	int signal; // that was on its way to it and is handed on; 0 = none
+	uint64_t stack_addr;
+	uint64_t thread_addr; // of its control block: thread-local variables lie below
+	uint64_t code_addr;
+	uint64_t registers[STOPPED_REGISTERS]; // general ones that may hold a pointer
+};
+
+struct stopped_process {
+	pid_t pid;
+	size_t count;
+	size_t room;
+	struct stopped_thread *threads;
+	uint64_t since_ns; // CLOCK_MONOTONIC: when the first one stopped
+};
+
+/* command: for the message. wait_ns: how long the threads may take until they stand still. */
+bool stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct stopped_process *process,
+                          struct fail *fail);
+
+/* How long it has stood still, in ns. */
+uint64_t stopped_process_time(const struct stopped_process *process);
+
+/* Lets it go on and returns how long it stood still. The threads' list stays until stopped_process_free(). */
+uint64_t stopped_process_resume(struct stopped_process *process);
+void stopped_process_free(struct stopped_process *process);
+
+#endif
