@@ -137,7 +137,7 @@ $(OBJ)/made/%.pb-c.c $(OBJ)/made/%.pb-c.h &: analyzer/export/%.proto
 	$(call quick,PROTOC,$<)
 	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $<
 
-$(OBJ)/made/%.o: $(OBJ)/made/%.c
+$(OBJ)/made/%.o: $(OBJ)/made/%.c Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(CC) $(LANGUAGE) $(OPTIMIZE) $(SANITIZER) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(ANALYZER_FLAGS) -c -o $@ $<
 
