@@ -50,9 +50,12 @@ SANITIZER := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all $
 	$(if $(findstring address,$(SANITIZE)),-D__SANITIZE_ADDRESS__=1)) # which clang 14 does not say by itself
 COMPILE   = $(CC) $(LANGUAGE) $(OPTIMIZE) $(WARNINGS) $(SANITIZER) -Iinclude -MMD -MP $(CPPFLAGS) $(CFLAGS)
 
+# The same bytes from another folder: debug information names sources from here on.
+ANY_FOLDER     := -ffile-prefix-map=$(CURDIR)=.
+
 # The shim lives in somebody else's process: hidden symbols, thread-local storage that needs no loader
 # call, frame pointers so that its own frames are cheap to step over, cmpxchg16b for the peak words.
-SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec -mcx16 -pthread
+SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec -mcx16 -pthread $(ANY_FOLDER)
 SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -Wl,--version-script,shim/versions.map
 # An event crosses a dozen small functions of several files: the library is optimised as a whole. Objects hold both forms, for
 # the unit tests are linked from them as they are.
@@ -61,7 +64,7 @@ LTO            := $(if $(SANITIZE)$(filter %/dev,$(BUILD)),,$(if $(findstring gc
 SHIM_LIBS      :=
 
 ANALYZER_PKGS  := libdw libelf jansson yaml-0.1 libprotobuf-c zlib ncursesw
-ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
+ANALYZER_FLAGS := -fPIE -mcx16 $(ANY_FOLDER) $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
 # Drawn with it, in the page itself (Debian: libjs-d3).
 D3             := /usr/share/javascript/d3/d3.min.js
 ANALYZER_FLAGS += -DPAGE_D3=\"$(D3)\"
@@ -134,7 +137,7 @@ $(OBJ)/made/%.pb-c.c $(OBJ)/made/%.pb-c.h &: analyzer/export/%.proto
 	$(call quick,PROTOC,$<)
 	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $<
 
-$(OBJ)/made/%.o: $(OBJ)/made/%.c
+$(OBJ)/made/%.o: $(OBJ)/made/%.c Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(CC) $(LANGUAGE) $(OPTIMIZE) $(SANITIZER) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(ANALYZER_FLAGS) -c -o $@ $<
 
@@ -244,7 +247,7 @@ $(BUILD)/tests/fuzz/fuzz_line_tables: $(addprefix $(OBJ)/shim/,python/python_lin
 
 .PHONY: deps demo
 deps: ## install the Debian packages that building and testing need
-	@tools/install-deps build demo test
+	@tools/install-deps build demo test wheel
 
 demo: ## kill a training script for memory and name the line (FRAMEWORK=numpy|keras|torch)
 	@tools/install-deps build demo
@@ -258,7 +261,7 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: check test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
+.PHONY: check test test-packaging test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
 QUICK = quick and not framework and not long
 check: ## the fast loop: lint, unit tests by gcc (golden texts are among them), and quick tests of every family of hooks; in build/dev
 	@$(MAKE) BUILD=build/dev all
@@ -284,7 +287,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) --output-sync=target unit-asan unit-gcc unit-clang stress-tsan lint
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault deaths-once
+	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault deaths-once test-packaging
 	@$(MAKE) test-cases
 
 .PHONY: unit-gcc unit-clang unit-asan stress-tsan deaths-once
@@ -355,6 +358,9 @@ test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: 
 .PHONY: test-leaks
 test-leaks: all ## leaks and controls of many kinds: is each found on its right line and how soon, is no other called one (NAMES= some; WRITE=1 also asks memray, tracemalloc and a trend test, and writes tests/leaks/RESULTS.md)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/leaks/leakset.py $(if $(WRITE),--write --memray $$(BUILD=$(abspath $(BUILD)) tools/venv memray)) $(NAMES)
+
+test-packaging: wheel ## the wheel: installed into a fresh environment, used, removed; two builds are the same
+	$(PYTEST) tests/packaging
 
 .PHONY: real-programs peers-tests
 real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
@@ -467,18 +473,19 @@ format: ## clang-format all C and C++ files; lint holds it
 
 clean: ## remove what was built; private Python environments stay (rm -r build removes all)
 	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/dev $(BUILD)/clang $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
-	rm -f $(BUILD)/libkmemshim.so $(BUILD)/kmemshim
+	rm -rf $(BUILD)/libkmemshim.so $(BUILD)/kmemshim $(BUILD)/wheel $(BUILD)/dist
 
 # --- installation --------------------------------------------------------------------------------
 
 .PHONY: install uninstall
 MANUAL = $(DESTDIR)$(PREFIX)/share/man/man1/kmemshim.1
+COMMAND ?= $(BUILD)/kmemshim
 COMPLETION_BASH = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/kmemshim
 COMPLETION_ZSH = $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kmemshim
 COMPLETION_FISH = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kmemshim.fish
 DOCUMENTS = $(MANUAL) $(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)
 install: all ## PREFIX=/usr/local DESTDIR=
-	install -D -m 755 $(BUILD)/kmemshim $(DESTDIR)$(PREFIX)/bin/kmemshim
+	install -D -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/kmemshim
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
 	install -D -m 644 include/kmemshim.h $(DESTDIR)$(PREFIX)/include/kmemshim.h
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
@@ -486,16 +493,39 @@ install: all ## PREFIX=/usr/local DESTDIR=
 	install -D -m 644 analyzer/holders/lost.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/lost.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
 	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS))
-	$(BUILD)/kmemshim manual >$(MANUAL)
-	$(BUILD)/kmemshim completion bash >$(COMPLETION_BASH)
-	$(BUILD)/kmemshim completion zsh >$(COMPLETION_ZSH)
-	$(BUILD)/kmemshim completion fish >$(COMPLETION_FISH)
+	$(COMMAND) manual >$(MANUAL)
+	$(COMMAND) completion bash >$(COMPLETION_BASH)
+	$(COMMAND) completion zsh >$(COMPLETION_ZSH)
+	$(COMMAND) completion fish >$(COMPLETION_FISH)
+	chmod 644 $(DOCUMENTS)
 	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there
 	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so $(DESTDIR)$(PREFIX)/include/kmemshim.h
 	rm -f $(DOCUMENTS)
 	rm -rf $(DESTDIR)$(PREFIX)/share/kmemshim
+
+# --- packages ------------------------------------------------------------------------------------
+
+# The command of a wheel asks for nothing but glibc: what else it uses is linked into it. See packaging/README.md.
+WHEEL       := $(BUILD)/wheel
+STATIC_LIBS  = $(filter-out -pthread -lpthread -ldl,$(shell pkg-config --static --libs $(ANALYZER_PKGS))) -liberty
+DATE         = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y include/version.h))
+
+$(WHEEL)/kmemshim: $(ANALYZER_OBJS)
+	$(Q)mkdir -p $(@D)
+	$(call quick,LINK,$@)
+	$(Q)$(CC) $(OPTIMIZE) $(SANITIZER) -pie -Wl,--as-needed -Wl,--trace $(LDFLAGS) -o $@.new $^ \
+		-Wl,-Bstatic $(STATIC_LIBS) -Wl,-Bdynamic -lm >$@.inputs
+	$(Q)mv -f $@.new $@
+
+.PHONY: wheel
+wheel: ## a Python wheel in build/dist, with the command and the library inside: needs glibc alone, no compiler
+	@tools/install-deps build wheel
+	@$(MAKE) all $(WHEEL)/kmemshim
+	@rm -rf $(WHEEL)/tree
+	@$(MAKE) install COMMAND=$(WHEEL)/kmemshim DESTDIR= PREFIX=$(WHEEL)/tree/kmemshim/native >$(WHEEL)/install.log
+	@SOURCE_DATE_EPOCH=$(DATE) packaging/wheel/make-wheel $(WHEEL) $(BUILD)/dist
 
 .PHONY: help
 help: ## this list
