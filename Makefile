@@ -247,7 +247,7 @@ $(BUILD)/tests/fuzz/fuzz_line_tables: $(addprefix $(OBJ)/shim/,python/python_lin
 
 .PHONY: deps demo
 deps: ## install the Debian packages that building and testing need
-	@tools/install-deps build demo test wheel
+	@tools/install-deps build demo test wheel deb
 
 demo: ## kill a training script for memory and name the line (FRAMEWORK=numpy|keras|torch)
 	@tools/install-deps build demo
@@ -327,7 +327,9 @@ stress-python: all ## CPython's own tests with a walk at every malloc, for each 
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/python/stress.py
 
 test-long: all ## what takes long and seldom finds what a shorter test does not; some of it with frameworks from PyPI
-	$(PYTEST) tests/preload tests/python -m long
+	@$(MAKE) wheel
+	@$(MAKE) deb
+	$(PYTEST) tests/preload tests/python tests/packaging -m long
 	@$(MAKE) fuzz FUZZ_SECONDS=10
 
 test-bench: ## that the benchmark's own figures and verdicts are right
@@ -359,8 +361,10 @@ test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: 
 test-leaks: all ## leaks and controls of many kinds: is each found on its right line and how soon, is no other called one (NAMES= some; WRITE=1 also asks memray, tracemalloc and a trend test, and writes tests/leaks/RESULTS.md)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/leaks/leakset.py $(if $(WRITE),--write --memray $$(BUILD=$(abspath $(BUILD)) tools/venv memray)) $(NAMES)
 
-test-packaging: wheel ## the wheel: installed into a fresh environment, used, removed; two builds are the same
-	$(PYTEST) tests/packaging
+test-packaging: all ## the wheel, installed into a fresh environment, used, removed, and made twice; the Debian packages, unpacked and used
+	@$(MAKE) wheel
+	@$(MAKE) deb
+	$(PYTEST) tests/packaging -m "not long"
 
 .PHONY: real-programs peers-tests
 real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
@@ -478,32 +482,40 @@ clean: ## remove what was built; private Python environments stay (rm -r build r
 # --- installation --------------------------------------------------------------------------------
 
 .PHONY: install uninstall
+LIBDIR  ?= lib
+VERSION := $(shell sed -n 's/.*VERSION_TEXT "\(.*\)"/\1/p' include/version.h)
+PKG_CONFIG_FILE = $(DESTDIR)$(PREFIX)/share/pkgconfig/kmemshim.pc
+CMAKE_FOLDER = $(DESTDIR)$(PREFIX)/share/cmake/kmemshim
+WITH_VERSION = sed 's/@VERSION@/$(VERSION)/'
 MANUAL = $(DESTDIR)$(PREFIX)/share/man/man1/kmemshim.1
 COMMAND ?= $(BUILD)/kmemshim
 COMPLETION_BASH = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/kmemshim
 COMPLETION_ZSH = $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kmemshim
 COMPLETION_FISH = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kmemshim.fish
 DOCUMENTS = $(MANUAL) $(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)
-install: all ## PREFIX=/usr/local DESTDIR=
+install: all ## PREFIX=/usr/local DESTDIR= LIBDIR=lib
 	install -D -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/kmemshim
-	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
+	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/$(LIBDIR)/libkmemshim.so
 	install -D -m 644 include/kmemshim.h $(DESTDIR)$(PREFIX)/include/kmemshim.h
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 	install -D -m 644 analyzer/diff/diff.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/diff.schema.json
 	install -D -m 644 analyzer/holders/lost.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/lost.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
-	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS))
+	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS)) $(dir $(PKG_CONFIG_FILE)) $(CMAKE_FOLDER)
 	$(COMMAND) manual >$(MANUAL)
 	$(COMMAND) completion bash >$(COMPLETION_BASH)
 	$(COMMAND) completion zsh >$(COMPLETION_ZSH)
 	$(COMMAND) completion fish >$(COMPLETION_FISH)
-	chmod 644 $(DOCUMENTS)
+	$(WITH_VERSION) packaging/kmemshim.pc >$(PKG_CONFIG_FILE)
+	$(WITH_VERSION) packaging/cmake/kmemshim-config-version.cmake >$(CMAKE_FOLDER)/kmemshim-config-version.cmake
+	install -m 644 packaging/cmake/kmemshim-config.cmake examples/ci/ctest/Kmemshim.cmake $(CMAKE_FOLDER)
+	chmod 644 $(DOCUMENTS) $(PKG_CONFIG_FILE) $(CMAKE_FOLDER)/*
 	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so $(DESTDIR)$(PREFIX)/include/kmemshim.h
-	rm -f $(DOCUMENTS)
-	rm -rf $(DESTDIR)$(PREFIX)/share/kmemshim
+	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/$(LIBDIR)/libkmemshim.so $(DESTDIR)$(PREFIX)/include/kmemshim.h
+	rm -f $(DOCUMENTS) $(PKG_CONFIG_FILE)
+	rm -rf $(CMAKE_FOLDER) $(DESTDIR)$(PREFIX)/share/kmemshim
 
 # --- packages ------------------------------------------------------------------------------------
 
@@ -526,6 +538,13 @@ wheel: ## a Python wheel in build/dist, with the command and the library inside:
 	@rm -rf $(WHEEL)/tree
 	@$(MAKE) install COMMAND=$(WHEEL)/kmemshim DESTDIR= PREFIX=$(WHEEL)/tree/kmemshim/native >$(WHEEL)/install.log
 	@SOURCE_DATE_EPOCH=$(DATE) packaging/wheel/make-wheel $(WHEEL) $(BUILD)/dist
+
+.PHONY: deb
+deb: $(filter wheel,$(MAKECMDGOALS)) # one after the other: both build, and install what is missing
+deb: ## Debian packages in build/dist: the command and the library; the header; the Python package (MAINTAINER="Name <address>")
+	@tools/install-deps build deb
+	@$(MAKE) all
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL packaging/make-deb $(abspath $(BUILD)) $(VERSION) $(if $(MAINTAINER),"$(MAINTAINER)")
 
 .PHONY: help
 help: ## this list

@@ -178,7 +178,8 @@ take_signals(struct dispositions *before)
 bool
 launcher_find_shim(char *path, struct fail *fail)
 {
-	static const char *const places[] = { "", "../lib/", "../lib/x86_64-linux-gnu/" };
+	static const char *const places[] = { "", "../lib/", "../lib/x86_64-linux-gnu/",
+		                                  "../lib/x86_64-linux-gnu/kmemshim/" };
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 

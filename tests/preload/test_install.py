@@ -20,6 +20,7 @@ def test_install_run_uninstall(programs, out, tmp_path):
 
     assert done.returncode == 0, done.stderr
     assert "leak_in_a_loop.c:18" in done.stderr
+    assert (installed / "share" / "pkgconfig" / "kmemshim.pc").is_file() and (installed / "share" / "cmake" / "kmemshim").is_dir()
     make("uninstall", *place)
     assert [path for path in (tmp_path / "root").rglob("*") if path.is_file()] == []
 
@@ -27,5 +28,5 @@ def test_install_run_uninstall(programs, out, tmp_path):
 def test_command_and_notebook_extension_have_one_version():
     found = {re.search(pattern, (harness.ROOT / file).read_text(), re.M)[1] for file, pattern in (
         ("include/version.h", r'KMEMSHIM_VERSION_TEXT "(.+)"'), ("python/pyproject.toml", r'^version = "(.+)"'),
-        ("python/kmemshim/__init__.py", r'^__version__ = "(.+)"'))}
+        ("python/kmemshim/__init__.py", r'^__version__ = "(.+)"'), ("packaging/debian/changelog", r"^kmemshim \((.+)\)"))}
     assert len(found) == 1, found
