@@ -50,9 +50,12 @@ SANITIZER := $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all $
 	$(if $(findstring address,$(SANITIZE)),-D__SANITIZE_ADDRESS__=1)) # which clang 14 does not say by itself
 COMPILE   = $(CC) $(LANGUAGE) $(OPTIMIZE) $(WARNINGS) $(SANITIZER) -Iinclude -MMD -MP $(CPPFLAGS) $(CFLAGS)
 
+# The same bytes from another folder: debug information names sources from here on.
+ANY_FOLDER     := -ffile-prefix-map=$(CURDIR)=.
+
 # The shim lives in somebody else's process: hidden symbols, thread-local storage that needs no loader
 # call, frame pointers so that its own frames are cheap to step over, cmpxchg16b for the peak words.
-SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec -mcx16 -pthread
+SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec -mcx16 -pthread $(ANY_FOLDER)
 SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -Wl,--version-script,shim/versions.map
 # An event crosses a dozen small functions of several files: the library is optimised as a whole. Objects hold both forms, for
 # the unit tests are linked from them as they are.
@@ -61,7 +64,7 @@ LTO            := $(if $(SANITIZE)$(filter %/dev,$(BUILD)),,$(if $(findstring gc
 SHIM_LIBS      :=
 
 ANALYZER_PKGS  := libdw libelf jansson yaml-0.1 libprotobuf-c zlib ncursesw
-ANALYZER_FLAGS := -fPIE -mcx16 $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
+ANALYZER_FLAGS := -fPIE -mcx16 $(ANY_FOLDER) $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
 # Drawn with it, in the page itself (Debian: libjs-d3).
 D3             := /usr/share/javascript/d3/d3.min.js
 ANALYZER_FLAGS += -DPAGE_D3=\"$(D3)\"
@@ -134,7 +137,7 @@ $(OBJ)/made/%.pb-c.c $(OBJ)/made/%.pb-c.h &: analyzer/export/%.proto
 	$(call quick,PROTOC,$<)
 	$(Q)protoc-c --proto_path=$(<D) --c_out=$(@D) $<
 
-$(OBJ)/made/%.o: $(OBJ)/made/%.c
+$(OBJ)/made/%.o: $(OBJ)/made/%.c Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(CC) $(LANGUAGE) $(OPTIMIZE) $(SANITIZER) -MMD -MP $(CPPFLAGS) $(CFLAGS) $(ANALYZER_FLAGS) -c -o $@ $<
 
@@ -247,7 +250,7 @@ $(BUILD)/tests/fuzz/fuzz_line_tables: $(addprefix $(OBJ)/shim/,python/python_lin
 
 .PHONY: deps demo
 deps: ## install the Debian packages that building and testing need
-	@tools/install-deps build demo test
+	@tools/install-deps build demo test wheel deb
 
 demo: ## kill a training script for memory and name the line (FRAMEWORK=numpy|keras|torch)
 	@tools/install-deps build demo
@@ -261,7 +264,7 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: check test test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
+.PHONY: check test test-packaging test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
 QUICK = quick and not framework and not long
 check: ## the fast loop: lint, unit tests by gcc (golden texts are among them), and quick tests of every family of hooks; in build/dev
 	@$(MAKE) BUILD=build/dev all
@@ -286,7 +289,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@rm -f $(RAN)
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) --jobs=$$(($(JOBS) + 1)) --output-sync=target test-preload-a-m test-preload-n-z test-python test-sanitized unit-asan test-fault deaths-once unit-gcc lint
+	@$(MAKE) --jobs=$$(($(JOBS) + 1)) --output-sync=target test-preload-a-m test-preload-n-z test-python test-sanitized unit-asan test-fault deaths-once unit-gcc test-packaging lint
 	@$(MAKE) test-cases
 
 # Each has a folder of its own: they are built side by side.
@@ -342,7 +345,9 @@ stress-python: all ## CPython's own tests with a walk at every malloc, for each 
 
 test-long: all ## what takes long and seldom finds what a shorter test does not; some of it with frameworks from PyPI
 	@$(MAKE) unit-clang
-	$(PYTEST) tests/preload tests/python -m long
+	@$(MAKE) wheel
+	@$(MAKE) deb
+	$(PYTEST) tests/preload tests/python tests/packaging -m long
 	@$(MAKE) fuzz FUZZ_SECONDS=10
 
 test-bench: ## that the benchmark's own figures and verdicts are right
@@ -374,6 +379,11 @@ test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: 
 .PHONY: test-leaks
 test-leaks: all ## leaks and controls of many kinds: is each found on its right line and how soon, is no other called one (NAMES= some; WRITE=1 also asks memray, tracemalloc and a trend test, and writes tests/leaks/RESULTS.md)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/leaks/leakset.py $(if $(WRITE),--write --memray $$(BUILD=$(abspath $(BUILD)) tools/venv memray)) $(NAMES)
+
+test-packaging: all ## the wheel, installed into a fresh environment, used, removed, and made twice; the Debian packages, unpacked and used
+	@$(MAKE) wheel
+	@$(MAKE) deb
+	$(PYTEST) tests/packaging -m "not long"
 
 .PHONY: real-programs peers-tests
 real-programs: all ## real programs with and without the shim (NAMES= some), writes tests/real/RESULTS.md; installs what is missing
@@ -486,35 +496,74 @@ format: ## clang-format all C and C++ files; lint holds it
 
 clean: ## remove what was built; private Python environments stay (rm -r build removes all)
 	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/dev $(BUILD)/clang $(BUILD)/clang-asan $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
-	rm -f $(BUILD)/libkmemshim.so $(BUILD)/kmemshim
+	rm -rf $(BUILD)/libkmemshim.so $(BUILD)/kmemshim $(BUILD)/wheel $(BUILD)/dist
 
 # --- installation --------------------------------------------------------------------------------
 
 .PHONY: install uninstall
+LIBDIR  ?= lib
+VERSION := $(shell sed -n 's/.*VERSION_TEXT "\(.*\)"/\1/p' include/version.h)
+PKG_CONFIG_FILE = $(DESTDIR)$(PREFIX)/share/pkgconfig/kmemshim.pc
+CMAKE_FOLDER = $(DESTDIR)$(PREFIX)/share/cmake/kmemshim
+WITH_VERSION = sed 's/@VERSION@/$(VERSION)/'
 MANUAL = $(DESTDIR)$(PREFIX)/share/man/man1/kmemshim.1
+COMMAND ?= $(BUILD)/kmemshim
 COMPLETION_BASH = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/kmemshim
 COMPLETION_ZSH = $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kmemshim
 COMPLETION_FISH = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kmemshim.fish
 DOCUMENTS = $(MANUAL) $(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)
-install: all ## PREFIX=/usr/local DESTDIR=
-	install -D -m 755 $(BUILD)/kmemshim $(DESTDIR)$(PREFIX)/bin/kmemshim
-	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/lib/libkmemshim.so
+install: all ## PREFIX=/usr/local DESTDIR= LIBDIR=lib
+	install -D -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/kmemshim
+	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/$(LIBDIR)/libkmemshim.so
 	install -D -m 644 include/kmemshim.h $(DESTDIR)$(PREFIX)/include/kmemshim.h
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 	install -D -m 644 analyzer/diff/diff.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/diff.schema.json
 	install -D -m 644 analyzer/holders/lost.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/lost.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
-	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS))
-	$(BUILD)/kmemshim manual >$(MANUAL)
-	$(BUILD)/kmemshim completion bash >$(COMPLETION_BASH)
-	$(BUILD)/kmemshim completion zsh >$(COMPLETION_ZSH)
-	$(BUILD)/kmemshim completion fish >$(COMPLETION_FISH)
+	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS)) $(dir $(PKG_CONFIG_FILE)) $(CMAKE_FOLDER)
+	$(COMMAND) manual >$(MANUAL)
+	$(COMMAND) completion bash >$(COMPLETION_BASH)
+	$(COMMAND) completion zsh >$(COMPLETION_ZSH)
+	$(COMMAND) completion fish >$(COMPLETION_FISH)
+	$(WITH_VERSION) packaging/kmemshim.pc >$(PKG_CONFIG_FILE)
+	$(WITH_VERSION) packaging/cmake/kmemshim-config-version.cmake >$(CMAKE_FOLDER)/kmemshim-config-version.cmake
+	install -m 644 packaging/cmake/kmemshim-config.cmake examples/ci/ctest/Kmemshim.cmake $(CMAKE_FOLDER)
+	chmod 644 $(DOCUMENTS) $(PKG_CONFIG_FILE) $(CMAKE_FOLDER)/*
 	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there
-	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/lib/libkmemshim.so $(DESTDIR)$(PREFIX)/include/kmemshim.h
-	rm -f $(DOCUMENTS)
-	rm -rf $(DESTDIR)$(PREFIX)/share/kmemshim
+	rm -f $(DESTDIR)$(PREFIX)/bin/kmemshim $(DESTDIR)$(PREFIX)/$(LIBDIR)/libkmemshim.so $(DESTDIR)$(PREFIX)/include/kmemshim.h
+	rm -f $(DOCUMENTS) $(PKG_CONFIG_FILE)
+	rm -rf $(CMAKE_FOLDER) $(DESTDIR)$(PREFIX)/share/kmemshim
+
+# --- packages ------------------------------------------------------------------------------------
+
+# The command of a wheel asks for nothing but glibc: what else it uses is linked into it. See packaging/README.md.
+WHEEL       := $(BUILD)/wheel
+STATIC_LIBS  = $(filter-out -pthread -lpthread -ldl,$(shell pkg-config --static --libs $(ANALYZER_PKGS))) -liberty
+DATE         = $(or $(SOURCE_DATE_EPOCH),$(shell git log -1 --format=%ct 2>/dev/null),$(shell stat -c %Y include/version.h))
+
+$(WHEEL)/kmemshim: $(ANALYZER_OBJS)
+	$(Q)mkdir -p $(@D)
+	$(call quick,LINK,$@)
+	$(Q)$(CC) $(OPTIMIZE) $(SANITIZER) -pie -Wl,--as-needed -Wl,--trace $(LDFLAGS) -o $@.new $^ \
+		-Wl,-Bstatic $(STATIC_LIBS) -Wl,-Bdynamic -lm >$@.inputs
+	$(Q)mv -f $@.new $@
+
+.PHONY: wheel
+wheel: ## a Python wheel in build/dist, with the command and the library inside: needs glibc alone, no compiler
+	@tools/install-deps build wheel
+	@$(MAKE) all $(WHEEL)/kmemshim
+	@rm -rf $(WHEEL)/tree
+	@$(MAKE) install COMMAND=$(WHEEL)/kmemshim DESTDIR= PREFIX=$(WHEEL)/tree/kmemshim/native >$(WHEEL)/install.log
+	@SOURCE_DATE_EPOCH=$(DATE) packaging/wheel/make-wheel $(WHEEL) $(BUILD)/dist
+
+.PHONY: deb
+deb: $(filter wheel,$(MAKECMDGOALS)) # one after the other: both build, and install what is missing
+deb: ## Debian packages in build/dist: the command and the library; the header; the Python package (MAINTAINER="Name <address>")
+	@tools/install-deps build deb
+	@$(MAKE) all
+	@env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL packaging/make-deb $(abspath $(BUILD)) $(VERSION) $(if $(MAINTAINER),"$(MAINTAINER)")
 
 .PHONY: help
 help: ## this list

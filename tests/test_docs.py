@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGES.md", *sorted((ROOT / "docs").glob("*.md"))]
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGES.md", ROOT / "packaging/README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def without_code(text):
@@ -66,7 +66,7 @@ def test_every_folder_is_on_the_map():
 def test_the_pages_name_files_that_are_there():
     missing = []
     for page in TEXTS:
-        for name in re.findall(r"`((?:shim|analyzer|include|tests|tools|examples)/[\w./-]+)`", page.read_text()):
+        for name in re.findall(r"`((?:shim|analyzer|include|packaging|tests|tools|examples)/[\w./-]+)`", page.read_text()):
             if "NAME" not in name and not name.startswith("build/") and not (ROOT / name).exists():
                 missing.append(f"{page.name}: {name}")
     assert not missing

@@ -129,11 +129,13 @@ cmd_tree(const struct options *options, int *status, struct fail *fail)
 	is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
 	if (is_done) {
 		(void)snprintf(heading, sizeof(heading), "%c%s", value->meaning[0] - 'a' + 'A', value->meaning + 1);
-		render_tree(
-			opened.report,
-			&(struct tree_look){
-				.heading = heading, .bytes_of = value->of, .is_native = options->is_native, .grouping = grouping },
-			stdout);
+		render_tree(opened.report,
+		            &(struct tree_look){ .heading = heading,
+		                                 .bytes_of = value->of,
+		                                 .is_native = options->is_native,
+		                                 .has_all = options->has_all,
+		                                 .grouping = grouping },
+		            stdout);
 		is_done = output_finish(fail);
 	}
 	cmd_report_close(&opened);

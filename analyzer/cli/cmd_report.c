@@ -7,10 +7,13 @@
 
 #include <limits.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/output.h"
 #include "base/progress.h"
+#include "base/text_clean.h"
+#include "base/units.h"
 #include "capture/capture_folder.h"
 #include "cli/command.h"
 #include "diff/diff.h"
@@ -271,6 +274,22 @@ check_page(const struct options *options, struct fail *fail)
 	return true;
 }
 
+/* On stderr, where the page may be standard output. A pipe has no size, and needs no word. */
+static void
+say_written(const char *path)
+{
+	struct stat entry;
+	char bytes[UNITS_TEXT_BYTES];
+	char name[PATH_MAX];
+
+	if (stat(path, &entry) != 0 || !S_ISREG(entry.st_mode))
+		return;
+	(void)snprintf(name, sizeof(name), "%s", path);
+	(void)text_clean(name, strlen(name));
+	(void)fprintf(stderr, "kmemshim: written: %s (%s). Open it in a browser.\n", name,
+	              units_bytes((uint64_t)entry.st_size, bytes));
+}
+
 /* report: of all lines, by what they held at the peak. */
 static bool
 write_page(const struct options *options, const struct report *report, struct fail *fail)
@@ -281,7 +300,10 @@ write_page(const struct options *options, const struct report *report, struct fa
 	if (file == NULL)
 		return false;
 	page_render(report, &look, output_stream(file));
-	return output_close(file, fail);
+	if (!output_close(file, fail))
+		return false;
+	say_written(options->html);
+	return true;
 }
 
 bool

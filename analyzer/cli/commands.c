@@ -158,10 +158,12 @@ const struct command commands[] = {
 		.arguments = "[CAPTURE]",
 		.summary = "who called what that held the memory",
 		.details = CAPTURE_HELP
-		"Lines of libraries that only pass memory on are left out, and so is what holds less than 1 %.\n",
+		"Lines of libraries that only pass memory on are left out, and so are start-up, the import system, allocators,\n"
+		"templates of the C++ library, and what holds less than 1 %.\n",
 		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_VALUE) | OPTION_BIT(OPTION_DOMAIN) |
-	               OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_BY),
-		.words = { [OPTION_BY] = { NULL,
+	               OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_ALL),
+		.words = { [OPTION_ALL] = { NULL, "show every caller, also what is left out otherwise" },
+	               [OPTION_BY] = { NULL,
 	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
 		.arguments_max = 1,
 		.run = cmd_tree,

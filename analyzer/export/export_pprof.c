@@ -16,11 +16,12 @@
 #include "base/memory.h"
 #include "base/text_pool.h"
 #include "export/export.h"
+#include "report/frame_numbers.h"
 
 #define GZIP_WINDOW (15 + 16) // the largest, with the head and foot of gzip
 #define CHUNK_BYTES 65536
 
-/* What is numbered: texts, functions, frames. `key` is equal for equal ones: texts are the pool's. */
+/* What is numbered here: texts, functions. `key` is equal for equal ones: texts are the pool's. */
 struct number_key {
 	const void *what;
 	const void *of; // of functions, the file
@@ -41,7 +42,7 @@ struct profile {
 	struct text_pool *pool; // all messages, too
 	struct number *texts;
 	struct number *functions;
-	struct number *frames;
+	struct frame_numbers frames;
 	struct list strings;
 	struct list function_list;
 	struct list location_list;
@@ -125,10 +126,12 @@ function_of(struct profile *profile, const struct report_frame *frame)
 static uint64_t
 location_of(struct profile *profile, const struct report_frame *frame)
 {
+	size_t known = profile->frames.count;
+	uint32_t number = frame_numbers_of(&profile->frames, frame);
+	uint64_t id = (uint64_t)number + 1; // 0 is none
 	Pprof__Location *made;
-	uint64_t id;
 
-	if (!number_of(profile, &profile->frames, (struct number_key){ frame->identity, NULL }, 1, &id))
+	if (number < known)
 		return id;
 	made = new_location(profile);
 	made->id = id;
@@ -299,7 +302,7 @@ export_pprof(const struct report *report, const struct export_value *value, FILE
 	put_profile(&profile, report, stream);
 	HASH_CLEAR(hh, profile.texts);
 	HASH_CLEAR(hh, profile.functions);
-	HASH_CLEAR(hh, profile.frames);
+	frame_numbers_free(&profile.frames);
 	free(profile.strings.items);
 	free(profile.function_list.items);
 	free(profile.location_list.items);

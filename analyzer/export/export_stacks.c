@@ -2,13 +2,11 @@
  * export_stacks.c - call sites with their stacks: folded stacks, and speedscope's profiles.
  */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #include "base/json_write.h"
-#include "base/memory.h"
 #include "export/export.h"
+#include "report/frame_numbers.h"
 
 /* ---- folded ---- */
 
@@ -48,29 +46,6 @@ export_folded(const struct report *report, const struct export_value *value, FIL
 
 /* ---- speedscope ---- */
 
-struct frame_number {
-	const void *identity;
-	uint32_t number;
-	struct report_frame frame;
-	UT_hash_handle hh;
-};
-
-static uint32_t
-number_of(struct frame_number **frames, const struct report_frame *frame)
-{
-	struct frame_number *found;
-
-	HASH_FIND_PTR(*frames, &frame->identity, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->identity = frame->identity;
-		found->frame = *frame;
-		found->number = HASH_COUNT(*frames);
-		HASH_ADD_PTR(*frames, identity, found);
-	}
-	return found->number;
-}
-
 static bool
 is_in(const struct report *report, const struct report_site *site, const struct export_value *value, size_t domain)
 {
@@ -80,7 +55,7 @@ is_in(const struct report *report, const struct report_site *site, const struct 
 /* One profile for a domain and a value; nothing where there is none. */
 static void
 put_profile(struct json_write *json, const struct report *report, size_t domain, const struct export_value *value,
-            struct frame_number **frames)
+            struct frame_numbers *frames)
 {
 	uint64_t total = 0;
 	char name[128];
@@ -112,7 +87,7 @@ put_profile(struct json_write *json, const struct report *report, size_t domain,
 		for (uint32_t n = site.of.frame_count; n > 0; n--) {
 			struct report_frame frame = report_frame(&site, n - 1);
 
-			json_write_number(json, NULL, number_of(frames, &frame));
+			json_write_number(json, NULL, frame_numbers_of(frames, &frame));
 		}
 		json_write_close(json, ']');
 	}
@@ -134,8 +109,7 @@ void
 export_speedscope(const struct report *report, const struct export_value *value, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = 3 };
-	struct frame_number *frames = NULL;
-	struct frame_number *next;
+	struct frame_numbers frames = { .by_identity = NULL };
 	char text[PLACE_TEXT_BYTES];
 
 	(void)value; // all of them
@@ -151,20 +125,20 @@ export_speedscope(const struct report *report, const struct export_value *value,
 	json_write_close(&json, ']');
 	json_write_open(&json, "shared", '{');
 	json_write_open(&json, "frames", '[');
-	for (struct frame_number *frame = frames; frame != NULL; frame = next) {
-		next = frame->hh.next;
+	for (size_t i = 0; i < frames.count; i++) {
+		const struct report_frame *frame = &frames.frames[i];
+
 		json_write_open(&json, NULL, '{');
-		json_write_text(&json, "name", export_frame_text(&frame->frame, text));
-		if (frame->frame.of.file[0] != '\0')
-			json_write_text(&json, "file", frame->frame.of.file);
-		if (frame->frame.of.line != 0)
-			json_write_number(&json, "line", frame->frame.of.line);
+		json_write_text(&json, "name", export_frame_text(frame, text));
+		if (frame->of.file[0] != '\0')
+			json_write_text(&json, "file", frame->of.file);
+		if (frame->of.line != 0)
+			json_write_number(&json, "line", frame->of.line);
 		json_write_close(&json, '}');
-		HASH_DEL(frames, frame);
-		free(frame);
 	}
 	json_write_close(&json, ']');
 	json_write_close(&json, '}');
 	json_write_close(&json, '}');
+	frame_numbers_free(&frames);
 	(void)fputc('\n', stream);
 }

@@ -26,6 +26,7 @@
 #include "base/memory.h"
 #include "base/owner.h"
 #include "launch/launcher_guard.h"
+#include "launch/launcher_preload.h"
 
 #define FOLDER_MODE 0755   // others may look, and put nothing there whatever the umask is
 #define TWICE_NS 500000000 // between two signals of one sender
@@ -178,7 +179,8 @@ take_signals(struct dispositions *before)
 bool
 launcher_find_shim(char *path, struct fail *fail)
 {
-	static const char *const places[] = { "", "../lib/", "../lib/x86_64-linux-gnu/" };
+	static const char *const places[] = { "", "../lib/", "../lib/x86_64-linux-gnu/",
+		                                  "../lib/x86_64-linux-gnu/kmemshim/" };
 	char self[PATH_MAX];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
@@ -239,20 +241,6 @@ realtime_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Ours first: it chains to the allocator of whoever comes after. */
-static void
-set_preload(const char *shim)
-{
-	const char *present = getenv("LD_PRELOAD");
-	size_t room = strlen(shim) + (present != NULL ? strlen(present) : 0) + 2;
-	char *list = memory_zeroed(room, 1);
-
-	(void)snprintf(list, room, "%s%s%s", shim, present != NULL && present[0] != '\0' ? ":" : "",
-	               present != NULL ? present : "");
-	(void)setenv("LD_PRELOAD", list, 1);
-	free(list);
-}
-
 /* The session is named after the process that starts it; that is how the shim knows the first one. */
 static void
 name_session(char session[40], uint64_t started_ns, pid_t pid)
@@ -280,8 +268,9 @@ set_system_allocators(void)
 		(void)setenv(switches[i].name, switches[i].value, 0);
 }
 
-static void __attribute__((noreturn)) become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns,
-                                                     const struct dispositions *before, int error_pipe)
+static void __attribute__((noreturn))
+become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns, const struct dispositions *before,
+               const char *preload, int error_pipe)
 {
 	char session[40];
 	int error;
@@ -303,8 +292,8 @@ static void __attribute__((noreturn)) become_program(const struct launch *launch
 		(void)setenv("KMEMSHIM_GUARD_ACTION", launch->guard_action, 1);
 	if (launch->has_system_allocators)
 		set_system_allocators();
-	if (launch->shim != NULL)
-		set_preload(launch->shim);
+	if (preload != NULL)
+		(void)setenv("LD_PRELOAD", preload, 1);
 	if (launch->is_kernel) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != launcher)
@@ -337,19 +326,22 @@ launcher_run(struct launch *launch, struct fail *fail)
 	uint64_t started_ns = realtime_ns();
 	pid_t own_pid = getpid();
 	pid_t parent = getppid();
+	char *preload;
 	int pipe_ends[2];
 
 	(void)fflush(NULL);
 	launcher_guard_start(launch->folder, started_ns, launch->guard_action); // before there is anything to inherit
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
+	preload = launch->shim != NULL ? launcher_preload(launch->shim) : NULL;
 	/* Jupyter starts a kernel as the leader of a group, and interrupts the group; VS Code does neither. */
 	is_of_group = launch->is_kernel && getpgrp() == getpid();
 	take_signals(&before);
 	(void)fflush(NULL);
 	launch->pid = fork();
 	if (launch->pid == 0)
-		become_program(launch, own_pid, started_ns, &before, pipe_ends[1]);
+		become_program(launch, own_pid, started_ns, &before, preload, pipe_ends[1]);
+	free(preload);
 	(void)close(pipe_ends[1]);
 	if (launch->pid < 0) {
 		(void)fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));

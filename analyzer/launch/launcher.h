@@ -32,7 +32,7 @@ struct launch {
 };
 
 /*
- * Finds libkmemshim.so beside this program, or in ../lib or ../lib/x86_64-linux-gnu.
+ * Finds libkmemshim.so beside this program, or in ../lib, ../lib/x86_64-linux-gnu or its folder kmemshim/.
  *
  * path      room for PATH_MAX bytes
  * returns   false and *fail when there is none, or its path cannot be preloaded (a blank or colon in it)

@@ -327,6 +327,65 @@ frame_rules_is_allocator(const struct model_frame *frame)
 	return starts_with_any(frame->function, starts, COUNT_OF(starts));
 }
 
+bool
+frame_rules_is_start_up(const struct model_frame *frame, const struct model_frame *inner)
+{
+	static const char *const names[] = { "_start", "start_thread", "clone", "clone3", "__clone", "__clone3" };
+
+	if (frame->kind != MODEL_FRAME_NATIVE)
+		return false;
+	if (frame->function[0] ==
+	    '\0') // a stripped program's _start: what calls start-up code is the program's, and says nothing
+		return inner != NULL && inner->function[0] != '\0' && frame_rules_is_start_up(inner, NULL);
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
+		if (strcmp(frame->function, names[i]) == 0)
+			return true;
+	}
+	return starts_with(frame->function, "__libc_start_");
+}
+
+/* What carries out what other code asks for; no base name of a library of somebody's begins so. */
+static bool
+is_runtime_module(const char *module)
+{
+	static const char *const starts[] = { "python",     "libpython", "libc.so",    "libc-",   "ld-linux",
+		                                  "libpthread", "libm.so",   "libstdc++.", "libgcc_", "linux-vdso" };
+
+	return starts_with_any(module, starts, COUNT_OF(starts));
+}
+
+/* Of the interpreter or the C library: a program may have a main() and a call_init() of its own. */
+static bool
+is_entry(const struct model_frame *frame)
+{
+	static const char *const of_interpreter[] = { "main",   "Py_BytesMain", "Py_Main", "Py_RunMain",        "pymain_",
+		                                          "PyRun_", "_PyRun_",      "pyrun_",  "run_eval_code_obj", "run_mod" };
+	static const char *const of_loader[] = { "call_init", "_dl_init", "_dl_start", "_dl_relocate", "dl_main" };
+
+	if (frame->kind != MODEL_FRAME_NATIVE || frame->is_user)
+		return false;
+	if (starts_with(frame->module, "python") || starts_with(frame->module, "libpython"))
+		return starts_with_any(frame->function, of_interpreter, COUNT_OF(of_interpreter));
+	return is_runtime_module(frame->module) && starts_with_any(frame->function, of_loader, COUNT_OF(of_loader));
+}
+
+/* What `python -m` runs a module with. */
+static bool
+is_runner(const struct model_frame *frame)
+{
+	return frame->kind == MODEL_FRAME_PYTHON && !frame->is_user &&
+	       (strcmp(frame->file, "<frozen runpy>") == 0 || strcmp(place_base(frame->file), "runpy.py") == 0);
+}
+
+bool
+frame_rules_is_machinery(const struct model_frame *frame, const struct model_frame *inner)
+{
+	return frame->is_importlib || is_runner(frame) || is_entry(frame) || frame_rules_is_start_up(frame, inner) ||
+	       frame_rules_is_allocator(frame) ||
+	       (frame->kind == MODEL_FRAME_NATIVE && !frame->is_user &&
+	        (is_foreign_function(frame) || (frame->function[0] == '\0' && is_runtime_module(frame->module))));
+}
+
 /* A line that can be opened: not "<string>", which dataclasses and namedtuples also use. */
 static bool
 is_openable(const struct model_frame *frame)
@@ -438,16 +497,6 @@ frame_rules_import(const struct model_frame *const *frames, uint32_t count, char
 	else if (library != NULL && is_import)
 		name_of_file(library->module_path, name);
 	return name[0] != '\0';
-}
-
-/* What carries out what other code asks for; no base name of a library of somebody's begins so. */
-static bool
-is_runtime_module(const char *module)
-{
-	static const char *const starts[] = { "python",     "libpython", "libc.so",    "libc-",   "ld-linux",
-		                                  "libpthread", "libm.so",   "libstdc++.", "libgcc_", "linux-vdso" };
-
-	return starts_with_any(module, starts, COUNT_OF(starts));
 }
 
 enum frame_origin

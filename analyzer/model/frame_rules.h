@@ -25,6 +25,18 @@ void frame_rules_judge(const struct frame_rules *rules, struct model_frame *fram
 bool frame_rules_is_allocator(const struct model_frame *frame);
 
 /*
+ * What every native stack ends in: "_start", "start_thread", with or without the C library's symbols. inner: the frame that it called,
+ * NULL where there is none.
+ */
+bool frame_rules_is_start_up(const struct model_frame *frame, const struct model_frame *inner);
+
+/*
+ * Does it only do what other code asks: start-up, constructors that the loader calls, the interpreter from its main() to the first line,
+ * the import system, allocators, templates of the standard library? A tree of callers is longer by it, and says no more.
+ */
+bool frame_rules_is_machinery(const struct model_frame *frame, const struct model_frame *inner);
+
+/*
  * Innermost frame of the user's own code. In a stack with Python frames a native frame counts only with file and line.
  * Without user code the innermost Python frame outside the import system, then any Python frame, then the innermost named
  * native frame outside allocators; NULL when there is none.

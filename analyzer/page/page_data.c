@@ -15,6 +15,7 @@
 #include "base/place.h"
 #include "base/progress.h"
 #include "page/page.h"
+#include "report/frame_numbers.h"
 #include "report/report.h"
 
 #define DATA_VERSION 1
@@ -29,13 +30,6 @@ struct text_number {
 	UT_hash_handle hh;
 };
 
-struct frame_number {
-	const void *identity;
-	uint32_t number;
-	struct report_frame frame;
-	UT_hash_handle hh;
-};
-
 struct node_key {
 	uint32_t parent; // NO_NODE: none
 	uint32_t frame;
@@ -47,10 +41,10 @@ struct node_number {
 	UT_hash_handle hh;
 };
 
-/* uthash, each in the order of its numbers. */
+/* Texts and nodes: uthash, in the order of their numbers. */
 struct numbers {
 	struct text_number *texts;
-	struct frame_number *frames;
+	struct frame_numbers frames;
 	struct node_number *nodes;
 };
 
@@ -65,22 +59,6 @@ text_number(struct numbers *numbers, const char *text)
 		found->text = memory_text(text);
 		found->number = HASH_COUNT(numbers->texts);
 		HASH_ADD_KEYPTR(hh, numbers->texts, found->text, strlen(found->text), found);
-	}
-	return found->number;
-}
-
-static uint32_t
-frame_number(struct numbers *numbers, const struct report_frame *frame)
-{
-	struct frame_number *found;
-
-	HASH_FIND_PTR(numbers->frames, &frame->identity, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->identity = frame->identity;
-		found->frame = *frame;
-		found->number = HASH_COUNT(numbers->frames);
-		HASH_ADD_PTR(numbers->frames, identity, found);
 	}
 	return found->number;
 }
@@ -106,8 +84,6 @@ free_numbers(struct numbers *numbers)
 {
 	struct text_number *text;
 	struct text_number *next_text;
-	struct frame_number *frame;
-	struct frame_number *next_frame;
 	struct node_number *node;
 	struct node_number *next_node;
 
@@ -117,11 +93,7 @@ free_numbers(struct numbers *numbers)
 		free((void *)(uintptr_t)text->text);
 		free(text);
 	}
-	HASH_ITER(hh, numbers->frames, frame, next_frame)
-	{
-		HASH_DEL(numbers->frames, frame);
-		free(frame);
-	}
+	frame_numbers_free(&numbers->frames);
 	HASH_ITER(hh, numbers->nodes, node, next_node)
 	{
 		HASH_DEL(numbers->nodes, node);
@@ -384,7 +356,7 @@ stack_of(const struct report_site *site, struct numbers *numbers)
 	for (uint32_t i = site->of.frame_count; i > 0; i--) {
 		struct report_frame frame = report_frame(site, i - 1);
 
-		node = node_number(numbers, node, frame_number(numbers, &frame));
+		node = node_number(numbers, node, frame_numbers_of(&numbers->frames, &frame));
 	}
 	return node;
 }
@@ -458,13 +430,14 @@ put_frames(struct json_write *json, struct numbers *numbers)
 	}
 	json_write_close(json, ']');
 	json_write_open(json, "frames", '[');
-	for (const struct frame_number *at = numbers->frames; at != NULL; at = at->hh.next) {
-		const struct model_frame *frame = &at->frame.of;
+	for (size_t i = 0; i < numbers->frames.count; i++) {
+		const struct report_frame *at = &numbers->frames.frames[i];
+		const struct model_frame *frame = &at->of;
 		char place[PLACE_TEXT_BYTES];
 
 		json_write_open(json, NULL, '[');
 		put_number(json, text_number(numbers, place_text(frame->file, frame->line, frame->function, frame->module,
-		                                                 at->frame.offset, place)));
+		                                                 at->offset, place)));
 		put_number(json, text_number(numbers, frame->file));
 		put_number(json, frame->line);
 		put_number(json, text_number(numbers, frame->module));

@@ -52,7 +52,8 @@ struct tree_look {
 	const char *heading;
 	uint64_t (*bytes_of)(const struct model_site *site); // what a site is given
 	bool is_native;                                      // native frames, too
-	enum grouping grouping;                              // what its nodes are
+	bool has_all;           // every caller: what passes memory on, start-up, the import system, allocators
+	enum grouping grouping; // what its nodes are
 };
 void render_tree(const struct report *report, const struct tree_look *look, FILE *stream);
 

@@ -14,6 +14,7 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
+#include "model/frame_rules.h"
 #include "report/render.h"
 #include "report/report.h"
 
@@ -23,19 +24,6 @@
 #define STACK_FRAMES_NATIVE 32 // the same with --native
 #define CALLERS_SHOWN 3
 #define CALLER_PART 100 // with less than a hundredth of the row a second caller does not count
-
-/* What every native stack ends in. */
-static bool
-is_start_up(const char *function)
-{
-	static const char *const names[] = { "_start", "start_thread", "clone", "clone3", "__clone", "__clone3" };
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		if (strcmp(function, names[i]) == 0)
-			return true;
-	}
-	return strncmp(function, "__libc_start_", 13) == 0;
-}
 
 /* Python frames of its own. */
 static bool
@@ -50,7 +38,7 @@ has_python_frame(const struct report_site *site)
 	return false;
 }
 
-/* `inner` is the frame that it called, if there is one: what calls start-up code is the program's, and says nothing. */
+/* `inner` is the frame that it called, if there is one. */
 static bool
 is_shown(const struct report_frame *frame, const struct report_frame *inner, bool has_python)
 {
@@ -58,9 +46,10 @@ is_shown(const struct report_frame *frame, const struct report_frame *inner, boo
 		return frame->of.is_user;
 	if (frame->of.kind == MODEL_FRAME_PYTHON)
 		return true;
-	if (frame->of.function[0] == '\0') // stripped: an address is better than nothing, in code of the user's
-		return !has_python && frame->of.is_user && frame->of.module[0] != '\0' && !is_start_up(inner->of.function);
-	return !has_python && !is_start_up(frame->of.function);
+	if (has_python || frame_rules_is_start_up(&frame->of, &inner->of))
+		return false;
+	// stripped: an address is better than nothing, in code of the user's
+	return frame->of.function[0] != '\0' || (frame->of.is_user && frame->of.module[0] != '\0');
 }
 
 /* What every Python thread starts in: it says nothing of who wanted the memory. */

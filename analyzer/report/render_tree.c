@@ -2,8 +2,9 @@
  * render_tree.c - who called what that held it, from the outermost frame inwards.
  *
  * Shown are Python's frames where a stack has some, else native ones; with is_native all. Frames of libraries between two that hold the
- * same are left out: they only pass memory on. What is small is summed up. By function, file, module or package neighbouring frames of
- * one are one node; by thread the threads stand outermost.
+ * same are left out: they only pass memory on. So are start-up, the import system and allocators: they only do what other code asks. What
+ * would read the same below one caller is one row. What is small is summed up. By function, file, module or package neighbouring frames
+ * of one are one node; by thread the threads stand outermost.
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters by place_text().
  */
@@ -15,6 +16,7 @@
 #include "base/order.h"
 #include "base/place.h"
 #include "base/units.h"
+#include "model/frame_rules.h"
 #include "report/grouping.h"
 #include "report/render.h"
 #include "report/report.h"
@@ -120,26 +122,27 @@ has_native_frames(const struct tree *tree, const struct report_site *site)
 	return tree->look->is_native || grouping == GROUPING_MODULE || grouping == GROUPING_PACKAGE || !has_python(site);
 }
 
-static void
-add_site(struct tree *tree, const struct report_site *site, uint64_t bytes)
+/* Is the frame nobody's code that a person looks for? */
+static bool
+is_hidden(const struct model_site *site, uint32_t number)
+{
+	return frame_rules_is_machinery(site->frames[number], number > 0 ? site->frames[number - 1] : NULL);
+}
+
+/* Below a frame from outside of it. is_whole: with the hidden frames. Returns the innermost node. */
+static struct node *
+add_frames(struct tree *tree, struct node *node, const struct report_site *site, uint64_t bytes, bool is_whole)
 {
 	bool is_native = has_native_frames(tree, site);
 	enum grouping grouping = tree->look->grouping;
 	bool is_by_frame = grouping == GROUPING_LINE || grouping == GROUPING_THREAD;
-	struct node *node = &tree->root;
 	char text[PLACE_TEXT_BYTES];
 
-	node->bytes += bytes;
-	if (grouping == GROUPING_THREAD) {
-		grouping_thread(site, text);
-		node = enter_group(tree, node, text);
-		node->bytes += bytes;
-	}
 	for (uint32_t i = site->of.frame_count; i > 0; i--) {
 		struct report_frame frame = report_frame(site, i - 1);
 		struct node *outer = node;
 
-		if (!is_native && frame.of.kind != MODEL_FRAME_PYTHON)
+		if ((!is_native && frame.of.kind != MODEL_FRAME_PYTHON) || (!is_whole && is_hidden(&site->of, i - 1)))
 			continue;
 		if (is_by_frame)
 			node = child_of(tree, node, frame.identity);
@@ -148,18 +151,29 @@ add_site(struct tree *tree, const struct report_site *site, uint64_t bytes)
 		if (node == outer)
 			continue;
 		node->frame = frame;
+		node->is_kept = node->is_kept || tree->look->has_all;
 		node->bytes += bytes;
 	}
+	return node;
 }
 
-static int
-compare_nodes(const void *left, const void *right)
+static void
+add_site(struct tree *tree, const struct report_site *site, uint64_t bytes)
 {
-	const struct node *a = *(const struct node *const *)left;
-	const struct node *b = *(const struct node *const *)right;
+	struct node *node = &tree->root;
+	struct node *outer;
+	char text[PLACE_TEXT_BYTES];
 
-	return order_numbers(b->bytes, a->bytes) ?: order_numbers(a->frame.of.line, b->frame.of.line)
-	           ?: strcmp(a->label != NULL ? a->label : "", b->label != NULL ? b->label : "");
+	node->bytes += bytes;
+	if (tree->look->grouping == GROUPING_THREAD) {
+		grouping_thread(site, text);
+		node = enter_group(tree, node, text);
+		node->bytes += bytes;
+	}
+	outer = node;
+	if (add_frames(tree, node, site, bytes, tree->look->has_all) ==
+	    outer) // of nothing else: that is better than no row
+		(void)add_frames(tree, node, site, bytes, true);
 }
 
 /* The node that is shown in its place: inwards as long as a library's frame only passes memory on. */
@@ -189,47 +203,107 @@ put_row(uint64_t bytes, uint64_t all_bytes, const char *branch, const char *text
 	              units_share(verdict_share(bytes, all_bytes), share), branch, text);
 }
 
+/* What reads the same: nodes for several addresses of one line, or that were left with the same line after folding. */
+struct row {
+	char *text;
+	const struct node **nodes;
+	size_t count;
+	size_t room;
+	uint64_t bytes;
+	UT_hash_handle hh;
+};
+
 static void
-put_children(const struct node *parent, uint64_t all_bytes, const char *before, unsigned depth, FILE *stream)
+add_to_row(struct row **rows, const struct node *node)
 {
-	const struct node **children = NULL;
-	size_t room = 0;
-	size_t count = 0;
+	const struct model_frame *frame = &node->frame.of;
+	const char *text = node->label;
+	char place[PLACE_TEXT_BYTES];
+	struct row *found;
+
+	if (text == NULL)
+		text = place_text(frame->file, frame->line, frame->function, frame->module, node->frame.offset, place);
+	HASH_FIND_STR(*rows, text, found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->text = memory_text(text);
+		HASH_ADD_KEYPTR(hh, *rows, found->text, strlen(found->text), found);
+	}
+	found->nodes = memory_grown(found->nodes, &found->room, found->count + 1, sizeof(const struct node *));
+	found->nodes[found->count++] = node;
+	found->bytes += node->bytes;
+}
+
+static int
+compare_rows(const struct row *a, const struct row *b)
+{
+	return order_numbers(b->bytes, a->bytes)
+	           ?: order_numbers(a->nodes[0]->frame.of.line, b->nodes[0]->frame.of.line) ?: strcmp(a->text, b->text);
+}
+
+/* All that these nodes called, the largest first; for free_rows(). */
+static struct row *
+rows_below(const struct node *const *parents, size_t count)
+{
+	struct row *rows = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		for (const struct node *child = parents[i]->first_child; child != NULL; child = child->next)
+			add_to_row(&rows, inwards(child));
+	}
+	HASH_SORT(rows, compare_rows);
+	return rows;
+}
+
+static void
+free_rows(struct row *rows)
+{
+	struct row *row;
+	struct row *next;
+
+	HASH_ITER(hh, rows, row, next)
+	{
+		HASH_DEL(rows, row);
+		free(row->text);
+		free(row->nodes);
+		free(row);
+	}
+}
+
+static void
+put_below(const struct node *const *parents, size_t count, uint64_t all_bytes, const char *before, unsigned depth,
+          FILE *stream)
+{
+	struct row *rows = rows_below(parents, count);
 	size_t shown = 0;
+	size_t left = 0;
 	uint64_t rest_bytes = 0;
 	char branch[8 * DEPTH_MAX + 16];
 	char text[PLACE_TEXT_BYTES];
 
-	for (const struct node *child = parent->first_child; child != NULL; child = child->next) {
-		children = memory_grown(children, &room, count + 1, sizeof(*children));
-		children[count++] = child;
+	for (const struct row *row = rows; row != NULL; row = row->hh.next) {
+		bool is_shown = row->bytes >= all_bytes / SHOWN_PART && row->bytes != 0;
+
+		shown += is_shown;
+		left += !is_shown;
+		rest_bytes += is_shown ? 0 : row->bytes;
 	}
-	if (count != 0)
-		qsort(children, count, sizeof(const struct node *), compare_nodes);
-	while (shown < count && children[shown]->bytes >= all_bytes / SHOWN_PART && children[shown]->bytes != 0)
-		shown++;
-	for (size_t i = shown; i < count; i++)
-		rest_bytes += children[i]->bytes;
 	bool has_rest = shown != 0 && rest_bytes >= all_bytes / SHOWN_PART && rest_bytes != 0;
 
-	for (size_t i = 0; i < shown && depth < DEPTH_MAX; i++) {
-		const struct node *node = inwards(children[i]);
-		const struct model_frame *frame = &node->frame.of;
-		bool is_last = i + 1 == shown && !has_rest;
+	for (const struct row *row = rows; shown != 0 && depth < DEPTH_MAX; row = row->hh.next) {
+		bool is_last = --shown == 0 && !has_rest;
 
 		(void)snprintf(branch, sizeof(branch), "%s%s", before, depth == 0 ? "" : is_last ? "└─ " : "├─ ");
-		if (node->label == NULL)
-			(void)place_text(frame->file, frame->line, frame->function, frame->module, node->frame.offset, text);
-		put_row(node->bytes, all_bytes, branch, node->label != NULL ? node->label : text, stream);
+		put_row(row->bytes, all_bytes, branch, row->text, stream);
 		(void)snprintf(branch, sizeof(branch), "%s%s", before, depth == 0 ? "" : is_last ? "   " : "│  ");
-		put_children(node, all_bytes, branch, depth + 1, stream);
+		put_below(row->nodes, row->count, all_bytes, branch, depth + 1, stream);
 	}
 	if (has_rest && depth < DEPTH_MAX) {
 		(void)snprintf(branch, sizeof(branch), "%s%s", before, depth == 0 ? "" : "└─ ");
-		(void)snprintf(text, sizeof(text), "%zu smaller", count - shown);
+		(void)snprintf(text, sizeof(text), "%zu smaller", left);
 		put_row(rest_bytes, all_bytes, branch, text, stream);
 	}
-	free(children);
+	free_rows(rows);
 }
 
 void
@@ -258,7 +332,7 @@ render_tree(const struct report *report, const struct tree_look *look, FILE *str
 	(void)fprintf(stream, "%s%s%s: %s of %s\n", look->heading, look->grouping != GROUPING_LINE ? ", by " : "",
 	              look->grouping != GROUPING_LINE ? grouping_name(look->grouping) : "", units_bytes(all_bytes, figure),
 	              report->domain != NULL ? report->domain : "the host's memory");
-	put_children(&tree.root, all_bytes, "", 0, stream);
+	put_below((const struct node *const[]){ &tree.root }, 1, all_bytes, "", 0, stream);
 	if (tree.import_bytes != 0)
 		put_row(tree.import_bytes, all_bytes, "", "left by imports and the interpreter", stream);
 	HASH_ITER(hh, tree.nodes, node, next)

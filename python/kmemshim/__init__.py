@@ -68,7 +68,7 @@ class Hooks:
 
 def _forget_path():
     """Programs that the notebook starts are not to find our folder among their modules."""
-    own = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    own = os.path.realpath(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     others = [path for path in paths if os.path.realpath(path) != own]
     if len(others) == len(paths):

@@ -24,7 +24,7 @@ class Guard:
         passings = self.ask(self.bytes)
         if passings != self.passings and isinstance(result.error_in_exec, KeyboardInterrupt):
             used, _, limit = self.bytes
-            print("kmemshim: the guard stopped this cell: %s of the limit of %s were in use. Variables are kept. "
+            print("kmemshim: the guard stopped this cell: %s of the limit of %s were in use or asked for. Variables are kept. "
                   "Delete what you do not need before you go on; %%kmem shows which lines hold most." % (size(used), size(limit)),
                   file=sys.stderr)
         self.passings = passings

@@ -72,8 +72,8 @@ class Lines:
         # what these commands themselves hold is not the user's
         self.lines = [line for line in document["lines"] if not ((line["where"] or {}).get("file") or "").startswith(_OWN)]
         self.by_key = {key(line): line["live_bytes"] for line in self.lines}
-        is_whole = document["line_total"] <= len(document["lines"])
-        self.floor = 0 if is_whole else min(line["live_bytes"] for line in document["lines"])
+        self.is_whole = document["line_total"] <= len(document["lines"])
+        self.floor = 0 if self.is_whole else min(line["live_bytes"] for line in document["lines"])
         self.counted = {name: (total["live_bytes"], total["error_bytes"] or 0) for name, total in document["totals"].items()
                         if name in COUNTED}
         self.live_bytes = sum(process["live_bytes"] for process in document["processes"])

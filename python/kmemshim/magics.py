@@ -11,6 +11,7 @@ from .lines import REQUESTED, ROWS_MAX, Lines, held, is_worth, key, source, wher
 from .panel import Panel, size
 
 LINES = 10
+SMALL_BYTES = 1 << 20  # beside larger lines: no row of its own
 GROWN_WORTH_BYTES = 64 << 10
 KEPT_WORTH_BYTES = 64 << 10
 CELL_WORTH_BYTES = 2 << 20  # arenas of small objects come and go
@@ -84,16 +85,19 @@ class KmemMagics(Magics):
             panel.say("Of what is live, %s was requested and not used yet, or swapped out." % size(now.absent_bytes))
         imports = sum(line["live_bytes"] for line in now.lines if line["import"])
         lines = [line for line in now.lines if is_worth(line) and not line["import"]]
-        rows = lines[:LINES]
+        rows, small = _large_and_small(lines)
         if imports >= IMPORTS_WORTH_BYTES:
             panel.say("Left by imports, and not in this table: %s." % size(imports))
         if earlier is None:
-            panel.table(("held", "where", "line of code"), [(held(line), where(line), source(line)) for line in rows])
+            panel.table(("held", "where", "line of code"),
+                        [(held(line), where(line), source(line)) for line in rows] + [(_held(small), _of_small(small, now), "")] * bool(small))
             panel.say("The next %kmem shows what has grown since this one.")
         else:
             panel.table(("held", "since last", "where", "line of code"),
-                        [(held(line), _signed(now.grown(line, earlier)), where(line), source(line)) for line in rows])
-            others = _grown(now, earlier, lines[LINES:])[:5]
+                        [(held(line), _signed(now.grown(line, earlier)), where(line), source(line)) for line in rows] +
+                        [(_held(small), _signed(sum(now.grown(line, earlier) for line in small)), _of_small(small, now), "")] * bool(small))
+            shown = {key(line) for line in rows}
+            others = _grown(now, earlier, [line for line in lines if key(line) not in shown])[:5]
             panel.table(("grew", "held", "where", "line of code"),
                         [(_signed(more), held(line), where(line), source(line)) for more, line in others],
                         "Of the other lines, these grew most since the last %kmem")
@@ -216,6 +220,25 @@ class KmemMagics(Magics):
             panel.say("In[%d] added %s. %s" % (number, size(added), "The next such cell does not fit." if left == 0 else
                                              "At this rate the limit is reached after %d such cell%s." % (left, "" if left == 1 else "s")))
         return panel
+
+
+def _large_and_small(lines):
+    """Lines with a row of their own, and those that share one: where some are large, the small ones tell nothing."""
+    large = [line for line in lines if line["live_bytes"] >= SMALL_BYTES]
+    if not large:
+        return lines[:LINES], []
+    return large[:LINES], [line for line in lines if line["live_bytes"] < SMALL_BYTES]
+
+
+def _held(lines):
+    """What several lines hold together."""
+    return ("\u2248" if any(line["is_estimated"] for line in lines) else "") + size(sum(line["live_bytes"] for line in lines))
+
+
+def _of_small(lines, now):
+    if not now.is_whole:
+        return "%d of the lines with less than %s each" % (len(lines), size(SMALL_BYTES))
+    return ("1 line with less than %s" if len(lines) == 1 else "%d lines with less than %%s each" % len(lines)) % size(SMALL_BYTES)
 
 
 def _grown(now, earlier, lines):

@@ -5,8 +5,9 @@ When failing  Unavailable, with one line for the person in front of the notebook
 """
 import json
 import os
-import shutil
 import subprocess
+
+from .command import Missing, find
 
 TIMEOUT_SECONDS = 60
 ROOM_BYTES = 48 << 20  # what the command takes, and this process to start it
@@ -21,10 +22,11 @@ class Unavailable(Exception):
 
 
 def command():
-    found = os.environ.get("KMEMSHIM_COMMAND") or shutil.which("kmemshim")
-    if not found:
-        raise Unavailable("the command kmemshim is not in PATH")
-    return found
+    """KMEMSHIM_COMMAND is the one that records, where it is set by `kmemshim run --kernel` or `pytest --kmemshim`."""
+    try:
+        return os.environ.get("KMEMSHIM_COMMAND") or find()
+    except Missing as error:
+        raise Unavailable(str(error))
 
 
 def _plain_environment():

@@ -192,6 +192,15 @@ keep(const struct kmem_guard_passing *passing)
 	return index + 1;
 }
 
+/* What was compared with the guard: a request that passes it is not in use yet, and what is in use may be far below. */
+static uint64_t
+judged_bytes(const struct kmem_guard_passing *passing)
+{
+	uint64_t bytes = passing->used_bytes + passing->request_bytes;
+
+	return bytes >= passing->used_bytes ? bytes : UINT64_MAX; // some programs ask for all addresses
+}
+
 /* For whoever asks in the program. relaxed: figures of two passings may be mixed for a moment. */
 static struct {
 	_Atomic uint64_t bytes[3];
@@ -201,7 +210,7 @@ static struct {
 static void
 publish(const struct kmem_guard_passing *passing)
 {
-	atomic_store_explicit(&latest.bytes[0], passing->used_bytes, memory_order_relaxed);
+	atomic_store_explicit(&latest.bytes[0], judged_bytes(passing), memory_order_relaxed);
 	atomic_store_explicit(&latest.bytes[1], passing->guard_bytes, memory_order_relaxed);
 	atomic_store_explicit(&latest.bytes[2], passing->limit_bytes, memory_order_relaxed);
 	atomic_store_explicit(&latest.number, passing->number, memory_order_relaxed);
@@ -275,12 +284,13 @@ say(const struct kmem_guard_passing *passing)
 	if (!has_voice)
 		return;
 	if (passing->request_bytes != 0)
-		diag_format(more, sizeof(more), ", and it asks for %lu MiB more", MIB(passing->request_bytes));
+		diag_format(more, sizeof(more), ", with the %lu MiB that it asks for", MIB(passing->request_bytes));
 	if (diag_level < DIAG_WARN)
 		diag_level = DIAG_WARN;
-	diag_warn("%s (process %u) passed its guard: %lu of %lu MiB are in use (%s; the guard is %lu MiB)%s: %s",
-	          name_of(identity), identity->pid, MIB(passing->used_bytes), MIB(passing->limit_bytes),
-	          limit_text(passing->limit_kind), MIB(passing->guard_bytes), more, action_text(passing));
+	diag_warn("%s (process %u) passed its guard: %lu of %lu MiB %s in use (%s; the guard is %lu MiB)%s: %s",
+	          name_of(identity), identity->pid, MIB(judged_bytes(passing)), MIB(passing->limit_bytes),
+	          passing->request_bytes != 0 ? "would be" : "are", limit_text(passing->limit_kind),
+	          MIB(passing->guard_bytes), more, action_text(passing));
 	diag_level = before;
 }
 

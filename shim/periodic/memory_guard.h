@@ -49,7 +49,7 @@ void memory_guard_do(enum memory_guard_due due);
 /* Bytes to the guard at the last look; UINT64_MAX: it is not armed, or there is none. */
 uint64_t memory_guard_room(void);
 
-/* How often it was passed; bytes: in use then, of the guard, of the limit, at the last time. */
+/* How often it was passed; bytes: in use then or asked for, of the guard, of the limit, at the last time. */
 uint32_t memory_guard_passings(uint64_t bytes[3]);
 
 /*

@@ -1,6 +1,7 @@
 """%kmem in a recorded kernel and in one that is not; the verdict of the life before; what is written down, and what is not."""
 import contextlib
 import json
+import re
 import sys
 import time
 
@@ -77,6 +78,18 @@ def test_kmem_shows_what_holds_and_what_has_grown(start):
     assert ("70.0", "MiB", "+20.0", "MiB", "cell") in rows and ("5.0", "MiB", "+5.0", "MiB", "cell") in rows, second
     kernel.run("del keep[:]")
     assert "Since the last %kmem: \u221270.0 MiB in all." in kernel.run("%kmem")
+
+
+def test_small_lines_share_a_row_beside_large_ones(start):
+    kernel = start()
+    kernel.run("a = bytearray(300 << 10)\nb = bytearray(200 << 10)")
+    alone = kernel.run("%kmem")
+    assert "300 KiB  cell In[1] line 1" in alone and "200 KiB  cell In[1] line 2" in alone and "lines with less" not in alone, alone
+    kernel.run("c = bytearray(20 << 20)\nd = bytearray(100 << 10)")
+    beside = kernel.run("%kmem")
+    assert re.search(r"20.0 MiB +\+20.0 MiB  cell In\[3\] line 1", beside), beside
+    assert "cell In[1]" not in beside and re.search(r"≈?[\d.]+ [KM]iB +[+\u2212][\d.]+ [KM]?i?B  \d+ (of the )?lines with less than 1.0 MiB each\n", beside), beside
+    assert beside.count("100 KiB") == 2, beside  # a small line that grew is told all the same
 
 
 def test_a_cell_is_measured(start):
@@ -166,6 +179,10 @@ def test_at_the_guard_a_cell_stops_and_the_variables_survive(start, place, small
     assert "KeyboardInterrupt" in shown, shown
     assert int(kernel.run("len(keep)")) > 100
     assert "cell In[1] line 4 grow" in kernel.run("%kmem")
+    kernel.run("keep.clear()")
+    shown = kernel.run("import ctypes, time\nctypes.CDLL(None).malloc(500 << 20)\ntime.sleep(1)")  # little is in use: it is the request that passes the guard
+    found = re.search(r"the guard stopped this cell: (\d+) MiB of the limit of 300 MiB were in use or asked for", shown)
+    assert found and int(found[1]) > 500, shown
 
 
 def test_twenty_growing_cells_of_one_kernel_all_stop(start, place, large_group):
@@ -176,7 +193,7 @@ def test_twenty_growing_cells_of_one_kernel_all_stop(start, place, large_group):
     for kind, cell in GROWING.items():
         shown = kernel.run(cell)
         assert "KeyboardInterrupt" in shown, (kind, shown)
-        assert shown.count("kmemshim: the guard stopped this cell: ") == 1 and "of the limit of 600 MiB were in use" in shown, (kind, shown)
+        assert shown.count("kmemshim: the guard stopped this cell: ") == 1 and re.search(r"(\d+) MiB of the limit of 600 MiB were in use or asked for", shown), (kind, shown)
         assert kernel.run("held = len(kept); kept.clear(); (precious, held > 0)") == "(42, True)", kind
 
 

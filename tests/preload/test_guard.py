@@ -47,6 +47,13 @@ def limited_guard(argv, out, action, share="90%", **more):
         return run_limited(group, argv, out, KMEMSHIM_GUARD=share, KMEMSHIM_GUARD_ACTION=action, **more)
 
 
+def told(text):
+    """The figure that was judged, and the guard, both in MiB."""
+    found = re.search(r"passed its guard: (\d+) of \d+ MiB (?:are|would be) in use \(.*; the guard is (\d+) MiB\)", text)
+    assert found, text
+    return int(found[1]), int(found[2])
+
+
 def newest(out):
     return max(out.glob("*.kmem"), key=lambda path: path.stat().st_size)
 
@@ -92,7 +99,8 @@ def test_a_growing_cell_stops_and_what_it_held_is_there(kind, tmp_path):
     done = limited_guard([PYTHON, "-c", PROGRAM, GROWING[kind]], out, "interrupt")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "stopped True\n"
-    assert re.search(r"passed its guard: \d+ of 192 MiB are in use \(the limit of the memory cgroup; the guard is 172 MiB\)(, and it asks for \d+ MiB more)?: "
+    assert told(done.stderr)[0] >= told(done.stderr)[1] == 172
+    assert re.search(r"passed its guard: \d+ of 192 MiB (?:are|would be) in use \(the limit of the memory cgroup; the guard is 172 MiB\)(, with the \d+ MiB that it asks for)?: "
                      "it gets SIGINT, as from Ctrl-C", done.stderr), done.stderr
     guard = harness.report("report", out)["guard"]
     assert guard["action"] == "interrupt" and not guard["is_action_in_vain"] and guard["number"] >= 1
@@ -158,11 +166,21 @@ print("served", len(again))
 """], tmp_path / "out", "raise")
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"refused {50 << 20}\nserved {60 << 20}\n"
-    assert "and it asks for 150 MiB more: this request fails" in done.stderr
+    assert ", with the 150 MiB that it asks for: this request fails" in done.stderr
+    assert told(done.stderr)[0] >= told(done.stderr)[1]
     document = harness.report("report", tmp_path / "out")
     assert document["guard"]["request_bytes"] == (150 << 20) + 1
     assert document["guard"]["lines"][0]["where"]["line"] == 2
     assert document["refused_requests"][0]["state"] == "recovered"
+
+
+@pytest.mark.parametrize("action", ["note", "interrupt"])
+def test_of_a_request_that_cannot_fit_the_figure_is_with_it(action, tmp_path):
+    """"19 of 192 MiB are in use" is far below a guard of 172 MiB: what passed it is what would be in use."""
+    done = limited_guard([PYTHON, "-c", "import ctypes\ntry: ctypes.CDLL(None).malloc(400 << 20)\nexcept KeyboardInterrupt: print('stopped')"], tmp_path / "out", action)
+    assert (done.returncode, done.stdout) == (0, "stopped\n" if action == "interrupt" else ""), done.stderr
+    assert 400 < told(done.stderr)[0] < 500 and told(done.stderr)[1] == 172
+    assert "would be in use (the limit of the memory cgroup; the guard is 172 MiB), with the 400 MiB that it asks for: " in done.stderr
 
 
 def test_many_blocks_are_refused_one_by_one_and_small_ones_never(tmp_path):

@@ -97,9 +97,9 @@ def test_a_terminal_is_told_that_it_is_at_work_and_a_file_is_not(capture, tmp_pa
     assert process.wait() == 0
     lines = seen.decode().split("\r\x1b[K")
     assert any(re.fullmatch(r"kmemshim: [a-z ]+: [\d,]+(?: of [\d,]+)?", line) for line in lines), seen[:500]
-    assert lines[-1] == ""  # the last thing is that it is taken away
+    assert re.fullmatch(r"kmemshim: written: .*page\.html \([\d.]+ MiB\)\. Open it in a browser\.\r\n", lines[-1]), lines  # it is taken away first
     done = harness.kmemshim("report", "--html", tmp_path / "again.html", capture)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0 and re.fullmatch(r"kmemshim: written: .*again\.html .*\n", done.stderr), done.stderr
 
 
 @pytest.mark.parametrize("words", [["report", "--html"], ["export", "--format", "dhat", "-o"]], ids=["page", "export"])

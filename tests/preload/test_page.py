@@ -30,8 +30,15 @@ def capture(tmp_path):
 
 def page_of(capture, path, *options):
     done = harness.kmemshim("report", "--html", path, *options, capture)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    assert re.fullmatch(rf"kmemshim: written: {re.escape(str(path))} \([\d.]+ KiB\)\. Open it in a browser\.\n", done.stderr), done.stderr
     return path.read_text()
+
+
+def test_a_pipe_gets_the_page_and_nothing_is_said(capture):
+    done = harness.kmemshim("report", "--html", "/dev/stdout", "--force", capture)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    assert done.stdout.startswith("<!DOCTYPE html>") or done.stdout.startswith("<!doctype html>"), done.stdout[:80]
 
 
 def data_of(page):

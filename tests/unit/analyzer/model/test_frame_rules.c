@@ -302,6 +302,57 @@ code_is_of_the_user_of_a_package_or_of_what_carries_it_out(void **state)
 	}
 }
 
+/* Names alone do not make it: a program's own main() and call_init() are its own. */
+static void
+machinery_is_what_only_does_what_other_code_asks(void **state)
+{
+	static const struct {
+		const char *module, *function;
+		bool is_user, is_start_up, is_machinery;
+	} cases[] = {
+		{ "program", "_start", false, true, true },
+		{ "libc.so.6", "__libc_start_main@@GLIBC_2.34", false, true, true },
+		{ "libc.so.6", "clone3", false, true, true },
+		{ "libc.so.6", "call_init", false, false, true },
+		{ "ld-linux-x86-64.so.2", "_dl_init", false, false, true },
+		{ "python3.11", "main", false, false, true },
+		{ "libpython3.12.so.1.0", "pymain_run_python.constprop.0", false, false, true },
+		{ "libpython3.12.so.1.0", "Py_RunMain", false, false, true },
+		{ "libstdc++.so.6", "operator new", false, false, true },
+		{ "program", "std::vector<int>::resize", false, false, true },
+		{ "libfast.so", "", false, false, false },
+		{ "libpython3.12.so.1.0", "PyList_New", false, false, false },
+		{ "libc.so.6", "setlocale", false, false, false },
+		{ "libengine.so", "call_init", false, false, false },
+		{ "program", "main", true, false, false },
+		{ "program", "call_init", true, false, false },
+		{ "program", "", true, false, false },
+	};
+	const struct model_frame start = { .kind = MODEL_FRAME_NATIVE, .function = "_start", .file = "", .module = "" };
+	struct model_frame frame = python_frame("<frozen importlib._bootstrap>", "_find_and_load");
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_frame native = python_frame("", cases[i].function);
+
+		native.kind = MODEL_FRAME_NATIVE;
+		native.module = cases[i].module;
+		native.is_user = cases[i].is_user;
+		if (frame_rules_is_start_up(&native, NULL) != cases[i].is_start_up ||
+		    frame_rules_is_machinery(&native, NULL) != cases[i].is_machinery)
+			fail_msg("%s %s", cases[i].module, cases[i].function);
+		assert_int_equal(frame_rules_is_start_up(&native, &start), // stripped: the program's own _start
+		                 cases[i].is_start_up || cases[i].function[0] == '\0');
+	}
+	frame.is_importlib = true;
+	assert_true(frame_rules_is_machinery(&frame, NULL));
+	frame = python_frame("/usr/lib/python3.10/runpy.py", "_run_code");
+	assert_true(frame_rules_is_machinery(&frame, NULL));
+	frame.is_user = true;
+	assert_false(frame_rules_is_machinery(&frame, NULL));
+	frame = (struct model_frame){ .kind = MODEL_FRAME_NATIVE, .function = "", .file = "", .module = "libstdc++.so.6" };
+	assert_true(frame_rules_is_machinery(&frame, NULL));
+}
+
 int
 main(void)
 {
@@ -312,6 +363,7 @@ main(void)
 		cmocka_unit_test(the_innermost_frame_of_the_users_is_where),
 		cmocka_unit_test(imports_are_named_by_their_top_level_module),
 		cmocka_unit_test(code_is_of_the_user_of_a_package_or_of_what_carries_it_out),
+		cmocka_unit_test(machinery_is_what_only_does_what_other_code_asks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,16 @@
+/*
+ * launcher_preload.h - what is to be preloaded into the program?
+ */
+#ifndef LAUNCHER_PRELOAD_H
+#define LAUNCHER_PRELOAD_H
+
+/*
+ * The value of LD_PRELOAD for the program: the shim, then what the environment says. Another installation's shim is left out, and one line
+ * on stderr says so, once.
+ *
+ * shim      absolute path
+ * returns   to be freed
+ */
+char *launcher_preload(const char *shim);
+
+#endif

@@ -1,0 +1,241 @@
+"""
+The wheel that `make wheel` made: installed into a fresh environment, used as its owner would, and removed again.
+
+make test-packaging makes the wheel before.
+"""
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "preload"))
+import harness  # noqa: E402
+
+DIST = harness.BUILD / "dist"
+PYTHON = "/usr/bin/python3"
+OF_DEBIAN = "/usr/lib/python3/dist-packages"  # pytest is there
+KEEP = "import sys\nkept = [bytearray(1 << 20) for _ in range(50)]\nprint(sys.executable)\n"
+
+
+def the_wheel():
+    wheels = list(DIST.glob("kmemshim-*.whl"))
+    assert len(wheels) == 1, f"{wheels}: make wheel"
+    return wheels[0]
+
+
+class Place:
+    """A fresh virtual environment, active."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        done = harness.run([PYTHON, "-m", "venv", folder])
+        assert done.returncode == 0, done.stdout + done.stderr
+        self.command = folder / "bin" / "kmemshim"
+        self.python = folder / "bin" / "python"
+
+    def environment(self, **more):
+        return harness.plain_env(PATH=f"{self.folder / 'bin'}:{os.environ['PATH']}", **more)
+
+    def run(self, *words, environment=None, **more):
+        return harness.run(words, environment or self.environment(), **more)
+
+    def pip(self, *words):
+        return self.run(self.python, "-m", "pip", "--disable-pip-version-check", *words)
+
+    def files(self):
+        return {path.relative_to(self.folder) for path in self.folder.rglob("*") if "pip" not in path.parts}
+
+    def package(self):
+        return Path(self.run(self.python, "-c", "import kmemshim; print(kmemshim.__path__[0])").stdout.strip())
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    place = Place(tmp_path_factory.mktemp("wheel") / "venv")
+    done = place.pip("install", "--no-index", the_wheel())
+    assert done.returncode == 0, done.stdout + done.stderr
+    return place
+
+
+@pytest.fixture
+def moved(place, tmp_path):
+    """The installed package, copied without pip: what becomes of it is this test's own."""
+    shutil.copytree(place.package(), tmp_path / "moved" / "kmemshim")
+    return tmp_path / "moved"
+
+
+def started(moved, *words, **more):
+    return harness.run([PYTHON, "-m", "kmemshim", *words], harness.plain_env(PYTHONPATH=moved, PATH="/nowhere", **more))
+
+
+# --- what is in it ------------------------------------------------------------------------------
+
+def programs_in(wheel, folder):
+    with zipfile.ZipFile(wheel) as file:
+        return [Path(file.extract(name, folder)) for name in file.namelist() if re.search(r"native/(bin|lib)/", name)]
+
+
+def test_its_programs_ask_for_glibc_alone_and_no_newer_than_the_tag(tmp_path):
+    wheel = the_wheel()
+    tag = tuple(map(int, re.search(r"-py3-none-manylinux_(\d+)_(\d+)_x86_64\.whl$", wheel.name).groups()))
+    programs = programs_in(wheel, tmp_path)
+    assert sorted(path.name for path in programs) == ["kmemshim", "libkmemshim.so"]
+    newest = set()
+    for path in programs:
+        text = harness.run(["objdump", "-p", "-T", path]).stdout
+        assert set(re.findall(r"NEEDED +(\S+)", text)) <= {"libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2"}
+        assert not re.search(r"RPATH|RUNPATH", text)
+        newest.update(tuple(map(int, version)) for version in re.findall(r"\(?GLIBC_(\d+)\.(\d+)[.\d]*\)? +\w", text))
+    assert max(newest) == tag
+
+
+def test_two_wheels_have_the_same_bytes(tmp_path):
+    """Each from its own link of the command; neither the clock nor the rights of new files are in it."""
+    wheel = the_wheel()
+    before = wheel.read_bytes()
+    (harness.BUILD / "wheel" / "kmemshim").unlink()
+    done = harness.run(["make", "-C", harness.ROOT, f"BUILD={harness.BUILD}", "wheel"],
+                       harness.plain_env(HOME=tmp_path, TZ="Asia/Tokyo"), umask=0o027)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert wheel.read_bytes() == before
+
+
+def test_the_licence_of_each_library_in_it_is_there():
+    with zipfile.ZipFile(the_wheel()) as file:
+        names = [name for name in file.namelist() if "LICENSE" in name]
+        text = "".join(file.read(name).decode() for name in names)
+    for library in ("libdw-dev", "libelf-dev", "libiberty-dev", "libjansson-dev", "libyaml-dev", "libprotobuf-c-dev", "zlib1g-dev",
+                    "libncurses-dev", "liblzma-dev", "libbz2-dev", "libjs-d3", "uthash-dev"):
+        assert re.search(rf"^  {library} \S+, of the source \S+ \S+$", text, re.M), library
+    linked = set(re.findall(r"lib(\w[\w+-]*)\.a", (harness.BUILD / "wheel" / "kmemshim.inputs").read_text()))
+    assert linked - {"gcc", "gcc_eh", "c_nonshared"} == {"dw", "elf", "iberty", "jansson", "yaml", "protobuf-c", "z", "ncursesw", "tinfo",
+                                                       "lzma", "bz2"}, "another library is linked: name its package above"
+    assert "GNU LESSER GENERAL PUBLIC LICENSE" in text and "Apache License" in text
+
+
+# --- installed ----------------------------------------------------------------------------------
+
+def test_record_and_report(place, tmp_path):
+    (tmp_path / "train.py").write_text(KEEP)
+    done = place.run("kmemshim", "run", "--", "python", "train.py", cwd=tmp_path)
+    assert done.returncode == 0 and done.stdout == f"{place.python}\n", done.stderr
+    assert "train.py:2" in done.stderr
+    done = place.run("python", "-m", "kmemshim", "report", cwd=tmp_path)
+    assert done.returncode == 0 and "train.py:2" in done.stdout, done.stderr
+
+
+def test_a_killed_program_is_explained(place, tmp_path):
+    (tmp_path / "train.py").write_text(KEEP + "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    done = place.run("kmemshim", "run", "--", "python", "train.py", cwd=tmp_path)
+    assert done.returncode == 128 + signal.SIGKILL and "SIGKILL" in done.stderr and "train.py:2" in done.stderr
+
+
+@pytest.mark.parametrize("words, status", [(["run", "--quiet", "--", "sh", "-c", "exit 7"], 7), (["nonsense"], 2), (["--version"], 0)])
+@pytest.mark.parametrize("start", [["kmemshim"], ["python", "-m", "kmemshim"]], ids=["script", "module"])
+def test_exit_status(place, tmp_path, start, words, status):
+    done = place.run(*start, *words, cwd=tmp_path)
+    assert done.returncode == status
+    assert done.stderr == harness.run([place.package() / "native" / "bin" / "kmemshim", *words], cwd=tmp_path).stderr
+
+
+def test_it_is_as_if_the_shell_had_started_the_command(place, tmp_path):
+    """Python ignores signals, and sets a variable where the locale is C: nothing of that reaches the program."""
+    look = ["run", "--quiet", "--", "sh", "-c", "grep -E '^Sig(Ign|Blk|Cgt)' /proc/self/status; env | sort; ls /proc/self/fd; echo \"$@\"", "sh",
+            "two words", ""]
+    environment = {name: value for name, value in place.environment(LC_ALL="").items() if name not in ("LC_ALL", "LC_CTYPE", "LANG")}
+    found = [re.sub(r"(KMEMSHIM_SESSION|_)=.*", "", harness.run([start, *look], environment, cwd=tmp_path).stdout)
+             for start in (place.command, place.package() / "native" / "bin" / "kmemshim")]
+    assert found[0] == found[1] and "two words" in found[0] and "LC_CTYPE" not in found[0]
+
+
+def test_a_signal_reaches_the_command(place, tmp_path):
+    """The script has become the command: the same process, which passes the signal on."""
+    argv = [place.command, "run", "--quiet", "--", "sh", "-c", "echo ready; exec sleep 60"]
+    with subprocess.Popen(argv, env=place.environment(), cwd=tmp_path, stdout=subprocess.PIPE) as command:
+        assert command.stdout.readline() == b"ready\n"
+        assert Path(f"/proc/{command.pid}/exe").resolve() == place.package() / "native" / "bin" / "kmemshim"
+        command.send_signal(signal.SIGTERM)
+        assert command.wait(harness.TIMEOUT) == 128 + signal.SIGTERM
+
+
+def test_pytest_finds_the_plugin(place, tmp_path):
+    (tmp_path / "test_it.py").write_text("def test_it():\n    block = bytearray(30 << 20)\n    assert len(block)\n")
+    done = place.run("python", "-m", "pytest", "--kmemshim", "-q", cwd=tmp_path, environment=place.environment(PYTHONPATH=OF_DEBIAN))
+    assert done.returncode == 0 and re.search(r"30\.0 MiB +0 B +test_it\.py::test_it", done.stdout), done.stdout + done.stderr
+
+
+def test_what_a_program_imports(place):
+    done = place.run("python", "-c", "import kmemshim; kmemshim.step(); kmemshim.mark('a'); print(kmemshim.__version__, kmemshim.load_ipython_extension)\n"
+                     "from kmemshim import cells, death, growth, guard, kept, lines, panel, recording\n"
+                     "print(recording.command())")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[1] == str(place.package() / "native" / "bin" / "kmemshim")
+
+
+def test_a_kernel_of_another_environment_has_the_extension(place, tmp_path):
+    """And of this environment's packages nothing else: they may be of another Python."""
+    done = place.run("kmemshim", "run", "--kernel", "-o", tmp_path, "--", PYTHON, "-c", "import kmemshim; print(kmemshim.__file__)", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(place.package() / "native" / "share" / "kmemshim" / "python" / "kmemshim" / "__init__.py")
+
+
+def test_uninstall_leaves_nothing(tmp_path):
+    place = Place(tmp_path / "venv")
+    before = place.files()
+    assert place.pip("install", "--no-index", the_wheel()).returncode == 0
+    (tmp_path / "train.py").write_text(KEEP)
+    assert place.run("kmemshim", "run", "--", "python", "train.py", cwd=tmp_path).returncode == 0
+    assert place.files() != before
+    assert place.pip("uninstall", "--yes", "kmemshim").returncode == 0
+    assert place.files() == before
+
+
+# --- where it cannot run ------------------------------------------------------------------------
+
+def test_pip_refuses_it_where_glibc_is_too_old(place, tmp_path):
+    wheel = tmp_path / re.sub(r"manylinux_\d+_\d+", "manylinux_2_999", the_wheel().name)
+    shutil.copy(the_wheel(), wheel)
+    done = place.pip("install", "--no-index", "--force-reinstall", wheel)
+    assert done.returncode != 0 and "is not a supported wheel on this platform" in done.stderr
+
+
+@pytest.mark.parametrize("change, words", [
+    ("GLIBC = (2, 999)", r"this installation is for x86_64 with glibc 2\.999 or newer, and this Python runs on x86_64 with glibc 2\.\d+: build"),
+    ("MACHINE = 'aarch64'", r"this installation is for aarch64 with glibc 2\.\d+ or newer, and this Python runs on x86_64 with glibc 2\.\d+: build")])
+def test_on_another_machine_one_line_says_so(moved, change, words):
+    with open(moved / "kmemshim" / "_wheel.py", "a") as file:
+        file.write(change + "\n")
+    done = started(moved, "report")
+    assert done.returncode == 2 and re.fullmatch(f"kmemshim: {words} kmemshim here from source\n", done.stderr), done.stderr
+
+
+def test_on_another_c_library_one_line_says_so(moved):
+    (moved / "sitecustomize.py").write_text("import os\n\ndef confstr(name):\n    raise ValueError(name)\n\nos.confstr = confstr\n")  # as on musl
+    done = started(moved, "report")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "runs on x86_64 with another C library: build" in done.stderr
+
+
+@pytest.mark.parametrize("damage, words", [
+    (lambda path: path.unlink(), "cannot be run: install kmemshim again"), (lambda path: path.chmod(0o644), "cannot be run: install kmemshim again"),
+    (lambda path: path.write_bytes(b"\0" * 100), "cannot be run: Exec format error")], ids=["missing", "rights", "bytes"])
+def test_a_damaged_installation_is_told_in_one_line(moved, damage, words):
+    path = moved / "kmemshim" / "native" / "bin" / "kmemshim"
+    damage(path)
+    done = started(moved, "report")
+    assert done.returncode == 2 and done.stderr == f"kmemshim: {path} {words}\n", done.stderr
+
+
+def test_the_python_package_alone_takes_the_command_in_path(tmp_path):
+    """pip install ./python, and `make install` for the rest."""
+    words = [PYTHON, "-m", "kmemshim", "--version"]
+    source = harness.ROOT / "python"
+    done = harness.run(words, harness.plain_env(PYTHONPATH=source, PATH=harness.BUILD))
+    assert done.returncode == 0 and done.stdout.startswith("kmemshim "), done.stderr
+    done = harness.run(words, harness.plain_env(PYTHONPATH=source, PATH="/nowhere"))
+    assert done.returncode == 2 and done.stderr == "kmemshim: the command kmemshim is not in PATH\n"
