@@ -264,7 +264,7 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: check test test-packaging test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
+.PHONY: check test test-packaging test-wheel test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
 QUICK = quick and not framework and not long
 check: ## the fast loop: lint, unit tests by gcc (golden texts are among them), and quick tests of every family of hooks; in build/dev
 	@$(MAKE) BUILD=build/dev all
@@ -289,7 +289,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@rm -f $(RAN)
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) --jobs=$$(($(JOBS) + 1)) --output-sync=target test-preload-a-m test-preload-n-z test-python test-sanitized unit-asan test-fault deaths-once unit-gcc test-packaging lint
+	@$(MAKE) --jobs=$$(($(JOBS) + 1)) --output-sync=target test-preload-a-m test-preload-n-z test-python test-sanitized unit-asan test-fault deaths-once unit-gcc test-wheel lint
 	@$(MAKE) test-cases
 
 # Each has a folder of its own: they are built side by side.
@@ -379,6 +379,10 @@ test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: 
 .PHONY: test-leaks
 test-leaks: all ## leaks and controls of many kinds: is each found on its right line and how soon, is no other called one (NAMES= some; WRITE=1 also asks memray, tracemalloc and a trend test, and writes tests/leaks/RESULTS.md)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/leaks/leakset.py $(if $(WRITE),--write --memray $$(BUILD=$(abspath $(BUILD)) tools/venv memray)) $(NAMES)
+
+test-wheel: all
+	@$(MAKE) wheel
+	$(PYTEST) tests/packaging/test_wheel.py -m "not long"
 
 test-packaging: all ## the wheel, installed into a fresh environment, used, removed, and made twice; the Debian packages, unpacked and used
 	@$(MAKE) wheel
