@@ -212,6 +212,27 @@ is_body(const char *function)
 	return strcmp(function, "<module>") == 0 || strncmp(function, "<cell line:", 11) == 0;
 }
 
+/* where: a short name of the file, or of the module; name: of the function. */
+static void
+write_place(const char *file, uint32_t line, const char *where, const char *name, uint64_t offset, char *text,
+            size_t bytes)
+{
+	const char *space = where[0] != '\0' && name[0] != '\0' ? " " : "";
+
+	if (where[0] == '\0' && name[0] == '\0')
+		(void)snprintf(text, bytes, "unknown place");
+	else if (file[0] == '\0' && name[0] == '\0' && offset != 0)
+		(void)snprintf(text, bytes, "%s+0x%" PRIx64, where, offset);
+	else if (line != 0 && place_is_cell(file))
+		(void)snprintf(text, bytes, "%s line %" PRIu32 "%s%s", where, line, is_body(name) ? "" : space,
+		               is_body(name) ? "" : name);
+	else if (line != 0 && file[0] != '\0')
+		(void)snprintf(text, bytes, "%s:%" PRIu32 "%s%s", where, line, space, name);
+	else
+		(void)snprintf(text, bytes, "%s%s%s", where, space, name);
+	(void)text_clean(text, strlen(text));
+}
+
 const char *
 place_text(const char *file, uint32_t line, const char *function, const char *module, uint64_t offset,
            char text[PLACE_TEXT_BYTES])
@@ -219,21 +240,19 @@ place_text(const char *file, uint32_t line, const char *function, const char *mo
 	char file_room[PART_BYTES + 4];
 	char function_room[PART_BYTES + 4];
 	const char *where = shortened(file[0] != '\0' ? place_short(file) : module, file_room);
-	const char *name = shortened(function, function_room);
-	const char *space = where[0] != '\0' && name[0] != '\0' ? " " : "";
 
-	if (where[0] == '\0' && name[0] == '\0')
-		(void)snprintf(text, PLACE_TEXT_BYTES, "unknown place");
-	else if (file[0] == '\0' && name[0] == '\0' && offset != 0)
-		(void)snprintf(text, PLACE_TEXT_BYTES, "%s+0x%" PRIx64, where, offset);
-	else if (line != 0 && place_is_cell(file))
-		(void)snprintf(text, PLACE_TEXT_BYTES, "%s line %" PRIu32 "%s%s", where, line, is_body(name) ? "" : space,
-		               is_body(name) ? "" : name);
-	else if (line != 0 && file[0] != '\0')
-		(void)snprintf(text, PLACE_TEXT_BYTES, "%s:%" PRIu32 "%s%s", where, line, space, name);
-	else
-		(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s%s", where, space, name);
-	(void)text_clean(text, strlen(text));
+	write_place(file, line, where, shortened(function, function_room), offset, text, PLACE_TEXT_BYTES);
+	return text;
+}
+
+char *
+place_whole(const char *file, uint32_t line, const char *function, const char *module, uint64_t offset)
+{
+	const char *where = file[0] != '\0' ? place_short(file) : module;
+	size_t bytes = strlen(where) + strlen(function) + PLACE_TEXT_BYTES;
+	char *text = memory_zeroed(bytes, 1);
+
+	write_place(file, line, where, function, offset, text, bytes);
 	return text;
 }
 

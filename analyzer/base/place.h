@@ -22,6 +22,9 @@
 const char *place_text(const char *file, uint32_t line, const char *function, const char *module, uint64_t offset,
                        char text[PLACE_TEXT_BYTES]);
 
+/* The same, and nothing is cut. For free(). */
+char *place_whole(const char *file, uint32_t line, const char *function, const char *module, uint64_t offset);
+
 /* Adds " [while]" to the text, or whatever the relation is; "" adds nothing. Returns the text. */
 const char *place_related(const char *relation, char text[PLACE_TEXT_BYTES]);
 

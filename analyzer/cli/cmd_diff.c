@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/progress.h"
+#include "base/terminal.h"
 #include "base/units.h"
 #include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
@@ -181,6 +182,8 @@ show(const struct options *options, const struct diff_side *before, const struct
 	uint64_t top = options_has(options, OPTION_TOP) ? options->top : CMD_REPORT_TABLE_TOP;
 	struct diff *diff = diff_compare(before, after, is_by_function ? DIFF_BY_FUNCTION : DIFF_BY_LINE);
 
+	if (!options->is_json && !options->is_markdown && isatty(STDOUT_FILENO) == 1)
+		diff->name_columns = terminal_columns(stdout); // a name is one line of it at most
 	if (options->is_json)
 		render_diff_json(diff, options_has(options, OPTION_TOP) ? top : UINT64_MAX, stdout);
 	else if (options->is_markdown)

@@ -5,7 +5,9 @@
  */
 #include "diff/diff.h"
 
+#include <assert.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +15,7 @@
 #include "base/order.h"
 #include "base/units.h"
 #include "diff/diff_match.h"
+#include "report/paragraph.h"
 
 #define LITTLE_BYTES \
 	(UINT64_C(64) << 10) // and 1/LITTLE_PART of the whole: no row that changed by less is worth a sentence
@@ -146,6 +149,7 @@ diff_compare(const struct diff_side *before, const struct diff_side *after, enum
 	struct diff_pair *pairs = diff_match(before, after, &count);
 
 	diff->by = by;
+	diff->name_columns = SIZE_MAX;
 	diff->before = before;
 	diff->after = after;
 	make_rows(diff, pairs, count);
@@ -206,6 +210,12 @@ static const char *
 where_of(const struct diff *diff, const struct diff_line *line)
 {
 	return diff->by == DIFF_BY_FUNCTION ? line->function : line->where;
+}
+
+char *
+diff_name(const struct diff *diff, const char *name)
+{
+	return text_fitted(name, diff->name_columns);
 }
 
 const char *
@@ -368,11 +378,12 @@ static void
 say_row(const struct diff *diff, const struct scope *scope, const struct diff_row *row, FILE *stream)
 {
 	char bytes[UNITS_TEXT_BYTES];
+	char *name = diff_name(diff, diff_row_where(diff, row));
 	int64_t change = change_of(scope, row);
 
 	say(stream, "%s %s at %s%s%s", units_bytes(magnitude(change), bytes), more_or_less(change),
-	    row->state == DIFF_NEW ? "the new " : "", diff_row_where(diff, row),
-	    row->state == DIFF_GONE ? ", which is gone" : "");
+	    row->state == DIFF_NEW ? "the new " : "", name, row->state == DIFF_GONE ? ", which is gone" : "");
+	free(name);
 }
 
 static void
@@ -425,8 +436,11 @@ diff_headline(const struct diff *diff)
 		sum(diff, &scope, &then, &now);
 		if (diff_row_amount(most[0]) < LITTLE_BYTES &&
 		    diff_row_amount(most[0]) < (then > now ? then : now) / LITTLE_PART) {
+			char *name = diff_name(diff, diff_row_where(diff, most[0]));
+
 			say(stream, "Nearly nothing changed: the most is %s at %s", units_bytes(diff_row_amount(most[0]), bytes),
-			    diff_row_where(diff, most[0]));
+			    name);
+			free(name);
 		} else {
 			say_totals(&scope, then, now, stream);
 			say_rows(diff, &scope, stream);
@@ -448,6 +462,19 @@ diff_headline(const struct diff *diff)
 
 /* ---- notes ---- */
 
+__attribute__((format(printf, 1, 2))) static char *
+made_text(const char *format, ...)
+{
+	va_list values;
+	char *text;
+
+	va_start(values, format);
+	if (vasprintf(&text, format, values) < 0)
+		memory_exhausted();
+	va_end(values);
+	return text;
+}
+
 static bool
 has_domain(const struct diff_side *side, enum domain_kind kind)
 {
@@ -458,74 +485,84 @@ has_domain(const struct diff_side *side, enum domain_kind kind)
 	return false;
 }
 
-static bool
-note_program(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+/* Each: NULL where it is not so. */
+static char *
+note_program(const struct diff *diff)
 {
-	(void)snprintf(text, DIFF_NOTE_BYTES, "these are two programs: %.100s, and %.100s", diff->before->program,
-	               diff->after->program);
-	return strcmp(diff->before->program, diff->after->program) != 0;
+	char *before = diff_name(diff, diff->before->program);
+	char *after = diff_name(diff, diff->after->program);
+	char *text = strcmp(diff->before->program, diff->after->program) != 0
+	                 ? made_text("these are two programs: %s, and %s", before, after)
+	                 : NULL;
+
+	free(before);
+	free(after);
+	return text;
 }
 
-static bool
-note_python(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+static char *
+note_python(const struct diff *diff)
 {
-	const struct diff_side *before = diff->before;
-	const struct diff_side *after = diff->after;
+	const char *before = diff->before->python_version;
+	const char *after = diff->after->python_version;
 
-	(void)snprintf(text, DIFF_NOTE_BYTES, "the old one used Python %s, the new one %s: they allocate in other ways",
-	               before->python_version, after->python_version);
-	return before->python_version[0] != '\0' && after->python_version[0] != '\0' &&
-	       strcmp(before->python_version, after->python_version) != 0;
+	if (before[0] == '\0' || after[0] == '\0' || strcmp(before, after) == 0)
+		return NULL;
+	return made_text("the old one used Python %s, the new one %s: they allocate in other ways", before, after);
 }
 
-static bool
-note_objects(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+static char *
+note_objects(const struct diff *diff)
 {
 	bool were_arenas = has_domain(diff->before, DOMAIN_PYTHON_ARENA);
 	bool are_arenas = has_domain(diff->after, DOMAIN_PYTHON_ARENA);
 
-	(void)snprintf(text, DIFF_NOTE_BYTES,
-	               "only the %s one has Python's arenas; the other was recorded with --python-objects or "
-	               "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
-	               were_arenas ? "old" : "new");
-	return were_arenas != are_arenas && diff->before->python_version[0] != '\0' &&
-	       diff->after->python_version[0] != '\0';
+	if (were_arenas == are_arenas || diff->before->python_version[0] == '\0' || diff->after->python_version[0] == '\0')
+		return NULL;
+	return made_text("only the %s one has Python's arenas; the other was recorded with --python-objects or "
+	                 "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
+	                 were_arenas ? "old" : "new");
 }
 
-static bool
-note_running(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+static char *
+note_running(const struct diff *diff)
 {
 	bool were_both = diff->before->is_running && diff->after->is_running;
 
-	(void)snprintf(text, DIFF_NOTE_BYTES, "%s still running: \"at the end\" is now",
-	               were_both                  ? "both are"
-	               : diff->before->is_running ? "the old one is"
-	                                          : "the new one is");
-	return diff->before->is_running || diff->after->is_running;
+	if (!diff->before->is_running && !diff->after->is_running)
+		return NULL;
+	return made_text("%s still running: \"at the end\" is now", were_both                  ? "both are"
+	                                                            : diff->before->is_running ? "the old one is"
+	                                                                                       : "the new one is");
 }
 
-static bool
-note_snapshot(const struct diff *diff, char text[DIFF_NOTE_BYTES])
+static char *
+note_snapshot(const struct diff *diff)
 {
 	bool were_both = diff->before->is_snapshot && diff->after->is_snapshot;
 
-	(void)snprintf(text, DIFF_NOTE_BYTES, "%s: \"at the end\" is that moment; peaks are those of the whole run",
-	               were_both                   ? "both are snapshots"
-	               : diff->before->is_snapshot ? "the old one is a snapshot"
-	                                           : "the new one is a snapshot");
-	return diff->before->is_snapshot || diff->after->is_snapshot;
+	if (!diff->before->is_snapshot && !diff->after->is_snapshot)
+		return NULL;
+	return made_text("%s: \"at the end\" is that moment; peaks are those of the whole run",
+	                 were_both                   ? "both are snapshots"
+	                 : diff->before->is_snapshot ? "the old one is a snapshot"
+	                                             : "the new one is a snapshot");
 }
 
-bool
-diff_note(const struct diff *diff, unsigned number, char text[DIFF_NOTE_BYTES])
+char *
+diff_note(const struct diff *diff, unsigned number)
 {
-	static bool (*const notes[])(const struct diff *diff, char text[DIFF_NOTE_BYTES]) = {
+	static char *(*const notes[])(const struct diff *diff) = {
 		note_program, note_python, note_objects, note_running, note_snapshot,
 	};
+	static_assert(sizeof(notes) / sizeof(notes[0]) <= DIFF_NOTES_MOST, "a reader has room for all");
 
 	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
-		if (notes[i](diff, text) && number-- == 0)
-			return true;
+		char *text = notes[i](diff);
+
+		if (text != NULL && number-- == 0)
+			return text;
+		free(text);
 	}
-	return false;
+	return NULL;
 }

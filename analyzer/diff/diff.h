@@ -49,11 +49,15 @@ struct diff {
 	size_t row_count;
 	struct diff_row *rows; // by state; memory before address space, then by what changed most; doubtful changes last
 	size_t counts[DIFF_STATES];
+	size_t name_columns; // of a name in words: what is longer leaves its middle; SIZE_MAX: nothing is cut
 };
 
 /* Both sides must outlive the result. */
 struct diff *diff_compare(const struct diff_side *before, const struct diff_side *after, enum diff_by by);
 void diff_free(struct diff *diff);
+
+/* A name in words, not wider than name_columns. For free(). */
+char *diff_name(const struct diff *diff, const char *name);
 
 /* Its newer name, without the line where it is a function. */
 const char *diff_row_where(const struct diff *diff, const struct diff_row *row);
@@ -82,9 +86,9 @@ struct diff_section diff_section(const struct diff *diff, enum diff_state state,
 /* One sentence: what changed most, and where the rest is. For free(). */
 char *diff_headline(const struct diff *diff);
 
-/* Lines that a reader must know, number from 0; false behind the last. */
-#define DIFF_NOTE_BYTES 400
-bool diff_note(const struct diff *diff, unsigned number, char text[DIFF_NOTE_BYTES]);
+/* Lines that a reader must know, number from 0; for free(). NULL behind the last. */
+#define DIFF_NOTES_MOST 8
+char *diff_note(const struct diff *diff, unsigned number);
 
 void render_diff_text(const struct diff *diff, uint64_t top, FILE *stream);
 void render_diff_markdown(const struct diff *diff, uint64_t top, FILE *stream);

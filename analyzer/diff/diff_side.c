@@ -41,27 +41,39 @@ is_module(const struct report_line *line)
 	return line->of.is_import && line->import[0] != '\0';
 }
 
-static void
-write_place(const struct report_line *line, bool has_number, char text[PLACE_TEXT_BYTES])
-{
-	const struct report_place *where = &line->where;
-
-	if (is_module(line)) {
-		(void)snprintf(text, PLACE_TEXT_BYTES, "import %s", line->import);
-		(void)text_clean(text, strlen(text));
-	} else if (line->is_start_up) {
-		(void)snprintf(text, PLACE_TEXT_BYTES, "interpreter start-up");
-	} else {
-		(void)place_text(where->file, has_number ? where->line : 0, where->function, where->module,
-		                 has_number ? where->offset : 0, text);
-		(void)place_related(where->relation, text);
-	}
-}
-
 static const char *
 keep(struct diff_side *side, const char *text)
 {
 	return text_pool_add_text(side->texts, text);
+}
+
+/* The whole name: who writes it cuts what is too wide. */
+static const char *
+keep_place(struct diff_side *side, const struct report_line *line, bool has_number)
+{
+	const struct report_place *where = &line->where;
+	char text[PLACE_TEXT_BYTES];
+	const char *kept;
+	char *place;
+	size_t bytes;
+	char *whole;
+
+	if (is_module(line)) {
+		(void)snprintf(text, sizeof(text), "import %s", line->import);
+		(void)text_clean(text, strlen(text));
+		return keep(side, text);
+	}
+	if (line->is_start_up)
+		return keep(side, "interpreter start-up");
+	place = place_whole(where->file, has_number ? where->line : 0, where->function, where->module,
+	                    has_number ? where->offset : 0);
+	bytes = strlen(place) + strlen(where->relation) + sizeof(" []");
+	whole = memory_zeroed(bytes, 1);
+	(void)snprintf(whole, bytes, where->relation[0] != '\0' ? "%s [%s]" : "%s%s", place, where->relation);
+	kept = keep(side, whole);
+	free(whole);
+	free(place);
+	return kept;
 }
 
 /* What tells lines apart whose functions are one: they are never paired. */
@@ -104,15 +116,13 @@ take_line(struct diff_side *side, const struct report *report, size_t number)
 	struct diff_line *made = &side->lines[side->line_count];
 	uint64_t worth = line.of.live_bytes > line.of.peak_bytes ? line.of.live_bytes : line.of.peak_bytes;
 	bool has_function = !is_module(&line) && !line.is_start_up;
-	char text[PLACE_TEXT_BYTES];
 
 	if (worth == 0)
 		return;
 	if (worth >= SOURCE_WORTH_BYTES)
 		line = report_line(report, number);
-	write_place(&line, true, text);
 	*made = (struct diff_line){
-		.where = keep(side, text),
+		.where = keep_place(side, &line, true),
 		.file = keep(side, line.where.file),
 		.line = line.where.line,
 		.domain = keep(side, line.domain),
@@ -129,8 +139,7 @@ take_line(struct diff_side *side, const struct report *report, size_t number)
 		.held = { line.of.live_bytes, line.of.peak_bytes, line.of.leaking_bytes, line.estimate.error_bytes,
 		          line.estimate.peak_error_bytes },
 	};
-	write_place(&line, false, text);
-	made->function = keep(side, text);
+	made->function = keep_place(side, &line, false);
 	if (has_function)
 		site_key_likeness(largest, line.domain, made->likeness);
 	if (!line.is_start_up || !join_start_up(side, made))

@@ -4,7 +4,10 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/memory.h"
 
 const char *
 diff_change_text(int64_t change, char text[DIFF_CHANGE_BYTES])
@@ -20,50 +23,62 @@ diff_change_text(int64_t change, char text[DIFF_CHANGE_BYTES])
 	return text;
 }
 
+/* To what was said before. */
 __attribute__((format(printf, 2, 3))) static void
-add(char text[DIFF_REMARK_BYTES], const char *format, ...)
+add(FILE *stream, const char *format, ...)
 {
-	size_t used = strlen(text);
 	va_list arguments;
 
-	if (used != 0)
-		used += (size_t)snprintf(text + used, DIFF_REMARK_BYTES - used, "; ");
+	if (ftell(stream) > 0)
+		(void)fputs("; ", stream);
 	va_start(arguments, format);
-	(void)vsnprintf(text + used, DIFF_REMARK_BYTES - used, format, arguments);
+	(void)vfprintf(stream, format, arguments);
 	va_end(arguments);
 }
 
 static void
-add_leak(const struct diff_row *row, char text[DIFF_REMARK_BYTES])
+add_leak(const struct diff_row *row, FILE *stream)
 {
 	char then[UNITS_TEXT_BYTES];
 	char now[UNITS_TEXT_BYTES];
 
 	(void)units_bytes(row->then.leaking_bytes, then);
 	(void)units_bytes(row->now.leaking_bytes, now);
-	if (row->then.leaking_bytes != 0 && row->now.leaking_bytes != 0)
-		add(text, strcmp(then, now) == 0 ? "leaks %s" : "leaks %s, before %s", now, then);
+	if (row->then.leaking_bytes != 0 && row->now.leaking_bytes != 0 && strcmp(then, now) == 0)
+		add(stream, "leaks %s", now);
+	else if (row->then.leaking_bytes != 0 && row->now.leaking_bytes != 0)
+		add(stream, "leaks %s, before %s", now, then);
 	else if (row->now.leaking_bytes != 0)
-		add(text, row->before != NULL ? "leaks %s, before nothing" : "leaks %s", now);
+		add(stream, row->before != NULL ? "leaks %s, before nothing" : "leaks %s", now);
 	else if (row->then.leaking_bytes != 0)
-		add(text, row->after != NULL ? "leaked %s, now nothing" : "leaked %s", then);
+		add(stream, row->after != NULL ? "leaked %s, now nothing" : "leaked %s", then);
 }
 
-const char *
-diff_remark(const struct diff *diff, const struct diff_row *row, char text[DIFF_REMARK_BYTES])
+char *
+diff_remark(const struct diff *diff, const struct diff_row *row)
 {
 	uint64_t error = row->live_error_bytes > row->peak_error_bytes ? row->live_error_bytes : row->peak_error_bytes;
 	const char *was = diff_row_was(diff, row);
 	char bytes[UNITS_TEXT_BYTES];
+	char *text = NULL;
+	size_t length = 0;
+	FILE *stream = open_memstream(&text, &length);
 
-	text[0] = '\0';
-	if (was != NULL && strcmp(row->before->function, row->after->function) == 0)
-		add(text, "was line %" PRIu32, row->before->line);
-	else if (was != NULL)
-		add(text, "was %s", was);
-	add_leak(row, text);
+	if (stream == NULL)
+		memory_exhausted();
+	if (was != NULL && strcmp(row->before->function, row->after->function) == 0) {
+		add(stream, "was line %" PRIu32, row->before->line);
+	} else if (was != NULL) {
+		char *name = diff_name(diff, was);
+
+		add(stream, "was %s", name);
+		free(name);
+	}
+	add_leak(row, stream);
 	if (error != 0)
-		add(text, "an estimate, \302\261%s", units_bytes(error, bytes));
+		add(stream, "an estimate, \302\261%s", units_bytes(error, bytes));
+	if (fclose(stream) != 0)
+		memory_exhausted();
 	return text;
 }
 

@@ -11,9 +11,8 @@
 #define DIFF_CHANGE_BYTES (UNITS_TEXT_BYTES + 1)
 const char *diff_change_text(int64_t change, char text[DIFF_CHANGE_BYTES]);
 
-/* What leaks, what it was called, how sure it is: "was train.py:35 train; leaks 12 MiB"; "" when there is nothing to say. */
-#define DIFF_REMARK_BYTES 600
-const char *diff_remark(const struct diff *diff, const struct diff_row *row, char text[DIFF_REMARK_BYTES]);
+/* What leaks, what it was called, how sure it is: "was train.py:35 train; leaks 12 MiB"; "" when there is nothing to say. For free(). */
+char *diff_remark(const struct diff *diff, const struct diff_row *row);
 
 /* What is not in the rows, a line each, number from 0; false behind the last. */
 #define DIFF_REST_BYTES 200

@@ -155,8 +155,7 @@ void
 render_diff_json(const struct diff *diff, uint64_t top, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = ROWS_INLINE_DEPTH };
-	char texts[8][DIFF_NOTE_BYTES];
-	const char *notes[8];
+	char *notes[DIFF_NOTES_MOST];
 	struct document document = { .by = by_names[diff->by],
 		                         .headline = diff_headline(diff),
 		                         .before = diff->before,
@@ -164,13 +163,14 @@ render_diff_json(const struct diff *diff, uint64_t top, FILE *stream)
 		                         .diff = diff,
 		                         .top = top,
 		                         .row_total = diff->row_count,
-		                         .notes = notes };
+		                         .notes = (const char *const *)notes };
 
-	while (document.note_count < 8 && diff_note(diff, (unsigned)document.note_count, texts[document.note_count])) {
-		notes[document.note_count] = texts[document.note_count];
+	while (document.note_count < DIFF_NOTES_MOST &&
+	       (notes[document.note_count] = diff_note(diff, (unsigned)document.note_count)) != NULL)
 		document.note_count++;
-	}
 	json_object_write(&json, NULL, &diff_object, &document);
+	for (size_t i = 0; i < document.note_count; i++)
+		free(notes[i]);
 	free(document.headline);
 }
 

@@ -27,7 +27,8 @@ put_change(int64_t change, FILE *stream)
 static void
 put_row(const struct diff *diff, const struct diff_row *row, FILE *stream)
 {
-	char remark[DIFF_REMARK_BYTES];
+	char *remark = diff_remark(diff, row);
+	char *name = diff_name(diff, diff_row_where(diff, row));
 
 	(void)fputs("|", stream);
 	put_change(row->live_change, stream);
@@ -37,12 +38,14 @@ put_row(const struct diff *diff, const struct diff_row *row, FILE *stream)
 	put_bytes(row->then.peak_bytes, stream);
 	put_bytes(row->now.peak_bytes, stream);
 	(void)fprintf(stream, " %s | ", diff_row_domain(row));
-	markdown_code(diff_row_where(diff, row), stream);
-	if (diff_remark(diff, row, remark)[0] != '\0') {
+	markdown_code(name, stream);
+	if (remark[0] != '\0') {
 		(void)fputs(" ", stream);
 		markdown_escaped(remark, stream);
 	}
 	(void)fputs(" |\n", stream);
+	free(remark);
+	free(name);
 }
 
 static void
@@ -68,14 +71,15 @@ void
 render_diff_markdown(const struct diff *diff, uint64_t top, FILE *stream)
 {
 	char *headline = diff_headline(diff);
-	char note[DIFF_NOTE_BYTES];
+	char *note;
 
 	markdown_escaped(headline, stream);
 	(void)fputs("\n", stream);
-	for (unsigned i = 0; diff_note(diff, i, note); i++) {
+	for (unsigned i = 0; (note = diff_note(diff, i)) != NULL; i++) {
 		(void)fputs("\n> ", stream);
 		markdown_escaped(note, stream);
 		(void)fputs("\n", stream);
+		free(note);
 	}
 	for (enum diff_state state = DIFF_CHANGED; state < DIFF_SAME; state++)
 		put_section(diff, state, top, stream);

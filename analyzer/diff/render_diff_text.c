@@ -91,7 +91,8 @@ domain_width(const struct diff_section *section)
 static void
 put_row(const struct diff *diff, const struct diff_row *row, int width, FILE *stream)
 {
-	char remark[DIFF_REMARK_BYTES];
+	char *remark = diff_remark(diff, row);
+	char *name = diff_name(diff, diff_row_where(diff, row));
 	char live[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];
 	const struct diff_figures *only = row->state == DIFF_GONE ? &row->then : &row->now;
@@ -103,10 +104,12 @@ put_row(const struct diff *diff, const struct diff_row *row, int width, FILE *st
 	} else {
 		(void)fprintf(stream, "%10s   %10s", units_bytes(only->live_bytes, live), units_bytes(only->peak_bytes, peak));
 	}
-	(void)fprintf(stream, "   %-*s %s", width, diff_row_domain(row), diff_row_where(diff, row));
-	if (diff_remark(diff, row, remark)[0] != '\0')
+	(void)fprintf(stream, "   %-*s %s", width, diff_row_domain(row), name);
+	if (remark[0] != '\0')
 		(void)fprintf(stream, " [%s]", remark);
 	(void)fputc('\n', stream);
+	free(remark);
+	free(name);
 }
 
 static void
@@ -133,13 +136,15 @@ void
 render_diff_text(const struct diff *diff, uint64_t top, FILE *stream)
 {
 	char *headline = diff_headline(diff);
-	char note[DIFF_NOTE_BYTES];
+	char *note;
 
 	(void)fprintf(stream, "%s\n\n", headline);
 	put_side("old", diff->before, stream);
 	put_side("new", diff->after, stream);
-	for (unsigned i = 0; diff_note(diff, i, note); i++)
+	for (unsigned i = 0; (note = diff_note(diff, i)) != NULL; i++) {
 		(void)fprintf(stream, "note: %s\n", note);
+		free(note);
+	}
 	(void)fputc('\n', stream);
 	put_domains(diff, stream);
 	for (size_t i = 0; i < sizeof(shown_states) / sizeof(shown_states[0]); i++)

@@ -199,14 +199,13 @@ judge(struct check *check, const struct config_budget *budget, enum check_kind k
 		.before_bytes = sum.before,
 		.after_bytes = sum.after,
 		// estimates are of parts of the arenas, whose sum is exact
-		.limit_bytes = check_sum(limit_of(amount, sum.before),
-		                         budget->scope == CONFIG_TOTAL && kind != CHECK_STEP ? 0 : sum.chance),
+		.estimated_bytes = budget->scope == CONFIG_TOTAL && kind != CHECK_STEP ? 0 : sum.chance,
 	};
 
 	if (budget->scope != CONFIG_LINES && kind != CHECK_STEP)
-		rule.limit_bytes = check_sum(
-			rule.limit_bytes,
-			check_suppressed_bytes(check, budget->scope == CONFIG_TOTAL ? NULL : budget->name, kind == CHECK_PEAK));
+		rule.suppressed_bytes = check_suppressed_bytes(check, budget->scope == CONFIG_TOTAL ? NULL : budget->name,
+		                                               kind == CHECK_PEAK);
+	rule.limit_bytes = check_sum(limit_of(amount, sum.before), check_sum(rule.estimated_bytes, rule.suppressed_bytes));
 	rule.has_failed = rule.after_bytes > rule.limit_bytes;
 	if (rule.has_failed)
 		check_name_place(&rule, sum.grown);

@@ -26,6 +26,25 @@ figure_name(const struct check_rule *rule)
 	return rule->kind == CHECK_PEAK ? "peak" : rule->kind == CHECK_STEP ? "what is kept in each step" : "live bytes";
 }
 
+const char *
+check_limit_text(const struct check_rule *rule, char text[CHECK_LIMIT_BYTES])
+{
+	uint64_t beside = rule->estimated_bytes + rule->suppressed_bytes;
+	char bytes[UNITS_TEXT_BYTES];
+	size_t used;
+
+	(void)snprintf(text, CHECK_LIMIT_BYTES, "%s", units_bytes(rule->limit_bytes - beside, bytes));
+	used = strlen(text);
+	if (rule->estimated_bytes != 0)
+		(void)snprintf(text + used, CHECK_LIMIT_BYTES - used, " + %s for estimates",
+		               units_bytes(rule->estimated_bytes, bytes));
+	used = strlen(text);
+	if (rule->suppressed_bytes != 0)
+		(void)snprintf(text + used, CHECK_LIMIT_BYTES - used, " + %s for suppressed lines",
+		               units_bytes(rule->suppressed_bytes, bytes));
+	return text;
+}
+
 /* ", allocated at train.py:41 epoch" */
 static void
 add_where(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
@@ -41,12 +60,12 @@ check_message(const struct check *check, const struct check_rule *rule, char mes
 {
 	char before[UNITS_TEXT_BYTES];
 	char after[UNITS_TEXT_BYTES];
-	char limit[UNITS_TEXT_BYTES];
+	char limit[CHECK_LIMIT_BYTES];
 	char source[240] = "";
 
 	(void)units_bytes(rule->before_bytes, before);
 	(void)units_bytes(rule->after_bytes, after);
-	(void)units_bytes(rule->limit_bytes, limit);
+	(void)check_limit_text(rule, limit);
 	if (rule->budget != NULL)
 		(void)snprintf(source, sizeof(source), "; %.200s:%zu", check->config->path, rule->budget->line);
 	if (rule->has_before)

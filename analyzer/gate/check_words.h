@@ -25,6 +25,10 @@ extern const size_t check_rule_text_count;
 #define CHECK_MESSAGE_BYTES 1024
 const char *check_message(const struct check *check, const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES]);
 
+/* "11.0 MiB"; of a budget, what is allowed on top of it comes after it: "1.0 MiB + 9.8 MiB for suppressed lines". */
+#define CHECK_LIMIT_BYTES 128
+const char *check_limit_text(const struct check_rule *rule, char text[CHECK_LIMIT_BYTES]);
+
 /* The new leaks that are within the tolerance, the largest named. False: there are none. */
 bool check_small_leak_message(const struct check *check, char message[CHECK_MESSAGE_BYTES]);
 

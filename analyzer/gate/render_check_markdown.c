@@ -17,7 +17,7 @@ put_row(const struct check_rule *rule, FILE *stream)
 {
 	char before[UNITS_TEXT_BYTES];
 	char after[UNITS_TEXT_BYTES];
-	char limit[UNITS_TEXT_BYTES];
+	char limit[CHECK_LIMIT_BYTES];
 
 	(void)fprintf(stream, "| %s | %s | ",
 	              !rule->is_judged   ? "-"
@@ -26,7 +26,7 @@ put_row(const struct check_rule *rule, FILE *stream)
 	              check_rule_name(rule));
 	markdown_escaped(rule->domain, stream); // a pattern, too
 	(void)fprintf(stream, " | %s | %s | %s | ", rule->has_before ? units_bytes(rule->before_bytes, before) : "",
-	              units_bytes(rule->after_bytes, after), rule->is_judged ? units_bytes(rule->limit_bytes, limit) : "");
+	              units_bytes(rule->after_bytes, after), rule->is_judged ? check_limit_text(rule, limit) : "");
 	if (rule->where[0] != '\0')
 		markdown_code(rule->where, stream);
 	(void)fputs(" |\n", stream);

@@ -22,12 +22,23 @@ novelty(const struct check_rule *rule)
 	return rule->is_leak ? "new, " : "new, may leak (the run is too short to tell: measure a longer one), ";
 }
 
+/* The first figure in its column; what is allowed on top of it follows. */
+static void
+put_limit(const char *limit, FILE *stream)
+{
+	size_t length = strcspn(limit, "+");
+	bool is_alone = limit[length] == '\0';
+
+	(void)fprintf(stream, "  limit %10.*s%s%s", (int)(is_alone ? length : length - 1), limit, is_alone ? "" : " ",
+	              limit + length);
+}
+
 static void
 put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 {
 	char before[UNITS_TEXT_BYTES];
 	char after[UNITS_TEXT_BYTES];
-	char limit[UNITS_TEXT_BYTES];
+	char limit[CHECK_LIMIT_BYTES];
 
 	(void)fprintf(stream, "%-6s %-5s %-*s %10s %s %10s",
 	              !rule->is_judged   ? "-"
@@ -37,7 +48,7 @@ put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 	              rule->has_before ? units_bytes(rule->before_bytes, before) : "", rule->has_before ? "->" : "  ",
 	              units_bytes(rule->after_bytes, after));
 	if (rule->is_judged)
-		(void)fprintf(stream, "  limit %10s", units_bytes(rule->limit_bytes, limit));
+		put_limit(check_limit_text(rule, limit), stream);
 	if (rule->where[0] != '\0')
 		(void)fprintf(stream, "  %s%s %s", novelty(rule), check_where_word(rule), rule->where);
 	(void)fputc('\n', stream);

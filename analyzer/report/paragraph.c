@@ -12,6 +12,8 @@
 #include "base/memory.h"
 #include "base/text_clean.h"
 
+#define FITTED_LEAST 8
+
 size_t
 text_columns(const char *text, size_t bytes)
 {
@@ -20,6 +22,39 @@ text_columns(const char *text, size_t bytes)
 	for (size_t i = 0; i < bytes; i++)
 		columns += ((unsigned char)text[i] & 0xc0) != 0x80;
 	return columns;
+}
+
+/* Bytes of the first so many characters. */
+static size_t
+bytes_of(const char *text, size_t characters)
+{
+	size_t at = 0;
+
+	for (; text[at] != '\0' && characters != 0; characters--) {
+		do
+			at++;
+		while (((unsigned char)text[at] & 0xc0) == 0x80);
+	}
+	return at;
+}
+
+char *
+text_fitted(const char *text, size_t columns)
+{
+	size_t length = strlen(text);
+	size_t all = text_columns(text, length);
+	char *fitted;
+
+	if (all <= columns)
+		return memory_text(text);
+	columns = columns > FITTED_LEAST ? columns : FITTED_LEAST;
+	size_t head = (columns - 3) / 2;
+	size_t head_bytes = bytes_of(text, head);
+	const char *tail = text + bytes_of(text, all - (columns - 3 - head));
+
+	fitted = memory_zeroed(length + 4, 1);
+	(void)snprintf(fitted, length + 4, "%.*s...%s", (int)head_bytes, text, tail);
+	return fitted;
 }
 
 /* As units.c writes them: "%", "B", "KiB". */

@@ -18,6 +18,13 @@
  */
 size_t paragraph_put(FILE *stream, size_t columns, const char *text, size_t indent, size_t column);
 
+/*
+ * The text in so many columns; what does not fit leaves its middle, between two characters: "a_long_f...ction_name". For free().
+ *
+ * columns  SIZE_MAX: nothing is cut; never less than 8
+ */
+char *text_fitted(const char *text, size_t columns);
+
 /* Columns that a text takes; of UTF-8, one for each character. */
 size_t text_columns(const char *text, size_t bytes);
 

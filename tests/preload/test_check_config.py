@@ -34,6 +34,8 @@ def folder(programs, tmp_path_factory):
         harness.record([harness.find_python(), folder / "steps.py", harness.ROOT / "python", steps], folder / f"steps{steps}")
     (folder / "rounds.py").write_text("kept = []\nfor n in range(100000):\n    kept.append(bytearray(700))\n")
     harness.record([harness.find_python(), folder / "rounds.py"], folder / "rounds")
+    (folder / "strings.py").write_text("kept = [str(n) * 2 for n in range(400000)]\n")
+    harness.record([harness.find_python(), folder / "strings.py"], folder / "strings")
     return folder
 
 
@@ -69,6 +71,18 @@ def test_a_budget_that_is_passed_fails(check, name, budget, rule):
     assert done.returncode == REGRESSION, done.stdout + done.stderr
     assert told(done, rule), done.stdout
     assert any(word in told(done, rule)[0] for word in ("gate.c:", "steps.py:8"))
+
+
+def test_what_is_allowed_on_top_of_a_budget_stands_beside_it(check, tmp_path):
+    """A budget of 1 MiB that reads "limit 10.8 MiB" is not the one that was written."""
+    config = "budgets: {total: {live: 1 MiB}}\nsuppressions: [{leak: take_block, reason: known}]"
+    done = check("leaky", config, *BASELINE, "--format", f"text,markdown={tmp_path / 'a.md'}")
+    row, = [line for line in done.stdout.splitlines() if line.split()[1:3] == ["live", "total"]]
+    assert re.search(r"  limit    1\.0 MiB \+ 9\.8 MiB for suppressed lines$", row), done.stdout + done.stderr
+    assert "| 1.0 MiB + 9.8 MiB for suppressed lines |" in (tmp_path / "a.md").read_text()
+    few = check("strings", "budgets: {lines: {'^strings.py:': {live: 1 KiB}}}")
+    limit = re.search(r"  limit    1\.0 KiB \+ [\d.]+ [KM]iB for estimates  allocated at", few.stdout)
+    assert few.returncode == REGRESSION and limit, few.stdout + few.stderr
 
 
 @pytest.mark.parametrize("name, budget", [
