@@ -161,6 +161,9 @@ $(UNIT_SHARED): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -fPIE -c -o $@ $<
 
+# What the unit tests try is optimised, they themselves are not: it would take longer than they run.
+UNIT_OPTIMIZE = $(if $(SANITIZE),,$(if $(filter tests/unit/%,$<),-O0 -g1))
+
 # The test programs of a folder are linked once, into its program `run`; each of them is a link to that, see tests/run.c.
 TESTS_OF_SHIM     := $(call object,$(wildcard tests/unit/shim/*/*.c tests/stress/*.c))
 TESTS_OF_ANALYZER := $(call object,$(wildcard tests/unit/analyzer/*/*.c))
@@ -171,7 +174,7 @@ as_one             = -DPROGRAMS="$(patsubst %.o,PROGRAM(%),$(notdir $(filter $(T
 $(TESTS_OF_SHIM): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -Dmain=$(*F)_main -fno-omit-frame-pointer -pthread -c -o $@ $<
+	$(Q)$(TEST_COMPILE) $(UNIT_OPTIMIZE) $(SHIM_ROOMS) -Dmain=$(*F)_main -fno-omit-frame-pointer -pthread -c -o $@ $<
 
 $(UNIT_CALLBACKS): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
@@ -181,7 +184,7 @@ $(UNIT_CALLBACKS): $(OBJ)/tests/%.o: tests/%.c Makefile
 $(TESTS_OF_ANALYZER): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -Dmain=$(*F)_main -fPIE -c -o $@ $<
+	$(Q)$(TEST_COMPILE) $(UNIT_OPTIMIZE) $(ANALYZER_ROOMS) -Dmain=$(*F)_main -fPIE -c -o $@ $<
 
 .SECONDEXPANSION:
 $(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(UNIT_CALLBACKS) $(SHIM_PARTS)
@@ -261,7 +264,7 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: check test test-packaging test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
+.PHONY: check test test-packaging test-wheel test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
 QUICK = quick and not framework and not long
 check: ## the fast loop: lint, unit tests by gcc (golden texts are among them), and quick tests of every family of hooks; in build/dev
 	@$(MAKE) BUILD=build/dev all
@@ -279,18 +282,18 @@ check-others: all $(FAULTY)
 	$(PYTEST) -q tests/python -m "$(QUICK)"
 	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py tests/test_deploy.py
 
-# What is timed runs alone; the rest shares the processors: first what is built and run of C, then whole programs, which need the sanitized ones.
+# What is timed runs alone. The rest shares the processors, one more at a time than there are: whole programs often wait.
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
-	@$(MAKE) all
+	@$(MAKE) all $(MUTATE) $(FAULTY)
 	@rm -f $(RAN)
-	@$(MAKE) --output-sync=target unit-asan unit-gcc unit-clang stress-tsan lint
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) -j2 --output-sync=target test-preload test-python test-fault deaths-once test-packaging
+	@$(MAKE) --jobs=$$(($(JOBS) + 1)) --output-sync=target test-preload-a-m test-preload-n-z test-python test-sanitized unit-asan test-fault deaths-once unit-gcc test-wheel lint
 	@$(MAKE) test-cases
 
-.PHONY: unit-gcc unit-clang unit-asan stress-tsan deaths-once
+# Each has a folder of its own: they are built side by side.
+.PHONY: unit-gcc unit-clang unit-asan stress-tsan sanitized-programs
 unit-gcc:
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
 
@@ -298,17 +301,31 @@ unit-clang:
 	@$(MAKE) CC=clang BUILD=$(BUILD)/clang all unit-run
 
 unit-asan:
-	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g" unit-run fuzz-replay $(BUILD)/asan/kmemshim sanitized
+	@$(MAKE) CC=clang BUILD=$(BUILD)/clang-asan SANITIZE=address,undefined OPTIMIZE="-O1 -g1" unit-run fuzz-replay
 
 stress-tsan:
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run sanitized
 
+sanitized-programs: stress-tsan
+	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g1" sanitized
+
 test-unit: unit-gcc unit-clang ## unit tests (cmocka), built by gcc and by clang
 
-test-sanitize: unit-asan stress-tsan ## unit tests under address and undefined, stress tests under thread sanitizer; builds the whole shim under each for test-preload
+test-sanitize: unit-asan sanitized-programs ## unit tests under address and undefined, stress tests under thread sanitizer; builds the whole shim under each for test-preload
 
+# For `make test`: halves of one length, by name, and what needs programs with sanitizers.
+.PHONY: test-preload-a-m test-preload-n-z test-sanitized
 test-preload: all $(MUTATE) ## whole programs with and without the shim, and what the reports say
 	$(PYTEST) tests/preload -m "not framework and not long"
+
+test-preload-a-m:
+	$(PYTEST) $(wildcard tests/preload/test_[a-m]*.py) -m "not framework and not long"
+
+test-preload-n-z:
+	$(PYTEST) $(filter-out %/test_sanitized.py,$(wildcard tests/preload/test_[n-z]*.py)) -m "not framework and not long"
+
+test-sanitized: sanitized-programs
+	$(PYTEST) tests/preload/test_sanitized.py
 
 test-fault: all $(FAULTY) ## disks, limits, rights and system calls that fail: the program goes on
 	$(PYTEST) tests/fault
@@ -327,6 +344,7 @@ stress-python: all ## CPython's own tests with a walk at every malloc, for each 
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/python/stress.py
 
 test-long: all ## what takes long and seldom finds what a shorter test does not; some of it with frameworks from PyPI
+	@$(MAKE) unit-clang
 	@$(MAKE) wheel
 	@$(MAKE) deb
 	$(PYTEST) tests/preload tests/python tests/packaging -m long
@@ -349,6 +367,7 @@ small-objects: all ## programs that grow by small Python objects, killed at 80 %
 		$(if $(RESULTS),--results) $(NAMES)
 
 # It uses what test-cuda builds.
+.PHONY: deaths-once
 deaths-once: test-cuda
 	$(PYTEST) tests/deaths tests/leaks
 
@@ -360,6 +379,10 @@ test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: 
 .PHONY: test-leaks
 test-leaks: all ## leaks and controls of many kinds: is each found on its right line and how soon, is no other called one (NAMES= some; WRITE=1 also asks memray, tracemalloc and a trend test, and writes tests/leaks/RESULTS.md)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/leaks/leakset.py $(if $(WRITE),--write --memray $$(BUILD=$(abspath $(BUILD)) tools/venv memray)) $(NAMES)
+
+test-wheel: all
+	@$(MAKE) wheel
+	$(PYTEST) tests/packaging/test_wheel.py -m "not long"
 
 test-packaging: all ## the wheel, installed into a fresh environment, used, removed, and made twice; the Debian packages, unpacked and used
 	@$(MAKE) wheel
@@ -476,7 +499,7 @@ format: ## clang-format all C and C++ files; lint holds it
 	clang-format -i $(shell find include shim analyzer examples tests -name '*.[ch]' -o -name '*.cc')
 
 clean: ## remove what was built; private Python environments stay (rm -r build removes all)
-	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/dev $(BUILD)/clang $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
+	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/dev $(BUILD)/clang $(BUILD)/clang-asan $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
 	rm -rf $(BUILD)/libkmemshim.so $(BUILD)/kmemshim $(BUILD)/wheel $(BUILD)/dist
 
 # --- installation --------------------------------------------------------------------------------

@@ -30,6 +30,7 @@ LONG = {
     r"python/test_objects\.py::test_(every_object_is_counted_once|kinds_of_objects)" + MIDDLE + r"-(?!pymalloc\])\w": "0.6 s each, 30 of them; their usual allocator stays",
     r"python/test_object_samples\.py::test_" + EVERY_SAMPLE + r"\w*\[3\.(9|11)\b": "1 s each, 25 of them; of twins",
     r"python/test_object_samples\.py::test_(each_line_has_its_bytes|what_malloc_sees_is_not_sampled)" + MIDDLE + r"-(?!malloc\])\w": "0.9 s each; their usual allocator and malloc stay",
+    r"python/test_copied_objects\.py::.*\[3\.(9|10|11)\b": "0.9 s each, 12 of them; the oldest, the newest and 3.12, whose interned strings are counted no more, stay",
     r"python/test_threads\.py::test_(a_pool_allocates|threads_have_lines|a_subinterpreters|what_a_pool_does|a_forked_childs|the_state_before)\w*\[3\.(9|11)\b": "1 s each; as above",
     r"python/test_threads\.py::test_(an_embedded_interpreter|a_program_that_goes_on\w*)\[(\w+-)?3\.9\b": "1 s each; 3.8 stays",
     r"python/test_hostile\.py::test_hostile_code_objects" + MIDDLE: "2 s each",

@@ -100,6 +100,7 @@ def test_the_profile_function_stays_the_programs(name, tmp_path):
     if interpreter.is_free_threaded and interpreter.minor == (3, 13):
         kinds.remove("cProfile")  # beside threads it crashes or hangs by itself, more often than not
     if os.environ.get("MATRIX") != "full":
+        kinds.remove("tracemalloc")  # 11 s; test_object_samples.py has it too
         kinds = [kinds[interpreters.NAMES.index(name) % len(kinds)]]
     for kind in kinds:
         folder = tmp_path / kind

@@ -763,6 +763,12 @@ nanosleep(const struct timespec *wanted, struct timespec *left)
 	return 0;
 }
 
+#ifdef __SANITIZE_ADDRESS__
+enum { STRIDE = 4 }; // tests/fuzz reads damaged captures under the sanitizers too
+#else
+enum { STRIDE = 1 };
+#endif
+
 /* Everything of a closed capture is sealed, apart from what the launcher adds: no flipped bit goes unseen. */
 static void
 no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
@@ -773,7 +779,7 @@ no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
 	struct model_options options = { .capture = scratch_file };
 	unsigned checked = 0;
 
-	for (size_t at = 0; at < bytes; at += at < 20000 ? 7 : 61) {
+	for (size_t at = 0; at < bytes; at += STRIDE * (at < 20000 ? 7 : 61)) {
 		unsigned char before = file[at];
 		struct fail fail = { .text = "" };
 		struct model *model;
@@ -791,7 +797,7 @@ no_flipped_byte_of_a_closed_capture_goes_unseen(void **state)
 		file[at] = before;
 		checked++;
 	}
-	assert_true(checked > 6000);
+	assert_true(checked > 6000 / STRIDE);
 	free(file);
 }
 
