@@ -5,7 +5,7 @@ make test-leaks runs all of it, prints the table and fails when a leak is missed
 with what others say of the same runs: memray's list of what was not freed at exit, a Mann-Kendall test on the resident set of each step,
 and tracemalloc's diff. test_leaks.py has a few of them for the usual suite.
 
-    leakset.py [--write] [--memray PYTHON] [NAME...]      NAMEs are beginnings, as c/leak_tiny or py/control
+    leakset.py [--write] [--unseen] [--memray PYTHON] [NAME...]      NAMEs are beginnings, as c/leak_tiny or py/control
 """
 import argparse
 import collections
@@ -29,11 +29,15 @@ STEPS = (10, 20, 40)  # a leak is to be found in the last of these
 CONTROL_STEPS = (100, 200)  # a cache that has not slowed down yet cannot be told from a leak
 TIMEOUT = 120
 MOST_CERTAIN = 2.326  # one in a hundred, of a normal distribution
+# Written before the rules for leaks that begin late and for those that the program's end sweeps away: counted apart, as the rest was there
+# when thresholds were chosen.
+UNSEEN = re.compile(r"(leak_late_|leak_swept_(of_sessions|array|by_thread|dict|buffer)|control_late_|control_stages_then_end|control_loaded_then_swept"
+                    r"|control_array_up_and_down|control_read_then_process|control_buffer_that_is_cleared)")
 
 """
 wanted  the lines that leak: file:line, or None and the line of a cell
 """
-Program = collections.namedtuple("Program", "name source scene is_leak wanted")
+Program = collections.namedtuple("Program", "name source scene is_leak wanted is_unseen")
 Outcome = collections.namedtuple("Outcome", "leak is_maybe place lines")
 
 
@@ -43,7 +47,8 @@ def programs():
         source = HERE / name
         text = source.read_text()
         for scene in re.findall(pattern, text, re.MULTILINE):
-            program = Program(f"{source.suffix[1:]}/{scene}", source, scene, scene.startswith("leak"), wanted_lines(source, scene))
+            program = Program(f"{source.suffix[1:]}/{scene}", source, scene, scene.startswith("leak"), wanted_lines(source, scene),
+                              UNSEEN.match(scene) is not None)
             found[program.name] = program
     return found
 
@@ -249,6 +254,7 @@ Made by `make test-leaks WRITE=1` (`leakset.py`) on {datetime.date.today()}, {pl
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--unseen", action="store_true", help="only those that were written before the rules for their kinds")
     parser.add_argument("--memray", help="an interpreter that has memray")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
@@ -257,6 +263,8 @@ def main():
         tools = Tools(Path(folder))
         for name, program in programs().items():
             if options.names and not any(name.startswith(start) for start in options.names):
+                continue
+            if options.unseen and not program.is_unseen:
                 continue
             own = Path(folder) / name.replace("/", ".")
             own.mkdir()
