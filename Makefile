@@ -430,7 +430,7 @@ stress-run: $(STRESS)
 	$(call run_each,$^)
 
 .PHONY: golden
-golden: $(BUILD)/tests/unit/analyzer/report/test_render $(BUILD)/tests/unit/analyzer/cli/test_situations $(BUILD)/tests/unit/analyzer/diff/test_diff ## writes the agreed texts of tests/golden anew: look at the difference, it is what users read
+golden: $(BUILD)/tests/unit/analyzer/report/test_render $(BUILD)/tests/unit/analyzer/cli/test_situations $(BUILD)/tests/unit/analyzer/diff/test_diff $(BUILD)/tests/unit/analyzer/top/test_top_golden ## writes the agreed texts of tests/golden anew: look at the difference, it is what users read
 	@for program in $^; do UPDATE_GOLDEN=1 $$program >/dev/null 2>&1 || exit 1; done
 	@git --no-pager diff --stat tests/golden
 

@@ -433,9 +433,14 @@ most_text(const struct report *report, char text[MOST_BYTES])
 		                units_bytes(largest->max_resident_bytes, bytes));
 		if (find(report, FINDING_ADDRESS_LIMIT) != NULL)
 			; // that was the limit, and is told next
+		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes && is_container)
+			used = add_text(
+				text, used,
+				". The container's limit is %s: libraries and files that another container read first do not "
+				"count against it",
+				units_bytes(whole_bytes, of));
 		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes)
-			used = add_text(text, used, ", more than the %s %s: what it shares with others may count there",
-			                is_container ? "container's limit of" : "machine's", units_bytes(whole_bytes, of));
+			used = add_text(text, used, "; the machine has %s", units_bytes(whole_bytes, of));
 		else if (whole_bytes != 0)
 			used = add_text(text, used, ": %s of the %s %s",
 			                units_share(verdict_share(largest->max_resident_bytes, whole_bytes), share),

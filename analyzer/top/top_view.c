@@ -13,10 +13,13 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
+#include "report/paragraph.h"
 #include "verdict/words.h"
 
 #define HEAD_ROWS 5u
 #define BAR_COLUMNS 20u
+#define BAR_LEAST 5u
+#define FORECAST_BYTES 80u
 #define WIDE_COLUMNS 60u // with less, figures give way to places
 #define TEXT_BYTES 1024u
 #define SOURCE_AROUND 4u
@@ -99,6 +102,21 @@ put_format(struct top_canvas *canvas, unsigned row, unsigned column, enum top_st
 	return put(canvas, row, column, style, text);
 }
 
+/* Behind what stands there, two columns apart; nothing where it does not fit: half a figure is another figure. */
+static unsigned __attribute__((format(printf, 5, 6)))
+add_whole(struct top_canvas *canvas, unsigned row, unsigned column, enum top_style style, const char *format, ...)
+{
+	char text[TEXT_BYTES];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	if (column + 2 + text_columns(text, strlen(text)) > canvas->columns)
+		return column;
+	return put(canvas, row, column + 2, style, text);
+}
+
 static void
 restyle(struct top_canvas *canvas, unsigned row, enum top_style style)
 {
@@ -165,31 +183,49 @@ seconds_left(const struct top_look *look)
 	return left / ((double)look->growth_bytes / look->growth_seconds);
 }
 
+static const char *
+forecast_text(const struct top_look *look, char text[FORECAST_BYTES])
+{
+	const struct verdict_forecast *forecast = &look->report->forecast;
+	char time[UNITS_TEXT_BYTES];
+
+	text[0] = '\0';
+	if (forecast->bytes_per_minute != 0)
+		(void)snprintf(text, FORECAST_BYTES, "full in about %" PRIu64 " min", forecast->minutes);
+	else if (seconds_left(look) < FORECAST_MOST_SECONDS)
+		(void)snprintf(text, FORECAST_BYTES, "full in %s if it goes on so", span(seconds_left(look), time));
+	return text;
+}
+
+/* The bar takes what the words leave. */
 static void
 draw_use(const struct top_look *look, struct top_canvas *canvas)
 {
-	const struct verdict_forecast *forecast = &look->report->forecast;
+	char forecast[FORECAST_BYTES];
 	char used[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 	uint32_t ppm = (uint32_t)verdict_share(look->used_bytes, look->limit_bytes);
 	enum top_style style = ppm >= 900000 ? TOP_ALARM : TOP_PLAIN;
 	unsigned column;
+	unsigned behind;
+	unsigned bar;
 
 	if (look->limit_bytes == UINT64_MAX || look->limit_bytes == 0) {
 		(void)put_format(canvas, 1, 0, TOP_PLAIN, "%s in use, no limit is known", units_bytes(look->used_bytes, used));
 		return;
 	}
-	column = put_format(canvas, 1, 0, style, "%s in use of the limit of %s: %s  ", units_bytes(look->used_bytes, used),
+	column = put_format(canvas, 1, 0, style, "%s in use of the limit of %s: %s", units_bytes(look->used_bytes, used),
 	                    units_bytes(look->limit_bytes, limit), units_share(ppm, share));
-	for (unsigned i = 0; canvas->columns >= WIDE_COLUMNS && i < BAR_COLUMNS; i++)
+	behind = forecast_text(look, forecast)[0] != '\0' ? (unsigned)strlen(forecast) + 2 : 0;
+	bar = canvas->columns > column + 2 + behind ? canvas->columns - column - 2 - behind : 0;
+	bar = bar < BAR_COLUMNS ? bar : BAR_COLUMNS;
+	column += canvas->columns >= WIDE_COLUMNS && bar >= BAR_LEAST ? 2 : 0;
+	for (unsigned i = 0; canvas->columns >= WIDE_COLUMNS && bar >= BAR_LEAST && i < bar; i++)
 		column = put(canvas, 1, column, ppm >= 900000 ? TOP_ALARM : TOP_BAR,
-		             (uint64_t)i * 1000000 < (uint64_t)ppm * BAR_COLUMNS ? "█" : "░");
-	if (forecast->bytes_per_minute != 0)
-		(void)put_format(canvas, 1, column + 2, TOP_ALARM, "full in about %" PRIu64 " min", forecast->minutes);
-	else if (seconds_left(look) < FORECAST_MOST_SECONDS)
-		(void)put_format(canvas, 1, column + 2, TOP_ALARM, "full in %s if it goes on so",
-		                 span(seconds_left(look), used));
+		             (uint64_t)i * 1000000 < (uint64_t)ppm * bar ? "█" : "░");
+	if (behind != 0)
+		(void)add_whole(canvas, 1, column, TOP_ALARM, "%s", forecast);
 }
 
 static void
@@ -200,14 +236,14 @@ draw_sums(const struct top_look *look, struct top_canvas *canvas)
 	unsigned column = put_format(canvas, 2, 0, TOP_PLAIN, "live %s", units_bytes(look->live_bytes, text));
 
 	if (look->has_growth)
-		column = put_format(canvas, 2, column + 2, TOP_PLAIN, "%s in %s", signed_bytes(look->growth_bytes, text),
-		                    span(look->growth_seconds, time));
+		column = add_whole(canvas, 2, column, TOP_PLAIN, "%s in %s", signed_bytes(look->growth_bytes, text),
+		                   span(look->growth_seconds, time));
 	if (look->resident_bytes != 0)
-		column = put_format(canvas, 2, column + 2, TOP_PLAIN, "in memory %s", units_bytes(look->resident_bytes, text));
+		column = add_whole(canvas, 2, column, TOP_PLAIN, "in memory %s", units_bytes(look->resident_bytes, text));
 	if (look->has_rate)
-		column = put_format(canvas, 2, column + 2, TOP_PLAIN, "allocates %s/s", units_bytes(look->rate_bytes, text));
+		column = add_whole(canvas, 2, column, TOP_PLAIN, "allocates %s/s", units_bytes(look->rate_bytes, text));
 	if (look->model->process_count == 1) // of several the peaks were at different moments
-		(void)put_format(canvas, 2, column + 2, TOP_PLAIN, "peak %s", units_bytes(look->peak_bytes, text));
+		(void)add_whole(canvas, 2, column, TOP_PLAIN, "peak %s", units_bytes(look->peak_bytes, text));
 }
 
 static void

@@ -134,13 +134,32 @@ process_identity_static_bytes(void)
 	return bytes;
 }
 
+/* The script `kmemshim` of a wheel, or python -m kmemshim: Python, which will become the command. */
+static bool
+will_be_our_own_command(void)
+{
+	static char text[1024]; // one thread, at its start; the stack may be small
+	size_t length = memory_limits_read_file("/proc/self/cmdline", text, sizeof(text));
+	const char *arguments[3] = { "", "", "" };
+	size_t at = 0;
+
+	for (unsigned i = 0; i < 3 && at < length; i++) {
+		arguments[i] = text + at;
+		at += strlen(text + at) + 1;
+	}
+	if (strcmp(arguments[1], "-m") == 0)
+		return strcmp(arguments[2], "kmemshim") == 0;
+	const char *slash = strrchr(arguments[1], '/');
+	return slash != NULL && strcmp(slash, "/kmemshim") == 0;
+}
+
 bool
 process_identity_is_our_own_command(void)
 {
 	char path[KMEM_TEXT_BYTES];
-	long length = raw_syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, sizeof(path) - 1);
 
-	path[length > 0 ? length : 0] = '\0';
+	read_link("/proc/self/exe", path, sizeof(path));
 	const char *slash = strrchr(path, '/');
-	return slash != NULL && strcmp(slash, "/kmemshim") == 0;
+	return slash != NULL &&
+	       (strcmp(slash, "/kmemshim") == 0 || (strstr(slash, "py") != NULL && will_be_our_own_command()));
 }

@@ -25,7 +25,10 @@ void process_identity_name(const struct kmem_identity *identity, uint32_t pid, u
 /* Memory that the program has without asking: it may touch all of it and never allocate. */
 uint64_t process_identity_static_bytes(void);
 
-/* The command itself, run where LD_PRELOAD is exported, is no program to record: it would become the newest session. */
+/*
+ * The command itself, or the Python that becomes it (the script of a wheel), run where LD_PRELOAD is exported, is no program to record: it
+ * would become the newest session.
+ */
 bool process_identity_is_our_own_command(void);
 
 #endif

@@ -95,13 +95,13 @@ def test_its_programs_ask_for_glibc_alone_and_no_newer_than_the_tag(tmp_path):
     assert max(newest) == tag
 
 
-def test_two_wheels_have_the_same_bytes(tmp_path):
+def test_two_wheels_have_the_same_bytes():
     """Each from its own link of the command; neither the clock nor the rights of new files are in it."""
     wheel = the_wheel()
     before = wheel.read_bytes()
     (harness.BUILD / "wheel" / "kmemshim").unlink()
     done = harness.run(["make", "-C", harness.ROOT, f"BUILD={harness.BUILD}", "wheel"],
-                       harness.plain_env(HOME=tmp_path, TZ="Asia/Tokyo"), umask=0o027)
+                       harness.plain_env(TZ="Asia/Tokyo"), umask=0o027)
     assert done.returncode == 0, done.stdout + done.stderr
     assert wheel.read_bytes() == before
 
@@ -152,6 +152,19 @@ def test_it_is_as_if_the_shell_had_started_the_command(place, tmp_path):
     found = [re.sub(r"(KMEMSHIM_SESSION|_)=.*", "", harness.run([start, *look], environment, cwd=tmp_path).stdout)
              for start in (place.command, place.package() / "native" / "bin" / "kmemshim")]
     assert found[0] == found[1] and "two words" in found[0] and "LC_CTYPE" not in found[0]
+
+
+@pytest.mark.parametrize("start", [["kmemshim"], ["python", "-m", "kmemshim"]], ids=["script", "module"])
+def test_where_everything_is_recorded_the_command_is_not(place, tmp_path, start):
+    """LD_PRELOAD is exported in this shell. The newest session stays the program's."""
+    everything = place.environment(LD_PRELOAD=place.package() / "native" / "lib" / "libkmemshim.so")
+    assert place.run("python", "-c", KEEP, environment=everything, cwd=tmp_path).returncode == 0
+    captures = list((tmp_path / "kmemshim.out").iterdir())
+    assert len(captures) == 1
+    for _ in range(2):
+        done = place.run(*start, "report", environment=everything, cwd=tmp_path)
+        assert done.returncode == 0 and "<string>:2" in done.stdout and done.stderr == ""
+    assert list((tmp_path / "kmemshim.out").iterdir()) == captures
 
 
 def test_a_signal_reaches_the_command(place, tmp_path):

@@ -1,0 +1,60 @@
+/*
+ * test_render_glance.c - what is said first of a program that has ended?
+ */
+#include "hand_model.h"
+#include "written.h"
+
+#include <stdlib.h>
+
+static struct hand_model hand;
+
+static void
+write_glance(const struct report *report, FILE *stream)
+{
+	struct fail fail;
+
+	assert_true(
+		render_glance((struct report *)(uintptr_t)report, &(struct glance_look){ .columns = 100 }, stream, &fail));
+}
+
+/* Pages that others read first are in its memory and not in its container's sum: both figures are right. */
+static void
+more_in_memory_than_the_limit_is_explained(void **state)
+{
+	static const struct {
+		uint64_t limit_bytes, machine_bytes, most_bytes;
+		const char *says;
+	} cases[] = {
+		{ 200 * MIB, 16 * GIB, 202 * MIB,
+		  "It had at most 202 MiB in memory. The container's limit is 200 MiB: libraries and files that another\n"
+		  "container read first do not count against it.\n" },
+		{ 200 * MIB, 16 * GIB, 100 * MIB,
+		  "It had at most 100 MiB in memory: 50 % of the container's limit of 200 MiB.\n" },
+		{ UINT64_MAX, 1 * GIB, 1025 * MIB, "It had at most 1.0 GiB in memory; the machine has 1.0 GiB.\n" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char *text;
+
+		hand_model_make(&hand);
+		(void)hand_model_site(&hand, HEAP, 41, 40 * MIB);
+		hand_model_exited(&hand, 0);
+		hand.launcher.max_resident_bytes = cases[i].most_bytes;
+		hand.heartbeat.limit_bytes = cases[i].limit_bytes;
+		hand.identity.machine_bytes = cases[i].machine_bytes;
+		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		if (strstr(text, cases[i].says) == NULL)
+			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
+		free(text);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(more_in_memory_than_the_limit_is_explained),
+	};
+
+	return cmocka_run_group_tests_name("glance", tests, NULL, NULL);
+}
