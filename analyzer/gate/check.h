@@ -48,7 +48,7 @@ struct check_rule {
 	uint64_t family;   // of a leak; 0
 	uint64_t before_bytes;
 	uint64_t after_bytes;
-	uint64_t limit_bytes;      // with those two
+	uint64_t limit_bytes;      // with the next two
 	uint64_t estimated_bytes;  // of a budget's: on top of it, the error of what is estimated
 	uint64_t suppressed_bytes; // the same, what suppressed lines hold more
 };

@@ -334,8 +334,8 @@ frame_rules_is_start_up(const struct model_frame *frame, const struct model_fram
 
 	if (frame->kind != MODEL_FRAME_NATIVE)
 		return false;
-	if (frame->function[0] ==
-	    '\0') // a stripped program's _start: what calls start-up code is the program's, and says nothing
+	/* A stripped program's _start: what calls start-up code is the program's, and says nothing. */
+	if (frame->function[0] == '\0')
 		return inner != NULL && inner->function[0] != '\0' && frame_rules_is_start_up(inner, NULL);
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		if (strcmp(frame->function, names[i]) == 0)

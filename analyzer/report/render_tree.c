@@ -2,9 +2,9 @@
  * render_tree.c - who called what that held it, from the outermost frame inwards.
  *
  * Shown are Python's frames where a stack has some, else native ones; with is_native all. Frames of libraries between two that hold the
- * same are left out: they only pass memory on. So are start-up, the import system and allocators: they only do what other code asks. What
- * would read the same below one caller is one row. What is small is summed up. By function, file, module or package neighbouring frames
- * of one are one node; by thread the threads stand outermost.
+ * same are left out: they only pass memory on. So is what frame_rules_is_machinery() names. With has_all nothing is. What would read the
+ * same below one caller is one row. What is small is summed up. By function, file, module or package neighbouring frames of one are one
+ * node; by thread the threads stand outermost.
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters by place_text().
  */
@@ -171,9 +171,9 @@ add_site(struct tree *tree, const struct report_site *site, uint64_t bytes)
 		node->bytes += bytes;
 	}
 	outer = node;
-	if (add_frames(tree, node, site, bytes, tree->look->has_all) ==
-	    outer) // of nothing else: that is better than no row
-		(void)add_frames(tree, node, site, bytes, true);
+	node = add_frames(tree, outer, site, bytes, tree->look->has_all);
+	if (node == outer) // it has hidden frames alone: they are better than no row
+		(void)add_frames(tree, outer, site, bytes, true);
 }
 
 /* The node that is shown in its place: inwards as long as a library's frame only passes memory on. */

@@ -297,20 +297,37 @@ draw_row(const struct top_look *look, const struct top_row *row, unsigned at, st
 	if (is_wide) {
 		column = put_format(canvas, at, column, TOP_PLAIN, " %5s",
 		                    units_share((uint32_t)verdict_share(row->live_bytes, look->live_bytes), share));
-		column = put_format(canvas, at, column, row->has_growth && row->growth_bytes > 0 ? TOP_BOLD : TOP_PLAIN,
-		                    " %10s", row->has_growth ? signed_bytes(row->growth_bytes, growth) : "");
-		column = put_format(canvas, at, column, TOP_PLAIN, " %9s",
-		                    row->has_rate ? units_bytes(row->rate_bytes, rate) : "");
+		if (look->has_growth)
+			column = put_format(canvas, at, column, row->has_growth && row->growth_bytes > 0 ? TOP_BOLD : TOP_PLAIN,
+			                    " %10s", row->has_growth ? signed_bytes(row->growth_bytes, growth) : "");
+		if (look->has_rate)
+			column = put_format(canvas, at, column, TOP_PLAIN, " %9s",
+			                    row->has_rate ? units_bytes(row->rate_bytes, rate) : "");
 	}
 	put_place(row, at, column + 2, canvas);
+}
+
+/* Of what is not known there is no column: a first look has neither growth nor rates. */
+static void
+draw_heading(const struct top_look *look, struct top_canvas *canvas)
+{
+	bool is_wide = canvas->columns >= WIDE_COLUMNS;
+	char time[UNITS_TEXT_BYTES];
+	char since[UNITS_TEXT_BYTES + 1];
+	unsigned column = put_format(canvas, 4, 0, TOP_BOLD, is_wide ? "%10s share" : "%10s", "live");
+
+	(void)snprintf(since, sizeof(since), "+%s", span(look->growth_seconds, time));
+	if (is_wide && look->has_growth)
+		column = put_format(canvas, 4, column, TOP_BOLD, " %10s", since);
+	if (is_wide && look->has_rate)
+		column = put_format(canvas, 4, column, TOP_BOLD, " %9s", "rate/s");
+	(void)put(canvas, 4, column, TOP_BOLD, "  allocated at");
 }
 
 static void
 draw_rows(const struct top_look *look, struct top_state *state, struct top_canvas *canvas)
 {
 	unsigned room = canvas->rows > HEAD_ROWS + 1 ? canvas->rows - HEAD_ROWS - 1 : 0;
-	char time[UNITS_TEXT_BYTES];
-	char heading[64];
 
 	if (state->chosen >= look->row_count)
 		state->chosen = look->row_count != 0 ? look->row_count - 1 : 0;
@@ -318,12 +335,7 @@ draw_rows(const struct top_look *look, struct top_state *state, struct top_canva
 		state->first = state->chosen;
 	if (room != 0 && state->chosen >= state->first + room)
 		state->first = state->chosen - room + 1;
-	(void)snprintf(heading, sizeof(heading), "+%s", span(look->growth_seconds, time));
-	if (canvas->columns >= WIDE_COLUMNS)
-		(void)put_format(canvas, 4, 0, TOP_BOLD, "%10s %5s %10s %9s  %s", "live", "share",
-		                 look->has_growth ? heading : "", look->has_rate ? "rate/s" : "", "allocated at");
-	else
-		(void)put_format(canvas, 4, 0, TOP_BOLD, "%10s  %s", "live", "allocated at");
+	draw_heading(look, canvas);
 	for (unsigned i = 0; i < room && state->first + i < look->row_count; i++) {
 		draw_row(look, &look->rows[state->first + i], HEAD_ROWS + i, canvas);
 		if (state->first + i == state->chosen && state->message != NULL)

@@ -28,6 +28,8 @@ def newest_glibc():
         if others:
             raise SystemExit("%s asks for %s: link it into the program" % (program, ", ".join(sorted(others))))
         found.update(re.findall(r"Name: GLIBC_(\d+)\.(\d+)", readelf("--version-info", program)))
+    if not found:
+        raise SystemExit("the programs were not built for glibc: there is no tag for this wheel")
     return max((int(major), int(minor)) for major, minor in found)
 
 

@@ -236,9 +236,8 @@ def _held(lines):
 
 
 def _of_small(lines, now):
-    if not now.is_whole:
-        return "%d of the lines with less than %s each" % (len(lines), size(SMALL_BYTES))
-    return ("1 line with less than %s" if len(lines) == 1 else "%d lines with less than %%s each" % len(lines)) % size(SMALL_BYTES)
+    count = "%d of the lines" % len(lines) if not now.is_whole else "1 line" if len(lines) == 1 else "%d lines" % len(lines)
+    return "%s with less than %d MiB%s" % (count, SMALL_BYTES >> 20, "" if count == "1 line" else " each")
 
 
 def _grown(now, earlier, lines):

@@ -14,7 +14,7 @@ import harness
 PYTHON = harness.find_python()
 KEEPS = "kept = bytearray(40 << 20)  # which is all that can be seen\n"
 FAILS = KEEPS + "raise ValueError('stop')\n"
-TWO_KINDS = "kept = {i: str(i) * 10 for i in range(100000)}\n"
+TWO_KINDS = "kept = {i: str(i) * 30 for i in range(100000)}\n"  # 20 MiB of small objects beside 5 MiB: `why` tells nearly equal ones apart
 CONTROL = re.compile("\x1b|[\x00-\x08\x0b-\x1f\x7f]")
 
 
