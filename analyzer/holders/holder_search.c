@@ -206,6 +206,9 @@ own_blocks(struct holder_search *search, uint32_t deque)
 
 		if (number == HOLDER_NONE || search->nodes[number].object.type != NULL)
 			continue;
+		if (search->nodes[number].owner == HOLDER_NONE) // from it, not from block to block: a long way would cost much
+			push_edge(search, &(struct holder_edge){ deque, number, search->nodes[deque].object.addr + DEQUE_FIRST,
+			                                         block, false, PYTHON_HOLD_SURE, HOLDER_NONE });
 		search->nodes[number].owner = deque;
 		search->nodes[number].owner_at = search->nodes[deque].object.addr + DEQUE_FIRST;
 		judge_items(search, number);
@@ -679,7 +682,7 @@ static bool
 is_settled(struct holder_search *search, const struct holder_node *node, uint32_t sure)
 {
 	if (node->object.type == NULL)
-		return sure != 0 && !node->is_chained;
+		return sure != 0 && (!node->is_chained || node->owner != HOLDER_NONE);
 	return sure + node->own >= python_objects_references(search->python, &node->object);
 }
 
