@@ -63,11 +63,11 @@ compare_lines(const void *left, const void *right)
 	return order_numbers((*b)->live_bytes, (*a)->live_bytes) ?: order_numbers((uintptr_t)*a, (uintptr_t)*b);
 }
 
-/* What a module keeps that was imported; "" is no import. */
+/* Most of it is kept by modules that were imported. */
 static bool
-is_of_import(const struct model_site *site)
+is_of_import(const struct site_line *line)
 {
-	return site->import != NULL && site->import[0] != '\0';
+	return line->imported_bytes > line->live_bytes / 2;
 }
 
 static void
@@ -86,7 +86,7 @@ choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice
 	for (size_t i = 0; i < lines->count && choice->count < HOLDERS_LINES_MAX && choice->count < top; i++) {
 		uint32_t number = (uint32_t)(sorted[i] - lines->lines);
 
-		if (sorted[i]->site == NULL || is_of_import(sorted[i]->site) || sorted[i]->live_bytes < all_bytes / SHARE_MIN ||
+		if (sorted[i]->site == NULL || is_of_import(sorted[i]) || sorted[i]->live_bytes < all_bytes / SHARE_MIN ||
 		    sorted[i]->live_bytes == 0)
 			continue;
 		choice->chosen[choice->count++].number = number;
