@@ -484,6 +484,7 @@ lint: ## which folder includes which, circles, headers that compile alone, forma
 schema: $(BUILD)/kmemshim ## the JSON schemas anew, from the rows of render_json.c and render_doctor.c
 	$(Q)$< schema >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/report/report.schema.json
 	$(Q)$< schema diff >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/diff/diff.schema.json
+	$(Q)$< schema holders >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/holders/holders.schema.json
 	$(Q)$< schema lost >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/holders/lost.schema.json
 	$(Q)$< schema doctor >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/launch/doctor.schema.json
 
@@ -522,6 +523,7 @@ install: all ## PREFIX=/usr/local DESTDIR= LIBDIR=lib
 	install -D -m 644 include/kmemshim.h $(DESTDIR)$(PREFIX)/include/kmemshim.h
 	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
 	install -D -m 644 analyzer/diff/diff.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/diff.schema.json
+	install -D -m 644 analyzer/holders/holders.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/holders.schema.json
 	install -D -m 644 analyzer/holders/lost.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/lost.schema.json
 	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
 	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS)) $(dir $(PKG_CONFIG_FILE)) $(CMAKE_FOLDER)

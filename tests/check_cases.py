@@ -11,7 +11,7 @@ import collections
 import re
 import sys
 
-NAMED = re.compile(r"`((?:unit|stress|fuzz|preload|python|cuda|bench|fault|deaths|mutate|real)/[^`]+)`")
+NAMED = re.compile(r"`((?:unit|stress|fuzz|preload|python|cuda|bench|fault|deaths|leaks|mutate|real)/[^`]+)`")
 NO_TEST = re.compile(r"(does not apply|open): \S+")
 
 

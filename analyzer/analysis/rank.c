@@ -189,6 +189,7 @@ line_add(struct rank_line *line, const struct entry *entry)
 	if (line->site_count == 0 || model_leak_is_more_telling(site->leak, line->leak))
 		line->leak = site->leak;
 	line->is_import = entry->is_import;
+	line->swept_bytes += site->swept_bytes;
 	if (site->leak == MODEL_LEAK_LEAK) {
 		line->leaking_bytes += site->live_bytes;
 		line->leaking_untouched_bytes += site->untouched_bytes;

@@ -13,7 +13,7 @@
  *
  * Each ranking is a constant struct ranking in rank_*.c, listed in rankings[].
  *
- * Context     Reads the model; rank_leaks_classify() alone writes, one field: a step of model_finish().
+ * Context     Reads the model; rank_leaks_classify() alone writes, the class of each site: a step of model_finish().
  */
 #ifndef RANK_H
 #define RANK_H
@@ -61,6 +61,7 @@ struct rank_line {
 	uint64_t allocated_count;
 	enum model_leak_class leak;       // the most telling class among its sites
 	bool is_import;                   // its sites are what an import left behind
+	uint64_t swept_bytes;             // of class swept: what it held at the peak
 	uint64_t leaking_bytes;           // live bytes of its sites of class leak
 	uint64_t leaking_untouched_bytes; // of these, not in memory
 	const struct model_site *largest; // its first site

@@ -358,6 +358,7 @@ tier_of_class(enum model_leak_class leak)
 {
 	switch (leak) {
 	case MODEL_LEAK_LEAK:
+	case MODEL_LEAK_SWEPT:
 		return 0;
 	case MODEL_LEAK_TOO_SHORT:
 	case MODEL_LEAK_BACKLOG:
@@ -385,6 +386,8 @@ leaks_tier(const struct model *model, const struct model_site *site)
 static uint64_t
 leaks_bytes(const struct model_site *site)
 {
+	if (site->leak == MODEL_LEAK_SWEPT)
+		return site->swept_bytes;
 	return rank_live_in_memory(site) / (keeps_all(site) ? UNJUDGED_PART : 1);
 }
 

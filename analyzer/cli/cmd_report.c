@@ -18,6 +18,7 @@
 #include "cli/command.h"
 #include "diff/diff.h"
 #include "jupyter/kernel_life.h"
+#include "holders/holders.h"
 #include "holders/lost.h"
 #include "launch/doctor.h"
 #include "model/model_load.h"
@@ -345,7 +346,9 @@ cmd_schema(const struct options *options, int *status, struct fail *fail)
 	const char *of = options->argument_count > 0 ? options->arguments[0] : "report";
 
 	(void)status;
-	if (strcmp(of, "lost") == 0)
+	if (strcmp(of, "holders") == 0)
+		holders_render_schema(stdout);
+	else if (strcmp(of, "lost") == 0)
 		lost_render_schema(stdout);
 	else if (strcmp(of, "doctor") == 0)
 		doctor_render_schema(stdout);
@@ -354,6 +357,6 @@ cmd_schema(const struct options *options, int *status, struct fail *fail)
 	else if (strcmp(of, "diff") == 0)
 		render_diff_schema(stdout);
 	else
-		return fail_set(fail, EXIT_USAGE, "schema: %s: there are report, diff, doctor and lost", of);
+		return fail_set(fail, EXIT_USAGE, "schema: %s: there are report, diff, doctor, holders and lost", of);
 	return output_finish(fail);
 }

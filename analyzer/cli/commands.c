@@ -95,6 +95,7 @@ const struct command commands[] = {
 		"Generations are birth dates of blocks, counted in allocated bytes or blocks. Classes:\n"
 		"  leak       still holds blocks of nearly every generation since it first allocated\n"
 		"  leak?      the same, but it may be a data set that was loaded once\n"
+		"  swept      accumulated until the peak, then was released as the program ended\n"
 		"  too-short  too few generations to judge\n"
 		"  backlog    releases late or in bursts\n"
 		"  filling    keeps its blocks, but adds fewer and fewer: a cache that fills\n"
@@ -287,6 +288,21 @@ const struct command commands[] = {
 		.run = cmd_mark,
 	},
 	{
+		.name = "holders",
+		.arguments = "PID",
+		.summary = "what keeps the blocks of the largest lines of a recorded program alive",
+		.details = "Stops the program, reads its memory from outside, and lets it go on. Of each of the lines that hold most, up to 32 blocks\n"
+				   "are drawn, and it is told what holds them: by names of Python, and by variables of C and C++. Needs the right to trace\n"
+				   "the program (ptrace).\n",
+		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
+	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
+		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema holders)" },
+	               [OPTION_TOP] = { "N", "look at N lines, at most 10 (default 10)" } },
+		.arguments_min = 1,
+		.arguments_max = 1,
+		.run = cmd_holders,
+	},
+	{
 		.name = "lost",
 		.arguments = "PID",
 		.summary = "which blocks of a recorded program does nothing lead to any more",
@@ -315,9 +331,9 @@ const struct command commands[] = {
 	},
 	{
 		.name = "schema",
-		.arguments = "[report|diff|doctor|lost]",
+		.arguments = "[report|diff|doctor|holders|lost]",
 		.summary = "print the JSON schema of what --json prints",
-		.details = "report (the default): of report, why, peak, leaks and sites. diff: of diff. doctor: of doctor. lost: of lost.\n",
+		.details = "report (the default): of report, why, peak, leaks and sites. diff: of diff. doctor: of doctor. holders, lost: of these.\n",
 		.arguments_max = 1,
 		.run = cmd_schema,
 	},

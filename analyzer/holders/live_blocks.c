@@ -308,7 +308,8 @@ has_leaf(const struct live_blocks *blocks, uint64_t number)
 	return false;
 }
 
-static void
+/* False: there is no time for more. */
+static bool
 read_leaves(struct live_blocks *blocks, const struct signs *signs)
 {
 	struct process_memory *memory = blocks->memory;
@@ -322,6 +323,8 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 		                    ? process_memory_word(memory, top + offsetof(struct kmem_top, leaf) + number * 8)
 		                    : 0;
 
+		if (process_memory_is_late(memory))
+			return false;
 		if (addr == 0 || has_leaf(blocks, number))
 			continue;
 		struct leaf *leaf = memory_zeroed(1, sizeof(*leaf));
@@ -339,6 +342,7 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 	}
 	if (blocks->leaf_count > 1)
 		qsort(blocks->leaves, blocks->leaf_count, sizeof(struct leaf *), compare_leaves);
+	return true;
 }
 
 static void
@@ -373,7 +377,15 @@ live_blocks_read(const char *command, struct process_memory *memory, struct fail
 	read_own(blocks, &signs);
 	read_mapped(blocks, &signs);
 	read_extras(blocks, &signs);
-	read_leaves(blocks, &signs);
+	if (!read_leaves(blocks, &signs)) {
+		live_blocks_free(blocks);
+		return fail_set(
+				   fail, EXIT_USAGE,
+				   "%s: the program stood still for as long as it may and the list of its blocks was not read yet: "
+				   "allow more with --stop",
+				   command),
+		       NULL;
+	}
 	count_extras(blocks);
 	if (blocks->count == 0)
 		blocks->range = (struct word_range){ 0, 0 };

@@ -32,8 +32,10 @@ process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct proce
 	*look = (struct process_look){ 0 };
 	if (!stopped_process_stop(command, pid, wait_ns, &look->process, fail))
 		return false;
-	if (process_memory_open(command, pid, &look->memory, fail))
+	if (process_memory_open(command, pid, &look->memory, fail)) {
+		look->memory.deadline_ns = look->process.since_ns + wait_ns;
 		look->blocks = live_blocks_read(command, &look->memory, fail);
+	}
 	if (look->blocks == NULL) {
 		process_look_close(look);
 		return false;

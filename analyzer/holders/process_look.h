@@ -22,7 +22,7 @@ struct process_look {
 	uint64_t stopped_ns;   // known when it goes on
 };
 
-/* command: for the message. wait_ns: until its threads stand still. */
+/* command: for the message. wait_ns: until its threads stand still, and the list of its blocks is read. */
 bool process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail);
 void process_look_resume(struct process_look *look);
 void process_look_close(struct process_look *look); // and lets it go on, if it stands still

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -158,6 +159,15 @@ process_memory_close(struct process_memory *memory)
 }
 
 /* ---- any ---- */
+
+bool
+process_memory_is_late(const struct process_memory *memory)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return memory->deadline_ns != 0 && (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec > memory->deadline_ns;
+}
 
 void
 process_memory_forget(struct process_memory *memory)

@@ -43,7 +43,10 @@ struct process_memory {
 	struct memory_page *pages; // NULL until the first read
 	uint64_t *piece;           // of scans
 	uint64_t scanned_bytes;
+	uint64_t deadline_ns; // CLOCK_MONOTONIC: who reads much gives up then; 0 = there is time
 };
+
+bool process_memory_is_late(const struct process_memory *memory);
 
 /* Of a live process. */
 bool process_memory_open(const char *command, pid_t pid, struct process_memory *memory, struct fail *fail);

@@ -230,6 +230,12 @@ see_recorder(struct search *search, uint64_t base)
 	}
 }
 
+static bool
+is_capture(const char *path)
+{
+	return strstr(path, ".kmem") != NULL;
+}
+
 static void
 add_region(struct search *search, const struct memory_region *region)
 {
@@ -248,6 +254,8 @@ add_region(struct search *search, const struct memory_region *region)
 		else
 			add_without_own(search, region, start, is_behind_guard && start == region->start);
 	}
+	if (region->is_readable && region->is_writable && region->is_shared && !is_capture(region->path))
+		search->ranges->shared_bytes += region->end - region->start;
 	search->was_forbidden = !region->is_readable && !region->is_writable && !is_named;
 	search->last_end = region->end;
 }

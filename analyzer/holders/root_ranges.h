@@ -31,6 +31,7 @@ struct root_ranges {
 	size_t count;
 	size_t room;
 	struct root_range *at; // by address, disjoint
+	uint64_t shared_bytes; // with other processes, but for the recorder's: may lead to blocks, and is not looked at
 };
 
 void root_ranges_find(struct process_memory *memory, const struct stopped_process *process, struct live_blocks *blocks,

@@ -107,7 +107,9 @@ leak_row(enum model_leak_class leak)
 {
 	switch (leak) {
 	case MODEL_LEAK_LEAK:
-		return (struct leak_row){ "leak", 6 };
+		return (struct leak_row){ "leak", 7 };
+	case MODEL_LEAK_SWEPT:
+		return (struct leak_row){ "swept", 6 };
 	case MODEL_LEAK_TOO_SHORT:
 		return (struct leak_row){ "too-short", 5 };
 	case MODEL_LEAK_FILLING:

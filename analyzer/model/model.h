@@ -30,6 +30,7 @@ enum model_leak_class {
 	MODEL_LEAK_BACKLOG,   // releases in bursts or late ("backlog")
 	MODEL_LEAK_FILLING,   // keeps its blocks, but adds fewer and fewer ("filling")
 	MODEL_LEAK_LEAK,      // blocks of almost every generation are still alive ("leak")
+	MODEL_LEAK_SWEPT,     // accumulated until the peak, then was released as the program ended ("swept")
 	MODEL_LEAK_IMPORT,    // left behind by importing a module ("import")
 	MODEL_LEAK_CLASSES
 };
@@ -100,7 +101,8 @@ struct model_site {
 	bool has_paused;         // since its latest block a whole tick of the generations' clock has passed without one
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
-	enum model_leak_class leak; // set by rank_leaks.c
+	enum model_leak_class leak; // set by rank_leaks.c and swept_at_end.c
+	uint64_t swept_bytes;       // of class swept: what its line held at the peak, at one of the line's sites; else 0
 	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
@@ -346,8 +348,8 @@ bool model_could_not_grow(const struct model *model); // some capture: its disk,
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
 const char *model_relation_name(enum model_relation relation); // "" for its own, "while", "started by"
 
-const char *
-model_leak_name(enum model_leak_class leak); // "none", "steady", "too-short", "backlog", "filling", "leak", "import"
+const char *model_leak_name(
+	enum model_leak_class leak); // "none", "steady", "too-short", "backlog", "filling", "leak", "swept", "import"
 enum model_leak_class model_leak_named(const char *name); // MODEL_LEAK_CLASSES: there is none of that name
 
 /* Which of two classes stands for several sites? A leak before all, and what an import left only where all agree. */

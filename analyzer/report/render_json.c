@@ -638,7 +638,7 @@ OBJECT(request, NULL, "A request for memory that the system refused.");
 static const struct json_field leak_fields[] = {
 	JSON_FIELD_OF(
 		JSON_ENUM, "class", leak,
-		"none: holds nothing. steady: holds something, does not accumulate. too-short: too few generations to judge. backlog: released late or in bursts. filling: keeps its blocks, but adds fewer and fewer, as a cache that fills. leak: still holds blocks from nearly every generation. import: left behind by importing a library.",
+		"none: holds nothing. steady: holds something, does not accumulate. too-short: too few generations to judge. backlog: released late or in bursts. filling: keeps its blocks, but adds fewer and fewer, as a cache that fills. leak: still holds blocks from nearly every generation. swept: it accumulated until the peak, then was released as the program ended. import: left behind by importing a library.",
 		.value_of = report_leak_class),
 	JSON_FIELD(generations_alive, "Generations (ticks of allocated bytes or blocks) of which blocks are still live."),
 	JSON_FIELD(generations_total, "Generations since the site first allocated."),
@@ -702,6 +702,9 @@ static const struct json_field line_fields[] = {
 	              "Class of the line: the most telling of its sites; generations of its largest site of that class.",
 	              .object = &leak_object, .is_pointer = true),
 	JSON_OF(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
+	JSON_OF(
+		swept_bytes,
+		"Of class swept: bytes that the line held at its peak, about: the last look before it was released. Else 0."),
 	JSON_FIELD_AS(
 		"may_be_one_time_load", may_be_built_once,
 		"Of class leak, but half of all that was allocated since it began is its own, or an import runs it: it may be a data set that was loaded once."),
@@ -884,7 +887,7 @@ static const struct json_field report_fields[] = {
 	JSON_FIELD(session, "Id that the processes of one run share."),
 	JSON_FIELD(
 		ranking,
-		"What orders lines and sites. peak: by peak_bytes. leaks: class leak first, then too-short of which every generation is still alive, then the rest, by live_bytes. sites: by live_bytes. What imports left comes after what code of the program holds, address space (reserved, file) after memory.",
+		"What orders lines and sites. peak: by peak_bytes. leaks: classes leak and swept first, then too-short of which every generation is still alive, then the rest, by live_bytes. sites: by live_bytes. What imports left comes after what code of the program holds, address space (reserved, file) after memory.",
 		.values = ranking_names),
 	JSON_FIELD_OF(JSON_OBJECT, "verdict", verdict, "", .object = &verdict_object),
 	JSON_FIELD_WHOLE(

@@ -118,6 +118,16 @@ put_leaking(const struct report_line *line, FILE *stream)
 		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", units_bytes(line->of.leaking_bytes, bytes));
 }
 
+static void
+put_swept(const struct report_line *line, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (line->of.swept_bytes != 0)
+		(void)fprintf(stream, "%20sit accumulated until the peak (%s), then was released as the program ended\n", "",
+		              units_bytes(line->of.swept_bytes, bytes));
+}
+
 /* What was asked for and never touched holds nothing. Rows are in the order of what is in memory. */
 static bool
 put_in_memory(const struct report_line *line, uint64_t shown_bytes, FILE *stream)
@@ -180,8 +190,14 @@ struct table {
 	}
 
 SHOWN(shown_peak, peak_bytes)
-SHOWN(shown_live, live_bytes)
 SHOWN(shown_any, allocated_count)
+
+/* Or was, and is worth a row. */
+static uint64_t
+shown_live(const struct report_line *line)
+{
+	return line->of.live_bytes != 0 ? line->of.live_bytes : line->of.swept_bytes;
+}
 
 /* One row per ranking; negative widths align to the left. */
 static const struct table tables[] = {
@@ -466,8 +482,10 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 	struct report_line line = report_line(report, number);
 
 	put_row(stream, layout, &line);
-	if (table->shown == shown_live)
+	if (table->shown == shown_live) {
 		put_leaking(&line, stream);
+		put_swept(&line, stream);
+	}
 	if (table->shown != shown_any)
 		remarks->has_untouched = put_in_memory(&line, table->shown(&line), stream) || remarks->has_untouched;
 	put_library(&line, stream);

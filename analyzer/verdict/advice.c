@@ -17,6 +17,7 @@
 #include "verdict/words.h"
 
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
+#define SWEPT_PART 2                            // of the peak: less is not what made it
 // of all that was allocated meanwhile: a program that reads a data set parses and converts it, and keeps so much as a rule
 #define DATA_SET_PART 8
 #define MANY_THREADS 8 // as many arenas as threads, up to eight for each processor
@@ -493,6 +494,9 @@ ADVICE_TEST(is_well_but_freed,
             verdict->end == VERDICT_END_OK && facts->refused == NULL && facts->memory.freed.freed_bytes != 0)
 ADVICE_TEST(is_well_and_empty, verdict->end == VERDICT_END_OK && facts->peak_bytes == 0)
 ADVICE_TEST(is_well_but_leaking, verdict->end == VERDICT_END_OK && facts->leaking_bytes >= WORTH_LEAKING_BYTES)
+ADVICE_TEST(is_well_but_swept, verdict->end == VERDICT_END_OK && facts->refused == NULL &&
+                                   facts->swept.swept_bytes >= WORTH_LEAKING_BYTES &&
+                                   facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_PART)
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
 ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2)
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
@@ -543,6 +547,18 @@ say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
 	         "` shows which lines accumulate (%s in all, most at %s)",
 	         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
+}
+
+static void
+say_swept(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict,
+	         "look at %s: it accumulated until the peak (%s), then was released as the program ended; release "
+	         "earlier what it no longer needs; if it collects results for the end, no action is needed",
+	         verdict_line_text(&facts->swept, place), units_bytes(facts->swept.swept_bytes, bytes));
 }
 
 static const struct advice rows[] = {
@@ -597,6 +613,7 @@ static const struct advice rows[] = {
 	{ "little-room", is_tight, .say = say_little_room },
 	{ "return-freed-memory", is_well_but_freed, .say = say_freed },
 	{ "nothing", is_well_and_empty, .text = "no action is needed", .is_nothing = true },
+	{ "release-before-end", is_well_but_swept, .say = say_swept },
 	{ "nothing-yet", is_well_but_leaking, .say = say_nothing_yet, .is_nothing = true },
 	{ "nothing", is_well, .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak",
 	  .is_nothing = true },

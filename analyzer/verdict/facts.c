@@ -384,6 +384,8 @@ sum_leaking(struct verdict_facts *facts, const struct ranked *live)
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 
+		if (line->swept_bytes > facts->swept.swept_bytes)
+			facts->swept = *line;
 		if (line->leak != MODEL_LEAK_LEAK || !domain_is_host(model->domains[line->domain].id.kind) ||
 		    rank_may_be_built_once(line->telling))
 			continue;

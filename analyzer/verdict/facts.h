@@ -187,6 +187,7 @@ struct verdict_facts {
 	struct rank_line beside_arenas;
 	uint64_t leaking_bytes;        // of all lines of the host's memory that accumulate, but for what may be a data set
 	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
+	struct rank_line swept;        // of class swept, the one that held most; site_count == 0: none
 	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
 	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
 	struct verdict_copies copies;

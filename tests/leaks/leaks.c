@@ -376,6 +376,117 @@ leak_beside_sawtooth(unsigned steps)
 	}
 }
 
+/* ---- unseen: leaks that begin late, or that the program's end sweeps away, written before the rules for them (leakset.py, UNSEEN) ---- */
+
+APART static void
+begin_late(void)
+{
+	for (unsigned i = 0; i < 400; i++)
+		work();
+}
+
+static char *
+grown(char *block, size_t bytes)
+{
+	char *larger = realloc(block, bytes); // leak_late_of_sessions leak_swept_of_sessions
+
+	return filled(larger, bytes);
+}
+
+APART static void
+leak_late_of_sessions(unsigned steps)
+{
+	begin_late();
+	EACH_STEP(i, steps)
+	{
+		char *text = NULL;
+
+		work();
+		for (size_t bytes = KIB; bytes <= 16 * KIB; bytes *= 2)
+			text = grown(text, bytes); // leak_late_of_sessions
+		keep(text);
+	}
+}
+
+APART static void
+leak_late_after_large(unsigned steps)
+{
+	for (unsigned i = 0; i < 100; i++)
+		free(filled(malloc(16 * MIB), KIB));
+	EACH_STEP(i, steps)
+	{
+		work();
+		keep(filled(malloc(40 * KIB), 40 * KIB)); // leak_late_after_large
+	}
+}
+
+/* One block, longer and longer. */
+APART static void
+leak_late_array(unsigned steps)
+{
+	char *array = NULL;
+
+	begin_late();
+	EACH_STEP(i, steps)
+	{
+		work();
+		array = realloc(array, (i + 1) * 16 * KIB); // leak_late_array
+		sink = memset(array + i * 16 * KIB, 1, 16 * KIB);
+	}
+}
+
+APART static void
+leak_swept_of_sessions(unsigned steps)
+{
+	EACH_STEP(i, steps)
+	{
+		char *text = NULL;
+
+		work();
+		for (size_t bytes = 75 * KIB; bytes <= 300 * KIB; bytes *= 2)
+			text = grown(text, bytes); // leak_swept_of_sessions
+		keep(text);
+	}
+	free_all();
+}
+
+APART static void
+leak_swept_array(unsigned steps)
+{
+	char *array = NULL;
+
+	EACH_STEP(i, steps)
+	{
+		work();
+		array = realloc(array, (i + 1) * 300 * KIB); // leak_swept_array
+		sink = memset(array + i * 300 * KIB, 1, 300 * KIB);
+	}
+	free(array);
+}
+
+static void *
+thread_that_sweeps(void *argument)
+{
+	unsigned steps = *(unsigned *)argument;
+
+	EACH_STEP(i, steps)
+	{
+		work();
+		keep(filled(malloc(300 * KIB), 300 * KIB)); // leak_swept_by_thread
+	}
+	free_all();
+	return NULL;
+}
+
+APART static void
+leak_swept_by_thread(unsigned steps)
+{
+	pthread_t thread;
+
+	pthread_create(&thread, NULL, thread_that_sweeps, &steps);
+	pthread_join(thread, NULL);
+}
+
 /* ---- controls ---- */
 
 APART static void
@@ -587,6 +698,90 @@ control_pool_of_threads(unsigned steps)
 	}
 }
 
+/* ---- unseen controls: the same two kinds ---- */
+
+APART static void
+control_late_table(unsigned steps)
+{
+	begin_late();
+	for (unsigned i = 0; i < 800; i++)
+		keep(filled(malloc(4 * KIB), 4 * KIB));
+	EACH_STEP(i, steps)
+	{
+		work();
+	}
+}
+
+APART static void
+control_late_ring(unsigned steps)
+{
+	static void *ring[16];
+
+	begin_late();
+	EACH_STEP(i, steps)
+	{
+		free(ring[i % 16]);
+		ring[i % 16] = filled(malloc(64 * KIB), 64 * KIB);
+		work();
+	}
+}
+
+APART static void
+control_late_array(unsigned steps)
+{
+	char *array = NULL;
+
+	begin_late();
+	for (unsigned i = 0; i < 64; i++) {
+		array = realloc(array, (i + 1) * 32 * KIB);
+		sink = memset(array + i * 32 * KIB, 1, 32 * KIB);
+	}
+	keep(array);
+	EACH_STEP(i, steps)
+	{
+		work();
+	}
+}
+
+/* The last one ends with the program. */
+APART static void
+control_stages_then_end(unsigned steps)
+{
+	EACH_STEP(i, steps)
+	{
+		work();
+		keep(filled(malloc(300 * KIB), 300 * KIB));
+		if (i % (steps / 4) == steps / 4 - 1)
+			free_all();
+	}
+}
+
+APART static void
+control_loaded_then_swept(unsigned steps)
+{
+	for (unsigned i = 0; i < 40; i++)
+		keep(filled(malloc(MIB), MIB));
+	EACH_STEP(i, steps)
+	{
+		work();
+	}
+	free_all();
+}
+
+APART static void
+control_array_up_and_down(unsigned steps)
+{
+	char *array = NULL;
+
+	EACH_STEP(i, steps)
+	{
+		work();
+		array = realloc(array, (1 + i % 20) * 300 * KIB);
+		sink = memset(array, 1, (1 + i % 20) * 300 * KIB);
+	}
+	free(array);
+}
+
 /* ---- for leaks.py ---- */
 
 void *leak_from_c(size_t bytes);
@@ -640,6 +835,12 @@ main(int argc, char **argv)
 		SCENE(leak_growing),
 		SCENE(leak_of_copies),
 		SCENE(leak_beside_sawtooth),
+		SCENE(leak_late_of_sessions),
+		SCENE(leak_late_after_large),
+		SCENE(leak_late_array),
+		SCENE(leak_swept_of_sessions),
+		SCENE(leak_swept_array),
+		SCENE(leak_swept_by_thread),
 		SCENE(control_warm_up),
 		SCENE(control_cache_that_fills),
 		SCENE(control_cache_that_evicts),
@@ -654,6 +855,12 @@ main(int argc, char **argv)
 		SCENE(control_table_built_once),
 		SCENE(control_high_then_done),
 		SCENE(control_pool_of_threads),
+		SCENE(control_late_table),
+		SCENE(control_late_ring),
+		SCENE(control_late_array),
+		SCENE(control_stages_then_end),
+		SCENE(control_loaded_then_swept),
+		SCENE(control_array_up_and_down),
 	};
 
 	for (size_t i = 0; argc == 3 && i < sizeof(scenes) / sizeof(scenes[0]); i++) {

@@ -449,6 +449,50 @@ def leak_function_of_cell(steps):
     run_cells(*cells)  # line 4 of a cell: leak_function_of_cell
 
 
+# Unseen: leaks that begin late, or that the program's end sweeps away, written before the rules for them (leakset.py, UNSEEN).
+
+def begin_late():
+    for _ in range(300):
+        work()
+
+
+def leak_late_of_instances(steps):
+    class Request:
+        def __init__(self, size):
+            self.body = bytearray(size)  # leak_late_of_instances
+
+    begin_late()
+    for i in each_step(steps):
+        kept.append(Request(25000 + i))
+        work()
+
+
+def leak_late_buffer(steps):
+    """One block, longer and longer."""
+    log = bytearray()
+    begin_late()
+    for _ in each_step(steps):
+        log.extend(bytes(30000))  # leak_late_buffer
+        work()
+    kept.append(log)
+
+
+def leak_swept_dict(steps):
+    seen = {}
+    for i in each_step(steps):
+        work()
+        for k in range(100):
+            seen[i, k] = bytes(4000 + k)  # leak_swept_dict
+
+
+def leak_swept_buffer(steps):
+    """One block, longer and longer."""
+    log = bytearray()
+    for _ in each_step(steps):
+        work()
+        log.extend(bytes(300000))  # leak_swept_buffer
+
+
 # --- controls -----------------------------------------------------------------------------------
 
 def control_warm_up(steps):
@@ -683,6 +727,60 @@ def control_history_that_is_cut(steps):
         if len(kept) > 30:
             del kept[:20]
         work()
+
+
+# Unseen: the same two kinds.
+
+def control_late_pool(steps):
+    begin_late()
+    for _ in range(50):
+        kept.append(bytearray(100000))
+    for i in each_step(steps):
+        kept[i % 50][0] = 1
+        work()
+
+
+def control_late_cache_that_evicts(steps):
+    import collections
+    newest = collections.OrderedDict()
+    begin_late()
+    for i in each_step(steps):
+        newest[i] = bytearray(50000)
+        if len(newest) > 20:
+            newest.popitem(last=False)
+        work()
+
+
+def stage_of(count):
+    history = []
+    for _ in range(count):
+        work()
+        history.append(bytearray(400000))
+
+
+def control_stages_then_end(steps):
+    """The last one ends with the program."""
+    for _ in each_step(4):
+        stage_of(steps // 4)
+
+
+def control_read_then_process(steps):
+    rows = []
+    for _ in range(40):
+        work()
+        rows.append(bytearray(400000))
+    for i in each_step(steps):
+        rows[i % 40][0] = 1
+        work()
+
+
+def control_buffer_that_is_cleared(steps):
+    log = bytearray()
+    for i in each_step(steps):
+        work()
+        log.extend(bytes(300000))
+        if i % 20 == 19:
+            log.clear()
 
 
 if __name__ == "__main__":

@@ -74,8 +74,9 @@ os.execv(sys.argv[1], sys.argv[1:])
 class Waiting:
     """A recorded program that has said that it is ready and waits for a word."""
 
-    def __init__(self, program, out):
-        self.process = subprocess.Popen([str(program)], env={name: str(value) for name, value in shim_env(out).items()},
+    def __init__(self, program, out, **more):
+        words = [str(word) for word in (program if isinstance(program, list) else [program])]
+        self.process = subprocess.Popen(words, env={name: str(value) for name, value in shim_env(out, **more).items()},
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self):

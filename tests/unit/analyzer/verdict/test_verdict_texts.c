@@ -412,6 +412,53 @@ how_much_of_a_line_accumulates_is_said(void **state)
 	}
 }
 
+/* A line held so much at the end of its 16 rounds, of a peak of 300 MiB, and nothing when the program ended. */
+static void
+decide_swept(uint64_t bytes, struct verdict *verdict)
+{
+	static struct model_point points[17];
+	static struct model_point_site held[16];
+
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 300 * MIB);
+	hand.sites[0].live_bytes = hand.sites[0].live_count = 0;
+	hand.domains[HEAP].live_bytes = hand.domains[HEAP].together_live_bytes = 0;
+	memset(points, 0, sizeof(points));
+	for (unsigned i = 0; i < 16; i++) {
+		held[i] = (struct model_point_site){ 0, bytes / 16 * (i + 1) };
+		points[i] = (struct model_point){ .volume_bytes = (i + 1) * 64 * MIB, .site_count = 1, .sites = &held[i] };
+	}
+	points[16] = (struct model_point){ .volume_bytes = 16 * 64 * MIB, .is_end = true };
+	hand.process.points = points;
+	hand.process.point_count = ARRAY_LEN(points);
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, verdict);
+}
+
+static bool
+is_swept_told(uint64_t bytes)
+{
+	struct verdict verdict;
+
+	decide_swept(bytes, &verdict);
+	return strcmp(advised_text(&verdict), "release-before-end") == 0;
+}
+
+/* It would be said that no action is needed: nothing is left of it. */
+static void
+what_was_swept_away_at_the_end_is_looked_at(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	decide_swept(300 * MIB, &verdict);
+	assert_advised(&verdict, "release-before-end");
+	assert_non_null(strstr(verdict.next, "look at train.py:41 epoch: it accumulated until the peak (300 MiB), then was "
+	                                     "released as the program ended;"));
+	assert_true(is_swept_told(150 * MIB));
+	assert_false(is_swept_told(150 * MIB - 16));
+}
+
 /* sh -c "python train.py", or timeout: a child that imported much is told as it is alone. */
 static void
 what_imports_left_in_one_of_several_processes_is_told(void **state)
@@ -701,6 +748,7 @@ main(void)
 		cmocka_unit_test(what_may_be_a_data_set_is_said),
 		cmocka_unit_test(what_imports_left_in_one_of_several_processes_is_told),
 		cmocka_unit_test(how_much_of_a_line_accumulates_is_said),
+		cmocka_unit_test(what_was_swept_away_at_the_end_is_looked_at),
 		cmocka_unit_test(rounds_that_the_blocks_do_not_bear_out_are_not_said),
 		cmocka_unit_test(where_a_cache_that_fills_ends_is_said),
 		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),

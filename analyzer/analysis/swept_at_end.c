@@ -1,0 +1,255 @@
+/*
+ * swept_at_end.c - did a line accumulate until the peak, and was it released as the program ended (see swept_at_end.h)?
+ *
+ * The measure of time is what the process allocated, as for generations. A program that collects its results in each round and writes
+ * them at the end looks the same: nothing that looks from outside tells it from a leak.
+ *
+ * Not chosen  snapshots at the high-water mark with their survivors: beats are as far apart as a 256th of the limit, and on a large
+ *             machine a program may end before the first of them. And one block that grows by realloc has one generation.
+ */
+#include "analysis/swept_at_end.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/rank.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "kmem_format.h"
+
+#define PARTS 8            // of what was allocated from its begin to its peak
+#define RISING_PARTS_MIN 6 // the last RECENT_PARTS among them
+#define RECENT_PARTS 2     //
+#define RISING_PART 4      // a part rises that has a so manyth of the mean
+#define POINTS_MIN 8       // with so many of them nobody is surprised by one
+#define FLOOR_BYTES 65536  // as of leaks
+#define FALL_PART 8        // of the peak may be released before: more is a queue, or a sawtooth
+#define LEFT_PART 4        // of the peak may be left at the end
+#define AFTER_PART 8       // of what was allocated until its peak may be allocated since
+#define FILLING_HALVES 3   // a cache that fills (rank_leaks.c): halves of what the second half has,
+#define FILLING_SLOWER 2   // and by how much the last quarter is slower than the second
+
+/* What a site held at a point. */
+struct entry {
+	const struct model_site *site;
+	size_t point;
+	uint64_t bytes;
+};
+
+static int
+compare_entries(const void *a, const void *b)
+{
+	const struct entry *left = a;
+	const struct entry *right = b;
+	int order = rank_compare_places(left->site, right->site);
+
+	if (order == 0 && left->site != right->site)
+		order = left->site < right->site ? -1 : 1;
+	return order ?: order_numbers(left->point, right->point);
+}
+
+static bool
+may_be_swept(const struct model *model, const struct model_site *site)
+{
+	switch (site->leak) {
+	case MODEL_LEAK_NONE:
+	case MODEL_LEAK_STEADY:
+	case MODEL_LEAK_TOO_SHORT:
+	case MODEL_LEAK_BACKLOG:
+	case MODEL_LEAK_SWEPT: // of another process
+		break;
+	case MODEL_LEAK_FILLING:
+	case MODEL_LEAK_LEAK:
+	case MODEL_LEAK_IMPORT:
+	case MODEL_LEAK_CLASSES:
+		return false;
+	}
+	/* Of an arena, of what is only reserved and of a cache rank_leaks.c says nothing either. */
+	return !site->is_rest_of_arenas && (site->stack_flags & KMEM_STACK_ARENA) == 0 &&
+	       !domain_is_address_space(model->domains[site->domain].id.kind) &&
+	       domain_is_host(model->domains[site->domain].id.kind) && !rank_is_import(site) && !rank_is_below_import(site);
+}
+
+/* Of sites that were among the largest at some point; of the end, which has all sites, only these. For free(). */
+static struct entry *
+collect(const struct model *model, const struct model_process *process, size_t *count)
+{
+	bool *is_seen = memory_zeroed(model->site_count + 1, sizeof(*is_seen));
+	struct entry *entries = NULL;
+	size_t room = 0;
+
+	*count = 0;
+	for (size_t i = 0; i < process->point_count; i++) {
+		const struct model_point *point = &process->points[i];
+
+		for (size_t k = 0; k < point->site_count; k++) {
+			uint32_t site = point->sites[k].site;
+
+			if (!may_be_swept(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
+				continue;
+			is_seen[site] = true;
+			entries = memory_grown(entries, &room, *count + 1, sizeof(*entries));
+			entries[(*count)++] = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
+		}
+	}
+	free(is_seen);
+	return entries;
+}
+
+/* Who is not among the largest of a full point holds less than these; it is taken to hold what it did, as far as that fits. */
+static uint64_t
+unseen_bytes(const struct model_point *point, uint64_t before_bytes)
+{
+	uint64_t least_bytes;
+
+	if (point->is_end || point->site_count < KMEM_HISTORY_SITES)
+		return 0;
+	least_bytes = point->sites[point->site_count - 1].bytes;
+	return before_bytes < least_bytes ? before_bytes : least_bytes;
+}
+
+/* Adds the entries of one site; returns how many they are. */
+static size_t
+add_site(const struct model_process *process, const struct entry *entries, size_t count, uint64_t *held)
+{
+	size_t next = 0;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < process->point_count; i++) {
+		bool is_seen = next < count && entries[next].site == entries[0].site && entries[next].point == i;
+
+		bytes = is_seen ? entries[next++].bytes : unseen_bytes(&process->points[i], bytes);
+		held[i] += bytes;
+	}
+	return next;
+}
+
+/* What was held when so much had been allocated, on the straight line between two points. */
+static double
+held_at(const struct model_process *process, const uint64_t *held, size_t last, double volume)
+{
+	size_t i = 0;
+
+	while (i < last && (double)process->points[i].volume_bytes < volume)
+		i++;
+	double to = (double)process->points[i].volume_bytes;
+	double from = i > 0 ? (double)process->points[i - 1].volume_bytes : 0;
+	double before = i > 0 ? (double)held[i - 1] : 0;
+
+	return to > from && volume < to ? before + ((double)held[i] - before) * (volume - from) / (to - from)
+	                                : (double)held[i];
+}
+
+/* Fewer and fewer is added: a cache that fills. */
+static bool
+is_filling(const double rises[PARTS])
+{
+	double quarters[4];
+
+	for (unsigned i = 0; i < 4; i++)
+		quarters[i] = rises[2 * i] + rises[2 * i + 1];
+	return (quarters[0] + quarters[1]) * 2 >= (quarters[2] + quarters[3]) * FILLING_HALVES &&
+	       quarters[0] > quarters[1] && quarters[1] > quarters[2] && quarters[2] >= quarters[3] &&
+	       quarters[3] * FILLING_SLOWER <= quarters[1];
+}
+
+/* In nearly each part of what was allocated from `begin` to the peak, and in the latest ones. */
+static bool
+rises_evenly(const struct model_process *process, const uint64_t *held, double begin, size_t peak)
+{
+	double width = ((double)process->points[peak].volume_bytes - begin) / PARTS;
+	double least = (double)held[peak] / PARTS / RISING_PART;
+	double before = 0;
+	double rises[PARTS];
+	unsigned rising = 0;
+	unsigned recent = 0;
+
+	for (unsigned i = 0; i < PARTS; i++) {
+		double now = held_at(process, held, peak, begin + width * (i + 1));
+
+		rises[i] = now - before;
+		rising += rises[i] >= least;
+		recent += rises[i] >= least && i >= PARTS - RECENT_PARTS;
+		before = now;
+	}
+	return rising >= RISING_PARTS_MIN && recent == RECENT_PARTS && !is_filling(rises);
+}
+
+static uint64_t
+largest_fall(const uint64_t *held, size_t peak)
+{
+	uint64_t highest = 0;
+	uint64_t fall = 0;
+
+	for (size_t i = 0; i <= peak; i++) {
+		highest = held[i] > highest ? held[i] : highest;
+		fall = highest - held[i] > fall ? highest - held[i] : fall;
+	}
+	return fall;
+}
+
+/* What it held at its peak; 0: it was not swept away at the end. */
+static uint64_t
+swept_bytes(const struct model_process *process, const uint64_t *held)
+{
+	size_t last = process->point_count - 1;
+	size_t peak = 0;
+	size_t first = 0;
+
+	for (size_t i = 0; i <= last; i++)
+		peak = held[i] > held[peak] ? i : peak;
+	while (first < peak && held[first] == 0)
+		first++;
+	uint64_t begin = first > 0 ? process->points[first - 1].volume_bytes : 0;
+	uint64_t until = process->points[peak].volume_bytes;
+	uint64_t span = until > begin ? until - begin : 0;
+	uint64_t since = process->points[last].volume_bytes - until;
+
+	if (peak - first + 1 < POINTS_MIN || held[peak] < FLOOR_BYTES || held[peak] >= span / 2)
+		return 0;
+	if (held[last] > held[peak] / LEFT_PART || since > span / AFTER_PART ||
+	    largest_fall(held, peak) > held[peak] / FALL_PART)
+		return 0;
+	return rises_evenly(process, held, (double)begin, peak) ? held[peak] : 0;
+}
+
+static void
+judge_process(struct model *model, const struct model_process *process)
+{
+	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
+	size_t count;
+	struct entry *entries = collect(model, process, &count);
+
+	if (count != 0)
+		qsort(entries, count, sizeof(*entries), compare_entries);
+	for (size_t first = 0, end; first < count; first = end) {
+		uint64_t bytes;
+
+		memset(held, 0, process->point_count * sizeof(*held));
+		for (end = first; end < count && rank_compare_places(entries[first].site, entries[end].site) == 0;)
+			end += add_site(process, &entries[end], count - end, held);
+		bytes = swept_bytes(process, held);
+		for (size_t i = first; bytes != 0 && i < end; i++) {
+			struct model_site *site = &model->sites[entries[i].site - model->sites];
+
+			site->leak = MODEL_LEAK_SWEPT;
+			site->swept_bytes = i == first ? site->swept_bytes + bytes
+			                               : site->swept_bytes; // of the line, at its first site
+		}
+	}
+	free(entries);
+	free(held);
+}
+
+void
+swept_at_end_classify(struct model *model)
+{
+	for (size_t i = 0; i < model->site_count; i++)
+		model->sites[i].swept_bytes = 0;
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct model_process *process = &model->processes[i];
+
+		if (process->state == KMEM_STATE_CLEAN_EXIT && process->point_count >= POINTS_MIN)
+			judge_process(model, process);
+	}
+}

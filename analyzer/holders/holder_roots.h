@@ -1,0 +1,18 @@
+/*
+ * holder_roots.h - what is a root called that no Python names?
+ *
+ * By the symbols of the library that it lies in. Needs no memory of the process but for what was copied: it may go on.
+ */
+#ifndef HOLDER_ROOTS_H
+#define HOLDER_ROOTS_H
+
+#include "holders/holder_search.h"
+#include "holders/process_modules.h"
+
+#define HOLDER_ROOT_BYTES 256
+
+/* "static variable `cache` of server", "thread-local variable `buffers`", "the stack of thread 1234". */
+const char *holder_root_text(const struct process_look *look, struct process_modules *modules,
+                             const struct holder_node *node, char text[HOLDER_ROOT_BYTES]);
+
+#endif

@@ -1,0 +1,879 @@
+/*
+ * holder_search.c - passes over memory, from blocks to roots (see holder_search.h).
+ *
+ * Invariants, tested by number in tests/preload/test_holders.py and tests/unit/analyzer/holders/test_python_objects.c:
+ *   H1  an edge is a word that stood in live memory and led into the node that it leads to.
+ *   H2  of two ways to a root the one with the lower cost is taken: names before addresses.
+ *   H3  a place of a list, or of a dictionary, that is not in use holds nothing.
+ *   H4  without room or time what was found stays, and it is said.
+ */
+#include "holders/holder_search.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+
+#define PLACES (HOLDER_NODES_MAX * 2)
+#define TARGETS_MAX 16384u
+#define SKIP_BYTES_MIN (UINT64_C(16) << 10) // smaller blocks are scanned
+#define SKIP_PIECES 16                      // of such a block that are looked at
+#define SKIP_PIECE_WORDS 8
+#define SKIP_BLOCKS_LOOKED_AT 32 // of a site
+
+struct holder_target {
+	uint64_t start;
+	uint64_t end;
+	uint32_t node;
+};
+
+/* What it costs to end a way there: what a person can find in the source comes first. */
+static const uint8_t kind_costs[HOLDER_KINDS] = {
+	[HOLDER_FRAME] = 1,  [HOLDER_STATIC] = 3,    [HOLDER_THREAD_LOCAL] = 9,
+	[HOLDER_STACK] = 12, [HOLDER_REGISTER] = 14, [HOLDER_MAPPING] = 50,
+};
+#define COST_OTHERS 30u  // of stacks and the interpreter's own variables, where there is a Python to say it better
+#define COST_GOOD 11u    // a way whose root costs no more says enough
+#define COST_PERHAPS 20u // a word that may be left over: rather a long way without one
+#define COST_INSIDE 2u   // an address behind the block's begin
+#define COST_FAR_INSIDE 4u
+#define HEAD_BYTES 32u
+#define PIECE_BYTES (UINT64_C(4) << 20) // between two looks at the clock
+#define DEQUE_BLOCK_BYTES 528u          // the one before, 64 items, the one behind
+#define DEQUE_NEXT 520u
+#define DEQUE_FIRST 24u // in its object
+#define DEQUE_BLOCKS_MAX HOLDER_NODES_MAX
+#define EDGES_UNREGARDED 4096 // between two looks at the clock
+#define PAGE_BITS (UINT64_C(1) << 18)
+
+bool
+holder_is_root(const struct holder_node *node)
+{
+	return node->root != HOLDER_END_NONE || node->kind >= HOLDER_FRAME;
+}
+
+bool
+holder_search_is_late(struct holder_search *search)
+{
+	search->is_late = search->is_late || stopped_process_time(&search->look->process) > search->deadline_ns;
+	return search->is_late;
+}
+
+/* ---- nodes ---- */
+
+static uint32_t *
+place_of(const struct holder_search *search, uint64_t start)
+{
+	uint32_t i = (uint32_t)(start * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	while (search->places[i % PLACES] != HOLDER_NONE && search->nodes[search->places[i % PLACES]].start != start)
+		i++;
+	return &search->places[i % PLACES];
+}
+
+/* HOLDER_NONE: there is no room. */
+static uint32_t
+find_or_add(struct holder_search *search, const struct holder_node *node)
+{
+	uint32_t *place = place_of(search, node->start);
+
+	if (*place != HOLDER_NONE)
+		return *place;
+	if (search->node_count >= HOLDER_NODES_MAX) {
+		search->is_full = true;
+		return HOLDER_NONE;
+	}
+	*place = (uint32_t)search->node_count;
+	search->nodes[search->node_count] = *node;
+	return (uint32_t)search->node_count++;
+}
+
+/* Of a Python object: does it end a way? */
+static enum holder_end
+end_of(struct holder_search *search, const struct python_object *object)
+{
+	char name[PYTHON_NAME_BYTES];
+
+	if (object->type == NULL)
+		return HOLDER_END_NONE;
+	switch (object->type->kind) {
+	case PYTHON_TYPE:
+		return HOLDER_END_CLASS;
+	case PYTHON_DICT:
+		return python_objects_module(search->python, object, name) ? HOLDER_END_MODULE : HOLDER_END_NONE;
+	case PYTHON_FRAME:
+		for (size_t i = 0; i < search->python->frame_count; i++) {
+			if (search->python->frames[i].object == object->addr)
+				return HOLDER_END_FRAME;
+		}
+		return HOLDER_END_NONE;
+	default:
+		return HOLDER_END_NONE;
+	}
+}
+
+static struct holder_node
+node_with_object(struct holder_search *search, enum holder_kind kind, uint64_t start, uint64_t end, uint32_t site)
+{
+	struct holder_node node = { .start = start,
+		                        .end = end,
+		                        .kind = kind,
+		                        .site = site,
+		                        .cost = UINT32_MAX,
+		                        .best = HOLDER_NONE,
+		                        .owner = HOLDER_NONE,
+		                        .first_edge = HOLDER_NONE };
+
+	(void)python_objects_in(search->python, start, end - start, &node.object);
+	node.root = end_of(search, &node.object);
+	return node;
+}
+
+static struct holder_node
+root_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
+{
+	return (struct holder_node){ .start = start,
+		                         .end = end,
+		                         .kind = kind,
+		                         .thread = thread,
+		                         .cost = UINT32_MAX,
+		                         .best = HOLDER_NONE,
+		                         .owner = HOLDER_NONE,
+		                         .first_edge = HOLDER_NONE };
+}
+
+static void
+push_edge(struct holder_search *search, const struct holder_edge *edge)
+{
+	struct holder_edge *added = &search->edges[search->edge_count];
+	struct holder_node *from = &search->nodes[edge->from];
+
+	if (search->edge_count >= HOLDER_EDGES_MAX) {
+		search->is_full = true;
+		return;
+	}
+	*added = *edge;
+	added->next = from->first_edge;
+	from->first_edge = (uint32_t)search->edge_count++;
+	if (search->edge_count % EDGES_UNREGARDED == 0)
+		(void)holder_search_is_late(search);
+}
+
+/* A deque is a long chain: a pass for each block would not do. *left: the block before this one, that says so, too. */
+static bool
+find_left(struct holder_search *search, uint64_t addr, struct live_block *left)
+{
+	uint64_t start = process_memory_word(&search->look->memory, addr);
+
+	return live_blocks_find(search->look->blocks, start, left) && left->addr == start &&
+	       left->bytes == DEQUE_BLOCK_BYTES && process_memory_word(&search->look->memory, start + DEQUE_NEXT) == addr;
+}
+
+static uint64_t
+word_of_owner(struct holder_search *search, const struct holder_node *buffer)
+{
+	if (search->nodes[buffer->owner].object.type->kind == PYTHON_DEQUE)
+		return buffer->start;
+	return process_memory_word(&search->look->memory, buffer->owner_at);
+}
+
+/* Now that it is known whose items stand there: places that are not in use hold nothing, the others do. */
+static void
+judge_items(struct holder_search *search, uint32_t block)
+{
+	const struct holder_node *buffer = &search->nodes[block];
+	const struct python_object *owner = &search->nodes[buffer->owner].object;
+	uint64_t value = word_of_owner(search, buffer);
+
+	for (uint32_t i = buffer->first_edge; i != HOLDER_NONE; i = search->edges[i].next) {
+		struct holder_edge *edge = &search->edges[i];
+
+		edge->hold = PYTHON_HOLD_SURE;
+		edge->is_gone = !python_objects_buffer_holds(search->python, owner, buffer->owner_at, value, edge->at);
+	}
+}
+
+/* Its blocks, those that are nodes. Others that are linked to them were given back to it, perhaps, with what stood there. */
+static void
+own_blocks(struct holder_search *search, uint32_t deque)
+{
+	uint64_t block = 0;
+
+	for (size_t i = 0;
+	     i < DEQUE_BLOCKS_MAX && python_objects_next_block(search->python, &search->nodes[deque].object, &block); i++) {
+		uint32_t number = *place_of(search, block);
+
+		if (number == HOLDER_NONE || search->nodes[number].object.type != NULL)
+			continue;
+		search->nodes[number].owner = deque;
+		search->nodes[number].owner_at = search->nodes[deque].object.addr + DEQUE_FIRST;
+		judge_items(search, number);
+	}
+}
+
+static void
+add_chain(struct holder_search *search, uint32_t number)
+{
+	struct live_block left;
+
+	while (find_left(search, search->nodes[number].start, &left)) {
+		bool is_known = *place_of(search, left.addr) != HOLDER_NONE;
+		struct holder_node node = { .start = left.addr,
+			                        .end = left.addr + left.bytes,
+			                        .kind = HOLDER_BLOCK,
+			                        .site = left.site,
+			                        .cost = UINT32_MAX,
+			                        .best = HOLDER_NONE,
+			                        .owner = HOLDER_NONE,
+			                        .first_edge = HOLDER_NONE };
+		uint32_t from = find_or_add(search, &node);
+
+		if (from == HOLDER_NONE)
+			return;
+		search->nodes[from].is_chained = search->nodes[number].is_chained = true;
+		push_edge(search, &(struct holder_edge){ from, number, left.addr + DEQUE_NEXT, search->nodes[number].start,
+		                                         false, PYTHON_HOLD_SURE, HOLDER_NONE });
+		if (is_known && search->nodes[from].owner != HOLDER_NONE)
+			own_blocks(search, search->nodes[from].owner);
+		if (is_known || search->is_full)
+			return;
+		number = from;
+	}
+}
+
+static uint32_t
+node_of_block(struct holder_search *search, const struct live_block *block)
+{
+	uint32_t known = *place_of(search, block->addr);
+	struct holder_node node;
+
+	if (known != HOLDER_NONE)
+		return known;
+	node = node_with_object(search, HOLDER_BLOCK, block->addr, block->addr + (block->bytes != 0 ? block->bytes : 1),
+	                        block->site);
+	known = find_or_add(search, &node);
+	if (known != HOLDER_NONE && block->bytes == DEQUE_BLOCK_BYTES && node.object.type == NULL &&
+	    search->python->shape != NULL)
+		add_chain(search, known);
+	return known;
+}
+
+/* A mapping of the program's own: Python's frames and small objects, or anything. */
+static uint32_t
+node_in_mapping(struct holder_search *search, uint64_t at)
+{
+	const struct python_frame *frame = python_objects_frame(search->python, at);
+	struct address_range small;
+	struct holder_node node;
+
+	if (frame != NULL) {
+		node = root_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
+		return find_or_add(search, &node);
+	}
+	switch (python_objects_small(search->python, at, &small)) {
+	case PYTHON_SMALL_FREE:
+		return HOLDER_NONE;
+	case PYTHON_SMALL_LIVE:
+		node = node_with_object(search, HOLDER_SMALL, small.start, small.end, 0);
+		return find_or_add(search, &node);
+	case PYTHON_NOT_SMALL:
+		break;
+	}
+	/* Zeroed data of a program or a library is a mapping without a name, behind that of its file. */
+	node = root_node(process_modules_at(search->modules, at) != NULL ? HOLDER_STATIC : HOLDER_MAPPING, at, at + 8, 0);
+	return find_or_add(search, &node);
+}
+
+/* Who has this word; HOLDER_NONE: nobody that is alive. */
+static uint32_t
+node_at(struct holder_search *search, uint64_t at)
+{
+	static const enum holder_kind kinds[] = {
+		[ROOT_STATIC] = HOLDER_STATIC,
+		[ROOT_STACK] = HOLDER_STACK,
+		[ROOT_THREAD_LOCAL] = HOLDER_THREAD_LOCAL,
+	};
+	const struct root_range *range;
+	struct live_block block;
+	struct holder_node node;
+
+	if (live_blocks_find(search->look->blocks, at, &block))
+		return node_of_block(search, &block);
+	range = root_ranges_at(&search->look->ranges, at);
+	if (range == NULL || range->kind == ROOT_HEAP)
+		return HOLDER_NONE;
+	if (range->kind == ROOT_MAPPING)
+		return node_in_mapping(search, at);
+	node = root_node(kinds[range->kind], at, at + 8, range->thread);
+	return find_or_add(search, &node);
+}
+
+/* ---- edges ---- */
+
+/* A word in what is no object of Python, or not known to be one's. */
+static enum python_hold
+hold_of_word(struct holder_search *search, const struct holder_node *from, const struct holder_node *to, uint64_t at)
+{
+	if (from->kind == HOLDER_FRAME)
+		return python_objects_frame_hold(search->python, python_objects_frame(search->python, at), at);
+	return to->object.type != NULL ? PYTHON_HOLD_PERHAPS : PYTHON_HOLD_LIKELY;
+}
+
+/* Does a word that leads there keep the node alive? */
+static enum python_hold
+hold_of(struct holder_search *search, const struct holder_node *from, struct holder_node *to, uint64_t at,
+        uint64_t value)
+{
+	bool is_buffer = from->object.type != NULL && python_objects_is_buffer(search->python, &from->object, at);
+
+	if (is_buffer && to->root == HOLDER_END_NONE) { // whatever it looks like: items are there
+		to->object = (struct python_object){ 0, NULL };
+		return PYTHON_HOLD_SURE;
+	}
+	if (to->object.type != NULL) {
+		if ((value & ~UINT64_C(7)) != to->object.addr)
+			return PYTHON_HOLD_NOT;
+	} else if (value != to->start && value - to->start >= to->end - to->start - 8) {
+		return PYTHON_HOLD_NOT; // an end, or what the allocator keeps in front of the next block
+	}
+	if (from->object.type != NULL)
+		return python_objects_hold(search->python, &from->object, at);
+	if (from->owner != HOLDER_NONE)
+		return python_objects_buffer_holds(search->python, &search->nodes[from->owner].object, from->owner_at,
+		                                   word_of_owner(search, from), at)
+		           ? PYTHON_HOLD_SURE
+		           : PYTHON_HOLD_NOT;
+	return hold_of_word(search, from, to, at);
+}
+
+static void
+set_owner(struct holder_search *search, uint32_t owner, uint32_t buffer, uint64_t at)
+{
+	search->nodes[buffer].owner = owner;
+	search->nodes[buffer].owner_at = at;
+	if (search->nodes[owner].object.type->kind == PYTHON_DEQUE)
+		own_blocks(search, owner);
+	else
+		judge_items(search, buffer);
+}
+
+static void
+add_edge(struct holder_search *search, const struct holder_edge *edge)
+{
+	const struct holder_node *owner = &search->nodes[edge->from];
+
+	if (edge->from == edge->to) {
+		search->nodes[edge->to].own++;
+		return;
+	}
+	push_edge(search, edge);
+	if (search->nodes[edge->from].depth == 0)
+		search->nodes[edge->from].depth = (uint16_t)search->passes;
+	if (owner->object.type != NULL && search->nodes[edge->to].object.type == NULL &&
+	    search->nodes[edge->to].owner == HOLDER_NONE &&
+	    python_objects_is_buffer(search->python, &owner->object, edge->at))
+		set_owner(search, edge->from, edge->to, edge->at);
+}
+
+/* NULL = no target is there. */
+static const struct holder_target *
+target_at(const struct holder_search *search, uint64_t addr)
+{
+	size_t low = 0;
+	size_t high = search->target_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (search->targets[middle].start <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low != 0 && addr < search->targets[low - 1].end ? &search->targets[low - 1] : NULL;
+}
+
+static void
+try_edge(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
+{
+	enum python_hold hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
+
+	if (hold != PYTHON_HOLD_NOT)
+		add_edge(search, &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, HOLDER_NONE });
+}
+
+static bool
+see_word(void *context, uint64_t at, uint64_t word)
+{
+	struct holder_search *search = context;
+	uint64_t page = word / PROCESS_MEMORY_PAGE % PAGE_BITS;
+	const struct holder_target *target;
+	uint32_t from;
+
+	if ((search->pages[page / 64] >> page % 64 & 1) == 0)
+		return true;
+	target = target_at(search, word);
+	from = target != NULL ? node_at(search, at) : HOLDER_NONE;
+	if (from != HOLDER_NONE)
+		try_edge(search, from, target->node, at, word);
+	return !search->is_full && !search->is_late;
+}
+
+/* ---- what is left out ---- */
+
+struct skip_search {
+	struct holder_search *search;
+	size_t site_count;
+	uint32_t *looked_at; // blocks of each site; UINT32_MAX = it has pointers
+};
+
+static bool
+leads_somewhere(struct holder_search *search, uint64_t word)
+{
+	const struct root_range *range;
+	struct live_block block;
+
+	if (word < PROCESS_MEMORY_PAGE || word >> 47 != 0)
+		return false;
+	range = root_ranges_at(&search->look->ranges, word);
+	return live_blocks_find(search->look->blocks, word, &block) || (range != NULL && range->kind == ROOT_MAPPING);
+}
+
+static bool
+has_pointers(struct holder_search *search, const struct live_block *block)
+{
+	uint64_t step = block->bytes / SKIP_PIECES & ~UINT64_C(7);
+
+	for (uint64_t i = 0; i < SKIP_PIECES * SKIP_PIECE_WORDS; i++) {
+		uint64_t offset = i / SKIP_PIECE_WORDS * step + i % SKIP_PIECE_WORDS * 8;
+
+		if (leads_somewhere(search, process_memory_word(&search->look->memory, (block->addr & ~UINT64_C(7)) + offset)))
+			return true;
+	}
+	return false;
+}
+
+void
+holder_search_show(struct holder_search *search, const struct live_block *block)
+{
+	if (block->bytes < SKIP_BYTES_MIN)
+		return;
+	search->large = memory_grown(search->large, &search->large_room, search->large_count + 1, sizeof(*search->large));
+	search->large[search->large_count++] = *block;
+}
+
+/* Does a block of this site, one of the first ones, have pointers? */
+static void
+look_at_site(struct skip_search *skips, const struct live_block *block)
+{
+	if (block->site >= skips->site_count) {
+		size_t before = skips->site_count;
+
+		skips->looked_at = memory_grown(skips->looked_at, &skips->site_count, block->site + 1, sizeof(uint32_t));
+		memset(skips->looked_at + before, 0, (skips->site_count - before) * sizeof(uint32_t));
+	}
+	if (skips->looked_at[block->site] < SKIP_BLOCKS_LOOKED_AT)
+		skips->looked_at[block->site] = has_pointers(skips->search, block) ? UINT32_MAX
+		                                                                   : skips->looked_at[block->site] + 1;
+}
+
+/* A line may ask for data, and for the storage of the dictionary that it goes into: that has items here, half full as it may be. */
+static bool
+is_container(struct holder_search *search, const struct live_block *block)
+{
+	uint64_t start = (block->addr + block->bytes / 8 * 3) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1);
+
+	for (uint64_t at = start; at < start + PROCESS_MEMORY_PAGE; at += 8) {
+		if (leads_somewhere(search, process_memory_word(&search->look->memory, at)))
+			return true;
+	}
+	return false;
+}
+
+static void
+add_skip(struct holder_search *search, const struct live_block *block)
+{
+	search->skips = memory_grown(search->skips, &search->skip_room, search->skip_count + 1, sizeof(*search->skips));
+	search->skips[search->skip_count++] = (struct address_range){ block->addr, block->addr + block->bytes };
+	search->left_out_bytes += block->bytes;
+}
+
+static int
+compare_ranges(const void *left, const void *right)
+{
+	return order_numbers(((const struct address_range *)left)->start, ((const struct address_range *)right)->start);
+}
+
+static void
+find_skips(struct holder_search *search)
+{
+	struct skip_search skips = { .search = search };
+
+	for (size_t i = 0; i < search->large_count; i++)
+		look_at_site(&skips, &search->large[i]);
+	for (size_t i = 0; i < search->large_count; i++) {
+		if (skips.looked_at[search->large[i].site] != UINT32_MAX && !is_container(search, &search->large[i]))
+			add_skip(search, &search->large[i]);
+	}
+	if (search->skip_count > 1)
+		qsort(search->skips, search->skip_count, sizeof(*search->skips), compare_ranges);
+	free(skips.looked_at);
+}
+
+/* ---- passes ---- */
+
+static void
+scan_piece(struct holder_search *search, uint64_t start, uint64_t end, struct word_range wanted)
+{
+	while (start < end && !search->is_full && !holder_search_is_late(search)) {
+		uint64_t until = end - start > PIECE_BYTES ? start + PIECE_BYTES : end;
+
+		(void)process_memory_scan(&search->look->memory, start, until, wanted, see_word, search);
+		start = until;
+	}
+}
+
+/* What is read: all, or what was left out before, or the rest. */
+enum part { PART_ALL, PART_LEFT_OUT, PART_REST };
+
+static void
+scan_range(struct holder_search *search, const struct root_range *range, struct word_range wanted, enum part part)
+{
+	uint64_t start = range->start;
+	size_t low = 0;
+	size_t high = part != PART_ALL ? search->skip_count : 0;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (search->skips[middle].end <= start)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; part != PART_ALL && low < search->skip_count && search->skips[low].start < range->end; low++) {
+		if (part == PART_REST)
+			scan_piece(search, start, search->skips[low].start, wanted);
+		else
+			scan_piece(search, search->skips[low].start, search->skips[low].end, wanted);
+		start = search->skips[low].end;
+	}
+	if (start < range->end && part != PART_LEFT_OUT)
+		scan_piece(search, start, range->end, wanted);
+}
+
+static void
+scan_registers(struct holder_search *search)
+{
+	for (uint32_t i = 0; i < search->look->process.count; i++) {
+		for (uint32_t k = 0; k < STOPPED_REGISTERS; k++) {
+			uint64_t value = search->look->process.threads[i].registers[k];
+			const struct holder_target *target = target_at(search, value);
+			struct holder_node node = root_node(HOLDER_REGISTER, i * STOPPED_REGISTERS + k, 0, i);
+			uint32_t from = target != NULL ? find_or_add(search, &node) : HOLDER_NONE;
+
+			if (from != HOLDER_NONE)
+				try_edge(search, from, target->node, 0, value);
+		}
+	}
+}
+
+static int
+compare_targets(const void *left, const void *right)
+{
+	return order_numbers(((const struct holder_target *)left)->start, ((const struct holder_target *)right)->start);
+}
+
+static void
+mark_pages(struct holder_search *search)
+{
+	memset(search->pages, 0, PAGE_BITS / 8);
+	for (size_t i = 0; i < search->target_count; i++) {
+		uint64_t first = search->targets[i].start / PROCESS_MEMORY_PAGE;
+		uint64_t last = (search->targets[i].end - 1) / PROCESS_MEMORY_PAGE;
+
+		for (uint64_t page = first; page <= last && page - first < PAGE_BITS; page++)
+			search->pages[page % PAGE_BITS / 64] |= UINT64_C(1) << page % 64;
+	}
+}
+
+/* What the next pass looks for: who leads to nodes for which that was looked for already, or was not. False: nothing is left. */
+static bool
+choose_targets(struct holder_search *search, bool is_expanded)
+{
+	search->target_count = 0;
+	for (uint32_t i = 0; i < search->node_count && search->target_count < TARGETS_MAX; i++) {
+		struct holder_node *node = &search->nodes[i];
+
+		if (node->is_expanded != is_expanded || !node->is_wanted || holder_is_root(node))
+			continue;
+		node->is_expanded = true;
+		search->targets[search->target_count++] = (struct holder_target){ node->start, node->end, i };
+	}
+	if (search->target_count > 1)
+		qsort(search->targets, search->target_count, sizeof(*search->targets), compare_targets);
+	return search->target_count != 0;
+}
+
+static void
+pass(struct holder_search *search, enum part part)
+{
+	struct word_range wanted = { search->targets[0].start, search->targets[search->target_count - 1].end };
+	const struct root_ranges *ranges = &search->look->ranges;
+
+	search->passes++;
+	mark_pages(search);
+	for (size_t i = 0; i < ranges->count && !holder_search_is_late(search) && !search->is_full; i++)
+		scan_range(search, &ranges->at[i], wanted, part);
+	if (part != PART_LEFT_OUT)
+		scan_registers(search);
+}
+
+/* Some samples have no way: perhaps what was left out leads there. */
+static bool
+read_left_out(struct holder_search *search)
+{
+	bool is_missing = false;
+
+	for (size_t i = 0; i < search->sample_count; i++)
+		is_missing = is_missing || search->nodes[search->samples[i]].cost == UINT32_MAX;
+	if (!is_missing || search->skip_count == 0 || search->is_reading_all || !choose_targets(search, true))
+		return false;
+	search->is_reading_all = true;
+	search->is_full = search->is_full || search->target_count == TARGETS_MAX;
+	search->left_out_bytes = 0;
+	pass(search, PART_LEFT_OUT);
+	return true;
+}
+
+/* ---- the best way ---- */
+
+static uint32_t
+cost_of_root(const struct holder_search *search, const struct holder_node *node)
+{
+	bool has_python = search->python->shape != NULL;
+
+	if (node->root == HOLDER_END_MODULE || node->root == HOLDER_END_CLASS)
+		return 0;
+	if (node->root == HOLDER_END_FRAME)
+		return 1;
+	return kind_costs[node->kind] + (has_python && node->kind > HOLDER_FRAME ? COST_OTHERS : 0);
+}
+
+static uint32_t
+cost_of_edge(const struct holder_node *to, const struct holder_edge *edge)
+{
+	static const uint8_t costs[] = {
+		[PYTHON_HOLD_PERHAPS] = COST_PERHAPS, [PYTHON_HOLD_LIKELY] = 2, [PYTHON_HOLD_SURE] = 1
+	};
+	uint64_t offset = edge->value - to->start;
+
+	if (to->object.type != NULL || offset == 0 || edge->hold == PYTHON_HOLD_SURE)
+		return costs[edge->hold];
+	return costs[edge->hold] + (offset <= HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);
+}
+
+/* Who holds it for sure is known: a word that may be left over is. Items belong to one object; references are counted. */
+static bool
+is_settled(struct holder_search *search, const struct holder_node *node, uint32_t sure)
+{
+	if (node->object.type == NULL)
+		return sure != 0 && !node->is_chained;
+	return sure + node->own >= python_objects_references(search->python, &node->object);
+}
+
+static void
+settle(struct holder_search *search)
+{
+	uint32_t *sure = memory_zeroed(search->node_count, sizeof(*sure));
+
+	for (size_t i = 0; i < search->edge_count; i++) {
+		if (!search->edges[i].is_gone && search->edges[i].hold == PYTHON_HOLD_SURE)
+			sure[search->edges[i].to]++;
+	}
+	for (size_t i = 0; i < search->edge_count; i++) {
+		struct holder_edge *edge = &search->edges[i];
+
+		/* Anew each time: what is not sure yet may be, when it is known whose items they are. */
+		if (edge->hold != PYTHON_HOLD_SURE)
+			edge->is_gone = is_settled(search, &search->nodes[edge->to], sure[edge->to]);
+	}
+	free(sure);
+}
+
+/* From the roots down, until nothing becomes cheaper: ways are short. */
+static void
+find_best(struct holder_search *search)
+{
+	bool has_changed = true;
+
+	for (size_t i = 0; i < search->node_count; i++) {
+		struct holder_node *node = &search->nodes[i];
+
+		node->best = HOLDER_NONE;
+		node->cost = holder_is_root(node) ? cost_of_root(search, node) : UINT32_MAX;
+	}
+	while (has_changed) {
+		has_changed = false;
+		for (uint32_t i = (uint32_t)search->edge_count; i-- > 0;) {
+			const struct holder_edge *edge = &search->edges[i];
+			const struct holder_node *from = &search->nodes[edge->from];
+			struct holder_node *to = &search->nodes[edge->to];
+
+			if (edge->is_gone || from->cost == UINT32_MAX || holder_is_root(to) ||
+			    from->cost + cost_of_edge(to, edge) >= to->cost)
+				continue;
+			to->cost = from->cost + cost_of_edge(to, edge);
+			to->best = i;
+			has_changed = true;
+		}
+	}
+}
+
+bool
+holder_search_is_guess(const struct holder_search *search, uint32_t sample)
+{
+	uint32_t number = sample;
+
+	while (search->nodes[number].best != HOLDER_NONE) {
+		if (search->edges[search->nodes[number].best].hold == PYTHON_HOLD_PERHAPS)
+			return true;
+		number = search->edges[search->nodes[number].best].from;
+	}
+	return false;
+}
+
+bool
+holder_search_is_sure(const struct holder_search *search, uint32_t sample)
+{
+	uint32_t number = sample;
+
+	while (search->nodes[number].best != HOLDER_NONE)
+		number = search->edges[search->nodes[number].best].from;
+	return holder_is_root(&search->nodes[number]) && cost_of_root(search, &search->nodes[number]) <= COST_GOOD &&
+	       !holder_search_is_guess(search, sample);
+}
+
+/* A sample with a good way needs no more; what is above the others is wanted. */
+static void
+find_wanted(struct holder_search *search)
+{
+	bool has_changed = true;
+
+	for (size_t i = 0; i < search->node_count; i++)
+		search->nodes[i].is_wanted = false;
+	for (size_t i = 0; i < search->sample_count; i++) {
+		if (!holder_search_is_sure(search, search->samples[i]))
+			search->nodes[search->samples[i]].is_wanted = true;
+	}
+	while (has_changed) {
+		has_changed = false;
+		for (size_t i = 0; i < search->edge_count; i++) {
+			const struct holder_edge *edge = &search->edges[i];
+
+			if (edge->is_gone || !search->nodes[edge->to].is_wanted || search->nodes[edge->from].is_wanted)
+				continue;
+			search->nodes[edge->from].is_wanted = true;
+			has_changed = true;
+		}
+	}
+}
+
+/* ---- beginning and end ---- */
+
+void
+holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
+                    uint64_t deadline_ns, struct holder_search *search)
+{
+	*search = (struct holder_search){ .look = look, .python = python, .modules = modules, .deadline_ns = deadline_ns };
+	search->nodes = memory_zeroed(HOLDER_NODES_MAX, sizeof(*search->nodes));
+	search->edges = memory_zeroed(HOLDER_EDGES_MAX, sizeof(*search->edges));
+	search->places = memory_zeroed(PLACES, sizeof(*search->places));
+	search->targets = memory_zeroed(TARGETS_MAX, sizeof(*search->targets));
+	search->pages = memory_zeroed(PAGE_BITS / 64, sizeof(*search->pages));
+	memset(search->places, 0xff, PLACES * sizeof(*search->places));
+}
+
+uint32_t
+holder_search_add(struct holder_search *search, const struct live_block *block)
+{
+	return node_of_block(search, block);
+}
+
+void
+holder_search_run(struct holder_search *search, const uint32_t *samples, size_t count)
+{
+	search->samples = samples;
+	search->sample_count = count;
+	find_skips(search);
+	for (;;) {
+		settle(search);
+		find_best(search);
+		find_wanted(search);
+		if (search->passes >= HOLDER_PASSES_MAX || holder_search_is_late(search) || search->is_full)
+			return;
+		if (choose_targets(search, false))
+			pass(search, search->is_reading_all ? PART_ALL : PART_REST);
+		else if (!read_left_out(search))
+			return;
+	}
+}
+
+/* Marks what leads to it, itself too. */
+static void
+mark_above(const struct holder_search *search, uint32_t sample, bool *is_above)
+{
+	bool has_changed = true;
+
+	is_above[sample] = true;
+	while (has_changed) {
+		has_changed = false;
+		for (size_t i = 0; i < search->edge_count; i++) {
+			const struct holder_edge *edge = &search->edges[i];
+
+			if (edge->is_gone || !is_above[edge->to] || is_above[edge->from])
+				continue;
+			is_above[edge->from] = true;
+			has_changed = true;
+		}
+	}
+}
+
+bool
+holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted, uint64_t *seen)
+{
+	bool *is_above = memory_zeroed(search->node_count, sizeof(*is_above));
+	uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
+	bool is_unseen = false;
+
+	mark_above(search, sample, is_above);
+	for (size_t i = 0; i < search->edge_count; i++)
+		found[search->edges[i].to] += search->edges[i].is_gone ? 0 : 1;
+	for (uint32_t i = 0; i < search->node_count && !is_unseen; i++) {
+		const struct holder_node *at = &search->nodes[i];
+
+		if (!is_above[i] || at->object.type == NULL)
+			continue;
+		*node = i;
+		*counted = python_objects_references(search->python, &at->object);
+		*seen = found[i] + at->own;
+		is_unseen = *counted > *seen;
+	}
+	free(is_above);
+	free(found);
+	return is_unseen;
+}
+
+void
+holder_search_end(struct holder_search *search)
+{
+	free(search->nodes);
+	free(search->edges);
+	free(search->places);
+	free(search->targets);
+	free(search->pages);
+	free(search->skips);
+	free(search->large);
+	*search = (struct holder_search){ 0 };
+}

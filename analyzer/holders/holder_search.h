@@ -1,0 +1,128 @@
+/*
+ * holder_search.h - from some blocks backwards: who leads to them, and who to those, up to roots?
+ *
+ * Each pass reads all memory that may hold pointers once, and finds the words that lead to what the pass before found. A word in an object of
+ * Python counts only where that object keeps something alive; any other word in a live block, or in a root, counts as it is. Large blocks of lines whose blocks
+ * hold no pointers are left out. Ends when every sample has a root that says something, when nothing new is found, or when time is up.
+ *
+ * Memory  HOLDER_NODES_MAX nodes and HOLDER_EDGES_MAX edges, 14 MiB in all, beside what the parts need.
+ */
+#ifndef HOLDER_SEARCH_H
+#define HOLDER_SEARCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "holders/process_look.h"
+#include "holders/process_modules.h"
+#include "holders/python_objects.h"
+
+#define HOLDER_NODES_MAX 65536u
+#define HOLDER_EDGES_MAX 262144u
+#define HOLDER_PASSES_MAX 48u
+#define HOLDER_NONE UINT32_MAX
+
+enum holder_kind {
+	HOLDER_BLOCK, // of the heap
+	HOLDER_SMALL, // of Python's allocator of small objects
+	HOLDER_FRAME, // of Python: a root, and so are all below
+	HOLDER_STATIC,
+	HOLDER_THREAD_LOCAL,
+	HOLDER_STACK,
+	HOLDER_REGISTER,
+	HOLDER_MAPPING,
+	HOLDER_KINDS
+};
+
+/* What of Python ends a way. */
+enum holder_end {
+	HOLDER_END_NONE,
+	HOLDER_END_MODULE, // its dictionary
+	HOLDER_END_CLASS,
+	HOLDER_END_FRAME, // the object of a frame that runs
+};
+
+struct holder_node {
+	uint64_t start; // of roots the word alone
+	uint64_t end;
+	enum holder_kind kind;
+	enum holder_end root;
+	uint32_t thread; // of stacks, registers and thread-local memory: index in the process's
+	uint32_t site;   // of a block; 0 = unknown
+	struct python_object object;
+	bool is_expanded;    // who leads to it was looked for
+	bool is_chained;     // a block of a deque: those beside it were looked at
+	uint32_t owner;      // whose items stand here; HOLDER_NONE = not known
+	uint64_t owner_at;   // its word that leads here
+	uint32_t own;        // references to itself
+	uint32_t first_edge; // from here; HOLDER_NONE = none
+	bool is_wanted;      // a sample without a root lies below
+	uint32_t cost;       // of the best way from here to a root; UINT32_MAX = none yet
+	uint32_t best;       // the edge of that way; HOLDER_NONE = it is a root itself, or there is none
+	uint16_t depth;
+};
+
+/* The word at `at`, in `from`, leads to `to`. */
+struct holder_edge {
+	uint32_t from;
+	uint32_t to;
+	uint64_t at;
+	uint64_t value;
+	bool is_gone;  // it turned out to be a place that is not in use
+	uint8_t hold;  // enum python_hold
+	uint32_t next; // of the same node
+};
+
+struct holder_search {
+	struct process_look *look;
+	struct python_objects *python;
+	struct process_modules *modules;
+	uint64_t deadline_ns;
+	size_t node_count;
+	struct holder_node *nodes;
+	size_t edge_count;
+	struct holder_edge *edges;
+	size_t sample_count;
+	const uint32_t *samples; // nodes
+	unsigned passes;
+	bool is_late;            // there was no time for more
+	bool is_full;            // or no room
+	uint64_t left_out_bytes; // in blocks without pointers that were never read
+	/* Its own. */
+	uint32_t *places; // hash of starts to nodes
+	struct holder_target *targets;
+	size_t target_count;
+	uint64_t *pages;    // a bit for each page of a target, by its last digits: most words lead elsewhere
+	size_t large_count; // blocks that may be left out
+	size_t large_room;
+	struct live_block *large;
+	size_t skip_count;
+	size_t skip_room;
+	struct address_range *skips;
+	bool is_reading_all; // what was left out is read, too
+};
+
+bool holder_search_is_late(struct holder_search *search);
+bool holder_is_root(const struct holder_node *node);
+
+/* Its way ends at a root that says enough, and no word on it may be left over. */
+bool holder_search_is_guess(const struct holder_search *search, uint32_t sample); // a word may be
+bool holder_search_is_sure(const struct holder_search *search, uint32_t sample);
+
+/* Of all references that are counted in what leads to this node, and in itself: are there some that were not found? *node: the first such one. */
+bool holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted,
+                          uint64_t *seen);
+
+/* look, python, modules: must live as long. */
+void holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
+                         uint64_t deadline_ns, struct holder_search *search);
+/* Each live block, before the run. */
+void holder_search_show(struct holder_search *search, const struct live_block *block);
+/* The node of a block; HOLDER_NONE = there is no room. */
+uint32_t holder_search_add(struct holder_search *search, const struct live_block *block);
+/* samples: of the caller; afterwards cost and best of each node are known. */
+void holder_search_run(struct holder_search *search, const uint32_t *samples, size_t count);
+void holder_search_end(struct holder_search *search);
+
+#endif

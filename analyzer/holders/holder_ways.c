@@ -1,0 +1,528 @@
+/*
+ * holder_ways.c - a chain of nodes becomes a line of text (see holder_ways.h).
+ *
+ * A step is one object, or one block, and the name by which it holds the next. The storage of a list or a dictionary is no step of its own:
+ * its places have names. Neither is the dictionary of an instance or a class.
+ */
+#include "holders/holder_ways.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/units.h"
+
+#define CHAIN_MAX 256
+#define MANY 8u // items: from then on their numbers and keys say nothing
+#define TEXT_BYTES 4096
+#define LOST_NODES 7u
+#define ARROW_BYTES 4u // " -> "
+
+struct step {
+	const struct holder_node *node;
+	bool is_root;
+	char type[2 * PYTHON_NAME_BYTES]; // "" = of no object
+	bool is_dict;
+	uint64_t items; // UINT64_MAX = no container
+	uint32_t grown_site;
+	uint64_t offset; // in a block
+	struct python_edge edge;
+	bool is_storage;  // the edge leads to where the items are, and that is the sample
+	bool is_data;     // or to the bytes of an array
+	bool is_repeated; // and so do the next ones
+};
+
+struct chain {
+	size_t count;
+	struct step steps[CHAIN_MAX];
+};
+
+/* Nodes from the sample to the root; of the blocks of a deque one alone. */
+static size_t
+read_nodes(const struct holder_search *search, uint32_t sample, uint32_t nodes[CHAIN_MAX], uint32_t edges[CHAIN_MAX])
+{
+	size_t count = 0;
+
+	for (uint32_t number = sample; count < CHAIN_MAX; number = search->edges[edges[count - 1]].from) {
+		uint32_t edge = search->nodes[number].best;
+
+		nodes[count] = number;
+		while (edge != HOLDER_NONE && search->nodes[number].is_chained &&
+		       search->nodes[search->edges[edge].from].is_chained) {
+			number = search->edges[edge].from;
+			edge = search->nodes[number].best;
+		}
+		edges[count++] = edge;
+		if (edge == HOLDER_NONE)
+			break;
+	}
+	return count;
+}
+
+static bool
+is_attribute(const struct step *step, const char *name)
+{
+	return step->edge.kind == PYTHON_EDGE_ATTRIBUTE && strcmp(step->edge.name, name) == 0;
+}
+
+/* The step of nodes[i], which leads to nodes[i - 1]. Returns how many nodes it stands for. */
+static size_t
+read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t i, struct step *step)
+{
+	const struct holder_node *node = &search->nodes[nodes[i]];
+	const struct holder_edge *edge = &search->edges[edges[i - 1]];
+	struct python_objects *python = search->python;
+	bool is_buffer;
+
+	*step = (struct step){ .node = node, .items = UINT64_MAX, .offset = edge->at - node->start };
+	if (node->kind == HOLDER_FRAME) {
+		python_objects_local(python, python_objects_frame(python, node->start), edge->at, &step->edge);
+		return 1;
+	}
+	if (node->object.type == NULL)
+		return 1;
+	python_objects_type_name(node->object.type, step->type);
+	step->is_dict = node->object.type->kind == PYTHON_DICT;
+	step->items = python_objects_items(python, &node->object);
+	is_buffer = search->nodes[nodes[i - 1]].object.type == NULL &&
+	            python_objects_is_buffer(python, &node->object, edge->at);
+	step->grown_site = is_buffer ? search->nodes[nodes[i - 1]].site : 0;
+	step->is_storage = is_buffer && i == 1;
+	python_objects_edge(python, &node->object, edge->at, is_buffer && i > 1 ? search->edges[edges[i - 2]].at : 0,
+	                    &step->edge);
+	step->is_storage = step->is_storage || (i == 1 && is_attribute(step, "its storage"));
+	step->is_data = i == 1 && strcmp(step->edge.name, "data") == 0 && search->nodes[nodes[0]].object.type == NULL;
+	return is_buffer && i > 1 ? 2 : 1;
+}
+
+/* "'name'" -> "name" */
+static void
+unquote(char *name)
+{
+	size_t length = strlen(name);
+
+	if (length >= 2 && name[0] == '\'' && name[length - 1] == '\'') {
+		memmove(name, name + 1, length - 2);
+		name[length - 2] = '\0';
+	}
+}
+
+static bool
+is_frame_of_generator(const struct step *last, const struct step *step)
+{
+	return step->edge.kind == PYTHON_EDGE_LOCAL && (is_attribute(last, "gi_frame") || is_attribute(last, "cr_frame"));
+}
+
+/* The dictionary of an instance or of a class says the name of what that holds; the frame of a generator (to 3.10) that of its local. */
+static void
+join_parts(struct chain *chain)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < chain->count; i++) {
+		struct step *last = kept != 0 ? &chain->steps[kept - 1] : NULL;
+		struct step *step = &chain->steps[i];
+
+		if (last != NULL && step->is_dict && step->edge.kind == PYTHON_EDGE_KEY && is_attribute(last, "__dict__")) {
+			last->edge = step->edge;
+			last->edge.kind = PYTHON_EDGE_ATTRIBUTE;
+			unquote(last->edge.name);
+			continue;
+		}
+		if (last != NULL && is_frame_of_generator(last, step)) {
+			last->edge = step->edge;
+			continue;
+		}
+		chain->steps[kept++] = *step;
+	}
+	chain->count = kept;
+}
+
+/* nodes: from the sample on; edges[i] leads to nodes[i]. */
+static void
+make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t count,
+           struct chain *chain)
+{
+	chain->count = 0;
+	for (size_t i = count - 1; i > 0;) {
+		size_t used = read_step(search, nodes, edges, i, &chain->steps[chain->count]);
+
+		chain->count++;
+		i -= used;
+	}
+	join_parts(chain);
+}
+
+/* One of a linked list: said once. */
+static bool
+is_like(const struct step *a, const struct step *b)
+{
+	return strcmp(a->type, b->type) == 0 && a->edge.kind == b->edge.kind && a->edge.number == b->edge.number &&
+	       strcmp(a->edge.name, b->edge.name) == 0 && (a->type[0] != '\0' || a->node->site == b->node->site);
+}
+
+static size_t
+without_repeats(struct chain *chain)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < chain->count; i++) {
+		if (kept > 1 && is_like(&chain->steps[kept - 1], &chain->steps[i]))
+			chain->steps[kept - 1].is_repeated = true;
+		else
+			chain->steps[kept++] = chain->steps[i];
+	}
+	return kept;
+}
+
+static void
+read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
+{
+	uint32_t nodes[CHAIN_MAX];
+	uint32_t edges[CHAIN_MAX];
+	size_t count = read_nodes(search, sample, nodes, edges);
+
+	make_chain(search, nodes, edges, count, chain);
+	chain->count = without_repeats(chain);
+	if (chain->count != 0)
+		chain->steps[0].is_root = true;
+}
+
+/* ---- words ---- */
+
+struct words {
+	size_t used;
+	char text[TEXT_BYTES];
+};
+
+static void __attribute__((format(printf, 2, 3))) say(struct words *words, const char *format, ...)
+{
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(words->text + words->used, sizeof(words->text) - words->used, format, arguments);
+	va_end(arguments);
+	if (length > 0)
+		words->used += (size_t)length;
+	if (words->used >= sizeof(words->text))
+		words->used = sizeof(words->text) - 1;
+}
+
+static void
+say_edge(struct words *words, const struct step *step, bool is_private)
+{
+	bool is_one_of_many = step->items != UINT64_MAX && (step->items > MANY || (is_private && step->is_dict));
+
+	switch (step->edge.kind) {
+	case PYTHON_EDGE_UNKNOWN:
+		say(words, " +%" PRIu64 "?", step->edge.number);
+		break;
+	case PYTHON_EDGE_KEY:
+		say(words, is_one_of_many ? " [*]" : " [%s]", step->edge.name);
+		break;
+	case PYTHON_EDGE_KEY_ITSELF:
+		say(words, is_one_of_many ? " a key" : " key %s", step->edge.name);
+		break;
+	case PYTHON_EDGE_INDEX:
+		if (is_one_of_many)
+			say(words, " [*]");
+		else
+			say(words, " [%" PRIu64 "]", step->edge.number);
+		break;
+	case PYTHON_EDGE_ELEMENT:
+		say(words, " {*}");
+		break;
+	case PYTHON_EDGE_ATTRIBUTE:
+		say(words, " .%s", step->edge.name);
+		break;
+	case PYTHON_EDGE_LOCAL:
+		say(words, ", local `%s` of %s", step->edge.name, step->edge.function);
+		break;
+	case PYTHON_EDGE_TEMPORARY:
+		say(words, ", a temporary value of %s?", step->edge.function);
+		break;
+	}
+}
+
+static void
+say_block(struct words *words, const struct step *step, const struct site_lines *lines)
+{
+	uint32_t line = site_lines_of(lines, step->node->site);
+	char text[PLACE_TEXT_BYTES];
+
+	if (line != 0)
+		say(words, " -> block of %s", site_lines_text(&lines->lines[line], text));
+	else
+		say(words, " -> block of %" PRIu64 " bytes?", step->node->end - step->node->start);
+}
+
+/* is_key: without what differs between samples. */
+static void
+say_step(struct words *words, const struct step *step, const struct holder_words *with, bool is_key, bool is_largest)
+{
+	char number[UNITS_TEXT_BYTES];
+	const struct site_lines *lines = with->lines;
+	uint32_t line = site_lines_of(lines, step->grown_site);
+	char text[PLACE_TEXT_BYTES];
+
+	if (step->type[0] == '\0') {
+		say_block(words, step, lines);
+		say(words, "%s", step->is_repeated ? ", one after another" : "");
+		return;
+	}
+	say(words, " -> %s", step->type);
+	if (!is_key && step->items != UINT64_MAX && step->items > MANY)
+		say(words, " of %s", units_count(step->items, number));
+	if (!is_key && is_largest && line != 0)
+		say(words, ", grown at %s,", site_lines_text(&lines->lines[line], text));
+	if (step->is_storage)
+		say(words, ": its storage");
+	else if (!step->is_data)
+		say_edge(words, step, with->is_private);
+	say(words, "%s", step->is_repeated ? ", one after another" : "");
+}
+
+/* What Python says of a root. False: symbols must say it. */
+static bool
+say_root(struct words *words, struct holder_search *search, const struct step *step)
+{
+	const struct holder_node *node = step->node;
+	char name[PYTHON_NAME_BYTES] = "?";
+	char key[PYTHON_NAME_BYTES];
+
+	(void)snprintf(key, sizeof(key), "%s", step->edge.name);
+	unquote(key);
+	if (node->kind == HOLDER_FRAME || (node->root == HOLDER_END_FRAME && step->edge.function[0] != '\0')) {
+		if (step->edge.kind == PYTHON_EDGE_LOCAL)
+			say(words, "local `%s` of %s", step->edge.name, step->edge.function);
+		else
+			say(words, "a temporary value of %s?", step->edge.function);
+		return true;
+	}
+	switch (node->root) {
+	case HOLDER_END_MODULE:
+		(void)python_objects_module(search->python, &node->object, name);
+		if (step->edge.kind == PYTHON_EDGE_KEY && !step->is_storage)
+			say(words, "global `%s` of module %s", key, name);
+		else
+			say(words, "the names of module %s", name);
+		return true;
+	case HOLDER_END_CLASS: {
+		const struct python_type *type = python_objects_type(search->python, node->object.addr);
+		char of[2 * PYTHON_NAME_BYTES] = "?";
+
+		if (type != NULL)
+			python_objects_type_name(type, of);
+		if (step->edge.kind == PYTHON_EDGE_ATTRIBUTE)
+			say(words, "attribute `%s` of class %s", key, of);
+		else
+			say(words, "class %s", of);
+		return true;
+	}
+	case HOLDER_END_FRAME:
+		say(words, "a frame that runs");
+		return true;
+	case HOLDER_END_NONE:
+		break;
+	}
+	return false;
+}
+
+static const struct step *
+largest_of(const struct chain *chain)
+{
+	const struct step *largest = NULL;
+
+	for (size_t i = 0; i < chain->count; i++) {
+		const struct step *step = &chain->steps[i];
+
+		if (!step->is_root && step->items != UINT64_MAX && step->items > MANY &&
+		    (largest == NULL || step->items > largest->items))
+			largest = step;
+	}
+	return largest;
+}
+
+static void
+say_leaf(struct words *words, const struct holder_node *node)
+{
+	char name[2 * PYTHON_NAME_BYTES];
+
+	if (node->object.type == NULL)
+		return;
+	python_objects_type_name(node->object.type, name);
+	say(words, " -> %s", name);
+}
+
+/* A class, a module's names or a frame: a root of its own. */
+static void
+say_root_itself(struct words *words, struct holder_search *search, const struct holder_node *node)
+{
+	const struct python_type *type = NULL;
+	char name[2 * PYTHON_NAME_BYTES] = "?";
+
+	switch (node->root) {
+	case HOLDER_END_CLASS:
+		type = python_objects_type(search->python, node->object.addr);
+		if (type != NULL)
+			python_objects_type_name(type, name);
+		say(words, "class %s, which is this block", name);
+		break;
+	case HOLDER_END_MODULE:
+		(void)python_objects_module(search->python, &node->object, name);
+		say(words, "module %s, whose names are this block", name);
+		break;
+	case HOLDER_END_FRAME:
+	case HOLDER_END_NONE:
+		say(words, "a frame that runs, which is this block");
+		break;
+	}
+}
+
+static char *
+text_of(struct holder_search *search, const struct chain *chain, const struct holder_words *with, uint32_t sample,
+        bool is_key, bool *has_root)
+{
+	struct words words = { .used = 0 };
+	size_t left_out = chain->count > HOLDER_WAY_STEPS ? chain->count - HOLDER_WAY_STEPS : 0;
+
+	if (chain->count == 0) {
+		say_root_itself(&words, search, &search->nodes[sample]);
+		*has_root = true;
+		return memory_text(words.text);
+	}
+	*has_root = say_root(&words, search, &chain->steps[0]);
+	for (size_t i = 1; i < chain->count; i++) {
+		if (left_out != 0 && i == HOLDER_WAY_STEPS / 2) {
+			if (is_key)
+				say(&words, " -> ...");
+			else
+				say(&words, " -> ... %zu more ...", left_out);
+			i += left_out;
+		}
+		say_step(&words, &chain->steps[i], with, is_key, &chain->steps[i] == largest_of(chain));
+	}
+	say_leaf(&words, &search->nodes[sample]);
+	return memory_text(words.text);
+}
+
+/* The first word that was found and leads there, from a node that is none of these; HOLDER_NONE = none is. */
+static uint32_t
+edge_above(const struct holder_search *search, const uint32_t *nodes, size_t count)
+{
+	for (uint32_t i = 0; i < search->edge_count; i++) {
+		const struct holder_edge *edge = &search->edges[i];
+		bool is_new = !edge->is_gone && edge->to == nodes[count - 1];
+
+		for (size_t k = 0; is_new && k < count; k++)
+			is_new = nodes[k] != edge->from;
+		if (is_new)
+			return i;
+	}
+	return HOLDER_NONE;
+}
+
+/* What leads there without a root, from far to near: lost, too. */
+static void
+say_lost_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with)
+{
+	struct chain *chain = memory_zeroed(1, sizeof(*chain));
+	uint32_t nodes[LOST_NODES] = { sample };
+	uint32_t edges[LOST_NODES];
+	size_t count = 1;
+
+	for (; count < LOST_NODES; count++) {
+		edges[count - 1] = edge_above(search, nodes, count);
+		if (edges[count - 1] == HOLDER_NONE)
+			break;
+		nodes[count] = search->edges[edges[count - 1]].from;
+	}
+	while (count > 1 && search->nodes[nodes[count - 1]].owner != HOLDER_NONE) // where items stand
+		count--;
+	make_chain(search, nodes, edges, count, chain);
+	for (size_t i = 0; i < chain->count; i++)
+		say_step(words, &chain->steps[i], with, true, false);
+	if (chain->count != 0)
+		say_leaf(words, &search->nodes[sample]);
+	if (words->used >= ARROW_BYTES)
+		memmove(words->text, words->text + ARROW_BYTES, words->used - ARROW_BYTES + 1);
+	free(chain);
+}
+
+static void
+tell_without_root(struct holder_search *search, uint32_t sample, const struct holder_words *with,
+                  struct holder_way *way)
+{
+	struct words words = { .used = 0 };
+	char name[2 * PYTHON_NAME_BYTES];
+	uint64_t counted;
+	uint64_t seen;
+	uint32_t node;
+
+	if (holder_search_is_late(search) || search->is_full || search->passes >= HOLDER_PASSES_MAX) {
+		way->kind = HOLDER_WAY_UNFINISHED;
+		say(&words, "%s",
+		    search->is_late   ? "there was no time to find it"
+		    : search->is_full ? "too many blocks lead there"
+		                      : "it is too many steps away, as in a long linked list");
+	} else if (holder_search_unseen(search, sample, &node, &counted, &seen)) {
+		way->kind = HOLDER_WAY_UNSEEN;
+		python_objects_type_name(search->nodes[node].object.type, name);
+		if (counted == UINT64_MAX)
+			say(&words, "%s, which lives for ever", name);
+		else
+			say(&words, "%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name, counted,
+			    counted == 1 ? "" : "s", seen, seen == 1 ? "was" : "were");
+	} else if (search->look->ranges.shared_bytes != 0) {
+		way->kind = HOLDER_WAY_UNREAD;
+	} else {
+		way->kind = HOLDER_WAY_LOST;
+		say_lost_chain(&words, search, sample, with);
+	}
+	way->text = memory_text(words.text);
+	way->key = memory_text(words.text);
+}
+
+void
+holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with, struct holder_way *way)
+{
+	struct chain *chain = memory_zeroed(1, sizeof(*chain));
+	const struct step *largest;
+	uint32_t root = sample;
+
+	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD };
+	while (search->nodes[root].best != HOLDER_NONE)
+		root = search->edges[search->nodes[root].best].from;
+	way->root = root;
+	/* A way found so far may be a wrong one when time is up before the good one. */
+	if (search->nodes[sample].cost == UINT32_MAX ||
+	    ((search->is_late || search->is_full) && !holder_search_is_sure(search, sample))) {
+		tell_without_root(search, sample, with, way);
+		free(chain);
+		return;
+	}
+	if (holder_search_is_guess(search, sample))
+		way->kind = HOLDER_WAY_PERHAPS;
+	read_chain(search, sample, chain);
+	way->text = text_of(search, chain, with, sample, false, &way->has_root_text);
+	way->key = text_of(search, chain, with, sample, true, &way->has_root_text);
+	largest = largest_of(chain);
+	if (largest != NULL) {
+		memcpy(way->container, largest->type, sizeof(way->container));
+		way->items = largest->items;
+		way->grown_site = largest->grown_site;
+	}
+	free(chain);
+}
+
+void
+holder_way_free(struct holder_way *way)
+{
+	free(way->text);
+	free(way->key);
+	*way = (struct holder_way){ 0 };
+}

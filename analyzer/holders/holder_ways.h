@@ -1,0 +1,51 @@
+/*
+ * holder_ways.h - the way from a root to a block, in words.
+ *
+ *     global `bus` of module __main__ -> Bus ._handlers -> dict ['message'] -> list of 9,000 [*] -> function .__closure__ -> ...
+ *
+ * A name of Python is read while the process stands still. What symbols say of a root is put in front afterwards (holder_roots.h).
+ */
+#ifndef HOLDER_WAYS_H
+#define HOLDER_WAYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "holders/holder_search.h"
+#include "holders/site_lines.h"
+
+#define HOLDER_WAY_STEPS 12u // that are shown; of more the middle is left out
+
+enum holder_way_kind {
+	HOLDER_WAY_HELD,
+	HOLDER_WAY_PERHAPS,    // by a word that may be left over
+	HOLDER_WAY_LOST,       // nothing leads there, or lost blocks alone; of Python all counted references were found
+	HOLDER_WAY_UNSEEN,     // an object of Python has references that were found nowhere
+	HOLDER_WAY_UNREAD,     // nothing leads there in what was read, and there is memory that was not
+	HOLDER_WAY_UNFINISHED, // there was no time or room to find it, or the way is very long
+	HOLDER_WAY_KINDS
+};
+
+struct holder_way {
+	enum holder_way_kind kind;
+	uint32_t root;      // node; of one that is held
+	bool has_root_text; // it stands in the texts already
+	char *text;         // behind the root; "" = the root leads to the block
+	char *key;          // the same without what differs from sample to sample: ways with one key are one
+	char container[2 * PYTHON_NAME_BYTES]; // its type: the one with most items on the way; "" = none
+	uint64_t items;
+	uint32_t grown_site; // of its storage; 0 = not known
+};
+
+/* What the words need beside the search. */
+struct holder_words {
+	const struct site_lines *lines;
+	bool is_private; // keys of dictionaries are left out
+};
+
+/* The process stands still. */
+void holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with,
+                     struct holder_way *way);
+void holder_way_free(struct holder_way *way);
+
+#endif

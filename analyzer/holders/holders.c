@@ -1,0 +1,395 @@
+/*
+ * holders.c - samples of the largest lines, the ways to them, and what many ways have in common (see holders.h).
+ *
+ * The capture is read first, to know which lines are the largest. While the program stands still samples are drawn and ways are found and
+ * told, as far as Python's names go; then it goes on, and symbols are read.
+ */
+#include "holders/holders.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "capture/running_capture.h"
+#include "holders/holder_roots.h"
+#include "holders/holder_ways.h"
+#include "holders/process_look.h"
+#include "holders/site_lines.h"
+
+#define COMMAND "holders"
+#define SHARE_MIN 64           // of all that is live: lines with less say nothing
+#define BLOCKS_UNREGARDED 4096 // between two looks at the clock
+#define SEED UINT64_C(0x2545f4914f6cdd1d)
+
+static const char *const way_names[HOLDER_WAY_KINDS] = {
+	[HOLDER_WAY_HELD] = "held",     [HOLDER_WAY_PERHAPS] = "perhaps", [HOLDER_WAY_LOST] = "lost",
+	[HOLDER_WAY_UNSEEN] = "unseen", [HOLDER_WAY_UNREAD] = "unread",   [HOLDER_WAY_UNFINISHED] = "unfinished",
+};
+
+struct sample {
+	double key; // the smallest are kept
+	struct live_block block;
+	uint32_t node;
+};
+
+struct chosen_line {
+	uint32_t number; // in the lines
+	size_t count;
+	struct sample samples[HOLDERS_SAMPLES];
+};
+
+struct choice {
+	const struct site_lines *lines;
+	uint32_t *place_of; // number of a line -> place in `chosen` + 1
+	size_t count;
+	struct chosen_line chosen[HOLDERS_LINES_MAX];
+	uint64_t random;
+	struct holder_search *search;
+	uint64_t seen;
+};
+
+/* ---- which lines, which blocks ---- */
+
+static int
+compare_lines(const void *left, const void *right)
+{
+	const struct site_line *const *a = left;
+	const struct site_line *const *b = right;
+
+	return order_numbers((*b)->live_bytes, (*a)->live_bytes) ?: order_numbers((uintptr_t)*a, (uintptr_t)*b);
+}
+
+/* What a module keeps that was imported; "" is no import. */
+static bool
+is_of_import(const struct model_site *site)
+{
+	return site->import != NULL && site->import[0] != '\0';
+}
+
+static void
+choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice)
+{
+	const struct site_line **sorted = memory_zeroed(lines->count, sizeof(*sorted));
+	uint64_t all_bytes = 0;
+
+	*choice = (struct choice){ .lines = lines, .random = SEED };
+	choice->place_of = memory_zeroed(lines->count, sizeof(*choice->place_of));
+	for (size_t i = 0; i < lines->count; i++) {
+		sorted[i] = &lines->lines[i];
+		all_bytes += lines->lines[i].live_bytes;
+	}
+	qsort(sorted, lines->count, sizeof(*sorted), compare_lines);
+	for (size_t i = 0; i < lines->count && choice->count < HOLDERS_LINES_MAX && choice->count < top; i++) {
+		uint32_t number = (uint32_t)(sorted[i] - lines->lines);
+
+		if (sorted[i]->site == NULL || is_of_import(sorted[i]->site) || sorted[i]->live_bytes < all_bytes / SHARE_MIN ||
+		    sorted[i]->live_bytes == 0)
+			continue;
+		choice->chosen[choice->count++].number = number;
+		choice->place_of[number] = (uint32_t)choice->count;
+	}
+	free(sorted);
+}
+
+/* Above 0, at most 1. */
+static double
+draw(struct choice *choice)
+{
+	choice->random ^= choice->random << 13;
+	choice->random ^= choice->random >> 7;
+	choice->random ^= choice->random << 17;
+	return (double)((choice->random >> 11) + 1) / (double)(UINT64_C(1) << 53);
+}
+
+/* Each block by its bytes, none twice: the smallest of as many exponential numbers. False: there is no time for more. */
+static bool
+draw_block(void *context, const struct live_block *block)
+{
+	struct choice *choice = context;
+	uint32_t place = choice->place_of[site_lines_of(choice->lines, block->site)];
+	struct chosen_line *line;
+	double key;
+	size_t at;
+
+	if (choice->seen++ % BLOCKS_UNREGARDED == 0 && process_memory_is_late(&choice->search->look->memory))
+		return false;
+	holder_search_show(choice->search, block);
+	if (place == 0)
+		return true;
+	line = &choice->chosen[place - 1];
+	key = -log(draw(choice)) / (double)(block->bytes != 0 ? block->bytes : 1);
+	if (line->count == HOLDERS_SAMPLES && key >= line->samples[line->count - 1].key)
+		return true;
+	at = line->count < HOLDERS_SAMPLES ? line->count++ : line->count - 1;
+	for (; at > 0 && line->samples[at - 1].key > key; at--)
+		line->samples[at] = line->samples[at - 1];
+	line->samples[at] = (struct sample){ key, *block, HOLDER_NONE };
+	return true;
+}
+
+/* ---- ways ---- */
+
+struct found_ways {
+	size_t count;
+	uint32_t *nodes;
+	uint32_t *places; // in the choice
+	struct holder_way *ways;
+};
+
+static void
+add_samples(struct holder_search *search, struct choice *choice, struct found_ways *found)
+{
+	found->nodes = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found->nodes));
+	found->places = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found->places));
+	for (uint32_t i = 0; i < choice->count; i++) {
+		for (size_t k = 0; k < choice->chosen[i].count; k++) {
+			uint32_t node = holder_search_add(search, &choice->chosen[i].samples[k].block);
+
+			if (node == HOLDER_NONE)
+				continue;
+			found->places[found->count] = i;
+			found->nodes[found->count++] = node;
+		}
+	}
+}
+
+/* The whole text of a way: what symbols say of its root, where Python does not. */
+static char *
+whole_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
+           const struct holder_way *way, const char *rest)
+{
+	char root[HOLDER_ROOT_BYTES];
+	char *text;
+
+	if ((way->kind != HOLDER_WAY_HELD && way->kind != HOLDER_WAY_PERHAPS) || way->has_root_text)
+		return memory_text(rest);
+	if (asprintf(&text, "%s%s", holder_root_text(look, modules, &search->nodes[way->root], root), rest) < 0)
+		memory_exhausted();
+	return text;
+}
+
+static int
+compare_ways(const void *left, const void *right)
+{
+	const struct holders_way *a = left;
+	const struct holders_way *b = right;
+
+	return order_numbers(b->samples, a->samples) ?: order_texts(a->kind, b->kind) ?: order_texts(a->text, b->text);
+}
+
+static void
+add_way(struct holders_line *line, char *keys[HOLDERS_SAMPLES], const struct holder_way *way, char *text, char *key,
+        const struct site_lines *lines)
+{
+	uint32_t grown = site_lines_of(lines, way->grown_site);
+	char place[PLACE_TEXT_BYTES];
+	size_t i = 0;
+
+	line->samples++;
+	while (i < line->way_count && (strcmp(keys[i], key) != 0 || line->ways[i].kind != way_names[way->kind]))
+		i++;
+	if (i < line->way_count) {
+		line->ways[i].samples++;
+		free(text);
+		free(key);
+		return;
+	}
+	keys[line->way_count] = key;
+	line->ways[line->way_count++] = (struct holders_way){
+		.kind = way_names[way->kind],
+		.text = text,
+		.samples = 1,
+		.container = memory_text(way->container),
+		.items = way->items,
+		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], place) : ""),
+	};
+}
+
+static void
+describe(struct holders_line *line, const struct site_line *from)
+{
+	const struct model_frame *frame = from->site->where;
+	char text[PLACE_TEXT_BYTES];
+
+	line->place = memory_text(site_lines_text(from, text));
+	line->file = memory_text(frame != NULL ? frame->file : "");
+	line->function = memory_text(frame != NULL ? frame->function : "");
+	line->line = frame != NULL ? frame->line : 0;
+	line->bytes = from->live_bytes;
+	line->blocks = from->live_count;
+	line->ways = memory_zeroed(HOLDERS_SAMPLES, sizeof(*line->ways));
+}
+
+static void
+merge(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
+      const struct choice *choice, struct found_ways *found, struct holders *holders)
+{
+	holders->lines = memory_zeroed(choice->count, sizeof(*holders->lines));
+	holders->line_count = choice->count;
+	for (uint32_t i = 0; i < choice->count; i++) {
+		struct holders_line *line = &holders->lines[i];
+		char *keys[HOLDERS_SAMPLES];
+
+		describe(line, &choice->lines->lines[choice->chosen[i].number]);
+		for (size_t k = 0; k < found->count; k++) {
+			const struct holder_way *way = &found->ways[k];
+
+			if (found->places[k] == i)
+				add_way(line, keys, way, whole_text(look, modules, search, way, way->text),
+				        whole_text(look, modules, search, way, way->key), choice->lines);
+		}
+		for (size_t k = 0; k < line->way_count; k++)
+			free(keys[k]);
+		if (line->way_count > 1)
+			qsort(line->ways, line->way_count, sizeof(*line->ways), compare_ways);
+	}
+}
+
+/* Does the program leave out what may be personal? As it was started; or as this command was. */
+static bool
+is_private(pid_t pid)
+{
+	static const char wanted[] = "KMEMSHIM_PRIVATE=1";
+	const char *own = getenv("KMEMSHIM_PRIVATE");
+	char name[64];
+	char *line = NULL;
+	size_t room = 0;
+	bool is_found = own != NULL && strcmp(own, "1") == 0;
+	FILE *environment;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/environ", (int)pid);
+	environment = fopen(name, "re");
+	while (!is_found && environment != NULL && getdelim(&line, &room, '\0', environment) > 0)
+		is_found = strcmp(line, wanted) == 0;
+	free(line);
+	if (environment != NULL)
+		(void)fclose(environment);
+	return is_found;
+}
+
+/* While it stands still; and afterwards, in merge(). False: there was no time for any. */
+static bool
+search_ways(struct process_look *look, struct python_objects *python, struct process_modules *modules,
+            struct choice *choice, uint64_t stop_ns, struct holders *holders)
+{
+	const struct holder_words with = { choice->lines, is_private(look->process.pid) };
+	struct holder_search search;
+	struct found_ways found = { 0 };
+	bool is_drawn;
+
+	holder_search_begin(look, python, modules, stop_ns, &search);
+	choice->search = &search;
+	is_drawn = live_blocks_visit(look->blocks, draw_block, choice);
+	if (is_drawn) {
+		add_samples(&search, choice, &found);
+		holder_search_run(&search, found.nodes, found.count);
+	}
+	found.ways = memory_zeroed(found.count, sizeof(*found.ways));
+	for (size_t i = 0; i < found.count; i++)
+		holder_way_read(&search, found.nodes[i], &with, &found.ways[i]);
+	process_look_resume(look);
+	holders->passes = search.passes;
+	holders->is_unfinished = search.is_late || search.is_full;
+	holders->left_out_bytes = search.left_out_bytes;
+	holders->shared_bytes = look->ranges.shared_bytes;
+	if (is_drawn)
+		merge(look, modules, &search, choice, &found, holders);
+	for (size_t i = 0; i < found.count; i++)
+		holder_way_free(&found.ways[i]);
+	free(found.ways);
+	free(found.nodes);
+	free(found.places);
+	holder_search_end(&search);
+	return is_drawn;
+}
+
+static bool
+look_into(pid_t pid, const struct model *model, uint64_t stop_ns, uint64_t top, struct holders *holders,
+          struct fail *fail)
+{
+	struct text_pool *pool = text_pool_new();
+	struct process_modules modules;
+	struct python_objects python;
+	struct process_look look;
+	struct site_lines lines;
+	struct choice choice;
+	bool is_done = process_look_open(COMMAND, pid, stop_ns, &look, fail);
+
+	if (is_done) {
+		site_lines_make(model, true, &lines);
+		choose_lines(&lines, top, &choice);
+		process_modules_make(&look.memory, pid, pool, &modules);
+		python_objects_attach(&look.memory, &modules, model->processes[0].python_version, &python);
+		holders->python = memory_text(python.why);
+		is_done = search_ways(&look, &python, &modules, &choice, stop_ns, holders) ||
+		          fail_set(
+					  fail, EXIT_USAGE,
+					  COMMAND
+					  ": process %d stood still for %.3f s and its blocks were not read yet: allow more with --stop",
+					  (int)pid, (double)look.stopped_ns / 1e9);
+		holders->stopped_us = look.stopped_ns / 1000;
+		holders->read_bytes = look.memory.scanned_bytes;
+		python_objects_detach(&python);
+		process_modules_free(&modules);
+		free(choice.place_of);
+		site_lines_free(&lines);
+		process_look_close(&look);
+	}
+	text_pool_free(pool);
+	return is_done;
+}
+
+bool
+holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, uint64_t top, struct holders *holders,
+             struct fail *fail)
+{
+	char path[RUNNING_CAPTURE_PATH_BYTES];
+	int fd = running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
+	struct model *model;
+	bool is_done;
+
+	*holders = (struct holders){ .pid = (uint32_t)strtoul(pid, NULL, 10) };
+	if (fd < 0)
+		return false;
+	(void)close(fd);
+	options->capture = path;
+	options->wants_symbols = true;
+	options->wants_records = true;
+	model = model_load(options, fail);
+	if (model == NULL)
+		return false;
+	is_done = look_into((pid_t)holders->pid, model, stop_ns, top, holders, fail);
+	model_free(model);
+	return is_done;
+}
+
+static void
+free_text(const char *text)
+{
+	free((void *)(uintptr_t)text);
+}
+
+void
+holders_free(struct holders *holders)
+{
+	for (size_t i = 0; i < holders->line_count; i++) {
+		struct holders_line *line = &holders->lines[i];
+
+		for (size_t k = 0; k < line->way_count; k++) {
+			free_text(line->ways[k].text);
+			free_text(line->ways[k].container);
+			free_text(line->ways[k].grown_at);
+		}
+		free_text(line->place);
+		free_text(line->file);
+		free_text(line->function);
+		free(line->ways);
+	}
+	free(holders->lines);
+	free_text(holders->python);
+	*holders = (struct holders){ 0 };
+}

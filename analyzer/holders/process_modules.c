@@ -1,0 +1,87 @@
+/*
+ * process_modules.c - libraries of a process and their symbols (see process_modules.h).
+ */
+#include "holders/process_modules.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+/* Mappings of one file follow each other; what has no name and follows at once is its zeroed data. */
+void
+process_modules_make(const struct process_memory *memory, pid_t pid, struct text_pool *pool,
+                     struct process_modules *modules)
+{
+	*modules = (struct process_modules){ .pid = pid, .pool = pool };
+	for (size_t i = 0; i < memory->region_count; i++) {
+		const struct memory_region *region = &memory->regions[i];
+		struct process_module *last = modules->count != 0 ? &modules->modules[modules->count - 1] : NULL;
+		bool is_next = last != NULL && last->end == region->start;
+
+		if (region->path[0] == '/' && last != NULL && strcmp(last->path, region->path) == 0)
+			last->end = region->end;
+		else if (region->path[0] == '\0' && is_next && region->is_writable && i != 0 &&
+		         memory->regions[i - 1].path[0] == '/')
+			last->end = region->end;
+		else if (region->path[0] == '/' && region->offset == 0 && !region->is_shared) {
+			modules->modules = memory_grown(modules->modules, &modules->room, modules->count + 1,
+			                                sizeof(*modules->modules));
+			modules->modules[modules->count++] = (struct process_module){ .path = region->path,
+				                                                          .start = region->start,
+				                                                          .end = region->end };
+		}
+	}
+}
+
+void
+process_modules_free(struct process_modules *modules)
+{
+	for (size_t i = 0; i < modules->count; i++)
+		data_symbols_close(modules->modules[i].symbols);
+	free(modules->modules);
+	*modules = (struct process_modules){ 0 };
+}
+
+struct process_module *
+process_modules_at(struct process_modules *modules, uint64_t addr)
+{
+	for (size_t i = 0; i < modules->count; i++) {
+		if (addr - modules->modules[i].start < modules->modules[i].end - modules->modules[i].start)
+			return &modules->modules[i];
+	}
+	return NULL;
+}
+
+struct data_symbols *
+process_module_symbols(struct process_modules *modules, struct process_module *module)
+{
+	char path[PATH_MAX];
+
+	if (module->was_opened)
+		return module->symbols;
+	module->was_opened = true;
+	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", (int)modules->pid, module->path);
+	if (modules->pid != 0)
+		module->symbols = data_symbols_open(path, modules->pool);
+	if (module->symbols == NULL)
+		module->symbols = data_symbols_open(module->path, modules->pool);
+	return module->symbols;
+}
+
+uint64_t
+process_module_bias(const struct process_module *module)
+{
+	return module->start - (module->symbols != NULL ? data_symbols_first_addr(module->symbols) : 0);
+}
+
+uint64_t
+process_module_named(struct process_modules *modules, struct process_module *module, const char *name)
+{
+	struct data_symbols *symbols = process_module_symbols(modules, module);
+	uint64_t addr = symbols != NULL ? data_symbols_named(symbols, name) : 0;
+
+	return addr != 0 ? addr + process_module_bias(module) : 0;
+}

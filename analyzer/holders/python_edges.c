@@ -1,0 +1,422 @@
+/*
+ * python_edges.c - how are the things called by which objects of Python hold others (see python_objects.h)?
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/place.h"
+#include "holders/python_objects.h"
+
+#define WORD(addr) process_memory_word(python->memory, addr)
+#define HALF(addr) process_memory_half(python->memory, addr)
+
+#define TYPE_MEMBERS 240
+#define FRAME_OBJECT_FRAME 24 // 3.11 on
+#define MEMBER_BYTES 40
+#define MEMBERS_MAX 64
+#define BASES_MAX 32
+#define KEYS_MAX (UINT64_C(1) << 32)
+#define KEY_BYTES 40 // of a dictionary's key that are shown
+#define NAMESPACE_KEYS 40
+#define STRING_BYTES_READ 512
+
+/* ---- texts ---- */
+
+static size_t
+put_character(uint32_t character, char *text)
+{
+	if (character < 0x80) {
+		text[0] = character < 0x20 || character == 0x7f ? '?' : (char)character;
+		return 1;
+	}
+	if (character < 0x800) {
+		text[0] = (char)(0xc0 | character >> 6);
+		text[1] = (char)(0x80 | (character & 0x3f));
+		return 2;
+	}
+	if (character < 0x10000) {
+		text[0] = (char)(0xe0 | character >> 12);
+		text[1] = (char)(0x80 | (character >> 6 & 0x3f));
+		text[2] = (char)(0x80 | (character & 0x3f));
+		return 3;
+	}
+	text[0] = '?';
+	return 1;
+}
+
+bool
+python_objects_string(struct python_objects *python, uint64_t addr, char *text, size_t room)
+{
+	const struct python_shape *shape = python->shape;
+	const struct python_type *type = addr != 0 ? python_objects_type(python, WORD(addr + 8)) : NULL;
+	uint64_t length;
+	uint32_t state;
+	uint32_t width;
+	size_t used = 0;
+	uint64_t data;
+
+	text[0] = '\0';
+	if (type == NULL || strcmp(type->name, "str") != 0)
+		return false;
+	length = WORD(addr + 16);
+	state = HALF(addr + 32);
+	width = state >> 2 & 7;
+	if ((state >> 5 & 1) == 0 || (width != 1 && width != 2 && width != 4)) // not compact
+		return false;
+	data = addr + ((state >> 6 & 1) != 0 ? shape->string_ascii : shape->string_data);
+	for (uint64_t i = 0; i < length; i++) {
+		uint32_t character = 0;
+
+		if (used + 4 >= room) {
+			break;
+		}
+		(void)process_memory_read(python->memory, data + i * width, &character, width);
+		if (character >= 0xd800 && character < 0xe000)
+			character = '?'; // half of a pair
+		used += put_character(character, text + used);
+	}
+	text[used] = '\0';
+	return true;
+}
+
+static void
+int_text(struct python_objects *python, uint64_t addr, char *text, size_t room)
+{
+	bool is_tagged = python->shape->has_tagged_int;
+	uint64_t tag = WORD(addr + 16);
+	int64_t size = is_tagged ? (int64_t)(tag >> 3) : (int64_t)tag < 0 ? -(int64_t)tag : (int64_t)tag;
+	bool is_negative = is_tagged ? (tag & 3) == 2 : (int64_t)tag < 0;
+	uint64_t value = 0;
+
+	for (int64_t i = 0; i < size && size <= 2; i++)
+		value |= (uint64_t)HALF(addr + 24 + 4 * (uint64_t)i) << 30 * i;
+	if (size > 2)
+		(void)snprintf(text, room, "int");
+	else
+		(void)snprintf(text, room, "%s%" PRIu64, is_negative ? "-" : "", value);
+}
+
+/* A key as one would write it. */
+static void
+key_text(struct python_objects *python, uint64_t addr, char text[PYTHON_NAME_BYTES])
+{
+	const struct python_type *type = addr != 0 ? python_objects_type(python, WORD(addr + 8)) : NULL;
+	char string[KEY_BYTES];
+
+	if (type == NULL)
+		(void)snprintf(text, PYTHON_NAME_BYTES, "?");
+	else if (python_objects_string(python, addr, string, sizeof(string)))
+		(void)snprintf(text, PYTHON_NAME_BYTES, "'%s'", string);
+	else if (strcmp(type->name, "int") == 0)
+		int_text(python, addr, text, PYTHON_NAME_BYTES);
+	else
+		(void)snprintf(text, PYTHON_NAME_BYTES, "<%.50s>", type->name);
+}
+
+void
+python_objects_type_name(const struct python_type *type, char name[2 * PYTHON_NAME_BYTES])
+{
+	(void)snprintf(name, 2 * PYTHON_NAME_BYTES, "%s%s%s", type->module, type->module[0] != '\0' ? "." : "", type->name);
+}
+
+/* ---- dictionaries ---- */
+
+bool
+python_objects_keys(struct python_objects *python, uint64_t addr, struct python_keys *keys)
+{
+	uint64_t size;
+	uint64_t width;
+
+	if (addr < PROCESS_MEMORY_PAGE || addr % 8 != 0)
+		return false;
+	if (python->shape->has_shaped_keys) {
+		uint64_t shape = WORD(addr + 8); // bytes: log2 of the size, log2 of the index's bytes, kind
+		uint64_t log2 = shape >> 8 & 0xff;
+		uint64_t kind = shape >> 16 & 0xff;
+
+		keys->count = WORD(addr + 24);
+		if (kind > 2 || log2 > 40 || keys->count > KEYS_MAX)
+			return false;
+		keys->first = addr + 32 + (UINT64_C(1) << log2);
+		keys->step = kind == 0 ? 24 : 16;
+		keys->key_offset = kind == 0 ? 8 : 0;
+		keys->is_split = kind == 2;
+		return true;
+	}
+	size = WORD(addr + 8);
+	keys->count = WORD(addr + 32);
+	if (size == 0 || (size & (size - 1)) != 0 || size > KEYS_MAX || keys->count > size)
+		return false;
+	width = size <= 0xff ? 1 : size <= 0xffff ? 2 : size <= UINT32_MAX ? 4 : 8;
+	keys->first = addr + 40 + size * width;
+	keys->step = 24;
+	keys->key_offset = 8;
+	keys->is_split = false;
+	return true;
+}
+
+static uint64_t
+key_at(struct python_objects *python, const struct python_keys *keys, uint64_t index)
+{
+	return index < keys->count ? WORD(keys->first + index * keys->step + keys->key_offset) : 0;
+}
+
+/* Behind a class in Python stands, among others, the address of the keys that its instances share. */
+uint64_t
+python_objects_cached_keys(struct python_objects *python, struct python_type *type)
+{
+	char name[PYTHON_NAME_BYTES];
+
+	if (type->has_looked_for_keys)
+		return type->cached_keys;
+	type->has_looked_for_keys = true;
+	for (uint64_t at = type->addr + 408; at < type->addr + 1008 && type->cached_keys == 0; at += 8) {
+		uint64_t addr = WORD(at);
+		struct python_keys keys;
+
+		if (addr >= PROCESS_MEMORY_PAGE && addr >> 47 == 0 && python_objects_keys(python, addr, &keys) &&
+		    keys.is_split && keys.count != 0 && keys.count <= MEMBERS_MAX &&
+		    python_objects_string(python, key_at(python, &keys, 0), name, sizeof(name)))
+			type->cached_keys = addr;
+	}
+	return type->cached_keys;
+}
+
+bool
+python_objects_module(struct python_objects *python, const struct python_object *object, char name[PYTHON_NAME_BYTES])
+{
+	struct python_keys keys;
+	char key[PYTHON_NAME_BYTES];
+	bool has_name = false;
+	bool has_mark = false;
+
+	if (object->type->kind != PYTHON_DICT || !python_objects_keys(python, WORD(object->addr + 32), &keys) ||
+	    keys.is_split)
+		return false;
+	for (uint64_t i = 0; i < keys.count && i < NAMESPACE_KEYS; i++) {
+		if (!python_objects_string(python, key_at(python, &keys, i), key, sizeof(key)))
+			continue;
+		if (strcmp(key, "__name__") == 0)
+			has_name = python_objects_string(python, WORD(keys.first + i * keys.step + keys.key_offset + 8), name,
+			                                 PYTHON_NAME_BYTES);
+		has_mark = has_mark || strcmp(key, "__spec__") == 0 || strcmp(key, "__builtins__") == 0 ||
+		           strcmp(key, "__loader__") == 0;
+	}
+	return has_name && has_mark;
+}
+
+/* item_at: of a value, or of a key. */
+static void
+dict_edge(struct python_objects *python, const struct python_object *object, uint64_t item_at, struct python_edge *edge)
+{
+	uint64_t values = WORD(object->addr + 40);
+	struct python_keys keys;
+	uint64_t key;
+
+	edge->kind = PYTHON_EDGE_KEY;
+	if (!python_objects_keys(python, WORD(object->addr + 32), &keys)) {
+		(void)snprintf(edge->name, sizeof(edge->name), "?");
+		return;
+	}
+	if (values != 0 && (item_at < keys.first || item_at >= keys.first + keys.step * keys.count)) {
+		uint64_t first = values + (python->shape->attributes == PYTHON_ATTRIBUTES_INLINE ? 8 : 0);
+
+		key = key_at(python, &keys, (item_at - first) / 8);
+	} else {
+		key = key_at(python, &keys, (item_at - keys.first) / keys.step);
+		if ((item_at - keys.first) % keys.step == keys.key_offset)
+			edge->kind = PYTHON_EDGE_KEY_ITSELF;
+	}
+	key_text(python, key, edge->name);
+}
+
+/* ---- attributes ---- */
+
+/* In the table of a type of C. */
+static bool
+member_of(struct python_objects *python, const struct python_type *type, uint64_t offset, char name[PYTHON_NAME_BYTES])
+{
+	uint64_t members = WORD(type->addr + TYPE_MEMBERS);
+
+	for (unsigned i = 0; members != 0 && i < MEMBERS_MAX; i++) {
+		uint64_t text = WORD(members + i * MEMBER_BYTES);
+
+		if (text == 0)
+			break;
+		if (WORD(members + i * MEMBER_BYTES + 16) == offset)
+			return process_memory_text(python->memory, text, name, PYTHON_NAME_BYTES);
+	}
+	return false;
+}
+
+/* A slot of a class of Python: its table of members lies behind the type; descriptors in its dictionary say their names. */
+static bool
+slot_of(struct python_objects *python, const struct python_type *type, uint64_t offset, char name[PYTHON_NAME_BYTES])
+{
+	struct python_keys keys;
+
+	if (type->dict == 0 || !python_objects_keys(python, WORD(type->dict + 32), &keys) || keys.is_split)
+		return false;
+	for (uint64_t i = 0; i < keys.count && i < 500; i++) {
+		uint64_t entry = keys.first + i * keys.step + keys.key_offset;
+		uint64_t value = WORD(entry + 8);
+		const struct python_type *of = value != 0 ? python_objects_type(python, WORD(value + 8)) : NULL;
+
+		if (of != NULL && strcmp(of->name, "member_descriptor") == 0 && WORD(WORD(value + 40) + 16) == offset)
+			return python_objects_string(python, WORD(entry), name, PYTHON_NAME_BYTES);
+	}
+	return false;
+}
+
+static void
+attribute_edge(struct python_objects *python, struct python_type *type, uint64_t offset, struct python_edge *edge)
+{
+	const char *known = python_shape_member(python->shape, type->name, type->is_exception, offset);
+	struct python_type *of = type;
+
+	edge->kind = PYTHON_EDGE_ATTRIBUTE;
+	if (type->kind == PYTHON_TYPE) // of any metaclass
+		known = python_shape_member(python->shape, "type", false, offset);
+	if (known != NULL) {
+		(void)snprintf(edge->name, sizeof(edge->name), "%s", known);
+		return;
+	}
+	for (unsigned i = 0; of != NULL && i < BASES_MAX; i++) {
+		if (member_of(python, of, offset, edge->name) || slot_of(python, of, offset, edge->name))
+			return;
+		of = python_objects_type(python, of->base);
+	}
+	if (type->dict_offset > 0 && (uint64_t)type->dict_offset == offset) {
+		(void)snprintf(edge->name, sizeof(edge->name), "__dict__");
+		return;
+	}
+	edge->kind = PYTHON_EDGE_UNKNOWN;
+	edge->number = offset;
+}
+
+/* Of the keys that instances share. */
+static void
+value_edge(struct python_objects *python, struct python_type *type, uint64_t index, struct python_edge *edge)
+{
+	uint64_t cached = python_objects_cached_keys(python, type);
+	struct python_keys keys;
+
+	edge->kind = PYTHON_EDGE_ATTRIBUTE;
+	if (cached == 0 || !python_objects_keys(python, cached, &keys) ||
+	    !python_objects_string(python, key_at(python, &keys, index), edge->name, sizeof(edge->name)))
+		(void)snprintf(edge->name, sizeof(edge->name), "?");
+}
+
+/* ---- frames ---- */
+
+static void
+function_text(struct python_objects *python, uint64_t code, char text[2 * PYTHON_NAME_BYTES])
+{
+	const struct python_shape *shape = python->shape;
+	char name[PYTHON_NAME_BYTES];
+	char file[1024];
+	uint64_t name_addr = WORD(code + shape->code_file + (shape->has_shaped_keys ? 16u : 8u));
+
+	if (!python_objects_string(python, name_addr, name, sizeof(name)))
+		(void)snprintf(name, sizeof(name), "?");
+	(void)python_objects_string(python, WORD(code + shape->code_file), file, sizeof(file));
+	if (strcmp(name, "<module>") == 0)
+		(void)snprintf(text, 2 * PYTHON_NAME_BYTES, "%.80s", place_base(file));
+	else
+		(void)snprintf(text, 2 * PYTHON_NAME_BYTES, "%s() (%.40s:%u)", name, place_base(file),
+		               HALF(code + shape->code_first_line));
+}
+
+/* Name of local number `index` of a code object. */
+static bool
+local_name(struct python_objects *python, uint64_t code, uint64_t index, char name[PYTHON_NAME_BYTES])
+{
+	static const uint64_t parts_to_3_10[] = { 72, 88, 80 };
+	const uint64_t from_3_11 = python->shape->code_local_names;
+	const uint64_t *parts = python->shape->has_shaped_keys ? &from_3_11 : parts_to_3_10;
+	size_t count = python->shape->has_shaped_keys ? 1 : 3;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t tuple = WORD(code + parts[i]);
+		uint64_t items = WORD(tuple + 16);
+
+		if (index < items)
+			return python_objects_string(python, WORD(tuple + 24 + 8 * index), name, PYTHON_NAME_BYTES);
+		index -= items;
+	}
+	return false;
+}
+
+static void
+frame_edge(struct python_objects *python, uint64_t frame, uint64_t code, uint64_t at, struct python_edge *edge)
+{
+	uint64_t first = frame + python->shape->frame_locals;
+
+	edge->kind = PYTHON_EDGE_LOCAL;
+	function_text(python, code, edge->function);
+	if (at < first || !local_name(python, code, (at - first) / 8, edge->name))
+		edge->kind = PYTHON_EDGE_TEMPORARY;
+}
+
+void
+python_objects_local(struct python_objects *python, const struct python_frame *frame, uint64_t at,
+                     struct python_edge *edge)
+{
+	*edge = (struct python_edge){ 0 };
+	frame_edge(python, frame->start, frame->code, at, edge);
+}
+
+/* A frame object has a frame inside once its function has ended; before that the frame is elsewhere. */
+uint64_t
+python_objects_inner_frame(struct python_objects *python, const struct python_object *object)
+{
+	const struct python_shape *shape = python->shape;
+
+	if (object->type->kind == PYTHON_GENERATOR)
+		return shape->generator_frame != 0 ? object->addr + shape->generator_frame : 0;
+	if (object->type->kind != PYTHON_FRAME)
+		return 0;
+	if (shape->frames == PYTHON_FRAMES_OBJECTS)
+		return object->addr;
+	return WORD(object->addr + FRAME_OBJECT_FRAME) == object->addr + shape->frame_inline
+	           ? object->addr + shape->frame_inline
+	           : 0;
+}
+
+void
+python_objects_edge(struct python_objects *python, const struct python_object *object, uint64_t at, uint64_t item_at,
+                    struct python_edge *edge)
+{
+	struct python_type *type = object->type;
+	int64_t offset = (int64_t)(at - object->addr);
+	uint64_t frame = python_objects_inner_frame(python, object);
+
+	*edge = (struct python_edge){ 0 };
+	if (offset < 0 && item_at != 0) {
+		uint64_t values = WORD(at);
+
+		values += values & 1; // a tag: one less than the address
+
+		value_edge(python, type, (item_at - values) / 8, edge);
+	} else if (offset < 0) {
+		edge->kind = PYTHON_EDGE_ATTRIBUTE;
+		(void)snprintf(edge->name, sizeof(edge->name), "__dict__");
+	} else if (type->has_inline_values && (uint64_t)offset >= type->basic_bytes + 8) {
+		value_edge(python, type, ((uint64_t)offset - type->basic_bytes - 8) / 8, edge);
+	} else if (type->kind == PYTHON_LIST && item_at != 0) {
+		edge->kind = PYTHON_EDGE_INDEX;
+		edge->number = (item_at - WORD(at)) / 8;
+	} else if (type->kind == PYTHON_TUPLE && offset >= 24) {
+		edge->kind = PYTHON_EDGE_INDEX;
+		edge->number = ((uint64_t)offset - 24) / 8;
+	} else if (type->kind == PYTHON_DICT && item_at != 0) {
+		dict_edge(python, object, item_at, edge);
+	} else if (type->kind == PYTHON_SET || type->kind == PYTHON_DEQUE) {
+		edge->kind = PYTHON_EDGE_ELEMENT;
+	} else if (frame != 0 && at >= frame + python->shape->frame_locals) {
+		frame_edge(python, frame, WORD(frame + python->shape->frame_code), at, edge);
+	} else {
+		attribute_edge(python, type, (uint64_t)offset, edge);
+	}
+}

@@ -1,0 +1,771 @@
+/*
+ * python_objects.c - types, small objects and what objects own (see python_objects.h). Names are in python_edges.c.
+ */
+#include "holders/python_objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/place.h"
+#include "base/text_start.h"
+
+#define WORD(addr) process_memory_word(python->memory, addr)
+#define HALF(addr) process_memory_half(python->memory, addr)
+
+/* In a type object. */
+enum {
+	TYPE_NAME = 24,
+	TYPE_BASIC = 32,
+	TYPE_ITEM = 40,
+	TYPE_FLAGS = 168,
+	TYPE_WEAK_OFFSET = 208,
+	TYPE_BASE = 256,
+	TYPE_DICT = 264,
+	TYPE_DICT_OFFSET = 288,
+	TYPE_BASES = 336,
+	TYPE_SUBCLASSES = 360,
+	TYPE_BYTES = 408, // of one without what a class in Python has behind it
+};
+/* In objects of C. */
+enum {
+	WEAK_CALLBACK = 24,
+	SET_TABLE = 40,
+	SET_SMALL = 64,
+	DEQUE_FIRST = 24,
+	DEQUE_LAST = 32,
+	DEQUE_FIRST_INDEX = 40,
+	DEQUE_LAST_INDEX = 48,
+	DEQUE_BLOCK_ITEMS = 64,
+	ARRAY_DATA = 16,
+	ARRAY_SHAPE = 32,
+	ARRAY_BASE = 48,
+	ARRAY_TYPE = 56,
+	ARRAY_FLAGS = 64,
+	ARRAY_OWNS_DATA = 4,
+};
+#define IMMORTAL 0x3fffffffu                  // references: 3.12 and 3.13 have no more
+#define FLAG_INLINE_VALUES (UINT64_C(1) << 2) // 3.13
+#define FLAG_MANAGED_WEAK (UINT64_C(1) << 3)  // 3.12
+#define FLAG_MANAGED_DICT (UINT64_C(1) << 4)  // 3.11
+#define FLAG_HEAP (UINT64_C(1) << 9)
+#define FLAG_READY (UINT64_C(1) << 12)
+#define FLAG_COLLECTED (UINT64_C(1) << 14)
+#define FLAG_LIST (UINT64_C(1) << 25)
+#define FLAG_TUPLE (UINT64_C(1) << 26)
+#define FLAG_STRING (UINT64_C(1) << 28)
+#define FLAG_DICT (UINT64_C(1) << 29)
+#define FLAG_EXCEPTION (UINT64_C(1) << 30)
+#define FLAG_TYPE (UINT64_C(1) << 31)
+
+#define COLLECTOR_BYTES UINT64_C(16) // in front of a collected object
+#define MANAGED_BYTES UINT64_C(16)   // in front of that: dictionary and weak references, or values
+#define TYPES_DEEP 8                 // classes of classes
+#define BASIC_MAX (1u << 20)
+#define REFERENCES_MAX (UINT64_C(1) << 32)
+
+#define POOL_HEADER 48
+#define POOL_CLASSES 32
+#define POOL_SLOTS 1024 // blocks of 16 bytes in the largest pool
+#define POOLS_KEPT 2048
+
+#define FRAMES_MAX 20000
+#define THREADS_MAX 4096
+#define SEARCH_BYTES 0x20000 // of the interpreter's state
+#define STACK_WORDS_MAX 10000
+
+/* Also of what is no type: asking costs a chain of reads. */
+struct known_type {
+	uint64_t addr;
+	struct python_type *type; // NULL = it is none
+	UT_hash_handle hh;
+};
+
+struct python_pool {
+	uint64_t base; // + 1; 0 = empty
+	bool is_pool;
+	uint32_t block_bytes;
+	uint32_t end; // of what was ever given out, from the base
+	uint64_t free[POOL_SLOTS / 64];
+};
+
+/* ---- types ---- */
+
+static bool
+is_address(uint64_t addr)
+{
+	return addr % 8 == 0 && addr >= PROCESS_MEMORY_PAGE && addr >> 47 == 0;
+}
+
+/* Its class leads to `type` by base classes, and is a class itself. */
+static bool
+is_type(struct python_objects *python, uint64_t addr)
+{
+	uint64_t meta = is_address(addr) ? WORD(addr + 8) : 0;
+
+	for (int i = 0; i < TYPES_DEEP && is_address(meta); i++) {
+		if (meta == python->type_type)
+			return true;
+		if (WORD(WORD(meta + 8) + 8) != python->type_type)
+			return false;
+		meta = WORD(meta + TYPE_BASE);
+	}
+	return false;
+}
+
+/* Of itself alone. A class of Python has no dot in its name, and may have any other name. */
+static enum python_type_kind
+kind_of_its_own(const struct python_type *type)
+{
+	static const struct {
+		const char *name;
+		enum python_type_kind kind;
+	} names[] = {
+		{ "set", PYTHON_SET },
+		{ "frozenset", PYTHON_SET },
+		{ "collections.deque", PYTHON_DEQUE },
+		{ "module", PYTHON_MODULE },
+		{ "frame", PYTHON_FRAME },
+		{ "generator", PYTHON_GENERATOR },
+		{ "coroutine", PYTHON_GENERATOR },
+		{ "async_generator", PYTHON_GENERATOR },
+		{ "weakref", PYTHON_WEAK },
+		{ "weakref.ReferenceType", PYTHON_WEAK },
+		{ "weakproxy", PYTHON_WEAK },
+		{ "weakref.ProxyType", PYTHON_WEAK },
+		{ "weakcallableproxy", PYTHON_WEAK },
+		{ "weakref.CallableProxyType", PYTHON_WEAK },
+		{ "code", PYTHON_CODE },
+		{ "numpy.ndarray", PYTHON_ARRAY },
+		{ "functools._lru_list_elem", PYTHON_LRU_ELEMENT },
+		{ "functools._lru_cache_wrapper", PYTHON_LRU_CACHE },
+		{ "bytes", PYTHON_PLAIN },
+		{ "int", PYTHON_PLAIN },
+		{ "float", PYTHON_PLAIN },
+		{ "complex", PYTHON_PLAIN },
+	};
+	static const struct {
+		uint64_t flag;
+		enum python_type_kind kind;
+	} flags[] = { { FLAG_TYPE, PYTHON_TYPE },
+		          { FLAG_DICT, PYTHON_DICT },
+		          { FLAG_LIST, PYTHON_LIST },
+		          { FLAG_TUPLE, PYTHON_TUPLE },
+		          { FLAG_STRING, PYTHON_PLAIN } };
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+		if ((type->flags & flags[i].flag) != 0)
+			return flags[i].kind;
+	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(type->name, names[i].name) == 0 &&
+		    ((type->flags & FLAG_HEAP) == 0 || strchr(type->name, '.') != NULL))
+			return names[i].kind;
+	}
+	return PYTHON_OTHER;
+}
+
+/* A class has the layout of its base class, and adds to it. */
+static void
+find_kind(struct python_objects *python, struct python_type *type)
+{
+	const struct python_type *base = type->base != type->addr ? python_objects_type(python, type->base) : NULL;
+
+	type->kind = kind_of_its_own(type);
+	type->kind_bytes = type->basic_bytes;
+	if (base == NULL || (type->kind != PYTHON_OTHER && type->kind != base->kind) ||
+	    strcmp(type->name, "collections.OrderedDict") == 0)
+		return;
+	type->kind = base->kind;
+	type->kind_bytes = base->kind_bytes;
+}
+
+/* What its instances have in front of them. */
+static uint64_t
+prefix_of(const struct python_shape *shape, uint64_t flags)
+{
+	uint64_t managed = shape->version >= 0x030c   ? FLAG_MANAGED_DICT | FLAG_MANAGED_WEAK
+	                   : shape->version >= 0x030b ? FLAG_MANAGED_DICT
+	                                              : 0;
+
+	return ((flags & FLAG_COLLECTED) != 0 ? COLLECTOR_BYTES : 0) + ((flags & managed) != 0 ? MANAGED_BYTES : 0);
+}
+
+/* The module that a class of Python says it is of. */
+static void
+read_module(struct python_objects *python, struct python_type *type)
+{
+	struct python_keys keys;
+	char name[PYTHON_NAME_BYTES];
+
+	if ((type->flags & FLAG_HEAP) == 0 || strchr(type->name, '.') != NULL || type->dict == 0 ||
+	    !python_objects_keys(python, WORD(type->dict + 32), &keys) || keys.is_split)
+		return;
+	for (uint64_t i = 0; i < keys.count && i < 64; i++) {
+		uint64_t entry = keys.first + i * keys.step + keys.key_offset;
+
+		if (python_objects_string(python, WORD(entry), name, sizeof(name)) && strcmp(name, "__module__") == 0) {
+			(void)python_objects_string(python, WORD(entry + 8), type->module, sizeof(type->module));
+			break;
+		}
+	}
+	if (strcmp(type->module, "__main__") == 0 || strcmp(type->module, "builtins") == 0)
+		type->module[0] = '\0';
+}
+
+static struct python_type *
+read_type(struct python_objects *python, uint64_t addr)
+{
+	struct python_type *type;
+	unsigned char raw[TYPE_BYTES];
+	struct python_type read = { .addr = addr };
+
+	if (!is_type(python, addr) || !process_memory_read(python->memory, addr, raw, sizeof(raw)))
+		return NULL;
+	memcpy(&read.basic_bytes, raw + TYPE_BASIC, 8);
+	memcpy(&read.item_bytes, raw + TYPE_ITEM, 8);
+	memcpy(&read.flags, raw + TYPE_FLAGS, 8);
+	memcpy(&read.base, raw + TYPE_BASE, 8);
+	memcpy(&read.dict, raw + TYPE_DICT, 8);
+	memcpy(&read.dict_offset, raw + TYPE_DICT_OFFSET, 8);
+	memcpy(&read.weak_offset, raw + TYPE_WEAK_OFFSET, 8);
+	if ((read.flags & FLAG_READY) == 0 || read.basic_bytes > BASIC_MAX ||
+	    !process_memory_text(python->memory, WORD(addr + TYPE_NAME), read.name, sizeof(read.name)) ||
+	    read.name[0] == '\0')
+		return NULL;
+	read.is_exception = (read.flags & FLAG_EXCEPTION) != 0;
+	read.has_managed_dict = python->shape->version >= 0x030b && (read.flags & FLAG_MANAGED_DICT) != 0;
+	read.has_inline_values = python->shape->attributes == PYTHON_ATTRIBUTES_INLINE && read.has_managed_dict &&
+	                         (read.flags & FLAG_INLINE_VALUES) != 0;
+	read.prefix_bytes = prefix_of(python->shape, read.flags);
+	type = memory_zeroed(1, sizeof(*type));
+	*type = read;
+	return type;
+}
+
+struct python_type *
+python_objects_type(struct python_objects *python, uint64_t addr)
+{
+	struct known_type *known;
+
+	if (!is_address(addr))
+		return NULL;
+	HASH_FIND(hh, python->known, &addr, sizeof(addr), known);
+	if (known == NULL) {
+		known = memory_zeroed(1, sizeof(*known));
+		known->addr = addr;
+		known->type = read_type(python, addr);
+		HASH_ADD(hh, python->known, addr, sizeof(known->addr), known);
+		if (known->type != NULL) { // both ask for types themselves
+			find_kind(python, known->type);
+			read_module(python, known->type);
+		}
+	}
+	return known->type;
+}
+
+bool
+python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes, struct python_object *object)
+{
+	static const uint64_t prefixes[] = { COLLECTOR_BYTES, 0, COLLECTOR_BYTES + MANAGED_BYTES, MANAGED_BYTES };
+
+	*object = (struct python_object){ 0, NULL };
+	for (size_t i = 0; python->shape != NULL && i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		uint64_t addr = start + prefixes[i];
+		uint64_t references;
+		struct python_type *type;
+
+		if (prefixes[i] + 16 > bytes)
+			continue;
+		references = WORD(addr);
+		type = references != 0 && references < REFERENCES_MAX ? python_objects_type(python, WORD(addr + 8)) : NULL;
+		if (type == NULL || type->prefix_bytes != prefixes[i])
+			continue;
+		/* Texts and numbers may be smaller than their type says. */
+		if (type->kind != PYTHON_PLAIN && prefixes[i] + type->basic_bytes > bytes + (type->item_bytes != 0 ? 8 : 0) + 8)
+			continue;
+		*object = (struct python_object){ addr, type };
+		return true;
+	}
+	return false;
+}
+
+/* ---- small objects ---- */
+
+static void
+read_free(struct python_objects *python, struct python_pool *pool, uint64_t base, uint64_t first)
+{
+	uint64_t end = base + python->shape->pool_bytes;
+
+	for (unsigned i = 0; first >= base + POOL_HEADER && first < end && i < POOL_SLOTS; i++) {
+		uint64_t slot = (first - base) / 16;
+
+		pool->free[slot / 64] |= UINT64_C(1) << slot % 64;
+		first = WORD(first);
+	}
+}
+
+/* struct pool_header of Objects/obmalloc.c: count, free list, next, previous, arena, class, next and last offset. */
+static void
+read_pool(struct python_objects *python, struct python_pool *pool, uint64_t base)
+{
+	uint32_t count = HALF(base);
+	uint64_t first = WORD(base + 8);
+	uint32_t class = HALF(base + 36);
+	uint32_t next = HALF(base + 40);
+	uint32_t last = HALF(base + 44);
+	uint32_t pool_bytes = python->shape->pool_bytes;
+	uint32_t bytes = (class + 1) * 16;
+
+	memset(pool, 0, sizeof(*pool));
+	pool->base = base + 1;
+	if (class >= POOL_CLASSES || count == 0 || count > (pool_bytes - POOL_HEADER) / bytes || next < POOL_HEADER ||
+	    next > pool_bytes || last != pool_bytes - bytes || HALF(base + 32) >= 1u << 20 ||
+	    (first != 0 && first - base >= pool_bytes))
+		return;
+	pool->is_pool = true;
+	pool->block_bytes = bytes;
+	pool->end = next;
+	read_free(python, pool, base, first);
+}
+
+enum python_small
+python_objects_small(struct python_objects *python, uint64_t addr, struct address_range *block)
+{
+	struct python_pool *pool;
+	uint64_t base;
+	uint64_t start;
+
+	if (python->shape == NULL)
+		return PYTHON_NOT_SMALL;
+	if (python->pools == NULL)
+		python->pools = memory_zeroed(POOLS_KEPT, sizeof(*python->pools));
+	base = addr & ~(uint64_t)(python->shape->pool_bytes - 1);
+	pool = &python->pools[base / python->shape->pool_bytes % POOLS_KEPT];
+	if (pool->base != base + 1)
+		read_pool(python, pool, base);
+	if (!pool->is_pool)
+		return PYTHON_NOT_SMALL;
+	if (addr < base + POOL_HEADER)
+		return PYTHON_SMALL_FREE;
+	start = POOL_HEADER + (addr - base - POOL_HEADER) / pool->block_bytes * pool->block_bytes;
+	if (start >= pool->end || (pool->free[start / 16 / 64] & UINT64_C(1) << start / 16 % 64) != 0)
+		return PYTHON_SMALL_FREE;
+	*block = (struct address_range){ base + start, base + start + pool->block_bytes };
+	return PYTHON_SMALL_LIVE;
+}
+
+/* ---- what an object owns ---- */
+
+/* Where its attributes are, in front of it; 0 = this word says nothing of them. */
+static bool
+is_attributes_word(const struct python_objects *python, const struct python_object *object, int64_t offset)
+{
+	if (!object->type->has_managed_dict)
+		return false;
+	return offset == -24 || (offset == -32 && python->shape->attributes == PYTHON_ATTRIBUTES_VALUES);
+}
+
+bool
+python_objects_next_block(struct python_objects *python, const struct python_object *object, uint64_t *block)
+{
+	if (*block == 0)
+		*block = WORD(object->addr + DEQUE_FIRST);
+	else if (*block == WORD(object->addr + DEQUE_LAST))
+		return false;
+	else
+		*block = WORD(*block + 8 + 8 * DEQUE_BLOCK_ITEMS);
+	return *block != 0;
+}
+
+bool
+python_objects_is_buffer(struct python_objects *python, const struct python_object *object, uint64_t at)
+{
+	int64_t offset = (int64_t)(at - object->addr);
+	enum python_type_kind kind = object->type->kind;
+
+	if (offset < 0)
+		return object->type->has_managed_dict &&
+		       ((offset == -32 && python->shape->attributes == PYTHON_ATTRIBUTES_VALUES) ||
+		        (offset == -24 && python->shape->attributes == PYTHON_ATTRIBUTES_TAGGED && WORD(at) % 2 != 0));
+	return (kind == PYTHON_LIST && offset == 24) || (kind == PYTHON_DICT && (offset == 32 || offset == 40)) ||
+	       (kind == PYTHON_SET && offset == SET_TABLE && WORD(at) != object->addr + SET_SMALL) ||
+	       (kind == PYTHON_DEQUE && (offset == DEQUE_FIRST || offset == DEQUE_LAST));
+}
+
+/* Words of a code object that are references, from the first to behind the last one; caches and what is borrowed lie behind. */
+static enum python_hold
+code_hold(const struct python_objects *python, int64_t offset)
+{
+	int64_t first = python->shape->has_shaped_keys ? 24 : 48;
+	int64_t end = python->shape->has_shaped_keys ? 144 : 128;
+
+	return offset >= first && offset < end ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
+}
+
+/* A small set has its table inside. */
+static enum python_hold
+set_hold(struct python_objects *python, const struct python_object *object, int64_t offset)
+{
+	bool is_inside = WORD(object->addr + SET_TABLE) == object->addr + SET_SMALL;
+
+	if (offset == SET_TABLE && !is_inside)
+		return PYTHON_HOLD_SURE;
+	return is_inside && offset >= SET_SMALL && offset % 16 == 0 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+}
+
+/* A view borrows its data from its base. */
+static enum python_hold
+array_hold(struct python_objects *python, const struct python_object *object, int64_t offset)
+{
+	bool owns_data = (HALF(object->addr + ARRAY_FLAGS) & ARRAY_OWNS_DATA) != 0;
+
+	switch (offset) {
+	case ARRAY_DATA:
+		return owns_data ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+	case ARRAY_SHAPE:
+	case ARRAY_BASE:
+	case ARRAY_TYPE:
+		return PYTHON_HOLD_SURE;
+	default:
+		return PYTHON_HOLD_PERHAPS;
+	}
+}
+
+/* Of types whose members nobody listed: those that have a name are references. */
+static enum python_hold
+other_hold(struct python_objects *python, const struct python_object *object, uint64_t at)
+{
+	struct python_edge edge;
+
+	python_objects_edge(python, object, at, 0, &edge);
+	return edge.kind == PYTHON_EDGE_ATTRIBUTE ? PYTHON_HOLD_SURE : PYTHON_HOLD_LIKELY;
+}
+
+/* 3.8 to 3.10: frames are objects. From 3.11 on some of the words in front of the locals are borrowed. */
+static enum python_hold
+frame_hold(struct python_objects *python, uint64_t frame, uint64_t code, uint64_t at)
+{
+	const struct python_shape *shape = python->shape;
+	uint64_t offset = at - frame;
+
+	if (offset >= shape->frame_locals)
+		return (offset - shape->frame_locals) / 8 < python_objects_locals(python, code) ? PYTHON_HOLD_SURE
+		                                                                                : PYTHON_HOLD_PERHAPS;
+	if (shape->frames == PYTHON_FRAMES_OBJECTS)
+		return offset >= 24 && offset < 64 ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
+	return offset == shape->frame_code || offset == shape->frame_object || offset == shape->frame_function ||
+	               offset == shape->frame_names
+	           ? PYTHON_HOLD_SURE
+	           : PYTHON_HOLD_NOT;
+}
+
+/* 3.13: behind the object stand how many values there are, and they. */
+static enum python_hold
+inline_hold(struct python_objects *python, const struct python_object *object, uint64_t offset)
+{
+	uint64_t count = HALF(object->addr + object->type->basic_bytes) & 0xff;
+
+	return offset >= 8 && offset < 8 + 8 * count ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+}
+
+enum python_hold
+python_objects_frame_hold(struct python_objects *python, const struct python_frame *frame, uint64_t at)
+{
+	return frame_hold(python, frame->start, frame->code, at);
+}
+
+enum python_hold
+python_objects_hold(struct python_objects *python, const struct python_object *object, uint64_t at)
+{
+	const struct python_type *type = object->type;
+	int64_t offset = (int64_t)(at - object->addr);
+	uint64_t frame = python_objects_inner_frame(python, object);
+
+	if (offset < 0)
+		return is_attributes_word(python, object, offset) ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+	if (offset < 16 || (type->weak_offset > 0 && offset == type->weak_offset))
+		return PYTHON_HOLD_NOT;
+	if (type->dict_offset > 0 && offset == type->dict_offset)
+		return PYTHON_HOLD_SURE;
+	if (type->item_bytes == 0 && (uint64_t)offset >= type->basic_bytes)
+		return type->has_inline_values ? inline_hold(python, object, (uint64_t)offset - type->basic_bytes)
+		                               : PYTHON_HOLD_NOT; // behind it, in its block
+	if (frame != 0 && at >= frame)
+		return frame_hold(python, frame, WORD(frame + python->shape->frame_code), at);
+	if (type->kind != PYTHON_OTHER && (uint64_t)offset >= type->kind_bytes && type->item_bytes == 0)
+		return other_hold(python, object, at);
+	switch (type->kind) {
+	case PYTHON_PLAIN:
+		return (type->flags & FLAG_HEAP) != 0 ? PYTHON_HOLD_PERHAPS : PYTHON_HOLD_NOT;
+	case PYTHON_WEAK:
+		return offset == WEAK_CALLBACK ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+	case PYTHON_LRU_ELEMENT: // its links are borrowed
+		return offset >= 40 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+	case PYTHON_LRU_CACHE: // begins with such an element
+		return offset >= 56 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+	case PYTHON_LIST:
+		return offset == 24 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+	case PYTHON_TUPLE:
+		return (uint64_t)offset < 24 + 8 * WORD(object->addr + 16) ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
+	case PYTHON_DICT: // nodes of an OrderedDict lie behind
+		return offset == 32 || offset == 40 ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
+	case PYTHON_SET:
+		return set_hold(python, object, offset);
+	case PYTHON_DEQUE:
+		return offset == DEQUE_FIRST || offset == DEQUE_LAST ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+	case PYTHON_ARRAY:
+		return array_hold(python, object, offset);
+	case PYTHON_CODE:
+		return code_hold(python, offset);
+	case PYTHON_TYPE:
+		return offset == TYPE_BASE || offset == TYPE_DICT || (offset >= TYPE_BASES && offset <= TYPE_SUBCLASSES)
+		           ? PYTHON_HOLD_SURE
+		           : PYTHON_HOLD_PERHAPS;
+	case PYTHON_FRAME: // where its frame is not inside
+		if (python->shape->frame_inline != 0 && offset >= python->shape->frame_inline)
+			return PYTHON_HOLD_NOT;
+		break;
+	case PYTHON_MODULE:
+	case PYTHON_GENERATOR:
+	case PYTHON_OTHER:
+		break;
+	}
+	return other_hold(python, object, at);
+}
+
+uint64_t
+python_objects_references(struct python_objects *python, const struct python_object *object)
+{
+	uint64_t count = WORD(object->addr);
+
+	if (python->shape->version < 0x030c)
+		return count;
+	return (int32_t)count < 0 || (uint32_t)count >= IMMORTAL ? UINT64_MAX : (uint32_t)count;
+}
+
+/* In the first and the last block of a deque some places are not in use. block: where it begins. */
+static bool
+deque_holds(struct python_objects *python, const struct python_object *object, uint64_t block, uint64_t item_at)
+{
+	uint64_t index = (item_at - block) / 8 - 1; // behind the address of the block before
+
+	if (item_at - block < 8 || index >= DEQUE_BLOCK_ITEMS)
+		return true; // a block beside it
+	return (block != WORD(object->addr + DEQUE_FIRST) || index >= WORD(object->addr + DEQUE_FIRST_INDEX)) &&
+	       (block != WORD(object->addr + DEQUE_LAST) || index <= WORD(object->addr + DEQUE_LAST_INDEX));
+}
+
+/* Of a dictionary whose keys are shared: as many values as there are keys. */
+static bool
+values_hold(struct python_objects *python, const struct python_object *object, uint64_t values, uint64_t item_at)
+{
+	uint64_t first = values + (python->shape->attributes == PYTHON_ATTRIBUTES_INLINE ? 8 : 0);
+	struct python_keys keys;
+
+	return item_at >= first && python_objects_keys(python, WORD(object->addr + 32), &keys) &&
+	       (item_at - first) / 8 < keys.count;
+}
+
+bool
+python_objects_buffer_holds(struct python_objects *python, const struct python_object *object, uint64_t at,
+                            uint64_t value, uint64_t item_at)
+{
+	uint64_t first = at < object->addr ? value + value % 2 : value; // a tag: one less than the address
+	struct python_keys keys;
+
+	if (at < object->addr)
+		return item_at >= first &&
+		       (!python_objects_keys(python, python_objects_cached_keys(python, object->type), &keys) ||
+		        (item_at - first) / 8 < keys.count);
+	switch (object->type->kind) {
+	case PYTHON_LIST:
+		return item_at >= value && item_at < value + 8 * WORD(object->addr + 16);
+	case PYTHON_DICT:
+		if (at - object->addr != 32)
+			return values_hold(python, object, value, item_at);
+		return python_objects_keys(python, value, &keys) && item_at >= keys.first &&
+		       item_at < keys.first + keys.step * keys.count;
+	case PYTHON_SET: // entries: key, hash
+		return (item_at - value) % 16 == 0;
+	case PYTHON_DEQUE:
+		return deque_holds(python, object, value, item_at);
+	default:
+		return true;
+	}
+}
+
+uint64_t
+python_objects_items(struct python_objects *python, const struct python_object *object)
+{
+	switch (object->type->kind) {
+	case PYTHON_LIST:
+	case PYTHON_TUPLE:
+	case PYTHON_DICT:
+	case PYTHON_DEQUE:
+		return WORD(object->addr + 16);
+	case PYTHON_SET:
+		return WORD(object->addr + 24);
+	default:
+		return UINT64_MAX;
+	}
+}
+
+/* ---- frames ---- */
+
+uint64_t
+python_objects_locals(struct python_objects *python, uint64_t code)
+{
+	const struct python_shape *shape = python->shape;
+	uint64_t count = WORD(WORD(code + shape->code_local_names) + 16);
+
+	if (!shape->has_shaped_keys) // cells, then free variables
+		count += WORD(WORD(code + 88) + 16) + WORD(WORD(code + 80) + 16);
+	return count < STACK_WORDS_MAX ? count : 0;
+}
+
+static void
+add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
+{
+	const struct python_shape *shape = python->shape;
+	uint64_t code = WORD(addr + shape->frame_code);
+	const struct python_type *type = python_objects_type(python, WORD(code + 8));
+	uint32_t stack = shape->code_stack_size != 0 ? HALF(code + shape->code_stack_size) : 0;
+
+	if (type == NULL || strcmp(type->name, "code") != 0)
+		return;
+	python->frames = memory_grown(python->frames, &python->frame_room, python->frame_count + 1,
+	                              sizeof(*python->frames));
+	python->frames[python->frame_count++] = (struct python_frame){
+		.start = addr,
+		.end = addr + shape->frame_locals +
+		       8 * (python_objects_locals(python, code) + (stack < STACK_WORDS_MAX ? stack : 0)),
+		.code = code,
+		.object = shape->frame_object != 0 ? WORD(addr + shape->frame_object) : addr,
+		.thread = thread,
+	};
+}
+
+static uint64_t
+innermost_frame(struct python_objects *python, uint64_t state)
+{
+	const struct python_shape *shape = python->shape;
+	uint64_t frame = WORD(state + shape->state_frame);
+
+	return shape->frames == PYTHON_FRAMES_CFRAME ? WORD(frame + shape->cframe_frame) : frame;
+}
+
+/* The first thread state: its interpreter is this, and nothing is before it. */
+static uint64_t
+first_state(struct python_objects *python, uint64_t interpreter)
+{
+	if (python->shape->interpreter_threads != 0)
+		return WORD(interpreter + python->shape->interpreter_threads);
+	for (uint64_t offset = 0; offset < SEARCH_BYTES; offset += 8) {
+		uint64_t state = WORD(interpreter + offset);
+
+		if (is_address(state) && state != interpreter && WORD(state + 16) == interpreter && WORD(state) == 0)
+			return state;
+	}
+	return 0;
+}
+
+static int
+compare_frames(const void *left, const void *right)
+{
+	return order_numbers(((const struct python_frame *)left)->start, ((const struct python_frame *)right)->start);
+}
+
+static void
+read_frames(struct python_objects *python, uint64_t runtime)
+{
+	uint64_t interpreter = WORD(runtime + python->shape->runtime_interpreters);
+	uint64_t state = interpreter != 0 ? first_state(python, interpreter) : 0;
+
+	for (uint32_t thread = 0; is_address(state) && thread < THREADS_MAX; thread++) {
+		uint64_t frame = innermost_frame(python, state);
+
+		for (unsigned i = 0; is_address(frame) && i < FRAMES_MAX; i++) {
+			add_frame(python, frame, thread);
+			frame = WORD(frame + python->shape->frame_previous);
+		}
+		state = WORD(state + 8);
+	}
+	if (python->frame_count > 1)
+		qsort(python->frames, python->frame_count, sizeof(*python->frames), compare_frames);
+}
+
+const struct python_frame *
+python_objects_frame(const struct python_objects *python, uint64_t addr)
+{
+	size_t low = 0;
+	size_t high = python->frame_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (python->frames[middle].start <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low != 0 && addr < python->frames[low - 1].end ? &python->frames[low - 1] : NULL;
+}
+
+/* ---- the interpreter ---- */
+
+static bool
+is_interpreter(const char *path)
+{
+	const char *name = place_base(path);
+
+	return text_starts(name, "python") || text_starts(name, "libpython");
+}
+
+void
+python_objects_attach(struct process_memory *memory, struct process_modules *modules, uint32_t version_hex,
+                      struct python_objects *python)
+{
+	const struct python_shape *shape = python_shape_find(version_hex);
+
+	*python = (struct python_objects){ .memory = memory, .why = "" };
+	if (version_hex == 0)
+		return;
+	python->why = "objects of this version of Python are not known";
+	for (size_t i = 0; shape != NULL && i < modules->count; i++) {
+		struct process_module *module = &modules->modules[i];
+		uint64_t runtime = is_interpreter(module->path) ? process_module_named(modules, module, "_PyRuntime") : 0;
+
+		if (runtime == 0)
+			continue;
+		python->type_type = process_module_named(modules, module, "PyType_Type");
+		python->why = "its `type` is not where it should be: a build without a global lock, perhaps";
+		if (python->type_type == 0 || WORD(python->type_type + 8) != python->type_type)
+			return;
+		python->shape = shape;
+		python->why = "";
+		read_frames(python, runtime);
+		return;
+	}
+	if (shape != NULL)
+		python->why = "the interpreter's symbols were not found";
+}
+
+void
+python_objects_detach(struct python_objects *python)
+{
+	struct known_type *known;
+	struct known_type *next;
+
+	HASH_ITER(hh, python->known, known, next)
+	{
+		HASH_DEL(python->known, known);
+		free(known->type);
+		free(known);
+	}
+	free(python->frames);
+	free(python->pools);
+	*python = (struct python_objects){ 0 };
+}

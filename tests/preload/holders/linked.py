@@ -1,0 +1,20 @@
+"""unfinished  it is too many steps away, as in a long linked list
+
+A list of nodes that is longer than a search is deep.
+"""
+import sys
+
+
+class Node:
+    def __init__(self, following):
+        self.following = following
+        self.payload = bytearray(10000)
+
+
+head = None
+for _ in range(1000):
+    head = Node(head)
+print("ready", flush=True)
+sys.stdin.readline()
+while head is not None:  # else it is freed by as many calls of each other
+    head = head.following

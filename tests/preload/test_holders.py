@@ -1,0 +1,232 @@
+"""kmemshim holders: programs that keep memory in a known way, and the way as it is told. The first line of each program in holders/ says it."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import fastjsonschema
+import pytest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
+import interpreters
+from harness import HERE, KMEMSHIM, ROOT, kmemshim, plain_env, run
+from test_lost import FORBID, LARGE, TRACE, Waiting, of_text
+
+FOLDER = HERE / "holders"
+SCHEMA_FILE = ROOT / "analyzer" / "holders" / "holders.schema.json"
+SAID = re.compile(r'"""(held|lost|unseen|unfinished)  (.*)\n')
+PROGRAMS = sorted(path.name for path in FOLDER.glob("*.py") if SAID.match(path.read_text()))
+VERSIONS = ["system", *interpreters.PYENV]
+
+
+def expected(program):
+    """(kind, text)"""
+    return SAID.match((FOLDER / program).read_text()).groups()
+
+
+def holders(pid, *options, **environment):
+    done = kmemshim("holders", pid, "--json", "--stop", "60s", *options, **environment)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    fastjsonschema.validate(json.loads(SCHEMA_FILE.read_text()), document)
+    return document
+
+
+def without_growth(text):
+    return re.sub(r", grown at [^,]*,", "", text)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_path):
+    python = interpreters.get(version)
+    if "import numpy" in (FOLDER / program).read_text() and subprocess.run([python.path, "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode:
+        pytest.skip(f"no NumPy for {version}")
+    with Waiting([python.path, FOLDER / program], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    line = document["holders"][0]
+    told = [(other["samples"], other["kind"], other["text"]) for other in line["ways"]]
+    assert os.path.basename(line["file"]) == program and not document["is_unfinished"]
+    kind, text = expected(program)
+    way = line["ways"][0]
+    assert (way["kind"], without_growth(way["text"])) == (kind, text)
+    # A sample may be where the items of the container stand, or what the interpreter knows its arenas by; of a long list some nodes are near.
+    storage = sum(other["samples"] for other in line["ways"] if other["text"].endswith(": its storage") or "arena_map" in other["text"])
+    near = sum(other["samples"] for other in line["ways"] if program == "linked.py" and "global `head` of" in other["text"])
+    # What nothing holds may be where words are left over that lead there.
+    perhaps = sum(other["samples"] for other in line["ways"] if kind != "held" and other["kind"] == "perhaps")
+    assert line["samples"] == 32 and way["samples"] + storage + near + perhaps == 32 and way["samples"] >= 26, told
+
+
+def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
+    done = run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", FOLDER / "native.c", "-o", tmp_path / "native"])
+    assert done.returncode == 0, done.stderr
+    with Waiting(tmp_path / "native", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        threads = {int(number) for number in os.listdir(f"/proc/{waiting.pid}/task")}
+        assert waiting.answers()
+    found = {(line["function"], line["bytes"] // line["blocks"]): line["ways"] for line in document["holders"]}
+    (other,) = threads - {waiting.pid}
+    expected_ways = {
+        ("of_global", 50000): ("held", r"static variable `global_table` of native -> block of native\.c:\d+ of_global"),
+        ("of_static", 60008): ("held", r"static variable `static_list` of native -> block of native\.c:\d+ of_static, one after another"),
+        ("of_thread", 900000): ("held", rf"thread-local variable `thread_block` of thread {waiting.pid}"),
+        ("of_middle", 800000): ("held", "static variable `middle` of native"),
+        ("lost", 70000): ("lost", ""),
+        ("lost_by_lost", 65000): ("lost", r"block of native\.c:\d+ lost_by_lost"),
+        ("sparse", 1048576): ("held", r"static variable `table\.0` of native"),
+        ("sparse", 1100000): ("held", r"static variable `table\.0` of native -> block of native\.c:\d+ sparse"),
+        ("wait_with_block", 700000): ("held", f"the stack of thread {other}"),
+    }
+    assert set(found) == set(expected_ways)
+    for place, (kind, text) in expected_ways.items():
+        way = found[place][0]
+        assert way["kind"] == kind and re.fullmatch(text, way["text"]), (place, way)
+    assert all(way["kind"] == "lost" for place in (("lost", 70000), ("lost_by_lost", 65000)) for way in found[place])
+
+
+def test_two_holders_of_one_line_are_told_apart(tmp_path):
+    with Waiting([sys.executable, FOLDER / "halves.py"], tmp_path / "out") as waiting:
+        line = holders(waiting.pid)["holders"][0]
+        assert waiting.answers()
+    found = {without_growth(way["text"]): way["samples"] for way in line["ways"]}
+    assert set(found) == {"global `hot` of module __main__ -> list of 300 [*] -> bytearray",
+                          "global `cold` of module __main__ -> dict of 300 [*] -> bytearray"}
+    assert sum(found.values()) == 32 and min(found.values()) >= 5
+    assert {way["container"]: (way["items"], way["grown_at"]) for way in line["ways"]} == {
+        "list": (300, "halves.py:16 <module>"), "dict": (300, "halves.py:17 <module>")}
+
+
+def test_the_text(tmp_path):
+    with Waiting([sys.executable, FOLDER / "halves.py"], tmp_path / "out") as waiting:
+        done = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s")
+        assert waiting.answers()
+    assert done.returncode == 0, done.stderr
+    head, *ways, last = done.stdout.splitlines()
+    assert re.fullmatch(r" 1[12]\.\d MiB  [\d,]+ blocks allocated at halves\.py:12 make", head)
+    assert len(ways) == 2 and all(re.fullmatch(
+        r" {10}held by  global `\w+` of module __main__ -> (list|dict) of 300, grown at halves\.py:1\d <module>, \[\*\] -> bytearray  "
+        r"\(\d+ of 32 samples\)", way) for way in ways), ways
+    assert re.fullmatch(r"the program stood still for \d+\.\d{3} s, while .* were read in \d+ passes", last)
+
+
+@pytest.mark.parametrize("is_private", [False, True])
+def test_keys_of_dictionaries_are_left_out(is_private, tmp_path):
+    with Waiting([sys.executable, FOLDER / "names.py"], tmp_path / "out", KMEMSHIM_PRIVATE=int(is_private)) as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    texts = [way["text"] for way in document["holders"][0]["ways"]]
+    if is_private:
+        assert texts == ["global `accounts` of module __main__ -> dict [*] -> bytearray"]
+        assert not any(name in json.dumps(document) for name in ("alice", "bob", "carol"))
+    else:
+        assert sorted(texts) == [f"global `accounts` of module __main__ -> dict ['{name}'] -> bytearray" for name in ("alice", "bob", "carol")]
+
+
+def test_memory_that_is_shared_was_not_looked_at(tmp_path):
+    """A pointer may be there: nothing is called lost."""
+    program = tmp_path / "program.py"
+    program.write_text((FOLDER / "circle.py").read_text().replace("import sys\n", "import mmap\nimport sys\nshared = mmap.mmap(-1, 1 << 20)\n"))
+    with Waiting([sys.executable, program], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    assert document["shared_bytes"] == 1 << 20
+    assert {way["kind"] for way in document["holders"][0]["ways"]} == {"unread"}
+
+
+def test_the_schema_is_what_the_command_prints():
+    assert kmemshim("schema", "holders").stdout == SCHEMA_FILE.read_text()
+
+
+@pytest.mark.parametrize("words, said", [
+    ((), "holders"),
+    (("12x",), "is no process: give the number of one"),
+    (("4194999",), "process 4194999 is gone"),
+    (("1", "--stop", "soon"), "--stop"),
+    (("1", "--top", "many"), "--top"),
+])
+def test_wrong_words(words, said):
+    done = kmemshim("holders", *words)
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_a_process_that_is_not_recorded():
+    other = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=plain_env())
+    try:
+        done = kmemshim("holders", other.pid)
+        assert done.returncode == 2 and done.stderr.endswith(f"process {other.pid} is not recorded: start it with kmemshim run\n")
+    finally:
+        other.communicate()
+
+
+def test_H4_out_of_time_nothing_is_guessed(tmp_path):
+    with Waiting(of_text(tmp_path, LARGE % (16 << 20)), tmp_path / "out") as waiting:
+        done = kmemshim("holders", waiting.pid, "--json", "--stop", "20ms")
+        assert waiting.answers()
+    if done.returncode == 2:  # it did not even stop in time
+        assert done.stderr.count("\n") == 1 and "did not stop in time" in done.stderr
+        return
+    document = json.loads(done.stdout)
+    assert document["is_unfinished"] and document["stopped_us"] < 1000000
+    assert {way["kind"] for line in document["holders"] for way in line["ways"]} <= {"unfinished", "held"}
+
+
+def test_traced_by_another_one(tmp_path):
+    with Waiting([sys.executable, FOLDER / "names.py"], tmp_path / "out") as waiting:
+        other = subprocess.Popen([sys.executable, "-c", TRACE, str(waiting.pid)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if other.stdout.readline() != "ready\n":
+            pytest.skip("ptrace is not allowed here")
+        done = kmemshim("holders", waiting.pid)
+        other.communicate()
+        assert waiting.answers()
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == (f"kmemshim: holders: process {waiting.pid} is traced by process {other.pid} already, perhaps a debugger: "
+                           "end that first\n")
+
+
+def test_ptrace_forbidden(tmp_path):
+    with Waiting([sys.executable, FOLDER / "names.py"], tmp_path / "out") as waiting:
+        done = run([sys.executable, "-c", FORBID, KMEMSHIM, "holders", waiting.pid])
+        assert waiting.answers()
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert f"process {waiting.pid} may not be looked at (ptrace: EPERM)" in done.stderr
+
+
+# The same questions, put to the collector of the program: does what we say is the holder refer to the object?
+ORACLE = """
+import gc, random, sys
+random.seed(5)
+class Node:
+    def __init__(self, payload):
+        self.payload = payload
+lists, dicts, tuples, nodes = [], {}, (), []
+def make():
+    return bytearray(20000)
+for i in range(400):
+    kind = random.randrange(4)
+    if kind == 0: lists.append(make())
+    elif kind == 1: dicts[i] = make()
+    elif kind == 2: tuples = tuples + (make(),)
+    else: nodes.append(Node(make()))
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_shares_of_holders_are_about_right(version, tmp_path):
+    python = interpreters.get(version)
+    (tmp_path / "oracle.py").write_text(ORACLE)
+    with Waiting([python.path, tmp_path / "oracle.py"], tmp_path / "out") as waiting:
+        line = holders(waiting.pid)["holders"][0]
+        assert waiting.answers()
+    counts = {}
+    for way in line["ways"]:
+        counts[re.sub(r" of \d+", "", without_growth(way["text"]))] = way["samples"]
+    assert set(counts) == {"global `lists` of module __main__ -> list [*] -> bytearray",
+                           "global `dicts` of module __main__ -> dict [*] -> bytearray",
+                           "global `tuples` of module __main__ -> tuple [*] -> bytearray",
+                           "global `nodes` of module __main__ -> list [*] -> Node .payload -> bytearray"}
+    assert all(2 <= count <= 20 for count in counts.values()), counts

@@ -1,0 +1,321 @@
+/*
+ * test_swept_at_end.c - did a line accumulate until the peak, and was it released as the program ended?
+ */
+#include "hand_model.h"
+
+#include "analysis/swept_at_end.h"
+#include "kmem_format.h"
+#include "threshold.h"
+
+#define POINTS_MAX 64
+#define POINT_SITES 3
+#define STEP_BYTES MIB // what the program allocates between two points
+#define HELD_BYTES (300 * KIB)
+#define ROUNDS 16
+
+static struct hand_model hand;
+static struct model_point points[POINTS_MAX];
+static struct model_point_site held[POINTS_MAX][KMEM_HISTORY_SITES];
+
+/* One more point, in which the first site holds so much. */
+static void
+add_point(uint64_t volume_bytes, uint64_t bytes)
+{
+	size_t i = hand.process.point_count++;
+
+	assert_true(i < POINTS_MAX);
+	held[i][0] = (struct model_point_site){ 0, bytes };
+	points[i] = (struct model_point){ .volume_bytes = volume_bytes, .site_count = bytes != 0, .sites = held[i] };
+}
+
+static void
+add_end(uint64_t volume_bytes, uint64_t bytes)
+{
+	add_point(volume_bytes, bytes);
+	points[hand.process.point_count - 1].is_end = true;
+	hand.sites[0].live_bytes = bytes;
+}
+
+/* One site, nothing of which is live, of a program that ended by itself. */
+static void
+make(void)
+{
+	hand_model_make(&hand);
+	memset(points, 0, sizeof(points));
+	memset(held, 0, sizeof(held));
+	hand_model_site(&hand, HEAP, 41, 0)->leak = MODEL_LEAK_NONE;
+	hand.process.state = KMEM_STATE_CLEAN_EXIT;
+	hand.process.points = points;
+}
+
+static void
+make_rounds(unsigned rounds, uint64_t bytes)
+{
+	make();
+	for (unsigned i = 1; i <= rounds; i++)
+		add_point(i * STEP_BYTES, i * bytes);
+}
+
+static bool
+is_swept(void)
+{
+	swept_at_end_classify(&hand.model);
+	return hand.sites[0].leak == MODEL_LEAK_SWEPT;
+}
+
+static void
+what_grew_in_each_round_and_went_at_the_end_was_swept(void **state)
+{
+	(void)state;
+	make_rounds(ROUNDS, HELD_BYTES);
+	add_end(ROUNDS * STEP_BYTES, 0);
+	assert_true(is_swept());
+	assert_int_equal(hand.sites[0].swept_bytes, ROUNDS * HELD_BYTES);
+}
+
+static void
+one_that_still_holds_it_is_judged_by_its_generations_alone(void **state)
+{
+	(void)state;
+	make_rounds(ROUNDS, HELD_BYTES);
+	add_end(ROUNDS * STEP_BYTES, ROUNDS * HELD_BYTES);
+	assert_false(is_swept());
+	assert_int_equal(hand.sites[0].swept_bytes, 0);
+}
+
+static void
+of_a_program_that_was_killed_nothing_was_swept(void **state)
+{
+	(void)state;
+	make_rounds(ROUNDS, HELD_BYTES);
+	add_end(ROUNDS * STEP_BYTES, 0);
+	hand.process.state = KMEM_STATE_RUNNING;
+	assert_false(is_swept());
+}
+
+static void
+a_sawtooth_whose_last_tooth_ends_with_the_program_is_none(void **state)
+{
+	(void)state;
+	make();
+	for (unsigned i = 1; i <= 32; i++)
+		add_point(i * STEP_BYTES, (i - 1) % 16 * HELD_BYTES);
+	add_end(32 * STEP_BYTES, 0);
+	assert_false(is_swept());
+}
+
+static void
+what_was_loaded_first_is_none(void **state)
+{
+	(void)state;
+	make();
+	for (unsigned i = 1; i <= 32; i++)
+		add_point(i * STEP_BYTES, (i < 4 ? i : 4) * HELD_BYTES);
+	add_end(32 * STEP_BYTES, 0);
+	assert_false(is_swept());
+}
+
+static void
+a_cache_that_fills_is_none(void **state)
+{
+	static const unsigned filled[] = { 25, 43, 57, 67, 75, 81, 85, 89, 92, 94, 95, 96, 97, 98, 99, 100 };
+
+	(void)state;
+	make();
+	for (unsigned i = 0; i < ARRAY_LEN(filled); i++)
+		add_point((i + 1) * STEP_BYTES, filled[i] * KIB * 40);
+	add_end(ARRAY_LEN(filled) * STEP_BYTES, 0);
+	assert_false(is_swept());
+}
+
+/* Who was the 33rd had no place in that point; it has not released what it held. */
+static void
+a_point_whose_places_are_taken_by_larger_ones_is_no_release(void **state)
+{
+	(void)state;
+	make_rounds(ROUNDS, HELD_BYTES);
+	add_end(ROUNDS * STEP_BYTES, 0);
+	hand_model_site(&hand, HEAP, 50, GIB)->leak = MODEL_LEAK_LEAK;
+	for (unsigned i = 0; i < KMEM_HISTORY_SITES; i++)
+		held[7][i] = (struct model_point_site){ 1, 8 * HELD_BYTES };
+	points[7].site_count = KMEM_HISTORY_SITES;
+	assert_true(is_swept());
+}
+
+static void
+sites_of_one_line_are_one(void **state)
+{
+	(void)state;
+	make();
+	for (unsigned i = 1; i <= ROUNDS; i++) { // they take turns: neither grows in each part
+		add_point(i * STEP_BYTES, (i < 8 ? i : 8) * HELD_BYTES);
+		held[i - 1][1] = (struct model_point_site){ 1, i > 8 ? (i - 8) * HELD_BYTES : 0 };
+		points[i - 1].site_count = 2;
+	}
+	add_end(ROUNDS * STEP_BYTES, 0);
+	hand_model_site(&hand, HEAP, 41, 0)->leak = MODEL_LEAK_NONE;
+	assert_true(is_swept());
+	assert_int_equal(hand.sites[1].leak, MODEL_LEAK_SWEPT);
+	assert_int_equal(hand.sites[0].swept_bytes + hand.sites[1].swept_bytes, ROUNDS * HELD_BYTES);
+}
+
+static void
+what_has_a_class_that_says_more_keeps_it(void **state)
+{
+	static const enum model_leak_class kept[] = { MODEL_LEAK_LEAK, MODEL_LEAK_FILLING, MODEL_LEAK_IMPORT };
+	static const enum model_leak_class taken[] = { MODEL_LEAK_STEADY, MODEL_LEAK_TOO_SHORT, MODEL_LEAK_BACKLOG };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(kept) + ARRAY_LEN(taken); i++) {
+		bool is_kept = i < ARRAY_LEN(kept);
+
+		make_rounds(ROUNDS, HELD_BYTES);
+		add_end(ROUNDS * STEP_BYTES, 0);
+		hand.sites[0].leak = is_kept ? kept[i] : taken[i - ARRAY_LEN(kept)];
+		assert_int_equal(is_swept(), !is_kept);
+	}
+}
+
+/* ---- thresholds ---- */
+
+static bool
+are_enough_points(uint64_t count)
+{
+	make_rounds((unsigned)count, HELD_BYTES);
+	add_end(count * STEP_BYTES, 0);
+	return is_swept();
+}
+
+static bool
+is_large(uint64_t bytes)
+{
+	make();
+	for (unsigned i = 1; i <= 8; i++)
+		add_point(i * STEP_BYTES, bytes * i / 8);
+	add_end(8 * STEP_BYTES, 0);
+	return is_swept();
+}
+
+/* Of 1,024 KiB a round. */
+static bool
+is_less_than_half(uint64_t kib)
+{
+	make_rounds(ROUNDS, kib * KIB);
+	add_end(ROUNDS * STEP_BYTES, 0);
+	return is_swept();
+}
+
+static bool
+is_little_left(uint64_t bytes)
+{
+	make_rounds(16, 400 * KIB);
+	add_end(16 * STEP_BYTES, bytes);
+	return is_swept();
+}
+
+static bool
+is_little_after(uint64_t bytes)
+{
+	make_rounds(16, HELD_BYTES);
+	add_end(16 * STEP_BYTES + bytes, 0);
+	return is_swept();
+}
+
+static bool
+is_fall_small(uint64_t bytes)
+{
+	make_rounds(16, 400 * KIB);
+	held[8][0].bytes = 9 * 400 * KIB;
+	held[9][0].bytes = held[8][0].bytes - bytes;
+	add_end(16 * STEP_BYTES, 0);
+	return is_swept();
+}
+
+/* Eight parts of 8 units at most; in the last ones the rest. */
+static bool
+rises(const uint64_t units[8])
+{
+	uint64_t sum = 0;
+
+	make();
+	for (unsigned i = 0; i < 8; i++) {
+		sum += units[i];
+		add_point((i + 1) * 8 * STEP_BYTES, sum * KIB);
+	}
+	add_end(64 * STEP_BYTES, 0);
+	return is_swept();
+}
+
+static bool
+are_enough_parts_rising(uint64_t count)
+{
+	uint64_t units[8];
+
+	for (unsigned i = 0; i < 8; i++)
+		units[i] = i >= 8 - count ? 1000 : i == 0;
+	return rises(units);
+}
+
+static bool
+is_last_part_rising(uint64_t units)
+{
+	return rises((const uint64_t[]){ 1000, 1000, 1000, 1000, 1000, 1000, 1000, units });
+}
+
+static bool
+is_part_before_last_rising(uint64_t units)
+{
+	return rises((const uint64_t[]){ 1000, 1000, 1000, 1000, 1000, 1000, units, 1000 });
+}
+
+static bool
+are_halves_not_apart(uint64_t units)
+{
+	return rises((const uint64_t[]){ units, 1000, 850, 850, 750, 750, 400, 400 });
+}
+
+static bool
+is_last_quarter_not_slower(uint64_t units)
+{
+	return rises((const uint64_t[]){ 2000, 2000, 850, 850, 750, 750, 424, units });
+}
+
+static void
+thresholds(void **state)
+{
+	static const struct threshold rows[] = {
+		{ "points", are_enough_points, 8, 7 },
+		{ "bytes at the peak", is_large, 65536, 65535 },
+		{ "half of what was allocated", is_less_than_half, 511, 512 },
+		{ "left at the end", is_little_left, 16 * 400 * KIB / 4, 16 * 400 * KIB / 4 + 1 },
+		{ "allocated since", is_little_after, 2 * STEP_BYTES, 2 * STEP_BYTES + 1 },
+		{ "released before", is_fall_small, 16 * 400 * KIB / 8, 16 * 400 * KIB / 8 + 1 },
+		{ "rising parts", are_enough_parts_rising, 6, 5 },
+		{ "the last part", is_last_part_rising, 226, 225 },
+		{ "the one before", is_part_before_last_rising, 226, 225 },
+		{ "halves", are_halves_not_apart, 749, 750 },
+		{ "the last quarter", is_last_quarter_not_slower, 427, 426 },
+	};
+
+	(void)state;
+	thresholds_check(rows, ARRAY_LEN(rows));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_grew_in_each_round_and_went_at_the_end_was_swept),
+		cmocka_unit_test(one_that_still_holds_it_is_judged_by_its_generations_alone),
+		cmocka_unit_test(of_a_program_that_was_killed_nothing_was_swept),
+		cmocka_unit_test(a_sawtooth_whose_last_tooth_ends_with_the_program_is_none),
+		cmocka_unit_test(what_was_loaded_first_is_none),
+		cmocka_unit_test(a_cache_that_fills_is_none),
+		cmocka_unit_test(a_point_whose_places_are_taken_by_larger_ones_is_no_release),
+		cmocka_unit_test(sites_of_one_line_are_one),
+		cmocka_unit_test(what_has_a_class_that_says_more_keeps_it),
+		cmocka_unit_test(thresholds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,406 @@
+/*
+ * test_python_objects.c - what do objects of Python hold, and by which name? Over an image that is made here, as 3.11 has it.
+ *
+ * That the layouts are the interpreters' own is tested by tests/preload/test_holders.py, on each of them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "holders/python_objects.h"
+
+#define BASE UINT64_C(0x7f0000000000)
+#define IMAGE_BYTES 0x10000u
+#define READY (UINT64_C(1) << 12)
+#define HEAP (UINT64_C(1) << 9)
+#define COLLECTED (UINT64_C(1) << 14)
+#define LIST (UINT64_C(1) << 25)
+#define STRING (UINT64_C(1) << 28)
+#define DICT (UINT64_C(1) << 29)
+#define TYPE (UINT64_C(1) << 31)
+
+static unsigned char image[IMAGE_BYTES];
+static uint64_t used;
+static struct process_memory memory;
+static struct python_objects python;
+static uint64_t type_type, list_type, dict_type, string_type, weak_type, deque_type;
+
+static size_t
+fetch(void *context, uint64_t addr, void *to, size_t bytes)
+{
+	(void)context;
+	if (addr < BASE || addr - BASE >= IMAGE_BYTES)
+		return 0;
+	bytes = bytes < BASE + IMAGE_BYTES - addr ? bytes : BASE + IMAGE_BYTES - addr;
+	memcpy(to, image + (addr - BASE), bytes);
+	return bytes;
+}
+
+static void
+put(uint64_t addr, uint64_t word)
+{
+	assert_true(addr >= BASE && addr + 8 <= BASE + IMAGE_BYTES);
+	memcpy(image + (addr - BASE), &word, sizeof(word));
+}
+
+static uint64_t
+room(uint64_t bytes)
+{
+	uint64_t addr = BASE + used;
+
+	used += (bytes + 15) & ~UINT64_C(15);
+	assert_true(used <= IMAGE_BYTES);
+	return addr;
+}
+
+static uint64_t
+bytes_of(const char *text)
+{
+	uint64_t addr = room(strlen(text) + 1);
+
+	memcpy(image + (addr - BASE), text, strlen(text) + 1);
+	return addr;
+}
+
+static uint64_t
+make_type(const char *name, uint64_t basic_bytes, uint64_t flags, uint64_t base)
+{
+	uint64_t addr = room(1024);
+
+	put(addr, 1);
+	put(addr + 8, type_type != 0 ? type_type : addr);
+	put(addr + 24, bytes_of(name));
+	put(addr + 32, basic_bytes);
+	put(addr + 168, flags | READY);
+	put(addr + 256, base);
+	return addr;
+}
+
+static uint64_t
+make_string(const char *text)
+{
+	uint64_t addr = room(48 + strlen(text) + 1);
+
+	put(addr, 1);
+	put(addr + 8, string_type);
+	put(addr + 16, strlen(text));
+	put(addr + 32, 1 << 2 | 1 << 5 | 1 << 6); // a byte each, compact, ASCII
+	memcpy(image + (addr + 48 - BASE), text, strlen(text) + 1);
+	return addr;
+}
+
+/* Behind a head of the collector. */
+static struct python_object
+make_object(uint64_t type, uint64_t bytes)
+{
+	uint64_t addr = room(bytes + 16) + 16;
+
+	put(addr, 1);
+	put(addr + 8, type);
+	return (struct python_object){ addr, python_objects_type(&python, type) };
+}
+
+/* Of texts, with room for eight. */
+static uint64_t
+make_keys(uint64_t kind, size_t count, const char *const *names)
+{
+	uint64_t addr = room(32 + 8 + 8 * 16);
+
+	put(addr, 1);
+	put(addr + 8, 3 | 3 << 8 | kind << 16);
+	put(addr + 24, count);
+	for (size_t i = 0; i < count; i++)
+		put(addr + 40 + 16 * i, make_string(names[i]));
+	return addr;
+}
+
+static int
+set_up(void **state)
+{
+	(void)state;
+	memset(image, 0, sizeof(image));
+	used = PROCESS_MEMORY_PAGE;
+	memory = (struct process_memory){ .fetch = fetch };
+	python = (struct python_objects){ .memory = &memory, .shape = python_shape_find(0x030b0700), .why = "" };
+	type_type = 0;
+	type_type = make_type("type", 408, TYPE | COLLECTED, 0);
+	python.type_type = type_type;
+	string_type = make_type("str", 72, STRING, 0);
+	list_type = make_type("list", 40, LIST | COLLECTED, 0);
+	dict_type = make_type("dict", 48, DICT | COLLECTED, 0);
+	weak_type = make_type("weakref.ReferenceType", 64, COLLECTED, 0);
+	deque_type = make_type("collections.deque", 80, COLLECTED | HEAP, 0);
+	process_memory_forget(&memory);
+	return 0;
+}
+
+static int
+tear_down(void **state)
+{
+	(void)state;
+	python_objects_detach(&python);
+	process_memory_close(&memory);
+	return 0;
+}
+
+static enum python_type_kind
+kind_at(uint64_t type)
+{
+	const struct python_type *found = python_objects_type(&python, type);
+
+	assert_non_null(found);
+	return found->kind;
+}
+
+static void
+a_type_is_believed_only_when_its_own_type_is_one(void **state)
+{
+	uint64_t other = room(1024);
+
+	(void)state;
+	assert_int_equal(kind_at(list_type), PYTHON_LIST);
+	memcpy(image + (other - BASE), image + (list_type - BASE), 408);
+	put(other + 8, list_type); // its type is no class
+	process_memory_forget(&memory);
+	assert_null(python_objects_type(&python, other));
+	assert_null(python_objects_type(&python, BASE + 1));
+	assert_null(python_objects_type(&python, BASE + IMAGE_BYTES + 8));
+	assert_null(python_objects_type(&python, 0));
+}
+
+static void
+a_class_has_the_kind_of_its_base_and_not_of_its_name(void **state)
+{
+	uint64_t mine = make_type("MyReference", 80, COLLECTED | HEAP, weak_type);
+	uint64_t frame = make_type("frame", 40, COLLECTED | HEAP, 0);
+	struct python_object object;
+
+	(void)state;
+	process_memory_forget(&memory);
+	assert_int_equal(kind_at(mine), PYTHON_WEAK);
+	assert_int_equal(kind_at(frame), PYTHON_OTHER);
+	object = make_object(mine, 80);
+	process_memory_forget(&memory);
+	assert_int_equal(python_objects_hold(&python, &object, object.addr + 16), PYTHON_HOLD_NOT);     // what it refers to
+	assert_int_equal(python_objects_hold(&python, &object, object.addr + 24), PYTHON_HOLD_SURE);    // its callback
+	assert_int_not_equal(python_objects_hold(&python, &object, object.addr + 72), PYTHON_HOLD_NOT); // of the class
+	assert_int_equal(python_objects_hold(&python, &object, object.addr + 80), PYTHON_HOLD_NOT);     // behind it
+}
+
+static void
+an_object_is_found_in_its_block(void **state)
+{
+	struct python_object object = make_object(list_type, 40);
+	struct python_object found;
+
+	(void)state;
+	process_memory_forget(&memory);
+	assert_true(python_objects_in(&python, object.addr - 16, 56, &found));
+	assert_int_equal(found.addr, object.addr);
+	assert_false(python_objects_in(&python, object.addr, 40, &found));      // where the collector's head is missing
+	assert_false(python_objects_in(&python, object.addr - 16, 32, &found)); // too small for one
+	put(object.addr, 0);
+	process_memory_forget(&memory);
+	assert_false(python_objects_in(&python, object.addr - 16, 56, &found)); // without references it is gone
+}
+
+static void
+H3_places_behind_the_end_of_a_list_hold_nothing(void **state)
+{
+	struct python_object list = make_object(list_type, 40);
+	uint64_t items = room(80);
+
+	(void)state;
+	put(list.addr + 16, 3);
+	put(list.addr + 24, items);
+	process_memory_forget(&memory);
+	assert_true(python_objects_is_buffer(&python, &list, list.addr + 24));
+	assert_false(python_objects_is_buffer(&python, &list, list.addr + 16));
+	for (uint64_t i = 0; i < 10; i++)
+		assert_int_equal(python_objects_buffer_holds(&python, &list, list.addr + 24, items, items + 8 * i), i < 3);
+	assert_int_equal(python_objects_items(&python, &list), 3);
+}
+
+static void
+H3_places_of_a_deque_that_were_left_hold_nothing(void **state)
+{
+	struct python_object deque = make_object(deque_type, 80);
+	uint64_t first = room(528);
+	uint64_t middle = room(528);
+	uint64_t last = room(528);
+	uint64_t block = 0;
+
+	(void)state;
+	put(deque.addr + 24, first);
+	put(deque.addr + 32, last);
+	put(deque.addr + 40, 60);
+	put(deque.addr + 48, 2);
+	put(first + 520, middle);
+	put(middle + 520, last);
+	put(last + 520, first); // left over
+	process_memory_forget(&memory);
+	for (uint64_t i = 0; i < 64; i++) {
+		assert_int_equal(python_objects_buffer_holds(&python, &deque, deque.addr + 24, first, first + 8 + 8 * i),
+		                 i >= 60);
+		assert_true(python_objects_buffer_holds(&python, &deque, deque.addr + 24, middle, middle + 8 + 8 * i));
+		assert_int_equal(python_objects_buffer_holds(&python, &deque, deque.addr + 32, last, last + 8 + 8 * i), i <= 2);
+	}
+	assert_true(python_objects_next_block(&python, &deque, &block) && block == first);
+	assert_true(python_objects_next_block(&python, &deque, &block) && block == middle);
+	assert_true(python_objects_next_block(&python, &deque, &block) && block == last);
+	assert_false(python_objects_next_block(&python, &deque, &block));
+}
+
+static void
+a_dictionary_names_what_it_holds(void **state)
+{
+	static const char *const names[] = { "one", "two", "three" };
+	struct python_object dict = make_object(dict_type, 48);
+	uint64_t keys = make_keys(1, 3, names);
+	struct python_edge edge;
+
+	(void)state;
+	put(dict.addr + 16, 3);
+	put(dict.addr + 32, keys);
+	process_memory_forget(&memory);
+	python_objects_edge(&python, &dict, dict.addr + 32, keys + 40 + 16 + 8, &edge);
+	assert_int_equal(edge.kind, PYTHON_EDGE_KEY);
+	assert_string_equal(edge.name, "'two'");
+	python_objects_edge(&python, &dict, dict.addr + 32, keys + 40 + 32, &edge);
+	assert_int_equal(edge.kind, PYTHON_EDGE_KEY_ITSELF);
+	assert_string_equal(edge.name, "'three'");
+	assert_true(python_objects_buffer_holds(&python, &dict, dict.addr + 32, keys, keys + 40 + 40));
+	assert_false(python_objects_buffer_holds(&python, &dict, dict.addr + 32, keys, keys + 40 + 48)); // not in use
+	assert_false(python_objects_buffer_holds(&python, &dict, dict.addr + 32, keys, keys + 24));      // its head
+}
+
+static void
+H3_values_of_shared_keys_are_as_many_as_those(void **state)
+{
+	static const char *const names[] = { "one", "two", "three" };
+	struct python_object dict = make_object(dict_type, 48);
+	uint64_t values = room(64);
+
+	(void)state;
+	put(dict.addr + 32, make_keys(2, 3, names));
+	put(dict.addr + 40, values);
+	process_memory_forget(&memory);
+	for (uint64_t i = 0; i < 8; i++)
+		assert_int_equal(python_objects_buffer_holds(&python, &dict, dict.addr + 40, values, values + 8 * i), i < 3);
+}
+
+static void
+damaged_keys_are_refused(void **state)
+{
+	static const char *const names[] = { "one" };
+	uint64_t addr = make_keys(1, 1, names);
+	struct python_keys keys;
+
+	(void)state;
+	process_memory_forget(&memory);
+	assert_true(python_objects_keys(&python, addr, &keys));
+	assert_int_equal(keys.count, 1);
+	put(addr + 8, 3 | 3 << 8 | 3 << 16); // no such kind
+	process_memory_forget(&memory);
+	assert_false(python_objects_keys(&python, addr, &keys));
+	put(addr + 8, 3 | 3 << 8 | 1 << 16);
+	put(addr + 24, UINT64_C(1) << 40);
+	process_memory_forget(&memory);
+	assert_false(python_objects_keys(&python, addr, &keys));
+	assert_false(python_objects_keys(&python, 0, &keys));
+	assert_false(python_objects_keys(&python, addr + 4, &keys));
+}
+
+static void
+a_text_is_cut_and_made_readable(void **state)
+{
+	uint64_t text = make_string("ab\ncdefgh");
+	char found[8];
+
+	(void)state;
+	process_memory_forget(&memory);
+	assert_true(python_objects_string(&python, text, found, sizeof(found)));
+	assert_string_equal(found, "ab?c");
+	assert_false(python_objects_string(&python, list_type, found, sizeof(found)));
+	assert_false(python_objects_string(&python, 0, found, sizeof(found)));
+}
+
+static void
+a_module_is_known_by_its_names(void **state)
+{
+	static const char *const names[] = { "__name__", "__spec__", "rows" };
+	struct python_object dict = make_object(dict_type, 48);
+	uint64_t keys = make_keys(1, 3, names);
+	char name[PYTHON_NAME_BYTES];
+
+	(void)state;
+	put(dict.addr + 32, keys);
+	put(keys + 40 + 8, make_string("shop"));
+	process_memory_forget(&memory);
+	assert_true(python_objects_module(&python, &dict, name));
+	assert_string_equal(name, "shop");
+	put(keys + 24, 1); // __name__ alone does not make one
+	process_memory_forget(&memory);
+	assert_false(python_objects_module(&python, &dict, name));
+}
+
+static void
+members_have_the_names_of_their_version(void **state)
+{
+	static const struct {
+		uint32_t version;
+		const char *type;
+		bool is_exception;
+		uint64_t offset;
+		const char *name;
+	} cases[] = {
+		{ 0x03080000, "function", false, 48, "__closure__" },
+		{ 0x030b0000, "function", false, 48, "__code__" },
+		{ 0x030b0000, "function", false, 72, "__closure__" },
+		{ 0x030a0000, "ValueError", true, 32, "__traceback__" },
+		{ 0x030d0000, "ValueError", true, 40, "__traceback__" },
+		{ 0x030d0000, "ValueError", false, 40, NULL },
+		{ 0x030c0000, "generator", false, 16, NULL },
+		{ 0x03090000, "generator", false, 16, "gi_frame" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *name = python_shape_member(python_shape_find(cases[i].version), cases[i].type,
+		                                       cases[i].is_exception, cases[i].offset);
+
+		if (cases[i].name == NULL)
+			assert_null(name);
+		else
+			assert_string_equal(name, cases[i].name);
+	}
+	assert_null(python_shape_find(0x03070000));
+	assert_null(python_shape_find(0x030e0000));
+	assert_null(python_shape_find(0));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_type_is_believed_only_when_its_own_type_is_one, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_class_has_the_kind_of_its_base_and_not_of_its_name, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_object_is_found_in_its_block, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(H3_places_behind_the_end_of_a_list_hold_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(H3_places_of_a_deque_that_were_left_hold_nothing, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_dictionary_names_what_it_holds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(H3_values_of_shared_keys_are_as_many_as_those, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(damaged_keys_are_refused, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_text_is_cut_and_made_readable, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_module_is_known_by_its_names, set_up, tear_down),
+		cmocka_unit_test(members_have_the_names_of_their_version),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
