@@ -75,8 +75,9 @@ check_message(const struct check *check, const struct check_rule *rule, char mes
 		               rule->limit_bytes, source);
 	else
 		(void)snprintf(message, CHECK_MESSAGE_BYTES,
-		               "%s of %.200s is %s, allowed %s (%" PRIu64 ", %" PRIu64 " bytes%s)", figure_name(rule),
-		               rule->domain, after, limit, rule->after_bytes, rule->limit_bytes, source);
+		               "%s of %.200s %s %s, allowed %s (%" PRIu64 ", %" PRIu64 " bytes%s)", figure_name(rule),
+		               rule->domain, rule->kind == CHECK_PEAK || rule->kind == CHECK_STEP ? "is" : "are", after, limit,
+		               rule->after_bytes, rule->limit_bytes, source);
 	add_where(rule, message);
 	return message;
 }

@@ -141,7 +141,9 @@ signed_bytes(int64_t bytes, char text[UNITS_TEXT_BYTES])
 static const char *
 span(double seconds, char text[UNITS_TEXT_BYTES])
 {
-	if (seconds < 100)
+	if (seconds >= 0.05 && seconds < 0.95) // "in 0 s" reads as if nothing had been measured
+		(void)snprintf(text, UNITS_TEXT_BYTES, "%.1f s", seconds);
+	else if (seconds < 100)
 		(void)snprintf(text, UNITS_TEXT_BYTES, "%.0f s", seconds);
 	else
 		(void)snprintf(text, UNITS_TEXT_BYTES, "%.0f min", seconds / 60);

@@ -83,6 +83,8 @@ def test_what_is_allowed_on_top_of_a_budget_stands_beside_it(check, tmp_path):
     few = check("strings", "budgets: {lines: {'^strings.py:': {live: 1 KiB}}}")
     limit = re.search(r"  limit    1\.0 KiB \+ [\d.]+ [KM]iB for estimates  allocated at", few.stdout)
     assert few.returncode == REGRESSION and limit, few.stdout + few.stderr
+    sentence = check("strings", "budgets: {lines: {'^strings.py:': {live: 1 KiB}}}", "--format", "github").stdout
+    assert re.search(r"live bytes of \^strings.py: are [\d.]+ MiB, allowed 1\.0 KiB \+ [\d.]+ [KM]iB for estimates \(\d+, \d+ bytes; ", sentence), sentence
 
 
 @pytest.mark.parametrize("name, budget", [

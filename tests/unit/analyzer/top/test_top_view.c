@@ -99,6 +99,12 @@ each_figure_has_its_column(void **state)
 	row->is_estimated = true;
 	row->leak = "leak";
 	row->domain = "mmap";
+	look->growth_seconds = 0.3;
+	draw(24, 90);
+	assert_string_equal(row_text(2),
+	                    "live 3.0 MiB  +1.0 MiB in 0.3 s  in memory 80.0 MiB  allocates 5.0 MiB/s  peak 9.0 MiB");
+	assert_string_equal(row_text(4), "      live share     +0.3 s    rate/s  allocated at");
+	look->growth_seconds = 60;
 	draw(24, 80);
 	assert_string_equal(row_text(0), "kmemshim top  train.py (pid 4242)  running");
 	assert_string_equal(
