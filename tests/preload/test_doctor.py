@@ -248,4 +248,4 @@ def test_it_is_in_the_help():
 def test_the_schema_file_is_what_the_command_says():
     assert harness.kmemshim("schema", "doctor").stdout == SCHEMA_FILE.read_text()
     done = harness.kmemshim("schema", "nonsense")
-    assert (done.returncode, done.stderr) == (2, "kmemshim: schema: nonsense: there are report, diff, doctor and lost\n")
+    assert (done.returncode, done.stderr) == (2, "kmemshim: schema: nonsense: there are report, diff, doctor, holders and lost\n")
