@@ -210,10 +210,15 @@ $(BUILD)/tests/sanitized/hooks.o: $(HOOKS)
 	$(Q)sed 's/^/#define /' $@.names >$(@D)/names.h
 	$(Q)objcopy --redefine-syms=$@.names $@.all $@
 
+# clang's runtime lies in the program unless it is asked for as a library: only there is it behind the shim. And gcc has attributes of its own.
+SANITIZED_FLAGS = $(if $(findstring clang,$(CC)),-Wno-unknown-attributes $(if $(findstring address,$(SANITIZE)),\
+	-shared-libasan -Wl$(comma)-rpath$(comma)$(dir $(shell $(CC) -print-file-name=libclang_rt.asan-x86_64.so))))
+comma := ,
+
 vpath %.c tests/sanitized tests/preload
 $(SANITIZED): $(BUILD)/tests/sanitized/%: %.c $(BUILD)/tests/sanitized/hooks.o $(filter-out $(HOOKS),$(SHIM_OBJS)) tests/sanitized/first_in_line.c
 	$(call quick,$(CC),$<)
-	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -include $(@D)/names.h -fno-optimize-sibling-calls -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS)
+	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -include $(@D)/names.h -fno-optimize-sibling-calls -fno-omit-frame-pointer -pthread $(SANITIZED_FLAGS) -MF $@.d -o $@ $^ $(SHIM_LIBS)
 
 $(BENCHES) $(MUTATE): $(BUILD)/tests/%: tests/%.c $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
@@ -289,11 +294,11 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@rm -f $(RAN)
 	@$(MAKE) bench-promises
 	@$(MAKE) test-bench
-	@$(MAKE) --jobs=$$(($(JOBS) + 1)) --keep-going --output-sync=target test-preload-a-h test-preload-i-z test-python test-sanitized unit-asan test-fault deaths-once unit-gcc test-wheel lint
+	@$(MAKE) --jobs=$$(($(JOBS) + 1)) --keep-going --output-sync=target test-preload-a-h test-preload-i-z test-python test-sanitized test-fault deaths-once unit-gcc test-wheel lint
 	@$(MAKE) test-cases
 
 # Each has a folder of its own: they are built side by side.
-.PHONY: unit-gcc unit-clang unit-asan stress-tsan sanitized-programs
+.PHONY: unit-gcc unit-clang unit-asan stress-tsan
 unit-gcc:
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
 
@@ -301,17 +306,14 @@ unit-clang:
 	@$(MAKE) CC=clang BUILD=$(BUILD)/clang all unit-run
 
 unit-asan:
-	@$(MAKE) CC=clang BUILD=$(BUILD)/clang-asan SANITIZE=address,undefined OPTIMIZE="-O1 -g1" unit-run fuzz-replay
+	@$(MAKE) CC=clang BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g1" unit-run fuzz-replay sanitized
 
 stress-tsan:
 	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run sanitized
 
-sanitized-programs: stress-tsan
-	@$(MAKE) CC=gcc BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g1" sanitized
-
 test-unit: unit-gcc unit-clang ## unit tests (cmocka), built by gcc and by clang
 
-test-sanitize: unit-asan sanitized-programs ## unit tests under address and undefined, stress tests under thread sanitizer; builds the whole shim under each for test-preload
+test-sanitize: unit-asan stress-tsan ## unit tests under address and undefined, stress tests under thread sanitizer; builds the whole shim under each for test-preload
 
 # For `make test`: halves of one length, by name, and what needs programs with sanitizers.
 .PHONY: test-preload-a-h test-preload-i-z test-sanitized
@@ -324,7 +326,7 @@ test-preload-a-h:
 test-preload-i-z:
 	$(PYTEST) $(filter-out %/test_sanitized.py,$(wildcard tests/preload/test_[i-z]*.py)) -m "not framework and not long"
 
-test-sanitized: sanitized-programs
+test-sanitized: unit-asan stress-tsan
 	$(PYTEST) tests/preload/test_sanitized.py
 
 test-fault: all $(FAULTY) ## disks, limits, rights and system calls that fail: the program goes on
@@ -500,7 +502,7 @@ format: ## clang-format all C and C++ files; lint holds it
 	clang-format -i $(shell find include shim analyzer examples tests -name '*.[ch]' -o -name '*.cc')
 
 clean: ## remove what was built; private Python environments stay (rm -r build removes all)
-	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/dev $(BUILD)/clang $(BUILD)/clang-asan $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
+	rm -rf $(OBJ) $(BUILD)/tests $(BUILD)/dev $(BUILD)/clang $(BUILD)/asan $(BUILD)/tsan $(BUILD)/fuzz
 	rm -rf $(BUILD)/libkmemshim.so $(BUILD)/kmemshim $(BUILD)/wheel $(BUILD)/dist
 
 # --- installation --------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ LONG = {
     r"preload/test_python_only\.py::test_a_line_with_thousands_of_ways_keeps_the_first\[verify\]": "8 s; the same without verifying stays",
     r"preload/test_mutation\.py::test_damage_in_the_capture_of_a_killed_python": "11 s; make mutate damages every byte",
     r"python/test_matrix\.py::.*" + MIDDLE: "10 s each",
+    r"python/test_matrix\.py::test_every_line_is_right\[3\.8\]": "8 s; test_frames.py has 3.8 too",
     r"python/test_frames\.py::test_frames_are_the_interpreters_own" + MIDDLE: "4 s each",
     r"python/test_frames\.py::test_other_allocators\[3\.(9|10|11)\]": "1 to 2 s each; 3.8, 3.12 and 3.13 have one of the three allocators each",
     r"python/test_objects\.py::test_" + EVERY_OBJECT + r"\w*\[3\.(9|11)\b(?!-kill)": "0.7 s each, 30 of them; of twins",

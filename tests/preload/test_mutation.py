@@ -43,7 +43,7 @@ def test_no_damaged_byte_of_a_closed_capture_goes_unseen(programs, out):
 def test_damage_in_the_capture_of_a_killed_program_is_seen_but_for_counters(programs, out):
     assert harness.record([programs("mutated.c", "-ldl"), "kill"], out).returncode == -signal.SIGKILL
     size = next(out.glob("*.kmem")).stat().st_size
-    mutate(out, EVERY or max(211, size // 500), "--allow-counters")
+    mutate(out, EVERY or max(211, size // 250), "--allow-counters")
 
 
 def test_damage_in_the_capture_of_a_killed_python_takes_no_more_memory_than_promised(out):
