@@ -278,7 +278,7 @@ say_step(struct words *words, const struct step *step, const struct holder_words
 	if (!is_key && step->items != UINT64_MAX && step->items > MANY)
 		say(words, " of %s", units_count(step->items, number));
 	if (!is_key && is_largest && line != 0)
-		say(words, ", grown at %s,", site_lines_text(&lines->lines[line], text));
+		say(words, ", grown at %s%s", site_lines_text(&lines->lines[line], text), step->is_storage ? "" : ",");
 	if (step->is_storage)
 		say(words, ": its storage");
 	else if (!step->is_data)

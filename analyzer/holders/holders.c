@@ -221,6 +221,7 @@ describe(struct holders_line *line, const struct site_line *from)
 	line->line = frame != NULL ? frame->line : 0;
 	line->bytes = from->live_bytes;
 	line->blocks = from->live_count;
+	line->is_estimated = from->is_estimated;
 	line->ways = memory_zeroed(HOLDERS_SAMPLES, sizeof(*line->ways));
 }
 

@@ -43,8 +43,9 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD(file, "Its source file; \"\" = unknown."),
 	JSON_FIELD(line, "0 = unknown."),
 	JSON_FIELD(function, "\"\" = unknown."),
-	JSON_FIELD(bytes, "Live bytes; of small Python objects estimated."),
+	JSON_FIELD(bytes, "Live bytes."),
 	JSON_FIELD(blocks, "Live blocks, or objects."),
+	JSON_FIELD(is_estimated, "Small Python objects are among both, estimated from a sample."),
 	JSON_FIELD(samples, "Blocks that were drawn."),
 	JSON_FIELD_OF(JSON_OBJECTS, "ways", ways, "Those of most samples first.", .object = &way_object, .is_pointer = true,
 	              .count_offset = offsetof(OWNER, way_count)),
@@ -112,8 +113,12 @@ say_line(const struct holders_line *line, FILE *stream)
 	char number[UNITS_TEXT_BYTES];
 	uint64_t others = 0;
 
-	(void)fprintf(stream, "%9s  %s block%s allocated at %s\n", units_bytes(line->bytes, size),
-	              units_count(line->blocks, number), line->blocks == 1 ? "" : "s", line->place);
+	const char *about = line->is_estimated ? "≈" : "";
+	uint64_t blocks = line->is_estimated ? units_rounded(line->blocks, 3) : line->blocks;
+
+	(void)units_bytes(line->bytes, size);
+	(void)fprintf(stream, "%*s%s%s  %s%s block%s allocated at %s\n", 9 - (int)strlen(size) - line->is_estimated, "",
+	              about, size, about, units_count(blocks, number), blocks == 1 ? "" : "s", line->place);
 	for (size_t i = 0; i < line->way_count; i++) {
 		if (i < WAYS_SHOWN)
 			say_way(line, &line->ways[i], stream);

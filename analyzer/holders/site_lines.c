@@ -58,6 +58,7 @@ site_lines_make(const struct model *model, bool has_objects, struct site_lines *
 			lines->lines[lines->count++].site = site;
 		lines->lines[lines->count - 1].live_bytes += site->live_bytes;
 		lines->lines[lines->count - 1].live_count += site->live_count;
+		lines->lines[lines->count - 1].is_estimated |= model->domains[site->domain].id.kind == DOMAIN_PYTHON_OBJECT;
 		if (site->import != NULL && site->import[0] != '\0') // "" is no import that is known
 			lines->lines[lines->count - 1].imported_bytes += site->live_bytes;
 		of_site[sorted[i].index] = (uint32_t)lines->count - 1;
