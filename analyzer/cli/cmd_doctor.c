@@ -9,7 +9,7 @@
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "launch/doctor.h"
+#include "doctor/doctor.h"
 #include "capture/capture_folder.h"
 
 bool
@@ -20,6 +20,8 @@ cmd_doctor(const struct options *options, int *status, struct fail *fail)
 	struct doctor doctor = { .count = 0 };
 
 	doctor_check_place(&doctor, is_named ? folder : CAPTURE_FOLDER_DEFAULT, is_named);
+	doctor_check_limits(&doctor);
+	doctor_check_environment(&doctor);
 	if (options->argument_count > 0)
 		doctor_check_program(&doctor, options->arguments);
 	doctor_try(&doctor, options->arguments);

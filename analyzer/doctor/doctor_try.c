@@ -4,7 +4,7 @@
  * The shim itself is asked: a run that does nothing, into a folder that is removed afterwards. What it says of itself on
  * its error output and in its capture are the findings.
  */
-#include "launch/doctor.h"
+#include "doctor/doctor.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -15,7 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/units.h"
 #include "launch/launcher.h"
 #include "launch/program.h"
 #include "model/model_load.h"
@@ -79,8 +78,6 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 	struct fail fail;
 	struct model *model = model_load(&options, &fail);
 	const struct model_process *process;
-	char text[UNITS_TEXT_BYTES];
-	uint64_t limit;
 
 	if (model == NULL || model->process_count == 0) {
 		doctor_add(doctor, DOCTOR_PROBLEM, name, "run it with KMEMSHIM_LOG=debug and read the messages",
@@ -101,8 +98,7 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 		           "is not a supported CPython: stacks are native only");
 	else if (!is_python)
 		doctor_add(doctor, DOCTOR_OK, name, "", "a trial run was recorded");
-	limit = process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].limit_bytes : UINT64_MAX;
-	doctor_add(doctor, DOCTOR_OK, "memory limit", "", "%s", limit != UINT64_MAX ? units_bytes(limit, text) : "none");
+	doctor_check_container(doctor, process->identity);
 	model_free(model);
 }
 

@@ -1,15 +1,16 @@
 /*
- * doctor_place.c - the library, the folder of captures, limits and the environment: see doctor.h.
+ * doctor_place.c - the library, and the folder of captures: see doctor.h.
  */
-#include "launch/doctor.h"
+#include "doctor/doctor.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/magic.h>
-#include <stdarg.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
+#include <sys/mman.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -18,7 +19,6 @@
 #include "base/units.h"
 #include "launch/launcher.h"
 
-#define ROOM_NEEDED (UINT64_C(64) << 20) // what captures of large programs take
 #define ROOM_NEEDED_TEXT "64 MiB"
 
 static const struct {
@@ -38,42 +38,12 @@ static const struct {
 	{ CIFS_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
 	  "choose a local folder with -o" },
 	{ V9FS_MAGIC, DOCTOR_NOTE, "is on 9p: mapped files may not work there", "choose a local folder with -o" },
+	{ OVERLAYFS_SUPER_MAGIC, DOCTOR_NOTE,
+	  "is in the container's own layer (overlay): captures go when the container is removed",
+	  "choose a folder on a volume with -o" },
 	{ FUSE_SUPER_MAGIC, DOCTOR_NOTE, "is on a FUSE file system: mapped files may be slow there",
 	  "choose a local folder with -o" },
 };
-
-/* Recorders that replace the same functions. Allocators do not: ours goes first and calls them. */
-static const char *const recorders[] = { "heaptrack",    "bytehound", "libmemray",  "libmtrace",
-	                                     "libtotalview", "vgpreload", "libmemleak", "libscalene" };
-
-void
-doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, const char *next, const char *what, ...)
-{
-	char text[1200];
-	va_list values;
-
-	va_start(values, what);
-	(void)vsnprintf(text, sizeof(text), what, values);
-	va_end(values);
-	doctor->findings = memory_grown(doctor->findings, &doctor->room, doctor->count + 1, sizeof(*doctor->findings));
-	doctor->findings[doctor->count++] = (struct doctor_finding){
-		.level = level,
-		.where = memory_text(where),
-		.what = memory_text(text),
-		.next = memory_text(next),
-	};
-}
-
-void
-doctor_free(struct doctor *doctor)
-{
-	for (size_t i = 0; i < doctor->count; i++) {
-		free(doctor->findings[i].where);
-		free(doctor->findings[i].what);
-		free(doctor->findings[i].next);
-	}
-	free(doctor->findings);
-}
 
 static void
 find_present(const char *folder, char present[PATH_MAX])
@@ -102,6 +72,61 @@ doctor_leave_place(const struct doctor *doctor)
 	while (strncmp(path, doctor->present, length) == 0 && path[length] == '/' && rmdir(path) == 0)
 		*strrchr(path, '/') = '\0';
 	free(path);
+}
+
+/* Why a file cannot get `bytes` there; NULL = it can, or nobody knows before. A quota shows in no other way. */
+static const char *
+try_room(int file, uint64_t bytes)
+{
+	void (*before)(int) = signal(SIGXFSZ, SIG_IGN); // of ulimit -f, which is a finding of its own
+	int error = fallocate(file, 0, 0, (off_t)bytes) != 0 ? errno : 0;
+
+	(void)signal(SIGXFSZ, before);
+	if (error == EDQUOT)
+		return "has no room for " ROOM_NEEDED_TEXT ": your quota there is used up";
+	return error == ENOSPC ? "has no room for " ROOM_NEEDED_TEXT " that you may use" : NULL;
+}
+
+/* As the library does it: a file that is mapped, and written through the mapping. */
+static bool
+try_mapping(int file)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *mapping;
+
+	if (ftruncate(file, (off_t)bytes) != 0)
+		return false;
+	mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (mapping == MAP_FAILED)
+		return false;
+	(void)munmap(mapping, bytes);
+	return true;
+}
+
+/* False and a finding: captures cannot be written there as they must be. */
+static bool
+try_file(struct doctor *doctor, bool is_in_memory)
+{
+	char path[PATH_MAX + 40];
+	const char *trouble;
+	bool is_well = false;
+	int file;
+
+	(void)snprintf(path, sizeof(path), "%s/.doctor.%ld", doctor->folder, (long)getpid());
+	file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (file < 0)
+		return true; // the trial run will say why
+	(void)unlink(path);
+	if (!try_mapping(file))
+		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "choose a folder on a local disk with -o",
+		           "files cannot be mapped for writing there (%s): nothing would be recorded", strerror(errno));
+	else if (!is_in_memory && (trouble = try_room(file, DOCTOR_ROOM_NEEDED)) != NULL)
+		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "free some space, or choose another folder with -o", "%s",
+		           trouble);
+	else
+		is_well = true;
+	(void)close(file);
+	return is_well;
 }
 
 static void
@@ -136,73 +161,11 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 		if ((unsigned long)system.f_type == file_systems[i].type)
 			doctor_add(doctor, file_systems[i].level, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
 	}
-	if (room < ROOM_NEEDED)
+	if (room < DOCTOR_ROOM_NEEDED)
 		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "free some space, or choose another folder with -o",
 		           "has only %s free", units_bytes(room, text));
-	else
+	else if (try_file(doctor, system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC))
 		doctor_add(doctor, DOCTOR_OK, doctor->folder, "", "can hold captures, %s are free", units_bytes(room, text));
-}
-
-static void
-check_limits(struct doctor *doctor)
-{
-	char text[UNITS_TEXT_BYTES];
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
-		doctor_add(doctor, DOCTOR_NOTE, "ulimit -v",
-		           "raise it while recording, or the program may reach it earlier than usual",
-		           "the address space is limited to %s, and recording uses a part of it",
-		           units_bytes(limit.rlim_cur, text));
-	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < ROOM_NEEDED)
-		doctor_add(doctor, DOCTOR_PROBLEM, "ulimit -f", "ulimit -f unlimited",
-		           "files are limited to %s: captures would be cut off there", units_bytes(limit.rlim_cur, text));
-}
-
-static void
-check_preloaded(struct doctor *doctor, const char *entry)
-{
-	const char *slash = strrchr(entry, '/');
-	const char *name = slash != NULL ? slash + 1 : entry;
-
-	if (strcmp(name, "libkmemshim.so") == 0) {
-		doctor_add(doctor, DOCTOR_NOTE, "LD_PRELOAD", "if you do not want that, unset LD_PRELOAD",
-		           "%s is set in this shell: every program that you start here is recorded", entry);
-		return;
-	}
-	if (slash != NULL && access(entry, R_OK) != 0)
-		doctor_add(doctor, DOCTOR_NOTE, "LD_PRELOAD", "correct the path",
-		           "%s cannot be read: the loader prints an error at every start", entry);
-	for (size_t i = 0; i < sizeof(recorders) / sizeof(recorders[0]); i++) {
-		if (strstr(name, recorders[i]) != NULL)
-			doctor_add(doctor, DOCTOR_PROBLEM, "LD_PRELOAD", "use only one of the two",
-			           "%s records allocations too, and would record those of kmemshim", entry);
-	}
-}
-
-/* The library looks at names that begin as its own do, and says so of those: others nobody reads. */
-static void
-check_names(struct doctor *doctor)
-{
-	for (char **variable = environ; *variable != NULL; variable++) {
-		if (strncasecmp(*variable, "kmem", 4) == 0 && strncmp(*variable, "KMEMSHIM_", 9) != 0)
-			doctor_add(doctor, DOCTOR_NOTE, "environment", "if it is meant for kmemshim, correct its name",
-			           "%.*s is not a setting of kmemshim: their names begin with KMEMSHIM_",
-			           (int)strcspn(*variable, "="), *variable);
-	}
-}
-
-static void
-check_environment(struct doctor *doctor)
-{
-	const char *preload = getenv("LD_PRELOAD");
-	char *list = memory_text(preload != NULL ? preload : "");
-	char *save;
-
-	for (char *entry = strtok_r(list, " :", &save); entry != NULL; entry = strtok_r(NULL, " :", &save))
-		check_preloaded(doctor, entry);
-	free(list);
-	check_names(doctor);
 }
 
 void
@@ -217,6 +180,4 @@ doctor_check_place(struct doctor *doctor, const char *folder, bool is_named)
 		doctor_add(doctor, DOCTOR_PROBLEM, "library", "", "%s", fail.text);
 	}
 	check_folder(doctor, folder, is_named);
-	check_limits(doctor);
-	check_environment(doctor);
 }

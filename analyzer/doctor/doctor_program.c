@@ -4,7 +4,7 @@
  * Which libraries a program gets is asked of its own dynamic loader, with ours preloaded: it searches as it will search at
  * the start, and runs nothing.
  */
-#include "launch/doctor.h"
+#include "doctor/doctor.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -11,7 +11,10 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
+
+#include "kmem_format.h"
 
 enum doctor_level {
 	DOCTOR_OK,      // as it should be
@@ -39,11 +42,19 @@ void doctor_add(struct doctor *doctor, enum doctor_level level, const char *wher
                 ...) __attribute__((format(printf, 5, 6)));
 void doctor_free(struct doctor *doctor);
 
-/* The library, the folder of captures and what lies below it, limits, the environment. Fills shim and folder, which it makes. */
+#define DOCTOR_ROOM_NEEDED (UINT64_C(64) << 20) // what captures of large programs take
+
+/* The library, and the folder of captures with what lies below it. Fills shim and folder, which it makes. */
 void doctor_check_place(struct doctor *doctor, const char *folder, bool is_named);
 
 /* Removes what was made for the checks. After all of them. */
 void doctor_leave_place(const struct doctor *doctor);
+
+/* ulimit. */
+void doctor_check_limits(struct doctor *doctor);
+
+/* LD_PRELOAD, /etc/ld.so.preload, and variables that are misspelt settings. */
+void doctor_check_environment(struct doctor *doctor);
 
 /* The program and its libraries. arguments: NULL-terminated. */
 void doctor_check_program(struct doctor *doctor, char *const *arguments);
@@ -54,6 +65,9 @@ void doctor_check_program(struct doctor *doctor, char *const *arguments);
  * arguments  NULL-terminated; its first may be NULL
  */
 void doctor_try(struct doctor *doctor, char *const *arguments);
+
+/* Limits of the cgroups, and /dev/shm. identity: as a process saw them that has just begun. Called by doctor_try(). */
+void doctor_check_container(struct doctor *doctor, const struct kmem_identity *identity);
 
 /* render_doctor.c: findings, and what the JSON of them is like. */
 void doctor_render_text(const struct doctor *doctor, FILE *stream);
