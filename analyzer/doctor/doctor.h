@@ -56,6 +56,9 @@ void doctor_check_limits(struct doctor *doctor);
 /* LD_PRELOAD, /etc/ld.so.preload, and variables that are misspelt settings. */
 void doctor_check_environment(struct doctor *doctor);
 
+/* The notebook's kernels: which are recorded. */
+void doctor_check_kernels(struct doctor *doctor);
+
 /* The program and its libraries. arguments: NULL-terminated. */
 void doctor_check_program(struct doctor *doctor, char *const *arguments);
 

@@ -118,7 +118,7 @@ remove_folder(const char *folder)
 void
 doctor_try(struct doctor *doctor, char *const *arguments)
 {
-	struct launch launch = { .shim = doctor->shim };
+	struct launch launch = { .shim = doctor->shim, .is_trial = true };
 	char folder[PATH_MAX + 40];
 	const char *words[4];
 	struct program program;
