@@ -570,10 +570,10 @@ static void
 scan_registers(struct holder_search *search)
 {
 	for (uint32_t i = 0; i < search->look->process.count; i++) {
-		for (uint32_t k = 0; k < STOPPED_REGISTERS; k++) {
+		for (uint32_t k = 0; k < MACHINE_REGISTERS; k++) {
 			uint64_t value = search->look->process.threads[i].registers[k];
 			const struct holder_target *target = target_at(search, value);
-			struct holder_node node = root_node(HOLDER_REGISTER, i * STOPPED_REGISTERS + k, 0, i);
+			struct holder_node node = root_node(HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i);
 			uint32_t from = target != NULL ? find_or_add(search, &node) : HOLDER_NONE;
 
 			if (from != HOLDER_NONE)
