@@ -36,4 +36,7 @@ doctor_free(struct doctor *doctor)
 		free(doctor->findings[i].next);
 	}
 	free(doctor->findings);
+	for (size_t i = 0; i < doctor->library_count; i++)
+		free(doctor->libraries[i]);
+	free(doctor->libraries);
 }

@@ -3,6 +3,7 @@
  */
 #include "doctor/doctor.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -16,8 +17,10 @@
 
 #include "base/memory.h"
 #include "base/owner.h"
+#include "base/regular_file.h"
 #include "base/units.h"
 #include "launch/launcher.h"
+#include "launch/program.h"
 
 #define ROOM_NEEDED_TEXT "64 MiB"
 
@@ -168,16 +171,54 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 		doctor_add(doctor, DOCTOR_OK, doctor->folder, "", "can hold captures, %s are free", units_bytes(room, text));
 }
 
+static bool
+is_elf(const char *path)
+{
+	char head[SELFMAG] = "";
+	int file = regular_file_open(path, O_RDONLY, NULL);
+	bool is_read = file >= 0 && read(file, head, sizeof(head)) == (ssize_t)sizeof(head);
+
+	if (file >= 0)
+		(void)close(file);
+	return is_read && memcmp(head, ELFMAG, sizeof(head)) == 0;
+}
+
+/* A wheel's command is started by a script, in a folder of pip's that need not be in PATH. */
+static void
+check_command(struct doctor *doctor)
+{
+	static const char inside_wheel[] = "/kmemshim/native/bin/kmemshim";
+	char self[PATH_MAX];
+	char found[PATH_MAX];
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	size_t tail = sizeof(inside_wheel) - 1;
+	char next[PATH_MAX + 120];
+
+	self[length > 0 ? length : 0] = '\0';
+	if (!program_find("kmemshim", found)) {
+		if ((size_t)length <= tail || strcmp(self + (size_t)length - tail, inside_wheel) != 0)
+			return;
+		*strrchr(self, '/') = '\0';
+		(void)snprintf(next, sizeof(next), "write `python3 -m kmemshim`, or `export PATH=\"$PATH:%s\"`", self);
+		doctor_add(doctor, DOCTOR_NOTE, "PATH", next, "has no command kmemshim: pip's folder of scripts is not in it");
+	} else if (realpath(found, path) != NULL && strcmp(path, self) != 0 && is_elf(path)) {
+		doctor_add(doctor, DOCTOR_NOTE, "PATH", "remove one of the two, or name the other by its path",
+		           "its kmemshim is that of another installation, %s; this one is %s", found, self);
+	}
+}
+
 void
 doctor_check_place(struct doctor *doctor, const char *folder, bool is_named)
 {
 	struct fail fail;
 
-	if (launcher_find_shim(doctor->shim, &fail)) {
+	if (launcher_find_shim(NULL, doctor->shim, &fail)) {
 		doctor_add(doctor, DOCTOR_OK, doctor->shim, "", "found the recording library");
 	} else {
 		doctor->shim[0] = '\0';
 		doctor_add(doctor, DOCTOR_PROBLEM, "library", "", "%s", fail.text);
 	}
+	check_command(doctor);
 	check_folder(doctor, folder, is_named);
 }

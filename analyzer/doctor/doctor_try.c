@@ -19,34 +19,16 @@
 #include "launch/program.h"
 #include "model/model_load.h"
 
-static bool
-is_python_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash != NULL ? slash + 1 : path;
-
-	return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0 || strncmp(name, "graalpy", 7) == 0;
-}
-
-/* What to run: the person's own Python, as it is named, so that its environment is in effect. */
+/* What to run; words[0] NULL: nothing. */
 static void
-choose(char *const *arguments, struct program *program, const char *words[4])
+choose(const struct doctor *doctor, char path[PATH_MAX], const char *words[4])
 {
-	words[0] = NULL;
-	if (arguments[0] != NULL) {
-		program_examine(arguments, program);
-		if (program->is_preload_harmful)
-			return;
-		if (is_python_name(arguments[0]))
-			words[0] = arguments[0];
-		else if (is_python_name(program->path))
-			words[0] = program->path;
-	}
-	words[1] = words[0] != NULL ? "-c" : NULL;
+	const char *nothing = doctor->program.is_preload_harmful ? NULL : program_find("true", path) ? path : NULL;
+
+	words[0] = doctor->python != NULL ? doctor->python : nothing;
+	words[1] = doctor->python != NULL ? "-c" : NULL;
 	words[2] = "pass";
 	words[3] = NULL;
-	if (words[0] == NULL && program_find("true", program->path))
-		words[0] = program->path;
 }
 
 /* launcher_run() with the error output kept, at most `room` bytes of it. */
@@ -116,19 +98,19 @@ remove_folder(const char *folder)
 }
 
 void
-doctor_try(struct doctor *doctor, char *const *arguments)
+doctor_try(struct doctor *doctor)
 {
-	struct launch launch = { .shim = doctor->shim };
+	struct launch launch = { .shim = doctor->shim, .is_trial = true };
 	char folder[PATH_MAX + 40];
 	const char *words[4];
-	struct program program;
+	char path[PATH_MAX];
 	struct fail fail;
 	char said[4096];
 	char *save;
 
 	if (doctor->shim[0] == '\0' || doctor->folder[0] == '\0')
 		return;
-	choose(arguments, &program, words);
+	choose(doctor, path, words);
 	(void)snprintf(folder, sizeof(folder), "%s/.doctor.%ld", doctor->folder, (long)getpid());
 	if (words[0] == NULL || mkdir(folder, 0700) != 0)
 		return;
