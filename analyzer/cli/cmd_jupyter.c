@@ -108,7 +108,7 @@ install(const struct options *options, struct fail *fail)
 		(void)snprintf(name, sizeof(name), "%s", options->name);
 	for (char *at = name; *at != '\0'; at++)
 		*at = (char)tolower((unsigned char)*at); // Jupyter's are
-	if (!check_install(options, fail) || !check_name(name, fail) || !launcher_find_shim(shim, fail) ||
+	if (!check_install(options, fail) || !check_name(name, fail) || !launcher_find_shim(NULL, shim, fail) ||
 	    !kernel_spec_place(place, options->prefix, kernels, fail) || !kernel_spec_find(wrapped, &spec, fail))
 		return false;
 	if (kernel_spec_wraps(&spec) != NULL) {

@@ -168,7 +168,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 	bool is_named = wanted != NULL && wanted[0] != '\0';
 	if (!is_named)
 		wanted = CAPTURE_FOLDER_DEFAULT;
-	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
+	if (!launcher_find_shim(NULL, shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
 		return false;
 	if (owner_is_anothers(wanted, &owner))
 		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted,

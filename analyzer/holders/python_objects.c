@@ -75,6 +75,7 @@ enum {
 #define THREADS_MAX 4096
 #define SEARCH_BYTES 0x20000 // of the interpreter's state
 #define STACK_WORDS_MAX 10000
+#define STATE_BYTES 256u // of a thread's: what is before its buffers, in each version
 
 /* Also of what is no type: asking costs a chain of reads. */
 struct known_type {
@@ -441,7 +442,9 @@ other_hold(struct python_objects *python, const struct python_object *object, ui
 	struct python_edge edge;
 
 	python_objects_edge(python, object, at, 0, &edge);
-	return edge.kind == PYTHON_EDGE_ATTRIBUTE ? PYTHON_HOLD_SURE : PYTHON_HOLD_LIKELY;
+	if (edge.kind != PYTHON_EDGE_ATTRIBUTE)
+		return PYTHON_HOLD_LIKELY;
+	return edge.name[0] != '\0' ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
 }
 
 /* 3.8 to 3.10: frames are objects. From 3.11 on some of the words in front of the locals are borrowed. */
@@ -687,6 +690,9 @@ read_frames(struct python_objects *python, uint64_t runtime)
 	for (uint32_t thread = 0; is_address(state) && thread < THREADS_MAX; thread++) {
 		uint64_t frame = innermost_frame(python, state);
 
+		python->states = memory_grown(python->states, &python->state_room, python->state_count + 1,
+		                              sizeof(*python->states));
+		python->states[python->state_count++] = state;
 		for (unsigned i = 0; is_address(frame) && i < FRAMES_MAX; i++) {
 			add_frame(python, frame, thread);
 			frame = WORD(frame + python->shape->frame_previous);
@@ -745,12 +751,29 @@ python_objects_attach(struct process_memory *memory, struct process_modules *mod
 		if (python->type_type == 0 || WORD(python->type_type + 8) != python->type_type)
 			return;
 		python->shape = shape;
+		python->own = (struct address_range){ module->start, module->end };
 		python->why = "";
 		read_frames(python, runtime);
 		return;
 	}
 	if (shape != NULL)
 		python->why = "the interpreter's symbols were not found";
+}
+
+bool
+python_objects_is_own(const struct python_objects *python, uint64_t addr)
+{
+	return addr - python->own.start < python->own.end - python->own.start;
+}
+
+bool
+python_objects_is_state(const struct python_objects *python, uint64_t addr)
+{
+	for (size_t i = 0; i < python->state_count; i++) {
+		if (addr - python->states[i] < STATE_BYTES)
+			return true;
+	}
+	return false;
 }
 
 void
@@ -766,6 +789,7 @@ python_objects_detach(struct python_objects *python)
 		free(known);
 	}
 	free(python->frames);
+	free(python->states);
 	free(python->pools);
 	*python = (struct python_objects){ 0 };
 }

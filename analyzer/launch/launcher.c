@@ -177,14 +177,16 @@ take_signals(struct dispositions *before)
 }
 
 bool
-launcher_find_shim(char *path, struct fail *fail)
+launcher_find_shim(const char *command, char *path, struct fail *fail)
 {
 	static const char *const places[] = { "", "../lib/", "../lib/x86_64-linux-gnu/",
 		                                  "../lib/x86_64-linux-gnu/kmemshim/" };
 	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	ssize_t length = command == NULL ? readlink("/proc/self/exe", self, sizeof(self) - 1) : 0;
 
 	self[length > 0 ? length : 0] = '\0';
+	if (command != NULL)
+		(void)snprintf(self, sizeof(self), "%s", command);
 	if (strrchr(self, '/') == NULL)
 		return fail_set(fail, EXIT_USAGE, "cannot find %s: /proc is not mounted: mount it", shim_name);
 	strrchr(self, '/')[1] = '\0';
@@ -341,7 +343,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 	pid_t looker = launcher_guard_start(&guard, started_ns); // before there is anything to inherit
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
-	preload = launch->shim != NULL ? launcher_preload(launch->shim) : NULL;
+	preload = launch->shim != NULL ? launcher_preload(launch->shim, !launch->is_trial) : NULL;
 	/* Jupyter starts a kernel as the leader of a group, and interrupts the group; VS Code does neither. */
 	is_of_group = launch->is_kernel && getpgrp() == getpid();
 	take_signals(&before);
