@@ -30,11 +30,11 @@ model_options_of(const struct options *options)
 		                           .wrappers = options->wrappers };
 }
 
-/* A number, and no file or folder of that name. */
+/* There is no file of that name, and it does not look like one. */
 static bool
 is_process(const char *argument)
 {
-	return strspn(argument, "0123456789") == strlen(argument) && access(argument, F_OK) != 0;
+	return access(argument, F_OK) != 0 && strpbrk(argument, "/.") == NULL;
 }
 
 static bool
