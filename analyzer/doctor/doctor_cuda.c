@@ -102,7 +102,7 @@ tell_user(struct user *user, bool is_own)
 {
 	/* Unlike --list this goes on where another library is missing, as one that the framework brings. */
 	const char *const words[] = { "env", "LD_TRACE_LOADED_OBJECTS=1", user->doctor->program.loader, user->path, NULL };
-	char what[PATH_MAX];
+	char what[PATH_MAX + 64];
 
 	if (is_own)
 		(void)snprintf(what, sizeof(what), "it");

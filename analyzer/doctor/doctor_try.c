@@ -19,6 +19,10 @@
 #include "launch/program.h"
 #include "model/model_load.h"
 
+/* Versions: the rows of shim/python/python_layout.c. */
+static const char
+	other_python[] = "take CPython 3.8 to 3.15, as python.org or Debian builds it, to see lines of Python";
+
 /* What to run; words[0] NULL: nothing. */
 static void
 choose(const struct doctor *doctor, char path[PATH_MAX], const char *words[4])
@@ -69,15 +73,18 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 		return;
 	}
 	process = &model->processes[0];
-	for (size_t i = 0; i < process->note_count; i++)
-		doctor_add(doctor, DOCTOR_NOTE, name, "", "%s", process->notes[i]);
+	for (size_t i = 0; i < process->note_count; i++) {
+		/* One that could not be read is tried again at the next stack. */
+		if (i == 0 || strcmp(process->notes[i], process->notes[i - 1]) != 0)
+			doctor_add(doctor, DOCTOR_NOTE, name, strstr(process->notes[i], "native only") != NULL ? other_python : "",
+			           "%s", process->notes[i]);
+	}
 	if (is_python && process->note_count == 0 && process->python_version != 0)
-		doctor_add(doctor, DOCTOR_OK, name, "", "Python %u.%u.%u: Python frames are recorded",
+		doctor_add(doctor, DOCTOR_OK, name, "", "Python %u.%u.%u: its layout was checked, Python frames are recorded",
 		           process->python_version >> 24, process->python_version >> 16 & 0xff,
 		           process->python_version >> 8 & 0xff);
 	else if (is_python && process->note_count == 0)
-		doctor_add(doctor, DOCTOR_NOTE, name, "use CPython 3.8 or newer to see lines of Python",
-		           "is not a supported CPython: stacks are native only");
+		doctor_add(doctor, DOCTOR_NOTE, name, other_python, "is not a supported CPython: stacks are native only");
 	else if (!is_python)
 		doctor_add(doctor, DOCTOR_OK, name, "", "a trial run was recorded");
 	doctor_check_container(doctor, process->identity);
