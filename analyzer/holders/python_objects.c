@@ -549,16 +549,20 @@ python_objects_references(struct python_objects *python, const struct python_obj
 	return (int32_t)count < 0 || (uint32_t)count >= IMMORTAL ? UINT64_MAX : (uint32_t)count;
 }
 
-/* In the first and the last block of a deque some places are not in use. block: where it begins. */
+/* In the first and the last block of a deque some places are not in use, nor is what leads beyond them. block: where it begins. */
 static bool
 deque_holds(struct python_objects *python, const struct python_object *object, uint64_t block, uint64_t item_at)
 {
 	uint64_t index = (item_at - block) / 8 - 1; // behind the address of the block before
+	bool is_first = block == WORD(object->addr + DEQUE_FIRST);
+	bool is_last = block == WORD(object->addr + DEQUE_LAST);
 
-	if (item_at - block < 8 || index >= DEQUE_BLOCK_ITEMS)
-		return true; // a block beside it
-	return (block != WORD(object->addr + DEQUE_FIRST) || index >= WORD(object->addr + DEQUE_FIRST_INDEX)) &&
-	       (block != WORD(object->addr + DEQUE_LAST) || index <= WORD(object->addr + DEQUE_LAST_INDEX));
+	if (item_at - block < 8)
+		return !is_first;
+	if (index >= DEQUE_BLOCK_ITEMS)
+		return !is_last;
+	return (!is_first || index >= WORD(object->addr + DEQUE_FIRST_INDEX)) &&
+	       (!is_last || index <= WORD(object->addr + DEQUE_LAST_INDEX));
 }
 
 /* Of a dictionary whose keys are shared: as many values as there are keys. */
@@ -590,8 +594,9 @@ python_objects_buffer_holds(struct python_objects *python, const struct python_o
 		if (at - object->addr != 32)
 			return values_hold(python, object, value, item_at);
 		return python_objects_keys(python, value, &keys) && item_at >= keys.first &&
-		       item_at < keys.first + keys.step * keys.count;
-	case PYTHON_SET: // entries: key, hash
+		       item_at < keys.first + keys.step * keys.count &&
+		       (item_at - keys.first) % keys.step >= keys.key_offset; // before it is the hash: of a number that number
+	case PYTHON_SET:                                                  // entries: key, hash
 		return (item_at - value) % 16 == 0;
 	case PYTHON_DEQUE:
 		return deque_holds(python, object, value, item_at);

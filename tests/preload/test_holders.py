@@ -63,12 +63,9 @@ def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_pa
     # A sample may be where the items of the container stand, or what the interpreter knows its arenas by; of a long list some nodes are near.
     storage = sum(other["samples"] for other in line["ways"] if other["text"].endswith(": its storage") or "arena_map" in other["text"])
     near = sum(other["samples"] for other in line["ways"] if program == "linked.py" and "global `head` of" in other["text"])
-    # Known to be wrong, one sample in some thousands: what a deque left over leads to the object that was drawn, and is believed.
-    left_over = sum(other["samples"] for other in line["ways"] if program == "popped.py" and other["text"].endswith("deque {*}"))
-    assert left_over <= 1, told
     # What nothing holds may be where words are left over that lead there.
     perhaps = sum(other["samples"] for other in line["ways"] if kind != "held" and other["kind"] == "perhaps")
-    assert line["samples"] == 32 and way["samples"] + storage + near + perhaps + left_over == 32 and way["samples"] >= 26, told
+    assert line["samples"] == 32 and way["samples"] + storage + near + perhaps == 32 and way["samples"] >= 26, told
 
 
 def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
@@ -292,3 +289,32 @@ def test_shares_of_holders_are_about_right(version, tmp_path):
                            "global `tuples` of module __main__ -> tuple [*] -> bytearray",
                            "global `nodes` of module __main__ -> list [*] -> Node .payload -> bytearray"}
     assert all(2 <= count <= 20 for count in counts.values()), counts
+
+
+SCENARIOS = ["moved", "queues", "caches", "frames", "instances"]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_holds_it_is_who_refers_to_it_for_the_collector(version, scenario, tmp_path):
+    """False at most 2 % of the samples; of 46,080 none was, on CPython 3.8 to 3.13, with 8 seeds."""
+    python = interpreters.get(version)
+    samples, wrong = 0, []
+    with Waiting([python.path, FOLDER / "oracle.py", scenario, "3", tmp_path / "said"], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    referrers = {int(line): {tuple(pair) for pair in pairs} for line, pairs in json.loads((tmp_path / "said").read_text()).items()}
+    for line in document["holders"]:
+        if os.path.basename(line["file"]) != "oracle.py" or line["line"] not in referrers:
+            continue
+        for way in line["ways"]:
+            if way["text"].endswith(": its storage"):
+                continue
+            samples += way["samples"]
+            root, *steps = way["text"].split(" -> ")
+            name = re.fullmatch(r"global `(\w+)` of module __main__", root)
+            holder = re.match(r"(?:\w+\.)*(\w+)", steps[-2]).group(1) if len(steps) > 1 else ""
+            holder = "dict" if holder == "Node" and (name.group(1), "dict") in referrers[line["line"]] else holder  # its attributes
+            if way["kind"] != "held" or name is None or (name.group(1), holder) not in referrers[line["line"]]:
+                wrong.append((way["samples"], way["kind"], way["text"]))
+    assert samples >= 150 and sum(count for count, _, _ in wrong) <= samples // 50, wrong
