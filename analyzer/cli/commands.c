@@ -36,8 +36,9 @@ const struct command commands[] = {
 				   "signal n ended it; 126 or 127 when it cannot be run; 2 when the arguments are wrong.\n",
 		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
 	               OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS) | OPTION_BIT(OPTION_GUARD) |
-	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_SNAPSHOTS) | OPTION_BIT(OPTION_KERNEL) |
-	               OPTION_BIT(OPTION_KEEP) | OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
+	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_NO_HOLDERS) | OPTION_BIT(OPTION_HOLDERS_STOP) |
+	               OPTION_BIT(OPTION_SNAPSHOTS) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_KEEP) |
+	               OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
 		.words = { [OPTION_KERNEL] = { NULL, "CMD is a notebook's kernel (kmemshim jupyter install writes this)" },
 	               [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_DOMAIN] = { "D", "show only lines of this domain: heap, mmap, cuda:0, "
@@ -289,11 +290,11 @@ const struct command commands[] = {
 	},
 	{
 		.name = "holders",
-		.arguments = "PID",
+		.arguments = "PID|CAPTURE",
 		.summary = "what keeps the blocks of the largest lines of a recorded program alive",
 		.details = "Stops the program, reads its memory from outside, and lets it go on. Of each of the lines that hold most, up to 32 blocks\n"
 				   "are drawn, and it is told what holds them: by names of Python, and by variables of C and C++. Needs the right to trace\n"
-				   "the program (ptrace).\n",
+				   "the program (ptrace). Of a CAPTURE: what was found when the guard was passed (run --guard).\n",
 		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
 	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
 		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema holders)" },
