@@ -18,12 +18,14 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
+#include "kmem_tables.h"
 #include "tables/address_table.h"
 
-#define POINTER_MAP_SITES_MAX ((1u << 22) - 1)
+/* What is KMEM_ is read from outside too. */
+#define POINTER_MAP_SITES_MAX KMEM_WORD_SITE_MASK
 
-#define POINTER_MAP_WINDOW_LOG2 5
-#define POINTER_MAP_LEAF_LOG2 26 // 64 MiB of addresses
+#define POINTER_MAP_WINDOW_LOG2 KMEM_WINDOW_LOG2
+#define POINTER_MAP_LEAF_LOG2 KMEM_LEAF_LOG2 // 64 MiB of addresses
 #define POINTER_MAP_LEAF_WORDS ((size_t)1 << (POINTER_MAP_LEAF_LOG2 - POINTER_MAP_WINDOW_LOG2))
 
 /*
@@ -34,16 +36,17 @@
  * The owner is the thread's slot modulo 32, 0 = not said: who releases a block need not read the record of another thread, whose cache
  * line goes to and fro, to know that it is one. Only tracker_fast.c says it.
  */
-#define POINTER_MAP_PRESENT (UINT64_C(1) << 63)
-#define POINTER_MAP_POSITION_SHIFT 61
+#define POINTER_MAP_PRESENT KMEM_WORD_PRESENT
+#define POINTER_MAP_POSITION_SHIFT KMEM_WORD_POSITION_SHIFT
 #define POINTER_MAP_OBJECT 0x80u // in a put block's generation: it may be an object of the interpreter
 #define POINTER_MAP_GENERATION_SHIFT 53
 #define POINTER_MAP_GENERATION_MASK 0x7fu
 static_assert(KMEM_GENERATION_BUCKETS <= POINTER_MAP_GENERATION_MASK, "");
-#define POINTER_MAP_SITE_SHIFT 31
+#define POINTER_MAP_SITE_SHIFT KMEM_WORD_SITE_SHIFT
 #define POINTER_MAP_OWNER_SHIFT 26
 #define POINTER_MAP_OWNER_MASK (UINT64_C(31) << POINTER_MAP_OWNER_SHIFT)
-#define POINTER_MAP_BYTES_MASK ((UINT64_C(1) << POINTER_MAP_OWNER_SHIFT) - 1)
+#define POINTER_MAP_BYTES_MASK KMEM_WORD_BYTES_MASK
+static_assert(POINTER_MAP_BYTES_MASK == (UINT64_C(1) << POINTER_MAP_OWNER_SHIFT) - 1, "");
 #define POINTER_MAP_START_MASK (UINT64_C(7) << POINTER_MAP_POSITION_SHIFT) // present and position
 #define POINTER_MAP_GONE UINT64_C(1)
 
