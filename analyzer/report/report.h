@@ -274,6 +274,21 @@ struct report_site {
 	bool is_python_only; // native frames were not recorded, for the site held little
 };
 
+/* A line that releases blocks of another one. */
+struct report_release {
+	struct report_place where;
+	uint64_t count; // of watched blocks
+};
+
+/* The caller whose blocks stay: as struct kept_way. */
+struct report_kept {
+	struct report_place through;
+	uint64_t live_count;
+	uint64_t allocated_count;
+	uint64_t other_live_count;
+	uint64_t other_allocated_count;
+};
+
 struct report_line {
 	struct rank_line of;
 	const char *domain;
@@ -289,6 +304,10 @@ struct report_line {
 	unsigned type_count;   // of all its sites
 	struct model_type types[MODEL_TYPES_MAX];
 	bool are_types_older; // counted some time before the end, and far from the blocks that are alive now
+	unsigned release_count;
+	uint64_t watched_releases; // of which `releases` are a part
+	struct report_release releases[MODEL_RELEASES_MAX];
+	struct report_kept kept; // of classes that accumulate; through.is_known: there is such a caller
 	struct report_site largest;
 };
 
