@@ -234,8 +234,10 @@ reallocarray(void *old, size_t count, size_t bytes)
 enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED, RELEASE_LOOK };
 
 static RARE enum release
-release_slow(const void *hook_frame, enum entry entry, void *addr)
+release_slow(enum entry entry, void *addr)
 {
+	/* The hook's frame, which called us: asked for here, it costs the hook nothing. */
+	const void *hook_frame = *(const void *const *)HERE;
 	int host_errno = errno;
 
 	if (entry != ENTRY_TRACKED)
@@ -258,15 +260,14 @@ look_after_release(void)
 }
 
 static inline enum release
-release_begin(const void *hook_frame, void *addr)
+release_begin(void *addr)
 {
 	if (addr == NULL)
 		return RELEASE_NOTHING;
 	enum entry entry = enter();
 
-	return __builtin_expect(entry == ENTRY_TRACKED && tracker_freed_fast(addr), 1)
-	           ? RELEASE_GUARDED
-	           : release_slow(hook_frame, entry, addr);
+	return __builtin_expect(entry == ENTRY_TRACKED && tracker_freed_fast(addr), 1) ? RELEASE_GUARDED
+	                                                                               : release_slow(entry, addr);
 }
 
 static inline void
@@ -281,7 +282,7 @@ release_end(enum release release)
 EXPORT __attribute__((flatten)) void
 free(void *addr)
 {
-	enum release release = release_begin(HERE, addr);
+	enum release release = release_begin(addr);
 
 	if (release != RELEASE_NOTHING)
 		real_libc.free(addr);
@@ -313,7 +314,7 @@ free_sized(void *addr, size_t bytes)
 {
 	if (forward_to_preceding_allocator(addr))
 		return;
-	enum release release = release_begin(HERE, addr);
+	enum release release = release_begin(addr);
 
 	if (release != RELEASE_NOTHING && real_libc.free_sized != NULL)
 		real_libc.free_sized(addr, bytes);
@@ -329,7 +330,7 @@ free_aligned_sized(void *addr, size_t alignment, size_t bytes)
 {
 	if (forward_to_preceding_allocator(addr))
 		return;
-	enum release release = release_begin(HERE, addr);
+	enum release release = release_begin(addr);
 
 	if (release != RELEASE_NOTHING && real_libc.free_aligned_sized != NULL)
 		real_libc.free_aligned_sized(addr, alignment, bytes);
@@ -492,7 +493,7 @@ hooks_new_personality(int version, int actions, uint64_t exception_class, void *
 __attribute__((flatten)) void
 hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_drop_function *real)
 {
-	enum release release = release_begin(HERE, addr);
+	enum release release = release_begin(addr);
 
 	if (release >= RELEASE_GUARDED)
 		reentry_guard_change(REENTRY_GUARD_OWN_WORK); // it may call free, which is this event and no loss

@@ -28,7 +28,7 @@
 
 #define RELEASES_EACH 64u
 #define RELEASES_FOURTH 1024u
-#define RELEASES_SELDOM 16u
+#define RELEASES_SELDOM 64u
 #define RELEASES_MIN_BYTES INT64_C(65536) // what the record of the call site holds; and this part of the heap:
 #define RELEASES_MIN_SHARE 10             // 1 / 2^10
 #define RELEASES_PLACES 8u                // of one pair

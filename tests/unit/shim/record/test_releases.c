@@ -69,7 +69,7 @@ start(void **state)
 }
 
 static void
-of_each_look_of_a_thread_then_of_every_fourth_and_sixteenth_one_block_is_watched(void **state)
+of_each_look_then_of_every_fourth_then_of_every_sixty_fourth_one_block_is_watched(void **state)
 {
 	struct thread_slot *slot = thread_slot_here();
 	unsigned watched = 0;
@@ -201,7 +201,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(of_each_look_of_a_thread_then_of_every_fourth_and_sixteenth_one_block_is_watched, start),
+		cmocka_unit_test_setup(of_each_look_then_of_every_fourth_then_of_every_sixty_fourth_one_block_is_watched,
+		                       start),
 		cmocka_unit_test_setup(a_watched_block_is_counted_with_the_stack_that_releases_it, start),
 		cmocka_unit_test_setup(small_blocks_between_two_looks_are_not, start),
 		cmocka_unit_test_setup(large_blocks_are_counted_without_being_watched, start),
