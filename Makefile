@@ -488,7 +488,7 @@ schema: $(BUILD)/kmemshim ## the JSON schemas anew, from the rows of render_json
 	$(Q)$< schema diff >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/diff/diff.schema.json
 	$(Q)$< schema holders >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/holders/holders.schema.json
 	$(Q)$< schema lost >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/holders/lost.schema.json
-	$(Q)$< schema doctor >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/launch/doctor.schema.json
+	$(Q)$< schema doctor >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/doctor/doctor.schema.json
 
 # TIDY= some files. One process a file: clang-tidy 14 forgets what va_start() is after the first one.
 TIDY ?= $(SHIM_SRCS) $(ANALYZER_SRCS)
@@ -527,7 +527,7 @@ install: all ## PREFIX=/usr/local DESTDIR= LIBDIR=lib
 	install -D -m 644 analyzer/diff/diff.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/diff.schema.json
 	install -D -m 644 analyzer/holders/holders.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/holders.schema.json
 	install -D -m 644 analyzer/holders/lost.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/lost.schema.json
-	install -D -m 644 analyzer/launch/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
+	install -D -m 644 analyzer/doctor/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
 	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS)) $(dir $(PKG_CONFIG_FILE)) $(CMAKE_FOLDER)
 	$(COMMAND) manual >$(MANUAL)
 	$(COMMAND) completion bash >$(COMPLETION_BASH)

@@ -6,4 +6,7 @@
 
 #define KMEMSHIM_VERSION_TEXT "0.1.0"
 
+/* In the library's file in front of its version: who finds another installation's library reads there which it is. */
+#define KMEMSHIM_VERSION_MARK "libkmemshim.so is version "
+
 #endif

@@ -5,12 +5,21 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/options.h"
-#include "launch/doctor.h"
+#include "doctor/doctor.h"
 #include "capture/capture_folder.h"
+
+static bool
+is_jupyter(const char *command)
+{
+	const char *slash = strrchr(command, '/');
+
+	return strncmp(slash != NULL ? slash + 1 : command, "jupyter", 7) == 0;
+}
 
 bool
 cmd_doctor(const struct options *options, int *status, struct fail *fail)
@@ -20,9 +29,15 @@ cmd_doctor(const struct options *options, int *status, struct fail *fail)
 	struct doctor doctor = { .count = 0 };
 
 	doctor_check_place(&doctor, is_named ? folder : CAPTURE_FOLDER_DEFAULT, is_named);
+	doctor_check_limits(&doctor);
+	doctor_check_environment(&doctor);
 	if (options->argument_count > 0)
 		doctor_check_program(&doctor, options->arguments);
-	doctor_try(&doctor, options->arguments);
+	doctor_check_cuda(&doctor);
+	doctor_check_debug(&doctor);
+	doctor_try(&doctor);
+	if (options->argument_count == 0 || is_jupyter(options->arguments[0]))
+		doctor_check_kernels(&doctor);
 	doctor_leave_place(&doctor);
 	if (options->is_json)
 		doctor_render_json(&doctor, stdout);

@@ -20,7 +20,7 @@
 #include "jupyter/kernel_life.h"
 #include "holders/holders.h"
 #include "holders/lost.h"
-#include "launch/doctor.h"
+#include "doctor/doctor.h"
 #include "model/model_load.h"
 #include "page/page.h"
 #include "report/render.h"

@@ -20,6 +20,8 @@
 #include "cli/cmd_report.h"
 #include "cli/cmd_run.h"
 #include "cli/command.h"
+#include "holders/holders.h"
+#include "holders/process_look.h"
 #include "model/model_load.h"
 #include "capture/capture_folder.h"
 #include "report/paragraph.h"
@@ -166,7 +168,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 	bool is_named = wanted != NULL && wanted[0] != '\0';
 	if (!is_named)
 		wanted = CAPTURE_FOLDER_DEFAULT;
-	if (!launcher_find_shim(shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
+	if (!launcher_find_shim(NULL, shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
 		return false;
 	if (owner_is_anothers(wanted, &owner))
 		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted,
@@ -209,6 +211,8 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		.guard = options->guard,
 		.snapshots = options->snapshots,
 		.guard_action = options->guard_action,
+		.look = options->has_no_holders ? NULL : holders_keep,
+		.look_stop_ns = options->stop_ns != 0 ? options->stop_ns : PROCESS_LOOK_NS,
 	};
 
 	if (options->domain != NULL && !check_domain(options->domain, fail))

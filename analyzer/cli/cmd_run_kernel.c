@@ -238,7 +238,7 @@ cmd_run_kernel(const struct options *options, struct launch *launch, int *status
 		launch->arguments = arguments_of(options, set_environment(&life));
 		look_back(options, &life, home);
 		launch->folder = life.folder;
-		if (!launcher_find_shim(shim, &why))
+		if (!launcher_find_shim(NULL, shim, &why))
 			(void)fprintf(stderr, "kmemshim: the kernel is not recorded: %s\n", why.text);
 		else if (!program.is_preload_harmful)
 			launch->shim = shim;

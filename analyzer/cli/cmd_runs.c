@@ -252,7 +252,7 @@ record_words(struct cmd_recorded *recorded, char *const *words, struct fail *fai
 	struct program program;
 	struct launch launch = { .arguments = words, .folder = recorded->folder, .shim = shim };
 
-	if (!launcher_find_shim(shim, fail))
+	if (!launcher_find_shim(NULL, shim, fail))
 		return false;
 	program_examine(words, &program);
 	if (program.obstacle != NULL && program.is_preload_harmful)

@@ -14,9 +14,10 @@
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
 	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_PHASE))
 #define OPTIONS_OF_VIEWS (OPTIONS_OF_TABLES | OPTION_BIT(OPTION_BY))
-#define WORDS_OF_VIEWS                                                                                  \
-	{                                                                                                   \
-		[OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread" }, \
+#define KINDS_OF_ROWS "line function file module package thread"
+#define WORDS_OF_VIEWS                                                                                                 \
+	{                                                                                                                  \
+		[OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread", KINDS_OF_ROWS }, \
 	}
 #define OPTIONS_OF_RUNS \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM))
@@ -36,8 +37,9 @@ const struct command commands[] = {
 				   "signal n ended it; 126 or 127 when it cannot be run; 2 when the arguments are wrong.\n",
 		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
 	               OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS) | OPTION_BIT(OPTION_GUARD) |
-	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_SNAPSHOTS) | OPTION_BIT(OPTION_KERNEL) |
-	               OPTION_BIT(OPTION_KEEP) | OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
+	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_NO_HOLDERS) | OPTION_BIT(OPTION_HOLDERS_STOP) |
+	               OPTION_BIT(OPTION_SNAPSHOTS) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_KEEP) |
+	               OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
 		.words = { [OPTION_KERNEL] = { NULL, "CMD is a notebook's kernel (kmemshim jupyter install writes this)" },
 	               [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_DOMAIN] = { "D", "show only lines of this domain: heap, mmap, cuda:0, "
@@ -165,7 +167,8 @@ const struct command commands[] = {
 	               OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_ALL),
 		.words = { [OPTION_ALL] = { NULL, "show every caller, also what is left out otherwise" },
 	               [OPTION_BY] = { NULL,
-	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
+	                               "what callers are: a line (default), function, file, module, package; or the thread first",
+	                               KINDS_OF_ROWS } },
 		.arguments_max = 1,
 		.run = cmd_tree,
 	},
@@ -204,7 +207,8 @@ const struct command commands[] = {
 		"ndjson: a JSON object for each line of code. openmetrics: totals and the largest lines, for Prometheus.\n",
 		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_VALUE) |
 	               OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_FORCE),
-		.words = { [OPTION_FORMAT] = { "F", "one of these (required)" },
+		.words = { [OPTION_FORMAT] = { "F", "one of these (required)",
+	                                   "folded speedscope pprof dhat massif ndjson openmetrics" },
 	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
 	               [OPTION_FORCE] = { NULL, "also where there is such a file" } },
 		.arguments_max = 1,
@@ -243,7 +247,8 @@ const struct command commands[] = {
 	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_OUTPUT) |
 	               OPTION_BIT(OPTION_STATUS_FOR) | OPTION_BIT(OPTION_PLATFORM) | OPTION_BIT(OPTION_RETRIES) |
 	               OPTION_BIT(OPTION_ROUNDS),
-		.words = { [OPTION_RUNS] = { "N",
+		.words = { [OPTION_FORMAT] = { NULL, NULL, "text junit markdown github github-summary gitlab sarif" },
+	               [OPTION_RUNS] = { "N",
 	                                 "use the newest N sessions of each folder, or all; run CMD N times (default 1)" },
 	               [OPTION_OUTPUT] = { "DIR",
 	                                   "with -- CMD: folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
@@ -289,11 +294,11 @@ const struct command commands[] = {
 	},
 	{
 		.name = "holders",
-		.arguments = "PID",
+		.arguments = "PID|CAPTURE",
 		.summary = "what keeps the blocks of the largest lines of a recorded program alive",
 		.details = "Stops the program, reads its memory from outside, and lets it go on. Of each of the lines that hold most, up to 32 blocks\n"
 				   "are drawn, and it is told what holds them: by names of Python, and by variables of C and C++. Needs the right to trace\n"
-				   "the program (ptrace).\n",
+				   "the program (ptrace). Of a CAPTURE: what was found when the guard was passed (run --guard).\n",
 		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
 	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
 		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema holders)" },
@@ -339,7 +344,7 @@ const struct command commands[] = {
 	},
 	{
 		.name = "completion",
-		.arguments = "SHELL",
+		.arguments = "bash|zsh|fish",
 		.summary = "print what completes these commands in bash, zsh or fish",
 		.details = "In bash: source <(kmemshim completion bash). `make install` puts all three where the shells look.\n",
 		.arguments_min = 1,

@@ -345,6 +345,19 @@ look_into(pid_t pid, const struct model *model, uint64_t stop_ns, uint64_t top, 
 }
 
 bool
+holders_find_in(const char *pid, const struct model *model, uint64_t stop_ns, uint64_t top, struct holders *holders,
+                struct fail *fail)
+{
+	*holders = (struct holders){ .pid = (uint32_t)strtoul(pid, NULL, 10) };
+	if (look_into((pid_t)holders->pid, model, stop_ns, top, holders, fail)) {
+		holders->why = memory_text("");
+		return true;
+	}
+	model_holders_free(holders);
+	return false;
+}
+
+bool
 holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, uint64_t top, struct holders *holders,
              struct fail *fail)
 {
@@ -353,7 +366,6 @@ holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, u
 	struct model *model;
 	bool is_done;
 
-	*holders = (struct holders){ .pid = (uint32_t)strtoul(pid, NULL, 10) };
 	if (fd < 0)
 		return false;
 	(void)close(fd);
@@ -363,34 +375,38 @@ holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, u
 	model = model_load(options, fail);
 	if (model == NULL)
 		return false;
-	is_done = look_into((pid_t)holders->pid, model, stop_ns, top, holders, fail);
+	is_done = holders_find_in(pid, model, stop_ns, top, holders, fail);
 	model_free(model);
 	return is_done;
 }
 
-static void
-free_text(const char *text)
+bool
+holders_stored(struct model_options *options, uint64_t top, struct holders *holders, struct fail *fail)
 {
-	free((void *)(uintptr_t)text);
-}
+	struct model *model = model_load(options, fail);
+	struct holders *newest = NULL;
 
-void
-holders_free(struct holders *holders)
-{
-	for (size_t i = 0; i < holders->line_count; i++) {
-		struct holders_line *line = &holders->lines[i];
+	if (model == NULL)
+		return false;
+	for (size_t i = 0; i < model->process_count; i++) {
+		struct holders *one = model->processes[i].holders;
 
-		for (size_t k = 0; k < line->way_count; k++) {
-			free_text(line->ways[k].text);
-			free_text(line->ways[k].container);
-			free_text(line->ways[k].grown_at);
-		}
-		free_text(line->place);
-		free_text(line->file);
-		free_text(line->function);
-		free(line->ways);
+		if (one != NULL && (newest == NULL || one->monotonic_ns > newest->monotonic_ns))
+			newest = one;
 	}
-	free(holders->lines);
-	free_text(holders->python);
-	*holders = (struct holders){ 0 };
+	if (newest == NULL && model->damage_count != 0)
+		(void)fail_set(fail, EXIT_CAPTURE, COMMAND ": nobody looked, or it cannot be read: %.600s", model->damages[0]);
+	else if (newest == NULL)
+		(void)fail_set(fail, EXIT_USAGE,
+		               COMMAND ": %.400s: nobody looked who holds its memory: kmemshim run --guard SIZE looks when the "
+		                       "guard is passed, kmemshim holders PID looks at a program that runs",
+		               model->argument);
+	else {
+		while (newest->line_count > top)
+			model_holders_free_line(&newest->lines[--newest->line_count]);
+		*holders = *newest;
+		*newest = (struct holders){ 0 };
+	}
+	model_free(model);
+	return newest != NULL;
 }

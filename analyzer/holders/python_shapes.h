@@ -57,7 +57,7 @@ struct python_shape {
 /* NULL = none for this PY_VERSION_HEX. */
 const struct python_shape *python_shape_find(uint32_t version_hex);
 
-/* What a member of a type of C is called. */
+/* What a member of a type of C is called; "" = it keeps nothing alive. NULL = not known. */
 const char *python_shape_member(const struct python_shape *shape, const char *type, bool is_exception, uint64_t offset);
 
 #endif

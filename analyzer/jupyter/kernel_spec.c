@@ -27,6 +27,7 @@
 
 #define PLACES_MAX 24
 #define FOLDER_MODE 0755
+#define LAUNCHER_AT 3               // among the words that kernel_spec_wrap() gets
 #define PICTURE_MAX_BYTES (1 << 20) // of a logo or a style sheet; what is larger is none
 
 static const char file_name[] = "kernel.json";
@@ -326,10 +327,13 @@ kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
 	return is_found;
 }
 
-size_t
-kernel_spec_list(struct kernel_spec **specs)
+/* has_others: also those that are not ours. */
+static size_t
+list(struct kernel_spec **specs, bool has_others)
 {
 	struct places *places = find_places();
+	struct kernel_spec native;
+	bool has_native = false;
 	size_t count = 0;
 	size_t room = 0;
 
@@ -343,7 +347,8 @@ kernel_spec_list(struct kernel_spec **specs)
 			struct fail fail;
 
 			if (entries[k]->d_name[0] != '.' && read_spec(places->paths[i], entries[k]->d_name, &spec, &fail)) {
-				if (kernel_spec_wraps(&spec) != NULL) {
+				has_native = has_native || strcasecmp(spec.name, native_name) == 0;
+				if (has_others || kernel_spec_wraps(&spec) != NULL) {
 					*specs = memory_grown(*specs, &room, count + 1, sizeof(**specs));
 					(*specs)[count++] = spec;
 				} else {
@@ -356,7 +361,53 @@ kernel_spec_list(struct kernel_spec **specs)
 			free(entries);
 	}
 	free(places);
+	if (has_others && !has_native && make_native(&native)) {
+		*specs = memory_grown(*specs, &room, count + 1, sizeof(**specs));
+		(*specs)[count++] = native;
+	}
 	return count;
+}
+
+size_t
+kernel_spec_list(struct kernel_spec **specs)
+{
+	return list(specs, false);
+}
+
+size_t
+kernel_spec_list_all(struct kernel_spec **specs)
+{
+	return list(specs, true);
+}
+
+/* Of ours: /bin/sh -c SCRIPT LAUNCHER run --kernel ... -- PROGRAM ... */
+const char *
+kernel_spec_launcher(const struct kernel_spec *spec)
+{
+	const json_t *arguments = json_object_get(spec->root, "argv");
+
+	return kernel_spec_wraps(spec) != NULL ? json_string_value(json_array_get(arguments, LAUNCHER_AT)) : NULL;
+}
+
+const char *
+kernel_spec_program(const struct kernel_spec *spec)
+{
+	const json_t *arguments = json_object_get(spec->root, "argv");
+	size_t at = LAUNCHER_AT;
+
+	if (kernel_spec_wraps(spec) == NULL)
+		return json_string_value(json_array_get(arguments, 0));
+	while (at < json_array_size(arguments) && strcmp(json_string_value(json_array_get(arguments, at)), "--") != 0)
+		at++;
+	return json_string_value(json_array_get(arguments, at + 1)); // NULL beyond the end
+}
+
+bool
+kernel_spec_is_name(const char *name)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	return name[0] != '\0' && name[strspn(name, allowed)] == '\0';
 }
 
 const char *

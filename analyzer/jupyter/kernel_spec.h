@@ -26,13 +26,25 @@ struct kernel_spec {
 /* Finds a kernel where Jupyter would. Where no kernel python3 is on disk, Jupyter makes one from ipykernel; so do we. */
 bool kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail);
 
-/* All that are ours, each found first under its name. Freed with kernel_spec_free() and free(). */
+/* All that are ours, in the order of Jupyter's folders: of two with one name it takes the first. Freed with kernel_spec_free() and free(). */
 size_t kernel_spec_list(struct kernel_spec **specs);
+
+/* All kernels, as kernel_spec_list(). */
+size_t kernel_spec_list_all(struct kernel_spec **specs);
+
+/* May a kernel have this name? Jupyter does not see others. */
+bool kernel_spec_is_name(const char *name);
 
 void kernel_spec_free(struct kernel_spec *spec);
 
 /* "python3" for a kernel of ours that wraps python3; NULL = it is not ours. */
 const char *kernel_spec_wraps(const struct kernel_spec *spec);
+
+/* The command of an installation of kmemshim that starts a kernel of ours; NULL = it is not ours, or somebody changed it. */
+const char *kernel_spec_launcher(const struct kernel_spec *spec);
+
+/* The program of the kernel itself, behind the launcher of ours: "/venv/bin/python"; NULL = somebody changed it. */
+const char *kernel_spec_program(const struct kernel_spec *spec);
 
 /* "Python 3 (ipykernel)" */
 const char *kernel_spec_title(const struct kernel_spec *spec);
@@ -43,7 +55,7 @@ bool kernel_spec_is_ipython(const struct kernel_spec *spec);
 /*
  * Makes it ours.
  *
- * launcher   the words in front of its own command, ends with NULL
+ * launcher   the words in front of its own command, ends with NULL: /bin/sh -c SCRIPT COMMAND ... --
  */
 void kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher);
 

@@ -177,14 +177,16 @@ take_signals(struct dispositions *before)
 }
 
 bool
-launcher_find_shim(char *path, struct fail *fail)
+launcher_find_shim(const char *command, char *path, struct fail *fail)
 {
 	static const char *const places[] = { "", "../lib/", "../lib/x86_64-linux-gnu/",
 		                                  "../lib/x86_64-linux-gnu/kmemshim/" };
 	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	ssize_t length = command == NULL ? readlink("/proc/self/exe", self, sizeof(self) - 1) : 0;
 
 	self[length > 0 ? length : 0] = '\0';
+	if (command != NULL)
+		(void)snprintf(self, sizeof(self), "%s", command);
 	if (strrchr(self, '/') == NULL)
 		return fail_set(fail, EXIT_USAGE, "cannot find %s: /proc is not mounted: mount it", shim_name);
 	strrchr(self, '/')[1] = '\0';
@@ -270,9 +272,10 @@ set_system_allocators(void)
 
 static void __attribute__((noreturn))
 become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns, const struct dispositions *before,
-               const char *preload, int error_pipe)
+               const char *preload, pid_t looker, int error_pipe)
 {
 	char session[40];
+	char number[24];
 	int error;
 
 	for (size_t i = 0; i < SIGNAL_COUNT; i++)
@@ -290,6 +293,11 @@ become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns,
 		(void)setenv("KMEMSHIM_SNAPSHOTS", launch->snapshots, 1);
 	if (launch->guard_action != NULL)
 		(void)setenv("KMEMSHIM_GUARD_ACTION", launch->guard_action, 1);
+	(void)snprintf(number, sizeof(number), "%ld", (long)looker);
+	if (looker != 0)
+		(void)setenv("KMEMSHIM_LOOKER", number, 1);
+	else
+		(void)unsetenv("KMEMSHIM_LOOKER"); // of a launcher that runs us
 	if (launch->has_system_allocators)
 		set_system_allocators();
 	if (preload != NULL)
@@ -326,21 +334,23 @@ launcher_run(struct launch *launch, struct fail *fail)
 	uint64_t started_ns = realtime_ns();
 	pid_t own_pid = getpid();
 	pid_t parent = getppid();
+	const struct guard_task guard = { launch->folder, launch->guard, launch->guard_action, launch->look,
+		                              launch->look_stop_ns };
 	char *preload;
 	int pipe_ends[2];
 
 	(void)fflush(NULL);
-	launcher_guard_start(launch->folder, started_ns, launch->guard_action); // before there is anything to inherit
+	pid_t looker = launcher_guard_start(&guard, started_ns); // before there is anything to inherit
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
-	preload = launch->shim != NULL ? launcher_preload(launch->shim) : NULL;
+	preload = launch->shim != NULL ? launcher_preload(launch->shim, !launch->is_trial) : NULL;
 	/* Jupyter starts a kernel as the leader of a group, and interrupts the group; VS Code does neither. */
 	is_of_group = launch->is_kernel && getpgrp() == getpid();
 	take_signals(&before);
 	(void)fflush(NULL);
 	launch->pid = fork();
 	if (launch->pid == 0)
-		become_program(launch, own_pid, started_ns, &before, preload, pipe_ends[1]);
+		become_program(launch, own_pid, started_ns, &before, preload, looker, pipe_ends[1]);
 	free(preload);
 	(void)close(pipe_ends[1]);
 	if (launch->pid < 0) {

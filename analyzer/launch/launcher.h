@@ -16,11 +16,15 @@ struct launch {
 	const char *shim;           // path of libkmemshim.so; NULL = do not preload
 	const char *folder;         // absolute; NULL without a shim = the environment says it
 	bool is_kernel;             // of a notebook: its server signals the whole group, and ends us by SIGKILL
+	bool is_trial;              // the doctor's, who says himself what else is preloaded
 	bool has_system_allocators; // libraries' own switches to malloc, where the environment says nothing
 	bool has_python_objects;    // KMEMSHIM_PYTHON_OBJECTS=1; false: as the environment says
 	const char *guard;          // KMEMSHIM_GUARD; NULL: as the environment says
 	const char *snapshots;      // KMEMSHIM_SNAPSHOTS; the same
 	const char *guard_action;   // KMEMSHIM_GUARD_ACTION; the same
+	void (*look)(const char *pid,
+	             uint64_t stop_ns); // at who holds what, when a guard is passed that only notes it; NULL: nobody does
+	uint64_t look_stop_ns;          // for how long the program may stand still then
 	/* Filled by launcher_run(). */
 	pid_t pid;
 	char session[40];
@@ -34,10 +38,11 @@ struct launch {
 /*
  * Finds libkmemshim.so beside this program, or in ../lib, ../lib/x86_64-linux-gnu or its folder kmemshim/.
  *
+ * command   whose library is wanted, of another installation: a path without links; NULL = our own
  * path      room for PATH_MAX bytes
  * returns   false and *fail when there is none, or its path cannot be preloaded (a blank or colon in it)
  */
-bool launcher_find_shim(char *path, struct fail *fail);
+bool launcher_find_shim(const char *command, char *path, struct fail *fail);
 
 /*
  * Makes the folder where it is missing, sees that it can be written, and gives its absolute path (PATH_MAX bytes).

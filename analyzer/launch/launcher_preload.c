@@ -24,18 +24,18 @@ is_ours(const char *entry, const char *shim)
 static void
 tell_other(const char *entry, const char *shim)
 {
-	static bool is_told; // of several runs of one program
+	static bool was_told; // of several runs of one program
 	char path[PATH_MAX];
 
-	if (is_told || (realpath(entry, path) != NULL && strcmp(path, shim) == 0))
+	if (was_told || (realpath(entry, path) != NULL && strcmp(path, shim) == 0))
 		return;
-	is_told = true;
+	was_told = true;
 	(void)fprintf(stderr, "kmemshim: LD_PRELOAD names the library of another installation, %s: left out, %s records\n",
 	              entry, shim);
 }
 
 char *
-launcher_preload(const char *shim)
+launcher_preload(const char *shim, bool is_told)
 {
 	const char *present = getenv("LD_PRELOAD");
 	char *entries = memory_text(present != NULL ? present : "");
@@ -45,9 +45,9 @@ launcher_preload(const char *shim)
 	char *save;
 
 	for (char *entry = strtok_r(entries, " :", &save); entry != NULL; entry = strtok_r(NULL, " :", &save)) {
-		if (is_ours(entry, shim))
+		if (is_ours(entry, shim) && is_told)
 			tell_other(entry, shim);
-		else
+		if (!is_ours(entry, shim))
 			length += (size_t)snprintf(list + length, room - length, ":%s", entry);
 	}
 	free(entries);

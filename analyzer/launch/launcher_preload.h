@@ -4,13 +4,16 @@
 #ifndef LAUNCHER_PRELOAD_H
 #define LAUNCHER_PRELOAD_H
 
+#include <stdbool.h>
+
 /*
  * The value of LD_PRELOAD for the program: the shim, then what the environment says. Another installation's shim is left out, and one line
  * on stderr says so, once.
  *
  * shim      absolute path
+ * is_told   false: without the line
  * returns   to be freed
  */
-char *launcher_preload(const char *shim);
+char *launcher_preload(const char *shim, bool is_told);
 
 #endif

@@ -21,6 +21,7 @@
 #include "model/domain.h"
 #include "model/frame.h"
 
+struct holders;
 struct text_pool;
 
 enum model_leak_class {
@@ -294,6 +295,7 @@ struct model_process {
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
 	struct kmem_guard_passing guard; // the last time that it passed its guard; number 0: it never did
+	struct holders *holders;         // who held its memory when somebody looked; NULL = nobody did
 	struct model_steps steps;
 	size_t mark_count;
 	const struct model_mark *marks; // oldest first

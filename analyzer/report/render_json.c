@@ -579,6 +579,9 @@ static const struct json_field guard_fields[] = {
 	JSON_FIELD(live_bytes, "Held by all lines then, imports included, devices and address space left out."),
 	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "The lines that held most then; 10 at most.", .object = &holder_object,
 	              .count_offset = offsetof(OWNER, line_count)),
+	JSON_FIELD_OF(JSON_OBJECT, "look", look,
+	              "What kept them alive, at the first passing or a later one; null = nobody looked.",
+	              .object = &model_holders_object, .is_pointer = true, .without = JSON_NULL),
 	{ .name = NULL },
 };
 OBJECT(guard, was_guard_passed, "A process passed its guard (--guard, KMEMSHIM_GUARD).");
@@ -747,6 +750,10 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECT, "kept", kept,
 	              "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller.",
 	              .object = &kept_object, .without = JSON_NULL),
+	JSON_FIELD_OF(
+		JSON_OBJECTS, "held_by", ways,
+		"How its blocks were held when the guard was passed, those of most samples first; [] = nobody looked.",
+		.object = &model_way_object, .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
 	JSON_OF(first_site, "Place of its first site in the ranking, from 0."),
 	JSON_OF(site_count, "How many sites it is the sum of; they follow each other in the ranking."),
 	{ .name = NULL },

@@ -126,6 +126,56 @@ render_text_source(const struct report_place *where, FILE *stream)
 	(void)fprintf(stream, "%*s%-5s%s\n", INDENT, "", "line", text);
 }
 
+/* As much of a text as stands in one row, to its last blank. */
+static size_t
+row_of(const char *text, size_t room)
+{
+	size_t length = strlen(text);
+
+	if (length <= room)
+		return length;
+	length = room;
+	while (length > 0 && text[length] != ' ')
+		length--;
+	return length != 0 ? length : strcspn(text, " "); // one word that is longer
+}
+
+void
+render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream)
+{
+	static const struct {
+		const char *kind;
+		const char *words;
+	} kinds[] = { { "held", "by " },
+		          { "perhaps", "perhaps by " },
+		          { "lost", "by nothing: no pointer leads there " },
+		          { "unseen", "by something that was not found: " },
+		          { "unread", "by nothing that was read " } };
+	const char *words = NULL;
+	char share[64] = "";
+	char *text;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(kinds[i].kind, way->kind) == 0)
+			words = kinds[i].words;
+	}
+	if (words == NULL)
+		return;
+	if (way->samples != samples)
+		(void)snprintf(share, sizeof(share), "  (%llu of %llu samples)", (unsigned long long)way->samples,
+		               (unsigned long long)samples);
+	if (asprintf(&text, "%s%s%s", words, way->text, share) < 0)
+		memory_exhausted();
+	for (const char *at = text; *at != '\0';) {
+		size_t length = row_of(at, PAGE_COLUMNS - 5 - INDENT);
+
+		(void)fprintf(stream, "%*s%-5s%.*s\n", INDENT, "", at == text ? "held" : "", (int)length, at);
+		at += length;
+		at += strspn(at, " ");
+	}
+	free(text);
+}
+
 /* --- several callers ------------------------------------------------------------------------------------------- */
 
 struct caller {

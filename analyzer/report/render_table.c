@@ -536,6 +536,8 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 	put_library(&line, stream);
 	remarks->has_errors = put_error(&line, table->shown == shown_peak, stream) || remarks->has_errors;
 	render_text_source(&line.where, stream);
+	if (line.way_count != 0 && table->shown == shown_live) // once in a report
+		render_text_holder(&line.ways[0], line.held_samples, stream);
 	render_text_stack(report, &line, options, stream);
 	remarks->has_relations = remarks->has_relations || line.where.relation[0] != '\0';
 	remarks->has_addresses = remarks->has_addresses || has_address(&line, options);
@@ -614,9 +616,13 @@ render_text_guard(const struct report *report, FILE *stream)
 		              units_share(verdict_share(line->live_bytes, guard->live_bytes), share), line->domain,
 		              place_words(&line->where, place));
 		render_text_source(&line->where, stream);
+		if (line->way != NULL)
+			render_text_holder(line->way, line->held_samples, stream);
 		rest_bytes -= line->live_bytes < rest_bytes ? line->live_bytes : rest_bytes;
 	}
 	if (rest_bytes != 0)
 		(void)fprintf(stream, "%9s  elsewhere: other lines, imports, the interpreter\n",
 		              units_bytes(rest_bytes, bytes));
+	if (guard->look != NULL && guard->look->why[0] != '\0')
+		(void)fprintf(stream, "  nobody looked what holds it: %s\n", guard->look->why);
 }

@@ -866,6 +866,13 @@ report_line(const struct report *report, size_t number)
 	made.where = place_of(report->rows, line->largest);
 	made.largest = make_site(report->rows, line->largest);
 	add_types(report->rows, line, &made);
+	const struct holders_line *held = model_holders_of(report->rows->model, line->where);
+
+	if (held != NULL) {
+		made.held_samples = held->samples;
+		made.way_count = held->way_count;
+		made.ways = held->ways;
+	}
 	add_releases(report->rows, line, &made);
 	add_kept(report->rows, line, &made);
 	return made;

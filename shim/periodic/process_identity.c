@@ -62,6 +62,8 @@ leave_out_folder(char *path)
 		memmove(path, slash + 1, strlen(slash + 1) + 1);
 }
 
+static const char version[] = KMEMSHIM_VERSION_MARK KMEMSHIM_VERSION_TEXT;
+
 static uint32_t
 pid_namespace(void)
 {
@@ -88,7 +90,8 @@ process_identity_read(struct kmem_identity *identity)
 		diag_format(identity->session, sizeof(identity->session), "%lx.%u", identity->start_realtime_ns / 1000, pid);
 	identity->session[strcspn(identity->session, SETTINGS_SESSION_REFUSED)] = '\0';
 	identity->is_first = settings_session_is_of(identity->session, pid);
-	diag_format(identity->tool_version, sizeof(identity->tool_version), "%s", KMEMSHIM_VERSION_TEXT);
+	diag_format(identity->tool_version, sizeof(identity->tool_version), "%s",
+	            version + sizeof(KMEMSHIM_VERSION_MARK) - 1);
 	read_link("/proc/self/exe", identity->executable, sizeof(identity->executable));
 	if (settings.is_private) {
 		leave_out_folder(identity->executable);

@@ -251,6 +251,11 @@ H3_places_of_a_deque_that_were_left_hold_nothing(void **state)
 		assert_true(python_objects_buffer_holds(&python, &deque, deque.addr + 24, middle, middle + 8 + 8 * i));
 		assert_int_equal(python_objects_buffer_holds(&python, &deque, deque.addr + 32, last, last + 8 + 8 * i), i <= 2);
 	}
+	assert_false(python_objects_buffer_holds(&python, &deque, deque.addr + 24, first,
+	                                         first)); // the block before it is another's
+	assert_true(python_objects_buffer_holds(&python, &deque, deque.addr + 24, first, first + 520));
+	assert_true(python_objects_buffer_holds(&python, &deque, deque.addr + 32, last, last));
+	assert_false(python_objects_buffer_holds(&python, &deque, deque.addr + 32, last, last + 520));
 	assert_true(python_objects_next_block(&python, &deque, &block) && block == first);
 	assert_true(python_objects_next_block(&python, &deque, &block) && block == middle);
 	assert_true(python_objects_next_block(&python, &deque, &block) && block == last);
@@ -278,6 +283,24 @@ a_dictionary_names_what_it_holds(void **state)
 	assert_true(python_objects_buffer_holds(&python, &dict, dict.addr + 32, keys, keys + 40 + 40));
 	assert_false(python_objects_buffer_holds(&python, &dict, dict.addr + 32, keys, keys + 40 + 48)); // not in use
 	assert_false(python_objects_buffer_holds(&python, &dict, dict.addr + 32, keys, keys + 24));      // its head
+}
+
+/* {id(object): ...}: the hash of a number is that number. */
+static void
+a_hash_is_no_pointer(void **state)
+{
+	struct python_object dict = make_object(dict_type, 48);
+	uint64_t keys = room(32 + 8 + 8 * 24);
+
+	(void)state;
+	put(keys + 8, 3 | 3 << 8);
+	put(keys + 24, 2);
+	put(dict.addr + 16, 2);
+	put(dict.addr + 32, keys);
+	process_memory_forget(&memory);
+	for (uint64_t word = 0; word < 8; word++)
+		assert_int_equal(python_objects_buffer_holds(&python, &dict, dict.addr + 32, keys, keys + 40 + 8 * word),
+		                 word % 3 != 0 && word < 6);
 }
 
 static void
@@ -395,6 +418,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(H3_places_behind_the_end_of_a_list_hold_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(H3_places_of_a_deque_that_were_left_hold_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_dictionary_names_what_it_holds, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_hash_is_no_pointer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(H3_values_of_shared_keys_are_as_many_as_those, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_keys_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_text_is_cut_and_made_readable, set_up, tear_down),

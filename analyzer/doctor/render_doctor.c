@@ -8,7 +8,7 @@
 
 #include "base/json_fields.h"
 #include "base/memory.h"
-#include "launch/doctor.h"
+#include "doctor/doctor.h"
 
 #define DOCTOR_SCHEMA 1
 

@@ -1,0 +1,224 @@
+/*
+ * doctor_place.c - the library, and the folder of captures: see doctor.h.
+ */
+#include "doctor/doctor.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/owner.h"
+#include "base/regular_file.h"
+#include "base/units.h"
+#include "launch/launcher.h"
+#include "launch/program.h"
+
+#define ROOM_NEEDED_TEXT "64 MiB"
+
+static const struct {
+	unsigned long type;
+	enum doctor_level level;
+	const char *what;
+	const char *next;
+} file_systems[] = {
+	{ TMPFS_MAGIC, DOCTOR_NOTE, "is in memory (tmpfs): captures count toward the memory limit",
+	  "choose a folder on a disk with -o" },
+	{ RAMFS_MAGIC, DOCTOR_NOTE, "is in memory (ramfs): captures count toward the memory limit",
+	  "choose a folder on a disk with -o" },
+	{ NFS_SUPER_MAGIC, DOCTOR_NOTE, "is on NFS: if the machine fails, the newest data is lost",
+	  "choose a local folder with -o" },
+	{ SMB2_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
+	  "choose a local folder with -o" },
+	{ CIFS_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
+	  "choose a local folder with -o" },
+	{ V9FS_MAGIC, DOCTOR_NOTE, "is on 9p: mapped files may not work there", "choose a local folder with -o" },
+	{ OVERLAYFS_SUPER_MAGIC, DOCTOR_NOTE,
+	  "is in the container's own layer (overlay): captures go when the container is removed",
+	  "choose a folder on a volume with -o" },
+	{ FUSE_SUPER_MAGIC, DOCTOR_NOTE, "is on a FUSE file system: mapped files may be slow there",
+	  "choose a local folder with -o" },
+};
+
+static void
+find_present(const char *folder, char present[PATH_MAX])
+{
+	char *path = memory_text(folder);
+
+	while (realpath(path, present) == NULL) {
+		char *slash = strrchr(path, '/');
+
+		if (slash == NULL || slash == path) {
+			(void)realpath(slash == NULL ? "." : "/", present);
+			break;
+		}
+		*slash = '\0';
+	}
+	free(path);
+}
+
+void
+doctor_leave_place(const struct doctor *doctor)
+{
+	size_t length = strcmp(doctor->present, "/") == 0 ? 0 : strlen(doctor->present);
+	char *path = memory_text(doctor->folder);
+
+	/* With ".." in its name it may lie elsewhere. */
+	while (strncmp(path, doctor->present, length) == 0 && path[length] == '/' && rmdir(path) == 0)
+		*strrchr(path, '/') = '\0';
+	free(path);
+}
+
+/* Why a file cannot get `bytes` there; NULL = it can, or nobody knows before. A quota shows in no other way. */
+static const char *
+try_room(int file, uint64_t bytes)
+{
+	void (*before)(int) = signal(SIGXFSZ, SIG_IGN); // of ulimit -f, which is a finding of its own
+	int error = fallocate(file, 0, 0, (off_t)bytes) != 0 ? errno : 0;
+
+	(void)signal(SIGXFSZ, before);
+	if (error == EDQUOT)
+		return "has no room for " ROOM_NEEDED_TEXT ": your quota there is used up";
+	return error == ENOSPC ? "has no room for " ROOM_NEEDED_TEXT " that you may use" : NULL;
+}
+
+/* As the library does it: a file that is mapped, and written through the mapping. */
+static bool
+try_mapping(int file)
+{
+	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
+	void *mapping;
+
+	if (ftruncate(file, (off_t)bytes) != 0)
+		return false;
+	mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (mapping == MAP_FAILED)
+		return false;
+	(void)munmap(mapping, bytes);
+	return true;
+}
+
+/* False and a finding: captures cannot be written there as they must be. */
+static bool
+try_file(struct doctor *doctor, bool is_in_memory)
+{
+	char path[PATH_MAX + 40];
+	const char *trouble;
+	bool is_well = false;
+	int file;
+
+	(void)snprintf(path, sizeof(path), "%s/.doctor.%ld", doctor->folder, (long)getpid());
+	file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	if (file < 0)
+		return true; // the trial run will say why
+	(void)unlink(path);
+	if (!try_mapping(file))
+		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "choose a folder on a local disk with -o",
+		           "files cannot be mapped for writing there (%s): nothing would be recorded", strerror(errno));
+	else if (!is_in_memory && (trouble = try_room(file, DOCTOR_ROOM_NEEDED)) != NULL)
+		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "free some space, or choose another folder with -o", "%s",
+		           trouble);
+	else
+		is_well = true;
+	(void)close(file);
+	return is_well;
+}
+
+static void
+check_folder(struct doctor *doctor, const char *folder, bool is_named)
+{
+	char owner_name[OWNER_TEXT_BYTES];
+	char text[UNITS_TEXT_BYTES];
+	struct statfs system;
+	uint64_t room;
+	struct fail fail;
+	uid_t owner;
+
+	find_present(folder, doctor->present);
+	if (!launcher_make_folder(folder, is_named, doctor->folder, &fail)) {
+		doctor->folder[0] = '\0';
+		doctor_add(doctor, DOCTOR_PROBLEM, "captures", "", "%s", fail.text);
+		return;
+	}
+	if (owner_is_anothers(folder, &owner))
+		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "choose a folder of your own with -o",
+		           "belongs to %s, who can replace and delete your captures", owner_text(owner, owner_name));
+	bool is_known = statfs(doctor->folder, &system) == 0;
+	int error = errno;
+
+	if (!is_known) {
+		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "make sure that " ROOM_NEEDED_TEXT " are free",
+		           "can hold captures, but its free space is unknown (%s)", strerror(error));
+		return;
+	}
+	room = system.f_bavail * (uint64_t)system.f_bsize;
+	for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++) {
+		if ((unsigned long)system.f_type == file_systems[i].type)
+			doctor_add(doctor, file_systems[i].level, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
+	}
+	if (room < DOCTOR_ROOM_NEEDED)
+		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "free some space, or choose another folder with -o",
+		           "has only %s free", units_bytes(room, text));
+	else if (try_file(doctor, system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC))
+		doctor_add(doctor, DOCTOR_OK, doctor->folder, "", "can hold captures, %s are free", units_bytes(room, text));
+}
+
+static bool
+is_elf(const char *path)
+{
+	char head[SELFMAG] = "";
+	int file = regular_file_open(path, O_RDONLY, NULL);
+	bool is_read = file >= 0 && read(file, head, sizeof(head)) == (ssize_t)sizeof(head);
+
+	if (file >= 0)
+		(void)close(file);
+	return is_read && memcmp(head, ELFMAG, sizeof(head)) == 0;
+}
+
+/* A wheel's command is started by a script, in a folder of pip's that need not be in PATH. */
+static void
+check_command(struct doctor *doctor)
+{
+	static const char inside_wheel[] = "/kmemshim/native/bin/kmemshim";
+	char self[PATH_MAX];
+	char found[PATH_MAX];
+	char path[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	size_t tail = sizeof(inside_wheel) - 1;
+	char next[PATH_MAX + 120];
+
+	self[length > 0 ? length : 0] = '\0';
+	if (!program_find("kmemshim", found)) {
+		if ((size_t)length <= tail || strcmp(self + (size_t)length - tail, inside_wheel) != 0)
+			return;
+		*strrchr(self, '/') = '\0';
+		(void)snprintf(next, sizeof(next), "write `python3 -m kmemshim`, or `export PATH=\"$PATH:%s\"`", self);
+		doctor_add(doctor, DOCTOR_NOTE, "PATH", next, "has no command kmemshim: pip's folder of scripts is not in it");
+	} else if (realpath(found, path) != NULL && strcmp(path, self) != 0 && is_elf(path)) {
+		doctor_add(doctor, DOCTOR_NOTE, "PATH", "remove one of the two, or name the other by its path",
+		           "its kmemshim is that of another installation, %s; this one is %s", found, self);
+	}
+}
+
+void
+doctor_check_place(struct doctor *doctor, const char *folder, bool is_named)
+{
+	struct fail fail;
+
+	if (launcher_find_shim(NULL, doctor->shim, &fail)) {
+		doctor_add(doctor, DOCTOR_OK, doctor->shim, "", "found the recording library");
+	} else {
+		doctor->shim[0] = '\0';
+		doctor_add(doctor, DOCTOR_PROBLEM, "library", "", "%s", fail.text);
+	}
+	check_command(doctor);
+	check_folder(doctor, folder, is_named);
+}
