@@ -16,11 +16,11 @@
 #include "model/model_holders.h"
 
 #define HEAD "{\"schema\": 1, \"pid\": 7, \"stopped_us\": 12, \"python\": \"\", \"why\": \"\", \"holders\": "
-#define LINE(line)                                                                                             \
-	"{\"place\": \"a.py:3 f\", \"file\": \"/a.py\", \"line\": " line ", \"function\": \"f\", \"bytes\": 9000," \
-	" \"blocks\": 3, \"is_estimated\": true, \"samples\": 32, \"ways\": ["                                     \
-	"{\"kind\": \"held\", \"text\": \"global `x` of module m -> list of 30, grown at a.py:9 g, [*] -> tuple\","  \
-	" \"samples\": 30, \"container\": \"list\", \"items\": 30, \"grown_at\": \"a.py:9 g\"},"                       \
+#define LINE(line)                                                                                              \
+	"{\"place\": \"a.py:3 f\", \"file\": \"/a.py\", \"line\": " line ", \"function\": \"f\", \"bytes\": 9000,"  \
+	" \"blocks\": 3, \"is_estimated\": true, \"samples\": 32, \"ways\": ["                                      \
+	"{\"kind\": \"held\", \"text\": \"global `x` of module m -> list of 30, grown at a.py:9 g, [*] -> tuple\"," \
+	" \"samples\": 30, \"container\": \"list\", \"items\": 30, \"grown_at\": \"a.py:9 g\"},"                    \
 	"{\"kind\": \"stolen\", \"text\": \"\", \"samples\": 1}]}"
 
 static struct holders *
@@ -59,8 +59,14 @@ lines_and_ways_are_read(void **state)
 static void
 what_is_not_ours_is_none(void **state)
 {
-	static const char *const texts[] = { "", "[]", "7", "{}", "{\"schema\": 1}", "{\"schema\": 2, \"holders\": []}",
-		                                 "{\"schema\": 1, \"holders\": {}}", "{\"schema\": 1, \"holders\": [}" };
+	static const char *const texts[] = { "",
+		                                 "[]",
+		                                 "7",
+		                                 "{}",
+		                                 "{\"schema\": 1}",
+		                                 "{\"schema\": 2, \"holders\": []}",
+		                                 "{\"schema\": 1, \"holders\": {}}",
+		                                 "{\"schema\": 1, \"holders\": [}" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -71,8 +77,9 @@ what_is_not_ours_is_none(void **state)
 static void
 strange_contents_do_no_harm(void **state)
 {
-	struct holders *holders = read_text(HEAD "[7, {}, null, {\"ways\": 3}, {\"ways\": [4, {\"kind\": \"lost\", \"items\": -5}],"
-	                                         " \"place\": \"a\\u001b[31m\\nb\", \"line\": 1e99}]}");
+	struct holders *holders = read_text(
+		HEAD "[7, {}, null, {\"ways\": 3}, {\"ways\": [4, {\"kind\": \"lost\", \"items\": -5}],"
+			 " \"place\": \"a\\u001b[31m\\nb\", \"line\": 1e99}]}");
 
 	(void)state;
 	assert_non_null(holders);
@@ -135,10 +142,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_and_ways_are_read),
-		cmocka_unit_test(what_is_not_ours_is_none),
-		cmocka_unit_test(strange_contents_do_no_harm),
-		cmocka_unit_test(the_newest_look_at_a_line_counts),
+		cmocka_unit_test(lines_and_ways_are_read),           cmocka_unit_test(what_is_not_ours_is_none),
+		cmocka_unit_test(strange_contents_do_no_harm),       cmocka_unit_test(the_newest_look_at_a_line_counts),
 		cmocka_unit_test(a_look_of_another_version_is_told),
 	};
 

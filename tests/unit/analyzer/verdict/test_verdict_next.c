@@ -53,12 +53,14 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 	} cases[] = {
 		{ { "held", TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple", 32, "list", 30, "a.py:9 g" },
 		  "When the guard was passed, they were held by " TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple.",
-		  "bound the list at " TABLE " (30 items, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of "
+		  "bound the list at " TABLE
+		  " (30 items, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of "
 		  "train.py:41 epoch alive" },
 		{ { "held", TABLE " -> list of 30, grown at train.py:41 epoch, [*]", 20, "list", 30, "train.py:41 epoch" },
 		  "When the guard was passed, 20 of 32 samples of them were held by " TABLE " -> list of 30",
 		  "bound the list at " TABLE " (30 items), or drop" },
-		{ { "held", "attribute `stats` of class D -> functools._lru_cache_wrapper .cache -> dict of 9, a key -> D", 32, "dict", 9, "" },
+		{ { "held", "attribute `stats` of class D -> functools._lru_cache_wrapper .cache -> dict of 9, a key -> D", 32,
+		    "dict", 9, "" },
 		  "held by attribute `stats` of class D -> functools",
 		  "bound the cache that is attribute `stats` of class D (maxsize of lru_cache): it keeps the blocks of train.py:41 epoch "
 		  "alive" },
