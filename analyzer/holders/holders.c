@@ -233,7 +233,7 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 	holders->line_count = choice->count;
 	for (uint32_t i = 0; i < choice->count; i++) {
 		struct holders_line *line = &holders->lines[i];
-		char *keys[HOLDERS_SAMPLES];
+		char *keys[HOLDERS_SAMPLES] = { NULL };
 
 		describe(line, &choice->lines->lines[choice->chosen[i].number]);
 		for (size_t k = 0; k < found->count; k++) {

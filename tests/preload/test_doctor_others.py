@@ -141,3 +141,13 @@ def test_a_kernel_that_preloads_the_library(is_there, jupyter):
     row = kernel(jupyter, "c", status=OK if is_there else PROBLEM)
     assert row["level"] == ("ok" if is_there else "problem")
     assert is_there or str(library) in row["what"] and "c/kernel.json" in row["next"]
+
+
+def test_names_that_steer_a_terminal_or_a_shell(jupyter, tmp_path):
+    """Of a kernel: Jupyter does not take it, and it would be copied with the command. Of a file: without what steers."""
+    jupyter.add(name="$(touch x)")
+    folder = tmp_path / "new\nproblem \x1b[31mred"
+    found = findings("-o", folder, status=PROBLEM, env={**jupyter.env, "LD_PRELOAD": "/nonexistent/\x1b[31m.so"})
+    assert not [row for row in found if "touch" in row["where"] + row["next"]]
+    assert not [row for row in found for text in row.values() if set(text) & set("\n\x1b")]
+    assert one(found, f"{tmp_path}/new?problem ?[31mred", "ok")
