@@ -14,10 +14,13 @@
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
 	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_PHASE))
 #define OPTIONS_OF_VIEWS (OPTIONS_OF_TABLES | OPTION_BIT(OPTION_BY))
-#define KINDS_OF_ROWS "line function file module package thread"
-#define WORDS_OF_VIEWS                                                                                                 \
-	{                                                                                                                  \
-		[OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread", KINDS_OF_ROWS }, \
+#define ROWS_TO_CHOOSE                                            \
+	{                                                             \
+		[OPTION_BY] = "line function file module package thread", \
+	}
+#define WORDS_OF_VIEWS                                                                                  \
+	{                                                                                                   \
+		[OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread" }, \
 	}
 #define OPTIONS_OF_RUNS \
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM))
@@ -85,6 +88,7 @@ const struct command commands[] = {
 		"comes after the rows, address space (reserved, file) last.\n",
 		.options = OPTIONS_OF_VIEWS,
 		.words = WORDS_OF_VIEWS,
+		.choices = ROWS_TO_CHOOSE,
 		.arguments_max = 1,
 		.question = &peak,
 		.run = cmd_report,
@@ -106,6 +110,7 @@ const struct command commands[] = {
 		"  none       holds nothing\n",
 		.options = OPTIONS_OF_VIEWS,
 		.words = WORDS_OF_VIEWS,
+		.choices = ROWS_TO_CHOOSE,
 		.arguments_max = 1,
 		.question = &leaks,
 		.run = cmd_report,
@@ -119,6 +124,7 @@ const struct command commands[] = {
 		"--json without --top lists every call site.\n",
 		.options = OPTIONS_OF_VIEWS,
 		.words = WORDS_OF_VIEWS,
+		.choices = ROWS_TO_CHOOSE,
 		.arguments_max = 1,
 		.question = &sites,
 		.run = cmd_report,
@@ -167,9 +173,9 @@ const struct command commands[] = {
 	               OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_ALL),
 		.words = { [OPTION_ALL] = { NULL, "show every caller, also what is left out otherwise" },
 	               [OPTION_BY] = { NULL,
-	                               "what callers are: a line (default), function, file, module, package; or the thread first",
-	                               KINDS_OF_ROWS } },
+	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
 		.arguments_max = 1,
+		.choices = ROWS_TO_CHOOSE,
 		.run = cmd_tree,
 	},
 	{
@@ -207,11 +213,11 @@ const struct command commands[] = {
 		"ndjson: a JSON object for each line of code. openmetrics: totals and the largest lines, for Prometheus.\n",
 		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_VALUE) |
 	               OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_FORCE),
-		.words = { [OPTION_FORMAT] = { "F", "one of these (required)",
-	                                   "folded speedscope pprof dhat massif ndjson openmetrics" },
+		.words = { [OPTION_FORMAT] = { "F", "one of these (required)" },
 	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
 	               [OPTION_FORCE] = { NULL, "also where there is such a file" } },
 		.arguments_max = 1,
+		.choices = { [OPTION_FORMAT] = "folded speedscope pprof dhat massif ndjson openmetrics" },
 		.run = cmd_export,
 	},
 	{
@@ -247,8 +253,7 @@ const struct command commands[] = {
 	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_OUTPUT) |
 	               OPTION_BIT(OPTION_STATUS_FOR) | OPTION_BIT(OPTION_PLATFORM) | OPTION_BIT(OPTION_RETRIES) |
 	               OPTION_BIT(OPTION_ROUNDS),
-		.words = { [OPTION_FORMAT] = { NULL, NULL, "text junit markdown github github-summary gitlab sarif" },
-	               [OPTION_RUNS] = { "N",
+		.words = { [OPTION_RUNS] = { "N",
 	                                 "use the newest N sessions of each folder, or all; run CMD N times (default 1)" },
 	               [OPTION_OUTPUT] = { "DIR",
 	                                   "with -- CMD: folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
@@ -256,6 +261,7 @@ const struct command commands[] = {
 		.arguments_min = 1,
 		.arguments_max = -1,
 		.takes_program = true,
+		.choices = { [OPTION_FORMAT] = "text junit markdown github github-summary gitlab sarif" },
 		.run = cmd_check,
 	},
 	{

@@ -386,8 +386,7 @@ options_text(const struct command *command, enum option_id id, struct option_tex
 	*text = (struct option_text){ .name = rows[id].name,
 		                          .letter = rows[id].letter,
 		                          .value = value,
-		                          .choices = command->words[id].choices != NULL ? command->words[id].choices
-		                                                                        : choices_of(id),
+		                          .choices = command->choices[id] != NULL ? command->choices[id] : choices_of(id),
 		                          .is_path = value != NULL && (strcmp(value, "FILE") == 0 ||
 		                                                       strcmp(value, "DIR") == 0 || strcmp(value, "PATH") == 0),
 		                          .help = help };

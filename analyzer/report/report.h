@@ -278,6 +278,21 @@ struct report_site {
 	bool is_python_only; // native frames were not recorded, for the site held little
 };
 
+/* A line that releases blocks of another one. */
+struct report_release {
+	struct report_place where;
+	uint64_t count; // of watched blocks
+};
+
+/* The caller whose blocks stay: as struct kept_way. */
+struct report_kept {
+	struct report_place through;
+	uint64_t live_count;
+	uint64_t allocated_count;
+	uint64_t other_live_count;
+	uint64_t other_allocated_count;
+};
+
 struct report_line {
 	struct rank_line of;
 	const char *domain;
@@ -296,6 +311,10 @@ struct report_line {
 	uint64_t held_samples; // blocks of which a look knows how they were held; 0 = nobody looked
 	size_t way_count;
 	const struct holders_way *ways; // how, those of most samples first
+	unsigned release_count;
+	uint64_t watched_releases; // of which `releases` are a part
+	struct report_release releases[MODEL_RELEASES_MAX];
+	struct report_kept kept; // of classes that accumulate; through.is_known: there is such a caller
 	struct report_site largest;
 };
 
