@@ -21,10 +21,10 @@
  *       header, the identity, the names of the domains and what a fork left in them.
  *   F5  in a capture that was closed cleanly every directory entry has `is_sealed` and the checksum of
  *       its chunk, and `head_checksum` covers the whole head, except what others than the recorder write, which has checksums of its own:
- *       the launcher's part, and the request of a command.
+ *       the launcher's part, the request of a command, and all of KMEM_SECTION_HOLDERS.
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
- *   F7  heartbeats, refused requests, counts of live objects, resident lines, marks, points of the history and what was inherited carry a checksum of themselves from the moment they count.
+ *   F7  heartbeats, refused requests, counts of live objects, resident lines, marks, releases, points of the history and what was inherited carry a checksum of themselves from the moment they count.
  *       What devices held at a refusal is written anew when its place in the ring is: between the two moments at which the
  *       request says that it is being written. The same holds for a snapshot and its mark.
  *
@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim" // 8 bytes, no terminator
-#define KMEM_VERSION 10u
+#define KMEM_VERSION 11u
 #define KMEM_VERSION_OLDEST 9u // that a reader takes: what it has not is 0
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
@@ -98,7 +98,8 @@ enum kmem_section {
 	KMEM_SECTION_SITES = 1,       // struct kmem_site[], dense, in order of first use
 	KMEM_SECTION_GENERATIONS = 2, // struct kmem_generations[]
 	KMEM_SECTION_RECORDS = 3,     // records of several types, each behind a struct kmem_record
-	KMEM_SECTION_COUNT = 4,
+	KMEM_SECTION_HOLDERS = 4,     // struct kmem_holders[2]: four chunks, one behind the other, or none
+	KMEM_SECTION_COUNT = 5,
 };
 
 /* What could not be recorded; every report prints those that are not 0. */
@@ -575,6 +576,19 @@ struct kmem_request {
 };
 static_assert(sizeof(struct kmem_request) == 72, "");
 
+/*
+ * Who releases what was allocated where, from a sample: now and then one block of a thread is watched (shim/record/releases.h), and when it is
+ * released before the program begins to exit, that is counted. Not all pairs have room. Mutable. Before version 11 there was none.
+ */
+#define KMEM_RELEASES_MAX 160u
+struct kmem_release {
+	_Atomic uint32_t checksum; // kmem_release_checksum() (F7), stored last; 0 = empty, or being written
+	uint32_t site;             // index + 1 in SITES: where the blocks were allocated
+	uint32_t releaser;         // the same: the stack that released them; that record may have allocated nothing
+	uint32_t count;            // of watched blocks
+};
+static_assert(sizeof(struct kmem_release) == 16, "");
+
 /* Beside them, in the order of the file. */
 struct kmem_timeline {
 	struct kmem_steps steps;
@@ -584,6 +598,7 @@ struct kmem_timeline {
 	// kmem_twice() of index + 1 of the struct kmem_kept_peak in force, in units of 8 bytes; 0 = there is one phase, the whole life
 	_Atomic uint64_t kept_peak;
 	_Atomic uint64_t kept_spare; // index + 1 of the other one, which is written next; 0 = there is none yet
+	struct kmem_release releases[KMEM_RELEASES_MAX];
 	_Alignas(4096) struct kmem_mark marks[KMEM_MARKS_MAX];
 };
 
@@ -701,6 +716,24 @@ struct kmem_guard {
 	struct kmem_exit_site sites[]; // without generations
 };
 static_assert(sizeof(struct kmem_guard) == 96, "");
+
+/*
+ * What keeps the blocks of the largest lines alive: one look of the launcher. The recorder makes the room when the guard is passed, and never
+ * writes there. The launcher writes the older of the two, so that one is whole whenever who is killed: the one with the higher sequence and a
+ * right checksum counts. The text is JSON as `kmemshim holders --json` prints it, with its version in it.
+ */
+#define KMEM_HOLDERS_BYTES (2 * KMEM_CHUNK_BYTES) // of each
+#define KMEM_HOLDERS_TEXT_BYTES (KMEM_HOLDERS_BYTES - 40)
+struct kmem_holders {
+	uint32_t checksum; // kmem_checksum() of the rest, zeros behind the text included
+	uint32_t text_bytes;
+	uint64_t sequence; // 1, 2, ...; 0 = never written
+	uint64_t monotonic_ns;
+	uint64_t volume_bytes; // kmem_header.volume_bytes then
+	uint64_t reserved;
+	char text[KMEM_HOLDERS_TEXT_BYTES];
+};
+static_assert(sizeof(struct kmem_holders) == KMEM_HOLDERS_BYTES, "two of them are four chunks");
 
 /* A limit that could end the process. */
 enum kmem_limit_kind {

@@ -10,7 +10,7 @@
 
 #define SALVAGE_HINT "--salvage reads what is intact"
 
-const char *const capture_section_names[KMEM_SECTION_COUNT] = { "none", "sites", "generations", "records" };
+const char *const capture_section_names[KMEM_SECTION_COUNT] = { "none", "sites", "generations", "records", "holders" };
 
 void
 capture_damaged(struct capture *capture, const char *format, ...)

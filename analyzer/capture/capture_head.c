@@ -55,7 +55,7 @@ capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fai
 			path, KMEM_ENDIAN, header->endian);
 	if (!kmem_version_is_read(header->version))
 		return fail_set(
-			fail, EXIT_CAPTURE, "%s: was written by %s kmemshim (format %u, this one reads %u and %u): read it with %s",
+			fail, EXIT_CAPTURE, "%s: was written by %s kmemshim (format %u, this one reads %u to %u): read it with %s",
 			path, header->version > KMEM_VERSION ? "a newer" : "an older", header->version, KMEM_VERSION_OLDEST,
 			KMEM_VERSION, header->version > KMEM_VERSION ? "a newer kmemshim" : "the kmemshim that recorded it");
 	if (bytes < KMEM_HEAD_BYTES)

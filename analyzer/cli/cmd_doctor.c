@@ -33,7 +33,9 @@ cmd_doctor(const struct options *options, int *status, struct fail *fail)
 	doctor_check_environment(&doctor);
 	if (options->argument_count > 0)
 		doctor_check_program(&doctor, options->arguments);
-	doctor_try(&doctor, options->arguments);
+	doctor_check_cuda(&doctor);
+	doctor_check_debug(&doctor);
+	doctor_try(&doctor);
 	if (options->argument_count == 0 || is_jupyter(options->arguments[0]))
 		doctor_check_kernels(&doctor);
 	doctor_leave_place(&doctor);

@@ -1,6 +1,9 @@
 /*
  * cmd_holders.c - kmemshim holders: who holds the memory of a running program?
  */
+#include <string.h>
+#include <unistd.h>
+
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -27,6 +30,23 @@ model_options_of(const struct options *options)
 		                           .wrappers = options->wrappers };
 }
 
+/* There is no file of that name, and it does not look like one. */
+static bool
+is_process(const char *argument)
+{
+	return access(argument, F_OK) != 0 && strpbrk(argument, "/.") == NULL;
+}
+
+static bool
+stored(const struct options *options, struct model_options *model_options, struct holders *holders, struct fail *fail)
+{
+	if (options_has(options, OPTION_STOP))
+		return fail_set(fail, EXIT_USAGE, "holders: --stop: is for a program that runs: give its number");
+	model_options->capture = options->arguments[0];
+	model_options->is_salvage = options->is_salvage;
+	return holders_stored(model_options, top_of(options, HOLDERS_LINES_MAX), holders, fail);
+}
+
 bool
 cmd_holders(const struct options *options, int *status, struct fail *fail)
 {
@@ -34,13 +54,14 @@ cmd_holders(const struct options *options, int *status, struct fail *fail)
 	struct holders holders;
 
 	(void)status;
-	if (!holders_find(options->arguments[0], &model_options, stop_of(options), top_of(options, HOLDERS_LINES_MAX),
-	                  &holders, fail))
+	if (is_process(options->arguments[0]) ? !holders_find(options->arguments[0], &model_options, stop_of(options),
+	                                                      top_of(options, HOLDERS_LINES_MAX), &holders, fail)
+	                                      : !stored(options, &model_options, &holders, fail))
 		return false;
 	if (options->is_json)
 		holders_render_json(&holders, stdout);
 	else
 		holders_render_text(&holders, stdout);
-	holders_free(&holders);
+	model_holders_free(&holders);
 	return output_finish(fail);
 }

@@ -20,6 +20,8 @@
 #include "cli/cmd_report.h"
 #include "cli/cmd_run.h"
 #include "cli/command.h"
+#include "holders/holders.h"
+#include "holders/process_look.h"
 #include "model/model_load.h"
 #include "capture/capture_folder.h"
 #include "report/paragraph.h"
@@ -209,6 +211,8 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		.guard = options->guard,
 		.snapshots = options->snapshots,
 		.guard_action = options->guard_action,
+		.look = options->has_no_holders ? NULL : holders_keep,
+		.look_stop_ns = options->stop_ns != 0 ? options->stop_ns : PROCESS_LOOK_NS,
 	};
 
 	if (options->domain != NULL && !check_domain(options->domain, fail))

@@ -14,6 +14,10 @@
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
 	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_PHASE))
 #define OPTIONS_OF_VIEWS (OPTIONS_OF_TABLES | OPTION_BIT(OPTION_BY))
+#define ROWS_TO_CHOOSE                                            \
+	{                                                             \
+		[OPTION_BY] = "line function file module package thread", \
+	}
 #define WORDS_OF_VIEWS                                                                                  \
 	{                                                                                                   \
 		[OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread" }, \
@@ -36,8 +40,9 @@ const struct command commands[] = {
 				   "signal n ended it; 126 or 127 when it cannot be run; 2 when the arguments are wrong.\n",
 		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
 	               OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS) | OPTION_BIT(OPTION_GUARD) |
-	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_SNAPSHOTS) | OPTION_BIT(OPTION_KERNEL) |
-	               OPTION_BIT(OPTION_KEEP) | OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
+	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_NO_HOLDERS) | OPTION_BIT(OPTION_HOLDERS_STOP) |
+	               OPTION_BIT(OPTION_SNAPSHOTS) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_KEEP) |
+	               OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
 		.words = { [OPTION_KERNEL] = { NULL, "CMD is a notebook's kernel (kmemshim jupyter install writes this)" },
 	               [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_DOMAIN] = { "D", "show only lines of this domain: heap, mmap, cuda:0, "
@@ -83,6 +88,7 @@ const struct command commands[] = {
 		"comes after the rows, address space (reserved, file) last.\n",
 		.options = OPTIONS_OF_VIEWS,
 		.words = WORDS_OF_VIEWS,
+		.choices = ROWS_TO_CHOOSE,
 		.arguments_max = 1,
 		.question = &peak,
 		.run = cmd_report,
@@ -104,6 +110,7 @@ const struct command commands[] = {
 		"  none       holds nothing\n",
 		.options = OPTIONS_OF_VIEWS,
 		.words = WORDS_OF_VIEWS,
+		.choices = ROWS_TO_CHOOSE,
 		.arguments_max = 1,
 		.question = &leaks,
 		.run = cmd_report,
@@ -117,6 +124,7 @@ const struct command commands[] = {
 		"--json without --top lists every call site.\n",
 		.options = OPTIONS_OF_VIEWS,
 		.words = WORDS_OF_VIEWS,
+		.choices = ROWS_TO_CHOOSE,
 		.arguments_max = 1,
 		.question = &sites,
 		.run = cmd_report,
@@ -167,6 +175,7 @@ const struct command commands[] = {
 	               [OPTION_BY] = { NULL,
 	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
 		.arguments_max = 1,
+		.choices = ROWS_TO_CHOOSE,
 		.run = cmd_tree,
 	},
 	{
@@ -208,6 +217,7 @@ const struct command commands[] = {
 	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
 	               [OPTION_FORCE] = { NULL, "also where there is such a file" } },
 		.arguments_max = 1,
+		.choices = { [OPTION_FORMAT] = "folded speedscope pprof dhat massif ndjson openmetrics" },
 		.run = cmd_export,
 	},
 	{
@@ -251,6 +261,7 @@ const struct command commands[] = {
 		.arguments_min = 1,
 		.arguments_max = -1,
 		.takes_program = true,
+		.choices = { [OPTION_FORMAT] = "text junit markdown github github-summary gitlab sarif" },
 		.run = cmd_check,
 	},
 	{
@@ -289,11 +300,11 @@ const struct command commands[] = {
 	},
 	{
 		.name = "holders",
-		.arguments = "PID",
+		.arguments = "PID|CAPTURE",
 		.summary = "what keeps the blocks of the largest lines of a recorded program alive",
 		.details = "Stops the program, reads its memory from outside, and lets it go on. Of each of the lines that hold most, up to 32 blocks\n"
 				   "are drawn, and it is told what holds them: by names of Python, and by variables of C and C++. Needs the right to trace\n"
-				   "the program (ptrace).\n",
+				   "the program (ptrace). Of a CAPTURE: what was found when the guard was passed (run --guard).\n",
 		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
 	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
 		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema holders)" },
@@ -339,7 +350,7 @@ const struct command commands[] = {
 	},
 	{
 		.name = "completion",
-		.arguments = "SHELL",
+		.arguments = "bash|zsh|fish",
 		.summary = "print what completes these commands in bash, zsh or fish",
 		.details = "In bash: source <(kmemshim completion bash). `make install` puts all three where the shells look.\n",
 		.arguments_min = 1,

@@ -181,6 +181,10 @@ static const struct option_row {
 	                     "with -- CMD: try a failed check N times again, with more runs (default 3)" },
 	[OPTION_STOP] = { "stop", 0, KIND_TIME, IN(stop_ns), "TIME", "a time such as 500ms or 2s",
 	                  "let the program stand still for at most so long (default 1s)" },
+	[OPTION_HOLDERS_STOP] = { "holders-stop", 0, KIND_TIME, IN(stop_ns), "TIME", "a time such as 500ms or 2s",
+	                          "let the program stand still for at most so long when the guard is passed (default 1s)" },
+	[OPTION_NO_HOLDERS] = { "no-holders", 0, KIND_FLAG, IN(has_no_holders), NULL, "",
+	                        "do not look who holds the memory when the guard is passed" },
 	[OPTION_ROUNDS] = { "rounds", 0, KIND_KEEP, IN(rounds), "N", "a number of 1 or more",
 	                    "what {n} stands for in CMD (default 100); a line fails when four times as many keep more" },
 	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },
@@ -199,6 +203,7 @@ choices_of(enum option_id id)
 		{ OPTION_COLOR, "auto always never" },
 		{ OPTION_GUARD_ACTION, "note interrupt raise exec:" },
 		{ OPTION_VALUE, "peak live leaked allocated" },
+		{ OPTION_BY, "line function" },
 	};
 
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
@@ -381,8 +386,9 @@ options_text(const struct command *command, enum option_id id, struct option_tex
 	*text = (struct option_text){ .name = rows[id].name,
 		                          .letter = rows[id].letter,
 		                          .value = value,
-		                          .choices = choices_of(id),
-		                          .is_path = rows[id].kind == KIND_PATH,
+		                          .choices = command->choices[id] != NULL ? command->choices[id] : choices_of(id),
+		                          .is_path = value != NULL && (strcmp(value, "FILE") == 0 ||
+		                                                       strcmp(value, "DIR") == 0 || strcmp(value, "PATH") == 0),
 		                          .help = help };
 	return id == OPTION_HELP || (command->options & OPTION_BIT(id)) != 0;
 }

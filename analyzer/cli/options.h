@@ -62,6 +62,7 @@ struct options {
 	const char *status_for; // whose exit statuses are wanted; NULL = as documented
 	bool is_any_platform;
 	uint64_t retries;      // UINT64_MAX = not given
+	bool has_no_holders;   // nobody looks who holds what when the guard is passed
 	uint64_t stop_ns;      // for how long a program may stand still; 0 = not given
 	uint64_t rounds;       // what "{n}" stands for; 0 = not given
 	int option_word_count; // of the command line, without its arguments

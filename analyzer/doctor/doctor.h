@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "kmem_format.h"
+#include "launch/program.h"
 
 enum doctor_level {
 	DOCTOR_OK,      // as it should be
@@ -35,6 +36,11 @@ struct doctor {
 	size_t room;
 	char shim[PATH_MAX];    // "" = not found
 	char folder[PATH_MAX];  // absolute; "" = cannot be written
+	struct program program; // the command's; nothing is set without one
+	const char *python;     // the command, or what stands behind it, when that is a Python; else NULL
+	char **libraries;       // of the program, as its loader finds them; paths
+	size_t library_count;
+	size_t library_room;
 	char present[PATH_MAX]; // of `folder` and those above it the deepest that was there before the checks
 };
 
@@ -56,18 +62,20 @@ void doctor_check_limits(struct doctor *doctor);
 /* LD_PRELOAD, /etc/ld.so.preload, and variables that are misspelt settings. */
 void doctor_check_environment(struct doctor *doctor);
 
-/* The notebook's kernels: which are recorded. */
-void doctor_check_kernels(struct doctor *doctor);
-
-/* The program and its libraries. arguments: NULL-terminated. */
+/* The program and its libraries, which are kept in `doctor`. arguments: NULL-terminated; must live as long. */
 void doctor_check_program(struct doctor *doctor, char *const *arguments);
 
-/*
- * Records something that does nothing: the program when it is a Python, else /bin/true. After the other checks.
- *
- * arguments  NULL-terminated; its first may be NULL
- */
-void doctor_try(struct doctor *doctor, char *const *arguments);
+/* These four after doctor_check_program(). Which CUDA the program and the frameworks of its Python would use. */
+void doctor_check_cuda(struct doctor *doctor);
+
+/* Which large libraries have no debug symbols, and where they are to be had. */
+void doctor_check_debug(struct doctor *doctor);
+
+/* Records something that does nothing: the program when it is a Python, else /bin/true. */
+void doctor_try(struct doctor *doctor);
+
+/* The notebook's kernels: which are recorded. */
+void doctor_check_kernels(struct doctor *doctor);
 
 /* Limits of the cgroups, and /dev/shm. identity: as a process saw them that has just begun. Called by doctor_try(). */
 void doctor_check_container(struct doctor *doctor, const struct kmem_identity *identity);

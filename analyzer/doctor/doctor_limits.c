@@ -29,7 +29,7 @@ check_locked(struct doctor *doctor)
 
 	if (find_limit(RLIMIT_MEMLOCK, &limit))
 		doctor_add(doctor, DOCTOR_OK, "ulimit -l", "",
-		           "a program may lock %s; mlockall leaves out what the recorder maps, so recording changes nothing",
+		           "a program may lock %s, as without recording: mlockall leaves out what is the recorder's",
 		           units_bytes(limit, text));
 }
 

@@ -6,14 +6,13 @@
  */
 #include "doctor/doctor.h"
 
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "doctor/doctor_ask.h"
 #include "launch/program.h"
 
 /* Commands that do not start their program themselves, or not with our environment. */
@@ -51,10 +50,9 @@ check_command(struct doctor *doctor, const char *command)
 			doctor_add(doctor, DOCTOR_PROBLEM, command, wrappers[i].next, "%s", wrappers[i].what);
 	}
 	if (strncmp(name, "jupyter", 7) == 0)
-		doctor_add(
-			doctor, DOCTOR_NOTE, command,
-			"to record kernels of another server, set LD_PRELOAD and KMEMSHIM_OUT in \"env\" of their kernel.json",
-			"each kernel that it starts is recorded in its own capture; kernels of another server are not recorded");
+		doctor_add(doctor, DOCTOR_NOTE, command,
+		           "to record kernels of any server, and to see why one died in the notebook: kmemshim jupyter install",
+		           "each kernel that it starts is recorded in a capture of its own; those of another server are not");
 }
 
 /* How many words of Python's begin here; 0: it is the script. -1: there is no script. */
@@ -93,15 +91,39 @@ check_script(struct doctor *doctor, char *const *arguments)
 		           "was not found");
 }
 
+/* "libm.so.6 => /lib/libm.so.6 (0x...)" and "/lib64/ld-linux-x86-64.so.2 (0x...)". */
+static void
+keep_library(struct doctor *doctor, const char *line)
+{
+	const char *arrow = strstr(line, " => ");
+	const char *path = arrow != NULL ? arrow + 4 : line;
+	int length = (int)strcspn(path, " ");
+	char *kept;
+
+	if (path[0] != '/' || asprintf(&kept, "%.*s", length, path) < 0)
+		return;
+	doctor->libraries = memory_grown(doctor->libraries, &doctor->library_room, doctor->library_count + 1,
+	                                 sizeof(*doctor->libraries));
+	doctor->libraries[doctor->library_count++] = kept;
+}
+
+struct listing {
+	struct doctor *doctor;
+	const char *path;
+	bool has_shim;
+};
+
 /* One line of what the loader lists, or says on its error output. */
 static void
-read_line(struct doctor *doctor, const char *path, char *line, bool *has_shim)
+read_line(void *context, char *line)
 {
 	static const char shim_name[] = "libkmemshim.so";
 	static const char loading[] = "error while loading shared libraries: ";
 	const char *error = strstr(line, loading);
+	struct listing *listing = context;
+	struct doctor *doctor = listing->doctor;
+	const char *path = listing->path;
 
-	line[strcspn(line, "\n")] = '\0';
 	while (*line == '\t' || *line == ' ')
 		line++;
 	if (strstr(line, "version `") != NULL && strstr(line, shim_name) != NULL)
@@ -118,56 +140,35 @@ read_line(struct doctor *doctor, const char *path, char *line, bool *has_shim)
 		doctor_add(doctor, DOCTOR_PROBLEM, path, "record a build without -fsanitize=address",
 		           "%.*s replaces malloc, and must be loaded first", (int)strcspn(line, " "), line);
 	else if (strstr(line, shim_name) != NULL)
-		*has_shim = true;
-}
-
-static void
-become_loader(const struct doctor *doctor, const struct program *program, const int pipe_ends[2])
-{
-	(void)setenv("LD_PRELOAD", doctor->shim, 1);
-	(void)unsetenv("LD_DEBUG");
-	(void)dup2(pipe_ends[1], STDOUT_FILENO);
-	(void)dup2(pipe_ends[1], STDERR_FILENO);
-	(void)execl(program->loader, program->loader, "--list", program->path, (char *)NULL);
-	_exit(127);
+		listing->has_shim = true;
+	else
+		keep_library(doctor, line);
 }
 
 static void
 check_libraries(struct doctor *doctor, const struct program *program)
 {
+	const char *const words[] = { program->loader, "--list", program->path, NULL };
+	struct listing listing = { .doctor = doctor, .path = program->path };
 	size_t before = doctor->count;
-	bool has_shim = false;
-	char *line = NULL;
-	size_t room = 0;
-	int pipe_ends[2];
-	FILE *lines;
-	pid_t pid;
 
-	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
-		return;
-	(void)fflush(NULL);
-	pid = fork();
-	if (pid == 0)
-		become_loader(doctor, program, pipe_ends);
-	(void)close(pipe_ends[1]);
-	lines = fdopen(pipe_ends[0], "r");
-	if (lines == NULL)
-		(void)close(pipe_ends[0]);
-	while (pid > 0 && lines != NULL && getline(&line, &room, lines) >= 0)
-		read_line(doctor, program->path, line, &has_shim);
-	free(line);
-	if (lines != NULL)
-		(void)fclose(lines);
-	if (pid > 0)
-		(void)waitpid(pid, NULL, 0);
-	if (!has_shim && doctor->count == before)
+	doctor_ask(words, doctor->shim, read_line, &listing);
+	if (!listing.has_shim && doctor->count == before)
 		doctor_add(doctor, DOCTOR_PROBLEM, program->path, "", "its loader %s does not load kmemshim", program->loader);
+}
+
+static bool
+is_python_name(const char *path)
+{
+	const char *name = base_name(path);
+
+	return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0 || strncmp(name, "graalpy", 7) == 0;
 }
 
 void
 doctor_check_program(struct doctor *doctor, char *const *arguments)
 {
-	struct program program;
+	struct program *program = &doctor->program;
 	size_t before = doctor->count;
 	char path[PATH_MAX];
 	struct stat status;
@@ -188,26 +189,32 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 	}
 	check_command(doctor, arguments[0]);
 	check_script(doctor, arguments);
-	program_examine(arguments, &program);
-	if (program.missing[0] != '\0') {
+	program_examine(arguments, program);
+	/* As it is named, so that its environment is in effect. */
+	if (is_python_name(arguments[0]))
+		doctor->python = arguments[0];
+	else if (is_python_name(program->path))
+		doctor->python = program->path;
+	if (program->missing[0] != '\0') {
 		doctor_add(doctor, DOCTOR_PROBLEM, arguments[0], "install it, or correct its name",
-		           "needs %s, which was not found", program.missing);
+		           "needs %s, which was not found", program->missing);
 		return;
 	}
-	if (program.path[0] == '\0') {
+	if (program->path[0] == '\0') {
 		doctor_add(doctor, DOCTOR_PROBLEM, path, "give a program, or a script whose first line names its interpreter",
 		           "is not a program, and not a script with an existing interpreter");
 		return;
 	}
-	if (program.obstacle != NULL)
-		doctor_add(doctor, DOCTOR_PROBLEM, program.path, program.remedy, "%s", program.obstacle);
+	if (program->obstacle != NULL)
+		doctor_add(doctor, DOCTOR_PROBLEM, program->path, program->remedy, "%s", program->obstacle);
 	else if (doctor->shim[0] != '\0')
-		check_libraries(doctor, &program);
+		check_libraries(doctor, program);
 	if (doctor->count == before)
-		doctor_add(doctor, DOCTOR_OK, program.path, "", "loads the library%s",
-		           program.is_python ? ", is a Python" : "");
-	if (strstr(base_name(program.path), "sh") != NULL && strcmp(base_name(program.path), base_name(arguments[0])) != 0)
+		doctor_add(doctor, DOCTOR_OK, program->path, "", "loads the library%s",
+		           program->is_python ? ", is a Python" : "");
+	if (strstr(base_name(program->path), "sh") != NULL &&
+	    strcmp(base_name(program->path), base_name(arguments[0])) != 0)
 		doctor_add(doctor, DOCTOR_NOTE, path, "run doctor again with the program that it starts",
 		           "is a %s script: the programs that it starts are recorded, but were not checked",
-		           base_name(program.path));
+		           base_name(program->path));
 }

@@ -19,34 +19,20 @@
 #include "launch/program.h"
 #include "model/model_load.h"
 
-static bool
-is_python_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash != NULL ? slash + 1 : path;
+/* Versions: the rows of shim/python/python_layout.c. */
+static const char
+	other_python[] = "take CPython 3.8 to 3.15, as python.org or Debian builds it, to see lines of Python";
 
-	return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0 || strncmp(name, "graalpy", 7) == 0;
-}
-
-/* What to run: the person's own Python, as it is named, so that its environment is in effect. */
+/* What to run; words[0] NULL: nothing. */
 static void
-choose(char *const *arguments, struct program *program, const char *words[4])
+choose(const struct doctor *doctor, char path[PATH_MAX], const char *words[4])
 {
-	words[0] = NULL;
-	if (arguments[0] != NULL) {
-		program_examine(arguments, program);
-		if (program->is_preload_harmful)
-			return;
-		if (is_python_name(arguments[0]))
-			words[0] = arguments[0];
-		else if (is_python_name(program->path))
-			words[0] = program->path;
-	}
-	words[1] = words[0] != NULL ? "-c" : NULL;
+	const char *nothing = doctor->program.is_preload_harmful ? NULL : program_find("true", path) ? path : NULL;
+
+	words[0] = doctor->python != NULL ? doctor->python : nothing;
+	words[1] = doctor->python != NULL ? "-c" : NULL;
 	words[2] = "pass";
 	words[3] = NULL;
-	if (words[0] == NULL && program_find("true", program->path))
-		words[0] = program->path;
 }
 
 /* launcher_run() with the error output kept, at most `room` bytes of it. */
@@ -87,15 +73,18 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 		return;
 	}
 	process = &model->processes[0];
-	for (size_t i = 0; i < process->note_count; i++)
-		doctor_add(doctor, DOCTOR_NOTE, name, "", "%s", process->notes[i]);
+	for (size_t i = 0; i < process->note_count; i++) {
+		/* One that could not be read is tried again at the next stack. */
+		if (i == 0 || strcmp(process->notes[i], process->notes[i - 1]) != 0)
+			doctor_add(doctor, DOCTOR_NOTE, name, strstr(process->notes[i], "native only") != NULL ? other_python : "",
+			           "%s", process->notes[i]);
+	}
 	if (is_python && process->note_count == 0 && process->python_version != 0)
-		doctor_add(doctor, DOCTOR_OK, name, "", "Python %u.%u.%u: Python frames are recorded",
+		doctor_add(doctor, DOCTOR_OK, name, "", "Python %u.%u.%u: its layout was checked, Python frames are recorded",
 		           process->python_version >> 24, process->python_version >> 16 & 0xff,
 		           process->python_version >> 8 & 0xff);
 	else if (is_python && process->note_count == 0)
-		doctor_add(doctor, DOCTOR_NOTE, name, "use CPython 3.8 or newer to see lines of Python",
-		           "is not a supported CPython: stacks are native only");
+		doctor_add(doctor, DOCTOR_NOTE, name, other_python, "is not a supported CPython: stacks are native only");
 	else if (!is_python)
 		doctor_add(doctor, DOCTOR_OK, name, "", "a trial run was recorded");
 	doctor_check_container(doctor, process->identity);
@@ -116,19 +105,19 @@ remove_folder(const char *folder)
 }
 
 void
-doctor_try(struct doctor *doctor, char *const *arguments)
+doctor_try(struct doctor *doctor)
 {
 	struct launch launch = { .shim = doctor->shim, .is_trial = true };
 	char folder[PATH_MAX + 40];
 	const char *words[4];
-	struct program program;
+	char path[PATH_MAX];
 	struct fail fail;
 	char said[4096];
 	char *save;
 
 	if (doctor->shim[0] == '\0' || doctor->folder[0] == '\0')
 		return;
-	choose(arguments, &program, words);
+	choose(doctor, path, words);
 	(void)snprintf(folder, sizeof(folder), "%s/.doctor.%ld", doctor->folder, (long)getpid());
 	if (words[0] == NULL || mkdir(folder, 0700) != 0)
 		return;

@@ -56,6 +56,9 @@ holder_root_text(const struct process_look *look, struct process_modules *module
 	const int thread = node->thread < look->process.count ? (int)look->process.threads[node->thread].number : 0;
 
 	switch (node->kind) {
+	case HOLDER_STATE:
+		(void)snprintf(text, HOLDER_ROOT_BYTES, "Python's state of a thread");
+		return text;
 	case HOLDER_STATIC:
 		return static_text(modules, node->start, text);
 	case HOLDER_THREAD_LOCAL:

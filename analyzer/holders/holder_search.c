@@ -3,7 +3,6 @@
  *
  * Invariants, tested by number in tests/preload/test_holders.py and tests/unit/analyzer/holders/test_python_objects.c:
  *   H1  an edge is a word that stood in live memory and led into the node that it leads to.
- *   H2  of two ways to a root the one with the lower cost is taken: names before addresses.
  *   H3  a place of a list, or of a dictionary, that is not in use holds nothing.
  *   H4  without room or time what was found stays, and it is said.
  */
@@ -28,17 +27,6 @@ struct holder_target {
 	uint32_t node;
 };
 
-/* What it costs to end a way there: what a person can find in the source comes first. */
-static const uint8_t kind_costs[HOLDER_KINDS] = {
-	[HOLDER_FRAME] = 1,  [HOLDER_STATIC] = 3,    [HOLDER_THREAD_LOCAL] = 9,
-	[HOLDER_STACK] = 12, [HOLDER_REGISTER] = 14, [HOLDER_MAPPING] = 50,
-};
-#define COST_OTHERS 30u  // of stacks and the interpreter's own variables, where there is a Python to say it better
-#define COST_GOOD 11u    // a way whose root costs no more says enough
-#define COST_PERHAPS 20u // a word that may be left over: rather a long way without one
-#define COST_INSIDE 2u   // an address behind the block's begin
-#define COST_FAR_INSIDE 4u
-#define HEAD_BYTES 32u
 #define PIECE_BYTES (UINT64_C(4) << 20) // between two looks at the clock
 #define DEQUE_BLOCK_BYTES 528u          // the one before, 64 items, the one behind
 #define DEQUE_NEXT 520u
@@ -301,6 +289,10 @@ node_at(struct holder_search *search, uint64_t at)
 	struct live_block block;
 	struct holder_node node;
 
+	if (python_objects_is_state(search->python, at)) {
+		node = root_node(HOLDER_STATE, at, at + 8, 0);
+		return find_or_add(search, &node);
+	}
 	if (live_blocks_find(search->look->blocks, at, &block))
 		return node_of_block(search, &block);
 	range = root_ranges_at(&search->look->ranges, at);
@@ -314,13 +306,22 @@ node_at(struct holder_search *search, uint64_t at)
 
 /* ---- edges ---- */
 
+/* A variable of a library is in use. Those of the interpreter have what it remembers of objects that it has released. */
+static bool
+is_variable_in_use(struct holder_search *search, const struct holder_node *from)
+{
+	return from->kind == HOLDER_STATIC && !python_objects_is_own(search->python, from->start);
+}
+
 /* A word in what is no object of Python, or not known to be one's. */
 static enum python_hold
 hold_of_word(struct holder_search *search, const struct holder_node *from, const struct holder_node *to, uint64_t at)
 {
 	if (from->kind == HOLDER_FRAME)
 		return python_objects_frame_hold(search->python, python_objects_frame(search->python, at), at);
-	return to->object.type != NULL ? PYTHON_HOLD_PERHAPS : PYTHON_HOLD_LIKELY;
+	if (to->object.type == NULL || is_variable_in_use(search, from) || from->kind == HOLDER_STATE)
+		return PYTHON_HOLD_LIKELY;
+	return PYTHON_HOLD_PERHAPS;
 }
 
 /* Does a word that leads there keep the node alive? */
@@ -508,6 +509,35 @@ compare_ranges(const void *left, const void *right)
 	return order_numbers(((const struct address_range *)left)->start, ((const struct address_range *)right)->start);
 }
 
+static bool
+has_block(struct holder_search *search, uint64_t start, uint64_t end)
+{
+	struct live_block block;
+
+	return end - start > PROCESS_MEMORY_PAGE || live_blocks_last_in(search->look->blocks, start, end, &block);
+}
+
+/* Beside blocks of data is what the allocator keeps of them: reading that in each pass would cost as much as reading a page. */
+static void
+join_skips(struct holder_search *search)
+{
+	for (size_t i = 0; i < search->skip_count; i++) {
+		struct address_range *skip = &search->skips[i];
+		const struct root_range *range = root_ranges_at(&search->look->ranges, skip->start);
+		uint64_t lowest;
+		uint64_t highest;
+
+		if (range == NULL || range->kind != ROOT_HEAP)
+			continue;
+		lowest = i != 0 && skip[-1].end > range->start ? skip[-1].end : range->start;
+		highest = i + 1 < search->skip_count && skip[1].start < range->end ? skip[1].start : range->end;
+		if (lowest < skip->start && !has_block(search, lowest, skip->start))
+			skip->start = lowest;
+		if (skip->end < highest && !has_block(search, skip->end, highest))
+			skip->end = highest;
+	}
+}
+
 static void
 find_skips(struct holder_search *search)
 {
@@ -521,6 +551,7 @@ find_skips(struct holder_search *search)
 	}
 	if (search->skip_count > 1)
 		qsort(search->skips, search->skip_count, sizeof(*search->skips), compare_ranges);
+	join_skips(search);
 	free(skips.looked_at);
 }
 
@@ -650,139 +681,6 @@ read_left_out(struct holder_search *search)
 	return true;
 }
 
-/* ---- the best way ---- */
-
-static uint32_t
-cost_of_root(const struct holder_search *search, const struct holder_node *node)
-{
-	bool has_python = search->python->shape != NULL;
-
-	if (node->root == HOLDER_END_MODULE || node->root == HOLDER_END_CLASS)
-		return 0;
-	if (node->root == HOLDER_END_FRAME)
-		return 1;
-	return kind_costs[node->kind] + (has_python && node->kind > HOLDER_FRAME ? COST_OTHERS : 0);
-}
-
-static uint32_t
-cost_of_edge(const struct holder_node *to, const struct holder_edge *edge)
-{
-	static const uint8_t costs[] = {
-		[PYTHON_HOLD_PERHAPS] = COST_PERHAPS, [PYTHON_HOLD_LIKELY] = 2, [PYTHON_HOLD_SURE] = 1
-	};
-	uint64_t offset = edge->value - to->start;
-
-	if (to->object.type != NULL || offset == 0 || edge->hold == PYTHON_HOLD_SURE)
-		return costs[edge->hold];
-	return costs[edge->hold] + (offset <= HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);
-}
-
-/* Who holds it for sure is known: a word that may be left over is. Items belong to one object; references are counted. */
-static bool
-is_settled(struct holder_search *search, const struct holder_node *node, uint32_t sure)
-{
-	if (node->object.type == NULL)
-		return sure != 0 && (!node->is_chained || node->owner != HOLDER_NONE);
-	return sure + node->own >= python_objects_references(search->python, &node->object);
-}
-
-static void
-settle(struct holder_search *search)
-{
-	uint32_t *sure = memory_zeroed(search->node_count, sizeof(*sure));
-
-	for (size_t i = 0; i < search->edge_count; i++) {
-		if (!search->edges[i].is_gone && search->edges[i].hold == PYTHON_HOLD_SURE)
-			sure[search->edges[i].to]++;
-	}
-	for (size_t i = 0; i < search->edge_count; i++) {
-		struct holder_edge *edge = &search->edges[i];
-
-		/* Anew each time: what is not sure yet may be, when it is known whose items they are. */
-		if (edge->hold != PYTHON_HOLD_SURE)
-			edge->is_gone = is_settled(search, &search->nodes[edge->to], sure[edge->to]);
-	}
-	free(sure);
-}
-
-/* From the roots down, until nothing becomes cheaper: ways are short. */
-static void
-find_best(struct holder_search *search)
-{
-	bool has_changed = true;
-
-	for (size_t i = 0; i < search->node_count; i++) {
-		struct holder_node *node = &search->nodes[i];
-
-		node->best = HOLDER_NONE;
-		node->cost = holder_is_root(node) ? cost_of_root(search, node) : UINT32_MAX;
-	}
-	while (has_changed) {
-		has_changed = false;
-		for (uint32_t i = (uint32_t)search->edge_count; i-- > 0;) {
-			const struct holder_edge *edge = &search->edges[i];
-			const struct holder_node *from = &search->nodes[edge->from];
-			struct holder_node *to = &search->nodes[edge->to];
-
-			if (edge->is_gone || from->cost == UINT32_MAX || holder_is_root(to) ||
-			    from->cost + cost_of_edge(to, edge) >= to->cost)
-				continue;
-			to->cost = from->cost + cost_of_edge(to, edge);
-			to->best = i;
-			has_changed = true;
-		}
-	}
-}
-
-bool
-holder_search_is_guess(const struct holder_search *search, uint32_t sample)
-{
-	uint32_t number = sample;
-
-	while (search->nodes[number].best != HOLDER_NONE) {
-		if (search->edges[search->nodes[number].best].hold == PYTHON_HOLD_PERHAPS)
-			return true;
-		number = search->edges[search->nodes[number].best].from;
-	}
-	return false;
-}
-
-bool
-holder_search_is_sure(const struct holder_search *search, uint32_t sample)
-{
-	uint32_t number = sample;
-
-	while (search->nodes[number].best != HOLDER_NONE)
-		number = search->edges[search->nodes[number].best].from;
-	return holder_is_root(&search->nodes[number]) && cost_of_root(search, &search->nodes[number]) <= COST_GOOD &&
-	       !holder_search_is_guess(search, sample);
-}
-
-/* A sample with a good way needs no more; what is above the others is wanted. */
-static void
-find_wanted(struct holder_search *search)
-{
-	bool has_changed = true;
-
-	for (size_t i = 0; i < search->node_count; i++)
-		search->nodes[i].is_wanted = false;
-	for (size_t i = 0; i < search->sample_count; i++) {
-		if (!holder_search_is_sure(search, search->samples[i]))
-			search->nodes[search->samples[i]].is_wanted = true;
-	}
-	while (has_changed) {
-		has_changed = false;
-		for (size_t i = 0; i < search->edge_count; i++) {
-			const struct holder_edge *edge = &search->edges[i];
-
-			if (edge->is_gone || !search->nodes[edge->to].is_wanted || search->nodes[edge->from].is_wanted)
-				continue;
-			search->nodes[edge->from].is_wanted = true;
-			has_changed = true;
-		}
-	}
-}
-
 /* ---- beginning and end ---- */
 
 void
@@ -811,9 +709,7 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 	search->sample_count = count;
 	find_skips(search);
 	for (;;) {
-		settle(search);
-		find_best(search);
-		find_wanted(search);
+		holder_search_judge(search);
 		if (search->passes >= HOLDER_PASSES_MAX || holder_search_is_late(search) || search->is_full)
 			return;
 		if (choose_targets(search, false))
@@ -821,51 +717,6 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 		else if (!read_left_out(search))
 			return;
 	}
-}
-
-/* Marks what leads to it, itself too. */
-static void
-mark_above(const struct holder_search *search, uint32_t sample, bool *is_above)
-{
-	bool has_changed = true;
-
-	is_above[sample] = true;
-	while (has_changed) {
-		has_changed = false;
-		for (size_t i = 0; i < search->edge_count; i++) {
-			const struct holder_edge *edge = &search->edges[i];
-
-			if (edge->is_gone || !is_above[edge->to] || is_above[edge->from])
-				continue;
-			is_above[edge->from] = true;
-			has_changed = true;
-		}
-	}
-}
-
-bool
-holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted, uint64_t *seen)
-{
-	bool *is_above = memory_zeroed(search->node_count, sizeof(*is_above));
-	uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
-	bool is_unseen = false;
-
-	mark_above(search, sample, is_above);
-	for (size_t i = 0; i < search->edge_count; i++)
-		found[search->edges[i].to] += search->edges[i].is_gone ? 0 : 1;
-	for (uint32_t i = 0; i < search->node_count && !is_unseen; i++) {
-		const struct holder_node *at = &search->nodes[i];
-
-		if (!is_above[i] || at->object.type == NULL)
-			continue;
-		*node = i;
-		*counted = python_objects_references(search->python, &at->object);
-		*seen = found[i] + at->own;
-		is_unseen = *counted > *seen;
-	}
-	free(is_above);
-	free(found);
-	return is_unseen;
 }
 
 void

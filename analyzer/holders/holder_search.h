@@ -27,6 +27,7 @@ enum holder_kind {
 	HOLDER_BLOCK, // of the heap
 	HOLDER_SMALL, // of Python's allocator of small objects
 	HOLDER_FRAME, // of Python: a root, and so are all below
+	HOLDER_STATE, // what Python keeps of a thread
 	HOLDER_STATIC,
 	HOLDER_THREAD_LOCAL,
 	HOLDER_STACK,
@@ -105,6 +106,9 @@ struct holder_search {
 
 bool holder_search_is_late(struct holder_search *search);
 bool holder_is_root(const struct holder_node *node);
+
+/* After each pass: cost and best of each node, and whether who leads to it is wanted. */
+void holder_search_judge(struct holder_search *search);
 
 /* Its way ends at a root that says enough, and no word on it may be left over. */
 bool holder_search_is_guess(const struct holder_search *search, uint32_t sample); // a word may be

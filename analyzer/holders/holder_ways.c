@@ -18,8 +18,8 @@
 #define CHAIN_MAX 256
 #define MANY 8u // items: from then on their numbers and keys say nothing
 #define TEXT_BYTES 4096
-#define LOST_NODES 7u
-#define ARROW_BYTES 4u // " -> "
+#define LOST_NODES 128u // that are looked at
+#define ARROW_BYTES 4u  // " -> "
 
 struct step {
 	const struct holder_node *node;
@@ -116,7 +116,10 @@ is_frame_of_generator(const struct step *last, const struct step *step)
 	return step->edge.kind == PYTHON_EDGE_LOCAL && (is_attribute(last, "gi_frame") || is_attribute(last, "cr_frame"));
 }
 
-/* The dictionary of an instance or of a class says the name of what that holds; the frame of a generator (to 3.10) that of its local. */
+/*
+ * The dictionary of an instance or of a class says the name of what that holds, and so does the one that thread-local data has for a thread;
+ * the frame of a generator (to 3.10) says that of its local.
+ */
 static void
 join_parts(struct chain *chain)
 {
@@ -126,6 +129,11 @@ join_parts(struct chain *chain)
 		struct step *last = kept != 0 ? &chain->steps[kept - 1] : NULL;
 		struct step *step = &chain->steps[i];
 
+		if (last != NULL && step->is_dict &&
+		    is_attribute(last, "dummies")) { // of thread-local data: a dictionary for each thread
+			(void)snprintf(last->edge.name, sizeof(last->edge.name), "__dict__");
+			continue;
+		}
 		if (last != NULL && step->is_dict && step->edge.kind == PYTHON_EDGE_KEY && is_attribute(last, "__dict__")) {
 			last->edge = step->edge;
 			last->edge.kind = PYTHON_EDGE_ATTRIBUTE;
@@ -165,12 +173,12 @@ is_like(const struct step *a, const struct step *b)
 }
 
 static size_t
-without_repeats(struct chain *chain)
+without_repeats(struct chain *chain, size_t first)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < chain->count; i++) {
-		if (kept > 1 && is_like(&chain->steps[kept - 1], &chain->steps[i]))
+		if (kept > first && is_like(&chain->steps[kept - 1], &chain->steps[i]))
 			chain->steps[kept - 1].is_repeated = true;
 		else
 			chain->steps[kept++] = chain->steps[i];
@@ -186,7 +194,7 @@ read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 	size_t count = read_nodes(search, sample, nodes, edges);
 
 	make_chain(search, nodes, edges, count, chain);
-	chain->count = without_repeats(chain);
+	chain->count = without_repeats(chain, 1); // of the root nothing is like it
 	if (chain->count != 0)
 		chain->steps[0].is_root = true;
 }
@@ -410,20 +418,66 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
 	return memory_text(words.text);
 }
 
-/* The first word that was found and leads there, from a node that is none of these; HOLDER_NONE = none is. */
-static uint32_t
-edge_above(const struct holder_search *search, const uint32_t *nodes, size_t count)
+/*
+ * From the sample up, nearest first: above[i] is the edge by which nodes[i] was reached, HOLDER_NONE for the sample. Places where items stand are
+ * passed through. Returns how many.
+ */
+static size_t
+find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above)
 {
-	for (uint32_t i = 0; i < search->edge_count; i++) {
-		const struct holder_edge *edge = &search->edges[i];
-		bool is_new = !edge->is_gone && edge->to == nodes[count - 1];
+	bool *is_known = memory_zeroed(search->node_count, sizeof(*is_known));
+	size_t count = 1;
 
-		for (size_t k = 0; is_new && k < count; k++)
-			is_new = nodes[k] != edge->from;
-		if (is_new)
-			return i;
+	nodes[0] = sample;
+	above[0] = HOLDER_NONE;
+	is_known[sample] = true;
+	for (size_t first = 0, end = 1; first < end && end < LOST_NODES; first = end, end = count) {
+		for (uint32_t i = 0; i < search->edge_count && count < LOST_NODES; i++) {
+			const struct holder_edge *edge = &search->edges[i];
+			bool is_next = false;
+
+			if (edge->is_gone || is_known[edge->from] || !is_known[edge->to])
+				continue;
+			for (size_t k = first; k < end && !is_next; k++)
+				is_next = nodes[k] == edge->to;
+			if (!is_next)
+				continue;
+			is_known[edge->from] = true;
+			nodes[count] = edge->from;
+			above[count++] = i;
+		}
 	}
-	return HOLDER_NONE;
+	free(is_known);
+	return count;
+}
+
+static bool
+is_of_one_kind(const struct holder_node *a, const struct holder_node *b)
+{
+	return a->site == b->site && a->object.type == b->object.type && a->owner == HOLDER_NONE && b->owner == HOLDER_NONE;
+}
+
+/* The farthest; in a circle it may be anywhere, so one of a kind comes first, as the head of a list or a tree is. */
+static size_t
+choose_top(const struct holder_search *search, const uint32_t *nodes, size_t count)
+{
+	size_t fewest = SIZE_MAX;
+	size_t top = 0;
+
+	for (size_t i = 1; i < count; i++) {
+		const struct holder_node *node = &search->nodes[nodes[i]];
+		size_t same = 0;
+
+		if (node->owner != HOLDER_NONE)
+			continue;
+		for (size_t k = 0; k < count; k++)
+			same += is_of_one_kind(node, &search->nodes[nodes[k]]);
+		if (same <= fewest) {
+			fewest = same;
+			top = i;
+		}
+	}
+	return top;
 }
 
 /* What leads there without a root, from far to near: lost, too. */
@@ -431,19 +485,28 @@ static void
 say_lost_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with)
 {
 	struct chain *chain = memory_zeroed(1, sizeof(*chain));
-	uint32_t nodes[LOST_NODES] = { sample };
-	uint32_t edges[LOST_NODES];
-	size_t count = 1;
+	uint32_t found[LOST_NODES];
+	uint32_t above[LOST_NODES];
+	uint32_t nodes[CHAIN_MAX];
+	uint32_t edges[CHAIN_MAX];
+	size_t count = 0;
+	size_t at = choose_top(search, found, find_above(search, sample, found, above));
+	uint32_t path[CHAIN_MAX];
+	size_t length = 0;
 
-	for (; count < LOST_NODES; count++) {
-		edges[count - 1] = edge_above(search, nodes, count);
-		if (edges[count - 1] == HOLDER_NONE)
-			break;
-		nodes[count] = search->edges[edges[count - 1]].from;
+	/* Down to the sample; then the other way round. */
+	for (; above[at] != HOLDER_NONE && length < CHAIN_MAX - 1; length++) {
+		path[length] = above[at];
+		for (at = 0; found[at] != search->edges[path[length]].to;)
+			at++;
 	}
-	while (count > 1 && search->nodes[nodes[count - 1]].owner != HOLDER_NONE) // where items stand
-		count--;
+	nodes[count++] = sample;
+	while (length-- > 0) {
+		edges[count - 1] = path[length];
+		nodes[count++] = search->edges[path[length]].from;
+	}
 	make_chain(search, nodes, edges, count, chain);
+	chain->count = without_repeats(chain, 0);
 	for (size_t i = 0; i < chain->count; i++)
 		say_step(words, &chain->steps[i], with, true, false);
 	if (chain->count != 0)

@@ -233,7 +233,7 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 	holders->line_count = choice->count;
 	for (uint32_t i = 0; i < choice->count; i++) {
 		struct holders_line *line = &holders->lines[i];
-		char *keys[HOLDERS_SAMPLES];
+		char *keys[HOLDERS_SAMPLES] = { NULL };
 
 		describe(line, &choice->lines->lines[choice->chosen[i].number]);
 		for (size_t k = 0; k < found->count; k++) {
@@ -272,10 +272,10 @@ is_private(pid_t pid)
 	return is_found;
 }
 
-/* While it stands still; and afterwards, in merge(). False: there was no time for any. */
+/* While it stands still; and afterwards, in merge(). */
 static bool
 search_ways(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-            struct choice *choice, uint64_t stop_ns, struct holders *holders)
+            struct choice *choice, uint64_t stop_ns, struct holders *holders, struct fail *fail)
 {
 	const struct holder_words with = { choice->lines, is_private(look->process.pid) };
 	struct holder_search search;
@@ -292,12 +292,12 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	found.ways = memory_zeroed(found.count, sizeof(*found.ways));
 	for (size_t i = 0; i < found.count; i++)
 		holder_way_read(&search, found.nodes[i], &with, &found.ways[i]);
-	process_look_resume(look);
+	bool is_whole = process_look_resume(COMMAND, look, fail);
 	holders->passes = search.passes;
 	holders->is_unfinished = search.is_late || search.is_full;
 	holders->left_out_bytes = search.left_out_bytes;
 	holders->shared_bytes = look->ranges.shared_bytes;
-	if (is_drawn)
+	if (is_drawn && is_whole)
 		merge(look, modules, &search, choice, &found, holders);
 	for (size_t i = 0; i < found.count; i++)
 		holder_way_free(&found.ways[i]);
@@ -305,7 +305,12 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	free(found.nodes);
 	free(found.places);
 	holder_search_end(&search);
-	return is_drawn;
+	if (!is_whole || is_drawn)
+		return is_whole;
+	return fail_set(fail, EXIT_USAGE,
+	                COMMAND
+	                ": process %d stood still for %.3f s and its blocks were not read yet: allow more with --stop",
+	                (int)look->process.pid, (double)look->stopped_ns / 1e9);
 }
 
 static bool
@@ -326,12 +331,7 @@ look_into(pid_t pid, const struct model *model, uint64_t stop_ns, uint64_t top, 
 		process_modules_make(&look.memory, pid, pool, &modules);
 		python_objects_attach(&look.memory, &modules, model->processes[0].python_version, &python);
 		holders->python = memory_text(python.why);
-		is_done = search_ways(&look, &python, &modules, &choice, stop_ns, holders) ||
-		          fail_set(
-					  fail, EXIT_USAGE,
-					  COMMAND
-					  ": process %d stood still for %.3f s and its blocks were not read yet: allow more with --stop",
-					  (int)pid, (double)look.stopped_ns / 1e9);
+		is_done = search_ways(&look, &python, &modules, &choice, stop_ns, holders, fail);
 		holders->stopped_us = look.stopped_ns / 1000;
 		holders->read_bytes = look.memory.scanned_bytes;
 		python_objects_detach(&python);
@@ -345,6 +345,19 @@ look_into(pid_t pid, const struct model *model, uint64_t stop_ns, uint64_t top, 
 }
 
 bool
+holders_find_in(const char *pid, const struct model *model, uint64_t stop_ns, uint64_t top, struct holders *holders,
+                struct fail *fail)
+{
+	*holders = (struct holders){ .pid = (uint32_t)strtoul(pid, NULL, 10) };
+	if (look_into((pid_t)holders->pid, model, stop_ns, top, holders, fail)) {
+		holders->why = memory_text("");
+		return true;
+	}
+	model_holders_free(holders);
+	return false;
+}
+
+bool
 holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, uint64_t top, struct holders *holders,
              struct fail *fail)
 {
@@ -353,7 +366,6 @@ holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, u
 	struct model *model;
 	bool is_done;
 
-	*holders = (struct holders){ .pid = (uint32_t)strtoul(pid, NULL, 10) };
 	if (fd < 0)
 		return false;
 	(void)close(fd);
@@ -363,34 +375,38 @@ holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, u
 	model = model_load(options, fail);
 	if (model == NULL)
 		return false;
-	is_done = look_into((pid_t)holders->pid, model, stop_ns, top, holders, fail);
+	is_done = holders_find_in(pid, model, stop_ns, top, holders, fail);
 	model_free(model);
 	return is_done;
 }
 
-static void
-free_text(const char *text)
+bool
+holders_stored(struct model_options *options, uint64_t top, struct holders *holders, struct fail *fail)
 {
-	free((void *)(uintptr_t)text);
-}
+	struct model *model = model_load(options, fail);
+	struct holders *newest = NULL;
 
-void
-holders_free(struct holders *holders)
-{
-	for (size_t i = 0; i < holders->line_count; i++) {
-		struct holders_line *line = &holders->lines[i];
+	if (model == NULL)
+		return false;
+	for (size_t i = 0; i < model->process_count; i++) {
+		struct holders *one = model->processes[i].holders;
 
-		for (size_t k = 0; k < line->way_count; k++) {
-			free_text(line->ways[k].text);
-			free_text(line->ways[k].container);
-			free_text(line->ways[k].grown_at);
-		}
-		free_text(line->place);
-		free_text(line->file);
-		free_text(line->function);
-		free(line->ways);
+		if (one != NULL && (newest == NULL || one->monotonic_ns > newest->monotonic_ns))
+			newest = one;
 	}
-	free(holders->lines);
-	free_text(holders->python);
-	*holders = (struct holders){ 0 };
+	if (newest == NULL && model->damage_count != 0)
+		(void)fail_set(fail, EXIT_CAPTURE, COMMAND ": nobody looked, or it cannot be read: %.600s", model->damages[0]);
+	else if (newest == NULL)
+		(void)fail_set(fail, EXIT_USAGE,
+		               COMMAND ": %.400s: nobody looked who holds its memory: kmemshim run --guard SIZE looks when the "
+		                       "guard is passed, kmemshim holders PID looks at a program that runs",
+		               model->argument);
+	else {
+		while (newest->line_count > top)
+			model_holders_free_line(&newest->lines[--newest->line_count]);
+		*holders = *newest;
+		*newest = (struct holders){ 0 };
+	}
+	model_free(model);
+	return newest != NULL;
 }

@@ -3,6 +3,7 @@
  */
 #include "holders/process_modules.h"
 
+#include <elf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +11,44 @@
 
 #include "base/memory.h"
 
+#define PAGE_UP(addr) (((addr) + PROCESS_MEMORY_PAGE - 1) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1))
+#define PARTS_MAX 64
+
+/* Where its headers say that its zeroed data ends: what has no name and lies behind may be the heap, or anything. 0 = not known. */
+static uint64_t
+end_by_headers(struct process_memory *memory, uint64_t start)
+{
+	uint64_t first = UINT64_MAX;
+	uint64_t end = 0;
+	Elf64_Ehdr head;
+	Elf64_Phdr part;
+
+	if (!process_memory_read(memory, start, &head, sizeof(head)) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+		return 0;
+	for (unsigned i = 0; i < head.e_phnum && i < PARTS_MAX; i++) {
+		if (!process_memory_read(memory, start + head.e_phoff + i * sizeof(part), &part, sizeof(part)) ||
+		    part.p_type != PT_LOAD)
+			continue;
+		first = part.p_vaddr < first ? part.p_vaddr : first;
+		end = part.p_vaddr + part.p_memsz > end ? part.p_vaddr + part.p_memsz : end;
+	}
+	return end > first ? start + PAGE_UP(end) - (first & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1)) : 0;
+}
+
+static void
+trim_ends(struct process_memory *memory, struct process_modules *modules)
+{
+	for (size_t i = 0; i < modules->count; i++) {
+		uint64_t end = end_by_headers(memory, modules->modules[i].start);
+
+		if (end > modules->modules[i].start && end < modules->modules[i].end)
+			modules->modules[i].end = end;
+	}
+}
+
 /* Mappings of one file follow each other; what has no name and follows at once is its zeroed data. */
 void
-process_modules_make(const struct process_memory *memory, pid_t pid, struct text_pool *pool,
-                     struct process_modules *modules)
+process_modules_make(struct process_memory *memory, pid_t pid, struct text_pool *pool, struct process_modules *modules)
 {
 	*modules = (struct process_modules){ .pid = pid, .pool = pool };
 	for (size_t i = 0; i < memory->region_count; i++) {
@@ -34,6 +69,7 @@ process_modules_make(const struct process_memory *memory, pid_t pid, struct text
 				                                                          .end = region->end };
 		}
 	}
+	trim_ends(memory, modules);
 }
 
 void

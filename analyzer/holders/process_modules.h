@@ -31,7 +31,7 @@ struct process_modules {
 };
 
 /* The regions must outlive it. */
-void process_modules_make(const struct process_memory *memory, pid_t pid, struct text_pool *pool,
+void process_modules_make(struct process_memory *memory, pid_t pid, struct text_pool *pool,
                           struct process_modules *modules);
 void process_modules_free(struct process_modules *modules);
 

@@ -75,6 +75,7 @@ enum {
 #define THREADS_MAX 4096
 #define SEARCH_BYTES 0x20000 // of the interpreter's state
 #define STACK_WORDS_MAX 10000
+#define STATE_BYTES 256u // of a thread's: what is before its buffers, in each version
 
 /* Also of what is no type: asking costs a chain of reads. */
 struct known_type {
@@ -266,6 +267,16 @@ python_objects_type(struct python_objects *python, uint64_t addr)
 	return known->type;
 }
 
+/*
+ * From 3.14 on flags stand in the upper bits, and 0 between: an address does not look so. The interpreter keeps objects that it has released in lists,
+ * linked here.
+ */
+static uint64_t
+counted(const struct python_objects *python, uint64_t word)
+{
+	return python->shape->version >= 0x030e && (word >> 32 & 0xffff) == 0 ? (uint32_t)word : word;
+}
+
 bool
 python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes, struct python_object *object)
 {
@@ -279,7 +290,7 @@ python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes,
 
 		if (prefixes[i] + 16 > bytes)
 			continue;
-		references = WORD(addr);
+		references = counted(python, WORD(addr));
 		type = references != 0 && references < REFERENCES_MAX ? python_objects_type(python, WORD(addr + 8)) : NULL;
 		if (type == NULL || type->prefix_bytes != prefixes[i])
 			continue;
@@ -416,6 +427,17 @@ set_hold(struct python_objects *python, const struct python_object *object, int6
 	return is_inside && offset >= SET_SMALL && offset % 16 == 0 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
 }
 
+/* In front of its items may be its hash. */
+static enum python_hold
+tuple_hold(struct python_objects *python, const struct python_object *object, uint64_t offset)
+{
+	uint64_t items = python->shape->tuple_items;
+
+	if (offset < items)
+		return PYTHON_HOLD_NOT;
+	return offset < items + 8 * WORD(object->addr + 16) ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
+}
+
 /* A view borrows its data from its base. */
 static enum python_hold
 array_hold(struct python_objects *python, const struct python_object *object, int64_t offset)
@@ -441,7 +463,16 @@ other_hold(struct python_objects *python, const struct python_object *object, ui
 	struct python_edge edge;
 
 	python_objects_edge(python, object, at, 0, &edge);
-	return edge.kind == PYTHON_EDGE_ATTRIBUTE ? PYTHON_HOLD_SURE : PYTHON_HOLD_LIKELY;
+	if (edge.kind != PYTHON_EDGE_ATTRIBUTE)
+		return PYTHON_HOLD_LIKELY;
+	return edge.name[0] != '\0' ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+}
+
+/* From 3.14 on there are tags in the lowest bits. */
+uint64_t
+python_objects_frame_code(struct python_objects *python, uint64_t frame)
+{
+	return WORD(frame + python->shape->frame_code) & ~UINT64_C(7);
 }
 
 /* 3.8 to 3.10: frames are objects. From 3.11 on some of the words in front of the locals are borrowed. */
@@ -494,7 +525,7 @@ python_objects_hold(struct python_objects *python, const struct python_object *o
 		return type->has_inline_values ? inline_hold(python, object, (uint64_t)offset - type->basic_bytes)
 		                               : PYTHON_HOLD_NOT; // behind it, in its block
 	if (frame != 0 && at >= frame)
-		return frame_hold(python, frame, WORD(frame + python->shape->frame_code), at);
+		return frame_hold(python, frame, python_objects_frame_code(python, frame), at);
 	if (type->kind != PYTHON_OTHER && (uint64_t)offset >= type->kind_bytes && type->item_bytes == 0)
 		return other_hold(python, object, at);
 	switch (type->kind) {
@@ -509,7 +540,7 @@ python_objects_hold(struct python_objects *python, const struct python_object *o
 	case PYTHON_LIST:
 		return offset == 24 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
 	case PYTHON_TUPLE:
-		return (uint64_t)offset < 24 + 8 * WORD(object->addr + 16) ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
+		return tuple_hold(python, object, (uint64_t)offset);
 	case PYTHON_DICT: // nodes of an OrderedDict lie behind
 		return offset == 32 || offset == 40 ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
 	case PYTHON_SET:
@@ -546,16 +577,20 @@ python_objects_references(struct python_objects *python, const struct python_obj
 	return (int32_t)count < 0 || (uint32_t)count >= IMMORTAL ? UINT64_MAX : (uint32_t)count;
 }
 
-/* In the first and the last block of a deque some places are not in use. block: where it begins. */
+/* In the first and the last block of a deque some places are not in use, nor is what leads beyond them. block: where it begins. */
 static bool
 deque_holds(struct python_objects *python, const struct python_object *object, uint64_t block, uint64_t item_at)
 {
 	uint64_t index = (item_at - block) / 8 - 1; // behind the address of the block before
+	bool is_first = block == WORD(object->addr + DEQUE_FIRST);
+	bool is_last = block == WORD(object->addr + DEQUE_LAST);
 
-	if (item_at - block < 8 || index >= DEQUE_BLOCK_ITEMS)
-		return true; // a block beside it
-	return (block != WORD(object->addr + DEQUE_FIRST) || index >= WORD(object->addr + DEQUE_FIRST_INDEX)) &&
-	       (block != WORD(object->addr + DEQUE_LAST) || index <= WORD(object->addr + DEQUE_LAST_INDEX));
+	if (item_at - block < 8)
+		return !is_first;
+	if (index >= DEQUE_BLOCK_ITEMS)
+		return !is_last;
+	return (!is_first || index >= WORD(object->addr + DEQUE_FIRST_INDEX)) &&
+	       (!is_last || index <= WORD(object->addr + DEQUE_LAST_INDEX));
 }
 
 /* Of a dictionary whose keys are shared: as many values as there are keys. */
@@ -587,8 +622,9 @@ python_objects_buffer_holds(struct python_objects *python, const struct python_o
 		if (at - object->addr != 32)
 			return values_hold(python, object, value, item_at);
 		return python_objects_keys(python, value, &keys) && item_at >= keys.first &&
-		       item_at < keys.first + keys.step * keys.count;
-	case PYTHON_SET: // entries: key, hash
+		       item_at < keys.first + keys.step * keys.count &&
+		       (item_at - keys.first) % keys.step >= keys.key_offset; // before it is the hash: of a number that number
+	case PYTHON_SET:                                                  // entries: key, hash
 		return (item_at - value) % 16 == 0;
 	case PYTHON_DEQUE:
 		return deque_holds(python, object, value, item_at);
@@ -630,7 +666,7 @@ static void
 add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
 {
 	const struct python_shape *shape = python->shape;
-	uint64_t code = WORD(addr + shape->frame_code);
+	uint64_t code = python_objects_frame_code(python, addr);
 	const struct python_type *type = python_objects_type(python, WORD(code + 8));
 	uint32_t stack = shape->code_stack_size != 0 ? HALF(code + shape->code_stack_size) : 0;
 
@@ -687,6 +723,9 @@ read_frames(struct python_objects *python, uint64_t runtime)
 	for (uint32_t thread = 0; is_address(state) && thread < THREADS_MAX; thread++) {
 		uint64_t frame = innermost_frame(python, state);
 
+		python->states = memory_grown(python->states, &python->state_room, python->state_count + 1,
+		                              sizeof(*python->states));
+		python->states[python->state_count++] = state;
 		for (unsigned i = 0; is_address(frame) && i < FRAMES_MAX; i++) {
 			add_frame(python, frame, thread);
 			frame = WORD(frame + python->shape->frame_previous);
@@ -745,12 +784,29 @@ python_objects_attach(struct process_memory *memory, struct process_modules *mod
 		if (python->type_type == 0 || WORD(python->type_type + 8) != python->type_type)
 			return;
 		python->shape = shape;
+		python->own = (struct address_range){ module->start, module->end };
 		python->why = "";
 		read_frames(python, runtime);
 		return;
 	}
 	if (shape != NULL)
 		python->why = "the interpreter's symbols were not found";
+}
+
+bool
+python_objects_is_own(const struct python_objects *python, uint64_t addr)
+{
+	return addr - python->own.start < python->own.end - python->own.start;
+}
+
+bool
+python_objects_is_state(const struct python_objects *python, uint64_t addr)
+{
+	for (size_t i = 0; i < python->state_count; i++) {
+		if (addr - python->states[i] < STATE_BYTES)
+			return true;
+	}
+	return false;
 }
 
 void
@@ -766,6 +822,7 @@ python_objects_detach(struct python_objects *python)
 		free(known);
 	}
 	free(python->frames);
+	free(python->states);
 	free(python->pools);
 	*python = (struct python_objects){ 0 };
 }

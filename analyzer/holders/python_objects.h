@@ -77,7 +77,11 @@ struct python_objects {
 	const struct python_shape *shape; // NULL = not attached
 	const char *why;
 	struct process_memory *memory;
-	uint64_t type_type; // address of `type`
+	uint64_t type_type;       // address of `type`
+	struct address_range own; // of the interpreter's library, or program
+	size_t state_count;       // of threads
+	size_t state_room;
+	uint64_t *states;
 	size_t frame_count;
 	size_t frame_room;
 	struct python_frame *frames; // by address
@@ -127,8 +131,17 @@ uint64_t python_objects_locals(struct python_objects *python, uint64_t code);
 /* The frame that lies in a generator, or is a frame object, or lies in it; 0 = none. */
 uint64_t python_objects_inner_frame(struct python_objects *python, const struct python_object *object);
 
+/* Of a frame, wherever it is: its code object. */
+uint64_t python_objects_frame_code(struct python_objects *python, uint64_t frame);
+
 /* NULL = no frame is there. */
 const struct python_frame *python_objects_frame(const struct python_objects *python, uint64_t addr);
+
+/* Is it a variable of the interpreter itself? */
+bool python_objects_is_own(const struct python_objects *python, uint64_t addr);
+
+/* Is it in the state of a thread: what that works on, as its exception and its context variables? */
+bool python_objects_is_state(const struct python_objects *python, uint64_t addr);
 
 /* A dictionary that is a module's: its name. */
 bool python_objects_module(struct python_objects *python, const struct python_object *object,

@@ -11,9 +11,8 @@
 #define SHAPES_TO_3_10                                                                                     \
 	.frames = PYTHON_FRAMES_OBJECTS, .attributes = PYTHON_ATTRIBUTES_DICT, .runtime_interpreters = 32,     \
 	.interpreter_threads = 8, .state_frame = 24, .frame_code = 32, .frame_previous = 24, .code_file = 104, \
-	.code_first_line = 40, .code_local_names = 72, .string_ascii = 48, .string_data = 72
-#define SHAPES_FROM_3_11 \
-	.has_shaped_keys = true, .pool_bytes = 0x4000, .frame_locals = 72, .code_file = 112, .code_local_names = 96
+	.code_first_line = 40, .code_local_names = 72, .tuple_items = 24, .string_ascii = 48, .string_data = 72
+#define SHAPES_FROM_3_11 .has_shaped_keys = true, .pool_bytes = 0x4000, .code_file = 112, .code_local_names = 96
 #define SHAPES_FROM_3_12                                                                                        \
 	.has_tagged_int = true, .frame_code = 0, .frame_previous = 8, .frame_object = 48, .frame_function = 16,     \
 	.frame_names = 40, .generator_frame = 72, .code_first_line = 68, .code_stack_size = 64, .string_ascii = 40, \
@@ -37,6 +36,8 @@ static const struct python_shape shapes[] = {
 		.frame_function = 0,
 		.frame_names = 24,
 		.frame_inline = 48,
+		.frame_locals = 72,
+		.tuple_items = 24,
 		.generator_frame = 80,
 		.code_first_line = 72,
 		.code_stack_size = 68,
@@ -52,6 +53,8 @@ static const struct python_shape shapes[] = {
 		.state_frame = 56,
 		.cframe_frame = 0,
 		.frame_inline = 48,
+		.frame_locals = 72,
+		.tuple_items = 24,
 		SHAPES_FROM_3_12,
 	},
 	{
@@ -61,6 +64,19 @@ static const struct python_shape shapes[] = {
 		.runtime_interpreters = 632,
 		.state_frame = 72,
 		.frame_inline = 64,
+		.frame_locals = 72,
+		.tuple_items = 24,
+		SHAPES_FROM_3_12,
+	},
+	{
+		.version = 0x030e,
+		.frames = PYTHON_FRAMES_STATE,
+		.attributes = PYTHON_ATTRIBUTES_INLINE,
+		.runtime_interpreters = 808,
+		.state_frame = 72,
+		.frame_inline = 72,
+		.frame_locals = 80,
+		.tuple_items = 32, // behind its hash
 		SHAPES_FROM_3_12,
 	},
 };
@@ -76,6 +92,7 @@ python_shape_find(uint32_t version_hex)
 }
 
 #define EXCEPTION "*" // of any type of exceptions
+#define BORROWED ""   // keeps nothing alive
 enum { ALL_FROM = 0x0308, ALL_TO = 0xffff };
 
 static const struct {
@@ -138,6 +155,52 @@ static const struct {
 	{ "functools.partial", ALL_FROM, ALL_TO, 16, "func" },
 	{ "functools.partial", ALL_FROM, ALL_TO, 24, "args" },
 	{ "functools.partial", ALL_FROM, ALL_TO, 32, "keywords" },
+	{ "_asyncio.Task", 0x0308, 0x0308, 104, "_fut_waiter" },
+	{ "_asyncio.Task", 0x0308, 0x0308, 112, "_coro" },
+	{ "_asyncio.Task", 0x0309, 0x0309, 144, "_fut_waiter" },
+	{ "_asyncio.Task", 0x0309, 0x0309, 152, "_coro" },
+	{ "_asyncio.Task", 0x030a, 0x030a, 152, "_fut_waiter" },
+	{ "_asyncio.Task", 0x030a, 0x030a, 160, "_coro" },
+	{ "_asyncio.Task", 0x030b, 0x030c, 128, "_fut_waiter" },
+	{ "_asyncio.Task", 0x030b, 0x030c, 136, "_coro" },
+	{ "_asyncio.Task", 0x030d, 0x030d, 112, "_fut_waiter" },
+	{ "_asyncio.Task", 0x030d, 0x030d, 120, "_coro" },
+	{ "_asyncio.Task", 0x030e, 0x030e, 120, "_fut_waiter" },
+	{ "_asyncio.Task", 0x030e, 0x030e, 128, "_coro" },
+	{ "_asyncio.Task", ALL_FROM, ALL_TO, 16, "_loop" },
+	{ "_asyncio.Task", ALL_FROM, ALL_TO, 24, "_callbacks" }, // the first one
+	{ "_asyncio.Task", ALL_FROM, ALL_TO, 48, "_exception" },
+	{ "_asyncio.Task", ALL_FROM, 0x0309, 56, "_result" },
+	{ "_asyncio.Task", 0x030a, ALL_TO, 64, "_result" },
+	{ "_asyncio.Future", ALL_FROM, ALL_TO, 16, "_loop" },
+	{ "_asyncio.Future", ALL_FROM, ALL_TO, 24, "_callbacks" },
+	{ "_asyncio.Future", ALL_FROM, ALL_TO, 48, "_exception" },
+	{ "_asyncio.Future", ALL_FROM, 0x0309, 56, "_result" },
+	{ "_asyncio.Future", 0x030a, ALL_TO, 64, "_result" },
+	{ "_thread._local", ALL_FROM, 0x030c, 48, "dummies" }, // of each thread its dictionary
+	{ "_thread._localdummy", ALL_FROM, 0x030c, 16, BORROWED },
+	{ "_thread._local", 0x030d, ALL_TO, 40, "dummies" },
+	{ "memoryview", ALL_FROM, ALL_TO, 64, "obj" },
+	{ "mappingproxy", ALL_FROM, ALL_TO, 16, "mapping" },
+	{ "Context", ALL_FROM, 0x0309, 16, "previous" },
+	{ "Context", ALL_FROM, 0x0309, 24, "variables" },
+	{ "_contextvars.Context", 0x030a, ALL_TO, 16, "previous" },
+	{ "_contextvars.Context", 0x030a, ALL_TO, 24, "variables" },
+	{ "hamt", ALL_FROM, ALL_TO, 16, "root" },
+	{ "ContextVar", ALL_FROM, 0x0309, 24, "default" },
+	{ "ContextVar", ALL_FROM, 0x0309, 32, BORROWED }, // the value in the context that asked last
+	{ "_contextvars.ContextVar", 0x030a, ALL_TO, 24, "default" },
+	{ "_contextvars.ContextVar", 0x030a, ALL_TO, 32, BORROWED },
+	{ "list_iterator", ALL_FROM, ALL_TO, 24, "list" },
+	{ "tuple_iterator", ALL_FROM, ALL_TO, 24, "tuple" },
+	{ "map", ALL_FROM, ALL_TO, 16, "iterables" },
+	{ "map", ALL_FROM, ALL_TO, 24, "func" },
+	{ "filter", ALL_FROM, ALL_TO, 16, "func" },
+	{ "filter", ALL_FROM, ALL_TO, 24, "iterable" },
+	{ "zip", ALL_FROM, ALL_TO, 24, "iterables" },
+	{ "enumerate", ALL_FROM, ALL_TO, 24, "iterable" },
+	{ "_io.BufferedReader", ALL_FROM, ALL_TO, 16, "raw" },
+	{ "_io.TextIOWrapper", ALL_FROM, ALL_TO, 32, "buffer" },
 	{ "numpy.ndarray", ALL_FROM, ALL_TO, 16, "data" },
 	{ "numpy.ndarray", ALL_FROM, ALL_TO, 32, "its storage" }, // of its shape
 	{ "numpy.ndarray", ALL_FROM, ALL_TO, 48, "base" },

@@ -49,6 +49,7 @@ struct python_shape {
 	uint16_t code_stack_size;
 	uint16_t
 		code_local_names; // 3.11 on: all in one tuple; before it is the tuple of variables: those of cells and free ones follow
+	uint16_t tuple_items;
 	uint16_t string_ascii; // where the text begins
 	uint16_t string_data;
 	uint16_t function_globals;
@@ -57,7 +58,7 @@ struct python_shape {
 /* NULL = none for this PY_VERSION_HEX. */
 const struct python_shape *python_shape_find(uint32_t version_hex);
 
-/* What a member of a type of C is called. */
+/* What a member of a type of C is called; "" = it keeps nothing alive. NULL = not known. */
 const char *python_shape_member(const struct python_shape *shape, const char *type, bool is_exception, uint64_t offset);
 
 #endif

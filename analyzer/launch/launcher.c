@@ -273,9 +273,10 @@ set_system_allocators(void)
 
 static void __attribute__((noreturn))
 become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns, const struct dispositions *before,
-               const char *preload, int error_pipe)
+               const char *preload, pid_t looker, int error_pipe)
 {
 	char session[40];
+	char number[24];
 	int error;
 
 	for (size_t i = 0; i < SIGNAL_COUNT; i++)
@@ -293,6 +294,11 @@ become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns,
 		(void)setenv("KMEMSHIM_SNAPSHOTS", launch->snapshots, 1);
 	if (launch->guard_action != NULL)
 		(void)setenv("KMEMSHIM_GUARD_ACTION", launch->guard_action, 1);
+	(void)snprintf(number, sizeof(number), "%ld", (long)looker);
+	if (looker != 0)
+		(void)setenv("KMEMSHIM_LOOKER", number, 1);
+	else
+		(void)unsetenv("KMEMSHIM_LOOKER"); // of a launcher that runs us
 	if (launch->has_system_allocators)
 		set_system_allocators();
 	if (preload != NULL)
@@ -329,11 +335,13 @@ launcher_run(struct launch *launch, struct fail *fail)
 	uint64_t started_ns = realtime_ns();
 	pid_t own_pid = getpid();
 	pid_t parent = getppid();
+	const struct guard_task guard = { launch->folder, launch->guard, launch->guard_action, launch->look,
+		                              launch->look_stop_ns };
 	char *preload;
 	int pipe_ends[2];
 
 	(void)fflush(NULL);
-	launcher_guard_start(launch->folder, started_ns, launch->guard_action); // before there is anything to inherit
+	pid_t looker = launcher_guard_start(&guard, started_ns); // before there is anything to inherit
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
 	preload = launch->shim != NULL ? launcher_preload(launch->shim, !launch->is_trial) : NULL;
@@ -343,7 +351,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 	(void)fflush(NULL);
 	launch->pid = fork();
 	if (launch->pid == 0)
-		become_program(launch, own_pid, started_ns, &before, preload, pipe_ends[1]);
+		become_program(launch, own_pid, started_ns, &before, preload, looker, pipe_ends[1]);
 	free(preload);
 	(void)close(pipe_ends[1]);
 	if (launch->pid < 0) {

@@ -1,10 +1,14 @@
 /*
- * launcher_guard.c - runs a command when a process passes its guard (--guard-action exec:CMD).
+ * launcher_guard.c - what the launcher does when a process passes its guard: runs a command (--guard-action exec:CMD), or looks who holds
+ * what.
  *
- * Whoever passes its guard writes its pid into a pipe in the folder of captures. A process of ours reads there and runs the command:
- * never the one that is full. It lives as long as the launcher.
+ * Whoever passes its guard writes its pid into a pipe in the folder of captures. A process of ours reads there: never the one that is
+ * full. It lives as long as the launcher. Each look is a process of its own: its memory is given back, and nothing that ends it ends us.
  *
- * When failing  no pipe, no process: the guard says that nobody runs the command.
+ * Not chosen  looks by the launcher itself, who as the parent may always trace: it would meet the stops of its child in its own wait.
+ *             The program names our reader instead, see memory_guard.c.
+ *
+ * When failing  no pipe, no process: the guard says that nobody runs the command; nobody looks.
  */
 #include "launch/launcher_guard.h"
 
@@ -29,15 +33,23 @@ static char path[PATH_MAX + 64];
 static int pipe_end = -1;
 static pid_t reader;
 
-/* NULL: another action, or there is no guard. */
-static const char *
-command_of(const char *guard_action)
+/* Of a guard that is passed; *command: NULL = none is run. */
+static enum kmem_guard_action
+action_of(const struct guard_task *task, const char **command)
 {
-	const char *text = guard_action != NULL ? guard_action : getenv("KMEMSHIM_GUARD_ACTION");
+	const char *text = task->action != NULL ? task->action : getenv("KMEMSHIM_GUARD_ACTION");
 	enum kmem_guard_action action;
-	const char *command;
 
-	return text != NULL && kmem_parse_guard_action(text, &action, &command) ? command : NULL;
+	*command = NULL;
+	if (text == NULL || !kmem_parse_guard_action(text, &action, command))
+		return KMEM_GUARD_NOTE; // as the recorder takes it
+	return action;
+}
+
+static bool
+has_guard(const struct guard_task *task)
+{
+	return task->guard != NULL || getenv("KMEMSHIM_GUARD") != NULL;
 }
 
 static void
@@ -52,40 +64,63 @@ run_command(const char *command, const char *pid)
 	_exit(127);
 }
 
+/* One at a time: memory is short. What a look has to say is in the capture. */
+static void
+look(const struct guard_task *task, const char *pid)
+{
+	pid_t child = fork();
+	int nothing;
+
+	if (child == 0) {
+		nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+		(void)dup2(nothing, STDOUT_FILENO);
+		(void)dup2(nothing, STDERR_FILENO);
+		task->look(pid, task->look_stop_ns);
+		_exit(0);
+	}
+	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		continue;
+}
+
 /* One line each: pipes keep short ones whole. */
-static void __attribute__((noreturn)) read_pids(const char *command)
+static void __attribute__((noreturn)) read_pids(const struct guard_task *task, const char *command)
 {
 	FILE *lines = fdopen(pipe_end, "r");
 	char line[32];
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)setpgid(0, 0); // keys at the terminal are the program's
-	(void)signal(SIGCHLD, SIG_IGN);
+	(void)signal(SIGCHLD, command != NULL ? SIG_IGN : SIG_DFL);
 	while (lines != NULL && fgets(line, sizeof(line), lines) != NULL && strcmp(line, END "\n") != 0) {
 		line[strcspn(line, "\n")] = '\0';
-		run_command(command, line);
+		if (command != NULL)
+			run_command(command, line);
+		else
+			look(task, line);
 	}
 	_exit(0);
 }
 
-void
-launcher_guard_start(const char *folder, uint64_t started_ns, const char *guard_action)
+pid_t
+launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 {
-	const char *command = command_of(guard_action);
+	const char *command;
+	bool looks = action_of(task, &command) == KMEM_GUARD_NOTE && has_guard(task) && task->look != NULL;
 	char session[24];
 
-	if (command == NULL || folder == NULL)
-		return;
+	if ((command == NULL && !looks) || task->folder == NULL)
+		return 0;
 	(void)snprintf(session, sizeof(session), "%" PRIx64, started_ns / 1000);
-	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, folder, session);
+	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, task->folder, session);
 	if (mkfifo(path, 0600) != 0)
-		return;
+		return 0;
 	pipe_end = open(path, O_RDWR | O_CLOEXEC); // of both ends: there is a reader all the time
 	reader = pipe_end >= 0 ? fork() : -1;
 	if (reader == 0)
-		read_pids(command);
+		read_pids(task, command);
 	if (reader < 0)
 		(void)unlink(path);
+	return reader > 0 && looks ? reader : 0;
 }
 
 void

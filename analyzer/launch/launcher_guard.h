@@ -1,5 +1,6 @@
 /*
- * launcher_guard.h - runs a command when a process passes its guard (--guard-action exec:CMD).
+ * launcher_guard.h - what the launcher does when a process passes its guard: runs a command (--guard-action exec:CMD), or looks who holds
+ * what.
  *
  * Safe from   one thread; the process is the launcher's, which ends both.
  */
@@ -7,11 +8,25 @@
 #define LAUNCHER_GUARD_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
-/* Before the program is started, with the default signals. guard_action: NULL = as the environment says; other actions do nothing. */
-void launcher_guard_start(const char *folder, uint64_t started_ns, const char *guard_action);
+/* As in struct launch. */
+struct guard_task {
+	const char *folder;
+	const char *guard;
+	const char *action;
+	void (*look)(const char *pid, uint64_t stop_ns);
+	uint64_t look_stop_ns;
+};
 
-/* When it has ended: what was passed until then is run, and goes on by itself. */
+/*
+ * Before the program is started, with the default signals. What the task does not say the environment does.
+ *
+ * returns   the process that looks, which the program is to name to the kernel; 0 = none does
+ */
+pid_t launcher_guard_start(const struct guard_task *task, uint64_t started_ns);
+
+/* When it has ended: what was passed until then is run, and goes on by itself; a look that is under way is finished. */
 void launcher_guard_end(void);
 
 #endif

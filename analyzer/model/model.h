@@ -21,6 +21,7 @@
 #include "model/domain.h"
 #include "model/frame.h"
 
+struct holders;
 struct text_pool;
 
 enum model_leak_class {
@@ -49,6 +50,13 @@ enum model_relation {
 struct model_type {
 	const char *name; // equal names are one pointer
 	uint64_t count;
+};
+
+/* Lines that released blocks of a site, from a sample, the most frequent first. */
+#define MODEL_RELEASES_MAX 8
+struct model_release {
+	const struct model_frame *where; // never NULL
+	uint64_t count;                  // of watched blocks
 };
 
 struct model_site {
@@ -106,6 +114,9 @@ struct model_site {
 	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
+	unsigned release_count;
+	uint64_t watched_releases;            // watched blocks that were released, as far as there was room
+	const struct model_release *releases; // MODEL_RELEASES_MAX at most
 };
 
 /*
@@ -116,6 +127,10 @@ uint64_t model_estimate_error(uint64_t sample_bytes, uint64_t bytes);
 
 /* Adds so many objects of a type to a list of MODEL_TYPES_MAX, in order; the least frequent may fall out. */
 void model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, const char *name, uint64_t count);
+
+/* Adds so many releases by a line to a list of MODEL_RELEASES_MAX, in order; the least frequent may fall out. */
+void model_release_add(struct model_release releases[MODEL_RELEASES_MAX], unsigned *release_count,
+                       const struct model_frame *where, uint64_t count);
 
 struct model_domain {
 	const char *name; // "heap", "cuda:0", ...
@@ -280,6 +295,7 @@ struct model_process {
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
 	struct kmem_guard_passing guard; // the last time that it passed its guard; number 0: it never did
+	struct holders *holders;         // who held its memory when somebody looked; NULL = nobody did
 	struct model_steps steps;
 	size_t mark_count;
 	const struct model_mark *marks; // oldest first

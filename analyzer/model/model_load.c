@@ -21,6 +21,7 @@
 #include "capture/capture_phase.h"
 #include "capture/capture_snapshot.h"
 #include "model/model_build.h"
+#include "model/model_holders.h"
 #include "model/model_library.h"
 #include "model/process_alive.h"
 #include "model/site_key.h"
@@ -315,6 +316,16 @@ wrappers_of(const struct model_options *options)
 	return names;
 }
 
+static void
+free_processes(struct model_process *processes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		model_holders_free(processes[i].holders);
+		free(processes[i].holders);
+	}
+	free(processes);
+}
+
 struct model *
 model_load(const struct model_options *options, struct fail *fail)
 {
@@ -346,7 +357,7 @@ model_load(const struct model_options *options, struct fail *fail)
 	free(as_given);
 	free(wrappers);
 	if (model == NULL) {
-		free(build.processes);
+		free_processes(build.processes, build.process_count);
 		free(build.damages);
 		text_pool_free(build.pool);
 	}
@@ -362,7 +373,7 @@ model_free(struct model *model)
 		return;
 	place_forget();
 	text_pool_free(owned->pool);
-	free(model->processes);
+	free_processes(model->processes, model->process_count);
 	free(model->domains);
 	free(model->sites);
 	free(model->failed);

@@ -14,7 +14,9 @@
 #include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "capture/capture_guard.h"
+#include "capture/capture_holders.h"
 #include "model/model_build.h"
+#include "model/model_holders.h"
 #include "model/process_alive.h"
 
 static bool
@@ -153,6 +155,23 @@ kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[K
 	return kept;
 }
 
+static struct holders *
+kept_holders(struct capture *capture)
+{
+	const struct kmem_holders *look = capture_holders_newest(capture);
+	struct holders *holders = look != NULL ? model_holders_read(look->text, look->text_bytes) : NULL;
+
+	if (look != NULL && holders == NULL)
+		capture_damaged(capture,
+		                "section \"holders\": the newest look is not written as this version writes it: left out");
+	if (holders != NULL) {
+		holders->sequence = look->sequence;
+		holders->monotonic_ns = look->monotonic_ns;
+		holders->volume_bytes = look->volume_bytes;
+	}
+	return holders;
+}
+
 void
 model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows)
 {
@@ -194,6 +213,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 
 	if (guard != NULL)
 		process->guard = guard->passing;
+	process->holders = kept_holders(capture);
 	process->resident = kept_resident(build, capture, process->own_bytes);
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		process->losses[i] = COPY_OF(header->losses[i]);

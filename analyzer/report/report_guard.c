@@ -3,6 +3,8 @@
  *
  * When failing  it cannot.
  */
+#include <stdlib.h>
+
 #include "report/report.h"
 #include "verdict/verdict.h"
 
@@ -23,6 +25,23 @@ report_guard_action(unsigned number)
 	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
 }
 
+/* A session that a program opened by itself is named after its own start; a launcher's is older. */
+static bool
+is_without_launcher(const struct kmem_identity *identity)
+{
+	return identity->is_first != 0 && strtoull(identity->session, NULL, 16) == identity->start_realtime_ns / 1000;
+}
+
+static const char *
+why_nobody_looked(const struct model_process *process)
+{
+	if (process->holders != NULL)
+		return process->holders->why[0] != '\0' ? process->holders->why : NULL;
+	return process->guard.action == KMEM_GUARD_NOTE && is_without_launcher(process->identity)
+	           ? "kmemshim run looks when the guard is passed, LD_PRELOAD alone does not"
+	           : NULL;
+}
+
 void
 report_guard_build(struct report *report, const struct model *model, const struct verdict *verdict)
 {
@@ -41,6 +60,8 @@ report_guard_build(struct report *report, const struct model *model, const struc
 		.limit = report_guard_limit(passing->limit_kind - 1) ?: "machine",
 		.action = report_guard_action(passing->action),
 		.is_action_in_vain = passing->outcome != KMEM_GUARD_DONE,
+		.look = process->holders,
+		.no_look = why_nobody_looked(process),
 		.before_end_ns = end_ns > passing->monotonic_ns ? end_ns - passing->monotonic_ns : 0,
 	};
 }
@@ -66,6 +87,8 @@ report_tell_guard(struct report *report, struct report *then)
 			.live_bytes = line.of.live_bytes,
 			.live_count = line.of.live_count,
 			.where = line.where,
+			.held_samples = line.held_samples,
+			.way = line.way_count != 0 ? &line.ways[0] : NULL,
 		};
 	}
 }

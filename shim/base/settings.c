@@ -128,7 +128,8 @@ static const struct setting table[] = {
 	{ "GUARD", parse_guard, &settings.guard, .wanted = KMEM_GUARD_WANTED },
 	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, .wanted = KMEM_GUARD_ACTION_WANTED },
 	{ "SNAPSHOTS", parse_number, &settings.snapshots, "a number from 2 to 32", 2, KMEM_SNAPSHOTS_EVEN },
-	{ .name = "GUARD_PID", .wanted = "" }, // for a program that runs under us
+	{ "LOOKER", parse_number, &settings.looker_pid, .wanted = "", 1, INT32_MAX }, // from the launcher
+	{ .name = "GUARD_PID", .wanted = "" },                                        // for a program that runs under us
 	{ "WRAPPERS", parse_text, &settings.wrappers, .wanted = "names of functions" },
 };
 

@@ -52,6 +52,7 @@ static const size_t item_bytes[KMEM_SECTION_COUNT] = {
 	[KMEM_SECTION_SITES] = sizeof(struct kmem_site),
 	[KMEM_SECTION_GENERATIONS] = sizeof(struct kmem_generations),
 	[KMEM_SECTION_RECORDS] = 8,
+	[KMEM_SECTION_HOLDERS] = KMEM_HOLDERS_BYTES,
 };
 
 struct kmem_header *
@@ -124,6 +125,7 @@ room_bytes(enum kmem_section kind)
 		[KMEM_SECTION_SITES] = (size_t)128 << 20,
 		[KMEM_SECTION_GENERATIONS] = (size_t)128 << 20,
 		[KMEM_SECTION_RECORDS] = (size_t)256 << 20,
+		[KMEM_SECTION_HOLDERS] = 2 * KMEM_HOLDERS_BYTES,
 	};
 	size_t most = raw_reserve_max();
 	size_t bytes = wanted[kind] < most ? wanted[kind] : most - most % KMEM_CHUNK_BYTES;

@@ -12,8 +12,8 @@
  *       has been summed, and no event needs to look whether there is a seal.
  *   E5  each chunk's seal is stored after its checksum, the head's checksum last of all. A program killed in between leaves
  *       some chunks sealed and no head_checksum: the reader checks those chunks and says that the program was stopped.
- *   E6  forked children never write the file (lifecycle.c, L1), nor do vfork's (L2). The launcher writes its own part afterwards, under
- *       a checksum of its own.
+ *   E6  forked children never write the file (lifecycle.c, L1), nor do vfork's (L2). The launcher writes its own parts at any time, under
+ *       checksums of their own: its section gets none from here.
  *
  * Not chosen  a seal that the first later event breaks: each event would have to look.
  */
@@ -32,6 +32,8 @@ seal_chunks(char *file, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		const char *at = file + KMEM_HEAD_BYTES + (size_t)i * KMEM_CHUNK_BYTES;
 
+		if (chunks[i].section == KMEM_SECTION_HOLDERS)
+			continue;
 		atomic_store_explicit(&chunks[i].checksum, kmem_checksum(KMEM_CHECKSUM_START, at, KMEM_CHUNK_BYTES),
 		                      memory_order_relaxed);                          // relaxed: the seal publishes it
 		atomic_store_explicit(&chunks[i].is_sealed, 1, memory_order_release); // the checksum first (E5)

@@ -18,6 +18,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
@@ -251,6 +252,27 @@ tell_launcher(bool is_trial)
 	return is_told;
 }
 
+/*
+ * The launcher looks who holds what, and writes that into our capture: there must be room. A program that others may not trace
+ * (ptrace_scope 1 of Yama) names who may; without Yama the call fails, and nobody needs it.
+ */
+static void
+ask_for_look(void)
+{
+	uint32_t index;
+
+	if (settings.looker_pid == 0)
+		return;
+	bool has_room = capture_file_count(KMEM_SECTION_HOLDERS) != 0 ||
+	                (!capture_file_is_large(0) &&
+	                 capture_file_append_sparing(KMEM_SECTION_HOLDERS, 2 * KMEM_HOLDERS_BYTES, 0, &index) != NULL);
+
+	if (!has_room || !tell_launcher(true))
+		return;
+	(void)raw_syscall(SYS_prctl, PR_SET_PTRACER, settings.looker_pid, 0, 0, 0);
+	(void)tell_launcher(false);
+}
+
 static const char *
 name_of(const struct kmem_identity *identity)
 {
@@ -320,6 +342,8 @@ pass(const struct measure *at, const struct memory_limits_now *now, uint64_t req
 	publish(&passing);
 	if (passing.action == KMEM_GUARD_EXEC)
 		(void)tell_launcher(false);
+	if (passing.action == KMEM_GUARD_NOTE) // else it is about to change
+		ask_for_look();
 	say(&passing);
 }
 

@@ -132,6 +132,7 @@ static const struct field others[] = {
 	{ "records", 0, 0, 0 },
 	{ "head.lines in memory", 0, 0, 0 },
 	{ "head.steps and marks", 0, 0, 0 },
+	{ "holders", 0, 0, 0 },
 };
 
 static const struct field *
@@ -173,7 +174,7 @@ field_of(size_t at, bool *is_uncovered)
 		return FIND(site_fields, place % sizeof(struct kmem_site), &others[4]);
 	if (directory[chunk].section == KMEM_SECTION_GENERATIONS)
 		return FIND(generation_fields, place % sizeof(struct kmem_generations), &others[5]);
-	return &others[6];
+	return &others[directory[chunk].section == KMEM_SECTION_HOLDERS ? 9 : 6];
 }
 
 /* ---- one file ---- */

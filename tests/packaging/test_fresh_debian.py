@@ -1,12 +1,15 @@
 """
 The wheel and the Debian packages on a machine that has nothing but python3 and pip: a Debian made by debootstrap, kept in build/fresh-debian.
+An older one, whose glibc does not do, is in build/older-debian.
 
 Long: it is brought from Debian's archive once (make test-long; needs root).
 """
 import os
+import re
 import shutil
 import signal
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -16,6 +19,7 @@ import harness  # noqa: E402
 
 pytestmark = pytest.mark.long
 DIST = harness.BUILD / "dist"
+OLDER, OLDER_GLIBC = "bullseye", (2, 31)
 TRAIN = """import os, signal
 kept = []
 for epoch in range(60):
@@ -30,31 +34,31 @@ class Fresh:
     def __init__(self, root):
         self.root = root
 
-    def run(self, script, user="root"):
+    def run(self, script, user="root", seconds=600):
         home = "/root" if user == "root" else f"/home/{user}"
         inner = f"cd && {script}"
         words = ["env", "-i", f"HOME={home}", "PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "DEBIAN_FRONTEND=noninteractive",
                  "setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "sh", "-c", inner]
         mounts = "mount -t proc proc \"$0/proc\" && mkdir -p \"$0/dev/shm\" && mount -t tmpfs tmpfs \"$0/dev/shm\" && exec chroot \"$0\" \"$@\""
-        return harness.run(["unshare", "--mount", "sh", "-c", mounts, self.root, *words], timeout=600)
+        return harness.run(["unshare", "--mount", "sh", "-c", mounts, self.root, *words], timeout=seconds)
 
     def leftovers(self):
         return self.run("find / -xdev -name '*kmemshim*' -not -path '/tmp/*'").stdout.split()
 
 
-@pytest.fixture(scope="module")
-def fresh():
+def made(name, suite):
+    """A Debian of this suite, with what was made here in its /tmp. None: the archive does not have it."""
     if os.geteuid() != 0 or not shutil.which("debootstrap"):
         pytest.skip("a fresh Debian needs root and debootstrap")
-    root = harness.BUILD / "fresh-debian"
+    root = harness.BUILD / name
     if not (root / "complete").exists():
         shutil.rmtree(root, ignore_errors=True)
-        with open("/etc/os-release") as file:
-            suite = next(line.split("=")[1].strip() for line in file if line.startswith("VERSION_CODENAME="))
         done = harness.run(["debootstrap", "--variant=minbase", "--include=python3,python3-pip,python3-venv", suite, root], timeout=1200)
+        if done.returncode != 0 and "Failed getting release file" in done.stdout + done.stderr:
+            return None
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr
-        for name in ("resolv.conf", "hosts"):
-            shutil.copy(f"/etc/{name}", root / "etc" / name)
+        for file in ("resolv.conf", "hosts"):
+            shutil.copy(f"/etc/{file}", root / "etc" / file)
         (root / "tmp" / "train.py").write_text(TRAIN)
         assert Fresh(root).run("useradd --create-home someone").returncode == 0
         (root / "complete").touch()
@@ -63,6 +67,24 @@ def fresh():
     for path in DIST.iterdir():
         shutil.copy(path, root / "tmp")
     return Fresh(root)
+
+
+def suite_here():
+    with open("/etc/os-release") as file:
+        return next(line.split("=")[1].strip() for line in file if line.startswith("VERSION_CODENAME="))
+
+
+@pytest.fixture(scope="module")
+def fresh():
+    return made("fresh-debian", suite_here())
+
+
+@pytest.fixture(scope="module")
+def older():
+    found = made("older-debian", OLDER)
+    if found is None:
+        pytest.skip(f"{OLDER} is no longer in Debian's archive")
+    return found
 
 
 def check_verdict(done):
@@ -81,13 +103,60 @@ WAYS = {
 
 @pytest.mark.parametrize("way, user", [("venv", "root"), ("venv", "someone"), ("user", "someone"), ("system", "root")])
 def test_the_wheel(fresh, way, user):
+    """Installed, recorded, killed, and the verdict read: in less than a minute, without a compiler."""
     install, command, remove = WAYS[way]
-    done = fresh.run("! command -v gcc >/dev/null && " + install.format(f"{command} run -o captures -- python3 /tmp/train.py"), user)
+    done = fresh.run("! command -v gcc >/dev/null && " + install.format(f"{command} run -o captures -- python3 /tmp/train.py"), user, seconds=60)
     check_verdict(done)
+    is_told = f"The script kmemshim is installed in '/home/{user}/.local/bin' which is not on PATH" in done.stderr
+    assert is_told == (way == "user"), done.stderr
+    done = fresh.run(f"{command} doctor --json -o d", user)
+    assert done.returncode == 0 and ("python3 -m kmemshim" in done.stdout) == (way != "system"), done.stdout + done.stderr
     done = fresh.run(f"{command} why captures", user)
     assert done.returncode == 0 and "train.py:4" in done.stdout, done.stderr
     done = fresh.run(f"{remove}; rm -r captures", user)
     assert done.returncode == 0 and fresh.leftovers() == [], done.stderr
+
+
+def test_a_glibc_that_is_too_old(older):
+    """pip refuses the wheel; who copies the installed folder there is told in one line."""
+    wheel, = DIST.glob("*.whl")
+    glibc = tuple(map(int, re.search(r"manylinux_(\d+)_(\d+)_", wheel.name).groups()))
+    if glibc <= OLDER_GLIBC:
+        pytest.skip("the wheel is for this glibc too")
+    done = older.run("python3 -m pip install --no-index /tmp/kmemshim-*.whl")
+    assert done.returncode != 0 and done.stderr == f"ERROR: {wheel.name} is not a supported wheel on this platform.\n"
+    done = older.run("mkdir -p /tmp/of-kmemshim && cd /tmp/of-kmemshim && python3 -m zipfile -e /tmp/kmemshim-*.whl . && cd / && "
+                     "PYTHONPATH=/tmp/of-kmemshim python3 -m kmemshim report; status=$?; rm -r /tmp/of-kmemshim; exit $status")
+    assert (done.returncode, done.stderr) == (2, "kmemshim: this installation is for x86_64 with glibc %d.%d or newer, and this Python runs on "
+                                                 "x86_64 with glibc %d.%d: build kmemshim here from source\n" % (*glibc, *OLDER_GLIBC))
+
+
+@pytest.fixture(scope="module")
+def other_machine():
+    """A folder with Debian's Python for aarch64, which qemu runs. Not installed, only unpacked."""
+    if not shutil.which("qemu-aarch64") or os.geteuid() != 0 or not shutil.which("debootstrap"):
+        pytest.skip("a Python of another machine needs qemu-aarch64, root and debootstrap")
+    root = harness.BUILD / "aarch64-debian"
+    if not (root / "complete").exists():
+        shutil.rmtree(root, ignore_errors=True)
+        done = harness.run(["debootstrap", "--arch=arm64", "--foreign", "--variant=minbase", "--include=python3", suite_here(), root], timeout=1200)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+        for package in root.glob("var/cache/apt/archives/*.deb"):
+            assert harness.run(["dpkg-deb", "--extract", package, root]).returncode == 0
+        (root / "complete").touch()
+    return root
+
+
+def test_another_machine(other_machine, tmp_path):
+    """The installed folder, copied to an aarch64: one line."""
+    wheel, = DIST.glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(tmp_path)
+    python = os.path.realpath(other_machine / "usr" / "bin" / "python3")
+    done = harness.run(["qemu-aarch64", "-L", other_machine, python, "-m", "kmemshim", "report"], harness.plain_env(PYTHONPATH=tmp_path))
+    assert done.returncode == 2 and done.stdout == ""
+    assert re.fullmatch(r"kmemshim: this installation is for x86_64 with glibc 2\.\d+ or newer, and this Python runs on aarch64 with "
+                        r"glibc 2\.\d+: build kmemshim here from source\n", done.stderr), done.stderr
 
 
 def test_the_debian_packages(fresh):

@@ -3,6 +3,7 @@ The wheel that `make wheel` made: installed into a fresh environment, used as it
 
 make test-packaging makes the wheel before.
 """
+import json
 import os
 import re
 import shutil
@@ -191,6 +192,24 @@ def test_what_a_program_imports(place):
     assert done.stdout.splitlines()[1] == str(place.package() / "native" / "bin" / "kmemshim")
 
 
+def test_a_folder_of_scripts_that_is_not_in_path(place, tmp_path):
+    """python -m kmemshim works; its doctor says what to write, and that is true. What pip says: test_fresh_debian.py"""
+    prefix = tmp_path / "prefix"
+    words = [place.python, "-m", "pip", "--disable-pip-version-check", "install", "--no-index", "--ignore-installed", "--prefix", prefix, the_wheel()]
+    assert place.run(*words).returncode == 0
+    elsewhere = harness.plain_env(PATH="/usr/bin:/bin", PYTHONPATH=next(prefix.glob("lib*/python3*/site-packages")))
+    doctor = [PYTHON, "-m", "kmemshim", "doctor", "-o", tmp_path / "out", "--json"]
+    done = harness.run(doctor, elsewhere)
+    rows = [row for row in json.loads(done.stdout)["findings"] if row["where"] == "PATH"]
+    assert done.returncode == 0 and len(rows) == 1 and rows[0]["level"] == "note", done.stdout
+    module, export = re.fullmatch("write `(.+)`, or `(.+)`", rows[0]["next"]).groups()
+    assert module == "python3 -m kmemshim"
+    done = harness.run(["sh", "-c", f"{export}; cd / && kmemshim --version"], elsewhere)
+    assert done.returncode == 0 and done.stdout.startswith("kmemshim "), done.stderr
+    elsewhere["PATH"] = f"{prefix}/bin:/usr/bin:/bin"
+    assert '"where": "PATH"' not in harness.run(doctor, elsewhere).stdout
+
+
 def test_a_kernel_of_another_environment_has_the_extension(place, tmp_path):
     """And of this environment's packages nothing else: they may be of another Python."""
     done = place.run("kmemshim", "run", "--kernel", "-o", tmp_path, "--", PYTHON, "-c", "import kmemshim; print(kmemshim.__file__)", cwd=tmp_path)
@@ -216,6 +235,15 @@ def test_pip_refuses_it_where_glibc_is_too_old(place, tmp_path):
     shutil.copy(the_wheel(), wheel)
     done = place.pip("install", "--no-index", "--force-reinstall", wheel)
     assert done.returncode != 0 and "is not a supported wheel on this platform" in done.stderr
+
+
+@pytest.mark.parametrize("platform", ["musllinux_1_2_x86_64", "manylinux_2_28_x86_64", "manylinux_2_39_aarch64", None])
+def test_pip_refuses_it_on_other_machines(place, platform, tmp_path):
+    """On musl, on an older glibc, on another architecture: pip is told that it is there. None: where it fits."""
+    words = ["--platform", platform or re.search(r"(manylinux_\w+)\.whl", the_wheel().name)[1]]
+    done = place.pip("install", "--no-index", "--only-binary=:all:", *words, "--target", tmp_path / "target", the_wheel())
+    assert (done.returncode == 0) == (platform is None), done.stderr
+    assert platform is None or done.stderr.splitlines()[0] == f"ERROR: {the_wheel().name} is not a supported wheel on this platform."
 
 
 @pytest.mark.parametrize("change, words", [

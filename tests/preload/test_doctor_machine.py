@@ -1,13 +1,14 @@
 """What kmemshim doctor says of the machine: folder, file system, limits of shells and of containers."""
 import contextlib
 import os
+import re
 import tempfile
 from pathlib import Path
 
 import pytest
 
 import harness
-from test_doctor import OK, PROBLEM, findings
+from test_doctor import OK, PROBLEM, compiled, findings
 
 
 def one(found, where, level=None):
@@ -163,3 +164,23 @@ def test_the_size_of_shared_memory(size, is_told, tmp_path):
     rows = [row for row in found if row["where"] == "/dev/shm"]
     assert len(rows) == is_told, found
     assert not is_told or "has room for 64.0 MiB" in rows[0]["what"] and "--shm-size" in rows[0]["next"]
+
+
+def test_the_page_shows_what_it_says(tmp_path):
+    """The session of docs/limits.md: line for line, figures and folders aside."""
+    program = compiled(tmp_path, "#include <stdlib.h>\nvolatile char large[400000] = { 1 };\nint main(void) { void *volatile p = malloc(10); free(p); return large[3]; }\n",
+                       "-g0", "-Wl,-Bstatic", "-ljemalloc_pic", "-Wl,-Bdynamic", "-lm", "-lstdc++", "-pthread", name="server")
+    shown = re.search(r"^\$ kmemshim doctor -o /dev/shm/out -- ./server --port 80\n(.*?)^```", (harness.ROOT / "docs" / "limits.md").read_text(), re.M | re.S)[1]
+    if "tmpfs" not in harness.run(["stat", "-f", "-c", "%T", "/dev/shm"]).stdout:
+        pytest.skip("/dev/shm is no tmpfs")
+    folder = Path(tempfile.mkdtemp(prefix="kmemshim-test-", dir="/dev/shm"))
+    with harness.memory_group(2 << 30) as group:
+        script = f"echo 0 >{group}/cgroup.procs; ulimit -l 8192; exec \"$@\""
+        done = harness.run(["bash", "-c", script, "sh", harness.KMEMSHIM, "doctor", "-o", folder, "--", f"./{program.name}", "--port", "80"], cwd=tmp_path)
+    folder.rmdir()
+    rows = [row.replace(str(folder), "/dev/shm/out").replace(str(group), "/sys/fs/cgroup/memory/web") for row in done.stdout.splitlines()]
+    wanted = [re.sub(r"\d[\d.]*", r"[\\d.]+", re.escape(row).replace(r"\.\.\.", ".*").replace("/usr/local/lib", ".*")).replace("[\\d.]+\\ [GM]iB", r"[\d.]+ [KMG]iB")
+              for row in shown.splitlines()]
+    assert len(rows) == len(wanted), done.stdout
+    for row, pattern in zip(rows, wanted):
+        assert re.fullmatch(pattern, row), (row, pattern)

@@ -17,7 +17,7 @@ FOLDER = HERE / "holders"
 SCHEMA_FILE = ROOT / "analyzer" / "holders" / "holders.schema.json"
 SAID = re.compile(r'"""(held|lost|unseen|unfinished)  (.*)\n')
 PROGRAMS = sorted(path.name for path in FOLDER.glob("*.py") if SAID.match(path.read_text()))
-VERSIONS = ["system", *interpreters.PYENV]
+VERSIONS = ["system", *interpreters.PYENV, "3.14-debian"]
 
 
 def expected(program):
@@ -34,16 +34,24 @@ def holders(pid, *options, **environment):
 
 
 def without_growth(text):
-    return re.sub(r", grown at [^,]*,", "", text)
+    return re.sub(r", grown at [^,]*,", "", text).replace("_contextvars.", "")  # to 3.9 its types have no module
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory):
+    path = tmp_path_factory.mktemp("library") / "library.so"
+    done = run(["gcc", "-g", "-O1", "-fPIC", "-shared", FOLDER / "library.c", "-o", path])
+    assert done.returncode == 0, done.stderr
+    return path
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_path):
+def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_path, library):
     python = interpreters.get(version)
     if "import numpy" in (FOLDER / program).read_text() and subprocess.run([python.path, "-c", "import numpy"], stderr=subprocess.DEVNULL).returncode:
         pytest.skip(f"no NumPy for {version}")
-    with Waiting([python.path, FOLDER / program], tmp_path / "out") as waiting:
+    with Waiting([python.path, FOLDER / program], tmp_path / "out", TEST_LIBRARY=library) as waiting:
         document = holders(waiting.pid)
         assert waiting.answers()
     line = document["holders"][0]
@@ -55,12 +63,9 @@ def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_pa
     # A sample may be where the items of the container stand, or what the interpreter knows its arenas by; of a long list some nodes are near.
     storage = sum(other["samples"] for other in line["ways"] if other["text"].endswith(": its storage") or "arena_map" in other["text"])
     near = sum(other["samples"] for other in line["ways"] if program == "linked.py" and "global `head` of" in other["text"])
-    # Known to be wrong, one sample in some thousands: what a deque left over leads to the object that was drawn, and is believed.
-    left_over = sum(other["samples"] for other in line["ways"] if program == "popped.py" and other["text"].endswith("deque {*}"))
-    assert left_over <= 1, told
     # What nothing holds may be where words are left over that lead there.
     perhaps = sum(other["samples"] for other in line["ways"] if kind != "held" and other["kind"] == "perhaps")
-    assert line["samples"] == 32 and way["samples"] + storage + near + perhaps + left_over == 32 and way["samples"] >= 26, told
+    assert line["samples"] == 32 and way["samples"] + storage + near + perhaps == 32 and way["samples"] >= 26, told
 
 
 def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
@@ -88,6 +93,44 @@ def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
         way = found[place][0]
         assert way["kind"] == kind and re.fullmatch(text, way["text"]), (place, way)
     assert all(way["kind"] == "lost" for place in (("lost", 70000), ("lost_by_lost", 65000)) for way in found[place])
+
+
+BLOCK = r"block of native\.cc:\d+ "
+OF_CPP = {
+    "containers": {
+        "of_vector": [("held", f"static variable `vector` of native -> {BLOCK}of_vector")],
+        "of_map": [("held", f"static variable `map` of native -> {BLOCK}of_map(, one after another)?")],
+        "of_hash": [("held", f"static variable `hash` of native -> {BLOCK}of_hash(, one after another)?")],
+        "of_list": [("held", f"static variable `list` of native -> {BLOCK}of_list(, one after another)?")],
+        "of_deque": [("held", f"static variable `deque` of native -> {BLOCK}[^>]*( -> {BLOCK}of_deque)?")],
+        "lost_map": [("lost", f"{BLOCK}lost_map -> {BLOCK}lost_map(, one after another)?")],
+    },
+    "objects": {
+        "of_shared": [("held", f"static variable `shared` of native -> {BLOCK}of_shared -> {BLOCK}of_shared")],
+        "of_function": [("held", f"static variable `callback` of native -> {BLOCK}of_function")],
+        "of_base": [("held", f"static variable `second_base` of native -> {BLOCK}of_base")],
+        "of_string": [("held", "static variable `text` of native")],
+        "library_keep": [("held", r"static variable `kept_by_library` of library\.so"), ("held", r"thread-local memory of thread \d+")],
+    },
+}
+
+
+@pytest.mark.parametrize("part", OF_CPP)
+def test_containers_and_objects_of_cpp_and_variables_of_a_library(part, tmp_path, library):
+    done = run(["g++", "-std=gnu++17", "-g", "-O1", FOLDER / "native.cc", f"-L{library.parent}", "-l:library.so",
+                f"-Wl,-rpath,{library.parent}", "-o", tmp_path / "native"])
+    assert done.returncode == 0, done.stderr
+    with Waiting([tmp_path / "native", part], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    told = {}
+    for line in document["holders"]:
+        told.setdefault(line["function"].split("(")[0], []).extend((way["kind"], way["text"]) for way in line["ways"])
+    assert set(told) == set(OF_CPP[part])
+    for function, wanted in OF_CPP[part].items():
+        for way in told[function]:
+            assert any(way[0] == kind and re.fullmatch(text, way[1]) for kind, text in wanted), (function, way)
+        assert all(any(way[0] == kind and re.fullmatch(text, way[1]) for way in told[function]) for kind, text in wanted), told[function]
 
 
 def test_two_holders_of_one_line_are_told_apart(tmp_path):
@@ -246,3 +289,32 @@ def test_shares_of_holders_are_about_right(version, tmp_path):
                            "global `tuples` of module __main__ -> tuple [*] -> bytearray",
                            "global `nodes` of module __main__ -> list [*] -> Node .payload -> bytearray"}
     assert all(2 <= count <= 20 for count in counts.values()), counts
+
+
+SCENARIOS = ["moved", "queues", "caches", "frames", "instances"]
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_who_holds_it_is_who_refers_to_it_for_the_collector(version, scenario, tmp_path):
+    """False at most 2 % of the samples; of 46,080 none was, on CPython 3.8 to 3.13, with 8 seeds."""
+    python = interpreters.get(version)
+    samples, wrong = 0, []
+    with Waiting([python.path, FOLDER / "oracle.py", scenario, "3", tmp_path / "said"], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    referrers = {int(line): {tuple(pair) for pair in pairs} for line, pairs in json.loads((tmp_path / "said").read_text()).items()}
+    for line in document["holders"]:
+        if os.path.basename(line["file"]) != "oracle.py" or line["line"] not in referrers:
+            continue
+        for way in line["ways"]:
+            if way["text"].endswith(": its storage"):
+                continue
+            samples += way["samples"]
+            root, *steps = way["text"].split(" -> ")
+            name = re.fullmatch(r"global `(\w+)` of module __main__", root)
+            holder = re.match(r"(?:\w+\.)*(\w+)", steps[-2]).group(1) if len(steps) > 1 else ""
+            holder = "dict" if holder == "Node" and (name.group(1), "dict") in referrers[line["line"]] else holder  # its attributes
+            if way["kind"] != "held" or name is None or (name.group(1), holder) not in referrers[line["line"]]:
+                wrong.append((way["samples"], way["kind"], way["text"]))
+    assert samples >= 150 and sum(count for count, _, _ in wrong) <= samples // 50, wrong

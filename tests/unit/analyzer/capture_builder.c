@@ -111,6 +111,23 @@ capture_builder_free(struct capture_builder *builder)
 	free(builder);
 }
 
+void
+capture_builder_holders(struct capture_builder *builder, unsigned place, uint64_t sequence, const char *text)
+{
+	struct buffer *section = &builder->sections[KMEM_SECTION_HOLDERS];
+	struct kmem_holders *look;
+	size_t offset;
+
+	while (section->used < 2 * sizeof(*look))
+		(void)append(section, sizeof(*look), &offset);
+	look = (struct kmem_holders *)(void *)section->bytes + place;
+	look->sequence = sequence;
+	look->text_bytes = (uint32_t)strlen(text);
+	memcpy(look->text, text, strlen(text));
+	look->checksum = kmem_checksum(KMEM_CHECKSUM_START, (const char *)look + sizeof(look->checksum),
+	                               sizeof(*look) - sizeof(look->checksum));
+}
+
 static void *
 new_record(struct capture_builder *builder, enum kmem_record_type type, size_t bytes, uint32_t *index)
 {

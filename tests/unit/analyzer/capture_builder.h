@@ -52,6 +52,8 @@ struct kmem_history *capture_builder_history(struct capture_builder *builder, un
 struct kmem_exit *capture_builder_exit(struct capture_builder *builder, uint32_t site_count, uint32_t generation_count);
 /* What was held when the guard was passed: the same. */
 struct kmem_guard *capture_builder_guard(struct capture_builder *builder, uint32_t site_count);
+/* Who held what, in place 0 or 1. */
+void capture_builder_holders(struct capture_builder *builder, unsigned place, uint64_t sequence, const char *text);
 uint64_t capture_builder_volume(uint64_t clock); // a volume at which the clock says this
 /* For a refused request that is there; the caller fills it in and calls capture_builder_seal(). */
 struct kmem_device_snapshot *capture_builder_device_snapshot(struct capture_builder *builder, unsigned failed);

@@ -6,10 +6,12 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/capture_life.h"
@@ -175,6 +177,63 @@ G4_who_only_notes_leaves_malloc_alone(void *unused)
 	CHECK_IN_CHILD(judge_live(100 * MIB, 50 * MIB) == MEMORY_GUARD_NOTHING);
 	CHECK_IN_CHILD(judge_live(930 * MIB, 880 * MIB) == MEMORY_GUARD_NOTHING && times() == 1);
 	CHECK_IN_CHILD(judge_live(930 * MIB, 100 * MIB) == MEMORY_GUARD_NOTHING);
+	return 0;
+}
+
+/* The pid that a passing writes into the launcher's pipe; 0: nothing. */
+static unsigned long
+told(int pipe_end)
+{
+	char text[32] = "";
+
+	return read(pipe_end, text, sizeof(text) - 1) > 0 ? strtoul(text, NULL, 10) : 0;
+}
+
+/* Room in the capture comes before the word to the launcher. */
+static int
+a_look_is_asked_for_where_somebody_looks(void *unused)
+{
+	static const struct {
+		enum kmem_guard_action action;
+		uint64_t looker_pid;
+		bool is_asked;
+	} cases[] = { { KMEM_GUARD_NOTE, 1, true },
+		          { KMEM_GUARD_NOTE, 0, false },
+		          { KMEM_GUARD_INTERRUPT, 1, false },
+		          { KMEM_GUARD_RAISE, 1, false } };
+	char path[128];
+	int pipe_end;
+
+	(void)unused;
+	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, group, "5e55");
+	CHECK_IN_CHILD(mkfifo(path, 0600) == 0);
+	pipe_end = open(path, O_RDWR | O_NONBLOCK);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kmem_identity *identity;
+
+		start(cases[i].action);
+		settings.looker_pid = cases[i].looker_pid;
+		identity = &capture_file_header()->identity;
+		identity->pid = 4711;
+		(void)snprintf(identity->session, sizeof(identity->session), "5e55.1");
+		memory_guard_start(group, false, false);
+		(void)judge(100 * MIB);
+		(void)judge(1000 * MIB);
+		CHECK_IN_CHILD(times() == 1);
+		CHECK_IN_CHILD(told(pipe_end) == (cases[i].is_asked ? 4711 : 0));
+		CHECK_IN_CHILD(capture_file_count(KMEM_SECTION_HOLDERS) == (cases[i].is_asked ? 2 : 0));
+		if (!cases[i].is_asked)
+			continue;
+		(void)judge(100 * MIB);
+		(void)judge(1000 * MIB); // the room is there
+		CHECK_IN_CHILD(times() == 2 && told(pipe_end) == 4711 && capture_file_count(KMEM_SECTION_HOLDERS) == 2);
+		CHECK_IN_CHILD(unlink(path) == 0 && mkfifo(path, 0600) == 0); // nobody reads
+		(void)judge(100 * MIB);
+		(void)judge(1000 * MIB);
+		CHECK_IN_CHILD(times() == 3 && told(pipe_end) == 0);
+		(void)close(pipe_end);
+		pipe_end = open(path, O_RDWR | O_NONBLOCK);
+	}
 	return 0;
 }
 
@@ -403,6 +462,7 @@ main(void)
 		TEST(G4_what_malloc_keeps_is_asked_for),
 		TEST(G4_nobody_is_stopped_for_what_is_free),
 		TEST(G4_who_only_notes_leaves_malloc_alone),
+		TEST(a_look_is_asked_for_where_somebody_looks),
 		TEST(G1_who_begins_above_it_waits),
 		TEST(who_stands_by_is_left_alone),
 		TEST(contents_of_files_are_not_in_use),

@@ -1,0 +1,214 @@
+/*
+ * holder_judge.c - of the words that were found, which lead on, and which way is the best (see holder_search.h)?
+ *
+ * A word that may be left over counts only while references are not accounted for by others.
+ *
+ * Invariant, tested by number in tests/preload/test_holders.py:
+ *   H2  of two ways to a root the one with the lower cost is taken: names before addresses.
+ */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "holders/holder_search.h"
+
+/* What it costs to end a way there: what a person can find in the source comes first. */
+static const uint8_t kind_costs[HOLDER_KINDS] = {
+	[HOLDER_FRAME] = 1,  [HOLDER_STATE] = 12,    [HOLDER_STATIC] = 3,   [HOLDER_THREAD_LOCAL] = 9,
+	[HOLDER_STACK] = 12, [HOLDER_REGISTER] = 14, [HOLDER_MAPPING] = 50,
+};
+#define COST_OTHERS 30u  // of stacks and the interpreter's own variables, where there is a Python to say it better
+#define COST_GOOD 11u    // a way whose root costs no more says enough
+#define COST_PERHAPS 20u // a word that may be left over: rather a long way without one
+#define COST_INSIDE 2u   // an address behind the block's begin
+#define COST_FAR_INSIDE 4u
+#define HEAD_BYTES 32u
+
+static uint32_t
+cost_of_root(const struct holder_search *search, const struct holder_node *node)
+{
+	bool has_python = search->python->shape != NULL;
+
+	if (node->root == HOLDER_END_MODULE || node->root == HOLDER_END_CLASS)
+		return 0;
+	if (node->root == HOLDER_END_FRAME)
+		return 1;
+	return kind_costs[node->kind] + (has_python && node->kind > HOLDER_STATE ? COST_OTHERS : 0);
+}
+
+static uint32_t
+cost_of_edge(const struct holder_node *to, const struct holder_edge *edge)
+{
+	static const uint8_t costs[] = {
+		[PYTHON_HOLD_PERHAPS] = COST_PERHAPS, [PYTHON_HOLD_LIKELY] = 2, [PYTHON_HOLD_SURE] = 1
+	};
+	uint64_t offset = edge->value - to->start;
+
+	if (to->object.type != NULL || offset == 0 || edge->hold == PYTHON_HOLD_SURE)
+		return costs[edge->hold];
+	return costs[edge->hold] + (offset <= HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);
+}
+
+/* Who holds it for sure is known: a word that may be left over is. Items belong to one object; references are counted. */
+static bool
+is_settled(struct holder_search *search, const struct holder_node *node, uint64_t sure)
+{
+	if (node->object.type == NULL)
+		return sure != 0 && (!node->is_chained || node->owner != HOLDER_NONE);
+	return sure + node->own >= python_objects_references(search->python, &node->object);
+}
+
+/* What is likely counts against what may be left over. */
+static void
+settle(struct holder_search *search)
+{
+	uint32_t *sure = memory_zeroed(search->node_count, sizeof(*sure));
+	uint32_t *likely = memory_zeroed(search->node_count, sizeof(*likely));
+
+	for (size_t i = 0; i < search->edge_count; i++) {
+		const struct holder_edge *edge = &search->edges[i];
+
+		sure[edge->to] += !edge->is_gone && edge->hold == PYTHON_HOLD_SURE;
+		likely[edge->to] += edge->hold == PYTHON_HOLD_LIKELY && search->nodes[edge->to].object.type != NULL;
+	}
+	for (size_t i = 0; i < search->edge_count; i++) {
+		struct holder_edge *edge = &search->edges[i];
+		uint64_t others = sure[edge->to] + (edge->hold == PYTHON_HOLD_PERHAPS ? likely[edge->to] : 0);
+
+		/* Anew each time: what is not sure yet may be, when it is known whose items they are. */
+		if (edge->hold != PYTHON_HOLD_SURE)
+			edge->is_gone = is_settled(search, &search->nodes[edge->to], others);
+	}
+	free(sure);
+	free(likely);
+}
+
+/* From the roots down, until nothing becomes cheaper: ways are short. */
+static void
+find_best(struct holder_search *search)
+{
+	bool has_changed = true;
+
+	for (size_t i = 0; i < search->node_count; i++) {
+		struct holder_node *node = &search->nodes[i];
+
+		node->best = HOLDER_NONE;
+		node->cost = holder_is_root(node) ? cost_of_root(search, node) : UINT32_MAX;
+	}
+	while (has_changed) {
+		has_changed = false;
+		for (uint32_t i = (uint32_t)search->edge_count; i-- > 0;) {
+			const struct holder_edge *edge = &search->edges[i];
+			const struct holder_node *from = &search->nodes[edge->from];
+			struct holder_node *to = &search->nodes[edge->to];
+
+			if (edge->is_gone || from->cost == UINT32_MAX || holder_is_root(to) ||
+			    from->cost + cost_of_edge(to, edge) >= to->cost)
+				continue;
+			to->cost = from->cost + cost_of_edge(to, edge);
+			to->best = i;
+			has_changed = true;
+		}
+	}
+}
+
+bool
+holder_search_is_guess(const struct holder_search *search, uint32_t sample)
+{
+	uint32_t number = sample;
+
+	while (search->nodes[number].best != HOLDER_NONE) {
+		if (search->edges[search->nodes[number].best].hold == PYTHON_HOLD_PERHAPS)
+			return true;
+		number = search->edges[search->nodes[number].best].from;
+	}
+	return false;
+}
+
+bool
+holder_search_is_sure(const struct holder_search *search, uint32_t sample)
+{
+	uint32_t number = sample;
+
+	while (search->nodes[number].best != HOLDER_NONE)
+		number = search->edges[search->nodes[number].best].from;
+	return holder_is_root(&search->nodes[number]) && cost_of_root(search, &search->nodes[number]) <= COST_GOOD &&
+	       !holder_search_is_guess(search, sample);
+}
+
+/* A sample with a good way needs no more; what is above the others is wanted. */
+static void
+find_wanted(struct holder_search *search)
+{
+	bool has_changed = true;
+
+	for (size_t i = 0; i < search->node_count; i++)
+		search->nodes[i].is_wanted = false;
+	for (size_t i = 0; i < search->sample_count; i++) {
+		if (!holder_search_is_sure(search, search->samples[i]))
+			search->nodes[search->samples[i]].is_wanted = true;
+	}
+	while (has_changed) {
+		has_changed = false;
+		for (size_t i = 0; i < search->edge_count; i++) {
+			const struct holder_edge *edge = &search->edges[i];
+
+			if (edge->is_gone || !search->nodes[edge->to].is_wanted || search->nodes[edge->from].is_wanted)
+				continue;
+			search->nodes[edge->from].is_wanted = true;
+			has_changed = true;
+		}
+	}
+}
+
+void
+holder_search_judge(struct holder_search *search)
+{
+	settle(search);
+	find_best(search);
+	find_wanted(search);
+}
+
+/* Marks what leads to it, itself too. */
+static void
+mark_above(const struct holder_search *search, uint32_t sample, bool *is_above)
+{
+	bool has_changed = true;
+
+	is_above[sample] = true;
+	while (has_changed) {
+		has_changed = false;
+		for (size_t i = 0; i < search->edge_count; i++) {
+			const struct holder_edge *edge = &search->edges[i];
+
+			if (edge->is_gone || !is_above[edge->to] || is_above[edge->from])
+				continue;
+			is_above[edge->from] = true;
+			has_changed = true;
+		}
+	}
+}
+
+bool
+holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted, uint64_t *seen)
+{
+	bool *is_above = memory_zeroed(search->node_count, sizeof(*is_above));
+	uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
+	bool is_unseen = false;
+
+	mark_above(search, sample, is_above);
+	for (size_t i = 0; i < search->edge_count; i++)
+		found[search->edges[i].to] += search->edges[i].is_gone ? 0 : 1;
+	for (uint32_t i = 0; i < search->node_count && !is_unseen; i++) {
+		const struct holder_node *at = &search->nodes[i];
+
+		if (!is_above[i] || at->object.type == NULL)
+			continue;
+		*node = i;
+		*counted = python_objects_references(search->python, &at->object);
+		*seen = found[i] + at->own;
+		is_unseen = *counted > *seen;
+	}
+	free(is_above);
+	free(found);
+	return is_unseen;
+}

@@ -1,0 +1,201 @@
+/*
+ * model_holders.c - reads what a look found out of its JSON (see model_holders.h). It is foreign input: every text is cleaned.
+ */
+#include "model/model_holders.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_read.h"
+#include "base/memory.h"
+#include "base/text_clean.h"
+#include "model/model.h"
+
+#define ENTRIES_MAX 4096u // of an array: more is not ours
+
+const char *const model_holders_kinds[] = { "held", "perhaps", "lost", "unseen", "unread", "unfinished", NULL };
+
+static char *
+text_in(const json_t *object, const char *name)
+{
+	const char *found = json_string_value(json_object_get(object, name));
+	char *text = memory_text(found != NULL ? found : "");
+
+	(void)text_clean(text, strlen(text));
+	return text;
+}
+
+static uint64_t
+number_in(const json_t *object, const char *name)
+{
+	json_int_t number = json_integer_value(json_object_get(object, name));
+
+	return number > 0 ? (uint64_t)number : 0;
+}
+
+/* One of ours, by address; NULL: another word. */
+static const char *
+kind_in(const json_t *object)
+{
+	const char *found = json_string_value(json_object_get(object, "kind"));
+	size_t i = 0;
+
+	while (model_holders_kinds[i] != NULL && (found == NULL || strcmp(model_holders_kinds[i], found) != 0))
+		i++;
+	return model_holders_kinds[i];
+}
+
+static size_t
+count_in(const json_t *array)
+{
+	size_t count = json_array_size(array);
+
+	return count < ENTRIES_MAX ? count : ENTRIES_MAX;
+}
+
+static void
+read_line(const json_t *from, struct holders_line *line)
+{
+	const json_t *ways = json_object_get(from, "ways");
+
+	*line = (struct holders_line){
+		.place = text_in(from, "place"),
+		.file = text_in(from, "file"),
+		.function = text_in(from, "function"),
+		.line = (uint32_t)number_in(from, "line"),
+		.bytes = number_in(from, "bytes"),
+		.blocks = number_in(from, "blocks"),
+		.is_estimated = json_is_true(json_object_get(from, "is_estimated")),
+		.samples = number_in(from, "samples"),
+	};
+	line->ways = memory_zeroed(count_in(ways) + 1, sizeof(*line->ways));
+	for (size_t i = 0; i < count_in(ways); i++) {
+		const json_t *way = json_array_get(ways, i);
+
+		if (kind_in(way) != NULL)
+			line->ways[line->way_count++] = (struct holders_way){
+				.kind = kind_in(way),
+				.text = text_in(way, "text"),
+				.samples = number_in(way, "samples"),
+				.container = text_in(way, "container"),
+				.items = number_in(way, "items"),
+				.grown_at = text_in(way, "grown_at"),
+			};
+	}
+}
+
+struct holders *
+model_holders_read(const char *text, size_t bytes)
+{
+	json_t *root = json_read_text(text, bytes);
+	const json_t *lines = json_object_get(root, "holders");
+	struct holders *holders = NULL;
+
+	if (json_is_array(lines) && number_in(root, "schema") == MODEL_HOLDERS_SCHEMA) {
+		holders = memory_zeroed(1, sizeof(*holders));
+		*holders = (struct holders){
+			.pid = (uint32_t)number_in(root, "pid"),
+			.stopped_us = number_in(root, "stopped_us"),
+			.read_bytes = number_in(root, "read_bytes"),
+			.left_out_bytes = number_in(root, "left_out_bytes"),
+			.shared_bytes = number_in(root, "shared_bytes"),
+			.passes = (uint32_t)number_in(root, "passes"),
+			.is_unfinished = json_is_true(json_object_get(root, "is_unfinished")),
+			.python = text_in(root, "python"),
+			.why = text_in(root, "why"),
+		};
+		holders->lines = memory_zeroed(count_in(lines) + 1, sizeof(*holders->lines));
+		for (size_t i = 0; i < count_in(lines); i++)
+			read_line(json_array_get(lines, i), &holders->lines[holders->line_count++]);
+	}
+	json_decref(root);
+	return holders;
+}
+
+static void
+free_text(const char *text)
+{
+	free((void *)(uintptr_t)text);
+}
+
+void
+model_holders_free_line(struct holders_line *line)
+{
+	for (size_t i = 0; i < line->way_count; i++) {
+		free_text(line->ways[i].text);
+		free_text(line->ways[i].container);
+		free_text(line->ways[i].grown_at);
+	}
+	free_text(line->place);
+	free_text(line->file);
+	free_text(line->function);
+	free(line->ways);
+}
+
+void
+model_holders_free(struct holders *holders)
+{
+	if (holders == NULL)
+		return;
+	for (size_t i = 0; i < holders->line_count; i++)
+		model_holders_free_line(&holders->lines[i]);
+	free(holders->lines);
+	free_text(holders->python);
+	free_text(holders->why);
+	*holders = (struct holders){ 0 };
+}
+
+static const struct holders_line *
+line_in(const struct holders *holders, const struct model_frame *where)
+{
+	for (size_t i = 0; i < holders->line_count; i++) {
+		const struct holders_line *line = &holders->lines[i];
+
+		if (line->line == where->line && strcmp(line->file, where->file) == 0 &&
+		    strcmp(line->function, where->function) == 0)
+			return line;
+	}
+	return NULL;
+}
+
+const struct holders_line *
+model_holders_of(const struct model *model, const struct model_frame *where)
+{
+	const struct holders_line *found = NULL;
+	uint64_t newest_ns = 0;
+
+	for (size_t i = 0; i < model->process_count && where != NULL; i++) {
+		const struct holders *holders = model->processes[i].holders;
+		const struct holders_line *line = holders != NULL && holders->monotonic_ns >= newest_ns
+		                                      ? line_in(holders, where)
+		                                      : NULL;
+
+		if (line == NULL)
+			continue;
+		found = line;
+		newest_ns = holders->monotonic_ns;
+	}
+	return found;
+}
+
+size_t
+model_holders_container(const struct holders_way *way)
+{
+	char *wanted;
+	const char *at;
+
+	if (way->container[0] == '\0')
+		return 0;
+	if (asprintf(&wanted, " -> %s of ", way->container) < 0)
+		memory_exhausted();
+	at = strstr(way->text, wanted);
+	free(wanted);
+	return at != NULL ? (size_t)(at - way->text) : 0;
+}
+
+const struct holders_way *
+model_holders_way(const struct holders_line *line)
+{
+	return line->way_count != 0 && strcmp(line->ways[0].kind, "unfinished") != 0 ? &line->ways[0] : NULL;
+}

@@ -1,0 +1,81 @@
+/*
+ * model_holders.h - who keeps the blocks of the largest lines alive, as a look found it.
+ *
+ * The look itself is holders/'s; a capture has its result as JSON, which is read here.
+ */
+#ifndef MODEL_HOLDERS_H
+#define MODEL_HOLDERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct json_object;
+struct model;
+struct model_frame;
+
+struct holders_way {
+	const char *kind; // "held", "perhaps", "lost", "unseen", "unread", "unfinished"
+	const char
+		*text; // held: from the root to the block; lost: what leads there; unseen: the object with too many references
+	uint64_t samples;      // of the line's that it is the way of
+	const char *container; // type of the one with most items on the way; "" = none
+	uint64_t items;
+	const char *grown_at; // where its storage was asked for; "" = not known
+};
+
+struct holders_line {
+	const char *place;
+	const char *file;
+	const char *function;
+	uint32_t line; // 0 = unknown
+	uint64_t bytes;
+	uint64_t blocks;
+	bool is_estimated; // both: small Python objects are among them
+	uint64_t samples;
+	size_t way_count;
+	struct holders_way *ways; // those of most samples first
+};
+
+struct holders {
+	uint32_t pid;
+	uint64_t stopped_us;
+	uint64_t read_bytes;
+	uint64_t left_out_bytes; // of blocks that hold no pointers
+	uint64_t shared_bytes;   // with other processes: not read
+	uint32_t passes;
+	bool is_unfinished;
+	const char *python; // why its objects are not known by name; "" = they are, or there is none
+	const char *why;    // nobody looked; "" = somebody did
+	size_t line_count;
+	struct holders_line *lines; // the largest first
+	/* Of one that is in a capture. */
+	uint64_t sequence; // 1, 2, ...
+	uint64_t monotonic_ns;
+	uint64_t volume_bytes; // allocated in all, then
+};
+
+#define MODEL_HOLDERS_SCHEMA 1
+
+extern const char *const model_holders_kinds[]; // the last is NULL
+extern const struct json_object model_holders_object;
+extern const struct json_object model_way_object; // of struct holders_way
+
+/* text: JSON by analyzer/holders/holders.schema.json, from a capture. NULL: it is none. Owned by the caller. */
+struct holders *model_holders_read(const char *text, size_t bytes);
+void model_holders_free_line(struct holders_line *line);
+void model_holders_free(struct holders *holders); // what it holds, not itself; NULL is legal
+
+/* What the newest look knows of this line of code, in any process; NULL: it was none of the largest then, or nobody looked. */
+const struct holders_line *model_holders_of(const struct model *model, const struct model_frame *where);
+
+/* How most of its samples are held; NULL = nobody knows anything. */
+const struct holders_way *model_holders_way(const struct holders_line *line);
+
+/*
+ * Where the container stands that most of what a way leads through lies in: "global `hot` of module __main__". Returns the bytes of `text`
+ * that say so; 0 = there is no container with many items.
+ */
+size_t model_holders_container(const struct holders_way *way);
+
+#endif

@@ -1,0 +1,67 @@
+/*
+ * model_holders_fields.c - what the JSON of a look consists of: printed, kept in captures, and a part of reports.
+ */
+#include <stddef.h>
+
+#include "base/json_fields.h"
+#include "model/model_holders.h"
+
+#define OWNER struct holders_way
+static const struct json_field way_fields[] = {
+	JSON_FIELD(
+		kind,
+		"held: by a root. perhaps: by a word that may be left over. lost: no pointer leads there, or lost blocks alone. unseen: an object of Python has references "
+		"that were found nowhere. unread: nothing leads there in what was read, and not all was. unfinished: there was "
+		"no time or room to find it, or the way is very long.",
+		.values = model_holders_kinds),
+	JSON_FIELD(
+		text,
+		"held: from the root to the block. lost: the lost blocks that lead there. unseen: the object. unfinished: why. "
+		"[*]: one of many. ?: a guess."),
+	JSON_FIELD(samples, "How many of the line's samples are held so."),
+	JSON_FIELD(container, "Type of the object with most items on the way; \"\" = none has many."),
+	JSON_FIELD(items, "Its items."),
+	JSON_FIELD(grown_at, "The line that asked for its storage last; \"\" = not known."),
+	{ .name = NULL },
+};
+const struct json_object model_way_object = { "way", "How some samples are held.", way_fields,
+	                                          sizeof(struct holders_way), NULL };
+#undef OWNER
+
+#define OWNER struct holders_line
+static const struct json_field line_fields[] = {
+	JSON_FIELD(place, "The line of code that asked for the blocks, as the text has it."),
+	JSON_FIELD(file, "Its source file; \"\" = unknown."),
+	JSON_FIELD(line, "0 = unknown."),
+	JSON_FIELD(function, "\"\" = unknown."),
+	JSON_FIELD(bytes, "Live bytes."),
+	JSON_FIELD(blocks, "Live blocks, or objects."),
+	JSON_FIELD(is_estimated, "Small Python objects are among both, estimated from a sample."),
+	JSON_FIELD(samples, "Blocks that were drawn."),
+	JSON_FIELD_OF(JSON_OBJECTS, "ways", ways, "Those of most samples first.", .object = &model_way_object,
+	              .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
+	{ .name = NULL },
+};
+static const struct json_object line_object = { "held_line", "One of the largest lines.", line_fields,
+	                                            sizeof(struct holders_line), NULL };
+#undef OWNER
+
+#define OWNER struct holders
+static const struct json_field holders_fields[] = {
+	JSON_FIELD_WHOLE(JSON_VERSION, "schema", "Version of this schema.", .version = MODEL_HOLDERS_SCHEMA),
+	JSON_FIELD(pid, "The process."),
+	JSON_FIELD(stopped_us, "For how long it stood still, in microseconds."),
+	JSON_FIELD(read_bytes, "Of its memory, in all passes together."),
+	JSON_FIELD(left_out_bytes, "Of blocks that were not read: samples of them hold no pointers."),
+	JSON_FIELD(shared_bytes, "Of memory that is shared with other processes, which is not read."),
+	JSON_FIELD(passes, "How often its memory was gone through."),
+	JSON_FIELD(is_unfinished, "There was no time or room for more."),
+	JSON_FIELD(python, "Why objects of Python have no names here; \"\" = they have, or there is no Python."),
+	JSON_FIELD(why, "Why nobody looked; \"\" = somebody did."),
+	JSON_FIELD_OF(JSON_OBJECTS, "holders", lines, "The largest first.", .object = &line_object, .is_pointer = true,
+	              .count_offset = offsetof(OWNER, line_count)),
+	{ .name = NULL },
+};
+const struct json_object model_holders_object = { "holders", "What `kmemshim holders --json` prints.", holders_fields,
+	                                              sizeof(struct holders), NULL };
+#undef OWNER

@@ -1,0 +1,185 @@
+"""A look at who holds what, when the guard is passed: in the capture, of a program that is killed a second later. Under a memory cgroup."""
+import json
+import re
+import signal
+import subprocess
+import sys
+
+import fastjsonschema
+import pytest
+
+import harness
+from harness import KMEMSHIM, ROOT, compile_c, kmemshim, run
+from test_lost import FORBID, TRACE
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+LIMIT = 300 << 20
+PYTHON = "/usr/bin/python3"
+CACHE = """
+import os, signal, sys, time
+class Cache:
+    def __init__(self):
+        self.pages = {}
+    def get(self, number):
+        self.pages[number] = bytearray(60000)
+def main():
+    service = Cache()
+    for number in range(2500):  # 143 MiB
+        service.get(number)
+        time.sleep(0.0002)
+    time.sleep(0.5 if sys.argv[1:] else 1)
+    if sys.argv[1:]:
+        print("went on", len(service.pages), flush=True)
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+main()
+"""
+TABLE = """
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+static void *volatile table[3000]; /* else nobody reads it, and it is left out */
+static void
+fill(int i)
+{
+    void *block = malloc(60000);
+    memset(block, 1, 60000);
+    table[i] = block;
+}
+int main(void)
+{
+    for (int i = 0; i < 2500; i++) {
+        fill(i);
+        usleep(200);
+    }
+    sleep(1);
+    raise(SIGKILL);
+}
+"""
+
+
+def guarded(argv, out, *options, guard="100M", before=()):
+    """kmemshim run under a limit of its own."""
+    with harness.memory_group(LIMIT) as group:
+        return run(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, *before, KMEMSHIM, "run", "--guard", guard, *options,
+                    "-o", out, "--", *argv], harness.plain_env())
+
+
+def stored(out):
+    done = kmemshim("holders", "--json", out)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    fastjsonschema.validate(json.loads((ROOT / "analyzer/holders/holders.schema.json").read_text()), document)
+    return document
+
+
+@pytest.fixture
+def cache(tmp_path):
+    program = tmp_path / "cache.py"
+    program.write_text(CACHE)
+    return program
+
+
+def test_the_path_survives_the_death_of_a_python_program(cache, tmp_path):
+    done = guarded([PYTHON, cache], tmp_path / "out")
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    document = stored(tmp_path / "out")
+    line = document["holders"][0]
+    assert (document["why"], line["place"], line["samples"]) == ("", "cache.py:7 Cache.get", 32)
+    assert re.fullmatch(r"local `(service` of main\(\) \(cache\.py:8\)|self` of Cache.get\(\) \(cache\.py:6\)) -> Cache \.pages -> dict of 1,\d{3}, grown at cache\.py:7 Cache\.get, \[\*\] -> bytearray",
+                        line["ways"][0]["text"])
+    text = kmemshim("holders", "--top", "1", tmp_path / "out")
+    assert text.returncode == 0 and line["ways"][0]["text"] in text.stdout
+    # ... and so do all that tell of the death.
+    way = line["ways"][0]["text"]
+    told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    assert f"When the guard was passed, they were held by {way}." in told
+    assert re.search(r"Next: .*bound the dict at " + re.escape(way.split(" -> dict")[0]) + r" \(1,\d{3} items\), or drop what is not needed from it: "
+                     r"it keeps the blocks of cache\.py:7 Cache\.get alive", told)
+    for command in ("report", "leaks"):
+        assert f"held by {way}" in " ".join(kmemshim(command, tmp_path / "out").stdout.split()), command
+    assert kmemshim("report", "--html", tmp_path / "page.html", tmp_path / "out").returncode == 0
+    assert f"by {way}".replace(">", r"\u003e") in (tmp_path / "page.html").read_text() or f"by {way}" in (tmp_path / "page.html").read_text()
+    document = harness.report("report", tmp_path / "out")
+    assert document["lines"][0]["held_by"][0] == line["ways"][0]
+    assert document["guard"]["look"]["holders"][0]["place"] == "cache.py:7 Cache.get"
+    assert [finding["kind"] for finding in document["verdict"]["findings"]].count("held-by") == 1
+
+
+def test_the_path_survives_the_death_of_a_c_program(tmp_path):
+    (tmp_path / "table.c").write_text(TABLE)
+    done = guarded([compile_c(tmp_path / "table.c", tmp_path / "table", "-g")], tmp_path / "out")
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    line = stored(tmp_path / "out")["holders"][0]
+    assert line["place"] == "table.c:10 fill"
+    assert line["ways"][0]["text"] == "static variable `table` of table", line
+
+
+def test_a_program_that_goes_on_is_as_without(cache, tmp_path):
+    done = guarded([PYTHON, cache, "go on"], tmp_path / "out")
+    assert (done.returncode, done.stdout) == (0, "went on 2500\n"), done.stderr
+    assert stored(tmp_path / "out")["holders"][0]["place"] == "cache.py:7 Cache.get"
+    assert not harness.report("report", tmp_path / "out")["damages"]
+
+
+@pytest.mark.parametrize("options", [["--no-holders"], ["--guard-action", "exec:true"]])
+def test_no_look_is_taken(options, cache, tmp_path):
+    done = guarded([PYTHON, cache, "go on"], tmp_path / "out", *options)
+    assert done.returncode == 0 and "passed its guard" in done.stderr
+    told = kmemshim("holders", tmp_path / "out")
+    assert told.returncode == 2 and "nobody looked who holds its memory" in told.stderr
+
+
+@pytest.mark.parametrize(("options", "guard", "why"), [
+    ((), "270M", r"only \d+\.\d MiB were left below the limit, and a look needs 32 MiB: set the guard lower"),
+    (("--holders-stop", "1ms"), "100M", r"(the program|process \d+) .*"),
+])
+def test_why_nobody_looked_is_told(options, guard, why, cache, tmp_path):
+    program = cache.read_text().replace("2500", "4450" if guard == "270M" else "2500")
+    cache.write_text(program)
+    done = guarded([PYTHON, cache, "go on"], tmp_path / "out", *options, guard=guard)
+    assert done.returncode == 0, done.stderr
+    document = stored(tmp_path / "out")
+    assert re.fullmatch(why, document["why"]) and document["holders"] == []
+    assert f"nobody looked what holds it: {document['why']}" in " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    text = kmemshim("holders", tmp_path / "out").stdout
+    assert re.fullmatch(r"process \d+ was not looked at: " + why + "\n", text)
+
+
+def test_where_ptrace_is_forbidden_all_else_works(cache, tmp_path):
+    done = guarded([PYTHON, cache, "go on"], tmp_path / "out", before=[sys.executable, "-c", FORBID])
+    assert (done.returncode, done.stdout) == (0, "went on 2500\n"), done.stderr
+    assert "may not be looked at (ptrace: EPERM)" in stored(tmp_path / "out")["why"]
+
+
+def test_a_program_that_is_traced_already_is_left_alone(cache, tmp_path):
+    tracer = f"import subprocess, os, sys\np = subprocess.Popen([sys.executable, '-c', {TRACE!r}, str(os.getpid())], stdin=subprocess.PIPE, stdout=subprocess.PIPE)\np.stdout.readline()\n"
+    cache.write_text(tracer + CACHE.replace('print("went on"', 'p.stdin.close(); print("went on"'))
+    done = guarded([PYTHON, cache, "go on"], tmp_path / "out")
+    assert (done.returncode, done.stdout) == (0, "went on 2500\n"), done.stderr
+    assert "is traced by process" in stored(tmp_path / "out")["why"]
+
+
+def test_a_damaged_look_is_told_and_nothing_else_is_lost(cache, tmp_path):
+    guarded([PYTHON, cache, "go on"], tmp_path / "out")
+    capture, = (tmp_path / "out").glob("*.kmem")
+    content = bytearray(capture.read_bytes())
+    content[content.index(b'"stopped_us"')] ^= 1
+    capture.write_bytes(content)
+    told = kmemshim("holders", capture)
+    assert told.returncode == 3 and 'section "holders": the checksum of look 1 is wrong' in told.stderr
+    document = harness.report("report", capture)
+    assert document["processes"] and len(document["damages"]) == 1
+
+
+def test_under_preload_alone_it_is_said_who_would_look(cache, tmp_path):
+    with harness.memory_group(LIMIT) as group:
+        env = harness.shim_env(tmp_path / "out", KMEMSHIM_GUARD="100M")
+        env["SHIM"] = str(env.pop("LD_PRELOAD"))
+        done = run(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec env LD_PRELOAD="$SHIM" "$@"', group, PYTHON, cache], env)
+    assert done.returncode == -signal.SIGKILL and "passed its guard" in done.stderr
+    line = "nobody looked what holds it: kmemshim run looks when the guard is passed, LD_PRELOAD alone does not\n"
+    assert line in kmemshim("why", tmp_path / "out").stdout
+    assert harness.report("report", tmp_path / "out")["guard"]["look"] is None
