@@ -600,6 +600,6 @@ deb: ## Debian packages in build/dist: the command and the library; the header; 
 
 .PHONY: help
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
 	@awk '/^[A-Z_]+ +\?=/ { sub(/#  */, "# "); print "  " $$0 }' $(firstword $(MAKEFILE_LIST))
