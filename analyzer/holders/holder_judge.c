@@ -57,29 +57,57 @@ is_settled(struct holder_search *search, const struct holder_node *node, uint64_
 	return sure + node->own >= python_objects_references(search->python, &node->object);
 }
 
-/* What is likely counts against what may be left over. */
-static void
-settle(struct holder_search *search)
+/* What leads to a node, of each kind. */
+struct held_by {
+	uint32_t sure;
+	uint32_t likely;
+	bool at_begin;
+};
+
+static bool
+is_far_inside(const struct holder_search *search, const struct holder_edge *edge)
 {
-	uint32_t *sure = memory_zeroed(search->node_count, sizeof(*sure));
-	uint32_t *likely = memory_zeroed(search->node_count, sizeof(*likely));
+	const struct holder_node *to = &search->nodes[edge->to];
+
+	return edge->hold == PYTHON_HOLD_LIKELY && to->object.type == NULL && edge->value - to->start > HEAD_BYTES;
+}
+
+static struct held_by *
+sum_up(const struct holder_search *search)
+{
+	struct held_by *held = memory_zeroed(search->node_count, sizeof(*held));
 
 	for (size_t i = 0; i < search->edge_count; i++) {
 		const struct holder_edge *edge = &search->edges[i];
+		struct held_by *to = &held[edge->to];
 
-		sure[edge->to] += !edge->is_gone && edge->hold == PYTHON_HOLD_SURE;
-		likely[edge->to] += edge->hold == PYTHON_HOLD_LIKELY && search->nodes[edge->to].object.type != NULL;
+		to->sure += !edge->is_gone && edge->hold == PYTHON_HOLD_SURE;
+		to->likely += edge->hold == PYTHON_HOLD_LIKELY && search->nodes[edge->to].object.type != NULL;
+		to->at_begin = to->at_begin || edge->value == search->nodes[edge->to].start;
 	}
+	return held;
+}
+
+/*
+ * What is likely counts against what may be left over; a word that leads to a block's begin counts against words that lead far inside, of which a
+ * large block has many by chance: they are what was there before it.
+ */
+static void
+settle(struct holder_search *search)
+{
+	struct held_by *held = sum_up(search);
+
 	for (size_t i = 0; i < search->edge_count; i++) {
 		struct holder_edge *edge = &search->edges[i];
-		uint64_t others = sure[edge->to] + (edge->hold == PYTHON_HOLD_PERHAPS ? likely[edge->to] : 0);
+		const struct held_by *to = &held[edge->to];
+		uint64_t others = to->sure + (edge->hold == PYTHON_HOLD_PERHAPS ? to->likely : 0);
 
 		/* Anew each time: what is not sure yet may be, when it is known whose items they are. */
 		if (edge->hold != PYTHON_HOLD_SURE)
-			edge->is_gone = is_settled(search, &search->nodes[edge->to], others);
+			edge->is_gone = is_settled(search, &search->nodes[edge->to], others) ||
+			                (to->at_begin && !search->is_taking_far && is_far_inside(search, edge));
 	}
-	free(sure);
-	free(likely);
+	free(held);
 }
 
 /* From the roots down, until nothing becomes cheaper: ways are short. */

@@ -664,15 +664,31 @@ pass(struct holder_search *search, enum part part)
 		scan_registers(search);
 }
 
-/* Some samples have no way: perhaps what was left out leads there. */
 static bool
-read_left_out(struct holder_search *search)
+is_one_missing(const struct holder_search *search)
 {
 	bool is_missing = false;
 
 	for (size_t i = 0; i < search->sample_count; i++)
 		is_missing = is_missing || search->nodes[search->samples[i]].cost == UINT32_MAX;
-	if (!is_missing || search->skip_count == 0 || search->is_reading_all || !choose_targets(search, true))
+	return is_missing;
+}
+
+/* Some samples have no way: perhaps words lead there that were not believed. */
+static bool
+take_far(struct holder_search *search)
+{
+	if (search->is_taking_far || !is_one_missing(search))
+		return false;
+	search->is_taking_far = true;
+	return true;
+}
+
+/* Or what was left out leads there. */
+static bool
+read_left_out(struct holder_search *search)
+{
+	if (!is_one_missing(search) || search->skip_count == 0 || search->is_reading_all || !choose_targets(search, true))
 		return false;
 	search->is_reading_all = true;
 	search->is_full = search->is_full || search->target_count == TARGETS_MAX;
@@ -714,7 +730,7 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 			return;
 		if (choose_targets(search, false))
 			pass(search, search->is_reading_all ? PART_ALL : PART_REST);
-		else if (!read_left_out(search))
+		else if (!take_far(search) && !read_left_out(search))
 			return;
 	}
 }

@@ -102,6 +102,7 @@ struct holder_search {
 	size_t skip_room;
 	struct address_range *skips;
 	bool is_reading_all; // what was left out is read, too
+	bool is_taking_far;  // words that lead far into a block are believed, whatever leads to its begin
 };
 
 bool holder_search_is_late(struct holder_search *search);
