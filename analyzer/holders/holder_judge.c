@@ -21,7 +21,6 @@ static const uint8_t kind_costs[HOLDER_KINDS] = {
 #define COST_PERHAPS 20u // a word that may be left over: rather a long way without one
 #define COST_INSIDE 2u   // an address behind the block's begin
 #define COST_FAR_INSIDE 4u
-#define HEAD_BYTES 32u
 
 static uint32_t
 cost_of_root(const struct holder_search *search, const struct holder_node *node)
@@ -45,7 +44,7 @@ cost_of_edge(const struct holder_node *to, const struct holder_edge *edge)
 
 	if (to->object.type != NULL || offset == 0 || edge->hold == PYTHON_HOLD_SURE)
 		return costs[edge->hold];
-	return costs[edge->hold] + (offset <= HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);
+	return costs[edge->hold] + (offset <= HOLDER_HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);
 }
 
 /* Who holds it for sure is known: a word that may be left over is. Items belong to one object; references are counted. */
@@ -57,57 +56,29 @@ is_settled(struct holder_search *search, const struct holder_node *node, uint64_
 	return sure + node->own >= python_objects_references(search->python, &node->object);
 }
 
-/* What leads to a node, of each kind. */
-struct held_by {
-	uint32_t sure;
-	uint32_t likely;
-	bool at_begin;
-};
-
-static bool
-is_far_inside(const struct holder_search *search, const struct holder_edge *edge)
-{
-	const struct holder_node *to = &search->nodes[edge->to];
-
-	return edge->hold == PYTHON_HOLD_LIKELY && to->object.type == NULL && edge->value - to->start > HEAD_BYTES;
-}
-
-static struct held_by *
-sum_up(const struct holder_search *search)
-{
-	struct held_by *held = memory_zeroed(search->node_count, sizeof(*held));
-
-	for (size_t i = 0; i < search->edge_count; i++) {
-		const struct holder_edge *edge = &search->edges[i];
-		struct held_by *to = &held[edge->to];
-
-		to->sure += !edge->is_gone && edge->hold == PYTHON_HOLD_SURE;
-		to->likely += edge->hold == PYTHON_HOLD_LIKELY && search->nodes[edge->to].object.type != NULL;
-		to->at_begin = to->at_begin || edge->value == search->nodes[edge->to].start;
-	}
-	return held;
-}
-
-/*
- * What is likely counts against what may be left over; a word that leads to a block's begin counts against words that lead far inside, of which a
- * large block has many by chance: they are what was there before it.
- */
+/* What is likely counts against what may be left over. */
 static void
 settle(struct holder_search *search)
 {
-	struct held_by *held = sum_up(search);
+	uint32_t *sure = memory_zeroed(search->node_count, sizeof(*sure));
+	uint32_t *likely = memory_zeroed(search->node_count, sizeof(*likely));
 
 	for (size_t i = 0; i < search->edge_count; i++) {
+		const struct holder_edge *edge = &search->edges[i];
+
+		sure[edge->to] += !edge->is_gone && edge->hold == PYTHON_HOLD_SURE;
+		likely[edge->to] += edge->hold == PYTHON_HOLD_LIKELY && search->nodes[edge->to].object.type != NULL;
+	}
+	for (size_t i = 0; i < search->edge_count; i++) {
 		struct holder_edge *edge = &search->edges[i];
-		const struct held_by *to = &held[edge->to];
-		uint64_t others = to->sure + (edge->hold == PYTHON_HOLD_PERHAPS ? to->likely : 0);
+		uint64_t others = sure[edge->to] + (edge->hold == PYTHON_HOLD_PERHAPS ? likely[edge->to] : 0);
 
 		/* Anew each time: what is not sure yet may be, when it is known whose items they are. */
 		if (edge->hold != PYTHON_HOLD_SURE)
-			edge->is_gone = is_settled(search, &search->nodes[edge->to], others) ||
-			                (to->at_begin && !search->is_taking_far && is_far_inside(search, edge));
+			edge->is_gone = is_settled(search, &search->nodes[edge->to], others);
 	}
-	free(held);
+	free(sure);
+	free(likely);
 }
 
 /* From the roots down, until nothing becomes cheaper: ways are short. */

@@ -324,6 +324,16 @@ hold_of_word(struct holder_search *search, const struct holder_node *from, const
 	return PYTHON_HOLD_PERHAPS;
 }
 
+/*
+ * Large blocks have hundreds of words that lead into them by chance, of what was there before them: in a program that imports PyTorch they lead on
+ * to most of its blocks. So those are looked for only where nothing else leads.
+ */
+static bool
+is_far_inside(const struct holder_node *to, uint64_t value)
+{
+	return to->object.type == NULL && value - to->start > HOLDER_HEAD_BYTES;
+}
+
 /* Does a word that leads there keep the node alive? */
 static enum python_hold
 hold_of(struct holder_search *search, const struct holder_node *from, struct holder_node *to, uint64_t at,
@@ -401,8 +411,12 @@ target_at(const struct holder_search *search, uint64_t addr)
 static void
 try_edge(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
 {
-	enum python_hold hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
+	bool is_far = is_far_inside(&search->nodes[to], value);
+	enum python_hold hold;
 
+	if (is_far ? !search->is_taking_far : search->is_far_pass)
+		return;
+	hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
 	if (hold != PYTHON_HOLD_NOT)
 		add_edge(search, &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, HOLDER_NONE });
 }
@@ -678,9 +692,11 @@ is_one_missing(const struct holder_search *search)
 static bool
 take_far(struct holder_search *search)
 {
-	if (search->is_taking_far || !is_one_missing(search))
+	if (search->is_taking_far || !is_one_missing(search) || !choose_targets(search, true))
 		return false;
-	search->is_taking_far = true;
+	search->is_taking_far = search->is_far_pass = true;
+	pass(search, PART_REST);
+	search->is_far_pass = false;
 	return true;
 }
 
