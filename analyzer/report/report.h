@@ -259,6 +259,7 @@ struct report_guard {
 	bool is_action_in_vain;     // SIGINT is ignored, or nobody could run the command
 	uint64_t before_end_ns;     // before the end, or the last heartbeat
 	const struct holders *look; // at who holds what, then or at an earlier passing; NULL = nobody looked
+	const char *no_look;        // why nobody looked, where that is known; else NULL
 	uint64_t live_bytes;        // of memory, at all lines then; 0 = not known
 	size_t line_count;
 	struct report_holder lines[REPORT_GUARD_LINES_MAX]; // the most first
@@ -276,6 +277,21 @@ struct report_site {
 	const char *import; // left behind by importing this top-level module; "" = not so, or unknown
 	enum report_lost lost;
 	bool is_python_only; // native frames were not recorded, for the site held little
+};
+
+/* A line that releases blocks of another one. */
+struct report_release {
+	struct report_place where;
+	uint64_t count; // of watched blocks
+};
+
+/* The caller whose blocks stay: as struct kept_way. */
+struct report_kept {
+	struct report_place through;
+	uint64_t live_count;
+	uint64_t allocated_count;
+	uint64_t other_live_count;
+	uint64_t other_allocated_count;
 };
 
 struct report_line {
@@ -296,6 +312,10 @@ struct report_line {
 	uint64_t held_samples; // blocks of which a look knows how they were held; 0 = nobody looked
 	size_t way_count;
 	const struct holders_way *ways; // how, those of most samples first
+	unsigned release_count;
+	uint64_t watched_releases; // of which `releases` are a part
+	struct report_release releases[MODEL_RELEASES_MAX];
+	struct report_kept kept; // of classes that accumulate; through.is_known: there is such a caller
 	struct report_site largest;
 };
 
