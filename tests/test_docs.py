@@ -129,3 +129,16 @@ def test_every_version_of_the_capture_file_is_in_the_changes():
     newest, oldest = (int(re.search(rf"#define {name} (\d+)u", header)[1]) for name in ("KMEM_VERSION", "KMEM_VERSION_OLDEST"))
     rows = re.findall(r"^\| (\d+) \| .* \| (yes|no) \|$", (ROOT / "CHANGES.md").read_text(), flags=re.MULTILINE)
     assert rows == [(str(version), "yes" if version >= oldest else "no") for version in range(newest, 0, -1)]
+
+
+def test_the_comparison_has_the_figures_of_the_results():
+    """So that a new run of the leaks is not forgotten there."""
+    page, results = (ROOT / "docs/compare.md").read_text(), (ROOT / "tests/leaks/RESULTS.md").read_text()
+    table = re.search(r"^\|  \| kmemshim .*?(?=\n\n)", results, re.DOTALL | re.MULTILINE)[0]
+    assert table.count("\n") == 3 and table in page
+
+
+def test_the_comparison_has_the_tools_that_are_tried():
+    page, script = (ROOT / "docs/compare.md").read_text(), (ROOT / "tests/bench/compare.py").read_text()
+    tools = re.findall(r'^        "([\w -]+)": \(\[', script, re.MULTILINE)
+    assert len(tools) > 6 and re.findall(r"^\| ([\w -]+) \| (?:yes|no) \| (?:yes|no) \|", page, re.MULTILINE) == tools

@@ -6,6 +6,7 @@
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,8 +141,8 @@ row_of(const char *text, size_t room)
 	return length != 0 ? length : strcspn(text, " "); // one word that is longer
 }
 
-void
-render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream)
+char *
+render_holder_words(const struct holders_way *way, uint64_t samples)
 {
 	static const struct {
 		const char *kind;
@@ -151,22 +152,27 @@ render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream
 		          { "lost", "by nothing: no pointer leads there " },
 		          { "unseen", "by something that was not found: " },
 		          { "unread", "by nothing that was read " } };
-	const char *words = NULL;
 	char share[64] = "";
 	char *text;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		if (strcmp(kinds[i].kind, way->kind) == 0)
-			words = kinds[i].words;
+		if (strcmp(kinds[i].kind, way->kind) != 0)
+			continue;
+		if (way->samples != samples)
+			(void)snprintf(share, sizeof(share), "  (%" PRIu64 " of %" PRIu64 " samples)", way->samples, samples);
+		if (asprintf(&text, "%s%s%s", kinds[i].words, way->text, share) < 0)
+			memory_exhausted();
+		return text;
 	}
-	if (words == NULL)
-		return;
-	if (way->samples != samples)
-		(void)snprintf(share, sizeof(share), "  (%llu of %llu samples)", (unsigned long long)way->samples,
-		               (unsigned long long)samples);
-	if (asprintf(&text, "%s%s%s", words, way->text, share) < 0)
-		memory_exhausted();
-	for (const char *at = text; *at != '\0';) {
+	return NULL;
+}
+
+void
+render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream)
+{
+	char *text = render_holder_words(way, samples);
+
+	for (const char *at = text; at != NULL && *at != '\0';) {
 		size_t length = row_of(at, PAGE_COLUMNS - 5 - INDENT);
 
 		(void)fprintf(stream, "%*s%-5s%.*s\n", INDENT, "", at == text ? "held" : "", (int)length, at);

@@ -134,6 +134,29 @@ def test_what_may_differ(shown, printed, is_same):
     assert (re.fullmatch(pattern(shown), usual(printed)) is not None) == is_same
 
 
+def test_the_verdict_of_the_readme_is_that_of_the_demo(tmp_path):
+    """Which smaller lines hold something depends on the moment of the kill."""
+    done = subprocess.run([ROOT / "tools/demo"], env=harness.plain_env(BUILD=build_of_its_own(tmp_path)), stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300)
+    if "no memory cgroup can be made here" in done.stdout:
+        pytest.skip("no memory cgroup can be made here: the kernel cannot kill for its limit")
+    printed, shown = (glance_of(text) for text in (done.stdout, (ROOT / "README.md").read_text()))
+    assert printed == shown, done.stdout
+
+
+def build_of_its_own(folder):
+    for name in ("kmemshim", "libkmemshim.so"):
+        (folder / name).symlink_to(harness.BUILD / name)
+    return folder
+
+
+def glance_of(text):
+    lines = re.search(r"^--- kmemshim ---\n(.*?)^More: ", text, re.DOTALL | re.MULTILINE)[1]
+    first, last = re.match(r"(.*?)^It had at most .*?^(Held .*?)\n.*(^Next.*)", lines, re.DOTALL | re.MULTILINE).group(1, 3)
+    row = re.search(r"^Held at the end .*\n(.*)\n", lines, re.MULTILINE)[1]
+    return [usual(part) for part in (first, row, last)]
+
+
 # --- command lines --------------------------------------------------------------------------------
 
 def command_lines(text):

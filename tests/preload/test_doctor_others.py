@@ -49,6 +49,17 @@ def test_an_allocator_before_the_program(tmp_path):
     assert row["level"] == "ok" and "is an allocator" in row["what"]
 
 
+@pytest.mark.parametrize("name, levels, said", [
+    ("libtcmalloc_minimal.so.4", ["ok"], "is an allocator"), ("_filpreload.abi3.so", ["problem"], "records allocations too"),
+    ("libmemusage.so", ["problem"], "records allocations too"), ("libprofiler.so.0", [], ""), ("libfaketime.so.1", [], ""),
+])
+def test_libraries_are_known_by_their_names(name, levels, said, tmp_path):
+    harness.run(["gcc", "-shared", "-x", "c", "/dev/null", "-o", tmp_path / name])
+    found = findings("/bin/ls", status=PROBLEM if "problem" in levels else OK, env=harness.plain_env(LD_PRELOAD=tmp_path / name), cwd=tmp_path)
+    rows = [row for row in found if row["where"] == "LD_PRELOAD"]
+    assert [row["level"] for row in rows] == levels and all(said in row["what"] for row in rows), found
+
+
 OF_ALL = """cd {folder}
 cp -a /etc etc
 printf '# a comment\\n%s\\n' "{library}" >etc/ld.so.preload

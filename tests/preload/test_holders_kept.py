@@ -100,6 +100,8 @@ def test_the_path_survives_the_death_of_a_python_program(cache, tmp_path):
                      r"it keeps the blocks of cache\.py:7 Cache\.get alive", told)
     for command in ("report", "leaks"):
         assert f"held by {way}" in " ".join(kmemshim(command, tmp_path / "out").stdout.split()), command
+    assert kmemshim("report", "--html", tmp_path / "page.html", tmp_path / "out").returncode == 0
+    assert f"by {way}".replace(">", r"\u003e") in (tmp_path / "page.html").read_text() or f"by {way}" in (tmp_path / "page.html").read_text()
     document = harness.report("report", tmp_path / "out")
     assert document["lines"][0]["held_by"][0] == line["ways"][0]
     assert document["guard"]["look"]["holders"][0]["place"] == "cache.py:7 Cache.get"
