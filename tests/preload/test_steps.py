@@ -72,9 +72,11 @@ ROUNDS_THAT_ARE_MISSED = """
 keep = []
 for n in range(100000):
     keep.append(bytearray(700))
+    more = bytearray(900)
 """
 
 
+@pytest.mark.usefixtures("as_users_run_it")  # verified, each event takes long, and all rounds are seen
 def test_what_a_round_kept_is_not_told_where_most_rounds_were_missed(tmp_path):
     document = python(ROUNDS_THAT_ARE_MISSED, tmp_path)
     assert document["processes"][0]["steps"]["count"] < 50000, "all are seen now: this needs another program"
