@@ -493,10 +493,10 @@ schema: $(BUILD)/kmemshim ## the JSON schemas anew, from the rows of render_json
 # TIDY= some files. One process a file: clang-tidy 14 forgets what va_start() is after the first one.
 TIDY ?= $(SHIM_SRCS) $(ANALYZER_SRCS)
 tidy_side = printf '%s\n' $(filter $(1)/%.c,$(TIDY)) | xargs -r -n 1 -P $(JOBS) sh -c 'clang-tidy --quiet "$$@" -- $(LANGUAGE) -Iinclude -I$(1) $(2)' tidy
-tidy: ## clang-tidy with the checks of .clang-tidy, each finding an error (TIDY= some files)
+tidy: $(OBJ)/made/pprof.pb-c.h ## clang-tidy with the checks of .clang-tidy, each finding an error (TIDY= some files)
 	@tools/install-deps tidy
 	$(Q)$(call tidy_side,shim,-mcx16 -pthread)
-	$(Q)$(call tidy_side,analyzer,$(ANALYZER_FLAGS))
+	$(Q)$(call tidy_side,analyzer,$(ANALYZER_FLAGS) -I$(OBJ)/made)
 
 format: ## clang-format all C and C++ files; lint holds it
 	clang-format -i $(shell find include shim analyzer examples tests -name '*.[ch]' -o -name '*.cc')

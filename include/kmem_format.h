@@ -24,7 +24,7 @@
  *       the launcher's part, the request of a command, and all of KMEM_SECTION_HOLDERS.
  *   F6  a single word that leads somewhere or decides something is stored twice, once inverted, in one atomic word
  *       (kmem_twice()), or as one of a few words of which no two differ in less than two bytes.
- *   F7  heartbeats, refused requests, counts of live objects, resident lines, marks, points of the history and what was inherited carry a checksum of themselves from the moment they count.
+ *   F7  heartbeats, refused requests, counts of live objects, resident lines, marks, releases, points of the history and what was inherited carry a checksum of themselves from the moment they count.
  *       What devices held at a refusal is written anew when its place in the ring is: between the two moments at which the
  *       request says that it is being written. The same holds for a snapshot and its mark.
  *
@@ -572,6 +572,19 @@ struct kmem_request {
 };
 static_assert(sizeof(struct kmem_request) == 72, "");
 
+/*
+ * Who releases what was allocated where, from a sample: now and then one block of a thread is watched (shim/record/releases.h), and when it is
+ * released before the program begins to exit, that is counted. Not all pairs have room. Mutable. Before version 11 there was none.
+ */
+#define KMEM_RELEASES_MAX 160u
+struct kmem_release {
+	_Atomic uint32_t checksum; // kmem_release_checksum() (F7), stored last; 0 = empty, or being written
+	uint32_t site;             // index + 1 in SITES: where the blocks were allocated
+	uint32_t releaser;         // the same: the stack that released them; that record may have allocated nothing
+	uint32_t count;            // of watched blocks
+};
+static_assert(sizeof(struct kmem_release) == 16, "");
+
 /* Beside them, in the order of the file. */
 struct kmem_timeline {
 	struct kmem_steps steps;
@@ -581,6 +594,7 @@ struct kmem_timeline {
 	// kmem_twice() of index + 1 of the struct kmem_kept_peak in force, in units of 8 bytes; 0 = there is one phase, the whole life
 	_Atomic uint64_t kept_peak;
 	_Atomic uint64_t kept_spare; // index + 1 of the other one, which is written next; 0 = there is none yet
+	struct kmem_release releases[KMEM_RELEASES_MAX];
 	_Alignas(4096) struct kmem_mark marks[KMEM_MARKS_MAX];
 };
 

@@ -374,6 +374,16 @@ kmem_history_checksum(const struct kmem_history_point *point)
 	return sum != 0 ? sum : 1;
 }
 
+/* The same for who released. */
+static inline uint32_t
+kmem_release_checksum(const struct kmem_release *release)
+{
+	uint32_t sum = kmem_checksum(KMEM_CHECKSUM_START, &release->site,
+	                             sizeof(*release) - offsetof(struct kmem_release, site));
+
+	return sum != 0 ? sum : 1;
+}
+
 /* Of a part: its points come and go. */
 static inline uint32_t
 kmem_history_head_checksum(const struct kmem_record *record)

@@ -31,7 +31,7 @@ LONG = {
     r"python/test_frames\.py::test_other_allocators\[3\.(9|10|11)\]": "1 to 2 s each; 3.8, 3.12 and 3.13 have one of the three allocators each",
     r"python/test_objects\.py::test_" + EVERY_OBJECT + r"\w*\[3\.(9|11)\b(?!-kill)": "0.7 s each, 30 of them; of twins",
     r"python/test_objects\.py::test_(every_object_is_counted_once|kinds_of_objects)" + MIDDLE + r"-(?!pymalloc\])\w": "0.6 s each, 30 of them; their usual allocator stays",
-    r"python/test_object_samples\.py::test_" + EVERY_SAMPLE + r"\w*\[3\.(9|11)\b": "1 s each, 25 of them; of twins",
+    r"python/test_object_samples\.py::test_" + EVERY_SAMPLE + r"\w*\[3\.(9|10|11)\b": "1 s each, 40 of them; 3.9 and 3.11 are twins, and samples do not depend on how an interpreter keeps its arenas",
     r"python/test_object_samples\.py::test_(each_line_has_its_bytes|what_malloc_sees_is_not_sampled)" + MIDDLE + r"-(?!malloc\])\w": "0.9 s each; their usual allocator and malloc stay",
     r"python/test_copied_objects\.py::.*\[3\.(9|10|11)\b": "0.9 s each, 12 of them; the oldest, the newest and 3.12, whose interned strings are counted no more, stay",
     r"python/test_threads\.py::test_(a_pool_allocates|threads_have_lines|a_subinterpreters|what_a_pool_does|a_forked_childs|the_state_before)\w*\[3\.(9|11)\b": "1 s each; as above",

@@ -8,6 +8,8 @@
 #include "cli/command.h"
 #include "cli/options.h"
 
+#define WORDS_BYTES 128
+
 /* Inside single quotes; what else means something there is escaped by a backslash. */
 static void
 put_quoted(const char *text, const char *quote, const char *escaped)
@@ -25,6 +27,35 @@ put_commands(void)
 {
 	for (const struct command *command = commands; command->name != NULL; command++)
 		(void)printf("%s%s", command == commands ? "" : " ", command->name);
+}
+
+/* "a b c" where its one argument is one of those, "[a|b|c]" or "a|b|c" in the help; false: it is something else. */
+static bool
+argument_words(const struct command *command, char words[WORDS_BYTES])
+{
+	size_t length = 0;
+
+	for (const char *text = command->arguments; *text != '\0' && length + 1 < WORDS_BYTES; text++) {
+		if (*text == '[' || *text == ']')
+			continue;
+		if (*text != '|' && (*text < 'a' || *text > 'z'))
+			return false;
+		words[length++] = *text == '|' ? ' ' : *text;
+	}
+	words[length] = '\0';
+	return length != 0;
+}
+
+/* What stands where no option does: one of few words, a command, a file. */
+static void
+bash_argument(const struct command *command)
+{
+	char words[WORDS_BYTES];
+
+	if (argument_words(command, words))
+		(void)printf("\t\t%s) COMPREPLY=($(compgen -W '%s' -- \"$current\")) ;;\n", command->name, words);
+	else if (command->is_launcher)
+		(void)printf("\t\t%s) COMPREPLY=($(compgen -c -f -- \"$current\")) ;;\n", command->name);
 }
 
 static void
@@ -75,9 +106,10 @@ bash(void)
 	            stdout);
 	for (const struct command *command = commands; command->name != NULL; command++)
 		bash_values(command);
-	(void)fputs("\tesac\n\tif [[ $current != -* ]]; then\n"
-	            "\t\tCOMPREPLY=($(compgen -f -- \"$current\"))\n\t\treturn\n\tfi\n"
-	            "\tcase $command in\n",
+	(void)fputs("\tesac\n\tif [[ $current != -* ]]; then\n\t\tcase $command in\n", stdout);
+	for (const struct command *command = commands; command->name != NULL; command++)
+		bash_argument(command);
+	(void)fputs("\t\t*) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n\t\tesac\n\t\treturn\n\tfi\n\tcase $command in\n",
 	            stdout);
 	for (const struct command *command = commands; command->name != NULL; command++)
 		bash_options(command);
@@ -97,6 +129,17 @@ zsh_option(const struct option_text *text)
 	else if (text->value != NULL)
 		(void)printf(":%s:%s", text->value, text->is_path ? "_files" : " ");
 	(void)putchar('\'');
+}
+
+static void
+zsh_argument(const struct command *command)
+{
+	char words[WORDS_BYTES];
+
+	if (argument_words(command, words))
+		(void)printf(" \\\n\t\t'1:word:(%s)' ;;\n", words);
+	else
+		(void)printf(" \\\n\t\t'%s' ;;\n", command->is_launcher ? "*::command:_normal" : "*:file:_files");
 }
 
 /* A file of $fpath, or sourced. */
@@ -120,7 +163,7 @@ zsh(void)
 			if (options_text(command, (enum option_id)id, &text))
 				zsh_option(&text);
 		}
-		(void)printf(" \\\n\t\t'%s' ;;\n", command->is_launcher ? "*::command:_normal" : "*:file:_files");
+		zsh_argument(command);
 	}
 	(void)fputs(
 		"\tesac\n}\nif [[ $funcstack[1] == _kmemshim ]]; then\n\t_kmemshim \"$@\"\nelse\n\tcompdef _kmemshim kmemshim\nfi\n",
@@ -142,6 +185,20 @@ fish_option(const struct command *command, const struct option_text *text)
 	(void)fputs("'\n", stdout);
 }
 
+/* Files are what it completes where nothing is said. */
+static void
+fish_argument(const struct command *command)
+{
+	char words[WORDS_BYTES];
+
+	if (argument_words(command, words))
+		(void)printf("complete -c kmemshim -n '__fish_seen_subcommand_from %s' -f -a '%s'\n", command->name, words);
+	else if (command->is_launcher)
+		(void)printf(
+			"complete -c kmemshim -n '__fish_seen_subcommand_from %s' -a '(__fish_complete_subcommand --fcs-skip=2)'\n",
+			command->name);
+}
+
 static void
 fish(void)
 {
@@ -149,6 +206,7 @@ fish(void)
 		(void)printf("complete -c kmemshim -n __fish_use_subcommand -f -a %s -d '", command->name);
 		put_quoted(command->summary, "\\'", "\\");
 		(void)fputs("'\n", stdout);
+		fish_argument(command);
 		for (int id = 0; id < OPTION_COUNT; id++) {
 			struct option_text text;
 

@@ -24,13 +24,10 @@
 	 OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_GUARD) | OPTION_BIT(OPTION_GUARD_ACTION) |                         \
 	 OPTION_BIT(OPTION_NO_GUARD) | OPTION_BIT(OPTION_KEEP))
 
-/* As Jupyter has it. */
 static bool
 check_name(const char *name, struct fail *fail)
 {
-	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
-
-	if (name[strspn(name, allowed)] == '\0' && strlen(name) < 100)
+	if (kernel_spec_is_name(name) && strlen(name) < 100)
 		return true;
 	return fail_set(fail, EXIT_USAGE, "jupyter: --name %s: a kernel's name has only letters, digits, dots, - and _",
 	                name);

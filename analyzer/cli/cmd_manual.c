@@ -82,8 +82,9 @@ cmd_manual(const struct options *options, int *status, struct fail *fail)
 		put_command(command);
 	(void)fputs(
 		".SH EXIT STATUS\n"
-		"0: it was done. 1: a check found something worse. 2: wrong options. 3: a capture or file that cannot be read.\n"
-		"Of \\fBkmemshim run\\fR: that of the program, or 128 + n when signal n ended it.\n"
+		"0: it was done. 1: a check found something worse, the doctor a problem. 2: wrong options. 3: a capture or file that\n"
+		"cannot be read. 4: the program that was to be checked was killed or failed. 77: there was nothing to check.\n"
+		"Of \\fBkmemshim run\\fR: that of the program, or 128 + n when signal n ended it; 126 or 127 when it cannot be run.\n"
 		".SH ENVIRONMENT\nThe variables KMEMSHIM_* are in docs/settings.md of the source.\n"
 		".SH FILES\n.TP\n\\&./kmemshim.out\nFolder for captures, where no other one is given.\n",
 		stdout);

@@ -78,7 +78,8 @@ struct command {
 	struct {
 		const char *value;
 		const char *help;
-	} words[OPTION_COUNT]; // of options that mean something else here; NULL = as everywhere
+	} words[OPTION_COUNT];             // of options that mean something else here; NULL = as everywhere
+	const char *choices[OPTION_COUNT]; // values for completion, with blanks between them; NULL = as everywhere
 	int arguments_min;
 	int arguments_max;               // -1 = any number
 	bool is_launcher;                // options end at the first argument

@@ -14,6 +14,10 @@
 	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
 	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_PHASE))
 #define OPTIONS_OF_VIEWS (OPTIONS_OF_TABLES | OPTION_BIT(OPTION_BY))
+#define ROWS_TO_CHOOSE                                            \
+	{                                                             \
+		[OPTION_BY] = "line function file module package thread", \
+	}
 #define WORDS_OF_VIEWS                                                                                  \
 	{                                                                                                   \
 		[OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread" }, \
@@ -84,6 +88,7 @@ const struct command commands[] = {
 		"comes after the rows, address space (reserved, file) last.\n",
 		.options = OPTIONS_OF_VIEWS,
 		.words = WORDS_OF_VIEWS,
+		.choices = ROWS_TO_CHOOSE,
 		.arguments_max = 1,
 		.question = &peak,
 		.run = cmd_report,
@@ -105,6 +110,7 @@ const struct command commands[] = {
 		"  none       holds nothing\n",
 		.options = OPTIONS_OF_VIEWS,
 		.words = WORDS_OF_VIEWS,
+		.choices = ROWS_TO_CHOOSE,
 		.arguments_max = 1,
 		.question = &leaks,
 		.run = cmd_report,
@@ -118,6 +124,7 @@ const struct command commands[] = {
 		"--json without --top lists every call site.\n",
 		.options = OPTIONS_OF_VIEWS,
 		.words = WORDS_OF_VIEWS,
+		.choices = ROWS_TO_CHOOSE,
 		.arguments_max = 1,
 		.question = &sites,
 		.run = cmd_report,
@@ -168,6 +175,7 @@ const struct command commands[] = {
 	               [OPTION_BY] = { NULL,
 	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
 		.arguments_max = 1,
+		.choices = ROWS_TO_CHOOSE,
 		.run = cmd_tree,
 	},
 	{
@@ -209,6 +217,7 @@ const struct command commands[] = {
 	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
 	               [OPTION_FORCE] = { NULL, "also where there is such a file" } },
 		.arguments_max = 1,
+		.choices = { [OPTION_FORMAT] = "folded speedscope pprof dhat massif ndjson openmetrics" },
 		.run = cmd_export,
 	},
 	{
@@ -252,6 +261,7 @@ const struct command commands[] = {
 		.arguments_min = 1,
 		.arguments_max = -1,
 		.takes_program = true,
+		.choices = { [OPTION_FORMAT] = "text junit markdown github github-summary gitlab sarif" },
 		.run = cmd_check,
 	},
 	{
@@ -340,7 +350,7 @@ const struct command commands[] = {
 	},
 	{
 		.name = "completion",
-		.arguments = "SHELL",
+		.arguments = "bash|zsh|fish",
 		.summary = "print what completes these commands in bash, zsh or fish",
 		.details = "In bash: source <(kmemshim completion bash). `make install` puts all three where the shells look.\n",
 		.arguments_min = 1,

@@ -203,6 +203,7 @@ choices_of(enum option_id id)
 		{ OPTION_COLOR, "auto always never" },
 		{ OPTION_GUARD_ACTION, "note interrupt raise exec:" },
 		{ OPTION_VALUE, "peak live leaked allocated" },
+		{ OPTION_BY, "line function" },
 	};
 
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
@@ -385,8 +386,9 @@ options_text(const struct command *command, enum option_id id, struct option_tex
 	*text = (struct option_text){ .name = rows[id].name,
 		                          .letter = rows[id].letter,
 		                          .value = value,
-		                          .choices = choices_of(id),
-		                          .is_path = rows[id].kind == KIND_PATH,
+		                          .choices = command->choices[id] != NULL ? command->choices[id] : choices_of(id),
+		                          .is_path = value != NULL && (strcmp(value, "FILE") == 0 ||
+		                                                       strcmp(value, "DIR") == 0 || strcmp(value, "PATH") == 0),
 		                          .help = help };
 	return id == OPTION_HELP || (command->options & OPTION_BIT(id)) != 0;
 }

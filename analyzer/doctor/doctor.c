@@ -6,8 +6,20 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
+#include "base/text_clean.h"
+
+/* Names of files and kernels are whatever somebody made of them. */
+static char *
+clean_copy(const char *text)
+{
+	char *copy = memory_text(text);
+
+	(void)text_clean(copy, strlen(copy));
+	return copy;
+}
 
 void
 doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, const char *next, const char *what, ...)
@@ -21,9 +33,9 @@ doctor_add(struct doctor *doctor, enum doctor_level level, const char *where, co
 	doctor->findings = memory_grown(doctor->findings, &doctor->room, doctor->count + 1, sizeof(*doctor->findings));
 	doctor->findings[doctor->count++] = (struct doctor_finding){
 		.level = level,
-		.where = memory_text(where),
-		.what = memory_text(text),
-		.next = memory_text(next),
+		.where = clean_copy(where),
+		.what = clean_copy(text),
+		.next = clean_copy(next),
 	};
 }
 

@@ -129,7 +129,7 @@ doctor_check_kernels(struct doctor *doctor)
 		char where[WHERE_BYTES];
 
 		(void)snprintf(where, sizeof(where), "kernel %s", specs[i].name);
-		if (is_before(specs, i, specs[i].name))
+		if (!kernel_spec_is_name(specs[i].name) || is_before(specs, i, specs[i].name))
 			continue; // Jupyter does not see it
 		if (kernel_spec_wraps(&specs[i]) != NULL)
 			check_ours(doctor, &specs[i], where);

@@ -21,20 +21,8 @@
 #define VERSION_BYTES 24
 
 /* Recorders that replace the same functions. Allocators do not: ours goes first and calls them. */
-static const char *const recorders[] = { "heaptrack",
-	                                     "bytehound",
-	                                     "libmemray",
-	                                     "libmtrace",
-	                                     "libtotalview",
-	                                     "vgpreload",
-	                                     "libmemleak",
-	                                     "libscalene",
-	                                     "filpreload",
-	                                     "_filpreload",
-	                                     "libtcmalloc_and_profiler",
-	                                     "libprofiler",
-	                                     "libmemusage",
-	                                     "malloc_trace" };
+static const char *const recorders[] = { "heaptrack", "bytehound",  "libmemray",  "libmtrace",  "libtotalview",
+	                                     "vgpreload", "libmemleak", "libscalene", "filpreload", "libmemusage" };
 
 static const char *const allocators[] = { "jemalloc", "tcmalloc", "mimalloc",  "hoard",
 	                                      "snmalloc", "rpmalloc", "tbbmalloc", "scudo" };

@@ -50,10 +50,9 @@ check_command(struct doctor *doctor, const char *command)
 			doctor_add(doctor, DOCTOR_PROBLEM, command, wrappers[i].next, "%s", wrappers[i].what);
 	}
 	if (strncmp(name, "jupyter", 7) == 0)
-		doctor_add(
-			doctor, DOCTOR_NOTE, command,
-			"to record kernels of another server, set LD_PRELOAD and KMEMSHIM_OUT in \"env\" of their kernel.json",
-			"each kernel that it starts is recorded in its own capture; kernels of another server are not recorded");
+		doctor_add(doctor, DOCTOR_NOTE, command,
+		           "to record kernels of any server, and to see why one died in the notebook: kmemshim jupyter install",
+		           "each kernel that it starts is recorded in a capture of its own; those of another server are not");
 }
 
 /* How many words of Python's begin here; 0: it is the script. -1: there is no script. */

@@ -509,6 +509,35 @@ compare_ranges(const void *left, const void *right)
 	return order_numbers(((const struct address_range *)left)->start, ((const struct address_range *)right)->start);
 }
 
+static bool
+has_block(struct holder_search *search, uint64_t start, uint64_t end)
+{
+	struct live_block block;
+
+	return end - start > PROCESS_MEMORY_PAGE || live_blocks_last_in(search->look->blocks, start, end, &block);
+}
+
+/* Beside blocks of data is what the allocator keeps of them: reading that in each pass would cost as much as reading a page. */
+static void
+join_skips(struct holder_search *search)
+{
+	for (size_t i = 0; i < search->skip_count; i++) {
+		struct address_range *skip = &search->skips[i];
+		const struct root_range *range = root_ranges_at(&search->look->ranges, skip->start);
+		uint64_t lowest;
+		uint64_t highest;
+
+		if (range == NULL || range->kind != ROOT_HEAP)
+			continue;
+		lowest = i != 0 && skip[-1].end > range->start ? skip[-1].end : range->start;
+		highest = i + 1 < search->skip_count && skip[1].start < range->end ? skip[1].start : range->end;
+		if (lowest < skip->start && !has_block(search, lowest, skip->start))
+			skip->start = lowest;
+		if (skip->end < highest && !has_block(search, skip->end, highest))
+			skip->end = highest;
+	}
+}
+
 static void
 find_skips(struct holder_search *search)
 {
@@ -522,6 +551,7 @@ find_skips(struct holder_search *search)
 	}
 	if (search->skip_count > 1)
 		qsort(search->skips, search->skip_count, sizeof(*search->skips), compare_ranges);
+	join_skips(search);
 	free(skips.looked_at);
 }
 

@@ -233,7 +233,7 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 	holders->line_count = choice->count;
 	for (uint32_t i = 0; i < choice->count; i++) {
 		struct holders_line *line = &holders->lines[i];
-		char *keys[HOLDERS_SAMPLES];
+		char *keys[HOLDERS_SAMPLES] = { NULL };
 
 		describe(line, &choice->lines->lines[choice->chosen[i].number]);
 		for (size_t k = 0; k < found->count; k++) {
@@ -272,10 +272,10 @@ is_private(pid_t pid)
 	return is_found;
 }
 
-/* While it stands still; and afterwards, in merge(). False: there was no time for any. */
+/* While it stands still; and afterwards, in merge(). */
 static bool
 search_ways(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-            struct choice *choice, uint64_t stop_ns, struct holders *holders)
+            struct choice *choice, uint64_t stop_ns, struct holders *holders, struct fail *fail)
 {
 	const struct holder_words with = { choice->lines, is_private(look->process.pid) };
 	struct holder_search search;
@@ -292,12 +292,12 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	found.ways = memory_zeroed(found.count, sizeof(*found.ways));
 	for (size_t i = 0; i < found.count; i++)
 		holder_way_read(&search, found.nodes[i], &with, &found.ways[i]);
-	process_look_resume(look);
+	bool is_whole = process_look_resume(COMMAND, look, fail);
 	holders->passes = search.passes;
 	holders->is_unfinished = search.is_late || search.is_full;
 	holders->left_out_bytes = search.left_out_bytes;
 	holders->shared_bytes = look->ranges.shared_bytes;
-	if (is_drawn)
+	if (is_drawn && is_whole)
 		merge(look, modules, &search, choice, &found, holders);
 	for (size_t i = 0; i < found.count; i++)
 		holder_way_free(&found.ways[i]);
@@ -305,7 +305,12 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	free(found.nodes);
 	free(found.places);
 	holder_search_end(&search);
-	return is_drawn;
+	if (!is_whole || is_drawn)
+		return is_whole;
+	return fail_set(fail, EXIT_USAGE,
+	                COMMAND
+	                ": process %d stood still for %.3f s and its blocks were not read yet: allow more with --stop",
+	                (int)look->process.pid, (double)look->stopped_ns / 1e9);
 }
 
 static bool
@@ -326,12 +331,7 @@ look_into(pid_t pid, const struct model *model, uint64_t stop_ns, uint64_t top, 
 		process_modules_make(&look.memory, pid, pool, &modules);
 		python_objects_attach(&look.memory, &modules, model->processes[0].python_version, &python);
 		holders->python = memory_text(python.why);
-		is_done = search_ways(&look, &python, &modules, &choice, stop_ns, holders) ||
-		          fail_set(
-					  fail, EXIT_USAGE,
-					  COMMAND
-					  ": process %d stood still for %.3f s and its blocks were not read yet: allow more with --stop",
-					  (int)pid, (double)look.stopped_ns / 1e9);
+		is_done = search_ways(&look, &python, &modules, &choice, stop_ns, holders, fail);
 		holders->stopped_us = look.stopped_ns / 1000;
 		holders->read_bytes = look.memory.scanned_bytes;
 		python_objects_detach(&python);

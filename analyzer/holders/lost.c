@@ -134,14 +134,15 @@ look(pid_t pid, uint64_t stop_ns, struct reachability *found, struct lost *lost,
 	if (!process_look_open(COMMAND, pid, stop_ns, &look, fail))
 		return false;
 	reachability_find(&look.memory, &look.process, look.blocks, &look.ranges, stop_ns, found);
-	process_look_resume(&look);
+	bool is_whole = process_look_resume(COMMAND, &look, fail);
 	lost->stopped_us = look.stopped_ns / 1000;
 	lost->read_bytes = look.memory.scanned_bytes;
 	process_look_close(&look);
-	if (!found->is_unfinished)
+	if (is_whole && !found->is_unfinished)
 		return true;
 	reachability_free(found);
-	return fail_set(fail, EXIT_USAGE,
+	return is_whole &&
+	       fail_set(fail, EXIT_USAGE,
 	                COMMAND
 	                ": process %d stood still for %.3f s and its memory was not read yet: allow more with --stop",
 	                (int)pid, (double)lost->stopped_us / 1e6);

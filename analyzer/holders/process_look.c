@@ -45,17 +45,27 @@ process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct proce
 	return true;
 }
 
-void
-process_look_resume(struct process_look *look)
+static void
+resume(struct process_look *look)
 {
 	if (look->stopped_ns == 0)
 		look->stopped_ns = stopped_process_resume(&look->process);
 }
 
+bool
+process_look_resume(const char *command, struct process_look *look, struct fail *fail)
+{
+	resume(look);
+	if (!look->process.was_killed)
+		return true;
+	return fail_set(fail, EXIT_USAGE, "%s: process %d was killed while it stood still", command,
+	                (int)look->process.pid);
+}
+
 void
 process_look_close(struct process_look *look)
 {
-	process_look_resume(look);
+	resume(look);
 	live_blocks_free(look->blocks);
 	root_ranges_free(&look->ranges);
 	process_memory_close(&look->memory);

@@ -24,7 +24,8 @@ struct process_look {
 
 /* command: for the message. wait_ns: until its threads stand still, and the list of its blocks is read. */
 bool process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail);
-void process_look_resume(struct process_look *look);
+/* False: it was killed meanwhile, and what was found is worth nothing. command: for the message. */
+bool process_look_resume(const char *command, struct process_look *look, struct fail *fail);
 void process_look_close(struct process_look *look); // and lets it go on, if it stands still
 
 #endif

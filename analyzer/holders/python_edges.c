@@ -342,7 +342,8 @@ local_name(struct python_objects *python, uint64_t code, uint64_t index, char na
 		uint64_t items = WORD(tuple + 16);
 
 		if (index < items)
-			return python_objects_string(python, WORD(tuple + 24 + 8 * index), name, PYTHON_NAME_BYTES);
+			return python_objects_string(python, WORD(tuple + python->shape->tuple_items + 8 * index), name,
+			                             PYTHON_NAME_BYTES);
 		index -= items;
 	}
 	return false;
@@ -407,15 +408,15 @@ python_objects_edge(struct python_objects *python, const struct python_object *o
 	} else if (type->kind == PYTHON_LIST && item_at != 0) {
 		edge->kind = PYTHON_EDGE_INDEX;
 		edge->number = (item_at - WORD(at)) / 8;
-	} else if (type->kind == PYTHON_TUPLE && offset >= 24) {
+	} else if (type->kind == PYTHON_TUPLE && offset >= python->shape->tuple_items) {
 		edge->kind = PYTHON_EDGE_INDEX;
-		edge->number = ((uint64_t)offset - 24) / 8;
+		edge->number = ((uint64_t)offset - python->shape->tuple_items) / 8;
 	} else if (type->kind == PYTHON_DICT && item_at != 0) {
 		dict_edge(python, object, item_at, edge);
 	} else if (type->kind == PYTHON_SET || type->kind == PYTHON_DEQUE) {
 		edge->kind = PYTHON_EDGE_ELEMENT;
 	} else if (frame != 0 && at >= frame + python->shape->frame_locals) {
-		frame_edge(python, frame, WORD(frame + python->shape->frame_code), at, edge);
+		frame_edge(python, frame, python_objects_frame_code(python, frame), at, edge);
 	} else {
 		attribute_edge(python, type, (uint64_t)offset, edge);
 	}

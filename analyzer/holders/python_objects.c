@@ -267,6 +267,16 @@ python_objects_type(struct python_objects *python, uint64_t addr)
 	return known->type;
 }
 
+/*
+ * From 3.14 on flags stand in the upper bits, and 0 between: an address does not look so. The interpreter keeps objects that it has released in lists,
+ * linked here.
+ */
+static uint64_t
+counted(const struct python_objects *python, uint64_t word)
+{
+	return python->shape->version >= 0x030e && (word >> 32 & 0xffff) == 0 ? (uint32_t)word : word;
+}
+
 bool
 python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes, struct python_object *object)
 {
@@ -280,7 +290,7 @@ python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes,
 
 		if (prefixes[i] + 16 > bytes)
 			continue;
-		references = WORD(addr);
+		references = counted(python, WORD(addr));
 		type = references != 0 && references < REFERENCES_MAX ? python_objects_type(python, WORD(addr + 8)) : NULL;
 		if (type == NULL || type->prefix_bytes != prefixes[i])
 			continue;
@@ -417,6 +427,17 @@ set_hold(struct python_objects *python, const struct python_object *object, int6
 	return is_inside && offset >= SET_SMALL && offset % 16 == 0 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
 }
 
+/* In front of its items may be its hash. */
+static enum python_hold
+tuple_hold(struct python_objects *python, const struct python_object *object, uint64_t offset)
+{
+	uint64_t items = python->shape->tuple_items;
+
+	if (offset < items)
+		return PYTHON_HOLD_NOT;
+	return offset < items + 8 * WORD(object->addr + 16) ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
+}
+
 /* A view borrows its data from its base. */
 static enum python_hold
 array_hold(struct python_objects *python, const struct python_object *object, int64_t offset)
@@ -445,6 +466,13 @@ other_hold(struct python_objects *python, const struct python_object *object, ui
 	if (edge.kind != PYTHON_EDGE_ATTRIBUTE)
 		return PYTHON_HOLD_LIKELY;
 	return edge.name[0] != '\0' ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+}
+
+/* From 3.14 on there are tags in the lowest bits. */
+uint64_t
+python_objects_frame_code(struct python_objects *python, uint64_t frame)
+{
+	return WORD(frame + python->shape->frame_code) & ~UINT64_C(7);
 }
 
 /* 3.8 to 3.10: frames are objects. From 3.11 on some of the words in front of the locals are borrowed. */
@@ -497,7 +525,7 @@ python_objects_hold(struct python_objects *python, const struct python_object *o
 		return type->has_inline_values ? inline_hold(python, object, (uint64_t)offset - type->basic_bytes)
 		                               : PYTHON_HOLD_NOT; // behind it, in its block
 	if (frame != 0 && at >= frame)
-		return frame_hold(python, frame, WORD(frame + python->shape->frame_code), at);
+		return frame_hold(python, frame, python_objects_frame_code(python, frame), at);
 	if (type->kind != PYTHON_OTHER && (uint64_t)offset >= type->kind_bytes && type->item_bytes == 0)
 		return other_hold(python, object, at);
 	switch (type->kind) {
@@ -512,7 +540,7 @@ python_objects_hold(struct python_objects *python, const struct python_object *o
 	case PYTHON_LIST:
 		return offset == 24 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
 	case PYTHON_TUPLE:
-		return (uint64_t)offset < 24 + 8 * WORD(object->addr + 16) ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
+		return tuple_hold(python, object, (uint64_t)offset);
 	case PYTHON_DICT: // nodes of an OrderedDict lie behind
 		return offset == 32 || offset == 40 ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
 	case PYTHON_SET:
@@ -638,7 +666,7 @@ static void
 add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
 {
 	const struct python_shape *shape = python->shape;
-	uint64_t code = WORD(addr + shape->frame_code);
+	uint64_t code = python_objects_frame_code(python, addr);
 	const struct python_type *type = python_objects_type(python, WORD(code + 8));
 	uint32_t stack = shape->code_stack_size != 0 ? HALF(code + shape->code_stack_size) : 0;
 

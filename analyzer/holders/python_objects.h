@@ -131,6 +131,9 @@ uint64_t python_objects_locals(struct python_objects *python, uint64_t code);
 /* The frame that lies in a generator, or is a frame object, or lies in it; 0 = none. */
 uint64_t python_objects_inner_frame(struct python_objects *python, const struct python_object *object);
 
+/* Of a frame, wherever it is: its code object. */
+uint64_t python_objects_frame_code(struct python_objects *python, uint64_t frame);
+
 /* NULL = no frame is there. */
 const struct python_frame *python_objects_frame(const struct python_objects *python, uint64_t addr);
 

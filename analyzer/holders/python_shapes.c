@@ -11,9 +11,8 @@
 #define SHAPES_TO_3_10                                                                                     \
 	.frames = PYTHON_FRAMES_OBJECTS, .attributes = PYTHON_ATTRIBUTES_DICT, .runtime_interpreters = 32,     \
 	.interpreter_threads = 8, .state_frame = 24, .frame_code = 32, .frame_previous = 24, .code_file = 104, \
-	.code_first_line = 40, .code_local_names = 72, .string_ascii = 48, .string_data = 72
-#define SHAPES_FROM_3_11 \
-	.has_shaped_keys = true, .pool_bytes = 0x4000, .frame_locals = 72, .code_file = 112, .code_local_names = 96
+	.code_first_line = 40, .code_local_names = 72, .tuple_items = 24, .string_ascii = 48, .string_data = 72
+#define SHAPES_FROM_3_11 .has_shaped_keys = true, .pool_bytes = 0x4000, .code_file = 112, .code_local_names = 96
 #define SHAPES_FROM_3_12                                                                                        \
 	.has_tagged_int = true, .frame_code = 0, .frame_previous = 8, .frame_object = 48, .frame_function = 16,     \
 	.frame_names = 40, .generator_frame = 72, .code_first_line = 68, .code_stack_size = 64, .string_ascii = 40, \
@@ -37,6 +36,8 @@ static const struct python_shape shapes[] = {
 		.frame_function = 0,
 		.frame_names = 24,
 		.frame_inline = 48,
+		.frame_locals = 72,
+		.tuple_items = 24,
 		.generator_frame = 80,
 		.code_first_line = 72,
 		.code_stack_size = 68,
@@ -52,6 +53,8 @@ static const struct python_shape shapes[] = {
 		.state_frame = 56,
 		.cframe_frame = 0,
 		.frame_inline = 48,
+		.frame_locals = 72,
+		.tuple_items = 24,
 		SHAPES_FROM_3_12,
 	},
 	{
@@ -61,6 +64,19 @@ static const struct python_shape shapes[] = {
 		.runtime_interpreters = 632,
 		.state_frame = 72,
 		.frame_inline = 64,
+		.frame_locals = 72,
+		.tuple_items = 24,
+		SHAPES_FROM_3_12,
+	},
+	{
+		.version = 0x030e,
+		.frames = PYTHON_FRAMES_STATE,
+		.attributes = PYTHON_ATTRIBUTES_INLINE,
+		.runtime_interpreters = 808,
+		.state_frame = 72,
+		.frame_inline = 72,
+		.frame_locals = 80,
+		.tuple_items = 32, // behind its hash
 		SHAPES_FROM_3_12,
 	},
 };

@@ -49,12 +49,35 @@ status_number(pid_t pid, const char *field)
 	return number;
 }
 
+/* Killed, and perhaps not waited for yet. */
+static bool
+is_dead(pid_t pid)
+{
+	char name[64];
+	char state = 'X';
+	FILE *stat;
+
+	(void)snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
+	stat = fopen(name, "re");
+	if (stat != NULL) {
+		char line[128] = "";
+		const char *end;
+
+		(void)!fgets(line, sizeof(line), stat);
+		end = strrchr(line, ')'); // a name may hold any
+		if (end != NULL && end[1] == ' ')
+			state = end[2];
+		(void)fclose(stat);
+	}
+	return state == 'Z' || state == 'X';
+}
+
 static bool
 refuse(const char *command, pid_t pid, int error, struct fail *fail)
 {
 	unsigned long tracer = status_number(pid, "TracerPid:");
 
-	if (error == ESRCH)
+	if (error == ESRCH || is_dead(pid))
 		return fail_set(fail, EXIT_USAGE, "%s: process %d is gone", command, (int)pid);
 	if (tracer != 0)
 		return fail_set(fail, EXIT_USAGE,
@@ -204,8 +227,10 @@ stopped_process_resume(struct stopped_process *process)
 {
 	for (size_t i = 0; i < process->count; i++) {
 		/* What was killed meanwhile is seen by its parent when we have seen it. */
-		if (ptrace(PTRACE_DETACH, process->threads[i].number, NULL, (void *)(intptr_t)process->threads[i].signal) != 0)
-			(void)waitpid(process->threads[i].number, NULL, __WALL | WNOHANG);
+		if (ptrace(PTRACE_DETACH, process->threads[i].number, NULL, (void *)(intptr_t)process->threads[i].signal) == 0)
+			continue;
+		process->was_killed = true;
+		(void)waitpid(process->threads[i].number, NULL, __WALL | WNOHANG);
 	}
 	return stopped_process_time(process);
 }

@@ -34,6 +34,7 @@ struct stopped_process {
 	size_t room;
 	struct stopped_thread *threads;
 	uint64_t since_ns; // CLOCK_MONOTONIC: when the first one stopped
+	bool was_killed;   // meanwhile; known when it was let go
 };
 
 /* command: for the message. wait_ns: how long the threads may take until they stand still. */
@@ -43,7 +44,10 @@ bool stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, stru
 /* How long it has stood still, in ns. */
 uint64_t stopped_process_time(const struct stopped_process *process);
 
-/* Lets it go on and returns how long it stood still. The threads' list stays until stopped_process_free(). */
+/*
+ * Lets it go on and returns how long it stood still. Nothing but SIGKILL ends what stands still; its memory is gone then, and what was read of it
+ * is not all. The threads' list stays until stopped_process_free().
+ */
 uint64_t stopped_process_resume(struct stopped_process *process);
 void stopped_process_free(struct stopped_process *process);
 

@@ -402,6 +402,14 @@ kernel_spec_program(const struct kernel_spec *spec)
 	return json_string_value(json_array_get(arguments, at + 1)); // NULL beyond the end
 }
 
+bool
+kernel_spec_is_name(const char *name)
+{
+	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+	return name[0] != '\0' && name[strspn(name, allowed)] == '\0';
+}
+
 const char *
 kernel_spec_wraps(const struct kernel_spec *spec)
 {

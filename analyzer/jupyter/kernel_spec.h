@@ -32,6 +32,9 @@ size_t kernel_spec_list(struct kernel_spec **specs);
 /* All kernels, as kernel_spec_list(). */
 size_t kernel_spec_list_all(struct kernel_spec **specs);
 
+/* May a kernel have this name? Jupyter does not see others. */
+bool kernel_spec_is_name(const char *name);
+
 void kernel_spec_free(struct kernel_spec *spec);
 
 /* "python3" for a kernel of ours that wraps python3; NULL = it is not ours. */

@@ -52,6 +52,13 @@ struct model_type {
 	uint64_t count;
 };
 
+/* Lines that released blocks of a site, from a sample, the most frequent first. */
+#define MODEL_RELEASES_MAX 8
+struct model_release {
+	const struct model_frame *where; // never NULL
+	uint64_t count;                  // of watched blocks
+};
+
 struct model_site {
 	uint64_t key;           // stable across rebuilds, runs and machines (site_key.c); never 0
 	uint64_t place_key;     // of the function that `where` is in, alone; stable too, and the same for all its lines
@@ -107,6 +114,9 @@ struct model_site {
 	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
+	unsigned release_count;
+	uint64_t watched_releases;            // watched blocks that were released, as far as there was room
+	const struct model_release *releases; // MODEL_RELEASES_MAX at most
 };
 
 /*
@@ -117,6 +127,10 @@ uint64_t model_estimate_error(uint64_t sample_bytes, uint64_t bytes);
 
 /* Adds so many objects of a type to a list of MODEL_TYPES_MAX, in order; the least frequent may fall out. */
 void model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, const char *name, uint64_t count);
+
+/* Adds so many releases by a line to a list of MODEL_RELEASES_MAX, in order; the least frequent may fall out. */
+void model_release_add(struct model_release releases[MODEL_RELEASES_MAX], unsigned *release_count,
+                       const struct model_frame *where, uint64_t count);
 
 struct model_domain {
 	const char *name; // "heap", "cuda:0", ...

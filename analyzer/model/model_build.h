@@ -16,6 +16,7 @@
  *   model_wrappers.c   functions of the user's through which most memory goes
  *   model_resident.c   what of them is in memory
  *   model_types.c      kinds of Python objects that are alive at sites
+ *   model_releases.c   lines that release blocks of sites
  */
 #ifndef MODEL_BUILD_H
 #define MODEL_BUILD_H
@@ -196,6 +197,10 @@ const struct build_stack *process_stacks_rest_of_arenas(struct process_stacks *s
 /* The stack of this site; never NULL: one without frames when they are unknown. */
 const struct build_stack *process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site,
                                               size_t site_index);
+struct process_stacks;
+/* Of the capture whose stacks these are. `sites` leads from its sites to build.sites + 1. */
+void model_add_releases(struct build *build, struct capture *capture, struct process_stacks *stacks,
+                        const uint32_t *sites);
 void model_stacks_free(struct build *build); // the index, not the stacks
 
 /* What a file is called while sites are merged: one name for all runs of a cell, other files unchanged. */

@@ -3,12 +3,14 @@
  */
 #include "model/model_holders.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json_read.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
+#include "model/model.h"
 
 #define ENTRIES_MAX 4096u // of an array: more is not ours
 
@@ -142,6 +144,54 @@ model_holders_free(struct holders *holders)
 	free_text(holders->python);
 	free_text(holders->why);
 	*holders = (struct holders){ 0 };
+}
+
+static const struct holders_line *
+line_in(const struct holders *holders, const struct model_frame *where)
+{
+	for (size_t i = 0; i < holders->line_count; i++) {
+		const struct holders_line *line = &holders->lines[i];
+
+		if (line->line == where->line && strcmp(line->file, where->file) == 0 &&
+		    strcmp(line->function, where->function) == 0)
+			return line;
+	}
+	return NULL;
+}
+
+const struct holders_line *
+model_holders_of(const struct model *model, const struct model_frame *where)
+{
+	const struct holders_line *found = NULL;
+	uint64_t newest_ns = 0;
+
+	for (size_t i = 0; i < model->process_count && where != NULL; i++) {
+		const struct holders *holders = model->processes[i].holders;
+		const struct holders_line *line = holders != NULL && holders->monotonic_ns >= newest_ns
+		                                      ? line_in(holders, where)
+		                                      : NULL;
+
+		if (line == NULL)
+			continue;
+		found = line;
+		newest_ns = holders->monotonic_ns;
+	}
+	return found;
+}
+
+size_t
+model_holders_container(const struct holders_way *way)
+{
+	char *wanted;
+	const char *at;
+
+	if (way->container[0] == '\0')
+		return 0;
+	if (asprintf(&wanted, " -> %s of ", way->container) < 0)
+		memory_exhausted();
+	at = strstr(way->text, wanted);
+	free(wanted);
+	return at != NULL ? (size_t)(at - way->text) : 0;
 }
 
 const struct holders_way *

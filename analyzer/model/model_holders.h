@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 struct json_object;
+struct model;
+struct model_frame;
 
 struct holders_way {
 	const char *kind; // "held", "perhaps", "lost", "unseen", "unread", "unfinished"
@@ -57,13 +59,23 @@ struct holders {
 
 extern const char *const model_holders_kinds[]; // the last is NULL
 extern const struct json_object model_holders_object;
+extern const struct json_object model_way_object; // of struct holders_way
 
 /* text: JSON by analyzer/holders/holders.schema.json, from a capture. NULL: it is none. Owned by the caller. */
 struct holders *model_holders_read(const char *text, size_t bytes);
 void model_holders_free_line(struct holders_line *line);
 void model_holders_free(struct holders *holders); // what it holds, not itself; NULL is legal
 
-/* How a line is held, by most of its samples: the first way; NULL = nobody knows anything. */
+/* What the newest look knows of this line of code, in any process; NULL: it was none of the largest then, or nobody looked. */
+const struct holders_line *model_holders_of(const struct model *model, const struct model_frame *where);
+
+/* How most of its samples are held; NULL = nobody knows anything. */
 const struct holders_way *model_holders_way(const struct holders_line *line);
+
+/*
+ * Where the container stands that most of what a way leads through lies in: "global `hot` of module __main__". Returns the bytes of `text`
+ * that say so; 0 = there is no container with many items.
+ */
+size_t model_holders_container(const struct holders_way *way);
 
 #endif

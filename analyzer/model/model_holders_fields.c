@@ -24,8 +24,8 @@ static const struct json_field way_fields[] = {
 	JSON_FIELD(grown_at, "The line that asked for its storage last; \"\" = not known."),
 	{ .name = NULL },
 };
-static const struct json_object way_object = { "way", "How some samples are held.", way_fields,
-	                                           sizeof(struct holders_way), NULL };
+const struct json_object model_way_object = { "way", "How some samples are held.", way_fields,
+	                                          sizeof(struct holders_way), NULL };
 #undef OWNER
 
 #define OWNER struct holders_line
@@ -38,11 +38,11 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD(blocks, "Live blocks, or objects."),
 	JSON_FIELD(is_estimated, "Small Python objects are among both, estimated from a sample."),
 	JSON_FIELD(samples, "Blocks that were drawn."),
-	JSON_FIELD_OF(JSON_OBJECTS, "ways", ways, "Those of most samples first.", .object = &way_object, .is_pointer = true,
-	              .count_offset = offsetof(OWNER, way_count)),
+	JSON_FIELD_OF(JSON_OBJECTS, "ways", ways, "Those of most samples first.", .object = &model_way_object,
+	              .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
 	{ .name = NULL },
 };
-static const struct json_object line_object = { "line", "One of the largest lines.", line_fields,
+static const struct json_object line_object = { "held_line", "One of the largest lines.", line_fields,
 	                                            sizeof(struct holders_line), NULL };
 #undef OWNER
 

@@ -240,6 +240,7 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 	if (homeless != 0)
 		capture_damaged(capture, "section \"sites\": %llu site%s without a known domain: left out",
 		                (unsigned long long)homeless, homeless == 1 ? "" : "s");
+	model_add_releases(build, capture, stacks, sites);
 	process_stacks_free(stacks);
 	return sites;
 }

@@ -4,7 +4,7 @@
 	const data = JSON.parse(document.getElementById("data").textContent);
 	const DOMAIN = { name: 0, device: 1, space: 2, peak: 3, live: 4, allocated: 5, parts: 6 };
 	const LINE = { domain: 0, peak: 1, live: 2, untouched: 3, allocated: 4, blocks: 5, leak: 6, alive: 7, total: 8, error: 9, flags: 10,
-		place: 11, file: 12, number: 13, source: 14 };
+		place: 11, file: 12, number: 13, source: 14, held: 15 };
 	const FLAG = { import: 1, estimate: 2, device: 4, space: 8, once: 16 };
 	const SITE = { domain: 0, peak: 1, live: 2, allocated: 3, flags: 4, process: 5, node: 6 };
 	const FRAME = { place: 0, file: 1, line: 2, module: 3, flags: 4 };
@@ -116,6 +116,8 @@
 			cell.append("span").text(text(line[LINE.place]));
 		if (text(line[LINE.source]) !== "")
 			cell.append("span").attr("class", "source").text(text(line[LINE.source]));
+		if (text(line[LINE.held]) !== "") // when the guard was passed
+			cell.append("span").attr("class", "source").text("held " + text(line[LINE.held]));
 	}
 
 	function growth(line) {

@@ -16,6 +16,7 @@
 #include "base/progress.h"
 #include "page/page.h"
 #include "report/frame_numbers.h"
+#include "report/render.h"
 #include "report/report.h"
 
 #define DATA_VERSION 1
@@ -322,6 +323,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 	for (size_t i = 0; i < report->line_count; i++) {
 		struct report_line line = report_line(report, i);
 		const struct report_place *where = &line.where;
+		char *held = line.way_count != 0 ? render_holder_words(&line.ways[0], line.held_samples) : NULL;
 
 		(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
 		json_write_open(json, NULL, '[');
@@ -342,7 +344,9 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 		put_number(json, text_number(numbers, where->file));
 		put_number(json, where->line);
 		put_number(json, text_number(numbers, look->has_source ? where->source : ""));
+		put_number(json, text_number(numbers, held != NULL ? held : ""));
 		json_write_close(json, ']');
+		free(held);
 	}
 	json_write_close(json, ']');
 }

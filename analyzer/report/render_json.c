@@ -579,6 +579,9 @@ static const struct json_field guard_fields[] = {
 	JSON_FIELD(live_bytes, "Held by all lines then, imports included, devices and address space left out."),
 	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "The lines that held most then; 10 at most.", .object = &holder_object,
 	              .count_offset = offsetof(OWNER, line_count)),
+	JSON_FIELD_OF(JSON_OBJECT, "look", look,
+	              "What kept them alive, at the first passing or a later one; null = nobody looked.",
+	              .object = &model_holders_object, .is_pointer = true, .without = JSON_NULL),
 	{ .name = NULL },
 };
 OBJECT(guard, was_guard_passed, "A process passed its guard (--guard, KMEMSHIM_GUARD).");
@@ -694,6 +697,33 @@ OBJECT(type, NULL, "Python objects of one type.");
 		"Python objects that were alive at the last sample, estimated, the most frequent type first, 4 at most; empty when they were not recorded one by one, or hold little.", \
 		.object = &type_object, .count_offset = offsetof(OWNER, count), .is_count_short = true, __VA_ARGS__)
 
+#define OWNER struct report_release
+static const struct json_field release_fields[] = {
+	WHERE("The line that released them."),
+	JSON_FIELD(count, "Watched blocks that it released."),
+	{ .name = NULL },
+};
+OBJECT(release, NULL, "Who releases blocks of a line.");
+#undef OWNER
+
+#define OWNER struct report_kept
+static bool
+is_kept_known(const void *owner)
+{
+	return ((const OWNER *)owner)->through.is_known;
+}
+
+static const struct json_field kept_fields[] = {
+	JSON_FIELD_OF(JSON_OBJECT, "through", through, "The caller.", .object = &place_object, .without = JSON_NULL),
+	JSON_FIELD(live_count, "Blocks that were allocated through it and are alive."),
+	JSON_FIELD(allocated_count, "All that were allocated through it."),
+	JSON_FIELD(other_live_count, "The same of all other callers."),
+	JSON_FIELD(other_allocated_count, ""),
+	{ .name = NULL },
+};
+OBJECT(kept, is_kept_known, "The one caller whose blocks stay, while next to nothing is left of those of others.");
+#undef OWNER
+
 #define OWNER struct report_line
 static const struct json_field line_fields[] = {
 	JSON_FIELD(domain, "Domain."),
@@ -711,6 +741,19 @@ static const struct json_field line_fields[] = {
 	WHERE("The line; null when unknown."),
 	IMPORT,
 	TYPES(types, type_count),
+	JSON_FIELD(
+		watched_releases,
+		"From a sample: blocks of the line that were watched and released, before the program began to exit; 0 = not known."),
+	JSON_FIELD_OF(JSON_OBJECTS, "released_by", releases,
+	              "The lines that released them, the most frequent first, 8 at most.", .object = &release_object,
+	              .count_offset = offsetof(OWNER, release_count), .is_count_short = true),
+	JSON_FIELD_OF(JSON_OBJECT, "kept", kept,
+	              "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller.",
+	              .object = &kept_object, .without = JSON_NULL),
+	JSON_FIELD_OF(
+		JSON_OBJECTS, "held_by", ways,
+		"How its blocks were held when the guard was passed, those of most samples first; [] = nobody looked.",
+		.object = &model_way_object, .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
 	JSON_OF(first_site, "Place of its first site in the ranking, from 0."),
 	JSON_OF(site_count, "How many sites it is the sum of; they follow each other in the ranking."),
 	{ .name = NULL },

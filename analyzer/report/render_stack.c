@@ -6,6 +6,7 @@
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -124,6 +125,61 @@ render_text_source(const struct report_place *where, FILE *stream)
 		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
 	(void)text_clean(text, strlen(text));
 	(void)fprintf(stream, "%*s%-5s%s\n", INDENT, "", "line", text);
+}
+
+/* As much of a text as stands in one row, to its last blank. */
+static size_t
+row_of(const char *text, size_t room)
+{
+	size_t length = strlen(text);
+
+	if (length <= room)
+		return length;
+	length = room;
+	while (length > 0 && text[length] != ' ')
+		length--;
+	return length != 0 ? length : strcspn(text, " "); // one word that is longer
+}
+
+char *
+render_holder_words(const struct holders_way *way, uint64_t samples)
+{
+	static const struct {
+		const char *kind;
+		const char *words;
+	} kinds[] = { { "held", "by " },
+		          { "perhaps", "perhaps by " },
+		          { "lost", "by nothing: no pointer leads there " },
+		          { "unseen", "by something that was not found: " },
+		          { "unread", "by nothing that was read " } };
+	char share[64] = "";
+	char *text;
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (strcmp(kinds[i].kind, way->kind) != 0)
+			continue;
+		if (way->samples != samples)
+			(void)snprintf(share, sizeof(share), "  (%" PRIu64 " of %" PRIu64 " samples)", way->samples, samples);
+		if (asprintf(&text, "%s%s%s", kinds[i].words, way->text, share) < 0)
+			memory_exhausted();
+		return text;
+	}
+	return NULL;
+}
+
+void
+render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream)
+{
+	char *text = render_holder_words(way, samples);
+
+	for (const char *at = text; at != NULL && *at != '\0';) {
+		size_t length = row_of(at, PAGE_COLUMNS - 5 - INDENT);
+
+		(void)fprintf(stream, "%*s%-5s%.*s\n", INDENT, "", at == text ? "held" : "", (int)length, at);
+		at += length;
+		at += strspn(at, " ");
+	}
+	free(text);
 }
 
 /* --- several callers ------------------------------------------------------------------------------------------- */

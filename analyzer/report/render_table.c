@@ -28,6 +28,9 @@
 #define UNTOUCHED_PART 10 // of what the row shows; less of it that is not in memory is not told
 #define CHANCE_BYTES (2 * KMEM_PYTHON_SAMPLE_BYTES)
 #define GUARD_LINES_SHOWN 5
+#define RELEASES_WORTH 3 // watched releases that say something
+#define RELEASES_SHOWN 3
+#define RELEASES_PART 10 // of them; who has less has no row, but for the first
 #define TRIFLE_PART 1000 // lines with less than a thousandth of their domain are summed up, the first excepted
 
 static const char *
@@ -129,6 +132,46 @@ put_swept(const struct report_line *line, FILE *stream)
 	if (seen_bytes != 0)
 		(void)fprintf(stream, "%20sit accumulated until the peak (%s), then was released as the program ended\n", "",
 		              units_bytes(is_at_peak ? line->of.peak_bytes : seen_bytes, bytes));
+}
+
+/* One caller forgets what the others release. */
+static void
+put_kept(const struct report_line *line, FILE *stream)
+{
+	const struct report_kept *kept = &line->kept;
+	char place[PLACE_TEXT_BYTES];
+	char live[UNITS_TEXT_BYTES];
+	char allocated[UNITS_TEXT_BYTES];
+	char other_live[UNITS_TEXT_BYTES];
+	char other[UNITS_TEXT_BYTES];
+
+	if (!kept->through.is_known)
+		return;
+	(void)fprintf(stream, "%20sstill held: %s of %s blocks allocated through %s\n", "",
+	              units_count(kept->live_count, live), units_count(kept->allocated_count, allocated),
+	              place_words(&kept->through, place));
+	(void)fprintf(stream, "%20s            %s of %s allocated through other callers\n", "",
+	              kept->other_live_count == 0 ? "none" : units_count(kept->other_live_count, other_live),
+	              units_count(kept->other_allocated_count, other));
+}
+
+/* Who releases some of its blocks: the cure may be there, or where somebody does not do the same. */
+static void
+put_releases(const struct report_line *line, FILE *stream)
+{
+	char place[PLACE_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+	char all[UNITS_TEXT_BYTES];
+
+	if (line->watched_releases < RELEASES_WORTH)
+		return;
+	for (unsigned i = 0; i < line->release_count && i < RELEASES_SHOWN; i++) {
+		if (i != 0 && line->releases[i].count < line->watched_releases / RELEASES_PART)
+			return;
+		(void)fprintf(stream, "%20sreleased by %s (%s of %s sampled releases)\n", "",
+		              place_words(&line->releases[i].where, place), units_count(line->releases[i].count, count),
+		              units_count(line->watched_releases, all));
+	}
 }
 
 /* What was asked for and never touched holds nothing. Rows are in the order of what is in memory. */
@@ -488,12 +531,16 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 	if (table->shown == shown_live) {
 		put_leaking(&line, stream);
 		put_swept(&line, stream);
+		put_kept(&line, stream);
+		put_releases(&line, stream);
 	}
 	if (table->shown != shown_any)
 		remarks->has_untouched = put_in_memory(&line, table->shown(&line), stream) || remarks->has_untouched;
 	put_library(&line, stream);
 	remarks->has_errors = put_error(&line, table->shown == shown_peak, stream) || remarks->has_errors;
 	render_text_source(&line.where, stream);
+	if (line.way_count != 0 && table->shown == shown_live) // once in a report
+		render_text_holder(&line.ways[0], line.held_samples, stream);
 	render_text_stack(report, &line, options, stream);
 	remarks->has_relations = remarks->has_relations || line.where.relation[0] != '\0';
 	remarks->has_addresses = remarks->has_addresses || has_address(&line, options);
@@ -572,9 +619,13 @@ render_text_guard(const struct report *report, FILE *stream)
 		              units_share(verdict_share(line->live_bytes, guard->live_bytes), share), line->domain,
 		              place_words(&line->where, place));
 		render_text_source(&line->where, stream);
+		if (line->way != NULL)
+			render_text_holder(line->way, line->held_samples, stream);
 		rest_bytes -= line->live_bytes < rest_bytes ? line->live_bytes : rest_bytes;
 	}
 	if (rest_bytes != 0)
 		(void)fprintf(stream, "%9s  elsewhere: other lines, imports, the interpreter\n",
 		              units_bytes(rest_bytes, bytes));
+	if (guard->look != NULL && guard->look->why[0] != '\0')
+		(void)fprintf(stream, "  nobody looked what holds it: %s\n", guard->look->why);
 }

@@ -14,6 +14,7 @@
 #include "analysis/device_parts.h"
 #include "analysis/refused_requests.h"
 #include "analysis/model_finish.h"
+#include "analysis/kept_way.h"
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -149,9 +150,8 @@ offset_of(const struct model_frame *frame)
 }
 
 static struct report_place
-place_without_source(const struct model_site *site)
+place_of_frame(const struct model_frame *frame)
 {
-	const struct model_frame *frame = site != NULL ? site->where : NULL;
 	struct report_place place = { .file = "", .function = "", .module = "", .relation = "", .source = "" };
 
 	if (frame == NULL)
@@ -162,7 +162,16 @@ place_without_source(const struct model_site *site)
 	place.function = frame->function;
 	place.module = frame->module;
 	place.offset = offset_of(frame);
-	place.relation = model_relation_name(site->where_relation);
+	return place;
+}
+
+static struct report_place
+place_without_source(const struct model_site *site)
+{
+	struct report_place place = place_of_frame(site != NULL ? site->where : NULL);
+
+	if (place.is_known)
+		place.relation = model_relation_name(site->where_relation);
 	return place;
 }
 
@@ -828,6 +837,40 @@ add_types(const struct report_rows *rows, const struct rank_line *line, struct r
 	made->are_types_older = made->are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
 }
 
+/* The lines that release blocks of all its sites. */
+static void
+add_releases(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
+{
+	struct model_release releases[MODEL_RELEASES_MAX];
+
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = rows->ranked->sites[line->first_site + i];
+
+		made->watched_releases += site->watched_releases;
+		for (unsigned j = 0; j < site->release_count; j++)
+			model_release_add(releases, &made->release_count, site->releases[j].where, site->releases[j].count);
+	}
+	for (unsigned i = 0; i < made->release_count; i++)
+		made->releases[i] = (struct report_release){ place_of_frame(releases[i].where), releases[i].count };
+}
+
+static bool
+accumulates(enum model_leak_class leak)
+{
+	return leak == MODEL_LEAK_LEAK || leak == MODEL_LEAK_BACKLOG || leak == MODEL_LEAK_FILLING ||
+	       leak == MODEL_LEAK_TOO_SHORT;
+}
+
+static void
+add_kept(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
+{
+	struct kept_way way;
+
+	if (accumulates(line->leak) && kept_way_find(rows->ranked, line, &way))
+		made->kept = (struct report_kept){ place_of_frame(way.through), way.live_count, way.allocated_count,
+			                               way.other_live_count, way.other_allocated_count };
+}
+
 struct report_line
 report_line(const struct report *report, size_t number)
 {
@@ -837,6 +880,15 @@ report_line(const struct report *report, size_t number)
 	made.where = place_of(report->rows, line->largest);
 	made.largest = make_site(report->rows, line->largest);
 	add_types(report->rows, line, &made);
+	const struct holders_line *held = model_holders_of(report->rows->model, line->where);
+
+	if (held != NULL) {
+		made.held_samples = held->samples;
+		made.way_count = held->way_count;
+		made.ways = held->ways;
+	}
+	add_releases(report->rows, line, &made);
+	add_kept(report->rows, line, &made);
 	return made;
 }
 

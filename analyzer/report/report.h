@@ -20,6 +20,7 @@
 #include "base/fail.h"
 #include "kmem_format.h"
 #include "model/model.h"
+#include "model/model_holders.h"
 #include "symbols/source_lines.h"
 #include "verdict/facts.h"
 #include "verdict/findings.h"
@@ -211,6 +212,8 @@ struct report_holder {
 	uint64_t live_bytes;
 	uint64_t live_count;
 	struct report_place where;
+	uint64_t held_samples;         // as in struct report_line
+	const struct holders_way *way; // of most samples; NULL = not known
 };
 
 struct report_pinning {
@@ -251,11 +254,12 @@ struct report_request {
 struct report_guard {
 	struct kmem_guard_passing of; // number 0: no process did, and nothing else here is known
 	uint32_t pid;
-	const char *limit;      // report_guard_limit()
-	const char *action;     // report_guard_action()
-	bool is_action_in_vain; // SIGINT is ignored, or nobody could run the command
-	uint64_t before_end_ns; // before the end, or the last heartbeat
-	uint64_t live_bytes;    // of memory, at all lines then; 0 = not known
+	const char *limit;          // report_guard_limit()
+	const char *action;         // report_guard_action()
+	bool is_action_in_vain;     // SIGINT is ignored, or nobody could run the command
+	uint64_t before_end_ns;     // before the end, or the last heartbeat
+	const struct holders *look; // at who holds what, then or at an earlier passing; NULL = nobody looked
+	uint64_t live_bytes;        // of memory, at all lines then; 0 = not known
 	size_t line_count;
 	struct report_holder lines[REPORT_GUARD_LINES_MAX]; // the most first
 };
@@ -274,6 +278,21 @@ struct report_site {
 	bool is_python_only; // native frames were not recorded, for the site held little
 };
 
+/* A line that releases blocks of another one. */
+struct report_release {
+	struct report_place where;
+	uint64_t count; // of watched blocks
+};
+
+/* The caller whose blocks stay: as struct kept_way. */
+struct report_kept {
+	struct report_place through;
+	uint64_t live_count;
+	uint64_t allocated_count;
+	uint64_t other_live_count;
+	uint64_t other_allocated_count;
+};
+
 struct report_line {
 	struct rank_line of;
 	const char *domain;
@@ -288,7 +307,14 @@ struct report_line {
 	const char *import;    // of imports: the top-level module; "" = unknown
 	unsigned type_count;   // of all its sites
 	struct model_type types[MODEL_TYPES_MAX];
-	bool are_types_older; // counted some time before the end, and far from the blocks that are alive now
+	bool are_types_older;  // counted some time before the end, and far from the blocks that are alive now
+	uint64_t held_samples; // blocks of which a look knows how they were held; 0 = nobody looked
+	size_t way_count;
+	const struct holders_way *ways; // how, those of most samples first
+	unsigned release_count;
+	uint64_t watched_releases; // of which `releases` are a part
+	struct report_release releases[MODEL_RELEASES_MAX];
+	struct report_kept kept; // of classes that accumulate; through.is_known: there is such a caller
 	struct report_site largest;
 };
 

@@ -41,6 +41,7 @@ report_guard_build(struct report *report, const struct model *model, const struc
 		.limit = report_guard_limit(passing->limit_kind - 1) ?: "machine",
 		.action = report_guard_action(passing->action),
 		.is_action_in_vain = passing->outcome != KMEM_GUARD_DONE,
+		.look = process->holders,
 		.before_end_ns = end_ns > passing->monotonic_ns ? end_ns - passing->monotonic_ns : 0,
 	};
 }
@@ -66,6 +67,8 @@ report_tell_guard(struct report *report, struct report *then)
 			.live_bytes = line.of.live_bytes,
 			.live_count = line.of.live_count,
 			.where = line.where,
+			.held_samples = line.held_samples,
+			.way = line.way_count != 0 ? &line.ways[0] : NULL,
 		};
 	}
 }

@@ -58,11 +58,51 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 	           : "";
 }
 
+/* What is to be done where a look has found what keeps the blocks alive. False: it has not. */
+static bool
+say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
+{
+	static const char cache[] = " -> functools._lru_cache_wrapper";
+	const struct holders_line *held = model_holders_of(facts->model, line->where);
+	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
+	bool is_held = way != NULL && strcmp(way->kind, "held") == 0;
+	const char *wrapper = is_held ? strstr(way->text, cache) : NULL;
+	bool is_grown_elsewhere;
+	size_t container = is_held ? model_holders_container(way) : 0;
+	char place[PLACE_TEXT_BYTES];
+	char text[VERDICT_WAY_BYTES];
+	char items[UNITS_TEXT_BYTES];
+
+	(void)verdict_line_text(line, place);
+	is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
+	if (way != NULL && strcmp(way->kind, "lost") == 0)
+		say_next(verdict, "free the blocks of %s: nothing leads to them any more", place);
+	else if (wrapper != NULL)
+		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps the blocks of %s alive",
+		         verdict_way_text(way, (size_t)(wrapper - way->text), text), place);
+	else if (container != 0)
+		say_next(
+			verdict,
+			"bound the %s at %s (%s items%s%s), or drop what is not needed from it: it keeps the blocks of %s alive",
+			way->container, verdict_way_text(way, container, text), units_count(way->items, items),
+			is_grown_elsewhere ? ", grown at " : "", is_grown_elsewhere ? way->grown_at : "", place);
+	else if (is_held)
+		say_next(verdict, "let go of the blocks of %s: they are held by %s", place,
+		         verdict_way_text(way, strlen(way->text), text));
+	else
+		return false;
+	return true;
+}
+
 static void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	char place[PLACE_TEXT_BYTES];
 
+	if (say_holder(facts, line, verdict)) {
+		say_next(verdict, "%s", if_data_set(verdict, line));
+		return;
+	}
 	say_next(verdict, "look for what keeps the blocks of %s alive: %s%s", verdict_line_text(line, place),
 	         facts->live_process->python_version != 0
 	             ? "often a list that is appended to, a running sum of tensors, or a cache"
@@ -334,6 +374,10 @@ say_growth_after_step(const struct verdict_facts *facts, struct verdict *verdict
 {
 	char place[PLACE_TEXT_BYTES];
 
+	if (say_holder(facts, &facts->top_live, verdict)) {
+		say_next(verdict, "%s", if_data_set(verdict, &facts->top_live));
+		return;
+	}
 	say_next(verdict, "look for what keeps the blocks of %s alive%s", verdict_line_text(&facts->top_live, place),
 	         if_data_set(verdict, &facts->top_live)[0] != '\0' ? ", unless it is a data set" : "");
 }

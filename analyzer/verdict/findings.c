@@ -5,6 +5,7 @@
  *
  * When full  further findings are left out.
  */
+#include "model/model_holders.h"
 #include "verdict/findings.h"
 
 #include <signal.h>
@@ -229,6 +230,17 @@ find_growth(struct verdict_facts *facts, struct verdict *verdict)
 	                                                                                              : VERDICT_POSSIBLE);
 }
 
+/* What a look found that was taken when the guard was passed. */
+static void
+find_holder(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct holders_line *held = model_holders_of(facts->model, facts->top_live.where);
+	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
+
+	if (way != NULL)
+		add(verdict, FINDING_HOLDER, way->samples, held->samples, &facts->top_live);
+}
+
 static void
 find_line(struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -242,12 +254,14 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->top_live_processes != 0) {
 		add(verdict, FINDING_LINE_OF_ALL, top->live_bytes, facts->model->domains[top->domain].live_bytes, top);
 		find_growth(facts, verdict);
+		find_holder(facts, verdict);
 		return;
 	}
 	if (are_imports_first)
 		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL);
 	add(verdict, FINDING_LINE, line_bytes(facts, top), live_bytes, top);
 	find_growth(facts, verdict);
+	find_holder(facts, verdict);
 	if (next->site_count != 0)
 		add(verdict, FINDING_NEXT_LINE, line_bytes(facts, next), live_bytes, next);
 	else if (are_imports_more && !are_imports_first) {
@@ -355,7 +369,7 @@ was_named_last(const struct verdict *verdict, const struct rank_line *line)
 	const struct finding *last = &verdict->findings[verdict->finding_count - 1];
 
 	return (last->kind == FINDING_LINE || last->kind == FINDING_LINE_OF_ALL || last->kind == FINDING_ACCUMULATES ||
-	        last->kind == FINDING_MAY_ACCUMULATE || last->kind == FINDING_FILLING) &&
+	        last->kind == FINDING_MAY_ACCUMULATE || last->kind == FINDING_FILLING || last->kind == FINDING_HOLDER) &&
 	       last->line.largest == line->largest;
 }
 

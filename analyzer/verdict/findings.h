@@ -48,6 +48,7 @@
 	KIND(ACCUMULATES, "accumulates")                                                                             \
 	KIND(MAY_ACCUMULATE, "may-accumulate")                                                                       \
 	KIND(FILLING, "filling")                                                                                     \
+	KIND(HOLDER, "held-by") /* bytes are samples of the line, of so many */                                      \
 	KIND(NEXT_LINE, "next-line")                                                                                 \
 	KIND(UNTOUCHED, "untouched")                                                                                 \
 	KIND(BESIDE_ARENAS, "accumulates-beside-arenas")                                                             \

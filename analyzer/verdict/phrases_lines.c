@@ -8,6 +8,7 @@
 #include "verdict/phrases.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -168,6 +169,28 @@ PHRASE(FILLING)
 PHRASE(DOMAIN_MAY_ACCUMULATE)
 {
 	say_MAY_ACCUMULATE(facts, finding, verdict);
+}
+
+PHRASE(HOLDER)
+{
+	const struct holders_line *held = model_holders_of(facts->model, finding->line.where);
+	const struct holders_way *way = model_holders_way(held);
+	char text[VERDICT_WAY_BYTES];
+	char most[64] = "they";
+
+	(void)verdict_way_text(way, strlen(way->text), text);
+	if (finding->bytes != finding->whole_bytes)
+		(void)snprintf(most, sizeof(most), "%" PRIu64 " of %" PRIu64 " samples of them", finding->bytes,
+		               finding->whole_bytes);
+	say(verdict, " When the guard was passed, ");
+	if (strcmp(way->kind, "lost") == 0)
+		say(verdict, "no pointer led to %s any more.", strcmp(most, "they") == 0 ? "them" : most);
+	else if (strcmp(way->kind, "unseen") == 0)
+		say(verdict, "%s were held by something that was not found: %s.", most, text);
+	else if (strcmp(way->kind, "unread") == 0)
+		say(verdict, "nothing that was read led to %s.", strcmp(most, "they") == 0 ? "them" : most);
+	else
+		say(verdict, "%s were held%s by %s.", most, strcmp(way->kind, "perhaps") == 0 ? ", perhaps," : "", text);
 }
 
 PHRASE(NEXT_LINE)

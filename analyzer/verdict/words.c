@@ -191,3 +191,17 @@ if_built_once(const struct rank_line *line)
 	return rank_is_below_import(line->telling) ? ", or it is a one-time load (an import runs it)"
 	                                           : ", or it is a one-time load (little else was allocated meanwhile)";
 }
+
+const char *
+verdict_way_text(const struct holders_way *way, size_t bytes, char text[VERDICT_WAY_BYTES])
+{
+	static const char end[] = " ...";
+	bool is_cut = bytes > VERDICT_WAY_BYTES - sizeof(end);
+
+	if (is_cut)
+		bytes = VERDICT_WAY_BYTES - sizeof(end);
+	while (is_cut && bytes > 0 && (way->text[bytes] & 0xc0) == 0x80) // inside a character
+		bytes--;
+	(void)snprintf(text, VERDICT_WAY_BYTES, "%.*s%s", (int)bytes, way->text, is_cut ? end : "");
+	return text;
+}

@@ -7,6 +7,7 @@
 #define WORDS_H
 
 #include "base/place.h"
+#include "model/model_holders.h"
 #include "verdict/findings.h"
 
 /* Appends to the paragraph. */
@@ -35,6 +36,10 @@ void say_refusal(const struct verdict_facts *facts, struct verdict *verdict);
 
 /* "train.py:41 epoch", of a line in a ranking. */
 const char *verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES]);
+
+/* The first part of a way to what is held, cut: "local `service` of main() (grow.py:6) -> Cache .pages ...". bytes: of it at most. */
+#define VERDICT_WAY_BYTES 320
+const char *verdict_way_text(const struct holders_way *way, size_t bytes, char text[VERDICT_WAY_BYTES]);
 
 /* "allocated at", before verdict_line_text(). */
 #define VERDICT_WORD_BYTES 160

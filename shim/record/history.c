@@ -157,7 +157,7 @@ grow(void)
 	return true;
 }
 
-/* H2. Of each two the later one stays, or the highest of all. */
+/* H2. Of each two the later one stays, or the highest of all. There are two at least: it is called when there is no room. */
 static void
 thin(void)
 {
@@ -179,7 +179,8 @@ thin(void)
 	}
 	memcpy(&history.places[kept], given_up, pairs * sizeof(given_up[0]));
 	history.count = kept;
-	history.distance_ns = (history.last_ns - history.began_ns) / kept;
+	if (kept != 0)
+		history.distance_ns = (history.last_ns - history.began_ns) / kept;
 }
 
 /* ---- one point ---- */

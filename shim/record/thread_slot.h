@@ -21,6 +21,7 @@
 #include "record/steps.h"
 #include "record/thread_attribution.h"
 #include "tables/peak.h"
+#include "tables/pointer_map.h"
 
 #define THREAD_SLOTS_MAX 1024u
 #define THREAD_SLOT_ROOMS 64u // a power of two
@@ -39,16 +40,24 @@ struct thread_slot {
 	uint64_t tally_given;
 	uint32_t tally_events;
 	_Atomic uint32_t last_site; // index + 1, of this thread's last event; 0 = none
-	uint64_t map_bits;          // of words that this thread puts into the map: present, and owner
+	uint64_t map_bits; // of words that this thread puts into the map: thread_slot_map_bits(), or of a watched block
 	struct site_owner owner;
 	struct call_stack_memory stack;
 	struct event_cache events;
 	struct thread_attribution parent;
 	uint32_t tally_begun;   // tally_events, when it was set
 	uint32_t tally_counted; // events of this tally before that
+	uint32_t looks;         // releases.c
 	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
 	struct steps_thread steps;
 };
+
+/* Present, and owner. */
+static inline uint64_t
+thread_slot_map_bits(uint32_t number)
+{
+	return POINTER_MAP_PRESENT | ((uint64_t)number << POINTER_MAP_OWNER_SHIFT & POINTER_MAP_OWNER_MASK);
+}
 
 extern __thread struct thread_slot *thread_slot_current
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -24,6 +24,7 @@
 #include "record/history.h"
 #include "record/marks.h"
 #include "record/python_samples.h"
+#include "record/releases.h"
 #include "record/guard_due.h"
 #include "record/site_table.h"
 #include "record/teardown.h"
@@ -234,6 +235,8 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 		large_blocks_note((uint64_t)addr);
 	switch (pointer_map_put(addr, block, &old)) {
 	case POINTER_MAP_STORED:
+		if (slot != NULL && (slot->map_bits & POINTER_MAP_WATCHED) != 0)
+			pointer_map_watch(addr);
 		break;
 	case POINTER_MAP_REPLACED:
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
@@ -383,10 +386,27 @@ tracker_released(struct live_block block)
 		released(thread_slot_to_release(), block_of(block), true);
 }
 
-void
-tracker_freed(void *addr)
+/* Large blocks and samples of small objects never go the fast way: they need not be watched. */
+static inline bool
+is_releaser_wanted(bool is_watched, struct live_block block)
 {
-	tracker_released(tracker_take(addr));
+	return block.site != 0 && (is_watched || block.bytes >= LARGE_BLOCKS_BYTES ||
+	                           site_table_at(block.site)->domain == KMEM_DOMAIN_PYTHON_OBJECT);
+}
+
+void
+tracker_freed(const void *hook_frame, void *addr)
+{
+	bool is_watched = pointer_map_is_watched(addr);
+	struct live_block block = tracker_take(addr);
+	struct thread_slot *slot = thread_slot_current;
+
+	if (slot != NULL) {
+		releases_watch_no_more(slot); // releases that follow may go the fast way again
+		if (is_releaser_wanted(is_watched, block) && !is_teardown(0))
+			releases_note(slot, hook_frame, block.site, block.bytes);
+	}
+	tracker_released(block);
 }
 
 /* What a thread holds back shows in no total: until it is added there is nothing to see. */
@@ -577,6 +597,7 @@ tracker_clear(void)
 	tracker_devices_clear();
 	site_table_clear();
 	event_site_clear();
+	releases_forked();
 	thread_slot_forked();
 	teardown_forked();
 }

@@ -50,7 +50,7 @@ void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, 
 void tracker_sampled(const void *hook_frame, void *addr, size_t bytes);
 // before the real free; false: nothing was done, tracker_freed() is to do it
 bool tracker_freed_fast(void *addr);
-void tracker_freed(void *addr);
+void tracker_freed(const void *hook_frame, void *addr);
 // after tracker_freed(): tracker_look_after_release() is wanted, after the real free
 bool tracker_has_fallen(void);
 void tracker_look_after_release(void);          // keeps errno

@@ -20,6 +20,7 @@
 #include "record/event_cache.h"
 #include "record/event_site.h"
 #include "record/site_table.h"
+#include "record/releases.h"
 #include "record/tracker.h"
 #include "record/library_due.h"
 #include "tables/generations.h"
@@ -41,6 +42,7 @@ look_after(struct thread_slot *slot)
 	bool has_volume = slot->tally_bytes > slot->tally_given; // it went below 0
 	bool is_often;
 
+	releases_watch_no_more(slot);
 	steps_look(&slot->steps, slot->owner.slot, atomic_load_explicit(&slot->last_site, memory_order_relaxed),
 	           slot->tally_begun - slot->tally_events);
 	// a thread's first: nothing was set
@@ -55,6 +57,8 @@ look_after(struct thread_slot *slot)
 	                   slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS);
 	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1;
 	slot->tally_counted = 0;
+	if (releases_watch(slot))
+		slot->tally_begun = slot->tally_events = 0; // the next allocation is no more
 }
 
 /*
@@ -244,7 +248,7 @@ tracker_freed_fast(void *addr)
 	if (__builtin_expect((differs & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK)) != 0, 0)) {
 		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
 			number = site_table_own_known(&slot->owner, block.site);
-		if ((differs & POINTER_MAP_START_MASK) != 0 || number == 0 ||
+		if ((differs & POINTER_MAP_START_MASK) != 0 || (seen & POINTER_MAP_WATCHED) != 0 || number == 0 ||
 		    !generations_is_counted(site_table_at(number), block.generation))
 			return false;
 	}

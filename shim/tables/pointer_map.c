@@ -61,10 +61,6 @@ static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // under the flag
 
 /* Who looks from outside reads what these say. */
 KMEM_TABLE_SIGN(sign, KMEM_TABLE_BLOCKS, &top, &overflow.slots, &moves);
-static_assert(POINTER_MAP_LEAF_LOG2 == KMEM_LEAF_LOG2 && POINTER_MAP_WINDOW_LOG2 == KMEM_WINDOW_LOG2, "");
-static_assert(POINTER_MAP_PRESENT == KMEM_WORD_PRESENT && POINTER_MAP_POSITION_SHIFT == KMEM_WORD_POSITION_SHIFT, "");
-static_assert(POINTER_MAP_SITE_SHIFT == KMEM_WORD_SITE_SHIFT && POINTER_MAP_SITES_MAX == KMEM_WORD_SITE_MASK, "");
-static_assert(POINTER_MAP_BYTES_MASK == KMEM_WORD_BYTES_MASK, "");
 static_assert(offsetof(struct top, listed_count) == offsetof(struct kmem_top, listed_count) &&
                   offsetof(struct top, leaf) == offsetof(struct kmem_top, leaf) &&
                   offsetof(struct top, list) == offsetof(struct kmem_top, list),

@@ -18,32 +18,36 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
+#include "kmem_tables.h"
 #include "tables/address_table.h"
 
-#define POINTER_MAP_SITES_MAX ((1u << 22) - 1)
+/* What is KMEM_ is read from outside too. */
+#define POINTER_MAP_SITES_MAX KMEM_WORD_SITE_MASK
 
-#define POINTER_MAP_WINDOW_LOG2 5
-#define POINTER_MAP_LEAF_LOG2 26 // 64 MiB of addresses
+#define POINTER_MAP_WINDOW_LOG2 KMEM_WINDOW_LOG2
+#define POINTER_MAP_LEAF_LOG2 KMEM_LEAF_LOG2 // 64 MiB of addresses
 #define POINTER_MAP_LEAF_WORDS ((size_t)1 << (POINTER_MAP_LEAF_LOG2 - POINTER_MAP_WINDOW_LOG2))
 
 /*
- * A word: bit 63 present, 61-62 position in the window in units of 8, 60 object, 53-59 generation, 31-52 site, 26-30 owner of the
+ * A word: bit 63 present, 61-62 position in the window in units of 8, 60 object, 59 watched, 53-58 generation, 31-52 site, 26-30 owner of the
  * site's record, 0-25 bytes (all set: they stand in the address table). 0: nothing was there since the page came into being; 1: the
  * block that was there is gone.
  *
  * The owner is the thread's slot modulo 32, 0 = not said: who releases a block need not read the record of another thread, whose cache
- * line goes to and fro, to know that it is one. Only tracker_fast.c says it.
+ * line goes to and fro, to know that it is one. Only tracker_fast.c says it, and not of a watched block (record/releases.h).
  */
-#define POINTER_MAP_PRESENT (UINT64_C(1) << 63)
-#define POINTER_MAP_POSITION_SHIFT 61
+#define POINTER_MAP_PRESENT KMEM_WORD_PRESENT
+#define POINTER_MAP_POSITION_SHIFT KMEM_WORD_POSITION_SHIFT
 #define POINTER_MAP_OBJECT 0x80u // in a put block's generation: it may be an object of the interpreter
 #define POINTER_MAP_GENERATION_SHIFT 53
-#define POINTER_MAP_GENERATION_MASK 0x7fu
+#define POINTER_MAP_GENERATION_MASK 0x3fu
+#define POINTER_MAP_WATCHED (UINT64_C(1) << 59)
 static_assert(KMEM_GENERATION_BUCKETS <= POINTER_MAP_GENERATION_MASK, "");
-#define POINTER_MAP_SITE_SHIFT 31
+#define POINTER_MAP_SITE_SHIFT KMEM_WORD_SITE_SHIFT
 #define POINTER_MAP_OWNER_SHIFT 26
 #define POINTER_MAP_OWNER_MASK (UINT64_C(31) << POINTER_MAP_OWNER_SHIFT)
-#define POINTER_MAP_BYTES_MASK ((UINT64_C(1) << POINTER_MAP_OWNER_SHIFT) - 1)
+#define POINTER_MAP_BYTES_MASK KMEM_WORD_BYTES_MASK
+static_assert(POINTER_MAP_BYTES_MASK == (UINT64_C(1) << POINTER_MAP_OWNER_SHIFT) - 1, "");
 #define POINTER_MAP_START_MASK (UINT64_C(7) << POINTER_MAP_POSITION_SHIFT) // present and position
 #define POINTER_MAP_GONE UINT64_C(1)
 
@@ -160,6 +164,28 @@ pointer_map_own_word(uint64_t addr)
 	if (__builtin_expect(leaf == NULL, 0))
 		return NULL;
 	return &leaf[addr >> POINTER_MAP_WINDOW_LOG2 & (POINTER_MAP_LEAF_WORDS - 1)];
+}
+
+/* A block that was just put, and that nobody else knows yet. Where windows are shared, no block is watched. */
+static inline void
+pointer_map_watch(const void *pointer)
+{
+	pointer_map_word *at = pointer_map_own_word((uint64_t)pointer);
+
+	if (at != NULL)
+		atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) | POINTER_MAP_WATCHED,
+		                      memory_order_relaxed);
+}
+
+/* A block that is about to be released by this thread, and so stays. */
+static inline bool
+pointer_map_is_watched(const void *pointer)
+{
+	pointer_map_word *at = pointer_map_own_word((uint64_t)pointer);
+	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+
+	return (seen & POINTER_MAP_WATCHED) != 0 &&
+	       (seen & POINTER_MAP_START_MASK) == pointer_map_start_of((uint64_t)pointer);
 }
 
 /* relaxed, in both: the word is the whole message, and nobody else writes it (M2, M4). */

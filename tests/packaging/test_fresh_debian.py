@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -68,11 +69,14 @@ def made(name, suite):
     return Fresh(root)
 
 
+def suite_here():
+    with open("/etc/os-release") as file:
+        return next(line.split("=")[1].strip() for line in file if line.startswith("VERSION_CODENAME="))
+
+
 @pytest.fixture(scope="module")
 def fresh():
-    with open("/etc/os-release") as file:
-        suite = next(line.split("=")[1].strip() for line in file if line.startswith("VERSION_CODENAME="))
-    return made("fresh-debian", suite)
+    return made("fresh-debian", suite_here())
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +129,34 @@ def test_a_glibc_that_is_too_old(older):
                      "PYTHONPATH=/tmp/of-kmemshim python3 -m kmemshim report; status=$?; rm -r /tmp/of-kmemshim; exit $status")
     assert (done.returncode, done.stderr) == (2, "kmemshim: this installation is for x86_64 with glibc %d.%d or newer, and this Python runs on "
                                                  "x86_64 with glibc %d.%d: build kmemshim here from source\n" % (*glibc, *OLDER_GLIBC))
+
+
+@pytest.fixture(scope="module")
+def other_machine():
+    """A folder with Debian's Python for aarch64, which qemu runs. Not installed, only unpacked."""
+    if not shutil.which("qemu-aarch64") or os.geteuid() != 0 or not shutil.which("debootstrap"):
+        pytest.skip("a Python of another machine needs qemu-aarch64, root and debootstrap")
+    root = harness.BUILD / "aarch64-debian"
+    if not (root / "complete").exists():
+        shutil.rmtree(root, ignore_errors=True)
+        done = harness.run(["debootstrap", "--arch=arm64", "--foreign", "--variant=minbase", "--include=python3", suite_here(), root], timeout=1200)
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+        for package in root.glob("var/cache/apt/archives/*.deb"):
+            assert harness.run(["dpkg-deb", "--extract", package, root]).returncode == 0
+        (root / "complete").touch()
+    return root
+
+
+def test_another_machine(other_machine, tmp_path):
+    """The installed folder, copied to an aarch64: one line."""
+    wheel, = DIST.glob("*.whl")
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(tmp_path)
+    python = os.path.realpath(other_machine / "usr" / "bin" / "python3")
+    done = harness.run(["qemu-aarch64", "-L", other_machine, python, "-m", "kmemshim", "report"], harness.plain_env(PYTHONPATH=tmp_path))
+    assert done.returncode == 2 and done.stdout == ""
+    assert re.fullmatch(r"kmemshim: this installation is for x86_64 with glibc 2\.\d+ or newer, and this Python runs on aarch64 with "
+                        r"glibc 2\.\d+: build kmemshim here from source\n", done.stderr), done.stderr
 
 
 def test_the_debian_packages(fresh):

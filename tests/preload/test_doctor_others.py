@@ -49,6 +49,17 @@ def test_an_allocator_before_the_program(tmp_path):
     assert row["level"] == "ok" and "is an allocator" in row["what"]
 
 
+@pytest.mark.parametrize("name, levels, said", [
+    ("libtcmalloc_minimal.so.4", ["ok"], "is an allocator"), ("_filpreload.abi3.so", ["problem"], "records allocations too"),
+    ("libmemusage.so", ["problem"], "records allocations too"), ("libprofiler.so.0", [], ""), ("libfaketime.so.1", [], ""),
+])
+def test_libraries_are_known_by_their_names(name, levels, said, tmp_path):
+    harness.run(["gcc", "-shared", "-x", "c", "/dev/null", "-o", tmp_path / name])
+    found = findings("/bin/ls", status=PROBLEM if "problem" in levels else OK, env=harness.plain_env(LD_PRELOAD=tmp_path / name), cwd=tmp_path)
+    rows = [row for row in found if row["where"] == "LD_PRELOAD"]
+    assert [row["level"] for row in rows] == levels and all(said in row["what"] for row in rows), found
+
+
 OF_ALL = """cd {folder}
 cp -a /etc etc
 printf '# a comment\\n%s\\n' "{library}" >etc/ld.so.preload
@@ -141,3 +152,13 @@ def test_a_kernel_that_preloads_the_library(is_there, jupyter):
     row = kernel(jupyter, "c", status=OK if is_there else PROBLEM)
     assert row["level"] == ("ok" if is_there else "problem")
     assert is_there or str(library) in row["what"] and "c/kernel.json" in row["next"]
+
+
+def test_names_that_steer_a_terminal_or_a_shell(jupyter, tmp_path):
+    """Of a kernel: Jupyter does not take it, and it would be copied with the command. Of a file: without what steers."""
+    jupyter.add(name="$(touch x)")
+    folder = tmp_path / "new\nproblem \x1b[31mred"
+    found = findings("-o", folder, status=PROBLEM, env={**jupyter.env, "LD_PRELOAD": "/nonexistent/\x1b[31m.so"})
+    assert not [row for row in found if "touch" in row["where"] + row["next"]]
+    assert not [row for row in found for text in row.values() if set(text) & set("\n\x1b")]
+    assert one(found, f"{tmp_path}/new?problem ?[31mred", "ok")

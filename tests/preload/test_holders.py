@@ -17,7 +17,7 @@ FOLDER = HERE / "holders"
 SCHEMA_FILE = ROOT / "analyzer" / "holders" / "holders.schema.json"
 SAID = re.compile(r'"""(held|lost|unseen|unfinished)  (.*)\n')
 PROGRAMS = sorted(path.name for path in FOLDER.glob("*.py") if SAID.match(path.read_text()))
-VERSIONS = ["system", *interpreters.PYENV]
+VERSIONS = ["system", *interpreters.PYENV, "3.14-debian"]
 
 
 def expected(program):

@@ -92,6 +92,20 @@ def test_the_path_survives_the_death_of_a_python_program(cache, tmp_path):
                         line["ways"][0]["text"])
     text = kmemshim("holders", "--top", "1", tmp_path / "out")
     assert text.returncode == 0 and line["ways"][0]["text"] in text.stdout
+    # ... and so do all that tell of the death.
+    way = line["ways"][0]["text"]
+    told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    assert f"When the guard was passed, they were held by {way}." in told
+    assert re.search(r"Next: .*bound the dict at " + re.escape(way.split(" -> dict")[0]) + r" \(1,\d{3} items\), or drop what is not needed from it: "
+                     r"it keeps the blocks of cache\.py:7 Cache\.get alive", told)
+    for command in ("report", "leaks"):
+        assert f"held by {way}" in " ".join(kmemshim(command, tmp_path / "out").stdout.split()), command
+    assert kmemshim("report", "--html", tmp_path / "page.html", tmp_path / "out").returncode == 0
+    assert f"by {way}".replace(">", r"\u003e") in (tmp_path / "page.html").read_text() or f"by {way}" in (tmp_path / "page.html").read_text()
+    document = harness.report("report", tmp_path / "out")
+    assert document["lines"][0]["held_by"][0] == line["ways"][0]
+    assert document["guard"]["look"]["holders"][0]["place"] == "cache.py:7 Cache.get"
+    assert [finding["kind"] for finding in document["verdict"]["findings"]].count("held-by") == 1
 
 
 def test_the_path_survives_the_death_of_a_c_program(tmp_path):
@@ -129,6 +143,7 @@ def test_why_nobody_looked_is_told(options, guard, why, cache, tmp_path):
     assert done.returncode == 0, done.stderr
     document = stored(tmp_path / "out")
     assert re.fullmatch(why, document["why"]) and document["holders"] == []
+    assert f"nobody looked what holds it: {document['why']}" in " ".join(kmemshim("why", tmp_path / "out").stdout.split())
     text = kmemshim("holders", tmp_path / "out").stdout
     assert re.fullmatch(r"process \d+ was not looked at: " + why + "\n", text)
 

@@ -278,3 +278,16 @@ def test_a_looker_that_is_killed_lets_the_program_go_on(tmp_path, end):
             assert program.status("State") == "S" and program.status("TracerPid") == "0"
         assert program.answers()
     assert caught >= 3
+
+
+@pytest.mark.parametrize("command", ["lost", "holders"])
+def test_a_program_that_is_killed_while_it_stands_still_is_told_so(command, tmp_path):
+    """Its memory is gone: what was not read yet would be taken for no pointers, and what they lead to for lost."""
+    with Waiting(of_text(tmp_path, LARGE % (16 << 20)), tmp_path / "out") as waiting:
+        with subprocess.Popen([KMEMSHIM, command, str(waiting.pid), "--stop", "60s"], env=plain_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as look:
+            while "TracerPid:\t0\n" in open(f"/proc/{waiting.pid}/status").read():
+                assert look.poll() is None
+            waiting.process.kill()
+            said, why = look.communicate()
+    assert (look.returncode, said) == (2, "")
+    assert re.fullmatch(rf"kmemshim: {command}: process {waiting.pid} (was killed while it stood still|is gone)\n", why), why

@@ -90,6 +90,44 @@ def test_a_shell_completes(shell, script, tmp_path):
         assert set(found) == set(options_of(command)), command
     assert set(shell(script, "kmemshim run --color ")) == {"auto", "always", "never"}
     assert shell(script, "kmemshim report he", tmp_path) == ["here.kmem"]
+    assert shell(script, "kmemshim report --sysroot he", tmp_path) == ["here.kmem"]
+    assert set(shell(script, "kmemshim doctor mkfif")) == {"mkfifo"}
+
+
+@pytest.mark.parametrize("shell", [bash, fish])
+@pytest.mark.parametrize("command", ["schema", "jupyter", "completion"])
+def test_a_word_of_few_is_completed_and_taken(command, shell, script):
+    """The same that the command names, when it is given another one."""
+    told = ask(command, "no-such", status=2).split(": there ")[1]
+    assert set(shell(script, f"kmemshim {command} ")) == set(re.findall(r"[a-z]+", told)) - {"are", "is", "and"}, told
+
+
+@pytest.fixture(scope="module")
+def capture(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("capture")
+    ask("run", "--quiet", "-o", folder, "--", "true")
+    return folder
+
+
+@pytest.mark.parametrize("shell", [bash, fish])
+@pytest.mark.parametrize("command, option", [
+    *((command, "--by") for command in COMMANDS if "--by" in options_of(command)), ("export", "--format"), ("check", "--format"),
+    ("export", "--value"), ("tree", "--value"), ("run", "--guard-action")])
+def test_values_of_an_option_are_completed_and_taken(command, option, shell, script, capture):
+    """The same that the command names, when it is given another one."""
+    words = shell(script, f"kmemshim {command} {option} ")
+    rest = {"diff": [capture, capture], "run": ["true"], "check": ["--baseline", "b", capture]}.get(command, [capture])
+    more = ["--format", "folded"] if command == "export" and option != "--format" else []
+    done = subprocess.run([harness.KMEMSHIM, command, *more, option, "no-such", *rest], capture_output=True, text=True)
+    assert done.returncode == 2 and option in done.stderr, done.stderr
+    assert len(words) > 1 and set(words) <= set(re.findall(r"[a-z][a-z-]*:?", done.stderr)), (words, done.stderr)
+
+
+def test_the_page_has_each_exit_status():
+    header = (harness.ROOT / "analyzer" / "base" / "fail.h").read_text()
+    numbers = set(re.findall(r"EXIT_\w+ = (\d+),", header))
+    page = ask("manual").split(".SH EXIT STATUS")[1].split(".SH")[0]
+    assert numbers <= set(re.findall(r"\b(\d+):", page)) and "77" in numbers
 
 
 def read_until(terminal, text, seconds=60):

@@ -31,6 +31,7 @@
 #include "record/history.h"
 #include "record/marks.h"
 #include "record/module_map.h"
+#include "record/releases.h"
 #include "record/site_table.h"
 #include "record/teardown.h"
 #include "tables/address_table.h"
@@ -536,6 +537,20 @@ take_point(void)
 	history_beat(0, 0, UINT64_MAX, 1);
 }
 
+/* ---- who releases ---- */
+
+static void
+prepare_releases(void)
+{
+	releases_forked();
+	prepare_generations();
+}
+static void
+count_release(void)
+{
+	releases_count(site, site, 0);
+}
+
 /* ---- marks ---- */
 
 static void
@@ -760,6 +775,7 @@ static const struct hand_on_case cases[] = {
 	{ "site_generations", prepare_generations, NULL, { be_born, be_born_again, be_born, die, die_in_own } },
 	{ "exit_generations", prepare_exit, NULL, { be_born, take_exit_figures } },
 	{ "history", history_forked, NULL, { take_point, take_point } },
+	{ "releases", prepare_releases, NULL, { count_release, count_release } },
 	{ "marks", marks_forked, NULL, { note_mark, note_mark } },
 	{ "snapshots", marks_forked, NULL, { take_snapshot, take_snapshot } },
 	{ "abandoned_captures",

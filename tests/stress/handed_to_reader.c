@@ -15,6 +15,7 @@
 #include "record/failed_requests.h"
 #include "record/history.h"
 #include "record/marks.h"
+#include "record/releases.h"
 #include "record/phases.h"
 #include "record/site_table.h"
 #include "record/tracker.h"
@@ -223,6 +224,28 @@ read_second_point(void)
 	READ(part->points[1].checksum);
 }
 
+static uint32_t held_site;
+static void
+prepare_release(void)
+{
+	struct call_stack stack = { .hash = 0x6789124, .frame_count = 1, .frames = { KMEM_FRAME_PYTHON | 7 } };
+
+	releases_forked();
+	held_site = site_table_find(NULL, &stack, KMEM_DOMAIN_HEAP, 1);
+	CHECK(held_site != 0);
+}
+static void
+count_release(void)
+{
+	releases_count(held_site, held_site, 0);
+}
+static void
+read_releases(void)
+{
+	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++)
+		READ(capture_file_timeline()->releases[i].checksum);
+}
+
 /* A command has written its request. */
 static void
 prepare_request(void)
@@ -309,6 +332,7 @@ static const struct hand_on_case cases[] = {
 	{ "guard", prepare_guard, NULL, { pass_guard, read_guard } },
 	{ "history", prepare_history, NULL, { take_point, read_history } },
 	{ "history_point", prepare_first_point, NULL, { take_second_point, read_second_point } },
+	{ "release", prepare_release, NULL, { count_release, read_releases } },
 	{ "mark", marks_forked, NULL, { note_mark, read_mark } },
 	{ "kept_peak", prepare_held, NULL, { begin_phase, read_kept_peak } },
 	{ "request", prepare_request, NULL, { serve_request, read_request_done } },

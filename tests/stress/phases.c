@@ -27,7 +27,7 @@ static void
 hook_free(uint64_t addr)
 {
 	if (!tracker_freed_fast((void *)addr))
-		tracker_freed((void *)addr);
+		tracker_freed(__builtin_frame_address(0), (void *)addr);
 }
 
 __attribute__((noinline)) static void

@@ -29,7 +29,7 @@ static void
 hook_free(void *addr)
 {
 	if (!tracker_freed_fast(addr))
-		tracker_freed(addr);
+		tracker_freed(__builtin_frame_address(0), addr);
 }
 
 __attribute__((noinline)) static void

@@ -431,6 +431,21 @@ steps_place_changed(unsigned char *file, size_t *bytes)
 }
 
 static void
+release_changed(unsigned char *file, size_t *bytes)
+{
+	timeline_of(file)->releases[3] = (struct kmem_release){ .checksum = 1, .site = 1, .releaser = 1, .count = 1 };
+}
+
+static void
+release_of_no_site(unsigned char *file, size_t *bytes)
+{
+	struct kmem_release *release = &timeline_of(file)->releases[3];
+
+	*release = (struct kmem_release){ .site = 1, .releaser = 100000, .count = 1 };
+	release->checksum = kmem_release_checksum(release);
+}
+
+static void
 kept_peak_changed(unsigned char *file, size_t *bytes)
 {
 	timeline_of(file)->kept_peak = kmem_twice(1) ^ 2;
@@ -616,6 +631,10 @@ static const struct {
 	  "what was held at the peak of earlier phases at byte 799992 is beyond the end" },
 	{ "kept peak of a domain without its record", kept_peak_without_record, KMEM_STATE_RUNNING, false, false,
 	  "domain 0 names a peak of earlier phases, and there is none" },
+	{ "who released changed (F7)", release_changed, KMEM_STATE_RUNNING, false, false,
+	  "who released blocks of site 1 cannot be read" },
+	{ "released by no site", release_of_no_site, KMEM_STATE_RUNNING, false, false,
+	  "who released blocks of site 1 cannot be read" },
 	{ "request of a command changed", request_changed, KMEM_STATE_RUNNING, false, false,
 	  "of a command's request is wrong" },
 	{ "history's word changed (F6)", history_word_changed, KMEM_STATE_RUNNING, false, false,

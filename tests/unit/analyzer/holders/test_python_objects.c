@@ -210,6 +210,32 @@ an_object_is_found_in_its_block(void **state)
 	assert_false(python_objects_in(&python, object.addr - 16, 56, &found)); // without references it is gone
 }
 
+/* 3.14: released objects are linked where references are counted; flags stand above them. */
+static void
+an_object_that_was_released_is_none(void **state)
+{
+	const struct {
+		uint64_t word;
+		bool is_object;
+	} rows[] = {
+		{ 1, true },
+		{ UINT64_C(0x10000c0000000), true },
+		{ 0, false },
+		{ UINT64_C(0x7f3600001000), false },
+	};
+	struct python_object found;
+
+	(void)state;
+	python.shape = python_shape_find(0x030e0a00);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct python_object list = make_object(list_type, 40);
+
+		put(list.addr, rows[i].word);
+		process_memory_forget(&memory);
+		assert_int_equal(python_objects_in(&python, list.addr - 16, 64, &found), rows[i].is_object);
+	}
+}
+
 static void
 H3_places_behind_the_end_of_a_list_hold_nothing(void **state)
 {
@@ -404,7 +430,7 @@ members_have_the_names_of_their_version(void **state)
 			assert_string_equal(name, cases[i].name);
 	}
 	assert_null(python_shape_find(0x03070000));
-	assert_null(python_shape_find(0x030e0000));
+	assert_null(python_shape_find(0x030f0000));
 	assert_null(python_shape_find(0));
 }
 
@@ -419,6 +445,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(H3_places_of_a_deque_that_were_left_hold_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_dictionary_names_what_it_holds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_hash_is_no_pointer, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_object_that_was_released_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(H3_values_of_shared_keys_are_as_many_as_those, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_keys_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_text_is_cut_and_made_readable, set_up, tear_down),

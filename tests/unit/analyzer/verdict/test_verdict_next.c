@@ -3,6 +3,7 @@
  */
 #include "hand_model.h"
 #include "found.h"
+#include "model/model_holders.h"
 
 #include <signal.h>
 
@@ -38,6 +39,71 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 		assert_advised(&verdict, cases[i].advised);
 		assert_non_null(strstr(verdict.next, "the blocks of train.py:41 epoch alive"));
 		assert_found(&verdict, "accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely");
+	}
+}
+
+/* What a look has found when the guard was passed is said, and what to do about it instead of what it often is. */
+static void
+what_held_the_line_is_said_and_becomes_the_advice(void **state)
+{
+#define TABLE "global `hot` of module __main__"
+	static const struct {
+		struct holders_way way;
+		const char *text, *next;
+	} cases[] = {
+		{ { "held", TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple", 32, "list", 30, "a.py:9 g" },
+		  "When the guard was passed, they were held by " TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple.",
+		  "bound the list at " TABLE
+		  " (30 items, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of "
+		  "train.py:41 epoch alive" },
+		{ { "held", TABLE " -> list of 30, grown at train.py:41 epoch, [*]", 20, "list", 30, "train.py:41 epoch" },
+		  "When the guard was passed, 20 of 32 samples of them were held by " TABLE " -> list of 30",
+		  "bound the list at " TABLE " (30 items), or drop" },
+		{ { "held", "attribute `stats` of class D -> functools._lru_cache_wrapper .cache -> dict of 9, a key -> D", 32,
+		    "dict", 9, "" },
+		  "held by attribute `stats` of class D -> functools",
+		  "bound the cache that is attribute `stats` of class D (maxsize of lru_cache): it keeps the blocks of train.py:41 epoch "
+		  "alive" },
+		{ { "held", "local `loss` of main() (a.py:3) -> Node .next", 32, "", 0, "" },
+		  "held by local `loss` of main() (a.py:3) -> Node .next.",
+		  "let go of the blocks of train.py:41 epoch: they are held by local `loss` of main() (a.py:3) -> Node .next" },
+		{ { "lost", "", 32, "", 0, "" },
+		  "no pointer led to them any more.",
+		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
+		{ { "lost", "", 31, "", 0, "" }, "no pointer led to 31 of 32 samples of them any more.", "free the blocks of" },
+		{ { "perhaps", "the stack of thread 7", 32, "", 0, "" },
+		  "they were held, perhaps, by the stack of thread 7.",
+		  "look for what keeps the blocks of train.py:41 epoch alive" },
+		{ { "unseen", "tuple", 32, "", 0, "" },
+		  "they were held by something that was not found: tuple.",
+		  "look for what keeps the blocks" },
+		{ { "unfinished", "no time", 32, "", 0, "" }, "It accumulates", "look for what keeps the blocks" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct holders_way way = cases[i].way;
+		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
+		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
+		struct verdict verdict;
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		line.file = site->where->file;
+		line.function = site->where->function;
+		hand.process.holders = &holders;
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		assert_advised(&verdict, "release-blocks");
+		if (strstr(verdict.text, cases[i].text) == NULL || strstr(verdict.next, cases[i].next) == NULL)
+			fail_msg("case %zu: %s\n%s", i, verdict.text, verdict.next);
+		line.line = 42; // another one
+		hand_model_decide(&hand, &verdict);
+		assert_null(strstr(verdict.text, "When the guard was passed"));
+		assert_non_null(strstr(verdict.next, "look for what keeps the blocks"));
 	}
 }
 
@@ -649,6 +715,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
+		cmocka_unit_test(what_held_the_line_is_said_and_becomes_the_advice),
 		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),

@@ -52,12 +52,12 @@ each_living_sample_is_shown_once(void **state)
 	see_all();
 	assert_in_range(seen.count, 990, 1000); // a line may be full
 	for (uint64_t i = 0; i < 1000; i += 2)
-		tracker_freed(at(0x10000000 + i * 528));
+		tracker_freed(__builtin_frame_address(0), at(0x10000000 + i * 528));
 	see_all();
 	assert_in_range(seen.count, 495, 500);
 
 	/* At an address that was used before: not twice. */
-	tracker_freed(at(0x10000000 + 528));
+	tracker_freed(__builtin_frame_address(0), at(0x10000000 + 528));
 	sample(0x10000000 + 528, 0x10000000 + 528 + 32, 7);
 	see_all();
 	assert_in_range(seen.count, 495, 500);
@@ -71,7 +71,7 @@ it_is_shown_where_the_object_begins(void **state)
 	assert_int_equal(seen.count, 1);
 	assert_int_equal(seen.object_sum, 0x10000020);
 	assert_int_equal(seen.bytes, 100);
-	tracker_freed(at(0x10000000));
+	tracker_freed(__builtin_frame_address(0), at(0x10000000));
 	tracker_allocated(__builtin_frame_address(0), at(0x10000000), 50); // a block of the heap there
 	see_all();
 	assert_int_equal(seen.count, 0);

@@ -97,7 +97,7 @@ drop(uint64_t addr)
 	switch (domain) {
 	case KMEM_DOMAIN_HEAP:
 		if (!tracker_freed_fast(at(addr)))
-			tracker_freed(at(addr));
+			tracker_freed(__builtin_frame_address(0), at(addr));
 		break;
 	case KMEM_DOMAIN_MMAP:
 		tracker_unmap_begin(at(addr + 4 * MIB), 40 * MIB, &taken);

@@ -1,0 +1,27 @@
+/*
+ * kept_way.h - is there one way through the program whose blocks stay, while those of all other ways are released?
+ *
+ * A line that leaks often serves many callers, and one of them forgets. Its call stacks tell: the caller that nearly all blocks that are
+ * alive have in common, and of whose blocks most stay, while next to nothing is left of what others asked for.
+ *
+ * Context     Reads what rank_run() gave.
+ */
+#ifndef KEPT_WAY_H
+#define KEPT_WAY_H
+
+#include <stdbool.h>
+
+#include "analysis/rank.h"
+
+struct kept_way {
+	const struct model_frame *through; // the caller
+	uint64_t live_count;               // blocks through it that are alive
+	uint64_t allocated_count;          // through it
+	uint64_t other_live_count;
+	uint64_t other_allocated_count;
+};
+
+/* False: there is none. */
+bool kept_way_find(const struct ranked *ranked, const struct rank_line *line, struct kept_way *way);
+
+#endif

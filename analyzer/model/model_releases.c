@@ -1,0 +1,73 @@
+/*
+ * model_releases.c - which lines release what was allocated at a site?
+ *
+ * When failing  an entry that cannot be read is left out and told; one that the running program is writing is left out.
+ */
+#include "capture/capture_copy.h"
+#include "kmem_words.h"
+#include "model/model_build.h"
+
+void
+model_release_add(struct model_release releases[MODEL_RELEASES_MAX], unsigned *release_count,
+                  const struct model_frame *where, uint64_t count)
+{
+	struct model_release added = { where, count };
+	unsigned at = 0;
+
+	while (at < *release_count && releases[at].where != where)
+		at++;
+	if (at < *release_count)
+		added.count += releases[at].count;
+	else if (*release_count < MODEL_RELEASES_MAX)
+		(*release_count)++;
+	else if (releases[--at].count >= count)
+		return;
+	for (; at > 0 && releases[at - 1].count < added.count; at--)
+		releases[at] = releases[at - 1];
+	releases[at] = added;
+}
+
+/* False: there is none, or it cannot be read. */
+static bool
+is_whole(struct build *build, struct capture *capture, const struct kmem_release *release)
+{
+	uint32_t checksum = COPY_OF(release->checksum);
+	size_t site_count = capture_site_count(capture);
+	bool is_written = build->processes[build->process_count - 1].is_alive;
+
+	if (checksum == 0)
+		return false;
+	if (checksum == kmem_release_checksum(release) && release->site != 0 && release->site <= site_count &&
+	    release->releaser != 0 && release->releaser <= site_count && release->count != 0)
+		return true;
+	if (!is_written) // or its sites are newer than what was read of them
+		capture_damaged(capture, "section \"head\": who released blocks of site %u cannot be read: left out",
+		                release->site);
+	return false;
+}
+
+void
+model_add_releases(struct build *build, struct capture *capture, struct process_stacks *stacks, const uint32_t *sites)
+{
+	const struct kmem_timeline *timeline = (const struct kmem_timeline *)(const void *)(capture->head +
+	                                                                                    KMEM_TIMELINE_OFFSET);
+
+	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++) {
+		const struct kmem_release *release = &timeline->releases[i];
+		const struct build_stack *stack;
+		struct model_release *releases;
+		struct model_site *site;
+
+		if (!is_whole(build, capture, release) || sites[release->site - 1] == 0)
+			continue;
+		stack = process_stacks_find(stacks, capture_site(capture, release->releaser - 1), release->releaser - 1);
+		site = &build->sites[sites[release->site - 1] - 1];
+		site->watched_releases += release->count;
+		if (stack->where == NULL)
+			continue;
+		releases = (struct model_release *)site->releases;
+		if (releases == NULL)
+			site->releases = releases = text_pool_room(build->pool, MODEL_RELEASES_MAX * sizeof(*releases));
+		model_release_add(releases, &site->release_count, stack->where, release->count);
+	}
+}

@@ -1,0 +1,121 @@
+"""Who releases blocks of a line, and through which caller do those stay that nobody releases?"""
+import sys
+import textwrap
+
+import pytest
+
+import harness
+
+pytestmark = pytest.mark.usefixtures("as_users_run_it")
+
+SOURCE = harness.HERE / "releases.c"
+
+FORGETS = """
+    pending = {}
+
+    def begin(number):
+        pending[number] = bytearray(20_000)
+
+    def finish(number):
+        pending.pop(number)  # released
+
+    def serve(number):
+        begin(number)
+        finish(number)
+
+    def fail(number):
+        begin(number)  # forgotten
+
+    for number in range(4000):
+        fail(number) if number % 10 == 3 else serve(number)
+"""
+
+# What is loaded first goes first; more is loaded than goes.
+QUEUE = """
+    import collections
+
+    waiting = collections.deque()
+
+    def load():
+        waiting.append(bytearray(20_000))
+
+    def drain():
+        for _ in range(3):
+            waiting.popleft()  # released
+
+    for round in range(1000):
+        for _ in range(4):
+            load()
+        drain()
+"""
+
+SMALL = """
+    class Request:
+        def __init__(self, number):
+            self.texts = [bytes(100) for _ in range(200)]
+
+    pending = {}
+
+    def finish(number):
+        del pending[number]  # released
+
+    for number in range(20000):
+        pending[number] = Request(number)
+        if number % 4:
+            finish(number)
+"""
+
+
+def line_of(text, comment):
+    return next(number for number, line in enumerate(text.splitlines(), 1) if comment in line)
+
+
+def row_of(out, name):
+    """The line that holds most, of the user's own."""
+    return next(line for line in harness.report("leaks", out)["lines"] if line["where"] and line["where"]["file"].endswith(name))
+
+
+@pytest.fixture(params=["c", "python"])
+def forgetful(request, tmp_path):
+    if request.param == "c":
+        return [harness.compile_c(SOURCE, tmp_path / "releases")], SOURCE.name, SOURCE.read_text()
+    script = tmp_path / "forgets.py"
+    script.write_text(textwrap.dedent(FORGETS))
+    return [sys.executable, script], script.name, script.read_text()
+
+
+def test_the_caller_that_forgets_and_the_line_that_releases(forgetful, tmp_path):
+    argv, name, text = forgetful
+    out = tmp_path / "out"
+    assert harness.record(argv, out).returncode == 0
+    row = row_of(out, name)
+    assert row["leak"]["class"] == "leak"
+    assert (row["kept"]["through"]["function"], row["kept"]["through"]["line"]) == ("fail", line_of(text, "forgotten"))
+    assert row["kept"]["live_count"] >= 0.95 * row["live_count"]
+    assert row["kept"]["other_live_count"] <= 1 and row["kept"]["other_allocated_count"] >= 3600
+    assert row["watched_releases"] >= 50
+    assert row["released_by"][0]["where"]["line"] == line_of(text, "released")
+    assert row["released_by"][0]["count"] >= 0.95 * row["watched_releases"]
+    said = harness.kmemshim("leaks", out).stdout
+    assert "allocated through other callers" in said and f"released by {name}:{line_of(text, 'released')}" in said
+
+
+@pytest.mark.parametrize("text", [QUEUE, SMALL], ids=["queue", "small_objects"])
+def test_the_line_that_releases_what_was_put_there_elsewhere(text, tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(text))
+    out = tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    row = row_of(out, script.name)
+    assert row["kept"] is None
+    assert row["released_by"][0]["where"]["line"] == line_of(script.read_text(), "released"), row["released_by"]
+    assert row["released_by"][0]["count"] >= 0.9 * row["watched_releases"]
+
+
+def test_what_nobody_releases_has_nobody_who_does(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text("kept = []\nfor _ in range(3000):\n    kept.append(bytearray(20_000))\n")
+    out = tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    row = row_of(out, script.name)
+    assert (row["watched_releases"], row["released_by"], row["kept"]) == (0, [], None)

@@ -1,0 +1,151 @@
+/*
+ * test_model_holders.c - is what a look found read as it was written, whatever stands there?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "load_built.h"
+#include "model/model.h"
+#include "model/model_holders.h"
+
+#define HEAD "{\"schema\": 1, \"pid\": 7, \"stopped_us\": 12, \"python\": \"\", \"why\": \"\", \"holders\": "
+#define LINE(line)                                                                                              \
+	"{\"place\": \"a.py:3 f\", \"file\": \"/a.py\", \"line\": " line ", \"function\": \"f\", \"bytes\": 9000,"  \
+	" \"blocks\": 3, \"is_estimated\": true, \"samples\": 32, \"ways\": ["                                      \
+	"{\"kind\": \"held\", \"text\": \"global `x` of module m -> list of 30, grown at a.py:9 g, [*] -> tuple\"," \
+	" \"samples\": 30, \"container\": \"list\", \"items\": 30, \"grown_at\": \"a.py:9 g\"},"                    \
+	"{\"kind\": \"stolen\", \"text\": \"\", \"samples\": 1}]}"
+
+static struct holders *
+read_text(const char *text)
+{
+	return model_holders_read(text, strlen(text));
+}
+
+static void
+release(struct holders *holders)
+{
+	model_holders_free(holders);
+	free(holders);
+}
+
+static void
+lines_and_ways_are_read(void **state)
+{
+	struct holders *holders = read_text(HEAD "[" LINE("3") "]}");
+	const struct holders_line *line;
+
+	(void)state;
+	assert_non_null(holders);
+	assert_int_equal(holders->pid, 7);
+	assert_int_equal(holders->stopped_us, 12);
+	assert_int_equal(holders->line_count, 1);
+	line = &holders->lines[0];
+	assert_string_equal(line->place, "a.py:3 f");
+	assert_true(line->is_estimated && line->bytes == 9000 && line->samples == 32);
+	assert_int_equal(line->way_count, 1); // a kind that is none of ours is left out
+	assert_ptr_equal(model_holders_way(line), &line->ways[0]);
+	assert_int_equal(model_holders_container(&line->ways[0]), strlen("global `x` of module m"));
+	release(holders);
+}
+
+static void
+what_is_not_ours_is_none(void **state)
+{
+	static const char *const texts[] = { "",
+		                                 "[]",
+		                                 "7",
+		                                 "{}",
+		                                 "{\"schema\": 1}",
+		                                 "{\"schema\": 2, \"holders\": []}",
+		                                 "{\"schema\": 1, \"holders\": {}}",
+		                                 "{\"schema\": 1, \"holders\": [}" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_null(read_text(texts[i]));
+}
+
+/* Members of any type, or none; texts with control characters. */
+static void
+strange_contents_do_no_harm(void **state)
+{
+	struct holders *holders = read_text(
+		HEAD "[7, {}, null, {\"ways\": 3}, {\"ways\": [4, {\"kind\": \"lost\", \"items\": -5}],"
+			 " \"place\": \"a\\u001b[31m\\nb\", \"line\": 1e99}]}");
+
+	(void)state;
+	assert_non_null(holders);
+	assert_int_equal(holders->line_count, 5);
+	assert_int_equal(holders->lines[4].way_count, 1);
+	assert_int_equal(holders->lines[4].ways[0].items, 0);
+	assert_int_equal(model_holders_container(&holders->lines[4].ways[0]), 0);
+	assert_string_equal(holders->lines[4].place, "a?[31m?b");
+	assert_null(model_holders_way(&holders->lines[0]));
+	release(holders);
+}
+
+static void
+the_newest_look_at_a_line_counts(void **state)
+{
+	struct model_process processes[3] = { { .path = "" } };
+	struct model model = { .process_count = 3, .processes = processes };
+	struct model_frame frame = { .file = "/a.py", .function = "f", .line = 3 };
+
+	(void)state;
+	assert_null(model_holders_of(&model, &frame));
+	processes[0].holders = read_text(HEAD "[" LINE("3") "]}");
+	processes[0].holders->monotonic_ns = 5;
+	processes[1].holders = read_text(HEAD "[" LINE("4") "," LINE("3") "]}");
+	processes[1].holders->monotonic_ns = 4;
+	assert_ptr_equal(model_holders_of(&model, &frame), &processes[0].holders->lines[0]);
+	processes[1].holders->monotonic_ns = 6;
+	assert_ptr_equal(model_holders_of(&model, &frame), &processes[1].holders->lines[1]);
+	frame.line = 5;
+	assert_null(model_holders_of(&model, &frame));
+	assert_null(model_holders_of(&model, NULL));
+	release(processes[0].holders);
+	release(processes[1].holders);
+}
+
+/* In a capture: a text that this version does not understand is told. */
+static void
+a_look_of_another_version_is_told(void **state)
+{
+	struct capture_builder *builder = capture_builder_new();
+	struct model *model;
+
+	(void)state;
+	capture_builder_holders(builder, 0, 2, "{\"schema\": 9, \"holders\": []}");
+	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
+	assert_null(model->processes[0].holders);
+	assert_true(is_told(model, "section \"holders\": the newest look is not written as this version writes it"));
+	model_free(model);
+
+	builder = capture_builder_new();
+	capture_builder_holders(builder, 0, 2, HEAD "[" LINE("3") "]}");
+	model = load_built(builder, KMEM_STATE_CLEAN_EXIT);
+	assert_int_equal(model->processes[0].holders->line_count, 1);
+	assert_int_equal(model->processes[0].holders->sequence, 2);
+	assert_int_equal(model->damage_count, 0);
+	model_free(model);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_and_ways_are_read),           cmocka_unit_test(what_is_not_ours_is_none),
+		cmocka_unit_test(strange_contents_do_no_harm),       cmocka_unit_test(the_newest_look_at_a_line_counts),
+		cmocka_unit_test(a_look_of_another_version_is_told),
+	};
+
+	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
+}
