@@ -37,6 +37,7 @@ LONG = {
     r"python/test_threads\.py::test_(a_pool_allocates|threads_have_lines|a_subinterpreters|what_a_pool_does|a_forked_childs|the_state_before)\w*\[3\.(9|11)\b": "1 s each; as above",
     r"python/test_threads\.py::test_(an_embedded_interpreter|a_program_that_goes_on\w*)\[(\w+-)?3\.9\b": "1 s each; 3.8 stays",
     r"python/test_hostile\.py::test_hostile_code_objects" + MIDDLE: "2 s each",
+    r"preload/test_doc_sessions\.py::test_the_verdict_of_the_readme": "9 s; the sessions of the other pages stay",
     r"packaging/test_deb\.py::test_(two_builds|lintian)": "13 and 8 s; the wheel is made twice in make test",
 }
 

@@ -30,7 +30,8 @@ struct rows {
 
 #define OWNER struct row
 static const struct json_field finding_fields[] = {
-	JSON_FIELD(level, "problem: it keeps the program from being recorded. note: something is recorded in another way.",
+	JSON_FIELD(level,
+	           "problem: the program, or a kernel, is not recorded, or not whole. note: it is recorded; worth knowing.",
 	           .values = level_names),
 	JSON_FIELD(where, "What was examined: a file, a folder, a limit, a variable."),
 	JSON_FIELD(what, "What was found."),

@@ -20,6 +20,7 @@
 #define TEXT_BYTES 4096
 #define LOST_NODES 128u // that are looked at
 #define ARROW_BYTES 4u  // " -> "
+#define TABLES_MAX 3u   // of C++ types that are told of blocks that follow each other
 
 struct step {
 	const struct holder_node *node;
@@ -29,6 +30,8 @@ struct step {
 	uint64_t items; // UINT64_MAX = no container
 	uint32_t grown_site;
 	uint64_t offset; // in a block
+	size_t table_count;
+	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
 	struct python_edge edge;
 	bool is_storage;  // the edge leads to where the items are, and that is the sample
 	bool is_data;     // or to the bytes of an array
@@ -82,8 +85,11 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 		python_objects_local(python, python_objects_frame(python, node->start), edge->at, &step->edge);
 		return 1;
 	}
-	if (node->object.type == NULL)
+	if (node->object.type == NULL) {
+		step->tables[0] = node->kind == HOLDER_BLOCK ? process_memory_word(&search->look->memory, node->start) : 0;
+		step->table_count = step->tables[0] != 0 && process_modules_at(search->modules, step->tables[0]) != NULL;
 		return 1;
+	}
 	python_objects_type_name(node->object.type, step->type);
 	step->is_dict = node->object.type->kind == PYTHON_DICT;
 	step->items = python_objects_items(python, &node->object);
@@ -172,15 +178,27 @@ is_like(const struct step *a, const struct step *b)
 	       strcmp(a->edge.name, b->edge.name) == 0 && (a->type[0] != '\0' || a->node->site == b->node->site);
 }
 
+static void
+add_tables(struct step *to, const struct step *from)
+{
+	bool is_known = from->table_count == 0;
+
+	for (size_t i = 0; i < to->table_count; i++)
+		is_known = is_known || to->tables[i] == from->tables[0];
+	if (!is_known && to->table_count < TABLES_MAX)
+		to->tables[to->table_count++] = from->tables[0];
+}
+
 static size_t
 without_repeats(struct chain *chain, size_t first)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < chain->count; i++) {
-		if (kept > first && is_like(&chain->steps[kept - 1], &chain->steps[i]))
+		if (kept > first && is_like(&chain->steps[kept - 1], &chain->steps[i])) {
 			chain->steps[kept - 1].is_repeated = true;
-		else
+			add_tables(&chain->steps[kept - 1], &chain->steps[i]);
+		} else
 			chain->steps[kept++] = chain->steps[i];
 	}
 	return kept;
@@ -262,10 +280,13 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 	uint32_t line = site_lines_of(lines, step->node->site);
 	char text[PLACE_TEXT_BYTES];
 
+	say(words, " -> block");
+	for (size_t i = 0; i < step->table_count; i++)
+		say(words, "%c%016" PRIx64, HOLDER_TYPE_MARK, step->tables[i]);
 	if (line != 0)
-		say(words, " -> block of %s", site_lines_text(&lines->lines[line], text));
+		say(words, " of %s", site_lines_text(&lines->lines[line], text));
 	else
-		say(words, " -> block of %" PRIu64 " bytes?", step->node->end - step->node->start);
+		say(words, " of %" PRIu64 " bytes?", step->node->end - step->node->start);
 }
 
 /* is_key: without what differs between samples. */

@@ -626,6 +626,6 @@ render_text_guard(const struct report *report, FILE *stream)
 	if (rest_bytes != 0)
 		(void)fprintf(stream, "%9s  elsewhere: other lines, imports, the interpreter\n",
 		              units_bytes(rest_bytes, bytes));
-	if (guard->look != NULL && guard->look->why[0] != '\0')
-		(void)fprintf(stream, "  nobody looked what holds it: %s\n", guard->look->why);
+	if (guard->no_look != NULL)
+		(void)fprintf(stream, "  nobody looked what holds it: %s\n", guard->no_look);
 }

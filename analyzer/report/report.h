@@ -259,6 +259,7 @@ struct report_guard {
 	bool is_action_in_vain;     // SIGINT is ignored, or nobody could run the command
 	uint64_t before_end_ns;     // before the end, or the last heartbeat
 	const struct holders *look; // at who holds what, then or at an earlier passing; NULL = nobody looked
+	const char *no_look;        // why nobody looked, where that is known; else NULL
 	uint64_t live_bytes;        // of memory, at all lines then; 0 = not known
 	size_t line_count;
 	struct report_holder lines[REPORT_GUARD_LINES_MAX]; // the most first

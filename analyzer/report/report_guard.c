@@ -3,6 +3,8 @@
  *
  * When failing  it cannot.
  */
+#include <stdlib.h>
+
 #include "report/report.h"
 #include "verdict/verdict.h"
 
@@ -21,6 +23,23 @@ report_guard_action(unsigned number)
 		                                 "exec" }; // in the order of enum kmem_guard_action
 
 	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+}
+
+/* A session that a program opened by itself is named after its own start; a launcher's is older. */
+static bool
+is_without_launcher(const struct kmem_identity *identity)
+{
+	return identity->is_first != 0 && strtoull(identity->session, NULL, 16) == identity->start_realtime_ns / 1000;
+}
+
+static const char *
+why_nobody_looked(const struct model_process *process)
+{
+	if (process->holders != NULL)
+		return process->holders->why[0] != '\0' ? process->holders->why : NULL;
+	return process->guard.action == KMEM_GUARD_NOTE && is_without_launcher(process->identity)
+	           ? "kmemshim run looks when the guard is passed, LD_PRELOAD alone does not"
+	           : NULL;
 }
 
 void
@@ -42,6 +61,7 @@ report_guard_build(struct report *report, const struct model *model, const struc
 		.action = report_guard_action(passing->action),
 		.is_action_in_vain = passing->outcome != KMEM_GUARD_DONE,
 		.look = process->holders,
+		.no_look = why_nobody_looked(process),
 		.before_end_ns = end_ns > passing->monotonic_ns ? end_ns - passing->monotonic_ns : 0,
 	};
 }

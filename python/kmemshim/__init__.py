@@ -7,6 +7,7 @@ kmemshim for programs and notebooks.
     kmemshim.snapshot("epoch 3")    the same, with what each line holds then
     kmemshim.phase()                what is live, what it was at most since the last call; a new phase begins
     kmemshim.usage()                the same, and the phase goes on
+    kmemshim.holders()              what keeps the blocks of the largest lines alive (look.py)
 
 In a program that is not recorded these do nothing.
 
@@ -32,6 +33,10 @@ _OF_PROGRAMS = ("mark", "phase", "snapshot", "step", "usage")
 
 def __getattr__(name):
     """What programs say is looked up when it is used: pytest imports this package whether or not it is wanted."""
+    if name == "holders":
+        from .look import holders
+        globals()[name] = holders
+        return holders
     if name not in _OF_PROGRAMS:
         raise AttributeError("module %r has no attribute %r" % (__name__, name))
     from . import program

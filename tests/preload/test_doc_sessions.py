@@ -104,6 +104,8 @@ def run_page(page, folder):
             fresh = ""
             for command, shown in steps(block):
                 printed = session.step(command, shown)
+                if "ptrace: EPERM" in printed:
+                    pytest.skip("ptrace is not allowed here")
                 is_same = re.fullmatch(pattern(shown), usual(printed)) is not None
                 if os.environ.get("SESSIONS") == "write" and not is_same and "\n...\n" not in "\n" + shown:
                     shown = printed if printed.endswith("\n") or not printed else printed + "\n"

@@ -1,4 +1,5 @@
 """Steps, marks and snapshots of whole programs: are they seen, kept and told?"""
+import ast
 import os
 import re
 import subprocess
@@ -71,9 +72,11 @@ ROUNDS_THAT_ARE_MISSED = """
 keep = []
 for n in range(100000):
     keep.append(bytearray(700))
+    more = bytearray(900)
 """
 
 
+@pytest.mark.usefixtures("as_users_run_it")  # verified, each event takes long, and all rounds are seen
 def test_what_a_round_kept_is_not_told_where_most_rounds_were_missed(tmp_path):
     document = python(ROUNDS_THAT_ARE_MISSED, tmp_path)
     assert document["processes"][0]["steps"]["count"] < 50000, "all are seen now: this needs another program"
@@ -121,6 +124,35 @@ def test_without_the_recorder_nothing_happens(tmp_path):
     done = subprocess.run(["/usr/bin/python3", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"})
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+ASKS = """
+import sys
+sys.path.insert(0, %r)
+import kmemshim
+class Cache: pages = {}
+def fill():
+    for number in range(100):
+        Cache.pages[number] = bytearray(100000)
+fill()
+print(kmemshim.holders(top=1, stop="60s"))
+""" % str(PACKAGE)
+
+
+def test_a_program_asks_what_holds_its_memory(tmp_path):
+    program = tmp_path / "asks.py"
+    program.write_text(ASKS)
+    environment = shim_env(tmp_path / "out", PATH=f"{BUILD}:{os.environ['PATH']}")
+    done = run(["/usr/bin/python3", program], environment)
+    assert done.returncode == 0, done.stderr
+    line, = ast.literal_eval(done.stdout)
+    assert line["place"] == "asks.py:8 fill"
+    assert line["ways"][0]["text"].startswith("attribute `pages` of class Cache -> dict of 100"), line["ways"]
+    plain = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+    assert run(["/usr/bin/python3", program], plain).stdout == "None\n"
+    program.write_text(ASKS.replace('stop="60s"', 'stop="never"'))
+    refused = run(["/usr/bin/python3", program], environment)
+    assert refused.returncode == 1 and "Unavailable: kmemshim: holders: " in refused.stderr
 
 
 @pytest.mark.parametrize("compiler", [["gcc"], ["gcc", "-no-pie", "-fno-pie"], ["g++", "-x", "c++"],

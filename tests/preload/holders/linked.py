@@ -12,7 +12,7 @@ class Node:
 
 
 head = None
-for _ in range(1000):
+for _ in range(4000):
     head = Node(head)
 print("ready", flush=True)
 sys.stdin.readline()
