@@ -6,7 +6,7 @@
 #include "analysis/filled_at_end.h"
 #include "analysis/refused_requests.h"
 #include "analysis/rank.h"
-#include "analysis/swept_at_end.h"
+#include "analysis/held_over_time.h"
 
 struct finished_model
 model_finish(struct model *model, const struct verdict_now *now)
@@ -14,6 +14,6 @@ model_finish(struct model *model, const struct verdict_now *now)
 	refused_requests_settle(model, now);
 	filled_at_end_settle(model, now);
 	rank_leaks_classify(model);
-	swept_at_end_classify(model);
+	held_over_time_classify(model);
 	return (struct finished_model){ model };
 }

@@ -1,6 +1,7 @@
 /*
  * cmd_export.c - kmemshim export and kmemshim tree: a capture by its stacks, for another program or for a person.
  */
+#include <string.h>
 #include <unistd.h>
 
 #include "base/output.h"
@@ -132,6 +133,7 @@ cmd_tree(const struct options *options, int *status, struct fail *fail)
 		render_tree(opened.report,
 		            &(struct tree_look){ .heading = heading,
 		                                 .bytes_of = value->of,
+		                                 .is_peak = strcmp(value->name, "peak") == 0,
 		                                 .is_native = options->is_native,
 		                                 .has_all = options->has_all,
 		                                 .grouping = grouping },

@@ -103,7 +103,7 @@ const struct command commands[] = {
 		"  leak?      the same, but it may be a data set that was loaded once\n"
 		"  swept      accumulated until the peak, then was released as the program ended\n"
 		"  too-short  too few generations to judge\n"
-		"  backlog    releases late or in bursts\n"
+		"  backlog    releases late, in bursts, or less than it takes\n"
 		"  filling    keeps its blocks, but adds fewer and fewer: a cache that fills\n"
 		"  steady     holds memory, does not grow\n"
 		"  import     left behind by importing a library\n"

@@ -21,7 +21,6 @@ static const uint8_t kind_costs[HOLDER_KINDS] = {
 #define COST_PERHAPS 20u // a word that may be left over: rather a long way without one
 #define COST_INSIDE 2u   // an address behind the block's begin
 #define COST_FAR_INSIDE 4u
-#define HEAD_BYTES 32u
 
 static uint32_t
 cost_of_root(const struct holder_search *search, const struct holder_node *node)
@@ -45,7 +44,7 @@ cost_of_edge(const struct holder_node *to, const struct holder_edge *edge)
 
 	if (to->object.type != NULL || offset == 0 || edge->hold == PYTHON_HOLD_SURE)
 		return costs[edge->hold];
-	return costs[edge->hold] + (offset <= HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);
+	return costs[edge->hold] + (offset <= HOLDER_HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);
 }
 
 /* Who holds it for sure is known: a word that may be left over is. Items belong to one object; references are counted. */

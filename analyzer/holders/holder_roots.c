@@ -5,8 +5,16 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "base/memory.h"
 #include "base/place.h"
+#include "base/text_start.h"
+#include "holders/holder_ways.h"
+
+#define MARK_BYTES 17u
+#define TYPE_BYTES 64u // of a name that is told
 
 static const char *
 static_text(struct process_modules *modules, uint64_t addr, char text[HOLDER_ROOT_BYTES])
@@ -80,4 +88,66 @@ holder_root_text(const struct process_look *look, struct process_modules *module
 	}
 	(void)snprintf(text, HOLDER_ROOT_BYTES, "?");
 	return text;
+}
+
+static const char *
+without_namespaces(const char *name)
+{
+	size_t end = strcspn(name, "<(");
+
+	for (size_t i = end; i > 1; i--) {
+		if (name[i - 1] == ':' && name[i - 2] == ':')
+			return name + i;
+	}
+	return name;
+}
+
+/* "" = it is no table of virtual functions, or the library says no names. */
+static void
+type_text(struct process_modules *modules, uint64_t addr, char text[TYPE_BYTES])
+{
+	static const char prefix[] = "vtable for ";
+	struct process_module *module = process_modules_at(modules, addr);
+	struct data_symbols *symbols = module != NULL ? process_module_symbols(modules, module) : NULL;
+	const char *name;
+	uint64_t offset;
+
+	text[0] = '\0';
+	if (symbols == NULL ||
+	    !data_symbols_at(symbols, DATA_SYMBOL_VARIABLE, addr - process_module_bias(module), &name, &offset) ||
+	    !text_starts(name, prefix))
+		return;
+	name = without_namespaces(name + sizeof(prefix) - 1);
+	(void)snprintf(text, TYPE_BYTES, "%s", name);
+	if (strlen(name) >= TYPE_BYTES)
+		memcpy(text + TYPE_BYTES - 4, "...", 4);
+}
+
+char *
+holder_types_told(struct process_modules *modules, const char *text)
+{
+	char *told = memory_zeroed(strlen(text) * (TYPE_BYTES / MARK_BYTES + 1) + 4, 1);
+	size_t used = 0;
+	size_t names = 0; // in a row
+
+	for (const char *at = text; *at != '\0';) {
+		char name[TYPE_BYTES];
+		char digits[MARK_BYTES];
+
+		if (*at != HOLDER_TYPE_MARK) {
+			if (names != 0)
+				told[used++] = ')';
+			names = 0;
+			told[used++] = *at++;
+			continue;
+		}
+		(void)snprintf(digits, sizeof(digits), "%s", at + 1);
+		type_text(modules, strtoull(digits, NULL, 16), name);
+		if (name[0] != '\0')
+			used += (size_t)sprintf(told + used, "%s%s", names++ == 0 ? " (" : ", ", name);
+		at += strnlen(at, MARK_BYTES);
+	}
+	if (names != 0)
+		told[used++] = ')';
+	return told;
 }

@@ -15,4 +15,7 @@
 const char *holder_root_text(const struct process_look *look, struct process_modules *modules,
                              const struct holder_node *node, char text[HOLDER_ROOT_BYTES]);
 
+/* The text with the names of C++ types, "block (c10::TensorImpl)", where its marks have one; the caller frees it. */
+char *holder_types_told(struct process_modules *modules, const char *text);
+
 #endif

@@ -324,6 +324,16 @@ hold_of_word(struct holder_search *search, const struct holder_node *from, const
 	return PYTHON_HOLD_PERHAPS;
 }
 
+/*
+ * Large blocks have hundreds of words that lead into them by chance, of what was there before them: in a program that imports PyTorch they lead on
+ * to most of its blocks. So those are looked for only where nothing else leads.
+ */
+static bool
+is_far_inside(const struct holder_node *to, uint64_t value)
+{
+	return to->object.type == NULL && value - to->start > HOLDER_HEAD_BYTES;
+}
+
 /* Does a word that leads there keep the node alive? */
 static enum python_hold
 hold_of(struct holder_search *search, const struct holder_node *from, struct holder_node *to, uint64_t at,
@@ -401,8 +411,12 @@ target_at(const struct holder_search *search, uint64_t addr)
 static void
 try_edge(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
 {
-	enum python_hold hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
+	bool is_far = is_far_inside(&search->nodes[to], value);
+	enum python_hold hold;
 
+	if (is_far ? !search->is_taking_far : search->is_far_pass)
+		return;
+	hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
 	if (hold != PYTHON_HOLD_NOT)
 		add_edge(search, &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, HOLDER_NONE });
 }
@@ -664,15 +678,33 @@ pass(struct holder_search *search, enum part part)
 		scan_registers(search);
 }
 
-/* Some samples have no way: perhaps what was left out leads there. */
 static bool
-read_left_out(struct holder_search *search)
+is_one_missing(const struct holder_search *search)
 {
 	bool is_missing = false;
 
 	for (size_t i = 0; i < search->sample_count; i++)
 		is_missing = is_missing || search->nodes[search->samples[i]].cost == UINT32_MAX;
-	if (!is_missing || search->skip_count == 0 || search->is_reading_all || !choose_targets(search, true))
+	return is_missing;
+}
+
+/* Some samples have no way: perhaps words lead there that were not believed. */
+static bool
+take_far(struct holder_search *search)
+{
+	if (search->is_taking_far || !is_one_missing(search) || !choose_targets(search, true))
+		return false;
+	search->is_taking_far = search->is_far_pass = true;
+	pass(search, PART_REST);
+	search->is_far_pass = false;
+	return true;
+}
+
+/* Or what was left out leads there. */
+static bool
+read_left_out(struct holder_search *search)
+{
+	if (!is_one_missing(search) || search->skip_count == 0 || search->is_reading_all || !choose_targets(search, true))
 		return false;
 	search->is_reading_all = true;
 	search->is_full = search->is_full || search->target_count == TARGETS_MAX;
@@ -714,7 +746,7 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 			return;
 		if (choose_targets(search, false))
 			pass(search, search->is_reading_all ? PART_ALL : PART_REST);
-		else if (!read_left_out(search))
+		else if (!take_far(search) && !read_left_out(search))
 			return;
 	}
 }

@@ -22,6 +22,7 @@
 #define HOLDER_EDGES_MAX 262144u
 #define HOLDER_PASSES_MAX 48u
 #define HOLDER_NONE UINT32_MAX
+#define HOLDER_HEAD_BYTES 32u // of a block: where a second base class may begin, or what an array has in front
 
 enum holder_kind {
 	HOLDER_BLOCK, // of the heap
@@ -102,6 +103,8 @@ struct holder_search {
 	size_t skip_room;
 	struct address_range *skips;
 	bool is_reading_all; // what was left out is read, too
+	bool is_taking_far;  // words that lead far into a block are believed
+	bool is_far_pass;    // and this pass looks for these alone
 };
 
 bool holder_search_is_late(struct holder_search *search);

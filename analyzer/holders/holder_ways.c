@@ -20,6 +20,7 @@
 #define TEXT_BYTES 4096
 #define LOST_NODES 128u // that are looked at
 #define ARROW_BYTES 4u  // " -> "
+#define TABLES_MAX 3u   // of C++ types that are told of blocks that follow each other
 
 struct step {
 	const struct holder_node *node;
@@ -29,6 +30,8 @@ struct step {
 	uint64_t items; // UINT64_MAX = no container
 	uint32_t grown_site;
 	uint64_t offset; // in a block
+	size_t table_count;
+	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
 	struct python_edge edge;
 	bool is_storage;  // the edge leads to where the items are, and that is the sample
 	bool is_data;     // or to the bytes of an array
@@ -82,8 +85,11 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 		python_objects_local(python, python_objects_frame(python, node->start), edge->at, &step->edge);
 		return 1;
 	}
-	if (node->object.type == NULL)
+	if (node->object.type == NULL) {
+		step->tables[0] = node->kind == HOLDER_BLOCK ? process_memory_word(&search->look->memory, node->start) : 0;
+		step->table_count = step->tables[0] != 0 && process_modules_at(search->modules, step->tables[0]) != NULL;
 		return 1;
+	}
 	python_objects_type_name(node->object.type, step->type);
 	step->is_dict = node->object.type->kind == PYTHON_DICT;
 	step->items = python_objects_items(python, &node->object);
@@ -172,15 +178,27 @@ is_like(const struct step *a, const struct step *b)
 	       strcmp(a->edge.name, b->edge.name) == 0 && (a->type[0] != '\0' || a->node->site == b->node->site);
 }
 
+static void
+add_tables(struct step *to, const struct step *from)
+{
+	bool is_known = from->table_count == 0;
+
+	for (size_t i = 0; i < to->table_count; i++)
+		is_known = is_known || to->tables[i] == from->tables[0];
+	if (!is_known && to->table_count < TABLES_MAX)
+		to->tables[to->table_count++] = from->tables[0];
+}
+
 static size_t
 without_repeats(struct chain *chain, size_t first)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < chain->count; i++) {
-		if (kept > first && is_like(&chain->steps[kept - 1], &chain->steps[i]))
+		if (kept > first && is_like(&chain->steps[kept - 1], &chain->steps[i])) {
 			chain->steps[kept - 1].is_repeated = true;
-		else
+			add_tables(&chain->steps[kept - 1], &chain->steps[i]);
+		} else
 			chain->steps[kept++] = chain->steps[i];
 	}
 	return kept;
@@ -262,10 +280,13 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 	uint32_t line = site_lines_of(lines, step->node->site);
 	char text[PLACE_TEXT_BYTES];
 
+	say(words, " -> block");
+	for (size_t i = 0; i < step->table_count; i++)
+		say(words, "%c%016" PRIx64, HOLDER_TYPE_MARK, step->tables[i]);
 	if (line != 0)
-		say(words, " -> block of %s", site_lines_text(&lines->lines[line], text));
+		say(words, " of %s", site_lines_text(&lines->lines[line], text));
 	else
-		say(words, " -> block of %" PRIu64 " bytes?", step->node->end - step->node->start);
+		say(words, " of %" PRIu64 " bytes?", step->node->end - step->node->start);
 }
 
 /* is_key: without what differs between samples. */
@@ -480,20 +501,39 @@ choose_top(const struct holder_search *search, const uint32_t *nodes, size_t cou
 	return top;
 }
 
-/* What leads there without a root, from far to near: lost, too. */
-static void
-say_lost_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with)
+/* The farthest: where the search ended. A dictionary, or a block without an object, may be a part of one. */
+static size_t
+farthest(const struct holder_search *search, const uint32_t *nodes, size_t count)
 {
+	size_t top = 0;
+
+	for (size_t i = count - 1; i > 0 && top == 0; i--) {
+		const struct python_type *type = search->nodes[nodes[i]].object.type;
+
+		top = type != NULL && type->kind != PYTHON_DICT ? i : 0;
+	}
+	return top != 0 ? top : count - 1;
+}
+
+/* What leads there without a root, from far to near: lost, too, or the end of a long chain. */
+static void
+say_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with,
+          bool is_lost)
+{
+	size_t begin = words->used;
+	size_t found_count;
 	struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	uint32_t found[LOST_NODES];
 	uint32_t above[LOST_NODES];
 	uint32_t nodes[CHAIN_MAX];
 	uint32_t edges[CHAIN_MAX];
 	size_t count = 0;
-	size_t at = choose_top(search, found, find_above(search, sample, found, above));
+	size_t at;
 	uint32_t path[CHAIN_MAX];
 	size_t length = 0;
 
+	found_count = find_above(search, sample, found, above);
+	at = is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count);
 	/* Down to the sample; then the other way round. */
 	for (; above[at] != HOLDER_NONE && length < CHAIN_MAX - 1; length++) {
 		path[length] = above[at];
@@ -511,8 +551,10 @@ say_lost_chain(struct words *words, struct holder_search *search, uint32_t sampl
 		say_step(words, &chain->steps[i], with, true, false);
 	if (chain->count != 0)
 		say_leaf(words, &search->nodes[sample]);
-	if (words->used >= ARROW_BYTES)
-		memmove(words->text, words->text + ARROW_BYTES, words->used - ARROW_BYTES + 1);
+	if (words->used >= begin + ARROW_BYTES) {
+		memmove(words->text + begin, words->text + begin + ARROW_BYTES, words->used - begin - ARROW_BYTES + 1);
+		words->used -= ARROW_BYTES;
+	}
 	free(chain);
 }
 
@@ -531,7 +573,15 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 		say(&words, "%s",
 		    search->is_late   ? "there was no time to find it"
 		    : search->is_full ? "too many blocks lead there"
-		                      : "it is too many steps away, as in a long linked list");
+		                      : "it is in a long chain");
+		if (!search->is_late && !search->is_full) {
+			size_t before = words.used;
+
+			say(&words, ": ");
+			say_chain(&words, search, sample, with, false);
+			if (words.used == before + 2) // nothing can be said of it
+				words.text[words.used = before] = '\0';
+		}
 	} else if (holder_search_unseen(search, sample, &node, &counted, &seen)) {
 		way->kind = HOLDER_WAY_UNSEEN;
 		python_objects_type_name(search->nodes[node].object.type, name);
@@ -544,7 +594,7 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 		way->kind = HOLDER_WAY_UNREAD;
 	} else {
 		way->kind = HOLDER_WAY_LOST;
-		say_lost_chain(&words, search, sample, with);
+		say_chain(&words, search, sample, with, true);
 	}
 	way->text = memory_text(words.text);
 	way->key = memory_text(words.text);

@@ -16,6 +16,8 @@
 
 #define HOLDER_WAY_STEPS 12u // that are shown; of more the middle is left out
 
+#define HOLDER_TYPE_MARK '\x01' // in texts: 16 hexadecimal digits follow, of what may be a table of virtual functions
+
 enum holder_way_kind {
 	HOLDER_WAY_HELD,
 	HOLDER_WAY_PERHAPS,    // by a word that may be left over
@@ -30,7 +32,7 @@ struct holder_way {
 	enum holder_way_kind kind;
 	uint32_t root;      // node; of one that is held
 	bool has_root_text; // it stands in the texts already
-	char *text;         // behind the root; "" = the root leads to the block
+	char *text;         // behind the root; "" = the root leads to the block. With marks: see holder_types_told()
 	char *key;          // the same without what differs from sample to sample: ways with one key are one
 	char container[2 * PYTHON_NAME_BYTES]; // its type: the one with most items on the way; "" = none
 	uint64_t items;

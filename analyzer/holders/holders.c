@@ -157,18 +157,20 @@ add_samples(struct holder_search *search, struct choice *choice, struct found_wa
 	}
 }
 
-/* The whole text of a way: what symbols say of its root, where Python does not. */
+/* The whole text of a way: what symbols say of its root, where Python does not, and of types of C++. */
 static char *
 whole_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
            const struct holder_way *way, const char *rest)
 {
 	char root[HOLDER_ROOT_BYTES];
+	char *types = holder_types_told(modules, rest);
 	char *text;
 
 	if ((way->kind != HOLDER_WAY_HELD && way->kind != HOLDER_WAY_PERHAPS) || way->has_root_text)
-		return memory_text(rest);
-	if (asprintf(&text, "%s%s", holder_root_text(look, modules, &search->nodes[way->root], root), rest) < 0)
+		return types;
+	if (asprintf(&text, "%s%s", holder_root_text(look, modules, &search->nodes[way->root], root), types) < 0)
 		memory_exhausted();
+	free(types);
 	return text;
 }
 

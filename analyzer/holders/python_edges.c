@@ -283,6 +283,11 @@ attribute_edge(struct python_objects *python, struct python_type *type, uint64_t
 		return;
 	}
 	for (unsigned i = 0; of != NULL && i < BASES_MAX; i++) {
+		known = i != 0 ? python_shape_member(python->shape, of->name, false, offset) : NULL;
+		if (known != NULL) {
+			(void)snprintf(edge->name, sizeof(edge->name), "%s", known);
+			return;
+		}
 		if (member_of(python, of, offset, edge->name) || slot_of(python, of, offset, edge->name))
 			return;
 		of = python_objects_type(python, of->base);

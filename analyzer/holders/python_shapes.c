@@ -204,6 +204,10 @@ static const struct {
 	{ "numpy.ndarray", ALL_FROM, ALL_TO, 16, "data" },
 	{ "numpy.ndarray", ALL_FROM, ALL_TO, 32, "its storage" }, // of its shape
 	{ "numpy.ndarray", ALL_FROM, ALL_TO, 48, "base" },
+	{ "pandas._libs.internals.BlockManager", ALL_FROM, ALL_TO, 24, "blocks" }, // 2.0 to 3.1
+	{ "pandas._libs.internals.BlockManager", ALL_FROM, ALL_TO, 32, "axes" },
+	{ "pandas._libs.internals.NumpyBlock", ALL_FROM, ALL_TO, 48, "values" }, // 2
+	{ "pandas._libs.internals.Block", ALL_FROM, ALL_TO, 48, "values" },      // 3
 	{ "bytearray", ALL_FROM, ALL_TO, 32, "data" },
 	{ "bytearray", ALL_FROM, ALL_TO, 40, "data" }, // where the first byte is
 };

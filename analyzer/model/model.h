@@ -109,7 +109,7 @@ struct model_site {
 	bool has_paused;         // since its latest block a whole tick of the generations' clock has passed without one
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
-	enum model_leak_class leak; // set by rank_leaks.c and swept_at_end.c
+	enum model_leak_class leak; // set by rank_leaks.c and held_over_time.c
 	uint64_t swept_bytes;       // of class swept: what its line held at the peak, at one of the line's sites; else 0
 	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
 	unsigned type_count;

@@ -50,10 +50,18 @@ void render_text_losses(const struct report *report, FILE *stream);     // nothi
 void render_text_peak_error(const struct report *report, FILE *stream); // one line; nothing when peaks are exact
 void render_text_remarks(const struct report *report, FILE *stream);    // refused requests, losses, damage, notes
 
+/*
+ * What one process held at the peaks of its domains is more than it ever held at once: one line that says so. peak_bytes: their sum.
+ * Nothing where there is one domain or several processes, or where the peaks came at the same time, about.
+ */
+#define CLEAR_PART 200 // of a figure: an error of less is not seen in its three digits
+void render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream);
+
 /* Who called what that held it; sites of report, of the domain that it is of. */
 struct tree_look {
 	const char *heading;
 	uint64_t (*bytes_of)(const struct model_site *site); // what a site is given
+	bool is_peak;                                        // what is given is that of the peak
 	bool is_native;                                      // native frames, too
 	bool has_all;           // every caller: what passes memory on, start-up, the import system, allocators
 	enum grouping grouping; // what its nodes are

@@ -231,7 +231,10 @@ struct annotated {
 	uint64_t through_bytes; // at the peak, of stacks that pass here and end elsewhere
 	const char *growth;     // its class; NULL = it allocated nothing itself
 	enum model_leak_class leak;
-	bool is_estimated;
+	uint64_t error_bytes;      // of live_bytes, and of peak_bytes: how far estimates may be off
+	uint64_t peak_error_bytes; //
+	uint64_t estimated_bytes;  // of allocated_bytes
+	bool is_estimated;         // has a part that is
 	const char *function;
 	size_t last_site; // the last one that was counted in through_bytes, from 1
 	UT_hash_handle hh;
@@ -264,6 +267,9 @@ add_figures(struct annotated *to, const struct report_line *line)
 	to->peak_bytes += line->of.peak_bytes;
 	to->live_bytes += line->of.live_bytes;
 	to->allocated_bytes += line->of.allocated_bytes;
+	to->error_bytes += line->estimate.error_bytes;
+	to->peak_error_bytes += line->estimate.peak_error_bytes;
+	to->estimated_bytes += line->estimate.is_estimated ? line->of.allocated_bytes : 0;
 	to->is_estimated = to->is_estimated || (line->estimate.is_estimated && line->of.allocated_bytes != 0);
 }
 
@@ -351,9 +357,11 @@ sorted_lines(const struct annotation *all, size_t *count)
 
 /* ---- text ---- */
 
+/* unsure_bytes: how far it may be off, or the part of it that is an estimate. */
 static void
-put_figure(uint64_t bytes, bool is_shown, bool is_estimated, int width, FILE *stream)
+put_figure(uint64_t bytes, bool is_shown, uint64_t unsure_bytes, int width, FILE *stream)
 {
+	bool is_estimated = unsure_bytes > bytes / CLEAR_PART;
 	char bytes_text[UNITS_TEXT_BYTES];
 	char text[FIGURE_BYTES] = "";
 
@@ -370,11 +378,11 @@ put_figures(const struct annotated *line, FILE *stream)
 	const struct annotated *shown = line != NULL ? line : &nothing;
 	bool has_own = shown->growth != NULL;
 
-	put_figure(shown->peak_bytes, has_own, shown->is_estimated, 9, stream);
-	put_figure(shown->live_bytes, has_own, shown->is_estimated, 10, stream);
-	put_figure(shown->allocated_bytes, has_own, shown->is_estimated, 10, stream);
+	put_figure(shown->peak_bytes, has_own, shown->peak_error_bytes, 9, stream);
+	put_figure(shown->live_bytes, has_own, shown->error_bytes, 10, stream);
+	put_figure(shown->allocated_bytes, has_own, shown->estimated_bytes, 10, stream);
 	(void)fprintf(stream, "  %-9s", has_own ? shown->growth : "");
-	put_figure(shown->through_bytes, shown->through_bytes != 0, false, 9, stream);
+	put_figure(shown->through_bytes, shown->through_bytes != 0, 0, 9, stream);
 }
 
 static void
@@ -468,6 +476,7 @@ put_heading(const struct report *report, const struct annotation *all, const cha
 		              units_share(verdict_share(all->sum.peak_bytes, whole_bytes), share),
 		              report->domain != NULL ? report->domain : "the host's memory");
 	(void)fputc('\n', stream);
+	render_peaks_apart(report, all->sum.peak_bytes != 0 ? whole_bytes : 0, stream);
 }
 
 static void

@@ -36,6 +36,7 @@
 #define COLUMNS_LEAST 40 // a narrower terminal breaks lines itself
 #define COLUMNS_MOST 120 // longer lines are hard to read
 #define TRIFLE_PART 100  // rows of less are left out, the first excepted
+#define REST_PART 10     // what is in rows that are left out is told where it is that much of all
 
 /* ---- looks ---- */
 
@@ -93,10 +94,10 @@ moment_of(const struct report *report, const char *domain)
 
 struct row {
 	uint64_t bytes;
-	bool is_estimated;
-	const char *growth; // "accumulates", with "?" where it may be a one-time load; "" = nothing is said
-	size_t number;      // of the line
-	const char *text;   // what it is instead of a line; NULL = a line
+	uint64_t error_bytes; // how far off an estimate may be; 0 = exact
+	const char *growth;   // "accumulates", with "?" where it may be a one-time load; "" = nothing is said
+	size_t number;        // of the line
+	const char *text;     // what it is instead of a line; NULL = a line
 	struct report_place where;
 };
 
@@ -151,7 +152,7 @@ join_rows(struct rows *rows)
 				continue;
 			is_taken[j] = true;
 			sum.bytes += rows->rows[j].bytes;
-			sum.is_estimated = sum.is_estimated || rows->rows[j].is_estimated;
+			sum.error_bytes += rows->rows[j].error_bytes;
 			sum.growth = sum.growth[0] != '\0' ? sum.growth : rows->rows[j].growth;
 		}
 		add_row(&joined, &sum);
@@ -205,7 +206,7 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 			continue;
 		}
 		row = (struct row){ .bytes = bytes,
-			                .is_estimated = line.estimate.error_bytes != 0 || line.estimate.peak_error_bytes != 0,
+			                .error_bytes = moment->is_peak ? line.estimate.peak_error_bytes : line.estimate.error_bytes,
 			                .growth = line.of.leak != MODEL_LEAK_LEAK ? ""
 			                          : line.may_be_built_once        ? "accumulates?"
 			                                                          : "accumulates",
@@ -241,7 +242,7 @@ gather_guard(const struct report *report, struct rows *rows)
 		const struct report_holder *holder = &guard->lines[i];
 
 		add_row(rows, &(struct row){ .bytes = holder->live_bytes,
-		                             .is_estimated = holder->is_estimated,
+		                             .error_bytes = holder->is_estimated ? holder->live_bytes : 0,
 		                             .growth = "",
 		                             .where = holder->where });
 	}
@@ -295,7 +296,8 @@ put_row(const struct row *row, uint64_t total_bytes, size_t columns, const struc
 	char text[PLACE_TEXT_BYTES];
 	const char *place = row_text(row, text);
 
-	(void)snprintf(figure, sizeof(figure), "%s%s", row->is_estimated ? "≈" : "", units_bytes(row->bytes, bytes));
+	(void)snprintf(figure, sizeof(figure), "%s%s", row->error_bytes > row->bytes / CLEAR_PART ? "≈" : "",
+	               units_bytes(row->bytes, bytes));
 	(void)fprintf(stream, "%*s%s%7s  ", (int)(11 - text_columns(figure, strlen(figure))), "", figure,
 	              units_share(verdict_share(row->bytes, total_bytes), share));
 	if (has_bar)
@@ -315,16 +317,24 @@ static void
 put_rows(const struct rows *rows, size_t room, const struct moment *moment, const struct report *report, size_t columns,
          const struct style *style, FILE *stream)
 {
+	struct row rest = { .bytes = rows->total_bytes, .growth = "", .text = "in other lines" };
 	char text[UNITS_TEXT_BYTES];
 
 	(void)fprintf(stream, "%s", moment->heading);
 	if (report->process_count > 1 && moment->ranking != NULL)
 		(void)fprintf(stream, ", summed over %s processes", units_count(report->process_count, text));
-	(void)fprintf(stream, " (%s in all):\n", units_bytes(rows->total_bytes, text));
+	(void)fprintf(stream, " (%s in all%s):\n", units_bytes(rows->total_bytes, text),
+	              moment->is_peak && moment->has_host && report_peaks_are_apart(report, rows->total_bytes)
+	                  ? ", not all of it at once"
+	                  : "");
 	for (size_t i = 0; i < rows->count && i < room; i++) {
-		if (i == 0 || rows->rows[i].bytes >= rows->total_bytes / TRIFLE_PART)
-			put_row(&rows->rows[i], rows->total_bytes, columns, style, stream);
+		if (i != 0 && rows->rows[i].bytes < rows->total_bytes / TRIFLE_PART)
+			continue;
+		put_row(&rows->rows[i], rows->total_bytes, columns, style, stream);
+		rest.bytes -= rows->rows[i].bytes < rest.bytes ? rows->rows[i].bytes : rest.bytes;
 	}
+	if (rest.bytes > rows->total_bytes / REST_PART)
+		put_row(&rest, rows->total_bytes, columns, style, stream);
 }
 
 /* ---- what is said above them ---- */

@@ -26,12 +26,12 @@ put_steps(const struct report_process *process, FILE *stream)
 	else if (strcmp(steps->source, "program") == 0)
 		(void)fprintf(stream, "step%s of the program", steps->count == 1 ? "" : "s");
 	else if (steps->line != 0)
-		(void)fprintf(stream, "rounds of %s:%" PRIu32 " %s", slash != NULL ? slash + 1 : steps->file, steps->line,
+		(void)fprintf(stream, "rounds, seen at %s:%" PRIu32 " %s", slash != NULL ? slash + 1 : steps->file, steps->line,
 		              steps->function);
 	else
 		(void)fprintf(stream, "rounds of a loop");
 	if (steps->is_estimated) // what one takes is not known either
-		(void)fprintf(stream, ", as far as they were recognised: a quick loop makes more");
+		(void)fprintf(stream, "; there may be more: most rounds of a quick loop are not seen");
 	else if (steps->ns != 0)
 		(void)fprintf(stream, ", %.3g ms each", (double)steps->ns / 1e6);
 }

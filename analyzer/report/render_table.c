@@ -20,6 +20,7 @@
 #include "report/table_rows.h"
 #include "verdict/findings.h"
 
+#define SAME_PART 8 // of what was seen: what a line held a moment later was the same
 #define IMPORTS_SHOWN 3
 #define COLUMNS_MAX 7
 #define LEAKING_PART 10 // of which at least one is no leak: worth saying how much is
@@ -124,11 +125,13 @@ put_leaking(const struct report_line *line, FILE *stream)
 static void
 put_swept(const struct report_line *line, FILE *stream)
 {
+	uint64_t seen_bytes = line->of.swept_bytes; // at the last look before the peak, as a rule
+	bool is_at_peak = line->of.peak_bytes >= seen_bytes && line->of.peak_bytes - seen_bytes <= seen_bytes / SAME_PART;
 	char bytes[UNITS_TEXT_BYTES];
 
-	if (line->of.swept_bytes != 0)
+	if (seen_bytes != 0)
 		(void)fprintf(stream, "%20sit accumulated until the peak (%s), then was released as the program ended\n", "",
-		              units_bytes(line->of.swept_bytes, bytes));
+		              units_bytes(is_at_peak ? line->of.peak_bytes : seen_bytes, bytes));
 }
 
 /* One caller forgets what the others release. */

@@ -503,6 +503,16 @@ render_text_peak_error(const struct report *report, FILE *stream)
 	put_peak_error(report, "Peaks", stream);
 }
 
+void
+render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (report_peaks_are_apart(report, peak_bytes))
+		(void)fprintf(stream, "(kinds of memory had their peaks at different moments: the most at once was about %s)\n",
+		              units_bytes(report->processes[0].peak_bytes, bytes));
+}
+
 /* Which recording this page is of, and of when. */
 static void
 put_capture(const struct report *report, FILE *stream)

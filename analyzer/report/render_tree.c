@@ -12,6 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -323,7 +324,7 @@ render_tree(const struct report *report, const struct tree_look *look, FILE *str
 
 		if (bytes == 0 || !report_sums_up(report, site.of.domain))
 			continue;
-		if (site.import[0] != '\0')
+		if (site.import[0] != '\0' || (!look->has_all && !look->is_native && rank_is_import(&site.of)))
 			tree.import_bytes += bytes;
 		else
 			add_site(&tree, &site, bytes);
@@ -332,6 +333,7 @@ render_tree(const struct report *report, const struct tree_look *look, FILE *str
 	(void)fprintf(stream, "%s%s%s: %s of %s\n", look->heading, look->grouping != GROUPING_LINE ? ", by " : "",
 	              look->grouping != GROUPING_LINE ? grouping_name(look->grouping) : "", units_bytes(all_bytes, figure),
 	              report->domain != NULL ? report->domain : "the host's memory");
+	render_peaks_apart(report, look->is_peak ? all_bytes : 0, stream);
 	put_below((const struct node *const[]){ &tree.root }, 1, all_bytes, "", 0, stream);
 	if (tree.import_bytes != 0)
 		put_row(tree.import_bytes, all_bytes, "", "left by imports and the interpreter", stream);

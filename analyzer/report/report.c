@@ -24,6 +24,8 @@
 #include "verdict/words.h"
 #include "verdict/verdict.h"
 
+#define APART_PART 50 // of the peak: sums that differ by less are the same
+
 struct report_rows {
 	struct finished_model finished;
 	const struct model *model; // the same
@@ -620,6 +622,18 @@ report_sums_up(const struct report *report, unsigned domain)
 
 	return !of->is_address_space && (report->domain != NULL || !of->is_device) &&
 	       report_has_domain(report, of->of.name);
+}
+
+bool
+report_peaks_are_apart(const struct report *report, uint64_t peak_bytes)
+{
+	uint64_t most_bytes = report->processes[0].peak_bytes;
+
+	for (size_t i = 0; i < report->domain_count; i++) {
+		if (report_sums_up(report, (unsigned)i) && report->domains[i].of.peak_bytes > most_bytes)
+			most_bytes = report->domains[i].of.peak_bytes;
+	}
+	return report->process_count == 1 && report->domain == NULL && peak_bytes > most_bytes + most_bytes / APART_PART;
 }
 
 bool

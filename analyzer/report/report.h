@@ -417,6 +417,8 @@ bool report_has_domain(const struct report *report, const char *name);
  * cache that tensors lie in would count twice.
  */
 bool report_sums_up(const struct report *report, unsigned domain);
+/* Is so much, the sum of what one process held at the peaks of its domains, more than it was seen to hold at once? */
+bool report_peaks_are_apart(const struct report *report, uint64_t peak_bytes);
 
 /* What it means for a reader of the report, behind the number; NULL = a number that has no meaning in this version. */
 const char *report_loss_meaning(unsigned loss, uint64_t count);

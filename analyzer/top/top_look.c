@@ -11,6 +11,8 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 
+#define LOOK_NS UINT64_C(10000000) // a look at mappings and the heartbeat beside it
+
 double
 top_seconds_now(void)
 {
@@ -111,6 +113,29 @@ gather_rows(struct top_look *look, const struct top_wish *wish)
 		add_imports(look, import_live_bytes, import_allocated_bytes);
 }
 
+/* Are the live bytes of a program that has ended those of the moment when it began to, at which its mappings were looked at too? */
+static bool
+is_of_its_end(const struct model_process *process)
+{
+	return !process->is_alive && (process->is_finalizing || process->is_at_exit) && process->resident != NULL;
+}
+
+/*
+ * The heartbeat that tells what the process had with what is live: the last one; of a program that began to end, one from before.
+ * NULL = there is none.
+ */
+static const struct kmem_heartbeat *
+last_beat(const struct model_process *process)
+{
+	size_t count = process->heartbeat_count;
+
+	if (is_of_its_end(process)) {
+		while (count > 1 && process->heartbeats[count - 1].monotonic_ns > process->resident->monotonic_ns + LOOK_NS)
+			count--;
+	}
+	return count != 0 ? &process->heartbeats[count - 1] : NULL;
+}
+
 /* Of the process nearest to its limit. A cgroup counts its processes together. */
 static void
 gather_use(struct top_look *look)
@@ -120,18 +145,14 @@ gather_use(struct top_look *look)
 	look->limit_bytes = UINT64_MAX;
 	for (size_t i = 0; i < look->model->process_count; i++) {
 		const struct model_process *process = &look->model->processes[i];
-		const struct kmem_heartbeat *last = process->heartbeat_count != 0
-		                                        ? &process->heartbeats[process->heartbeat_count - 1]
-		                                        : NULL;
+		const struct kmem_heartbeat *last = last_beat(process);
 		uint64_t used_bytes = last == NULL ? 0 : last->cgroup_bytes != 0 ? last->cgroup_bytes : last->resident_bytes;
 
 		look->is_running = look->is_running || process->is_alive;
-		look->resident_bytes += last != NULL ? last->resident_bytes : 0;
+		look->resident_bytes += is_of_its_end(process) ? process->resident->resident_bytes
+		                        : last != NULL         ? last->resident_bytes
+		                                               : 0;
 		look->peak_bytes += look->report->processes[i].peak_bytes;
-		for (size_t k = 0; k < process->point_count; k++) {
-			if (look->model->process_count == 1 && process->points[k].live_bytes > look->peak_bytes)
-				look->peak_bytes = process->points[k].live_bytes;
-		}
 		if (last == NULL || (double)used_bytes / (double)last->limit_bytes <= nearest)
 			continue;
 		nearest = (double)used_bytes / (double)last->limit_bytes;

@@ -17,6 +17,7 @@
 #include "verdict/words.h"
 
 #define HEAD_ROWS 5u
+#define FIGURE_COLUMNS 10u
 #define BAR_COLUMNS 20u
 #define BAR_LEAST 5u
 #define FORECAST_BYTES 80u
@@ -294,8 +295,9 @@ draw_row(const struct top_look *look, const struct top_row *row, unsigned at, st
 	bool is_wide = canvas->columns >= WIDE_COLUMNS;
 	unsigned column;
 
-	(void)snprintf(figure, sizeof(figure), "%s%s", row->is_estimated ? "~" : "", units_bytes(row->live_bytes, live));
-	column = put_format(canvas, at, 0, TOP_PLAIN, "%10s", figure);
+	(void)snprintf(figure, sizeof(figure), "%s%s", row->is_estimated ? "≈" : "", units_bytes(row->live_bytes, live));
+	column = put_format(canvas, at, 0, TOP_PLAIN, "%*s",
+	                    (int)(FIGURE_COLUMNS + strlen(figure) - text_columns(figure, strlen(figure))), figure);
 	if (is_wide) {
 		column = put_format(canvas, at, column, TOP_PLAIN, " %5s",
 		                    units_share((uint32_t)verdict_share(row->live_bytes, look->live_bytes), share));

@@ -596,13 +596,12 @@ say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_swept(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict,
-	         "look at %s: it accumulated until the peak (%s), then was released as the program ended; release "
+	         "look at %s: it accumulated until the peak, then was released as the program ended; release "
 	         "earlier what it no longer needs; if it collects results for the end, no action is needed",
-	         verdict_line_text(&facts->swept, place), units_bytes(facts->swept.swept_bytes, bytes));
+	         verdict_line_text(&facts->swept, place));
 }
 
 static const struct advice rows[] = {

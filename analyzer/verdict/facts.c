@@ -690,6 +690,10 @@ verdict_peak_of(const struct model_process *process)
 		if (process->heartbeats[i].live_bytes > most)
 			most = process->heartbeats[i].live_bytes;
 	}
+	for (size_t i = 0; i < process->point_count; i++) { // these are closer together
+		if (process->points[i].live_bytes > most)
+			most = process->points[i].live_bytes;
+	}
 	return most;
 }
 

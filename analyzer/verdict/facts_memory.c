@@ -264,6 +264,22 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 	return freed.freed_bytes >= FREED_BYTES && freed.freed_bytes >= freed.resident_bytes / FREED_PART ? freed : none;
 }
 
+/*
+ * What lines held until the program ended was freed by its end: main returned, and its variables were destroyed. Who exits next needs no
+ * memory back.
+ */
+static bool
+was_freed_by_ending(const struct verdict_facts *facts)
+{
+	uint64_t swept_bytes = 0;
+
+	if ((facts->end != VERDICT_END_OK && facts->end != VERDICT_END_FAILED) || facts->model->process_count > 1)
+		return false;
+	for (size_t i = 0; i < facts->model->site_count; i++)
+		swept_bytes += lesser(facts->model->sites[i].swept_bytes, MOST);
+	return swept_bytes >= facts->memory.freed.freed_bytes / 2;
+}
+
 /* The lines whose few blocks keep most of the pages. */
 static void
 find_pinning(struct verdict_facts *facts)
@@ -474,6 +490,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
 			memory->freed.age_ns = end_ns - process->resident->monotonic_ns;
 	}
+	if (was_freed_by_ending(facts))
+		memory->freed = (struct verdict_freed){ .freed_bytes = 0 };
 	if (memory->freed.freed_bytes != 0)
 		find_pinning(facts);
 }

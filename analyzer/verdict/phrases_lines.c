@@ -92,7 +92,7 @@ say_so_many_steps(const struct model_steps *steps, uint64_t count, struct verdic
 	}
 	say(verdict, "about %s rounds", units_count(units_rounded(count, 2), number));
 	if (steps->where != NULL && steps->where->line != 0)
-		say(verdict, " of %s:%" PRIu32, slash != NULL ? slash + 1 : steps->where->file, steps->where->line);
+		say(verdict, " (seen at %s:%" PRIu32 ")", slash != NULL ? slash + 1 : steps->where->file, steps->where->line);
 }
 
 static uint64_t

@@ -115,3 +115,45 @@ def test_of_several_processes_each_has_figures_of_its_own(programs, out, tmp_pat
     assert len(found) == 2
     for process, truth in zip(found, truths):
         check(out, truth, process)
+
+
+ENDS = """
+#include <stdlib.h>
+#include <string.h>
+struct session {
+	struct session *next;
+	char buffer[4000];
+};
+int main(void)
+{
+	struct session *all = NULL;
+
+	for (int i = 0; i < 20000; i++) {
+		struct session *session = malloc(sizeof(*session));
+		memset(session, 1, sizeof(*session));
+		session->next = all;
+		all = session;
+		free(malloc(10000));
+	}
+	while (all != NULL) {
+		struct session *next = all->next;
+		free(all);
+		all = next;
+	}
+	free(calloc(1, 100)); // all stays with malloc
+	return 0;
+}
+"""
+
+
+def test_what_the_end_of_the_program_freed_is_no_fragmentation(tmp_path):
+    """It exits next: nobody needs that memory back."""
+    (tmp_path / "ends.c").write_text(ENDS)
+    program = tmp_path / "ends"
+    assert harness.run(["gcc", "-O1", "-g", "-fno-builtin", "-o", program, tmp_path / "ends.c"]).returncode == 0
+    harness.run([program], harness.shim_env(tmp_path / "out", MALLOC_TRIM_THRESHOLD_=1000000000))
+    document = harness.report("why", tmp_path / "out")
+    verdict = document["verdict"]
+    assert document["processes"][0]["resident"]["parts"]["brk"] > 64 << 20, "malloc kept nothing: this needs another program"
+    assert "accumulated until the peak" in verdict["next"], verdict
+    assert "malloc_trim" not in verdict["text"] + verdict["next"] and "fragmentation" not in verdict["text"], verdict

@@ -65,6 +65,21 @@ def test_a_line_is_one_row_whatever_its_memory_is(tmp_path):
     assert f"With its other kinds of memory that line held {rows[0].split('B')[0].strip()}B." in why, (why, rows)
 
 
+def test_an_error_that_is_not_seen_in_a_figure_has_no_mark(tmp_path):
+    """40 MiB that are exact, and a hundred small objects."""
+    _, lines = glance(tmp_path, "kept = [bytearray(400000) for _ in range(100)]\n")
+    row, = [line for line in lines if "program.py:1 " in line and "█" in line]
+    assert "≈" not in row and "38.1 MiB" in row, lines
+
+
+def test_what_many_small_lines_hold_is_a_row(tmp_path):
+    """Of none of them is it worth a row, and the rows say where most of it is all the same."""
+    many = "\n".join(f"kept.append(bytearray({40000 + i}))" for i in range(1000))
+    _, lines = glance(tmp_path, f"kept = []\n{many}\n")
+    row, = [line for line in lines if line.endswith("  in other lines")]
+    assert 80 < int(row.split()[2]) <= 100, lines
+
+
 def test_a_memory_error_has_its_name_and_its_limit(tmp_path):
     """Where addresses are short, the newest block is in no leaf of the map of addresses: its pages are the heap's all the same."""
     program = tmp_path / "program.py"

@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
 import interpreters
+import harness
 from harness import HERE, KMEMSHIM, ROOT, kmemshim, plain_env, run
 from test_lost import FORBID, LARGE, TRACE, Waiting, of_text
 
@@ -95,7 +96,7 @@ def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
     assert all(way["kind"] == "lost" for place in (("lost", 70000), ("lost_by_lost", 65000)) for way in found[place])
 
 
-BLOCK = r"block of native\.cc:\d+ "
+BLOCK = r"block(?: \(.*\))? of native\.cc:\d+ "
 OF_CPP = {
     "containers": {
         "of_vector": [("held", f"static variable `vector` of native -> {BLOCK}of_vector")],
@@ -108,7 +109,7 @@ OF_CPP = {
     "objects": {
         "of_shared": [("held", f"static variable `shared` of native -> {BLOCK}of_shared -> {BLOCK}of_shared")],
         "of_function": [("held", f"static variable `callback` of native -> {BLOCK}of_function")],
-        "of_base": [("held", f"static variable `second_base` of native -> {BLOCK}of_base")],
+        "of_base": [("held", r"static variable `second_base` of native -> block \(tile\) of native\.cc:\d+ of_base")],
         "of_string": [("held", "static variable `text` of native")],
         "library_keep": [("held", r"static variable `kept_by_library` of library\.so"), ("held", r"thread-local memory of thread \d+")],
     },
@@ -318,3 +319,20 @@ def test_who_holds_it_is_who_refers_to_it_for_the_collector(version, scenario, t
             if way["kind"] != "held" or name is None or (name.group(1), holder) not in referrers[line["line"]]:
                 wrong.append((way["samples"], way["kind"], way["text"]))
     assert samples >= 150 and sum(count for count, _, _ in wrong) <= samples // 50, wrong
+
+
+FRAMEWORKS = {"torch_loss.py": "torch", "torch_hooks.py": "torch", "pandas_chain.py": "pandas", "matplotlib_figures.py": "matplotlib"}
+
+
+@pytest.mark.long  # minutes to install, hundreds of MiB
+@pytest.mark.parametrize("program", FRAMEWORKS)
+def test_frameworks_keep_it_as_their_programs_say(program, tmp_path):
+    source = FOLDER / "frameworks" / program
+    kind, pattern = SAID.match(source.read_text()).groups()
+    with Waiting([harness.venv(FRAMEWORKS[program]), source], tmp_path / "out") as waiting:
+        line = holders(waiting.pid)["holders"][0]
+        assert waiting.answers()
+    assert os.path.basename(line["file"]) == program
+    right = sum(way["samples"] for way in line["ways"] if way["kind"] == kind and re.fullmatch(pattern, without_growth(way["text"])))
+    # Of PyTorch's blocks some are led to by words that were there before: any word of C++ counts.
+    assert line["samples"] == 32 and right >= 24, [(way["samples"], way["text"]) for way in line["ways"]]

@@ -108,6 +108,7 @@ def test_the_line_that_releases_what_was_put_there_elsewhere(text, tmp_path):
     assert harness.record([sys.executable, script], out).returncode == 0
     row = row_of(out, script.name)
     assert row["kept"] is None
+    assert row["leak"]["class"] in ("backlog", "leak"), row["leak"]  # it grows to the end, whatever its generations say
     assert row["released_by"][0]["where"]["line"] == line_of(script.read_text(), "released"), row["released_by"]
     assert row["released_by"][0]["count"] >= 0.9 * row["watched_releases"]
 

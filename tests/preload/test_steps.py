@@ -72,9 +72,11 @@ ROUNDS_THAT_ARE_MISSED = """
 keep = []
 for n in range(100000):
     keep.append(bytearray(700))
+    more = bytearray(900)
 """
 
 
+@pytest.mark.usefixtures("as_users_run_it")  # verified, each event takes long, and all rounds are seen
 def test_what_a_round_kept_is_not_told_where_most_rounds_were_missed(tmp_path):
     document = python(ROUNDS_THAT_ARE_MISSED, tmp_path)
     assert document["processes"][0]["steps"]["count"] < 50000, "all are seen now: this needs another program"
@@ -82,7 +84,7 @@ def test_what_a_round_kept_is_not_told_where_most_rounds_were_missed(tmp_path):
     assert "It accumulates" in why and "kept in each of" not in why, why
     text = run([KMEMSHIM, "report", capture_of(tmp_path / "out")]).stdout
     steps, = [line for line in text.splitlines() if line.startswith("Steps: ")]
-    assert "about" not in steps and "each" not in steps and steps.endswith("as far as they were recognised: a quick loop makes more"), steps
+    assert "about" not in steps and "each" not in steps and steps.endswith("; there may be more: most rounds of a quick loop are not seen"), steps
 
 
 def test_a_python_program_says_where_it_is(tmp_path):

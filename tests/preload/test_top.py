@@ -2,6 +2,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -283,6 +284,15 @@ def test_growth_since_a_minute_ago_is_known_at_the_first_look(growing):
     load = next(line for line in done.stdout.split("\n") if "grows.py:4 load" in line)
     words = load.split()
     assert words[4].startswith("+") and words[5] == "MiB", load
+
+
+def test_what_is_in_memory_is_of_the_moment_of_what_is_live(tmp_path):
+    """The interpreter's shutdown frees all: live bytes are those of its begin, and what is in memory is, too."""
+    (tmp_path / "ends.py").write_text("kept = [bytearray(b'x') * 100000 for _ in range(600)]\n")
+    record([PYTHON, tmp_path / "ends.py"], tmp_path / "out")
+    sums = run([KMEMSHIM, "top", "--once", tmp_path / "out"]).stdout.split("\n")[2]
+    live, in_memory = (float(re.search(f"{name} ([\\d.]+) MiB", sums)[1]) for name in ("live", "in memory"))
+    assert 57 < live < in_memory, sums
 
 
 def test_a_program_that_holds_nothing(tmp_path):

@@ -75,3 +75,36 @@ def test_native_frames_are_shown_on_request(capture):
 def test_what_cannot_be_meant_is_one_line(words, capture):
     done = harness.kmemshim("tree", *words, capture)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
+
+
+def test_start_up_is_with_what_imports_left(capture):
+    """As in the report, whose rows are all that has no line of the program."""
+    _, rows = tree(capture)
+    figure = next(figure for _, figure, place in rows if place == "left by imports and the interpreter")
+    lines = [line for line in harness.report("peak", capture)["lines"] if line["domain"] != "python/arena" and
+             (line["where"] is None or not line["where"]["file"].endswith("/program.py"))]
+    assert lines and not any(place.startswith(("python3", "<frozen")) for _, _, place in rows), rows
+    assert float(figure.split()[0]) * {"MiB": 1 << 20, "KiB": 1 << 10}[figure.split()[1]] == pytest.approx(
+        sum(line["peak_bytes"] for line in lines), rel=0.2), figure
+
+
+TURNS = """
+def load():
+    table = bytearray(30_000_000)
+    return len(table)
+
+size = load()
+kept = [str(i) * 9 for i in range(200_000)]
+"""
+
+
+def test_peaks_at_different_moments_are_told(tmp_path):
+    """The sum is more than the program ever held."""
+    (tmp_path / "program.py").write_text(TURNS)
+    harness.record([PYTHON, tmp_path / "program.py"], tmp_path / "out")
+    lines = harness.kmemshim("tree", tmp_path / "out").stdout.splitlines()
+    at_once = re.fullmatch(r"\(kinds of memory had their peaks at different moments: the most at once was about ([\d.]+) MiB\)", lines[1])
+    assert at_once and float(at_once[1]) < float(lines[0].split()[4]) - 5, lines
+    assert lines[1] in harness.kmemshim("annotate", "program.py", tmp_path / "out").stdout.splitlines()
+    for value in ("live", "allocated"):
+        assert "different moments" not in harness.kmemshim("tree", "--value", value, tmp_path / "out").stdout

@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 
 #include "analysis/rank.h"
-#include "analysis/swept_at_end.h"
+#include "analysis/held_over_time.h"
 #include "model/model.h"
 #include "verdict/verdict.h"
 
@@ -242,7 +242,7 @@ hand_model_decide(struct hand_model *hand, struct verdict *verdict)
 	static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = hand_model_no_counters };
 
 	rank_leaks_classify(&hand->model);
-	swept_at_end_classify(&hand->model);
+	held_over_time_classify(&hand->model);
 	verdict_decide((struct finished_model){ &hand->model }, &now, verdict);
 }
 

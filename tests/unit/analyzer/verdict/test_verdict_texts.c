@@ -453,7 +453,7 @@ what_was_swept_away_at_the_end_is_looked_at(void **state)
 	(void)state;
 	decide_swept(300 * MIB, &verdict);
 	assert_advised(&verdict, "release-before-end");
-	assert_non_null(strstr(verdict.next, "look at train.py:41 epoch: it accumulated until the peak (300 MiB), then was "
+	assert_non_null(strstr(verdict.next, "look at train.py:41 epoch: it accumulated until the peak, then was "
 	                                     "released as the program ended;"));
 	assert_true(is_swept_told(150 * MIB));
 	assert_false(is_swept_told(150 * MIB - 16));

@@ -1,9 +1,9 @@
 /*
- * test_swept_at_end.c - did a line accumulate until the peak, and was it released as the program ended?
+ * test_held_over_time.c - did a line accumulate until the peak, and was it released as the program ended, or has it grown to the end?
  */
 #include "hand_model.h"
 
-#include "analysis/swept_at_end.h"
+#include "analysis/held_over_time.h"
 #include "kmem_format.h"
 #include "threshold.h"
 
@@ -59,7 +59,7 @@ make_rounds(unsigned rounds, uint64_t bytes)
 static bool
 is_swept(void)
 {
-	swept_at_end_classify(&hand.model);
+	held_over_time_classify(&hand.model);
 	return hand.sites[0].leak == MODEL_LEAK_SWEPT;
 }
 
@@ -81,6 +81,58 @@ one_that_still_holds_it_is_judged_by_its_generations_alone(void **state)
 	add_end(ROUNDS * STEP_BYTES, ROUNDS * HELD_BYTES);
 	assert_false(is_swept());
 	assert_int_equal(hand.sites[0].swept_bytes, 0);
+}
+
+/* The class of a line that holds `bytes` more in each of so many rounds, and is alive at the end, when generations said `leak`. */
+static enum model_leak_class
+class_of_growing(unsigned rounds, uint64_t bytes, enum model_leak_class leak)
+{
+	make_rounds(rounds, bytes);
+	add_end(rounds * STEP_BYTES, rounds * bytes);
+	hand.sites[0].leak = leak;
+	hand.sites[0].process_count = 1;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak;
+}
+
+static void
+what_grows_to_the_end_is_not_steady(void **state)
+{
+	(void)state;
+	assert_int_equal(class_of_growing(ROUNDS, HELD_BYTES, MODEL_LEAK_STEADY), MODEL_LEAK_BACKLOG);
+	assert_int_equal(class_of_growing(ROUNDS, HELD_BYTES, MODEL_LEAK_TOO_SHORT), MODEL_LEAK_LEAK);
+	assert_int_equal(class_of_growing(ROUNDS, HELD_BYTES, MODEL_LEAK_FILLING), MODEL_LEAK_FILLING);
+	/* Half of all that was allocated: loaded at one go. */
+	assert_int_equal(class_of_growing(ROUNDS, STEP_BYTES / 2, MODEL_LEAK_STEADY), MODEL_LEAK_STEADY);
+	/* Too few points. */
+	assert_int_equal(class_of_growing(6, HELD_BYTES, MODEL_LEAK_STEADY), MODEL_LEAK_STEADY);
+}
+
+static void
+of_a_program_that_was_killed_too(void **state)
+{
+	(void)state;
+	make_rounds(ROUNDS, HELD_BYTES);
+	add_end(ROUNDS * STEP_BYTES, ROUNDS * HELD_BYTES);
+	hand.sites[0].leak = MODEL_LEAK_STEADY;
+	hand.sites[0].process_count = 1;
+	hand.process.state = KMEM_STATE_RUNNING;
+	held_over_time_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_BACKLOG);
+}
+
+static void
+what_grew_and_stopped_is_steady(void **state)
+{
+	(void)state;
+	make();
+	for (unsigned i = 1; i <= 32; i++)
+		add_point(i * STEP_BYTES, (i < 16 ? i : 16) * HELD_BYTES);
+	add_end(32 * STEP_BYTES, 16 * HELD_BYTES);
+	hand.sites[0].leak = MODEL_LEAK_STEADY;
+	hand.sites[0].process_count = 1;
+	held_over_time_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
 }
 
 static void
@@ -307,6 +359,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_grew_in_each_round_and_went_at_the_end_was_swept),
 		cmocka_unit_test(one_that_still_holds_it_is_judged_by_its_generations_alone),
+		cmocka_unit_test(what_grows_to_the_end_is_not_steady),
+		cmocka_unit_test(of_a_program_that_was_killed_too),
+		cmocka_unit_test(what_grew_and_stopped_is_steady),
 		cmocka_unit_test(of_a_program_that_was_killed_nothing_was_swept),
 		cmocka_unit_test(a_sawtooth_whose_last_tooth_ends_with_the_program_is_none),
 		cmocka_unit_test(what_was_loaded_first_is_none),

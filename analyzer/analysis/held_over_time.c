@@ -1,5 +1,5 @@
 /*
- * swept_at_end.c - did a line accumulate until the peak, and was it released as the program ended (see swept_at_end.h)?
+ * held_over_time.c - what does that which a line held over time say of it (see held_over_time.h)?
  *
  * The measure of time is what the process allocated, as for generations. A program that collects its results in each round and writes
  * them at the end looks the same: nothing that looks from outside tells it from a leak.
@@ -7,7 +7,7 @@
  * Not chosen  snapshots at the high-water mark with their survivors: beats are as far apart as a 256th of the limit, and on a large
  *             machine a program may end before the first of them. And one block that grows by realloc has one generation.
  */
-#include "analysis/swept_at_end.h"
+#include "analysis/held_over_time.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ compare_entries(const void *a, const void *b)
 }
 
 static bool
-may_be_swept(const struct model *model, const struct model_site *site)
+may_be_judged(const struct model *model, const struct model_site *site)
 {
 	switch (site->leak) {
 	case MODEL_LEAK_NONE:
@@ -85,7 +85,7 @@ collect(const struct model *model, const struct model_process *process, size_t *
 		for (size_t k = 0; k < point->site_count; k++) {
 			uint32_t site = point->sites[k].site;
 
-			if (!may_be_swept(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
+			if (!may_be_judged(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
 				continue;
 			is_seen[site] = true;
 			entries = memory_grown(entries, &room, *count + 1, sizeof(*entries));
@@ -188,29 +188,63 @@ largest_fall(const uint64_t *held, size_t peak)
 	return fall;
 }
 
-/* What it held at its peak; 0: it was not swept away at the end. */
-static uint64_t
-swept_bytes(const struct model_process *process, const uint64_t *held)
+enum growth {
+	GROWTH_NONE,   // or not known
+	GROWTH_SWEPT,  // until the peak, then it was released as the program ended
+	GROWTH_TO_END, // it has its peak at the end
+};
+
+/* *peak: the point at which it held most. */
+static enum growth
+growth_of(const struct model_process *process, const uint64_t *held, size_t *peak)
 {
 	size_t last = process->point_count - 1;
-	size_t peak = 0;
 	size_t first = 0;
 
+	*peak = 0;
 	for (size_t i = 0; i <= last; i++)
-		peak = held[i] > held[peak] ? i : peak;
-	while (first < peak && held[first] == 0)
+		*peak = held[i] > held[*peak] ? i : *peak;
+	while (first < *peak && held[first] == 0)
 		first++;
 	uint64_t begin = first > 0 ? process->points[first - 1].volume_bytes : 0;
-	uint64_t until = process->points[peak].volume_bytes;
+	uint64_t until = process->points[*peak].volume_bytes;
 	uint64_t span = until > begin ? until - begin : 0;
 	uint64_t since = process->points[last].volume_bytes - until;
 
-	if (peak - first + 1 < POINTS_MIN || held[peak] < FLOOR_BYTES || held[peak] >= span / 2)
-		return 0;
-	if (held[last] > held[peak] / LEFT_PART || since > span / AFTER_PART ||
-	    largest_fall(held, peak) > held[peak] / FALL_PART)
-		return 0;
-	return rises_evenly(process, held, (double)begin, peak) ? held[peak] : 0;
+	if (*peak - first + 1 < POINTS_MIN || held[*peak] < FLOOR_BYTES || held[*peak] >= span / 2 ||
+	    since > span / AFTER_PART || largest_fall(held, *peak) > held[*peak] / FALL_PART ||
+	    !rises_evenly(process, held, (double)begin, *peak))
+		return GROWTH_NONE;
+	if (held[last] <= held[*peak] / LEFT_PART)
+		return process->state == KMEM_STATE_CLEAN_EXIT ? GROWTH_SWEPT : GROWTH_NONE;
+	return held[last] >= held[*peak] - held[*peak] / FALL_PART ? GROWTH_TO_END : GROWTH_NONE;
+}
+
+static void
+sweep(struct model *model, const struct entry *entries, size_t count, uint64_t bytes)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct model_site *site = &model->sites[entries[i].site - model->sites];
+
+		site->leak = MODEL_LEAK_SWEPT;
+		site->swept_bytes = i == 0 ? site->swept_bytes + bytes : site->swept_bytes; // of the line, at its first site
+	}
+}
+
+/* A line that grows to the end. Of several processes generations judge the one that holds most. */
+static void
+grow_to_end(struct model *model, const struct entry *entries, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct model_site *site = &model->sites[entries[i].site - model->sites];
+
+		if (site->process_count != 1 || site->live_bytes == 0)
+			continue;
+		if (site->leak == MODEL_LEAK_STEADY)
+			site->leak = MODEL_LEAK_BACKLOG;
+		else if (site->leak == MODEL_LEAK_TOO_SHORT)
+			site->leak = MODEL_LEAK_LEAK;
+	}
 }
 
 static void
@@ -223,18 +257,20 @@ judge_process(struct model *model, const struct model_process *process)
 	if (count != 0)
 		qsort(entries, count, sizeof(*entries), compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
-		uint64_t bytes;
+		size_t peak;
 
 		memset(held, 0, process->point_count * sizeof(*held));
 		for (end = first; end < count && rank_compare_places(entries[first].site, entries[end].site) == 0;)
 			end += add_site(process, &entries[end], count - end, held);
-		bytes = swept_bytes(process, held);
-		for (size_t i = first; bytes != 0 && i < end; i++) {
-			struct model_site *site = &model->sites[entries[i].site - model->sites];
-
-			site->leak = MODEL_LEAK_SWEPT;
-			site->swept_bytes = i == first ? site->swept_bytes + bytes
-			                               : site->swept_bytes; // of the line, at its first site
+		switch (growth_of(process, held, &peak)) {
+		case GROWTH_SWEPT:
+			sweep(model, &entries[first], end - first, held[peak]);
+			break;
+		case GROWTH_TO_END:
+			grow_to_end(model, &entries[first], end - first);
+			break;
+		case GROWTH_NONE:
+			break;
 		}
 	}
 	free(entries);
@@ -242,14 +278,14 @@ judge_process(struct model *model, const struct model_process *process)
 }
 
 void
-swept_at_end_classify(struct model *model)
+held_over_time_classify(struct model *model)
 {
 	for (size_t i = 0; i < model->site_count; i++)
 		model->sites[i].swept_bytes = 0;
 	for (size_t i = 0; i < model->process_count; i++) {
 		const struct model_process *process = &model->processes[i];
 
-		if (process->state == KMEM_STATE_CLEAN_EXIT && process->point_count >= POINTS_MIN)
+		if (process->point_count >= POINTS_MIN)
 			judge_process(model, process);
 	}
 }
