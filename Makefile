@@ -449,7 +449,7 @@ mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other
 	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
 
 .PHONY: fuzz
-fuzz: ## damaged captures, line tables, baselines, texts, texts of cells: FUZZ_SECONDS= each, from tests/fuzz/corpus on (clang)
+fuzz: ## damaged captures, line tables, baselines, texts, texts of cells, looks at holders: FUZZ_SECONDS= each, from tests/fuzz/corpus on (clang)
 	@$(MAKE) CC=clang BUILD=$(BUILD)/fuzz SANITIZE=address,undefined,fuzzer-no-link fuzz-run
 
 fuzz-replay: $(FUZZERS)
