@@ -535,7 +535,7 @@ has_block(struct holder_search *search, uint64_t start, uint64_t end)
 static void
 join_skips(struct holder_search *search)
 {
-	for (size_t i = 0; i < search->skip_count; i++) {
+	for (size_t i = 0; i < search->skip_count && !holder_search_is_late(search); i++) {
 		struct address_range *skip = &search->skips[i];
 		const struct root_range *range = root_ranges_at(&search->look->ranges, skip->start);
 		uint64_t lowest;
@@ -557,9 +557,9 @@ find_skips(struct holder_search *search)
 {
 	struct skip_search skips = { .search = search };
 
-	for (size_t i = 0; i < search->large_count; i++)
+	for (size_t i = 0; i < search->large_count && !holder_search_is_late(search); i++)
 		look_at_site(&skips, &search->large[i]);
-	for (size_t i = 0; i < search->large_count; i++) {
+	for (size_t i = 0; i < search->large_count && !holder_search_is_late(search); i++) {
 		if (skips.looked_at[search->large[i].site] != UINT32_MAX && !is_container(search, &search->large[i]))
 			add_skip(search, &search->large[i]);
 	}
