@@ -299,12 +299,13 @@ static bool
 has_usual_return(const struct row *row)
 {
 	const struct place *saved = &row->saved_return;
-	const struct place *frame = &row->saved_rbp;
 
 	if (!ARCH_LINK_REGISTER)
 		return saved->kind == PLACE_CFA && saved->offset == -8;
 	if (row->cfa != CFA_REGISTER)
 		return false;
+	const struct place *frame = &row->saved_rbp;
+
 	if (frame->kind == PLACE_SAME)
 		return saved->kind == PLACE_SAME || saved->kind == PLACE_CFA;
 	return frame->kind == PLACE_CFA && saved->kind == PLACE_CFA && saved->offset == frame->offset + 8;

@@ -272,6 +272,13 @@ position(unw_cursor_t *cursor, uint64_t *pc, uint64_t *sp)
 	return true;
 }
 
+/* The next frame was interrupted by a signal: is_return says it of the frame before where there is a link register, is_signal of this one. */
+static inline bool
+is_interrupted(bool is_return, bool is_signal)
+{
+	return ARCH_LINK_REGISTER ? is_return : is_signal;
+}
+
 static enum unwind_end
 walk(struct view *view, uint64_t first_sp, unwind_visitor *visit, void *context)
 {
@@ -307,7 +314,7 @@ walk(struct view *view, uint64_t first_sp, unwind_visitor *visit, void *context)
 			return UNWIND_END_LOST;
 		bool is_signal = library.is_signal_frame(&cursor) > 0;
 
-		exact = (ARCH_LINK_REGISTER ? is_return : is_signal) ? KMEM_FRAME_EXACT : 0;
+		exact = is_interrupted(is_return, is_signal) ? KMEM_FRAME_EXACT : 0;
 		is_return = is_signal;
 	}
 	return UNWIND_END_LOST;
