@@ -501,20 +501,39 @@ choose_top(const struct holder_search *search, const uint32_t *nodes, size_t cou
 	return top;
 }
 
-/* What leads there without a root, from far to near: lost, too. */
-static void
-say_lost_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with)
+/* The farthest: where the search ended. A dictionary, or a block without an object, may be a part of one. */
+static size_t
+farthest(const struct holder_search *search, const uint32_t *nodes, size_t count)
 {
+	size_t top = 0;
+
+	for (size_t i = count - 1; i > 0 && top == 0; i--) {
+		const struct python_type *type = search->nodes[nodes[i]].object.type;
+
+		top = type != NULL && type->kind != PYTHON_DICT ? i : 0;
+	}
+	return top != 0 ? top : count - 1;
+}
+
+/* What leads there without a root, from far to near: lost, too, or the end of a long chain. */
+static void
+say_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with,
+          bool is_lost)
+{
+	size_t begin = words->used;
+	size_t found_count;
 	struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	uint32_t found[LOST_NODES];
 	uint32_t above[LOST_NODES];
 	uint32_t nodes[CHAIN_MAX];
 	uint32_t edges[CHAIN_MAX];
 	size_t count = 0;
-	size_t at = choose_top(search, found, find_above(search, sample, found, above));
+	size_t at;
 	uint32_t path[CHAIN_MAX];
 	size_t length = 0;
 
+	found_count = find_above(search, sample, found, above);
+	at = is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count);
 	/* Down to the sample; then the other way round. */
 	for (; above[at] != HOLDER_NONE && length < CHAIN_MAX - 1; length++) {
 		path[length] = above[at];
@@ -532,8 +551,10 @@ say_lost_chain(struct words *words, struct holder_search *search, uint32_t sampl
 		say_step(words, &chain->steps[i], with, true, false);
 	if (chain->count != 0)
 		say_leaf(words, &search->nodes[sample]);
-	if (words->used >= ARROW_BYTES)
-		memmove(words->text, words->text + ARROW_BYTES, words->used - ARROW_BYTES + 1);
+	if (words->used >= begin + ARROW_BYTES) {
+		memmove(words->text + begin, words->text + begin + ARROW_BYTES, words->used - begin - ARROW_BYTES + 1);
+		words->used -= ARROW_BYTES;
+	}
 	free(chain);
 }
 
@@ -552,7 +573,15 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 		say(&words, "%s",
 		    search->is_late   ? "there was no time to find it"
 		    : search->is_full ? "too many blocks lead there"
-		                      : "it is too many steps away, as in a long linked list");
+		                      : "it is in a long chain");
+		if (!search->is_late && !search->is_full) {
+			size_t before = words.used;
+
+			say(&words, ": ");
+			say_chain(&words, search, sample, with, false);
+			if (words.used == before + 2) // nothing can be said of it
+				words.text[words.used = before] = '\0';
+		}
 	} else if (holder_search_unseen(search, sample, &node, &counted, &seen)) {
 		way->kind = HOLDER_WAY_UNSEEN;
 		python_objects_type_name(search->nodes[node].object.type, name);
@@ -565,7 +594,7 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 		way->kind = HOLDER_WAY_UNREAD;
 	} else {
 		way->kind = HOLDER_WAY_LOST;
-		say_lost_chain(&words, search, sample, with);
+		say_chain(&words, search, sample, with, true);
 	}
 	way->text = memory_text(words.text);
 	way->key = memory_text(words.text);

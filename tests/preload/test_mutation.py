@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import harness
+from test_holders_kept import CACHE, guarded
 
 MUTATE = harness.BUILD / "tests" / "mutate" / "mutate"
 EVERY = int(os.environ.get("MUTATE_EVERY", 0))
@@ -51,3 +52,12 @@ def test_damage_in_the_capture_of_a_killed_python_takes_no_more_memory_than_prom
     assert harness.record([sys.executable, "-c", KILLED], out).returncode == -signal.SIGKILL
     size = next(out.glob("*.kmem")).stat().st_size
     mutate(out, max(EVERY, size // 200), "--allow-counters")
+
+
+def test_damage_in_what_the_launcher_has_kept_is_seen(out, tmp_path):
+    """Who held what, when the guard was passed (test_holders_kept.py)."""
+    program = tmp_path / "cache.py"
+    program.write_text(CACHE)
+    assert guarded(["/usr/bin/python3", program, "go on"], out).returncode == 0
+    size = next(out.glob("*.kmem")).stat().st_size
+    assert "holders" in mutate(out, max(EVERY, size // 200))

@@ -1,4 +1,4 @@
-"""unfinished  it is too many steps away, as in a long linked list
+"""unfinished  it is in a long chain: Node .following, one after another -> Node .payload -> bytearray
 
 A list of nodes that is longer than a search is deep.
 """
