@@ -13,7 +13,8 @@ CC        ?= gcc
 ifeq ($(origin CC),default)
 CC        := gcc
 endif
-BUILD     ?= build
+CROSS     ?=#                  of a compiler for another processor: aarch64-linux-gnu- (Debian: gcc-aarch64-linux-gnu, and tools/sysroot aarch64)
+BUILD     ?= build$(addprefix /,$(firstword $(subst -, ,$(CROSS))))
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 WERROR    ?= 1
@@ -31,9 +32,17 @@ KILLS     ?= 1000#             of make kills
 
 V         ?= 0#                of 1: show whole commands
 
+# The processor that is built for: see shim/base/arch.h.
+ifneq ($(CROSS),)
+SYSROOT   ?= $(shell tools/sysroot $(firstword $(subst -, ,$(CROSS))))
+override CC := $(CROSS)gcc --sysroot=$(SYSROOT)
+endif
+ARCH      := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+
 export CC PYTHON SEED
 MAKEFLAGS += --no-print-directory $(if $(filter 0,$(MAKELEVEL)),--jobs=$(JOBS))
 .DELETE_ON_ERROR:
+comma := ,
 Q     := $(if $(filter 1,$(V)),,@)
 quick  = $(if $(Q),@echo '  $(1) $(2)')
 .SECONDARY:
@@ -53,9 +62,11 @@ COMPILE   = $(CC) $(LANGUAGE) $(OPTIMIZE) $(WARNINGS) $(SANITIZER) -Iinclude -MM
 # The same bytes from another folder: debug information names sources from here on.
 ANY_FOLDER     := -ffile-prefix-map=$(CURDIR)=.
 
+ARCH_FLAGS     := $(if $(filter x86_64,$(ARCH)),-mcx16)
+
 # The shim lives in somebody else's process: hidden symbols, thread-local storage that needs no loader
 # call, frame pointers so that its own frames are cheap to step over, cmpxchg16b for the peak words.
-SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec -mcx16 -pthread $(ANY_FOLDER)
+SHIM_FLAGS     := -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-optimize-sibling-calls -ftls-model=initial-exec $(ARCH_FLAGS) -pthread $(ANY_FOLDER)
 SHIM_LINK      := -shared -Wl,-soname,libkmemshim.so -Wl,-z,now -Wl,-z,relro -Wl,-z,defs -Wl,--as-needed -Wl,--version-script,shim/versions.map
 # An event crosses a dozen small functions of several files: the library is optimised as a whole. Objects hold both forms, for
 # the unit tests are linked from them as they are.
@@ -64,7 +75,7 @@ LTO            := $(if $(SANITIZE)$(filter %/dev,$(BUILD)),,$(if $(findstring gc
 SHIM_LIBS      :=
 
 ANALYZER_PKGS  := libdw libelf jansson yaml-0.1 libprotobuf-c zlib ncursesw
-ANALYZER_FLAGS := -fPIE -mcx16 $(ANY_FOLDER) $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
+ANALYZER_FLAGS := -fPIE $(ARCH_FLAGS) $(ANY_FOLDER) $(shell pkg-config --cflags $(ANALYZER_PKGS) 2>/dev/null)
 # Drawn with it, in the page itself (Debian: libjs-d3).
 D3             := /usr/share/javascript/d3/d3.min.js
 ANALYZER_FLAGS += -DPAGE_D3=\"$(D3)\"
@@ -75,20 +86,30 @@ ANALYZER_LIBS  := $(or $(shell pkg-config --libs $(ANALYZER_PKGS) 2>/dev/null),-
 OBJ           := $(BUILD)/obj
 object         = $(addprefix $(OBJ)/,$(addsuffix .o,$(basename $(1))))
 
-SHIM_SRCS     := $(sort $(wildcard shim/*/*.c shim/*/*.S))
+# A file NAME_PROCESSOR.c is for that processor, and takes the place of NAME.c, if there is one.
+of_processors := $(foreach arch,x86_64 aarch64,$(wildcard shim/*/*_$(arch).c analyzer/*/*_$(arch).c tests/unit/shim/*/*_$(arch).c))
+of_this_one   := $(filter %_$(ARCH).c,$(of_processors))
+of_others     := $(filter-out $(of_this_one),$(of_processors)) $(of_this_one:_$(ARCH).c=.c)
+# Tests that step through instructions, and those of walks and native events that are remembered: aarch64 has neither.
+ifneq ($(ARCH),x86_64)
+of_others     += $(addprefix tests/unit/shim/unwind/test_,every_instruction.c native_cache.c native_cache_scenes.c oracle.c) tests/unit/shim/record/test_event_cache.c
+endif
+SHIM_SRCS     := $(sort $(filter-out $(of_others),$(wildcard shim/*/*.c)))
 SHIM_OBJS     := $(call object,$(SHIM_SRCS))
 # Unit tests use the shim's parts under their own allocator: without the hooks and what starts them.
 SHIM_PARTS    := $(filter-out $(OBJ)/shim/hooks/hooks_%.o $(OBJ)/shim/hooks/lifecycle.o $(OBJ)/shim/gpu/hooks_%.o,$(SHIM_OBJS))
 
-ANALYZER_SRCS := $(sort $(wildcard analyzer/*/*.c))
+ANALYZER_SRCS := $(sort $(filter-out $(of_others),$(wildcard analyzer/*/*.c)))
 ANALYZER_OBJS := $(call object,$(ANALYZER_SRCS)) $(OBJ)/made/pprof.pb-c.o
 ANALYZER_PARTS := $(filter-out $(OBJ)/analyzer/cli/main.o,$(ANALYZER_OBJS))
 
-UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/shim/*/test_*.c)))
+UNIT_SHIM     := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(filter-out $(of_others),$(wildcard tests/unit/shim/*/test_*.c))))
 UNIT_ANALYZER := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/unit/analyzer/*/test_*.c)))
 BENCHES       := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/bench/bench_*.c)))
 # What stands above the parts, for unit tests and stress programs.
 UNIT_CALLBACKS := $(OBJ)/tests/unit/shim/callbacks.o
+# What qemu has not.
+UNIT_KERNEL   := $(if $(CROSS),$(OBJ)/tests/aarch64/kernel.o)
 # What tests, fuzzers and benches of the analyzer share: the files beside the unit tests that are none.
 UNIT_SHARED   := $(call object,$(wildcard tests/unit/analyzer/*.c))
 STRESS        := $(patsubst tests/%.c,$(BUILD)/tests/%,$(sort $(wildcard tests/stress/*.c)))
@@ -124,12 +145,7 @@ $(OBJ)/shim/%.o: shim/%.c Makefile
 	$(Q)$(COMPILE) -Ishim $(SHIM_FLAGS) $(LTO) -c -o $@ $<
 
 # Its assembly calls functions by name.
-$(addprefix $(OBJ)/shim/,gpu/hooks_lookup.o hooks/hooks_new.o hooks/hooks_syscall.o hooks/hooks_thread.o): LTO :=
-
-$(OBJ)/shim/%.o: shim/%.S Makefile
-	$(Q)mkdir -p $(@D)
-	$(call quick,$(CC),$<)
-	$(Q)$(COMPILE) -Ishim $(SHIM_FLAGS) -c -o $@ $<
+$(addprefix $(OBJ)/shim/,gpu/hooks_lookup.o hooks/hooks_new.o hooks/hooks_thread.o) $(filter %_$(ARCH).o,$(SHIM_OBJS)): LTO :=
 
 # Reader and writer of pprof's messages. Made by protoc-c, which is not held to our warnings.
 $(OBJ)/made/%.pb-c.c $(OBJ)/made/%.pb-c.h &: analyzer/export/%.proto
@@ -154,7 +170,7 @@ $(OBJ)/analyzer/%.o: analyzer/%.c Makefile
 # "folder/file.h"; and the helpers of unit tests, which lie beside the folders of the tests.
 SHIM_ROOMS     := -Ishim -Itests/unit/shim -Itests
 ANALYZER_ROOMS := -Ianalyzer -Itests/unit/analyzer -Itests
-TEST_COMPILE = $(COMPILE) -Wno-unused-parameter -Wno-conversion -Wno-missing-prototypes -Wno-shadow -mcx16
+TEST_COMPILE = $(COMPILE) -Wno-unused-parameter -Wno-conversion -Wno-missing-prototypes -Wno-shadow $(ARCH_FLAGS)
 
 $(UNIT_SHARED): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
@@ -165,7 +181,7 @@ $(UNIT_SHARED): $(OBJ)/tests/%.o: tests/%.c Makefile
 UNIT_OPTIMIZE = $(if $(SANITIZE),,$(if $(filter tests/unit/%,$<),-O0 -g1))
 
 # The test programs of a folder are linked once, into its program `run`; each of them is a link to that, see tests/run.c.
-TESTS_OF_SHIM     := $(call object,$(wildcard tests/unit/shim/*/*.c tests/stress/*.c))
+TESTS_OF_SHIM     := $(call object,$(filter-out $(of_others),$(wildcard tests/unit/shim/*/*.c tests/stress/*.c)))
 TESTS_OF_ANALYZER := $(call object,$(wildcard tests/unit/analyzer/*/*.c))
 RUNS_OF_SHIM      := $(addsuffix run,$(sort $(dir $(UNIT_SHIM) $(STRESS))))
 RUNS_OF_ANALYZER  := $(addsuffix run,$(sort $(dir $(UNIT_ANALYZER))))
@@ -176,7 +192,7 @@ $(TESTS_OF_SHIM): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(UNIT_OPTIMIZE) $(SHIM_ROOMS) -Dmain=$(*F)_main -fno-omit-frame-pointer -pthread -c -o $@ $<
 
-$(UNIT_CALLBACKS): $(OBJ)/tests/%.o: tests/%.c Makefile
+$(UNIT_CALLBACKS) $(UNIT_KERNEL): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)mkdir -p $(@D)
 	$(call quick,$(CC),$<)
 	$(Q)$(TEST_COMPILE) $(SHIM_ROOMS) -c -o $@ $<
@@ -187,10 +203,10 @@ $(TESTS_OF_ANALYZER): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)$(TEST_COMPILE) $(UNIT_OPTIMIZE) $(ANALYZER_ROOMS) -Dmain=$(*F)_main -fPIE -c -o $@ $<
 
 .SECONDEXPANSION:
-$(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(UNIT_CALLBACKS) $(SHIM_PARTS)
+$(RUNS_OF_SHIM): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(filter-out $(of_others),$$(wildcard tests/%/*.c))) $(UNIT_CALLBACKS) $(UNIT_KERNEL) $(SHIM_PARTS)
 	$(Q)mkdir -p $(@D)
 	$(call quick,LINK,$@)
-	$(Q)$(TEST_COMPILE) $(as_one) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS) -lcmocka
+	$(Q)$(TEST_COMPILE) $(as_one) -fno-lto -fno-omit-frame-pointer -pthread -MF $@.d -o $@ $^ $(SHIM_LIBS) -lcmocka $(if $(UNIT_KERNEL),-Wl$(comma)--wrap=raw_syscall)
 
 $(RUNS_OF_ANALYZER): $(BUILD)/tests/%/run: tests/run.c $$(call object,$$(wildcard tests/%/*.c)) $(UNIT_SHARED) $(ANALYZER_PARTS)
 	$(Q)mkdir -p $(@D)
@@ -213,7 +229,6 @@ $(BUILD)/tests/sanitized/hooks.o: $(HOOKS)
 # clang's runtime lies in the program unless it is asked for as a library: only there is it behind the shim. And gcc has attributes of its own.
 SANITIZED_FLAGS = $(if $(findstring clang,$(CC)),-Wno-unknown-attributes $(if $(findstring address,$(SANITIZE)),\
 	-shared-libasan -Wl$(comma)-rpath$(comma)$(dir $(shell $(CC) -print-file-name=libclang_rt.asan-x86_64.so))))
-comma := ,
 
 vpath %.c tests/sanitized tests/preload
 $(SANITIZED): $(BUILD)/tests/sanitized/%: %.c $(BUILD)/tests/sanitized/hooks.o $(filter-out $(HOOKS),$(SHIM_OBJS)) tests/sanitized/first_in_line.c
@@ -298,6 +313,16 @@ test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) test-cases
 
 # Each has a folder of its own: they are built side by side.
+# The processor that Debian has a cross compiler, libraries and an emulator for. What fails under qemu, and why: tests/aarch64/known.txt
+.PHONY: test-aarch64 units-under-qemu
+test-aarch64: ## the same for aarch64: built by a cross compiler, tests run under qemu (Debian: tools/install-deps aarch64; about 10 minutes)
+	@tools/install-deps build test aarch64
+	@$(MAKE) CROSS=aarch64-linux-gnu- LTO= all units-under-qemu
+	@$(PYTEST) -q tests/aarch64
+
+units-under-qemu: $(UNIT_SHIM) $(UNIT_ANALYZER)
+	@tests/aarch64/run-units $(SYSROOT) tests/aarch64/known.txt $^
+
 .PHONY: unit-gcc unit-clang unit-asan stress-tsan
 unit-gcc:
 	@$(MAKE) CC=gcc BUILD=$(BUILD) unit-run
@@ -575,6 +600,6 @@ deb: ## Debian packages in build/dist: the command and the library; the header; 
 
 .PHONY: help
 help: ## this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 	@echo
 	@awk '/^[A-Z_]+ +\?=/ { sub(/#  */, "# "); print "  " $$0 }' $(firstword $(MAKEFILE_LIST))

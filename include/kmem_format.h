@@ -49,7 +49,11 @@
 #define KMEM_FAILED_MAX 16u
 #define KMEM_LIMITS_MAX 8u
 #define KMEM_PYTHON_SAMPLE_BYTES (UINT64_C(256) << 10) // kmem_header.python_sample_bytes, today
-#define KMEM_ADDRESS_BITS 47                           // user addresses of x86-64 with 4-level page tables
+#ifdef __aarch64__
+#define KMEM_ADDRESS_BITS 48 // user addresses of aarch64
+#else
+#define KMEM_ADDRESS_BITS 47 // user addresses of x86-64 with 4-level page tables
+#endif
 
 /*
  * Where bytes live. The numbers are rows of the domain table in the file, which also holds their names,

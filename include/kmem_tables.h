@@ -13,6 +13,8 @@
 #include <assert.h>
 #include <stdint.h>
 
+#include "kmem_format.h"
+
 #define KMEM_TABLE_MAGIC "kmemshim table\n" // 16 bytes with its terminator
 #define KMEM_TABLE_VERSION 1u
 #define KMEM_TABLE_PLACES 4u
@@ -47,7 +49,7 @@ static_assert(sizeof(struct kmem_table_sign) == 64, "");
  */
 #define KMEM_LEAF_LOG2 26u
 #define KMEM_WINDOW_LOG2 5u
-#define KMEM_TOP_ENTRIES (UINT64_C(1) << (47 - KMEM_LEAF_LOG2))
+#define KMEM_TOP_ENTRIES (UINT64_C(1) << (KMEM_ADDRESS_BITS - KMEM_LEAF_LOG2))
 #define KMEM_WORD_PRESENT (UINT64_C(1) << 63)
 #define KMEM_WORD_POSITION_SHIFT 61 // 2 bits: where in its 32 bytes the block begins, in units of 8
 #define KMEM_WORD_SITE_SHIFT 31     // 22 bits: index + 1 of its struct kmem_site

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/shell_words.h"
@@ -372,9 +373,10 @@ set_platform(struct baseline *baseline)
 	size_t length = dot != NULL ? (size_t)(dot - version) + 1 + strspn(dot + 1, "0123456789") : 0;
 
 	if (length == 0)
-		(void)snprintf(baseline->platform, sizeof(baseline->platform), "x86_64");
+		(void)snprintf(baseline->platform, sizeof(baseline->platform), MACHINE_NAME);
 	else
-		(void)snprintf(baseline->platform, sizeof(baseline->platform), "x86_64-python%.*s", (int)length, version);
+		(void)snprintf(baseline->platform, sizeof(baseline->platform), MACHINE_NAME "-python%.*s", (int)length,
+		               version);
 }
 
 struct baseline *

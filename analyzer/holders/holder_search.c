@@ -535,7 +535,7 @@ has_block(struct holder_search *search, uint64_t start, uint64_t end)
 static void
 join_skips(struct holder_search *search)
 {
-	for (size_t i = 0; i < search->skip_count; i++) {
+	for (size_t i = 0; i < search->skip_count && !holder_search_is_late(search); i++) {
 		struct address_range *skip = &search->skips[i];
 		const struct root_range *range = root_ranges_at(&search->look->ranges, skip->start);
 		uint64_t lowest;
@@ -557,9 +557,9 @@ find_skips(struct holder_search *search)
 {
 	struct skip_search skips = { .search = search };
 
-	for (size_t i = 0; i < search->large_count; i++)
+	for (size_t i = 0; i < search->large_count && !holder_search_is_late(search); i++)
 		look_at_site(&skips, &search->large[i]);
-	for (size_t i = 0; i < search->large_count; i++) {
+	for (size_t i = 0; i < search->large_count && !holder_search_is_late(search); i++) {
 		if (skips.looked_at[search->large[i].site] != UINT32_MAX && !is_container(search, &search->large[i]))
 			add_skip(search, &search->large[i]);
 	}
@@ -615,10 +615,10 @@ static void
 scan_registers(struct holder_search *search)
 {
 	for (uint32_t i = 0; i < search->look->process.count; i++) {
-		for (uint32_t k = 0; k < STOPPED_REGISTERS; k++) {
+		for (uint32_t k = 0; k < MACHINE_REGISTERS; k++) {
 			uint64_t value = search->look->process.threads[i].registers[k];
 			const struct holder_target *target = target_at(search, value);
-			struct holder_node node = root_node(HOLDER_REGISTER, i * STOPPED_REGISTERS + k, 0, i);
+			struct holder_node node = root_node(HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i);
 			uint32_t from = target != NULL ? find_or_add(search, &node) : HOLDER_NONE;
 
 			if (from != HOLDER_NONE)

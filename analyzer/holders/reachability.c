@@ -138,7 +138,7 @@ mark_from_roots(struct flood *flood)
 	const struct root_ranges *ranges = flood->ranges;
 
 	for (size_t i = 0; i < flood->process->count; i++) {
-		for (unsigned k = 0; k < STOPPED_REGISTERS; k++)
+		for (unsigned k = 0; k < MACHINE_REGISTERS; k++)
 			(void)see_word(flood, 0, flood->process->threads[i].registers[k]);
 	}
 	for (size_t i = 0; i < ranges->count && !is_late(flood); i++) {

@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/order.h"
 
-#define RED_ZONE_BYTES 128u       // below the stack pointer, in use (x86-64)
 #define CONTROL_BLOCK_BYTES 4096u // of a thread, and its thread-local variables: above and below its address
 #define OWN_MAPPING_OFFSET 16u    // of a block in the mapping that glibc made for it alone
 #define BLOCKS_LOOKED_AT 64       // of a mapping, to tell an arena from mappings of single blocks
@@ -153,7 +153,7 @@ static void
 add_stack(struct search *search, uint64_t start, uint64_t end, int thread)
 {
 	const struct stopped_thread *of = &search->process->threads[thread];
-	uint64_t from = of->stack_addr - start > RED_ZONE_BYTES ? of->stack_addr - RED_ZONE_BYTES : start;
+	uint64_t from = of->stack_addr - start > MACHINE_RED_ZONE_BYTES ? of->stack_addr - MACHINE_RED_ZONE_BYTES : start;
 	uint64_t local = end;
 
 	if (of->thread_addr - start < end - start && of->thread_addr - from > CONTROL_BLOCK_BYTES)

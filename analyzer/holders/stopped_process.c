@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
-#include <sys/user.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -97,23 +96,6 @@ is_known(const struct stopped_process *process, pid_t number)
 			return true;
 	}
 	return false;
-}
-
-static void
-read_registers(struct stopped_thread *thread)
-{
-	struct user_regs_struct all;
-
-	if (ptrace(PTRACE_GETREGS, thread->number, NULL, &all) != 0)
-		return;
-	thread->stack_addr = all.rsp;
-	thread->thread_addr = all.fs_base;
-	thread->code_addr = all.rip;
-	memcpy(thread->registers,
-	       (const uint64_t[STOPPED_REGISTERS]){ all.rax, all.rbx, all.rcx, all.rdx, all.rsi, all.rdi, all.rbp, all.r8,
-	                                            all.r9, all.r10, all.r11, all.r12, all.r13, all.r14, all.r15,
-	                                            all.orig_rax },
-	       sizeof(thread->registers));
 }
 
 enum wait_result { WAIT_STOPPED, WAIT_ENDED, WAIT_LATE };
@@ -207,7 +189,7 @@ stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct st
 				process->threads[still] = process->threads[--process->count];
 				continue;
 			}
-			read_registers(&process->threads[still++]);
+			stopped_registers_read(&process->threads[still++]);
 		}
 	} while (added != 0);
 	if (process->count != 0)

@@ -16,8 +16,7 @@
 #include <sys/types.h>
 
 #include "base/fail.h"
-
-#define STOPPED_REGISTERS 16
+#include "base/machine.h"
 
 struct stopped_thread {
 	pid_t number;
@@ -25,7 +24,7 @@ struct stopped_thread {
 	uint64_t stack_addr;
 	uint64_t thread_addr; // of its control block: thread-local variables lie below
 	uint64_t code_addr;
-	uint64_t registers[STOPPED_REGISTERS]; // general ones that may hold a pointer
+	uint64_t registers[MACHINE_REGISTERS]; // general ones that may hold a pointer
 };
 
 struct stopped_process {
@@ -40,6 +39,9 @@ struct stopped_process {
 /* command: for the message. wait_ns: how long the threads may take until they stand still. */
 bool stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct stopped_process *process,
                           struct fail *fail);
+
+/* What a thread that stands still has in its registers, in a file for each processor. When that cannot be read they stay as they were. */
+void stopped_registers_read(struct stopped_thread *thread);
 
 /* How long it has stood still, in ns. */
 uint64_t stopped_process_time(const struct stopped_process *process);

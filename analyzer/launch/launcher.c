@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/make_folders.h"
+#include "base/machine.h"
 #include "base/memory.h"
 #include "base/owner.h"
 #include "launch/launcher_guard.h"
@@ -179,8 +180,8 @@ take_signals(struct dispositions *before)
 bool
 launcher_find_shim(const char *command, char *path, struct fail *fail)
 {
-	static const char *const places[] = { "", "../lib/", "../lib/x86_64-linux-gnu/",
-		                                  "../lib/x86_64-linux-gnu/kmemshim/" };
+	static const char *const places[] = { "", "../lib/", "../lib/" MACHINE_TRIPLET "/",
+		                                  "../lib/" MACHINE_TRIPLET "/kmemshim/" };
 	char self[PATH_MAX];
 	ssize_t length = command == NULL ? readlink("/proc/self/exe", self, sizeof(self) - 1) : 0;
 

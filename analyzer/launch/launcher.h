@@ -36,7 +36,7 @@ struct launch {
 };
 
 /*
- * Finds libkmemshim.so beside this program, or in ../lib, ../lib/x86_64-linux-gnu or its folder kmemshim/.
+ * Finds libkmemshim.so beside this program, or in ../lib, ../lib/x86_64-linux-gnu (or what this processor has there) or its folder kmemshim/.
  *
  * command   whose library is wanted, of another installation: a path without links; NULL = our own
  * path      room for PATH_MAX bytes

@@ -16,6 +16,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "base/machine.h"
 #include "base/regular_file.h"
 #include "launch/program_elf.h"
 
@@ -133,8 +134,8 @@ examine_dynamic(int file, struct program *program)
 static void
 examine_elf(int file, const Elf64_Ehdr *elf, struct program *program)
 {
-	if (elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_machine != EM_X86_64) {
-		program->obstacle = "it is not built for x86-64";
+	if (elf->e_ident[EI_CLASS] != ELFCLASS64 || elf->e_machine != MACHINE_ELF) {
+		program->obstacle = "it is not built for " MACHINE_TITLE;
 		program->remedy = "record a 64-bit build of it";
 		program->is_preload_harmful = true;
 		return;

@@ -697,6 +697,26 @@ OBJECT(type, NULL, "Python objects of one type.");
 		"Python objects that were alive at the last sample, estimated, the most frequent type first, 4 at most; empty when they were not recorded one by one, or hold little.", \
 		.object = &type_object, .count_offset = offsetof(OWNER, count), .is_count_short = true, __VA_ARGS__)
 
+#define OWNER struct line_growth
+static bool
+is_growth_known(const void *owner)
+{
+	return ((const OWNER *)owner)->is_known;
+}
+
+static const struct json_field growth_fields[] = {
+	JSON_FIELD_OF(
+		JSON_ENUM, "pace", pace,
+		"Blocks that stay of each quarter of what was allocated since it began. even: about as many. faster: more and more. bursts: anything else.",
+		.value_of = report_line_pace),
+	JSON_FIELD(since_ms, "When it began to hold memory, since the start of its process, about."),
+	JSON_FIELD(bytes, "What it holds."),
+	JSON_FIELD(whole_bytes, "What all lines of the process hold more than then; at least as much."),
+	{ .name = NULL },
+};
+OBJECT(growth, is_growth_known, "Since when a line grows, how, and what part of its process's growth it is.");
+#undef OWNER
+
 #define OWNER struct report_release
 static const struct json_field release_fields[] = {
 	WHERE("The line that released them."),
@@ -747,6 +767,10 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECTS, "released_by", releases,
 	              "The lines that released them, the most frequent first, 8 at most.", .object = &release_object,
 	              .count_offset = offsetof(OWNER, release_count), .is_count_short = true),
+	JSON_FIELD_OF(
+		JSON_OBJECT, "growth", growth,
+		"Of classes leak and backlog; null = not known: several processes, or the process has not grown since.",
+		.object = &growth_object, .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_OBJECT, "kept", kept,
 	              "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller.",
 	              .object = &kept_object, .without = JSON_NULL),

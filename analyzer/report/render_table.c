@@ -134,6 +134,30 @@ put_swept(const struct report_line *line, FILE *stream)
 		              units_bytes(is_at_peak ? line->of.peak_bytes : seen_bytes, bytes));
 }
 
+/* Since when, how, and which part that is of all that its process has grown since. */
+static void
+put_growth(const struct report_line *line, FILE *stream)
+{
+	static const char *const paces[] = { "evenly", "faster and faster", "in bursts" }; // as enum line_pace
+	const struct line_growth *growth = &line->growth;
+	double seconds = (double)growth->since_ms / 1e3;
+	char share[UNITS_TEXT_BYTES];
+
+	if (!growth->is_known)
+		return;
+	(void)fprintf(stream, "%20sgrows %s since ", "", paces[growth->pace]);
+	if (seconds < 0.1)
+		(void)fputs("the start", stream);
+	else if (seconds < 120)
+		(void)fprintf(stream, "second %.1f", seconds);
+	else if (seconds < 7200)
+		(void)fprintf(stream, "minute %.0f", seconds / 60);
+	else
+		(void)fprintf(stream, "hour %.1f", seconds / 3600);
+	(void)fprintf(stream, " of the run: %s of what the process has grown since then\n",
+	              units_share(verdict_share(growth->bytes, growth->whole_bytes), share));
+}
+
 /* One caller forgets what the others release. */
 static void
 put_kept(const struct report_line *line, FILE *stream)
@@ -531,6 +555,7 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 	if (table->shown == shown_live) {
 		put_leaking(&line, stream);
 		put_swept(&line, stream);
+		put_growth(&line, stream);
 		put_kept(&line, stream);
 		put_releases(&line, stream);
 	}

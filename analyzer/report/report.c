@@ -750,6 +750,14 @@ report_free(struct report *report)
 }
 
 const char *
+report_line_pace(unsigned pace)
+{
+	static const char *const names[] = { "even", "faster", "bursts" }; // as enum line_pace
+
+	return pace < sizeof(names) / sizeof(names[0]) ? names[pace] : NULL;
+}
+
+const char *
 report_lost_name(unsigned lost)
 {
 	static const char *const names[] = { "no-room", "no-stack", "unfinished" }; // as enum report_lost
@@ -889,6 +897,7 @@ report_line(const struct report *report, size_t number)
 	}
 	add_releases(report->rows, line, &made);
 	add_kept(report->rows, line, &made);
+	made.growth = line_growth_of(report->rows->model, line);
 	return made;
 }
 

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "analysis/device_parts.h"
+#include "analysis/line_growth.h"
 #include "analysis/rank.h"
 #include "base/fail.h"
 #include "kmem_format.h"
@@ -194,6 +195,7 @@ const char *report_confidence(unsigned number);
 const char *report_finding_kind(unsigned number);
 const char *report_relation(unsigned number);
 const char *report_leak_class(unsigned number);
+const char *report_line_pace(unsigned number);
 const char *report_request_state(unsigned number);
 
 struct report_frame {
@@ -315,6 +317,7 @@ struct report_line {
 	unsigned release_count;
 	uint64_t watched_releases; // of which `releases` are a part
 	struct report_release releases[MODEL_RELEASES_MAX];
+	struct line_growth growth;
 	struct report_kept kept; // of classes that accumulate; through.is_known: there is such a caller
 	struct report_site largest;
 };

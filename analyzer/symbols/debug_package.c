@@ -12,6 +12,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/machine.h"
+
 #define SECTIONS_MAX 16
 #define UNIT_BYTES_MAX (UINT64_C(256) << 20)
 #define NAMES_BYTES 512
@@ -166,7 +168,7 @@ write_file(int fd, const struct part *parts, unsigned count)
 	Elf64_Ehdr head = {
 		.e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
 		.e_type = ET_REL,
-		.e_machine = EM_X86_64,
+		.e_machine = MACHINE_ELF,
 		.e_version = EV_CURRENT,
 		.e_ehsize = sizeof(Elf64_Ehdr),
 		.e_shentsize = sizeof(Elf64_Shdr),

@@ -13,8 +13,8 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <x86intrin.h>
 
+#include "base/arch.h"
 #include "base/raw_sys.h"
 
 /*
@@ -51,7 +51,7 @@ call_clock_now(void)
 	struct call_time now = { .ticks = 0 };
 
 	if (raw_sys_has_clock() && call_clock_rate() != CALL_CLOCK_NONE)
-		now.ticks = __rdtscp(&now.cpu);
+		now.ticks = arch_ticks_of_cpu(&now.cpu);
 	return now;
 }
 
@@ -59,7 +59,7 @@ call_clock_now(void)
 static inline void
 call_clock_fence(void)
 {
-	_mm_lfence();
+	arch_fence_ticks();
 }
 
 /* UINT64_MAX = nobody knows. */

@@ -13,7 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#if defined(__SANITIZE_THREAD__) // it looks at no assembly
+#include "base/arch.h"
+
+#if defined(__SANITIZE_THREAD__) || !ARCH_ADDS_TO_MEMORY // the sanitizer looks at no assembly
 static inline void
 counter_add_own(_Atomic uint64_t *counter, uint64_t value)
 {

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arch.h"
+
 static inline void
 digest_keys_fill(uint64_t *keys, size_t count, uint64_t seed)
 {
@@ -28,14 +30,10 @@ struct digest {
 	uint64_t high;
 };
 
-/* In these three instructions; as C it takes twice as many. */
 static inline void
 digest_add(struct digest *sum, uint64_t one, uint64_t other)
 {
-	__asm__("mulq %[other]\n\taddq %%rax, %[low]\n\tadcq %%rdx, %[high]"
-	        : [low] "+r"(sum->low), [high] "+r"(sum->high), "+a"(one)
-	        : [other] "r"(other)
-	        : "rdx", "cc");
+	arch_multiply_add(&sum->low, &sum->high, one, other);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/arch.h"
 #include "base/raw_sys.h"
 
 #define ARGUMENTS_MAX 6
@@ -45,15 +46,7 @@ raw_syscall(long number, ...)
 		argument[i] = va_arg(rest, long); // as libc reads them: the kernel does not look at those that were not given
 	va_end(rest);
 
-	register long fourth __asm__("r10") = argument[3];
-	register long fifth __asm__("r8") = argument[4];
-	register long sixth __asm__("r9") = argument[5];
-
-	__asm__ volatile("syscall"
-	                 : "=a"(result)
-	                 : "a"(number), "D"(argument[0]), "S"(argument[1]), "d"(argument[2]), "r"(fourth), "r"(fifth),
-	                   "r"(sixth)
-	                 : "rcx", "r11", "memory");
+	result = arch_syscall(number, argument);
 	if ((unsigned long)result >= -ERRORS_MAX) {
 		errno = (int)-result;
 		return -1;

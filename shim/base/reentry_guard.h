@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arch.h"
+
 enum reentry_guard_kind {
 	REENTRY_GUARD_HOOK = 0,     // a call that comes now is the program's: a signal handler's, or the real allocator's
 	REENTRY_GUARD_OWN_WORK = 1, // start and end: a call that comes now is ours, and no loss
@@ -64,7 +66,7 @@ reentry_guard_enter_as(enum reentry_guard_kind kind)
 {
 	if (__builtin_expect(reentry_guard_word != 0, 0))
 		return reentry_guard_take_over(kind);
-	__asm__ volatile("movq %%rsp, %0" : "=m"(reentry_guard_word));
+	arch_note_stack(&reentry_guard_word);
 	if (kind != REENTRY_GUARD_HOOK)
 		reentry_guard_word |= kind;
 	atomic_signal_fence(memory_order_seq_cst); // a signal handler on this thread must see the mark first

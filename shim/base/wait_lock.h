@@ -19,6 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "base/raw_sys.h"
 
 #define WAIT_LOCK_SPINS 64u
@@ -48,7 +49,7 @@ wait_lock_take(struct wait_lock *lock)
 	     !(is_taken = !atomic_flag_test_and_set_explicit(&lock->is_held, memory_order_acquire)) && tries < most;
 	     tries++) {
 		if (tries < WAIT_LOCK_SPINS || !raw_sys_may_call())
-			__builtin_ia32_pause();
+			arch_pause();
 		else if (tries < WAIT_LOCK_YIELDS)
 			raw_syscall(SYS_sched_yield);
 		else

@@ -23,6 +23,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/arch.h"
 #include "base/elf_symbols.h"
 
 #define CALLERS_MAX 1024u // call sites of runtime functions that are remembered
@@ -93,7 +94,7 @@ dlsym_without_libc(void *handle, const char *name)
 real_cuda_dlsym_fn *
 real_cuda_find_dlsym(void)
 {
-	void *next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+	void *next = dlvsym(RTLD_NEXT, "dlsym", ARCH_GLIBC_FIRST);
 
 	if (next == NULL)
 		next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");

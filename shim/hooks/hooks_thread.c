@@ -26,13 +26,13 @@
 
 #define HERE __builtin_frame_address(0)
 
-/* In rax and rdx. */
+/* Two words: in two registers. */
 struct start {
 	void *(*routine)(void *);
 	void *argument;
 };
 
-/* Used by the assembly below, and the other way round. */
+/* Used by the assembly of hooks_thread_begin_*.c, and the other way round. */
 struct start hooks_thread_started(struct thread_start *start) ASSEMBLY_CALLS;
 void *hooks_thread_begin(void *start) __attribute__((visibility("hidden")));
 
@@ -51,23 +51,6 @@ hooks_thread_started(struct thread_start *start)
 	errno = host_errno;
 	return program;
 }
-
-__asm__(".pushsection .text\n"
-        ".type hooks_thread_begin, @function\n"
-        ".p2align 4\n"
-        "hooks_thread_begin:\n"
-        ".cfi_startproc\n"
-        "	endbr64\n"
-        "	subq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset 8\n"
-        "	call hooks_thread_started\n"
-        "	addq $8, %rsp\n"
-        ".cfi_adjust_cfa_offset -8\n"
-        "	movq %rdx, %rdi\n"
-        "	jmp *%rax\n"
-        ".cfi_endproc\n"
-        ".size hooks_thread_begin, .-hooks_thread_begin\n"
-        ".popsection\n");
 
 /* NULL: the thread is to be created without us. errno is kept. */
 static struct thread_start *

@@ -18,6 +18,7 @@
 
 #include "base/capture_life.h"
 #include "base/clock.h"
+#include "base/checked_memory.h"
 #include "base/diag.h"
 #include "base/raw_sys.h"
 #include "base/real_libc.h"
@@ -329,6 +330,20 @@ is_privileged(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
+/* Kernels for aarch64 may have larger ones. What is asked of the kernel by the page would be refused, or be of the neighbours. */
+static bool
+has_known_pages(void)
+{
+	unsigned long page_bytes = getauxval(AT_PAGESZ);
+
+	if (page_bytes == CHECKED_PAGE_BYTES)
+		return true;
+	diag_warn(
+		"this kernel has pages of %lu bytes, and kmemshim knows those of %u: nothing is recorded; record on a kernel with 4 KiB pages",
+		page_bytes, (unsigned)CHECKED_PAGE_BYTES);
+	return false;
+}
+
 static bool
 start(void)
 {
@@ -339,6 +354,10 @@ start(void)
 	}
 	diag_start();
 	settings_parse(environ);
+	if (!has_known_pages()) {
+		is_over = true;
+		return false;
+	}
 	bool may_speak = diag_level != DIAG_QUIET;
 	choose_folder();
 	mind_owner();

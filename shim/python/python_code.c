@@ -38,7 +38,7 @@
 /* --- addresses ------------------------------------------------------------------------------------- */
 
 #define ADDRESS_BITS (KMEM_ADDRESS_BITS - 3) // objects are aligned to 8 bytes
-#define BUCKET_BITS 12                       // 32,768 words: PyTorch and TensorFlow have below 2,000
+#define BUCKET_BITS (KMEM_ADDRESS_BITS - 35) // 12, 32,768 words: PyTorch and TensorFlow have below 2,000
 #define BUCKET_WORDS 8                       // one cache line
 #define TAG_BITS (ADDRESS_BITS - BUCKET_BITS)
 #define INDEX_BITS 26

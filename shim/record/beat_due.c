@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "base/arch.h"
 #include "base/clock.h"
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
@@ -71,7 +72,7 @@ is_time(void)
 static bool
 has_grown(void)
 {
-	uint64_t ticks = raw_sys_may_call() && raw_sys_has_clock() ? __builtin_ia32_rdtsc() : 0;
+	uint64_t ticks = raw_sys_may_call() && raw_sys_has_clock() ? arch_ticks() : 0;
 	uint64_t due = atomic_load_explicit(&next_ticks, memory_order_relaxed);
 	uint64_t threshold;
 	uint64_t resident_bytes;

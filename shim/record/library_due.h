@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/arch.h"
 #include "base/raw_sys.h"
 #include "tables/library_map.h"
 
@@ -33,7 +34,7 @@ library_due_is_at(const _Atomic uint64_t *next_ticks)
 	if (!raw_sys_may_call() || !raw_sys_has_clock())
 		return false;
 	/* A clock that is far behind is that of another machine. */
-	return (int64_t)(__builtin_ia32_rdtsc() - atomic_load_explicit(next_ticks, memory_order_relaxed)) >= 0;
+	return (int64_t)(arch_ticks() - atomic_load_explicit(next_ticks, memory_order_relaxed)) >= 0;
 }
 
 static inline bool

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/arch.h"
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/settings.h"
@@ -145,7 +146,7 @@ store_plain(const struct kmem_mark *mark)
 	for (unsigned turn = 0; atomic_flag_test_and_set_explicit(&is_marking, memory_order_acquire); turn++) {
 		if (turn == WAIT_TURNS) // its number is missing: that tells
 			return;
-		__builtin_ia32_pause();
+		arch_pause();
 	}
 	store(place_at(plain_count++ % KMEM_MARKS_PLAIN), mark);
 	atomic_flag_clear_explicit(&is_marking, memory_order_release);

@@ -22,6 +22,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/arch.h"
 #include "base/clock.h"
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
@@ -446,7 +447,7 @@ may_compare(struct steps_thread *thread)
 
 	if (!raw_sys_has_clock()) // who reads it all the same is ended by SIGSEGV
 		return false;
-	now = __builtin_ia32_rdtsc();
+	now = arch_ticks();
 	if (thread->next_ticks < now ||
 	    thread->next_ticks - now > (BURST + 1) * LOOK_TICKS) // the latter: another processor's clock
 		thread->next_ticks = now;

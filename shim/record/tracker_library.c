@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/arch.h"
 #include "base/clock.h"
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
@@ -347,7 +348,7 @@ static void
 set_next(uint64_t taken)
 {
 	uint64_t pause_ticks = TIME_SHARE * TICKS_A_NS * taken;
-	uint64_t now_ticks = __builtin_ia32_rdtsc();
+	uint64_t now_ticks = arch_ticks();
 	uint64_t switch_ticks = atomic_load_explicit(&library_due_next_switch_ticks, memory_order_relaxed);
 
 	if ((int64_t)(now_ticks - switch_ticks) > (int64_t)BURST_TICKS)

@@ -29,16 +29,14 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/arch.h"
 #include "capture/capture_file.h"
 
 bool peak_is_exact;
 
 static _Atomic int64_t most_limit = PEAK_BATCH_LEAST; // of any batch so far; relaxed: it only grows
 
-/*
- * cmpxchg16b, emitted in place: libatomic would be one more dependency in the program, and may lock. The builtin is a full
- * barrier; relaxed would do: the word guards no other memory.
- */
+/* It is a full barrier; relaxed would do: the word guards no other memory. */
 static bool
 replace(struct kmem_peak_word *at, struct kmem_peak_word *seen, struct kmem_peak_word wanted)
 {
@@ -48,7 +46,7 @@ replace(struct kmem_peak_word *at, struct kmem_peak_word *seen, struct kmem_peak
 
 	memcpy(&before, seen, sizeof(before));
 	memcpy(&after, &wanted, sizeof(after));
-	found = __sync_val_compare_and_swap((unsigned __int128 *)(void *)at, before, after);
+	found = arch_swap_pair(at, before, after);
 	memcpy(seen, &found, sizeof(found));
 	return found == before;
 }

@@ -12,20 +12,19 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
-#include <ucontext.h>
 
+#include "base/arch.h"
 #include "base/checked_memory.h"
 #include "base/settings.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "kmem_format.h"
 #include "unwind/native_cache.h"
+#include "unwind/native_start.h"
 #include "unwind/unwind_libunwind.h"
 #include "unwind/unwind_rules.h"
 
 #define ALTERNATE_FRAMES_MAX 512u
-// below the sp of a frame that was interrupted: registers that its end took back already are there
-#define RED_ZONE_BYTES 128u
 
 struct walk {
 	uint64_t readable_low; // [low, end) of the thread's own stack may be read without asking the kernel
@@ -33,6 +32,8 @@ struct walk {
 	bool is_checked; // sp is elsewhere: every read asks
 	struct native_stack *out;
 	uint64_t alternate_visits;
+	uint64_t
+		link; // the link register, in the frame that a signal interrupted; 0 = there is none, or it is not known any more
 };
 
 /* ---- reading ---- */
@@ -54,7 +55,8 @@ static inline void
 enter_stack(struct walk *walk, uint64_t sp, bool is_own)
 {
 	walk->is_checked = !is_own;
-	walk->readable_low = is_own ? sp - RED_ZONE_BYTES : 0; // our own frames, at first
+	// below the sp of a frame that was interrupted: registers that its end took back already are there
+	walk->readable_low = is_own ? sp - ARCH_RED_ZONE_BYTES : 0; // our own frames, at first
 	walk->readable_end = is_own ? thread_stack_end(sp) : 7;
 	if (!is_own)
 		walk->out->is_alternate = true;
@@ -70,7 +72,8 @@ change_stack(struct walk *walk, uint64_t sp)
 	uint64_t unused;
 
 	enter_stack(walk, sp,
-	            thread_stack_contains(sp) && checked_memory_span_word(&walk->out->span, sp - RED_ZONE_BYTES, &unused));
+	            thread_stack_contains(sp) &&
+	                checked_memory_span_word(&walk->out->span, sp - ARCH_RED_ZONE_BYTES, &unused));
 }
 
 /* ---- keeping ---- */
@@ -160,10 +163,14 @@ keep_end(const struct keeping *kept)
 static bool
 step_signal(struct walk *walk, uint64_t *pc, uint64_t *sp, uint64_t *rbp)
 {
-	uint64_t registers = *sp + offsetof(ucontext_t, uc_mcontext.gregs);
+	uint64_t context = *sp + ARCH_SIGNAL_CONTEXT;
 
-	if (!read_word(walk, registers + REG_RIP * 8, pc) || !read_word(walk, registers + REG_RBP * 8, rbp) ||
-	    !read_word(walk, registers + REG_RSP * 8, sp))
+#if ARCH_LINK_REGISTER
+	if (!read_word(walk, context + ARCH_CONTEXT_LINK, &walk->link))
+		return false;
+#endif
+	if (!read_word(walk, context + ARCH_CONTEXT_PC, pc) || !read_word(walk, context + ARCH_CONTEXT_FP, rbp) ||
+	    !read_word(walk, context + ARCH_CONTEXT_SP, sp))
 		return false;
 	change_stack(walk, *sp);
 	return *pc >> KMEM_ADDRESS_BITS == 0;
@@ -192,6 +199,14 @@ walk_by_rules(struct walk *walk, struct native_place place, struct keeping *kept
 				is_expressible = false;
 				break;
 			}
+			if (ARCH_LINK_REGISTER && kind == UNWIND_LEAF) {
+				keep(kept, pc, sp);
+				pc = arch_code_address(walk->link);
+				if (pc == 0 || cfa < sp)
+					break;
+				sp = cfa;
+				goto next_leaf;
+			}
 			if (kind != UNWIND_ALIGNED) {
 				keep(kept, pc, sp);
 				stack->is_complete = kind == UNWIND_END;
@@ -213,8 +228,9 @@ walk_by_rules(struct walk *walk, struct native_place place, struct keeping *kept
 		keep(kept, pc, sp);
 		if (cfa <= sp && !(walk->is_checked && thread_stack_contains(cfa)))
 			break;
-		if (!read_word(walk, cfa - 8, &pc))
+		if (!read_word(walk, unwind_word_return_addr(rule, cfa), &pc))
 			break;
+		pc = arch_code_address(pc);
 		if (rule & UNWIND_WORD_RBP_SAVED && !read_word(walk, rbp_addr + (uint64_t)unwind_word_rbp_offset(rule), &rbp))
 			break;
 		sp = cfa;
@@ -226,6 +242,9 @@ walk_by_rules(struct walk *walk, struct native_place place, struct keeping *kept
 		}
 		if (pc >> KMEM_ADDRESS_BITS != 0)
 			break;
+	next_leaf:
+		if (ARCH_LINK_REGISTER)
+			walk->link = 0; // a call overwrites it
 	next:
 		if (kept->walked >= NATIVE_STACK_VISITS_MAX)
 			break;
@@ -274,6 +293,8 @@ walk_on(const struct native_cache *cache, struct native_place place, uint64_t fi
 
 	walk.out = stack;
 	walk.alternate_visits = 0;
+	if (ARCH_LINK_REGISTER)
+		walk.link = 0;
 	stack->span.addr = stack->span.end = 0;
 	stack->count = 0;
 	stack->omitted = 0;
@@ -292,13 +313,19 @@ walk_on(const struct native_cache *cache, struct native_place place, uint64_t fi
 	return false;
 }
 
+/* With a link register the tables of that code lead on, and libunwind follows them. */
+static bool
+is_coroutine_end(const struct native_stack *stack)
+{
+	return ARCH_LINK_REGISTER && stack->count != 0 && stack->pc[stack->count - 1] == unwind_rules.coroutine_end_pc;
+}
+
 void
 native_stack_walk(struct native_cache *cache, const void *hook_frame, uint64_t stop_sp, struct native_stack *stack)
 {
 	static _Atomic uint64_t walks; // relaxed: a count
-	const uint64_t *frame = hook_frame;
-	uint64_t first_sp = (uintptr_t)frame + 16;
-	struct native_place place = { .pc = frame[1], .sp = first_sp, .rbp = frame[0] };
+	struct native_place place = native_start(hook_frame);
+	uint64_t first_sp = place.sp;
 	bool is_by_rules = true;
 
 	if (cache == NULL || !native_cache_walk(cache, &place, stop_sp, stack))
@@ -307,7 +334,7 @@ native_stack_walk(struct native_cache *cache, const void *hook_frame, uint64_t s
 		capture_file_lost(KMEM_LOST_UNWINDS, 1);
 	if (__builtin_expect(settings.verify_every != 0, 0) && is_by_rules &&
 	    atomic_fetch_add_explicit(&walks, 1, memory_order_relaxed) % settings.verify_every == 0)
-		unwind_libunwind_verify(first_sp, stack, stack->is_complete && stop_sp == 0);
+		unwind_libunwind_verify(first_sp, stack, stack->is_complete && stop_sp == 0 && !is_coroutine_end(stack));
 }
 
 void

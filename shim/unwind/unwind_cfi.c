@@ -9,6 +9,8 @@
 #include <dwarf.h>
 #include <string.h>
 
+#include "base/arch.h"
+
 #define REMEMBERED_MAX 16
 #define OPERAND_BITS 0x3f // of the three operations that carry an operand in their own byte
 
@@ -45,8 +47,8 @@ is_plt_expression(const uint8_t *code, uint64_t count)
 	static const uint8_t plt[] = { DW_OP_breg7, 8,        DW_OP_breg16, 0,         DW_OP_lit15, DW_OP_and,
 		                           DW_OP_lit0,  DW_OP_ge, DW_OP_lit3,   DW_OP_shl, DW_OP_plus };
 
-	return count == sizeof plt && memcmp(code, plt, 6) == 0 && memcmp(code + 7, plt + 7, 4) == 0 &&
-	       code[6] >= DW_OP_lit0 && code[6] <= DW_OP_lit15;
+	return !ARCH_LINK_REGISTER && count == sizeof plt && memcmp(code, plt, 6) == 0 &&
+	       memcmp(code + 7, plt + 7, 4) == 0 && code[6] >= DW_OP_lit0 && code[6] <= DW_OP_lit15;
 }
 
 static void
@@ -61,9 +63,10 @@ row_cfa_expression(struct row *row, struct unwind_bytes *program, uint64_t pc)
 		return;
 	if (is_plt_expression(code, count)) {
 		row->cfa = CFA_REGISTER;
-		row->cfa_register = UNWIND_REGISTER_RSP;
+		row->cfa_register = ARCH_DWARF_SP;
 		row->cfa_offset = (pc & 15) >= (uint64_t)(code[6] - DW_OP_lit0) ? 16 : 8;
-	} else if (count >= 3 && code[0] == DW_OP_breg6) { // and DW_OP_deref: a function that realigned its stack
+	} else if (count >= 3 &&
+	           code[0] == DW_OP_breg0 + ARCH_DWARF_FP) { // and DW_OP_deref: a function that realigned its stack
 		struct unwind_bytes operand = { code + 1, code + count, false };
 		int64_t offset = unwind_bytes_sleb128(&operand);
 
@@ -82,7 +85,7 @@ place_expression(struct unwind_bytes *program)
 	struct place place = { PLACE_OTHER, 0 };
 
 	unwind_bytes_skip(program, count);
-	if (!program->is_damaged && count >= 2 && code[0] == DW_OP_breg6) {
+	if (!program->is_damaged && count >= 2 && code[0] == DW_OP_breg0 + ARCH_DWARF_FP) {
 		struct unwind_bytes operand = { code + 1, code + count, false };
 		int64_t offset = unwind_bytes_sleb128(&operand);
 
@@ -97,11 +100,11 @@ static struct place *
 row_place(struct row *row, uint64_t number)
 {
 	switch (number) {
-	case UNWIND_REGISTER_RBP:
+	case ARCH_DWARF_FP:
 		return &row->saved_rbp;
-	case UNWIND_REGISTER_RSP:
+	case ARCH_DWARF_SP:
 		return &row->saved_rsp;
-	case UNWIND_REGISTER_RETURN:
+	case ARCH_DWARF_RETURN:
 		return &row->saved_return;
 	default:
 		return NULL;
@@ -240,6 +243,8 @@ machine_extended(struct machine *machine, struct unwind_bytes *program, uint8_t 
 		number = unwind_bytes_uleb128(program);
 		row_save(row, number, PLACE_CFA, -factored(unwind_bytes_uleb128(program), common));
 		break;
+	case DW_CFA_AARCH64_negate_ra_state: // it is signed from here on, or no longer: see arch_code_address()
+		return ARCH_LINK_REGISTER;
 	default:
 		return false;
 	}
@@ -286,6 +291,25 @@ fits(int64_t offset, unsigned bits)
 	return offset >= -(INT64_C(1) << (bits - 1)) && offset < INT64_C(1) << (bits - 1);
 }
 
+/*
+ * Where the return address is, if a rule can say that. With a link register there are three cases: it was not stored yet; it was stored alone;
+ * it was stored behind the frame pointer, as one pair.
+ */
+static bool
+has_usual_return(const struct row *row)
+{
+	const struct place *saved = &row->saved_return;
+	const struct place *frame = &row->saved_rbp;
+
+	if (!ARCH_LINK_REGISTER)
+		return saved->kind == PLACE_CFA && saved->offset == -8;
+	if (row->cfa != CFA_REGISTER)
+		return false;
+	if (frame->kind == PLACE_SAME)
+		return saved->kind == PLACE_SAME || saved->kind == PLACE_CFA;
+	return frame->kind == PLACE_CFA && saved->kind == PLACE_CFA && saved->offset == frame->offset + 8;
+}
+
 static struct unwind_rule
 rule_of_row(const struct row *row)
 {
@@ -296,12 +320,16 @@ rule_of_row(const struct row *row)
 		rule.kind = UNWIND_END;
 		return rule;
 	}
-	if (row->saved_return.kind != PLACE_CFA || row->saved_return.offset != -8 || row->saved_rsp.kind != PLACE_SAME)
+	if (!has_usual_return(row) || row->saved_rsp.kind != PLACE_SAME)
 		return rule;
-	if (!fits(row->cfa_offset, UNWIND_CFA_OFFSET_BITS) || !fits(rbp->offset, UNWIND_RBP_OFFSET_BITS))
+
+	int64_t saved_offset = ARCH_LINK_REGISTER && rbp->kind == PLACE_SAME ? row->saved_return.offset : rbp->offset;
+
+	if (!fits(row->cfa_offset, UNWIND_CFA_OFFSET_BITS) || saved_offset % ARCH_SAVED_UNIT != 0 ||
+	    !fits(saved_offset / ARCH_SAVED_UNIT, UNWIND_RBP_OFFSET_BITS))
 		return rule;
 	rule.cfa_offset = (int32_t)row->cfa_offset;
-	rule.rbp_offset = (int32_t)rbp->offset;
+	rule.rbp_offset = (int32_t)saved_offset;
 
 	if (row->cfa == CFA_AT_RBP) {
 		if (rbp->kind == PLACE_RBP) {
@@ -310,13 +338,12 @@ rule_of_row(const struct row *row)
 		}
 		return rule;
 	}
-	if (row->cfa != CFA_REGISTER ||
-	    (row->cfa_register != UNWIND_REGISTER_RSP && row->cfa_register != UNWIND_REGISTER_RBP))
+	if (row->cfa != CFA_REGISTER || (row->cfa_register != ARCH_DWARF_SP && row->cfa_register != ARCH_DWARF_FP))
 		return rule;
 	if (rbp->kind == PLACE_RBP || rbp->kind == PLACE_OTHER)
 		return rule;
-	rule.kind = UNWIND_NORMAL;
-	rule.is_cfa_from_rbp = row->cfa_register == UNWIND_REGISTER_RBP;
+	rule.kind = ARCH_LINK_REGISTER && row->saved_return.kind == PLACE_SAME ? UNWIND_LEAF : UNWIND_NORMAL;
+	rule.is_cfa_from_rbp = row->cfa_register == ARCH_DWARF_FP;
 	rule.is_rbp_saved = rbp->kind == PLACE_CFA;
 	return rule;
 }

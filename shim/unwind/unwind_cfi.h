@@ -21,9 +21,13 @@ enum unwind_kind {
 	UNWIND_SIGNAL = 4,        // signal trampoline: the interrupted registers are in the ucontext at rsp
 	UNWIND_INEXPRESSIBLE = 5, // the tables say more than this struct can: ask libunwind
 	UNWIND_NONE = 6,          // no usable table (generated code, assembly): the caller cannot be found
+	UNWIND_LEAF = 7,          // the return address is in the link register (ARCH_LINK_REGISTER): only behind a signal
 };
 
-/* How to get from a frame to its caller. The return address is always at CFA - 8. */
+/*
+ * How to get from a frame to its caller. The return address is always at CFA - 8; with a link register, behind the saved rbp, or, where that is
+ * not saved, at CFA + rbp_offset. rbp: the frame pointer, x29 on aarch64; rsp: the stack pointer.
+ */
 struct unwind_rule {
 	enum unwind_kind kind;
 	bool is_cfa_from_rbp; // NORMAL: else from rsp

@@ -18,6 +18,7 @@
 #include <sys/auxv.h>
 #include <sys/resource.h>
 
+#include "base/arch.h"
 #include "base/checked_memory.h"
 #include "base/diag.h"
 #include "base/loaded_object.h"
@@ -29,10 +30,8 @@
 #include "kmem_format.h"
 #include "unwind/unwind_tables.h"
 
-#define LIBRARY "libunwind-x86_64.so.8" // of the package libunwind8
-#define OWN_FRAMES_MAX 64               // between this file and the hook's caller
+#define OWN_FRAMES_MAX 64 // between this file and the hook's caller
 #define NOTES_MAX 4u
-#define REGISTERS 17 // UNW_X86_64_RAX = 0 to UNW_X86_64_RIP = 16
 
 #define TABLE_ENCODING 0x3b // signed 32-bit offsets from .eh_frame_hdr: what every linker writes
 #define TABLE_ENTRY_BYTES 8
@@ -79,7 +78,7 @@ static _Atomic bool is_busy;
 
 /* What one walk reads from. */
 struct view {
-	uint64_t registers[REGISTERS];
+	uint64_t registers[ARCH_UNWIND_REGISTERS];
 	uint64_t stack_low; // [low, end) of the thread's own stack, from here outwards; empty on another one
 	uint64_t stack_end;
 	uint64_t tables_low; // around the tables of the code asked for last: it is on the stack, hence loaded
@@ -102,6 +101,9 @@ access_memory(unw_addr_space_t unused, unw_word_t addr, unw_word_t *value, int i
 	struct view *view = context;
 
 	(void)unused;
+	if (ARCH_LINK_REGISTER && !is_write &&
+	    addr % 8 == 4) // instructions: is it the code that a signal handler returns to?
+		return checked_memory_copy(value, addr, sizeof(*value)) ? 0 : -UNW_EINVAL;
 	if (is_write || addr % 8 != 0)
 		return -UNW_EINVAL;
 	if (is_within(addr, view->stack_low, view->stack_end) || is_within(addr, view->tables_low, view->tables_end)) {
@@ -117,7 +119,7 @@ access_register(unw_addr_space_t unused, unw_regnum_t number, unw_word_t *value,
 	struct view *view = context;
 
 	(void)unused;
-	if (is_write || number < 0 || number >= REGISTERS)
+	if (is_write || number < 0 || number >= ARCH_UNWIND_REGISTERS)
 		return -UNW_EBADREG;
 	*value = view->registers[number];
 	return 0;
@@ -188,7 +190,7 @@ __thread bool unwind_libunwind_needs_no_pipe __attribute__((tls_model("initial-e
 static bool
 open_library(void)
 {
-	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	void *handle = dlopen(ARCH_LIBUNWIND, RTLD_NOW | RTLD_LOCAL);
 
 	for (size_t i = 0; i < sizeof symbols / sizeof symbols[0] && handle != NULL; i++) {
 		void *found = dlsym(handle, symbols[i].name);
@@ -257,15 +259,6 @@ construct(void)
 
 /* ---- walking ---- */
 
-/* Registers that a callee must keep, at this place. */
-#define STORE_REGISTERS(registers)                                                        \
-	__asm__ volatile("movq %%rbx, 24(%0)\n movq %%rbp, 48(%0)\n movq %%rsp, 56(%0)\n"     \
-	                 "movq %%r12, 96(%0)\n movq %%r13, 104(%0)\n movq %%r14, 112(%0)\n"   \
-	                 "movq %%r15, 120(%0)\n leaq 0(%%rip), %%rax\n movq %%rax, 128(%0)\n" \
-	                 :                                                                    \
-	                 : "r"(registers)                                                     \
-	                 : "rax", "memory")
-
 static bool
 position(unw_cursor_t *cursor, uint64_t *pc, uint64_t *sp)
 {
@@ -296,6 +289,8 @@ walk(struct view *view, uint64_t first_sp, unwind_visitor *visit, void *context)
 
 	/* KMEM_FRAME_EXACT when a signal interrupted the frame: its address is the instruction's own. */
 	uint64_t exact = 0;
+	bool
+		is_return = false; // the frame is the code that a handler returns to; where libunwind tells of that one, and not of the next
 
 	for (unsigned visits = 0; visits < NATIVE_STACK_VISITS_MAX; visits++) {
 		uint64_t this_pc = pc | exact;
@@ -310,7 +305,10 @@ walk(struct view *view, uint64_t first_sp, unwind_visitor *visit, void *context)
 			return step < 0 ? UNWIND_END_LOST : UNWIND_END_OUTERMOST;
 		if (pc >> KMEM_ADDRESS_BITS != 0)
 			return UNWIND_END_LOST;
-		exact = library.is_signal_frame(&cursor) > 0 ? KMEM_FRAME_EXACT : 0;
+		bool is_signal = library.is_signal_frame(&cursor) > 0;
+
+		exact = (ARCH_LINK_REGISTER ? is_return : is_signal) ? KMEM_FRAME_EXACT : 0;
+		is_return = is_signal;
 	}
 	return UNWIND_END_LOST;
 }
@@ -324,9 +322,9 @@ unwind_libunwind_walk(uint64_t first_sp, unwind_visitor *visit, void *context)
 	/* The library changes the signal mask. acquire: pairs with the release below; what the last walk did to its pools is done. */
 	if (space == NULL || !raw_sys_may_call() || atomic_exchange_explicit(&is_busy, true, memory_order_acquire))
 		return UNWIND_END_LOST;
-	STORE_REGISTERS(view.registers);
-	if (thread_stack_contains(view.registers[UNW_X86_64_RSP])) {
-		view.stack_low = view.registers[UNW_X86_64_RSP];
+	ARCH_UNWIND_STORE(view.registers);
+	if (thread_stack_contains(view.registers[ARCH_UNWIND_SP])) {
+		view.stack_low = view.registers[ARCH_UNWIND_SP];
 		view.stack_end = thread_stack_end(view.stack_low);
 	}
 
@@ -394,7 +392,7 @@ unwind_libunwind_verify(uint64_t first_sp, const struct native_stack *stack, boo
 	struct comparison comparison = { .stack = stack, .is_to_the_end = is_to_the_end };
 
 	if (space == NULL && was_looked_for && !atomic_exchange_explicit(&is_told, true, memory_order_relaxed))
-		capture_file_note("KMEMSHIM_VERIFY checks nothing: " LIBRARY " is not there");
+		capture_file_note("KMEMSHIM_VERIFY checks nothing: " ARCH_LIBUNWIND " is not there");
 
 	enum unwind_end end = unwind_libunwind_walk(first_sp, compare_frame, &comparison);
 

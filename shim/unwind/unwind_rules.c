@@ -14,6 +14,7 @@
 #include <string.h>
 #include <ucontext.h>
 
+#include "base/checked_memory.h"
 #include "base/loaded_object.h"
 #include "base/raw_sys.h"
 #include "kmem_format.h"
@@ -31,19 +32,37 @@ pack(struct unwind_rule rule, uint64_t version)
 {
 	return (version & UNWIND_VERSION_MASK) | (uint64_t)rule.kind << 16 |
 	       (rule.is_cfa_from_rbp ? UNWIND_WORD_CFA_FROM_RBP : 0) | (rule.is_rbp_saved ? UNWIND_WORD_RBP_SAVED : 0) |
-	       ((uint64_t)rule.rbp_offset & 0x7fff) << 21 | (uint64_t)rule.cfa_offset << 36;
+	       ((uint64_t)(int64_t)(rule.rbp_offset / ARCH_SAVED_UNIT) & 0x7fff) << 21 | (uint64_t)rule.cfa_offset << 36;
 }
 
-/* The code that the kernel returns to after a handler: mov $SYS_rt_sigreturn, %rax; syscall. */
+/* The code that the kernel returns to after a handler. */
 static bool
 is_signal_trampoline(uint64_t pc, const struct loaded_object *object)
 {
-	static const uint8_t code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05 };
+	static const uint8_t code[] = ARCH_SIGNAL_RETURN;
 
 	uint64_t low;
 	uint64_t high;
 
 	return loaded_object_readable(object, pc, &low, &high) && high - pc >= sizeof code &&
+	       memcmp((const void *)(uintptr_t)pc, code, sizeof code) == 0;
+}
+
+/*
+ * With a link register the tables of that code, if it has any, lead to the interrupted function's caller: the code itself says what it is. It
+ * may be in a page of the kernel's that belongs to no object.
+ */
+static bool
+is_signal_return(uint64_t pc)
+{
+	static const uint8_t code[] = ARCH_SIGNAL_RETURN;
+	uint64_t page = pc & ~(CHECKED_PAGE_BYTES - 1);
+	struct loaded_object object;
+
+	if (loaded_object_find(pc, &object))
+		return is_signal_trampoline(pc, &object);
+	return pc - page <= CHECKED_PAGE_BYTES - sizeof code &&
+	       checked_memory_readable_from(page, page + CHECKED_PAGE_BYTES) == page &&
 	       memcmp((const void *)(uintptr_t)pc, code, sizeof code) == 0;
 }
 
@@ -80,6 +99,10 @@ compute_rule(uint64_t pc_word)
 
 	if (pc == unwind_rules.coroutine_end_pc) {
 		rule.kind = UNWIND_END;
+		return rule;
+	}
+	if (ARCH_LINK_REGISTER && is_signal_return(pc)) {
+		rule.kind = UNWIND_SIGNAL;
 		return rule;
 	}
 	if (!loaded_object_find(lookup_pc, &object)) {
@@ -201,10 +224,16 @@ learn_coroutine_end(void)
 	context.uc_link = NULL;
 	makecontext(&context, never_called, 0);
 
-	uint64_t sp = (uint64_t)context.uc_mcontext.gregs[REG_RSP];
+	const char *registers = (const char *)&context;
+#if ARCH_LINK_REGISTER
+	memcpy(&unwind_rules.coroutine_end_pc, registers + ARCH_CONTEXT_LINK, sizeof(unwind_rules.coroutine_end_pc));
+#else
+	uint64_t sp;
 
+	memcpy(&sp, registers + ARCH_CONTEXT_SP, sizeof(sp));
 	if (sp >= (uintptr_t)stack && sp < (uintptr_t)stack + sizeof stack && sp % 8 == 0)
 		unwind_rules.coroutine_end_pc = stack[(sp - (uintptr_t)stack) / 8];
+#endif
 }
 
 void

@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arch.h"
 #include "unwind/unwind_cfi.h"
 
 /*
@@ -40,7 +41,7 @@ static_assert(sizeof(struct unwind_entry) == 16, "four per cache line");
  *   bits 16 to 18  enum unwind_kind
  *   bit 19         is_cfa_from_rbp
  *   bit 20         is_rbp_saved
- *   bits 21 to 35  rbp_offset, signed
+ *   bits 21 to 35  rbp_offset, signed, in units of ARCH_SAVED_UNIT
  *   bits 36 to 63  cfa_offset, signed
  */
 #define UNWIND_VERSION_MASK UINT64_C(0xffff)
@@ -83,7 +84,16 @@ unwind_word_cfa_offset(uint64_t word)
 static inline int64_t
 unwind_word_rbp_offset(uint64_t word)
 {
-	return (int64_t)(word << 28) >> 49;
+	return ((int64_t)(word << 28) >> 49) * ARCH_SAVED_UNIT;
+}
+
+/* Where the return address of a NORMAL or ALIGNED frame lies. */
+static inline uint64_t
+unwind_word_return_addr(uint64_t word, uint64_t cfa)
+{
+	if (!ARCH_LINK_REGISTER)
+		return cfa - 8;
+	return cfa + (uint64_t)unwind_word_rbp_offset(word) + ((word & UNWIND_WORD_RBP_SAVED) != 0 ? 8 : 0);
 }
 
 /* Number of the entry where the search for that address begins. */

@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/arch.h"
+
 enum {
 	ENCODING_ABSPTR = 0x00,
 	ENCODING_ULEB128 = 0x01,
@@ -34,7 +36,7 @@ unwind_bytes_fixed(struct unwind_bytes *from, unsigned count)
 		from->at = from->end;
 		return 0;
 	}
-	memcpy(&value, from->at, count); // x86-64 is little-endian
+	memcpy(&value, from->at, count); // little-endian, see base/arch.h
 	from->at += count;
 	return value;
 }
@@ -177,7 +179,7 @@ common_parse(const struct unwind_tables *tables, uint64_t addr, struct unwind_co
 		unwind_bytes_skip(&entry, 2); // address and segment selector size
 	common->code_factor = unwind_bytes_uleb128(&entry);
 	common->data_factor = unwind_bytes_sleb128(&entry);
-	if ((version == 1 ? unwind_bytes_u8(&entry) : unwind_bytes_uleb128(&entry)) != UNWIND_REGISTER_RETURN)
+	if ((version == 1 ? unwind_bytes_u8(&entry) : unwind_bytes_uleb128(&entry)) != ARCH_DWARF_RETURN)
 		common->is_foreign = true;
 
 	if (augmentation[0] == 'z') {
@@ -201,6 +203,8 @@ common_parse(const struct unwind_tables *tables, uint64_t addr, struct unwind_co
 				(void)unwind_bytes_u8(&data);
 			} else if (*letter == 'S') {
 				common->is_signal = true;
+			} else if (ARCH_LINK_REGISTER && *letter == 'B') {
+				// return addresses are signed with another key: neither is looked at
 			} else {
 				common->is_foreign = true; // what follows has a meaning that we do not know
 				break;

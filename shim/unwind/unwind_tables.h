@@ -10,10 +10,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNWIND_REGISTER_RBP 6 // DWARF numbers of x86-64
-#define UNWIND_REGISTER_RSP 7
-#define UNWIND_REGISTER_RETURN 16
-
 /* The unwind tables of one object, in memory. Some linkers put the two parts into different segments. */
 struct unwind_tables {
 	uint64_t header_addr;     // .eh_frame_hdr

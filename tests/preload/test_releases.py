@@ -90,6 +90,7 @@ def test_the_caller_that_forgets_and_the_line_that_releases(forgetful, tmp_path)
     assert harness.record(argv, out).returncode == 0
     row = row_of(out, name)
     assert row["leak"]["class"] == "leak"
+    assert row["growth"]["pace"] == "even" and row["growth"]["bytes"] > 0.8 * row["growth"]["whole_bytes"], row["growth"]
     assert (row["kept"]["through"]["function"], row["kept"]["through"]["line"]) == ("fail", line_of(text, "forgotten"))
     assert row["kept"]["live_count"] >= 0.95 * row["live_count"]
     assert row["kept"]["other_live_count"] <= 1 and row["kept"]["other_allocated_count"] >= 3600
@@ -120,3 +121,25 @@ def test_what_nobody_releases_has_nobody_who_does(tmp_path):
     assert harness.record([sys.executable, script], out).returncode == 0
     row = row_of(out, script.name)
     assert (row["watched_releases"], row["released_by"], row["kept"]) == (0, [], None)
+
+
+FASTER = """
+    import time
+
+    kept = []
+    time.sleep(0.5)
+    for number in range(120):
+        for _ in range(40):
+            bytearray(50_000)
+        kept.extend(bytearray(1000 + number) for _ in range(number * number // 100))
+"""
+
+
+def test_a_leak_that_grows_faster_and_faster_and_began_late(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(FASTER))
+    out = tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    growth = row_of(out, script.name)["growth"]
+    assert growth["pace"] == "faster" and growth["since_ms"] >= 400, growth
+    assert "grows faster and faster since second " in harness.kmemshim("leaks", out).stdout

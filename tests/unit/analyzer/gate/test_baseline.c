@@ -1,6 +1,7 @@
 /*
  * test_baseline.c - are runs reduced, kept and compared as check.h says?
  */
+#include "base/machine.h"
 #include "hand_model.h"
 
 #include <stdlib.h>
@@ -190,7 +191,7 @@ a_baseline_survives_its_file(void **state)
 	assert_int_equal(read->run_count, 1);
 	assert_string_equal(read->python_version, "3.11.7");
 	assert_string_equal(read->program, "train.py");
-	assert_string_equal(read->platform, "x86_64-python3.11");
+	assert_string_equal(read->platform, MACHINE_NAME "-python3.11");
 	assert_int_equal(read->site_count, written->site_count);
 	assert_int_equal(read->domain_count, written->domain_count);
 	assert_int_equal(read->domains[0].elsewhere_bytes, 7 * MIB);

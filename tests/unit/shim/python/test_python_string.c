@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "kmem_format.h"
 #include "python/python_fakes.h"
 #include "python/python_string.h"
 
@@ -142,7 +143,7 @@ what_is_no_string_is_refused(void **state)
 			fail_msg("%s was opened", damages[i].why);
 		assert_int_equal(read_all(string, text, &was_cut), 0);
 	}
-	static const uint64_t addresses[] = { 0, 8, 4097, 0xdddddddddddddddd, UINT64_C(1) << 47 };
+	static const uint64_t addresses[] = { 0, 8, 4097, 0xdddddddddddddddd, UINT64_C(1) << KMEM_ADDRESS_BITS };
 	for (size_t i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++)
 		assert_false(python_string_open(&python, addresses[i], &string));
 }

@@ -1,6 +1,6 @@
 /*
  * each_instruction.h - what would a kill leave behind, at any instruction? The processor's trap flag makes a signal of each, in whose
- * handler the test looks at memory as it is at that moment.
+ * handler the test looks at memory as it is at that moment. Where programs have no such flag (aarch64) the test is skipped.
  */
 #ifndef EACH_INSTRUCTION_H
 #define EACH_INSTRUCTION_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <ucontext.h>
 
+#ifdef __x86_64__
 #define TRAP_FLAG 0x100
 
 static bool (*each_instruction_look)(void); // false: enough was seen
@@ -36,5 +37,12 @@ each_instruction(bool (*look)(void))
 	                 : "i"(TRAP_FLAG)
 	                 : "memory", "cc");
 }
+#else
+#define each_instruction(look) \
+	do {                       \
+		(void)(look);          \
+		skip();                \
+	} while (0)
+#endif
 
 #endif

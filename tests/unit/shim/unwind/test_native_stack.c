@@ -27,14 +27,18 @@
 #include "record/module_map.h"
 #include "unwind/native_stack.h"
 
+#ifdef __aarch64__
+#include "unwind/made_frames_aarch64.h"
+#else
+#include "unwind/made_frames_x86_64.h"
+#endif
+
 #define NOINLINE __attribute__((noinline, noclone))
 #if !defined(__GNUC__) || defined(__clang__)
 #undef NOINLINE
 #define NOINLINE __attribute__((noinline))
 #endif
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory") // no tail call
-
-typedef void callback(void *);
 
 static struct native_stack stack;
 static uint64_t stop_sp;
@@ -47,31 +51,6 @@ take(void *unused)
 	native_stack_walk(NULL, __builtin_frame_address(0), stop_sp, &stack);
 	KEEP_FRAME();
 }
-
-/* Functions with frames that compilers make, without a compiler's choice. */
-void call_plain(callback *call, void *context);         // rbp is a plain register
-void call_realigned(callback *call, void *context);     // CFA only in a stack slot
-void call_inexpressible(callback *call, void *context); // CFA from rbx
-__asm__(".text\n"
-        "call_plain:\n.cfi_startproc\n"
-        "push %rbp\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbp, 0\n"
-        "sub $48, %rsp\n.cfi_adjust_cfa_offset 48\n"
-        "mov $0x1234, %ebp\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\n"
-        "add $48, %rsp\n.cfi_adjust_cfa_offset -48\n"
-        "pop %rbp\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbp\nret\n.cfi_endproc\n"
-        "call_realigned:\n.cfi_startproc\n"
-        "lea 8(%rsp), %r10\n.cfi_def_cfa r10, 0\nand $-64, %rsp\npush -8(%r10)\npush %rbp\n"
-        "mov %rsp, %rbp\n.cfi_escape 0x10, 6, 2, 0x76, 0\n"
-        "push %r10\n.cfi_escape 0x0f, 3, 0x76, 0x78, 0x06\n"
-        "sub $40, %rsp\nmov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\nadd $40, %rsp\n"
-        "pop %r10\n.cfi_def_cfa r10, 0\npop %rbp\n.cfi_restore rbp\nlea -8(%r10), %rsp\n"
-        ".cfi_def_cfa rsp, 8\nret\n.cfi_endproc\n"
-        "call_inexpressible:\n.cfi_startproc\n"
-        "push %rbx\n.cfi_adjust_cfa_offset 8\n.cfi_rel_offset rbx, 0\n"
-        "mov %rsp, %rbx\n.cfi_def_cfa_register rbx\n"
-        "mov %rdi, %rax\nmov %rsi, %rdi\ncall *%rax\n"
-        ".cfi_def_cfa_register rsp\npop %rbx\n.cfi_adjust_cfa_offset -8\n.cfi_restore rbx\nret\n"
-        ".cfi_endproc\n");
 
 static uint64_t
 lost(enum kmem_loss loss)
@@ -222,7 +201,7 @@ static NOINLINE void
 interrupted(void *unused)
 {
 	(void)unused;
-	__asm__ volatile("ud2"); // the handler steps over it
+	__asm__ volatile(MADE_ILLEGAL); // the handler steps over it
 	KEEP_FRAME();
 }
 
@@ -231,7 +210,7 @@ step_over(int number, siginfo_t *info, void *context)
 {
 	handler(number);
 	(void)info;
-	((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP] += 2;
+	((ucontext_t *)context)->uc_mcontext.MADE_PC += sizeof(made_illegal);
 }
 
 static void
@@ -250,7 +229,7 @@ check_signal(int flags)
 		exact++;
 		uint64_t pc = stack.pc[i] & KMEM_FRAME_PC_MASK;
 		assert_true(pc >= (uintptr_t)interrupted && pc < (uintptr_t)interrupted + 64);
-		assert_memory_equal((void *)(uintptr_t)pc, "\x0f\x0b", 2);
+		assert_memory_equal((void *)(uintptr_t)pc, made_illegal, sizeof(made_illegal));
 	}
 	assert_int_equal(exact, 1);
 	assert_int_equal(stack.is_alternate, (flags & SA_ONSTACK) != 0);
@@ -259,10 +238,15 @@ check_signal(int flags)
 static void
 signals(void **state)
 {
+	check_signal(0);
+}
+
+static void
+signals_on_a_stack_of_their_own(void **state)
+{
 	stack_t other = { .ss_size = 256 << 10 };
 	stack_t before;
 
-	check_signal(0);
 	other.ss_sp = malloc(other.ss_size);
 	sigaltstack(&other, &before);
 	check_signal(SA_ONSTACK);
@@ -369,20 +353,18 @@ small_threads(void **state)
 static void
 generated_code_ends_the_walk(void **state)
 {
-	/* sub $8, %rsp; mov %rdi, %rax; mov %rsi, %rdi; call *%rax; add $8, %rsp; ret */
-	static const uint8_t code[] = { 0x48, 0x83, 0xec, 0x08, 0x48, 0x89, 0xf8, 0x48, 0x89,
-		                            0xf7, 0xff, 0xd0, 0x48, 0x83, 0xc4, 0x08, 0xc3 };
 	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t unwinds = lost(KMEM_LOST_UNWINDS);
 	uint64_t checked = capture_file_header()->verify_checked;
 
 	assert_true(page != MAP_FAILED);
-	memcpy(page, code, sizeof code);
+	memcpy(page, made_code, sizeof made_code);
+	__builtin___clear_cache(page, (char *)page + sizeof made_code);
 	for (int i = 0; i < 2; i++) { // the second time it is remembered
 		((void (*)(callback *, void *))page)(dive, (void *)2);
 		assert_false(stack.is_complete);
 		assert_int_equal(stack.count, 4);
-		assert_int_equal(stack.pc[3], (uintptr_t)page + 12);
+		assert_int_equal(stack.pc[3], (uintptr_t)page + MADE_CODE_RETURN);
 	}
 	assert_int_equal(lost(KMEM_LOST_UNWINDS), unwinds + 2);
 	assert_int_equal(capture_file_header()->verify_checked, checked + 2); // as far as it goes
@@ -568,6 +550,7 @@ main(void)
 		cmocka_unit_test(frame_shapes),
 		cmocka_unit_test(inexpressible_frames_are_walked_by_libunwind),
 		cmocka_unit_test(signals),
+		cmocka_unit_test(signals_on_a_stack_of_their_own),
 		cmocka_unit_test(coroutines),
 		cmocka_unit_test(what_follows_is_copied_along_as_far_as_it_can_be_read),
 		cmocka_unit_test(small_threads),

@@ -1,0 +1,23 @@
+/* stopped_registers_aarch64.c - see stopped_registers_read() of stopped_process.h. */
+#include "holders/stopped_process.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+
+void
+stopped_registers_read(struct stopped_thread *thread)
+{
+	struct user_regs_struct all;
+	struct iovec general = { &all, sizeof(all) };
+	struct iovec of_thread = { &thread->thread_addr, sizeof(thread->thread_addr) };
+
+	if (ptrace(PTRACE_GETREGSET, thread->number, (void *)NT_PRSTATUS, &general) != 0)
+		return;
+	thread->stack_addr = all.sp;
+	thread->code_addr = all.pc;
+	memcpy(thread->registers, all.regs, sizeof(thread->registers));
+	(void)ptrace(PTRACE_GETREGSET, thread->number, (void *)NT_ARM_TLS, &of_thread);
+}
