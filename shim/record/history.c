@@ -28,7 +28,7 @@
 #define COST_FIRST_NS UINT64_C(2000000) // and so much more, at the start
 #define POINT_NS UINT64_C(5000)         // about; a clock would count the time of other programs, too
 #define RECORD_NS UINT64_C(10)          // of each record that is read
-#define VOLUME_SHARE 128u
+#define VOLUME_SHARE 16u
 #define VOLUME_LEAST_BYTES (UINT64_C(256) << 10)
 #define HIGHER_SHARE 16u // so much more than ever before is worth a point at any distance
 
@@ -228,7 +228,7 @@ store(struct kmem_history_point *to, const struct kmem_history_point *point)
 	atomic_store_explicit(&to->checksum, checksum, memory_order_release); // H1
 }
 
-/* The next point is due when a 128th more was allocated. */
+/* The next point is due when a 16th more was allocated. */
 static void
 set_next_volume(void)
 {

@@ -2,7 +2,7 @@
  * history.h - what was held over time?
  *
  * A point is the time, the resident set, live bytes by domain, and those of the call sites that hold most. It is taken at heartbeats, each time
- * that a 128th more was allocated in all, and each few milliseconds while the program allocates; once the ring is full, no closer together than
+ * that a 16th more was allocated in all, and each few milliseconds while the program allocates; once the ring is full, no closer together than
  * the points that stay. Whoever takes one reads all records of sites: about 1/256 of the time at most goes into that.
  *
  * Context     inside the reentry guard, while recording is on.
