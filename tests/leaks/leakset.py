@@ -250,7 +250,8 @@ Made by `make test-leaks WRITE=1` (`leakset.py`) on {datetime.date.today()}, {pl
 
 - **kmemshim**: the first row of `kmemshim leaks` is the line that leaks, and its class is `leak` (or `swept`: it accumulated until the
   peak, then was released as the program ended); {at_once} of the {len(found)} without the question mark of `leak?`. Each leak ran for {", ".join(map(str, STEPS))} steps from its start; the table has the first run in which it was found.
-  Those that were not found ran again with a pause of {SLOW_MS} ms after each step, as steps of real programs take: "slow" in the table, {sum("slow" in row[3] for row in found)} of the {len(found)}.
+  Those that were not found ran again with a pause of {SLOW_MS} ms after each step, as steps of real programs take: "slow" in the table, {sum("slow" in row[3] for row in found)} of the {len(found)}. The other
+  tools were asked at full speed only.
   Controls ran for {" and ".join(map(str, CONTROL_STEPS))} steps, and for {CONTROL_STEPS[0]} slow ones; **leak** would be a false alarm.
 - Why slow ones: what each line held over time is looked at for a 256th of the time that passes, and 40 steps that take 2 ms in all are over
   before the next look. A leak that began late has too few generations; then this alone tells.
