@@ -194,6 +194,19 @@ enum growth {
 	GROWTH_TO_END, // it has its peak at the end
 };
 
+/*
+ * Where the line began: at the point before the first that has it. A process that allocates much in little time has few points, though: of a
+ * wide gap nobody knows where in it the line began, and it begins where it was seen.
+ */
+static uint64_t
+begin_of(const struct model_process *process, size_t first, uint64_t until)
+{
+	uint64_t seen = process->points[first].volume_bytes;
+	uint64_t before = first > 0 ? process->points[first - 1].volume_bytes : 0;
+
+	return first > 0 && seen - before > (until - seen) / PARTS ? seen : before;
+}
+
 /* *peak: the point at which it held most. */
 static enum growth
 growth_of(const struct model_process *process, const uint64_t *held, size_t *peak)
@@ -206,8 +219,8 @@ growth_of(const struct model_process *process, const uint64_t *held, size_t *pea
 		*peak = held[i] > held[*peak] ? i : *peak;
 	while (first < *peak && held[first] == 0)
 		first++;
-	uint64_t begin = first > 0 ? process->points[first - 1].volume_bytes : 0;
 	uint64_t until = process->points[*peak].volume_bytes;
+	uint64_t begin = begin_of(process, first, until);
 	uint64_t span = until > begin ? until - begin : 0;
 	uint64_t since = process->points[last].volume_bytes - until;
 

@@ -237,6 +237,7 @@
 		const ROW = 19;
 		const bar = section.append("div").attr("class", "bar");
 		const domains = data.domains.map((domain, number) => [String(number), domain[DOMAIN.name]]);
+		const isPart = domain => /\/(tensors|registered|imported|graph)$/.test(domain[DOMAIN.name]); // it lies in memory of another one
 		const metric = choice(bar, "Show", "metric", metrics, rebuild);
 		const memory = choice(bar, "memory", "memory", [["host", "of the host"], ["devices", "of devices"]].concat(domains), rebuild);
 		const layer = choice(bar, "frames", "frames", [["python", "Python"], ["mixed", "Python and native"], ["native", "native"]], rebuild);
@@ -261,6 +262,18 @@
 		if (!data.frames.some(frame => (frame[FRAME.flags] & 2) !== 0))
 			bar.select("select[name=frames]").property("value", "mixed");
 
+		/* Where a device held more than the host, it is looked at first; tensors tell more than what they lie in. */
+		const peak = number => data.domains[number][DOMAIN.peak];
+		const numbers = d3.range(data.domains.length);
+		const devices = numbers.filter(number => data.domains[number][DOMAIN.device] && !isPart(data.domains[number]));
+		const hosts = numbers.filter(number => !data.domains[number][DOMAIN.device] && !data.domains[number][DOMAIN.space]);
+		if (d3.sum(devices, peak) > d3.sum(hosts, peak)) {
+			const largest = devices.reduce((a, b) => peak(b) > peak(a) ? b : a);
+			const tensors = numbers.find(number => data.domains[number][DOMAIN.name] === data.domains[largest][DOMAIN.name] + "/tensors" &&
+				peak(number) >= peak(largest) / 2);
+			bar.select("select[name=memory]").property("value", tensors !== undefined ? String(tensors) : "devices");
+		}
+
 		function rebuild() {
 			const value = metrics.find(one => one[0] === metric())[2];
 			const wanted = memory();
@@ -268,7 +281,7 @@
 				const domain = data.domains[site[SITE.domain]];
 				return (withImports() || (site[SITE.flags] & 1) === 0) && (process() === "all" || Number(process()) === site[SITE.process]) &&
 					(wanted === "host" ? !domain[DOMAIN.device] && !domain[DOMAIN.space]
-						: wanted === "devices" ? domain[DOMAIN.device] : Number(wanted) === site[SITE.domain]);
+						: wanted === "devices" ? domain[DOMAIN.device] && !isPart(domain) : Number(wanted) === site[SITE.domain]);
 			}, layer(), isInverted());
 			focus = root;
 			draw();

@@ -351,13 +351,13 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 	json_write_close(json, ']');
 }
 
-/* The tree begins at the outermost frame. */
+/* The tree begins at the outermost frame; without the `inner` frames of the inner end. */
 static uint32_t
-stack_of(const struct report_site *site, struct numbers *numbers)
+stack_of(const struct report_site *site, uint32_t inner, struct numbers *numbers)
 {
 	uint32_t node = NO_NODE;
 
-	for (uint32_t i = site->of.frame_count; i > 0; i--) {
+	for (uint32_t i = site->of.frame_count; i > inner; i--) {
 		struct report_frame frame = report_frame(site, i - 1);
 
 		node = node_number(numbers, node, frame_numbers_of(&numbers->frames, &frame));
@@ -365,8 +365,13 @@ stack_of(const struct report_site *site, struct numbers *numbers)
 	return node;
 }
 
-/* Of what its domain has: all sites with less of everything are drawn as one, without a stack. */
+/*
+ * Of what its domain has: sites with less of everything are drawn without their inner frames, all below one caller as one. Beyond so many
+ * callers the rest is one without a stack.
+ */
 #define TRIFLE_PART 20000
+#define TRIFLE_CALLERS 10000
+#define TRIFLE_FRAMES 8 // from the outer end
 
 static bool
 is_trifle(const struct report *report, const struct report_site *site)
@@ -392,36 +397,69 @@ put_site(struct json_write *json, const struct model_site *site, bool is_import,
 	json_write_close(json, ']');
 }
 
+struct trifle_key {
+	uint32_t process;
+	uint32_t domain;
+	uint32_t node;
+	uint32_t is_import;
+};
+
+struct trifles {
+	struct trifle_key key;
+	struct model_site sum;
+	UT_hash_handle hh;
+};
+
+static void
+add_trifle(struct trifles **trifles, const struct report_site *site, struct numbers *numbers)
+{
+	uint32_t frames = site->of.frame_count;
+	uint32_t inner = frames > TRIFLE_FRAMES ? frames - TRIFLE_FRAMES : 1;
+	struct trifle_key key = {
+		.process = site->of.process, .domain = site->of.domain, .node = NO_NODE, .is_import = site->import[0] != '\0'
+	};
+	struct trifles *found;
+
+	if (HASH_COUNT(*trifles) < TRIFLE_CALLERS && key.is_import == 0)
+		key.node = stack_of(site, inner, numbers);
+	HASH_FIND(hh, *trifles, &key, sizeof(key), found);
+	if (found == NULL) {
+		found = memory_zeroed(1, sizeof(*found));
+		found->key = key;
+		found->sum.domain = site->of.domain;
+		found->sum.process = site->of.process;
+		HASH_ADD(hh, *trifles, key, sizeof(key), found);
+	}
+	found->sum.peak_bytes += site->of.peak_bytes;
+	found->sum.live_bytes += site->of.live_bytes;
+	found->sum.allocated_bytes += site->of.allocated_bytes;
+}
+
 static void
 put_sites(struct json_write *json, const struct report *report, struct numbers *numbers)
 {
-	size_t count = report->domain_count * report->process_count * 2;
-	struct model_site *trifles = memory_zeroed(count + 1, sizeof(*trifles));
+	struct trifles *trifles = NULL;
+	struct trifles *sum;
+	struct trifles *next;
 
 	json_write_open(json, "sites", '[');
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
-		bool is_import = site.import[0] != '\0';
 
 		progress_show("writing the page", i, report->site_total);
-		struct model_site *sum = &trifles[(site.of.process * report->domain_count + site.of.domain) * 2 + is_import];
-
-		if (!is_trifle(report, &site)) {
-			put_site(json, &site.of, is_import, stack_of(&site, numbers));
-			continue;
-		}
-		sum->domain = site.of.domain;
-		sum->process = site.of.process;
-		sum->peak_bytes += site.of.peak_bytes;
-		sum->live_bytes += site.of.live_bytes;
-		sum->allocated_bytes += site.of.allocated_bytes;
+		if (is_trifle(report, &site))
+			add_trifle(&trifles, &site, numbers);
+		else
+			put_site(json, &site.of, site.import[0] != '\0', stack_of(&site, 0, numbers));
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (trifles[i].allocated_bytes != 0)
-			put_site(json, &trifles[i], i % 2 != 0, NO_NODE);
+	HASH_ITER(hh, trifles, sum, next)
+	{
+		if (sum->sum.allocated_bytes != 0)
+			put_site(json, &sum->sum, sum->key.is_import != 0, sum->key.node);
+		HASH_DEL(trifles, sum);
+		free(sum);
 	}
 	json_write_close(json, ']');
-	free(trifles);
 }
 
 static void

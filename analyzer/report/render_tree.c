@@ -317,11 +317,14 @@ render_tree(const struct report *report, const struct tree_look *look, FILE *str
 	struct label *next_label;
 	char figure[UNITS_TEXT_BYTES];
 	uint64_t all_bytes;
+	bool has_devices = false;
 
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 		uint64_t bytes = look->bytes_of(&site.of);
 
+		has_devices = has_devices ||
+		              (bytes != 0 && report->domain == NULL && report->domains[site.of.domain].is_device);
 		if (bytes == 0 || !report_sums_up(report, site.of.domain))
 			continue;
 		if (site.import[0] != '\0' || (!look->has_all && !look->is_native && rank_is_import(&site.of)))
@@ -337,6 +340,8 @@ render_tree(const struct report *report, const struct tree_look *look, FILE *str
 	put_below((const struct node *const[]){ &tree.root }, 1, all_bytes, "", 0, stream);
 	if (tree.import_bytes != 0)
 		put_row(tree.import_bytes, all_bytes, "", "left by imports and the interpreter", stream);
+	if (has_devices)
+		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
 	HASH_ITER(hh, tree.nodes, node, next)
 	{
 		HASH_DEL(tree.nodes, node);

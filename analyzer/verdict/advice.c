@@ -16,6 +16,7 @@
 #include "verdict/cell_result.h"
 #include "verdict/words.h"
 
+#define WORTH_CHILD_BYTES (UINT64_C(1) << 20)
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
 #define SWEPT_PART 2                            // of the peak: less is not what made it
 // of all that was allocated meanwhile: a program that reads a data set parses and converts it, and keeps so much as a rule
@@ -851,6 +852,9 @@ point_to_child(struct verdict *verdict)
 	if (verdict->lost_child == NULL || strchr(verdict->next, VERDICT_CHILD[0]) != NULL ||
 	    (verdict->end != VERDICT_END_OK && verdict->cause != VERDICT_CHILD_KILLED))
 		return;
+	if (verdict->end == VERDICT_END_OK && verdict->lost_child->live_bytes != 0 &&
+	    verdict->lost_child->live_bytes < WORTH_CHILD_BYTES)
+		return; // a worker that a pool ended: its report would show nothing; 0 = not known
 	add_name("see-child", verdict);
 	say_next(verdict, "; `kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended");
 }

@@ -3,7 +3,7 @@ import os
 
 from .panel import shortened, size
 
-ROWS_MAX = 200  # lines that are asked for; those beyond hold less than each of these
+ROWS_MAX = 200  # lines that are asked for; those beyond hold less than each of these, or were left by imports, which come last
 REQUESTED = ("heap", "mmap", "shared")  # domains of what a process requests from the system
 COUNTED = REQUESTED + ("library", "python/object")
 
@@ -76,10 +76,19 @@ class Lines:
         self.floor = 0 if self.is_whole else min(line["live_bytes"] for line in document["lines"])
         self.counted = {name: (total["live_bytes"], total["error_bytes"] or 0) for name, total in document["totals"].items()
                         if name in COUNTED}
+        self.import_bytes = sum(line["live_bytes"] for line in self.lines if line["import"]) + self._beyond_bytes(document)
         self.live_bytes = sum(process["live_bytes"] for process in document["processes"])
         self.live_by_domain = {name: total["live_bytes"] for name, total in document["totals"].items()}
         self.peak_by_domain = {name: total["peak_bytes"] for name, total in document["totals"].items()}
         self.absent_bytes = sum(total["nonresident_bytes"] for name, total in document["totals"].items() if name in REQUESTED)
+
+    @staticmethod
+    def _beyond_bytes(document):
+        """Of the lines that are not in the document."""
+        domains = COUNTED + ("python/arena",)
+        shown = sum(line["live_bytes"] for line in document["lines"] if line["domain"] in domains)
+        whole = sum(total["live_bytes"] for name, total in document["totals"].items() if name in domains)
+        return max(whole - shown, 0) if document["line_total"] > len(document["lines"]) else 0
 
     def added(self, earlier):
         """Bytes more than then, in all. Free parts of arenas of small objects come and go: they do not count."""

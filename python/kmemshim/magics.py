@@ -83,11 +83,10 @@ class KmemMagics(Magics):
         panel = Panel("%s live now; this process occupies %s" % (size(now.live_bytes), size(resident_bytes())))
         if now.absent_bytes >= ABSENT_WORTH_BYTES:
             panel.say("Of what is live, %s was requested and not used yet, or swapped out." % size(now.absent_bytes))
-        imports = sum(line["live_bytes"] for line in now.lines if line["import"])
         lines = [line for line in now.lines if is_worth(line) and not line["import"]]
         rows, small = _large_and_small(lines)
-        if imports >= IMPORTS_WORTH_BYTES:
-            panel.say("Left by imports, and not in this table: %s." % size(imports))
+        if now.import_bytes >= IMPORTS_WORTH_BYTES:
+            panel.say("Left by imports, and not in this table: %s." % size(now.import_bytes))
         if earlier is None:
             panel.table(("held", "where", "line of code"),
                         [(held(line), where(line), source(line)) for line in rows] + [(_held(small), _of_small(small, now), "")] * bool(small))

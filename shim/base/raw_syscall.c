@@ -1,7 +1,7 @@
 /*
  * raw_syscall.c - may this system call be made, and what did the kernel say (see raw_sys.h)?
  *
- * libc's syscall() is one of our hooks (hooks_syscall.c): ours are made here, so that they reach no hook.
+ * libc's syscall() is one of our hooks (hooks_syscall_*.c): ours are made here, so that they reach no hook.
  */
 #include <errno.h>
 #include <stdarg.h>

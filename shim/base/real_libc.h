@@ -72,7 +72,7 @@ typedef int real_libc_main(int count, char **arguments, char **variables);
 
 struct real_libc {
 #define REAL_LIBC_MEMBER(result, member, parameters, name, is_optional) result(*member) parameters;
-	REAL_LIBC_FUNCTIONS(REAL_LIBC_MEMBER) // syscall first: hooks_syscall.c
+	REAL_LIBC_FUNCTIONS(REAL_LIBC_MEMBER) // syscall first: hooks_syscall_*.c
 };
 
 /*

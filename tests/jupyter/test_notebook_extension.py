@@ -92,6 +92,13 @@ def test_small_lines_share_a_row_beside_large_ones(start):
     assert beside.count("100 KiB") == 2, beside  # a small line that grew is told all the same
 
 
+def test_what_imports_left_is_told_beside_hundreds_of_lines(start):
+    """They come last, beyond the lines that are asked for."""
+    kernel = start()
+    kernel.run("kept = []\n" + "\n".join("kept.append(bytearray(20000))" for _ in range(300)) + "\n0;")
+    assert "Left by imports, and not in this table: " in kernel.run("%kmem")
+
+
 def test_a_cell_is_measured(start):
     kernel = start()
     kernel.run(GROW)

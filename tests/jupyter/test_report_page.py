@@ -110,6 +110,24 @@ def test_each_figure_and_kind_of_frame_is_drawn(metric, frames, page):
     assert page.text_content("#flame-graph .status") == "There is nothing of this kind."
 
 
+def test_a_device_that_held_more_than_the_host_comes_first(browser, page_path, folder):
+    """Its tensors, which lie in what the driver gave: in the sum of devices they are not counted again."""
+    head, text, tail = re.split(r'(?<=<script id="data" type="application/json">)(.*?)(?=</script>)', page_path.read_text(), flags=re.DOTALL)
+    data = json.loads(text)
+    site = next(site for site in data["sites"] if site[6] >= 0)
+    for name, size in ("cuda:0", 64 << 30), ("cuda:0/tensors", 60 << 30):
+        data["sites"].append([len(data["domains"]), size, size, size, *site[4:]])
+        data["domains"].append([name, True, False, size, size, size, []])
+    (folder / "device.html").write_text(head + json.dumps(data).replace("<", "\\u003c") + tail)
+    page = browser.new_page()
+    page.goto(f"file://{folder / 'device.html'}")
+    status = "#flame-graph .status"
+    assert page.text_content(status).startswith("all: 60.0 GiB, 100 % of all")
+    page.select_option("#flame-graph select[name=memory]", "devices")
+    assert page.text_content(status).startswith("all: 64.0 GiB, 100 % of all")
+    page.close()
+
+
 def test_lines_are_sorted_filtered_and_lead_to_their_source(page):
     page.click("#tab-lines")
     rows = "#lines tbody tr"

@@ -4,7 +4,8 @@
  *   leaks SCENE STEPS      as a program
  *   leak_from_c(bytes)     as a library, which leaks.py loads
  *
- * A line that leaks ends with the name of its scene behind two slashes. RSS_OF_STEPS names a file that gets the resident set of each step.
+ * A line that leaks ends with the name of its scene behind two slashes. RSS_OF_STEPS names a file that gets the resident set of each step;
+ * STEP_MS is how long the program sleeps after each.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -64,6 +65,7 @@ static void
 step_ends(void)
 {
 	static FILE *figures;
+	static unsigned sleep_us;
 	static bool is_asked;
 	char line[128];
 	int file;
@@ -71,7 +73,10 @@ step_ends(void)
 	if (!is_asked) {
 		is_asked = true;
 		figures = getenv("RSS_OF_STEPS") != NULL ? fopen(getenv("RSS_OF_STEPS"), "w") : NULL;
+		sleep_us = getenv("STEP_MS") != NULL ? (unsigned)strtoul(getenv("STEP_MS"), NULL, 10) * 1000 : 0;
 	}
+	if (sleep_us != 0)
+		usleep(sleep_us);
 	if (figures == NULL)
 		return;
 	file = open("/proc/self/statm", O_RDONLY);

@@ -2,12 +2,14 @@
 Like leaks.c, in Python, and Python with C: leaks.py SCENE STEPS. LEAKS_LIBRARY names leaks.c as a library.
 
 A line that leaks ends with the name of its scene behind a number sign. RSS_OF_STEPS names a file that gets the resident set of each step,
-TRACEMALLOC one that gets what tracemalloc's diff of a quarter of the steps and the last one puts first.
+TRACEMALLOC one that gets what tracemalloc's diff of a quarter of the steps and the last one puts first. STEP_MS is how long the program sleeps
+after each step.
 """
 import ctypes
 import os
 import sys
 import threading
+import time
 
 KIB, MIB = 1 << 10, 1 << 20
 kept = []
@@ -39,7 +41,16 @@ def noted_in_a_file(count):
                 figures.write(f"{each.size_diff} {each.traceback[0].filename}:{each.traceback[0].lineno}\n")
 
 
+def with_pauses(count):
+    seconds = int(os.environ["STEP_MS"]) / 1000
+    for i in range(count):
+        yield i
+        time.sleep(seconds)
+
+
 def each_step(count):
+    if "STEP_MS" in os.environ:
+        return with_pauses(count)
     return noted_in_a_file(count) if "RSS_OF_STEPS" in os.environ or "TRACEMALLOC" in os.environ else range(count)
 
 

@@ -7,7 +7,7 @@ ALL = leakset.programs()
 CHOICE = ("c/leak_tiny", "c/leak_in_four_threads", "c/leak_of_mappings", "c/control_queue", "c/control_mapping_that_fills", "py/leak_list",
           "py/leak_small_objects", "py/leak_in_bursts", "py/leak_in_extension_threads", "py/leak_same_cell", "py/leak_swept_by_atexit",
           "c/leak_swept_by_main", "c/leak_swept_array", "py/leak_queue_without_consumer", "c/control_stages_then_end", "c/control_loaded_then_swept",
-          "py/control_read_then_process", "py/control_table_then_end", "py/control_table_by_comprehension", "py/control_lru_cache", "py/control_different_cells")
+          "py/leak_late", "py/leak_late_buffer", "py/control_read_then_process", "py/control_table_then_end", "py/control_table_by_comprehension", "py/control_lru_cache", "py/control_different_cells")
 
 
 @pytest.fixture(scope="module")

@@ -71,6 +71,28 @@ def test_its_figures_are_those_of_the_report(capture, tmp_path):
     assert " ".join(data["verdict"]["sentences"]) == report["verdict"]["text"]
 
 
+def test_what_many_small_sites_hold_is_drawn_at_their_caller(tmp_path):
+    """Of 40,000 lines none has a 20,000th of the memory; the line that called them has it all."""
+    (tmp_path / "program.py").write_text("""
+kept = []
+for part in range(20):
+    space = {}
+    exec(compile("\\n".join(f"def f{i}(): kept.append(bytearray(1000))" for i in range(2000)), f"part{part}.py", "exec"), space | {"kept": kept}, space)
+    for i in range(2000):
+        space[f"f{i}"].__globals__["kept"] = kept
+        space[f"f{i}"]()
+""")
+    harness.record([PYTHON, tmp_path / "program.py"], tmp_path / "out")
+    done = harness.kmemshim("report", "--html", tmp_path / "page.html", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    data, _ = data_of((tmp_path / "page.html").read_text())
+    heap = next(number for number, domain in enumerate(data["domains"]) if domain[0] == "heap")
+    held = sum(site[1] for site in data["sites"] if site[0] == heap)
+    placed = sum(site[1] for site in data["sites"] if site[0] == heap and site[6] >= 0)
+    assert len(data["sites"]) < 5000 and held > 40_000_000, (len(data["sites"]), held)
+    assert placed > held * 0.95, (placed, held)
+
+
 def test_stacks_lead_from_the_outermost_frame_to_the_line(capture, tmp_path):
     data, _ = data_of(page_of(capture, tmp_path / "page.html"))
     site = max(data["sites"], key=lambda row: row[1])

@@ -108,6 +108,32 @@ what_grows_to_the_end_is_not_steady(void **state)
 	assert_int_equal(class_of_growing(6, HELD_BYTES, MODEL_LEAK_STEADY), MODEL_LEAK_STEADY);
 }
 
+/* Much was allocated in little time, in which no point was taken; then `rounds` in which the line grew, from `first_bytes`. */
+static enum model_leak_class
+class_after_a_gap(unsigned rounds, uint64_t first_bytes, uint64_t bytes)
+{
+	make();
+	for (unsigned i = 1; i <= 8; i++)
+		add_point(i * STEP_BYTES, 0);
+	for (unsigned i = 0; i < rounds; i++)
+		add_point((200 + i) * STEP_BYTES, first_bytes + i * bytes);
+	add_end((200 + rounds) * STEP_BYTES, first_bytes + rounds * bytes);
+	hand.sites[0].leak = MODEL_LEAK_TOO_SHORT;
+	hand.sites[0].process_count = 1;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak;
+}
+
+static void
+a_line_that_began_in_a_wide_gap_began_where_it_was_seen(void **state)
+{
+	(void)state;
+	assert_int_equal(class_after_a_gap(ROUNDS, HELD_BYTES, HELD_BYTES), MODEL_LEAK_LEAK);
+	/* Built at one go in the gap. */
+	assert_int_equal(class_after_a_gap(ROUNDS, ROUNDS * HELD_BYTES, 0), MODEL_LEAK_TOO_SHORT);
+	assert_int_equal(class_after_a_gap(ROUNDS, ROUNDS * HELD_BYTES, HELD_BYTES / 64), MODEL_LEAK_TOO_SHORT);
+}
+
 static void
 of_a_program_that_was_killed_too(void **state)
 {
@@ -360,6 +386,7 @@ main(void)
 		cmocka_unit_test(what_grew_in_each_round_and_went_at_the_end_was_swept),
 		cmocka_unit_test(one_that_still_holds_it_is_judged_by_its_generations_alone),
 		cmocka_unit_test(what_grows_to_the_end_is_not_steady),
+		cmocka_unit_test(a_line_that_began_in_a_wide_gap_began_where_it_was_seen),
 		cmocka_unit_test(of_a_program_that_was_killed_too),
 		cmocka_unit_test(what_grew_and_stopped_is_steady),
 		cmocka_unit_test(of_a_program_that_was_killed_nothing_was_swept),

@@ -660,10 +660,13 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 		bool is_growing;
 		uint64_t kills;
 		const char *advised;
+		uint64_t held_bytes; // by the child; 0 = not known
 	} cases[] = {
-		{ false, 0, "see-child" },
-		{ true, 0, "release-blocks, see-child" },
-		{ true, 1, "release-blocks, see-child" },
+		{ false, 0, "see-child", 0 },
+		{ true, 0, "release-blocks, see-child", 0 },
+		{ true, 1, "release-blocks, see-child", 0 },
+		{ true, 0, "release-blocks, see-child", MIB },
+		{ true, 0, "release-blocks", MIB - 1 }, // a worker that a pool ended
 	};
 	static struct model_process processes[2];
 	static struct kmem_identity child;
@@ -685,12 +688,14 @@ a_child_that_a_signal_ended_is_to_be_looked_at(void **state)
 		child = hand_model_child(&hand);
 		processes[1].identity = &child;
 		processes[1].path = "kmemshim.out/child.kmem";
+		processes[1].live_bytes = cases[i].held_bytes;
 		hand.model.processes = processes;
 		hand.model.process_count = 2;
 		hand_model_decide(&hand, &verdict);
 		assert_string_equal(verdict_cause_name(verdict.cause), cases[i].kills != 0 ? "child-killed" : "exited");
 		assert_advised(&verdict, cases[i].advised);
-		assert_non_null(strstr(verdict.next, "`kmemshim report kmemshim.out/child.kmem`"));
+		assert_int_equal(strstr(verdict.next, "`kmemshim report kmemshim.out/child.kmem`") != NULL,
+		                 cases[i].held_bytes != MIB - 1);
 		assert_int_equal(strstr(verdict.next, "; if it is a data set, load less of it at once, or give") != NULL,
 		                 cases[i].kills != 0);
 		assert_int_equal(strstr(found_text(&verdict), "; lost-children") != NULL, cases[i].kills == 0);
