@@ -1,6 +1,7 @@
 """Keeps what became of each test in the file that RAN names, for check_cases.py; marks those that selection.py names."""
 import os
 import re
+import signal
 import sys
 
 import pytest
@@ -9,6 +10,10 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import selection  # noqa: E402
 
 outcomes = {}
+
+# A shell starts what runs in the background with SIGINT ignored, and every program under test would inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

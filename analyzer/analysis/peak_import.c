@@ -16,7 +16,7 @@
 #define OTHER_PART 8 // of what was live at the peak: so much may be other than the import's
 #define GONE_PART 8  // of it, at the end
 #define TICK_PART \
-	10 // of the time until then: a site is known to have appeared in a tick of the generations' clock, which is about as long
+	5 // of the time until then: a site is known to have appeared in a tick of the generations' clock, which is about as long
 
 static const struct model_point *
 highest_point(const struct model_process *process)
