@@ -160,7 +160,7 @@ def test_the_text(tmp_path):
 
 
 def test_what_is_estimated_from_a_sample_says_so(tmp_path):
-    program = "import sys\nrows = [str(i) * 10 for i in range(200000)]\nlarge = [bytearray(70000) for _ in range(150)]\nprint('ready', flush=True)\nsys.stdin.readline()"
+    program = "import sys\nrows = [str(i) * 10 for i in range(200000)]\nlarge = [bytes(70000) for _ in range(150)]\nprint('ready', flush=True)\nsys.stdin.readline()"
     (tmp_path / "rows.py").write_text(program)
     with Waiting([sys.executable, tmp_path / "rows.py"], tmp_path / "out") as waiting:
         document = holders(waiting.pid)

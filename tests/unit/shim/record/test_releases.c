@@ -176,8 +176,6 @@ L1_call_sites_that_hold_much_push_out_those_that_do_not(void **state)
 		allocate_even(0, path);
 		release(0);
 	}
-	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++)
-		assert_int_equal(entries()[i].count, entries()[i].checksum != 0);
 	/* One that keeps most of what it gets. */
 	for (uint64_t i = 1; i <= 40; i++) {
 		slot->looks = 0;
