@@ -250,10 +250,11 @@ node_of_block(struct holder_search *search, const struct live_block *block)
 	return known;
 }
 
-/* A mapping of the program's own: Python's frames and small objects, or anything. */
+/* Of Python, its frames and small objects; else a root. The kernel joins mappings: such of Python may follow a thread's memory. */
 static uint32_t
-node_in_mapping(struct holder_search *search, uint64_t at)
+node_in_mapping(struct holder_search *search, const struct root_range *range, uint64_t at)
 {
+	enum holder_kind kind = range->kind == ROOT_THREAD_LOCAL ? HOLDER_THREAD_LOCAL : HOLDER_MAPPING;
 	const struct python_frame *frame = python_objects_frame(search->python, at);
 	struct address_range small;
 	struct holder_node node;
@@ -272,7 +273,9 @@ node_in_mapping(struct holder_search *search, uint64_t at)
 		break;
 	}
 	/* Zeroed data of a program or a library is a mapping without a name, behind that of its file. */
-	node = root_node(process_modules_at(search->modules, at) != NULL ? HOLDER_STATIC : HOLDER_MAPPING, at, at + 8, 0);
+	if (process_modules_at(search->modules, at) != NULL)
+		kind = HOLDER_STATIC;
+	node = root_node(kind, at, at + 8, range->thread);
 	return find_or_add(search, &node);
 }
 
@@ -280,11 +283,6 @@ node_in_mapping(struct holder_search *search, uint64_t at)
 static uint32_t
 node_at(struct holder_search *search, uint64_t at)
 {
-	static const enum holder_kind kinds[] = {
-		[ROOT_STATIC] = HOLDER_STATIC,
-		[ROOT_STACK] = HOLDER_STACK,
-		[ROOT_THREAD_LOCAL] = HOLDER_THREAD_LOCAL,
-	};
 	const struct root_range *range;
 	struct live_block block;
 	struct holder_node node;
@@ -298,9 +296,9 @@ node_at(struct holder_search *search, uint64_t at)
 	range = root_ranges_at(&search->look->ranges, at);
 	if (range == NULL || range->kind == ROOT_HEAP)
 		return HOLDER_NONE;
-	if (range->kind == ROOT_MAPPING)
-		return node_in_mapping(search, at);
-	node = root_node(kinds[range->kind], at, at + 8, range->thread);
+	if (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL)
+		return node_in_mapping(search, range, at);
+	node = root_node(range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
 	return find_or_add(search, &node);
 }
 
@@ -455,7 +453,8 @@ leads_somewhere(struct holder_search *search, uint64_t word)
 	if (word < PROCESS_MEMORY_PAGE || word >> 47 != 0)
 		return false;
 	range = root_ranges_at(&search->look->ranges, word);
-	return live_blocks_find(search->look->blocks, word, &block) || (range != NULL && range->kind == ROOT_MAPPING);
+	return live_blocks_find(search->look->blocks, word, &block) ||
+	       (range != NULL && (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL));
 }
 
 static bool

@@ -89,7 +89,7 @@ def test_the_path_survives_the_death_of_a_python_program(cache, tmp_path):
     line = document["holders"][0]
     assert (document["why"], line["place"], line["samples"]) == ("", "cache.py:7 Cache.get", 32)
     assert re.fullmatch(r"local `(service` of main\(\) \(cache\.py:8\)|self` of Cache.get\(\) \(cache\.py:6\)) -> Cache \.pages -> dict of 1,\d{3}, grown at cache\.py:7 Cache\.get, \[\*\] -> bytearray",
-                        line["ways"][0]["text"])
+                        line["ways"][0]["text"]), document
     text = kmemshim("holders", "--top", "1", tmp_path / "out")
     assert text.returncode == 0 and line["ways"][0]["text"] in text.stdout
     # ... and so do all that tell of the death.
