@@ -37,7 +37,7 @@
 #include "record/tracker.h"
 #include "tables/generations.h"
 
-#define OWN_SHARE 64                   // of the limit: a process that has less in memory stands by
+#define OWN_SHARE 64                   // of the limit: a process that has less in memory stands by while others fill it
 #define PERIOD_NS UINT64_C(1000000000) // refused requests, one after the other, are one passing
 #define PERCENT_INSTEAD 90             // of a guard that is above the limit
 #define MIB(bytes) ((unsigned long)((bytes) >> 20))
@@ -423,7 +423,7 @@ judge(const struct memory_limits_now *now, uint64_t live_bytes, const struct req
 	state_now = state_after(atomic_load_explicit(&state, memory_order_relaxed), &at);
 	uint64_t room_bytes = room_of(&at);
 	uint64_t own_bytes = at.kind == KMEM_LIMIT_ADDRESS_SPACE ? now->space_bytes : now->resident_bytes;
-	bool is_own = own_bytes + request->bytes / 2 >= at.limit_bytes / OWN_SHARE;
+	bool is_own = at.used_bytes <= own_bytes || own_bytes + request->bytes / 2 >= at.limit_bytes / OWN_SHARE;
 
 	*is_refused = request->may_be_refused && state_now != WAITING && is_own && request->bytes > room_bytes;
 	bool is_over = request->bytes != 0 ? *is_refused || is_too_large(&at, request) : room_bytes == 0;

@@ -328,6 +328,22 @@ without_a_limit_it_is_the_machines(void *unused)
 	return 0;
 }
 
+/* As far below the machine's memory as it likes: nobody else's memory is in what is compared with it. */
+static int
+a_small_size_without_a_limit_is_passed_where_it_is(void *unused)
+{
+	struct memory_limits_now now = { .resident_bytes = 99 * MIB, .limit_bytes = 16 * LIMIT, .available_bytes = LIMIT };
+
+	(void)unused;
+	start(KMEM_GUARD_NOTE);
+	capture_file_header()->identity.cgroup_version = 0;
+	settings.guard = (struct kmem_guard_setting){ .bytes = 100 * MIB }; // a 64th of the machine is 256 MiB
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 0);
+	now.resident_bytes = 100 * MIB;
+	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1);
+	return 0;
+}
+
 static int
 G2_what_each_record_holds_is_written_down(void *unused)
 {
@@ -469,6 +485,7 @@ main(void)
 		TEST(a_size_is_of_the_limit_and_never_above_it),
 		TEST(the_nearer_of_two_limits_counts),
 		TEST(without_a_limit_it_is_the_machines),
+		TEST(a_small_size_without_a_limit_is_passed_where_it_is),
 		TEST(G2_what_each_record_holds_is_written_down),
 		TEST(G3_what_would_pass_it_is_refused),
 		TEST(G3_other_actions_refuse_nothing),
