@@ -15,6 +15,7 @@ def checked(cover, everything=False):
     ("`preload/test_a.py::test_one[x y]`", "passed"), ("`preload/test_a.py::test_one`", "passed"), ("`stress/tracker.c`", "passed"),
     ("`preload/test_a.py::test_two`", "skipped or left for later"), ("`preload/test_a.py::test_three`", "skipped or left for later"),
     ("`preload/test_a.py::test_five`", "skipped or left for later"),
+    ("`jupyter/test_report_page.py::test_a_device_that_held_more_than_the_host_comes_first`", "skipped or left for later"),
     ("does not apply: no such format", "does not apply"), ("open: nobody did it", "open")])
 def test_what_covers_a_case(cover, kind):
     assert checked(cover) == ([], {kind: 1})
@@ -22,6 +23,7 @@ def test_what_covers_a_case(cover, kind):
 
 @pytest.mark.parametrize("cover, everything", [
     ("`preload/test_a.py::test_ones`", False), ("`preload/test_a.py::test_one[x]`", False), ("`unit/test_b.c::four`", False),
+    ("`jupyter/test_report_page.py::test_of_nobody`", False), ("`jupyter/test_gone.py::test_a`", False),
     ("`preload/test_a.py::test_three`", True), ("`stress/tracker.c`, `stress/gone.c`", False), ("somewhere", False), ("", False)])
 def test_what_does_not(cover, everything):
     wrong, _ = checked(cover, everything)
