@@ -106,7 +106,8 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 		uid_t owner;
 
 		if (!capture_peek(paths[i], is_salvage, identity, &owner, last)) {
-			note_unreadable(list, ++unreadable, last->text);
+			if (last->code != EXIT_USAGE) // it is gone: a small child that ends removes its own
+				note_unreadable(list, ++unreadable, last->text);
 			free(paths[i]);
 			continue;
 		}

@@ -153,7 +153,8 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 
 		progress_show("reading captures", i, list->count);
 		if (!capture_open(list->paths[i], build->options->is_salvage, &capture, fail)) {
-			model_damage(build, fail->text);
+			if (fail->code != EXIT_USAGE) // it is gone since it was listed
+				model_damage(build, fail->text);
 			continue;
 		}
 		add_capture(build, capture);

@@ -342,6 +342,16 @@ memory_limits_resident(const struct kmem_identity *identity)
 }
 
 uint64_t
+memory_limits_faulted(const struct kmem_identity *identity)
+{
+	struct rusage usage;
+
+	if (raw_syscall(SYS_getrusage, RUSAGE_SELF, &usage) != 0)
+		return 0;
+	return (uint64_t)usage.ru_minflt * identity->page_bytes;
+}
+
+uint64_t
 memory_limits_file_cache(const struct kmem_identity *identity)
 {
 	static char text[4096];

@@ -36,6 +36,9 @@ void memory_limits_read_now(const struct kmem_identity *identity, struct memory_
 /* Of this process; 0 when not known. Takes 3 us. */
 uint64_t memory_limits_resident(const struct kmem_identity *identity);
 
+/* Page faults of this process that read nothing from a disk, as bytes: pages that were touched first, or copied. 0 when not known. */
+uint64_t memory_limits_faulted(const struct kmem_identity *identity);
+
 /*
  * Of what is charged to the cgroup that owns the limit: contents of files, which the kernel drops before it kills. 0 when not known.
  * One caller at a time: the text is static.

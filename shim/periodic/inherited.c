@@ -230,13 +230,11 @@ look(bool is_end)
 	struct kmem_header *header = capture_file_header();
 	struct kmem_inherited *stored = &header->inherited;
 	uint64_t own_bytes, most_bytes, dirty_bytes, sampled_bytes, table_bytes;
-	struct rusage usage;
 
-	if ((uint32_t)raw_syscall(SYS_getppid) != header->identity.forked_from ||
-	    raw_syscall(SYS_getrusage, RUSAGE_SELF, &usage) != 0)
+	if ((uint32_t)raw_syscall(SYS_getppid) != header->identity.forked_from)
 		return;
 	own_bytes = inherited_own_peak_bytes();
-	most_bytes = (uint64_t)usage.ru_minflt * header->identity.page_bytes;
+	most_bytes = memory_limits_faulted(&header->identity);
 	sampled_bytes = atomic_load_explicit(&stored->faulted_bytes, memory_order_relaxed);
 	if (most_bytes < own_bytes + WORTH_A_LOOK_BYTES || (!is_end && most_bytes < sampled_bytes + sampled_bytes / 4))
 		return;

@@ -23,10 +23,12 @@
 #define FALL_SHARE 4 // of what was live at the last beat
 #define FALL_MIN_BYTES ((uint64_t)16 << 20)
 #define RESIDENT_FIRST_BYTES ((uint64_t)16 << 20) // more than shells and tools take
+#define FAULTED_MIN_BYTES ((uint64_t)4 << 20)
 #define RESIDENT_TICKS (UINT64_C(1) << 24)        // of the processor's clock: 4 to 16 ms
 
 static _Atomic uint64_t next_bytes;
 static _Atomic uint64_t next_resident_bytes;
+static _Atomic uint64_t next_faulted_bytes; // of a forked child
 static _Atomic uint64_t fallen_bytes; // so much or less is a fall; 0: there can be none
 static _Atomic uint64_t next_ticks;   // of a look at resident memory
 static _Atomic uint64_t next_ns;
@@ -38,6 +40,7 @@ beat_due_wait_for(uint64_t live_bytes)
 	atomic_store_explicit(&next_bytes, live_bytes, memory_order_relaxed);
 	atomic_store_explicit(&fallen_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&next_resident_bytes, RESIDENT_FIRST_BYTES, memory_order_relaxed);
+	atomic_store_explicit(&next_faulted_bytes, FAULTED_MIN_BYTES, memory_order_relaxed);
 	atomic_store_explicit(&next_ns, clock_now_ns() + PERIOD_NS, memory_order_relaxed);
 }
 
@@ -46,6 +49,7 @@ beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_by
                  uint64_t now_ns)
 {
 	uint64_t step = limit_bytes / STEPS_PER_LIMIT;
+	const struct kmem_identity *identity = &capture_file_header()->identity;
 	uint64_t fall = live_bytes / FALL_SHARE > FALL_MIN_BYTES ? live_bytes / FALL_SHARE : FALL_MIN_BYTES;
 
 	if (step < STEP_MIN_BYTES || limit_bytes == UINT64_MAX)
@@ -54,6 +58,12 @@ beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_by
 		step = room_bytes / 4 > STEP_LEAST_BYTES ? room_bytes / 4 : STEP_LEAST_BYTES;
 	atomic_store_explicit(&next_bytes, live_bytes + step, memory_order_relaxed);
 	atomic_store_explicit(&next_resident_bytes, resident_bytes + step, memory_order_relaxed);
+	if (identity->is_forked != 0) {
+		uint64_t faulted = memory_limits_faulted(identity);
+		uint64_t more = faulted / 4 > FAULTED_MIN_BYTES ? faulted / 4 : FAULTED_MIN_BYTES;
+
+		atomic_store_explicit(&next_faulted_bytes, faulted + more, memory_order_relaxed);
+	}
 	atomic_store_explicit(&next_ns, now_ns + PERIOD_NS, memory_order_relaxed);
 	atomic_store_explicit(&fallen_bytes, live_bytes > fall ? live_bytes - fall : 0, memory_order_relaxed);
 }
@@ -68,14 +78,28 @@ is_time(void)
 										   &next_ns, &due_ns, UINT64_MAX, memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Has resident memory grown by a step? One thread is told so. Asks the system once in a while. */
+/* One thread is told so. */
+static bool
+has_come_to(_Atomic uint64_t *next, uint64_t bytes)
+{
+	uint64_t threshold = atomic_load_explicit(next, memory_order_relaxed);
+
+	return bytes >= threshold && atomic_compare_exchange_strong_explicit(next, &threshold, UINT64_MAX,
+	                                                                     memory_order_relaxed, memory_order_relaxed);
+}
+
+/*
+ * Has resident memory grown by a step? Or what a child may have copied, by a quarter? One thread is told so. Asks the system once in a
+ * while.
+ */
 static bool
 has_grown(void)
 {
+	const struct kmem_identity *identity = &capture_file_header()->identity;
 	uint64_t ticks = raw_sys_may_call() && raw_sys_has_clock() ? arch_ticks() : 0;
 	uint64_t due = atomic_load_explicit(&next_ticks, memory_order_relaxed);
-	uint64_t threshold;
 	uint64_t resident_bytes;
+	bool is_due;
 	int host_errno = errno;
 
 	if (ticks == 0) // it may not be asked, or the system
@@ -86,13 +110,12 @@ has_grown(void)
 	if (!atomic_compare_exchange_strong_explicit(&next_ticks, &due, ticks + RESIDENT_TICKS, memory_order_relaxed,
 	                                             memory_order_relaxed))
 		return false;
-	resident_bytes = memory_limits_resident(&capture_file_header()->identity);
+	resident_bytes = memory_limits_resident(identity);
+	is_due = has_come_to(&next_resident_bytes, resident_bytes) ||
+	         (identity->is_forked != 0 && has_come_to(&next_faulted_bytes, memory_limits_faulted(identity)));
 	errno = host_errno;
 	history_tick(resident_bytes);
-	threshold = atomic_load_explicit(&next_resident_bytes, memory_order_relaxed);
-	return resident_bytes >= threshold &&
-	       atomic_compare_exchange_strong_explicit(&next_resident_bytes, &threshold, UINT64_MAX, memory_order_relaxed,
-	                                               memory_order_relaxed);
+	return is_due;
 }
 
 bool

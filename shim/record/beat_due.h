@@ -3,7 +3,7 @@
  *
  * A beat is taken when live host bytes have grown by a step (1/256 of the limit, at least 1 MiB; less where the guard is near) since the last one, and
  * about once a second while the program allocates. The same step of resident memory makes one: what was asked for long ago is touched
- * late. That is asked for once in some milliseconds, of programs that allocate meanwhile. And where a quarter of what was live at the
+ * late. So does a quarter more page faults of a forked child: it may have copied what it reads. Both are asked for once in some milliseconds, of programs that allocate meanwhile. And where a quarter of what was live at the
  * last beat was freed, at least 16 MiB: no allocation may follow. No thread, no timer, no signal. What a beat is, heartbeat.h says.
  *
  * live_bytes: of heap, mmap, shared, python/arena and library. Each question that is answered by true lets one thread through, which

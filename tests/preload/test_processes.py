@@ -297,6 +297,37 @@ def test_workers_that_only_read_python_objects_copy_them(kind, out):
     assert " copied at least " in harness.unwrapped(harness.kmemshim("report", out).stdout)
 
 
+PARENT_IS_KILLED = """\
+import os, signal
+rows = [{"number": number} for number in range(400000)]
+parent, up = os.getpid(), os.pipe()
+for _ in range(2):
+    if os.fork() == 0:
+        total = 0
+        for row in rows:
+            total += row["number"]
+        os.write(up[1], b".")
+        while os.getppid() == parent:
+            os.sched_yield()
+        os._exit(1)
+for _ in range(2):
+    os.read(up[0], 1)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_workers_copied_is_known_though_their_parent_was_killed(out, tmp_path):
+    """The kernel kills the largest process, which is the parent. Who ends after it can no longer tell copies from what it alone has now."""
+    program = tmp_path / "program.py"
+    program.write_text(PARENT_IS_KILLED)
+    harness.run([harness.find_python("signal"), program], harness.shim_env(out))
+    document = harness.report("sites", out)
+    copied = [process["copied_bytes"] for process in document["processes"]]
+
+    assert len(copied) == 3
+    assert sorted(copied)[0] == 0 and all(bytes_ > 24 * MIB for bytes_ in sorted(copied)[1:]), copied  # 38 MiB
+
+
 WORKER_IS_KILLED = """\
 import os, signal
 def work():

@@ -23,6 +23,15 @@ def test_one_that_stays_small_leaves_nothing_however_it_ends(programs, out):
     assert len(list(out.iterdir())) == 1
 
 
+def test_a_capture_that_goes_between_listing_and_reading_is_no_damage(programs, out):
+    """As that of a child that ends small while the report is made: the name is there, the file is not."""
+    record(programs, out, "nothing")
+    (out / "python3.11.4711.1.kmem").symlink_to(out / "removed")
+    done = harness.kmemshim("report", out)
+
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("how, function, bytes_", [
     ("grows", "keep_large", 700 << 10), ("thread", "keep_in_thread", 3000), ("exec-fails", "keep_large", 700 << 10),
 ])
