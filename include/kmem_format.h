@@ -39,7 +39,7 @@
 #include <stdint.h>
 
 #define KMEM_MAGIC "kmemshim" // 8 bytes, no terminator
-#define KMEM_VERSION 11u
+#define KMEM_VERSION 12u
 #define KMEM_VERSION_OLDEST 9u // that a reader takes: what it has not is 0
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
@@ -814,6 +814,17 @@ enum kmem_own_part {
 };
 
 /*
+ * What the cgroup that owns the limit was charged with, at the same two looks: of all its processes. All 0 = unknown, as before version
+ * 12. Mutable.
+ */
+struct kmem_container {
+	uint64_t anonymous_bytes;    // private memory of processes
+	uint64_t memory_files_bytes; // files that lie in memory alone (/dev/shm, other tmpfs), and shared memory
+	uint64_t cached_bytes;       // contents of files on disks, which the kernel drops before it kills
+	uint64_t reserved;
+};
+
+/*
  * Which lines hold what is in memory, at the same look as kmem_resident with that sequence? Of each record that holds blocks or mappings
  * of 1 MiB and more: how much of those is resident; smaller blocks count as resident. Of the heap's pages, from a sample: how many
  * hold no live block (malloc_trim() gives those back), how many are less than half full, and whose few blocks keep these. Mutable; two
@@ -971,6 +982,7 @@ struct kmem_header {
 	_Atomic uint16_t volume_at[KMEM_CLOCK_MAX + 1];
 	// kmem_twice() of index + 1 of each struct kmem_history, in units of 8 bytes; 0 = none yet
 	_Atomic uint64_t history[KMEM_HISTORY_PARTS];
+	struct kmem_container container[2]; // beside resident[0] and [1]
 };
 
 #define KMEM_HEADER_ROOM 16384u

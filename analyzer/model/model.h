@@ -284,6 +284,7 @@ struct model_process {
 	const struct kmem_heartbeat *heartbeats; // oldest first
 	const struct kmem_resident *resident;    // the last look at what it is made of; NULL = none
 	uint64_t own_bytes[KMEM_OWN_PARTS];      // what of it is the recorder's
+	struct kmem_container container;         // what its cgroup was charged with then
 	struct model_heap_sample heap_sample;
 	uint64_t untouched_bytes; // of live_bytes, not in memory
 	unsigned thread_count;    // the most that were recorded at the same time, about

@@ -131,8 +131,9 @@ adds_up(const uint64_t *parts, unsigned count, uint64_t whole)
 
 /* The newer of the two looks. Its parts must be the whole. */
 static const struct kmem_resident *
-kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[KMEM_OWN_PARTS])
+kept_resident(struct build *build, struct capture *capture, struct model_process *process)
 {
+	uint64_t *own_bytes = process->own_bytes;
 	const struct kmem_resident *stored = capture->header->resident;
 	const struct kmem_resident *newer = COPY_OF(stored[0].sequence) > COPY_OF(stored[1].sequence) ? &stored[0]
 	                                                                                              : &stored[1];
@@ -147,6 +148,7 @@ kept_resident(struct build *build, struct capture *capture, uint64_t own_bytes[K
 	kept = text_pool_room(build->pool, sizeof(*kept));
 	*kept = *newer;
 	memcpy(own_bytes, capture->header->own_bytes[newer - stored], KMEM_OWN_PARTS * sizeof(*own_bytes));
+	process->container = capture->header->container[newer - stored];
 	if (!adds_up(own_bytes, KMEM_OWN_PARTS, newer->part_bytes[KMEM_RESIDENT_OWN])) {
 		capture_damaged(capture,
 		                "section \"head\": the parts of the memory that recording uses do not add up to it: left out");
@@ -214,7 +216,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 	if (guard != NULL)
 		process->guard = guard->passing;
 	process->holders = kept_holders(capture);
-	process->resident = kept_resident(build, capture, process->own_bytes);
+	process->resident = kept_resident(build, capture, process);
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		process->losses[i] = COPY_OF(header->losses[i]);
 	model_add_domains(build, capture, process, rows);

@@ -313,6 +313,20 @@ is_pinned_much(const struct verdict_facts *facts, const struct verdict *verdict)
 
 ADVICE_TEST(is_pinned_rounded, is_pinned_much(facts, verdict) && facts->rounded_bytes > facts->pinned_bytes / 2)
 
+/* ---- the container ---- */
+
+static bool
+is_container_full_of(const struct verdict_facts *facts, uint64_t bytes)
+{
+	return facts->refused == NULL && verdict_holds_a_third(facts, bytes) && bytes > facts->top_live.live_bytes &&
+	       bytes > facts->memory.freed.freed_bytes;
+}
+
+ADVICE_TEST(is_full_of_files, facts->memory.memory_files_bytes > facts->memory.others_bytes &&
+                                  is_container_full_of(facts, facts->memory.memory_files_bytes))
+ADVICE_TEST(is_full_of_others,
+            facts->memory.others_bytes != 0 && is_container_full_of(facts, facts->memory.others_bytes))
+
 /* ---- freed memory ---- */
 
 ADVICE_TEST(is_freed_first, facts->refused == NULL && verdict_is_freed_first(facts))
@@ -628,6 +642,9 @@ static const struct advice rows[] = {
 	{ "record-again", is_damage_the_story,
 	  .text = "record it again, or copy the capture again: the damage took the lines of what held most" },
 	{ "more-room-for-stacks", is_elsewhere_the_story, .say = say_more_stacks },
+	{ "remove-files-in-memory", is_full_of_files,
+	  .text = "remove files that are not needed any more from folders that lie in memory (/dev/shm, a /tmp in memory), or write them to a disk: "
+	          "`df -h -t tmpfs` shows how much each such folder holds" },
 	{ "share-what-children-read", is_copied, .say = say_share_reads },
 	{ "record-python-objects", is_killed_child_in_arenas,
 	  .text = "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
@@ -635,6 +652,8 @@ static const struct advice rows[] = {
 	          "give the program more memory" },
 	{ "hold-less-in-children", is_child_killed, .say = say_children_hold_less },
 	{ "hold-less-before", is_request_small, .say = say_hold_less_before },
+	{ "see-container", is_full_of_others,
+	  .text = "see what else runs in this container: `ps -eo pid,rss,args --sort -rss` inside it shows what each process has in memory" },
 	{ "release-next-blocks", is_next_line_growing, .kept_line = offsetof(struct verdict_facts, next_live) },
 	{ "import-less", is_little_in_arenas,
 	  .text = "give the program more memory, or import less: no line of it holds much" },

@@ -40,7 +40,7 @@ struct verdict_copies {
 /*
  * Where was what was in memory of the processes that ran at the end, at their last looks? What two processes may share is taken once.
  */
-#define VERDICT_PARTS_MAX 13
+#define VERDICT_PARTS_MAX 16
 #define VERDICT_PARTS_TOLD 3 // the largest; the rest is summed up
 struct verdict_part {
 	const char *name; // "freed memory that malloc keeps"
@@ -79,6 +79,8 @@ struct verdict_memory {
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
 	bool is_of_container;                         // bytes is what the container had in use
+	uint64_t memory_files_bytes;                  // of these: files that lie in memory alone
+	uint64_t others_bytes;                        // of these, other processes'; 0 = none, or not told from files
 	struct verdict_freed freed;                   // of the process where that is most
 };
 
@@ -279,6 +281,7 @@ bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes)
 void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns);
 /* Does the first line explain what was in memory? A line that does not is never named before it was said where the rest is. */
 bool verdict_is_explained(const struct verdict_facts *facts);
+bool verdict_holds_a_third(const struct verdict_facts *facts, uint64_t bytes); // of what was in memory
 /* What the process had in memory when it ended by itself, where that is an eighth less than the most that it had; 0 = not so, or not known. */
 uint64_t verdict_end_resident_bytes(const struct verdict_facts *facts);
 /* Most of what lines held at the sample was released since: lines are told as they are at the end. */

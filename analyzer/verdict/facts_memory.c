@@ -332,7 +332,10 @@ enum part {
 	PART_STACKS,
 	PART_OTHER,
 	PART_LATER,
+	PART_MEMORY_FILES,
+	PART_CACHED,
 	PART_OTHERS,
+	PART_UNKNOWN_OTHERS,
 	PARTS
 };
 static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
@@ -350,7 +353,10 @@ static const char *const part_names[PARTS] = {
 	[PART_STACKS] = "stacks of threads",
 	[PART_OTHER] = "memory that is not attributed",
 	[PART_LATER] = "newer than the last sample of its mappings",
-	[PART_OTHERS] = "other processes, and pages of files",
+	[PART_MEMORY_FILES] = "files that lie in memory (/dev/shm, other tmpfs folders)",
+	[PART_CACHED] = "contents of files on disk",
+	[PART_OTHERS] = "other processes, and the kernel's for all",
+	[PART_UNKNOWN_OTHERS] = "other processes, and pages of files", // nobody looked at what the container had
 };
 
 static uint64_t
@@ -443,6 +449,35 @@ last_resident_bytes(const struct model_process *process)
 	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last->resident_bytes : 0;
 }
 
+/* What the container had in use beyond the processes that are meant. Their pages of files are in what it had of files, once for all. */
+static void
+add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[PARTS])
+{
+	const struct model_process *newest = NULL;
+	uint64_t shared_bytes = 0;
+
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct model_process *process = &model->processes[i];
+
+		if (process->resident == NULL || process->container.anonymous_bytes == 0)
+			continue;
+		shared_bytes = greater(shared_bytes, process->resident->part_bytes[KMEM_RESIDENT_SHARED]);
+		if (newest == NULL || process->resident->monotonic_ns > newest->resident->monotonic_ns)
+			newest = process;
+	}
+	if (newest == NULL) {
+		parts[PART_UNKNOWN_OTHERS] = beyond_bytes;
+		return;
+	}
+	parts[PART_MEMORY_FILES] = lesser(beyond_bytes, newest->container.memory_files_bytes -
+	                                                    lesser(newest->container.memory_files_bytes, shared_bytes));
+	beyond_bytes -= parts[PART_MEMORY_FILES];
+	parts[PART_CACHED] = lesser(beyond_bytes,
+	                            newest->container.cached_bytes -
+	                                lesser(newest->container.cached_bytes, parts[PART_PROGRAM] + parts[PART_FILES]));
+	parts[PART_OTHERS] = beyond_bytes - parts[PART_CACHED];
+}
+
 void
 verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns)
 {
@@ -471,9 +506,11 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	memory->own_bytes = parts[PART_OWN];
 	/* Of whoever the kernel killed for the container's limit all that was charged there is the question. */
 	if (facts->cgroup_kills != 0 && facts->charged_bytes > memory->bytes && facts->limit_bytes != UINT64_MAX) {
-		parts[PART_OTHERS] = facts->charged_bytes - memory->bytes;
+		add_container(facts->model, facts->charged_bytes - memory->bytes, parts);
 		memory->bytes = facts->charged_bytes;
 		memory->is_of_container = true;
+		memory->memory_files_bytes = parts[PART_MEMORY_FILES];
+		memory->others_bytes = parts[PART_OTHERS];
 	}
 	for (unsigned i = 0; i < PARTS; i++) {
 		if (parts[i] != 0)
@@ -517,9 +554,19 @@ verdict_was_mostly_released(const struct verdict_facts *facts)
 	return facts->live_bytes < memory->lines_bytes / 2 && memory->lines_bytes >= memory->bytes / EXPLAINING_PART;
 }
 
+bool
+verdict_holds_a_third(const struct verdict_facts *facts, uint64_t bytes)
+{
+	return bytes >= facts->memory.bytes / EXPLAINING_PART;
+}
+
 /* Does the first line explain what was in memory? */
 bool
 verdict_is_explained(const struct verdict_facts *facts)
 {
-	return facts->memory.bytes < WORTH_BYTES || facts->top_live.live_bytes >= facts->memory.bytes / EXPLAINING_PART;
+	const struct verdict_memory *memory = &facts->memory;
+	uint64_t line_bytes = facts->top_live.live_bytes;
+
+	return memory->bytes < WORTH_BYTES ||
+	       (verdict_holds_a_third(facts, line_bytes) && line_bytes >= memory->memory_files_bytes);
 }

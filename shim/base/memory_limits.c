@@ -351,16 +351,18 @@ memory_limits_faulted(const struct kmem_identity *identity)
 	return (uint64_t)usage.ru_minflt * identity->page_bytes;
 }
 
-uint64_t
-memory_limits_file_cache(const struct kmem_identity *identity)
+void
+memory_limits_read_container(const struct kmem_identity *identity, char *text, size_t bytes, struct kmem_container *now)
 {
-	static char text[4096];
 	bool is_v2 = identity->cgroup_version == 2;
 
-	if (identity->cgroup_version == 0 || read_in(limit_folder(identity), "memory.stat", text, sizeof(text)) == 0)
-		return 0;
-	return named_number(text, is_v2 ? "inactive_file " : "total_inactive_file ", 0) +
-	       named_number(text, is_v2 ? "active_file " : "total_active_file ", 0);
+	*now = (struct kmem_container){ 0 };
+	if (identity->cgroup_version == 0 || read_in(limit_folder(identity), "memory.stat", text, bytes) == 0)
+		return;
+	now->anonymous_bytes = named_number(text, is_v2 ? "anon " : "total_rss ", 0);
+	now->memory_files_bytes = named_number(text, is_v2 ? "shmem " : "total_shmem ", 0);
+	now->cached_bytes = named_number(text, is_v2 ? "inactive_file " : "total_inactive_file ", 0) +
+	                    named_number(text, is_v2 ? "active_file " : "total_active_file ", 0);
 }
 
 void

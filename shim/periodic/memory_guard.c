@@ -124,11 +124,13 @@ below_again(const struct measure *at)
 static struct measure
 measure_cgroup(const struct kmem_identity *identity, const struct memory_limits_now *now)
 {
+	static char text[4096];
 	struct measure cgroup = measure(KMEM_LIMIT_CGROUP, now->cgroup_bytes, now->limit_bytes);
-	bool may_matter = cgroup.used_bytes >= below_again(&cgroup);
-	uint64_t cache_bytes = may_matter ? memory_limits_file_cache(identity) : 0;
+	struct kmem_container charged = { 0 };
 
-	cgroup.used_bytes -= cache_bytes < cgroup.used_bytes ? cache_bytes : cgroup.used_bytes;
+	if (cgroup.used_bytes >= below_again(&cgroup)) // else it does not matter
+		memory_limits_read_container(identity, text, sizeof(text), &charged);
+	cgroup.used_bytes -= charged.cached_bytes < cgroup.used_bytes ? charged.cached_bytes : cgroup.used_bytes;
 	return cgroup;
 }
 

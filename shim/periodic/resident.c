@@ -349,6 +349,8 @@ store(uint64_t now_ns)
 	for (unsigned i = 1; i < KMEM_OWN_PARTS; i++)
 		look.own_bytes[KMEM_OWN_OTHER] -= look.own_bytes[i];
 	memcpy(capture_file_header()->own_bytes[look.sequence % 2], look.own_bytes, sizeof(look.own_bytes));
+	memory_limits_read_container(&capture_file_header()->identity, look.text, sizeof(look.text),
+	                             &capture_file_header()->container[look.sequence % 2]);
 	resident_lines_store(&capture_file_resident_lines()[look.sequence % 2], look.sequence);
 	/* Until then it is the older one, which no reader takes. release: the contents first (F1). */
 	atomic_store_explicit(&to->sequence, look.sequence, memory_order_release);

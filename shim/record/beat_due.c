@@ -24,13 +24,13 @@
 #define FALL_MIN_BYTES ((uint64_t)16 << 20)
 #define RESIDENT_FIRST_BYTES ((uint64_t)16 << 20) // more than shells and tools take
 #define FAULTED_MIN_BYTES ((uint64_t)4 << 20)
-#define RESIDENT_TICKS (UINT64_C(1) << 24)        // of the processor's clock: 4 to 16 ms
+#define RESIDENT_TICKS (UINT64_C(1) << 24) // of the processor's clock: 4 to 16 ms
 
 static _Atomic uint64_t next_bytes;
 static _Atomic uint64_t next_resident_bytes;
 static _Atomic uint64_t next_faulted_bytes; // of a forked child
-static _Atomic uint64_t fallen_bytes; // so much or less is a fall; 0: there can be none
-static _Atomic uint64_t next_ticks;   // of a look at resident memory
+static _Atomic uint64_t fallen_bytes;       // so much or less is a fall; 0: there can be none
+static _Atomic uint64_t next_ticks;         // of a look at resident memory
 static _Atomic uint64_t next_ns;
 static __thread unsigned events __attribute__((tls_model("initial-exec")));
 

@@ -63,6 +63,7 @@ def other(name, cause, alone=None, **more):
 
 
 SHM = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=16m tmpfs /dev/shm && exec "$0" "$@"')
+SHM_FOR_ALL = ("unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=1g tmpfs /dev/shm && exec "$0" "$@"')
 ULIMIT = ("sh", "-c", 'ulimit -v 4000000; exec "$0" "$@"')
 
 KINDS = (
@@ -89,6 +90,7 @@ KINDS = (
     memory("same_in_every_worker"),
     memory("child_is_killed", "child-killed"),
     memory("pool_breaks"),
+    memory("files_in_memory", has_line=False, finding="parts-in-memory", before=SHM_FOR_ALL),
     memory("sibling_eats", has_line=False, finding="parts-in-memory"),
     # a request is refused
     memory("address_space", "request-refused", limit=2048),

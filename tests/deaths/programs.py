@@ -189,6 +189,15 @@ def grow_in_a_pool(_):
         slowly()
 
 
+def files_in_memory():
+    """They count against the limit, and are no process's."""
+    for number in range(300):
+        with open(f"/dev/shm/batch-{number}", "wb") as file:
+            file.write(b"x" * MIB)
+        kept.append(bytearray(1000))
+        time.sleep(.01)
+
+
 def sibling_eats():
     """Another program in the same container takes the memory; this one, small, is chosen."""
     open("/proc/self/oom_score_adj", "w").write("1000")

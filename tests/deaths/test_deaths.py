@@ -3,7 +3,7 @@ import pytest
 
 import deaths
 
-CHOICE = ("leak_in_a_loop", "whole_data_set", "child_is_killed", "sibling_eats", "bad_alloc", "shared_memory_full",
+CHOICE = ("leak_in_a_loop", "whole_data_set", "child_is_killed", "files_in_memory", "sibling_eats", "bad_alloc", "shared_memory_full",
           "device_leak", "segfault", "open_files", "stack_overflow", "exit_137", "threads", "processes",
           "cpu_limit", "timeout_kills", "killed_by_a_parent")
 

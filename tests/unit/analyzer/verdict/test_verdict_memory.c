@@ -145,6 +145,60 @@ no_line_is_named_before_it_was_said_where_the_rest_is(void **state)
 	}
 }
 
+static const struct {
+	struct kmem_container container;
+	const char *parts;
+	const char *advice;
+	const char *why;
+} container_cases[] = {
+	{ { .anonymous_bytes = 60 * MIB, .memory_files_bytes = 230 * MIB },
+	  "230 MiB was files that lie in memory (/dev/shm, other tmpfs folders); 60.0 MiB was the recorder's",
+	  "remove-files-in-memory",
+	  "nobody's pages, as long as the files are there" },
+	{ { .anonymous_bytes = 280 * MIB, .memory_files_bytes = 1 * MIB },
+	  "229 MiB was other processes, and the kernel's for all",
+	  "see-container",
+	  "other processes" },
+	{ { .anonymous_bytes = 60 * MIB, .cached_bytes = 400 * MIB },
+	  "230 MiB was contents of files on disk",
+	  "release-blocks",
+	  "the kernel drops these" },
+	{ { .anonymous_bytes = 0, .memory_files_bytes = 230 * MIB },
+	  "230 MiB was other processes, and pages of files",
+	  "release-blocks",
+	  "nobody looked" },
+};
+
+static void
+what_filled_the_container_beside_the_program_is_told(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(container_cases); i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 8 * MIB), 12, 12, 3, 3);
+		looked(10 * MIB, 0, 60 * MIB);
+		hand.process.container = container_cases[i].container;
+		kill_it(300 * MIB, 300 * MIB);
+		hand_model_decide(&hand, &verdict);
+		if (strstr(verdict.text, container_cases[i].parts) == NULL)
+			fail_msg("%s: %s", container_cases[i].why, verdict.text);
+		assert_advised(&verdict, container_cases[i].advice);
+	}
+}
+
+/* A third of it is much, but not the most. */
+static void
+a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
+{
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 110 * MIB), 12, 12, 3, 3);
+	looked(110 * MIB, 0, 10 * MIB);
+	hand.process.container = (struct kmem_container){ .anonymous_bytes = 120 * MIB, .memory_files_bytes = 180 * MIB };
+	kill_it(300 * MIB, 300 * MIB);
+	hand_model_decide(&hand, &verdict);
+	SAYS(" 180 MiB was files that lie in memory", "110 MiB was live at recorded lines", "110 MiB was live");
+	assert_null(strstr(verdict.text, "No line holds a third"));
+	assert_advised(&verdict, "remove-files-in-memory");
+}
+
 static void
 a_look_of_another_time_says_its_age(void **state)
 {
@@ -565,6 +619,8 @@ main(void)
 		cmocka_unit_test_setup(a_request_that_was_refused_is_told_by_what_was_asked_for, make),
 		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
 		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
+		cmocka_unit_test_setup(what_filled_the_container_beside_the_program_is_told, make),
+		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
 		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
 		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),
 		cmocka_unit_test_setup(what_processes_share_is_no_other_time, make),
