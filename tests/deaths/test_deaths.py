@@ -32,3 +32,15 @@ def test_what_was_filled_after_the_last_look(way, tmp_path):
         assert "MiB was live. 20" in text and "in memory" not in text.split("was live.")[1].split("At the last sample")[0], text
     else:
         assert "MiB of it in memory at the last sample." in text and "KiB was in memory then." in text, text
+
+
+def test_files_in_memory_are_told_from_other_processes(tmp_path):
+    """They are nobody's pages; that imports hold most of what the program has is beside the point."""
+    kind = deaths.ALL["files_in_memory"]
+    if deaths.lacks(kind):
+        pytest.skip(deaths.lacks(kind))
+    folder = tmp_path / "death"
+    folder.mkdir()
+    verdict = deaths.stage(kind, "run", folder)["verdict"]
+    assert "files that lie in memory (/dev/shm, other tmpfs folders)" in verdict["text"]
+    assert verdict["advice"] == ["remove-files-in-memory"]
