@@ -21,7 +21,8 @@
 #define SWEPT_PART 2                            // of the peak: less is not what made it
 // of all that was allocated meanwhile: a program that reads a data set parses and converts it, and keeps so much as a rule
 #define DATA_SET_PART 8
-#define MANY_THREADS 8 // as many arenas as threads, up to eight for each processor
+#define ROUNDS_TELLING 8 // that are recognised: a table that is read at once takes fewer
+#define MANY_THREADS 8   // as many arenas as threads, up to eight for each processor
 
 struct advice {
 	const char *name; // NULL: the first step alone
@@ -559,7 +560,17 @@ ADVICE_TEST(is_well_but_swept, verdict->end == VERDICT_END_OK && facts->refused 
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
 ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2)
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
+/* Too few generations to judge, but it kept blocks in round after round. */
+ADVICE_TEST(is_perhaps_growing, facts->top_live.site_count != 0 && rank_may_accumulate(facts->top_live.telling) &&
+                                    facts->top_live.telling->steps >= ROUNDS_TELLING)
 ADVICE_TEST(is_anything, true)
+
+static void
+say_kept_or_needed(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_blocks_kept(facts, &facts->top_live, verdict);
+	say_next(verdict, "; if all of it is needed at once, hold less (smaller pieces, a smaller type)");
+}
 
 static void
 say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
@@ -682,6 +693,7 @@ static const struct advice rows[] = {
 	  .is_nothing = true },
 	{ "import-less", are_imports_most,
 	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
+	{ "release-blocks-or-hold-less", is_perhaps_growing, .say = say_kept_or_needed },
 	{ "hold-less", is_line_known,
 	  .text = "hold less at once at {line} (smaller pieces, a smaller type, release earlier), or give the program more memory" },
 	{ "see-peak", is_anything, .text = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory" },

@@ -368,21 +368,28 @@ static void
 what_is_too_short_to_judge_says_so(void **state)
 {
 	static const struct {
-		unsigned alive, total;
+		unsigned alive, total, steps;
 		bool is_said;
+		const char *advised;
 	} cases[] = {
-		{ 2, 2, false }, { 3, 3, true }, { 5, 5, true }, { 4, 5, false }, { 6, 6, false },
+		{ 2, 2, 0, false, "hold-less" }, { 3, 3, 0, true, "hold-less" },
+		{ 5, 5, 7, true, "hold-less" },  { 5, 5, 8, true, "release-blocks-or-hold-less" },
+		{ 4, 5, 8, false, "hold-less" }, { 6, 6, 0, false, "release-blocks" },
 	};
 	struct verdict verdict;
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		hand_model_make(&hand);
-		hand_model_generations(hand_model_site(&hand, HEAP, 41, 400 * MIB), cases[i].alive, cases[i].total, 1, 1);
+		struct model_site *site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
+
+		hand_model_generations(site, cases[i].alive, cases[i].total, 1, 1);
+		site->steps = cases[i].steps;
 		container_killed();
 		rank_leaks_classify(&hand.model);
 		verdict_decide((struct finished_model){ &hand.model }, &this_boot, &verdict);
 		assert_int_equal(strstr(found_text(&verdict), "may-accumulate 400 MiB at train.py:41 epoch, possible") != NULL,
 		                 cases[i].is_said);
+		assert_advised(&verdict, cases[i].advised);
 	}
 }
 
