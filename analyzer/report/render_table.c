@@ -18,7 +18,7 @@
 #include "report/render.h"
 #include "report/report.h"
 #include "report/table_rows.h"
-#include "verdict/findings.h"
+#include "verdict/words.h"
 
 #define SAME_PART 8 // of what was seen: what a line held a moment later was the same
 #define IMPORTS_SHOWN 3
@@ -156,6 +156,18 @@ put_growth(const struct report_line *line, FILE *stream)
 		(void)fprintf(stream, "hour %.1f", seconds / 3600);
 	(void)fprintf(stream, " of the run: %s of what the process has grown since then\n",
 	              units_share(verdict_share(growth->bytes, growth->whole_bytes), share));
+}
+
+static void
+put_steps(const struct report_line *line, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char steps[VERDICT_STEPS_BYTES];
+
+	if (line->kept_in_steps.count != 0)
+		(void)fprintf(stream, "%20skeeps %s%s in each of %s\n", "",
+		              line->kept_in_steps.is_one_block ? "one block of " : "",
+		              units_bytes(line->kept_in_steps.bytes, bytes), verdict_steps_text(&line->kept_in_steps, steps));
 }
 
 /* One caller forgets what the others release. */
@@ -556,6 +568,7 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 		put_leaking(&line, stream);
 		put_swept(&line, stream);
 		put_growth(&line, stream);
+		put_steps(&line, stream);
 		put_kept(&line, stream);
 		put_releases(&line, stream);
 	}

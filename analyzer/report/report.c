@@ -898,6 +898,7 @@ report_line(const struct report *report, size_t number)
 	add_releases(report->rows, line, &made);
 	add_kept(report->rows, line, &made);
 	made.growth = line_growth_of(report->rows->model, line);
+	made.kept_in_steps = line_steps_of(report->rows->model, line);
 	return made;
 }
 

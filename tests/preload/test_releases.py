@@ -99,6 +99,8 @@ def test_the_caller_that_forgets_and_the_line_that_releases(forgetful, tmp_path)
     assert row["released_by"][0]["count"] >= 0.95 * row["watched_releases"]
     said = harness.kmemshim("leaks", out).stdout
     assert "allocated through other callers" in said and f"released by {name}:{line_of(text, 'released')}" in said
+    next_one = harness.report("report", out)["verdict"]["next"]
+    assert f"look at {name}:{line_of(text, 'forgotten')} fail" in next_one and f"at {name}:{line_of(text, 'released')}" in next_one, next_one
 
 
 @pytest.mark.parametrize("text", [QUEUE, SMALL], ids=["queue", "small_objects"])
@@ -133,6 +135,27 @@ FASTER = """
             bytearray(50_000)
         kept.extend(bytearray(1000 + number) for _ in range(number * number // 100))
 """
+
+
+LARGER = """
+    import time
+
+    kept = []
+    for number in range(300):
+        for _ in range(4):
+            bytearray(100_000)
+        kept.append(bytearray(500 * (number + 1)))
+        time.sleep(0.001)
+"""
+
+
+@pytest.mark.parametrize("block, pace", [("500 * (number + 1)", "faster"), ("70_000", "even")])
+def test_blocks_that_become_larger_grow_faster_and_faster(tmp_path, block, pace):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(LARGER).replace("500 * (number + 1)", block))
+    out = tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    assert row_of(out, script.name)["growth"]["pace"] == pace
 
 
 def test_a_leak_that_grows_faster_and_faster_and_began_late(tmp_path):

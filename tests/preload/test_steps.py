@@ -66,6 +66,11 @@ def test_a_leak_in_short_steps_after_a_large_import_is_a_leak(tmp_path):
                 and site["domain"] == "heap")
     assert leak["leak"]["class"] == "leak", leak
     assert leak["leak"]["generations_total"] >= 12 and leak["leak"]["steps"] >= 60
+    line = next(line for line in document["lines"] if line["where"] and line["where"]["line"] == 6 and line["domain"] == "heap")
+    kept = line["kept_in_steps"]
+    assert 90 <= kept["count"] <= 110 and kept["is_one_block"] and kept["bytes_per_hour"] is None, kept
+    text = run([KMEMSHIM, "leaks", capture_of(tmp_path / "out")]).stdout
+    assert re.search(r"keeps one block of [\d.]+ [KM]iB in each of about \d+ rounds \(seen at train\.py:[89]\)", text), text
 
 
 ROUNDS_THAT_ARE_MISSED = """
