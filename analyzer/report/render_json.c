@@ -792,6 +792,10 @@ static const struct json_field line_fields[] = {
 		JSON_OBJECT, "kept_in_steps", kept_in_steps,
 		"Of class leak; null = not known: several processes, no steps, or rounds of a loop that its blocks do not confirm.",
 		.object = &kept_in_steps_object, .without = JSON_NULL),
+	JSON_FIELD_OF(
+		JSON_OBJECT, "grows_with", grows_with,
+		"A line before it in the ranking that leaks together with it: as many blocks, made by the same call; null = there is none.",
+		.object = &place_object, .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_OBJECT, "kept", kept,
 	              "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller.",
 	              .object = &kept_object, .without = JSON_NULL),

@@ -170,6 +170,23 @@ put_steps(const struct report_line *line, FILE *stream)
 		              units_bytes(line->kept_in_steps.bytes, bytes), verdict_steps_text(&line->kept_in_steps, steps));
 }
 
+/* Of lines that leak together the first says so for all. */
+static void
+put_grows_with(const struct report_line *line, FILE *stream)
+{
+	char place[PLACE_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (line->grows_with.is_known)
+		(void)fprintf(stream, "%20sgrows with %s, block for block: one thing may keep both\n", "",
+		              place_words(&line->grows_with, place));
+	else if (line->others_that_grow != 0)
+		(void)fprintf(stream, "%20swith it grow%s %s other line%s (%s), block for block: one thing may keep them\n", "",
+		              line->others_that_grow == 1 ? "s" : "", units_count(line->others_that_grow, count),
+		              line->others_that_grow == 1 ? "" : "s", units_bytes(line->other_growing_bytes, bytes));
+}
+
 /* One caller forgets what the others release. */
 static void
 put_kept(const struct report_line *line, FILE *stream)
@@ -569,6 +586,7 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 		put_swept(&line, stream);
 		put_growth(&line, stream);
 		put_steps(&line, stream);
+		put_grows_with(&line, stream);
 		put_kept(&line, stream);
 		put_releases(&line, stream);
 	}

@@ -320,6 +320,9 @@ struct report_line {
 	struct report_release releases[MODEL_RELEASES_MAX];
 	struct line_growth growth;
 	struct line_steps kept_in_steps; // of class leak
+	struct report_place grows_with;  // is_known: it leaks together with this line, which is before it in the ranking
+	size_t others_that_grow;         // lines that leak together with this one; of the first of them
+	uint64_t other_growing_bytes;    // what these hold
 	struct report_kept kept;         // of classes that accumulate; through.is_known: there is such a caller
 	struct report_site largest;
 };

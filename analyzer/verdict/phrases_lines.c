@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/grows_with.h"
 #include "analysis/line_steps.h"
 #include "base/units.h"
 #include "verdict/words.h"
@@ -160,9 +161,10 @@ PHRASE(NEXT_LINE)
 		say_finding(finding, " Another {bytes} ({share}) was allocated at {where}", verdict);
 	}
 	say(verdict, "%s.",
-	    !does_grow                                ? ""
-	    : facts->top_live.leak == MODEL_LEAK_LEAK ? ", which accumulates too"
-	                                              : ", which accumulates");
+	    !does_grow                                              ? ""
+	    : lines_grow_together(&facts->top_live, &finding->line) ? ", block for block with it: one thing may keep both"
+	    : facts->top_live.leak == MODEL_LEAK_LEAK               ? ", which accumulates too"
+	                                                            : ", which accumulates");
 }
 
 PHRASE_TEXT(BESIDE_ARENAS, " Larger blocks of {where} ({bytes}) accumulate too, perhaps of the same objects.")

@@ -166,3 +166,39 @@ def test_a_leak_that_grows_faster_and_faster_and_began_late(tmp_path):
     growth = row_of(out, script.name)["growth"]
     assert growth["pace"] == "faster" and growth["since_ms"] >= 400, growth
     assert "grows faster and faster since second " in harness.kmemshim("leaks", out).stdout
+
+
+TOGETHER = """
+    kept, other = [], []
+
+    class Node:
+        def __init__(self):
+            self.data = bytearray(40_000)
+            self.grad = bytearray(20_000)
+
+    def make():
+        kept.append(Node())
+
+    def log():
+        if len(kept) % 2:
+            other.append(bytearray(10_000))
+
+    for _ in range(400):
+        make()
+        log()
+        bytearray(300_000)
+"""
+
+
+def test_what_leaks_together_is_told_with_the_largest(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(TOGETHER))
+    text, out = script.read_text(), tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    with_whom = {line["where"]["line"]: line["grows_with"] and line["grows_with"]["line"] for line in harness.report("leaks", out)["lines"]
+                 if line["where"] and line["leak"]["class"] == "leak" and line["domain"] == "heap"}
+    data = line_of(text, "40_000")
+    assert with_whom[data] is None and with_whom[line_of(text, "20_000")] == data and with_whom[line_of(text, "10_000")] is None, with_whom
+    said = harness.kmemshim("leaks", out).stdout
+    assert "with it grows 1 other line (" in said and f"grows with program.py:{data} Node.__init__, block for block" in said, said
+    assert "block for block with it: one thing may keep both" in harness.kmemshim("why", out).stdout.replace("\n", " ")
