@@ -788,6 +788,9 @@ static const struct json_field line_fields[] = {
 		JSON_OBJECT, "growth", growth,
 		"Of classes leak and backlog; null = not known: several processes, or the process has not grown since.",
 		.object = &growth_object, .without = JSON_NULL),
+	JSON_FIELD(filled_bytes,
+	           "Of class filling: at so many bytes it seems to end, if it goes on as before; null = of another class.",
+	           .without = JSON_NULL),
 	JSON_FIELD_OF(
 		JSON_OBJECT, "kept_in_steps", kept_in_steps,
 		"Of class leak; null = not known: several processes, no steps, or rounds of a loop that its blocks do not confirm.",

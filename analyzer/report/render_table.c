@@ -170,6 +170,16 @@ put_steps(const struct report_line *line, FILE *stream)
 		              units_bytes(line->kept_in_steps.bytes, bytes), verdict_steps_text(&line->kept_in_steps, steps));
 }
 
+static void
+put_filling(const struct report_line *line, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (line->filled_bytes != 0)
+		(void)fprintf(stream, "%20sadds fewer and fewer, as a cache that fills: it seems to end at about %s\n", "",
+		              units_bytes(line->filled_bytes, bytes));
+}
+
 /* Of lines that leak together the first says so for all. */
 static void
 put_grows_with(const struct report_line *line, FILE *stream)
@@ -585,6 +595,7 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 		put_leaking(&line, stream);
 		put_swept(&line, stream);
 		put_growth(&line, stream);
+		put_filling(&line, stream);
 		put_steps(&line, stream);
 		put_grows_with(&line, stream);
 		put_kept(&line, stream);

@@ -319,6 +319,7 @@ struct report_line {
 	uint64_t watched_releases; // of which `releases` are a part
 	struct report_release releases[MODEL_RELEASES_MAX];
 	struct line_growth growth;
+	uint64_t filled_bytes;           // of class filling: at so many it seems to end; else 0
 	struct line_steps kept_in_steps; // of class leak
 	struct report_place grows_with;  // is_known: it leaks together with this line, which is before it in the ranking
 	size_t others_that_grow;         // lines that leak together with this one; of the first of them

@@ -202,3 +202,25 @@ def test_what_leaks_together_is_told_with_the_largest(tmp_path):
     said = harness.kmemshim("leaks", out).stdout
     assert "with it grows 1 other line (" in said and f"grows with program.py:{data} Node.__init__, block for block" in said, said
     assert "block for block with it: one thing may keep both" in harness.kmemshim("why", out).stdout.replace("\n", " ")
+
+
+FILLS = """
+    import random
+    keys, cache = random.Random(1), {}
+    for _ in range(100):
+        for _ in range(4):
+            key = keys.randrange(100)
+            if key not in cache:
+                cache[key] = bytearray(30_000)
+        bytearray(400_000)
+"""
+
+
+def test_where_a_cache_that_fills_seems_to_end(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(FILLS))
+    out = tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    row = row_of(out, script.name)
+    assert row["leak"]["class"] == "filling" and row["live_bytes"] <= row["filled_bytes"] <= 2 * 100 * 30_000, row
+    assert row["kept_in_steps"] is None and "fills: it seems to end at about " in harness.kmemshim("leaks", out).stdout
