@@ -5,6 +5,7 @@
 
 #define EVEN_PART 2 // a quarter may have so many times as many as another
 #define FASTER_PART 2
+#define POINTS_MIN 16 // of what it held over time: of fewer a quarter has too few
 
 static enum line_pace
 pace_of(const uint64_t quarters[SURVIVAL_QUARTERS])
@@ -22,6 +23,55 @@ pace_of(const uint64_t quarters[SURVIVAL_QUARTERS])
 		return LINE_PACE_EVEN;
 	return is_rising && quarters[SURVIVAL_QUARTERS - 1] >= quarters[0] * FASTER_PART ? LINE_PACE_FASTER
 	                                                                                 : LINE_PACE_BURSTS;
+}
+
+static uint64_t
+held_at(const struct model *model, const struct model_point *point, const struct rank_line *line)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < point->site_count; i++) {
+		if (rank_compare_places(&model->sites[point->sites[i].site], line->largest) == 0)
+			bytes += point->sites[i].bytes;
+	}
+	return bytes;
+}
+
+/*
+ * Blocks that become larger are as many in each quarter, and the line grows faster and faster all the same. Of what it held over time that
+ * shows, where it was among the largest lines from the first point that has it to the last one.
+ */
+static bool
+grows_faster_in_bytes(const struct model *model, const struct model_process *process, const struct rank_line *line)
+{
+	const struct model_point *points = process->points;
+	size_t last = process->point_count - 1;
+	uint64_t quarters[SURVIVAL_QUARTERS] = { 0 };
+	uint64_t before;
+	uint64_t begin;
+	uint64_t span;
+	size_t first = 0;
+
+	while (first < last && held_at(model, &points[first], line) == 0)
+		first++;
+	before = held_at(model, &points[first], line);
+	begin = points[first].volume_bytes;
+	span = points[last].volume_bytes - begin;
+	if (last - first < POINTS_MIN || points[last].volume_bytes <= begin)
+		return false;
+	for (size_t i = first + 1; i <= last; i++) {
+		uint64_t held = held_at(model, &points[i], line);
+		/* A stretch that lies in two quarters is of the one in which its middle lies. */
+		uint64_t middle = (points[i - 1].volume_bytes + points[i].volume_bytes) / 2 - begin;
+		size_t quarter = (size_t)((double)middle / (double)span * SURVIVAL_QUARTERS);
+
+		if (held == 0 || points[i].volume_bytes < points[i - 1].volume_bytes)
+			return false;
+		if (held > before && quarter < SURVIVAL_QUARTERS)
+			quarters[quarter] += held - before;
+		before = held;
+	}
+	return pace_of(quarters) == LINE_PACE_FASTER;
 }
 
 struct line_growth
@@ -48,5 +98,7 @@ line_growth_of(const struct model *model, const struct rank_line *line)
 	growth.is_known = true;
 	growth.whole_bytes = now_bytes - before_bytes > growth.bytes ? now_bytes - before_bytes : growth.bytes;
 	growth.pace = pace_of(site->quarters);
+	if (growth.pace == LINE_PACE_EVEN && grows_faster_in_bytes(model, process, line))
+		growth.pace = LINE_PACE_FASTER;
 	return growth;
 }

@@ -717,6 +717,23 @@ static const struct json_field growth_fields[] = {
 OBJECT(growth, is_growth_known, "Since when a line grows, how, and what part of its process's growth it is.");
 #undef OWNER
 
+#define OWNER struct line_steps
+static bool
+are_steps_known(const void *owner)
+{
+	return ((const OWNER *)owner)->count != 0;
+}
+
+static const struct json_field kept_in_steps_fields[] = {
+	JSON_FIELD(count, "Steps of the process since the line began; of a loop, whose rounds are estimated, its blocks."),
+	JSON_FIELD(bytes, "What it kept in each, as far as it grows."),
+	JSON_FIELD(is_one_block, "One block in each, about; bytes are those of one."),
+	JSON_FIELD(bytes_per_hour, "null = the run was too short to tell: less than a minute.", .without = JSON_NULL),
+	{ .name = NULL },
+};
+OBJECT(kept_in_steps, are_steps_known, "What a line that accumulates kept in each step.");
+#undef OWNER
+
 #define OWNER struct report_release
 static const struct json_field release_fields[] = {
 	WHERE("The line that released them."),
@@ -771,6 +788,17 @@ static const struct json_field line_fields[] = {
 		JSON_OBJECT, "growth", growth,
 		"Of classes leak and backlog; null = not known: several processes, or the process has not grown since.",
 		.object = &growth_object, .without = JSON_NULL),
+	JSON_FIELD(filled_bytes,
+	           "Of class filling: at so many bytes it seems to end, if it goes on as before; null = of another class.",
+	           .without = JSON_NULL),
+	JSON_FIELD_OF(
+		JSON_OBJECT, "kept_in_steps", kept_in_steps,
+		"Of class leak; null = not known: several processes, no steps, or rounds of a loop that its blocks do not confirm.",
+		.object = &kept_in_steps_object, .without = JSON_NULL),
+	JSON_FIELD_OF(
+		JSON_OBJECT, "grows_with", grows_with,
+		"A line before it in the ranking that leaks together with it: as many blocks, made by the same call; null = there is none.",
+		.object = &place_object, .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_OBJECT, "kept", kept,
 	              "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller.",
 	              .object = &kept_object, .without = JSON_NULL),

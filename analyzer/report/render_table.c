@@ -18,7 +18,7 @@
 #include "report/render.h"
 #include "report/report.h"
 #include "report/table_rows.h"
-#include "verdict/findings.h"
+#include "verdict/words.h"
 
 #define SAME_PART 8 // of what was seen: what a line held a moment later was the same
 #define IMPORTS_SHOWN 3
@@ -156,6 +156,45 @@ put_growth(const struct report_line *line, FILE *stream)
 		(void)fprintf(stream, "hour %.1f", seconds / 3600);
 	(void)fprintf(stream, " of the run: %s of what the process has grown since then\n",
 	              units_share(verdict_share(growth->bytes, growth->whole_bytes), share));
+}
+
+static void
+put_steps(const struct report_line *line, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char steps[VERDICT_STEPS_BYTES];
+
+	if (line->kept_in_steps.count != 0)
+		(void)fprintf(stream, "%20skeeps %s%s in each of %s\n", "",
+		              line->kept_in_steps.is_one_block ? "one block of " : "",
+		              units_bytes(line->kept_in_steps.bytes, bytes), verdict_steps_text(&line->kept_in_steps, steps));
+}
+
+static void
+put_filling(const struct report_line *line, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (line->filled_bytes != 0)
+		(void)fprintf(stream, "%20sadds fewer and fewer, as a cache that fills: it seems to end at about %s\n", "",
+		              units_bytes(line->filled_bytes, bytes));
+}
+
+/* Of lines that leak together the first says so for all. */
+static void
+put_grows_with(const struct report_line *line, FILE *stream)
+{
+	char place[PLACE_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (line->grows_with.is_known)
+		(void)fprintf(stream, "%20sgrows with %s, block for block: one thing may keep both\n", "",
+		              place_words(&line->grows_with, place));
+	else if (line->others_that_grow != 0)
+		(void)fprintf(stream, "%20swith it grow%s %s other line%s (%s), block for block: one thing may keep them\n", "",
+		              line->others_that_grow == 1 ? "s" : "", units_count(line->others_that_grow, count),
+		              line->others_that_grow == 1 ? "" : "s", units_bytes(line->other_growing_bytes, bytes));
 }
 
 /* One caller forgets what the others release. */
@@ -556,6 +595,9 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 		put_leaking(&line, stream);
 		put_swept(&line, stream);
 		put_growth(&line, stream);
+		put_filling(&line, stream);
+		put_steps(&line, stream);
+		put_grows_with(&line, stream);
 		put_kept(&line, stream);
 		put_releases(&line, stream);
 	}

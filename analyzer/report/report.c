@@ -14,6 +14,7 @@
 #include "analysis/device_parts.h"
 #include "analysis/refused_requests.h"
 #include "analysis/model_finish.h"
+#include "analysis/grows_with.h"
 #include "analysis/kept_way.h"
 #include "analysis/rank.h"
 #include "base/memory.h"
@@ -879,6 +880,17 @@ add_kept(const struct report_rows *rows, const struct rank_line *line, struct re
 			                               way.other_live_count, way.other_allocated_count };
 }
 
+static void
+add_grows_with(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
+{
+	struct grows_with found = grows_with_of(rows->ranked, line);
+
+	made->others_that_grow = found.others;
+	made->other_growing_bytes = found.other_bytes;
+	if (found.first != NULL)
+		made->grows_with = place_of(rows, found.first->largest);
+}
+
 struct report_line
 report_line(const struct report *report, size_t number)
 {
@@ -898,6 +910,9 @@ report_line(const struct report *report, size_t number)
 	add_releases(report->rows, line, &made);
 	add_kept(report->rows, line, &made);
 	made.growth = line_growth_of(report->rows->model, line);
+	made.filled_bytes = rank_filled_bytes(line->telling);
+	made.kept_in_steps = line_steps_of(report->rows->model, line);
+	add_grows_with(report->rows, line, &made);
 	return made;
 }
 

@@ -17,6 +17,7 @@
 
 #include "analysis/device_parts.h"
 #include "analysis/line_growth.h"
+#include "analysis/line_steps.h"
 #include "analysis/rank.h"
 #include "base/fail.h"
 #include "kmem_format.h"
@@ -318,7 +319,12 @@ struct report_line {
 	uint64_t watched_releases; // of which `releases` are a part
 	struct report_release releases[MODEL_RELEASES_MAX];
 	struct line_growth growth;
-	struct report_kept kept; // of classes that accumulate; through.is_known: there is such a caller
+	uint64_t filled_bytes;           // of class filling: at so many it seems to end; else 0
+	struct line_steps kept_in_steps; // of class leak
+	struct report_place grows_with;  // is_known: it leaks together with this line, which is before it in the ranking
+	size_t others_that_grow;         // lines that leak together with this one; of the first of them
+	uint64_t other_growing_bytes;    // what these hold
+	struct report_kept kept;         // of classes that accumulate; through.is_known: there is such a caller
 	struct report_site largest;
 };
 

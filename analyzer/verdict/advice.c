@@ -21,8 +21,10 @@
 #define SWEPT_PART 2                            // of the peak: less is not what made it
 // of all that was allocated meanwhile: a program that reads a data set parses and converts it, and keeps so much as a rule
 #define DATA_SET_PART 8
-#define ROUNDS_TELLING 8 // that are recognised: a table that is read at once takes fewer
-#define MANY_THREADS 8   // as many arenas as threads, up to eight for each processor
+#define ROUNDS_TELLING 8     // that are recognised: a table that is read at once takes fewer
+#define COLLECTED_PERCENT 90 // of the peak: more of it in one line is not said to need no action
+#define COLLECTED_BLOCKS 8   // fewer are no collection
+#define MANY_THREADS 8       // as many arenas as threads, up to eight for each processor
 
 struct advice {
 	const char *name; // NULL: the first step alone
@@ -32,7 +34,7 @@ struct advice {
 	size_t kept_line; // instead of `say`: what keeps the blocks of this rank_line of the facts alive? 0 = not so
 	const struct advice *rows; // instead of `say`: a table, in which the first row that applies is taken; may have none
 	bool is_after_step;        // the first step, then this
-	bool is_nothing;           // there is nothing to do
+	bool is_nothing;           // there is nothing to do, or nobody can tell: not worth a row of a glance
 };
 
 /* ---- what may be said of a line that accumulates ---- */
@@ -96,12 +98,33 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	return true;
 }
 
+/* One caller forgets what the others do. False: there is none. */
+static bool
+say_forgetful(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
+{
+	const struct verdict_kept *kept = &facts->top_kept;
+	char place[PLACE_TEXT_BYTES];
+	char through[PLACE_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+	char all[UNITS_TEXT_BYTES];
+
+	if (kept->count == 0 || line->largest != facts->top_live.largest)
+		return false;
+	say_next(verdict,
+	         "look at %s: %s of %s blocks that %s allocated for it stay, and those of other callers are released",
+	         verdict_frame_text(kept->through, through), units_count(kept->count, count),
+	         units_count(kept->allocated_count, all), verdict_line_text(line, place));
+	if (kept->released_at != NULL)
+		say_next(verdict, ", most at %s", verdict_frame_text(kept->released_at, place));
+	return true;
+}
+
 static void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	char place[PLACE_TEXT_BYTES];
 
-	if (say_holder(facts, line, verdict)) {
+	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
 		say_next(verdict, "%s", if_data_set(verdict, line));
 		return;
 	}
@@ -557,6 +580,29 @@ ADVICE_TEST(is_well_but_leaking, verdict->end == VERDICT_END_OK && facts->leakin
 ADVICE_TEST(is_well_but_swept, verdict->end == VERDICT_END_OK && facts->refused == NULL &&
                                    facts->swept.swept_bytes >= WORTH_LEAKING_BYTES &&
                                    facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_PART)
+
+/* Blocks of the usual size of the line that it held at the peak. */
+static uint64_t
+blocks_at_peak(const struct rank_line *line)
+{
+	uint64_t block_bytes = line->allocated_count != 0 ? line->allocated_bytes / line->allocated_count : 0;
+
+	return block_bytes != 0 ? line->peak_bytes / block_bytes : 0;
+}
+
+/* Nobody can tell from outside whether all of it was needed at once. */
+static bool
+is_well_but_collected(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	const struct rank_line *line = &facts->top_peak;
+
+	return verdict->end == VERDICT_END_OK && facts->refused == NULL && line->site_count != 0 && line->where != NULL &&
+	       !line->is_import && !rank_is_below_import(line->largest) && facts->top_peak_processes == 0 &&
+	       !verdict_is_arena(facts, line) && line->peak_bytes >= WORTH_LEAKING_BYTES &&
+	       line->peak_bytes >= facts->peak_bytes / 100 * COLLECTED_PERCENT &&
+	       facts->peak_bytes >= facts->peak_whole_bytes / 2 && blocks_at_peak(line) >= COLLECTED_BLOCKS;
+}
+
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
 ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2)
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
@@ -630,6 +676,19 @@ say_swept(const struct verdict_facts *facts, struct verdict *verdict)
 	         verdict_line_text(&facts->swept, place));
 }
 
+static void
+say_collected(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+	char bytes[UNITS_TEXT_BYTES];
+
+	say_next(
+		verdict,
+		"look at %s if a peak of %s is too much: it held nearly all of that at once; if the program needs all of it "
+		"together, no action is needed",
+		verdict_line_text(&facts->top_peak, place), units_bytes(facts->peak_bytes, bytes));
+}
+
 static const struct advice rows[] = {
 	{ "device", is_about_device, .rows = device_rows },
 	{ "pin-exact-sizes", is_pinned_rounded,
@@ -689,6 +748,7 @@ static const struct advice rows[] = {
 	{ "nothing", is_well_and_empty, .text = "no action is needed", .is_nothing = true },
 	{ "release-before-end", is_well_but_swept, .say = say_swept },
 	{ "nothing-yet", is_well_but_leaking, .say = say_nothing_yet, .is_nothing = true },
+	{ "hold-less-at-peak", is_well_but_collected, .say = say_collected, .is_nothing = true },
 	{ "nothing", is_well, .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak",
 	  .is_nothing = true },
 	{ "import-less", are_imports_most,

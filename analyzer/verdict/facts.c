@@ -12,8 +12,9 @@
 #include <sys/wait.h>
 
 #include "analysis/device_parts.h"
-#include "base/memory.h"
+#include "analysis/kept_way.h"
 #include "analysis/refused_requests.h"
+#include "base/memory.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
@@ -455,6 +456,35 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 	return sum;
 }
 
+#define RELEASES_MIN 8 // watched; fewer say nothing of all
+
+/* Of a line that accumulates: the caller that forgets what others release, and where these do. */
+static void
+find_kept_way(struct verdict_facts *facts, const struct ranked *live)
+{
+	const struct rank_line *line = &facts->top_live;
+	struct model_release releases[MODEL_RELEASES_MAX];
+	uint64_t watched = 0;
+	unsigned count = 0;
+	struct kept_way way;
+
+	if (line->site_count == 0 || line->leak != MODEL_LEAK_LEAK || !kept_way_find(live, line, &way))
+		return;
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = live->sites[line->first_site + i];
+
+		watched += site->watched_releases;
+		for (unsigned j = 0; j < site->release_count; j++)
+			model_release_add(releases, &count, site->releases[j].where, site->releases[j].count);
+	}
+	facts->top_kept = (struct verdict_kept){
+		.count = way.live_count,
+		.allocated_count = way.allocated_count,
+		.through = way.through,
+		.released_at = watched >= RELEASES_MIN && releases[0].count >= watched / 2 ? releases[0].where : NULL,
+	};
+}
+
 /* Who held memory at the end, and its first line that is not what imports left behind. */
 static void
 gather_live(struct verdict_facts *facts)
@@ -491,6 +521,7 @@ gather_live(struct verdict_facts *facts)
 		(void)is_line_of(live, &facts->top_live, is_meant, site_live, &facts->top_live_processes);
 	if (facts->top_live.where != NULL)
 		facts->top_live_sum = sum_kinds(facts, live, &facts->top_live, false);
+	find_kept_way(facts, live);
 	verdict_memory_gather(facts, is_meant, end_ns);
 	free(is_meant);
 	rank_free(live);

@@ -116,9 +116,18 @@ struct verdict_log {
 struct verdict_forecast {
 	uint64_t bytes_per_minute; // 0 = nothing is foreseen
 	uint64_t minutes;
-	uint64_t steps;      // of the process, in these; 0 = not known
+	uint64_t steps; // of the process, in these; 0 = not known
+	enum kmem_step_source steps_source;
 	uint64_t used_bytes; // of the limit, at the last heartbeat
 	uint64_t limit_bytes;
+};
+
+/* The one caller whose blocks stay (kept_way.h), and who releases those of the others. */
+struct verdict_kept {
+	uint64_t count; // of its blocks that are alive
+	uint64_t allocated_count;
+	const struct model_frame *through;
+	const struct model_frame *released_at; // most of them; NULL = not known
 };
 
 struct verdict_facts {
@@ -174,10 +183,11 @@ struct verdict_facts {
 	struct rank_line growing_device;
 	// tensors of a step that was refused before, alive when the last one was; 0 = not worth telling
 	uint64_t kept_bytes;
-	uint64_t pinned_bytes;       // host memory that drivers gave out
-	uint64_t rounded_bytes;      // of that: blocks of PyTorch's with the size of a power of two
-	struct rank_line top_pinned; // site_count == 0: none
-	struct rank_line top_live;   // site_count == 0: none. Not Python's arenas where a line of the user's tells more
+	uint64_t pinned_bytes;        // host memory that drivers gave out
+	uint64_t rounded_bytes;       // of that: blocks of PyTorch's with the size of a power of two
+	struct rank_line top_pinned;  // site_count == 0: none
+	struct rank_line top_live;    // site_count == 0: none. Not Python's arenas where a line of the user's tells more
+	struct verdict_kept top_kept; // of top_live; count == 0: there is no such caller
 	struct rank_line top_peak;
 	/* What these lines held in all kinds of the host's memory, theirs included: the first lines of a glance. */
 	struct verdict_line_sum top_live_sum;

@@ -4,6 +4,7 @@
  * From the last heartbeats of the process, and only where a line accumulates: the resident set must have grown in each quarter of the
  * time that they cover, by much the same. What a program loads when it starts is left out: the first fifth of its life.
  */
+#include "analysis/line_steps.h"
 #include "verdict/facts.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -71,13 +72,17 @@ verdict_forecast_gather(struct verdict_facts *facts)
 		return;
 	const struct model_steps *steps = &process->steps;
 	uint64_t stepping_ns = last->monotonic_ns > steps->began_ns ? last->monotonic_ns - steps->began_ns : 0;
-	/* Recognised rounds of a loop are too few to reckon with: most of a quick loop's are missed. */
+	/* Most rounds of a quick loop are missed: they count where the blocks that are kept confirm them. */
 	bool is_exact = steps->source == KMEM_STEPS_PROGRAM || steps->source == KMEM_STEPS_CELLS;
-	bool has_steps = is_exact && steps->count >= STEPS_MIN && stepping_ns != 0;
+	bool is_confirmed = !is_exact && facts->most_leaking.telling != NULL &&
+	                    &facts->model->processes[facts->most_leaking.telling->process] == process &&
+	                    line_steps_of(facts->model, &facts->most_leaking).count != 0;
+	bool has_steps = (is_exact || is_confirmed) && steps->count >= STEPS_MIN && stepping_ns != 0;
 
 	facts->forecast = (struct verdict_forecast){
 		.bytes_per_minute = (uint64_t)rate,
 		.minutes = (uint64_t)(minutes + 0.5),
+		.steps_source = steps->source,
 		.steps = has_steps ? (uint64_t)(minutes * 60e9 * (double)steps->count / (double)stepping_ns) : 0,
 		.used_bytes = used_bytes,
 		.limit_bytes = last->limit_bytes

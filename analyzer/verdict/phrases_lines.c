@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/grows_with.h"
+#include "analysis/line_steps.h"
 #include "base/units.h"
 #include "verdict/words.h"
 
@@ -75,63 +77,16 @@ PHRASE(PEAK_LINE_OF_ALL)
 	say_LINE_OF_ALL(facts, finding, verdict);
 }
 
-#define STEPS_MIN 6u // fewer say nothing
-#define HOUR_NS UINT64_C(3600000000000)
-#define RATE_NS UINT64_C(60000000000) // of less nobody can say what an hour brings
-
-/* "100 steps", "about 100 rounds of train.py:41" */
-static void
-say_so_many_steps(const struct model_steps *steps, uint64_t count, struct verdict *verdict)
-{
-	const char *slash = steps->where != NULL ? strrchr(steps->where->file, '/') : NULL;
-	char number[UNITS_TEXT_BYTES];
-
-	if (steps->source != KMEM_STEPS_LOOP) {
-		say(verdict, "%s %s", units_count(count, number), steps->source == KMEM_STEPS_CELLS ? "cells" : "steps");
-		return;
-	}
-	say(verdict, "about %s rounds", units_count(units_rounded(count, 2), number));
-	if (steps->where != NULL && steps->where->line != 0)
-		say(verdict, " (seen at %s:%" PRIu32 ")", slash != NULL ? slash + 1 : steps->where->file, steps->where->line);
-}
-
-static uint64_t
-last_seen_ns(const struct model_process *process)
-{
-	if (process->ended_monotonic_ns != 0)
-		return process->ended_monotonic_ns;
-	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
-}
-
-/*
- * How much is kept in each step, and in an hour. Blocks that are about as many as the steps are one in each. Rounds of a loop that nothing
- * confirms are not told: in a quick loop most of them are missed, so a round would be said to keep many times what it keeps.
- */
 static void
 say_steps(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
-	const struct model_site *site = line->telling;
-	const struct model_process *process = &facts->model->processes[site->process];
-	uint64_t began_ns = process->identity->start_monotonic_ns + site->first_ms * 1000000;
-	uint64_t ns = last_seen_ns(process) > began_ns ? last_seen_ns(process) - began_ns : 0;
-	bool is_one = site->live_count * 4 >= site->steps * 3 && site->live_count * 3 <= site->steps * 4;
+	struct line_steps kept = line_steps_of(facts->model, line);
 	char bytes[UNITS_TEXT_BYTES];
+	char steps[VERDICT_STEPS_BYTES];
 
-	if (site->steps < STEPS_MIN || site->process_count != 1 || line->leaking_bytes == 0)
-		return;
-	if (!is_one && process->steps.source == KMEM_STEPS_LOOP)
-		return;
-	if (is_one)
-		say(verdict, " One block of %s was kept in each of ", units_bytes(site->live_bytes / site->live_count, bytes));
-	else
-		say(verdict, " %s was kept in each of ", units_bytes(line->leaking_bytes / site->steps, bytes));
-	/* Blocks are counted, rounds of a loop are estimated. */
-	say_so_many_steps(&process->steps,
-	                  is_one && process->steps.source == KMEM_STEPS_LOOP ? site->live_count : site->steps, verdict);
-	if (ns >= RATE_NS)
-		say(verdict, ", %s an hour",
-		    units_bytes((uint64_t)((double)line->leaking_bytes * (double)HOUR_NS / (double)ns), bytes));
-	say(verdict, ".");
+	if (kept.count != 0)
+		say(verdict, " %s%s was kept in each of %s.", kept.is_one_block ? "One block of " : "",
+		    units_bytes(kept.bytes, bytes), verdict_steps_text(&kept, steps));
 }
 
 PHRASE(ACCUMULATES)
@@ -206,9 +161,10 @@ PHRASE(NEXT_LINE)
 		say_finding(finding, " Another {bytes} ({share}) was allocated at {where}", verdict);
 	}
 	say(verdict, "%s.",
-	    !does_grow                                ? ""
-	    : facts->top_live.leak == MODEL_LEAK_LEAK ? ", which accumulates too"
-	                                              : ", which accumulates");
+	    !does_grow                                              ? ""
+	    : lines_grow_together(&facts->top_live, &finding->line) ? ", block for block with it: one thing may keep both"
+	    : facts->top_live.leak == MODEL_LEAK_LEAK               ? ", which accumulates too"
+	                                                            : ", which accumulates");
 }
 
 PHRASE_TEXT(BESIDE_ARENAS, " Larger blocks of {where} ({bytes}) accumulate too, perhaps of the same objects.")

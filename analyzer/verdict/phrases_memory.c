@@ -303,6 +303,7 @@ PHRASE(FORECAST)
 		    is_running ? "is reached in about %" PRIu64 " hours" : "would have been reached in about %" PRIu64 " hours",
 		    hours);
 	if (forecast->steps != 0)
-		say(verdict, ", after about %s more steps", units_count(units_rounded(forecast->steps, 2), rate));
+		say(verdict, ", after about %s more %s", units_count(units_rounded(forecast->steps, 2), rate),
+		    forecast->steps_source == KMEM_STEPS_LOOP ? "rounds" : "steps");
 	say(verdict, ".");
 }

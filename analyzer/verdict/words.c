@@ -41,13 +41,45 @@ say_next(struct verdict *verdict, const char *format, ...)
 }
 
 const char *
+verdict_frame_text(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
+{
+	return place_text(frame->file, frame->line, frame->function, frame->module, frame->module_offset, text);
+}
+
+const char *
 verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES])
 {
 	if (line->where == NULL)
 		return place_text("", 0, "", "", 0, text);
-	(void)place_text(line->where->file, line->where->line, line->where->function, line->where->module,
-	                 line->where->module_offset, text);
+	(void)verdict_frame_text(line->where, text);
 	return place_related(line->largest != NULL ? model_relation_name(line->largest->where_relation) : "", text);
+}
+
+const char *
+verdict_steps_text(const struct line_steps *kept, char text[VERDICT_STEPS_BYTES])
+{
+	const struct model_frame *where = kept->from->where;
+	const char *slash = where != NULL ? strrchr(where->file, '/') : NULL;
+	bool is_loop = kept->from->source == KMEM_STEPS_LOOP;
+	char number[UNITS_TEXT_BYTES];
+	char hour[UNITS_TEXT_BYTES];
+	size_t length;
+
+	(void)units_count(is_loop ? units_rounded(kept->count, 2) : kept->count, number);
+	(void)snprintf(text, VERDICT_STEPS_BYTES, "%s%s %s", is_loop ? "about " : "", number,
+	               is_loop                                  ? "rounds"
+	               : kept->from->source == KMEM_STEPS_CELLS ? "cells"
+	                                                        : "steps");
+	length = strlen(text);
+	if (is_loop && where != NULL && where->line != 0)
+		(void)snprintf(text + length, VERDICT_STEPS_BYTES - length, " (seen at %.200s:%" PRIu32 ")",
+		               slash != NULL ? slash + 1 : where->file, where->line);
+	length = strlen(text);
+	if (kept->bytes_per_hour != 0)
+		(void)snprintf(text + length, VERDICT_STEPS_BYTES - length, ", %s an hour",
+		               units_bytes(kept->bytes_per_hour, hour));
+	(void)text_clean(text, strlen(text));
+	return text;
 }
 
 const char *

@@ -6,6 +6,7 @@
 #ifndef WORDS_H
 #define WORDS_H
 
+#include "analysis/line_steps.h"
 #include "base/place.h"
 #include "model/model_holders.h"
 #include "verdict/findings.h"
@@ -37,6 +38,9 @@ void say_refusal(const struct verdict_facts *facts, struct verdict *verdict);
 /* "train.py:41 epoch", of a line in a ranking. */
 const char *verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT_BYTES]);
 
+/* The same of a frame. */
+const char *verdict_frame_text(const struct model_frame *frame, char text[PLACE_TEXT_BYTES]);
+
 /* The first part of a way to what is held, cut: "local `service` of main() (grow.py:6) -> Cache .pages ...". bytes: of it at most. */
 #define VERDICT_WAY_BYTES 320
 const char *verdict_way_text(const struct holders_way *way, size_t bytes, char text[VERDICT_WAY_BYTES]);
@@ -45,6 +49,10 @@ const char *verdict_way_text(const struct holders_way *way, size_t bytes, char t
 #define VERDICT_WORD_BYTES 160
 const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line,
                                char text[VERDICT_WORD_BYTES]);
+
+/* "100 steps", "about 100 rounds (seen at train.py:41), 86.0 MiB an hour" */
+#define VERDICT_STEPS_BYTES 320
+const char *verdict_steps_text(const struct line_steps *kept, char text[VERDICT_STEPS_BYTES]);
 
 /* ", or it is a one-time load ...", or nothing */
 const char *if_built_once(const struct rank_line *line);

@@ -6,12 +6,13 @@
  *   the same code, and its line goes back         a round of a loop in that frame, or the function was called again
  *   the same site again, with few events between  a round of a loop at that line
  *   other code, called by the same line           that line calls several functions, perhaps in turn; one of two orders counts as a round
+ *   a library ran, and now it runs your function  a round of that function: a request, a callback
  *   the line goes on, or one stack has no frame   nothing
  *
  * Invariants, tested by number in tests/unit/shim/record/test_steps.c:
  *   T1  what happens inside a round, loops of its own too, is no step.
  *   T2  a loop around the present one, or one that follows it, takes over when it has made LATER_ROUNDS. Before there is any, FIRST_ROUNDS.
- *   T3  frames of libraries make no rounds, nor do threads that were given another thread's frames.
+ *   T3  frames of libraries make no rounds, nor do threads that were given another thread's frames. Functions that they call do.
  *   T4  the program's own count, once there is one, is the only one.
  *
  * Not chosen  to look for jumps in the bytecode: it would serve Python alone, and tells where loops are, not which one is run.
@@ -127,7 +128,7 @@ digest_of(const struct kmem_stack *stack, uint32_t depth)
 /* ---- loops ---- */
 
 static struct steps_loop
-loop_at(const struct kmem_stack *stack, uint32_t index, uint32_t depth, uint64_t last_line, bool is_line)
+loop_at(const struct kmem_stack *stack, uint32_t index, uint32_t depth, uint64_t last_line, enum steps_kind kind)
 {
 	uint64_t frame = frame_at(stack, depth);
 
@@ -137,7 +138,7 @@ loop_at(const struct kmem_stack *stack, uint32_t index, uint32_t depth, uint64_t
 		.low = line_of(frame),
 		.high = last_line,
 		.depth = depth,
-		.is_line = is_line,
+		.kind = kind,
 		.rounds = 1,
 		.stack = index,
 	};
@@ -157,6 +158,37 @@ users_depth(const struct kmem_stack *stack, uint32_t *depth)
 	return false;
 }
 
+static bool
+is_import(uint64_t frame)
+{
+	const struct kmem_code *code = capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)(frame & KMEM_FRAME_CODE_MASK));
+
+	return (frame & KMEM_FRAME_PYTHON) != 0 && (code->record.flags & KMEM_CODE_IMPORTLIB) != 0;
+}
+
+/*
+ * In the first stack a library runs, and the second leads through it to a function of the user's: it was called since then. common: so many
+ * outer frames both have. *depth: of the function.
+ */
+static bool
+is_called_anew(const struct kmem_stack *from, const struct kmem_stack *to, uint32_t common, uint32_t *depth)
+{
+	uint32_t most = to->frame_count < DEPTH_MAX ? to->frame_count : DEPTH_MAX;
+
+	if ((to->record.flags & from->record.flags & KMEM_STACK_EVALUATOR_CUT) == 0 || from->frame_count > DEPTH_MAX ||
+	    (from->frame_count == common && common != 0 && is_users(frame_at(from, common - 1), true)))
+		return false;
+	for (uint32_t i = common; i < from->frame_count; i++) {
+		if (is_users(frame_at(from, i), true))
+			return false;
+	}
+	for (*depth = common; *depth < most && !is_users(frame_at(to, *depth), true); ++*depth) {
+		if (is_import(frame_at(to, *depth)))
+			return false;
+	}
+	return *depth < most && *depth != 0 && !is_users(frame_at(to, *depth - 1), true);
+}
+
 /* Which round does the second of the two stacks begin? `outside` 0: none. *stands_still: they tell nothing of each other. */
 static struct steps_loop
 round_between(const struct kmem_stack *from, const struct kmem_stack *to, uint32_t to_index, bool *stands_still)
@@ -165,6 +197,7 @@ round_between(const struct kmem_stack *from, const struct kmem_stack *to, uint32
 	bool has_python = (to->record.flags & KMEM_STACK_EVALUATOR_CUT) != 0;
 	uint32_t most = from->frame_count < to->frame_count ? from->frame_count : to->frame_count;
 	uint32_t depth = 0;
+	uint32_t called;
 	uint64_t before, now;
 
 	*stands_still = false;
@@ -172,6 +205,8 @@ round_between(const struct kmem_stack *from, const struct kmem_stack *to, uint32
 		depth++;
 	if (depth == DEPTH_MAX)
 		return none;
+	if (is_called_anew(from, to, depth, &called))
+		return loop_at(to, to_index, called, UINT64_MAX, STEPS_CALLED);
 	if (depth == most) { // one is the other's outer part, or the same lines in another domain
 		*stands_still = true;
 		return none;
@@ -183,18 +218,17 @@ round_between(const struct kmem_stack *from, const struct kmem_stack *to, uint32
 		return none;
 	}
 	if (code_of(before) == code_of(now))
-		return line_of(now) < line_of(before) ? loop_at(to, to_index, depth, line_of(before), false) : none;
+		return line_of(now) < line_of(before) ? loop_at(to, to_index, depth, line_of(before), STEPS_LINES) : none;
 	if (code_of(now) > code_of(before) || depth == 0 || !is_users(frame_at(to, depth - 1), has_python))
 		return none;
-	return loop_at(to, to_index, depth - 1, line_of(frame_at(to, depth - 1)), true);
+	return loop_at(to, to_index, depth - 1, line_of(frame_at(to, depth - 1)), STEPS_LINE);
 }
 
 static bool
 is_same(const struct steps_loop *loop, const struct steps_loop *other)
 {
 	return loop->outside == other->outside && loop->code == other->code && loop->depth == other->depth &&
-	       loop->is_line == other->is_line && loop->low <= other->high && other->low <= loop->high &&
-	       loop->outside != 0;
+	       loop->kind == other->kind && loop->low <= other->high && other->low <= loop->high && loop->outside != 0;
 }
 
 /* It becomes as wide as both. True: it was not yet. */
@@ -212,10 +246,22 @@ widen(struct steps_loop *loop, const struct steps_loop *other)
 	return is_wider;
 }
 
+/* A server is one line that runs a library, and the library calls the functions that serve. */
+static bool
+is_served(const struct steps_loop *outer, const struct steps_loop *inner)
+{
+	return outer->is_library && inner->kind == STEPS_CALLED && outer->depth < inner->depth;
+}
+
 static bool
 is_around(const struct steps_loop *outer, const struct steps_loop *inner)
 {
-	return outer->depth < inner->depth || (outer->depth == inner->depth && inner->is_line && !outer->is_line);
+	if (is_served(outer, inner) || is_served(inner, outer))
+		return outer->kind == STEPS_CALLED;
+	if (outer->depth != inner->depth)
+		return outer->depth < inner->depth;
+	return outer->kind == STEPS_CALLED ? inner->kind != STEPS_CALLED
+	                                   : outer->kind == STEPS_LINES && inner->kind == STEPS_LINE;
 }
 
 /* T1. A round further out leads to a stack that lies inside as well. */
@@ -231,7 +277,7 @@ is_inside(const struct steps_loop *loop, const struct steps_loop *round, const s
 static uint64_t
 key_of(const struct steps_loop *loop)
 {
-	return ((loop->outside ^ loop->code) * UINT64_C(0xff51afd7ed558ccd) + loop->depth * 2 + loop->is_line) | 1;
+	return ((loop->outside ^ loop->code) * UINT64_C(0xff51afd7ed558ccd) + loop->depth * 4 + loop->kind) | 1;
 }
 
 /* ---- the process ---- */
@@ -401,9 +447,18 @@ count_candidate(struct steps_thread *thread, uint16_t slot)
 		take_over(thread, slot);
 }
 
+/* The line that runs the library which calls the loop's function. */
+static bool
+is_what_serves(const struct steps_loop *loop, const struct steps_loop *round, const struct kmem_stack *to)
+{
+	const struct kmem_stack *stack = loop->stack != 0 ? capture_file_item(KMEM_SECTION_RECORDS, loop->stack) : NULL;
+
+	return is_served(round, loop) && stack != NULL && frame_at(stack, round->depth) == frame_at(to, round->depth);
+}
+
 /* Not seen before, or not since the loops changed. */
 static enum says
-judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site)
+judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site, uint32_t *line)
 {
 	uint32_t from_index, to_index, depth;
 	const struct kmem_stack *from = stack_of(from_site, &from_index);
@@ -417,8 +472,15 @@ judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site)
 		return NOTHING;
 	if (from_site != to_site)
 		round = round_between(from, to, to_index, &stands_still);
-	else if (users_depth(to, &depth))
-		round = loop_at(to, to_index, depth, line_of(frame_at(to, depth)), true);
+	else if (users_depth(to, &depth)) {
+		round = loop_at(to, to_index, depth, line_of(frame_at(to, depth)), STEPS_LINE);
+		round.is_library = (frame_at(to, depth + 1) & KMEM_FRAME_PYTHON) != 0;
+		if (is_what_serves(&thread->current, &round, to) || is_what_serves(&thread->candidate, &round, to))
+			return NOTHING;
+	}
+	*line = round.kind == STEPS_CALLED ? (uint32_t)round.low : 0;
+	if (round.kind == STEPS_CALLED)
+		round.low = 0; // wherever it goes on
 	if (round.outside == 0)
 		return stands_still ? STANDS_STILL : NOTHING;
 	if (is_same(&thread->current, &round)) {
@@ -457,9 +519,22 @@ may_compare(struct steps_thread *thread)
 	return true;
 }
 
-static void
-act(struct steps_thread *thread, uint16_t slot, enum says says)
+/* A coroutine that goes on further down was not called anew. line: 0 = of another kind of round */
+static bool
+goes_on(struct steps_thread *thread, uint32_t line)
 {
+	uint32_t before = thread->called_line;
+
+	if (line != 0)
+		thread->called_line = line;
+	return line != 0 && before != 0 && line > before;
+}
+
+static void
+act(struct steps_thread *thread, uint16_t slot, enum says says, uint32_t line)
+{
+	if (goes_on(thread, line))
+		return;
 	if (says == ROUND_OF_CURRENT) {
 		count_current(thread, slot);
 		/* What follows the present loop was not behind it; a loop around it goes on. */
@@ -478,6 +553,7 @@ steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site, uint32_t e
 	uint32_t from = thread->last_site;
 	uint32_t place = (from * UINT32_C(0x9e3779b1) ^ site * UINT32_C(0x85ebca6b)) >> (32 - STEPS_PAIRS_BITS);
 	enum says says;
+	uint32_t line = 0;
 
 	look_at_cells();
 	if (site == 0 || source() == KMEM_STEPS_PROGRAM || (site == from && events > EVENTS_MAX))
@@ -489,16 +565,18 @@ steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site, uint32_t e
 	if (thread->pairs[place].from == from && thread->pairs[place].to == site &&
 	    thread->pairs[place].version == thread->version) {
 		says = (enum says)thread->pairs[place].says;
+		line = thread->pairs[place].line;
 	} else {
 		if (!may_compare(thread))
 			return;
-		says = judge(thread, from, site);
+		says = judge(thread, from, site, &line);
 		thread->pairs[place].from = from;
 		thread->pairs[place].to = site;
 		thread->pairs[place].version = thread->version;
 		thread->pairs[place].says = says;
+		thread->pairs[place].line = line;
 	}
-	act(thread, slot, says);
+	act(thread, slot, says, line);
 	if (says == STANDS_STILL && ++thread->unsaid < UNSAID_MAX)
 		return;
 	thread->unsaid = 0;

@@ -20,6 +20,12 @@
 
 #define STEPS_PAIRS_BITS 8
 
+enum steps_kind {
+	STEPS_LINES,  // lines that go back
+	STEPS_LINE,   // one line that comes again
+	STEPS_CALLED, // a function that a library calls again: a request, a callback
+};
+
 /* A frame in which rounds are made. */
 struct steps_loop {
 	uint64_t outside; // digest of the frames outside of it; 0 = there is no loop
@@ -27,7 +33,8 @@ struct steps_loop {
 	uint64_t low;     // the line, or address, at which rounds begin; and the last one
 	uint64_t high;
 	uint32_t depth; // frames outside of it
-	bool is_line;   // one line that comes again, instead of lines that go back
+	enum steps_kind kind;
+	bool is_library; // of one line: a library that it called came again, perhaps in a loop of its own
 	uint32_t rounds;
 	uint32_t stack; // index + 1 of one that leads through it
 };
@@ -40,6 +47,7 @@ struct steps_thread {
 	uint64_t next_ticks;
 	uint64_t count_before; // steps of the process, at the latest round of a loop that is not counted
 	uint32_t rounds_alone; // of it, since that moved
+	uint32_t called_line;  // at which a function was seen when a library had called it, or let it go on
 	struct steps_loop current;
 	struct steps_loop candidate; // it takes over when it has made some rounds
 	struct {
@@ -47,6 +55,7 @@ struct steps_thread {
 		uint32_t to;
 		uint32_t version;
 		uint32_t says;
+		uint32_t line;               // of a function that was called
 	} pairs[1u << STEPS_PAIRS_BITS]; // what was found out about two sites, one after the other
 };
 

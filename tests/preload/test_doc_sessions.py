@@ -47,6 +47,7 @@ def usual(text):
     text = re.sub(r"\d[\d.,]*", "#", text)
     text = re.sub(r"# [KMG]i?B\b|# B\b", "# B", text)
     text = re.sub(r"# (ms|s|min|h)\b", "# s", text)
+    text = re.sub(r"since second # of the run", "since the start of the run", text)  # a busy machine takes long to start
     text = re.sub(r"of (the|its) (\w+ ){,3}?(machine|container|limit)\b.{,30}?# B", "of the limit", text.replace("\n", " "))
     return " ".join(text.split())
 

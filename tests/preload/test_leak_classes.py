@@ -103,3 +103,22 @@ def test_the_last_large_test_hides_no_leak(out, tmp_path):
     assert done.returncode == 0, done.stdout
     lines = harness.report("leaks", out, "--top", "100")["lines"]
     assert [line["leak"]["class"] for line in lines if harness.place(line) == "test_suite.py:7" and line["domain"] == "heap"] == ["leak"], harness.summary(lines)
+
+
+COLLECTS = """
+def main():
+    collected = []
+    for _ in range(100):
+        collected.append(bytearray(300_000))
+    return len(collected)
+main()
+"""
+
+
+def test_nine_tenths_of_the_peak_in_one_line_is_not_said_to_need_no_action(tmp_path):
+    script = tmp_path / "collects.py"
+    script.write_text(COLLECTS)
+    out = tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    advice = harness.report("report", out)["verdict"]["next"]
+    assert advice.startswith(("look at collects.py:5 main if a peak of ", "look at collects.py:5 main: it accumulated")), advice

@@ -99,6 +99,8 @@ def test_the_caller_that_forgets_and_the_line_that_releases(forgetful, tmp_path)
     assert row["released_by"][0]["count"] >= 0.95 * row["watched_releases"]
     said = harness.kmemshim("leaks", out).stdout
     assert "allocated through other callers" in said and f"released by {name}:{line_of(text, 'released')}" in said
+    next_one = harness.report("report", out)["verdict"]["next"]
+    assert f"look at {name}:{line_of(text, 'forgotten')} fail" in next_one and f"at {name}:{line_of(text, 'released')}" in next_one, next_one
 
 
 @pytest.mark.parametrize("text", [QUEUE, SMALL], ids=["queue", "small_objects"])
@@ -135,6 +137,27 @@ FASTER = """
 """
 
 
+LARGER = """
+    import time
+
+    kept = []
+    for number in range(300):
+        for _ in range(4):
+            bytearray(100_000)
+        kept.append(bytearray(500 * (number + 1)))
+        time.sleep(0.001)
+"""
+
+
+@pytest.mark.parametrize("block, pace", [("500 * (number + 1)", "faster"), ("70_000", "even")])
+def test_blocks_that_become_larger_grow_faster_and_faster(tmp_path, block, pace):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(LARGER).replace("500 * (number + 1)", block))
+    out = tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    assert row_of(out, script.name)["growth"]["pace"] == pace
+
+
 def test_a_leak_that_grows_faster_and_faster_and_began_late(tmp_path):
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(FASTER))
@@ -143,3 +166,61 @@ def test_a_leak_that_grows_faster_and_faster_and_began_late(tmp_path):
     growth = row_of(out, script.name)["growth"]
     assert growth["pace"] == "faster" and growth["since_ms"] >= 400, growth
     assert "grows faster and faster since second " in harness.kmemshim("leaks", out).stdout
+
+
+TOGETHER = """
+    kept, other = [], []
+
+    class Node:
+        def __init__(self):
+            self.data = bytearray(40_000)
+            self.grad = bytearray(20_000)
+
+    def make():
+        kept.append(Node())
+
+    def log():
+        if len(kept) % 2:
+            other.append(bytearray(10_000))
+
+    for _ in range(400):
+        make()
+        log()
+        bytearray(300_000)
+"""
+
+
+def test_what_leaks_together_is_told_with_the_largest(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(TOGETHER))
+    text, out = script.read_text(), tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    with_whom = {line["where"]["line"]: line["grows_with"] and line["grows_with"]["line"] for line in harness.report("leaks", out)["lines"]
+                 if line["where"] and line["leak"]["class"] == "leak" and line["domain"] == "heap"}
+    data = line_of(text, "40_000")
+    assert with_whom[data] is None and with_whom[line_of(text, "20_000")] == data and with_whom[line_of(text, "10_000")] is None, with_whom
+    said = harness.kmemshim("leaks", out).stdout
+    assert "with it grows 1 other line (" in said and f"grows with program.py:{data} Node.__init__, block for block" in said, said
+    assert "block for block with it: one thing may keep both" in harness.kmemshim("why", out).stdout.replace("\n", " ")
+
+
+FILLS = """
+    import random
+    keys, cache = random.Random(1), {}
+    for _ in range(100):
+        for _ in range(4):
+            key = keys.randrange(100)
+            if key not in cache:
+                cache[key] = bytearray(30_000)
+        bytearray(400_000)
+"""
+
+
+def test_where_a_cache_that_fills_seems_to_end(tmp_path):
+    script = tmp_path / "program.py"
+    script.write_text(textwrap.dedent(FILLS))
+    out = tmp_path / "out"
+    assert harness.record([sys.executable, script], out).returncode == 0
+    row = row_of(out, script.name)
+    assert row["leak"]["class"] == "filling" and row["live_bytes"] <= row["filled_bytes"] <= 2 * 100 * 30_000, row
+    assert row["kept_in_steps"] is None and "fills: it seems to end at about " in harness.kmemshim("leaks", out).stdout

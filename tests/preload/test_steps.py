@@ -66,6 +66,11 @@ def test_a_leak_in_short_steps_after_a_large_import_is_a_leak(tmp_path):
                 and site["domain"] == "heap")
     assert leak["leak"]["class"] == "leak", leak
     assert leak["leak"]["generations_total"] >= 12 and leak["leak"]["steps"] >= 60
+    line = next(line for line in document["lines"] if line["where"] and line["where"]["line"] == 6 and line["domain"] == "heap")
+    kept = line["kept_in_steps"]
+    assert 90 <= kept["count"] <= 110 and kept["is_one_block"] and kept["bytes_per_hour"] is None, kept
+    text = run([KMEMSHIM, "leaks", capture_of(tmp_path / "out")]).stdout
+    assert re.search(r"keeps one block of [\d.]+ [KM]iB in each of about \d+ rounds \(seen at train\.py:[89]\)", text), text
 
 
 ROUNDS_THAT_ARE_MISSED = """
@@ -85,6 +90,66 @@ def test_what_a_round_kept_is_not_told_where_most_rounds_were_missed(tmp_path):
     text = run([KMEMSHIM, "report", capture_of(tmp_path / "out")]).stdout
     steps, = [line for line in text.splitlines() if line.startswith("Steps: ")]
     assert "about" not in steps and "each" not in steps and steps.endswith("; there may be more: most rounds of a quick loop are not seen"), steps
+
+
+# Another process asks 100 times.
+ASKED = r"""
+import os, subprocess, sys
+CLIENT = r'''
+import socket, sys, time
+for n in range(100):
+    with socket.create_connection(("127.0.0.1", int(sys.argv[1]))) as connection:
+        connection.sendall(b"GET / HTTP/1.0\r\n\r\n")
+        while connection.recv(65536):
+            pass
+    time.sleep(0.005)
+'''
+def ask(port):
+    return subprocess.Popen(["/usr/bin/python3", "-c", CLIENT, str(port)], env={"PATH": os.environ["PATH"]})
+kept = []
+"""
+
+SERVES = ASKED + """
+import http.server, threading
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        kept.append(bytearray(200000))  # kept
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"x" * 100000)
+    def log_message(self, *what):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+client = ask(server.server_port)
+threading.Thread(target=lambda: (client.wait(), server.shutdown())).start()
+server.serve_forever(0.05)
+"""
+
+AWAITS = ASKED + """
+import asyncio
+async def handle(reader, writer):
+    await reader.read(100)
+    kept.append(bytearray(200000))  # kept
+    writer.write(b"x" * 100000)
+    await writer.drain()
+    writer.close()
+async def main():
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    client = ask(server.sockets[0].getsockname()[1])
+    while client.poll() is None:
+        await asyncio.sleep(0.05)
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("text, function", [(SERVES, "Handler.do_GET"), (AWAITS, "handle")], ids=["http", "asyncio"])
+def test_requests_of_a_server_are_rounds(tmp_path, text, function):
+    document = python(text, tmp_path)
+    process = next(process for process in document["processes"] if process["name"] == "train.py")
+    assert process["steps"]["source"] == "loop" and process["steps"]["function"].endswith(function), process["steps"]
+    assert 75 <= process["steps"]["count"] <= 125, process["steps"]
+    line = next(line for line in document["lines"] if line["where"] and line["where"]["source"] and "# kept" in line["where"]["source"])
+    assert line["kept_in_steps"]["is_one_block"] and 90 <= line["kept_in_steps"]["count"] <= 110, line
 
 
 def test_a_python_program_says_where_it_is(tmp_path):

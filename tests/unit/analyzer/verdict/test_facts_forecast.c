@@ -31,6 +31,7 @@ static struct {
 	uint64_t steps;
 	double steps_from_s;
 	enum kmem_step_source steps_source;
+	uint64_t kept_count; // blocks that are kept, of a line that began with the steps; 0: no line is known
 } run;
 
 static struct verdict_facts facts;
@@ -80,6 +81,8 @@ foretold(void)
 	static struct kmem_heartbeat beats[BEATS_MAX];
 	static struct kmem_identity identity;
 	static struct model_process process;
+	static struct model model;
+	static struct model_site site;
 	double step_s = (run.end_s - run.start_s) / (run.beats - 1);
 
 	assert_true(run.beats <= BEATS_MAX);
@@ -100,8 +103,15 @@ foretold(void)
 		.heartbeat_count = run.beats,
 		.steps = { .count = run.steps, .source = run.steps_source, .began_ns = ns(run.start_s + run.steps_from_s) },
 	};
+	model = (struct model){ .processes = &process, .process_count = 1 };
+	site = (struct model_site){
+		.live_count = run.kept_count, .live_bytes = 64 << 20, .steps = run.steps, .process_count = 1
+	};
 	facts = (struct verdict_facts){ .process = &process,
+		                            .model = &model,
 		                            .end = run.end,
+		                            .most_leaking = { .telling = run.kept_count != 0 ? &site : NULL,
+		                                              .leaking_bytes = site.live_bytes },
 		                            .leaking_bytes = (uint64_t)(run.leaking_mib * MIB) };
 	verdict_forecast_gather(&facts);
 	return facts.forecast.bytes_per_minute != 0 ? (int64_t)facts.forecast.minutes : -1;
@@ -237,6 +247,12 @@ in_steps_that_the_program_counts(void **state)
 	foretold();
 	assert_in_range(facts.forecast.steps, 95, 96);
 	run.steps_source = KMEM_STEPS_LOOP; // an estimate
+	foretold();
+	assert_int_equal(facts.forecast.steps, 0);
+	run.kept_count = 7; // as many blocks as rounds, about
+	foretold();
+	assert_in_range(facts.forecast.steps, 95, 96);
+	run.kept_count = 70;
 	foretold();
 	assert_int_equal(facts.forecast.steps, 0);
 	run.steps_source = KMEM_STEPS_PROGRAM;

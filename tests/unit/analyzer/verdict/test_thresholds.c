@@ -9,6 +9,7 @@
 
 #include "threshold.h"
 #include "analysis/endings.h"
+#include "analysis/line_steps.h"
 #include "verdict/facts.h"
 #include "analysis/refused_requests.h"
 #include "verdict/phrases.h"
@@ -784,6 +785,85 @@ is_device_told(uint64_t bytes)
 	return strstr(verdict.text, "cuda:0") != NULL;
 }
 
+/* Of a peak in one domain a line held so many parts of a million; nothing is left at the end. */
+static bool
+is_peak_of_one_line(uint64_t millionths, uint64_t blocks, uint64_t whole_bytes, uint64_t peak_bytes)
+{
+	struct model_site *line;
+
+	begin();
+	line = hand_model_site(&hand, HEAP, 41, peak_bytes / WHOLE * millionths);
+	line->allocated_count = blocks;
+	(void)hand_model_site(&hand, HEAP, 43, peak_bytes - line->peak_bytes);
+	hand.process.peak_bytes = whole_bytes;
+	for (size_t i = 0; i < hand.model.site_count; i++)
+		hand.sites[i].live_bytes = hand.sites[i].live_count = 0;
+	hand.domains[HEAP].live_bytes = hand.domains[HEAP].together_live_bytes = 0;
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.next, "look at train.py:41 epoch if a peak of ") != NULL;
+}
+
+static bool
+is_peak_of_a_line(uint64_t millionths)
+{
+	return is_peak_of_one_line(millionths, 100, 100 * WHOLE, 100 * WHOLE);
+}
+
+static bool
+is_collection(uint64_t blocks)
+{
+	return is_peak_of_one_line(WHOLE, blocks, 100 * WHOLE, 100 * WHOLE);
+}
+
+static bool
+is_most_of_the_process(uint64_t whole_bytes)
+{
+	return is_peak_of_one_line(WHOLE, 100, whole_bytes, 100 * WHOLE);
+}
+
+/* ---- what a line kept in each step ---- */
+
+static struct line_steps
+kept_in_steps(uint64_t steps, uint64_t blocks, enum kmem_step_source source, uint64_t seconds)
+{
+	struct model_site *site;
+	struct rank_line line;
+
+	begin();
+	site = hand_model_site(&hand, HEAP, 41, blocks * MIB);
+	site->live_count = blocks;
+	site->steps = steps;
+	hand.process.steps.source = source;
+	hand.process.ended_monotonic_ns = hand.identity.start_monotonic_ns + seconds;
+	line = (struct rank_line){ .telling = site, .leaking_bytes = site->live_bytes };
+	return line_steps_of(&hand.model, &line);
+}
+
+static bool
+are_steps_enough(uint64_t steps)
+{
+	return kept_in_steps(steps, steps, KMEM_STEPS_PROGRAM, SECOND).count == steps;
+}
+
+static bool
+are_few_blocks_one_in_each(uint64_t blocks)
+{
+	return kept_in_steps(1000, blocks, KMEM_STEPS_LOOP, SECOND).is_one_block;
+}
+
+static bool
+are_many_blocks_one_in_each(uint64_t blocks)
+{
+	return kept_in_steps(999, blocks, KMEM_STEPS_LOOP, SECOND).is_one_block;
+}
+
+static bool
+is_hour_told(uint64_t ns)
+{
+	return kept_in_steps(100, 100, KMEM_STEPS_PROGRAM, ns).bytes_per_hour != 0;
+}
+
 static void
 conclusions_change_where_they_are_said_to(void **state)
 {
@@ -841,6 +921,13 @@ conclusions_change_where_they_are_said_to(void **state)
 		{ "a data set: an eighth of what was allocated", may_be_data_set, 2400 * MIB, 2400 * MIB + 8 },
 		{ "a leak of a program that ended well: 1 MiB", is_leak_worth_advice, MIB, MIB - 1 },
 		{ "a device beside another end: 1 MiB", is_device_told, MIB, MIB - 1 },
+		{ "a peak of one line: nine tenths", is_peak_of_a_line, WHOLE / 10 * 9, WHOLE / 10 * 9 - 1 },
+		{ "a collection: 8 blocks", is_collection, 8, 7 },
+		{ "a domain that is half of the process", is_most_of_the_process, 200 * WHOLE, 200 * WHOLE + 2 },
+		{ "steps: 6", are_steps_enough, 6, 5 },
+		{ "one in each: three quarters", are_few_blocks_one_in_each, 750, 749 },
+		{ "one in each: four thirds", are_many_blocks_one_in_each, 1332, 1333 },
+		{ "an hour: from a minute", is_hour_told, 60 * SECOND, 60 * SECOND - 1 },
 	};
 
 	thresholds_check(rows, ARRAY_LEN(rows));

@@ -210,6 +210,156 @@ T3_libraries_and_foreign_frames_make_no_rounds(void **state)
 	assert_int_equal(counted(), 0);
 }
 
+/* A server: one line of the user's runs a library, which waits and calls the function that serves. */
+struct server {
+	uint32_t wait, accept, route, answer, later;
+};
+
+static struct server
+server(uint16_t flags)
+{
+	uint64_t own = frame(code(0), 15);
+	uint64_t library = frame(code(flags), 232), routing = frame(code(flags), 318);
+	uint32_t handler = code(0), helper = code(0), writing = code(KMEM_CODE_LIBRARY);
+
+	return (struct server){
+		.wait = SITE(own, library),
+		.accept = SITE(own, library, frame(code(flags), 40)),
+		.route = SITE(own, library, routing, frame(handler, 5), frame(helper, 9)),
+		.answer = SITE(own, library, routing, frame(handler, 7), frame(writing, 4)),
+		.later = SITE(own, library, routing, frame(handler, 11)),
+	};
+}
+
+static void
+a_request_is_a_round(void **state)
+{
+	struct server at = server(KMEM_CODE_LIBRARY);
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		look(at.wait);
+		look(at.accept);
+		look(at.route);
+		look(at.route); // what happens inside is no step
+		look(at.answer);
+		look(at.route);
+	}
+	assert_int_equal(source(), KMEM_STEPS_LOOP);
+	assert_in_range(counted(), 98, 100);
+	assert_int_equal(capture_file_timeline()->steps.depth, 4); // the function that serves is told
+}
+
+/* A loop in the function that serves is learnt from the first request. */
+static void
+a_request_is_a_round_around_the_loops_in_it(void **state)
+{
+	struct server at = server(KMEM_CODE_LIBRARY);
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		for (unsigned k = 0; k < 20; k++) {
+			look(at.route);
+			look(at.answer);
+		}
+		look(at.wait);
+		look(at.accept);
+	}
+	assert_in_range(counted(), 85, 100);
+}
+
+/* What the library does again and again while it waits was taken for rounds of the line that runs it. */
+static void
+a_server_that_waits_makes_no_rounds_once_it_serves(void **state)
+{
+	struct server at = server(KMEM_CODE_LIBRARY);
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++)
+		look(at.accept);
+	for (unsigned i = 0; i < 100; i++) {
+		for (unsigned k = 0; k < 20; k++)
+			look(at.accept);
+		look(at.route);
+		look(at.answer);
+	}
+	assert_int_equal(capture_file_timeline()->steps.depth, 4);
+	assert_in_range(counted(), 90, 100);
+}
+
+/* Imports go before it. */
+static void
+a_server_takes_over_from_what_was_before_it(void **state)
+{
+	struct server at = server(KMEM_CODE_LIBRARY);
+	uint32_t before = SITE(frame(code(0), 2), frame(code(KMEM_CODE_LIBRARY), 7));
+
+	(void)state;
+	for (unsigned i = 0; i < 50; i++)
+		look(before);
+	for (unsigned i = 0; i < 100; i++) {
+		for (unsigned k = 0; k < 4; k++)
+			look(at.accept);
+		look(at.route);
+		look(at.answer);
+	}
+	assert_int_equal(capture_file_timeline()->steps.depth, 4);
+	assert_in_range(counted(), 85, 100);
+}
+
+static void
+a_coroutine_that_goes_on_is_no_new_request(void **state)
+{
+	struct server at = server(KMEM_CODE_LIBRARY);
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		look(at.wait);
+		look(at.route);
+		look(at.accept);
+		look(at.answer);
+		look(at.wait);
+		look(at.later);
+	}
+	assert_in_range(counted(), 98, 100);
+}
+
+/* Each module is another function, and what runs it is no server. */
+static void
+what_an_import_runs_is_no_request(void **state)
+{
+	struct server at = server(KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB);
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		look(at.wait);
+		look(at.accept);
+		look(at.route);
+	}
+	assert_int_not_equal(capture_file_timeline()->steps.depth, 4);
+}
+
+/* A loop of the user's around calls of a library that call back: its rounds count. */
+static void
+a_loop_around_callbacks_takes_over(void **state)
+{
+	uint32_t main_code = code(0), library = code(KMEM_CODE_LIBRARY), callback = code(0);
+	uint32_t load = SITE(frame(main_code, 10));
+	uint32_t fit = SITE(frame(main_code, 20), frame(library, 7));
+	uint32_t called = SITE(frame(main_code, 20), frame(library, 7), frame(callback, 3));
+
+	(void)state;
+	for (unsigned i = 0; i < 100; i++) {
+		look(load);
+		for (unsigned k = 0; k < 5; k++) {
+			look(fit);
+			look(called);
+		}
+	}
+	assert_in_range(counted(), 85, 100);
+	assert_int_equal(capture_file_timeline()->steps.depth, 1);
+}
+
 static void
 T4_the_programs_own_count_is_the_only_one(void **state)
 {
@@ -396,6 +546,13 @@ main(void)
 		cmocka_unit_test_setup(T1_a_loop_is_seen_around_one_that_it_begins_with, start_empty),
 		cmocka_unit_test_setup(T2_a_later_loop_takes_over_and_the_count_begins_anew, start_empty),
 		cmocka_unit_test_setup(T3_libraries_and_foreign_frames_make_no_rounds, start_empty),
+		cmocka_unit_test_setup(a_request_is_a_round, start_empty),
+		cmocka_unit_test_setup(a_request_is_a_round_around_the_loops_in_it, start_empty),
+		cmocka_unit_test_setup(a_server_that_waits_makes_no_rounds_once_it_serves, start_empty),
+		cmocka_unit_test_setup(a_server_takes_over_from_what_was_before_it, start_empty),
+		cmocka_unit_test_setup(a_coroutine_that_goes_on_is_no_new_request, start_empty),
+		cmocka_unit_test_setup(what_an_import_runs_is_no_request, start_empty),
+		cmocka_unit_test_setup(a_loop_around_callbacks_takes_over, start_empty),
 		cmocka_unit_test_setup(T4_the_programs_own_count_is_the_only_one, start_empty),
 		cmocka_unit_test_setup(cells_are_steps_and_short_loops_in_them_are_not, start_empty),
 		cmocka_unit_test_setup(cells_without_allocations_count_too, start_empty),
