@@ -342,12 +342,11 @@ memory_limits_resident(const struct kmem_identity *identity)
 }
 
 uint64_t
-memory_limits_file_cache(const struct kmem_identity *identity)
+memory_limits_file_cache(const struct kmem_identity *identity, char *text, size_t bytes)
 {
-	static char text[4096];
 	bool is_v2 = identity->cgroup_version == 2;
 
-	if (identity->cgroup_version == 0 || read_in(limit_folder(identity), "memory.stat", text, sizeof(text)) == 0)
+	if (identity->cgroup_version == 0 || read_in(limit_folder(identity), "memory.stat", text, bytes) == 0)
 		return 0;
 	return named_number(text, is_v2 ? "inactive_file " : "total_inactive_file ", 0) +
 	       named_number(text, is_v2 ? "active_file " : "total_active_file ", 0);

@@ -38,9 +38,9 @@ uint64_t memory_limits_resident(const struct kmem_identity *identity);
 
 /*
  * Of what is charged to the cgroup that owns the limit: contents of files, which the kernel drops before it kills. 0 when not known.
- * One caller at a time: the text is static.
+ * text: to read into. Of version 1 what is asked for stands behind the second KiB, of version 2 in the first.
  */
-uint64_t memory_limits_file_cache(const struct kmem_identity *identity);
+uint64_t memory_limits_file_cache(const struct kmem_identity *identity, char *text, size_t bytes);
 
 /* Private dirty bytes of this process; 0 when not known. Takes 5 ms per GiB that is resident. */
 uint64_t memory_limits_private_dirty(void);
