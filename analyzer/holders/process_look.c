@@ -27,11 +27,12 @@ program_addr(pid_t pid)
 }
 
 bool
-process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail)
+process_look_open_stopped(const char *command, const struct stopped_process *process, uint64_t wait_ns,
+                          struct process_look *look, struct fail *fail)
 {
-	*look = (struct process_look){ 0 };
-	if (!stopped_process_stop(command, pid, wait_ns, &look->process, fail))
-		return false;
+	pid_t pid = process->pid;
+
+	*look = (struct process_look){ .process = *process };
 	if (process_memory_open(command, pid, &look->memory, fail)) {
 		look->memory.deadline_ns = look->process.since_ns + wait_ns;
 		look->blocks = live_blocks_read(command, &look->memory, fail);
@@ -43,6 +44,15 @@ process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct proce
 	look->program_addr = program_addr(pid);
 	root_ranges_find(&look->memory, &look->process, look->blocks, &look->ranges);
 	return true;
+}
+
+bool
+process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail)
+{
+	struct stopped_process process;
+
+	return stopped_process_stop(command, pid, wait_ns, &process, fail) &&
+	       process_look_open_stopped(command, &process, wait_ns, look, fail);
 }
 
 static void

@@ -32,6 +32,7 @@ struct stopped_process {
 	size_t count;
 	size_t room;
 	struct stopped_thread *threads;
+	bool is_ending;    // its other threads are gone, and what stood on their stacks is not
 	uint64_t since_ns; // CLOCK_MONOTONIC: when the first one stopped
 	bool was_killed;   // meanwhile; known when it was let go
 };
