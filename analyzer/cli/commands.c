@@ -304,9 +304,11 @@ const struct command commands[] = {
 		.summary = "what keeps the blocks of the largest lines of a recorded program alive",
 		.details = "Stops the program, reads its memory from outside, and lets it go on. Of each of the lines that hold most, up to 32 blocks\n"
 				   "are drawn, and it is told what holds them: by names of Python, and by variables of C and C++. Needs the right to trace\n"
-				   "the program (ptrace). Of a CAPTURE: what the launcher found, when a line was a leak or the guard was passed.\n",
-		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
-	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
+				   "the program (ptrace). Of a CAPTURE: what the launcher found, when a line was a leak or the guard was passed; with --core\n"
+				   "what a core file of the same process has.\n",
+		.options = OPTION_BIT(OPTION_CORE) | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) |
+	               OPTION_BIT(OPTION_STOP) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) |
+	               OPTION_BIT(OPTION_SYSROOT),
 		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema holders)" },
 	               [OPTION_TOP] = { "N", "look at N lines, at most 10 (default 10)" } },
 		.arguments_min = 1,

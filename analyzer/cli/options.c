@@ -191,6 +191,8 @@ static const struct option_row {
 	[OPTION_ONCE] = { "once", 0, KIND_FLAG, IN(is_once), NULL, "", "print the first screen as text, and end" },
 	[OPTION_AT_EXIT] = { "at-exit", 0, KIND_FLAG, IN(is_at_exit), NULL, "",
 	                     "run CMD, and look when it is about to end" },
+	[OPTION_CORE] = { "core", 0, KIND_PATH, IN(core), "FILE", "a path (write ./-NAME if it begins with -)",
+	                  "look into this core of the process that CAPTURE is of" },
 #undef IN
 };
 

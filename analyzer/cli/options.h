@@ -60,6 +60,7 @@ struct options {
 	bool wants_init;
 	bool is_once;
 	bool is_at_exit;
+	const char *core;
 	const char *status_for; // whose exit statuses are wanted; NULL = as documented
 	bool is_any_platform;
 	uint64_t retries;      // UINT64_MAX = not given

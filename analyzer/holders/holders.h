@@ -21,6 +21,9 @@
 /* options: of the model; its capture is filled in here. stop_ns: for how long the program may stand still. top: lines, at most HOLDERS_LINES_MAX. */
 bool holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, uint64_t top,
                   struct holders *holders, struct fail *fail);
+/* The same of what a core has of the process whose capture is in the options. */
+bool holders_find_in_core(const char *core, struct model_options *options, uint64_t stop_ns, uint64_t top,
+                          struct holders *holders, struct fail *fail);
 /* The same of a model that is loaded, with its records. */
 bool holders_find_in(const char *pid, const struct model *model, uint64_t stop_ns, uint64_t top,
                      struct holders *holders, struct fail *fail);

@@ -3,7 +3,7 @@
  *
  * Reading goes through a few thousand remembered pages (PROCESS_MEMORY_CACHE_BYTES at most). The process must stand still, or what is
  * read may be of different moments; process_memory_forget() when it moved. Where the bytes come from is a function: of a live process,
- * of an image that a test made, of a core file one day.
+ * of an image that a test made, of a core file.
  *
  * When failing  what cannot be read is 0, or nothing.
  */
