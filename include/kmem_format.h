@@ -682,7 +682,7 @@ enum kmem_guard_action {
 };
 #define KMEM_GUARD_EXEC_PREFIX "exec:"
 #define KMEM_GUARD_PIPE \
-	"%s/.kmemshim.guard.%s" // folder, session up to its dot: whoever passes its guard writes its pid there
+	"%s/.kmemshim.guard.%s" // folder, session up to its dot: whoever passes its guard writes its pid there; its pid and its limit, who has much live
 
 /* What came of it, as far as it is known before. */
 enum kmem_guard_outcome {
@@ -718,8 +718,8 @@ struct kmem_guard {
 static_assert(sizeof(struct kmem_guard) == 96, "");
 
 /*
- * What keeps the blocks of the largest lines alive: one look of the launcher. The recorder makes the room when the guard is passed, and never
- * writes there. The launcher writes the older of the two, so that one is whole whenever who is killed: the one with the higher sequence and a
+ * What keeps the blocks of the largest lines alive: one look of the launcher, when the guard is passed or a line is a leak. The recorder makes
+ * the room, and never writes there. The launcher writes the older of the two, so that one is whole whenever who is killed: the one with the higher sequence and a
  * right checksum counts. The text is JSON as `kmemshim holders --json` prints it, with its version in it.
  */
 #define KMEM_HOLDERS_BYTES (2 * KMEM_CHUNK_BYTES) // of each
@@ -730,7 +730,7 @@ struct kmem_holders {
 	uint64_t sequence; // 1, 2, ...; 0 = never written
 	uint64_t monotonic_ns;
 	uint64_t volume_bytes; // kmem_header.volume_bytes then
-	uint64_t reserved;
+	uint64_t leak_bytes;   // live in all then, where a line was a leak; 0 = the guard was passed
 	char text[KMEM_HOLDERS_TEXT_BYTES];
 };
 static_assert(sizeof(struct kmem_holders) == KMEM_HOLDERS_BYTES, "two of them are four chunks");

@@ -10,6 +10,8 @@
 #include "holders/holders.h"
 #include "holders/process_look.h"
 
+#define CORE_NS UINT64_C(600000000000) // nobody waits
+
 static uint64_t
 top_of(const struct options *options, uint64_t otherwise)
 {
@@ -19,7 +21,7 @@ top_of(const struct options *options, uint64_t otherwise)
 static uint64_t
 stop_of(const struct options *options)
 {
-	return options_has(options, OPTION_STOP) ? options->stop_ns : PROCESS_LOOK_NS;
+	return options_has(options, OPTION_STOP) ? options->stop_ns : options->core != NULL ? CORE_NS : PROCESS_LOOK_NS;
 }
 
 static struct model_options
@@ -54,9 +56,15 @@ cmd_holders(const struct options *options, int *status, struct fail *fail)
 	struct holders holders;
 
 	(void)status;
-	if (is_process(options->arguments[0]) ? !holders_find(options->arguments[0], &model_options, stop_of(options),
-	                                                      top_of(options, HOLDERS_LINES_MAX), &holders, fail)
-	                                      : !stored(options, &model_options, &holders, fail))
+	if (options->core != NULL) {
+		model_options.capture = options->arguments[0];
+		if (!holders_find_in_core(options->core, &model_options, stop_of(options), top_of(options, HOLDERS_LINES_MAX),
+		                          &holders, fail))
+			return false;
+	} else if (is_process(options->arguments[0])
+	               ? !holders_find(options->arguments[0], &model_options, stop_of(options),
+	                               top_of(options, HOLDERS_LINES_MAX), &holders, fail)
+	               : !stored(options, &model_options, &holders, fail))
 		return false;
 	if (options->is_json)
 		holders_render_json(&holders, stdout);

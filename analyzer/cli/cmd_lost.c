@@ -1,12 +1,21 @@
 /*
  * cmd_lost.c - kmemshim lost: which memory of a running program does nothing hold any more?
  */
+#include <limits.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
 #include "base/output.h"
+#include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "holders/lost.h"
 #include "holders/process_look.h"
+#include "launch/launcher.h"
+#include "launch/launcher_preload.h"
+
+#define STOP_AT_EXIT_NS UINT64_C(600000000000) // nobody waits for a program that ends
 
 static uint64_t
 top_of(const struct options *options, uint64_t otherwise)
@@ -17,7 +26,9 @@ top_of(const struct options *options, uint64_t otherwise)
 static uint64_t
 stop_of(const struct options *options)
 {
-	return options_has(options, OPTION_STOP) ? options->stop_ns : PROCESS_LOOK_NS;
+	if (options_has(options, OPTION_STOP))
+		return options->stop_ns;
+	return options->is_at_exit ? STOP_AT_EXIT_NS : PROCESS_LOOK_NS;
 }
 
 static struct model_options
@@ -28,14 +39,50 @@ model_options_of(const struct options *options)
 		                           .wrappers = options->wrappers };
 }
 
+/* The environment of a program that is recorded. */
+static bool
+set_environment(const struct options *options, struct fail *fail)
+{
+	const char *wanted = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
+	bool is_named = wanted != NULL && wanted[0] != '\0';
+	char folder[PATH_MAX];
+	char shim[PATH_MAX];
+	char *preload;
+
+	if (!launcher_find_shim(NULL, shim, fail) ||
+	    !launcher_make_folder(is_named ? wanted : CAPTURE_FOLDER_DEFAULT, is_named, folder, fail))
+		return false;
+	preload = launcher_preload(shim, true);
+	(void)setenv("LD_PRELOAD", preload, 1);
+	(void)setenv("KMEMSHIM_OUT", folder, 1);
+	free(preload);
+	return true;
+}
+
+static bool
+find(const struct options *options, struct model_options *model_options, struct lost *lost, int *status,
+     struct fail *fail)
+{
+	int ended;
+
+	if (!options->is_at_exit)
+		return lost_find(options->arguments[0], model_options, stop_of(options), lost, fail);
+	if (!set_environment(options, fail) ||
+	    !lost_at_exit(options->command_line, model_options, stop_of(options), lost, &ended, fail))
+		return false;
+	*status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
+	return true;
+}
+
 bool
 cmd_lost(const struct options *options, int *status, struct fail *fail)
 {
 	struct model_options model_options = model_options_of(options);
 	struct lost lost;
 
-	(void)status;
-	if (!lost_find(options->arguments[0], &model_options, stop_of(options), &lost, fail))
+	if (options->is_at_exit != (options->command_line != NULL) || (options->argument_count == 0) != options->is_at_exit)
+		return fail_set(fail, EXIT_USAGE, "lost: give the number of a process, or --at-exit -- and a program");
+	if (!find(options, &model_options, &lost, status, fail))
 		return false;
 	if (options->is_json)
 		lost_render_json(&lost, top_of(options, UINT64_MAX), stdout);

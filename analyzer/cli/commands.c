@@ -304,9 +304,11 @@ const struct command commands[] = {
 		.summary = "what keeps the blocks of the largest lines of a recorded program alive",
 		.details = "Stops the program, reads its memory from outside, and lets it go on. Of each of the lines that hold most, up to 32 blocks\n"
 				   "are drawn, and it is told what holds them: by names of Python, and by variables of C and C++. Needs the right to trace\n"
-				   "the program (ptrace). Of a CAPTURE: what was found when the guard was passed (run --guard).\n",
-		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
-	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
+				   "the program (ptrace). Of a CAPTURE: what the launcher found, when a line was a leak or the guard was passed; with --core\n"
+				   "what a core file of the same process has.\n",
+		.options = OPTION_BIT(OPTION_CORE) | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) |
+	               OPTION_BIT(OPTION_STOP) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) |
+	               OPTION_BIT(OPTION_SYSROOT),
 		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema holders)" },
 	               [OPTION_TOP] = { "N", "look at N lines, at most 10 (default 10)" } },
 		.arguments_min = 1,
@@ -315,14 +317,19 @@ const struct command commands[] = {
 	},
 	{
 		.name = "lost",
-		.arguments = "PID",
+		.arguments = "PID | --at-exit -- CMD...",
 		.summary = "which blocks of a recorded program does nothing lead to any more",
 		.details = "Stops the program, reads its memory from outside, and lets it go on. Bytes are lost directly when no pointer to their block is\n"
-				   "left anywhere, and lost indirectly when only lost blocks lead there. Needs the right to trace the program (ptrace).\n",
-		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
-	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
-		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema lost)" } },
-		.arguments_min = 1,
+				   "left anywhere, and lost indirectly when only lost blocks lead there. Needs the right to trace the program (ptrace).\n"
+				   "With --at-exit it runs CMD, recorded, and looks when CMD is about to end. What CMD writes to stdout goes to stderr then,\n"
+				   "and the exit status is that of CMD, or 128 + n when signal n ended it.\n",
+		.takes_program = true,
+		.options = OPTION_BIT(OPTION_AT_EXIT) | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_JSON) |
+	               OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) | OPTION_BIT(OPTION_PROJECT) |
+	               OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
+		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema lost)" },
+	               [OPTION_OUTPUT] = { "DIR",
+	                                   "with --at-exit: folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" } },
 		.arguments_max = 1,
 		.run = cmd_lost,
 	},

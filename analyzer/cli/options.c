@@ -182,13 +182,17 @@ static const struct option_row {
 	[OPTION_STOP] = { "stop", 0, KIND_TIME, IN(stop_ns), "TIME", "a time such as 500ms or 2s",
 	                  "let the program stand still for at most so long (default 1s)" },
 	[OPTION_HOLDERS_STOP] = { "holders-stop", 0, KIND_TIME, IN(stop_ns), "TIME", "a time such as 500ms or 2s",
-	                          "let the program stand still for at most so long when the guard is passed (default 1s)" },
+	                          "let the program stand still for at most so long when it is looked at (default 1s)" },
 	[OPTION_NO_HOLDERS] = { "no-holders", 0, KIND_FLAG, IN(has_no_holders), NULL, "",
-	                        "do not look who holds the memory when the guard is passed" },
+	                        "do not look who holds the memory" },
 	[OPTION_ROUNDS] = { "rounds", 0, KIND_KEEP, IN(rounds), "N", "a number of 1 or more",
 	                    "what {n} stands for in CMD (default 100); a line fails when four times as many keep more" },
 	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },
 	[OPTION_ONCE] = { "once", 0, KIND_FLAG, IN(is_once), NULL, "", "print the first screen as text, and end" },
+	[OPTION_AT_EXIT] = { "at-exit", 0, KIND_FLAG, IN(is_at_exit), NULL, "",
+	                     "run CMD, and look when it is about to end" },
+	[OPTION_CORE] = { "core", 0, KIND_PATH, IN(core), "FILE", "a path (write ./-NAME if it begins with -)",
+	                  "look into this core of the process that CAPTURE is of" },
 #undef IN
 };
 

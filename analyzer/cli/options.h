@@ -59,6 +59,8 @@ struct options {
 	const char *config; // of check; NULL = the one that is here
 	bool wants_init;
 	bool is_once;
+	bool is_at_exit;
+	const char *core;
 	const char *status_for; // whose exit statuses are wanted; NULL = as documented
 	bool is_any_platform;
 	uint64_t retries;      // UINT64_MAX = not given

@@ -496,13 +496,20 @@ look_at_site(struct skip_search *skips, const struct live_block *block)
 }
 
 /* A line may ask for data, and for the storage of the dictionary that it goes into: that has items here, half full as it may be. */
+static uint64_t
+page_with_items(const struct live_block *block)
+{
+	return (block->addr + block->bytes / 8 * 3) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1);
+}
+
 static bool
 is_container(struct holder_search *search, const struct live_block *block)
 {
-	uint64_t start = (block->addr + block->bytes / 8 * 3) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1);
+	uint64_t words[PROCESS_MEMORY_PAGE / 8];
 
-	for (uint64_t at = start; at < start + PROCESS_MEMORY_PAGE; at += 8) {
-		if (leads_somewhere(search, process_memory_word(&search->look->memory, at)))
+	(void)process_memory_read(&search->look->memory, page_with_items(block), words, sizeof(words));
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (leads_somewhere(search, words[i]))
 			return true;
 	}
 	return false;
@@ -551,6 +558,28 @@ join_skips(struct holder_search *search)
 	}
 }
 
+/* Of blocks whose sites have no pointers, as far as was looked. */
+static void
+find_data(struct holder_search *search, const uint32_t *looked_at)
+{
+	size_t count = search->large_count;
+
+	for (size_t first = 0, next; first < count && !holder_search_is_late(search); first = next) {
+		uint64_t pages[PROCESS_MEMORY_AHEAD];
+		size_t wanted = 0;
+
+		for (next = first; next < count && wanted < PROCESS_MEMORY_AHEAD; next++) {
+			if (looked_at[search->large[next].site] != UINT32_MAX)
+				pages[wanted++] = page_with_items(&search->large[next]);
+		}
+		process_memory_ahead(&search->look->memory, pages, wanted);
+		for (size_t i = first; i < next; i++) {
+			if (looked_at[search->large[i].site] != UINT32_MAX && !is_container(search, &search->large[i]))
+				add_skip(search, &search->large[i]);
+		}
+	}
+}
+
 static void
 find_skips(struct holder_search *search)
 {
@@ -558,10 +587,7 @@ find_skips(struct holder_search *search)
 
 	for (size_t i = 0; i < search->large_count && !holder_search_is_late(search); i++)
 		look_at_site(&skips, &search->large[i]);
-	for (size_t i = 0; i < search->large_count && !holder_search_is_late(search); i++) {
-		if (skips.looked_at[search->large[i].site] != UINT32_MAX && !is_container(search, &search->large[i]))
-			add_skip(search, &search->large[i]);
-	}
+	find_data(search, skips.looked_at);
 	if (search->skip_count > 1)
 		qsort(search->skips, search->skip_count, sizeof(*search->skips), compare_ranges);
 	join_skips(search);

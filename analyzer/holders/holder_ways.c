@@ -34,7 +34,7 @@ struct step {
 	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
 	struct python_edge edge;
 	bool is_storage;  // the edge leads to where the items are, and that is the sample
-	bool is_data;     // or to the bytes of an array
+	bool is_data;     // or to the bytes of an array, which may be an object, too
 	bool is_repeated; // and so do the next ones
 };
 
@@ -100,7 +100,8 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	python_objects_edge(python, &node->object, edge->at, is_buffer && i > 1 ? search->edges[edges[i - 2]].at : 0,
 	                    &step->edge);
 	step->is_storage = step->is_storage || (i == 1 && is_attribute(step, "its storage"));
-	step->is_data = i == 1 && strcmp(step->edge.name, "data") == 0 && search->nodes[nodes[0]].object.type == NULL;
+	step->is_data = i == 1 && strcmp(step->edge.name, "data") == 0 &&
+	                (search->nodes[nodes[0]].object.type == NULL || strcmp(step->type, "bytearray") == 0);
 	return is_buffer && i > 1 ? 2 : 1;
 }
 
@@ -377,11 +378,11 @@ largest_of(const struct chain *chain)
 }
 
 static void
-say_leaf(struct words *words, const struct holder_node *node)
+say_leaf(struct words *words, const struct chain *chain, const struct holder_node *node)
 {
 	char name[2 * PYTHON_NAME_BYTES];
 
-	if (node->object.type == NULL)
+	if (node->object.type == NULL || chain->steps[chain->count - 1].is_data)
 		return;
 	python_objects_type_name(node->object.type, name);
 	say(words, " -> %s", name);
@@ -435,7 +436,7 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
 		}
 		say_step(&words, &chain->steps[i], with, is_key, &chain->steps[i] == largest_of(chain));
 	}
-	say_leaf(&words, &search->nodes[sample]);
+	say_leaf(&words, chain, &search->nodes[sample]);
 	return memory_text(words.text);
 }
 
@@ -550,7 +551,7 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
 	for (size_t i = 0; i < chain->count; i++)
 		say_step(words, &chain->steps[i], with, true, false);
 	if (chain->count != 0)
-		say_leaf(words, &search->nodes[sample]);
+		say_leaf(words, chain, &search->nodes[sample]);
 	if (words->used >= begin + ARROW_BYTES) {
 		memmove(words->text + begin, words->text + begin + ARROW_BYTES, words->used - begin - ARROW_BYTES + 1);
 		words->used -= ARROW_BYTES;

@@ -252,9 +252,20 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 	}
 }
 
+/* The capture says that it was recorded so. */
+static bool
+was_private(const struct model_process *process)
+{
+	bool is_found = false;
+
+	for (size_t i = 0; i < process->note_count; i++)
+		is_found = is_found || strstr(process->notes[i], "KMEMSHIM_PRIVATE=1") != NULL;
+	return is_found;
+}
+
 /* Does the program leave out what may be personal? As it was started; or as this command was. */
 static bool
-is_private(pid_t pid)
+is_private_now(pid_t pid)
 {
 	static const char wanted[] = "KMEMSHIM_PRIVATE=1";
 	const char *own = getenv("KMEMSHIM_PRIVATE");
@@ -277,9 +288,9 @@ is_private(pid_t pid)
 /* While it stands still; and afterwards, in merge(). */
 static bool
 search_ways(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-            struct choice *choice, uint64_t stop_ns, struct holders *holders, struct fail *fail)
+            struct choice *choice, bool is_private, uint64_t stop_ns, struct holders *holders, struct fail *fail)
 {
-	const struct holder_words with = { choice->lines, is_private(look->process.pid) };
+	const struct holder_words with = { choice->lines, is_private };
 	struct holder_search search;
 	struct found_ways found = { 0 };
 	bool is_drawn;
@@ -315,9 +326,10 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	                (int)look->process.pid, (double)look->stopped_ns / 1e9);
 }
 
+/* core: NULL = it runs */
 static bool
-look_into(pid_t pid, const struct model *model, uint64_t stop_ns, uint64_t top, struct holders *holders,
-          struct fail *fail)
+look_into(pid_t pid, const char *core, const struct model *model, uint64_t stop_ns, uint64_t top,
+          struct holders *holders, struct fail *fail)
 {
 	struct text_pool *pool = text_pool_new();
 	struct process_modules modules;
@@ -325,16 +337,25 @@ look_into(pid_t pid, const struct model *model, uint64_t stop_ns, uint64_t top, 
 	struct process_look look;
 	struct site_lines lines;
 	struct choice choice;
-	bool is_done = process_look_open(COMMAND, pid, stop_ns, &look, fail);
+	bool is_done = core != NULL ? process_look_open_core(COMMAND, core, stop_ns, &look, fail)
+	                            : process_look_open(COMMAND, pid, stop_ns, &look, fail);
 
+	if (is_done && core != NULL && look.process.pid != pid) {
+		is_done = fail_set(fail, EXIT_USAGE,
+		                   COMMAND ": --core %.600s: this is of process %d, and the capture of process %d", core,
+		                   (int)look.process.pid, (int)pid);
+		process_look_close(&look);
+	}
 	if (is_done) {
 		site_lines_make(model, true, &lines);
 		choose_lines(&lines, top, &choice);
-		process_modules_make(&look.memory, pid, pool, &modules);
+		process_modules_make(&look.memory, core != NULL ? 0 : pid, pool, &modules);
 		python_objects_attach(&look.memory, &modules, model->processes[0].python_version, &python);
 		holders->python = memory_text(python.why);
-		is_done = search_ways(&look, &python, &modules, &choice, stop_ns, holders, fail);
-		holders->stopped_us = look.stopped_ns / 1000;
+		is_done = search_ways(&look, &python, &modules, &choice,
+		                      was_private(&model->processes[0]) || is_private_now(core != NULL ? 0 : pid), stop_ns,
+		                      holders, fail);
+		holders->stopped_us = core != NULL ? 0 : look.stopped_ns / 1000;
 		holders->read_bytes = look.memory.scanned_bytes;
 		python_objects_detach(&python);
 		process_modules_free(&modules);
@@ -351,12 +372,38 @@ holders_find_in(const char *pid, const struct model *model, uint64_t stop_ns, ui
                 struct fail *fail)
 {
 	*holders = (struct holders){ .pid = (uint32_t)strtoul(pid, NULL, 10) };
-	if (look_into((pid_t)holders->pid, model, stop_ns, top, holders, fail)) {
+	if (look_into((pid_t)holders->pid, NULL, model, stop_ns, top, holders, fail)) {
 		holders->why = memory_text("");
 		return true;
 	}
 	model_holders_free(holders);
 	return false;
+}
+
+bool
+holders_find_in_core(const char *core, struct model_options *options, uint64_t stop_ns, uint64_t top,
+                     struct holders *holders, struct fail *fail)
+{
+	struct model *model;
+	bool is_done;
+
+	options->wants_symbols = true;
+	options->wants_records = true;
+	model = model_load(options, fail);
+	if (model == NULL)
+		return false;
+	*holders = (struct holders){ .pid = model->processes[0].identity->pid };
+	is_done = model->process_count == 1
+	              ? look_into((pid_t)holders->pid, core, model, stop_ns, top, holders, fail)
+	              : fail_set(fail, EXIT_USAGE,
+	                         COMMAND ": %.600s: there are captures of %zu processes: give that of the core",
+	                         model->argument, model->process_count);
+	model_free(model);
+	if (is_done)
+		holders->why = memory_text("");
+	else
+		model_holders_free(holders);
+	return is_done;
 }
 
 bool

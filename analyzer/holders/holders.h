@@ -21,6 +21,9 @@
 /* options: of the model; its capture is filled in here. stop_ns: for how long the program may stand still. top: lines, at most HOLDERS_LINES_MAX. */
 bool holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, uint64_t top,
                   struct holders *holders, struct fail *fail);
+/* The same of what a core has of the process whose capture is in the options. */
+bool holders_find_in_core(const char *core, struct model_options *options, uint64_t stop_ns, uint64_t top,
+                          struct holders *holders, struct fail *fail);
 /* The same of a model that is loaded, with its records. */
 bool holders_find_in(const char *pid, const struct model *model, uint64_t stop_ns, uint64_t top,
                      struct holders *holders, struct fail *fail);
@@ -29,10 +32,12 @@ bool holders_find_in(const char *pid, const struct model *model, uint64_t stop_n
 bool holders_stored(struct model_options *options, uint64_t top, struct holders *holders, struct fail *fail);
 
 /*
- * holders_keep.c: looks at a process that has passed its guard, and writes what was found into its capture; or why nothing was. Not more often
- * than once for each doubling of what it has allocated in all.
+ * holders_keep.c: looks at a process, and writes what was found into its capture; or why nothing was.
+ *
+ * leak_limit_bytes  0 = it has passed its guard: not more often than once for each doubling of what it has allocated in all. Else only where a
+ *                   line is a leak and holds more than an eighth of that, and once for each doubling of what is live in all
  */
-void holders_keep(const char *pid, uint64_t stop_ns);
+void holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns);
 
 /* render_holders.c */
 void holders_render_text(const struct holders *holders, FILE *stream);

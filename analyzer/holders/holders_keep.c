@@ -1,5 +1,5 @@
 /*
- * holders_keep.c - looks at a process that has passed its guard, and writes what was found into its capture (see holders.h).
+ * holders_keep.c - looks at a process that has passed its guard, or has a leak, and writes what was found into its capture (see holders.h).
  *
  * When failing  why nobody looked is written instead, unless there is an earlier look; without a place to write, nothing.
  */
@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "analysis/model_finish.h"
+#include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/text_start.h"
 #include "base/units.h"
@@ -18,7 +20,8 @@
 
 #define COMMAND "holders"
 #define NEEDED_BYTES (UINT64_C(32) << 20) // that a look takes, and more where a program has many symbols
-#define DOUBLED 2                         // allocated since the last look
+#define DOUBLED 2                         // since the last look
+#define LEAK_PART 8                       // of the limit
 
 /* With so many ways a line at most; those of most samples. Returns bytes; *text is freed by the caller. */
 static size_t
@@ -45,7 +48,7 @@ write_text(const struct holders *holders, size_t ways_max, char **text)
 
 /* As much of it as there is room for. */
 static void
-keep(int fd, const struct holders *holders, uint64_t sequence, uint64_t volume_bytes)
+keep(int fd, const struct holders *holders)
 {
 	struct kmem_holders *look = memory_zeroed(1, sizeof(*look));
 	size_t ways = HOLDERS_SAMPLES;
@@ -61,9 +64,10 @@ keep(int fd, const struct holders *holders, uint64_t sequence, uint64_t volume_b
 	if (bytes <= sizeof(look->text)) {
 		memcpy(look->text, text, bytes);
 		look->text_bytes = (uint32_t)bytes;
-		look->sequence = sequence;
+		look->sequence = holders->sequence;
 		look->monotonic_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-		look->volume_bytes = volume_bytes;
+		look->volume_bytes = holders->volume_bytes;
+		look->leak_bytes = holders->leak_bytes;
 		(void)capture_holders_write(fd, look);
 	}
 	free(text);
@@ -100,38 +104,89 @@ why_text(const char *said)
 	return text;
 }
 
-static void
-look(int fd, const char *pid, const struct model *model, uint64_t stop_ns)
+/* Does a line that is a leak hold so much? */
+static bool
+has_leak(struct model *model, uint64_t bytes)
 {
-	const struct model_process *process = &model->processes[0];
-	const struct holders *before = process->holders;
+	struct ranked *ranked = rank_run(model_finish(model, verdict_now()), &rank_leaks, NULL);
+	bool is_found = false;
+
+	for (size_t i = 0; i < ranked->line_count && !is_found; i++) {
+		enum domain_kind kind = model->domains[ranked->lines[i].domain].id.kind;
+
+		is_found = (kind == DOMAIN_HEAP || kind == DOMAIN_PYTHON_OBJECT) && ranked->lines[i].leak == MODEL_LEAK_LEAK &&
+		           ranked->lines[i].leaking_bytes > bytes;
+	}
+	rank_free(ranked);
+	return is_found;
+}
+
+/* What the two looks have in common is compared. A look at a leak is followed by one when the guard is passed: the last one, as a rule. */
+static bool
+is_due(const struct holders *before, const struct holders *now)
+{
+	if (before == NULL || (before->leak_bytes != 0 && now->leak_bytes == 0))
+		return true;
+	return before->leak_bytes != 0 ? now->leak_bytes / DOUBLED >= before->leak_bytes
+	                               : now->volume_bytes / DOUBLED >= before->volume_bytes;
+}
+
+static void
+look(int fd, const char *pid, const struct model *model, const struct holders *now, uint64_t stop_ns)
+{
+	const struct holders *before = model->processes[0].holders;
 	struct holders holders = { 0 };
 	struct fail fail;
 
-	if (before != NULL && process->guard.volume_bytes / DOUBLED < before->volume_bytes)
+	if (!is_due(before, now))
 		return;
-	if (!has_memory(&process->guard, &fail) ||
+	if ((now->leak_bytes == 0 && !has_memory(&model->processes[0].guard, &fail)) ||
 	    !holders_find_in(pid, model, stop_ns, HOLDERS_LINES_MAX, &holders, &fail)) {
 		if (before != NULL && before->why[0] == '\0')
 			return;
 		holders = (struct holders){ .pid = (uint32_t)strtoul(pid, NULL, 10), .python = memory_text("") };
 		holders.why = why_text(fail.text);
 	}
-	keep(fd, &holders, before != NULL ? before->sequence + 1 : 1, process->guard.volume_bytes);
+	holders.sequence = before != NULL ? before->sequence + 1 : 1;
+	holders.volume_bytes = now->volume_bytes;
+	holders.leak_bytes = now->leak_bytes;
+	keep(fd, &holders);
 	model_holders_free(&holders);
 }
 
+/* What is live, and what was allocated in all. */
+static void
+measure(const struct model *model, struct holders *now)
+{
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->domains[model->sites[i].domain].id.kind != DOMAIN_HEAP)
+			continue;
+		now->leak_bytes += model->sites[i].live_bytes;
+		now->volume_bytes += model->sites[i].allocated_bytes;
+	}
+}
+
 void
-holders_keep(const char *pid, uint64_t stop_ns)
+holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 {
 	char path[RUNNING_CAPTURE_PATH_BYTES];
-	const struct model_options options = { .capture = path, .wants_symbols = true, .wants_records = true };
+	struct model_options options = { .capture = path, .wants_records = true };
+	struct holders now = { 0 };
 	struct fail fail;
 	int fd = running_capture_open(COMMAND, pid, O_RDWR, path, &fail);
 	struct model *model = fd >= 0 ? model_load(&options, &fail) : NULL;
 
-	if (model != NULL)
-		look(fd, pid, model, stop_ns);
+	if (model != NULL && leak_limit_bytes == 0)
+		now.volume_bytes = model->processes[0].guard.volume_bytes;
+	else if (model != NULL && has_leak(model, leak_limit_bytes / LEAK_PART))
+		measure(model, &now);
+	if (now.volume_bytes != 0) {
+		model_free(model);
+		options.wants_symbols = true; // which cost more than all else
+		model = model_load(&options, &fail);
+		if (model != NULL)
+			look(fd, pid, model, &now, stop_ns);
+	}
 	model_free(model);
 	if (fd >= 0)
 		(void)close(fd);

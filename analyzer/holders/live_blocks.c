@@ -499,9 +499,9 @@ is_in(const struct live_block *block, uint64_t addr)
 	return addr - block->addr < (block->bytes != 0 ? block->bytes : 1);
 }
 
-/* Among those that have a bit: the last one that starts at the address or before. */
+/* Among those that have a bit: the last one that starts at the address or before. One that starts below `lowest` is not looked at. */
 static bool
-find_by_bit(const struct live_blocks *blocks, uint64_t addr, struct live_block *block)
+find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, struct live_block *block)
 {
 	uint64_t number = addr >> KMEM_LEAF_LOG2;
 	size_t i = leaves_up_to(blocks, number);
@@ -514,6 +514,8 @@ find_by_bit(const struct live_blocks *blocks, uint64_t addr, struct live_block *
 		if (leaf->number != number)
 			end = LEAF_WINDOWS;
 		while (last_start(leaf, end, &window)) {
+			if (addr_of(leaf, window, 0) + WINDOW_BYTES <= lowest)
+				return false;
 			*block = block_of(blocks, leaf, window);
 			if (block->addr <= addr)
 				return true;
@@ -553,13 +555,29 @@ live_blocks_find(struct live_blocks *blocks, uint64_t addr, struct live_block *b
 	if (addr - blocks->range.lowest >= blocks->range.end - blocks->range.lowest)
 		return false;
 	return (blocks->extra_count != 0 && find_extra(blocks, addr, block)) ||
-	       (find_by_bit(blocks, addr, block) && is_in(block, addr));
+	       (find_by_bit(blocks, 0, addr, block) && is_in(block, addr));
 }
 
 bool
 live_blocks_last_in(struct live_blocks *blocks, uint64_t start, uint64_t end, struct live_block *block)
 {
-	return end > start && find_by_bit(blocks, end - 1, block) && block->addr >= start;
+	return end > start && find_by_bit(blocks, start, end - 1, block) && block->addr >= start;
+}
+
+/* Their words will be asked for. A page of them is eight words of bits. Returns where to ask again. */
+static uint64_t
+read_ahead(struct live_blocks *blocks, const struct leaf *leaf, uint64_t index)
+{
+	const uint64_t step = PROCESS_MEMORY_PAGE / 8 / 64;
+	uint64_t pages[PROCESS_MEMORY_AHEAD];
+	size_t count = 0;
+
+	for (; index < LEAF_BITS_WORDS && count < PROCESS_MEMORY_AHEAD; index += step) {
+		if (leaf->summary[index / 64] >> index % 64 & ((UINT64_C(1) << step) - 1))
+			pages[count++] = leaf->addr + index * 64 * 8;
+	}
+	process_memory_ahead(blocks->memory, pages, count);
+	return index;
 }
 
 bool
@@ -567,12 +585,15 @@ live_blocks_visit(struct live_blocks *blocks, live_blocks_visitor *visitor, void
 {
 	for (size_t i = 0; i < blocks->leaf_count; i++) {
 		const struct leaf *leaf = blocks->leaves[i];
+		uint64_t ahead = 0;
 
 		for (uint64_t index = 0; index < LEAF_BITS_WORDS; index++) {
 			if (index % 64 == 0 && leaf->summary[index / 64] == 0) {
 				index += 63;
 				continue;
 			}
+			if (index >= ahead)
+				ahead = read_ahead(blocks, leaf, index & ~UINT64_C(7));
 			for (uint64_t bits = leaf->starts[index]; bits != 0; bits &= (bits - 1) & leaf->starts[index]) {
 				struct live_block block = block_of(blocks, leaf, index * 64 + (uint64_t)__builtin_ctzll(bits));
 

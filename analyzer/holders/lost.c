@@ -5,13 +5,16 @@
  */
 #include "holders/lost.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/memory.h"
 #include "base/order.h"
 #include "capture/running_capture.h"
+#include "holders/exit_watch.h"
 #include "holders/process_look.h"
 #include "holders/reachability.h"
 #include "holders/site_lines.h"
@@ -126,12 +129,15 @@ sum_up(const struct model *model, const struct reachability *found, struct lost 
 	site_lines_free(&lines);
 }
 
+/* process: it stands still already; NULL = it runs */
 static bool
-look(pid_t pid, uint64_t stop_ns, struct reachability *found, struct lost *lost, struct fail *fail)
+look(pid_t pid, const struct stopped_process *process, uint64_t stop_ns, struct reachability *found, struct lost *lost,
+     struct fail *fail)
 {
 	struct process_look look;
 
-	if (!process_look_open(COMMAND, pid, stop_ns, &look, fail))
+	if (process != NULL ? !process_look_open_stopped(COMMAND, process, stop_ns, &look, fail)
+	                    : !process_look_open(COMMAND, pid, stop_ns, &look, fail))
 		return false;
 	reachability_find(&look.memory, &look.process, look.blocks, &look.ranges, stop_ns, found);
 	bool is_whole = process_look_resume(COMMAND, &look, fail);
@@ -148,19 +154,27 @@ look(pid_t pid, uint64_t stop_ns, struct reachability *found, struct lost *lost,
 	                (int)pid, (double)lost->stopped_us / 1e6);
 }
 
-bool
-lost_find(const char *pid, struct model_options *options, uint64_t stop_ns, struct lost *lost, struct fail *fail)
+static bool
+find(const char *pid, struct stopped_process *process, struct model_options *options, uint64_t stop_ns,
+     struct lost *lost, struct fail *fail)
 {
 	char path[RUNNING_CAPTURE_PATH_BYTES];
-	int fd = running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
+	bool is_ours = process != NULL; // and ended in its capture already
+	int fd = is_ours ? -1 : running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
 	struct reachability found;
 	struct model *model;
 
 	*lost = (struct lost){ .pid = (uint32_t)strtoul(pid, NULL, 10), .all = { "", "", "", 0, 0, 0, 0, 0, 0, 0 } };
-	if (fd < 0)
+	if (is_ours ? !running_capture_path(COMMAND, pid, path, fail) : fd < 0) {
+		if (is_ours)
+			(void)stopped_process_resume(process);
+		if (is_ours)
+			stopped_process_free(process);
 		return false;
-	(void)close(fd);
-	if (!look((pid_t)lost->pid, stop_ns, &found, lost, fail))
+	}
+	if (fd >= 0)
+		(void)close(fd);
+	if (!look((pid_t)lost->pid, process, stop_ns, &found, lost, fail))
 		return false;
 	options->capture = path;
 	options->wants_symbols = true;
@@ -171,6 +185,31 @@ lost_find(const char *pid, struct model_options *options, uint64_t stop_ns, stru
 	model_free(model);
 	reachability_free(&found);
 	return model != NULL;
+}
+
+bool
+lost_find(const char *pid, struct model_options *options, uint64_t stop_ns, struct lost *lost, struct fail *fail)
+{
+	return find(pid, NULL, options, stop_ns, lost, fail);
+}
+
+bool
+lost_at_exit(char *const *arguments, struct model_options *options, uint64_t stop_ns, struct lost *lost, int *status,
+             struct fail *fail)
+{
+	struct stopped_process process;
+	char text[24];
+	bool is_done;
+	pid_t pid;
+
+	*status = -1;
+	if (!exit_watch_start(COMMAND, arguments, &pid, fail) || !exit_watch_wait(COMMAND, pid, &process, status, fail))
+		return false;
+	(void)snprintf(text, sizeof(text), "%d", (int)pid);
+	is_done = find(text, &process, options, stop_ns, lost, fail);
+	while (waitpid(pid, status, __WALL) < 0 && errno == EINTR)
+		continue;
+	return is_done;
 }
 
 void

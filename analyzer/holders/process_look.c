@@ -6,6 +6,8 @@
 #include <elf.h>
 #include <stdio.h>
 
+#include "holders/core_file.h"
+
 /* The entry point, as the kernel told the program: AT_ENTRY. */
 static uint64_t
 program_addr(pid_t pid)
@@ -26,13 +28,11 @@ program_addr(pid_t pid)
 	return found;
 }
 
-bool
-process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail)
+/* is_open: its memory is. */
+static bool
+read_blocks(const char *command, bool is_open, uint64_t wait_ns, struct process_look *look, struct fail *fail)
 {
-	*look = (struct process_look){ 0 };
-	if (!stopped_process_stop(command, pid, wait_ns, &look->process, fail))
-		return false;
-	if (process_memory_open(command, pid, &look->memory, fail)) {
+	if (is_open) {
 		look->memory.deadline_ns = look->process.since_ns + wait_ns;
 		look->blocks = live_blocks_read(command, &look->memory, fail);
 	}
@@ -40,9 +40,34 @@ process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct proce
 		process_look_close(look);
 		return false;
 	}
-	look->program_addr = program_addr(pid);
 	root_ranges_find(&look->memory, &look->process, look->blocks, &look->ranges);
 	return true;
+}
+
+bool
+process_look_open_stopped(const char *command, const struct stopped_process *process, uint64_t wait_ns,
+                          struct process_look *look, struct fail *fail)
+{
+	*look = (struct process_look){ .process = *process, .program_addr = program_addr(process->pid) };
+	return read_blocks(command, process_memory_open(command, process->pid, &look->memory, fail), wait_ns, look, fail);
+}
+
+bool
+process_look_open_core(const char *command, const char *path, uint64_t wait_ns, struct process_look *look,
+                       struct fail *fail)
+{
+	*look = (struct process_look){ 0 };
+	return core_file_open(command, path, &look->memory, &look->process, &look->program_addr, fail) &&
+	       read_blocks(command, true, wait_ns, look, fail);
+}
+
+bool
+process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail)
+{
+	struct stopped_process process;
+
+	return stopped_process_stop(command, pid, wait_ns, &process, fail) &&
+	       process_look_open_stopped(command, &process, wait_ns, look, fail);
 }
 
 static void
@@ -68,6 +93,7 @@ process_look_close(struct process_look *look)
 	resume(look);
 	live_blocks_free(look->blocks);
 	root_ranges_free(&look->ranges);
+	core_file_close(&look->memory);
 	process_memory_close(&look->memory);
 	stopped_process_free(&look->process);
 }

@@ -24,6 +24,12 @@ struct process_look {
 
 /* command: for the message. wait_ns: until its threads stand still, and the list of its blocks is read. */
 bool process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail);
+/* The same, of one that stands still already; its threads become the look's. */
+bool process_look_open_stopped(const char *command, const struct stopped_process *process, uint64_t wait_ns,
+                               struct process_look *look, struct fail *fail);
+/* The same, of what a core has of one. */
+bool process_look_open_core(const char *command, const char *path, uint64_t wait_ns, struct process_look *look,
+                            struct fail *fail);
 /* False: it was killed meanwhile, and what was found is worth nothing. command: for the message. */
 bool process_look_resume(const char *command, struct process_look *look, struct fail *fail);
 void process_look_close(struct process_look *look); // and lets it go on, if it stands still

@@ -46,6 +46,22 @@ live_fetch(void *context, uint64_t addr, void *to, size_t bytes)
 	return got > 0 ? (size_t)got : 0;
 }
 
+static size_t
+live_fetch_pages(void *context, const uint64_t *addrs, unsigned char *const *to, size_t count)
+{
+	const struct live *live = context;
+	struct iovec here[PROCESS_MEMORY_AHEAD];
+	struct iovec there[PROCESS_MEMORY_AHEAD];
+	ssize_t got;
+
+	for (size_t i = 0; i < count; i++) {
+		here[i] = (struct iovec){ to[i], PROCESS_MEMORY_PAGE };
+		there[i] = (struct iovec){ (void *)(uintptr_t)addrs[i], PROCESS_MEMORY_PAGE };
+	}
+	got = process_vm_readv(live->pid, here, count, there, count, 0);
+	return got > 0 ? (size_t)got / PROCESS_MEMORY_PAGE : 0;
+}
+
 /* 1 there, 0 not there, -1 not known. */
 static int
 is_there(struct live *live, uint64_t page)
@@ -131,7 +147,9 @@ process_memory_open(const char *command, pid_t pid, struct process_memory *memor
 	struct live *live = memory_zeroed(1, sizeof(*live));
 	char name[64];
 
-	*memory = (struct process_memory){ .fetch = live_fetch, .present = live_present, .context = live };
+	*memory = (struct process_memory){
+		.fetch = live_fetch, .fetch_pages = live_fetch_pages, .present = live_present, .context = live
+	};
 	(void)snprintf(name, sizeof(name), "/proc/%d/pagemap", (int)pid);
 	live->pid = pid;
 	live->pagemap = open(name, O_RDONLY | O_CLOEXEC);
@@ -193,15 +211,45 @@ process_memory_region(const struct process_memory *memory, uint64_t addr)
 	return low < memory->region_count && memory->regions[low].start <= addr ? &memory->regions[low] : NULL;
 }
 
+/* Where a page is remembered, or will be: another one may be there. */
+static struct memory_page *
+place_of(struct process_memory *memory, uint64_t start)
+{
+	if (memory->pages == NULL)
+		memory->pages = memory_zeroed(CACHE_PAGES, sizeof(*memory->pages));
+	return &memory->pages[start / PROCESS_MEMORY_PAGE * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (CACHE_PAGES - 1)];
+}
+
+void
+process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, size_t count)
+{
+	uint64_t starts[PROCESS_MEMORY_AHEAD];
+	unsigned char *to[PROCESS_MEMORY_AHEAD];
+	size_t wanted = 0;
+	size_t whole;
+
+	for (size_t i = 0; memory->fetch_pages != NULL && i < count; i++) {
+		uint64_t start = addrs[i] & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1);
+		struct memory_page *page = place_of(memory, start);
+
+		if (page->addr == start + 1)
+			continue;
+		page->addr = start + 1; // of two that share a place the second one is read last
+		page->bytes = PROCESS_MEMORY_PAGE;
+		to[wanted] = page->content;
+		starts[wanted++] = start;
+	}
+	whole = wanted != 0 ? memory->fetch_pages(memory->context, starts, to, wanted) : 0;
+	for (size_t i = whole; i < wanted; i++)
+		place_of(memory, starts[i])->addr = 0;
+}
+
 static const struct memory_page *
 page_of(struct process_memory *memory, uint64_t addr)
 {
 	uint64_t start = addr & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1);
-	struct memory_page *page;
+	struct memory_page *page = place_of(memory, start);
 
-	if (memory->pages == NULL)
-		memory->pages = memory_zeroed(CACHE_PAGES, sizeof(*memory->pages));
-	page = &memory->pages[start / PROCESS_MEMORY_PAGE * UINT64_C(0x9e3779b97f4a7c15) >> 32 & (CACHE_PAGES - 1)];
 	if (page->addr != start + 1) {
 		page->addr = start + 1;
 		page->bytes = memory->fetch(memory->context, start, page->content, sizeof(page->content));

@@ -3,7 +3,7 @@
  *
  * Reading goes through a few thousand remembered pages (PROCESS_MEMORY_CACHE_BYTES at most). The process must stand still, or what is
  * read may be of different moments; process_memory_forget() when it moved. Where the bytes come from is a function: of a live process,
- * of an image that a test made, of a core file one day.
+ * of an image that a test made, of a core file.
  *
  * When failing  what cannot be read is 0, or nothing.
  */
@@ -19,6 +19,7 @@
 
 #define PROCESS_MEMORY_PAGE 4096u
 #define PROCESS_MEMORY_CACHE_BYTES (UINT64_C(12) << 20)
+#define PROCESS_MEMORY_AHEAD 64u
 #define PROCESS_MEMORY_PIECE (UINT64_C(256) << 10) // that a scan reads at once
 
 struct memory_region {
@@ -39,6 +40,8 @@ struct process_memory {
 	size_t (*fetch)(void *context, uint64_t addr, void *to, size_t bytes);
 	/* The first run of pages in [*start, end) that are there: changes *start, returns its end; *start = end: none. NULL: all are. */
 	uint64_t (*present)(void *context, uint64_t *start, uint64_t end);
+	/* Several pages at once, in this order: how many of them are whole. NULL: one by one. */
+	size_t (*fetch_pages)(void *context, const uint64_t *addrs, unsigned char *const *to, size_t count);
 	void *context;
 	struct memory_page *pages; // NULL until the first read
 	uint64_t *piece;           // of scans
@@ -61,6 +64,9 @@ uint64_t process_memory_word(struct process_memory *memory, uint64_t addr);
 uint32_t process_memory_half(struct process_memory *memory, uint64_t addr);
 /* Up to its terminator; cut where `room` ends. False: there is none. */
 bool process_memory_text(struct process_memory *memory, uint64_t addr, char *text, size_t room);
+
+/* These pages will be read next: at most PROCESS_MEMORY_AHEAD, by their addresses. It costs less than one by one. */
+void process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, size_t count);
 
 /*
  * Shows the aligned words of [start, end) that are there, and are in [lowest, end_of_wanted): what no pointer that is looked for can

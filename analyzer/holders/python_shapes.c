@@ -79,6 +79,17 @@ static const struct python_shape shapes[] = {
 		.tuple_items = 32, // behind its hash
 		SHAPES_FROM_3_12,
 	},
+	{
+		.version = 0x030f,
+		.frames = PYTHON_FRAMES_STATE,
+		.attributes = PYTHON_ATTRIBUTES_INLINE,
+		.runtime_interpreters = 936,
+		.state_frame = 72,
+		.frame_inline = 72,
+		.frame_locals = 80,
+		.tuple_items = 32, // behind its hash
+		SHAPES_FROM_3_12,
+	},
 };
 
 const struct python_shape *
@@ -165,8 +176,8 @@ static const struct {
 	{ "_asyncio.Task", 0x030b, 0x030c, 136, "_coro" },
 	{ "_asyncio.Task", 0x030d, 0x030d, 112, "_fut_waiter" },
 	{ "_asyncio.Task", 0x030d, 0x030d, 120, "_coro" },
-	{ "_asyncio.Task", 0x030e, 0x030e, 120, "_fut_waiter" },
-	{ "_asyncio.Task", 0x030e, 0x030e, 128, "_coro" },
+	{ "_asyncio.Task", 0x030e, ALL_TO, 120, "_fut_waiter" },
+	{ "_asyncio.Task", 0x030e, ALL_TO, 128, "_coro" },
 	{ "_asyncio.Task", ALL_FROM, ALL_TO, 16, "_loop" },
 	{ "_asyncio.Task", ALL_FROM, ALL_TO, 24, "_callbacks" }, // the first one
 	{ "_asyncio.Task", ALL_FROM, ALL_TO, 48, "_exception" },
@@ -210,6 +221,7 @@ static const struct {
 	{ "pandas._libs.internals.Block", ALL_FROM, ALL_TO, 48, "values" },      // 3
 	{ "bytearray", ALL_FROM, ALL_TO, 32, "data" },
 	{ "bytearray", ALL_FROM, ALL_TO, 40, "data" }, // where the first byte is
+	{ "bytearray", 0x030f, ALL_TO, 56, "data" },   // an object of bytes
 };
 
 const char *

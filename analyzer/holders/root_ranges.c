@@ -240,7 +240,7 @@ static void
 add_region(struct search *search, const struct memory_region *region)
 {
 	bool is_named = region->path[0] == '/';
-	bool is_behind_guard = search->was_forbidden && region->start == search->last_end;
+	bool is_behind_guard = search->was_forbidden && region->start == search->last_end && !search->process->is_ending;
 	uint64_t start = region->start;
 
 	if (is_named && search->recorder_start == 0 && region->offset == 0 &&

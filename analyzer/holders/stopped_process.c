@@ -207,7 +207,7 @@ stopped_process_time(const struct stopped_process *process)
 uint64_t
 stopped_process_resume(struct stopped_process *process)
 {
-	for (size_t i = 0; i < process->count; i++) {
+	for (size_t i = 0; i < process->count && !process->is_image; i++) {
 		/* What was killed meanwhile is seen by its parent when we have seen it. */
 		if (ptrace(PTRACE_DETACH, process->threads[i].number, NULL, (void *)(intptr_t)process->threads[i].signal) == 0)
 			continue;

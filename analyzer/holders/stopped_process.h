@@ -32,6 +32,8 @@ struct stopped_process {
 	size_t count;
 	size_t room;
 	struct stopped_thread *threads;
+	bool is_image;     // no process: what a core has of it
+	bool is_ending;    // its other threads are gone, and what stood on their stacks is not
 	uint64_t since_ns; // CLOCK_MONOTONIC: when the first one stopped
 	bool was_killed;   // meanwhile; known when it was let go
 };
@@ -42,6 +44,8 @@ bool stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, stru
 
 /* What a thread that stands still has in its registers, in a file for each processor. When that cannot be read they stay as they were. */
 void stopped_registers_read(struct stopped_thread *thread);
+/* The same from struct user_regs_struct, as a core has it. */
+void stopped_registers_take(struct stopped_thread *thread, const void *registers, size_t bytes);
 
 /* How long it has stood still, in ns. */
 uint64_t stopped_process_time(const struct stopped_process *process);

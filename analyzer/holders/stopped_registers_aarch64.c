@@ -16,8 +16,19 @@ stopped_registers_read(struct stopped_thread *thread)
 
 	if (ptrace(PTRACE_GETREGSET, thread->number, (void *)NT_PRSTATUS, &general) != 0)
 		return;
+	stopped_registers_take(thread, &all, sizeof(all));
+	(void)ptrace(PTRACE_GETREGSET, thread->number, (void *)NT_ARM_TLS, &of_thread);
+}
+
+void
+stopped_registers_take(struct stopped_thread *thread, const void *registers, size_t bytes)
+{
+	struct user_regs_struct all;
+
+	if (bytes < sizeof(all))
+		return;
+	memcpy(&all, registers, sizeof(all));
 	thread->stack_addr = all.sp;
 	thread->code_addr = all.pc;
 	memcpy(thread->registers, all.regs, sizeof(thread->registers));
-	(void)ptrace(PTRACE_GETREGSET, thread->number, (void *)NT_ARM_TLS, &of_thread);
 }

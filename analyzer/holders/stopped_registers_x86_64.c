@@ -5,19 +5,35 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
+static void
+take(struct stopped_thread *thread, const struct user_regs_struct *all)
+{
+	thread->stack_addr = all->rsp;
+	thread->thread_addr = all->fs_base;
+	thread->code_addr = all->rip;
+	memcpy(thread->registers,
+	       (const uint64_t[MACHINE_REGISTERS]){ all->rax, all->rbx, all->rcx, all->rdx, all->rsi, all->rdi, all->rbp,
+	                                            all->r8, all->r9, all->r10, all->r11, all->r12, all->r13, all->r14,
+	                                            all->r15, all->orig_rax },
+	       sizeof(thread->registers));
+}
+
 void
 stopped_registers_read(struct stopped_thread *thread)
 {
 	struct user_regs_struct all;
 
-	if (ptrace(PTRACE_GETREGS, thread->number, NULL, &all) != 0)
+	if (ptrace(PTRACE_GETREGS, thread->number, NULL, &all) == 0)
+		take(thread, &all);
+}
+
+void
+stopped_registers_take(struct stopped_thread *thread, const void *registers, size_t bytes)
+{
+	struct user_regs_struct all;
+
+	if (bytes < sizeof(all))
 		return;
-	thread->stack_addr = all.rsp;
-	thread->thread_addr = all.fs_base;
-	thread->code_addr = all.rip;
-	memcpy(thread->registers,
-	       (const uint64_t[MACHINE_REGISTERS]){ all.rax, all.rbx, all.rcx, all.rdx, all.rsi, all.rdi, all.rbp, all.r8,
-	                                            all.r9, all.r10, all.r11, all.r12, all.r13, all.r14, all.r15,
-	                                            all.orig_rax },
-	       sizeof(thread->registers));
+	memcpy(&all, registers, sizeof(all));
+	take(thread, &all);
 }

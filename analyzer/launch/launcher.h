@@ -22,9 +22,9 @@ struct launch {
 	const char *guard;          // KMEMSHIM_GUARD; NULL: as the environment says
 	const char *snapshots;      // KMEMSHIM_SNAPSHOTS; the same
 	const char *guard_action;   // KMEMSHIM_GUARD_ACTION; the same
-	void (*look)(const char *pid,
-	             uint64_t stop_ns); // at who holds what, when a guard is passed that only notes it; NULL: nobody does
-	uint64_t look_stop_ns;          // for how long the program may stand still then
+	/* At who holds what: holders_keep(), when a guard is passed that only notes it, or much is live; NULL: nobody does. */
+	void (*look)(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns);
+	uint64_t look_stop_ns; // for how long the program may stand still then
 	/* Filled by launcher_run(). */
 	pid_t pid;
 	char session[40];

@@ -1,8 +1,8 @@
 /*
  * launcher_guard.c - what the launcher does when a process passes its guard: runs a command (--guard-action exec:CMD), or looks who holds
- * what.
+ * what; and when a process has much live.
  *
- * Whoever passes its guard writes its pid into a pipe in the folder of captures. A process of ours reads there: never the one that is
+ * Whoever passes its guard writes its pid into a pipe in the folder of captures, and who has much live its pid and its limit. A process of ours reads there: never the one that is
  * full. It lives as long as the launcher. Each look is a process of its own: its memory is given back, and nothing that ends it ends us.
  *
  * Not chosen  looks by the launcher itself, who as the parent may always trace: it would meet the stops of its child in its own wait.
@@ -46,12 +46,6 @@ action_of(const struct guard_task *task, const char **command)
 	return action;
 }
 
-static bool
-has_guard(const struct guard_task *task)
-{
-	return task->guard != NULL || getenv("KMEMSHIM_GUARD") != NULL;
-}
-
 static void
 run_command(const char *command, const char *pid)
 {
@@ -66,7 +60,7 @@ run_command(const char *command, const char *pid)
 
 /* One at a time: memory is short. What a look has to say is in the capture. */
 static void
-look(const struct guard_task *task, const char *pid)
+look(const struct guard_task *task, const char *pid, const char *limit)
 {
 	pid_t child = fork();
 	int nothing;
@@ -75,7 +69,7 @@ look(const struct guard_task *task, const char *pid)
 		nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 		(void)dup2(nothing, STDOUT_FILENO);
 		(void)dup2(nothing, STDERR_FILENO);
-		task->look(pid, task->look_stop_ns);
+		task->look(pid, strtoull(limit, NULL, 10), task->look_stop_ns);
 		_exit(0);
 	}
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
@@ -86,17 +80,20 @@ look(const struct guard_task *task, const char *pid)
 static void __attribute__((noreturn)) read_pids(const struct guard_task *task, const char *command)
 {
 	FILE *lines = fdopen(pipe_end, "r");
-	char line[32];
+	char line[48];
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)setpgid(0, 0); // keys at the terminal are the program's
 	(void)signal(SIGCHLD, command != NULL ? SIG_IGN : SIG_DFL);
 	while (lines != NULL && fgets(line, sizeof(line), lines) != NULL && strcmp(line, END "\n") != 0) {
-		line[strcspn(line, "\n")] = '\0';
-		if (command != NULL)
+		char *limit = line + strcspn(line, " \n");
+		bool is_guard = *limit != ' ';
+
+		*limit++ = '\0';
+		if (is_guard && command != NULL)
 			run_command(command, line);
-		else
-			look(task, line);
+		else if (task->look != NULL)
+			look(task, line, is_guard ? "" : limit);
 	}
 	_exit(0);
 }
@@ -105,10 +102,10 @@ pid_t
 launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 {
 	const char *command;
-	bool looks = action_of(task, &command) == KMEM_GUARD_NOTE && has_guard(task) && task->look != NULL;
 	char session[24];
 
-	if ((command == NULL && !looks) || task->folder == NULL)
+	(void)action_of(task, &command);
+	if ((command == NULL && task->look == NULL) || task->folder == NULL)
 		return 0;
 	(void)snprintf(session, sizeof(session), "%" PRIx64, started_ns / 1000);
 	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, task->folder, session);
@@ -120,7 +117,7 @@ launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 		read_pids(task, command);
 	if (reader < 0)
 		(void)unlink(path);
-	return reader > 0 && looks ? reader : 0;
+	return reader > 0 && task->look != NULL ? reader : 0;
 }
 
 void

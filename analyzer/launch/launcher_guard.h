@@ -1,6 +1,6 @@
 /*
  * launcher_guard.h - what the launcher does when a process passes its guard: runs a command (--guard-action exec:CMD), or looks who holds
- * what.
+ * what. It also looks when a process has much live, and a line of it is a leak.
  *
  * Safe from   one thread; the process is the launcher's, which ends both.
  */
@@ -15,7 +15,7 @@ struct guard_task {
 	const char *folder;
 	const char *guard;
 	const char *action;
-	void (*look)(const char *pid, uint64_t stop_ns);
+	void (*look)(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns); // limit: as holders_keep() takes it
 	uint64_t look_stop_ns;
 };
 

@@ -179,6 +179,20 @@ model_holders_of(const struct model *model, const struct model_frame *where)
 	return found;
 }
 
+const struct holders *
+model_holders_look(const struct model *model, const struct holders_line *line)
+{
+	const struct holders *found = NULL;
+
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct holders *holders = model->processes[i].holders;
+
+		if (holders != NULL && line >= holders->lines && line < holders->lines + holders->line_count)
+			found = holders;
+	}
+	return found;
+}
+
 size_t
 model_holders_container(const struct holders_way *way)
 {

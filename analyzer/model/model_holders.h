@@ -53,6 +53,7 @@ struct holders {
 	uint64_t sequence; // 1, 2, ...
 	uint64_t monotonic_ns;
 	uint64_t volume_bytes; // allocated in all, then
+	uint64_t leak_bytes;   // live in all then, where a line was a leak; 0 = the guard was passed
 };
 
 #define MODEL_HOLDERS_SCHEMA 1
@@ -68,6 +69,8 @@ void model_holders_free(struct holders *holders); // what it holds, not itself; 
 
 /* What the newest look knows of this line of code, in any process; NULL: it was none of the largest then, or nobody looked. */
 const struct holders_line *model_holders_of(const struct model *model, const struct model_frame *where);
+/* The look that this is of. */
+const struct holders *model_holders_look(const struct model *model, const struct holders_line *line);
 
 /* How most of its samples are held; NULL = nobody knows anything. */
 const struct holders_way *model_holders_way(const struct holders_line *line);

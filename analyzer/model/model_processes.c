@@ -170,6 +170,7 @@ kept_holders(struct capture *capture)
 		holders->sequence = look->sequence;
 		holders->monotonic_ns = look->monotonic_ns;
 		holders->volume_bytes = look->volume_bytes;
+		holders->leak_bytes = look->leak_bytes;
 	}
 	return holders;
 }

@@ -116,7 +116,7 @@
 			cell.append("span").text(text(line[LINE.place]));
 		if (text(line[LINE.source]) !== "")
 			cell.append("span").attr("class", "source").text(text(line[LINE.source]));
-		if (text(line[LINE.held]) !== "") // when the guard was passed
+		if (text(line[LINE.held]) !== "") // at the latest look
 			cell.append("span").attr("class", "source").text("held " + text(line[LINE.held]));
 	}
 

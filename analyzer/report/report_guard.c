@@ -35,7 +35,7 @@ is_without_launcher(const struct kmem_identity *identity)
 static const char *
 why_nobody_looked(const struct model_process *process)
 {
-	if (process->holders != NULL)
+	if (process->holders != NULL && process->holders->leak_bytes == 0)
 		return process->holders->why[0] != '\0' ? process->holders->why : NULL;
 	return process->guard.action == KMEM_GUARD_NOTE && is_without_launcher(process->identity)
 	           ? "kmemshim run looks when the guard is passed, LD_PRELOAD alone does not"
@@ -60,7 +60,7 @@ report_guard_build(struct report *report, const struct model *model, const struc
 		.limit = report_guard_limit(passing->limit_kind - 1) ?: "machine",
 		.action = report_guard_action(passing->action),
 		.is_action_in_vain = passing->outcome != KMEM_GUARD_DONE,
-		.look = process->holders,
+		.look = process->holders != NULL && process->holders->leak_bytes == 0 ? process->holders : NULL,
 		.no_look = why_nobody_looked(process),
 		.before_end_ns = end_ns > passing->monotonic_ns ? end_ns - passing->monotonic_ns : 0,
 	};

@@ -230,7 +230,7 @@ find_growth(struct verdict_facts *facts, struct verdict *verdict)
 	                                                                                              : VERDICT_POSSIBLE);
 }
 
-/* What a look found that was taken when the guard was passed. */
+/* What a look found that was taken when the guard was passed, or a line was a leak. */
 static void
 find_holder(struct verdict_facts *facts, struct verdict *verdict)
 {

@@ -137,7 +137,8 @@ PHRASE(HOLDER)
 	if (finding->bytes != finding->whole_bytes)
 		(void)snprintf(most, sizeof(most), "%" PRIu64 " of %" PRIu64 " samples of them", finding->bytes,
 		               finding->whole_bytes);
-	say(verdict, " When the guard was passed, ");
+	say(verdict, model_holders_look(facts->model, held)->leak_bytes != 0 ? " When the launcher looked, "
+	                                                                     : " When the guard was passed, ");
 	if (strcmp(way->kind, "lost") == 0)
 		say(verdict, "no pointer led to %s any more.", strcmp(most, "they") == 0 ? "them" : most);
 	else if (strcmp(way->kind, "unseen") == 0)

@@ -39,7 +39,7 @@ struct settings {
 	uint64_t capture_max;
 	struct kmem_guard_setting guard;     // KMEMSHIM_GUARD=90%|12G; nothing: there is none
 	enum kmem_guard_action guard_action; // KMEMSHIM_GUARD_ACTION=note|interrupt|raise|exec:CMD
-	// KMEMSHIM_LOOKER, from the launcher: the process that looks who holds what when the guard is passed; 0 = nobody does
+	// KMEMSHIM_LOOKER, from the launcher: the process that looks who holds what; 0 = nobody does
 	uint64_t looker_pid;
 	uint64_t snapshots; // KMEMSHIM_SNAPSHOTS=2..32: so many states at even distances; 0 = none
 	bool walks_all;     // of native and verify_every: nothing is taken from memory

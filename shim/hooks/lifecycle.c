@@ -37,6 +37,7 @@
 #include "periodic/unhooked_allocator.h"
 #include "periodic/heartbeat.h"
 #include "periodic/inherited.h"
+#include "periodic/launcher_pipe.h"
 #include "periodic/memory_guard.h"
 #include "periodic/process_identity.h"
 #include "periodic/resident.h"
@@ -379,7 +380,8 @@ start(void)
 	(void)dlerror(); // what our look-ups did not find is no message for the program
 	(void)dlerror();
 	keep_session();
-	memory_guard_start(folder, may_speak, identity.is_first != 0);
+	launcher_pipe_start(folder);
+	memory_guard_start(may_speak, identity.is_first != 0);
 	diag_debug("recording process %u to %s", owner_pid, folder);
 	return true;
 }
@@ -398,6 +400,7 @@ start_in_child(void)
 	other_limits_forked();
 	work_items_forked();
 	resident_forked();
+	launcher_pipe_forked();
 	memory_guard_forked();
 	marks_forked();
 	phases_forked();

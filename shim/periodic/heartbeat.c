@@ -17,6 +17,7 @@
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "periodic/inherited.h"
+#include "periodic/launcher_pipe.h"
 #include "periodic/memory_guard.h"
 #include "periodic/resident.h"
 #include "periodic/object_census.h"
@@ -103,6 +104,7 @@ heartbeat_take(uint64_t live_bytes)
 	marks_beat(live_bytes, now.resident_bytes, now_ns);
 	history_beat(live_bytes, now.resident_bytes, now.limit_bytes, now_ns);
 	enum memory_guard_due due = memory_guard_judge(&now, live_bytes);
+	launcher_pipe_beat(&now, live_bytes);
 	beat_due_restart(live_bytes, now.resident_bytes, now.limit_bytes, memory_guard_room(), now_ns);
 	object_census_take(false);
 	pointer_map_beat(now_ns);

@@ -18,7 +18,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "base/clock.h"
 #include "base/diag.h"
@@ -29,6 +28,7 @@
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
+#include "periodic/launcher_pipe.h"
 #include "record/callbacks.h"
 #include "record/failed_requests.h"
 #include "record/guard_due.h"
@@ -54,7 +54,6 @@ static uint64_t last_beside_bytes; // in memory and not live, at the last beat
 static uint64_t beside_bytes;      // the same, at the last beat before the passing: programs, libraries
 static uint64_t ask_bytes;         // when so much is beside, malloc is asked for what it keeps (G4)
 static bool has_voice;
-static char pipe_path[4096 + 64]; // "" = there is none
 
 _Atomic uint64_t guard_due_bytes = UINT64_MAX;
 
@@ -124,7 +123,7 @@ below_again(const struct measure *at)
 static struct measure
 measure_cgroup(const struct kmem_identity *identity, const struct memory_limits_now *now)
 {
-	static char text[4096];
+	static char text[4096]; // one judges at a time
 	struct measure cgroup = measure(KMEM_LIMIT_CGROUP, now->cgroup_bytes, now->limit_bytes);
 	struct kmem_container charged = { 0 };
 
@@ -237,44 +236,6 @@ ignores_interrupts(void)
 	return real_libc.sigaction(SIGINT, NULL, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
-/* Opened for both ends: who writes to a pipe that nobody reads gets a signal. */
-static bool
-tell_launcher(bool is_trial)
-{
-	char text[16];
-	size_t length = diag_format(text, sizeof(text), "%u\n", capture_file_header()->identity.pid);
-	int probe = pipe_path[0] != '\0' ? raw_open(pipe_path, O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0) : -1;
-	int both = probe >= 0 ? raw_open(pipe_path, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0) : -1;
-	bool is_told = both >= 0 && (is_trial || raw_syscall(SYS_write, both, text, length) == (long)length);
-
-	if (both >= 0)
-		raw_close(both);
-	if (probe >= 0)
-		raw_close(probe);
-	return is_told;
-}
-
-/*
- * The launcher looks who holds what, and writes that into our capture: there must be room. A program that others may not trace
- * (ptrace_scope 1 of Yama) names who may; without Yama the call fails, and nobody needs it.
- */
-static void
-ask_for_look(void)
-{
-	uint32_t index;
-
-	if (settings.looker_pid == 0)
-		return;
-	bool has_room = capture_file_count(KMEM_SECTION_HOLDERS) != 0 ||
-	                (!capture_file_is_large(0) &&
-	                 capture_file_append_sparing(KMEM_SECTION_HOLDERS, 2 * KMEM_HOLDERS_BYTES, 0, &index) != NULL);
-
-	if (!has_room || !tell_launcher(true))
-		return;
-	(void)raw_syscall(SYS_prctl, PR_SET_PTRACER, settings.looker_pid, 0, 0, 0);
-	(void)tell_launcher(false);
-}
-
 static const char *
 name_of(const struct kmem_identity *identity)
 {
@@ -338,14 +299,14 @@ pass(const struct measure *at, const struct memory_limits_now *now, uint64_t req
 
 	if (passing.action == KMEM_GUARD_INTERRUPT && ignores_interrupts())
 		passing.outcome = KMEM_GUARD_IGNORED;
-	if (passing.action == KMEM_GUARD_EXEC && !tell_launcher(true))
+	if (passing.action == KMEM_GUARD_EXEC && !launcher_pipe_tell(true, 0))
 		passing.outcome = KMEM_GUARD_NOBODY;
 	marks_guard(keep(&passing));
 	publish(&passing);
 	if (passing.action == KMEM_GUARD_EXEC)
-		(void)tell_launcher(false);
+		(void)launcher_pipe_tell(false, 0);
 	if (passing.action == KMEM_GUARD_NOTE) // else it is about to change
-		ask_for_look();
+		launcher_pipe_ask_for_look(0);
 	say(&passing);
 }
 
@@ -566,31 +527,17 @@ tell_of_settings(void)
 		diag_warn("KMEMSHIM_GUARD=%s: no limit is in force here: the guard is %lu MiB of the machine's %lu MiB%s",
 		          given, MIB(at.guard_bytes), MIB(at.limit_bytes),
 		          settings.guard.bytes != 0 ? ", for each process alone" : "");
-	if (settings.guard_action == KMEM_GUARD_EXEC && !tell_launcher(true))
+	if (settings.guard_action == KMEM_GUARD_EXEC && !launcher_pipe_tell(true, 0))
 		diag_warn(
 			"KMEMSHIM_GUARD_ACTION=exec: only kmemshim run can run a command, and there is none: the guard is noted");
 }
 
-/* By when the launcher was started. */
-static void
-name_pipe(const char *folder)
-{
-	char session[sizeof(capture_file_header()->identity.session)];
-
-	memcpy(session, capture_file_header()->identity.session, sizeof(session));
-	session[sizeof(session) - 1] = '\0';
-	session[strcspn(session, ".")] = '\0';
-	diag_format(pipe_path, sizeof(pipe_path), KMEM_GUARD_PIPE, folder, session);
-}
-
 void
-memory_guard_start(const char *folder, bool may_speak, bool is_first)
+memory_guard_start(bool may_speak, bool is_first)
 {
 	has_voice = may_speak;
 	if (!is_set())
 		return;
-	if (folder[0] != '\0')
-		name_pipe(folder);
 	if (is_first)
 		tell_of_settings();
 	atomic_store_explicit(&guard_due_bytes, FAILED_REQUESTS_LARGE_BYTES, memory_order_relaxed);

@@ -28,11 +28,10 @@
 /*
  * Once, when recording starts; the settings are read.
  *
- * folder     of captures, where the launcher's pipe is; "" = none
  * may_speak  the user wants lines on stderr
  * is_first   of the session: says what is wrong with the settings
  */
-void memory_guard_start(const char *folder, bool may_speak, bool is_first);
+void memory_guard_start(bool may_speak, bool is_first);
 void memory_guard_forked(void); // forked child: one thread
 
 enum memory_guard_due { MEMORY_GUARD_NOTHING, MEMORY_GUARD_INTERRUPT, MEMORY_GUARD_GIVE_BACK };

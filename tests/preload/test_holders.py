@@ -18,7 +18,7 @@ FOLDER = HERE / "holders"
 SCHEMA_FILE = ROOT / "analyzer" / "holders" / "holders.schema.json"
 SAID = re.compile(r'"""(held|lost|unseen|unfinished)  (.*)\n')
 PROGRAMS = sorted(path.name for path in FOLDER.glob("*.py") if SAID.match(path.read_text()))
-VERSIONS = ["system", *interpreters.PYENV, "3.14-debian"]
+VERSIONS = ["system", *interpreters.PYENV, "3.14-debian", "3.15-debian"]
 
 
 def expected(program):

@@ -1,6 +1,7 @@
 """kmemshim lost: what nothing leads to any more, beside what a leak sanitizer says of the same programs; and the program goes on."""
 import collections
 import json
+import os
 import re
 import signal
 import subprocess
@@ -291,3 +292,94 @@ def test_a_program_that_is_killed_while_it_stands_still_is_told_so(command, tmp_
             said, why = look.communicate()
     assert (look.returncode, said) == (2, "")
     assert re.fullmatch(rf"kmemshim: {command}: process {waiting.pid} (was killed while it stood still|is gone)\n", why), why
+
+
+# ---- at the exit ----
+
+STOPS = """
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *end(void *of_thread)
+{
+    void *volatile kept = malloc(4321);
+    (void)of_thread;
+    raise(SIGUSR1);
+    exit(kept != NULL ? 6 : 0); /* while the first thread waits, with a block on its stack */
+}
+static void nothing(int number) { (void)number; }
+int main(void)
+{
+    pthread_t thread;
+    void *volatile of_main = malloc(5432);
+    signal(SIGUSR1, nothing);
+    pthread_create(&thread, NULL, end, NULL);
+    pthread_join(thread, NULL);
+    return of_main != NULL;
+}
+"""
+
+
+def at_exit(folder, *words):
+    return kmemshim("lost", "--at-exit", "-o", folder / "out", *words)
+
+
+def test_at_exit_it_is_what_a_leak_sanitizer_says(tmp_path):
+    (tmp_path / "sanitized").mkdir()
+    theirs = of_sanitizer(tmp_path / "sanitized", "lost.c")
+    done = at_exit(tmp_path, "--json", "--", build(tmp_path, "lost.c"), "end")
+    assert done.returncode == 0, done.stderr
+    ours = json.loads(done.stdout)
+    fastjsonschema.validate(json.loads(SCHEMA_FILE.read_text()), ours)
+    direct, indirect = by_line(ours, "direct"), by_line(ours, "indirect")
+    first, other = sorted(place for place in theirs["indirect"] if place[0] == "lose_circle")
+    for kind in theirs.values():  # see above
+        for place in list(kind):
+            if place in (first, other) or place[0] == "keep":
+                del kind[place]
+    assert sum(table.pop(place, (0, 0))[1] for table in (direct, indirect) for place in (first, other)) == 40
+    assert direct == theirs["direct"] and indirect == theirs["indirect"]
+
+
+@pytest.mark.parametrize("code, status", [("print('said'); raise SystemExit(5)", 5), ("import os; print('said', flush=True); os.abort()", 134)])
+def test_at_exit_the_status_is_the_programs_and_its_output_is_beside(code, status, tmp_path):
+    done = at_exit(tmp_path, "--", sys.executable, "-c", code)
+    assert done.returncode == status and "said" in done.stderr and "said" not in done.stdout
+    assert re.match(r"process \d+ has lost ", done.stdout)
+
+
+def test_at_exit_signals_reach_it_and_a_thread_may_end_it(tmp_path):
+    done = at_exit(tmp_path, "--json", "--", of_text(tmp_path, STOPS))
+    assert done.returncode == 6, done.stderr
+    lines = json.loads(done.stdout)["lines"]
+    assert sum(line["reachable_bytes"] for line in lines) >= 4321 + 5432  # stacks of threads that are about to end count
+    assert not any(line["direct_blocks"] + line["indirect_blocks"] for line in lines)
+
+
+def test_at_exit_a_program_that_stops_waits_until_it_is_continued(tmp_path):
+    look = subprocess.Popen([KMEMSHIM, "lost", "--at-exit", "-o", tmp_path / "out", "--", sys.executable, "-c",
+                             "import os, signal; print(os.getpid(), flush=True); os.kill(os.getpid(), signal.SIGSTOP); print('went on')"],
+                            env=plain_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pid = int(look.stderr.readline())
+    deadline = time.monotonic() + harness.TIMEOUT
+    while not re.search("State:\t[tT]", open(f"/proc/{pid}/status").read()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGCONT)
+    out, err = look.communicate(timeout=harness.TIMEOUT)
+    assert look.returncode == 0 and "went on" in err and out.startswith(f"process {pid} has lost ")
+
+
+@pytest.mark.parametrize("words, said", [
+    (("--at-exit",), "give the number of a process, or --at-exit -- and a program"),
+    (("--at-exit", "12"), "give the number of a process, or --at-exit -- and a program"),
+    (("--at-exit", "--", "/nothing/here"), "/nothing/here: cannot be run: No such file or directory"),
+])
+def test_at_exit_wrong_words(words, said):
+    done = kmemshim("lost", *words)
+    assert done.returncode == 2 and done.stdout == "" and said in done.stderr
+
+
+def test_at_exit_where_ptrace_is_forbidden(tmp_path):
+    done = run([sys.executable, "-c", FORBID, KMEMSHIM, "lost", "--at-exit", "-o", tmp_path / "out", "--", "true"])
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "true may not be watched (ptrace: EPERM)" in done.stderr

@@ -430,7 +430,7 @@ members_have_the_names_of_their_version(void **state)
 			assert_string_equal(name, cases[i].name);
 	}
 	assert_null(python_shape_find(0x03070000));
-	assert_null(python_shape_find(0x030f0000));
+	assert_null(python_shape_find(0x03100000));
 	assert_null(python_shape_find(0));
 }
 

@@ -20,6 +20,7 @@
 #include "base/settings.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
+#include "periodic/launcher_pipe.h"
 #include "periodic/memory_guard.h"
 #include "record/guard_due.h"
 #include "record/tracker.h"
@@ -216,7 +217,8 @@ a_look_is_asked_for_where_somebody_looks(void *unused)
 		identity = &capture_file_header()->identity;
 		identity->pid = 4711;
 		(void)snprintf(identity->session, sizeof(identity->session), "5e55.1");
-		memory_guard_start(group, false, false);
+		launcher_pipe_start(group);
+		memory_guard_start(false, false);
 		(void)judge(100 * MIB);
 		(void)judge(1000 * MIB);
 		CHECK_IN_CHILD(times() == 1);

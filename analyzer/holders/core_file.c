@@ -1,0 +1,365 @@
+/*
+ * core_file.c - segments and notes of a core (see core_file.h).
+ *
+ * The file is foreign input: every offset is compared with its size before it is used.
+ */
+#include "holders/core_file.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/procfs.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/text_start.h"
+
+#define ALIGNED(bytes) (((bytes) + 3) & ~(uint64_t)3)
+
+struct part {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset; // in the core; of a file's part in that file
+	uint64_t bytes;  // that are there
+	const char *path;
+	int fd; // of the file: -1 = it cannot be opened, -2 = nobody has tried
+};
+
+struct core {
+	const unsigned char *bytes;
+	uint64_t size;
+	size_t segment_count;
+	size_t segment_room;
+	struct part *segments; // by address
+	size_t file_count;
+	size_t file_room;
+	struct part *files; // by address
+};
+
+/* NULL: it does not lie in the file. */
+static const void *
+bytes_at(const struct core *core, uint64_t offset, uint64_t bytes)
+{
+	return offset <= core->size && bytes <= core->size - offset ? core->bytes + offset : NULL;
+}
+
+static struct part *
+part_at(struct part *parts, size_t count, uint64_t addr)
+{
+	size_t low = 0;
+	size_t high = count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (parts[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < count && parts[low].start <= addr ? &parts[low] : NULL;
+}
+
+static size_t
+from_file(struct part *file, uint64_t addr, void *to, size_t bytes)
+{
+	uint64_t inside = addr - file->start;
+	ssize_t got;
+
+	if (file->fd == -2)
+		file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+	if (bytes > file->end - addr)
+		bytes = file->end - addr;
+	got = file->fd >= 0 ? pread(file->fd, to, bytes, (off_t)(file->offset + inside)) : 0;
+	return got > 0 ? (size_t)got : 0;
+}
+
+static size_t
+fetch(void *context, uint64_t addr, void *to, size_t bytes)
+{
+	struct core *core = context;
+	const struct part *segment = part_at(core->segments, core->segment_count, addr);
+	struct part *file;
+
+	if (segment != NULL && addr - segment->start < segment->bytes) {
+		uint64_t there = segment->bytes - (addr - segment->start);
+		size_t part = bytes < there ? bytes : there;
+		const void *from = bytes_at(core, segment->offset + (addr - segment->start), part);
+
+		if (from != NULL)
+			memcpy(to, from, part);
+		return from != NULL ? part : 0;
+	}
+	file = part_at(core->files, core->file_count, addr);
+	return file != NULL ? from_file(file, addr, to, bytes) : 0;
+}
+
+/* ---- notes ---- */
+
+struct notes {
+	struct core *core;
+	struct stopped_process *process;
+	uint64_t program_addr;
+};
+
+/* Count and size of a page, then a start, an end and an offset in pages for each, then their names. */
+static void
+read_files(struct core *core, const unsigned char *note, uint64_t bytes)
+{
+	uint64_t head[2];
+	uint64_t names;
+
+	if (bytes < sizeof(head))
+		return;
+	memcpy(head, note, sizeof(head));
+	if (head[0] > (bytes - sizeof(head)) / 24)
+		return;
+	names = sizeof(head) + head[0] * 24;
+	for (uint64_t i = 0; i < head[0] && names < bytes; i++) {
+		uint64_t row[3];
+		size_t length = strnlen((const char *)note + names, bytes - names);
+
+		if (length == bytes - names)
+			return;
+		memcpy(row, note + sizeof(head) + i * sizeof(row), sizeof(row));
+		core->files = memory_grown(core->files, &core->file_room, core->file_count + 1, sizeof(*core->files));
+		core->files[core->file_count++] = (struct part){
+			.start = row[0],
+			.end = row[1],
+			.offset = row[2] * head[1],
+			.path = memory_text((const char *)note + names),
+			.fd = -2,
+		};
+		names += length + 1;
+	}
+}
+
+static void
+read_thread(struct stopped_process *process, const unsigned char *note, uint64_t bytes)
+{
+	struct elf_prstatus status;
+
+	if (bytes < sizeof(status))
+		return;
+	memcpy(&status, note, sizeof(status));
+	process->threads = memory_grown(process->threads, &process->room, process->count + 1, sizeof(*process->threads));
+	process->threads[process->count] = (struct stopped_thread){ .number = status.pr_pid };
+	stopped_registers_take(&process->threads[process->count++], &status.pr_reg, sizeof(status.pr_reg));
+}
+
+static void
+read_vector(struct notes *notes, const unsigned char *note, uint64_t bytes)
+{
+	for (uint64_t at = 0; at + 16 <= bytes; at += 16) {
+		uint64_t pair[2];
+
+		memcpy(pair, note + at, sizeof(pair));
+		if (pair[0] == AT_ENTRY)
+			notes->program_addr = pair[1];
+	}
+}
+
+static void
+read_note(struct notes *notes, uint32_t type, const unsigned char *note, uint64_t bytes)
+{
+	struct elf_prpsinfo program;
+
+	if (type == NT_PRSTATUS)
+		read_thread(notes->process, note, bytes);
+	else if (type == NT_FILE)
+		read_files(notes->core, note, bytes);
+	else if (type == NT_AUXV)
+		read_vector(notes, note, bytes);
+	else if (type == NT_PRPSINFO && bytes >= sizeof(program)) {
+		memcpy(&program, note, sizeof(program));
+		notes->process->pid = program.pr_pid;
+	} else if (type == NT_ARM_TLS && bytes >= 8 && notes->process->count != 0)
+		memcpy(&notes->process->threads[notes->process->count - 1].thread_addr, note, 8);
+}
+
+static void
+read_notes(struct notes *notes, uint64_t offset, uint64_t bytes)
+{
+	const unsigned char *from = bytes_at(notes->core, offset, bytes);
+	uint64_t at = 0;
+
+	while (from != NULL && at + sizeof(Elf64_Nhdr) <= bytes) {
+		Elf64_Nhdr head;
+		uint64_t note;
+
+		memcpy(&head, from + at, sizeof(head));
+		note = at + sizeof(head) + ALIGNED(head.n_namesz);
+		at = note + ALIGNED(head.n_descsz);
+		if (at > bytes)
+			return;
+		if (head.n_namesz == sizeof("CORE") && memcmp(from + note - ALIGNED(head.n_namesz), "CORE", 5) == 0)
+			read_note(notes, head.n_type, from + note, head.n_descsz);
+		else if (head.n_type == NT_ARM_TLS)
+			read_note(notes, head.n_type, from + note, head.n_descsz);
+	}
+}
+
+/* ---- mappings ---- */
+
+static int
+compare(const void *left, const void *right)
+{
+	return order_numbers(((const struct part *)left)->start, ((const struct part *)right)->start);
+}
+
+static int
+compare_regions(const void *left, const void *right)
+{
+	return order_numbers(((const struct memory_region *)left)->start, ((const struct memory_region *)right)->start);
+}
+
+/* A core does not say it. What can be written and is a library's is private. */
+static bool
+is_shared(struct part *file)
+{
+	unsigned char magic[SELFMAG];
+	struct part begin = *file;
+
+	if (strstr(file->path, ".kmem") != NULL || text_starts(file->path, "/dev/") || text_starts(file->path, "/memfd:") ||
+	    text_starts(file->path, "/SYSV"))
+		return true;
+	begin.offset = 0;
+	begin.fd = -2;
+	bool is_library = from_file(&begin, begin.start, magic, sizeof(magic)) == sizeof(magic) &&
+	                  memcmp(magic, ELFMAG, SELFMAG) == 0;
+	bool is_gone = begin.fd < 0;
+
+	if (begin.fd >= 0)
+		(void)close(begin.fd);
+	return !is_library && !is_gone;
+}
+
+static void
+add_region(struct core *core, struct process_memory *memory, size_t *room, const struct memory_region *of)
+{
+	struct part *file = part_at(core->files, core->file_count, of->start);
+	struct memory_region *region;
+
+	memory->regions = memory_grown(memory->regions, room, memory->region_count + 1, sizeof(*memory->regions));
+	region = &memory->regions[memory->region_count++];
+	*region = *of;
+	region->path = file != NULL ? file->path : "";
+	region->offset = file != NULL ? file->offset + (of->start - file->start) : 0;
+	region->is_shared = file != NULL && of->is_writable && is_shared(file);
+}
+
+static void
+read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *memory, struct notes *notes)
+{
+	size_t room = 0;
+
+	for (unsigned i = 0; i < head->e_phnum; i++) {
+		const void *from = bytes_at(core, head->e_phoff + i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
+		Elf64_Phdr part;
+
+		if (from == NULL)
+			break;
+		memcpy(&part, from, sizeof(part));
+		if (part.p_type == PT_NOTE)
+			read_notes(notes, part.p_offset, part.p_filesz);
+		if (part.p_type != PT_LOAD || part.p_memsz == 0 || part.p_vaddr + part.p_memsz < part.p_vaddr)
+			continue;
+		core->segments = memory_grown(core->segments, &core->segment_room, core->segment_count + 1,
+		                              sizeof(*core->segments));
+		core->segments[core->segment_count++] = (struct part){ .start = part.p_vaddr,
+			                                                   .end = part.p_vaddr + part.p_memsz,
+			                                                   .offset = part.p_offset,
+			                                                   .bytes = part.p_filesz,
+			                                                   .fd = (int)part.p_flags };
+	}
+	if (core->segment_count > 1)
+		qsort(core->segments, core->segment_count, sizeof(*core->segments), compare);
+	if (core->file_count > 1)
+		qsort(core->files, core->file_count, sizeof(*core->files), compare);
+	for (size_t i = 0; i < core->segment_count; i++) {
+		const struct part *segment = &core->segments[i];
+
+		add_region(core, memory, &room,
+		           &(struct memory_region){ .start = segment->start,
+		                                    .end = segment->end,
+		                                    .is_readable = (segment->fd & PF_R) != 0,
+		                                    .is_writable = (segment->fd & PF_W) != 0,
+		                                    .is_executable = (segment->fd & PF_X) != 0 });
+	}
+	for (size_t i = 0; i < core->file_count; i++) { // that were left out as a whole
+		if (part_at(core->segments, core->segment_count, core->files[i].start) == NULL)
+			add_region(core, memory, &room,
+			           &(struct memory_region){
+						   .start = core->files[i].start, .end = core->files[i].end, .is_readable = true });
+	}
+	if (memory->region_count > 1)
+		qsort(memory->regions, memory->region_count, sizeof(*memory->regions), compare_regions);
+}
+
+bool
+core_file_open(const char *command, const char *path, struct process_memory *memory, struct stopped_process *process,
+               uint64_t *program_addr, struct fail *fail)
+{
+	struct core *core = memory_zeroed(1, sizeof(*core));
+	struct notes notes = { .core = core, .process = process };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const Elf64_Ehdr *head;
+	struct stat about;
+	struct timespec now;
+	void *mapped = MAP_FAILED;
+	int error = errno;
+
+	if (fd >= 0 && fstat(fd, &about) == 0 && about.st_size > 0)
+		mapped = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fd >= 0)
+		(void)close(fd);
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	*process = (struct stopped_process){ .is_image = true,
+		                                 .since_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec };
+	*memory = (struct process_memory){ .fetch = fetch, .context = core };
+	if (mapped != MAP_FAILED) {
+		core->bytes = mapped;
+		core->size = (uint64_t)about.st_size;
+	}
+	head = bytes_at(core, 0, sizeof(*head));
+	if (fd >= 0 && mapped != MAP_FAILED && head != NULL && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
+	    head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_type == ET_CORE && head->e_machine == MACHINE_ELF)
+		read_segments(core, head, memory, &notes);
+	*program_addr = notes.program_addr;
+	if (memory->region_count != 0 && process->count != 0)
+		return true;
+	stopped_process_free(process);
+	core_file_close(memory);
+	if (fd < 0)
+		return fail_set(fail, EXIT_USAGE, "%s: --core %s: %s", command, path, strerror(error));
+	return fail_set(fail, EXIT_USAGE, "%s: --core %s: this is no core of a process of this processor", command, path);
+}
+
+void
+core_file_close(struct process_memory *memory)
+{
+	struct core *core = memory->fetch == fetch ? memory->context : NULL;
+
+	if (core == NULL)
+		return;
+	for (size_t i = 0; i < core->file_count; i++) {
+		if (core->files[i].fd >= 0)
+			(void)close(core->files[i].fd);
+		free((void *)(uintptr_t)core->files[i].path);
+	}
+	if (core->bytes != NULL)
+		(void)munmap((void *)(uintptr_t)core->bytes, core->size);
+	free(core->segments);
+	free(core->files);
+	free(core);
+	free(memory->regions);
+	free(memory->pages);
+	free(memory->piece);
+	*memory = (struct process_memory){ 0 };
+}

@@ -1,0 +1,118 @@
+/*
+ * launcher_pipe.c - a line of text to the launcher (see launcher_pipe.h).
+ *
+ * Invariant, tested by number in tests/unit/shim/periodic/test_launcher_pipe.c:
+ *   L1  below an eighth of the limit, or with less than 32 MiB left, nobody is asked; above it once for each eighth that is added.
+ */
+#include "periodic/launcher_pipe.h"
+
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+#include "base/diag.h"
+#include "base/raw_sys.h"
+#include "base/settings.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "record/tracker.h"
+
+#define PART 8                            // of the limit
+#define NEEDED_BYTES (UINT64_C(32) << 20) // that a look takes
+
+static char path[4096 + 64];        // "" = there is none
+static _Atomic uint64_t next_bytes; // live, at which a look may be due; relaxed: it guards nothing
+
+/* By when the launcher was started. */
+void
+launcher_pipe_start(const char *folder)
+{
+	char session[sizeof(capture_file_header()->identity.session)];
+
+	if (folder[0] == '\0')
+		return;
+	memcpy(session, capture_file_header()->identity.session, sizeof(session));
+	session[sizeof(session) - 1] = '\0';
+	session[strcspn(session, ".")] = '\0';
+	diag_format(path, sizeof(path), KMEM_GUARD_PIPE, folder, session);
+}
+
+void
+launcher_pipe_forked(void)
+{
+	atomic_store_explicit(&next_bytes, 0, memory_order_relaxed);
+}
+
+/* Opened for both ends: who writes to a pipe that nobody reads gets a signal. */
+bool
+launcher_pipe_tell(bool is_trial, uint64_t limit_bytes)
+{
+	char text[40];
+	unsigned pid = capture_file_header()->identity.pid;
+	size_t length = limit_bytes != 0 ? diag_format(text, sizeof(text), "%u %lu\n", pid, (unsigned long)limit_bytes)
+	                                 : diag_format(text, sizeof(text), "%u\n", pid);
+	int probe = path[0] != '\0' ? raw_open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0) : -1;
+	int both = probe >= 0 ? raw_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0) : -1;
+	bool is_told = both >= 0 && (is_trial || raw_syscall(SYS_write, both, text, length) == (long)length);
+
+	if (both >= 0)
+		raw_close(both);
+	if (probe >= 0)
+		raw_close(probe);
+	return is_told;
+}
+
+/*
+ * The launcher writes what it finds into our capture: there must be room. A program that others may not trace (ptrace_scope 1 of Yama) names
+ * who may; without Yama the call fails, and nobody needs it.
+ */
+void
+launcher_pipe_ask_for_look(uint64_t limit_bytes)
+{
+	uint32_t index;
+
+	if (settings.looker_pid == 0 || !launcher_pipe_tell(true, 0))
+		return;
+	bool has_room = capture_file_count(KMEM_SECTION_HOLDERS) != 0 ||
+	                (!capture_file_is_large(0) &&
+	                 capture_file_append_sparing(KMEM_SECTION_HOLDERS, 2 * KMEM_HOLDERS_BYTES, 0, &index) != NULL);
+
+	if (!has_room)
+		return;
+	(void)raw_syscall(SYS_prctl, PR_SET_PTRACER, settings.looker_pid, 0, 0, 0);
+	(void)launcher_pipe_tell(false, limit_bytes);
+}
+
+static bool
+has_memory(const struct memory_limits_now *now)
+{
+	char text[1024]; // of cgroups of version 1 that is too short: there nobody looks where files fill the memory
+	uint64_t left_bytes = now->limit_bytes > now->cgroup_bytes ? now->limit_bytes - now->cgroup_bytes : 0;
+	struct kmem_container charged = { 0 };
+
+	if (now->cgroup_bytes != 0 && left_bytes < NEEDED_BYTES)
+		memory_limits_read_container(&capture_file_header()->identity, text, sizeof(text), &charged);
+	left_bytes += charged.cached_bytes;
+	return left_bytes >= NEEDED_BYTES && now->available_bytes >= NEEDED_BYTES;
+}
+
+static bool
+may_ask(void)
+{
+	return settings.looker_pid != 0 && atomic_load_explicit(tracker_state, memory_order_relaxed) == TRACKER_ON &&
+	       raw_sys_may_call() && atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0;
+}
+
+void
+launcher_pipe_beat(const struct memory_limits_now *now, uint64_t live_bytes)
+{
+	uint64_t machine_bytes = capture_file_header()->identity.machine_bytes;
+	uint64_t limit_bytes = now->limit_bytes < machine_bytes ? now->limit_bytes : machine_bytes;
+	uint64_t next = atomic_load_explicit(&next_bytes, memory_order_relaxed);
+
+	if (limit_bytes != 0 && live_bytes >= limit_bytes / PART && live_bytes >= next && may_ask() && has_memory(now) &&
+	    atomic_compare_exchange_strong_explicit(&next_bytes, &next, live_bytes + live_bytes / PART,
+	                                            memory_order_relaxed, memory_order_relaxed))
+		launcher_pipe_ask_for_look(limit_bytes);
+}

@@ -1,0 +1,34 @@
+/*
+ * launcher_pipe.h - tells the launcher of this process: that it passed its guard, or that a look at who holds what is due.
+ *
+ * The launcher has a pipe in the folder of captures, and a process of its own that reads it (analyzer/launch/launcher_guard.c). Without a
+ * launcher nothing is told, and nothing is done.
+ *
+ * Safe from   any hook.
+ * When failing  nobody is told.
+ */
+#ifndef LAUNCHER_PIPE_H
+#define LAUNCHER_PIPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/memory_limits.h"
+
+/* folder: of captures; "" = none */
+void launcher_pipe_start(const char *folder);
+void launcher_pipe_forked(void); // forked child: one thread
+
+/* limit_bytes: 0 = the guard was passed. is_trial: is anybody there? Nothing is written then. */
+bool launcher_pipe_tell(bool is_trial, uint64_t limit_bytes);
+
+/* The same, of a launcher that looks: there is room for what it finds, and the kernel lets it look. */
+void launcher_pipe_ask_for_look(uint64_t limit_bytes);
+
+/*
+ * At a beat. When an eighth of the limit is live, and again each time that this has grown by an eighth, the launcher is to see whether a line is
+ * a leak that holds as much (it knows which are), and to look then. Not with less memory left than a look takes.
+ */
+void launcher_pipe_beat(const struct memory_limits_now *now, uint64_t live_bytes);
+
+#endif

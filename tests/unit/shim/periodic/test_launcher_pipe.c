@@ -1,0 +1,166 @@
+/*
+ * test_launcher_pipe.c - is the launcher asked for a look when much is live, and not more often?
+ */
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/capture_life.h"
+#include "base/diag.h"
+#include "base/real_libc.h"
+#include "base/settings.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "periodic/launcher_pipe.h"
+#include "record/tracker.h"
+
+#define MIB ((uint64_t)1 << 20)
+#define LIMIT (1024 * MIB)
+
+static char folder[64];
+static int pipe_end;
+
+static int
+start(void **state)
+{
+	char path[128];
+
+	(void)state;
+	(void)snprintf(folder, sizeof(folder), "/tmp/kmem-pipe-XXXXXX");
+	if (mkdtemp(folder) == NULL || !real_libc_find())
+		return 1;
+	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, folder, "5e55");
+	if (mkfifo(path, 0600) != 0)
+		return 1;
+	pipe_end = open(path, O_RDWR | O_NONBLOCK);
+	return pipe_end < 0;
+}
+
+static int
+end(void **state)
+{
+	char command[96];
+
+	(void)state;
+	(void)close(pipe_end);
+	(void)snprintf(command, sizeof(command), "rm -r %s", folder);
+	return system(command);
+}
+
+static void
+start_process(uint64_t looker_pid)
+{
+	struct kmem_identity *identity;
+
+	capture_file_forked();
+	identity = &capture_file_header()->identity;
+	identity->pid = 4711;
+	identity->machine_bytes = 16 * LIMIT;
+	(void)snprintf(identity->session, sizeof(identity->session), "5e55.1");
+	capture_file_header()->generation_clock = 1;
+	settings.looker_pid = looker_pid;
+	diag_level = DIAG_QUIET;
+	atomic_store(tracker_state, TRACKER_ON);
+	launcher_pipe_start(folder);
+	launcher_pipe_forked();
+}
+
+/* What a beat writes; "" = nothing. */
+static const char *
+beat(uint64_t live_bytes, uint64_t used_bytes, uint64_t limit_bytes)
+{
+	static char text[64];
+	ssize_t got;
+
+	launcher_pipe_beat(&(struct memory_limits_now){ .resident_bytes = live_bytes,
+	                                                .cgroup_bytes = used_bytes,
+	                                                .limit_bytes = limit_bytes,
+	                                                .available_bytes = 8 * LIMIT },
+	                   live_bytes);
+	got = read(pipe_end, text, sizeof(text) - 1);
+	text[got > 0 ? got : 0] = '\0';
+	return text;
+}
+
+static int
+L1_an_eighth_of_the_limit_and_then_each_eighth_more(void *unused)
+{
+	(void)unused;
+	start_process(1);
+	CHECK_IN_CHILD(beat(127 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	CHECK_IN_CHILD(capture_file_count(KMEM_SECTION_HOLDERS) == 0);
+	CHECK_IN_CHILD(strcmp(beat(128 * MIB, 200 * MIB, LIMIT), "4711 1073741824\n") == 0);
+	CHECK_IN_CHILD(capture_file_count(KMEM_SECTION_HOLDERS) == 2);
+	CHECK_IN_CHILD(beat(143 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	CHECK_IN_CHILD(beat(20 * MIB, 200 * MIB, LIMIT)[0] == '\0' && beat(143 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	CHECK_IN_CHILD(beat(144 * MIB, 200 * MIB, LIMIT)[0] != '\0' && beat(144 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	launcher_pipe_forked(); // a child's memory is its own
+	CHECK_IN_CHILD(beat(130 * MIB, 200 * MIB, LIMIT)[0] != '\0');
+	return 0;
+}
+
+static int
+L1_not_with_too_little_memory_left(void *unused)
+{
+	(void)unused;
+	start_process(1);
+	CHECK_IN_CHILD(beat(500 * MIB, LIMIT - 31 * MIB, LIMIT)[0] == '\0');
+	CHECK_IN_CHILD(beat(500 * MIB, LIMIT - 32 * MIB, LIMIT)[0] != '\0');
+	return 0;
+}
+
+static int
+without_a_limit_it_is_the_machines_memory(void *unused)
+{
+	(void)unused;
+	start_process(1);
+	CHECK_IN_CHILD(beat(2 * LIMIT - MIB, 0, UINT64_MAX)[0] == '\0');
+	CHECK_IN_CHILD(strcmp(beat(2 * LIMIT, 0, UINT64_MAX), "4711 17179869184\n") == 0);
+	return 0;
+}
+
+static int
+nobody_is_asked_where_nobody_looks(void *unused)
+{
+	(void)unused;
+	start_process(0);
+	CHECK_IN_CHILD(beat(500 * MIB, 500 * MIB, LIMIT)[0] == '\0');
+	start_process(1);
+	atomic_store(tracker_state, TRACKER_OFF);
+	CHECK_IN_CHILD(beat(500 * MIB, 500 * MIB, LIMIT)[0] == '\0');
+	return 0;
+}
+
+static void
+in_a_child(void **state)
+{
+	char text[1024] = "";
+	int status = in_child_telling((int (*)(void *))(uintptr_t)*state, NULL, text, sizeof(text));
+
+	if (status != 0)
+		print_error("%s", text);
+	assert_int_equal(status, 0);
+}
+
+#define TEST(test)                                                                         \
+	{                                                                                      \
+		.name = #test, .test_func = in_a_child, .initial_state = (void *)(uintptr_t)(test) \
+	}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(L1_an_eighth_of_the_limit_and_then_each_eighth_more),
+		TEST(L1_not_with_too_little_memory_left),
+		TEST(without_a_limit_it_is_the_machines_memory),
+		TEST(nobody_is_asked_where_nobody_looks),
+	};
+
+	return cmocka_run_group_tests(tests, start, end);
+}
