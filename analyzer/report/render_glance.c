@@ -71,6 +71,24 @@ struct moment {
 	bool has_devices;
 };
 
+/* Did devices hold more than the host? */
+static bool
+is_mostly_device(const struct report *report)
+{
+	uint64_t device_bytes = 0;
+	uint64_t host_bytes = 0;
+
+	for (size_t i = 0; i < report->domain_count; i++) {
+		const struct report_domain *domain = &report->domains[i];
+
+		if (domain->of.id.kind == DOMAIN_DEVICE)
+			device_bytes += domain->of.peak_bytes;
+		else if (!domain->is_device && !domain->is_address_space)
+			host_bytes += domain->of.peak_bytes;
+	}
+	return device_bytes > host_bytes;
+}
+
 static struct moment
 moment_of(const struct report *report, const char *domain)
 {
@@ -78,7 +96,7 @@ moment_of(const struct report *report, const char *domain)
 
 	if (domain != NULL)
 		return (struct moment){ "Held at the peak", &rank_peak, true, true, true };
-	if (find(report, FINDING_DEVICE_FULL) != NULL)
+	if (find(report, FINDING_DEVICE_FULL) != NULL || (report->verdict.has_ended_well && is_mostly_device(report)))
 		return on_device;
 	if (find(report, FINDING_LIVE) != NULL)
 		return (struct moment){ strcmp(report->processes[0].state, "running") == 0 ? "Held now" : "Held at the end",
