@@ -475,7 +475,7 @@
 			const history = historyOf(process, by(), memory());
 			const points = history.points;
 			const width = room();
-			const size = { left: 64, right: 14, top: 30, bottom: 30, height: 360 };
+			const size = { left: 64, right: 28, top: 30, bottom: 30, height: 360 };
 			const first = points[0][POINT.time];
 			const last = Math.max(points[points.length - 1][POINT.time], first + 1);
 			const moments = momentsOf(process, last);

@@ -304,7 +304,7 @@ put_source(const struct report_place *where, size_t columns, FILE *stream)
 }
 
 static void
-put_row(const struct row *row, uint64_t total_bytes, size_t columns, const struct style *style, FILE *stream)
+put_row(const struct row *row, uint64_t total_bytes, struct units_column units, size_t columns, const struct style *style, FILE *stream)
 {
 	bool has_bar = columns >= BAR_FROM_COLUMNS;
 	size_t column = has_bar ? PLACE_COLUMN : PLACE_COLUMN - BAR_COLUMNS - 2;
@@ -315,7 +315,7 @@ put_row(const struct row *row, uint64_t total_bytes, size_t columns, const struc
 	const char *place = row_text(row, text);
 
 	(void)snprintf(figure, sizeof(figure), "%s%s", row->error_bytes > row->bytes / CLEAR_PART ? "≈" : "",
-	               units_bytes(row->bytes, bytes));
+	               units_bytes_in(units, row->bytes, bytes));
 	(void)fprintf(stream, "%*s%s%7s  ", (int)(11 - text_columns(figure, strlen(figure))), "", figure,
 	              units_share(verdict_share(row->bytes, total_bytes), share));
 	if (has_bar)
@@ -336,6 +336,7 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
          const struct style *style, FILE *stream)
 {
 	struct row rest = { .bytes = rows->total_bytes, .growth = "", .text = "in other lines" };
+	struct units_column units = units_column_of(rows->total_bytes);
 	char text[UNITS_TEXT_BYTES];
 
 	(void)fprintf(stream, "%s", moment->heading);
@@ -348,11 +349,11 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
 	for (size_t i = 0; i < rows->count && i < room; i++) {
 		if (i != 0 && rows->rows[i].bytes < rows->total_bytes / TRIFLE_PART)
 			continue;
-		put_row(&rows->rows[i], rows->total_bytes, columns, style, stream);
+		put_row(&rows->rows[i], rows->total_bytes, units, columns, style, stream);
 		rest.bytes -= rows->rows[i].bytes < rest.bytes ? rows->rows[i].bytes : rest.bytes;
 	}
 	if (rest.bytes > rows->total_bytes / REST_PART)
-		put_row(&rest, rows->total_bytes, columns, style, stream);
+		put_row(&rest, rows->total_bytes, units, columns, style, stream);
 }
 
 /* ---- what is said above them ---- */
