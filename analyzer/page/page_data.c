@@ -153,7 +153,8 @@ put_device_room(struct json_write *json, const struct report *report, const stru
 	for (size_t i = 0; i < report->request_count; i++) {
 		const struct report_request *request = &report->requests[i];
 
-		if (strcmp(request->state, "fatal") == 0 && request->of.total_bytes != 0 && request->device != NULL && strcmp(request->device, device->name) == 0)
+		if (strcmp(request->state, "fatal") == 0 && request->of.total_bytes != 0 && request->device != NULL &&
+		    strcmp(request->device, device->name) == 0)
 			last = &request->of;
 	}
 	put_number(json, last != NULL ? last->free_bytes : 0);

@@ -304,7 +304,8 @@ put_source(const struct report_place *where, size_t columns, FILE *stream)
 }
 
 static void
-put_row(const struct row *row, uint64_t total_bytes, struct units_column units, size_t columns, const struct style *style, FILE *stream)
+put_row(const struct row *row, uint64_t total_bytes, struct units_column units, size_t columns,
+        const struct style *style, FILE *stream)
 {
 	bool has_bar = columns >= BAR_FROM_COLUMNS;
 	size_t column = has_bar ? PLACE_COLUMN : PLACE_COLUMN - BAR_COLUMNS - 2;
