@@ -263,6 +263,7 @@ restore_site(struct model *model, const struct model_held *held)
 	site->generations_total = held->generations_total;
 	site->recent_alive = held->recent_alive;
 	site->recent_total = held->recent_total;
+	site->survivors = held->survivors;
 	site->bytes_per_generation = site->generations_alive != 0 ? site->live_bytes / site->generations_alive : 0;
 }
 

@@ -77,13 +77,13 @@ begin(struct json_write *json, const char *name)
 	bool is_inline = json->depth > json->inline_depth;
 
 	if (json->has_member)
-		put(json, is_inline ? ", " : ",");
+		put(json, is_inline && !json->is_dense ? ", " : ",");
 	if (json->depth != 0 && !is_inline)
 		put_line(json);
 	json->has_member = true;
 	if (name != NULL) {
 		put_text(json, name);
-		put(json, ": ");
+		put(json, json->is_dense ? ":" : ": ");
 	}
 }
 

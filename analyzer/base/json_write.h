@@ -19,6 +19,7 @@
 struct json_write {
 	FILE *stream;
 	unsigned inline_depth;
+	bool is_dense; // no spaces: megabytes that nobody compares
 	unsigned depth;
 	bool has_member; // in the innermost open object or array
 	void *context;   // the caller's

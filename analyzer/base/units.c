@@ -9,10 +9,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+
 const char *
 units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-	static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 	unsigned unit = 0;
 	uint64_t scale = 1;
 
@@ -33,6 +34,39 @@ units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES])
 		value /= 1024;
 	}
 	(void)snprintf(text, UNITS_TEXT_BYTES, value < 99.95 ? "%.1f %s" : "%.0f %s", value, names[unit]);
+	return text;
+}
+
+#define GIB_UNIT 3
+#define FEW_UNITS 10 // of GiB and more: a tenth of one is too coarse for the others
+
+struct units_column
+units_column_of(uint64_t most_bytes)
+{
+	struct units_column column = { .digits = 1 };
+	double value = (double)most_bytes;
+
+	while (column.unit + 1 < sizeof(names) / sizeof(names[0]) && value >= 1023.95) {
+		column.unit++;
+		value /= 1024;
+	}
+	if (column.unit >= GIB_UNIT && value < FEW_UNITS)
+		column.digits = 2;
+	return column;
+}
+
+const char *
+units_bytes_in(struct units_column column, uint64_t bytes, char text[UNITS_TEXT_BYTES])
+{
+	double value = (double)bytes / (double)(UINT64_C(1) << 10 * column.unit);
+	double least = column.digits == 2 ? 0.01 : 0.1;
+	int digits = value >= 99.95 ? 0 : column.digits;
+
+	if (bytes == 0 || column.unit == 0)
+		(void)snprintf(text, UNITS_TEXT_BYTES, "%" PRIu64 " B", bytes);
+	else
+		(void)snprintf(text, UNITS_TEXT_BYTES, "%s%.*f %s", value < least / 2 ? "<" : "", digits,
+		               value < least / 2 ? least : value, names[column.unit]);
 	return text;
 }
 

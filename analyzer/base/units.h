@@ -15,6 +15,18 @@
 /* "0 B", "512 B", "1.5 KiB", "11.6 GiB", "128 MiB": powers of two, three digits, rounded to nearest. */
 const char *units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES]);
 
+/* One unit for all of a column whose rows compare; where small figures matter by themselves, each has its own. */
+struct units_column {
+	unsigned unit;
+	int digits; // behind the point, of less than 100
+};
+
+/* most_bytes: the largest of the column. */
+struct units_column units_column_of(uint64_t most_bytes);
+
+/* "288 MiB", "0.7 MiB", "<0.1 MiB"; of a column whose largest has 1 to 10 GiB "0.06 GiB". Nothing is "0 B" in any column. */
+const char *units_bytes_in(struct units_column column, uint64_t bytes, char text[UNITS_TEXT_BYTES]);
+
 /* "0", "9,999", "12,345,678": exact. */
 const char *units_count(uint64_t count, char text[UNITS_TEXT_BYTES]);
 

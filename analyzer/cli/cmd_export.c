@@ -9,6 +9,7 @@
 #include "cli/cmd_report.h"
 #include "cli/command.h"
 #include "export/export.h"
+#include "page/page.h"
 #include "report/render.h"
 
 /* What to write: a report in a format. */
@@ -45,6 +46,8 @@ write_format(const struct wanted *wanted, const struct report *report, FILE *str
 
 	if (wanted->format->is_by_process && report->process_count > 1)
 		is_written = write_processes(wanted, report, stream, fail);
+	else if (wanted->format->write == NULL)
+		page_render(report, &(struct page_look){ .has_source = !wanted->options->has_no_source }, stream);
 	else
 		wanted->format->write(report, wanted->value, stream);
 	progress_end();
@@ -103,6 +106,10 @@ cmd_export(const struct options *options, int *status, struct fail *fail)
 		return false;
 	if (options->value != NULL && !format->has_value)
 		return fail_set(fail, EXIT_USAGE, "export: --value: %s has all of them: leave it out", format->name);
+	if (format->write != NULL && options->has_no_source)
+		return fail_set(fail, EXIT_USAGE, "export: --no-source: %s has no source text: leave it out", format->name);
+	if (format->write == NULL && options->domain != NULL)
+		return fail_set(fail, EXIT_USAGE, "export: --domain: %s has all domains: leave it out", format->name);
 	if (format->is_binary && options->output == NULL && isatty(STDOUT_FILENO) == 1)
 		return fail_set(fail, EXIT_USAGE, "export: %s is nothing for a terminal: give -o FILE", format->name);
 	if (options->output != NULL && !options->is_forced && access(options->output, F_OK) == 0)

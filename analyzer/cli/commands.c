@@ -210,14 +210,17 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"folded: stacks for flamegraph.pl, inferno, speedscope. speedscope: a profile for https://www.speedscope.app.\n"
 		"pprof: for go tool pprof. dhat: for valgrind's dh_view.html. massif: for ms_print.\n"
-		"ndjson: a JSON object for each line of code. openmetrics: totals and the largest lines, for Prometheus.\n",
+		"ndjson: a JSON object for each line of code. openmetrics: totals and the largest lines, for Prometheus.\n"
+		"html: the page that `report --html` writes.\n",
 		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_VALUE) |
-	               OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_FORCE),
+	               OPTION_BIT(OPTION_NO_SOURCE) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_OUTPUT) |
+	               OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_NO_SOURCE),
 		.words = { [OPTION_FORMAT] = { "F", "one of these (required)" },
+	               [OPTION_NO_SOURCE] = { NULL, "html: leave the texts of source files out" },
 	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
 	               [OPTION_FORCE] = { NULL, "also where there is such a file" } },
 		.arguments_max = 1,
-		.choices = { [OPTION_FORMAT] = "folded speedscope pprof dhat massif ndjson openmetrics" },
+		.choices = { [OPTION_FORMAT] = "folded speedscope pprof dhat massif ndjson openmetrics html" },
 		.run = cmd_export,
 	},
 	{

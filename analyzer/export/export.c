@@ -48,6 +48,7 @@ const struct export_format export_formats[] = {
 	{ "massif", "for ms_print of valgrind, and massif-visualizer", false, false, false, export_massif },
 	{ "ndjson", "a JSON object for each line of code and process, for databases", false, false, true, export_rows },
 	{ "openmetrics", "totals and the largest lines, for Prometheus", false, false, false, export_metrics },
+	{ "html", "the page of kmemshim report --html", false, false, false, NULL }, // page/ writes it
 	{ .name = NULL },
 };
 

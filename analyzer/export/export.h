@@ -43,7 +43,8 @@ struct export_format {
 	bool has_value;     // only of one value
 	bool is_binary;     // not for a terminal
 	bool is_by_process; // export_rows_of() for each process
-	void (*write)(const struct report *report, const struct export_value *value, FILE *stream);
+	void (*write)(const struct report *report, const struct export_value *value,
+	              FILE *stream); // NULL = another folder does
 };
 extern const struct export_format export_formats[]; // the last one has no name
 

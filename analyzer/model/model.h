@@ -44,6 +44,14 @@ enum model_relation {
 };
 
 #define SURVIVAL_QUARTERS 4
+#define SURVIVOR_CELLS 32
+#define SURVIVOR_MOST 9
+
+/* A small picture: blocks that are alive of each generation, or of some together, the oldest first. 0 = none, SURVIVOR_MOST = most. */
+struct model_survivors {
+	uint8_t count; // of cells; 0 = it had one generation
+	uint8_t cells[SURVIVOR_CELLS];
+};
 
 /* Python objects of one type that were alive at a site, about so many: in the sites that hold most. */
 #define MODEL_TYPES_MAX 4
@@ -104,9 +112,10 @@ struct model_site {
 	uint64_t span_bytes;           // that its process allocated in all from its first to its latest block, about
 	uint64_t quarters
 		[SURVIVAL_QUARTERS]; // live blocks born in each quarter of what was allocated since the site appeared, about
-	uint64_t steps;          // that its process made since the site appeared, about; 0 = none, or not known
-	uint64_t first_ms;       // when the site appeared, since the start of its process, about
-	bool has_paused;         // since its latest block a whole tick of the generations' clock has passed without one
+	struct model_survivors survivors;
+	uint64_t steps;    // that its process made since the site appeared, about; 0 = none, or not known
+	uint64_t first_ms; // when the site appeared, since the start of its process, about
+	bool has_paused;   // since its latest block a whole tick of the generations' clock has passed without one
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
 	enum model_leak_class leak; // set by rank_leaks.c and held_over_time.c
@@ -162,6 +171,7 @@ struct model_held {
 	uint64_t end_count;
 	uint64_t kept_bytes;  // tensors: of that, what was alive when PyTorch gave up before, and since then
 	bool has_generations; // those below are of that moment; else nobody wrote them down
+	struct model_survivors survivors;
 	uint32_t generations_alive;
 	uint32_t generations_total;
 	uint32_t recent_alive;

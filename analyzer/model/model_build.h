@@ -161,6 +161,7 @@ struct generation_counts {
 	uint32_t born;                        // as born_generations there
 	uint64_t span_bytes;                  // as there
 	uint64_t quarters[SURVIVAL_QUARTERS]; // as there
+	struct model_survivors survivors;     // as there
 	uint64_t steps;                       // as in struct model_site
 	uint64_t first_ms;                    // the same
 	uint64_t unlikely;                    // counts that cannot be

@@ -117,6 +117,7 @@ keep_held(struct build *build, const struct held_sums *held, const struct kmem_h
 			.generations_total = counts.total,
 			.recent_alive = counts.recent_alive,
 			.recent_total = counts.recent_total,
+			.survivors = counts.survivors,
 		};
 	}
 	to->failed.held = kept;

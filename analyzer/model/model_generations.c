@@ -139,6 +139,25 @@ count_quarters(const struct generation_sums *sums, const struct kmem_header *hea
 		counts->quarters[k] = (uint64_t)(quarters[k] + 0.5);
 }
 
+/* Of so many generations, `live` blocks of each, the picture. Those beyond are without. */
+static void
+draw_survivors(const uint64_t *live, uint32_t count, uint32_t total, struct model_survivors *survivors)
+{
+	uint64_t sums[SURVIVOR_CELLS] = { 0 };
+	uint32_t cells = total < SURVIVOR_CELLS ? total : SURVIVOR_CELLS;
+	uint64_t most = 1;
+
+	for (uint32_t i = 0; i < count && i < total; i++) {
+		uint32_t cell = (uint32_t)((uint64_t)i * cells / total);
+
+		sums[cell] += live[i];
+		most = sums[cell] > most ? sums[cell] : most;
+	}
+	survivors->count = (uint8_t)cells;
+	for (uint32_t i = 0; i < cells; i++) // each that has some is seen
+		survivors->cells[i] = (uint8_t)((sums[i] * SURVIVOR_MOST + most - 1) / most);
+}
+
 /*
  * Of a line that allocates once in each of many threads no record ever holds an older block, so that none has counters. Their ages are those
  * of the threads: a tick in which threads came is a generation.
@@ -147,17 +166,23 @@ static void
 count_by_record(const struct generation_sums *sums, uint64_t clock, struct generation_counts *counts)
 {
 	struct generation_sums all = { .first_generation = sums->first_generation };
+	uint64_t live[KMEM_CLOCK_MAX + 1];
 	uint32_t seen = 0;
 
 	for (uint32_t tick = 0; tick <= KMEM_CLOCK_MAX; tick++) {
+		if (sums->has_record[tick])
+			live[counts->total] = sums->alive_by_record[tick] > 0 ? (uint64_t)sums->alive_by_record[tick] : 0;
 		counts->total += sums->has_record[tick];
 		counts->alive += sums->alive_by_record[tick] > 0;
 		all.birth_clock = sums->has_record[tick] ? tick : all.birth_clock;
 	}
 	bool is_recent = is_active(clock, &all);
 
+	seen = counts->total;
 	if (!is_recent && clock > all.birth_clock)
 		counts->total += (uint32_t)(clock - all.birth_clock);
+	draw_survivors(live, seen, counts->total, &counts->survivors);
+	seen = 0;
 	counts->recent_total = (counts->total + 3) / 4;
 	for (uint32_t tick = 0; tick <= KMEM_CLOCK_MAX; tick++) {
 		seen += sums->has_record[tick];
@@ -194,6 +219,7 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 		return counts;
 	}
 
+	uint64_t by_generation[KMEM_GENERATION_BUCKETS + 1]; // those that are older than the counters in front
 	bool is_recent = is_active(clock, sums);
 	uint32_t step = merged(sums);
 	uint32_t births = (sums->birth_generations + step - 1) / step;
@@ -214,12 +240,15 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 			if (sums->born_alive[k] > 0) // less: a release that was seen before its birth, while the program runs
 				live += (uint64_t)sums->born_alive[k];
 		}
+		by_generation[i + 1] = live;
 		counted += live;
 		counts.alive += live != 0;
 		counts.recent_alive += is_recent && live != 0 && i + 1 >= counts.total - counts.recent_total;
 	}
-	counts.alive += live_count > counted;
-	count_quarters(sums, header, clock, live_count > counted ? live_count - counted : 0, &counts);
+	by_generation[0] = live_count > counted ? live_count - counted : 0;
+	counts.alive += by_generation[0] != 0;
+	draw_survivors(by_generation, births + 1, counts.total, &counts.survivors);
+	count_quarters(sums, header, clock, by_generation[0], &counts);
 	counts.unlikely += counted > live_count + REQUESTS_UNDER_WAY;
 	return counts;
 }

@@ -2,9 +2,9 @@
 "use strict";
 (function () {
 	const data = JSON.parse(document.getElementById("data").textContent);
-	const DOMAIN = { name: 0, device: 1, space: 2, peak: 3, live: 4, allocated: 5, parts: 6 };
-	const LINE = { domain: 0, peak: 1, live: 2, untouched: 3, allocated: 4, blocks: 5, leak: 6, alive: 7, total: 8, error: 9, flags: 10,
-		place: 11, file: 12, number: 13, source: 14, held: 15 };
+	const DOMAIN = { name: 0, device: 1, space: 2, peak: 3, live: 4, allocated: 5, parts: 6, free: 7, total: 8 };
+	const LINE = { domain: 0, peak: 1, live: 2, untouched: 3, allocated: 4, blocks: 5, leak: 6, alive: 7, total: 8,
+		survivors: 9, error: 10, flags: 11, place: 12, file: 13, number: 14, source: 15, held: 16 };
 	const FLAG = { import: 1, estimate: 2, device: 4, space: 8, once: 16 };
 	const SITE = { domain: 0, peak: 1, live: 2, allocated: 3, flags: 4, process: 5, node: 6 };
 	const FRAME = { place: 0, file: 1, line: 2, module: 3, flags: 4 };
@@ -33,6 +33,14 @@
 	}
 	const domainName = line => data.domains[line[LINE.domain]][DOMAIN.name];
 
+	/* Where devices held more than the host, they are looked at first. */
+	const isPart = domain => /\/(tensors|registered|imported|graph)$/.test(domain[DOMAIN.name]); // it lies in memory of another one
+	const peak = number => data.domains[number][DOMAIN.peak];
+	const numbers = d3.range(data.domains.length);
+	const devices = numbers.filter(number => data.domains[number][DOMAIN.device] && !isPart(data.domains[number]));
+	const hosts = numbers.filter(number => !data.domains[number][DOMAIN.device] && !data.domains[number][DOMAIN.space]);
+	const isMostlyDevice = d3.sum(devices, peak) > d3.sum(hosts, peak);
+
 	/* ---- the top ---- */
 
 	const first = data.processes[0];
@@ -52,11 +60,15 @@
 	const tabs = [];
 	const nav = page.append("nav").attr("role", "tablist").attr("aria-label", "Views");
 
+	/* Also of a tab that is hidden, and is to be printed. */
+	const room = () => Math.max(300, page.node().clientWidth - 2 * parseFloat(getComputedStyle(page.node()).paddingLeft));
+
 	function addTab(name, draw) {
 		const id = name.toLowerCase().replace(/[^a-z]+/g, "-");
 		const section = page.append("section").attr("role", "tabpanel").attr("id", id).attr("aria-labelledby", "tab-" + id)
 			.attr("hidden", "hidden");
 		const tab = { id: id, section: section, isDrawn: false, draw: draw };
+		section.append("h2").attr("class", "printed").text(name);
 		tab.button = nav.append("button").attr("role", "tab").attr("id", "tab-" + id).attr("aria-controls", id).text(name)
 			.on("click", () => show(tab));
 		tab.button.on("keydown", () => {
@@ -97,10 +109,20 @@
 
 	/* ---- lines ---- */
 
+	function putTrack(cell, part, whole) {
+		cell.append("span").attr("class", "track").append("span").attr("class", "share").style("width", part !== 0 ? Math.max(1, 100 * part / whole) + "%" : 0);
+	}
+
 	let sourceTab = null;
 	let chosenFile = null;
 	let chosenLine = 0;
 	const sources = new Map((data.sources || []).map(source => [source.file, source.lines]));
+
+	/* It stands in its file, where that is here. */
+	function sourceOf(line) {
+		const lines = sources.get(line[LINE.file]);
+		return text(line[LINE.source]) || (lines && lines[2 * line[LINE.number] - 1]) || "";
+	}
 
 	function openSource(line) {
 		chosenFile = line[LINE.file];
@@ -114,8 +136,8 @@
 			cell.append("button").attr("class", "link").text(text(line[LINE.place])).attr("title", "show it in its file").on("click", () => openSource(line));
 		else
 			cell.append("span").text(text(line[LINE.place]));
-		if (text(line[LINE.source]) !== "")
-			cell.append("span").attr("class", "source").text(text(line[LINE.source]));
+		if (sourceOf(line) !== "")
+			cell.append("span").attr("class", "source").text(sourceOf(line));
 		if (text(line[LINE.held]) !== "") // at the latest look
 			cell.append("span").attr("class", "source").text("held " + text(line[LINE.held]));
 	}
@@ -125,18 +147,37 @@
 		return leak !== "leak" ? leak : (line[LINE.flags] & FLAG.once) !== 0 ? "leak?" : "leak";
 	}
 
+	function putGrowth(cell, line) {
+		const leak = growth(line);
+		cell.append("span").attr("class", leak === "leak" ? "alarm" : null).text(leak);
+		putSurvivors(cell, line);
+	}
+
+	/* A line that loads its data in rounds looks like one that leaks: which blocks are alive, the oldest generation first. */
+	function putSurvivors(cell, line) {
+		const cells = text(line[LINE.survivors]);
+		const told = "blocks of " + line[LINE.alive] + " of " + line[LINE.total] + " generations are alive";
+		if (cells.length < 2 || line[LINE.alive] === 0)
+			return;
+		const svg = cell.append("svg").attr("class", "survivors").attr("role", "img").attr("aria-label", told)
+			.attr("viewBox", "0 0 " + 3 * cells.length + " 14").style("width", 3 * cells.length + "px").attr("height", 14);
+		svg.append("title").text(told + ", the oldest on the left");
+		svg.selectAll("rect").data(cells.split("").map(Number)).enter().append("rect").attr("x", (_, at) => 3 * at).attr("width", 2)
+			.attr("y", alive => 12 - 4 * alive / 3).attr("height", alive => 2 + 4 * alive / 3).attr("class", alive => alive === 0 ? "none" : null);
+	}
+
 	const columns = [
+		{ name: "Allocated at", value: line => text(line[LINE.place]), isText: true, put: putPlace },
 		{ name: "Held at the peak", value: line => line[LINE.peak], show: bytes },
 		{ name: "Live", value: line => line[LINE.live], show: bytes },
 		{ name: "Blocks", value: line => line[LINE.blocks], show: count },
 		{ name: "Allocated", value: line => line[LINE.allocated], show: bytes },
-		{ name: "Growth", value: growth, isText: true },
+		{ name: "Growth", value: growth, isText: true, put: putGrowth },
 		{ name: "Domain", value: domainName, isText: true },
-		{ name: "Allocated at", value: line => text(line[LINE.place]), isText: true, isPlace: true },
 	];
 
 	function drawLines(section) {
-		let column = columns[0];
+		let column = columns[1];
 		let isUp = false;
 		let shown = ROWS;
 		const bar = section.append("div").attr("class", "bar");
@@ -159,7 +200,7 @@
 		function draw() {
 			const wanted = filter.property("value").toLowerCase();
 			const rows = data.lines.filter(line => (withImports() || (line[LINE.flags] & FLAG.import) === 0) &&
-				(wanted === "" || (text(line[LINE.place]) + " " + text(line[LINE.source]) + " " + domainName(line)).toLowerCase().includes(wanted)));
+				(wanted === "" || (text(line[LINE.place]) + " " + sourceOf(line) + " " + domainName(line)).toLowerCase().includes(wanted)));
 			rows.sort((a, b) => (isUp ? 1 : -1) * d3.ascending(column.value(a), column.value(b)));
 			heads.attr("aria-sort", d => d !== column ? "none" : isUp ? "ascending" : "descending");
 			status.text(count(rows.length) + " lines of code" + (rows.length > shown ? ", the first " + shown + " are shown" : ""));
@@ -167,18 +208,16 @@
 			body.selectAll("tr").remove();
 			const row = body.selectAll("tr").data(rows.slice(0, shown)).enter().append("tr");
 			columns.forEach((one, index) => {
-				const cells = row.append("td").attr("class", one.isPlace ? "place" : one.isText ? null : "number");
-				if (one.isPlace) {
-					cells.each(function (line) { putPlace(d3.select(this), line); });
+				const cells = row.append("td").attr("class", one.put === putPlace ? "place" : one.put ? "growth" : one.isText ? null : "number");
+				if (one.put) {
+					cells.each(function (line) { one.put(d3.select(this), line); });
 				} else if (one.isText) {
-					cells.text(one.value).attr("class", line => one.value(line) === "leak" ? "alarm" : null);
-					if (one.name === "Growth")
-						cells.attr("title", line => "blocks of " + line[LINE.alive] + " of " + line[LINE.total] + " generations are alive");
+					cells.text(one.value);
 				} else {
-					if (index === 0)
-						cells.append("span").attr("class", "track").append("span").attr("class", "share")
-							.style("width", line => Math.max(1, 100 * line[LINE.peak] / largest) + "%");
-					cells.append("span").text(line => ((line[LINE.flags] & FLAG.estimate) !== 0 && index < 2 ? "≈" : "") + one.show(one.value(line)));
+					if (index === 1)
+						cells.each(function (line) { putTrack(d3.select(this), line[LINE.peak], largest); });
+					cells.append("span").attr("class", "figure")
+						.text(line => ((line[LINE.flags] & FLAG.estimate) !== 0 && index < 3 ? "≈" : "") + one.show(one.value(line)));
 				}
 			});
 		}
@@ -237,7 +276,6 @@
 		const ROW = 19;
 		const bar = section.append("div").attr("class", "bar");
 		const domains = data.domains.map((domain, number) => [String(number), domain[DOMAIN.name]]);
-		const isPart = domain => /\/(tensors|registered|imported|graph)$/.test(domain[DOMAIN.name]); // it lies in memory of another one
 		const metric = choice(bar, "Show", "metric", metrics, rebuild);
 		const memory = choice(bar, "memory", "memory", [["host", "of the host"], ["devices", "of devices"]].concat(domains), rebuild);
 		const layer = choice(bar, "frames", "frames", [["python", "Python"], ["mixed", "Python and native"], ["native", "native"]], rebuild);
@@ -246,6 +284,7 @@
 			: () => "all";
 		const isInverted = tick(bar, "begin at the allocating lines", "inverted", rebuild);
 		const withImports = tick(bar, "imports", "imports", rebuild);
+		const isUpwards = tick(bar, "upwards, as flames", "upwards", () => draw());
 		const search = bar.append("label").text("Search ").append("input").attr("type", "search").attr("name", "search").on("input", () => draw());
 		bar.append("button").text("Reset").on("click", () => { focus = root; draw(); });
 		const legend = bar.append("span").attr("class", "legend");
@@ -262,12 +301,8 @@
 		if (!data.frames.some(frame => (frame[FRAME.flags] & 2) !== 0))
 			bar.select("select[name=frames]").property("value", "mixed");
 
-		/* Where a device held more than the host, it is looked at first; tensors tell more than what they lie in. */
-		const peak = number => data.domains[number][DOMAIN.peak];
-		const numbers = d3.range(data.domains.length);
-		const devices = numbers.filter(number => data.domains[number][DOMAIN.device] && !isPart(data.domains[number]));
-		const hosts = numbers.filter(number => !data.domains[number][DOMAIN.device] && !data.domains[number][DOMAIN.space]);
-		if (d3.sum(devices, peak) > d3.sum(hosts, peak)) {
+		/* Tensors tell more than what they lie in. */
+		if (isMostlyDevice) {
 			const largest = devices.reduce((a, b) => peak(b) > peak(a) ? b : a);
 			const tensors = numbers.find(number => data.domains[number][DOMAIN.name] === data.domains[largest][DOMAIN.name] + "/tensors" &&
 				peak(number) >= peak(largest) / 2);
@@ -295,7 +330,7 @@
 		}
 
 		function draw() {
-			const width = Math.max(300, section.node().clientWidth);
+			const width = room();
 			const boxes = [];
 			let depth = 0;
 			const above = [];
@@ -315,7 +350,7 @@
 			})(focus, 0, above.length);
 			const wanted = search.property("value").toLowerCase();
 			const height = (Math.max(depth, above.length) + 1) * ROW;
-			const y = level => level * ROW; // the outermost at the top, where one looks first
+			const y = level => isUpwards() ? height - (level + 1) * ROW : level * ROW; // the outermost at the top, where one looks first
 			svg.attr("viewBox", "0 0 " + width + " " + height).attr("height", height);
 			svg.selectAll("g").remove();
 			const box = svg.selectAll("g").data(boxes).enter().append("g")
@@ -426,6 +461,8 @@
 		const by = choice(bar, "Show", "by", [["lines", "by line"], ["domains", "by domain"]], draw);
 		const hasDevices = data.domains.some(domain => domain[DOMAIN.device]);
 		const memory = hasDevices ? choice(bar, "memory", "timeline-memory", [["host", "of the host"], ["devices", "of devices"]], draw) : () => "host";
+		if (hasDevices && isMostlyDevice)
+			bar.select("select[name=timeline-memory]").property("value", "devices");
 		const status = section.append("p").attr("class", "status").attr("aria-live", "polite");
 		const svg = section.append("svg").attr("class", "timeline").attr("role", "img").attr("tabindex", 0);
 		const legend = section.append("ul").attr("class", "layers");
@@ -437,8 +474,8 @@
 			const isHost = memory() === "host";
 			const history = historyOf(process, by(), memory());
 			const points = history.points;
-			const width = Math.max(300, section.node().clientWidth);
-			const size = { left: 64, right: 14, top: 30, bottom: 30, height: 360 };
+			const width = room();
+			const size = { left: 64, right: 28, top: 30, bottom: 30, height: 360 };
 			const first = points[0][POINT.time];
 			const last = Math.max(points[points.length - 1][POINT.time], first + 1);
 			const moments = momentsOf(process, last);
@@ -618,12 +655,12 @@
 			bar.select("select").property("value", String(number));
 			view.selectAll("*").remove();
 			const head = view.append("thead").append("tr");
-			["Peak", "Live", "Allocated", "", "Line", ""].forEach((name, index) => head.append("th").attr("scope", "col").attr("class", index < 5 ? "number" : null).text(name));
+			["Peak", "Live", "Allocated", "", "Line", ""].forEach((name, index) => head.append("th").attr("scope", "col").attr("class", (index < 5 ? "number" : "") + (index === 1 || index === 2 ? " roomy" : "")).text(name));
 			const body = view.append("tbody");
 			for (let line = 1; 2 * line <= lines.length; line++) {
 				const sum = sums.get(line);
 				const row = body.append("tr").attr("class", (sum ? "held" : "") + (line === chosenLine ? " chosen" : ""));
-				[0, 1, 2].forEach(which => row.append("td").attr("class", "number").text(sum && sum[which] !== 0 ? bytes(sum[which]) : ""));
+				[0, 1, 2].forEach(which => row.append("td").attr("class", which !== 0 ? "number roomy" : "number").text(sum && sum[which] !== 0 ? bytes(sum[which]) : ""));
 				row.append("td").attr("class", "alarm").text(sum ? sum[3] : "");
 				row.append("td").attr("class", "number soft").text(line);
 				row.append("td").attr("class", "code").text(" ".repeat(lines[2 * line - 2]) + lines[2 * line - 1]);
@@ -646,41 +683,63 @@
 			.attr("class", (_, index) => index === 0 ? null : "number").text(cell => cell);
 	}
 
+	/* Below its parent, each a step further to the right; how one ended that did not end by itself stands out. */
+	function putProcessTree(section) {
+		const table = section.append("div").attr("class", "scroll").append("table").attr("class", "processes");
+		const largest = d3.max(data.processes, process => process.peak) || 1;
+		const orNone = value => value !== 0 ? bytes(value) : "";
+		table.append("thead").append("tr").selectAll("th").data(["Process", "State", "Peak", "Live", "In memory", "Inherited", "Copied of that"]).enter()
+			.append("th").attr("scope", "col").attr("class", (_, index) => index < 2 ? null : "number").text(name => name);
+		const body = table.append("tbody");
+		(function add(parent, depth) {
+			data.processes.forEach((process, number) => {
+				if (process.parent !== parent)
+					return;
+				const row = body.append("tr");
+				row.append("td").style("padding-left", 8 + 18 * Math.min(depth, 10) + "px").text((depth !== 0 ? "└ " : "") + process.name + " (" + process.pid + ")");
+				row.append("td").attr("class", process.state === "signal" || process.state === "gone" ? "alarm" : null)
+					.text(process.state !== "signal" ? process.state : SIGNALS[process.signal] || "signal " + process.signal);
+				const peak = row.append("td").attr("class", "number");
+				putTrack(peak, process.peak, largest);
+				peak.append("span").attr("class", "figure").text(bytes(process.peak));
+				[bytes(process.live), process.most_in_memory ? bytes(process.most_in_memory) : "not known", orNone(process.inherited),
+					orNone(process.copied)].forEach(cell => row.append("td").attr("class", "number").text(cell));
+				add(number, depth + 1);
+			});
+		})(-1, 0);
+	}
+
 	function drawProcesses(section) {
-		const rows = [];
 		section.append("h2").text("Memory by domain");
 		putTable(section, ["Domain", "Peak", "Live", "Allocated"], data.domains.map(domain =>
 			[domain[DOMAIN.name] + (domain[DOMAIN.space] ? " (addresses, no memory)" : ""), bytes(domain[DOMAIN.peak]), bytes(domain[DOMAIN.live]), bytes(domain[DOMAIN.allocated])]));
 		data.domains.filter(domain => domain[DOMAIN.parts].length !== 0).forEach(domain => {
 			const parts = d3.range(0, domain[DOMAIN.parts].length, 2).map(at => [domain[DOMAIN.parts][at], domain[DOMAIN.parts][at + 1]]);
+			const live = d3.sum(parts, part => part[1]);
+			const colours = parts.map((_, index) => ["var(--user)", "var(--python)", "var(--line)", "var(--other)", "var(--limit)"][index % 5]);
+			if (domain[DOMAIN.total] > 0) { // what a refused request found
+				parts.push(["of other programs and the driver", Math.max(0, domain[DOMAIN.total] - domain[DOMAIN.free] - live)], ["free", domain[DOMAIN.free]]);
+				colours.push("var(--native)", "var(--edge)");
+			}
 			const all = d3.sum(parts, part => part[1]);
-			const colours = ["var(--user)", "var(--python)", "var(--line)", "var(--other)", "var(--native)"];
-			section.append("h2").text(domain[DOMAIN.name] + ": " + bytes(all) + " live");
+			section.append("h2").text(domain[DOMAIN.name] + ": " + bytes(live) + " live" +
+				(domain[DOMAIN.total] > 0 ? " of " + bytes(domain[DOMAIN.total]) + " when a request was refused" : ""));
 			const svg = section.append("svg").attr("viewBox", "0 0 1000 24").attr("preserveAspectRatio", "none").attr("height", 24).attr("role", "img")
 				.attr("aria-label", parts.map(part => part[0] + " " + bytes(part[1])).join(", "));
 			let x = 0;
 			parts.forEach((part, index) => {
-				svg.append("rect").attr("x", x).attr("width", all > 0 ? 1000 * part[1] / all : 0).attr("height", 24).attr("fill", colours[index % colours.length]);
+				svg.append("rect").attr("x", x).attr("width", all > 0 ? 1000 * part[1] / all : 0).attr("height", 24).attr("fill", colours[index]);
 				x += all > 0 ? 1000 * part[1] / all : 0;
 			});
 			const legend = section.append("p").attr("class", "legend");
 			parts.forEach((part, index) => {
 				const item = legend.append("span");
-				item.append("i").style("background", colours[index % colours.length]);
+				item.append("i").style("background", colours[index]);
 				item.append("span").text(part[0] + " " + bytes(part[1]));
 			});
 		});
-		section.append("h2").text("Processes");
-		(function add(parent, depth) {
-			data.processes.forEach((process, number) => {
-				if (process.parent !== parent)
-					return;
-				rows.push(["  ".repeat(depth) + process.name + " (" + process.pid + ")", process.state, bytes(process.peak), bytes(process.live),
-					process.most_in_memory ? bytes(process.most_in_memory) : "not known", bytes(process.inherited), bytes(process.copied)]);
-				add(number, depth + 1);
-			});
-		})(-1, 0);
-		putTable(section, ["Process", "State", "Peak", "Live", "At most in memory", "Inherited", "Copied of that"], rows);
+		section.append("h2").text("Tree of processes");
+		putProcessTree(section);
 		const missing = data.losses.filter(loss => loss[2]);
 		const notes = data.losses.filter(loss => !loss[2]);
 		section.append("h2").text("Losses");

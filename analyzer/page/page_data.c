@@ -144,6 +144,23 @@ put_verdict(struct json_write *json, const struct report *report)
 	json_write_close(json, '}');
 }
 
+/* What was free of the device, and how large it is, where a request that ended the program was refused: the figures are of that moment. */
+static void
+put_device_room(struct json_write *json, const struct report *report, const struct model_domain *device)
+{
+	const struct model_failed *last = NULL;
+
+	for (size_t i = 0; i < report->request_count; i++) {
+		const struct report_request *request = &report->requests[i];
+
+		if (strcmp(request->state, "fatal") == 0 && request->of.total_bytes != 0 && request->device != NULL &&
+		    strcmp(request->device, device->name) == 0)
+			last = &request->of;
+	}
+	put_number(json, last != NULL ? last->free_bytes : 0);
+	put_number(json, last != NULL ? last->total_bytes : 0);
+}
+
 static void
 put_domains(struct json_write *json, const struct report *report)
 {
@@ -164,6 +181,7 @@ put_domains(struct json_write *json, const struct report *report)
 			put_number(json, domain->parts.parts[j].live_bytes);
 		}
 		json_write_close(json, ']');
+		put_device_room(json, report, &domain->of);
 		json_write_close(json, ']');
 	}
 	json_write_close(json, ']');
@@ -312,6 +330,32 @@ put_processes(struct json_write *json, const struct report *report, struct numbe
 	json_write_close(json, ']');
 }
 
+/* The text of the line, where its whole file will not be there. */
+static const char *
+source_text(const struct report *report, size_t number, const struct report_place *where, const struct page_look *look)
+{
+	struct report_source source;
+
+	if (!look->has_source)
+		return "";
+	if (report_line_source(report, number, &source) && where->line <= source.text.line_count &&
+	    where->line <= SOURCE_LINES_MAX)
+		return "";
+	return where->source;
+}
+
+/* A digit for each cell. */
+static uint32_t
+survivors_text(const struct model_survivors *survivors, struct numbers *numbers)
+{
+	char text[SURVIVOR_CELLS + 1];
+
+	for (unsigned i = 0; i < survivors->count; i++)
+		text[i] = (char)('0' + survivors->cells[i]);
+	text[survivors->count] = '\0';
+	return text_number(numbers, text);
+}
+
 enum line_flags { LINE_IMPORT = 1, LINE_ESTIMATE = 2, LINE_DEVICE = 4, LINE_SPACE = 8, LINE_ONCE = 16 };
 
 static void
@@ -336,6 +380,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 		put_number(json, text_number(numbers, report_leak_class(line.of.leak)));
 		put_number(json, line.of.telling->generations_alive);
 		put_number(json, line.of.telling->generations_total);
+		put_number(json, survivors_text(&line.of.telling->survivors, numbers));
 		put_number(json, line.estimate.error_bytes);
 		put_number(json, (line.of.is_import ? LINE_IMPORT : 0u) | (line.estimate.is_estimated ? LINE_ESTIMATE : 0u) |
 		                     (line.is_device ? LINE_DEVICE : 0u) | (line.is_address_space ? LINE_SPACE : 0u) |
@@ -343,7 +388,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 		put_number(json, text_number(numbers, place_related(where->relation, place)));
 		put_number(json, text_number(numbers, where->file));
 		put_number(json, where->line);
-		put_number(json, text_number(numbers, look->has_source ? where->source : ""));
+		put_number(json, text_number(numbers, source_text(report, i, where, look)));
 		put_number(json, text_number(numbers, held != NULL ? held : ""));
 		json_write_close(json, ']');
 		free(held);
@@ -555,7 +600,7 @@ put_losses(struct json_write *json, const struct report *report)
 void
 page_data_write(const struct report *report, const struct page_look *look, FILE *stream)
 {
-	struct json_write json = { .stream = stream, .inline_depth = 1 };
+	struct json_write json = { .stream = stream, .inline_depth = 1, .is_dense = true };
 	struct numbers numbers = { .texts = NULL };
 
 	json_write_open(&json, NULL, '{');

@@ -71,6 +71,24 @@ struct moment {
 	bool has_devices;
 };
 
+/* Did devices hold more than the host? */
+static bool
+is_mostly_device(const struct report *report)
+{
+	uint64_t device_bytes = 0;
+	uint64_t host_bytes = 0;
+
+	for (size_t i = 0; i < report->domain_count; i++) {
+		const struct report_domain *domain = &report->domains[i];
+
+		if (domain->of.id.kind == DOMAIN_DEVICE)
+			device_bytes += domain->of.peak_bytes;
+		else if (!domain->is_device && !domain->is_address_space)
+			host_bytes += domain->of.peak_bytes;
+	}
+	return device_bytes > host_bytes;
+}
+
 static struct moment
 moment_of(const struct report *report, const char *domain)
 {
@@ -78,7 +96,7 @@ moment_of(const struct report *report, const char *domain)
 
 	if (domain != NULL)
 		return (struct moment){ "Held at the peak", &rank_peak, true, true, true };
-	if (find(report, FINDING_DEVICE_FULL) != NULL)
+	if (find(report, FINDING_DEVICE_FULL) != NULL || (report->verdict.has_ended_well && is_mostly_device(report)))
 		return on_device;
 	if (find(report, FINDING_LIVE) != NULL)
 		return (struct moment){ strcmp(report->processes[0].state, "running") == 0 ? "Held now" : "Held at the end",
@@ -286,7 +304,8 @@ put_source(const struct report_place *where, size_t columns, FILE *stream)
 }
 
 static void
-put_row(const struct row *row, uint64_t total_bytes, size_t columns, const struct style *style, FILE *stream)
+put_row(const struct row *row, uint64_t total_bytes, struct units_column units, size_t columns,
+        const struct style *style, FILE *stream)
 {
 	bool has_bar = columns >= BAR_FROM_COLUMNS;
 	size_t column = has_bar ? PLACE_COLUMN : PLACE_COLUMN - BAR_COLUMNS - 2;
@@ -297,7 +316,7 @@ put_row(const struct row *row, uint64_t total_bytes, size_t columns, const struc
 	const char *place = row_text(row, text);
 
 	(void)snprintf(figure, sizeof(figure), "%s%s", row->error_bytes > row->bytes / CLEAR_PART ? "≈" : "",
-	               units_bytes(row->bytes, bytes));
+	               units_bytes_in(units, row->bytes, bytes));
 	(void)fprintf(stream, "%*s%s%7s  ", (int)(11 - text_columns(figure, strlen(figure))), "", figure,
 	              units_share(verdict_share(row->bytes, total_bytes), share));
 	if (has_bar)
@@ -318,6 +337,7 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
          const struct style *style, FILE *stream)
 {
 	struct row rest = { .bytes = rows->total_bytes, .growth = "", .text = "in other lines" };
+	struct units_column units = units_column_of(rows->total_bytes);
 	char text[UNITS_TEXT_BYTES];
 
 	(void)fprintf(stream, "%s", moment->heading);
@@ -330,11 +350,11 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
 	for (size_t i = 0; i < rows->count && i < room; i++) {
 		if (i != 0 && rows->rows[i].bytes < rows->total_bytes / TRIFLE_PART)
 			continue;
-		put_row(&rows->rows[i], rows->total_bytes, columns, style, stream);
+		put_row(&rows->rows[i], rows->total_bytes, units, columns, style, stream);
 		rest.bytes -= rows->rows[i].bytes < rest.bytes ? rows->rows[i].bytes : rest.bytes;
 	}
 	if (rest.bytes > rows->total_bytes / REST_PART)
-		put_row(&rest, rows->total_bytes, columns, style, stream);
+		put_row(&rest, rows->total_bytes, units, columns, style, stream);
 }
 
 /* ---- what is said above them ---- */

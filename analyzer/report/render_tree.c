@@ -200,7 +200,7 @@ put_row(uint64_t bytes, uint64_t all_bytes, const char *branch, const char *text
 	char figure[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%9s%7s  %s%s\n", units_bytes(bytes, figure),
+	(void)fprintf(stream, "%9s%7s  %s%s\n", units_bytes_in(units_column_of(all_bytes), bytes, figure),
 	              units_share(verdict_share(bytes, all_bytes), share), branch, text);
 }
 

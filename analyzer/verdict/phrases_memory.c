@@ -28,7 +28,7 @@ PHRASE(PARTS)
 		say(verdict, " Of the %s that the container had in use at the last sample", bytes);
 	else
 		say(verdict, " Of the %s that %s in memory at the last %s", bytes,
-		    facts->live_count > 1 ? "its processes had" : "it had", memory->later_bytes != 0 ? "heartbeat" : "sample");
+		    facts->live_count > 1 ? "its processes had" : "it had", memory->later_bytes != 0 ? "look" : "sample");
 	for (size_t i = 0; i < memory->part_count; i++) {
 		if (i >= VERDICT_PARTS_TOLD || (i != 0 && memory->parts[i].bytes < memory->bytes / TOLD_PART)) {
 			rest_bytes += memory->parts[i].bytes;

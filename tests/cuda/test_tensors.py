@@ -1,4 +1,5 @@
 """Tensors: what PyTorch's allocator gives out, over doubles of its libraries, whose own count is the oracle; and the real libc10."""
+import re
 import signal
 import sys
 from pathlib import Path
@@ -40,6 +41,14 @@ def test_tensors_are_what_libc10_was_told(form, tmp_path):
     assert document["losses"]["lost_unknown_frees"] == document["losses"]["lost_missed_frees"] == 0
     assert {part["name"]: part["live_bytes"] for part in device["parts"]} == {
         "tensors": told_bytes, "cached by PyTorch": device["live_bytes"] - told_bytes}
+
+
+def test_a_glance_at_a_run_that_held_most_on_the_device_is_of_its_tensors(tmp_path):
+    libraries = f"{BUILT / 'torch2'}:{BUILT / 'lib'}"
+    done = harness.run([harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON, HERE / "training.py", "2000"], harness.plain_env(LD_LIBRARY_PATH=libraries))
+    lines = done.stderr.partition("--- kmemshim ---\n")[2].splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("Held on the device at its peak ("))
+    assert re.match(rf" +[\d.]+ MiB +\d+ %  █.* training.py:{line_of('addr = torch.c10_cuda_allocate')} tensor  accumulates", lines[at + 1]), lines
 
 
 def test_tensors_of_a_build_for_rocm(tmp_path):

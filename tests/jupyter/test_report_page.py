@@ -82,6 +82,11 @@ def test_the_flame_graph_zooms_searches_and_turns_around(page):
     second = turned[1].get_attribute("aria-label")
     assert "Cache.fill" in second, second
     page.uncheck("#flame-graph input[name=inverted]")
+    rows = lambda: [box.bounding_box()["y"] for box in page.query_selector_all("#flame-graph svg g[aria-label]")[:3]]
+    assert rows() == sorted(rows())  # an icicle
+    page.check("#flame-graph input[name=upwards]")
+    assert rows() == sorted(rows(), reverse=True) and sorted(boxes(page)) == sorted(whole)
+    page.uncheck("#flame-graph input[name=upwards]")
     page.check("#flame-graph input[name=imports]")
     assert len(boxes(page)) >= len(whole)
 
@@ -117,7 +122,8 @@ def test_a_device_that_held_more_than_the_host_comes_first(browser, page_path, f
     site = next(site for site in data["sites"] if site[6] >= 0)
     for name, size in ("cuda:0", 64 << 30), ("cuda:0/tensors", 60 << 30):
         data["sites"].append([len(data["domains"]), size, size, size, *site[4:]])
-        data["domains"].append([name, True, False, size, size, size, []])
+        parts = [] if "/" in name else ["tensors", 60 << 30, "cached by PyTorch", 4 << 30]
+        data["domains"].append([name, True, False, size, size, size, parts, 6 << 30 if parts else 0, 80 << 30 if parts else 0])
     (folder / "device.html").write_text(head + json.dumps(data).replace("<", "\\u003c") + tail)
     page = browser.new_page()
     page.goto(f"file://{folder / 'device.html'}")
@@ -125,6 +131,12 @@ def test_a_device_that_held_more_than_the_host_comes_first(browser, page_path, f
     assert page.text_content(status).startswith("all: 60.0 GiB, 100 % of all")
     page.select_option("#flame-graph select[name=memory]", "devices")
     assert page.text_content(status).startswith("all: 64.0 GiB, 100 % of all")
+    page.click("#tab-timeline")
+    assert page.input_value("#timeline select[name=timeline-memory]") == "devices"
+    page.click("#tab-processes")
+    bar = page.get_attribute("#processes svg", "aria-label")
+    assert bar == "tensors 60.0 GiB, cached by PyTorch 4.0 GiB, of other programs and the driver 10.0 GiB, free 6.0 GiB"
+    assert "cuda:0: 64.0 GiB live of 80.0 GiB when a request was refused" in page.text_content("#processes")
     page.close()
 
 
@@ -144,10 +156,57 @@ def test_lines_are_sorted_filtered_and_lead_to_their_source(page):
     assert "self.kept.append(" in chosen and "MiB" in chosen
 
 
+def test_a_row_of_a_line_begins_with_its_place(page):
+    """What is on a screen of 400 pixels, too, without scrolling to the side; bars begin at one place."""
+    page.click("#tab-lines")
+    place, peak = page.query_selector_all("#lines tbody tr:first-child td")[:2]
+    assert "program.py:8 Cache.fill" in place.text_content() and "MiB" in peak.text_content()
+    assert all(cell.bounding_box()["x"] + cell.bounding_box()["width"] <= page.viewport_size["width"] for cell in (place, peak))
+    tracks = page.query_selector_all("#lines .track")
+    assert len(tracks) > 3 and len({round(track.bounding_box()["x"]) for track in tracks}) == 1
+
+
 def test_the_processes_are_drawn(page):
     page.click("#tab-processes")
     text = page.text_content("#processes")
     assert "heap" in text and "program.py" in text and "None: all was recorded." in text
+
+
+def test_the_tree_of_processes(browser, folder):
+    program = folder / "family.py"
+    program.write_text("""
+import os, signal
+kept = bytearray(5_000_000)
+if os.fork() == 0:
+    more = bytearray(20_000_000)
+    if os.fork() == 0:
+        last = [bytearray(100_000) for _ in range(100)]
+        os._exit(0)
+    os.wait()
+    os.kill(os.getpid(), signal.SIGKILL)
+os.wait()
+""")
+    harness.record([sys.executable, program], folder / "family")
+    assert harness.kmemshim("report", "--html", folder / "family.html", folder / "family").returncode == 0
+    page = browser.new_page()
+    page.goto(f"file://{folder / 'family.html'}")
+    page.click("#tab-processes")
+    rows = page.query_selector_all("#processes table.processes tbody tr")
+    steps = [row.query_selector("td").evaluate("cell => parseFloat(getComputedStyle(cell).paddingLeft)") for row in rows]
+    assert len(rows) == 3 and steps[0] < steps[1] < steps[2]
+    assert [bool(row.query_selector("td.alarm")) for row in rows] == [False, True, False], [row.text_content() for row in rows]
+    page.close()
+
+
+def test_it_prints_all_views_each_with_its_name(page):
+    page.emulate_media(media="print")
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert [head.text_content() for head in page.query_selector_all("h2.printed") if head.is_visible()] == ["Flame graph", "Lines", "Timeline", "Source", "Processes"]
+    for drawn in ("#flame-graph svg.flame", "#lines table", "#timeline svg.timeline", "#source table"):
+        assert page.is_visible(drawn)
+    wide = page.viewport_size["width"]
+    assert page.evaluate("document.querySelector('#timeline svg').viewBox.baseVal.width") > wide - 60  # not that of a hidden view
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
 def test_texts_of_the_program_stay_texts(browser, folder):
@@ -166,9 +225,9 @@ def test_texts_of_the_program_stay_texts(browser, folder):
 
 
 def test_a_large_page_is_drawn(browser, folder):
-    """3,000 lines of a program: below 2 MiB, and drawn in a moment."""
+    """10,000 lines of a program: below 2 MiB, and drawn in a moment."""
     program = folder / "many.py"
-    program.write_text("kept = []\n" + "".join(f"kept.append(bytearray({1000 + i}))\n" for i in range(3000)))
+    program.write_text("kept = []\n" + "".join(f"kept.append(bytearray({1000 + i % 700}))\n" for i in range(10000)))
     harness.record([sys.executable, program], folder / "many")
     assert harness.kmemshim("report", "--html", folder / "many.html", folder / "many").returncode == 0
     assert (folder / "many.html").stat().st_size < 2 << 20
@@ -256,6 +315,18 @@ def test_what_grew_when_is_a_stack_of_lines(timeline):
     assert height_at(timeline, "load", 0.5) > 30 and height_at(timeline, "load", 1) < 2
     assert height_at(timeline, "remember", 0.1) < height_at(timeline, "remember", 0.6) < height_at(timeline, "remember", 1)
     assert timeline.query_selector("#timeline path.resident")
+
+
+def test_generations_are_a_small_picture(timeline):
+    timeline.click("#tab-lines")
+    row = next(row for row in timeline.query_selector_all("#lines tbody tr") if "grows.py:7 remember" in row.text_content())
+    picture = row.query_selector("svg.survivors")
+    alive, total = map(int, re.fullmatch(r"blocks of (\d+) of (\d+) generations are alive", picture.get_attribute("aria-label")).groups())
+    cells = picture.query_selector_all("rect")
+    assert 6 <= total and alive >= 0.75 * total and len(cells) == min(32, total)
+    assert sum("none" in (cell.get_attribute("class") or "") for cell in cells) <= total - alive
+    gone = next(row for row in timeline.query_selector_all("#lines tbody tr") if "grows.py:6 load" in row.text_content())
+    assert gone.query_selector("svg.survivors") is None  # nothing of it is alive
 
 
 def test_the_timeline_by_domain(timeline):

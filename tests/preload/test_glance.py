@@ -72,6 +72,15 @@ def test_an_error_that_is_not_seen_in_a_figure_has_no_mark(tmp_path):
     assert ("≈" in row) == ("38.1 MiB" not in row), lines  # one of the small objects may be a sample, which stands for 256 KiB
 
 
+def test_rows_have_one_unit(tmp_path):
+    """40 MiB, and less than one: they compare at a glance. Beside GiB a hundredth is told."""
+    _, lines = glance(tmp_path, "kept = bytearray(40 << 20)\nmore = bytearray(600 << 10)\n")
+    assert {row.split()[1] for row in lines if "█" in row or "▏" in row} == {"MiB"} and any(" 0.6 MiB" in row for row in lines), lines
+    _, lines = glance(tmp_path, "kept = bytearray(1100 << 20)\nmore = bytearray(30 << 20)\n")
+    rows = [row.split()[:2] for row in lines if "program.py:" in row and "%" in row]
+    assert rows == [["1.07", "GiB"], ["0.03", "GiB"]], lines
+
+
 def test_what_many_small_lines_hold_is_a_row(tmp_path):
     """Of none of them is it worth a row, and the rows say where most of it is all the same."""
     many = "\n".join(f"kept.append(bytearray({40000 + i}))" for i in range(1000))

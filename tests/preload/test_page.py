@@ -66,8 +66,9 @@ def test_its_figures_are_those_of_the_report(capture, tmp_path):
         assert (data["domains"][row[0]][0], row[1], row[2], row[5]) == (line["domain"], line["peak_bytes"], line["live_bytes"], line["live_count"])
     for domain, (name, *_) in enumerate(data["domains"]):
         assert sum(site[2] for site in data["sites"] if site[0] == domain) == totals[name]["live_bytes"]
-    largest = next(row for row in data["lines"] if "program.py:4" in data["texts"][row[11]])
-    assert largest[1] > 9_000_000 and data["texts"][largest[14]].startswith("self.kept = ")
+    largest = next(row for row in data["lines"] if "program.py:4" in data["texts"][row[12]])
+    source = next(source["lines"] for source in data["sources"] if source["file"] == largest[13])
+    assert largest[1] > 9_000_000 and source[2 * largest[14] - 1].startswith("self.kept = ") and data["texts"][largest[15]] == ""
     assert " ".join(data["verdict"]["sentences"]) == report["verdict"]["text"]
 
 
@@ -112,6 +113,18 @@ def test_the_users_file_is_in_it_with_its_indentation_and_not_on_request(capture
     assert "<" not in raw  # nothing there can end the script
     without, raw = data_of(page_of(capture, tmp_path / "without.html", "--no-source"))
     assert "sources" not in without and "self.kept" not in raw and "alert(1)" not in raw
+
+
+def test_it_is_an_export_too(capture, tmp_path):
+    """`export --format html` writes the same page; what it cannot mean is one line."""
+    wanted = page_of(capture, tmp_path / "page.html", "--no-source")
+    done = harness.kmemshim("export", "--format", "html", "--no-source", capture)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout == wanted
+    assert harness.kmemshim("export", "--format", "html", "-o", tmp_path / "second.html", capture).returncode == 0
+    assert data_of((tmp_path / "second.html").read_text())[0]["sources"]
+    for words in (["html", "--domain", "heap"], ["dhat", "--no-source"], ["html", "--value", "live"]):
+        done = harness.kmemshim("export", "--format", *words, capture)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
 
 
 def test_names_are_no_html(tmp_path):

@@ -240,6 +240,8 @@ generations_of_threads_are_summed_by_index(void **state)
 	assert_int_equal(model->sites[0].generations_alive, 4); // the first, fourth, seventh; 3 of 10 are older
 	assert_int_equal(model->sites[0].recent_total, 2);
 	assert_int_equal(model->sites[0].recent_alive, 1); // the latest birth is that of the second thread
+	assert_int_equal(model->sites[0].survivors.count, 8);
+	assert_memory_equal(model->sites[0].survivors.cells, ((uint8_t[]){ 7, 9, 0, 0, 5, 0, 0, 3 }), 8); // of four at most
 	model_free(model);
 }
 
@@ -299,6 +301,10 @@ what_was_built_at_one_go_does_not_accumulate(void **state)
 		assert_int_equal(model->sites[0].generations_total, cases[i].total);
 		assert_int_equal(model->sites[0].recent_alive != 0, cases[i].is_recent);
 		assert_int_equal(model->sites[0].has_paused, cases[i].has_paused);
+		assert_int_equal(model->sites[0].survivors.count, cases[i].total < 32 ? cases[i].total : 32);
+		assert_int_equal(model->sites[0].survivors.cells[cases[i].total < 32 ? 8 : 0], 9);
+		if (!cases[i].is_recent) // nothing is left of what the line did not allocate any more
+			assert_int_equal(model->sites[0].survivors.cells[model->sites[0].survivors.count - 1], 0);
 		model_free(model);
 	}
 }
