@@ -41,8 +41,8 @@ cmd_report_check_project(const struct model *model, const char *project, struct 
 	                                           : "there is no such folder, and no code below it in the capture");
 }
 
-static struct model_options
-options_of(const struct options *options, const char *capture, const char *session)
+struct model_options
+cmd_report_model_options(const struct options *options, const char *capture, const char *session)
 {
 	return (struct model_options){
 		.capture = capture,
@@ -60,7 +60,7 @@ options_of(const struct options *options, const char *capture, const char *sessi
 struct model *
 cmd_report_load(const struct options *options, const char *capture, const char *session, struct fail *fail)
 {
-	const struct model_options wanted = options_of(options, capture, session);
+	const struct model_options wanted = cmd_report_model_options(options, capture, session);
 	struct model *model;
 
 	progress_allow();
@@ -88,7 +88,7 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 struct model *
 cmd_report_load_quietly(const struct options *options, const char *capture, struct fail *fail)
 {
-	const struct model_options wanted = options_of(options, capture, NULL);
+	const struct model_options wanted = cmd_report_model_options(options, capture, NULL);
 
 	return model_load(&wanted, fail);
 }
@@ -99,7 +99,7 @@ tell_guard(const struct options *options, struct report *report, const struct mo
            struct fail *fail)
 {
 	const struct report_options rows = { .top = UINT64_MAX };
-	struct model_options wanted = options_of(options, NULL, NULL);
+	struct model_options wanted = cmd_report_model_options(options, NULL, NULL);
 	struct report *of_then;
 
 	*then = NULL;
@@ -231,7 +231,7 @@ cmd_report_table(struct report *report, const struct options *options, uint64_t 
 	if (grouping == GROUPING_LINE)
 		render_text_lines(report, &look, stream);
 	else
-		render_groups(report, grouping, options_has(options, OPTION_TOP) ? options->top : top, stream);
+		render_groups(report, grouping, options_top(options, top), stream);
 	render_text_losses(report, stream);
 	render_text_peak_error(report, stream);
 	return true;

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/sorted.h"
 #include "kmem_tables.h"
 
 #define LEAF_WINDOWS (UINT64_C(1) << (KMEM_LEAF_LOG2 - KMEM_WINDOW_LOG2))
@@ -22,7 +23,6 @@
 #define WINDOW_BYTES (UINT64_C(1) << KMEM_WINDOW_LOG2)
 #define RANGE_NODES_MAX (1u << 20)
 #define LARGE KMEM_WORD_BYTES_MASK
-#define MOVES_TRIES 3
 
 /* Bits by window. What is not touched costs nothing: calloc() of so much is fresh pages. */
 struct leaf {
@@ -409,12 +409,6 @@ live_blocks_free(struct live_blocks *blocks)
 	free(blocks);
 }
 
-uint64_t
-live_blocks_count(const struct live_blocks *blocks)
-{
-	return blocks->count;
-}
-
 struct word_range
 live_blocks_range(const struct live_blocks *blocks)
 {
@@ -528,22 +522,13 @@ find_by_bit(const struct live_blocks *blocks, uint64_t addr, struct live_block *
 static bool
 find_extra(const struct live_blocks *blocks, uint64_t addr, struct live_block *block)
 {
-	size_t low = 0;
-	size_t high = blocks->extra_count;
+	size_t until = SORTED_UP_TO(blocks->extras, blocks->extra_count, addr, addr);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (blocks->extras[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || blocks->extras[low - 1].has_word || blocks->extras[low - 1].is_gone)
+	if (until == 0 || blocks->extras[until - 1].has_word || blocks->extras[until - 1].is_gone)
 		return false;
-	const struct extra *extra = &blocks->extras[low - 1];
+	const struct extra *extra = &blocks->extras[until - 1];
 
-	*block = (struct live_block){ extra->addr, extra->bytes, extra->site, (uint32_t)low };
+	*block = (struct live_block){ extra->addr, extra->bytes, extra->site, (uint32_t)until };
 	return is_in(block, addr);
 }
 

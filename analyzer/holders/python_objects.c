@@ -7,9 +7,11 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
+#include "base/sorted.h"
 #include "base/text_start.h"
 
 #define WORD(addr) process_memory_word(python->memory, addr)
@@ -739,18 +741,9 @@ read_frames(struct python_objects *python, uint64_t runtime)
 const struct python_frame *
 python_objects_frame(const struct python_objects *python, uint64_t addr)
 {
-	size_t low = 0;
-	size_t high = python->frame_count;
+	size_t until = SORTED_UP_TO(python->frames, python->frame_count, start, addr);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (python->frames[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low != 0 && addr < python->frames[low - 1].end ? &python->frames[low - 1] : NULL;
+	return until != 0 && addr < python->frames[until - 1].end ? &python->frames[until - 1] : NULL;
 }
 
 /* ---- the interpreter ---- */
@@ -809,18 +802,17 @@ python_objects_is_state(const struct python_objects *python, uint64_t addr)
 	return false;
 }
 
+static void
+free_known(struct known_type *known_type)
+{
+	free(known_type->type);
+	free(known_type);
+}
+
 void
 python_objects_detach(struct python_objects *python)
 {
-	struct known_type *known;
-	struct known_type *next;
-
-	HASH_ITER(hh, python->known, known, next)
-	{
-		HASH_DEL(python->known, known);
-		free(known->type);
-		free(known);
-	}
+	HASH_FREE(python->known, free_known);
 	free(python->frames);
 	free(python->states);
 	free(python->pools);

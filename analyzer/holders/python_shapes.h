@@ -52,7 +52,6 @@ struct python_shape {
 	uint16_t tuple_items;
 	uint16_t string_ascii; // where the text begins
 	uint16_t string_data;
-	uint16_t function_globals;
 };
 
 /* NULL = none for this PY_VERSION_HEX. */

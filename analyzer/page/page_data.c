@@ -10,6 +10,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -81,25 +82,18 @@ node_number(struct numbers *numbers, uint32_t parent, uint32_t frame)
 }
 
 static void
+free_text(struct text_number *text_number)
+{
+	free((void *)(uintptr_t)text_number->text);
+	free(text_number);
+}
+
+static void
 free_numbers(struct numbers *numbers)
 {
-	struct text_number *text;
-	struct text_number *next_text;
-	struct node_number *node;
-	struct node_number *next_node;
-
-	HASH_ITER(hh, numbers->texts, text, next_text)
-	{
-		HASH_DEL(numbers->texts, text);
-		free((void *)(uintptr_t)text->text);
-		free(text);
-	}
+	HASH_FREE(numbers->texts, free_text);
 	frame_numbers_free(&numbers->frames);
-	HASH_ITER(hh, numbers->nodes, node, next_node)
-	{
-		HASH_DEL(numbers->nodes, node);
-		free(node);
-	}
+	HASH_FREE(numbers->nodes, free);
 }
 
 /* ---- parts ---- */

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -49,19 +50,6 @@ file_of(struct file **files, const char *name)
 		HASH_ADD_KEYPTR(hh, *files, name, strlen(name), found);
 	}
 	return found;
-}
-
-static void
-free_files(struct file *files)
-{
-	struct file *file;
-	struct file *next;
-
-	HASH_ITER(hh, files, file, next)
-	{
-		HASH_DEL(files, file);
-		free(file);
-	}
 }
 
 /* Every file of every stack. Neighbouring frames mostly are in the same one. */
@@ -505,12 +493,10 @@ render_annotate(const struct report *report, const struct annotate_look *look, F
 	const struct file *file = choose_file(files, look->file, notes, fail);
 	struct source_text text = { .line_count = 0 };
 	const struct annotated **lines;
-	struct annotated *line;
-	struct annotated *next;
 	size_t count;
 
 	if (file == NULL) {
-		free_files(files);
+		HASH_FREE(files, free);
 		return false;
 	}
 
@@ -527,11 +513,7 @@ render_annotate(const struct report *report, const struct annotate_look *look, F
 		put_functions(lines, count, stream);
 	put_remarks(&all, stream);
 	free(lines);
-	HASH_ITER(hh, all.lines, line, next)
-	{
-		HASH_DEL(all.lines, line);
-		free(line);
-	}
-	free_files(files);
+	HASH_FREE(all.lines, free);
+	HASH_FREE(files, free);
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/json_fields.h"
 #include "base/memory.h"
 #include "report/render.h"
@@ -874,17 +875,10 @@ find_frame_text(struct frame_texts *texts, const struct report_frame *frame)
 }
 
 static void
-free_frame_texts(struct frame_texts *texts)
+free_frame_text(struct frame_text *text)
 {
-	struct frame_text *text;
-	struct frame_text *next;
-
-	HASH_ITER(hh, texts->texts, text, next)
-	{
-		HASH_DEL(texts->texts, text);
-		free(text->text);
-		free(text);
-	}
+	free(text->text);
+	free(text);
 }
 
 static void
@@ -1002,7 +996,7 @@ render_json(const struct report *report, FILE *stream)
 	struct json_write json = { .stream = stream, .inline_depth = SITES_INLINE_DEPTH, .context = &texts };
 
 	json_object_write(&json, NULL, &report_object, report);
-	free_frame_texts(&texts);
+	HASH_FREE(texts.texts, free_frame_text);
 }
 
 void

@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "analysis/rank.h"
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -242,7 +243,7 @@ compare_rows(const struct row *a, const struct row *b)
 	           ?: order_numbers(a->nodes[0]->frame.of.line, b->nodes[0]->frame.of.line) ?: strcmp(a->text, b->text);
 }
 
-/* All that these nodes called, the largest first; for free_rows(). */
+/* All that these nodes called, the largest first; each for free_row(). */
 static struct row *
 rows_below(const struct node *const *parents, size_t count)
 {
@@ -257,18 +258,11 @@ rows_below(const struct node *const *parents, size_t count)
 }
 
 static void
-free_rows(struct row *rows)
+free_row(struct row *row)
 {
-	struct row *row;
-	struct row *next;
-
-	HASH_ITER(hh, rows, row, next)
-	{
-		HASH_DEL(rows, row);
-		free(row->text);
-		free(row->nodes);
-		free(row);
-	}
+	free(row->text);
+	free(row->nodes);
+	free(row);
 }
 
 static void
@@ -304,17 +298,20 @@ put_below(const struct node *const *parents, size_t count, uint64_t all_bytes, c
 		(void)snprintf(text, sizeof(text), "%zu smaller", left);
 		put_row(rest_bytes, all_bytes, branch, text, stream);
 	}
-	free_rows(rows);
+	HASH_FREE(rows, free_row);
+}
+
+static void
+free_label(struct label *label)
+{
+	free(label->text);
+	free(label);
 }
 
 void
 render_tree(const struct report *report, const struct tree_look *look, FILE *stream)
 {
 	struct tree tree = { .look = look };
-	struct node *node;
-	struct node *next;
-	struct label *label;
-	struct label *next_label;
 	char figure[UNITS_TEXT_BYTES];
 	uint64_t all_bytes;
 	bool has_devices = false;
@@ -342,15 +339,6 @@ render_tree(const struct report *report, const struct tree_look *look, FILE *str
 		put_row(tree.import_bytes, all_bytes, "", "left by imports and the interpreter", stream);
 	if (has_devices)
 		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
-	HASH_ITER(hh, tree.nodes, node, next)
-	{
-		HASH_DEL(tree.nodes, node);
-		free(node);
-	}
-	HASH_ITER(hh, tree.labels, label, next_label)
-	{
-		HASH_DEL(tree.labels, label);
-		free(label->text);
-		free(label);
-	}
+	HASH_FREE(tree.nodes, free);
+	HASH_FREE(tree.labels, free_label);
 }

@@ -22,7 +22,6 @@
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is no waste to speak of
 #define TURNS_MIN 4                     // so often as much as it held
-#define CALLS_MIN 16                    // less is not again and again
 #define SIZES_SHOWN 3
 
 /* What a line is listed for. */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_start.h"
 #include "base/units.h"
 #include "model/model_library.h"
 #include "verdict/cell_result.h"
@@ -764,7 +765,7 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 		if (*text == '\0')
 			return;
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-			if (strncmp(text, places[i].name, strlen(places[i].name)) == 0)
+			if (text_starts(text, places[i].name))
 				say_next(verdict, "%s", verdict_line_text(line_at(facts, places[i].line_offset), place));
 		}
 		if (strncmp(text, "{device}", 8) == 0)
