@@ -171,21 +171,23 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 {
 	uint64_t nodes = process_memory_word(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 0));
 	uint32_t root = process_memory_half(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 1));
+	bool *is_seen = memory_zeroed(RANGE_NODES_MAX, sizeof(*is_seen));
 	uint32_t *stack = NULL;
 	size_t room = 0;
 	size_t depth = 0;
-	size_t seen = 0;
 
 	if (nodes != 0 && root != 0) {
 		stack = memory_grown(NULL, &room, 64, sizeof(*stack));
 		stack[depth++] = root;
 	}
-	while (depth != 0 && seen++ < RANGE_NODES_MAX) {
+	while (depth != 0) {
 		struct kmem_range_node node;
 		uint32_t number = stack[--depth];
 
-		if (number >= RANGE_NODES_MAX ||
-		    !process_memory_read(blocks->memory, nodes + number * sizeof(node), &node, sizeof(node)))
+		if (number >= RANGE_NODES_MAX || is_seen[number])
+			continue;
+		is_seen[number] = true;
+		if (!process_memory_read(blocks->memory, nodes + number * sizeof(node), &node, sizeof(node)))
 			continue;
 		add_range(&blocks->mapped, node.start, node.end);
 		stack = memory_grown(stack, &room, depth + 2, sizeof(*stack));
@@ -195,6 +197,7 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 			stack[depth++] = node.right;
 	}
 	free(stack);
+	free(is_seen);
 	sort_ranges(&blocks->mapped);
 }
 
