@@ -654,7 +654,7 @@ lifecycle_end_at_once(int exit_code)
 	reentry_guard_leave();
 }
 
-/* Not over the state of a process that another thread is ending: who is sealed is done. */
+/* Another thread may be ending the process. A capture that it has sealed stays as it is. */
 static void
 change_state(uint32_t from, uint32_t to)
 {

@@ -3,10 +3,10 @@
  *
  * Invariants, tested by number in tests/unit/shim/periodic/test_memory_guard.c:
  *   G1  the guard is passed once, until less than 3/4 of it is in use; a process that begins above it waits until it is below.
- *   G2  the record is complete before the header leads to it (F1): who is killed meanwhile leaves the one before.
- *   G3  a request is refused when it would pass the guard, and was one of malloc's; nothing else is.
- *   G4  malloc is asked for what it keeps (malloc_trim) by a guard that acts, before it is passed, and when so much was freed since that it
- *       would be armed again; in vain once for each eighth of the guard.
+ *   G2  the record is complete before the header leads to it (F1). If the process is killed before that, the record before it counts.
+ *   G3  a request is refused only if it is one of malloc's and would pass the guard.
+ *   G4  a guard that acts asks malloc for what it keeps (malloc_trim) before it counts as passed, and when so much was freed since then
+ *       that it would be armed again. In vain it asks once for each eighth of the guard at most.
  *
  * Not chosen  a thread or a timer that looks: they would be the program's, too. A program that neither allocates nor releases passes
  *             its guard unseen.
