@@ -171,7 +171,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 	if (!launcher_find_shim(NULL, shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
 		return false;
 	if (owner_is_anothers(wanted, &owner))
-		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted,
+		(void)fprintf(stderr, "kmemshim: %s: belongs to %s: that user can replace and remove the captures\n", wanted,
 		              owner_text(owner, owner_name));
 	program_examine(options->arguments, &program);
 	launch->folder = folder;
@@ -221,7 +221,7 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		return fail_set(fail, EXIT_USAGE, "run: --keep: is for --kernel: give both");
 	if (options->guard_action != NULL && options->guard == NULL && getenv("KMEMSHIM_GUARD") == NULL)
 		return fail_set(fail, EXIT_USAGE,
-		                "run: --guard-action %s: there is no guard: give --guard too, such as --guard 90%%",
+		                "run: --guard-action %s: needs a guard: give --guard too, such as --guard 90%%",
 		                options->guard_action);
 	return options->is_kernel ? cmd_run_kernel(options, &launch, status, fail)
 	                          : run_program(options, &launch, status, fail);

@@ -185,10 +185,10 @@ tell_driver(struct doctor *doctor)
 		           "the loader does not find " DRIVER ": programs run without a GPU");
 	else if (strstr(path, "/stubs/") != NULL)
 		doctor_add(doctor, DOCTOR_NOTE, "CUDA driver", "take the folder stubs out of LD_LIBRARY_PATH",
-		           "%s is only for the linker: no call of it works", path);
+		           "%s is only for linking: every call to it fails", path);
 	else if (access("/dev/nvidiactl", F_OK) != 0 && access("/dev/dxg", F_OK) != 0)
 		doctor_add(doctor, DOCTOR_NOTE, "CUDA driver", "start the container with --gpus all, or load the module nvidia",
-		           "%s is there, and no device (/dev/nvidiactl)", path);
+		           "%s is there, but no device (/dev/nvidiactl)", path);
 	else
 		doctor_add(doctor, DOCTOR_OK, "CUDA driver", "", "%s", path);
 	if (visible != NULL && (visible[0] == '\0' || strcmp(visible, "-1") == 0))

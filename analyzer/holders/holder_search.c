@@ -324,8 +324,8 @@ hold_of_word(struct holder_search *search, const struct holder_node *from, const
 }
 
 /*
- * Large blocks have hundreds of words that lead into them by chance, of what was there before them: in a program that imports PyTorch they lead on
- * to most of its blocks. So those are looked for only where nothing else leads.
+ * Hundreds of words lead into the middle of a large block by chance: they are left from what was there before it. In a program that imports
+ * PyTorch such words lead on to most of its blocks. So they are followed only if nothing else leads to a block.
  */
 static bool
 is_far_inside(const struct holder_node *to, uint64_t value)

@@ -151,7 +151,7 @@ static const struct json_field verdict_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECT, "memory", memory, "null = memory was never sampled.", .object = &memory_object,
 	              .is_pointer = true, .without = JSON_NULL),
 	JSON_FIELD_AS("nonresident_bytes", untouched_bytes,
-	              "Requested and not in memory, where the text tells of it; else 0."),
+	              "Requested and not in memory, if the text mentions it; else 0."),
 	JSON_FIELD(
 		domain,
 		"Only of `why --domain`: the domain that text and next are about. cause and confidence are the program's.",
@@ -274,7 +274,7 @@ static const struct json_field losses_fields[] = {
 		"Releases, in forked children, of blocks that they inherited; not a loss: they are in no figure of the child."),
 	LOSS(
 		"lost_contexts", KMEM_LOST_CONTEXTS,
-		"Contexts of a device's driver beyond the 64 that are told apart; what they held at their end seems to be still there."),
+		"Contexts of a device's driver beyond the 64 that are distinguished. What they held when they ended is still counted."),
 	{ .name = NULL },
 };
 OBJECT(losses, NULL, "What could not be recorded.");
@@ -432,7 +432,7 @@ static const struct json_field point_fields[] = {
 	JSON_FIELD(age_ns, "Since the start of the process, nanoseconds."),
 	JSON_OF(
 		is_end,
-		"What was live when the process was gone, or when it was read. Where the end is not known, age_ns is that of the last look."),
+		"What was live when the process was gone, or when it was read. If the end is not known, age_ns is that of the last sample."),
 	JSON_OF(resident_bytes, "Resident set; null = not known.", .without = JSON_NULL),
 	JSON_OF(limit_bytes, "Memory limit in force; null = none or not known.", .without = JSON_NULL,
 	        .is_known = has_point_limit),
@@ -442,7 +442,7 @@ static const struct json_field point_fields[] = {
 	JSON_FIELD_OF(JSON_NUMBERS, "domain_bytes", domain_bytes, "Live bytes of each of the timeline's domains.",
 	              .count_offset = offsetof(OWNER, domain_count)),
 	JSON_FIELD_OF(JSON_NUMBERS, "line_bytes", line_bytes,
-	              "Live bytes at each of its lines; a call site that was none of the 32 largest then is not in it.",
+	              "Live bytes at each of its lines. Call sites that were not among the 32 largest then are left out.",
 	              .count_offset = offsetof(OWNER, line_count)),
 	{ .name = NULL },
 };
@@ -581,7 +581,7 @@ static const struct json_field guard_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "The lines that held most then; 10 at most.", .object = &holder_object,
 	              .count_offset = offsetof(OWNER, line_count)),
 	JSON_FIELD_OF(JSON_OBJECT, "look", look,
-	              "What kept them alive, at the first passing or a later one; null = nobody looked.",
+	              "What kept them alive, at the first passing or a later one; null = not examined.",
 	              .object = &model_holders_object, .is_pointer = true, .without = JSON_NULL),
 	{ .name = NULL },
 };
@@ -742,7 +742,8 @@ static const struct json_field kept_fields[] = {
 	JSON_FIELD(other_allocated_count, ""),
 	{ .name = NULL },
 };
-OBJECT(kept, is_kept_known, "The one caller whose blocks stay, while next to nothing is left of those of others.");
+OBJECT(kept, is_kept_known,
+       "The one caller whose blocks stay. Next to nothing is left of the blocks of other callers.");
 #undef OWNER
 
 #define OWNER struct report_line
@@ -755,7 +756,7 @@ static const struct json_field line_fields[] = {
 	JSON_OF(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
 	JSON_OF(
 		swept_bytes,
-		"Of class swept: bytes that the line held at its peak, about: the last look before it was released. Else 0."),
+		"Of class swept: bytes that the line held at its peak, about, by the last sample before it was released. Else 0."),
 	JSON_FIELD_AS(
 		"may_be_one_time_load", may_be_built_once,
 		"Of class leak, but half of all that was allocated since it began is its own, or an import runs it: it may be a data set that was loaded once."),
@@ -775,10 +776,9 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECT, "kept", kept,
 	              "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller.",
 	              .object = &kept_object, .without = JSON_NULL),
-	JSON_FIELD_OF(
-		JSON_OBJECTS, "held_by", ways,
-		"How its blocks were held when the guard was passed, those of most samples first; [] = nobody looked.",
-		.object = &model_way_object, .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
+	JSON_FIELD_OF(JSON_OBJECTS, "held_by", ways,
+	              "How its blocks were held when the guard was passed, those of most samples first; [] = not examined.",
+	              .object = &model_way_object, .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
 	JSON_OF(first_site, "Place of its first site in the ranking, from 0."),
 	JSON_OF(site_count, "How many sites it is the sum of; they follow each other in the ranking."),
 	{ .name = NULL },
@@ -803,7 +803,7 @@ static const struct json_field frame_fields[] = {
 	RELATION,
 	JSON_OF(
 		is_repeated,
-		"Left out unless true. Native code: the function called itself, and further frames of it are left out between this frame and the next.",
+		"Only there when true. Native code: the function called itself; further frames of it, between this frame and the next, are not stored.",
 		.without = JSON_LEFT_OUT),
 	{ .name = NULL },
 };

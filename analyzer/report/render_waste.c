@@ -157,7 +157,7 @@ put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
 
 	(void)fputs("Freed, and still in memory (what malloc keeps)\n", stream);
 	if (!put_freed(report, stream))
-		(void)fprintf(stream, "%9s  nothing worth telling, or nobody looked\n", "");
+		(void)fprintf(stream, "%9s  little, or not sampled\n", "");
 	for (size_t i = 0; i < count && i < top; i++) {
 		struct report_line line = report_line_figures(report, lines[i].number);
 

@@ -58,7 +58,7 @@ top_screen_open(bool has_color, struct fail *fail)
 	if (setlocale(LC_CTYPE, "") == NULL || MB_CUR_MAX == 1)
 		(void)setlocale(LC_CTYPE, "C.UTF-8"); // texts are UTF-8
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return fail_set(fail, EXIT_USAGE, "top: this is no terminal: --once prints one screen as text");
+		return fail_set(fail, EXIT_USAGE, "top: this is not a terminal: --once prints one screen as text");
 	screen = newterm(NULL, stdout, stdin);
 	if (screen == NULL)
 		return fail_set(fail, EXIT_USAGE,

@@ -228,7 +228,7 @@ mind_owner(void)
 		is_refused = true;
 		folder[0] = '\0';
 	} else if (settings.session == NULL) {
-		diag_warn("%s: belongs to user %u, who can replace and remove the captures", folder, owner);
+		diag_warn("%s: belongs to user %u: that user can replace and remove the captures", folder, owner);
 	}
 }
 

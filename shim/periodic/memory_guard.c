@@ -290,8 +290,9 @@ action_text(const struct kmem_guard_passing *passing)
 	if (passing->action == KMEM_GUARD_RAISE)
 		return passing->request_bytes != 0 ? "this request fails" : "requests of 1 MiB and more fail from now on";
 	if (passing->action == KMEM_GUARD_EXEC)
-		return passing->outcome == KMEM_GUARD_DONE ? "the command is run"
-		                                           : "nobody runs the command: there is no kmemshim run";
+		return passing->outcome == KMEM_GUARD_DONE
+		           ? "the command is run"
+		           : "nobody can run the command: the program was not started by kmemshim run";
 	return "kmemshim report shows what it held";
 }
 
@@ -556,7 +557,7 @@ tell_of_settings(void)
 	format_guard(given, sizeof(given));
 	memory_limits_read_now(identity, &now);
 	if (!measure_limits(identity, &now, &at))
-		diag_warn("KMEMSHIM_GUARD=%s: no limit can be read here: there is no guard", given);
+		diag_warn("KMEMSHIM_GUARD=%s: no limit can be read here, so there is no guard", given);
 	else if (settings.guard.bytes >= at.limit_bytes)
 		diag_warn("KMEMSHIM_GUARD=%s: this is not below the %lu MiB of %s: the guard is %u%% of that", given,
 		          MIB(at.limit_bytes), limit_text(at.kind), (unsigned)PERCENT_INSTEAD);
@@ -566,7 +567,7 @@ tell_of_settings(void)
 		          settings.guard.bytes != 0 ? ", for each process alone" : "");
 	if (settings.guard_action == KMEM_GUARD_EXEC && !tell_launcher(true))
 		diag_warn(
-			"KMEMSHIM_GUARD_ACTION=exec: only kmemshim run can run a command, and there is none: the guard is noted");
+			"KMEMSHIM_GUARD_ACTION=exec: only kmemshim run can run a command, and it did not start this program: the guard is noted");
 }
 
 /* By when the launcher was started. */
