@@ -682,8 +682,8 @@ enum kmem_guard_action {
 	KMEM_GUARD_EXEC = 3,      // the launcher runs a command
 };
 #define KMEM_GUARD_EXEC_PREFIX "exec:"
-// folder, session up to its dot: a process that passes its guard writes its pid there
-#define KMEM_GUARD_PIPE "%s/.kmemshim.guard.%s"
+#define KMEM_GUARD_PIPE \
+	"%s/.kmemshim.guard.%s" // folder, session up to its dot: whoever passes its guard writes its pid there
 
 /* What came of it, as far as it is known before. */
 enum kmem_guard_outcome {

@@ -131,12 +131,12 @@ cmd_tree(const struct options *options, int *status, struct fail *fail)
 	if (is_done) {
 		(void)snprintf(heading, sizeof(heading), "%c%s", value->meaning[0] - 'a' + 'A', value->meaning + 1);
 		render_tree(opened.report,
-		            &(struct tree_look){ .heading = heading,
-		                                 .bytes_of = value->of,
-		                                 .is_peak = strcmp(value->name, "peak") == 0,
-		                                 .is_native = options->is_native,
-		                                 .has_all = options->has_all,
-		                                 .grouping = grouping },
+		            &(struct tree_options){ .heading = heading,
+		                                    .bytes_of = value->of,
+		                                    .is_peak = strcmp(value->name, "peak") == 0,
+		                                    .is_native = options->is_native,
+		                                    .has_all = options->has_all,
+		                                    .grouping = grouping },
 		            stdout);
 		is_done = output_finish(fail);
 	}

@@ -184,7 +184,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		(void)fputc('\n', stream);
 	render_text_guard(report, stream);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		const struct render_options look = {
+		const struct render_options wanted = {
 			.is_native = options->is_native,
 			.scope = options->domain != NULL ? RENDER_ALL : tables[i].scope,
 			.heading = tables[i].heading,
@@ -196,7 +196,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		if (!report_rank(report, tables[i].ranking, &rows, fail))
 			return false;
 		(void)fputc('\n', stream);
-		render_text_lines(report, &look, stream);
+		render_text_lines(report, &wanted, stream);
 	}
 	(void)fputc('\n', stream);
 	render_text_totals(report, stream);
@@ -223,13 +223,13 @@ cmd_report_grouping(const struct options *options, enum grouping *grouping, stru
 bool
 cmd_report_table(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
 {
-	const struct render_options look = { .is_native = options->is_native };
+	const struct render_options wanted = { .is_native = options->is_native };
 	enum grouping grouping;
 
 	if (!cmd_report_grouping(options, &grouping, fail))
 		return false;
 	if (grouping == GROUPING_LINE)
-		render_text_lines(report, &look, stream);
+		render_text_lines(report, &wanted, stream);
 	else
 		render_groups(report, grouping, options_top(options, top), stream);
 	render_text_losses(report, stream);
@@ -295,12 +295,12 @@ say_written(const char *path)
 static bool
 write_page(const struct options *options, const struct report *report, struct fail *fail)
 {
-	const struct page_look look = { .has_source = !options->has_no_source };
+	const struct page_options wanted = { .has_source = !options->has_no_source };
 	struct output_file *file = output_open(options->html, fail);
 
 	if (file == NULL)
 		return false;
-	page_render(report, &look, output_stream(file));
+	page_render(report, &wanted, output_stream(file));
 	if (!output_close(file, fail))
 		return false;
 	say_written(options->html);

@@ -70,11 +70,11 @@ load_session(const struct options *options, const struct launch *launch, const c
 
 /* Without the lines of a domain that was not used: those of all. */
 static bool
-put_glance(struct report *report, const struct glance_look *look, FILE *stream, struct fail *fail)
+put_glance(struct report *report, const struct glance_options *wanted, FILE *stream, struct fail *fail)
 {
-	struct glance_look of_all = *look;
+	struct glance_options of_all = *wanted;
 
-	if (render_glance(report, look, stream, fail))
+	if (render_glance(report, wanted, stream, fail))
 		return true;
 	(void)fprintf(stream, "kmemshim: %s\n", fail->text);
 	of_all.domain = NULL;
@@ -95,12 +95,12 @@ cmd_run_summarise(const struct options *options, const struct launch *launch, co
 	if (options->color != NULL)
 		(void)terminal_color_of(options->color, &color);
 	if (is_done) {
-		const struct glance_look look = { .columns = stream == stderr ? terminal_columns(stream) : FILE_COLUMNS,
-			                              .has_color = stream == stderr && terminal_has_color(stream, color),
-			                              .domain = options->domain };
+		const struct glance_options wanted = { .columns = stream == stderr ? terminal_columns(stream) : FILE_COLUMNS,
+			                                   .has_color = stream == stderr && terminal_has_color(stream, color),
+			                                   .domain = options->domain };
 
 		(void)snprintf(cause, CMD_RUN_CAUSE_BYTES, "%s", opened.report->verdict.cause);
-		is_done = put_glance(opened.report, &look, stream, fail);
+		is_done = put_glance(opened.report, &wanted, stream, fail);
 		(void)fprintf(stream, "More: kmemshim report %s\n", opened.report->argument);
 	}
 	cmd_report_close(&opened);

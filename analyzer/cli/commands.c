@@ -302,9 +302,9 @@ const struct command commands[] = {
 		.name = "holders",
 		.arguments = "PID|CAPTURE",
 		.summary = "what keeps the blocks of the largest lines of a recorded program alive",
-		.details = "Stops the program, reads its memory from outside, and lets it go on. For each of the lines that hold most, up to 32\n"
-				   "blocks are drawn. It prints what holds them: names of Python, and variables of C and C++. Needs the right to trace the\n"
-				   "program (ptrace). With a CAPTURE: what was found when the guard was passed (run --guard).\n",
+		.details = "Stops the program, reads its memory from outside, and lets it go on. Of each of the lines that hold most, up to 32 blocks\n"
+				   "are drawn. It prints what holds them: names of Python, and variables of C and C++. Needs the right to trace\n"
+				   "the program (ptrace). Of a CAPTURE: what was found when the guard was passed (run --guard).\n",
 		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
 	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
 		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema holders)" },

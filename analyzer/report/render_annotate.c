@@ -485,12 +485,12 @@ put_remarks(const struct annotation *all, FILE *stream)
 }
 
 bool
-render_annotate(const struct report *report, const struct annotate_look *look, FILE *stream, FILE *notes,
+render_annotate(const struct report *report, const struct annotate_options *options, FILE *stream, FILE *notes,
                 struct fail *fail)
 {
 	struct annotation all = { .lines = NULL };
 	struct file *files = list_files(report);
-	const struct file *file = choose_file(files, look->file, notes, fail);
+	const struct file *file = choose_file(files, options->file, notes, fail);
 	struct source_text text = { .line_count = 0 };
 	const struct annotated **lines;
 	size_t count;
@@ -508,7 +508,7 @@ render_annotate(const struct report *report, const struct annotate_look *look, F
 	lines = sorted_lines(&all, &count);
 	put_heading(report, &all, file->name, state, stream);
 	if (state == SOURCE_KNOWN)
-		put_text(lines, count, &text, look->has_all, stream);
+		put_text(lines, count, &text, options->has_all, stream);
 	else
 		put_functions(lines, count, stream);
 	put_remarks(&all, stream);

@@ -776,9 +776,10 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECT, "kept", kept,
 	              "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller.",
 	              .object = &kept_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECTS, "held_by", ways,
-	              "How its blocks were held when the guard was passed, those of most samples first; [] = not examined.",
-	              .object = &model_way_object, .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
+	JSON_FIELD_OF(
+		JSON_OBJECTS, "held_by", ways,
+		"How its blocks were held when the guard was passed, those of most samples first; [] = nobody looked.",
+		.object = &model_way_object, .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
 	JSON_OF(first_site, "Place of its first site in the ranking, from 0."),
 	JSON_OF(site_count, "How many sites it is the sum of; they follow each other in the ranking."),
 	{ .name = NULL },

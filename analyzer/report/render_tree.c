@@ -51,7 +51,7 @@ struct label {
 };
 
 struct tree {
-	const struct tree_look *look;
+	const struct tree_options *options;
 	struct label *labels; // uthash
 	struct node *nodes;   // uthash
 	struct node root;
@@ -101,7 +101,7 @@ enter_group(struct tree *tree, struct node *node, const char *text)
 		return node;
 	node = child_of(tree, node, label);
 	node->label = label;
-	node->is_kept = tree->look->grouping != GROUPING_FUNCTION;
+	node->is_kept = tree->options->grouping != GROUPING_FUNCTION;
 	return node;
 }
 
@@ -119,9 +119,9 @@ has_python(const struct report_site *site)
 static bool
 has_native_frames(const struct tree *tree, const struct report_site *site)
 {
-	enum grouping grouping = tree->look->grouping;
+	enum grouping grouping = tree->options->grouping;
 
-	return tree->look->is_native || grouping == GROUPING_MODULE || grouping == GROUPING_PACKAGE || !has_python(site);
+	return tree->options->is_native || grouping == GROUPING_MODULE || grouping == GROUPING_PACKAGE || !has_python(site);
 }
 
 /* Is the frame nobody's code that a person looks for? */
@@ -136,7 +136,7 @@ static struct node *
 add_frames(struct tree *tree, struct node *node, const struct report_site *site, uint64_t bytes, bool is_whole)
 {
 	bool is_native = has_native_frames(tree, site);
-	enum grouping grouping = tree->look->grouping;
+	enum grouping grouping = tree->options->grouping;
 	bool is_by_frame = grouping == GROUPING_LINE || grouping == GROUPING_THREAD;
 	char text[PLACE_TEXT_BYTES];
 
@@ -153,7 +153,7 @@ add_frames(struct tree *tree, struct node *node, const struct report_site *site,
 		if (node == outer)
 			continue;
 		node->frame = frame;
-		node->is_kept = node->is_kept || tree->look->has_all;
+		node->is_kept = node->is_kept || tree->options->has_all;
 		node->bytes += bytes;
 	}
 	return node;
@@ -167,13 +167,13 @@ add_site(struct tree *tree, const struct report_site *site, uint64_t bytes)
 	char text[PLACE_TEXT_BYTES];
 
 	node->bytes += bytes;
-	if (tree->look->grouping == GROUPING_THREAD) {
+	if (tree->options->grouping == GROUPING_THREAD) {
 		grouping_thread(site, text);
 		node = enter_group(tree, node, text);
 		node->bytes += bytes;
 	}
 	outer = node;
-	node = add_frames(tree, outer, site, bytes, tree->look->has_all);
+	node = add_frames(tree, outer, site, bytes, tree->options->has_all);
 	if (node == outer) // it has hidden frames alone: they are better than no row
 		(void)add_frames(tree, outer, site, bytes, true);
 }
@@ -309,31 +309,31 @@ free_label(struct label *label)
 }
 
 void
-render_tree(const struct report *report, const struct tree_look *look, FILE *stream)
+render_tree(const struct report *report, const struct tree_options *options, FILE *stream)
 {
-	struct tree tree = { .look = look };
+	struct tree tree = { .options = options };
 	char figure[UNITS_TEXT_BYTES];
 	uint64_t all_bytes;
 	bool has_devices = false;
 
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
-		uint64_t bytes = look->bytes_of(&site.of);
+		uint64_t bytes = options->bytes_of(&site.of);
 
 		has_devices = has_devices ||
 		              (bytes != 0 && report->domain == NULL && report->domains[site.of.domain].is_device);
 		if (bytes == 0 || !report_sums_up(report, site.of.domain))
 			continue;
-		if (site.import[0] != '\0' || (!look->has_all && !look->is_native && rank_is_import(&site.of)))
+		if (site.import[0] != '\0' || (!options->has_all && !options->is_native && rank_is_import(&site.of)))
 			tree.import_bytes += bytes;
 		else
 			add_site(&tree, &site, bytes);
 	}
 	all_bytes = tree.root.bytes + tree.import_bytes;
-	(void)fprintf(stream, "%s%s%s: %s of %s\n", look->heading, look->grouping != GROUPING_LINE ? ", by " : "",
-	              look->grouping != GROUPING_LINE ? grouping_name(look->grouping) : "", units_bytes(all_bytes, figure),
-	              report->domain != NULL ? report->domain : "the host's memory");
-	render_peaks_apart(report, look->is_peak ? all_bytes : 0, stream);
+	(void)fprintf(stream, "%s%s%s: %s of %s\n", options->heading, options->grouping != GROUPING_LINE ? ", by " : "",
+	              options->grouping != GROUPING_LINE ? grouping_name(options->grouping) : "",
+	              units_bytes(all_bytes, figure), report->domain != NULL ? report->domain : "the host's memory");
+	render_peaks_apart(report, options->is_peak ? all_bytes : 0, stream);
 	put_below((const struct node *const[]){ &tree.root }, 1, all_bytes, "", 0, stream);
 	if (tree.import_bytes != 0)
 		put_row(tree.import_bytes, all_bytes, "", "left by imports and the interpreter", stream);
