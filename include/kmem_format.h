@@ -174,7 +174,8 @@ static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain
  * What a thread releases of another thread's blocks stands in its own record, so a single record may have freed more than
  * allocated. A record outlives its thread and is used on by the next thread that gets the slot. Mutable.
  *
- * Invariants, tested by number in tests/unit/shim/record/test_site_table.c:
+ * Invariants, tested by number in tests/unit/shim/record/test_site_table.c, S3 in test_tracker.c, S5 in
+ * tests/unit/shim/tables/test_generations.c:
  *   S1  stack == 0: the site is not published yet; a file that has one comes from a process that died
  *       in between: its bytes count, its frames are unknown.
  *   S2  stack, domain, slot, first_generation and their check never change once stack != 0.
@@ -515,12 +516,12 @@ enum kmem_step_source {
 /* Mutable; relaxed. What was counted before the source in force, or the loop, began is not in it. */
 struct kmem_steps {
 	_Atomic uint32_t source; // enum kmem_step_source (F6)
-	_Atomic uint32_t
-		depth; // loop: the frame whose line comes again is so far from the outer end of the stack: 1 = the outermost
+	// loop: the frame whose line comes again, counted from the outer end of the stack; 1 = the outermost
+	_Atomic uint32_t depth;
 	_Atomic uint64_t place;    // loop: kmem_twice() of index + 1 of a struct kmem_stack that leads through it; 0 = none
 	_Atomic uint64_t count;    // steps that were begun
 	_Atomic uint64_t began_ns; // CLOCK_MONOTONIC, when the first of these was counted
-	_Atomic uint64_t latest_ns;  // at the latest one, or at a tick not long before
+	uint64_t reserved;         // 0
 	_Atomic uint64_t tick_steps; // the sum that the clock is moved by, as tick_bytes of the header
 	_Atomic uint64_t measure;    // the clock's when the latest step was counted
 	// kmem_rough_count() of `count`, and of milliseconds since kmem_identity.start_monotonic_ns, when the clock came to this; [0] is not
@@ -668,8 +669,8 @@ struct kmem_history_point {
 };
 static_assert(sizeof(struct kmem_history_point) == 656, "");
 struct kmem_history {
-	struct kmem_record
-		record; // bytes: of the whole struct; its checksum covers the head of the record alone: kmem_history_head_checksum()
+	// bytes: of the whole struct; checksum: of this head alone, kmem_history_head_checksum()
+	struct kmem_record record;
 	struct kmem_history_point points[KMEM_HISTORY_PART_POINTS];
 };
 

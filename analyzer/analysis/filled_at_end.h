@@ -10,10 +10,10 @@
 #include "model/model.h"
 
 /*
- * A step of model_finish(). A block that fills a container in less time than lies between two looks was seen untouched, and is what the
- * process died of. Where the kernel counted the kill, what was missing to the limit at the last look, and is in nothing that was
- * allocated since, was touched in what had been asked for before: of each site its share. The same holds of what the launcher saw in memory beyond any look,
- * however the process ended.
+ * A step of model_finish(). A block may fill a container in less time than lies between two samples: the last sample saw it untouched,
+ * and yet the process died of it. If the kernel counted the kill, memory was full. What the last sample had below the limit, less what was
+ * allocated since, must have been touched in blocks that were untouched then: each site gets its share. The same is done, however the
+ * process ended, if the launcher saw more in memory than any sample.
  */
 void filled_at_end_settle(struct model *model, const struct verdict_now *now);
 

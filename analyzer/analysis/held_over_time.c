@@ -1,5 +1,5 @@
 /*
- * held_over_time.c - what does that which a line held over time say of it (see held_over_time.h)?
+ * held_over_time.c - is a line a leak, by what it held over time (see held_over_time.h)?
  *
  * The measure of time is what the process allocated, as for generations. A program that collects its results in each round and writes
  * them at the end looks the same: nothing that looks from outside tells it from a leak.
@@ -17,15 +17,15 @@
 #include "base/order.h"
 #include "kmem_format.h"
 
-#define PARTS 8            // of what was allocated from its begin to its peak
-#define RISING_PARTS_MIN 6 // the last RECENT_PARTS among them
+#define PARTS 8            // what was allocated from its begin to its peak is divided into so many parts
+#define RISING_PARTS_MIN 6 // in so many of them it rises, the last RECENT_PARTS among them
 #define RECENT_PARTS 2     //
-#define RISING_PART 4      // a part rises that has a so manyth of the mean
-#define POINTS_MIN 8       // with so many of them nobody is surprised by one
-#define FLOOR_BYTES 65536  // as of leaks
-#define FALL_PART 8        // of the peak may be released before: more is a queue, or a sawtooth
-#define LEFT_PART 4        // of the peak may be left at the end
-#define AFTER_PART 8       // of what was allocated until its peak may be allocated since
+#define RISING_PART 4      // it rises in a part in which it grows by a quarter of the mean
+#define POINTS_MIN 8       // with so many points a single odd one does not decide
+#define FLOOR_BYTES 65536  // the same as for leaks
+#define FALL_PART 8        // this part of the peak may be released before it: more is a queue, or a sawtooth
+#define LEFT_PART 4        // this part of the peak may be left at the end
+#define AFTER_PART 8       // this part of what was allocated until the peak may be allocated after it
 #define FILLING_HALVES 3   // a cache that fills (rank_leaks.c): halves of what the second half has,
 #define FILLING_SLOWER 2   // and by how much the last quarter is slower than the second
 

@@ -1,9 +1,10 @@
 /*
- * held_over_time.h - what does that which a line held over time say of it, where the survivors of its generations do not?
+ * held_over_time.h - is a line a leak, by what it held over time? For lines about which their generations do not tell enough.
  *
- * A history that main() clears, a queue that nobody reads and that goes with its function, tasks that are cancelled at the end: when the
- * program exits nothing of them is live. A queue that is drained more slowly than it is filled has survivors of its latest generations
- * alone, as one of constant length has. A line that began late has few generations. What each held over time tells.
+ * Three kinds of growth have no blocks of most generations at the end. A list that main() clears before it returns, or a queue that is
+ * released with its function, holds nothing when the program exits. A queue that is filled faster than it is drained has blocks of its
+ * latest generations alone, as a queue of constant length has. A line that began late has few generations. But the points of the history
+ * show that they grew.
  *
  * Safe from   one thread.
  * When failing  where there are too few points nothing is concluded.

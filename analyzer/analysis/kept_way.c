@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 
 #define LIVE_PART 10           // of the blocks that are alive, all but one part of so many come this way,
@@ -99,10 +100,6 @@ kept_way_find(const struct ranked *ranked, const struct rank_line *line, struct 
 			                      .allocated_count = best->allocated_count,
 			                      .other_live_count = line->live_count - best->live_count,
 			                      .other_allocated_count = line->allocated_count - best->allocated_count };
-	HASH_ITER(hh, callers, caller, next)
-	{
-		HASH_DEL(callers, caller);
-		free(caller);
-	}
+	HASH_FREE(callers, free);
 	return best != NULL;
 }

@@ -1,8 +1,8 @@
 /*
  * kept_way.h - is there one way through the program whose blocks stay, while those of all other ways are released?
  *
- * A line that leaks often serves many callers, and one of them forgets. Its call stacks tell: the caller that nearly all blocks that are
- * alive have in common, and of whose blocks most stay, while next to nothing is left of what others asked for.
+ * A line that leaks often serves many callers, and one of them forgets to release. The call stacks show which: nearly all live blocks have
+ * this caller in common, most of its blocks stay, and next to nothing is left of the blocks of other callers.
  *
  * Context     Reads what rank_run() gave.
  */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/sorted.h"
 
 #define TRIED_MAX 256
 
@@ -76,18 +77,7 @@ sort(struct likeness_index *index)
 static size_t
 first_trace(const struct likeness_index *index, uint64_t likeness)
 {
-	size_t low = 0;
-	size_t high = index->count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (index->traces[middle].likeness < likeness)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return likeness == 0 ? 0 : SORTED_UP_TO(index->traces, index->count, likeness, likeness - 1);
 }
 
 size_t

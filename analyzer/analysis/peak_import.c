@@ -13,10 +13,10 @@
 
 #include "analysis/rank.h"
 
-#define OTHER_PART 8 // of what was live at the peak: so much may be other than the import's
-#define GONE_PART 8  // of it, at the end
-#define TICK_PART \
-	5 // of the time until then: a site is known to have appeared in a tick of the generations' clock, which is about as long
+#define OTHER_PART 8 // this part of what was live at the peak may be of other lines than the import's
+#define GONE_PART 8  // this part of it may be released at the end
+// A site appeared in some tick of the generations' clock. The tick may be this part of the time until then.
+#define TICK_PART 5
 
 static const struct model_point *
 highest_point(const struct model_process *process)

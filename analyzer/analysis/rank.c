@@ -116,8 +116,7 @@ rank_compare_places(const struct model_site *left, const struct model_site *righ
 
 struct entry {
 	const struct model_site *site;
-	uint64_t
-		place; // what rank_compare_places() looks at first, see place_order(): 100,000 frames are not fetched for each comparison
+	uint64_t place; // place_order(): what rank_compare_places() compares first, so that most frames need not be read
 	uint64_t bytes;
 	unsigned tier;
 	bool is_import;

@@ -92,8 +92,8 @@ bool rank_domain_matches(const char *name, const char *wanted);
 void rank_leaks_classify(struct model *model);
 
 /*
- * What counts of a site in every order: the part that is in memory. What was asked for and never touched holds nothing. At a peak: what
- * is live and untouched now was so then, as far as it was there.
+ * Rankings count the part of a site that is in memory: what was never touched holds nothing. At a peak: what is live and untouched now is
+ * taken to have been untouched then, as far as it was there.
  */
 uint64_t rank_live_in_memory(const struct model_site *site);
 uint64_t rank_peak_in_memory(const struct model_site *site);
@@ -102,9 +102,9 @@ uint64_t rank_peak_in_memory(const struct model_site *site);
 bool rank_may_accumulate(const struct model_site *site);
 
 /*
- * Grew over much of the run and kept nearly all of it, then stopped: blocks of most generations in which it allocated are alive, and
- * more than as much was allocated elsewhere between its first and its latest block, so that it was not built at one go. A cache that
- * fills looks the same: a ground to ask only where the line is new.
+ * Did it grow over much of the run, keep nearly all, and then stop? Blocks of most generations in which it allocated are alive. More than as
+ * much was allocated elsewhere between its first and its latest block, so it was not built at one go. A cache that fills looks the same:
+ * this is a reason to ask only if the line is new.
  */
 bool rank_has_accumulated(const struct model_site *site);
 

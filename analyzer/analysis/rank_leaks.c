@@ -18,23 +18,23 @@
 #define LEAK_RECENT_PERCENT 70    // of the latest quarter: it has not stopped
 #define LEAK_GENERATIONS_MIN 6    // fewer say nothing
 #define SUSPECT_GENERATIONS_MIN 3 // for the order of what is too short to judge
-#define UNJUDGED_PART \
-	16              // a site that cannot be judged and released nothing is ranked as a leak of this part of its bytes
-#define STEPS_MIN 6 // in each of so many one block
+// a site that cannot be judged, and that released nothing, is ranked as a leak of this part of its bytes
+#define UNJUDGED_PART 16
+#define STEPS_MIN 6            // a line that keeps a block in each of so many steps is no data set
 #define UNJUDGED_BLOCKS_MIN 8  // fewer were perhaps taken once
 #define LEAK_FLOOR_BYTES 65536 // grown by the line; less is not worth a person's time
 #define BLOCKS_IN_USE 8        // a line that releases its blocks may hold so many at any moment: its temporaries
 // of Python's arenas: start-up and the user's modules may leave up to this
 #define ARENA_FLOOR_BYTES (16u << 20)
-// blocks that stay of a line that releases most: as many in each quarter, and so many of them
+// a line that releases most of its blocks: so many stay, about as many in each quarter
 #define EVEN_BLOCKS_MIN 16
-#define EVEN_PART 2 // a quarter may have so many times less than the mean
-// a cache that fills: its first half has so many halves of what its second one has, and the second quarter so many times the last one. Blocks
-// that grow are fewer and fewer of what is allocated, too, but no faster than a logarithm
+#define EVEN_PART 2 // no quarter has less than this part of the mean: a half
+// A cache that fills: its first half has at least FILLING_HALVES / 2 times the blocks of its second half, and the second quarter
+// FILLING_SLOWER times those of the last. Blocks that grow by realloc become fewer, too, but not faster than a logarithm.
 #define FILLING_HALVES 3
 #define FILLING_SLOWER 2
 #define FILLING_BLOCKS_MIN 24
-#define KEPT_PART 8 // of a cache that fills no more than a so manyth was released
+#define KEPT_PART 8 // a cache that fills has released this part of its blocks at most
 // a queue that drains late, garbage cycles; measured 33 % and 39 %, controls under 15 %
 #define BACKLOG_ALIVE_PERCENT 25
 
@@ -118,8 +118,8 @@ surviving(const struct model_site *site, unsigned from, unsigned to)
 }
 
 /*
- * Where few of many blocks stay, a generation may have none by chance: ticks are short at first. As many in each quarter of what was allocated
- * are no cache, and no queue: these have few of the oldest.
+ * If few of many blocks stay, a generation may have none by chance, for ticks are short at first. A line of which about as many stay in each
+ * quarter of what was allocated is neither a cache nor a queue: these have few of the oldest blocks.
  */
 static bool
 stays_evenly(const struct model_site *site)
@@ -132,7 +132,7 @@ stays_evenly(const struct model_site *site)
 	return is_even;
 }
 
-/* Keeps all, and adds fewer and fewer: who has most of what he wants needs little more. */
+/* Keeps all and adds less and less, as a cache does that has nearly all it will ever hold. */
 static bool
 is_filling(const struct model_site *site)
 {
@@ -194,10 +194,10 @@ compare_places(const void *a, const void *b)
 }
 
 /*
- * What must have stayed. Blocks are counted by generation, bytes are not: a line that works with large blocks, and of which some small
- * ones stay (NumPy's shapes, which it takes from a free list and which outlive the arrays that they were made for), has blocks of
- * all generations as a leak has. So as many bytes as a few blocks of the size that it releases are no growth. A line that releases
- * nothing has grown by all that it holds. Of several processes it is the growth of one: what is steady in each does not grow in their sum.
+ * By how much has the line grown? Generations count blocks, not bytes. A line may work with large blocks while some small ones stay (NumPy
+ * takes the shapes of arrays from a free list, and they outlive the arrays): like a leak it has blocks of all generations. So as many bytes
+ * as a few blocks of the size that it releases do not count as growth. A line that releases nothing has grown by all that it holds. Of
+ * several processes the growth of one counts: what is steady in each does not grow in their sum.
  */
 static uint64_t
 grown_bytes(const struct model_site *site)
@@ -213,7 +213,7 @@ grown_bytes(const struct model_site *site)
 	return live_bytes > in_use_bytes ? live_bytes - in_use_bytes : 0;
 }
 
-/* Nobody loads a data set block by block in steps of a program, or in so many cells of a notebook. Recognised rounds are too rough to tell. */
+/* A data set is not loaded with one block in each step or notebook cell. Recognised rounds are too rough for this. */
 static bool
 keeps_in_each_step(const struct model *model, const struct model_site *site)
 {
@@ -224,8 +224,8 @@ keeps_in_each_step(const struct model *model, const struct model_site *site)
 }
 
 /*
- * Of each process, when the last of the user's lines appeared that no import runs: what a module's body began before that has ended.
- * For free().
+ * For each process: when did the last line of the user's appear that no import runs? Module bodies that began before it have ended. For
+ * free().
  */
 static uint64_t *
 find_latest_lines(const struct model *model)
@@ -243,9 +243,9 @@ find_latest_lines(const struct model *model)
 }
 
 /*
- * What holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; a loop that leaks
- * does other work between two of its blocks, and goes on. So there a tick without a block says that it is over. The body of a module
- * runs once, whatever its tables were made from.
+ * A line that holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does. A loop that leaks
+ * does other work between two of its blocks, and goes on. So a whole tick without a block of the line says that the loading is over. The
+ * body of a module runs once, so what it keeps is no leak either.
  */
 static void
 judge_as_data_set(const struct model *model, const uint64_t *latest_ms, struct model_site **leaking, size_t count)
@@ -341,8 +341,8 @@ rank_may_be_built_once(const struct model_site *site)
 }
 
 /*
- * A run that began with much work has slow ticks, and a loop that keeps something in each of its rounds may be over in one of them. Its line
- * has kept nearly all that it allocated. Nobody can say that it grows, but it may hold a hundred times what a small leak does.
+ * A run that began with much work has slow ticks: a whole loop that keeps something in each round may lie in one of them. Its line has
+ * kept nearly all that it allocated. It cannot be known that it grows, but it may hold a hundred times what a small leak does.
  */
 static bool
 keeps_all(const struct model_site *site)

@@ -9,11 +9,12 @@
 #include "analysis/rank.h"
 #include "kmem_words.h"
 
-#define REFUSED_REQUESTS_APART_NS \
-	UINT64_C(1000000000)                         // closer ones are one: an allocator tries again, in smaller pieces
-#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20) // all that telling an error takes, imports for it included
-#define WENT_ON_MOST_BYTES (UINT64_C(64) << 20)  // of a program that goes on with something else, or with a thousandth
-// an error that nothing caught, until Python is gone: 1 MiB, measured; from 1 MiB on it is known
+// refusals closer to each other count as one: an allocator tries once more, in smaller pieces
+#define REFUSED_REQUESTS_APART_NS UINT64_C(1000000000)
+#define WENT_ON_LEAST_BYTES (UINT64_C(16) << 20) // printing an error takes less, with all that is imported for it
+#define WENT_ON_MOST_BYTES \
+	(UINT64_C(64) << 20) // a program that was given so much, or a thousandth of what was refused, goes on
+// what a thread is given between an error that nothing catches and the end of Python: 1 MiB was measured; less is not recorded
 #define ERROR_BYTES (UINT64_C(4) << 20)
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
 
@@ -55,14 +56,7 @@ static struct twin *twins;
 void
 place_forget(void)
 {
-	struct twin *twin;
-	struct twin *next;
-
-	HASH_ITER(hh, twins, twin, next)
-	{
-		HASH_DEL(twins, twin);
-		free(twin);
-	}
+	HASH_FREE(twins, free);
 }
 
 static int

@@ -43,7 +43,7 @@ part_at(struct capture *capture, unsigned part, bool is_written)
 	    found->record.checksum == kmem_history_head_checksum(&found->record))
 		return found;
 	if (!is_written)
-		capture_damaged(capture, "section \"records\": part %u of the history is none: left out", part);
+		capture_damaged(capture, "section \"records\": part %u of the history is not one: left out", part);
 	return NULL;
 }
 

@@ -103,8 +103,8 @@ running_capture_path(const char *command, const char *pid, char *path, struct fa
 	bool has_library;
 
 	if (!is_number(pid))
-		return fail_set(fail, EXIT_USAGE, "%s: \"%.40s\" is no process: give the number of one, such as 1234", command,
-		                pid);
+		return fail_set(fail, EXIT_USAGE, "%s: \"%.40s\" is not a process: give the number of one, such as 1234",
+		                command, pid);
 	if (!find_capture(pid, path, &has_library))
 		return fail_set(fail, EXIT_USAGE,
 		                errno == EACCES || errno == EPERM ? "%s: process %s belongs to another user"

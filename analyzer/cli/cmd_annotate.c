@@ -10,14 +10,14 @@ bool
 cmd_annotate(const struct options *options, int *status, struct fail *fail)
 {
 	const struct report_options all = { .top = UINT64_MAX, .domain = options->domain };
-	const struct annotate_look look = { .file = options->arguments[0], .has_all = options->has_all };
+	const struct annotate_options wanted = { .file = options->arguments[0], .has_all = options->has_all };
 	struct model *model = cmd_report_load(options, options->argument_count > 1 ? options->arguments[1] : NULL, NULL,
 	                                      fail);
 	struct opened_report opened;
 	bool is_done = cmd_report_open(options, model, &rank_sites, &all, &opened, fail);
 
 	(void)status;
-	is_done = is_done && render_annotate(opened.report, &look, stdout, stderr, fail) && output_finish(fail);
+	is_done = is_done && render_annotate(opened.report, &wanted, stdout, stderr, fail) && output_finish(fail);
 	cmd_report_close(&opened);
 	return is_done;
 }

@@ -212,7 +212,7 @@ tolerance_of(const struct checking *checking, const struct baseline *before)
 	return tolerance;
 }
 
-/* Its figures are compared; nothing is written yet. For free_result(). */
+/* Its figures are compared; nothing is written yet. */
 static struct check *
 compare(struct checking *checking, const struct baseline *before, const struct baseline *after)
 {

@@ -133,20 +133,13 @@ read_side(const struct options *options, const struct chosen *chosen, struct fai
 {
 	const struct report_options rows = { .top = UINT64_MAX };
 	const char *path = chosen->file != NULL ? chosen->file : chosen->path;
-	const struct model_options wanted = {
-		.capture = path,
-		.session = chosen->session,
-		.sysroot = options->sysroot,
-		.project = options->project,
-		.wrappers = options->wrappers,
-		.at = chosen->at,
-		.is_salvage = options->is_salvage,
-		.wants_symbols = true,
-	};
-	struct model *model = model_load(&wanted, fail);
+	struct model_options wanted = cmd_report_model_options(options, path, chosen->session);
+	struct model *model;
 	struct diff_side *side = NULL;
 	struct report *report = NULL;
 
+	wanted.at = chosen->at;
+	model = model_load(&wanted, fail);
 	if (model != NULL && (options->is_salvage || is_whole(model, path, fail)) &&
 	    cmd_report_check_project(model, options->project, fail))
 		report = report_build(model, &rank_sites, &rows, fail);
@@ -179,13 +172,13 @@ static bool
 show(const struct options *options, const struct diff_side *before, const struct diff_side *after, struct fail *fail)
 {
 	bool is_by_function = options->by != NULL && strcmp(options->by, "function") == 0;
-	uint64_t top = options_has(options, OPTION_TOP) ? options->top : CMD_REPORT_TABLE_TOP;
+	uint64_t top = options_top(options, CMD_REPORT_TABLE_TOP);
 	struct diff *diff = diff_compare(before, after, is_by_function ? DIFF_BY_FUNCTION : DIFF_BY_LINE);
 
 	if (!options->is_json && !options->is_markdown && isatty(STDOUT_FILENO) == 1)
 		diff->name_columns = terminal_columns(stdout); // a name is one line of it at most
 	if (options->is_json)
-		render_diff_json(diff, options_has(options, OPTION_TOP) ? top : UINT64_MAX, stdout);
+		render_diff_json(diff, options_top(options, UINT64_MAX), stdout);
 	else if (options->is_markdown)
 		render_diff_markdown(diff, top, stdout);
 	else

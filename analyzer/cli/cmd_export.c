@@ -47,7 +47,7 @@ write_format(const struct wanted *wanted, const struct report *report, FILE *str
 	if (wanted->format->is_by_process && report->process_count > 1)
 		is_written = write_processes(wanted, report, stream, fail);
 	else if (wanted->format->write == NULL)
-		page_render(report, &(struct page_look){ .has_source = !wanted->options->has_no_source }, stream);
+		page_render(report, &(struct page_options){ .has_source = !wanted->options->has_no_source }, stream);
 	else
 		wanted->format->write(report, wanted->value, stream);
 	progress_end();
@@ -138,12 +138,12 @@ cmd_tree(const struct options *options, int *status, struct fail *fail)
 	if (is_done) {
 		(void)snprintf(heading, sizeof(heading), "%c%s", value->meaning[0] - 'a' + 'A', value->meaning + 1);
 		render_tree(opened.report,
-		            &(struct tree_look){ .heading = heading,
-		                                 .bytes_of = value->of,
-		                                 .is_peak = strcmp(value->name, "peak") == 0,
-		                                 .is_native = options->is_native,
-		                                 .has_all = options->has_all,
-		                                 .grouping = grouping },
+		            &(struct tree_options){ .heading = heading,
+		                                    .bytes_of = value->of,
+		                                    .is_peak = strcmp(value->name, "peak") == 0,
+		                                    .is_native = options->is_native,
+		                                    .has_all = options->has_all,
+		                                    .grouping = grouping },
 		            stdout);
 		is_done = output_finish(fail);
 	}

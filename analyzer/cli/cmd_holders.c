@@ -5,32 +5,13 @@
 #include <unistd.h>
 
 #include "base/output.h"
+#include "cli/cmd_report.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "holders/holders.h"
 #include "holders/process_look.h"
 
 #define CORE_NS UINT64_C(600000000000) // nobody waits
-
-static uint64_t
-top_of(const struct options *options, uint64_t otherwise)
-{
-	return options_has(options, OPTION_TOP) ? options->top : otherwise;
-}
-
-static uint64_t
-stop_of(const struct options *options)
-{
-	return options_has(options, OPTION_STOP) ? options->stop_ns : options->core != NULL ? CORE_NS : PROCESS_LOOK_NS;
-}
-
-static struct model_options
-model_options_of(const struct options *options)
-{
-	return (struct model_options){ .sysroot = options->sysroot,
-		                           .project = options->project,
-		                           .wrappers = options->wrappers };
-}
 
 /* There is no file of that name, and it does not look like one. */
 static bool
@@ -44,26 +25,24 @@ stored(const struct options *options, struct model_options *model_options, struc
 {
 	if (options_has(options, OPTION_STOP))
 		return fail_set(fail, EXIT_USAGE, "holders: --stop: is for a program that runs: give its number");
-	model_options->capture = options->arguments[0];
-	model_options->is_salvage = options->is_salvage;
-	return holders_stored(model_options, top_of(options, HOLDERS_LINES_MAX), holders, fail);
+	model_options->wants_symbols = false; // the look has its names
+	return holders_stored(model_options, options_top(options, HOLDERS_LINES_MAX), holders, fail);
 }
 
 bool
 cmd_holders(const struct options *options, int *status, struct fail *fail)
 {
-	struct model_options model_options = model_options_of(options);
+	struct model_options model_options = cmd_report_model_options(options, options->arguments[0], NULL);
 	struct holders holders;
 
 	(void)status;
 	if (options->core != NULL) {
-		model_options.capture = options->arguments[0];
-		if (!holders_find_in_core(options->core, &model_options, stop_of(options), top_of(options, HOLDERS_LINES_MAX),
-		                          &holders, fail))
+		if (!holders_find_in_core(options->core, &model_options, options_stop_ns(options, CORE_NS),
+		                          options_top(options, HOLDERS_LINES_MAX), &holders, fail))
 			return false;
 	} else if (is_process(options->arguments[0])
-	               ? !holders_find(options->arguments[0], &model_options, stop_of(options),
-	                               top_of(options, HOLDERS_LINES_MAX), &holders, fail)
+	               ? !holders_find(options->arguments[0], &model_options, options_stop_ns(options, PROCESS_LOOK_NS),
+	                               options_top(options, HOLDERS_LINES_MAX), &holders, fail)
 	               : !stored(options, &model_options, &holders, fail))
 		return false;
 	if (options->is_json)

@@ -17,28 +17,6 @@
 
 #define STOP_AT_EXIT_NS UINT64_C(600000000000) // nobody waits for a program that ends
 
-static uint64_t
-top_of(const struct options *options, uint64_t otherwise)
-{
-	return options_has(options, OPTION_TOP) ? options->top : otherwise;
-}
-
-static uint64_t
-stop_of(const struct options *options)
-{
-	if (options_has(options, OPTION_STOP))
-		return options->stop_ns;
-	return options->is_at_exit ? STOP_AT_EXIT_NS : PROCESS_LOOK_NS;
-}
-
-static struct model_options
-model_options_of(const struct options *options)
-{
-	return (struct model_options){ .sysroot = options->sysroot,
-		                           .project = options->project,
-		                           .wrappers = options->wrappers };
-}
-
 /* The environment of a program that is recorded. */
 static bool
 set_environment(const struct options *options, struct fail *fail)
@@ -63,12 +41,13 @@ static bool
 find(const struct options *options, struct model_options *model_options, struct lost *lost, int *status,
      struct fail *fail)
 {
+	uint64_t stop_ns = options_stop_ns(options, options->is_at_exit ? STOP_AT_EXIT_NS : PROCESS_LOOK_NS);
 	int ended;
 
 	if (!options->is_at_exit)
-		return lost_find(options->arguments[0], model_options, stop_of(options), lost, fail);
+		return lost_find(options->arguments[0], model_options, stop_ns, lost, fail);
 	if (!set_environment(options, fail) ||
-	    !lost_at_exit(options->command_line, model_options, stop_of(options), lost, &ended, fail))
+	    !lost_at_exit(options->command_line, model_options, stop_ns, lost, &ended, fail))
 		return false;
 	*status = WIFSIGNALED(ended) ? 128 + WTERMSIG(ended) : WEXITSTATUS(ended);
 	return true;
@@ -77,7 +56,7 @@ find(const struct options *options, struct model_options *model_options, struct 
 bool
 cmd_lost(const struct options *options, int *status, struct fail *fail)
 {
-	struct model_options model_options = model_options_of(options);
+	struct model_options model_options = cmd_report_model_options(options, NULL, NULL);
 	struct lost lost;
 
 	if (options->is_at_exit != (options->command_line != NULL) || (options->argument_count == 0) != options->is_at_exit)
@@ -85,9 +64,9 @@ cmd_lost(const struct options *options, int *status, struct fail *fail)
 	if (!find(options, &model_options, &lost, status, fail))
 		return false;
 	if (options->is_json)
-		lost_render_json(&lost, top_of(options, UINT64_MAX), stdout);
+		lost_render_json(&lost, options_top(options, UINT64_MAX), stdout);
 	else
-		lost_render_text(&lost, top_of(options, CMD_REPORT_TABLE_TOP), stdout);
+		lost_render_text(&lost, options_top(options, CMD_REPORT_TABLE_TOP), stdout);
 	lost_free(&lost);
 	return output_finish(fail);
 }

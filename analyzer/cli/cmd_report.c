@@ -41,8 +41,8 @@ cmd_report_check_project(const struct model *model, const char *project, struct 
 	                                           : "there is no such folder, and no code below it in the capture");
 }
 
-static struct model_options
-options_of(const struct options *options, const char *capture, const char *session)
+struct model_options
+cmd_report_model_options(const struct options *options, const char *capture, const char *session)
 {
 	return (struct model_options){
 		.capture = capture,
@@ -60,7 +60,7 @@ options_of(const struct options *options, const char *capture, const char *sessi
 struct model *
 cmd_report_load(const struct options *options, const char *capture, const char *session, struct fail *fail)
 {
-	const struct model_options wanted = options_of(options, capture, session);
+	const struct model_options wanted = cmd_report_model_options(options, capture, session);
 	struct model *model;
 
 	progress_allow();
@@ -88,7 +88,7 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 struct model *
 cmd_report_load_quietly(const struct options *options, const char *capture, struct fail *fail)
 {
-	const struct model_options wanted = options_of(options, capture, NULL);
+	const struct model_options wanted = cmd_report_model_options(options, capture, NULL);
 
 	return model_load(&wanted, fail);
 }
@@ -99,7 +99,7 @@ tell_guard(const struct options *options, struct report *report, const struct mo
            struct fail *fail)
 {
 	const struct report_options rows = { .top = UINT64_MAX };
-	struct model_options wanted = options_of(options, NULL, NULL);
+	struct model_options wanted = cmd_report_model_options(options, NULL, NULL);
 	struct report *of_then;
 
 	*then = NULL;
@@ -184,7 +184,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		(void)fputc('\n', stream);
 	render_text_guard(report, stream);
 	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-		const struct render_options look = {
+		const struct render_options wanted = {
 			.is_native = options->is_native,
 			.scope = options->domain != NULL ? RENDER_ALL : tables[i].scope,
 			.heading = tables[i].heading,
@@ -196,7 +196,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 		if (!report_rank(report, tables[i].ranking, &rows, fail))
 			return false;
 		(void)fputc('\n', stream);
-		render_text_lines(report, &look, stream);
+		render_text_lines(report, &wanted, stream);
 	}
 	(void)fputc('\n', stream);
 	render_text_totals(report, stream);
@@ -223,15 +223,15 @@ cmd_report_grouping(const struct options *options, enum grouping *grouping, stru
 bool
 cmd_report_table(struct report *report, const struct options *options, uint64_t top, FILE *stream, struct fail *fail)
 {
-	const struct render_options look = { .is_native = options->is_native };
+	const struct render_options wanted = { .is_native = options->is_native };
 	enum grouping grouping;
 
 	if (!cmd_report_grouping(options, &grouping, fail))
 		return false;
 	if (grouping == GROUPING_LINE)
-		render_text_lines(report, &look, stream);
+		render_text_lines(report, &wanted, stream);
 	else
-		render_groups(report, grouping, options_has(options, OPTION_TOP) ? options->top : top, stream);
+		render_groups(report, grouping, options_top(options, top), stream);
 	render_text_losses(report, stream);
 	render_text_peak_error(report, stream);
 	return true;
@@ -295,12 +295,12 @@ say_written(const char *path)
 static bool
 write_page(const struct options *options, const struct report *report, struct fail *fail)
 {
-	const struct page_look look = { .has_source = !options->has_no_source };
+	const struct page_options wanted = { .has_source = !options->has_no_source };
 	struct output_file *file = output_open(options->html, fail);
 
 	if (file == NULL)
 		return false;
-	page_render(report, &look, output_stream(file));
+	page_render(report, &wanted, output_stream(file));
 	if (!output_close(file, fail))
 		return false;
 	say_written(options->html);

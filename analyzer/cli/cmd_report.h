@@ -13,6 +13,7 @@
 #include "analysis/rank.h"
 #include "base/fail.h"
 #include "cli/options.h"
+#include "model/model_load.h"
 #include "report/grouping.h"
 #include "report/report.h"
 
@@ -34,6 +35,9 @@ bool cmd_report_table(struct report *report, const struct options *options, uint
                       struct fail *fail);
 bool cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, FILE *stream,
                         struct fail *fail);
+
+/* How these options want a capture to be read. */
+struct model_options cmd_report_model_options(const struct options *options, const char *capture, const char *session);
 
 /*
  * capture: a file, a folder or NULL for ./kmemshim.out. session: NULL = the newest, and one line on stderr when there are others.

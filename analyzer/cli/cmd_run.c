@@ -70,11 +70,11 @@ load_session(const struct options *options, const struct launch *launch, const c
 
 /* Without the lines of a domain that was not used: those of all. */
 static bool
-put_glance(struct report *report, const struct glance_look *look, FILE *stream, struct fail *fail)
+put_glance(struct report *report, const struct glance_options *wanted, FILE *stream, struct fail *fail)
 {
-	struct glance_look of_all = *look;
+	struct glance_options of_all = *wanted;
 
-	if (render_glance(report, look, stream, fail))
+	if (render_glance(report, wanted, stream, fail))
 		return true;
 	(void)fprintf(stream, "kmemshim: %s\n", fail->text);
 	of_all.domain = NULL;
@@ -95,12 +95,12 @@ cmd_run_summarise(const struct options *options, const struct launch *launch, co
 	if (options->color != NULL)
 		(void)terminal_color_of(options->color, &color);
 	if (is_done) {
-		const struct glance_look look = { .columns = stream == stderr ? terminal_columns(stream) : FILE_COLUMNS,
-			                              .has_color = stream == stderr && terminal_has_color(stream, color),
-			                              .domain = options->domain };
+		const struct glance_options wanted = { .columns = stream == stderr ? terminal_columns(stream) : FILE_COLUMNS,
+			                                   .has_color = stream == stderr && terminal_has_color(stream, color),
+			                                   .domain = options->domain };
 
 		(void)snprintf(cause, CMD_RUN_CAUSE_BYTES, "%s", opened.report->verdict.cause);
-		is_done = put_glance(opened.report, &look, stream, fail);
+		is_done = put_glance(opened.report, &wanted, stream, fail);
 		(void)fprintf(stream, "More: kmemshim report %s\n", opened.report->argument);
 	}
 	cmd_report_close(&opened);
@@ -171,7 +171,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 	if (!launcher_find_shim(NULL, shim, fail) || !launcher_make_folder(wanted, is_named, folder, fail))
 		return false;
 	if (owner_is_anothers(wanted, &owner))
-		(void)fprintf(stderr, "kmemshim: %s: belongs to %s, who can replace and remove the captures\n", wanted,
+		(void)fprintf(stderr, "kmemshim: %s: belongs to %s: that user can replace and remove the captures\n", wanted,
 		              owner_text(owner, owner_name));
 	program_examine(options->arguments, &program);
 	launch->folder = folder;
@@ -221,7 +221,7 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		return fail_set(fail, EXIT_USAGE, "run: --keep: is for --kernel: give both");
 	if (options->guard_action != NULL && options->guard == NULL && getenv("KMEMSHIM_GUARD") == NULL)
 		return fail_set(fail, EXIT_USAGE,
-		                "run: --guard-action %s: there is no guard: give --guard too, such as --guard 90%%",
+		                "run: --guard-action %s: needs a guard: give --guard too, such as --guard 90%%",
 		                options->guard_action);
 	return options->is_kernel ? cmd_run_kernel(options, &launch, status, fail)
 	                          : run_program(options, &launch, status, fail);

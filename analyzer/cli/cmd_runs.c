@@ -122,15 +122,7 @@ are_lines_usable(const struct model *model, const char *path, bool is_salvage, s
 static bool
 add_run(const struct measuring *measuring, const char *path, const char *session, struct fail *fail)
 {
-	const struct model_options wanted = {
-		.capture = path,
-		.session = session,
-		.sysroot = measuring->options->sysroot,
-		.project = measuring->options->project,
-		.wrappers = measuring->options->wrappers,
-		.is_salvage = measuring->options->is_salvage,
-		.wants_symbols = true,
-	};
+	const struct model_options wanted = cmd_report_model_options(measuring->options, path, session);
 	struct model *model;
 	char program[BASELINE_PROGRAM_BYTES];
 	struct finished_model finished;

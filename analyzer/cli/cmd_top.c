@@ -9,6 +9,7 @@
 #include "base/output.h"
 #include "base/terminal.h"
 #include "capture/running_capture.h"
+#include "cli/cmd_report.h"
 #include "cli/command.h"
 #include "cli/options.h"
 #include "top/top.h"
@@ -31,11 +32,7 @@ cmd_top(const struct options *options, int *status, struct fail *fail)
 	const char *argument = options->argument_count != 0 ? options->arguments[0] : NULL;
 	char path[RUNNING_CAPTURE_PATH_BYTES];
 	struct top_options wanted = {
-		.captures = { .capture = argument,
-		              .sysroot = options->sysroot,
-		              .project = options->project,
-		              .wrappers = options->wrappers,
-		              .wants_symbols = true },
+		.captures = cmd_report_model_options(options, argument, NULL),
 		.domain = options->domain,
 		.has_color = terminal_has_color(stdout, TERMINAL_COLOR_AUTO),
 		.rows = ONCE_ROWS,

@@ -19,7 +19,7 @@ cmd_waste(const struct options *options, int *status, struct fail *fail)
 
 	(void)status;
 	if (is_done) {
-		render_waste(opened.report, options_has(options, OPTION_TOP) ? options->top : LINES_SHOWN, stdout);
+		render_waste(opened.report, options_top(options, LINES_SHOWN), stdout);
 		is_done = output_finish(fail);
 	}
 	cmd_report_close(&opened);

@@ -80,6 +80,20 @@ options_has(const struct options *options, enum option_id id)
 	return (options->given & OPTION_BIT(id)) != 0;
 }
 
+/* What --top says; `otherwise` without it. */
+static inline uint64_t
+options_top(const struct options *options, uint64_t otherwise)
+{
+	return options_has(options, OPTION_TOP) ? options->top : otherwise;
+}
+
+/* The same of --stop. */
+static inline uint64_t
+options_stop_ns(const struct options *options, uint64_t otherwise)
+{
+	return options_has(options, OPTION_STOP) ? options->stop_ns : otherwise;
+}
+
 /* arguments[0] is the command's name. False and *fail (EXIT_USAGE) for anything that the command does not take. */
 bool options_parse(const struct command *command, int count, char **arguments, struct options *options,
                    struct fail *fail);

@@ -65,8 +65,9 @@ magnitude(int64_t number)
 	return number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
 }
 
-uint64_t
-diff_row_amount(const struct diff_row *row)
+/* The most that changed of it, at the end, at the peak or of what leaks; the sign is lost. */
+static uint64_t
+amount_of(const struct diff_row *row)
 {
 	uint64_t most = magnitude(row->live_change);
 
@@ -89,10 +90,10 @@ finish_row(struct diff_row *row)
 	                       magnitude(row->live_change) <= row->live_error_bytes &&
 	                       magnitude(row->peak_change) <= row->peak_error_bytes;
 	row->is_address_space = domain_is_address_space(line->domain_kind);
-	row->state = row->before == NULL         ? DIFF_NEW
-	             : row->after == NULL        ? DIFF_GONE
-	             : diff_row_amount(row) == 0 ? DIFF_SAME
-	                                         : DIFF_CHANGED;
+	row->state = row->before == NULL   ? DIFF_NEW
+	             : row->after == NULL  ? DIFF_GONE
+	             : amount_of(row) == 0 ? DIFF_SAME
+	                                   : DIFF_CHANGED;
 }
 
 static void
@@ -134,7 +135,7 @@ compare_rows(const void *a, const void *b)
 
 	order = order ?: (int)left->is_address_space - (int)right->is_address_space;
 	order = order ?: (int)left->is_within_error - (int)right->is_within_error;
-	order = order ?: order_numbers(diff_row_amount(right), diff_row_amount(left));
+	order = order ?: order_numbers(amount_of(right), amount_of(left));
 	order = order ?: order_texts(name_of(left)->domain, name_of(right)->domain);
 	order = order ?: order_texts(name_of(left)->where, name_of(right)->where);
 	order = order ?: order_numbers(left->now.peak_bytes, right->now.peak_bytes);
@@ -177,14 +178,14 @@ diff_section(const struct diff *diff, enum diff_state state, uint64_t top)
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < diff->row_count; i++) {
-		if (!diff->rows[i].is_address_space && !diff->rows[i].is_within_error && diff_row_amount(&diff->rows[i]) > most)
-			most = diff_row_amount(&diff->rows[i]);
+		if (!diff->rows[i].is_address_space && !diff->rows[i].is_within_error && amount_of(&diff->rows[i]) > most)
+			most = amount_of(&diff->rows[i]);
 	}
 	for (unsigned earlier = 0; earlier < state; earlier++)
 		section.rows += diff->counts[earlier];
 	for (size_t i = 0; i < diff->counts[state]; i++) {
 		const struct diff_row *row = &section.rows[i];
-		bool is_trifle = diff_row_amount(row) < most / TRIFLE_PART;
+		bool is_trifle = amount_of(row) < most / TRIFLE_PART;
 
 		if (row->is_address_space) {
 			section.space_count++;
@@ -276,12 +277,11 @@ find_most(const struct diff *diff, const struct scope *scope, const struct diff_
 
 		if (row->is_address_space || row->is_within_error || (scope != NULL && !is_in_scope(scope, row)))
 			continue;
-		uint64_t amount = scope != NULL ? magnitude(change_of(scope, row)) : diff_row_amount(row);
+		uint64_t amount = scope != NULL ? magnitude(change_of(scope, row)) : amount_of(row);
 
 		if (amount == 0)
 			continue;
-		while (at > 0 &&
-		       amount > (scope != NULL ? magnitude(change_of(scope, most[at - 1])) : diff_row_amount(most[at - 1])))
+		while (at > 0 && amount > (scope != NULL ? magnitude(change_of(scope, most[at - 1])) : amount_of(most[at - 1])))
 			at--;
 		if (at >= NAMED_MOST)
 			continue;
@@ -434,12 +434,10 @@ diff_headline(const struct diff *diff)
 			                    .domain = name_of(most[0])->domain,
 			                    .is_peak = magnitude(most[0]->peak_change) > magnitude(most[0]->live_change) };
 		sum(diff, &scope, &then, &now);
-		if (diff_row_amount(most[0]) < LITTLE_BYTES &&
-		    diff_row_amount(most[0]) < (then > now ? then : now) / LITTLE_PART) {
+		if (amount_of(most[0]) < LITTLE_BYTES && amount_of(most[0]) < (then > now ? then : now) / LITTLE_PART) {
 			char *name = diff_name(diff, diff_row_where(diff, most[0]));
 
-			say(stream, "Nearly nothing changed: the most is %s at %s", units_bytes(diff_row_amount(most[0]), bytes),
-			    name);
+			say(stream, "Nearly nothing changed: the most is %s at %s", units_bytes(amount_of(most[0]), bytes), name);
 			free(name);
 		} else {
 			say_totals(&scope, then, now, stream);
@@ -448,7 +446,7 @@ diff_headline(const struct diff *diff)
 	} else {
 		say(stream, "No %s changed", unit);
 		for (size_t i = 0; i < diff->row_count; i++) {
-			if (!diff->rows[i].is_within_error || diff_row_amount(&diff->rows[i]) == 0)
+			if (!diff->rows[i].is_within_error || amount_of(&diff->rows[i]) == 0)
 				continue;
 			say(stream, " by more than the error of its estimate");
 			break;

@@ -65,9 +65,6 @@ const char *diff_row_domain(const struct diff_row *row);
 /* What it was called, when that is something else now; else NULL. */
 const char *diff_row_was(const struct diff *diff, const struct diff_row *row);
 
-/* The most that changed of it, at the end, at the peak or of what leaks; the sign is lost. */
-uint64_t diff_row_amount(const struct diff_row *row);
-
 /* The rows of one state as a text shows them: the first ones, and what the others changed together. */
 struct diff_section {
 	const struct diff_row *rows;

@@ -297,7 +297,7 @@ largest_of(const struct function *function)
 struct wanted {
 	const struct function *gone;
 	const struct function *now;
-	uint64_t part; // of what it held it may differ by one
+	uint64_t part; // what it held may differ by 1 / part
 };
 
 static uint64_t

@@ -17,7 +17,8 @@
 #include "base/text_pool.h"
 #include "report/report.h"
 
-#define SOURCE_WORTH_BYTES (UINT64_C(64) << 10) // of what holds less the text is not looked up: it takes time
+#define SOURCE_WORTH_BYTES \
+	(UINT64_C(64) << 10) // lines that hold less are shown without their source text: reading it takes time
 #define HASH_PRIME UINT64_C(1099511628211)
 
 uint64_t

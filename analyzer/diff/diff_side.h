@@ -35,8 +35,8 @@ struct diff_line {
 	uint32_t line;        // 0 = unknown
 	const char *domain;
 	enum domain_kind domain_kind;
-	uint64_t
-		place_key; // as in struct model_site, of its function; with what else tells lines apart that nobody may pair
+	// as in struct model_site, of its function; different where two lines must never be paired
+	uint64_t place_key;
 	uint64_t qualified_key;                 // the same
 	uint64_t position;                      // orders lines of a function: the line, or the address where there is none
 	uint32_t line_in_function;              // from 1; 0 = unknown

@@ -105,8 +105,9 @@ diff_rest_text(const struct diff *diff, const struct diff_section *section, unsi
 		return true;
 	}
 	if (section->space_count != 0 && number-- == 0) {
-		(void)snprintf(text, DIFF_REST_BYTES, "%zu %s%s of address space, which is no memory: %s", section->space_count,
-		               unit, section->space_count == 1 ? "" : "s", diff_change_text(section->space_change, live));
+		(void)snprintf(text, DIFF_REST_BYTES, "%zu %s%s of address space, which is not memory: %s",
+		               section->space_count, unit, section->space_count == 1 ? "" : "s",
+		               diff_change_text(section->space_change, live));
 		return true;
 	}
 	return false;

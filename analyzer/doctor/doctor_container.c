@@ -98,10 +98,11 @@ check_swap(struct doctor *doctor, const struct kmem_identity *identity, uint64_t
 			limit = limit > memory_limit ? limit - memory_limit : 0;
 	}
 	if (limit < identity->swap_bytes)
-		doctor_add(doctor, DOCTOR_NOTE, "swap limit",
-		           "raise it (docker run --memory-swap), or leave it: who swaps is slow before it is killed",
-		           "%s of the machine's %s, set by the cgroup %s", units_bytes(limit, text),
-		           units_bytes(identity->swap_bytes, of_machine), owner);
+		doctor_add(
+			doctor, DOCTOR_NOTE, "swap limit",
+			"raise it (docker run --memory-swap), or leave it: a program that swaps becomes slow before it is killed",
+			"%s of the machine's %s, set by the cgroup %s", units_bytes(limit, text),
+			units_bytes(identity->swap_bytes, of_machine), owner);
 }
 
 /* Its size counts toward the memory limit as it fills, so it may be smaller, but not by so much that batches do not fit. */

@@ -6,6 +6,7 @@
  *
  * When failing  nothing is said: a program that does not use CUDA needs none.
  */
+#include "base/place.h"
 #include "doctor/doctor.h"
 
 #include <fts.h>
@@ -45,14 +46,6 @@ struct user {
 	char runtime_path[PATH_MAX];
 };
 
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 static void
 consider(struct user *user, const char *path, bool is_own)
 {
@@ -64,7 +57,7 @@ consider(struct user *user, const char *path, bool is_own)
 		return;
 	is_user = elf.cuda_runtime[0] != '\0' || elf.needs_cuda_driver;
 	/* The others look the driver up by its name. To read a whole file takes time: only where one may expect it. */
-	if (!is_user && (is_own || strstr(base_name(path), "cuda") != NULL || strstr(base_name(path), "xla") != NULL)) {
+	if (!is_user && (is_own || strstr(place_base(path), "cuda") != NULL || strstr(place_base(path), "xla") != NULL)) {
 		is_user = doctor_elf_has_text(path, DRIVER);
 		has_static_runtime = is_user && doctor_elf_has_text(path, "cudaMalloc");
 	}
@@ -107,9 +100,9 @@ tell_user(struct user *user, bool is_own)
 	if (is_own)
 		(void)snprintf(what, sizeof(what), "it");
 	else if (user->count > 1)
-		(void)snprintf(what, sizeof(what), "%s, with %zu more,", base_name(user->path), user->count - 1);
+		(void)snprintf(what, sizeof(what), "%s, with %zu more,", place_base(user->path), user->count - 1);
 	else
-		(void)snprintf(what, sizeof(what), "%s", base_name(user->path));
+		(void)snprintf(what, sizeof(what), "%s", place_base(user->path));
 	if (user->runtime[0] != '\0') {
 		doctor_ask(words, NULL, take_runtime, user);
 		if (user->runtime_path[0] != '\0')
@@ -192,10 +185,10 @@ tell_driver(struct doctor *doctor)
 		           "the loader does not find " DRIVER ": programs run without a GPU");
 	else if (strstr(path, "/stubs/") != NULL)
 		doctor_add(doctor, DOCTOR_NOTE, "CUDA driver", "take the folder stubs out of LD_LIBRARY_PATH",
-		           "%s is only for the linker: no call of it works", path);
+		           "%s is only for linking: every call to it fails", path);
 	else if (access("/dev/nvidiactl", F_OK) != 0 && access("/dev/dxg", F_OK) != 0)
 		doctor_add(doctor, DOCTOR_NOTE, "CUDA driver", "start the container with --gpus all, or load the module nvidia",
-		           "%s is there, and no device (/dev/nvidiactl)", path);
+		           "%s is there, but no device (/dev/nvidiactl)", path);
 	else
 		doctor_add(doctor, DOCTOR_OK, "CUDA driver", "", "%s", path);
 	if (visible != NULL && (visible[0] == '\0' || strcmp(visible, "-1") == 0))
@@ -212,11 +205,11 @@ doctor_check_cuda(struct doctor *doctor)
 
 	if (doctor->program.loader[0] == '\0')
 		return;
-	(void)snprintf(user.name, sizeof(user.name), "%.60s", base_name(doctor->program.path));
+	(void)snprintf(user.name, sizeof(user.name), "%.60s", place_base(doctor->program.path));
 	if (doctor->python == NULL) {
 		consider(&user, doctor->program.path, true);
 		for (size_t i = 0; user.runtime[0] == '\0' && i < doctor->library_count; i++) {
-			if (strncmp(base_name(doctor->libraries[i]), "libcudart", 9) != 0)
+			if (strncmp(place_base(doctor->libraries[i]), "libcudart", 9) != 0)
 				consider(&user, doctor->libraries[i], false);
 		}
 		if (user.path[0] != '\0')

@@ -4,6 +4,8 @@
  * Without them functions have names, where the file still has a symbol table, but no lines. Nothing is fetched: the files of dpkg and
  * the names of Debian's packages tell. The C library is left out: nobody looks for a line in it.
  */
+#include "base/place.h"
+#include "base/text_start.h"
 #include "doctor/doctor.h"
 
 #include <dirent.h>
@@ -31,19 +33,11 @@ struct large {
 	char package[PACKAGE_BYTES]; // "" = of none
 };
 
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 static bool
 is_of_libc(const char *path)
 {
 	for (size_t i = 0; i < sizeof(of_libc) / sizeof(of_libc[0]); i++) {
-		if (strncmp(base_name(path), of_libc[i], strlen(of_libc[i])) == 0)
+		if (text_starts(place_base(path), of_libc[i]))
 			return true;
 	}
 	return false;

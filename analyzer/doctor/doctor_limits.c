@@ -7,8 +7,8 @@
 
 #include "base/units.h"
 
-#define FILES_FEW \
-	64 // the recorder holds one for a moment; a small program that opens files by the dozen is near the limit
+// the recorder opens one for a moment; with such a limit a program that opens files by the dozen is near it
+#define FILES_FEW 64
 
 static bool
 find_limit(__rlimit_resource_t resource, uint64_t *limit)

@@ -150,7 +150,7 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 	}
 	if (owner_is_anothers(folder, &owner))
 		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "choose a folder of your own with -o",
-		           "belongs to %s, who can replace and delete your captures", owner_text(owner, owner_name));
+		           "belongs to %s: that user can replace and delete your captures", owner_text(owner, owner_name));
 	bool is_known = statfs(doctor->folder, &system) == 0;
 	int error = errno;
 

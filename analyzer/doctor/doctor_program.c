@@ -4,6 +4,7 @@
  * Which libraries a program gets is asked of its own dynamic loader, with ours preloaded: it searches as it will search at
  * the start, and runs nothing.
  */
+#include "base/place.h"
 #include "doctor/doctor.h"
 
 #include <stdio.h>
@@ -32,18 +33,10 @@ static const struct {
 	{ "systemd-run", "starts its program through systemd", "systemd-run ... kmemshim run -- CMD" },
 };
 
-static const char *
-base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 static void
 check_command(struct doctor *doctor, const char *command)
 {
-	const char *name = base_name(command);
+	const char *name = place_base(command);
 
 	for (size_t i = 0; i < sizeof(wrappers) / sizeof(wrappers[0]); i++) {
 		if (strcmp(name, wrappers[i].name) == 0)
@@ -79,7 +72,7 @@ check_script(struct doctor *doctor, char *const *arguments)
 {
 	const char *script = NULL;
 
-	if (strncmp(base_name(arguments[0]), "python", 6) != 0)
+	if (strncmp(place_base(arguments[0]), "python", 6) != 0)
 		return;
 	for (int words = 1; *arguments != NULL && words > 0; words = *arguments != NULL ? python_words(*arguments) : -1) {
 		for (int i = 0; i < words && *arguments != NULL; i++)
@@ -160,7 +153,7 @@ check_libraries(struct doctor *doctor, const struct program *program)
 static bool
 is_python_name(const char *path)
 {
-	const char *name = base_name(path);
+	const char *name = place_base(path);
 
 	return strncmp(name, "python", 6) == 0 || strncmp(name, "pypy", 4) == 0 || strncmp(name, "graalpy", 7) == 0;
 }
@@ -212,9 +205,9 @@ doctor_check_program(struct doctor *doctor, char *const *arguments)
 	if (doctor->count == before)
 		doctor_add(doctor, DOCTOR_OK, program->path, "", "loads the library%s",
 		           program->is_python ? ", is a Python" : "");
-	if (strstr(base_name(program->path), "sh") != NULL &&
-	    strcmp(base_name(program->path), base_name(arguments[0])) != 0)
+	if (strstr(place_base(program->path), "sh") != NULL &&
+	    strcmp(place_base(program->path), place_base(arguments[0])) != 0)
 		doctor_add(doctor, DOCTOR_NOTE, path, "run doctor again with the program that it starts",
 		           "is a %s script: the programs that it starts are recorded, but were not checked",
-		           base_name(program->path));
+		           place_base(program->path));
 }

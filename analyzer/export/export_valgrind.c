@@ -11,6 +11,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -92,24 +93,17 @@ word_of(struct stacks *stacks, const char *text)
 }
 
 static void
+free_word(struct word *word)
+{
+	free(word->text);
+	free(word);
+}
+
+static void
 free_stacks(struct stacks *stacks)
 {
-	struct word *word;
-	struct word *next_word;
-	struct node *node;
-	struct node *next_node;
-
-	HASH_ITER(hh, stacks->nodes, node, next_node)
-	{
-		HASH_DEL(stacks->nodes, node);
-		free(node);
-	}
-	HASH_ITER(hh, stacks->words, word, next_word)
-	{
-		HASH_DEL(stacks->words, word);
-		free(word->text);
-		free(word);
-	}
+	HASH_FREE(stacks->nodes, free);
+	HASH_FREE(stacks->words, free_word);
 }
 
 /* ---- DHAT ---- */

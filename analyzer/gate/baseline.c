@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/shell_words.h"
+#include "base/sorted.h"
 #include "base/text_clean.h"
 #include "model/site_key.h"
 
@@ -439,18 +440,9 @@ baseline_free(struct baseline *baseline)
 const struct baseline_site *
 baseline_find_site(const struct baseline *baseline, uint64_t family)
 {
-	size_t low = 0;
-	size_t high = baseline->site_count;
+	size_t until = SORTED_UP_TO(baseline->sites, baseline->site_count, family, family);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (baseline->sites[middle].family < family)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < baseline->site_count && baseline->sites[low].family == family ? &baseline->sites[low] : NULL;
+	return until != 0 && baseline->sites[until - 1].family == family ? &baseline->sites[until - 1] : NULL;
 }
 
 const struct baseline_domain *

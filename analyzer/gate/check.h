@@ -13,10 +13,10 @@
  * What has a budget in the configuration is judged by that alone (check_budget.h); without a baseline, budgets are all that is judged.
  * A line that the configuration suppresses fails nothing, and what it holds more is allowed to its domain as well.
  *
- * Worse is more than the baseline's figure plus the tolerance: the larger of an absolute one and a share of the
- * figure, for a line plus what the baseline's runs booked elsewhere in its domain, for it may be of that line. A line at which a run
- * booked what is of others, for want of room for their stacks, is judged by the domain's figures alone. Noise only adds memory, so leaks take the least of several runs. Address space (reserved, file) is listed
- * and judged by nobody; what imports leave behind is judged by the domain's figures alone.
+ * Worse is more than the baseline's figure plus the tolerance, which is the larger of an absolute one and a share of the figure. For lack of
+ * room for stacks a run may book blocks elsewhere than at their line. So a line is also allowed what the baseline's runs booked elsewhere in
+ * its domain, and a line at which a run booked blocks of others is judged by the domain's figures alone. So is what imports leave behind.
+ * Noise only adds memory, so leaks take the least of several runs. Address space (reserved, file) is listed and not judged.
  */
 #ifndef CHECK_H
 #define CHECK_H

@@ -39,7 +39,7 @@ check_confirm(struct check *check, const struct baseline *longer, uint64_t round
 			continue;
 		}
 		check->failed_count--;
-		check_note(check, "%s is no leak: it held %s after %" PRIu64 " rounds, and %s after %" PRIu64, rule.where,
+		check_note(check, "%s is not a leak: it held %s after %" PRIu64 " rounds, and %s after %" PRIu64, rule.where,
 		           units_bytes(rule.after_bytes, once), rounds, units_bytes(longer_bytes, then),
 		           rounds * CHECK_CONFIRM_TIMES);
 	}

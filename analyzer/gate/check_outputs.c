@@ -19,8 +19,9 @@ const struct check_output check_outputs[] = {
 };
 const size_t check_output_count = sizeof(check_outputs) / sizeof(check_outputs[0]);
 
-const struct check_output *
-check_output_find(const char *word, const char **file)
+/* The row of "NAME" or "NAME=FILE"; *file: "" = none was given. NULL: there is none of that name, or no file behind "=". */
+static const struct check_output *
+find_output(const char *word, const char **file)
 {
 	size_t length = strcspn(word, "=");
 
@@ -92,7 +93,7 @@ check_outputs_write(const struct check *check, const char *formats, struct fail 
 
 	for (char *word = strsep(&rest, ","); word != NULL && is_done; word = strsep(&rest, ",")) {
 		const char *path;
-		const struct check_output *output = check_output_find(word, &path);
+		const struct check_output *output = find_output(word, &path);
 
 		if (output == NULL)
 			is_done = refuse_format(word, fail);

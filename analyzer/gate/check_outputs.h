@@ -22,9 +22,6 @@ struct check_output {
 extern const struct check_output check_outputs[];
 extern const size_t check_output_count;
 
-/* The row of "NAME" or "NAME=FILE"; *file: "" = none was given. NULL: there is none of that name, or no file behind "=". */
-const struct check_output *check_output_find(const char *word, const char **file);
-
 /*
  * Writes every output of a list "NAME,NAME=FILE". check: NULL = only looks whether all are known, so that a typing error is found before
  * the captures are read. False and *fail (EXIT_USAGE): one is not, or a file cannot be written.

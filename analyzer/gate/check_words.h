@@ -34,10 +34,9 @@ bool check_small_leak_message(const struct check *check, char message[CHECK_MESS
 
 /* Which file and line a CI system is shown. */
 struct check_place {
-	const char
-		*file;     // below the folder in which the check runs where it is there; what has no file: the program's name
-	uint32_t line; // never 0
-	bool is_known; // false: no file; `file` is the program's name
+	const char *file; // relative to the folder in which the check runs, if it is below that
+	uint32_t line;    // never 0
+	bool is_known;    // false: no file; `file` is the program's name
 };
 struct check_place check_place(const struct check *check, const char *file, uint32_t line);
 

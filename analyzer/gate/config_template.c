@@ -38,10 +38,10 @@ static const char text
 		 "run:\n"
 		 "  min_steps: 6           # fewer say nothing of what is kept in each step\n"
 		 "  too_short: fail        # a run with fewer: fail (status 3), skip (status 77) or pass\n"
-		 "  unmatched: pass        # a budget of lines that fits none: pass (it is told), fail (status 2) or skip (status 77)\n"
-		 "  retries: 3             # `check -- CMD`: so often a failed check is done again, with more runs, before it fails\n"
+		 "  unmatched: pass        # a budget whose pattern fits no line: pass (with a note), fail (status 2) or skip (status 77)\n"
+		 "  retries: 3             # `check -- CMD`: how often a failed check is repeated, with more runs, before it fails\n"
 		 "\n"
-		 "# Growth that is no change. Without this it is taken from the baseline's runs, where there are three or more.\n"
+		 "# Growth up to this is not a change. Without these lines it is taken from the baseline's runs, where there are three or more.\n"
 		 "#tolerance:\n"
 		 "#  absolute: 1 MiB\n"
 		 "#  relative: 5 %\n";

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/sorted.h"
 
 #define PLACES (HOLDER_NODES_MAX * 2)
 #define TARGETS_MAX 16384u
@@ -323,8 +324,8 @@ hold_of_word(struct holder_search *search, const struct holder_node *from, const
 }
 
 /*
- * Large blocks have hundreds of words that lead into them by chance, of what was there before them: in a program that imports PyTorch they lead on
- * to most of its blocks. So those are looked for only where nothing else leads.
+ * Hundreds of words lead into the middle of a large block by chance: they are left from what was there before it. In a program that imports
+ * PyTorch such words lead on to most of its blocks. So they are followed only if nothing else leads to a block.
  */
 static bool
 is_far_inside(const struct holder_node *to, uint64_t value)
@@ -392,18 +393,9 @@ add_edge(struct holder_search *search, const struct holder_edge *edge)
 static const struct holder_target *
 target_at(const struct holder_search *search, uint64_t addr)
 {
-	size_t low = 0;
-	size_t high = search->target_count;
+	size_t until = SORTED_UP_TO(search->targets, search->target_count, start, addr);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (search->targets[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low != 0 && addr < search->targets[low - 1].end ? &search->targets[low - 1] : NULL;
+	return until != 0 && addr < search->targets[until - 1].end ? &search->targets[until - 1] : NULL;
 }
 
 static void
@@ -614,23 +606,14 @@ static void
 scan_range(struct holder_search *search, const struct root_range *range, struct word_range wanted, enum part part)
 {
 	uint64_t start = range->start;
-	size_t low = 0;
-	size_t high = part != PART_ALL ? search->skip_count : 0;
+	size_t at = part != PART_ALL ? SORTED_UP_TO(search->skips, search->skip_count, end, start) : 0;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (search->skips[middle].end <= start)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; part != PART_ALL && low < search->skip_count && search->skips[low].start < range->end; low++) {
+	for (; part != PART_ALL && at < search->skip_count && search->skips[at].start < range->end; at++) {
 		if (part == PART_REST)
-			scan_piece(search, start, search->skips[low].start, wanted);
+			scan_piece(search, start, search->skips[at].start, wanted);
 		else
-			scan_piece(search, search->skips[low].start, search->skips[low].end, wanted);
-		start = search->skips[low].end;
+			scan_piece(search, search->skips[at].start, search->skips[at].end, wanted);
+		start = search->skips[at].end;
 	}
 	if (start < range->end && part != PART_LEFT_OUT)
 		scan_piece(search, start, range->end, wanted);

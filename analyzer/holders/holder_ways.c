@@ -124,8 +124,8 @@ is_frame_of_generator(const struct step *last, const struct step *step)
 }
 
 /*
- * The dictionary of an instance or of a class says the name of what that holds, and so does the one that thread-local data has for a thread;
- * the frame of a generator (to 3.10) says that of its local.
+ * Joins two steps where the second one has the name: an instance or a class and its dictionary; thread-local data and the dictionary of a
+ * thread; a generator and its frame (up to 3.10).
  */
 static void
 join_parts(struct chain *chain)

@@ -444,12 +444,15 @@ holders_stored(struct model_options *options, uint64_t top, struct holders *hold
 			newest = one;
 	}
 	if (newest == NULL && model->damage_count != 0)
-		(void)fail_set(fail, EXIT_CAPTURE, COMMAND ": nobody looked, or it cannot be read: %.600s", model->damages[0]);
+		(void)fail_set(fail, EXIT_CAPTURE,
+		               COMMAND ": what holds the memory was not recorded, or cannot be read: %.600s",
+		               model->damages[0]);
 	else if (newest == NULL)
-		(void)fail_set(fail, EXIT_USAGE,
-		               COMMAND ": %.400s: nobody looked who holds its memory: kmemshim run --guard SIZE looks when the "
-		                       "guard is passed, kmemshim holders PID looks at a program that runs",
-		               model->argument);
+		(void)fail_set(
+			fail, EXIT_USAGE,
+			COMMAND ": %.400s: what holds its memory was not recorded: kmemshim run --guard SIZE records it when the "
+					"guard is passed, kmemshim holders PID asks a running program",
+			model->argument);
 	else {
 		while (newest->line_count > top)
 			model_holders_free_line(&newest->lines[--newest->line_count]);

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/sorted.h"
 #include "kmem_tables.h"
 
 #define LEAF_WINDOWS (UINT64_C(1) << (KMEM_LEAF_LOG2 - KMEM_WINDOW_LOG2))
@@ -22,7 +23,6 @@
 #define WINDOW_BYTES (UINT64_C(1) << KMEM_WINDOW_LOG2)
 #define RANGE_NODES_MAX (1u << 20)
 #define LARGE KMEM_WORD_BYTES_MASK
-#define MOVES_TRIES 3
 
 /* Bits by window. What is not touched costs nothing: calloc() of so much is fresh pages. */
 struct leaf {
@@ -171,21 +171,23 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 {
 	uint64_t nodes = process_memory_word(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 0));
 	uint32_t root = process_memory_half(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 1));
+	bool *is_seen = memory_zeroed(RANGE_NODES_MAX, sizeof(*is_seen));
 	uint32_t *stack = NULL;
 	size_t room = 0;
 	size_t depth = 0;
-	size_t seen = 0;
 
 	if (nodes != 0 && root != 0) {
 		stack = memory_grown(NULL, &room, 64, sizeof(*stack));
 		stack[depth++] = root;
 	}
-	while (depth != 0 && seen++ < RANGE_NODES_MAX) {
+	while (depth != 0) {
 		struct kmem_range_node node;
 		uint32_t number = stack[--depth];
 
-		if (number >= RANGE_NODES_MAX ||
-		    !process_memory_read(blocks->memory, nodes + number * sizeof(node), &node, sizeof(node)))
+		if (number >= RANGE_NODES_MAX || is_seen[number])
+			continue;
+		is_seen[number] = true;
+		if (!process_memory_read(blocks->memory, nodes + number * sizeof(node), &node, sizeof(node)))
 			continue;
 		add_range(&blocks->mapped, node.start, node.end);
 		stack = memory_grown(stack, &room, depth + 2, sizeof(*stack));
@@ -195,6 +197,7 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 			stack[depth++] = node.right;
 	}
 	free(stack);
+	free(is_seen);
 	sort_ranges(&blocks->mapped);
 }
 
@@ -409,12 +412,6 @@ live_blocks_free(struct live_blocks *blocks)
 	free(blocks);
 }
 
-uint64_t
-live_blocks_count(const struct live_blocks *blocks)
-{
-	return blocks->count;
-}
-
 struct word_range
 live_blocks_range(const struct live_blocks *blocks)
 {
@@ -530,22 +527,13 @@ find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, st
 static bool
 find_extra(const struct live_blocks *blocks, uint64_t addr, struct live_block *block)
 {
-	size_t low = 0;
-	size_t high = blocks->extra_count;
+	size_t until = SORTED_UP_TO(blocks->extras, blocks->extra_count, addr, addr);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (blocks->extras[middle].addr <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0 || blocks->extras[low - 1].has_word || blocks->extras[low - 1].is_gone)
+	if (until == 0 || blocks->extras[until - 1].has_word || blocks->extras[until - 1].is_gone)
 		return false;
-	const struct extra *extra = &blocks->extras[low - 1];
+	const struct extra *extra = &blocks->extras[until - 1];
 
-	*block = (struct live_block){ extra->addr, extra->bytes, extra->site, (uint32_t)low };
+	*block = (struct live_block){ extra->addr, extra->bytes, extra->site, (uint32_t)until };
 	return is_in(block, addr);
 }
 

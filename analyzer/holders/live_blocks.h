@@ -36,7 +36,6 @@ struct address_range {
 struct live_blocks *live_blocks_read(const char *command, struct process_memory *memory, struct fail *fail);
 void live_blocks_free(struct live_blocks *blocks);
 
-uint64_t live_blocks_count(const struct live_blocks *blocks);
 struct word_range live_blocks_range(const struct live_blocks *blocks); // of addresses in blocks, about
 
 /* The block that this address lies in. */

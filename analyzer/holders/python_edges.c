@@ -19,7 +19,6 @@
 #define KEYS_MAX (UINT64_C(1) << 32)
 #define KEY_BYTES 40 // of a dictionary's key that are shown
 #define NAMESPACE_KEYS 40
-#define STRING_BYTES_READ 512
 
 /* ---- texts ---- */
 

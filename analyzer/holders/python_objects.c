@@ -7,9 +7,11 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
+#include "base/sorted.h"
 #include "base/text_start.h"
 
 #define WORD(addr) process_memory_word(python->memory, addr)
@@ -508,37 +510,27 @@ python_objects_frame_hold(struct python_objects *python, const struct python_fra
 	return frame_hold(python, frame->start, frame->code, at);
 }
 
-enum python_hold
-python_objects_hold(struct python_objects *python, const struct python_object *object, uint64_t at)
+static enum python_hold
+sure_if(bool is_so)
 {
-	const struct python_type *type = object->type;
-	int64_t offset = (int64_t)(at - object->addr);
-	uint64_t frame = python_objects_inner_frame(python, object);
+	return is_so ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+}
 
-	if (offset < 0)
-		return is_attributes_word(python, object, offset) ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
-	if (offset < 16 || (type->weak_offset > 0 && offset == type->weak_offset))
-		return PYTHON_HOLD_NOT;
-	if (type->dict_offset > 0 && offset == type->dict_offset)
-		return PYTHON_HOLD_SURE;
-	if (type->item_bytes == 0 && (uint64_t)offset >= type->basic_bytes)
-		return type->has_inline_values ? inline_hold(python, object, (uint64_t)offset - type->basic_bytes)
-		                               : PYTHON_HOLD_NOT; // behind it, in its block
-	if (frame != 0 && at >= frame)
-		return frame_hold(python, frame, python_objects_frame_code(python, frame), at);
-	if (type->kind != PYTHON_OTHER && (uint64_t)offset >= type->kind_bytes && type->item_bytes == 0)
-		return other_hold(python, object, at);
-	switch (type->kind) {
+/* By the kind of its type, for words that every object of the kind has. */
+static enum python_hold
+kind_hold(struct python_objects *python, const struct python_object *object, int64_t offset)
+{
+	switch (object->type->kind) {
 	case PYTHON_PLAIN:
-		return (type->flags & FLAG_HEAP) != 0 ? PYTHON_HOLD_PERHAPS : PYTHON_HOLD_NOT;
+		return (object->type->flags & FLAG_HEAP) != 0 ? PYTHON_HOLD_PERHAPS : PYTHON_HOLD_NOT;
 	case PYTHON_WEAK:
-		return offset == WEAK_CALLBACK ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+		return sure_if(offset == WEAK_CALLBACK);
 	case PYTHON_LRU_ELEMENT: // its links are borrowed
-		return offset >= 40 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+		return sure_if(offset >= 40);
 	case PYTHON_LRU_CACHE: // begins with such an element
-		return offset >= 56 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+		return sure_if(offset >= 56);
 	case PYTHON_LIST:
-		return offset == 24 ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+		return sure_if(offset == 24);
 	case PYTHON_TUPLE:
 		return tuple_hold(python, object, (uint64_t)offset);
 	case PYTHON_DICT: // nodes of an OrderedDict lie behind
@@ -546,7 +538,7 @@ python_objects_hold(struct python_objects *python, const struct python_object *o
 	case PYTHON_SET:
 		return set_hold(python, object, offset);
 	case PYTHON_DEQUE:
-		return offset == DEQUE_FIRST || offset == DEQUE_LAST ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
+		return sure_if(offset == DEQUE_FIRST || offset == DEQUE_LAST);
 	case PYTHON_ARRAY:
 		return array_hold(python, object, offset);
 	case PYTHON_CODE:
@@ -564,7 +556,30 @@ python_objects_hold(struct python_objects *python, const struct python_object *o
 	case PYTHON_OTHER:
 		break;
 	}
-	return other_hold(python, object, at);
+	return other_hold(python, object, object->addr + (uint64_t)offset);
+}
+
+enum python_hold
+python_objects_hold(struct python_objects *python, const struct python_object *object, uint64_t at)
+{
+	const struct python_type *type = object->type;
+	int64_t offset = (int64_t)(at - object->addr);
+	uint64_t frame = python_objects_inner_frame(python, object);
+
+	if (offset < 0)
+		return sure_if(is_attributes_word(python, object, offset));
+	if (offset < 16 || (type->weak_offset > 0 && offset == type->weak_offset))
+		return PYTHON_HOLD_NOT;
+	if (type->dict_offset > 0 && offset == type->dict_offset)
+		return PYTHON_HOLD_SURE;
+	if (type->item_bytes == 0 && (uint64_t)offset >= type->basic_bytes)
+		return type->has_inline_values ? inline_hold(python, object, (uint64_t)offset - type->basic_bytes)
+		                               : PYTHON_HOLD_NOT; // behind it, in its block
+	if (frame != 0 && at >= frame)
+		return frame_hold(python, frame, python_objects_frame_code(python, frame), at);
+	if (type->kind != PYTHON_OTHER && (uint64_t)offset >= type->kind_bytes && type->item_bytes == 0)
+		return other_hold(python, object, at);
+	return kind_hold(python, object, offset);
 }
 
 uint64_t
@@ -739,18 +754,9 @@ read_frames(struct python_objects *python, uint64_t runtime)
 const struct python_frame *
 python_objects_frame(const struct python_objects *python, uint64_t addr)
 {
-	size_t low = 0;
-	size_t high = python->frame_count;
+	size_t until = SORTED_UP_TO(python->frames, python->frame_count, start, addr);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (python->frames[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low != 0 && addr < python->frames[low - 1].end ? &python->frames[low - 1] : NULL;
+	return until != 0 && addr < python->frames[until - 1].end ? &python->frames[until - 1] : NULL;
 }
 
 /* ---- the interpreter ---- */
@@ -809,18 +815,17 @@ python_objects_is_state(const struct python_objects *python, uint64_t addr)
 	return false;
 }
 
+static void
+free_known(struct known_type *known_type)
+{
+	free(known_type->type);
+	free(known_type);
+}
+
 void
 python_objects_detach(struct python_objects *python)
 {
-	struct known_type *known;
-	struct known_type *next;
-
-	HASH_ITER(hh, python->known, known, next)
-	{
-		HASH_DEL(python->known, known);
-		free(known->type);
-		free(known);
-	}
+	HASH_FREE(python->known, free_known);
 	free(python->frames);
 	free(python->states);
 	free(python->pools);

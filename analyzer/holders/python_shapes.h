@@ -48,11 +48,10 @@ struct python_shape {
 	uint16_t code_first_line;
 	uint16_t code_stack_size;
 	uint16_t
-		code_local_names; // 3.11 on: all in one tuple; before it is the tuple of variables: those of cells and free ones follow
+		code_local_names; // from 3.11 on all names; before: those of variables, and the tuples of cells and free ones follow
 	uint16_t tuple_items;
 	uint16_t string_ascii; // where the text begins
 	uint16_t string_data;
-	uint16_t function_globals;
 };
 
 /* NULL = none for this PY_VERSION_HEX. */

@@ -73,18 +73,18 @@ holders_render_text(const struct holders *holders, FILE *stream)
 	char read[UNITS_TEXT_BYTES];
 
 	if (holders->why[0] != '\0') {
-		(void)fprintf(stream, "process %u was not looked at: %s\n", holders->pid, holders->why);
+		(void)fprintf(stream, "process %u was not examined: %s\n", holders->pid, holders->why);
 		return;
 	}
 	for (size_t i = 0; i < holders->line_count; i++)
 		say_line(&holders->lines[i], stream);
 	if (holders->line_count == 0)
-		(void)fprintf(stream, "process %u holds nothing worth a look\n", holders->pid);
+		(void)fprintf(stream, "no line of process %u holds much\n", holders->pid);
 	if (holders->python[0] != '\0')
 		(void)fprintf(stream, "Python's names are missing: %s\n", holders->python);
 	if (holders->is_unfinished)
 		(void)fprintf(stream, "the search ended early: allow more time with %s\n",
-		              holders->sequence != 0 ? "--holders-stop" : "--stop, or look at fewer lines with --top");
+		              holders->sequence != 0 ? "--holders-stop" : "--stop, or show fewer lines with --top");
 	if (holders->stopped_us != 0) // else it was a core
 		(void)fprintf(stream, "the program stood still for %.3f s, while ", (double)holders->stopped_us / 1e6);
 	(void)fprintf(stream, "%s were read in %u pass%s\n", units_bytes(holders->read_bytes, read), holders->passes,

@@ -14,6 +14,7 @@
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/sorted.h"
 
 #define CONTROL_BLOCK_BYTES 4096u // of a thread, and its thread-local variables: above and below its address
 #define OWN_MAPPING_OFFSET 16u    // of a block in the mapping that glibc made for it alone
@@ -45,24 +46,6 @@ add(struct search *search, uint64_t start, uint64_t end, enum root_kind kind, ui
 		return;
 	ranges->at = memory_grown(ranges->at, &ranges->room, ranges->count + 1, sizeof(*ranges->at));
 	ranges->at[ranges->count++] = (struct root_range){ start, end, kind, thread };
-}
-
-/* The first of sorted ranges that ends behind the address; `count` = none. */
-static size_t
-first_behind(const struct address_range *ranges, size_t count, uint64_t addr)
-{
-	size_t low = 0;
-	size_t high = count;
-
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (ranges[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 /* From the top down: is there a block that has no mapping of its own? *any: there is a block. */
@@ -115,7 +98,7 @@ add_unnamed(struct search *search, uint64_t start, uint64_t end, bool is_behind_
 static void
 add_without_mapped(struct search *search, uint64_t start, uint64_t end, bool is_behind_guard)
 {
-	for (size_t i = first_behind(search->mapped, search->mapped_count, start);
+	for (size_t i = SORTED_UP_TO(search->mapped, search->mapped_count, end, start);
 	     i < search->mapped_count && search->mapped[i].start < end; i++) {
 		uint64_t from = search->mapped[i].start > start ? search->mapped[i].start : start;
 		uint64_t to = search->mapped[i].end < end ? search->mapped[i].end : end;
@@ -204,7 +187,7 @@ add_part(struct search *search, const struct memory_region *region, uint64_t sta
 static void
 add_without_own(struct search *search, const struct memory_region *region, uint64_t start, bool is_behind_guard)
 {
-	for (size_t i = first_behind(search->own, search->own_count, start);
+	for (size_t i = SORTED_UP_TO(search->own, search->own_count, end, start);
 	     i < search->own_count && search->own[i].start < region->end; i++) {
 		add_part(search, region, start, search->own[i].start, is_behind_guard);
 		start = search->own[i].end;
@@ -291,16 +274,7 @@ root_ranges_free(struct root_ranges *ranges)
 const struct root_range *
 root_ranges_at(const struct root_ranges *ranges, uint64_t addr)
 {
-	size_t low = 0;
-	size_t high = ranges->count;
+	size_t at = SORTED_UP_TO(ranges->at, ranges->count, end, addr);
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (ranges->at[middle].end <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < ranges->count && ranges->at[low].start <= addr ? &ranges->at[low] : NULL;
+	return at < ranges->count && ranges->at[at].start <= addr ? &ranges->at[at] : NULL;
 }

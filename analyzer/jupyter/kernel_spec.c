@@ -200,7 +200,7 @@ read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struc
 		return true;
 	kernel_spec_free(spec);
 	return fail_set(fail, EXIT_USAGE,
-	                "%s: \"argv\" is missing or is no list of texts: it says how the kernel is started", path);
+	                "%s: \"argv\" is missing or is not a list of texts: it says how the kernel is started", path);
 }
 
 /* As it is written in this folder of kernels: for Jupyter, capitals make no other name. */

@@ -10,20 +10,15 @@
 #include <string.h>
 
 #include "base/place.h"
+#include "base/text_start.h"
 
 #define COUNT_OF(list) (sizeof(list) / sizeof((list)[0]))
-
-static bool
-starts_with(const char *text, const char *start)
-{
-	return strncmp(text, start, strlen(start)) == 0;
-}
 
 static bool
 starts_with_any(const char *text, const char *const *starts, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (starts_with(text, starts[i]))
+		if (text_starts(text, starts[i]))
 			return true;
 	}
 	return false;
@@ -36,7 +31,7 @@ is_in_packages(const char *path)
 	static const char *const folders[] = { "/site-packages/", "/dist-packages/", ".egg/", "/torchinductor_",
 		                                   "/__autograph_generated_file" };
 
-	if (starts_with(path, "site-packages/") || starts_with(path, "dist-packages/"))
+	if (text_starts(path, "site-packages/") || text_starts(path, "dist-packages/"))
 		return true;
 	for (size_t i = 0; i < COUNT_OF(folders); i++) {
 		if (strstr(path, folders[i]) != NULL)
@@ -54,7 +49,7 @@ is_in_standard_library(const char *path)
 		                 (at - path >= 6 && strncmp(at - 6, "/lib64", 6) == 0);
 		const char *end = at + 8 + strspn(at + 8, ".0123456789t");
 
-		if ((is_in_lib && *end == '/') || starts_with(end - (end[-1] == '.'), ".zip/"))
+		if ((is_in_lib && *end == '/') || text_starts(end - (end[-1] == '.'), ".zip/"))
 			return true;
 	}
 	return false;
@@ -93,9 +88,9 @@ below(const char *folder, const char *directory, const char *path)
 		length--;
 	if (path[0] == '/')
 		return strncmp(path, folder, length) == 0 && path[length] == '/' ? path + length : NULL;
-	if (starts_with(path, "./"))
+	if (text_starts(path, "./"))
 		path += 2;
-	if (path[0] == '\0' || path[0] == '<' || starts_with(path, "../"))
+	if (path[0] == '\0' || path[0] == '<' || text_starts(path, "../"))
 		return NULL;
 	if (directory_length >= length) // the folder is the directory or above it
 		return strncmp(directory, folder, length) == 0 && (directory[length] == '/' || directory[length] == '\0')
@@ -149,7 +144,7 @@ is_user_module(const struct model_frame *frame)
 	    is_in_standard_library(frame->module_path) || starts_with_any(frame->module_path, folders, COUNT_OF(folders)) ||
 	    starts_with_any(frame->module, names, COUNT_OF(names)))
 		return false;
-	if (!starts_with(frame->module, "python"))
+	if (!text_starts(frame->module, "python"))
 		return true;
 	after = frame->module + strlen("python"); // "python", "python3", "python3.11", "python3.13t", "python3-dbg"
 	after += strspn(after, "0123456789.td");
@@ -201,7 +196,7 @@ frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bo
 {
 	if (rules->project != NULL && frame->kind == MODEL_FRAME_PYTHON)
 		frame->is_user = is_in_project(rules, frame->file) ||
-		                 starts_with(frame->file, "<cell "); // of a notebook: on no disk (model_cells.c)
+		                 text_starts(frame->file, "<cell "); // of a notebook: on no disk (model_cells.c)
 	else if (rules->project != NULL) // ./nptl/pthread_once.c is not relative to where the program ran
 		frame->is_user = ((frame->file[0] == '/' && is_in_project(rules, frame->file)) ||
 		                  is_in_project(rules, frame->module_path)) &&
@@ -341,7 +336,7 @@ frame_rules_is_start_up(const struct model_frame *frame, const struct model_fram
 		if (strcmp(frame->function, names[i]) == 0)
 			return true;
 	}
-	return starts_with(frame->function, "__libc_start_");
+	return text_starts(frame->function, "__libc_start_");
 }
 
 /* What carries out what other code asks for; no base name of a library of somebody's begins so. */
@@ -364,7 +359,7 @@ is_entry(const struct model_frame *frame)
 
 	if (frame->kind != MODEL_FRAME_NATIVE || frame->is_user)
 		return false;
-	if (starts_with(frame->module, "python") || starts_with(frame->module, "libpython"))
+	if (text_starts(frame->module, "python") || text_starts(frame->module, "libpython"))
 		return starts_with_any(frame->function, of_interpreter, COUNT_OF(of_interpreter));
 	return is_runtime_module(frame->module) && starts_with_any(frame->function, of_loader, COUNT_OF(of_loader));
 }
@@ -396,8 +391,8 @@ is_openable(const struct model_frame *frame)
 static bool
 is_loader(const struct model_frame *frame)
 {
-	return starts_with(frame->module, "ld-linux") || starts_with(frame->module, "ld-musl") ||
-	       starts_with(frame->function, "__libc_start_");
+	return text_starts(frame->module, "ld-linux") || text_starts(frame->module, "ld-musl") ||
+	       text_starts(frame->function, "__libc_start_");
 }
 
 static const struct model_frame *
@@ -456,16 +451,16 @@ frame_rules_where(const struct model_frame *const *frames, uint32_t count)
 static void
 name_of_file(const char *file, char name[FRAME_RULES_NAME_BYTES])
 {
-	const char *start = starts_with(file, "<frozen ") ? file + strlen("<frozen ") : place_short(file);
+	const char *start = text_starts(file, "<frozen ") ? file + strlen("<frozen ") : place_short(file);
 	size_t length;
 
-	if (start == place_base(file) && starts_with(start, "__init__.")) { // of no known folder: the package's own
+	if (start == place_base(file) && text_starts(start, "__init__.")) { // of no known folder: the package's own
 		while (start > file && start[-1] == '/')
 			start--;
 		while (start > file && start[-1] != '/')
 			start--;
 	}
-	if (starts_with(start, "lib-dynload/"))
+	if (text_starts(start, "lib-dynload/"))
 		start += strlen("lib-dynload/");
 	length = strcspn(start, "/.>");
 	if (length >= FRAME_RULES_NAME_BYTES)
@@ -510,7 +505,7 @@ frame_rules_origin(const struct model_frame *frame, char name[FRAME_RULES_NAME_B
 		return FRAME_ORIGIN_USER;
 	if (frame->is_importlib)
 		return FRAME_ORIGIN_RUNTIME;
-	if (is_package || is_in_standard_library(path) || starts_with(path, "<frozen "))
+	if (is_package || is_in_standard_library(path) || text_starts(path, "<frozen "))
 		name_of_file(path, name);
 	if (name[0] != '\0' && (frame->kind == MODEL_FRAME_PYTHON || !is_runtime_module(frame->module)))
 		return is_package ? FRAME_ORIGIN_PACKAGE : FRAME_ORIGIN_STANDARD_LIBRARY;

@@ -110,8 +110,8 @@ struct model_site {
 	uint64_t volume_bytes;         // that its process allocated in all since the site appeared, about; 0 = not known
 	uint32_t born_generations;     // generations in which it allocated, 0 = not counted apart
 	uint64_t span_bytes;           // that its process allocated in all from its first to its latest block, about
-	uint64_t quarters
-		[SURVIVAL_QUARTERS]; // live blocks born in each quarter of what was allocated since the site appeared, about
+	// live blocks born in each quarter of what was allocated since the site appeared, about
+	uint64_t quarters[SURVIVAL_QUARTERS];
 	struct model_survivors survivors;
 	uint64_t steps;    // that its process made since the site appeared, about; 0 = none, or not known
 	uint64_t first_ms; // when the site appeared, since the start of its process, about
@@ -254,9 +254,8 @@ struct model_point {
 	uint64_t monotonic_ns;
 	uint64_t resident_bytes; // 0 = not known
 	uint64_t limit_bytes;    // UINT64_MAX = none
-	bool
-		is_end; // what was live when the process was gone: where its end is not known, the time is that of the last look
-	uint64_t volume_bytes; // that it had allocated until then
+	bool is_end;             // when the process was gone; if its end is not known, with the time of the last sample
+	uint64_t volume_bytes;   // that it had allocated until then
 	uint64_t step;
 	uint64_t live_bytes;    // heap + mmap + shared + python/arena + library
 	size_t domain_count;    // of the next; in further ones of the model there was nothing

@@ -12,7 +12,9 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
+#include "base/text_start.h"
 #include "capture/cell_texts.h"
 #include "model/model_build.h"
 
@@ -84,9 +86,9 @@ plain_name(const char *file, char name[NAME_BYTES], uint32_t *number)
 	const char *rest = NULL;
 
 	*number = 0;
-	if (strncmp(file, prompt, strlen(prompt)) == 0)
+	if (text_starts(file, prompt))
 		rest = skip_number(file + strlen(prompt), number);
-	else if (slash != NULL && strncmp(slash, prompt_file, strlen(prompt_file)) == 0)
+	else if (slash != NULL && text_starts(slash, prompt_file))
 		rest = skip_number(slash + strlen(prompt_file), number);
 	if (rest == NULL && slash != NULL) {
 		while (folder > file && folder[-1] != '/')
@@ -300,12 +302,5 @@ model_cells_name(struct build *build, const char *file)
 void
 model_cells_free(struct build *build)
 {
-	struct build_cell *cell;
-	struct build_cell *next;
-
-	HASH_ITER(hh, build->cells, cell, next)
-	{
-		HASH_DEL(build->cells, cell);
-		free(cell);
-	}
+	HASH_FREE(build->cells, free);
 }

@@ -76,7 +76,7 @@ model_family_add(struct build *build, struct capture *capture, const struct doma
 
 		if (!kmem_twice_16_agrees(twice)) {
 			capture_damaged(capture,
-			                "section \"head\": what it copied of record %u: 0x%08x is no number twice: left out",
+			                "section \"head\": what it copied of record %u: 0x%08x is not a doubled number: left out",
 			                member->inherited[i].site, twice);
 			twice = 0;
 		}

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/path_join.h"
@@ -210,21 +211,8 @@ process_frames_new(struct build *build, struct capture *capture)
 void
 process_frames_free(struct process_frames *frames)
 {
-	struct code *code;
-	struct code *next_code;
-	struct word *word;
-	struct word *next_word;
-
-	HASH_ITER(hh, frames->codes, code, next_code)
-	{
-		HASH_DEL(frames->codes, code);
-		free(code);
-	}
-	HASH_ITER(hh, frames->words, word, next_word)
-	{
-		HASH_DEL(frames->words, word);
-		free(word);
-	}
+	HASH_FREE(frames->codes, free);
+	HASH_FREE(frames->words, free);
 	free(frames->modules);
 	free(frames);
 }

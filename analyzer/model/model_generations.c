@@ -37,9 +37,9 @@ ticks_at(uint64_t clock)
 }
 
 /*
- * Does it still allocate? A loop that leaks in every round has done so within the latest round. Since a data set was loaded, the
- * program may have allocated as much again, and nothing there: a quarter of what was allocated in all its active life is enough to
- * tell. Not of the clock: that one runs eight times per doubling, and would wait for several times that.
+ * Does it still allocate? A loop that leaks in every round has allocated within the latest round. A line that has loaded a data set has
+ * not, while the program goes on. It counts as over when the program has allocated a quarter as much since then as in all the time in which
+ * the line was active. Ticks of the clock would tell much later: there are eight per doubling.
  */
 static bool
 is_active(uint64_t clock, const struct generation_sums *sums)
@@ -101,8 +101,8 @@ tick_of(const struct generation_sums *sums, uint32_t generation)
 }
 
 /*
- * How many of the survivors are of each quarter of what was allocated since the site appeared: a leak has as many in each, a cache that fills
- * fewer and fewer. Of a tick that lies in two quarters each gets its part.
+ * How many live blocks are from each quarter of what was allocated since the site appeared? A leak has about as many in each, a cache that
+ * fills fewer and fewer. A tick that lies in two quarters is divided between them.
  */
 static void
 count_quarters(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock, uint64_t older,

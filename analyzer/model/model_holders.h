@@ -16,9 +16,9 @@ struct model_frame;
 
 struct holders_way {
 	const char *kind; // "held", "perhaps", "lost", "unseen", "unread", "unfinished"
-	const char
-		*text; // held: from the root to the block; lost: what leads there; unseen: the object with too many references
-	uint64_t samples;      // of the line's that it is the way of
+	// held: from the root to the block; lost: what leads there; unseen: the object with too many references
+	const char *text;
+	uint64_t samples;      // how many of the line's samples are held in this way
 	const char *container; // type of the one with most items on the way; "" = none
 	uint64_t items;
 	const char *grown_at; // where its storage was asked for; "" = not known
@@ -67,7 +67,7 @@ struct holders *model_holders_read(const char *text, size_t bytes);
 void model_holders_free_line(struct holders_line *line);
 void model_holders_free(struct holders *holders); // what it holds, not itself; NULL is legal
 
-/* What the newest look knows of this line of code, in any process; NULL: it was none of the largest then, or nobody looked. */
+/* What was found about this line of code when some process was examined last; NULL: it was not one of the largest, or none was examined. */
 const struct holders_line *model_holders_of(const struct model *model, const struct model_frame *where);
 /* The look that this is of. */
 const struct holders *model_holders_look(const struct model *model, const struct holders_line *line);
@@ -76,8 +76,8 @@ const struct holders *model_holders_look(const struct model *model, const struct
 const struct holders_way *model_holders_way(const struct holders_line *line);
 
 /*
- * Where the container stands that most of what a way leads through lies in: "global `hot` of module __main__". Returns the bytes of `text`
- * that say so; 0 = there is no container with many items.
+ * A way leads through containers. How much of `text` leads to the one with most items, such as "global `hot` of module __main__"? In bytes;
+ * 0 = there is no container with many items.
  */
 size_t model_holders_container(const struct holders_way *way);
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "capture/capture_copy.h"
@@ -304,13 +305,6 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 void
 model_sites_free(struct build *build)
 {
-	struct build_site *site;
-	struct build_site *next;
-
-	HASH_ITER(hh, build->site_index, site, next)
-	{
-		HASH_DEL(build->site_index, site);
-		free(site);
-	}
+	HASH_FREE(build->site_index, free);
 	free(build->site_states);
 }

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "model/model_build.h"
 
@@ -61,14 +62,7 @@ process_stacks_new(struct build *build, struct capture *capture)
 void
 process_stacks_free(struct process_stacks *stacks)
 {
-	struct record *record;
-	struct record *next;
-
-	HASH_ITER(hh, stacks->records, record, next)
-	{
-		HASH_DEL(stacks->records, record);
-		free(record);
-	}
+	HASH_FREE(stacks->records, free);
 	process_frames_free(stacks->frames);
 	free(stacks->scratch);
 	free(stacks);

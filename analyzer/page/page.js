@@ -616,7 +616,7 @@
 				}
 				moments.filter(moment => moment.kind !== "snapshot" || moment.name !== "snapshot").sort((a, b) => a.time - b.time).forEach(moment =>
 					legend.append("li").attr("class", "moment").text("│ " + clock(moment.time) + "  " + moment.name));
-				note.text(history.isOld ? "Each point is a look of the recorder; the last 128 looks of a process are kept."
+				note.text(history.isOld ? "Each point is a sample of the recorder; the last 128 samples of a process are kept."
 					: points.length + " points" + (by() === "lines" ? "; at each the 32 call sites that held most are known, what others held is in \"all other lines\"" : "") + "." + stepNote);
 			}
 		}

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -81,25 +82,18 @@ node_number(struct numbers *numbers, uint32_t parent, uint32_t frame)
 }
 
 static void
+free_text(struct text_number *text_number)
+{
+	free((void *)(uintptr_t)text_number->text);
+	free(text_number);
+}
+
+static void
 free_numbers(struct numbers *numbers)
 {
-	struct text_number *text;
-	struct text_number *next_text;
-	struct node_number *node;
-	struct node_number *next_node;
-
-	HASH_ITER(hh, numbers->texts, text, next_text)
-	{
-		HASH_DEL(numbers->texts, text);
-		free((void *)(uintptr_t)text->text);
-		free(text);
-	}
+	HASH_FREE(numbers->texts, free_text);
 	frame_numbers_free(&numbers->frames);
-	HASH_ITER(hh, numbers->nodes, node, next_node)
-	{
-		HASH_DEL(numbers->nodes, node);
-		free(node);
-	}
+	HASH_FREE(numbers->nodes, free);
 }
 
 /* ---- parts ---- */
@@ -332,11 +326,12 @@ put_processes(struct json_write *json, const struct report *report, struct numbe
 
 /* The text of the line, where its whole file will not be there. */
 static const char *
-source_text(const struct report *report, size_t number, const struct report_place *where, const struct page_look *look)
+source_text(const struct report *report, size_t number, const struct report_place *where,
+            const struct page_options *options)
 {
 	struct report_source source;
 
-	if (!look->has_source)
+	if (!options->has_source)
 		return "";
 	if (report_line_source(report, number, &source) && where->line <= source.text.line_count &&
 	    where->line <= SOURCE_LINES_MAX)
@@ -359,7 +354,8 @@ survivors_text(const struct model_survivors *survivors, struct numbers *numbers)
 enum line_flags { LINE_IMPORT = 1, LINE_ESTIMATE = 2, LINE_DEVICE = 4, LINE_SPACE = 8, LINE_ONCE = 16 };
 
 static void
-put_lines(struct json_write *json, const struct report *report, const struct page_look *look, struct numbers *numbers)
+put_lines(struct json_write *json, const struct report *report, const struct page_options *options,
+          struct numbers *numbers)
 {
 	char place[PLACE_TEXT_BYTES];
 
@@ -388,7 +384,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 		put_number(json, text_number(numbers, place_related(where->relation, place)));
 		put_number(json, text_number(numbers, where->file));
 		put_number(json, where->line);
-		put_number(json, text_number(numbers, source_text(report, i, where, look)));
+		put_number(json, text_number(numbers, source_text(report, i, where, options)));
 		put_number(json, text_number(numbers, held != NULL ? held : ""));
 		json_write_close(json, ']');
 		free(held);
@@ -598,7 +594,7 @@ put_losses(struct json_write *json, const struct report *report)
 }
 
 void
-page_data_write(const struct report *report, const struct page_look *look, FILE *stream)
+page_data_write(const struct report *report, const struct page_options *options, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = 1, .is_dense = true };
 	struct numbers numbers = { .texts = NULL };
@@ -611,9 +607,9 @@ page_data_write(const struct report *report, const struct page_look *look, FILE 
 	put_verdict(&json, report);
 	put_domains(&json, report);
 	put_processes(&json, report, &numbers);
-	put_lines(&json, report, look, &numbers);
+	put_lines(&json, report, options, &numbers);
 	put_sites(&json, report, &numbers);
-	if (look->has_source)
+	if (options->has_source)
 		put_sources(&json, report, &numbers);
 	put_frames(&json, &numbers);
 	put_losses(&json, report);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 
 struct frame_number {
@@ -36,14 +37,7 @@ frame_numbers_of(struct frame_numbers *numbers, const struct report_frame *frame
 void
 frame_numbers_free(struct frame_numbers *numbers)
 {
-	struct frame_number *one;
-	struct frame_number *next;
-
-	HASH_ITER(hh, numbers->by_identity, one, next)
-	{
-		HASH_DEL(numbers->by_identity, one);
-		free(one);
-	}
+	HASH_FREE(numbers->by_identity, free);
 	free(numbers->frames);
 	*numbers = (struct frame_numbers){ .by_identity = NULL };
 }

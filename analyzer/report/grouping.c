@@ -10,6 +10,7 @@
 
 #include "analysis/rank.h"
 #include "base/text_clean.h"
+#include "base/text_start.h"
 #include "model/frame_rules.h"
 
 #define OWN_CODE "your own code"
@@ -36,12 +37,6 @@ const char *
 grouping_name(enum grouping grouping)
 {
 	return names[grouping];
-}
-
-bool
-grouping_is_import(const struct report_site *site)
-{
-	return rank_is_import(&site->of);
 }
 
 /* ---- of one frame ---- */
@@ -101,7 +96,7 @@ put_module(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
 	const char *name = !is_python && frame->is_user ? place_base(path) : place_short(path);
 	size_t length;
 
-	put(text, name[0] == '\0' ? UNKNOWN : strncmp(name, folder, strlen(folder)) == 0 ? name + strlen(folder) : name);
+	put(text, name[0] == '\0' ? UNKNOWN : text_starts(name, folder) ? name + strlen(folder) : name);
 	if (text[0] == '<' || !cut_ending(text, is_python))
 		return;
 	length = strlen(text);
@@ -228,7 +223,7 @@ is_thread_start(const struct model_frame *frame)
 			return true;
 	}
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-		if (strncmp(frame->function, starts[i], strlen(starts[i])) == 0)
+		if (text_starts(frame->function, starts[i]))
 			return true;
 	}
 	return false;

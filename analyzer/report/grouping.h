@@ -43,6 +43,5 @@ bool grouping_of_frame(enum grouping grouping, const struct report_frame *frame,
 
 /* Left by imports, or by the interpreter's start. */
 #define GROUPING_IMPORTS "left by imports and the interpreter"
-bool grouping_is_import(const struct report_site *site);
 
 #endif

@@ -58,7 +58,7 @@ void render_text_remarks(const struct report *report, FILE *stream);    // refus
 void render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream);
 
 /* Who called what that held it; sites of report, of the domain that it is of. */
-struct tree_look {
+struct tree_options {
 	const char *heading;
 	uint64_t (*bytes_of)(const struct model_site *site); // what a site is given
 	bool is_peak;                                        // what is given is that of the peak
@@ -66,30 +66,30 @@ struct tree_look {
 	bool has_all;           // every caller: what passes memory on, start-up, the import system, allocators
 	enum grouping grouping; // what its nodes are
 };
-void render_tree(const struct report *report, const struct tree_look *look, FILE *stream);
+void render_tree(const struct report *report, const struct tree_options *options, FILE *stream);
 
 /* The ranking of the report by something else than lines; top: groups at most. */
 void render_groups(const struct report *report, enum grouping grouping, uint64_t top, FILE *stream);
 
 /* A source file, and beside each line what it held. */
-struct annotate_look {
+struct annotate_options {
 	const char *file; // a path, the end of one, a module ("pkg.sub"), a cell ("In[3]")
 	bool has_all;     // long stretches of lines without memory, too
 };
 /* notes: for what is said beside. False and *fail: no file of that name allocated anything, or several did. */
-bool render_annotate(const struct report *report, const struct annotate_look *look, FILE *stream, FILE *notes,
+bool render_annotate(const struct report *report, const struct annotate_options *options, FILE *stream, FILE *notes,
                      struct fail *fail);
 
 /* What was wasted, ranked by rank_sites; top: lines of each kind. */
 void render_waste(const struct report *report, uint64_t top, FILE *stream);
 
 /* What is seen of a report when the program has ended. */
-struct glance_look {
+struct glance_options {
 	size_t columns; // of a line
 	bool has_color;
 	const char *domain; // lines of this one alone; NULL = all
 };
 /* Ranks the report anew. False and *fail: the domain is none of the capture's. */
-bool render_glance(struct report *report, const struct glance_look *look, FILE *stream, struct fail *fail);
+bool render_glance(struct report *report, const struct glance_options *options, FILE *stream, struct fail *fail);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -49,19 +50,6 @@ file_of(struct file **files, const char *name)
 		HASH_ADD_KEYPTR(hh, *files, name, strlen(name), found);
 	}
 	return found;
-}
-
-static void
-free_files(struct file *files)
-{
-	struct file *file;
-	struct file *next;
-
-	HASH_ITER(hh, files, file, next)
-	{
-		HASH_DEL(files, file);
-		free(file);
-	}
 }
 
 /* Every file of every stack. Neighbouring frames mostly are in the same one. */
@@ -497,20 +485,18 @@ put_remarks(const struct annotation *all, FILE *stream)
 }
 
 bool
-render_annotate(const struct report *report, const struct annotate_look *look, FILE *stream, FILE *notes,
+render_annotate(const struct report *report, const struct annotate_options *options, FILE *stream, FILE *notes,
                 struct fail *fail)
 {
 	struct annotation all = { .lines = NULL };
 	struct file *files = list_files(report);
-	const struct file *file = choose_file(files, look->file, notes, fail);
+	const struct file *file = choose_file(files, options->file, notes, fail);
 	struct source_text text = { .line_count = 0 };
 	const struct annotated **lines;
-	struct annotated *line;
-	struct annotated *next;
 	size_t count;
 
 	if (file == NULL) {
-		free_files(files);
+		HASH_FREE(files, free);
 		return false;
 	}
 
@@ -522,16 +508,12 @@ render_annotate(const struct report *report, const struct annotate_look *look, F
 	lines = sorted_lines(&all, &count);
 	put_heading(report, &all, file->name, state, stream);
 	if (state == SOURCE_KNOWN)
-		put_text(lines, count, &text, look->has_all, stream);
+		put_text(lines, count, &text, options->has_all, stream);
 	else
 		put_functions(lines, count, stream);
 	put_remarks(&all, stream);
 	free(lines);
-	HASH_ITER(hh, all.lines, line, next)
-	{
-		HASH_DEL(all.lines, line);
-		free(line);
-	}
-	free_files(files);
+	HASH_FREE(all.lines, free);
+	HASH_FREE(files, free);
 	return true;
 }

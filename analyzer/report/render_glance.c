@@ -536,13 +536,13 @@ put_glance(const struct report *report, const struct moment *moment, struct rows
 }
 
 bool
-render_glance(struct report *report, const struct glance_look *look, FILE *stream, struct fail *fail)
+render_glance(struct report *report, const struct glance_options *options, FILE *stream, struct fail *fail)
 {
-	size_t columns = look->columns < COLUMNS_LEAST  ? COLUMNS_LEAST
-	                 : look->columns > COLUMNS_MOST ? COLUMNS_MOST
-	                                                : look->columns;
-	const struct moment moment = moment_of(report, look->domain);
-	const struct report_options wanted = { .top = UINT64_MAX, .domain = look->domain };
+	size_t columns = options->columns < COLUMNS_LEAST  ? COLUMNS_LEAST
+	                 : options->columns > COLUMNS_MOST ? COLUMNS_MOST
+	                                                   : options->columns;
+	const struct moment moment = moment_of(report, options->domain);
+	const struct report_options wanted = { .top = UINT64_MAX, .domain = options->domain };
 	struct rows rows = { .count = 0 };
 
 	if (moment.ranking != NULL && !report_rank(report, moment.ranking, &wanted, fail))
@@ -552,6 +552,6 @@ render_glance(struct report *report, const struct glance_look *look, FILE *strea
 	else
 		gather_guard(report, &rows);
 	join_rows(&rows);
-	put_glance(report, &moment, &rows, columns, look->has_color ? &coloured : &plain, stream);
+	put_glance(report, &moment, &rows, columns, options->has_color ? &coloured : &plain, stream);
 	return true;
 }

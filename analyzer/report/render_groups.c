@@ -10,6 +10,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/units.h"
@@ -260,25 +261,18 @@ put_group(const struct view *view, struct group *group, const struct figures *su
 }
 
 static void
-free_groups(struct group *groups)
+free_part(struct part *part)
 {
-	struct group *group;
-	struct group *next_group;
-	struct part *part;
-	struct part *next_part;
+	free(part->name);
+	free(part);
+}
 
-	HASH_ITER(hh, groups, group, next_group)
-	{
-		HASH_ITER(hh, group->parts, part, next_part)
-		{
-			HASH_DEL(group->parts, part);
-			free(part->name);
-			free(part);
-		}
-		HASH_DEL(groups, group);
-		free(group->name);
-		free(group);
-	}
+static void
+free_group(struct group *group)
+{
+	HASH_FREE(group->parts, free_part);
+	free(group->name);
+	free(group);
 }
 
 static void
@@ -351,5 +345,5 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 	if (has_devices)
 		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
 	free(rows);
-	free_groups(groups);
+	HASH_FREE(groups, free_group);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/json_fields.h"
 #include "base/memory.h"
 #include "report/render.h"
@@ -150,7 +151,7 @@ static const struct json_field verdict_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECT, "memory", memory, "null = memory was never sampled.", .object = &memory_object,
 	              .is_pointer = true, .without = JSON_NULL),
 	JSON_FIELD_AS("nonresident_bytes", untouched_bytes,
-	              "Requested and not in memory, where the text tells of it; else 0."),
+	              "Requested and not in memory, if the text mentions it; else 0."),
 	JSON_FIELD(
 		domain,
 		"Only of `why --domain`: the domain that text and next are about. cause and confidence are the program's.",
@@ -273,7 +274,7 @@ static const struct json_field losses_fields[] = {
 		"Releases, in forked children, of blocks that they inherited; not a loss: they are in no figure of the child."),
 	LOSS(
 		"lost_contexts", KMEM_LOST_CONTEXTS,
-		"Contexts of a device's driver beyond the 64 that are told apart; what they held at their end seems to be still there."),
+		"Contexts of a device's driver beyond the 64 that are distinguished. What they held when they ended is still counted."),
 	{ .name = NULL },
 };
 OBJECT(losses, NULL, "What could not be recorded.");
@@ -431,7 +432,7 @@ static const struct json_field point_fields[] = {
 	JSON_FIELD(age_ns, "Since the start of the process, nanoseconds."),
 	JSON_OF(
 		is_end,
-		"What was live when the process was gone, or when it was read. Where the end is not known, age_ns is that of the last look."),
+		"What was live when the process was gone, or when it was read. If the end is not known, age_ns is that of the last sample."),
 	JSON_OF(resident_bytes, "Resident set; null = not known.", .without = JSON_NULL),
 	JSON_OF(limit_bytes, "Memory limit in force; null = none or not known.", .without = JSON_NULL,
 	        .is_known = has_point_limit),
@@ -441,7 +442,7 @@ static const struct json_field point_fields[] = {
 	JSON_FIELD_OF(JSON_NUMBERS, "domain_bytes", domain_bytes, "Live bytes of each of the timeline's domains.",
 	              .count_offset = offsetof(OWNER, domain_count)),
 	JSON_FIELD_OF(JSON_NUMBERS, "line_bytes", line_bytes,
-	              "Live bytes at each of its lines; a call site that was none of the 32 largest then is not in it.",
+	              "Live bytes at each of its lines. Call sites that were not among the 32 largest then are left out.",
 	              .count_offset = offsetof(OWNER, line_count)),
 	{ .name = NULL },
 };
@@ -580,7 +581,7 @@ static const struct json_field guard_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "The lines that held most then; 10 at most.", .object = &holder_object,
 	              .count_offset = offsetof(OWNER, line_count)),
 	JSON_FIELD_OF(JSON_OBJECT, "look", look,
-	              "What kept them alive, at the first passing or a later one; null = nobody looked.",
+	              "What kept them alive, at the first passing or a later one; null = not examined.",
 	              .object = &model_holders_object, .is_pointer = true, .without = JSON_NULL),
 	{ .name = NULL },
 };
@@ -758,7 +759,8 @@ static const struct json_field kept_fields[] = {
 	JSON_FIELD(other_allocated_count, ""),
 	{ .name = NULL },
 };
-OBJECT(kept, is_kept_known, "The one caller whose blocks stay, while next to nothing is left of those of others.");
+OBJECT(kept, is_kept_known,
+       "The one caller whose blocks stay. Next to nothing is left of the blocks of other callers.");
 #undef OWNER
 
 #define OWNER struct report_line
@@ -771,7 +773,7 @@ static const struct json_field line_fields[] = {
 	JSON_OF(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
 	JSON_OF(
 		swept_bytes,
-		"Of class swept: bytes that the line held at its peak, about: the last look before it was released. Else 0."),
+		"Of class swept: bytes that the line held at its peak, about, by the last sample before it was released. Else 0."),
 	JSON_FIELD_AS(
 		"may_be_one_time_load", may_be_built_once,
 		"Of class leak, but half of all that was allocated since it began is its own, or an import runs it: it may be a data set that was loaded once."),
@@ -830,7 +832,7 @@ static const struct json_field frame_fields[] = {
 	RELATION,
 	JSON_OF(
 		is_repeated,
-		"Left out unless true. Native code: the function called itself, and further frames of it are left out between this frame and the next.",
+		"Only there when true. Native code: the function called itself; further frames of it, between this frame and the next, are not stored.",
 		.without = JSON_LEFT_OUT),
 	{ .name = NULL },
 };
@@ -902,17 +904,10 @@ find_frame_text(struct frame_texts *texts, const struct report_frame *frame)
 }
 
 static void
-free_frame_texts(struct frame_texts *texts)
+free_frame_text(struct frame_text *text)
 {
-	struct frame_text *text;
-	struct frame_text *next;
-
-	HASH_ITER(hh, texts->texts, text, next)
-	{
-		HASH_DEL(texts->texts, text);
-		free(text->text);
-		free(text);
-	}
+	free(text->text);
+	free(text);
 }
 
 static void
@@ -1030,7 +1025,7 @@ render_json(const struct report *report, FILE *stream)
 	struct json_write json = { .stream = stream, .inline_depth = SITES_INLINE_DEPTH, .context = &texts };
 
 	json_object_write(&json, NULL, &report_object, report);
-	free_frame_texts(&texts);
+	HASH_FREE(texts.texts, free_frame_text);
 }
 
 void

@@ -20,17 +20,17 @@
 #include "report/table_rows.h"
 #include "verdict/words.h"
 
-#define SAME_PART 8 // of what was seen: what a line held a moment later was the same
+#define SAME_PART 8 // a line that held less than this part more or less, a moment later, held the same
 #define IMPORTS_SHOWN 3
 #define COLUMNS_MAX 7
-#define LEAKING_PART 10 // of which at least one is no leak: worth saying how much is
+#define LEAKING_PART 10 // where at least this part of a line is no leak, its row says how much is
 #define UNTOUCHED_SHOWN_BYTES (UINT64_C(1) << 20)
-#define UNTOUCHED_PART 10 // of what the row shows; less of it that is not in memory is not told
+#define UNTOUCHED_PART 10 // where less than this part of a row is not in memory, it is not mentioned
 #define CHANCE_BYTES (2 * KMEM_PYTHON_SAMPLE_BYTES)
 #define GUARD_LINES_SHOWN 5
 #define RELEASES_WORTH 3 // watched releases that say something
 #define RELEASES_SHOWN 3
-#define RELEASES_PART 10 // of them; who has less has no row, but for the first
+#define RELEASES_PART 10 // a line that made less than this part of them has no row, unless it is the first
 #define TRIFLE_PART 1000 // lines with less than a thousandth of their domain are summed up, the first excepted
 
 static const char *
@@ -694,5 +694,5 @@ render_text_guard(const struct report *report, FILE *stream)
 		(void)fprintf(stream, "%9s  elsewhere: other lines, imports, the interpreter\n",
 		              units_bytes(rest_bytes, bytes));
 	if (guard->no_look != NULL)
-		(void)fprintf(stream, "  nobody looked what holds it: %s\n", guard->no_look);
+		(void)fprintf(stream, "  what holds it is not known: %s\n", guard->no_look);
 }

@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "analysis/rank.h"
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -50,7 +51,7 @@ struct label {
 };
 
 struct tree {
-	const struct tree_look *look;
+	const struct tree_options *options;
 	struct label *labels; // uthash
 	struct node *nodes;   // uthash
 	struct node root;
@@ -100,7 +101,7 @@ enter_group(struct tree *tree, struct node *node, const char *text)
 		return node;
 	node = child_of(tree, node, label);
 	node->label = label;
-	node->is_kept = tree->look->grouping != GROUPING_FUNCTION;
+	node->is_kept = tree->options->grouping != GROUPING_FUNCTION;
 	return node;
 }
 
@@ -118,9 +119,9 @@ has_python(const struct report_site *site)
 static bool
 has_native_frames(const struct tree *tree, const struct report_site *site)
 {
-	enum grouping grouping = tree->look->grouping;
+	enum grouping grouping = tree->options->grouping;
 
-	return tree->look->is_native || grouping == GROUPING_MODULE || grouping == GROUPING_PACKAGE || !has_python(site);
+	return tree->options->is_native || grouping == GROUPING_MODULE || grouping == GROUPING_PACKAGE || !has_python(site);
 }
 
 /* Is the frame nobody's code that a person looks for? */
@@ -135,7 +136,7 @@ static struct node *
 add_frames(struct tree *tree, struct node *node, const struct report_site *site, uint64_t bytes, bool is_whole)
 {
 	bool is_native = has_native_frames(tree, site);
-	enum grouping grouping = tree->look->grouping;
+	enum grouping grouping = tree->options->grouping;
 	bool is_by_frame = grouping == GROUPING_LINE || grouping == GROUPING_THREAD;
 	char text[PLACE_TEXT_BYTES];
 
@@ -152,7 +153,7 @@ add_frames(struct tree *tree, struct node *node, const struct report_site *site,
 		if (node == outer)
 			continue;
 		node->frame = frame;
-		node->is_kept = node->is_kept || tree->look->has_all;
+		node->is_kept = node->is_kept || tree->options->has_all;
 		node->bytes += bytes;
 	}
 	return node;
@@ -166,13 +167,13 @@ add_site(struct tree *tree, const struct report_site *site, uint64_t bytes)
 	char text[PLACE_TEXT_BYTES];
 
 	node->bytes += bytes;
-	if (tree->look->grouping == GROUPING_THREAD) {
+	if (tree->options->grouping == GROUPING_THREAD) {
 		grouping_thread(site, text);
 		node = enter_group(tree, node, text);
 		node->bytes += bytes;
 	}
 	outer = node;
-	node = add_frames(tree, outer, site, bytes, tree->look->has_all);
+	node = add_frames(tree, outer, site, bytes, tree->options->has_all);
 	if (node == outer) // it has hidden frames alone: they are better than no row
 		(void)add_frames(tree, outer, site, bytes, true);
 }
@@ -242,7 +243,7 @@ compare_rows(const struct row *a, const struct row *b)
 	           ?: order_numbers(a->nodes[0]->frame.of.line, b->nodes[0]->frame.of.line) ?: strcmp(a->text, b->text);
 }
 
-/* All that these nodes called, the largest first; for free_rows(). */
+/* All that these nodes called, the largest first; each for free_row(). */
 static struct row *
 rows_below(const struct node *const *parents, size_t count)
 {
@@ -257,18 +258,11 @@ rows_below(const struct node *const *parents, size_t count)
 }
 
 static void
-free_rows(struct row *rows)
+free_row(struct row *row)
 {
-	struct row *row;
-	struct row *next;
-
-	HASH_ITER(hh, rows, row, next)
-	{
-		HASH_DEL(rows, row);
-		free(row->text);
-		free(row->nodes);
-		free(row);
-	}
+	free(row->text);
+	free(row->nodes);
+	free(row);
 }
 
 static void
@@ -304,53 +298,47 @@ put_below(const struct node *const *parents, size_t count, uint64_t all_bytes, c
 		(void)snprintf(text, sizeof(text), "%zu smaller", left);
 		put_row(rest_bytes, all_bytes, branch, text, stream);
 	}
-	free_rows(rows);
+	HASH_FREE(rows, free_row);
+}
+
+static void
+free_label(struct label *label)
+{
+	free(label->text);
+	free(label);
 }
 
 void
-render_tree(const struct report *report, const struct tree_look *look, FILE *stream)
+render_tree(const struct report *report, const struct tree_options *options, FILE *stream)
 {
-	struct tree tree = { .look = look };
-	struct node *node;
-	struct node *next;
-	struct label *label;
-	struct label *next_label;
+	struct tree tree = { .options = options };
 	char figure[UNITS_TEXT_BYTES];
 	uint64_t all_bytes;
 	bool has_devices = false;
 
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
-		uint64_t bytes = look->bytes_of(&site.of);
+		uint64_t bytes = options->bytes_of(&site.of);
 
 		has_devices = has_devices ||
 		              (bytes != 0 && report->domain == NULL && report->domains[site.of.domain].is_device);
 		if (bytes == 0 || !report_sums_up(report, site.of.domain))
 			continue;
-		if (site.import[0] != '\0' || (!look->has_all && !look->is_native && rank_is_import(&site.of)))
+		if (site.import[0] != '\0' || (!options->has_all && !options->is_native && rank_is_import(&site.of)))
 			tree.import_bytes += bytes;
 		else
 			add_site(&tree, &site, bytes);
 	}
 	all_bytes = tree.root.bytes + tree.import_bytes;
-	(void)fprintf(stream, "%s%s%s: %s of %s\n", look->heading, look->grouping != GROUPING_LINE ? ", by " : "",
-	              look->grouping != GROUPING_LINE ? grouping_name(look->grouping) : "", units_bytes(all_bytes, figure),
-	              report->domain != NULL ? report->domain : "the host's memory");
-	render_peaks_apart(report, look->is_peak ? all_bytes : 0, stream);
+	(void)fprintf(stream, "%s%s%s: %s of %s\n", options->heading, options->grouping != GROUPING_LINE ? ", by " : "",
+	              options->grouping != GROUPING_LINE ? grouping_name(options->grouping) : "",
+	              units_bytes(all_bytes, figure), report->domain != NULL ? report->domain : "the host's memory");
+	render_peaks_apart(report, options->is_peak ? all_bytes : 0, stream);
 	put_below((const struct node *const[]){ &tree.root }, 1, all_bytes, "", 0, stream);
 	if (tree.import_bytes != 0)
 		put_row(tree.import_bytes, all_bytes, "", "left by imports and the interpreter", stream);
 	if (has_devices)
 		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
-	HASH_ITER(hh, tree.nodes, node, next)
-	{
-		HASH_DEL(tree.nodes, node);
-		free(node);
-	}
-	HASH_ITER(hh, tree.labels, label, next_label)
-	{
-		HASH_DEL(tree.labels, label);
-		free(label->text);
-		free(label);
-	}
+	HASH_FREE(tree.nodes, free);
+	HASH_FREE(tree.labels, free_label);
 }

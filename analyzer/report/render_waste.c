@@ -22,7 +22,6 @@
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is no waste to speak of
 #define TURNS_MIN 4                     // so often as much as it held
-#define CALLS_MIN 16                    // less is not again and again
 #define SIZES_SHOWN 3
 
 /* What a line is listed for. */
@@ -158,7 +157,7 @@ put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
 
 	(void)fputs("Freed, and still in memory (what malloc keeps)\n", stream);
 	if (!put_freed(report, stream))
-		(void)fprintf(stream, "%9s  nothing worth telling, or nobody looked\n", "");
+		(void)fprintf(stream, "%9s  little, or not sampled\n", "");
 	for (size_t i = 0; i < count && i < top; i++) {
 		struct report_line line = report_line_figures(report, lines[i].number);
 

@@ -1,9 +1,10 @@
 /*
  * report.h - what a person or a machine is told: verdict, totals, lines, sites, losses.
  *
- * report_build() makes it from the model and one ranking; renderers see nothing else, so the text says what the JSON
- * says. `of` is what a row is about, as the model, the ranking or the verdict has it. Everything points into the model, which must live longer. Strings are valid UTF-8, "" when unknown, never
- * NULL; they may hold control characters, which each renderer escapes in its own way. Bytes are requested bytes.
+ * report_build() makes it from the model and one ranking. Renderers see nothing else, so the text says what the JSON says. `of` is what a
+ * row is about, as the model, the ranking or the verdict has it. Everything points into the model, which must live longer. Strings are
+ * valid UTF-8, "" when unknown, never NULL. They may hold control characters, which each renderer escapes in its own way. Bytes are
+ * requested bytes.
  *
  * `lines` is what people read: one line of code in one domain, the sum of its sites (rank.h says why). `sites` is
  * the same, one row per stack, line by line in the same order, the largest of a line first.
@@ -66,7 +67,7 @@ struct report_verdict {
 	bool needs_nothing;        // the same
 };
 
-/* Of figures that are no exact counts: small objects of Python, what they leave of arenas, and memory of libraries' own allocators. */
+/* Figures that are estimates: of small Python objects, of what they leave of arenas, and of memory of libraries' own allocators. */
 struct report_estimate {
 	const char *library; // whose own allocator grew, of domain "library"; NULL = none
 	bool is_estimated;
@@ -74,7 +75,7 @@ struct report_estimate {
 	uint64_t peak_error_bytes; // the same of peak_bytes
 	uint64_t samples;          // that live_bytes is estimated from; 0 = exact, or not known
 	bool
-		is_rest_of_arenas; // what arenas take is exact; live and peak bytes are that, less the objects of python/object
+		is_rest_of_arenas; // live and peak bytes are what arenas take, which is exact, less the objects of python/object
 };
 
 struct report_domain {
@@ -150,8 +151,8 @@ struct report_timeline {
 	unsigned *domains; // index in report.domains
 	const char **domain_names;
 	size_t line_count;
-	struct report_timeline_line
-		*lines;                  // those that held most at any point, the most first: of host memory, then of devices
+	// those that held most at any point, the most first: of host memory, then of devices
+	struct report_timeline_line *lines;
 	size_t point_count;          // 0 = nothing is known
 	struct report_point *points; // oldest first
 };

@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/sorted.h"
 
 #define PAGE_MASK UINT64_C(4095)
 
@@ -186,18 +187,9 @@ data_symbols_at(struct data_symbols *symbols, enum data_symbol_kind kind, uint64
                 uint64_t *offset)
 {
 	const struct table *table = &symbols->tables[kind];
-	size_t low = 0;
-	size_t high = table->count;
+	size_t low = SORTED_UP_TO(table->entries, table->count, start, addr);
 	const char *text;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (table->entries[middle].start <= addr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	if (low == 0 || addr >= table->entries[low - 1].end)
 		return false;
 	while (low > 1 &&

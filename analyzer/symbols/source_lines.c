@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/regular_file.h"
 #include "base/text_clean.h"
@@ -46,23 +47,22 @@ source_lines_new(uint64_t started_ns)
 	return lines;
 }
 
+static void
+free_source(struct source *source)
+{
+	free(source->path);
+	free(source->text);
+	free(source->lines);
+	free(source->indents);
+	free(source);
+}
+
 void
 source_lines_free(struct source_lines *lines)
 {
-	struct source *source;
-	struct source *next;
-
 	if (lines == NULL)
 		return;
-	HASH_ITER(hh, lines->sources, source, next)
-	{
-		HASH_DEL(lines->sources, source);
-		free(source->path);
-		free(source->text);
-		free(source->lines);
-		free(source->indents);
-		free(source);
-	}
+	HASH_FREE(lines->sources, free_source);
 	free(lines);
 }
 

@@ -16,10 +16,12 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/progress.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/path_join.h"
+#include "base/sorted.h"
 #include "symbols/debug_gate.h"
 #include "symbols/symbolizer_dwarf.h"
 
@@ -99,14 +101,7 @@ symbolizer_new(struct text_pool *pool, const char *sysroot)
 static void
 free_file(struct symbolizer_file *file)
 {
-	struct answer *answer;
-	struct answer *next;
-
-	HASH_ITER(hh, file->answers, answer, next)
-	{
-		HASH_DEL(file->answers, answer);
-		free(answer);
-	}
+	HASH_FREE(file->answers, free);
 	symbolizer_dwarf_free(file->dwarf);
 	free(file->symbols);
 	dwfl_end(file->dwfl);
@@ -382,17 +377,8 @@ readable(struct symbolizer *symbolizer, const char *symbol)
 static const char *
 symbol_name(struct symbolizer *symbolizer, const struct symbolizer_file *file, uint64_t address)
 {
-	size_t low = 0;
-	size_t high = file->symbol_count;
+	size_t low = SORTED_UP_TO(file->symbols, file->symbol_count, start, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (file->symbols[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t steps = 0; low > 0 && steps < ENCLOSING_STEPS_MAX; steps++) {
 		const struct symbol *symbol = &file->symbols[--low];
 		GElf_Sym unused;

@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/sorted.h"
 #include "symbols/debug_gate.h"
 
 #define NESTING_MAX 64
@@ -100,17 +101,8 @@ sort_ranges(struct ranges *ranges)
 static const struct range *
 find_range(const struct ranges *ranges, Dwarf_Addr address)
 {
-	size_t low = 0;
-	size_t high = ranges->count;
+	size_t low = SORTED_UP_TO(ranges->items, ranges->count, start, address);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (ranges->items[middle].start <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	for (size_t steps = 0; low > 0 && steps < NESTING_MAX; steps++) {
 		low--;
 		if (address < ranges->items[low].end)

@@ -1,7 +1,7 @@
 /*
  * top.c - what does a running program hold now (see top.h)?
  *
- * A look takes as long as a report, so that after a slow one there is a longer pause: a tenth of one processor at most.
+ * A sample takes as long as a report, so that after a slow one there is a longer pause: a tenth of one processor at most.
  */
 #include "top/top.h"
 
@@ -19,34 +19,34 @@
 #include "top/top_view.h"
 
 #define PAUSE_SECONDS 1.0
-#define PAUSE_PART 9 // of what a look takes
+#define PAUSE_PART 9 // of what a sample takes
 #define END_WAIT_NS 300000000
 #define HELP "Enter opens  d domain  p process  n Python/native  o order  s snapshot  q quit"
 
 struct watch {
 	const struct top_options *options;
 	struct top_past *past;
-	struct top_look *look;
+	struct top_sample *sample;
 	struct top_state state;
 	char *capture; // of one process; NULL = all
 	char *domain;
 	char *process;
 	char message[160];
-	double next; // look
+	double next; // sample
 	bool is_done;
 };
 
 static bool
-look_again(struct watch *watch, struct fail *fail)
+sample_again(struct watch *watch, struct fail *fail)
 {
 	double before = top_seconds_now();
-	struct top_look *fresh = top_look_take(&watch->options->captures, &watch->state.wish, fail);
+	struct top_sample *fresh = top_sample_take(&watch->options->captures, &watch->state.wish, fail);
 
 	if (fresh == NULL)
 		return false;
 	top_past_compare(watch->past, fresh, watch->state.wish.order);
-	top_look_free(watch->look);
-	watch->look = fresh;
+	top_sample_free(watch->sample);
+	watch->sample = fresh;
 	watch->next = fresh->seconds + PAUSE_SECONDS;
 	if ((fresh->seconds - before) * PAUSE_PART > PAUSE_SECONDS)
 		watch->next = fresh->seconds + (fresh->seconds - before) * PAUSE_PART;
@@ -74,7 +74,7 @@ see_something_else(struct watch *watch)
 static void
 next_domain(struct watch *watch)
 {
-	const struct report *report = watch->look->report;
+	const struct report *report = watch->sample->report;
 	size_t at = 0;
 
 	while (watch->domain != NULL && at < report->domain_count &&
@@ -87,25 +87,25 @@ next_domain(struct watch *watch)
 }
 
 /*
- * All, then each. The list is that of all: while one is shown, its own look does not know the others.
+ * All, then each. The list is that of all: while one is shown, its own sample does not know the others.
  */
 static void
 next_process(struct watch *watch)
 {
 	const struct top_wish all = { .capture = NULL };
 	struct fail fail;
-	struct top_look *look = top_look_take(&watch->options->captures, &all, &fail);
+	struct top_sample *sample = top_sample_take(&watch->options->captures, &all, &fail);
 	char name[160];
 
-	if (look == NULL)
+	if (sample == NULL)
 		return;
-	watch->state.process = (watch->state.process + 1) % (look->report->process_count + 1);
-	if (watch->state.process == 0 || look->report->process_count < 2) {
+	watch->state.process = (watch->state.process + 1) % (sample->report->process_count + 1);
+	if (watch->state.process == 0 || sample->report->process_count < 2) {
 		watch->state.process = 0;
 		replace(&watch->capture, NULL);
 		replace(&watch->process, NULL);
 	} else {
-		const struct report_process *process = &look->report->processes[watch->state.process - 1];
+		const struct report_process *process = &sample->report->processes[watch->state.process - 1];
 
 		(void)snprintf(name, sizeof(name), "%.100s %u", process->of.name, process->pid);
 		replace(&watch->capture, process->of.path);
@@ -113,7 +113,7 @@ next_process(struct watch *watch)
 	}
 	watch->state.wish.capture = watch->capture;
 	watch->state.process_name = watch->process;
-	top_look_free(look);
+	top_sample_free(sample);
 	see_something_else(watch);
 }
 
@@ -128,7 +128,7 @@ take_snapshot(struct watch *watch)
 	struct tm local;
 
 	(void)strftime(name, sizeof(name), "top %H:%M:%S", localtime_r(&now, &local));
-	(void)snprintf(pid, sizeof(pid), "%u", watch->look->report->processes[0].pid);
+	(void)snprintf(pid, sizeof(pid), "%u", watch->sample->report->processes[0].pid);
 	if (!ask_process("top", pid, ASK_SNAPSHOT, name, &is_done, &fail))
 		(void)snprintf(watch->message, sizeof(watch->message), "%.150s", fail.text);
 	else
@@ -197,7 +197,7 @@ show(struct watch *watch)
 	top_screen_size(&rows, &columns);
 	top_canvas_make(&canvas, rows, columns);
 	watch->state.message = watch->message[0] != '\0' ? watch->message : HELP;
-	top_view_draw(watch->look, &watch->state, &canvas);
+	top_view_draw(watch->sample, &watch->state, &canvas);
 	top_screen_show(&canvas);
 	top_canvas_free(&canvas);
 }
@@ -206,24 +206,24 @@ show(struct watch *watch)
 static bool
 loop(struct watch *watch, bool *has_ended, struct fail *fail)
 {
-	bool was_running = watch->look->is_running;
+	bool was_running = watch->sample->is_running;
 
 	while (!watch->is_done) {
 		double now = top_seconds_now();
 		enum top_key key;
 		int letter;
 
-		if (now >= watch->next && (watch->next == 0 || watch->look->is_running) && !look_again(watch, fail))
+		if (now >= watch->next && (watch->next == 0 || watch->sample->is_running) && !sample_again(watch, fail))
 			return false;
-		if (was_running && !watch->look->is_running) {
+		if (was_running && !watch->sample->is_running) {
 			(void)nanosleep(&(struct timespec){ .tv_nsec = END_WAIT_NS }, NULL); // until its launcher has told how
 			*has_ended = true;
-			return look_again(watch, fail);
+			return sample_again(watch, fail);
 		}
 		show(watch);
 		now = top_seconds_now();
 		key = top_screen_key(watch->next > now + 0.01 ? (unsigned)((watch->next - now) * 1000) : 10, &letter);
-		if (!watch->look->is_running && key == TOP_KEY_NONE)
+		if (!watch->sample->is_running && key == TOP_KEY_NONE)
 			watch->next = now + PAUSE_SECONDS;
 		act_on(watch, key, letter);
 	}
@@ -242,7 +242,7 @@ begin(struct watch *watch, const struct top_options *options)
 static void
 finish(struct watch *watch)
 {
-	top_look_free(watch->look);
+	top_sample_free(watch->sample);
 	top_past_free(watch->past);
 	free(watch->capture);
 	free(watch->domain);
@@ -250,9 +250,9 @@ finish(struct watch *watch)
 }
 
 static void
-tell_end(const struct top_look *look)
+tell_end(const struct top_sample *sample)
 {
-	const struct report_verdict *verdict = &look->report->verdict;
+	const struct report_verdict *verdict = &sample->report->verdict;
 	const char *text = verdict->finding_count != 0 ? verdict->findings[0].text : verdict->text;
 	size_t bytes = verdict->finding_count != 0 ? verdict->findings[0].text_bytes : strlen(text);
 
@@ -260,7 +260,7 @@ tell_end(const struct top_look *look)
 		text++;
 		bytes--;
 	}
-	(void)printf("ended: %.*s\nMore: kmemshim report %s\n", (int)bytes, text, look->model->argument);
+	(void)printf("ended: %.*s\nMore: kmemshim report %s\n", (int)bytes, text, sample->model->argument);
 }
 
 bool
@@ -271,7 +271,7 @@ top_watch(const struct top_options *options, struct fail *fail)
 	bool is_good;
 
 	begin(&watch, options);
-	is_good = look_again(&watch, fail);
+	is_good = sample_again(&watch, fail);
 	progress_stop();
 	is_good = is_good && top_screen_open(options->has_color, fail);
 	if (is_good) {
@@ -279,7 +279,7 @@ top_watch(const struct top_options *options, struct fail *fail)
 		top_screen_close();
 	}
 	if (is_good && has_ended)
-		tell_end(watch.look);
+		tell_end(watch.sample);
 	finish(&watch);
 	return is_good;
 }
@@ -334,10 +334,10 @@ top_once(const struct top_options *options, struct fail *fail)
 	if (setlocale(LC_CTYPE, "") == NULL || MB_CUR_MAX == 1)
 		(void)setlocale(LC_CTYPE, "C.UTF-8"); // which characters take a column
 	begin(&watch, options);
-	is_good = look_again(&watch, fail);
+	is_good = sample_again(&watch, fail);
 	if (is_good) {
 		top_canvas_make(&canvas, options->rows, options->columns);
-		top_view_draw(watch.look, &watch.state, &canvas);
+		top_view_draw(watch.sample, &watch.state, &canvas);
 		print(&canvas);
 		top_canvas_free(&canvas);
 	}

@@ -1,10 +1,10 @@
 /*
  * top.h - what does a running program hold now?
  *
- *   top.c         the loop: looks, keys, the end
- *   top_look.c    one look at the captures: figures and lines
- *   top_past.c    what lines held at the looks before
- *   top_view.c    a look as rows of text
+ *   top.c         the loop: samples, keys, the end
+ *   top_sample.c    one sample at the captures: figures and lines
+ *   top_past.c    what lines held at the samples before
+ *   top_view.c    a sample as rows of text
  *   top_screen.c  the terminal; it alone knows ncurses
  *
  * The program that is watched is not stopped and not asked: its captures are read, as every command does.

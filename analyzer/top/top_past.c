@@ -1,7 +1,7 @@
 /*
- * top_past.c - what did lines hold at the looks before (see top_past.h)?
+ * top_past.c - what did lines hold at the samples before (see top_past.h)?
  *
- * When full     the oldest look is forgotten.
+ * When full     the oldest sample is forgotten.
  */
 #include "top/top_past.h"
 
@@ -84,16 +84,17 @@ remember(struct top_past *past, const struct sample *sample)
 }
 
 static struct sample
-sample_of(const struct top_look *look)
+sample_of(const struct top_sample *sample)
 {
-	struct sample made = { .seconds = look->seconds,
-		                   .live_bytes = look->live_bytes,
-		                   .allocated_bytes = look->allocated_bytes,
-		                   .count = look->row_count,
-		                   .entries = memory_zeroed(look->row_count + 1, sizeof(struct entry)) };
+	struct sample made = { .seconds = sample->seconds,
+		                   .live_bytes = sample->live_bytes,
+		                   .allocated_bytes = sample->allocated_bytes,
+		                   .count = sample->row_count,
+		                   .entries = memory_zeroed(sample->row_count + 1, sizeof(struct entry)) };
 
-	for (size_t i = 0; i < look->row_count; i++)
-		made.entries[i] = (struct entry){ look->rows[i].key, look->rows[i].live_bytes, look->rows[i].allocated_bytes };
+	for (size_t i = 0; i < sample->row_count; i++)
+		made.entries[i] = (struct entry){ sample->rows[i].key, sample->rows[i].live_bytes,
+			                              sample->rows[i].allocated_bytes };
 	if (made.count != 0)
 		qsort(made.entries, made.count, sizeof(struct entry), compare_keys);
 	return made;
@@ -116,13 +117,13 @@ point_before(const struct model_process *process, uint64_t age_ns, uint64_t now_
 }
 
 static uint64_t
-held_at(const struct top_look *look, const struct model_point *point, const struct top_row *row)
+held_at(const struct top_sample *sample, const struct model_point *point, const struct top_row *row)
 {
-	struct report_line line = report_line_figures(look->report, row->line);
+	struct report_line line = report_line_figures(sample->report, row->line);
 	uint64_t sum = 0;
 
 	for (size_t k = 0; k < point->site_count; k++) {
-		const struct model_site *site = &look->model->sites[point->sites[k].site];
+		const struct model_site *site = &sample->model->sites[point->sites[k].site];
 
 		if (rank_compare_places(site, line.of.largest) == 0 && rank_is_import(site) == line.of.is_import)
 			sum += point->sites[k].bytes;
@@ -132,26 +133,26 @@ held_at(const struct top_look *look, const struct model_point *point, const stru
 
 /* Of one process: of several the moments differ. */
 static void
-begin_with_timeline(struct top_past *past, const struct top_look *look)
+begin_with_timeline(struct top_past *past, const struct top_sample *sample)
 {
-	const struct model_process *process = &look->model->processes[0];
+	const struct model_process *process = &sample->model->processes[0];
 	const struct model_point *last = process->point_count != 0 ? &process->points[process->point_count - 1] : NULL;
 	const struct model_point *point;
 	struct sample made = { .is_of_timeline = true };
 
-	if (look->model->process_count != 1 || last == NULL || !look->is_host)
+	if (sample->model->process_count != 1 || last == NULL || !sample->is_host)
 		return;
 	point = point_before(process, (uint64_t)(MINUTE * 1e9), last->monotonic_ns);
 	if (point == NULL || point->monotonic_ns >= last->monotonic_ns)
 		return;
-	made.seconds = look->seconds - (double)(last->monotonic_ns - point->monotonic_ns) / 1e9;
+	made.seconds = sample->seconds - (double)(last->monotonic_ns - point->monotonic_ns) / 1e9;
 	made.live_bytes = point->live_bytes;
 	made.allocated_bytes = point->volume_bytes;
 	made.least_bytes = point->site_count == KMEM_HISTORY_SITES ? point->sites[point->site_count - 1].bytes : 0;
-	made.entries = memory_zeroed(look->row_count + 1, sizeof(struct entry));
-	for (size_t i = 0; i < look->row_count; i++) {
-		const struct top_row *row = &look->rows[i];
-		uint64_t bytes = row->line != SIZE_MAX ? held_at(look, point, row) : 0;
+	made.entries = memory_zeroed(sample->row_count + 1, sizeof(struct entry));
+	for (size_t i = 0; i < sample->row_count; i++) {
+		const struct top_row *row = &sample->rows[i];
+		uint64_t bytes = row->line != SIZE_MAX ? held_at(sample, point, row) : 0;
 
 		if (row->line == SIZE_MAX || (bytes == 0 && made.least_bytes != 0))
 			continue; // not known
@@ -164,7 +165,7 @@ begin_with_timeline(struct top_past *past, const struct top_look *look)
 
 /* ---- growth and rates ---- */
 
-/* The oldest look that is not older than so much; else the one before it. */
+/* The oldest sample that is not older than so much; else the one before it. */
 static const struct sample *
 sample_before(const struct top_past *past, double seconds, double now, bool wants_allocated)
 {
@@ -188,39 +189,39 @@ per_second(uint64_t now, uint64_t then, double seconds)
 }
 
 static void
-compare_rows(struct top_look *look, const struct sample *growth, const struct sample *rate)
+compare_rows(struct top_sample *sample, const struct sample *growth, const struct sample *rate)
 {
-	for (size_t i = 0; i < look->row_count; i++) {
-		struct top_row *row = &look->rows[i];
+	for (size_t i = 0; i < sample->row_count; i++) {
+		struct top_row *row = &sample->rows[i];
 		const struct entry *then = growth != NULL ? find(growth, row->key) : NULL;
 		const struct entry *before = rate != NULL ? find(rate, row->key) : NULL;
 
-		/* What an own look did not have was not there. */
+		/* What an own sample did not have was not there. */
 		row->has_growth = growth != NULL && (then != NULL || !growth->is_of_timeline);
 		row->growth_bytes = (int64_t)row->live_bytes - (int64_t)(then != NULL ? then->live_bytes : 0);
 		row->has_rate = rate != NULL;
 		if (row->has_rate)
 			row->rate_bytes = per_second(row->allocated_bytes, before != NULL ? before->allocated_bytes : 0,
-			                             look->seconds - rate->seconds);
+			                             sample->seconds - rate->seconds);
 	}
 }
 
 /* What holds nothing, and did nothing meanwhile, says nothing. */
 static void
-leave_out_idle(struct top_look *look)
+leave_out_idle(struct top_sample *sample)
 {
 	size_t kept = 0;
 
-	for (size_t i = 0; i < look->row_count; i++) {
-		struct top_row row = look->rows[i];
+	for (size_t i = 0; i < sample->row_count; i++) {
+		struct top_row row = sample->rows[i];
 		bool is_idle = row.live_bytes == 0 && row.rate_bytes == 0 && (!row.has_growth || row.growth_bytes == 0);
 
 		if (is_idle)
 			free(row.place);
 		else
-			look->rows[kept++] = row;
+			sample->rows[kept++] = row;
 	}
-	look->row_count = kept;
+	sample->row_count = kept;
 }
 
 static int
@@ -253,28 +254,29 @@ by_rate(const void *left, const void *right)
 }
 
 void
-top_past_compare(struct top_past *past, struct top_look *look, enum top_order order)
+top_past_compare(struct top_past *past, struct top_sample *sample, enum top_order order)
 {
 	static int (*const orders[TOP_ORDERS])(const void *, const void *) = { by_live, by_growth, by_rate };
 	const struct sample *growth;
 	const struct sample *rate;
-	struct sample now = sample_of(look);
+	struct sample now = sample_of(sample);
 
 	if (past->count == 0)
-		begin_with_timeline(past, look);
-	growth = sample_before(past, MINUTE, look->seconds, false);
-	rate = sample_before(past, RATE_SECONDS, look->seconds, true);
-	compare_rows(look, growth, rate);
-	leave_out_idle(look);
-	look->has_growth = growth != NULL;
+		begin_with_timeline(past, sample);
+	growth = sample_before(past, MINUTE, sample->seconds, false);
+	rate = sample_before(past, RATE_SECONDS, sample->seconds, true);
+	compare_rows(sample, growth, rate);
+	leave_out_idle(sample);
+	sample->has_growth = growth != NULL;
 	if (growth != NULL) {
-		look->growth_seconds = look->seconds - growth->seconds;
-		look->growth_bytes = (int64_t)look->live_bytes - (int64_t)growth->live_bytes;
+		sample->growth_seconds = sample->seconds - growth->seconds;
+		sample->growth_bytes = (int64_t)sample->live_bytes - (int64_t)growth->live_bytes;
 	}
-	look->has_rate = rate != NULL;
+	sample->has_rate = rate != NULL;
 	if (rate != NULL)
-		look->rate_bytes = per_second(look->allocated_bytes, rate->allocated_bytes, look->seconds - rate->seconds);
-	if (look->row_count != 0)
-		qsort(look->rows, look->row_count, sizeof(look->rows[0]), orders[order]);
+		sample->rate_bytes = per_second(sample->allocated_bytes, rate->allocated_bytes,
+		                                sample->seconds - rate->seconds);
+	if (sample->row_count != 0)
+		qsort(sample->rows, sample->row_count, sizeof(sample->rows[0]), orders[order]);
 	remember(past, &now);
 }

@@ -13,7 +13,7 @@
 
 static volatile sig_atomic_t is_over; // a signal wants us to end
 static SCREEN *screen;
-static attr_t looks[TOP_STYLES];
+static attr_t attributes[TOP_STYLES];
 
 static void
 end(int number)
@@ -37,17 +37,17 @@ catch_signals(void)
 static void
 choose_looks(bool has_color)
 {
-	looks[TOP_BOLD] = A_BOLD;
-	looks[TOP_SOFT] = A_DIM;
-	looks[TOP_ALARM] = A_BOLD;
-	looks[TOP_CHOSEN] = A_REVERSE;
+	attributes[TOP_BOLD] = A_BOLD;
+	attributes[TOP_SOFT] = A_DIM;
+	attributes[TOP_ALARM] = A_BOLD;
+	attributes[TOP_CHOSEN] = A_REVERSE;
 	if (!has_color || !has_colors() || start_color() == ERR)
 		return;
 	(void)use_default_colors();
 	(void)init_pair(1, COLOR_RED, -1);
 	(void)init_pair(2, COLOR_CYAN, -1);
-	looks[TOP_ALARM] = A_BOLD | (attr_t)COLOR_PAIR(1);
-	looks[TOP_BAR] = (attr_t)COLOR_PAIR(2);
+	attributes[TOP_ALARM] = A_BOLD | (attr_t)COLOR_PAIR(1);
+	attributes[TOP_BAR] = (attr_t)COLOR_PAIR(2);
 }
 
 bool
@@ -58,7 +58,7 @@ top_screen_open(bool has_color, struct fail *fail)
 	if (setlocale(LC_CTYPE, "") == NULL || MB_CUR_MAX == 1)
 		(void)setlocale(LC_CTYPE, "C.UTF-8"); // texts are UTF-8
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return fail_set(fail, EXIT_USAGE, "top: this is no terminal: --once prints one screen as text");
+		return fail_set(fail, EXIT_USAGE, "top: this is not a terminal: --once prints one screen as text");
 	screen = newterm(NULL, stdout, stdin);
 	if (screen == NULL)
 		return fail_set(fail, EXIT_USAGE,
@@ -105,8 +105,8 @@ top_screen_show(const struct top_canvas *canvas)
 
 			if (cell->character == 0 && cell->style == TOP_PLAIN)
 				continue;
-			if (setcchar(&shown, text, looks[cell->style] & ~A_COLOR, (short)PAIR_NUMBER(looks[cell->style]), NULL) ==
-			    OK)
+			if (setcchar(&shown, text, attributes[cell->style] & ~A_COLOR, (short)PAIR_NUMBER(attributes[cell->style]),
+			             NULL) == OK)
 				(void)mvadd_wch((int)row, (int)column, &shown);
 		}
 	}

@@ -1,5 +1,5 @@
 /*
- * top_view.c - a look as rows of text (see top_view.h).
+ * top_view.c - a sample as rows of text (see top_view.h).
  */
 #include "top/top_view.h"
 
@@ -154,17 +154,17 @@ span(double seconds, char text[UNITS_TEXT_BYTES])
 /* ---- the head ---- */
 
 static void
-draw_title(const struct top_look *look, const struct top_state *state, struct top_canvas *canvas)
+draw_title(const struct top_sample *sample, const struct top_state *state, struct top_canvas *canvas)
 {
-	const struct report_process *first = &look->report->processes[0];
+	const struct report_process *first = &sample->report->processes[0];
 	unsigned column = put(canvas, 0, 0, TOP_BOLD, "kmemshim top");
 
-	if (state->process == 0 && look->report->process_count > 1)
-		column = put_format(canvas, 0, column + 2, TOP_BOLD, "%zu processes of %s", look->report->process_count,
+	if (state->process == 0 && sample->report->process_count > 1)
+		column = put_format(canvas, 0, column + 2, TOP_BOLD, "%zu processes of %s", sample->report->process_count,
 		                    first->of.name);
 	else
 		column = put_format(canvas, 0, column + 2, TOP_BOLD, "%s (pid %u)", first->of.name, first->pid);
-	if (look->is_running)
+	if (sample->is_running)
 		(void)put(canvas, 0, column + 2, TOP_PLAIN, "running");
 	else if (first->signal != 0)
 		(void)put_format(canvas, 0, column + 2, TOP_ALARM, "ended: by signal %d", first->signal);
@@ -176,51 +176,52 @@ draw_title(const struct top_look *look, const struct top_state *state, struct to
 
 /* Until the limit, if live bytes go on to grow as since then; FORECAST_MOST_SECONDS: not soon, or nobody knows. */
 static double
-seconds_left(const struct top_look *look)
+seconds_left(const struct top_sample *sample)
 {
-	double left = look->limit_bytes > look->used_bytes ? (double)(look->limit_bytes - look->used_bytes) : 0;
+	double left = sample->limit_bytes > sample->used_bytes ? (double)(sample->limit_bytes - sample->used_bytes) : 0;
 
-	if (!look->is_running || !look->has_growth || look->growth_seconds < FORECAST_LEAST_SECONDS ||
-	    look->growth_bytes < FORECAST_LEAST_BYTES)
+	if (!sample->is_running || !sample->has_growth || sample->growth_seconds < FORECAST_LEAST_SECONDS ||
+	    sample->growth_bytes < FORECAST_LEAST_BYTES)
 		return FORECAST_MOST_SECONDS;
-	return left / ((double)look->growth_bytes / look->growth_seconds);
+	return left / ((double)sample->growth_bytes / sample->growth_seconds);
 }
 
 static const char *
-forecast_text(const struct top_look *look, char text[FORECAST_BYTES])
+forecast_text(const struct top_sample *sample, char text[FORECAST_BYTES])
 {
-	const struct verdict_forecast *forecast = &look->report->forecast;
+	const struct verdict_forecast *forecast = &sample->report->forecast;
 	char time[UNITS_TEXT_BYTES];
 
 	text[0] = '\0';
 	if (forecast->bytes_per_minute != 0)
 		(void)snprintf(text, FORECAST_BYTES, "full in about %" PRIu64 " min", forecast->minutes);
-	else if (seconds_left(look) < FORECAST_MOST_SECONDS)
-		(void)snprintf(text, FORECAST_BYTES, "full in %s if it goes on so", span(seconds_left(look), time));
+	else if (seconds_left(sample) < FORECAST_MOST_SECONDS)
+		(void)snprintf(text, FORECAST_BYTES, "full in %s if it goes on so", span(seconds_left(sample), time));
 	return text;
 }
 
 /* The bar takes what the words leave. */
 static void
-draw_use(const struct top_look *look, struct top_canvas *canvas)
+draw_use(const struct top_sample *sample, struct top_canvas *canvas)
 {
 	char forecast[FORECAST_BYTES];
 	char used[UNITS_TEXT_BYTES];
 	char limit[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
-	uint32_t ppm = (uint32_t)verdict_share(look->used_bytes, look->limit_bytes);
+	uint32_t ppm = (uint32_t)verdict_share(sample->used_bytes, sample->limit_bytes);
 	enum top_style style = ppm >= 900000 ? TOP_ALARM : TOP_PLAIN;
 	unsigned column;
 	unsigned behind;
 	unsigned bar;
 
-	if (look->limit_bytes == UINT64_MAX || look->limit_bytes == 0) {
-		(void)put_format(canvas, 1, 0, TOP_PLAIN, "%s in use, no limit is known", units_bytes(look->used_bytes, used));
+	if (sample->limit_bytes == UINT64_MAX || sample->limit_bytes == 0) {
+		(void)put_format(canvas, 1, 0, TOP_PLAIN, "%s in use, no limit is known",
+		                 units_bytes(sample->used_bytes, used));
 		return;
 	}
-	column = put_format(canvas, 1, 0, style, "%s in use of the limit of %s: %s", units_bytes(look->used_bytes, used),
-	                    units_bytes(look->limit_bytes, limit), units_share(ppm, share));
-	behind = forecast_text(look, forecast)[0] != '\0' ? (unsigned)strlen(forecast) + 2 : 0;
+	column = put_format(canvas, 1, 0, style, "%s in use of the limit of %s: %s", units_bytes(sample->used_bytes, used),
+	                    units_bytes(sample->limit_bytes, limit), units_share(ppm, share));
+	behind = forecast_text(sample, forecast)[0] != '\0' ? (unsigned)strlen(forecast) + 2 : 0;
 	bar = canvas->columns > column + 2 + behind ? canvas->columns - column - 2 - behind : 0;
 	bar = bar < BAR_COLUMNS ? bar : BAR_COLUMNS;
 	column += canvas->columns >= WIDE_COLUMNS && bar >= BAR_LEAST ? 2 : 0;
@@ -232,29 +233,29 @@ draw_use(const struct top_look *look, struct top_canvas *canvas)
 }
 
 static void
-draw_sums(const struct top_look *look, struct top_canvas *canvas)
+draw_sums(const struct top_sample *sample, struct top_canvas *canvas)
 {
 	char text[UNITS_TEXT_BYTES];
 	char time[UNITS_TEXT_BYTES];
-	unsigned column = put_format(canvas, 2, 0, TOP_PLAIN, "live %s", units_bytes(look->live_bytes, text));
+	unsigned column = put_format(canvas, 2, 0, TOP_PLAIN, "live %s", units_bytes(sample->live_bytes, text));
 
-	if (look->has_growth)
-		column = add_whole(canvas, 2, column, TOP_PLAIN, "%s in %s", signed_bytes(look->growth_bytes, text),
-		                   span(look->growth_seconds, time));
-	if (look->resident_bytes != 0)
-		column = add_whole(canvas, 2, column, TOP_PLAIN, "in memory %s", units_bytes(look->resident_bytes, text));
-	if (look->has_rate)
-		column = add_whole(canvas, 2, column, TOP_PLAIN, "allocates %s/s", units_bytes(look->rate_bytes, text));
-	if (look->model->process_count == 1) // of several the peaks were at different moments
-		(void)add_whole(canvas, 2, column, TOP_PLAIN, "peak %s", units_bytes(look->peak_bytes, text));
+	if (sample->has_growth)
+		column = add_whole(canvas, 2, column, TOP_PLAIN, "%s in %s", signed_bytes(sample->growth_bytes, text),
+		                   span(sample->growth_seconds, time));
+	if (sample->resident_bytes != 0)
+		column = add_whole(canvas, 2, column, TOP_PLAIN, "in memory %s", units_bytes(sample->resident_bytes, text));
+	if (sample->has_rate)
+		column = add_whole(canvas, 2, column, TOP_PLAIN, "allocates %s/s", units_bytes(sample->rate_bytes, text));
+	if (sample->model->process_count == 1) // of several the peaks were at different moments
+		(void)add_whole(canvas, 2, column, TOP_PLAIN, "peak %s", units_bytes(sample->peak_bytes, text));
 }
 
 static void
-draw_wish(const struct top_look *look, const struct top_state *state, struct top_canvas *canvas)
+draw_wish(const struct top_sample *sample, const struct top_state *state, struct top_canvas *canvas)
 {
 	static const char *const kinds[TOP_KINDS] = { "all", "Python", "native" };
 	static const char *const orders[TOP_ORDERS] = { "live", "growth", "rate" };
-	size_t damages = look->model->damaged_places;
+	size_t damages = sample->model->damaged_places;
 	unsigned column = put_format(canvas, 3, 0, TOP_SOFT, "domain: %s  process: %s  lines: %s  order: %s",
 	                             state->wish.domain != NULL ? state->wish.domain : "host",
 	                             state->process_name != NULL ? state->process_name : "all", kinds[state->wish.kind],
@@ -285,7 +286,7 @@ put_place(const struct top_row *row, unsigned at, unsigned column, struct top_ca
 }
 
 static void
-draw_row(const struct top_look *look, const struct top_row *row, unsigned at, struct top_canvas *canvas)
+draw_row(const struct top_sample *sample, const struct top_row *row, unsigned at, struct top_canvas *canvas)
 {
 	char live[UNITS_TEXT_BYTES];
 	char share[UNITS_TEXT_BYTES];
@@ -300,52 +301,52 @@ draw_row(const struct top_look *look, const struct top_row *row, unsigned at, st
 	                    (int)(FIGURE_COLUMNS + strlen(figure) - text_columns(figure, strlen(figure))), figure);
 	if (is_wide) {
 		column = put_format(canvas, at, column, TOP_PLAIN, " %5s",
-		                    units_share((uint32_t)verdict_share(row->live_bytes, look->live_bytes), share));
-		if (look->has_growth)
+		                    units_share((uint32_t)verdict_share(row->live_bytes, sample->live_bytes), share));
+		if (sample->has_growth)
 			column = put_format(canvas, at, column, row->has_growth && row->growth_bytes > 0 ? TOP_BOLD : TOP_PLAIN,
 			                    " %10s", row->has_growth ? signed_bytes(row->growth_bytes, growth) : "");
-		if (look->has_rate)
+		if (sample->has_rate)
 			column = put_format(canvas, at, column, TOP_PLAIN, " %9s",
 			                    row->has_rate ? units_bytes(row->rate_bytes, rate) : "");
 	}
 	put_place(row, at, column + 2, canvas);
 }
 
-/* Of what is not known there is no column: a first look has neither growth nor rates. */
+/* Of what is not known there is no column: a first sample has neither growth nor rates. */
 static void
-draw_heading(const struct top_look *look, struct top_canvas *canvas)
+draw_heading(const struct top_sample *sample, struct top_canvas *canvas)
 {
 	bool is_wide = canvas->columns >= WIDE_COLUMNS;
 	char time[UNITS_TEXT_BYTES];
 	char since[UNITS_TEXT_BYTES + 1];
 	unsigned column = put_format(canvas, 4, 0, TOP_BOLD, is_wide ? "%10s share" : "%10s", "live");
 
-	(void)snprintf(since, sizeof(since), "+%s", span(look->growth_seconds, time));
-	if (is_wide && look->has_growth)
+	(void)snprintf(since, sizeof(since), "+%s", span(sample->growth_seconds, time));
+	if (is_wide && sample->has_growth)
 		column = put_format(canvas, 4, column, TOP_BOLD, " %10s", since);
-	if (is_wide && look->has_rate)
+	if (is_wide && sample->has_rate)
 		column = put_format(canvas, 4, column, TOP_BOLD, " %9s", "rate/s");
 	(void)put(canvas, 4, column, TOP_BOLD, "  allocated at");
 }
 
 static void
-draw_rows(const struct top_look *look, struct top_state *state, struct top_canvas *canvas)
+draw_rows(const struct top_sample *sample, struct top_state *state, struct top_canvas *canvas)
 {
 	unsigned room = canvas->rows > HEAD_ROWS + 1 ? canvas->rows - HEAD_ROWS - 1 : 0;
 
-	if (state->chosen >= look->row_count)
-		state->chosen = look->row_count != 0 ? look->row_count - 1 : 0;
+	if (state->chosen >= sample->row_count)
+		state->chosen = sample->row_count != 0 ? sample->row_count - 1 : 0;
 	if (state->chosen < state->first)
 		state->first = state->chosen;
 	if (room != 0 && state->chosen >= state->first + room)
 		state->first = state->chosen - room + 1;
-	draw_heading(look, canvas);
-	for (unsigned i = 0; i < room && state->first + i < look->row_count; i++) {
-		draw_row(look, &look->rows[state->first + i], HEAD_ROWS + i, canvas);
+	draw_heading(sample, canvas);
+	for (unsigned i = 0; i < room && state->first + i < sample->row_count; i++) {
+		draw_row(sample, &sample->rows[state->first + i], HEAD_ROWS + i, canvas);
 		if (state->first + i == state->chosen && state->message != NULL)
 			restyle(canvas, HEAD_ROWS + i, TOP_CHOSEN);
 	}
-	if (look->row_count == 0)
+	if (sample->row_count == 0)
 		(void)put(canvas, HEAD_ROWS, 2, TOP_SOFT, "nothing is held here");
 }
 
@@ -375,13 +376,13 @@ page_put(struct page *page, enum top_style style, const char *format, ...)
 }
 
 static void
-put_source(struct page *page, const struct top_look *look, const struct top_row *row)
+put_source(struct page *page, const struct top_sample *sample, const struct top_row *row)
 {
-	struct report_line line = report_line_figures(look->report, row->line);
+	struct report_line line = report_line_figures(sample->report, row->line);
 	struct report_source source;
 	uint32_t at = line.where.line;
 
-	if (!report_line_source(look->report, row->line, &source))
+	if (!report_line_source(sample->report, row->line, &source))
 		return;
 	page_put(page, TOP_BOLD, "Source: %s", source.file);
 	for (uint32_t i = at > SOURCE_AROUND ? at - SOURCE_AROUND : 1; i <= at + SOURCE_AROUND; i++) {
@@ -393,9 +394,9 @@ put_source(struct page *page, const struct top_look *look, const struct top_row 
 }
 
 static void
-put_stack(struct page *page, const struct top_look *look, const struct top_row *row, enum top_kind kind)
+put_stack(struct page *page, const struct top_sample *sample, const struct top_row *row, enum top_kind kind)
 {
-	struct report_line line = report_line(look->report, row->line);
+	struct report_line line = report_line(sample->report, row->line);
 	char place[PLACE_TEXT_BYTES];
 	char bytes[UNITS_TEXT_BYTES];
 
@@ -416,18 +417,18 @@ put_stack(struct page *page, const struct top_look *look, const struct top_row *
 }
 
 static void
-draw_open(const struct top_look *look, struct top_state *state, struct top_canvas *canvas)
+draw_open(const struct top_sample *sample, struct top_state *state, struct top_canvas *canvas)
 {
 	struct page page = { .canvas = canvas, .scrolled = state->scrolled };
 	const struct top_row *row;
 	char live[UNITS_TEXT_BYTES];
 	char allocated[UNITS_TEXT_BYTES];
 
-	if (state->chosen >= look->row_count) {
+	if (state->chosen >= sample->row_count) {
 		(void)put(canvas, HEAD_ROWS, 2, TOP_SOFT, "nothing is held here");
 		return;
 	}
-	row = &look->rows[state->chosen];
+	row = &sample->rows[state->chosen];
 	(void)put(canvas, 4, 0, TOP_BOLD, row->place);
 	page_put(&page, TOP_PLAIN, "%s live, %s allocated in all%s%s", units_bytes(row->live_bytes, live),
 	         units_bytes(row->allocated_bytes, allocated), row->domain[0] != '\0' ? ", domain " : "", row->domain);
@@ -435,23 +436,23 @@ draw_open(const struct top_look *look, struct top_state *state, struct top_canva
 		page_put(&page, TOP_SOFT, "many call sites: kmemshim report lists them by module");
 		return;
 	}
-	put_source(&page, look, row);
-	put_stack(&page, look, row, state->wish.kind);
+	put_source(&page, sample, row);
+	put_stack(&page, sample, row, state->wish.kind);
 	if (state->scrolled != 0 && state->scrolled >= page.row)
 		state->scrolled = page.row - 1;
 }
 
 void
-top_view_draw(const struct top_look *look, struct top_state *state, struct top_canvas *canvas)
+top_view_draw(const struct top_sample *sample, struct top_state *state, struct top_canvas *canvas)
 {
-	draw_title(look, state, canvas);
-	draw_use(look, canvas);
-	draw_sums(look, canvas);
-	draw_wish(look, state, canvas);
+	draw_title(sample, state, canvas);
+	draw_use(sample, canvas);
+	draw_sums(sample, canvas);
+	draw_wish(sample, state, canvas);
 	if (state->is_open)
-		draw_open(look, state, canvas);
+		draw_open(sample, state, canvas);
 	else
-		draw_rows(look, state, canvas);
+		draw_rows(sample, state, canvas);
 	if (state->message != NULL && canvas->rows > HEAD_ROWS + 1) {
 		(void)put(canvas, canvas->rows - 1, 0, TOP_SOFT, state->message);
 		restyle(canvas, canvas->rows - 1, TOP_SOFT);

@@ -1,5 +1,5 @@
 /*
- * top_view.h - a look as rows of text: what stands where, and how.
+ * top_view.h - a sample as rows of text: what stands where, and how.
  *
  * Safe from   one thread; the canvas is the caller's. Nothing is written beyond its rows and columns. Texts of the program are shown
  *             with one column for each character: those that have none, two, or steer a terminal are shown as '?'.
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <wchar.h>
 
-#include "top/top_look.h"
+#include "top/top_sample.h"
 
 enum top_style { TOP_PLAIN, TOP_BOLD, TOP_SOFT, TOP_ALARM, TOP_BAR, TOP_CHOSEN, TOP_STYLES };
 
@@ -43,6 +43,6 @@ struct top_state {
 };
 
 /* state->first is set so that the chosen row can be seen. */
-void top_view_draw(const struct top_look *look, struct top_state *state, struct top_canvas *canvas);
+void top_view_draw(const struct top_sample *sample, struct top_state *state, struct top_canvas *canvas);
 
 #endif

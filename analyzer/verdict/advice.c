@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text_start.h"
 #include "base/units.h"
 #include "model/model_library.h"
 #include "verdict/cell_result.h"
@@ -40,8 +41,8 @@ struct advice {
 /* ---- what may be said of a line that accumulates ---- */
 
 /*
- * Of a line that accumulates, perhaps while a data set is loaded: a program that ended well had room for it, and may have kept very
- * little of what it took to read it. "" = hardly so.
+ * For a line that accumulates: perhaps it loads a data set. A program that ended well had room for it, and may have kept very little of
+ * what reading it took. "" = hardly a data set.
  */
 static const char *
 if_data_set(const struct verdict *verdict, const struct rank_line *line)
@@ -702,9 +703,9 @@ static const struct advice rows[] = {
 	{ NULL, is_step_alone, .say = NULL, .is_after_step = true },
 	{ "return-freed-memory", is_freed_first, .say = say_freed },
 	{ "read-error", is_perhaps_caught_beyond_machine,
-	  .text = "read the program's own error message; if it tells of a lack of memory, ask for less at once there" },
+	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once there" },
 	{ "read-error", is_perhaps_caught,
-	  .text = "read the program's own error message; if it tells of a lack of memory, ask for less at once there, or raise what limits it" },
+	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once there, or raise what limits it" },
 	{ "ask-for-less", is_beyond_machine, .text = "ask for less at once there (smaller pieces, a smaller type)" },
 	{ "start-under-limit", is_of_recording, .say = say_start_under_limit },
 	{ "ask-for-less-or-raise-limit", is_request_alone,
@@ -799,7 +800,7 @@ say_asked_objects(const struct verdict_facts *facts, struct verdict *verdict)
 static const struct advice domain_rows[] = {
 	{ "device", is_asked_refused, .rows = device_rows },
 	{ "see-other-users", is_asked_device_empty, .say = say_asked_others },
-	{ "ask-about-all", is_asked_empty, .text = "`kmemshim why " VERDICT_CAPTURE "` tells of the whole program" },
+	{ "ask-about-all", is_asked_empty, .text = "`kmemshim why " VERDICT_CAPTURE "` is about the whole program" },
 	{ "see-peak", is_asked_steady,
 	  .text = "`kmemshim peak " VERDICT_CAPTURE " --domain {domain}` shows which lines held most of it" },
 	{ "record-python-objects", is_asked_in_arenas, .say = say_asked_objects },
@@ -855,7 +856,7 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 		if (*text == '\0')
 			return;
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-			if (strncmp(text, places[i].name, strlen(places[i].name)) == 0)
+			if (text_starts(text, places[i].name))
 				say_next(verdict, "%s", verdict_line_text(line_at(facts, places[i].line_offset), place));
 		}
 		if (strncmp(text, "{device}", 8) == 0)

@@ -15,6 +15,7 @@
 #include "analysis/kept_way.h"
 #include "analysis/refused_requests.h"
 #include "base/memory.h"
+#include "base/text_start.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
@@ -809,7 +810,7 @@ const char *
 verdict_note_of(const struct model_process *process, const char *begin)
 {
 	for (size_t i = 0; i < process->note_count; i++) {
-		if (strncmp(process->notes[i], begin, strlen(begin)) == 0)
+		if (text_starts(process->notes[i], begin))
 			return process->notes[i];
 	}
 	return NULL;

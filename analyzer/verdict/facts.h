@@ -38,7 +38,7 @@ struct verdict_copies {
 };
 
 /*
- * Where was what was in memory of the processes that ran at the end, at their last looks? What two processes may share is taken once.
+ * What was the memory of the processes made of that ran at the end? By their last samples. What two processes may share counts once.
  */
 #define VERDICT_PARTS_MAX 16
 #define VERDICT_PARTS_TOLD 3 // the largest; the rest is summed up
@@ -46,7 +46,7 @@ struct verdict_part {
 	const char *name; // "freed memory that malloc keeps"
 	uint64_t bytes;
 };
-/* What malloc keeps of what one process freed. */
+/* Memory that one process freed and malloc keeps. */
 #define VERDICT_PINNING_MAX 3
 struct verdict_freed {
 	const struct model_process *process;
@@ -102,14 +102,13 @@ enum verdict_log_kind {
 };
 struct verdict_log {
 	enum verdict_log_kind kind;
-	bool is_by_name; // the log counts processes of the host: it fits by name and time, not by its number
-	bool
-		is_of_thread; // with CRASH: it fits by name and time; its number is not that of the process, so of a thread of it
-	bool is_at_stack; // with CRASH: the address that could not be reached lies where the stack would grow
-	uint32_t
-		crash_places; // with CRASH: at so many different places programs of this name crashed since the machine started
-	char writer[32];  // "kernel", "earlyoom"
-	char text[200];   // of the line, its end cut
+	bool is_by_name;   // the log counts processes of the host: it fits by name and time, not by its number
+	bool is_of_thread; // with CRASH: name and time fit, the number does not: it is taken for that of a thread
+	bool is_at_stack;  // with CRASH: the address that could not be reached lies where the stack would grow
+	// with CRASH: at how many different places programs of this name crashed since the machine started
+	uint32_t crash_places;
+	char writer[32]; // "kernel", "earlyoom"
+	char text[200];  // of the line, its end cut
 };
 
 /* At this rate the limit is reached: where something grows steadily, and never from a start-up. */
@@ -233,7 +232,7 @@ const struct kmem_heartbeat *verdict_fullest(const struct verdict_facts *facts);
 /* By all that lives under the limit, where that is known. */
 uint64_t verdict_used_bytes(const struct kmem_heartbeat *beat);
 
-/* Is so much not in memory that sentences tell of what was live and of what of it was in memory? Then shares are of the latter. */
+/* Is so much of it untouched that sentences give two figures: live, and in memory? Then shares are of the latter. */
 bool verdict_is_in_memory_told(const struct verdict_facts *facts);
 uint64_t verdict_told_live_bytes(const struct verdict_facts *facts); // what shares are of
 /* The heap of one of the processes is another allocator's, which stands before the recorder: its note says so; NULL = of none. */
@@ -270,8 +269,8 @@ bool verdict_is_beyond_machine(const struct verdict_facts *facts); // more than 
 bool verdict_is_of_recording(const struct verdict_facts *facts);
 /* More was given to its thread, or another status followed, than when nothing catches the error: it may have gone on, for a time. */
 bool verdict_was_perhaps_caught(const struct verdict_facts *facts);
-bool verdict_is_end_unseen(
-	const struct verdict_facts *facts); // it asked for memory after it, and nobody saw what it did with it
+/* It asked for memory after the refusal; what it did with that is not known. */
+bool verdict_is_end_unseen(const struct verdict_facts *facts);
 bool verdict_was_given_more(const struct verdict_facts *facts);  // to its thread, than an error path takes
 bool verdict_is_other_status(const struct verdict_facts *facts); // not the one of Python's errors that nothing catches
 
@@ -285,7 +284,7 @@ struct ranked *verdict_rank(const struct verdict_facts *facts, const struct rank
                             const struct ranking *asked);
 uint64_t verdict_less_untouched(const struct verdict_facts *facts, uint64_t asked_bytes, uint64_t untouched_bytes);
 void verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live);
-/* Is so much not in memory beside what is that a sentence without both would mislead? */
+/* Is so much untouched, compared with what is in memory, that a sentence without both figures would mislead? */
 bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes);
 /* Of the processes so marked. */
 void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns);

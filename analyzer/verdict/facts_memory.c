@@ -1,11 +1,11 @@
 /*
  * facts_memory.c - where is what was in memory, and how much of it was freed and is kept by malloc?
  *
- * Lines are of what was asked for and is still live. Memory is also filled by what was freed and malloc keeps, by libraries that
- * manage their own, by files, by other processes of the container, by the recorder. What was asked for and never touched fills nothing.
+ * Lines hold what was asked for and is still live. Memory is also filled by freed blocks that malloc keeps, by libraries with allocators of
+ * their own, by files, by other processes of the container, and by the recorder. What was never touched takes no memory.
  *
- * malloc gives back what lies at the end of its heap, and where it is asked to (malloc_trim) whole pages without a block. Where few
- * blocks lie between many that were freed, the rest of their pages stays. A sample compares the pages of malloc with the blocks
+ * malloc gives back what lies at the end of its heap and, when it is asked to (malloc_trim), whole pages without a block. If few blocks
+ * lie between many that were freed, their pages stay. A sample compares the pages of malloc with the blocks
  * that are live (shim/periodic/resident_heap.h). After that, or where no sample was taken, there are sums: what malloc has in memory,
  * less what is live.
  *
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPLAINING_PART 3                // of what was in memory: a line with less does not explain it
+#define EXPLAINING_PART 3                // a line with less than this part of what was in memory does not explain it
 #define WORTH_BYTES (UINT64_C(64) << 20) // in memory; less is the program and its libraries
 #define UNTOUCHED_BYTES (UINT64_C(16) << 20)
 #define UNTOUCHED_PART 8 // of what was asked for
@@ -25,9 +25,9 @@
 #define FREED_PART 4                     // of what was in memory
 #define MALLOC_WORDS_BYTES 24            // of a block, at most as a rule
 #define MOST (UINT64_C(1) << 48)         // of bytes and blocks: a capture may say anything
-#define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
-#define CHANGED_PART 8                   // memory differs by that much: the look was of another time
-#define FALLEN_PART 4                    // so much of what was live was freed since the look
+#define LOOK_LATE_NS UINT64_C(100000000) // a sample so shortly before the end shows the end
+#define CHANGED_PART 8                   // where memory has changed by this part, the sample is too old
+#define FALLEN_PART 4                    // this part of what was live was freed since the sample
 
 static uint64_t
 lesser(uint64_t a, uint64_t b)
@@ -182,9 +182,9 @@ has_fallen_since(const struct model_process *process, const struct kmem_heartbea
 }
 
 /*
- * Memory grew after the look, or what was live was freed, and at the look next to nothing was but malloc's and what has lines: at the
- * last heartbeat malloc had what was resident then, less what was not its at the look, and of what recording took twice as much where
- * memory grew. Less what was live then, or at the end, it was freed. freed_bytes 0: not known.
+ * How much was freed and kept since the last sample? For processes whose memory has changed since then, and was nearly all malloc's, or of
+ * known lines, at the sample. At the last heartbeat malloc had what was resident, less what was not malloc's at the sample; what recording
+ * took counts twice if memory grew. Of that, what was not live was freed. freed_bytes 0: not known.
  */
 static struct verdict_freed
 freed_since(const struct model *model, const struct model_process *process)

@@ -611,8 +611,8 @@ first_to_grow(const struct ranked *ranked)
 }
 
 /*
- * The line that holds most at the end or, when little of it is left, that held most at the peak. Returns one of its sites; NULL = there
- * is none. As lines are in the order of what is in memory, so are the figures where much of the domain is not.
+ * The line that holds most at the end or, when little of the domain is left, that held most at the peak. Returns one of its sites; NULL =
+ * there is none. Lines are in the order of what is in memory. If much of the domain is not, the figures are those of memory, too.
  */
 static const struct model_site *
 find_domain_line(const struct verdict_facts *facts, const struct model_domain *lines, struct verdict *verdict)

@@ -13,7 +13,7 @@
 
 #include "kmem_format.h"
 
-/* Does the folder belong to a user who is neither this one nor root, or is it a link that such a one has made? False where there is none. */
+/* Does the folder, or the link in its place, belong to a user who is neither this one nor root? False where there is none. */
 bool capture_disk_is_anothers(const char *folder, uint32_t *owner);
 
 /*

@@ -8,9 +8,9 @@
  *   - a release is taken out by the outermost hook before the real call (R1)
  *   - the same layer inside itself, and the runtime inside the driver, pass through
  *
- * The guard is held while we book, not during the real call: what CUDA allocates with malloc inside is host
- * memory like any other, and a block that was allocated unseen but released in sight (or the other way
- * round) would be booked wrongly. Mappings are told apart by real_cuda_depth.
+ * The guard is held while we book, but not during the real call. CUDA calls malloc inside: these blocks are host memory
+ * like any other. A block that was allocated unseen and released in sight, or the other way round, would be booked wrongly.
+ * For mappings that are made inside, see real_cuda_depth.
  *
  * Another vendor's functions are a second table, not second code: hip_abi.h, hooks_hip.c.
  *
@@ -98,7 +98,7 @@ void cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, ui
 void cuda_call_end_allocation(struct cuda_call *call, enum cuda_memory memory, int result, uint64_t addr,
                               uint64_t bytes);
 
-/* Tells it, if that is what `result` means. errno is kept. */
+/* Notes that CUDA did not start, if `result` means that. errno is kept. */
 void cuda_call_did_not_start(struct cuda_call *call, const char *function, int result);
 
 /* Physical memory, in `domain`; left: of the device that refused it. */
@@ -130,7 +130,7 @@ unsigned cuda_call_pool_domain(const void *pool);
 uint64_t cuda_call_pools_kept(int device, void *pool);
 void cuda_call_forget_pools(unsigned device); // its state has ended
 
-/* Of what others gave out, at its address: asked of the driver when it is to be booked. */
+/* Size of memory that another owner gave out. The driver is asked, if it is to be booked. */
 uint64_t cuda_call_bytes(const struct cuda_call *call, uint64_t addr);
 
 /* Sizes of what has a shape; too large for a number: the largest there is. */
@@ -167,8 +167,9 @@ unsigned cuda_call_owner(int device);
 #define HOOK_REAL(name) ((__typeof__(name) *)real)
 
 /*
- * Per row: out is where the address is after success, it may be NULL; asked is the bytes of the request; given the bytes to
- * book, evaluated after success.
+ * out    where the address is after success; may be NULL
+ * asked  bytes of the request
+ * given  bytes to book, evaluated after success
  */
 #define HOOK_ALLOCATION_AT(name, kind, parameters, arguments, out, asked, given)         \
 	int hook_##name parameters                                                           \
@@ -187,7 +188,7 @@ unsigned cuda_call_owner(int device);
 #define HOOK_ALLOCATION(name, kind, parameters, arguments, asked, given) \
 	HOOK_ALLOCATION_AT(name, kind, parameters, arguments, addr, asked, given)
 
-/* Something to book after success, if `is_so`, which may ask the driver. */
+/* Does `booking` after success, if `is_so`. is_so may ask the driver. */
 #define HOOK_AFTER(name, parameters, arguments, is_so, booking)                                           \
 	int hook_##name parameters                                                                            \
 	{                                                                                                     \
@@ -205,7 +206,7 @@ unsigned cuda_call_owner(int device);
 	}                                                                                                     \
 	HOOK_EXPORT(name)
 
-/* What a program calls first: an error that says why nothing of CUDA works is told. */
+/* A function that programs call first. If its error says that CUDA does not work at all, that is noted. */
 #define HOOK_START(name, parameters, arguments)              \
 	int hook_##name parameters                               \
 	{                                                        \
@@ -219,7 +220,7 @@ unsigned cuda_call_owner(int device);
 	}                                                        \
 	HOOK_EXPORT(name)
 
-/* Ends all that was given out on the current device, which is not to be known afterwards; booked as gone(device). */
+/* Ends everything that was given out on the current device. The device is asked for before, since it is not known afterwards. */
 #define HOOK_RESET(name, current_device, gone)                          \
 	int hook_##name(void)                                               \
 	{                                                                   \

@@ -1,11 +1,11 @@
 /*
- * hooks_cuda_pool.c - where is the memory of a pool, and how much does it keep? Asked when memory was refused: of what a pool gave out the
- * driver knows.
+ * hooks_cuda_pool.c - where is the memory of a pool, and how much does it keep for itself?
  *
- * A device has a pool of its own, which the driver is asked for; of those that the program makes it is noted.
+ * The second question is asked when memory was refused. The driver names a device's own pool; of pools that the program makes, it is
+ * noted here where their memory is.
  *
  * Safe from   any thread. The real result is passed on whatever becomes of our record.
- * When full   the oldest gives way: it is taken for the current device's, and what it keeps for somebody else's.
+ * When full   the oldest pool is forgotten: it is taken for the pool of the current device, and what it keeps for another process's.
  */
 #include <stdatomic.h>
 
@@ -22,7 +22,7 @@
 #define DOMAIN_BITS 6
 _Static_assert(KMEM_DOMAINS_MAX <= 1u << DOMAIN_BITS, "it fits");
 
-/* The newest pools: the handle (48 bits), then its domain. relaxed: who has a pool was given it by the thread that made it. */
+/* The newest pools: the handle (48 bits), then its domain. relaxed: a thread that uses a pool was given it by the thread that made it. */
 static _Atomic uint64_t pools[POOLS_MAX];
 static _Atomic uint32_t pool_count;
 static struct wait_lock asking = WAIT_LOCK_FREE; // no pool ends while the driver is asked about those that are noted

@@ -55,7 +55,7 @@ note_failed(const void *hook_frame, size_t bytes, int error)
 {
 	int host_errno = errno;
 
-	if (error != EINVAL) // an alignment that is none: not for want of memory
+	if (error != EINVAL) // a wrong alignment, no lack of memory
 		tracker_failed(hook_frame, KMEM_DOMAIN_HEAP, bytes, error);
 	errno = host_errno;
 }
@@ -82,7 +82,7 @@ refuse(const void *hook_frame, size_t bytes)
 	return NULL;
 }
 
-/* What a call gave that is no event of its own. */
+/* The result of a call that is not recorded by itself: it may be the block of a sampled object. */
 static void *
 untracked(void *addr, size_t bytes)
 {
@@ -136,8 +136,8 @@ realloc_from_boot(void *old, size_t bytes)
 }
 
 /*
- * Bytes of a block that a new size needs no second time. glibc moves a mapping of its own, which begins 16 bytes into a page, without a
- * copy; another block may be copied, and then both are there.
+ * How many bytes of the old block count for the new one. glibc moves a block that is a mapping of its own (it begins 16 bytes into a
+ * page) without copying it. Any other block may be copied, and then both exist for a moment.
  */
 static size_t
 bytes_reused(struct live_block block, size_t bytes)
@@ -228,8 +228,8 @@ reallocarray(void *old, size_t count, size_t bytes)
 }
 
 /*
- * A release, before the real call: nothing to pass on, pass on, or pass on and leave the guard afterwards (R2), perhaps after a look at
- * what all releases have left.
+ * What is left to do for a release: nothing; the real call; the real call, then leave the guard (R2); or the same, and then ask whether a
+ * heartbeat is due because much was released.
  */
 enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED, RELEASE_LOOK };
 
@@ -423,7 +423,7 @@ static __thread struct {
 	size_t bytes;
 } new_request __attribute__((tls_model("initial-exec")));
 
-/* Something inside was an event: the allocator's malloc, which gave out this very block, or a new handler's. */
+/* A hook inside has recorded something: the allocator's malloc, which gave out this very block, or a malloc of a new handler. */
 static RARE void
 note_unless_known(const void *hook_frame, void *addr, size_t bytes)
 {
@@ -468,8 +468,8 @@ hooks_new_ask(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_fun
 }
 
 /*
- * For the unwinder, of hooks_new_call(): first it looks for who catches, then it comes again to tidy up. The frames below are still
- * there. Needs nothing of the unwinder's, of which a process may have several.
+ * Called by the unwinder for the frame of hooks_new_call(): first while it searches for a handler, then to clean up. The frames below
+ * are still there. It calls nothing of the unwinder, because a process may have several of them.
  */
 int
 hooks_new_personality(int version, int actions, uint64_t exception_class, void *exception, void *context)
@@ -496,7 +496,7 @@ hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_drop_fun
 	enum release release = release_begin(addr);
 
 	if (release >= RELEASE_GUARDED)
-		reentry_guard_change(REENTRY_GUARD_OWN_WORK); // it may call free, which is this event and no loss
+		reentry_guard_change(REENTRY_GUARD_OWN_WORK); // it may call free: that is the same event, and no loss
 	if (release != RELEASE_NOTHING)
 		real(addr, second, third);
 	release_end(release);
@@ -514,7 +514,7 @@ hooks_new_drop_nobody(void *addr)
 	free(addr);
 }
 
-/* Whoever asks for this wants memory back: ours too. */
+/* The program wants memory back: give back ours, too. */
 EXPORT int
 malloc_trim(size_t pad_bytes)
 {

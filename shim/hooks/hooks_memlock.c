@@ -1,9 +1,9 @@
 /*
  * hooks_memlock.c - a program locks all that it has in memory (mlockall): how does ours stay out of that?
  *
- * Most of what we reserve is never touched. Locked with the rest it would all be brought into memory, and the kernel holds the whole
- * address space against RLIMIT_MEMLOCK. So mlockall(MCL_CURRENT) is done for the program's own mappings, one by one, with mlock2(): for
- * each of them that is the same. What is mapped from then on (MCL_FUTURE) stays the kernel's business (see raw_sys.c).
+ * We reserve many addresses and touch few of them. mlockall() would bring all of them into memory, and the kernel compares the whole
+ * address space with RLIMIT_MEMLOCK. So mlockall(MCL_CURRENT) is done with mlock2() on each of the program's own mappings: the effect
+ * on them is the same. Later mappings (MCL_FUTURE) are left to the kernel (see raw_sys.c).
  *
  * Safe from   any thread; errno is the real call's. No tracking, no lock.
  * When failing  the real call decides: all is locked, or nothing.

@@ -26,11 +26,11 @@
  * in structures of the interpreter whose offsets _Py_DebugOffsets does not say and which move between releases; up to 3.13 their
  * counters are indexes into arrays, and where -1 means "disabled" (3.14) debug builds stop when such a list is not empty.
  *
- * Others wrap the same tables. Debug hooks and tracemalloc on top of ours, or below, change nothing; but when somebody who
- * came first puts back what he found, the wrappers are gone. So every now and then it is asked whether they are there, or were
- * called, and if not they are installed again, as a new layer: who is below keeps calling the old one, which passes on what
- * comes from a wrapper already. An interpreter that is initialised once more has its first tables again (from 3.12 on): there the
- * layer of then is put in again.
+ * Others wrap the same tables. Debug hooks and tracemalloc, above our wrappers or below them, change nothing. But another wrapper that
+ * was installed before ours and is removed after them takes ours out, too. So we check from time to time whether our wrappers are there
+ * or were called. If not, they are installed once more, as a new layer. A wrapper below still calls the old layer, which passes on
+ * everything that comes from a wrapper. An interpreter that is initialised once more has its first tables again (from 3.12 on): there the
+ * old layer is put in again.
  *
  * Invariants, tested in tests/python/test_objects.py:
  *   O1  a block is booked once: by the outermost wrapper, or by the malloc hooks.
@@ -193,7 +193,7 @@ object_realloc(void *context, void *old, size_t bytes)
 	if (fresh != NULL) {
 		tracker_resized_python(HERE, layer->mark, block, fresh, bytes);
 	} else {
-		block.generation |= layer->mark; // which is not known of what is taken out
+		block.generation |= layer->mark; // taking it out has lost the mark
 		tracker_put_back(block);
 		tracker_failed(tagged(HERE), KMEM_DOMAIN_HEAP, bytes, ENOMEM);
 	}

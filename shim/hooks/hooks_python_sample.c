@@ -25,10 +25,10 @@
  *   P1  an object is booked once: as a sample, or by the hooks of malloc; never both.
  *   P2  an object of n bytes is drawn with 1 - exp(-n / PYTHON_SAMPLES_BYTES), whatever the thread, its size before, and what came before.
  *   P3  a sample lies in malloc's heap from its birth to its release.
- *   P4  the tables stay as they were found but for three of four functions. Who takes the wrappers out, or puts his own on top, does no
- *       harm: what is alive is still released rightly. They are put in again only where what they were put upon is on top: so nothing
- *       ever calls in a circle.
- *   P5  where nothing is sampled, the stack is the program's alone: also of what is drawn and too large.
+ *   P4  of each table three of four functions are replaced, and nothing else. If somebody takes the wrappers out, or puts others on top,
+ *       live samples are still released rightly. The wrappers are put in once more only if the functions below them are on top of the
+ *       table: so nothing ever calls in a circle.
+ *   P5  where nothing is sampled, the stack holds the program's frames alone; so it does where an object is drawn and is too large.
  */
 #include "hooks/hooks_python_sample.h"
 

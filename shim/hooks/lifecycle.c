@@ -229,7 +229,7 @@ mind_owner(void)
 		is_refused = true;
 		folder[0] = '\0';
 	} else if (settings.session == NULL) {
-		diag_warn("%s: belongs to user %u, who can replace and remove the captures", folder, owner);
+		diag_warn("%s: belongs to user %u: that user can replace and remove the captures", folder, owner);
 	}
 }
 
@@ -657,7 +657,7 @@ lifecycle_end_at_once(int exit_code)
 	reentry_guard_leave();
 }
 
-/* Not over the state of a process that another thread is ending: who is sealed is done. */
+/* Another thread may be ending the process. A capture that it has sealed stays as it is. */
 static void
 change_state(uint32_t from, uint32_t to)
 {

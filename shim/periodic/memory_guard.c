@@ -3,10 +3,10 @@
  *
  * Invariants, tested by number in tests/unit/shim/periodic/test_memory_guard.c:
  *   G1  the guard is passed once, until less than 3/4 of it is in use; a process that begins above it waits until it is below.
- *   G2  the record is complete before the header leads to it (F1): who is killed meanwhile leaves the one before.
- *   G3  a request is refused when it would pass the guard, and was one of malloc's; nothing else is.
- *   G4  malloc is asked for what it keeps (malloc_trim) by a guard that acts, before it is passed, and when so much was freed since that it
- *       would be armed again; in vain once for each eighth of the guard.
+ *   G2  the record is complete before the header leads to it (F1). If the process is killed before that, the record before it counts.
+ *   G3  a request is refused only if it is one of malloc's and would pass the guard.
+ *   G4  a guard that acts asks malloc for what it keeps (malloc_trim) before it counts as passed, and when so much was freed since then
+ *       that it would be armed again. In vain it asks once for each eighth of the guard at most.
  *
  * Not chosen  a thread or a timer that looks: they would be the program's, too. A program that neither allocates nor releases passes
  *             its guard unseen.
@@ -253,8 +253,9 @@ action_text(const struct kmem_guard_passing *passing)
 	if (passing->action == KMEM_GUARD_RAISE)
 		return passing->request_bytes != 0 ? "this request fails" : "requests of 1 MiB and more fail from now on";
 	if (passing->action == KMEM_GUARD_EXEC)
-		return passing->outcome == KMEM_GUARD_DONE ? "the command is run"
-		                                           : "nobody runs the command: there is no kmemshim run";
+		return passing->outcome == KMEM_GUARD_DONE
+		           ? "the command is run"
+		           : "nobody can run the command: the program was not started by kmemshim run";
 	return "kmemshim report shows what it held";
 }
 
@@ -519,7 +520,7 @@ tell_of_settings(void)
 	format_guard(given, sizeof(given));
 	memory_limits_read_now(identity, &now);
 	if (!measure_limits(identity, &now, &at))
-		diag_warn("KMEMSHIM_GUARD=%s: no limit can be read here: there is no guard", given);
+		diag_warn("KMEMSHIM_GUARD=%s: no limit can be read here, so there is no guard", given);
 	else if (settings.guard.bytes >= at.limit_bytes)
 		diag_warn("KMEMSHIM_GUARD=%s: this is not below the %lu MiB of %s: the guard is %u%% of that", given,
 		          MIB(at.limit_bytes), limit_text(at.kind), (unsigned)PERCENT_INSTEAD);
@@ -529,7 +530,7 @@ tell_of_settings(void)
 		          settings.guard.bytes != 0 ? ", for each process alone" : "");
 	if (settings.guard_action == KMEM_GUARD_EXEC && !launcher_pipe_tell(true, 0))
 		diag_warn(
-			"KMEMSHIM_GUARD_ACTION=exec: only kmemshim run can run a command, and there is none: the guard is noted");
+			"KMEMSHIM_GUARD_ACTION=exec: only kmemshim run can run a command, and it did not start this program: the guard is noted");
 }
 
 void

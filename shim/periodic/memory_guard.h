@@ -5,13 +5,14 @@
  * is left (guard_due.h). When the guard is passed, what each record holds is written into the capture (struct kmem_guard), one line goes
  * to stderr, and then the action: nothing, SIGINT, or the launcher is told. Requests are refused one by one.
  *
- * What is in use: of a cgroup what is charged to it, without contents of files, which the kernel drops before it kills; of RLIMIT_AS
- * the addresses; of the machine what is not available, or, where the guard is a number of bytes, what this process has in memory.
+ * What is in use depends on the limit. Of a cgroup: what is charged to it, without contents of files, which the kernel drops before it
+ * kills. Of RLIMIT_AS: addresses. Of the machine: memory that is not available; if the guard is a number of bytes, what this process has
+ * in memory.
  *
- * A process acts when it was below the guard before, and has itself a 64th of the limit in memory: who only stands by is left alone.
- * Below 3/4 of the guard it is armed again. malloc keeps much of what is freed. Before interrupt or raise act, and when the program has
- * dropped what it held, malloc is told to give it back (malloc_trim): nobody is stopped for memory that is free, and the guard does not
- * stay passed until what grows next is killed.
+ * A process acts if it was below the guard before, and itself has a 64th of the limit in memory: small processes beside it are left
+ * alone. Below 3/4 of the guard it is armed again. malloc keeps much of what is freed. So malloc is told to give it back (malloc_trim)
+ * before interrupt or raise act, and when the program has released much. Without this a program would be stopped for memory that is
+ * free, and the guard would stay passed until the kernel kills.
  *
  * Safe from   any hook. One thread judges; others go on meanwhile.
  * When full   no room for the record: the line and the action are all.

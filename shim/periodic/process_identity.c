@@ -1,8 +1,8 @@
 /*
  * process_identity.c - which process is this (see process_identity.h)?
  *
- * A session id ends in ".PID" of the process that started the session: who has that pid is the first one, whatever its
- * environment says about the session; everybody who inherits the id is a descendant.
+ * A session id ends in ".PID" of the process that started the session. The process with that pid is the first one, whatever its
+ * environment says about the session. A process that inherits the id is a descendant.
  */
 #include "periodic/process_identity.h"
 

@@ -365,7 +365,7 @@ grown_since(const _Atomic uint64_t *last, uint64_t bytes)
 	return bytes > then ? bytes - then : 0;
 }
 
-/* What was freed and not given back is a reason: of what was live at the last look, how many quarters? */
+/* How many quarters of what was live at the last sample were freed and not given back? One is a reason to look. */
 static uint64_t
 kept_quarters(uint64_t resident_bytes, uint64_t live_bytes)
 {

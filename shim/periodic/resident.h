@@ -1,15 +1,16 @@
 /*
  * resident.h - what is the resident set made of?
  *
- * Safe from   inside a hook, guard held; no allocation, no waiting for a thread. It reads /proc/self/smaps, for which the kernel looks at
- *             each page: so no more than a 1024th of the time goes into it. After a look of 20 ms (4 GiB of small pages) the next one
- *             comes 20 s later; how old the last one is, the report says. Sooner, after 0.6 s, when the process, or what is charged
- *             to its group, has grown by a quarter since the last look, or a quarter of what was live was freed and not given back: at
- *             most a 32nd of the time. Where that was half, what half a quiet second has saved may be used up at once (16 ms): such a
- *             phase is short, and no event may follow it. So may what two seconds have saved in the last eighth before the limit,
- *             whenever the process has grown by a 64th of the limit since the last look: at most a 25th of the time, for the eight
- *             steps that it takes to the end.
- * When failing  the capture keeps what the last look said, or says nothing.
+ * Safe from   inside a hook, guard held; no allocation, no waiting for a thread.
+ * How often   It reads /proc/self/smaps, for which the kernel looks at each page. A sample of 4 GiB of small pages takes 20 ms. So the
+ *             part of the time that samples may take is limited. The report says how old the last one is.
+ *               usually           a 1024th of the time: the next sample comes 20 s after one of 20 ms
+ *               much has changed  a 32nd of the time: the process, or its group, has grown by a quarter since the last sample, or a
+ *                                 quarter of what was live was freed and not given back. If it was half, the time that half a quiet
+ *                                 second has saved (16 ms) may be used up at once: such a phase is short, and no event may follow it.
+ *               limit is near     a 25th of the time: in the last eighth before the limit, each time that the process has grown by a
+ *                                 64th of the limit. The time that two seconds have saved may be used up at once.
+ * When failing  the capture keeps the last sample, or has none.
  */
 #ifndef RESIDENT_H
 #define RESIDENT_H

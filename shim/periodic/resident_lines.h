@@ -1,12 +1,11 @@
 /*
  * resident_lines.h - of the large blocks of each record, how much is in memory?
  *
- * A block that nobody touched is no memory, whoever asked for it. Blocks and mappings of 1 MiB and more are looked at one by one; there
- * are few, and what is smaller is touched soon. struct kmem_resident_lines is the answer.
+ * A block that was never touched takes no memory. Blocks and mappings of 1 MiB and more are looked at one by one: there are few of them, and
+ * smaller ones are touched soon. The answer is a struct kmem_resident_lines.
  *
- * Context     under the flag of the look: begin, each of the kernel's mappings in order of address,
- *             store.
- * Safe from   as that is; no allocation.
+ * Context     while resident.c takes a sample: begin, each of the kernel's mappings in order of address, store.
+ * Safe from   the same places as resident_take(); no allocation.
  * When full   large blocks beyond RESIDENT_LINES_BLOCKS_MAX count as resident; of records beyond the room in the capture there is a sum.
  */
 #ifndef RESIDENT_LINES_H

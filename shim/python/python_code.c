@@ -393,8 +393,8 @@ content_slot(uint64_t hash, uint32_t step)
 }
 
 /*
- * Not found when there is no room: what is without its lines takes of what the others spare. Two threads may write the same content at once; the record that did not get
- * its word is never led to.
+ * Not found when there is no room. Code without its table of lines is small: it may use room that is kept free for it. Two threads may
+ * write the same content at once: one of the two records is then never used.
  */
 static struct python_code
 content_find_or_append(const struct python_interpreter *python, const struct description *what, bool is_without_lines)

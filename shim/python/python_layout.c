@@ -171,8 +171,8 @@ enum debug_word { DEBUG_WORD_COOKIE, DEBUG_WORD_VERSION, DEBUG_WORD_FREE_THREADE
 
 struct slot {
 	uint16_t field; // offset in struct python_layout
-	uint8_t
-		word[DEBUG_COLUMNS]; // in 3.13, 3.14, 3.15: python_layout.debug_words says which, counted from 1; 0 = in none
+	// in 3.13, 3.14, 3.15: python_layout.debug_words says which, counted from 1; 0 = in none
+	uint8_t word[DEBUG_COLUMNS];
 };
 
 #define SLOT(name, ...)                                                        \

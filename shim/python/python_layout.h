@@ -54,8 +54,8 @@ struct python_layout {
 	uint8_t chain;    // enum python_chain_kind
 	uint8_t instruction;
 	bool is_free_threaded;
-	bool
-		has_lock_for_each_interpreter; // the current thread state is one of this thread; before, of whoever has the only lock
+	// the current thread state is this thread's; without: that of the thread which has the only lock
+	bool has_lock_for_each_interpreter;
 	bool has_shaped_keys;       // the keys of a dictionary say their kind and the binary logarithms of their sizes
 	bool has_free_list_in_head; // a dead object's head holds the address of the next one
 	uint8_t debug_words;        // which column of `_Py_DebugOffsets`' words, counted from 1; 0 = it has none

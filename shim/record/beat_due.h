@@ -1,10 +1,14 @@
 /*
  * beat_due.h - is a heartbeat due?
  *
- * A beat is taken when live host bytes have grown by a step (1/256 of the limit, at least 1 MiB; less where the guard is near) since the last one, and
- * about once a second while the program allocates. The same step of resident memory makes one: what was asked for long ago is touched
- * late. So does a quarter more page faults of a forked child: it may have copied what it reads. Both are asked for once in some milliseconds, of programs that allocate meanwhile. And where a quarter of what was live at the
- * last beat was freed, at least 16 MiB: no allocation may follow. No thread, no timer, no signal. What a beat is, heartbeat.h says.
+ * A beat (heartbeat.h) is due
+ *   - when live host bytes have grown by a step since the last one: 1/256 of the limit, at least 1 MiB; less where the guard is near
+ *   - when resident memory has grown by the same step, for memory may be touched long after it was asked for: this is asked for once in
+ *     some milliseconds, while the program allocates
+ *   - when the page faults of a forked child have grown by a quarter, for it may have copied what it reads: asked for as often
+ *   - when a quarter of what was live at the last beat was freed, and 16 MiB: perhaps no allocation follows
+ *   - about once a second, while the program allocates
+ * No thread, no timer, no signal.
  *
  * live_bytes: of heap, mmap, shared, python/arena and library. Each question that is answered by true lets one thread through, which
  * is to take the beat.

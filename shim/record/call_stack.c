@@ -111,7 +111,7 @@ merge_import(const struct python_stack *python, uint32_t first, struct call_stac
 
 /*
  * The line that made the arenas grow says little, but an import does: most of what it makes stays, and imports of a framework need
- * a hundred arenas. Anything of the user's own that runs inside is no import.
+ * a hundred arenas. User code that runs inside an import does not count as the import.
  */
 static void
 take_arena(struct python_stack *python, struct call_stack *stack)

@@ -1,14 +1,13 @@
 /*
  * event_cache.h - is this an allocation that this thread made before, on the very same stack?
  *
- * Programs repeat themselves: a training loop makes the same sequence of allocations in every step. An event is remembered
- * with where the words of the stack lie that its walk read, a digest of what they held, and its site. The event that
- * followed the last one the time before is tried first. When the words still hold the same, the walk would read the same and
- * find the same, so it is not made.
+ * Programs repeat themselves: a training loop makes the same sequence of allocations in every step. So each event is remembered: where
+ * its walk read words of the stack, a digest of these words, and its site. If the words are the same the next time, a walk would read
+ * the same and find the same; so none is made. First the event is tried that followed the last one the time before.
  *
- * Of some events the Python frames are the whole stack (event_site.h): a digest of these frames is all that is remembered of them.
+ * Some stacks consist of Python frames alone (event_site.h). Of these a digest of the frames is remembered, and no words.
  *
- * A find returns all that a keep needs, as struct event_lookup. Nothing of it stays in the cache.
+ * event_cache_find() returns all that event_cache_keep() needs, as struct event_lookup. Nothing of it stays in the cache.
  *
  * Context     inside the reentry guard, on the thread whose cache it is.
  * Safe from   any hook; no allocation, no lock. Reads only the stack above the caller (E2), and live Python frames.
@@ -27,8 +26,7 @@
 
 #define EVENT_CACHE_UNITS 32768u // of 64 bytes; only those in use are touched
 #define EVENT_CACHE_BUCKETS 8192u
-// events; those of a program that makes more before it repeats itself are walked: it costs less than to drag so many
-// into the cache
+// events. If a program makes more before it repeats itself, they are walked each time: reading so many entries would cost more
 #define EVENT_CACHE_SEEN 4096u
 #define EVENT_CACHE_WORDS 256u    // of one event; a multiple of four
 #define EVENT_CACHE_PYTHON 16384u // events of which the Python frames are the whole stack
@@ -49,9 +47,9 @@ struct event_key {
  * One event. `offsets` is the unit in which `count` offsets of the words that its walk read begin, from sp, in words. The last one
  * stands there up to four times, so that their number is a multiple of four.
  *
- * Many native paths may lead to one place, through frames of the same sizes. The first of them stands in the bucket of its key, with
- * its offsets behind it; the others have the same key and use the same offsets, and are found by their digest: the words are read
- * once, however many paths there are.
+ * Many native paths may lead to one place, through frames of the same sizes. They all have the same key, and their words lie at the same
+ * offsets. The first one stands in the bucket of the key, with the offsets behind it. The others are found by their digests. So the words
+ * are read once, however many paths there are.
  *
  * Invariants, tested by number in tests/unit/shim/record/test_event_cache.c:
  *   E1  a walk is a function of pc, sp, (rbp,) the version of the modules, the Python frames, and the words of the stack it reads; it

@@ -144,8 +144,8 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, struct event_loo
 }
 
 /*
- * Other threads release what this one allocates: its own record seems to hold more and more. What all of them hold is in cache lines
- * of theirs, so it is looked at again when this thread has used its part of what there was room for.
+ * Other threads may release what this one allocates: then its own record seems to hold more and more. What all records hold is in cache
+ * lines of the other threads. So it is summed up only when this thread has used its part of the room that there was the last time.
  */
 bool
 event_site_needs_native_slow(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most)

@@ -2,10 +2,10 @@
  * history.c - what was held over time (see history.h)?
  *
  * Invariants, tested by number in tests/unit/shim/record/test_history.c:
- *   H1  a point's checksum is 0 while the point is written and stored last (release), so a reader takes whole ones only, and who is killed
- *       at any instruction leaves one less, not a damaged one.
- *   H2  at most KMEM_HISTORY_POINTS points. With all places in use every second one is given up, and the distance is from then on that of those
- *       that stay. The point at which most was live stays.
+ *   H1  a point's checksum is 0 while the point is written, and is stored last (release). So a reader takes whole points only, and a
+ *       process that is killed at any instruction leaves one point less, not a damaged one.
+ *   H2  at most KMEM_HISTORY_POINTS points. When all places are in use, every second point is given up, and from then on the distance
+ *       of new points is that of the points that stay. The point at which most was live stays.
  *   H3  a point's domain_bytes are the sums of all records, and its site_bytes those of all records with that stack and domain.
  *
  * Not chosen  a ring of the last points: after a week it would show the last minutes.

@@ -5,8 +5,8 @@
  * a place keeps its record, so that the file does not grow with their number.
  *
  * Context     inside the reentry guard, while recording is on.
- * Safe from   any hook on any thread. One thread writes at a time; who comes meanwhile waits for a mark a little, and for a snapshot
- *             not at all: it becomes a mark alone.
+ * Safe from   any hook on any thread. One thread writes at a time. A second thread waits a little with a mark, and not at all with a
+ *             snapshot: that becomes a mark alone.
  * When full   the oldest of its kind is replaced. Where a record has no room the largest sites are kept, or the mark alone.
  */
 #ifndef MARKS_H

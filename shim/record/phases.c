@@ -1,14 +1,14 @@
 /*
  * phases.c - what was the highest in this part of the program's life (see phases.h)?
  *
- * In each domain whose peak is the highest so far: book the maximum, write down what each site held at it, make that the one in force, and only
- * then begin the phase, if no higher maximum has come meanwhile; else again.
+ * For each domain whose peak is the highest so far: book the maximum, write down what each site held at it, and make that record the one
+ * in force. Then begin the phase. If a higher maximum has come meanwhile, do it all once more.
  *
  * Invariants, tested by number in tests/unit/shim/record/test_phases.c:
  *   N1  a domain's kept_peak_bytes is never below the highest of the phases that have ended.
- *   N2  what sites held at it stands whole in the record in force, at every instruction: there are two, and the other one is written. While the
- *       record is newer than kept_peak_bytes, the domain's own word still says the same.
- *   N3  the capture does not grow with the number of phases: a record is written anew into its room, and gets a larger one only when more
+ *   N2  the record in force says at every instruction what sites held at that peak: there are two records, and only the other one is
+ *       written. While the record is newer than kept_peak_bytes, the domain's own word still says the same.
+ *   N3  the capture does not grow with the number of phases: a record is written anew into its room. It gets a larger room only if more
  *       sites held something than ever before.
  *   N4  a phase whose predecessor's peak cannot be kept does not begin.
  *
@@ -36,7 +36,7 @@ struct domains_seen {
 	bool is_any_raised;
 };
 
-/* Index + 1 of the record in force. relaxed, here and for the other one: only who has the lock writes them. */
+/* Index + 1 of the record in force. relaxed, here and for the other one: only the holder of the lock writes them. */
 static uint32_t
 index_in_force(void)
 {

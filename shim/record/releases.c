@@ -46,7 +46,7 @@ holds_much(uint32_t site, uint64_t gone_bytes)
 	return live_bytes >= RELEASES_MIN_BYTES && live_bytes >= heap >> RELEASES_MIN_SHARE;
 }
 
-/* relaxed, all but the last: only who is noting writes, and a reader asks the checksum. */
+/* relaxed, all but the last: only one thread writes at a time, and a reader checks the checksum. */
 static void
 write_entry(struct kmem_release *entry, uint32_t site, uint32_t releaser, uint32_t count)
 {

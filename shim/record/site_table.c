@@ -9,7 +9,8 @@
  *
  * The stacks themselves are in stack_store.h. What stands for a stack that has no room, site_room.h says.
  *
- * Invariants, tested by number in tests/unit/shim/record/test_site_table.c (S1 to S5 are at struct kmem_site):
+ * Invariants, tested by number in tests/unit/shim/record/test_site_table.c, T2 in tests/stress/site_table.c (S1 to S5 are at struct
+ * kmem_site):
  *   T1  an entry leads to a complete site: it is stored with release after stack and site are written.
  *   T2  two threads that bring the same new stack at once may store it twice; one entry wins, the other record joins its ring.
  *       Two without a slot may leave one without counters for good.

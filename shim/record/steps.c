@@ -36,14 +36,13 @@
 #define DEPTH_MAX 128u
 #define UNSAID_MAX 16u   // sites that told nothing: then the latest is where we stand
 #define RESTARTS_MAX 12u // the clock has 255 ticks
-#define LOOK_TICKS \
-	(UINT64_C(1)   \
-	 << 18) // of the processor's clock, about a tenth of a millisecond, between two stacks that are compared
+// of the processor's clock, about a tenth of a millisecond, between two stacks that are compared
+#define LOOK_TICKS (UINT64_C(1) << 18)
 #define BURST 64u
 #define EVENTS_MAX 16u // of a line that comes again, between two looks
 #define MAIN_SLOT 1u
-#define CELL_ROUNDS \
-	64u // of a loop inside one cell, before it counts instead of the cells; twice as many each time that cells took over again
+// of a loop inside one cell, before it counts instead of the cells; twice as many each time that the cells took over again
+#define CELL_ROUNDS 64u
 #define CELL_DOUBLINGS 10u // at most
 #define CELLS_MAX 8u       // between two looks
 

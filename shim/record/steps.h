@@ -1,10 +1,10 @@
 /*
  * steps.h - what does the program do again and again?
  *
- * A step is a round of the outermost loop of the user's own code: a second clock beside what is allocated. Nobody tells us where loops are. But
- * between two allocations of a thread the line of some outer frame goes back, or comes again: that frame has begun a new round. Only
- * allocations that the slow paths see anyway are looked at, so that rounds may be missed: it is an estimate. Steps that the program counts itself
- * (kmemshim_step()) and cells of a notebook are exact.
+ * A step is a round of the outermost loop of the user's own code: a second clock beside what is allocated. Nobody tells us where loops
+ * are. But if the line of an outer frame goes back, or comes again, between two allocations of a thread, that frame has begun a new round.
+ * Only allocations of the slow paths are compared, so rounds may be missed: their number is an estimate. Steps that the program counts
+ * itself (kmemshim_step()) and cells of a notebook are exact.
  *
  * Context     inside the reentry guard.
  * Safe from   any hook; each thread has memory of its own for it.
@@ -36,7 +36,7 @@ struct steps_loop {
 	enum steps_kind kind;
 	bool is_library; // of one line: a library that it called came again, perhaps in a loop of its own
 	uint32_t rounds;
-	uint32_t stack; // index + 1 of one that leads through it
+	uint32_t stack; // index + 1 of a stack that leads through it
 };
 
 /* What a thread remembers. Zeroed is empty. */

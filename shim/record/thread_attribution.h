@@ -37,13 +37,13 @@
 /* Of one thread, in its slot. */
 struct thread_attribution {
 	const _Atomic uint32_t *last_site; // of this thread, which others read
-	uint64_t
-		while_line; // as a frame word, marked with THREAD_ATTRIBUTION_IMPORT; 0 = none. As of the last thread_attribution_find()
-	uint64_t library_line; // the same of the last thread_attribution_find_library()
-	bool is_work;          // it is the line that gave the thread its work
-	uint32_t
-		work_line;     // thread_attribution_admit(): who put in what the thread took last (work_items.h); 0 = not known
-	uint32_t put_line; // the same of the thread's own line, as of these frames
+	// what the last thread_attribution_find() found: a frame word, marked with THREAD_ATTRIBUTION_IMPORT; 0 = none
+	uint64_t while_line;
+	uint64_t library_line; // what the last thread_attribution_find_library() found
+	bool is_work;          // library_line is the line that gave the thread its work
+	// number of the line that put in the work item which this thread took last (work_items.h); 0 = not known
+	uint32_t work_line;
+	uint32_t put_line; // number of the line at which this thread puts items in, when its frames have put_digest
 	uint64_t put_digest;
 	uint64_t started_hash; // of started[], 0 = none
 	uint32_t started_count;
@@ -65,7 +65,7 @@ uint32_t thread_attribution_admit(uint64_t line);
 
 /* Has any thread ever had something to give? relaxed: a thread that sees it late asks one event later. */
 extern _Atomic bool thread_attribution_is_any __attribute__((visibility("hidden")));
-uint64_t thread_attribution_find_closely(void); // the rest of thread_attribution_find()
+uint64_t thread_attribution_find_closely(void); // of thread_attribution_find()
 
 /* Looks whose line it is now, for a thread without Python frames. Returns what tells parents apart; 0 = none. */
 static inline uint64_t

@@ -44,8 +44,8 @@ struct live_block {
 void tracker_allocated(const void *hook_frame, void *addr, size_t bytes);
 void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes);
 /*
- * A block of malloc's that holds a small object of Python, of so many bytes, which stands for others (python_samples.h). It goes as any
- * block goes.
+ * A block of malloc's that holds a small Python object of so many bytes, which was drawn as a sample (python_samples.h). It is released
+ * like any other block.
  */
 void tracker_sampled(const void *hook_frame, void *addr, size_t bytes);
 // before the real free; false: nothing was done, tracker_freed() is to do it
@@ -61,10 +61,10 @@ void tracker_resized(const void *hook_frame, struct live_block old, void *addr, 
 void tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes);
 void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error);
 /*
- * Before a request is passed on, of which those of 1 MiB and more are noted.
+ * Before a request is passed on. Requests of 1 MiB and more are noted.
  *
- * old_bytes  that the new block takes the place of
- * returns    false: it is to fail, for the guard would be passed (KMEMSHIM_GUARD_ACTION=raise); of the heap alone
+ * old_bytes  of the block that the new one replaces; 0 = none
+ * returns    false: the request must fail, because it would pass the guard (KMEMSHIM_GUARD_ACTION=raise); only for the heap
  */
 bool tracker_attempt_large(enum kmem_domain domain, size_t bytes, size_t old_bytes);
 static inline bool
@@ -75,9 +75,8 @@ tracker_attempt(enum kmem_domain domain, size_t bytes, size_t old_bytes)
 void tracker_refused_by_guard(const void *hook_frame, size_t bytes);
 
 /*
- * Mappings. What is mapped counts as many bytes as were asked for; what is taken away is whole pages, so the rest of the last
- * page goes with it. begin takes what is known of the range out of the map before the real release (R1); end books
- * it, or puts it back when the real call failed.
+ * Mappings. A mapping counts as many bytes as were asked for. What is unmapped is whole pages, so the last page goes as a whole. begin takes
+ * what is known of the range out of the map before the real release (R1). end books it, or puts it back if the real call failed.
  */
 void tracker_mapped(const void *hook_frame /* NULL: of the interpreter's allocator */, enum kmem_domain domain,
                     void *addr, size_t bytes);
@@ -87,7 +86,7 @@ void tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken);
 void tracker_unmap_end(const struct range_pieces *taken, bool was_released);
 /* After a successful mremap of what begin took. */
 void tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *addr, size_t bytes);
-/* After a successful mprotect that lets it be written: what of it was only reserved is memory from now on, of this call site. */
+/* After an mprotect that makes the range writable: the parts that were only reserved are memory of this call site from now on. */
 void tracker_writable(const void *hook_frame, void *addr, size_t bytes);
 /* After a successful madvise that gives pages back: counted, for what is known of the range. */
 void tracker_returned(void *addr, size_t bytes);

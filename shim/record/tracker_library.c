@@ -32,11 +32,11 @@ _Atomic uint64_t library_due_next_switch_ticks;
 #define USES_MAX 4u                         // reservations' makers per line
 #define LINE_BYTES_MIN ((uint64_t)64 << 10) // less growth waits for the next question
 #define LOOK_BYTES_MIN ((uint64_t)1 << 20)
-#define SAMPLE_SHARE 64 // of resident memory, that makes a sample worth while
-#define TIME_SHARE 32   // so many times as long as one took until the next one
-#define BURST_TICKS \
-	(UINT64_C(1) << 28) // of the processor's clock, 70 to 130 ms: switches may use the questions of so long at once
-#define TICKS_A_NS 3    // of the processor's clock: 2 to 5, and what is measured of so short a time is worse
+#define SAMPLE_SHARE 64 // a sample is worth while when resident memory has changed by this part of it
+#define TIME_SHARE 32   // the next sample comes when so many times the duration of the last one has passed
+// of the processor's clock, 70 to 130 ms: a switch of threads may use up at once the questions that so much time allows
+#define BURST_TICKS (UINT64_C(1) << 28)
+#define TICKS_A_NS 3 // of the processor's clock: it has 2 to 5; measuring it for so short a time would be less exact
 
 /* What one line gets in this sample, of the reservations of one maker. */
 struct use {
@@ -49,7 +49,7 @@ struct use {
 struct line {
 	uint64_t grown_bytes; // since the last sample
 	uint64_t given_pages;
-	uint64_t told_bytes; // of what has grown, to the clock of generations
+	uint64_t told_bytes; // growth that the clock of generations knows
 	uint32_t use_count;
 	struct use uses[USES_MAX];
 	struct call_stack stack;

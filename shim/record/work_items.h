@@ -7,7 +7,7 @@
  *
  * Context     inside the reentry guard; the thread has Python frames.
  * Safe from   any thread; no allocation, no lock.
- * When full   (16,384 items wait) an older one is forgotten: then it is told what is told without this.
+ * When full   (16,384 items wait) an older one is forgotten: its memory is shown where it would be shown without this file.
  */
 #ifndef WORK_ITEMS_H
 #define WORK_ITEMS_H

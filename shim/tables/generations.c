@@ -21,8 +21,8 @@
 #define CLOCK_BYTES_MAX ((uint64_t)1 << 62) // far behind the last tick
 
 /*
- * Of a line that keeps half of what it allocates, one in 256 such generations holds nothing by chance. With one sample each, half of
- * them would.
+ * Samples of one generation. Of a line that keeps half of what it allocates, one generation in 256 then holds nothing by chance. With one
+ * sample each, every second one would.
  */
 #define SAMPLES_MIN 8u
 

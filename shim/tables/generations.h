@@ -28,8 +28,8 @@
 uint8_t generations_tick(uint64_t bytes, uint64_t blocks);
 
 /*
- * A step of the program was made: the clock ticks for each of the first eight since they began anew, then eight times per doubling, where
- * it does not so by what is allocated. relaxed: two steps at the same moment may count as one.
+ * A step of the program was made. The clock ticks at each of the first eight steps since they began anew, then eight times per doubling;
+ * not if it has ticked as often by what is allocated. relaxed: two steps at the same moment may count as one.
  */
 void generations_step(void);
 void generations_steps_anew(void);

@@ -1,8 +1,8 @@
 /*
  * large_blocks.h - where do blocks of 1 MiB and more live?
  *
- * Addresses at which such a block was once; whether it is there still, and whose it is, the pointer map knows. So nothing has to be done
- * when one is released, and the fast path of an event (tracker_fast.c), which such a block never takes, does not see this.
+ * Here are the addresses at which such a block once was. The pointer map knows whether it is still there, and to which site it belongs. So
+ * a release needs no work here, and the fast path of an event (tracker_fast.c), which such a block never takes, does not see this.
  *
  * Safe from   any thread and signal handler; lock-free; no allocation.
  * When full   (64 GiB of addresses with a block in each MiB) the block is not noted: it counts as resident.

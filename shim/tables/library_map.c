@@ -4,7 +4,7 @@
  * A word for each page says which booking it belongs to. Words lie in windows of 1024 pages, found by address in a table that is never
  * emptied but by a fork; only windows in which pages were booked are memory.
  *
- * Invariants, tested by number in tests/unit/shim/tables/test_library_map.c:
+ * Invariants, tested by number in tests/unit/shim/tables/test_library_map.c, Y3 in tests/stress/tracker_library.c:
  *   Y1  a booking has as many pages as words lead to it; without any it is free.
  *   Y2  after a sample the pages that are booked are those that it found in memory, but for those for which there was no booking.
  *   Y3  all of this is read and written under the lock only; pages[] belongs to the thread that samples.

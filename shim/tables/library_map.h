@@ -1,12 +1,12 @@
 /*
  * library_map.h - which pages of the reservations of libraries' own allocators are in use, and to whom are they booked?
  *
- * Some allocators (jemalloc, mimalloc, inside a library) reserve addresses that can be written and only touch them: nothing but the page
- * itself tells that it became memory. Here stands what is known: the reservations, and for each page that was found in memory the
- * booking that it belongs to. A booking is what one sample found to have grown at one line; it is one block until its last page is gone.
+ * Some allocators (jemalloc, mimalloc, inside a library) reserve writable addresses and then just touch them: only the page itself shows
+ * that it became memory. Here are the reservations, and for each page that was found in memory its booking. A booking is the growth that
+ * one sample found at one line. It is one block until its last page is gone.
  *
- * Safe from   any thread, inside the reentry guard: one lock (wait_lock.h), not across mincore() but where what it was asked for has changed
- *             meanwhile; one sample at a time. What is told of pages that are booked or gone is told under it.
+ * Safe from   any thread, inside the reentry guard, with one lock (wait_lock.h); one sample at a time. mincore() is asked without the lock,
+ *             and once more with it if pages have changed meanwhile. `book`, `booked` and `gone` are called under the lock.
  * When full   a reservation is not sampled (LIBRARY_MAP_RESERVATIONS_MAX of them, 64 GiB of pages, or of more than
  *             LIBRARY_MAP_BYTES_MAX); pages without a booking are found by the next sample.
  */
@@ -24,7 +24,7 @@
 #define LIBRARY_MAP_BOOKINGS_MAX 32768u
 #define LIBRARY_MAP_PAGE_BYTES UINT64_C(4096)
 
-/* Was there ever a reservation in this process? relaxed: who sees it late samples later. */
+/* Was there ever a reservation in this process? relaxed: a thread that sees it late samples later. */
 extern _Atomic bool library_map_is_any __attribute__((visibility("hidden")));
 
 /* pc: the return address of whoever reserved it; 0 = not known */

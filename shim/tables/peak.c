@@ -12,7 +12,7 @@
  *   event epoch = site epoch   now += delta
  *   event epoch < site epoch   now += delta and mark += delta: it arrived late, but belongs before the edge
  *
- * Invariants, tested by number in tests/unit/shim/tables/test_peak.c:
+ * Invariants, tested by number in tests/unit/shim/tables/test_peak.c, P4 in tests/stress/phases.c:
  *   P1  with nothing in flight, the sites' `now` add up to the domain's and what threads have pending.
  *   P2  with nothing in flight, kmem_site_peak_bytes() of all sites add up to the domain's peak, whatever the order in
  *       which the updates of the sites arrived; with one thread, or exact, always; else but for what was pending in other

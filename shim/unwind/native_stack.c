@@ -33,7 +33,7 @@ struct walk {
 	struct native_stack *out;
 	uint64_t alternate_visits;
 	uint64_t
-		link; // the link register, in the frame that a signal interrupted; 0 = there is none, or it is not known any more
+		link; // link register of a frame that a signal interrupted; 0 = there is none, or a call has overwritten it
 };
 
 /* ---- reading ---- */

@@ -116,7 +116,7 @@ static const struct field generation_fields[] = {
 };
 static const struct field timeline_fields[] = {
 	OF(kmem_timeline, "head", steps.depth, ALL),      OF(kmem_timeline, "head", steps.count, ALL),
-	OF(kmem_timeline, "head", steps.began_ns, ALL),   OF(kmem_timeline, "head", steps.latest_ns, ALL),
+	OF(kmem_timeline, "head", steps.began_ns, ALL),   OF(kmem_timeline, "head", steps.reserved, ALL),
 	OF(kmem_timeline, "head", steps.tick_steps, ALL), OF(kmem_timeline, "head", steps.measure, ALL),
 	OF(kmem_timeline, "head", steps.count_at, ALL),   OF(kmem_timeline, "head", steps.ms_at, ALL),
 	OF(kmem_timeline, "head", mark_sequence, ALL),    OF(kmem_timeline, "head", request_done, ALL),

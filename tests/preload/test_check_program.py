@@ -113,7 +113,7 @@ def test_a_line_that_does_not_grow_with_the_rounds_is_no_leak(kmemshim, tmp_path
     unasked = kmemshim("check", "--baseline", "base.json", "--retries", "0", "--", "./rounds", "--rounds=100", "cache")
 
     assert cache.returncode == OK, cache.stdout + cache.stderr
-    assert "note: rounds.c:4 cached is no leak: it held 97.7 KiB after 100 rounds, and 97.7 KiB after 400" in cache.stdout
+    assert "note: rounds.c:4 cached is not a leak: it held 97.7 KiB after 100 rounds, and 97.7 KiB after 400" in cache.stdout
     assert leak.returncode == REGRESSION and "rounds.c:5 forgotten" in leak.stdout
     assert "repeat: kmemshim check --baseline base.json --retries 0 -- ./rounds '--rounds={n}' leak" in leak.stdout
     assert unasked.returncode == REGRESSION and "once more" not in unasked.stderr

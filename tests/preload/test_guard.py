@@ -306,7 +306,7 @@ def test_the_launcher_runs_the_command(tmp_path):
 def test_without_a_launcher_nobody_runs_a_command(tmp_path):
     done = limited_guard([PYTHON, "-c", "kept = [bytearray(b'x') * 100000 for _ in range(1820)]"], tmp_path / "out", "exec:true")
     assert done.returncode == 0, done.stderr
-    assert "nobody runs the command: there is no kmemshim run" in done.stderr
+    assert "nobody can run the command: the program was not started by kmemshim run" in done.stderr
     assert harness.report("report", tmp_path / "out")["guard"]["is_action_in_vain"]
 
 

@@ -202,7 +202,7 @@ def test_the_schema_is_what_the_command_prints():
 
 @pytest.mark.parametrize("words, said", [
     ((), "holders"),
-    (("12x",), "is no process: give the number of one"),
+    (("12x",), "is not a process: give the number of one"),
     (("4194999",), "process 4194999 is gone"),
     (("1", "--stop", "soon"), "--stop"),
     (("1", "--top", "many"), "--top"),

@@ -128,7 +128,7 @@ def test_no_look_is_taken_where_nobody_wants_one(cache, tmp_path):
     done = guarded([PYTHON, cache, "go on"], tmp_path / "out", "--no-holders")
     assert done.returncode == 0 and "passed its guard" in done.stderr
     told = kmemshim("holders", tmp_path / "out")
-    assert told.returncode == 2 and "nobody looked who holds its memory" in told.stderr
+    assert told.returncode == 2 and "what holds its memory was not recorded" in told.stderr
 
 
 @pytest.mark.parametrize(("options", "guard", "why"), [
@@ -144,9 +144,9 @@ def test_why_nobody_looked_is_told(options, guard, why, cache, tmp_path):
     assert done.returncode == 0, done.stderr
     document = stored(tmp_path / "out")
     assert re.fullmatch(why, document["why"]) and document["holders"] == []
-    assert f"nobody looked what holds it: {document['why']}" in " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    assert f"what holds it is not known: {document['why']}" in " ".join(kmemshim("why", tmp_path / "out").stdout.split())
     text = kmemshim("holders", tmp_path / "out").stdout
-    assert re.fullmatch(r"process \d+ was not looked at: " + why + "\n", text)
+    assert re.fullmatch(r"process \d+ was not examined: " + why + "\n", text)
 
 
 def test_where_ptrace_is_forbidden_all_else_works(cache, tmp_path):
@@ -182,7 +182,7 @@ def test_under_preload_alone_it_is_said_who_would_look(cache, tmp_path):
         env["SHIM"] = str(env.pop("LD_PRELOAD"))
         done = run(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec env LD_PRELOAD="$SHIM" "$@"', group, PYTHON, cache], env)
     assert done.returncode == -signal.SIGKILL and "passed its guard" in done.stderr
-    line = "nobody looked what holds it: kmemshim run looks when the guard is passed, LD_PRELOAD alone does not\n"
+    line = "what holds it is not known: kmemshim run looks when the guard is passed, LD_PRELOAD alone does not\n"
     assert line in kmemshim("why", tmp_path / "out").stdout
     assert harness.report("report", tmp_path / "out")["guard"]["look"] is None
 

@@ -213,8 +213,8 @@ def test_the_schema_is_what_the_command_prints():
 
 @pytest.mark.parametrize("words, status, said", [
     ((), 2, "lost"),
-    (("12x",), 2, "is no process: give the number of one"),
-    (("0",), 2, "is no process: give the number of one"),
+    (("12x",), 2, "is not a process: give the number of one"),
+    (("0",), 2, "is not a process: give the number of one"),
     (("4194999",), 2, "process 4194999 is gone"),
     (("1", "--stop", "soon"), 2, "--stop"),
     (("1", "--stop", "0s"), 2, "--stop"),

@@ -169,8 +169,8 @@ def test_a_folder_of_another_user_that_was_named_is_used_and_told(programs, tmp_
     launched = harness.kmemshim("run", "-o", folder, "--", program)
     preloaded = harness.record([program], folder)
 
-    assert launched.returncode == 0 and "belongs to user nobody, who can replace and remove the captures" in launched.stderr
-    assert preloaded.returncode == 0 and preloaded.stderr.count("\n") == 1 and f"belongs to user {NOBODY}, who can" in preloaded.stderr
+    assert launched.returncode == 0 and "belongs to user nobody: that user can replace and remove the captures" in launched.stderr
+    assert preloaded.returncode == 0 and preloaded.stderr.count("\n") == 1 and f"belongs to user {NOBODY}: that user can" in preloaded.stderr
     assert len(list(folder.glob("*.kmem"))) == 2
 
 

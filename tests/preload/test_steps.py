@@ -316,10 +316,10 @@ def gone():
 
 
 @pytest.mark.parametrize("words, says", [
-    (["mark", "abc", "x"], '"abc" is no process'),
-    (["mark", "0", "x"], '"0" is no process'),
+    (["mark", "abc", "x"], '"abc" is not a process'),
+    (["mark", "0", "x"], '"0" is not a process'),
     (["mark", "-5", "x"], "unknown option -5"),
-    (["snapshot", "99999999999999999999"], "is no process"),
+    (["snapshot", "99999999999999999999"], "is not a process"),
     (["mark", gone, "x"], "is gone"),
     (["snapshot", gone], "is gone"),
     (["mark", lambda: str(os.getpid()), "x"], "is not recorded: start it with kmemshim run"),

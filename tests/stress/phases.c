@@ -1,5 +1,5 @@
 /*
- * phases.c - when phases begin while other threads allocate, is the peak of the process kept, and is no event lost?
+ * phases.c - when phases begin while other threads allocate, is the peak of the process kept, and is no event lost (P4)?
  *
  * Proven by beginning a phase with two plain stores: reported in three of three runs.
  */

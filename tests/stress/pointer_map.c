@@ -1,5 +1,5 @@
 /*
- * pointer_map.c - is every block found by whichever thread frees it, also beside others in its window?
+ * pointer_map.c - is every block found by whichever thread frees it, also beside others in its window (M2)?
  *
  * The blocks that are too large for a word go through the address table, whose orders have their own program.
  *

@@ -1,5 +1,5 @@
 /*
- * site_table.c - when many threads bring the same new stacks at once, is there one site for each that all of them use?
+ * site_table.c - when many threads bring the same new stacks at once, is there one site for each that all of them use (T2)?
  *
  * The release of site->stack is hidden here by T1: published_site.c is about that.
  */

@@ -281,7 +281,7 @@ a_request_that_was_perhaps_caught_is_no_certain_cause(void **state)
 		hand_model_decide(&hand, &verdict);
 		if (strcmp(verdict_confidence_name(verdict.confidence), cases[i].confidence) != 0 ||
 		    strstr(verdict.text, cases[i].says) == NULL ||
-		    (strstr(verdict.next, "read the program's own error message; if it tells of a lack of memory") != NULL) !=
+		    (strstr(verdict.next, "read the program's own error message; if it says that memory ran out") != NULL) !=
 		        is_possible)
 			fail_msg("%zu: %s: %s Next: %s", i, verdict_confidence_name(verdict.confidence), verdict.text,
 			         verdict.next);

@@ -642,7 +642,7 @@ static const struct {
 	{ "history beyond its section", history_beyond_section, KMEM_STATE_RUNNING, false, false,
 	  "part 1 of the history is beyond the end" },
 	{ "history that is a stack", history_is_a_stack, KMEM_STATE_RUNNING, false, false,
-	  "part 1 of the history is none" },
+	  "part 1 of the history is not one" },
 	{ "point changed (F7)", point_changed, KMEM_STATE_RUNNING, false, false,
 	  "the checksum of a point of the history is wrong" },
 	{ "point of no site", point_of_no_site, KMEM_STATE_RUNNING, false, false,

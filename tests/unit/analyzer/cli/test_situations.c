@@ -910,7 +910,7 @@ is_told_as_agreed(void **state)
 	(void)fputs("\n---- \"verdict\" of --json ----\n", stream);
 	write_facts(report, stream);
 	(void)fputs("\n---- at the end of a run, 80 columns ----\n", stream);
-	assert_true(render_glance(report, &(struct glance_look){ .columns = 80 }, stream, &fail));
+	assert_true(render_glance(report, &(struct glance_options){ .columns = 80 }, stream, &fail));
 	assert_int_equal(fclose(stream), 0);
 	report_free(report);
 	(void)snprintf(name, sizeof(name), "situations/%s.txt", situation->name);

@@ -300,7 +300,7 @@ a_damaged_count_of_copied_samples_is_left_out(void **state)
 	struct model *model = load_copied_samples(40, 64, 4, 0x00050005);
 
 	assert_int_equal(model->damage_count, 1);
-	assert_non_null(strstr(model->damages[0], "what it copied of record 3: 0x00050005 is no number twice"));
+	assert_non_null(strstr(model->damages[0], "what it copied of record 3: 0x00050005 is not a doubled number"));
 	assert_int_equal(model->processes[1].built[1].copied_bytes, 16 * MIB);
 	assert_int_equal(model->processes[1].built[2].copied_bytes, 0);
 	model_free(model);

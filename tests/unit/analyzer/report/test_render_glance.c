@@ -14,7 +14,7 @@ write_glance(const struct report *report, FILE *stream)
 	struct fail fail;
 
 	assert_true(
-		render_glance((struct report *)(uintptr_t)report, &(struct glance_look){ .columns = 100 }, stream, &fail));
+		render_glance((struct report *)(uintptr_t)report, &(struct glance_options){ .columns = 100 }, stream, &fail));
 }
 
 /* Pages that others read first are in its memory and not in its container's sum: both figures are right. */

@@ -18,9 +18,9 @@ live_of(const struct model_site *site)
 static void
 write_tree(const struct report *report, FILE *stream)
 {
-	const struct tree_look look = { .heading = "Live", .bytes_of = live_of, .has_all = has_all };
+	const struct tree_options wanted = { .heading = "Live", .bytes_of = live_of, .has_all = has_all };
 
-	render_tree(report, &look, stream);
+	render_tree(report, &wanted, stream);
 }
 
 #define C_LIBRARY "libc.so.6"

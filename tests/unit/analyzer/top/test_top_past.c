@@ -1,7 +1,7 @@
 /*
  * test_top_past.c - how much more than a minute ago, how fast now, and in which order?
  */
-#include "made_look.h"
+#include "made_sample.h"
 
 #include "top/top_past.h"
 
@@ -24,26 +24,26 @@ end(void **state)
 }
 
 /* A line that holds and allocated so much, seen at that second. */
-static struct top_look *
+static struct top_sample *
 seen(double seconds, uint64_t live_bytes, uint64_t allocated_bytes)
 {
-	struct top_look *look = made_look(&hand, seconds);
+	struct top_sample *sample = made_sample(&hand, seconds);
 
-	(void)made_row(look, "train.py:41 epoch", live_bytes, allocated_bytes);
-	top_past_compare(past, look, TOP_BY_LIVE);
-	return look;
+	(void)made_row(sample, "train.py:41 epoch", live_bytes, allocated_bytes);
+	top_past_compare(past, sample, TOP_BY_LIVE);
+	return sample;
 }
 
 static void
 the_first_look_has_nothing_to_compare_with(void **state)
 {
-	struct top_look *look = seen(100, 5 * MIB, 9 * MIB);
+	struct top_sample *sample = seen(100, 5 * MIB, 9 * MIB);
 
-	assert_false(look->has_growth);
-	assert_false(look->has_rate);
-	assert_false(look->rows[0].has_growth);
-	assert_false(look->rows[0].has_rate);
-	made_look_free(look);
+	assert_false(sample->has_growth);
+	assert_false(sample->has_rate);
+	assert_false(sample->rows[0].has_growth);
+	assert_false(sample->rows[0].has_rate);
+	made_sample_free(sample);
 }
 
 /* 2 MiB a second at first, then 10: the rate is of the last five seconds, growth is of the last minute. */
@@ -61,85 +61,85 @@ rates_are_of_five_seconds_and_growth_is_of_a_minute(void **state)
 
 	/* At 62 it has gone three seconds at 2 MiB, and two at 10: 5.2. */
 	for (unsigned at = 0; at <= 150; at++) {
-		struct top_look *look = seen(at, at * MIB, (at <= 60 ? 2 * at : 120 + 10 * (at - 60)) * MIB);
+		struct top_sample *sample = seen(at, at * MIB, (at <= 60 ? 2 * at : 120 + 10 * (at - 60)) * MIB);
 
 		if (next < ARRAY_LEN(cases) && cases[next].at == at) {
-			assert_true(look->growth_seconds == cases[next].growth_seconds);
-			assert_int_equal(look->growth_bytes, cases[next].growth_mib * MIB);
-			assert_int_equal(look->rows[0].growth_bytes, cases[next].growth_mib * MIB);
-			assert_int_equal(look->rate_bytes / MIB, cases[next].rate_mib);
-			assert_int_equal(look->rows[0].rate_bytes, look->rate_bytes);
+			assert_true(sample->growth_seconds == cases[next].growth_seconds);
+			assert_int_equal(sample->growth_bytes, cases[next].growth_mib * MIB);
+			assert_int_equal(sample->rows[0].growth_bytes, cases[next].growth_mib * MIB);
+			assert_int_equal(sample->rate_bytes / MIB, cases[next].rate_mib);
+			assert_int_equal(sample->rows[0].rate_bytes, sample->rate_bytes);
 			next++;
 		}
-		made_look_free(look);
+		made_sample_free(sample);
 	}
 	assert_int_equal(next, ARRAY_LEN(cases));
 }
 
-/* Two looks a second: there is room for 45 seconds of them, and nothing older is claimed. */
+/* Two samples a second: there is room for 45 seconds of them, and nothing older is claimed. */
 static void
 with_many_looks_growth_is_of_less_than_a_minute(void **state)
 {
-	struct top_look *look = NULL;
+	struct top_sample *sample = NULL;
 
 	for (unsigned half = 0; half <= 240; half++) {
-		if (look != NULL)
-			made_look_free(look);
-		look = seen(half / 2.0, half * MIB, half * MIB);
+		if (sample != NULL)
+			made_sample_free(sample);
+		sample = seen(half / 2.0, half * MIB, half * MIB);
 	}
-	assert_true(look->growth_seconds == 45);
-	assert_int_equal(look->growth_bytes, 90 * MIB);
-	made_look_free(look);
+	assert_true(sample->growth_seconds == 45);
+	assert_int_equal(sample->growth_bytes, 90 * MIB);
+	made_sample_free(sample);
 }
 
 static void
 what_was_not_there_has_grown_by_all_of_it(void **state)
 {
-	struct top_look *look = seen(0, MIB, MIB);
+	struct top_sample *sample = seen(0, MIB, MIB);
 
-	made_look_free(look);
-	look = made_look(&hand, 2);
-	(void)made_row(look, "train.py:41 epoch", MIB / 2, MIB);
-	(void)made_row(look, "train.py:50 load", 6 * MIB, 8 * MIB);
-	(void)made_row(look, "train.py:60 gone", 0, 0);
-	(void)made_row(look, "train.py:70 turns", 0, 4 * MIB); // holds nothing, and allocates
-	top_past_compare(past, look, TOP_BY_LIVE);
-	assert_int_equal(look->row_count, 3); // what holds nothing and does nothing is no row
-	assert_string_equal(look->rows[0].place, "train.py:50 load");
-	assert_int_equal(look->rows[0].growth_bytes, 6 * MIB);
-	assert_int_equal(look->rows[0].rate_bytes, 4 * MIB);
-	assert_string_equal(look->rows[1].place, "train.py:41 epoch");
-	assert_int_equal(look->rows[1].growth_bytes, -(int64_t)(MIB / 2));
-	assert_int_equal(look->rows[1].rate_bytes, 0);
-	assert_string_equal(look->rows[2].place, "train.py:70 turns");
-	assert_int_equal(look->rows[2].rate_bytes, 2 * MIB);
-	made_look_free(look);
+	made_sample_free(sample);
+	sample = made_sample(&hand, 2);
+	(void)made_row(sample, "train.py:41 epoch", MIB / 2, MIB);
+	(void)made_row(sample, "train.py:50 load", 6 * MIB, 8 * MIB);
+	(void)made_row(sample, "train.py:60 gone", 0, 0);
+	(void)made_row(sample, "train.py:70 turns", 0, 4 * MIB); // holds nothing, and allocates
+	top_past_compare(past, sample, TOP_BY_LIVE);
+	assert_int_equal(sample->row_count, 3); // what holds nothing and does nothing is no row
+	assert_string_equal(sample->rows[0].place, "train.py:50 load");
+	assert_int_equal(sample->rows[0].growth_bytes, 6 * MIB);
+	assert_int_equal(sample->rows[0].rate_bytes, 4 * MIB);
+	assert_string_equal(sample->rows[1].place, "train.py:41 epoch");
+	assert_int_equal(sample->rows[1].growth_bytes, -(int64_t)(MIB / 2));
+	assert_int_equal(sample->rows[1].rate_bytes, 0);
+	assert_string_equal(sample->rows[2].place, "train.py:70 turns");
+	assert_int_equal(sample->rows[2].rate_bytes, 2 * MIB);
+	made_sample_free(sample);
 }
 
 /* A capture that is read while it is written may tell less than the time before. */
 static void
 a_rate_is_never_negative(void **state)
 {
-	struct top_look *look = seen(0, MIB, 9 * MIB);
+	struct top_sample *sample = seen(0, MIB, 9 * MIB);
 
-	made_look_free(look);
-	look = seen(1, MIB, 8 * MIB);
-	assert_true(look->has_rate);
-	assert_int_equal(look->rate_bytes, 0);
-	assert_int_equal(look->rows[0].rate_bytes, 0);
-	made_look_free(look);
+	made_sample_free(sample);
+	sample = seen(1, MIB, 8 * MIB);
+	assert_true(sample->has_rate);
+	assert_int_equal(sample->rate_bytes, 0);
+	assert_int_equal(sample->rows[0].rate_bytes, 0);
+	made_sample_free(sample);
 }
 
 static void
 what_was_forgotten_is_not_compared_with(void **state)
 {
-	made_look_free(seen(0, MIB, MIB));
+	made_sample_free(seen(0, MIB, MIB));
 	top_past_forget(past);
 
-	struct top_look *look = seen(1, 2 * MIB, 2 * MIB);
+	struct top_sample *sample = seen(1, 2 * MIB, 2 * MIB);
 
-	assert_false(look->has_growth);
-	made_look_free(look);
+	assert_false(sample->has_growth);
+	made_sample_free(sample);
 }
 
 static void
@@ -162,26 +162,26 @@ rows_are_in_the_order_that_is_wanted(void **state)
 
 		top_past_forget(past);
 		for (unsigned turn = 0; turn < 2; turn++) {
-			struct top_look *look = made_look(&hand, turn);
+			struct top_sample *sample = made_sample(&hand, turn);
 
 			for (size_t i = 0; i < ARRAY_LEN(lines); i++)
-				(void)made_row(look, lines[i].place, lines[i].live[turn] * MIB, lines[i].allocated[turn] * MIB);
-			top_past_compare(past, look, order);
-			for (size_t i = 0; i < look->row_count; i++)
-				found[i] = look->rows[i].place[0];
-			made_look_free(look);
+				(void)made_row(sample, lines[i].place, lines[i].live[turn] * MIB, lines[i].allocated[turn] * MIB);
+			top_past_compare(past, sample, order);
+			for (size_t i = 0; i < sample->row_count; i++)
+				found[i] = sample->rows[i].place[0];
+			made_sample_free(sample);
 		}
 		assert_string_equal(found, orders[order]);
 	}
 }
 
-/* Before there are looks, the capture's own timeline tells growth; it does not tell what was allocated by whom. */
+/* Before there are samples, the capture's own timeline tells growth; it does not tell what was allocated by whom. */
 static void
 the_timeline_of_the_capture_tells_growth_at_once(void **state)
 {
 	static struct model_point_site then[KMEM_HISTORY_SITES];
 	static struct model_point points[2];
-	struct top_look *look;
+	struct top_sample *sample;
 
 	(void)hand_model_site(&hand, HEAP, 41, 50 * MIB);
 	(void)hand_model_site(&hand, HEAP, 42, 20 * MIB);
@@ -197,19 +197,19 @@ the_timeline_of_the_capture_tells_growth_at_once(void **state)
 		for (size_t i = 0; i < points[0].site_count; i++)
 			then[i] = (struct model_point_site){ .site = 0, .bytes = i == 0 ? 30 * MIB : 1 };
 		top_past_forget(past);
-		look = made_look(&hand, 100);
-		(void)made_row(look, "train.py:41 epoch", 50 * MIB, 90 * MIB);
-		(void)made_row(look, "train.py:42 epoch", 20 * MIB, 20 * MIB);
-		top_past_compare(past, look, TOP_BY_LIVE);
-		assert_true(look->has_growth);
-		assert_true(look->growth_seconds == 40);
-		assert_int_equal(look->growth_bytes, 25 * MIB);
-		assert_false(look->has_rate);
-		assert_true(look->rows[0].has_growth);
-		assert_int_equal(look->rows[0].growth_bytes / MIB,
+		sample = made_sample(&hand, 100);
+		(void)made_row(sample, "train.py:41 epoch", 50 * MIB, 90 * MIB);
+		(void)made_row(sample, "train.py:42 epoch", 20 * MIB, 20 * MIB);
+		top_past_compare(past, sample, TOP_BY_LIVE);
+		assert_true(sample->has_growth);
+		assert_true(sample->growth_seconds == 40);
+		assert_int_equal(sample->growth_bytes, 25 * MIB);
+		assert_false(sample->has_rate);
+		assert_true(sample->rows[0].has_growth);
+		assert_int_equal(sample->rows[0].growth_bytes / MIB,
 		                 full != 0 ? 19 : 20); // the rest of them is of this line, too
-		assert_int_equal(look->rows[1].has_growth, full == 0);
-		made_look_free(look);
+		assert_int_equal(sample->rows[1].has_growth, full == 0);
+		made_sample_free(sample);
 	}
 }
 

@@ -1,14 +1,14 @@
 /*
  * test_top_view.c - what does a screen of this size show, and does nothing stand outside of it?
  */
-#include "made_look.h"
+#include "made_sample.h"
 
 #include <locale.h>
 
 #include "top/top_view.h"
 
 static struct hand_model hand;
-static struct top_look *look;
+static struct top_sample *sample;
 static struct top_state state_of;
 static struct top_canvas canvas;
 static char text[1 << 14];
@@ -23,7 +23,7 @@ static int
 begin(void **state)
 {
 	hand_model_make(&hand);
-	look = made_look(&hand, 100);
+	sample = made_sample(&hand, 100);
 	state_of = (struct top_state){ .message = "q quit" };
 	return 0;
 }
@@ -31,7 +31,7 @@ begin(void **state)
 static int
 end(void **state)
 {
-	made_look_free(look);
+	made_sample_free(sample);
 	top_canvas_free(&canvas);
 	return 0;
 }
@@ -66,7 +66,7 @@ draw(unsigned rows, unsigned columns)
 {
 	top_canvas_free(&canvas);
 	top_canvas_make(&canvas, rows, columns);
-	top_view_draw(look, &state_of, &canvas);
+	top_view_draw(sample, &state_of, &canvas);
 }
 
 static void
@@ -76,7 +76,7 @@ make_rows(unsigned count)
 		char place[64];
 
 		(void)snprintf(place, sizeof(place), "train.py:%u epoch", i + 1);
-		(void)made_row(look, place, (count - i) * MIB, 200 * MIB);
+		(void)made_row(sample, place, (count - i) * MIB, 200 * MIB);
 	}
 }
 
@@ -86,25 +86,25 @@ each_figure_has_its_column(void **state)
 	struct top_row *row;
 
 	make_rows(2);
-	look->has_growth = look->has_rate = true;
-	look->growth_seconds = 60;
-	look->growth_bytes = (int64_t)MIB;
-	look->rate_bytes = 5 * MIB;
-	look->resident_bytes = 80 * MIB;
-	look->peak_bytes = 9 * MIB;
-	row = &look->rows[0];
+	sample->has_growth = sample->has_rate = true;
+	sample->growth_seconds = 60;
+	sample->growth_bytes = (int64_t)MIB;
+	sample->rate_bytes = 5 * MIB;
+	sample->resident_bytes = 80 * MIB;
+	sample->peak_bytes = 9 * MIB;
+	row = &sample->rows[0];
 	row->has_growth = row->has_rate = true;
 	row->growth_bytes = -(int64_t)(MIB / 2);
 	row->rate_bytes = 5 * MIB;
 	row->is_estimated = true;
 	row->leak = "leak";
 	row->domain = "mmap";
-	look->growth_seconds = 0.3;
+	sample->growth_seconds = 0.3;
 	draw(24, 90);
 	assert_string_equal(row_text(2),
 	                    "live 3.0 MiB  +1.0 MiB in 0.3 s  in memory 80.0 MiB  allocates 5.0 MiB/s  peak 9.0 MiB");
 	assert_string_equal(row_text(4), "      live share     +0.3 s    rate/s  allocated at");
-	look->growth_seconds = 60;
+	sample->growth_seconds = 60;
 	draw(24, 80);
 	assert_string_equal(row_text(0), "kmemshim top  train.py (pid 4242)  running");
 	assert_string_equal(
@@ -129,12 +129,12 @@ static void
 a_narrow_screen_shows_places(void **state)
 {
 	make_rows(1);
-	free(look->rows[0].place);
-	look->rows[0].place = memory_text("a_folder/with_a_long_name/train.py:41 epoch");
+	free(sample->rows[0].place);
+	sample->rows[0].place = memory_text("a_folder/with_a_long_name/train.py:41 epoch");
 	draw(10, 40);
 	assert_string_equal(row_text(4), "      live  allocated at");
 	assert_string_equal(row_text(5), "   1.0 MiB  a_folder/with_a_long_name/t\342\200\246");
-	look->rows[0].leak = "leak"; // keeps its room
+	sample->rows[0].leak = "leak"; // keeps its room
 	draw(10, 40);
 	assert_string_equal(row_text(5), "   1.0 MiB  a_folder/with_a_long_n\342\200\246 leak");
 	draw(10, 20); // unless little is left
@@ -151,7 +151,7 @@ nothing_stands_outside_of_any_size(void **state)
 			for (unsigned open = 0; open < 2; open++) {
 				state_of.is_open = open != 0;
 				state_of.chosen = 39;
-				look->rows[39].line = SIZE_MAX; // what imports left has no stack
+				sample->rows[39].line = SIZE_MAX; // what imports left has no stack
 				draw(rows, columns);
 			}
 		}
@@ -221,20 +221,20 @@ what_is_used_of_the_limit_stands_on_top(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		look->used_bytes = cases[i].used_mib * MIB;
-		look->limit_bytes = cases[i].limit_bytes;
-		look->has_growth = cases[i].growth_seconds > 0;
-		look->growth_seconds = cases[i].growth_seconds;
-		look->growth_bytes = cases[i].growth_mib * (int64_t)MIB;
-		look->is_running = cases[i].is_running;
+		sample->used_bytes = cases[i].used_mib * MIB;
+		sample->limit_bytes = cases[i].limit_bytes;
+		sample->has_growth = cases[i].growth_seconds > 0;
+		sample->growth_seconds = cases[i].growth_seconds;
+		sample->growth_bytes = cases[i].growth_mib * (int64_t)MIB;
+		sample->is_running = cases[i].is_running;
 		draw(24, 120);
 		assert_string_equal(row_text(1), cases[i].says);
 		assert_int_equal(style_at(1, 0), cases[i].style);
 	}
 	draw(24, 50); // no room for a bar
 	assert_null(strstr(row_text(1), "█"));
-	look->used_bytes = 100 * MIB;
-	look->is_running = true;
+	sample->used_bytes = 100 * MIB;
+	sample->is_running = true;
 	draw(24, 84); // a shorter one, so that the forecast is whole
 	assert_string_equal(row_text(1),
 	                    "100 MiB in use of the limit of 200 MiB: 50 %  ████░░░  full in 50 s if it goes on so");
@@ -248,8 +248,8 @@ static void
 a_name_cannot_steer_the_terminal(void **state)
 {
 	make_rows(1);
-	free(look->rows[0].place);
-	look->rows[0].place = memory_text(
+	free(sample->rows[0].place);
+	sample->rows[0].place = memory_text(
 		"a\033[2J\tb\342\200\256c\346\227\245\303\266\377d:3 f"); // escape, tab, right to left, wide, o umlaut, broken
 	draw(24, 80);
 	assert_string_equal(row_text(5) + 18, "a?[2J?b?c?\303\266?d:3 f");
@@ -268,12 +268,12 @@ how_it_ended_is_said(void **state)
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-		made_look_free(look);
+		made_sample_free(sample);
 		hand_model_make(&hand);
 		if (cases[i].wait_status >= 0)
 			hand_model_waited(&hand, cases[i].wait_status);
-		look = made_look(&hand, 0);
-		look->is_running = false;
+		sample = made_sample(&hand, 0);
+		sample->is_running = false;
 		draw(24, 80);
 		assert_string_equal(row_text(0), cases[i].says);
 		assert_string_equal(row_text(5), "  nothing is held here");
@@ -284,10 +284,10 @@ how_it_ended_is_said(void **state)
 static void
 an_open_line_shows_its_stack(void **state)
 {
-	made_look_free(look);
+	made_sample_free(sample);
 	(void)hand_model_site(&hand, HEAP, 41, 50 * MIB);
-	look = made_look(&hand, 0);
-	(void)made_row(look, "train.py:41 epoch", 50 * MIB, 90 * MIB);
+	sample = made_sample(&hand, 0);
+	(void)made_row(sample, "train.py:41 epoch", 50 * MIB, 90 * MIB);
 	state_of.is_open = true;
 	draw(24, 80);
 	assert_string_equal(row_text(4), "train.py:41 epoch");

@@ -286,6 +286,10 @@ invariants(void **state)
 		unwind_rules_void();
 	assert_int_equal(unwind_rules_version(), version);
 	assert_int_equal(unwind_rules_get(pc, version), fresh);
+	fresh = unwind_rules_get(libc_code + 4, version);
+	assert_int_equal(unwind_rules_function(libc_code + 4, version),
+	                 libc_code); // U4: beside the rule, and not in its place
+	assert_int_equal(unwind_rules_get(libc_code + 4, version), fresh);
 }
 
 /* U3: a walk that began before the last unloading of a round stores its rules when the table was emptied. */

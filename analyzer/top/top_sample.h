@@ -1,10 +1,10 @@
 /*
- * top_look.h - one look at the captures: how much is in use, and which lines hold it.
+ * top_sample.h - one sample at the captures: how much is in use, and which lines hold it.
  *
  * When failing  NULL, and one line in `fail`. A capture that is being written is read as it is at the moment.
  */
-#ifndef TOP_LOOK_H
-#define TOP_LOOK_H
+#ifndef TOP_SAMPLE_H
+#define TOP_SAMPLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@ struct top_wish {
 
 #define TOP_ROWS_MAX 500
 struct top_row {
-	uint64_t key; // equal for equal lines, in every look
+	uint64_t key; // equal for equal lines, in every sample
 	char *place;
 	const char *domain;
 	const char *leak;
@@ -41,7 +41,7 @@ struct top_row {
 	size_t line; // number in the report; SIZE_MAX = what imports left
 };
 
-struct top_look {
+struct top_sample {
 	struct model *model;
 	struct report *report;
 	double seconds;      // when it was taken
@@ -62,8 +62,9 @@ struct top_look {
 	struct top_row *rows;
 };
 
-struct top_look *top_look_take(const struct model_options *captures, const struct top_wish *wish, struct fail *fail);
-void top_look_free(struct top_look *look);
+struct top_sample *top_sample_take(const struct model_options *captures, const struct top_wish *wish,
+                                   struct fail *fail);
+void top_sample_free(struct top_sample *sample);
 
 double top_seconds_now(void); // CLOCK_MONOTONIC
 

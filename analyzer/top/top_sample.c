@@ -1,7 +1,7 @@
 /*
- * top_look.c - one look at the captures (see top_look.h).
+ * top_sample.c - one sample at the captures (see top_sample.h).
  */
-#include "top/top_look.h"
+#include "top/top_sample.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 
-#define LOOK_NS UINT64_C(10000000) // a look at mappings and the heartbeat beside it
+#define LOOK_NS UINT64_C(10000000) // a sample at mappings and the heartbeat beside it
 
 double
 top_seconds_now(void)
@@ -53,9 +53,9 @@ is_shown(const struct report_line *line, const struct top_wish *wish)
 }
 
 static void
-add_row(struct top_look *look, const struct report_line *line, size_t number)
+add_row(struct top_sample *sample, const struct report_line *line, size_t number)
 {
-	struct top_row *row = &look->rows[look->row_count++];
+	struct top_row *row = &sample->rows[sample->row_count++];
 	const struct report_place *where = &line->where;
 	char place[PLACE_TEXT_BYTES];
 
@@ -73,9 +73,9 @@ add_row(struct top_look *look, const struct report_line *line, size_t number)
 
 /* What imports left is one row. */
 static void
-add_imports(struct top_look *look, uint64_t live_bytes, uint64_t allocated_bytes)
+add_imports(struct top_sample *sample, uint64_t live_bytes, uint64_t allocated_bytes)
 {
-	struct top_row *row = &look->rows[look->row_count++];
+	struct top_row *row = &sample->rows[sample->row_count++];
 
 	row->place = memory_text("left by imports and the interpreter");
 	row->domain = "";
@@ -87,30 +87,30 @@ add_imports(struct top_look *look, uint64_t live_bytes, uint64_t allocated_bytes
 }
 
 static void
-gather_rows(struct top_look *look, const struct top_wish *wish)
+gather_rows(struct top_sample *sample, const struct top_wish *wish)
 {
 	uint64_t import_live_bytes = 0;
 	uint64_t import_allocated_bytes = 0;
 
-	look->rows = memory_zeroed(TOP_ROWS_MAX + 1, sizeof(*look->rows));
-	for (size_t i = 0; i < look->report->line_count; i++) {
-		struct report_line line = report_line_figures(look->report, i);
+	sample->rows = memory_zeroed(TOP_ROWS_MAX + 1, sizeof(*sample->rows));
+	for (size_t i = 0; i < sample->report->line_count; i++) {
+		struct report_line line = report_line_figures(sample->report, i);
 
 		if (!is_shown(&line, wish))
 			continue;
-		look->live_bytes += line.of.live_bytes;
-		look->allocated_bytes += line.of.allocated_bytes;
+		sample->live_bytes += line.of.live_bytes;
+		sample->allocated_bytes += line.of.allocated_bytes;
 		if (!is_of_kind(&line, wish->kind))
 			continue;
 		if (line.of.is_import) {
 			import_live_bytes += line.of.live_bytes;
 			import_allocated_bytes += line.of.allocated_bytes;
-		} else if (look->row_count < TOP_ROWS_MAX && line.of.allocated_bytes != 0) {
-			add_row(look, &line, i);
+		} else if (sample->row_count < TOP_ROWS_MAX && line.of.allocated_bytes != 0) {
+			add_row(sample, &line, i);
 		}
 	}
 	if (import_live_bytes != 0)
-		add_imports(look, import_live_bytes, import_allocated_bytes);
+		add_imports(sample, import_live_bytes, import_allocated_bytes);
 }
 
 /* Are the live bytes of a program that has ended those of the moment when it began to, at which its mappings were looked at too? */
@@ -138,64 +138,64 @@ last_beat(const struct model_process *process)
 
 /* Of the process nearest to its limit. A cgroup counts its processes together. */
 static void
-gather_use(struct top_look *look)
+gather_use(struct top_sample *sample)
 {
 	double nearest = -1;
 
-	look->limit_bytes = UINT64_MAX;
-	for (size_t i = 0; i < look->model->process_count; i++) {
-		const struct model_process *process = &look->model->processes[i];
+	sample->limit_bytes = UINT64_MAX;
+	for (size_t i = 0; i < sample->model->process_count; i++) {
+		const struct model_process *process = &sample->model->processes[i];
 		const struct kmem_heartbeat *last = last_beat(process);
 		uint64_t used_bytes = last == NULL ? 0 : last->cgroup_bytes != 0 ? last->cgroup_bytes : last->resident_bytes;
 
-		look->is_running = look->is_running || process->is_alive;
-		look->resident_bytes += is_of_its_end(process) ? process->resident->resident_bytes
-		                        : last != NULL         ? last->resident_bytes
-		                                               : 0;
-		look->peak_bytes += look->report->processes[i].peak_bytes;
+		sample->is_running = sample->is_running || process->is_alive;
+		sample->resident_bytes += is_of_its_end(process) ? process->resident->resident_bytes
+		                          : last != NULL         ? last->resident_bytes
+		                                                 : 0;
+		sample->peak_bytes += sample->report->processes[i].peak_bytes;
 		if (last == NULL || (double)used_bytes / (double)last->limit_bytes <= nearest)
 			continue;
 		nearest = (double)used_bytes / (double)last->limit_bytes;
-		look->used_bytes = used_bytes;
-		look->limit_bytes = last->limit_bytes;
+		sample->used_bytes = used_bytes;
+		sample->limit_bytes = last->limit_bytes;
 	}
 }
 
-struct top_look *
-top_look_take(const struct model_options *captures, const struct top_wish *wish, struct fail *fail)
+struct top_sample *
+top_sample_take(const struct model_options *captures, const struct top_wish *wish, struct fail *fail)
 {
 	const struct report_options all = { .top = UINT64_MAX };
 	struct model_options wanted = *captures;
-	struct top_look *look;
+	struct top_sample *sample;
 
 	if (wish->capture != NULL) {
 		wanted.capture = wish->capture;
 		wanted.session = NULL;
 	}
 	wanted.is_salvage = true; // what is being written may not fit together for a moment
-	look = memory_zeroed(1, sizeof(*look));
-	look->model = model_load(&wanted, fail);
-	look->report = look->model != NULL ? report_build(look->model, &rank_sites, &all, fail) : NULL;
-	if (look->report == NULL) {
-		top_look_free(look);
+	sample = memory_zeroed(1, sizeof(*sample));
+	sample->model = model_load(&wanted, fail);
+	sample->report = sample->model != NULL ? report_build(sample->model, &rank_sites, &all, fail) : NULL;
+	if (sample->report == NULL) {
+		top_sample_free(sample);
 		return NULL;
 	}
-	look->seconds = top_seconds_now();
-	look->is_host = wish->domain == NULL;
-	gather_rows(look, wish);
-	gather_use(look);
-	return look;
+	sample->seconds = top_seconds_now();
+	sample->is_host = wish->domain == NULL;
+	gather_rows(sample, wish);
+	gather_use(sample);
+	return sample;
 }
 
 void
-top_look_free(struct top_look *look)
+top_sample_free(struct top_sample *sample)
 {
-	if (look == NULL)
+	if (sample == NULL)
 		return;
-	for (size_t i = 0; i < look->row_count; i++)
-		free(look->rows[i].place);
-	free(look->rows);
-	report_free(look->report);
-	model_free(look->model);
-	free(look);
+	for (size_t i = 0; i < sample->row_count; i++)
+		free(sample->rows[i].place);
+	free(sample->rows);
+	report_free(sample->report);
+	model_free(sample->model);
+	free(sample);
 }
