@@ -6,6 +6,7 @@
  */
 #include "launch/launcher.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -180,7 +181,7 @@ take_signals(struct dispositions *before)
 bool
 launcher_find_shim(const char *command, char *path, struct fail *fail)
 {
-	static const char *const places[] = { "", "../lib/", "../lib/" MACHINE_TRIPLET "/",
+	static const char *const places[] = { "../lib/older-glibc/", "", "../lib/", "../lib/" MACHINE_TRIPLET "/",
 		                                  "../lib/" MACHINE_TRIPLET "/kmemshim/" };
 	char self[PATH_MAX];
 	ssize_t length = command == NULL ? readlink("/proc/self/exe", self, sizeof(self) - 1) : 0;
@@ -191,7 +192,8 @@ launcher_find_shim(const char *command, char *path, struct fail *fail)
 	if (strrchr(self, '/') == NULL)
 		return fail_set(fail, EXIT_USAGE, "cannot find %s: /proc is not mounted: mount it", shim_name);
 	strrchr(self, '/')[1] = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	/* A wheel has two: the first is for a glibc before 2.35. */
+	for (size_t i = dlsym(RTLD_DEFAULT, "_dl_find_object") != NULL; i < sizeof(places) / sizeof(places[0]); i++) {
 		char wanted[PATH_MAX + 64];
 
 		(void)snprintf(wanted, sizeof(wanted), "%s%s%s", self, places[i], shim_name);

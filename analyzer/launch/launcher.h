@@ -36,7 +36,8 @@ struct launch {
 };
 
 /*
- * Finds libkmemshim.so beside this program, or in ../lib, ../lib/x86_64-linux-gnu (or what this processor has there) or its folder kmemshim/.
+ * Finds libkmemshim.so beside this program, or in ../lib, ../lib/x86_64-linux-gnu (or what this processor has there) or its folder kmemshim/;
+ * with a glibc before 2.35 first in ../lib/older-glibc.
  *
  * command   whose library is wanted, of another installation: a path without links; NULL = our own
  * path      room for PATH_MAX bytes

@@ -2,7 +2,8 @@
 What pyproject.toml cannot say of the wheel: for which machines its programs are.
 
 The tag is computed from the programs themselves: manylinux_2_X where X is the newest version of a glibc symbol that they ask for
-(PEP 600). A program that asks for a library that is not glibc's stops the build: other machines may not have it.
+(PEP 600). The library lies in it twice: the command takes the one in older-glibc where the other would not be loaded. A program
+that asks for a library that is not glibc's stops the build: other machines may not have it.
 """
 import os
 import pathlib
@@ -12,7 +13,7 @@ import subprocess
 from setuptools import Distribution, setup
 from wheel.bdist_wheel import bdist_wheel
 
-PROGRAMS = [pathlib.Path("kmemshim/native", name) for name in ("bin/kmemshim", "lib/libkmemshim.so")]
+PROGRAMS = [pathlib.Path("kmemshim/native", name) for name in ("bin/kmemshim", "lib/older-glibc/libkmemshim.so", "lib/libkmemshim.so")]
 GLIBC = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "librt.so.1", "ld-linux-x86-64.so.2"}
 
 
@@ -27,7 +28,8 @@ def newest_glibc():
         others = set(re.findall(r"\(NEEDED\).*\[(.*)\]", readelf("--dynamic", program))) - GLIBC
         if others:
             raise SystemExit("%s asks for %s: link it into the program" % (program, ", ".join(sorted(others))))
-        found.update(re.findall(r"Name: GLIBC_(\d+)\.(\d+)", readelf("--version-info", program)))
+        if program != PROGRAMS[-1]:
+            found.update(re.findall(r"Name: GLIBC_(\d+)\.(\d+)", readelf("--version-info", program)))
     if not found:
         raise SystemExit("the programs were not built for glibc: there is no tag for this wheel")
     return max((int(major), int(minor)) for major, minor in found)

@@ -9,6 +9,8 @@
 
 #include "base/raw_sys.h"
 
+#define PAGE_BYTES UINT64_C(4096)
+
 #define BLOOM_BITS 64u
 
 struct tables {
@@ -16,7 +18,9 @@ struct tables {
 	const char *names;
 	const uint32_t *gnu_hash;
 	const uint32_t *hash;
+	const uint16_t *versions; // of each symbol; NULL = it has none
 };
+#define VERSION_IS_HIDDEN 0x8000 // it is there for programs that were linked before the version of today
 
 /* The loader puts addresses in the place of offsets, except in sections that it cannot write (the kernel's object). */
 static uint64_t
@@ -49,9 +53,43 @@ read_tables(const struct elf_object *object, struct tables *tables)
 		case DT_HASH:
 			tables->hash = addr;
 			break;
+		case DT_VERSYM:
+			tables->versions = addr;
+			break;
 		}
 	}
 	return tables->symbols != NULL && tables->names != NULL;
+}
+
+const Elf64_Phdr *
+elf_symbols_headers(uint64_t start_addr, uint64_t bytes, unsigned *count)
+{
+	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)(uintptr_t)start_addr;
+
+	/*
+	 * The first page of an object is its ELF header. Tools that rewrite objects may move the program
+	 * headers to the end of the file: where that is mapped cannot be told from here.
+	 */
+	if (start_addr % PAGE_BYTES != 0 || bytes < sizeof *elf)
+		return NULL;
+	if (memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0 || elf->e_phentsize != sizeof(Elf64_Phdr))
+		return NULL;
+	if (elf->e_phoff % 8 != 0 || elf->e_phoff > PAGE_BYTES ||
+	    elf->e_phnum * sizeof(Elf64_Phdr) > PAGE_BYTES - elf->e_phoff)
+		return NULL;
+	*count = elf->e_phnum;
+	return (const Elf64_Phdr *)(uintptr_t)(start_addr + elf->e_phoff);
+}
+
+/* Not strcmp: a sanitizer that stands in front of it may just be asking us for the real one. */
+static bool
+is_same_text(const char *one, const char *other)
+{
+	while (*one == *other && *one != '\0') {
+		one++;
+		other++;
+	}
+	return *one == *other;
 }
 
 static bool
@@ -59,7 +97,9 @@ is_definition(const struct tables *tables, uint32_t index, const char *name)
 {
 	const Elf64_Sym *symbol = &tables->symbols[index];
 
-	return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 && strcmp(tables->names + symbol->st_name, name) == 0;
+	return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
+	       (tables->versions == NULL || (tables->versions[index] & VERSION_IS_HIDDEN) == 0) &&
+	       is_same_text(tables->names + symbol->st_name, name);
 }
 
 /* Header: buckets, index of the first hashed symbol, words of the bloom filter, its shift; filter; buckets; one word a symbol. */

@@ -22,7 +22,10 @@ struct elf_object {
 	unsigned header_count;
 };
 
-/* A symbol that the object defines itself, or NULL. */
+/* Program headers as they are mapped at the start of an object, or NULL when they are not in its first page. */
+const Elf64_Phdr *elf_symbols_headers(uint64_t start_addr, uint64_t bytes, unsigned *count);
+
+/* A symbol that the object defines itself, or NULL. Of several versions the one that a program of today is linked with. */
 const Elf64_Sym *elf_symbols_find(const struct elf_object *object, const char *name);
 
 /* Its address; 0 = none. */

@@ -2,21 +2,56 @@
 #include "base/loaded_object.h"
 
 #include <dlfcn.h>
+#include <stdatomic.h>
 #include <stddef.h>
-#include <string.h>
+
+#include "base/elf_symbols.h"
+#include "base/loader_list.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 
 #if !__GLIBC_PREREQ(2, 35)
-#error "kmemshim needs glibc 2.35 or newer, for _dl_find_object()"
+#error "kmemshim is built with glibc 2.35 or newer, whose headers know _dl_find_object()"
 #endif
+
+typedef int find_function(void *pc, struct dl_find_object *found);
+
+static find_function find_first;
+
+/* relaxed: every thread finds the same one */
+static _Atomic(find_function *) find = find_first;
+
+static int
+find_by_list(void *pc, struct dl_find_object *found)
+{
+	struct loaded_object object;
+
+	if (!loader_list_find((uintptr_t)pc, &object))
+		return -1;
+	found->dlfo_map_start = (void *)(uintptr_t)object.start_addr;
+	found->dlfo_map_end = (void *)(uintptr_t)object.end_addr;
+	found->dlfo_eh_frame = (void *)(uintptr_t)object.eh_frame_header_addr;
+	found->dlfo_link_map = (struct link_map *)(uintptr_t)object.link_map;
+	return 0;
+}
+
+/* Not by its name, which the loader of an older glibc would miss. Those that are loaded now stay. */
+static int
+find_first(void *pc, struct dl_find_object *found)
+{
+	void *real = loader_list_symbol(_r_debug.r_map, "_dl_find_object");
+	find_function *best = real != NULL ? (find_function *)real : find_by_list;
+
+	atomic_store_explicit(&find, best, memory_order_relaxed);
+	return best(pc, found);
+}
 
 bool
 loaded_object_find(uint64_t pc, struct loaded_object *object)
 {
 	struct dl_find_object found;
 
-	if (_dl_find_object((void *)(uintptr_t)pc, &found) != 0)
+	if (atomic_load_explicit(&find, memory_order_relaxed)((void *)(uintptr_t)pc, &found) != 0)
 		return false;
 	object->start_addr = (uintptr_t)found.dlfo_map_start;
 	object->end_addr = (uintptr_t)found.dlfo_map_end;
@@ -25,24 +60,16 @@ loaded_object_find(uint64_t pc, struct loaded_object *object)
 	return object->link_map != NULL && object->start_addr < object->end_addr;
 }
 
+void
+loaded_object_unloaded(void)
+{
+	loader_list_unloaded();
+}
+
 const Elf64_Phdr *
 loaded_object_headers(const struct loaded_object *object, unsigned *count)
 {
-	const Elf64_Ehdr *elf = (const Elf64_Ehdr *)(uintptr_t)object->start_addr;
-
-	/*
-	 * The first page of an object is its ELF header. Tools that rewrite objects may move the program
-	 * headers to the end of the file: where that is mapped cannot be told from here.
-	 */
-	if (object->start_addr % PAGE_BYTES != 0 || object->end_addr - object->start_addr < sizeof *elf)
-		return NULL;
-	if (memcmp(elf->e_ident, ELFMAG, SELFMAG) != 0 || elf->e_phentsize != sizeof(Elf64_Phdr))
-		return NULL;
-	if (elf->e_phoff % 8 != 0 || elf->e_phoff > PAGE_BYTES ||
-	    elf->e_phnum * sizeof(Elf64_Phdr) > PAGE_BYTES - elf->e_phoff)
-		return NULL;
-	*count = elf->e_phnum;
-	return (const Elf64_Phdr *)(uintptr_t)(object->start_addr + elf->e_phoff);
+	return elf_symbols_headers(object->start_addr, object->end_addr - object->start_addr, count);
 }
 
 bool

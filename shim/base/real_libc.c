@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/elf_symbols.h"
 #include "base/loaded_object.h"
+#include "base/loader_list.h"
 
 struct real_libc real_libc;
 struct real_libc_front real_libc_front;
@@ -29,19 +29,6 @@ static const struct {
 #undef ROW
 };
 
-static void *
-find_from(const struct link_map *at, const char *name)
-{
-	for (; at != NULL; at = at->l_next) { // the order of the look-up, as far as we are in it
-		const struct elf_object object = { .load_bias = at->l_addr, .dynamic_addr = (uintptr_t)at->l_ld };
-		uint64_t addr = strstr(at->l_name, "vdso") == NULL ? elf_symbols_addr(&object, name) : 0;
-
-		if (addr != 0)
-			return (void *)addr;
-	}
-	return NULL;
-}
-
 void *
 real_libc_first(const char *name)
 {
@@ -52,7 +39,7 @@ real_libc_first(const char *name)
 		return NULL;
 	for (at = ours.link_map; at->l_prev != NULL; at = at->l_prev)
 		;
-	return find_from(at, name);
+	return loader_list_symbol(at, name);
 }
 
 static void *
@@ -67,7 +54,10 @@ find_front(const char *name)
 	return ours.link_map != theirs.link_map ? first : NULL;
 }
 
-/* What may not exist is not asked of the loader: it would keep a message, which another preload's free() may trip over. */
+/*
+ * What may not exist is not asked of the loader: it would keep a message, which another preload's free() may trip over. Nor what has two
+ * versions: an older glibc gives the older one, whose pthread_cond_signal() wakes nobody who waits in the other.
+ */
 static void *
 find_next(const char *name, bool is_optional)
 {
@@ -75,7 +65,7 @@ find_next(const char *name, bool is_optional)
 
 	if (!is_optional)
 		return dlsym(RTLD_NEXT, name);
-	return loaded_object_find((uintptr_t)find_next, &ours) ? find_from(ours.link_map->l_next, name) : NULL;
+	return loaded_object_find((uintptr_t)find_next, &ours) ? loader_list_symbol(ours.link_map->l_next, name) : NULL;
 }
 
 bool

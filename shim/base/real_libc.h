@@ -46,11 +46,11 @@ typedef int real_libc_main(int count, char **arguments, char **variables);
 	ROW(int, pthread_create,                                                                                        \
 	    (pthread_t * thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument),           \
 	    "pthread_create", false)                                                                                    \
-	ROW(int, pthread_cond_signal, (pthread_cond_t * condition), "pthread_cond_signal", false)                       \
+	ROW(int, pthread_cond_signal, (pthread_cond_t * condition), "pthread_cond_signal", true)                        \
 	ROW(int, thrd_create, (thrd_t * thread, thrd_start_t routine, void *argument), "thrd_create", true)             \
 	ROW(void, _exit, (int status) __attribute__((noreturn)), "_exit", false)                                        \
 	ROW(void, exit, (int status) __attribute__((noreturn)), "exit", false)                                          \
-	ROW(void, quick_exit, (int status) __attribute__((noreturn)), "quick_exit", false)                              \
+	ROW(void, quick_exit, (int status) __attribute__((noreturn)), "quick_exit", true)                               \
 	ROW(int, cxa_atexit, (void (*handler)(void *argument), void *argument, void *object), "__cxa_atexit", false)    \
 	ROW(int, on_exit, (void (*handler)(int status, void *argument), void *argument), "on_exit", false)              \
 	ROW(int, start_main,                                                                                            \

@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/export.h"
+#include "base/loaded_object.h"
 #include "base/reentry_guard.h"
 #include "gpu/real_cuda.h"
 #include "hooks/hooks_new.h"
@@ -63,6 +64,7 @@ dlclose(void *handle)
 	if (unload_count() != before) {
 		bool was_outside = reentry_guard_enter();
 
+		loaded_object_unloaded();
 		module_map_unloaded_check();
 		real_cuda_unloaded();
 		hooks_new_unloaded();

@@ -10,6 +10,7 @@
 
 #include "../unit/shim/python/python_fakes.h"
 #include "base/elf_symbols.h"
+#include "base/loader_list.h"
 #include "base/memory_limits.h"
 #include "base/real_libc.h"
 #include "base/settings.h"
@@ -719,6 +720,30 @@ note_main(void)
 	module_map_note_pc((uint64_t)note_main);
 }
 
+/* ---- objects of the loader's list, where it has no _dl_find_object() ---- */
+
+static uint64_t code_that_comes_late;
+
+static void
+prepare_late_object(void)
+{
+	struct loaded_object object;
+	void *library;
+
+	CHECK(loader_list_find((uintptr_t)note_main, &object)); // what comes from now on may be unloaded
+	library = dlopen("libz.so.1", RTLD_NOW);
+	CHECK(library != NULL);
+	code_that_comes_late = (uintptr_t)dlsym(library, "inflate");
+	loader_list_unloaded();
+}
+static void
+find_late_object(void)
+{
+	struct loaded_object object;
+
+	CHECK(loader_list_find(code_that_comes_late, &object));
+}
+
 /* ---- where the limit is ---- */
 
 static struct kmem_identity moved;
@@ -810,6 +835,9 @@ static const struct hand_on_case cases[] = {
 	{ "device_snapshot_generations", prepare_device_site, NULL, { be_born_on_device, refuse_on_device } },
 	{ "module", module_map_forked, NULL, { note_main, note_main } },
 	{ "module_behind_another", prepare_other_module, NULL, { note_main, note_main } },
+	{ "object_on_list", prepare_late_object, NULL, { find_late_object, find_late_object } },
+	{ "object_unloaded", prepare_late_object, NULL, { find_late_object, loader_list_unloaded } },
+	{ "object_on_list_again", prepare_late_object, NULL, { find_late_object, loader_list_unloaded, find_late_object } },
 	{ "moved_folder", prepare_move, NULL, { follow_move, read_moved } },
 	{ "modules_gone", prepare_modules, NULL, { close_modules, ask_whether_over } },
 };

@@ -43,6 +43,27 @@ finds_what_the_loader_finds(void **state)
 }
 
 static void
+finds_the_version_of_today(void **state)
+{
+	static const char *const names[] = {
+		"pthread_cond_signal", "pthread_cond_wait", "quick_exit", "memcpy", "realpath", "glob", "regexec",
+		"posix_spawn",         "sched_setaffinity", "fmemopen"
+	};
+	struct elf_object libc = object_of("libc.so");
+	void *handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
+
+	assert_non_null(handle);
+	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+		const Elf64_Sym *symbol = elf_symbols_find(&libc, names[i]);
+
+		assert_non_null(symbol);
+		if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC) // and not one that chooses
+			assert_ptr_equal((void *)elf_symbols_addr(&libc, names[i]), dlsym(handle, names[i]));
+	}
+	dlclose(handle);
+}
+
+static void
 finds_nothing_else(void **state)
 {
 	struct elf_object libc = object_of("libc.so");
@@ -90,6 +111,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_what_the_loader_finds),
+		cmocka_unit_test(finds_the_version_of_today),
 		cmocka_unit_test(finds_nothing_else),
 		cmocka_unit_test(reads_an_object_that_the_loader_cannot_write),
 		cmocka_unit_test(reads_old_hashes),
