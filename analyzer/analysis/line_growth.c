@@ -3,9 +3,9 @@
  */
 #include "analysis/line_growth.h"
 
-#define EVEN_PART 2 // a quarter may have so many times as many as another
-#define FASTER_PART 2
+#define EVEN_PART 2   // a quarter may have so many times as many as another
 #define POINTS_MIN 16 // of what it held over time: of fewer a quarter has too few
+#define BURST_TIMES 3 // as fast as on average; half of the growth came so
 
 static enum line_pace
 pace_of(const uint64_t quarters[SURVIVAL_QUARTERS])
@@ -21,8 +21,7 @@ pace_of(const uint64_t quarters[SURVIVAL_QUARTERS])
 	}
 	if (most <= least * EVEN_PART)
 		return LINE_PACE_EVEN;
-	return is_rising && quarters[SURVIVAL_QUARTERS - 1] >= quarters[0] * FASTER_PART ? LINE_PACE_FASTER
-	                                                                                 : LINE_PACE_BURSTS;
+	return is_rising ? LINE_PACE_FASTER : LINE_PACE_BURSTS;
 }
 
 static uint64_t
@@ -38,40 +37,52 @@ held_at(const struct model *model, const struct model_point *point, const struct
 }
 
 /*
- * Blocks that become larger are as many in each quarter, and the line grows faster and faster all the same. Of what it held over time that
- * shows, where it was among the largest lines from the first point that has it to the last one.
+ * By what it held over time. Blocks that become larger are as many in each quarter, and the line grows faster and faster all the same; and of a
+ * line that has more generations than counters the latest quarters are not known apart. False: there are too few points, or the line was
+ * not among the largest in each of them.
  */
 static bool
-grows_faster_in_bytes(const struct model *model, const struct model_process *process, const struct rank_line *line)
+pace_over_time(const struct model *model, const struct model_process *process, const struct rank_line *line,
+               enum line_pace *pace)
 {
 	const struct model_point *points = process->points;
 	size_t last = process->point_count - 1;
 	uint64_t quarters[SURVIVAL_QUARTERS] = { 0 };
-	uint64_t before;
-	uint64_t begin;
-	uint64_t span;
+	uint64_t in_bursts = 0;
 	size_t first = 0;
 
 	while (first < last && held_at(model, &points[first], line) == 0)
 		first++;
-	before = held_at(model, &points[first], line);
-	begin = points[first].volume_bytes;
-	span = points[last].volume_bytes - begin;
-	if (last - first < POINTS_MIN || points[last].volume_bytes <= begin)
+	uint64_t begin_bytes = held_at(model, &points[first], line);
+	uint64_t grown_bytes = held_at(model, &points[last], line);
+	uint64_t begin = points[first].volume_bytes;
+	uint64_t span = points[last].volume_bytes - begin;
+	uint64_t before = begin_bytes;
+
+	if (last - first < POINTS_MIN || points[last].volume_bytes <= begin || grown_bytes <= begin_bytes)
 		return false;
+	grown_bytes -= begin_bytes;
 	for (size_t i = first + 1; i <= last; i++) {
 		uint64_t held = held_at(model, &points[i], line);
-		/* A stretch that lies in two quarters is of the one in which its middle lies. */
-		uint64_t middle = (points[i - 1].volume_bytes + points[i].volume_bytes) / 2 - begin;
-		size_t quarter = (size_t)((double)middle / (double)span * SURVIVAL_QUARTERS);
+		uint64_t from = points[i - 1].volume_bytes;
+		uint64_t to = points[i].volume_bytes;
 
-		if (held == 0 || points[i].volume_bytes < points[i - 1].volume_bytes)
+		if (held == 0 || to < from || to - begin > span)
 			return false;
-		if (held > before && quarter < SURVIVAL_QUARTERS)
-			quarters[quarter] += held - before;
+		/* A stretch that lies in two quarters is of the one in which its middle lies. */
+		size_t quarter = (size_t)((double)((from + to) / 2 - begin) / (double)span * SURVIVAL_QUARTERS);
+		uint64_t rise = held > before ? held - before : 0;
+
+		quarters[quarter < SURVIVAL_QUARTERS ? quarter : SURVIVAL_QUARTERS - 1] += rise;
+		if ((double)rise * (double)span > (double)(to - from) * (double)grown_bytes * BURST_TIMES)
+			in_bursts += rise;
 		before = held;
 	}
-	return pace_of(quarters) == LINE_PACE_FASTER;
+	*pace = pace_of(quarters);
+	/* Points may be nearer to each other than rounds of a loop: what comes in each looks like a burst, and has as many blocks in each quarter. */
+	if (*pace == LINE_PACE_EVEN && in_bursts >= grown_bytes / 2)
+		*pace = pace_of(line->telling->quarters);
+	return true;
 }
 
 struct line_growth
@@ -97,8 +108,7 @@ line_growth_of(const struct model *model, const struct rank_line *line)
 		return growth;
 	growth.is_known = true;
 	growth.whole_bytes = now_bytes - before_bytes > growth.bytes ? now_bytes - before_bytes : growth.bytes;
-	growth.pace = pace_of(site->quarters);
-	if (growth.pace == LINE_PACE_EVEN && grows_faster_in_bytes(model, process, line))
-		growth.pace = LINE_PACE_FASTER;
+	if (!pace_over_time(model, process, line, &growth.pace))
+		growth.pace = pace_of(site->quarters);
 	return growth;
 }

@@ -13,8 +13,8 @@
 #include "analysis/rank.h"
 
 enum line_pace {
-	LINE_PACE_EVEN, // about as many blocks stay of each quarter of what was allocated since it began
-	LINE_PACE_FASTER, // more of each than of the one before, and of the last twice as many as of the first; or so in bytes
+	LINE_PACE_EVEN,   // about as much stays of each quarter of what was allocated since it began
+	LINE_PACE_FASTER, // of each more than of the one before
 	LINE_PACE_BURSTS, // anything else
 };
 

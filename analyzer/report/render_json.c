@@ -708,7 +708,7 @@ is_growth_known(const void *owner)
 static const struct json_field growth_fields[] = {
 	JSON_FIELD_OF(
 		JSON_ENUM, "pace", pace,
-		"Blocks that stay of each quarter of what was allocated since it began. even: about as many. faster: more and more. bursts: anything else.",
+		"What stays of each quarter of what was allocated since it began. even: about as much. faster: more and more. bursts: anything else.",
 		.value_of = report_line_pace),
 	JSON_FIELD(since_ms, "When it began to hold memory, since the start of its process, about."),
 	JSON_FIELD(bytes, "What it holds."),

@@ -65,7 +65,7 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 			(void)fprintf(stream, "%-16s%9s%11s%12s%12s%13s\n", heading, "peak", "live", "allocated", "blocks",
 			              "calls");
 		is_first = false;
-		(void)fprintf(stream, "  %-14s%9s%11s%12s%12s%13s", domain->of.name, units_bytes(domain->of.peak_bytes, peak),
+		(void)fprintf(stream, "  %-14s%9s%11s%12s %11s %12s", domain->of.name, units_bytes(domain->of.peak_bytes, peak),
 		              units_bytes(domain->of.live_bytes, live), units_bytes(domain->of.allocated_bytes, allocated),
 		              count_text(domain, domain->of.live_count, blocks),
 		              count_text(domain, domain->of.allocated_count, calls));

@@ -21,6 +21,7 @@
 #include "record/steps.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/arch.h"
@@ -41,6 +42,7 @@
 #define BURST 64u
 #define EVENTS_MAX 16u // of a line that comes again, between two looks
 #define MAIN_SLOT 1u
+#define NO_SLOT UINT16_MAX // a loop of many threads is of none
 // of a loop inside one cell, before it counts instead of the cells; twice as many each time that the cells took over again
 #define CELL_ROUNDS 64u
 #define CELL_DOUBLINGS 10u // at most
@@ -51,6 +53,10 @@ enum says { UNKNOWN, NOTHING, STANDS_STILL, ROUND_OF_CURRENT, ROUND_OF_CANDIDATE
 /* Of the process. relaxed, all: several threads may make steps; an estimate loses one at worst. */
 static _Atomic uint64_t loop_key; // of the loop that is counted; 0 = none
 static _Atomic uint32_t loop_slot;
+static _Atomic bool is_loop_library;      // as in struct steps_loop
+static _Atomic bool is_loop_of_threads;   // each round is a thread
+static _Atomic uint64_t thread_key;       // what the latest threads were made to run
+static _Atomic uint32_t threads_with_key; // how many of them, one after the other
 static _Atomic uint32_t restarts;
 static _Atomic uint64_t cells_seen;
 static _Atomic uint32_t cell_number; // In[12] of the newest
@@ -339,28 +345,30 @@ steps_next(void)
 	add(1);
 }
 
-/* In a notebook a loop is a step of its cell, unless it is long. */
+/* In a notebook a loop is a step of its cell, unless it is long; in a thread that serves one request it is a step of that. */
 static uint32_t
 rounds_to_claim(void)
 {
 	uint32_t times = atomic_load_explicit(&cells_took_over, memory_order_relaxed);
 
 	if (source() != KMEM_STEPS_CELLS)
-		return LATER_ROUNDS;
+		return atomic_load_explicit(&is_loop_of_threads, memory_order_relaxed) ? CELL_ROUNDS : LATER_ROUNDS;
 	return CELL_ROUNDS << (times < CELL_DOUBLINGS ? times : CELL_DOUBLINGS);
 }
 
-/* The thread's loop is that of the process from now on. */
+/* The loop, of a thread, is that of the process from now on. */
 static void
-claim(const struct steps_thread *thread, uint16_t slot)
+claim(const struct steps_loop *loop, uint16_t slot)
 {
-	atomic_store_explicit(&loop_key, key_of(&thread->current), memory_order_relaxed);
+	atomic_store_explicit(&loop_key, key_of(loop), memory_order_relaxed);
 	atomic_store_explicit(&loop_slot, slot, memory_order_relaxed);
+	atomic_store_explicit(&is_loop_library, loop->is_library, memory_order_relaxed);
+	atomic_store_explicit(&is_loop_of_threads, false, memory_order_relaxed);
 	if (source() == KMEM_STEPS_PROGRAM)
 		return;
-	begin(KMEM_STEPS_LOOP, thread->current.rounds);
-	atomic_store_explicit(&steps()->depth, thread->current.depth + 1, memory_order_relaxed);
-	atomic_store_explicit(&steps()->place, kmem_twice(thread->current.stack), memory_order_relaxed);
+	begin(KMEM_STEPS_LOOP, loop->rounds);
+	atomic_store_explicit(&steps()->depth, loop->depth + 1, memory_order_relaxed);
+	atomic_store_explicit(&steps()->place, kmem_twice(loop->stack), memory_order_relaxed);
 }
 
 /* It was none, the thread's own, or the main thread takes it; another thread's goes on until it rests. */
@@ -379,7 +387,7 @@ take_over(struct steps_thread *thread, uint16_t slot)
 		return;
 	}
 	if (known == 0 || owner == slot || (slot == MAIN_SLOT && key_of(&thread->current) != known))
-		claim(thread, slot);
+		claim(&thread->current, slot);
 }
 
 /* A loop whose count does not move while another thread makes LATER_ROUNDS rests: a server waits, and its threads serve. */
@@ -399,7 +407,7 @@ count_current(struct steps_thread *thread, uint16_t slot)
 	if (thread->rounds_alone < rounds_to_claim())
 		return;
 	thread->current.rounds = LATER_ROUNDS;
-	claim(thread, slot);
+	claim(&thread->current, slot);
 }
 
 /* How many cells were begun since the one before the newest: those that allocate nothing are not seen, but have numbers too. */
@@ -546,6 +554,40 @@ act(struct steps_thread *thread, uint16_t slot, enum says says, uint32_t line)
 	}
 }
 
+/*
+ * A thread's first stack that leads through a library to a function of the user's: the thread was made to run it. A server that makes a thread
+ * for each request has its rounds so. False: this stack does not tell.
+ */
+static bool
+begin_thread(uint16_t slot, uint32_t site)
+{
+	uint32_t index, depth;
+	const struct kmem_stack *stack = stack_of(site, &index);
+	const struct kmem_stack nothing = { .record.flags = KMEM_STACK_EVALUATOR_CUT };
+
+	if (stack == NULL)
+		return false;
+	if (slot == MAIN_SLOT || source() == KMEM_STEPS_CELLS || !is_called_anew(&nothing, stack, 0, &depth))
+		return true;
+	struct steps_loop loop = loop_at(stack, index, depth, UINT64_MAX, STEPS_CALLED);
+	uint64_t key = key_of(&loop);
+
+	if (key == atomic_load_explicit(&loop_key, memory_order_relaxed)) {
+		if (source() == KMEM_STEPS_LOOP)
+			add(1);
+		return true;
+	}
+	if (atomic_exchange_explicit(&thread_key, key, memory_order_relaxed) != key)
+		atomic_store_explicit(&threads_with_key, 0, memory_order_relaxed);
+	loop.rounds = atomic_fetch_add_explicit(&threads_with_key, 1, memory_order_relaxed) + 1;
+	if (loop.rounds >= LATER_ROUNDS && (atomic_load_explicit(&loop_key, memory_order_relaxed) == 0 ||
+	                                    atomic_load_explicit(&is_loop_library, memory_order_relaxed))) {
+		claim(&loop, NO_SLOT);
+		atomic_store_explicit(&is_loop_of_threads, true, memory_order_relaxed);
+	}
+	return true;
+}
+
 void
 steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site, uint32_t events)
 {
@@ -558,7 +600,8 @@ steps_look(struct steps_thread *thread, uint16_t slot, uint32_t site, uint32_t e
 	if (site == 0 || source() == KMEM_STEPS_PROGRAM || (site == from && events > EVENTS_MAX))
 		return;
 	if (from == 0) {
-		thread->last_site = site;
+		if (may_compare(thread) && begin_thread(slot, site))
+			thread->last_site = site;
 		return;
 	}
 	if (thread->pairs[place].from == from && thread->pairs[place].to == site &&
@@ -587,6 +630,10 @@ steps_forked(void)
 {
 	atomic_store_explicit(&loop_key, 0, memory_order_relaxed);
 	atomic_store_explicit(&loop_slot, 0, memory_order_relaxed);
+	atomic_store_explicit(&is_loop_library, false, memory_order_relaxed);
+	atomic_store_explicit(&is_loop_of_threads, false, memory_order_relaxed);
+	atomic_store_explicit(&thread_key, 0, memory_order_relaxed);
+	atomic_store_explicit(&threads_with_key, 0, memory_order_relaxed);
 	atomic_store_explicit(&restarts, 0, memory_order_relaxed);
 	atomic_store_explicit(&cells_seen, 0, memory_order_relaxed);
 	atomic_store_explicit(&cell_number, 0, memory_order_relaxed);

@@ -142,7 +142,11 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("text, function", [(SERVES, "Handler.do_GET"), (AWAITS, "handle")], ids=["http", "asyncio"])
+THREADS = SERVES.replace("http.server.HTTPServer(", "http.server.ThreadingHTTPServer(")  # one for each request
+
+
+@pytest.mark.parametrize("text, function", [(SERVES, "Handler.do_GET"), (AWAITS, "handle"), (THREADS, "Handler.do_GET")],
+                         ids=["http", "asyncio", "threads"])
 def test_requests_of_a_server_are_rounds(tmp_path, text, function):
     document = python(text, tmp_path)
     process = next(process for process in document["processes"] if process["name"] == "train.py")

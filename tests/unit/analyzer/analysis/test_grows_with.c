@@ -34,10 +34,10 @@ as_many_blocks_of_the_same_call(void **state)
 	(void)state;
 	make(160, 160);
 	assert_true(lines_grow_together(&first, &second));
-	make(160, 150); // a sixteenth less
+	make(2400, 2250); // a sixteenth less
 	assert_true(lines_grow_together(&first, &second));
 	assert_true(lines_grow_together(&second, &first));
-	make(160, 149);
+	make(2400, 2249);
 	assert_false(lines_grow_together(&first, &second));
 	make(16, 16);
 	assert_true(lines_grow_together(&first, &second));

@@ -92,6 +92,23 @@ a_line_of_which_a_part_leaks_says_which_part(void **state)
 }
 
 /* Hundreds of lines: figures are read at a glance, as in tables. */
+/* Of a run of days: two columns ran into each other. */
+static void
+large_counts_of_domains_keep_apart(void **state)
+{
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	(void)leak(1, 3 * MIB);
+	hand.domains[HEAP].live_count = 1001;
+	hand.domains[HEAP].allocated_count = 10000000000;
+	text = written(&hand.model, &rank_leaks, &(const struct report_options){ .top = 1 }, render_text_totals);
+	if (strstr(text, " 1,001 10,000,000,000") == NULL)
+		fail_msg("%s", text);
+	free(text);
+}
+
 static void
 large_counts_of_lines_are_grouped(void **state)
 {
@@ -261,6 +278,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_largest_line_always_has_a_row),
 		cmocka_unit_test(a_line_of_which_a_part_leaks_says_which_part),
+		cmocka_unit_test(large_counts_of_domains_keep_apart),
 		cmocka_unit_test(large_counts_of_lines_are_grouped),
 		cmocka_unit_test(what_may_be_a_data_set_has_a_question_mark),
 		cmocka_unit_test(a_data_set_is_judged_as_a_line),

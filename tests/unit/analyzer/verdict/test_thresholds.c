@@ -861,7 +861,7 @@ are_many_blocks_one_in_each(uint64_t blocks)
 static bool
 is_hour_told(uint64_t ns)
 {
-	return kept_in_steps(100, 100, KMEM_STEPS_PROGRAM, ns).bytes_per_hour != 0;
+	return kept_in_steps(100, 100, KMEM_STEPS_PROGRAM, ns).bytes_per_hour == 100 * 60 * MIB; // of a minute's 100 MiB
 }
 
 static void

@@ -307,6 +307,55 @@ a_server_takes_over_from_what_was_before_it(void **state)
 	assert_in_range(counted(), 85, 100);
 }
 
+/* Another thread, whose first look leads through a library to what it was made to run. */
+static void
+serve_once(uint16_t slot, uint32_t bootstrap, uint32_t inside, unsigned rounds)
+{
+	memset(&worker, 0, sizeof(worker));
+	steps_look(&worker, slot, bootstrap, 1);
+	for (unsigned i = 0; i < rounds; i++) {
+		worker.next_ticks = 0;
+		steps_look(&worker, slot, inside, 1);
+	}
+}
+
+static void
+a_thread_for_each_request_is_a_round(void **state)
+{
+	uint64_t library = frame(code(KMEM_CODE_LIBRARY), 975), handler = frame(code(0), 5);
+	uint32_t before = site(KMEM_STACK_EVALUATOR_CUT | KMEM_STACK_LIBRARY_ONLY, (const uint64_t[]){ library, 0 });
+	uint32_t inside = SITE(library, handler);
+	uint32_t accept = SITE(frame(code(0), 15), library);
+
+	(void)state;
+	for (unsigned i = 0; i < 7; i++)
+		serve_once(2, before, inside, 1);
+	assert_int_equal(counted(), 0);
+	for (unsigned i = 0; i < 93; i++) {
+		serve_once((uint16_t)(2 + i % 3), before, inside, 1 + i % 2 * 30); // loops inside are no steps
+		look(accept);                                                      // meanwhile a thread accepts
+	}
+	assert_int_equal(source(), KMEM_STEPS_LOOP);
+	assert_int_equal(capture_file_timeline()->steps.depth, 2);
+	assert_in_range(counted(), 95, 100);
+}
+
+/* Threads of a pool are made once, and run it again and again. */
+static void
+a_pool_of_threads_goes_on_counting(void **state)
+{
+	static struct steps_thread pool[16];
+	uint32_t inside = SITE(frame(code(KMEM_CODE_LIBRARY), 975), frame(code(0), 5));
+
+	(void)state;
+	memset(pool, 0, sizeof(pool));
+	for (unsigned i = 0; i < 16 * 300; i++) {
+		pool[i % 16].next_ticks = 0;
+		steps_look(&pool[i % 16], (uint16_t)(2 + i % 16), inside, 1);
+	}
+	assert_in_range(counted(), 3000, 4800);
+}
+
 static void
 a_coroutine_that_goes_on_is_no_new_request(void **state)
 {
@@ -550,6 +599,8 @@ main(void)
 		cmocka_unit_test_setup(a_request_is_a_round_around_the_loops_in_it, start_empty),
 		cmocka_unit_test_setup(a_server_that_waits_makes_no_rounds_once_it_serves, start_empty),
 		cmocka_unit_test_setup(a_server_takes_over_from_what_was_before_it, start_empty),
+		cmocka_unit_test_setup(a_thread_for_each_request_is_a_round, start_empty),
+		cmocka_unit_test_setup(a_pool_of_threads_goes_on_counting, start_empty),
 		cmocka_unit_test_setup(a_coroutine_that_goes_on_is_no_new_request, start_empty),
 		cmocka_unit_test_setup(what_an_import_runs_is_no_request, start_empty),
 		cmocka_unit_test_setup(a_loop_around_callbacks_takes_over, start_empty),
