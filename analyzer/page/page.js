@@ -120,8 +120,7 @@
 
 	/* It stands in its file, where that is here. */
 	function sourceOf(line) {
-		const lines = sources.get(line[LINE.file]);
-		return text(line[LINE.source]) || (lines && lines[2 * line[LINE.number] - 1]) || "";
+		return line[LINE.source] >= 0 ? text(line[LINE.source]) : sources.get(line[LINE.file])[2 * line[LINE.number] - 1];
 	}
 
 	function openSource(line) {
