@@ -124,6 +124,7 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 
 		(void)snprintf(text, sizeof(text), "cannot read %zu more captures in this folder", unreadable - DAMAGES_MAX);
 		list->damages[list->damage_count++] = memory_text(text);
+		list->damages_unsaid = unreadable - DAMAGES_MAX;
 	}
 	free(identity);
 }

@@ -19,7 +19,8 @@ struct capture_list {
 	char **paths;         // of one session: its first process first, then by start
 	size_t session_count; // of the folder; of a file 1
 	size_t damage_count;
-	char **damages; // files of the folder that cannot be read
+	char **damages;        // files of the folder that cannot be read
+	size_t damages_unsaid; // beyond these, of which the last one says how many
 };
 
 struct session_list {

@@ -148,6 +148,7 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 	build->processes = memory_zeroed(list->count, sizeof(*build->processes));
 	for (size_t i = 0; i < list->damage_count; i++)
 		model_damage(build, list->damages[i]);
+	build->damages_unsaid += list->damages_unsaid - (list->damages_unsaid != 0); // less the line that says so
 	for (size_t i = 0; i < list->count; i++) {
 		struct capture *capture;
 

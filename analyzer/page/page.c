@@ -4,6 +4,7 @@
 #include "page/page.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/progress.h"
@@ -41,11 +42,13 @@ put_data(const struct report *report, const struct page_options *options, FILE *
 	page_data_write(report, options, data);
 	if (fclose(data) != 0)
 		memory_exhausted();
-	for (size_t i = 0; i < bytes; i++) {
-		if (text[i] == '<')
+	for (const char *at = text, *end = text + bytes; at < end;) {
+		const char *less = memchr(at, '<', (size_t)(end - at)) ?: end;
+
+		(void)fwrite(at, 1, (size_t)(less - at), stream);
+		if (less < end)
 			(void)fputs("\\u003c", stream);
-		else
-			(void)fputc(text[i], stream);
+		at = less + (less < end);
 	}
 	free(text);
 }

@@ -120,8 +120,7 @@
 
 	/* It stands in its file, where that is here. */
 	function sourceOf(line) {
-		const lines = sources.get(line[LINE.file]);
-		return text(line[LINE.source]) || (lines && lines[2 * line[LINE.number] - 1]) || "";
+		return line[LINE.source] >= 0 ? text(line[LINE.source]) : sources.get(line[LINE.file])[2 * line[LINE.number] - 1];
 	}
 
 	function openSource(line) {
@@ -274,6 +273,8 @@
 
 	function drawFlame(section) {
 		const ROW = 19;
+		const WIDE = 40; // what has a name in it
+		const DEEPER = 8;
 		const bar = section.append("div").attr("class", "bar");
 		const domains = data.domains.map((domain, number) => [String(number), domain[DOMAIN.name]]);
 		const metric = choice(bar, "Show", "metric", metrics, rebuild);
@@ -297,6 +298,7 @@
 		const svg = section.append("svg").attr("class", "flame").attr("role", "group").attr("aria-label", "Flame graph: width is memory");
 		let root = null;
 		let focus = null;
+		let isCut = false;
 
 		if (!data.frames.some(frame => (frame[FRAME.flags] & 2) !== 0))
 			bar.select("select[name=frames]").property("value", "mixed");
@@ -326,12 +328,13 @@
 
 		function tell(node) {
 			status.text(label(node) + ": " + bytes(node.value) + ", " + share(node.value, root.value) + " of all" +
-				(node === root && root.small > 0 ? "; " + bytes(root.small) + " of it at small sites, which are not drawn" : ""));
+				(node === root && root.small > 0 ? "; " + bytes(root.small) + " of it at small sites, which are not drawn" : "") +
+				(node === focus && isCut ? "; narrow stacks are cut: zoom in to see all of them" : ""));
 		}
 
 		function draw() {
 			const width = room();
-			const boxes = [];
+			let boxes = [];
 			let depth = 0;
 			const above = [];
 			for (let node = focus.parent; node !== null; node = node.parent)
@@ -348,6 +351,12 @@
 					x += width * child.value / focus.value;
 				});
 			})(focus, 0, above.length);
+			/* A recursion of a few pixels does not push the rest out of sight: who zooms sees it. */
+			const wide = d3.max(boxes, d => d.width >= WIDE ? d.level : 0) + DEEPER;
+			const all = boxes.length;
+			boxes = boxes.filter(d => d.level <= wide);
+			isCut = boxes.length < all;
+			depth = Math.min(depth, wide);
 			const wanted = search.property("value").toLowerCase();
 			const height = (Math.max(depth, above.length) + 1) * ROW;
 			const y = level => isUpwards() ? height - (level + 1) * ROW : level * ROW; // the outermost at the top, where one looks first

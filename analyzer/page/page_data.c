@@ -324,19 +324,41 @@ put_processes(struct json_write *json, const struct report *report, struct numbe
 	json_write_close(json, ']');
 }
 
-/* The text of the line, where its whole file will not be there. */
-static const char *
-source_text(const struct report *report, size_t number, const struct report_place *where,
-            const struct page_options *options)
+/* The files of the user's that are put in, each once. */
+struct source_files {
+	bool *is_there; // by the number of the name
+	size_t room;
+	size_t *lines; // one of each: its file is the next
+	size_t count;
+	size_t line_room;
+};
+
+/* The number of the line's text; none where its whole file is there, which has it. */
+#define IN_ITS_FILE UINT32_MAX
+static uint32_t
+source_number(const struct report *report, size_t line, const struct report_place *where, const struct page_options *options,
+              struct source_files *files, struct numbers *numbers)
 {
 	struct report_source source;
+	uint32_t file;
 
-	if (!options->has_source)
-		return "";
-	if (report_line_source(report, number, &source) && where->line <= source.text.line_count &&
-	    where->line <= SOURCE_LINES_MAX)
-		return "";
-	return where->source;
+	if (!options->has_source || !report_line_source(report, line, &source))
+		return text_number(numbers, options->has_source ? where->source : "");
+	file = text_number(numbers, source.file);
+	if (files->room <= file) {
+		size_t before = files->room;
+
+		files->is_there = memory_grown(files->is_there, &files->room, (size_t)file + 1, sizeof(*files->is_there));
+		memset(files->is_there + before, 0, (files->room - before) * sizeof(*files->is_there));
+	}
+	if (!files->is_there[file]) {
+		files->is_there[file] = true;
+		files->lines = memory_grown(files->lines, &files->line_room, files->count + 1, sizeof(*files->lines));
+		files->lines[files->count++] = line;
+	}
+	if (where->line <= source.text.line_count && where->line <= SOURCE_LINES_MAX)
+		return IN_ITS_FILE;
+	return text_number(numbers, where->source);
 }
 
 /* A digit for each cell. */
@@ -355,7 +377,7 @@ enum line_flags { LINE_IMPORT = 1, LINE_ESTIMATE = 2, LINE_DEVICE = 4, LINE_SPAC
 
 static void
 put_lines(struct json_write *json, const struct report *report, const struct page_options *options,
-          struct numbers *numbers)
+          struct source_files *files, struct numbers *numbers)
 {
 	char place[PLACE_TEXT_BYTES];
 
@@ -384,7 +406,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 		put_number(json, text_number(numbers, place_related(where->relation, place)));
 		put_number(json, text_number(numbers, where->file));
 		put_number(json, where->line);
-		put_number(json, text_number(numbers, source_text(report, i, where, options)));
+		json_write_signed(json, NULL, (int64_t)(int32_t)source_number(report, i, where, options, files, numbers));
 		put_number(json, text_number(numbers, held != NULL ? held : ""));
 		json_write_close(json, ']');
 		free(held);
@@ -539,26 +561,18 @@ put_texts(struct json_write *json, const struct numbers *numbers)
 	json_write_close(json, ']');
 }
 
-/* The user's own files that lines are in, each once. */
 static void
-put_sources(struct json_write *json, const struct report *report, struct numbers *numbers)
+put_sources(struct json_write *json, const struct report *report, const struct source_files *files,
+            struct numbers *numbers)
 {
-	bool *is_done = memory_zeroed(HASH_COUNT(numbers->texts) + report->line_count + 1, sizeof(*is_done));
-	size_t known = HASH_COUNT(numbers->texts) + report->line_count;
-
 	json_write_open(json, "sources", '[');
-	for (size_t i = 0; i < report->line_count; i++) {
+	for (size_t i = 0; i < files->count; i++) {
 		struct report_source source;
-		uint32_t file;
 
-		if (!report_line_source(report, i, &source))
+		if (!report_line_source(report, files->lines[i], &source))
 			continue;
-		file = text_number(numbers, source.file);
-		if (file > known || is_done[file])
-			continue;
-		is_done[file] = true;
 		json_write_open(json, NULL, '{');
-		json_write_number(json, "file", file);
+		json_write_number(json, "file", text_number(numbers, source.file));
 		json_write_open(json, "lines", '[');
 		for (uint32_t line = 0; line < source.text.line_count && line < SOURCE_LINES_MAX; line++) {
 			put_number(json, source.text.indents[line]);
@@ -568,7 +582,6 @@ put_sources(struct json_write *json, const struct report *report, struct numbers
 		json_write_close(json, '}');
 	}
 	json_write_close(json, ']');
-	free(is_done);
 }
 
 static void
@@ -598,6 +611,7 @@ page_data_write(const struct report *report, const struct page_options *options,
 {
 	struct json_write json = { .stream = stream, .inline_depth = 1, .is_dense = true };
 	struct numbers numbers = { .texts = NULL };
+	struct source_files files = { .count = 0 };
 
 	json_write_open(&json, NULL, '{');
 	json_write_number(&json, "version", DATA_VERSION);
@@ -607,13 +621,15 @@ page_data_write(const struct report *report, const struct page_options *options,
 	put_verdict(&json, report);
 	put_domains(&json, report);
 	put_processes(&json, report, &numbers);
-	put_lines(&json, report, options, &numbers);
+	put_lines(&json, report, options, &files, &numbers);
 	put_sites(&json, report, &numbers);
 	if (options->has_source)
-		put_sources(&json, report, &numbers);
+		put_sources(&json, report, &files, &numbers);
 	put_frames(&json, &numbers);
 	put_losses(&json, report);
 	put_texts(&json, &numbers);
 	json_write_close(&json, '}');
+	free(files.is_there);
+	free(files.lines);
 	free_numbers(&numbers);
 }

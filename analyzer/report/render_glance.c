@@ -140,6 +140,15 @@ add_row(struct rows *rows, const struct row *row)
 	rows->rows[at] = *row;
 }
 
+/* The report's words for it are explained on its page. */
+static const char *
+relation_words(const char *relation)
+{
+	return strcmp(relation, "while") == 0        ? "in other threads meanwhile"
+	       : strcmp(relation, "started by") == 0 ? "in threads it gave work to"
+	                                             : relation;
+}
+
 static const char *
 row_text(const struct row *row, char text[PLACE_TEXT_BYTES])
 {
@@ -148,7 +157,7 @@ row_text(const struct row *row, char text[PLACE_TEXT_BYTES])
 	if (row->text != NULL)
 		return row->text;
 	(void)place_text(where->file, where->line, where->function, where->module, where->offset, text);
-	return place_related(where->relation, text);
+	return place_related(relation_words(where->relation), text);
 }
 
 /* A line of code is one row, whatever its domains: objects of a list, the list, and what malloc made of it. */

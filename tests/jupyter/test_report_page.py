@@ -91,6 +91,28 @@ def test_the_flame_graph_zooms_searches_and_turns_around(page):
     assert len(boxes(page)) >= len(whole)
 
 
+def test_a_deep_narrow_stack_is_cut_until_one_zooms(browser, folder):
+    program = folder / "deep.py"
+    program.write_text("""
+kept = [bytearray(100_000) for _ in range(300)]
+def down(level):
+    if level: down(level - 1)
+    else: kept.extend(bytearray(100_000) for _ in range(5))
+def most(): kept.extend(bytearray(100_000) for _ in range(300))
+most()
+down(100)
+""")
+    harness.record([sys.executable, program], folder / "deep")
+    assert harness.kmemshim("report", "--html", folder / "deep.html", folder / "deep").returncode == 0
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"file://{folder / 'deep.html'}")
+    status = "#flame-graph .status"
+    assert "narrow stacks are cut" in page.text_content(status) and len([box for box in boxes(page) if " down," in box]) < 20
+    page.query_selector("#flame-graph svg g[aria-label*='deep.py:4 down']").click()
+    assert "cut" not in page.text_content(status) and len([box for box in boxes(page) if " down," in box]) > 50, page.text_content(status)
+    page.close()
+
+
 def test_the_flame_graph_is_used_by_keys(page):
     whole = boxes(page)
     page.focus("#flame-graph svg g[aria-label*='program.py:14 <module>']")

@@ -72,6 +72,16 @@ def test_an_error_that_is_not_seen_in_a_figure_has_no_mark(tmp_path):
     assert ("≈" in row) == ("38.1 MiB" not in row), lines  # one of the small objects may be a sample, which stands for 256 KiB
 
 
+def test_what_threads_of_a_pool_held_is_said_in_words(tmp_path):
+    _, lines = glance(tmp_path, """
+import concurrent.futures, json
+text = json.dumps([[0.5] * 100] * 4000)
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    kept = list(pool.map(json.loads, [text] * 4))
+""")
+    assert any("program.py:5 <module> [in threads it gave work to]" in line for line in lines), lines
+
+
 def test_rows_have_one_unit(tmp_path):
     """40 MiB, and less than one: they compare at a glance. Beside GiB a hundredth is told."""
     _, lines = glance(tmp_path, "kept = bytearray(40 << 20)\nmore = bytearray(600 << 10)\n")

@@ -97,6 +97,22 @@ def test_foreign_files_in_the_folder_are_left_alone(words, hostile, tmp_path):
     assert (tmp_path / "out" / "notes.txt").read_text() == "mine"
 
 
+@pytest.mark.parametrize("words", [["report", "--html", "{page}"], ["top", "--once"], ["tree"], ["waste"], ["export", "--format", "ndjson"]], ids=ids)
+def test_thousands_of_empty_captures(words, hostile, tmp_path):
+    """Alone they are one line; beside a good one they are counted, and it is read."""
+    words = [word.format(page=tmp_path / "page.html") for word in words]
+    (tmp_path / "out").mkdir()
+    for number in range(2000):
+        (tmp_path / "out" / f"python.{number}.1.kmem").touch()
+    done = harness.kmemshim(*words, tmp_path / "out")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1) and "any of its 2000 captures" in done.stderr, done.stderr
+    assert not (tmp_path / "page.html").exists()
+    shutil.copy(next(hostile.glob("*.kmem")), tmp_path / "out")
+    done = harness.kmemshim(*words, tmp_path / "out")
+    assert done.returncode == 0 and done.stderr.count("\n") <= 2, done.stderr
+    assert words[0] == "top" or "2000 damaged places in total" in done.stderr, done.stderr
+
+
 def test_of_a_program_that_goes_on(tmp_path):
     """Every view of a capture that grows while it is read."""
     program = tmp_path / "program.py"
