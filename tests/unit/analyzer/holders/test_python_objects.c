@@ -458,6 +458,9 @@ members_have_the_names_of_their_version(void **state)
 		{ 0x030d0000, "ValueError", false, 40, NULL },
 		{ 0x030c0000, "generator", false, 16, NULL },
 		{ 0x03090000, "generator", false, 16, "gi_frame" },
+		{ 0x030e0000, "bytearray", false, 56, NULL },
+		{ 0x030f0000, "bytearray", false, 56, "data" },
+		{ 0x030f0000, "_asyncio.Task", false, 128, "_coro" },
 	};
 
 	(void)state;
