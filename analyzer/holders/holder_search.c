@@ -292,8 +292,15 @@ node_at(struct holder_search *search, uint64_t at)
 		node = root_node(HOLDER_STATE, at, at + 8, 0);
 		return find_or_add(search, &node);
 	}
-	if (live_blocks_find(search->look->blocks, at, &block))
+	if (live_blocks_find(search->look->blocks, at, &block)) {
+		const struct python_frame *frame = python_objects_frame(search->python, at);
+
+		if (frame != NULL && search->python->shape->frame_object != 0) { // of a coroutine that runs: in its object
+			node = root_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
+			return find_or_add(search, &node);
+		}
 		return node_of_block(search, &block);
+	}
 	range = root_ranges_at(&search->look->ranges, at);
 	if (range == NULL || range->kind == ROOT_HEAP)
 		return HOLDER_NONE;
@@ -345,7 +352,7 @@ hold_of(struct holder_search *search, const struct holder_node *from, struct hol
 		return PYTHON_HOLD_SURE;
 	}
 	if (to->object.type != NULL) {
-		if ((value & ~UINT64_C(7)) != to->object.addr)
+		if ((value & ~UINT64_C(7)) + search->python->shift != to->object.addr)
 			return PYTHON_HOLD_NOT;
 	} else if (value != to->start && value - to->start >= to->end - to->start - 8) {
 		return PYTHON_HOLD_NOT; // an end, or what the allocator keeps in front of the next block

@@ -10,6 +10,7 @@
 
 #define WORD(addr) process_memory_word(python->memory, addr)
 #define HALF(addr) process_memory_half(python->memory, addr)
+#define OBJECT(addr) python_objects_at(python, addr)
 
 #define TYPE_MEMBERS 240
 #define FRAME_OBJECT_FRAME 24 // 3.11 on
@@ -48,7 +49,7 @@ bool
 python_objects_string(struct python_objects *python, uint64_t addr, char *text, size_t room)
 {
 	const struct python_shape *shape = python->shape;
-	const struct python_type *type = addr != 0 ? python_objects_type(python, WORD(addr + 8)) : NULL;
+	const struct python_type *type = addr != 0 ? python_objects_type(python, OBJECT(addr + 8)) : NULL;
 	uint64_t length;
 	uint32_t state;
 	uint32_t width;
@@ -59,7 +60,7 @@ python_objects_string(struct python_objects *python, uint64_t addr, char *text, 
 	if (type == NULL || strcmp(type->name, "str") != 0)
 		return false;
 	length = WORD(addr + 16);
-	state = HALF(addr + 32);
+	state = HALF(addr + 32) >> (python->shift != 0 && shape->version >= 0x030e ? 6 : 0);
 	width = state >> 2 & 7;
 	if ((state >> 5 & 1) == 0 || (width != 1 && width != 2 && width != 4)) // not compact
 		return false;
@@ -100,7 +101,7 @@ int_text(struct python_objects *python, uint64_t addr, char *text, size_t room)
 static void
 key_text(struct python_objects *python, uint64_t addr, char text[PYTHON_NAME_BYTES])
 {
-	const struct python_type *type = addr != 0 ? python_objects_type(python, WORD(addr + 8)) : NULL;
+	const struct python_type *type = addr != 0 ? python_objects_type(python, OBJECT(addr + 8)) : NULL;
 	char string[KEY_BYTES];
 
 	if (type == NULL)
@@ -158,7 +159,7 @@ python_objects_keys(struct python_objects *python, uint64_t addr, struct python_
 static uint64_t
 key_at(struct python_objects *python, const struct python_keys *keys, uint64_t index)
 {
-	return index < keys->count ? WORD(keys->first + index * keys->step + keys->key_offset) : 0;
+	return index < keys->count ? OBJECT(keys->first + index * keys->step + keys->key_offset) : 0;
 }
 
 /* Behind a class in Python stands, among others, the address of the keys that its instances share. */
@@ -197,7 +198,7 @@ python_objects_module(struct python_objects *python, const struct python_object 
 		if (!python_objects_string(python, key_at(python, &keys, i), key, sizeof(key)))
 			continue;
 		if (strcmp(key, "__name__") == 0)
-			has_name = python_objects_string(python, WORD(keys.first + i * keys.step + keys.key_offset + 8), name,
+			has_name = python_objects_string(python, OBJECT(keys.first + i * keys.step + keys.key_offset + 8), name,
 			                                 PYTHON_NAME_BYTES);
 		has_mark = has_mark || strcmp(key, "__spec__") == 0 || strcmp(key, "__builtins__") == 0 ||
 		           strcmp(key, "__loader__") == 0;
@@ -243,7 +244,7 @@ member_of(struct python_objects *python, const struct python_type *type, uint64_
 
 		if (text == 0)
 			break;
-		if (WORD(members + i * MEMBER_BYTES + 16) == offset)
+		if (WORD(members + i * MEMBER_BYTES + 16) == offset + python->shift)
 			return process_memory_text(python->memory, text, name, PYTHON_NAME_BYTES);
 	}
 	return false;
@@ -259,11 +260,12 @@ slot_of(struct python_objects *python, const struct python_type *type, uint64_t 
 		return false;
 	for (uint64_t i = 0; i < keys.count && i < 500; i++) {
 		uint64_t entry = keys.first + i * keys.step + keys.key_offset;
-		uint64_t value = WORD(entry + 8);
-		const struct python_type *of = value != 0 ? python_objects_type(python, WORD(value + 8)) : NULL;
+		uint64_t value = OBJECT(entry + 8);
+		const struct python_type *of = value != 0 ? python_objects_type(python, OBJECT(value + 8)) : NULL;
 
-		if (of != NULL && strcmp(of->name, "member_descriptor") == 0 && WORD(WORD(value + 40) + 16) == offset)
-			return python_objects_string(python, WORD(entry), name, PYTHON_NAME_BYTES);
+		if (of != NULL && strcmp(of->name, "member_descriptor") == 0 &&
+		    WORD(WORD(value + 40) + 16) == offset + python->shift)
+			return python_objects_string(python, OBJECT(entry), name, PYTHON_NAME_BYTES);
 	}
 	return false;
 }
@@ -320,11 +322,11 @@ function_text(struct python_objects *python, uint64_t code, char text[2 * PYTHON
 	const struct python_shape *shape = python->shape;
 	char name[PYTHON_NAME_BYTES];
 	char file[1024];
-	uint64_t name_addr = WORD(code + shape->code_file + (shape->has_shaped_keys ? 16u : 8u));
+	uint64_t name_addr = OBJECT(code + shape->code_file + (shape->has_shaped_keys ? 16u : 8u));
 
 	if (!python_objects_string(python, name_addr, name, sizeof(name)))
 		(void)snprintf(name, sizeof(name), "?");
-	(void)python_objects_string(python, WORD(code + shape->code_file), file, sizeof(file));
+	(void)python_objects_string(python, OBJECT(code + shape->code_file), file, sizeof(file));
 	if (strcmp(name, "<module>") == 0)
 		(void)snprintf(text, 2 * PYTHON_NAME_BYTES, "%.80s", place_base(file));
 	else
@@ -342,11 +344,11 @@ local_name(struct python_objects *python, uint64_t code, uint64_t index, char na
 	size_t count = python->shape->has_shaped_keys ? 1 : 3;
 
 	for (size_t i = 0; i < count; i++) {
-		uint64_t tuple = WORD(code + parts[i]);
+		uint64_t tuple = OBJECT(code + parts[i]);
 		uint64_t items = WORD(tuple + 16);
 
 		if (index < items)
-			return python_objects_string(python, WORD(tuple + python->shape->tuple_items + 8 * index), name,
+			return python_objects_string(python, OBJECT(tuple + python->shape->tuple_items + 8 * index), name,
 			                             PYTHON_NAME_BYTES);
 		index -= items;
 	}

@@ -16,6 +16,7 @@
 
 #define WORD(addr) process_memory_word(python->memory, addr)
 #define HALF(addr) process_memory_half(python->memory, addr)
+#define OBJECT(addr) python_objects_at(python, addr)
 
 /* In a type object. */
 enum {
@@ -68,6 +69,7 @@ enum {
 #define BASIC_MAX (1u << 20)
 #define REFERENCES_MAX (UINT64_C(1) << 32)
 
+#define FREE_THREADED_SHIFT 16 // of its objects: a thread, a lock and a count more in front of the type
 #define POOL_HEADER 48
 #define POOL_CLASSES 32
 #define POOL_SLOTS 1024 // blocks of 16 bytes in the largest pool
@@ -94,6 +96,14 @@ struct python_pool {
 	uint64_t free[POOL_SLOTS / 64];
 };
 
+uint64_t
+python_objects_at(struct python_objects *python, uint64_t addr)
+{
+	uint64_t value = WORD(addr);
+
+	return value != 0 ? value + python->shift : 0;
+}
+
 /* ---- types ---- */
 
 static bool
@@ -106,14 +116,14 @@ is_address(uint64_t addr)
 static bool
 is_type(struct python_objects *python, uint64_t addr)
 {
-	uint64_t meta = is_address(addr) ? WORD(addr + 8) : 0;
+	uint64_t meta = is_address(addr) ? OBJECT(addr + 8) : 0;
 
 	for (int i = 0; i < TYPES_DEEP && is_address(meta); i++) {
 		if (meta == python->type_type)
 			return true;
-		if (WORD(WORD(meta + 8) + 8) != python->type_type)
+		if (OBJECT(OBJECT(meta + 8) + 8) != python->type_type)
 			return false;
-		meta = WORD(meta + TYPE_BASE);
+		meta = OBJECT(meta + TYPE_BASE);
 	}
 	return false;
 }
@@ -187,13 +197,15 @@ find_kind(struct python_objects *python, struct python_type *type)
 
 /* What its instances have in front of them. */
 static uint64_t
-prefix_of(const struct python_shape *shape, uint64_t flags)
+prefix_of(const struct python_objects *python, uint64_t flags)
 {
+	const struct python_shape *shape = python->shape;
 	uint64_t managed = shape->version >= 0x030c   ? FLAG_MANAGED_DICT | FLAG_MANAGED_WEAK
 	                   : shape->version >= 0x030b ? FLAG_MANAGED_DICT
 	                                              : 0;
 
-	return ((flags & FLAG_COLLECTED) != 0 ? COLLECTOR_BYTES : 0) + ((flags & managed) != 0 ? MANAGED_BYTES : 0);
+	return ((flags & FLAG_COLLECTED) != 0 || python->shift != 0 ? COLLECTOR_BYTES : 0) +
+	       ((flags & managed) != 0 ? MANAGED_BYTES : 0);
 }
 
 /* The module that a class of Python says it is of. */
@@ -209,8 +221,8 @@ read_module(struct python_objects *python, struct python_type *type)
 	for (uint64_t i = 0; i < keys.count && i < 64; i++) {
 		uint64_t entry = keys.first + i * keys.step + keys.key_offset;
 
-		if (python_objects_string(python, WORD(entry), name, sizeof(name)) && strcmp(name, "__module__") == 0) {
-			(void)python_objects_string(python, WORD(entry + 8), type->module, sizeof(type->module));
+		if (python_objects_string(python, OBJECT(entry), name, sizeof(name)) && strcmp(name, "__module__") == 0) {
+			(void)python_objects_string(python, OBJECT(entry + 8), type->module, sizeof(type->module));
 			break;
 		}
 	}
@@ -234,6 +246,11 @@ read_type(struct python_objects *python, uint64_t addr)
 	memcpy(&read.dict, raw + TYPE_DICT, 8);
 	memcpy(&read.dict_offset, raw + TYPE_DICT_OFFSET, 8);
 	memcpy(&read.weak_offset, raw + TYPE_WEAK_OFFSET, 8);
+	read.base += read.base != 0 ? python->shift : 0;
+	read.dict += read.dict != 0 ? python->shift : 0;
+	read.basic_bytes -= read.basic_bytes > python->shift ? python->shift : 0;
+	read.dict_offset -= read.dict_offset > 0 ? (int64_t)python->shift : 0;
+	read.weak_offset -= read.weak_offset > 0 ? (int64_t)python->shift : 0;
 	if ((read.flags & FLAG_READY) == 0 || read.basic_bytes > BASIC_MAX ||
 	    !process_memory_text(python->memory, WORD(addr + TYPE_NAME), read.name, sizeof(read.name)) ||
 	    read.name[0] == '\0')
@@ -242,7 +259,7 @@ read_type(struct python_objects *python, uint64_t addr)
 	read.has_managed_dict = python->shape->version >= 0x030b && (read.flags & FLAG_MANAGED_DICT) != 0;
 	read.has_inline_values = python->shape->attributes == PYTHON_ATTRIBUTES_INLINE && read.has_managed_dict &&
 	                         (read.flags & FLAG_INLINE_VALUES) != 0;
-	read.prefix_bytes = prefix_of(python->shape, read.flags);
+	read.prefix_bytes = prefix_of(python, read.flags);
 	type = memory_zeroed(1, sizeof(*type));
 	*type = read;
 	return type;
@@ -274,8 +291,12 @@ python_objects_type(struct python_objects *python, uint64_t addr)
  * linked here.
  */
 static uint64_t
-counted(const struct python_objects *python, uint64_t word)
+counted(struct python_objects *python, uint64_t addr)
 {
+	uint64_t word = WORD(addr);
+
+	if (python->shift != 0) // two counts, of its own thread and of the others
+		return word != 0 || HALF(addr - 4) != 0;
 	return python->shape->version >= 0x030e && (word >> 32 & 0xffff) == 0 ? (uint32_t)word : word;
 }
 
@@ -292,8 +313,8 @@ python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes,
 
 		if (prefixes[i] + 16 > bytes)
 			continue;
-		references = counted(python, WORD(addr));
-		type = references != 0 && references < REFERENCES_MAX ? python_objects_type(python, WORD(addr + 8)) : NULL;
+		references = counted(python, addr);
+		type = references != 0 && references < REFERENCES_MAX ? python_objects_type(python, OBJECT(addr + 8)) : NULL;
 		if (type == NULL || type->prefix_bytes != prefixes[i])
 			continue;
 		/* Texts and numbers may be smaller than their type says. */
@@ -351,7 +372,7 @@ python_objects_small(struct python_objects *python, uint64_t addr, struct addres
 	uint64_t base;
 	uint64_t start;
 
-	if (python->shape == NULL)
+	if (python->shape == NULL || python->shift != 0) // free-threaded: each has a record
 		return PYTHON_NOT_SMALL;
 	if (python->pools == NULL)
 		python->pools = memory_zeroed(POOLS_KEPT, sizeof(*python->pools));
@@ -474,7 +495,7 @@ other_hold(struct python_objects *python, const struct python_object *object, ui
 uint64_t
 python_objects_frame_code(struct python_objects *python, uint64_t frame)
 {
-	return WORD(frame + python->shape->frame_code) & ~UINT64_C(7);
+	return (WORD(frame + python->shape->frame_code) & ~UINT64_C(7)) + python->shift;
 }
 
 /* 3.8 to 3.10: frames are objects. From 3.11 on some of the words in front of the locals are borrowed. */
@@ -587,6 +608,12 @@ python_objects_references(struct python_objects *python, const struct python_obj
 {
 	uint64_t count = WORD(object->addr);
 
+	if (python->shift !=
+	    0) { // two counts; the lowest bits of that of others are flags, and some types have so many that they live for ever
+		uint64_t own = HALF(object->addr - 4);
+
+		return own == UINT32_MAX || count >> 2 >= IMMORTAL ? UINT64_MAX : own + (count >> 2);
+	}
 	if (python->shape->version < 0x030c)
 		return count;
 	return (int32_t)count < 0 || (uint32_t)count >= IMMORTAL ? UINT64_MAX : (uint32_t)count;
@@ -670,7 +697,7 @@ uint64_t
 python_objects_locals(struct python_objects *python, uint64_t code)
 {
 	const struct python_shape *shape = python->shape;
-	uint64_t count = WORD(WORD(code + shape->code_local_names) + 16);
+	uint64_t count = WORD(OBJECT(code + shape->code_local_names) + 16);
 
 	if (!shape->has_shaped_keys) // cells, then free variables
 		count += WORD(WORD(code + 88) + 16) + WORD(WORD(code + 80) + 16);
@@ -682,7 +709,7 @@ add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
 {
 	const struct python_shape *shape = python->shape;
 	uint64_t code = python_objects_frame_code(python, addr);
-	const struct python_type *type = python_objects_type(python, WORD(code + 8));
+	const struct python_type *type = python_objects_type(python, OBJECT(code + 8));
 	uint32_t stack = shape->code_stack_size != 0 ? HALF(code + shape->code_stack_size) : 0;
 
 	if (type == NULL || strcmp(type->name, "code") != 0)
@@ -694,7 +721,7 @@ add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
 		.end = addr + shape->frame_locals +
 		       8 * (python_objects_locals(python, code) + (stack < STACK_WORDS_MAX ? stack : 0)),
 		.code = code,
-		.object = shape->frame_object != 0 ? WORD(addr + shape->frame_object) : addr,
+		.object = shape->frame_object != 0 ? OBJECT(addr + shape->frame_object) : addr,
 		.thread = thread,
 	};
 }
@@ -769,6 +796,16 @@ is_interpreter(const char *path)
 	return text_starts(name, "python") || text_starts(name, "libpython");
 }
 
+/* The runtime begins so from 3.13 on (_Py_DebugOffsets): a word to know it by, the version, and this. */
+static bool
+is_free_threaded(struct python_objects *python, uint64_t runtime)
+{
+	char cookie[8];
+
+	return process_memory_read(python->memory, runtime, cookie, sizeof(cookie)) &&
+	       memcmp(cookie, "xdebugpy", sizeof(cookie)) == 0 && WORD(runtime + 16) == 1;
+}
+
 void
 python_objects_attach(struct process_memory *memory, struct process_modules *modules, uint32_t version_hex,
                       struct python_objects *python)
@@ -785,9 +822,10 @@ python_objects_attach(struct process_memory *memory, struct process_modules *mod
 
 		if (runtime == 0)
 			continue;
-		python->type_type = process_module_named(modules, module, "PyType_Type");
-		python->why = "its `type` is not where it should be: a build without a global lock, perhaps";
-		if (python->type_type == 0 || WORD(python->type_type + 8) != python->type_type)
+		python->shift = is_free_threaded(python, runtime) ? FREE_THREADED_SHIFT : 0;
+		python->type_type = process_module_named(modules, module, "PyType_Type") + python->shift;
+		python->why = "its `type` is not where it should be";
+		if (python->type_type == python->shift || OBJECT(python->type_type + 8) != python->type_type)
 			return;
 		python->shape = shape;
 		python->own = (struct address_range){ module->start, module->end };

@@ -77,7 +77,12 @@ struct python_objects {
 	const struct python_shape *shape; // NULL = not attached
 	const char *why;
 	struct process_memory *memory;
-	uint64_t type_type;       // address of `type`
+	/*
+	 * Of a free-threaded build an object is taken to begin so much behind its address: then all members stand where they stand in other builds,
+	 * and what is in front of them is where the collector of those has something.
+	 */
+	uint64_t shift;
+	uint64_t type_type;       // address of `type`, as of every object: with the shift
 	struct address_range own; // of the interpreter's library, or program
 	size_t state_count;       // of threads
 	size_t state_room;
@@ -90,6 +95,9 @@ struct python_objects {
 };
 
 /* version_hex: 0 = the program has no Python. */
+/* The object that the word there leads to; 0 = none. */
+uint64_t python_objects_at(struct python_objects *python, uint64_t addr);
+
 void python_objects_attach(struct process_memory *memory, struct process_modules *modules, uint32_t version_hex,
                            struct python_objects *python);
 void python_objects_detach(struct python_objects *python);

@@ -58,21 +58,37 @@ run_command(const char *command, const char *pid)
 	_exit(127);
 }
 
-/* One at a time: memory is short. What a look has to say is in the capture. */
+/* When the cgroup is full, which is the program's too: what looks is killed, and not the program. */
 static void
-look(const struct guard_task *task, const char *pid, const char *limit)
+die_first(void)
+{
+	int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (score < 0)
+		return;
+	(void)!write(score, "1000", 4);
+	(void)close(score);
+}
+
+/*
+ * One at a time: memory is short. What a look has to say is in the capture. is_waited: false where a command may have to be run meanwhile, which
+ * must not come too late.
+ */
+static void
+look(const struct guard_task *task, const char *pid, const char *limit, bool is_waited)
 {
 	pid_t child = fork();
 	int nothing;
 
 	if (child == 0) {
+		die_first();
 		nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 		(void)dup2(nothing, STDOUT_FILENO);
 		(void)dup2(nothing, STDERR_FILENO);
 		task->look(pid, strtoull(limit, NULL, 10), task->look_stop_ns);
 		_exit(0);
 	}
-	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+	while (is_waited && child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		continue;
 }
 
@@ -93,7 +109,7 @@ static void __attribute__((noreturn)) read_pids(const struct guard_task *task, c
 		if (is_guard && command != NULL)
 			run_command(command, line);
 		else if (task->look != NULL)
-			look(task, line, is_guard ? "" : limit);
+			look(task, line, is_guard ? "" : limit, command == NULL);
 	}
 	_exit(0);
 }

@@ -47,6 +47,7 @@ enum { WAITING, ARMED, PASSED };
 /* relaxed, all of them: they are changed by the thread that judges, and decide nothing else. */
 static _Atomic uint32_t state;
 static _Atomic uint64_t room = UINT64_MAX;
+static _Atomic bool has_judged; // the first beat comes before recording: then the next one is to come soon
 static atomic_flag is_judging = ATOMIC_FLAG_INIT;
 static uint64_t passed_ns; // of who judges
 static uint32_t passed_count;
@@ -382,6 +383,7 @@ judge(const struct memory_limits_now *now, uint64_t live_bytes, const struct req
 	uint32_t state_now;
 	struct measure at;
 
+	atomic_store_explicit(&has_judged, true, memory_order_relaxed);
 	if (!measure_limits(identity, now, &at))
 		return MEMORY_GUARD_NOTHING;
 	state_now = state_after(atomic_load_explicit(&state, memory_order_relaxed), &at);
@@ -444,7 +446,9 @@ memory_guard_judge(const struct memory_limits_now *now, uint64_t live_bytes)
 uint64_t
 memory_guard_room(void)
 {
-	return atomic_load_explicit(&room, memory_order_relaxed);
+	return is_set() && !atomic_load_explicit(&has_judged, memory_order_relaxed)
+	           ? 0
+	           : atomic_load_explicit(&room, memory_order_relaxed);
 }
 
 bool

@@ -46,7 +46,7 @@ enum memory_guard_due memory_guard_judge(const struct memory_limits_now *now, ui
  */
 void memory_guard_do(enum memory_guard_due due);
 
-/* Bytes to the guard at the last look; UINT64_MAX: it is not armed, or there is none. */
+/* Bytes to the guard at the last look; UINT64_MAX: it is not armed, or there is none. 0: nobody has looked yet. */
 uint64_t memory_guard_room(void);
 
 /* How often it was passed; bytes: in use then or asked for, of the guard, of the limit, at the last time. */

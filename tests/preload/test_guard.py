@@ -396,3 +396,10 @@ except KeyboardInterrupt:
     assert done.returncode == 0 and done.stdout == "stopped\n", done.stderr
     assert "the limit on addresses (ulimit -v)" in done.stderr
     assert sys.maxsize > harness.report("report", tmp_path / "out")["guard"]["limit_bytes"] == 2000000 << 10
+
+
+def test_a_size_that_is_small_beside_the_machine_is_passed_at_once(tmp_path):
+    """The first beat comes before the guard is there: the next one must not wait until a 64th of the machine's memory is live."""
+    done = harness.run([harness.KMEMSHIM, "run", "-q", "--guard", "50M", "-o", tmp_path / "out", "--", PYTHON, "-c",
+                        "kept = [bytearray(b'x') * 100000 for _ in range(1000)]\nprint(len(kept))"], harness.plain_env())
+    assert (done.returncode, done.stdout) == (0, "1000\n") and "passed its guard: 5" in done.stderr, done.stderr

@@ -18,7 +18,7 @@ FOLDER = HERE / "holders"
 SCHEMA_FILE = ROOT / "analyzer" / "holders" / "holders.schema.json"
 SAID = re.compile(r'"""(held|lost|unseen|unfinished)  (.*)\n')
 PROGRAMS = sorted(path.name for path in FOLDER.glob("*.py") if SAID.match(path.read_text()))
-VERSIONS = ["system", *interpreters.PYENV, "3.14-debian", "3.15-debian"]
+VERSIONS = ["system", *interpreters.PYENV, "3.14-debian", "3.15-debian", "3.13t", "3.14t", "3.15t"]
 
 
 def expected(program):
@@ -66,7 +66,9 @@ def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_pa
     near = sum(other["samples"] for other in line["ways"] if program == "linked.py" and "global `head` of" in other["text"])
     # What nothing holds may be where words are left over that lead there.
     perhaps = sum(other["samples"] for other in line["ways"] if kind != "held" and other["kind"] == "perhaps")
-    assert line["samples"] == 32 and way["samples"] + storage + near + perhaps == 32 and way["samples"] >= 26, told
+    # Where each small object has a record of its own, one of those beside the block may be drawn.
+    others = 32 - storage - near - perhaps if python.is_free_threaded else way["samples"]
+    assert line["samples"] == 32 and others + storage + near + perhaps == 32 and way["samples"] >= 26, told
 
 
 def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):

@@ -236,6 +236,47 @@ an_object_that_was_released_is_none(void **state)
 	}
 }
 
+/* Without a global lock: two words more, two counts, and no head of the collector. */
+static void
+an_object_of_a_free_threaded_build_is_found(void **state)
+{
+	const struct {
+		uint32_t own;
+		uint64_t others; // the lowest two bits are flags
+		uint64_t references;
+	} rows[] = {
+		{ 1, 0, 1 },
+		{ 2, 3 << 2 | 1, 5 },
+		{ 0, 1 << 2, 1 },
+		{ UINT32_MAX, 0, UINT64_MAX },
+		{ 1, UINT64_C(1) << 60, UINT64_MAX },
+		{ 0, 0, 0 },
+	};
+	struct python_object object = make_object(list_type, 40);
+	struct python_object found;
+
+	(void)state;
+	put(type_type + 8, type_type - 16);
+	put(list_type + 8, type_type - 16);
+	put(list_type + 32, 40 + 16); // its size
+	put(object.addr + 8, list_type - 16);
+	python_objects_detach(&python); // what was read of types before
+	python = (struct python_objects){
+		.memory = &memory, .shape = python_shape_find(0x030d0000), .why = "", .shift = 16, .type_type = type_type
+	};
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		put(object.addr - 8, (uint64_t)rows[i].own << 32);
+		put(object.addr, rows[i].others);
+		process_memory_forget(&memory);
+		assert_int_equal(python_objects_in(&python, object.addr - 16, 56, &found), rows[i].references != 0);
+		if (rows[i].references == 0)
+			continue;
+		assert_int_equal(found.addr, object.addr);
+		assert_int_equal(python_objects_references(&python, &found), rows[i].references);
+		assert_int_equal(python_objects_hold(&python, &found, object.addr + 24), PYTHON_HOLD_SURE);
+	}
+}
+
 static void
 H3_places_behind_the_end_of_a_list_hold_nothing(void **state)
 {
@@ -417,6 +458,9 @@ members_have_the_names_of_their_version(void **state)
 		{ 0x030d0000, "ValueError", false, 40, NULL },
 		{ 0x030c0000, "generator", false, 16, NULL },
 		{ 0x03090000, "generator", false, 16, "gi_frame" },
+		{ 0x030e0000, "bytearray", false, 56, NULL },
+		{ 0x030f0000, "bytearray", false, 56, "data" },
+		{ 0x030f0000, "_asyncio.Task", false, 128, "_coro" },
 	};
 
 	(void)state;
@@ -446,6 +490,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_dictionary_names_what_it_holds, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_hash_is_no_pointer, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_object_that_was_released_is_none, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_object_of_a_free_threaded_build_is_found, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(H3_values_of_shared_keys_are_as_many_as_those, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(damaged_keys_are_refused, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_text_is_cut_and_made_readable, set_up, tear_down),
