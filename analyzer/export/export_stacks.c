@@ -2,9 +2,11 @@
  * export_stacks.c - call sites with their stacks: folded stacks, and speedscope's profiles.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json_write.h"
+#include "base/memory.h"
 #include "export/export.h"
 #include "report/frame_numbers.h"
 
@@ -46,29 +48,42 @@ export_folded(const struct report *report, const struct export_value *value, FIL
 
 /* ---- speedscope ---- */
 
-static bool
-is_in(const struct report *report, const struct report_site *site, const struct export_value *value, size_t domain)
+/* The sites of a domain of memory: they are gone through for each value three times, and each takes time. */
+struct domain_sites {
+	size_t domain;
+	size_t *numbers;
+	size_t count;
+};
+
+static void
+gather_sites(const struct report *report, size_t domain, struct domain_sites *sites)
 {
-	return site->of.domain == domain && export_is_memory(report, site->of.domain) && value->of(&site->of) != 0;
+	*sites = (struct domain_sites){ .domain = domain };
+	if (!export_is_memory(report, (unsigned)domain))
+		return;
+	sites->numbers = memory_zeroed(report->site_total, sizeof(*sites->numbers));
+	for (size_t i = 0; i < report->site_total; i++) {
+		if (report_site(report, i).of.domain == domain)
+			sites->numbers[sites->count++] = i;
+	}
 }
 
 /* One profile for a domain and a value; nothing where there is none. */
 static void
-put_profile(struct json_write *json, const struct report *report, size_t domain, const struct export_value *value,
-            struct frame_numbers *frames)
+put_profile(struct json_write *json, const struct report *report, const struct domain_sites *sites,
+            const struct export_value *value, struct frame_numbers *frames)
 {
 	uint64_t total = 0;
 	char name[128];
 
-	for (size_t i = 0; i < report->site_total; i++) {
-		struct report_site site = report_site(report, i);
+	for (size_t i = 0; i < sites->count; i++) {
+		struct report_site site = report_site(report, sites->numbers[i]);
 
-		export_progress(json->stream, i, report->site_total);
-		total += is_in(report, &site, value, domain) ? value->of(&site.of) : 0;
+		total += value->of(&site.of);
 	}
 	if (total == 0)
 		return;
-	(void)snprintf(name, sizeof(name), "%s: %s", report->domains[domain].of.name, value->meaning);
+	(void)snprintf(name, sizeof(name), "%s: %s", report->domains[sites->domain].of.name, value->meaning);
 	json_write_open(json, NULL, '{');
 	json_write_text(json, "type", "sampled");
 	json_write_text(json, "name", name);
@@ -76,12 +91,11 @@ put_profile(struct json_write *json, const struct report *report, size_t domain,
 	json_write_number(json, "startValue", 0);
 	json_write_number(json, "endValue", total);
 	json_write_open(json, "samples", '[');
-	for (size_t i = 0; i < report->site_total; i++) {
-		struct report_site site = report_site(report, i);
+	for (size_t i = 0; i < sites->count; i++) {
+		struct report_site site = report_site(report, sites->numbers[i]);
 
-		export_progress(json->stream, i, report->site_total);
-
-		if (!is_in(report, &site, value, domain))
+		export_progress(json->stream, i, sites->count);
+		if (value->of(&site.of) == 0)
 			continue;
 		json_write_open(json, NULL, '[');
 		for (uint32_t n = site.of.frame_count; n > 0; n--) {
@@ -93,12 +107,10 @@ put_profile(struct json_write *json, const struct report *report, size_t domain,
 	}
 	json_write_close(json, ']');
 	json_write_open(json, "weights", '[');
-	for (size_t i = 0; i < report->site_total; i++) {
-		struct report_site site = report_site(report, i);
+	for (size_t i = 0; i < sites->count; i++) {
+		struct report_site site = report_site(report, sites->numbers[i]);
 
-		export_progress(json->stream, i, report->site_total);
-
-		if (is_in(report, &site, value, domain))
+		if (value->of(&site.of) != 0)
 			json_write_number(json, NULL, value->of(&site.of));
 	}
 	json_write_close(json, ']');
@@ -119,8 +131,12 @@ export_speedscope(const struct report *report, const struct export_value *value,
 	json_write_text(&json, "name", report->process_count != 0 ? report->processes[0].of.name : "");
 	json_write_open(&json, "profiles", '[');
 	for (size_t domain = 0; domain < report->domain_count; domain++) {
+		struct domain_sites sites;
+
+		gather_sites(report, domain, &sites);
 		for (const struct export_value *each = export_values; each->name != NULL; each++)
-			put_profile(&json, report, domain, each, &frames);
+			put_profile(&json, report, &sites, each, &frames);
+		free(sites.numbers);
 	}
 	json_write_close(&json, ']');
 	json_write_open(&json, "shared", '{');

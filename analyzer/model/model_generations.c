@@ -150,7 +150,7 @@ draw_survivors(const uint64_t *live, uint32_t count, uint32_t total, struct mode
 	for (uint32_t i = 0; i < count && i < total; i++) {
 		uint32_t cell = (uint32_t)((uint64_t)i * cells / total);
 
-		sums[cell] += live[i];
+		sums[cell] += live[i] < UINT32_MAX ? live[i] : UINT32_MAX; // a damaged count may be anything
 		most = sums[cell] > most ? sums[cell] : most;
 	}
 	survivors->count = (uint8_t)cells;

@@ -352,7 +352,7 @@
 				});
 			})(focus, 0, above.length);
 			/* A recursion of a few pixels does not push the rest out of sight: who zooms sees it. */
-			const wide = d3.max(boxes, d => d.width >= WIDE ? d.level : 0) + DEEPER;
+			const wide = (d3.max(boxes, d => d.width >= WIDE ? d.level : 0) || 0) + DEEPER; // of nothing there is no box
 			const all = boxes.length;
 			boxes = boxes.filter(d => d.level <= wide);
 			isCut = boxes.length < all;
