@@ -336,8 +336,8 @@ struct source_files {
 /* The number of the line's text; none where its whole file is there, which has it. */
 #define IN_ITS_FILE UINT32_MAX
 static uint32_t
-source_number(const struct report *report, size_t line, const struct report_place *where, const struct page_options *options,
-              struct source_files *files, struct numbers *numbers)
+source_number(const struct report *report, size_t line, const struct report_place *where,
+              const struct page_options *options, struct source_files *files, struct numbers *numbers)
 {
 	struct report_source source;
 	uint32_t file;
