@@ -200,7 +200,7 @@ holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *no
 	for (uint32_t i = 0; i < search->node_count && !is_unseen; i++) {
 		const struct holder_node *at = &search->nodes[i];
 
-		if (!is_above[i] || at->object.type == NULL)
+		if (!is_above[i] || at->object.type == NULL || !at->is_expanded)
 			continue;
 		*node = i;
 		*counted = python_objects_references(search->python, &at->object);

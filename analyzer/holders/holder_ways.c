@@ -569,7 +569,11 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 	uint64_t seen;
 	uint32_t node;
 
-	if (holder_search_is_late(search) || search->is_full || search->passes >= HOLDER_PASSES_MAX) {
+	bool is_short = holder_search_is_late(search) || search->is_full;
+	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
+
+	/* Words that may be left over lead on and on to what an extension holds: that is no chain. */
+	if (is_short || (search->passes >= HOLDER_PASSES_MAX && !is_unseen)) {
 		way->kind = HOLDER_WAY_UNFINISHED;
 		say(&words, "%s",
 		    search->is_late   ? "there was no time to find it"
@@ -583,7 +587,7 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 			if (words.used == before + 2) // nothing can be said of it
 				words.text[words.used = before] = '\0';
 		}
-	} else if (holder_search_unseen(search, sample, &node, &counted, &seen)) {
+	} else if (is_unseen) {
 		way->kind = HOLDER_WAY_UNSEEN;
 		python_objects_type_name(search->nodes[node].object.type, name);
 		if (counted == UINT64_MAX)
