@@ -47,7 +47,7 @@ def usual(text):
     text = re.sub(r"\d[\d.,]*", "#", text)
     text = re.sub(r"# [KMG]i?B\b|# B\b", "# B", text)
     text = re.sub(r"# (ms|s|min|h)\b", "# s", text)
-    text = re.sub(r"since second # of the run", "since the start of the run", text)  # a busy machine takes long to start
+    text = re.sub(r"\bsince (the start|second #) of the run", "since # of the run", text)
     text = re.sub(r"of (the|its) (\w+ ){,3}?(machine|container|limit)\b.{,30}?# B", "of the limit", text.replace("\n", " "))
     return " ".join(text.split())
 
@@ -132,6 +132,7 @@ def test_a_session_prints_what_the_page_shows(page, tmp_path):
     ("one\n...\nlast\n", "one\ntwo\nthree\nlast\n", True),
     ("one\n...\nlast\n", "one\ntwo\n", False),
     ("a.py:3 load  leak\n", "a.py:3 load  steady\n", False),
+    ("grows since the start of the run\n", "grows since second 0.1 of the run\n", True),
     ("12 % of the machine's 23.5 GiB.\n", "3 % of the container's limit of 400 MiB.\n", True),
 ])
 def test_what_may_differ(shown, printed, is_same):
