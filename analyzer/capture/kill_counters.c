@@ -57,3 +57,18 @@ kill_counters_read(const struct kmem_identity *identity, struct kmem_kill_counte
 	}
 	counters->machine_oom_kill = read_number("/proc", "vmstat", "oom_kill");
 }
+
+static void
+leave_out(uint64_t *after, uint64_t before, uint64_t kills)
+{
+	uint64_t counted = *after != UINT64_MAX && before != UINT64_MAX && *after > before ? *after - before : 0;
+
+	*after -= kills < counted ? kills : counted;
+}
+
+void
+kill_counters_leave_out(struct kmem_kill_counters *after, const struct kmem_kill_counters *before, uint64_t kills)
+{
+	leave_out(&after->cgroup_oom_kill, before->cgroup_oom_kill, kills);
+	leave_out(&after->machine_oom_kill, before->machine_oom_kill, kills);
+}

@@ -16,4 +16,7 @@
  */
 void kill_counters_read(const struct kmem_identity *identity, struct kmem_kill_counters *counters);
 
+/* Takes as many kills out of `after` as were of our own processes; no more than were counted since `before`. */
+void kill_counters_leave_out(struct kmem_kill_counters *after, const struct kmem_kill_counters *before, uint64_t kills);
+
 #endif

@@ -358,7 +358,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 	(void)close(pipe_ends[1]);
 	if (launch->pid < 0) {
 		(void)fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
-		launcher_guard_end();
+		(void)launcher_guard_end();
 		return false;
 	}
 	program_pid = launch->pid;
@@ -372,7 +372,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 		continue;
 	(void)close(pipe_ends[0]);
 	wait_for(launch);
-	launcher_guard_end();
+	launch->killed_looks = launcher_guard_end();
 	launch->passed_on = passed_on;
 	release_signals(&before);
 	return true;

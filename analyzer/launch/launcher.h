@@ -30,6 +30,7 @@ struct launch {
 	char session[40];
 	int wait_status;
 	uint64_t max_resident_bytes;
+	unsigned killed_looks; // of ours at the program, see launcher_guard.h
 	uint64_t ended_realtime_ns;
 	int start_error; // errno of execvp; 0 = it was started
 	int passed_on;   // the last signal that the program got from us; 0 = none

@@ -27,7 +27,8 @@
 
 #include "kmem_words.h"
 
-#define END "0" // instead of a pid
+#define END "0"        // instead of a pid
+#define KILLED_MAX 100 // an exit status says no more
 
 static char path[PATH_MAX + 64];
 static int pipe_end = -1;
@@ -72,12 +73,13 @@ die_first(void)
 
 /*
  * One at a time: memory is short. What a look has to say is in the capture. is_waited: false where a command may have to be run meanwhile, which
- * must not come too late.
+ * must not come too late. Returns whether it was killed, as far as it was waited for.
  */
-static void
+static bool
 look(const struct guard_task *task, const char *pid, const char *limit, bool is_waited)
 {
 	pid_t child = fork();
+	int status = 0;
 	int nothing;
 
 	if (child == 0) {
@@ -88,8 +90,9 @@ look(const struct guard_task *task, const char *pid, const char *limit, bool is_
 		task->look(pid, strtoull(limit, NULL, 10), task->look_stop_ns);
 		_exit(0);
 	}
-	while (is_waited && child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
+	while (is_waited && child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 /* One line each: pipes keep short ones whole. */
@@ -97,6 +100,7 @@ static void __attribute__((noreturn)) read_pids(const struct guard_task *task, c
 {
 	FILE *lines = fdopen(pipe_end, "r");
 	char line[48];
+	int killed = 0;
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)setpgid(0, 0); // keys at the terminal are the program's
@@ -109,9 +113,9 @@ static void __attribute__((noreturn)) read_pids(const struct guard_task *task, c
 		if (is_guard && command != NULL)
 			run_command(command, line);
 		else if (task->look != NULL)
-			look(task, line, is_guard ? "" : limit, command == NULL);
+			killed += look(task, line, is_guard ? "" : limit, command == NULL) && killed < KILLED_MAX;
 	}
-	_exit(0);
+	_exit(killed);
 }
 
 pid_t
@@ -136,15 +140,18 @@ launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 	return reader > 0 && task->look != NULL ? reader : 0;
 }
 
-void
+unsigned
 launcher_guard_end(void)
 {
+	int status = 0;
+
 	if (reader <= 0)
-		return;
+		return 0;
 	(void)unlink(path);
 	if (write(pipe_end, END "\n", strlen(END "\n")) < 0)
 		(void)kill(reader, SIGKILL);
-	while (waitpid(reader, NULL, 0) < 0 && errno == EINTR)
+	while (waitpid(reader, &status, 0) < 0 && errno == EINTR)
 		continue;
 	reader = 0;
+	return WIFEXITED(status) ? (unsigned)WEXITSTATUS(status) : 0;
 }

@@ -26,7 +26,10 @@ struct guard_task {
  */
 pid_t launcher_guard_start(const struct guard_task *task, uint64_t started_ns);
 
-/* When it has ended: what was passed until then is run, and goes on by itself; a look that is under way is finished. */
-void launcher_guard_end(void);
+/*
+ * When it has ended: what was passed until then is run, and goes on by itself; a look that is under way is finished. Returns how many looks
+ * were killed: by the kernel, when the cgroup was full, as a rule.
+ */
+unsigned launcher_guard_end(void);
 
 #endif

@@ -88,6 +88,7 @@ launcher_sign(const struct launch *launch, char *path)
 		header->identity.cgroup_path[KMEM_TEXT_BYTES - 1] = '\0';
 		header->identity.limit_path[KMEM_TEXT_BYTES - 1] = '\0';
 		kill_counters_read(&header->identity, &signature.after);
+		kill_counters_leave_out(&signature.after, &header->identity.before, launch->killed_looks);
 		signature.is_filled = 1;
 		signature.wait_status = launch->wait_status;
 		signature.flags = launch->has_system_allocators ? KMEM_LAUNCHER_SYSTEM_ALLOCATORS : 0;

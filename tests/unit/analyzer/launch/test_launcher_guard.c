@@ -1,0 +1,105 @@
+/*
+ * test_launcher_guard.c - is a look that was killed told from a program that was?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "capture/kill_counters.h"
+#include "launch/launcher_guard.h"
+
+/* As the kernel does when the cgroup is full. */
+static void
+killed_at_2(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
+{
+	(void)leak_limit_bytes;
+	(void)stop_ns;
+	if (strcmp(pid, "2") == 0)
+		(void)raise(SIGKILL);
+	if (strcmp(pid, "3") == 0)
+		(void)raise(SIGSEGV); // a fault of ours, which no counter counts
+}
+
+static unsigned
+killed_looks(const char *lines)
+{
+	char folder[] = "/tmp/kmem-guard-XXXXXX";
+	char path[PATH_MAX];
+	const struct guard_task task = { .folder = mkdtemp(folder), .guard = "1G", .look = killed_at_2 };
+	unsigned killed;
+	int pipe_end;
+
+	assert_true(launcher_guard_start(&task, 1000) > 0);
+	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, folder, "1");
+	pipe_end = open(path, O_WRONLY);
+	assert_true(pipe_end >= 0);
+	assert_int_equal(write(pipe_end, lines, strlen(lines)), strlen(lines));
+	(void)close(pipe_end);
+	killed = launcher_guard_end();
+	assert_int_equal(rmdir(folder), 0);
+	return killed;
+}
+
+static void
+looks_that_were_killed_are_counted(void **state)
+{
+	(void)state;
+	assert_int_equal(killed_looks(""), 0);
+	assert_int_equal(killed_looks("1\n"), 0);
+	assert_int_equal(killed_looks("2\n1 1000\n3\n2 1000\n"), 2);
+}
+
+static const struct {
+	uint64_t before, after, kills, left;
+	const char *why;
+} counted_cases[] = {
+	{ 5, 7, 1, 6, "one of two was ours" },
+	{ 5, 6, 1, 5, "ours alone: nothing of the program's was killed" },
+	{ 5, 6, 3, 5, "somebody else killed ours too, and was not counted" },
+	{ 5, 5, 1, 5, "not counted here" },
+	{ 5, 6, 0, 6, "none was ours" },
+	{ UINT64_MAX, 6, 1, 6, "unknown before" },
+	{ 5, UINT64_MAX, 1, UINT64_MAX, "unknown now" },
+};
+
+static void
+kills_of_ours_are_left_out(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(counted_cases) / sizeof(counted_cases[0]); i++) {
+		struct kmem_kill_counters before = { .cgroup_oom_kill = counted_cases[i].before,
+			                                 .machine_oom_kill = counted_cases[i].before };
+		struct kmem_kill_counters after = { .cgroup_oom_kill = counted_cases[i].after,
+			                                .cgroup_oom = 9,
+			                                .machine_oom_kill = counted_cases[i].after };
+
+		kill_counters_leave_out(&after, &before, counted_cases[i].kills);
+		if (after.cgroup_oom_kill != counted_cases[i].left || after.machine_oom_kill != counted_cases[i].left ||
+		    after.cgroup_oom != 9)
+			fail_msg("%s: %" PRIu64, counted_cases[i].why, after.cgroup_oom_kill);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(looks_that_were_killed_are_counted),
+		cmocka_unit_test(kills_of_ours_are_left_out),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
