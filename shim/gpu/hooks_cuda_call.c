@@ -3,7 +3,7 @@
  */
 #include "gpu/tracker_devices.h"
 #include "gpu/hooks_cuda_call.h"
-#include "record/other_limits.h"
+#include "moments/other_limits.h"
 
 #include <errno.h>
 

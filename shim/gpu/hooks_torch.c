@@ -15,7 +15,7 @@
 #include "base/reentry_guard.h"
 #include "gpu/cuda_abi.h"
 #include "gpu/real_cuda.h"
-#include "record/event_site.h"
+#include "sites/event_site.h"
 #include "gpu/tracker_devices.h"
 #include "record/tracker.h"
 

@@ -10,7 +10,7 @@
  */
 #include "gpu/tracker_devices.h"
 #include "capture/capture_file.h"
-#include "record/site_table.h"
+#include "sites/site_table.h"
 #include "record/tracker_parts.h"
 #include "tables/address_table.h"
 #include "tables/device_objects.h"

@@ -11,10 +11,10 @@
 #include "base/reentry_guard.h"
 #include "base/thread_stack.h"
 #include "periodic/memory_guard.h"
-#include "record/marks.h"
-#include "record/phases.h"
-#include "record/steps.h"
-#include "record/thread_slot.h"
+#include "moments/marks.h"
+#include "moments/phases.h"
+#include "sites/steps.h"
+#include "sites/thread_slot.h"
 #include "record/tracker.h"
 
 EXPORT void kmemshim_recorder_step(void);

@@ -56,7 +56,7 @@
 #include "periodic/object_census.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
-#include "record/thread_slot.h"
+#include "sites/thread_slot.h"
 #include "record/tracker.h"
 #include "tables/pointer_map.h"
 

@@ -14,9 +14,9 @@
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
 #include "python/python_types.h"
-#include "record/phases.h"
+#include "moments/phases.h"
 #include "record/python_samples.h"
-#include "record/thread_slot.h"
+#include "sites/thread_slot.h"
 #include "tables/peak.h"
 
 #define WORTH_A_LOOK_BYTES ((uint64_t)4 << 20)

@@ -13,8 +13,8 @@
 
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
-#include "record/site_table.h"
-#include "record/thread_slot.h"
+#include "sites/site_table.h"
+#include "sites/thread_slot.h"
 #include "record/tracker.h"
 #include "record/tracker_library.h"
 #include "record/tracker_parts.h"

@@ -27,8 +27,8 @@
 
 #include "base/counter.h"
 #include "capture/capture_file.h"
-#include "record/failed_requests.h"
-#include "record/thread_slot.h"
+#include "moments/failed_requests.h"
+#include "sites/thread_slot.h"
 #include "record/tracker.h"
 #include "tables/large_blocks.h"
 #include "tables/peak.h"

@@ -10,9 +10,9 @@
 
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "record/failed_requests.h"
-#include "record/site_table.h"
-#include "record/thread_slot.h"
+#include "moments/failed_requests.h"
+#include "sites/site_table.h"
+#include "sites/thread_slot.h"
 #include "gpu/tracker_devices.h"
 #include "record/tracker.h"
 #include "unwind/native_stack.h"
