@@ -303,12 +303,12 @@ const struct command commands[] = {
 		.arguments = "PID|CAPTURE",
 		.summary = "what keeps the blocks of the largest lines of a recorded program alive",
 		.details = "Stops the program, reads its memory from outside, and lets it go on. Of each of the lines that hold most, up to 32 blocks\n"
-				   "are drawn. It prints what holds them: names of Python, and variables of C and C++. Needs the right to trace\n"
+				   "are drawn, and it is told what holds them: by names of Python, and by variables of C and C++. Needs the right to trace\n"
 				   "the program (ptrace). Of a CAPTURE: what was found when the guard was passed (run --guard).\n",
 		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |
 	               OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
 		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema holders)" },
-	               [OPTION_TOP] = { "N", "show N lines, at most 10 (default 10)" } },
+	               [OPTION_TOP] = { "N", "look at N lines, at most 10 (default 10)" } },
 		.arguments_min = 1,
 		.arguments_max = 1,
 		.run = cmd_holders,
@@ -316,7 +316,7 @@ const struct command commands[] = {
 	{
 		.name = "lost",
 		.arguments = "PID",
-		.summary = "blocks of a recorded program that no pointer leads to any more",
+		.summary = "which blocks of a recorded program does nothing lead to any more",
 		.details = "Stops the program, reads its memory from outside, and lets it go on. Bytes are lost directly when no pointer to their block is\n"
 				   "left anywhere, and lost indirectly when only lost blocks lead there. Needs the right to trace the program (ptrace).\n",
 		.options = OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) |

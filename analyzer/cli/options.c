@@ -184,7 +184,7 @@ static const struct option_row {
 	[OPTION_HOLDERS_STOP] = { "holders-stop", 0, KIND_TIME, IN(stop_ns), "TIME", "a time such as 500ms or 2s",
 	                          "let the program stand still for at most so long when the guard is passed (default 1s)" },
 	[OPTION_NO_HOLDERS] = { "no-holders", 0, KIND_FLAG, IN(has_no_holders), NULL, "",
-	                        "do not find out what holds the memory when the guard is passed" },
+	                        "do not look who holds the memory when the guard is passed" },
 	[OPTION_ROUNDS] = { "rounds", 0, KIND_KEEP, IN(rounds), "N", "a number of 1 or more",
 	                    "what {n} stands for in CMD (default 100); a line fails when four times as many keep more" },
 	[OPTION_INIT] = { "init", 0, KIND_FLAG, IN(wants_init), NULL, "", "write such a file, with comments, and end" },

@@ -176,6 +176,23 @@ process_memory_forget(struct process_memory *memory)
 		memory->pages[i].addr = 0;
 }
 
+const struct memory_region *
+process_memory_region(const struct process_memory *memory, uint64_t addr)
+{
+	size_t low = 0;
+	size_t high = memory->region_count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (memory->regions[middle].end <= addr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < memory->region_count && memory->regions[low].start <= addr ? &memory->regions[low] : NULL;
+}
+
 static const struct memory_page *
 page_of(struct process_memory *memory, uint64_t addr)
 {

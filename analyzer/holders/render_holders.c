@@ -84,7 +84,7 @@ holders_render_text(const struct holders *holders, FILE *stream)
 		(void)fprintf(stream, "Python's names are missing: %s\n", holders->python);
 	if (holders->is_unfinished)
 		(void)fprintf(stream, "the search ended early: allow more time with %s\n",
-		              holders->sequence != 0 ? "--holders-stop" : "--stop, or show fewer lines with --top");
+		              holders->sequence != 0 ? "--holders-stop" : "--stop, or look at fewer lines with --top");
 	(void)fprintf(stream, "the program stood still for %.3f s, while %s were read in %u pass%s\n",
 	              (double)holders->stopped_us / 1e6, units_bytes(holders->read_bytes, read), holders->passes,
 	              holders->passes == 1 ? "" : "es");
