@@ -102,11 +102,11 @@ struct model_site {
 	uint64_t volume_bytes;         // that its process allocated in all since the site appeared, about; 0 = not known
 	uint32_t born_generations;     // generations in which it allocated, 0 = not counted apart
 	uint64_t span_bytes;           // that its process allocated in all from its first to its latest block, about
-	// live blocks born in each quarter of what was allocated since the site appeared, about
-	uint64_t quarters[SURVIVAL_QUARTERS];
-	uint64_t steps;    // that its process made since the site appeared, about; 0 = none, or not known
-	uint64_t first_ms; // when the site appeared, since the start of its process, about
-	bool has_paused;   // since its latest block a whole tick of the generations' clock has passed without one
+	uint64_t quarters
+		[SURVIVAL_QUARTERS]; // live blocks born in each quarter of what was allocated since the site appeared, about
+	uint64_t steps;          // that its process made since the site appeared, about; 0 = none, or not known
+	uint64_t first_ms;       // when the site appeared, since the start of its process, about
+	bool has_paused;         // since its latest block a whole tick of the generations' clock has passed without one
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
 	enum model_leak_class leak; // set by rank_leaks.c and held_over_time.c

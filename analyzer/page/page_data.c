@@ -309,8 +309,7 @@ put_processes(struct json_write *json, const struct report *report, struct numbe
 enum line_flags { LINE_IMPORT = 1, LINE_ESTIMATE = 2, LINE_DEVICE = 4, LINE_SPACE = 8, LINE_ONCE = 16 };
 
 static void
-put_lines(struct json_write *json, const struct report *report, const struct page_options *options,
-          struct numbers *numbers)
+put_lines(struct json_write *json, const struct report *report, const struct page_look *look, struct numbers *numbers)
 {
 	char place[PLACE_TEXT_BYTES];
 
@@ -338,7 +337,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 		put_number(json, text_number(numbers, place_related(where->relation, place)));
 		put_number(json, text_number(numbers, where->file));
 		put_number(json, where->line);
-		put_number(json, text_number(numbers, options->has_source ? where->source : ""));
+		put_number(json, text_number(numbers, look->has_source ? where->source : ""));
 		put_number(json, text_number(numbers, held != NULL ? held : ""));
 		json_write_close(json, ']');
 		free(held);
@@ -548,7 +547,7 @@ put_losses(struct json_write *json, const struct report *report)
 }
 
 void
-page_data_write(const struct report *report, const struct page_options *options, FILE *stream)
+page_data_write(const struct report *report, const struct page_look *look, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = 1 };
 	struct numbers numbers = { .texts = NULL };
@@ -561,9 +560,9 @@ page_data_write(const struct report *report, const struct page_options *options,
 	put_verdict(&json, report);
 	put_domains(&json, report);
 	put_processes(&json, report, &numbers);
-	put_lines(&json, report, options, &numbers);
+	put_lines(&json, report, look, &numbers);
 	put_sites(&json, report, &numbers);
-	if (options->has_source)
+	if (look->has_source)
 		put_sources(&json, report, &numbers);
 	put_frames(&json, &numbers);
 	put_losses(&json, report);

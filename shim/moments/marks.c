@@ -21,8 +21,8 @@
 #include "base/diag.h"
 #include "base/settings.h"
 #include "kmem_words.h"
-#include "sites/callbacks.h"
 #include "moments/held_sites.h"
+#include "sites/callbacks.h"
 #include "tables/generations.h"
 #include "tables/peak.h"
 

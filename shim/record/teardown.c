@@ -12,9 +12,9 @@
 
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
+#include "moments/exit_figures.h"
 #include "sites/call_stack.h"
 #include "sites/callbacks.h"
-#include "moments/exit_figures.h"
 #include "sites/thread_attribution.h"
 #include "sites/thread_slot.h"
 

@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
+#include "moments/failed_requests.h"
 #include "sites/callbacks.h"
 #include "sites/event_site.h"
-#include "moments/failed_requests.h"
 #include "tables/range_map.h"
 
 /* A block that was taken out of the live map. */

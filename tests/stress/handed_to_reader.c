@@ -5,20 +5,20 @@
  */
 #include "hand_on.h"
 
-#include "capture/capture_seal.h"
 #include "base/settings.h"
-#include "periodic/heartbeat.h"
-#include "periodic/memory_guard.h"
-#include "periodic/resident.h"
-#include "sites/call_stack.h"
+#include "capture/capture_seal.h"
 #include "moments/exit_figures.h"
 #include "moments/failed_requests.h"
 #include "moments/history.h"
 #include "moments/marks.h"
-#include "sites/releases.h"
 #include "moments/phases.h"
-#include "sites/site_table.h"
+#include "periodic/heartbeat.h"
+#include "periodic/memory_guard.h"
+#include "periodic/resident.h"
 #include "record/tracker.h"
+#include "sites/call_stack.h"
+#include "sites/releases.h"
+#include "sites/site_table.h"
 
 static void
 append_bytes(size_t bytes)

@@ -7,8 +7,8 @@
 #include "python/python_runtime.h"
 #include "sites/site_table.h"
 #include "sites/thread_attribution.h"
-#include "sites/thread_start.h"
 #include "sites/thread_slot.h"
+#include "sites/thread_start.h"
 
 #define SCRIPTS ((STRESS_THREADS + 1) / 2) // of the threads, see work()
 #define ROUNDS 3000

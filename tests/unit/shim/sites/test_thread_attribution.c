@@ -14,8 +14,8 @@
 #include "python/fake_chain.h"
 #include "sites/site_table.h"
 #include "sites/thread_attribution.h"
-#include "sites/thread_start.h"
 #include "sites/thread_slot.h"
+#include "sites/thread_start.h"
 
 static uint64_t
 frame_of(uint16_t code_flags, uint64_t line)
