@@ -40,8 +40,8 @@
 #define BURST 64u
 #define EVENTS_MAX 16u // of a line that comes again, between two looks
 #define MAIN_SLOT 1u
-// of a loop inside one cell, before it counts instead of the cells; twice as many each time that the cells took over again
-#define CELL_ROUNDS 64u
+#define CELL_ROUNDS \
+	64u // of a loop inside one cell, before it counts instead of the cells; twice as many each time that cells took over again
 #define CELL_DOUBLINGS 10u // at most
 #define CELLS_MAX 8u       // between two looks
 
