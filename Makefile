@@ -92,7 +92,7 @@ of_this_one   := $(filter %_$(ARCH).c,$(of_processors))
 of_others     := $(filter-out $(of_this_one),$(of_processors)) $(of_this_one:_$(ARCH).c=.c)
 # Tests that step through instructions, and those of walks and native events that are remembered: aarch64 has neither.
 ifneq ($(ARCH),x86_64)
-of_others     += $(addprefix tests/unit/shim/unwind/test_,every_instruction.c native_cache.c native_cache_scenes.c oracle.c) tests/unit/shim/record/test_event_cache.c
+of_others     += $(addprefix tests/unit/shim/unwind/test_,every_instruction.c native_cache.c native_cache_scenes.c oracle.c) tests/unit/shim/sites/test_event_cache.c
 endif
 SHIM_SRCS     := $(sort $(filter-out $(of_others),$(wildcard shim/*/*.c)))
 SHIM_OBJS     := $(call object,$(SHIM_SRCS))

@@ -174,7 +174,7 @@ static_assert(sizeof(struct kmem_domain_row) == 128, "two cache lines per domain
  * What a thread releases of another thread's blocks stands in its own record, so a single record may have freed more than
  * allocated. A record outlives its thread and is used on by the next thread that gets the slot. Mutable.
  *
- * Invariants, tested by number in tests/unit/shim/record/test_site_table.c, S3 in test_tracker.c, S5 in
+ * Invariants, tested by number in tests/unit/shim/sites/test_site_table.c, S3 in test_tracker.c, S5 in
  * tests/unit/shim/tables/test_generations.c:
  *   S1  stack == 0: the site is not published yet; a file that has one comes from a process that died
  *       in between: its bytes count, its frames are unknown.
@@ -273,7 +273,7 @@ enum kmem_stack_flags {
 	KMEM_STACK_NO_STACK = 16,      // the stack could not be taken; no frames
 	KMEM_STACK_ALTERNATE = 32,     // taken on a stack that is not the thread's own
 	KMEM_STACK_EVALUATOR_CUT = 64, // native frames between and below Python frames were left out
-	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/record/thread_attribution.h). */
+	/* Of a thread without Python frames: behind its native ones stand Python frames of another thread (shim/sites/thread_attribution.h). */
 	KMEM_STACK_WHILE = 128,       // first one: the user's line at which a Python thread was seen last
 	KMEM_STACK_STARTED_BY = 256,  // the rest: where the thread was created, innermost first
 	KMEM_STACK_PYTHON_ONLY = 512, // the site held little: Python frames only
@@ -578,7 +578,7 @@ struct kmem_request {
 static_assert(sizeof(struct kmem_request) == 72, "");
 
 /*
- * Who releases what was allocated where, from a sample: now and then one block of a thread is watched (shim/record/releases.h), and when it is
+ * Who releases what was allocated where, from a sample: now and then one block of a thread is watched (shim/sites/releases.h), and when it is
  * released before the program begins to exit, that is counted. Not all pairs have room. Mutable. Before version 11 there was none.
  */
 #define KMEM_RELEASES_MAX 160u

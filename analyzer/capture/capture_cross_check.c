@@ -7,7 +7,7 @@
  *   a domain     what it holds = the sum of its sites (P1 of shim/tables/peak.c); its peak = the sum of what its sites held then (P2)
  *   generations  a site and its block name each other
  *   the clock    follows from its measure
- *   phases       what a domain held at the peak of earlier phases = the sum of what its sites held then (N2 of shim/record/phases.c)
+ *   phases       what a domain held at the peak of earlier phases = the sum of what its sites held then (N2 of shim/moments/phases.c)
  *
  * Not said twice, so that damage goes unseen: a site's count of requests, live blocks by generation as far as they are no more
  * than the site has, what a site held at a peak as far as the sum allows it, losses, and what is less than CAPTURE_CROSS_CHECK_BYTES.

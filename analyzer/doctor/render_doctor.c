@@ -3,6 +3,7 @@
  *
  * When failing  errors stay in the stream.
  */
+#include <assert.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -15,6 +16,7 @@
 static const char *const level_names[] = {
 	[DOCTOR_OK] = "ok", [DOCTOR_NOTE] = "note", [DOCTOR_PROBLEM] = "problem", NULL
 };
+static_assert(sizeof(level_names) / sizeof(level_names[0]) == DOCTOR_PROBLEM + 2, "each has a name, and the end");
 
 /* A finding, and all of them, as JSON has them. */
 struct row {

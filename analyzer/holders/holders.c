@@ -6,6 +6,7 @@
  */
 #include "holders/holders.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
@@ -25,10 +26,11 @@
 #define BLOCKS_UNREGARDED 4096 // between two looks at the clock
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 
-static const char *const way_names[HOLDER_WAY_KINDS] = {
+static const char *const way_names[] = {
 	[HOLDER_WAY_HELD] = "held",     [HOLDER_WAY_PERHAPS] = "perhaps", [HOLDER_WAY_LOST] = "lost",
 	[HOLDER_WAY_UNSEEN] = "unseen", [HOLDER_WAY_UNREAD] = "unread",   [HOLDER_WAY_UNFINISHED] = "unfinished",
 };
+static_assert(sizeof(way_names) / sizeof(way_names[0]) == HOLDER_WAY_KINDS, "each has a name");
 
 struct sample {
 	double key; // the smallest are kept

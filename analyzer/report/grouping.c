@@ -5,6 +5,7 @@
  */
 #include "report/grouping.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,10 +17,11 @@
 #define OWN_CODE "your own code"
 #define UNKNOWN "unknown place"
 
-static const char *const names[GROUPINGS] = {
+static const char *const names[] = {
 	[GROUPING_LINE] = "line",     [GROUPING_FUNCTION] = "function", [GROUPING_FILE] = "file",
 	[GROUPING_MODULE] = "module", [GROUPING_PACKAGE] = "package",   [GROUPING_THREAD] = "thread",
 };
+static_assert(sizeof(names) / sizeof(names[0]) == GROUPINGS, "each has a name");
 
 bool
 grouping_of(const char *word, enum grouping *grouping)

@@ -14,6 +14,7 @@
 
 #include "verdict/facts.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -340,7 +341,7 @@ enum part {
 };
 static_assert((int)PARTS <= VERDICT_PARTS_MAX, "");
 
-static const char *const part_names[PARTS] = {
+static const char *const part_names[] = {
 	[PART_LINES] = "live at recorded lines",
 	[PART_FREED] = "freed memory that malloc keeps",
 	[PART_ARENAS] = "free in arenas of small Python objects",
@@ -358,6 +359,7 @@ static const char *const part_names[PARTS] = {
 	[PART_OTHERS] = "other processes, and the kernel's for all",
 	[PART_UNKNOWN_OTHERS] = "other processes, and pages of files", // nobody looked at what the container had
 };
+static_assert(sizeof(part_names) / sizeof(part_names[0]) == PARTS, "each has a name");
 
 static uint64_t
 live_of(const struct model *model, enum domain_kind kind)

@@ -1,9 +1,9 @@
 /*
  * hooks_cuda_call.c - one CUDA call of the program: which of the nested hooks books it, and when?
  */
-#include "gpu/tracker_devices.h"
 #include "gpu/hooks_cuda_call.h"
-#include "record/other_limits.h"
+#include "gpu/tracker_devices.h"
+#include "moments/other_limits.h"
 
 #include <errno.h>
 

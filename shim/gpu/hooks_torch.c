@@ -15,9 +15,9 @@
 #include "base/reentry_guard.h"
 #include "gpu/cuda_abi.h"
 #include "gpu/real_cuda.h"
-#include "record/event_site.h"
 #include "gpu/tracker_devices.h"
 #include "record/tracker.h"
+#include "sites/event_site.h"
 
 #define C10_DEVICE_CUDA 1
 #define C10_DEVICE_HIP 6 // what builds for ROCm said until 2026; since then, the other one

@@ -8,10 +8,10 @@
  * Safe from   any thread. One thread at a time owns an address: the driver, and PyTorch's mutex, guarantee it.
  * When full   the event is counted as lost.
  */
-#include "gpu/tracker_devices.h"
 #include "capture/capture_file.h"
-#include "record/site_table.h"
+#include "gpu/tracker_devices.h"
 #include "record/tracker_parts.h"
+#include "sites/site_table.h"
 #include "tables/address_table.h"
 #include "tables/device_objects.h"
 

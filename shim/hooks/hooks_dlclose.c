@@ -17,7 +17,7 @@
 #include "gpu/real_cuda.h"
 #include "hooks/hooks_new.h"
 #include "python/python_runtime.h"
-#include "record/module_map.h"
+#include "sites/module_map.h"
 
 typedef int dlclose_function(void *handle);
 

@@ -17,7 +17,7 @@
 #include "capture/capture_file.h"
 #include "hooks/hooks_new.h"
 #include "hooks/hooks_python_sample.h"
-#include "record/failed_requests.h"
+#include "moments/failed_requests.h"
 #include "record/tracker.h"
 #include "tables/pointer_map.h"
 

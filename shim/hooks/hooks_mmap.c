@@ -16,8 +16,8 @@
 #include "base/reentry_guard.h"
 #include "gpu/real_cuda.h"
 #include "hooks/hooks_python.h"
-#include "record/tracker.h"
 #include "record/library_due.h"
+#include "record/tracker.h"
 #include "record/tracker_library.h"
 
 #define HERE __builtin_frame_address(0)

@@ -23,7 +23,7 @@
 #include "base/real_libc.h"
 #include "base/reentry_guard.h"
 #include "hooks/lifecycle.h"
-#include "record/other_limits.h"
+#include "moments/other_limits.h"
 #include "record/tracker.h"
 
 extern char **environ;

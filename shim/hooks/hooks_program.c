@@ -10,12 +10,12 @@
 #include "base/export.h"
 #include "base/reentry_guard.h"
 #include "base/thread_stack.h"
+#include "moments/marks.h"
+#include "moments/phases.h"
 #include "periodic/memory_guard.h"
-#include "record/marks.h"
-#include "record/phases.h"
-#include "record/steps.h"
-#include "record/thread_slot.h"
 #include "record/tracker.h"
+#include "sites/steps.h"
+#include "sites/thread_slot.h"
 
 EXPORT void kmemshim_recorder_step(void);
 EXPORT void kmemshim_recorder_mark(const char *name);

@@ -56,8 +56,8 @@
 #include "periodic/object_census.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
-#include "record/thread_slot.h"
 #include "record/tracker.h"
+#include "sites/thread_slot.h"
 #include "tables/pointer_map.h"
 
 #define HERE __builtin_frame_address(0)

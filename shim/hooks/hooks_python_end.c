@@ -12,9 +12,9 @@
 #include "base/reentry_guard.h"
 #include "python/python_code.h"
 #include "python/python_runtime.h"
-#include "record/call_stack.h"
-#include "record/thread_slot.h"
 #include "record/tracker.h"
+#include "sites/call_stack.h"
+#include "sites/thread_slot.h"
 
 static void (*on_end)(void);
 

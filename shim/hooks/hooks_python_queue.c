@@ -29,7 +29,7 @@
 #include "python/python_memory.h"
 #include "python/python_runtime.h"
 #include "record/tracker.h"
-#include "record/work_items.h"
+#include "sites/work_items.h"
 
 /* Of Python's headers. */
 #define METH_O 0x08

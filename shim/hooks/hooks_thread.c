@@ -17,11 +17,11 @@
 #include "base/reentry_guard.h"
 #include "hooks/hooks_python_queue.h"
 #include "hooks/lifecycle.h"
-#include "record/other_limits.h"
-#include "record/thread_start.h"
-#include "record/tracker.h"
+#include "moments/other_limits.h"
 #include "record/library_due.h"
+#include "record/tracker.h"
 #include "record/tracker_library.h"
+#include "sites/thread_start.h"
 #include "unwind/unwind_libunwind.h"
 
 #define HERE __builtin_frame_address(0)

@@ -10,13 +10,13 @@
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
+#include "moments/phases.h"
 #include "periodic/resident_pages.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
 #include "python/python_types.h"
-#include "record/phases.h"
 #include "record/python_samples.h"
-#include "record/thread_slot.h"
+#include "sites/thread_slot.h"
 #include "tables/peak.h"
 
 #define WORTH_A_LOOK_BYTES ((uint64_t)4 << 20)

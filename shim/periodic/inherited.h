@@ -24,7 +24,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "record/site_table.h"
+#include "sites/site_table.h"
 
 /* Of this process, now: made up for what threads hold back. */
 void inherited_totals_now(struct site_totals now_totals[KMEM_DOMAINS_MAX]);

@@ -28,13 +28,13 @@
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
+#include "moments/failed_requests.h"
+#include "moments/held_sites.h"
+#include "moments/marks.h"
 #include "periodic/launcher_pipe.h"
-#include "record/callbacks.h"
-#include "record/failed_requests.h"
 #include "record/guard_due.h"
-#include "record/held_sites.h"
-#include "record/marks.h"
 #include "record/tracker.h"
+#include "sites/callbacks.h"
 #include "tables/generations.h"
 
 #define OWN_SHARE 64                   // of the limit: a process that has less in memory stands by while others fill it

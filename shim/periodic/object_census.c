@@ -33,7 +33,7 @@
 #include "python/python_runtime.h"
 #include "python/python_types.h"
 #include "record/python_samples.h"
-#include "record/site_table.h"
+#include "sites/site_table.h"
 #include "tables/pointer_map.h"
 
 #define RECORDS_MAX 64

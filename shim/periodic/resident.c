@@ -25,8 +25,8 @@
 #include "periodic/resident_heap.h"
 #include "periodic/resident_lines.h"
 #include "periodic/resident_pages.h"
-#include "record/site_table.h"
 #include "record/tracker_library.h"
+#include "sites/site_table.h"
 #include "tables/pointer_map.h"
 #include "tables/range_map.h"
 

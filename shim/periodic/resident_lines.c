@@ -14,7 +14,7 @@
 #include "kmem_words.h"
 #include "periodic/resident_heap.h"
 #include "periodic/resident_pages.h"
-#include "record/site_table.h"
+#include "sites/site_table.h"
 #include "tables/large_blocks.h"
 #include "tables/range_map.h"
 

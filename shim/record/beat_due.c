@@ -12,7 +12,7 @@
 #include "base/raw_sys.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
-#include "record/history.h"
+#include "moments/history.h"
 
 #define STEP_MIN_BYTES ((uint64_t)1 << 20)
 #define STEP_LEAST_BYTES ((uint64_t)256 << 10)

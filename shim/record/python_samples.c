@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "record/site_table.h"
+#include "sites/site_table.h"
 #include "tables/pointer_map.h"
 
 #define LINE 8u

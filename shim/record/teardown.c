@@ -12,11 +12,11 @@
 
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
-#include "record/call_stack.h"
-#include "record/callbacks.h"
-#include "record/exit_figures.h"
-#include "record/thread_attribution.h"
-#include "record/thread_slot.h"
+#include "moments/exit_figures.h"
+#include "sites/call_stack.h"
+#include "sites/callbacks.h"
+#include "sites/thread_attribution.h"
+#include "sites/thread_slot.h"
 
 #define GOES_ON_BYTES ((uint64_t)1 << 20)
 #define ENTRIES_MAX (1u << 22)

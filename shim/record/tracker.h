@@ -22,9 +22,9 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
-#include "record/callbacks.h"
-#include "record/event_site.h"
-#include "record/failed_requests.h"
+#include "moments/failed_requests.h"
+#include "sites/callbacks.h"
+#include "sites/event_site.h"
 #include "tables/range_map.h"
 
 /* A block that was taken out of the live map. */

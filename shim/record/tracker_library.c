@@ -17,11 +17,11 @@
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "python/python_frames.h"
-#include "record/call_stack.h"
-#include "record/site_table.h"
-#include "record/thread_attribution.h"
-#include "record/thread_slot.h"
 #include "record/tracker_parts.h"
+#include "sites/call_stack.h"
+#include "sites/site_table.h"
+#include "sites/thread_attribution.h"
+#include "sites/thread_slot.h"
 #include "tables/generations.h"
 
 _Atomic uint64_t library_due_next_ticks;

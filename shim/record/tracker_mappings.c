@@ -13,14 +13,14 @@
 
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
-#include "record/site_table.h"
-#include "record/thread_slot.h"
 #include "record/tracker.h"
 #include "record/tracker_library.h"
 #include "record/tracker_parts.h"
+#include "sites/site_table.h"
+#include "sites/thread_slot.h"
 #include "tables/generations.h"
-#include "tables/peak.h"
 #include "tables/library_map.h"
+#include "tables/peak.h"
 #include "tables/range_map.h"
 
 static uint64_t

@@ -27,9 +27,9 @@
 
 #include "base/counter.h"
 #include "capture/capture_file.h"
-#include "record/failed_requests.h"
-#include "record/thread_slot.h"
+#include "moments/failed_requests.h"
 #include "record/tracker.h"
+#include "sites/thread_slot.h"
 #include "tables/large_blocks.h"
 #include "tables/peak.h"
 #include "tables/pointer_map.h"

@@ -45,7 +45,7 @@ uint32_t peak_gain(struct kmem_peak_word *domain, struct peak_batch *batch, uint
 uint32_t peak_release(struct kmem_peak_word *domain, struct peak_batch *batch, uint64_t bytes);
 
 /*
- * A phase: a part of the program's life that has a peak of its own (record/phases.h).
+ * A phase: a part of the program's life that has a peak of its own (moments/phases.h).
  *
  * peak_settle() books what is pending, and what is held now if that is a maximum. Then kmem_site_mark_bytes() says what each site held
  * at the peak, until a higher one is booked.

@@ -34,7 +34,7 @@
  * block that was there is gone.
  *
  * The owner is the thread's slot modulo 32, 0 = not said: who releases a block need not read the record of another thread, whose cache
- * line goes to and fro, to know that it is one. Only tracker_fast.c says it, and not of a watched block (record/releases.h).
+ * line goes to and fro, to know that it is one. Only tracker_fast.c says it, and not of a watched block (sites/releases.h).
  */
 #define POINTER_MAP_PRESENT KMEM_WORD_PRESENT
 #define POINTER_MAP_POSITION_SHIFT KMEM_WORD_POSITION_SHIFT

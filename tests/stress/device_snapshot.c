@@ -10,11 +10,11 @@
 
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "record/failed_requests.h"
-#include "record/site_table.h"
-#include "record/thread_slot.h"
 #include "gpu/tracker_devices.h"
+#include "moments/failed_requests.h"
 #include "record/tracker.h"
+#include "sites/site_table.h"
+#include "sites/thread_slot.h"
 #include "unwind/native_stack.h"
 
 #define EVENTS 1500

@@ -16,7 +16,7 @@
 
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
-#include "record/thread_slot.h"
+#include "sites/thread_slot.h"
 #include "tables/pointer_map.h"
 #include "unwind/native_stack.h"
 

@@ -5,20 +5,20 @@
  */
 #include "hand_on.h"
 
-#include "capture/capture_seal.h"
 #include "base/settings.h"
+#include "capture/capture_seal.h"
+#include "moments/exit_figures.h"
+#include "moments/failed_requests.h"
+#include "moments/history.h"
+#include "moments/marks.h"
+#include "moments/phases.h"
 #include "periodic/heartbeat.h"
 #include "periodic/memory_guard.h"
 #include "periodic/resident.h"
-#include "record/call_stack.h"
-#include "record/exit_figures.h"
-#include "record/failed_requests.h"
-#include "record/history.h"
-#include "record/marks.h"
-#include "record/releases.h"
-#include "record/phases.h"
-#include "record/site_table.h"
 #include "record/tracker.h"
+#include "sites/call_stack.h"
+#include "sites/releases.h"
+#include "sites/site_table.h"
 
 static void
 append_bytes(size_t bytes)

@@ -11,7 +11,7 @@
 
 #include "capture/capture_file.h"
 #include "kmem_format.h"
-#include "record/module_map.h"
+#include "sites/module_map.h"
 
 #define ROUNDS 50
 

@@ -7,10 +7,10 @@
 
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "record/phases.h"
-#include "record/site_table.h"
-#include "record/thread_slot.h"
+#include "moments/phases.h"
 #include "record/tracker.h"
+#include "sites/site_table.h"
+#include "sites/thread_slot.h"
 #include "tables/pointer_map.h"
 #include "unwind/native_stack.h"
 

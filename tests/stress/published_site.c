@@ -7,7 +7,7 @@
 #include "stress.h"
 
 #include "capture/capture_file.h"
-#include "record/site_table.h"
+#include "sites/site_table.h"
 
 #define STACKS 4000
 #define FRAMES 4

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "capture/capture_file.h"
-#include "record/site_table.h"
+#include "sites/site_table.h"
 
 #define STACKS 3000
 #define FRAMES 5

@@ -8,7 +8,7 @@
 #include "capture/capture_file.h"
 #include "python/python_runtime.h"
 #include "record/teardown.h"
-#include "record/thread_slot.h"
+#include "sites/thread_slot.h"
 
 #define ROUNDS 400
 #define KEPT 50 // by each thread in each round

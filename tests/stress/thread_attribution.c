@@ -5,10 +5,10 @@
 
 #include "capture/capture_file.h"
 #include "python/python_runtime.h"
-#include "record/site_table.h"
-#include "record/thread_attribution.h"
-#include "record/thread_start.h"
-#include "record/thread_slot.h"
+#include "sites/site_table.h"
+#include "sites/thread_attribution.h"
+#include "sites/thread_slot.h"
+#include "sites/thread_start.h"
 
 #define SCRIPTS ((STRESS_THREADS + 1) / 2) // of the threads, see work()
 #define ROUNDS 3000

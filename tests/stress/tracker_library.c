@@ -8,9 +8,9 @@
 
 #include "base/reentry_guard.h"
 #include "capture/capture_file.h"
-#include "record/thread_slot.h"
 #include "record/library_due.h"
 #include "record/tracker_library.h"
+#include "sites/thread_slot.h"
 #include "unwind/native_stack.h"
 
 #define QUESTIONS 3000

@@ -1,8 +1,8 @@
 /*
  * callbacks.c - what stands above the recorder's parts in programs without hooks: heartbeats, and no life cycle.
  */
-#include "record/callbacks.h"
 #include "record/tracker_library.h"
+#include "sites/callbacks.h"
 
 #include "gpu/tracker_devices.h"
 #include "periodic/heartbeat.h"

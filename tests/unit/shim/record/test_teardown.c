@@ -14,7 +14,7 @@
 #include "capture/capture_file.h"
 #include "python/python_runtime.h"
 #include "record/teardown.h"
-#include "record/thread_slot.h"
+#include "sites/thread_slot.h"
 
 #define FINALIZING 16
 #define INTERPRETERS 24

@@ -11,10 +11,10 @@
 #include "base/capture_life.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "record/site_table.h"
-#include "record/thread_slot.h"
 #include "record/tracker.h"
 #include "record/tracker_library.h"
+#include "sites/site_table.h"
+#include "sites/thread_slot.h"
 #include "tables/pointer_map.h"
 #include "unwind/native_stack.h"
 

@@ -24,7 +24,7 @@
 #include "capture/capture_file.h"
 #include "dive.h"
 #include "kmem_format.h"
-#include "record/module_map.h"
+#include "sites/module_map.h"
 #include "unwind/native_stack.h"
 
 #ifdef __aarch64__

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/settings.h"
-#include "record/event_cache.h"
-#include "record/event_site.h"
+#include "sites/event_cache.h"
+#include "sites/event_site.h"
 #include "unwind/unwind_rules.h"
 
 #define TURNS 6

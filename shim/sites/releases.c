@@ -1,0 +1,116 @@
+/*
+ * releases.c - who releases what a line allocates (see releases.h)?
+ */
+#include "sites/releases.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+
+#include "base/thread_stack.h"
+#include "capture/capture_file.h"
+#include "kmem_words.h"
+#include "python/python_runtime.h"
+#include "sites/event_site.h"
+#include "sites/site_table.h"
+#include "tables/generations.h"
+#include "tables/peak.h"
+#include "tables/pointer_map.h"
+
+static _Atomic bool is_noting;
+
+bool
+releases_watch(struct thread_slot *slot)
+{
+	uint32_t look = slot->looks++;
+
+	if (look >= RELEASES_EACH && look % (look < RELEASES_FOURTH ? 4 : RELEASES_SELDOM) != 0)
+		return false;
+	slot->map_bits = POINTER_MAP_PRESENT | POINTER_MAP_WATCHED;
+	return true;
+}
+
+void
+releases_watch_no_more(struct thread_slot *slot)
+{
+	slot->map_bits = thread_slot_map_bits(slot->owner.slot);
+}
+
+/* Its record, without a block that goes, and of the heap the same part. */
+static bool
+holds_much(uint32_t site, uint64_t gone_bytes)
+{
+	int64_t live_bytes = site_table_live(site_table_at(site)) - (int64_t)gone_bytes;
+	int64_t heap = kmem_peak_now_signed(peak_load(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak));
+
+	return live_bytes >= RELEASES_MIN_BYTES && live_bytes >= heap >> RELEASES_MIN_SHARE;
+}
+
+/* relaxed, all but the last: only one thread writes at a time, and a reader checks the checksum. */
+static void
+write_entry(struct kmem_release *entry, uint32_t site, uint32_t releaser, uint32_t count)
+{
+	struct kmem_release fresh = { .site = site, .releaser = releaser, .count = count };
+
+	atomic_store_explicit(&entry->checksum, 0, memory_order_relaxed);
+	atomic_signal_fence(memory_order_seq_cst); // whoever kills us in between finds no checksum
+	entry->site = site;
+	entry->releaser = releaser;
+	entry->count = count;
+	/* release: the entry before the word that says it is whole (L2). Pairs with the reader. */
+	atomic_store_explicit(&entry->checksum, kmem_release_checksum(&fresh), memory_order_release);
+}
+
+static void
+count_pair(uint32_t site, uint32_t releaser, bool site_holds_much)
+{
+	struct kmem_release *entries = capture_file_timeline()->releases;
+	uint32_t first = (uint32_t)(((uint64_t)site << 32 | releaser) * UINT64_C(0x9e3779b97f4a7c15) >> 40);
+	struct kmem_release *least = NULL;
+
+	for (uint32_t i = 0; i < RELEASES_PLACES; i++) {
+		struct kmem_release *entry = &entries[(first + i) % KMEM_RELEASES_MAX];
+
+		if (entry->site == site && entry->releaser == releaser) {
+			write_entry(entry, site, releaser, entry->count + 1);
+			return;
+		}
+		if ((least == NULL || entry->count < least->count) &&
+		    (site_holds_much || entry->site == 0 || !holds_much(entry->site, 0)))
+			least = entry;
+	}
+	if (least != NULL)
+		write_entry(least, site, releaser, 1);
+}
+
+void
+releases_count(uint32_t site, uint32_t releaser, uint64_t bytes)
+{
+	/* acquire: what the thread before wrote. Pairs with the store below. */
+	if (atomic_exchange_explicit(&is_noting, true, memory_order_acquire))
+		return;
+	count_pair(site, releaser, holds_much(site, bytes));
+	atomic_store_explicit(&is_noting, false, memory_order_release);
+}
+
+void
+releases_note(struct thread_slot *slot, const void *hook_frame, uint32_t site, uint64_t bytes)
+{
+	int host_errno = errno;
+	uint32_t releaser;
+
+	/* What is swept away at the end says nothing about who forgets. */
+	if (atomic_load_explicit(&capture_file_header()->at_exit, memory_order_relaxed) != 0 || capture_file_is_large(0) ||
+	    !thread_stack_has_room())
+		return;
+	releaser = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, 0, generations_clock());
+	if (releaser != 0)
+		releases_count(site, releaser, bytes);
+	errno = host_errno;
+}
+
+void
+releases_forked(void)
+{
+	atomic_store_explicit(&is_noting, false, memory_order_relaxed);
+}

@@ -1,0 +1,132 @@
+/*
+ * test_module_map.c - what becomes of a module that there is no room for, and of one that comes where generated code was?
+ */
+#include "unit.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+
+#include "base/capture_life.h"
+#include "capture/capture_file.h"
+#include "sites/module_map.h"
+#include "unwind/unwind_rules.h"
+
+#define MODULES 2200 // more than there are slots
+#define SLOTS 2048
+
+static void *handles[MODULES];
+static uint64_t pcs[MODULES];
+
+/* A copy of a small library is another one to the loader. */
+static void
+load_copy(unsigned number, int library)
+{
+	char path[] = "/tmp/module_map_XXXXXX";
+	int copy = mkstemp(path);
+	struct link_map *map = NULL;
+	struct stat status;
+
+	assert_true(copy >= 0 && fstat(library, &status) == 0);
+	assert_true(lseek(library, 0, SEEK_SET) == 0 &&
+	            sendfile(copy, library, NULL, (size_t)status.st_size) == status.st_size);
+	assert_int_equal(close(copy), 0);
+	handles[number] = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	assert_non_null(handles[number]);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(dlinfo(handles[number], RTLD_DI_LINKMAP, &map), 0);
+	pcs[number] = (uint64_t)map->l_ld;
+}
+
+static unsigned
+recorded(void)
+{
+	unsigned count = 0;
+
+	for (uint32_t at = capture_file_header()->modules; at != 0; count++)
+		at = ((const struct kmem_record *)capture_file_item(KMEM_SECTION_RECORDS, at))->previous;
+	return count;
+}
+
+static void
+a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
+{
+	void *any = dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL);
+	struct link_map *map = NULL;
+	const _Atomic uint64_t *lost = &capture_file_header()->losses[KMEM_LOST_MODULES];
+	int library;
+
+	if (any == NULL || dlinfo(any, RTLD_DI_LINKMAP, &map) != 0) {
+		print_message("SKIPPED: no libutil.so.1 to make copies of\n");
+		skip();
+	}
+	library = open(map->l_name, O_RDONLY);
+	assert_true(library >= 0);
+	for (unsigned i = 0; i < MODULES; i++)
+		load_copy(i, library);
+	assert_int_equal(close(library), 0);
+
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < MODULES; i++)
+			module_map_note_pc(pcs[i]);
+		assert_int_equal(recorded(), SLOTS);
+		assert_int_equal(*lost, MODULES - SLOTS);
+	}
+	for (unsigned i = 0; i < MODULES - SLOTS; i++)
+		assert_int_equal(dlclose(handles[i]), 0);
+	module_map_unloaded_check();
+	for (unsigned i = MODULES - SLOTS; i < MODULES; i++)
+		module_map_note_pc(pcs[i]);
+	assert_int_equal(recorded(), MODULES);
+	assert_int_equal(*lost, MODULES - SLOTS);
+}
+
+/* What was learned of generated code, that there are no tables, is not said of a library that the loader puts there. */
+static void
+a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
+{
+	enum { BYTES = 4096 };
+	void *library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+	uint64_t pc = library != NULL ? (uint64_t)dlsym(library, "cbrt") + 1 : 0; // in its first instruction
+	void *page = (void *)(pc & ~(uint64_t)(BYTES - 1));
+
+	if (library == NULL || dlclose(library) != 0 ||
+	    mmap(page, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != page)
+		skip(); // it is not there, or stays
+	module_map_unloaded_check();
+	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_version())), UNWIND_NONE);
+	munmap(page, BYTES);
+	library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
+	assert_non_null(library);
+	if ((uint64_t)dlsym(library, "cbrt") + 1 != pc) {
+		print_message("it came to another address\n");
+		skip();
+	}
+	module_map_note_pc(pc + 100); // by another stack
+	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_version())), UNWIND_NORMAL);
+	uint64_t generation = unwind_rules_version();
+
+	module_map_note_pc((uint64_t)load_copy); // nothing was generated meanwhile: what is known of the code stays
+	assert_int_equal(unwind_rules_version(), generation);
+	assert_int_equal(dlclose(library), 0);
+	module_map_unloaded_check();
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_module_without_a_slot_is_counted_once_and_has_another_chance),
+		cmocka_unit_test(a_module_in_the_place_of_generated_code_has_its_own_rules),
+	};
+
+	capture_file_forked();
+	unwind_rules_start();
+	return cmocka_run_group_tests_name("module_map", tests, NULL, NULL);
+}

@@ -1,0 +1,215 @@
+/*
+ * test_releases.c - who releases what: which blocks are watched, what is counted, which pairs stay?
+ */
+#include "record/tracker_books.h"
+
+#include "sites/releases.h"
+#include "tables/large_blocks.h"
+
+#define BLOCKS UINT64_C(0x20000000)
+#define BLOCK_BYTES UINT64_C(70000) // more than a thread's tally: it looks at each
+
+static uint64_t
+address_of(uint64_t number)
+{
+	return BLOCKS + number * 131072;
+}
+
+static NOINLINE void
+allocate(uint64_t number, uint64_t bytes)
+{
+	tracker_allocated(HERE, at(address_of(number)), bytes);
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+release(uint64_t number)
+{
+	if (!tracker_freed_fast(at(address_of(number))))
+		tracker_freed(HERE, at(address_of(number)));
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+release_elsewhere(uint64_t number)
+{
+	if (!tracker_freed_fast(at(address_of(number))))
+		tracker_freed(HERE, at(address_of(number)));
+	KEEP_FRAME();
+}
+
+static const struct kmem_release *
+entries(void)
+{
+	return capture_file_timeline()->releases;
+}
+
+/* Of all entries; each must be whole (L2). */
+static uint32_t
+counted(unsigned *pairs)
+{
+	uint32_t count = 0;
+
+	*pairs = 0;
+	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++) {
+		if (entries()[i].checksum == 0)
+			continue;
+		assert_int_equal(entries()[i].checksum, kmem_release_checksum(&entries()[i]));
+		count += entries()[i].count;
+		(*pairs)++;
+	}
+	return count;
+}
+
+static int
+start(void **state)
+{
+	thread_slot_here()->looks = 0;
+	return start_empty(state);
+}
+
+static void
+of_each_look_then_of_every_fourth_then_of_every_sixty_fourth_one_block_is_watched(void **state)
+{
+	struct thread_slot *slot = thread_slot_here();
+	unsigned watched = 0;
+
+	for (unsigned i = 0; i < RELEASES_EACH; i++)
+		watched += releases_watch(slot);
+	assert_int_equal(watched, RELEASES_EACH);
+	for (unsigned i = RELEASES_EACH; i < RELEASES_FOURTH; i++)
+		watched += releases_watch(slot);
+	assert_int_equal(watched, RELEASES_EACH + (RELEASES_FOURTH - RELEASES_EACH) / 4);
+	watched = 0;
+	for (unsigned i = 0; i < RELEASES_SELDOM * 100; i++)
+		watched += releases_watch(slot);
+	assert_int_equal(watched, 100);
+	releases_watch_no_more(slot);
+	assert_int_equal(slot->map_bits & POINTER_MAP_WATCHED, 0);
+}
+
+static void
+a_watched_block_is_counted_with_the_stack_that_releases_it(void **state)
+{
+	unsigned pairs;
+
+	allocate(20, BLOCK_BYTES); // the first one finds no table
+	for (uint64_t i = 0; i < 20; i++)
+		allocate(i, BLOCK_BYTES);
+	for (uint64_t i = 0; i < 10; i++)
+		release(i);
+	assert_int_equal(counted(&pairs), 10);
+	assert_int_equal(pairs, 1);
+	for (uint64_t i = 10; i < 15; i++)
+		release_elsewhere(i);
+	assert_int_equal(counted(&pairs), 15);
+	assert_int_equal(pairs, 2);
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 21 * BLOCK_BYTES, 15 * BLOCK_BYTES, 21, 15, 21 * BLOCK_BYTES });
+}
+
+static void
+small_blocks_between_two_looks_are_not(void **state)
+{
+	unsigned pairs;
+
+	for (uint64_t i = 0; i < 1000; i++)
+		allocate(i, 16);
+	for (uint64_t i = 0; i < 1000; i++)
+		release(i);
+	assert_in_range(counted(&pairs), 1, 2); // of a thread's first look, and of 1024 events
+}
+
+static void
+large_blocks_are_counted_without_being_watched(void **state)
+{
+	unsigned pairs;
+
+	thread_slot_here()->looks = RELEASES_FOURTH + 1;
+	allocate(0, LARGE_BLOCKS_BYTES);
+	allocate(100, LARGE_BLOCKS_BYTES);
+	release(0);
+	release(100);
+	assert_int_equal(counted(&pairs), 2);
+}
+
+static void
+what_is_swept_at_the_end_is_not_counted(void **state)
+{
+	unsigned pairs;
+
+	allocate(0, BLOCK_BYTES);
+	atomic_store(&capture_file_header()->at_exit, kmem_twice(1));
+	release(0);
+	assert_int_equal(counted(&pairs), 0);
+	atomic_store(&capture_file_header()->at_exit, 0);
+}
+
+/* A stack of its own for each path. Not one function that calls itself: of that, few frames are kept. */
+static void allocate_even(uint64_t number, unsigned path);
+
+#define ALLOCATE_DEEP(name, next)                                 \
+	static NOINLINE void name(uint64_t number, unsigned path)     \
+	{                                                             \
+		if (path == 0) {                                          \
+			allocate(number, BLOCK_BYTES);                        \
+		} else if (path % 2 != 0) {                               \
+			next(number, path / 2);                               \
+			__asm__ volatile("nop"); /* another return address */ \
+		} else {                                                  \
+			next(number, path / 2);                               \
+		}                                                         \
+		KEEP_FRAME();                                             \
+	}
+ALLOCATE_DEEP(allocate_odd, allocate_even)
+ALLOCATE_DEEP(allocate_even, allocate_odd)
+
+/* L1. */
+static void
+L1_call_sites_that_hold_much_push_out_those_that_do_not(void **state)
+{
+	struct thread_slot *slot = thread_slot_here();
+	uint32_t holding = 0;
+
+	/* 600 stacks whose blocks are all released. */
+	for (unsigned path = 1; path <= 600; path++) {
+		slot->looks = 0;
+		allocate_even(0, path);
+		release(0);
+	}
+	/* One that keeps most of what it gets. */
+	for (uint64_t i = 1; i <= 40; i++) {
+		slot->looks = 0;
+		allocate(i, BLOCK_BYTES);
+		if (i % 4 == 0)
+			release(i);
+	}
+	for (unsigned path = 1; path <= 600; path++) {
+		slot->looks = 0;
+		allocate_even(0, path);
+		release(0);
+	}
+	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++) {
+		if (entries()[i].checksum != 0 && site_table_live(site_table_at(entries()[i].site)) != 0)
+			holding += entries()[i].count;
+	}
+	assert_int_equal(holding, 10);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(of_each_look_then_of_every_fourth_then_of_every_sixty_fourth_one_block_is_watched,
+		                       start),
+		cmocka_unit_test_setup(a_watched_block_is_counted_with_the_stack_that_releases_it, start),
+		cmocka_unit_test_setup(small_blocks_between_two_looks_are_not, start),
+		cmocka_unit_test_setup(large_blocks_are_counted_without_being_watched, start),
+		cmocka_unit_test_setup(what_is_swept_at_the_end_is_not_counted, start),
+		cmocka_unit_test_setup(L1_call_sites_that_hold_much_push_out_those_that_do_not, start),
+	};
+
+	native_stack_start();
+	thread_slot_start();
+	pointer_map_start(true);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

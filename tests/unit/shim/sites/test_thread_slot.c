@@ -1,0 +1,189 @@
+/*
+ * test_thread_slot.c - has every thread a slot of its own, and does the next one get what an ended thread left?
+ */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "sites/thread_slot.h"
+
+static pthread_key_t late; // its destructor runs in the same rounds as the slot's
+static struct thread_slot *slot_in_destructor;
+
+static void
+in_destructor(void *round)
+{
+	slot_in_destructor = thread_slot_here();
+	if ((uintptr_t)round < 3)
+		pthread_setspecific(late, (char *)round + 1);
+}
+
+static void *
+note_slot(void *result)
+{
+	struct thread_slot *slot = thread_slot_here();
+
+	*(struct thread_slot **)result = slot;
+	assert_ptr_equal(thread_slot_here(), slot);
+	if (slot != NULL)
+		slot->owner.last.count++;
+	return NULL;
+}
+
+static void *
+note_slot_and_use_it_late(void *result)
+{
+	note_slot(result);
+	pthread_setspecific(late, (void *)1);
+	return NULL;
+}
+
+static void
+run(void *(*work)(void *), struct thread_slot **slot)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, work, slot), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void
+N1_threads_one_after_the_other_use_one_slot(void **state)
+{
+	struct thread_slot *first;
+	struct thread_slot *next;
+	struct thread_slot *mine = thread_slot_here();
+
+	assert_non_null(mine);
+	run(note_slot, &first);
+	assert_ptr_not_equal(first, mine);
+	for (uint32_t i = 0; i < 50; i++) {
+		run(note_slot, &next);
+		assert_ptr_equal(next, first);
+		assert_int_equal(next->owner.last.count, i + 2); // what it held stays
+		assert_int_equal(next->owner.slot, first->owner.slot);
+	}
+	assert_int_equal(thread_slot_count(), 2);
+}
+
+static void
+N2_a_thread_that_runs_its_destructors_has_no_slot(void **state)
+{
+	struct thread_slot *slot;
+
+	slot_in_destructor = (void *)1;
+	run(note_slot_and_use_it_late, &slot);
+	assert_non_null(slot);
+	assert_null(slot_in_destructor);
+	run(note_slot, &slot); // it is free again
+	assert_non_null(slot);
+}
+
+static void *
+release_only(void *results)
+{
+	struct thread_slot **slot = results;
+
+	for (unsigned i = 0; i < 10; i++)
+		slot[0] = thread_slot_to_release(); // what libc made for it, freed after its last destructor
+	for (unsigned i = 0; i < 200; i++)
+		slot[1] = thread_slot_to_release();
+	return NULL;
+}
+
+static void
+a_thread_that_only_releases_a_little_takes_no_slot(void **state)
+{
+	struct thread_slot *slots[2];
+	uint32_t before = thread_slot_count();
+
+	run(release_only, slots);
+	assert_null(slots[0]);
+	assert_non_null(slots[1]);
+	assert_int_equal(thread_slot_count(), before);
+}
+
+struct meeting {
+	pthread_barrier_t barrier;
+	struct thread_slot *slots[THREAD_SLOTS_MAX + 40];
+};
+
+struct guest {
+	struct meeting *meeting;
+	unsigned number;
+};
+
+static void *
+meet(void *context)
+{
+	struct guest *guest = context;
+
+	guest->meeting->slots[guest->number] = thread_slot_here();
+	assert_ptr_equal(thread_slot_here(), guest->meeting->slots[guest->number]);
+	pthread_barrier_wait(&guest->meeting->barrier);
+	return NULL;
+}
+
+static void
+threads_at_the_same_time_have_different_slots_and_more_than_there_are_have_none(void **state)
+{
+	enum { THREADS = THREAD_SLOTS_MAX + 40 };
+	static struct meeting meeting;
+	static struct guest guests[THREADS];
+	static pthread_t threads[THREADS];
+	static bool is_seen[THREAD_SLOTS_MAX + 1];
+	unsigned without = 0;
+	pthread_attr_t small;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 * 1024);
+	pthread_barrier_init(&meeting.barrier, NULL, THREADS);
+	for (unsigned i = 0; i < THREADS; i++) {
+		guests[i] = (struct guest){ &meeting, i };
+		assert_int_equal(pthread_create(&threads[i], &small, meet, &guests[i]), 0);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i < THREADS; i++) {
+		if (meeting.slots[i] == NULL) {
+			without++;
+			continue;
+		}
+		assert_in_range(meeting.slots[i]->owner.slot, 1, THREAD_SLOTS_MAX);
+		assert_false(is_seen[meeting.slots[i]->owner.slot]);
+		is_seen[meeting.slots[i]->owner.slot] = true;
+	}
+	assert_int_equal(without, THREADS - (THREAD_SLOTS_MAX - 1)); // one is this thread's
+	assert_int_equal(thread_slot_count(), THREAD_SLOTS_MAX);
+}
+
+static void
+a_forked_child_begins_with_empty_slots(void **state)
+{
+	struct thread_slot *mine = thread_slot_here();
+
+	mine->owner.last.count = 99;
+	thread_slot_forked();
+	mine = thread_slot_here();
+	assert_int_equal(mine->owner.slot, 1);
+	assert_int_equal(mine->owner.last.count, 0);
+	assert_int_equal(thread_slot_count(), 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(N1_threads_one_after_the_other_use_one_slot),
+		cmocka_unit_test(N2_a_thread_that_runs_its_destructors_has_no_slot),
+		cmocka_unit_test(a_thread_that_only_releases_a_little_takes_no_slot),
+		cmocka_unit_test(threads_at_the_same_time_have_different_slots_and_more_than_there_are_have_none),
+		cmocka_unit_test(a_forked_child_begins_with_empty_slots),
+	};
+
+	thread_slot_start();
+	pthread_key_create(&late, in_destructor);
+	return cmocka_run_group_tests_name("thread_slot", tests, NULL, NULL);
+}
