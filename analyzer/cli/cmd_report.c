@@ -295,12 +295,12 @@ say_written(const char *path)
 static bool
 write_page(const struct options *options, const struct report *report, struct fail *fail)
 {
-	const struct page_look look = { .has_source = !options->has_no_source };
+	const struct page_options wanted = { .has_source = !options->has_no_source };
 	struct output_file *file = output_open(options->html, fail);
 
 	if (file == NULL)
 		return false;
-	page_render(report, &look, output_stream(file));
+	page_render(report, &wanted, output_stream(file));
 	if (!output_close(file, fail))
 		return false;
 	say_written(options->html);

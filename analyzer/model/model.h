@@ -36,7 +36,7 @@ enum model_leak_class {
 	MODEL_LEAK_CLASSES
 };
 
-/* Whose stack is it? Threads without Python frames are given some of another thread (shim/record/thread_attribution.h). */
+/* Whose stack is it? Threads without Python frames are given some of another thread (shim/sites/thread_attribution.h). */
 enum model_relation {
 	MODEL_RELATION_OWN,
 	MODEL_RELATION_WHILE,      // where a Python thread was seen last

@@ -31,7 +31,7 @@ ASSET(license, "analyzer/page/d3.license")
 
 /* Inside <script> nothing but a '<' can end it: strings alone have one, where it may be written so. */
 static void
-put_data(const struct report *report, const struct page_look *look, FILE *stream)
+put_data(const struct report *report, const struct page_options *options, FILE *stream)
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -39,7 +39,7 @@ put_data(const struct report *report, const struct page_look *look, FILE *stream
 
 	if (data == NULL)
 		memory_exhausted();
-	page_data_write(report, look, data);
+	page_data_write(report, options, data);
 	if (fclose(data) != 0)
 		memory_exhausted();
 	for (const char *at = text, *end = text + bytes; at < end;) {
@@ -54,7 +54,7 @@ put_data(const struct report *report, const struct page_look *look, FILE *stream
 }
 
 void
-page_render(const struct report *report, const struct page_look *look, FILE *stream)
+page_render(const struct report *report, const struct page_options *options, FILE *stream)
 {
 	(void)fputs(
 		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
@@ -67,7 +67,7 @@ page_render(const struct report *report, const struct page_look *look, FILE *str
 	(void)fputs("</style>\n</head>\n<body>\n<noscript>This page needs JavaScript. kmemshim report prints the same as "
 	            "text.</noscript>\n<main id=\"page\"></main>\n<script id=\"data\" type=\"application/json\">",
 	            stream);
-	put_data(report, look, stream);
+	put_data(report, options, stream);
 	(void)fputs("</script>\n<script>\n", stream);
 	PUT_ASSET(license, stream);
 	PUT_ASSET(d3, stream);

@@ -14,14 +14,14 @@
 
 struct report;
 
-struct page_look {
+struct page_options {
 	bool has_source; // texts of the program's lines and of its own files
 };
 
 /* report: of all lines, ranked by rank_sites. */
-void page_render(const struct report *report, const struct page_look *look, FILE *stream);
+void page_render(const struct report *report, const struct page_options *options, FILE *stream);
 
 /* The JSON in it. */
-void page_data_write(const struct report *report, const struct page_look *look, FILE *stream);
+void page_data_write(const struct report *report, const struct page_options *options, FILE *stream);
 
 #endif
