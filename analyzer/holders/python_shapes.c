@@ -1,7 +1,7 @@
 /*
  * python_shapes.c - the rows of python_shapes.h.
  *
- * Source: each version's headers, tried on the running interpreters (tests/holders/).
+ * Source: each version's headers, tried on the running interpreters (tests/preload/test_holders.py).
  */
 #include "holders/python_shapes.h"
 

@@ -1,5 +1,5 @@
 /*
- * capture_life.h - how the capture file comes and goes. Only lifecycle.c and hooks_signal.c call these.
+ * capture_life.h - how the capture file comes and goes. Only lifecycle.c, hooks_signal.c and hooks_sandbox.c call these.
  *
  * Safe from   open, identified, close, remove, forked: one thread, tracking off. The growth lock: around fork.
  */

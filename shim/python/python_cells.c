@@ -2,7 +2,7 @@
  * python_cells.c - cells of a notebook, from the namespace they run in; see python_cells.h.
  *
  * Layouts of dict and list as in CPython's Include/cpython/dictobject.h, Include/internal/pycore_dict.h and Include/cpython/listobject.h
- * of 3.8 to 3.14.
+ * of 3.8 to 3.15.
  */
 #include "python/python_cells.h"
 

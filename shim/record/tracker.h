@@ -1,5 +1,5 @@
 /*
- * tracker.h - the order of steps: stack, site, pointer map, peak. Hooks call only this.
+ * tracker.h - the order of steps: stack, site, counters and peak, pointer map. Hooks book through this.
  *
  * Rules that every function here keeps (the numbers are used in comments):
  *   R1  a block leaves the live map before the real release and enters it after the real allocation; a failed

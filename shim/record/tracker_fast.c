@@ -3,7 +3,7 @@
  *
  * That is what nearly every event of a running program is, so each is one function without calls; instructions and cache lines
  * here are the cost of recording. Each function first checks that the event is of this kind, and changes nothing before it knows. Else
- * the slow path in tracker.c takes over (tracker_parts.h). tests/bench/BUDGET.md has the account, CACHES.md the caches that are asked.
+ * the slow path in tracker.c takes over (tracker_parts.h). tests/bench/BUDGET.md has the account, sites/CACHES.md the caches that are asked.
  *
  * A record found here is the calling thread's own (S4): the cache holds no others, and a release compares the slot.
  */
@@ -37,7 +37,7 @@
 #define LIBRARY_EVENTS 16u
 
 static __attribute__((noinline, cold)) void
-look_after(struct thread_slot *slot)
+tally_over(struct thread_slot *slot)
 {
 	bool has_volume = slot->tally_bytes > slot->tally_given; // it went below 0
 	bool is_often;
@@ -87,7 +87,7 @@ site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool i
 	/* Both are counted down. */
 	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) ||
 	    __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
-		look_after(slot);
+		tally_over(slot);
 	lookup = is_python ? event_cache_find_python(&slot->events, state)
 	                   : event_cache_find(&slot->events, &slot->stack.caches, hook_frame, has_interpreter);
 	if (__builtin_expect(lookup.site == 0, 0))

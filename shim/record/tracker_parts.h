@@ -1,5 +1,5 @@
 /*
- * tracker_parts.h - what the files of the tracker have of each other. Nobody else includes it.
+ * tracker_parts.h - what the files of the tracker have of each other, gpu/tracker_devices.c among them. Nobody else includes it.
  *
  * tracker_fast.c has the fast path: an allocation that its thread made before, and the release of a block of its own. That is nearly
  * every event. All events begin there; one that is not of this kind goes on to tracker.c, out of line. What belongs together:

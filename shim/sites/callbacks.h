@@ -1,5 +1,5 @@
 /*
- * callbacks.h - what recording asks of the rooms above it.
+ * callbacks.h - what sites, moments, record and periodic ask of the folders above them.
  *
  * One constant table, so that these calls are visible arrows and cost no more than direct ones. lifecycle.c fills it in for the
  * library, tests/unit/shim/callbacks.c for programs that use the recorder's parts without hooks.
