@@ -9,6 +9,7 @@
 #include "capture/kill_counters.h"
 
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -56,6 +57,43 @@ kill_counters_read(const struct kmem_identity *identity, struct kmem_kill_counte
 		counters->cgroup_max_hits = read_number(owner, "memory.failcnt", NULL);
 	}
 	counters->machine_oom_kill = read_number("/proc", "vmstat", "oom_kill");
+}
+
+/* Is the group of its own, or one that it lies in up to the owner of the limit? */
+static bool
+are_killed_together(const struct kmem_identity *identity, const char *owner)
+{
+	char folder[KMEM_TEXT_BYTES];
+	char *slash;
+
+	(void)snprintf(folder, sizeof(folder), "%s", identity->cgroup_path);
+	do {
+		if (read_number(folder, "memory.oom.group", NULL) == 1)
+			return true;
+		slash = strcmp(folder, owner) != 0 ? strrchr(folder, '/') : NULL;
+		if (slash != NULL)
+			*slash = '\0';
+	} while (slash != NULL);
+	return false;
+}
+
+uint64_t
+kill_counters_room_of_all(const struct kmem_identity *identity)
+{
+	static const char *const dropped[] = { "inactive_file", "active_file" };
+	const char *owner = identity->limit_path[0] != '\0' ? identity->limit_path : identity->cgroup_path;
+	uint64_t limit = read_number(owner, "memory.max", NULL);
+	uint64_t used = read_number(owner, "memory.current", NULL);
+
+	if (identity->cgroup_version != 2 || limit == UINT64_MAX || used == UINT64_MAX ||
+	    !are_killed_together(identity, owner))
+		return UINT64_MAX;
+	for (size_t i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++) {
+		uint64_t bytes = read_number(owner, "memory.stat", dropped[i]);
+
+		used -= bytes == UINT64_MAX ? 0 : bytes < used ? bytes : used;
+	}
+	return limit > used ? limit - used : 0;
 }
 
 static void

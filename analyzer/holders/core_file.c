@@ -18,9 +18,10 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/regular_file.h"
 #include "base/text_start.h"
 
-#define ALIGNED(bytes) (((bytes) + 3) & ~(uint64_t)3)
+#define ALIGNED(bytes) (((uint64_t)(bytes) + 3) & ~(uint64_t)3)
 
 struct part {
 	uint64_t start;
@@ -73,7 +74,7 @@ from_file(struct part *file, uint64_t addr, void *to, size_t bytes)
 	ssize_t got;
 
 	if (file->fd == -2)
-		file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
+		file->fd = regular_file_open(file->path, O_RDONLY, NULL);
 	if (bytes > file->end - addr)
 		bytes = file->end - addr;
 	got = file->fd >= 0 ? pread(file->fd, to, bytes, (off_t)(file->offset + inside)) : 0;

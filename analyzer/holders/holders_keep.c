@@ -4,6 +4,7 @@
  * When failing  why nobody looked is written instead, unless there is an earlier look; without a place to write, nothing.
  */
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -15,13 +16,15 @@
 #include "base/text_start.h"
 #include "base/units.h"
 #include "capture/capture_holders.h"
+#include "capture/kill_counters.h"
 #include "capture/running_capture.h"
 #include "holders/holders.h"
 
 #define COMMAND "holders"
-#define NEEDED_BYTES (UINT64_C(32) << 20) // that a look takes, and more where a program has many symbols
-#define DOUBLED 2                         // since the last look
-#define LEAK_PART 8                       // of the limit
+#define NEEDED_BYTES (UINT64_C(32) << 20)         // that a look takes, and more where a program has many symbols
+#define NEEDED_OF_ALL_BYTES (UINT64_C(128) << 20) // where it would not be ended alone
+#define DOUBLED 2                                 // since the last look
+#define LEAK_PART 8                               // of the limit
 
 /* With so many ways a line at most; those of most samples. Returns bytes; *text is freed by the caller. */
 static size_t
@@ -74,13 +77,34 @@ keep(int fd, const struct holders *holders)
 	free(look);
 }
 
+/* Where what looks is not killed alone, it would end the program: see kill_counters.h. */
+static uint64_t
+room_of_all(int fd)
+{
+	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	uint64_t room = UINT64_MAX;
+
+	if (pread(fd, identity, sizeof(*identity), offsetof(struct kmem_header, identity)) == (ssize_t)sizeof(*identity)) {
+		identity->cgroup_path[sizeof(identity->cgroup_path) - 1] = '\0';
+		identity->limit_path[sizeof(identity->limit_path) - 1] = '\0';
+		room = kill_counters_room_of_all(identity);
+	}
+	free(identity);
+	return room;
+}
+
 /* Of addresses a look takes nothing from the program. */
 static bool
-has_memory(const struct kmem_guard_passing *guard, struct fail *fail)
+has_memory(const struct kmem_guard_passing *guard, uint64_t room_bytes, struct fail *fail)
 {
 	uint64_t left = guard->limit_bytes > guard->used_bytes ? guard->limit_bytes - guard->used_bytes : 0;
 	char text[UNITS_TEXT_BYTES];
 
+	if (room_bytes < NEEDED_OF_ALL_BYTES)
+		return fail_set(fail, EXIT_USAGE,
+		                "only %s were left below the limit, and a look needs 128 MiB where the kernel ends all of a "
+		                "container at once (memory.oom.group): set the guard lower",
+		                units_bytes(room_bytes, text));
 	if (guard->number == 0 || guard->limit_kind == KMEM_LIMIT_ADDRESS_SPACE || left >= NEEDED_BYTES)
 		return true;
 	return fail_set(fail, EXIT_USAGE, "only %s were left below the limit, and a look needs 32 MiB: set the guard lower",
@@ -132,7 +156,8 @@ is_due(const struct holders *before, const struct holders *now)
 }
 
 static void
-look(int fd, const char *pid, const struct model *model, const struct holders *now, uint64_t stop_ns)
+look(int fd, const char *pid, const struct model *model, const struct holders *now, uint64_t room_bytes,
+     uint64_t stop_ns)
 {
 	const struct holders *before = model->processes[0].holders;
 	struct holders holders = { 0 };
@@ -140,7 +165,7 @@ look(int fd, const char *pid, const struct model *model, const struct holders *n
 
 	if (!is_due(before, now))
 		return;
-	if ((now->leak_bytes == 0 && !has_memory(&model->processes[0].guard, &fail)) ||
+	if ((now->leak_bytes == 0 && !has_memory(&model->processes[0].guard, room_bytes, &fail)) ||
 	    !holders_find_in(pid, model, stop_ns, HOLDERS_LINES_MAX, &holders, &fail)) {
 		if (before != NULL && before->why[0] == '\0')
 			return;
@@ -174,7 +199,9 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 	struct holders now = { 0 };
 	struct fail fail;
 	int fd = running_capture_open(COMMAND, pid, O_RDWR, path, &fail);
-	struct model *model = fd >= 0 ? model_load(&options, &fail) : NULL;
+	uint64_t room_bytes = fd >= 0 ? room_of_all(fd) : UINT64_MAX;
+	bool has_room = leak_limit_bytes == 0 || room_bytes >= NEEDED_OF_ALL_BYTES; // of a guard it is said why not
+	struct model *model = fd >= 0 && has_room ? model_load(&options, &fail) : NULL;
 
 	if (model != NULL && leak_limit_bytes == 0)
 		now.volume_bytes = model->processes[0].guard.volume_bytes;
@@ -185,7 +212,7 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 		options.wants_symbols = true; // which cost more than all else
 		model = model_load(&options, &fail);
 		if (model != NULL)
-			look(fd, pid, model, &now, stop_ns);
+			look(fd, pid, model, &now, room_bytes, stop_ns);
 	}
 	model_free(model);
 	if (fd >= 0)

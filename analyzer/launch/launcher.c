@@ -372,8 +372,8 @@ launcher_run(struct launch *launch, struct fail *fail)
 		continue;
 	(void)close(pipe_ends[0]);
 	wait_for(launch);
-	launch->killed_looks = launcher_guard_end();
 	launch->passed_on = passed_on;
-	release_signals(&before);
+	release_signals(&before); // before a look is waited for: the number of the program may be another's by then
+	launch->killed_looks = launcher_guard_end();
 	return true;
 }

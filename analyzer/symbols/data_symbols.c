@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/regular_file.h"
 #include "base/sorted.h"
 
 #define PAGE_MASK UINT64_C(4095)
@@ -121,7 +122,7 @@ data_symbols_open(const char *path, struct text_pool *pool)
 	Elf_Scn *chosen = NULL;
 	GElf_Shdr header;
 	GElf_Shdr chosen_header;
-	int file = open(path, O_RDONLY | O_CLOEXEC);
+	int file = regular_file_open(path, O_RDONLY, NULL);
 
 	if (file < 0)
 		return NULL;

@@ -482,7 +482,8 @@ find_kept_way(struct verdict_facts *facts, const struct ranked *live)
 		.count = way.live_count,
 		.allocated_count = way.allocated_count,
 		.through = way.through,
-		.released_at = watched >= RELEASES_MIN && releases[0].count >= watched / 2 ? releases[0].where : NULL,
+		.released_at = watched >= RELEASES_MIN && count != 0 && releases[0].count >= watched / 2 ? releases[0].where
+		                                                                                         : NULL,
 	};
 }
 

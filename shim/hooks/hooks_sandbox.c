@@ -32,6 +32,7 @@
 #include "capture/capture_file.h"
 #include "hooks/hooks_sandbox.h"
 #include "hooks/lifecycle.h"
+#include "periodic/launcher_pipe.h"
 #include "record/tracker.h"
 
 /* A vfork child shares our memory and is about to be another program: what it may do says nothing about this one. */
@@ -85,6 +86,8 @@ before_prctl(unsigned long operation, unsigned long second)
 {
 	if (operation == PR_SET_SECCOMP)
 		return confine(second == SECCOMP_MODE_STRICT ? RAW_SYS_NOTHING : RAW_SYS_ALLOCATOR);
+	if (operation == PR_SET_PTRACER)
+		launcher_pipe_names_tracer(second != 0);
 	if (operation == PR_SET_TSC)
 		atomic_store_explicit(&raw_sys_is_clock_forbidden, second == PR_TSC_SIGSEGV, memory_order_relaxed);
 	return operation == PR_SET_NO_NEW_PRIVS && confine(RAW_SYS_ALLOCATOR);

@@ -23,6 +23,7 @@
 
 static char path[4096 + 64];        // "" = there is none
 static _Atomic uint64_t next_bytes; // live, at which a look may be due; relaxed: it guards nothing
+static _Atomic bool has_tracer;     // that the program named; relaxed: it guards nothing
 
 /* By when the launcher was started. */
 void
@@ -42,6 +43,13 @@ void
 launcher_pipe_forked(void)
 {
 	atomic_store_explicit(&next_bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&has_tracer, false, memory_order_relaxed); // the kernel's word is of the parent
+}
+
+void
+launcher_pipe_names_tracer(bool is_any)
+{
+	atomic_store_explicit(&has_tracer, is_any, memory_order_relaxed);
 }
 
 /* Opened for both ends: who writes to a pipe that nobody reads gets a signal. */
@@ -65,7 +73,7 @@ launcher_pipe_tell(bool is_trial, uint64_t limit_bytes)
 
 /*
  * The launcher writes what it finds into our capture: there must be room. A program that others may not trace (ptrace_scope 1 of Yama) names
- * who may; without Yama the call fails, and nobody needs it.
+ * who may; without Yama the call fails, and nobody needs it. Where the program has named another one itself, the look may be refused.
  */
 void
 launcher_pipe_ask_for_look(uint64_t limit_bytes)
@@ -80,7 +88,8 @@ launcher_pipe_ask_for_look(uint64_t limit_bytes)
 
 	if (!has_room)
 		return;
-	(void)raw_syscall(SYS_prctl, PR_SET_PTRACER, settings.looker_pid, 0, 0, 0);
+	if (!atomic_load_explicit(&has_tracer, memory_order_relaxed))
+		(void)raw_syscall(SYS_prctl, PR_SET_PTRACER, settings.looker_pid, 0, 0, 0);
 	(void)launcher_pipe_tell(false, limit_bytes);
 }
 

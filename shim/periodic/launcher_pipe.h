@@ -26,6 +26,12 @@ bool launcher_pipe_tell(bool is_trial, uint64_t limit_bytes);
 void launcher_pipe_ask_for_look(uint64_t limit_bytes);
 
 /*
+ * The program names who may trace it (PR_SET_PTRACER), or nobody any more. There is room for one: it is left to the program, which may need it
+ * for a handler of crashes, or to copy between processes (MPI).
+ */
+void launcher_pipe_names_tracer(bool is_any);
+
+/*
  * At a beat. When an eighth of the limit is live, and again each time that this has grown by an eighth, the launcher is to see whether a line is
  * a leak that holds as much (it knows which are), and to look then. Not with less memory left than a look takes.
  */

@@ -1,8 +1,10 @@
 """kmemshim holders --core FILE CAPTURE: who held the memory of a program that left a core."""
 import json
 import random
+import os
 import re
 import resource
+import struct
 import subprocess
 import sys
 
@@ -135,3 +137,38 @@ def test_a_core_that_is_cut_or_damaged_ends_nothing(of_python, tmp_path):
         (tmp_path / "damaged").write_bytes(damaged)
         done = kmemshim("holders", "--stop", "2s", "--core", tmp_path / "damaged", of_python[1])
         assert done.returncode in (0, 2), (i, done.returncode, done.stderr)
+
+
+def made_core(path, notes, note_bytes=None):
+    """A core of one writable page at 0x10000, and these notes; `note_bytes`: as long as they are said to be."""
+    head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 4, {"x86_64": 62, "aarch64": 183}[os.uname().machine], 1, 0, 64, 0,
+                                                       0, 64, 56, 2, 0, 0, 0)
+    parts = (struct.pack("<IIQQQQQQ", 4, 0, 64 + 2 * 56, 0, 0, note_bytes or len(notes), 0, 4),
+             struct.pack("<IIQQQQQQ", 1, 6, 0, 0x10000, 0, 0, 0x1000, 0x1000))
+    path.write_bytes(head + b"".join(parts) + notes)
+
+
+def note(kind, content, length=None):
+    return struct.pack("<III", 5, len(content) if length is None else length, kind) + b"CORE\0\0\0\0" + content + bytes(-len(content) % 4)
+
+
+@pytest.fixture
+def out(tmp_path):
+    kmemshim("run", "-q", "-o", tmp_path / "out", "--", "true")
+    return tmp_path / "out"
+
+
+def test_a_note_that_is_longer_than_the_core_is_not_read(out, tmp_path):
+    begin = 64 + 2 * 56
+    for length in (0xfffffffd, 0xffffffff, 400):
+        made_core(tmp_path / "core", note(2, bytes(4096 - begin - 40)) + note(1, b"", length))
+        done = kmemshim("holders", "--core", tmp_path / "core", out)
+        assert done.returncode == 2 and "this is no core of a process" in done.stderr, (length, done.stderr)
+
+
+def test_a_core_that_names_a_pipe_waits_for_nobody(out, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    files = struct.pack("<QQQQQ", 1, 4096, 0x10000, 0x11000, 0) + bytes(tmp_path / "pipe") + b"\0"
+    made_core(tmp_path / "core", note(1, bytes(512)) + note(0x46494c45, files))
+    done = kmemshim("holders", "--core", tmp_path / "core", out)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1

@@ -80,15 +80,13 @@ hypot(double one, double other)
 int __wrap___libc_start_main(main_function *main, int argc, char **argv, main_function *init, void (*fini)(void),
                              void (*loader_fini)(void), void *stack_end);
 
-extern main_function *__preinit_array_start[], *__preinit_array_end[], *__init_array_start[], *__init_array_end[];
+extern main_function *__init_array_start[], *__init_array_end[];
 extern void _init(void);
 
 static int
 construct(int argc, char **argv, char **environment)
 {
-	for (main_function **function = __preinit_array_start; function != __preinit_array_end; function++)
-		(void)(*function)(argc, argv, environment);
-	_init();
+	_init(); // what comes before it (DT_PREINIT_ARRAY) the loader has called
 	for (main_function **function = __init_array_start; function != __init_array_end; function++)
 		(void)(*function)(argc, argv, environment);
 	return 0;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "capture/kill_counters.h"
@@ -698,6 +699,44 @@ write_file(const char *folder, const char *name, const char *text)
 	assert_int_equal(fclose(stream), 0);
 }
 
+/* Of a container, /own in it is the program's own. */
+static void
+room_is_told_where_all_of_a_container_are_killed_together(void **state)
+{
+	static const char *const names[] = { "own/memory.oom.group", "memory.oom.group", "memory.max",
+		                                 "memory.current",       "memory.stat",      "own" };
+	char folder[] = "/tmp/kmem-counters-XXXXXX";
+	char path[256];
+
+	(void)state;
+	hand_model_make(&hand);
+	assert_non_null(mkdtemp(folder));
+	(void)snprintf(hand.identity.cgroup_path, sizeof(hand.identity.cgroup_path), "%s/own", folder);
+	strcpy(hand.identity.limit_path, folder);
+	assert_int_equal(mkdir(hand.identity.cgroup_path, 0700), 0);
+	write_file(folder, "own/memory.oom.group", "0\n");
+	write_file(folder, "memory.oom.group", "0\n");
+	write_file(folder, "memory.max", "1000000\n");
+	write_file(folder, "memory.current", "900000\n");
+	write_file(folder, "memory.stat", "anon 400000\ninactive_file 300000\nactive_file 50000\n");
+	assert_true(kill_counters_room_of_all(&hand.identity) == UINT64_MAX);
+
+	write_file(folder, "memory.oom.group", "1\n"); // of the container, as Kubernetes sets it
+	assert_int_equal(kill_counters_room_of_all(&hand.identity), 450000);
+	write_file(folder, "memory.oom.group", "0\n");
+	write_file(folder, "own/memory.oom.group", "1\n");
+	assert_int_equal(kill_counters_room_of_all(&hand.identity), 450000);
+	write_file(folder, "memory.current", "1400000\n");
+	assert_int_equal(kill_counters_room_of_all(&hand.identity), 0);
+	write_file(folder, "memory.max", "max\n");
+	assert_true(kill_counters_room_of_all(&hand.identity) == UINT64_MAX);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		assert_int_equal(remove(path), 0);
+	}
+	assert_int_equal(rmdir(folder), 0);
+}
+
 static void
 counters_are_read_from_the_files_of_either_version(void **state)
 {
@@ -772,6 +811,7 @@ main(void)
 		cmocka_unit_test(nobody_is_told_to_record_what_was_recorded),
 		cmocka_unit_test(a_refused_request_is_fatal_only_when_the_program_ended_with_it),
 		cmocka_unit_test(counters_are_read_from_the_files_of_either_version),
+		cmocka_unit_test(room_is_told_where_all_of_a_container_are_killed_together),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

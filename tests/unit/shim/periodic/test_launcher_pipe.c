@@ -4,14 +4,20 @@
 #include "unit.h"
 
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/capture_life.h"
 #include "base/diag.h"
+#include "base/raw_sys.h"
 #include "base/real_libc.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
@@ -136,6 +142,51 @@ nobody_is_asked_where_nobody_looks(void *unused)
 	return 0;
 }
 
+static volatile sig_atomic_t tracers_named;
+
+static void
+count_tracer(int number)
+{
+	(void)number;
+	tracers_named++;
+}
+
+/* From now on PR_SET_PTRACER is counted instead. */
+static bool
+count_tracers(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_PTRACER, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+
+	(void)signal(SIGSYS, count_tracer);
+	return raw_syscall(SYS_prctl, PR_SET_NO_NEW_PRIVS, 1L, 0L, 0L, 0L) == 0 &&
+	       raw_syscall(SYS_prctl, PR_SET_SECCOMP, (long)SECCOMP_MODE_FILTER, &program, 0L, 0L) == 0;
+}
+
+static int
+a_tracer_that_the_program_named_stays(void *unused)
+{
+	(void)unused;
+	start_process(1);
+	CHECK_IN_CHILD(count_tracers());
+	CHECK_IN_CHILD(beat(200 * MIB, 200 * MIB, LIMIT)[0] != '\0' && tracers_named == 1);
+	launcher_pipe_names_tracer(true);
+	CHECK_IN_CHILD(beat(300 * MIB, 300 * MIB, LIMIT)[0] != '\0' && tracers_named == 1);
+	launcher_pipe_names_tracer(false);
+	CHECK_IN_CHILD(beat(400 * MIB, 400 * MIB, LIMIT)[0] != '\0' && tracers_named == 2);
+	launcher_pipe_names_tracer(true);
+	launcher_pipe_forked(); // a child of the program has named nobody
+	CHECK_IN_CHILD(beat(500 * MIB, 500 * MIB, LIMIT)[0] != '\0' && tracers_named == 3);
+	return 0;
+}
+
 static void
 in_a_child(void **state)
 {
@@ -160,6 +211,7 @@ main(void)
 		TEST(L1_not_with_too_little_memory_left),
 		TEST(without_a_limit_it_is_the_machines_memory),
 		TEST(nobody_is_asked_where_nobody_looks),
+		TEST(a_tracer_that_the_program_named_stays),
 	};
 
 	return cmocka_run_group_tests(tests, start, end);
