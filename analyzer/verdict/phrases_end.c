@@ -384,16 +384,16 @@ PHRASE(LOG)
 
 PHRASE(SWAP)
 {
-	say_finding(finding, " {bytes} of the machine's {whole} of swap were in use too: such a machine is very slow.",
+	say_finding(finding, " {bytes} of the machine's {whole} of swap was in use too: such a machine is very slow.",
 	            verdict);
 }
 
 PHRASE(USAGE)
 {
 	if (facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)
-		say_finding(finding, " At the last sample {bytes} of the container's {whole} were in use ({share}).", verdict);
+		say_finding(finding, " At the last sample {bytes} of the container's {whole} was in use ({share}).", verdict);
 	else if (finding->whole_bytes != 0)
-		say_finding(finding, " At the last sample {rest} of the machine's {whole} were still available.", verdict);
+		say_finding(finding, " At the last sample {rest} of the machine's {whole} was still available.", verdict);
 	else
 		say_finding(finding, " At the last sample it occupied {bytes}.", verdict);
 }

@@ -173,7 +173,7 @@ kind_words(const struct model_domain *domain)
 	case DOMAIN_PYTHON_OBJECT:
 		return "in small Python objects";
 	case DOMAIN_LIBRARY:
-		return "in own allocators of libraries";
+		return "in allocators of libraries";
 	default:
 		return NULL;
 	}
@@ -257,8 +257,8 @@ PHRASE(LITTLE_ROOM)
 	bool is_container = finding->whole_bytes < facts->peak_process->identity->machine_bytes;
 
 	say_finding(finding,
-	            is_container ? " At one sample {bytes} of the container's {whole} were in use ({share})."
-	                         : " At one sample {bytes} of the machine's {whole} were in use ({share}).",
+	            is_container ? " At one sample {bytes} of the container's {whole} was in use ({share})."
+	                         : " At one sample {bytes} of the machine's {whole} was in use ({share}).",
 	            verdict);
 }
 

@@ -751,7 +751,7 @@ swap_is_told_where_it_is_full(void **state)
 		hand.launcher.after = (struct kmem_kill_counters){ 1, 0, 0, 1 };
 		hand_model_decide(&hand, &verdict);
 		assert_cause(&verdict, "machine-memory");
-		assert_int_equal(strstr(verdict.text, "of swap were in use too: such a machine is very slow.") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.text, "of swap was in use too: such a machine is very slow.") != NULL, i == 0);
 	}
 }
 
