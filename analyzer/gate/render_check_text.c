@@ -121,7 +121,7 @@ put_sum(const struct check *check, FILE *stream)
 	                                       : "more than the budget",
 	              units_count(check->failed_count, failed), check->failed_count == 1 ? "" : "s");
 	if (has_baseline)
-		(void)fprintf(stream, ", %s site%s%s%s compared", units_count(check->compared_sites, sites),
+		(void)fprintf(stream, ", %s line%s%s%s compared", units_count(check->compared_sites, sites),
 		              check->compared_sites == 1 ? "" : "s", check->after->domain[0] != '\0' ? " of " : "",
 		              check->after->domain);
 	(void)fprintf(stream, ", %llu run%s", (unsigned long long)check->after->run_count,

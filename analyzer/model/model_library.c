@@ -78,8 +78,8 @@ model_library_switch(const struct model_site *site)
 		/* Arrow's documentation, "Environment Variables" */
 		{ "libarrow.so", "ARROW_DEFAULT_MEMORY_POOL=system", "it takes its memory from malloc, and lines are exact" },
 		/* jemalloc's "TUNING", under the name that the Rust crate gives it */
-		{ "polars", MODEL_LIBRARY_JEMALLOC, "it gives back at once what it frees, and lines are closer" },
-		{ "_polars", MODEL_LIBRARY_JEMALLOC, "it gives back at once what it frees, and lines are closer" },
+		{ "polars", MODEL_LIBRARY_JEMALLOC, "it gives back at once what it frees, and the lines are more exact" },
+		{ "_polars", MODEL_LIBRARY_JEMALLOC, "it gives back at once what it frees, and the lines are more exact" },
 	};
 	const struct model_frame *maker = maker_of(site);
 

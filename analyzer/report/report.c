@@ -231,7 +231,7 @@ static const struct resident_part {
 	[KMEM_RESIDENT_FILE] = { "file", "" },
 	[KMEM_RESIDENT_PROGRAM] = { "program", "and its libraries, code and data" },
 	[KMEM_RESIDENT_STACKS] = { "stacks", "of all threads" },
-	[KMEM_RESIDENT_OWN] = { "kmemshim", "used by the recording" },
+	[KMEM_RESIDENT_OWN] = { "kmemshim", "used by the recorder" },
 	[KMEM_RESIDENT_INHERITED] = { "inherited", "from before the fork" },
 };
 

@@ -183,7 +183,7 @@ static const struct step time_up = { VERDICT_CAUSES, "give-more-time", is_time_u
 	                                 "give it more time, or see what took it so long" };
 static const struct step steps[] = {
 	{ VERDICT_NOT_CLOSED, "read-where-recorded", NULL,
-	  "read it with `kmemshim why` on the machine and boot that recorded it, or record with `kmemshim run`" },
+	  "read it with `kmemshim why` on the machine that recorded it, unless that was restarted, or record again with `kmemshim run`" },
 	{ VERDICT_RESTARTED, "see-machine", NULL,
 	  "see why the machine started anew: `journalctl -b -1 -e` shows the end of its log before" },
 	{ VERDICT_HARDWARE, "test-hardware", NULL,
@@ -200,12 +200,12 @@ static const struct step steps[] = {
 	{ VERDICT_ABORTED, "read-error", is_without_python,
 	  "read the program's last message; a debugger shows where it was" },
 	{ VERDICT_ABORTED, "show-python-crash", NULL,
-	  "read the program's last message; with PYTHONFAULTHANDLER=1 Python shows where it was" },
+	  "read the program's last message; run it again with PYTHONFAULTHANDLER=1: then Python shows where it was" },
 	{ VERDICT_CRASHED, "test-memory", crashes_anywhere,
 	  "look at the crash itself, with a debugger; if it crashes elsewhere each time, test the machine's memory (memtest86+)" },
 	{ VERDICT_CRASHED, "debug-crash", is_without_python, "look at the crash itself, with a debugger" },
 	{ VERDICT_CRASHED, "show-python-crash", NULL,
-	  "look at the crash itself: with PYTHONFAULTHANDLER=1 Python shows where it was" },
+	  "look at the crash itself: run it again with PYTHONFAULTHANDLER=1, then Python shows where it was" },
 	{ VERDICT_SIGNAL, "see-guard", is_stopped_by_guard, "see below what it held then" },
 	{ VERDICT_SIGNAL, "find-interrupter", is_interrupted,
 	  "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person" },
@@ -219,7 +219,7 @@ static const struct step steps[] = {
 	{ VERDICT_FAILED, "match-driver", has_no_cuda,
 	  "read the program's own error message; nvidia-smi shows the driver, and for which CUDA it is" },
 	{ VERDICT_FAILED, "read-error", NULL, "read the program's own error message" },
-	{ VERDICT_GONE, "see-peak", was_launched, "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory" },
+	{ VERDICT_GONE, "see-peak", was_launched, "`kmemshim peak " VERDICT_CAPTURE "` shows which lines held the memory" },
 	{ VERDICT_GONE, "record-with-run", NULL,
 	  "record it with `kmemshim run -- " VERDICT_COMMAND "`: then how it ended is known" },
 };
@@ -290,7 +290,7 @@ say_expandable(const struct verdict_facts *facts, struct verdict *verdict)
 
 	say_next(
 		verdict,
-		"run with PYTORCH_ALLOC_CONF=expandable_segments:True (before 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "
+		"run with PYTORCH_ALLOC_CONF=expandable_segments:True (before PyTorch 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "
 		"PyTorch had free in pieces can be used",
 		units_bytes(facts->device.cache_bytes, bytes));
 }
@@ -315,13 +315,13 @@ static const struct advice device_rows[] = {
 	{ "no-tensorflow-preallocation", is_taken_by_tensorflow,
 	  .text = "TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used" },
 	{ "preallocate-less", is_taken_by_another,
-	  .text = "take less in advance at {device line}: a framework has a switch for that (vLLM: --gpu-memory-utilization, a memory pool: its initial size)" },
+	  .text = "take less in advance at {device line}: a framework has a switch for that (vLLM: --gpu-memory-utilization; a memory pool: its initial size)" },
 	{ "expandable-segments", is_in_pieces, .say = say_expandable },
 	{ "release-tensors", are_tensors_growing, .say = say_device_tensors },
 	{ "release-device-blocks", are_device_blocks_growing,
 	  .text = "look for what keeps the blocks of {device line} alive" },
 	{ "see-device-peak", is_device_full,
-	  .text = "`kmemshim peak " VERDICT_CAPTURE " --domain {device}` shows who held it" },
+	  .text = "`kmemshim peak " VERDICT_CAPTURE " --domain {device}` shows which lines held it" },
 	{ NULL, NULL, .say = NULL },
 };
 
@@ -372,18 +372,18 @@ say_freed(const struct verdict_facts *facts, struct verdict *verdict)
 	if (freed->empty_bytes == 0 && freed->sparse_bytes == 0) {
 		say_next(
 			verdict,
-			"call %s when much was freed; where that does not help, few blocks keep whole pages: allocate those that stay "
+			"call %s after much was freed; where that does not help, few blocks keep whole pages: allocate those that stay "
 			"apart from those that are freed",
 			trim);
 		return;
 	}
 	if (is_empty_worth)
-		say_next(verdict, "call %s when much was freed%s", trim, is_sparse_worth ? "; and " : "");
+		say_next(verdict, "call %s after much was freed%s", trim, is_sparse_worth ? "; and " : "");
 	if (is_sparse_worth) {
 		say_next(verdict, "allocate the blocks that stay");
 		if (freed->pinning[0].site_count != 0)
-			say_next(verdict, ", most of all those of %s,", verdict_line_text(&freed->pinning[0], place));
-		say_next(verdict, " apart from those that are freed: before them, or from a pool of their own");
+			say_next(verdict, " (most of them at %s)", verdict_line_text(&freed->pinning[0], place));
+		say_next(verdict, " before those that are freed, or from a pool of their own");
 	}
 	if (freed->process->thread_count > MANY_THREADS)
 		say_next(verdict, "; with %u threads also set MALLOC_ARENA_MAX=2", freed->process->thread_count);
@@ -471,7 +471,7 @@ say_hold_less_before(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char place[PLACE_TEXT_BYTES];
 
-	say_next(verdict, "hold less before that (most at %s), or raise what limits it%s",
+	say_next(verdict, "hold less before that (most at %s), or raise the limit%s",
 	         verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live, place),
 	         space_limit_name(facts));
 }
@@ -632,7 +632,7 @@ say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 	         "`; then the lines that hold them are named%s",
 	         if_data_set(verdict, &facts->top_live));
 	if (facts->refused != NULL)
-		say_next(verdict, ". Or raise what limits it%s", space_limit_name(facts));
+		say_next(verdict, ". Or raise the limit%s", space_limit_name(facts));
 }
 
 static void
@@ -683,11 +683,8 @@ say_collected(const struct verdict_facts *facts, struct verdict *verdict)
 	char place[PLACE_TEXT_BYTES];
 	char bytes[UNITS_TEXT_BYTES];
 
-	say_next(
-		verdict,
-		"look at %s if a peak of %s is too much: it held nearly all of that at once; if the program needs all of it "
-		"together, no action is needed",
-		verdict_line_text(&facts->top_peak, place), units_bytes(facts->peak_bytes, bytes));
+	say_next(verdict, "if a peak of %s is too much, look at %s: it held nearly all of that at once",
+	         units_bytes(facts->peak_bytes, bytes), verdict_line_text(&facts->top_peak, place));
 }
 
 static const struct advice rows[] = {
@@ -705,11 +702,11 @@ static const struct advice rows[] = {
 	{ "read-error", is_perhaps_caught_beyond_machine,
 	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once there" },
 	{ "read-error", is_perhaps_caught,
-	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once there, or raise what limits it" },
+	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once there, or raise the limit" },
 	{ "ask-for-less", is_beyond_machine, .text = "ask for less at once there (smaller pieces, a smaller type)" },
 	{ "start-under-limit", is_of_recording, .say = say_start_under_limit },
 	{ "ask-for-less-or-raise-limit", is_request_alone,
-	  .text = "ask for less at once there, or raise what limits it{limit}" },
+	  .text = "ask for less at once there, or raise the limit{limit}" },
 	{ "record-again", is_damage_the_story,
 	  .text = "record it again, or copy the capture again: the damage took the lines of what held most" },
 	{ "more-room-for-stacks", is_elsewhere_the_story, .say = say_more_stacks },
@@ -729,11 +726,11 @@ static const struct advice rows[] = {
 	{ "import-less", is_little_in_arenas,
 	  .text = "give the program more memory, or import less: no line of it holds much" },
 	{ "reuse-arenas", is_free_in_arenas,
-	  .text = "Python keeps this memory for small objects to come, and gives an arena back when the last object in it "
-	          "is released; make many small objects in a child process that ends, or hold fewer of them at once" },
+	  .text = "make many small objects in a child process that ends, or hold fewer of them at once: Python gives an arena "
+	          "back when the last object in it is released" },
 	{ "record-python-objects", is_in_arenas, .say = say_python_objects },
 	{ "release-blocks", is_growing, .kept_line = offsetof(struct verdict_facts, top_live) },
-	{ "ask-for-less-or-raise-limit", is_refused, .text = "ask for less at once there, or raise what limits it{limit}" },
+	{ "ask-for-less-or-raise-limit", is_refused, .text = "ask for less at once there, or raise the limit{limit}" },
 	{ "more-room-for-recorder", is_unrecorded,
 	  .text = "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)" },
 	{ "record-whole", is_damaged,
@@ -742,7 +739,7 @@ static const struct advice rows[] = {
 	{ "release-device-growth", is_device_growing, .kept_line = offsetof(struct verdict_facts, growing_device) },
 	{ "see-child", is_child_lost,
 	  .text = "`kmemshim report " VERDICT_CHILD
-	          "` shows what the child process held that was ended; if a pool ended it as "
+	          "` shows what the child process held before it ended; if a pool ended it as "
 	          "it closed, no action is needed" },
 	{ "little-room", is_tight, .say = say_little_room },
 	{ "return-freed-memory", is_well_but_freed, .say = say_freed },
@@ -750,14 +747,15 @@ static const struct advice rows[] = {
 	{ "release-before-end", is_well_but_swept, .say = say_swept },
 	{ "nothing-yet", is_well_but_leaking, .say = say_nothing_yet, .is_nothing = true },
 	{ "hold-less-at-peak", is_well_but_collected, .say = say_collected, .is_nothing = true },
-	{ "nothing", is_well, .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows who made the peak",
+	{ "nothing", is_well,
+	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
 	  .is_nothing = true },
 	{ "import-less", are_imports_most,
 	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
 	{ "release-blocks-or-hold-less", is_perhaps_growing, .say = say_kept_or_needed },
 	{ "hold-less", is_line_known,
 	  .text = "hold less at once at {line} (smaller pieces, a smaller type, release earlier), or give the program more memory" },
-	{ "see-peak", is_anything, .text = "`kmemshim peak " VERDICT_CAPTURE "` shows who held the memory" },
+	{ "see-peak", is_anything, .text = "`kmemshim peak " VERDICT_CAPTURE "` shows which lines held the memory" },
 	{ NULL, NULL, .say = NULL },
 };
 
@@ -948,7 +946,7 @@ point_to_child(struct verdict *verdict)
 	    verdict->lost_child->live_bytes < WORTH_CHILD_BYTES)
 		return; // a worker that a pool ended: its report would show nothing; 0 = not known
 	add_name("see-child", verdict);
-	say_next(verdict, "; `kmemshim report " VERDICT_CHILD "` shows what the child process held that was ended");
+	say_next(verdict, "; `kmemshim report " VERDICT_CHILD "` shows what the child process held before it ended");
 }
 
 void

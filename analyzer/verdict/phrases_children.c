@@ -51,7 +51,7 @@ PHRASE(COPIES)
 		say(verdict, " One child process");
 	else
 		say(verdict, " %zu child processes", copies->child_count);
-	say(verdict, " copied at least %s, in whole pages, of what ", units_bytes(finding->bytes, bytes));
+	say(verdict, " copied at least %s of what ", units_bytes(finding->bytes, bytes));
 	say_process(copies->parent, verdict);
 	say(verdict, " had built before it forked");
 	for (size_t i = 0; i < copies->built_count; i++) {

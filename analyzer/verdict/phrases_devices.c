@@ -53,13 +53,14 @@ PHRASE(DEVICE_ACCUMULATES)
 	    top->telling->generations_alive, top->telling->generations_total);
 	if (facts->growing_count > 1 && facts->growing_rounds != 0)
 		say(verdict,
-		    ". %zu lines grow together, by %s a round (%s rounds): keeping a loss tensor keeps its whole graph alive.",
+		    ". %zu lines grow together, by %s a round (%s rounds), as when a loss tensor is kept: it keeps its whole graph alive.",
 		    facts->growing_count, units_bytes(finding->bytes / facts->growing_rounds, bytes),
 		    units_count(facts->growing_rounds, rounds));
 	else if (verdict_tells_pace(top))
-		say(verdict, ", %s %s (%s blocks).", units_bytes(top->live_bytes / top->live_count, bytes),
-		    top->allocated_count / 5 <= top->live_count / 4 ? "each time it runs" : "each",
-		    units_count(top->live_count, rounds));
+		say(verdict,
+		    top->allocated_count / 5 <= top->live_count / 4 ? "; it keeps %s each time it runs (%s blocks)."
+		                                                    : ", %s each (%s blocks).",
+		    units_bytes(top->live_bytes / top->live_count, bytes), units_count(top->live_count, rounds));
 	else
 		say(verdict, ".");
 }
@@ -89,15 +90,15 @@ PHRASE(DEVICE_PREALLOCATED)
 PHRASE(DEVICE_RETRIED)
 {
 	say(verdict,
-	    " %zu earlier requests were met only after others were given up: the device had been nearly full for longer.",
+	    " %zu earlier requests were met only after memory was given back: the device had been nearly full for longer.",
 	    facts->retried_count);
 }
 
 PHRASE(DEVICE_REFUSED)
 {
-	say(verdict, " Last, ");
-	say_refusal(facts, verdict);
-	say(verdict, ", and nothing was done there since.");
+	say(verdict, " Its last request on the device, ");
+	say_wanted(facts->model, facts->refused, verdict);
+	say(verdict, ", was refused.");
 }
 
 PHRASE_TEXT(DEVICE_LINE, " {bytes} of that ({share}) was allocated at {where}.")

@@ -22,31 +22,34 @@ PHRASE(DOMAIN)
 	const char *now = facts->end == VERDICT_END_RUNNING ? "now, or " : "";
 	char live[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];
+	char name[PLACE_TEXT_BYTES];
 
-	say(verdict, " Of %s%s ", domain->name,
-	    domain_is_address_space(domain->id.kind) ? " (address space, not memory)" : "");
+	(void)snprintf(name, sizeof(name), "of %s%s", domain->name,
+	               domain_is_address_space(domain->id.kind) ? " (address space, not memory)" : "");
 	if (domain->peak_bytes == 0) {
-		say(verdict, "nothing was held.");
+		say(verdict, " Nothing %s was held.", name);
 		return;
 	}
 	(void)units_bytes(domain->live_bytes, live);
 	(void)units_bytes(domain->peak_bytes, peak);
 	if (processes == 1 || domain->holder_count == 1) {
 		if (processes == 1)
-			say(verdict, "it held %s %s", live,
+			say(verdict, " The process held %s %s %s", live, name,
 			    domain->is_at_refusal               ? "when the request that ended it was refused"
 			    : facts->end == VERDICT_END_RUNNING ? "just now"
 			    : facts->process->is_at_exit        ? "when it began to exit"
 			    : facts->process->is_finalizing     ? "when Python began to shut down"
 			                                        : "at the end");
 		else
-			say(verdict, "one of its %zu processes held %s %sat its end", processes, live, now);
+			say(verdict, " One of its %zu processes held %s %s %sat its end", processes, live, name, now);
 		say(verdict, is_at_peak ? ", its peak." : ", %s at its peak.", peak);
 		return;
 	}
 	if (domain->holder_count < processes)
-		say(verdict, "%zu of ", domain->holder_count);
-	say(verdict, "its %zu processes held, in sum, %s %sat their ends", processes, live, now);
+		say(verdict, " %zu of its", domain->holder_count);
+	else
+		say(verdict, " Its");
+	say(verdict, " %zu processes held, in sum, %s %s %sat their ends", processes, live, name, now);
 	say(verdict, is_at_peak ? ", which were their peaks" : " and %s at their peaks", peak);
 	if (domain->together_live_bytes < domain->live_bytes || domain->concurrent_peak_bytes < domain->peak_bytes)
 		say(verdict, "; at the same time at most %s and %s", units_bytes(domain->together_live_bytes, live),

@@ -89,8 +89,8 @@ static void
 end_not_closed(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
-	say(verdict, " was not closed, and this is another boot of the machine, or another machine: how it ended is "
-	             "not known.");
+	say(verdict, " was recorded on another machine, or before this one was restarted, and its recording was not "
+	             "closed: how it ended is not known.");
 }
 
 static void
@@ -136,10 +136,10 @@ end_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 
 	say_end(facts, verdict);
 	if (facts->cgroup_kills != 0)
-		say(verdict, ", but the kernel killed %" PRIu64 " process%s of its container for lack of memory meanwhile",
+		say(verdict, ", but meanwhile the kernel killed %" PRIu64 " process%s of its container for lack of memory",
 		    facts->cgroup_kills, plural(facts->cgroup_kills, "es"));
 	else
-		say(verdict, ", but the kernel killed a child process of it for lack of memory");
+		say(verdict, ", but the kernel killed one of its child processes for lack of memory");
 	say_confidence(facts, verdict);
 	if (facts->lost_count == 1)
 		say(verdict, " Its child process ");
@@ -177,8 +177,8 @@ end_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
 		say_confidence(facts, verdict);
 	} else if (facts->machine_kills != 0) {
 		say(verdict,
-		    " was killed, and the kernel killed %" PRIu64 " process%s on this machine for lack of memory "
-		    "meanwhile (%s: which ones is not counted).",
+		    " was killed, and meanwhile the kernel killed %" PRIu64 " process%s on this machine for lack of "
+		    "memory (%s: which ones is not counted).",
 		    facts->machine_kills, plural(facts->machine_kills, "es"), verdict_confidence_name(verdict->confidence));
 	} else {
 		say(verdict, " was killed when the machine was almost out of memory");
@@ -193,8 +193,8 @@ end_shm_full(const struct verdict_facts *facts, struct verdict *verdict)
 
 	say_who(facts, verdict);
 	say(verdict,
-	    " was ended by SIGBUS, which a program gets when it touches shared memory and /dev/shm (%s) is full (%s: "
-	    "shared mappings of that size were live).",
+	    " was ended by SIGBUS: it touched shared memory while /dev/shm (%s) was full (%s: shared mappings of that size "
+	    "were live).",
 	    units_bytes(facts->process->identity->shm_bytes, size), verdict_confidence_name(verdict->confidence));
 }
 
@@ -239,15 +239,15 @@ end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 	if (facts->refused->is_by_guard)
 		say(verdict, " by its guard");
 	if (!verdict_was_perhaps_caught(facts)) {
-		say(verdict, " (%s: nothing shows that it went on from there%s).", confidence,
-		    verdict_is_end_unseen(facts) ? ", but nobody waited for it" : "");
+		say(verdict, " (%s: nothing shows that it went on after that%s).", confidence,
+		    verdict_is_end_unseen(facts) ? ", but nobody saw how it ended" : "");
 		return;
 	}
-	say(verdict, ". It is not known whether it ended because of that (%s: ", confidence);
+	say(verdict, ". Whether it ended because of that is not known (%s: ", confidence);
 	if (was_given_more)
-		say(verdict, "the same thread was given %s after it", units_bytes(facts->refused->got_bytes, bytes));
+		say(verdict, "the same thread was given %s afterwards", units_bytes(facts->refused->got_bytes, bytes));
 	if (verdict_is_other_status(facts))
-		say(verdict, "%san error that nothing catches ends Python with status 1", was_given_more ? ", and " : "");
+		say(verdict, "%san uncaught error ends Python with status 1", was_given_more ? ", and " : "");
 	say(verdict, ").");
 }
 
@@ -275,7 +275,7 @@ end_time_up(const struct verdict_facts *facts, struct verdict *verdict)
 		return;
 	}
 	say_who(facts, verdict);
-	say(verdict, " was ended by timeout: its exit status says that the time was up (%s).",
+	say(verdict, " was ended by timeout, whose exit status says that the time was up (%s).",
 	    verdict_confidence_name(verdict->confidence));
 }
 
@@ -283,7 +283,7 @@ static void
 end_file_limit(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);
-	say(verdict, ": it made a file larger than it may (RLIMIT_FSIZE, ulimit -f).");
+	say(verdict, ": it wrote more to a file than its limit allows (RLIMIT_FSIZE, ulimit -f).");
 }
 
 static void
@@ -301,7 +301,7 @@ end_aborted(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);
 	say(verdict,
-	    ": it ended itself (abort), as after a failed assertion, a block that was freed twice, or a conflict of "
+	    ": it called abort(), as programs do after a failed assertion, a block that was freed twice, or a conflict of "
 	    "libraries. It was not killed for memory%s.",
 	    facts->process->failed_count == 0 ? ", and no request was refused" : "");
 }
@@ -310,7 +310,7 @@ static void
 end_crashed(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);
-	say(verdict, ": it crashed or aborted, it was not killed for memory.");
+	say(verdict, ": it crashed. It was not killed for memory.");
 }
 
 static void
@@ -318,13 +318,11 @@ end_signal(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);
 	if (was_interrupted_by_guard(facts)) {
-		say(verdict, ", as its guard wanted it.");
+		say(verdict, ", which its guard sent.");
 		return;
 	}
-	say(verdict,
-	    is_no_kill_counted(facts)
-	        ? ", sent by a program or a person (which is not known): the kernel counted no kill for memory here."
-	        : ". It is not known who sent it.");
+	say(verdict, is_no_kill_counted(facts) ? ". A program or a person sent it: the kernel counted no kill for memory."
+	                                       : ". It is not known who sent it.");
 }
 
 static void
@@ -346,8 +344,7 @@ end_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	say(verdict,
-	    " is gone without a clean-exit mark, and the machine was not restarted: it was killed or crashed (%s). The "
-	    "signal is not known, because %s waited for it.",
+	    " was killed or crashed (%s), and %s saw how: it is gone without a clean exit, and the machine was not restarted.",
 	    verdict_confidence_name(verdict->confidence), facts->is_descendant ? "only its parent" : "nobody");
 }
 
@@ -387,16 +384,16 @@ PHRASE(LOG)
 
 PHRASE(SWAP)
 {
-	say_finding(finding, " {bytes} of the machine's {whole} of swap were in use too: such a machine is very slow.",
+	say_finding(finding, " {bytes} of the machine's {whole} of swap was in use too: such a machine is very slow.",
 	            verdict);
 }
 
 PHRASE(USAGE)
 {
 	if (facts->charged_bytes != 0 && facts->limit_bytes != UINT64_MAX)
-		say_finding(finding, " At the last sample {bytes} of the container's {whole} were in use ({share}).", verdict);
+		say_finding(finding, " At the last sample {bytes} of the container's {whole} was in use ({share}).", verdict);
 	else if (finding->whole_bytes != 0)
-		say_finding(finding, " At the last sample {rest} of the machine's {whole} were still available.", verdict);
+		say_finding(finding, " At the last sample {rest} of the machine's {whole} was still available.", verdict);
 	else
 		say_finding(finding, " At the last sample it occupied {bytes}.", verdict);
 }

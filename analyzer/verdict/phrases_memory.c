@@ -38,7 +38,7 @@ PHRASE(PARTS)
 		    memory->parts[i].name);
 	}
 	if (rest_bytes != 0)
-		say(verdict, "; %s was the rest", units_bytes(rest_bytes, bytes));
+		say(verdict, "; the rest was %s", units_bytes(rest_bytes, bytes));
 	say(verdict, ".");
 	/* Also where the sample is of another time than what is told beside it. */
 	if (memory->age_ns >= OLD_NS && memory->later_bytes >= memory->sample_bytes / OLD_PART)
@@ -94,7 +94,7 @@ moment(const struct verdict_facts *facts, const struct verdict *verdict)
 	case VERDICT_RUNNING:
 		return "Just now";
 	case VERDICT_REQUEST_REFUSED:
-		return "Then";
+		return "At that moment";
 	case VERDICT_TIME_UP:
 	case VERDICT_GONE:
 		return "When it ended";
@@ -171,9 +171,9 @@ kind_words(const struct model_domain *domain)
 	case DOMAIN_PYTHON_ARENA:
 		return "in arenas of small Python objects";
 	case DOMAIN_PYTHON_OBJECT:
-		return "small Python objects";
+		return "in small Python objects";
 	case DOMAIN_LIBRARY:
-		return "in own allocators of libraries";
+		return "in allocators of libraries";
 	default:
 		return NULL;
 	}
@@ -195,22 +195,18 @@ say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *
 	(void)units_bytes(bytes, peak);
 	(void)units_bytes(whole_bytes, whole);
 	if (domain == NULL)
-		(void)snprintf(name, sizeof(name), "held then");
+		(void)snprintf(name, sizeof(name), "at once");
 	else if (kind_words(domain) != NULL)
 		(void)snprintf(name, sizeof(name), "%s", kind_words(domain));
 	else
 		(void)snprintf(name, sizeof(name), "in %s", domain->name);
 	if (whole_bytes >= bytes && is_touched) {
-		say(verdict, " It had at most %s in memory, ", whole);
-		if (bytes >= whole_bytes / 2)
-			say(verdict, "most of it %s: up to %s.", name, peak);
-		else
-			say(verdict, "up to %s of it %s.", peak, name);
+		say(verdict, " It had at most %s in memory, up to %s of it %s.", whole, peak, name);
 		return;
 	}
 	if (whole_bytes != 0)
 		say(verdict, " It had at most %s in memory.", whole);
-	say(verdict, " At most %s of its memory was %s", peak, name);
+	say(verdict, " It held at most %s %s", peak, name);
 	if (!is_touched && domain != NULL)
 		say(verdict, ", %s of it touched", units_bytes(facts->peak_bytes, peak));
 	say(verdict, ".");
@@ -261,8 +257,8 @@ PHRASE(LITTLE_ROOM)
 	bool is_container = finding->whole_bytes < facts->peak_process->identity->machine_bytes;
 
 	say_finding(finding,
-	            is_container ? " At one sample {bytes} of the container's {whole} were in use ({share})."
-	                         : " At one sample {bytes} of the machine's {whole} were in use ({share}).",
+	            is_container ? " At one sample {bytes} of the container's {whole} was in use ({share})."
+	                         : " At one sample {bytes} of the machine's {whole} was in use ({share}).",
 	            verdict);
 }
 
@@ -274,7 +270,7 @@ PHRASE_TEXT(RECORDER, " Of the {whole} in memory at the last sample, {bytes} ({s
 PHRASE_TEXT(DAMAGE, " The capture is damaged: figures cover only what is intact, and may be too low.")
 PHRASE_TEXT(UNLISTED, " {bytes} of what was live belongs to no line: its records are lost.")
 PHRASE_TEXT(UNRECORDED,
-            " There was no room to record allocations of {bytes} in all: the figures of lines may be far too low.")
+            " There was no room to record allocations of {bytes} in all: the figures of lines may be too low.")
 PHRASE_TEXT(
 	ELSEWHERE,
 	" There was no room for the stacks of {bytes} of what was held: it is counted at callers or at an unknown place.")

@@ -98,7 +98,7 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 		return verdict_is_rest_of_arenas(line) ? "left" : verdict_is_arena(facts, line) ? "in" : "allocated at";
 	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
 	(void)text_clean(name, strlen(name));
-	(void)snprintf(text, VERDICT_WORD_BYTES, "in the own allocator of %s, which grew (an estimate) at", name);
+	(void)snprintf(text, VERDICT_WORD_BYTES, "in the allocator of %s, which grew (estimated) at", name);
 	return text;
 }
 
@@ -160,7 +160,7 @@ say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum,
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (sum->bytes > finding->bytes + finding->bytes / 100)
-		say(verdict, " With its other kinds of memory that line held %s%s.", sum->is_estimated ? "≈" : "",
+		say(verdict, " In all kinds of memory that line held %s%s.", sum->is_estimated ? "≈" : "",
 		    units_bytes(sum->bytes, bytes));
 }
 

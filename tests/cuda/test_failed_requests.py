@@ -132,7 +132,7 @@ def test_the_device_as_it_was_when_it_refused(ending, status, run, tmp_path):
         assert (first["domain"], first["where"]["line"]) == ("cuda:0/tensors", where)
     assert first["leak"]["class"] == "leak" and first["live_bytes"] == held["lines"][0]["live_bytes"]
     assert document["verdict"]["cause"] == "device-memory"
-    assert "40.0 KiB each time it runs" in document["verdict"]["text"]
+    assert "it keeps 40.0 KiB each time it runs" in document["verdict"]["text"]
     assert "loss.item()" in document["verdict"]["next"]
     assert document["totals"]["cuda:0"]["live_bytes"] == then["device"]
     assert document["totals"]["cuda:0"]["is_at_refused_request"] == (ending == "exit")
@@ -300,7 +300,7 @@ losses = [Tensor(torch.c10_cuda_allocate(300000, 1)) for number in range(40)]
     out, base = tmp_path / "out", tmp_path / "base.json"
     for name, bytes_there in (("cuda:0", 3 * MIB), ("cuda:1", 3 * MIB + 40 * 300032)):
         verdict = harness.report("why", out, "--domain", name)["verdict"]
-        assert verdict["domain"] == name and f"Of {name} it held" in verdict["text"] and "Of heap" not in verdict["text"]
+        assert verdict["domain"] == name and f" of {name} " in verdict["text"] and " of heap " not in verdict["text"]
         assert f"{bytes_there / MIB:.1f} MiB tensors" in verdict["text"]
     assert "It accumulates" in verdict["text"] and "loss.item()" in verdict["next"]
     done = kmemshim("baseline", out, "-o", base, "--domain", name)
@@ -359,4 +359,4 @@ kept = [Tensor(torch.c10_cuda_allocate(1 << 20, DEVICES - 1)) for _ in range(80)
     page = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
     assert "Held on devices at the peak, summed over 2 processes" in page
     other = harness.report("why", tmp_path / "out", "--domain", "cuda:0")["verdict"]["text"]
-    assert devices == 1 or "Of cuda:0 one of its 2 processes held 20.0 MiB at its end, its peak." in other
+    assert devices == 1 or "One of its 2 processes held 20.0 MiB of cuda:0 at its end, its peak." in other

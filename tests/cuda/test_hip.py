@@ -56,7 +56,7 @@ def test_a_device_that_is_full(tmp_path):
     assert request["free_bytes"] == 32 * MIB - request["held"]["live_bytes"] < MIB
     assert request["held"]["pinned_bytes"] == live["hip/pinned"] and request["held"]["managed_bytes"] == live["hip/managed"]
     verdict = harness.report("why", tmp_path / "out", "--domain", "hip:0")["verdict"]
-    assert "Of hip:0 it held" in verdict["text"]
+    assert " of hip:0 " in verdict["text"]
     page = harness.run([harness.KMEMSHIM, "report", tmp_path / "out"]).stdout
     assert "Devices " in page and "Held on devices at the peak" in page
 

@@ -168,7 +168,7 @@ copies_are_told_with_the_lines_that_built_them(void **state)
 	assert_int_equal(model->processes[1].built_count, 2); // threads are one, a record that is not there is none
 	assert_int_equal(model->processes[1].built[0].live_bytes, 60 * MIB);
 	verdict_decide((struct finished_model){ model }, &now, &verdict);
-	assert_non_null(strstr(verdict.text, "4 child processes copied at least 150 MiB, in whole pages, of what "));
+	assert_non_null(strstr(verdict.text, "4 child processes copied at least 150 MiB of what "));
 	assert_non_null(strstr(verdict.text, "(pid 100) had built before it forked (60.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, "load; 30.0 MiB allocated at train.py:"));
 	assert_non_null(strstr(verdict.text, "writes its reference count"));
@@ -435,8 +435,9 @@ a_child_that_the_kernel_killed_is_no_good_end(void **state)
 		assert_non_null(strstr(verdict.text, "held 50.0 MiB and had copied at least 40.0 MiB of its parent's."));
 		if (!cases[i].has_ended_well)
 			assert_non_null(strstr(
-				verdict.text, "killed 1 process of its container for lack of memory meanwhile (likely: the cgroup's "
-							  "oom_kill counter rose from 3 to 4). Its child process "));
+				verdict.text,
+				"meanwhile the kernel killed 1 process of its container for lack of memory (likely: the cgroup's "
+				"oom_kill counter rose from 3 to 4). Its child process "));
 		model_free(model);
 	}
 }
@@ -472,9 +473,9 @@ a_program_that_was_stopped_tells_of_its_killed_child(void **state)
 		assert_false(verdict.has_ended_well);
 		if (strcmp(cases[i].cause, "child-killed") == 0) {
 			assert_int_equal(strstr(verdict.text, " was ended by signal ") != NULL, cases[i].signal != 0);
-			assert_non_null(strstr(
-				verdict.text, ", but the kernel killed 1 process of its container for lack of "
-							  "memory meanwhile (likely: the cgroup's oom_kill counter rose from 3 to 4). Its child"));
+			assert_non_null(strstr(verdict.text,
+			                       ", but meanwhile the kernel killed 1 process of its container for lack of "
+			                       "memory (likely: the cgroup's oom_kill counter rose from 3 to 4). Its child"));
 			assert_non_null(strstr(verdict.next,
 			                       "hold less in each child process, run fewer of them at once, or give the "
 			                       "program more memory"));

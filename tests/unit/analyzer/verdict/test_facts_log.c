@@ -107,7 +107,7 @@ static const struct {
 	  "because the machine ran out of memory (certain: the system's" },
 	{ "kernel", GLOBAL, 0, "machine-memory", "likely", "because the machine ran out of memory" },
 	{ "kernel", SEGFAULT, SIGSEGV, "crashed", "certain", "error 4 in libfoo.so[1000+2000]\"." },
-	{ "kernel", SEGFAULT, 0, "crashed", "likely", "it crashed or aborted, it was not killed for memory" },
+	{ "kernel", SEGFAULT, 0, "crashed", "likely", "it crashed. It was not killed for memory" },
 	/* A thread crashed: its number is its own. */
 	{ "kernel", "python3[4250]: segfault at 0 ip 0000 sp 0000 error 4 in libfoo.so[1000+2000]", SIGSEGV, "crashed",
 	  "certain", "This line fits by name and time: the number in it is of a thread." },
@@ -119,7 +119,8 @@ static const struct {
 	{ "kernel", "Out of memory: Killed process 4250 (python3) total-vm:9kB", SIGKILL, "signal", "certain", NULL },
 	{ "kernel", STACK_OVERFLOW("7ffe4d1efff1"), SIGSEGV, "stack-overflow", "likely", "its stack was full" },
 	{ "kernel", STACK_OVERFLOW("7ffe4d1f3ff8"), 0, "stack-overflow", "likely", "its stack was full" },
-	{ "kernel", STACK_OVERFLOW("7ffe4d1e4000"), SIGSEGV, "crashed", "certain", "it crashed or aborted" },
+	{ "kernel", STACK_OVERFLOW("7ffe4d1e4000"), SIGSEGV, "crashed", "certain",
+	  "it crashed. It was not killed for memory" },
 	{ "kernel", STACK_OVERFLOW("7ffe4d203fff"), SIGSEGV, "stack-overflow", "likely", "recursion without an end" },
 	{ "kernel", TRAP, 0, "crashed", "likely", "general protection" },
 	{ "kernel", "Memory failure: 0x1a2b3c: Sending SIGBUS to python3:4242 due to hardware memory corruption", SIGBUS,
@@ -354,7 +355,8 @@ static const struct {
 	{ 0, "machine-restarted", "likely", "started anew within 1 s of its last sign of life (likely" },
 	{ 3, "machine-restarted", "likely", "started anew within 4 s of its last sign of life (likely" },
 	{ 599, "machine-restarted", "likely", "Whether it was restarted, crashed or lost power is not known." },
-	{ 601, "not-closed", "unknown", "another boot of the machine, or another machine" },
+	{ 601, "not-closed", "unknown",
+	  "was recorded on another machine, or before this one was restarted, and its recording was not closed" },
 	{ -1, "not-closed", "unknown", "how it ended is not known" }, // clocks were set
 	{ INT64_MIN, "not-closed", "unknown", "how it ended is not known" },
 };

@@ -801,7 +801,7 @@ is_peak_of_one_line(uint64_t millionths, uint64_t blocks, uint64_t whole_bytes, 
 	hand.domains[HEAP].live_bytes = hand.domains[HEAP].together_live_bytes = 0;
 	hand_model_exited(&hand, 0);
 	hand_model_decide(&hand, &verdict);
-	return strstr(verdict.next, "look at train.py:41 epoch if a peak of ") != NULL;
+	return strstr(verdict.next, " is too much, look at train.py:41 epoch") != NULL;
 }
 
 static bool

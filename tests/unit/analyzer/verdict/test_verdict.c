@@ -303,7 +303,7 @@ static const struct {
 	{ aborted, "aborted", "certain", "ending; far-from-limits; usage", "show-python-crash", "" },
 	{ refused_abort, "request-refused", "likely",
 	  "ending 64.0 GiB at train.py:41 epoch; address-limit; little-held 500 MiB", "ask-for-less",
-	  "nothing shows that it went on from there" },
+	  "nothing shows that it went on after that" },
 	{ rlimit, "request-refused", "likely", "ending 256 MiB at train.py:41 epoch; address-limit; live",
 	  "ask-for-less-or-raise-limit", "" },
 	{ refused_long_ago, "failed", "certain",
@@ -314,7 +314,7 @@ static const struct {
 	{ exit_1, "failed", "certain", "ending; peak 500 MiB; peak-line 400 MiB of 500 MiB at train.py:41 epoch; usage",
 	  "read-error", "" },
 	{ exit_137, "failed", "certain", "ending; shell-status; peak", "read-error", "" },
-	{ nothing, "gone", "likely", "ending; no-kill; live", "see-peak", "nobody waited for it" },
+	{ nothing, "gone", "likely", "ending; no-kill; live", "see-peak", "and nobody saw how" },
 	{ gone_late, "container-limit", "likely", "ending; live", "hold-less", "read after the fact" },
 	{ gone_near, "container-limit", "likely", "ending; usage 505 MiB of 512 MiB; live", "hold-less", "" },
 };
@@ -790,7 +790,7 @@ swap_is_told_where_it_is_full(void **state)
 		hand.launcher.after = (struct kmem_kill_counters){ 1, 0, 0, 1 };
 		hand_model_decide(&hand, &verdict);
 		assert_cause(&verdict, "machine-memory");
-		assert_int_equal(strstr(verdict.text, "of swap were in use too: such a machine is very slow.") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.text, "of swap was in use too: such a machine is very slow.") != NULL, i == 0);
 	}
 }
 

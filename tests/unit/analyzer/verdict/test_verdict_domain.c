@@ -229,7 +229,7 @@ of_several_processes_it_is_a_sum(void **state)
 	hand.model.process_count = 2;
 	hand.domains[CUDA0].holder_count = hand.domains[HEAP].holder_count = 2;
 	decide("cuda:0");
-	assert_non_null(strstr(verdict.text, " its 2 processes held, in sum, 964 MiB at their ends"));
+	assert_non_null(strstr(verdict.text, " Its 2 processes held, in sum, 964 MiB of cuda:0 at their ends"));
 	hand.domains[HEAP].peak_bytes = 800 * MIB;
 	hand.domains[HEAP].together_live_bytes = 200 * MIB;
 	decide("heap");
@@ -250,9 +250,9 @@ processes_that_held_none_are_not_counted(void **state)
 	hand.domains[CUDA0].holder_count = 1;
 	hand.domains[HEAP].holder_count = 2;
 	decide("cuda:0");
-	assert_non_null(strstr(verdict.text, "Of cuda:0 one of its 3 processes held 964 MiB at its end, its peak."));
+	assert_non_null(strstr(verdict.text, " One of its 3 processes held 964 MiB of cuda:0 at its end, its peak."));
 	decide("heap");
-	assert_non_null(strstr(verdict.text, "Of heap 2 of its 3 processes held, in sum, 300 MiB at their ends"));
+	assert_non_null(strstr(verdict.text, " 2 of its 3 processes held, in sum, 300 MiB of heap at their ends"));
 }
 
 /* Which limit it was is no matter of a domain. */
@@ -297,7 +297,7 @@ of_processes_that_run_no_end_is_told(void **state)
 	hand.domains[CUDA0].holder_count = 2;
 	decide("cuda:0");
 	assert_cause(&verdict, "running");
-	assert_non_null(strstr(verdict.text, "964 MiB now, or at their ends"));
+	assert_non_null(strstr(verdict.text, "964 MiB of cuda:0 now, or at their ends"));
 }
 
 /* As of training on several devices at once, which holds the same on each. */
@@ -350,7 +350,7 @@ long_names_are_not_cut_off(void **state)
 	}
 	exited(0);
 	decide("cuda");
-	assert_non_null(strstr(verdict.text, "Of cuda:3 it held 1.3 GiB"));
+	assert_non_null(strstr(verdict.text, "The process held 1.3 GiB of cuda:3"));
 	assert_string_equal(verdict.text + strlen(verdict.text) - strlen(" No request for it was refused."),
 	                    " No request for it was refused.");
 }

@@ -399,7 +399,7 @@ who_nearly_filled_the_limit_is_told_at_which_line(void **state)
 	}
 }
 
-/* After "At most 300 MiB of its memory was in its heap" more than that can only be live elsewhere, too. */
+/* After "It held at most 300 MiB in its heap" more than that can only be live elsewhere, too. */
 static void
 more_than_the_peak_of_a_domain_is_live_in_all(void **state)
 {
@@ -487,7 +487,7 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
 	hand_model_decide(&hand, &verdict);
 	assert_advised(&verdict, "record-python-objects");
-	assert_non_null(strstr(verdict.next, "Or raise what limits it (ulimit -v)"));
+	assert_non_null(strstr(verdict.next, "Or raise the limit (ulimit -v)"));
 }
 
 /* A higher limit is reached as well. */

@@ -25,12 +25,12 @@ commands_can_be_copied(void **state)
 	hand.model.argument = "'two words'/x.kmem";
 	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict.next,
-	                    "no action is needed; `kmemshim peak 'two words'/x.kmem` shows who made the peak");
+	                    "no action is needed; `kmemshim peak 'two words'/x.kmem` shows which lines made the peak");
 
 	memset(long_name, 'x', sizeof(long_name) - 1);
 	hand.model.argument = long_name;
 	hand_model_decide(&hand, &verdict);
-	assert_string_equal(verdict.next, "no action is needed; `kmemshim peak CAPTURE` shows who made the peak");
+	assert_string_equal(verdict.next, "no action is needed; `kmemshim peak CAPTURE` shows which lines made the peak");
 
 	hand.model.argument = "a`b.kmem";
 	hand_model_decide(&hand, &verdict);
@@ -147,12 +147,12 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 		  "`ulimit -v 614400`", 660 * MIB, "start-under-limit" },
 		{ UINT64_MAX, GIB, true, "1.0 GiB (setrlimit, RLIMIT_AS), of which recording",
 		  "(RLIMIT_AS, which the program set)", 0, "hold-less-before" },
-		{ 4 * GIB, GIB, true, "1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "limits it", 0,
+		{ 4 * GIB, GIB, true, "1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "raise the limit", 0,
 		  "hold-less-before" },
 		{ GIB, GIB, true, "1.0 GiB (ulimit -v), of which recording takes a part.", "(ulimit -v)", 0,
 		  "hold-less-before" },
 		{ GIB, 0, true, "1.0 GiB (ulimit -v)", "(ulimit -v)", 0, "hold-less-before" },
-		{ UINT64_MAX, 0, false, "", "limits it", 0, "hold-less-before" },
+		{ UINT64_MAX, 0, false, "", "raise the limit", 0, "hold-less-before" },
 	};
 	struct verdict verdict;
 
