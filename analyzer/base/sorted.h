@@ -28,11 +28,13 @@ sorted_up_to(const void *keys, size_t item_bytes, size_t count, uint64_t key)
 }
 
 /* How many of `count` items have a `member` of at most `key`. items: sorted by `member`, a uint64_t; may be NULL when there are none. */
-#define SORTED_UP_TO(items, count, member, key)                                                                 \
-	({                                                                                                          \
-		static_assert(sizeof((items)->member) == sizeof(uint64_t), "");                                         \
-		sorted_up_to((const char *)(items) + offsetof(__typeof__(*(items)), member), sizeof(*(items)), (count), \
-		             (key));                                                                                    \
+#define SORTED_UP_TO(items, count, member, key)                                                          \
+	({                                                                                                   \
+		static_assert(sizeof((items)->member) == sizeof(uint64_t), "");                                  \
+		size_t sorted_count = (count);                                                                   \
+		sorted_count == 0 ? 0                                                                            \
+						  : sorted_up_to((const char *)(items) + offsetof(__typeof__(*(items)), member), \
+		                                 sizeof(*(items)), sorted_count, (key));                         \
 	})
 
 #endif

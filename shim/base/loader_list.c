@@ -47,8 +47,8 @@ static _Atomic uint64_t bare[BARE_ROOM];
 
 uint32_t loader_list_room = LOADER_LIST_ROOM;
 
-/* The part of the node that <link.h> shows. */
-static bool
+/* The part of the node that <link.h> shows. It may have been freed since: what is there then is compared. */
+__attribute__((no_sanitize_address)) static bool
 read_node(const struct link_map *at, struct link_map *node)
 {
 	uint64_t addr = (uintptr_t)at;

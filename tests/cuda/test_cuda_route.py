@@ -53,7 +53,7 @@ def test_a_driver_that_is_for_the_linker(tmp_path):
     (tmp_path / "stubs").mkdir()
     shutil.copy(DOUBLES / "libcuda.so.1", tmp_path / "stubs")
     row = one(found_with(tmp_path, PROGRAMS / "dlsym", libraries=tmp_path / "stubs"), "CUDA driver")
-    assert row["level"] == "note" and "only for the linker" in row["what"]
+    assert row["level"] == "note" and "only for linking" in row["what"]
 
 
 @pytest.mark.parametrize("devices, is_told", [("", True), ("-1", True), ("0,1", False)])
