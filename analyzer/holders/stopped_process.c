@@ -13,11 +13,15 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/text_start.h"
 
 #define POLL_NS 50000
+#define SECOND_NS UINT64_C(1000000000)
+
+unsigned stopped_process_grace_s = 10;
 
 static uint64_t
 now_ns(void)
@@ -167,6 +171,7 @@ stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct st
 	size_t added;
 
 	*process = (struct stopped_process){ .pid = pid, .since_ns = now_ns() };
+	(void)alarm((unsigned)(wait_ns / SECOND_NS) + stopped_process_grace_s);
 	do {
 		if (!seize_new(process, &added)) {
 			int error = errno;
@@ -194,6 +199,7 @@ stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct st
 	} while (added != 0);
 	if (process->count != 0)
 		return true;
+	(void)stopped_process_resume(process);
 	stopped_process_free(process);
 	return refuse(command, pid, ESRCH, fail);
 }
@@ -214,6 +220,7 @@ stopped_process_resume(struct stopped_process *process)
 		process->was_killed = true;
 		(void)waitpid(process->threads[i].number, NULL, __WALL | WNOHANG);
 	}
+	(void)alarm(0);
 	return stopped_process_time(process);
 }
 

@@ -2,7 +2,7 @@
  * stopped_process.h - every thread of a process stands still, for a while.
  *
  * By ptrace: SEIZE, then INTERRUPT. Nothing is changed in the process: no signal, no register, no memory. When this command dies
- * meanwhile the kernel lets the process go on.
+ * meanwhile the kernel lets the process go on. It dies by SIGALRM when it does not come to that for long: a full cgroup may hold it up, too.
  *
  * When failing  false, and one line in `fail`: forbidden, traced by another one, gone, or a thread that did not stop in time. The
  *               process goes on.
@@ -37,6 +37,9 @@ struct stopped_process {
 	uint64_t since_ns; // CLOCK_MONOTONIC: when the first one stopped
 	bool was_killed;   // meanwhile; known when it was let go
 };
+
+/* After wait_ns and so many seconds more this command is ended; tests have less. */
+extern unsigned stopped_process_grace_s;
 
 /* command: for the message. wait_ns: how long the threads may take until they stand still. */
 bool stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct stopped_process *process,

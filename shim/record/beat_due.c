@@ -118,16 +118,17 @@ has_grown(void)
 	return is_due;
 }
 
-bool
-beat_due_by_clock(void)
-{
-	return ++events % EVENTS_PER_LOOK == 0 && (is_time() || has_grown());
-}
-
+/* One thread is told that a beat is due. If it has no stack for the beat, nobody would take it. */
 bool
 beat_due_now(void)
 {
-	return is_time() || has_grown();
+	return thread_stack_has_room() && (is_time() || has_grown());
+}
+
+bool
+beat_due_by_clock(void)
+{
+	return ++events % EVENTS_PER_LOOK == 0 && beat_due_now();
 }
 
 bool

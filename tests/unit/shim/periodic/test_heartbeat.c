@@ -3,12 +3,15 @@
  */
 #include "unit.h"
 
+#include <alloca.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "base/capture_life.h"
 #include "base/clock.h"
 #include "base/memory_limits.h"
+#include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "periodic/heartbeat.h"
@@ -227,6 +230,42 @@ the_resident_set_is_noted_for_domains_at_their_peak(void **state)
 	assert_int_equal(mmap->peak_resident_bytes, 1);
 }
 
+/* Of a thread that has 5000 bytes of its stack left. */
+static void *
+ask_with_little_stack(void *is_due)
+{
+	pthread_attr_t attributes;
+	void *low;
+	size_t bytes;
+
+	if (pthread_getattr_np(pthread_self(), &attributes) != 0 || pthread_attr_getstack(&attributes, &low, &bytes) != 0)
+		return is_due;
+	(void)pthread_attr_destroy(&attributes);
+
+	char *taken = alloca((uintptr_t)__builtin_frame_address(0) - (uintptr_t)low - 5000);
+
+	__asm__ volatile("" : : "r"(taken) : "memory");
+	*(bool *)is_due = thread_stack_has_room() || beat_due_now();
+	return NULL;
+}
+
+static void
+a_beat_that_has_no_room_waits_for_one_that_has(void **state)
+{
+	bool is_due = true;
+	pthread_t thread;
+	void *failed;
+
+	(void)state;
+	beat_due_restart(0, UINT64_C(1) << 40, UINT64_MAX, UINT64_MAX, 0); // its second is long over
+	assert_int_equal(pthread_create(&thread, NULL, ask_with_little_stack, &is_due), 0);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	assert_false(is_due);
+	assert_true(beat_due_now());
+	assert_false(beat_due_now()); // one is told
+}
+
 int
 main(void)
 {
@@ -238,6 +277,7 @@ main(void)
 		cmocka_unit_test_setup(a_fall_by_a_quarter_makes_a_beat, start_empty),
 		cmocka_unit_test_setup(resident_memory_that_grew_by_a_step_makes_a_beat, start_empty),
 		cmocka_unit_test_setup(the_resident_set_is_noted_for_domains_at_their_peak, start_empty),
+		cmocka_unit_test_setup(a_beat_that_has_no_room_waits_for_one_that_has, start_empty),
 	};
 
 	return cmocka_run_group_tests_name("heartbeat", tests, NULL, NULL);
