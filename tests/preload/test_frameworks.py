@@ -1,5 +1,7 @@
 """Current PyTorch, Keras on TensorFlow and JAX from PyPI, in private environments below build/ (make test-frameworks)."""
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -148,3 +150,22 @@ def test_workers_of_a_data_loader_that_copy_the_data_set_are_named(out, tmp_path
     assert "4 child processes copied at least 1" in document["verdict"]["text"]
     assert "loader.py:5 " in document["verdict"]["text"].split("had built before it forked")[1]
     assert "NumPy array" in document["verdict"]["next"]
+
+
+def test_the_page_shows_what_the_doctor_says_of_a_training(tmp_path):
+    """The second session of docs/limits.md, where PyTorch is installed and no GPU is there; figures and folders aside."""
+    if harness.run(["sh", "-c", "ldconfig -p | grep -q libcuda.so.1"]).returncode == 0:
+        pytest.skip("a driver of CUDA is here")
+    shown = re.search(r"^\$ kmemshim doctor -- python3 train.py\n(.*?)^```", (harness.ROOT / "docs" / "limits.md").read_text(), re.M | re.S)[1]
+    (tmp_path / "train.py").write_text("")
+    env = harness.plain_env(PATH=f"{Path(harness.venv('torch')).parent}:/usr/bin:/bin")
+    done = harness.run(["bash", "-c", 'ulimit -l 8192; exec "$0" doctor -- python3 train.py', harness.KMEMSHIM.resolve()], env, cwd=tmp_path)
+
+    def plain(text):
+        """Words alone: without figures, and of a path its last part."""
+        return re.sub(r"\d[\d.]*( [KMG]iB)?", "#", re.sub(r"/\S*/", "/", text))
+    wanted = [re.escape(plain(row)).replace(r"\.\.\.", ".*") for row in shown.splitlines()]
+    rows = [plain(row) for row in done.stdout.splitlines()]
+    assert len(rows) == len(wanted), done.stdout
+    for row, pattern in zip(rows, wanted):
+        assert re.fullmatch(pattern, row), (row, pattern)
