@@ -1,5 +1,6 @@
 """Steps, marks and snapshots of whole programs: are they seen, kept and told?"""
 import ast
+import json
 import os
 import re
 import subprocess
@@ -348,6 +349,21 @@ def test_states_at_even_distances_and_the_file_does_not_grow(tmp_path):
     times = [mark["age_ns"] / 1e9 for mark in told]
     distances = [later - earlier for earlier, later in zip(times, times[1:])]
     assert max(distances) < 1.5 * min(distances), times
+
+
+def test_a_snapshot_of_a_program_that_was_killed_is_compared(tmp_path):
+    """Generations are those of the end where a snapshot has none: more blocks than were live then are no damage."""
+    program = tmp_path / "train.py"
+    program.write_text(f"import os, signal, sys\nsys.path.insert(0, {str(PACKAGE)!r})\nimport kmemshim\nkept = []\n"
+                       "for i in range(600):\n    kept.append(bytearray(500000))\n    if i == 100: kmemshim.snapshot('early')\n"
+                       "os.kill(os.getpid(), signal.SIGKILL)\n")
+    out = tmp_path / "out"
+    run(["/usr/bin/python3", program], shim_env(out))
+    done = run([KMEMSHIM, "diff", f"{out}@early", out, "--json"])
+
+    assert (done.returncode, done.stderr) == (0, "")
+    row = json.loads(done.stdout)["rows"][0]
+    assert row["line"] == 6 and 499 * 500000 <= row["live_change_bytes"] < 500 * 500000, row
 
 
 def test_a_child_has_marks_of_its_own(tmp_path):
