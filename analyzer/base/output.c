@@ -128,6 +128,20 @@ open_in_place(const char *path)
 	return fdopen(fd, "w");
 }
 
+bool
+output_may_write(const char *path, bool is_forced, struct fail *fail)
+{
+	struct stat there;
+
+	if (stat(path, &there) != 0)
+		return true; // whether it can be made, output_open() finds out
+	if (S_ISDIR(there.st_mode))
+		return fail_set(fail, EXIT_USAGE, "%s: is a folder: give the name of a file to write", path);
+	if (S_ISREG(there.st_mode) && !is_forced)
+		return fail_set(fail, EXIT_USAGE, "%s: is there already: give --force to replace it", path);
+	return true;
+}
+
 struct output_file *
 output_open(const char *path, struct fail *fail)
 {

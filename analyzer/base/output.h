@@ -15,6 +15,9 @@
 /* Flushes standard output and tells whether all of it was taken. */
 bool output_finish(struct fail *fail);
 
+/* May a file be written there? A file that is there already has to be meant; a folder never is. */
+bool output_may_write(const char *path, bool is_forced, struct fail *fail);
+
 /*
  * A file that appears whole or not at all: written beside its place and renamed by output_close(); Ctrl-C takes it away. "-" is standard
  * output; what is there and no plain file (a pipe, /dev/stdout) is written directly.

@@ -112,8 +112,8 @@ cmd_export(const struct options *options, int *status, struct fail *fail)
 		return fail_set(fail, EXIT_USAGE, "export: --domain: %s has all domains: leave it out", format->name);
 	if (format->is_binary && options->output == NULL && isatty(STDOUT_FILENO) == 1)
 		return fail_set(fail, EXIT_USAGE, "export: %s is nothing for a terminal: give -o FILE", format->name);
-	if (options->output != NULL && !options->is_forced && access(options->output, F_OK) == 0)
-		return fail_set(fail, EXIT_USAGE, "%s: is there already: give --force to replace it", options->output);
+	if (options->output != NULL && !output_may_write(options->output, options->is_forced, fail))
+		return false;
 	is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
 	is_done = is_done && write_export(&(struct wanted){ .options = options, .format = format, .value = value },
 	                                  opened.report, fail);

@@ -270,9 +270,7 @@ check_page(const struct options *options, struct fail *fail)
 	if (options->html != NULL && (options->is_json || options_has(options, OPTION_TOP) || options->domain != NULL))
 		return fail_set(fail, EXIT_USAGE,
 		                "report: --html has all that there is: give it without --json, --top and --domain");
-	if (options->html != NULL && !options->is_forced && access(options->html, F_OK) == 0)
-		return fail_set(fail, EXIT_USAGE, "%s: is there already: give --force to replace it", options->html);
-	return true;
+	return options->html == NULL || output_may_write(options->html, options->is_forced, fail);
 }
 
 /* On stderr, where the page may be standard output. A pipe has no size, and needs no word. */

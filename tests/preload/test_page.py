@@ -146,6 +146,14 @@ def test_what_is_there_is_not_replaced_unless_told(capture, tmp_path):
     assert len(page_of(capture, path, "--force")) > 100000
 
 
+@pytest.mark.parametrize("more", [[], ["--force"]])
+@pytest.mark.parametrize("command", [["report", "--html"], ["export", "--format", "html", "-o"]])
+def test_a_folder_is_no_page(command, more, tmp_path):
+    """`report --html kmemshim.out`: the name of the page was forgotten."""
+    done = harness.kmemshim(*command, tmp_path, *more)
+    assert done.returncode == 2 and done.stderr == f"kmemshim: {tmp_path}: is a folder: give the name of a file to write\n"
+
+
 @pytest.mark.parametrize("words", [["--html"], ["--no-source"], ["--force"], ["--html", "{new}", "--json"], ["--html", "{new}", "--top", "3"],
                                    ["--html", "{new}", "--domain", "heap"], ["--html", "/no/such/folder/page.html"]])
 def test_what_cannot_be_meant_is_one_line(words, capture, tmp_path):
