@@ -222,9 +222,9 @@ class KmemMagics(Magics):
 
 
 def _large_and_small(lines):
-    """Lines with a row of their own, and those that share one: where some are large, the small ones tell nothing."""
+    """Lines with a row of their own, and those that share one: where some are large, the small ones tell nothing. What is free is no line."""
     large = [line for line in lines if line["live_bytes"] >= SMALL_BYTES]
-    if not large:
+    if all(line["domain"] == "python/arena" for line in large):
         return lines[:LINES], []
     return large[:LINES], [line for line in lines if line["live_bytes"] < SMALL_BYTES]
 

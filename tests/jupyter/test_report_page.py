@@ -410,5 +410,5 @@ def test_a_capture_without_points_shows_its_heartbeats(browser, folder):
     page = browser.new_page()
     page.goto(f"file://{folder / 'old.html'}")
     page.click("#tab-timeline")
-    assert page.query_selector("#timeline path.layer") and "128 looks" in page.text_content("#timeline")
+    assert page.query_selector("#timeline path.layer") and "128 samples" in page.text_content("#timeline")
     page.close()
