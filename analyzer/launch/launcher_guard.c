@@ -12,6 +12,7 @@
  */
 #include "launch/launcher_guard.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -78,11 +79,16 @@ die_first(void)
 static bool
 look(const struct guard_task *task, const char *pid, const char *limit, bool is_waited)
 {
+	pid_t own_pid = getpid();
 	pid_t child = fork();
 	int status = 0;
 	int nothing;
 
 	if (child == 0) {
+		/* With the reader, and so with the launcher: nothing of ours outlives it. */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != own_pid)
+			_exit(0);
 		die_first();
 		nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 		(void)dup2(nothing, STDOUT_FILENO);
@@ -93,6 +99,23 @@ look(const struct guard_task *task, const char *pid, const char *limit, bool is_
 	while (is_waited && child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
 		continue;
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+/* A lock that the launcher holds says that it lives (kernel_life.h): it must go with the launcher, and not with us. */
+static void
+close_inherited(void)
+{
+	DIR *files = opendir("/proc/self/fd");
+	const struct dirent *entry;
+
+	while (files != NULL && (entry = readdir(files)) != NULL) {
+		int file = atoi(entry->d_name);
+
+		if (file > STDERR_FILENO && file != pipe_end && file != dirfd(files))
+			(void)close(file);
+	}
+	if (files != NULL)
+		(void)closedir(files);
 }
 
 /* One line each: pipes keep short ones whole. */
@@ -133,8 +156,10 @@ launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 		return 0;
 	pipe_end = open(path, O_RDWR | O_CLOEXEC); // of both ends: there is a reader all the time
 	reader = pipe_end >= 0 ? fork() : -1;
-	if (reader == 0)
+	if (reader == 0) {
+		close_inherited();
 		read_pids(task, command);
+	}
 	if (reader < 0)
 		(void)unlink(path);
 	return reader > 0 && task->look != NULL ? reader : 0;
