@@ -7,10 +7,10 @@ import contextlib
 import json
 import os
 import re
+import select
 import shutil
 import signal
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -78,7 +78,7 @@ def folder_bytes(folder):
 def execute(argv, extra, folder, cpus, timeout):
     """Runs argv; returns (error or None, output, rusage, wall seconds). The tree is ended when the time is up."""
     with open(folder / "stdout", "w+b") as output, open(folder / "stderr", "w+b") as errors:
-        # While the program and the alarm's thread are started nobody would end them: an interrupt waits until then.
+        # While the program is started nobody would end it: an interrupt waits until then.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
 
         def prepare():
@@ -94,30 +94,31 @@ def execute(argv, extra, folder, cpus, timeout):
         except BaseException:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
             raise
-        late = threading.Event()
 
         def end_tree():
-            late.set()
             with contextlib.suppress(ProcessLookupError):  # it ended in this very moment
                 os.killpg(child.pid, signal.SIGKILL)
 
-        alarm = threading.Timer(timeout, end_tree)
-        alarm.start()
         try:
+            ended = os.pidfd_open(child.pid)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            # One second at a time: an interrupt between Python's look at it and the system call does not end the call.
+            while (left := begin + timeout - time.monotonic()) > 0 and not select.select([ended], [], [], min(left, 1))[0]:
+                pass
+            if left <= 0:
+                end_tree()
             _, status, usage = os.wait4(child.pid, 0)
+            os.close(ended)
         except BaseException:  # interrupted: a session of its own would run on without us
             end_tree()
             child.wait()
             raise
-        finally:
-            alarm.cancel()
         child.returncode = os.waitstatus_to_exitcode(status)
         wall = time.monotonic() - begin
         output.seek(0)
         errors.seek(0)
         text, complaint = output.read().decode(errors="replace"), errors.read().decode(errors="replace")
-    if late.is_set():
+    if left <= 0:
         return f"ended after {timeout} s", text, usage, wall
     if child.returncode != 0:
         last = complaint.strip().splitlines()[-1:] or [""]

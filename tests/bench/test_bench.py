@@ -167,11 +167,12 @@ def test_a_run_that_fails_or_hangs_is_an_error_and_no_figure(tmp_path):
     assert "ended after" in runner.run_once(["/bin/sleep", "60"], {}, tmp_path / "a", timeout=0.3)["error"]
 
 
-# Where the interrupt comes: while the program runs; in the moment in which it, or the alarm beside it, has been started.
+# Where the interrupt comes: while the program runs; in the moment in which it has been started; so that the call that waits
+# does not see it, as one does that comes between Python's look for signals and that call.
 INTERRUPTS = {
     "running": "",
     "starting": "subprocess.Popen.__init__ = then_interrupted(subprocess.Popen.__init__)",
-    "alarm": "threading.Timer.start = then_interrupted(threading.Timer.start)",
+    "unseen": "threading.Thread(target=then_interrupted(int), daemon=True).start()",
 }
 DRIVER = """
 import pathlib, signal, subprocess, threading, time, runner
