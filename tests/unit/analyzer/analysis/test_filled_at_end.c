@@ -150,6 +150,22 @@ little_is_left_alone(void **state)
 	assert_int_equal(touched(), 0);
 }
 
+/* Seven eighths of the peak are the whole of it, and less is not. */
+static void
+a_little_may_have_been_freed(void **state)
+{
+	uint64_t eighth_bytes = GIB / 7;
+
+	(void)state;
+	hand_model_waited(&hand, SIGSEGV);
+	hand.process.peak_bytes = 8 * eighth_bytes;
+	assert_int_equal(touched(), LIMIT - MIB - SEEN);
+	(void)make(NULL);
+	hand_model_waited(&hand, SIGSEGV);
+	hand.process.peak_bytes = 8 * (eighth_bytes + 1);
+	assert_int_equal(touched(), 0);
+}
+
 /* Two that were untouched have their shares. */
 static void
 of_several_each_has_its_share(void **state)
@@ -178,6 +194,7 @@ main(void)
 		cmocka_unit_test_setup(what_may_be_something_else_is_left_alone, make),
 		cmocka_unit_test_setup(what_is_explained_otherwise_is_not_touched, make),
 		cmocka_unit_test_setup(little_is_left_alone, make),
+		cmocka_unit_test_setup(a_little_may_have_been_freed, make),
 		cmocka_unit_test_setup(of_several_each_has_its_share, make),
 	};
 

@@ -346,6 +346,13 @@ is_part_before_last_rising(uint64_t units)
 	return rises((const uint64_t[]){ 1000, 1000, 1000, 1000, 1000, 1000, units, 1000 });
 }
 
+/* Only the last two must rise. */
+static bool
+is_third_from_last_free(uint64_t units)
+{
+	return rises((const uint64_t[]){ 1000, 1000, 1000, 1000, 1000, 1, units, 1000 });
+}
+
 static bool
 are_halves_not_apart(uint64_t units)
 {
@@ -371,6 +378,7 @@ thresholds(void **state)
 		{ "rising parts", are_enough_parts_rising, 6, 5 },
 		{ "the last part", is_last_part_rising, 226, 225 },
 		{ "the one before", is_part_before_last_rising, 226, 225 },
+		{ "the third from the end may stand still", is_third_from_last_free, 1000, 1 },
 		{ "halves", are_halves_not_apart, 749, 750 },
 		{ "the last quarter", is_last_quarter_not_slower, 427, 426 },
 	};

@@ -9,7 +9,6 @@
 
 #include <jansson.h>
 
-#include "analysis/likeness.h"
 #include "diff/diff.h"
 #include "diff/diff_match.h"
 #include "golden.h"
@@ -279,34 +278,6 @@ a_function_of_very_many_lines(void **state)
 	free(lines[1]);
 }
 
-/* ---- likeness ---- */
-
-static uint64_t
-as_far_as_its_number(const void *context, size_t item)
-{
-	(void)context;
-	return item == 3 ? LIKENESS_TOO_FAR : item;
-}
-
-static void
-the_nearest_is_taken_once(void **state)
-{
-	static const uint64_t alike[SITE_KEY_LIKENESSES] = { 0, 7, 8 };
-	static const uint64_t one_way[SITE_KEY_LIKENESSES] = { 9, 0, 8 };
-	static const uint64_t other[SITE_KEY_LIKENESSES] = { 1, 2, 0 };
-	struct likeness_index *index = likeness_index_new();
-
-	(void)state;
-	likeness_index_add(index, alike, 5);
-	likeness_index_add(index, one_way, 4);
-	likeness_index_add(index, alike, 3);
-	assert_int_equal(likeness_index_take(index, other, as_far_as_its_number, NULL), LIKENESS_NONE);
-	assert_int_equal(likeness_index_take(index, alike, as_far_as_its_number, NULL), 4);
-	assert_int_equal(likeness_index_take(index, alike, as_far_as_its_number, NULL), 5);
-	assert_int_equal(likeness_index_take(index, alike, as_far_as_its_number, NULL), LIKENESS_NONE);
-	likeness_index_free(index);
-}
-
 /* ---- estimates ---- */
 
 static void
@@ -449,11 +420,8 @@ int
 main(void)
 {
 	struct CMUnitTest tests[6 + ARRAY_LEN(situations)] = {
-		cmocka_unit_test(lines_are_known_again),
-		cmocka_unit_test(each_line_is_in_one_row),
-		cmocka_unit_test(a_function_of_very_many_lines),
-		cmocka_unit_test(the_nearest_is_taken_once),
-		cmocka_unit_test(a_change_within_the_error_is_no_change),
+		cmocka_unit_test(lines_are_known_again),          cmocka_unit_test(each_line_is_in_one_row),
+		cmocka_unit_test(a_function_of_very_many_lines),  cmocka_unit_test(a_change_within_the_error_is_no_change),
 		cmocka_unit_test(places_cannot_leave_their_cell),
 	};
 
