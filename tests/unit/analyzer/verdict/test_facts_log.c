@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "hand_model.h"
+#include "threshold.h"
 #include "verdict/verdict.h"
 
 #define HOST_NAMESPACE UINT32_C(4026531836)
@@ -201,6 +202,44 @@ a_line_of_another_time_is_another_process(void **state)
 	wrote(1, END + 101 * SECOND, "kernel", GLOBAL);
 	decide(&verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "machine-memory");
+}
+
+/* The kernel's clock and ours may differ by less than half a minute, and a moment is known to 5 s. */
+static bool
+is_believed(bool is_in_container, uint64_t behind_ns)
+{
+	struct verdict verdict;
+
+	ended(SIGKILL);
+	if (is_in_container)
+		hand.identity.pid_namespace = HOST_NAMESPACE + 100;
+	wrote(0, END + behind_ns, "kernel", GLOBAL);
+	decide(&verdict);
+	return verdict.cause == VERDICT_MACHINE_MEMORY;
+}
+
+static bool
+is_in_time(uint64_t behind_ns)
+{
+	return is_believed(false, behind_ns);
+}
+
+static bool
+is_at_the_end(uint64_t behind_ns)
+{
+	return is_believed(true, behind_ns);
+}
+
+static void
+times_that_fit(void **state)
+{
+	static const struct threshold rows[] = {
+		{ "clocks: 30 s", is_in_time, 30 * SECOND, 30 * SECOND + 1 },
+		{ "by name: less than 5 s", is_at_the_end, 5 * SECOND - 1, 5 * SECOND },
+	};
+
+	(void)state;
+	thresholds_check(rows, ARRAY_LEN(rows));
 }
 
 /* Of a process with another name the number alone counts, but only at the moment of the end, or of the last sign of life. */
@@ -406,6 +445,7 @@ main(void)
 		cmocka_unit_test(a_line_tells_the_cause),
 		cmocka_unit_test(crashes_at_many_places_suggest_broken_memory),
 		cmocka_unit_test(a_line_of_another_time_is_another_process),
+		cmocka_unit_test(times_that_fit),
 		cmocka_unit_test(a_line_with_another_name_must_be_of_the_end),
 		cmocka_unit_test(in_a_container_name_and_time_must_fit),
 		cmocka_unit_test(a_log_of_an_earlier_boot_tells),
