@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
 
 #include "capture/capture_file.h"
 #include "python/python_code.h"
@@ -297,7 +299,7 @@ STEP(left)
 STEP(right)
 
 static void
-E1_native_paths_that_read_the_same_places_are_told_apart(void **state)
+E3_native_paths_that_read_the_same_places_are_told_apart(void **state)
 {
 	enum { WAYS = 500, DEPTH = 40, ROUNDS = 20, FEW = 5 }; // some may hide each other before they are kept
 	uint32_t sites[WAYS] = { 0 };
@@ -361,6 +363,76 @@ what_has_too_many_words_is_not_remembered(void **state)
 	assert_int_not_equal(found, 0);
 	dive_often(300, 5);
 	assert_int_equal(found, 0);
+}
+
+/* ---- another stack than the thread's ---- */
+
+static ucontext_t coroutine, resumer;
+
+static NOINLINE void
+event_of_a_coroutine(void)
+{
+	struct event_lookup lookup = event_cache_find(cache, &natives, HERE, false);
+
+	native_stack_walk(&natives.own, HERE, 0, &stack);
+	found = lookup.site;
+	if (found != 0)
+		assert_int_equal(found, site_of(&stack));
+	else
+		event_cache_keep(cache, lookup, HERE, &natives.own, site_of(&stack));
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+event_in_another_page(unsigned bytes)
+{
+	use(__builtin_alloca(bytes));
+	event_of_a_coroutine();
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+one_caller(unsigned bytes)
+{
+	event_in_another_page(bytes);
+	KEEP_FRAME();
+}
+
+static NOINLINE void
+other_caller(unsigned bytes)
+{
+	event_in_another_page(bytes);
+	__asm__ volatile("# another function" ::: "memory");
+}
+
+static void
+run_as_coroutine(void)
+{
+	for (volatile unsigned i = 0; i < 20; i++)
+		event_of_a_coroutine();
+	for (volatile unsigned i = 0; i < 20; i++) { // who called is told by words of a page that is not read
+		(i % 2 == 0 ? one_caller : other_caller)(10000);
+		assert_int_equal(found, 0);
+	}
+	(void)swapcontext(&coroutine, &resumer);
+}
+
+/* Nothing can be read above it. */
+static void
+E2_words_of_another_stack_are_in_the_page_of_the_return_address(void **state)
+{
+	enum { STACK_BYTES = 1 << 18, NOTHING_BYTES = 1 << 16 };
+	char *pages = mmap(NULL, STACK_BYTES + NOTHING_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_ptr_not_equal(pages, MAP_FAILED);
+	assert_int_equal(mprotect(pages + STACK_BYTES, NOTHING_BYTES, PROT_NONE), 0);
+	assert_int_equal(getcontext(&coroutine), 0);
+	coroutine.uc_stack.ss_sp = pages;
+	coroutine.uc_stack.ss_size = STACK_BYTES;
+	makecontext(&coroutine, run_as_coroutine, 0);
+	assert_int_equal(swapcontext(&resumer, &coroutine), 0);
+	assert_true(stack.count >= 2); // the coroutine and its hook
+	(void)munmap(pages, STACK_BYTES + NOTHING_BYTES);
 }
 
 /* ---- stacks of Python frames alone ---- */
@@ -499,14 +571,15 @@ main(void)
 		cmocka_unit_test_setup(E1_what_is_remembered_is_what_a_walk_finds, start_empty),
 		{ "E1_what_is_walked_is_what_a_walk_finds", E1_what_is_remembered_is_what_a_walk_finds, start_walking, NULL,
 		  NULL },
-		{ "E1_native_paths_that_are_walked_are_told_apart", E1_native_paths_that_read_the_same_places_are_told_apart,
+		{ "E3_native_paths_that_are_walked_are_told_apart", E3_native_paths_that_read_the_same_places_are_told_apart,
 		  start_walking, NULL, NULL },
 		cmocka_unit_test_setup(E1_a_native_path_that_never_came_is_found_by_its_frames, start_walking),
 		cmocka_unit_test_setup(E1_another_caller_at_the_same_depth_is_another_event, start_empty),
 		cmocka_unit_test_setup(an_event_is_remembered_when_it_comes_again, start_empty),
 		cmocka_unit_test_setup(E4_nothing_outlives_a_module_or_a_code_object, start_empty),
 		cmocka_unit_test_setup(when_it_is_full_it_begins_anew, start_empty),
-		cmocka_unit_test_setup(E1_native_paths_that_read_the_same_places_are_told_apart, start_empty),
+		cmocka_unit_test_setup(E3_native_paths_that_read_the_same_places_are_told_apart, start_empty),
+		cmocka_unit_test_setup(E2_words_of_another_stack_are_in_the_page_of_the_return_address, start_empty),
 		cmocka_unit_test_setup(what_has_too_many_words_is_not_remembered, start_empty),
 		cmocka_unit_test_setup(E1_stacks_of_python_that_share_a_place_are_told_apart, start_empty),
 		cmocka_unit_test_setup(E1_one_stack_has_a_site_in_each_domain, start_empty), // with the frame of the one above
