@@ -41,6 +41,7 @@ struct sample {
 struct chosen_line {
 	uint32_t number; // in the lines
 	size_t count;
+	double next_key; // the smallest that was not kept
 	struct sample samples[HOLDERS_SAMPLES];
 };
 
@@ -91,7 +92,8 @@ choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice
 		if (sorted[i]->site == NULL || is_of_import(sorted[i]) || sorted[i]->live_bytes < all_bytes / SHARE_MIN ||
 		    sorted[i]->live_bytes == 0)
 			continue;
-		choice->chosen[choice->count++].number = number;
+		choice->chosen[choice->count].number = number;
+		choice->chosen[choice->count++].next_key = INFINITY;
 		choice->place_of[number] = (uint32_t)choice->count;
 	}
 	free(sorted);
@@ -124,13 +126,24 @@ draw_block(void *context, const struct live_block *block)
 		return true;
 	line = &choice->chosen[place - 1];
 	key = -log(draw(choice)) / (double)(block->bytes != 0 ? block->bytes : 1);
-	if (line->count == HOLDERS_SAMPLES && key >= line->samples[line->count - 1].key)
+	if (line->count == HOLDERS_SAMPLES && key >= line->samples[line->count - 1].key) {
+		line->next_key = fmin(line->next_key, key);
 		return true;
+	}
+	if (line->count == HOLDERS_SAMPLES)
+		line->next_key = line->samples[line->count - 1].key;
 	at = line->count < HOLDERS_SAMPLES ? line->count++ : line->count - 1;
 	for (; at > 0 && line->samples[at - 1].key > key; at--)
 		line->samples[at] = line->samples[at - 1];
 	line->samples[at] = (struct sample){ key, *block, HOLDER_NONE };
 	return true;
+}
+
+/* For how many bytes of its line it stands: for its own where all blocks were drawn, the same for each where all are small. */
+static double
+bytes_for(const struct chosen_line *line, const struct sample *sample)
+{
+	return (double)sample->block.bytes / -expm1(-(double)sample->block.bytes * line->next_key);
 }
 
 /* ---- ways ---- */
@@ -139,7 +152,15 @@ struct found_ways {
 	size_t count;
 	uint32_t *nodes;
 	uint32_t *places; // in the choice
+	double *bytes;    // for which the sample stands
 	struct holder_way *ways;
+};
+
+/* The ways of one line, while they are merged. */
+struct merged_ways {
+	char *keys[HOLDERS_SAMPLES];
+	double bytes[HOLDERS_SAMPLES];
+	double all_bytes;
 };
 
 static void
@@ -147,6 +168,7 @@ add_samples(struct holder_search *search, struct choice *choice, struct found_wa
 {
 	found->nodes = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found->nodes));
 	found->places = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found->places));
+	found->bytes = memory_zeroed(choice->count * HOLDERS_SAMPLES, sizeof(*found->bytes));
 	for (uint32_t i = 0; i < choice->count; i++) {
 		for (size_t k = 0; k < choice->chosen[i].count; k++) {
 			uint32_t node = holder_search_add(search, &choice->chosen[i].samples[k].block);
@@ -154,6 +176,7 @@ add_samples(struct holder_search *search, struct choice *choice, struct found_wa
 			if (node == HOLDER_NONE)
 				continue;
 			found->places[found->count] = i;
+			found->bytes[found->count] = bytes_for(&choice->chosen[i], &choice->chosen[i].samples[k]);
 			found->nodes[found->count++] = node;
 		}
 	}
@@ -186,31 +209,56 @@ compare_ways(const void *left, const void *right)
 }
 
 static void
-add_way(struct holders_line *line, char *keys[HOLDERS_SAMPLES], const struct holder_way *way, char *text, char *key,
-        const struct site_lines *lines)
+add_way(struct holders_line *line, struct merged_ways *merged, const struct holder_way *way, double bytes, char *text,
+        char *key, const struct site_lines *lines)
 {
 	uint32_t grown = site_lines_of(lines, way->grown_site);
 	char place[PLACE_TEXT_BYTES];
 	size_t i = 0;
 
 	line->samples++;
-	while (i < line->way_count && (strcmp(keys[i], key) != 0 || line->ways[i].kind != way_names[way->kind]))
+	merged->all_bytes += bytes;
+	while (i < line->way_count && (strcmp(merged->keys[i], key) != 0 || line->ways[i].kind != way_names[way->kind]))
 		i++;
+	merged->bytes[i] += bytes;
 	if (i < line->way_count) {
-		line->ways[i].samples++;
 		free(text);
 		free(key);
 		return;
 	}
-	keys[line->way_count] = key;
+	merged->keys[line->way_count] = key;
 	line->ways[line->way_count++] = (struct holders_way){
 		.kind = way_names[way->kind],
 		.text = text,
-		.samples = 1,
 		.container = memory_text(way->container),
 		.items = way->items,
 		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], place) : ""),
 	};
+}
+
+/*
+ * Small and large blocks of one line were drawn, and where it has few, all: a way has as many of the samples as it has of the bytes. One that
+ * has not half a sample is not told.
+ */
+static void
+share_samples(struct holders_line *line, const struct merged_ways *merged)
+{
+	uint64_t left = line->samples;
+	size_t most = 0;
+
+	for (size_t i = 0; i < line->way_count; i++) {
+		struct holders_way *way = &line->ways[i];
+
+		way->samples = (uint64_t)lround(merged->bytes[i] / merged->all_bytes * (double)line->samples);
+		left -= way->samples; // wraps, and comes back
+		most = way->samples > line->ways[most].samples ? i : most;
+	}
+	if (line->way_count != 0)
+		line->ways[most].samples += left; // by rounding
+	if (line->way_count > 1)
+		qsort(line->ways, line->way_count, sizeof(*line->ways), compare_ways);
+	while (line->way_count > 1 && line->ways[line->way_count - 1].samples == 0)
+		model_holders_free_way(&line->ways[--line->way_count]);
 }
 
 static void
@@ -237,20 +285,19 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 	holders->line_count = choice->count;
 	for (uint32_t i = 0; i < choice->count; i++) {
 		struct holders_line *line = &holders->lines[i];
-		char *keys[HOLDERS_SAMPLES] = { NULL };
+		struct merged_ways merged = { .all_bytes = 0 };
 
 		describe(line, &choice->lines->lines[choice->chosen[i].number]);
 		for (size_t k = 0; k < found->count; k++) {
 			const struct holder_way *way = &found->ways[k];
 
 			if (found->places[k] == i)
-				add_way(line, keys, way, whole_text(look, modules, search, way, way->text),
+				add_way(line, &merged, way, found->bytes[k], whole_text(look, modules, search, way, way->text),
 				        whole_text(look, modules, search, way, way->key), choice->lines);
 		}
 		for (size_t k = 0; k < line->way_count; k++)
-			free(keys[k]);
-		if (line->way_count > 1)
-			qsort(line->ways, line->way_count, sizeof(*line->ways), compare_ways);
+			free(merged.keys[k]);
+		share_samples(line, &merged);
 	}
 }
 
@@ -319,6 +366,7 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	free(found.ways);
 	free(found.nodes);
 	free(found.places);
+	free(found.bytes);
 	holder_search_end(&search);
 	if (!is_whole || is_drawn)
 		return is_whole;

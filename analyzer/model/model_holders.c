@@ -120,13 +120,18 @@ free_text(const char *text)
 }
 
 void
+model_holders_free_way(struct holders_way *way)
+{
+	free_text(way->text);
+	free_text(way->container);
+	free_text(way->grown_at);
+}
+
+void
 model_holders_free_line(struct holders_line *line)
 {
-	for (size_t i = 0; i < line->way_count; i++) {
-		free_text(line->ways[i].text);
-		free_text(line->ways[i].container);
-		free_text(line->ways[i].grown_at);
-	}
+	for (size_t i = 0; i < line->way_count; i++)
+		model_holders_free_way(&line->ways[i]);
 	free_text(line->place);
 	free_text(line->file);
 	free_text(line->function);

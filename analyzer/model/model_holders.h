@@ -64,6 +64,7 @@ extern const struct json_object model_way_object; // of struct holders_way
 
 /* text: JSON by analyzer/holders/holders.schema.json, from a capture. NULL: it is none. Owned by the caller. */
 struct holders *model_holders_read(const char *text, size_t bytes);
+void model_holders_free_way(struct holders_way *way);
 void model_holders_free_line(struct holders_line *line);
 void model_holders_free(struct holders *holders); // what it holds, not itself; NULL is legal
 

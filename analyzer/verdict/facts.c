@@ -307,7 +307,8 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 	for (size_t i = 0; i < live->line_count; i++) {
 		const struct rank_line *line = &live->lines[i];
 
-		if (line->tier != 0 || line->first_site == facts->top_live.first_site || verdict_is_arena(facts, line) ||
+		if (line->tier != 0 || line->first_site == facts->top_live.first_site ||
+		    (line->where != NULL && line->where == facts->top_live.where) || verdict_is_arena(facts, line) ||
 		    !domain_is_host(facts->model->domains[line->domain].id.kind))
 			continue;
 		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART &&
@@ -355,6 +356,55 @@ left_by_imports(const struct model *model, const bool *is_meant)
 	return bytes;
 }
 
+/* One line of code has objects, the list of them, and what malloc made of it: a person who is told of one kind alone misses the rest. */
+static struct verdict_line_sum
+sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const struct rank_line *top, bool is_peak)
+{
+	struct verdict_line_sum sum = { 0, false };
+
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
+
+		if (line->where != top->where || line->is_import || bytes == 0 ||
+		    line->largest->where_relation != top->largest->where_relation ||
+		    !domain_is_host(facts->model->domains[line->domain].id.kind))
+			continue;
+		sum.bytes += bytes;
+		sum.is_estimated = sum.is_estimated || line->sample_bytes != 0;
+	}
+	return sum;
+}
+
+#define SUMMED_MAX 16 // of the lines that hold most of one kind
+
+/* Another line may hold more, in several kinds of memory. */
+static void
+prefer_larger_sum(struct verdict_facts *facts, const struct ranked *live, const bool *is_meant)
+{
+	uint64_t most_bytes;
+
+	if (facts->top_live.where == NULL || facts->model->process_count != 1)
+		return;
+	most_bytes = sum_kinds(facts, live, &facts->top_live, false).bytes;
+	for (size_t i = 0; i < live->line_count && i < SUMMED_MAX; i++) {
+		const struct rank_line *line = &live->lines[i];
+		uint32_t processes;
+		uint64_t bytes;
+
+		if (line->tier != 0 || line->live_bytes == 0 || line->where == NULL || verdict_is_arena(facts, line) ||
+		    line->leak != facts->top_live.leak || !domain_is_host(facts->model->domains[line->domain].id.kind) ||
+		    !is_line_of(live, line, is_meant, site_live, &processes))
+			continue;
+		bytes = sum_kinds(facts, live, line, false).bytes;
+		if (bytes > most_bytes) {
+			most_bytes = bytes;
+			facts->top_live = *line;
+			facts->top_live_processes = processes;
+		}
+	}
+}
+
 /* The first line that is not what imports left behind; of Python's arenas and a line that tells more, that one. */
 static void
 find_top(struct verdict_facts *facts, const struct ranked *live, const bool *is_meant)
@@ -376,6 +426,7 @@ find_top(struct verdict_facts *facts, const struct ranked *live, const bool *is_
 		if (!is_first || !verdict_is_arena(facts, line))
 			break;
 	}
+	prefer_larger_sum(facts, live, is_meant);
 }
 
 static void
@@ -435,26 +486,6 @@ sum_domains(struct verdict_facts *facts)
 		facts->live_bytes += live_bytes;
 		facts->untouched_bytes += domain->live_bytes - live_bytes;
 	}
-}
-
-/* One line of code has objects, the list of them, and what malloc made of it: a person who is told of one kind alone misses the rest. */
-static struct verdict_line_sum
-sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const struct rank_line *top, bool is_peak)
-{
-	struct verdict_line_sum sum = { 0, false };
-
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		const struct rank_line *line = &ranked->lines[i];
-		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
-
-		if (line->where != top->where || line->is_import || bytes == 0 ||
-		    line->largest->where_relation != top->largest->where_relation ||
-		    !domain_is_host(facts->model->domains[line->domain].id.kind))
-			continue;
-		sum.bytes += bytes;
-		sum.is_estimated = sum.is_estimated || line->sample_bytes != 0;
-	}
-	return sum;
 }
 
 #define RELEASES_MIN 8 // watched; fewer say nothing of all

@@ -567,7 +567,7 @@ bool
 verdict_is_explained(const struct verdict_facts *facts)
 {
 	const struct verdict_memory *memory = &facts->memory;
-	uint64_t line_bytes = facts->top_live.live_bytes;
+	uint64_t line_bytes = greater(facts->top_live.live_bytes, facts->top_live_sum.bytes);
 
 	return memory->bytes < WORTH_BYTES ||
 	       (verdict_holds_a_third(facts, line_bytes) && line_bytes >= memory->memory_files_bytes);

@@ -46,7 +46,8 @@ PHRASE(PARTS)
 		    (double)memory->age_ns / 1e9, units_bytes(memory->process_bytes - memory->later_bytes, bytes));
 	if (verdict_was_mostly_released(facts))
 		say(verdict, " Most of what lines held then was released afterwards.");
-	else if (facts->top_live.site_count != 0 && !verdict_holds_a_third(facts, facts->top_live.live_bytes))
+	else if (facts->top_live.site_count != 0 && !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
+	         !verdict_holds_a_third(facts, facts->top_live_sum.bytes))
 		say(verdict, " No line holds a third of it.");
 }
 

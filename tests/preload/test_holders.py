@@ -148,6 +148,15 @@ def test_two_holders_of_one_line_are_told_apart(tmp_path):
         "list": (300, "halves.py:16 <module>"), "dict": (300, "halves.py:17 <module>")}
 
 
+def test_who_holds_the_bytes_is_told_and_not_who_holds_the_blocks(tmp_path):
+    with Waiting([sys.executable, FOLDER / "few_large.py"], tmp_path / "out") as waiting:
+        line = holders(waiting.pid)["holders"][0]
+        assert waiting.answers()
+    assert line["blocks"] >= 24 and line["samples"] >= 24
+    assert {(way["text"], way["samples"]) for way in line["ways"]} == {
+        (f"global `large` of module __main__ -> list [{i}] -> bytearray", line["samples"] // 4) for i in range(4)}
+
+
 def test_the_text(tmp_path):
     with Waiting([sys.executable, FOLDER / "halves.py"], tmp_path / "out") as waiting:
         done = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s")

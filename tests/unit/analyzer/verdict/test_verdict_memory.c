@@ -185,6 +185,33 @@ what_filled_the_container_beside_the_program_is_told(void **state)
 	}
 }
 
+/* Line 9 has a large part in each of two kinds of memory, line 5 more in one: 9 is the first line, as in the rows. */
+static void
+kinds_of_memory_of_one_line_are_one(void **state)
+{
+	static const char *const words[] = { "90.0 MiB of it (26 %) was allocated at train.py:9 epoch",
+		                                 "In all kinds of memory that line held 140 MiB",
+		                                 "Another 100 MiB (29 %) was allocated at train.py:5 epoch", NULL };
+	const unsigned domains[] = { HEAP, HEAP, MMAP };
+	const uint32_t lines[] = { 5, 9, 9 };
+	const uint64_t bytes[] = { 100 * MIB, 90 * MIB, 50 * MIB };
+
+	(void)state;
+	kill_it(410 * MIB, 405 * MIB);
+	for (unsigned i = 0; i < 3; i++) {
+		hand_model_generations(hand_model_site(&hand, domains[i], lines[i], bytes[i]), 12, 12, 3, 3);
+		hand.process.live_bytes += bytes[i];
+	}
+	hand.sites[2].where = hand.stacks[2][2] = hand.sites[1].where;
+	hand_model_site(&hand, HEAP, 7, 100 * MIB)->leak = MODEL_LEAK_IMPORT;
+	hand.sites[3].import = "torch";
+	hand.process.live_bytes += 100 * MIB;
+	looked(290 * MIB + 110 * MIB, 0, 0);
+	hand_model_decide(&hand, &verdict);
+	assert_says(words);
+	assert_null(strstr(verdict.text, "No line holds a third"));
+}
+
 /* A third of it is much, but not the most. */
 static void
 a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
@@ -620,6 +647,7 @@ main(void)
 		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
 		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
 		cmocka_unit_test_setup(what_filled_the_container_beside_the_program_is_told, make),
+		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
 		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
 		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
 		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),
