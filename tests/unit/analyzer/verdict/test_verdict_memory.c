@@ -212,6 +212,24 @@ kinds_of_memory_of_one_line_are_one(void **state)
 	assert_null(strstr(verdict.text, "No line holds a third"));
 }
 
+/* What an import asked for and nobody touched is no part of what is in memory, there as in other lines. */
+static void
+what_imports_left_untouched_is_not_counted(void **state)
+{
+	struct model_site *import = hand_model_site(&hand, HEAP, 7, 300 * MIB);
+
+	(void)state;
+	kill_it(410 * MIB, 405 * MIB);
+	import->import = "torch";
+	hand.frames[0][1].is_importlib = true;
+	untouched(import, 100 * MIB);
+	hand_model_generations(hand_model_site(&hand, HEAP, 9, 100 * MIB), 12, 12, 3, 3);
+	hand.process.live_bytes = 400 * MIB;
+	looked(300 * MIB, 0, 0);
+	hand_model_decide(&hand, &verdict);
+	assert_non_null(strstr(verdict.text, "Another 200 MiB (67 %) was left by imports"));
+}
+
 /* A third of it is much, but not the most. */
 static void
 a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
@@ -648,6 +666,7 @@ main(void)
 		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
 		cmocka_unit_test_setup(what_filled_the_container_beside_the_program_is_told, make),
 		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
+		cmocka_unit_test_setup(what_imports_left_untouched_is_not_counted, make),
 		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
 		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
 		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),
