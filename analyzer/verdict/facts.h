@@ -203,6 +203,7 @@ struct verdict_facts {
 	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
 	struct verdict_forecast forecast;
+	uint64_t pace_bytes; // a minute that it grew by, evenly, until a signal ended it; 0 = not so, or not known
 	struct verdict_asked asked;
 	struct verdict_log log;
 	struct verdict_log lost_log; // of lost_child

@@ -373,6 +373,31 @@ was_named_last(const struct verdict *verdict, const struct rank_line *line)
 	       last->line.largest == line->largest;
 }
 
+/* It ended well, though it did not get all that it asked for. */
+static void
+find_recovered(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model *model = facts->model;
+	struct finding *found;
+
+	if (facts->process->failed_count == 0)
+		return;
+	add(verdict, FINDING_RECOVERED, 0, 0, NULL);
+	found = &verdict->findings[verdict->finding_count - 1];
+	found->count = facts->process->failed_count;
+	for (size_t i = 0; i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (&model->processes[failed->process] == facts->process && failed->bytes > found->bytes) {
+			found->bytes = failed->bytes;
+			found->domain = &model->domains[failed->domain];
+			found->line = (struct rank_line){ .where = failed->site != NULL ? failed->site->where : NULL,
+				                              .largest = failed->site,
+				                              .site_count = failed->site != NULL && failed->site->where != NULL };
+		}
+	}
+}
+
 static void
 find_exited(struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -390,6 +415,7 @@ find_exited(struct verdict_facts *facts, struct verdict *verdict)
 		find_holders(facts, verdict);
 	else
 		find_freed(facts, verdict);
+	find_recovered(facts, verdict);
 	/* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
 	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES) {
 		bool is_told = was_named_last(verdict, top);
@@ -671,6 +697,33 @@ find_domain_growth(const struct verdict_facts *facts, const struct model_domain 
 	return is_growing || may_grow;
 }
 
+/* What filled /dev/shm is not what the heap holds, however much that is. */
+static void
+find_shared(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_domain *shared = NULL;
+	const struct rank_line *top;
+	struct ranked *ranked;
+
+	for (unsigned i = 0; i < facts->model->domain_count; i++) {
+		if (facts->model->domains[i].id.kind == DOMAIN_SHARED)
+			shared = &facts->model->domains[i];
+	}
+	if (shared == NULL) {
+		find_holders(facts, verdict);
+		return;
+	}
+	ranked = rank_run(facts->finished, &rank_sites_asked, shared->name);
+	top = first_line(ranked, false);
+	if (top != NULL) {
+		add(verdict, FINDING_SHARED_LINE, top->live_bytes, shared->live_bytes, top);
+		add(verdict, FINDING_LIVE, facts->live_bytes + facts->untouched_bytes, 0, NULL);
+	} else {
+		find_holders(facts, verdict);
+	}
+	rank_free(ranked);
+}
+
 /* Lines are the tensors', where they are known. Returns the domain that has them. */
 static const struct model_domain *
 find_one_domain(const struct verdict_facts *facts, unsigned domain, struct rank_line *growing, bool *is_growing,
@@ -772,7 +825,7 @@ static finder *const recipe_container_limit[] = { find_log,     find_usage_as_ev
 	                                              find_holders, find_over_limit,
 	                                              find_pinned,  NULL };
 static finder *const recipe_machine_memory[] = { find_log, find_usage, find_swap, find_holders, find_pinned, NULL };
-static finder *const recipe_shm_full[] = { find_holders, NULL };
+static finder *const recipe_shm_full[] = { find_shared, NULL };
 static finder *const recipe_device_memory[] = { find_device, NULL };
 static finder *const recipe_request_refused[] = { find_refused, find_pinned, find_lost, NULL };
 static finder *const recipe_low_memory_daemon[] = { find_log, find_kills, find_usage, find_swap, find_holders, NULL };

@@ -479,6 +479,23 @@ PHRASE(FAR_FROM_LIMITS)
 	    verdict_is_accumulating(facts) ? " Memory was far from the limits." : " Nothing here points at memory.");
 }
 
+PHRASE(RECOVERED)
+{
+	char count[UNITS_TEXT_BYTES];
+
+	if (finding->count == 1)
+		say(verdict, " One request was refused");
+	else
+		say(verdict, " %s requests were refused", units_count(finding->count, count));
+	say(verdict, ", and the program went on");
+	if (finding->domain != NULL)
+		say(verdict, "%s for %s in %s", finding->count == 1 ? ": it was" : "; the largest was",
+		    units_bytes(finding->bytes, count), finding->domain->name);
+	if (finding->line.site_count != 0)
+		say_finding(finding, " at {where}", verdict);
+	say(verdict, ".");
+}
+
 PHRASE(SHELL_STATUS)
 {
 	say(verdict,

@@ -149,6 +149,8 @@ PHRASE(UNTOUCHED)
 	            verdict);
 }
 
+PHRASE_TEXT(SHARED_LINE, " {bytes} of its shared memory ({share}) was allocated at {where}.")
+
 PHRASE(OVER_LIMIT)
 {
 	say(verdict, " More was live than the limit because not all of it was in memory: it was not touched yet%s",
