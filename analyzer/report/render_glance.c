@@ -115,7 +115,7 @@ moment_of(const struct report *report, const char *domain)
 struct row {
 	uint64_t bytes;
 	uint64_t error_bytes; // how far off an estimate may be; 0 = exact
-	const char *growth;   // "accumulates", with "?" where it may be a one-time load; "" = nothing is said
+	const char *growth;   // "(leak)", with "?" where it may be a one-time load; "" = nothing is said
 	size_t number;        // of the line
 	const char *text;     // what it is instead of a line; NULL = a line
 	struct report_place where;
@@ -240,8 +240,8 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 		row = (struct row){ .bytes = bytes,
 			                .error_bytes = moment->is_peak ? line.estimate.peak_error_bytes : line.estimate.error_bytes,
 			                .growth = line.of.leak != MODEL_LEAK_LEAK ? ""
-			                          : line.may_be_built_once        ? "accumulates?"
-			                                                          : "accumulates",
+			                          : line.may_be_built_once        ? "(leak?)"
+			                                                          : "(leak)",
 			                .number = i };
 		if (line.estimate.is_rest_of_arenas)
 			free_arenas = row;

@@ -130,7 +130,7 @@ put_swept(const struct report_line *line, FILE *stream)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (seen_bytes != 0)
-		(void)fprintf(stream, "%20sit accumulated until the peak (%s), then was released as the program ended\n", "",
+		(void)fprintf(stream, "%20sit grew until the peak (%s), then was released as the program ended\n", "",
 		              units_bytes(is_at_peak ? line->of.peak_bytes : seen_bytes, bytes));
 }
 
@@ -497,7 +497,7 @@ put_imports(struct imports *imports, FILE *stream)
 		(void)fprintf(stream, "%20s  %zu more module%s\n", units_bytes(hidden, text), imports->count - IMPORTS_SHOWN,
 		              imports->count - IMPORTS_SHOWN == 1 ? "" : "s");
 	if (imports->start_up_bytes != 0)
-		(void)fprintf(stream, "%9s  interpreter start-up\n", units_bytes(imports->start_up_bytes, text));
+		(void)fprintf(stream, "%9s  left by the interpreter\n", units_bytes(imports->start_up_bytes, text));
 }
 
 /* --- the whole table ------------------------------------------------------------------------------------------- */

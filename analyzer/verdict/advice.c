@@ -725,7 +725,7 @@ say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 
 	say_next(verdict,
 	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
-	         "` shows which lines accumulate (%s in all, most at %s)",
+	         "` shows what looks like a leak (%s in all, most at %s)",
 	         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
 }
 
@@ -735,7 +735,7 @@ say_swept(const struct verdict_facts *facts, struct verdict *verdict)
 	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict,
-	         "look at %s: it accumulated until the peak, then was released as the program ended; release "
+	         "look at %s: what it held grew until the peak, then was released as the program ended; release "
 	         "earlier what it no longer needs; if it collects results for the end, no action is needed",
 	         verdict_line_text(&facts->swept, place));
 }

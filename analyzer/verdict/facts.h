@@ -44,6 +44,7 @@ struct verdict_copies {
 #define VERDICT_PARTS_TOLD 3 // the largest; the rest is summed up
 struct verdict_part {
 	const char *name; // "freed memory that malloc keeps"
+	bool is_lines;    // what is live at recorded lines
 	uint64_t bytes;
 };
 /* Memory that one process freed and malloc keeps. */

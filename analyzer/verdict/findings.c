@@ -373,29 +373,32 @@ was_named_last(const struct verdict *verdict, const struct rank_line *line)
 	       last->line.largest == line->largest;
 }
 
-/* It ended well, though it did not get all that it asked for. */
+/* It ended well, though it did not get all the memory that it asked for. PyTorch is refused by devices as a matter of course. */
 static void
 find_recovered(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model *model = facts->model;
-	struct finding *found;
+	const struct model_failed *largest = NULL;
+	uint64_t count = facts->process->failed_count;
+	struct rank_line line = { .site_count = 0 };
 
-	if (facts->process->failed_count == 0)
-		return;
-	add(verdict, FINDING_RECOVERED, 0, 0, NULL);
-	found = &verdict->findings[verdict->finding_count - 1];
-	found->count = facts->process->failed_count;
 	for (size_t i = 0; i < model->failed_count; i++) {
 		const struct model_failed *failed = &model->failed[i];
 
-		if (&model->processes[failed->process] == facts->process && failed->bytes > found->bytes) {
-			found->bytes = failed->bytes;
-			found->domain = &model->domains[failed->domain];
-			found->line = (struct rank_line){ .where = failed->site != NULL ? failed->site->where : NULL,
-				                              .largest = failed->site,
-				                              .site_count = failed->site != NULL && failed->site->where != NULL };
-		}
+		if (&model->processes[failed->process] != facts->process)
+			continue;
+		if (domain_is_driver(model->domains[failed->domain].id.kind))
+			count -= count != 0;
+		else if (largest == NULL || failed->bytes > largest->bytes)
+			largest = failed;
 	}
+	if (largest == NULL)
+		return;
+	if (largest->site != NULL && largest->site->where != NULL)
+		line = (struct rank_line){ .where = largest->site->where, .largest = largest->site, .site_count = 1 };
+	add(verdict, FINDING_RECOVERED, largest->bytes, 0, &line);
+	verdict->findings[verdict->finding_count - 1].count = count;
+	verdict->findings[verdict->finding_count - 1].domain = &model->domains[largest->domain];
 }
 
 static void

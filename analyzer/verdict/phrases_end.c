@@ -487,10 +487,8 @@ PHRASE(RECOVERED)
 		say(verdict, " One request was refused");
 	else
 		say(verdict, " %s requests were refused", units_count(finding->count, count));
-	say(verdict, ", and the program went on");
-	if (finding->domain != NULL)
-		say(verdict, "%s for %s in %s", finding->count == 1 ? ": it was" : "; the largest was",
-		    units_bytes(finding->bytes, count), finding->domain->name);
+	say(verdict, ", and the program went on%s for %s in %s", finding->count == 1 ? ": it was" : "; the largest was",
+	    units_bytes(finding->bytes, count), finding->domain->name);
 	if (finding->line.site_count != 0)
 		say_finding(finding, " at {where}", verdict);
 	say(verdict, ".");
@@ -544,10 +542,10 @@ say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct ve
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (own_bytes >= limit_bytes)
-		say(verdict, ". Recording had reserved %s of addresses: without it the request might have been met",
+		say(verdict, ". The recorder had reserved %s of addresses: without it the request might have been met",
 		    units_bytes(own_bytes, bytes));
 	else
-		say(verdict, ", of which recording takes %s", own_bytes != 0 ? units_bytes(own_bytes, bytes) : "a part");
+		say(verdict, ", of which the recorder takes %s", own_bytes != 0 ? units_bytes(own_bytes, bytes) : "a part");
 }
 
 PHRASE(ADDRESS_LIMIT)

@@ -17,6 +17,16 @@
 #define OLD_PART 8   // memory differs by that much: the sample was of another time
 #define OLD_NS UINT64_C(1000000000)
 
+/* What malloc adds to each block is in memory and not live: the sample then seems to contradict what is told next. */
+static bool
+is_more_than_live(const struct verdict_facts *facts)
+{
+	uint64_t lines_bytes = facts->memory.lines_bytes;
+
+	return facts->memory.age_ns < OLD_NS && lines_bytes / 100 * 99 > facts->live_bytes &&
+	       lines_bytes <= facts->live_bytes / 16 * 17;
+}
+
 PHRASE(PARTS)
 {
 	const struct verdict_memory *memory = &facts->memory;
@@ -27,15 +37,16 @@ PHRASE(PARTS)
 	if (memory->is_of_container)
 		say(verdict, " Of the %s that the container had in use at the last sample", bytes);
 	else
-		say(verdict, " Of the %s that %s in memory at the last %s", bytes,
-		    facts->live_count > 1 ? "its processes had" : "it had", memory->later_bytes != 0 ? "look" : "sample");
+		say(verdict, " Of the %s that %s in memory at the last sample", bytes,
+		    facts->live_count > 1 ? "its processes had" : "it had");
 	for (size_t i = 0; i < memory->part_count; i++) {
 		if (i >= VERDICT_PARTS_TOLD || (i != 0 && memory->parts[i].bytes < memory->bytes / TOLD_PART)) {
 			rest_bytes += memory->parts[i].bytes;
 			continue;
 		}
-		say(verdict, "%s %s was %s", i == 0 ? "," : ";", units_bytes(memory->parts[i].bytes, bytes),
-		    memory->parts[i].name);
+		say(verdict, "%s %s was %s%s", i == 0 ? "," : ";", units_bytes(memory->parts[i].bytes, bytes),
+		    memory->parts[i].name,
+		    memory->parts[i].is_lines && is_more_than_live(facts) ? " (with what malloc adds)" : "");
 	}
 	if (rest_bytes != 0)
 		say(verdict, "; the rest was %s", units_bytes(rest_bytes, bytes));
@@ -62,7 +73,7 @@ PHRASE(FREED)
 
 	say(verdict, " Freed memory was not given back (fragmentation): ");
 	if (freed->is_later)
-		say(verdict, "at the last heartbeat ");
+		say(verdict, "at the last sample ");
 	else if (freed->age_ns >= OLD_NS && facts->end != VERDICT_END_RUNNING)
 		say(verdict, "%.1f s before the end ", (double)freed->age_ns / 1e9);
 	say(verdict, "malloc ");
@@ -83,7 +94,7 @@ PHRASE(FREED)
 		    units_bytes(freed->empty_bytes, bytes));
 }
 
-/* "When it died", "At the end": the moment of what was live. */
+/* "At the end": the moment of what was live. */
 static const char *
 moment(const struct verdict_facts *facts, const struct verdict *verdict)
 {
@@ -95,16 +106,13 @@ moment(const struct verdict_facts *facts, const struct verdict *verdict)
 		return "Just now";
 	case VERDICT_REQUEST_REFUSED:
 		return "At that moment";
-	case VERDICT_TIME_UP:
-	case VERDICT_GONE:
-		return "When it ended";
 	case VERDICT_EXITED:
 	case VERDICT_FAILED:
 		return facts->live_process->is_at_exit      ? "When it began to exit"
 		       : facts->live_process->is_finalizing ? "When Python began to shut down"
 		                                            : "At the end";
 	default:
-		return "When it died";
+		return "At the end";
 	}
 }
 

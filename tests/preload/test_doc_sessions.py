@@ -43,7 +43,7 @@ def pattern(shown):
 
 def usual(text):
     text = re.sub(r"[█▏▎▍▌▋▊▉░≈]+", "", text)
-    text = re.sub(r"\b(leak|accumulates)\?", r"\1", text)
+    text = re.sub(r"(?<=leak)\?", "", text)
     text = re.sub(r"\d[\d.,]*", "#", text)
     text = re.sub(r"# [KMG]i?B\b|# B\b", "# B", text)
     text = re.sub(r"# (ms|s|min|h)\b", "# s", text)

@@ -390,7 +390,7 @@ what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else(void **sta
 			assert_found(&verdict, "freed-not-returned 222 MiB of 350 MiB, likely");
 		else
 			assert_not_found(&verdict, "freed-not-returned");
-		assert_int_equal(strstr(verdict.text, "at the last heartbeat malloc") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.text, "at the last sample malloc") != NULL, i == 0);
 	}
 }
 

@@ -77,7 +77,7 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "unseen", "tuple", 32, "", 0, "" },
 		  "they were held by something that was not found: tuple.",
 		  "look for what keeps the blocks" },
-		{ { "unfinished", "no time", 32, "", 0, "" }, "It accumulates", "look for what keeps the blocks" },
+		{ { "unfinished", "no time", 32, "", 0, "" }, "It looks like a leak", "look for what keeps the blocks" },
 	};
 
 	(void)state;
@@ -120,11 +120,11 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 		bool is_same_line;
 	} cases[] = {
 		{ 290, false, true, FIRST "; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage",
-		  "train.py:50 epoch, which accumulates.", false },
+		  "train.py:50 epoch, which looks like a leak.", false },
 		{ 290, true, false, FIRST "; accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; next-line",
 		  "train.py:50 epoch.", false },
 		{ 290, true, true, "likely; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage",
-		  "train.py:50 epoch, which accumulates too.", false },
+		  "train.py:50 epoch, which looks like a leak too.", false },
 		{ 290, false, false, FIRST "; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage", "train.py:50 epoch.",
 		  false },
 		{ 149, true, true, "at train.py:41 epoch; accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; usage",
