@@ -223,7 +223,7 @@ static const struct resident_part {
 } resident_parts[KMEM_RESIDENT_PARTS] = {
 	[KMEM_RESIDENT_OTHER] = { "not attributed", "mapped by direct system calls or by libraries" },
 	[KMEM_RESIDENT_BRK] = { "brk", "malloc, below the program break" },
-	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's other mappings, with their free parts" },
+	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's mappings, with their free parts" },
 	[KMEM_RESIDENT_MMAP] = { "mmap", "" },
 	[KMEM_RESIDENT_RESERVED] = { "reserved", "" },
 	[KMEM_RESIDENT_PYTHON_ARENA] = { "python/arena", "" },
