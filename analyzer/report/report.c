@@ -900,7 +900,8 @@ report_line(const struct report *report, size_t number)
 	made.where = place_of(report->rows, line->largest);
 	made.largest = make_site(report->rows, line->largest);
 	add_types(report->rows, line, &made);
-	const struct holders_line *held = model_holders_of(report->rows->model, line->where);
+	const struct holders_line *held = model_holders_of(report->rows->model, line->where,
+	                                                   report->rows->model->domains[line->domain].id.kind);
 
 	if (held != NULL) {
 		made.held_samples = held->samples;

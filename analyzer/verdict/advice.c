@@ -75,7 +75,7 @@ static bool
 say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	static const char cache[] = " -> functools._lru_cache_wrapper";
-	const struct holders_line *held = model_holders_of(facts->model, line->where);
+	const struct holders_line *held = verdict_holders_of(facts, line);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 	bool is_held = way != NULL && strcmp(way->kind, "held") == 0;
 	const char *wrapper = is_held ? strstr(way->text, cache) : NULL;
@@ -442,7 +442,7 @@ say_growth_running(const struct verdict_facts *facts, struct verdict *verdict)
 	const struct rank_line *top = &facts->top_live;
 	char place[PLACE_TEXT_BYTES];
 
-	if (facts->live_process->is_hidden || model_holders_of(facts->model, top->where) != NULL) {
+	if (facts->live_process->is_hidden || verdict_holders_of(facts, top) != NULL) {
 		say_blocks_kept(facts, top, verdict);
 		return;
 	}

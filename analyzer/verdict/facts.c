@@ -16,6 +16,7 @@
 #include "analysis/refused_requests.h"
 #include "base/memory.h"
 #include "base/text_start.h"
+#include "model/model_holders.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
@@ -267,6 +268,12 @@ bool
 verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line)
 {
 	return line->site_count != 0 && facts->model->domains[line->domain].id.kind == DOMAIN_PYTHON_ARENA;
+}
+
+const struct holders_line *
+verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return model_holders_of(facts->model, line->where, facts->model->domains[line->domain].id.kind);
 }
 
 bool

@@ -225,6 +225,8 @@ uint64_t verdict_left_by_imports(const struct model *model, const struct model_d
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 /* Of these, what is left where the objects in them are known by line. */
 bool verdict_is_rest_of_arenas(const struct rank_line *line);
+/* What a look found of the line; NULL: nobody looked at it. */
+const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
 /* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
 /* The largest line does not accumulate, but the next one does, with most of what it holds. */

@@ -234,7 +234,7 @@ find_growth(struct verdict_facts *facts, struct verdict *verdict)
 static void
 find_holder(struct verdict_facts *facts, struct verdict *verdict)
 {
-	const struct holders_line *held = model_holders_of(facts->model, facts->top_live.where);
+	const struct holders_line *held = verdict_holders_of(facts, &facts->top_live);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 
 	if (way != NULL)

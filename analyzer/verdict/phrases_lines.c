@@ -129,7 +129,7 @@ PHRASE(DOMAIN_MAY_ACCUMULATE)
 
 PHRASE(HOLDER)
 {
-	const struct holders_line *held = model_holders_of(facts->model, finding->line.where);
+	const struct holders_line *held = verdict_holders_of(facts, &finding->line);
 	const struct holders_way *way = model_holders_way(held);
 	char text[VERDICT_WAY_BYTES];
 	char most[64] = "they";
