@@ -831,7 +831,7 @@ is_asked_arena(const struct verdict_facts *facts)
 	const struct model_domain *largest = facts->asked.largest;
 
 	return largest->id.kind == DOMAIN_PYTHON_ARENA && facts->model->sample_bytes == 0 && // "python" is wanted, too
-	       verdict_left_by_imports(facts->model, largest, false) <= largest->live_bytes / 2;
+	       verdict_left_by_imports(facts, largest, false) <= largest->live_bytes / 2;
 }
 
 ADVICE_TEST(is_asked_refused,

@@ -345,8 +345,9 @@ find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
 
 /* In the processes marked in `is_meant`; 0 when some of it may be others'. */
 static uint64_t
-left_by_imports(const struct model *model, const bool *is_meant)
+left_by_imports(const struct verdict_facts *facts, const bool *is_meant)
 {
+	const struct model *model = facts->model;
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
@@ -357,7 +358,7 @@ left_by_imports(const struct model *model, const bool *is_meant)
 			continue;
 		if (site->process_count > 1)
 			return 0;
-		bytes += is_meant[site->process] ? site->live_bytes : 0;
+		bytes += is_meant[site->process] ? verdict_less_untouched(facts, site->live_bytes, site->untouched_bytes) : 0;
 	}
 	return bytes;
 }
@@ -517,7 +518,7 @@ gather_live(struct verdict_facts *facts)
 		                                         : (size_t)(facts->process - model->processes)] = true;
 	}
 	sum_processes(facts, is_meant, is_over, end_ns);
-	facts->import_bytes = left_by_imports(model, is_meant);
+	facts->import_bytes = left_by_imports(facts, is_meant);
 	if (model->process_count == 1) {
 		sum_domains(facts);
 		if (facts->top_live.site_count != 0)
@@ -801,15 +802,17 @@ verdict_is_of_recording(const struct verdict_facts *facts)
 }
 
 uint64_t
-verdict_left_by_imports(const struct model *model, const struct model_domain *domain, bool is_peak)
+verdict_left_by_imports(const struct verdict_facts *facts, const struct model_domain *domain, bool is_peak)
 {
+	const struct model *model = facts->model;
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
 
 		if (&model->domains[site->domain] == domain && site->leak == MODEL_LEAK_IMPORT && !rank_is_start_up(site))
-			bytes += is_peak ? site->peak_bytes : site->live_bytes;
+			bytes += verdict_less_untouched(facts, is_peak ? site->peak_bytes : site->live_bytes,
+			                                site->untouched_bytes);
 	}
 	return bytes;
 }

@@ -219,8 +219,8 @@ void verdict_facts_gather(struct finished_model finished, const struct verdict_n
 uint64_t verdict_peak_of(const struct model_process *process);
 /* Of mappings that are live: OpenBLAS maps 64 MiB and uses some KiB of them. 0: not sampled at the moment of which live_bytes is. */
 uint64_t verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain);
-/* What imports left of this domain, when its total was highest or at the end; without the start of the interpreter. */
-uint64_t verdict_left_by_imports(const struct model *model, const struct model_domain *domain, bool is_peak);
+/* What imports left of this domain in memory, when its total was highest or at the end; without the start of the interpreter. */
+uint64_t verdict_left_by_imports(const struct verdict_facts *facts, const struct model_domain *domain, bool is_peak);
 /* Python's arenas: memory that no line is known of. */
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 /* Of these, what is left where the objects in them are known by line. */

@@ -328,7 +328,7 @@ find_peak_lines(struct verdict_facts *facts, bool is_line_next, struct verdict *
 		add(verdict, FINDING_PEAK_LINE, top->peak_bytes < facts->peak_bytes ? top->peak_bytes : facts->peak_bytes,
 		    facts->peak_bytes, top);
 	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
-		imports_bytes = verdict_left_by_imports(facts->model, facts->peak_domain, true);
+		imports_bytes = verdict_left_by_imports(facts, facts->peak_domain, true);
 	if (imports_bytes > top->peak_bytes)
 		add(verdict, FINDING_PEAK_IMPORTS, imports_bytes, facts->peak_bytes, NULL);
 }
@@ -654,7 +654,7 @@ find_domain_line(const struct verdict_facts *facts, const struct model_domain *l
 	const struct model_site *site = top != NULL ? top->largest : NULL;
 	uint64_t whole_bytes = is_peak ? lines->peak_bytes : lines->live_bytes;
 	uint64_t part_bytes = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
-	uint64_t imports_bytes = verdict_left_by_imports(facts->model, lines, is_peak);
+	uint64_t imports_bytes = verdict_left_by_imports(facts, lines, is_peak);
 	uint64_t in_memory_bytes = verdict_less_untouched(facts, whole_bytes, lines->untouched_bytes);
 
 	if (verdict_tells_in_memory(in_memory_bytes, whole_bytes - in_memory_bytes)) {

@@ -128,7 +128,16 @@ PHRASE(LIVE)
 	char total[UNITS_TEXT_BYTES];
 	char held[UNITS_TEXT_BYTES];
 
+	bool is_one_domain_told = facts->refused == NULL &&
+	                          (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
+	                          facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes;
+
 	say(verdict, " %s %s was live", moment(facts, verdict), units_bytes(finding->bytes, total));
+	if (facts->model->process_count == 1 && verdict->cause == VERDICT_RUNNING && facts->refused != NULL &&
+	    verdict_is_device_request(facts))
+		say(verdict, " on the host"); // what the device has was told before
+	else if (facts->model->process_count == 1 && is_one_domain_told)
+		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : "");
 	if (verdict_is_in_memory_told(facts))
 		say(verdict, ", %s of it in memory%s", units_bytes(facts->live_bytes, held),
 		    is_end_sampled(facts) ? "" : " at the last sample");
@@ -137,12 +146,6 @@ PHRASE(LIVE)
 		    units_bytes(facts->live_process_bytes, held));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
-	else if (verdict->cause == VERDICT_RUNNING && facts->refused != NULL && verdict_is_device_request(facts))
-		say(verdict, " on the host"); // what the device has was told before
-	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
-	         facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
-		// the peak that was told before is one domain's
-		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : "");
 	if (facts->model->process_count > 1)
 		say_process(facts->live_process, verdict);
 	say(verdict, ".");

@@ -80,6 +80,26 @@ a_block_that_was_never_touched_is_not_blamed(void **state)
 	assert_true(verdict.untouched_bytes == 2 * GIB - 4 * KIB);
 }
 
+/* OpenBLAS maps 64 MiB when NumPy is imported, and touches little: that is nobody's doing, and no part of what is in memory. */
+static void
+what_imports_asked_for_and_never_touched_is_not_told(void **state)
+{
+	struct model_site *site = hand_model_site(&hand, MMAP, 1, 64 * MIB);
+
+	(void)state;
+	site->stack_flags = KMEM_STACK_IMPORT_CUT;
+	untouched(site, 63 * MIB);
+	untouched(hand_model_site(&hand, MMAP, 6, 32 * MIB), 32 * MIB); // another buffer: it explains less than half
+	hand_model_generations(hand_model_site(&hand, HEAP, 6, 28 * MIB), 12, 12, 3, 3);
+	hand_model_site(&hand, HEAP, 1, 10 * MIB)->stack_flags = KMEM_STACK_IMPORT_CUT;
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	assert_found(&verdict, "line 28.0 MiB of 39.0 MiB at train.py:6 epoch; accumulates");
+	assert_not_found(&verdict, "imports"); // 11 MiB of them
+	assert_not_found(&verdict, "untouched");
+	SAYS(" 134 MiB was live in all, 39.0 MiB of it in memory.");
+}
+
 /* A limit of addresses counts what was asked for. */
 static void
 a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
@@ -616,6 +636,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(a_block_that_was_never_touched_is_not_blamed, make),
+		cmocka_unit_test_setup(what_imports_asked_for_and_never_touched_is_not_told, make),
 		cmocka_unit_test_setup(a_request_that_was_refused_is_told_by_what_was_asked_for, make),
 		cmocka_unit_test_setup(a_line_of_which_a_part_is_there_counts_with_that_part, make),
 		cmocka_unit_test_setup(no_line_is_named_before_it_was_said_where_the_rest_is, make),
