@@ -202,9 +202,9 @@ static void
 end_device_memory(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);
-	say(verdict, " after ");
+	say(verdict, ", likely because "); // judge_device_memory() is never surer, nor less sure
 	say_refusal(facts, verdict);
-	say(verdict, " by the driver (%s).", verdict_confidence_name(verdict->confidence));
+	say(verdict, " by the driver.");
 }
 
 /* Python raises this for a request of its own; PyTorch has another error for its. */

@@ -58,7 +58,7 @@ PHRASE(PARTS)
 	if (verdict_was_mostly_released(facts))
 		say(verdict, " Most of what lines held then was released afterwards.");
 	else if (facts->top_live.site_count != 0 && !verdict_holds_a_third(facts, facts->top_live.live_bytes))
-		say(verdict, " No line holds a third of it.");
+		say(verdict, " No line explains it: none holds a third of it.");
 }
 
 /* The line comes early: its few blocks are what to look for. */

@@ -133,7 +133,7 @@ static const struct {
 } explained_cases[] = {
 	{ 100 * MIB, 200 * MIB, 80 * MIB, 20 * MIB, 0, NULL, "", "a third is enough" },
 	{ 99 * MIB, 110 * MIB, 170 * MIB, 20 * MIB, 0, "; parts-in-memory 170 MiB of 300 MiB; live 99.0 MiB; line",
-	  "; 105 MiB was live at recorded lines; 20.0 MiB was the recorder's own; the rest was 4.8 MiB. No line holds a third",
+	  "; 105 MiB was live at recorded lines; 20.0 MiB was the recorder's own; the rest was 4.8 MiB. No line explains it: none holds a third",
 	  "less is not" },
 	{ 10 * MIB, 200 * MIB, 0, 20 * MIB, 0, "; parts-in-memory 189 MiB of 220 MiB; live 10.0 MiB; line",
 	  "189 MiB was malloc's, beyond what is live; ", "nobody looked at malloc's pages" },
@@ -215,7 +215,7 @@ a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
 	kill_it(300 * MIB, 300 * MIB);
 	hand_model_decide(&hand, &verdict);
 	SAYS(" 180 MiB was files that lie in memory", "110 MiB was live at recorded lines", "110 MiB was live");
-	assert_null(strstr(verdict.text, "No line holds a third"));
+	assert_null(strstr(verdict.text, "No line explains it"));
 	assert_advised(&verdict, "remove-files-in-memory");
 }
 
@@ -230,7 +230,8 @@ a_look_of_another_time_says_its_age(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_found(&verdict, "parts-in-memory 227 MiB of 289 MiB; live 50.0 MiB; line");
-	SAYS("227 MiB was newer than the last sample", "60.0 s before the end, when 62.0 MiB was in memory. No line holds");
+	SAYS("227 MiB was newer than the last sample",
+	     "60.0 s before the end, when 62.0 MiB was in memory. No line explains it");
 }
 
 /* Code and data of a program are in each of its processes, and in memory once: that is no growth after the look. */
