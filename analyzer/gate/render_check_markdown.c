@@ -26,7 +26,8 @@ put_row(const struct check_rule *rule, FILE *stream)
 	              check_rule_name(rule));
 	markdown_escaped(rule->domain, stream); // a pattern, too
 	(void)fprintf(stream, " | %s | %s | %s | ", rule->has_before ? units_bytes(rule->before_bytes, before) : "",
-	              units_bytes(rule->after_bytes, after), rule->is_judged ? check_limit_text(rule, limit) : "");
+	              units_bytes(rule->after_bytes, after),
+	              rule->is_judged ? check_limit_text(rule, limit) : "not judged: address space");
 	if (rule->where[0] != '\0')
 		markdown_code(rule->where, stream);
 	(void)fputs(" |\n", stream);

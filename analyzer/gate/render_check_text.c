@@ -49,6 +49,8 @@ put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 	              units_bytes(rule->after_bytes, after));
 	if (rule->is_judged)
 		put_limit(check_limit_text(rule, limit), stream);
+	else
+		(void)fputs("  not judged: address space", stream);
 	if (rule->where[0] != '\0')
 		(void)fprintf(stream, "  %s%s %s", novelty(rule), check_where_word(rule), rule->where);
 	(void)fputc('\n', stream);

@@ -165,11 +165,13 @@ line_in(const struct holders *holders, const struct model_frame *where)
 }
 
 const struct holders_line *
-model_holders_of(const struct model *model, const struct model_frame *where)
+model_holders_of(const struct model *model, const struct model_frame *where, enum domain_kind kind)
 {
 	const struct holders_line *found = NULL;
 	uint64_t newest_ns = 0;
 
+	if (kind != DOMAIN_HEAP && kind != DOMAIN_PYTHON_OBJECT)
+		return NULL;
 	for (size_t i = 0; i < model->process_count && where != NULL; i++) {
 		const struct holders *holders = model->processes[i].holders;
 		const struct holders_line *line = holders != NULL && holders->monotonic_ns >= newest_ns

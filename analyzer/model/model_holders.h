@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/domain.h"
+
 struct json_object;
 struct model;
 struct model_frame;
@@ -68,8 +70,12 @@ void model_holders_free_way(struct holders_way *way);
 void model_holders_free_line(struct holders_line *line);
 void model_holders_free(struct holders *holders); // what it holds, not itself; NULL is legal
 
-/* What was found about this line of code when some process was examined last; NULL: it was not one of the largest, or none was examined. */
-const struct holders_line *model_holders_of(const struct model *model, const struct model_frame *where);
+/*
+ * What was found about this line of code when some process was examined last; NULL: it was not one of the largest, or none was examined.
+ * Blocks of the heap are examined, and small Python objects: of memory of another kind, such as what a library maps, nothing is known.
+ */
+const struct holders_line *model_holders_of(const struct model *model, const struct model_frame *where,
+                                            enum domain_kind kind);
 /* The look that this is of. */
 const struct holders *model_holders_look(const struct model *model, const struct holders_line *line);
 

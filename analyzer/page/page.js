@@ -155,7 +155,7 @@
 	/* A line that loads its data in rounds looks like one that leaks: which blocks are alive, the oldest generation first. */
 	function putSurvivors(cell, line) {
 		const cells = text(line[LINE.survivors]);
-		const told = "blocks of " + line[LINE.alive] + " of " + line[LINE.total] + " generations are alive";
+		const told = "blocks of " + line[LINE.alive] + " of " + line[LINE.total] + " generations (stretches of the run) are alive";
 		if (cells.length < 2 || line[LINE.alive] === 0)
 			return;
 		const svg = cell.append("svg").attr("class", "survivors").attr("role", "img").attr("aria-label", told)

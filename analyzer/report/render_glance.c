@@ -98,6 +98,8 @@ moment_of(const struct report *report, const char *domain)
 		return (struct moment){ "Held at the peak", &rank_peak, true, true, true };
 	if (find(report, FINDING_DEVICE_FULL) != NULL || (report->verdict.has_ended_well && is_mostly_device(report)))
 		return on_device;
+	if (find(report, FINDING_DEVICE_REFUSED) != NULL)
+		return (struct moment){ "Held on the device now", &rank_peak, false, false, true };
 	if (find(report, FINDING_LIVE) != NULL)
 		return (struct moment){ strcmp(report->processes[0].state, "running") == 0 ? "Held now" : "Held at the end",
 			                    &rank_sites, false, true, false };
@@ -113,7 +115,7 @@ moment_of(const struct report *report, const char *domain)
 struct row {
 	uint64_t bytes;
 	uint64_t error_bytes; // how far off an estimate may be; 0 = exact
-	const char *growth;   // "accumulates", with "?" where it may be a one-time load; "" = nothing is said
+	const char *growth;   // "(leak)", with "?" where it may be a one-time load; "" = nothing is said
 	size_t number;        // of the line
 	const char *text;     // what it is instead of a line; NULL = a line
 	struct report_place where;
@@ -122,7 +124,8 @@ struct row {
 struct rows {
 	struct row rows[CANDIDATES];
 	size_t count;
-	uint64_t total_bytes; // of all lines
+	uint64_t total_bytes;  // of all lines
+	bool is_without_cache; // PyTorch's: its tensors are told
 };
 
 /* Keeps the largest, in order. */
@@ -164,7 +167,7 @@ row_text(const struct row *row, char text[PLACE_TEXT_BYTES])
 static void
 join_rows(struct rows *rows)
 {
-	struct rows joined = { .total_bytes = rows->total_bytes };
+	struct rows joined = { .total_bytes = rows->total_bytes, .is_without_cache = rows->is_without_cache };
 	bool is_taken[CANDIDATES] = { false };
 	char text[PLACE_TEXT_BYTES];
 	char other[PLACE_TEXT_BYTES];
@@ -223,8 +226,10 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 		struct report_line line = report_line_figures(report, i);
 		uint64_t bytes = in_memory_of(&line, moment->is_peak);
 
-		if (line.is_device && !line.of.is_import && line.of.tier != 0)
+		if (line.is_device && !line.of.is_import && line.of.tier != 0) {
+			rows->is_without_cache = rows->is_without_cache || (moment->has_devices && bytes != 0);
 			continue; // a cache, of which the tensors are told
+		}
 		if (line.is_address_space || bytes == 0 || !(line.is_device ? moment->has_devices : moment->has_host))
 			continue;
 		rows->total_bytes += bytes;
@@ -235,8 +240,8 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 		row = (struct row){ .bytes = bytes,
 			                .error_bytes = moment->is_peak ? line.estimate.peak_error_bytes : line.estimate.error_bytes,
 			                .growth = line.of.leak != MODEL_LEAK_LEAK ? ""
-			                          : line.may_be_built_once        ? "accumulates?"
-			                                                          : "accumulates",
+			                          : line.may_be_built_once        ? "(leak?)"
+			                                                          : "(leak)",
 			                .number = i };
 		if (line.estimate.is_rest_of_arenas)
 			free_arenas = row;
@@ -352,7 +357,8 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
 	(void)fprintf(stream, "%s", moment->heading);
 	if (report->process_count > 1 && moment->ranking != NULL)
 		(void)fprintf(stream, ", summed over %s processes", units_count(report->process_count, text));
-	(void)fprintf(stream, " (%s in all%s):\n", units_bytes(rows->total_bytes, text),
+	(void)fprintf(stream, " (%s in all%s%s):\n", units_bytes(rows->total_bytes, text),
+	              rows->is_without_cache ? ", without what PyTorch caches" : "",
 	              moment->is_peak && moment->has_host && report_peaks_are_apart(report, rows->total_bytes)
 	                  ? ", not all of it at once"
 	                  : "");
@@ -370,10 +376,28 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
 
 /* What a person must know before the lines, the most important first. */
 static const enum finding_kind told_kinds[] = {
-	FINDING_THREAD_REFUSED, FINDING_PROCESS_REFUSED, FINDING_FILES_FULL,    FINDING_CUDA_NOT_STARTED, FINDING_GUARD,
-	FINDING_LOST_CHILDREN,  FINDING_FREED,           FINDING_PARTS,         FINDING_OVER_LIMIT,       FINDING_COPIES,
-	FINDING_DEVICE_OTHERS,  FINDING_DEVICE_FULL,     FINDING_ADDRESS_LIMIT, FINDING_PEAK_IN_IMPORT,   FINDING_RECORDER,
-	FINDING_HIDDEN_HEAP,    FINDING_UNRECORDED,      FINDING_DAMAGE,        FINDING_OTHER_CONTAINER,
+	FINDING_THREAD_REFUSED,
+	FINDING_PROCESS_REFUSED,
+	FINDING_FILES_FULL,
+	FINDING_CUDA_NOT_STARTED,
+	FINDING_GUARD,
+	FINDING_LOST_CHILDREN,
+	FINDING_FREED,
+	FINDING_PARTS,
+	FINDING_OVER_LIMIT,
+	FINDING_COPIES,
+	FINDING_DEVICE_OTHERS,
+	FINDING_DEVICE_FULL,
+	FINDING_ADDRESS_LIMIT,
+	FINDING_PEAK_IN_IMPORT,
+	FINDING_RECORDER,
+	FINDING_HIDDEN_HEAP,
+	FINDING_UNRECORDED,
+	FINDING_DAMAGE,
+	FINDING_OTHER_CONTAINER,
+	FINDING_DEVICE_REFUSED,
+	FINDING_DEVICE_FRAGMENTED,
+	FINDING_SHARED_LINE,
 };
 
 static bool

@@ -130,7 +130,7 @@ put_swept(const struct report_line *line, FILE *stream)
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (seen_bytes != 0)
-		(void)fprintf(stream, "%20sit accumulated until the peak (%s), then was released as the program ended\n", "",
+		(void)fprintf(stream, "%20sit grew until the peak (%s), then was released as the program ended\n", "",
 		              units_bytes(is_at_peak ? line->of.peak_bytes : seen_bytes, bytes));
 }
 
@@ -239,9 +239,8 @@ put_releases(const struct report_line *line, FILE *stream)
 
 /* What was asked for and never touched holds nothing. Rows are in the order of what is in memory. */
 static bool
-put_in_memory(const struct report_line *line, uint64_t shown_bytes, FILE *stream)
+put_in_memory(uint64_t untouched, uint64_t shown_bytes, FILE *stream)
 {
-	uint64_t untouched = line->of.untouched_bytes;
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
@@ -430,6 +429,7 @@ compare_by_bytes(const void *a, const void *b)
 }
 
 struct imports {
+	uint64_t untouched_bytes; // of the rows'
 	struct import *rows;
 	size_t count;
 	size_t room;
@@ -448,6 +448,7 @@ add_import(struct imports *imports, const struct report_line *line, uint64_t byt
 	imports->rows = memory_grown(imports->rows, &imports->room, imports->count + 1, sizeof(*imports->rows));
 	import = &imports->rows[imports->count++];
 	import->bytes = bytes;
+	imports->untouched_bytes += line->of.untouched_bytes;
 	if (line->import[0] != '\0')
 		(void)snprintf(import->label, sizeof(import->label), "import %s", line->import);
 	else if (strstr(line->where.file, "importlib") != NULL ||
@@ -489,15 +490,17 @@ put_imports(struct imports *imports, FILE *stream)
 		all += imports->rows[i].bytes;
 		hidden += i >= IMPORTS_SHOWN ? imports->rows[i].bytes : 0;
 	}
-	if (all != 0)
+	if (all != 0) {
 		(void)fprintf(stream, "%9s  left by imports\n", units_bytes(all, text));
+		(void)put_in_memory(imports->untouched_bytes, all, stream);
+	}
 	for (size_t i = 0; i < imports->count && i < IMPORTS_SHOWN; i++)
 		(void)fprintf(stream, "%20s  %s\n", units_bytes(imports->rows[i].bytes, text), imports->rows[i].label);
 	if (imports->count > IMPORTS_SHOWN)
 		(void)fprintf(stream, "%20s  %zu more module%s\n", units_bytes(hidden, text), imports->count - IMPORTS_SHOWN,
 		              imports->count - IMPORTS_SHOWN == 1 ? "" : "s");
 	if (imports->start_up_bytes != 0)
-		(void)fprintf(stream, "%9s  interpreter start-up\n", units_bytes(imports->start_up_bytes, text));
+		(void)fprintf(stream, "%9s  left by the interpreter\n", units_bytes(imports->start_up_bytes, text));
 }
 
 /* --- the whole table ------------------------------------------------------------------------------------------- */
@@ -602,7 +605,8 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 		put_releases(&line, stream);
 	}
 	if (table->shown != shown_any)
-		remarks->has_untouched = put_in_memory(&line, table->shown(&line), stream) || remarks->has_untouched;
+		remarks->has_untouched = put_in_memory(line.of.untouched_bytes, table->shown(&line), stream) ||
+		                         remarks->has_untouched;
 	put_library(&line, stream);
 	remarks->has_errors = put_error(&line, table->shown == shown_peak, stream) || remarks->has_errors;
 	render_text_source(&line.where, stream);

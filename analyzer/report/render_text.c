@@ -159,14 +159,14 @@ put_resident_heading(const struct report_process *most, bool is_alone, FILE *str
 	if (!is_alone)
 		(void)fprintf(stream, " of process %" PRIu32 " alone", most->pid);
 	if (!is_old)
-		(void)fputs(most->is_end_known ? " at exit" : " at the last heartbeat", stream);
+		(void)fputs(most->is_end_known ? " at exit" : " at the last sample", stream);
 	else
 		(void)fprintf(stream, ", sampled %.1f s before %s", (double)most->resident_age_ns / 1e9,
-		              most->is_end_known ? "exit" : "the last heartbeat, which saw ");
+		              most->is_end_known ? "exit" : "it was last seen, with ");
 	if (is_old && !most->is_end_known)
 		(void)fputs(units_bytes(most->resident_bytes, bytes), stream);
 	else if (is_old && differs(most->resident_bytes, most->resident_sampled_bytes))
-		(void)fprintf(stream, "; the last heartbeat saw %s", units_bytes(most->resident_bytes, bytes));
+		(void)fprintf(stream, "; it was last seen with %s", units_bytes(most->resident_bytes, bytes));
 	(void)fputc('\n', stream);
 }
 

@@ -223,7 +223,7 @@ static const struct resident_part {
 } resident_parts[KMEM_RESIDENT_PARTS] = {
 	[KMEM_RESIDENT_OTHER] = { "not attributed", "mapped by direct system calls or by libraries" },
 	[KMEM_RESIDENT_BRK] = { "brk", "malloc, below the program break" },
-	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's other mappings, with their free parts" },
+	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's mappings, with their free parts" },
 	[KMEM_RESIDENT_MMAP] = { "mmap", "" },
 	[KMEM_RESIDENT_RESERVED] = { "reserved", "" },
 	[KMEM_RESIDENT_PYTHON_ARENA] = { "python/arena", "" },
@@ -900,7 +900,8 @@ report_line(const struct report *report, size_t number)
 	made.where = place_of(report->rows, line->largest);
 	made.largest = make_site(report->rows, line->largest);
 	add_types(report->rows, line, &made);
-	const struct holders_line *held = model_holders_of(report->rows->model, line->where);
+	const struct holders_line *held = model_holders_of(report->rows->model, line->where,
+	                                                   report->rows->model->domains[line->domain].id.kind);
 
 	if (held != NULL) {
 		made.held_samples = held->samples;

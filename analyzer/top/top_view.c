@@ -274,7 +274,7 @@ put_place(const struct top_row *row, unsigned at, unsigned column, struct top_ca
 {
 	bool has_domain = row->domain[0] != '\0' && strcmp(row->domain, "heap") != 0;
 	unsigned behind = (unsigned)((has_domain ? strlen(row->domain) + 3 : 0) +
-	                             (row->leak[0] != '\0' ? strlen(row->leak) + 1 : 0));
+	                             (row->leak[0] != '\0' ? strlen(row->leak) + 3 : 0));
 	unsigned room = canvas->columns > column ? canvas->columns - column : 0;
 
 	column = put_part(canvas, at, column, room > behind + PLACE_LEAST ? canvas->columns - behind : canvas->columns,
@@ -282,7 +282,7 @@ put_place(const struct top_row *row, unsigned at, unsigned column, struct top_ca
 	if (has_domain)
 		column = put_format(canvas, at, column + 1, TOP_SOFT, "[%s]", row->domain);
 	if (row->leak[0] != '\0')
-		(void)put(canvas, at, column + 1, TOP_ALARM, row->leak);
+		(void)put_format(canvas, at, column + 1, TOP_ALARM, "(%s)", row->leak);
 }
 
 static void

@@ -38,6 +38,13 @@ struct advice {
 	bool is_nothing;           // there is nothing to do, or nobody can tell: not worth a row of a glance
 };
 
+static void
+add_name(const char *name, struct verdict *verdict)
+{
+	if (verdict->advice_count < VERDICT_ADVICE_MAX)
+		verdict->advice[verdict->advice_count++] = name;
+}
+
 /* ---- what may be said of a line that accumulates ---- */
 
 /*
@@ -68,7 +75,7 @@ static bool
 say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	static const char cache[] = " -> functools._lru_cache_wrapper";
-	const struct holders_line *held = model_holders_of(facts->model, line->where);
+	const struct holders_line *held = verdict_holders_of(facts, line);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 	bool is_held = way != NULL && strcmp(way->kind, "held") == 0;
 	const char *wrapper = is_held ? strstr(way->text, cache) : NULL;
@@ -192,7 +199,7 @@ static const struct step steps[] = {
 	{ VERDICT_EXEC_REPLACED, "look-at-next-program", NULL,
 	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
 	{ VERDICT_SHM_FULL, "enlarge-shm", NULL,
-	  "give /dev/shm more room (docker run --shm-size), or use fewer workers or a smaller prefetch" },
+	  "give /dev/shm more room (docker run --shm-size), or share less at once: fewer workers, or a smaller prefetch" },
 	{ VERDICT_TIME_UP, "give-more-time", NULL, "give it more time, or see what took it so long" },
 	{ VERDICT_FILE_LIMIT, "raise-file-limit", NULL, "write less into one file, or raise the limit (ulimit -f)" },
 	{ VERDICT_STACK_OVERFLOW, "end-recursion", NULL,
@@ -219,9 +226,12 @@ static const struct step steps[] = {
 	{ VERDICT_FAILED, "match-driver", has_no_cuda,
 	  "read the program's own error message; nvidia-smi shows the driver, and for which CUDA it is" },
 	{ VERDICT_FAILED, "read-error", NULL, "read the program's own error message" },
-	{ VERDICT_GONE, "see-peak", was_launched, "`kmemshim peak " VERDICT_CAPTURE "` shows which lines held the memory" },
+	{ VERDICT_GONE, "see-system-log", was_launched,
+	  "see what ended it: the kernel's log of that time (`journalctl -k`, or `dmesg -T`), and the log of the scheduler or "
+	  "supervisor that started it" },
 	{ VERDICT_GONE, "record-with-run", NULL,
-	  "record it with `kmemshim run -- " VERDICT_COMMAND "`: then how it ended is known" },
+	  "see what ended it: the kernel's log of that time (`journalctl -k`, or `dmesg -T`), and the log of the scheduler or "
+	  "supervisor that started it; record it with `kmemshim run -- " VERDICT_COMMAND "`: then how it ended is known" },
 };
 
 /* NULL: the cause has none, what held the memory is the first thing to look at. */
@@ -422,6 +432,24 @@ say_growth_after_step(const struct verdict_facts *facts, struct verdict *verdict
 	         if_data_set(verdict, &facts->top_live)[0] != '\0' ? ", unless it is a data set" : "");
 }
 
+ADVICE_TEST(is_growing_running, verdict->cause == VERDICT_RUNNING && facts->refused == NULL &&
+                                    verdict_is_accumulating(facts) && !verdict_is_arena(facts, &facts->top_live))
+
+/* There is still time, and a program that runs can be looked into. */
+static void
+say_growth_running(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct rank_line *top = &facts->top_live;
+	char place[PLACE_TEXT_BYTES];
+
+	if (facts->live_process->is_hidden || verdict_holders_of(facts, top) != NULL) {
+		say_blocks_kept(facts, top, verdict);
+		return;
+	}
+	say_next(verdict, "look for what keeps the blocks of %s alive: `kmemshim holders %" PRIu32 "` shows it%s",
+	         verdict_line_text(top, place), facts->live_process->identity->pid, if_data_set(verdict, top));
+}
+
 /* Where memory was the reason, as far as is known, it comes before who sent a signal. */
 static bool
 is_step_alone(const struct verdict_facts *facts, const struct verdict *verdict)
@@ -435,17 +463,34 @@ is_step_alone(const struct verdict_facts *facts, const struct verdict *verdict)
 
 /* ---- a request that was refused ---- */
 
-/* What limits the address space. */
+/* What is in the way of such a request, and how there can be more of it. */
 static const char *
-space_limit_name(const struct verdict_facts *facts)
+raise_words(const struct verdict_facts *facts)
 {
 	const struct kmem_identity *identity = facts->process->identity;
 
+	if (facts->refused->is_by_guard)
+		return "raise its guard (--guard)";
 	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
 		if (identity->limits[i].kind == KMEM_LIMIT_ADDRESS_SPACE && identity->limits[i].bytes != UINT64_MAX)
-			return " (ulimit -v)";
+			return "raise the limit (ulimit -v)";
 	}
-	return facts->refused->space_limit_bytes != 0 ? " (RLIMIT_AS, which the program set)" : "";
+	if (facts->refused->space_limit_bytes != 0)
+		return "raise the limit (RLIMIT_AS, which the program set)";
+	return identity->overcommit_mode == 2 ? "let the machine promise more: add swap, or raise vm.overcommit_ratio"
+	                                      : "raise the limit";
+}
+
+/* " at train.py:41 epoch" */
+static void
+say_request_place(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_site *site = facts->refused->site;
+	const struct rank_line line = { .where = site != NULL ? site->where : NULL, .largest = site };
+	char place[PLACE_TEXT_BYTES];
+
+	if (line.where != NULL)
+		say_next(verdict, " at %s", verdict_line_text(&line, place));
 }
 
 ADVICE_TEST(is_refused, facts->refused != NULL)
@@ -471,9 +516,9 @@ say_hold_less_before(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char place[PLACE_TEXT_BYTES];
 
-	say_next(verdict, "hold less before that (most at %s), or raise the limit%s",
+	say_next(verdict, "hold less before that (most at %s), or %s",
 	         verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live, place),
-	         space_limit_name(facts));
+	         raise_words(facts));
 }
 
 /* ---- what was not recorded ---- */
@@ -514,6 +559,7 @@ is_childs_peak(const struct verdict_facts *facts)
 }
 
 ADVICE_TEST(is_copied, facts->refused == NULL && facts->copies.bytes > facts->top_live.live_bytes / 2)
+ADVICE_TEST(is_copied_too, facts->refused == NULL && facts->copies.child_count != 0 && facts->top_live.site_count != 0)
 ADVICE_TEST(is_killed_child_in_arenas, verdict->cause == VERDICT_CHILD_KILLED && is_childs_peak(facts) &&
                                            verdict_is_arena(facts, &facts->top_peak) &&
                                            !verdict_is_rest_of_arenas(&facts->top_peak))
@@ -529,11 +575,21 @@ say_share_reads(const struct verdict_facts *facts, struct verdict *verdict)
 
 	say_next(verdict, "%s",
 	         facts->copies.child->python_version != 0
-	             ? "keep what the workers read in one NumPy array or tensor, or in shared memory, instead of many "
+	             ? "put what the workers read into one NumPy array or tensor, or into shared memory, instead of many "
 	               "Python objects; or let each worker load its own part"
 	             : "write to less of it after the fork, or fork before it is built");
 	if (built != NULL && verdict_is_arena(facts, &line) && !verdict_is_rest_of_arenas(&line))
 		say_next(verdict, "; `kmemshim run --python-objects -- " VERDICT_COMMAND "` names the lines that built them");
+}
+
+/* What they copied is worth a sentence, and not the most of it. */
+static void
+say_share_or_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(verdict, "hold less at once at %s, or run fewer workers; or ", verdict_line_text(&facts->top_live, place));
+	say_share_reads(facts, verdict);
 }
 
 static void
@@ -632,16 +688,23 @@ say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 	         "`; then the lines that hold them are named%s",
 	         if_data_set(verdict, &facts->top_live));
 	if (facts->refused != NULL)
-		say_next(verdict, ". Or raise the limit%s", space_limit_name(facts));
+		say_next(verdict, "; or %s", raise_words(facts));
 }
 
 static void
 say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
 {
+	char bytes[UNITS_TEXT_BYTES];
+
 	if (facts->model->domains[growing->domain].id.kind == DOMAIN_TENSORS)
 		say_tensors_kept(growing, if_data_set(verdict, growing), verdict);
 	else
 		say_blocks_kept(facts, growing, verdict);
+	if (facts->pace_bytes != 0 && verdict->end != VERDICT_END_OK && facts->refused == NULL) {
+		add_name("more-memory", verdict);
+		say_next(verdict, "; to finish this run first, give it more memory: it took %s more each minute",
+		         units_bytes(facts->pace_bytes, bytes));
+	}
 }
 
 static void
@@ -662,7 +725,7 @@ say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 
 	say_next(verdict,
 	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
-	         "` shows which lines accumulate (%s in all, most at %s)",
+	         "` shows what looks like a leak (%s in all, most at %s)",
 	         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
 }
 
@@ -672,7 +735,7 @@ say_swept(const struct verdict_facts *facts, struct verdict *verdict)
 	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict,
-	         "look at %s: it accumulated until the peak, then was released as the program ended; release "
+	         "look at %s: what it held grew until the peak, then was released as the program ended; release "
 	         "earlier what it no longer needs; if it collects results for the end, no action is needed",
 	         verdict_line_text(&facts->swept, place));
 }
@@ -697,16 +760,16 @@ static const struct advice rows[] = {
 	{ "return-freed-memory", is_freed_first_running, .say = say_freed },
 	{ "return-freed-memory", is_freed_after_step, .say = say_freed, .is_after_step = true },
 	{ "release-blocks", is_growth_after_step, .say = say_growth_after_step, .is_after_step = true },
+	{ "release-blocks", is_growing_running, .say = say_growth_running },
 	{ NULL, is_step_alone, .say = NULL, .is_after_step = true },
 	{ "return-freed-memory", is_freed_first, .say = say_freed },
 	{ "read-error", is_perhaps_caught_beyond_machine,
-	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once there" },
+	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once{ at request}" },
 	{ "read-error", is_perhaps_caught,
-	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once there, or raise the limit" },
-	{ "ask-for-less", is_beyond_machine, .text = "ask for less at once there (smaller pieces, a smaller type)" },
+	  .text = "read the program's own error message; if it says that memory ran out, ask for less at once{ at request}, or {raise}" },
+	{ "ask-for-less", is_beyond_machine, .text = "ask for less at once{ at request} (smaller pieces, a smaller type)" },
 	{ "start-under-limit", is_of_recording, .say = say_start_under_limit },
-	{ "ask-for-less-or-raise-limit", is_request_alone,
-	  .text = "ask for less at once there, or raise the limit{limit}" },
+	{ "ask-for-less-or-raise-limit", is_request_alone, .text = "ask for less at once{ at request}, or {raise}" },
 	{ "record-again", is_damage_the_story,
 	  .text = "record it again, or copy the capture again: the damage took the lines of what held most" },
 	{ "more-room-for-stacks", is_elsewhere_the_story, .say = say_more_stacks },
@@ -730,7 +793,7 @@ static const struct advice rows[] = {
 	          "back when the last object in it is released" },
 	{ "record-python-objects", is_in_arenas, .say = say_python_objects },
 	{ "release-blocks", is_growing, .kept_line = offsetof(struct verdict_facts, top_live) },
-	{ "ask-for-less-or-raise-limit", is_refused, .text = "ask for less at once there, or raise the limit{limit}" },
+	{ "ask-for-less-or-raise-limit", is_refused, .text = "ask for less at once{ at request}, or {raise}" },
 	{ "more-room-for-recorder", is_unrecorded,
 	  .text = "record it again with more room for the recorder (ulimit -v, or the disk that holds captures)" },
 	{ "record-whole", is_damaged,
@@ -753,6 +816,7 @@ static const struct advice rows[] = {
 	{ "import-less", are_imports_most,
 	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
 	{ "release-blocks-or-hold-less", is_perhaps_growing, .say = say_kept_or_needed },
+	{ "share-what-children-read", is_copied_too, .say = say_share_or_hold_less },
 	{ "hold-less", is_line_known,
 	  .text = "hold less at once at {line} (smaller pieces, a smaller type, release earlier), or give the program more memory" },
 	{ "see-peak", is_anything, .text = "`kmemshim peak " VERDICT_CAPTURE "` shows which lines held the memory" },
@@ -767,7 +831,7 @@ is_asked_arena(const struct verdict_facts *facts)
 	const struct model_domain *largest = facts->asked.largest;
 
 	return largest->id.kind == DOMAIN_PYTHON_ARENA && facts->model->sample_bytes == 0 && // "python" is wanted, too
-	       verdict_left_by_imports(facts->model, largest, false) <= largest->live_bytes / 2;
+	       verdict_left_by_imports(facts, largest, false) <= largest->live_bytes / 2;
 }
 
 ADVICE_TEST(is_asked_refused,
@@ -840,7 +904,7 @@ line_at(const struct verdict_facts *facts, size_t offset)
 	return (const struct rank_line *)(const void *)((const char *)facts + offset);
 }
 
-/* Appends the text, with the facts for {line}, {device line}, {pinned line}, {device}, {domain} and {limit}. */
+/* Appends the text, with the facts for {line}, {device line}, {pinned line}, {device}, {domain}, {raise} and { at request}. */
 static void
 say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
 {
@@ -861,17 +925,12 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 			say_next(verdict, "%s", device_name(facts));
 		else if (strncmp(text, "{domain}", 8) == 0)
 			say_next(verdict, "%s", facts->asked.name);
-		else if (strncmp(text, "{limit}", 7) == 0)
-			say_next(verdict, "%s", space_limit_name(facts));
+		else if (strncmp(text, "{raise}", 7) == 0)
+			say_next(verdict, "%s", raise_words(facts));
+		else if (strncmp(text, "{ at request}", 13) == 0)
+			say_request_place(facts, verdict);
 		text += strcspn(text, "}") + 1;
 	}
-}
-
-static void
-add_name(const char *name, struct verdict *verdict)
-{
-	if (verdict->advice_count < VERDICT_ADVICE_MAX)
-		verdict->advice[verdict->advice_count++] = name;
 }
 
 static void

@@ -16,6 +16,7 @@
 #include "analysis/refused_requests.h"
 #include "base/memory.h"
 #include "base/text_start.h"
+#include "model/model_holders.h"
 
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
@@ -267,6 +268,12 @@ bool
 verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line)
 {
 	return line->site_count != 0 && facts->model->domains[line->domain].id.kind == DOMAIN_PYTHON_ARENA;
+}
+
+const struct holders_line *
+verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return model_holders_of(facts->model, line->where, facts->model->domains[line->domain].id.kind);
 }
 
 bool
@@ -826,15 +833,17 @@ verdict_is_of_recording(const struct verdict_facts *facts)
 }
 
 uint64_t
-verdict_left_by_imports(const struct model *model, const struct model_domain *domain, bool is_peak)
+verdict_left_by_imports(const struct verdict_facts *facts, const struct model_domain *domain, bool is_peak)
 {
+	const struct model *model = facts->model;
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = &model->sites[i];
 
 		if (&model->domains[site->domain] == domain && site->leak == MODEL_LEAK_IMPORT && !rank_is_start_up(site))
-			bytes += is_peak ? site->peak_bytes : site->live_bytes;
+			bytes += verdict_less_untouched(facts, is_peak ? site->peak_bytes : site->live_bytes,
+			                                site->untouched_bytes);
 	}
 	return bytes;
 }

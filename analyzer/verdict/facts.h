@@ -44,6 +44,7 @@ struct verdict_copies {
 #define VERDICT_PARTS_TOLD 3 // the largest; the rest is summed up
 struct verdict_part {
 	const char *name; // "freed memory that malloc keeps"
+	bool is_lines;    // what is live at recorded lines
 	uint64_t bytes;
 };
 /* Memory that one process freed and malloc keeps. */
@@ -203,6 +204,7 @@ struct verdict_facts {
 	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
 	struct verdict_forecast forecast;
+	uint64_t pace_bytes; // a minute that it grew by, evenly, until a signal ended it; 0 = not so, or not known
 	struct verdict_asked asked;
 	struct verdict_log log;
 	struct verdict_log lost_log; // of lost_child
@@ -217,12 +219,14 @@ void verdict_facts_gather(struct finished_model finished, const struct verdict_n
 uint64_t verdict_peak_of(const struct model_process *process);
 /* Of mappings that are live: OpenBLAS maps 64 MiB and uses some KiB of them. 0: not sampled at the moment of which live_bytes is. */
 uint64_t verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain);
-/* What imports left of this domain, when its total was highest or at the end; without the start of the interpreter. */
-uint64_t verdict_left_by_imports(const struct model *model, const struct model_domain *domain, bool is_peak);
+/* What imports left of this domain in memory, when its total was highest or at the end; without the start of the interpreter. */
+uint64_t verdict_left_by_imports(const struct verdict_facts *facts, const struct model_domain *domain, bool is_peak);
 /* Python's arenas: memory that no line is known of. */
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 /* Of these, what is left where the objects in them are known by line. */
 bool verdict_is_rest_of_arenas(const struct rank_line *line);
+/* What a look found of the line; NULL: nobody looked at it. */
+const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
 /* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
 /* The largest line does not accumulate, but the next one does, with most of what it holds. */

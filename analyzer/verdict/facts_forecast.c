@@ -2,7 +2,8 @@
  * facts_forecast.c - at this rate, when is the limit reached (see facts.h)?
  *
  * From the last heartbeats of the process, and only where a line accumulates: the resident set must have grown in each quarter of the
- * time that they cover, by much the same. What a program loads when it starts is left out: the first fifth of its life.
+ * time that they cover, by much the same. What a program loads when it starts is left out: the first fifth of its life. Of one that a
+ * signal ended, the rate alone: it may have been the limit.
  */
 #include "analysis/line_steps.h"
 #include "verdict/facts.h"
@@ -40,7 +41,9 @@ verdict_forecast_gather(struct verdict_facts *facts)
 	const struct model_process *process = facts->process;
 	size_t count = process->heartbeat_count;
 
-	if (count < 2 * QUARTERS || (facts->end != VERDICT_END_RUNNING && facts->end != VERDICT_END_OK) ||
+	bool is_foreseen = facts->end == VERDICT_END_RUNNING || facts->end == VERDICT_END_OK;
+
+	if (count < 2 * QUARTERS || (!is_foreseen && facts->end != VERDICT_END_SIGNAL && facts->end != VERDICT_END_GONE) ||
 	    facts->leaking_bytes < WORTH_BYTES)
 		return;
 	const struct kmem_heartbeat *last = &process->heartbeats[count - 1];
@@ -51,7 +54,7 @@ verdict_forecast_gather(struct verdict_facts *facts)
 
 	if (from_ns < process->heartbeats[0].monotonic_ns)
 		from_ns = process->heartbeats[0].monotonic_ns;
-	if (last->limit_bytes == UINT64_MAX || used_bytes >= last->limit_bytes || last->monotonic_ns < from_ns + WINDOW_NS)
+	if (last->monotonic_ns < from_ns + WINDOW_NS)
 		return;
 	uint64_t window_ns = last->monotonic_ns - from_ns;
 	double grown = resident_at(process, last->monotonic_ns) - resident_at(process, from_ns);
@@ -66,6 +69,11 @@ verdict_forecast_gather(struct verdict_facts *facts)
 			return;
 	}
 	double rate = grown / (double)window_ns * 60e9;
+
+	if (!is_foreseen)
+		facts->pace_bytes = (uint64_t)rate;
+	if (!is_foreseen || last->limit_bytes == UINT64_MAX || used_bytes >= last->limit_bytes)
+		return;
 	double minutes = (double)(last->limit_bytes - used_bytes) / rate;
 
 	if (minutes > (double)MOST_MINUTES)

@@ -78,6 +78,7 @@ verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 {
 	const struct rank_line *most = NULL;
 	uint64_t asked_bytes = 0;
+	uint64_t untouched_bytes = 0;
 
 	for (size_t i = 0; i < live->line_count && facts->refused == NULL; i++) {
 		const struct rank_line *line = &live->lines[i];
@@ -85,11 +86,12 @@ verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 		if (domain_is_address_space(facts->model->domains[line->domain].id.kind))
 			continue;
 		asked_bytes += line->live_bytes + line->untouched_bytes;
-		if (most == NULL || line->untouched_bytes > most->untouched_bytes)
+		untouched_bytes += line->untouched_bytes;
+		if (!line->is_import && (most == NULL || line->untouched_bytes > most->untouched_bytes))
 			most = line;
 	}
 	if (most != NULL && most->untouched_bytes >= UNTOUCHED_BYTES &&
-	    most->untouched_bytes >= asked_bytes / UNTOUCHED_PART)
+	    most->untouched_bytes >= asked_bytes / UNTOUCHED_PART && most->untouched_bytes >= untouched_bytes / 2)
 		facts->untouched = *most;
 }
 
@@ -516,7 +518,7 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	}
 	for (unsigned i = 0; i < PARTS; i++) {
 		if (parts[i] != 0)
-			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], parts[i] };
+			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], i == PART_LINES, parts[i] };
 	}
 	qsort(memory->parts, memory->part_count, sizeof(memory->parts[0]), compare_parts);
 	for (size_t i = 0; i < facts->model->process_count; i++) {

@@ -234,7 +234,7 @@ find_growth(struct verdict_facts *facts, struct verdict *verdict)
 static void
 find_holder(struct verdict_facts *facts, struct verdict *verdict)
 {
-	const struct holders_line *held = model_holders_of(facts->model, facts->top_live.where);
+	const struct holders_line *held = verdict_holders_of(facts, &facts->top_live);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 
 	if (way != NULL)
@@ -328,7 +328,7 @@ find_peak_lines(struct verdict_facts *facts, bool is_line_next, struct verdict *
 		add(verdict, FINDING_PEAK_LINE, top->peak_bytes < facts->peak_bytes ? top->peak_bytes : facts->peak_bytes,
 		    facts->peak_bytes, top);
 	if (facts->model->process_count == 1 && facts->peak_domain != NULL)
-		imports_bytes = verdict_left_by_imports(facts->model, facts->peak_domain, true);
+		imports_bytes = verdict_left_by_imports(facts, facts->peak_domain, true);
 	if (imports_bytes > top->peak_bytes)
 		add(verdict, FINDING_PEAK_IMPORTS, imports_bytes, facts->peak_bytes, NULL);
 }
@@ -373,6 +373,34 @@ was_named_last(const struct verdict *verdict, const struct rank_line *line)
 	       last->line.largest == line->largest;
 }
 
+/* It ended well, though it did not get all the memory that it asked for. PyTorch is refused by devices as a matter of course. */
+static void
+find_recovered(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model *model = facts->model;
+	const struct model_failed *largest = NULL;
+	uint64_t count = facts->process->failed_count;
+	struct rank_line line = { .site_count = 0 };
+
+	for (size_t i = 0; i < model->failed_count; i++) {
+		const struct model_failed *failed = &model->failed[i];
+
+		if (&model->processes[failed->process] != facts->process)
+			continue;
+		if (domain_is_driver(model->domains[failed->domain].id.kind))
+			count -= count != 0;
+		else if (largest == NULL || failed->bytes > largest->bytes)
+			largest = failed;
+	}
+	if (largest == NULL)
+		return;
+	if (largest->site != NULL && largest->site->where != NULL)
+		line = (struct rank_line){ .where = largest->site->where, .largest = largest->site, .site_count = 1 };
+	add(verdict, FINDING_RECOVERED, largest->bytes, 0, &line);
+	verdict->findings[verdict->finding_count - 1].count = count;
+	verdict->findings[verdict->finding_count - 1].domain = &model->domains[largest->domain];
+}
+
 static void
 find_exited(struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -390,6 +418,7 @@ find_exited(struct verdict_facts *facts, struct verdict *verdict)
 		find_holders(facts, verdict);
 	else
 		find_freed(facts, verdict);
+	find_recovered(facts, verdict);
 	/* Held all along, and released by a destructor or a handler: nobody else would tell of it. */
 	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES) {
 		bool is_told = was_named_last(verdict, top);
@@ -625,7 +654,7 @@ find_domain_line(const struct verdict_facts *facts, const struct model_domain *l
 	const struct model_site *site = top != NULL ? top->largest : NULL;
 	uint64_t whole_bytes = is_peak ? lines->peak_bytes : lines->live_bytes;
 	uint64_t part_bytes = top == NULL ? 0 : is_peak ? top->peak_bytes : top->live_bytes;
-	uint64_t imports_bytes = verdict_left_by_imports(facts->model, lines, is_peak);
+	uint64_t imports_bytes = verdict_left_by_imports(facts, lines, is_peak);
 	uint64_t in_memory_bytes = verdict_less_untouched(facts, whole_bytes, lines->untouched_bytes);
 
 	if (verdict_tells_in_memory(in_memory_bytes, whole_bytes - in_memory_bytes)) {
@@ -669,6 +698,33 @@ find_domain_growth(const struct verdict_facts *facts, const struct model_domain 
 		*growing = *top;
 	rank_free(ranked);
 	return is_growing || may_grow;
+}
+
+/* What filled /dev/shm is not what the heap holds, however much that is. */
+static void
+find_shared(struct verdict_facts *facts, struct verdict *verdict)
+{
+	const struct model_domain *shared = NULL;
+	const struct rank_line *top;
+	struct ranked *ranked;
+
+	for (unsigned i = 0; i < facts->model->domain_count; i++) {
+		if (facts->model->domains[i].id.kind == DOMAIN_SHARED)
+			shared = &facts->model->domains[i];
+	}
+	if (shared == NULL) {
+		find_holders(facts, verdict);
+		return;
+	}
+	ranked = rank_run(facts->finished, &rank_sites_asked, shared->name);
+	top = first_line(ranked, false);
+	if (top != NULL) {
+		add(verdict, FINDING_SHARED_LINE, top->live_bytes, shared->live_bytes, top);
+		add(verdict, FINDING_LIVE, facts->live_bytes + facts->untouched_bytes, 0, NULL);
+	} else {
+		find_holders(facts, verdict);
+	}
+	rank_free(ranked);
 }
 
 /* Lines are the tensors', where they are known. Returns the domain that has them. */
@@ -772,7 +828,7 @@ static finder *const recipe_container_limit[] = { find_log,     find_usage_as_ev
 	                                              find_holders, find_over_limit,
 	                                              find_pinned,  NULL };
 static finder *const recipe_machine_memory[] = { find_log, find_usage, find_swap, find_holders, find_pinned, NULL };
-static finder *const recipe_shm_full[] = { find_holders, NULL };
+static finder *const recipe_shm_full[] = { find_shared, NULL };
 static finder *const recipe_device_memory[] = { find_device, NULL };
 static finder *const recipe_request_refused[] = { find_refused, find_pinned, find_lost, NULL };
 static finder *const recipe_low_memory_daemon[] = { find_log, find_kills, find_usage, find_swap, find_holders, NULL };

@@ -50,6 +50,7 @@
 	KIND(FILLING, "filling")                                                                                     \
 	KIND(HOLDER, "held-by") /* bytes are samples of the line, of so many */                                      \
 	KIND(NEXT_LINE, "next-line")                                                                                 \
+	KIND(SHARED_LINE, "shared-line") /* where /dev/shm is full: of shared memory */                              \
 	KIND(UNTOUCHED, "untouched")                                                                                 \
 	KIND(BESIDE_ARENAS, "accumulates-beside-arenas")                                                             \
 	KIND(OVER_LIMIT, "more-live-than-limit")                                                                     \
@@ -59,6 +60,7 @@
 	KIND(PEAK_LINE_OF_ALL, "peak-line-of-all-processes")                                                         \
 	KIND(PEAK_IMPORTS, "peak-imports")                                                                           \
 	KIND(LITTLE_ROOM, "little-room")                                                                             \
+	KIND(RECOVERED, "recovered") /* the largest request that was refused; count is how many were */              \
 	KIND(RELEASED_AT_EXIT, "released-at-exit")                                                                   \
 	KIND(LOST_CHILDREN, "lost-children")                                                                         \
 	KIND(COPIES, "copied-after-fork")                                                                            \

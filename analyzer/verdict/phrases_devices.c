@@ -49,8 +49,8 @@ PHRASE(DEVICE_ACCUMULATES)
 	char bytes[UNITS_TEXT_BYTES];
 	char rounds[UNITS_TEXT_BYTES];
 
-	say(verdict, " It accumulates: blocks from %" PRIu32 " of %" PRIu32 " generations are still alive",
-	    top->telling->generations_alive, top->telling->generations_total);
+	say(verdict, " It looks like a leak: ");
+	say_generations(top, verdict);
 	if (facts->growing_count > 1 && facts->growing_rounds != 0)
 		say(verdict,
 		    ". %zu lines grow together, by %s a round (%s rounds), as when a loss tensor is kept: it keeps its whole graph alive.",

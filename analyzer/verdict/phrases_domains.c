@@ -120,13 +120,12 @@ PHRASE(DOMAIN_ACCUMULATES)
 	char count[UNITS_TEXT_BYTES];
 
 	say_finding(finding, finding->is_told ? " It" : " What is allocated at {where}", verdict);
-	say(verdict, " accumulates%s: ", if_built_once(line));
-	say_finding(finding, "{bytes} in blocks", verdict);
-	say(verdict, " from %" PRIu32 " of %" PRIu32 " generations are still alive", line->telling->generations_alive,
-	    line->telling->generations_total);
+	say(verdict, " looks like a leak%s: ", if_built_once(line));
+	say_finding(finding, "{bytes} in ", verdict);
+	say_generations(line, verdict);
 	if (finding->count != 0)
 		say(verdict, "; %s more line%s", units_count(finding->count, count),
-		    finding->count == 1 ? " accumulates" : "s accumulate");
+		    finding->count == 1 ? " looks like a leak too" : "s look like leaks too");
 	say(verdict, ".");
 }
 
@@ -176,4 +175,4 @@ PHRASE(REFUSED_REQUESTS)
 	say(verdict, ".");
 }
 
-PHRASE_TEXT(DOMAIN_STEADY, " No line of it is known to accumulate.")
+PHRASE_TEXT(DOMAIN_STEADY, " No line of it is known to leak.")

@@ -202,9 +202,9 @@ static void
 end_device_memory(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_end(facts, verdict);
-	say(verdict, " after ");
+	say(verdict, ", likely because "); // judge_device_memory() is never surer, nor less sure
 	say_refusal(facts, verdict);
-	say(verdict, " by the driver (%s).", verdict_confidence_name(verdict->confidence));
+	say(verdict, " by the driver.");
 }
 
 /* Python raises this for a request of its own; PyTorch has another error for its. */
@@ -479,6 +479,21 @@ PHRASE(FAR_FROM_LIMITS)
 	    verdict_is_accumulating(facts) ? " Memory was far from the limits." : " Nothing here points at memory.");
 }
 
+PHRASE(RECOVERED)
+{
+	char count[UNITS_TEXT_BYTES];
+
+	if (finding->count == 1)
+		say(verdict, " One request was refused");
+	else
+		say(verdict, " %s requests were refused", units_count(finding->count, count));
+	say(verdict, ", and the program went on%s for %s in %s", finding->count == 1 ? ": it was" : "; the largest was",
+	    units_bytes(finding->bytes, count), finding->domain->name);
+	if (finding->line.site_count != 0)
+		say_finding(finding, " at {where}", verdict);
+	say(verdict, ".");
+}
+
 PHRASE(SHELL_STATUS)
 {
 	say(verdict,
@@ -527,10 +542,10 @@ say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct ve
 	char bytes[UNITS_TEXT_BYTES];
 
 	if (own_bytes >= limit_bytes)
-		say(verdict, ". Recording had reserved %s of addresses: without it the request might have been met",
+		say(verdict, ". The recorder had reserved %s of addresses: without it the request might have been met",
 		    units_bytes(own_bytes, bytes));
 	else
-		say(verdict, ", of which recording takes %s", own_bytes != 0 ? units_bytes(own_bytes, bytes) : "a part");
+		say(verdict, ", of which the recorder takes %s", own_bytes != 0 ? units_bytes(own_bytes, bytes) : "a part");
 }
 
 PHRASE(ADDRESS_LIMIT)

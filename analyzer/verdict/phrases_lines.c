@@ -95,12 +95,11 @@ PHRASE(ACCUMULATES)
 	bool is_part = line->leaking_bytes < line->live_bytes / 10 * 9; // that grows
 	char held[UNITS_TEXT_BYTES];
 
-	say(verdict, " It accumulates%s: ", if_built_once(line));
+	say(verdict, " It looks like a leak%s: ", if_built_once(line));
 	if (is_part)
 		say(verdict, "%s in ", units_bytes(line->leaking_bytes, held));
-	say(verdict, "blocks");
-	say(verdict, " from %" PRIu32 " of %" PRIu32 " generations are still alive.", line->telling->generations_alive,
-	    line->telling->generations_total);
+	say_generations(line, verdict);
+	say(verdict, ".");
 	say_steps(facts, line, verdict);
 }
 
@@ -109,7 +108,9 @@ PHRASE(MAY_ACCUMULATE)
 	bool is_told = finding->is_told || finding->kind == FINDING_MAY_ACCUMULATE;
 
 	say_finding(finding, is_told ? " It" : " What is allocated at {where}", verdict);
-	say(verdict, " may accumulate: none of its %" PRIu32 " generations was released, but they are too few to tell.",
+	say(verdict,
+	    " may be a leak: none of its %" PRIu32
+	    " generations (stretches of the run) was released, but they are too few to tell.",
 	    finding->line.telling->generations_total);
 }
 
@@ -128,7 +129,7 @@ PHRASE(DOMAIN_MAY_ACCUMULATE)
 
 PHRASE(HOLDER)
 {
-	const struct holders_line *held = model_holders_of(facts->model, finding->line.where);
+	const struct holders_line *held = verdict_holders_of(facts, &finding->line);
 	const struct holders_way *way = model_holders_way(held);
 	char text[VERDICT_WAY_BYTES];
 	char most[64] = "they";
@@ -164,11 +165,11 @@ PHRASE(NEXT_LINE)
 	say(verdict, "%s.",
 	    !does_grow                                              ? ""
 	    : lines_grow_together(&facts->top_live, &finding->line) ? ", block for block with it: one thing may keep both"
-	    : facts->top_live.leak == MODEL_LEAK_LEAK               ? ", which accumulates too"
-	                                                            : ", which accumulates");
+	    : facts->top_live.leak == MODEL_LEAK_LEAK               ? ", which looks like a leak too"
+	                                                            : ", which looks like a leak");
 }
 
-PHRASE_TEXT(BESIDE_ARENAS, " Larger blocks of {where} ({bytes}) accumulate too, perhaps of the same objects.")
+PHRASE_TEXT(BESIDE_ARENAS, " Larger blocks of {where} ({bytes}) look like a leak too, perhaps of the same objects.")
 
 PHRASE(RELEASED_AT_EXIT)
 {

@@ -17,6 +17,16 @@
 #define OLD_PART 8   // memory differs by that much: the sample was of another time
 #define OLD_NS UINT64_C(1000000000)
 
+/* What malloc adds to each block is in memory and not live: the sample then seems to contradict what is told next. */
+static bool
+is_more_than_live(const struct verdict_facts *facts)
+{
+	uint64_t lines_bytes = facts->memory.lines_bytes;
+
+	return facts->memory.age_ns < OLD_NS && lines_bytes / 100 * 99 > facts->live_bytes &&
+	       lines_bytes <= facts->live_bytes / 16 * 17;
+}
+
 PHRASE(PARTS)
 {
 	const struct verdict_memory *memory = &facts->memory;
@@ -27,15 +37,16 @@ PHRASE(PARTS)
 	if (memory->is_of_container)
 		say(verdict, " Of the %s that the container had in use at the last sample", bytes);
 	else
-		say(verdict, " Of the %s that %s in memory at the last %s", bytes,
-		    facts->live_count > 1 ? "its processes had" : "it had", memory->later_bytes != 0 ? "look" : "sample");
+		say(verdict, " Of the %s that %s in memory at the last sample", bytes,
+		    facts->live_count > 1 ? "its processes had" : "it had");
 	for (size_t i = 0; i < memory->part_count; i++) {
 		if (i >= VERDICT_PARTS_TOLD || (i != 0 && memory->parts[i].bytes < memory->bytes / TOLD_PART)) {
 			rest_bytes += memory->parts[i].bytes;
 			continue;
 		}
-		say(verdict, "%s %s was %s", i == 0 ? "," : ";", units_bytes(memory->parts[i].bytes, bytes),
-		    memory->parts[i].name);
+		say(verdict, "%s %s was %s%s", i == 0 ? "," : ";", units_bytes(memory->parts[i].bytes, bytes),
+		    memory->parts[i].name,
+		    memory->parts[i].is_lines && is_more_than_live(facts) ? " (with what malloc adds)" : "");
 	}
 	if (rest_bytes != 0)
 		say(verdict, "; the rest was %s", units_bytes(rest_bytes, bytes));
@@ -48,7 +59,7 @@ PHRASE(PARTS)
 		say(verdict, " Most of what lines held then was released afterwards.");
 	else if (facts->top_live.site_count != 0 && !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
 	         !verdict_holds_a_third(facts, facts->top_live_sum.bytes))
-		say(verdict, " No line holds a third of it.");
+		say(verdict, " No line explains it: none holds a third of it.");
 }
 
 /* The line comes early: its few blocks are what to look for. */
@@ -63,7 +74,7 @@ PHRASE(FREED)
 
 	say(verdict, " Freed memory was not given back (fragmentation): ");
 	if (freed->is_later)
-		say(verdict, "at the last heartbeat ");
+		say(verdict, "at the last sample ");
 	else if (freed->age_ns >= OLD_NS && facts->end != VERDICT_END_RUNNING)
 		say(verdict, "%.1f s before the end ", (double)freed->age_ns / 1e9);
 	say(verdict, "malloc ");
@@ -84,7 +95,7 @@ PHRASE(FREED)
 		    units_bytes(freed->empty_bytes, bytes));
 }
 
-/* "When it died", "At the end": the moment of what was live. */
+/* "At the end": the moment of what was live. */
 static const char *
 moment(const struct verdict_facts *facts, const struct verdict *verdict)
 {
@@ -96,16 +107,13 @@ moment(const struct verdict_facts *facts, const struct verdict *verdict)
 		return "Just now";
 	case VERDICT_REQUEST_REFUSED:
 		return "At that moment";
-	case VERDICT_TIME_UP:
-	case VERDICT_GONE:
-		return "When it ended";
 	case VERDICT_EXITED:
 	case VERDICT_FAILED:
 		return facts->live_process->is_at_exit      ? "When it began to exit"
 		       : facts->live_process->is_finalizing ? "When Python began to shut down"
 		                                            : "At the end";
 	default:
-		return "When it died";
+		return "At the end";
 	}
 }
 
@@ -121,7 +129,16 @@ PHRASE(LIVE)
 	char total[UNITS_TEXT_BYTES];
 	char held[UNITS_TEXT_BYTES];
 
+	bool is_one_domain_told = facts->refused == NULL &&
+	                          (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
+	                          facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes;
+
 	say(verdict, " %s %s was live", moment(facts, verdict), units_bytes(finding->bytes, total));
+	if (facts->model->process_count == 1 && verdict->cause == VERDICT_RUNNING && facts->refused != NULL &&
+	    verdict_is_device_request(facts))
+		say(verdict, " on the host"); // what the device has was told before
+	else if (facts->model->process_count == 1 && is_one_domain_told)
+		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : "");
 	if (verdict_is_in_memory_told(facts))
 		say(verdict, ", %s of it in memory%s", units_bytes(facts->live_bytes, held),
 		    is_end_sampled(facts) ? "" : " at the last sample");
@@ -130,12 +147,6 @@ PHRASE(LIVE)
 		    units_bytes(facts->live_process_bytes, held));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
-	else if (verdict->cause == VERDICT_RUNNING && facts->refused != NULL && verdict_is_device_request(facts))
-		say(verdict, " on the host"); // what the device has was told before
-	else if (facts->refused == NULL && (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
-	         facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes)
-		// the peak that was told before is one domain's
-		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : "");
 	if (facts->model->process_count > 1)
 		say_process(facts->live_process, verdict);
 	say(verdict, ".");
@@ -149,6 +160,8 @@ PHRASE(UNTOUCHED)
 	                                    : " Of the {whole} that {where} asked for, only {rest} was in memory then.",
 	            verdict);
 }
+
+PHRASE_TEXT(SHARED_LINE, " {bytes} of its shared memory ({share}) was allocated at {where}.")
 
 PHRASE(OVER_LIMIT)
 {

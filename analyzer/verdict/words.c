@@ -95,7 +95,9 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 	if (line->sample_bytes != 0)
 		return "small Python objects allocated at";
 	if (line->largest == NULL || line->largest->library == NULL)
-		return verdict_is_rest_of_arenas(line) ? "left" : verdict_is_arena(facts, line) ? "in" : "allocated at";
+		return verdict_is_rest_of_arenas(line) ? "kept by Python, though"
+		       : verdict_is_arena(facts, line) ? "in"
+		                                       : "allocated at";
 	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
 	(void)text_clean(name, strlen(name));
 	(void)snprintf(text, VERDICT_WORD_BYTES, "in the allocator of %s, which grew (estimated) at", name);
@@ -222,6 +224,13 @@ if_built_once(const struct rank_line *line)
 		return "";
 	return rank_is_below_import(line->telling) ? ", or it is a one-time load (an import runs it)"
 	                                           : ", or it is a one-time load (little else was allocated meanwhile)";
+}
+
+void
+say_generations(const struct rank_line *line, struct verdict *verdict)
+{
+	say(verdict, "blocks from %" PRIu32 " of %" PRIu32 " generations (stretches of the run) are still alive",
+	    line->telling->generations_alive, line->telling->generations_total);
 }
 
 const char *

@@ -41,6 +41,9 @@ const char *verdict_line_text(const struct rank_line *line, char text[PLACE_TEXT
 /* The same of a frame. */
 const char *verdict_frame_text(const struct model_frame *frame, char text[PLACE_TEXT_BYTES]);
 
+/* "blocks from 12 of 12 generations (stretches of the run) are still alive" */
+void say_generations(const struct rank_line *line, struct verdict *verdict);
+
 /* The first part of a way to what is held, cut: "local `service` of main() (grow.py:6) -> Cache .pages ...". bytes: of it at most. */
 #define VERDICT_WAY_BYTES 320
 const char *verdict_way_text(const struct holders_way *way, size_t bytes, char text[VERDICT_WAY_BYTES]);

@@ -302,7 +302,7 @@ losses = [Tensor(torch.c10_cuda_allocate(300000, 1)) for number in range(40)]
         verdict = harness.report("why", out, "--domain", name)["verdict"]
         assert verdict["domain"] == name and f" of {name} " in verdict["text"] and " of heap " not in verdict["text"]
         assert f"{bytes_there / MIB:.1f} MiB tensors" in verdict["text"]
-    assert "It accumulates" in verdict["text"] and "loss.item()" in verdict["next"]
+    assert "It looks like a leak" in verdict["text"] and "loss.item()" in verdict["next"]
     done = kmemshim("baseline", out, "-o", base, "--domain", name)
     assert (done.returncode, done.stderr) == (0, "")
     written = json.loads(base.read_text())

@@ -48,7 +48,7 @@ def test_a_glance_at_a_run_that_held_most_on_the_device_is_of_its_tensors(tmp_pa
     done = harness.run([harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON, HERE / "training.py", "2000"], harness.plain_env(LD_LIBRARY_PATH=libraries))
     lines = done.stderr.partition("--- kmemshim ---\n")[2].splitlines()
     at = next(number for number, line in enumerate(lines) if line.startswith("Held on the device at its peak ("))
-    assert re.match(rf" +[\d.]+ MiB +\d+ %  █.* training.py:{line_of('addr = torch.c10_cuda_allocate')} tensor  accumulates", lines[at + 1]), lines
+    assert re.match(rf" +[\d.]+ MiB +\d+ %  █.* training.py:{line_of('addr = torch.c10_cuda_allocate')} tensor  \(leak\)", lines[at + 1]), lines
 
 
 def test_tensors_of_a_build_for_rocm(tmp_path):
@@ -83,7 +83,7 @@ def test_a_device_that_fills_with_losses(form, tmp_path):
     assert [line["leak"]["class"] for line in leaks["lines"] if line["domain"] == "cuda:0"] == ["none"]
     verdict = leaks["verdict"]
     assert verdict["cause"] == "device-memory"
-    assert "40.0 KiB in cuda:0/tensors" in verdict["text"] and "It accumulates" in verdict["text"]
+    assert "40.0 KiB in cuda:0/tensors" in verdict["text"] and "It looks like a leak" in verdict["text"]
     assert "loss.item()" in verdict["next"]
 
 

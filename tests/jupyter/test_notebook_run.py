@@ -27,7 +27,7 @@ def test_a_death_is_told_on_stderr_and_in_a_file(place, small_group, runner):
     folder, life = place.life()
     assert life["is_death"] and life["cause"] == "container-limit"
     assert "container's memory limit of 300 MiB was reached" in " ".join(done.stderr.split())
-    assert re.search(r"cell In\[1\] line 4 grow +accumulates\?  keep\.append\(bytearray\(1 << 20\)\)", done.stderr), done.stderr
+    assert re.search(r"cell In\[1\] line 4 grow +\(leak\?\)  keep\.append\(bytearray\(1 << 20\)\)", done.stderr), done.stderr
     assert f"this verdict is also in {folder}/verdict.txt" in done.stderr
     assert "cell In[1] line 4 grow" in (folder / "verdict.txt").read_text()
 

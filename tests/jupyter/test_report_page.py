@@ -343,7 +343,7 @@ def test_generations_are_a_small_picture(timeline):
     timeline.click("#tab-lines")
     row = next(row for row in timeline.query_selector_all("#lines tbody tr") if "grows.py:7 remember" in row.text_content())
     picture = row.query_selector("svg.survivors")
-    alive, total = map(int, re.fullmatch(r"blocks of (\d+) of (\d+) generations are alive", picture.get_attribute("aria-label")).groups())
+    alive, total = map(int, re.fullmatch(r"blocks of (\d+) of (\d+) generations \(stretches of the run\) are alive", picture.get_attribute("aria-label")).groups())
     cells = picture.query_selector_all("rect")
     assert 6 <= total and alive >= 0.75 * total and len(cells) == min(32, total)
     assert sum("none" in (cell.get_attribute("class") or "") for cell in cells) <= total - alive

@@ -178,7 +178,7 @@ def test_a_limit_that_the_program_set_itself_is_named(tmp_path, out):
         assert done.returncode == 1 and "MemoryError" in done.stderr
         assert verdict["cause"] == "request-refused", verdict
         assert "The limit was its address space: the program had set it to " in verdict["text"] and "program.py:5 <module>" in verdict["text"]
-        assert re.search(r"of which recording takes [0-9.]+ MiB\.", verdict["text"]), verdict["text"]
+        assert re.search(r"of which the recorder takes [0-9.]+ MiB\.", verdict["text"]), verdict["text"]
         assert "RLIMIT_AS" in verdict["next"]
 
 

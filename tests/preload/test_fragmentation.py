@@ -155,5 +155,5 @@ def test_what_the_end_of_the_program_freed_is_no_fragmentation(tmp_path):
     document = harness.report("why", tmp_path / "out")
     verdict = document["verdict"]
     assert document["processes"][0]["resident"]["parts"]["brk"] > 64 << 20, "malloc kept nothing: this needs another program"
-    assert "accumulated until the peak" in verdict["next"], verdict
+    assert "grew until the peak" in verdict["next"], verdict
     assert "malloc_trim" not in verdict["text"] + verdict["next"] and "fragmentation" not in verdict["text"], verdict

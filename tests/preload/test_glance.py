@@ -53,7 +53,7 @@ def test_a_kill_says_why_in_fifteen_lines(tmp_path):
     text = " ".join(lines)
     assert done.returncode == 137 and len(lines) < 15, done.stderr
     assert "was killed by the kernel because the container's memory limit of 100 MiB was reached (certain: " in text
-    assert "Held at the end" in text and "program.py:2 <module>  accumulates?" in text and "Next: " in text
+    assert "Held at the end" in text and "program.py:2 <module>  (leak?)" in text and "Next: " in text
 
 
 def test_a_line_is_one_row_whatever_its_memory_is(tmp_path):
@@ -107,7 +107,7 @@ def test_a_memory_error_has_its_name_and_its_limit(tmp_path):
                         program])
     text = done.stderr.partition("--- kmemshim ---\n")[2].replace("\n", " ")
     assert done.returncode == 1 and re.match(r"program.py \(pid \d+\) ended by MemoryError \(status 1\) after a request for 64.0 MiB", text)
-    assert "The limit was its address space: 781 MiB (ulimit -v), of which recording takes " in text and "of the machine's" not in text
+    assert "The limit was its address space: 781 MiB (ulimit -v), of which the recorder takes " in text and "of the machine's" not in text
     parts = harness.report("report", tmp_path / "out")["processes"][0]["resident"]["parts"]
     assert parts["not attributed"] < 16 << 20 < parts["heap"], parts
 
@@ -117,7 +117,7 @@ def test_a_peak_of_an_import_and_what_was_made_there_is_no_leak(tmp_path):
     (tmp_path / "tables.py").write_text("lines = [str(i) * 20 for i in range(400000)]\nTABLE = lines[::3]\ndel lines\n")
     done, lines = glance(tmp_path, "import tables\nkept = [bytearray(1 << 20) for _ in range(8)]\nprint(len(tables.TABLE))\n", "--python-objects")
     text = " ".join(lines)
-    assert done.returncode == 0 and "The peak came while it imported tables" in text and "accumulates" not in text, lines
+    assert done.returncode == 0 and "The peak came while it imported tables" in text and "(leak" not in text, lines
     assert re.search(r"Of the [\d.]+ MiB in memory at the last sample, [\d.]+ MiB \(\d+ %\) was the recorder's own\.", text), lines
 
 

@@ -79,7 +79,7 @@ def test_what_nobody_touched_is_not_blamed_for_a_kill(command, out):
     check_first_row(out)
     verdict = harness.report("report", out)["verdict"]
     assert verdict["cause"] == "container-limit", verdict["text"]
-    blamed = verdict["text"].split("When it died")[1]
+    blamed = verdict["text"].split("At the end")[1]
     assert blamed.index("of it in memory") < blamed.index("keep_one") < blamed.index("asked for, only"), verdict["text"]
     assert "keep_one" in verdict["next"], verdict["next"]
     assert verdict["nonresident_bytes"] > 1 << 30

@@ -1,6 +1,7 @@
 """The report as a page: one file with all in it, no text that could become HTML, and nothing replaced or left half-written."""
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -184,3 +185,55 @@ def test_its_timeline_is_that_of_the_report(capture, tmp_path):
     for drawn, point in zip(timeline["points"], told["points"]):
         assert drawn[0] == point["age_ns"] // 1000 and drawn[3] == point["live_bytes"]
         assert drawn[6:] == point["domain_bytes"] + point["line_bytes"]
+
+
+# Goes on until its standard input is closed. Each line of code is a new one: the tables of the capture grow, and so does the file.
+GROWS = """
+import os, select, time
+kept, ledger = [], os.open("ledger", os.O_RDWR | os.O_CREAT)
+number = 0
+while not select.select([0], [], [], 0)[0]:
+    space = {}
+    exec(compile(f"def f{number}():\\n    return bytearray(2000)\\n", f"made_{number}.py", "exec"), space)
+    for _ in range(10):
+        kept.append(space[f"f{number}"]())
+    number += 1
+    os.pwrite(ledger, b"%09d" % number, 0)
+    if number == 100:
+        print("begun", flush=True)
+    time.sleep(0.0005)
+"""
+OF_A_LINE = 10 * 2001  # bytes
+
+
+def test_of_a_capture_that_grows_while_the_page_is_made(tmp_path):
+    """A page is whole, and has what was held when it was begun; when the program has ended, nothing is missing."""
+    def made_lines():
+        return int((tmp_path / "ledger").read_bytes())
+
+    def held(data):
+        return {data["texts"][row[12]]: row[2] for row in data["lines"]
+                if data["texts"][row[12]].startswith("made_") and data["domains"][row[0]][0] == "heap"}
+
+    (tmp_path / "program.py").write_text(GROWS)
+    process = subprocess.Popen([PYTHON, "program.py"], cwd=tmp_path, env=harness.shim_env(tmp_path / "out", KMEMSHIM_VERIFY=0),
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline() == "begun\n"
+        for number in range(5):
+            before = made_lines()
+            data, _ = data_of(page_of(tmp_path / "out", tmp_path / f"page{number}.html"))
+            after = made_lines()
+            lines = held(data)
+            whole = [name for name, live_bytes in lines.items() if live_bytes == OF_A_LINE]
+            assert before < after and len(whole) >= before and len(lines) <= after + 1, (before, len(whole), len(lines), after)
+            assert set(lines.values()) <= {count * 2001 for count in range(11)}
+            assert data["losses"] == [] and data["damages"] == []
+            assert "still running" in " ".join(data["verdict"]["sentences"])
+    finally:
+        process.stdin.close()
+        process.wait(timeout=60)
+    assert process.returncode == 0
+    data, _ = data_of(page_of(tmp_path / "out", tmp_path / "page.html"))
+    assert list(held(data).values()) == [OF_A_LINE] * made_lines()
+    assert not any(is_serious for _, _, is_serious in data["losses"]) and data["damages"] == []  # releases as Python ends are left out

@@ -100,17 +100,19 @@ the_newest_look_at_a_line_counts(void **state)
 	struct model_frame frame = { .file = "/a.py", .function = "f", .line = 3 };
 
 	(void)state;
-	assert_null(model_holders_of(&model, &frame));
+	assert_null(model_holders_of(&model, &frame, DOMAIN_HEAP));
 	processes[0].holders = read_text(HEAD "[" LINE("3") "]}");
 	processes[0].holders->monotonic_ns = 5;
 	processes[1].holders = read_text(HEAD "[" LINE("4") "," LINE("3") "]}");
 	processes[1].holders->monotonic_ns = 4;
-	assert_ptr_equal(model_holders_of(&model, &frame), &processes[0].holders->lines[0]);
+	assert_ptr_equal(model_holders_of(&model, &frame, DOMAIN_HEAP), &processes[0].holders->lines[0]);
 	processes[1].holders->monotonic_ns = 6;
-	assert_ptr_equal(model_holders_of(&model, &frame), &processes[1].holders->lines[1]);
+	assert_ptr_equal(model_holders_of(&model, &frame, DOMAIN_HEAP), &processes[1].holders->lines[1]);
+	assert_ptr_equal(model_holders_of(&model, &frame, DOMAIN_PYTHON_OBJECT), &processes[1].holders->lines[1]);
+	assert_null(model_holders_of(&model, &frame, DOMAIN_MMAP)); // nobody looked at mappings
 	frame.line = 5;
-	assert_null(model_holders_of(&model, &frame));
-	assert_null(model_holders_of(&model, NULL));
+	assert_null(model_holders_of(&model, &frame, DOMAIN_HEAP));
+	assert_null(model_holders_of(&model, NULL, DOMAIN_HEAP));
 	release(processes[0].holders);
 	release(processes[1].holders);
 }

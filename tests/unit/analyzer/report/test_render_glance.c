@@ -49,11 +49,56 @@ more_in_memory_than_the_limit_is_explained(void **state)
 	}
 }
 
+/* What the driver gave PyTorch and what its tensors take are two figures of one device: the difference is named. */
+static void
+what_pytorch_caches_is_not_in_the_lines_of_a_device(void **state)
+{
+	static const struct {
+		bool is_alive;
+		const char *says;
+	} cases[] = {
+		{ false, "cuda:0 held at most 15.0 GiB.\n"
+		         "Held on the device at its peak (9.0 GiB in all, without what PyTorch caches):\n" },
+		{ true, "Its last request on the device, for 8.0 GiB in cuda:0/tensors at train.py:44 epoch, was refused.\n"
+		        "Held on the device now (9.0 GiB in all, without what PyTorch caches):\n"
+		        "   9.00 GiB  100 %  ██████████  train.py:44 epoch\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+		char *text;
+
+		hand_model_make(&hand);
+		(void)hand_model_site(&hand, HEAP, 12, 180 * MIB);
+		hand.model.domain_count = HAND_DOMAINS + 1;
+		site = hand_model_site(&hand, CUDA0, 44, 15 * GIB);
+		hand.frames[site - hand.sites][0].module = "libc10_cuda.so";
+		(void)hand_model_site(&hand, TENSORS0, 44, 9 * GIB);
+		if (cases[i].is_alive)
+			hand.process.is_alive = true;
+		else
+			hand_model_exited(&hand, 0);
+		if (cases[i].is_alive) {
+			hand_model_refuse(&hand, 8 * GIB);
+			hand.failed.domain = TENSORS0;
+			hand.failed.site = &hand.sites[2];
+			hand.failed.free_bytes = 4 * GIB;
+			hand.failed.total_bytes = 16 * GIB;
+		}
+		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		if (strstr(text, cases[i].says) == NULL)
+			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
+		free(text);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(more_in_memory_than_the_limit_is_explained),
+		cmocka_unit_test(what_pytorch_caches_is_not_in_the_lines_of_a_device),
 	};
 
 	return cmocka_run_group_tests_name("glance", tests, NULL, NULL);

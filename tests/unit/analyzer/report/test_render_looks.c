@@ -78,9 +78,8 @@ the_age_of_the_resident_set_is_said(void **state)
 		{ true, 10000000, 640000000, "Resident set, sampled 0.6 s before exit\n" },
 		{ true, 10000000, 90000000, "Resident set at exit\n" },
 		{ true, UINT64_C(16000000000), UINT64_C(17000000000), "Resident set, sampled 17.0 s before exit\n" },
-		{ false, UINT64_C(1900000000), 0,
-		  "Resident set, sampled 1.9 s before the last heartbeat, which saw 300 MiB\n" },
-		{ false, 90000000, 0, "Resident set at the last heartbeat\n" },
+		{ false, UINT64_C(1900000000), 0, "Resident set, sampled 1.9 s before it was last seen, with 300 MiB\n" },
+		{ false, 90000000, 0, "Resident set at the last sample\n" },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -101,7 +100,7 @@ a_look_of_another_time_is_told_beside_the_last_heartbeat(void **state)
 	hand.heartbeat.monotonic_ns = UINT64_C(20000000000);
 	hand.heartbeat.resident_bytes = 900 * MIB;
 	hand.process.ended_monotonic_ns = UINT64_C(21000000000);
-	check_page("Resident set, sampled 14.0 s before exit; the last heartbeat saw 900 MiB\n");
+	check_page("Resident set, sampled 14.0 s before exit; it was last seen with 900 MiB\n");
 }
 
 /* A mapping of a block that found no room is nobody's. */

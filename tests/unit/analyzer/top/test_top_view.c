@@ -116,7 +116,7 @@ each_figure_has_its_column(void **state)
 	draw(24, 80);
 	assert_string_equal(row_text(3), "domain: host  process: all  lines: all  order: live");
 	assert_string_equal(row_text(4), "      live share      +60 s    rate/s  allocated at");
-	assert_string_equal(row_text(5), "  ≈2.0 MiB  67 %   -512 KiB   5.0 MiB  train.py:1 epoch [mmap] leak");
+	assert_string_equal(row_text(5), "  ≈2.0 MiB  67 %   -512 KiB   5.0 MiB  train.py:1 epoch [mmap] (leak)");
 	assert_string_equal(row_text(6), "   1.0 MiB  33 %                       train.py:2 epoch");
 	assert_string_equal(row_text(7), "");
 	assert_string_equal(row_text(23), "q quit");
@@ -136,7 +136,7 @@ a_narrow_screen_shows_places(void **state)
 	assert_string_equal(row_text(5), "   1.0 MiB  a_folder/with_a_long_name/t\342\200\246");
 	sample->rows[0].leak = "leak"; // keeps its room
 	draw(10, 40);
-	assert_string_equal(row_text(5), "   1.0 MiB  a_folder/with_a_long_n\342\200\246 leak");
+	assert_string_equal(row_text(5), "   1.0 MiB  a_folder/with_a_long\342\200\246 (leak)");
 	draw(10, 20); // unless little is left
 	assert_string_equal(row_text(5), "   1.0 MiB  a_folde\342\200\246");
 }

@@ -314,7 +314,7 @@ static const struct {
 	{ exit_1, "failed", "certain", "ending; peak 500 MiB; peak-line 400 MiB of 500 MiB at train.py:41 epoch; usage",
 	  "read-error", "" },
 	{ exit_137, "failed", "certain", "ending; shell-status; peak", "read-error", "" },
-	{ nothing, "gone", "likely", "ending; no-kill; live", "see-peak", "and nobody saw how" },
+	{ nothing, "gone", "likely", "ending; no-kill; live", "see-system-log", "and nobody saw how" },
 	{ gone_late, "container-limit", "likely", "ending; live", "hold-less", "read after the fact" },
 	{ gone_near, "container-limit", "likely", "ending; usage 505 MiB of 512 MiB; live", "hold-less", "" },
 };
@@ -648,7 +648,8 @@ nobody_is_told_to_record_what_was_recorded(void **state)
 
 	hand.identity.is_first = 1; // of a launcher that died: the session is older than the program
 	decide(&verdict);
-	assert_advised(&verdict, "see-peak");
+	assert_advised(&verdict, "see-system-log");
+	assert_non_null(strstr(verdict.next, "journalctl -k"));
 
 	(void)snprintf(hand.identity.session, sizeof(hand.identity.session), "%lx.4242",
 	               (unsigned long)(hand.identity.start_realtime_ns / 1000));

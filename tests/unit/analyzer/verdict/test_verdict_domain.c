@@ -131,10 +131,10 @@ requests_are_those_of_the_domain(void **state)
 		assert_non_null(strstr(verdict.text, "No request for it was refused."));
 		decide("cuda:0");
 		assert_string_equal(verdict_cause_name(verdict.cause), is_fatal ? "device-memory" : "exited");
-		assert_non_null(strstr(verdict.text, is_fatal
-		                                         ? "exited with status 1 after a request for 30.0 MiB in cuda:0/tensors"
-		                                         : "1 request for it was refused: 1 recovered; it was for 30.0 MiB in "
-		                                           "cuda:0/tensors at train.py:43 epoch."));
+		assert_non_null(strstr(
+			verdict.text, is_fatal ? "exited with status 1, likely because a request for 30.0 MiB in cuda:0/tensors"
+								   : "1 request for it was refused: 1 recovered; it was for 30.0 MiB in "
+									 "cuda:0/tensors at train.py:43 epoch."));
 		hand.process.failed_count = 300;
 		decide("heap");
 		assert_non_null(strstr(verdict.text, "No request for it was refused among the last 1 of 300."));

@@ -77,7 +77,7 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "unseen", "tuple", 32, "", 0, "" },
 		  "they were held by something that was not found: tuple.",
 		  "look for what keeps the blocks" },
-		{ { "unfinished", "no time", 32, "", 0, "" }, "It accumulates", "look for what keeps the blocks" },
+		{ { "unfinished", "no time", 32, "", 0, "" }, "It looks like a leak", "look for what keeps the blocks" },
 	};
 
 	(void)state;
@@ -120,11 +120,11 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 		bool is_same_line;
 	} cases[] = {
 		{ 290, false, true, FIRST "; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage",
-		  "train.py:50 epoch, which accumulates.", false },
+		  "train.py:50 epoch, which looks like a leak.", false },
 		{ 290, true, false, FIRST "; accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; next-line",
 		  "train.py:50 epoch.", false },
 		{ 290, true, true, "likely; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage",
-		  "train.py:50 epoch, which accumulates too.", false },
+		  "train.py:50 epoch, which looks like a leak too.", false },
 		{ 290, false, false, FIRST "; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage", "train.py:50 epoch.",
 		  false },
 		{ 149, true, true, "at train.py:41 epoch; accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; usage",
@@ -487,7 +487,7 @@ arenas_that_fill_a_limit_are_to_be_recorded_object_by_object(void **state)
 	hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
 	hand_model_decide(&hand, &verdict);
 	assert_advised(&verdict, "record-python-objects");
-	assert_non_null(strstr(verdict.next, "Or raise the limit (ulimit -v)"));
+	assert_non_null(strstr(verdict.next, "; or raise the limit (ulimit -v)"));
 }
 
 /* A higher limit is reached as well. */

@@ -139,17 +139,17 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 		uint64_t own;
 		const char *advised;
 	} cases[] = {
-		{ UINT64_MAX, GIB, true, "(setrlimit, RLIMIT_AS), of which recording takes 82.0 MiB.", "RLIMIT_AS", 82 * MIB,
+		{ UINT64_MAX, GIB, true, "(setrlimit, RLIMIT_AS), of which the recorder takes 82.0 MiB.", "RLIMIT_AS", 82 * MIB,
 		  "hold-less-before" },
-		{ GIB, GIB, true, "(ulimit -v), of which recording takes 82.0 MiB.", "(ulimit -v)", 82 * MIB,
+		{ GIB, GIB, true, "(ulimit -v), of which the recorder takes 82.0 MiB.", "(ulimit -v)", 82 * MIB,
 		  "hold-less-before" },
-		{ UINT64_MAX, 600 * MIB, true, "600 MiB (setrlimit, RLIMIT_AS). Recording had reserved 660 MiB of addresses",
+		{ UINT64_MAX, 600 * MIB, true, "600 MiB (setrlimit, RLIMIT_AS). The recorder had reserved 660 MiB of addresses",
 		  "`ulimit -v 614400`", 660 * MIB, "start-under-limit" },
-		{ UINT64_MAX, GIB, true, "1.0 GiB (setrlimit, RLIMIT_AS), of which recording",
+		{ UINT64_MAX, GIB, true, "1.0 GiB (setrlimit, RLIMIT_AS), of which the recorder",
 		  "(RLIMIT_AS, which the program set)", 0, "hold-less-before" },
-		{ 4 * GIB, GIB, true, "1.0 GiB (setrlimit, RLIMIT_AS), of which recording", "raise the limit", 0,
+		{ 4 * GIB, GIB, true, "1.0 GiB (setrlimit, RLIMIT_AS), of which the recorder", "raise the limit", 0,
 		  "hold-less-before" },
-		{ GIB, GIB, true, "1.0 GiB (ulimit -v), of which recording takes a part.", "(ulimit -v)", 0,
+		{ GIB, GIB, true, "1.0 GiB (ulimit -v), of which the recorder takes a part.", "(ulimit -v)", 0,
 		  "hold-less-before" },
 		{ GIB, 0, true, "1.0 GiB (ulimit -v)", "(ulimit -v)", 0, "hold-less-before" },
 		{ UINT64_MAX, 0, false, "", "raise the limit", 0, "hold-less-before" },
@@ -387,10 +387,10 @@ how_much_of_a_line_accumulates_is_said(void **state)
 		uint64_t leaking_bytes;
 		const char *found, *says, *advised;
 	} cases[] = {
-		{ 280 * MIB, "; accumulates 280 MiB of 300 MiB at train.py:41 epoch, likely", " It accumulates: blocks from ",
-		  "release-blocks" },
+		{ 280 * MIB, "; accumulates 280 MiB of 300 MiB at train.py:41 epoch, likely",
+		  " It looks like a leak: blocks from ", "release-blocks" },
 		{ 100 * MIB, "; accumulates 100 MiB of 300 MiB at train.py:41 epoch, likely",
-		  " It accumulates: 100 MiB in blocks ", "release-blocks" },
+		  " It looks like a leak: 100 MiB in blocks ", "release-blocks" },
 		{ 2 * MIB, "ending; peak 300 MiB; peak-line 300 MiB of 300 MiB at train.py:41 epoch", "", "nothing-yet" },
 		{ 900 * KIB, "ending; peak 300 MiB; peak-line 300 MiB of 300 MiB at train.py:41 epoch", "", "nothing" },
 	};
@@ -453,7 +453,7 @@ what_was_swept_away_at_the_end_is_looked_at(void **state)
 	(void)state;
 	decide_swept(300 * MIB, &verdict);
 	assert_advised(&verdict, "release-before-end");
-	assert_non_null(strstr(verdict.next, "look at train.py:41 epoch: it accumulated until the peak, then was "
+	assert_non_null(strstr(verdict.next, "look at train.py:41 epoch: what it held grew until the peak, then was "
 	                                     "released as the program ended;"));
 	assert_true(is_swept_told(150 * MIB));
 	assert_false(is_swept_told(150 * MIB - 16));

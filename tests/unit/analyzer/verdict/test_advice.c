@@ -1,0 +1,186 @@
+/*
+ * test_advice.c - can a person do what Next says, and is it about the memory that was the reason?
+ */
+#include "hand_model.h"
+#include "found.h"
+#include "model/model_holders.h"
+
+#include <signal.h>
+
+static struct hand_model hand;
+
+/* What can be raised is named: a limit that nobody set cannot be. */
+static void
+who_may_raise_something_is_told_what(void **state)
+{
+	static const struct {
+		uint64_t space_bytes, set_bytes;
+		unsigned overcommit_mode;
+		bool is_by_guard;
+		const char *next;
+	} cases[] = {
+		{ UINT64_MAX, 0, 0, false, "ask for less at once at train.py:41 epoch, or raise the limit" },
+		{ 4 * GIB, 0, 0, false, "ask for less at once at train.py:41 epoch, or raise the limit (ulimit -v)" },
+		{ UINT64_MAX, 4 * GIB, 0, false,
+		  "ask for less at once at train.py:41 epoch, or raise the limit (RLIMIT_AS, which the program set)" },
+		{ UINT64_MAX, 0, 2, false,
+		  "ask for less at once at train.py:41 epoch, or let the machine promise more: add swap, or raise "
+		  "vm.overcommit_ratio" },
+		{ 4 * GIB, 0, 2, true, "ask for less at once at train.py:41 epoch, or raise its guard (--guard)" },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 3 * GIB);
+		hand_model_exited(&hand, 1);
+		hand_model_refuse(&hand, 2 * GIB);
+		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE,
+			                                           .bytes = cases[i].space_bytes };
+		hand.failed.space_limit_bytes = cases[i].set_bytes;
+		hand.identity.overcommit_mode = cases[i].overcommit_mode;
+		hand.failed.is_by_guard = cases[i].is_by_guard;
+		hand_model_decide(&hand, &verdict);
+		assert_advised(&verdict, "ask-for-less-or-raise-limit");
+		assert_string_equal(verdict.next, cases[i].next);
+	}
+}
+
+/* While it runs it can be looked into: the line that grows comes before what else grows. */
+static void
+what_grows_in_a_program_that_runs_is_to_be_looked_into_now(void **state)
+{
+	struct verdict verdict;
+
+	for (int is_leak = 0; is_leak < 2; is_leak++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), is_leak ? 12 : 1, 12, 3, 3);
+		hand.process.is_alive = true;
+		hand_model_decide(&hand, &verdict);
+		assert_advised(&verdict, is_leak ? "release-blocks" : "watch-growth");
+		assert_int_equal(
+			strstr(verdict.next, "what keeps the blocks of train.py:41 epoch alive: `kmemshim holders 4242`") != NULL,
+			is_leak);
+	}
+}
+
+/* Of a leak that is slow enough to be seen for half a minute, more memory finishes the run. */
+static void
+who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
+{
+	static struct kmem_heartbeat beats[60];
+	static const struct {
+		int status;
+		bool is_even;
+		const char *advised;
+	} cases[] = {
+		{ SIGKILL, true, "release-blocks, more-memory" },
+		{ SIGKILL, false, "release-blocks" },
+		{ 0, true, "release-blocks" },
+	};
+	struct verdict verdict;
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
+		for (size_t beat = 0; beat < ARRAY_LEN(beats); beat++) {
+			beats[beat] = hand.heartbeat;
+			beats[beat].monotonic_ns = hand.identity.start_monotonic_ns + (beat + 1) * UINT64_C(1000000000);
+			beats[beat].resident_bytes = (cases[i].is_even ? beat : beat / 50 * 50) * 5 * MIB;
+			beats[beat].limit_bytes = beats[beat].cgroup_bytes = 512 * MIB;
+		}
+		hand.process.heartbeats = beats;
+		hand.process.heartbeat_count = ARRAY_LEN(beats);
+		hand_model_waited(&hand, cases[i].status);
+		hand.launcher.after.cgroup_oom_kill = cases[i].status != 0;
+		hand_model_decide(&hand, &verdict);
+		assert_advised(&verdict, cases[i].advised);
+		assert_int_equal(strstr(verdict.next, "give it more memory: it took 300 MiB more each minute") != NULL,
+		                 strstr(cases[i].advised, "more-memory") != NULL);
+	}
+}
+
+/* It ended well, and nobody else would tell of it. */
+static void
+a_request_that_was_refused_is_told_of_a_program_that_went_on(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 700 * MIB);
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	assert_not_found(&verdict, "recovered");
+	hand_model_refuse(&hand, 64 * GIB);
+	hand.failed.had_success_after = true;
+	hand.failed.got_bytes = 600 * MIB;
+	hand.process.failed_count = 3;
+	hand_model_decide(&hand, &verdict);
+	assert_found(&verdict, "; recovered [heap] 64.0 GiB at train.py:41 epoch +3");
+	assert_non_null(strstr(verdict.text,
+	                       " 3 requests were refused, and the program went on; the largest was for 64.0 GiB in "
+	                       "heap at train.py:41 epoch."));
+}
+
+/* The heap of it may hold more; it is not what filled /dev/shm. */
+static void
+where_shared_memory_is_full_its_line_is_told(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_domain(&hand.domains[MMAP], "shared");
+	hand_model_site(&hand, MMAP, 31, 61 * MIB);
+	hand_model_site(&hand, HEAP, 20, 110 * MIB);
+	hand.identity.shm_bytes = 64 * MIB;
+	hand_model_waited(&hand, SIGBUS);
+	hand_model_decide(&hand, &verdict);
+	assert_string_equal(found_text(&verdict),
+	                    "ending; shared-line 61.0 MiB of 61.0 MiB at train.py:31 epoch; live 171 MiB");
+}
+
+/* Blocks of the heap are looked at: what a library maps at the same line may be held by anything. */
+static void
+what_holds_a_line_is_said_of_memory_that_was_looked_at(void **state)
+{
+	struct holders_way way = { "held", "global `hot` of module __main__ -> list of 30", 32, "list", 30, "" };
+	struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
+	struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
+	struct verdict verdict;
+
+	(void)state;
+	for (int is_mapped = 0; is_mapped < 2; is_mapped++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, is_mapped ? MMAP : HEAP, 41, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		line.file = site->where->file;
+		line.function = site->where->function;
+		hand.process.holders = &holders;
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(found_text(&verdict), "held-by") != NULL, !is_mapped);
+		assert_int_equal(strstr(verdict.next, "global `hot`") != NULL, !is_mapped);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_may_raise_something_is_told_what),
+		cmocka_unit_test(what_grows_in_a_program_that_runs_is_to_be_looked_into_now),
+		cmocka_unit_test(who_has_a_run_to_finish_is_told_how_fast_it_grew),
+		cmocka_unit_test(a_request_that_was_refused_is_told_of_a_program_that_went_on),
+		cmocka_unit_test(where_shared_memory_is_full_its_line_is_told),
+		cmocka_unit_test(what_holds_a_line_is_said_of_memory_that_was_looked_at),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
