@@ -2,8 +2,9 @@
  * launcher_guard.c - what the launcher does when a process passes its guard: runs a command (--guard-action exec:CMD), or looks who holds
  * what; and when a process has much live.
  *
- * Whoever passes its guard writes its pid into a pipe in the folder of captures, and who has much live its pid and its limit. A process of ours reads there: never the one that is
- * full. It lives as long as the launcher. Each look is a process of its own: its memory is given back, and nothing that ends it ends us.
+ * Whoever passes its guard writes its pid into a pipe in the folder of captures, and who has much live its pid and its limit. A process
+ * of ours reads there: never the one that is full. It lives as long as the launcher. Each look is a process of its own: its memory is
+ * given back, and nothing that ends it ends us.
  *
  * Not chosen  looks by the launcher itself, who as the parent may always trace: it would meet the stops of its child in its own wait.
  *             The program names our reader instead, see memory_guard.c.

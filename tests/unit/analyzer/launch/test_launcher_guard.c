@@ -38,7 +38,7 @@ killed_looks(const char *lines)
 {
 	char folder[] = "/tmp/kmem-guard-XXXXXX";
 	char path[PATH_MAX];
-	const struct guard_task task = { .folder = mkdtemp(folder), .guard = "1G", .look = killed_at_2 };
+	const struct guard_task task = { .folder = mkdtemp(folder), .look = killed_at_2 };
 	unsigned killed;
 	int pipe_end;
 
