@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -187,6 +188,39 @@ a_tracer_that_the_program_named_stays(void *unused)
 	return 0;
 }
 
+#define ROUNDS 400
+
+static pthread_barrier_t together;
+
+static void *
+asks(void *unused)
+{
+	(void)pthread_barrier_wait(&together);
+	launcher_pipe_ask_for_look(0);
+	return unused;
+}
+
+static int
+threads_that_ask_together_make_room_once(void *unused)
+{
+	char text[64];
+
+	(void)unused;
+	CHECK_IN_CHILD(pthread_barrier_init(&together, NULL, 2) == 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_t other;
+
+		start_process(1);
+		CHECK_IN_CHILD(pthread_create(&other, NULL, asks, NULL) == 0);
+		(void)asks(NULL);
+		CHECK_IN_CHILD(pthread_join(other, NULL) == 0);
+		CHECK_IN_CHILD(capture_file_header()->used_bytes[KMEM_SECTION_HOLDERS] == 2 * KMEM_HOLDERS_BYTES);
+		CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] == 0);
+		CHECK_IN_CHILD(read(pipe_end, text, sizeof(text)) == 10 && memcmp(text, "4711\n4711\n", 10) == 0);
+	}
+	return 0;
+}
+
 static void
 in_a_child(void **state)
 {
@@ -212,6 +246,7 @@ main(void)
 		TEST(without_a_limit_it_is_the_machines_memory),
 		TEST(nobody_is_asked_where_nobody_looks),
 		TEST(a_tracer_that_the_program_named_stays),
+		TEST(threads_that_ask_together_make_room_once),
 	};
 
 	return cmocka_run_group_tests(tests, start, end);
