@@ -90,17 +90,21 @@ make_room(void)
 	return has_room;
 }
 
-/*
- * The launcher writes what it finds into our capture: there must be room. A program that others may not trace (ptrace_scope 1 of Yama) names
- * who may; without Yama the call fails, and nobody needs it. Where the program has named another one itself, the look may be refused.
- */
+/* Without Yama the call fails, and nobody needs it. */
+void
+launcher_pipe_let_look(uint64_t pid)
+{
+	if (!atomic_load_explicit(&has_tracer, memory_order_relaxed) && raw_sys_may_call())
+		(void)raw_syscall(SYS_prctl, PR_SET_PTRACER, pid != 0 ? pid : settings.looker_pid, 0, 0, 0);
+}
+
+/* The launcher writes what it finds into our capture: there must be room. */
 void
 launcher_pipe_ask_for_look(uint64_t limit_bytes)
 {
 	if (settings.looker_pid == 0 || !launcher_pipe_tell(true, 0) || !make_room())
 		return;
-	if (!atomic_load_explicit(&has_tracer, memory_order_relaxed))
-		(void)raw_syscall(SYS_prctl, PR_SET_PTRACER, settings.looker_pid, 0, 0, 0);
+	launcher_pipe_let_look(0);
 	(void)launcher_pipe_tell(false, limit_bytes);
 }
 
