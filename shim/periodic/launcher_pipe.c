@@ -133,8 +133,11 @@ launcher_pipe_beat(const struct memory_limits_now *now, uint64_t live_bytes)
 {
 	uint64_t machine_bytes = capture_file_header()->identity.machine_bytes;
 	uint64_t limit_bytes = now->limit_bytes < machine_bytes ? now->limit_bytes : machine_bytes;
+	uint64_t space_bytes = now->space_limit_bytes;
 	uint64_t next = atomic_load_explicit(&next_bytes, memory_order_relaxed);
 
+	if (space_bytes != 0 && (space_bytes < limit_bytes || limit_bytes == 0))
+		limit_bytes = space_bytes;
 	if (limit_bytes != 0 && live_bytes >= limit_bytes / PART && live_bytes >= next && may_ask() && has_memory(now) &&
 	    atomic_compare_exchange_strong_explicit(&next_bytes, &next, live_bytes + live_bytes / PART,
 	                                            memory_order_relaxed, memory_order_relaxed))
