@@ -113,8 +113,8 @@ def program(name, folder):
     """Its words, or skips."""
     if name in ("threads", "forks", "torch"):
         python = harness.venv("torch") if name == "torch" else PYTHON
-        (folder / f"{name}.py").write_text({"threads": THREADS, "forks": FORKS, "torch": TORCH}[name])
-        return [python, folder / f"{name}.py"]
+        (folder / f"{name}_program.py").write_text({"threads": THREADS, "forks": FORKS, "torch": TORCH}[name])
+        return [python, folder / f"{name}_program.py"]
     (folder / "library.c").write_text(LIBRARY)
     (folder / f"{name}.c").write_text({"execs": EXECS, "dlopens": DLOPENS}[name])
     library = compile_c(folder / "library.c", folder / "library.so", "-shared", "-fPIC")
