@@ -698,7 +698,7 @@ enum kmem_guard_outcome {
  */
 struct kmem_guard_passing {
 	uint64_t monotonic_ns;
-	uint64_t used_bytes; // of the limit
+	uint64_t used_bytes; // of the limit; of RLIMIT_AS both without the recorder's addresses
 	uint64_t guard_bytes;
 	uint64_t limit_bytes;
 	uint64_t request_bytes;  // that would have passed it, or the limit; 0 = it was passed already

@@ -17,6 +17,7 @@
 #include "base/order.h"
 #include "base/owner.h"
 #include "capture/capture_reader.h"
+#include "capture/process_alive.h"
 
 #define DAMAGES_MAX 24
 #define SUFFIX ".kmem"
@@ -400,6 +401,43 @@ capture_folder_sessions(const char *capture, bool is_salvage, struct session_lis
 	capture_list_free(&unreadable);
 	free(folder);
 	return is_done;
+}
+
+static const struct candidate *
+leader_of(const struct candidates *found, size_t number)
+{
+	while (!is_leader(found, number))
+		number--;
+	return &found->items[number];
+}
+
+char *
+capture_folder_running(const char *capture, bool is_salvage)
+{
+	struct capture_list unreadable = { .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
+	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	const struct candidate *newest = NULL;
+	struct candidates found = { 0 };
+	struct fail ignored;
+	char *session;
+	char *folder;
+	uid_t owner;
+
+	if (find_folder(capture, &folder, &ignored) && folder != NULL)
+		(void)read_folder(folder, is_salvage, &found, &unreadable, &ignored);
+	for (size_t i = 0; i < found.count; i++) {
+		const struct candidate *leader = leader_of(&found, i);
+
+		if ((newest == NULL || compare_starts(leader, newest) > 0) &&
+		    capture_peek(found.items[i].path, is_salvage, identity, &owner, &ignored) && process_is_alive(identity))
+			newest = leader;
+	}
+	session = newest != NULL ? memory_text(newest->session) : NULL;
+	free(identity);
+	free_candidates(&found);
+	capture_list_free(&unreadable);
+	free(folder);
+	return session;
 }
 
 void

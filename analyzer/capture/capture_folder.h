@@ -38,6 +38,8 @@ void capture_list_free(struct capture_list *list);
 
 /* The sessions that this argument means, the newest last: all of a folder; of a file its one, as NULL. For session_list_free(). */
 bool capture_folder_sessions(const char *capture, bool is_salvage, struct session_list *sessions, struct fail *fail);
+/* The newest session of that folder of which a process runs, for free(); NULL = none, or it is a file, or cannot be read. */
+char *capture_folder_running(const char *capture, bool is_salvage);
 void session_list_free(struct session_list *sessions);
 
 #endif

@@ -9,12 +9,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/text_start.h"
+#include "capture/process_alive.h"
 #include "kmem_words.h"
 
 #define LINE_BYTES RUNNING_CAPTURE_PATH_BYTES
+#define LIBRARY "libkmemshim.so"
+#define PAUSE_NS 2000000
+#define PAUSES_MAX 100 // until a program that has just begun has loaded its libraries
+#define SURE_LOOKS 3   // at a process without a recorder: exec may replace what is being read
+
+/* What the list of its memory says; all 0: the list is empty. */
+struct mapped {
+	bool has_any;
+	bool has_library; // it runs under the recorder
+};
 
 /* ".kmem" at its end, before what the kernel adds when the file was removed. */
 static char *
@@ -30,16 +42,16 @@ capture_in(char *line)
 	return length > 5 && strcmp(path + length - 5, ".kmem") == 0 ? path : NULL;
 }
 
-/* path: out, of LINE_BYTES; "" = it has no capture mapped. *has_library: it runs under the recorder. False: it cannot be read. */
+/* path: out, of LINE_BYTES; "" = it has no capture mapped. False: it cannot be read. */
 static bool
-find_capture(const char *pid, char *path, bool *has_library)
+find_capture(const char *pid, char *path, struct mapped *mapped)
 {
 	char name[64];
 	char line[LINE_BYTES];
 	FILE *maps;
 
 	*path = '\0';
-	*has_library = false;
+	*mapped = (struct mapped){ 0 };
 	(void)snprintf(name, sizeof(name), "/proc/%.20s/maps", pid);
 	maps = fopen(name, "re");
 	if (maps == NULL)
@@ -47,12 +59,60 @@ find_capture(const char *pid, char *path, bool *has_library)
 	while (fgets(line, sizeof(line), maps) != NULL) {
 		char *found = capture_in(line);
 
-		*has_library = *has_library || strstr(line, "libkmemshim.so") != NULL;
+		mapped->has_any = true;
+		mapped->has_library = mapped->has_library || strstr(line, LIBRARY) != NULL;
 		if (found != NULL)
 			(void)snprintf(path, LINE_BYTES, "%s", found);
 	}
 	(void)fclose(maps);
 	return true;
+}
+
+/* Its environment names the recorder, or is not there yet. */
+static bool
+is_to_be_recorded(const char *pid)
+{
+	char name[64];
+	char *entry = NULL;
+	size_t room = 0;
+	bool is_empty = true;
+	bool is_named = false;
+	FILE *environment;
+
+	(void)snprintf(name, sizeof(name), "/proc/%.20s/environ", pid);
+	environment = fopen(name, "re");
+	while (environment != NULL && !is_named && getdelim(&entry, &room, '\0', environment) > 0) {
+		is_empty = false;
+		is_named = text_starts(entry, "LD_PRELOAD=") && strstr(entry, LIBRARY) != NULL;
+	}
+	free(entry);
+	if (environment != NULL)
+		(void)fclose(environment);
+	return is_named || (environment != NULL && is_empty);
+}
+
+/*
+ * While exec replaces a program its list is empty, and then without the recorder until the loader has come to it: that is waited for. False: its
+ * list cannot be read, or it is dead.
+ */
+static bool
+find_settled(const char *pid, char *path, struct mapped *mapped)
+{
+	unsigned without = 0;
+
+	for (unsigned pauses = 0; find_capture(pid, path, mapped); pauses++) {
+		if (!mapped->has_any && process_is_dead(pid)) {
+			errno = ESRCH;
+			return false;
+		}
+		if (mapped->has_library || path[0] != '\0' || pauses == PAUSES_MAX)
+			return true;
+		without = mapped->has_any && !is_to_be_recorded(pid) ? without + 1 : 0;
+		if (without == SURE_LOOKS)
+			return true;
+		(void)nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
+	}
+	return false;
 }
 
 static bool
@@ -84,59 +144,106 @@ own_number(const char *pid)
 	return number;
 }
 
-/* Is the file the running capture of this process, of our format? A forked child has its parent's mapped, until it allocates. */
-static bool
-is_its_capture(int fd, const char *pid)
+/* Which line says that this process has no capture that is being written? Its two places: the command, the process. */
+static const char *
+why_not(const struct mapped *mapped)
 {
-	struct kmem_header header;
+	return mapped->has_library
+	           ? "%s: process %s has no capture yet: it holds next to nothing, or its folder cannot be written"
+	           : "%s: process %s is not recorded: start it with kmemshim run";
+}
 
-	return pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) &&
-	       memcmp(header.magic, KMEM_MAGIC, sizeof(header.magic)) == 0 && kmem_version_is_read(header.version) &&
-	       header.endian == KMEM_ENDIAN &&
-	       atomic_load_explicit(&header.state, memory_order_relaxed) == KMEM_STATE_RUNNING &&
-	       header.identity.pid == own_number(pid);
+/* The first child of it that has a capture, such as the program of a launcher; 0 = none. */
+static unsigned long
+recorded_child(const char *pid)
+{
+	char name[80];
+	char *child = NULL;
+	size_t room = 0;
+	unsigned long found = 0;
+	FILE *children;
+
+	(void)snprintf(name, sizeof(name), "/proc/%.20s/task/%.20s/children", pid, pid);
+	children = fopen(name, "re");
+	while (children != NULL && found == 0 && getdelim(&child, &room, ' ', children) > 0) {
+		char path[RUNNING_CAPTURE_PATH_BYTES];
+		struct mapped mapped;
+
+		child[strcspn(child, " ")] = '\0';
+		if (find_capture(child, path, &mapped) && path[0] != '\0')
+			found = strtoul(child, NULL, 10);
+	}
+	free(child);
+	if (children != NULL)
+		(void)fclose(children);
+	return found;
 }
 
 bool
 running_capture_path(const char *command, const char *pid, char *path, struct fail *fail)
 {
-	bool has_library;
+	struct mapped mapped;
 
 	if (!is_number(pid))
 		return fail_set(fail, EXIT_USAGE, "%s: \"%.40s\" is not a process: give the number of one, such as 1234",
 		                command, pid);
-	if (!find_capture(pid, path, &has_library))
+	if (!find_settled(pid, path, &mapped))
 		return fail_set(fail, EXIT_USAGE,
 		                errno == EACCES || errno == EPERM ? "%s: process %s belongs to another user"
 		                                                  : "%s: process %s is gone",
 		                command, pid);
-	if (path[0] == '\0')
-		return fail_set(
-			fail, EXIT_USAGE,
-			has_library ? "%s: process %s has no capture yet: it holds next to nothing, or its folder cannot be written"
-						: "%s: process %s is not recorded: start it with kmemshim run",
-			command, pid);
-	return true;
+	if (path[0] != '\0')
+		return true;
+
+	unsigned long child = mapped.has_library ? 0 : recorded_child(pid);
+
+	return child != 0 ? fail_set(fail, EXIT_USAGE, "%s: process %s is not recorded, its child %lu is: give that number",
+	                             command, pid, child)
+	                  : fail_set(fail, EXIT_USAGE, why_not(&mapped), command, pid);
+}
+
+/* Is the file the running capture of this process, of our format? */
+static bool
+check(const char *command, const char *pid, const char *path, int fd, struct fail *fail)
+{
+	const struct mapped before_it_allocates = { .has_library = true }; // a forked child has its parent's mapped
+	struct kmem_header header = { 0 };
+	bool is_begun = pread(fd, &header, sizeof(header), 0) == (ssize_t)sizeof(header) && header.magic[0] != '\0';
+
+	if (is_begun && (memcmp(header.magic, KMEM_MAGIC, sizeof(header.magic)) != 0 ||
+	                 !kmem_version_is_read(header.version) || header.endian != KMEM_ENDIAN))
+		return fail_set(fail, EXIT_CAPTURE,
+		                "%s: %s: is not the capture of a running process %s, of this version's format", command, path,
+		                pid);
+
+	uint32_t state = atomic_load_explicit(&header.state, memory_order_relaxed);
+
+	if (!is_begun || header.identity.pid != own_number(pid) || state == KMEM_STATE_STARTING)
+		return fail_set(fail, EXIT_USAGE, why_not(&before_it_allocates), command, pid);
+	return state == KMEM_STATE_RUNNING ||
+	       fail_set(fail, EXIT_USAGE, "%s: process %s ends, or becomes another program, at this moment", command, pid);
 }
 
 int
 running_capture_open(const char *command, const char *pid, int flags, char *path, struct fail *fail)
 {
+	char before[RUNNING_CAPTURE_PATH_BYTES] = "";
 	int fd;
 
-	if (!running_capture_path(command, pid, path, fail))
-		return -1;
-	fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW);
+	for (;;) {
+		if (!running_capture_path(command, pid, path, fail))
+			return -1;
+		fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW);
+		if (fd >= 0 || errno != ENOENT || strcmp(path, before) == 0)
+			break;
+		(void)snprintf(before, sizeof(before), "%s", path); // exec removes that of a small program
+	}
 	if (fd < 0)
 		return fail_set(fail, EXIT_CAPTURE, "%s: %s: cannot be %s (%s)", command, path,
 		                (flags & O_ACCMODE) == O_RDONLY ? "read" : "written", strerror(errno)),
 		       -1;
-	if (!is_its_capture(fd, pid)) {
-		(void)close(fd);
-		return fail_set(fail, EXIT_CAPTURE,
-		                "%s: %s: is not the capture of a running process %s, of this version's format", command, path,
-		                pid),
-		       -1;
-	}
-	return fd;
+	if (check(command, pid, path, fd, fail))
+		return fd;
+	(void)close(fd);
+	return -1;
 }

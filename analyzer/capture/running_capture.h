@@ -1,7 +1,7 @@
 /*
  * running_capture.h - which capture does a running process write?
  *
- * It is found in /proc/PID/maps: wherever its folder is, that is the file that it has mapped.
+ * It is found in /proc/PID/maps: wherever its folder is, that is the file that it has mapped. A program that begins is waited for, 0.2 s at most.
  *
  * When failing  -1, and one line in `fail`: the process is gone, is not recorded, or its capture may not be opened.
  */

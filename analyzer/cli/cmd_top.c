@@ -8,6 +8,7 @@
 
 #include "base/output.h"
 #include "base/terminal.h"
+#include "capture/capture_folder.h"
 #include "capture/running_capture.h"
 #include "cli/cmd_report.h"
 #include "cli/command.h"
@@ -31,6 +32,7 @@ cmd_top(const struct options *options, int *status, struct fail *fail)
 {
 	const char *argument = options->argument_count != 0 ? options->arguments[0] : NULL;
 	char path[RUNNING_CAPTURE_PATH_BYTES];
+	char *running = NULL;
 	struct top_options wanted = {
 		.captures = cmd_report_model_options(options, argument, NULL),
 		.domain = options->domain,
@@ -44,8 +46,11 @@ cmd_top(const struct options *options, int *status, struct fail *fail)
 		if (!running_capture_path("top", argument, path, fail))
 			return false;
 		wanted.captures.capture = path;
+	} else {
+		wanted.captures.session = running = capture_folder_running(argument, options->is_salvage);
 	}
-	if (!(options->is_once ? top_once(&wanted, fail) : top_watch(&wanted, fail)))
-		return false;
-	return output_finish(fail);
+	bool is_done = options->is_once ? top_once(&wanted, fail) : top_watch(&wanted, fail);
+
+	free(running);
+	return is_done && output_finish(fail);
 }

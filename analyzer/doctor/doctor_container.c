@@ -62,7 +62,7 @@ find_smallest(const char *folder, const char *name, char owner[PATH_MAX])
 }
 
 static void
-check_memory(struct doctor *doctor, const struct kmem_identity *identity, uint64_t limit)
+check_memory(struct doctor *doctor, const struct kmem_identity *identity, uint64_t limit, uint64_t space_limit)
 {
 	bool is_parents = strcmp(identity->limit_path, identity->cgroup_path) != 0;
 	char of_machine[UNITS_TEXT_BYTES];
@@ -75,6 +75,9 @@ check_memory(struct doctor *doctor, const struct kmem_identity *identity, uint64
 			"%s of the machine's %s, set by the cgroup %s%s", units_bytes(limit, text),
 			units_bytes(identity->machine_bytes, of_machine), identity->limit_path,
 			is_parents ? ", above this process's own: all below it share that" : "");
+	else if (space_limit != UINT64_MAX)
+		doctor_add(doctor, DOCTOR_OK, "memory limit", "", "none but %s of addresses (ulimit -v) and the machine's %s",
+		           units_bytes(space_limit, text), units_bytes(identity->machine_bytes, of_machine));
 	else
 		doctor_add(doctor, DOCTOR_OK, "memory limit", "", "none but the machine's %s",
 		           units_bytes(identity->machine_bytes, text));
@@ -170,12 +173,15 @@ void
 doctor_check_container(struct doctor *doctor, const struct kmem_identity *identity)
 {
 	uint64_t limit = UINT64_MAX;
+	uint64_t space_limit = UINT64_MAX;
 
 	for (unsigned i = 0; i < KMEM_LIMITS_MAX; i++) {
 		if (identity->limits[i].kind == KMEM_LIMIT_CGROUP)
 			limit = identity->limits[i].bytes;
+		if (identity->limits[i].kind == KMEM_LIMIT_ADDRESS_SPACE)
+			space_limit = identity->limits[i].bytes;
 	}
-	check_memory(doctor, identity, limit);
+	check_memory(doctor, identity, limit, space_limit);
 	if (identity->cgroup_version != 0) {
 		check_swap(doctor, identity, limit);
 		check_pids(doctor, identity);

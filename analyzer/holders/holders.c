@@ -388,7 +388,7 @@ look_into(pid_t pid, const char *core, const struct model *model, uint64_t stop_
 	struct site_lines lines;
 	struct choice choice;
 	bool is_done = core != NULL ? process_look_open_core(COMMAND, core, stop_ns, &look, fail)
-	                            : process_look_open(COMMAND, pid, stop_ns, &look, fail);
+	                            : process_look_open(COMMAND, pid, model->processes[0].path, stop_ns, &look, fail);
 
 	if (is_done && core != NULL && look.process.pid != pid) {
 		is_done = fail_set(fail, EXIT_USAGE,
@@ -473,7 +473,8 @@ holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, u
 	options->wants_records = true;
 	model = model_load(options, fail);
 	if (model == NULL)
-		return false;
+		return access(path, F_OK) != 0 ? process_look_refuse_other(COMMAND, (pid_t)strtoul(pid, NULL, 10), fail)
+		                               : false;
 	is_done = holders_find_in(pid, model, stop_ns, top, holders, fail);
 	model_free(model);
 	return is_done;

@@ -131,13 +131,13 @@ sum_up(const struct model *model, const struct reachability *found, struct lost 
 
 /* process: it stands still already; NULL = it runs */
 static bool
-look(pid_t pid, const struct stopped_process *process, uint64_t stop_ns, struct reachability *found, struct lost *lost,
-     struct fail *fail)
+look(pid_t pid, const struct stopped_process *process, const char *capture, uint64_t stop_ns,
+     struct reachability *found, struct lost *lost, struct fail *fail)
 {
 	struct process_look look;
 
 	if (process != NULL ? !process_look_open_stopped(COMMAND, process, stop_ns, &look, fail)
-	                    : !process_look_open(COMMAND, pid, stop_ns, &look, fail))
+	                    : !process_look_open(COMMAND, pid, capture, stop_ns, &look, fail))
 		return false;
 	reachability_find(&look.memory, &look.process, look.blocks, &look.ranges, stop_ns, found);
 	bool is_whole = process_look_resume(COMMAND, &look, fail);
@@ -174,7 +174,7 @@ find(const char *pid, struct stopped_process *process, struct model_options *opt
 	}
 	if (fd >= 0)
 		(void)close(fd);
-	if (!look((pid_t)lost->pid, process, stop_ns, &found, lost, fail))
+	if (!look((pid_t)lost->pid, process, path, stop_ns, &found, lost, fail))
 		return false;
 	options->capture = path;
 	options->wants_symbols = true;
@@ -182,6 +182,8 @@ find(const char *pid, struct stopped_process *process, struct model_options *opt
 	model = model_load(options, fail);
 	if (model != NULL)
 		sum_up(model, &found, lost);
+	else if (access(path, F_OK) != 0)
+		(void)process_look_refuse_other(COMMAND, (pid_t)lost->pid, fail);
 	model_free(model);
 	reachability_free(&found);
 	return model != NULL;

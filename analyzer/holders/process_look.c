@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "holders/core_file.h"
 
@@ -45,11 +46,40 @@ read_blocks(const char *command, bool is_open, uint64_t wait_ns, struct process_
 }
 
 bool
+process_look_refuse_other(const char *command, pid_t pid, struct fail *fail)
+{
+	return fail_set(fail, EXIT_USAGE, "%s: process %d became another program at this moment (exec): try again", command,
+	                (int)pid);
+}
+
+static bool
+has_mapped(const struct process_memory *memory, const char *path)
+{
+	for (size_t i = 0; i < memory->region_count; i++) {
+		if (strcmp(memory->regions[i].path, path) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool
+open_stopped(const char *command, const struct stopped_process *process, const char *capture, uint64_t wait_ns,
+             struct process_look *look, struct fail *fail)
+{
+	bool is_open;
+
+	*look = (struct process_look){ .process = *process, .program_addr = program_addr(process->pid) };
+	is_open = process_memory_open(command, process->pid, &look->memory, fail);
+	if (is_open && capture != NULL && !has_mapped(&look->memory, capture))
+		is_open = process_look_refuse_other(command, process->pid, fail);
+	return read_blocks(command, is_open, wait_ns, look, fail);
+}
+
+bool
 process_look_open_stopped(const char *command, const struct stopped_process *process, uint64_t wait_ns,
                           struct process_look *look, struct fail *fail)
 {
-	*look = (struct process_look){ .process = *process, .program_addr = program_addr(process->pid) };
-	return read_blocks(command, process_memory_open(command, process->pid, &look->memory, fail), wait_ns, look, fail);
+	return open_stopped(command, process, NULL, wait_ns, look, fail);
 }
 
 bool
@@ -62,12 +92,13 @@ process_look_open_core(const char *command, const char *path, uint64_t wait_ns, 
 }
 
 bool
-process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail)
+process_look_open(const char *command, pid_t pid, const char *capture, uint64_t wait_ns, struct process_look *look,
+                  struct fail *fail)
 {
 	struct stopped_process process;
 
 	return stopped_process_stop(command, pid, wait_ns, &process, fail) &&
-	       process_look_open_stopped(command, &process, wait_ns, look, fail);
+	       open_stopped(command, &process, capture, wait_ns, look, fail);
 }
 
 static void

@@ -22,8 +22,15 @@ struct process_look {
 	uint64_t stopped_ns;   // known when it goes on
 };
 
-/* command: for the message. wait_ns: until its threads stand still, and the list of its blocks is read. */
-bool process_look_open(const char *command, pid_t pid, uint64_t wait_ns, struct process_look *look, struct fail *fail);
+/*
+ * command  for the message
+ * capture  that it writes; it is refused when it does not any more, for it became another program meanwhile
+ * wait_ns  until its threads stand still, and the list of its blocks is read
+ */
+bool process_look_open(const char *command, pid_t pid, const char *capture, uint64_t wait_ns, struct process_look *look,
+                       struct fail *fail);
+/* Where its capture is gone, too: exec removes that of a small program. Returns false. */
+bool process_look_refuse_other(const char *command, pid_t pid, struct fail *fail);
 /* The same, of one that stands still already; its threads become the look's. */
 bool process_look_open_stopped(const char *command, const struct stopped_process *process, uint64_t wait_ns,
                                struct process_look *look, struct fail *fail);

@@ -17,6 +17,7 @@
 
 #include "base/memory.h"
 #include "base/text_start.h"
+#include "capture/process_alive.h"
 
 #define POLL_NS 50000
 #define SECOND_NS UINT64_C(1000000000)
@@ -52,35 +53,14 @@ status_number(pid_t pid, const char *field)
 	return number;
 }
 
-/* Killed, and perhaps not waited for yet. */
-static bool
-is_dead(pid_t pid)
-{
-	char name[64];
-	char state = 'X';
-	FILE *stat;
-
-	(void)snprintf(name, sizeof(name), "/proc/%d/stat", (int)pid);
-	stat = fopen(name, "re");
-	if (stat != NULL) {
-		char line[128] = "";
-		const char *end;
-
-		(void)!fgets(line, sizeof(line), stat);
-		end = strrchr(line, ')'); // a name may hold any
-		if (end != NULL && end[1] == ' ')
-			state = end[2];
-		(void)fclose(stat);
-	}
-	return state == 'Z' || state == 'X';
-}
-
 static bool
 refuse(const char *command, pid_t pid, int error, struct fail *fail)
 {
 	unsigned long tracer = status_number(pid, "TracerPid:");
+	char text[24];
 
-	if (error == ESRCH || is_dead(pid))
+	(void)snprintf(text, sizeof(text), "%d", (int)pid);
+	if (error == ESRCH || process_is_dead(text))
 		return fail_set(fail, EXIT_USAGE, "%s: process %d is gone", command, (int)pid);
 	if (tracer != 0)
 		return fail_set(fail, EXIT_USAGE,

@@ -337,8 +337,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 	uint64_t started_ns = realtime_ns();
 	pid_t own_pid = getpid();
 	pid_t parent = getppid();
-	const struct guard_task guard = { launch->folder, launch->guard, launch->guard_action, launch->look,
-		                              launch->look_stop_ns };
+	const struct guard_task guard = { launch->folder, launch->guard_action, launch->look, launch->look_stop_ns };
 	char *preload;
 	int pipe_ends[2];
 

@@ -2,8 +2,9 @@
  * launcher_guard.c - what the launcher does when a process passes its guard: runs a command (--guard-action exec:CMD), or looks who holds
  * what; and when a process has much live.
  *
- * Whoever passes its guard writes its pid into a pipe in the folder of captures, and who has much live its pid and its limit. A process of ours reads there: never the one that is
- * full. It lives as long as the launcher. Each look is a process of its own: its memory is given back, and nothing that ends it ends us.
+ * Whoever passes its guard writes its pid into a pipe in the folder of captures, and who has much live its pid and its limit. A process
+ * of ours reads there: never the one that is full. It lives as long as the launcher. Each look is a process of its own: its memory is
+ * given back, and nothing that ends it ends us.
  *
  * Not chosen  looks by the launcher itself, who as the parent may always trace: it would meet the stops of its child in its own wait.
  *             The program names our reader instead, see memory_guard.c.
@@ -48,12 +49,18 @@ action_of(const struct guard_task *task, const char **command)
 	return action;
 }
 
+/* By a process between, which ends at once: who is our child is a look. */
 static void
 run_command(const char *command, const char *pid)
 {
-	if (fork() != 0)
+	pid_t between = fork();
+
+	if (between != 0) {
+		(void)waitpid(between, NULL, 0);
 		return;
-	(void)signal(SIGCHLD, SIG_DFL);
+	}
+	if (fork() != 0)
+		_exit(0);
 	(void)dup2(STDERR_FILENO, STDOUT_FILENO); // standard output is the program's alone
 	(void)setenv("KMEMSHIM_GUARD_PID", pid, 1);
 	(void)execl("/bin/sh", "sh", "-c", command, (char *)NULL);
@@ -72,33 +79,38 @@ die_first(void)
 	(void)close(score);
 }
 
-/*
- * One at a time: memory is short. What a look has to say is in the capture. is_waited: false where a command may have to be run meanwhile, which
- * must not come too late. Returns whether it was killed, as far as it was waited for.
- */
-static bool
-look(const struct guard_task *task, const char *pid, const char *limit, bool is_waited)
+/* What it has to say is in the capture. */
+static void
+start_look(const struct guard_task *task, const char *pid, const char *limit)
 {
 	pid_t own_pid = getpid();
-	pid_t child = fork();
-	int status = 0;
 	int nothing;
 
-	if (child == 0) {
-		/* With the reader, and so with the launcher: nothing of ours outlives it. */
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != own_pid)
-			_exit(0);
-		die_first();
-		nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-		(void)dup2(nothing, STDOUT_FILENO);
-		(void)dup2(nothing, STDERR_FILENO);
-		task->look(pid, strtoull(limit, NULL, 10), task->look_stop_ns);
+	if (fork() != 0)
+		return;
+	/* With the reader, and so with the launcher: nothing of ours outlives it. */
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)signal(SIGTERM, SIG_DFL);
+	if (getppid() != own_pid)
 		_exit(0);
-	}
-	while (is_waited && child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
-		continue;
-	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	die_first();
+	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	(void)dup2(nothing, STDOUT_FILENO);
+	(void)dup2(nothing, STDERR_FILENO);
+	task->look(pid, strtoull(limit, NULL, 10), task->look_stop_ns);
+	_exit(0);
+}
+
+/* How many of the looks that have ended were killed. is_waited: those under way are waited for. */
+static int
+killed_looks(bool is_waited)
+{
+	int killed = 0;
+	int status;
+
+	while (waitpid(-1, &status, is_waited ? 0 : WNOHANG) > 0)
+		killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+	return killed;
 }
 
 /* A lock that the launcher holds says that it lives (kernel_life.h): it must go with the launcher, and not with us. */
@@ -118,16 +130,41 @@ close_inherited(void)
 		(void)closedir(files);
 }
 
-/* One line each: pipes keep short ones whole. */
+/* The launcher was killed: nobody else removes the pipe. */
+static void
+go_with_launcher(int number)
+{
+	(void)number;
+	(void)unlink(path);
+	_exit(0);
+}
+
+static void
+end_with_launcher(pid_t launcher)
+{
+	sigset_t end;
+
+	(void)signal(SIGTERM, go_with_launcher);
+	(void)sigemptyset(&end);
+	(void)sigaddset(&end, SIGTERM);
+	(void)sigprocmask(SIG_UNBLOCK, &end, NULL);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != launcher)
+		go_with_launcher(SIGTERM);
+}
+
+/*
+ * One line each: pipes keep short ones whole. One look at a time, for memory is short; where a command may have to be run meanwhile, which
+ * must not come too late, no look is waited for until the end.
+ */
 static void __attribute__((noreturn)) read_pids(const struct guard_task *task, const char *command)
 {
 	FILE *lines = fdopen(pipe_end, "r");
 	char line[48];
 	int killed = 0;
 
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	(void)setpgid(0, 0); // keys at the terminal are the program's
-	(void)signal(SIGCHLD, command != NULL ? SIG_IGN : SIG_DFL);
+	(void)signal(SIGCHLD, SIG_DFL);
 	while (lines != NULL && fgets(line, sizeof(line), lines) != NULL && strcmp(line, END "\n") != 0) {
 		char *limit = line + strcspn(line, " \n");
 		bool is_guard = *limit != ' ';
@@ -136,9 +173,11 @@ static void __attribute__((noreturn)) read_pids(const struct guard_task *task, c
 		if (is_guard && command != NULL)
 			run_command(command, line);
 		else if (task->look != NULL)
-			killed += look(task, line, is_guard ? "" : limit, command == NULL) && killed < KILLED_MAX;
+			start_look(task, line, is_guard ? "" : limit);
+		killed += killed_looks(command == NULL);
 	}
-	_exit(killed);
+	killed += killed_looks(true);
+	_exit(killed < KILLED_MAX ? killed : KILLED_MAX);
 }
 
 pid_t
@@ -146,6 +185,7 @@ launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 {
 	const char *command;
 	char session[24];
+	pid_t own_pid = getpid();
 
 	(void)action_of(task, &command);
 	if ((command == NULL && task->look == NULL) || task->folder == NULL)
@@ -157,6 +197,7 @@ launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 	pipe_end = open(path, O_RDWR | O_CLOEXEC); // of both ends: there is a reader all the time
 	reader = pipe_end >= 0 ? fork() : -1;
 	if (reader == 0) {
+		end_with_launcher(own_pid);
 		close_inherited();
 		read_pids(task, command);
 	}

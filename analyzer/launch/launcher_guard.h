@@ -13,7 +13,6 @@
 /* As in struct launch. */
 struct guard_task {
 	const char *folder;
-	const char *guard;
 	const char *action;
 	void (*look)(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns); // limit: as holders_keep() takes it
 	uint64_t look_stop_ns;

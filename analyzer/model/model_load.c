@@ -20,10 +20,10 @@
 #include "capture/capture_reader.h"
 #include "capture/capture_phase.h"
 #include "capture/capture_snapshot.h"
+#include "capture/process_alive.h"
 #include "model/model_build.h"
 #include "model/model_holders.h"
 #include "model/model_library.h"
-#include "model/process_alive.h"
 #include "model/site_key.h"
 
 #define UNLISTED_WORTH_BYTES (UINT64_C(1) << 20)

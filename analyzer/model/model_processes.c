@@ -15,9 +15,9 @@
 #include "kmem_words.h"
 #include "capture/capture_guard.h"
 #include "capture/capture_holders.h"
+#include "capture/process_alive.h"
 #include "model/model_build.h"
 #include "model/model_holders.h"
-#include "model/process_alive.h"
 
 static bool
 is_interpreter(const char *name)

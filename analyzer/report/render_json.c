@@ -569,7 +569,7 @@ static const struct json_field guard_fields[] = {
 	JSON_FIELD(pid, "The process."),
 	JSON_FIELD_AS("used_bytes", of.used_bytes, "In use of the limit then."),
 	JSON_FIELD_AS("guard_bytes", of.guard_bytes, "Where the guard was."),
-	JSON_FIELD_AS("limit_bytes", of.limit_bytes, "The limit in force."),
+	JSON_FIELD_AS("limit_bytes", of.limit_bytes, "The limit in force; of addresses, what recording leaves of it."),
 	JSON_FIELD(limit, "Whose limit.", .value_of = report_guard_limit),
 	JSON_FIELD(action, "What was done.", .value_of = report_guard_action),
 	JSON_FIELD(is_action_in_vain, "SIGINT is ignored there, or nobody could run the command."),

@@ -24,11 +24,12 @@ void memory_limits_read(struct kmem_identity *identity);
 bool memory_limits_follow(const struct kmem_identity *identity, uint64_t now_ns);
 
 struct memory_limits_now {
-	uint64_t resident_bytes;  // of this process
-	uint64_t space_bytes;     // addresses of this process, which RLIMIT_AS limits; 0 = unknown
-	uint64_t cgroup_bytes;    // charged to the cgroup that owns the limit; 0 = none or unknown
-	uint64_t limit_bytes;     // the smallest limit on physical memory in force now; UINT64_MAX = none
-	uint64_t available_bytes; // MemAvailable; UINT64_MAX = unknown
+	uint64_t resident_bytes;    // of this process
+	uint64_t space_bytes;       // addresses of this process without the recorder's, which RLIMIT_AS limits; 0 = unknown
+	uint64_t space_limit_bytes; // RLIMIT_AS, less the recorder's; 0 = none, or the recorder's alone are as many
+	uint64_t cgroup_bytes;      // charged to the cgroup that owns the limit; 0 = none or unknown
+	uint64_t limit_bytes;       // the smallest limit on physical memory in force now; UINT64_MAX = none
+	uint64_t available_bytes;   // MemAvailable; UINT64_MAX = unknown
 	uint64_t swap_free_bytes;
 };
 void memory_limits_read_now(const struct kmem_identity *identity, struct memory_limits_now *now);

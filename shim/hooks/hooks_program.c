@@ -12,6 +12,7 @@
 #include "base/thread_stack.h"
 #include "moments/marks.h"
 #include "moments/phases.h"
+#include "periodic/launcher_pipe.h"
 #include "periodic/memory_guard.h"
 #include "record/tracker.h"
 #include "sites/steps.h"
@@ -23,6 +24,7 @@ EXPORT void kmemshim_recorder_snapshot(const char *name);
 EXPORT size_t kmemshim_recorder_phase(void *out, size_t bytes);
 EXPORT unsigned kmemshim_recorder_guard(uint64_t bytes[3]);
 EXPORT size_t kmemshim_recorder_usage(void *out, size_t bytes);
+EXPORT void kmemshim_recorder_let_look(unsigned long pid);
 
 static bool
 enter(void)
@@ -123,4 +125,17 @@ kmemshim_recorder_guard(uint64_t bytes[3])
 	}
 	errno = host_errno;
 	return passings;
+}
+
+/* For kmemshim.holders(): this command may look at the program; 0: it has. */
+EXPORT void
+kmemshim_recorder_let_look(unsigned long pid)
+{
+	int host_errno = errno;
+
+	if (enter()) {
+		launcher_pipe_let_look(pid);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
 }

@@ -14,6 +14,7 @@
 #include "base/diag.h"
 #include "base/raw_sys.h"
 #include "base/settings.h"
+#include "base/wait_lock.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "record/tracker.h"
@@ -24,6 +25,7 @@
 static char path[4096 + 64];        // "" = there is none
 static _Atomic uint64_t next_bytes; // live, at which a look may be due; relaxed: it guards nothing
 static _Atomic bool has_tracer;     // that the program named; relaxed: it guards nothing
+static struct wait_lock room_lock = WAIT_LOCK_FREE;
 
 /* By when the launcher was started. */
 void
@@ -44,6 +46,7 @@ launcher_pipe_forked(void)
 {
 	atomic_store_explicit(&next_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&has_tracer, false, memory_order_relaxed); // the kernel's word is of the parent
+	room_lock = (struct wait_lock)WAIT_LOCK_FREE;                    // of a thread that is not here
 }
 
 void
@@ -71,25 +74,37 @@ launcher_pipe_tell(bool is_trial, uint64_t limit_bytes)
 	return is_told;
 }
 
-/*
- * The launcher writes what it finds into our capture: there must be room. A program that others may not trace (ptrace_scope 1 of Yama) names
- * who may; without Yama the call fails, and nobody needs it. Where the program has named another one itself, the look may be refused.
- */
+/* One at a time: the section has room for one, and a second thread would find that the capture cannot grow. */
+static bool
+make_room(void)
+{
+	uint32_t index;
+	bool has_room;
+
+	if (!wait_lock_take(&room_lock))
+		return false;
+	has_room = capture_file_count(KMEM_SECTION_HOLDERS) != 0 ||
+	           (!capture_file_is_large(0) &&
+	            capture_file_append_sparing(KMEM_SECTION_HOLDERS, 2 * KMEM_HOLDERS_BYTES, 0, &index) != NULL);
+	wait_lock_give(&room_lock);
+	return has_room;
+}
+
+/* Without Yama the call fails, and nobody needs it. */
+void
+launcher_pipe_let_look(uint64_t pid)
+{
+	if (!atomic_load_explicit(&has_tracer, memory_order_relaxed) && raw_sys_may_call())
+		(void)raw_syscall(SYS_prctl, PR_SET_PTRACER, pid != 0 ? pid : settings.looker_pid, 0, 0, 0);
+}
+
+/* The launcher writes what it finds into our capture: there must be room. */
 void
 launcher_pipe_ask_for_look(uint64_t limit_bytes)
 {
-	uint32_t index;
-
-	if (settings.looker_pid == 0 || !launcher_pipe_tell(true, 0))
+	if (settings.looker_pid == 0 || !launcher_pipe_tell(true, 0) || !make_room())
 		return;
-	bool has_room = capture_file_count(KMEM_SECTION_HOLDERS) != 0 ||
-	                (!capture_file_is_large(0) &&
-	                 capture_file_append_sparing(KMEM_SECTION_HOLDERS, 2 * KMEM_HOLDERS_BYTES, 0, &index) != NULL);
-
-	if (!has_room)
-		return;
-	if (!atomic_load_explicit(&has_tracer, memory_order_relaxed))
-		(void)raw_syscall(SYS_prctl, PR_SET_PTRACER, settings.looker_pid, 0, 0, 0);
+	launcher_pipe_let_look(0);
 	(void)launcher_pipe_tell(false, limit_bytes);
 }
 
@@ -118,8 +133,11 @@ launcher_pipe_beat(const struct memory_limits_now *now, uint64_t live_bytes)
 {
 	uint64_t machine_bytes = capture_file_header()->identity.machine_bytes;
 	uint64_t limit_bytes = now->limit_bytes < machine_bytes ? now->limit_bytes : machine_bytes;
+	uint64_t space_bytes = now->space_limit_bytes;
 	uint64_t next = atomic_load_explicit(&next_bytes, memory_order_relaxed);
 
+	if (space_bytes != 0 && (space_bytes < limit_bytes || limit_bytes == 0))
+		limit_bytes = space_bytes;
 	if (limit_bytes != 0 && live_bytes >= limit_bytes / PART && live_bytes >= next && may_ask() && has_memory(now) &&
 	    atomic_compare_exchange_strong_explicit(&next_bytes, &next, live_bytes + live_bytes / PART,
 	                                            memory_order_relaxed, memory_order_relaxed))

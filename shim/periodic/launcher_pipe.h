@@ -32,6 +32,12 @@ void launcher_pipe_ask_for_look(uint64_t limit_bytes);
 void launcher_pipe_names_tracer(bool is_any);
 
 /*
+ * A program that others may not trace (ptrace_scope 1 of Yama) names who may: this process, until the next call. pid: 0 = the one of the launcher
+ * that looks, nobody where there is none. Where the program has named one itself, nothing is done, and the look may be refused.
+ */
+void launcher_pipe_let_look(uint64_t pid);
+
+/*
  * At a beat. When an eighth of the limit is live, and again each time that this has grown by an eighth, the launcher is to see whether a line is
  * a leak that holds as much (it knows which are), and to look then. Not with less memory left than a look takes.
  */

@@ -95,16 +95,6 @@ left_of(const struct measure *one)
 	return one->limit_bytes > one->used_bytes ? one->limit_bytes - one->used_bytes : 0;
 }
 
-static uint64_t
-space_limit(const struct kmem_identity *identity)
-{
-	for (unsigned i = 0; i < KMEM_LIMITS_MAX; i++) {
-		if (identity->limits[i].kind == KMEM_LIMIT_ADDRESS_SPACE)
-			return identity->limits[i].bytes;
-	}
-	return UINT64_MAX;
-}
-
 static struct measure
 measure_machine(const struct kmem_identity *identity, const struct memory_limits_now *now)
 {
@@ -140,12 +130,11 @@ measure_limits(const struct kmem_identity *identity, const struct memory_limits_
 {
 	bool has_cgroup = identity->cgroup_version != 0 && now->cgroup_bytes != 0 && now->limit_bytes != UINT64_MAX &&
 	                  now->limit_bytes != identity->machine_bytes;
-	uint64_t space_bytes = space_limit(identity);
 
 	if (has_cgroup)
 		*found = measure_cgroup(identity, now);
-	if (space_bytes != UINT64_MAX && now->space_bytes != 0) {
-		struct measure space = measure(KMEM_LIMIT_ADDRESS_SPACE, now->space_bytes, space_bytes);
+	if (now->space_limit_bytes != 0 && now->space_bytes != 0) {
+		struct measure space = measure(KMEM_LIMIT_ADDRESS_SPACE, now->space_bytes, now->space_limit_bytes);
 		bool is_nearer = !has_cgroup || (settings.guard.percent != 0 ? room_of(&space) < room_of(found)
 		                                                             : space.limit_bytes < found->limit_bytes);
 
@@ -162,7 +151,7 @@ static const char *
 limit_text(uint32_t kind)
 {
 	return kind == KMEM_LIMIT_CGROUP          ? "the limit of the memory cgroup"
-	       : kind == KMEM_LIMIT_ADDRESS_SPACE ? "the limit on addresses (ulimit -v)"
+	       : kind == KMEM_LIMIT_ADDRESS_SPACE ? "the limit on addresses (ulimit -v), without what recording takes"
 	                                          : "the machine's memory";
 }
 

@@ -6,7 +6,7 @@
  * to stderr, and then the action: nothing, SIGINT, or the launcher is told. Requests are refused one by one.
  *
  * What is in use depends on the limit. Of a cgroup: what is charged to it, without contents of files, which the kernel drops before it
- * kills. Of RLIMIT_AS: addresses. Of the machine: memory that is not available; if the guard is a number of bytes, what this process has
+ * kills. Of RLIMIT_AS: addresses, without the recorder's. Of the machine: memory that is not available; if the guard is a number of bytes, what this process has
  * in memory.
  *
  * A process acts if it was below the guard before, and itself has a 64th of the limit in memory: small processes beside it are left

@@ -118,6 +118,17 @@ def test_a_memory_limit_below_the_machines():
     assert "--memory" in row["next"]
 
 
+def test_a_limit_of_addresses_is_named_where_there_is_no_other():
+    with harness.memory_group(1 << 40) as group:  # none: more than the machine has
+        script = f'echo 0 >{group}/cgroup.procs; ulimit -v 4000000; exec "$@"'
+        done = harness.run(["sh", "-c", script, "sh", harness.KMEMSHIM, "doctor", "--json", "/bin/ls"])
+    assert done.returncode == OK, done.stdout + done.stderr
+    row = one(harness.json.loads(done.stdout)["findings"], "memory limit")
+    if row["level"] != "ok":
+        pytest.skip("the tests themselves run in a limited cgroup: " + row["what"])
+    assert row["what"].startswith("none but 3.8 GiB of addresses (ulimit -v) and the machine's ")
+
+
 def test_a_memory_limit_of_a_cgroup_above():
     with harness.memory_group(512 << 20) as group:
         inner = group / "inner"

@@ -395,7 +395,17 @@ except KeyboardInterrupt:
        "SHIM": str(harness.SHIM)})
     assert done.returncode == 0 and done.stdout == "stopped\n", done.stderr
     assert "the limit on addresses (ulimit -v)" in done.stderr
-    assert sys.maxsize > harness.report("report", tmp_path / "out")["guard"]["limit_bytes"] == 2000000 << 10
+    assert sys.maxsize > harness.report("report", tmp_path / "out")["guard"]["limit_bytes"] < 2000000 << 10
+
+
+@pytest.mark.parametrize("mib, is_passed", [(150, False), (400, True)])
+def test_addresses_of_the_recorder_do_not_pass_a_guard(mib, is_passed, tmp_path):
+    program = tmp_path / "grows.py"
+    program.write_text(f"kept = [bytearray(b'x') * (1 << 20) for _ in range({mib})]\nprint(len(kept))\n")
+    done = harness.run(["sh", "-c", 'ulimit -v 2000000; exec "$@"', "sh", harness.KMEMSHIM, "run", "--guard", "300M", "-o", tmp_path / "out", "--", PYTHON, program],
+                       harness.plain_env())
+    assert (done.returncode, done.stdout) == (0, f"{mib}\n"), done.stderr
+    assert ("passed its guard" in done.stderr) == is_passed, done.stderr
 
 
 def test_a_size_that_is_small_beside_the_machine_is_passed_at_once(tmp_path):

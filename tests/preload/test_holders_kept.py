@@ -204,6 +204,17 @@ def test_a_leak_is_looked_at_without_a_guard(cache, tmp_path):
     assert "Next: bound the dict at " in " ".join(done.stderr.split())
 
 
+def test_a_leak_is_looked_at_under_a_limit_of_addresses(cache, tmp_path):
+    """The limit is what recording leaves of it."""
+    cache.write_text(CACHE.replace("2500", "9000"))
+    done = run(["sh", "-c", 'ulimit -v 600000; exec "$@"', "sh", KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON, cache], harness.plain_env())
+    assert done.returncode == 1 and "MemoryError" in done.stderr, done.stderr
+    line = stored(tmp_path / "out")["holders"][0]
+    assert line["place"] == "cache.py:7 Cache.get"
+    assert re.fullmatch(r"local `(service|self)` of .* -> Cache \.pages -> dict of \d,\d{3}, grown at cache\.py:7 Cache\.get, \[\*\] -> bytearray", line["ways"][0]["text"])
+    assert f"When the launcher looked, they were held by {line['ways'][0]['text']}." in " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+
+
 def looks_in(capture):
     """Its two places; what was never written is zeros."""
     content = capture.read_bytes()

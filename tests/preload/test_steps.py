@@ -3,6 +3,7 @@ import ast
 import json
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -223,6 +224,29 @@ def test_a_program_asks_what_holds_its_memory(tmp_path):
     program.write_text(ASKS.replace('stop="60s"', 'stop="never"'))
     refused = run(["/usr/bin/python3", program], environment)
     assert refused.returncode == 1 and "Unavailable: kmemshim: holders: " in refused.stderr
+
+
+# From then on the kernel ends a program that names who may trace it (PR_SET_PTRACER). By libc's own prctl(): the recorder does not see it.
+NAMES_NOBODY = """
+import ctypes, struct
+libc = ctypes.CDLL("libc.so.6")
+rows = [(0x20, 0, 0, 0), (0x15, 0, 3, 157), (0x20, 0, 0, 16), (0x15, 0, 1, 0x59616D61), (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7fff0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *row) for row in rows))
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("code", ctypes.c_void_p)]
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Program(len(rows), ctypes.addressof(code))), 0, 0) == 0
+"""
+
+
+@pytest.mark.parametrize("has_tracer", [True, False])
+def test_a_tracer_that_the_program_named_stays_when_it_asks(has_tracer, tmp_path):
+    names = "import ctypes\nctypes.CDLL(None).prctl(0x59616D61, ctypes.c_ulong(1), 0, 0, 0)\n" if has_tracer else ""
+    program = tmp_path / "asks.py"
+    program.write_text(ASKS.replace("fill()\nprint", "fill()\n" + names + NAMES_NOBODY + "print"))
+    done = run(["/usr/bin/python3", program], shim_env(tmp_path / "out", PATH=f"{BUILD}:{os.environ['PATH']}"))
+    assert done.returncode == (0 if has_tracer else -signal.SIGSYS), done.stderr
+    assert not has_tracer or "attribute `pages` of class Cache" in done.stdout
 
 
 @pytest.mark.parametrize("compiler", [["gcc"], ["gcc", "-no-pie", "-fno-pie"], ["g++", "-x", "c++"],

@@ -277,6 +277,31 @@ def test_once_is_text(growing):
     assert "domain: heap" in one.stdout
 
 
+def test_a_session_that_runs_comes_before_a_newer_one_that_has_ended(growing, tmp_path):
+    process, _, out = growing
+    record(["/bin/true"], out)
+    done = run([KMEMSHIM, "top", "--once", out])
+    assert f"grows.py (pid {process.pid})" in done.stdout and "running" in done.stdout, done.stdout
+    process.kill()
+    process.wait()
+    assert "true (pid " in run([KMEMSHIM, "top", "--once", out]).stdout
+
+
+@pytest.mark.parametrize("command", ["top", "holders", "lost", "mark"])
+def test_the_number_of_the_launcher(command, tmp_path):
+    """Its child is the program."""
+    program = tmp_path / "waits.py"
+    program.write_text("import os\nkept = [bytearray(1 << 20) for _ in range(9)]\nprint(os.getpid(), flush=True)\ninput()\n")
+    launcher = subprocess.Popen([KMEMSHIM, "run", "--quiet", "-o", tmp_path / "out", "--", PYTHON, program], env=harness.plain_env(),
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pid = int(launcher.stdout.readline())
+    words = [KMEMSHIM, command, launcher.pid, *(["a"] if command == "mark" else [])]
+    done = run(words)
+    launcher.communicate("\n")
+    assert done.returncode == 2
+    assert done.stderr == f"kmemshim: {command}: process {launcher.pid} is not recorded, its child {pid} is: give that number\n"
+
+
 def test_growth_since_a_minute_ago_is_known_at_the_first_look(growing):
     """From the timeline of the capture: the program is younger, so it is all that it holds."""
     _, _, out = growing

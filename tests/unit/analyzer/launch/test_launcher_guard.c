@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "capture/kill_counters.h"
@@ -34,11 +35,11 @@ killed_at_2(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 }
 
 static unsigned
-killed_looks(const char *lines)
+killed_looks(const char *lines, const char *action)
 {
 	char folder[] = "/tmp/kmem-guard-XXXXXX";
 	char path[PATH_MAX];
-	const struct guard_task task = { .folder = mkdtemp(folder), .guard = "1G", .look = killed_at_2 };
+	const struct guard_task task = { .folder = mkdtemp(folder), .action = action, .look = killed_at_2 };
 	unsigned killed;
 	int pipe_end;
 
@@ -57,9 +58,41 @@ static void
 looks_that_were_killed_are_counted(void **state)
 {
 	(void)state;
-	assert_int_equal(killed_looks(""), 0);
-	assert_int_equal(killed_looks("1\n"), 0);
-	assert_int_equal(killed_looks("2\n1 1000\n3\n2 1000\n"), 2);
+	assert_int_equal(killed_looks("", NULL), 0);
+	assert_int_equal(killed_looks("1\n", NULL), 0);
+	assert_int_equal(killed_looks("2\n1 1000\n3\n2 1000\n", NULL), 2);
+}
+
+static void
+so_they_are_beside_a_command(void **state)
+{
+	(void)state;
+	assert_int_equal(killed_looks("2 1000\n1 1000\n3 1000\n2 1000\n", "exec:true"), 2);
+	/* The command of a guard is the user's. */
+	assert_int_equal(killed_looks("2\n2 1000\n", "exec:kill -9 $$"), 1);
+}
+
+#define MOMENT_US 1000
+#define MOMENTS_MAX 10000
+
+static void
+the_pipe_goes_with_a_launcher_that_is_killed(void **state)
+{
+	char folder[] = "/tmp/kmem-guard-XXXXXX";
+	const struct guard_task task = { .folder = mkdtemp(folder), .look = killed_at_2 };
+	pid_t launcher = fork();
+	int moments = 0;
+
+	(void)state;
+	if (launcher == 0) {
+		(void)launcher_guard_start(&task, 1000);
+		(void)raise(SIGKILL);
+	}
+	assert_true(launcher > 0);
+	assert_int_equal(waitpid(launcher, NULL, 0), launcher);
+	while (rmdir(folder) != 0 && moments++ < MOMENTS_MAX)
+		(void)usleep(MOMENT_US);
+	assert_in_range(moments, 0, MOMENTS_MAX);
 }
 
 static const struct {
@@ -98,6 +131,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(looks_that_were_killed_are_counted),
+		cmocka_unit_test(so_they_are_beside_a_command),
+		cmocka_unit_test(the_pipe_goes_with_a_launcher_that_is_killed),
 		cmocka_unit_test(kills_of_ours_are_left_out),
 	};
 

@@ -7,11 +7,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 
 #include "base/memory_limits.h"
+#include "base/raw_sys.h"
 
 #define CGROUPS "/sys/fs/cgroup/memory"
 #define LIMIT_BYTES (96u << 20)
@@ -84,6 +86,30 @@ reads_rlimits(void *unused)
 	return 0;
 }
 
+/* As the program sets them while it runs. */
+static int
+reads_what_recording_leaves(void *unused)
+{
+	const size_t own = (size_t)64 << 20;
+	const uint64_t space = UINT64_C(1) << 47;
+	struct rlimit limit = { space, space };
+	struct kmem_identity identity = { .page_bytes = 4096 };
+	struct memory_limits_now before, now;
+
+	(void)unused;
+	memory_limits_read_now(&identity, &before);
+	CHECK_IN_CHILD(before.space_limit_bytes == 0 && before.space_bytes != 0);
+	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0 && raw_reserve(KMEM_OWN_CAPTURE, own, PROT_NONE) != NULL);
+	memory_limits_read_now(&identity, &now);
+	CHECK_IN_CHILD(now.space_limit_bytes == space - raw_reserved_bytes() && raw_reserved_bytes() >= own);
+	CHECK_IN_CHILD(now.space_bytes < before.space_bytes + own / 2);
+	limit.rlim_cur = own / 2;
+	CHECK_IN_CHILD(setrlimit(RLIMIT_AS, &limit) == 0);
+	memory_limits_read_now(&identity, &now);
+	CHECK_IN_CHILD(now.space_limit_bytes == 0); // nothing is left, whatever the program does
+	return 0;
+}
+
 static void
 process_limits_are_read_when_there_are_some(void **state)
 {
@@ -94,6 +120,7 @@ process_limits_are_read_when_there_are_some(void **state)
 		skip();
 	}
 	assert_int_equal(in_child(reads_rlimits, NULL), 0);
+	assert_int_equal(in_child(reads_what_recording_leaves, NULL), 0);
 }
 
 static int

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@
 
 static char folder[64];
 static int pipe_end;
+static uint64_t space_limit_bytes; // of the beats
 
 static int
 start(void **state)
@@ -84,6 +86,7 @@ beat(uint64_t live_bytes, uint64_t used_bytes, uint64_t limit_bytes)
 	ssize_t got;
 
 	launcher_pipe_beat(&(struct memory_limits_now){ .resident_bytes = live_bytes,
+	                                                .space_limit_bytes = space_limit_bytes,
 	                                                .cgroup_bytes = used_bytes,
 	                                                .limit_bytes = limit_bytes,
 	                                                .available_bytes = 8 * LIMIT },
@@ -127,6 +130,20 @@ without_a_limit_it_is_the_machines_memory(void *unused)
 	start_process(1);
 	CHECK_IN_CHILD(beat(2 * LIMIT - MIB, 0, UINT64_MAX)[0] == '\0');
 	CHECK_IN_CHILD(strcmp(beat(2 * LIMIT, 0, UINT64_MAX), "4711 17179869184\n") == 0);
+	return 0;
+}
+
+static int
+a_limit_of_addresses_is_a_limit(void *unused)
+{
+	(void)unused;
+	start_process(1);
+	space_limit_bytes = 256 * MIB;
+	CHECK_IN_CHILD(beat(31 * MIB, 200 * MIB, LIMIT)[0] == '\0');
+	CHECK_IN_CHILD(strcmp(beat(32 * MIB, 200 * MIB, LIMIT), "4711 268435456\n") == 0);
+	space_limit_bytes = 2 * LIMIT; // the smaller one counts
+	launcher_pipe_forked();
+	CHECK_IN_CHILD(strcmp(beat(128 * MIB, 200 * MIB, LIMIT), "4711 1073741824\n") == 0);
 	return 0;
 }
 
@@ -187,6 +204,39 @@ a_tracer_that_the_program_named_stays(void *unused)
 	return 0;
 }
 
+#define ROUNDS 400
+
+static pthread_barrier_t together;
+
+static void *
+asks(void *unused)
+{
+	(void)pthread_barrier_wait(&together);
+	launcher_pipe_ask_for_look(0);
+	return unused;
+}
+
+static int
+threads_that_ask_together_make_room_once(void *unused)
+{
+	char text[64];
+
+	(void)unused;
+	CHECK_IN_CHILD(pthread_barrier_init(&together, NULL, 2) == 0);
+	for (int i = 0; i < ROUNDS; i++) {
+		pthread_t other;
+
+		start_process(1);
+		CHECK_IN_CHILD(pthread_create(&other, NULL, asks, NULL) == 0);
+		(void)asks(NULL);
+		CHECK_IN_CHILD(pthread_join(other, NULL) == 0);
+		CHECK_IN_CHILD(capture_file_header()->used_bytes[KMEM_SECTION_HOLDERS] == 2 * KMEM_HOLDERS_BYTES);
+		CHECK_IN_CHILD(capture_file_header()->losses[KMEM_LOST_GROWTH] == 0);
+		CHECK_IN_CHILD(read(pipe_end, text, sizeof(text)) == 10 && memcmp(text, "4711\n4711\n", 10) == 0);
+	}
+	return 0;
+}
+
 static void
 in_a_child(void **state)
 {
@@ -210,8 +260,10 @@ main(void)
 		TEST(L1_an_eighth_of_the_limit_and_then_each_eighth_more),
 		TEST(L1_not_with_too_little_memory_left),
 		TEST(without_a_limit_it_is_the_machines_memory),
+		TEST(a_limit_of_addresses_is_a_limit),
 		TEST(nobody_is_asked_where_nobody_looks),
 		TEST(a_tracer_that_the_program_named_stays),
+		TEST(threads_that_ask_together_make_room_once),
 	};
 
 	return cmocka_run_group_tests(tests, start, end);

@@ -299,7 +299,7 @@ the_nearer_of_two_limits_counts(void *unused)
 
 	(void)unused;
 	start(KMEM_GUARD_NOTE);
-	capture_file_header()->identity.limits[0] = (struct kmem_limit){ KMEM_LIMIT_ADDRESS_SPACE, 0, 512 * MIB };
+	now.space_limit_bytes = 512 * MIB;
 	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes));
 	now.space_bytes = 500 * MIB;
 	CHECK_IN_CHILD(!memory_guard_judge(&now, now.resident_bytes) && times() == 1); // noted

@@ -16,6 +16,9 @@
  */
 bool process_is_alive(const struct kmem_identity *identity);
 
+/* Of this number: it is gone, or has ended and was not waited for yet. */
+bool process_is_dead(const char *pid);
+
 /* It ran in another container than this command: it may still run, unseen. */
 bool process_is_hidden(const struct kmem_identity *identity);
 

@@ -1,7 +1,7 @@
 /*
  * process_alive.c - does the process of a capture run now (see process_alive.h)?
  */
-#include "model/process_alive.h"
+#include "capture/process_alive.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -50,6 +50,12 @@ start_of(const char *name)
 	           &state, &start_ticks) != 2)
 		return NOT_RUNNING;
 	return state != 'Z' && state != 'X' ? start_ticks : NOT_RUNNING;
+}
+
+bool
+process_is_dead(const char *pid)
+{
+	return start_of(pid) == NOT_RUNNING;
 }
 
 static uint32_t

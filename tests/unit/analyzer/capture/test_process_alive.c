@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "model/process_alive.h"
+#include "capture/process_alive.h"
 
 static void
 a_process_is_alive_by_pid_start_and_boot(void **state)

@@ -1,0 +1,67 @@
+/*
+ * test_running_capture.c - what is said of a process that has no capture?
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture/running_capture.h"
+
+static const char *
+said_of(pid_t pid)
+{
+	static struct fail fail;
+	static char path[RUNNING_CAPTURE_PATH_BYTES];
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%d", (int)pid);
+	assert_false(running_capture_path("top", text, path, &fail));
+	return fail.text;
+}
+
+static void
+a_process_that_nobody_has_waited_for_is_gone(void **state)
+{
+	pid_t pid = fork();
+	char wanted[64];
+	siginfo_t info;
+
+	(void)state;
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	(void)snprintf(wanted, sizeof(wanted), "top: process %d is gone", (int)pid);
+	assert_string_equal(said_of(pid), wanted);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	assert_string_equal(said_of(pid), wanted);
+}
+
+static void
+a_process_without_the_recorder_is_not_recorded(void **state)
+{
+	char wanted[96];
+
+	(void)state;
+	(void)snprintf(wanted, sizeof(wanted), "top: process %d is not recorded: start it with kmemshim run",
+	               (int)getpid());
+	assert_string_equal(said_of(getpid()), wanted);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_that_nobody_has_waited_for_is_gone),
+		cmocka_unit_test(a_process_without_the_recorder_is_not_recorded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
