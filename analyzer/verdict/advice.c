@@ -70,6 +70,22 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 	           : "";
 }
 
+/* Objects of Python's to which nothing leads but they themselves: their counters keep them. A lost block of C is none. */
+static bool
+are_circles(const struct holders_way *way)
+{
+	return strcmp(way->kind, "lost") == 0 && way->text[0] != '\0' && !text_starts(way->text, "block");
+}
+
+/* What leads nowhere is no data set. */
+static bool
+are_lost(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	const struct holders_line *held = verdict_holders_of(facts, line);
+
+	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "lost") == 0;
+}
+
 /* What is to be done where a look has found what keeps the blocks alive. False: it has not. */
 static bool
 say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
@@ -87,7 +103,13 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 
 	(void)verdict_line_text(line, place);
 	is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
-	if (way != NULL && strcmp(way->kind, "lost") == 0)
+	if (way != NULL && are_circles(way))
+		say_next(
+			verdict,
+			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "
+			"(gc.disable), or does it come too seldom? Call gc.collect(), or break the circle (weakref)",
+			place);
+	else if (way != NULL && strcmp(way->kind, "lost") == 0)
 		say_next(verdict, "free the blocks of %s: nothing leads to them any more", place);
 	else if (wrapper != NULL)
 		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps the blocks of %s alive",
@@ -127,20 +149,31 @@ say_forgetful(const struct verdict_facts *facts, const struct rank_line *line, s
 	return true;
 }
 
+/* The look had too little time. */
+static const char *
+if_unfinished(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	const struct holders_line *held = verdict_holders_of(facts, line);
+
+	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "unfinished") == 0
+	           ? "; `kmemshim run --holders-stop 5s` gives the search more time"
+	           : "";
+}
+
 static void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	char place[PLACE_TEXT_BYTES];
 
 	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
-		say_next(verdict, "%s", if_data_set(verdict, line));
+		say_next(verdict, "%s", are_lost(facts, line) ? "" : if_data_set(verdict, line));
 		return;
 	}
-	say_next(verdict, "look for what keeps the blocks of %s alive: %s%s", verdict_line_text(line, place),
+	say_next(verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, place),
 	         facts->live_process->python_version != 0
 	             ? "often a list that is appended to, a running sum of tensors, or a cache"
 	             : "often a container that grows, a cache, or a release that is missing",
-	         if_data_set(verdict, line));
+	         if_unfinished(facts, line), if_data_set(verdict, line));
 }
 
 static void

@@ -235,10 +235,9 @@ static void
 find_holder(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct holders_line *held = verdict_holders_of(facts, &facts->top_live);
-	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 
-	if (way != NULL)
-		add(verdict, FINDING_HOLDER, way->samples, held->samples, &facts->top_live);
+	if (held != NULL && held->way_count != 0)
+		add(verdict, FINDING_HOLDER, held->ways[0].samples, held->samples, &facts->top_live);
 }
 
 static void

@@ -130,7 +130,7 @@ PHRASE(DOMAIN_MAY_ACCUMULATE)
 PHRASE(HOLDER)
 {
 	const struct holders_line *held = verdict_holders_of(facts, &finding->line);
-	const struct holders_way *way = model_holders_way(held);
+	const struct holders_way *way = &held->ways[0];
 	char text[VERDICT_WAY_BYTES];
 	char most[64] = "they";
 
@@ -140,7 +140,9 @@ PHRASE(HOLDER)
 		               finding->whole_bytes);
 	say(verdict, model_holders_look(facts->model, held)->leak_bytes != 0 ? " When the launcher looked, "
 	                                                                     : " When the guard was passed, ");
-	if (strcmp(way->kind, "lost") == 0)
+	if (strcmp(way->kind, "unfinished") == 0)
+		say(verdict, "there was no time to find what holds %s.", strcmp(most, "they") == 0 ? "them" : most);
+	else if (strcmp(way->kind, "lost") == 0)
 		say(verdict, "no pointer led to %s any more.", strcmp(most, "they") == 0 ? "them" : most);
 	else if (strcmp(way->kind, "unseen") == 0)
 		say(verdict, "%s were held by something that was not found: %s.", most, text);

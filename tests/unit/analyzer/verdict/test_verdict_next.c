@@ -71,13 +71,22 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "no pointer led to them any more.",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
 		{ { "lost", "", 31, "", 0, "" }, "no pointer led to 31 of 32 samples of them any more.", "free the blocks of" },
+		{ { "lost", "block of a.c:9 make", 32, "", 0, "" },
+		  "no pointer led to them any more.",
+		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
+		{ { "lost", "Node .payload -> bytearray", 32, "", 0, "" },
+		  "no pointer led to them any more.",
+		  "nothing but themselves holds the objects of train.py:41 epoch: such circles wait for the garbage collector." },
 		{ { "perhaps", "the stack of thread 7", 32, "", 0, "" },
 		  "they were held, perhaps, by the stack of thread 7.",
 		  "look for what keeps the blocks of train.py:41 epoch alive" },
 		{ { "unseen", "tuple", 32, "", 0, "" },
 		  "they were held by something that was not found: tuple.",
 		  "look for what keeps the blocks" },
-		{ { "unfinished", "no time", 32, "", 0, "" }, "It looks like a leak", "look for what keeps the blocks" },
+		{ { "unfinished", "no time", 32, "", 0, "" },
+		  "When the guard was passed, there was no time to find what holds them.",
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of "
+		  "tensors, or a cache; `kmemshim run --holders-stop 5s` gives the search more time" },
 	};
 
 	(void)state;
