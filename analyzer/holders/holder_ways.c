@@ -22,6 +22,12 @@
 #define ARROW_BYTES 4u  // " -> "
 #define TABLES_MAX 3u   // of C++ types that are told of blocks that follow each other
 
+/* The word that leads on. */
+struct word_place {
+	uint64_t offset; // in its block
+	uint64_t into;   // how far into the next one it leads
+};
+
 struct step {
 	const struct holder_node *node;
 	bool is_root;
@@ -29,7 +35,11 @@ struct step {
 	bool is_dict;
 	uint64_t items; // UINT64_MAX = no container
 	uint32_t grown_site;
-	uint64_t offset; // in a block
+	struct word_place between; // of blocks that follow each other: of each but the last one
+	struct word_place last;
+	size_t blocks; // that follow each other
+	bool is_mixed; // their words are at different places
+	bool is_alike; // all begin with the one table
 	size_t table_count;
 	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
 	struct python_edge edge;
@@ -80,7 +90,8 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	struct python_objects *python = search->python;
 	bool is_buffer;
 
-	*step = (struct step){ .node = node, .items = UINT64_MAX, .offset = edge->at - node->start };
+	*step = (struct step){ .node = node, .items = UINT64_MAX, .blocks = 1 };
+	step->last = (struct word_place){ edge->at - node->start, edge->value - search->nodes[nodes[i - 1]].start };
 	if (node->kind == HOLDER_FRAME) {
 		python_objects_local(python, python_objects_frame(python, node->start), edge->at, &step->edge);
 		return 1;
@@ -88,6 +99,7 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	if (node->object.type == NULL) {
 		step->tables[0] = node->kind == HOLDER_BLOCK ? process_memory_word(&search->look->memory, node->start) : 0;
 		step->table_count = step->tables[0] != 0 && process_modules_at(search->modules, step->tables[0]) != NULL;
+		step->is_alike = step->table_count != 0;
 		return 1;
 	}
 	python_objects_type_name(node->object.type, step->type);
@@ -190,6 +202,16 @@ add_tables(struct step *to, const struct step *from)
 		to->tables[to->table_count++] = from->tables[0];
 }
 
+static void
+add_block(struct step *to, const struct step *from)
+{
+	to->is_mixed = to->is_mixed || (to->blocks > 1 && memcmp(&to->between, &to->last, sizeof(to->last)) != 0);
+	to->between = to->last;
+	to->last = from->last;
+	to->blocks++;
+	to->is_alike = to->is_alike && from->is_alike && to->tables[0] == from->tables[0];
+}
+
 static size_t
 without_repeats(struct chain *chain, size_t first)
 {
@@ -199,6 +221,7 @@ without_repeats(struct chain *chain, size_t first)
 		if (kept > first && is_like(&chain->steps[kept - 1], &chain->steps[i])) {
 			chain->steps[kept - 1].is_repeated = true;
 			add_tables(&chain->steps[kept - 1], &chain->steps[i]);
+			add_block(&chain->steps[kept - 1], &chain->steps[i]);
 		} else
 			chain->steps[kept++] = chain->steps[i];
 	}
@@ -288,6 +311,11 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 		say(words, " of %s", site_lines_text(&lines->lines[line], text));
 	else
 		say(words, " of %" PRIu64 " bytes?", step->node->end - step->node->start);
+	if (step->is_data || step->node->kind != HOLDER_BLOCK)
+		say(words, "%s", step->is_repeated ? ", one after another" : "");
+	else
+		say(words, "%c" HOLDER_MEMBER_FORMAT, HOLDER_MEMBER_MARK, step->blocks * !step->is_mixed, step->is_alike,
+		    step->between.offset, step->between.into, step->last.offset, step->last.into);
 }
 
 /* is_key: without what differs between samples. */
@@ -301,7 +329,6 @@ say_step(struct words *words, const struct step *step, const struct holder_words
 
 	if (step->type[0] == '\0') {
 		say_block(words, step, lines);
-		say(words, "%s", step->is_repeated ? ", one after another" : "");
 		return;
 	}
 	say(words, " -> %s", step->type);
@@ -426,6 +453,8 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
 		return memory_text(words.text);
 	}
 	*has_root = say_root(&words, search, &chain->steps[0]);
+	if (!*has_root)
+		say(&words, "%c%" PRIx64 ";", HOLDER_ROOT_MARK, chain->steps[0].last.into);
 	for (size_t i = 1; i < chain->count; i++) {
 		if (left_out != 0 && i == HOLDER_WAY_STEPS / 2) {
 			if (is_key)

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "capture/running_capture.h"
+#include "holders/holder_members.h"
 #include "holders/holder_roots.h"
 #include "holders/holder_ways.h"
 #include "holders/process_look.h"
@@ -164,15 +165,18 @@ static char *
 whole_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
            const struct holder_way *way, const char *rest)
 {
+	const struct symbol_type *leads = NULL;
+	const char *root_text = "";
 	char root[HOLDER_ROOT_BYTES];
-	char *types = holder_types_told(modules, rest);
+	char *behind;
 	char *text;
 
-	if ((way->kind != HOLDER_WAY_HELD && way->kind != HOLDER_WAY_PERHAPS) || way->has_root_text)
-		return types;
-	if (asprintf(&text, "%s%s", holder_root_text(look, modules, &search->nodes[way->root], root), types) < 0)
+	if ((way->kind == HOLDER_WAY_HELD || way->kind == HOLDER_WAY_PERHAPS) && !way->has_root_text)
+		root_text = holder_root_text(look, modules, &search->nodes[way->root], root, &leads);
+	behind = holder_words_told(modules, rest, leads);
+	if (asprintf(&text, "%s%s", root_text, behind) < 0)
 		memory_exhausted();
-	free(types);
+	free(behind);
 	return text;
 }
 

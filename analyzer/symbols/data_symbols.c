@@ -3,6 +3,7 @@
  */
 #include "symbols/data_symbols.h"
 
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -35,6 +36,7 @@ struct data_symbols {
 	Elf *elf;
 	struct text_pool *pool;
 	size_t texts; // section of the names
+	uint64_t file_bytes;
 	uint64_t first_addr;
 	uint64_t thread_local_bytes;
 	struct table tables[DATA_SYMBOL_KINDS];
@@ -122,12 +124,14 @@ data_symbols_open(const char *path, struct text_pool *pool)
 	Elf_Scn *chosen = NULL;
 	GElf_Shdr header;
 	GElf_Shdr chosen_header;
-	int file = regular_file_open(path, O_RDONLY, NULL);
+	struct stat status;
+	int file = regular_file_open(path, O_RDONLY, &status);
 
 	if (file < 0)
 		return NULL;
 	symbols = memory_zeroed(1, sizeof(*symbols));
 	symbols->file = file;
+	symbols->file_bytes = (uint64_t)status.st_size;
 	symbols->pool = pool;
 	(void)elf_version(EV_CURRENT);
 	symbols->elf = elf_begin(file, ELF_C_READ_MMAP, NULL);
@@ -165,6 +169,22 @@ uint64_t
 data_symbols_first_addr(const struct data_symbols *symbols)
 {
 	return symbols->first_addr;
+}
+
+const void *
+data_symbols_build_id(const struct data_symbols *symbols, size_t *bytes)
+{
+	const void *build_id = NULL;
+	ssize_t found = dwelf_elf_gnu_build_id(symbols->elf, &build_id);
+
+	*bytes = found > 0 ? (size_t)found : 0;
+	return found > 0 ? build_id : NULL;
+}
+
+uint64_t
+data_symbols_file_bytes(const struct data_symbols *symbols)
+{
+	return symbols->file_bytes;
 }
 
 uint64_t

@@ -24,6 +24,10 @@ void data_symbols_close(struct data_symbols *symbols);
 /* What the first page of the file's image has as its address in the file's tables: the load bias is the mapping's start less this. */
 uint64_t data_symbols_first_addr(const struct data_symbols *symbols);
 
+/* Which file it is: NULL = it has no build-id, *bytes: out. */
+const void *data_symbols_build_id(const struct data_symbols *symbols, size_t *bytes);
+uint64_t data_symbols_file_bytes(const struct data_symbols *symbols);
+
 /* Bytes of thread-local variables, as they lie below a thread's control block; 0 = it has none. */
 uint64_t data_symbols_thread_local_bytes(const struct data_symbols *symbols);
 
