@@ -33,33 +33,33 @@ static_text(struct process_modules *modules, uint64_t addr, char text[HOLDER_ROO
 	return text;
 }
 
-/* Variables of the program itself lie right below the thread's control block; those of libraries below them. */
 static const char *
-thread_local_text(const struct process_look *look, struct process_modules *modules, const struct holder_node *node,
-                  char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
+thread_local_text(struct process_modules *modules, const struct thread_areas *areas, const struct holder_node *node,
+                  int thread, char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
 {
+	const struct thread_area *area = thread_areas_at(areas, node->start);
+	struct data_symbols *symbols = area != NULL ? process_module_symbols(modules, area->module) : NULL;
+	const char *library = area != NULL ? place_base(area->module->path) : "";
 	char member[SYMBOL_MEMBER_BYTES];
-	const struct stopped_thread *thread = &look->process.threads[node->thread];
-	struct process_module *program = modules->count != 0 ? process_modules_at(modules, look->program_addr) : NULL;
-	struct data_symbols *symbols = program != NULL ? process_module_symbols(modules, program) : NULL;
-	uint64_t bytes = symbols != NULL ? data_symbols_thread_local_bytes(symbols) : 0;
-	uint64_t first = thread->thread_addr - bytes;
 	const char *name;
 	uint64_t offset;
 
-	if (bytes != 0 && node->start - first < bytes &&
-	    data_symbols_at(symbols, DATA_SYMBOL_THREAD_LOCAL, node->start - first, &name, &offset)) {
-		holder_member_of_variable(modules, program, node->start - first - offset, true, offset, member, leads);
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "thread-local variable `%.80s%s` of thread %d", name, member,
-		               (int)thread->number);
-	} else
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "thread-local memory of thread %d", (int)thread->number);
+	if (symbols != NULL &&
+	    data_symbols_at(symbols, DATA_SYMBOL_THREAD_LOCAL, node->start - area->start, &name, &offset)) {
+		holder_member_of_variable(modules, area->module, node->start - area->start - offset, true, offset, member,
+		                          leads);
+		(void)snprintf(text, HOLDER_ROOT_BYTES, "thread-local variable `%.80s%s` of %.60s in thread %d", name, member,
+		               library, thread);
+	} else if (area != NULL)
+		(void)snprintf(text, HOLDER_ROOT_BYTES, "thread-local data of %.120s in thread %d", library, thread);
+	else
+		(void)snprintf(text, HOLDER_ROOT_BYTES, "thread-local memory of thread %d", thread);
 	return text;
 }
 
 const char *
-holder_root_text(const struct process_look *look, struct process_modules *modules, const struct holder_node *node,
-                 char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
+holder_root_text(const struct process_look *look, struct process_modules *modules, const struct thread_areas *areas,
+                 const struct holder_node *node, char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
 {
 	const int thread = node->thread < look->process.count ? (int)look->process.threads[node->thread].number : 0;
 
@@ -71,7 +71,7 @@ holder_root_text(const struct process_look *look, struct process_modules *module
 	case HOLDER_STATIC:
 		return static_text(modules, node->start, text, leads);
 	case HOLDER_THREAD_LOCAL:
-		return thread_local_text(look, modules, node, text, leads);
+		return thread_local_text(modules, areas, node, thread, text, leads);
 	case HOLDER_STACK:
 		(void)snprintf(text, HOLDER_ROOT_BYTES, "the stack of thread %d", thread);
 		return text;

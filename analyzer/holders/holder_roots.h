@@ -13,7 +13,7 @@
 
 /* "static variable `cache.entries` of server", "the stack of thread 1234". leads: out, the type of what its word points to; NULL = not known. */
 const char *holder_root_text(const struct process_look *look, struct process_modules *modules,
-                             const struct holder_node *node, char text[HOLDER_ROOT_BYTES],
-                             const struct symbol_type **leads);
+                             const struct thread_areas *areas, const struct holder_node *node,
+                             char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads);
 
 #endif

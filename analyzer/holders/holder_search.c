@@ -284,10 +284,15 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 static uint32_t
 node_at(struct holder_search *search, uint64_t at)
 {
+	const struct thread_area *area = thread_areas_at(search->areas, at);
 	const struct root_range *range;
 	struct live_block block;
 	struct holder_node node;
 
+	if (area != NULL) { // also in a block: the loader asks for one when a library comes later
+		node = root_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
+		return find_or_add(search, &node);
+	}
 	if (python_objects_is_state(search->python, at)) {
 		node = root_node(HOLDER_STATE, at, at + 8, 0);
 		return find_or_add(search, &node);
@@ -732,9 +737,11 @@ read_left_out(struct holder_search *search)
 
 void
 holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-                    uint64_t deadline_ns, struct holder_search *search)
+                    const struct thread_areas *areas, uint64_t deadline_ns, struct holder_search *search)
 {
-	*search = (struct holder_search){ .look = look, .python = python, .modules = modules, .deadline_ns = deadline_ns };
+	*search = (struct holder_search){
+		.look = look, .python = python, .modules = modules, .areas = areas, .deadline_ns = deadline_ns
+	};
 	search->nodes = memory_zeroed(HOLDER_NODES_MAX, sizeof(*search->nodes));
 	search->edges = memory_zeroed(HOLDER_EDGES_MAX, sizeof(*search->edges));
 	search->places = memory_zeroed(PLACES, sizeof(*search->places));

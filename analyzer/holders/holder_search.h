@@ -17,6 +17,7 @@
 #include "holders/process_look.h"
 #include "holders/process_modules.h"
 #include "holders/python_objects.h"
+#include "holders/thread_areas.h"
 
 #define HOLDER_NODES_MAX 65536u
 #define HOLDER_EDGES_MAX 262144u
@@ -80,6 +81,7 @@ struct holder_search {
 	struct process_look *look;
 	struct python_objects *python;
 	struct process_modules *modules;
+	const struct thread_areas *areas;
 	uint64_t deadline_ns;
 	size_t node_count;
 	struct holder_node *nodes;
@@ -121,9 +123,9 @@ bool holder_search_is_sure(const struct holder_search *search, uint32_t sample);
 bool holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted,
                           uint64_t *seen);
 
-/* look, python, modules: must live as long. */
+/* look, python, modules, areas: must live as long. */
 void holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-                         uint64_t deadline_ns, struct holder_search *search);
+                         const struct thread_areas *areas, uint64_t deadline_ns, struct holder_search *search);
 /* Each live block, before the run. */
 void holder_search_show(struct holder_search *search, const struct live_block *block);
 /* The node of a block; HOLDER_NONE = there is no room. */

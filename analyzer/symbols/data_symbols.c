@@ -38,7 +38,6 @@ struct data_symbols {
 	size_t texts; // section of the names
 	uint64_t file_bytes;
 	uint64_t first_addr;
-	uint64_t thread_local_bytes;
 	struct table tables[DATA_SYMBOL_KINDS];
 };
 
@@ -110,8 +109,6 @@ read_segments(struct data_symbols *symbols)
 		if (header.p_type == PT_LOAD && !has_first) {
 			symbols->first_addr = header.p_vaddr & ~PAGE_MASK;
 			has_first = true;
-		} else if (header.p_type == PT_TLS && header.p_align != 0) {
-			symbols->thread_local_bytes = (header.p_memsz + header.p_align - 1) / header.p_align * header.p_align;
 		}
 	}
 }
@@ -185,12 +182,6 @@ uint64_t
 data_symbols_file_bytes(const struct data_symbols *symbols)
 {
 	return symbols->file_bytes;
-}
-
-uint64_t
-data_symbols_thread_local_bytes(const struct data_symbols *symbols)
-{
-	return symbols->thread_local_bytes;
 }
 
 static const char *

@@ -28,9 +28,6 @@ uint64_t data_symbols_first_addr(const struct data_symbols *symbols);
 const void *data_symbols_build_id(const struct data_symbols *symbols, size_t *bytes);
 uint64_t data_symbols_file_bytes(const struct data_symbols *symbols);
 
-/* Bytes of thread-local variables, as they lie below a thread's control block; 0 = it has none. */
-uint64_t data_symbols_thread_local_bytes(const struct data_symbols *symbols);
-
 /* addr: as in the file's tables; thread-local: from the beginning of the file's part. *name: readable, of the pool. */
 bool data_symbols_at(struct data_symbols *symbols, enum data_symbol_kind kind, uint64_t addr, const char **name,
                      uint64_t *offset);

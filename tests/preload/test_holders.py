@@ -84,7 +84,7 @@ def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
     expected_ways = {
         ("of_global", 50000): ("held", r"static variable `global_table` of native -> block of native\.c:\d+ of_global"),
         ("of_static", 60008): ("held", r"static variable `static_list` of native -> block of native\.c:\d+ of_static \.next, one after another"),
-        ("of_thread", 900000): ("held", rf"thread-local variable `thread_block` of thread {waiting.pid}"),
+        ("of_thread", 900000): ("held", rf"thread-local variable `thread_block` of native in thread {waiting.pid}"),
         ("of_middle", 800000): ("held", "static variable `middle` of native"),
         ("lost", 70000): ("lost", ""),
         ("lost_by_lost", 65000): ("lost", r"block of native\.c:\d+ lost_by_lost"),
@@ -114,7 +114,7 @@ OF_CPP = {
         "of_function": [("held", f"static variable `callback` of native -> {BLOCK}of_function")],
         "of_base": [("held", r"static variable `second_base` of native -> block \(tile\) of native\.cc:\d+ of_base \.texture")],
         "of_string": [("held", "static variable `text` of native")],
-        "library_keep": [("held", r"static variable `kept_by_library` of library\.so"), ("held", r"thread-local memory of thread \d+")],
+        "library_keep": [("held", r"static variable `kept_by_library` of library\.so"), ("held", r"thread-local variable `kept_by_thread` of library\.so in thread \d+")],
     },
 }
 
@@ -154,7 +154,7 @@ IN_OBJECTS = {
     # It leads to the base, and what stands behind that is not known.
     "of_hidden": f"static variable `hidden` of members -> {MEMBER}of_hidden",
     "of_rows": r"static variable `rows` of members -> block of members\.cc:\d+ \S+ \[\*\].data",
-    "of_own": r"thread-local variable `own.data` of thread \d+",
+    "of_own": r"thread-local variable `own.data` of members in thread \d+",
 }
 WITHOUT_TYPES = {
     "of_queue": "static variable `queue` of members -> block of members of_queue(, one after another)?",
@@ -162,7 +162,7 @@ WITHOUT_TYPES = {
     "of_secret": r"static variable `other` of members -> block \(secret\) of members of_secret \+40",
     "of_hidden": f"static variable `hidden` of members -> block of members of_hidden",
     "of_rows": r"static variable `rows` of members -> block of members \S+",
-    "of_own": r"thread-local variable `own` of thread \d+",
+    "of_own": r"thread-local variable `own` of members in thread \d+",
 }
 
 
@@ -189,7 +189,7 @@ def assert_ways(document, expected_ways):
 @pytest.mark.parametrize("words, expected_ways", [((), IN_CACHE), (("objects",), IN_OBJECTS)], ids=["cache", "objects"])
 def test_members_of_cpp_have_names(words, expected_ways, options, tmp_path):
     if "-gsplit-dwarf" in options and "of_own" in expected_ways:  # of thread-local variables compilers write another number there
-        expected_ways = {**expected_ways, "of_own": r"thread-local variable `own` of thread \d+"}
+        expected_ways = {**expected_ways, "of_own": r"thread-local variable `own` of members in thread \d+"}
     program = members(tmp_path, "-g", compiler="clang++") if "clang" in options else members(tmp_path, *options)
     with Waiting([program, *words], tmp_path / "out") as waiting:
         document = holders(waiting.pid)
@@ -202,6 +202,23 @@ def test_members_have_offsets_where_nothing_says_their_names(tmp_path):
         document = holders(waiting.pid)
         assert waiting.answers()
     assert_ways(document, WITHOUT_TYPES)
+
+
+@pytest.mark.parametrize("is_stripped", [False, True])
+def test_thread_local_variables_of_a_library_that_was_loaded_later(is_stripped, tmp_path):
+    library = tmp_path / "thread_library.so"
+    for words in (["-fPIC", "-shared", FOLDER / "thread_library.c", "-o", library], ["-pthread", FOLDER / "threads.c", "-o", tmp_path / "threads"]):
+        assert run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", *words]).returncode == 0
+    if is_stripped:
+        assert run(["strip", library]).returncode == 0
+    with Waiting([tmp_path / "threads", library], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        (other,) = {int(number) for number in os.listdir(f"/proc/{waiting.pid}/task")} - {waiting.pid}
+        assert waiting.answers()
+    what = "data" if is_stripped else "variable `pages.page`"
+    (line,) = document["holders"]
+    assert {(way["kind"], way["text"]) for way in line["ways"]} == {
+        ("held", f"thread-local {what} of thread_library.so in thread {thread}") for thread in (waiting.pid, other)}
 
 
 def test_damaged_debug_information_takes_names_alone(tmp_path):
