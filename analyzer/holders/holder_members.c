@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/text_start.h"
+#include "base/units.h"
 #include "holders/holder_ways.h"
 
 #define DIGITS 16u
@@ -170,6 +171,40 @@ tell_member(struct teller *teller, const struct blocks *blocks)
 	teller->is_member = true;
 }
 
+/* By how PyTorch calls what it differentiates by. */
+static bool
+is_graph_node(const char *name)
+{
+	static const char autograd[] = "torch::autograd::";
+
+	return text_starts(name, autograd) &&
+	       (strstr(name, "Backward") != NULL || strcmp(name + sizeof(autograd) - 1, "AccumulateGrad") == 0 ||
+	        strcmp(name + sizeof(autograd) - 1, "PyNode") == 0 || text_starts(name + sizeof(autograd) - 1, "CppNode<"));
+}
+
+/* at: of the mark. */
+static void
+tell_graph(struct teller *teller, const char *at)
+{
+	char *next;
+	bool is_cut = strtoul(at + 1, &next, 16) != 0;
+	char number[UNITS_TEXT_BYTES];
+	uint64_t nodes = 0;
+
+	while (*next == ',') {
+		uint64_t table = strtoull(next + 1, &next, 16);
+		uint64_t count = *next == ':' ? strtoull(next + 1, &next, 16) : 0;
+		struct process_module *module;
+		uint64_t offset;
+		const char *name = class_of_table(teller->modules, table, &module, &offset);
+
+		nodes += name != NULL && is_graph_node(name) ? count : 0;
+	}
+	if (nodes > 1)
+		(void)fprintf(teller->told, ", grad_fn chain of %s%s nodes", is_cut ? "at least " : "",
+		              units_count(nodes, number));
+}
+
 /* at: a mark. Returns what is behind it. */
 static const char *
 tell_mark(struct teller *teller, const char *at)
@@ -190,6 +225,8 @@ tell_mark(struct teller *teller, const char *at)
 	           sscanf(at + 1, HOLDER_MEMBER_READ, &blocks.count, &blocks.is_alike, &blocks.between_offset,
 	                  &blocks.between_into, &blocks.last_offset, &blocks.last_into) == 6)
 		tell_member(teller, &blocks);
+	else if (*at == HOLDER_GRAPH_MARK && end != NULL)
+		tell_graph(teller, at);
 	return end != NULL ? end + 1 : at + strlen(at);
 }
 
@@ -217,7 +254,7 @@ holder_words_told(struct process_modules *modules, const char *text, const struc
 			(void)fputc(')', teller.told);
 			teller.names = 0;
 		}
-		if (*at >= HOLDER_TYPE_MARK && *at <= HOLDER_ROOT_MARK) {
+		if (*at >= HOLDER_TYPE_MARK && *at <= HOLDER_GRAPH_MARK) {
 			at = tell_mark(&teller, at);
 			continue;
 		}

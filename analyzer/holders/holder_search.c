@@ -49,6 +49,22 @@ holder_search_is_late(struct holder_search *search)
 	return search->is_late;
 }
 
+const struct holder_graph *
+holder_search_graph(struct holder_search *search, uint64_t start)
+{
+	size_t i = 0;
+
+	while (i < search->graph_count && search->graphs[i].start != start)
+		i++;
+	if (i == HOLDER_GRAPHS)
+		return NULL;
+	if (i == search->graph_count) {
+		holder_graph_count(search->look, search->modules, start, search->deadline_ns, &search->graphs[i]);
+		search->graph_count++;
+	}
+	return &search->graphs[i];
+}
+
 /* ---- nodes ---- */
 
 static uint32_t *

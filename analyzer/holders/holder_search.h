@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "holders/holder_graph.h"
 #include "holders/process_look.h"
 #include "holders/process_modules.h"
 #include "holders/python_objects.h"
@@ -23,6 +24,7 @@
 #define HOLDER_EDGES_MAX 262144u
 #define HOLDER_PASSES_MAX 48u
 #define HOLDER_NONE UINT32_MAX
+#define HOLDER_GRAPHS 4u
 #define HOLDER_HEAD_BYTES 32u // of a block: where a second base class may begin, or what an array has in front
 
 enum holder_kind {
@@ -90,9 +92,11 @@ struct holder_search {
 	size_t sample_count;
 	const uint32_t *samples; // nodes
 	unsigned passes;
-	bool is_late;            // there was no time for more
-	bool is_full;            // or no room
-	uint64_t left_out_bytes; // in blocks without pointers that were never read
+	bool is_late;                              // there was no time for more
+	bool is_full;                              // or no room
+	uint64_t left_out_bytes;                   // in blocks without pointers that were never read
+	struct holder_graph graphs[HOLDER_GRAPHS]; // of blocks that ways go through, as they were asked for
+	size_t graph_count;
 	/* Its own. */
 	uint32_t *places; // hash of starts to nodes
 	struct holder_target *targets;
@@ -108,6 +112,9 @@ struct holder_search {
 	bool is_taking_far;  // words that lead far into a block are believed
 	bool is_far_pass;    // and this pass looks for these alone
 };
+
+/* NULL = there were too many. Stays until the end. */
+const struct holder_graph *holder_search_graph(struct holder_search *search, uint64_t start);
 
 bool holder_search_is_late(struct holder_search *search);
 bool holder_is_root(const struct holder_node *node);

@@ -37,9 +37,10 @@ struct step {
 	uint32_t grown_site;
 	struct word_place between; // of blocks that follow each other: of each but the last one
 	struct word_place last;
-	size_t blocks; // that follow each other
-	bool is_mixed; // their words are at different places
-	bool is_alike; // all begin with the one table
+	size_t blocks;                    // that follow each other
+	const struct holder_graph *graph; // NULL = was not asked for
+	bool is_mixed;                    // their words are at different places
+	bool is_alike;                    // all begin with the one table
 	size_t table_count;
 	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
 	struct python_edge edge;
@@ -228,6 +229,32 @@ without_repeats(struct chain *chain, size_t first)
 	return kept;
 }
 
+static bool
+is_of_torch_library(const char *path)
+{
+	return strstr(path, "/libtorch") != NULL || strstr(path, "/libc10") != NULL;
+}
+
+/* A way goes through some objects of a graph of PyTorch: how many it has is told at the first one. */
+static void
+count_graph(struct holder_search *search, struct chain *chain)
+{
+	for (size_t i = 0; i < chain->count; i++) {
+		struct step *step = &chain->steps[i];
+		bool is_of_torch = false;
+
+		for (size_t k = 0; k < step->table_count; k++) {
+			const struct process_module *module = process_modules_at(search->modules, step->tables[k]);
+
+			is_of_torch = is_of_torch || (module != NULL && is_of_torch_library(module->path));
+		}
+		if (!is_of_torch)
+			continue;
+		step->graph = holder_search_graph(search, step->node->start);
+		return;
+	}
+}
+
 static void
 read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 {
@@ -239,6 +266,7 @@ read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 	chain->count = without_repeats(chain, 1); // of the root nothing is like it
 	if (chain->count != 0)
 		chain->steps[0].is_root = true;
+	count_graph(search, chain);
 }
 
 /* ---- words ---- */
@@ -316,6 +344,12 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 	else
 		say(words, "%c" HOLDER_MEMBER_FORMAT, HOLDER_MEMBER_MARK, step->blocks * !step->is_mixed, step->is_alike,
 		    step->between.offset, step->between.into, step->last.offset, step->last.into);
+	if (step->graph == NULL)
+		return;
+	say(words, "%c%x", HOLDER_GRAPH_MARK, step->graph->is_cut);
+	for (size_t i = 0; i < step->graph->table_count; i++)
+		say(words, ",%" PRIx64 ":%x", step->graph->tables[i], step->graph->counts[i]);
+	say(words, ";");
 }
 
 /* is_key: without what differs between samples. */
@@ -577,6 +611,8 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
 	}
 	make_chain(search, nodes, edges, count, chain);
 	chain->count = without_repeats(chain, 0);
+	if (is_lost)
+		count_graph(search, chain);
 	for (size_t i = 0; i < chain->count; i++)
 		say_step(words, &chain->steps[i], with, true, false);
 	if (chain->count != 0)

@@ -19,7 +19,9 @@
 /* Marks in texts, for what debug information and symbols say when the process goes on again: see holder_words_told(). */
 #define HOLDER_TYPE_MARK '\x01'   // 16 hexadecimal digits follow, of what may be a table of virtual functions
 #define HOLDER_MEMBER_MARK '\x02' // of a block, or of blocks that follow each other: HOLDER_MEMBER_FORMAT
-#define HOLDER_ROOT_MARK '\x03'   // "%x;" follows: how far into the first block its word leads
+#define HOLDER_GRAPH_MARK \
+	'\x04' // "%x" follows: was not all counted? Then ",%x:%x" of each table and how many objects have it, and ";"
+#define HOLDER_ROOT_MARK '\x03' // "%x;" follows: how far into the first block its word leads
 
 /*
  * How many blocks (0: they lead to each other in different ways), whether all are of the type that the mark above says; then of the word in each by which it leads to the next

@@ -204,6 +204,20 @@ def test_members_have_offsets_where_nothing_says_their_names(tmp_path):
     assert_ways(document, WITHOUT_TYPES)
 
 
+@pytest.mark.parametrize("form, count", [("chain", "20"), ("wide", r"at least \d,\d{3}")], ids=["chain", "wide"])
+def test_nodes_of_a_graph_of_pytorch_are_counted(form, count, tmp_path):
+    library = tmp_path / "libtorch_double.so"
+    for words in (["-fPIC", "-shared", FOLDER / "graph_library.cc", "-o", library], [FOLDER / "graph.cc", library, "-o", tmp_path / "graph"]):
+        assert run(["g++", "-std=gnu++17", "-O1", *words]).returncode == 0
+    with Waiting([tmp_path / "graph", form], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    (line,) = [line for line in document["holders"] if line["function"].startswith("activations")]
+    wanted = rf"static variable `total_loss` of graph -> block \(AutogradMeta\) of \S+ \S+ \+8, grad_fn chain of {count} nodes -> .*"
+    right = sum(way["samples"] for way in line["ways"] if way["kind"] == "held" and re.fullmatch(wanted, way["text"]))
+    assert right >= line["samples"] - 2 and line["samples"] >= 19, line["ways"]
+
+
 @pytest.mark.parametrize("is_stripped", [False, True])
 def test_thread_local_variables_of_a_library_that_was_loaded_later(is_stripped, tmp_path):
     library = tmp_path / "thread_library.so"
@@ -428,7 +442,7 @@ def test_who_holds_it_is_who_refers_to_it_for_the_collector(version, scenario, t
     assert samples >= 150 and sum(count for count, _, _ in wrong) <= samples // 50, wrong
 
 
-FRAMEWORKS = {"torch_loss.py": "torch", "torch_hooks.py": "torch", "pandas_chain.py": "pandas", "matplotlib_figures.py": "matplotlib"}
+FRAMEWORKS = {"torch_loss.py": "torch", "torch_chain.py": "torch", "torch_hooks.py": "torch", "pandas_chain.py": "pandas", "matplotlib_figures.py": "matplotlib"}
 
 
 @pytest.mark.long  # minutes to install, hundreds of MiB
