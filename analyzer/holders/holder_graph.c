@@ -4,6 +4,7 @@
 #include "holders/holder_graph.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 
@@ -22,18 +23,23 @@ struct walk {
 	uint64_t *places;          // hash of their addresses; 0 = free
 };
 
-/* False: it was there. */
-static bool
-remember(struct walk *walk, uint64_t addr)
+/* Where it is, or would be. */
+static uint64_t *
+place_of(const struct walk *walk, uint64_t addr)
 {
 	uint32_t i = (uint32_t)(addr * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 
-	for (; walk->places[i % PLACES] != 0; i++) {
-		if (walk->places[i % PLACES] == addr)
-			return false;
-	}
-	walk->places[i % PLACES] = addr;
-	return true;
+	while (walk->places[i % PLACES] != 0 && walk->places[i % PLACES] != addr)
+		i++;
+	return &walk->places[i % PLACES];
+}
+
+bool
+holder_graph_is_table(struct process_modules *modules, uint64_t addr)
+{
+	const struct process_module *module = process_modules_at(modules, addr);
+
+	return module != NULL && (strstr(module->path, "/libtorch") != NULL || strstr(module->path, "/libc10") != NULL);
 }
 
 static uint64_t
@@ -41,7 +47,7 @@ table_of(const struct walk *walk, const struct live_block *block)
 {
 	uint64_t word = process_memory_word(&walk->look->memory, block->addr);
 
-	return word != 0 && process_modules_at(walk->modules, word) != NULL ? word : 0;
+	return word != 0 && holder_graph_is_table(walk->modules, word) ? word : 0;
 }
 
 static void
@@ -64,6 +70,7 @@ static void
 reach(struct walk *walk, uint64_t word, bool is_from_object)
 {
 	struct live_block block;
+	uint64_t *place;
 	uint64_t table;
 
 	if (!live_blocks_find(walk->look->blocks, word, &block) || word - block.addr > HEAD_BYTES ||
@@ -72,12 +79,14 @@ reach(struct walk *walk, uint64_t word, bool is_from_object)
 	table = table_of(walk, &block);
 	if (table == 0 && (!is_from_object || block.bytes > PLAIN_BYTES_MAX))
 		return;
+	place = place_of(walk, block.addr);
+	if (*place == block.addr)
+		return;
 	if (walk->count == HOLDER_GRAPH_BLOCKS) {
 		walk->graph->is_cut = true;
 		return;
 	}
-	if (!remember(walk, block.addr))
-		return;
+	*place = block.addr;
 	if (table != 0)
 		count_table(walk->graph, table);
 	walk->blocks[walk->count++] = block;

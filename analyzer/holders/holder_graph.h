@@ -1,5 +1,5 @@
 /*
- * holder_graph.h - how many objects with virtual functions hang on this one, by their tables?
+ * holder_graph.h - how many objects of PyTorch hang on this one, by their tables of virtual functions?
  *
  * Forwards, from block to block, while the process stands still: of a graph of PyTorch a way to one block says nothing of its size. Followed are words to
  * the begin of blocks, from objects and from small blocks between them.
@@ -30,5 +30,8 @@ struct holder_graph {
 /* deadline_ns: how long the process may have stood still. */
 void holder_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start,
                         uint64_t deadline_ns, struct holder_graph *graph);
+
+/* Is it of a library of PyTorch? */
+bool holder_graph_is_table(struct process_modules *modules, uint64_t addr);
 
 #endif

@@ -3,7 +3,7 @@
  *
  * Each pass reads all memory that may hold pointers once, and finds the words that lead to what the pass before found. A word in an object of
  * Python counts only where that object keeps something alive; any other word in a live block, or in a root, counts as it is. Large blocks of lines whose blocks
- * hold no pointers are left out. Ends when every sample has a root that says something, when nothing new is found, or when time is up.
+ * hold no pointers are left out. A long chain has links that are alike: after some passes all blocks of their lines are looked for at once. Ends when every sample has a root that says something, when nothing new is found, or when time is up.
  *
  * Memory  HOLDER_NODES_MAX nodes and HOLDER_EDGES_MAX edges, 14 MiB in all, beside what the parts need.
  */
@@ -62,6 +62,7 @@ struct holder_node {
 	uint64_t owner_at;   // its word that leads here
 	uint32_t own;        // references to itself
 	uint32_t first_edge; // from here; HOLDER_NONE = none
+	bool is_link;        // of a long chain, perhaps: who leads to it is looked for once
 	bool is_wanted;      // a sample without a root lies below
 	uint32_t cost;       // of the best way from here to a root; UINT32_MAX = none yet
 	uint32_t best;       // the edge of that way; HOLDER_NONE = it is a root itself, or there is none
@@ -84,7 +85,8 @@ struct holder_search {
 	struct python_objects *python;
 	struct process_modules *modules;
 	const struct thread_areas *areas;
-	uint64_t deadline_ns;
+	uint64_t deadline_ns;       // of passes
+	uint64_t words_deadline_ns; // of what is read for the ways' words
 	size_t node_count;
 	struct holder_node *nodes;
 	size_t edge_count;
@@ -108,6 +110,7 @@ struct holder_search {
 	size_t skip_count;
 	size_t skip_room;
 	struct address_range *skips;
+	bool has_links;      // those of long chains were looked for
 	bool is_reading_all; // what was left out is read, too
 	bool is_taking_far;  // words that lead far into a block are believed
 	bool is_far_pass;    // and this pass looks for these alone

@@ -15,8 +15,9 @@
 #include "base/memory.h"
 #include "base/units.h"
 
-#define CHAIN_MAX 256
-#define MANY 8u // items: from then on their numbers and keys say nothing
+#define CHAIN_MAX 256   // steps, when those that follow each other are one
+#define NODES_MAX 8192u // of a way
+#define MANY 8u         // items: from then on their numbers and keys say nothing
 #define TEXT_BYTES 4096
 #define LOST_NODES 128u // that are looked at
 #define ARROW_BYTES 4u  // " -> "
@@ -56,11 +57,11 @@ struct chain {
 
 /* Nodes from the sample to the root; of the blocks of a deque one alone. */
 static size_t
-read_nodes(const struct holder_search *search, uint32_t sample, uint32_t nodes[CHAIN_MAX], uint32_t edges[CHAIN_MAX])
+read_nodes(const struct holder_search *search, uint32_t sample, uint32_t nodes[NODES_MAX], uint32_t edges[NODES_MAX])
 {
 	size_t count = 0;
 
-	for (uint32_t number = sample; count < CHAIN_MAX; number = search->edges[edges[count - 1]].from) {
+	for (uint32_t number = sample; count < NODES_MAX; number = search->edges[edges[count - 1]].from) {
 		uint32_t edge = search->nodes[number].best;
 
 		nodes[count] = number;
@@ -169,21 +170,6 @@ join_parts(struct chain *chain)
 	chain->count = kept;
 }
 
-/* nodes: from the sample on; edges[i] leads to nodes[i]. */
-static void
-make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t count,
-           struct chain *chain)
-{
-	chain->count = 0;
-	for (size_t i = count - 1; i > 0;) {
-		size_t used = read_step(search, nodes, edges, i, &chain->steps[chain->count]);
-
-		chain->count++;
-		i -= used;
-	}
-	join_parts(chain);
-}
-
 /* One of a linked list: said once. */
 static bool
 is_like(const struct step *a, const struct step *b)
@@ -229,10 +215,29 @@ without_repeats(struct chain *chain, size_t first)
 	return kept;
 }
 
-static bool
-is_of_torch_library(const char *path)
+static void
+join(struct chain *chain, size_t first)
 {
-	return strstr(path, "/libtorch") != NULL || strstr(path, "/libc10") != NULL;
+	join_parts(chain);
+	chain->count = without_repeats(chain, first);
+}
+
+/* nodes: from the sample on; edges[i] leads to nodes[i]. first: the step from which on those that are alike are one. */
+static void
+make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t count, size_t first,
+           struct chain *chain)
+{
+	chain->count = 0;
+	for (size_t i = count - 1; i > 0;) {
+		if (chain->count == CHAIN_MAX)
+			join(chain, first);
+		chain->count -= chain->count == CHAIN_MAX; // the middle is not told anyway
+		size_t used = read_step(search, nodes, edges, i, &chain->steps[chain->count]);
+
+		chain->count++;
+		i -= used;
+	}
+	join(chain, first);
 }
 
 /* A way goes through some objects of a graph of PyTorch: how many it has is told at the first one. */
@@ -241,14 +246,11 @@ count_graph(struct holder_search *search, struct chain *chain)
 {
 	for (size_t i = 0; i < chain->count; i++) {
 		struct step *step = &chain->steps[i];
-		bool is_of_torch = false;
+		bool is_of_graph = false;
 
-		for (size_t k = 0; k < step->table_count; k++) {
-			const struct process_module *module = process_modules_at(search->modules, step->tables[k]);
-
-			is_of_torch = is_of_torch || (module != NULL && is_of_torch_library(module->path));
-		}
-		if (!is_of_torch)
+		for (size_t k = 0; k < step->table_count; k++)
+			is_of_graph = is_of_graph || holder_graph_is_table(search->modules, step->tables[k]);
+		if (!is_of_graph)
 			continue;
 		step->graph = holder_search_graph(search, step->node->start);
 		return;
@@ -258,12 +260,11 @@ count_graph(struct holder_search *search, struct chain *chain)
 static void
 read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 {
-	uint32_t nodes[CHAIN_MAX];
-	uint32_t edges[CHAIN_MAX];
+	uint32_t nodes[NODES_MAX];
+	uint32_t edges[NODES_MAX];
 	size_t count = read_nodes(search, sample, nodes, edges);
 
-	make_chain(search, nodes, edges, count, chain);
-	chain->count = without_repeats(chain, 1); // of the root nothing is like it
+	make_chain(search, nodes, edges, count, 1, chain); // of the root nothing is like it
 	if (chain->count != 0)
 		chain->steps[0].is_root = true;
 	count_graph(search, chain);
@@ -609,8 +610,7 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
 		edges[count - 1] = path[length];
 		nodes[count++] = search->edges[path[length]].from;
 	}
-	make_chain(search, nodes, edges, count, chain);
-	chain->count = without_repeats(chain, 0);
+	make_chain(search, nodes, edges, count, 0, chain);
 	if (is_lost)
 		count_graph(search, chain);
 	for (size_t i = 0; i < chain->count; i++)

@@ -204,6 +204,17 @@ def test_members_have_offsets_where_nothing_says_their_names(tmp_path):
     assert_ways(document, WITHOUT_TYPES)
 
 
+def test_a_list_of_c_that_is_longer_than_passes_go(tmp_path):
+    assert run(["gcc", "-g", "-O1", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
+    with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    line = document["holders"][0]
+    assert line["function"] == "make_payload" and document["passes"] < 10
+    wanted = r"static variable `head` of long_list -> block of long_list\.c:\d+ make_node(, one after another,)? \.payload"
+    assert all(way["kind"] == "held" and re.fullmatch(wanted, way["text"]) for way in line["ways"]), line["ways"]
+
+
 @pytest.mark.parametrize("form, count", [("chain", "20"), ("wide", r"at least \d,\d{3}")], ids=["chain", "wide"])
 def test_nodes_of_a_graph_of_pytorch_are_counted(form, count, tmp_path):
     library = tmp_path / "libtorch_double.so"
