@@ -12,9 +12,9 @@
 #include "holders/holder_search.h"
 
 /* What it costs to end a way there: what a person can find in the source comes first. */
-static const uint8_t kind_costs[HOLDER_KINDS] = {
-	[HOLDER_FRAME] = 1,  [HOLDER_STATE] = 12,    [HOLDER_STATIC] = 3,   [HOLDER_THREAD_LOCAL] = 9,
-	[HOLDER_STACK] = 12, [HOLDER_REGISTER] = 14, [HOLDER_MAPPING] = 50,
+static const uint16_t kind_costs[HOLDER_KINDS] = {
+	[HOLDER_FRAME] = 1,  [HOLDER_STATE] = 12,    [HOLDER_STATIC] = 3,      [HOLDER_THREAD_LOCAL] = 9,
+	[HOLDER_STACK] = 12, [HOLDER_REGISTER] = 14, [HOLDER_MAPPING] = 10000, // where nothing else is
 };
 #define COST_OTHERS 30u  // of stacks and the interpreter's own variables, where there is a Python to say it better
 #define COST_GOOD 11u    // a way whose root costs no more says enough

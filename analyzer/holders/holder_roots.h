@@ -9,13 +9,11 @@
 #include "holders/holder_search.h"
 #include "holders/process_modules.h"
 
-#define HOLDER_ROOT_BYTES 256
+#define HOLDER_ROOT_BYTES 384
 
-/* "static variable `cache` of server", "thread-local variable `buffers`", "the stack of thread 1234". */
+/* "static variable `cache.entries` of server", "the stack of thread 1234". leads: out, the type of what its word points to; NULL = not known. */
 const char *holder_root_text(const struct process_look *look, struct process_modules *modules,
-                             const struct holder_node *node, char text[HOLDER_ROOT_BYTES]);
-
-/* The text with the names of C++ types, "block (c10::TensorImpl)", where its marks have one; the caller frees it. */
-char *holder_types_told(struct process_modules *modules, const char *text);
+                             const struct thread_areas *areas, const struct holder_node *node,
+                             char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads);
 
 #endif

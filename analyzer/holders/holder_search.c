@@ -33,7 +33,11 @@ struct holder_target {
 #define DEQUE_NEXT 520u
 #define DEQUE_FIRST 24u // in its object
 #define DEQUE_BLOCKS_MAX HOLDER_NODES_MAX
+#define LINKS_PASSES 3u       // short ways are found before
+#define LINKS_ALIKE 8u        // blocks of a site on the ways so far: then they may be links of a chain
+#define LINKS_MAX 4096u       // blocks of such sites: of more nobody looks for all
 #define EDGES_UNREGARDED 4096 // between two looks at the clock
+#define WORDS_PART 16         // of the time is for the words
 #define PAGE_BITS (UINT64_C(1) << 18)
 
 bool
@@ -47,6 +51,22 @@ holder_search_is_late(struct holder_search *search)
 {
 	search->is_late = search->is_late || stopped_process_time(&search->look->process) > search->deadline_ns;
 	return search->is_late;
+}
+
+const struct holder_graph *
+holder_search_graph(struct holder_search *search, uint64_t start)
+{
+	size_t i = 0;
+
+	while (i < search->graph_count && search->graphs[i].start != start)
+		i++;
+	if (i == HOLDER_GRAPHS)
+		return NULL;
+	if (i == search->graph_count) {
+		holder_graph_count(search->look, search->modules, start, search->words_deadline_ns, &search->graphs[i]);
+		search->graph_count++;
+	}
+	return &search->graphs[i];
 }
 
 /* ---- nodes ---- */
@@ -284,10 +304,15 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 static uint32_t
 node_at(struct holder_search *search, uint64_t at)
 {
+	const struct thread_area *area = thread_areas_at(search->areas, at);
 	const struct root_range *range;
 	struct live_block block;
 	struct holder_node node;
 
+	if (area != NULL) { // also in a block: the loader asks for one when a library comes later
+		node = root_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
+		return find_or_add(search, &node);
+	}
 	if (python_objects_is_state(search->python, at)) {
 		node = root_node(HOLDER_STATE, at, at + 8, 0);
 		return find_or_add(search, &node);
@@ -669,7 +694,8 @@ choose_targets(struct holder_search *search, bool is_expanded)
 	for (uint32_t i = 0; i < search->node_count && search->target_count < TARGETS_MAX; i++) {
 		struct holder_node *node = &search->nodes[i];
 
-		if (node->is_expanded != is_expanded || !node->is_wanted || holder_is_root(node))
+		if (node->is_expanded != is_expanded || (!node->is_wanted && (!node->is_link || is_expanded)) ||
+		    holder_is_root(node))
 			continue;
 		node->is_expanded = true;
 		search->targets[search->target_count++] = (struct holder_target){ node->start, node->end, i };
@@ -728,13 +754,75 @@ read_left_out(struct holder_search *search)
 	return true;
 }
 
+struct link_search {
+	struct holder_search *search;
+	size_t site_count;
+	uint32_t *nodes; // of each site
+	size_t count;
+	struct live_block *blocks;
+	size_t seen;
+};
+
+static bool
+see_link(void *context, const struct live_block *block)
+{
+	struct link_search *links = context;
+
+	if (links->seen++ % EDGES_UNREGARDED == 0 && holder_search_is_late(links->search))
+		return false;
+	if (block->site >= links->site_count || links->nodes[block->site] < LINKS_ALIKE)
+		return true;
+	if (links->count == LINKS_MAX)
+		return false;
+	links->blocks[links->count++] = *block;
+	return true;
+}
+
+/* Each pass climbs one link: of a long chain all are looked for at once. They are of few sites, of which some blocks are on the ways already. */
+static void
+find_links(struct holder_search *search)
+{
+	struct link_search links = { .search = search };
+
+	search->has_links = true;
+	links.blocks = memory_zeroed(LINKS_MAX, sizeof(*links.blocks));
+	for (size_t i = 0; i < search->node_count; i++) {
+		const struct holder_node *node = &search->nodes[i];
+
+		if (node->kind != HOLDER_BLOCK || node->site == 0 || node->depth == 0 || !node->is_wanted)
+			continue;
+		if (node->site >= links.site_count) {
+			size_t before = links.site_count;
+
+			links.nodes = memory_grown(links.nodes, &links.site_count, node->site + 1, sizeof(*links.nodes));
+			memset(links.nodes + before, 0, (links.site_count - before) * sizeof(*links.nodes));
+		}
+		links.nodes[node->site]++;
+	}
+	if (live_blocks_visit(search->look->blocks, see_link, &links)) {
+		for (size_t i = 0; i < links.count; i++) {
+			uint32_t number = node_of_block(search, &links.blocks[i]);
+
+			if (number != HOLDER_NONE)
+				search->nodes[number].is_link = true;
+		}
+	}
+	free(links.nodes);
+	free(links.blocks);
+}
+
 /* ---- beginning and end ---- */
 
 void
 holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-                    uint64_t deadline_ns, struct holder_search *search)
+                    const struct thread_areas *areas, uint64_t deadline_ns, struct holder_search *search)
 {
-	*search = (struct holder_search){ .look = look, .python = python, .modules = modules, .deadline_ns = deadline_ns };
+	*search = (struct holder_search){ .look = look,
+		                              .python = python,
+		                              .modules = modules,
+		                              .areas = areas,
+		                              .deadline_ns = deadline_ns - deadline_ns / WORDS_PART,
+		                              .words_deadline_ns = deadline_ns };
 	search->nodes = memory_zeroed(HOLDER_NODES_MAX, sizeof(*search->nodes));
 	search->edges = memory_zeroed(HOLDER_EDGES_MAX, sizeof(*search->edges));
 	search->places = memory_zeroed(PLACES, sizeof(*search->places));
@@ -759,6 +847,8 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 		holder_search_judge(search);
 		if (search->passes >= HOLDER_PASSES_MAX || holder_search_is_late(search) || search->is_full)
 			return;
+		if (search->passes >= LINKS_PASSES && !search->has_links && is_one_missing(search))
+			find_links(search);
 		if (choose_targets(search, false))
 			pass(search, search->is_reading_all ? PART_ALL : PART_REST);
 		else if (!take_far(search) && !read_left_out(search))

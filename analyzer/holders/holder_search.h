@@ -3,7 +3,7 @@
  *
  * Each pass reads all memory that may hold pointers once, and finds the words that lead to what the pass before found. A word in an object of
  * Python counts only where that object keeps something alive; any other word in a live block, or in a root, counts as it is. Large blocks of lines whose blocks
- * hold no pointers are left out. Ends when every sample has a root that says something, when nothing new is found, or when time is up.
+ * hold no pointers are left out. A long chain has links that are alike: after some passes all blocks of their lines are looked for at once. Ends when every sample has a root that says something, when nothing new is found, or when time is up.
  *
  * Memory  HOLDER_NODES_MAX nodes and HOLDER_EDGES_MAX edges, 14 MiB in all, beside what the parts need.
  */
@@ -14,14 +14,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "holders/holder_graph.h"
 #include "holders/process_look.h"
 #include "holders/process_modules.h"
 #include "holders/python_objects.h"
+#include "holders/thread_areas.h"
 
 #define HOLDER_NODES_MAX 65536u
 #define HOLDER_EDGES_MAX 262144u
 #define HOLDER_PASSES_MAX 48u
 #define HOLDER_NONE UINT32_MAX
+#define HOLDER_GRAPHS 4u
 #define HOLDER_HEAD_BYTES 32u // of a block: where a second base class may begin, or what an array has in front
 
 enum holder_kind {
@@ -59,6 +62,7 @@ struct holder_node {
 	uint64_t owner_at;   // its word that leads here
 	uint32_t own;        // references to itself
 	uint32_t first_edge; // from here; HOLDER_NONE = none
+	bool is_link;        // of a long chain, perhaps: who leads to it is looked for once
 	bool is_wanted;      // a sample without a root lies below
 	uint32_t cost;       // of the best way from here to a root; UINT32_MAX = none yet
 	uint32_t best;       // the edge of that way; HOLDER_NONE = it is a root itself, or there is none
@@ -80,7 +84,9 @@ struct holder_search {
 	struct process_look *look;
 	struct python_objects *python;
 	struct process_modules *modules;
-	uint64_t deadline_ns;
+	const struct thread_areas *areas;
+	uint64_t deadline_ns;       // of passes
+	uint64_t words_deadline_ns; // of what is read for the ways' words
 	size_t node_count;
 	struct holder_node *nodes;
 	size_t edge_count;
@@ -88,9 +94,11 @@ struct holder_search {
 	size_t sample_count;
 	const uint32_t *samples; // nodes
 	unsigned passes;
-	bool is_late;            // there was no time for more
-	bool is_full;            // or no room
-	uint64_t left_out_bytes; // in blocks without pointers that were never read
+	bool is_late;                              // there was no time for more
+	bool is_full;                              // or no room
+	uint64_t left_out_bytes;                   // in blocks without pointers that were never read
+	struct holder_graph graphs[HOLDER_GRAPHS]; // of blocks that ways go through, as they were asked for
+	size_t graph_count;
 	/* Its own. */
 	uint32_t *places; // hash of starts to nodes
 	struct holder_target *targets;
@@ -102,10 +110,14 @@ struct holder_search {
 	size_t skip_count;
 	size_t skip_room;
 	struct address_range *skips;
+	bool has_links;      // those of long chains were looked for
 	bool is_reading_all; // what was left out is read, too
 	bool is_taking_far;  // words that lead far into a block are believed
 	bool is_far_pass;    // and this pass looks for these alone
 };
+
+/* NULL = there were too many. Stays until the end. */
+const struct holder_graph *holder_search_graph(struct holder_search *search, uint64_t start);
 
 bool holder_search_is_late(struct holder_search *search);
 bool holder_is_root(const struct holder_node *node);
@@ -121,9 +133,9 @@ bool holder_search_is_sure(const struct holder_search *search, uint32_t sample);
 bool holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted,
                           uint64_t *seen);
 
-/* look, python, modules: must live as long. */
+/* look, python, modules, areas: must live as long. */
 void holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-                         uint64_t deadline_ns, struct holder_search *search);
+                         const struct thread_areas *areas, uint64_t deadline_ns, struct holder_search *search);
 /* Each live block, before the run. */
 void holder_search_show(struct holder_search *search, const struct live_block *block);
 /* The node of a block; HOLDER_NONE = there is no room. */

@@ -15,12 +15,19 @@
 #include "base/memory.h"
 #include "base/units.h"
 
-#define CHAIN_MAX 256
-#define MANY 8u // items: from then on their numbers and keys say nothing
+#define CHAIN_MAX 256   // steps, when those that follow each other are one
+#define NODES_MAX 8192u // of a way
+#define MANY 8u         // items: from then on their numbers and keys say nothing
 #define TEXT_BYTES 4096
 #define LOST_NODES 128u // that are looked at
 #define ARROW_BYTES 4u  // " -> "
 #define TABLES_MAX 3u   // of C++ types that are told of blocks that follow each other
+
+/* The word that leads on. */
+struct word_place {
+	uint64_t offset; // in its block
+	uint64_t into;   // how far into the next one it leads
+};
 
 struct step {
 	const struct holder_node *node;
@@ -29,7 +36,12 @@ struct step {
 	bool is_dict;
 	uint64_t items; // UINT64_MAX = no container
 	uint32_t grown_site;
-	uint64_t offset; // in a block
+	struct word_place between; // of blocks that follow each other: of each but the last one
+	struct word_place last;
+	size_t blocks;                    // that follow each other
+	const struct holder_graph *graph; // NULL = was not asked for
+	bool is_mixed;                    // their words are at different places
+	bool is_alike;                    // all begin with the one table
 	size_t table_count;
 	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
 	struct python_edge edge;
@@ -45,11 +57,11 @@ struct chain {
 
 /* Nodes from the sample to the root; of the blocks of a deque one alone. */
 static size_t
-read_nodes(const struct holder_search *search, uint32_t sample, uint32_t nodes[CHAIN_MAX], uint32_t edges[CHAIN_MAX])
+read_nodes(const struct holder_search *search, uint32_t sample, uint32_t nodes[NODES_MAX], uint32_t edges[NODES_MAX])
 {
 	size_t count = 0;
 
-	for (uint32_t number = sample; count < CHAIN_MAX; number = search->edges[edges[count - 1]].from) {
+	for (uint32_t number = sample; count < NODES_MAX; number = search->edges[edges[count - 1]].from) {
 		uint32_t edge = search->nodes[number].best;
 
 		nodes[count] = number;
@@ -80,7 +92,8 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	struct python_objects *python = search->python;
 	bool is_buffer;
 
-	*step = (struct step){ .node = node, .items = UINT64_MAX, .offset = edge->at - node->start };
+	*step = (struct step){ .node = node, .items = UINT64_MAX, .blocks = 1 };
+	step->last = (struct word_place){ edge->at - node->start, edge->value - search->nodes[nodes[i - 1]].start };
 	if (node->kind == HOLDER_FRAME) {
 		python_objects_local(python, python_objects_frame(python, node->start), edge->at, &step->edge);
 		return 1;
@@ -88,6 +101,7 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	if (node->object.type == NULL) {
 		step->tables[0] = node->kind == HOLDER_BLOCK ? process_memory_word(&search->look->memory, node->start) : 0;
 		step->table_count = step->tables[0] != 0 && process_modules_at(search->modules, step->tables[0]) != NULL;
+		step->is_alike = step->table_count != 0;
 		return 1;
 	}
 	python_objects_type_name(node->object.type, step->type);
@@ -156,21 +170,6 @@ join_parts(struct chain *chain)
 	chain->count = kept;
 }
 
-/* nodes: from the sample on; edges[i] leads to nodes[i]. */
-static void
-make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t count,
-           struct chain *chain)
-{
-	chain->count = 0;
-	for (size_t i = count - 1; i > 0;) {
-		size_t used = read_step(search, nodes, edges, i, &chain->steps[chain->count]);
-
-		chain->count++;
-		i -= used;
-	}
-	join_parts(chain);
-}
-
 /* One of a linked list: said once. */
 static bool
 is_like(const struct step *a, const struct step *b)
@@ -190,6 +189,16 @@ add_tables(struct step *to, const struct step *from)
 		to->tables[to->table_count++] = from->tables[0];
 }
 
+static void
+add_block(struct step *to, const struct step *from)
+{
+	to->is_mixed = to->is_mixed || (to->blocks > 1 && memcmp(&to->between, &to->last, sizeof(to->last)) != 0);
+	to->between = to->last;
+	to->last = from->last;
+	to->blocks++;
+	to->is_alike = to->is_alike && from->is_alike && to->tables[0] == from->tables[0];
+}
+
 static size_t
 without_repeats(struct chain *chain, size_t first)
 {
@@ -199,6 +208,7 @@ without_repeats(struct chain *chain, size_t first)
 		if (kept > first && is_like(&chain->steps[kept - 1], &chain->steps[i])) {
 			chain->steps[kept - 1].is_repeated = true;
 			add_tables(&chain->steps[kept - 1], &chain->steps[i]);
+			add_block(&chain->steps[kept - 1], &chain->steps[i]);
 		} else
 			chain->steps[kept++] = chain->steps[i];
 	}
@@ -206,16 +216,58 @@ without_repeats(struct chain *chain, size_t first)
 }
 
 static void
+join(struct chain *chain, size_t first)
+{
+	join_parts(chain);
+	chain->count = without_repeats(chain, first);
+}
+
+/* nodes: from the sample on; edges[i] leads to nodes[i]. first: the step from which on those that are alike are one. */
+static void
+make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t count, size_t first,
+           struct chain *chain)
+{
+	chain->count = 0;
+	for (size_t i = count - 1; i > 0;) {
+		if (chain->count == CHAIN_MAX)
+			join(chain, first);
+		chain->count -= chain->count == CHAIN_MAX; // the middle is not told anyway
+		size_t used = read_step(search, nodes, edges, i, &chain->steps[chain->count]);
+
+		chain->count++;
+		i -= used;
+	}
+	join(chain, first);
+}
+
+/* A way goes through some objects of a graph of PyTorch: how many it has is told at the first one. */
+static void
+count_graph(struct holder_search *search, struct chain *chain)
+{
+	for (size_t i = 0; i < chain->count; i++) {
+		struct step *step = &chain->steps[i];
+		bool is_of_graph = false;
+
+		for (size_t k = 0; k < step->table_count; k++)
+			is_of_graph = is_of_graph || holder_graph_is_table(search->modules, step->tables[k]);
+		if (!is_of_graph)
+			continue;
+		step->graph = holder_search_graph(search, step->node->start);
+		return;
+	}
+}
+
+static void
 read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 {
-	uint32_t nodes[CHAIN_MAX];
-	uint32_t edges[CHAIN_MAX];
+	uint32_t nodes[NODES_MAX];
+	uint32_t edges[NODES_MAX];
 	size_t count = read_nodes(search, sample, nodes, edges);
 
-	make_chain(search, nodes, edges, count, chain);
-	chain->count = without_repeats(chain, 1); // of the root nothing is like it
+	make_chain(search, nodes, edges, count, 1, chain); // of the root nothing is like it
 	if (chain->count != 0)
 		chain->steps[0].is_root = true;
+	count_graph(search, chain);
 }
 
 /* ---- words ---- */
@@ -288,6 +340,17 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 		say(words, " of %s", site_lines_text(&lines->lines[line], text));
 	else
 		say(words, " of %" PRIu64 " bytes?", step->node->end - step->node->start);
+	if (step->is_data || step->node->kind != HOLDER_BLOCK)
+		say(words, "%s", step->is_repeated ? ", one after another" : "");
+	else
+		say(words, "%c" HOLDER_MEMBER_FORMAT, HOLDER_MEMBER_MARK, step->blocks * !step->is_mixed, step->is_alike,
+		    step->between.offset, step->between.into, step->last.offset, step->last.into);
+	if (step->graph == NULL)
+		return;
+	say(words, "%c%x", HOLDER_GRAPH_MARK, step->graph->is_cut);
+	for (size_t i = 0; i < step->graph->table_count; i++)
+		say(words, ",%" PRIx64 ":%x", step->graph->tables[i], step->graph->counts[i]);
+	say(words, ";");
 }
 
 /* is_key: without what differs between samples. */
@@ -301,7 +364,6 @@ say_step(struct words *words, const struct step *step, const struct holder_words
 
 	if (step->type[0] == '\0') {
 		say_block(words, step, lines);
-		say(words, "%s", step->is_repeated ? ", one after another" : "");
 		return;
 	}
 	say(words, " -> %s", step->type);
@@ -426,6 +488,8 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
 		return memory_text(words.text);
 	}
 	*has_root = say_root(&words, search, &chain->steps[0]);
+	if (!*has_root)
+		say(&words, "%c%" PRIx64 ";", HOLDER_ROOT_MARK, chain->steps[0].last.into);
 	for (size_t i = 1; i < chain->count; i++) {
 		if (left_out != 0 && i == HOLDER_WAY_STEPS / 2) {
 			if (is_key)
@@ -546,8 +610,9 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
 		edges[count - 1] = path[length];
 		nodes[count++] = search->edges[path[length]].from;
 	}
-	make_chain(search, nodes, edges, count, chain);
-	chain->count = without_repeats(chain, 0);
+	make_chain(search, nodes, edges, count, 0, chain);
+	if (is_lost)
+		count_graph(search, chain);
 	for (size_t i = 0; i < chain->count; i++)
 		say_step(words, &chain->steps[i], with, true, false);
 	if (chain->count != 0)

@@ -16,7 +16,19 @@
 
 #define HOLDER_WAY_STEPS 12u // that are shown; of more the middle is left out
 
-#define HOLDER_TYPE_MARK '\x01' // in texts: 16 hexadecimal digits follow, of what may be a table of virtual functions
+/* Marks in texts, for what debug information and symbols say when the process goes on again: see holder_words_told(). */
+#define HOLDER_TYPE_MARK '\x01'   // 16 hexadecimal digits follow, of what may be a table of virtual functions
+#define HOLDER_MEMBER_MARK '\x02' // of a block, or of blocks that follow each other: HOLDER_MEMBER_FORMAT
+#define HOLDER_GRAPH_MARK \
+	'\x04' // "%x" follows: was not all counted? Then ",%x:%x" of each table and how many objects have it, and ";"
+#define HOLDER_ROOT_MARK '\x03' // "%x;" follows: how far into the first block its word leads
+
+/*
+ * How many blocks (0: they lead to each other in different ways), whether all are of the type that the mark above says; then of the word in each by which it leads to the next
+ * one, and of the last one's: offset of the word, and how far into the next block it leads.
+ */
+#define HOLDER_MEMBER_FORMAT "%zx,%x,%" PRIx64 ",%" PRIx64 ",%" PRIx64 ",%" PRIx64 ";"
+#define HOLDER_MEMBER_READ "%zx,%x,%" SCNx64 ",%" SCNx64 ",%" SCNx64 ",%" SCNx64 ";"
 
 enum holder_way_kind {
 	HOLDER_WAY_HELD,
@@ -32,7 +44,7 @@ struct holder_way {
 	enum holder_way_kind kind;
 	uint32_t root;      // node; of one that is held
 	bool has_root_text; // it stands in the texts already
-	char *text;         // behind the root; "" = the root leads to the block. With marks: see holder_types_told()
+	char *text;         // behind the root; "" = the root leads to the block. With marks: see holder_words_told()
 	char *key;          // the same without what differs from sample to sample: ways with one key are one
 	char container[2 * PYTHON_NAME_BYTES]; // its type: the one with most items on the way; "" = none
 	uint64_t items;

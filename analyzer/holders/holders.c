@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "capture/running_capture.h"
+#include "holders/holder_members.h"
 #include "holders/holder_roots.h"
 #include "holders/holder_ways.h"
 #include "holders/process_look.h"
@@ -187,15 +188,18 @@ static char *
 whole_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
            const struct holder_way *way, const char *rest)
 {
+	const struct symbol_type *leads = NULL;
+	const char *root_text = "";
 	char root[HOLDER_ROOT_BYTES];
-	char *types = holder_types_told(modules, rest);
+	char *behind;
 	char *text;
 
-	if ((way->kind != HOLDER_WAY_HELD && way->kind != HOLDER_WAY_PERHAPS) || way->has_root_text)
-		return types;
-	if (asprintf(&text, "%s%s", holder_root_text(look, modules, &search->nodes[way->root], root), types) < 0)
+	if ((way->kind == HOLDER_WAY_HELD || way->kind == HOLDER_WAY_PERHAPS) && !way->has_root_text)
+		root_text = holder_root_text(look, modules, search->areas, &search->nodes[way->root], root, &leads);
+	behind = holder_words_told(modules, rest, leads);
+	if (asprintf(&text, "%s%s", root_text, behind) < 0)
 		memory_exhausted();
-	free(types);
+	free(behind);
 	return text;
 }
 
@@ -337,14 +341,15 @@ is_private_now(pid_t pid)
 /* While it stands still; and afterwards, in merge(). */
 static bool
 search_ways(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-            struct choice *choice, bool is_private, uint64_t stop_ns, struct holders *holders, struct fail *fail)
+            const struct thread_areas *areas, struct choice *choice, bool is_private, uint64_t stop_ns,
+            struct holders *holders, struct fail *fail)
 {
 	const struct holder_words with = { choice->lines, is_private };
 	struct holder_search search;
 	struct found_ways found = { 0 };
 	bool is_drawn;
 
-	holder_search_begin(look, python, modules, stop_ns, &search);
+	holder_search_begin(look, python, modules, areas, stop_ns, &search);
 	choice->search = &search;
 	is_drawn = live_blocks_visit(look->blocks, draw_block, choice);
 	if (is_drawn) {
@@ -383,6 +388,7 @@ look_into(pid_t pid, const char *core, const struct model *model, uint64_t stop_
 {
 	struct text_pool *pool = text_pool_new();
 	struct process_modules modules;
+	struct thread_areas areas;
 	struct python_objects python;
 	struct process_look look;
 	struct site_lines lines;
@@ -400,14 +406,16 @@ look_into(pid_t pid, const char *core, const struct model *model, uint64_t stop_
 		site_lines_make(model, true, &lines);
 		choose_lines(&lines, top, &choice);
 		process_modules_make(&look.memory, core != NULL ? 0 : pid, pool, &modules);
+		thread_areas_find(&look.memory, &look.process, &modules, &areas);
 		python_objects_attach(&look.memory, &modules, model->processes[0].python_version, &python);
 		holders->python = memory_text(python.why);
-		is_done = search_ways(&look, &python, &modules, &choice,
+		is_done = search_ways(&look, &python, &modules, &areas, &choice,
 		                      was_private(&model->processes[0]) || is_private_now(core != NULL ? 0 : pid), stop_ns,
 		                      holders, fail);
 		holders->stopped_us = core != NULL ? 0 : look.stopped_ns / 1000;
 		holders->read_bytes = look.memory.scanned_bytes;
 		python_objects_detach(&python);
+		thread_areas_free(&areas);
 		process_modules_free(&modules);
 		free(choice.place_of);
 		site_lines_free(&lines);

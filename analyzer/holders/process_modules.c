@@ -78,6 +78,7 @@ process_modules_free(struct process_modules *modules)
 	for (size_t i = 0; i < modules->count; i++)
 		data_symbols_close(modules->modules[i].symbols);
 	free(modules->modules);
+	symbolizer_free(modules->symbolizer);
 	*modules = (struct process_modules){ 0 };
 }
 
@@ -105,6 +106,26 @@ process_module_symbols(struct process_modules *modules, struct process_module *m
 	if (module->symbols == NULL)
 		module->symbols = data_symbols_open(module->path, modules->pool);
 	return module->symbols;
+}
+
+struct symbolizer_file *
+process_module_types(struct process_modules *modules, struct process_module *module)
+{
+	struct data_symbols *symbols = process_module_symbols(modules, module);
+	struct symbolizer_identity identity = { 0 };
+	char root[64];
+	size_t bytes;
+
+	if (symbols == NULL || module->types != NULL)
+		return module->types;
+	(void)snprintf(root, sizeof(root), "/proc/%d/root", (int)modules->pid);
+	if (modules->symbolizer == NULL)
+		modules->symbolizer = symbolizer_new(modules->pool, modules->pid != 0 ? root : NULL);
+	identity.path = text_pool_add_text(modules->pool, module->path);
+	identity.build_id = data_symbols_build_id(symbols, &bytes);
+	identity.build_id_bytes = (uint32_t)bytes;
+	identity.size_bytes = data_symbols_file_bytes(symbols);
+	return module->types = symbolizer_file(modules->symbolizer, &identity);
 }
 
 uint64_t

@@ -13,6 +13,7 @@
 #include "base/text_pool.h"
 #include "holders/process_memory.h"
 #include "symbols/data_symbols.h"
+#include "symbols/symbolizer.h"
 
 struct process_module {
 	const char *path; // of the regions
@@ -20,11 +21,13 @@ struct process_module {
 	uint64_t end;     // behind the last, with its zeroed data
 	bool was_opened;
 	struct data_symbols *symbols;
+	struct symbolizer_file *types; // NULL until they are asked for
 };
 
 struct process_modules {
 	pid_t pid; // 0 = of no live process: paths as they are
 	struct text_pool *pool;
+	struct symbolizer *symbolizer; // for debug information; NULL until it is asked for
 	size_t count;
 	size_t room;
 	struct process_module *modules; // by address
@@ -40,6 +43,9 @@ struct process_module *process_modules_at(struct process_modules *modules, uint6
 
 /* Opens it, once. NULL = it cannot be read. */
 struct data_symbols *process_module_symbols(struct process_modules *modules, struct process_module *module);
+
+/* Its debug information, for types: symbolizer_variable(), symbolizer_class(). NULL = it cannot be read. Takes long: not while the process stands still. */
+struct symbolizer_file *process_module_types(struct process_modules *modules, struct process_module *module);
 
 /* What is added to an address in its tables. */
 uint64_t process_module_bias(const struct process_module *module);

@@ -3,6 +3,7 @@
  */
 #include "symbols/data_symbols.h"
 
+#include <elfutils/libdwelf.h>
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
@@ -35,8 +36,8 @@ struct data_symbols {
 	Elf *elf;
 	struct text_pool *pool;
 	size_t texts; // section of the names
+	uint64_t file_bytes;
 	uint64_t first_addr;
-	uint64_t thread_local_bytes;
 	struct table tables[DATA_SYMBOL_KINDS];
 };
 
@@ -108,8 +109,6 @@ read_segments(struct data_symbols *symbols)
 		if (header.p_type == PT_LOAD && !has_first) {
 			symbols->first_addr = header.p_vaddr & ~PAGE_MASK;
 			has_first = true;
-		} else if (header.p_type == PT_TLS && header.p_align != 0) {
-			symbols->thread_local_bytes = (header.p_memsz + header.p_align - 1) / header.p_align * header.p_align;
 		}
 	}
 }
@@ -122,12 +121,14 @@ data_symbols_open(const char *path, struct text_pool *pool)
 	Elf_Scn *chosen = NULL;
 	GElf_Shdr header;
 	GElf_Shdr chosen_header;
-	int file = regular_file_open(path, O_RDONLY, NULL);
+	struct stat status;
+	int file = regular_file_open(path, O_RDONLY, &status);
 
 	if (file < 0)
 		return NULL;
 	symbols = memory_zeroed(1, sizeof(*symbols));
 	symbols->file = file;
+	symbols->file_bytes = (uint64_t)status.st_size;
 	symbols->pool = pool;
 	(void)elf_version(EV_CURRENT);
 	symbols->elf = elf_begin(file, ELF_C_READ_MMAP, NULL);
@@ -167,10 +168,20 @@ data_symbols_first_addr(const struct data_symbols *symbols)
 	return symbols->first_addr;
 }
 
-uint64_t
-data_symbols_thread_local_bytes(const struct data_symbols *symbols)
+const void *
+data_symbols_build_id(const struct data_symbols *symbols, size_t *bytes)
 {
-	return symbols->thread_local_bytes;
+	const void *build_id = NULL;
+	ssize_t found = dwelf_elf_gnu_build_id(symbols->elf, &build_id);
+
+	*bytes = found > 0 ? (size_t)found : 0;
+	return found > 0 ? build_id : NULL;
+}
+
+uint64_t
+data_symbols_file_bytes(const struct data_symbols *symbols)
+{
+	return symbols->file_bytes;
 }
 
 static const char *

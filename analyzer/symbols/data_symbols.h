@@ -24,8 +24,9 @@ void data_symbols_close(struct data_symbols *symbols);
 /* What the first page of the file's image has as its address in the file's tables: the load bias is the mapping's start less this. */
 uint64_t data_symbols_first_addr(const struct data_symbols *symbols);
 
-/* Bytes of thread-local variables, as they lie below a thread's control block; 0 = it has none. */
-uint64_t data_symbols_thread_local_bytes(const struct data_symbols *symbols);
+/* Which file it is: NULL = it has no build-id, *bytes: out. */
+const void *data_symbols_build_id(const struct data_symbols *symbols, size_t *bytes);
+uint64_t data_symbols_file_bytes(const struct data_symbols *symbols);
 
 /* addr: as in the file's tables; thread-local: from the beginning of the file's part. *name: readable, of the pool. */
 bool data_symbols_at(struct data_symbols *symbols, enum data_symbol_kind kind, uint64_t addr, const char **name,

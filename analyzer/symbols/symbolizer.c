@@ -24,6 +24,7 @@
 #include "base/sorted.h"
 #include "symbols/debug_gate.h"
 #include "symbols/symbolizer_dwarf.h"
+#include "symbols/symbolizer_types.h"
 
 #define NOTICES_MAX 8
 #define ENCLOSING_STEPS_MAX 8
@@ -56,6 +57,7 @@ struct symbolizer_file {
 	struct symbol *symbols;
 	struct symbolizer_dwarf *dwarf; // NULL: no debug information
 	Dwarf_Addr dwarf_bias;
+	struct symbolizer_types *types; // NULL until they are asked for
 	struct answer *answers;
 	struct symbolizer_file *next;
 };
@@ -83,7 +85,8 @@ symbolizer_new(struct text_pool *pool, const char *sysroot)
 	size_t bytes;
 
 	symbolizer->pool = pool;
-	if (sysroot != NULL) // of folders for debug files a relative one means something else
+	/* Of folders for debug files a relative one means something else; /proc/PID/root is no link that can be read. */
+	if (sysroot != NULL && sysroot[0] != '/')
 		symbolizer->sysroot = realpath(sysroot, NULL);
 	if (sysroot != NULL && symbolizer->sysroot == NULL)
 		symbolizer->sysroot = memory_text(sysroot);
@@ -102,6 +105,7 @@ static void
 free_file(struct symbolizer_file *file)
 {
 	HASH_FREE(file->answers, free);
+	symbolizer_types_free(file->types);
 	symbolizer_dwarf_free(file->dwarf);
 	free(file->symbols);
 	dwfl_end(file->dwfl);
@@ -498,4 +502,56 @@ symbolizer_notices(struct symbolizer *symbolizer, const char *const **notices)
 	}
 	*notices = symbolizer->notices;
 	return symbolizer->notice_count;
+}
+
+/* The gate is shut. NULL = the file has no debug information. */
+static struct symbolizer_types *
+types_of(struct symbolizer *symbolizer, struct symbolizer_file *file)
+{
+	if (!file->was_opened)
+		open_file(symbolizer, file);
+	if (file->types == NULL && file->dwarf != NULL)
+		file->types = symbolizer_types_new(file->dwarf, symbolizer->pool);
+	return file->types;
+}
+
+const struct symbol_type *
+symbolizer_variable(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address, bool is_thread_local)
+{
+	const struct symbol_type *found = NULL;
+	struct symbolizer_types *types;
+
+	debug_gate_shut();
+	types = types_of(symbolizer, file);
+	if (types != NULL)
+		found = symbolizer_types_variable(types, is_thread_local ? address : address + file->bias - file->dwarf_bias,
+		                                  is_thread_local);
+	debug_gate_open();
+	return found;
+}
+
+const struct symbol_type *
+symbolizer_class(struct symbolizer *symbolizer, struct symbolizer_file *file, const char *name)
+{
+	const struct symbol_type *found = NULL;
+	struct symbolizer_types *types;
+
+	debug_gate_shut();
+	types = types_of(symbolizer, file);
+	if (types != NULL)
+		found = symbolizer_types_class(types, name);
+	debug_gate_open();
+	return found;
+}
+
+bool
+symbolizer_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
+                  const struct symbol_type **leads)
+{
+	bool is_known;
+
+	debug_gate_shut();
+	is_known = symbolizer_types_member(type, offset, name, leads);
+	debug_gate_open();
+	return is_known;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/text_pool.h"
+#include "symbols/symbol_type.h"
 
 struct symbolizer;
 struct symbolizer_file; // one ELF object, opened at the first address that is asked for
@@ -47,6 +48,26 @@ struct symbolizer_file *symbolizer_file(struct symbolizer *symbolizer, const str
  */
 size_t symbolizer_resolve(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address, bool is_exact,
                           const struct symbol_frame **frames);
+
+/*
+ * Types of C and C++, by debug information alone; NULL = not known. They live in the pool.
+ *
+ * address  of a variable's begin, as in the file's symbol table; thread-local: from the beginning of the file's part
+ * name     of a class, with its namespaces: "store::cache"
+ */
+const struct symbol_type *symbolizer_variable(struct symbolizer *symbolizer, struct symbolizer_file *file,
+                                              uint64_t address, bool is_thread_local);
+const struct symbol_type *symbolizer_class(struct symbolizer *symbolizer, struct symbolizer_file *file,
+                                           const char *name);
+
+/*
+ * The word at this offset of what has the type. False: nobody knows.
+ *
+ * name   out: ".newest.data", "[*].data" of one of many; "" = the whole, or parts that have no name for people
+ * leads  out: the type of what it points to; NULL = it is no pointer, or not known
+ */
+bool symbolizer_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
+                       const struct symbol_type **leads);
 
 /* Lines for the report: files that are not here, or not the ones that were recorded. Owned by the symbolizer. */
 size_t symbolizer_notices(struct symbolizer *symbolizer, const char *const **notices);

@@ -207,6 +207,16 @@ find_body(const struct symbolizer_dwarf *index, struct unit *unit)
 	debug_gate_package(NULL, 0);
 }
 
+bool
+symbolizer_dwarf_unit(struct symbolizer_dwarf *index, size_t at, Dwarf_Die *body)
+{
+	if (at >= index->unit_count)
+		return false;
+	find_body(index, &index->units[at]);
+	*body = index->units[at].body;
+	return true;
+}
+
 static void
 read_unit(struct symbolizer_dwarf *index, struct unit *unit)
 {

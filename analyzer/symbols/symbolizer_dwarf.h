@@ -30,6 +30,9 @@ struct dwarf_place {
 struct symbolizer_dwarf *symbolizer_dwarf_new(Dwarf *dwarf, const char *path, const char *debug_path);
 void symbolizer_dwarf_free(struct symbolizer_dwarf *index);
 
+/* Where the functions, variables and types of unit `at` are; false: there is no such unit. */
+bool symbolizer_dwarf_unit(struct symbolizer_dwarf *index, size_t at, Dwarf_Die *body);
+
 /* Is there more of it than is read of any file? What was left out has no names. */
 bool symbolizer_dwarf_is_cut(const struct symbolizer_dwarf *index);
 

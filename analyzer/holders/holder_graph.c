@@ -1,0 +1,116 @@
+/*
+ * holder_graph.c - counts the objects that can be reached from a block (see holder_graph.h).
+ */
+#include "holders/holder_graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define PLACES (HOLDER_GRAPH_BLOCKS * 2)
+#define OBJECT_BYTES 512u      // of an object that are looked at
+#define PLAIN_BYTES_MAX 16384u // of a block without a table, that has pointers perhaps
+#define HEAD_BYTES 32u         // of a block: a pointer may lead behind what a smart pointer keeps there
+#define BLOCKS_UNREGARDED 64   // between two looks at the clock
+
+struct walk {
+	struct process_look *look;
+	struct process_modules *modules;
+	struct holder_graph *graph;
+	size_t count;
+	struct live_block *blocks; // that are reached, in their order
+	uint64_t *places;          // hash of their addresses; 0 = free
+};
+
+/* Where it is, or would be. */
+static uint64_t *
+place_of(const struct walk *walk, uint64_t addr)
+{
+	uint32_t i = (uint32_t)(addr * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	while (walk->places[i % PLACES] != 0 && walk->places[i % PLACES] != addr)
+		i++;
+	return &walk->places[i % PLACES];
+}
+
+bool
+holder_graph_is_table(struct process_modules *modules, uint64_t addr)
+{
+	const struct process_module *module = process_modules_at(modules, addr);
+
+	return module != NULL && (strstr(module->path, "/libtorch") != NULL || strstr(module->path, "/libc10") != NULL);
+}
+
+static uint64_t
+table_of(const struct walk *walk, const struct live_block *block)
+{
+	uint64_t word = process_memory_word(&walk->look->memory, block->addr);
+
+	return word != 0 && holder_graph_is_table(walk->modules, word) ? word : 0;
+}
+
+static void
+count_table(struct holder_graph *graph, uint64_t table)
+{
+	size_t i = 0;
+
+	while (i < graph->table_count && graph->tables[i] != table)
+		i++;
+	if (i == HOLDER_GRAPH_TABLES) {
+		graph->is_cut = true;
+		return;
+	}
+	if (i == graph->table_count)
+		graph->tables[graph->table_count++] = table;
+	graph->counts[i]++;
+}
+
+static void
+reach(struct walk *walk, uint64_t word, bool is_from_object)
+{
+	struct live_block block;
+	uint64_t *place;
+	uint64_t table;
+
+	if (!live_blocks_find(walk->look->blocks, word, &block) || word - block.addr > HEAD_BYTES ||
+	    block.addr % sizeof(word) != 0)
+		return;
+	table = table_of(walk, &block);
+	if (table == 0 && (!is_from_object || block.bytes > PLAIN_BYTES_MAX))
+		return;
+	place = place_of(walk, block.addr);
+	if (*place == block.addr)
+		return;
+	if (walk->count == HOLDER_GRAPH_BLOCKS) {
+		walk->graph->is_cut = true;
+		return;
+	}
+	*place = block.addr;
+	if (table != 0)
+		count_table(walk->graph, table);
+	walk->blocks[walk->count++] = block;
+}
+
+void
+holder_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start, uint64_t deadline_ns,
+                   struct holder_graph *graph)
+{
+	struct walk walk = { .look = look, .modules = modules, .graph = graph };
+
+	*graph = (struct holder_graph){ .start = start };
+	walk.blocks = memory_zeroed(HOLDER_GRAPH_BLOCKS, sizeof(*walk.blocks));
+	walk.places = memory_zeroed(PLACES, sizeof(*walk.places));
+	reach(&walk, start, true);
+	for (size_t i = 0; i < walk.count && !graph->is_cut; i++) {
+		bool is_object = table_of(&walk, &walk.blocks[i]) != 0;
+
+		if (i % BLOCKS_UNREGARDED == 0 && stopped_process_time(&look->process) > deadline_ns)
+			graph->is_cut = true;
+		for (uint64_t at = 0; at + 8 <= walk.blocks[i].bytes && at < (is_object ? OBJECT_BYTES : PLAIN_BYTES_MAX);
+		     at += 8)
+			reach(&walk, process_memory_word(&look->memory, walk.blocks[i].addr + at), is_object);
+	}
+	free(walk.blocks);
+	free(walk.places);
+}

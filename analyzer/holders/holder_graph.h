@@ -1,0 +1,37 @@
+/*
+ * holder_graph.h - how many objects of PyTorch hang on this one, by their tables of virtual functions?
+ *
+ * Forwards, from block to block, while the process stands still: of a graph of PyTorch a way to one block says nothing of its size. Followed are words to
+ * the begin of blocks, from objects and from small blocks between them.
+ *
+ * When full  HOLDER_GRAPH_BLOCKS blocks, HOLDER_GRAPH_TABLES tables, or no time: is_cut, and what was counted until then.
+ */
+#ifndef HOLDER_GRAPH_H
+#define HOLDER_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "holders/process_look.h"
+#include "holders/process_modules.h"
+
+#define HOLDER_GRAPH_BLOCKS 16384u
+#define HOLDER_GRAPH_TABLES 32u
+
+struct holder_graph {
+	uint64_t start; // of the first block; 0 = none
+	bool is_cut;
+	size_t table_count;
+	uint64_t tables[HOLDER_GRAPH_TABLES];
+	uint32_t counts[HOLDER_GRAPH_TABLES];
+};
+
+/* deadline_ns: how long the process may have stood still. */
+void holder_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start,
+                        uint64_t deadline_ns, struct holder_graph *graph);
+
+/* Is it of a library of PyTorch? */
+bool holder_graph_is_table(struct process_modules *modules, uint64_t addr);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * holder_members.h - what are the types and the members on a way through objects of C and C++ called?
+ *
+ * By symbols of tables of virtual functions, and by debug information: from a variable, or an object with such a table, along pointers. Needs no memory of
+ * the process: it may go on.
+ *
+ * When failing  no name; of an object with virtual functions the offset.
+ */
+#ifndef HOLDER_MEMBERS_H
+#define HOLDER_MEMBERS_H
+
+#include "holders/process_modules.h"
+
+/*
+ * address, is_thread_local  as symbolizer_variable() wants them
+ * member                    out: ".entries"; "" = not known, or the whole variable
+ * leads                     out: the type of what the word points to; NULL = not known
+ */
+void holder_member_of_variable(struct process_modules *modules, struct process_module *module, uint64_t address,
+                               bool is_thread_local, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
+                               const struct symbol_type **leads);
+
+/*
+ * The text behind a root, with names where its marks are: "block (c10::TensorImpl) of a.cc:4 f .storage". leads: the type of what the root's word
+ * points to; NULL = not known. The caller frees it.
+ */
+char *holder_words_told(struct process_modules *modules, const char *text, const struct symbol_type *leads);
+
+#endif

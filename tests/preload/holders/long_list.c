@@ -1,0 +1,65 @@
+/*
+ * Keeps blocks in a list of 3,000 nodes, which lie in memory in no order, then waits.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NODES 3000
+
+struct node {
+	struct node *next;
+	char *payload;
+};
+static struct node *volatile head;
+
+__attribute__((noinline)) static char *
+make_payload(void)
+{
+	char *payload = malloc(5000);
+
+	memset(payload, 1, 5000);
+	return payload;
+}
+
+__attribute__((noinline)) static struct node *
+make_node(void)
+{
+	return malloc(sizeof(struct node));
+}
+
+static void
+overwrite_stack(void)
+{
+	volatile char space[20000];
+
+	memset((void *)space, 0, sizeof(space));
+}
+
+static void
+make_list(void)
+{
+	static struct node *nodes[NODES];
+
+	for (int i = 0; i < NODES; i++)
+		nodes[i] = make_node();
+	for (int i = 0; i < NODES; i++) {
+		struct node *node = nodes[i * 1009 % NODES];
+
+		node->next = head;
+		node->payload = make_payload();
+		head = node;
+	}
+	memset(nodes, 0, sizeof(nodes));
+	__asm__ volatile("" ::"r"(nodes) : "memory");
+}
+
+int
+main(void)
+{
+	make_list();
+	overwrite_stack();
+	puts("ready");
+	fflush(stdout);
+	return getchar() == 'x' ? 0 : 3;
+}
