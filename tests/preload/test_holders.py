@@ -204,6 +204,53 @@ def test_members_have_offsets_where_nothing_says_their_names(tmp_path):
     assert_ways(document, WITHOUT_TYPES)
 
 
+CIRCLE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+typedef char *text;
+struct inner { long number; text data; };
+struct outer { struct inner part; long count; };
+static volatile struct outer kept;
+int main(void)
+{
+    char *block = malloc(1000000);
+    memset(block, 1, 1000000);
+    kept.part.data = block;
+    puts("ready");
+    fflush(stdout);
+    return getchar() == 'x' ? kept.count != 0 : 3;
+}
+"""
+
+
+@pytest.mark.parametrize("entry, leads, wanted", [
+    ("part", "part", "kept.part.data"),  # as it is
+    ("part", "outer", "kept"),  # a class that has itself at its begin
+    ("text", "text", "kept"),  # another name for itself
+])
+def test_types_that_lead_in_a_circle_have_no_members(entry, leads, wanted, tmp_path):
+    (tmp_path / "circle.c").write_text(CIRCLE)
+    assert run(["gcc", "-g", "-O1", "-dA", "-S", tmp_path / "circle.c", "-o", tmp_path / "circle.s"]).returncode == 0
+    parts = re.split(r"(?=\(DIE \(0x[0-9a-f]+\))", (tmp_path / "circle.s").read_text())
+
+    def index_of(name):
+        (found,) = [i for i, part in enumerate(parts)
+                    if re.match(r"\(DIE .* DW_TAG_(member|typedef|structure_type)\)", part) and re.search(rf'"{name}(\\0)?"', part)]
+        return found
+
+    if entry != leads or entry == "text":
+        place = re.match(r"\(DIE \((0x[0-9a-f]+)\)", parts[index_of(leads)])[1]
+        parts[index_of(entry)], count = re.subn(r"\.long\t0x[0-9a-f]+(\t# DW_AT_type)", rf".long\t{place}\1", parts[index_of(entry)], count=1)
+        assert count == 1
+    (tmp_path / "circle.s").write_text("".join(parts))
+    assert run(["gcc", tmp_path / "circle.s", "-o", tmp_path / "circle"]).returncode == 0
+    with Waiting(tmp_path / "circle", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    assert [way["text"] for way in document["holders"][0]["ways"]] == [f"static variable `{wanted}` of circle"]
+
+
 def test_a_list_of_c_that_is_longer_than_passes_go(tmp_path):
     assert run(["gcc", "-g", "-O1", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
     with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:

@@ -131,12 +131,21 @@ tear_down(void **state)
 	return 0;
 }
 
+/* Under an emulator the kernel knows other addresses. */
+static void
+need_own_memory(struct fixture *fixture)
+{
+	if (process_memory_word(&fixture->memory, (uintptr_t)fixture->variables[0]) != 9)
+		skip();
+}
+
 static void
 variables_of_the_program_and_of_a_library_are_found_in_each_thread(void **state)
 {
 	struct fixture *fixture = *state;
 	struct thread_areas areas;
 
+	need_own_memory(fixture);
 	find(fixture, &areas);
 	for (unsigned i = 0; i < 2; i++) {
 		const struct thread_area *own = thread_areas_at(&areas, (uintptr_t)fixture->variables[i]);
@@ -176,17 +185,19 @@ static void
 a_list_without_end_is_left(void **state)
 {
 	struct fixture *fixture = *state;
-	uint64_t list = loaders_list(fixture);
+	uint64_t list;
 	const struct {
 		uint64_t at;
 		uint64_t word;
-	} changes[] = { { list + 8, list }, { list, UINT64_MAX } };
+	} changes[] = { { 8, 0 }, { 0, UINT64_MAX } }; // the next one is itself; it has no end
 
+	need_own_memory(fixture);
+	list = loaders_list(fixture);
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		struct thread_areas areas;
 
-		fixture->word_at = changes[i].at;
-		fixture->word = changes[i].word;
+		fixture->word_at = list + changes[i].at;
+		fixture->word = changes[i].word != 0 ? changes[i].word : list;
 		find(fixture, &areas);
 		assert_true(areas.count >= 4 && areas.count <= 2 * LIBRARIES_MAX);
 		thread_areas_free(&areas);
