@@ -829,6 +829,7 @@ holder_search_begin(struct process_look *look, struct python_objects *python, st
 	search->targets = memory_zeroed(TARGETS_MAX, sizeof(*search->targets));
 	search->pages = memory_zeroed(PAGE_BITS / 64, sizeof(*search->pages));
 	memset(search->places, 0xff, PLACES * sizeof(*search->places));
+	process_memory_stands_still(&look->memory);
 }
 
 uint32_t

@@ -173,6 +173,7 @@ process_memory_close(struct process_memory *memory)
 	free(live);
 	free(memory->pages);
 	free(memory->piece);
+	data_pages_free(&memory->data);
 	*memory = (struct process_memory){ 0 };
 }
 
@@ -192,6 +193,22 @@ process_memory_forget(struct process_memory *memory)
 {
 	for (size_t i = 0; memory->pages != NULL && i < CACHE_PAGES; i++)
 		memory->pages[i].addr = 0;
+	data_pages_free(&memory->data);
+	memory->pointers = (struct word_range){ 0, 0 };
+}
+
+void
+process_memory_stands_still(struct process_memory *memory)
+{
+	memory->pointers = (struct word_range){ UINT64_MAX, 0 };
+	for (size_t i = 0; i < memory->region_count; i++) {
+		const struct memory_region *region = &memory->regions[i];
+
+		if (region->start < memory->pointers.lowest)
+			memory->pointers.lowest = region->start;
+		if (region->end > memory->pointers.end && region->end >> 63 == 0) // without the kernel's
+			memory->pointers.end = region->end;
+	}
 }
 
 /* Where a page is remembered, or will be: another one may be there. */
@@ -296,18 +313,56 @@ process_memory_text(struct process_memory *memory, uint64_t addr, char *text, si
 	return is_read;
 }
 
-/* Words of a piece that was read. */
+/* Words that were read. Is there one in `pointers`? Those that are wanted are among them. */
 static bool
-scan_piece(const uint64_t *words, size_t count, uint64_t addr, struct word_range wanted,
-           process_memory_visitor *visitor, void *context)
+scan_words(const uint64_t *words, size_t count, uint64_t addr, struct word_range pointers, struct word_range wanted,
+           process_memory_visitor *visitor, void *context, bool *is_ended)
 {
-	uint64_t span = wanted.end - wanted.lowest;
+	uint64_t span = pointers.end - pointers.lowest;
+	bool has_pointer = false;
 
 	for (size_t i = 0; i < count; i++) {
-		if (__builtin_expect(words[i] - wanted.lowest < span, 0) && !visitor(context, addr + i * 8, words[i]))
-			return false;
+		if (__builtin_expect(words[i] - pointers.lowest < span, 0)) {
+			has_pointer = true;
+			if (words[i] - wanted.lowest < wanted.end - wanted.lowest && !visitor(context, addr + i * 8, words[i])) {
+				*is_ended = true;
+				return true;
+			}
+		}
 	}
-	return true;
+	return has_pointer;
+}
+
+/* A piece that was read, page by page: those that need not be read again are remembered. False when the visitor ended it. */
+static bool
+scan_pages(struct process_memory *memory, size_t bytes, uint64_t addr, struct word_range wanted,
+           process_memory_visitor *visitor, void *context)
+{
+	bool is_ended = false;
+
+	for (size_t at = 0, next; at < bytes && !is_ended; at = next) {
+		next = at + PROCESS_MEMORY_PAGE - (addr + at) % PROCESS_MEMORY_PAGE;
+		next = next < bytes ? next : bytes;
+		if (!scan_words(memory->piece + at / 8, (next - at) / 8, addr + at, memory->pointers, wanted, visitor, context,
+		                &is_ended) &&
+		    next - at == PROCESS_MEMORY_PAGE)
+			data_pages_add(&memory->data, addr + at);
+	}
+	return !is_ended;
+}
+
+/* Is it a page that was read and is only data? Then *end is behind it and those that follow; else before the next one. At most at `most`. */
+static bool
+is_data(const struct process_memory *memory, uint64_t start, uint64_t most, uint64_t *end)
+{
+	bool is = data_pages_has(&memory->data, start);
+
+	*end = start;
+	do
+		*end = (*end / PROCESS_MEMORY_PAGE + 1) * PROCESS_MEMORY_PAGE;
+	while (*end < most && data_pages_has(&memory->data, *end) == is);
+	*end = *end < most ? *end : most;
+	return is;
 }
 
 /* Where its bytes end early, one page is left out. */
@@ -315,15 +370,28 @@ static bool
 scan_run(struct process_memory *memory, uint64_t start, uint64_t end, struct word_range wanted,
          process_memory_visitor *visitor, void *context)
 {
-	while (start < end) {
-		size_t most = end - start < PROCESS_MEMORY_PIECE ? (size_t)(end - start) : (size_t)PROCESS_MEMORY_PIECE;
-		size_t got = memory->fetch(memory->context, start, memory->piece, most);
+	bool may_skip = wanted.lowest < wanted.end && // or it wraps: no addresses are wanted
+	                wanted.lowest >= memory->pointers.lowest && wanted.end <= memory->pointers.end;
+	bool is_ended = false;
 
+	while (start < end) {
+		uint64_t until = end - start < PROCESS_MEMORY_PIECE ? end : start + PROCESS_MEMORY_PIECE;
+		size_t got;
+
+		if (may_skip && memory->data.chunks != NULL && is_data(memory, start, until, &until)) {
+			start = until;
+			continue;
+		}
+		got = memory->fetch(memory->context, start, memory->piece, until - start);
 		memory->scanned_bytes += got;
-		if (!scan_piece(memory->piece, got / 8, start, wanted, visitor, context))
+		if (may_skip)
+			is_ended = !scan_pages(memory, got / 8 * 8, start, wanted, visitor, context);
+		else
+			(void)scan_words(memory->piece, got / 8, start, wanted, wanted, visitor, context, &is_ended);
+		if (is_ended)
 			return false;
 		start += got;
-		if (got < most)
+		if (start < until)
 			start = (start / PROCESS_MEMORY_PAGE + 1) * PROCESS_MEMORY_PAGE;
 	}
 	return true;

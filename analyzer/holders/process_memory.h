@@ -16,11 +16,17 @@
 #include <sys/types.h>
 
 #include "base/fail.h"
+#include "holders/data_pages.h"
 
 #define PROCESS_MEMORY_PAGE 4096u
 #define PROCESS_MEMORY_CACHE_BYTES (UINT64_C(12) << 20)
 #define PROCESS_MEMORY_AHEAD 64u
 #define PROCESS_MEMORY_PIECE (UINT64_C(256) << 10) // that a scan reads at once
+
+struct word_range {
+	uint64_t lowest;
+	uint64_t end;
+};
 
 struct memory_region {
 	uint64_t start;
@@ -45,6 +51,9 @@ struct process_memory {
 	void *context;
 	struct memory_page *pages; // NULL until the first read
 	uint64_t *piece;           // of scans
+	/* While it stands still: where all that scans look for lies. A page without a word in it is not read again. 0 = nobody says. */
+	struct word_range pointers;
+	struct data_pages data;
 	uint64_t scanned_bytes;
 	uint64_t deadline_ns; // CLOCK_MONOTONIC: who reads much gives up then; 0 = there is time
 };
@@ -54,6 +63,8 @@ bool process_memory_is_late(const struct process_memory *memory);
 /* Of a live process. */
 bool process_memory_open(const char *command, pid_t pid, struct process_memory *memory, struct fail *fail);
 void process_memory_close(struct process_memory *memory);
+/* From here on, until it moves: pages without a pointer into its regions are read once. */
+void process_memory_stands_still(struct process_memory *memory);
 void process_memory_forget(struct process_memory *memory);
 
 const struct memory_region *process_memory_region(const struct process_memory *memory, uint64_t addr);
@@ -72,10 +83,6 @@ void process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, 
  * Shows the aligned words of [start, end) that are there, and are in [lowest, end_of_wanted): what no pointer that is looked for can
  * be is left out here, where it is cheap. False when the visitor ended it.
  */
-struct word_range {
-	uint64_t lowest;
-	uint64_t end;
-};
 typedef bool process_memory_visitor(void *context, uint64_t at, uint64_t word);
 bool process_memory_scan(struct process_memory *memory, uint64_t start, uint64_t end, struct word_range wanted,
                          process_memory_visitor *visitor, void *context);

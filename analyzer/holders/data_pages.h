@@ -1,0 +1,25 @@
+/*
+ * data_pages.h - pages of a process that stands still in which no word can be a pointer.
+ *
+ * A search reads memory again and again, for other addresses each time. Arrays of numbers, images and texts hold no word in the range of
+ * addresses: whoever read such a page once need not read it again.
+ *
+ * Context     2 KiB for each 64 MiB of addresses with such a page.
+ */
+#ifndef DATA_PAGES_H
+#define DATA_PAGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct data_chunk;
+struct data_pages {
+	struct data_chunk *chunks; // hash
+};
+
+/* addr: of a page. */
+void data_pages_add(struct data_pages *pages, uint64_t addr);
+bool data_pages_has(const struct data_pages *pages, uint64_t addr);
+void data_pages_free(struct data_pages *pages);
+
+#endif
