@@ -17,7 +17,7 @@
 #include "base/sorted.h"
 
 #define VISITS_MAX 8000000u    // entries of one file's debug information
-#define ENTRIES_MAX 400000u    // of each list, 24 bytes each
+#define ENTRIES_MAX 200000u    // of each list, 32 bytes each
 #define MEMBERS_MAX 10000u     // that are looked at for one question
 #define NESTING_MAX 48u        // of namespaces, of members in members, of names for types
 #define WORD_BYTES 8u          // of a pointer
