@@ -330,8 +330,9 @@ def test_who_holds_the_bytes_is_told_and_not_who_holds_the_blocks(tmp_path):
         line = holders(waiting.pid)["holders"][0]
         assert waiting.answers()
     assert line["blocks"] >= 24 and line["samples"] >= 24
-    assert {(way["text"], way["samples"]) for way in line["ways"]} == {
-        (f"global `large` of module __main__ -> list [{i}] -> bytearray", line["samples"] // 4) for i in range(4)}
+    found = {way["text"]: way["samples"] for way in line["ways"]}
+    assert set(found) == {f"global `large` of module __main__ -> list [{i}] -> bytearray" for i in range(4)}
+    assert sum(found.values()) == line["samples"] and min(found.values()) >= line["samples"] // 4 - 1, found
 
 
 def test_the_text(tmp_path):
