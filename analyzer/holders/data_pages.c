@@ -6,12 +6,11 @@
 
 #include "base/hash_free.h"
 #include "base/memory.h"
-#include "holders/process_memory.h"
 
 #define CHUNK_PAGES 16384u
 
 struct data_chunk {
-	uint64_t number; // addr / (CHUNK_PAGES * PROCESS_MEMORY_PAGE)
+	uint64_t number; // of its first page, by CHUNK_PAGES
 	uint64_t bits[CHUNK_PAGES / 64];
 	UT_hash_handle hh;
 };
@@ -27,9 +26,8 @@ find(const struct data_pages *pages, uint64_t page)
 }
 
 void
-data_pages_add(struct data_pages *pages, uint64_t addr)
+data_pages_add(struct data_pages *pages, uint64_t page)
 {
-	uint64_t page = addr / PROCESS_MEMORY_PAGE;
 	struct data_chunk *chunk = find(pages, page);
 
 	if (chunk == NULL) {
@@ -41,9 +39,8 @@ data_pages_add(struct data_pages *pages, uint64_t addr)
 }
 
 bool
-data_pages_has(const struct data_pages *pages, uint64_t addr)
+data_pages_has(const struct data_pages *pages, uint64_t page)
 {
-	uint64_t page = addr / PROCESS_MEMORY_PAGE;
 	const struct data_chunk *chunk = find(pages, page);
 
 	return chunk != NULL && (chunk->bits[page % CHUNK_PAGES / 64] >> page % 64 & 1) != 0;

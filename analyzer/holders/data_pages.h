@@ -17,9 +17,9 @@ struct data_pages {
 	struct data_chunk *chunks; // hash
 };
 
-/* addr: of a page. */
-void data_pages_add(struct data_pages *pages, uint64_t addr);
-bool data_pages_has(const struct data_pages *pages, uint64_t addr);
+/* page: its address by its size. */
+void data_pages_add(struct data_pages *pages, uint64_t page);
+bool data_pages_has(const struct data_pages *pages, uint64_t page);
 void data_pages_free(struct data_pages *pages);
 
 #endif

@@ -346,7 +346,7 @@ scan_pages(struct process_memory *memory, size_t bytes, uint64_t addr, struct wo
 		if (!scan_words(memory->piece + at / 8, (next - at) / 8, addr + at, memory->pointers, wanted, visitor, context,
 		                &is_ended) &&
 		    next - at == PROCESS_MEMORY_PAGE)
-			data_pages_add(&memory->data, addr + at);
+			data_pages_add(&memory->data, (addr + at) / PROCESS_MEMORY_PAGE);
 	}
 	return !is_ended;
 }
@@ -355,13 +355,12 @@ scan_pages(struct process_memory *memory, size_t bytes, uint64_t addr, struct wo
 static bool
 is_data(const struct process_memory *memory, uint64_t start, uint64_t most, uint64_t *end)
 {
-	bool is = data_pages_has(&memory->data, start);
+	uint64_t page = start / PROCESS_MEMORY_PAGE;
+	bool is = data_pages_has(&memory->data, page++);
 
-	*end = start;
-	do
-		*end = (*end / PROCESS_MEMORY_PAGE + 1) * PROCESS_MEMORY_PAGE;
-	while (*end < most && data_pages_has(&memory->data, *end) == is);
-	*end = *end < most ? *end : most;
+	while (page * PROCESS_MEMORY_PAGE < most && data_pages_has(&memory->data, page) == is)
+		page++;
+	*end = page * PROCESS_MEMORY_PAGE < most ? page * PROCESS_MEMORY_PAGE : most;
 	return is;
 }
 
