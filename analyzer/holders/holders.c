@@ -34,7 +34,8 @@ static const char *const way_names[] = {
 static_assert(sizeof(way_names) / sizeof(way_names[0]) == HOLDER_WAY_KINDS, "each has a name");
 
 struct sample {
-	double key; // the smallest are kept
+	double key;     // the smallest are kept
+	uint64_t bytes; // of the line, for which the block stands
 	struct live_block block;
 	uint32_t node;
 };
@@ -110,13 +111,14 @@ draw(struct choice *choice)
 	return (double)((choice->random >> 11) + 1) / (double)(UINT64_C(1) << 53);
 }
 
-/* Each block by its bytes, none twice: the smallest of as many exponential numbers. False: there is no time for more. */
+/* Each block by the bytes for which it stands, none twice: the smallest of as many exponential numbers. False: there is no time for more. */
 static bool
 draw_block(void *context, const struct live_block *block)
 {
 	struct choice *choice = context;
 	uint32_t place = choice->place_of[site_lines_of(choice->lines, block->site)];
 	struct chosen_line *line;
+	uint64_t bytes;
 	double key;
 	size_t at;
 
@@ -126,7 +128,8 @@ draw_block(void *context, const struct live_block *block)
 	if (place == 0)
 		return true;
 	line = &choice->chosen[place - 1];
-	key = -log(draw(choice)) / (double)(block->bytes != 0 ? block->bytes : 1);
+	bytes = site_lines_bytes_for(choice->lines, block->site, block->bytes);
+	key = -log(draw(choice)) / (double)bytes;
 	if (line->count == HOLDERS_SAMPLES && key >= line->samples[line->count - 1].key) {
 		line->next_key = fmin(line->next_key, key);
 		return true;
@@ -136,7 +139,7 @@ draw_block(void *context, const struct live_block *block)
 	at = line->count < HOLDERS_SAMPLES ? line->count++ : line->count - 1;
 	for (; at > 0 && line->samples[at - 1].key > key; at--)
 		line->samples[at] = line->samples[at - 1];
-	line->samples[at] = (struct sample){ key, *block, HOLDER_NONE };
+	line->samples[at] = (struct sample){ key, bytes, *block, HOLDER_NONE };
 	return true;
 }
 
@@ -144,7 +147,7 @@ draw_block(void *context, const struct live_block *block)
 static double
 bytes_for(const struct chosen_line *line, const struct sample *sample)
 {
-	return (double)sample->block.bytes / -expm1(-(double)sample->block.bytes * line->next_key);
+	return (double)sample->bytes / -expm1(-(double)sample->bytes * line->next_key);
 }
 
 /* ---- ways ---- */

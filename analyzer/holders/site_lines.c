@@ -65,8 +65,15 @@ site_lines_make(const struct model *model, bool has_objects, struct site_lines *
 	}
 	lines->record_count = process->record_count;
 	lines->of_record = memory_zeroed(process->record_count, sizeof(*lines->of_record));
-	for (size_t i = 0; i < process->record_count; i++)
-		lines->of_record[i] = process->record_sites[i] != 0 ? of_site[process->record_sites[i] - 1] : 0;
+	lines->is_sample = memory_zeroed(process->record_count, sizeof(*lines->is_sample));
+	lines->sample_bytes = model->sample_bytes;
+	for (size_t i = 0; i < process->record_count; i++) {
+		if (process->record_sites[i] == 0)
+			continue;
+		lines->of_record[i] = of_site[process->record_sites[i] - 1];
+		lines->is_sample[i] = model->domains[model->sites[process->record_sites[i] - 1].domain].id.kind ==
+		                      DOMAIN_PYTHON_OBJECT;
+	}
 	free(sorted);
 	free(of_site);
 }
@@ -76,6 +83,7 @@ site_lines_free(struct site_lines *lines)
 {
 	free(lines->lines);
 	free(lines->of_record);
+	free(lines->is_sample);
 	*lines = (struct site_lines){ 0 };
 }
 
@@ -83,6 +91,14 @@ uint32_t
 site_lines_of(const struct site_lines *lines, uint32_t record)
 {
 	return record != 0 && record <= lines->record_count ? lines->of_record[record - 1] : 0;
+}
+
+uint64_t
+site_lines_bytes_for(const struct site_lines *lines, uint32_t record, uint64_t block_bytes)
+{
+	bool is_sample = record != 0 && record <= lines->record_count && lines->is_sample[record - 1];
+
+	return is_sample && block_bytes < lines->sample_bytes ? lines->sample_bytes : block_bytes != 0 ? block_bytes : 1;
 }
 
 const char *

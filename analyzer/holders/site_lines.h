@@ -27,6 +27,8 @@ struct site_lines {
 	struct site_line *lines; // number 0: blocks of records that are not known
 	size_t record_count;
 	uint32_t *of_record; // index + 1 of a struct kmem_site -> number of a line
+	bool *is_sample;     // the same -> its blocks are samples of small objects
+	uint64_t sample_bytes;
 };
 
 /* model: of one capture, with its records. It must outlive the lines. */
@@ -34,6 +36,8 @@ void site_lines_make(const struct model *model, bool has_objects, struct site_li
 void site_lines_free(struct site_lines *lines);
 
 uint32_t site_lines_of(const struct site_lines *lines, uint32_t record);
+/* For how many bytes of its line a block stands. */
+uint64_t site_lines_bytes_for(const struct site_lines *lines, uint32_t record, uint64_t block_bytes);
 const char *site_lines_text(const struct site_line *line, char text[PLACE_TEXT_BYTES]);
 
 #endif

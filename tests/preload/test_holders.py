@@ -335,6 +335,15 @@ def test_who_holds_the_bytes_is_told_and_not_who_holds_the_blocks(tmp_path):
     assert sum(found.values()) == line["samples"] and min(found.values()) >= line["samples"] // 4 - 1, found
 
 
+def test_samples_of_small_objects_count_with_what_they_stand_for(tmp_path):
+    with Waiting([sys.executable, FOLDER / "small_and_large.py"], tmp_path / "out") as waiting:
+        line = holders(waiting.pid)["holders"][0]
+        assert waiting.answers()
+    assert line["bytes"] > 30 << 20
+    of_rows = sum(way["samples"] for way in line["ways"] if way["text"].startswith("global `rows` of module __main__ -> list of 299,999"))
+    assert of_rows >= 28, line["ways"]
+
+
 def test_the_text(tmp_path):
     with Waiting([sys.executable, FOLDER / "halves.py"], tmp_path / "out") as waiting:
         done = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s")
