@@ -110,6 +110,13 @@ draw(struct choice *choice)
 	return (double)((choice->random >> 11) + 1) / (double)(UINT64_C(1) << 53);
 }
 
+/* malloc(0) makes a block, too. */
+static double
+weight(const struct live_block *block)
+{
+	return block->bytes != 0 ? (double)block->bytes : 1;
+}
+
 /* Each block by its bytes, none twice: the smallest of as many exponential numbers. False: there is no time for more. */
 static bool
 draw_block(void *context, const struct live_block *block)
@@ -126,7 +133,7 @@ draw_block(void *context, const struct live_block *block)
 	if (place == 0)
 		return true;
 	line = &choice->chosen[place - 1];
-	key = -log(draw(choice)) / (double)(block->bytes != 0 ? block->bytes : 1);
+	key = -log(draw(choice)) / weight(block);
 	if (line->count == HOLDERS_SAMPLES && key >= line->samples[line->count - 1].key) {
 		line->next_key = fmin(line->next_key, key);
 		return true;
@@ -144,7 +151,9 @@ draw_block(void *context, const struct live_block *block)
 static double
 bytes_for(const struct chosen_line *line, const struct sample *sample)
 {
-	return (double)sample->block.bytes / -expm1(-(double)sample->block.bytes * line->next_key);
+	double bytes = weight(&sample->block);
+
+	return bytes / -expm1(-bytes * line->next_key);
 }
 
 /* ---- ways ---- */
@@ -241,24 +250,28 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 }
 
 /*
- * Small and large blocks of one line were drawn, and where it has few, all: a way has as many of the samples as it has of the bytes. One that
- * has not half a sample is not told.
+ * Small and large blocks of one line were drawn, and where it has few, all: a way has as many of the samples as it has of the bytes. Whole ones
+ * first; those that are left go where the largest part of one is. One that has none is not told.
  */
 static void
-share_samples(struct holders_line *line, const struct merged_ways *merged)
+share_samples(struct holders_line *line, struct merged_ways *merged)
 {
 	uint64_t left = line->samples;
-	size_t most = 0;
 
 	for (size_t i = 0; i < line->way_count; i++) {
-		struct holders_way *way = &line->ways[i];
-
-		way->samples = (uint64_t)lround(merged->bytes[i] / merged->all_bytes * (double)line->samples);
-		left -= way->samples; // wraps, and comes back
-		most = way->samples > line->ways[most].samples ? i : most;
+		merged->bytes[i] *= (double)line->samples / merged->all_bytes;
+		line->ways[i].samples = (uint64_t)merged->bytes[i];
+		merged->bytes[i] -= (double)line->ways[i].samples;
+		left -= line->ways[i].samples;
 	}
-	if (line->way_count != 0)
-		line->ways[most].samples += left; // by rounding
+	for (; line->way_count != 0 && left != 0; left--) {
+		size_t next = 0;
+
+		for (size_t i = 1; i < line->way_count; i++)
+			next = merged->bytes[i] > merged->bytes[next] ? i : next;
+		line->ways[next].samples++;
+		merged->bytes[next] = 0;
+	}
 	if (line->way_count > 1)
 		qsort(line->ways, line->way_count, sizeof(*line->ways), compare_ways);
 	while (line->way_count > 1 && line->ways[line->way_count - 1].samples == 0)
