@@ -244,24 +244,28 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 }
 
 /*
- * Small and large blocks of one line were drawn, and where it has few, all: a way has as many of the samples as it has of the bytes. One that
- * has not half a sample is not told.
+ * Small and large blocks of one line were drawn, and where it has few, all: a way has as many of the samples as it has of the bytes. Whole ones
+ * first; those that are left go where the largest part of one is. One that has none is not told.
  */
 static void
-share_samples(struct holders_line *line, const struct merged_ways *merged)
+share_samples(struct holders_line *line, struct merged_ways *merged)
 {
 	uint64_t left = line->samples;
-	size_t most = 0;
 
 	for (size_t i = 0; i < line->way_count; i++) {
-		struct holders_way *way = &line->ways[i];
-
-		way->samples = (uint64_t)lround(merged->bytes[i] / merged->all_bytes * (double)line->samples);
-		left -= way->samples; // wraps, and comes back
-		most = way->samples > line->ways[most].samples ? i : most;
+		merged->bytes[i] *= (double)line->samples / merged->all_bytes;
+		line->ways[i].samples = (uint64_t)merged->bytes[i];
+		merged->bytes[i] -= (double)line->ways[i].samples;
+		left -= line->ways[i].samples;
 	}
-	if (line->way_count != 0)
-		line->ways[most].samples += left; // by rounding
+	for (; line->way_count != 0 && left != 0; left--) {
+		size_t next = 0;
+
+		for (size_t i = 1; i < line->way_count; i++)
+			next = merged->bytes[i] > merged->bytes[next] ? i : next;
+		line->ways[next].samples++;
+		merged->bytes[next] = 0;
+	}
 	if (line->way_count > 1)
 		qsort(line->ways, line->way_count, sizeof(*line->ways), compare_ways);
 	while (line->way_count > 1 && line->ways[line->way_count - 1].samples == 0)

@@ -344,6 +344,57 @@ def test_samples_of_small_objects_count_with_what_they_stand_for(tmp_path):
     assert of_rows >= 28, line["ways"]
 
 
+SEVERAL_HOLDERS = """
+import sys
+
+def make(size):
+    return bytearray(size)
+
+a = make(23_500_000); b = make(23_500_000)
+c = make(5_500_000); d = make(5_500_000); e = make(5_500_000); f = make(5_500_000); g = make(5_500_000); h = make(5_500_000)
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_who_holds_most_is_not_lost_by_rounding(tmp_path):
+    """More than half a sample each: six ways that are rounded up would leave nothing of one of the large ones."""
+    (tmp_path / "several.py").write_text(SEVERAL_HOLDERS)
+    with Waiting([sys.executable, tmp_path / "several.py"], tmp_path / "out") as waiting:
+        line = holders(waiting.pid)["holders"][0]
+        assert waiting.answers()
+    found = {way["text"].split("`")[1]: way["samples"] for way in line["ways"]}
+    assert line["samples"] == 8 and sum(found.values()) == 8, line
+    assert found["a"] in (2, 3) and found["b"] in (2, 3) and set(found.values()) <= {1, 2, 3}, found
+
+
+EMPTY_BLOCKS = """
+#include <stdio.h>
+#include <stdlib.h>
+void *large, *empty[3];
+__attribute__((noinline)) static void *make(size_t bytes) { return malloc(bytes); }
+int main(void)
+{
+    large = make(40 << 20);
+    for (int i = 0; i < 3; i++)
+        empty[i] = make(0);
+    puts("ready");
+    fflush(stdout);
+    return getchar() == 'x' ? large == empty[0] : 3;
+}
+"""
+
+
+def test_blocks_without_bytes_hold_nothing(tmp_path):
+    (tmp_path / "empty.c").write_text(EMPTY_BLOCKS)
+    assert run(["gcc", "-g", "-O1", tmp_path / "empty.c", "-o", tmp_path / "empty"]).returncode == 0
+    with Waiting(tmp_path / "empty", tmp_path / "out") as waiting:
+        line = holders(waiting.pid)["holders"][0]
+        assert waiting.answers()
+    assert line["samples"] == line["blocks"] == 4
+    assert [(way["text"], way["samples"]) for way in line["ways"]] == [("static variable `large` of empty", 4)]
+
+
 def test_the_text(tmp_path):
     with Waiting([sys.executable, FOLDER / "halves.py"], tmp_path / "out") as waiting:
         done = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s")
