@@ -558,7 +558,8 @@ def test_who_holds_it_is_who_refers_to_it_for_the_collector(version, scenario, t
         if os.path.basename(line["file"]) != "oracle.py" or line["line"] not in referrers:
             continue
         for way in line["ways"]:
-            if way["text"].endswith(": its storage"):
+            # Tuples of free lists were made at a line, and are others' by now: the collector was asked for bytearrays alone.
+            if way["text"].endswith((": its storage", "-> tuple")):
                 continue
             samples += way["samples"]
             root, *steps = way["text"].split(" -> ")
