@@ -6,11 +6,13 @@ When failing  Unavailable, with one line for the person in front of the notebook
 import json
 import os
 import subprocess
+import time
 
 from .command import Missing, find
 
 TIMEOUT_SECONDS = 60
 ROOM_BYTES = 48 << 20  # what the command takes, and this process to start it
+ROOM_SECONDS = 3  # a look at who holds the memory takes some, in the same container
 SCHEMA = 2  # of the command's JSON
 
 HOW_TO = ("this kernel is not recorded. In a terminal: `kmemshim jupyter install`; "
@@ -81,8 +83,12 @@ def room_bytes():
 
 
 def _check_room():
-    """The kernel would kill the largest process of the cgroup for what another one takes: this notebook."""
+    """The kernel would kill the largest process of the cgroup for what another one takes: this notebook. A look that is under way ends soon."""
+    until = time.monotonic() + ROOM_SECONDS
     room = room_bytes()
+    while room is not None and room < ROOM_BYTES and time.monotonic() < until:
+        time.sleep(0.1)
+        room = room_bytes()
     if room is not None and room < ROOM_BYTES:
         raise Unavailable("only %d MiB are left below the limit, and reading the capture may take %d: delete something first, "
                           "or outside of this container: kmemshim peak --kernel" % (max(room, 0) >> 20, ROOM_BYTES >> 20))

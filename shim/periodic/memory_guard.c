@@ -355,6 +355,7 @@ struct request {
 	uint64_t bytes; // more than now
 	bool is_growth;
 	bool may_be_refused;
+	bool was_given_back; // what malloc keeps, for this request
 };
 
 static bool
@@ -390,7 +391,7 @@ judge(const struct memory_limits_now *now, uint64_t live_bytes, const struct req
 		last_beside_bytes = beside_live(now, live_bytes);
 	if (state_now != PASSED)
 		beside_bytes = last_beside_bytes;
-	if ((passes || state_now == PASSED) && is_kept(&at, now, live_bytes, !passes))
+	if ((passes || state_now == PASSED) && !request->was_given_back && is_kept(&at, now, live_bytes, !passes))
 		return MEMORY_GUARD_GIVE_BACK;
 	if (passes)
 		state_now = PASSED;
@@ -443,10 +444,10 @@ memory_guard_room(void)
 bool
 memory_guard_allows(unsigned domain, uint64_t bytes, bool is_growth)
 {
-	const struct request request = { .bytes = bytes,
-		                             .is_growth = is_growth,
-		                             .may_be_refused = domain == KMEM_DOMAIN_HEAP &&
-		                                               settings.guard_action == KMEM_GUARD_RAISE };
+	struct request request = { .bytes = bytes,
+		                       .is_growth = is_growth,
+		                       .may_be_refused = domain == KMEM_DOMAIN_HEAP &&
+		                                         settings.guard_action == KMEM_GUARD_RAISE };
 	int host_errno = errno;
 	bool is_refused = false;
 	struct memory_limits_now now;
@@ -459,6 +460,7 @@ memory_guard_allows(unsigned domain, uint64_t bytes, bool is_growth)
 	if (due == MEMORY_GUARD_GIVE_BACK) {
 		memory_guard_do(due);
 		memory_limits_read_now(&capture_file_header()->identity, &now);
+		request.was_given_back = true;
 		due = judge_alone(&now, UINT64_MAX, &request, &is_refused);
 	}
 	errno = host_errno;

@@ -170,6 +170,20 @@ G4_nobody_is_stopped_for_what_is_free(void *unused)
 	return 0;
 }
 
+/* Files that are mapped are in memory, and not malloc's: to give back what it keeps changes nothing. */
+static int
+G4_a_request_is_stopped_though_nothing_can_be_given_back(void *unused)
+{
+	(void)unused;
+	start(KMEM_GUARD_INTERRUPT);
+	write_file("memory.current", "314572800\n"); // 300 MiB
+	write_file("memory.max", "1073741824\n");
+	CHECK_IN_CHILD(judge_live(300 * MIB, 100 * MIB) == MEMORY_GUARD_NOTHING);
+	CHECK_IN_CHILD(signal(SIGINT, SIG_IGN) != SIG_ERR);
+	CHECK_IN_CHILD(memory_guard_allows(KMEM_DOMAIN_HEAP, 2000 * MIB, false) && times() == 1);
+	return 0;
+}
+
 static int
 G4_who_only_notes_leaves_malloc_alone(void *unused)
 {
@@ -479,6 +493,7 @@ main(void)
 		TEST(G1_it_is_passed_once_until_there_is_room_again),
 		TEST(G4_what_malloc_keeps_is_asked_for),
 		TEST(G4_nobody_is_stopped_for_what_is_free),
+		TEST(G4_a_request_is_stopped_though_nothing_can_be_given_back),
 		TEST(G4_who_only_notes_leaves_malloc_alone),
 		TEST(a_look_is_asked_for_where_somebody_looks),
 		TEST(G1_who_begins_above_it_waits),
