@@ -3,7 +3,7 @@
  *
  * Every so many resident pages one is looked into, as many as make up the sample by what there was at the look before. A block that began
  * before the page is found by going back in the map to the last one that did: at most as far as a large block reaches, which is no
- * part of this.
+ * part of this. Where the map has no leaf, as when there are no more addresses (ulimit -v), blocks are elsewhere: such pages are left out.
  */
 #include "periodic/resident_heap.h"
 
@@ -157,7 +157,8 @@ look_at(uint64_t start, uint64_t end)
 	const unsigned char *pages = resident_pages_find(start, end);
 
 	for (uint64_t i = 0; pages != NULL && i < (end - start) / PAGE_BYTES; i++) {
-		if ((pages[i] & 1) != 0 && look.heap_pages++ % look.stride == 0)
+		if ((pages[i] & 1) != 0 && pointer_map_own_word(start + i * PAGE_BYTES) != NULL &&
+		    look.heap_pages++ % look.stride == 0)
 			look_into(start + i * PAGE_BYTES);
 	}
 }

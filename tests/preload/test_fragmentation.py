@@ -157,3 +157,34 @@ def test_what_the_end_of_the_program_freed_is_no_fragmentation(tmp_path):
     assert document["processes"][0]["resident"]["parts"]["brk"] > 64 << 20, "malloc kept nothing: this needs another program"
     assert "grew until the peak" in verdict["next"], verdict
     assert "malloc_trim" not in verdict["text"] + verdict["next"] and "fragmentation" not in verdict["text"], verdict
+
+
+FULL = """
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(void)
+{
+    for (int i = 0; i < 18000; i++) {
+        void **block = malloc(8192);
+        if (block == NULL)
+            break;
+        memset(block, 1, 8192);
+        if (i % 100 == 0)
+            usleep(2000);
+    }
+    usleep(1500000);
+    return 3;
+}
+"""
+
+
+def test_blocks_for_which_there_was_no_map_are_not_free(tmp_path):
+    """With few addresses the map of blocks has holes: what lies there is in a table, and nobody knows which pages it fills."""
+    (tmp_path / "full.c").write_text(FULL)
+    assert harness.run(["gcc", "-g", "-O1", tmp_path / "full.c", "-o", tmp_path / "full"]).returncode == 0
+    done = harness.run(["sh", "-c", 'ulimit -v 300000; exec "$@"', "sh", harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", tmp_path / "full"])
+    assert done.returncode == 3, done.stderr
+    process, = harness.report("report", tmp_path / "out")["processes"]
+    assert process["resident"]["heap_pages"]["sampled_pages"] > 1000 and process["resident"]["heap_pages"]["empty_bytes"] < 1 << 20, process["resident"]
+    assert "fragmentation" not in harness.kmemshim("why", tmp_path / "out").stdout
