@@ -262,6 +262,42 @@ def test_a_list_of_c_that_is_longer_than_passes_go(tmp_path):
     assert all(way["kind"] == "held" and re.fullmatch(wanted, way["text"]) for way in line["ways"]), line["ways"]
 
 
+ALTERNATING = """
+#include <stdio.h>
+#include <stdlib.h>
+struct odd { struct even *next; void *payload; };
+struct even { struct odd *next; long more[9]; };
+static struct odd *head;
+__attribute__((noinline)) static struct odd *make_odd(struct even *next) { struct odd *made = malloc(sizeof *made); made->next = next; return made; }
+__attribute__((noinline)) static struct even *make_even(struct odd *next) { struct even *made = malloc(sizeof *made); made->next = next; return made; }
+__attribute__((noinline)) static void *make_payload(void) { return malloc(2000000); }
+int main(void)
+{
+    for (int i = 0; i < 1000; i++) {
+        head = make_odd(make_even(head));
+        head->payload = i == 0 ? make_payload() : NULL;
+    }
+    puts("ready");
+    fflush(stdout);
+    return getchar() == 'x' ? head == NULL : 3;
+}
+"""
+
+
+def test_a_long_way_of_blocks_that_are_not_alike(tmp_path):
+    """There is no room for all its steps: its begin and its end are told, and how many are between."""
+    (tmp_path / "alternating.c").write_text(ALTERNATING)
+    assert run(["gcc", "-g", "-O1", tmp_path / "alternating.c", "-o", tmp_path / "alternating"]).returncode == 0
+    with Waiting(tmp_path / "alternating", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    (way,) = document["holders"][0]["ways"]
+    odd, even = (rf"block of alternating\.c:\d+ make_{name}(?: \.next)?" for name in ("odd", "even"))
+    told = re.fullmatch(rf"static variable `head` of alternating -> {odd} -> {even} -> {odd} -> {even} -> {odd} -> \.\.\. ([\d,]+) more \.\.\."
+                        rf" -> {even} -> {odd} -> {even} -> {odd} -> {even} -> {odd}(?: \.payload)?", way["text"])
+    assert told and int(told[1].replace(",", "")) == 1999 + 1 - 12, way["text"]
+
+
 @pytest.mark.parametrize("form, count", [("chain", "20"), ("wide", r"at least \d,\d{3}")], ids=["chain", "wide"])
 def test_nodes_of_a_graph_of_pytorch_are_counted(form, count, tmp_path):
     library = tmp_path / "libtorch_double.so"
