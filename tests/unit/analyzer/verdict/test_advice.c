@@ -78,6 +78,8 @@ who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
 		{ SIGKILL, true, "release-blocks, more-memory" },
 		{ SIGKILL, false, "release-blocks" },
 		{ 0, true, "release-blocks" },
+		{ SIGTERM, true, "release-blocks" }, // more memory would not have finished it
+		{ SIGSEGV, true, "release-blocks" },
 	};
 	struct verdict verdict;
 
@@ -94,7 +96,7 @@ who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
 		hand.process.heartbeats = beats;
 		hand.process.heartbeat_count = ARRAY_LEN(beats);
 		hand_model_waited(&hand, cases[i].status);
-		hand.launcher.after.cgroup_oom_kill = cases[i].status != 0;
+		hand.launcher.after.cgroup_oom_kill = cases[i].status == SIGKILL;
 		hand_model_decide(&hand, &verdict);
 		assert_advised(&verdict, cases[i].advised);
 		assert_int_equal(strstr(verdict.next, "give it more memory: it took 300 MiB more each minute") != NULL,
