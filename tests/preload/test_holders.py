@@ -395,6 +395,54 @@ def test_who_holds_most_is_not_lost_by_rounding(tmp_path):
     assert found["a"] in (2, 3) and found["b"] in (2, 3) and set(found.values()) <= {1, 2, 3}, found
 
 
+HOSTILE_NAMES = """
+import sys
+ESCAPE = "\\x1b[31m\\x02;\\x04\\x9b\\u202e"
+kinds = [type("Kind" + ESCAPE, (), {})() for _ in range(3)]
+one, two, three = kinds
+del kinds
+one.kept = [bytearray(5_000_000)]
+setattr(two, "kept" + ESCAPE, [bytearray(4_000_000)])
+three.kept = {"key" + ESCAPE: bytearray(3_000_000)}
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+HOSTILE_MEMBER = """
+#include <stdio.h>
+#include <stdlib.h>
+struct two { long number; void *the_member; } kept;
+int main(void)
+{
+    kept.the_member = malloc(3000000);
+    puts("ready");
+    fflush(stdout);
+    return getchar() == 'x' ? kept.number != 0 : 3;
+}
+"""
+
+
+def test_names_steer_no_terminal_and_hide_no_way(tmp_path):
+    (tmp_path / "names.py").write_text(HOSTILE_NAMES)
+    (tmp_path / "member.c").write_text(HOSTILE_MEMBER)
+    assert run(["gcc", "-g", "-O1", "-S", tmp_path / "member.c", "-o", tmp_path / "member.s"]).returncode == 0
+    text = (tmp_path / "member.s").read_text()
+    assert '"the_member"' in text
+    (tmp_path / "member.s").write_text(text.replace('"the_member"', r'"the_member\033[31m\002"'))
+    assert run(["gcc", tmp_path / "member.s", "-o", tmp_path / "member"]).returncode == 0
+    told = []
+    for words in ([sys.executable, tmp_path / "names.py"], [tmp_path / "member"]):
+        with Waiting(words, tmp_path / "out") as waiting:
+            told += [way["text"] for line in holders(waiting.pid)["holders"] for way in line["ways"] if line["bytes"] > 2_000_000]
+            assert waiting.answers()
+    escape = r"\?\[31m\?;\?\?+"
+    assert len(told) == 4
+    for text, wanted in zip(told, (rf"global `one` of module __main__ -> Kind{escape} \.kept -> list \[0\] -> bytearray",
+                                   rf"global `two` of module __main__ -> Kind{escape} \.kept{escape} -> list \[0\] -> bytearray",
+                                   rf"global `three` of module __main__ -> Kind{escape} \.kept -> dict \['key{escape}'\] -> bytearray",
+                                   r"static variable `kept\.the_member\?\[31m\?` of member")):
+        assert re.fullmatch(wanted, text), (text, wanted)
+
+
 EMPTY_BLOCKS = """
 #include <stdio.h>
 #include <stdlib.h>
