@@ -52,6 +52,7 @@ struct step {
 
 struct chain {
 	size_t count;
+	size_t left_out; // of the middle, which is not told: there was no room
 	struct step steps[CHAIN_MAX];
 };
 
@@ -222,16 +223,30 @@ join(struct chain *chain, size_t first)
 	chain->count = without_repeats(chain, first);
 }
 
+/* What is told of a long way, its begin and its end, stays. */
+static void
+make_room(struct chain *chain, size_t first)
+{
+	const size_t half = CHAIN_MAX / 2;
+
+	join(chain, first);
+	if (chain->count <= half)
+		return;
+	chain->left_out += chain->count - half;
+	memmove(&chain->steps[HOLDER_WAY_STEPS], &chain->steps[chain->count - (half - HOLDER_WAY_STEPS)],
+	        (half - HOLDER_WAY_STEPS) * sizeof(chain->steps[0]));
+	chain->count = half;
+}
+
 /* nodes: from the sample on; edges[i] leads to nodes[i]. first: the step from which on those that are alike are one. */
 static void
 make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t count, size_t first,
            struct chain *chain)
 {
-	chain->count = 0;
+	chain->count = chain->left_out = 0;
 	for (size_t i = count - 1; i > 0;) {
 		if (chain->count == CHAIN_MAX)
-			join(chain, first);
-		chain->count -= chain->count == CHAIN_MAX; // the middle is not told anyway
+			make_room(chain, first);
 		size_t used = read_step(search, nodes, edges, i, &chain->steps[chain->count]);
 
 		chain->count++;
@@ -495,7 +510,7 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
 			if (is_key)
 				say(&words, " -> ...");
 			else
-				say(&words, " -> ... %zu more ...", left_out);
+				say(&words, " -> ... %zu more ...", left_out + chain->left_out);
 			i += left_out;
 		}
 		say_step(&words, &chain->steps[i], with, is_key, &chain->steps[i] == largest_of(chain));

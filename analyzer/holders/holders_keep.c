@@ -155,6 +155,13 @@ is_due(const struct holders *before, const struct holders *now)
 	                               : now->volume_bytes / DOUBLED >= before->volume_bytes;
 }
 
+/* Of a leak the program has seen to it. */
+static bool
+may_take_memory(const struct model *model, const struct holders *now, uint64_t room_bytes, struct fail *fail)
+{
+	return now->leak_bytes != 0 || has_memory(&model->processes[0].guard, room_bytes, fail);
+}
+
 static void
 look(int fd, const char *pid, const struct model *model, const struct holders *now, uint64_t room_bytes,
      uint64_t stop_ns)
@@ -165,7 +172,7 @@ look(int fd, const char *pid, const struct model *model, const struct holders *n
 
 	if (!is_due(before, now))
 		return;
-	if ((now->leak_bytes == 0 && !has_memory(&model->processes[0].guard, room_bytes, &fail)) ||
+	if (!may_take_memory(model, now, room_bytes, &fail) ||
 	    !holders_find_in(pid, model, stop_ns, HOLDERS_LINES_MAX, &holders, &fail)) {
 		if (before != NULL && before->why[0] == '\0')
 			return;
@@ -208,9 +215,12 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 	else if (model != NULL && has_leak(model, leak_limit_bytes / LEAK_PART))
 		measure(model, &now);
 	if (now.volume_bytes != 0) {
-		model_free(model);
-		options.wants_symbols = true; // which cost more than all else
-		model = model_load(&options, &fail);
+		/* Symbols cost more than all else. */
+		if (is_due(model->processes[0].holders, &now) && may_take_memory(model, &now, room_bytes, &fail)) {
+			model_free(model);
+			options.wants_symbols = true;
+			model = model_load(&options, &fail);
+		}
 		if (model != NULL)
 			look(fd, pid, model, &now, room_bytes, stop_ns);
 	}

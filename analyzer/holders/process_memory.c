@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/text_clean.h"
 
 #define CACHE_PAGES (PROCESS_MEMORY_CACHE_BYTES / PROCESS_MEMORY_PAGE)
 #define PAGEMAP_WORDS 4096u // that are read at once
@@ -309,6 +310,7 @@ process_memory_text(struct process_memory *memory, uint64_t addr, char *text, si
 			break;
 		length++;
 	}
+	(void)text_clean(text, length);
 	text[length] = '\0';
 	return is_read;
 }

@@ -73,7 +73,7 @@ const struct memory_region *process_memory_region(const struct process_memory *m
 bool process_memory_read(struct process_memory *memory, uint64_t addr, void *to, size_t bytes);
 uint64_t process_memory_word(struct process_memory *memory, uint64_t addr);
 uint32_t process_memory_half(struct process_memory *memory, uint64_t addr);
-/* Up to its terminator; cut where `room` ends. False: there is none. */
+/* Up to its terminator; cut where `room` ends. What cannot be shown is replaced (text_clean.h). False: there is none. */
 bool process_memory_text(struct process_memory *memory, uint64_t addr, char *text, size_t room);
 
 /* These pages will be read next: at most PROCESS_MEMORY_AHEAD, by their addresses. It costs less than one by one. */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/place.h"
+#include "base/text_clean.h"
 #include "holders/python_objects.h"
 
 #define WORD(addr) process_memory_word(python->memory, addr)
@@ -27,7 +28,7 @@ static size_t
 put_character(uint32_t character, char *text)
 {
 	if (character < 0x80) {
-		text[0] = character < 0x20 || character == 0x7f ? '?' : (char)character;
+		text[0] = (char)character;
 		return 1;
 	}
 	if (character < 0x800) {
@@ -76,6 +77,7 @@ python_objects_string(struct python_objects *python, uint64_t addr, char *text, 
 			character = '?'; // half of a pair
 		used += put_character(character, text + used);
 	}
+	(void)text_clean(text, used);
 	text[used] = '\0';
 	return true;
 }

@@ -4,7 +4,8 @@
  *
  * Whoever passes its guard writes its pid into a pipe in the folder of captures, and who has much live its pid and its limit. A process
  * of ours reads there: never the one that is full. It lives as long as the launcher. Each look is a process of its own: its memory is
- * given back, and nothing that ends it ends us.
+ * given back, and nothing that ends it ends us. Where there is a command, looks have a reader of their own: one at a time, and no command
+ * waits for one.
  *
  * Not chosen  looks by the launcher itself, who as the parent may always trace: it would meet the stops of its child in its own wait.
  *             The program names our reader instead, see memory_guard.c.
@@ -31,6 +32,7 @@
 
 #define END "0"        // instead of a pid
 #define KILLED_MAX 100 // an exit status says no more
+#define LINE_BYTES 48
 
 static char path[PATH_MAX + 64];
 static int pipe_end = -1;
@@ -49,14 +51,15 @@ action_of(const struct guard_task *task, const char **command)
 	return action;
 }
 
-/* By a process between, which ends at once: who is our child is a look. */
+/* By a process between, which ends at once: nobody waits for the command. */
 static void
 run_command(const char *command, const char *pid)
 {
 	pid_t between = fork();
 
 	if (between != 0) {
-		(void)waitpid(between, NULL, 0);
+		if (between > 0)
+			(void)waitpid(between, NULL, 0);
 		return;
 	}
 	if (fork() != 0)
@@ -79,38 +82,31 @@ die_first(void)
 	(void)close(score);
 }
 
-/* What it has to say is in the capture. */
-static void
-start_look(const struct guard_task *task, const char *pid, const char *limit)
+/* What it has to say is in the capture. Returns whether it was killed. */
+static bool
+look(const struct guard_task *task, const char *pid, const char *limit)
 {
 	pid_t own_pid = getpid();
+	pid_t child = fork();
+	int status = 0;
 	int nothing;
 
-	if (fork() != 0)
-		return;
-	/* With the reader, and so with the launcher: nothing of ours outlives it. */
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)signal(SIGTERM, SIG_DFL);
-	if (getppid() != own_pid)
+	if (child == 0) {
+		/* With the reader, and so with the launcher: nothing of ours outlives it. */
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)signal(SIGTERM, SIG_DFL);
+		if (getppid() != own_pid)
+			_exit(0);
+		die_first();
+		nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+		(void)dup2(nothing, STDOUT_FILENO);
+		(void)dup2(nothing, STDERR_FILENO);
+		task->look(pid, strtoull(limit, NULL, 10), task->look_stop_ns);
 		_exit(0);
-	die_first();
-	nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-	(void)dup2(nothing, STDOUT_FILENO);
-	(void)dup2(nothing, STDERR_FILENO);
-	task->look(pid, strtoull(limit, NULL, 10), task->look_stop_ns);
-	_exit(0);
-}
-
-/* How many of the looks that have ended were killed. is_waited: those under way are waited for. */
-static int
-killed_looks(bool is_waited)
-{
-	int killed = 0;
-	int status;
-
-	while (waitpid(-1, &status, is_waited ? 0 : WNOHANG) > 0)
-		killed += WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-	return killed;
+	}
+	while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+		continue;
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
 /* A lock that the launcher holds says that it lives (kernel_life.h): it must go with the launcher, and not with us. */
@@ -140,7 +136,7 @@ go_with_launcher(int number)
 }
 
 static void
-end_with_launcher(pid_t launcher)
+end_with(pid_t parent)
 {
 	sigset_t end;
 
@@ -149,35 +145,73 @@ end_with_launcher(pid_t launcher)
 	(void)sigaddset(&end, SIGTERM);
 	(void)sigprocmask(SIG_UNBLOCK, &end, NULL);
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	if (getppid() != launcher)
+	if (getppid() != parent)
 		go_with_launcher(SIGTERM);
 }
 
-/*
- * One line each: pipes keep short ones whole. One look at a time, for memory is short; where a command may have to be run meanwhile, which
- * must not come too late, no look is waited for until the end.
- */
-static void __attribute__((noreturn)) read_pids(const struct guard_task *task, const char *command)
+/* One look at a time, for memory is short. */
+static void __attribute__((noreturn)) read_looks(const struct guard_task *task, FILE *lines)
 {
-	FILE *lines = fdopen(pipe_end, "r");
-	char line[48];
+	char line[LINE_BYTES];
 	int killed = 0;
 
-	(void)setpgid(0, 0); // keys at the terminal are the program's
-	(void)signal(SIGCHLD, SIG_DFL);
 	while (lines != NULL && fgets(line, sizeof(line), lines) != NULL && strcmp(line, END "\n") != 0) {
 		char *limit = line + strcspn(line, " \n");
 		bool is_guard = *limit != ' ';
 
 		*limit++ = '\0';
-		if (is_guard && command != NULL)
-			run_command(command, line);
-		else if (task->look != NULL)
-			start_look(task, line, is_guard ? "" : limit);
-		killed += killed_looks(command == NULL);
+		killed += look(task, line, is_guard ? "" : limit);
 	}
-	killed += killed_looks(true);
 	_exit(killed < KILLED_MAX ? killed : KILLED_MAX);
+}
+
+/* A process of its own looks where a command may have to be run meanwhile, which must not come too late. Returns where it reads; -1 = nobody looks. */
+static int
+start_looker(const struct guard_task *task, pid_t *looker)
+{
+	pid_t own_pid = getpid();
+	int ends[2];
+
+	if (task->look == NULL || pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0)
+		return -1;
+	*looker = fork();
+	if (*looker == 0) {
+		end_with(own_pid);
+		(void)close(ends[1]);
+		(void)fcntl(ends[0], F_SETFL, 0);
+		read_looks(task, fdopen(ends[0], "r"));
+	}
+	return ends[1]; // who looks may be gone: with our own end of it open, writing is no signal
+}
+
+/* One line each: pipes keep short ones whole. */
+static void __attribute__((noreturn)) read_pids(const struct guard_task *task, const char *command)
+{
+	FILE *lines = fdopen(pipe_end, "r");
+	char line[LINE_BYTES];
+	pid_t looker = -1;
+	int looks;
+	int status = 0;
+
+	(void)setpgid(0, 0); // keys at the terminal are the program's
+	(void)signal(SIGCHLD, SIG_DFL);
+	if (command == NULL)
+		read_looks(task, lines);
+	looks = start_looker(task, &looker);
+	while (lines != NULL && fgets(line, sizeof(line), lines) != NULL && strcmp(line, END "\n") != 0) {
+		bool is_guard = strchr(line, ' ') == NULL;
+
+		if (!is_guard && looks >= 0)
+			(void)!write(looks, line, strlen(line));
+		line[strcspn(line, "\n")] = '\0';
+		if (is_guard)
+			run_command(command, line);
+	}
+	if (looks >= 0)
+		(void)close(looks);
+	while (looker > 0 && waitpid(looker, &status, 0) < 0 && errno == EINTR)
+		continue;
+	_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 0);
 }
 
 pid_t
@@ -197,7 +231,7 @@ launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 	pipe_end = open(path, O_RDWR | O_CLOEXEC); // of both ends: there is a reader all the time
 	reader = pipe_end >= 0 ? fork() : -1;
 	if (reader == 0) {
-		end_with_launcher(own_pid);
+		end_with(own_pid);
 		close_inherited();
 		read_pids(task, command);
 	}

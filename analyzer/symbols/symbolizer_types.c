@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
+#include "base/text_clean.h"
 
 #define VISITS_MAX 8000000u    // entries of one file's debug information
 #define ENTRIES_MAX 200000u    // of each list, 32 bytes each
@@ -549,6 +550,7 @@ add_name(struct question *question, const char *name)
 	question->used += length > 0 ? (size_t)length : 0;
 	if (question->used >= SYMBOL_MEMBER_BYTES)
 		question->used = SYMBOL_MEMBER_BYTES - 1;
+	(void)text_clean(question->name, question->used);
 }
 
 static bool find_in(struct question *question, Dwarf_Die type, uint64_t offset, unsigned depth);

@@ -724,6 +724,14 @@ say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 		say_next(verdict, "; or %s", raise_words(facts));
 }
 
+/* More of it would have let the program go on. */
+static bool
+was_memory_short(const struct verdict *verdict)
+{
+	return verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY ||
+	       verdict->cause == VERDICT_LOW_MEMORY_DAEMON;
+}
+
 static void
 say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
 {
@@ -733,7 +741,7 @@ say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growi
 		say_tensors_kept(growing, if_data_set(verdict, growing), verdict);
 	else
 		say_blocks_kept(facts, growing, verdict);
-	if (facts->pace_bytes != 0 && verdict->end != VERDICT_END_OK && facts->refused == NULL) {
+	if (facts->pace_bytes != 0 && was_memory_short(verdict) && facts->refused == NULL) {
 		add_name("more-memory", verdict);
 		say_next(verdict, "; to finish this run first, give it more memory: it took %s more each minute",
 		         units_bytes(facts->pace_bytes, bytes));

@@ -270,6 +270,16 @@ verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line
 	return line->site_count != 0 && facts->model->domains[line->domain].id.kind == DOMAIN_PYTHON_ARENA;
 }
 
+uint64_t
+verdict_unlisted_refusals(const struct verdict_facts *facts)
+{
+	uint64_t unlisted = facts->process->failed_count;
+
+	for (size_t i = 0; i < facts->model->failed_count; i++)
+		unlisted -= &facts->model->processes[facts->model->failed[i].process] == facts->process && unlisted != 0;
+	return unlisted;
+}
+
 const struct holders_line *
 verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line)
 {

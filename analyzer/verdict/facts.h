@@ -225,6 +225,8 @@ uint64_t verdict_left_by_imports(const struct verdict_facts *facts, const struct
 bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
 /* Of these, what is left where the objects in them are known by line. */
 bool verdict_is_rest_of_arenas(const struct rank_line *line);
+/* Requests that were refused and have no place in the ring any more: of which domain nobody knows. */
+uint64_t verdict_unlisted_refusals(const struct verdict_facts *facts);
 /* What a look found of the line; NULL: nobody looked at it. */
 const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
 /* Most of what was live is of a line of class leak. */

@@ -378,17 +378,18 @@ find_recovered(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model *model = facts->model;
 	const struct model_failed *largest = NULL;
-	uint64_t count = facts->process->failed_count;
+	uint64_t unlisted = verdict_unlisted_refusals(facts);
+	uint64_t count = verdict_has_device(facts) ? 0 : unlisted; // which may be the device's
 	struct rank_line line = { .site_count = 0 };
 
 	for (size_t i = 0; i < model->failed_count; i++) {
 		const struct model_failed *failed = &model->failed[i];
 
-		if (&model->processes[failed->process] != facts->process)
+		if (&model->processes[failed->process] != facts->process ||
+		    domain_is_driver(model->domains[failed->domain].id.kind))
 			continue;
-		if (domain_is_driver(model->domains[failed->domain].id.kind))
-			count -= count != 0;
-		else if (largest == NULL || failed->bytes > largest->bytes)
+		count++;
+		if (largest == NULL || failed->bytes > largest->bytes)
 			largest = failed;
 	}
 	if (largest == NULL)

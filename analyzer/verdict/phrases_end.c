@@ -481,13 +481,18 @@ PHRASE(FAR_FROM_LIMITS)
 
 PHRASE(RECOVERED)
 {
+	uint64_t unlisted = verdict_unlisted_refusals(facts);
+	bool is_more = unlisted != 0 && verdict_has_device(facts);
 	char count[UNITS_TEXT_BYTES];
 
 	if (finding->count == 1)
-		say(verdict, " One request was refused");
+		say(verdict, " %s request was refused", is_more ? "At least one" : "One");
 	else
-		say(verdict, " %s requests were refused", units_count(finding->count, count));
-	say(verdict, ", and the program went on%s for %s in %s", finding->count == 1 ? ": it was" : "; the largest was",
+		say(verdict, " %s%s requests were refused", is_more ? "At least " : "", units_count(finding->count, count));
+	say(verdict, ", and the program went on%s for %s in %s",
+	    unlisted != 0         ? "; the largest of those that are known was"
+	    : finding->count == 1 ? ": it was"
+	                          : "; the largest was",
 	    units_bytes(finding->bytes, count), finding->domain->name);
 	if (finding->line.site_count != 0)
 		say_finding(finding, " at {where}", verdict);

@@ -262,6 +262,42 @@ def test_a_list_of_c_that_is_longer_than_passes_go(tmp_path):
     assert all(way["kind"] == "held" and re.fullmatch(wanted, way["text"]) for way in line["ways"]), line["ways"]
 
 
+ALTERNATING = """
+#include <stdio.h>
+#include <stdlib.h>
+struct odd { struct even *next; void *payload; };
+struct even { struct odd *next; long more[9]; };
+static struct odd *head;
+__attribute__((noinline)) static struct odd *make_odd(struct even *next) { struct odd *made = malloc(sizeof *made); made->next = next; return made; }
+__attribute__((noinline)) static struct even *make_even(struct odd *next) { struct even *made = malloc(sizeof *made); made->next = next; return made; }
+__attribute__((noinline)) static void *make_payload(void) { return malloc(2000000); }
+int main(void)
+{
+    for (int i = 0; i < 1000; i++) {
+        head = make_odd(make_even(head));
+        head->payload = i == 0 ? make_payload() : NULL;
+    }
+    puts("ready");
+    fflush(stdout);
+    return getchar() == 'x' ? head == NULL : 3;
+}
+"""
+
+
+def test_a_long_way_of_blocks_that_are_not_alike(tmp_path):
+    """There is no room for all its steps: its begin and its end are told, and how many are between."""
+    (tmp_path / "alternating.c").write_text(ALTERNATING)
+    assert run(["gcc", "-g", "-O1", tmp_path / "alternating.c", "-o", tmp_path / "alternating"]).returncode == 0
+    with Waiting(tmp_path / "alternating", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    (way,) = document["holders"][0]["ways"]
+    odd, even = (rf"block of alternating\.c:\d+ make_{name}(?: \.next)?" for name in ("odd", "even"))
+    told = re.fullmatch(rf"static variable `head` of alternating -> {odd} -> {even} -> {odd} -> {even} -> {odd} -> \.\.\. ([\d,]+) more \.\.\."
+                        rf" -> {even} -> {odd} -> {even} -> {odd} -> {even} -> {odd}(?: \.payload)?", way["text"])
+    assert told and int(told[1].replace(",", "")) == 1999 + 1 - 12, way["text"]
+
+
 @pytest.mark.parametrize("form, count", [("chain", "20"), ("wide", r"at least \d,\d{3}")], ids=["chain", "wide"])
 def test_nodes_of_a_graph_of_pytorch_are_counted(form, count, tmp_path):
     library = tmp_path / "libtorch_double.so"
@@ -366,6 +402,54 @@ def test_who_holds_most_is_not_lost_by_rounding(tmp_path):
     found = {way["text"].split("`")[1]: way["samples"] for way in line["ways"]}
     assert line["samples"] == 8 and sum(found.values()) == 8, line
     assert found["a"] in (2, 3) and found["b"] in (2, 3) and set(found.values()) <= {1, 2, 3}, found
+
+
+HOSTILE_NAMES = """
+import sys
+ESCAPE = "\\x1b[31m\\x02;\\x04\\x9b\\u202e"
+kinds = [type("Kind" + ESCAPE, (), {})() for _ in range(3)]
+one, two, three = kinds
+del kinds
+one.kept = [bytearray(5_000_000)]
+setattr(two, "kept" + ESCAPE, [bytearray(4_000_000)])
+three.kept = {"key" + ESCAPE: bytearray(3_000_000)}
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+HOSTILE_MEMBER = """
+#include <stdio.h>
+#include <stdlib.h>
+struct two { long number; void *the_member; } kept;
+int main(void)
+{
+    kept.the_member = malloc(3000000);
+    puts("ready");
+    fflush(stdout);
+    return getchar() == 'x' ? kept.number != 0 : 3;
+}
+"""
+
+
+def test_names_steer_no_terminal_and_hide_no_way(tmp_path):
+    (tmp_path / "names.py").write_text(HOSTILE_NAMES)
+    (tmp_path / "member.c").write_text(HOSTILE_MEMBER)
+    assert run(["gcc", "-g", "-O1", "-S", tmp_path / "member.c", "-o", tmp_path / "member.s"]).returncode == 0
+    text = (tmp_path / "member.s").read_text()
+    assert '"the_member"' in text
+    (tmp_path / "member.s").write_text(text.replace('"the_member"', r'"the_member\033[31m\002"'))
+    assert run(["gcc", tmp_path / "member.s", "-o", tmp_path / "member"]).returncode == 0
+    told = []
+    for words in ([sys.executable, tmp_path / "names.py"], [tmp_path / "member"]):
+        with Waiting(words, tmp_path / "out") as waiting:
+            told += [way["text"] for line in holders(waiting.pid)["holders"] for way in line["ways"] if line["bytes"] > 2_000_000]
+            assert waiting.answers()
+    escape = r"\?\[31m\?;\?\?+"
+    assert len(told) == 4
+    for text, wanted in zip(told, (rf"global `one` of module __main__ -> Kind{escape} \.kept -> list \[0\] -> bytearray",
+                                   rf"global `two` of module __main__ -> Kind{escape} \.kept{escape} -> list \[0\] -> bytearray",
+                                   rf"global `three` of module __main__ -> Kind{escape} \.kept -> dict \['key{escape}'\] -> bytearray",
+                                   r"static variable `kept\.the_member\?\[31m\?` of member")):
+        assert re.fullmatch(wanted, text), (text, wanted)
 
 
 EMPTY_BLOCKS = """

@@ -131,6 +131,30 @@ def test_no_look_is_taken_where_nobody_wants_one(cache, tmp_path):
     assert told.returncode == 2 and "what holds its memory was not recorded" in told.stderr
 
 
+GROWS = """
+import time
+kept = []
+for i in range(1780):
+    kept.append(bytearray(b"x") * 100000)
+    if i > 1000:
+        time.sleep(.001)
+time.sleep(1)  # it is full, and stays so
+print(len(kept))
+"""
+
+
+def test_who_has_nothing_to_look_for_takes_no_memory(tmp_path):
+    """The program leaves 8 MiB of its limit: symbols are not read to find that no look is due, nor where there is no memory for one."""
+    (tmp_path / "grows.py").write_text(GROWS)
+    with harness.memory_group(192 << 20) as group:
+        done = harness.run(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, KMEMSHIM, "run", "--guard", "95%", "-o", tmp_path / "out", "--",
+                            PYTHON, tmp_path / "grows.py"])
+        counters = [group / name for name in ("memory.events", "memory.oom_control")]
+        killed = re.search(r"^oom_kill (\d+)$", "".join(path.read_text() for path in counters if path.exists()), re.M)[1]
+    assert (done.returncode, done.stdout) == (0, "1780\n") and "passed its guard" in done.stderr, done.stderr
+    assert killed == "0"
+
+
 @pytest.mark.parametrize(("options", "guard", "why"), [
     ((), "270M", r"only \d+\.\d MiB were left below the limit, and a look needs 32 MiB: set the guard lower"),
     (("--holders-stop", "1ms"), "100M", r"(the program|process \d+) .*"),

@@ -120,6 +120,7 @@ tear_down(void **state)
 	(void)!write(fixture->go[1], "g", 1);
 	(void)pthread_join(fixture->thread, NULL);
 	fixture->memory.context = fixture->context;
+	fixture->memory.fetch = fixture->fetch; // whose context is freed with it
 	process_modules_free(&fixture->modules);
 	process_memory_close(&fixture->memory);
 	text_pool_free(fixture->pool);

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,35 @@
 
 #include "capture/kill_counters.h"
 #include "launch/launcher_guard.h"
+
+#define MOMENT_US 1000
+#define MOMENTS_MAX 10000
+
+static char told[] = "/tmp/kmem-guard-told-XXXXXX";
+
+static bool
+waits_until_told(void)
+{
+	for (int moments = 0; access(told, F_OK) != 0; moments++) {
+		if (moments == MOMENTS_MAX)
+			return false;
+		(void)usleep(MOMENT_US);
+	}
+	return true;
+}
+
+/* No other look is under way. */
+static bool
+is_alone(void)
+{
+	int file = open(told, O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (file < 0)
+		return false;
+	(void)usleep(20 * MOMENT_US);
+	(void)close(file);
+	return unlink(told) == 0;
+}
 
 /* As the kernel does when the cgroup is full. */
 static void
@@ -32,6 +62,8 @@ killed_at_2(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 		(void)raise(SIGKILL);
 	if (strcmp(pid, "3") == 0)
 		(void)raise(SIGSEGV); // a fault of ours, which no counter counts
+	if ((strcmp(pid, "4") == 0 && !waits_until_told()) || (strcmp(pid, "5") == 0 && !is_alone()))
+		(void)raise(SIGKILL);
 }
 
 static unsigned
@@ -72,8 +104,30 @@ so_they_are_beside_a_command(void **state)
 	assert_int_equal(killed_looks("2\n2 1000\n", "exec:kill -9 $$"), 1);
 }
 
-#define MOMENT_US 1000
-#define MOMENTS_MAX 10000
+/* Memory is short. */
+static void
+looks_are_taken_one_by_one(void **state)
+{
+	int file = mkstemp(told);
+
+	(void)state;
+	assert_true(file >= 0);
+	(void)close(file);
+	assert_int_equal(unlink(told), 0);
+	assert_int_equal(killed_looks("5\n5\n5 1000\n", NULL), 0);
+	assert_int_equal(killed_looks("5 1000\n5 1000\n1\n5 1000\n", "exec:true"), 0);
+}
+
+static void
+a_command_does_not_wait_for_a_look(void **state)
+{
+	char action[64];
+
+	(void)state;
+	(void)snprintf(action, sizeof(action), "exec:echo >%s", told);
+	assert_int_equal(killed_looks("4 1000\n4 1000\n1\n", action), 0);
+	assert_int_equal(unlink(told), 0);
+}
 
 static void
 the_pipe_goes_with_a_launcher_that_is_killed(void **state)
@@ -132,6 +186,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(looks_that_were_killed_are_counted),
 		cmocka_unit_test(so_they_are_beside_a_command),
+		cmocka_unit_test(looks_are_taken_one_by_one),
+		cmocka_unit_test(a_command_does_not_wait_for_a_look),
 		cmocka_unit_test(the_pipe_goes_with_a_launcher_that_is_killed),
 		cmocka_unit_test(kills_of_ours_are_left_out),
 	};

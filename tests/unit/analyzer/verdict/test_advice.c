@@ -78,6 +78,8 @@ who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
 		{ SIGKILL, true, "release-blocks, more-memory" },
 		{ SIGKILL, false, "release-blocks" },
 		{ 0, true, "release-blocks" },
+		{ SIGTERM, true, "release-blocks" }, // more memory would not have finished it
+		{ SIGSEGV, true, "release-blocks" },
 	};
 	struct verdict verdict;
 
@@ -94,7 +96,7 @@ who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
 		hand.process.heartbeats = beats;
 		hand.process.heartbeat_count = ARRAY_LEN(beats);
 		hand_model_waited(&hand, cases[i].status);
-		hand.launcher.after.cgroup_oom_kill = cases[i].status != 0;
+		hand.launcher.after.cgroup_oom_kill = cases[i].status == SIGKILL;
 		hand_model_decide(&hand, &verdict);
 		assert_advised(&verdict, cases[i].advised);
 		assert_int_equal(strstr(verdict.next, "give it more memory: it took 300 MiB more each minute") != NULL,
@@ -121,8 +123,13 @@ a_request_that_was_refused_is_told_of_a_program_that_went_on(void **state)
 	hand_model_decide(&hand, &verdict);
 	assert_found(&verdict, "; recovered [heap] 64.0 GiB at train.py:41 epoch +3");
 	assert_non_null(strstr(verdict.text,
-	                       " 3 requests were refused, and the program went on; the largest was for 64.0 GiB in "
-	                       "heap at train.py:41 epoch."));
+	                       " 3 requests were refused, and the program went on; the largest of those that are known was "
+	                       "for 64.0 GiB in heap at train.py:41 epoch."));
+	/* Those that are not known may be the device's, which refuses as a matter of course. */
+	hand_model_site(&hand, CUDA0, 50, 100 * MIB);
+	hand_model_decide(&hand, &verdict);
+	assert_found(&verdict, "; recovered [heap] 64.0 GiB at train.py:41 epoch +1");
+	assert_non_null(strstr(verdict.text, " At least one request was refused, and the program went on; the largest "));
 }
 
 /* The heap of it may hold more; it is not what filled /dev/shm. */
