@@ -165,7 +165,7 @@ FULL = """
 #include <unistd.h>
 int main(void)
 {
-    for (int i = 0; i < 18000; i++) {
+    for (int i = 0; i < 30000; i++) {
         void **block = malloc(8192);
         if (block == NULL)
             break;
