@@ -62,14 +62,20 @@ def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_pa
     kind, text = expected(program)
     way = line["ways"][0]
     assert (way["kind"], without_growth(way["text"])) == (kind, text)
-    # A sample may be where the items of the container stand, or what the interpreter knows its arenas by; of a long list some nodes are near.
-    storage = sum(other["samples"] for other in line["ways"] if other["text"].endswith(": its storage") or "arena_map" in other["text"])
-    near = sum(other["samples"] for other in line["ways"] if program == "linked.py" and "global `head` of" in other["text"])
-    # What nothing holds may be where words are left over that lead there.
-    perhaps = sum(other["samples"] for other in line["ways"] if kind != "held" and other["kind"] == "perhaps")
+    root = text.split(" -> ")[0]
+
+    def is_right(other):
+        """
+        Small objects of the line count with many: they are what the block is held by (the tuple in the queue), or stand beside it. A sample may
+        be where the items of the container stand, or what the interpreter knows its arenas by; of a long list some nodes are near. What
+        nothing holds may be where words are left over that lead there.
+        """
+        return (other["text"].split(" -> ")[0] == root or other["text"].endswith(": its storage") or "arena_map" in other["text"] or
+                (program == "linked.py" and "global `head` of" in other["text"]) or (kind != "held" and other["kind"] == "perhaps"))
+
     # Where each small object has a record of its own, one of those beside the block may be drawn.
-    others = 32 - storage - near - perhaps if python.is_free_threaded else way["samples"]
-    assert line["samples"] == 32 and others + storage + near + perhaps == 32 and way["samples"] >= 26, told
+    right = 32 if python.is_free_threaded else sum(other["samples"] for other in line["ways"] if other is way or is_right(other))
+    assert line["samples"] == right == 32 and way["samples"] >= 22, told
 
 
 def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
@@ -558,8 +564,8 @@ def test_H4_out_of_time_nothing_is_guessed(tmp_path):
     with Waiting(of_text(tmp_path, LARGE % (16 << 20)), tmp_path / "out") as waiting:
         done = kmemshim("holders", waiting.pid, "--json", "--stop", "20ms")
         assert waiting.answers()
-    if done.returncode == 2:  # it did not even stop in time
-        assert done.stderr.count("\n") == 1 and "did not stop in time" in done.stderr
+    if done.returncode == 2:  # it did not even stop in time, or what there is was not read
+        assert done.stderr.count("\n") == 1 and re.search("did not stop in time|was not read yet: allow more with --stop", done.stderr)
         return
     document = json.loads(done.stdout)
     assert document["is_unfinished"] and document["stopped_us"] < 1000000
