@@ -224,7 +224,9 @@ see_slot(void *context, uint64_t at, uint64_t word)
 		return true;
 	blocks->extras = memory_grown(blocks->extras, &blocks->extra_room, blocks->extra_count + 1,
 	                              sizeof(*blocks->extras));
-	blocks->extras[blocks->extra_count++] = (struct extra){ .addr = word, .bytes = slot.bytes, .site = slot.site };
+	blocks->extras[blocks->extra_count++] = (struct extra){ .addr = word,
+		                                                    .bytes = slot.bytes,
+		                                                    .site = slot.site <= KMEM_WORD_SITE_MASK ? slot.site : 0 };
 	if (slot.bytes > blocks->longest_extra_bytes)
 		blocks->longest_extra_bytes = slot.bytes;
 	return true;

@@ -665,7 +665,8 @@ symbolizer_types_member(const struct symbol_type *type, int64_t offset, char nam
 		if (bytes == 0)
 			return false;
 		question.is_one_of_many = true;
-		offset = (offset % bytes + bytes) % bytes;
+		offset %= bytes;
+		offset += offset < 0 ? bytes : 0;
 	}
 	if (offset < 0 || !find_in(&question, die, (uint64_t)offset, 0))
 		return false;

@@ -265,6 +265,23 @@ B2_a_block_that_its_word_has_no_room_for_is_found_once(void **state)
 	live_blocks_free(blocks);
 }
 
+/* Who looks counts by site: a damaged table must not ask for 16 GiB. */
+static void
+a_site_that_cannot_be_is_none(void **state)
+{
+	struct live_blocks *blocks;
+
+	(void)state;
+	put_slot(HEAP + 0x48, 16, KMEM_WORD_SITE_MASK);
+	put_slot(HEAP + 0x88, 16, KMEM_WORD_SITE_MASK + 1);
+	put_slot(HEAP + 0xc8, 16, UINT32_MAX);
+	blocks = read_blocks();
+	assert_found(blocks, HEAP + 0x48, HEAP + 0x48, 16, KMEM_WORD_SITE_MASK);
+	assert_found(blocks, HEAP + 0x88, HEAP + 0x88, 16, 0);
+	assert_found(blocks, HEAP + 0xc8, HEAP + 0xc8, 16, 0);
+	live_blocks_free(blocks);
+}
+
 static void
 B3_an_unlisted_block_is_not_found_and_those_before_it_do_not_grow(void **state)
 {
@@ -376,6 +393,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(B2_a_block_that_its_word_has_no_room_for_is_found_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(B3_an_unlisted_block_is_not_found_and_those_before_it_do_not_grow, set_up,
 		                                tear_down),
+		cmocka_unit_test_setup_teardown(a_site_that_cannot_be_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_block_is_marked_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(mappings_are_sorted_whatever_their_tree, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(B4_tables_of_another_version_or_none_are_refused, set_up, tear_down),
