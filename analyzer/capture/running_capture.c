@@ -122,6 +122,12 @@ is_number(const char *text)
 	       strtoul(text, NULL, 10) != 0;
 }
 
+bool
+running_capture_is_process(const char *argument)
+{
+	return argument != NULL && is_number(argument) && access(argument, F_OK) != 0;
+}
+
 /* Its number where it runs: in a container it has another one. */
 static unsigned long
 own_number(const char *pid)

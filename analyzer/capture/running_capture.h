@@ -14,6 +14,9 @@
 
 #define RUNNING_CAPTURE_PATH_BYTES 8192
 
+/* A number is a process, unless there is such a file. NULL is none. */
+bool running_capture_is_process(const char *argument);
+
 /* path: out, of RUNNING_CAPTURE_PATH_BYTES: the file that the process has mapped; it is not opened. */
 bool running_capture_path(const char *command, const char *pid, char *path, struct fail *fail);
 

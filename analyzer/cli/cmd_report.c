@@ -15,6 +15,7 @@
 #include "base/text_clean.h"
 #include "base/units.h"
 #include "capture/capture_folder.h"
+#include "capture/running_capture.h"
 #include "cli/command.h"
 #include "diff/diff.h"
 #include "jupyter/kernel_life.h"
@@ -60,9 +61,15 @@ cmd_report_model_options(const struct options *options, const char *capture, con
 struct model *
 cmd_report_load(const struct options *options, const char *capture, const char *session, struct fail *fail)
 {
-	const struct model_options wanted = cmd_report_model_options(options, capture, session);
+	struct model_options wanted = cmd_report_model_options(options, capture, session);
+	char path[RUNNING_CAPTURE_PATH_BYTES];
 	struct model *model;
 
+	if (running_capture_is_process(capture)) {
+		if (!running_capture_path(options->command->name, capture, path, fail))
+			return NULL;
+		wanted.capture = path;
+	}
 	progress_allow();
 	model = model_load(&wanted, fail);
 	if (model == NULL)

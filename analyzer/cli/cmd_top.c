@@ -2,9 +2,6 @@
  * cmd_top.c - kmemshim top: what does a running program hold now?
  */
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/output.h"
 #include "base/terminal.h"
@@ -16,16 +13,6 @@
 #include "top/top.h"
 
 #define ONCE_ROWS 24
-
-/* A number is a process, unless there is such a file. */
-static bool
-is_process(const char *argument)
-{
-	struct stat unused;
-
-	return argument != NULL && argument[0] != '\0' && strspn(argument, "0123456789") == strlen(argument) &&
-	       stat(argument, &unused) != 0;
-}
 
 bool
 cmd_top(const struct options *options, int *status, struct fail *fail)
@@ -42,7 +29,7 @@ cmd_top(const struct options *options, int *status, struct fail *fail)
 	};
 
 	(void)status;
-	if (is_process(argument)) {
+	if (running_capture_is_process(argument)) {
 		if (!running_capture_path("top", argument, path, fail))
 			return false;
 		wanted.captures.capture = path;

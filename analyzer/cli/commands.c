@@ -7,7 +7,9 @@
 #include "cli/cmd_report.h"
 #include "cli/command.h"
 
-#define CAPTURE_HELP "CAPTURE is a .kmem file or a folder of them; without it, the newest session in ./kmemshim.out.\n"
+#define CAPTURE_HELP                                                                                                                \
+	"CAPTURE is a .kmem file, a folder of them, or the number of a recorded process that runs; without it, the newest session in\n" \
+	"./kmemshim.out.\n"
 #define OPTIONS_OF_READERS \
 	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS))
 #define OPTIONS_OF_TABLES                                                                                \

@@ -2,7 +2,8 @@
  * diff_match.c - which line of the newer side is this line of the older one?
  *
  * Lines of equal functions are paired in their order, so that no two pairs cross: of all such ways the one with most points. Points
- * are for what two lines have in common: their text, their place in the function, the size of their blocks.
+ * are for what two lines have in common: their text, their place in the function, the size of their blocks. Within a session nothing
+ * is edited: a line is itself there, or it is gone.
  *
  * When full     functions with more than about a thousand lines are paired by line numbers alone.
  */
@@ -45,6 +46,7 @@ struct matching {
 	struct diff_pair *pairs;
 	size_t pair_count;
 	size_t function_count; // numbers that were given
+	bool is_one_session;
 };
 
 static int
@@ -136,10 +138,12 @@ is_near(uint64_t left, uint64_t right)
 }
 
 static int
-points_of(const struct diff_line *before, const struct diff_line *after)
+points_of(const struct matching *matching, const struct diff_line *before, const struct diff_line *after)
 {
 	int sum = points.any;
 
+	if (matching->is_one_session && (before->position != after->position || strcmp(before->file, after->file) != 0))
+		return 0;
 	if (before->line_in_function != 0 && before->line_in_function == after->line_in_function)
 		sum += points.same_place;
 	if (before->line != 0 && before->line == after->line)
@@ -181,7 +185,7 @@ pair_by_points(struct matching *matching, const struct function *before, const s
 	while (i-- > 0) {
 		for (j = after->count; j-- > 0;) {
 			int skipped = best[(i + 1) * width + j];
-			int paired = points_of(before->lines[i], after->lines[j]);
+			int paired = points_of(matching, before->lines[i], after->lines[j]);
 
 			if (best[i * width + j + 1] > skipped)
 				skipped = best[i * width + j + 1];
@@ -192,7 +196,7 @@ pair_by_points(struct matching *matching, const struct function *before, const s
 	for (i = 0, j = 0; i < before->count || j < after->count;) {
 		const int *here = &best[i * width + j];
 		bool is_end = i == before->count || j == after->count;
-		int paired = is_end ? 0 : points_of(before->lines[i], after->lines[j]);
+		int paired = is_end ? 0 : points_of(matching, before->lines[i], after->lines[j]);
 		bool is_pair = paired > 0 && here[0] == paired + here[width + 1];
 		bool is_gone = !is_pair && i < before->count && (j == after->count || here[0] == here[width]);
 
@@ -240,7 +244,8 @@ pair_function(struct matching *matching, struct function *before, struct functio
 		pair_by_position(matching, old, new);
 	else
 		pair_by_points(matching, old, new);
-	pair_edited(matching, first);
+	if (!matching->is_one_session)
+		pair_edited(matching, first);
 	matching->function_count++;
 	if (before != NULL)
 		before->is_paired = true;
@@ -356,7 +361,7 @@ leave_alone(struct matching *matching)
 struct diff_pair *
 diff_match(const struct diff_side *before, const struct diff_side *after, size_t *count)
 {
-	struct matching matching = { .pair_count = 0 };
+	struct matching matching = { .is_one_session = strcmp(before->session, after->session) == 0 };
 
 	matching.pairs = memory_zeroed(before->line_count + after->line_count + 1, sizeof(*matching.pairs));
 	take_lines(&matching, 0, before);
@@ -371,7 +376,8 @@ diff_match(const struct diff_side *before, const struct diff_side *after, size_t
 	}
 	group(&matching, 0, false);
 	group(&matching, 1, false);
-	pair_renamed(&matching);
+	if (!matching.is_one_session)
+		pair_renamed(&matching);
 	leave_alone(&matching);
 	for (unsigned of = 0; of < 2; of++) {
 		free(matching.functions[of]);

@@ -167,6 +167,7 @@ diff_side_new(const struct report *report, const char *path, const char *domain)
 
 	side->texts = text_pool_new();
 	side->path = keep(side, path);
+	side->session = keep(side, report->session);
 	side->process_count = report->process_count;
 	side->pid = report->processes[0].pid;
 	side->program = keep(side, report->processes[0].of.name);

@@ -56,6 +56,7 @@ struct diff_domain {
 
 struct diff_side {
 	const char *path;
+	const char *session; // of two of one, no line has moved
 	const char *program;
 	uint32_t pid; // of its first process
 	size_t process_count;

@@ -63,7 +63,7 @@ add_row(struct top_sample *sample, const struct report_line *line, size_t number
 	row->place = memory_text(place_related(where->relation, place));
 	(void)text_clean(row->place, strlen(row->place));
 	row->domain = line->domain;
-	row->leak = line->of.leak == MODEL_LEAK_LEAK ? "leak" : "";
+	row->leak = line->of.leak != MODEL_LEAK_LEAK ? "" : line->may_be_built_once ? "leak?" : "leak";
 	row->live_bytes = line->of.live_bytes;
 	row->allocated_bytes = line->of.allocated_bytes;
 	row->is_estimated = line->estimate.is_estimated;

@@ -70,13 +70,6 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 	           : "";
 }
 
-/* Objects of Python's to which nothing leads but they themselves: their counters keep them. A lost block of C is none. */
-static bool
-are_circles(const struct holders_way *way)
-{
-	return strcmp(way->kind, "lost") == 0 && way->text[0] != '\0' && !text_starts(way->text, "block");
-}
-
 /* What leads nowhere is no data set. */
 static bool
 are_lost(const struct verdict_facts *facts, const struct rank_line *line)
@@ -84,6 +77,15 @@ are_lost(const struct verdict_facts *facts, const struct rank_line *line)
 	const struct holders_line *held = verdict_holders_of(facts, line);
 
 	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "lost") == 0;
+}
+
+static bool
+is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	const struct holders_line *held = verdict_holders_of(facts, line);
+	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
+
+	return way != NULL && (strcmp(way->kind, "held") == 0 || strcmp(way->kind, "lost") == 0);
 }
 
 /* What is to be done where a look has found what keeps the blocks alive. False: it has not. */
@@ -103,7 +105,7 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 
 	(void)verdict_line_text(line, place);
 	is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
-	if (way != NULL && are_circles(way))
+	if (way != NULL && verdict_are_circles(way))
 		say_next(
 			verdict,
 			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "
@@ -169,11 +171,12 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 		say_next(verdict, "%s", are_lost(facts, line) ? "" : if_data_set(verdict, line));
 		return;
 	}
-	say_next(verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, place),
-	         facts->live_process->python_version != 0
-	             ? "often a list that is appended to, a running sum of tensors, or a cache"
-	             : "often a container that grows, a cache, or a release that is missing",
-	         if_unfinished(facts, line), if_data_set(verdict, line));
+	say_next(
+		verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, place),
+		facts->live_process->python_version == 0 ? "often a container that grows, a cache, or a release that is missing"
+		: verdict_has_tensors(facts->model) ? "often a list that is appended to, a running sum of tensors, or a cache"
+											: "often a list that is appended to, or a cache",
+		if_unfinished(facts, line), if_data_set(verdict, line));
 }
 
 static void
@@ -465,22 +468,37 @@ say_growth_after_step(const struct verdict_facts *facts, struct verdict *verdict
 	         if_data_set(verdict, &facts->top_live)[0] != '\0' ? ", unless it is a data set" : "");
 }
 
-ADVICE_TEST(is_growing_running, verdict->cause == VERDICT_RUNNING && facts->refused == NULL &&
-                                    verdict_is_accumulating(facts) && !verdict_is_arena(facts, &facts->top_live))
+/* Of a program that runs; NULL: nothing is known to grow that a look can follow. */
+static const struct rank_line *
+growing_line(const struct verdict_facts *facts)
+{
+	const struct rank_line *top = &facts->top_live;
+	const struct rank_line *most = &facts->most_leaking;
+	bool is_top_known = !verdict_is_arena(facts, top);
+
+	if (verdict_is_accumulating(facts))
+		return is_top_known ? top : NULL;
+	if (facts->leaking_bytes >= WORTH_LEAKING_BYTES && !verdict_is_arena(facts, most))
+		return most;
+	return is_top_known && top->leak == MODEL_LEAK_LEAK && top->leaking_bytes >= WORTH_LEAKING_BYTES ? top : NULL;
+}
+
+ADVICE_TEST(is_growing_running,
+            verdict->cause == VERDICT_RUNNING && facts->refused == NULL && growing_line(facts) != NULL)
 
 /* There is still time, and a program that runs can be looked into. */
 static void
 say_growth_running(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	const struct rank_line *top = &facts->top_live;
+	const struct rank_line *line = growing_line(facts);
 	char place[PLACE_TEXT_BYTES];
 
-	if (facts->live_process->is_hidden || verdict_holders_of(facts, top) != NULL) {
-		say_blocks_kept(facts, top, verdict);
+	if (facts->live_process->is_hidden || verdict_holders_of(facts, line) != NULL) {
+		say_blocks_kept(facts, line, verdict);
 		return;
 	}
 	say_next(verdict, "look for what keeps the blocks of %s alive: `kmemshim holders %" PRIu32 "` shows it%s",
-	         verdict_line_text(top, place), facts->live_process->identity->pid, if_data_set(verdict, top));
+	         verdict_line_text(line, place), facts->live_process->identity->pid, if_data_set(verdict, line));
 }
 
 /* Where memory was the reason, as far as is known, it comes before who sent a signal. */
@@ -542,6 +560,16 @@ say_start_under_limit(const struct verdict_facts *facts, struct verdict *verdict
 {
 	say_next(verdict, "start it under that limit (`ulimit -v %" PRIu64 "`): recording then reserves less of it",
 	         facts->refused->space_limit_bytes / 1024);
+}
+
+/* A look has found what holds it: to act on that is more than to hold less. */
+ADVICE_TEST(is_request_held, is_request_small(facts, verdict) && is_holder_known(facts, &facts->top_live))
+
+static void
+say_holder_or_raise(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	(void)say_holder(facts, &facts->top_live, verdict);
+	say_next(verdict, "; or %s", raise_words(facts));
 }
 
 static void
@@ -823,6 +851,7 @@ static const struct advice rows[] = {
 	          "` names the lines that hold them; or run fewer child processes at once, or "
 	          "give the program more memory" },
 	{ "hold-less-in-children", is_child_killed, .say = say_children_hold_less },
+	{ "release-blocks", is_request_held, .say = say_holder_or_raise },
 	{ "hold-less-before", is_request_small, .say = say_hold_less_before },
 	{ "see-container", is_full_of_others,
 	  .text = "see what else runs in this container: `ps -eo pid,rss,args --sort -rss` inside it shows what each process has in memory" },

@@ -130,6 +130,8 @@ struct verdict_kept {
 	const struct model_frame *released_at; // most of them; NULL = not known
 };
 
+struct holders_way;
+
 struct verdict_facts {
 	struct finished_model finished;
 	const struct model *model; // the same
@@ -229,6 +231,8 @@ bool verdict_is_rest_of_arenas(const struct rank_line *line);
 uint64_t verdict_unlisted_refusals(const struct verdict_facts *facts);
 /* What a look found of the line; NULL: nobody looked at it. */
 const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
+/* Objects of Python's to which nothing leads but they themselves: their counters keep them. A lost block of C is none. */
+bool verdict_are_circles(const struct holders_way *way);
 /* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
 /* The largest line does not accumulate, but the next one does, with most of what it holds. */
@@ -322,6 +326,8 @@ bool verdict_tells_pace(const struct rank_line *line);            // it ran ofte
 bool verdict_does_device_grow(const struct verdict_facts *facts); // its first line
 bool verdict_is_device_growth_the_story(const struct verdict_facts *facts);
 bool verdict_is_device_fragmented(const struct verdict_facts *facts);
+bool verdict_has_tensors(
+	const struct model *model); // of PyTorch, TensorFlow, JAX, or on a device: as far as call sites tell
 bool verdict_is_preallocated(const struct verdict_facts *facts); // a few blocks are most of the device
 
 /* ---- facts_log.c ---- */

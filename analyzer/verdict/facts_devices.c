@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/refused_requests.h"
+#include "base/text_start.h"
 
 #define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame
 #define KEPT_PART 8       // of the tensors: as much must be left of an earlier refusal
@@ -96,11 +97,42 @@ gather_kept(struct verdict_facts *facts)
 		facts->kept_bytes = bytes;
 }
 
+/* begins: of the names of its libraries, NULL behind the last. */
+static bool
+is_of_library(const struct model_site *site, const char *const *begins)
+{
+	for (uint32_t i = 0; i < site->frame_count; i++) {
+		for (const char *const *begin = begins; *begin != NULL; begin++) {
+			if (text_starts(site->frames[i]->module, *begin))
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool
 is_of_pytorch(const struct model_site *site)
 {
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (strncmp(site->frames[i]->module, "libtorch", 8) == 0 || strncmp(site->frames[i]->module, "libc10", 6) == 0)
+	static const char *const begins[] = { "libtorch", "libc10", NULL };
+
+	return is_of_library(site, begins);
+}
+
+bool
+verdict_has_tensors(const struct model *model)
+{
+	static const char *const begins[] = { "libtorch", "libc10", "libtensorflow", "libjax", "xla_extension", NULL };
+	static const char *const imports[] = { "torch", "tensorflow", "jax" };
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+		enum domain_kind kind = model->domains[site->domain].id.kind;
+
+		for (size_t j = 0; j < sizeof(imports) / sizeof(imports[0]); j++) {
+			if (site->import != NULL && strcmp(site->import, imports[j]) == 0)
+				return true;
+		}
+		if (kind == DOMAIN_DEVICE || kind == DOMAIN_TENSORS || is_of_library(site, begins))
 			return true;
 	}
 	return false;

@@ -130,6 +130,21 @@ def test_two_processes_of_one_session(tmp_path):
     assert document["rows"][0]["where"] == "ranks.py:5 <module>"
 
 
+def test_no_line_moves_within_a_session(tmp_path):
+    script = tmp_path / "workers.py"
+    script.write_text("import os\ndef work(keeps):\n    kept = []\n    if not keeps:\n        kept.append(bytearray(4 << 20))\n    else:\n"
+                      "        kept.append(bytearray(8 << 20))\n    os._exit(0)\nfor keeps in (False, True):\n    if os.fork() == 0:\n"
+                      "        work(keeps)\n    os.wait()\n")
+    harness.kmemshim("run", "-o", tmp_path / "out", "--", "/usr/bin/python3", script)
+    report = harness.report("why", tmp_path / "out")
+    pids = sorted(process["pid"] for process in report["processes"] if process["pid"] != report["processes"][0]["pid"])
+    done = harness.kmemshim("diff", *(f"{tmp_path / 'out'}@{pid}" for pid in pids), "--domain", "heap")
+
+    assert len(pids) == 2 and "was line" not in done.stdout, done.stdout
+    new, gone = done.stdout.split("Lines that are gone")
+    assert "workers.py:7 work" in new.split("New lines")[1] and "workers.py:5 work" in gone
+
+
 def test_a_snapshot_and_the_end(tmp_path):
     script = tmp_path / "steps.py"
     script.write_text("import ctypes\nkmem = ctypes.CDLL(None)\nkept = [bytearray(3 << 20)]\nkmem.kmemshim_recorder_snapshot(b'warm')\n"

@@ -112,6 +112,26 @@ def growing(tmp_path):
     process.communicate()
 
 
+@pytest.mark.parametrize("command", ["why", "leaks", "peak", "sites", "report", "tree"])
+def test_a_process_that_runs_is_read_by_its_number(command, growing):
+    process, _, _ = growing
+    done = subprocess.run([KMEMSHIM, command, str(process.pid)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"(pid {process.pid})" in done.stdout or "grows.py:4 load" in done.stdout, done.stdout
+    other = subprocess.run([KMEMSHIM, command, str(os.getpid())], capture_output=True, text=True, check=False)
+    assert other.returncode == 2 and other.stderr.startswith(f"kmemshim: {command}: process {os.getpid()} is not recorded"), other.stderr
+
+
+def test_a_class_is_the_same_as_in_the_report(tmp_path):
+    program = tmp_path / "tiles.py"
+    program.write_text("import os, signal\ntiles = []\nfor i in range(300):\n    tiles.append(bytearray(1 << 20))\nos.kill(os.getpid(), signal.SIGKILL)\n")
+    run([PYTHON, program], shim_env(tmp_path / "out"))
+    shown = {command: [line for line in subprocess.run([KMEMSHIM, *command.split(), tmp_path / "out"], capture_output=True, text=True, check=True)
+                       .stdout.splitlines() if "tiles.py:4" in line] for command in ("top --once", "leaks")}
+    assert "leak?" in shown["leaks"][0] and "(leak?)" in shown["top --once"][0], shown
+
+
+
 @pytest.mark.parametrize("rows, columns", [(24, 80), (60, 200)])
 def test_a_program_grows_and_dies(growing, rows, columns):
     process, stop, _ = growing

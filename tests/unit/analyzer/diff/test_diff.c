@@ -65,6 +65,7 @@ side_of(const char *path, const struct held *held, bool is_sampled, const char *
 	if (report == NULL)
 		fail_msg("no report: %s", fail.text);
 	side = diff_side_new(report, path, domain);
+	side->session = path;
 	report_free(report);
 	return side;
 }
@@ -74,25 +75,30 @@ side_of(const char *path, const struct held *held, bool is_sampled, const char *
 /* The new side's line for each of the old one, by line numbers; 0 = gone. */
 static const struct {
 	const char *name;
+	const char *newer; // run; NULL = another one
 	struct held before[5];
 	struct held after[5];
 	uint32_t pairs[4];
 } alignments[] = {
 	{ "all moved by the same",
+	  NULL,
 	  { { "f", 10, 5, MIB, MIB, 1, HEAP, 0 }, { "f", 12, 5, MIB, MIB, 1, HEAP, 0 } },
 	  { { "f", 30, 25, MIB, MIB, 1, HEAP, 0 }, { "f", 32, 25, MIB, MIB, 1, HEAP, 0 } },
 	  { 30, 32 } },
 	{ "one came in front",
+	  NULL,
 	  { { "f", 10, 0, 5 * MIB, 5 * MIB, 1, HEAP, 0 }, { "f", 12, 0, MIB, MIB, 1, HEAP, 0 } },
 	  { { "f", 14, 0, 9 * MIB, 9 * MIB, 1, HEAP, 0 },
 	    { "f", 16, 0, 5 * MIB, 5 * MIB, 1, HEAP, 0 },
 	    { "f", 18, 0, MIB, MIB, 1, HEAP, 0 } },
 	  { 16, 18 } },
 	{ "the first went, another came behind the second",
+	  NULL,
 	  { { "f", 10, 0, 5 * MIB, 5 * MIB, 1, HEAP, 0 }, { "f", 20, 0, MIB, MIB, 1, HEAP, 0 } },
 	  { { "f", 15, 0, MIB, MIB, 1, HEAP, 0 }, { "f", 25, 0, 9 * MIB, 9 * MIB, 1, HEAP, 0 } },
 	  { 0, 15 } },
 	{ "the second one works with larger blocks now",
+	  NULL,
 	  { { "f", 10, 5, MIB, MIB, 1, HEAP, 0 },
 	    { "f", 11, 5, 2 * MIB, 2 * MIB, 1, HEAP, 0 },
 	    { "f", 12, 5, 4 * MIB, 4 * MIB, 1, HEAP, 0 } },
@@ -101,28 +107,44 @@ static const struct {
 	    { "f", 22, 15, 4 * MIB, 4 * MIB, 1, HEAP, 0 } },
 	  { 20, 21, 22 } },
 	{ "a method where the other version has no qualified names",
+	  NULL,
 	  { { "Store.fill", 10, 5, MIB, MIB, 1, HEAP, 0 }, { "Other.fill", 40, 35, 3 * MIB, 3 * MIB, 1, HEAP, 0 } },
 	  { { "fill", 10, 5, MIB, MIB, 1, HEAP, 0 }, { "fill", 40, 35, 3 * MIB, 3 * MIB, 1, HEAP, 0 } },
 	  { 10, 40 } },
 	{ "methods of one name change places in the file",
+	  NULL,
 	  { { "Store.fill", 10, 5, MIB, MIB, 1, HEAP, 0 }, { "Other.fill", 40, 35, MIB, MIB, 1, HEAP, 0 } },
 	  { { "Store.fill", 40, 35, MIB, MIB, 1, HEAP, 0 }, { "Other.fill", 10, 5, MIB, MIB, 1, HEAP, 0 } },
 	  { 40, 10 } },
 	{ "renamed",
+	  NULL,
 	  { { "load", 10, 5, MIB, MIB, 1, HEAP, 0 }, { "same", 30, 25, MIB, MIB, 1, HEAP, 0 } },
 	  { { "read", 10, 5, MIB, MIB, 1, HEAP, 0 }, { "same", 30, 25, MIB, MIB, 1, HEAP, 0 } },
 	  { 10, 30 } },
 	{ "of two that may have been renamed the one that holds exactly as much",
+	  NULL,
 	  { { "load", 10, 5, 64 * KIB, 64 * KIB, 1, HEAP, 0 } },
 	  { { "a", 10, 5, 66 * KIB, 66 * KIB, 1, HEAP, 0 }, { "b", 20, 15, 64 * KIB, 64 * KIB, 1, HEAP, 0 } },
 	  { 20 } },
 	{ "another function of another size",
+	  NULL,
 	  { { "load", 10, 5, MIB, MIB, 1, HEAP, 0 } },
 	  { { "read", 10, 5, 2 * MIB, 2 * MIB, 1, HEAP, 0 } },
 	  { 0 } },
 	{ "another domain",
+	  NULL,
 	  { { "load", 10, 5, MIB, MIB, 1, HEAP, 0 } },
 	  { { "load", 10, 5, MIB, MIB, 1, MMAP, 0 } },
+	  { 0 } },
+	{ "another line of the function, in the same run",
+	  "old",
+	  { { "work", 6, 5, MIB, MIB, 1, HEAP, 0 }, { "same", 30, 25, MIB, MIB, 1, HEAP, 0 } },
+	  { { "work", 8, 5, MIB, MIB, 1, HEAP, 0 }, { "same", 30, 25, 2 * MIB, 2 * MIB, 1, HEAP, 0 } },
+	  { 0, 30 } },
+	{ "another function that holds as much, in the same run",
+	  "old",
+	  { { "load", 10, 5, MIB, MIB, 1, HEAP, 0 } },
+	  { { "read", 20, 15, MIB, MIB, 1, HEAP, 0 } },
 	  { 0 } },
 };
 
@@ -143,7 +165,8 @@ lines_are_known_again(void **state)
 	(void)state;
 	for (size_t i = 0; i < ARRAY_LEN(alignments); i++) {
 		struct diff_side *before = side_of("old", alignments[i].before, false, NULL);
-		struct diff_side *after = side_of("new", alignments[i].after, false, NULL);
+		struct diff_side *after = side_of(alignments[i].newer != NULL ? alignments[i].newer : "new",
+		                                  alignments[i].after, false, NULL);
 		size_t count;
 		struct diff_pair *pairs = diff_match(before, after, &count);
 
@@ -267,7 +290,9 @@ a_function_of_very_many_lines(void **state)
 				                                 .line = i + side,
 				                                 .position = i + side,
 				                                 .held = { .live_bytes = 1 } };
-		sides[side] = (struct diff_side){ .line_count = MANY, .lines = lines[side] };
+		sides[side] = (struct diff_side){ .session = side == 0 ? "old" : "new",
+			                              .line_count = MANY,
+			                              .lines = lines[side] };
 	}
 	struct diff_pair *pairs = diff_match(&sides[0], &sides[1], &count);
 
@@ -397,7 +422,9 @@ places_cannot_leave_their_cell(void **state)
 		                             .file = "",
 		                             .domain_kind = DOMAIN_HEAP,
 		                             .held = { MIB, MIB, 0, 0, 0 } };
-	static struct diff_side none = { .path = "", .program = "p", .python_version = "", .cause = "exited" };
+	static struct diff_side none = {
+		.path = "", .session = "", .program = "p", .python_version = "", .cause = "exited"
+	};
 	struct diff_side one = none;
 	char *text = NULL;
 	size_t length = 0;

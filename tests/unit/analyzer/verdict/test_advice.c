@@ -65,6 +65,22 @@ what_grows_in_a_program_that_runs_is_to_be_looked_into_now(void **state)
 	}
 }
 
+/* The largest line is a data set, and another one grows: it is the one to look for. */
+static void
+what_grows_beside_a_larger_line_is_to_be_looked_into(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 12, 300 * MIB);
+	hand_model_generations(hand_model_site(&hand, HEAP, 41, 40 * MIB), 12, 12, 3, 3);
+	hand.process.is_alive = true;
+	hand_model_decide(&hand, &verdict);
+	assert_advised(&verdict, "release-blocks");
+	assert_non_null(strstr(verdict.next, "what keeps the blocks of train.py:41 epoch alive: `kmemshim holders 4242`"));
+}
+
 /* Of a leak that is slow enough to be seen for half a minute, more memory finishes the run. */
 static void
 who_has_a_run_to_finish_is_told_how_fast_it_grew(void **state)
@@ -183,6 +199,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(who_may_raise_something_is_told_what),
 		cmocka_unit_test(what_grows_in_a_program_that_runs_is_to_be_looked_into_now),
+		cmocka_unit_test(what_grows_beside_a_larger_line_is_to_be_looked_into),
 		cmocka_unit_test(who_has_a_run_to_finish_is_told_how_fast_it_grew),
 		cmocka_unit_test(a_request_that_was_refused_is_told_of_a_program_that_went_on),
 		cmocka_unit_test(where_shared_memory_is_full_its_line_is_told),

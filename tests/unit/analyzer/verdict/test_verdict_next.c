@@ -75,7 +75,7 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "no pointer led to them any more.",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
 		{ { "lost", "Node .payload -> bytearray", 32, "", 0, "" },
-		  "no pointer led to them any more.",
+		  "When the guard was passed, nothing but themselves held them.",
 		  "nothing but themselves holds the objects of train.py:41 epoch: such circles wait for the garbage collector." },
 		{ { "perhaps", "the stack of thread 7", 32, "", 0, "" },
 		  "they were held, perhaps, by the stack of thread 7.",
@@ -85,8 +85,8 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "look for what keeps the blocks" },
 		{ { "unfinished", "no time", 32, "", 0, "" },
 		  "When the guard was passed, there was no time to find what holds them.",
-		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, a running sum of "
-		  "tensors, or a cache; `kmemshim run --holders-stop 5s` gives the search more time" },
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, or a cache; "
+		  "`kmemshim run --holders-stop 5s` gives the search more time" },
 	};
 
 	(void)state;
@@ -113,6 +113,48 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		hand_model_decide(&hand, &verdict);
 		assert_null(strstr(verdict.text, "When the guard was passed"));
 		assert_non_null(strstr(verdict.next, "look for what keeps the blocks"));
+	}
+}
+
+/* The verdict has just named the list: "hold less before that" is not what to do. */
+static void
+what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
+{
+	static const struct {
+		struct holders_way way;
+		const char *advised, *next;
+	} cases[] = {
+		{ { "held", "local `rows` of main() (a.py:3) -> list of 30, [*]", 32, "list", 30, "" },
+		  "release-blocks",
+		  "bound the list at local `rows` of main() (a.py:3) (30 items), or drop what is not needed from it: it keeps the "
+		  "blocks of train.py:41 epoch alive; or raise the limit (ulimit -v)" },
+		{ { "lost", "", 32, "", 0, "" },
+		  "release-blocks",
+		  "free the blocks of train.py:41 epoch: nothing leads to them any more; or raise the limit (ulimit -v)" },
+		{ { "perhaps", "the stack of thread 7", 32, "", 0, "" },
+		  "hold-less-before",
+		  "hold less before that (most at train.py:41 epoch), or raise the limit (ulimit -v)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct holders_way way = cases[i].way;
+		struct holders_line line = { .samples = 32, .way_count = 1, .ways = &way, .line = 41 };
+		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
+		struct verdict verdict;
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		line.file = site->where->file;
+		line.function = site->where->function;
+		hand.process.holders = &holders;
+		hand_model_exited(&hand, 1);
+		hand_model_refuse(&hand, 10 * MIB);
+		hand.identity.limits[0] = (struct kmem_limit){ .kind = KMEM_LIMIT_ADDRESS_SPACE, .bytes = GIB };
+		hand_model_decide(&hand, &verdict);
+		assert_advised(&verdict, cases[i].advised);
+		assert_string_equal(verdict.next, cases[i].next);
 	}
 }
 
@@ -464,19 +506,27 @@ what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
 	}
 }
 
-/* "A running sum of tensors" is no help to who writes C++. */
+/* "A running sum of tensors" is no help to who writes C++, nor to who has no tensors. */
 static void
 what_often_keeps_blocks_depends_on_the_language(void **state)
 {
 	struct verdict verdict;
 
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < 5; i++) {
+		struct model_site *site;
+
 		hand_model_make(&hand);
 		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 12, 12, 3, 3);
-		hand.process.python_version = i == 0 ? 0x030b07f0 : 0;
+		site = hand_model_site(&hand, i == 3 ? CUDA0 : HEAP, 90, MIB);
+		if (i == 2)
+			site->import = "torch";
+		if (i == 4)
+			hand.frames[1][0].module = "libtensorflow_cc.so.2";
+		hand.process.python_version = i != 1 ? 0x030b07f0 : 0;
 		hand_model_exited(&hand, 0);
 		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.next, "a running sum of tensors") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.next, "a list that is appended to, or a cache") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.next, "a running sum of tensors") != NULL, i >= 2);
 		assert_int_equal(strstr(verdict.next, "a release that is missing") != NULL, i == 1);
 	}
 }
@@ -730,6 +780,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
 		cmocka_unit_test(what_held_the_line_is_said_and_becomes_the_advice),
+		cmocka_unit_test(what_held_the_line_is_the_advice_where_a_request_was_refused_too),
 		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
