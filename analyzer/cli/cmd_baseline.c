@@ -1,11 +1,15 @@
 /*
  * cmd_baseline.c - kmemshim baseline: what good runs held, for `check` to compare with.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/make_folders.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/text_clean.h"
 #include "cli/cmd_runs.h"
 #include "cli/command.h"
 #include "gate/baseline.h"
@@ -30,15 +34,23 @@ write_baseline(const struct baseline *baseline, const char *wanted, struct fail 
 {
 	char *path = baseline_is_folder(wanted) ? baseline_path_in(wanted, baseline->platform) : memory_text(wanted);
 	struct output_file *file;
+	bool is_done;
 
 	if (baseline_is_folder(wanted))
 		(void)make_folders(wanted, 0777); // where it cannot be made, the file says so
 	file = output_open(path, fail);
+	is_done = file != NULL;
+	if (is_done) {
+		baseline_write(baseline, output_stream(file));
+		is_done = output_close(file, fail);
+	}
+	if (is_done && strcmp(path, "-") != 0) {
+		(void)text_clean(path, strlen(path));
+		(void)fprintf(stderr, "kmemshim: written: %s, from %" PRIu64 " run%s\n", path, baseline->run_count,
+		              baseline->run_count == 1 ? "" : "s");
+	}
 	free(path);
-	if (file == NULL)
-		return false;
-	baseline_write(baseline, output_stream(file));
-	return output_close(file, fail);
+	return is_done;
 }
 
 bool

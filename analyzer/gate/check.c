@@ -13,6 +13,7 @@
 #include "analysis/rank.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
+#include "base/text_start.h"
 #include "gate/check_build.h"
 
 const char *
@@ -28,7 +29,9 @@ check_rule_name(const struct check_rule *rule)
 const char *
 check_where_word(const struct check_rule *rule)
 {
-	return rule->domain_kind == DOMAIN_PYTHON_ARENA ? "in" : "allocated at";
+	if (rule->where_kind != DOMAIN_PYTHON_ARENA)
+		return "allocated at ";
+	return text_starts(rule->where, "free in ") ? "" : "in ";
 }
 
 struct check_rule *
@@ -62,6 +65,7 @@ check_name_place(struct check_rule *rule, const struct baseline_site *site)
 {
 	if (site == NULL)
 		return;
+	rule->where_kind = site->domain_kind;
 	if (rule->kind >= CHECK_STEP && site->growing.where[0] != '\0') {
 		rule->where = site->growing.where;
 		rule->file = site->growing.file;

@@ -42,10 +42,11 @@ struct check_rule {
 	const struct config_amount *budget; // that it is judged by; NULL = the baseline
 	const char *domain;                 // or what has the budget: "total", a pattern of lines
 	enum domain_kind domain_kind;
-	const char *where; // the line: of a leak itself; of a domain's rule that failed, the line that grew most
-	const char *file;  // of `where`; "" = unknown
-	uint32_t line;     // 0 = unknown
-	uint64_t family;   // of a leak; 0
+	const char *where;           // the line: of a leak itself; of a domain's rule that failed, the line that grew most
+	enum domain_kind where_kind; // the domain of that line
+	const char *file;            // of `where`; "" = unknown
+	uint32_t line;               // 0 = unknown
+	uint64_t family;             // of a leak; 0
 	uint64_t before_bytes;
 	uint64_t after_bytes;
 	uint64_t limit_bytes;      // with the next two
@@ -100,7 +101,7 @@ void check_note(struct check *check, const char *format, ...) __attribute__((for
 /* "leak", "grown", "line" (it is neither, as far as is known), "live", "peak", "step" */
 const char *check_rule_name(const struct check_rule *rule);
 
-/* Before rule->where: "allocated at", or "in" of Python's arenas. */
+/* Before rule->where: "allocated at ", "in " of Python's arenas, nothing where that is left free in them. */
 const char *check_where_word(const struct check_rule *rule);
 
 #endif

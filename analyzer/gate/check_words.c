@@ -52,7 +52,7 @@ add_where(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
 	size_t used = strlen(message);
 
 	if (rule->where[0] != '\0')
-		(void)snprintf(message + used, CHECK_MESSAGE_BYTES - used, ", %s %s", check_where_word(rule), rule->where);
+		(void)snprintf(message + used, CHECK_MESSAGE_BYTES - used, ", %s%s", check_where_word(rule), rule->where);
 }
 
 const char *

@@ -52,7 +52,7 @@ put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 	else
 		(void)fputs("  not judged: address space", stream);
 	if (rule->where[0] != '\0')
-		(void)fprintf(stream, "  %s%s %s", novelty(rule), check_where_word(rule), rule->where);
+		(void)fprintf(stream, "  %s%s%s", novelty(rule), check_where_word(rule), rule->where);
 	(void)fputc('\n', stream);
 }
 

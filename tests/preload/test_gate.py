@@ -75,7 +75,8 @@ def test_a_run_that_was_killed_or_failed_is_no_verdict(fault, measure, base):
 def test_several_runs_make_one_baseline(measure, tmp_path):
     file = tmp_path / "several.json"
 
-    assert harness.kmemshim("baseline", measure(), measure(), measure(), "-o", file).returncode == OK
+    done = harness.kmemshim("baseline", measure(), measure(), measure(), "-o", file)
+    assert (done.returncode, done.stdout, done.stderr) == (OK, "", f"kmemshim: written: {file}, from 3 runs\n")
     assert harness.kmemshim("check", measure(), measure(), "--baseline", file).returncode == OK
     assert harness.kmemshim("check", measure("leak"), measure("leak"), "--baseline", file).returncode == REGRESSION
 
@@ -413,7 +414,7 @@ def test_lines_without_room_are_neither_a_baseline_nor_a_regression_unsaid(want,
     try:
         harness.record([harness.find_python(), script], tmp_path / "good")
         harness.run([harness.find_python(), script], harness.shim_env(disk, KMEMSHIM_SITES_MAX="200" if want == "budget" else "100000"))
-        assert harness.kmemshim("baseline", tmp_path / "good", "-o", file).stderr == ""
+        assert harness.kmemshim("baseline", tmp_path / "good", "-o", file).stderr.startswith("kmemshim: written: ")
         check = harness.kmemshim("check", disk, "--baseline", file)
         baseline = harness.kmemshim("baseline", disk, "-o", tmp_path / "poor.json")
         salvaged = harness.kmemshim("check", disk, "--baseline", file, "--salvage")

@@ -10,6 +10,7 @@
 #include "gate/check_compare.h"
 #include "model/site_key.h"
 #include "gate/check_outputs.h"
+#include "gate/check_words.h"
 #include "scratch.h"
 
 static const struct check_tolerance usual = { .absolute_bytes = MIB, .relative_ppm = 50000 };
@@ -462,6 +463,34 @@ a_function_that_was_renamed_is_known_by_its_callers(void **state)
 	}
 }
 
+/* "Allocated at free in arenas": that is no place. */
+static void
+what_is_no_place_is_not_called_one(void **state)
+{
+	static const struct {
+		const char *where;
+		enum domain_kind kind;
+		const char *end;
+	} cases[] = {
+		{ "train.py:41 epoch", DOMAIN_HEAP, ", allocated at train.py:41 epoch" },
+		{ "arenas of small Python objects", DOMAIN_PYTHON_ARENA, "), in arenas of small Python objects" },
+		{ "free in arenas of small Python objects", DOMAIN_PYTHON_ARENA, "), free in arenas of small Python objects" },
+	};
+	const struct check check = { .rule_count = 0 };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct check_rule rule = {
+			.kind = CHECK_PEAK, .domain = "total", .where = cases[i].where, .where_kind = cases[i].kind
+		};
+		char message[CHECK_MESSAGE_BYTES];
+
+		(void)check_message(&check, &rule, message);
+		assert_non_null(strstr(message, "peak of total is 0 B"));
+		assert_string_equal(message + strlen(message) - strlen(cases[i].end), cases[i].end);
+	}
+}
+
 static void
 a_line_that_stands_for_others_is_not_judged_alone(void **state)
 {
@@ -576,6 +605,7 @@ main(void)
 		cmocka_unit_test(what_is_allowed_is_the_larger_of_noise_and_floor),
 		cmocka_unit_test(chance_fails_no_gate),
 		cmocka_unit_test(a_function_that_was_renamed_is_known_by_its_callers),
+		cmocka_unit_test(what_is_no_place_is_not_called_one),
 		cmocka_unit_test(a_line_that_stands_for_others_is_not_judged_alone),
 		cmocka_unit_test(of_several_runs_the_least_leak_and_the_median_peak_count),
 		cmocka_unit_test(junit_names_are_those_of_the_baseline),
