@@ -289,6 +289,7 @@ class Recorder:
     def pytest_terminal_summary(self, terminalreporter):
         top = self.config.option.kmemshim_top
         rows = sorted(((peak, kept, name) for name, (peak, kept) in self.results.items()), key=lambda row: (-row[0], row[2]))
+        count = len(rows)
         rows = [row for row in rows if row[0] >= HELD_WORTH_BYTES or top == 0]
         if not rows:
             return
@@ -298,3 +299,6 @@ class Recorder:
             terminalreporter.write_line("%12s %12s  %s" % (size(peak), size(kept), name))
         if top and len(rows) > top:
             terminalreporter.write_line("%d more tests: --kmemshim-top 0" % (len(rows) - top))
+        if count > len(rows):
+            terminalreporter.write_line("%d other test%s held less than %s" %
+                                        (count - len(rows), "" if count - len(rows) == 1 else "s", size(HELD_WORTH_BYTES)))

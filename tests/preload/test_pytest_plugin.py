@@ -196,6 +196,10 @@ def test_keeps():
 @pytest.mark.parametrize("n", range(12))
 def test_one(n):
     work(1 << 20)
+def test_nothing():
+    pass
+def test_next_to_nothing():
+    pass
 """
 
 
@@ -208,10 +212,11 @@ def test_the_ten_that_held_most_are_listed(tests):
     done = pytest_of(folder, "--kmemshim", "-q")
     assert done.returncode == 0, done.stdout + done.stderr
     found = rows(done)
-    assert len(found) == 10 and "6 more tests: --kmemshim-top 0" in done.stdout
+    assert len(found) == 10 and "6 more tests: --kmemshim-top 0\n2 other tests held less than 64.0 KiB\n" in done.stdout
     assert found[:4] == [("30.0 MiB", "0 B", "test_of[30]"), ("20.0 MiB", "0 B", "test_of[20]"), ("7.0 MiB", "7.0 MiB", "test_keeps"),
                          ("3.0 MiB", "0 B", "test_of[3]")], done.stdout
-    assert len(rows(pytest_of(folder, "--kmemshim", "-q", "--kmemshim-top", "0"))) == 16
+    every = pytest_of(folder, "--kmemshim", "-q", "--kmemshim-top", "0")
+    assert len(rows(every)) == 18 and "other test" not in every.stdout
 
 
 @pytest.fixture(scope="module")
