@@ -638,7 +638,7 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
 
 	/* Words that may be left over lead on and on to what an extension holds: that is no chain. */
-	if (is_short || (search->passes >= HOLDER_PASSES_MAX && !is_unseen)) {
+	if (is_short || (!holder_search_is_done(search, sample) && !is_unseen)) {
 		way->kind = HOLDER_WAY_UNFINISHED;
 		say(&words, "%s",
 		    search->is_late   ? "there was no time to find it"
@@ -670,6 +670,23 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 	way->key = memory_text(words.text);
 }
 
+/* Time or room was up before all was looked for that may be better. */
+static bool
+is_cut_short(const struct holder_search *search, uint32_t sample)
+{
+	return (search->is_late || search->is_full) && !holder_search_is_done(search, sample);
+}
+
+/* Of Python a way found so far may be a wrong one, which the next word would have told. */
+static bool
+is_way_told(const struct holder_search *search, uint32_t sample)
+{
+	if (search->nodes[sample].cost == UINT32_MAX)
+		return false;
+	return !is_cut_short(search, sample) ||
+	       (search->python->shape == NULL && !holder_search_is_guess(search, sample));
+}
+
 void
 holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with, struct holder_way *way)
 {
@@ -681,14 +698,12 @@ holder_way_read(struct holder_search *search, uint32_t sample, const struct hold
 	while (search->nodes[root].best != HOLDER_NONE)
 		root = search->edges[search->nodes[root].best].from;
 	way->root = root;
-	/* A way found so far may be a wrong one when time is up before the good one. */
-	if (search->nodes[sample].cost == UINT32_MAX ||
-	    ((search->is_late || search->is_full) && !holder_search_is_sure(search, sample))) {
+	if (!is_way_told(search, sample)) {
 		tell_without_root(search, sample, with, way);
 		free(chain);
 		return;
 	}
-	if (holder_search_is_guess(search, sample))
+	if (holder_search_is_guess(search, sample) || is_cut_short(search, sample))
 		way->kind = HOLDER_WAY_PERHAPS;
 	read_chain(search, sample, chain);
 	way->text = text_of(search, chain, with, sample, false, &way->has_root_text);
