@@ -38,10 +38,11 @@ struct step {
 	uint32_t grown_site;
 	struct word_place between; // of blocks that follow each other: of each but the last one
 	struct word_place last;
-	size_t blocks;                    // that follow each other
-	const struct holder_graph *graph; // NULL = was not asked for
-	bool is_mixed;                    // their words are at different places
-	bool is_alike;                    // all begin with the one table
+	const struct python_type *released; // what it was; NULL = not known
+	size_t blocks;                      // that follow each other
+	const struct holder_graph *graph;   // NULL = was not asked for
+	bool is_mixed;                      // their words are at different places
+	bool is_alike;                      // all begin with the one table
 	size_t table_count;
 	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
 	struct python_edge edge;
@@ -100,6 +101,7 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	}
 	if (node->object.type == NULL) {
 		step->tables[0] = node->kind == HOLDER_BLOCK ? process_memory_word(&search->look->memory, node->start) : 0;
+		step->released = python_objects_released(python, node->start, node->end - node->start);
 		step->table_count = step->tables[0] != 0 && process_modules_at(search->modules, step->tables[0]) != NULL;
 		step->is_alike = step->table_count != 0;
 		return 1;
@@ -332,7 +334,13 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 {
 	uint32_t line = site_lines_of(lines, step->node->site);
 	char text[PLACE_TEXT_BYTES];
+	char name[2 * PYTHON_NAME_BYTES];
 
+	if (step->released != NULL) {
+		python_objects_type_name(step->released, name);
+		say(words, " -> %s that is being released", name);
+		return;
+	}
 	say(words, " -> block");
 	for (size_t i = 0; i < step->table_count; i++)
 		say(words, "%c%016" PRIx64, HOLDER_TYPE_MARK, step->tables[i]);
@@ -683,8 +691,7 @@ is_way_told(const struct holder_search *search, uint32_t sample)
 {
 	if (search->nodes[sample].cost == UINT32_MAX)
 		return false;
-	return !is_cut_short(search, sample) ||
-	       (search->python->shape == NULL && !holder_search_is_guess(search, sample));
+	return !is_cut_short(search, sample) || (search->python->shape == NULL && !holder_search_is_guess(search, sample));
 }
 
 void

@@ -70,13 +70,6 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 	           : "";
 }
 
-/* Objects of Python's to which nothing leads but they themselves: their counters keep them. A lost block of C is none. */
-static bool
-are_circles(const struct holders_way *way)
-{
-	return strcmp(way->kind, "lost") == 0 && way->text[0] != '\0' && !text_starts(way->text, "block");
-}
-
 /* What leads nowhere is no data set. */
 static bool
 are_lost(const struct verdict_facts *facts, const struct rank_line *line)
@@ -103,7 +96,7 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 
 	(void)verdict_line_text(line, place);
 	is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
-	if (way != NULL && are_circles(way))
+	if (way != NULL && model_holders_are_circles(way))
 		say_next(
 			verdict,
 			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "

@@ -438,12 +438,59 @@ def test_the_text(tmp_path):
         done = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s")
         assert waiting.answers()
     assert done.returncode == 0, done.stderr
-    head, *ways, last = done.stdout.splitlines()
+    head, *ways, left_out, last = done.stdout.splitlines()
     assert re.fullmatch(r"[ ≈]1[12]\.\d MiB  ≈?[\d,]+ blocks allocated at halves\.py:12 make", head)  # objects of bytearray are small: some may be in the sample
     assert len(ways) == 2 and all(re.fullmatch(
         r" {10}held by  global `\w+` of module __main__ -> (list|dict) of 300, grown at halves\.py:1\d <module>, \[\*\] -> bytearray  "
         r"\(\d+ of 32 samples\)", way) for way in ways), ways
+    assert re.fullmatch(r"lines left out: \d+ with less than 1/64 of what is live, \d+ of what imports left, \d+ beyond --top", left_out)
     assert re.fullmatch(r"the program stood still for \d+\.\d{3} s, while .* were read in \d+ passes", last)
+
+
+def test_lines_beyond_those_asked_for_are_counted(tmp_path):
+    assert run(["g++", "-g", "-O1", FOLDER / "local_tiles.cc", "-o", tmp_path / "local_tiles"]).returncode == 0
+    with Waiting(tmp_path / "local_tiles", tmp_path / "out") as waiting:
+        whole = holders(waiting.pid)
+        less = holders(waiting.pid, "--top", "1")
+        said = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s").stdout.splitlines()[-2]
+    assert len(whole["holders"]) > 1 and whole["more_lines"] == 0 and whole["small_lines"] > 0
+    assert less["more_lines"] == len(whole["holders"]) - 1 and less["small_lines"] == whole["small_lines"]
+    assert said == f"lines left out: {less['small_lines']} with less than 1/64 of what is live, {less['more_lines']} beyond --top"
+
+
+def test_a_circle_names_the_collector(tmp_path):
+    with Waiting([sys.executable, FOLDER / "circle.py"], tmp_path / "out") as waiting:
+        done = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s")
+    assert "          lost: in a circle, which gc.collect() frees: Node .payload -> bytearray" in done.stdout, done.stdout
+
+
+def test_a_list_that_is_being_released_is_told_as_one(tmp_path):
+    with Waiting([sys.executable, FOLDER / "released.py"], tmp_path / "out") as waiting:
+        line = holders(waiting.pid)["holders"][0]
+        assert waiting.answers()
+    wanted = r".* -> list that is being released -> block of released\.py:\d+ \S+ -> bytearray"
+    assert line["ways"][0]["kind"] == "perhaps" and re.fullmatch(wanted, line["ways"][0]["text"]), line["ways"]
+
+
+BLINK = """
+import time
+print("ready", flush=True)
+while True:
+    kept = [bytearray(1000000) for _ in range(20)]
+    time.sleep(0.01)
+    del kept
+    time.sleep(0.01)
+"""
+
+
+def test_blocks_that_were_released_meanwhile_are_told_as_that(tmp_path):
+    (tmp_path / "blink.py").write_text(BLINK)
+    with Waiting([sys.executable, tmp_path / "blink.py"], tmp_path / "out") as waiting:
+        for _ in range(60):
+            said = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s").stdout
+            if "its blocks were released before the program stood still" in said:
+                return
+    pytest.fail(said)
 
 
 def test_what_is_estimated_from_a_sample_says_so(tmp_path):

@@ -7,17 +7,21 @@
 #include <unordered_map>
 #include <vector>
 
-class Tile {
-public:
-	explicit Tile(int n) : pixels_(8192, n & 0xff) {}
+class Tile
+{
+  public:
+	explicit Tile(int n) : pixels_(8192, n & 0xff)
+	{
+	}
 	virtual ~Tile() = default;
 
-private:
+  private:
 	std::vector<unsigned char> pixels_;
 };
 
-class MapView {
-public:
+class MapView
+{
+  public:
 	void show(int n)
 	{
 		char *volatile scratch = new char[3000];
@@ -28,13 +32,16 @@ public:
 			delete[] scratch;
 	}
 
-private:
+  private:
 	std::unordered_map<int, std::unique_ptr<Tile>> tiles_;
 };
 
-class Application {
-public:
-	Application() : view_(new MapView) {}
+class Application
+{
+  public:
+	Application() : view_(new MapView)
+	{
+	}
 	int run()
 	{
 		for (int n = 0; n < 6000; n++)
@@ -45,7 +52,7 @@ public:
 		return getchar() == 'x' ? 0 : 3;
 	}
 
-private:
+  private:
 	static void overwrite_stack()
 	{
 		volatile char space[20000];
