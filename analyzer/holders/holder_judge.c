@@ -21,6 +21,8 @@ static const uint16_t kind_costs[HOLDER_KINDS] = {
 #define COST_PERHAPS 20u // a word that may be left over: rather a long way without one
 #define COST_INSIDE 2u   // an address behind the block's begin
 #define COST_FAR_INSIDE 4u
+#define COST_WITH_PYTHON 1u    // of the cheapest word and the cheapest root: a sure one in a class
+#define COST_WITHOUT_PYTHON 5u // a likely one in static data
 
 static uint32_t
 cost_of_root(const struct holder_search *search, const struct holder_node *node)
@@ -134,29 +136,78 @@ holder_search_is_sure(const struct holder_search *search, uint32_t sample)
 	       !holder_search_is_guess(search, sample);
 }
 
-/* A sample with a good way needs no more; what is above the others is wanted. */
+/*
+ * What a new way may cost at most from each node on, and still be the better one of a sample below: 0 = none is wanted there. A sample with a
+ * good way wants none. One without a way, or with a guess, wants any.
+ */
 static void
-find_wanted(struct holder_search *search)
+start_room(const struct holder_search *search, uint32_t sample, uint32_t *room)
 {
+	if (holder_search_is_guess(search, sample))
+		room[sample] = UINT32_MAX;
+	else if (!holder_search_is_sure(search, sample) && search->nodes[sample].cost > room[sample])
+		room[sample] = search->nodes[sample].cost;
+}
+
+/* With Python a word may turn out to be a sure one later. */
+static void
+spread_room(const struct holder_search *search, uint32_t *room)
+{
+	bool has_python = search->python->shape != NULL;
 	bool has_changed = true;
 
-	for (size_t i = 0; i < search->node_count; i++)
-		search->nodes[i].is_wanted = false;
-	for (size_t i = 0; i < search->sample_count; i++) {
-		if (!holder_search_is_sure(search, search->samples[i]))
-			search->nodes[search->samples[i]].is_wanted = true;
-	}
 	while (has_changed) {
 		has_changed = false;
 		for (size_t i = 0; i < search->edge_count; i++) {
 			const struct holder_edge *edge = &search->edges[i];
+			uint32_t cost = has_python ? 1 : cost_of_edge(&search->nodes[edge->to], edge);
+			uint32_t left = room[edge->to];
 
-			if (edge->is_gone || !search->nodes[edge->to].is_wanted || search->nodes[edge->from].is_wanted)
+			if (left != UINT32_MAX)
+				left = left > cost ? left - cost : 0;
+			if (edge->is_gone || left <= room[edge->from])
 				continue;
-			search->nodes[edge->from].is_wanted = true;
+			room[edge->from] = left;
 			has_changed = true;
 		}
 	}
+}
+
+/* The cheapest word in the cheapest root would have to fit. */
+static bool
+is_room_enough(const struct holder_search *search, uint32_t room)
+{
+	return room > (search->python->shape != NULL ? COST_WITH_PYTHON : COST_WITHOUT_PYTHON);
+}
+
+static void
+find_wanted(struct holder_search *search)
+{
+	uint32_t *room = memory_zeroed(search->node_count, sizeof(*room));
+
+	for (size_t i = 0; i < search->sample_count; i++)
+		start_room(search, search->samples[i], room);
+	spread_room(search, room);
+	for (size_t i = 0; i < search->node_count; i++)
+		search->nodes[i].is_wanted = is_room_enough(search, room[i]);
+	free(room);
+}
+
+bool
+holder_search_is_done(const struct holder_search *search, uint32_t sample)
+{
+	uint32_t *room = memory_zeroed(search->node_count, sizeof(*room));
+	bool is_done = true;
+
+	start_room(search, sample, room);
+	spread_room(search, room);
+	for (size_t i = 0; i < search->node_count; i++) {
+		const struct holder_node *node = &search->nodes[i];
+
+		is_done = is_done && (node->is_expanded || holder_is_root(node) || !is_room_enough(search, room[i]));
+	}
+	free(room);
+	return is_done;
 }
 
 void

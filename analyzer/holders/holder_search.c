@@ -717,6 +717,10 @@ pass(struct holder_search *search, enum part part)
 		scan_range(search, &ranges->at[i], wanted, part);
 	if (part != PART_LEFT_OUT)
 		scan_registers(search);
+	if (!holder_search_is_late(search) && !search->is_full)
+		return;
+	for (size_t i = 0; i < search->target_count; i++) // not all that leads there was seen
+		search->nodes[search->targets[i].node].is_expanded = false;
 }
 
 static bool
@@ -846,11 +850,11 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 	find_skips(search);
 	for (;;) {
 		holder_search_judge(search);
-		if (search->passes >= HOLDER_PASSES_MAX || holder_search_is_late(search) || search->is_full)
+		if (holder_search_is_late(search) || search->is_full)
 			return;
 		if (search->passes >= LINKS_PASSES && !search->has_links && is_one_missing(search))
 			find_links(search);
-		if (choose_targets(search, false))
+		if (search->passes < HOLDER_PASSES_MAX && choose_targets(search, false))
 			pass(search, search->is_reading_all ? PART_ALL : PART_REST);
 		else if (!take_far(search) && !read_left_out(search))
 			return;

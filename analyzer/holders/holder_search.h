@@ -63,7 +63,7 @@ struct holder_node {
 	uint32_t own;        // references to itself
 	uint32_t first_edge; // from here; HOLDER_NONE = none
 	bool is_link;        // of a long chain, perhaps: who leads to it is looked for once
-	bool is_wanted;      // a sample without a root lies below
+	bool is_wanted;      // a way from here on may be the better one of a sample below
 	uint32_t cost;       // of the best way from here to a root; UINT32_MAX = none yet
 	uint32_t best;       // the edge of that way; HOLDER_NONE = it is a root itself, or there is none
 	uint16_t depth;
@@ -128,6 +128,9 @@ void holder_search_judge(struct holder_search *search);
 /* Its way ends at a root that says enough, and no word on it may be left over. */
 bool holder_search_is_guess(const struct holder_search *search, uint32_t sample); // a word may be
 bool holder_search_is_sure(const struct holder_search *search, uint32_t sample);
+
+/* All was looked for that may lead there in a better way, among words that are believed and what was read. */
+bool holder_search_is_done(const struct holder_search *search, uint32_t sample);
 
 /* Of all references that are counted in what leads to this node, and in itself: are there some that were not found? *node: the first such one. */
 bool holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted,

@@ -38,10 +38,11 @@ struct step {
 	uint32_t grown_site;
 	struct word_place between; // of blocks that follow each other: of each but the last one
 	struct word_place last;
-	size_t blocks;                    // that follow each other
-	const struct holder_graph *graph; // NULL = was not asked for
-	bool is_mixed;                    // their words are at different places
-	bool is_alike;                    // all begin with the one table
+	const struct python_type *released; // what it was; NULL = not known
+	size_t blocks;                      // that follow each other
+	const struct holder_graph *graph;   // NULL = was not asked for
+	bool is_mixed;                      // their words are at different places
+	bool is_alike;                      // all begin with the one table
 	size_t table_count;
 	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
 	struct python_edge edge;
@@ -101,6 +102,7 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	}
 	if (node->object.type == NULL) {
 		step->tables[0] = node->kind == HOLDER_BLOCK ? process_memory_word(&search->look->memory, node->start) : 0;
+		step->released = python_objects_released(python, node->start, node->end - node->start);
 		step->table_count = step->tables[0] != 0 && process_modules_at(search->modules, step->tables[0]) != NULL;
 		step->is_alike = step->table_count != 0;
 		return 1;
@@ -347,7 +349,13 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 {
 	uint32_t line = site_lines_of(lines, step->node->site);
 	char text[PLACE_TEXT_BYTES];
+	char name[2 * PYTHON_NAME_BYTES];
 
+	if (step->released != NULL) {
+		python_objects_type_name(step->released, name);
+		say(words, " -> %s that is being released", name);
+		return;
+	}
 	say(words, " -> block");
 	for (size_t i = 0; i < step->table_count; i++)
 		say(words, "%c%016" PRIx64, HOLDER_TYPE_MARK, step->tables[i]);
@@ -653,7 +661,7 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
 
 	/* Words that may be left over lead on and on to what an extension holds: that is no chain. */
-	if (is_short || (search->passes >= HOLDER_PASSES_MAX && !is_unseen)) {
+	if (is_short || (!holder_search_is_done(search, sample) && !is_unseen)) {
 		way->kind = HOLDER_WAY_UNFINISHED;
 		say(&words, "%s",
 		    search->is_late   ? "there was no time to find it"
@@ -685,6 +693,22 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 	way->key = memory_text(words.text);
 }
 
+/* Time or room was up before all was looked for that may be better. */
+static bool
+is_cut_short(const struct holder_search *search, uint32_t sample)
+{
+	return (search->is_late || search->is_full) && !holder_search_is_done(search, sample);
+}
+
+/* Of Python a way found so far may be a wrong one, which the next word would have told. */
+static bool
+is_way_told(const struct holder_search *search, uint32_t sample)
+{
+	if (search->nodes[sample].cost == UINT32_MAX)
+		return false;
+	return !is_cut_short(search, sample) || (search->python->shape == NULL && !holder_search_is_guess(search, sample));
+}
+
 void
 holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with, struct holder_way *way)
 {
@@ -696,14 +720,12 @@ holder_way_read(struct holder_search *search, uint32_t sample, const struct hold
 	while (search->nodes[root].best != HOLDER_NONE)
 		root = search->edges[search->nodes[root].best].from;
 	way->root = root;
-	/* A way found so far may be a wrong one when time is up before the good one. */
-	if (search->nodes[sample].cost == UINT32_MAX ||
-	    ((search->is_late || search->is_full) && !holder_search_is_sure(search, sample))) {
+	if (!is_way_told(search, sample)) {
 		tell_without_root(search, sample, with, way);
 		free(chain);
 		return;
 	}
-	if (holder_search_is_guess(search, sample))
+	if (holder_search_is_guess(search, sample) || is_cut_short(search, sample))
 		way->kind = HOLDER_WAY_PERHAPS;
 	read_chain(search, sample, chain);
 	way->text = text_of(search, chain, with, sample, false, &way->has_root_text);

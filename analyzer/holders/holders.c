@@ -23,7 +23,6 @@
 #include "holders/site_lines.h"
 
 #define COMMAND "holders"
-#define SHARE_MIN 64           // of all that is live: lines with less say nothing
 #define BLOCKS_UNREGARDED 4096 // between two looks at the clock
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 
@@ -76,7 +75,7 @@ is_of_import(const struct site_line *line)
 }
 
 static void
-choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice)
+choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice, struct holders *holders)
 {
 	const struct site_line **sorted = memory_zeroed(lines->count, sizeof(*sorted));
 	uint64_t all_bytes = 0;
@@ -88,12 +87,19 @@ choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice
 		all_bytes += lines->lines[i].live_bytes;
 	}
 	qsort(sorted, lines->count, sizeof(*sorted), compare_lines);
-	for (size_t i = 0; i < lines->count && choice->count < HOLDERS_LINES_MAX && choice->count < top; i++) {
+	for (size_t i = 0; i < lines->count; i++) {
 		uint32_t number = (uint32_t)(sorted[i] - lines->lines);
+		uint64_t *left_out = is_of_import(sorted[i])                                      ? &holders->import_lines
+		                     : sorted[i]->live_bytes < all_bytes / HOLDERS_SHARE_MIN      ? &holders->small_lines
+		                     : choice->count == HOLDERS_LINES_MAX || choice->count >= top ? &holders->more_lines
+		                                                                                  : NULL;
 
-		if (sorted[i]->site == NULL || is_of_import(sorted[i]) || sorted[i]->live_bytes < all_bytes / SHARE_MIN ||
-		    sorted[i]->live_bytes == 0)
+		if (sorted[i]->site == NULL || sorted[i]->live_bytes == 0)
 			continue;
+		if (left_out != NULL) {
+			(*left_out)++;
+			continue;
+		}
 		choice->chosen[choice->count].number = number;
 		choice->chosen[choice->count++].next_key = INFINITY;
 		choice->place_of[number] = (uint32_t)choice->count;
@@ -411,7 +417,7 @@ look_into(pid_t pid, const char *core, const struct model *model, uint64_t stop_
 	}
 	if (is_done) {
 		site_lines_make(model, true, &lines);
-		choose_lines(&lines, top, &choice);
+		choose_lines(&lines, top, &choice, holders);
 		process_modules_make(&look.memory, core != NULL ? 0 : pid, pool, &modules);
 		thread_areas_find(&look.memory, &look.process, &modules, &areas);
 		python_objects_attach(&look.memory, &modules, model->processes[0].python_version, &python);
@@ -520,7 +526,7 @@ holders_stored(struct model_options *options, uint64_t top, struct holders *hold
 					"guard is passed, kmemshim holders PID asks a running program",
 			model->argument);
 	else {
-		while (newest->line_count > top)
+		for (; newest->line_count > top; newest->more_lines++)
 			model_holders_free_line(&newest->lines[--newest->line_count]);
 		*holders = *newest;
 		*newest = (struct holders){ 0 };

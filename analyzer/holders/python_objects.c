@@ -326,6 +326,24 @@ python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes,
 	return false;
 }
 
+const struct python_type *
+python_objects_released(struct python_objects *python, uint64_t start, uint64_t bytes)
+{
+	static const uint64_t prefixes[] = { COLLECTOR_BYTES, 0, COLLECTOR_BYTES + MANAGED_BYTES, MANAGED_BYTES };
+
+	for (size_t i = 0; python->shape != NULL && i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+		uint64_t addr = start + prefixes[i];
+		const struct python_type *type;
+
+		if (prefixes[i] + 16 > bytes || counted(python, addr) != 0)
+			continue;
+		type = python_objects_type(python, OBJECT(addr + 8));
+		if (type != NULL && type->prefix_bytes == prefixes[i] && prefixes[i] + type->basic_bytes <= bytes)
+			return type;
+	}
+	return NULL;
+}
+
 /* ---- small objects ---- */
 
 static void

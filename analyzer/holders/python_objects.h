@@ -109,6 +109,9 @@ enum python_small python_objects_small(struct python_objects *python, uint64_t a
 /* The object whose block this is. False: there is none. */
 bool python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes, struct python_object *object);
 
+/* The type of what was an object here, to which no reference is left: it is being released, or is kept for reuse. NULL: it was none. */
+const struct python_type *python_objects_released(struct python_objects *python, uint64_t start, uint64_t bytes);
+
 /* Does a word keep what it leads to alive? */
 enum python_hold {
 	PYTHON_HOLD_NOT,

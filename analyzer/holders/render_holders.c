@@ -3,6 +3,7 @@
  *
  * When failing  errors stay in the stream.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/json_fields.h"
@@ -11,11 +12,15 @@
 
 #define WAYS_SHOWN 4 // of a line
 
+static_assert(HOLDERS_SHARE_MIN == 64, "texts below say so");
+
 static void
 say_lost(const struct holders_way *way, FILE *stream)
 {
 	if (way->text[0] == '\0')
 		(void)fprintf(stream, "          lost: no pointer leads there");
+	else if (model_holders_are_circles(way))
+		(void)fprintf(stream, "          lost: in a circle, which gc.collect() frees: %s", way->text);
 	else
 		(void)fprintf(stream, "          lost: only lost blocks lead there: %s", way->text);
 }
@@ -62,9 +67,34 @@ say_line(const struct holders_line *line, FILE *stream)
 		else
 			others += line->ways[i].samples;
 	}
+	if (line->samples == 0 && line->blocks != 0)
+		(void)fprintf(stream, "          not known: its blocks were released before the program stood still\n");
 	if (others != 0)
 		(void)fprintf(stream, "          in other ways  (%llu of %llu samples; --json has them)\n",
 		              (unsigned long long)others, (unsigned long long)line->samples);
+}
+
+static void
+say_left_out(const struct holders *holders, FILE *stream)
+{
+	const struct {
+		uint64_t count;
+		const char *why;
+	} parts[] = { { holders->small_lines, "with less than 1/64 of what is live" },
+		          { holders->import_lines, "of what imports left" },
+		          { holders->more_lines, "beyond --top" } };
+	char number[UNITS_TEXT_BYTES];
+	bool is_first = true;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i].count == 0)
+			continue;
+		(void)fprintf(stream, "%s%s %s", is_first ? "lines left out: " : ", ", units_count(parts[i].count, number),
+		              parts[i].why);
+		is_first = false;
+	}
+	if (!is_first)
+		(void)fprintf(stream, "\n");
 }
 
 void
@@ -80,6 +110,7 @@ holders_render_text(const struct holders *holders, FILE *stream)
 		say_line(&holders->lines[i], stream);
 	if (holders->line_count == 0)
 		(void)fprintf(stream, "no line of process %u holds much\n", holders->pid);
+	say_left_out(holders, stream);
 	if (holders->python[0] != '\0')
 		(void)fprintf(stream, "Python's names are missing: %s\n", holders->python);
 	if (holders->is_unfinished)

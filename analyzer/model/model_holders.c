@@ -10,6 +10,7 @@
 #include "base/json_read.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
+#include "base/text_start.h"
 #include "model/model.h"
 
 #define ENTRIES_MAX 4096u // of an array: more is not ours
@@ -101,6 +102,9 @@ model_holders_read(const char *text, size_t bytes)
 			.left_out_bytes = number_in(root, "left_out_bytes"),
 			.shared_bytes = number_in(root, "shared_bytes"),
 			.passes = (uint32_t)number_in(root, "passes"),
+			.small_lines = number_in(root, "small_lines"),
+			.import_lines = number_in(root, "import_lines"),
+			.more_lines = number_in(root, "more_lines"),
 			.is_unfinished = json_is_true(json_object_get(root, "is_unfinished")),
 			.python = text_in(root, "python"),
 			.why = text_in(root, "why"),
@@ -162,6 +166,12 @@ line_in(const struct holders *holders, const struct model_frame *where)
 			return line;
 	}
 	return NULL;
+}
+
+bool
+model_holders_are_circles(const struct holders_way *way)
+{
+	return strcmp(way->kind, "lost") == 0 && way->text[0] != '\0' && !text_starts(way->text, "block");
 }
 
 const struct holders_line *

@@ -46,6 +46,10 @@ struct holders {
 	uint64_t left_out_bytes; // of blocks that hold no pointers
 	uint64_t shared_bytes;   // with other processes: not read
 	uint32_t passes;
+	/* Lines with live blocks that are not below. */
+	uint64_t small_lines;  // they hold less than HOLDERS_SHARE_MIN says
+	uint64_t import_lines; // they hold mostly what modules keep that were imported
+	uint64_t more_lines;   // they were not asked for
 	bool is_unfinished;
 	const char *python; // why its objects are not known by name; "" = they are, or there is none
 	const char *why;    // nobody looked; "" = somebody did
@@ -59,6 +63,7 @@ struct holders {
 };
 
 #define MODEL_HOLDERS_SCHEMA 1
+#define HOLDERS_SHARE_MIN 64 // of all that is live: lines with less say nothing
 
 extern const char *const model_holders_kinds[]; // the last is NULL
 extern const struct json_object model_holders_object;
@@ -76,6 +81,8 @@ void model_holders_free(struct holders *holders); // what it holds, not itself; 
  */
 const struct holders_line *model_holders_of(const struct model *model, const struct model_frame *where,
                                             enum domain_kind kind);
+/* Objects of Python's to which nothing leads but they themselves: their counters keep them. A lost block of C is none. */
+bool model_holders_are_circles(const struct holders_way *way);
 /* The look that this is of. */
 const struct holders *model_holders_look(const struct model *model, const struct holders_line *line);
 

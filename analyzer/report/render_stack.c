@@ -141,6 +141,16 @@ row_of(const char *text, size_t room)
 	return length != 0 ? length : strcspn(text, " "); // one word that is longer
 }
 
+static const char *
+lost_words(const struct holders_way *way)
+{
+	if (strcmp(way->kind, "lost") != 0)
+		return "";
+	if (model_holders_are_circles(way))
+		return "in a circle, which gc.collect() frees: ";
+	return way->text[0] != '\0' ? "only lost blocks lead there: " : "no pointer leads there";
+}
+
 char *
 render_holder_words(const struct holders_way *way, uint64_t samples)
 {
@@ -149,7 +159,7 @@ render_holder_words(const struct holders_way *way, uint64_t samples)
 		const char *words;
 	} kinds[] = { { "held", "by " },
 		          { "perhaps", "perhaps by " },
-		          { "lost", "by nothing: no pointer leads there " },
+		          { "lost", "by nothing: " },
 		          { "unseen", "by something that was not found: " },
 		          { "unread", "by nothing that was read " } };
 	char share[64] = "";
@@ -160,7 +170,7 @@ render_holder_words(const struct holders_way *way, uint64_t samples)
 			continue;
 		if (way->samples != samples)
 			(void)snprintf(share, sizeof(share), "  (%" PRIu64 " of %" PRIu64 " samples)", way->samples, samples);
-		if (asprintf(&text, "%s%s%s", kinds[i].words, way->text, share) < 0)
+		if (asprintf(&text, "%s%s%s%s", kinds[i].words, lost_words(way), way->text, share) < 0)
 			memory_exhausted();
 		return text;
 	}

@@ -105,7 +105,7 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 
 	(void)verdict_line_text(line, place);
 	is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
-	if (way != NULL && verdict_are_circles(way))
+	if (way != NULL && model_holders_are_circles(way))
 		say_next(
 			verdict,
 			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "

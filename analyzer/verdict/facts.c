@@ -287,12 +287,6 @@ verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *li
 }
 
 bool
-verdict_are_circles(const struct holders_way *way)
-{
-	return strcmp(way->kind, "lost") == 0 && way->text[0] != '\0' && !text_starts(way->text, "block");
-}
-
-bool
 verdict_is_rest_of_arenas(const struct rank_line *line)
 {
 	return line->largest != NULL && line->largest->is_rest_of_arenas;

@@ -231,8 +231,6 @@ bool verdict_is_rest_of_arenas(const struct rank_line *line);
 uint64_t verdict_unlisted_refusals(const struct verdict_facts *facts);
 /* What a look found of the line; NULL: nobody looked at it. */
 const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
-/* Objects of Python's to which nothing leads but they themselves: their counters keep them. A lost block of C is none. */
-bool verdict_are_circles(const struct holders_way *way);
 /* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
 /* The largest line does not accumulate, but the next one does, with most of what it holds. */

@@ -142,8 +142,8 @@ PHRASE(HOLDER)
 	                                                                     : " When the guard was passed, ");
 	if (strcmp(way->kind, "unfinished") == 0)
 		say(verdict, "there was no time to find what holds %s.", strcmp(most, "they") == 0 ? "them" : most);
-	else if (verdict_are_circles(way))
-		say(verdict, "nothing but themselves held %s.", strcmp(most, "they") == 0 ? "them" : most);
+	else if (model_holders_are_circles(way))
+		say(verdict, "%s were in circles of objects, which the garbage collector (gc) frees.", most);
 	else if (strcmp(way->kind, "lost") == 0)
 		say(verdict, "no pointer led to %s any more.", strcmp(most, "they") == 0 ? "them" : most);
 	else if (strcmp(way->kind, "unseen") == 0)

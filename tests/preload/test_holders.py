@@ -304,6 +304,46 @@ def test_a_long_way_of_blocks_that_are_not_alike(tmp_path):
     assert told and int(told[1].replace(",", "")) == 1999 + 1 - 12, way["text"]
 
 
+def test_what_is_lost_beside_a_list_that_is_too_long(tmp_path):
+    assert run(["gcc", "-g", "-O1", "-DNODES=9000", "-DLOST=1000", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
+    with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
+        ways = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"]}
+        assert waiting.answers()
+    assert ways["make_payload"][0]["kind"] == "unfinished"
+    assert all(way["kind"] == "lost" for way in ways["lose"]), ways["lose"]
+
+
+def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(tmp_path):
+    """The nodes of std::unordered_map are one list: of a way by a table's bucket nobody climbs the list for a better one that cannot be there."""
+    assert run(["g++", "-g", "-O1", FOLDER / "local_tiles.cc", "-o", tmp_path / "local_tiles"]).returncode == 0
+    with Waiting(tmp_path / "local_tiles", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    ways = {line["function"].rpartition("::")[2].partition("(")[0]: line["ways"] for line in document["holders"]}
+    tile = rf"the stack of thread {waiting.pid} -> .*block \(Tile\) of local_tiles\.cc:\d+ MapView::show \.pixels_"
+    assert all(way["kind"] == "held" and re.fullmatch(tile, way["text"]) for way in ways["Tile"]), ways["Tile"]
+    assert all(way["kind"] == "lost" for way in ways["show"]), ways["show"]
+    assert document["passes"] < 16 and not document["is_unfinished"]
+
+
+def test_a_way_that_was_found_when_time_was_up_is_told_as_perhaps(tmp_path):
+    assert run(["g++", "-g", "-O1", FOLDER / "local_tiles.cc", "-o", tmp_path / "local_tiles"]).returncode == 0
+    with Waiting(tmp_path / "local_tiles", tmp_path / "out") as waiting:
+        whole = holders(waiting.pid)
+        found = {}
+        for tenth in range(4, 40):  # of what a whole search takes: the way is found before it is known that no other is better
+            done = kmemshim("holders", waiting.pid, "--json", "--stop", f"{whole['stopped_us'] * tenth // 10000}ms")
+            document = json.loads(done.stdout) if done.returncode == 0 else {"holders": []}
+            found = {way["kind"]: way["text"] for line in document["holders"][:1] for way in line["ways"]}
+            if "perhaps" in found:
+                break
+        assert waiting.answers()
+    if "perhaps" not in found:
+        pytest.skip("each search came to its end, or had found nothing when its time was up")
+    assert set(found) == {"perhaps"} and document["is_unfinished"]
+    assert found["perhaps"] == whole["holders"][0]["ways"][0]["text"]
+
+
 @pytest.mark.parametrize("form, count", [("chain", "20"), ("wide", r"at least \d,\d{3}")], ids=["chain", "wide"])
 def test_nodes_of_a_graph_of_pytorch_are_counted(form, count, tmp_path):
     library = tmp_path / "libtorch_double.so"
@@ -490,12 +530,59 @@ def test_the_text(tmp_path):
         done = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s")
         assert waiting.answers()
     assert done.returncode == 0, done.stderr
-    head, *ways, last = done.stdout.splitlines()
+    head, *ways, left_out, last = done.stdout.splitlines()
     assert re.fullmatch(r"[ ≈]1[12]\.\d MiB  ≈?[\d,]+ blocks allocated at halves\.py:12 make", head)  # objects of bytearray are small: some may be in the sample
     assert len(ways) == 2 and all(re.fullmatch(
         r" {10}held by  global `\w+` of module __main__ -> (list|dict) of 300, grown at halves\.py:1\d <module>, \[\*\] -> bytearray  "
         r"\(\d+ of 32 samples\)", way) for way in ways), ways
+    assert re.fullmatch(r"lines left out: \d+ with less than 1/64 of what is live, \d+ of what imports left, \d+ beyond --top", left_out)
     assert re.fullmatch(r"the program stood still for \d+\.\d{3} s, while .* were read in \d+ passes", last)
+
+
+def test_lines_beyond_those_asked_for_are_counted(tmp_path):
+    assert run(["g++", "-g", "-O1", FOLDER / "local_tiles.cc", "-o", tmp_path / "local_tiles"]).returncode == 0
+    with Waiting(tmp_path / "local_tiles", tmp_path / "out") as waiting:
+        whole = holders(waiting.pid)
+        less = holders(waiting.pid, "--top", "1")
+        said = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s").stdout.splitlines()[-2]
+    assert len(whole["holders"]) > 1 and whole["more_lines"] == 0 and whole["small_lines"] > 0
+    assert less["more_lines"] == len(whole["holders"]) - 1 and less["small_lines"] == whole["small_lines"]
+    assert said == f"lines left out: {less['small_lines']} with less than 1/64 of what is live, {less['more_lines']} beyond --top"
+
+
+def test_a_circle_names_the_collector(tmp_path):
+    with Waiting([sys.executable, FOLDER / "circle.py"], tmp_path / "out") as waiting:
+        done = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s")
+    assert "          lost: in a circle, which gc.collect() frees: Node .payload -> bytearray" in done.stdout, done.stdout
+
+
+def test_a_list_that_is_being_released_is_told_as_one(tmp_path):
+    with Waiting([sys.executable, FOLDER / "released.py"], tmp_path / "out") as waiting:
+        line = holders(waiting.pid)["holders"][0]
+        assert waiting.answers()
+    wanted = r".* -> list that is being released -> block of released\.py:\d+ \S+ -> bytearray"
+    assert line["ways"][0]["kind"] == "perhaps" and re.fullmatch(wanted, line["ways"][0]["text"]), line["ways"]
+
+
+BLINK = """
+import time
+print("ready", flush=True)
+while True:
+    kept = [bytearray(1000000) for _ in range(20)]
+    time.sleep(0.01)
+    del kept
+    time.sleep(0.01)
+"""
+
+
+def test_blocks_that_were_released_meanwhile_are_told_as_that(tmp_path):
+    (tmp_path / "blink.py").write_text(BLINK)
+    with Waiting([sys.executable, tmp_path / "blink.py"], tmp_path / "out") as waiting:
+        for _ in range(60):
+            said = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s").stdout
+            if "its blocks were released before the program stood still" in said:
+                return
+    pytest.fail(said)
 
 
 def test_what_is_estimated_from_a_sample_says_so(tmp_path):
@@ -569,7 +656,7 @@ def test_H4_out_of_time_nothing_is_guessed(tmp_path):
         return
     document = json.loads(done.stdout)
     assert document["is_unfinished"] and document["stopped_us"] < 1000000
-    assert {way["kind"] for line in document["holders"] for way in line["ways"]} <= {"unfinished", "held"}
+    assert {way["kind"] for line in document["holders"] for way in line["ways"]} <= {"unfinished", "perhaps", "held"}
 
 
 def test_traced_by_another_one(tmp_path):

@@ -10,7 +10,8 @@ jobs = queue.Queue()
 
 
 def put(i):
-    jobs.put((i, bytearray(2000)))
+    data = bytearray(2000)
+    jobs.put((i, data))
 
 
 for i in range(20000):

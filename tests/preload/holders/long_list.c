@@ -1,11 +1,16 @@
 /*
- * Keeps blocks in a list of 3,000 nodes, which lie in memory in no order, then waits.
+ * Keeps blocks in a list of NODES nodes, which lie in memory in no order, and loses LOST blocks, then waits.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef NODES
 #define NODES 3000
+#endif
+#ifndef LOST
+#define LOST 0
+#endif
 
 struct node {
 	struct node *next;
@@ -54,10 +59,21 @@ make_list(void)
 	__asm__ volatile("" ::"r"(nodes) : "memory");
 }
 
+__attribute__((noinline)) static void
+lose(void)
+{
+	for (int i = 0; i < LOST; i++) {
+		char *volatile block = malloc(30000);
+
+		memset(block, 1, 30000);
+	}
+}
+
 int
 main(void)
 {
 	make_list();
+	lose();
 	overwrite_stack();
 	puts("ready");
 	fflush(stdout);

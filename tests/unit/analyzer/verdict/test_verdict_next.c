@@ -75,7 +75,7 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "no pointer led to them any more.",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
 		{ { "lost", "Node .payload -> bytearray", 32, "", 0, "" },
-		  "When the guard was passed, nothing but themselves held them.",
+		  "they were in circles of objects, which the garbage collector (gc) frees.",
 		  "nothing but themselves holds the objects of train.py:41 epoch: such circles wait for the garbage collector." },
 		{ { "perhaps", "the stack of thread 7", 32, "", 0, "" },
 		  "they were held, perhaps, by the stack of thread 7.",
