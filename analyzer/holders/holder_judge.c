@@ -196,9 +196,14 @@ find_wanted(struct holder_search *search)
 bool
 holder_search_is_done(const struct holder_search *search, uint32_t sample)
 {
-	uint32_t *room = memory_zeroed(search->node_count, sizeof(*room));
+	uint32_t *room;
 	bool is_done = true;
 
+	if (holder_search_is_sure(search, sample))
+		return true;
+	if (search->is_late && stopped_process_time(&search->look->process) > search->words_deadline_ns)
+		return false; // nor is there time to ask
+	room = memory_zeroed(search->node_count, sizeof(*room));
 	start_room(search, sample, room);
 	spread_room(search, room);
 	for (size_t i = 0; i < search->node_count; i++) {

@@ -8,7 +8,8 @@ sessions = {}
 
 
 def handle(i):
-    sessions["user-%d" % i] = {"id": i, "page": bytearray(2000), "score": i * 0.5}
+    page = bytearray(2000)
+    sessions["user-%d" % i] = {"id": i, "page": page, "score": i * 0.5}
 
 
 for i in range(3000):
