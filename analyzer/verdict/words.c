@@ -160,8 +160,10 @@ void
 say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum, struct verdict *verdict)
 {
 	char bytes[UNITS_TEXT_BYTES];
+	char told[UNITS_TEXT_BYTES];
 
-	if (sum->bytes > finding->bytes + finding->bytes / 100)
+	if (sum->bytes > finding->bytes + finding->bytes / 100 &&
+	    strcmp(units_bytes(sum->bytes, bytes), units_bytes(finding->bytes, told)) != 0)
 		say(verdict, " In all kinds of memory that line held %s%s.", sum->is_estimated ? "≈" : "",
 		    units_bytes(sum->bytes, bytes));
 }
