@@ -5,7 +5,14 @@ A view of a few bytes keeps the whole buffer.
 import sys
 
 heads = []
+
+
+def view():
+    buffer = bytearray(20000)
+    heads.append(memoryview(buffer)[:10])
+
+
 for _ in range(300):
-    heads.append(memoryview(bytearray(20000))[:10])
+    view()
 print("ready", flush=True)
 sys.stdin.readline()

@@ -13,7 +13,8 @@ def send(body):
 
 
 def plan():
-    later.append(functools.partial(send, bytearray(20000)))
+    body = bytearray(20000)
+    later.append(functools.partial(send, body))
 
 
 for _ in range(300):
