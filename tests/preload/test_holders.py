@@ -340,7 +340,7 @@ def test_a_way_that_was_found_when_time_was_up_is_told_as_perhaps(tmp_path):
         assert waiting.answers()
     if "perhaps" not in found:
         pytest.skip("each search came to its end, or had found nothing when its time was up")
-    assert set(found) == {"perhaps"} and document["is_unfinished"]
+    assert set(found) <= {"perhaps", "held"} and document["is_unfinished"]
     assert found["perhaps"] == whole["holders"][0]["ways"][0]["text"]
 
 

@@ -191,8 +191,11 @@ prepare_guard(void)
 static void
 judge(void)
 {
-	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 20, 0, 1 << 20, 1 << 24, 0, 0 }, 0);
-	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 24, 0, 1 << 24, 1 << 24, 0, 0 }, 0);
+	struct memory_limits_now now = { .resident_bytes = 1 << 20, .cgroup_bytes = 1 << 20, .limit_bytes = 1 << 24 };
+
+	(void)memory_guard_judge(&now, 0);
+	now.resident_bytes = now.cgroup_bytes = 1 << 24;
+	(void)memory_guard_judge(&now, 0);
 }
 
 static struct python_interpreter python;

@@ -164,12 +164,14 @@ prepare_guard(void)
 	settings.guard.percent = 90;
 	capture_file_header()->identity.cgroup_version = 2;
 	atomic_store_explicit(tracker_state, TRACKER_ON, memory_order_relaxed);
-	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 20, 0, 1 << 20, 1 << 24, 0, 0 }, 0);
+	(void)memory_guard_judge(
+		&(struct memory_limits_now){ .resident_bytes = 1 << 20, .cgroup_bytes = 1 << 20, .limit_bytes = 1 << 24 }, 0);
 }
 static void
 pass_guard(void)
 {
-	(void)memory_guard_judge(&(struct memory_limits_now){ 1 << 24, 0, 1 << 24, 1 << 24, 0, 0 }, 0);
+	(void)memory_guard_judge(
+		&(struct memory_limits_now){ .resident_bytes = 1 << 24, .cgroup_bytes = 1 << 24, .limit_bytes = 1 << 24 }, 0);
 }
 static void
 read_guard(void)
