@@ -67,8 +67,6 @@ void process_memory_close(struct process_memory *memory);
 void process_memory_stands_still(struct process_memory *memory);
 void process_memory_forget(struct process_memory *memory);
 
-const struct memory_region *process_memory_region(const struct process_memory *memory, uint64_t addr);
-
 /* False: not all of it can be read; what can not is 0. Small things: large ones are scanned. */
 bool process_memory_read(struct process_memory *memory, uint64_t addr, void *to, size_t bytes);
 uint64_t process_memory_word(struct process_memory *memory, uint64_t addr);

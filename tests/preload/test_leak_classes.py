@@ -39,7 +39,7 @@ def classes_of(source, out):
 
 def check(scene, source, argv, out):
     """
-    A leak may be tried twice. Rarely (twice in a dozen runs of the whole suite, never in 140 runs alone) the stack of the line changes within
+    A leak may be tried twice. Rarely (seen twice, in runs of the whole suite) the stack of the line changes within
     the run: two sites share its blocks, and neither tells all.
     """
     for folder in (out, f"{out}-again")[:2 if scene.startswith("leak") else 1]:
