@@ -213,8 +213,9 @@ static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
 #define KMEM_CLOCK_MAX 255u
 struct kmem_generations {
 	_Atomic uint32_t site; // index + 1 in SITES
-	// bits 0-15 generations so far, at most the buckets; 16-23 clock of the latest; 24-31 of samples (domain
-	// python/object) those of the latest generation, 255 = and more: it ends when the clock has moved and it has had eight
+	// bits 0-7 generations so far, at most the buckets; 8-15 clock at which the last bucket began, 0 = it has not (and before version 12);
+	// 16-23 clock of the latest birth; 24-31 of samples (domain python/object) those of the latest generation, 255 = and more: it ends
+	// when the clock has moved and it has had eight
 	_Atomic uint32_t births;
 	_Atomic uint32_t live_count[KMEM_GENERATION_BUCKETS];
 };

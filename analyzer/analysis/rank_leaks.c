@@ -12,6 +12,7 @@
 #include "analysis/device_parts.h"
 #include "analysis/rank.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/text_start.h"
 
 #define LEAK_ALIVE_PERCENT 75     // of all generations since the site appeared
@@ -132,18 +133,26 @@ stays_evenly(const struct model_site *site)
 	return is_even;
 }
 
+/* Fewer and fewer blocks from quarter to quarter of what was allocated. */
+static bool
+slows_down(const double quarters[SURVIVAL_QUARTERS])
+{
+	double first = quarters[0] + quarters[1];
+	double second = quarters[2] + quarters[3];
+
+	return first + second >= FILLING_BLOCKS_MIN && first * 2 >= second * FILLING_HALVES && quarters[0] > quarters[1] &&
+	       quarters[1] > quarters[2] && quarters[2] >= quarters[3] && quarters[3] * FILLING_SLOWER <= quarters[1];
+}
+
 /* Keeps all and adds less and less, as a cache does that has nearly all it will ever hold. */
 static bool
 is_filling(const struct model_site *site)
 {
-	uint64_t first = surviving(site, 0, 2);
-	uint64_t second = surviving(site, 2, 4);
-	const uint64_t *quarters = site->quarters;
+	const uint64_t *counts = site->quarters;
+	const double quarters[] = { (double)counts[0], (double)counts[1], (double)counts[2], (double)counts[3] };
 
-	return first + second >= FILLING_BLOCKS_MIN && site->samples == 0 &&
-	       site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART &&
-	       first * 2 >= second * FILLING_HALVES && quarters[0] > quarters[1] && quarters[1] > quarters[2] &&
-	       quarters[2] >= quarters[3] && quarters[3] * FILLING_SLOWER <= quarters[1];
+	return site->samples == 0 && site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART &&
+	       slows_down(quarters);
 }
 
 uint64_t
@@ -290,6 +299,73 @@ judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_s
 	}
 }
 
+static int
+compare_lines_of_processes(const void *a, const void *b)
+{
+	const struct model_site *left = *(struct model_site *const *)a;
+	const struct model_site *right = *(struct model_site *const *)b;
+
+	return rank_compare_places(left, right) ?: order_numbers(left->process, right->process);
+}
+
+/* Adds the blocks of a site, by quarters of a volume of which it saw the last `part`, 0 to 1. */
+static void
+add_quarters(const struct model_site *site, double part, double sums[SURVIVAL_QUARTERS])
+{
+	uint64_t counted = surviving(site, 0, SURVIVAL_QUARTERS);
+	double begin = SURVIVAL_QUARTERS * (1 - part);
+
+	if (counted == 0 || part == 0) { // all of them came in one tick
+		sums[begin < SURVIVAL_QUARTERS ? (unsigned)begin : SURVIVAL_QUARTERS - 1] += (double)site->live_count;
+		return;
+	}
+	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++) {
+		double from = begin + i * part;
+
+		for (unsigned k = 0; k < SURVIVAL_QUARTERS; k++) {
+			double low = from > k ? from : k;
+			double high = from + part < k + 1 ? from + part : k + 1;
+
+			sums[k] += high > low ? (double)site->quarters[i] * (high - low) / part : 0;
+		}
+	}
+}
+
+/*
+ * A loop's stack may change while it runs (CPython specialises it, a callee is replaced): then the line goes on at another site, and the
+ * one before has fewer and fewer. So what fills is asked of the line.
+ */
+static void
+judge_filling_lines(struct model *model)
+{
+	struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
+	size_t count = 0;
+	bool has_filling = false;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		if (model->sites[i].live_count == 0 || model->sites[i].leak == MODEL_LEAK_NONE)
+			continue;
+		sites[count++] = &model->sites[i];
+		has_filling = has_filling || model->sites[i].leak == MODEL_LEAK_FILLING;
+	}
+	if (has_filling)
+		qsort(sites, count, sizeof(*sites), compare_lines_of_processes);
+	for (size_t first = 0, end; has_filling && first < count; first = end) {
+		double quarters[SURVIVAL_QUARTERS] = { 0 };
+		uint64_t volume_bytes = 1;
+
+		for (end = first; end < count && compare_lines_of_processes(&sites[first], &sites[end]) == 0; end++)
+			volume_bytes = sites[end]->volume_bytes > volume_bytes ? sites[end]->volume_bytes : volume_bytes;
+		for (size_t i = first; i < end; i++)
+			add_quarters(sites[i], (double)sites[i]->volume_bytes / (double)volume_bytes, quarters);
+		for (size_t i = first; i < end && end - first > 1 && !slows_down(quarters); i++) {
+			if (sites[i]->leak == MODEL_LEAK_FILLING)
+				sites[i]->leak = MODEL_LEAK_LEAK;
+		}
+	}
+	free(sites);
+}
+
 void
 rank_leaks_classify(struct model *model)
 {
@@ -307,6 +383,9 @@ rank_leaks_classify(struct model *model)
 		/* A cache gives nothing back; what leaks in it are tensors. */
 		if (device_parts_is_cache(model, &model->sites[i]))
 			model->sites[i].leak = MODEL_LEAK_NONE;
+	}
+	judge_filling_lines(model);
+	for (size_t i = 0; i < model->site_count; i++) {
 		if (model->sites[i].leak == MODEL_LEAK_LEAK)
 			leaking[count++] = &model->sites[i];
 	}

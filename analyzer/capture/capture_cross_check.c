@@ -192,11 +192,11 @@ tell_generations(struct capture *capture)
 		if (!has_counted(block))
 			continue;
 		lost_count += site == 0 || site > site_count || COPY_OF(capture_site(capture, site - 1)->generations) != i + 1;
-		if ((births & 0xffff) > KMEM_GENERATION_BUCKETS ||
-		    (births >> 16 & KMEM_CLOCK_MAX) > COPY_OF(capture->header->generation_clock))
+		if ((births & 0xff) > KMEM_GENERATION_BUCKETS || (births >> 8 & 0xff) > (births >> 16 & 0xff) ||
+		    (births >> 16 & 0xff) > COPY_OF(capture->header->generation_clock))
 			capture_damaged(capture,
 			                "section \"generations\": block %zu has %u births, the latest at %u: that is not possible",
-			                i, births & 0xffff, births >> 16 & KMEM_CLOCK_MAX);
+			                i, births & 0xff, births >> 16 & 0xff);
 	}
 	if (lost_count != 0)
 		capture_damaged(capture, "section \"generations\": %zu block%s without a site", lost_count,

@@ -143,6 +143,7 @@ void model_take_failed(struct build *build, struct model *model);
 struct generation_sums {
 	uint32_t birth_generations; // the most of any record; 0 = nobody counted
 	uint32_t birth_clock;       // the latest
+	uint32_t last_bucket_clock; // at which the last bucket began; 0 = in no record, or unknown
 	uint64_t allocated_count;   // by all records, by the end
 	uint8_t first_generation;   // the first
 	int64_t born_alive[KMEM_GENERATION_BUCKETS];

@@ -16,14 +16,16 @@ void
 model_generations_add(struct generation_sums *sums, const struct kmem_generations *block)
 {
 	uint32_t births = block != NULL ? COPY_OF(block->births) : 0;
-	uint32_t count = births & 0xffff;
+	uint32_t count = births & 0xff;
 
 	if (block == NULL || count > KMEM_GENERATION_BUCKETS)
 		return;
 	if (count > sums->birth_generations)
 		sums->birth_generations = count;
-	if ((births >> 16 & KMEM_CLOCK_MAX) > sums->birth_clock)
-		sums->birth_clock = births >> 16 & KMEM_CLOCK_MAX;
+	if ((births >> 8 & 0xff) > sums->last_bucket_clock)
+		sums->last_bucket_clock = births >> 8 & 0xff;
+	if ((births >> 16 & 0xff) > sums->birth_clock)
+		sums->birth_clock = births >> 16 & 0xff;
 	for (uint32_t i = 0; i < KMEM_GENERATION_BUCKETS; i++) // a thread may only have released what others made
 		sums->born_alive[i] += (int32_t)COPY_OF(block->live_count[i]);
 }
@@ -86,17 +88,21 @@ volume_between(const struct kmem_header *header, uint64_t first, uint64_t last)
 
 /*
  * The tick of a generation, 0 = the first. A site that allocated in each tick has one for each, up to the buckets. Of another one the ticks
- * without a birth are taken to be the first ones, which are short: so what stays is rather taken for a leak than for a cache.
+ * without a birth are taken to be the first ones, which are short: so what stays is rather taken for a leak than for a cache. With all
+ * buckets in use it is known when the last one began: the ticks are eight for each doubling, and one tick that is missed is a tenth of all
+ * volume until then.
  */
 static uint64_t
 tick_of(const struct generation_sums *sums, uint32_t generation)
 {
 	uint32_t count = sums->birth_generations;
 	uint64_t first = sums->first_generation;
-	uint64_t age = sums->birth_clock > first ? sums->birth_clock - first : 0;
+	uint64_t last = count == KMEM_GENERATION_BUCKETS && sums->last_bucket_clock != 0 ? sums->last_bucket_clock
+	                                                                                 : sums->birth_clock;
+	uint64_t age = last > first ? last - first : 0;
 
-	if (count == KMEM_GENERATION_BUCKETS && age >= count)
-		return first + 1 + generation; // the last: and later
+	if (count == KMEM_GENERATION_BUCKETS && sums->last_bucket_clock == 0 && age >= count)
+		return first + 1 + generation; // before version 12: the last, and later
 	return age + 1 + generation >= count ? first + age + 1 + generation - count : first;
 }
 

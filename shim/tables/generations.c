@@ -145,6 +145,17 @@ generations_steps_anew(void)
 	                      memory_order_relaxed);
 }
 
+/* Bits 0-15 of `births` when the next generation begins at this clock: the last one goes on, and the clock at which it began is kept. */
+static uint32_t
+next_generation(uint32_t births, uint8_t clock)
+{
+	uint32_t count = (births & 0xff) + 1;
+
+	if (count > KMEM_GENERATION_BUCKETS)
+		return births & 0xffff;
+	return count == KMEM_GENERATION_BUCKETS ? (uint32_t)clock << 8 | count : count;
+}
+
 /*
  * The site's generation for a birth at this clock: the latest one, or the next when the clock has moved since. 1 to
  * KMEM_GENERATION_BUCKETS.
@@ -156,16 +167,12 @@ generation_at(struct kmem_generations *block, uint8_t clock)
 	uint32_t wanted;
 
 	do {
-		uint32_t count = seen & 0xffff;
-
 		if (clock <= seen >> 16)
-			return (uint8_t)count;
-		if (count < KMEM_GENERATION_BUCKETS)
-			count++;
-		wanted = (uint32_t)clock << 16 | count;
+			return (uint8_t)seen;
+		wanted = (uint32_t)clock << 16 | next_generation(seen, clock);
 	} while (!atomic_compare_exchange_weak_explicit(&block->births, &seen, wanted, memory_order_relaxed,
 	                                                memory_order_relaxed));
-	return (uint8_t)(wanted & 0xffff);
+	return (uint8_t)wanted;
 }
 
 /* The same of samples: the next one not before the latest has SAMPLES_MIN. */
@@ -176,21 +183,20 @@ generation_of_sample(struct kmem_generations *block, uint8_t clock)
 	uint32_t wanted;
 
 	do {
-		uint32_t count = seen & 0xffff;
+		uint32_t generation = seen & 0xffff;
 		uint8_t last = (uint8_t)(seen >> 16);
 		uint32_t samples = seen >> 24;
 
-		if (count == 0 || (clock > last && samples >= SAMPLES_MIN)) {
+		if (generation == 0 || (clock > last && samples >= SAMPLES_MIN)) {
 			samples = 0;
-			if (count < KMEM_GENERATION_BUCKETS)
-				count++;
+			generation = next_generation(seen, clock);
 		}
 		if (samples < UINT8_MAX)
 			samples++;
-		wanted = samples << 24 | (uint32_t)(clock > last ? clock : last) << 16 | count;
+		wanted = samples << 24 | (uint32_t)(clock > last ? clock : last) << 16 | generation;
 	} while (!atomic_compare_exchange_weak_explicit(&block->births, &seen, wanted, memory_order_relaxed,
 	                                                memory_order_relaxed));
-	return (uint8_t)(wanted & 0xffff);
+	return (uint8_t)wanted;
 }
 
 static uint32_t

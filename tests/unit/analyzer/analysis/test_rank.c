@@ -103,6 +103,47 @@ a_cache_that_fills_is_no_leak_and_says_where_it_ends(void **state)
 	}
 }
 
+/* The first site of the line, and what the second one has, which appeared when so much of the volume was over. */
+static void
+what_fills_is_asked_of_the_line_and_not_of_its_stack(void **state)
+{
+	static const struct {
+		uint64_t first[SURVIVAL_QUARTERS], second[SURVIVAL_QUARTERS];
+		uint64_t second_count, second_volume_kib;
+		unsigned second_line;
+		enum model_leak_class wanted;
+		const char *why;
+	} cases[] = {
+		{ { 30, 25, 10, 0 }, { 5, 7, 8, 8 }, 28, 512, 41, MODEL_LEAK_LEAK, "the line goes on at another site" },
+		{ { 30, 25, 10, 0 }, { 0, 0, 0, 0 }, 28, 256, 41, MODEL_LEAK_LEAK, "all of one tick" },
+		{ { 30, 25, 10, 0 }, { 0, 0, 0, 0 }, 28, 0, 41, MODEL_LEAK_LEAK, "all of the last tick" },
+		{ { 30, 25, 10, 0 }, { 5, 7, 8, 8 }, 28, 512, 42, MODEL_LEAK_FILLING, "another line" },
+		{ { 30, 20, 10, 5 }, { 30, 20, 10, 5 }, 65, 1024, 41, MODEL_LEAK_FILLING, "both fill" },
+		{ { 30, 20, 10, 0 }, { 1, 1, 1, 1 }, 4, 512, 41, MODEL_LEAK_FILLING, "the other one has few" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *first;
+		struct model_site *second;
+
+		hand_model_make(&hand);
+		first = hand_model_site(&hand, HEAP, 41, 1024 * KIB);
+		first->live_count = first->allocated_count = 65;
+		first->volume_bytes = 1024 * KIB;
+		hand_model_generations(first, 12, 12, 3, 3);
+		memcpy(first->quarters, cases[i].first, sizeof(first->quarters));
+		second = hand_model_site(&hand, HEAP, cases[i].second_line, 512 * KIB);
+		second->live_count = second->allocated_count = cases[i].second_count;
+		second->volume_bytes = cases[i].second_volume_kib * KIB;
+		hand_model_generations(second, 12, 12, 3, 3);
+		memcpy(second->quarters, cases[i].second, sizeof(second->quarters));
+		rank_leaks_classify(&hand.model);
+		if (first->leak != cases[i].wanted)
+			print_error("%s\n", cases[i].why);
+		assert_int_equal(first->leak, cases[i].wanted);
+	}
+}
+
 /* A notebook's cell that runs again and again allocates little else. */
 static void
 a_block_of_each_step_is_no_one_time_load(void **state)
@@ -562,6 +603,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
 		cmocka_unit_test_setup(a_cache_that_fills_is_no_leak_and_says_where_it_ends, make),
+		cmocka_unit_test_setup(what_fills_is_asked_of_the_line_and_not_of_its_stack, make),
 		cmocka_unit_test_setup(a_table_that_an_import_makes_is_no_leak, make),
 		cmocka_unit_test_setup(what_stays_evenly_is_a_leak_whatever_comes_between, make),
 		cmocka_unit_test_setup(a_block_of_each_step_is_no_one_time_load, make),

@@ -396,6 +396,41 @@ survivors_are_told_by_quarters_of_the_volume(void **state)
 	}
 }
 
+/* A line that leaks evenly, in all of its 62 buckets: some of the first ticks, which are short, had no block of it. */
+static void
+ticks_that_are_missed_before_the_last_bucket_make_no_cache_of_a_leak(void **state)
+{
+	enum { FIRST = 28, CLOCK = 97 };
+	static const unsigned missed[] = { 0, 2, 5, CLOCK - FIRST - KMEM_GENERATION_BUCKETS };
+
+	for (size_t i = 0; i < sizeof(missed) / sizeof(missed[0]); i++) {
+		unsigned opened = FIRST + missed[i] + KMEM_GENERATION_BUCKETS;
+		struct capture_builder *builder = capture_builder_new();
+		uint32_t stack = new_stack(builder, 0x400100);
+		uint32_t born[KMEM_GENERATION_BUCKETS];
+		struct kmem_generations *block;
+		struct model *model;
+		uint64_t live = 1;
+
+		capture_builder_header(builder)->generation_clock = CLOCK;
+		for (unsigned k = 0; k < KMEM_GENERATION_BUCKETS; k++) {
+			unsigned from = opened - KMEM_GENERATION_BUCKETS + 1 + k;
+			unsigned to = k + 1 == KMEM_GENERATION_BUCKETS ? CLOCK : from + 1;
+
+			born[k] = (uint32_t)((capture_builder_volume(to) - capture_builder_volume(from)) >> 18);
+			live += born[k];
+		}
+		new_record(builder, stack, 1, live * 1000, live, 0, 0)->first_generation = FIRST;
+		block = capture_builder_generations(builder, 0, CLOCK << 16 | opened << 8 | KMEM_GENERATION_BUCKETS);
+		for (unsigned k = 0; k < KMEM_GENERATION_BUCKETS; k++)
+			block->live_count[k] = born[k];
+		model = load_sound(builder);
+		for (unsigned k = 0; k < SURVIVAL_QUARTERS; k++)
+			assert_in_range(model->sites[0].quarters[k], live / 4 - live / 16, live / 4 + live / 16);
+		model_free(model);
+	}
+}
+
 static void
 peaks_are_off_by_what_the_head_says(void **state)
 {
@@ -482,6 +517,7 @@ main(void)
 		cmocka_unit_test(generations_without_counters_begin_with_the_first_record),
 		cmocka_unit_test(threads_that_keep_one_block_each_are_generations),
 		cmocka_unit_test(survivors_are_told_by_quarters_of_the_volume),
+		cmocka_unit_test(ticks_that_are_missed_before_the_last_bucket_make_no_cache_of_a_leak),
 		cmocka_unit_test(peaks_are_off_by_what_the_head_says),
 		cmocka_unit_test(a_program_that_writes_is_never_impossible),
 	};

@@ -229,14 +229,15 @@ a_generation_is_a_tick_in_which_the_site_allocated(void **state)
 }
 
 static void
-the_last_generation_is_open(void **state)
+the_last_generation_is_open_and_says_when_it_began(void **state)
 {
 	born(1);
 	for (unsigned clock = 2; clock < 256; clock++) {
-		unsigned wanted = clock - 1 < KMEM_GENERATION_BUCKETS ? clock - 1 : KMEM_GENERATION_BUCKETS;
+		bool is_last = clock - 1 >= KMEM_GENERATION_BUCKETS;
+		unsigned wanted = is_last ? KMEM_GENERATION_BUCKETS : clock - 1;
 
 		assert_int_equal(born((uint8_t)clock), wanted);
-		assert_int_equal(block()->births, clock << 16 | wanted);
+		assert_int_equal(block()->births, clock << 16 | (is_last ? KMEM_GENERATION_BUCKETS + 1 : 0) << 8 | wanted);
 	}
 	assert_int_equal(block()->live_count[KMEM_GENERATION_BUCKETS - 1], 255 - KMEM_GENERATION_BUCKETS);
 }
@@ -268,6 +269,18 @@ a_generation_of_samples_has_eight_at_least(void **state)
 	assert_int_equal(block()->births, 255u << 24 | 10 << 16 | 2);
 	assert_int_equal(born_sample(200), 3);
 	assert_int_equal(block()->live_count[0] + block()->live_count[1] + block()->live_count[2], 9 + 1001 + 1);
+}
+
+static void
+the_last_generation_of_samples_says_when_it_began(void **state)
+{
+	born_sample(1);
+	for (unsigned clock = 2; clock < 202; clock++) {
+		for (unsigned i = 0; i < 8; i++)
+			born_sample((uint8_t)clock);
+	}
+	assert_int_equal(block()->births & 0xffffff,
+	                 201 << 16 | (KMEM_GENERATION_BUCKETS + 1) << 8 | KMEM_GENERATION_BUCKETS);
 }
 
 static void
@@ -334,8 +347,9 @@ main(void)
 		cmocka_unit_test_setup(S5_a_site_that_holds_little_gets_no_counters, start_empty),
 		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay, start_empty),
 		cmocka_unit_test_setup(a_generation_is_a_tick_in_which_the_site_allocated, start_empty),
-		cmocka_unit_test_setup(the_last_generation_is_open, start_empty),
+		cmocka_unit_test_setup(the_last_generation_is_open_and_says_when_it_began, start_empty),
 		cmocka_unit_test_setup(a_generation_of_samples_has_eight_at_least, start_empty),
+		cmocka_unit_test_setup(the_last_generation_of_samples_says_when_it_began, start_empty),
 		cmocka_unit_test_setup(random_work_agrees_with_a_ledger, start_empty),
 		cmocka_unit_test_setup(S5_what_is_under_way_when_the_capture_is_given_up_touches_no_other_memory, start_empty),
 	};
