@@ -581,12 +581,14 @@ static_assert(sizeof(struct kmem_request) == 72, "");
 /*
  * Who releases what was allocated where, from a sample: now and then one block of a thread is watched (shim/sites/releases.h), and when it is
  * released before the program begins to exit, that is counted. Not all pairs have room. Mutable. Before version 11 there was none.
+ * From version 12 on an entry beside these counts temporary blocks of the site: released before their thread allocated again.
  */
 #define KMEM_RELEASES_MAX 160u
+#define KMEM_RELEASER_TEMPORARY UINT32_MAX // no stack, but the count of these
 struct kmem_release {
 	_Atomic uint32_t checksum; // kmem_release_checksum() (F7), stored last; 0 = empty, or being written
 	uint32_t site;             // index + 1 in SITES: where the blocks were allocated
-	uint32_t releaser;         // the same: the stack that released them; that record may have allocated nothing
+	uint32_t releaser;         // the same: the stack that released them, which may have allocated nothing; or as above
 	uint32_t count;            // of watched blocks
 };
 static_assert(sizeof(struct kmem_release) == 16, "");

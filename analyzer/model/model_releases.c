@@ -38,7 +38,8 @@ is_whole(struct build *build, struct capture *capture, const struct kmem_release
 	if (checksum == 0)
 		return false;
 	if (checksum == kmem_release_checksum(release) && release->site != 0 && release->site <= site_count &&
-	    release->releaser != 0 && release->releaser <= site_count && release->count != 0)
+	    release->releaser != 0 && (release->releaser <= site_count || release->releaser == KMEM_RELEASER_TEMPORARY) &&
+	    release->count != 0)
 		return true;
 	if (!is_written) // or its sites are newer than what was read of them
 		capture_damaged(capture, "section \"head\": who released blocks of site %u cannot be read: left out",
@@ -60,8 +61,12 @@ model_add_releases(struct build *build, struct capture *capture, struct process_
 
 		if (!is_whole(build, capture, release) || sites[release->site - 1] == 0)
 			continue;
-		stack = process_stacks_find(stacks, capture_site(capture, release->releaser - 1), release->releaser - 1);
 		site = &build->sites[sites[release->site - 1] - 1];
+		if (release->releaser == KMEM_RELEASER_TEMPORARY) {
+			site->temporary_releases += release->count;
+			continue;
+		}
+		stack = process_stacks_find(stacks, capture_site(capture, release->releaser - 1), release->releaser - 1);
 		site->watched_releases += release->count;
 		if (stack->where == NULL)
 			continue;

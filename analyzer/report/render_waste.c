@@ -1,8 +1,8 @@
 /*
  * render_waste.c - what was wasted: freed and still in memory, asked for and never touched, allocated again and again.
  *
- * The capture has sums of each stack, not single blocks. So a size is an average of one stack, and how soon a block was released is not
- * known. What a line held between the peak and the end is not known either: one that allocated many times what it held at both released
+ * The capture has sums of each stack, not single blocks. So a size is an average of one stack, and how soon a block was released is known
+ * of a sample. What a line held between the peak and the end is not known either: one that allocated many times what it held at both released
  * it in between.
  *
  * When failing  errors stay in the stream.
@@ -23,6 +23,7 @@
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is no waste to speak of
 #define TURNS_MIN 4                     // so often as much as it held
 #define SIZES_SHOWN 3
+#define WATCHED_MIN 8 // of fewer releases nothing can be said
 
 /* What a line is listed for. */
 struct wasted {
@@ -275,6 +276,19 @@ put_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_e
 }
 
 static void
+put_temporary(const struct report_line *line, FILE *stream)
+{
+	char watched[UNITS_TEXT_BYTES];
+	char temporary[UNITS_TEXT_BYTES];
+
+	if (line->watched_releases < WATCHED_MIN || line->of.sample_bytes != 0)
+		return;
+	(void)fprintf(stream, "%20s%s of %s blocks of a sample were released before their thread allocated again\n",
+	              "temporary ", units_count(line->temporary_releases, temporary),
+	              units_count(line->watched_releases, watched));
+}
+
+static void
 put_turning_line(const struct report *report, size_t number, FILE *stream)
 {
 	struct report_line line = report_line(report, number);
@@ -302,6 +316,7 @@ put_turning_line(const struct report *report, size_t number, FILE *stream)
 		(void)fprintf(stream, "%20s%s each, as far as sums can tell\n", "size ", units_bytes(size, figure));
 	else
 		put_histogram(classes, calls, is_estimated, stream);
+	put_temporary(&line, stream);
 }
 
 static void
@@ -331,7 +346,7 @@ render_waste(const struct report *report, uint64_t top, FILE *stream)
 	put_untouched(report, top, stream);
 	put_turning(report, top, stream);
 	(void)fputs(
-		"\nNot known: whether a block was released before the next one was allocated, and the size of each block. The\n"
-		"capture has sums of each stack. A size is the average of the calls through one stack.\n",
+		"\nNot known: the size of each block. The capture has sums of each stack. A size is the average of the calls\n"
+		"through one stack. How soon a block was released is known of a sample, and not of small Python objects.\n",
 		stream);
 }

@@ -317,7 +317,8 @@ struct report_line {
 	size_t way_count;
 	const struct holders_way *ways; // how, those of most samples first
 	unsigned release_count;
-	uint64_t watched_releases; // of which `releases` are a part
+	uint64_t watched_releases;   // of which `releases` are a part
+	uint64_t temporary_releases; // and these too: released before their thread allocated again
 	struct report_release releases[MODEL_RELEASES_MAX];
 	struct line_growth growth;
 	uint64_t filled_bytes;           // of class filling: at so many it seems to end; else 0

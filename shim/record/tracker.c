@@ -401,11 +401,8 @@ tracker_freed(const void *hook_frame, void *addr)
 	struct live_block block = tracker_take(addr);
 	struct thread_slot *slot = thread_slot_current;
 
-	if (slot != NULL) {
-		releases_watch_no_more(slot); // releases that follow may go the fast way again
-		if (is_releaser_wanted(is_watched, block) && !is_teardown(0))
-			releases_note(slot, hook_frame, block.site, block.bytes);
-	}
+	if (slot != NULL && is_releaser_wanted(is_watched, block) && !is_teardown(0))
+		releases_note(slot, hook_frame, (uint64_t)addr, block.site, block.bytes);
 	tracker_released(block);
 }
 

@@ -28,7 +28,8 @@
 
 /*
  * A thread's tally: bytes that it may allocate before it moves the clock of generations, and events before it asks for the heartbeat. Both
- * are counted down, and either makes it do both.
+ * are counted down, and either makes it do both. A tally is up to an eighth shorter than this, so that it is in step with no loop of
+ * the program: its first block may be watched (sites/releases.h).
  */
 #define TALLY_BYTES UINT64_C(65536)
 #define TALLY_EVENTS 1024u
@@ -36,12 +37,14 @@
 /* Where libraries' own allocators have reservations: so often. */
 #define LIBRARY_EVENTS 16u
 
+/* The block at this address is the first of the next tally. */
 static __attribute__((noinline, cold)) void
-tally_over(struct thread_slot *slot)
+tally_over(struct thread_slot *slot, const void *addr)
 {
 	bool has_volume = slot->tally_bytes > slot->tally_given; // it went below 0
 	bool is_often;
 
+	slot->tally_address = (uint64_t)addr;
 	releases_watch_no_more(slot);
 	steps_look(&slot->steps, slot->owner.slot, atomic_load_explicit(&slot->last_site, memory_order_relaxed),
 	           slot->tally_begun - slot->tally_events);
@@ -55,7 +58,7 @@ tally_over(struct thread_slot *slot)
 		return;
 	tracker_look_after(slot->tally_given - slot->tally_bytes,
 	                   slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS);
-	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1;
+	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1 - (slot->looks * UINT32_C(0x9e3779b9) >> 19);
 	slot->tally_counted = 0;
 	if (releases_watch(slot))
 		slot->tally_begun = slot->tally_events = 0; // the next allocation is no more
@@ -79,15 +82,15 @@ tagged(const void *hook_frame, bool is_python)
 
 /* The site of a new block of this thread, index + 1; 0 = none, the event is lost. */
 static inline uint32_t
-site_of(struct thread_slot *slot, const void *hook_frame, uint64_t bytes, bool is_python, uint64_t state,
-        bool has_interpreter)
+site_of(struct thread_slot *slot, const void *hook_frame, const void *addr, uint64_t bytes, bool is_python,
+        uint64_t state, bool has_interpreter)
 {
 	struct event_lookup lookup;
 
 	/* Both are counted down. */
 	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) ||
 	    __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
-		tally_over(slot);
+		tally_over(slot, addr);
 	lookup = is_python ? event_cache_find_python(&slot->events, state)
 	                   : event_cache_find(&slot->events, &slot->stack.caches, hook_frame, has_interpreter);
 	if (__builtin_expect(lookup.site == 0, 0))
@@ -147,7 +150,7 @@ allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool
 	// seldom in the cache; recognising the event takes as long as fetching it
 	__builtin_prefetch((const void *)word, 1);
 
-	uint32_t number = site_of(slot, hook_frame, bytes, is_python, state, has_interpreter);
+	uint32_t number = site_of(slot, hook_frame, addr, bytes, is_python, state, has_interpreter);
 
 	if (__builtin_expect(number == 0, 0))
 		return;
@@ -196,7 +199,7 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 	__builtin_prefetch((const void *)word, 1);
 
 	struct address_block gone = { old.bytes, old.site, old.generation };
-	uint32_t number = site_of(slot, hook_frame, bytes, is_python, state, has_interpreter);
+	uint32_t number = site_of(slot, hook_frame, addr, bytes, is_python, state, has_interpreter);
 
 	if (__builtin_expect(number == 0, 0)) {
 		tracker_dead_slow(slot, gone);
@@ -242,10 +245,10 @@ tracker_freed_fast(void *addr)
 
 	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
 	struct address_block block = pointer_map_unpack(seen);
-	uint64_t differs = seen ^ (pointer_map_position_of((uint64_t)addr) | slot->map_bits);
+	uint64_t differs = seen ^ (pointer_map_position_of((uint64_t)addr) | slot->own_bits);
 	uint32_t number = block.site;
 
-	if (__builtin_expect((differs & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK)) != 0, 0)) {
+	if (__builtin_expect((differs & (POINTER_MAP_START_MASK | POINTER_MAP_OWNER_MASK | POINTER_MAP_WATCHED)) != 0, 0)) {
 		if ((seen & POINTER_MAP_OWNER_MASK) != 0)
 			number = site_table_own_known(&slot->owner, block.site);
 		if ((differs & POINTER_MAP_START_MASK) != 0 || (seen & POINTER_MAP_WATCHED) != 0 || number == 0 ||

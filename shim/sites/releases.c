@@ -24,7 +24,9 @@ releases_watch(struct thread_slot *slot)
 {
 	uint32_t look = slot->looks++;
 
-	if (look >= RELEASES_EACH && look % (look < RELEASES_FOURTH ? 4 : RELEASES_SELDOM) != 0)
+	/* By the golden ratio: evenly, and in step with no loop of the program. */
+	if (look >= RELEASES_EACH &&
+	    look * UINT32_C(0x9e3779b9) >= UINT32_MAX / (look < RELEASES_FOURTH ? 4 : RELEASES_SELDOM))
 		return false;
 	slot->map_bits = POINTER_MAP_PRESENT | POINTER_MAP_WATCHED;
 	return true;
@@ -33,7 +35,7 @@ releases_watch(struct thread_slot *slot)
 void
 releases_watch_no_more(struct thread_slot *slot)
 {
-	slot->map_bits = thread_slot_map_bits(slot->owner.slot);
+	slot->map_bits = slot->own_bits;
 }
 
 /* Its record, without a block that goes, and of the heap the same part. */
@@ -94,8 +96,9 @@ releases_count(uint32_t site, uint32_t releaser, uint64_t bytes)
 }
 
 void
-releases_note(struct thread_slot *slot, const void *hook_frame, uint32_t site, uint64_t bytes)
+releases_note(struct thread_slot *slot, const void *hook_frame, uint64_t addr, uint32_t site, uint64_t bytes)
 {
+	bool is_temporary = slot->tally_address == addr && slot->tally_events == slot->tally_begun;
 	int host_errno = errno;
 	uint32_t releaser;
 
@@ -106,6 +109,8 @@ releases_note(struct thread_slot *slot, const void *hook_frame, uint32_t site, u
 	releaser = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, 0, generations_clock());
 	if (releaser != 0)
 		releases_count(site, releaser, bytes);
+	if (releaser != 0 && is_temporary)
+		releases_count(site, KMEM_RELEASER_TEMPORARY, bytes);
 	errno = host_errno;
 }
 

@@ -91,7 +91,7 @@ take(uint32_t number)
 		return NULL;
 	}
 	memory->owner.slot = (uint16_t)number;
-	memory->map_bits = thread_slot_map_bits(number);
+	memory->map_bits = memory->own_bits = thread_slot_map_bits(number);
 	forget(memory);
 	memory->parent.last_site = &memory->last_site;
 	memory->parent.while_line = memory->parent.library_line = memory->parent.started_hash = 0;

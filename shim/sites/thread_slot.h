@@ -37,17 +37,19 @@ struct thread_slot_room {
 struct thread_slot {
 	struct peak_batch heap; // of the domain "heap"
 	uint64_t tally_bytes;   // tracker_fast.c
-	uint64_t tally_given;
+	uint64_t own_bits;      // of words of its own blocks: thread_slot_map_bits()
 	uint32_t tally_events;
 	_Atomic uint32_t last_site; // index + 1, of this thread's last event; 0 = none
-	uint64_t map_bits; // of words that this thread puts into the map: thread_slot_map_bits(), or of a watched block
+	uint64_t map_bits;          // of the word that it puts into the map next: own_bits, or of a watched block
 	struct site_owner owner;
 	struct call_stack_memory stack;
 	struct event_cache events;
 	struct thread_attribution parent;
+	uint64_t tally_given;
 	uint32_t tally_begun;   // tally_events, when it was set
 	uint32_t tally_counted; // events of this tally before that
 	uint32_t looks;         // releases.c
+	uint64_t tally_address; // of the block with which this tally began
 	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
 	struct steps_thread steps;
 };

@@ -84,7 +84,7 @@ def test_top_and_the_rest_add_up(capture):
 
 
 def test_what_the_capture_cannot_tell_is_said(capture):
-    assert "sums of each stack" in " ".join(waste(capture)["Not known"])
+    assert "is known of a sample, and not of small Python objects" in " ".join(waste(capture)["Not known"])
 
 
 def test_a_program_that_wastes_nothing(programs, out):
@@ -96,3 +96,50 @@ def test_a_program_that_wastes_nothing(programs, out):
 def test_what_cannot_be_meant_is_one_line(words, capture):
     done = harness.kmemshim("waste", *words, *([] if words == ["/no/such"] else [capture]))
     assert (done.returncode in (2, 3), done.stdout, done.stderr.count("\n")) == (True, "", 1), done.stderr
+
+
+SOON = r"""
+#include <stdlib.h>
+#include <string.h>
+
+static __attribute__((noinline)) void *get(size_t bytes) { void *block = malloc(bytes); memset(block, 1, 16); return block; }
+
+int main(int argc, char **argv)
+{
+	size_t bytes = (size_t)atol(argv[1]);
+	void *ring[8] = { 0 };
+
+	for (int i = 0; i < 20000; i++)
+		free(get(bytes)); // at once
+	for (int i = 0; i < 20000; i++) {
+		free(ring[i % 8]);
+		ring[i % 8] = get(bytes); // late
+	}
+	for (int i = 0; i < 20000; i++) {
+		void *block = get(bytes); // every second one
+		void *other = i % 2 ? get(24) : NULL;
+
+		free(block);
+		free(other);
+	}
+	return 0;
+}
+"""
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+@pytest.mark.parametrize("size", [200, 20000, 80000])
+def test_how_many_blocks_were_temporary_is_told_of_a_sample(size, tmp_path):
+    (tmp_path / "soon.c").write_text(SOON)
+    program = harness.compile_c(tmp_path / "soon.c", tmp_path / "soon")
+    harness.record([program, str(size)], tmp_path / "out")
+    sites = harness.report("sites", tmp_path / "out", "--top", "100", "--wrappers", "get")["lines"]
+    parts = {}
+    for word in ("at once", "late", "every second one"):
+        number = next(at for at, text in enumerate(SOON.splitlines(), 1) if f"// {word}" in text)
+        line = next(line for line in sites if line["where"]["line"] == number)
+        assert line["watched_releases"] >= 8
+        parts[word] = line["temporary_releases"] / line["watched_releases"]
+    assert parts["at once"] >= 0.95 and parts["late"] <= 0.05 and 0.3 <= parts["every second one"] <= 0.7, parts
+    said = "\n".join(waste("--top", "20", "--wrappers", "get", tmp_path / "out")["Allocated again and again"])
+    assert len(re.findall(r"^ +temporary [\d,]+ of [\d,]+ blocks of a sample were released before their thread allocated again$", said, re.MULTILINE)) == 3, said

@@ -44,21 +44,35 @@ entries(void)
 	return capture_file_timeline()->releases;
 }
 
-/* Of all entries; each must be whole (L2). */
+/* Of all pairs, or of temporary blocks; each entry must be whole (L2). */
 static uint32_t
-counted(unsigned *pairs)
+count_entries(bool is_temporary, unsigned *entry_count)
 {
 	uint32_t count = 0;
 
-	*pairs = 0;
+	*entry_count = 0;
 	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++) {
-		if (entries()[i].checksum == 0)
+		if (entries()[i].checksum == 0 || (entries()[i].releaser == KMEM_RELEASER_TEMPORARY) != is_temporary)
 			continue;
 		assert_int_equal(entries()[i].checksum, kmem_release_checksum(&entries()[i]));
 		count += entries()[i].count;
-		(*pairs)++;
+		(*entry_count)++;
 	}
 	return count;
+}
+
+static uint32_t
+counted(unsigned *pairs)
+{
+	return count_entries(false, pairs);
+}
+
+static uint32_t
+temporary(void)
+{
+	unsigned sites;
+
+	return count_entries(true, &sites);
 }
 
 static int
@@ -69,7 +83,7 @@ start(void **state)
 }
 
 static void
-of_each_look_then_of_every_fourth_then_of_every_sixty_fourth_one_block_is_watched(void **state)
+of_each_look_then_of_one_in_four_then_of_one_in_sixty_four_a_block_is_watched(void **state)
 {
 	struct thread_slot *slot = thread_slot_here();
 	unsigned watched = 0;
@@ -79,13 +93,29 @@ of_each_look_then_of_every_fourth_then_of_every_sixty_fourth_one_block_is_watche
 	assert_int_equal(watched, RELEASES_EACH);
 	for (unsigned i = RELEASES_EACH; i < RELEASES_FOURTH; i++)
 		watched += releases_watch(slot);
-	assert_int_equal(watched, RELEASES_EACH + (RELEASES_FOURTH - RELEASES_EACH) / 4);
+	assert_in_range(watched - RELEASES_EACH, (RELEASES_FOURTH - RELEASES_EACH) / 4 - 2,
+	                (RELEASES_FOURTH - RELEASES_EACH) / 4 + 2);
 	watched = 0;
 	for (unsigned i = 0; i < RELEASES_SELDOM * 100; i++)
 		watched += releases_watch(slot);
-	assert_int_equal(watched, 100);
+	assert_in_range(watched, 98, 102);
 	releases_watch_no_more(slot);
 	assert_int_equal(slot->map_bits & POINTER_MAP_WATCHED, 0);
+}
+
+/* A loop of two or of four looks is not in step with what is watched. */
+static void
+what_is_watched_is_in_step_with_no_loop(void **state)
+{
+	struct thread_slot *slot = thread_slot_here();
+	unsigned watched[4] = { 0 };
+
+	slot->looks = RELEASES_FOURTH;
+	for (unsigned i = 0; i < RELEASES_SELDOM * 400; i++)
+		watched[i % 4] += releases_watch(slot);
+	for (unsigned i = 0; i < 4; i++)
+		assert_in_range(watched[i], 90, 110);
+	releases_watch_no_more(slot);
 }
 
 static void
@@ -105,6 +135,49 @@ a_watched_block_is_counted_with_the_stack_that_releases_it(void **state)
 	assert_int_equal(counted(&pairs), 15);
 	assert_int_equal(pairs, 2);
 	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 21 * BLOCK_BYTES, 15 * BLOCK_BYTES, 21, 15, 21 * BLOCK_BYTES });
+}
+
+static void
+what_is_released_before_its_thread_allocates_again_is_temporary(void **state)
+{
+	unsigned pairs;
+
+	allocate(20, BLOCK_BYTES); // the first one finds no table
+	for (uint64_t i = 0; i < 5; i++) {
+		allocate(i, BLOCK_BYTES);
+		release(i);
+	}
+	assert_int_equal(temporary(), 5);
+	for (uint64_t i = 0; i < 5; i++) {
+		allocate(2 * i, BLOCK_BYTES);
+		allocate(2 * i + 1, 16);
+		release(2 * i);
+		release(2 * i + 1);
+	}
+	assert_int_equal(temporary(), 5);
+	assert_int_equal(counted(&pairs), 10);
+}
+
+/* Its word says that it is watched, not whose it is: the fast path leaves it alone while the next one is to come, too. */
+static void
+a_watched_block_that_is_released_at_once_is_counted(void **state)
+{
+	unsigned pairs;
+
+	allocate(0, 16);
+	for (uint64_t i = 1; i <= 20; i++) {
+		allocate(i, 60000); // less than a tally, two are more
+		allocate(i + 100, 16);
+		release(i + 100);
+		release(i);
+	}
+	assert_in_range(counted(&pairs), 9, 13);
+	assert_int_equal(temporary(), 0);
+	for (uint64_t i = 1; i <= 2000; i++) {
+		allocate(i % 8, 1000);
+		release(i % 8);
+	}
+	assert_in_range(temporary(), 25, 40);
 }
 
 static void
@@ -189,7 +262,8 @@ L1_call_sites_that_hold_much_push_out_those_that_do_not(void **state)
 		release(0);
 	}
 	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++) {
-		if (entries()[i].checksum != 0 && site_table_live(site_table_at(entries()[i].site)) != 0)
+		if (entries()[i].checksum != 0 && entries()[i].releaser != KMEM_RELEASER_TEMPORARY &&
+		    site_table_live(site_table_at(entries()[i].site)) != 0)
 			holding += entries()[i].count;
 	}
 	assert_int_equal(holding, 10);
@@ -199,8 +273,10 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(of_each_look_then_of_every_fourth_then_of_every_sixty_fourth_one_block_is_watched,
-		                       start),
+		cmocka_unit_test_setup(of_each_look_then_of_one_in_four_then_of_one_in_sixty_four_a_block_is_watched, start),
+		cmocka_unit_test_setup(what_is_watched_is_in_step_with_no_loop, start),
+		cmocka_unit_test_setup(what_is_released_before_its_thread_allocates_again_is_temporary, start),
+		cmocka_unit_test_setup(a_watched_block_that_is_released_at_once_is_counted, start),
 		cmocka_unit_test_setup(a_watched_block_is_counted_with_the_stack_that_releases_it, start),
 		cmocka_unit_test_setup(small_blocks_between_two_looks_are_not, start),
 		cmocka_unit_test_setup(large_blocks_are_counted_without_being_watched, start),
