@@ -94,22 +94,6 @@ add_unnamed(struct search *search, uint64_t start, uint64_t end, bool is_behind_
 		add(search, start, end, ROOT_MAPPING, 0);
 }
 
-/* Cuts out what is the recorder's, then what the program mapped. */
-static void
-add_without_mapped(struct search *search, uint64_t start, uint64_t end, bool is_behind_guard)
-{
-	for (size_t i = SORTED_UP_TO(search->mapped, search->mapped_count, end, start);
-	     i < search->mapped_count && search->mapped[i].start < end; i++) {
-		uint64_t from = search->mapped[i].start > start ? search->mapped[i].start : start;
-		uint64_t to = search->mapped[i].end < end ? search->mapped[i].end : end;
-
-		add_unnamed(search, start, from, is_behind_guard);
-		add(search, from, to, ROOT_MAPPING, 0);
-		start = to;
-	}
-	add_unnamed(search, start, end, is_behind_guard);
-}
-
 /* The thread whose stack pointer lies in [start, end); -1 = none. */
 static int
 thread_of(const struct search *search, uint64_t start, uint64_t end)
@@ -174,14 +158,35 @@ add_of_thread(struct search *search, const struct memory_region *region, uint64_
 	return true;
 }
 
-/* Of a mapping, a part that is not the recorder's. */
+/* What is neither the recorder's nor mapped by the program. */
+static void
+add_other(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end, bool may_be_stack,
+          bool is_behind_guard)
+{
+	if (start < end && !(may_be_stack && add_of_thread(search, region, start, end)))
+		add_unnamed(search, start, end, is_behind_guard);
+}
+
+/*
+ * Of a mapping, a part that is not the recorder's. What the program mapped is cut out: the kernel makes one of what lies side by side, and of a
+ * stack what is below the stack pointer is not in use.
+ */
 static void
 add_part(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end, bool is_behind_guard)
 {
-	if (start >= end)
-		return;
-	if (strcmp(region->path, "[heap]") == 0 || !add_of_thread(search, region, start, end))
-		add_without_mapped(search, start, end, is_behind_guard);
+	bool may_be_stack = strcmp(region->path, "[heap]") != 0;
+
+	for (size_t i = SORTED_UP_TO(search->mapped, search->mapped_count, end, start);
+	     i < search->mapped_count && search->mapped[i].start < end; i++) {
+		uint64_t from = search->mapped[i].start > start ? search->mapped[i].start : start;
+		uint64_t to = search->mapped[i].end < end ? search->mapped[i].end : end;
+
+		add_other(search, region, start, from, may_be_stack, is_behind_guard);
+		if (from < to && !(may_be_stack && add_of_thread(search, region, from, to)))
+			add(search, from, to, ROOT_MAPPING, 0);
+		start = to > start ? to : start;
+	}
+	add_other(search, region, start, end, may_be_stack, is_behind_guard);
 }
 
 static void

@@ -515,6 +515,49 @@ int main(void)
 """
 
 
+STACK_BESIDE_MAPPING = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#define SIZE (1 << 20)
+static pthread_t thread;
+__attribute__((noinline)) static void *make(void) { return malloc(70000); }
+static char *map(char *at) { return mmap(at, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0); }
+static void *run(void *end)
+{
+    (void)end;
+    puts("ready");
+    fflush(stdout);
+    return getchar() == 'x' ? NULL : &thread;
+}
+int main(void)
+{
+    char *both = mmap(NULL, 2 * SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void **table = (void **)map(both); /* below the stack: the kernel makes one of the two */
+    pthread_attr_t attributes;
+    void *result;
+    for (int i = 0; i < 300; i++)
+        table[i] = make();
+    pthread_attr_init(&attributes);
+    pthread_attr_setstack(&attributes, map(both + SIZE), SIZE);
+    table = NULL;
+    pthread_create(&thread, &attributes, run, NULL);
+    pthread_join(thread, &result);
+    return result == NULL ? 0 : 3;
+}
+"""
+
+
+def test_what_is_mapped_below_a_stack_is_no_free_part_of_it(tmp_path):
+    (tmp_path / "beside.c").write_text(STACK_BESIDE_MAPPING)
+    assert run(["gcc", "-g", "-O1", "-D_GNU_SOURCE", "-pthread", tmp_path / "beside.c", "-o", tmp_path / "beside"]).returncode == 0
+    with Waiting(tmp_path / "beside", tmp_path / "out") as waiting:
+        line = next(line for line in holders(waiting.pid)["holders"] if line["function"] == "make")
+        assert waiting.answers()
+    assert line["samples"] == 32 and all(way["text"].startswith("a mapping at 0x") for way in line["ways"]), line["ways"]
+
+
 def test_blocks_without_bytes_hold_nothing(tmp_path):
     (tmp_path / "empty.c").write_text(EMPTY_BLOCKS)
     assert run(["gcc", "-g", "-O1", tmp_path / "empty.c", "-o", tmp_path / "empty"]).returncode == 0
