@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
 #define EXPLAINING_PART 3                // a line with less than this part of what was in memory does not explain it
 #define WORTH_BYTES (UINT64_C(64) << 20) // in memory; less is the program and its libraries
 #define UNTOUCHED_BYTES (UINT64_C(16) << 20)
@@ -73,6 +74,21 @@ verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes)
 	return untouched_bytes > in_memory_bytes / UNTOUCHED_PART;
 }
 
+uint64_t
+verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain)
+{
+	const struct kmem_resident *look = process->resident;
+	unsigned part = domain->id.kind == DOMAIN_MMAP ? KMEM_RESIDENT_MMAP : KMEM_RESIDENT_PYTHON_ARENA;
+
+	if (domain->untouched_bytes != 0)
+		return domain->untouched_bytes;
+	if (look == NULL || (part != KMEM_RESIDENT_MMAP && domain->id.kind != DOMAIN_PYTHON_ARENA) ||
+	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < verdict_ended_ns(process)) ||
+	    look->part_bytes[part] >= domain->live_bytes)
+		return 0;
+	return domain->live_bytes - look->part_bytes[part];
+}
+
 void
 verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 {
@@ -93,6 +109,18 @@ verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 	if (most != NULL && most->untouched_bytes >= UNTOUCHED_BYTES &&
 	    most->untouched_bytes >= asked_bytes / UNTOUCHED_PART && most->untouched_bytes >= untouched_bytes / 2)
 		facts->untouched = *most;
+}
+
+bool
+verdict_is_in_memory_told(const struct verdict_facts *facts)
+{
+	return verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) || facts->untouched.site_count != 0;
+}
+
+uint64_t
+verdict_told_live_bytes(const struct verdict_facts *facts)
+{
+	return facts->live_bytes + (verdict_is_in_memory_told(facts) ? 0 : facts->untouched_bytes);
 }
 
 /* ---- what was freed ---- */
