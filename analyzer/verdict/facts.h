@@ -308,8 +308,6 @@ bool verdict_holds_a_third(const struct verdict_facts *facts, uint64_t bytes); /
 uint64_t verdict_end_resident_bytes(const struct verdict_facts *facts);
 /* Most of what lines held at the sample was released since: lines are told as they are at the end. */
 bool verdict_was_mostly_released(const struct verdict_facts *facts);
-/* Of malloc's pages; 0 where they were not sampled. */
-uint64_t verdict_freed_at_sample(const struct model_heap_sample *look);
 /* Worth telling: a quarter of what was in memory, and 32 MiB. Without age and lines. */
 struct verdict_freed verdict_freed_of(const struct model *model, const struct model_process *process);
 /* Of the pages that few blocks keep, what is worth a sentence. */

@@ -125,8 +125,9 @@ verdict_told_live_bytes(const struct verdict_facts *facts)
 
 /* ---- what was freed ---- */
 
-uint64_t
-verdict_freed_at_sample(const struct model_heap_sample *look)
+/* Of malloc's pages; 0 where they were not sampled. */
+static uint64_t
+freed_at_sample(const struct model_heap_sample *look)
 {
 	return look->sampled_pages != 0
 	           ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes))
@@ -256,7 +257,7 @@ freed_then(const struct model *model, const struct model_process *process)
 		.process = process,
 		.resident_bytes = process->resident->resident_bytes,
 		.heap_bytes = is_sampled ? look->bytes : malloc_at_sample(process),
-		.freed_bytes = is_sampled ? verdict_freed_at_sample(look) : freed_at_least(model, process),
+		.freed_bytes = is_sampled ? freed_at_sample(look) : freed_at_least(model, process),
 		.empty_bytes = look->empty_bytes,
 		.sparse_bytes = look->sparse_bytes,
 		.sparse_live_bytes = look->sparse_live_bytes,
@@ -428,7 +429,7 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	bool is_alone = facts->model->process_count == 1;
 	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED]) : 0;
 	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED]) : 0;
-	uint64_t freed_bytes = lesser(verdict_freed_at_sample(&process->heap_sample), malloc_bytes);
+	uint64_t freed_bytes = lesser(freed_at_sample(&process->heap_sample), malloc_bytes);
 	uint64_t beyond_bytes = 0;
 	uint64_t arena_bytes = is_alone
 	                           ? lesser(recorded_arenas(facts->model), look[KMEM_RESIDENT_RESERVED] - library_bytes)
