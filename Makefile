@@ -508,7 +508,7 @@ bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and
 lint: ## which folder includes which, circles, headers that compile alone, format
 	@tools/lint
 
-schema: $(BUILD)/kmemshim ## the JSON schemas anew, from the rows of render_json.c and render_doctor.c
+schema: $(BUILD)/kmemshim ## the JSON schemas anew, from the rows of render_json*.c and render_doctor.c
 	$(Q)$< schema >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/report/report.schema.json
 	$(Q)$< schema diff >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/diff/diff.schema.json
 	$(Q)$< schema holders >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/holders/holders.schema.json

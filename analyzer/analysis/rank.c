@@ -15,8 +15,6 @@
 #define NAME_LOST "<name lost" // the file of a Python function without room for its name
 #define ELSEWHERE_WORTH_BYTES (UINT64_C(1) << 20)
 
-const struct ranking *const rankings[] = { &rank_peak, &rank_leaks, &rank_sites, NULL };
-
 bool
 rank_domain_matches(const char *name, const char *wanted)
 {

@@ -11,7 +11,7 @@
  * Tiers are how a ranking says "never above": memory before address space, leaks before the rest, and what an
  * import leaves behind after everything that a person wrote.
  *
- * Each ranking is a constant struct ranking in rank_*.c, listed in rankings[].
+ * Each ranking is a constant struct ranking in rank_*.c.
  *
  * Context     Reads the model; rank_leaks_classify() alone writes, the class of each site: a step of model_finish().
  */
@@ -36,7 +36,6 @@ struct ranking {
 extern const struct ranking rank_peak;
 extern const struct ranking rank_leaks;
 extern const struct ranking rank_sites;
-extern const struct ranking *const rankings[]; // ends with NULL
 /* By what was asked for: what a limit of addresses counts, touched or not. */
 extern const struct ranking rank_peak_asked;
 extern const struct ranking rank_sites_asked;

@@ -136,7 +136,6 @@ take_line(struct diff_side *side, const struct report *report, size_t number)
 		                        : 0,
 		.block_bytes = line.of.allocated_count != 0 ? line.of.allocated_bytes / line.of.allocated_count : 0,
 		.source = keep(side, line.where.source != NULL ? line.where.source : ""),
-		.is_estimated = line.estimate.is_estimated,
 		.held = { line.of.live_bytes, line.of.peak_bytes, line.of.leaking_bytes, line.estimate.error_bytes,
 		          line.estimate.peak_error_bytes },
 	};

@@ -43,7 +43,6 @@ struct diff_line {
 	uint64_t block_bytes;                   // average of all blocks that it asked for
 	const char *source;                     // text of the line; "" = unknown, or it holds little
 	uint64_t likeness[SITE_KEY_LIKENESSES]; // of its largest site
-	bool is_estimated;
 	struct diff_figures held;
 };
 

@@ -40,15 +40,15 @@ const struct export_value export_values[] = {
 	{ .name = NULL },
 };
 
-const struct export_format export_formats[] = {
-	{ "folded", "stacks for flamegraph.pl, inferno, speedscope", true, false, false, export_folded },
-	{ "speedscope", "a profile for https://www.speedscope.app", false, false, false, export_speedscope },
-	{ "pprof", "a profile for go tool pprof, gzipped", false, true, false, export_pprof },
-	{ "dhat", "for dh_view.html of valgrind", false, false, false, export_dhat },
-	{ "massif", "for ms_print of valgrind, and massif-visualizer", false, false, false, export_massif },
-	{ "ndjson", "a JSON object for each line of code and process, for databases", false, false, true, export_rows },
-	{ "openmetrics", "totals and the largest lines, for Prometheus", false, false, false, export_metrics },
-	{ "html", "the page of kmemshim report --html", false, false, false, NULL }, // page/ writes it
+static const struct export_format formats[] = {
+	{ "folded", true, false, false, export_folded },          // stacks for flamegraph.pl, inferno, speedscope
+	{ "speedscope", false, false, false, export_speedscope }, // a profile for https://www.speedscope.app
+	{ "pprof", false, true, false, export_pprof },            // a profile for go tool pprof, gzipped
+	{ "dhat", false, false, false, export_dhat },             // for dh_view.html of valgrind
+	{ "massif", false, false, false, export_massif },         // for ms_print of valgrind, and massif-visualizer
+	{ "ndjson", false, false, true, export_rows }, // a JSON object for each line of code and process, for databases
+	{ "openmetrics", false, false, false, export_metrics }, // totals and the largest lines, for Prometheus
+	{ "html", false, false, false, NULL },                  // the page of kmemshim report --html, which page/ writes
 	{ .name = NULL },
 };
 
@@ -65,7 +65,7 @@ export_value_find(const char *name)
 const struct export_format *
 export_format_find(const char *name)
 {
-	for (const struct export_format *format = export_formats; format->name != NULL; format++) {
+	for (const struct export_format *format = formats; format->name != NULL; format++) {
 		if (strcmp(format->name, name) == 0)
 			return format;
 	}
@@ -76,7 +76,7 @@ const char *
 export_format_names(char text[128])
 {
 	text[0] = '\0';
-	for (const struct export_format *format = export_formats; format->name != NULL; format++) {
+	for (const struct export_format *format = formats; format->name != NULL; format++) {
 		(void)strncat(text, text[0] != '\0' ? ", " : "", 127 - strlen(text));
 		(void)strncat(text, format->name, 127 - strlen(text));
 	}

@@ -39,14 +39,12 @@ struct export_run export_run_of(const struct report *report);
 
 struct export_format {
 	const char *name;
-	const char *meaning;
 	bool has_value;     // only of one value
 	bool is_binary;     // not for a terminal
 	bool is_by_process; // export_rows_of() for each process
 	void (*write)(const struct report *report, const struct export_value *value,
 	              FILE *stream); // NULL = another folder does
 };
-extern const struct export_format export_formats[]; // the last one has no name
 
 /* NULL = there is none of that name. */
 const struct export_value *export_value_find(const char *name);

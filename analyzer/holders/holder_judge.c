@@ -125,8 +125,9 @@ holder_search_is_guess(const struct holder_search *search, uint32_t sample)
 	return false;
 }
 
-bool
-holder_search_is_sure(const struct holder_search *search, uint32_t sample)
+/* Its way ends at a root that says enough, and no word on it may be left over. */
+static bool
+is_sure(const struct holder_search *search, uint32_t sample)
 {
 	uint32_t number = sample;
 
@@ -145,7 +146,7 @@ start_room(const struct holder_search *search, uint32_t sample, uint32_t *room)
 {
 	if (holder_search_is_guess(search, sample))
 		room[sample] = UINT32_MAX;
-	else if (!holder_search_is_sure(search, sample) && search->nodes[sample].cost > room[sample])
+	else if (!is_sure(search, sample) && search->nodes[sample].cost > room[sample])
 		room[sample] = search->nodes[sample].cost;
 }
 
@@ -199,7 +200,7 @@ holder_search_is_done(const struct holder_search *search, uint32_t sample)
 	uint32_t *room;
 	bool is_done = true;
 
-	if (holder_search_is_sure(search, sample))
+	if (is_sure(search, sample))
 		return true;
 	if (search->is_late && stopped_process_time(&search->look->process) > search->words_deadline_ns)
 		return false; // nor is there time to ask

@@ -125,9 +125,8 @@ bool holder_is_root(const struct holder_node *node);
 /* After each pass: cost and best of each node, and whether who leads to it is wanted. */
 void holder_search_judge(struct holder_search *search);
 
-/* Its way ends at a root that says enough, and no word on it may be left over. */
-bool holder_search_is_guess(const struct holder_search *search, uint32_t sample); // a word may be
-bool holder_search_is_sure(const struct holder_search *search, uint32_t sample);
+/* A word on its way may be left over. */
+bool holder_search_is_guess(const struct holder_search *search, uint32_t sample);
 
 /* All was looked for that may lead there in a better way, among words that are believed and what was read. */
 bool holder_search_is_done(const struct holder_search *search, uint32_t sample);

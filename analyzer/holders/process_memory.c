@@ -190,15 +190,6 @@ process_memory_is_late(const struct process_memory *memory)
 }
 
 void
-process_memory_forget(struct process_memory *memory)
-{
-	for (size_t i = 0; memory->pages != NULL && i < CACHE_PAGES; i++)
-		memory->pages[i].addr = 0;
-	data_pages_free(&memory->data);
-	memory->pointers = (struct word_range){ 0, 0 };
-}
-
-void
 process_memory_stands_still(struct process_memory *memory)
 {
 	memory->pointers = (struct word_range){ UINT64_MAX, 0 };

@@ -2,8 +2,8 @@
  * process_memory.h - the memory of another process, as words.
  *
  * Reading goes through a few thousand remembered pages (PROCESS_MEMORY_CACHE_BYTES at most). The process must stand still, or what is
- * read may be of different moments; process_memory_forget() when it moved. Where the bytes come from is a function: of a live process,
- * of an image that a test made, of a core file.
+ * read may be of different moments. Where the bytes come from is a function: of a live process, of an image that a test made, of a
+ * core file.
  *
  * When failing  what cannot be read is 0, or nothing.
  */
@@ -65,7 +65,6 @@ bool process_memory_open(const char *command, pid_t pid, struct process_memory *
 void process_memory_close(struct process_memory *memory);
 /* From here on, until it moves: pages without a pointer into its regions are read once. */
 void process_memory_stands_still(struct process_memory *memory);
-void process_memory_forget(struct process_memory *memory);
 
 /* False: not all of it can be read; what can not is 0. Small things: large ones are scanned. */
 bool process_memory_read(struct process_memory *memory, uint64_t addr, void *to, size_t bytes);

@@ -516,6 +516,18 @@ python_objects_frame_code(struct python_objects *python, uint64_t frame)
 	return (WORD(frame + python->shape->frame_code) & ~UINT64_C(7)) + python->shift;
 }
 
+/* How many locals functions of this code have, with those of cells. */
+static uint64_t
+locals_of(struct python_objects *python, uint64_t code)
+{
+	const struct python_shape *shape = python->shape;
+	uint64_t count = WORD(OBJECT(code + shape->code_local_names) + 16);
+
+	if (!shape->has_shaped_keys) // cells, then free variables
+		count += WORD(WORD(code + 88) + 16) + WORD(WORD(code + 80) + 16);
+	return count < STACK_WORDS_MAX ? count : 0;
+}
+
 /* 3.8 to 3.10: frames are objects. From 3.11 on some of the words in front of the locals are borrowed. */
 static enum python_hold
 frame_hold(struct python_objects *python, uint64_t frame, uint64_t code, uint64_t at)
@@ -524,8 +536,7 @@ frame_hold(struct python_objects *python, uint64_t frame, uint64_t code, uint64_
 	uint64_t offset = at - frame;
 
 	if (offset >= shape->frame_locals)
-		return (offset - shape->frame_locals) / 8 < python_objects_locals(python, code) ? PYTHON_HOLD_SURE
-		                                                                                : PYTHON_HOLD_PERHAPS;
+		return (offset - shape->frame_locals) / 8 < locals_of(python, code) ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
 	if (shape->frames == PYTHON_FRAMES_OBJECTS)
 		return offset >= 24 && offset < 64 ? PYTHON_HOLD_SURE : PYTHON_HOLD_PERHAPS;
 	return offset == shape->frame_code || offset == shape->frame_object || offset == shape->frame_function ||
@@ -711,17 +722,6 @@ python_objects_items(struct python_objects *python, const struct python_object *
 
 /* ---- frames ---- */
 
-uint64_t
-python_objects_locals(struct python_objects *python, uint64_t code)
-{
-	const struct python_shape *shape = python->shape;
-	uint64_t count = WORD(OBJECT(code + shape->code_local_names) + 16);
-
-	if (!shape->has_shaped_keys) // cells, then free variables
-		count += WORD(WORD(code + 88) + 16) + WORD(WORD(code + 80) + 16);
-	return count < STACK_WORDS_MAX ? count : 0;
-}
-
 static void
 add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
 {
@@ -736,8 +736,7 @@ add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
 	                              sizeof(*python->frames));
 	python->frames[python->frame_count++] = (struct python_frame){
 		.start = addr,
-		.end = addr + shape->frame_locals +
-		       8 * (python_objects_locals(python, code) + (stack < STACK_WORDS_MAX ? stack : 0)),
+		.end = addr + shape->frame_locals + 8 * (locals_of(python, code) + (stack < STACK_WORDS_MAX ? stack : 0)),
 		.code = code,
 		.object = shape->frame_object != 0 ? OBJECT(addr + shape->frame_object) : addr,
 		.thread = thread,

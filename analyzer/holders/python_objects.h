@@ -136,9 +136,6 @@ bool python_objects_buffer_holds(struct python_objects *python, const struct pyt
 /* The next block of a deque; the first after 0. False: there is none. */
 bool python_objects_next_block(struct python_objects *python, const struct python_object *object, uint64_t *block);
 
-/* How many locals functions of this code have, with those of cells. */
-uint64_t python_objects_locals(struct python_objects *python, uint64_t code);
-
 /* The frame that lies in a generator, or is a frame object, or lies in it; 0 = none. */
 uint64_t python_objects_inner_frame(struct python_objects *python, const struct python_object *object);
 

@@ -23,7 +23,6 @@ struct model_frame {
 	bool is_user;            // the user's own code: not the standard library, site-packages, the interpreter, a system
 							 // library or an allocator
 	uint64_t built_ns;       // native: when the module's file was written, CLOCK_REALTIME; 0 = unknown
-	bool is_inlined;         // native: was inlined into the frame after it
 	bool is_importlib;       // Python: part of the import system
 	bool is_library;         // Python: of a library or the import system, as the recorder saw it
 	bool is_repeated;        // native: it called itself, and further frames of it were left out behind this one

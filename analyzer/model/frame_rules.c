@@ -191,27 +191,9 @@ is_listed(const char *names, const char *function)
 	return false;
 }
 
-void
-frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library)
-{
-	if (rules->project != NULL && frame->kind == MODEL_FRAME_PYTHON)
-		frame->is_user = is_in_project(rules, frame->file) ||
-		                 text_starts(frame->file, "<cell "); // of a notebook: on no disk (model_cells.c)
-	else if (rules->project != NULL) // ./nptl/pthread_once.c is not relative to where the program ran
-		frame->is_user = ((frame->file[0] == '/' && is_in_project(rules, frame->file)) ||
-		                  is_in_project(rules, frame->module_path)) &&
-		                 !is_foreign_function(frame);
-	else if (frame->kind == MODEL_FRAME_PYTHON)
-		frame->is_user = !is_library && is_user_python(frame);
-	else
-		frame->is_user = is_user_module(frame) && !is_foreign_function(frame);
-	if ((frame->kind == MODEL_FRAME_NATIVE && frame_rules_is_allocator(frame)) ||
-	    is_listed(rules->wrappers, frame->function))
-		frame->is_user = false;
-}
-
-bool
-frame_rules_is_allocator(const struct model_frame *frame)
+/* Does the function only pass on what an allocator gives ("malloc", "operator new", "PyMem_Malloc", std::allocator)? */
+static bool
+is_allocator(const struct model_frame *frame)
 {
 	static const char *const names[] = {
 		"malloc",         "calloc",           "realloc",          "reallocarray",
@@ -322,6 +304,24 @@ frame_rules_is_allocator(const struct model_frame *frame)
 	return starts_with_any(frame->function, starts, COUNT_OF(starts));
 }
 
+void
+frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library)
+{
+	if (rules->project != NULL && frame->kind == MODEL_FRAME_PYTHON)
+		frame->is_user = is_in_project(rules, frame->file) ||
+		                 text_starts(frame->file, "<cell "); // of a notebook: on no disk (model_cells.c)
+	else if (rules->project != NULL) // ./nptl/pthread_once.c is not relative to where the program ran
+		frame->is_user = ((frame->file[0] == '/' && is_in_project(rules, frame->file)) ||
+		                  is_in_project(rules, frame->module_path)) &&
+		                 !is_foreign_function(frame);
+	else if (frame->kind == MODEL_FRAME_PYTHON)
+		frame->is_user = !is_library && is_user_python(frame);
+	else
+		frame->is_user = is_user_module(frame) && !is_foreign_function(frame);
+	if ((frame->kind == MODEL_FRAME_NATIVE && is_allocator(frame)) || is_listed(rules->wrappers, frame->function))
+		frame->is_user = false;
+}
+
 bool
 frame_rules_is_start_up(const struct model_frame *frame, const struct model_frame *inner)
 {
@@ -376,7 +376,7 @@ bool
 frame_rules_is_machinery(const struct model_frame *frame, const struct model_frame *inner)
 {
 	return frame->is_importlib || is_runner(frame) || is_entry(frame) || frame_rules_is_start_up(frame, inner) ||
-	       frame_rules_is_allocator(frame) ||
+	       is_allocator(frame) ||
 	       (frame->kind == MODEL_FRAME_NATIVE && !frame->is_user &&
 	        (is_foreign_function(frame) || (frame->function[0] == '\0' && is_runtime_module(frame->module))));
 }
@@ -409,8 +409,7 @@ where_without_user_code(const struct model_frame *const *frames, uint32_t count)
 			return frame;
 		if (frame->kind == MODEL_FRAME_PYTHON && importlib == NULL)
 			importlib = frame;
-		if (frame->kind == MODEL_FRAME_NATIVE && native == NULL && frame->function[0] != '\0' &&
-		    !frame_rules_is_allocator(frame))
+		if (frame->kind == MODEL_FRAME_NATIVE && native == NULL && frame->function[0] != '\0' && !is_allocator(frame))
 			native = frame;
 		if (frame->kind == MODEL_FRAME_NATIVE && native == NULL && nameless == NULL && frame->function[0] == '\0' &&
 		    frame->module[0] != '\0')
@@ -501,7 +500,7 @@ frame_rules_origin(const struct model_frame *frame, char name[FRAME_RULES_NAME_B
 	bool is_package = is_in_packages(path);
 
 	name[0] = '\0';
-	if (frame->is_user && !frame_rules_is_allocator(frame))
+	if (frame->is_user && !is_allocator(frame))
 		return FRAME_ORIGIN_USER;
 	if (frame->is_importlib)
 		return FRAME_ORIGIN_RUNTIME;
@@ -511,7 +510,7 @@ frame_rules_origin(const struct model_frame *frame, char name[FRAME_RULES_NAME_B
 		return is_package ? FRAME_ORIGIN_PACKAGE : FRAME_ORIGIN_STANDARD_LIBRARY;
 	name[0] = '\0';
 	if (frame->kind == MODEL_FRAME_PYTHON || frame->module[0] == '\0' || is_runtime_module(frame->module) ||
-	    frame_rules_is_allocator(frame))
+	    is_allocator(frame))
 		return FRAME_ORIGIN_RUNTIME;
 	memcpy(name, frame->module, strnlen(frame->module, FRAME_RULES_NAME_BYTES - 1));
 	name[strnlen(frame->module, FRAME_RULES_NAME_BYTES - 1)] = '\0';

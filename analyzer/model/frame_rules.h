@@ -21,9 +21,6 @@ struct frame_rules {
 /* Sets is_user. `is_library`: the recorder saw that a Python file is not the user's. */
 void frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library);
 
-/* Does the function only pass on what an allocator gives ("malloc", "operator new", "PyMem_Malloc", std::allocator)? */
-bool frame_rules_is_allocator(const struct model_frame *frame);
-
 /*
  * What every native stack ends in: "_start", "start_thread", with or without the C library's symbols. inner: the frame that it called,
  * NULL where there is none.

@@ -89,12 +89,9 @@ struct model_site {
 	uint32_t generations_total; // buckets since the site first appeared, up to now
 	uint32_t recent_alive;      // the same for the latest quarter of the buckets
 	uint32_t recent_total;
-	// of domain python/object: its figures are estimated from so many live samples, and so many at the peak; else 0
-	uint64_t samples;
-	uint64_t peak_samples;
+	uint64_t samples; // of domain python/object: its figures are estimated from so many live samples; else 0
 	// the arenas of small Python objects without the objects that are known by line
 	bool is_rest_of_arenas;
-	bool has_stack;       // false: frames unknown (died while writing, no room, stack not taken)
 	uint16_t stack_flags; // enum kmem_stack_flags
 	uint32_t frame_count;
 	const struct model_frame *const *frames; // innermost first; inlined frames expanded; equal frames are one object
@@ -203,7 +200,6 @@ struct model_failed {
 	const uint64_t *domain_bytes;  // live in each of the model's domains
 	size_t held_count;
 	const struct model_held *held; // sites of the device, of pinned and managed memory
-	uint32_t held_left_out;        // records without a place
 };
 
 /* Pages of malloc's that were in memory at the last look, without those of large blocks; from a sample. */
@@ -282,14 +278,11 @@ struct model_process {
 	uint32_t peak_error_bytes;
 	uint64_t verify_checked;
 	uint64_t verify_mismatched;
-	uint64_t attempt_bytes; // last big request
-	unsigned attempt_domain;
 	uint64_t losses[KMEM_LOSS_COUNT];
 	uint64_t allocated_bytes; // all domains
 	uint64_t live_bytes;      // heap + mmap + shared + python/arena + library
 	uint64_t peak_bytes;      // of the largest of heap, mmap, python/arena, library
-	uint32_t site_count;
-	uint64_t failed_count; // requests that were refused, also those that are not in model.failed
+	uint64_t failed_count;    // requests that were refused, also those that are not in model.failed
 	size_t heartbeat_count;
 	const struct kmem_heartbeat *heartbeats; // oldest first
 	const struct kmem_resident *resident;    // the last look at what it is made of; NULL = none

@@ -158,7 +158,6 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
 	free(held.sums);
 	free(held.places);
 	to->failed.has_held = true;
-	to->failed.held_left_out = stored->left_out;
 	to->failed.domain_count = build->domain_count;
 	to->failed.domain_bytes = bytes;
 }

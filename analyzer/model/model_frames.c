@@ -339,7 +339,6 @@ resolve_native(struct process_frames *frames, uint64_t word, const struct module
 		frame.function = symbols[i].function;
 		frame.file = symbols[i].file;
 		frame.line = symbols[i].line;
-		frame.is_inlined = symbols[i].is_inlined;
 		frame.is_repeated = (word & KMEM_FRAME_REPEATED) != 0 && i + 1 == into->count;
 		frame.module = module != NULL ? module->name : "";
 		frame.module_path = module != NULL ? module->path : "";

@@ -182,7 +182,6 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 	struct model_process *process = &build->processes[build->process_count++];
 	struct kmem_identity *identity = text_pool_room(build->pool, sizeof(*identity));
 	struct kmem_heartbeat *heartbeats = NULL;
-	uint64_t attempt_domain = COPY_OF(header->attempt_domain);
 
 	*identity = *capture->identity;
 	if (capture->heartbeat_count != 0) {
@@ -206,7 +205,6 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.peak_error_bytes = COPY_OF(header->peak_error_bytes),
 		.verify_checked = COPY_OF(header->verify_checked),
 		.verify_mismatched = COPY_OF(header->verify_mismatched),
-		.attempt_bytes = COPY_OF(header->attempt_bytes),
 		.heartbeat_count = capture->heartbeat_count,
 		.heartbeats = heartbeats,
 		.parent = -1,
@@ -221,10 +219,6 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		process->losses[i] = COPY_OF(header->losses[i]);
 	model_add_domains(build, capture, process, rows);
-	if (attempt_domain < KMEM_DOMAINS_MAX && rows->index[attempt_domain] != DOMAIN_NONE)
-		process->attempt_domain = rows->index[attempt_domain];
-	else
-		process->attempt_bytes = 0;
 	add_notes(build, capture, process);
 }
 

@@ -49,7 +49,6 @@ struct part {
 	uint64_t live_count;
 	struct generation_counts counts;
 	uint64_t samples; // as in struct model_site
-	uint64_t peak_samples;
 };
 
 static uint64_t
@@ -112,7 +111,6 @@ static void
 count_samples(struct part *part, uint64_t sample_bytes)
 {
 	part->samples = part->live_bytes / sample_bytes;
-	part->peak_samples = part->peak_bytes / sample_bytes;
 	part->generations.allocated_count = part->allocated_bytes / sample_bytes;
 }
 
@@ -134,7 +132,6 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 	site = &build->sites[build->site_count];
 	*site = (struct model_site){
 		.domain = domain,
-		.has_stack = stack->frame_count != 0,
 		.stack_flags = (uint16_t)stack->flags,
 		.frame_count = stack->frame_count,
 		.frames = stack->frames,
@@ -176,7 +173,6 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->first_ms = part->counts.first_ms;
 	}
 	site->samples += part->samples;
-	site->peak_samples += part->peak_samples;
 	site->live_bytes += part->live_bytes;
 	site->live_count += part->live_count;
 	site->released_bytes += part->released_bytes > 0 ? (uint64_t)part->released_bytes : 0;
@@ -290,7 +286,6 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 		unlikely += part.counts.unlikely;
 		build->sites[sites[i] - 1].is_rest_of_arenas = domain == KMEM_DOMAIN_PYTHON_ARENA && sample_bytes != 0;
 		add_part(build, &build->sites[sites[i] - 1], &part);
-		process->site_count++;
 	}
 	if (impossible != 0)
 		capture_damaged(capture, "section \"sites\": %llu counter%s released more than was allocated: treated as 0",

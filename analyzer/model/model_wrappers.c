@@ -21,7 +21,6 @@
 struct entry {
 	struct model_site *site;
 	const struct model_frame *caller; // NULL: no further code of the user's
-	uint32_t caller_index;            // in the site's frames
 };
 
 static int
@@ -63,7 +62,6 @@ find_caller(struct entry *entry)
 		else if (is_past && frame->is_user && frame->function[0] != '\0' &&
 		         model_relation_of(site, i) == MODEL_RELATION_OWN && compare_functions(frame, site->where) != 0) {
 			entry->caller = frame;
-			entry->caller_index = i;
 			return;
 		}
 	}

@@ -3,39 +3,11 @@
  *
  * When failing  errors stay in the stream.
  */
-#include <stdlib.h>
-#include <uthash.h>
-
-#include "base/hash_free.h"
-#include "base/json_fields.h"
-#include "base/memory.h"
-#include "report/render.h"
-#include "report/report.h"
+#include "report/render_json.h"
 
 #define SITES_INLINE_DEPTH 2 // one site is one line
 
-/* is_known: NULL, or whether a struct is there at all. */
-#define OBJECT(name_, is_known, meaning_) \
-	static const struct json_object name_##_object = { #name_, meaning_, name_##_fields, sizeof(OWNER), is_known }
-
-/* Is there a value? Asked of a member of the owner. */
-#define JSON_KNOWN(name, condition)               \
-	static bool name(const void *owner)           \
-	{                                             \
-		return ((const OWNER *)owner)->condition; \
-	}
-
-/* A member of the model's struct that the owner has as `of`. */
-#define JSON_OF(member, meaning_, ...) JSON_FIELD_AS(#member, of.member, meaning_, __VA_ARGS__)
-
 /* --- places ------------------------------------------------------------------------------------------------------ */
-
-#define RELATION                                                                                                    \
-	JSON_FIELD(                                                                                                     \
-		relation,                                                                                                   \
-		"Left out unless the thread had no Python frames and this one is another thread's. while: the user's line " \
-		"at which a Python thread was seen last. started by: where the thread was created, or given this work.",    \
-		.without = JSON_LEFT_OUT, .value_of = report_relation)
 
 #define OWNER struct report_place
 JSON_KNOWN(is_place_known, is_known)
@@ -61,11 +33,8 @@ static const struct json_field place_fields[] = {
 	           "The file is there, but it was changed after the program started: its line is not shown."),
 	{ .name = NULL },
 };
-OBJECT(place, is_place_known, "A line of code.");
+OBJECT_SHARED(place, is_place_known, "A line of code.");
 #undef OWNER
-
-#define WHERE(meaning_) \
-	JSON_FIELD_OF(JSON_OBJECT, "where", where, meaning_, .object = &place_object, .without = JSON_NULL)
 
 /* --- verdict ----------------------------------------------------------------------------------------------------- */
 
@@ -176,21 +145,6 @@ OBJECT(device_part, NULL, "A part of what is live on a device: tensors, what PyT
 	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts.parts, meaning_, .object = &device_part_object, \
 	              .count_offset = offsetof(OWNER, parts.part_count))
 
-#define ESTIMATE                                                                                                                                                             \
-	JSON_FIELD_AS(                                                                                                                                                           \
-		"is_estimated", estimate.is_estimated,                                                                                                                               \
-		"Bytes are estimates: small Python objects (domain python/object; their counts are, too), what they leave of arenas (python/arena), or a library's own allocator."), \
-		JSON_FIELD_AS(                                                                                                                                                       \
-			"error_bytes", estimate.error_bytes,                                                                                                                             \
-			"In 95 of 100 cases live_bytes is right to within this. null = exact, or the error is not known.",                                                               \
-			.without = JSON_NULL),                                                                                                                                           \
-		JSON_FIELD_AS("peak_error_bytes", estimate.peak_error_bytes, "The same of peak_bytes.", .without = JSON_NULL)
-#define SAMPLES                                                                                                    \
-	JSON_FIELD_AS(                                                                                                 \
-		"samples", estimate.samples,                                                                               \
-		"Of domain python/object: live objects that were sampled, from which live_bytes is estimated; else null.", \
-		.without = JSON_NULL)
-
 #define OWNER struct report_domain
 static const struct json_field domain_fields[] = {
 	JSON_OF(
@@ -277,250 +231,7 @@ static const struct json_field losses_fields[] = {
 		"Contexts of a device's driver beyond the 64 that are distinguished. What they held when they ended is still counted."),
 	{ .name = NULL },
 };
-OBJECT(losses, NULL, "What could not be recorded.");
-#undef OWNER
-
-#define LOSSES(member, meaning_) JSON_FIELD_OF(JSON_OBJECT, "losses", member, meaning_, .object = &losses_object)
-
-/* --- processes --------------------------------------------------------------------------------------------------- */
-
-#define OWNER struct report_built
-static const struct json_field built_fields[] = {
-	JSON_FIELD_OF(JSON_KEY, "key", key, "As in sites."),
-	JSON_FIELD(live_bytes, "When the parent forked."),
-	JSON_FIELD(copied_bytes,
-	           "Of these, in pages that the child copied; only of small Python objects, 0 = none, or not known. "
-	           "All lines together: no more than copied_bytes of the process."),
-	JSON_FIELD(is_estimated, "copied_bytes is estimated from samples."),
-	JSON_FIELD(error_bytes, "How far copied_bytes may be off by chance, in 95 of 100 cases.", .without = JSON_NULL),
-	{ .name = NULL },
-};
-OBJECT(built, NULL, "A call site of the parent.");
-#undef OWNER
-
-#define OWNER struct model_heap_sample
-JSON_KNOWN(are_pages_sampled, sampled_pages != 0)
-
-static const struct json_field heap_pages_fields[] = {
-	JSON_FIELD(sampled_pages, "How many pages were sampled."),
-	JSON_FIELD(bytes, "All of them."),
-	JSON_FIELD(empty_bytes, "Pages without a live block: malloc_trim() gives them back."),
-	JSON_FIELD(sparse_bytes, "Pages of which live blocks fill less than half."),
-	JSON_FIELD(sparse_live_bytes, "Requested bytes of the blocks in these."),
-	{ .name = NULL },
-};
-OBJECT(heap_pages, are_pages_sampled,
-       "Malloc's pages that were in memory then, without those of blocks of 1 MiB and more, from a sample.");
-#undef OWNER
-
-#define OWNER struct report_fragmentation
-JSON_KNOWN(is_fragmented, of.freed_bytes != 0)
-
-static const struct json_field fragmentation_fields[] = {
-	JSON_OF(freed_bytes, "Freed and still in memory."),
-	JSON_FIELD(live_bytes, "The rest of heap_bytes, with malloc's own words."),
-	JSON_OF(heap_bytes, "Malloc's pages in memory, without those of blocks of 1 MiB and more."),
-	JSON_OF(resident_bytes, "Of the process, then."),
-	JSON_FIELD(share_ppm, "freed_bytes of resident_bytes, in parts per million."),
-	JSON_OF(
-		empty_bytes,
-		"Pages without a live block: malloc_trim() gives them back. As of the sample; 0 too where pages were not sampled, or memory grew since."),
-	JSON_OF(sparse_bytes, "Pages of which live blocks fill less than half."),
-	JSON_OF(sparse_live_bytes, "Requested bytes of the blocks in these."),
-	JSON_FIELD_AS("is_after_last_sample", of.is_later,
-	              "From sums at the last heartbeat: what is live fell, or memory grew, after the last sample."),
-	{ .name = NULL },
-};
-OBJECT(
-	fragmentation, is_fragmented,
-	"Freed memory that malloc did not give back, where it is a quarter of what the process had in memory and 32 MiB. When it was sampled last or, where more is known by that, at the last heartbeat.");
-#undef OWNER
-
-#define OWNER struct report_process
-JSON_KNOWN(is_resident_sampled, resident_parts != NULL)
-JSON_KNOWN(has_exited, exit_status >= 0)
-JSON_KNOWN(has_limit, limit_bytes != UINT64_MAX)
-
-static const struct json_field resident_fields[] = {
-	JSON_FIELD_AS("bytes", resident_sampled_bytes, "Sum of the parts."),
-	JSON_FIELD_AS(
-		"age_ns", resident_age_ns,
-		"From that sample to the end of the process or, where that is not known, to the last heartbeat, which saw resident_bytes; 0 too when all figures are of the moment before Python ended."),
-	JSON_FIELD_OF(
-		JSON_COUNTERS, "parts", resident_parts,
-		"By what lies there: brk, heap (malloc's other mappings), mmap, reserved, python/arena, shared, file, program, stacks, kmemshim, inherited (from before the fork), not attributed.",
-		.is_pointer = true, .counters = KMEM_RESIDENT_PARTS, .name_of = report_resident_name),
-	JSON_FIELD_OF(
-		JSON_COUNTERS, "kmemshim", of.own_bytes,
-		"The part kmemshim by use: addresses (which line each block is of), sites, stack rules, threads, capture (pages of the file), library (and what is small).",
-		.counters = KMEM_OWN_PARTS, .name_of = report_own_name),
-	JSON_FIELD_OF(JSON_OBJECT, "heap_pages", of.heap_sample, "null = pages were not sampled.",
-	              .object = &heap_pages_object, .without = JSON_NULL),
-	{ .name = NULL },
-};
-OBJECT(
-	resident, is_resident_sampled,
-	"What the resident set was made of when its mappings were sampled last, which may be older than resident_bytes.");
-
-static const char *const states[] = { "starting", "running", "exited",  "exec-replaced",
-	                                  "signal",   "gone",    "unknown", NULL };
-
-#undef OWNER
-#define OWNER struct report_steps
-static bool
-are_there_steps(const void *owner)
-{
-	return ((const OWNER *)owner)->count != 0;
-}
-
-static const struct json_field steps_fields[] = {
-	JSON_FIELD(count, "How many were begun."),
-	JSON_FIELD(
-		source,
-		"program: it said so (kmemshim_step()). loop: rounds of the outermost loop that was seen. cells: of a notebook.",
-		.value_of = report_step_source),
-	JSON_FIELD(is_estimated, "count is from samples."),
-	JSON_FIELD(file, "Of a loop: source file of the line that comes again; \"\" when unknown."),
-	JSON_FIELD(line, "Its line; 0 when unknown."),
-	JSON_FIELD(function, "Its function; \"\" when unknown."),
-	JSON_FIELD(ns, "Duration of one, on average, in nanoseconds; null = not known.", .without = JSON_NULL),
-	{ .name = NULL },
-};
-OBJECT(steps, are_there_steps, "What the process does again and again.");
-#undef OWNER
-
-#define OWNER struct report_mark
-static const struct json_field mark_fields[] = {
-	JSON_OF(sequence, "Its number in the process; --at takes it as #NUMBER."),
-	JSON_OF(name, "As it was given, at most 55 bytes; \"\" when it has none."),
-	JSON_OF(is_cut, "The name was longer."),
-	JSON_FIELD(
-		kind,
-		"program: kmemshim_mark() or kmemshim_snapshot(). outside: kmemshim mark or snapshot. guard: the guard was passed. refused: a request was refused. even: run --snapshots. high-water: live bytes were the highest so far.",
-		.value_of = report_mark_kind),
-	JSON_FIELD(age_ns, "Since the start of the process, nanoseconds."),
-	JSON_OF(step, "Steps that were begun until then."),
-	JSON_OF(live_bytes, "Requested bytes live then: heap, mmap, shared, python/arena and library, about."),
-	JSON_OF(resident_bytes, "Resident set at the heartbeat before; null = not known.", .without = JSON_NULL),
-	JSON_OF(is_snapshot, "What each line held then is in the capture."),
-	JSON_OF(left_out, "Of that, small sites that had no room."),
-	{ .name = NULL },
-};
-OBJECT(mark, NULL, "A moment with a name.");
-#undef OWNER
-
-#define OWNER struct report_timeline_line
-static const struct json_field timeline_line_fields[] = {
-	JSON_FIELD(domain, "Domain."),
-	JSON_FIELD_OF(JSON_OBJECT, "where", where, "Line of the user's code; null = not known.", .object = &place_object,
-	              .without = JSON_NULL),
-	JSON_FIELD(is_import, "What an import left behind."),
-	JSON_FIELD(import, "Of imports: the top-level module; null = none, or not known.", .without = JSON_NULL),
-	{ .name = NULL },
-};
-OBJECT(timeline_line, NULL, "A line of code of the timeline.");
-#undef OWNER
-
-static bool
-has_point_limit(const void *owner)
-{
-	return ((const struct report_point *)owner)->of.limit_bytes != UINT64_MAX;
-}
-
-#define OWNER struct report_point
-static const struct json_field point_fields[] = {
-	JSON_FIELD(age_ns, "Since the start of the process, nanoseconds."),
-	JSON_OF(
-		is_end,
-		"What was live when the process was gone, or when it was read. If the end is not known, age_ns is that of the last sample."),
-	JSON_OF(resident_bytes, "Resident set; null = not known.", .without = JSON_NULL),
-	JSON_OF(limit_bytes, "Memory limit in force; null = none or not known.", .without = JSON_NULL,
-	        .is_known = has_point_limit),
-	JSON_OF(step, "Steps that were begun until then."),
-	JSON_OF(volume_bytes, "Allocated until then, in all."),
-	JSON_OF(live_bytes, "Requested bytes live: heap, mmap, shared, python/arena and library."),
-	JSON_FIELD_OF(JSON_NUMBERS, "domain_bytes", domain_bytes, "Live bytes of each of the timeline's domains.",
-	              .count_offset = offsetof(OWNER, domain_count)),
-	JSON_FIELD_OF(JSON_NUMBERS, "line_bytes", line_bytes,
-	              "Live bytes at each of its lines. Call sites that were not among the 32 largest then are left out.",
-	              .count_offset = offsetof(OWNER, line_count)),
-	{ .name = NULL },
-};
-OBJECT(point, NULL, "What the process held at a moment.");
-#undef OWNER
-
-static bool
-has_points(const void *timeline)
-{
-	return ((const struct report_timeline *)timeline)->point_count != 0;
-}
-
-#define OWNER struct report_timeline
-static const struct json_field timeline_fields[] = {
-	JSON_FIELD_OF(JSON_TEXTS, "domains", domain_names, "Domains that held anything.",
-	              .count_offset = offsetof(OWNER, domain_count)),
-	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines,
-	              "Those that held most at any point, the most first: of host memory, then of devices.",
-	              .object = &timeline_line_object, .is_pointer = true, .count_offset = offsetof(OWNER, line_count)),
-	JSON_FIELD_OF(JSON_OBJECTS, "points", points, "Oldest first.", .object = &point_object, .is_pointer = true,
-	              .count_offset = offsetof(OWNER, point_count)),
-	{ .name = NULL },
-};
-OBJECT(timeline, has_points, "What the process held over time.");
-#undef OWNER
-
-#define OWNER struct report_process
-static const struct json_field process_fields[] = {
-	JSON_FIELD(pid, "Process id."),
-	JSON_FIELD(parent_pid, "Process id of its parent at start."),
-	JSON_OF(path, "Capture file."),
-	JSON_OF(name, "Script, or base name of the executable."),
-	JSON_FIELD(command, "Command line as a shell would take it; cut after 4096 bytes."),
-	JSON_FIELD(directory, "Working directory at start."),
-	JSON_FIELD(
-		state,
-		"signal: ended by a signal, seen by the launcher. gone: not alive, no clean-exit mark, same boot. unknown: not closed, another boot or machine.",
-		.values = states),
-	JSON_FIELD(exit_status, "Exit status; null = not known, or ended by a signal.", .without = JSON_NULL,
-	           .is_known = has_exited),
-	JSON_FIELD(signal, "Signal that ended it; null = none or not known.", .without = JSON_NULL),
-	JSON_FIELD(python_version, "\"3.11.7\"; null = no interpreter.", .without = JSON_NULL),
-	JSON_FIELD(tool_version, "Version of the recorder."),
-	JSON_FIELD(start_realtime_ns, "Start, nanoseconds since 1970."),
-	JSON_OF(live_bytes, "Requested bytes live: heap, mmap, shared, python/arena and library."),
-	JSON_FIELD(
-		peak_bytes,
-		"The highest that was seen: its largest domain's peak, or the sum of what was live at a heartbeat or at the end."),
-	JSON_OF(allocated_bytes, "Sum of all requested bytes, all domains."),
-	JSON_FIELD_AS("refused_request_count", of.failed_count,
-	              "Requests that the system refused, also those that are not in refused_requests any more."),
-	JSON_OF(
-		inherited_bytes,
-		"Of a forked child: live in its parent at fork, in memory that is private to a process; in no other figure."),
-	JSON_OF(
-		copied_bytes,
-		"Of inherited memory, copied by writing to it: at least so much, in whole pages, so that it may be more than inherited_bytes."),
-	JSON_FIELD(is_copied_known, "False: it was not sampled before the process ended, or up to now."),
-	JSON_FIELD_OF(JSON_OBJECTS, "inherited_sites", built, "What held most of what it inherited, the most first.",
-	              .object = &built_object, .is_pointer = true, .count_offset = offsetof(OWNER, of.built_count)),
-	JSON_FIELD(resident_bytes, "Resident set at the last heartbeat; 0 = none."),
-	JSON_FIELD_WHOLE(JSON_OBJECT, "resident", "null = it was never sampled.", .object = &resident_object,
-	                 .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECT, "fragmentation", fragmentation, "null = it is less, or was never sampled.",
-	              .object = &fragmentation_object, .without = JSON_NULL),
-	JSON_FIELD(limit_bytes, "Memory limit in force at the last heartbeat; null = none or not known.",
-	           .without = JSON_NULL, .is_known = has_limit),
-	LOSSES(of.losses, "What this process could not record."),
-	JSON_FIELD_OF(JSON_OBJECT, "steps", steps, "null = none were seen.", .object = &steps_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECTS, "marks", marks, "Moments with a name, the oldest first.", .object = &mark_object,
-	              .is_pointer = true, .count_offset = offsetof(OWNER, of.mark_count)),
-	JSON_FIELD_OF(JSON_OBJECT, "timeline", timeline, "null = the capture has no points of that.",
-	              .object = &timeline_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_TEXTS, "notes", of.notes, "What the recorder had to say, one line each.",
-	              .count_offset = offsetof(OWNER, of.note_count)),
-	{ .name = NULL },
-};
-OBJECT(process, NULL, "One process image, or one forked child.");
+OBJECT_SHARED(losses, NULL, "What could not be recorded.");
 #undef OWNER
 
 /* --- refused requests --------------------------------------------------------------------------------------------- */
@@ -540,11 +251,7 @@ OBJECT(holder, NULL, "A line of code when a device refused, or when the guard wa
 /* --- the guard --------------------------------------------------------------------------------------------------- */
 
 #define OWNER struct verdict_forecast
-static bool
-is_foreseen(const void *owner)
-{
-	return ((const OWNER *)owner)->bytes_per_minute != 0;
-}
+JSON_KNOWN(is_foreseen, bytes_per_minute != 0)
 
 static const struct json_field forecast_fields[] = {
 	JSON_FIELD(bytes_per_minute, "How much the resident set grows."),
@@ -558,11 +265,7 @@ OBJECT(forecast, is_foreseen, "A line accumulates, and memory grows steadily.");
 #undef OWNER
 
 #define OWNER struct report_guard
-static bool
-was_guard_passed(const void *owner)
-{
-	return ((const OWNER *)owner)->of.number != 0;
-}
+JSON_KNOWN(was_guard_passed, of.number != 0)
 
 static const struct json_field guard_fields[] = {
 	JSON_FIELD_AS("number", of.number, "How often this process passed it; what follows is of the last time."),
@@ -636,332 +339,6 @@ static const struct json_field request_fields[] = {
 OBJECT(request, NULL, "A request for memory that the system refused.");
 #undef OWNER
 
-/* --- lines and sites --------------------------------------------------------------------------------------------- */
-
-#define OWNER struct model_site
-static const struct json_field leak_fields[] = {
-	JSON_FIELD_OF(
-		JSON_ENUM, "class", leak,
-		"none: holds nothing. steady: holds something, does not accumulate. too-short: too few generations to judge. backlog: released late or in bursts, or less than it took. filling: keeps its blocks, but adds fewer and fewer, as a cache that fills. leak: still holds blocks from nearly every generation. swept: it accumulated until the peak, then was released as the program ended. import: left behind by importing a library.",
-		.value_of = report_leak_class),
-	JSON_FIELD(generations_alive, "Generations (ticks of allocated bytes or blocks) of which blocks are still live."),
-	JSON_FIELD(generations_total, "Generations since the site first allocated."),
-	JSON_FIELD(bytes_per_generation, "Live bytes per generation that is still alive; 0 without generations."),
-	JSON_FIELD(steps,
-	           "Steps of the process that holds most of it since the site first allocated, about; null = not known.",
-	           .without = JSON_NULL),
-	{ .name = NULL },
-};
-OBJECT(leak, NULL, "Does it accumulate? Judged by surviving generations.");
-#undef OWNER
-
-#define OWNER struct model_type
-static const struct json_field type_fields[] = {
-	JSON_FIELD(name, ""),
-	JSON_FIELD(count, ""),
-	{ .name = NULL },
-};
-OBJECT(type, NULL, "Python objects of one type.");
-#undef OWNER
-
-/* What a line and a site have in common. */
-#define HELD                                                                                                                                                                        \
-	JSON_OF(live_bytes, "Requested bytes of blocks that were not released."),                                                                                                       \
-		JSON_OF(live_count, "Number of those blocks."),                                                                                                                             \
-		JSON_FIELD_AS("released_at_exit_bytes", of.released_bytes,                                                                                                                  \
-	                  "How much of live_bytes was released after the program began to exit."),                                                                                      \
-		JSON_OF(peak_bytes, "Requested bytes held here at the moment of the domain's peak, of each process its own."),                                                              \
-		JSON_OF(allocated_bytes, "Sum of all requested bytes, released or not."),                                                                                                   \
-		JSON_OF(allocated_count, "Number of allocations."),                                                                                                                         \
-		JSON_FIELD_AS(                                                                                                                                                              \
-			"nonresident_bytes", of.untouched_bytes,                                                                                                                                \
-			"Of live_bytes, not in memory when the resident set was sampled last (never touched, given back, or swapped out). The rest counts as memory; rows are ordered by it."), \
-		JSON_FIELD_AS("large_bytes", of.large_bytes,                                                                                                                                \
-	                  "Blocks and mappings of 1 MiB and more that were live at that sample."),                                                                                      \
-		JSON_FIELD_AS("large_resident_bytes", of.large_resident_bytes, "Of these, in memory."),                                                                                     \
-		JSON_FIELD_AS(                                                                                                                                                              \
-			"sparse_page_bytes", of.pinned_bytes,                                                                                                                                   \
-			"Estimate, at that sample: pages of malloc that are less than half full and that its blocks keep; a page is shared out among the sites in it."),                        \
-		JSON_FIELD_AS(                                                                                                                                                              \
-			"library", estimate.library,                                                                                                                                            \
-			"Of domain library: whose own allocator grew here; what it holds is an estimate. null = another domain.",                                                               \
-			.without = JSON_NULL),                                                                                                                                                  \
-		ESTIMATE, SAMPLES
-#define IMPORT                                                                                                                                  \
-	JSON_FIELD(                                                                                                                                 \
-		import,                                                                                                                                 \
-		"What importing this top-level module left behind, whichever line imported it; null = not from an import, or its module is not known.", \
-		.without = JSON_NULL)
-#define TYPES(member, count, ...)                                                                                                                                               \
-	JSON_FIELD_OF(                                                                                                                                                              \
-		JSON_OBJECTS, "types", member,                                                                                                                                          \
-		"Python objects that were alive at the last sample, estimated, the most frequent type first, 4 at most; empty when they were not recorded one by one, or hold little.", \
-		.object = &type_object, .count_offset = offsetof(OWNER, count), .is_count_short = true, __VA_ARGS__)
-
-#define OWNER struct line_growth
-static bool
-is_growth_known(const void *owner)
-{
-	return ((const OWNER *)owner)->is_known;
-}
-
-static const struct json_field growth_fields[] = {
-	JSON_FIELD_OF(
-		JSON_ENUM, "pace", pace,
-		"What stays of each quarter of what was allocated since it began. even: about as much. faster: more and more. bursts: anything else.",
-		.value_of = report_line_pace),
-	JSON_FIELD(since_ms, "When it began to hold memory, since the start of its process, about."),
-	JSON_FIELD(bytes, "What it holds."),
-	JSON_FIELD(whole_bytes, "What all lines of the process hold more than then; at least as much."),
-	{ .name = NULL },
-};
-OBJECT(growth, is_growth_known, "Since when a line grows, how, and what part of its process's growth it is.");
-#undef OWNER
-
-#define OWNER struct line_steps
-static bool
-are_steps_known(const void *owner)
-{
-	return ((const OWNER *)owner)->count != 0;
-}
-
-static const struct json_field kept_in_steps_fields[] = {
-	JSON_FIELD(count, "Steps of the process since the line began; of a loop, whose rounds are estimated, its blocks."),
-	JSON_FIELD(bytes, "What it kept in each, as far as it grows."),
-	JSON_FIELD(is_one_block, "One block in each, about; bytes are those of one."),
-	JSON_FIELD(bytes_per_hour, "null = the run was too short to tell: less than a minute.", .without = JSON_NULL),
-	{ .name = NULL },
-};
-OBJECT(kept_in_steps, are_steps_known, "What a line that accumulates kept in each step.");
-#undef OWNER
-
-#define OWNER struct report_release
-static const struct json_field release_fields[] = {
-	WHERE("The line that released them."),
-	JSON_FIELD(count, "Watched blocks that it released."),
-	{ .name = NULL },
-};
-OBJECT(release, NULL, "Who releases blocks of a line.");
-#undef OWNER
-
-#define OWNER struct report_kept
-static bool
-is_kept_known(const void *owner)
-{
-	return ((const OWNER *)owner)->through.is_known;
-}
-
-static const struct json_field kept_fields[] = {
-	JSON_FIELD_OF(JSON_OBJECT, "through", through, "The caller.", .object = &place_object, .without = JSON_NULL),
-	JSON_FIELD(live_count, "Blocks that were allocated through it and are alive."),
-	JSON_FIELD(allocated_count, "All that were allocated through it."),
-	JSON_FIELD(other_live_count, "The same of all other callers."),
-	JSON_FIELD(other_allocated_count, ""),
-	{ .name = NULL },
-};
-OBJECT(kept, is_kept_known,
-       "The one caller whose blocks stay. Next to nothing is left of the blocks of other callers.");
-#undef OWNER
-
-#define OWNER struct report_line
-static const struct json_field line_fields[] = {
-	JSON_FIELD(domain, "Domain."),
-	HELD,
-	JSON_FIELD_OF(JSON_OBJECT, "leak", of.telling,
-	              "Class of the line: the most telling of its sites; generations of its largest site of that class.",
-	              .object = &leak_object, .is_pointer = true),
-	JSON_OF(leaking_bytes, "Live bytes of those of its sites that are of class leak."),
-	JSON_OF(
-		swept_bytes,
-		"Of class swept: bytes that the line held at its peak, about, by the last sample before it was released. Else 0."),
-	JSON_FIELD_AS(
-		"may_be_one_time_load", may_be_built_once,
-		"Of class leak, but half of all that was allocated since it began is its own, or an import runs it: it may be a data set that was loaded once."),
-	WHERE("The line; null when unknown."),
-	IMPORT,
-	TYPES(types, type_count),
-	JSON_FIELD(
-		watched_releases,
-		"From a sample: blocks of the line that were watched and released, before the program began to exit; 0 = not known."),
-	JSON_FIELD(temporary_releases,
-	           "Of these, released before their thread allocated again; not known of small Python objects."),
-	JSON_FIELD_OF(JSON_OBJECTS, "released_by", releases,
-	              "The lines that released them, the most frequent first, 8 at most.", .object = &release_object,
-	              .count_offset = offsetof(OWNER, release_count), .is_count_short = true),
-	JSON_FIELD_OF(
-		JSON_OBJECT, "growth", growth,
-		"Of classes leak and backlog; null = not known: several processes, or the process has not grown since.",
-		.object = &growth_object, .without = JSON_NULL),
-	JSON_FIELD(filled_bytes,
-	           "Of class filling: at so many bytes it seems to end, if it goes on as before; null = of another class.",
-	           .without = JSON_NULL),
-	JSON_FIELD_OF(
-		JSON_OBJECT, "kept_in_steps", kept_in_steps,
-		"Of class leak; null = not known: several processes, no steps, or rounds of a loop that its blocks do not confirm.",
-		.object = &kept_in_steps_object, .without = JSON_NULL),
-	JSON_FIELD_OF(
-		JSON_OBJECT, "grows_with", grows_with,
-		"A line before it in the ranking that leaks together with it: as many blocks, made by the same call; null = there is none.",
-		.object = &place_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECT, "kept", kept,
-	              "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller.",
-	              .object = &kept_object, .without = JSON_NULL),
-	JSON_FIELD_OF(
-		JSON_OBJECTS, "held_by", ways,
-		"How its blocks were held when the guard was passed, or when a line was a leak that held much, those of most samples first; [] = nobody looked.",
-		.object = &model_way_object, .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
-	JSON_OF(first_site, "Place of its first site in the ranking, from 0."),
-	JSON_OF(site_count, "How many sites it is the sum of; they follow each other in the ranking."),
-	{ .name = NULL },
-};
-OBJECT(line, NULL, "One line of code in one domain.");
-#undef OWNER
-
-#define OWNER struct report_frame
-static const char *
-frame_kind(unsigned kind)
-{
-	return kind == MODEL_FRAME_NATIVE ? "native" : kind == MODEL_FRAME_PYTHON ? "python" : NULL;
-}
-
-static const struct json_field frame_fields[] = {
-	JSON_FIELD_OF(JSON_ENUM, "kind", of.kind, "Frame of the interpreter or of the machine.", .value_of = frame_kind),
-	JSON_OF(function, "\"\" when unknown."),
-	JSON_OF(file, "\"\" when unknown."),
-	JSON_OF(line, "0 when unknown."),
-	JSON_OF(module, "Base name of the ELF object or of the Python file; \"\" when unknown."),
-	JSON_FIELD(offset, "As in a place.", .without = JSON_LEFT_OUT),
-	RELATION,
-	JSON_OF(
-		is_repeated,
-		"Only there when true. Native code: the function called itself; further frames of it, between this frame and the next, are not stored.",
-		.without = JSON_LEFT_OUT),
-	{ .name = NULL },
-};
-OBJECT(frame, NULL, "One frame.");
-#undef OWNER
-
-static void put_frames(struct json_write *json, const void *owner);
-
-#define OWNER struct report_site
-static const struct json_field site_fields[] = {
-	JSON_FIELD_OF(
-		JSON_KEY, "key", of.key,
-		"Stable across rebuilds, machines and edits elsewhere. The first 12 digits come from names alone; the last 4 tell sites apart that share those."),
-	JSON_FIELD(domain, "Domain."),
-	HELD,
-	JSON_FIELD_OF(JSON_OBJECT, "leak", of, "Class of the site.", .object = &leak_object),
-	WHERE(
-		"Innermost frame of the user's own code (not the standard library, not site-packages, not an allocator); failing that the innermost that has a name; null when unknown."),
-	IMPORT,
-	JSON_OF(process_count, "Number of processes in which it was seen."),
-	TYPES(of.types, of.type_count, .is_pointer = true),
-	JSON_FIELD_OF(JSON_ENUM, "frames_missing", lost, "Why there are no frames; null = there are.", .without = JSON_NULL,
-	              .value_of = report_lost_name),
-	JSON_FIELD(
-		is_python_only,
-		"Python frames only: native ones were not recorded, for the site held little when its blocks came (KMEMSHIM_NATIVE=to-python records them always)."),
-	JSON_FIELD_AS(
-		"frames_omitted", of.omitted,
-		"Frames left out of a long stack. Without --top the frames of all sites are at most 512 MiB of text: from then on a site has none in frames[] and their number here."),
-	JSON_OF(frames_before_gap, "How many of frames[] stand before the gap."),
-	JSON_FIELD_WHOLE(JSON_ROWS, "frames", "Innermost first.", .object = &frame_object, .put = put_frames),
-	{ .name = NULL },
-};
-OBJECT(site, NULL, "One call site: one stack in one domain.");
-#undef OWNER
-
-/* A frame stands in many stacks: it is made once. One with a relation stands in few, and elsewhere without it. */
-struct frame_text {
-	const void *identity;
-	char *text;
-	size_t bytes;
-	UT_hash_handle hh;
-};
-
-struct frame_texts {
-	struct frame_text *texts; // uthash
-	uint64_t bytes_left;      // for frames of further sites
-};
-
-static const struct frame_text *
-find_frame_text(struct frame_texts *texts, const struct report_frame *frame)
-{
-	struct frame_text *found;
-	struct json_write json = { .inline_depth = 0, .depth = 1 };
-
-	HASH_FIND_PTR(texts->texts, &frame->identity, found);
-	if (found != NULL)
-		return found;
-	found = memory_zeroed(1, sizeof(*found));
-	found->identity = frame->identity;
-	json.stream = open_memstream(&found->text, &found->bytes);
-	if (json.stream == NULL)
-		memory_exhausted();
-	json_object_write(&json, NULL, &frame_object, frame);
-	if (fclose(json.stream) != 0)
-		memory_exhausted();
-	HASH_ADD_PTR(texts->texts, identity, found);
-	return found;
-}
-
-static void
-free_frame_text(struct frame_text *text)
-{
-	free(text->text);
-	free(text);
-}
-
-static void
-put_frames(struct json_write *json, const void *owner)
-{
-	const struct report_site *site = owner;
-	struct frame_texts *texts = json->context;
-
-	for (uint32_t i = 0; i < site->of.frame_count; i++) {
-		struct report_frame frame = report_frame(site, i);
-
-		if (frame.relation[0] != '\0') {
-			json_object_write(json, NULL, &frame_object, &frame);
-			continue;
-		}
-		const struct frame_text *text = find_frame_text(texts, &frame);
-
-		json_write_raw(json, text->text, text->bytes);
-		texts->bytes_left -= text->bytes < texts->bytes_left ? text->bytes : texts->bytes_left;
-	}
-}
-
-/* All frames of a site, or none when the room for frames is used up. */
-static void
-put_sites(struct json_write *json, const void *owner)
-{
-	const struct report *report = owner;
-	const struct frame_texts *texts = json->context;
-
-	for (size_t i = 0; i < report->site_count; i++) {
-		struct report_site site = report_site(report, i);
-
-		if (texts->bytes_left == 0) {
-			site.of.omitted += site.of.frame_count;
-			site.of.frame_count = site.of.frames_before_gap = 0;
-		}
-		json_object_write(json, NULL, &site_object, &site);
-	}
-}
-
-static void
-put_lines(struct json_write *json, const void *owner)
-{
-	const struct report *report = owner;
-
-	for (size_t i = 0; i < report->line_count; i++) {
-		struct report_line line = report_line(report, i);
-
-		json_object_write(json, NULL, &line_object, &line);
-	}
-}
-
 /* --- the whole --------------------------------------------------------------------------------------------------- */
 
 static const char *const ranking_names[] = { "peak", "leaks", "sites", NULL };
@@ -1008,11 +385,11 @@ static const struct json_field report_fields[] = {
 	              .count_offset = offsetof(OWNER, damage_count)),
 	JSON_FIELD(line_total, "Number of all lines; lines[] has fewer with --top."),
 	JSON_FIELD_WHOLE(JSON_ROWS, "lines", "Sums of the sites with the same where, in ranking order.",
-	                 .object = &line_object, .put = put_lines),
+	                 .object = &line_object, .put = render_json_lines),
 	JSON_FIELD(site_total, "Number of all sites; sites[] has fewer with --top."),
 	JSON_FIELD_WHOLE(JSON_ROWS, "sites",
 	                 "In ranking order: those of the first line first, the largest first inside each line.",
-	                 .object = &site_object, .put = put_sites),
+	                 .object = &site_object, .put = render_json_sites),
 	{ .name = NULL },
 };
 OBJECT(
@@ -1027,7 +404,7 @@ render_json(const struct report *report, FILE *stream)
 	struct json_write json = { .stream = stream, .inline_depth = SITES_INLINE_DEPTH, .context = &texts };
 
 	json_object_write(&json, NULL, &report_object, report);
-	HASH_FREE(texts.texts, free_frame_text);
+	render_json_free(&texts);
 }
 
 void

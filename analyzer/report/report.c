@@ -3,7 +3,7 @@
  *
  * When failing  only for a domain that the capture does not have.
  */
-#include "report/report.h"
+#include "report/report_build.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,124 +14,11 @@
 #include "analysis/device_parts.h"
 #include "analysis/refused_requests.h"
 #include "analysis/model_finish.h"
-#include "analysis/grows_with.h"
-#include "analysis/kept_way.h"
-#include "analysis/rank.h"
 #include "base/memory.h"
-#include "base/place.h"
 #include "base/shell_words.h"
-#include "model/model.h"
-#include "symbols/source_lines.h"
 #include "verdict/words.h"
-#include "verdict/verdict.h"
 
 #define APART_PART 50 // of the peak: sums that differ by less are the same
-
-struct report_rows {
-	struct finished_model finished;
-	const struct model *model; // the same
-	struct ranked *ranked;
-	struct verdict verdict;
-	struct report_finding findings[VERDICT_FINDINGS_MAX];
-	char places[VERDICT_FINDINGS_MAX][PLACE_TEXT_BYTES];
-	struct report_memory memory;
-	struct source_lines *sources;
-	char **texts; // made here, freed with the report
-	size_t text_count;
-	size_t text_room;
-};
-
-struct loss {
-	const char *one;  // what it means, behind a number; NULL: as `many`
-	const char *many; // NULL: a number that has no meaning in this version
-	bool is_serious;
-};
-
-static const struct loss losses[KMEM_LOSS_COUNT] = {
-	[KMEM_LOST_EVENTS] = { "allocation not recorded: no room", "allocations not recorded: no room", true },
-	[KMEM_LOST_EVENT_BYTES] = { NULL, "in allocations that were not recorded", true },
-	[KMEM_LOST_SITES] = { "allocation counted at a caller or without a stack: no room for more stacks",
-	                      "allocations counted at a caller or without a stack: no room for more stacks", true },
-	[KMEM_LOST_STACKS] = { "allocation whose stack could not be taken", "allocations whose stack could not be taken",
-	                       true },
-	[KMEM_LOST_UNKNOWN_FREES] = { "release of an unknown block (from before the recording, or of another allocator)",
-	                              "releases of unknown blocks (from before the recording, or of another allocator)",
-	                              false },
-	[KMEM_LOST_MISSED_FREES] = { "block used again without a recorded release",
-	                             "blocks used again without a recorded release", false },
-	[KMEM_LOST_REENTRANT] = { "allocation made inside the recorder (by a signal handler)",
-	                          "allocations made inside the recorder (by signal handlers)", true },
-	[KMEM_LOST_UNWINDS] = { "native stack that ends before the outermost frame",
-	                        "native stacks that end before the outermost frame", false },
-	[KMEM_LOST_PYTHON_FRAMES] = { "Python frame that failed a check", "Python frames that failed a check", true },
-	[KMEM_LOST_PYTHON_TEXT] = { "time there was no room for the name or lines of a Python function",
-	                            "times there was no room for the name or lines of a Python function", true },
-	[KMEM_LOST_MODULES] = { "shared object that could not be described", "shared objects that could not be described",
-	                        true },
-	[KMEM_LOST_TEARDOWN_EVENTS] = { "event after Python began to shut down: left out",
-	                                "events after Python began to shut down, mostly releases: left out", false },
-	[KMEM_LOST_GROWTH] = { "time the capture could not grow", "times the capture could not grow", true },
-	[KMEM_LOST_FALLBACK_UNWINDS] = { "stack that needed the slow unwinder", "stacks that needed the slow unwinder",
-	                                 false },
-	[KMEM_LOST_INHERITED_FREES] = { "inherited block released by a forked child: in no figure",
-	                                "inherited blocks released by forked children: in no figure", false },
-	[KMEM_LOST_CONTEXTS] = { "device context beyond the 64 that can be told apart: its memory seems live after its end",
-	                         "device contexts beyond the 64 that can be told apart: their memory seems live after their end",
-	                         true },
-	[KMEM_LOST_NATIVE_PATHS] = { "Python line with thousands of native stacks: its further small blocks have no native frames",
-	                             "Python lines with thousands of native stacks: their further small blocks have no native frames",
-	                             false },
-};
-
-const char *
-report_loss_meaning(unsigned loss, uint64_t count)
-{
-	return count == 1 && losses[loss].one != NULL ? losses[loss].one : losses[loss].many;
-}
-
-bool
-report_loss_is_serious(unsigned loss)
-{
-	return losses[loss].is_serious;
-}
-
-const char *
-report_cause(unsigned number)
-{
-	return number < VERDICT_CAUSES ? verdict_cause_name((enum verdict_cause)number) : NULL;
-}
-
-const char *
-report_confidence(unsigned number)
-{
-	number += VERDICT_UNKNOWN; // the one before has no name
-	return number < VERDICT_CONFIDENCES ? verdict_confidence_name((enum verdict_confidence)number) : NULL;
-}
-
-const char *
-report_finding_kind(unsigned number)
-{
-	return number < FINDINGS ? finding_name((enum finding_kind)number) : NULL;
-}
-
-const char *
-report_relation(unsigned number)
-{
-	number += MODEL_RELATION_WHILE; // its own has no name
-	return number <= MODEL_RELATION_STARTED_BY ? model_relation_name((enum model_relation)number) : NULL;
-}
-
-const char *
-report_leak_class(unsigned number)
-{
-	return number < MODEL_LEAK_CLASSES ? model_leak_name((enum model_leak_class)number) : NULL;
-}
-
-const char *
-report_request_state(unsigned number)
-{
-	return number < REFUSAL_STATES ? refusal_state_name((enum refusal_state)number) : NULL;
-}
 
 static const char *
 keep_text(struct report_rows *rows, char *text)
@@ -141,122 +28,7 @@ keep_text(struct report_rows *rows, char *text)
 	return text;
 }
 
-/* What stands for a name that is not known. */
-static uint64_t
-offset_of(const struct model_frame *frame)
-{
-	bool is_nameless = frame->kind == MODEL_FRAME_NATIVE && frame->function[0] == '\0' && frame->file[0] == '\0';
-
-	return is_nameless && frame->module[0] != '\0' ? frame->module_offset : 0;
-}
-
-static struct report_place
-place_of_frame(const struct model_frame *frame)
-{
-	struct report_place place = { .file = "", .function = "", .module = "", .relation = "", .source = "" };
-
-	if (frame == NULL)
-		return place;
-	place.is_known = true;
-	place.file = frame->file;
-	place.line = frame->line;
-	place.function = frame->function;
-	place.module = frame->module;
-	place.offset = offset_of(frame);
-	return place;
-}
-
-static struct report_place
-place_without_source(const struct model_site *site)
-{
-	struct report_place place = place_of_frame(site != NULL ? site->where : NULL);
-
-	if (place.is_known)
-		place.relation = model_relation_name(site->where_relation);
-	return place;
-}
-
-/* False: its file must not be read. frame: of the site's. */
-static bool
-source_place_of(const struct report_rows *rows, const struct model_site *site, const struct model_frame *frame,
-                struct source_place *source)
-{
-	if (frame == NULL || !(frame->kind == MODEL_FRAME_PYTHON || (frame->file[0] == '/' && frame->built_ns != 0)))
-		return false;
-
-	const struct model_process *process = &rows->model->processes[site->process];
-
-	*source = (struct source_place){
-		.directory = process->is_trusted ? process->identity->directory : "",
-		.file = frame->file,
-		.path = model_file_on_disk(rows->model, frame->file),
-		.built_ns = frame->built_ns,
-		.line = frame->line,
-		.first_line = frame->first_line,
-		.function = frame->function,
-	};
-	return frame->is_trusted || place_is_cell(frame->file); // a cell's text is in the capture
-}
-
-static struct report_place
-place_of(const struct report_rows *rows, const struct model_site *site)
-{
-	struct report_place place = place_without_source(site);
-	struct source_place source;
-
-	if (site != NULL && source_place_of(rows, site, site->where, &source))
-		place.source = source_lines_find(rows->sources, &source, &place.is_source_changed);
-	return place;
-}
-
-static struct report_place
-place_for(const void *rows, const struct model_site *site)
-{
-	return place_of(rows, site);
-}
-
 /* --- memory ------------------------------------------------------------------------------------------------------ */
-
-static const struct resident_part {
-	const char *name;
-	const char *meaning;
-} resident_parts[KMEM_RESIDENT_PARTS] = {
-	[KMEM_RESIDENT_OTHER] = { "not attributed", "mapped by direct system calls or by libraries" },
-	[KMEM_RESIDENT_BRK] = { "brk", "malloc, below the program break" },
-	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's mappings, with their free parts" },
-	[KMEM_RESIDENT_MMAP] = { "mmap", "" },
-	[KMEM_RESIDENT_RESERVED] = { "reserved", "" },
-	[KMEM_RESIDENT_PYTHON_ARENA] = { "python/arena", "" },
-	[KMEM_RESIDENT_SHARED] = { "shared", "" },
-	[KMEM_RESIDENT_FILE] = { "file", "" },
-	[KMEM_RESIDENT_PROGRAM] = { "program", "and its libraries, code and data" },
-	[KMEM_RESIDENT_STACKS] = { "stacks", "of all threads" },
-	[KMEM_RESIDENT_OWN] = { "kmemshim", "used by the recorder" },
-	[KMEM_RESIDENT_INHERITED] = { "inherited", "from before the fork" },
-};
-
-const char *
-report_resident_name(unsigned part)
-{
-	return part < KMEM_RESIDENT_PARTS ? resident_parts[part].name : NULL;
-}
-
-const char *
-report_resident_meaning(unsigned part)
-{
-	return resident_parts[part].meaning;
-}
-
-const char *
-report_own_name(unsigned part)
-{
-	static const char *const names[KMEM_OWN_PARTS] = {
-		[KMEM_OWN_OTHER] = "library",      [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
-		[KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads",     [KMEM_OWN_CAPTURE] = "capture",
-	};
-
-	return part < KMEM_OWN_PARTS ? names[part] : NULL;
-}
 
 static struct report_fragmentation
 fragmentation_of(const struct model *model, const struct model_process *process)
@@ -279,8 +51,9 @@ memory_of(const struct report_rows *rows, const struct verdict_memory *from, str
 	if (from->freed.freed_bytes != 0)
 		to->fragmented_pid = from->freed.process->identity->pid;
 	for (size_t i = 0; i < VERDICT_PINNING_MAX && from->freed.pinning[i].site_count != 0; i++)
-		to->pinning[to->pinning_count++] = (struct report_pinning){ place_of(rows, from->freed.pinning[i].largest),
-			                                                        from->freed.pinning[i].pinned_bytes };
+		to->pinning[to->pinning_count++] = (struct report_pinning){
+			report_place_of(rows, from->freed.pinning[i].largest), from->freed.pinning[i].pinned_bytes
+		};
 	return to;
 }
 
@@ -315,10 +88,10 @@ find_objects(const struct model *model)
 	return NULL;
 }
 
-/* What is left of the arenas is off by as much as what was taken out. site: NULL = it is a whole domain. */
-static struct report_estimate
-estimate_of(const struct model *model, unsigned domain, uint64_t live_bytes, uint64_t peak_bytes,
-            const struct model_site *site, uint64_t samples)
+/* What is left of the arenas is off by as much as what was taken out. */
+struct report_estimate
+report_estimate_of(const struct model *model, unsigned domain, uint64_t live_bytes, uint64_t peak_bytes,
+                   const struct model_site *site, uint64_t samples)
 {
 	enum domain_kind kind = model->domains[domain].id.kind;
 	bool is_rest = kind == DOMAIN_PYTHON_ARENA && model->sample_bytes != 0;
@@ -350,7 +123,7 @@ build_domains(struct report *report, const struct model *model)
 
 		*made = (struct report_domain){
 			.of = *domain,
-			.estimate = estimate_of(model, (unsigned)i, domain->live_bytes, domain->peak_bytes, NULL, 0),
+			.estimate = report_estimate_of(model, (unsigned)i, domain->live_bytes, domain->peak_bytes, NULL, 0),
 			.is_address_space = domain_is_address_space(domain->id.kind),
 			.is_device = domain_is_driver(domain->id.kind),
 		};
@@ -458,7 +231,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 
 	(void)keep_text(report->rows, (char *)marks); // freed with the report
 	to->marks = marks;
-	report_timeline_build(report->rows->model, process, place_for, report->rows, &to->timeline);
+	report_timeline_build(report->rows, process, &to->timeline);
 	if (launcher != NULL && WIFEXITED(launcher->wait_status))
 		to->exit_status = WEXITSTATUS(launcher->wait_status);
 	if (launcher != NULL && WIFSIGNALED(launcher->wait_status)) {
@@ -503,7 +276,7 @@ add_holder(const struct report_rows *rows, struct report_request *request, const
 	request->holders[place] = (struct report_holder){ .domain = domain,
 		                                              .live_bytes = line->live_bytes,
 		                                              .live_count = line->live_count,
-		                                              .where = place_of(rows, line->site) };
+		                                              .where = report_place_of(rows, line->site) };
 }
 
 /* The lines that held most of the domain. */
@@ -585,7 +358,7 @@ build_requests(struct report *report, const struct model *model)
 			.state = refusal_state_name(state),
 			.is_recovered = state == REFUSAL_RECOVERED,
 			.pid = model->processes[failed->process].identity->pid,
-			.where = place_of(report->rows, failed->site),
+			.where = report_place_of(report->rows, failed->site),
 		};
 		compose(report, model, failed, &report->requests[i]);
 	}
@@ -748,211 +521,4 @@ report_free(struct report *report)
 	free(report->processes);
 	free(report->requests);
 	free(report);
-}
-
-const char *
-report_line_pace(unsigned pace)
-{
-	static const char *const names[] = { "even", "faster", "bursts" }; // as enum line_pace
-
-	return pace < sizeof(names) / sizeof(names[0]) ? names[pace] : NULL;
-}
-
-const char *
-report_lost_name(unsigned lost)
-{
-	static const char *const names[] = { "no-room", "no-stack", "unfinished" }; // as enum report_lost
-
-	return lost < REPORT_LOST_NOTHING ? names[lost] : NULL;
-}
-
-static enum report_lost
-lost_of(const struct model_site *site)
-{
-	if (site->frame_count != 0 || (site->stack_flags & KMEM_STACK_IMPORT_CUT) != 0) // nothing but the import system
-		return REPORT_LOST_NOTHING;
-	if ((site->stack_flags & KMEM_STACK_MERGED) != 0)
-		return REPORT_LOST_NO_ROOM;
-	return (site->stack_flags & KMEM_STACK_NO_STACK) != 0 ? REPORT_LOST_NO_STACK : REPORT_LOST_UNFINISHED;
-}
-
-static struct report_site
-make_site(const struct report_rows *rows, const struct model_site *site)
-{
-	return (struct report_site){
-		.of = *site,
-		.domain = rows->model->domains[site->domain].name,
-		.estimate = estimate_of(rows->model, site->domain, site->live_bytes, site->peak_bytes, site, site->samples),
-		.where = place_of(rows, site),
-		.import = rank_is_import(site) ? site->import : "",
-		.lost = lost_of(site),
-		.is_python_only = (site->stack_flags & KMEM_STACK_PYTHON_ONLY) != 0,
-	};
-}
-
-struct report_site
-report_site(const struct report *report, size_t number)
-{
-	return make_site(report->rows, report->rows->ranked->sites[number]);
-}
-
-/* At the end of the interpreter, or of a process that ends by itself, objects are counted once more. */
-static bool
-has_last_sample(const struct model_process *process)
-{
-	return process->is_finalizing || process->state == KMEM_STATE_CLEAN_EXIT;
-}
-
-struct report_line
-report_line_figures(const struct report *report, size_t number)
-{
-	const struct report_rows *rows = report->rows;
-	const struct rank_line *line = &rows->ranked->lines[number];
-	const struct model_domain *domain = &rows->model->domains[line->domain];
-
-	return (struct report_line){
-		.of = *line,
-		.domain = domain->name,
-		.where = place_without_source(line->largest),
-		.estimate = estimate_of(rows->model, line->domain, line->live_bytes, line->peak_bytes, line->largest,
-		                        line->samples),
-		.domain_bytes = strcmp(report->ranking, "peak") == 0 ? domain->peak_bytes : domain->live_bytes,
-		.domain_untouched_bytes = domain->untouched_bytes,
-		.may_be_built_once = rank_may_be_built_once(line->telling),
-		.is_device = domain_is_driver(domain->id.kind),
-		.is_address_space = domain_is_address_space(domain->id.kind),
-		.is_start_up = line->is_import && rank_is_start_up(line->largest),
-		.import = line->is_import ? line->largest->import : "",
-	};
-}
-
-/* The kinds of objects of all its sites. */
-static void
-add_types(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
-{
-	uint64_t counted = 0;
-
-	for (size_t i = 0; i < line->site_count; i++) {
-		const struct model_site *site = rows->ranked->sites[line->first_site + i];
-
-		for (unsigned j = 0; j < site->type_count; j++)
-			model_type_add(made->types, &made->type_count, site->types[j].name, site->types[j].count);
-		made->are_types_older = made->are_types_older ||
-		                        (site->type_count != 0 && !has_last_sample(&rows->model->processes[site->process]));
-	}
-	for (unsigned i = 0; i < made->type_count; i++)
-		counted += made->types[i].count;
-	/* Blocks without a kind are expected: what lists and dictionaries keep their items in. */
-	made->are_types_older = made->are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
-}
-
-/* The lines that release blocks of all its sites. */
-static void
-add_releases(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
-{
-	struct model_release releases[MODEL_RELEASES_MAX];
-
-	for (size_t i = 0; i < line->site_count; i++) {
-		const struct model_site *site = rows->ranked->sites[line->first_site + i];
-
-		made->watched_releases += site->watched_releases;
-		made->temporary_releases += site->temporary_releases < site->watched_releases ? site->temporary_releases
-		                                                                              : site->watched_releases;
-		for (unsigned j = 0; j < site->release_count; j++)
-			model_release_add(releases, &made->release_count, site->releases[j].where, site->releases[j].count);
-	}
-	for (unsigned i = 0; i < made->release_count; i++)
-		made->releases[i] = (struct report_release){ place_of_frame(releases[i].where), releases[i].count };
-}
-
-static bool
-accumulates(enum model_leak_class leak)
-{
-	return leak == MODEL_LEAK_LEAK || leak == MODEL_LEAK_BACKLOG || leak == MODEL_LEAK_FILLING ||
-	       leak == MODEL_LEAK_TOO_SHORT;
-}
-
-static void
-add_kept(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
-{
-	struct kept_way way;
-
-	if (accumulates(line->leak) && kept_way_find(rows->ranked, line, &way))
-		made->kept = (struct report_kept){ place_of_frame(way.through), way.live_count, way.allocated_count,
-			                               way.other_live_count, way.other_allocated_count };
-}
-
-static void
-add_grows_with(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
-{
-	struct grows_with found = grows_with_of(rows->ranked, line);
-
-	made->others_that_grow = found.others;
-	made->other_growing_bytes = found.other_bytes;
-	if (found.first != NULL)
-		made->grows_with = place_of(rows, found.first->largest);
-}
-
-struct report_line
-report_line(const struct report *report, size_t number)
-{
-	const struct rank_line *line = &report->rows->ranked->lines[number];
-	struct report_line made = report_line_figures(report, number);
-
-	made.where = place_of(report->rows, line->largest);
-	made.largest = make_site(report->rows, line->largest);
-	add_types(report->rows, line, &made);
-	const struct holders_line *held = model_holders_of(report->rows->model, line->where,
-	                                                   report->rows->model->domains[line->domain].id.kind);
-
-	if (held != NULL) {
-		made.held_samples = held->samples;
-		made.way_count = held->way_count;
-		made.ways = held->ways;
-	}
-	add_releases(report->rows, line, &made);
-	add_kept(report->rows, line, &made);
-	made.growth = line_growth_of(report->rows->model, line);
-	made.filled_bytes = rank_filled_bytes(line->telling);
-	made.kept_in_steps = line_steps_of(report->rows->model, line);
-	add_grows_with(report->rows, line, &made);
-	return made;
-}
-
-bool
-report_line_source(const struct report *report, size_t number, struct report_source *source)
-{
-	const struct model_site *site = report->rows->ranked->lines[number].largest;
-	struct source_place place;
-
-	if (!source_place_of(report->rows, site, site->where, &place) || !site->where->is_user)
-		return false;
-	source->file = site->where->file;
-	return source_lines_all(report->rows->sources, &place, &source->text) == SOURCE_KNOWN;
-}
-
-enum source_state
-report_frame_source(const struct report *report, const struct report_site *site, uint32_t number,
-                    struct source_text *text)
-{
-	struct source_place place;
-
-	if (!source_place_of(report->rows, &site->of, site->of.frames[number], &place))
-		return SOURCE_UNKNOWN;
-	return source_lines_all(report->rows->sources, &place, text);
-}
-
-struct report_frame
-report_frame(const struct report_site *site, uint32_t number)
-{
-	const struct model_frame *frame = site->of.frames[number];
-	enum model_relation relation = model_relation_of(&site->of, number);
-
-	return (struct report_frame){
-		.of = *frame,
-		.offset = offset_of(frame),
-		.relation = model_relation_name(relation),
-		.is_of_starter = relation == MODEL_RELATION_STARTED_BY,
-		.identity = frame,
-	};
 }

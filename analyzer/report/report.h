@@ -380,17 +380,6 @@ struct report *report_build(struct model *model, const struct ranking *ranking, 
                             struct fail *fail);
 void report_free(struct report *report);
 
-/* Steps of report_build(): marks are freed by the caller. */
-struct report_steps report_steps_of(const struct model_process *process, uint64_t end_ns);
-struct report_mark *report_marks_of(const struct model_process *process);
-typedef struct report_place (*report_timeline_place)(const void *context, const struct model_site *site);
-void report_timeline_build(const struct model *model, const struct model_process *process,
-                           report_timeline_place place_of_site, const void *context, struct report_timeline *made);
-void report_timeline_free(struct report_timeline *timeline);
-
-/* A step of report_build(): all of report->guard but the lines, which are of another moment. */
-void report_guard_build(struct report *report, const struct model *model, const struct verdict *verdict);
-
 /*
  * Tells in `report` which lines held what when the guard was passed. then: of the same model as that moment had it
  * (model_options.is_at_guard), and must outlive the report, which frees `then` itself. Nothing where no guard was passed.

@@ -5,8 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "report/report.h"
-#include "verdict/verdict.h"
+#include "report/report_build.h"
 
 const char *
 report_guard_limit(unsigned number)

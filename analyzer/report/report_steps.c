@@ -4,7 +4,7 @@
  * When failing  it cannot.
  */
 #include "base/memory.h"
-#include "report/report.h"
+#include "report/report_build.h"
 
 const char *
 report_step_source(unsigned number)

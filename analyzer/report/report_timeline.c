@@ -11,7 +11,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
-#include "report/report.h"
+#include "report/report_build.h"
 
 #define POINTS_BUDGET 2048u // of all processes
 #define POINTS_LEAST 16u
@@ -209,9 +209,9 @@ point_of(const struct report_timeline *made, struct groups *groups, const struct
 }
 
 void
-report_timeline_build(const struct model *model, const struct model_process *process,
-                      report_timeline_place place_of_site, const void *context, struct report_timeline *made)
+report_timeline_build(const struct report_rows *rows, const struct model_process *process, struct report_timeline *made)
 {
+	const struct model *model = rows->model;
 	const struct model_site *shown[2 * REPORT_TIMELINE_LINES];
 	size_t *chosen = memory_zeroed(process->point_count + 1, sizeof(*chosen));
 	struct groups groups;
@@ -225,7 +225,7 @@ report_timeline_build(const struct model *model, const struct model_process *pro
 			made->lines[i] = (struct report_timeline_line){
 				.domain_index = shown[i]->domain,
 				.domain = model->domains[shown[i]->domain].name,
-				.where = place_of_site(context, shown[i]),
+				.where = report_place_of(rows, shown[i]),
 				.import = rank_is_import(shown[i]) ? shown[i]->import : NULL,
 				.is_import = rank_is_import(shown[i]),
 			};

@@ -425,7 +425,6 @@ answer_from_dwarf(struct symbolizer *symbolizer, struct symbolizer_file *file, u
 			.function = "",
 			.file = place->file != NULL ? source_path(symbolizer, folder, place->file) : "",
 			.line = place->line,
-			.is_inlined = !is_outermost,
 		};
 		if (place->linkage_name != NULL)
 			fresh[i].function = readable(symbolizer, place->linkage_name);

@@ -23,7 +23,6 @@ struct symbol_frame {
 	const char *function; // readable, "" when unknown; of the pool
 	const char *file;     // "" when unknown; of the pool
 	uint32_t line;        // 0 = unknown
-	bool is_inlined;      // into the frame after it
 };
 
 struct symbolizer_identity {

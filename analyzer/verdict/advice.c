@@ -7,371 +7,33 @@
 #include "verdict/advice.h"
 
 #include <inttypes.h>
-#include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text_start.h"
 #include "base/units.h"
 #include "model/model_library.h"
+#include "verdict/advice_rows.h"
 #include "verdict/cell_result.h"
 #include "verdict/words.h"
 
 #define WORTH_CHILD_BYTES (UINT64_C(1) << 20)
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
 #define SWEPT_PART 2                            // of the peak: less is not what made it
-// of all that was allocated meanwhile: a program that reads a data set parses and converts it, and keeps so much as a rule
-#define DATA_SET_PART 8
-#define ROUNDS_TELLING 8     // that are recognised: a table that is read at once takes fewer
-#define COLLECTED_PERCENT 90 // of the peak: more of it in one line is not said to need no action
-#define COLLECTED_BLOCKS 8   // fewer are no collection
-#define MANY_THREADS 8       // as many arenas as threads, up to eight for each processor
+#define ROUNDS_TELLING 8                        // that are recognised: a table that is read at once takes fewer
+#define COLLECTED_PERCENT 90                    // of the peak: more of it in one line is not said to need no action
+#define COLLECTED_BLOCKS 8                      // fewer are no collection
+#define MANY_THREADS 8                          // as many arenas as threads, up to eight for each processor
 
-struct advice {
-	const char *name; // NULL: the first step alone
-	bool (*applies)(const struct verdict_facts *facts, const struct verdict *verdict);
-	void (*say)(const struct verdict_facts *facts, struct verdict *verdict);
-	const char *text; // instead of `say`, as say_advice() takes it
-	size_t kept_line; // instead of `say`: what keeps the blocks of this rank_line of the facts alive? 0 = not so
-	const struct advice *rows; // instead of `say`: a table, in which the first row that applies is taken; may have none
-	bool is_after_step;        // the first step, then this
-	bool is_nothing;           // there is nothing to do, or nobody can tell: not worth a row of a glance
-};
-
-static void
-add_name(const char *name, struct verdict *verdict)
+void
+add_advice(const char *name, struct verdict *verdict)
 {
 	if (verdict->advice_count < VERDICT_ADVICE_MAX)
 		verdict->advice[verdict->advice_count++] = name;
 }
 
-/* ---- what may be said of a line that accumulates ---- */
+/* ---- devices, and memory that is pinned for them ---- */
 
-/*
- * For a line that accumulates: perhaps it loads a data set. A program that ended well had room for it, and may have kept very little of
- * what reading it took. "" = hardly a data set.
- */
-static const char *
-if_data_set(const struct verdict *verdict, const struct rank_line *line)
-{
-	uint64_t volume_bytes = line->leak == MODEL_LEAK_LEAK ? line->telling->volume_bytes : 0;
-
-	if (volume_bytes == 0 || (verdict->end != VERDICT_END_OK && line->leaking_bytes < volume_bytes / DATA_SET_PART))
-		return "";
-	if (verdict->cause == VERDICT_CHILD_KILLED)
-		return "; if it is a data set, load less of it at once, or give the program more memory";
-	if (verdict->end != VERDICT_END_OK)
-		return "; if it is a data set, load less of it at once";
-	if (line->released_bytes >= line->live_bytes / 2)
-		return "; unless all of it is meant to be kept until the program exits";
-	/* Of a sure leak it would take back what was just said. */
-	return verdict->lost_child == NULL && rank_may_be_built_once(line->telling)
-	           ? "; if it is a data set, no action is needed"
-	           : "";
-}
-
-/* What leads nowhere is no data set. */
-static bool
-are_lost(const struct verdict_facts *facts, const struct rank_line *line)
-{
-	const struct holders_line *held = verdict_holders_of(facts, line);
-
-	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "lost") == 0;
-}
-
-static bool
-is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
-{
-	const struct holders_line *held = verdict_holders_of(facts, line);
-	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
-
-	return way != NULL && (strcmp(way->kind, "held") == 0 || strcmp(way->kind, "lost") == 0);
-}
-
-/* What is to be done where a look has found what keeps the blocks alive. False: it has not. */
-static bool
-say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
-{
-	static const char cache[] = " -> functools._lru_cache_wrapper";
-	const struct holders_line *held = verdict_holders_of(facts, line);
-	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
-	bool is_held = way != NULL && strcmp(way->kind, "held") == 0;
-	const char *wrapper = is_held ? strstr(way->text, cache) : NULL;
-	bool is_grown_elsewhere;
-	size_t container = is_held ? model_holders_container(way) : 0;
-	char place[PLACE_TEXT_BYTES];
-	char text[VERDICT_WAY_BYTES];
-	char items[UNITS_TEXT_BYTES];
-
-	(void)verdict_line_text(line, place);
-	is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
-	if (way != NULL && model_holders_are_circles(way))
-		say_next(
-			verdict,
-			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "
-			"(gc.disable), or does it come too seldom? Call gc.collect(), or break the circle (weakref)",
-			place);
-	else if (way != NULL && strcmp(way->kind, "lost") == 0)
-		say_next(verdict, "free the blocks of %s: nothing leads to them any more", place);
-	else if (wrapper != NULL)
-		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps the blocks of %s alive",
-		         verdict_way_text(way, (size_t)(wrapper - way->text), text), place);
-	else if (container != 0)
-		say_next(
-			verdict,
-			"bound the %s at %s (%s items%s%s), or drop what is not needed from it: it keeps the blocks of %s alive",
-			way->container, verdict_way_text(way, container, text), units_count(way->items, items),
-			is_grown_elsewhere ? ", grown at " : "", is_grown_elsewhere ? way->grown_at : "", place);
-	else if (is_held)
-		say_next(verdict, "let go of the blocks of %s: they are held by %s", place,
-		         verdict_way_text(way, strlen(way->text), text));
-	else
-		return false;
-	return true;
-}
-
-/* One caller forgets what the others do. False: there is none. */
-static bool
-say_forgetful(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
-{
-	const struct verdict_kept *kept = &facts->top_kept;
-	char place[PLACE_TEXT_BYTES];
-	char through[PLACE_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
-	char all[UNITS_TEXT_BYTES];
-
-	if (kept->count == 0 || line->largest != facts->top_live.largest)
-		return false;
-	say_next(verdict,
-	         "look at %s: %s of %s blocks that %s allocated for it stay, and those of other callers are released",
-	         verdict_frame_text(kept->through, through), units_count(kept->count, count),
-	         units_count(kept->allocated_count, all), verdict_line_text(line, place));
-	if (kept->released_at != NULL)
-		say_next(verdict, ", most at %s", verdict_frame_text(kept->released_at, place));
-	return true;
-}
-
-/* The look had too little time. */
-static const char *
-if_unfinished(const struct verdict_facts *facts, const struct rank_line *line)
-{
-	const struct holders_line *held = verdict_holders_of(facts, line);
-
-	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "unfinished") == 0
-	           ? "; `kmemshim run --holders-stop 5s` gives the search more time"
-	           : "";
-}
-
-static void
-say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
-{
-	char place[PLACE_TEXT_BYTES];
-
-	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
-		say_next(verdict, "%s", are_lost(facts, line) ? "" : if_data_set(verdict, line));
-		return;
-	}
-	say_next(
-		verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, place),
-		facts->live_process->python_version == 0 ? "often a container that grows, a cache, or a release that is missing"
-		: verdict_has_tensors(facts->model) ? "often a list that is appended to, a running sum of tensors, or a cache"
-											: "often a list that is appended to, or a cache",
-		if_unfinished(facts, line), if_data_set(verdict, line));
-}
-
-static void
-say_tensors_kept(const struct rank_line *line, const char *otherwise, struct verdict *verdict)
-{
-	char place[PLACE_TEXT_BYTES];
-
-	say_next(
-		verdict,
-		"look for what keeps the tensors of %s alive: often losses in a list or a running sum (take loss.item()), or outputs "
-		"that are collected (.detach().cpu())%s",
-		verdict_line_text(line, place), otherwise);
-}
-
-/* ---- the first step of a cause ---- */
-
-#define ADVICE_TEST(name, condition)                                                   \
-	static bool name(const struct verdict_facts *facts, const struct verdict *verdict) \
-	{                                                                                  \
-		(void)facts;                                                                   \
-		(void)verdict;                                                                 \
-		return condition;                                                              \
-	}
-
-ADVICE_TEST(is_time_up, facts->refused == NULL && verdict_was_time_up(&facts->model->processes[0], facts->cgroup_kills))
-ADVICE_TEST(has_no_threads_left, verdict_note_of(facts->process, KMEM_NOTE_THREAD) != NULL)
-ADVICE_TEST(has_no_processes_left, verdict_note_of(facts->process, KMEM_NOTE_PROCESS) != NULL)
-ADVICE_TEST(has_no_files_left, verdict_note_of(facts->process, KMEM_NOTE_FILES) != NULL)
-ADVICE_TEST(has_no_cuda, verdict_note_of(facts->process, KMEM_NOTE_CUDA) != NULL)
-ADVICE_TEST(crashes_anywhere, verdict_crashes_anywhere(facts))
-ADVICE_TEST(is_without_python, facts->process->python_version == 0)
-ADVICE_TEST(is_interrupted, facts->signal == SIGINT)
-ADVICE_TEST(is_stopped_by_guard, facts->signal == SIGINT && facts->process->guard.number != 0 &&
-                                     facts->process->guard.action == KMEM_GUARD_INTERRUPT)
-/* A session that a program opened by itself is named after its own start; a launcher's is older. */
-ADVICE_TEST(was_launched,
-            strtoull(facts->process->identity->session, NULL, 16) != facts->process->identity->start_realtime_ns / 1000)
-
-struct step {
-	enum verdict_cause cause;
-	const char *name;
-	bool (*applies)(const struct verdict_facts *facts, const struct verdict *verdict); // NULL: always
-	const char *text;
-};
-
-static const struct step time_up = { VERDICT_CAUSES, "give-more-time", is_time_up,
-	                                 "give it more time, or see what took it so long" };
-static const struct step steps[] = {
-	{ VERDICT_NOT_CLOSED, "read-where-recorded", NULL,
-	  "read it with `kmemshim why` on the machine that recorded it, unless that was restarted, or record again with `kmemshim run`" },
-	{ VERDICT_RESTARTED, "see-machine", NULL,
-	  "see why the machine started anew: `journalctl -b -1 -e` shows the end of its log before" },
-	{ VERDICT_HARDWARE, "test-hardware", NULL,
-	  "test the machine's memory and devices, or run it elsewhere: the program is not at fault" },
-	{ VERDICT_RUNNING, "watch-growth", NULL, "`kmemshim leaks " VERDICT_CAPTURE "` shows what grows" },
-	{ VERDICT_EXEC_REPLACED, "look-at-next-program", NULL,
-	  "see whether the program that it became is static or setuid: such programs cannot be recorded" },
-	{ VERDICT_SHM_FULL, "enlarge-shm", NULL,
-	  "give /dev/shm more room (docker run --shm-size), or share less at once: fewer workers, or a smaller prefetch" },
-	{ VERDICT_TIME_UP, "give-more-time", NULL, "give it more time, or see what took it so long" },
-	{ VERDICT_FILE_LIMIT, "raise-file-limit", NULL, "write less into one file, or raise the limit (ulimit -f)" },
-	{ VERDICT_STACK_OVERFLOW, "end-recursion", NULL,
-	  "look for a recursion without an end; if it must be so deep, raise the limit (ulimit -s, or the stack size of the thread)" },
-	{ VERDICT_ABORTED, "read-error", is_without_python,
-	  "read the program's last message; a debugger shows where it was" },
-	{ VERDICT_ABORTED, "show-python-crash", NULL,
-	  "read the program's last message; run it again with PYTHONFAULTHANDLER=1: then Python shows where it was" },
-	{ VERDICT_CRASHED, "test-memory", crashes_anywhere,
-	  "look at the crash itself, with a debugger; if it crashes elsewhere each time, test the machine's memory (memtest86+)" },
-	{ VERDICT_CRASHED, "debug-crash", is_without_python, "look at the crash itself, with a debugger" },
-	{ VERDICT_CRASHED, "show-python-crash", NULL,
-	  "look at the crash itself: run it again with PYTHONFAULTHANDLER=1, then Python shows where it was" },
-	{ VERDICT_SIGNAL, "see-guard", is_stopped_by_guard, "see below what it held then" },
-	{ VERDICT_SIGNAL, "find-interrupter", is_interrupted,
-	  "if it was not Ctrl-C, find out who sent the signal: a time limit, a scheduler, a person" },
-	{ VERDICT_SIGNAL, "find-sender", NULL, "find out who sent the signal: a time limit, a scheduler, a person" },
-	{ VERDICT_FAILED, "use-fewer-threads", has_no_threads_left,
-	  "start fewer threads, or raise the limit (ulimit -u, pids.max of the container)" },
-	{ VERDICT_FAILED, "use-fewer-processes", has_no_processes_left,
-	  "start fewer processes or threads, or raise the limit (ulimit -u, pids.max of the container)" },
-	{ VERDICT_FAILED, "close-files", has_no_files_left,
-	  "close files that are not needed any more, or raise the limit (ulimit -n)" },
-	{ VERDICT_FAILED, "match-driver", has_no_cuda,
-	  "read the program's own error message; nvidia-smi shows the driver, and for which CUDA it is" },
-	{ VERDICT_FAILED, "read-error", NULL, "read the program's own error message" },
-	{ VERDICT_GONE, "see-system-log", was_launched,
-	  "see what ended it: the kernel's log of that time (`journalctl -k`, or `dmesg -T`), and the log of the scheduler or "
-	  "supervisor that started it" },
-	{ VERDICT_GONE, "record-with-run", NULL,
-	  "see what ended it: the kernel's log of that time (`journalctl -k`, or `dmesg -T`), and the log of the scheduler or "
-	  "supervisor that started it; record it with `kmemshim run -- " VERDICT_COMMAND "`: then how it ended is known" },
-};
-
-/* NULL: the cause has none, what held the memory is the first thing to look at. */
-static const struct step *
-step_of(const struct verdict_facts *facts, const struct verdict *verdict)
-{
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		if (steps[i].cause == verdict->cause && (steps[i].applies == NULL || steps[i].applies(facts, verdict)))
-			return is_time_up(facts, verdict) ? &time_up : &steps[i];
-	}
-	return NULL;
-}
-
-/* ---- devices ---- */
-
-static const char *
-device_name(const struct verdict_facts *facts)
-{
-	return facts->model->domains[device_parts_device(facts->model, facts->refused->domain)].name;
-}
-
-static bool
-is_taken_in_advance(const struct verdict_facts *facts, const char *taker)
-{
-	return verdict_is_device_request(facts) && verdict_is_preallocated(facts) &&
-	       (facts->device.tensors == NULL || !verdict_is_device_growth_the_story(facts)) &&
-	       (taker == NULL || strcmp(facts->device.part_count != 0 ? facts->device.parts[0].name : "", taker) == 0);
-}
-
-ADVICE_TEST(is_exception_kept, facts->kept_bytes != 0)
-ADVICE_TEST(is_used_by_others,
-            verdict_is_device_request(facts) && (verdict_is_held_by_others(facts) ||
-                                                 (facts->device.device == NULL && !verdict_is_kept_by_pools(facts))))
-ADVICE_TEST(is_kept_by_pools, verdict_is_device_request(facts) && verdict_is_kept_by_pools(facts) &&
-                                  !verdict_is_device_growth_the_story(facts))
-ADVICE_TEST(is_taken_by_jax, is_taken_in_advance(facts, "JAX"))
-ADVICE_TEST(is_taken_by_tensorflow, is_taken_in_advance(facts, "TensorFlow"))
-ADVICE_TEST(is_taken_by_another, is_taken_in_advance(facts, NULL))
-ADVICE_TEST(is_in_pieces, verdict_is_device_request(facts) && verdict_is_device_fragmented(facts) &&
-                              !verdict_is_device_growth_the_story(facts))
-ADVICE_TEST(are_tensors_growing,
-            verdict_is_device_request(facts) && verdict_does_device_grow(facts) && facts->device.tensors != NULL)
-ADVICE_TEST(are_device_blocks_growing, verdict_is_device_request(facts) && verdict_does_device_grow(facts))
-ADVICE_TEST(is_device_full, verdict_is_device_request(facts))
 ADVICE_TEST(is_about_device, verdict->cause == VERDICT_DEVICE_MEMORY || facts->end == VERDICT_END_RUNNING)
-
-static void
-say_other_users(const char *device, struct verdict *verdict)
-{
-	bool is_hip = strncmp(device, "hip", 3) == 0;
-
-	say_next(verdict, "see with %s what else uses %s, or take another device (%s)", is_hip ? "rocm-smi" : "nvidia-smi",
-	         device, is_hip ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
-}
-
-static void
-say_others(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_other_users(device_name(facts), verdict);
-}
-
-static void
-say_expandable(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	char bytes[UNITS_TEXT_BYTES];
-
-	say_next(
-		verdict,
-		"run with PYTORCH_ALLOC_CONF=expandable_segments:True (before PyTorch 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "
-		"PyTorch had free in pieces can be used",
-		units_bytes(facts->device.cache_bytes, bytes));
-}
-
-static void
-say_device_tensors(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_tensors_kept(&facts->top_device, "", verdict);
-}
-
-static const struct advice device_rows[] = {
-	{ "release-exception", is_exception_kept,
-	  .text = "let go of the exception before going on: leave the except block, keep no reference to it, in a notebook `import sys, gc; "
-	          "sys.last_value = sys.last_traceback = sys.last_exc = None; gc.collect()`" },
-	{ "see-other-users", is_used_by_others, .say = say_others },
-	{ "trim-driver-pools", is_kept_by_pools,
-	  .text = "give back what the driver's pools keep before such a request: cudaMemPoolTrimTo(pool, 0), or a smaller "
-	          "cudaMemPoolAttrReleaseThreshold (RMM: release_threshold)" },
-	{ "no-jax-preallocation", is_taken_by_jax,
-	  .text = "JAX takes most of a device when it starts: XLA_PYTHON_CLIENT_PREALLOCATE=false shows what is really used, "
-	          "XLA_PYTHON_CLIENT_MEM_FRACTION=.50 leaves room for others" },
-	{ "no-tensorflow-preallocation", is_taken_by_tensorflow,
-	  .text = "TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used" },
-	{ "preallocate-less", is_taken_by_another,
-	  .text = "take less in advance at {device line}: a framework has a switch for that (vLLM: --gpu-memory-utilization; a memory pool: its initial size)" },
-	{ "expandable-segments", is_in_pieces, .say = say_expandable },
-	{ "release-tensors", are_tensors_growing, .say = say_device_tensors },
-	{ "release-device-blocks", are_device_blocks_growing,
-	  .text = "look for what keeps the blocks of {device line} alive" },
-	{ "see-device-peak", is_device_full,
-	  .text = "`kmemshim peak " VERDICT_CAPTURE " --domain {device}` shows which lines held it" },
-	{ NULL, NULL, .say = NULL },
-};
-
-/* ---- pinned memory ---- */
 
 static bool
 is_pinned_much(const struct verdict_facts *facts, const struct verdict *verdict)
@@ -752,30 +414,6 @@ say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 		say_next(verdict, "; or %s", raise_words(facts));
 }
 
-/* More of it would have let the program go on. */
-static bool
-was_memory_short(const struct verdict *verdict)
-{
-	return verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY ||
-	       verdict->cause == VERDICT_LOW_MEMORY_DAEMON;
-}
-
-static void
-say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
-{
-	char bytes[UNITS_TEXT_BYTES];
-
-	if (facts->model->domains[growing->domain].id.kind == DOMAIN_TENSORS)
-		say_tensors_kept(growing, if_data_set(verdict, growing), verdict);
-	else
-		say_blocks_kept(facts, growing, verdict);
-	if (facts->pace_bytes != 0 && was_memory_short(verdict) && facts->refused == NULL) {
-		add_name("more-memory", verdict);
-		say_next(verdict, "; to finish this run first, give it more memory: it took %s more each minute",
-		         units_bytes(facts->pace_bytes, bytes));
-	}
-}
-
 static void
 say_little_room(const struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -992,7 +630,7 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 				say_next(verdict, "%s", verdict_line_text(line_at(facts, places[i].line_offset), place));
 		}
 		if (strncmp(text, "{device}", 8) == 0)
-			say_next(verdict, "%s", device_name(facts));
+			say_next(verdict, "%s", refusing_device(facts));
 		else if (strncmp(text, "{domain}", 8) == 0)
 			say_next(verdict, "%s", facts->asked.name);
 		else if (strncmp(text, "{raise}", 7) == 0)
@@ -1009,12 +647,12 @@ say_row(const struct advice *row, const struct verdict_facts *facts, struct verd
 	if (row->is_after_step) {
 		const struct step *step = step_of(facts, verdict);
 
-		add_name(step->name, verdict);
+		add_advice(step->name, verdict);
 		say_next(verdict, "%s%s", step->text, row->name != NULL ? "; then " : "");
 	}
 	if (row->name == NULL)
 		return;
-	add_name(row->name, verdict);
+	add_advice(row->name, verdict);
 	if (row->say != NULL)
 		row->say(facts, verdict);
 	else if (row->kept_line != 0)
@@ -1033,7 +671,7 @@ advise_library(const struct verdict_facts *facts, size_t begin, size_t names_beg
 	char place[PLACE_TEXT_BYTES];
 
 	if (one != NULL && !facts->has_system_allocators) {
-		add_name("system-allocators", verdict);
+		add_advice("system-allocators", verdict);
 		say_next(verdict, "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) %s", one->setting,
 		         one->effect);
 	}
@@ -1047,7 +685,7 @@ advise_library(const struct verdict_facts *facts, size_t begin, size_t names_beg
 	} else {
 		say_next(verdict, "; or %s", runtime->advice);
 	}
-	add_name("ask-runtime", verdict);
+	add_advice("ask-runtime", verdict);
 }
 
 /* The value that the last line of a cell gave is in Out[], unless it was None: nobody looks for it there. begin: of this row's text. */
@@ -1060,7 +698,7 @@ advise_out(const struct verdict_facts *facts, size_t begin, struct verdict *verd
 	if (site == NULL || cell_result_of(facts->model, site) == NULL ||
 	    strstr(verdict->next + begin, verdict_line_text(&facts->top_live, place)) == NULL)
 		return;
-	add_name("see-out", verdict);
+	add_advice("see-out", verdict);
 	say_next(verdict, "; IPython keeps what a cell shows in Out[] (%%kmem out lists it): end such a cell with ;");
 }
 
@@ -1074,7 +712,7 @@ point_to_child(struct verdict *verdict)
 	if (verdict->end == VERDICT_END_OK && verdict->lost_child->live_bytes != 0 &&
 	    verdict->lost_child->live_bytes < WORTH_CHILD_BYTES)
 		return; // a worker that a pool ended: its report would show nothing; 0 = not known
-	add_name("see-child", verdict);
+	add_advice("see-child", verdict);
 	say_next(verdict, "; `kmemshim report " VERDICT_CHILD "` shows what the child process held before it ended");
 }
 
@@ -1088,7 +726,7 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 	size_t names_begin;
 
 	if (is_preload_wrong) {
-		add_name("preload-first", verdict);
+		add_advice("preload-first", verdict);
 		say_next(verdict,
 		         "put libkmemshim.so first in LD_PRELOAD and record it again: then the heap is in the figures%s",
 		         row->is_nothing ? "" : "; or ");

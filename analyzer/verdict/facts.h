@@ -1,11 +1,13 @@
 /*
  * facts.h - what do the captures, the launcher and this machine show about the end? No conclusions, no words.
  *
- * facts.c         which process this is about, counters, limits, what was live, the peak; what these facts allow to say
- * facts_memory.c  where is what was in memory; fragmentation
- * facts_devices.c what filled a device
- * facts_log.c     what the logs of the system say about it
+ * facts.c          which process this is about, counters, limits, the refused request
+ * facts_lines.c    who held the memory, at the end and at the peak: processes and lines
+ * facts_memory.c   where is what was in memory; fragmentation
+ * facts_devices.c  what filled a device
+ * facts_log.c      what the logs of the system say about it
  * facts_children.c child processes that were lost, or that copied what their parent had built
+ * facts_forecast.c when the limit will be reached
  */
 #ifndef FACTS_H
 #define FACTS_H
@@ -215,34 +217,10 @@ struct verdict_facts {
 /* The model has at least one process. */
 void verdict_facts_gather(struct finished_model finished, const struct verdict_now *now, struct verdict_facts *facts);
 
-/* ---- memory of the host ---- */
+/* ---- processes ---- */
 
 /* The most that it held as a whole, at least: its domains need not have been at their peaks at the same time. */
 uint64_t verdict_peak_of(const struct model_process *process);
-/* Of mappings that are live: OpenBLAS maps 64 MiB and uses some KiB of them. 0: not sampled at the moment of which live_bytes is. */
-uint64_t verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain);
-/* What imports left of this domain in memory, when its total was highest or at the end; without the start of the interpreter. */
-uint64_t verdict_left_by_imports(const struct verdict_facts *facts, const struct model_domain *domain, bool is_peak);
-/* Python's arenas: memory that no line is known of. */
-bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
-/* Of these, what is left where the objects in them are known by line. */
-bool verdict_is_rest_of_arenas(const struct rank_line *line);
-/* Requests that were refused and have no place in the ring any more: of which domain nobody knows. */
-uint64_t verdict_unlisted_refusals(const struct verdict_facts *facts);
-/* What a look found of the line; NULL: nobody looked at it. */
-const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
-/* Most of what was live is of a line of class leak. */
-bool verdict_is_accumulating(const struct verdict_facts *facts);
-/* The largest line does not accumulate, but the next one does, with most of what it holds. */
-bool verdict_does_next_grow(const struct verdict_facts *facts);
-/* The heartbeat at which the process with the highest peak nearly filled its limit; NULL = it never did. */
-const struct kmem_heartbeat *verdict_fullest(const struct verdict_facts *facts);
-/* By all that lives under the limit, where that is known. */
-uint64_t verdict_used_bytes(const struct kmem_heartbeat *beat);
-
-/* Is so much of it untouched that sentences give two figures: live, and in memory? Then shares are of the latter. */
-bool verdict_is_in_memory_told(const struct verdict_facts *facts);
-uint64_t verdict_told_live_bytes(const struct verdict_facts *facts); // what shares are of
 /* The heap of one of the processes is another allocator's, which stands before the recorder: its note says so; NULL = of none. */
 const char *verdict_hidden_heap(const struct model *model);
 /* The note of the process that begins so (kmem_format.h); NULL = it has none. */
@@ -255,6 +233,11 @@ const struct kmem_limit *verdict_address_limit(const struct verdict_facts *facts
 /* Or the program set one later, the machine commits no more, or has not so much. */
 bool verdict_has_address_limit(const struct verdict_facts *facts);
 
+/* The heartbeat at which the process with the highest peak nearly filled its limit; NULL = it never did. */
+const struct kmem_heartbeat *verdict_fullest(const struct verdict_facts *facts);
+/* By all that lives under the limit, where that is known. */
+uint64_t verdict_used_bytes(const struct kmem_heartbeat *beat);
+
 /* Charged to the limit's cgroup at the last heartbeat: nearly all of it. False when not known. */
 bool verdict_is_near_limit(const struct verdict_facts *facts);
 /* The same of the limit of one process at its own last heartbeat, three quarters of it: what grows fast fills the rest in between. */
@@ -263,11 +246,11 @@ bool verdict_was_nearly_full(const struct model_process *process);
 bool verdict_is_machine_low(const struct verdict_facts *facts);
 /* No limit was near, no request was refused, and the kernel counted no kill in the container. */
 bool verdict_is_far_from_limits(const struct verdict_facts *facts);
-/* It crashed, and so did programs of its name at places that have nothing to do with each other. */
-bool verdict_crashes_anywhere(const struct verdict_facts *facts);
 
-/* ---- the refused request; facts->refused is not NULL, but for the first ---- */
+/* ---- the refused request; facts->refused is not NULL, but for the first two ---- */
 
+/* Requests that were refused and have no place in the ring any more: of which domain nobody knows. */
+uint64_t verdict_unlisted_refusals(const struct verdict_facts *facts);
 /* Is it a request for memory of a device? Pinned memory is the host's. */
 bool verdict_is_device_request(const struct verdict_facts *facts);
 /* It is the request, not what was held: it is much more than that. */
@@ -282,6 +265,23 @@ bool verdict_is_end_unseen(const struct verdict_facts *facts);
 bool verdict_was_given_more(const struct verdict_facts *facts);  // to its thread, than an error path takes
 bool verdict_is_other_status(const struct verdict_facts *facts); // not the one of Python's errors that nothing catches
 
+/* ---- facts_lines.c ---- */
+
+void verdict_live_gather(struct verdict_facts *facts); // after `end` and `refused`
+void verdict_peak_gather(struct verdict_facts *facts); // the same
+/* What imports left of this domain in memory, when its total was highest or at the end; without the start of the interpreter. */
+uint64_t verdict_left_by_imports(const struct verdict_facts *facts, const struct model_domain *domain, bool is_peak);
+/* Python's arenas: memory that no line is known of. */
+bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line);
+/* Of these, what is left where the objects in them are known by line. */
+bool verdict_is_rest_of_arenas(const struct rank_line *line);
+/* What a look found of the line; NULL: nobody looked at it. */
+const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
+/* Most of what was live is of a line of class leak. */
+bool verdict_is_accumulating(const struct verdict_facts *facts);
+/* The largest line does not accumulate, but the next one does, with most of what it holds. */
+bool verdict_does_next_grow(const struct verdict_facts *facts);
+
 /* ---- facts_memory.c ---- */
 
 /*
@@ -291,9 +291,14 @@ bool verdict_is_other_status(const struct verdict_facts *facts); // not the one 
 struct ranked *verdict_rank(const struct verdict_facts *facts, const struct ranking *in_memory,
                             const struct ranking *asked);
 uint64_t verdict_less_untouched(const struct verdict_facts *facts, uint64_t asked_bytes, uint64_t untouched_bytes);
+/* Of mappings that are live: OpenBLAS maps 64 MiB and uses some KiB of them. 0: not sampled at the moment of which live_bytes is. */
+uint64_t verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain);
 void verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live);
 /* Is so much untouched, compared with what is in memory, that a sentence without both figures would mislead? */
 bool verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes);
+/* Is so much of it untouched that sentences give two figures: live, and in memory? Then shares are of the latter. */
+bool verdict_is_in_memory_told(const struct verdict_facts *facts);
+uint64_t verdict_told_live_bytes(const struct verdict_facts *facts); // what shares are of
 /* Of the processes so marked. */
 void verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_t end_ns);
 /* Does the first line explain what was in memory? A line that does not is never named before it was said where the rest is. */
@@ -303,8 +308,6 @@ bool verdict_holds_a_third(const struct verdict_facts *facts, uint64_t bytes); /
 uint64_t verdict_end_resident_bytes(const struct verdict_facts *facts);
 /* Most of what lines held at the sample was released since: lines are told as they are at the end. */
 bool verdict_was_mostly_released(const struct verdict_facts *facts);
-/* Of malloc's pages; 0 where they were not sampled. */
-uint64_t verdict_freed_at_sample(const struct model_heap_sample *look);
 /* Worth telling: a quarter of what was in memory, and 32 MiB. Without age and lines. */
 struct verdict_freed verdict_freed_of(const struct model *model, const struct model_process *process);
 /* Of the pages that few blocks keep, what is worth a sentence. */
@@ -331,6 +334,8 @@ bool verdict_is_preallocated(const struct verdict_facts *facts); // a few blocks
 /* ---- facts_log.c ---- */
 
 void verdict_log_gather(const struct verdict_now *now, struct verdict_facts *facts); // after `end` and lost_child
+/* It crashed, and so did programs of its name at places that have nothing to do with each other. */
+bool verdict_crashes_anywhere(const struct verdict_facts *facts);
 
 /* ---- facts_forecast.c ---- */
 

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
 #define EXPLAINING_PART 3                // a line with less than this part of what was in memory does not explain it
 #define WORTH_BYTES (UINT64_C(64) << 20) // in memory; less is the program and its libraries
 #define UNTOUCHED_BYTES (UINT64_C(16) << 20)
@@ -73,6 +74,21 @@ verdict_tells_in_memory(uint64_t in_memory_bytes, uint64_t untouched_bytes)
 	return untouched_bytes > in_memory_bytes / UNTOUCHED_PART;
 }
 
+uint64_t
+verdict_untouched_bytes(const struct model_process *process, const struct model_domain *domain)
+{
+	const struct kmem_resident *look = process->resident;
+	unsigned part = domain->id.kind == DOMAIN_MMAP ? KMEM_RESIDENT_MMAP : KMEM_RESIDENT_PYTHON_ARENA;
+
+	if (domain->untouched_bytes != 0)
+		return domain->untouched_bytes;
+	if (look == NULL || (part != KMEM_RESIDENT_MMAP && domain->id.kind != DOMAIN_PYTHON_ARENA) ||
+	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < verdict_ended_ns(process)) ||
+	    look->part_bytes[part] >= domain->live_bytes)
+		return 0;
+	return domain->live_bytes - look->part_bytes[part];
+}
+
 void
 verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 {
@@ -95,10 +111,23 @@ verdict_find_untouched(struct verdict_facts *facts, const struct ranked *live)
 		facts->untouched = *most;
 }
 
-/* ---- what was freed ---- */
+bool
+verdict_is_in_memory_told(const struct verdict_facts *facts)
+{
+	return verdict_tells_in_memory(facts->live_bytes, facts->untouched_bytes) || facts->untouched.site_count != 0;
+}
 
 uint64_t
-verdict_freed_at_sample(const struct model_heap_sample *look)
+verdict_told_live_bytes(const struct verdict_facts *facts)
+{
+	return facts->live_bytes + (verdict_is_in_memory_told(facts) ? 0 : facts->untouched_bytes);
+}
+
+/* ---- what was freed ---- */
+
+/* Of malloc's pages; 0 where they were not sampled. */
+static uint64_t
+freed_at_sample(const struct model_heap_sample *look)
 {
 	return look->sampled_pages != 0
 	           ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes))
@@ -228,7 +257,7 @@ freed_then(const struct model *model, const struct model_process *process)
 		.process = process,
 		.resident_bytes = process->resident->resident_bytes,
 		.heap_bytes = is_sampled ? look->bytes : malloc_at_sample(process),
-		.freed_bytes = is_sampled ? verdict_freed_at_sample(look) : freed_at_least(model, process),
+		.freed_bytes = is_sampled ? freed_at_sample(look) : freed_at_least(model, process),
 		.empty_bytes = look->empty_bytes,
 		.sparse_bytes = look->sparse_bytes,
 		.sparse_live_bytes = look->sparse_live_bytes,
@@ -400,7 +429,7 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	bool is_alone = facts->model->process_count == 1;
 	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED]) : 0;
 	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED]) : 0;
-	uint64_t freed_bytes = lesser(verdict_freed_at_sample(&process->heap_sample), malloc_bytes);
+	uint64_t freed_bytes = lesser(freed_at_sample(&process->heap_sample), malloc_bytes);
 	uint64_t beyond_bytes = 0;
 	uint64_t arena_bytes = is_alone
 	                           ? lesser(recorded_arenas(facts->model), look[KMEM_RESIDENT_RESERVED] - library_bytes)

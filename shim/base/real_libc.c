@@ -29,13 +29,17 @@ static const struct {
 #undef ROW
 };
 
-void *
-real_libc_first(const char *name)
+/*
+ * Who defines this function first, for the program? NULL: nobody. Not dlsym(RTLD_DEFAULT), for which it is a place in a program that takes
+ * a function's address and is not position-independent, whoever defines the function. While the library is loaded.
+ */
+static void *
+find_first(const char *name)
 {
 	struct loaded_object ours;
 	const struct link_map *at;
 
-	if (!loaded_object_find((uintptr_t)real_libc_first, &ours))
+	if (!loaded_object_find((uintptr_t)find_first, &ours))
 		return NULL;
 	for (at = ours.link_map; at->l_prev != NULL; at = at->l_prev)
 		;
@@ -45,7 +49,7 @@ real_libc_first(const char *name)
 static void *
 find_front(const char *name)
 {
-	void *first = real_libc_first(name);
+	void *first = find_first(name);
 	struct loaded_object ours;
 	struct loaded_object theirs;
 

@@ -93,12 +93,6 @@ extern struct real_libc_front real_libc_front;
 bool real_libc_find(void);
 
 /*
- * Who defines this function first, for the program? NULL: nobody. Not dlsym(RTLD_DEFAULT), for which it is a place in a program that takes
- * a function's address and is not position-independent, whoever defines the function. While the library is loaded.
- */
-void *real_libc_first(const char *name);
-
-/*
  * Have they been looked up? For hooks that may be called from inside another allocator (mmap): a look-up there would
  * allocate, and wait for a lock that the allocator holds.
  */

@@ -80,8 +80,6 @@ void tracker_refused_by_guard(const void *hook_frame, size_t bytes);
  */
 void tracker_mapped(const void *hook_frame /* NULL: of the interpreter's allocator */, enum kmem_domain domain,
                     void *addr, size_t bytes);
-/* Private memory where nothing is known any more. Next to a mapping of the same call site and generation it is a part of that. */
-void tracker_extended(const void *hook_frame, void *addr, size_t bytes);
 void tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken);
 void tracker_unmap_end(const struct range_pieces *taken, bool was_released);
 /* After a successful mremap of what begin took. */

@@ -105,8 +105,9 @@ tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size
 	tracker_look_after_total();
 }
 
-void
-tracker_extended(const void *hook_frame, void *addr, size_t bytes)
+/* Private memory where nothing is known any more. Next to a mapping of the same call site and generation it is a part of that. */
+static void
+extended(const void *hook_frame, void *addr, size_t bytes)
 {
 	uint64_t start = (uint64_t)addr;
 	struct thread_slot *slot;
@@ -238,7 +239,7 @@ tracker_writable(const void *hook_frame, void *addr, size_t bytes)
 		if (taken.count == 0) // it stays what it was; begin has counted that
 			continue;
 		tracker_unmap_end(&taken, true);
-		tracker_extended(hook_frame, (void *)part.start, part.end - part.start);
+		extended(hook_frame, (void *)part.start, part.end - part.start);
 	}
 }
 

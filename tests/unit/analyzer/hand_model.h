@@ -162,7 +162,6 @@ hand_model_site(struct hand_model *hand, unsigned domain, uint32_t line, uint64_
 		.generations_alive = 1,
 		.generations_total = 12,
 		.recent_total = 3,
-		.has_stack = true,
 		.frame_count = 4,
 		.frames = hand->stacks[number],
 		.where = &frames[2],

@@ -497,7 +497,7 @@ sampled(uint32_t line, uint64_t bytes)
 	hand_model_domain(&hand.domains[HEAP], "python/object");
 	hand.model.sample_bytes = KMEM_PYTHON_SAMPLE_BYTES;
 	site = leaking(HEAP, line, bytes, bytes / 80);
-	site->samples = site->peak_samples = bytes / KMEM_PYTHON_SAMPLE_BYTES;
+	site->samples = bytes / KMEM_PYTHON_SAMPLE_BYTES;
 	return site;
 }
 

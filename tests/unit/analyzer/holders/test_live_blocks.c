@@ -16,6 +16,7 @@
 #include "base/fail.h"
 #include "holders/live_blocks.h"
 #include "kmem_tables.h"
+#include "memory_moved.h"
 
 #define BASE UINT64_C(0x7f0000000000)
 #define LEAF_BYTES ((UINT64_C(1) << (KMEM_LEAF_LOG2 - KMEM_WINDOW_LOG2)) * 8)
@@ -374,12 +375,12 @@ B4_tables_of_another_version_or_none_are_refused(void **state)
 	assert_null(live_blocks_read("test", &memory, &fail));
 	assert_non_null(strstr(fail.text, "by another version of kmemshim"));
 	memset(image, 0, 3 * sizeof(struct kmem_table_sign));
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_null(live_blocks_read("test", &memory, &fail));
 	assert_non_null(strstr(fail.text, "no tables that can be read"));
 	put_signs(KMEM_TABLE_VERSION);
 	put_word(MOVES_AT, 1);
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_null(live_blocks_read("test", &memory, &fail));
 	assert_non_null(strstr(fail.text, "try again"));
 }

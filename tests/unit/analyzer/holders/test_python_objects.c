@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "holders/python_objects.h"
+#include "memory_moved.h"
 
 #define BASE UINT64_C(0x7f0000000000)
 #define IMAGE_BYTES 0x10000u
@@ -136,7 +137,7 @@ set_up(void **state)
 	dict_type = make_type("dict", 48, DICT | COLLECTED, 0);
 	weak_type = make_type("weakref.ReferenceType", 64, COLLECTED, 0);
 	deque_type = make_type("collections.deque", 80, COLLECTED | HEAP, 0);
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	return 0;
 }
 
@@ -167,7 +168,7 @@ a_type_is_believed_only_when_its_own_type_is_one(void **state)
 	assert_int_equal(kind_at(list_type), PYTHON_LIST);
 	memcpy(image + (other - BASE), image + (list_type - BASE), 408);
 	put(other + 8, list_type); // its type is no class
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_null(python_objects_type(&python, other));
 	assert_null(python_objects_type(&python, BASE + 1));
 	assert_null(python_objects_type(&python, BASE + IMAGE_BYTES + 8));
@@ -182,11 +183,11 @@ a_class_has_the_kind_of_its_base_and_not_of_its_name(void **state)
 	struct python_object object;
 
 	(void)state;
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_int_equal(kind_at(mine), PYTHON_WEAK);
 	assert_int_equal(kind_at(frame), PYTHON_OTHER);
 	object = make_object(mine, 80);
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_int_equal(python_objects_hold(&python, &object, object.addr + 16), PYTHON_HOLD_NOT);     // what it refers to
 	assert_int_equal(python_objects_hold(&python, &object, object.addr + 24), PYTHON_HOLD_SURE);    // its callback
 	assert_int_not_equal(python_objects_hold(&python, &object, object.addr + 72), PYTHON_HOLD_NOT); // of the class
@@ -200,13 +201,13 @@ an_object_is_found_in_its_block(void **state)
 	struct python_object found;
 
 	(void)state;
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_true(python_objects_in(&python, object.addr - 16, 56, &found));
 	assert_int_equal(found.addr, object.addr);
 	assert_false(python_objects_in(&python, object.addr, 40, &found));      // where the collector's head is missing
 	assert_false(python_objects_in(&python, object.addr - 16, 32, &found)); // too small for one
 	put(object.addr, 0);
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_false(python_objects_in(&python, object.addr - 16, 56, &found)); // without references it is gone
 }
 
@@ -231,7 +232,7 @@ an_object_that_was_released_is_none(void **state)
 		struct python_object list = make_object(list_type, 40);
 
 		put(list.addr, rows[i].word);
-		process_memory_forget(&memory);
+		memory_moved(&memory);
 		assert_int_equal(python_objects_in(&python, list.addr - 16, 64, &found), rows[i].is_object);
 	}
 }
@@ -267,7 +268,7 @@ an_object_of_a_free_threaded_build_is_found(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		put(object.addr - 8, (uint64_t)rows[i].own << 32);
 		put(object.addr, rows[i].others);
-		process_memory_forget(&memory);
+		memory_moved(&memory);
 		assert_int_equal(python_objects_in(&python, object.addr - 16, 56, &found), rows[i].references != 0);
 		if (rows[i].references == 0)
 			continue;
@@ -286,7 +287,7 @@ H3_places_behind_the_end_of_a_list_hold_nothing(void **state)
 	(void)state;
 	put(list.addr + 16, 3);
 	put(list.addr + 24, items);
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_true(python_objects_is_buffer(&python, &list, list.addr + 24));
 	assert_false(python_objects_is_buffer(&python, &list, list.addr + 16));
 	for (uint64_t i = 0; i < 10; i++)
@@ -311,7 +312,7 @@ H3_places_of_a_deque_that_were_left_hold_nothing(void **state)
 	put(first + 520, middle);
 	put(middle + 520, last);
 	put(last + 520, first); // left over
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	for (uint64_t i = 0; i < 64; i++) {
 		assert_int_equal(python_objects_buffer_holds(&python, &deque, deque.addr + 24, first, first + 8 + 8 * i),
 		                 i >= 60);
@@ -340,7 +341,7 @@ a_dictionary_names_what_it_holds(void **state)
 	(void)state;
 	put(dict.addr + 16, 3);
 	put(dict.addr + 32, keys);
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	python_objects_edge(&python, &dict, dict.addr + 32, keys + 40 + 16 + 8, &edge);
 	assert_int_equal(edge.kind, PYTHON_EDGE_KEY);
 	assert_string_equal(edge.name, "'two'");
@@ -364,7 +365,7 @@ a_hash_is_no_pointer(void **state)
 	put(keys + 24, 2);
 	put(dict.addr + 16, 2);
 	put(dict.addr + 32, keys);
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	for (uint64_t word = 0; word < 8; word++)
 		assert_int_equal(python_objects_buffer_holds(&python, &dict, dict.addr + 32, keys, keys + 40 + 8 * word),
 		                 word % 3 != 0 && word < 6);
@@ -380,7 +381,7 @@ H3_values_of_shared_keys_are_as_many_as_those(void **state)
 	(void)state;
 	put(dict.addr + 32, make_keys(2, 3, names));
 	put(dict.addr + 40, values);
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	for (uint64_t i = 0; i < 8; i++)
 		assert_int_equal(python_objects_buffer_holds(&python, &dict, dict.addr + 40, values, values + 8 * i), i < 3);
 }
@@ -393,15 +394,15 @@ damaged_keys_are_refused(void **state)
 	struct python_keys keys;
 
 	(void)state;
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_true(python_objects_keys(&python, addr, &keys));
 	assert_int_equal(keys.count, 1);
 	put(addr + 8, 3 | 3 << 8 | 3 << 16); // no such kind
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_false(python_objects_keys(&python, addr, &keys));
 	put(addr + 8, 3 | 3 << 8 | 1 << 16);
 	put(addr + 24, UINT64_C(1) << 40);
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_false(python_objects_keys(&python, addr, &keys));
 	assert_false(python_objects_keys(&python, 0, &keys));
 	assert_false(python_objects_keys(&python, addr + 4, &keys));
@@ -414,7 +415,7 @@ a_text_is_cut_and_made_readable(void **state)
 	char found[8];
 
 	(void)state;
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_true(python_objects_string(&python, text, found, sizeof(found)));
 	assert_string_equal(found, "ab?c");
 	assert_false(python_objects_string(&python, list_type, found, sizeof(found)));
@@ -432,11 +433,11 @@ a_module_is_known_by_its_names(void **state)
 	(void)state;
 	put(dict.addr + 32, keys);
 	put(keys + 40 + 8, make_string("shop"));
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_true(python_objects_module(&python, &dict, name));
 	assert_string_equal(name, "shop");
 	put(keys + 24, 1); // __name__ alone does not make one
-	process_memory_forget(&memory);
+	memory_moved(&memory);
 	assert_false(python_objects_module(&python, &dict, name));
 }
 

@@ -17,6 +17,7 @@
 
 #include "../../../random.h"
 #include "holders/thread_areas.h"
+#include "memory_moved.h"
 
 #define LIBRARIES_MAX 4096u
 #define RUNS 200
@@ -82,7 +83,7 @@ changed_fetch(void *context, uint64_t addr, void *to, size_t bytes)
 static void
 find(struct fixture *fixture, struct thread_areas *areas)
 {
-	process_memory_forget(&fixture->memory);
+	memory_moved(&fixture->memory);
 	thread_areas_find(&fixture->memory, &fixture->process, &fixture->modules, areas);
 }
 

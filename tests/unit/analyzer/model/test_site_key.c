@@ -49,7 +49,6 @@ fill_site(struct model_site *site, const struct stack *stack, unsigned slot)
 		count++;
 	}
 	site->frame_count = count;
-	site->has_stack = count != 0;
 }
 
 static uint64_t

@@ -1,7 +1,7 @@
 /*
  * test_thresholds_told.c - at exactly which number does the verdict say something more?
  *
- * Of what is told beside the cause: the recorder's share, a guard, where other callers release. Causes are in test_thresholds.c.
+ * Of findings, sentences and advice. Facts and causes are in test_thresholds.c.
  */
 #include "hand_model.h"
 
@@ -12,33 +12,207 @@
 #include "verdict/phrases.h"
 
 #define SECOND UINT64_C(1000000000)
+#define WHOLE 1000000u // percents and parts of it have no rounding
 
 static struct hand_model hand;
 static struct verdict_facts facts;
 static struct verdict verdict;
+static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = hand_model_no_counters };
 
 static void
-begin(enum verdict_cause cause)
+begin(void)
 {
 	hand_model_make(&hand);
 	facts = (struct verdict_facts){
-		.finished = { &hand.model }, .model = &hand.model, .process = &hand.process, .end = VERDICT_END_SIGNAL
+		.finished = { &hand.model }, .model = &hand.model, .process = &hand.process, .end = VERDICT_END_FAILED
 	};
-	verdict = (struct verdict){ .cause = cause, .confidence = VERDICT_CERTAIN };
+	memset(&verdict, 0, sizeof(verdict));
+}
+
+static void
+begin_killed(void)
+{
+	begin();
+	facts.end = VERDICT_END_SIGNAL;
+	verdict = (struct verdict){ .cause = VERDICT_CONTAINER_LIMIT, .confidence = VERDICT_CERTAIN };
+}
+
+static void
+gather(void)
+{
+	rank_leaks_classify(&hand.model);
+	verdict_facts_gather((struct finished_model){ &hand.model }, &now, &facts);
+}
+
+static struct model_site *
+leak(unsigned domain, uint32_t line, uint64_t bytes)
+{
+	struct model_site *site = hand_model_site(&hand, domain, line, bytes);
+
+	hand_model_generations(site, 12, 12, 3, 3);
+	return site;
+}
+
+/* ---- findings ---- */
+
+static bool
+has_found(enum finding_kind kind)
+{
+	for (size_t i = 0; i < verdict.finding_count; i++) {
+		if (verdict.findings[i].kind == kind)
+			return true;
+	}
+	return false;
+}
+
+static bool
+is_pinned_told(uint64_t bytes)
+{
+	begin();
+	hand_model_domain(&hand.domains[MMAP], "cuda/pinned");
+	hand_model_site(&hand, MMAP, 41, bytes);
+	gather();
+	facts.live_bytes = 7000;
+	verdict = (struct verdict){ .cause = VERDICT_CONTAINER_LIMIT };
+	verdict_find(&facts, &verdict);
+	return has_found(FINDING_PINNED);
+}
+
+/* One of so many parts, each `bytes` of 20,000: how many are named? */
+static unsigned
+parts_told(unsigned count, uint64_t bytes)
+{
+	unsigned named = 0;
+
+	begin();
+	facts.memory.bytes = facts.memory.process_bytes = 20000 * MIB;
+	facts.memory.part_count = count;
+	facts.live_process = &hand.process;
+	facts.live_count = 1;
+	facts.end = VERDICT_END_SIGNAL;
+	for (unsigned i = 0; i < count; i++)
+		facts.memory.parts[i] = (struct verdict_part){ "a-part", false, i == 0 ? 10000 * MIB : bytes };
+	verdict = (struct verdict){ .finding_count = 1, .findings = { { .kind = FINDING_PARTS } } };
+	verdict_say(&facts, &verdict);
+	for (const char *at = verdict.text; (at = strstr(at, "a-part")) != NULL; at++)
+		named++;
+	return named;
+}
+
+static bool
+is_part_named(uint64_t bytes)
+{
+	return parts_told(2, bytes) == 2;
+}
+
+static bool
+is_every_part_named(uint64_t count)
+{
+	return parts_told((unsigned)count, 2000 * MIB) == count;
+}
+
+/* Line 41 accumulates, and exit handlers gave so much of it back. */
+static bool
+is_release_worth_telling(uint64_t bytes)
+{
+	begin();
+	leak(HEAP, 41, 200 * MIB)->released_bytes = bytes;
+	hand.process.live_bytes = hand.domains[HEAP].live_bytes;
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return has_found(FINDING_RELEASED_AT_EXIT);
+}
+
+/* Of a device of 8,000 bytes, which refused a request that they could not serve. */
+static bool
+are_pools_worth_telling(uint64_t bytes)
+{
+	static struct model_failed refused;
+
+	begin();
+	refused = (struct model_failed){ .bytes = WHOLE, .total_bytes = 8000, .pool_kept_bytes = bytes };
+	facts.refused = &refused;
+	verdict = (struct verdict){ .cause = VERDICT_DEVICE_MEMORY };
+	verdict_find(&facts, &verdict);
+	return has_found(FINDING_DEVICE_POOLS);
+}
+
+/* The phrase of a finding alone. */
+static bool
+is_said(struct finding finding, const char *words)
+{
+	verdict = (struct verdict){ .finding_count = 1, .findings = { finding } };
+	verdict_say(&facts, &verdict);
+	return strstr(verdict.text, words) != NULL;
+}
+
+static bool
+is_sample_old(uint64_t age_ns, uint64_t later_bytes)
+{
+	begin();
+	facts.live_process = &hand.process;
+	facts.live_count = 1;
+	facts.memory = (struct verdict_memory){ .bytes = 8000, .process_bytes = 8000, .sample_bytes = 8000 };
+	facts.memory.age_ns = age_ns;
+	facts.memory.later_bytes = later_bytes;
+	return is_said((struct finding){ .kind = FINDING_PARTS }, "That sample was taken");
+}
+
+static bool
+is_age_told(uint64_t ns)
+{
+	return is_sample_old(ns, 8000);
+}
+
+static bool
+is_growth_since_told(uint64_t bytes)
+{
+	return is_sample_old(SECOND, bytes);
+}
+
+/* Of 3,000 bytes in memory the lines held so many at the sample, and nothing at the end. */
+static bool
+is_release_explaining(uint64_t bytes)
+{
+	begin();
+	facts.live_process = &hand.process;
+	facts.live_count = 1;
+	facts.memory = (struct verdict_memory){ .bytes = 3000, .process_bytes = 3000, .lines_bytes = bytes };
+	return is_said((struct finding){ .kind = FINDING_PARTS }, "was released afterwards");
+}
+
+static bool
+is_child_s_copy_told(uint64_t bytes)
+{
+	begin();
+	hand.process.copied_bytes = bytes;
+	facts.lost_count = 1;
+	facts.lost_child = &hand.process;
+	return is_said((struct finding){ .kind = FINDING_LOST_CHILDREN }, "had copied");
+}
+
+/* So many blocks of a line are alive. */
+static bool
+is_size_of_each_told(uint64_t count)
+{
+	struct finding finding = { .kind = FINDING_DEVICE_ACCUMULATES, .bytes = 600 * MIB };
+
+	begin();
+	finding.line.site_count = 1;
+	finding.line.live_bytes = 600 * MIB;
+	finding.line.live_count = finding.line.allocated_count = count;
+	finding.line.telling = leak(HEAP, 44, 600 * MIB);
+	return is_said(finding, "each time it runs");
 }
 
 static bool
 is_recorder_told(uint64_t bytes, uint64_t of_bytes)
 {
-	begin(VERDICT_CONTAINER_LIMIT);
+	begin_killed();
 	facts.memory.own_bytes = bytes;
 	facts.memory.sample_bytes = of_bytes;
 	verdict_find(&facts, &verdict);
-	for (size_t i = 0; i < verdict.finding_count; i++) {
-		if (verdict.findings[i].kind == FINDING_RECORDER)
-			return true;
-	}
-	return false;
+	return has_found(FINDING_RECORDER);
 }
 
 static bool
@@ -57,7 +231,7 @@ is_recorder_large(uint64_t bytes)
 static bool
 went_on_after_its_guard(uint64_t ns)
 {
-	begin(VERDICT_CONTAINER_LIMIT);
+	begin_killed();
 	hand.process.ended_monotonic_ns = hand.identity.start_monotonic_ns + 100 * SECOND;
 	hand.process.guard = (struct kmem_guard_passing){ .action = KMEM_GUARD_INTERRUPT,
 		                                              .outcome = KMEM_GUARD_DONE,
@@ -73,10 +247,9 @@ went_on_after_its_guard(uint64_t ns)
 static bool
 is_release_named(uint64_t watched)
 {
-	static const struct verdict_now now = { .boot_id = "this-boot", .read_counters = hand_model_no_counters };
 	struct model_release release;
 
-	begin(VERDICT_CONTAINER_LIMIT);
+	begin_killed();
 	for (unsigned i = 0; i < 2; i++) {
 		struct model_site *site = hand_model_site(&hand, HEAP, 41, i == 0 ? 200 * MIB : 0);
 
@@ -91,10 +264,101 @@ is_release_named(uint64_t watched)
 	hand.sites[1].watched_releases = watched;
 	hand.sites[1].release_count = 1;
 	hand.sites[1].releases = &release;
-	rank_leaks_classify(&hand.model);
-	verdict_facts_gather((struct finished_model){ &hand.model }, &now, &facts);
+	gather();
 	assert_ptr_equal(facts.top_kept.through, &hand.frames[0][3]);
 	return facts.top_kept.released_at == &hand.frames[1][3];
+}
+
+/* ---- advice: only whether a name is in it ---- */
+
+static bool
+are_many_threads(uint64_t count)
+{
+	begin();
+	hand.resident = (struct kmem_resident){ .sequence = 1,
+		                                    .monotonic_ns = 100 * SECOND,
+		                                    .resident_bytes = 300 * MIB,
+		                                    .part_bytes = { [KMEM_RESIDENT_HEAP] = 300 * MIB } };
+	hand.heartbeat.resident_bytes = 300 * MIB;
+	hand.heartbeat.monotonic_ns = 100 * SECOND;
+	hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
+		                                                   .bytes = 300 * MIB,
+		                                                   .empty_bytes = 200 * MIB };
+	hand.process.thread_count = (unsigned)count;
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.next, "MALLOC_ARENA_MAX") != NULL;
+}
+
+/* Of so much that was allocated meanwhile it kept 300 MiB. */
+static bool
+may_be_data_set(uint64_t volume)
+{
+	begin();
+	leak(HEAP, 41, 300 * MIB)->volume_bytes = volume;
+	hand_model_waited(&hand, SIGKILL);
+	hand.launcher.after.cgroup_oom_kill = 1;
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.next, "data set") != NULL;
+}
+
+static bool
+is_leak_worth_advice(uint64_t bytes)
+{
+	begin();
+	hand_model_site(&hand, HEAP, 50, 400 * MIB);
+	leak(HEAP, 41, bytes);
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.next, "train.py:41") != NULL || strstr(verdict.next, "kmemshim leaks") != NULL;
+}
+
+static bool
+is_device_told(uint64_t bytes)
+{
+	begin();
+	hand_model_site(&hand, HEAP, 41, 400 * MIB);
+	hand_model_site(&hand, CUDA0, 44, bytes);
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.text, "cuda:0") != NULL;
+}
+
+/* Of a peak in one domain a line held so many parts of a million; nothing is left at the end. */
+static bool
+is_peak_of_one_line(uint64_t millionths, uint64_t blocks, uint64_t whole_bytes, uint64_t peak_bytes)
+{
+	struct model_site *line;
+
+	begin();
+	line = hand_model_site(&hand, HEAP, 41, peak_bytes / WHOLE * millionths);
+	line->allocated_count = blocks;
+	(void)hand_model_site(&hand, HEAP, 43, peak_bytes - line->peak_bytes);
+	hand.process.peak_bytes = whole_bytes;
+	for (size_t i = 0; i < hand.model.site_count; i++)
+		hand.sites[i].live_bytes = hand.sites[i].live_count = 0;
+	hand.domains[HEAP].live_bytes = hand.domains[HEAP].together_live_bytes = 0;
+	hand_model_exited(&hand, 0);
+	hand_model_decide(&hand, &verdict);
+	return strstr(verdict.next, " is too much, look at train.py:41 epoch") != NULL;
+}
+
+static bool
+is_peak_of_a_line(uint64_t millionths)
+{
+	return is_peak_of_one_line(millionths, 100, 100 * WHOLE, 100 * WHOLE);
+}
+
+static bool
+is_collection(uint64_t blocks)
+{
+	return is_peak_of_one_line(WHOLE, blocks, 100 * WHOLE, 100 * WHOLE);
+}
+
+static bool
+is_most_of_the_process(uint64_t whole_bytes)
+{
+	return is_peak_of_one_line(WHOLE, 100, whole_bytes, 100 * WHOLE);
 }
 
 static void
@@ -105,6 +369,23 @@ thresholds(void **state)
 		{ "the recorder: 8 MiB", is_recorder_large, 8 * MIB, 8 * MIB - 1 },
 		{ "interrupted: 3 s before the kill", went_on_after_its_guard, 3 * SECOND + 1, 3 * SECOND },
 		{ "releases: 8", is_release_named, 8, 7 },
+		{ "pinned: more than an eighth", is_pinned_told, 1001, 1000 },
+		{ "a part of memory: a twentieth", is_part_named, 1000 * MIB, 1000 * MIB - 1 },
+		{ "three parts", is_every_part_named, 3, 4 },
+		{ "released at the exit: 1 MiB", is_release_worth_telling, MIB, MIB - 1 },
+		{ "pools: more than an eighth", are_pools_worth_telling, 1001, 1000 },
+		{ "a sample of another time: 1 s", is_age_told, SECOND, SECOND - 1 },
+		{ "and an eighth came later", is_growth_since_told, 1000, 999 },
+		{ "what lines held explains: a third", is_release_explaining, 1000, 999 },
+		{ "a child's copy: 1 MiB", is_child_s_copy_told, MIB, MIB - 1 },
+		{ "blocks that tell a size: 6", is_size_of_each_told, 6, 5 },
+		{ "many threads: more than 8", are_many_threads, 9, 8 },
+		{ "a data set: an eighth of what was allocated", may_be_data_set, 2400 * MIB, 2400 * MIB + 8 },
+		{ "a leak of a program that ended well: 1 MiB", is_leak_worth_advice, MIB, MIB - 1 },
+		{ "a device beside another end: 1 MiB", is_device_told, MIB, MIB - 1 },
+		{ "a peak of one line: nine tenths", is_peak_of_a_line, WHOLE / 10 * 9, WHOLE / 10 * 9 - 1 },
+		{ "a collection: 8 blocks", is_collection, 8, 7 },
+		{ "a domain that is half of the process", is_most_of_the_process, 200 * WHOLE, 200 * WHOLE + 2 },
 	};
 
 	(void)state;

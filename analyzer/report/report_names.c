@@ -1,0 +1,157 @@
+/*
+ * report_names.c - which word stands for a number in the report, and what does it mean?
+ *
+ * Guards, steps and marks have theirs in report_guard.c and report_steps.c.
+ */
+#include "analysis/refused_requests.h"
+#include "report/report.h"
+#include "verdict/verdict.h"
+
+struct loss {
+	const char *one;  // what it means, behind a number; NULL: as `many`
+	const char *many; // NULL: a number that has no meaning in this version
+	bool is_serious;
+};
+
+static const struct loss losses[KMEM_LOSS_COUNT] = {
+	[KMEM_LOST_EVENTS] = { "allocation not recorded: no room", "allocations not recorded: no room", true },
+	[KMEM_LOST_EVENT_BYTES] = { NULL, "in allocations that were not recorded", true },
+	[KMEM_LOST_SITES] = { "allocation counted at a caller or without a stack: no room for more stacks",
+	                      "allocations counted at a caller or without a stack: no room for more stacks", true },
+	[KMEM_LOST_STACKS] = { "allocation whose stack could not be taken", "allocations whose stack could not be taken",
+	                       true },
+	[KMEM_LOST_UNKNOWN_FREES] = { "release of an unknown block (from before the recording, or of another allocator)",
+	                              "releases of unknown blocks (from before the recording, or of another allocator)",
+	                              false },
+	[KMEM_LOST_MISSED_FREES] = { "block used again without a recorded release",
+	                             "blocks used again without a recorded release", false },
+	[KMEM_LOST_REENTRANT] = { "allocation made inside the recorder (by a signal handler)",
+	                          "allocations made inside the recorder (by signal handlers)", true },
+	[KMEM_LOST_UNWINDS] = { "native stack that ends before the outermost frame",
+	                        "native stacks that end before the outermost frame", false },
+	[KMEM_LOST_PYTHON_FRAMES] = { "Python frame that failed a check", "Python frames that failed a check", true },
+	[KMEM_LOST_PYTHON_TEXT] = { "time there was no room for the name or lines of a Python function",
+	                            "times there was no room for the name or lines of a Python function", true },
+	[KMEM_LOST_MODULES] = { "shared object that could not be described", "shared objects that could not be described",
+	                        true },
+	[KMEM_LOST_TEARDOWN_EVENTS] = { "event after Python began to shut down: left out",
+	                                "events after Python began to shut down, mostly releases: left out", false },
+	[KMEM_LOST_GROWTH] = { "time the capture could not grow", "times the capture could not grow", true },
+	[KMEM_LOST_FALLBACK_UNWINDS] = { "stack that needed the slow unwinder", "stacks that needed the slow unwinder",
+	                                 false },
+	[KMEM_LOST_INHERITED_FREES] = { "inherited block released by a forked child: in no figure",
+	                                "inherited blocks released by forked children: in no figure", false },
+	[KMEM_LOST_CONTEXTS] = { "device context beyond the 64 that can be told apart: its memory seems live after its end",
+	                         "device contexts beyond the 64 that can be told apart: their memory seems live after their end",
+	                         true },
+	[KMEM_LOST_NATIVE_PATHS] = { "Python line with thousands of native stacks: its further small blocks have no native frames",
+	                             "Python lines with thousands of native stacks: their further small blocks have no native frames",
+	                             false },
+};
+
+const char *
+report_loss_meaning(unsigned loss, uint64_t count)
+{
+	return count == 1 && losses[loss].one != NULL ? losses[loss].one : losses[loss].many;
+}
+
+bool
+report_loss_is_serious(unsigned loss)
+{
+	return losses[loss].is_serious;
+}
+
+const char *
+report_cause(unsigned number)
+{
+	return number < VERDICT_CAUSES ? verdict_cause_name((enum verdict_cause)number) : NULL;
+}
+
+const char *
+report_confidence(unsigned number)
+{
+	number += VERDICT_UNKNOWN; // the one before has no name
+	return number < VERDICT_CONFIDENCES ? verdict_confidence_name((enum verdict_confidence)number) : NULL;
+}
+
+const char *
+report_finding_kind(unsigned number)
+{
+	return number < FINDINGS ? finding_name((enum finding_kind)number) : NULL;
+}
+
+const char *
+report_relation(unsigned number)
+{
+	number += MODEL_RELATION_WHILE; // its own has no name
+	return number <= MODEL_RELATION_STARTED_BY ? model_relation_name((enum model_relation)number) : NULL;
+}
+
+const char *
+report_leak_class(unsigned number)
+{
+	return number < MODEL_LEAK_CLASSES ? model_leak_name((enum model_leak_class)number) : NULL;
+}
+
+const char *
+report_request_state(unsigned number)
+{
+	return number < REFUSAL_STATES ? refusal_state_name((enum refusal_state)number) : NULL;
+}
+
+static const struct resident_part {
+	const char *name;
+	const char *meaning;
+} resident_parts[KMEM_RESIDENT_PARTS] = {
+	[KMEM_RESIDENT_OTHER] = { "not attributed", "mapped by direct system calls or by libraries" },
+	[KMEM_RESIDENT_BRK] = { "brk", "malloc, below the program break" },
+	[KMEM_RESIDENT_HEAP] = { "heap", "malloc's mappings, with their free parts" },
+	[KMEM_RESIDENT_MMAP] = { "mmap", "" },
+	[KMEM_RESIDENT_RESERVED] = { "reserved", "" },
+	[KMEM_RESIDENT_PYTHON_ARENA] = { "python/arena", "" },
+	[KMEM_RESIDENT_SHARED] = { "shared", "" },
+	[KMEM_RESIDENT_FILE] = { "file", "" },
+	[KMEM_RESIDENT_PROGRAM] = { "program", "and its libraries, code and data" },
+	[KMEM_RESIDENT_STACKS] = { "stacks", "of all threads" },
+	[KMEM_RESIDENT_OWN] = { "kmemshim", "used by the recorder" },
+	[KMEM_RESIDENT_INHERITED] = { "inherited", "from before the fork" },
+};
+
+const char *
+report_resident_name(unsigned part)
+{
+	return part < KMEM_RESIDENT_PARTS ? resident_parts[part].name : NULL;
+}
+
+const char *
+report_resident_meaning(unsigned part)
+{
+	return resident_parts[part].meaning;
+}
+
+const char *
+report_own_name(unsigned part)
+{
+	static const char *const names[KMEM_OWN_PARTS] = {
+		[KMEM_OWN_OTHER] = "library",      [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
+		[KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads",     [KMEM_OWN_CAPTURE] = "capture",
+	};
+
+	return part < KMEM_OWN_PARTS ? names[part] : NULL;
+}
+
+const char *
+report_line_pace(unsigned pace)
+{
+	static const char *const names[] = { "even", "faster", "bursts" }; // as enum line_pace
+
+	return pace < sizeof(names) / sizeof(names[0]) ? names[pace] : NULL;
+}
+
+const char *
+report_lost_name(unsigned lost)
+{
+	static const char *const names[] = { "no-room", "no-stack", "unfinished" }; // as enum report_lost
+
+	return lost < REPORT_LOST_NOTHING ? names[lost] : NULL;
+}

@@ -1,0 +1,174 @@
+/*
+ * advice_kept.c - what keeps the blocks of a line alive, and what to do about that (see advice_rows.h)?
+ */
+#include <string.h>
+
+#include "base/units.h"
+#include "verdict/advice_rows.h"
+#include "verdict/words.h"
+
+// of all that was allocated meanwhile: a program that reads a data set parses and converts it, and keeps so much as a rule
+#define DATA_SET_PART 8
+
+const char *
+if_data_set(const struct verdict *verdict, const struct rank_line *line)
+{
+	uint64_t volume_bytes = line->leak == MODEL_LEAK_LEAK ? line->telling->volume_bytes : 0;
+
+	if (volume_bytes == 0 || (verdict->end != VERDICT_END_OK && line->leaking_bytes < volume_bytes / DATA_SET_PART))
+		return "";
+	if (verdict->cause == VERDICT_CHILD_KILLED)
+		return "; if it is a data set, load less of it at once, or give the program more memory";
+	if (verdict->end != VERDICT_END_OK)
+		return "; if it is a data set, load less of it at once";
+	if (line->released_bytes >= line->live_bytes / 2)
+		return "; unless all of it is meant to be kept until the program exits";
+	/* Of a sure leak it would take back what was just said. */
+	return verdict->lost_child == NULL && rank_may_be_built_once(line->telling)
+	           ? "; if it is a data set, no action is needed"
+	           : "";
+}
+
+/* What leads nowhere is no data set. */
+static bool
+are_lost(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	const struct holders_line *held = verdict_holders_of(facts, line);
+
+	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "lost") == 0;
+}
+
+bool
+is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	const struct holders_line *held = verdict_holders_of(facts, line);
+	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
+
+	return way != NULL && (strcmp(way->kind, "held") == 0 || strcmp(way->kind, "lost") == 0);
+}
+
+bool
+say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
+{
+	static const char cache[] = " -> functools._lru_cache_wrapper";
+	const struct holders_line *held = verdict_holders_of(facts, line);
+	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
+	bool is_held = way != NULL && strcmp(way->kind, "held") == 0;
+	const char *wrapper = is_held ? strstr(way->text, cache) : NULL;
+	bool is_grown_elsewhere;
+	size_t container = is_held ? model_holders_container(way) : 0;
+	char place[PLACE_TEXT_BYTES];
+	char text[VERDICT_WAY_BYTES];
+	char items[UNITS_TEXT_BYTES];
+
+	(void)verdict_line_text(line, place);
+	is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
+	if (way != NULL && model_holders_are_circles(way))
+		say_next(
+			verdict,
+			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "
+			"(gc.disable), or does it come too seldom? Call gc.collect(), or break the circle (weakref)",
+			place);
+	else if (way != NULL && strcmp(way->kind, "lost") == 0)
+		say_next(verdict, "free the blocks of %s: nothing leads to them any more", place);
+	else if (wrapper != NULL)
+		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps the blocks of %s alive",
+		         verdict_way_text(way, (size_t)(wrapper - way->text), text), place);
+	else if (container != 0)
+		say_next(
+			verdict,
+			"bound the %s at %s (%s items%s%s), or drop what is not needed from it: it keeps the blocks of %s alive",
+			way->container, verdict_way_text(way, container, text), units_count(way->items, items),
+			is_grown_elsewhere ? ", grown at " : "", is_grown_elsewhere ? way->grown_at : "", place);
+	else if (is_held)
+		say_next(verdict, "let go of the blocks of %s: they are held by %s", place,
+		         verdict_way_text(way, strlen(way->text), text));
+	else
+		return false;
+	return true;
+}
+
+/* One caller forgets what the others do. False: there is none. */
+static bool
+say_forgetful(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
+{
+	const struct verdict_kept *kept = &facts->top_kept;
+	char place[PLACE_TEXT_BYTES];
+	char through[PLACE_TEXT_BYTES];
+	char count[UNITS_TEXT_BYTES];
+	char all[UNITS_TEXT_BYTES];
+
+	if (kept->count == 0 || line->largest != facts->top_live.largest)
+		return false;
+	say_next(verdict,
+	         "look at %s: %s of %s blocks that %s allocated for it stay, and those of other callers are released",
+	         verdict_frame_text(kept->through, through), units_count(kept->count, count),
+	         units_count(kept->allocated_count, all), verdict_line_text(line, place));
+	if (kept->released_at != NULL)
+		say_next(verdict, ", most at %s", verdict_frame_text(kept->released_at, place));
+	return true;
+}
+
+/* The look had too little time. */
+static const char *
+if_unfinished(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	const struct holders_line *held = verdict_holders_of(facts, line);
+
+	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "unfinished") == 0
+	           ? "; `kmemshim run --holders-stop 5s` gives the search more time"
+	           : "";
+}
+
+void
+say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
+		say_next(verdict, "%s", are_lost(facts, line) ? "" : if_data_set(verdict, line));
+		return;
+	}
+	say_next(
+		verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, place),
+		facts->live_process->python_version == 0 ? "often a container that grows, a cache, or a release that is missing"
+		: verdict_has_tensors(facts->model) ? "often a list that is appended to, a running sum of tensors, or a cache"
+											: "often a list that is appended to, or a cache",
+		if_unfinished(facts, line), if_data_set(verdict, line));
+}
+
+void
+say_tensors_kept(const struct rank_line *line, const char *otherwise, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(
+		verdict,
+		"look for what keeps the tensors of %s alive: often losses in a list or a running sum (take loss.item()), or outputs "
+		"that are collected (.detach().cpu())%s",
+		verdict_line_text(line, place), otherwise);
+}
+
+/* More of it would have let the program go on. */
+static bool
+was_memory_short(const struct verdict *verdict)
+{
+	return verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY ||
+	       verdict->cause == VERDICT_LOW_MEMORY_DAEMON;
+}
+
+void
+say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
+{
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (facts->model->domains[growing->domain].id.kind == DOMAIN_TENSORS)
+		say_tensors_kept(growing, if_data_set(verdict, growing), verdict);
+	else
+		say_blocks_kept(facts, growing, verdict);
+	if (facts->pace_bytes != 0 && was_memory_short(verdict) && facts->refused == NULL) {
+		add_advice("more-memory", verdict);
+		say_next(verdict, "; to finish this run first, give it more memory: it took %s more each minute",
+		         units_bytes(facts->pace_bytes, bytes));
+	}
+}

@@ -1,0 +1,516 @@
+/*
+ * facts_lines.c - who held the memory, at the end and at the peak: which processes, which lines?
+ *
+ * When failing  what cannot be known is marked so.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/kept_way.h"
+#include "base/memory.h"
+#include "model/model_holders.h"
+#include "verdict/facts.h"
+
+#define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
+#define ACCUMULATING_BYTES (UINT64_C(16) << 20)
+#define NEXT_PART 2            // of the first line: as much as this makes the next one worth telling
+#define NEXT_LIVE_PART 8       // and of all that was live
+#define GROWING_PART 8         // of a line: if less of it accumulates, that is not what it holds memory for
+#define BESIDE_ARENAS_PART 100 // of Python's arenas: less says nothing of who fills them
+#define ARENA_PART 4           // of Python's arenas: as much as this makes a line tell more than they do
+
+/* Did it run when the one that this is about ended? False when nothing shows it. */
+static bool
+ran_at_end(const struct verdict_facts *facts, const struct model_process *process, uint64_t end_ns)
+{
+	if (process == facts->process)
+		return true;
+	if (process->state == KMEM_STATE_EXEC_REPLACED ||
+	    strcmp(process->identity->boot_id, facts->process->identity->boot_id) != 0)
+		return false;
+	// later: a parent that outlived its worker, with what it held at its own end
+	if (process->state == KMEM_STATE_CLEAN_EXIT)
+		return facts->end != VERDICT_END_RUNNING && process->identity->start_monotonic_ns <= end_ns &&
+		       process->ended_monotonic_ns > end_ns;
+	if (facts->end == VERDICT_END_RUNNING)
+		return process->is_alive;
+	return process->identity->start_monotonic_ns <= end_ns &&
+	       (process->is_alive || verdict_last_seen_ns(process) + BEAT_RECENT_NS >= end_ns);
+}
+
+/* When it ended or, where that is not known, when it or another that did not end well was last seen at work. */
+static uint64_t
+end_or_last_seen_ns(const struct verdict_facts *facts)
+{
+	uint64_t last = verdict_ended_ns(facts->process);
+
+	for (size_t i = 0; i < facts->model->process_count && verdict_ended_ns(facts->process) == 0; i++) {
+		const struct model_process *process = &facts->model->processes[i];
+		bool is_over = process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED;
+
+		if (!is_over && verdict_last_seen_ns(process) > last)
+			last = verdict_last_seen_ns(process);
+	}
+	return last;
+}
+
+/*
+ * What it held at that time. One that went on, and released some of it since, was seen at work before. Never less than at its end, from
+ * which its lines are told.
+ */
+static uint64_t
+live_then(const struct verdict_facts *facts, const struct model_process *process, uint64_t end_ns)
+{
+	uint64_t seen_bytes = 0;
+
+	for (size_t i = 0;
+	     i < process->heartbeat_count && process != facts->process && process->state == KMEM_STATE_CLEAN_EXIT; i++) {
+		if (process->heartbeats[i].monotonic_ns <= end_ns)
+			seen_bytes = process->heartbeats[i].live_bytes;
+	}
+	return seen_bytes > process->live_bytes ? seen_bytes : process->live_bytes;
+}
+
+static uint64_t
+site_live(const struct model_site *site)
+{
+	return site->live_bytes;
+}
+
+static uint64_t
+site_peak(const struct model_site *site)
+{
+	return site->peak_bytes;
+}
+
+/*
+ * Is the line part of what the processes marked in `is_meant` held? False: no. Sites of several processes are merged:
+ * then *sum_of is how many processes its figures are a sum of, else 0.
+ */
+static bool
+is_line_of(const struct ranked *ranked, const struct rank_line *line, const bool *is_meant,
+           uint64_t (*bytes)(const struct model_site *), uint32_t *sum_of)
+{
+	bool is_part = false;
+	bool is_whole = true;
+	uint32_t processes = 1;
+
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = ranked->sites[line->first_site + i];
+
+		if (bytes(site) == 0)
+			continue;
+		is_part = is_part || site->process_count > 1 || is_meant[site->process];
+		is_whole = is_whole && site->process_count == 1 && is_meant[site->process];
+		if (site->process_count > processes)
+			processes = site->process_count;
+	}
+	*sum_of = is_whole ? 0 : processes;
+	return is_part;
+}
+
+bool
+verdict_is_arena(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return line->site_count != 0 && facts->model->domains[line->domain].id.kind == DOMAIN_PYTHON_ARENA;
+}
+
+const struct holders_line *
+verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return model_holders_of(facts->model, line->where, facts->model->domains[line->domain].id.kind);
+}
+
+bool
+verdict_is_rest_of_arenas(const struct rank_line *line)
+{
+	return line->largest != NULL && line->largest->is_rest_of_arenas;
+}
+
+/*
+ * Arenas hold what imports left as well, and nobody knows how much of them: unless they hold most of the memory, a line
+ * that is not much smaller is the better clue. So it is where they are left free: by those lines, perhaps.
+ */
+static bool
+tells_more(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	uint64_t live_bytes = 0;
+
+	for (size_t i = 0; i < facts->model->domain_count; i++) {
+		if (domain_is_host(facts->model->domains[i].id.kind))
+			live_bytes += facts->model->domains[i].live_bytes;
+	}
+	return verdict_is_arena(facts, &facts->top_live) &&
+	       (facts->top_live.live_bytes < live_bytes / 2 || verdict_is_rest_of_arenas(&facts->top_live)) &&
+	       line->live_bytes >= facts->top_live.live_bytes / ARENA_PART;
+}
+
+static void
+forget_trifling_growth(struct rank_line *line)
+{
+	if (line->leak == MODEL_LEAK_LEAK && line->leaking_bytes < line->live_bytes / GROWING_PART)
+		line->leak = MODEL_LEAK_STEADY;
+}
+
+/* A person who is told of one line alone would miss the other half. */
+static void
+find_next(struct verdict_facts *facts, const struct ranked *live)
+{
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->tier != 0 || line->first_site == facts->top_live.first_site ||
+		    (line->where != NULL && line->where == facts->top_live.where) || verdict_is_arena(facts, line) ||
+		    !domain_is_host(facts->model->domains[line->domain].id.kind))
+			continue;
+		if (line->live_bytes >= facts->top_live.live_bytes / NEXT_PART &&
+		    line->live_bytes >= facts->live_bytes / NEXT_LIVE_PART)
+			facts->next_live = *line;
+		forget_trifling_growth(&facts->next_live);
+		return;
+	}
+}
+
+/* Who makes small objects makes larger blocks, too, as a rule: lists and dictionaries of them. */
+static void
+find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
+{
+	if (!verdict_is_arena(facts, &facts->top_live) || facts->top_live.leak != MODEL_LEAK_LEAK ||
+	    facts->next_live.site_count != 0)
+		return;
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->leak == MODEL_LEAK_LEAK && !verdict_is_arena(facts, line) && line->where != NULL &&
+		    line->where->is_user && domain_is_host(facts->model->domains[line->domain].id.kind) &&
+		    line->leaking_bytes >= facts->top_live.live_bytes / BESIDE_ARENAS_PART &&
+		    line->leaking_bytes > facts->beside_arenas.leaking_bytes)
+			facts->beside_arenas = *line;
+	}
+}
+
+/* In the processes marked in `is_meant`; 0 when some of it may be others'. */
+static uint64_t
+left_by_imports(const struct verdict_facts *facts, const bool *is_meant)
+{
+	const struct model *model = facts->model;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (site->leak != MODEL_LEAK_IMPORT || site->live_bytes == 0 || rank_is_start_up(site) ||
+		    !domain_is_host(model->domains[site->domain].id.kind))
+			continue;
+		if (site->process_count > 1)
+			return 0;
+		bytes += is_meant[site->process] ? verdict_less_untouched(facts, site->live_bytes, site->untouched_bytes) : 0;
+	}
+	return bytes;
+}
+
+/* One line of code has objects, the list of them, and what malloc made of it: a person who is told of one kind alone misses the rest. */
+static struct verdict_line_sum
+sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const struct rank_line *top, bool is_peak)
+{
+	struct verdict_line_sum sum = { 0, false };
+
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
+
+		if (line->where != top->where || line->is_import || bytes == 0 ||
+		    line->largest->where_relation != top->largest->where_relation ||
+		    !domain_is_host(facts->model->domains[line->domain].id.kind))
+			continue;
+		sum.bytes += bytes;
+		sum.is_estimated = sum.is_estimated || line->sample_bytes != 0;
+	}
+	return sum;
+}
+
+#define SUMMED_MAX 16 // of the lines that hold most of one kind
+
+/* Another line may hold more, in several kinds of memory. */
+static void
+prefer_larger_sum(struct verdict_facts *facts, const struct ranked *live, const bool *is_meant)
+{
+	uint64_t most_bytes;
+
+	if (facts->top_live.where == NULL || facts->model->process_count != 1)
+		return;
+	most_bytes = sum_kinds(facts, live, &facts->top_live, false).bytes;
+	for (size_t i = 0; i < live->line_count && i < SUMMED_MAX; i++) {
+		const struct rank_line *line = &live->lines[i];
+		uint32_t processes;
+		uint64_t bytes;
+
+		if (line->tier != 0 || line->live_bytes == 0 || line->where == NULL || verdict_is_arena(facts, line) ||
+		    line->leak != facts->top_live.leak || !domain_is_host(facts->model->domains[line->domain].id.kind) ||
+		    !is_line_of(live, line, is_meant, site_live, &processes))
+			continue;
+		bytes = sum_kinds(facts, live, line, false).bytes;
+		if (bytes > most_bytes) {
+			most_bytes = bytes;
+			facts->top_live = *line;
+			facts->top_live_processes = processes;
+		}
+	}
+}
+
+/* The first line that is not what imports left behind; of Python's arenas and a line that tells more, that one. */
+static void
+find_top(struct verdict_facts *facts, const struct ranked *live, const bool *is_meant)
+{
+	const struct model *model = facts->model;
+
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+		bool is_first = facts->top_live.site_count == 0;
+		uint32_t processes;
+
+		if (line->tier != 0 || line->live_bytes == 0 || !domain_is_host(model->domains[line->domain].id.kind) ||
+		    !is_line_of(live, line, is_meant, site_live, &processes))
+			continue;
+		if (is_first || tells_more(facts, line)) {
+			facts->top_live = *line;
+			facts->top_live_processes = processes;
+		}
+		if (!is_first || !verdict_is_arena(facts, line))
+			break;
+	}
+	prefer_larger_sum(facts, live, is_meant);
+}
+
+static void
+sum_leaking(struct verdict_facts *facts, const struct ranked *live)
+{
+	const struct model *model = facts->model;
+
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+
+		if (line->swept_bytes > facts->swept.swept_bytes)
+			facts->swept = *line;
+		if (line->leak != MODEL_LEAK_LEAK || !domain_is_host(model->domains[line->domain].id.kind) ||
+		    rank_may_be_built_once(line->telling))
+			continue;
+		facts->leaking_bytes += line->leaking_bytes;
+		if (line->leaking_bytes > facts->most_leaking.leaking_bytes)
+			facts->most_leaking = *line;
+	}
+}
+
+static void
+sum_processes(struct verdict_facts *facts, const bool *is_meant, bool is_over, uint64_t end_ns)
+{
+	const struct model *model = facts->model;
+
+	for (size_t i = 0; i < model->process_count; i++) {
+		if (!is_meant[i])
+			continue;
+		uint64_t asked_bytes = is_over ? model->processes[i].live_bytes
+		                               : live_then(facts, &model->processes[i], end_ns);
+		uint64_t live_bytes = verdict_less_untouched(facts, asked_bytes, model->processes[i].untouched_bytes);
+
+		facts->untouched_bytes += asked_bytes - live_bytes;
+		facts->live_count++;
+		facts->live_bytes += live_bytes;
+		if (facts->live_process == NULL || live_bytes > facts->live_process_bytes) {
+			facts->live_process = &model->processes[i];
+			facts->live_process_bytes = live_bytes;
+		}
+	}
+}
+
+/* Of one process, exactly. */
+static void
+sum_domains(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+
+	facts->live_bytes = facts->untouched_bytes = 0;
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+		uint64_t live_bytes = verdict_less_untouched(facts, domain->live_bytes, domain->untouched_bytes);
+
+		if (!domain_is_host(domain->id.kind))
+			continue;
+		facts->live_bytes += live_bytes;
+		facts->untouched_bytes += domain->live_bytes - live_bytes;
+	}
+}
+
+#define RELEASES_MIN 8 // watched; fewer say nothing of all
+
+/* Of a line that accumulates: the caller that forgets what others release, and where these do. */
+static void
+find_kept_way(struct verdict_facts *facts, const struct ranked *live)
+{
+	const struct rank_line *line = &facts->top_live;
+	struct model_release releases[MODEL_RELEASES_MAX];
+	uint64_t watched = 0;
+	unsigned count = 0;
+	struct kept_way way;
+
+	if (line->site_count == 0 || line->leak != MODEL_LEAK_LEAK || !kept_way_find(live, line, &way))
+		return;
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = live->sites[line->first_site + i];
+
+		watched += site->watched_releases;
+		for (unsigned j = 0; j < site->release_count; j++)
+			model_release_add(releases, &count, site->releases[j].where, site->releases[j].count);
+	}
+	facts->top_kept = (struct verdict_kept){
+		.count = way.live_count,
+		.allocated_count = way.allocated_count,
+		.through = way.through,
+		.released_at = watched >= RELEASES_MIN && count != 0 && releases[0].count >= watched / 2 ? releases[0].where
+		                                                                                         : NULL,
+	};
+}
+
+/* Who held memory at the end, and its first line that is not what imports left behind. */
+void
+verdict_live_gather(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct ranked *live = verdict_rank(facts, &rank_sites, &rank_sites_asked);
+	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
+	uint64_t end_ns = end_or_last_seen_ns(facts);
+
+	verdict_find_untouched(facts, live);
+	/* An end by itself tells nothing about the others: then it is about the one that holds the first line. */
+	for (size_t i = 0; i < model->process_count; i++)
+		is_meant[i] = model->process_count == 1 || is_over || ran_at_end(facts, &model->processes[i], end_ns);
+	find_top(facts, live, is_meant);
+	forget_trifling_growth(&facts->top_live);
+	sum_leaking(facts, live);
+	if (is_over && model->process_count > 1) {
+		memset(is_meant, 0, model->process_count * sizeof(*is_meant));
+		is_meant[facts->top_live.site_count != 0 ? facts->top_live.largest->process
+		                                         : (size_t)(facts->process - model->processes)] = true;
+	}
+	sum_processes(facts, is_meant, is_over, end_ns);
+	facts->import_bytes = left_by_imports(facts, is_meant);
+	if (model->process_count == 1) {
+		sum_domains(facts);
+		if (facts->top_live.site_count != 0)
+			find_next(facts, live);
+		find_beside_arenas(facts, live);
+	}
+	if (facts->live_count == model->process_count)
+		facts->top_live_processes = 0;
+	else if (facts->top_live.site_count != 0)
+		(void)is_line_of(live, &facts->top_live, is_meant, site_live, &facts->top_live_processes);
+	if (facts->top_live.where != NULL)
+		facts->top_live_sum = sum_kinds(facts, live, &facts->top_live, false);
+	find_kept_way(facts, live);
+	verdict_memory_gather(facts, is_meant, end_ns);
+	free(is_meant);
+	rank_free(live);
+}
+
+/* The domain of the highest peak of one among several processes, by exclusion; NULL = not known. */
+static const struct model_domain *
+domain_of_peak(const struct model *model, uint64_t peak_bytes)
+{
+	const struct model_domain *found = NULL;
+
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+
+		if ((domain->id.kind != DOMAIN_HEAP && domain->id.kind != DOMAIN_MMAP &&
+		     domain->id.kind != DOMAIN_PYTHON_ARENA) ||
+		    domain->peak_bytes < peak_bytes)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = domain;
+	}
+	return found;
+}
+
+void
+verdict_peak_gather(struct verdict_facts *facts)
+{
+	const struct model *model = facts->model;
+	struct ranked *peak = verdict_rank(facts, &rank_peak, &rank_peak_asked);
+	uint64_t most_bytes = 0;
+	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+
+	facts->peak_process = facts->process;
+	for (size_t i = 0; i < model->process_count && facts->refused == NULL; i++) {
+		if (verdict_peak_of(&model->processes[i]) > verdict_peak_of(facts->peak_process))
+			facts->peak_process = &model->processes[i];
+	}
+	facts->peak_whole_bytes = verdict_peak_of(facts->peak_process);
+	is_meant[facts->peak_process - model->processes] = true;
+	for (size_t i = 0; i < model->domain_count && model->process_count == 1; i++) {
+		const struct model_domain *domain = &model->domains[i];
+		uint64_t untouched = verdict_untouched_bytes(facts->process, domain);
+		uint64_t used_bytes = domain->peak_bytes > untouched ? domain->peak_bytes - untouched : 0;
+
+		if (domain_is_host(domain->id.kind) && used_bytes > most_bytes) {
+			most_bytes = used_bytes;
+			facts->peak_bytes = verdict_less_untouched(facts, domain->peak_bytes, domain->untouched_bytes);
+			facts->peak_untouched_bytes = domain->peak_bytes - facts->peak_bytes;
+			facts->peak_domain = domain;
+		}
+	}
+	if (model->process_count > 1) {
+		facts->peak_bytes = facts->peak_process->peak_bytes;
+		facts->peak_domain = domain_of_peak(model, facts->peak_bytes);
+	}
+	for (size_t i = 0; i < peak->line_count && facts->peak_domain != NULL && facts->top_peak.site_count == 0; i++) {
+		const struct rank_line *line = &peak->lines[i];
+
+		if (line->tier == 0 && line->peak_bytes != 0 && &model->domains[line->domain] == facts->peak_domain &&
+		    is_line_of(peak, line, is_meant, site_peak, &facts->top_peak_processes))
+			facts->top_peak = *line;
+	}
+	if (model->process_count == 1)
+		facts->top_peak_processes = 0;
+	if (facts->top_peak.where != NULL)
+		facts->top_peak_sum = sum_kinds(facts, peak, &facts->top_peak, true);
+	if (model->process_count == 1)
+		(void)peak_import_of(model, facts->process, facts->peak_import);
+	free(is_meant);
+	rank_free(peak);
+}
+
+bool
+verdict_is_accumulating(const struct verdict_facts *facts)
+{
+	uint64_t import_bytes = facts->import_bytes < facts->live_bytes ? facts->import_bytes : 0; // of PyTorch 300 MiB
+
+	return facts->top_live.leak == MODEL_LEAK_LEAK && facts->top_live.leaking_bytes >= ACCUMULATING_BYTES &&
+	       facts->top_live.leaking_bytes >= (facts->live_bytes - import_bytes) / 2;
+}
+
+bool
+verdict_does_next_grow(const struct verdict_facts *facts)
+{
+	const struct rank_line *next = &facts->next_live;
+
+	return facts->top_live.leak != MODEL_LEAK_LEAK && next->site_count != 0 && next->leak == MODEL_LEAK_LEAK &&
+	       next->leaking_bytes >= next->live_bytes / 2;
+}
+
+uint64_t
+verdict_left_by_imports(const struct verdict_facts *facts, const struct model_domain *domain, bool is_peak)
+{
+	const struct model *model = facts->model;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (&model->domains[site->domain] == domain && site->leak == MODEL_LEAK_IMPORT && !rank_is_start_up(site))
+			bytes += verdict_less_untouched(facts, is_peak ? site->peak_bytes : site->live_bytes,
+			                                site->untouched_bytes);
+	}
+	return bytes;
+}
