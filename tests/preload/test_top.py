@@ -340,6 +340,18 @@ def test_what_is_in_memory_is_of_the_moment_of_what_is_live(tmp_path):
     assert 57 < live < in_memory, sums
 
 
+def test_what_is_in_memory_has_its_age_where_the_program_has_stood_still(tmp_path):
+    """It took 60 MiB at once, and allocates no more: the last look was before that."""
+    (tmp_path / "waits.py").write_text("kept = [bytearray(100_000) for _ in range(600)]\nprint(flush=True)\ninput()\n")
+    program = subprocess.Popen([PYTHON, tmp_path / "waits.py"], env=shim_env(tmp_path / "out"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    program.stdout.readline()
+    end = time.monotonic() + 20
+    while not (found := re.search(r"in memory \S+ MiB (\d+) s ago", sums := run([KMEMSHIM, "top", "--once", tmp_path / "out"]).stdout.split("\n")[2])):
+        assert time.monotonic() < end, sums
+    program.communicate(b"\n")
+    assert 2 <= int(found[1]) < 20
+
+
 def test_a_program_that_holds_nothing(tmp_path):
     record(["/bin/true"], tmp_path / "out")
     done = run([KMEMSHIM, "top", "--once", tmp_path / "out"])
