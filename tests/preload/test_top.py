@@ -122,6 +122,17 @@ def test_a_process_that_runs_is_read_by_its_number(command, growing):
     assert other.returncode == 2 and other.stderr.startswith(f"kmemshim: {command}: process {os.getpid()} is not recorded"), other.stderr
 
 
+@pytest.mark.parametrize("name", ["new\nline", r"back\012slash", "both\n\n \\"])
+def test_a_process_whose_captures_are_in_a_folder_with_a_strange_name(name, tmp_path):
+    program = subprocess.Popen([PYTHON, "-c", "kept = [bytearray(1 << 20) for _ in range(9)]; print(flush=True); input()"],
+                               env=shim_env(tmp_path / name / "out"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    program.stdout.readline()
+    done = [run([KMEMSHIM, *words.split(), str(program.pid)]) for words in ("top --once", "why")] + [run([KMEMSHIM, "mark", str(program.pid), "here"])]
+    program.communicate(b"\n")
+    assert [(one.returncode, one.stderr) for one in done[:2]] == [(0, "")] * 2
+    assert done[2].returncode == 0, done[2].stderr
+
+
 def test_a_class_is_the_same_as_in_the_report(tmp_path):
     program = tmp_path / "tiles.py"
     program.write_text("import os, signal\ntiles = []\nfor i in range(300):\n    tiles.append(bytearray(1 << 20))\nos.kill(os.getpid(), signal.SIGKILL)\n")
