@@ -318,6 +318,35 @@ def test_a_session_that_runs_comes_before_a_newer_one_that_has_ended(growing, tm
     assert "true (pid " in run([KMEMSHIM, "top", "--once", out]).stdout
 
 
+def test_a_run_that_begins_in_the_folder_is_shown_where_the_other_has_ended(growing, tmp_path):
+    process, stop, out = growing
+    later = tmp_path / "later.py"
+    later.write_text("kept = [bytearray(1 << 20) for _ in range(9)]\nprint(flush=True)\ninput()\n")
+
+    def begin():
+        program = subprocess.Popen([PYTHON, later], env=shim_env(out), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        program.stdout.readline()
+        return program
+    terminal = Terminal([KMEMSHIM, "top", out], 24, 80)
+    terminal.wait_for("grows.py:4 load")
+    other = begin()
+    terminal.wait_for("another run has begun in this folder", "grows.py:4 load")
+    terminal.keys("o")
+    terminal.wait_for("order: growth", "q quit")
+    terminal.read(2.5)
+    assert "another run" not in terminal.text  # it was said once
+    other.communicate(b"\n")
+    stop.touch()
+    assert terminal.finish() == 0 and f"ended: grows.py (pid {process.pid})" in terminal.text
+
+    terminal = Terminal([KMEMSHIM, "top", out], 24, 80)
+    terminal.wait_for("later.py", "ended")
+    other = begin()
+    terminal.wait_for(f"later.py (pid {other.pid})  running", "later.py:1 <listcomp>")
+    other.communicate(b"\n")
+    assert terminal.finish() == 0 and f"ended: later.py (pid {other.pid})" in terminal.text
+
+
 @pytest.mark.parametrize("command", ["top", "holders", "lost", "mark"])
 def test_the_number_of_the_launcher(command, tmp_path):
     """Its child is the program."""
