@@ -59,6 +59,20 @@ def test_every_option_and_command_is_described():
     assert [name for name in commands if f"`kmemshim {name}" not in pages] == []
 
 
+OF_OTHERS = {"--cuda-memory-usage": "nsys", "--gpu-memory-utilization": "vLLM", "--fail-on-increase": "pytest-memray", "--platform": "pip", "--mem": "sbatch"}
+
+
+def test_no_text_names_an_option_that_is_none():
+    """`--option`, alone or with its value; whole command lines are tried by tests/preload/test_doc_sessions.py."""
+    options = re.findall(r'^\t\[OPTION_\w+\] = \{ "([a-z-]+)"', (ROOT / "analyzer/cli/options.c").read_text(), flags=re.MULTILINE)
+    of_pytest = re.findall(r'"(--[a-z-]+)"', (ROOT / "python/kmemshim/pytest_plugin.py").read_text())
+    known = {f"--{name}" for name in options} | set(of_pytest) | set(OF_OTHERS)
+    assert len(options) > 10 and len(of_pytest) > 2
+    for page in TEXTS:
+        if page.name != "CHANGES.md":  # it tells the old names, too
+            assert set(re.findall(r"`(--[a-z-]+)", without_code(page.read_text()))) <= known, page
+
+
 def test_every_folder_is_on_the_map():
     """Those of the repository, of both sides, and of the tests; and the map names none that is not there."""
     page = (ROOT / "docs/source.md").read_text()

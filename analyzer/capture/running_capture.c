@@ -42,6 +42,18 @@ capture_in(char *line)
 	return length > 5 && strcmp(path + length - 5, ".kmem") == 0 ? path : NULL;
 }
 
+/* The list has "\\012" for a newline in a name, and for these characters themselves. */
+static void
+put_newlines(char *path)
+{
+	if (access(path, F_OK) == 0)
+		return;
+	for (char *at = path; (at = strstr(at, "\\012")) != NULL; at++) {
+		*at = '\n';
+		memmove(at + 1, at + 4, strlen(at + 4) + 1);
+	}
+}
+
 /* path: out, of LINE_BYTES; "" = it has no capture mapped. False: it cannot be read. */
 static bool
 find_capture(const char *pid, char *path, struct mapped *mapped)
@@ -65,6 +77,7 @@ find_capture(const char *pid, char *path, struct mapped *mapped)
 			(void)snprintf(path, LINE_BYTES, "%s", found);
 	}
 	(void)fclose(maps);
+	put_newlines(path);
 	return true;
 }
 

@@ -386,6 +386,18 @@ say_row(const struct diff *diff, const struct scope *scope, const struct diff_ro
 	free(name);
 }
 
+/* How sure the sentence before can be. */
+static void
+say_doubtful(const struct rest *rest, FILE *stream)
+{
+	char bytes[UNITS_TEXT_BYTES];
+	char error[UNITS_TEXT_BYTES];
+
+	say(stream, "%s %s in small Python objects (estimated, \302\261%s)",
+	    units_bytes(magnitude(rest->doubtful_change), bytes), more_or_less(rest->doubtful_change),
+	    units_bytes(rest->doubtful_error_bytes, error));
+}
+
 static void
 say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 {
@@ -395,7 +407,6 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	struct rest rest;
 	uint64_t first = count != 0 ? magnitude(change_of(scope, named[0])) : 0;
 	char bytes[UNITS_TEXT_BYTES];
-	char error[UNITS_TEXT_BYTES];
 
 	rest = rest_of(diff, scope, named, count);
 	/* A second one that is small beside the first is one of the rest. */
@@ -408,10 +419,10 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	if (magnitude(rest.change) > first / TRIFLE_PART)
 		say(stream, ", %s %s at %zu other %s%s", units_bytes(magnitude(rest.change), bytes), more_or_less(rest.change),
 		    rest.count, unit, rest.count == 1 ? "" : "s");
-	if (magnitude(rest.doubtful_change) > first / TRIFLE_PART)
-		say(stream, ", %s %s in small Python objects (estimated, \302\261%s)",
-		    units_bytes(magnitude(rest.doubtful_change), bytes), more_or_less(rest.doubtful_change),
-		    units_bytes(rest.doubtful_error_bytes, error));
+	if (magnitude(rest.doubtful_change) > first / TRIFLE_PART) {
+		say(stream, ", ");
+		say_doubtful(&rest, stream);
+	}
 }
 
 char *
@@ -420,6 +431,7 @@ diff_headline(const struct diff *diff)
 	const struct diff_row *most[NAMED_MOST];
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
 	struct scope scope = { .is_host = true };
+	struct rest rest;
 	char bytes[UNITS_TEXT_BYTES];
 	uint64_t then;
 	uint64_t now;
@@ -438,6 +450,11 @@ diff_headline(const struct diff *diff)
 			char *name = diff_name(diff, diff_row_where(diff, most[0]));
 
 			say(stream, "Nearly nothing changed: the most is %s at %s", units_bytes(amount_of(most[0]), bytes), name);
+			rest = rest_of(diff, &scope, most, 1);
+			if (rest.doubtful_error_bytes > amount_of(most[0])) {
+				say(stream, ", beside ");
+				say_doubtful(&rest, stream);
+			}
 			free(name);
 		} else {
 			say_totals(&scope, then, now, stream);
@@ -445,11 +462,10 @@ diff_headline(const struct diff *diff)
 		}
 	} else {
 		say(stream, "No %s changed", unit);
-		for (size_t i = 0; i < diff->row_count; i++) {
-			if (!diff->rows[i].is_within_error || amount_of(&diff->rows[i]) == 0)
-				continue;
-			say(stream, " by more than the error of its estimate");
-			break;
+		rest = rest_of(diff, &scope, most, 0);
+		if (rest.doubtful_error_bytes != 0) {
+			say(stream, " by more than the error of its estimate: ");
+			say_doubtful(&rest, stream);
 		}
 	}
 	say(stream, ".");

@@ -36,7 +36,7 @@
 #define COLUMNS_LEAST 40 // a narrower terminal breaks lines itself
 #define COLUMNS_MOST 120 // longer lines are hard to read
 #define TRIFLE_PART 100  // rows of less are left out, the first excepted
-#define REST_PART 10     // what is in rows that are left out is told where it is that much of all
+#define REST_PART 20     // what is in rows that are left out is told where it is that much of all
 
 /* ---- looks ---- */
 
@@ -243,6 +243,7 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 			                          : line.may_be_built_once        ? "(leak?)"
 			                                                          : "(leak)",
 			                .number = i };
+		row.text = line.estimate.is_rest_of_arenas ? "free, kept by Python for small objects" : NULL;
 		if (line.estimate.is_rest_of_arenas)
 			free_arenas = row;
 		else

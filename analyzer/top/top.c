@@ -13,6 +13,7 @@
 
 #include "base/memory.h"
 #include "base/progress.h"
+#include "capture/capture_folder.h"
 #include "launch/ask_process.h"
 #include "top/top_past.h"
 #include "top/top_screen.h"
@@ -24,7 +25,9 @@
 #define HELP "Enter opens  d domain  p process  n Python/native  o order  s snapshot  q quit"
 
 struct watch {
-	const struct top_options *options;
+	struct model_options captures;
+	char *session; // of a folder: the one that is shown, where it was chosen here
+	char *newer;   // of which it was said that it began meanwhile
 	struct top_past *past;
 	struct top_sample *sample;
 	struct top_state state;
@@ -40,7 +43,7 @@ static bool
 sample_again(struct watch *watch, struct fail *fail)
 {
 	double before = top_seconds_now();
-	struct top_sample *fresh = top_sample_take(&watch->options->captures, &watch->state.wish, fail);
+	struct top_sample *fresh = top_sample_take(&watch->captures, &watch->state.wish, fail);
 
 	if (fresh == NULL)
 		return false;
@@ -70,6 +73,35 @@ see_something_else(struct watch *watch)
 	watch->next = 0;
 }
 
+/*
+ * A run that began in the folder meanwhile: it is shown where the one that is shown has ended; where that goes on, it is said.
+ */
+static void
+look_for_newer(struct watch *watch)
+{
+	char *running = capture_folder_running(watch->captures.capture, watch->captures.is_salvage);
+
+	if (running == NULL || (watch->captures.session != NULL && strcmp(running, watch->captures.session) == 0) ||
+	    (watch->sample->is_running && watch->newer != NULL && strcmp(running, watch->newer) == 0)) {
+		free(running);
+		return;
+	}
+	if (watch->sample->is_running) {
+		replace(&watch->newer, running);
+		(void)snprintf(watch->message, sizeof(watch->message),
+		               "another run has begun in this folder: q, and kmemshim top again, shows it");
+	} else {
+		replace(&watch->session, running);
+		watch->captures.session = watch->session;
+		watch->state.process = 0;
+		replace(&watch->capture, NULL);
+		replace(&watch->process, NULL);
+		watch->state.wish.capture = watch->state.process_name = NULL;
+		see_something_else(watch);
+	}
+	free(running);
+}
+
 /* The host's memory, then each domain that holds anything. */
 static void
 next_domain(struct watch *watch)
@@ -94,7 +126,7 @@ next_process(struct watch *watch)
 {
 	const struct top_wish all = { .capture = NULL };
 	struct fail fail;
-	struct top_sample *sample = top_sample_take(&watch->options->captures, &all, &fail);
+	struct top_sample *sample = top_sample_take(&watch->captures, &all, &fail);
 	char name[160];
 
 	if (sample == NULL)
@@ -213,8 +245,11 @@ loop(struct watch *watch, bool *has_ended, struct fail *fail)
 		enum top_key key;
 		int letter;
 
+		if (now >= watch->next && watch->next != 0)
+			look_for_newer(watch);
 		if (now >= watch->next && (watch->next == 0 || watch->sample->is_running) && !sample_again(watch, fail))
 			return false;
+		was_running = was_running || watch->sample->is_running;
 		if (was_running && !watch->sample->is_running) {
 			(void)nanosleep(&(struct timespec){ .tv_nsec = END_WAIT_NS }, NULL); // until its launcher has told how
 			*has_ended = true;
@@ -233,7 +268,7 @@ loop(struct watch *watch, bool *has_ended, struct fail *fail)
 static void
 begin(struct watch *watch, const struct top_options *options)
 {
-	watch->options = options;
+	watch->captures = options->captures;
 	watch->past = top_past_new();
 	replace(&watch->domain, options->domain);
 	watch->state.wish.domain = watch->domain;
@@ -247,6 +282,8 @@ finish(struct watch *watch)
 	free(watch->capture);
 	free(watch->domain);
 	free(watch->process);
+	free(watch->session);
+	free(watch->newer);
 }
 
 static void
@@ -266,7 +303,7 @@ tell_end(const struct top_sample *sample)
 bool
 top_watch(const struct top_options *options, struct fail *fail)
 {
-	struct watch watch = { .options = NULL };
+	struct watch watch = { .past = NULL };
 	bool has_ended = false;
 	bool is_good;
 
@@ -327,7 +364,7 @@ print(const struct top_canvas *canvas)
 bool
 top_once(const struct top_options *options, struct fail *fail)
 {
-	struct watch watch = { .options = NULL };
+	struct watch watch = { .past = NULL };
 	struct top_canvas canvas;
 	bool is_good;
 

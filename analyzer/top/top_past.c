@@ -14,6 +14,7 @@
 #define LOOKS 90
 #define MINUTE 60.0
 #define RATE_SECONDS 5.0
+#define LITTLE_PART 16 // of a line: what it held at most, where that is not known, is nothing
 
 struct entry {
 	uint64_t key;
@@ -26,7 +27,6 @@ struct sample {
 	bool is_of_timeline; // of the capture: lines that held little are missing, and what was allocated
 	uint64_t live_bytes;
 	uint64_t allocated_bytes;
-	uint64_t least_bytes; // of timeline: what is missing held this at most; 0 = nothing is missing
 	size_t count;
 	struct entry *entries; // by key
 };
@@ -116,8 +116,10 @@ point_before(const struct model_process *process, uint64_t age_ns, uint64_t now_
 	return found;
 }
 
-static uint64_t
-held_at(const struct top_sample *sample, const struct model_point *point, const struct top_row *row)
+/* least_bytes: what a site that is not in a full list held at most. False: that may be much of the line. */
+static bool
+held_at(const struct top_sample *sample, const struct model_point *point, const struct top_row *row,
+        uint64_t least_bytes, uint64_t *bytes)
 {
 	struct report_line line = report_line_figures(sample->report, row->line);
 	uint64_t sum = 0;
@@ -128,7 +130,8 @@ held_at(const struct top_sample *sample, const struct model_point *point, const 
 		if (rank_compare_places(site, line.of.largest) == 0 && rank_is_import(site) == line.of.is_import)
 			sum += point->sites[k].bytes;
 	}
-	return sum;
+	*bytes = sum;
+	return sum != 0 || least_bytes * line.of.site_count <= row->live_bytes / LITTLE_PART;
 }
 
 /* Of one process: of several the moments differ. */
@@ -139,6 +142,7 @@ begin_with_timeline(struct top_past *past, const struct top_sample *sample)
 	const struct model_point *last = process->point_count != 0 ? &process->points[process->point_count - 1] : NULL;
 	const struct model_point *point;
 	struct sample made = { .is_of_timeline = true };
+	uint64_t least_bytes; // 0 = no site is missing
 
 	if (sample->model->process_count != 1 || last == NULL || !sample->is_host)
 		return;
@@ -148,15 +152,14 @@ begin_with_timeline(struct top_past *past, const struct top_sample *sample)
 	made.seconds = sample->seconds - (double)(last->monotonic_ns - point->monotonic_ns) / 1e9;
 	made.live_bytes = point->live_bytes;
 	made.allocated_bytes = point->volume_bytes;
-	made.least_bytes = point->site_count == KMEM_HISTORY_SITES ? point->sites[point->site_count - 1].bytes : 0;
+	least_bytes = point->site_count == KMEM_HISTORY_SITES ? point->sites[point->site_count - 1].bytes : 0;
 	made.entries = memory_zeroed(sample->row_count + 1, sizeof(struct entry));
 	for (size_t i = 0; i < sample->row_count; i++) {
 		const struct top_row *row = &sample->rows[i];
-		uint64_t bytes = row->line != SIZE_MAX ? held_at(sample, point, row) : 0;
+		uint64_t bytes;
 
-		if (row->line == SIZE_MAX || (bytes == 0 && made.least_bytes != 0))
-			continue; // not known
-		made.entries[made.count++] = (struct entry){ row->key, bytes, 0 };
+		if (row->line != SIZE_MAX && held_at(sample, point, row, least_bytes, &bytes))
+			made.entries[made.count++] = (struct entry){ row->key, bytes, 0 };
 	}
 	if (made.count != 0)
 		qsort(made.entries, made.count, sizeof(struct entry), compare_keys);

@@ -153,6 +153,9 @@ gather_use(struct top_sample *sample)
 		                          : last != NULL         ? last->resident_bytes
 		                                                 : 0;
 		sample->peak_bytes += sample->report->processes[i].peak_bytes;
+		if (last != NULL && process->is_alive &&
+		    sample->seconds - (double)last->monotonic_ns / 1e9 > sample->resident_age)
+			sample->resident_age = sample->seconds - (double)last->monotonic_ns / 1e9;
 		if (last == NULL || (double)used_bytes / (double)last->limit_bytes <= nearest)
 			continue;
 		nearest = (double)used_bytes / (double)last->limit_bytes;

@@ -51,6 +51,7 @@ struct top_sample {
 	uint64_t allocated_bytes;
 	uint64_t peak_bytes;
 	uint64_t resident_bytes; // of all that run, or of all
+	double resident_age;     // seconds since the oldest of these figures of a process that runs
 	uint64_t used_bytes;     // of the limit, by all that it counts; 0 = not known
 	uint64_t limit_bytes;    // UINT64_MAX = none
 	int64_t growth_bytes;

@@ -25,6 +25,7 @@
 #define TEXT_BYTES 1024u
 #define SOURCE_AROUND 4u
 #define PLACE_LEAST 16u
+#define OLD_SECONDS 2.0 // a program that allocates is looked at each second
 #define FORECAST_LEAST_SECONDS 10.0
 #define FORECAST_LEAST_BYTES (INT64_C(1) << 20)
 #define FORECAST_MOST_SECONDS (24 * 3600.0)
@@ -242,8 +243,12 @@ draw_sums(const struct top_sample *sample, struct top_canvas *canvas)
 	if (sample->has_growth)
 		column = add_whole(canvas, 2, column, TOP_PLAIN, "%s in %s", signed_bytes(sample->growth_bytes, text),
 		                   span(sample->growth_seconds, time));
-	if (sample->resident_bytes != 0)
+	if (sample->resident_bytes != 0 && sample->resident_age < OLD_SECONDS)
 		column = add_whole(canvas, 2, column, TOP_PLAIN, "in memory %s", units_bytes(sample->resident_bytes, text));
+	else if (sample->resident_bytes != 0)
+		column = add_whole(canvas, 2, column, TOP_PLAIN, "in memory %s %s%s ago",
+		                   units_bytes(sample->resident_bytes, text), sample->model->process_count > 1 ? "up to " : "",
+		                   span(sample->resident_age, time));
 	if (sample->has_rate)
 		column = add_whole(canvas, 2, column, TOP_PLAIN, "allocates %s/s", units_bytes(sample->rate_bytes, text));
 	if (sample->model->process_count == 1) // of several the peaks were at different moments

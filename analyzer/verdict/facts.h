@@ -201,6 +201,9 @@ struct verdict_facts {
 	struct rank_line next_live;
 	// when arenas accumulate: the line that accumulates most beside them; site_count == 0: none
 	struct rank_line beside_arenas;
+	// another that accumulates, worth telling, and is none of those above; site_count == 0: none
+	struct rank_line beside;
+	const struct model_process *beside_process; // the one that has nearly all of it; NULL = none has
 	uint64_t leaking_bytes;        // of all lines of the host's memory that accumulate, but for what may be a data set
 	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
 	struct rank_line swept;        // of class swept, the one that held most; site_count == 0: none

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/grows_with.h"
 #include "analysis/kept_way.h"
 #include "base/memory.h"
 #include "model/model_holders.h"
@@ -127,12 +128,8 @@ verdict_is_rest_of_arenas(const struct rank_line *line)
 	return line->largest != NULL && line->largest->is_rest_of_arenas;
 }
 
-/*
- * Arenas hold what imports left as well, and nobody knows how much of them: unless they hold most of the memory, a line
- * that is not much smaller is the better clue. So it is where they are left free: by those lines, perhaps.
- */
-static bool
-tells_more(const struct verdict_facts *facts, const struct rank_line *line)
+static uint64_t
+host_live_bytes(const struct verdict_facts *facts)
 {
 	uint64_t live_bytes = 0;
 
@@ -140,8 +137,18 @@ tells_more(const struct verdict_facts *facts, const struct rank_line *line)
 		if (domain_is_host(facts->model->domains[i].id.kind))
 			live_bytes += facts->model->domains[i].live_bytes;
 	}
+	return live_bytes;
+}
+
+/*
+ * Arenas hold what imports left as well, and nobody knows how much of them: unless they hold most of the memory, a line
+ * that is not much smaller is the better clue. So it is where they are left free: by those lines, perhaps.
+ */
+static bool
+tells_more(const struct verdict_facts *facts, const struct rank_line *line)
+{
 	return verdict_is_arena(facts, &facts->top_live) &&
-	       (facts->top_live.live_bytes < live_bytes / 2 || verdict_is_rest_of_arenas(&facts->top_live)) &&
+	       (facts->top_live.live_bytes < host_live_bytes(facts) / 2 || verdict_is_rest_of_arenas(&facts->top_live)) &&
 	       line->live_bytes >= facts->top_live.live_bytes / ARENA_PART;
 }
 
@@ -187,6 +194,53 @@ find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
 		    line->leaking_bytes > facts->beside_arenas.leaking_bytes)
 			facts->beside_arenas = *line;
 	}
+}
+
+#define ONE_PROCESS_PERCENT 90 // of what leaks
+
+/* The process that has nearly all of what leaks at a line; NULL = it is shared among several. */
+static const struct model_process *
+process_of_leak(const struct verdict_facts *facts, const struct ranked *live, const struct rank_line *line)
+{
+	unsigned process = line->telling->process;
+	uint64_t leaking_bytes = 0;
+	uint64_t its_bytes = 0;
+
+	for (size_t i = 0; i < line->site_count; i++) {
+		const struct model_site *site = live->sites[line->first_site + i];
+
+		if (site->leak != MODEL_LEAK_LEAK)
+			continue;
+		leaking_bytes += site->live_bytes;
+		its_bytes += site->process == process ? site->most_live_bytes : 0;
+	}
+	return its_bytes >= leaking_bytes / 100 * ONE_PROCESS_PERCENT ? &facts->model->processes[process] : NULL;
+}
+
+#define BESIDE_PART 20                         // of all that is live: less is not worth a sentence,
+#define WORTH_BESIDE_BYTES (UINT64_C(1) << 20) // and less than this never; ACCUMULATING_BYTES always are
+
+/* A worker that grows, beside a table that holds more: who is told of the table alone looks at the wrong line. */
+static void
+find_beside(struct verdict_facts *facts, const struct ranked *live)
+{
+	uint64_t part_bytes = host_live_bytes(facts) / BESIDE_PART;
+	uint64_t worth_bytes = part_bytes < WORTH_BESIDE_BYTES ? WORTH_BESIDE_BYTES : part_bytes;
+
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+		bool is_told = line->where == NULL || line->where == facts->top_live.where ||
+		               line->where == facts->next_live.where || line->where == facts->beside_arenas.where ||
+		               lines_grow_together(&facts->top_live, line);
+
+		if (line->leak == MODEL_LEAK_LEAK && !is_told && !verdict_is_arena(facts, line) &&
+		    domain_is_host(facts->model->domains[line->domain].id.kind) &&
+		    (line->leaking_bytes >= worth_bytes || line->leaking_bytes >= ACCUMULATING_BYTES) &&
+		    line->leaking_bytes > facts->beside.leaking_bytes)
+			facts->beside = *line;
+	}
+	if (facts->beside.site_count != 0)
+		facts->beside_process = process_of_leak(facts, live, &facts->beside);
 }
 
 /* In the processes marked in `is_meant`; 0 when some of it may be others'. */
@@ -401,6 +455,8 @@ verdict_live_gather(struct verdict_facts *facts)
 			find_next(facts, live);
 		find_beside_arenas(facts, live);
 	}
+	if (facts->top_live.site_count != 0)
+		find_beside(facts, live);
 	if (facts->live_count == model->process_count)
 		facts->top_live_processes = 0;
 	else if (facts->top_live.site_count != 0)

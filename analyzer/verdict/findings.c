@@ -289,6 +289,10 @@ find_holders(struct verdict_facts *facts, struct verdict *verdict)
 			    facts->untouched.live_bytes + facts->untouched.untouched_bytes, &facts->untouched);
 		if (facts->beside_arenas.site_count != 0)
 			add(verdict, FINDING_BESIDE_ARENAS, facts->beside_arenas.leaking_bytes, 0, &facts->beside_arenas);
+		if (facts->beside.site_count != 0) {
+			add(verdict, FINDING_BESIDE, facts->beside.leaking_bytes, 0, &facts->beside);
+			verdict->findings[verdict->finding_count - 1].process = facts->beside_process;
+		}
 	}
 	if (is_line_first)
 		find_freed(facts, verdict);

@@ -52,6 +52,7 @@
 	KIND(NEXT_LINE, "next-line")                                                                                 \
 	KIND(SHARED_LINE, "shared-line") /* where /dev/shm is full: of shared memory */                              \
 	KIND(UNTOUCHED, "untouched")                                                                                 \
+	KIND(BESIDE, "accumulates-beside") /* another line than those that were told of */                           \
 	KIND(BESIDE_ARENAS, "accumulates-beside-arenas")                                                             \
 	KIND(OVER_LIMIT, "more-live-than-limit")                                                                     \
 	KIND(PEAK, "peak")                                                                                           \
@@ -106,7 +107,7 @@ struct finding {
 	uint64_t bytes;                      // what it is about; 0 = no amount
 	uint64_t whole_bytes;                // of so much; 0 = no share
 	struct rank_line line;               // where; site_count == 0: no line
-	const struct model_process *process; // FINDING_GUARD: who passed it
+	const struct model_process *process; // FINDING_GUARD: who passed it; FINDING_BESIDE: who has it, NULL = several
 	const struct model_domain *domain;   // FINDING_DOMAIN and following: which, or where its lines are
 	uint64_t count;                      // of further lines or domains
 	uint64_t as_large_count;             // of these domains, as large as the last one that is told

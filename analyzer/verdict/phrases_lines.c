@@ -175,6 +175,21 @@ PHRASE(NEXT_LINE)
 
 PHRASE_TEXT(BESIDE_ARENAS, " Larger blocks of {where} ({bytes}) look like a leak too, perhaps of the same objects.")
 
+PHRASE(BESIDE)
+{
+	bool is_of_one = facts->model->process_count == 1;
+
+	if (!is_of_one)
+		say(verdict, " In ");
+	if (!is_of_one && finding->process != NULL)
+		say_process(finding->process, verdict);
+	else if (!is_of_one)
+		say(verdict, "several processes");
+	say_finding(finding, is_of_one ? " Blocks of {where} ({bytes})" : ", blocks of {where} ({bytes})", verdict);
+	say(verdict, " %s%s.", rank_may_be_built_once(finding->line.telling) ? "may be a leak" : "look like a leak",
+	    facts->top_live.leak == MODEL_LEAK_LEAK ? " too" : "");
+}
+
 PHRASE(RELEASED_AT_EXIT)
 {
 	say_finding(finding,

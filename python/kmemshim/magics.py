@@ -80,9 +80,12 @@ class KmemMagics(Magics):
 
     def _now(self):
         now, earlier = self._lines(), self.last
-        panel = Panel("%s live now; this process occupies %s" % (size(now.live_bytes), size(resident_bytes())))
-        if now.absent_bytes >= ABSENT_WORTH_BYTES:
-            panel.say("Of what is live, %s was requested and not used yet, or swapped out." % size(now.absent_bytes))
+        occupied = resident_bytes()
+        panel = Panel("%s live now; this process occupies %s" % (size(now.live_bytes), size(occupied)))
+        beyond = now.live_bytes - occupied  # what no look has found, as of many small blocks of zeros
+        if max(now.absent_bytes, beyond) >= ABSENT_WORTH_BYTES:
+            panel.say("Of what is live, %s%s was requested and not used yet, or swapped out." % (
+                "at least " if beyond > now.absent_bytes else "", size(max(now.absent_bytes, beyond))))
         lines = [line for line in now.lines if is_worth(line) and not line["import"]]
         rows, small = _large_and_small(lines)
         if now.import_bytes >= IMPORTS_WORTH_BYTES:
@@ -216,7 +219,7 @@ class KmemMagics(Magics):
         else:
             number, added = grown
             left = max(limit - used, 0) // added
-            panel.say("In[%d] added %s. %s" % (number, size(added), "The next such cell does not fit." if left == 0 else
+            panel.say("In[%d] added %s to what is in memory. %s" % (number, size(added), "The next such cell does not fit." if left == 0 else
                                              "At this rate the limit is reached after %d such cell%s." % (left, "" if left == 1 else "s")))
         return panel
 

@@ -92,6 +92,15 @@ def test_small_lines_share_a_row_beside_large_ones(start):
     assert beside.count("100 KiB") == 2, beside  # a small line that grew is told all the same
 
 
+def test_what_was_never_touched_is_told_where_less_is_in_memory_than_live(start):
+    """bytes(n) is all zeros, of which the kernel makes no pages; blocks of less than 1 MiB are not looked at one by one."""
+    kernel = start()
+    kernel.run("kept = [bytes(400_000) for _ in range(400)]")
+    shown = kernel.run("%kmem")
+    absent = re.search(r"Of what is live, (at least )?([\d.]+) MiB was requested and not used yet, or swapped out\.", shown)
+    assert absent and 60 < float(absent[2]) < 160, shown
+
+
 def test_what_imports_left_is_told_beside_hundreds_of_lines(start):
     """They come last, beyond the lines that are asked for."""
     kernel = start()

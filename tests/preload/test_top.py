@@ -122,6 +122,17 @@ def test_a_process_that_runs_is_read_by_its_number(command, growing):
     assert other.returncode == 2 and other.stderr.startswith(f"kmemshim: {command}: process {os.getpid()} is not recorded"), other.stderr
 
 
+@pytest.mark.parametrize("name", ["new\nline", r"back\012slash", "both\n\n \\"])
+def test_a_process_whose_captures_are_in_a_folder_with_a_strange_name(name, tmp_path):
+    program = subprocess.Popen([PYTHON, "-c", "kept = [bytearray(1 << 20) for _ in range(9)]; print(flush=True); input()"],
+                               env=shim_env(tmp_path / name / "out"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    program.stdout.readline()
+    done = [run([KMEMSHIM, *words.split(), str(program.pid)]) for words in ("top --once", "why")] + [run([KMEMSHIM, "mark", str(program.pid), "here"])]
+    program.communicate(b"\n")
+    assert [(one.returncode, one.stderr) for one in done[:2]] == [(0, "")] * 2
+    assert done[2].returncode == 0, done[2].stderr
+
+
 def test_a_class_is_the_same_as_in_the_report(tmp_path):
     program = tmp_path / "tiles.py"
     program.write_text("import os, signal\ntiles = []\nfor i in range(300):\n    tiles.append(bytearray(1 << 20))\nos.kill(os.getpid(), signal.SIGKILL)\n")
@@ -307,6 +318,35 @@ def test_a_session_that_runs_comes_before_a_newer_one_that_has_ended(growing, tm
     assert "true (pid " in run([KMEMSHIM, "top", "--once", out]).stdout
 
 
+def test_a_run_that_begins_in_the_folder_is_shown_where_the_other_has_ended(growing, tmp_path):
+    process, stop, out = growing
+    later = tmp_path / "later.py"
+    later.write_text("kept = [bytearray(1 << 20) for _ in range(9)]\nprint(flush=True)\ninput()\n")
+
+    def begin():
+        program = subprocess.Popen([PYTHON, later], env=shim_env(out), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        program.stdout.readline()
+        return program
+    terminal = Terminal([KMEMSHIM, "top", out], 24, 80)
+    terminal.wait_for("grows.py:4 load")
+    other = begin()
+    terminal.wait_for("another run has begun in this folder", "grows.py:4 load")
+    terminal.keys("o")
+    terminal.wait_for("order: growth", "q quit")
+    terminal.read(2.5)
+    assert "another run" not in terminal.text  # it was said once
+    other.communicate(b"\n")
+    stop.touch()
+    assert terminal.finish() == 0 and f"ended: grows.py (pid {process.pid})" in terminal.text
+
+    terminal = Terminal([KMEMSHIM, "top", out], 24, 80)
+    terminal.wait_for("later.py", "ended")
+    other = begin()
+    terminal.wait_for(f"later.py (pid {other.pid})  running", "later.py:1 <listcomp>")
+    other.communicate(b"\n")
+    assert terminal.finish() == 0 and f"ended: later.py (pid {other.pid})" in terminal.text
+
+
 @pytest.mark.parametrize("command", ["top", "holders", "lost", "mark"])
 def test_the_number_of_the_launcher(command, tmp_path):
     """Its child is the program."""
@@ -338,6 +378,18 @@ def test_what_is_in_memory_is_of_the_moment_of_what_is_live(tmp_path):
     sums = run([KMEMSHIM, "top", "--once", tmp_path / "out"]).stdout.split("\n")[2]
     live, in_memory = (float(re.search(f"{name} ([\\d.]+) MiB", sums)[1]) for name in ("live", "in memory"))
     assert 57 < live < in_memory, sums
+
+
+def test_what_is_in_memory_has_its_age_where_the_program_has_stood_still(tmp_path):
+    """It took 60 MiB at once, and allocates no more: the last look was before that."""
+    (tmp_path / "waits.py").write_text("kept = [bytearray(100_000) for _ in range(600)]\nprint(flush=True)\ninput()\n")
+    program = subprocess.Popen([PYTHON, tmp_path / "waits.py"], env=shim_env(tmp_path / "out"), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    program.stdout.readline()
+    end = time.monotonic() + 20
+    while not (found := re.search(r"in memory \S+ MiB (\d+) s ago", sums := run([KMEMSHIM, "top", "--once", tmp_path / "out"]).stdout.split("\n")[2])):
+        assert time.monotonic() < end, sums
+    program.communicate(b"\n")
+    assert 2 <= int(found[1]) < 20
 
 
 def test_a_program_that_holds_nothing(tmp_path):

@@ -321,7 +321,9 @@ a_change_within_the_error_is_no_change(void **state)
 	assert_true(doubtful->rows[0].is_within_error);
 	assert_true(doubtful->rows[0].live_error_bytes > sides[0]->lines[0].held.live_error_bytes);
 	assert_false(sure->rows[0].is_within_error);
-	assert_string_equal(headline, "No line changed by more than the error of its estimate.");
+	assert_string_equal(headline,
+	                    "No line changed by more than the error of its estimate: 2.0 MiB more in small Python objects "
+	                    "(estimated, \302\2617.1 MiB).");
 	free(headline);
 	diff_free(doubtful);
 	diff_free(sure);
@@ -378,6 +380,13 @@ static const struct situation {
 	  { { "parse", 20, 18, 160 * MIB, 160 * MIB, 9, OBJECTS, 0 },
 	    { "index", 30, 28, 21 * MIB, 21 * MIB, 9, OBJECTS, 0 },
 	    { "text", 40, 38, 10 * MIB, 10 * MIB, 9, HEAP, 0 } } },
+	{ "nearly_nothing_beside_an_estimate",
+	  DIFF_BY_LINE,
+	  true,
+	  NULL,
+	  { { "index", 30, 28, 20 * MIB, 20 * MIB, 9, OBJECTS, 0 }, { "text", 40, 38, 10 * MIB, 10 * MIB, 9, HEAP, 0 } },
+	  { { "index", 30, 28, 20 * MIB + 128 * KIB, 20 * MIB + 128 * KIB, 9, OBJECTS, 0 },
+	    { "text", 40, 38, 10 * MIB + 9 * KIB, 10 * MIB + 9 * KIB, 9, HEAP, 0 } } },
 	{ "nothing_changed",
 	  DIFF_BY_LINE,
 	  false,

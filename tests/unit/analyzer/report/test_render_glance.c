@@ -93,12 +93,40 @@ what_pytorch_caches_is_not_in_the_lines_of_a_device(void **state)
 	}
 }
 
+/* The rows say where all of it is, but for a twentieth. */
+static void
+what_no_row_has_is_told(void **state)
+{
+	static const struct {
+		uint64_t rest;
+		bool is_told;
+	} cases[] = { { 27, true }, { 13, false } };
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char *text;
+
+		hand_model_make(&hand);
+		(void)hand_model_site(&hand, HEAP, 41, 146 * MIB);
+		(void)hand_model_site(&hand, HEAP, 42, 86 * MIB);
+		(void)hand_model_site(&hand, HEAP, 43, 31 * MIB);
+		(void)hand_model_site(&hand, HEAP, 44, (cases[i].rest - 9) * MIB);
+		(void)hand_model_site(&hand, HEAP, 45, 9 * MIB);
+		hand_model_exited(&hand, 0);
+		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		assert_int_equal(strstr(text, "27.0 MiB    9 %  ▉           in other lines\n") != NULL, cases[i].is_told);
+		assert_int_equal(strstr(text, "in other lines") != NULL, cases[i].is_told);
+		free(text);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(more_in_memory_than_the_limit_is_explained),
 		cmocka_unit_test(what_pytorch_caches_is_not_in_the_lines_of_a_device),
+		cmocka_unit_test(what_no_row_has_is_told),
 	};
 
 	return cmocka_run_group_tests_name("glance", tests, NULL, NULL);

@@ -195,7 +195,10 @@ the_timeline_of_the_capture_tells_growth_at_once(void **state)
 		/* With a full list, what is not in it may have held as much as the least of them. */
 		points[0].site_count = full != 0 ? KMEM_HISTORY_SITES : 1;
 		for (size_t i = 0; i < points[0].site_count; i++)
-			then[i] = (struct model_point_site){ .site = 0, .bytes = i == 0 ? 30 * MIB : 1 };
+			then[i] = (struct model_point_site){ .site = 0,
+				                                 .bytes = i == 0                        ? 30 * MIB
+				                                          : i == KMEM_HISTORY_SITES - 1 ? 2 * MIB
+				                                                                        : 0 };
 		top_past_forget(past);
 		sample = made_sample(&hand, 100);
 		(void)made_row(sample, "train.py:41 epoch", 50 * MIB, 90 * MIB);
@@ -207,8 +210,43 @@ the_timeline_of_the_capture_tells_growth_at_once(void **state)
 		assert_false(sample->has_rate);
 		assert_true(sample->rows[0].has_growth);
 		assert_int_equal(sample->rows[0].growth_bytes / MIB,
-		                 full != 0 ? 19 : 20); // the rest of them is of this line, too
+		                 full != 0 ? 18 : 20); // the rest of them is of this line, too
 		assert_int_equal(sample->rows[1].has_growth, full == 0);
+		made_sample_free(sample);
+	}
+}
+
+/* A line that is not among the largest of the timeline then held less than the least of them: where that is little, all of it is growth. */
+static void
+what_the_timeline_left_out_has_grown_by_nearly_all_of_it(void **state)
+{
+	static struct model_point_site then[KMEM_HISTORY_SITES];
+	static struct model_point points[2];
+	static const struct {
+		uint64_t least_bytes;
+		bool has_growth;
+	} cases[] = { { MIB, true }, { 5 * MIB / 4, true }, { 5 * MIB / 4 + 1, false } }; // of 20 MiB a sixteenth
+
+	(void)hand_model_site(&hand, HEAP, 41, 50 * MIB);
+	(void)hand_model_site(&hand, HEAP, 42, 20 * MIB);
+	points[0] = (struct model_point){ .monotonic_ns = UINT64_C(10000000000),
+		                              .site_count = KMEM_HISTORY_SITES,
+		                              .sites = then };
+	points[1] = (struct model_point){ .monotonic_ns = UINT64_C(50000000000), .live_bytes = 70 * MIB };
+	hand.process.points = points;
+	hand.process.point_count = 2;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct top_sample *sample = made_sample(&hand, 100);
+
+		for (size_t j = 0; j < KMEM_HISTORY_SITES; j++)
+			then[j] = (struct model_point_site){ .site = 0, .bytes = cases[i].least_bytes };
+		top_past_forget(past);
+		(void)made_row(sample, "train.py:41 epoch", 50 * MIB, 90 * MIB);
+		(void)made_row(sample, "train.py:42 epoch", 20 * MIB, 20 * MIB);
+		top_past_compare(past, sample, TOP_BY_LIVE);
+		assert_int_equal(sample->rows[1].has_growth, cases[i].has_growth);
+		if (cases[i].has_growth)
+			assert_int_equal(sample->rows[1].growth_bytes, 20 * MIB);
 		made_sample_free(sample);
 	}
 }
@@ -225,6 +263,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_was_forgotten_is_not_compared_with, begin, end),
 		cmocka_unit_test_setup_teardown(rows_are_in_the_order_that_is_wanted, begin, end),
 		cmocka_unit_test_setup_teardown(the_timeline_of_the_capture_tells_growth_at_once, begin, end),
+		cmocka_unit_test_setup_teardown(what_the_timeline_left_out_has_grown_by_nearly_all_of_it, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("past", tests, NULL, NULL);

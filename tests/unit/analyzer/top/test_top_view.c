@@ -113,6 +113,12 @@ each_figure_has_its_column(void **state)
 	draw(24, 90);
 	assert_string_equal(row_text(2),
 	                    "live 3.0 MiB  +1.0 MiB in 60 s  in memory 80.0 MiB  allocates 5.0 MiB/s  peak 9.0 MiB");
+	sample->resident_age = 1.9;
+	draw(24, 90);
+	assert_null(strstr(row_text(2), "ago"));
+	sample->resident_age = 37.4; // the program has not allocated since
+	draw(24, 90);
+	assert_non_null(strstr(row_text(2), "  in memory 80.0 MiB 37 s ago  allocates"));
 	draw(24, 80);
 	assert_string_equal(row_text(3), "domain: host  process: all  lines: all  order: live");
 	assert_string_equal(row_text(4), "      live share      +60 s    rate/s  allocated at");

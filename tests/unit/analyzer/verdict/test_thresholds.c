@@ -121,6 +121,44 @@ is_next_part_of_all(uint64_t bytes)
 	return facts.next_live.site_count != 0;
 }
 
+static bool
+is_beside_told(uint64_t live_bytes, uint64_t leaking_bytes)
+{
+	begin();
+	hand_model_site(&hand, HEAP, 41, live_bytes - leaking_bytes);
+	leak(HEAP, 50, leaking_bytes);
+	gather();
+	return facts.beside.site_count != 0;
+}
+
+static bool
+is_beside_of_small_told(uint64_t bytes)
+{
+	return is_beside_told(4 * MIB, bytes);
+}
+
+static bool
+is_beside_of_large_told(uint64_t bytes)
+{
+	return is_beside_told(GIB, bytes);
+}
+
+static bool
+is_beside_a_part(uint64_t bytes)
+{
+	return is_beside_told(100 * MIB, bytes);
+}
+
+static bool
+is_beside_of_one_process(uint64_t most_bytes)
+{
+	begin();
+	hand_model_site(&hand, HEAP, 41, 200 * MIB);
+	leak(HEAP, 50, WHOLE * 20)->most_live_bytes = most_bytes;
+	gather();
+	return facts.beside_process != NULL;
+}
+
 /* Of line 41 so much accumulates, below another stack. */
 static bool
 is_growth_no_trifle(uint64_t leaking)
@@ -595,6 +633,10 @@ conclusions_change_where_they_are_said_to(void **state)
 		{ "and an eighth of all", is_next_part_of_all, 1000, 999 },
 		{ "growth: an eighth of a line", is_growth_no_trifle, 100 * MIB, 100 * MIB - 1 },
 		{ "beside arenas: a hundredth", is_told_beside_arenas, 10 * MIB, 10 * MIB - 1 },
+		{ "beside a larger line: 1 MiB", is_beside_of_small_told, MIB, MIB - 1 },
+		{ "beside it: a twentieth of all", is_beside_a_part, 5 * MIB, 5 * MIB - 1 },
+		{ "beside it: 16 MiB", is_beside_of_large_told, 16 * MIB, 16 * MIB - 1 },
+		{ "beside it: nine tenths are of one process", is_beside_of_one_process, WHOLE * 18, WHOLE * 18 - 1 },
 		{ "for arenas: a quarter", is_told_for_arenas, 25 * MIB, 25 * MIB - 1 },
 		{ "a request alone: 64 times what was live", is_request_alone, 64000 * MIB + 64, 64000 * MIB },
 		{ "more than an error takes: 4 MiB", was_given_more, 4 * MIB, 4 * MIB - 1 },

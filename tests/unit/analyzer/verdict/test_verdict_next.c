@@ -178,8 +178,10 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 		  "train.py:50 epoch, which looks like a leak too.", false },
 		{ 290, false, false, FIRST "; next-line 290 MiB of 590 MiB at train.py:50 epoch; usage", "train.py:50 epoch.",
 		  false },
-		{ 149, true, true, "at train.py:41 epoch; accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; usage",
-		  "", false },
+		{ 149, true, true,
+		  "at train.py:41 epoch; accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; accumulates-beside",
+		  "Blocks of train.py:50 epoch (149 MiB) look like a leak too.", false },
+		{ 149, true, false, "accumulates 300 MiB of 300 MiB at train.py:41 epoch, likely; usage", "", false },
 		{ 290, true, false, "likely; next-line 290 MiB of 590 MiB at train.py:41 epoch; usage",
 		  "at the same line in mmap.", true },
 	};
@@ -196,6 +198,65 @@ a_line_that_holds_nearly_as_much_is_named_too(void **state)
 		hand_model_decide(&hand, &verdict);
 		assert_found(&verdict, cases[i].found);
 		if (strstr(verdict.text, cases[i].says) == NULL)
+			fail_msg("%zu: %s", i, verdict.text);
+	}
+}
+
+/* A worker that grows beside a larger table: named with its process, where it is worth a person's time. */
+static void
+a_growing_line_that_the_verdict_does_not_name_is_told_beside_it(void **state)
+{
+	static const struct {
+		uint64_t bytes, most_bytes; // of these, of one process
+		unsigned line;
+		bool is_top_leak, is_of_child, is_built_once;
+		const char *says; // NULL: nothing is told beside it
+	} cases[] = {
+		{ 28, 28, 8, true, true, false,
+		  " In worker.py (pid 4243), blocks of train.py:8 epoch (28.0 MiB) look like a leak too." },
+		{ 28, 28, 8, false, true, false,
+		  " In worker.py (pid 4243), blocks of train.py:8 epoch (28.0 MiB) look like a leak." },
+		{ 28, 28, 8, true, true, true,
+		  " In worker.py (pid 4243), blocks of train.py:8 epoch (28.0 MiB) may be a leak too." },
+		{ 28, 25, 8, true, true, false,
+		  " In several processes, blocks of train.py:8 epoch (28.0 MiB) look like a leak too." },
+		{ 28, 28, 8, true, false, false, " Blocks of train.py:8 epoch (28.0 MiB) look like a leak too." },
+		{ 28, 28, 41, true, false, false, NULL }, // the same line, in another kind of memory
+		{ 10, 10, 8, true, true, false, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct kmem_identity child;
+		struct model_process processes[2];
+		struct model_site *site;
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		child = hand_model_child(&hand);
+		processes[0] = processes[1] = hand.process;
+		processes[1].identity = &child;
+		processes[1].name = "worker.py";
+		processes[1].parent = 0;
+		processes[0].live_bytes = 300 * MIB;
+		processes[1].live_bytes = cases[i].bytes * MIB;
+		processes[0].is_alive = processes[1].is_alive = true;
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), cases[i].is_top_leak ? 12 : 1, 12, 3, 3);
+		site = hand_model_site(&hand, cases[i].line == 41 ? MMAP : HEAP, cases[i].line, cases[i].bytes * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		site->where = cases[i].line == 41 ? hand.sites[0].where : site->where;
+		site->process = cases[i].is_of_child;
+		site->most_live_bytes = cases[i].most_bytes * MIB;
+		site->volume_bytes = cases[i].is_built_once ? site->allocated_bytes : 100 * site->allocated_bytes;
+		if (cases[i].is_of_child) {
+			hand.model.processes = processes;
+			hand.model.process_count = 2;
+		}
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		if ((strstr(found_text(&verdict), "; accumulates-beside ") != NULL) != (cases[i].says != NULL))
+			fail_msg("%zu: %s", i, found_text(&verdict));
+		if (cases[i].says != NULL && strstr(verdict.text, cases[i].says) == NULL)
 			fail_msg("%zu: %s", i, verdict.text);
 	}
 }
@@ -782,6 +843,7 @@ main(void)
 		cmocka_unit_test(what_held_the_line_is_said_and_becomes_the_advice),
 		cmocka_unit_test(what_held_the_line_is_the_advice_where_a_request_was_refused_too),
 		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),
+		cmocka_unit_test(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it),
 		cmocka_unit_test(a_time_limit_is_named),
 		cmocka_unit_test(nobody_is_told_to_raise_a_limit_that_is_the_machine),
 		cmocka_unit_test(what_pools_keep_is_told),
