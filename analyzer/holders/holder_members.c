@@ -30,6 +30,16 @@ struct teller {
 };
 
 void
+holder_member_of_type(const struct symbol_type *type, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
+                      const struct symbol_type **leads)
+{
+	member[0] = '\0';
+	*leads = NULL;
+	if (type != NULL)
+		(void)symbolizer_member(type, (int64_t)offset, member, leads);
+}
+
+void
 holder_member_of_variable(struct process_modules *modules, struct process_module *module, uint64_t address,
                           bool is_thread_local, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
                           const struct symbol_type **leads)
@@ -39,10 +49,7 @@ holder_member_of_variable(struct process_modules *modules, struct process_module
 	                                     ? symbolizer_variable(modules->symbolizer, types, address, is_thread_local)
 	                                     : NULL;
 
-	member[0] = '\0';
-	*leads = NULL;
-	if (type != NULL)
-		(void)symbolizer_member(type, (int64_t)offset, member, leads);
+	holder_member_of_type(type, offset, member, leads);
 }
 
 static const char *

@@ -716,9 +716,11 @@ holder_way_read(struct holder_search *search, uint32_t sample, const struct hold
 	const struct step *largest;
 	uint32_t root = sample;
 
-	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD };
-	while (search->nodes[root].best != HOLDER_NONE)
-		root = search->edges[search->nodes[root].best].from;
+	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root_edge = HOLDER_NONE };
+	while (search->nodes[root].best != HOLDER_NONE) {
+		way->root_edge = search->nodes[root].best;
+		root = search->edges[way->root_edge].from;
+	}
 	way->root = root;
 	if (!is_way_told(search, sample)) {
 		tell_without_root(search, sample, with, way);

@@ -482,7 +482,15 @@ symbolizer_types_variable(struct symbolizer_types *types, uint64_t address, bool
 	if (found == NULL)
 		return NULL;
 	die = die_of(found);
-	return type_attribute(&die, &die) ? new_type(types, &die, 0) : NULL;
+	return symbolizer_types_of(types, &die);
+}
+
+const struct symbol_type *
+symbolizer_types_of(struct symbolizer_types *types, Dwarf_Die *variable)
+{
+	Dwarf_Die type;
+
+	return type_attribute(variable, &type) ? new_type(types, &type, 0) : NULL;
 }
 
 const struct symbol_type *

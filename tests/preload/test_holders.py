@@ -210,6 +210,43 @@ def test_members_have_offsets_where_nothing_says_their_names(tmp_path):
     assert_ways(document, WITHOUT_TYPES)
 
 
+OF_LOCALS = {
+    "of_vector": r"local `app\.view_\.tiles_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_vector",
+    "of_map": r"local `app\.view_\.cache_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_map.*",
+    "of_hash": r"local `app\.view_\.hash_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_hash.*",
+    "of_list": r"local `app\.view_\.recent_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_list.*",
+    "of_pointer": r"local `app\.other_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ \S+ \.cache_ -> block of locals\.cc:\d+ of_pointer.*",
+    "of_thread": r"local `mine` of of_thread\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_thread",
+    "of_copy": r"local `mine` of of_copy\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_copy",
+    "of_buffer": r"local `page` of run\(\) \(locals\.cc:\d+\)",
+}
+
+
+@pytest.mark.parametrize("options", [("g++", "-O0"), ("g++", "-Og"), ("g++", "-O2"), ("g++", "-O2", "-gsplit-dwarf"), ("g++", "-O1", "-gdwarf-4"),
+                                     ("g++", "-O2", "-fno-omit-frame-pointer", "-gz"), ("clang++", "-O0"), ("clang++", "-O2")], ids="".join)
+def test_local_variables_of_cpp_and_their_members_have_names(options, tmp_path):
+    compiler, *rest = options
+    assert run([compiler, "-std=gnu++17", "-pthread", "-g", *rest, FOLDER / "locals.cc", "-o", tmp_path / "locals"]).returncode == 0
+    with Waiting(tmp_path / "locals", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    told = {line["function"].split("(")[0]: line["ways"] for line in document["holders"]}
+    assert set(told) == set(OF_LOCALS)
+    for function, wanted in OF_LOCALS.items():
+        for way in told[function]:
+            # What a thread made last may stand beside its variables, too.
+            assert re.fullmatch(wanted, way["text"]) or (way["samples"] == 1 and way is not told[function][0] and re.match("(the stack|a register) of thread", way["text"])), (function, way)
+
+
+def test_without_debug_information_a_local_is_the_stack_of_its_thread(tmp_path):
+    assert run(["g++", "-std=gnu++17", "-pthread", "-O1", FOLDER / "locals.cc", "-o", tmp_path / "locals"]).returncode == 0
+    with Waiting(tmp_path / "locals", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    roots = {way["text"].split(" -> ")[0] for line in document["holders"] for way in line["ways"]}
+    assert all(re.fullmatch(r"(the stack|a register) of thread \d+", root) for root in roots), roots
+
+
 CIRCLE = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -320,7 +357,7 @@ def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(tmp_path):
         document = holders(waiting.pid)
         assert waiting.answers()
     ways = {line["function"].rpartition("::")[2].partition("(")[0]: line["ways"] for line in document["holders"]}
-    tile = rf"the stack of thread {waiting.pid} -> .*block \(Tile\) of local_tiles\.cc:\d+ MapView::show \.pixels_"
+    tile = r"local `app\.view_` of main\(\) \(local_tiles\.cc:\d+\) -> block of local_tiles\.cc:\d+ \S+ \.tiles_ -> .*block \(Tile\) of local_tiles\.cc:\d+ MapView::show \.pixels_"
     assert all(way["kind"] == "held" and re.fullmatch(tile, way["text"]) for way in ways["Tile"]), ways["Tile"]
     assert all(way["kind"] == "lost" for way in ways["show"]), ways["show"]
     assert document["passes"] < 16 and not document["is_unfinished"]
