@@ -11,7 +11,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
@@ -50,6 +52,22 @@ struct list {
 	struct entry *entries; // by key
 };
 
+/* The samples of a line ask the same, and a class that is declared here and defined elsewhere takes milliseconds to find. */
+struct member_question {
+	const void *type; // its entry
+	const void *node;
+	uint64_t arrays;
+	int64_t offset;
+};
+
+struct member_answer {
+	struct member_question question;
+	bool is_known;
+	char name[SYMBOL_MEMBER_BYTES];
+	const struct symbol_type *leads;
+	UT_hash_handle hh;
+};
+
 struct symbolizer_types {
 	struct text_pool *pool;
 	unsigned visits;
@@ -59,6 +77,7 @@ struct symbolizer_types {
 	size_t declared_count; // classes of the unit that is walked
 	size_t declared_room;
 	struct declared *declared; // in their order
+	struct member_answer *answers;
 };
 
 struct symbol_type {
@@ -351,6 +370,7 @@ symbolizer_types_free(struct symbolizer_types *types)
 {
 	if (types == NULL)
 		return;
+	HASH_FREE(types->answers, free);
 	free(types->variables.entries);
 	free(types->classes.entries);
 	free(types);
@@ -799,9 +819,9 @@ find_in(struct question *question, Dwarf_Die type, uint64_t offset, unsigned dep
 	}
 }
 
-bool
-symbolizer_types_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
-                        const struct symbol_type **leads)
+static bool
+find_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
+            const struct symbol_type **leads)
 {
 	struct question question = { .types = type->types, .visits = MEMBERS_MAX, .name = name };
 	Dwarf_Die die = type->die;
@@ -836,6 +856,25 @@ symbolizer_types_member(const struct symbol_type *type, int64_t offset, char nam
 		*leads = new_type(type->types, &question.leads, arrays, &question.node);
 	}
 	return true;
+}
+
+bool
+symbolizer_types_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
+                        const struct symbol_type **leads)
+{
+	const struct member_question question = { type->die.addr, type->node.addr, type->arrays, offset };
+	struct member_answer *answer;
+
+	HASH_FIND(hh, type->types->answers, &question, sizeof(question), answer);
+	if (answer == NULL) {
+		answer = memory_zeroed(1, sizeof(*answer));
+		answer->question = question;
+		answer->is_known = find_member(type, offset, answer->name, &answer->leads);
+		HASH_ADD(hh, type->types->answers, question, sizeof(question), answer);
+	}
+	memcpy(name, answer->name, SYMBOL_MEMBER_BYTES);
+	*leads = answer->leads;
+	return answer->is_known;
 }
 
 bool
