@@ -30,6 +30,16 @@ struct teller {
 };
 
 void
+holder_member_of_type(const struct symbol_type *type, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
+                      const struct symbol_type **leads)
+{
+	member[0] = '\0';
+	*leads = NULL;
+	if (type != NULL)
+		(void)symbolizer_member(type, (int64_t)offset, member, leads);
+}
+
+void
 holder_member_of_variable(struct process_modules *modules, struct process_module *module, uint64_t address,
                           bool is_thread_local, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
                           const struct symbol_type **leads)
@@ -39,10 +49,7 @@ holder_member_of_variable(struct process_modules *modules, struct process_module
 	                                     ? symbolizer_variable(modules->symbolizer, types, address, is_thread_local)
 	                                     : NULL;
 
-	member[0] = '\0';
-	*leads = NULL;
-	if (type != NULL)
-		(void)symbolizer_member(type, (int64_t)offset, member, leads);
+	holder_member_of_type(type, offset, member, leads);
 }
 
 static const char *
@@ -110,64 +117,114 @@ tell_type(struct teller *teller, uint64_t table)
 		teller->table = table;
 }
 
-struct blocks {
-	size_t count; // 0 = they lead to each other in different ways
-	unsigned is_alike;
-	uint64_t between_offset;
-	uint64_t between_into;
-	uint64_t last_offset;
-	uint64_t last_into;
+struct word_place {
+	uint64_t offset;
+	uint64_t into;
 };
 
-/* The type of the last one of blocks, by what leads to the first one: of a list, that of each. */
+struct blocks {
+	size_t count; // 0 = they lead to each other in too many ways
+	unsigned is_alike;
+	struct word_place last;
+	size_t between_count;
+	struct word_place between[HOLDER_PLACES_MAX];
+};
+
+/* at: behind the mark */
+static void
+read_blocks(const char *at, struct blocks *blocks)
+{
+	char *next;
+
+	*blocks = (struct blocks){ .count = strtoul(at, &next, 16) };
+	blocks->is_alike = *next == ',' && strtoul(next + 1, &next, 16) != 0;
+	blocks->last.offset = *next == ',' ? strtoull(next + 1, &next, 16) : 0;
+	blocks->last.into = *next == ',' ? strtoull(next + 1, &next, 16) : 0;
+	while (*next == ',' && blocks->between_count < HOLDER_PLACES_MAX) {
+		struct word_place *place = &blocks->between[blocks->between_count++];
+
+		place->offset = strtoull(next + 1, &next, 16);
+		place->into = *next == ',' ? strtoull(next + 1, &next, 16) : 0;
+	}
+}
+
+/* By this word, from what begins at *into of its block? *into: out, of the next one. */
+static const struct symbol_type *
+follow_word(const struct symbol_type *type, const struct word_place *word, uint64_t *into)
+{
+	char name[SYMBOL_MEMBER_BYTES];
+	const struct symbol_type *next;
+
+	if (!symbolizer_member(type, (int64_t)(word->offset - *into), name, &next))
+		return NULL;
+	*into = word->into;
+	return next;
+}
+
+/* The type of the last one of blocks, by what leads to the first one: of a list, or of a tree, that of each. */
 static const struct symbol_type *
 follow(const struct teller *teller, const struct blocks *blocks, uint64_t *into)
 {
 	const struct symbol_type *type = teller->leads;
-	char name[SYMBOL_MEMBER_BYTES];
 
 	*into = teller->into;
 	for (size_t i = 1; i < blocks->count && type != NULL; i++) {
-		const struct symbol_type *next;
+		size_t itself = 0;
 
-		if (!symbolizer_member(type, (int64_t)(blocks->between_offset - *into), name, &next))
-			return NULL;
-		if (symbol_type_is(type, next) && *into == blocks->between_into)
+		for (size_t k = 0; k < blocks->between_count; k++) {
+			uint64_t next_into = *into;
+
+			itself += symbol_type_is(type, follow_word(type, &blocks->between[k], &next_into)) && next_into == *into;
+		}
+		if (itself == blocks->between_count)
 			return type;
-		if (i >= BLOCKS_FOLLOWED)
+		if (blocks->between_count > 1 || i >= BLOCKS_FOLLOWED)
 			return NULL;
-		type = next;
-		*into = blocks->between_into;
+		type = follow_word(type, &blocks->between[0], into);
 	}
 	return blocks->count != 0 ? type : NULL;
+}
+
+static bool
+is_one_between(const struct blocks *blocks)
+{
+	bool is_one = false;
+
+	for (size_t i = 0; i < blocks->between_count; i++)
+		is_one = is_one || blocks->between[i].offset == blocks->last.offset;
+	return is_one;
 }
 
 static void
 tell_member(struct teller *teller, const struct blocks *blocks)
 {
-	const struct symbol_type *of_table = blocks->is_alike ? type_of_table(teller, teller->table) : NULL;
+	const struct symbol_type *type = blocks->is_alike ? type_of_table(teller, teller->table) : NULL;
 	const struct symbol_type *leads = NULL;
 	char name[SYMBOL_MEMBER_BYTES] = "";
 	bool is_repeated = blocks->count != 1;
-	bool is_between = blocks->count > 1 && blocks->between_offset == blocks->last_offset;
-	bool is_known = of_table != NULL && symbolizer_member(of_table, (int64_t)blocks->last_offset, name, &leads);
+	bool is_between = is_one_between(blocks);
+	bool is_known = type != NULL && symbolizer_member(type, (int64_t)blocks->last.offset, name, &leads);
 
 	if (!is_known) {
 		uint64_t into;
-		const struct symbol_type *type = follow(teller, blocks, &into);
 
-		is_known = type != NULL && symbolizer_member(type, (int64_t)(blocks->last_offset - into), name, &leads);
+		type = follow(teller, blocks, &into);
+		is_known = type != NULL && symbolizer_member(type, (int64_t)(blocks->last.offset - into), name, &leads);
 	}
+	if (is_known && symbol_type_is_node(type)) // how many lie between is the container's business
+		is_repeated = is_between = false;
+	if (is_between && blocks->between_count > 1) // of a tree: which one it was says nothing
+		name[0] = '\0';
 	if (is_repeated && !is_between)
 		(void)fputs(name[0] != '\0' ? ", one after another," : ", one after another", teller->told);
 	if (name[0] != '\0')
 		(void)fprintf(teller->told, " %s", name);
 	else if (!is_known && !is_repeated && teller->has_type)
-		(void)fprintf(teller->told, " +%" PRIu64, blocks->last_offset);
+		(void)fprintf(teller->told, " +%" PRIu64, blocks->last.offset);
 	if (is_between)
 		(void)fputs(", one after another", teller->told);
 	teller->leads = leads;
-	teller->into = blocks->last_into;
+	teller->into = blocks->last.into;
 	teller->is_member = true;
 }
 
@@ -221,11 +278,10 @@ tell_mark(struct teller *teller, const char *at)
 	if (*at == HOLDER_ROOT_MARK && end != NULL) {
 		teller->into = strtoull(at + 1, NULL, 16);
 		teller->is_member = true;
-	} else if (*at == HOLDER_MEMBER_MARK && end != NULL &&
-	           sscanf(at + 1, HOLDER_MEMBER_READ, &blocks.count, &blocks.is_alike, &blocks.between_offset,
-	                  &blocks.between_into, &blocks.last_offset, &blocks.last_into) == 6)
+	} else if (*at == HOLDER_MEMBER_MARK && end != NULL) {
+		read_blocks(at + 1, &blocks);
 		tell_member(teller, &blocks);
-	else if (*at == HOLDER_GRAPH_MARK && end != NULL)
+	} else if (*at == HOLDER_GRAPH_MARK && end != NULL)
 		tell_graph(teller, at);
 	return end != NULL ? end + 1 : at + strlen(at);
 }

@@ -20,6 +20,10 @@ void holder_member_of_variable(struct process_modules *modules, struct process_m
                                bool is_thread_local, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
                                const struct symbol_type **leads);
 
+/* The same of what has this type; NULL = not known. */
+void holder_member_of_type(const struct symbol_type *type, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
+                           const struct symbol_type **leads);
+
 /*
  * The text behind a root, with names where its marks are: "block (c10::TensorImpl) of a.cc:4 f .storage". leads: the type of what the root's word
  * points to; NULL = not known. The caller frees it.

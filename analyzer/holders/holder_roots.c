@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/place.h"
 #include "holders/holder_members.h"
@@ -57,13 +58,86 @@ thread_local_text(struct process_modules *modules, const struct thread_areas *ar
 	return text;
 }
 
-const char *
-holder_root_text(const struct process_look *look, struct process_modules *modules, const struct thread_areas *areas,
-                 const struct holder_node *node, char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
+static bool
+is_of_stack(const struct holder_node *node)
 {
+	return node->kind == HOLDER_STACK || node->kind == HOLDER_REGISTER;
+}
+
+void
+holder_root_copy(struct process_look *look, const struct holder_search *search, const struct holder_way *way,
+                 struct stack_locals *locals)
+{
+	const struct holder_node *node = &search->nodes[way->root];
+
+	if (is_of_stack(node) && !way->has_root_text)
+		stack_locals_copy(locals, look, node->thread);
+}
+
+static const struct symbol_local *
+local_of(const struct process_look *look, struct process_modules *modules, const struct holder_node *node,
+         struct stack_locals *locals, size_t *depth)
+{
+	bool is_register = node->kind == HOLDER_REGISTER;
+
+	return stack_locals_at(locals, look, modules, node->thread,
+	                       is_register ? (int)(node->start % MACHINE_REGISTERS) : -1, is_register ? 0 : node->start,
+	                       depth);
+}
+
+/* Several words of stacks lead to one block, as arguments and what was saved of registers do: that of the outermost function is told. */
+static const struct symbol_local *
+outermost_local(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
+                const struct holder_way *way, struct stack_locals *locals)
+{
+	const struct holder_edge *best = &search->edges[way->root_edge];
+	const struct symbol_local *found = NULL;
+	size_t found_depth = 0;
+
+	for (size_t i = 0; i < search->edge_count; i++) {
+		const struct holder_edge *edge = &search->edges[i];
+		const struct holder_node *node = &search->nodes[edge->from];
+		const struct symbol_local *local;
+		size_t depth;
+
+		if (edge->to != best->to || edge->value != best->value || edge->is_gone || !is_of_stack(node))
+			continue;
+		local = local_of(look, modules, node, locals, &depth);
+		if (local == NULL || depth <= found_depth)
+			continue;
+		found = local;
+		found_depth = depth;
+	}
+	return found;
+}
+
+static const char *
+local_text(const struct symbol_local *local, char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
+{
+	size_t length = strlen(local->function);
+	char member[SYMBOL_MEMBER_BYTES];
+
+	holder_member_of_type(local->type, local->offset, member, leads);
+	(void)snprintf(text, HOLDER_ROOT_BYTES, "local `%.80s%s` of %.80s%s", local->name, member, local->function,
+	               length != 0 && local->function[length - 1] == ')' ? "" : "()");
+	if (local->file[0] != '\0' && local->line != 0)
+		(void)snprintf(text + strlen(text), HOLDER_ROOT_BYTES - strlen(text), " (%.40s:%u)", place_base(local->file),
+		               local->line);
+	return text;
+}
+
+const char *
+holder_root_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
+                 const struct holder_way *way, struct stack_locals *locals, char text[HOLDER_ROOT_BYTES],
+                 const struct symbol_type **leads)
+{
+	const struct holder_node *node = &search->nodes[way->root];
 	const int thread = node->thread < look->process.count ? (int)look->process.threads[node->thread].number : 0;
+	const struct symbol_local *local = is_of_stack(node) ? outermost_local(look, modules, search, way, locals) : NULL;
 
 	*leads = NULL;
+	if (local != NULL)
+		return local_text(local, text, leads);
 	switch (node->kind) {
 	case HOLDER_STATE:
 		(void)snprintf(text, HOLDER_ROOT_BYTES, "Python's state of a thread");
@@ -71,7 +145,7 @@ holder_root_text(const struct process_look *look, struct process_modules *module
 	case HOLDER_STATIC:
 		return static_text(modules, node->start, text, leads);
 	case HOLDER_THREAD_LOCAL:
-		return thread_local_text(modules, areas, node, thread, text, leads);
+		return thread_local_text(modules, search->areas, node, thread, text, leads);
 	case HOLDER_STACK:
 		(void)snprintf(text, HOLDER_ROOT_BYTES, "the stack of thread %d", thread);
 		return text;

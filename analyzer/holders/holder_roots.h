@@ -7,13 +7,23 @@
 #define HOLDER_ROOTS_H
 
 #include "holders/holder_search.h"
+#include "holders/holder_ways.h"
 #include "holders/process_modules.h"
+#include "holders/stack_locals.h"
 
 #define HOLDER_ROOT_BYTES 384
 
-/* "static variable `cache.entries` of server", "the stack of thread 1234". leads: out, the type of what its word points to; NULL = not known. */
+/* The process stands still: copies what is needed to name this way's root. */
+void holder_root_copy(struct process_look *look, const struct holder_search *search, const struct holder_way *way,
+                      struct stack_locals *locals);
+
+/*
+ * "static variable `cache.entries` of server", "local `app.view` of main() (app.cc:40)", "the stack of thread 1234". leads: out, the type of what its word
+ * points to; NULL = not known.
+ */
 const char *holder_root_text(const struct process_look *look, struct process_modules *modules,
-                             const struct thread_areas *areas, const struct holder_node *node,
-                             char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads);
+                             const struct holder_search *search, const struct holder_way *way,
+                             struct stack_locals *locals, char text[HOLDER_ROOT_BYTES],
+                             const struct symbol_type **leads);
 
 #endif

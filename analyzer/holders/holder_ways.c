@@ -36,12 +36,12 @@ struct step {
 	bool is_dict;
 	uint64_t items; // UINT64_MAX = no container
 	uint32_t grown_site;
-	struct word_place between; // of blocks that follow each other: of each but the last one
+	size_t between_count;                         // HOLDER_PLACES_MAX + 1: more than there is room for
+	struct word_place between[HOLDER_PLACES_MAX]; // of blocks that follow each other: of each but the last one
 	struct word_place last;
 	const struct python_type *released; // what it was; NULL = not known
 	size_t blocks;                      // that follow each other
 	const struct holder_graph *graph;   // NULL = was not asked for
-	bool is_mixed;                      // their words are at different places
 	bool is_alike;                      // all begin with the one table
 	size_t table_count;
 	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
@@ -195,8 +195,14 @@ add_tables(struct step *to, const struct step *from)
 static void
 add_block(struct step *to, const struct step *from)
 {
-	to->is_mixed = to->is_mixed || (to->blocks > 1 && memcmp(&to->between, &to->last, sizeof(to->last)) != 0);
-	to->between = to->last;
+	size_t i = 0;
+
+	while (i < to->between_count && i < HOLDER_PLACES_MAX && memcmp(&to->between[i], &to->last, sizeof(to->last)) != 0)
+		i++;
+	if (i < HOLDER_PLACES_MAX)
+		to->between[i] = to->last;
+	if (i == to->between_count)
+		to->between_count++;
 	to->last = from->last;
 	to->blocks++;
 	to->is_alike = to->is_alike && from->is_alike && to->tables[0] == from->tables[0];
@@ -345,6 +351,18 @@ say_edge(struct words *words, const struct step *step, bool is_private)
 }
 
 static void
+say_places(struct words *words, const struct step *step)
+{
+	bool is_too_many = step->between_count > HOLDER_PLACES_MAX;
+
+	say(words, "%c" HOLDER_MEMBER_FORMAT, HOLDER_MEMBER_MARK, is_too_many ? 0 : step->blocks, step->is_alike,
+	    step->last.offset, step->last.into);
+	for (size_t i = 0; i < step->between_count && !is_too_many; i++)
+		say(words, HOLDER_PLACE_FORMAT, step->between[i].offset, step->between[i].into);
+	say(words, ";");
+}
+
+static void
 say_block(struct words *words, const struct step *step, const struct site_lines *lines)
 {
 	uint32_t line = site_lines_of(lines, step->node->site);
@@ -366,8 +384,7 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 	if (step->is_data || step->node->kind != HOLDER_BLOCK)
 		say(words, "%s", step->is_repeated ? ", one after another" : "");
 	else
-		say(words, "%c" HOLDER_MEMBER_FORMAT, HOLDER_MEMBER_MARK, step->blocks * !step->is_mixed, step->is_alike,
-		    step->between.offset, step->between.into, step->last.offset, step->last.into);
+		say_places(words, step);
 	if (step->graph == NULL)
 		return;
 	say(words, "%c%x", HOLDER_GRAPH_MARK, step->graph->is_cut);
@@ -716,9 +733,11 @@ holder_way_read(struct holder_search *search, uint32_t sample, const struct hold
 	const struct step *largest;
 	uint32_t root = sample;
 
-	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD };
-	while (search->nodes[root].best != HOLDER_NONE)
-		root = search->edges[search->nodes[root].best].from;
+	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root_edge = HOLDER_NONE };
+	while (search->nodes[root].best != HOLDER_NONE) {
+		way->root_edge = search->nodes[root].best;
+		root = search->edges[way->root_edge].from;
+	}
 	way->root = root;
 	if (!is_way_told(search, sample)) {
 		tell_without_root(search, sample, with, way);

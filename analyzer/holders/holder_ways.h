@@ -24,11 +24,12 @@
 #define HOLDER_ROOT_MARK '\x03' // "%x;" follows: how far into the first block its word leads
 
 /*
- * How many blocks (0: they lead to each other in different ways), whether all are of the type that the mark above says; then of the word in each by which it leads to the next
- * one, and of the last one's: offset of the word, and how far into the next block it leads.
+ * How many blocks (0: they lead to each other in too many ways), and whether all are of the type that the mark above says; of the word in the last one by which it leads
+ * on, its offset and how far into the next block it leads; the same, HOLDER_PLACE_FORMAT, of each way in which the blocks lead to each other.
  */
-#define HOLDER_MEMBER_FORMAT "%zx,%x,%" PRIx64 ",%" PRIx64 ",%" PRIx64 ",%" PRIx64 ";"
-#define HOLDER_MEMBER_READ "%zx,%x,%" SCNx64 ",%" SCNx64 ",%" SCNx64 ",%" SCNx64 ";"
+#define HOLDER_MEMBER_FORMAT "%zx,%x,%" PRIx64 ",%" PRIx64
+#define HOLDER_PLACE_FORMAT ",%" PRIx64 ",%" PRIx64
+#define HOLDER_PLACES_MAX 4u // of a tree: left, right, up
 
 enum holder_way_kind {
 	HOLDER_WAY_HELD,
@@ -43,6 +44,7 @@ enum holder_way_kind {
 struct holder_way {
 	enum holder_way_kind kind;
 	uint32_t root;      // node; of one that is held
+	uint32_t root_edge; // by which it leads on; HOLDER_NONE = it does not
 	bool has_root_text; // it stands in the texts already
 	char *text;         // behind the root; "" = the root leads to the block. With marks: see holder_words_told()
 	char *key;          // the same without what differs from sample to sample: ways with one key are one

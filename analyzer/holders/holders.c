@@ -195,7 +195,7 @@ add_samples(struct holder_search *search, struct choice *choice, struct found_wa
 /* The whole text of a way: what symbols say of its root, where Python does not, and of types of C++. */
 static char *
 whole_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
-           const struct holder_way *way, const char *rest)
+           struct stack_locals *locals, const struct holder_way *way, const char *rest)
 {
 	const struct symbol_type *leads = NULL;
 	const char *root_text = "";
@@ -204,7 +204,7 @@ whole_text(const struct process_look *look, struct process_modules *modules, con
 	char *text;
 
 	if ((way->kind == HOLDER_WAY_HELD || way->kind == HOLDER_WAY_PERHAPS) && !way->has_root_text)
-		root_text = holder_root_text(look, modules, search->areas, &search->nodes[way->root], root, &leads);
+		root_text = holder_root_text(look, modules, search, way, locals, root, &leads);
 	behind = holder_words_told(modules, rest, leads);
 	if (asprintf(&text, "%s%s", root_text, behind) < 0)
 		memory_exhausted();
@@ -296,7 +296,7 @@ describe(struct holders_line *line, const struct site_line *from)
 
 static void
 merge(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
-      const struct choice *choice, struct found_ways *found, struct holders *holders)
+      struct stack_locals *locals, const struct choice *choice, struct found_ways *found, struct holders *holders)
 {
 	holders->lines = memory_zeroed(choice->count, sizeof(*holders->lines));
 	holders->line_count = choice->count;
@@ -309,8 +309,8 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 			const struct holder_way *way = &found->ways[k];
 
 			if (found->places[k] == i)
-				add_way(line, &merged, way, found->bytes[k], whole_text(look, modules, search, way, way->text),
-				        whole_text(look, modules, search, way, way->key), choice->lines);
+				add_way(line, &merged, way, found->bytes[k], whole_text(look, modules, search, locals, way, way->text),
+				        whole_text(look, modules, search, locals, way, way->key), choice->lines);
 		}
 		for (size_t k = 0; k < line->way_count; k++)
 			free(merged.keys[k]);
@@ -359,6 +359,7 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 {
 	const struct holder_words with = { choice->lines, is_private };
 	struct holder_search search;
+	struct stack_locals locals = { 0 };
 	struct found_ways found = { 0 };
 	bool is_drawn;
 
@@ -370,21 +371,24 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 		holder_search_run(&search, found.nodes, found.count);
 	}
 	found.ways = memory_zeroed(found.count, sizeof(*found.ways));
-	for (size_t i = 0; i < found.count; i++)
+	for (size_t i = 0; i < found.count; i++) {
 		holder_way_read(&search, found.nodes[i], &with, &found.ways[i]);
+		holder_root_copy(look, &search, &found.ways[i], &locals);
+	}
 	bool is_whole = process_look_resume(COMMAND, look, fail);
 	holders->passes = search.passes;
 	holders->is_unfinished = search.is_late || search.is_full;
 	holders->left_out_bytes = search.left_out_bytes;
 	holders->shared_bytes = look->ranges.shared_bytes;
 	if (is_drawn && is_whole)
-		merge(look, modules, &search, choice, &found, holders);
+		merge(look, modules, &search, &locals, choice, &found, holders);
 	for (size_t i = 0; i < found.count; i++)
 		holder_way_free(&found.ways[i]);
 	free(found.ways);
 	free(found.nodes);
 	free(found.places);
 	free(found.bytes);
+	stack_locals_free(&locals);
 	holder_search_end(&search);
 	if (!is_whole || is_drawn)
 		return is_whole;

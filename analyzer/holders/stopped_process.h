@@ -49,6 +49,9 @@ void stopped_registers_read(struct stopped_thread *thread);
 /* The same from struct user_regs_struct, as a core has it. */
 void stopped_registers_take(struct stopped_thread *thread, const void *registers, size_t bytes);
 
+/* The number in debug information of each of its `registers`; UINT8_MAX = none. */
+extern const uint8_t stopped_registers_dwarf[MACHINE_REGISTERS];
+
 /* How long it has stood still, in ns. */
 uint64_t stopped_process_time(const struct stopped_process *process);
 

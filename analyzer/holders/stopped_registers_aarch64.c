@@ -7,6 +7,10 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 
+const uint8_t stopped_registers_dwarf[MACHINE_REGISTERS] = {
+	0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+};
+
 void
 stopped_registers_read(struct stopped_thread *thread)
 {

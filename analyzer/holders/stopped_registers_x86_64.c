@@ -5,6 +5,10 @@
 #include <sys/ptrace.h>
 #include <sys/user.h>
 
+const uint8_t stopped_registers_dwarf[MACHINE_REGISTERS] = {
+	0, 3, 2, 1, 4, 5, 6, 8, 9, 10, 11, 12, 13, 14, 15, UINT8_MAX,
+};
+
 static void
 take(struct stopped_thread *thread, const struct user_regs_struct *all)
 {

@@ -13,4 +13,7 @@ struct symbol_type;
 /* NULL is no type. */
 bool symbol_type_is(const struct symbol_type *left, const struct symbol_type *right);
 
+/* Of a node of a map, a set, a hash table or a list of the C++ library; such a type leads to itself. */
+bool symbol_type_is_node(const struct symbol_type *type);
+
 #endif

@@ -6,6 +6,7 @@
  */
 #include "symbols/symbolizer.h"
 
+#include <dwarf.h>
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <libiberty/demangle.h>
@@ -24,6 +25,7 @@
 #include "base/sorted.h"
 #include "symbols/debug_gate.h"
 #include "symbols/symbolizer_dwarf.h"
+#include "symbols/symbolizer_frames.h"
 #include "symbols/symbolizer_types.h"
 
 #define NOTICES_MAX 8
@@ -52,7 +54,8 @@ struct symbolizer_file {
 	const char *opened_path; // as it is on this machine: bytes, not for people
 	Dwfl *dwfl;              // NULL: no names
 	Dwfl_Module *module;
-	GElf_Addr bias; // of libdwfl's addresses
+	GElf_Addr bias;   // of libdwfl's addresses
+	bool has_symbols; // they were read
 	size_t symbol_count;
 	struct symbol *symbols;
 	struct symbolizer_dwarf *dwarf; // NULL: no debug information
@@ -240,11 +243,13 @@ compare_symbols(const void *left, const void *right)
 	return order_numbers(a->start, b->start) ?: order_numbers(b->rank, a->rank) ?: order_numbers(b->index, a->index);
 }
 
+/* Not before a name is asked for: a look into a process asks for types alone, mostly. */
 static void
 read_symbols(struct symbolizer_file *file)
 {
-	int count = dwfl_module_getsymtab(file->module);
+	int count = file->has_symbols ? 0 : dwfl_module_getsymtab(file->module);
 
+	file->has_symbols = true;
 	if (count <= 0)
 		return;
 	file->symbols = memory_zeroed((size_t)count, sizeof(*file->symbols));
@@ -324,7 +329,6 @@ open_file(struct symbolizer *symbolizer, struct symbolizer_file *file)
 		return;
 	}
 	read_debug_information(file);
-	read_symbols(file);
 }
 
 /* ".part.0", ".constprop.1", ".isra.0", ".cold", ".lto_priv.0", ".llvm.123": copies of the same source function. */
@@ -379,10 +383,12 @@ readable(struct symbolizer *symbolizer, const char *symbol)
 }
 
 static const char *
-symbol_name(struct symbolizer *symbolizer, const struct symbolizer_file *file, uint64_t address)
+symbol_name(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address)
 {
-	size_t low = SORTED_UP_TO(file->symbols, file->symbol_count, start, address);
+	size_t low;
 
+	read_symbols(file);
+	low = SORTED_UP_TO(file->symbols, file->symbol_count, start, address);
 	for (size_t steps = 0; low > 0 && steps < ENCLOSING_STEPS_MAX; steps++) {
 		const struct symbol *symbol = &file->symbols[--low];
 		GElf_Sym unused;
@@ -553,4 +559,78 @@ symbolizer_member(const struct symbol_type *type, int64_t offset, char name[SYMB
 	is_known = symbolizer_types_member(type, offset, name, leads);
 	debug_gate_open();
 	return is_known;
+}
+
+static uint64_t
+code_before(const struct thread_frame *frame)
+{
+	return frame->code_addr - (!frame->is_exact && frame->code_addr != 0);
+}
+
+bool
+symbolizer_caller(struct symbolizer *symbolizer, struct symbolizer_file *file, struct thread_frame *frame,
+                  struct thread_frame *caller)
+{
+	uint64_t address = code_before(frame);
+	Dwarf_Addr bias;
+	Dwarf_CFI *tables;
+	bool is_known;
+
+	debug_gate_shut();
+	if (!file->was_opened)
+		open_file(symbolizer, file);
+	tables = file->module != NULL ? dwfl_module_eh_cfi(file->module, &bias) : NULL;
+	is_known = tables != NULL && symbolizer_frames_caller(tables, address + file->bias - bias, frame, caller);
+	if (!is_known && file->dwarf != NULL) {
+		tables = dwfl_module_dwarf_cfi(file->module, &bias);
+		is_known = tables != NULL && symbolizer_frames_caller(tables, address + file->bias - bias, frame, caller);
+	}
+	debug_gate_open();
+	return is_known;
+}
+
+static uint32_t
+line_of(Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word line;
+
+	return dwarf_attr_integrate(die, DW_AT_decl_line, &attribute) != NULL && dwarf_formudata(&attribute, &line) == 0
+	           ? (uint32_t)line
+	           : 0;
+}
+
+bool
+symbolizer_local(struct symbolizer *symbolizer, struct symbolizer_file *file, const struct thread_frame *frame,
+                 uint64_t place, struct symbol_local *local)
+{
+	const struct symbol_frame *frames;
+	size_t frame_count = symbolizer_resolve(symbolizer, file, frame->code_addr, frame->is_exact, &frames);
+	Dwarf_Die scopes[SYMBOLIZER_SCOPES_MAX];
+	uint64_t address = code_before(frame) + file->bias - file->dwarf_bias;
+	const char *name = NULL;
+	size_t count;
+	size_t scope;
+	Dwarf_Die variable;
+
+	if (file->dwarf == NULL)
+		return false;
+	debug_gate_shut();
+	count = symbolizer_dwarf_scopes(file->dwarf, address, scopes);
+	if (count != 0 && symbolizer_frames_local(scopes, count, address, frame, place, &variable, &local->offset, &scope))
+		name = dwarf_diename(&variable);
+	if (name != NULL) {
+		size_t depth = 0; // of inlined functions around it
+
+		for (size_t i = 1; i <= scope; i++)
+			depth += dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine;
+		frames += depth < frame_count ? frame_count - 1 - depth : 0;
+		local->name = text_pool_add_text(symbolizer->pool, name);
+		local->function = frames->function;
+		local->file = frames->file;
+		local->line = line_of(&variable);
+		local->type = symbolizer_types_of(types_of(symbolizer, file), &variable);
+	}
+	debug_gate_open();
+	return name != NULL;
 }

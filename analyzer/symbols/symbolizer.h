@@ -15,6 +15,7 @@
 
 #include "base/text_pool.h"
 #include "symbols/symbol_type.h"
+#include "symbols/thread_frame.h"
 
 struct symbolizer;
 struct symbolizer_file; // one ELF object, opened at the first address that is asked for
@@ -67,6 +68,23 @@ const struct symbol_type *symbolizer_class(struct symbolizer *symbolizer, struct
  */
 bool symbolizer_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
                        const struct symbol_type **leads);
+
+/* A local variable, or an argument. */
+struct symbol_local {
+	const char *name;
+	const char *function; // as in struct symbol_frame
+	const char *file;     // the same
+	uint32_t line;        // at which it is declared; 0 = unknown
+	uint64_t offset;      // of the place in it
+	const struct symbol_type *type;
+};
+
+/* Who called the function of this frame, whose cfa becomes known. caller: its code_addr is an address in the process. */
+bool symbolizer_caller(struct symbolizer *symbolizer, struct symbolizer_file *file, struct thread_frame *frame,
+                       struct thread_frame *caller);
+/* Which variable of the frame is at this place: an address of the stack, or the number of a register? False: nobody knows. */
+bool symbolizer_local(struct symbolizer *symbolizer, struct symbolizer_file *file, const struct thread_frame *frame,
+                      uint64_t place, struct symbol_local *local);
 
 /* Lines for the report: files that are not here, or not the ones that were recorded. Owned by the symbolizer. */
 size_t symbolizer_notices(struct symbolizer *symbolizer, const char *const **notices);

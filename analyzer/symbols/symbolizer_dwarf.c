@@ -255,17 +255,16 @@ is_inside(int tag)
 	       tag == DW_TAG_catch_block;
 }
 
-/* The inlined functions around the address, from `function` inwards; `chain` begins with the function itself. */
+/* What is around the address, from `function` inwards; `scopes` begins with the function itself. */
 static size_t
-find_inlined(Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die chain[SYMBOLIZER_INLINES_MAX])
+find_scopes(Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die scopes[SYMBOLIZER_SCOPES_MAX])
 {
-	Dwarf_Die parent = *function;
-	Dwarf_Die die;
 	unsigned visits = VISITS_MAX;
-	size_t count = 0;
+	size_t count = 1;
+	Dwarf_Die die;
 
-	chain[count++] = parent;
-	for (unsigned depth = 0; depth < 4 * NESTING_MAX && dwarf_child(&parent, &die) == 0; depth++) {
+	scopes[0] = *function;
+	while (count < SYMBOLIZER_SCOPES_MAX && dwarf_child(&scopes[count - 1], &die) == 0) {
 		bool is_found = false;
 
 		do
@@ -273,14 +272,22 @@ find_inlined(Dwarf_Die *function, Dwarf_Addr address, Dwarf_Die chain[SYMBOLIZER
 		while (!is_found && dwarf_siblingof(&die, &die) == 0);
 		if (!is_found)
 			break;
-		if (dwarf_tag(&die) == DW_TAG_inlined_subroutine) {
-			if (count == SYMBOLIZER_INLINES_MAX)
-				break;
-			chain[count++] = die;
-		}
-		parent = die;
+		scopes[count++] = die;
 	}
 	return count;
+}
+
+/* Keeps the functions alone: that itself, and those that were inlined. */
+static size_t
+keep_inlined(Dwarf_Die scopes[SYMBOLIZER_SCOPES_MAX], size_t count)
+{
+	size_t kept = 1;
+
+	for (size_t i = 1; i < count && kept < SYMBOLIZER_INLINES_MAX; i++) {
+		if (dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine)
+			scopes[kept++] = scopes[i];
+	}
+	return kept;
 }
 
 static const char *
@@ -386,29 +393,55 @@ place_of_address(struct symbolizer_dwarf *index, struct unit *unit, Dwarf_Addr a
 	place->file = dwarf_linesrc(line, NULL, NULL);
 }
 
+/* NULL = it is in no unit. */
+static struct unit *
+unit_at(struct symbolizer_dwarf *index, uint64_t address)
+{
+	const struct range *found = find_range(&index->ranges, address);
+	struct unit *unit = found != NULL ? &index->units[found->what] : NULL;
+
+	if (unit != NULL && !unit->has_functions)
+		read_unit(index, unit);
+	return unit;
+}
+
+static size_t
+scopes_at(struct unit *unit, uint64_t address, Dwarf_Die scopes[SYMBOLIZER_SCOPES_MAX])
+{
+	const struct range *found = find_range(&unit->functions, address);
+	Dwarf_Die function;
+
+	if (found == NULL || dwarf_offdie(dwarf_cu_getdwarf(unit->body.cu), found->what, &function) == NULL)
+		return 0;
+	return find_scopes(&function, address, scopes);
+}
+
+size_t
+symbolizer_dwarf_scopes(struct symbolizer_dwarf *index, uint64_t address, Dwarf_Die scopes[SYMBOLIZER_SCOPES_MAX])
+{
+	struct unit *unit = unit_at(index, address);
+
+	return unit != NULL ? scopes_at(unit, address, scopes) : 0;
+}
+
 size_t
 symbolizer_dwarf_find(struct symbolizer_dwarf *index, uint64_t address,
                       struct dwarf_place places[SYMBOLIZER_INLINES_MAX], const char **folder)
 {
-	const struct range *found = find_range(&index->ranges, address);
-	Dwarf_Die chain[SYMBOLIZER_INLINES_MAX];
-	Dwarf_Die function;
-	struct unit *unit;
+	struct unit *unit = unit_at(index, address);
+	Dwarf_Die chain[SYMBOLIZER_SCOPES_MAX];
 	size_t count;
 
-	if (found == NULL)
+	if (unit == NULL)
 		return 0;
-	unit = &index->units[found->what];
-	if (!unit->has_functions)
-		read_unit(index, unit);
 	memset(places, 0, SYMBOLIZER_INLINES_MAX * sizeof(places[0]));
 	place_of_address(index, unit, address, &places[0]);
-	found = find_range(&unit->functions, address);
 	*folder = unit->folder;
-	if (found == NULL || dwarf_offdie(dwarf_cu_getdwarf(unit->body.cu), found->what, &function) == NULL)
+	count = scopes_at(unit, address, chain);
+	if (count == 0)
 		return places[0].file != NULL ? 1 : 0;
 
-	count = find_inlined(&function, address, chain);
+	count = keep_inlined(chain, count);
 	for (size_t i = 0; i < count; i++) {
 		Dwarf_Die *die = &chain[count - 1 - i];
 

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #define SYMBOLIZER_INLINES_MAX 32 // kept of one address
+#define SYMBOLIZER_SCOPES_MAX 256
 
 struct symbolizer_dwarf;
 
@@ -42,5 +43,9 @@ bool symbolizer_dwarf_is_cut(const struct symbolizer_dwarf *index);
  */
 size_t symbolizer_dwarf_find(struct symbolizer_dwarf *index, uint64_t address,
                              struct dwarf_place places[SYMBOLIZER_INLINES_MAX], const char **folder);
+
+/* The function at this address, and the blocks and inlined functions in it that are around the address, from outside inwards; 0 = not known. */
+size_t symbolizer_dwarf_scopes(struct symbolizer_dwarf *index, uint64_t address,
+                               Dwarf_Die scopes[SYMBOLIZER_SCOPES_MAX]);
 
 #endif

@@ -11,17 +11,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 
+#include "base/hash_free.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
 #include "base/text_clean.h"
+#include "base/text_start.h"
 
 #define VISITS_MAX 8000000u    // entries of one file's debug information
 #define ENTRIES_MAX 200000u    // of each list, 32 bytes each
 #define MEMBERS_MAX 10000u     // that are looked at for one question
 #define NESTING_MAX 48u        // of namespaces, of members in members, of names for types
 #define WORD_BYTES 8u          // of a pointer
+#define CONTAINER_NESTING 4u   // of base classes of a container, up to the allocator
 #define LANGUAGE_CPP_17 0x002b // of DWARF 5's list: elfutils 0.188 has no names for them
 #define LANGUAGE_CPP_20 0x002c
 #define HASH_START UINT64_C(0xcbf29ce484222325)
@@ -48,6 +52,22 @@ struct list {
 	struct entry *entries; // by key
 };
 
+/* The samples of a line ask the same, and a class that is declared here and defined elsewhere takes milliseconds to find. */
+struct member_question {
+	const void *type; // its entry
+	const void *node;
+	uint64_t arrays;
+	int64_t offset;
+};
+
+struct member_answer {
+	struct member_question question;
+	bool is_known;
+	char name[SYMBOL_MEMBER_BYTES];
+	const struct symbol_type *leads;
+	UT_hash_handle hh;
+};
+
 struct symbolizer_types {
 	struct text_pool *pool;
 	unsigned visits;
@@ -57,12 +77,14 @@ struct symbolizer_types {
 	size_t declared_count; // classes of the unit that is walked
 	size_t declared_room;
 	struct declared *declared; // in their order
+	struct member_answer *answers;
 };
 
 struct symbol_type {
 	struct symbolizer_types *types;
 	Dwarf_Die die;
 	unsigned arrays; // it is one of many; 2: and so is what each of them leads to
+	Dwarf_Die node;  // of a container, to which it leads by the class that all nodes begin with; no address: not known
 };
 
 /* ---- the walk ---- */
@@ -348,6 +370,7 @@ symbolizer_types_free(struct symbolizer_types *types)
 {
 	if (types == NULL)
 		return;
+	HASH_FREE(types->answers, free);
 	free(types->variables.entries);
 	free(types->classes.entries);
 	free(types);
@@ -461,15 +484,17 @@ is_pointer(Dwarf_Die *type)
 	return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type;
 }
 
+static const Dwarf_Die no_node;
+
 static const struct symbol_type *
-new_type(struct symbolizer_types *types, Dwarf_Die *die, unsigned arrays)
+new_type(struct symbolizer_types *types, Dwarf_Die *die, unsigned arrays, const Dwarf_Die *node)
 {
 	struct symbol_type *type;
 
 	if (!strip(types, die))
 		return NULL;
 	type = text_pool_room(types->pool, sizeof(*type));
-	*type = (struct symbol_type){ types, *die, arrays };
+	*type = (struct symbol_type){ types, *die, arrays, *node };
 	return type;
 }
 
@@ -482,7 +507,15 @@ symbolizer_types_variable(struct symbolizer_types *types, uint64_t address, bool
 	if (found == NULL)
 		return NULL;
 	die = die_of(found);
-	return type_attribute(&die, &die) ? new_type(types, &die, 0) : NULL;
+	return symbolizer_types_of(types, &die);
+}
+
+const struct symbol_type *
+symbolizer_types_of(struct symbolizer_types *types, Dwarf_Die *variable)
+{
+	Dwarf_Die type;
+
+	return type_attribute(variable, &type) ? new_type(types, &type, 0, &no_node) : NULL;
 }
 
 const struct symbol_type *
@@ -494,7 +527,7 @@ symbolizer_types_class(struct symbolizer_types *types, const char *name)
 	if (found == NULL)
 		return NULL;
 	die = die_of(found);
-	return new_type(types, &die, 0);
+	return new_type(types, &die, 0, &no_node);
 }
 
 /* ---- members ---- */
@@ -509,6 +542,8 @@ struct question {
 	bool has_leads;
 	Dwarf_Die leads;
 	unsigned arrays;
+	const char *node_name; // it leads to the class that nodes of this name begin with; NULL = it does not
+	Dwarf_Die node;        // the one of this container
 };
 
 /* Where the standard libraries keep the begin of many. */
@@ -529,6 +564,122 @@ arrays_of(const char *member)
 	}
 	return 0;
 }
+
+/* ---- nodes of containers ---- */
+
+static bool
+has_name(Dwarf_Die *type, const char *start)
+{
+	const char *name = dwarf_diename(type);
+
+	return name != NULL && text_starts(name, start);
+}
+
+/* Of libstdc++: its containers know their nodes by the class alone that all of them begin with. */
+static const char *
+node_name_of(Dwarf_Die *type)
+{
+	static const char *const names[][2] = {
+		{ "_Rb_tree_node_base", "_Rb_tree_node<" },
+		{ "_Hash_node_base", "_Hash_node<" },
+		{ "_List_node_base", "_List_node<" },
+		{ "_Fwd_list_node_base", "_Fwd_list_node<" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (has_name(type, names[i][0]) || has_name(type, names[i][1]))
+			return names[i][1];
+	}
+	return NULL;
+}
+
+bool
+symbol_type_is_node(const struct symbol_type *type)
+{
+	Dwarf_Die die = type->die;
+	const char *name = type->arrays == 0 ? node_name_of(&die) : NULL;
+
+	return name != NULL && has_name(&die, name);
+}
+
+/* The argument of a template that has this name, or of its argument: of an allocator. */
+static bool
+find_argument(struct question *question, Dwarf_Die *of, unsigned depth)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(of, &child) != 0)
+		return false;
+	do {
+		if (question->visits == 0)
+			return false;
+		question->visits--;
+		if (dwarf_tag(&child) != DW_TAG_template_type_parameter || !type_attribute(&child, &question->node) ||
+		    !strip(question->types, &question->node))
+			continue;
+		if (has_name(&question->node, question->node_name))
+			return true;
+		Dwarf_Die argument = question->node;
+
+		if (depth == 0 && find_argument(question, &argument, 1))
+			return true;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+/* The allocator of the nodes is a base class of the container, or of the member that has all its data. */
+static bool
+find_node(struct question *question, Dwarf_Die *container, unsigned depth)
+{
+	Dwarf_Die child;
+	Dwarf_Die type;
+
+	if (has_name(container, question->node_name)) {
+		question->node = *container;
+		return true;
+	}
+	if (find_argument(question, container, 0))
+		return true;
+	if (depth == CONTAINER_NESTING || dwarf_child(container, &child) != 0)
+		return false;
+	do {
+		bool is_base = dwarf_tag(&child) == DW_TAG_inheritance;
+
+		if (question->visits == 0)
+			return false;
+		question->visits--;
+		if (!is_base && (dwarf_tag(&child) != DW_TAG_member || !has_name(&child, "_M_impl")))
+			continue;
+		if (type_attribute(&child, &type) && strip(question->types, &type) && find_node(question, &type, depth + 1))
+			return true;
+	} while (dwarf_siblingof(&child, &child) == 0);
+	return false;
+}
+
+/* A word of this class was found; it may be a container. */
+static void
+see_container(struct question *question, Dwarf_Die *type)
+{
+	if (question->node_name != NULL && question->node.addr == NULL && !find_node(question, type, 0))
+		question->node = no_node;
+}
+
+/* The first argument of a template. */
+static bool
+first_argument(Dwarf_Die *of, Dwarf_Die *argument)
+{
+	Dwarf_Die child;
+
+	if (dwarf_child(of, &child) != 0)
+		return false;
+	while (dwarf_tag(&child) != DW_TAG_template_type_parameter) {
+		if (dwarf_siblingof(&child, &child) != 0)
+			return false;
+	}
+	return type_attribute(&child, argument);
+}
+
+/* ---- names ---- */
 
 /* What the compiler's own headers name is nobody's business: of `_M_impl._M_start` of a vector the name is the vector's. */
 static bool
@@ -610,6 +761,9 @@ find_in_class(struct question *question, Dwarf_Die *type, uint64_t offset, unsig
 {
 	Dwarf_Die member;
 
+	/* Room for an object, which has a type all the same. */
+	if ((has_name(type, "__aligned_membuf<") || has_name(type, "__aligned_buffer<")) && first_argument(type, &member))
+		return find_in(question, member, offset, depth + 1);
 	if (dwarf_child(type, &member) != 0)
 		return false;
 	do {
@@ -618,10 +772,24 @@ find_in_class(struct question *question, Dwarf_Die *type, uint64_t offset, unsig
 		if (question->visits == 0)
 			return false;
 		question->visits--;
-		if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) && find_in_member(question, &member, offset, depth))
+		if ((tag == DW_TAG_member || tag == DW_TAG_inheritance) && find_in_member(question, &member, offset, depth)) {
+			see_container(question, type);
 			return true;
+		}
 	} while (dwarf_siblingof(&member, &member) == 0);
 	return false;
+}
+
+/* Does it lead to a node, or to pointers to such? */
+static void
+see_node(struct question *question)
+{
+	Dwarf_Die type = question->leads;
+
+	if (!question->has_leads || !strip(question->types, &type))
+		return;
+	if (!is_pointer(&type) || (type_attribute(&type, &type) && strip(question->types, &type)))
+		question->node_name = node_name_of(&type);
 }
 
 static bool
@@ -636,6 +804,7 @@ find_in(struct question *question, Dwarf_Die type, uint64_t offset, unsigned dep
 			return false;
 		question->has_leads = type_attribute(&type, &question->leads);
 		question->arrays = arrays_of(question->member);
+		see_node(question);
 		return true;
 	}
 	switch (dwarf_tag(&type)) {
@@ -650,9 +819,9 @@ find_in(struct question *question, Dwarf_Die type, uint64_t offset, unsigned dep
 	}
 }
 
-bool
-symbolizer_types_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
-                        const struct symbol_type **leads)
+static bool
+find_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
+            const struct symbol_type **leads)
 {
 	struct question question = { .types = type->types, .visits = MEMBERS_MAX, .name = name };
 	Dwarf_Die die = type->die;
@@ -668,6 +837,7 @@ symbolizer_types_member(const struct symbol_type *type, int64_t offset, char nam
 		offset %= bytes;
 		offset += offset < 0 ? bytes : 0;
 	}
+	question.is_one_of_many = question.is_one_of_many || symbol_type_is_node(type);
 	if (offset < 0 || !find_in(&question, die, (uint64_t)offset, 0))
 		return false;
 	if (question.has_leads && strip(type->types, &question.leads)) {
@@ -677,9 +847,34 @@ symbolizer_types_member(const struct symbol_type *type, int64_t offset, char nam
 			arrays = type->arrays - 1;
 		if (arrays == 0 && is_pointer(&question.leads)) // of pointers to pointers: a table
 			arrays = 1;
-		*leads = new_type(type->types, &question.leads, arrays);
+		if (question.node_name != NULL && question.node.addr == NULL)
+			question.node = type->node;
+		if (question.node.addr != NULL && !is_pointer(&question.leads)) {
+			question.leads = question.node;
+			arrays = 0; // as in a list `_M_node` is
+		}
+		*leads = new_type(type->types, &question.leads, arrays, &question.node);
 	}
 	return true;
+}
+
+bool
+symbolizer_types_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
+                        const struct symbol_type **leads)
+{
+	const struct member_question question = { type->die.addr, type->node.addr, type->arrays, offset };
+	struct member_answer *answer;
+
+	HASH_FIND(hh, type->types->answers, &question, sizeof(question), answer);
+	if (answer == NULL) {
+		answer = memory_zeroed(1, sizeof(*answer));
+		answer->question = question;
+		answer->is_known = find_member(type, offset, answer->name, &answer->leads);
+		HASH_ADD(hh, type->types->answers, question, sizeof(question), answer);
+	}
+	memcpy(name, answer->name, SYMBOL_MEMBER_BYTES);
+	*leads = answer->leads;
+	return answer->is_known;
 }
 
 bool

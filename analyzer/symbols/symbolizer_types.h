@@ -28,6 +28,9 @@ const struct symbol_type *symbolizer_types_variable(struct symbolizer_types *typ
                                                     bool is_thread_local);
 const struct symbol_type *symbolizer_types_class(struct symbolizer_types *types, const char *name);
 
+/* Of a variable by its entry, which is one of the file's. */
+const struct symbol_type *symbolizer_types_of(struct symbolizer_types *types, Dwarf_Die *variable);
+
 /* As symbolizer_member(). */
 bool symbolizer_types_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
                              const struct symbol_type **leads);

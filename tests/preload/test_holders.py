@@ -109,14 +109,14 @@ BLOCK = r"block(?: \(.*\))? of native\.cc:\d+ "
 OF_CPP = {
     "containers": {
         "of_vector": [("held", f"static variable `vector` of native -> {BLOCK}of_vector")],
-        "of_map": [("held", f"static variable `map` of native -> {BLOCK}of_map(, one after another)?")],
-        "of_hash": [("held", f"static variable `hash` of native -> {BLOCK}of_hash(, one after another)?")],
-        "of_list": [("held", f"static variable `list` of native -> {BLOCK}of_list(, one after another)?")],
+        "of_map": [("held", rf"static variable `map` of native -> {BLOCK}of_map( \[\*\]\.second\.pixels)?")],
+        "of_hash": [("held", rf"static variable `hash` of native -> {BLOCK}of_hash( \[\*\]\.second)?")],
+        "of_list": [("held", f"static variable `list` of native -> {BLOCK}of_list")],
         "of_deque": [("held", f"static variable `deque` of native -> {BLOCK}[^>]*( -> {BLOCK}of_deque)?")],
         "lost_map": [("lost", f"{BLOCK}lost_map -> {BLOCK}lost_map(, one after another)?")],
     },
     "objects": {
-        "of_shared": [("held", f"static variable `shared` of native -> {BLOCK}of_shared -> {BLOCK}of_shared")],
+        "of_shared": [("held", rf"static variable `shared` of native -> {BLOCK}of_shared -> {BLOCK}of_shared \.pixels")],
         "of_function": [("held", f"static variable `callback` of native -> {BLOCK}of_function")],
         "of_base": [("held", r"static variable `second_base` of native -> block \(tile\) of native\.cc:\d+ of_base \.texture")],
         "of_string": [("held", "static variable `text` of native")],
@@ -208,6 +208,77 @@ def test_members_have_offsets_where_nothing_says_their_names(tmp_path):
         document = holders(waiting.pid)
         assert waiting.answers()
     assert_ways(document, WITHOUT_TYPES)
+
+
+OF_LOCALS = {
+    "of_vector": r"local `app\.view_\.tiles_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_vector",
+    "of_map": r"local `app\.view_\.cache_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_map \[\*\]\.second\.pixels_",
+    "of_hash": r"local `app\.view_\.hash_` of main\(\) \(locals\.cc:\d+\)( -> block of locals\.cc:\d+ of_hash){1,2} \[\*\]\.second\.pixels_",
+    "of_list": r"local `app\.view_\.recent_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_list \[\*\]\.pixels_",
+    "of_pointer": r"local `app\.other_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ \S+ \.cache_ -> block of locals\.cc:\d+ of_pointer \[\*\]\.second\.pixels_",
+    "of_thread": r"local `mine` of of_thread\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_thread",
+    "of_copy": r"local `mine` of of_copy\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_copy",
+    "of_buffer": r"local `page` of run\(\) \(locals\.cc:\d+\)",
+}
+
+
+@pytest.mark.parametrize("options", [("g++", "-O0"), ("g++", "-Og"), ("g++", "-O2"), ("g++", "-O2", "-gsplit-dwarf"), ("g++", "-O1", "-gdwarf-4"),
+                                     ("g++", "-O2", "-fno-omit-frame-pointer", "-gz"), ("clang++", "-O0"), ("clang++", "-O2")], ids="".join)
+def test_local_variables_of_cpp_and_their_members_have_names(options, tmp_path):
+    compiler, *rest = options
+    assert run([compiler, "-std=gnu++17", "-pthread", "-g", *rest, FOLDER / "locals.cc", "-o", tmp_path / "locals"]).returncode == 0
+    with Waiting(tmp_path / "locals", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    told = {line["function"].split("(")[0]: line["ways"] for line in document["holders"]}
+    assert set(told) == set(OF_LOCALS)
+    for function, wanted in OF_LOCALS.items():
+        for way in told[function]:
+            # What a thread made last may be left over beside its variables.
+            is_left_over = way["samples"] <= 2 and way is not told[function][0] and re.fullmatch(r"(the stack|a register) of thread \d+", way["text"])
+            assert re.fullmatch(wanted, way["text"]) or is_left_over, (function, way)
+
+
+def test_without_debug_information_a_local_is_the_stack_of_its_thread(tmp_path):
+    assert run(["g++", "-std=gnu++17", "-pthread", "-O1", FOLDER / "locals.cc", "-o", tmp_path / "locals"]).returncode == 0
+    with Waiting(tmp_path / "locals", tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    roots = {way["text"].split(" -> ")[0] for line in document["holders"] for way in line["ways"]}
+    assert all(re.fullmatch(r"(the stack|a register) of thread \d+", root) for root in roots), roots
+
+
+NODE = r"block(?: \(.*\))? of nodes\.cc:\d+ "
+IN_NODES = [{
+    "of_map": rf"static variable `store\.map` of nodes -> {NODE}of_map \[\*\]\.second\.pixels",
+    "of_multimap": rf"static variable `store\.multimap` of nodes -> {NODE}of_multimap \[\*\]\.second -> {NODE}of_multimap \.pixels",
+    "of_set": rf"static variable `store\.set` of nodes -> {NODE}of_set \[\*\]\.pixels",
+    "of_hash": rf"static variable `store\.hash` of nodes -> ({NODE}of_hash -> )?{NODE}of_hash \[\*\]\.second\.pixels",
+    "of_words": rf"static variable `store\.words` of nodes( -> {NODE}of_words)*",
+    "of_forward": rf"static variable `store\.forward` of nodes -> {NODE}of_forward \[\*\]\.pixels",
+}, {
+    "page": rf"static variable `store\.(wide` of nodes -> {NODE}of_wide \[\*\]\.second\.data|list` of nodes -> {NODE}of_list|tree` of nodes -> {NODE}of_tree(, one after another,)? \.payload)",
+    "of_nested": rf"static variable `store\.nested` of nodes -> {NODE}of_nested \[\*\]\.second -> {NODE}of_nested \[\*\]\.second\.pixels",
+    "of_allocated": rf"static variable `store\.allocated` of nodes -> {NODE}\S.*::allocate \[\*\]\.second\.pixels",
+    "of_shared": rf"static variable `store\.shared` of nodes -> {NODE}of_shared (\.pixels|\+24)",
+}]
+
+
+@pytest.mark.parametrize("options", [("g++", "-g"), ("g++", "-gdwarf-4"), ("g++", "-g", "-gsplit-dwarf"), ("g++", "-g", "-fdebug-types-section"),
+                                     ("g++", "-D_GLIBCXX_USE_CXX11_ABI=0", "-g"), ("clang++", "-g")], ids="".join)
+@pytest.mark.parametrize("half", [0, 1])
+def test_members_of_what_stands_in_nodes_of_containers_have_names(half, options, tmp_path):
+    compiler, *rest = options
+    assert run([compiler, "-std=gnu++17", "-O1", *rest, FOLDER / "nodes.cc", "-o", tmp_path / "nodes"]).returncode == 0
+    with Waiting([tmp_path / "nodes", 6 * half], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    told = {}
+    for line in document["holders"]:
+        told.setdefault(line["function"].split("(")[0].rpartition("::")[2], []).extend((way["kind"], way["text"]) for way in line["ways"])
+    assert set(told) == set(IN_NODES[half])
+    for function, wanted in IN_NODES[half].items():
+        assert all(kind == "held" and re.fullmatch(wanted, text) for kind, text in told[function]), (function, told[function])
 
 
 CIRCLE = """
@@ -320,7 +391,7 @@ def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(tmp_path):
         document = holders(waiting.pid)
         assert waiting.answers()
     ways = {line["function"].rpartition("::")[2].partition("(")[0]: line["ways"] for line in document["holders"]}
-    tile = rf"the stack of thread {waiting.pid} -> .*block \(Tile\) of local_tiles\.cc:\d+ MapView::show \.pixels_"
+    tile = r"local `app\.view_` of main\(\) \(local_tiles\.cc:\d+\) -> block of local_tiles\.cc:\d+ \S+ \.tiles_ -> .*block \(Tile\) of local_tiles\.cc:\d+ MapView::show \.pixels_"
     assert all(way["kind"] == "held" and re.fullmatch(tile, way["text"]) for way in ways["Tile"]), ways["Tile"]
     assert all(way["kind"] == "lost" for way in ways["show"]), ways["show"]
     assert document["passes"] < 16 and not document["is_unfinished"]
