@@ -145,22 +145,40 @@ add_stack(struct search *search, uint64_t start, uint64_t end, int thread)
 	add(search, local, end, ROOT_THREAD_LOCAL, (uint32_t)thread);
 }
 
+/* The kernel joins neighbours: what the program mapped below the mapping in which this address lies is another one. */
+static uint64_t
+start_of_mapping(const struct search *search, uint64_t start, uint64_t addr)
+{
+	size_t i = SORTED_UP_TO(search->mapped, search->mapped_count, end, addr);
+
+	if (i < search->mapped_count && search->mapped[i].start > start && search->mapped[i].start <= addr)
+		return search->mapped[i].start;
+	return i != 0 && search->mapped[i - 1].end > start ? search->mapped[i - 1].end : start;
+}
+
 static bool
 is_stack_of_main(const struct memory_region *region)
 {
 	return strcmp(region->path, "[stack]") == 0;
 }
 
+static void add_part(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end,
+                     bool is_behind_guard);
+
 /* Both ways of a thread's memory; false: it is neither. A coroutine's stack in a block of the heap stays one. */
 static bool
-add_of_thread(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end)
+add_of_thread(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end,
+              bool is_behind_guard)
 {
 	int thread = thread_of(search, start, end);
 	struct live_block block;
 	bool has_block = live_blocks_last_in(search->blocks, start, end, &block);
 
 	if (thread >= 0 && !has_block) {
-		add_stack(search, start, end, thread);
+		uint64_t own = start_of_mapping(search, start, search->process->threads[thread].stack_addr);
+
+		add_part(search, region, start, own, is_behind_guard);
+		add_stack(search, own, end, thread);
 		return true;
 	}
 	if (is_stack_of_main(region)) { // its thread runs on another stack: all of it may be in use
@@ -180,7 +198,7 @@ add_part(struct search *search, const struct memory_region *region, uint64_t sta
 {
 	if (start >= end)
 		return;
-	if (strcmp(region->path, "[heap]") == 0 || !add_of_thread(search, region, start, end))
+	if (strcmp(region->path, "[heap]") == 0 || !add_of_thread(search, region, start, end, is_behind_guard))
 		add_without_mapped(search, start, end, is_behind_guard);
 }
 
