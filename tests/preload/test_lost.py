@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import fastjsonschema
 import pytest
@@ -82,6 +83,9 @@ class Waiting:
 
     def __enter__(self):
         assert self.process.stdout.readline() == "ready\n"
+        end = time.monotonic() + 60
+        while self.is_running() and time.monotonic() < end:  # it has still to take what reading needs
+            time.sleep(0.001)
         return self
 
     def __exit__(self, *_):
@@ -91,6 +95,12 @@ class Waiting:
     @property
     def pid(self):
         return self.process.pid
+
+    def is_running(self):
+        try:
+            return any("State:\tR" in status.read_text() for status in Path(f"/proc/{self.pid}/task").glob("*/status"))
+        except OSError:  # a thread that has just ended
+            return True
 
     def status(self, field):
         with open(f"/proc/{self.pid}/status") as status:
