@@ -138,7 +138,7 @@ def test_the_path_survives_the_death_of_a_python_program(cache, tmp_path):
     # ... and so do all that tell of the death.
     way = line["ways"][0]["text"]
     told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
-    assert f"When the guard was passed, they were held by {way}." in told
+    assert re.search(r"When the guard was passed, (they|\d+ of 32 samples of them) were held by " + re.escape(way), told), told
     assert re.search(r"Next: .*bound the dict at " + re.escape(way.split(" -> dict")[0]) + r" \([12],\d{3} items\), or drop what is not needed from it: "
                      r"it keeps the blocks of cache\.py:7 Cache\.get alive", told)
     for command in ("report", "leaks"):
@@ -280,7 +280,8 @@ def test_a_leak_is_looked_at_under_a_limit_of_addresses(cache, tmp_path):
     line = stored(tmp_path / "out")["holders"][0]
     assert line["place"] == "cache.py:7 Cache.get"
     assert re.fullmatch(r"local `(service|self)` of .* -> Cache \.pages -> dict of \d,\d{3}, grown at cache\.py:7 Cache\.get, \[\*\] -> bytearray", line["ways"][0]["text"])
-    assert f"When the launcher looked, they were held by {line['ways'][0]['text']}." in " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    assert re.search(r"When the launcher looked, (they|\d+ of 32 samples of them) were held by " + re.escape(line["ways"][0]["text"]), told), told
 
 
 def test_a_leak_is_looked_at_once_for_each_doubling(cache, tmp_path):
