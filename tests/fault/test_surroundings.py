@@ -86,7 +86,8 @@ def test_beyond_a_limit_every_event_is_booked_at_a_caller(what, out):
     if lines <= 2000:
         heap = [site["live_bytes"] for site in document["sites"] if site["domain"] == "heap"]
         assert len(heap) < lines and sum(heap) == document["totals"]["heap"]["live_bytes"]
-    assert next(out.glob("*.kmem")).stat().st_size < 1.2 * (1 << 20)
+    # Its head, what was allowed, and two eighths more for records of callers: how much of that is used depends on what comes when.
+    assert next(out.glob("*.kmem")).stat().st_size <= 135168 + (1 << 20) // 8 * 10
 
 
 def test_our_message_into_a_file_at_its_limit_sends_no_signal(scene, tmp_path):

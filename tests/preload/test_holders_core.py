@@ -39,10 +39,12 @@ static void fill(int i)
     table[i] = malloc(60000);
     memset((void *)table[i], 1, 60000);
 }
+static volatile int has_block;
 static void *wait_with_block(void *nothing)
 {
     void *volatile block = malloc(900000);
     (void)nothing;
+    has_block = 1;
     pause();
     return block;
 }
@@ -52,7 +54,8 @@ int main(void)
     for (int i = 0; i < 300; i++)
         fill(i);
     pthread_create(&thread, NULL, wait_with_block, NULL);
-    usleep(100000);
+    while (!has_block)
+        usleep(1000);
     abort();
 }
 """

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import fastjsonschema
 import pytest
@@ -82,6 +83,9 @@ class Waiting:
 
     def __enter__(self):
         assert self.process.stdout.readline() == "ready\n"
+        end = time.monotonic() + 60
+        while self.is_running() and time.monotonic() < end:  # it has still to take what reading needs
+            time.sleep(0.001)
         return self
 
     def __exit__(self, *_):
@@ -91,6 +95,12 @@ class Waiting:
     @property
     def pid(self):
         return self.process.pid
+
+    def is_running(self):
+        try:
+            return any("State:\tR" in status.read_text() for status in Path(f"/proc/{self.pid}/task").glob("*/status"))
+        except OSError:  # a thread that has just ended
+            return True
 
     def status(self, field):
         with open(f"/proc/{self.pid}/status") as status:
@@ -116,8 +126,11 @@ def of_text(folder, text):
     return compile_c(source, folder / "program")
 
 
-def lost(pid, *options):
-    done = kmemshim("lost", pid, "--json", *options)
+STOP = ("--stop", "60s")  # a machine that tests is busy
+
+
+def lost(pid):
+    done = kmemshim("lost", pid, "--json", *STOP)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
     fastjsonschema.validate(json.loads(SCHEMA_FILE.read_text()), document)
@@ -189,7 +202,7 @@ def test_objects_of_cpp_that_are_lost_are_what_a_leak_sanitizer_says(tmp_path):
 
 def test_R5_more_reachable_blocks_than_the_list_has_room_for(tmp_path):
     with Waiting(of_text(tmp_path, WIDE), tmp_path / "out") as program:
-        found = lost(program.pid, "--stop", "60s")["all"]
+        found = lost(program.pid)["all"]
         assert program.answers()
     assert found["direct_blocks"] == found["indirect_blocks"] == 0
     assert found["reachable_blocks"] >= 1400001
@@ -197,8 +210,8 @@ def test_R5_more_reachable_blocks_than_the_list_has_room_for(tmp_path):
 
 def test_the_text_says_how_much_and_where(tmp_path):
     with Waiting(build(tmp_path, "lost.c"), tmp_path / "out") as program:
-        done = kmemshim("lost", program.pid)
-        cut = kmemshim("lost", program.pid, "--top", "2")
+        done = kmemshim("lost", program.pid, *STOP)
+        cut = kmemshim("lost", program.pid, "--top", "2", *STOP)
         assert program.answers()
     assert done.returncode == 0, done.stderr
     assert f"process {program.pid} has lost 447 KiB in 366 blocks" in done.stdout
@@ -268,7 +281,7 @@ def test_a_looker_that_is_killed_lets_the_program_go_on(tmp_path, end):
     caught = 0
     with Waiting(of_text(tmp_path, LARGE % (32 << 20)), tmp_path / "out") as program:
         for _ in range(5):
-            looker = subprocess.Popen([KMEMSHIM, "lost", str(program.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            looker = subprocess.Popen([KMEMSHIM, "lost", str(program.pid), *STOP], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while looker.poll() is None and program.status("State") != "t":
                 pass
             looker.send_signal(end)
@@ -285,7 +298,7 @@ def test_a_looker_that_is_killed_lets_the_program_go_on(tmp_path, end):
 def test_a_program_that_is_killed_while_it_stands_still_is_told_so(command, tmp_path):
     """Its memory is gone: what was not read yet would be taken for no pointers, and what they lead to for lost."""
     with Waiting(of_text(tmp_path, LARGE % (16 << 20)), tmp_path / "out") as waiting:
-        with subprocess.Popen([KMEMSHIM, command, str(waiting.pid), "--stop", "60s"], env=plain_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as look:
+        with subprocess.Popen([KMEMSHIM, command, str(waiting.pid), *STOP], env=plain_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as look:
             while "TracerPid:\t0\n" in open(f"/proc/{waiting.pid}/status").read():
                 assert look.poll() is None
             waiting.process.kill()
@@ -322,7 +335,7 @@ int main(void)
 
 
 def at_exit(folder, *words):
-    return kmemshim("lost", "--at-exit", "-o", folder / "out", *words)
+    return kmemshim("lost", "--at-exit", *STOP, "-o", folder / "out", *words)
 
 
 def test_at_exit_it_is_what_a_leak_sanitizer_says(tmp_path):
@@ -358,7 +371,7 @@ def test_at_exit_signals_reach_it_and_a_thread_may_end_it(tmp_path):
 
 
 def test_at_exit_a_program_that_stops_waits_until_it_is_continued(tmp_path):
-    look = subprocess.Popen([KMEMSHIM, "lost", "--at-exit", "-o", tmp_path / "out", "--", sys.executable, "-c",
+    look = subprocess.Popen([KMEMSHIM, "lost", "--at-exit", *STOP, "-o", tmp_path / "out", "--", sys.executable, "-c",
                              "import os, signal; print(os.getpid(), flush=True); os.kill(os.getpid(), signal.SIGSTOP); print('went on')"],
                             env=plain_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     pid = int(look.stderr.readline())

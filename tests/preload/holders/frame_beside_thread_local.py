@@ -34,9 +34,9 @@ def run_thread(_):
     deep(140)  # 14 KiB of frames and more: they need another chunk
 
 
-# The kernel takes the highest hole that is large enough: the small ones are filled, then the stack comes below the last.
+# The kernel takes the highest hole that is large enough: the small ones are filled, and one is left above the stack.
 filled = [map_memory(CHUNK) for _ in range(1000)]
-stack = map_memory(STACK)
+stack = map_memory(STACK + CHUNK)
 thread, attributes = ctypes.c_ulong(), ctypes.create_string_buffer(64)
 libc.pthread_attr_init(attributes)
 libc.pthread_attr_setstack(attributes, ctypes.c_void_p(stack), ctypes.c_size_t(STACK))
