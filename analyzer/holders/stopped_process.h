@@ -22,7 +22,8 @@ struct stopped_thread {
 	pid_t number;
 	int signal; // that was on its way to it and is handed on; 0 = none
 	uint64_t stack_addr;
-	uint64_t thread_addr;                  // of its control block: thread-local variables lie below
+	uint64_t thread_addr; // of its control block: thread-local variables lie below
+	uint64_t code_addr;
 	uint64_t registers[MACHINE_REGISTERS]; // general ones that may hold a pointer
 };
 

@@ -33,5 +33,6 @@ stopped_registers_take(struct stopped_thread *thread, const void *registers, siz
 		return;
 	memcpy(&all, registers, sizeof(all));
 	thread->stack_addr = all.sp;
+	thread->code_addr = all.pc;
 	memcpy(thread->registers, all.regs, sizeof(thread->registers));
 }

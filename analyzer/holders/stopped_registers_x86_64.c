@@ -14,6 +14,7 @@ take(struct stopped_thread *thread, const struct user_regs_struct *all)
 {
 	thread->stack_addr = all->rsp;
 	thread->thread_addr = all->fs_base;
+	thread->code_addr = all->rip;
 	memcpy(thread->registers,
 	       (const uint64_t[MACHINE_REGISTERS]){ all->rax, all->rbx, all->rcx, all->rdx, all->rsi, all->rdi, all->rbp,
 	                                            all->r8, all->r9, all->r10, all->r11, all->r12, all->r13, all->r14,
