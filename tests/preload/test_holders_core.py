@@ -107,7 +107,7 @@ def test_what_c_held_by_its_variables_and_stacks(tmp_path):
     document = document_of(*core_of(tmp_path, compile_c_of(tmp_path)))
     found = {line["function"]: line["ways"][0]["text"] for line in document["holders"]}
     assert found["fill"] == "static variable `table` of table"
-    assert re.fullmatch(r"the stack of thread \d+", found["wait_with_block"])
+    assert re.fullmatch(r"local `block` of wait_with_block\(\) \(table\.c:\d+\)", found["wait_with_block"])
 
 
 def test_keys_are_left_out_where_the_program_was_recorded_so(tmp_path):
