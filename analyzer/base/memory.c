@@ -5,6 +5,7 @@
  */
 #include "base/memory.h"
 
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,4 +51,17 @@ char *
 memory_text(const char *text)
 {
 	return checked(strdup(text));
+}
+
+char *
+memory_printed(const char *format, ...)
+{
+	va_list values;
+	char *text;
+
+	va_start(values, format);
+	if (vasprintf(&text, format, values) < 0)
+		memory_exhausted();
+	va_end(values);
+	return text;
 }

@@ -15,6 +15,7 @@ void *memory_zeroed(size_t count, size_t size) __attribute__((malloc, alloc_size
 void *memory_grown(void *array, size_t *room, size_t wanted, size_t size) __attribute__((returns_nonnull));
 
 char *memory_text(const char *text) __attribute__((malloc, returns_nonnull));
+char *memory_printed(const char *format, ...) __attribute__((malloc, returns_nonnull, format(printf, 1, 2)));
 
 /* For what else needs memory and got none. */
 _Noreturn void memory_exhausted(void);

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/units.h"
 
 #define PATIENCE_NS UINT64_C(1000000000)
@@ -24,15 +24,6 @@ static struct {
 	const char *what;
 	unsigned calls;
 } state;
-
-static uint64_t
-now(void)
-{
-	struct timespec time = { .tv_sec = 0 };
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &time);
-	return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
-}
 
 static bool
 has_terminal(void)
@@ -58,7 +49,7 @@ progress_show(const char *what, size_t done, size_t total)
 		return;
 	if (state.began_ns != 0 && state.what == what && ++state.calls % CALLS_PER_LOOK != 0 && done + 1 < total)
 		return;
-	time = now();
+	time = clock_monotonic_ns();
 	state.what = what;
 	if (state.began_ns == 0)
 		state.began_ns = time;

@@ -16,9 +16,9 @@
 #include <string.h>
 #include <sys/klog.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json_read.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
@@ -161,10 +161,7 @@ start_journal(const char *boot_id, uint64_t from, uint64_t to, int *output)
 static uint64_t
 now_ms(void)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+	return clock_monotonic_ns() / 1000000;
 }
 
 /* What it prints until it ends or the time is up; to be freed. */

@@ -234,8 +234,7 @@ newest_below(const char *folder, size_t *folder_count)
 
 		if (entry->d_name[0] == '.')
 			continue;
-		if (asprintf(&path, "%s/%s", folder, entry->d_name) < 0)
-			memory_exhausted();
+		path = memory_printed("%s/%s", folder, entry->d_name);
 		if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 			(void)list_folder(path, &paths, &count, &ignored);
 		for (size_t i = 0; i < count; i++)

@@ -43,14 +43,11 @@ static char *
 lost_child_text(const char *path, const struct model_process *process)
 {
 	char held[UNITS_TEXT_BYTES];
-	char *text;
+	char *text = memory_printed(
+		"%s: its child process %s (pid %u) ended by a signal or crashed, holding %s; its figures are from that "
+		"moment (only its parent knows which signal; a pool that closes sends SIGTERM)",
+		path, process->name, process->identity->pid, units_bytes(process->live_bytes, held));
 
-	if (asprintf(
-			&text,
-			"%s: its child process %s (pid %u) ended by a signal or crashed, holding %s; its figures are from that "
-			"moment (only its parent knows which signal; a pool that closes sends SIGTERM)",
-			path, process->name, process->identity->pid, units_bytes(process->live_bytes, held)) < 0)
-		memory_exhausted();
 	(void)text_clean(text, strlen(text));
 	return text;
 }
@@ -130,11 +127,11 @@ repeat_of(const struct options *options, const struct baseline *after)
 	joined = shell_words_join(words, bytes);
 	if (program[0] == '\0')
 		text = memory_text("");
-	else if (asprintf(&text,
-	                  options->command_line != NULL ? "kmemshim check%2$s%3$s -- %1$s"
-	                                                : "kmemshim run -o again -- %1$s; kmemshim check again%2$s%3$s",
-	                  program, joined[0] != '\0' ? " " : "", joined) < 0)
-		memory_exhausted();
+	else
+		text = memory_printed(options->command_line != NULL
+		                          ? "kmemshim check%2$s%3$s -- %1$s"
+		                          : "kmemshim run -o again -- %1$s; kmemshim check again%2$s%3$s",
+		                      program, joined[0] != '\0' ? " " : "", joined);
 	free(given);
 	free(joined);
 	free(words);

@@ -137,8 +137,7 @@ cmd_run_say_not_started(const struct launch *launch, const struct program *progr
 	} else if (launch->start_error == EACCES && access(name, F_OK) == 0 && access(name, X_OK) != 0) {
 		hint = "; chmod +x it, or put its interpreter before it";
 	}
-	if (asprintf(&clean, "%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what) < 0)
-		memory_exhausted();
+	clean = memory_printed("%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what);
 	(void)text_clean(clean, strlen(clean));
 	(void)fprintf(stderr, "kmemshim: %s\n", clean);
 	free(clean);

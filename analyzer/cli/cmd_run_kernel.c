@@ -45,9 +45,8 @@ set_extension(const char *self)
 		(void)snprintf(probe, sizeof(probe), "%s/kmemshim/__init__.py", real);
 		if (access(probe, R_OK) != 0)
 			continue;
-		if (asprintf(&list, "%s%s%s", real, present != NULL && present[0] != '\0' ? ":" : "",
-		             present != NULL ? present : "") < 0)
-			memory_exhausted();
+		list = memory_printed("%s%s%s", real, present != NULL && present[0] != '\0' ? ":" : "",
+		                      present != NULL ? present : "");
 		(void)setenv("PYTHONPATH", list, 1);
 		free(list);
 		return true;

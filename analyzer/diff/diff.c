@@ -476,19 +476,6 @@ diff_headline(const struct diff *diff)
 
 /* ---- notes ---- */
 
-__attribute__((format(printf, 1, 2))) static char *
-made_text(const char *format, ...)
-{
-	va_list values;
-	char *text;
-
-	va_start(values, format);
-	if (vasprintf(&text, format, values) < 0)
-		memory_exhausted();
-	va_end(values);
-	return text;
-}
-
 static bool
 has_domain(const struct diff_side *side, enum domain_kind kind)
 {
@@ -506,7 +493,7 @@ note_program(const struct diff *diff)
 	char *before = diff_name(diff, diff->before->program);
 	char *after = diff_name(diff, diff->after->program);
 	char *text = strcmp(diff->before->program, diff->after->program) != 0
-	                 ? made_text("these are two programs: %s, and %s", before, after)
+	                 ? memory_printed("these are two programs: %s, and %s", before, after)
 	                 : NULL;
 
 	free(before);
@@ -522,7 +509,7 @@ note_python(const struct diff *diff)
 
 	if (before[0] == '\0' || after[0] == '\0' || strcmp(before, after) == 0)
 		return NULL;
-	return made_text("the old one used Python %s, the new one %s: they allocate in other ways", before, after);
+	return memory_printed("the old one used Python %s, the new one %s: they allocate in other ways", before, after);
 }
 
 static char *
@@ -533,9 +520,9 @@ note_objects(const struct diff *diff)
 
 	if (were_arenas == are_arenas || diff->before->python_version[0] == '\0' || diff->after->python_version[0] == '\0')
 		return NULL;
-	return made_text("only the %s one has Python's arenas; the other was recorded with --python-objects or "
-	                 "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
-	                 were_arenas ? "old" : "new");
+	return memory_printed("only the %s one has Python's arenas; the other was recorded with --python-objects or "
+	                      "PYTHONMALLOC=malloc, so lines of small objects differ: record both in the same way",
+	                      were_arenas ? "old" : "new");
 }
 
 static char *
@@ -545,9 +532,9 @@ note_running(const struct diff *diff)
 
 	if (!diff->before->is_running && !diff->after->is_running)
 		return NULL;
-	return made_text("%s still running: \"at the end\" is now", were_both                  ? "both are"
-	                                                            : diff->before->is_running ? "the old one is"
-	                                                                                       : "the new one is");
+	return memory_printed("%s still running: \"at the end\" is now", were_both                  ? "both are"
+	                                                                 : diff->before->is_running ? "the old one is"
+	                                                                                            : "the new one is");
 }
 
 static char *
@@ -557,10 +544,10 @@ note_snapshot(const struct diff *diff)
 
 	if (!diff->before->is_snapshot && !diff->after->is_snapshot)
 		return NULL;
-	return made_text("%s: \"at the end\" is that moment; peaks are those of the whole run",
-	                 were_both                   ? "both are snapshots"
-	                 : diff->before->is_snapshot ? "the old one is a snapshot"
-	                                             : "the new one is a snapshot");
+	return memory_printed("%s: \"at the end\" is that moment; peaks are those of the whole run",
+	                      were_both                   ? "both are snapshots"
+	                      : diff->before->is_snapshot ? "the old one is a snapshot"
+	                                                  : "the new one is a snapshot");
 }
 
 char *

@@ -273,8 +273,7 @@ baseline_path_in(const char *folder, const char *platform)
 	size_t length = strlen(folder);
 	char *path;
 
-	if (asprintf(&path, "%s%s%s.json", folder, length != 0 && folder[length - 1] == '/' ? "" : "/", platform) < 0)
-		memory_exhausted();
+	path = memory_printed("%s%s%s.json", folder, length != 0 && folder[length - 1] == '/' ? "" : "/", platform);
 	return path;
 }
 

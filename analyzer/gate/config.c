@@ -16,11 +16,9 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/path_join.h"
 #include "base/regular_file.h"
 #include "base/text_clean.h"
 #include "base/text_start.h"
-#include "base/units.h"
 #include "base/yaml_read.h"
 #include "gate/pattern.h"
 #include "kmem_words.h"

@@ -13,9 +13,9 @@
 #include <sys/mman.h>
 #include <sys/procfs.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/regular_file.h"
@@ -312,7 +312,6 @@ core_file_open(const char *command, const char *path, struct process_memory *mem
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const Elf64_Ehdr *head;
 	struct stat about;
-	struct timespec now;
 	void *mapped = MAP_FAILED;
 	int error = errno;
 
@@ -320,9 +319,7 @@ core_file_open(const char *command, const char *path, struct process_memory *mem
 		mapped = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (fd >= 0)
 		(void)close(fd);
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	*process = (struct stopped_process){ .is_image = true,
-		                                 .since_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec };
+	*process = (struct stopped_process){ .is_image = true, .since_ns = clock_monotonic_ns() };
 	*memory = (struct process_memory){ .fetch = fetch, .context = core };
 	if (mapped != MAP_FAILED) {
 		core->bytes = mapped;

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 
 /* Waits until it is watched. An error goes back: the pipe is closed when the program begins. */
@@ -89,7 +89,6 @@ is_stop(int number)
 bool
 exit_watch_wait(const char *command, pid_t pid, struct stopped_process *process, int *status, struct fail *fail)
 {
-	struct timespec now;
 
 	for (;;) {
 		int event;
@@ -109,10 +108,7 @@ exit_watch_wait(const char *command, pid_t pid, struct stopped_process *process,
 		else
 			(void)ptrace(PTRACE_CONT, pid, NULL, (void *)(intptr_t)(event == 0 ? WSTOPSIG(*status) : 0));
 	}
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	*process = (struct stopped_process){ .pid = pid,
-		                                 .is_ending = true,
-		                                 .since_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec };
+	*process = (struct stopped_process){ .pid = pid, .is_ending = true, .since_ns = clock_monotonic_ns() };
 	process->threads = memory_grown(NULL, &process->room, 1, sizeof(*process->threads));
 	process->threads[process->count++] = (struct stopped_thread){ .number = pid };
 	stopped_registers_read(&process->threads[0]);

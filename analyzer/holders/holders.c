@@ -206,8 +206,7 @@ whole_text(const struct process_look *look, struct process_modules *modules, con
 	if ((way->kind == HOLDER_WAY_HELD || way->kind == HOLDER_WAY_PERHAPS) && !way->has_root_text)
 		root_text = holder_root_text(look, modules, search, way, locals, root, &leads);
 	behind = holder_words_told(modules, rest, leads);
-	if (asprintf(&text, "%s%s", root_text, behind) < 0)
-		memory_exhausted();
+	text = memory_printed("%s%s", root_text, behind);
 	free(behind);
 	return text;
 }

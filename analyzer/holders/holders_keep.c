@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "analysis/model_finish.h"
 #include "analysis/rank.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text_start.h"
 #include "base/units.h"
@@ -55,7 +55,6 @@ keep(int fd, const struct holders *holders)
 {
 	struct kmem_holders *look = memory_zeroed(1, sizeof(*look));
 	size_t ways = HOLDERS_SAMPLES;
-	struct timespec now;
 	char *text;
 	size_t bytes = write_text(holders, ways, &text);
 
@@ -63,12 +62,11 @@ keep(int fd, const struct holders *holders)
 		free(text);
 		bytes = write_text(holders, ways /= 2, &text);
 	}
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	if (bytes <= sizeof(look->text)) {
 		memcpy(look->text, text, bytes);
 		look->text_bytes = (uint32_t)bytes;
 		look->sequence = holders->sequence;
-		look->monotonic_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+		look->monotonic_ns = clock_monotonic_ns();
 		look->volume_bytes = holders->volume_bytes;
 		look->leak_bytes = holders->leak_bytes;
 		(void)capture_holders_write(fd, look);
@@ -123,8 +121,7 @@ why_text(const char *said)
 		said += strlen(COMMAND ": ");
 	if (at == NULL)
 		return memory_text(said);
-	if (asprintf(&text, "%.*s--holders-stop%s", (int)(at - said), said, at + strlen(own)) < 0)
-		memory_exhausted();
+	text = memory_printed("%.*s--holders-stop%s", (int)(at - said), said, at + strlen(own));
 	return text;
 }
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
 
@@ -183,10 +183,7 @@ process_memory_close(struct process_memory *memory)
 bool
 process_memory_is_late(const struct process_memory *memory)
 {
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return memory->deadline_ns != 0 && (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec > memory->deadline_ns;
+	return memory->deadline_ns != 0 && clock_monotonic_ns() > memory->deadline_ns;
 }
 
 void

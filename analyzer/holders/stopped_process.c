@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/text_start.h"
 #include "capture/process_alive.h"
@@ -23,15 +24,6 @@
 #define SECOND_NS UINT64_C(1000000000)
 
 unsigned stopped_process_grace_s = 10;
-
-static uint64_t
-now_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* A number in /proc/PID/status; 0 when it is not there. */
 static unsigned long
@@ -98,7 +90,7 @@ wait_until_still(struct stopped_thread *thread, uint64_t deadline_ns)
 		}
 		if (who != 0)
 			return WAIT_ENDED;
-		if (now_ns() > deadline_ns)
+		if (clock_monotonic_ns() > deadline_ns)
 			return WAIT_LATE;
 		(void)nanosleep(&(struct timespec){ .tv_nsec = POLL_NS }, NULL);
 	}
@@ -150,7 +142,7 @@ stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct st
 	size_t still = 0;
 	size_t added;
 
-	*process = (struct stopped_process){ .pid = pid, .since_ns = now_ns() };
+	*process = (struct stopped_process){ .pid = pid, .since_ns = clock_monotonic_ns() };
 	(void)alarm((unsigned)(wait_ns / SECOND_NS) + stopped_process_grace_s);
 	do {
 		if (!seize_new(process, &added)) {
@@ -187,7 +179,7 @@ stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct st
 uint64_t
 stopped_process_time(const struct stopped_process *process)
 {
-	return now_ns() - process->since_ns;
+	return clock_monotonic_ns() - process->since_ns;
 }
 
 uint64_t

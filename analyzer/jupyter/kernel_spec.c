@@ -454,8 +454,7 @@ kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher)
 	(void)json_object_set_new(spec->root, "argv", words);
 	if (length >= sizeof(suffix) && strcmp(title + length - (sizeof(suffix) - 1), suffix) == 0)
 		length -= sizeof(suffix) - 1;
-	if (asprintf(&new_title, "%.*s (kmemshim)", (int)length, title) < 0)
-		memory_exhausted();
+	new_title = memory_printed("%.*s (kmemshim)", (int)length, title);
 	(void)json_object_set_new(spec->root, "display_name", json_string(new_title));
 	free(new_title);
 	if (!json_is_object(metadata)) {

@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "capture/running_capture.h"
 #include "kmem_words.h"
 
@@ -51,13 +52,11 @@ ask_process(const char *command, const char *pid, enum ask_what what, const char
 {
 	struct kmem_request request = { .wants = (uint32_t)what };
 	char path[RUNNING_CAPTURE_PATH_BYTES];
-	struct timespec now;
 	int fd = running_capture_open(command, pid, O_RDWR, path, fail);
 
 	if (fd < 0)
 		return false;
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	request.number = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	request.number = clock_monotonic_ns();
 	set_name(&request, name);
 	request.checksum = kmem_request_checksum(&request);
 	if (pwrite(fd, &request, sizeof(request), (off_t)KMEM_REQUEST_OFFSET) != (ssize_t)sizeof(request)) {

@@ -23,9 +23,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/make_folders.h"
 #include "base/machine.h"
-#include "base/memory.h"
 #include "base/owner.h"
 #include "launch/launcher_guard.h"
 #include "launch/launcher_preload.h"
@@ -60,15 +60,6 @@ static volatile sig_atomic_t passed_on;   // number of the last signal that the 
 static volatile sig_atomic_t server_pid;  // that started us and this kernel
 static volatile sig_atomic_t is_of_group; // who interrupts signals our whole group, and so the program
 static _Atomic uint64_t ended_ns;         // CLOCK_MONOTONIC
-
-static uint64_t
-monotonic_ns(void)
-{
-	struct timespec now;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static void
 forward(int number, siginfo_t *info, void *context)
@@ -135,7 +126,8 @@ end_report(int number)
 	int saved = errno;
 
 	/* relaxed: see there */
-	if (number != passed_on || monotonic_ns() - atomic_load_explicit(&ended_ns, memory_order_relaxed) > TWICE_NS) {
+	if (number != passed_on ||
+	    clock_monotonic_ns() - atomic_load_explicit(&ended_ns, memory_order_relaxed) > TWICE_NS) {
 		(void)signal(number, SIG_DFL);
 		(void)raise(number); // taken when this handler returns
 	}
@@ -152,7 +144,7 @@ release_signals(const struct dispositions *before)
 	program_pid = 0;
 	(void)setitimer(ITIMER_REAL, &never, NULL);
 	/* relaxed: read in this thread alone, by the handlers that are installed below */
-	atomic_store_explicit(&ended_ns, monotonic_ns(), memory_order_relaxed);
+	atomic_store_explicit(&ended_ns, clock_monotonic_ns(), memory_order_relaxed);
 	for (size_t i = 0; i < SIGNAL_COUNT; i++) {
 		if (signals[i].is_end && before->signals[i].sa_handler != SIG_IGN)
 			(void)sigaction(signals[i].number, &ending, NULL);

@@ -218,8 +218,7 @@ model_holders_container(const struct holders_way *way)
 
 	if (way->container[0] == '\0')
 		return 0;
-	if (asprintf(&wanted, " -> %s of ", way->container) < 0)
-		memory_exhausted();
+	wanted = memory_printed(" -> %s of ", way->container);
 	at = strstr(way->text, wanted);
 	free(wanted);
 	return at != NULL ? (size_t)(at - way->text) : 0;

@@ -300,8 +300,7 @@ absolute(const char *path)
 		path += 2;
 	if (directory == NULL)
 		return memory_text(path);
-	if (asprintf(&whole, "%s/%s", directory, path) < 0)
-		memory_exhausted();
+	whole = memory_printed("%s/%s", directory, path);
 	free(directory);
 	return whole;
 }
@@ -313,8 +312,7 @@ wrappers_of(const struct model_options *options)
 	const char *always = getenv("KMEMSHIM_WRAPPERS");
 	char *names;
 
-	if (asprintf(&names, "%s,%s", options->wrappers != NULL ? options->wrappers : "", always != NULL ? always : "") < 0)
-		memory_exhausted();
+	names = memory_printed("%s,%s", options->wrappers != NULL ? options->wrappers : "", always != NULL ? always : "");
 	return names;
 }
 

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/place.h"
 #include "base/units.h"
 #include "report/render.h"
 #include "report/report.h"

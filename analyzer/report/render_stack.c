@@ -170,8 +170,7 @@ render_holder_words(const struct holders_way *way, uint64_t samples)
 			continue;
 		if (way->samples != samples)
 			(void)snprintf(share, sizeof(share), "  (%" PRIu64 " of %" PRIu64 " samples)", way->samples, samples);
-		if (asprintf(&text, "%s%s%s%s", kinds[i].words, lost_words(way), way->text, share) < 0)
-			memory_exhausted();
+		text = memory_printed("%s%s%s%s", kinds[i].words, lost_words(way), way->text, share);
 		return text;
 	}
 	return NULL;
