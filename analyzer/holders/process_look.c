@@ -29,6 +29,23 @@ program_addr(pid_t pid)
 	return found;
 }
 
+static void
+resume(struct process_look *look)
+{
+	if (look->stopped_ns == 0)
+		look->stopped_ns = stopped_process_resume(&look->process);
+}
+
+bool
+process_look_resume(const char *command, struct process_look *look, struct fail *fail)
+{
+	resume(look);
+	if (!look->process.was_killed)
+		return true;
+	return fail_set(fail, EXIT_USAGE, "%s: process %d was killed while it stood still", command,
+	                (int)look->process.pid);
+}
+
 /* is_open: its memory is. */
 static bool
 read_blocks(const char *command, bool is_open, uint64_t wait_ns, struct process_look *look, struct fail *fail)
@@ -38,6 +55,7 @@ read_blocks(const char *command, bool is_open, uint64_t wait_ns, struct process_
 		look->blocks = live_blocks_read(command, &look->memory, fail);
 	}
 	if (look->blocks == NULL) {
+		(void)process_look_resume(command, look, fail); // of who was killed nothing could be read
 		process_look_close(look);
 		return false;
 	}
@@ -99,23 +117,6 @@ process_look_open(const char *command, pid_t pid, const char *capture, uint64_t 
 
 	return stopped_process_stop(command, pid, wait_ns, &process, fail) &&
 	       open_stopped(command, &process, capture, wait_ns, look, fail);
-}
-
-static void
-resume(struct process_look *look)
-{
-	if (look->stopped_ns == 0)
-		look->stopped_ns = stopped_process_resume(&look->process);
-}
-
-bool
-process_look_resume(const char *command, struct process_look *look, struct fail *fail)
-{
-	resume(look);
-	if (!look->process.was_killed)
-		return true;
-	return fail_set(fail, EXIT_USAGE, "%s: process %d was killed while it stood still", command,
-	                (int)look->process.pid);
 }
 
 void

@@ -307,6 +307,23 @@ def test_a_program_that_is_killed_while_it_stands_still_is_told_so(command, tmp_
     assert re.fullmatch(rf"kmemshim: {command}: process {waiting.pid} (was killed while it stood still|is gone)\n", why), why
 
 
+@pytest.mark.parametrize("command", ["lost", "holders"])
+def test_a_program_that_is_killed_at_any_moment_of_a_look_is_told_so(command, tmp_path):
+    """Also before the recorder's tables were found: they are not those of another version."""
+    rng, program, killed = harness.seeded_random(), of_text(tmp_path, LARGE % (1 << 20)), 0
+    for _ in range(10):
+        with Waiting(program, tmp_path / "out") as waiting:
+            with subprocess.Popen([KMEMSHIM, command, str(waiting.pid), *STOP], env=plain_env(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as look:
+                while waiting.status("TracerPid") == "0" and look.poll() is None:
+                    pass
+                time.sleep(rng.random() ** 2 / 100)
+                waiting.process.kill()
+                why = look.communicate()[1]
+        killed += look.returncode != 0
+        assert look.returncode == 0 or re.fullmatch(rf"kmemshim: {command}: process {waiting.pid} (was killed while it stood still|is gone)\n", why), why
+    assert killed >= 3
+
+
 # ---- at the exit ----
 
 STOPS = """
