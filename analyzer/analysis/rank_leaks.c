@@ -172,9 +172,11 @@ rank_filled_bytes(const struct model_site *site)
 static bool
 is_accumulating(const struct model_site *site)
 {
-	return site->generations_total >= LEAK_GENERATIONS_MIN &&
-	       (is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->generations_total) || stays_evenly(site)) &&
-	       is_at_least(site->recent_alive, LEAK_RECENT_PERCENT, site->recent_total);
+	if (site->generations_total < LEAK_GENERATIONS_MIN)
+		return false;
+	return (is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->generations_total) &&
+	        is_at_least(site->recent_alive, LEAK_RECENT_PERCENT, site->recent_total)) ||
+	       (stays_evenly(site) && site->recent_alive != 0);
 }
 
 static enum model_leak_class
