@@ -92,6 +92,26 @@ read_frames(struct stack_copy *copy, const struct stopped_thread *thread, struct
 	}
 }
 
+/*
+ * It stands in its frame, in that of its caller where it was given by value, or where a register was kept. Of others, such as those of the C library, no debug
+ * information needs to be read.
+ */
+static bool
+may_have(const struct stack_copy *copy, size_t at, uint64_t place)
+{
+	const struct thread_frame *frame = &copy->frames[at].frame;
+	uint64_t end = at + 1 < copy->frame_count ? copy->frames[at + 1].frame.cfa : 0;
+	uint64_t start = stack_of(&copy->frames[at]) - MACHINE_RED_ZONE_BYTES;
+
+	if (place >= start && place < (end != 0 ? end : copy->end))
+		return true;
+	for (size_t i = 0; i < THREAD_FRAME_REGISTERS; i++) {
+		if (frame->registers[i].is_known && frame->registers[i].place == place)
+			return true;
+	}
+	return false;
+}
+
 /* From outside inwards: what a caller has stays longer than what it calls. */
 static void
 find(const struct stack_copy *copy, struct process_modules *modules, struct stack_answer *answer)
@@ -103,7 +123,8 @@ find(const struct stack_copy *copy, struct process_modules *modules, struct stac
 	for (size_t i = copy->frame_count; i > 0 && answer->depth == 0; i--) {
 		const struct stack_frame *frame = &copy->frames[i - 1];
 
-		if (symbolizer_local(modules->symbolizer, frame->file, &frame->frame, place, &answer->local))
+		if (may_have(copy, i - 1, place) &&
+		    symbolizer_local(modules->symbolizer, frame->file, &frame->frame, place, &answer->local))
 			answer->depth = i;
 	}
 }

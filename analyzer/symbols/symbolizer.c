@@ -58,7 +58,8 @@ struct symbolizer_file {
 	bool has_symbols; // they were read
 	size_t symbol_count;
 	struct symbol *symbols;
-	struct symbolizer_dwarf *dwarf; // NULL: no debug information
+	bool was_dwarf_read;
+	struct symbolizer_dwarf *dwarf; // NULL: no debug information, or not read yet
 	Dwarf_Addr dwarf_bias;
 	struct symbolizer_types *types; // NULL until they are asked for
 	struct answer *answers;
@@ -287,17 +288,21 @@ too_much(struct symbolizer *symbolizer, struct symbolizer_file *file)
 	file->has_too_much = true;
 }
 
-static void
-read_debug_information(struct symbolizer_file *file)
+/* The gate is shut. Not before it is asked for: to know who called whom, the file itself is enough. NULL = there is none. */
+static struct symbolizer_dwarf *
+dwarf_of(struct symbolizer_file *file)
 {
-	Dwarf *dwarf = file->is_bearable ? dwfl_module_getdwarf(file->module, &file->dwarf_bias) : NULL;
-
 	const char *debug_path = NULL; // where it is no part of the file itself
+	Dwarf *dwarf;
 
+	if (file->was_dwarf_read || file->module == NULL)
+		return file->dwarf;
+	file->was_dwarf_read = true;
+	dwarf = file->is_bearable ? dwfl_module_getdwarf(file->module, &file->dwarf_bias) : NULL;
 	if (dwarf == NULL)
-		return;
+		return NULL;
 	(void)dwfl_module_info(file->module, NULL, NULL, NULL, NULL, NULL, NULL, &debug_path);
-	file->dwarf = symbolizer_dwarf_new(dwarf, file->opened_path, debug_path);
+	return file->dwarf = symbolizer_dwarf_new(dwarf, file->opened_path, debug_path);
 }
 
 static void
@@ -326,9 +331,7 @@ open_file(struct symbolizer *symbolizer, struct symbolizer_file *file)
 			       "without names; report where it was recorded, or give the old files with --sysroot");
 		else if (symbolizer->missing_count++ == 0)
 			symbolizer->first_missing = file->identity.path;
-		return;
 	}
-	read_debug_information(file);
 }
 
 /* ".part.0", ".constprop.1", ".isra.0", ".cold", ".lto_priv.0", ".llvm.123": copies of the same source function. */
@@ -449,7 +452,7 @@ find_answer(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_
 	struct answer *answer = memory_zeroed(1, sizeof(*answer));
 
 	answer->address = address;
-	if (file->dwarf != NULL)
+	if (dwarf_of(file) != NULL)
 		answer->count = answer_from_dwarf(symbolizer, file, address, &answer->frames);
 	if (answer->count == 0) {
 		struct symbol_frame *fresh = text_pool_room(symbolizer->pool, sizeof(*fresh));
@@ -515,7 +518,7 @@ types_of(struct symbolizer *symbolizer, struct symbolizer_file *file)
 {
 	if (!file->was_opened)
 		open_file(symbolizer, file);
-	if (file->types == NULL && file->dwarf != NULL)
+	if (file->types == NULL && dwarf_of(file) != NULL)
 		file->types = symbolizer_types_new(file->dwarf, symbolizer->pool);
 	return file->types;
 }
@@ -580,8 +583,9 @@ symbolizer_caller(struct symbolizer *symbolizer, struct symbolizer_file *file, s
 	if (!file->was_opened)
 		open_file(symbolizer, file);
 	tables = file->module != NULL ? dwfl_module_eh_cfi(file->module, &bias) : NULL;
+	frame->cfa = 0;
 	is_known = tables != NULL && symbolizer_frames_caller(tables, address + file->bias - bias, frame, caller);
-	if (!is_known && file->dwarf != NULL) {
+	if (frame->cfa == 0 && dwarf_of(file) != NULL) {
 		tables = dwfl_module_dwarf_cfi(file->module, &bias);
 		is_known = tables != NULL && symbolizer_frames_caller(tables, address + file->bias - bias, frame, caller);
 	}
@@ -604,33 +608,36 @@ bool
 symbolizer_local(struct symbolizer *symbolizer, struct symbolizer_file *file, const struct thread_frame *frame,
                  uint64_t place, struct symbol_local *local)
 {
-	const struct symbol_frame *frames;
-	size_t frame_count = symbolizer_resolve(symbolizer, file, frame->code_addr, frame->is_exact, &frames);
 	Dwarf_Die scopes[SYMBOLIZER_SCOPES_MAX];
-	uint64_t address = code_before(frame) + file->bias - file->dwarf_bias;
+	const struct symbol_frame *frames;
 	const char *name = NULL;
-	size_t count;
+	uint64_t address = 0;
+	size_t frame_count;
+	size_t depth = 0; // of inlined functions around it
+	size_t count = 0;
 	size_t scope;
 	Dwarf_Die variable;
 
-	if (file->dwarf == NULL)
-		return false;
 	debug_gate_shut();
-	count = symbolizer_dwarf_scopes(file->dwarf, address, scopes);
+	if (dwarf_of(file) != NULL) {
+		address = code_before(frame) + file->bias - file->dwarf_bias;
+		count = symbolizer_dwarf_scopes(file->dwarf, address, scopes);
+	}
 	if (count != 0 && symbolizer_frames_local(scopes, count, address, frame, place, &variable, &local->offset, &scope))
 		name = dwarf_diename(&variable);
 	if (name != NULL) {
-		size_t depth = 0; // of inlined functions around it
-
-		for (size_t i = 1; i <= scope; i++)
-			depth += dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine;
-		frames += depth < frame_count ? frame_count - 1 - depth : 0;
 		local->name = text_pool_add_text(symbolizer->pool, name);
-		local->function = frames->function;
-		local->file = frames->file;
 		local->line = line_of(&variable);
 		local->type = symbolizer_types_of(types_of(symbolizer, file), &variable);
 	}
 	debug_gate_open();
-	return name != NULL;
+	if (name == NULL)
+		return false;
+	for (size_t i = 1; i <= scope; i++)
+		depth += dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine;
+	frame_count = symbolizer_resolve(symbolizer, file, frame->code_addr, frame->is_exact, &frames);
+	frames += depth < frame_count ? frame_count - 1 - depth : 0;
+	local->function = frames->function;
+	local->file = frames->file;
+	return true;
 }
