@@ -128,6 +128,15 @@ open_in_place(const char *path)
 	return fdopen(fd, "w");
 }
 
+/* What follows there is written behind it. */
+static bool
+is_standard_output(const struct stat *there)
+{
+	struct stat own;
+
+	return fstat(STDOUT_FILENO, &own) == 0 && own.st_dev == there->st_dev && own.st_ino == there->st_ino;
+}
+
 bool
 output_may_write(const char *path, bool is_forced, struct fail *fail)
 {
@@ -149,15 +158,26 @@ output_open(const char *path, struct fail *fail)
 	struct stat there;
 
 	file->path = memory_text(strcmp(path, "-") == 0 ? "/dev/stdout" : path);
-	if (stat(file->path, &there) != 0 || S_ISREG(there.st_mode)) {
-		size_t room = strlen(path) + 32;
+	bool is_there = stat(file->path, &there) == 0;
+	bool is_own = is_there && is_standard_output(&there);
 
+	if (!is_own && (!is_there || S_ISREG(there.st_mode))) {
+		char *real = realpath(file->path, NULL); // a link stays one
+		size_t room;
+
+		if (real != NULL) {
+			free(file->path);
+			file->path = real;
+		}
+		room = strlen(file->path) + 32;
 		file->beside = memory_zeroed(room, 1);
-		(void)snprintf(file->beside, room, "%s.%ld.new", path, (long)getpid());
+		(void)snprintf(file->beside, room, "%s.%ld.new", file->path, (long)getpid());
 	}
 	if (file->beside != NULL)
 		note_unfinished(file->beside);
-	file->stream = file->beside != NULL ? fopen(file->beside, "we") : open_in_place(file->path);
+	file->stream = file->beside != NULL ? fopen(file->beside, "we")
+	               : is_own             ? fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0), "w")
+	                                    : open_in_place(file->path);
 	if (file->stream != NULL)
 		return file;
 	(void)fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));

@@ -147,6 +147,15 @@ def test_what_is_there_is_not_replaced_unless_told(capture, tmp_path):
     assert len(page_of(capture, path, "--force")) > 100000
 
 
+def test_a_link_stays_one_and_what_it_leads_to_is_written(capture, tmp_path):
+    """As /dev/stdout is one, which root may replace for all programs of the machine."""
+    (tmp_path / "there" / "page.html").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "there" / "page.html")
+    done = harness.kmemshim("report", "--html", tmp_path / "link", "--force", capture)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "link").is_symlink() and len((tmp_path / "there" / "page.html").read_text()) > 100000
+
+
 @pytest.mark.parametrize("more", [[], ["--force"]])
 @pytest.mark.parametrize("command", [["report", "--html"], ["export", "--format", "html", "-o"]])
 def test_a_folder_is_no_page(command, more, tmp_path):
