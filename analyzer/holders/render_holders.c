@@ -59,8 +59,9 @@ say_line(const struct holders_line *line, FILE *stream)
 	uint64_t blocks = line->is_estimated ? units_rounded(line->blocks, 3) : line->blocks;
 
 	(void)units_bytes(line->bytes, size);
-	(void)fprintf(stream, "%*s%s%s  %s%s block%s allocated at %s\n", 9 - (int)strlen(size) - line->is_estimated, "",
-	              about, size, about, units_count(blocks, number), blocks == 1 ? "" : "s", line->place);
+	(void)fprintf(stream, "%*s%s%s  %s%s %s%s allocated at %s\n", 9 - (int)strlen(size) - line->is_estimated, "", about,
+	              size, about, units_count(blocks, number), line->is_estimated ? "small Python object" : "block",
+	              blocks == 1 ? "" : "s", line->place);
 	for (size_t i = 0; i < line->way_count; i++) {
 		if (i < WAYS_SHOWN)
 			say_way(line, &line->ways[i], stream);

@@ -8,9 +8,10 @@
 #include "base/memory.h"
 #include "base/order.h"
 
-/* Sites of one line stand next to each other: equal frames are one object. */
+/* Sites of one line stand next to each other: equal frames are one object. Of its small objects of Python a sample is all that is known. */
 struct by_place {
 	const struct model_site *site;
+	bool is_sampled;
 	uint32_t index;
 };
 
@@ -26,15 +27,27 @@ compare(const void *left, const void *right)
 	const struct by_place *a = left;
 	const struct by_place *b = right;
 
-	return order_numbers(place_key(a->site), place_key(b->site)) ?: order_numbers(a->index, b->index);
+	return order_numbers(place_key(a->site), place_key(b->site)) ?: order_numbers(a->is_sampled, b->is_sampled)
+	           ?: order_numbers(a->index, b->index);
+}
+
+static bool
+is_sampled(const struct model *model, const struct model_site *site)
+{
+	return model->domains[site->domain].id.kind == DOMAIN_PYTHON_OBJECT;
 }
 
 static bool
 is_counted(const struct model *model, const struct model_site *site, bool has_objects)
 {
-	enum domain_kind kind = model->domains[site->domain].id.kind;
+	return model->domains[site->domain].id.kind == DOMAIN_HEAP || (has_objects && is_sampled(model, site));
+}
 
-	return kind == DOMAIN_HEAP || (has_objects && kind == DOMAIN_PYTHON_OBJECT);
+static bool
+is_of_line(const struct by_place *entry, const struct site_line *line)
+{
+	return line->site != NULL && place_key(line->site) == place_key(entry->site) &&
+	       line->is_estimated == entry->is_sampled;
 }
 
 void
@@ -47,32 +60,30 @@ site_lines_make(const struct model *model, bool has_objects, struct site_lines *
 	*lines = (struct site_lines){ .count = 1 };
 	lines->lines = memory_zeroed(model->site_count + 1, sizeof(*lines->lines));
 	for (uint32_t i = 0; i < model->site_count; i++)
-		sorted[i] = (struct by_place){ &model->sites[i], i };
+		sorted[i] = (struct by_place){ &model->sites[i], is_sampled(model, &model->sites[i]), i };
 	if (model->site_count > 1)
 		qsort(sorted, model->site_count, sizeof(*sorted), compare);
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = sorted[i].site;
+		struct site_line *line;
+
 		if (!is_counted(model, site, has_objects))
 			continue;
-		if (lines->count == 1 || place_key(lines->lines[lines->count - 1].site) != place_key(site))
-			lines->lines[lines->count++].site = site;
-		lines->lines[lines->count - 1].live_bytes += site->live_bytes;
-		lines->lines[lines->count - 1].live_count += site->live_count;
-		lines->lines[lines->count - 1].is_estimated |= model->domains[site->domain].id.kind == DOMAIN_PYTHON_OBJECT;
+		if (!is_of_line(&sorted[i], &lines->lines[lines->count - 1]))
+			lines->lines[lines->count++] = (struct site_line){ .site = site, .is_estimated = sorted[i].is_sampled };
+		line = &lines->lines[lines->count - 1];
+		line->live_bytes += site->live_bytes;
+		line->live_count += site->live_count;
 		if (site->import != NULL && site->import[0] != '\0') // "" is no import that is known
-			lines->lines[lines->count - 1].imported_bytes += site->live_bytes;
+			line->imported_bytes += site->live_bytes;
 		of_site[sorted[i].index] = (uint32_t)lines->count - 1;
 	}
 	lines->record_count = process->record_count;
 	lines->of_record = memory_zeroed(process->record_count, sizeof(*lines->of_record));
-	lines->is_sample = memory_zeroed(process->record_count, sizeof(*lines->is_sample));
 	lines->sample_bytes = model->sample_bytes;
 	for (size_t i = 0; i < process->record_count; i++) {
-		if (process->record_sites[i] == 0)
-			continue;
-		lines->of_record[i] = of_site[process->record_sites[i] - 1];
-		lines->is_sample[i] = model->domains[model->sites[process->record_sites[i] - 1].domain].id.kind ==
-		                      DOMAIN_PYTHON_OBJECT;
+		if (process->record_sites[i] != 0)
+			lines->of_record[i] = of_site[process->record_sites[i] - 1];
 	}
 	free(sorted);
 	free(of_site);
@@ -83,7 +94,6 @@ site_lines_free(struct site_lines *lines)
 {
 	free(lines->lines);
 	free(lines->of_record);
-	free(lines->is_sample);
 	*lines = (struct site_lines){ 0 };
 }
 
@@ -96,7 +106,7 @@ site_lines_of(const struct site_lines *lines, uint32_t record)
 uint64_t
 site_lines_bytes_for(const struct site_lines *lines, uint32_t record, uint64_t block_bytes)
 {
-	bool is_sample = record != 0 && record <= lines->record_count && lines->is_sample[record - 1];
+	bool is_sample = lines->lines[site_lines_of(lines, record)].is_estimated;
 
 	return is_sample && block_bytes < lines->sample_bytes ? lines->sample_bytes : block_bytes != 0 ? block_bytes : 1;
 }

@@ -2,7 +2,8 @@
  * site_lines.h - of which line of code is a block with this record?
  *
  * Lines are as in every report: where the user's own code asked for it. Lines of other domains than the heap are no lines here, but for those
- * of small Python objects, where they are wanted: a sample of them are blocks, too, that stand for others.
+ * of small Python objects, where they are wanted: a sample of them are blocks, too, that stand for others. They are lines of their own: the
+ * same code may ask for a table and for what is in it, and these are held in other ways.
  */
 #ifndef SITE_LINES_H
 #define SITE_LINES_H
@@ -18,7 +19,7 @@ struct site_line {
 	const struct model_site *site; // the first of them; NULL of number 0
 	uint64_t live_bytes;           // as the capture has it
 	uint64_t live_count;
-	bool is_estimated;       // of some of these a sample is all that is known
+	bool is_estimated;       // small Python objects: a sample is all that is known
 	uint64_t imported_bytes; // of these: what a module keeps that was imported
 };
 
@@ -27,7 +28,6 @@ struct site_lines {
 	struct site_line *lines; // number 0: blocks of records that are not known
 	size_t record_count;
 	uint32_t *of_record; // index + 1 of a struct kmem_site -> number of a line
-	bool *is_sample;     // the same -> its blocks are samples of small objects
 	uint64_t sample_bytes;
 };
 

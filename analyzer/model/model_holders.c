@@ -155,17 +155,23 @@ model_holders_free(struct holders *holders)
 	*holders = (struct holders){ 0 };
 }
 
+/* Of the heap, or of small objects. An older look took both together: its lines are of the heap. */
 static const struct holders_line *
-line_in(const struct holders *holders, const struct model_frame *where)
+line_in(const struct holders *holders, const struct model_frame *where, bool is_estimated)
 {
+	const struct holders_line *older = NULL;
+
 	for (size_t i = 0; i < holders->line_count; i++) {
 		const struct holders_line *line = &holders->lines[i];
 
-		if (line->line == where->line && strcmp(line->file, where->file) == 0 &&
-		    strcmp(line->function, where->function) == 0)
+		if (line->line != where->line || strcmp(line->file, where->file) != 0 ||
+		    strcmp(line->function, where->function) != 0)
+			continue;
+		if (line->is_estimated == is_estimated)
 			return line;
+		older = line->is_estimated ? line : older;
 	}
-	return NULL;
+	return older;
 }
 
 bool
@@ -185,7 +191,7 @@ model_holders_of(const struct model *model, const struct model_frame *where, enu
 	for (size_t i = 0; i < model->process_count && where != NULL; i++) {
 		const struct holders *holders = model->processes[i].holders;
 		const struct holders_line *line = holders != NULL && holders->monotonic_ns >= newest_ns
-		                                      ? line_in(holders, where)
+		                                      ? line_in(holders, where, kind == DOMAIN_PYTHON_OBJECT)
 		                                      : NULL;
 
 		if (line == NULL)

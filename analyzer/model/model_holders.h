@@ -33,7 +33,7 @@ struct holders_line {
 	uint32_t line; // 0 = unknown
 	uint64_t bytes;
 	uint64_t blocks;
-	bool is_estimated; // both: small Python objects are among them
+	bool is_estimated; // both: they are small Python objects (before version 12: some are)
 	uint64_t samples;
 	size_t way_count;
 	struct holders_way *ways; // those of most samples first

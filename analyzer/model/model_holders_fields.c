@@ -36,7 +36,7 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD(function, "\"\" = unknown."),
 	JSON_FIELD(bytes, "Live bytes."),
 	JSON_FIELD(blocks, "Live blocks, or objects."),
-	JSON_FIELD(is_estimated, "Small Python objects are among both, estimated from a sample."),
+	JSON_FIELD(is_estimated, "They are small Python objects, and both figures estimates from a sample."),
 	JSON_FIELD(samples, "Blocks that were drawn."),
 	JSON_FIELD_OF(JSON_OBJECTS, "ways", ways, "Those of most samples first.", .object = &model_way_object,
 	              .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),

@@ -703,8 +703,13 @@ def test_what_is_estimated_from_a_sample_says_so(tmp_path):
         document = holders(waiting.pid)
         text = kmemshim("holders", waiting.pid, "--stop", "60s").stdout
         assert waiting.answers()
-    assert {(line["line"], line["is_estimated"]) for line in document["holders"]} == {(2, True), (3, False)}
-    assert re.search(r"^ *≈\d+\.\d MiB  ≈\d{3},000 blocks allocated at rows\.py:2 ", text, re.M), text
+    lines = {(line["line"], line["is_estimated"]): line for line in document["holders"]}
+    assert set(lines) == {(2, True), (2, False), (3, False)}
+    # What the list has its items in is a block: the row of the texts says nothing of it.
+    assert lines[2, False]["blocks"] <= 3 and lines[2, False]["ways"][0]["text"].endswith(": its storage"), lines[2, False]
+    assert lines[2, True]["ways"][0]["text"].endswith(" [*] -> str") and not any("its storage" in way["text"] for way in lines[2, True]["ways"]), lines[2, True]
+    assert re.search(r"^ *≈\d+\.\d MiB  ≈\d{3},000 small Python objects allocated at rows\.py:2 ", text, re.M), text
+    assert re.search(r"^ +1\.\d MiB  [123] blocks? allocated at rows\.py:2 ", text, re.M), text
     assert ",:" not in text
     assert re.search(r"^ +1\d\.\d MiB  1\d\d blocks allocated at rows\.py:3 ", text, re.M), text
 

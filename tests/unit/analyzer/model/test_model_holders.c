@@ -110,6 +110,10 @@ the_newest_look_at_a_line_counts(void **state)
 	assert_ptr_equal(model_holders_of(&model, &frame, DOMAIN_HEAP), &processes[1].holders->lines[1]);
 	assert_ptr_equal(model_holders_of(&model, &frame, DOMAIN_PYTHON_OBJECT), &processes[1].holders->lines[1]);
 	assert_null(model_holders_of(&model, &frame, DOMAIN_MMAP)); // nobody looked at mappings
+	processes[1].holders->lines[0].line = 3;                    // the same line's blocks of the heap
+	processes[1].holders->lines[0].is_estimated = false;
+	assert_ptr_equal(model_holders_of(&model, &frame, DOMAIN_HEAP), &processes[1].holders->lines[0]);
+	assert_ptr_equal(model_holders_of(&model, &frame, DOMAIN_PYTHON_OBJECT), &processes[1].holders->lines[1]);
 	frame.line = 5;
 	assert_null(model_holders_of(&model, &frame, DOMAIN_HEAP));
 	assert_null(model_holders_of(&model, NULL, DOMAIN_HEAP));
