@@ -30,6 +30,8 @@
 // a line that releases most of its blocks: so many stay, about as many in each quarter
 #define EVEN_BLOCKS_MIN 16
 #define EVEN_PART 2 // no quarter has less than this part of the mean: a half
+#define EVEN_RECENT_PERCENT \
+	50 // of the latest quarter of generations: a queue has blocks of the last one alone, which may be long
 // A cache that fills: its first half has at least FILLING_HALVES / 2 times the blocks of its second half, and the second quarter
 // FILLING_SLOWER times those of the last. Blocks that grow by realloc become fewer, too, but not faster than a logarithm.
 #define FILLING_HALVES 3
@@ -176,7 +178,7 @@ is_accumulating(const struct model_site *site)
 		return false;
 	return (is_at_least(site->generations_alive, LEAK_ALIVE_PERCENT, site->generations_total) &&
 	        is_at_least(site->recent_alive, LEAK_RECENT_PERCENT, site->recent_total)) ||
-	       (stays_evenly(site) && site->recent_alive != 0);
+	       (stays_evenly(site) && is_at_least(site->recent_alive, EVEN_RECENT_PERCENT, site->recent_total));
 }
 
 static enum model_leak_class
@@ -335,7 +337,7 @@ add_quarters(const struct model_site *site, double part, double sums[SURVIVAL_QU
 
 /*
  * A loop's stack may change while it runs (CPython specialises it, a callee is replaced): then the line goes on at another site, and the
- * one before has fewer and fewer. So what fills is asked of the line.
+ * one before has fewer and fewer. So what fills is asked of the line; not of its sites that are steady, which may be other users of a helper.
  */
 static void
 judge_filling_lines(struct model *model)
@@ -345,7 +347,8 @@ judge_filling_lines(struct model *model)
 	bool has_filling = false;
 
 	for (size_t i = 0; i < model->site_count; i++) {
-		if (model->sites[i].live_count == 0 || model->sites[i].leak == MODEL_LEAK_NONE)
+		if (model->sites[i].live_count == 0 || model->sites[i].leak == MODEL_LEAK_NONE ||
+		    model->sites[i].leak == MODEL_LEAK_STEADY || model->sites[i].leak == MODEL_LEAK_IMPORT)
 			continue;
 		sites[count++] = &model->sites[i];
 		has_filling = has_filling || model->sites[i].leak == MODEL_LEAK_FILLING;

@@ -110,16 +110,17 @@ what_fills_is_asked_of_the_line_and_not_of_its_stack(void **state)
 	static const struct {
 		uint64_t first[SURVIVAL_QUARTERS], second[SURVIVAL_QUARTERS];
 		uint64_t second_count, second_volume_kib;
-		unsigned second_line;
+		unsigned second_line, second_alive; // generations of twelve
 		enum model_leak_class wanted;
 		const char *why;
 	} cases[] = {
-		{ { 30, 25, 10, 0 }, { 5, 7, 8, 8 }, 28, 512, 41, MODEL_LEAK_LEAK, "the line goes on at another site" },
-		{ { 30, 25, 10, 0 }, { 0, 0, 0, 0 }, 28, 256, 41, MODEL_LEAK_LEAK, "all of one tick" },
-		{ { 30, 25, 10, 0 }, { 0, 0, 0, 0 }, 28, 0, 41, MODEL_LEAK_LEAK, "all of the last tick" },
-		{ { 30, 25, 10, 0 }, { 5, 7, 8, 8 }, 28, 512, 42, MODEL_LEAK_FILLING, "another line" },
-		{ { 30, 20, 10, 5 }, { 30, 20, 10, 5 }, 65, 1024, 41, MODEL_LEAK_FILLING, "both fill" },
-		{ { 30, 20, 10, 0 }, { 1, 1, 1, 1 }, 4, 512, 41, MODEL_LEAK_FILLING, "the other one has few" },
+		{ { 30, 25, 10, 0 }, { 5, 7, 8, 8 }, 28, 512, 41, 12, MODEL_LEAK_LEAK, "the line goes on at another site" },
+		{ { 30, 25, 10, 0 }, { 0, 0, 0, 0 }, 28, 256, 41, 12, MODEL_LEAK_LEAK, "all of one tick" },
+		{ { 30, 25, 10, 0 }, { 0, 0, 0, 0 }, 28, 0, 41, 12, MODEL_LEAK_LEAK, "all of the last tick" },
+		{ { 30, 25, 10, 0 }, { 5, 7, 8, 8 }, 28, 512, 42, 12, MODEL_LEAK_FILLING, "another line" },
+		{ { 30, 20, 10, 5 }, { 30, 20, 10, 5 }, 65, 1024, 41, 12, MODEL_LEAK_FILLING, "both fill" },
+		{ { 30, 20, 10, 0 }, { 1, 1, 1, 1 }, 4, 512, 41, 12, MODEL_LEAK_FILLING, "the other one has few" },
+		{ { 30, 25, 10, 0 }, { 0, 0, 0, 28 }, 28, 1024, 41, 1, MODEL_LEAK_FILLING, "the other one is a queue" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -135,7 +136,8 @@ what_fills_is_asked_of_the_line_and_not_of_its_stack(void **state)
 		second = hand_model_site(&hand, HEAP, cases[i].second_line, 512 * KIB);
 		second->live_count = second->allocated_count = cases[i].second_count;
 		second->volume_bytes = cases[i].second_volume_kib * KIB;
-		hand_model_generations(second, 12, 12, 3, 3);
+		hand_model_generations(second, cases[i].second_alive, 12, cases[i].second_alive < 3 ? cases[i].second_alive : 3,
+		                       3);
 		memcpy(second->quarters, cases[i].second, sizeof(second->quarters));
 		rank_leaks_classify(&hand.model);
 		if (first->leak != cases[i].wanted)
@@ -224,8 +226,9 @@ what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
 		  16,
 		  11,
 		  MODEL_LEAK_LEAK }, // one block in forty: also a late generation may have none by chance
-		{ { 40, 41, 39, 40 }, 40, 0, MODEL_LEAK_STEADY },  // it allocates no more
-		{ { 0, 2, 20, 138 }, 40, 15, MODEL_LEAK_BACKLOG }, // a cache
+		{ { 375, 375, 375, 375 }, 1, 1, MODEL_LEAK_STEADY }, // a queue, and one bucket for nearly all of the volume
+		{ { 40, 41, 39, 40 }, 40, 0, MODEL_LEAK_STEADY },    // it allocates no more
+		{ { 0, 2, 20, 138 }, 40, 15, MODEL_LEAK_BACKLOG },   // a cache
 		{ { 0, 0, 0, 160 }, 40, 15, MODEL_LEAK_BACKLOG },
 		{ { 3, 3, 3, 3 }, 40, 15, MODEL_LEAK_BACKLOG }, // too few
 	};
