@@ -581,17 +581,21 @@ static_assert(sizeof(struct kmem_request) == 72, "");
 /*
  * Who releases what was allocated where, from a sample: now and then one block of a thread is watched (shim/sites/releases.h), and when it is
  * released before the program begins to exit, that is counted. Not all pairs have room. Mutable. Before version 11 there was none.
- * From version 12 on an entry beside these counts temporary blocks of the site: released before their thread allocated again.
  */
 #define KMEM_RELEASES_MAX 160u
-#define KMEM_RELEASER_TEMPORARY UINT32_MAX // no stack, but the count of these
 struct kmem_release {
 	_Atomic uint32_t checksum; // kmem_release_checksum() (F7), stored last; 0 = empty, or being written
 	uint32_t site;             // index + 1 in SITES: where the blocks were allocated
-	uint32_t releaser;         // the same: the stack that released them, which may have allocated nothing; or as above
+	uint32_t releaser;         // the same: the stack that released them; that record may have allocated nothing
 	uint32_t count;            // of watched blocks
 };
 static_assert(sizeof(struct kmem_release) == 16, "");
+
+/*
+ * Temporary blocks: released before their thread allocated again. A word of a site: bits 0-31 index + 1 in SITES, 32-47 watched blocks that were
+ * released, 48-63 of these the temporary ones; before more than 65,535 are counted, both are halved. Not all sites have room. Mutable.
+ */
+#define KMEM_TEMPORARY_MAX 40u
 
 /* Beside them, in the order of the file. */
 struct kmem_timeline {
@@ -603,6 +607,7 @@ struct kmem_timeline {
 	_Atomic uint64_t kept_peak;
 	_Atomic uint64_t kept_spare; // index + 1 of the other one, which is written next; 0 = there is none yet
 	struct kmem_release releases[KMEM_RELEASES_MAX];
+	_Atomic uint64_t temporary[KMEM_TEMPORARY_MAX]; // 0 = empty, and before version 12
 	_Alignas(4096) struct kmem_mark marks[KMEM_MARKS_MAX];
 };
 

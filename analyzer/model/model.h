@@ -121,8 +121,9 @@ struct model_site {
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
 	unsigned release_count;
-	uint64_t watched_releases;   // watched blocks that were released, as far as there was room
-	uint64_t temporary_releases; // of these, before their thread allocated again; known by itself, so it may be more
+	uint64_t watched_releases;            // watched blocks that were released, as far as there was room
+	uint64_t temporary_of;                // the same, as far as there was room for these:
+	uint64_t temporary_releases;          // of them, released before their thread allocated again
 	const struct model_release *releases; // MODEL_RELEASES_MAX at most
 };
 

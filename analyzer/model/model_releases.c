@@ -38,13 +38,30 @@ is_whole(struct build *build, struct capture *capture, const struct kmem_release
 	if (checksum == 0)
 		return false;
 	if (checksum == kmem_release_checksum(release) && release->site != 0 && release->site <= site_count &&
-	    release->releaser != 0 && (release->releaser <= site_count || release->releaser == KMEM_RELEASER_TEMPORARY) &&
-	    release->count != 0)
+	    release->releaser != 0 && release->releaser <= site_count && release->count != 0)
 		return true;
 	if (!is_written) // or its sites are newer than what was read of them
 		capture_damaged(capture, "section \"head\": who released blocks of site %u cannot be read: left out",
 		                release->site);
 	return false;
+}
+
+static void
+add_temporary(struct build *build, struct capture *capture, uint64_t word, const uint32_t *sites)
+{
+	uint32_t number = (uint32_t)word;
+	uint64_t watched = word >> 32 & UINT16_MAX;
+	uint64_t temporary = word >> 48;
+	bool is_written = build->processes[build->process_count - 1].is_alive;
+
+	if (number != 0 && number <= capture_site_count(capture) && temporary <= watched) {
+		if (sites[number - 1] != 0) {
+			build->sites[sites[number - 1] - 1].temporary_of += watched;
+			build->sites[sites[number - 1] - 1].temporary_releases += temporary;
+		}
+	} else if (!is_written) // or its site is newer than what was read of them
+		capture_damaged(capture, "section \"head\": how many blocks of site %u were temporary cannot be read: left out",
+		                number);
 }
 
 void
@@ -62,10 +79,6 @@ model_add_releases(struct build *build, struct capture *capture, struct process_
 		if (!is_whole(build, capture, release) || sites[release->site - 1] == 0)
 			continue;
 		site = &build->sites[sites[release->site - 1] - 1];
-		if (release->releaser == KMEM_RELEASER_TEMPORARY) {
-			site->temporary_releases += release->count;
-			continue;
-		}
 		stack = process_stacks_find(stacks, capture_site(capture, release->releaser - 1), release->releaser - 1);
 		site->watched_releases += release->count;
 		if (stack->where == NULL)
@@ -74,5 +87,11 @@ model_add_releases(struct build *build, struct capture *capture, struct process_
 		if (releases == NULL)
 			site->releases = releases = text_pool_room(build->pool, MODEL_RELEASES_MAX * sizeof(*releases));
 		model_release_add(releases, &site->release_count, stack->where, release->count);
+	}
+	for (unsigned i = 0; i < KMEM_TEMPORARY_MAX; i++) {
+		uint64_t word = COPY_OF(timeline->temporary[i]);
+
+		if (word != 0)
+			add_temporary(build, capture, word, sites);
 	}
 }

@@ -281,11 +281,11 @@ put_temporary(const struct report_line *line, FILE *stream)
 	char watched[UNITS_TEXT_BYTES];
 	char temporary[UNITS_TEXT_BYTES];
 
-	if (line->watched_releases < WATCHED_MIN || line->of.sample_bytes != 0)
+	if (line->temporary_of < WATCHED_MIN || line->of.sample_bytes != 0)
 		return;
 	(void)fprintf(stream, "%20s%s of %s blocks of a sample were released before their thread allocated again\n",
 	              "temporary ", units_count(line->temporary_releases, temporary),
-	              units_count(line->watched_releases, watched));
+	              units_count(line->temporary_of, watched));
 }
 
 static void

@@ -318,7 +318,8 @@ struct report_line {
 	const struct holders_way *ways; // how, those of most samples first
 	unsigned release_count;
 	uint64_t watched_releases;   // of which `releases` are a part
-	uint64_t temporary_releases; // and these too: released before their thread allocated again
+	uint64_t temporary_of;       // the same, as far as the capture had room for these:
+	uint64_t temporary_releases; // of them, released before their thread allocated again
 	struct report_release releases[MODEL_RELEASES_MAX];
 	struct line_growth growth;
 	uint64_t filled_bytes;           // of class filling: at so many it seems to end; else 0

@@ -98,8 +98,8 @@ add_releases(const struct report_rows *rows, const struct rank_line *line, struc
 		const struct model_site *site = rows->ranked->sites[line->first_site + i];
 
 		made->watched_releases += site->watched_releases;
-		made->temporary_releases += site->temporary_releases < site->watched_releases ? site->temporary_releases
-		                                                                              : site->watched_releases;
+		made->temporary_of += site->temporary_of;
+		made->temporary_releases += site->temporary_releases;
 		for (unsigned j = 0; j < site->release_count; j++)
 			model_release_add(releases, &made->release_count, site->releases[j].where, site->releases[j].count);
 	}

@@ -85,13 +85,43 @@ count_pair(uint32_t site, uint32_t releaser, bool site_holds_much)
 		write_entry(least, site, releaser, 1);
 }
 
+/* Both counts in one word: whoever takes the place of another site begins with none of either. */
+static void
+count_temporary(uint32_t site, bool is_temporary)
+{
+	_Atomic uint64_t *words = capture_file_timeline()->temporary;
+	uint32_t first = site * UINT32_C(0x9e3779b9) >> 16;
+	_Atomic uint64_t *place = NULL;
+	uint64_t least = UINT64_MAX;
+
+	for (uint32_t i = 0; i < RELEASES_PLACES && least != 0; i++) {
+		_Atomic uint64_t *word = &words[(first + i) % KMEM_TEMPORARY_MAX];
+		uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+		uint64_t watched = (uint32_t)seen == site ? 0 : (seen >> 32 & UINT16_MAX) + 1;
+
+		if (watched < least) {
+			place = word;
+			least = watched;
+		}
+	}
+	uint64_t seen = least == 0 ? atomic_load_explicit(place, memory_order_relaxed) : site;
+	uint64_t watched = seen >> 32 & UINT16_MAX;
+	uint64_t temporary = seen >> 48;
+	unsigned halved = watched == UINT16_MAX;
+
+	watched = (watched >> halved) + 1;
+	temporary = (temporary >> halved) + is_temporary;
+	atomic_store_explicit(place, temporary << 48 | watched << 32 | site, memory_order_relaxed);
+}
+
 void
-releases_count(uint32_t site, uint32_t releaser, uint64_t bytes)
+releases_count(uint32_t site, uint32_t releaser, uint64_t bytes, bool is_temporary)
 {
 	/* acquire: what the thread before wrote. Pairs with the store below. */
 	if (atomic_exchange_explicit(&is_noting, true, memory_order_acquire))
 		return;
 	count_pair(site, releaser, holds_much(site, bytes));
+	count_temporary(site, is_temporary);
 	atomic_store_explicit(&is_noting, false, memory_order_release);
 }
 
@@ -108,9 +138,7 @@ releases_note(struct thread_slot *slot, const void *hook_frame, uint64_t addr, u
 		return;
 	releaser = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, 0, generations_clock());
 	if (releaser != 0)
-		releases_count(site, releaser, bytes);
-	if (releaser != 0 && is_temporary)
-		releases_count(site, KMEM_RELEASER_TEMPORARY, bytes);
+		releases_count(site, releaser, bytes, is_temporary);
 	errno = host_errno;
 }
 

@@ -4,7 +4,8 @@
  * Where a line leaks, the cure is often where one path forgets what the others do: so the report names the lines that do release its
  * blocks. From a sample. A thread watches one block now and then: its word in the pointer map says so, and has no owner, so that the
  * fast path of a release leaves it to tracker_freed(). That takes the stack of the release, and counts the pair: the call site of the
- * block, and that stack; and, of the call site, the blocks that were released before their thread allocated again. There is little room. A pair whose call site holds much is worth more than others, but a line may hold much by
+ * block, and that stack. Of the call site it also counts how many were temporary: released before their thread allocated again. There is little
+ * room. A pair whose call site holds much is worth more than others, but a line may hold much by
  * one call site and release what it got by others: so these have the places that are left.
  *
  * A watched block costs its allocation one more call of a slow path, and its release another. Of 64 KiB that a thread allocates, or 1024
@@ -46,8 +47,8 @@ void releases_watch_no_more(struct thread_slot *slot);
  */
 void releases_note(struct thread_slot *slot, const void *hook_frame, uint64_t addr, uint32_t site, uint64_t bytes);
 
-/* The same, once the stack that releases it is known; or of a temporary block, KMEM_RELEASER_TEMPORARY. */
-void releases_count(uint32_t site, uint32_t releaser, uint64_t bytes);
+/* The same, once the stack that releases it is known. */
+void releases_count(uint32_t site, uint32_t releaser, uint64_t bytes, bool is_temporary);
 
 void releases_forked(void); // forked child: one thread, an empty capture
 

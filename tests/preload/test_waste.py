@@ -138,8 +138,8 @@ def test_how_many_blocks_were_temporary_is_told_of_a_sample(size, tmp_path):
     for word in ("at once", "late", "every second one"):
         number = next(at for at, text in enumerate(SOON.splitlines(), 1) if f"// {word}" in text)
         line = next(line for line in sites if line["where"]["line"] == number)
-        assert line["watched_releases"] >= 8
-        parts[word] = line["temporary_releases"] / line["watched_releases"]
+        assert line["temporary_of"] >= 8
+        parts[word] = line["temporary_releases"] / line["temporary_of"]
     assert parts["at once"] >= 0.95 and parts["late"] <= 0.05 and 0.3 <= parts["every second one"] <= 0.7, parts
     said = "\n".join(waste("--top", "20", "--wrappers", "get", tmp_path / "out")["Allocated again and again"])
     assert len(re.findall(r"^ +temporary [\d,]+ of [\d,]+ blocks of a sample were released before their thread allocated again$", said, re.MULTILINE)) == 3, said

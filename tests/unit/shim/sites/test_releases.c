@@ -44,35 +44,37 @@ entries(void)
 	return capture_file_timeline()->releases;
 }
 
-/* Of all pairs, or of temporary blocks; each entry must be whole (L2). */
+/* Of all entries; each must be whole (L2). */
 static uint32_t
-count_entries(bool is_temporary, unsigned *entry_count)
+counted(unsigned *pairs)
 {
 	uint32_t count = 0;
 
-	*entry_count = 0;
+	*pairs = 0;
 	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++) {
-		if (entries()[i].checksum == 0 || (entries()[i].releaser == KMEM_RELEASER_TEMPORARY) != is_temporary)
+		if (entries()[i].checksum == 0)
 			continue;
 		assert_int_equal(entries()[i].checksum, kmem_release_checksum(&entries()[i]));
 		count += entries()[i].count;
-		(*entry_count)++;
+		(*pairs)++;
 	}
 	return count;
 }
 
+/* Temporary blocks of all sites. watched: out, of so many. */
 static uint32_t
-counted(unsigned *pairs)
+temporary(uint32_t *watched)
 {
-	return count_entries(false, pairs);
-}
+	uint32_t count = 0;
 
-static uint32_t
-temporary(void)
-{
-	unsigned sites;
+	*watched = 0;
+	for (unsigned i = 0; i < KMEM_TEMPORARY_MAX; i++) {
+		uint64_t word = capture_file_timeline()->temporary[i];
 
-	return count_entries(true, &sites);
+		*watched += (uint32_t)(word >> 32 & 0xffff);
+		count += (uint32_t)(word >> 48);
+	}
+	return count;
 }
 
 static int
@@ -141,20 +143,23 @@ static void
 what_is_released_before_its_thread_allocates_again_is_temporary(void **state)
 {
 	unsigned pairs;
+	uint32_t watched;
 
 	allocate(20, BLOCK_BYTES); // the first one finds no table
 	for (uint64_t i = 0; i < 5; i++) {
 		allocate(i, BLOCK_BYTES);
 		release(i);
 	}
-	assert_int_equal(temporary(), 5);
+	assert_int_equal(temporary(&watched), 5);
+	assert_int_equal(watched, 5);
 	for (uint64_t i = 0; i < 5; i++) {
 		allocate(2 * i, BLOCK_BYTES);
 		allocate(2 * i + 1, 16);
 		release(2 * i);
 		release(2 * i + 1);
 	}
-	assert_int_equal(temporary(), 5);
+	assert_int_equal(temporary(&watched), 5);
+	assert_int_equal(watched, 10);
 	assert_int_equal(counted(&pairs), 10);
 }
 
@@ -163,6 +168,7 @@ static void
 a_watched_block_that_is_released_at_once_is_counted(void **state)
 {
 	unsigned pairs;
+	uint32_t watched;
 
 	allocate(0, 16);
 	for (uint64_t i = 1; i <= 20; i++) {
@@ -172,12 +178,12 @@ a_watched_block_that_is_released_at_once_is_counted(void **state)
 		release(i);
 	}
 	assert_in_range(counted(&pairs), 9, 13);
-	assert_int_equal(temporary(), 0);
+	assert_int_equal(temporary(&watched), 0);
 	for (uint64_t i = 1; i <= 2000; i++) {
 		allocate(i % 8, 1000);
 		release(i % 8);
 	}
-	assert_in_range(temporary(), 25, 40);
+	assert_in_range(temporary(&watched), 25, 40);
 }
 
 static void
@@ -262,11 +268,43 @@ L1_call_sites_that_hold_much_push_out_those_that_do_not(void **state)
 		release(0);
 	}
 	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++) {
-		if (entries()[i].checksum != 0 && entries()[i].releaser != KMEM_RELEASER_TEMPORARY &&
-		    site_table_live(site_table_at(entries()[i].site)) != 0)
+		if (entries()[i].checksum != 0 && site_table_live(site_table_at(entries()[i].site)) != 0)
 			holding += entries()[i].count;
 	}
 	assert_int_equal(holding, 10);
+}
+
+/* More sites than there is room for: each is told whole, or not at all. And what was counted for a long time keeps its part. */
+static void
+both_counts_of_a_site_stay_and_go_together(void **state)
+{
+	unsigned known = 0;
+	uint32_t index;
+
+	for (unsigned i = 0; i < 120; i++)
+		assert_non_null(capture_file_append(KMEM_SECTION_SITES, sizeof(struct kmem_site), &index));
+	for (unsigned round = 0; round < 20; round++) {
+		for (uint32_t site = index - 118; site <= index + 1; site++)
+			releases_count(site, site, 0, site % 2 != 0);
+	}
+	for (unsigned i = 0; i < KMEM_TEMPORARY_MAX; i++) {
+		uint64_t word = capture_file_timeline()->temporary[i];
+
+		known += word != 0;
+		assert_int_equal(word >> 48, (uint32_t)word % 2 != 0 ? word >> 32 & 0xffff : 0);
+	}
+	assert_int_equal(known, KMEM_TEMPORARY_MAX);
+
+	memset(capture_file_timeline()->temporary, 0, sizeof(capture_file_timeline()->temporary));
+	for (unsigned i = 0; i < 200000; i++)
+		releases_count(index + 1, index + 1, 0, i % 4 == 0);
+	for (unsigned i = 0; i < KMEM_TEMPORARY_MAX; i++) {
+		uint64_t word = capture_file_timeline()->temporary[i];
+		uint32_t watched = word >> 32 & 0xffff;
+
+		assert_true(word == 0 || ((uint32_t)word == index + 1 && watched > 30000));
+		assert_in_range(word >> 48, watched / 4 - (watched != 0), watched / 4 + 1);
+	}
 }
 
 int
@@ -277,6 +315,7 @@ main(void)
 		cmocka_unit_test_setup(what_is_watched_is_in_step_with_no_loop, start),
 		cmocka_unit_test_setup(what_is_released_before_its_thread_allocates_again_is_temporary, start),
 		cmocka_unit_test_setup(a_watched_block_that_is_released_at_once_is_counted, start),
+		cmocka_unit_test_setup(both_counts_of_a_site_stay_and_go_together, start),
 		cmocka_unit_test_setup(a_watched_block_is_counted_with_the_stack_that_releases_it, start),
 		cmocka_unit_test_setup(small_blocks_between_two_looks_are_not, start),
 		cmocka_unit_test_setup(large_blocks_are_counted_without_being_watched, start),
