@@ -80,8 +80,9 @@ static void
 look_for_newer(struct watch *watch)
 {
 	char *running = capture_folder_running(watch->captures.capture, watch->captures.is_salvage);
+	const char *shown = watch->sample->model->session;
 
-	if (running == NULL || (watch->captures.session != NULL && strcmp(running, watch->captures.session) == 0) ||
+	if (running == NULL || (shown != NULL && strcmp(running, shown) == 0) ||
 	    (watch->sample->is_running && watch->newer != NULL && strcmp(running, watch->newer) == 0)) {
 		free(running);
 		return;
