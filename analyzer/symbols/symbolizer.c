@@ -618,17 +618,19 @@ symbolizer_local(struct symbolizer *symbolizer, struct symbolizer_file *file, co
 	size_t scope;
 	Dwarf_Die variable;
 
+	local->type = NULL;
 	debug_gate_shut();
 	if (dwarf_of(file) != NULL) {
 		address = code_before(frame) + file->bias - file->dwarf_bias;
 		count = symbolizer_dwarf_scopes(file->dwarf, address, scopes);
 	}
 	if (count != 0 && symbolizer_frames_local(scopes, count, address, frame, place, &variable, &local->offset, &scope))
+		local->type = symbolizer_types_of(types_of(symbolizer, file), &variable);
+	if (local->type != NULL && symbolizer_types_may_lead(local->type, (int64_t)local->offset))
 		name = dwarf_diename(&variable);
 	if (name != NULL) {
 		local->name = text_pool_add_text(symbolizer->pool, name);
 		local->line = line_of(&variable);
-		local->type = symbolizer_types_of(types_of(symbolizer, file), &variable);
 	}
 	debug_gate_open();
 	if (name == NULL)

@@ -82,7 +82,10 @@ struct symbol_local {
 /* Who called the function of this frame, whose cfa becomes known. caller: its code_addr is an address in the process. */
 bool symbolizer_caller(struct symbolizer *symbolizer, struct symbolizer_file *file, struct thread_frame *frame,
                        struct thread_frame *caller);
-/* Which variable of the frame is at this place: an address of the stack, or the number of a register? False: nobody knows. */
+/*
+ * Which variable of the frame is at this place: an address of the stack, or the number of a register? False: nobody knows, or what is there
+ * is no pointer: a word in it was left over.
+ */
 bool symbolizer_local(struct symbolizer *symbolizer, struct symbolizer_file *file, const struct thread_frame *frame,
                       uint64_t place, struct symbol_local *local);
 

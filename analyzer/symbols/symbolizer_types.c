@@ -63,6 +63,7 @@ struct member_question {
 struct member_answer {
 	struct member_question question;
 	bool is_known;
+	bool may_lead;
 	char name[SYMBOL_MEMBER_BYTES];
 	const struct symbol_type *leads;
 	UT_hash_handle hh;
@@ -539,6 +540,7 @@ struct question {
 	char *name; // SYMBOL_MEMBER_BYTES
 	bool is_one_of_many;
 	const char *member; // the innermost one
+	bool may_lead;      // a pointer stands there, or a union that may be one
 	bool has_leads;
 	Dwarf_Die leads;
 	unsigned arrays;
@@ -792,6 +794,29 @@ see_node(struct question *question)
 		question->node_name = node_name_of(&type);
 }
 
+/* Which of its members it is nobody knows. `std::function` has a pointer to a member for two words of anything. */
+static void
+see_union(struct question *question, Dwarf_Die *type, uint64_t offset, unsigned depth)
+{
+	Dwarf_Die member;
+	Dwarf_Die of;
+
+	if (dwarf_child(type, &member) != 0)
+		return;
+	do {
+		struct question other = *question;
+
+		if (question->visits == 0)
+			return;
+		other.visits--;
+		if (dwarf_tag(&member) == DW_TAG_member && type_attribute(&member, &of))
+			question->may_lead = dwarf_tag(&of) == DW_TAG_ptr_to_member_type ||
+			                     (find_in(&other, of, offset, depth + 1) && other.may_lead);
+		question->visits = other.visits;
+		question->name[question->used] = '\0';
+	} while (!question->may_lead && dwarf_siblingof(&member, &member) == 0);
+}
+
 static bool
 find_in(struct question *question, Dwarf_Die type, uint64_t offset, unsigned depth)
 {
@@ -802,6 +827,7 @@ find_in(struct question *question, Dwarf_Die type, uint64_t offset, unsigned dep
 	if (is_pointer(&type)) {
 		if (offset != 0)
 			return false;
+		question->may_lead = true;
 		question->has_leads = type_attribute(&type, &question->leads);
 		question->arrays = arrays_of(question->member);
 		see_node(question);
@@ -813,22 +839,23 @@ find_in(struct question *question, Dwarf_Die type, uint64_t offset, unsigned dep
 		return find_in_class(question, &type, offset, depth);
 	case DW_TAG_array_type:
 		return find_in_array(question, &type, offset, depth);
-	default: // a union: which of its members it is nobody knows
-		bytes = bytes_of(&type);
-		return bytes >= WORD_BYTES && offset <= bytes - WORD_BYTES;
+	case DW_TAG_union_type:
+		see_union(question, &type, offset, depth);
+		break;
+	default:
+		break;
 	}
+	bytes = bytes_of(&type);
+	return bytes >= WORD_BYTES && offset <= bytes - WORD_BYTES;
 }
 
 static bool
-find_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
-            const struct symbol_type **leads)
+find_member(const struct symbol_type *type, int64_t offset, struct member_answer *answer)
 {
-	struct question question = { .types = type->types, .visits = MEMBERS_MAX, .name = name };
+	struct question question = { .types = type->types, .visits = MEMBERS_MAX, .name = answer->name };
 	Dwarf_Die die = type->die;
 	int64_t bytes;
 
-	name[0] = '\0';
-	*leads = NULL;
 	if (type->arrays != 0) {
 		bytes = (int64_t)(bytes_of(&die) & INT64_MAX);
 		if (bytes == 0)
@@ -840,6 +867,7 @@ find_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEM
 	question.is_one_of_many = question.is_one_of_many || symbol_type_is_node(type);
 	if (offset < 0 || !find_in(&question, die, (uint64_t)offset, 0))
 		return false;
+	answer->may_lead = question.may_lead;
 	if (question.has_leads && strip(type->types, &question.leads)) {
 		unsigned arrays = question.arrays;
 
@@ -853,14 +881,13 @@ find_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEM
 			question.leads = question.node;
 			arrays = 0; // as in a list `_M_node` is
 		}
-		*leads = new_type(type->types, &question.leads, arrays, &question.node);
+		answer->leads = new_type(type->types, &question.leads, arrays, &question.node);
 	}
 	return true;
 }
 
-bool
-symbolizer_types_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
-                        const struct symbol_type **leads)
+static const struct member_answer *
+answer_of(const struct symbol_type *type, int64_t offset)
 {
 	const struct member_question question = { type->die.addr, type->node.addr, type->arrays, offset };
 	struct member_answer *answer;
@@ -869,12 +896,27 @@ symbolizer_types_member(const struct symbol_type *type, int64_t offset, char nam
 	if (answer == NULL) {
 		answer = memory_zeroed(1, sizeof(*answer));
 		answer->question = question;
-		answer->is_known = find_member(type, offset, answer->name, &answer->leads);
+		answer->is_known = find_member(type, offset, answer);
 		HASH_ADD(hh, type->types->answers, question, sizeof(question), answer);
 	}
+	return answer;
+}
+
+bool
+symbolizer_types_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
+                        const struct symbol_type **leads)
+{
+	const struct member_answer *answer = answer_of(type, offset);
+
 	memcpy(name, answer->name, SYMBOL_MEMBER_BYTES);
 	*leads = answer->leads;
 	return answer->is_known;
+}
+
+bool
+symbolizer_types_may_lead(const struct symbol_type *type, int64_t offset)
+{
+	return answer_of(type, offset)->may_lead;
 }
 
 bool

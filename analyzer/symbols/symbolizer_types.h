@@ -35,4 +35,7 @@ const struct symbol_type *symbolizer_types_of(struct symbolizer_types *types, Dw
 bool symbolizer_types_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
                              const struct symbol_type **leads);
 
+/* May the word at this offset be a pointer? False for characters and numbers, and where nobody knows. */
+bool symbolizer_types_may_lead(const struct symbol_type *type, int64_t offset);
+
 #endif

@@ -216,6 +216,7 @@ OF_LOCALS = {
     "of_pointer": r"local `app\.other_` of main\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ \S+ \.cache_ -> block of locals\.cc:\d+ of_pointer \[\*\]\.second\.pixels_",
     "of_thread": r"local `mine` of of_thread\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_thread",
     "of_copy": r"local `mine` of of_copy\(\) \(locals\.cc:\d+\) -> block of locals\.cc:\d+ of_copy",
+    "of_function": r"local `callback` of main\(\) \(locals\.cc:\d+\)",
     "of_buffer": r"local `page` of run\(\) \(locals\.cc:\d+\)",
 }
 
@@ -244,6 +245,21 @@ def test_without_debug_information_a_local_is_the_stack_of_its_thread(tmp_path):
         assert waiting.answers()
     roots = {way["text"].split(" -> ")[0] for line in document["holders"] for way in line["ways"]}
     assert all(re.fullmatch(r"(the stack|a register) of thread \d+", root) for root in roots), roots
+
+
+@pytest.mark.parametrize("option", ["-O0", "-O2"])
+@pytest.mark.parametrize("word, wanted", [
+    ("characters", r"the stack of thread \d+"),
+    ("numbers", r"the stack of thread \d+"),
+    ("unions", r"local `either` of with_unions\(\) \(left_over\.c:\d+\)"),
+])
+def test_a_local_variable_that_can_hold_no_pointer_is_not_named(word, wanted, option, tmp_path):
+    assert run(["gcc", "-g", option, FOLDER / "left_over.c", "-o", tmp_path / "left_over"]).returncode == 0
+    with Waiting([tmp_path / "left_over", word], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    ways = [way for line in document["holders"] for way in line["ways"] if way["kind"] == "held"]
+    assert sum(way["samples"] for way in ways) >= 8 and all(re.fullmatch(wanted, way["text"]) for way in ways), ways
 
 
 NODE = r"block(?: \(.*\))? of nodes\.cc:\d+ "

@@ -3,6 +3,7 @@
  */
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -70,6 +71,15 @@ of_buffer(void)
 	return (char *)memset(new char[800000], 1, 800000);
 }
 
+static OWN std::function<int()>
+of_function(void)
+{
+	char *page = (char *)memset(new char[810000], 1, 810000);
+	long number = 0;
+
+	return [number, page] { return (int)number + page[0] - 1; }; // in two words of the function itself
+}
+
 static OWN void
 of_copy(std::vector<char *> mine, int *pipes)
 {
@@ -135,7 +145,8 @@ main(int argc, char **)
 	std::thread second([&] { of_copy({}, pipes); });
 	while (read(pipes[0], &word, 1) == 1 && ++pipes[4] < 2)
 		;
-	int result = run(argc);
+	std::function<int()> callback = of_function();
+	int result = run(argc) + callback();
 	close(pipes[3]);
 	first.join();
 	second.join();
