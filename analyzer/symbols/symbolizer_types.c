@@ -782,6 +782,13 @@ find_in_class(struct question *question, Dwarf_Die *type, uint64_t offset, unsig
 	return false;
 }
 
+/* An iterator: which container it belongs to is not known. */
+static bool
+is_of_iterator(const char *member)
+{
+	return member != NULL && (strcmp(member, "_M_node") == 0 || strcmp(member, "_M_cur") == 0);
+}
+
 /* Does it lead to a node, or to pointers to such? */
 static void
 see_node(struct question *question)
@@ -792,6 +799,10 @@ see_node(struct question *question)
 		return;
 	if (!is_pointer(&type) || (type_attribute(&type, &type) && strip(question->types, &type)))
 		question->node_name = node_name_of(&type);
+	if (question->node_name != NULL && is_of_iterator(question->member)) {
+		question->node_name = NULL;
+		question->arrays = 0;
+	}
 }
 
 /* Which of its members it is nobody knows. `std::function` has a pointer to a member for two words of anything. */
@@ -854,6 +865,7 @@ find_member(const struct symbol_type *type, int64_t offset, struct member_answer
 {
 	struct question question = { .types = type->types, .visits = MEMBERS_MAX, .name = answer->name };
 	Dwarf_Die die = type->die;
+	Dwarf_Die node = type->node;
 	int64_t bytes;
 
 	if (type->arrays != 0) {
@@ -875,8 +887,8 @@ find_member(const struct symbol_type *type, int64_t offset, struct member_answer
 			arrays = type->arrays - 1;
 		if (arrays == 0 && is_pointer(&question.leads)) // of pointers to pointers: a table
 			arrays = 1;
-		if (question.node_name != NULL && question.node.addr == NULL)
-			question.node = type->node;
+		if (question.node_name != NULL && question.node.addr == NULL && has_name(&node, question.node_name))
+			question.node = node;
 		if (question.node.addr != NULL && !is_pointer(&question.leads)) {
 			question.leads = question.node;
 			arrays = 0; // as in a list `_M_node` is

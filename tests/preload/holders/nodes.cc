@@ -32,6 +32,19 @@ struct Branch {
 	Branch *left, *right;
 	char *payload;
 };
+struct Entry {
+	char *payload;
+	int key;
+};
+struct Other {
+	char *other_data;
+	long number;
+};
+struct Session {
+	char *session_data;
+	std::map<int, Other>::iterator position;
+	std::unordered_map<int, Entry>::iterator entry;
+};
 template <typename T> struct Allocator {
 	using value_type = T;
 	Allocator() = default;
@@ -65,8 +78,16 @@ struct Store {
 	std::map<int, Tile, std::less<int>, Allocator<std::pair<const int, Tile>>> allocated;
 	std::shared_ptr<Tile> shared[COUNT];
 	Branch *tree;
+	std::unordered_map<long, std::list<Entry>::iterator> index;
+	std::unordered_map<long, std::__detail::_List_node_base *> links;
+	std::map<int, Session> sessions;
 };
 static Store store;
+/* They are forgotten: iterators alone lead to what they have. */
+static auto *items = new std::list<Entry>;
+static auto *linked = new std::list<Entry>;
+static auto *others = new std::map<int, Other>;
+static auto *entries = new std::unordered_map<int, Entry>;
 
 static char *
 page(size_t bytes)
@@ -157,16 +178,66 @@ of_tree(int i)
 	(*at)->payload = page(61000);
 }
 
+static OWN char *
+of_item(void)
+{
+	return (char *)memset(new char[72000], 1, 72000);
+}
+
+static OWN void
+of_index(int i)
+{
+	items->push_front(Entry{ of_item(), i });
+	store.index[i] = items->begin();
+}
+
+static OWN char *
+of_linked(void)
+{
+	return (char *)memset(new char[75000], 1, 75000);
+}
+
+static OWN void
+of_links(int i)
+{
+	linked->push_front(Entry{ of_linked(), i });
+	store.links[i] = linked->begin()._M_node;
+}
+
+static OWN char *
+of_other(void)
+{
+	return (char *)memset(new char[73000], 1, 73000);
+}
+
+static OWN char *
+of_entry(void)
+{
+	return (char *)memset(new char[74000], 1, 74000);
+}
+
+static OWN void
+of_sessions(int i)
+{
+	store.sessions[i] = Session{ nullptr, others->emplace(i, Other{ of_other(), 2 }).first,
+		                         entries->emplace(i, Entry{ of_entry(), i }).first };
+}
+
 int
 main(int argc, char **argv)
 {
-	static void (*const all[])(int) = { of_map,  of_multimap, of_set,  of_hash,      of_words,  of_forward,
-		                                of_list, of_nested,   of_wide, of_allocated, of_shared, of_tree };
+	static void (*const all[])(int) = { of_map,     of_multimap, of_set,    of_hash,  of_words,
+		                                of_forward, of_list,     of_nested, of_wide,  of_allocated,
+		                                of_shared,  of_tree,     of_index,  of_links, of_sessions };
 	size_t first = argc > 1 ? (size_t)atoi(argv[1]) : 0;
 
-	for (size_t i = first; i < first + 6; i++)
+	for (size_t i = first; i < first + 6 && i < sizeof(all) / sizeof(all[0]); i++)
 		for (int k = 0; k < COUNT; k++)
 			all[i](k * 7 % COUNT);
+	items = nullptr;
+	linked = nullptr;
+	others = nullptr;
+	entries = nullptr;
 	puts("ready");
 	fflush(stdout);
 	return getchar() == 'x' ? 0 : 3;
