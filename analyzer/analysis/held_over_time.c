@@ -9,6 +9,7 @@
  */
 #include "analysis/held_over_time.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,8 @@
 #define AFTER_PART 8       // this part of what was allocated until the peak may be allocated after it
 #define FILLING_HALVES 3   // a cache that fills (rank_leaks.c): halves of what the second half has,
 #define FILLING_SLOWER 2   // and by how much the last quarter is slower than the second
+#define FADING_PERCENT 85  // of the quarter before, at most: a loop whose rounds have become larger drops once
+#define KEPT_PART 8        // a cache that fills has released this part of its blocks at most
 
 /* What a site held at a point. */
 struct entry {
@@ -70,9 +73,22 @@ may_be_judged(const struct model *model, const struct model_site *site)
 	       domain_is_host(model->domains[site->domain].id.kind) && !rank_is_import(site) && !rank_is_below_import(site);
 }
 
+/*
+ * With all counters in use the last one has nearly all of a long run: a cache that is full since then looks like a leak. A leak has as much
+ * in each part of the run, too, so it is asked again.
+ */
+static bool
+may_have_filled(const struct model *model, const struct model_site *site)
+{
+	return site->leak == MODEL_LEAK_LEAK && site->generations_total > KMEM_GENERATION_BUCKETS && site->samples == 0 &&
+	       site->process_count == 1 && domain_is_host(model->domains[site->domain].id.kind) &&
+	       site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART;
+}
+
 /* Of sites that were among the largest at some point; of the end, which has all sites, only these. For free(). */
 static struct entry *
-collect(const struct model *model, const struct model_process *process, size_t *count)
+collect(const struct model *model, const struct model_process *process,
+        bool (*is_meant)(const struct model *model, const struct model_site *site), size_t *count)
 {
 	bool *is_seen = memory_zeroed(model->site_count + 1, sizeof(*is_seen));
 	struct entry *entries = NULL;
@@ -85,7 +101,7 @@ collect(const struct model *model, const struct model_process *process, size_t *
 		for (size_t k = 0; k < point->site_count; k++) {
 			uint32_t site = point->sites[k].site;
 
-			if (!may_be_judged(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
+			if (!is_meant(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
 				continue;
 			is_seen[site] = true;
 			entries = memory_grown(entries, &room, *count + 1, sizeof(*entries));
@@ -153,24 +169,34 @@ is_filling(const double rises[PARTS])
 	       quarters[3] * FILLING_SLOWER <= quarters[1];
 }
 
-/* In nearly each part of what was allocated from `begin` to the peak, and in the latest ones. */
-static bool
-rises_evenly(const struct model_process *process, const uint64_t *held, double begin, size_t peak)
+/* By how much it rises in each part of what was allocated from `begin` to the peak. */
+static void
+find_rises(const struct model_process *process, const uint64_t *held, double begin, size_t peak, double rises[PARTS])
 {
 	double width = ((double)process->points[peak].volume_bytes - begin) / PARTS;
-	double least = (double)held[peak] / PARTS / RISING_PART;
 	double before = 0;
-	double rises[PARTS];
-	unsigned rising = 0;
-	unsigned recent = 0;
 
 	for (unsigned i = 0; i < PARTS; i++) {
 		double now = held_at(process, held, peak, begin + width * (i + 1));
 
 		rises[i] = now - before;
+		before = now;
+	}
+}
+
+/* In nearly each part, and in the latest ones. */
+static bool
+rises_evenly(const struct model_process *process, const uint64_t *held, double begin, size_t peak)
+{
+	double least = (double)held[peak] / PARTS / RISING_PART;
+	double rises[PARTS];
+	unsigned rising = 0;
+	unsigned recent = 0;
+
+	find_rises(process, held, begin, peak, rises);
+	for (unsigned i = 0; i < PARTS; i++) {
 		rising += rises[i] >= least;
 		recent += rises[i] >= least && i >= PARTS - RECENT_PARTS;
-		before = now;
 	}
 	return rising >= RISING_PARTS_MIN && recent == RECENT_PARTS && !is_filling(rises);
 }
@@ -265,7 +291,7 @@ judge_process(struct model *model, const struct model_process *process)
 {
 	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
 	size_t count;
-	struct entry *entries = collect(model, process, &count);
+	struct entry *entries = collect(model, process, may_be_judged, &count);
 
 	if (count != 0)
 		qsort(entries, count, sizeof(*entries), compare_entries);
@@ -290,6 +316,65 @@ judge_process(struct model *model, const struct model_process *process)
 	free(held);
 }
 
+/* False: it does not slow down, or nobody knows. */
+static bool
+fades(const struct model_process *process, const uint64_t *held, double rises[PARTS])
+{
+	size_t last = process->point_count - 1;
+	size_t first = 0;
+	bool is_fading = true;
+
+	while (first < last && held[first] == 0)
+		first++;
+	if (last - first + 1 < 2 * PARTS || held[last] < FLOOR_BYTES)
+		return false;
+	find_rises(process, held, (double)begin_of(process, first, process->points[last].volume_bytes), last, rises);
+	for (unsigned i = 2; i < PARTS; i += 2)
+		is_fading = is_fading && (rises[i] + rises[i + 1]) * 100 <= (rises[i - 2] + rises[i - 1]) * FADING_PERCENT;
+	return is_fading && is_filling(rises);
+}
+
+/* Its survivors by quarter are what it has risen by. */
+static void
+fill(struct model_site *site, const double rises[PARTS])
+{
+	double all = 0;
+
+	for (unsigned i = 0; i < PARTS; i++)
+		all += rises[i];
+	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++) {
+		double part = (rises[2 * i] + rises[2 * i + 1]) / all;
+
+		site->quarters[i] = part > 0 ? (uint64_t)(part * (double)site->live_count + 0.5) : 0;
+	}
+	site->leak = MODEL_LEAK_FILLING;
+}
+static_assert(PARTS == 2 * SURVIVAL_QUARTERS, "two parts are a quarter");
+
+static void
+judge_caches(struct model *model, const struct model_process *process)
+{
+	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
+	size_t count;
+	struct entry *entries = collect(model, process, may_have_filled, &count);
+
+	if (count != 0)
+		qsort(entries, count, sizeof(*entries), compare_entries);
+	for (size_t first = 0, end; first < count; first = end) {
+		double rises[PARTS];
+
+		memset(held, 0, process->point_count * sizeof(*held));
+		for (end = first; end < count && rank_compare_places(entries[first].site, entries[end].site) == 0;)
+			end += add_site(process, &entries[end], count - end, held);
+		if (!fades(process, held, rises))
+			continue;
+		for (size_t i = first; i < end; i++)
+			fill(&model->sites[entries[i].site - model->sites], rises);
+	}
+	free(entries);
+	free(held);
+}
+
 void
 held_over_time_classify(struct model *model)
 {
@@ -298,7 +383,9 @@ held_over_time_classify(struct model *model)
 	for (size_t i = 0; i < model->process_count; i++) {
 		const struct model_process *process = &model->processes[i];
 
-		if (process->point_count >= POINTS_MIN)
-			judge_process(model, process);
+		if (process->point_count < POINTS_MIN)
+			continue;
+		judge_process(model, process);
+		judge_caches(model, process);
 	}
 }

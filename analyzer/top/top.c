@@ -246,8 +246,11 @@ loop(struct watch *watch, bool *has_ended, struct fail *fail)
 		enum top_key key;
 		int letter;
 
-		if (now >= watch->next && watch->next != 0)
+		if (now >= watch->next && watch->next != 0) {
 			look_for_newer(watch);
+			if (!watch->sample->is_running && watch->next != 0)
+				watch->next = now + PAUSE_SECONDS;
+		}
 		if (now >= watch->next && (watch->next == 0 || watch->sample->is_running) && !sample_again(watch, fail))
 			return false;
 		was_running = was_running || watch->sample->is_running;
@@ -259,8 +262,6 @@ loop(struct watch *watch, bool *has_ended, struct fail *fail)
 		show(watch);
 		now = top_seconds_now();
 		key = top_screen_key(watch->next > now + 0.01 ? (unsigned)((watch->next - now) * 1000) : 10, &letter);
-		if (!watch->sample->is_running && key == TOP_KEY_NONE)
-			watch->next = now + PAUSE_SECONDS;
 		act_on(watch, key, letter);
 	}
 	return true;

@@ -108,6 +108,61 @@ what_grows_to_the_end_is_not_steady(void **state)
 	assert_int_equal(class_of_growing(6, HELD_BYTES, MODEL_LEAK_STEADY), MODEL_LEAK_STEADY);
 }
 
+/* In 40 points: to each round `kept_percent` of what the one before was still to add; 100 = as much in each. */
+static enum model_leak_class
+class_of_fading(unsigned kept_percent, uint32_t generations, uint64_t allocated_count)
+{
+	uint64_t left_bytes = 40 * HELD_BYTES;
+	uint64_t bytes = 0;
+
+	make();
+	for (unsigned i = 1; i <= 40; i++) {
+		uint64_t more = kept_percent == 100 ? HELD_BYTES : left_bytes - left_bytes * kept_percent / 100;
+
+		left_bytes -= more;
+		bytes += more;
+		add_point(i * STEP_BYTES, bytes);
+	}
+	add_end(41 * STEP_BYTES, bytes);
+	hand.sites[0].leak = MODEL_LEAK_LEAK;
+	hand.sites[0].process_count = 1;
+	hand.sites[0].generations_total = generations;
+	hand.sites[0].live_count = 1000;
+	hand.sites[0].allocated_count = allocated_count;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak;
+}
+
+static void
+a_cache_that_filled_in_the_last_generation_is_no_leak(void **state)
+{
+	(void)state;
+	assert_int_equal(class_of_fading(93, 63, 1000), MODEL_LEAK_FILLING);
+	assert_true(hand.sites[0].quarters[0] > 400 && hand.sites[0].quarters[3] < 100);
+	assert_in_range(rank_filled_bytes(&hand.sites[0]), hand.sites[0].live_bytes, 40 * HELD_BYTES + HELD_BYTES);
+	assert_int_equal(class_of_fading(93, 62, 1000), MODEL_LEAK_LEAK);  // its generations tell
+	assert_int_equal(class_of_fading(93, 63, 1200), MODEL_LEAK_LEAK);  // it releases some
+	assert_int_equal(class_of_fading(100, 63, 1000), MODEL_LEAK_LEAK); // as much in each round
+	assert_int_equal(class_of_fading(99, 63, 1000), MODEL_LEAK_LEAK);  // hardly slower
+}
+
+/* Rounds become ten times as large: what is kept in each is less of what is allocated, from then on. */
+static void
+a_leak_whose_rounds_have_become_larger_is_no_cache(void **state)
+{
+	(void)state;
+	make();
+	for (unsigned i = 1; i <= 40; i++)
+		add_point(i * STEP_BYTES, (i <= 20 ? i * 10 : 200 + (i - 20)) * HELD_BYTES / 10 - i * 16);
+	add_end(41 * STEP_BYTES, 221 * HELD_BYTES / 10 - 41 * 16);
+	hand.sites[0].leak = MODEL_LEAK_LEAK;
+	hand.sites[0].process_count = 1;
+	hand.sites[0].generations_total = 63;
+	hand.sites[0].live_count = hand.sites[0].allocated_count = 1000;
+	held_over_time_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+}
+
 /* Much was allocated in little time, in which no point was taken; then `rounds` in which the line grew, from `first_bytes`. */
 static enum model_leak_class
 class_after_a_gap(unsigned rounds, uint64_t first_bytes, uint64_t bytes)
@@ -394,6 +449,8 @@ main(void)
 		cmocka_unit_test(what_grew_in_each_round_and_went_at_the_end_was_swept),
 		cmocka_unit_test(one_that_still_holds_it_is_judged_by_its_generations_alone),
 		cmocka_unit_test(what_grows_to_the_end_is_not_steady),
+		cmocka_unit_test(a_cache_that_filled_in_the_last_generation_is_no_leak),
+		cmocka_unit_test(a_leak_whose_rounds_have_become_larger_is_no_cache),
 		cmocka_unit_test(a_line_that_began_in_a_wide_gap_began_where_it_was_seen),
 		cmocka_unit_test(of_a_program_that_was_killed_too),
 		cmocka_unit_test(what_grew_and_stopped_is_steady),
