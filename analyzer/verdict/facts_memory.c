@@ -307,8 +307,11 @@ was_freed_by_ending(const struct verdict_facts *facts)
 
 	if ((facts->end != VERDICT_END_OK && facts->end != VERDICT_END_FAILED) || facts->model->process_count > 1)
 		return false;
-	for (size_t i = 0; i < facts->model->site_count; i++)
-		swept_bytes += lesser(facts->model->sites[i].swept_bytes, MOST);
+	for (size_t i = 0; i < facts->model->site_count; i++) {
+		const struct model_site *site = &facts->model->sites[i];
+
+		swept_bytes += lesser(greater(site->swept_bytes, site->released_bytes), MOST);
+	}
 	return swept_bytes >= facts->memory.freed.freed_bytes / 2;
 }
 

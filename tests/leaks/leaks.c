@@ -651,6 +651,22 @@ control_queue(unsigned steps)
 	}
 }
 
+/* In a long run the last generation is nearly all of it: as many of the queue's blocks seem to be of each quarter. */
+APART static void
+control_long_queue(unsigned steps)
+{
+	static void *queue[1500];
+
+	EACH_STEP(i, steps)
+	{
+		for (unsigned k = 0; k < 15000; k++) {
+			free(queue[k % 1500]);
+			queue[k % 1500] = malloc(6 * KIB);
+		}
+		work();
+	}
+}
+
 APART static void
 control_table_built_once(unsigned steps)
 {
@@ -857,6 +873,7 @@ main(int argc, char **argv)
 		SCENE(control_file_scan),
 		SCENE(control_arena),
 		SCENE(control_queue),
+		SCENE(control_long_queue),
 		SCENE(control_table_built_once),
 		SCENE(control_high_then_done),
 		SCENE(control_pool_of_threads),

@@ -188,3 +188,29 @@ def test_blocks_for_which_there_was_no_map_are_not_free(tmp_path):
     process, = harness.report("report", tmp_path / "out")["processes"]
     assert process["resident"]["heap_pages"]["sampled_pages"] > 1000 and process["resident"]["heap_pages"]["empty_bytes"] < 1 << 20, process["resident"]
     assert "fragmentation" not in harness.kmemshim("why", tmp_path / "out").stdout
+
+
+STATIC_OBJECTS = """
+#include <map>
+#include <string>
+#include <vector>
+static std::vector<std::string> table;
+static std::map<int, std::string> names;
+int main()
+{
+    for (int i = 0; i < 40000; i++) {
+        table.push_back(std::string(1000, 't'));
+        names[i] = std::string(500, 'n');
+    }
+}
+"""
+
+
+def test_what_destructors_release_as_the_program_ends_is_no_fragmentation(tmp_path):
+    """The last look may come while they run."""
+    (tmp_path / "statics.cc").write_text(STATIC_OBJECTS)
+    assert harness.run(["g++", "-g", "-O1", tmp_path / "statics.cc", "-o", tmp_path / "statics"]).returncode == 0
+    for number in range(4):
+        harness.record([tmp_path / "statics"], tmp_path / f"out{number}")
+        said = harness.kmemshim("why", tmp_path / f"out{number}").stdout
+        assert "released by exit handlers or destructors" in said and "not given back" not in said, said
