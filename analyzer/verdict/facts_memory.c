@@ -303,6 +303,7 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 static bool
 was_freed_by_ending(const struct verdict_facts *facts)
 {
+	uint64_t released_bytes = 0;
 	uint64_t swept_bytes = 0;
 
 	if ((facts->end != VERDICT_END_OK && facts->end != VERDICT_END_FAILED) || facts->model->process_count > 1)
@@ -310,9 +311,11 @@ was_freed_by_ending(const struct verdict_facts *facts)
 	for (size_t i = 0; i < facts->model->site_count; i++) {
 		const struct model_site *site = &facts->model->sites[i];
 
-		swept_bytes += lesser(greater(site->swept_bytes, site->released_bytes), MOST);
+		swept_bytes += lesser(site->swept_bytes, MOST);
+		released_bytes += lesser(site->released_bytes, MOST);
 	}
-	return swept_bytes >= facts->memory.freed.freed_bytes / 2;
+	/* Of what exit handlers release, the last sample has any part, also nothing: then all of it must be theirs. */
+	return swept_bytes >= facts->memory.freed.freed_bytes / 2 || released_bytes >= facts->memory.freed.freed_bytes;
 }
 
 /* The lines whose few blocks keep most of the pages. */
