@@ -9,7 +9,6 @@
  */
 #include "analysis/held_over_time.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,19 +17,19 @@
 #include "base/order.h"
 #include "kmem_format.h"
 
-#define PARTS 8            // what was allocated from its begin to its peak is divided into so many parts
-#define RISING_PARTS_MIN 6 // in so many of them it rises, the last RECENT_PARTS among them
-#define RECENT_PARTS 2     //
-#define RISING_PART 4      // it rises in a part in which it grows by a quarter of the mean
-#define POINTS_MIN 8       // with so many points a single odd one does not decide
-#define FLOOR_BYTES 65536  // the same as for leaks
-#define FALL_PART 8        // this part of the peak may be released before it: more is a queue, or a sawtooth
-#define LEFT_PART 4        // this part of the peak may be left at the end
-#define AFTER_PART 8       // this part of what was allocated until the peak may be allocated after it
-#define FILLING_HALVES 3   // a cache that fills (rank_leaks.c): halves of what the second half has,
-#define FILLING_SLOWER 2   // and by how much the last quarter is slower than the second
-#define FADING_PERCENT 85  // of the quarter before, at most: a loop whose rounds have become larger drops once
-#define KEPT_PART 8        // a cache that fills has released this part of its blocks at most
+#define PARTS (2 * SURVIVAL_QUARTERS) // what was allocated from its begin to its peak is divided into so many parts
+#define RISING_PARTS_MIN 6            // in so many of them it rises, the last RECENT_PARTS among them
+#define RECENT_PARTS 2                //
+#define RISING_PART 4                 // it rises in a part in which it grows by a quarter of the mean
+#define POINTS_MIN 8                  // with so many points a single odd one does not decide
+#define FLOOR_BYTES 65536             // the same as for leaks
+#define FALL_PART 8                   // this part of the peak may be released before it: more is a queue, or a sawtooth
+#define LEFT_PART 4                   // this part of the peak may be left at the end
+#define AFTER_PART 8                  // this part of what was allocated until the peak may be allocated after it
+#define FILLING_HALVES 3              // a cache that fills (rank_leaks.c): halves of what the second half has,
+#define FILLING_SLOWER 2              // and by how much the last quarter is slower than the second
+#define FADING_PERCENT 85 // of the quarter before, at most: a loop whose rounds have become larger drops once
+#define KEPT_PART 8       // a cache that fills has released this part of its blocks at most
 
 /* What a site held at a point. */
 struct entry {
@@ -349,7 +348,6 @@ fill(struct model_site *site, const double rises[PARTS])
 	}
 	site->leak = MODEL_LEAK_FILLING;
 }
-static_assert(PARTS == 2 * SURVIVAL_QUARTERS, "two parts are a quarter");
 
 static void
 judge_caches(struct model *model, const struct model_process *process)

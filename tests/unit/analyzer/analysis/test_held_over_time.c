@@ -146,6 +146,41 @@ a_cache_that_filled_in_the_last_generation_is_no_leak(void **state)
 	assert_int_equal(class_of_fading(99, 63, 1000), MODEL_LEAK_LEAK);  // hardly slower
 }
 
+/* By quarters of the run, in which it grows evenly, and of a thousand blocks so many are live. */
+static bool
+is_cache(const uint64_t quarters[SURVIVAL_QUARTERS], uint64_t live_count)
+{
+	uint64_t bytes = 0;
+
+	make();
+	for (unsigned i = 0; i < 40; i++) {
+		bytes += quarters[i / 10] * 1000;
+		if (i < 39)
+			add_point((i + 1) * STEP_BYTES, bytes);
+	}
+	add_end(40 * STEP_BYTES, bytes);
+	hand.sites[0].leak = MODEL_LEAK_LEAK;
+	hand.sites[0].process_count = 1;
+	hand.sites[0].generations_total = 63;
+	hand.sites[0].live_count = live_count;
+	hand.sites[0].allocated_count = 1000;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak == MODEL_LEAK_FILLING;
+}
+
+static void
+each_quarter_adds_clearly_less_and_it_keeps_nearly_all(void **state)
+{
+	static const uint64_t fades[] = { 1000, 850, 600, 300 };
+	static const uint64_t hardly[] = { 1000, 855, 600, 300 };
+
+	(void)state;
+	assert_true(is_cache(fades, 1000));
+	assert_false(is_cache(hardly, 1000));
+	assert_true(is_cache(fades, 875));
+	assert_false(is_cache(fades, 874));
+}
+
 /* Rounds become ten times as large: what is kept in each is less of what is allocated, from then on. */
 static void
 a_leak_whose_rounds_have_become_larger_is_no_cache(void **state)
@@ -451,6 +486,7 @@ main(void)
 		cmocka_unit_test(what_grows_to_the_end_is_not_steady),
 		cmocka_unit_test(a_cache_that_filled_in_the_last_generation_is_no_leak),
 		cmocka_unit_test(a_leak_whose_rounds_have_become_larger_is_no_cache),
+		cmocka_unit_test(each_quarter_adds_clearly_less_and_it_keeps_nearly_all),
 		cmocka_unit_test(a_line_that_began_in_a_wide_gap_began_where_it_was_seen),
 		cmocka_unit_test(of_a_program_that_was_killed_too),
 		cmocka_unit_test(what_grew_and_stopped_is_steady),

@@ -218,19 +218,21 @@ what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
 {
 	static const struct {
 		uint64_t quarters[SURVIVAL_QUARTERS];
-		uint32_t alive, recent_alive;
+		uint32_t alive, recent_alive; // of 400, and of 100
 		enum model_leak_class wanted;
 	} cases[] = {
-		{ { 40, 41, 39, 40 }, 40, 15, MODEL_LEAK_LEAK },
+		{ { 40, 41, 39, 40 }, 250, 94, MODEL_LEAK_LEAK },
 		{ { 17, 16, 16, 16 },
-		  16,
-		  11,
-		  MODEL_LEAK_LEAK }, // one block in forty: also a late generation may have none by chance
+		  100,
+		  69,
+		  MODEL_LEAK_LEAK }, // one block in forty: a late generation may have none by chance
+		{ { 17, 16, 16, 16 }, 100, 50, MODEL_LEAK_LEAK },
+		{ { 17, 16, 16, 16 }, 100, 49, MODEL_LEAK_BACKLOG },
 		{ { 375, 375, 375, 375 }, 1, 1, MODEL_LEAK_STEADY }, // a queue, and one bucket for nearly all of the volume
-		{ { 40, 41, 39, 40 }, 40, 0, MODEL_LEAK_STEADY },    // it allocates no more
-		{ { 0, 2, 20, 138 }, 40, 15, MODEL_LEAK_BACKLOG },   // a cache
-		{ { 0, 0, 0, 160 }, 40, 15, MODEL_LEAK_BACKLOG },
-		{ { 3, 3, 3, 3 }, 40, 15, MODEL_LEAK_BACKLOG }, // too few
+		{ { 40, 41, 39, 40 }, 250, 0, MODEL_LEAK_STEADY },   // it allocates no more
+		{ { 0, 2, 20, 138 }, 250, 94, MODEL_LEAK_BACKLOG },  // a cache
+		{ { 0, 0, 0, 160 }, 250, 94, MODEL_LEAK_BACKLOG },
+		{ { 3, 3, 3, 3 }, 250, 94, MODEL_LEAK_BACKLOG }, // too few
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -241,7 +243,7 @@ what_stays_evenly_is_a_leak_whatever_comes_between(void **state)
 		site->allocated_bytes = 100 * MIB;
 		site->allocated_count = 100000;
 		site->live_count = 1000;
-		hand_model_generations(site, cases[i].alive, 63, cases[i].recent_alive, 16);
+		hand_model_generations(site, cases[i].alive, 400, cases[i].recent_alive, 100);
 		memcpy(site->quarters, cases[i].quarters, sizeof(site->quarters));
 		rank_leaks_classify(&hand.model);
 		assert_int_equal(site->leak, cases[i].wanted);
