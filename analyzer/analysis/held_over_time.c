@@ -73,13 +73,14 @@ may_be_judged(const struct model *model, const struct model_site *site)
 }
 
 /*
- * With all counters in use the last one has nearly all of a long run: a cache that is full since then looks like a leak. A leak has as much
- * in each part of the run, too, so it is asked again.
+ * With all counters in use the last one has nearly all of a long run, and those of several threads are of other ticks: a cache looks like a
+ * leak. A leak has as much in each part of the run, too, so it is asked again.
  */
 static bool
 may_have_filled(const struct model *model, const struct model_site *site)
 {
-	return site->leak == MODEL_LEAK_LEAK && site->generations_total > KMEM_GENERATION_BUCKETS && site->samples == 0 &&
+	return site->leak == MODEL_LEAK_LEAK && site->samples == 0 &&
+	       (site->generations_total > KMEM_GENERATION_BUCKETS || site->has_rough_quarters) &&
 	       site->process_count == 1 && domain_is_host(model->domains[site->domain].id.kind) &&
 	       site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART;
 }

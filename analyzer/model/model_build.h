@@ -143,6 +143,7 @@ void model_take_failed(struct build *build, struct model *model);
 struct generation_sums {
 	uint32_t birth_generations; // the most of any record; 0 = nobody counted
 	uint32_t birth_clock;       // the latest
+	uint32_t counted_records;   // that have births: their generations are of other ticks, and are added up by number
 	uint32_t last_bucket_clock; // at which the last bucket began; 0 = in no record, or unknown
 	uint64_t allocated_count;   // by all records, by the end
 	uint8_t first_generation;   // the first
@@ -162,6 +163,7 @@ struct generation_counts {
 	uint32_t born;                        // as born_generations there
 	uint64_t span_bytes;                  // as there
 	uint64_t quarters[SURVIVAL_QUARTERS]; // as there
+	bool has_rough_quarters;              // as there
 	struct model_survivors survivors;     // as there
 	uint64_t steps;                       // as in struct model_site
 	uint64_t first_ms;                    // the same

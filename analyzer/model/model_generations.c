@@ -20,6 +20,7 @@ model_generations_add(struct generation_sums *sums, const struct kmem_generation
 
 	if (block == NULL || count > KMEM_GENERATION_BUCKETS)
 		return;
+	sums->counted_records += count != 0;
 	if (count > sums->birth_generations)
 		sums->birth_generations = count;
 	if ((births >> 8 & 0xff) > sums->last_bucket_clock)
@@ -230,6 +231,7 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 	uint32_t step = merged(sums);
 	uint32_t births = (sums->birth_generations + step - 1) / step;
 
+	counts.has_rough_quarters = sums->counted_records > 1;
 	counts.born = births + 1;
 	counts.span_bytes = volume_between(header, sums->first_generation, sums->birth_clock);
 

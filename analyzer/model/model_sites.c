@@ -168,6 +168,7 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->born_generations = part->counts.born;
 		site->span_bytes = part->counts.span_bytes;
 		memcpy(site->quarters, part->counts.quarters, sizeof(site->quarters));
+		site->has_rough_quarters = part->counts.has_rough_quarters;
 		site->survivors = part->counts.survivors;
 		site->steps = part->counts.steps;
 		site->first_ms = part->counts.first_ms;
