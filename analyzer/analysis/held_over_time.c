@@ -26,8 +26,6 @@
 #define FALL_PART 8                   // this part of the peak may be released before it: more is a queue, or a sawtooth
 #define LEFT_PART 4                   // this part of the peak may be left at the end
 #define AFTER_PART 8                  // this part of what was allocated until the peak may be allocated after it
-#define FILLING_HALVES 3              // a cache that fills (rank_leaks.c): halves of what the second half has,
-#define FILLING_SLOWER 2              // and by how much the last quarter is slower than the second
 #define FADING_PERCENT 85 // of the quarter before, at most: a loop whose rounds have become larger drops once
 #define KEPT_PART 8       // a cache that fills has released this part of its blocks at most
 
@@ -164,9 +162,7 @@ is_filling(const double rises[PARTS])
 
 	for (unsigned i = 0; i < 4; i++)
 		quarters[i] = rises[2 * i] + rises[2 * i + 1];
-	return (quarters[0] + quarters[1]) * 2 >= (quarters[2] + quarters[3]) * FILLING_HALVES &&
-	       quarters[0] > quarters[1] && quarters[1] > quarters[2] && quarters[2] >= quarters[3] &&
-	       quarters[3] * FILLING_SLOWER <= quarters[1];
+	return rank_slows_down(quarters);
 }
 
 /* By how much it rises in each part of what was allocated from `begin` to the peak. */

@@ -107,6 +107,8 @@ bool rank_may_accumulate(const struct model_site *site);
  */
 bool rank_has_accumulated(const struct model_site *site);
 
+/* Is less and less added from quarter to quarter of what was allocated, blocks or bytes, as to a cache that has nearly all it will ever hold? */
+bool rank_slows_down(const double quarters[SURVIVAL_QUARTERS]);
 /* Of class "filling": at so many bytes it seems to end, if it goes on as before; 0 = of another class. */
 uint64_t rank_filled_bytes(const struct model_site *site);
 

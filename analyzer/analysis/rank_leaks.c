@@ -30,8 +30,8 @@
 // a line that releases most of its blocks: so many stay, about as many in each quarter
 #define EVEN_BLOCKS_MIN 16
 #define EVEN_PART 2 // no quarter has less than this part of the mean: a half
-#define EVEN_RECENT_PERCENT \
-	50 // of the latest quarter of generations: a queue has blocks of the last one alone, which may be long
+// of the latest quarter of generations: a queue has blocks of the last one alone, which may be long
+#define EVEN_RECENT_PERCENT 50
 // A cache that fills: its first half has at least FILLING_HALVES / 2 times the blocks of its second half, and the second quarter
 // FILLING_SLOWER times those of the last. Blocks that grow by realloc become fewer, too, but not faster than a logarithm.
 #define FILLING_HALVES 3
@@ -135,15 +135,14 @@ stays_evenly(const struct model_site *site)
 	return is_even;
 }
 
-/* Fewer and fewer blocks from quarter to quarter of what was allocated. */
-static bool
-slows_down(const double quarters[SURVIVAL_QUARTERS])
+bool
+rank_slows_down(const double quarters[SURVIVAL_QUARTERS])
 {
 	double first = quarters[0] + quarters[1];
 	double second = quarters[2] + quarters[3];
 
-	return first + second >= FILLING_BLOCKS_MIN && first * 2 >= second * FILLING_HALVES && quarters[0] > quarters[1] &&
-	       quarters[1] > quarters[2] && quarters[2] >= quarters[3] && quarters[3] * FILLING_SLOWER <= quarters[1];
+	return first * 2 >= second * FILLING_HALVES && quarters[0] > quarters[1] && quarters[1] > quarters[2] &&
+	       quarters[2] >= quarters[3] && quarters[3] * FILLING_SLOWER <= quarters[1];
 }
 
 /* Keeps all and adds less and less, as a cache does that has nearly all it will ever hold. */
@@ -154,7 +153,8 @@ is_filling(const struct model_site *site)
 	const double quarters[] = { (double)counts[0], (double)counts[1], (double)counts[2], (double)counts[3] };
 
 	return site->samples == 0 && !site->has_rough_quarters &&
-	       site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART && slows_down(quarters);
+	       site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART &&
+	       surviving(site, 0, SURVIVAL_QUARTERS) >= FILLING_BLOCKS_MIN && rank_slows_down(quarters);
 }
 
 uint64_t
@@ -363,7 +363,7 @@ judge_filling_lines(struct model *model)
 			volume_bytes = sites[end]->volume_bytes > volume_bytes ? sites[end]->volume_bytes : volume_bytes;
 		for (size_t i = first; i < end; i++)
 			add_quarters(sites[i], (double)sites[i]->volume_bytes / (double)volume_bytes, quarters);
-		for (size_t i = first; i < end && end - first > 1 && !slows_down(quarters); i++) {
+		for (size_t i = first; i < end && end - first > 1 && !rank_slows_down(quarters); i++) {
 			if (sites[i]->leak == MODEL_LEAK_FILLING)
 				sites[i]->leak = MODEL_LEAK_LEAK;
 		}
