@@ -239,9 +239,9 @@ say_hold_less_before(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	char place[PLACE_TEXT_BYTES];
 
-	say_next(verdict, "hold less before that (most at %s), or %s",
+	say_next(verdict, "hold less before that (most at %s), or %s%s",
 	         verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live, place),
-	         raise_words(facts));
+	         raise_words(facts), if_unfinished(facts, &facts->top_live));
 }
 
 /* ---- what was not recorded ---- */

@@ -109,14 +109,13 @@ say_forgetful(const struct verdict_facts *facts, const struct rank_line *line, s
 	return true;
 }
 
-/* The look had too little time. */
-static const char *
+const char *
 if_unfinished(const struct verdict_facts *facts, const struct rank_line *line)
 {
 	const struct holders_line *held = verdict_holders_of(facts, line);
 
 	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "unfinished") == 0
-	           ? "; `kmemshim run --holders-stop 5s` gives the search more time"
+	           ? "; `kmemshim run --holders-stop 5s` gives the search for what holds it more time"
 	           : "";
 }
 

@@ -69,6 +69,9 @@ void say_other_users(const char *device, struct verdict *verdict);
  */
 const char *if_data_set(const struct verdict *verdict, const struct rank_line *line);
 
+/* The look had too little time to find what keeps the blocks alive. "" = it had enough, or there was none. */
+const char *if_unfinished(const struct verdict_facts *facts, const struct rank_line *line);
+
 /* A look has found what keeps the blocks alive, or that nothing leads to them. */
 bool is_holder_known(const struct verdict_facts *facts, const struct rank_line *line);
 

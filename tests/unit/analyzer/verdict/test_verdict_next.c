@@ -86,7 +86,7 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "unfinished", "no time", 32, "", 0, "" },
 		  "When the guard was passed, there was no time to find what holds them.",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, or a cache; "
-		  "`kmemshim run --holders-stop 5s` gives the search more time" },
+		  "`kmemshim run --holders-stop 5s` gives the search for what holds it more time" },
 	};
 
 	(void)state;
@@ -134,6 +134,10 @@ what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
 		{ { "perhaps", "the stack of thread 7", 32, "", 0, "" },
 		  "hold-less-before",
 		  "hold less before that (most at train.py:41 epoch), or raise the limit (ulimit -v)" },
+		{ { "unfinished", "no time", 32, "", 0, "" },
+		  "hold-less-before",
+		  "hold less before that (most at train.py:41 epoch), or raise the limit (ulimit -v); `kmemshim run --holders-stop 5s` "
+		  "gives the search for what holds it more time" },
 	};
 
 	(void)state;
