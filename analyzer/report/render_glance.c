@@ -36,6 +36,7 @@
 #define COLUMNS_LEAST 40 // a narrower terminal breaks lines itself
 #define COLUMNS_MOST 120 // longer lines are hard to read
 #define TRIFLE_PART 100  // rows of less are left out, the first excepted
+#define MORE_PART 8      // of what was ever in memory: lines that asked for so much more are told as that
 #define REST_PART 20     // what is in rows that are left out is told where it is that much of all
 
 /* ---- looks ---- */
@@ -347,6 +348,16 @@ put_row(const struct row *row, uint64_t total_bytes, struct units_column units, 
 	(void)fputc('\n', stream);
 }
 
+/* Some of it was never touched, or not all of it was there at once. */
+static bool
+is_more_than_memory(const struct report *report, const struct moment *moment, uint64_t total_bytes)
+{
+	uint64_t most_bytes = report->processes[0].max_resident_bytes;
+
+	return moment->is_peak && moment->has_host && !moment->has_devices && report->process_count == 1 &&
+	       most_bytes != 0 && total_bytes > most_bytes + most_bytes / MORE_PART;
+}
+
 static void
 put_rows(const struct rows *rows, size_t room, const struct moment *moment, const struct report *report, size_t columns,
          const struct style *style, FILE *stream)
@@ -358,11 +369,14 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
 	(void)fprintf(stream, "%s", moment->heading);
 	if (report->process_count > 1 && moment->ranking != NULL)
 		(void)fprintf(stream, ", summed over %s processes", units_count(report->process_count, text));
-	(void)fprintf(stream, " (%s in all%s%s):\n", units_bytes(rows->total_bytes, text),
-	              rows->is_without_cache ? ", without what PyTorch caches" : "",
-	              moment->is_peak && moment->has_host && report_peaks_are_apart(report, rows->total_bytes)
-	                  ? ", not all of it at once"
-	                  : "");
+	(void)fprintf(stream, " (%s in all%s", units_bytes(rows->total_bytes, text),
+	              rows->is_without_cache ? ", without what PyTorch caches" : "");
+	if (is_more_than_memory(report, moment, rows->total_bytes))
+		(void)fprintf(stream, ", at most %s of it in memory",
+		              units_bytes(report->processes[0].max_resident_bytes, text));
+	else if (moment->is_peak && moment->has_host && report_peaks_are_apart(report, rows->total_bytes))
+		(void)fputs(", not all of it at once", stream);
+	(void)fputs("):\n", stream);
 	for (size_t i = 0; i < rows->count && i < room; i++) {
 		if (i != 0 && rows->rows[i].bytes < rows->total_bytes / TRIFLE_PART)
 			continue;

@@ -222,7 +222,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.resident_age_ns = resident_age_ns(process, last),
 		.is_end_known = verdict_ended_ns(process) != 0,
 		.machine_bytes = identity->machine_bytes,
-		.max_resident_bytes = launcher != NULL ? launcher->max_resident_bytes : 0,
+		.max_resident_bytes = verdict_most_resident_of(process),
 	};
 	to->steps = report_steps_of(process, verdict_ended_ns(process) != 0 ? verdict_ended_ns(process)
 	                                     : last != NULL                 ? last->monotonic_ns

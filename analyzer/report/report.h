@@ -183,7 +183,7 @@ struct report_process {
 	struct report_steps steps;
 	const struct report_mark *marks; // oldest first; of.mark_count
 	struct report_timeline timeline; // what it held over time
-	uint64_t max_resident_bytes;     // the most that it had in memory, as its launcher saw it; 0 = not known
+	uint64_t max_resident_bytes;     // verdict_most_resident_of() it
 };
 
 /* "brk", "heap", ..., "not attributed"; NULL = no such part. The second one says what it is, or "". */

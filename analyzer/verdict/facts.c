@@ -269,6 +269,15 @@ verdict_fullest(const struct verdict_facts *facts)
 }
 
 uint64_t
+verdict_most_resident_of(const struct model_process *process)
+{
+	uint64_t most_bytes = process->launcher != NULL ? process->launcher->max_resident_bytes : 0;
+	uint64_t sampled_bytes = process->resident != NULL ? process->resident->resident_bytes : 0;
+
+	return most_bytes != 0 && sampled_bytes > most_bytes ? sampled_bytes : most_bytes;
+}
+
+uint64_t
 verdict_peak_of(const struct model_process *process)
 {
 	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;

@@ -198,9 +198,7 @@ static void
 say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *verdict)
 {
 	const struct model_domain *domain = facts->peak_domain;
-	uint64_t whole_bytes = facts->process->launcher != NULL && facts->model->process_count == 1
-	                           ? facts->process->launcher->max_resident_bytes
-	                           : 0;
+	uint64_t whole_bytes = facts->model->process_count == 1 ? verdict_most_resident_of(facts->process) : 0;
 	bool is_touched = !verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
 	char whole[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];

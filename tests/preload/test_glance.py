@@ -36,6 +36,12 @@ def test_all_is_well_in_eight_lines(tmp_path):
     assert all(len(line) <= 80 for line in lines[:-1])
 
 
+def test_lines_that_asked_for_more_than_was_ever_in_memory_say_so(tmp_path):
+    text = "import mmap\nshared = mmap.mmap(-1, 300 << 20)\nshared[:10 << 20] = bytes(10 << 20)\nshared.close()\n"
+    _, lines = glance(tmp_path, text)
+    assert re.fullmatch(r"Held at the peak \(3\d\d MiB in all, at most \d\d(\.\d)? MiB of it in memory\):", lines[2]), lines
+
+
 def test_a_failure_says_what_to_do_in_fifteen_lines(tmp_path):
     done, lines = glance(tmp_path, FAILS)
     assert done.returncode == 1 and len(lines) < 15

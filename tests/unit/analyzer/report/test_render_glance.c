@@ -17,6 +17,23 @@ write_glance(const struct report *report, FILE *stream)
 		render_glance((struct report *)(uintptr_t)report, &(struct glance_options){ .columns = 100 }, stream, &fail));
 }
 
+static void
+what_a_sample_found_was_in_memory_too(void **state)
+{
+	struct kmem_resident resident = { .resident_bytes = 102 * MIB };
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	(void)hand_model_site(&hand, HEAP, 41, 40 * MIB);
+	hand_model_exited(&hand, 0);
+	hand.launcher.max_resident_bytes = 101 * MIB;
+	hand.process.resident = &resident;
+	text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+	assert_non_null(strstr(text, "It had at most 102 MiB in memory"));
+	free(text);
+}
+
 /* Pages that others read first are in its memory and not in its container's sum: both figures are right. */
 static void
 more_in_memory_than_the_limit_is_explained(void **state)
@@ -124,6 +141,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_a_sample_found_was_in_memory_too),
 		cmocka_unit_test(more_in_memory_than_the_limit_is_explained),
 		cmocka_unit_test(what_pytorch_caches_is_not_in_the_lines_of_a_device),
 		cmocka_unit_test(what_no_row_has_is_told),
