@@ -78,6 +78,7 @@ struct verdict_memory {
 	uint64_t lines_bytes;   // of these, live at recorded lines at the look
 	uint64_t sample_bytes;  // that the looks saw
 	uint64_t own_bytes;     // of these, the recorder's own
+	uint64_t program_bytes; // of these, the program and its libraries: code and data
 	uint64_t age_ns;        // of the oldest look, to the end or the last heartbeat
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first

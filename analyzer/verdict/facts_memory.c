@@ -18,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_LATE_NS UINT64_C(100000000) // who looked so shortly before the end looked at its end
 #define EXPLAINING_PART 3                // a line with less than this part of what was in memory does not explain it
 #define WORTH_BYTES (UINT64_C(64) << 20) // in memory; less is the program and its libraries
 #define UNTOUCHED_BYTES (UINT64_C(16) << 20)
@@ -543,6 +542,7 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	memory->process_bytes = memory->bytes;
 	memory->lines_bytes = parts[PART_LINES];
 	memory->own_bytes = parts[PART_OWN];
+	memory->program_bytes = parts[PART_PROGRAM];
 	/* Of whoever the kernel killed for the container's limit all that was charged there is the question. */
 	if (facts->cgroup_kills != 0 && facts->charged_bytes > memory->bytes && facts->limit_bytes != UINT64_MAX) {
 		add_container(facts->model, facts->charged_bytes - memory->bytes, parts);

@@ -12,10 +12,12 @@
 #include <string.h>
 
 #define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
-#define SWAP_FREE_PART 10                        // of the swap: less is as good as none
-#define RECORDER_PART 10                         // of what was in memory: the recorder's own is worth a sentence
-#define WORTH_RECORDER_BYTES (UINT64_C(8) << 20) // of a small program its fixed part is
-#define PINNED_PART 8                            // of the host's memory: less is not worth a sentence
+#define SWAP_FREE_PART 10                          // of the swap: less is as good as none
+#define LIBRARIES_PART 4                           // of what was in memory: the libraries are worth a sentence
+#define WORTH_LIBRARIES_BYTES (UINT64_C(64) << 20) // every program has some
+#define RECORDER_PART 10                           // of what was in memory: the recorder's own is worth a sentence
+#define WORTH_RECORDER_BYTES (UINT64_C(8) << 20)   // of a small program its fixed part is
+#define PINNED_PART 8                              // of the host's memory: less is not worth a sentence
 // of the device: as much that pools keep is worth a sentence, even where it was not enough
 #define POOLS_PART 8
 
@@ -515,13 +517,13 @@ find_device(struct verdict_facts *facts, struct verdict *verdict)
 
 /* Where the parts of what was in memory are told, the largest are. */
 static bool
-is_recorder_told(const struct verdict_facts *facts, const struct verdict *verdict)
+is_part_told(const struct verdict_facts *facts, uint64_t bytes, const struct verdict *verdict)
 {
 	const struct verdict_memory *memory = &facts->memory;
 	size_t larger = 0;
 
 	for (size_t i = 0; i < memory->part_count; i++)
-		larger += memory->parts[i].bytes > memory->own_bytes;
+		larger += memory->parts[i].bytes > bytes;
 	for (size_t i = 0; i < verdict->finding_count; i++) {
 		if (verdict->findings[i].kind == FINDING_PARTS && larger < VERDICT_PARTS_TOLD)
 			return true;
@@ -529,13 +531,17 @@ is_recorder_told(const struct verdict_facts *facts, const struct verdict *verdic
 	return false;
 }
 
+/* Lines do not have all that was in memory. */
 static void
-find_recorder(struct verdict_facts *facts, struct verdict *verdict)
+find_beside_lines(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct verdict_memory *memory = &facts->memory;
 
+	if (memory->program_bytes > memory->sample_bytes / LIBRARIES_PART &&
+	    memory->program_bytes >= WORTH_LIBRARIES_BYTES && !is_part_told(facts, memory->program_bytes, verdict))
+		add(verdict, FINDING_LIBRARIES, memory->program_bytes, memory->sample_bytes, NULL);
 	if (memory->own_bytes > memory->sample_bytes / RECORDER_PART && memory->own_bytes >= WORTH_RECORDER_BYTES &&
-	    !is_recorder_told(facts, verdict))
+	    !is_part_told(facts, memory->own_bytes, verdict))
 		add(verdict, FINDING_RECORDER, memory->own_bytes, memory->sample_bytes, NULL);
 }
 
@@ -866,7 +872,7 @@ verdict_find(struct verdict_facts *facts, struct verdict *verdict)
 	find_devices(facts, verdict);
 	if (facts->copies.child_count != 0)
 		add(verdict, FINDING_COPIES, facts->copies.bytes, 0, NULL);
-	find_recorder(facts, verdict);
+	find_beside_lines(facts, verdict);
 	find_gaps(facts, verdict);
 	if (verdict_hidden_heap(facts->model) != NULL)
 		add(verdict, FINDING_HIDDEN_HEAP, 0, 0, NULL);

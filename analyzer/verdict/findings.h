@@ -89,7 +89,8 @@
 	KIND(DOMAIN_STEADY, "domain-steady")                                                                         \
 	KIND(MORE_DOMAINS, "more-domains")                                                                           \
 	KIND(REFUSED_REQUESTS, "refused-requests")                                                                   \
-	KIND(RECORDER, "recorder") /* its own memory, of all that was */                                             \
+	KIND(LIBRARIES, "libraries") /* and the program: code and data, of all that was in memory */                 \
+	KIND(RECORDER, "recorder")   /* its own memory, of all that was */                                           \
 	KIND(DAMAGE, "damaged")                                                                                      \
 	KIND(UNLISTED, "unlisted")                                                                                   \
 	KIND(UNRECORDED, "unrecorded")                                                                               \

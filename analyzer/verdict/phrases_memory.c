@@ -278,7 +278,21 @@ PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of that ({share}) was left by imports.")
 
 /* ---- what the figures leave out ---- */
 
-PHRASE_TEXT(RECORDER, " Of the {whole} in memory at the last sample, {bytes} ({share}) was the recorder's own.")
+PHRASE_TEXT(
+	LIBRARIES,
+	" Of the {whole} in memory at the last sample, {bytes} ({share}) was code and data of the program and its libraries.")
+
+PHRASE(RECORDER)
+{
+	bool is_after_libraries = finding != verdict->findings && finding[-1].kind == FINDING_LIBRARIES;
+
+	say_finding(finding,
+	            is_after_libraries
+	                ? " {bytes} of it ({share}) was the recorder's own."
+	                : " Of the {whole} in memory at the last sample, {bytes} ({share}) was the recorder's own.",
+	            verdict);
+}
+
 PHRASE_TEXT(DAMAGE, " The capture is damaged: figures cover only what is intact, and may be too low.")
 PHRASE_TEXT(UNLISTED, " {bytes} of what was live belongs to no line: its records are lost.")
 PHRASE_TEXT(UNRECORDED,

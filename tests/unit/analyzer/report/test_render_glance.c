@@ -57,6 +57,7 @@ more_in_memory_than_the_limit_is_explained(void **state)
 		(void)hand_model_site(&hand, HEAP, 41, 40 * MIB);
 		hand_model_exited(&hand, 0);
 		hand.launcher.max_resident_bytes = cases[i].most_bytes;
+		hand.process.resident = NULL;
 		hand.heartbeat.limit_bytes = cases[i].limit_bytes;
 		hand.identity.machine_bytes = cases[i].machine_bytes;
 		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);

@@ -227,6 +227,28 @@ is_recorder_large(uint64_t bytes)
 	return is_recorder_told(bytes, 10 * MIB);
 }
 
+static bool
+are_libraries_told(uint64_t bytes, uint64_t of_bytes)
+{
+	begin_killed();
+	facts.memory.program_bytes = bytes;
+	facts.memory.sample_bytes = of_bytes;
+	verdict_find(&facts, &verdict);
+	return has_found(FINDING_LIBRARIES);
+}
+
+static bool
+are_libraries_a_part(uint64_t bytes)
+{
+	return are_libraries_told(bytes, 1000 * MIB);
+}
+
+static bool
+are_libraries_large(uint64_t bytes)
+{
+	return are_libraries_told(bytes, 100 * MIB);
+}
+
 /* It was interrupted so long before the kernel killed it. */
 static bool
 went_on_after_its_guard(uint64_t ns)
@@ -365,6 +387,8 @@ static void
 thresholds(void **state)
 {
 	static const struct threshold rows[] = {
+		{ "libraries: more than a quarter", are_libraries_a_part, 250 * MIB + 1, 250 * MIB },
+		{ "libraries: 64 MiB", are_libraries_large, 64 * MIB, 64 * MIB - 1 },
 		{ "the recorder: more than a tenth", is_recorder_a_part, 100 * MIB + 1, 100 * MIB },
 		{ "the recorder: 8 MiB", is_recorder_large, 8 * MIB, 8 * MIB - 1 },
 		{ "interrupted: 3 s before the kill", went_on_after_its_guard, 3 * SECOND + 1, 3 * SECOND },
