@@ -116,9 +116,11 @@ moment_of(const struct report *report, const char *domain)
 struct row {
 	uint64_t bytes;
 	uint64_t error_bytes; // how far off an estimate may be; 0 = exact
-	const char *growth;   // "(leak)", with "?" where it may be a one-time load; "" = nothing is said
-	size_t number;        // of the line
-	const char *text;     // what it is instead of a line; NULL = a line
+	bool is_leak;
+	bool may_be_built_once; // with is_leak
+	uint64_t leaking_bytes; // of these: what is live at those of its sites that leak
+	size_t number;          // of the line
+	const char *text;       // what it is instead of a line; NULL = a line
 	struct report_place where;
 };
 
@@ -184,7 +186,9 @@ join_rows(struct rows *rows)
 			is_taken[j] = true;
 			sum.bytes += rows->rows[j].bytes;
 			sum.error_bytes += rows->rows[j].error_bytes;
-			sum.growth = sum.growth[0] != '\0' ? sum.growth : rows->rows[j].growth;
+			sum.may_be_built_once = sum.is_leak ? sum.may_be_built_once : rows->rows[j].may_be_built_once;
+			sum.is_leak = sum.is_leak || rows->rows[j].is_leak;
+			sum.leaking_bytes += rows->rows[j].leaking_bytes;
 		}
 		add_row(&joined, &sum);
 	}
@@ -240,9 +244,9 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 		}
 		row = (struct row){ .bytes = bytes,
 			                .error_bytes = moment->is_peak ? line.estimate.peak_error_bytes : line.estimate.error_bytes,
-			                .growth = line.of.leak != MODEL_LEAK_LEAK ? ""
-			                          : line.may_be_built_once        ? "(leak?)"
-			                                                          : "(leak)",
+			                .is_leak = line.of.leak == MODEL_LEAK_LEAK,
+			                .may_be_built_once = line.may_be_built_once,
+			                .leaking_bytes = line.of.leak == MODEL_LEAK_LEAK ? line.of.leaking_bytes : 0,
 			                .number = i };
 		row.text = line.estimate.is_rest_of_arenas ? "free, kept by Python for small objects" : NULL;
 		if (line.estimate.is_rest_of_arenas)
@@ -258,8 +262,7 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 		add_row(rows, &free_arenas);
 	}
 	if (import_bytes != 0)
-		add_row(rows,
-		        &(struct row){ .bytes = import_bytes, .growth = "", .text = "left by imports and the interpreter" });
+		add_row(rows, &(struct row){ .bytes = import_bytes, .text = "left by imports and the interpreter" });
 	for (size_t i = 0; i < rows->count; i++) {
 		if (rows->rows[i].text == NULL)
 			rows->rows[i].where = report_line(report, rows->rows[i].number).where;
@@ -277,7 +280,6 @@ gather_guard(const struct report *report, struct rows *rows)
 
 		add_row(rows, &(struct row){ .bytes = holder->live_bytes,
 		                             .error_bytes = holder->is_estimated ? holder->live_bytes : 0,
-		                             .growth = "",
 		                             .where = holder->where });
 	}
 }
@@ -319,6 +321,20 @@ put_source(const struct report_place *where, size_t columns, FILE *stream)
 	(void)fprintf(stream, "  %s%s", text, at[used] != '\0' ? "…" : "");
 }
 
+/* "(leak)", with "?" where it may be a one-time load, and how much of the row it is where that is less than half. */
+static bool
+growth_text(const struct row *row, char text[UNITS_TEXT_BYTES + 16])
+{
+	const char *doubt = row->may_be_built_once ? "?" : "";
+	char bytes[UNITS_TEXT_BYTES];
+
+	if (row->leaking_bytes < row->bytes / 2)
+		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(leak%s of %s)", doubt, units_bytes(row->leaking_bytes, bytes));
+	else
+		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(leak%s)", doubt);
+	return row->is_leak;
+}
+
 static void
 put_row(const struct row *row, uint64_t total_bytes, struct units_column units, size_t columns,
         const struct style *style, FILE *stream)
@@ -328,6 +344,7 @@ put_row(const struct row *row, uint64_t total_bytes, struct units_column units, 
 	char bytes[UNITS_TEXT_BYTES];
 	char figure[UNITS_TEXT_BYTES + 4];
 	char share[UNITS_TEXT_BYTES];
+	char growth[UNITS_TEXT_BYTES + 16];
 	char text[PLACE_TEXT_BYTES];
 	const char *place = row_text(row, text);
 
@@ -339,9 +356,9 @@ put_row(const struct row *row, uint64_t total_bytes, struct units_column units, 
 		put_bar(row->bytes, total_bytes, style, stream);
 	column += text_columns(place, strlen(place));
 	(void)fprintf(stream, "%s%s", has_bar ? "  " : "", place);
-	if (row->growth[0] != '\0') {
-		(void)fprintf(stream, "  %s%s%s", style->alarm, row->growth, style->off);
-		column += 2 + strlen(row->growth);
+	if (growth_text(row, growth)) {
+		(void)fprintf(stream, "  %s%s%s", style->alarm, growth, style->off);
+		column += 2 + strlen(growth);
 	}
 	if (row->text == NULL)
 		put_source(&row->where, columns > column + 2 ? columns - column - 2 : 0, stream);
@@ -362,7 +379,7 @@ static void
 put_rows(const struct rows *rows, size_t room, const struct moment *moment, const struct report *report, size_t columns,
          const struct style *style, FILE *stream)
 {
-	struct row rest = { .bytes = rows->total_bytes, .growth = "", .text = "in other lines" };
+	struct row rest = { .bytes = rows->total_bytes, .text = "in other lines" };
 	struct units_column units = units_column_of(rows->total_bytes);
 	char text[UNITS_TEXT_BYTES];
 

@@ -34,6 +34,33 @@ what_a_sample_found_was_in_memory_too(void **state)
 	free(text);
 }
 
+/* Of a line that works with much and leaks a little, the word alone would blame all of it. */
+static void
+how_much_of_a_row_leaks_is_told_where_it_is_little(void **state)
+{
+	static const struct {
+		uint64_t leaking_bytes, other_bytes;
+		const char *says;
+	} cases[] = {
+		{ 2 * MIB, 40 * MIB, "train.py:41 epoch  (leak of 2.0 MiB)\n" },
+		{ 40 * MIB, 40 * MIB, "train.py:41 epoch  (leak)\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char *text;
+
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].leaking_bytes), 12, 12, 3, 3);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, cases[i].other_bytes), 1, 12, 0, 3);
+		hand_model_exited(&hand, 0);
+		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		if (strstr(text, cases[i].says) == NULL)
+			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
+		free(text);
+	}
+}
+
 /* Pages that others read first are in its memory and not in its container's sum: both figures are right. */
 static void
 more_in_memory_than_the_limit_is_explained(void **state)
@@ -143,6 +170,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_sample_found_was_in_memory_too),
+		cmocka_unit_test(how_much_of_a_row_leaks_is_told_where_it_is_little),
 		cmocka_unit_test(more_in_memory_than_the_limit_is_explained),
 		cmocka_unit_test(what_pytorch_caches_is_not_in_the_lines_of_a_device),
 		cmocka_unit_test(what_no_row_has_is_told),
