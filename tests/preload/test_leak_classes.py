@@ -87,7 +87,7 @@ def test_few_large_blocks_stand_before_a_small_leak(out, tmp_path):
 SUITE = """
 import pytest
 kept = []
-@pytest.mark.parametrize("number", range(200))
+@pytest.mark.parametrize("number", range(500))
 def test_small(number):
     for _ in range(20):
         kept.append(bytearray(600))
