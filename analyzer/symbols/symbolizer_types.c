@@ -720,7 +720,8 @@ find_in_array(struct question *question, Dwarf_Die *array, uint64_t offset, unsi
 	bytes = bytes_of(&element);
 	if (bytes == 0)
 		return false;
-	if (dwarf_tag(&element) == DW_TAG_base_type && bytes < WORD_BYTES) // of characters: something else lies there
+	if ((dwarf_tag(&element) == DW_TAG_base_type || dwarf_tag(&element) == DW_TAG_enumeration_type) &&
+	    bytes < WORD_BYTES) // of characters, or of std::byte: something else lies there
 		return true;
 	question->is_one_of_many = true;
 	return find_in(question, element, offset % bytes, depth + 1);

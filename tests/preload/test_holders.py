@@ -149,6 +149,7 @@ IN_CACHE = {
     "of_union": "static variable `cache.either` of members",
     "of_all": fr"static variable `cache.all` of members -> {MEMBER}of_all \[\*\].data",
     "of_fixed": r"static variable `cache.fixed\[\*\].data` of members",
+    "of_room": "static variable `cache.room` of members",
     "of_allocated": f"static variable `allocated` of members -> {MEMBER}of_allocated .inner.page",
 }
 IN_OBJECTS = {
