@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/settings.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
@@ -121,7 +122,9 @@ releases_count(uint32_t site, uint32_t releaser, uint64_t bytes, bool is_tempora
 	if (atomic_exchange_explicit(&is_noting, true, memory_order_acquire))
 		return;
 	count_pair(site, releaser, holds_much(site, bytes));
-	count_temporary(site, is_temporary);
+	/* Other blocks are of no tally: what their thread allocated after them is not known. */
+	if (!settings.walks_all && site_table_at(site)->domain == KMEM_DOMAIN_HEAP)
+		count_temporary(site, is_temporary);
 	atomic_store_explicit(&is_noting, false, memory_order_release);
 }
 
