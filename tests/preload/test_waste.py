@@ -168,3 +168,51 @@ def test_where_each_stack_is_walked_nobody_knows_how_many_were_temporary(tmp_pat
     lines = harness.report("sites", tmp_path / "out", "--top", "100", "--wrappers", "get")["lines"]
     assert any(line["watched_releases"] > 8 for line in lines)
     assert all(line["temporary_of"] == 0 for line in lines), lines
+
+
+HANDED_ON = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int there[2], back[2];
+
+static void *take(void *unused)
+{
+	void *block;
+
+	while (read(there[0], &block, sizeof(block)) == sizeof(block)) {
+		free(block);
+		if (write(back[1], "", 1) != 1)
+			break;
+	}
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	char word;
+
+	if (pipe(there) != 0 || pipe(back) != 0 || pthread_create(&thread, NULL, take, NULL) != 0)
+		return 1;
+	for (int i = 0; i < 2000; i++) {
+		void *block = memset(malloc(80000), 1, 16);
+		if (write(there[1], &block, sizeof(block)) != sizeof(block) || read(back[0], &word, 1) != 1)
+			return 2;
+	}
+	close(there[1]);
+	return pthread_join(thread, NULL);
+}
+"""
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_what_another_thread_releases_may_be_temporary_and_nobody_knows(tmp_path):
+    """All of it is: the thread that allocates waits."""
+    (tmp_path / "handed_on.c").write_text(HANDED_ON)
+    program = harness.compile_c(tmp_path / "handed_on.c", tmp_path / "handed_on", "-pthread")
+    harness.record([program], tmp_path / "out")
+    line = max(harness.report("sites", tmp_path / "out")["lines"], key=lambda line: line["allocated_bytes"])
+    assert line["watched_releases"] > 8 and line["temporary_of"] == 0, line
