@@ -263,6 +263,15 @@ def test_a_local_variable_that_can_hold_no_pointer_is_not_named(word, wanted, op
     assert sum(way["samples"] for way in ways) >= 8 and all(re.fullmatch(wanted, way["text"]) for way in ways), ways
 
 
+def test_a_local_variable_of_rust_that_may_be_a_pointer_is_named(tmp_path):
+    """An enumeration with values: which of its variants it is nobody knows."""
+    assert run(["gcc", "-g", FOLDER / "rust_main.c", FOLDER / "variants.s", "-o", tmp_path / "variants"]).returncode == 0
+    with Waiting([tmp_path / "variants"], tmp_path / "out") as waiting:
+        line, = (line for line in holders(waiting.pid)["holders"] if line["function"] == "page")
+        assert waiting.answers()
+    assert all(re.fullmatch(r"local `kept` of run\(\) \(variants\.rs:\d+\)", way["text"]) for way in line["ways"]), line
+
+
 NODE = r"block(?: \(.*\))? of nodes\.cc:\d+ "
 IN_NODES = [{
     "of_map": rf"static variable `store\.map` of nodes -> {NODE}of_map \[\*\]\.second\.pixels",
