@@ -715,6 +715,11 @@ find_in_array(struct question *question, Dwarf_Die *array, uint64_t offset, unsi
 	uint64_t bytes;
 	Dwarf_Die element;
 
+	/* Of Fortran: what stands there begins with the address of the elements. */
+	if (has_attribute(array, DW_AT_data_location)) {
+		question->may_lead = offset == 0;
+		return offset == 0;
+	}
 	if (!type_attribute(array, &element) || !strip(question->types, &element) || (all != 0 && offset >= all))
 		return false;
 	bytes = bytes_of(&element);

@@ -263,13 +263,17 @@ def test_a_local_variable_that_can_hold_no_pointer_is_not_named(word, wanted, op
     assert sum(way["samples"] for way in ways) >= 8 and all(re.fullmatch(wanted, way["text"]) for way in ways), ways
 
 
-def test_a_local_variable_of_rust_that_may_be_a_pointer_is_named(tmp_path):
-    """An enumeration with values: which of its variants it is nobody knows."""
-    assert run(["gcc", "-g", FOLDER / "rust_main.c", FOLDER / "variants.s", "-o", tmp_path / "variants"]).returncode == 0
-    with Waiting([tmp_path / "variants"], tmp_path / "out") as waiting:
-        line, = (line for line in holders(waiting.pid)["holders"] if line["function"] == "page")
+@pytest.mark.parametrize("part, wanted", [
+    ("variants", r"local `kept` of run\(\) \(variants\.rs:\d+\)"),  # an enumeration with values: which of its variants it is nobody knows
+    ("arrays", r"local `(field|grid)` of run\(\) \(arrays\.f90:\d+\)"),  # a descriptor, which begins with the address
+])
+def test_local_variables_of_rust_and_fortran_that_may_be_pointers_have_names(part, wanted, tmp_path):
+    assert run(["gcc", "-g", FOLDER / "other_language.c", FOLDER / f"{part}.s", "-o", tmp_path / part]).returncode == 0
+    with Waiting([tmp_path / part], tmp_path / "out") as waiting:
+        lines = [line for line in holders(waiting.pid)["holders"] if line["bytes"] > 1000000]
         assert waiting.answers()
-    assert all(re.fullmatch(r"local `kept` of run\(\) \(variants\.rs:\d+\)", way["text"]) for way in line["ways"]), line
+    ways = [way["text"] for line in lines for way in line["ways"]]
+    assert ways and all(re.fullmatch(wanted, text) for text in ways), lines
 
 
 NODE = r"block(?: \(.*\))? of nodes\.cc:\d+ "

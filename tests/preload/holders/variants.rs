@@ -1,4 +1,4 @@
-//! An enumeration of Rust whose values keep blocks, in a local variable of run(), below main() of rust_main.c. variants.s is made of it:
+//! An enumeration of Rust whose values keep blocks, in a local variable of run(), below main() of other_language.c. variants.s is made of it:
 //! rustc -g -C opt-level=1 -C panic=abort --crate-type=lib --emit asm --remap-path-prefix $PWD=. variants.rs
 #![no_std]
 #![allow(improper_ctypes)]
