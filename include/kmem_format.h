@@ -592,8 +592,8 @@ struct kmem_release {
 static_assert(sizeof(struct kmem_release) == 16, "");
 
 /*
- * Temporary blocks: released before their thread allocated again. A word of a site: bits 0-31 index + 1 in SITES, 32-47 watched blocks that were
- * released, 48-63 of these the temporary ones; before more than 65,535 are counted, both are halved. Not all sites have room. Mutable.
+ * Temporary blocks: released before their thread allocated again. A word of a site: bits 0-31 index + 1 in SITES, 32-47 watched blocks that their
+ * thread released, 48-63 of these the temporary ones; before more than 65,535 are counted, both are halved. Not all sites have room. Mutable.
  */
 #define KMEM_TEMPORARY_MAX 40u
 

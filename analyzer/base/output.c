@@ -128,6 +128,25 @@ open_in_place(const char *path)
 	return fdopen(fd, "w");
 }
 
+/*
+ * Whom an older file of this name belongs to, and who may read it: as before, from the first byte on. A group that we may not give it to
+ * may do nothing. there: NULL = there is none.
+ */
+static FILE *
+open_beside(const char *path, const struct stat *there)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, there != NULL ? there->st_mode & 0700 : 0666);
+
+	if (fd < 0)
+		return NULL;
+	if (there != NULL) {
+		bool has_group = fchown(fd, there->st_uid, there->st_gid) == 0 || fchown(fd, (uid_t)-1, there->st_gid) == 0;
+
+		(void)fchmod(fd, there->st_mode & (has_group ? 0777 : 0707));
+	}
+	return fdopen(fd, "w");
+}
+
 /* What follows there is written behind it. */
 static bool
 is_standard_output(const struct stat *there)
@@ -175,7 +194,7 @@ output_open(const char *path, struct fail *fail)
 	}
 	if (file->beside != NULL)
 		note_unfinished(file->beside);
-	file->stream = file->beside != NULL ? fopen(file->beside, "we")
+	file->stream = file->beside != NULL ? open_beside(file->beside, is_there ? &there : NULL)
 	               : is_own             ? fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0), "w")
 	                                    : open_in_place(file->path);
 	if (file->stream != NULL)

@@ -357,7 +357,6 @@ core_file_close(struct process_memory *memory)
 	free(core->files);
 	free(core);
 	free(memory->regions);
-	free(memory->pages);
-	free(memory->piece);
-	*memory = (struct process_memory){ 0 };
+	memory->fetch = NULL;
+	process_memory_close(memory);
 }

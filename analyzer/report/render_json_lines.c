@@ -149,7 +149,9 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD(
 		watched_releases,
 		"From a sample: blocks of the line that were watched and released, before the program began to exit; 0 = not known."),
-	JSON_FIELD(temporary_of, "The same, as far as the capture had room; 0 = not known, as of small Python objects."),
+	JSON_FIELD(
+		temporary_of,
+		"The same, as far as the capture had room; 0 = not known, as of small Python objects, of what other threads release, or with KMEMSHIM_NATIVE=all."),
 	JSON_FIELD(temporary_releases, "Of these, released before their thread allocated again."),
 	JSON_FIELD_OF(JSON_OBJECTS, "released_by", releases,
 	              "The lines that released them, the most frequent first, 8 at most.", .object = &release_object,

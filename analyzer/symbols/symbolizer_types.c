@@ -715,12 +715,18 @@ find_in_array(struct question *question, Dwarf_Die *array, uint64_t offset, unsi
 	uint64_t bytes;
 	Dwarf_Die element;
 
+	/* Of Fortran: what stands there begins with the address of the elements. */
+	if (has_attribute(array, DW_AT_data_location)) {
+		question->may_lead = offset == 0;
+		return offset == 0;
+	}
 	if (!type_attribute(array, &element) || !strip(question->types, &element) || (all != 0 && offset >= all))
 		return false;
 	bytes = bytes_of(&element);
 	if (bytes == 0)
 		return false;
-	if (dwarf_tag(&element) == DW_TAG_base_type && bytes < WORD_BYTES) // of characters: something else lies there
+	if ((dwarf_tag(&element) == DW_TAG_base_type || dwarf_tag(&element) == DW_TAG_enumeration_type) &&
+	    bytes < WORD_BYTES) // of characters, or of std::byte: something else lies there
 		return true;
 	question->is_one_of_many = true;
 	return find_in(question, element, offset % bytes, depth + 1);
@@ -757,6 +763,36 @@ find_in_member(struct question *question, Dwarf_Die *member, uint64_t offset, un
 	return false;
 }
 
+/* Variants of an enumeration of Rust: which of them it is nobody knows. False: none has a member there. */
+static bool
+see_variants(struct question *question, Dwarf_Die *part, uint64_t offset, unsigned depth)
+{
+	bool is_there = false;
+	Dwarf_Die variant;
+	Dwarf_Die member;
+
+	if (dwarf_child(part, &variant) != 0)
+		return false;
+	do {
+		if (dwarf_tag(&variant) != DW_TAG_variant || dwarf_child(&variant, &member) != 0)
+			continue;
+		do {
+			struct question other = *question;
+
+			if (question->visits == 0)
+				return is_there;
+			other.visits--;
+			if (dwarf_tag(&member) == DW_TAG_member && find_in_member(&other, &member, offset, depth)) {
+				is_there = true;
+				question->may_lead = question->may_lead || other.may_lead;
+			}
+			question->visits = other.visits;
+			question->name[question->used] = '\0';
+		} while (dwarf_siblingof(&member, &member) == 0);
+	} while (dwarf_siblingof(&variant, &variant) == 0);
+	return is_there;
+}
+
 /* Empty base classes share their place with members: all that are there are tried. */
 static bool
 find_in_class(struct question *question, Dwarf_Die *type, uint64_t offset, unsigned depth)
@@ -778,6 +814,8 @@ find_in_class(struct question *question, Dwarf_Die *type, uint64_t offset, unsig
 			see_container(question, type);
 			return true;
 		}
+		if (tag == DW_TAG_variant_part && see_variants(question, &member, offset, depth))
+			return true;
 	} while (dwarf_siblingof(&member, &member) == 0);
 	return false;
 }

@@ -1,7 +1,8 @@
 /*
  * top.c - what does a running program hold now (see top.h)?
  *
- * A sample takes as long as a report, so that after a slow one there is a longer pause: a tenth of one processor at most.
+ * A sample takes as long as a report, and a look for a newer run reads each capture of the folder, so that after a slow one there is a longer
+ * pause: a tenth of one processor at most.
  */
 #include "top/top.h"
 
@@ -39,6 +40,16 @@ struct watch {
 	bool is_done;
 };
 
+/* After what was done since then. */
+static double
+after_pause(double since)
+{
+	double now = top_seconds_now();
+	double pause = (now - since) * PAUSE_PART;
+
+	return now + (pause > PAUSE_SECONDS ? pause : PAUSE_SECONDS);
+}
+
 static bool
 sample_again(struct watch *watch, struct fail *fail)
 {
@@ -50,9 +61,7 @@ sample_again(struct watch *watch, struct fail *fail)
 	top_past_compare(watch->past, fresh, watch->state.wish.order);
 	top_sample_free(watch->sample);
 	watch->sample = fresh;
-	watch->next = fresh->seconds + PAUSE_SECONDS;
-	if ((fresh->seconds - before) * PAUSE_PART > PAUSE_SECONDS)
-		watch->next = fresh->seconds + (fresh->seconds - before) * PAUSE_PART;
+	watch->next = after_pause(before);
 	return true;
 }
 
@@ -249,7 +258,7 @@ loop(struct watch *watch, bool *has_ended, struct fail *fail)
 		if (now >= watch->next && watch->next != 0) {
 			look_for_newer(watch);
 			if (!watch->sample->is_running && watch->next != 0)
-				watch->next = now + PAUSE_SECONDS;
+				watch->next = after_pause(now);
 		}
 		if (now >= watch->next && (watch->next == 0 || watch->sample->is_running) && !sample_again(watch, fail))
 			return false;

@@ -3,6 +3,8 @@
  */
 #include "top/top_sample.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -23,15 +25,26 @@ top_seconds_now(void)
 }
 
 static uint64_t
-key_of(const char *domain, const char *place)
+hash_text(uint64_t sum, const char *text) // FNV-1a; its end, too
 {
-	uint64_t sum = UINT64_C(0xcbf29ce484222325); // FNV-1a
-
-	for (const char *at = domain; *at != '\0'; at++)
-		sum = (sum ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
-	for (const char *at = place; *at != '\0'; at++)
-		sum = (sum ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+	do
+		sum = (sum ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+	while (*text++ != '\0');
 	return sum;
+}
+
+/* Of what rank_compare_places() compares: the texts that are shown are cut. */
+static uint64_t
+key_of(const char *domain, const struct report_place *where)
+{
+	bool has_name = where->file[0] != '\0' || where->function[0] != '\0';
+	uint64_t sum = hash_text(UINT64_C(0xcbf29ce484222325), domain);
+	char numbers[48];
+
+	(void)snprintf(numbers, sizeof(numbers), "%" PRIu32 " %" PRIx64, where->line, has_name ? 0 : where->offset);
+	sum = hash_text(hash_text(sum, where->relation), numbers);
+	sum = hash_text(hash_text(sum, where->file), where->function);
+	return where->file[0] != '\0' ? sum : hash_text(sum, where->module);
 }
 
 static bool
@@ -68,7 +81,7 @@ add_row(struct top_sample *sample, const struct report_line *line, size_t number
 	row->allocated_bytes = line->of.allocated_bytes;
 	row->is_estimated = line->estimate.is_estimated;
 	row->line = number;
-	row->key = key_of(line->domain, row->place);
+	row->key = key_of(line->domain, where);
 }
 
 /* What imports left is one row. */
@@ -83,7 +96,7 @@ add_imports(struct top_sample *sample, uint64_t live_bytes, uint64_t allocated_b
 	row->live_bytes = live_bytes;
 	row->allocated_bytes = allocated_bytes;
 	row->line = SIZE_MAX;
-	row->key = key_of("", row->place);
+	row->key = hash_text(0, row->place);
 }
 
 static void

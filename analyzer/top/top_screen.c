@@ -6,6 +6,7 @@
 
 #include <locale.h>
 #include <ncurses.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,6 +114,15 @@ top_screen_show(const struct top_canvas *canvas)
 	(void)refresh();
 }
 
+/* Then no key comes, and waiting for one does not wait. */
+static bool
+is_terminal_gone(void)
+{
+	struct pollfd keys = { .fd = STDIN_FILENO };
+
+	return poll(&keys, 1, 0) == 1 && (keys.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
+}
+
 enum top_key
 top_screen_key(unsigned milliseconds, int *letter)
 {
@@ -127,7 +137,7 @@ top_screen_key(unsigned milliseconds, int *letter)
 		return TOP_KEY_QUIT;
 	switch (key) {
 	case ERR:
-		return TOP_KEY_NONE;
+		return is_terminal_gone() ? TOP_KEY_QUIT : TOP_KEY_NONE;
 	case KEY_RESIZE:
 	case 'L' & 0x1f:
 		(void)clearok(stdscr, TRUE); // what the terminal kept of the screen is not known

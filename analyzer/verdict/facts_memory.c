@@ -297,7 +297,7 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 
 /*
  * What lines held until the program ended was freed by its end: main returned, and its variables were destroyed. Who exits next needs no
- * memory back.
+ * memory back. Mappings and devices are not malloc's.
  */
 static bool
 was_freed_by_ending(const struct verdict_facts *facts)
@@ -310,6 +310,8 @@ was_freed_by_ending(const struct verdict_facts *facts)
 	for (size_t i = 0; i < facts->model->site_count; i++) {
 		const struct model_site *site = &facts->model->sites[i];
 
+		if (facts->model->domains[site->domain].id.kind != DOMAIN_HEAP)
+			continue;
 		swept_bytes += lesser(site->swept_bytes, MOST);
 		released_bytes += lesser(site->released_bytes, MOST);
 	}

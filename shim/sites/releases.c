@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
+#include "base/settings.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
@@ -115,20 +116,32 @@ count_temporary(uint32_t site, bool is_temporary)
 }
 
 void
-releases_count(uint32_t site, uint32_t releaser, uint64_t bytes, bool is_temporary)
+releases_count(uint32_t site, uint32_t releaser, uint64_t bytes, enum releases_when when)
 {
 	/* acquire: what the thread before wrote. Pairs with the store below. */
 	if (atomic_exchange_explicit(&is_noting, true, memory_order_acquire))
 		return;
 	count_pair(site, releaser, holds_much(site, bytes));
-	count_temporary(site, is_temporary);
+	if (when != RELEASES_UNKNOWN)
+		count_temporary(site, when == RELEASES_TEMPORARY);
 	atomic_store_explicit(&is_noting, false, memory_order_release);
+}
+
+/* Blocks of no tally, or of another thread's: what their thread allocated after them is not known. */
+static enum releases_when
+when_released(const struct thread_slot *slot, uint64_t addr, uint32_t site)
+{
+	const struct kmem_site *record = site_table_at(site);
+
+	if (settings.walks_all || record->domain != KMEM_DOMAIN_HEAP || record->slot != slot->owner.slot)
+		return RELEASES_UNKNOWN;
+	return slot->tally_address == addr && slot->tally_events == slot->tally_begun ? RELEASES_TEMPORARY : RELEASES_LATE;
 }
 
 void
 releases_note(struct thread_slot *slot, const void *hook_frame, uint64_t addr, uint32_t site, uint64_t bytes)
 {
-	bool is_temporary = slot->tally_address == addr && slot->tally_events == slot->tally_begun;
+	enum releases_when when = when_released(slot, addr, site); // before event_site(), which may allocate
 	int host_errno = errno;
 	uint32_t releaser;
 
@@ -138,7 +151,7 @@ releases_note(struct thread_slot *slot, const void *hook_frame, uint64_t addr, u
 		return;
 	releaser = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, 0, generations_clock());
 	if (releaser != 0)
-		releases_count(site, releaser, bytes, is_temporary);
+		releases_count(site, releaser, bytes, when);
 	errno = host_errno;
 }
 

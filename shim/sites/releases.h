@@ -48,7 +48,8 @@ void releases_watch_no_more(struct thread_slot *slot);
 void releases_note(struct thread_slot *slot, const void *hook_frame, uint64_t addr, uint32_t site, uint64_t bytes);
 
 /* The same, once the stack that releases it is known. */
-void releases_count(uint32_t site, uint32_t releaser, uint64_t bytes, bool is_temporary);
+enum releases_when { RELEASES_UNKNOWN, RELEASES_LATE, RELEASES_TEMPORARY };
+void releases_count(uint32_t site, uint32_t releaser, uint64_t bytes, enum releases_when when);
 
 void releases_forked(void); // forked child: one thread, an empty capture
 

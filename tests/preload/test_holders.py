@@ -149,6 +149,7 @@ IN_CACHE = {
     "of_union": "static variable `cache.either` of members",
     "of_all": fr"static variable `cache.all` of members -> {MEMBER}of_all \[\*\].data",
     "of_fixed": r"static variable `cache.fixed\[\*\].data` of members",
+    "of_room": "static variable `cache.room` of members",
     "of_allocated": f"static variable `allocated` of members -> {MEMBER}of_allocated .inner.page",
 }
 IN_OBJECTS = {
@@ -260,6 +261,19 @@ def test_a_local_variable_that_can_hold_no_pointer_is_not_named(word, wanted, op
         assert waiting.answers()
     ways = [way for line in document["holders"] for way in line["ways"] if way["kind"] == "held"]
     assert sum(way["samples"] for way in ways) >= 8 and all(re.fullmatch(wanted, way["text"]) for way in ways), ways
+
+
+@pytest.mark.parametrize("part, wanted", [
+    ("variants", r"local `kept` of run\(\) \(variants\.rs:\d+\)"),  # an enumeration with values: which of its variants it is nobody knows
+    ("arrays", r"local `(field|grid)` of run\(\) \(arrays\.f90:\d+\)"),  # a descriptor, which begins with the address
+])
+def test_local_variables_of_rust_and_fortran_that_may_be_pointers_have_names(part, wanted, tmp_path):
+    assert run(["gcc", "-g", FOLDER / "other_language.c", FOLDER / f"{part}.s", "-o", tmp_path / part]).returncode == 0
+    with Waiting([tmp_path / part], tmp_path / "out") as waiting:
+        lines = [line for line in holders(waiting.pid)["holders"] if line["bytes"] > 1000000]
+        assert waiting.answers()
+    ways = [way["text"] for line in lines for way in line["ways"]]
+    assert ways and all(re.fullmatch(wanted, text) for text in ways), lines
 
 
 NODE = r"block(?: \(.*\))? of nodes\.cc:\d+ "

@@ -221,6 +221,20 @@ def test_it_ends_clean(growing, how):
     assert process.poll() is None
 
 
+def test_it_ends_when_its_terminal_goes_and_no_signal_says_so(growing):
+    """A terminal that is not the controlling one: nothing is left that waits for keys without pause."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen([KMEMSHIM, "top", growing[2]], stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+                          env={"PATH": os.environ["PATH"], "TERM": "xterm-256color", "LANG": "C.UTF-8"}) as top:
+        os.close(theirs)
+        assert os.read(ours, 4096)
+        os.close(ours)
+        try:
+            top.wait(20)
+        finally:
+            top.kill()
+
+
 def test_a_window_changes_its_size(growing):
     process, _, _ = growing
     terminal = Terminal([KMEMSHIM, "top", process.pid], 24, 80)

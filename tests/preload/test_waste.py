@@ -143,3 +143,76 @@ def test_how_many_blocks_were_temporary_is_told_of_a_sample(size, tmp_path):
     assert parts["at once"] >= 0.95 and parts["late"] <= 0.05 and 0.3 <= parts["every second one"] <= 0.7, parts
     said = "\n".join(waste("--top", "20", "--wrappers", "get", tmp_path / "out")["Allocated again and again"])
     assert len(re.findall(r"^ +temporary [\d,]+ of [\d,]+ blocks of a sample were released before their thread allocated again$", said, re.MULTILINE)) == 3, said
+
+
+OBJECTS = """
+for _ in range(300):
+    kept = [str(i) for i in range(1000)]
+"""
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_of_small_python_objects_nobody_knows_how_many_were_temporary(tmp_path):
+    (tmp_path / "objects.py").write_text(OBJECTS)
+    harness.record([harness.find_python(), tmp_path / "objects.py"], tmp_path / "out")
+    lines = [line for line in harness.report("sites", tmp_path / "out", "--top", "1000")["lines"] if line["domain"] == "python/object"]
+    assert any(line["watched_releases"] > 8 for line in lines)
+    assert all(line["temporary_of"] == line["temporary_releases"] == 0 for line in lines), lines
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_where_each_stack_is_walked_nobody_knows_how_many_were_temporary(tmp_path):
+    (tmp_path / "soon.c").write_text(SOON)
+    program = harness.compile_c(tmp_path / "soon.c", tmp_path / "soon")
+    harness.run([program, "2000000"], harness.shim_env(tmp_path / "out", KMEMSHIM_NATIVE="all"))
+    lines = harness.report("sites", tmp_path / "out", "--top", "100", "--wrappers", "get")["lines"]
+    assert any(line["watched_releases"] > 8 for line in lines)
+    assert all(line["temporary_of"] == 0 for line in lines), lines
+
+
+HANDED_ON = r"""
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int there[2], back[2];
+
+static void *take(void *unused)
+{
+	void *block;
+
+	while (read(there[0], &block, sizeof(block)) == sizeof(block)) {
+		free(block);
+		if (write(back[1], "", 1) != 1)
+			break;
+	}
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+	char word;
+
+	if (pipe(there) != 0 || pipe(back) != 0 || pthread_create(&thread, NULL, take, NULL) != 0)
+		return 1;
+	for (int i = 0; i < 2000; i++) {
+		void *block = memset(malloc(80000), 1, 16);
+		if (write(there[1], &block, sizeof(block)) != sizeof(block) || read(back[0], &word, 1) != 1)
+			return 2;
+	}
+	close(there[1]);
+	return pthread_join(thread, NULL);
+}
+"""
+
+
+@pytest.mark.usefixtures("as_users_run_it")
+def test_what_another_thread_releases_may_be_temporary_and_nobody_knows(tmp_path):
+    """All of it is: the thread that allocates waits."""
+    (tmp_path / "handed_on.c").write_text(HANDED_ON)
+    program = harness.compile_c(tmp_path / "handed_on.c", tmp_path / "handed_on", "-pthread")
+    harness.record([program], tmp_path / "out")
+    line = max(harness.report("sites", tmp_path / "out")["lines"], key=lambda line: line["allocated_bytes"])
+    assert line["watched_releases"] > 8 and line["temporary_of"] == 0, line

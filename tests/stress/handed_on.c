@@ -551,7 +551,7 @@ prepare_releases(void)
 static void
 count_release(void)
 {
-	releases_count(site, site, 0, true);
+	releases_count(site, site, 0, RELEASES_TEMPORARY);
 }
 
 /* ---- marks ---- */

@@ -239,7 +239,7 @@ prepare_release(void)
 static void
 count_release(void)
 {
-	releases_count(held_site, held_site, 0, true);
+	releases_count(held_site, held_site, 0, RELEASES_TEMPORARY);
 }
 static void
 read_releases(void)

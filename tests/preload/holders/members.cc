@@ -1,6 +1,7 @@
 /*
  * Keeps blocks by members of objects, each by a function of its own, then waits: what debug information says of them has names.
  */
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -34,6 +35,7 @@ struct cache : empty, counts {
 	} either;
 	std::vector<entry> all;
 	entry fixed[4];
+	std::byte room[32]; // for objects of any class
 };
 struct node {
 	node *next;
@@ -67,7 +69,7 @@ struct secret : store::shape {
 };
 } // namespace
 
-static store::cache cache;                     // of_entries, of_newest, of_inner, of_union, of_all, of_fixed
+static store::cache cache;                     // of_entries, of_newest, of_inner, of_union, of_all, of_fixed, of_room
 static store::cache *volatile allocated;       // of_allocated
 static volatile store::queue queue;            // of_queue
 static store::shape *volatile shape;           // of_shape
@@ -120,6 +122,14 @@ OWN static void
 of_fixed()
 {
 	cache.fixed[2].data = fill(new char[1230000], 1230000);
+}
+
+OWN static void
+of_room()
+{
+	char *page = fill(new char[1290000], 1290000);
+
+	memcpy(&cache.room[8], &page, sizeof(page));
 }
 
 OWN static void
@@ -194,6 +204,7 @@ main(int count, char **)
 		of_union();
 		of_all();
 		of_fixed();
+		of_room();
 		of_allocated();
 	} else {
 		of_queue();

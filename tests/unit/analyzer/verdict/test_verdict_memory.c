@@ -347,6 +347,24 @@ freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
 	assert_true(verdict.memory.freed.freed_bytes == 250 * MIB);
 }
 
+/* What destructors gave back elsewhere is not in malloc's pages. */
+static void
+what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages(void **state)
+{
+	(void)state;
+	for (unsigned domain = HEAP; domain <= CUDA0; domain++) {
+		(void)make(state);
+		fragment(105 * MIB);
+		hand_model_exited(&hand, 0);
+		hand_model_site(&hand, domain, 11, 0)->released_bytes = 300 * MIB;
+		hand_model_decide(&hand, &verdict);
+		if (domain == HEAP)
+			assert_not_found(&verdict, "freed-not-returned");
+		else
+			assert_non_null(strstr(found_text(&verdict), "freed-not-returned"));
+	}
+}
+
 static void
 freed_memory_is_told_of_who_ended_well_too(void **state)
 {
@@ -676,6 +694,7 @@ main(void)
 		cmocka_unit_test_setup(what_processes_share_is_no_other_time, make),
 		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
 		cmocka_unit_test_setup(freed_memory_that_cannot_be_given_back_is_a_cause, make),
+		cmocka_unit_test_setup(what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages, make),
 		cmocka_unit_test_setup(freed_memory_is_told_of_who_ended_well_too, make),
 		cmocka_unit_test_setup(of_a_program_that_runs_what_to_do_is_about_what_it_keeps, make),
 		cmocka_unit_test_setup(without_a_sample_freed_memory_is_told_at_least, make),

@@ -285,7 +285,7 @@ both_counts_of_a_site_stay_and_go_together(void **state)
 		assert_non_null(capture_file_append(KMEM_SECTION_SITES, sizeof(struct kmem_site), &index));
 	for (unsigned round = 0; round < 20; round++) {
 		for (uint32_t site = index - 118; site <= index + 1; site++)
-			releases_count(site, site, 0, site % 2 != 0);
+			releases_count(site, site, 0, site % 2 != 0 ? RELEASES_TEMPORARY : RELEASES_LATE);
 	}
 	for (unsigned i = 0; i < KMEM_TEMPORARY_MAX; i++) {
 		uint64_t word = capture_file_timeline()->temporary[i];
@@ -297,7 +297,7 @@ both_counts_of_a_site_stay_and_go_together(void **state)
 
 	memset(capture_file_timeline()->temporary, 0, sizeof(capture_file_timeline()->temporary));
 	for (unsigned i = 0; i < 200000; i++)
-		releases_count(index + 1, index + 1, 0, i % 4 == 0);
+		releases_count(index + 1, index + 1, 0, i % 4 == 0 ? RELEASES_TEMPORARY : RELEASES_LATE);
 	for (unsigned i = 0; i < KMEM_TEMPORARY_MAX; i++) {
 		uint64_t word = capture_file_timeline()->temporary[i];
 		uint32_t watched = word >> 32 & 0xffff;
