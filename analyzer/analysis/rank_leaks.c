@@ -152,8 +152,7 @@ is_filling(const struct model_site *site)
 	const uint64_t *counts = site->quarters;
 	const double quarters[] = { (double)counts[0], (double)counts[1], (double)counts[2], (double)counts[3] };
 
-	return site->samples == 0 && !site->has_rough_quarters &&
-	       site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART &&
+	return site->samples == 0 && site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART &&
 	       surviving(site, 0, SURVIVAL_QUARTERS) >= FILLING_BLOCKS_MIN && rank_slows_down(quarters);
 }
 
