@@ -204,19 +204,23 @@ static_assert(sizeof(struct kmem_site) == 64, "one cache line per site");
  * Births of one site by generation, for sites that hold blocks from more than one. A process-wide clock of 8 bits, 1 to 255, ticks
  * eight times per doubling of what was allocated, in bytes or in blocks, whichever grows faster; one event moves it by one tick at
  * most (all domains but reserved and file; shim/tables/generations.c).
- * A generation of a site is a tick in which it allocated: its own clock, so that a loop with large steps and one with
- * small ones are judged alike. live_count[g] counts live blocks of the site's generation g + 1 (the last: and later), modulo
- * 2^32: a release is counted in the record of the thread that makes it, so only sums over the records of a call site are what is
- * alive. Blocks born before the counters were claimed are the site's live count less the sum of the counters. Mutable.
+ * A generation of a site is a tick in which it allocated. Its blocks are counted in the bucket of the tick, kmem_generation_bucket(): 60
+ * ticks, seven doublings and a half, have one each, and so the blocks of a long run that are older than that are counted with those of the
+ * tick that has their bucket now. live_count[b - 1] counts live blocks of bucket b, modulo 2^32: a release is counted in the record of
+ * the thread that makes it, so only sums over the records of a call site are what is alive. Blocks born before the counters were claimed
+ * are the site's live count less the sum of the counters. Mutable.
+ * Before version 12 there was no `born`, and 62 counters: of the site's first to its 62nd generation, the last one with all later ones.
  */
-#define KMEM_GENERATION_BUCKETS 62
+#define KMEM_GENERATION_BUCKETS 60
+#define KMEM_GENERATION_BUCKETS_11 62
 #define KMEM_CLOCK_MAX 255u
 struct kmem_generations {
 	_Atomic uint32_t site; // index + 1 in SITES
-	// bits 0-7 generations so far, at most the buckets; 8-15 clock at which the last bucket began, 0 = it has not (and before version 12);
-	// 16-23 clock of the latest birth; 24-31 of samples (domain python/object) those of the latest generation, 255 = and more: it ends
-	// when the clock has moved and it has had eight
+	// bits 0-7 bucket of the latest generation, 8-15 clock at which it began (before version 12: generations so far, 0); 16-23 clock of the
+	// latest birth; 24-31 of samples (domain python/object) those of the latest generation, 255 = and more: it ends when the clock has
+	// moved and it has had eight. 0: only what others allocated was released
 	_Atomic uint32_t births;
+	_Atomic uint64_t born; // bit b - 1: bucket b is that of a generation among the latest 60 ticks
 	_Atomic uint32_t live_count[KMEM_GENERATION_BUCKETS];
 };
 static_assert(sizeof(struct kmem_generations) == 256, "four cache lines per generation block");

@@ -450,6 +450,13 @@ kmem_clock_at(uint64_t bytes)
 	return clock < KMEM_CLOCK_MAX ? (uint8_t)clock : KMEM_CLOCK_MAX;
 }
 
+/* 1 to KMEM_GENERATION_BUCKETS; clock: 1 at least. */
+static inline uint8_t
+kmem_generation_bucket(uint8_t clock)
+{
+	return (uint8_t)((clock - 1u) % KMEM_GENERATION_BUCKETS + 1);
+}
+
 /* A number of bytes in 16 bits: its highest 11 bits, and where they stand. Less than 1 KiB is 0. */
 static inline uint16_t
 kmem_rough(uint64_t bytes)

@@ -26,8 +26,9 @@
 #define FALL_PART 8                   // this part of the peak may be released before it: more is a queue, or a sawtooth
 #define LEFT_PART 4                   // this part of the peak may be left at the end
 #define AFTER_PART 8                  // this part of what was allocated until the peak may be allocated after it
-#define FADING_PERCENT 85 // of the quarter before, at most: a loop whose rounds have become larger drops once
-#define KEPT_PART 8       // a cache that fills has released this part of its blocks at most
+#define RELEASED_BLOCKS_MIN 64        // that are alive: fewer are a buffer that grew
+#define RELEASED_PART 4               // for so many that are alive one was released
+#define LITTLE_PART 16                // of a queue
 
 /* What a site held at a point. */
 struct entry {
@@ -70,23 +71,9 @@ may_be_judged(const struct model *model, const struct model_site *site)
 	       domain_is_host(model->domains[site->domain].id.kind) && !rank_is_import(site) && !rank_is_below_import(site);
 }
 
-/*
- * With all counters in use the last one has nearly all of a long run, and those of several threads are of other ticks: a cache looks like a
- * leak. A leak has as much in each part of the run, too, so it is asked again.
- */
-static bool
-may_have_filled(const struct model *model, const struct model_site *site)
-{
-	return site->leak == MODEL_LEAK_LEAK && site->samples == 0 &&
-	       (site->generations_total > KMEM_GENERATION_BUCKETS || site->has_rough_quarters) &&
-	       site->process_count == 1 && domain_is_host(model->domains[site->domain].id.kind) &&
-	       site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART;
-}
-
 /* Of sites that were among the largest at some point; of the end, which has all sites, only these. For free(). */
 static struct entry *
-collect(const struct model *model, const struct model_process *process,
-        bool (*is_meant)(const struct model *model, const struct model_site *site), size_t *count)
+collect(const struct model *model, const struct model_process *process, size_t *count)
 {
 	bool *is_seen = memory_zeroed(model->site_count + 1, sizeof(*is_seen));
 	struct entry *entries = NULL;
@@ -99,7 +86,7 @@ collect(const struct model *model, const struct model_process *process,
 		for (size_t k = 0; k < point->site_count; k++) {
 			uint32_t site = point->sites[k].site;
 
-			if (!is_meant(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
+			if (!may_be_judged(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
 				continue;
 			is_seen[site] = true;
 			entries = memory_grown(entries, &room, *count + 1, sizeof(*entries));
@@ -229,9 +216,31 @@ begin_of(const struct model_process *process, size_t first, uint64_t until)
 	return first > 0 && seen - before > (until - seen) / PARTS ? seen : before;
 }
 
+/*
+ * Half of all that was allocated since the line began may be a data set that is loaded. What is loaded stays: a line that has released many
+ * of its blocks takes in more than it gives back.
+ */
+static bool
+is_released(const struct entry *entries, size_t count)
+{
+	const struct model_site *last = NULL;
+	uint64_t live_count = 0;
+	uint64_t allocated_count = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (entries[i].site != last) {
+			live_count += entries[i].site->live_count;
+			allocated_count += entries[i].site->allocated_count;
+		}
+		last = entries[i].site;
+	}
+	return live_count >= RELEASED_BLOCKS_MIN && allocated_count - live_count >= live_count / RELEASED_PART;
+}
+
 /* *peak: the point at which it held most. */
 static enum growth
-growth_of(const struct model_process *process, const uint64_t *held, size_t *peak)
+growth_of(const struct model_process *process, const struct entry *entries, size_t count, const uint64_t *held,
+          size_t *peak)
 {
 	size_t last = process->point_count - 1;
 	size_t first = 0;
@@ -246,9 +255,9 @@ growth_of(const struct model_process *process, const uint64_t *held, size_t *pea
 	uint64_t span = until > begin ? until - begin : 0;
 	uint64_t since = process->points[last].volume_bytes - until;
 
-	if (*peak - first + 1 < POINTS_MIN || held[*peak] < FLOOR_BYTES || held[*peak] >= span / 2 ||
-	    since > span / AFTER_PART || largest_fall(held, *peak) > held[*peak] / FALL_PART ||
-	    !rises_evenly(process, held, (double)begin, *peak))
+	if (*peak - first + 1 < POINTS_MIN || held[*peak] < FLOOR_BYTES ||
+	    (held[*peak] >= span / 2 && !is_released(entries, count)) || since > span / AFTER_PART ||
+	    largest_fall(held, *peak) > held[*peak] / FALL_PART || !rises_evenly(process, held, (double)begin, *peak))
 		return GROWTH_NONE;
 	if (held[last] <= held[*peak] / LEFT_PART)
 		return process->state == KMEM_STATE_CLEAN_EXIT ? GROWTH_SWEPT : GROWTH_NONE;
@@ -282,12 +291,33 @@ grow_to_end(struct model *model, const struct entry *entries, size_t count)
 	}
 }
 
+/* What little of a queue's line is called a leak is a part of the queue: blocks that one of its other stacks asked for. */
+static void
+join_queue(struct model *model, const struct model_site *queue)
+{
+	uint64_t queue_bytes = 0;
+	uint64_t leaking_bytes = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+
+		if (rank_compare_places(site, queue) == 0)
+			*(site->leak == MODEL_LEAK_LEAK ? &leaking_bytes : &queue_bytes) += site->live_bytes;
+	}
+	for (size_t i = 0; i < model->site_count && leaking_bytes < queue_bytes / LITTLE_PART; i++) {
+		struct model_site *site = &model->sites[i];
+
+		if (site->leak == MODEL_LEAK_LEAK && rank_compare_places(site, queue) == 0)
+			site->leak = MODEL_LEAK_BACKLOG;
+	}
+}
+
 static void
 judge_process(struct model *model, const struct model_process *process)
 {
 	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
 	size_t count;
-	struct entry *entries = collect(model, process, may_be_judged, &count);
+	struct entry *entries = collect(model, process, &count);
 
 	if (count != 0)
 		qsort(entries, count, sizeof(*entries), compare_entries);
@@ -297,74 +327,18 @@ judge_process(struct model *model, const struct model_process *process)
 		memset(held, 0, process->point_count * sizeof(*held));
 		for (end = first; end < count && rank_compare_places(entries[first].site, entries[end].site) == 0;)
 			end += add_site(process, &entries[end], count - end, held);
-		switch (growth_of(process, held, &peak)) {
+		switch (growth_of(process, &entries[first], end - first, held, &peak)) {
 		case GROWTH_SWEPT:
 			sweep(model, &entries[first], end - first, held[peak]);
 			break;
 		case GROWTH_TO_END:
 			grow_to_end(model, &entries[first], end - first);
+			if (entries[first].site->leak == MODEL_LEAK_BACKLOG)
+				join_queue(model, entries[first].site);
 			break;
 		case GROWTH_NONE:
 			break;
 		}
-	}
-	free(entries);
-	free(held);
-}
-
-/* False: it does not slow down, or nobody knows. */
-static bool
-fades(const struct model_process *process, const uint64_t *held, double rises[PARTS])
-{
-	size_t last = process->point_count - 1;
-	size_t first = 0;
-	bool is_fading = true;
-
-	while (first < last && held[first] == 0)
-		first++;
-	if (last - first + 1 < 2 * PARTS || held[last] < FLOOR_BYTES)
-		return false;
-	find_rises(process, held, (double)begin_of(process, first, process->points[last].volume_bytes), last, rises);
-	for (unsigned i = 2; i < PARTS; i += 2)
-		is_fading = is_fading && (rises[i] + rises[i + 1]) * 100 <= (rises[i - 2] + rises[i - 1]) * FADING_PERCENT;
-	return is_fading && is_filling(rises);
-}
-
-/* Its survivors by quarter are what it has risen by. */
-static void
-fill(struct model_site *site, const double rises[PARTS])
-{
-	double all = 0;
-
-	for (unsigned i = 0; i < PARTS; i++)
-		all += rises[i];
-	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++) {
-		double part = (rises[2 * i] + rises[2 * i + 1]) / all;
-
-		site->quarters[i] = part > 0 ? (uint64_t)(part * (double)site->live_count + 0.5) : 0;
-	}
-	site->leak = MODEL_LEAK_FILLING;
-}
-
-static void
-judge_caches(struct model *model, const struct model_process *process)
-{
-	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
-	size_t count;
-	struct entry *entries = collect(model, process, may_have_filled, &count);
-
-	if (count != 0)
-		qsort(entries, count, sizeof(*entries), compare_entries);
-	for (size_t first = 0, end; first < count; first = end) {
-		double rises[PARTS];
-
-		memset(held, 0, process->point_count * sizeof(*held));
-		for (end = first; end < count && rank_compare_places(entries[first].site, entries[end].site) == 0;)
-			end += add_site(process, &entries[end], count - end, held);
-		if (!fades(process, held, rises))
-			continue;
-		for (size_t i = first; i < end; i++)
-			fill(&model->sites[entries[i].site - model->sites], rises);
 	}
 	free(entries);
 	free(held);
@@ -381,6 +355,5 @@ held_over_time_classify(struct model *model)
 		if (process->point_count < POINTS_MIN)
 			continue;
 		judge_process(model, process);
-		judge_caches(model, process);
 	}
 }

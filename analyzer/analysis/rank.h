@@ -110,7 +110,7 @@ bool rank_has_accumulated(const struct model_site *site);
 /* Is less and less added from quarter to quarter of what was allocated, blocks or bytes, as to a cache that has nearly all it will ever hold? */
 bool rank_slows_down(const double quarters[SURVIVAL_QUARTERS]);
 /* Of class "filling": at so many bytes it seems to end, if it goes on as before; 0 = of another class. */
-uint64_t rank_filled_bytes(const struct model_site *site);
+uint64_t rank_filled_bytes(const struct rank_line *line);
 
 /* A leak, or something large that was built at one go: an import runs it, or most of what was allocated since it appeared is its own. */
 bool rank_may_be_built_once(const struct model_site *site);

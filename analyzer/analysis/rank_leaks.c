@@ -152,21 +152,22 @@ is_filling(const struct model_site *site)
 	const uint64_t *counts = site->quarters;
 	const double quarters[] = { (double)counts[0], (double)counts[1], (double)counts[2], (double)counts[3] };
 
-	return site->samples == 0 && !site->has_rough_quarters &&
-	       site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART &&
+	return site->samples == 0 && site->live_count >= site->allocated_count - site->allocated_count / KEPT_PART &&
 	       surviving(site, 0, SURVIVAL_QUARTERS) >= FILLING_BLOCKS_MIN && rank_slows_down(quarters);
 }
 
 uint64_t
-rank_filled_bytes(const struct model_site *site)
+rank_filled_bytes(const struct rank_line *line)
 {
+	const struct model_site *site = line->telling;
 	uint64_t first = surviving(site, 0, 2);
 	uint64_t second = surviving(site, 2, 4);
 
 	if (site->leak != MODEL_LEAK_FILLING || first <= second || site->live_count == 0)
 		return 0;
-	/* Each half adds the same part of the one before. */
-	return (uint64_t)((double)first * (double)first / (double)(first - second) / (double)(first + second) *
+	/* Each half adds the same part of the one before. Its other sites stay as they are. */
+	return (line->live_bytes > site->live_bytes ? line->live_bytes - site->live_bytes : 0) +
+	       (uint64_t)((double)first * (double)first / (double)(first - second) / (double)(first + second) *
 	                  (double)site->live_bytes);
 }
 

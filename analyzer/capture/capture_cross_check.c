@@ -167,10 +167,10 @@ tell_clock(struct capture *capture)
 }
 
 static bool
-has_counted(const struct kmem_generations *block)
+has_counted(const struct capture *capture, const struct kmem_generations *block)
 {
-	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++) {
-		if (COPY_OF(block->live_count[i]) != 0)
+	for (unsigned i = 0; i < capture_generation_buckets(capture); i++) {
+		if (capture_generation_live(capture, block, i) != 0)
 			return true;
 	}
 	return false;
@@ -189,14 +189,16 @@ tell_generations(struct capture *capture)
 		uint32_t site = COPY_OF(block->site);
 		uint32_t births = COPY_OF(block->births);
 
-		if (!has_counted(block))
+		if (!has_counted(capture, block))
 			continue;
 		lost_count += site == 0 || site > site_count || COPY_OF(capture_site(capture, site - 1)->generations) != i + 1;
-		if ((births & 0xff) > KMEM_GENERATION_BUCKETS || (births >> 8 & 0xff) > (births >> 16 & 0xff) ||
+		if ((births & 0xff) > capture_generation_buckets(capture) || (births >> 8 & 0xff) > (births >> 16 & 0xff) ||
 		    (births >> 16 & 0xff) > COPY_OF(capture->header->generation_clock))
-			capture_damaged(capture,
-			                "section \"generations\": block %zu has %u births, the latest at %u: that is not possible",
-			                i, births & 0xff, births >> 16 & 0xff);
+			capture_damaged(
+				capture,
+				"section \"generations\": block %zu has births of %u in bucket %u, the latest at %u: that is "
+				"not possible",
+				i, births >> 8 & 0xff, births & 0xff, births >> 16 & 0xff);
 	}
 	if (lost_count != 0)
 		capture_damaged(capture, "section \"generations\": %zu block%s without a site", lost_count,

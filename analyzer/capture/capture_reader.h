@@ -37,6 +37,9 @@ const struct kmem_domain_row *capture_domain(const struct capture *capture, unsi
 
 /* The generation block of this site; NULL: it has none, or a damaged one. */
 const struct kmem_generations *capture_generations(struct capture *capture, size_t site_index);
+/* So many buckets has a block of the capture's version; the live blocks of one, from 0, modulo 2^32. */
+unsigned capture_generation_buckets(const struct capture *capture);
+uint32_t capture_generation_live(const struct capture *capture, const struct kmem_generations *block, unsigned bucket);
 
 /*
  * Records. `index_plus_one` counts units of 8 bytes, as in struct kmem_site. False: out of bounds, of another type or

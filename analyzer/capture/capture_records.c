@@ -69,6 +69,27 @@ capture_generations(struct capture *capture, size_t site_index)
 	return block;
 }
 
+#define VERSION_BORN 12 // since then the bucket is that of a tick
+
+unsigned
+capture_generation_buckets(const struct capture *capture)
+{
+	return capture->header->version >= VERSION_BORN ? KMEM_GENERATION_BUCKETS : KMEM_GENERATION_BUCKETS_11;
+}
+
+/* They end where the block does. */
+static _Atomic uint32_t *
+live_counts(const struct capture *capture, const struct kmem_generations *block)
+{
+	return (_Atomic uint32_t *)(uintptr_t)(block + 1) - capture_generation_buckets(capture);
+}
+
+uint32_t
+capture_generation_live(const struct capture *capture, const struct kmem_generations *block, unsigned bucket)
+{
+	return COPY_OF(live_counts(capture, block)[bucket]);
+}
+
 void
 capture_rewind_generations(struct capture *capture, uint32_t site, const struct kmem_generations *copy)
 {
@@ -77,10 +98,13 @@ capture_rewind_generations(struct capture *capture, uint32_t site, const struct 
 
 	if (block == NULL)
 		return;
-	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
-		SET(block->live_count[i], copy != NULL ? COPY_OF(copy->live_count[i]) : 0);
-	if (copy != NULL)
-		SET(block->births, COPY_OF(copy->births));
+	for (unsigned i = 0; i < capture_generation_buckets(capture); i++)
+		SET(live_counts(capture, block)[i], copy != NULL ? COPY_OF(live_counts(capture, copy)[i]) : 0);
+	if (copy == NULL)
+		return;
+	SET(block->births, COPY_OF(copy->births));
+	if (capture->header->version >= VERSION_BORN)
+		SET(block->born, COPY_OF(copy->born));
 }
 
 static const void *

@@ -109,8 +109,6 @@ struct model_site {
 	uint64_t span_bytes;           // that its process allocated in all from its first to its latest block, about
 	// live blocks born in each quarter of what was allocated since the site appeared, about
 	uint64_t quarters[SURVIVAL_QUARTERS];
-	bool
-		has_rough_quarters; // of several threads: which quarter is whose is not known well enough to tell a cache from a leak
 	struct model_survivors survivors;
 	uint64_t steps;    // that its process made since the site appeared, about; 0 = none, or not known
 	uint64_t first_ms; // when the site appeared, since the start of its process, about

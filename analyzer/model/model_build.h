@@ -141,13 +141,13 @@ void model_take_failed(struct build *build, struct model *model);
 
 /* What the records of one site say of their generations. */
 struct generation_sums {
-	uint32_t birth_generations; // the most of any record; 0 = nobody counted
-	uint32_t birth_clock;       // the latest
-	uint32_t counted_records;   // that have births: their generations are of other ticks, and are added up by number
-	uint32_t last_bucket_clock; // at which the last bucket began; 0 = in no record, or unknown
-	uint64_t allocated_count;   // by all records, by the end
-	uint8_t first_generation;   // the first
-	int64_t born_alive[KMEM_GENERATION_BUCKETS];
+	uint32_t birth_clock;                // of the latest; 0 = nobody counted
+	uint32_t begin_clock;                // of the latest generation
+	bool has_births[KMEM_CLOCK_MAX + 1]; // at these ticks generations began, among the latest
+	uint32_t numbered;                   // before version 12: generations that are numbered and have no tick; 0 since
+	uint64_t allocated_count;            // by all records, by the end
+	uint8_t first_generation;            // the first
+	int64_t alive_in_bucket[KMEM_GENERATION_BUCKETS_11];
 	// of records without counters of their own: live blocks by the tick in which the record was made. A thread that keeps one block each makes none
 	uint32_t record_count;
 	int64_t alive_by_record[KMEM_CLOCK_MAX + 1];
@@ -163,14 +163,15 @@ struct generation_counts {
 	uint32_t born;                        // as born_generations there
 	uint64_t span_bytes;                  // as there
 	uint64_t quarters[SURVIVAL_QUARTERS]; // as there
-	bool has_rough_quarters;              // as there
 	struct model_survivors survivors;     // as there
 	uint64_t steps;                       // as in struct model_site
 	uint64_t first_ms;                    // the same
 	uint64_t unlikely;                    // counts that cannot be
 };
 // NULL: the record has none
-void model_generations_add(struct generation_sums *sums, const struct kmem_generations *block);
+/* Of a record of the capture, or of a copy in it; NULL = it has none. */
+void model_generations_add(const struct capture *capture, const struct kmem_generations *block,
+                           struct generation_sums *sums);
 /* At that moment of the clock, which may be before the capture's last. */
 struct generation_counts model_generations_count(const struct generation_sums *sums, const struct kmem_header *header,
                                                  uint64_t clock, uint64_t live_count);

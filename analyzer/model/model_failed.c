@@ -44,7 +44,8 @@ find_sum(struct held_sums *held, uint64_t site, bool may_add)
 }
 
 static void
-add_records(struct held_sums *held, const struct kmem_device_snapshot *stored, const uint32_t *sites, size_t site_count)
+add_records(struct held_sums *held, const struct capture *capture, const struct kmem_device_snapshot *stored,
+            const uint32_t *sites, size_t site_count)
 {
 	for (unsigned i = 0; i < KMEM_DEVICE_SNAPSHOT_MAX; i++) {
 		const struct kmem_snapshot_site *holding = &stored->sites[i];
@@ -64,7 +65,7 @@ add_records(struct held_sums *held, const struct kmem_device_snapshot *stored, c
 		if (sum == NULL)
 			continue;
 		sum->has_copies = true;
-		model_generations_add(&sum->generations, &stored->generations[i]);
+		model_generations_add(capture, &stored->generations[i], &sum->generations);
 	}
 }
 
@@ -152,7 +153,7 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
 	}
 	held.sums = memory_zeroed(snapshot_site_count(stored), sizeof(*held.sums));
 	held.places = memory_zeroed(build->site_count + 1, sizeof(*held.places));
-	add_records(&held, stored, sites, capture_site_count(capture));
+	add_records(&held, capture, stored, sites, capture_site_count(capture));
 	add_end(&held, capture, sites, capture_site_count(capture));
 	keep_held(build, &held, capture->header, stored->clock, to);
 	free(held.sums);

@@ -12,23 +12,69 @@
 #define RECORDS_MIN 6         // threads that allocated there
 #define REQUESTS_UNDER_WAY 64 // a birth is counted by generation first; one for each thread
 
-void
-model_generations_add(struct generation_sums *sums, const struct kmem_generations *block)
-{
-	uint32_t births = block != NULL ? COPY_OF(block->births) : 0;
-	uint32_t count = births & 0xff;
+struct generation {
+	uint32_t tick; // at which it began
+	int64_t alive; // below 0: a release that was seen before its birth, while the program runs
+};
 
-	if (block == NULL || count > KMEM_GENERATION_BUCKETS)
+/* The tick of a bucket among the latest ones; 0 = the clock had not come to it. */
+static uint32_t
+tick_of_bucket(uint32_t latest, uint32_t bucket)
+{
+	uint32_t age = (latest + KMEM_GENERATION_BUCKETS - bucket % KMEM_GENERATION_BUCKETS) % KMEM_GENERATION_BUCKETS;
+
+	return latest > age ? latest - age : 0;
+}
+
+void
+model_generations_add(const struct capture *capture, const struct kmem_generations *block, struct generation_sums *sums)
+{
+	unsigned buckets = capture_generation_buckets(capture);
+	uint32_t births = block != NULL ? COPY_OF(block->births) : 0;
+	uint32_t first = births & 0xff;
+	uint32_t begin = births >> 8 & 0xff;
+
+	if (block == NULL || first > buckets)
 		return;
-	sums->counted_records += count != 0;
-	if (count > sums->birth_generations)
-		sums->birth_generations = count;
-	if ((births >> 8 & 0xff) > sums->last_bucket_clock)
-		sums->last_bucket_clock = births >> 8 & 0xff;
+	if (buckets != KMEM_GENERATION_BUCKETS) {
+		sums->numbered = first > sums->numbered ? first : sums->numbered;
+	} else if (first != 0) {
+		sums->begin_clock = begin > sums->begin_clock ? begin : sums->begin_clock;
+		sums->has_births[begin] = true; // whoever was killed may have had no time for the bit
+		for (uint32_t bucket = 1; bucket <= buckets; bucket++)
+			sums->has_births[tick_of_bucket(begin, bucket)] |= (COPY_OF(block->born) >> (bucket - 1) & 1) != 0;
+	}
 	if ((births >> 16 & 0xff) > sums->birth_clock)
 		sums->birth_clock = births >> 16 & 0xff;
-	for (uint32_t i = 0; i < KMEM_GENERATION_BUCKETS; i++) // a thread may only have released what others made
-		sums->born_alive[i] += (int32_t)COPY_OF(block->live_count[i]);
+	for (uint32_t i = 0; i < buckets; i++) // a thread may only have released what others made
+		sums->alive_in_bucket[i] += (int32_t)capture_generation_live(capture, block, i);
+}
+
+/*
+ * The generations that have a bucket, the oldest first. Of those that are numbered (before version 12) the ticks are taken to follow each
+ * other.
+ */
+static uint32_t
+list_generations(const struct generation_sums *sums, struct generation generations[KMEM_GENERATION_BUCKETS_11])
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < sums->numbered; i++) {
+		uint32_t back = sums->numbered - i;
+		uint32_t tick = sums->birth_clock + 1 > back ? sums->birth_clock + 1 - back : 0;
+
+		generations[count++] = (struct generation){ tick > sums->first_generation ? tick : sums->first_generation,
+			                                        sums->alive_in_bucket[i] };
+	}
+	for (uint32_t back = KMEM_GENERATION_BUCKETS; back > 0 && sums->numbered == 0; back--) {
+		uint32_t tick = sums->begin_clock + 1 > back ? sums->begin_clock + 1 - back : 0;
+
+		if (tick != 0 && sums->has_births[tick])
+			generations[count++] = (struct generation){
+				tick, sums->alive_in_bucket[kmem_generation_bucket((uint8_t)tick) - 1]
+			};
+	}
+	return count;
 }
 
 /* Ticks of the clock's measure at which the clock shows this: the inverse of kmem_clock_at(). A damaged clock may show anything. */
@@ -59,12 +105,11 @@ is_active(uint64_t clock, const struct generation_sums *sums)
  * it grows. So as many are taken together as make some blocks of each, while enough are left to judge by.
  */
 static uint32_t
-merged(const struct generation_sums *sums)
+merged(const struct generation_sums *sums, uint32_t count)
 {
 	uint32_t step = 1;
 
-	while (sums->birth_generations / step >= MERGED_MIN &&
-	       sums->allocated_count < sums->birth_generations / step * UINT64_C(4))
+	while (count / step >= MERGED_MIN && sums->allocated_count < count / step * UINT64_C(4))
 		step *= 2;
 	return step;
 }
@@ -88,32 +133,12 @@ volume_between(const struct kmem_header *header, uint64_t first, uint64_t last)
 }
 
 /*
- * The tick of a generation, 0 = the first. A site that allocated in each tick has one for each, up to the buckets. Of another one the ticks
- * without a birth are taken to be the first ones, which are short: so what stays is rather taken for a leak than for a cache. With all
- * buckets in use it is known when the last one began: the ticks are eight for each doubling, and one tick that is missed is a tenth of all
- * volume until then.
- */
-static uint64_t
-tick_of(const struct generation_sums *sums, uint32_t generation)
-{
-	uint32_t count = sums->birth_generations;
-	uint64_t first = sums->first_generation;
-	uint64_t last = count == KMEM_GENERATION_BUCKETS && sums->last_bucket_clock != 0 ? sums->last_bucket_clock
-	                                                                                 : sums->birth_clock;
-	uint64_t age = last > first ? last - first : 0;
-
-	if (count == KMEM_GENERATION_BUCKETS && sums->last_bucket_clock == 0 && age >= count)
-		return first + 1 + generation; // before version 12: the last, and later
-	return age + 1 + generation >= count ? first + age + 1 + generation - count : first;
-}
-
-/*
  * How many live blocks are from each quarter of what was allocated since the site appeared? A leak has about as many in each, a cache that
  * fills fewer and fewer. A tick that lies in two quarters is divided between them.
  */
 static void
-count_quarters(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock, uint64_t older,
-               struct generation_counts *counts)
+count_quarters(const struct generation_sums *sums, const struct generation *generations, uint32_t count,
+               const struct kmem_header *header, uint64_t clock, uint64_t older, struct generation_counts *counts)
 {
 	double begin = (double)volume_at(header, sums->first_generation > 1 ? sums->first_generation : 0);
 	double all = (double)COPY_OF(header->volume_bytes) - begin;
@@ -122,13 +147,13 @@ count_quarters(const struct generation_sums *sums, const struct kmem_header *hea
 	/* It is known to a thousandth. */
 	if (all <= 0 || all * VOLUME_PARTS < begin)
 		return;
-	for (uint32_t i = 0; i < sums->birth_generations; i++) {
-		uint64_t tick = tick_of(sums, i);
-		bool is_last = i + 1 == sums->birth_generations;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t tick = generations[i].tick;
+		bool is_last = i + 1 == count;
 		double from = ((double)volume_at(header, tick) - begin) / all * SURVIVAL_QUARTERS;
 		double to = ((double)volume_between(header, 1, is_last ? sums->birth_clock : tick) - begin) / all *
 		            SURVIVAL_QUARTERS;
-		double live = sums->born_alive[i] > 0 ? (double)sums->born_alive[i] : 0;
+		double live = generations[i].alive > 0 ? (double)generations[i].alive : 0;
 
 		from = from < 0 || tick <= 1 ? 0 : from;
 		to = to > SURVIVAL_QUARTERS || tick >= clock ? SURVIVAL_QUARTERS : to;
@@ -200,8 +225,7 @@ count_by_record(const struct generation_sums *sums, uint64_t clock, struct gener
 }
 
 /*
- * The generations of a site, and those of them that still have live blocks. Blocks that are older than the counters make one
- * more, in front. Of a site that does not allocate any more none is recent, and all ticks since its first one are its generations:
+ * The generations of a site, and those of them that still have live blocks. Blocks that are older than these make one more, in front. Of a site that does not allocate any more none is recent, and all ticks since its first one are its generations:
  * else it would look like one that accumulates.
  */
 struct generation_counts
@@ -211,14 +235,16 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 	uint64_t age = clock >= sums->first_generation ? clock - sums->first_generation : 0;
 	struct generation_counts counts = { 0 };
 	uint64_t counted = 0;
+	struct generation generations[KMEM_GENERATION_BUCKETS_11];
+	uint32_t listed = list_generations(sums, generations);
 
 	model_steps_since(header, sums->first_generation, &counts);
 	counts.volume_bytes = age != 0 ? volume_between(header, sums->first_generation, clock) : 0;
-	if (sums->record_count >= RECORDS_MIN && sums->birth_generations < RECORDS_MIN) {
+	if (sums->record_count >= RECORDS_MIN && listed < RECORDS_MIN) {
 		count_by_record(sums, clock, &counts);
 		return counts;
 	}
-	if (sums->birth_generations == 0) { // blocks of one generation only, or nobody could count them
+	if (listed == 0) { // blocks of one generation only, or nobody could count them
 		counts.total = (uint32_t)(age < KMEM_GENERATION_BUCKETS ? age : KMEM_GENERATION_BUCKETS - 1) + 1;
 		counts.alive = live_count != 0;
 		counts.recent_total = (counts.total + 3) / 4;
@@ -226,12 +252,11 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 		return counts;
 	}
 
-	uint64_t by_generation[KMEM_GENERATION_BUCKETS + 1]; // those that are older than the counters in front
+	uint64_t by_generation[KMEM_GENERATION_BUCKETS_11 + 1]; // those that are older than the counters in front
 	bool is_recent = is_active(clock, sums);
-	uint32_t step = merged(sums);
-	uint32_t births = (sums->birth_generations + step - 1) / step;
+	uint32_t step = merged(sums, listed);
+	uint32_t births = (listed + step - 1) / step;
 
-	counts.has_rough_quarters = sums->counted_records > 1;
 	counts.born = births + 1;
 	counts.span_bytes = volume_between(header, sums->first_generation, sums->birth_clock);
 
@@ -243,10 +268,9 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 	for (uint32_t i = 0; i < births; i++) {
 		uint64_t live = 0;
 
-		for (uint32_t k = i * step; k < (i + 1) * step && k < sums->birth_generations; k++) {
-			counts.unlikely += sums->born_alive[k] < 0;
-			if (sums->born_alive[k] > 0) // less: a release that was seen before its birth, while the program runs
-				live += (uint64_t)sums->born_alive[k];
+		for (uint32_t k = i * step; k < (i + 1) * step && k < listed; k++) {
+			counts.unlikely += generations[k].alive < 0;
+			live += generations[k].alive > 0 ? (uint64_t)generations[k].alive : 0;
 		}
 		by_generation[i + 1] = live;
 		counted += live;
@@ -256,7 +280,7 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 	by_generation[0] = live_count > counted ? live_count - counted : 0;
 	counts.alive += by_generation[0] != 0;
 	draw_survivors(by_generation, births + 1, counts.total, &counts.survivors);
-	count_quarters(sums, header, clock, by_generation[0], &counts);
+	count_quarters(sums, generations, listed, header, clock, by_generation[0], &counts);
 	counts.unlikely += counted > live_count + REQUESTS_UNDER_WAY;
 	return counts;
 }

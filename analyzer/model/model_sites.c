@@ -82,7 +82,7 @@ read_part(struct capture *capture, const struct domain_rows *rows, uint32_t reco
 			part->generations.first_generation = stored->first_generation;
 		const struct kmem_generations *block = capture_generations(capture, record - 1);
 
-		model_generations_add(&part->generations, block);
+		model_generations_add(capture, block, &part->generations);
 		part->generations.record_count++;
 		part->generations.has_record[stored->first_generation] |= COPY_OF(stored->allocated_count) != 0;
 		if (block == NULL)
@@ -168,7 +168,6 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 		site->born_generations = part->counts.born;
 		site->span_bytes = part->counts.span_bytes;
 		memcpy(site->quarters, part->counts.quarters, sizeof(site->quarters));
-		site->has_rough_quarters = part->counts.has_rough_quarters;
 		site->survivors = part->counts.survivors;
 		site->steps = part->counts.steps;
 		site->first_ms = part->counts.first_ms;

@@ -155,7 +155,7 @@ report_line(const struct report *report, size_t number)
 	add_releases(report->rows, line, &made);
 	add_kept(report->rows, line, &made);
 	made.growth = line_growth_of(report->rows->model, line);
-	made.filled_bytes = rank_filled_bytes(line->telling);
+	made.filled_bytes = rank_filled_bytes(line);
 	made.kept_in_steps = line_steps_of(report->rows->model, line);
 	add_grows_with(report->rows, line, &made);
 	return made;

@@ -389,7 +389,20 @@ ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 /* Too few generations to judge, but it kept blocks in round after round. */
 ADVICE_TEST(is_perhaps_growing, facts->top_live.site_count != 0 && rank_may_accumulate(facts->top_live.telling) &&
                                     facts->top_live.telling->steps >= ROUNDS_TELLING)
+ADVICE_TEST(is_backlog, verdict_is_backlog(facts))
 ADVICE_TEST(is_anything, true)
+
+static void
+say_bound_backlog(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say_next(
+		verdict,
+		"bound what holds the blocks of %s (a queue?), or release them faster: it takes more than is released; or give "
+		"the program more memory",
+		verdict_line_text(&facts->top_live, place));
+}
 
 static void
 say_kept_or_needed(const struct verdict_facts *facts, struct verdict *verdict)
@@ -524,6 +537,7 @@ static const struct advice rows[] = {
 	{ "import-less", are_imports_most,
 	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
 	{ "release-blocks-or-hold-less", is_perhaps_growing, .say = say_kept_or_needed },
+	{ "bound-backlog", is_backlog, .say = say_bound_backlog },
 	{ "share-what-children-read", is_copied_too, .say = say_share_or_hold_less },
 	{ "hold-less", is_line_known,
 	  .text = "hold less at once at {line} (smaller pieces, a smaller type, release earlier), or give the program more memory" },

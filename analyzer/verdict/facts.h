@@ -285,6 +285,8 @@ bool verdict_is_rest_of_arenas(const struct rank_line *line);
 const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
 /* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
+/* Most of what was live is of a line of class backlog, in many blocks: one block that grows is no queue. */
+bool verdict_is_backlog(const struct verdict_facts *facts);
 /* The largest line does not accumulate, but the next one does, with most of what it holds. */
 bool verdict_does_next_grow(const struct verdict_facts *facts);
 

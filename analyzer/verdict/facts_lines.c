@@ -14,6 +14,7 @@
 
 #define BEAT_RECENT_NS UINT64_C(2000000000) // a process at work writes one every second
 #define ACCUMULATING_BYTES (UINT64_C(16) << 20)
+#define BACKLOG_BLOCKS_MIN 64  // of a queue that is alive
 #define NEXT_PART 2            // of the first line: as much as this makes the next one worth telling
 #define NEXT_LIVE_PART 8       // and of all that was live
 #define GROWING_PART 8         // of a line: if less of it accumulates, that is not what it holds memory for
@@ -537,13 +538,25 @@ verdict_peak_gather(struct verdict_facts *facts)
 	rank_free(peak);
 }
 
-bool
-verdict_is_accumulating(const struct verdict_facts *facts)
+static bool
+is_most_of_live(const struct verdict_facts *facts, uint64_t bytes)
 {
 	uint64_t import_bytes = facts->import_bytes < facts->live_bytes ? facts->import_bytes : 0; // of PyTorch 300 MiB
 
-	return facts->top_live.leak == MODEL_LEAK_LEAK && facts->top_live.leaking_bytes >= ACCUMULATING_BYTES &&
-	       facts->top_live.leaking_bytes >= (facts->live_bytes - import_bytes) / 2;
+	return bytes >= ACCUMULATING_BYTES && bytes >= (facts->live_bytes - import_bytes) / 2;
+}
+
+bool
+verdict_is_accumulating(const struct verdict_facts *facts)
+{
+	return facts->top_live.leak == MODEL_LEAK_LEAK && is_most_of_live(facts, facts->top_live.leaking_bytes);
+}
+
+bool
+verdict_is_backlog(const struct verdict_facts *facts)
+{
+	return facts->top_live.leak == MODEL_LEAK_BACKLOG && facts->top_live.live_count >= BACKLOG_BLOCKS_MIN &&
+	       is_most_of_live(facts, facts->top_live.live_bytes);
 }
 
 bool

@@ -224,8 +224,10 @@ find_growth(struct verdict_facts *facts, struct verdict *verdict)
 		add(verdict, FINDING_ACCUMULATES, top->leaking_bytes, top->live_bytes, top);
 	else if (rank_may_accumulate(top->telling))
 		add(verdict, FINDING_MAY_ACCUMULATE, top->live_bytes, 0, top);
-	else if (rank_filled_bytes(top->telling) != 0)
-		add(verdict, FINDING_FILLING, top->live_bytes, rank_filled_bytes(top->telling), top);
+	else if (rank_filled_bytes(top) != 0)
+		add(verdict, FINDING_FILLING, top->live_bytes, rank_filled_bytes(top), top);
+	else if (verdict_is_backlog(facts))
+		add(verdict, FINDING_BACKLOG, top->live_bytes, 0, top);
 	else
 		return;
 	set_confidence(verdict, top->leak == MODEL_LEAK_LEAK && !rank_may_be_built_once(top->telling) ? VERDICT_LIKELY

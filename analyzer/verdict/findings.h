@@ -48,6 +48,7 @@
 	KIND(ACCUMULATES, "accumulates")                                                                             \
 	KIND(MAY_ACCUMULATE, "may-accumulate")                                                                       \
 	KIND(FILLING, "filling")                                                                                     \
+	KIND(BACKLOG, "backlog")                                                                                     \
 	KIND(HOLDER, "held-by") /* bytes are samples of the line, of so many */                                      \
 	KIND(NEXT_LINE, "next-line")                                                                                 \
 	KIND(SHARED_LINE, "shared-line") /* where /dev/shm is full: of shared memory */                              \

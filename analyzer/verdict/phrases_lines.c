@@ -122,6 +122,10 @@ PHRASE(FILLING)
 	    units_bytes(finding->whole_bytes, most));
 }
 
+PHRASE_TEXT(
+	BACKLOG,
+	" Its blocks are released late, or fewer than it takes: a backlog, such as a queue that is drained too slowly.")
+
 PHRASE(DOMAIN_MAY_ACCUMULATE)
 {
 	say_MAY_ACCUMULATE(facts, finding, verdict);

@@ -5,9 +5,11 @@
  * the mean of blocks stays the same, both do, and it is the volume. Of one event no more counts than the width of a tick: a pool that
  * is taken once, or the buffers of an earlier phase, do not stop the clock for what comes in smaller blocks.
  *
+ * Buckets go round: the one of a tick is that of 60 ticks before, too, when there was allocated less than the 180th part of what was until
+ * now. What is left of that is counted with what came now. It is too little to look like a leak, and no release has to know of it.
+ *
  * Not chosen  merging buckets in pairs when they run out: a release that runs at the same time would need a second protocol.
- *             A clock that slows down as the volume grows needs no merging, and a leak in a loop that fills the memory
- *             still crosses eight ticks in the last doubling.
+ *             A bucket for each generation of a site, the last one for all later: in a long run it has nearly everything.
  */
 #include "tables/generations.h"
 
@@ -145,34 +147,41 @@ generations_steps_anew(void)
 	                      memory_order_relaxed);
 }
 
-/* Bits 0-15 of `births` when the next generation begins at this clock: the last one goes on, and the clock at which it began is kept. */
+/* Bits 0-23 of `births` when a generation begins. */
 static uint32_t
-next_generation(uint32_t births, uint8_t clock)
+first_birth(uint8_t clock)
 {
-	uint32_t count = (births & 0xff) + 1;
-
-	if (count > KMEM_GENERATION_BUCKETS)
-		return births & 0xffff;
-	return count == KMEM_GENERATION_BUCKETS ? (uint32_t)clock << 8 | count : count;
+	return (uint32_t)clock << 16 | (uint32_t)clock << 8 | kmem_generation_bucket(clock);
 }
 
 /*
- * The site's generation for a birth at this clock: the latest one, or the next when the clock has moved since. 1 to
- * KMEM_GENERATION_BUCKETS.
+ * A generation has begun at this clock, the one before it at `last` (0 = none): in between the site has none, so the buckets of these ticks
+ * are of nobody. relaxed: who reads takes the latest generation from `births`.
  */
+static void
+mark_born(struct kmem_generations *block, uint8_t last, uint8_t clock)
+{
+	uint64_t gone = 0;
+
+	for (unsigned tick = clock; tick > last && tick + KMEM_GENERATION_BUCKETS > clock; tick--)
+		gone |= UINT64_C(1) << (kmem_generation_bucket((uint8_t)tick) - 1);
+	atomic_fetch_and_explicit(&block->born, ~gone, memory_order_relaxed);
+	atomic_fetch_or_explicit(&block->born, UINT64_C(1) << (kmem_generation_bucket(clock) - 1), memory_order_relaxed);
+}
+
+/* The site's generation for a birth at this clock: the latest one, or a new one when the clock has moved since. 1 to KMEM_GENERATION_BUCKETS. */
 static uint8_t
 generation_at(struct kmem_generations *block, uint8_t clock)
 {
 	uint32_t seen = atomic_load_explicit(&block->births, memory_order_relaxed);
-	uint32_t wanted;
 
 	do {
 		if (clock <= seen >> 16)
 			return (uint8_t)seen;
-		wanted = (uint32_t)clock << 16 | next_generation(seen, clock);
-	} while (!atomic_compare_exchange_weak_explicit(&block->births, &seen, wanted, memory_order_relaxed,
+	} while (!atomic_compare_exchange_weak_explicit(&block->births, &seen, first_birth(clock), memory_order_relaxed,
 	                                                memory_order_relaxed));
-	return (uint8_t)wanted;
+	mark_born(block, (uint8_t)(seen >> 8), clock);
+	return kmem_generation_bucket(clock);
 }
 
 /* The same of samples: the next one not before the latest has SAMPLES_MIN. */
@@ -181,21 +190,22 @@ generation_of_sample(struct kmem_generations *block, uint8_t clock)
 {
 	uint32_t seen = atomic_load_explicit(&block->births, memory_order_relaxed);
 	uint32_t wanted;
+	bool is_next;
 
 	do {
-		uint32_t generation = seen & 0xffff;
 		uint8_t last = (uint8_t)(seen >> 16);
 		uint32_t samples = seen >> 24;
 
-		if (generation == 0 || (clock > last && samples >= SAMPLES_MIN)) {
-			samples = 0;
-			generation = next_generation(seen, clock);
-		}
-		if (samples < UINT8_MAX)
-			samples++;
-		wanted = samples << 24 | (uint32_t)(clock > last ? clock : last) << 16 | generation;
+		is_next = seen == 0 || (clock > last && samples >= SAMPLES_MIN);
+		if (is_next)
+			wanted = UINT32_C(1) << 24 | first_birth(clock);
+		else
+			wanted = (samples < UINT8_MAX ? samples + 1 : samples) << 24 |
+			         (uint32_t)(clock > last ? clock : last) << 16 | (seen & 0xffff);
 	} while (!atomic_compare_exchange_weak_explicit(&block->births, &seen, wanted, memory_order_relaxed,
 	                                                memory_order_relaxed));
+	if (is_next)
+		mark_born(block, (uint8_t)(seen >> 8), clock);
 	return (uint8_t)wanted;
 }
 
@@ -209,7 +219,10 @@ claim_block(struct kmem_site *site, uint32_t site_index, uint8_t clock)
 	if (block == NULL)
 		return 0;
 	atomic_store_explicit(&block->site, site_index, memory_order_relaxed);
-	atomic_store_explicit(&block->births, clock != 0 ? (uint32_t)clock << 16 | 1 : 0, memory_order_relaxed);
+	if (clock != 0) {
+		atomic_store_explicit(&block->births, first_birth(clock), memory_order_relaxed);
+		mark_born(block, 0, clock);
+	}
 	/* release: the block before the index (F1); acquire: another thread's block, whose births we read next. */
 	if (atomic_compare_exchange_strong_explicit(&site->generations, &none, index + 1, memory_order_acq_rel,
 	                                            memory_order_acquire))
@@ -287,6 +300,7 @@ generations_copy(struct kmem_generations *to, const struct kmem_generations *fro
 {
 	to->site = atomic_load_explicit(&from->site, memory_order_relaxed);
 	to->births = atomic_load_explicit(&from->births, memory_order_relaxed);
+	to->born = atomic_load_explicit(&from->born, memory_order_relaxed);
 	for (unsigned i = 0; i < KMEM_GENERATION_BUCKETS; i++)
 		to->live_count[i] = atomic_load_explicit(&from->live_count[i], memory_order_relaxed);
 }

@@ -43,8 +43,8 @@ generations_clock(void)
 /*
  * A block is born, or dies, in a record. site_index is index + 1. A block that another thread allocated dies in the record of
  * the thread that releases it, as its bytes do: only the sums over the records of a call site tell. To be called before the birth
- * is added to the record's counters. Returns what must be given back at death: 0 = not counted; else the generation of the
- * site, 1 to KMEM_GENERATION_BUCKETS.
+ * is added to the record's counters. Returns what must be given back at death: 0 = not counted; else the bucket of its
+ * generation, 1 to KMEM_GENERATION_BUCKETS.
  */
 __attribute__((noinline)) uint8_t generations_born(struct kmem_site *site, uint32_t site_index, uint8_t clock);
 /*

@@ -374,14 +374,29 @@ capture_builder_site(struct capture_builder *builder, unsigned domain, uint32_t 
 	return (uint32_t)(offset / sizeof(*site));
 }
 
+void
+capture_builder_births(struct kmem_generations *block, unsigned first, unsigned latest)
+{
+	block->births = latest != 0 ? latest << 16 | latest << 8 | kmem_generation_bucket((uint8_t)latest) : 0;
+	for (unsigned tick = first; tick <= latest; tick++)
+		block->born |= UINT64_C(1) << (kmem_generation_bucket((uint8_t)tick) - 1);
+}
+
+_Atomic uint32_t *
+capture_builder_born(struct kmem_generations *block, unsigned tick)
+{
+	return &block->live_count[kmem_generation_bucket((uint8_t)tick) - 1];
+}
+
 struct kmem_generations *
-capture_builder_generations(struct capture_builder *builder, uint32_t site, uint32_t births)
+capture_builder_generations(struct capture_builder *builder, uint32_t site, unsigned first, unsigned latest)
 {
 	size_t offset;
 	struct kmem_generations *block = append(&builder->sections[KMEM_SECTION_GENERATIONS], sizeof(*block), &offset);
 
 	block->site = site + 1;
-	block->births = births;
+	if (latest != 0)
+		capture_builder_births(block, first, latest);
 	capture_builder_site_at(builder, site)->generations = (uint32_t)(offset / sizeof(*block)) + 1;
 	return block;
 }
@@ -527,9 +542,9 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	stack = capture_builder_stack(builder, other, 2, KMEM_STACK_NO_END);
 	capture_builder_site(builder, KMEM_DOMAIN_HEAP, stack, 300, 3, 100, 1);
 	capture_builder_header(builder)->generation_clock = 12;
-	block = capture_builder_generations(builder, 0, 12u << 16 | 10); // ten generations, the latest now
-	for (unsigned i = 0; i < 10; i += 2)
-		block->live_count[i] = 4;
+	block = capture_builder_generations(builder, 0, 3, 12); // ten generations, the latest now
+	for (unsigned tick = 3; tick <= 12; tick += 2)
+		*capture_builder_born(block, tick) = 4;
 	capture_builder_site(builder, KMEM_DOMAIN_MMAP, capture_builder_stack_on(builder, first, 3, inner, 2, 0), 8192, 2,
 	                     0, 0);
 	/* Samples of small objects, which stand for more than the arenas have room for: each stands for less. */
@@ -554,8 +569,8 @@ capture_builder_example(enum kmem_state state, size_t *bytes)
 	device_snapshot->sites[0] = (struct kmem_snapshot_site){ .site = 1, .live_count = 40, .live_bytes = 4400 };
 	device_snapshot->sites[2] = (struct kmem_snapshot_site){ .site = 3, .live_count = 1, .live_bytes = 100 };
 	device_snapshot->generations[0].site = 1;
-	device_snapshot->generations[0].births = 9u << 16 | 5;
-	device_snapshot->generations[0].live_count[0] = 40;
+	capture_builder_births(&device_snapshot->generations[0], 5, 9);
+	*capture_builder_born(&device_snapshot->generations[0], 5) = 40;
 	capture_builder_seal(&device_snapshot->record);
 	history = capture_builder_history(builder, 0);
 	for (unsigned i = 0; i < 2; i++) { // the later one stands first

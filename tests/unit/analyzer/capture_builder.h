@@ -63,7 +63,13 @@ uint32_t capture_builder_site(struct capture_builder *builder, unsigned domain, 
                               uint64_t allocated_bytes, uint64_t allocated_count, uint64_t freed_bytes,
                               uint64_t freed_count);
 struct kmem_site *capture_builder_site_at(struct capture_builder *builder, uint32_t index);
-struct kmem_generations *capture_builder_generations(struct capture_builder *builder, uint32_t site, uint32_t births);
+/* Generations began at each tick from `first` to `latest`, 60 at most. latest 0: it has only released what others allocated. */
+struct kmem_generations *capture_builder_generations(struct capture_builder *builder, uint32_t site, unsigned first,
+                                                     unsigned latest);
+/* The same of a block that stands elsewhere. */
+void capture_builder_births(struct kmem_generations *block, unsigned first, unsigned latest);
+/* The live blocks of a tick. */
+_Atomic uint32_t *capture_builder_born(struct kmem_generations *block, unsigned tick);
 
 /* The file's bytes, owned by the caller. KMEM_STATE_CLEAN_EXIT seals everything. */
 unsigned char *capture_builder_finish(struct capture_builder *builder, enum kmem_state state, size_t *bytes);

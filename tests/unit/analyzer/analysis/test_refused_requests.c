@@ -409,7 +409,7 @@ records_of_a_site_are_one(void **state)
 	capture_builder_site(builder, KMEM_DOMAIN_TENSORS_FIRST, stack, 1000 * KIB, 100, 0, 0);
 	other = capture_builder_site(builder, KMEM_DOMAIN_TENSORS_FIRST, stack, 0, 0, 900 * KIB, 90);
 	capture_builder_site_at(builder, other)->slot = 1;
-	(void)capture_builder_generations(builder, 0, 0);
+	(void)capture_builder_generations(builder, 0, 0, 0);
 	header = capture_builder_header(builder);
 	header->generation_clock = 20;
 	header->failed_count = 1;
@@ -434,12 +434,12 @@ records_of_a_site_are_one(void **state)
 	stored->sites[9] = (struct kmem_snapshot_site){ .site = 2, .live_count = -20, .live_bytes = -(int64_t)(200 * KIB) };
 	stored->sites[10] = (struct kmem_snapshot_site){ .site = 77, .live_count = 1, .live_bytes = 1 }; // of no record
 	stored->generations[0].site = 1;
-	stored->generations[0].births = 12u << 16 | 10;
-	for (unsigned i = 0; i < 10; i++)
-		stored->generations[0].live_count[i] = 9;
+	capture_builder_births(&stored->generations[0], 3, 12);
+	for (unsigned tick = 3; tick <= 12; tick++)
+		*capture_builder_born(&stored->generations[0], tick) = 9;
 	stored->generations[1].site = 2;
-	stored->generations[1].live_count[0] = (uint32_t)-9;
-	stored->generations[1].live_count[1] = (uint32_t)-9;
+	*capture_builder_born(&stored->generations[1], 3) = (uint32_t)-9;
+	*capture_builder_born(&stored->generations[1], 4) = (uint32_t)-9;
 	capture_builder_seal(&stored->record);
 	file = capture_builder_finish(builder, KMEM_STATE_RUNNING, &bytes);
 	capture_builder_write(path, file, bytes);

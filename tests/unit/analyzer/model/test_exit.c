@@ -39,8 +39,8 @@ new_scene(struct kmem_exit **taken)
 	capture_builder_site_at(builder, other)->slot = 2;
 	capture_builder_site_at(builder, other)->first_generation = 40;
 	capture_builder_header(builder)->generation_clock = 40;
-	block = capture_builder_generations(builder, site, 20u << 16 | 9);
-	block->live_count[3] = 2; // what was not released
+	block = capture_builder_generations(builder, site, 12, 20);
+	*capture_builder_born(block, 15) = 2; // what was not released
 	*taken = capture_builder_exit(builder, 1, 1);
 	(*taken)->clock = 21;
 	(*taken)->live_bytes = 10000;
@@ -49,9 +49,9 @@ new_scene(struct kmem_exit **taken)
 	};
 	copy = (struct kmem_generations *)(void *)&(*taken)->sites[1];
 	copy->site = site + 1;
-	copy->births = 20u << 16 | 9;
-	for (unsigned i = 0; i < 9; i++)
-		copy->live_count[i] = 1;
+	capture_builder_births(copy, 12, 20);
+	for (unsigned tick = 12; tick <= 20; tick++)
+		*capture_builder_born(copy, tick) = 1;
 	capture_builder_seal(&(*taken)->record);
 	return builder;
 }

@@ -206,9 +206,10 @@ generations_are_of_samples(void **state)
 	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 90 * MIB, 0);
 	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 90 * R, 10 * R);
 	capture_builder_site_at(builder, 1)->first_generation = 20;
-	block = capture_builder_generations(builder, 1, 3u << 24 | 39u << 16 | 8);
-	for (unsigned i = 0; i < 8; i++)
-		block->live_count[i] = 9;
+	block = capture_builder_generations(builder, 1, 32, 39);
+	block->births |= 3u << 24;
+	for (unsigned tick = 32; tick <= 39; tick++)
+		*capture_builder_born(block, tick) = 9;
 	model = load_sound(builder);
 	for (size_t i = 0; i < model->site_count; i++) {
 		if (model->sites[i].samples == 0)

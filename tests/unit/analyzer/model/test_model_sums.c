@@ -213,7 +213,7 @@ a_record_of_frees_alone_is_a_use(void **state)
 }
 
 static void
-generations_of_threads_are_summed_by_index(void **state)
+generations_of_threads_are_summed_by_tick(void **state)
 {
 	struct capture_builder *builder = capture_builder_new();
 	uint32_t stack = new_stack(builder, 0x400100);
@@ -224,23 +224,22 @@ generations_of_threads_are_summed_by_index(void **state)
 	new_record(builder, stack, 1, 8000, 8, 0, 0)->first_generation = 9;
 	new_record(builder, stack, 2, 4000, 4, 0, 0)->first_generation = 30;
 	new_record(builder, stack, 3, 0, 0, 2000, 2)->first_generation = 38;
-	block = capture_builder_generations(builder, 0, 31u << 16 | 7);
-	block->live_count[0] = 3;
-	block->live_count[1] = 2;
-	block->live_count[6] = 1;
-	block = capture_builder_generations(builder, 1, 38u << 16 | 4);
-	block->live_count[0] = 1;
-	block->live_count[1] = (uint32_t)-2; // together nothing
-	block->live_count[2] = (uint32_t)-1; // less than nothing is nothing
-	block->live_count[3] = 2;
+	block = capture_builder_generations(builder, 0, 25, 31);
+	*capture_builder_born(block, 25) = 3;
+	*capture_builder_born(block, 26) = 2;
+	*capture_builder_born(block, 31) = 1;
+	block = capture_builder_generations(builder, 1, 35, 38);
+	*capture_builder_born(block, 26) = (uint32_t)-2; // together nothing
+	*capture_builder_born(block, 27) = (uint32_t)-1; // less than nothing is nothing
+	*capture_builder_born(block, 38) = 2;
 	model = load_sound(builder);
 	assert_int_equal(model->sites[0].live_count, 10);
-	assert_int_equal(model->sites[0].generations_total, 8); // seven, and what is older
-	assert_int_equal(model->sites[0].generations_alive, 4); // the first, fourth, seventh; 3 of 10 are older
-	assert_int_equal(model->sites[0].recent_total, 2);
+	assert_int_equal(model->sites[0].generations_total, 12); // seven and four, and what is older
+	assert_int_equal(model->sites[0].generations_alive, 4);  // of the first, seventh and last; 4 of 10 are older
+	assert_int_equal(model->sites[0].recent_total, 3);
 	assert_int_equal(model->sites[0].recent_alive, 1); // the latest birth is that of the second thread
-	assert_int_equal(model->sites[0].survivors.count, 8);
-	assert_memory_equal(model->sites[0].survivors.cells, ((uint8_t[]){ 7, 9, 0, 0, 5, 0, 0, 3 }), 8); // of four at most
+	assert_int_equal(model->sites[0].survivors.count, 12);
+	assert_memory_equal(model->sites[0].survivors.cells, ((uint8_t[]){ 9, 7, 0, 0, 0, 0, 0, 3, 0, 0, 0, 5 }), 12);
 	model_free(model);
 }
 
@@ -257,12 +256,12 @@ what_a_consumer_releases_is_not_alive(void **state)
 	capture_builder_header(builder)->generation_clock = 40;
 	new_record(builder, stack, 1, 10000, 10, 0, 0)->first_generation = 30;
 	new_record(builder, stack, 2, 0, 0, 9000, 9)->first_generation = 31;
-	made = capture_builder_generations(builder, 0, 38u << 16 | 5);
-	for (unsigned i = 0; i < 5; i++)
-		made->live_count[i] = 2;
-	released = capture_builder_generations(builder, 1, 0); // it has no births of its own
-	for (unsigned i = 0; i < 5; i++)
-		released->live_count[i] = (uint32_t)(i == 3 ? -1 : -2);
+	made = capture_builder_generations(builder, 0, 34, 38);
+	released = capture_builder_generations(builder, 1, 0, 0); // it has no births of its own
+	for (unsigned tick = 34; tick <= 38; tick++) {
+		*capture_builder_born(made, tick) = 2;
+		*capture_builder_born(released, tick) = (uint32_t)(tick == 37 ? -1 : -2);
+	}
 	model = load_sound(builder);
 	assert_int_equal(model->sites[0].live_count, 1);
 	assert_int_equal(model->sites[0].generations_total, 6);
@@ -281,7 +280,7 @@ what_was_built_at_one_go_does_not_accumulate(void **state)
 	} cases[] = {
 		{ 33, 41, 41, true, false, 9 },  { 33, 41, 42, true, false, 9 },  { 33, 41, 43, true, true, 9 },
 		{ 33, 41, 44, false, true, 12 }, { 33, 41, 60, false, true, 28 }, { 9, 41, 44, true, true, 9 },
-		{ 9, 41, 45, false, true, 37 },  { 1, 3, 4, true, false, 9 },
+		{ 9, 41, 45, false, true, 37 },  { 1, 9, 10, true, false, 9 },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -292,9 +291,9 @@ what_was_built_at_one_go_does_not_accumulate(void **state)
 
 		capture_builder_header(builder)->generation_clock = cases[i].clock;
 		new_record(builder, stack, 1, 9000, 9, 0, 0)->first_generation = (uint8_t)cases[i].first;
-		block = capture_builder_generations(builder, 0, cases[i].latest << 16 | 8);
+		block = capture_builder_generations(builder, 0, cases[i].latest - 7, cases[i].latest);
 		for (unsigned j = 0; j < 8; j++)
-			block->live_count[j] = 1;
+			*capture_builder_born(block, cases[i].latest - j) = 1;
 		model = load_sound(builder);
 		assert_int_equal(model->sites[0].generations_alive, 9); // eight, and what is older
 		assert_int_equal(model->sites[0].generations_total, cases[i].total);
@@ -370,7 +369,7 @@ survivors_are_told_by_quarters_of_the_volume(void **state)
 		uint64_t quarters[SURVIVAL_QUARTERS];
 	} cases[] = {
 		{ 1, 8, 7, { 5, 5, 5, 5, 5, 5, 5 }, { 6, 10, 10, 10 } }, // in each tick, and one block before
-		{ 1, 8, 2, { 7, 9 }, { 1, 0, 0, 16 } },                  // the ticks without a birth were the first ones
+		{ 1, 8, 2, { 7, 9 }, { 1, 0, 0, 16 } },                  // the first ticks had none
 		{ 1, 5, 4, { 8, 4, 2, 0 }, { 9, 6, 0, 0 } },
 	};
 
@@ -385,9 +384,9 @@ survivors_are_told_by_quarters_of_the_volume(void **state)
 		for (unsigned k = 0; k < cases[i].births; k++)
 			live += cases[i].live[k];
 		new_record(builder, stack, 1, live * 1000, live, 0, 0)->first_generation = (uint8_t)cases[i].first;
-		block = capture_builder_generations(builder, 0, cases[i].latest << 16 | cases[i].births);
+		block = capture_builder_generations(builder, 0, cases[i].latest + 1 - cases[i].births, cases[i].latest);
 		for (unsigned k = 0; k < cases[i].births; k++)
-			block->live_count[k] = cases[i].live[k];
+			*capture_builder_born(block, cases[i].latest + 1 - cases[i].births + k) = cases[i].live[k];
 		model = load_sound(builder);
 		for (unsigned k = 0; k < SURVIVAL_QUARTERS; k++)
 			assert_int_equal(model->sites[0].quarters[k], cases[i].quarters[k]);
@@ -395,36 +394,40 @@ survivors_are_told_by_quarters_of_the_volume(void **state)
 	}
 }
 
-/* A line that leaks evenly, in all of its 62 buckets: some of the first ticks, which are short, had no block of it. */
+/*
+ * A line that allocates evenly for longer than there are buckets: what is left of its first ticks, one block in each, is counted with the
+ * latest ones. It leaks, or it is a queue of which the latest blocks are alive.
+ */
 static void
-ticks_that_are_missed_before_the_last_bucket_make_no_cache_of_a_leak(void **state)
+a_long_run_is_told_by_its_latest_ticks(void **state)
 {
-	enum { FIRST = 28, CLOCK = 97 };
-	static const unsigned missed[] = { 0, 2, 5, CLOCK - FIRST - KMEM_GENERATION_BUCKETS };
+	enum { FIRST = 28, CLOCK = 150 };
+	static const struct {
+		unsigned alive_from;
+		uint32_t alive;
+		bool is_even;
+	} cases[] = { { 1, 60, true }, { CLOCK - 10, 11, false }, { CLOCK, 1, false } };
 
-	for (size_t i = 0; i < sizeof(missed) / sizeof(missed[0]); i++) {
-		unsigned opened = FIRST + missed[i] + KMEM_GENERATION_BUCKETS;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct capture_builder *builder = capture_builder_new();
-		uint32_t stack = new_stack(builder, 0x400100);
-		uint32_t born[KMEM_GENERATION_BUCKETS];
+		uint32_t born[CLOCK + 1] = { 0 };
 		struct kmem_generations *block;
 		struct model *model;
-		uint64_t live = 1;
+		uint64_t live = 0;
 
 		capture_builder_header(builder)->generation_clock = CLOCK;
-		for (unsigned k = 0; k < KMEM_GENERATION_BUCKETS; k++) {
-			unsigned from = opened - KMEM_GENERATION_BUCKETS + 1 + k;
-			unsigned to = k + 1 == KMEM_GENERATION_BUCKETS ? CLOCK : from + 1;
-
-			born[k] = (uint32_t)((capture_builder_volume(to) - capture_builder_volume(from)) >> 18);
-			live += born[k];
+		for (unsigned tick = FIRST > cases[i].alive_from ? FIRST : cases[i].alive_from; tick <= CLOCK; tick++) {
+			born[tick] = (uint32_t)((capture_builder_volume(tick + 1) - capture_builder_volume(tick)) >> 20) + 1;
+			live += born[tick];
 		}
-		new_record(builder, stack, 1, live * 1000, live, 0, 0)->first_generation = FIRST;
-		block = capture_builder_generations(builder, 0, CLOCK << 16 | opened << 8 | KMEM_GENERATION_BUCKETS);
-		for (unsigned k = 0; k < KMEM_GENERATION_BUCKETS; k++)
-			block->live_count[k] = born[k];
+		new_record(builder, new_stack(builder, 0x400100), 1, live * 1000, live, 0, 0)->first_generation = FIRST;
+		block = capture_builder_generations(builder, 0, CLOCK - KMEM_GENERATION_BUCKETS + 1, CLOCK);
+		for (unsigned tick = FIRST; tick <= CLOCK; tick++)
+			*capture_builder_born(block, tick) += born[tick];
 		model = load_sound(builder);
-		for (unsigned k = 0; k < SURVIVAL_QUARTERS; k++)
+		assert_int_equal(model->sites[0].generations_total, KMEM_GENERATION_BUCKETS + 1);
+		assert_int_equal(model->sites[0].generations_alive, cases[i].alive);
+		for (unsigned k = 0; k < SURVIVAL_QUARTERS && cases[i].is_even; k++)
 			assert_in_range(model->sites[0].quarters[k], live / 4 - live / 16, live / 4 + live / 16);
 		model_free(model);
 	}
@@ -510,13 +513,13 @@ main(void)
 		cmocka_unit_test(threads_that_release_for_others_are_one_site),
 		cmocka_unit_test(only_the_sum_can_be_impossible),
 		cmocka_unit_test(a_record_of_frees_alone_is_a_use),
-		cmocka_unit_test(generations_of_threads_are_summed_by_index),
+		cmocka_unit_test(generations_of_threads_are_summed_by_tick),
 		cmocka_unit_test(what_a_consumer_releases_is_not_alive),
 		cmocka_unit_test(what_was_built_at_one_go_does_not_accumulate),
 		cmocka_unit_test(generations_without_counters_begin_with_the_first_record),
 		cmocka_unit_test(threads_that_keep_one_block_each_are_generations),
 		cmocka_unit_test(survivors_are_told_by_quarters_of_the_volume),
-		cmocka_unit_test(ticks_that_are_missed_before_the_last_bucket_make_no_cache_of_a_leak),
+		cmocka_unit_test(a_long_run_is_told_by_its_latest_ticks),
 		cmocka_unit_test(peaks_are_off_by_what_the_head_says),
 		cmocka_unit_test(a_program_that_writes_is_never_impossible),
 	};

@@ -51,9 +51,9 @@ write_capture(void)
 	                     40 * MIB, 2, 0, 0);
 	capture_builder_header(builder)->generation_clock = 80;
 	capture_builder_site_at(builder, 0)->first_generation = 71;
-	block = capture_builder_generations(builder, 0, 80u << 16 | 10); // ten generations, the latest now
-	for (unsigned i = 0; i < 10; i++)
-		block->live_count[i] = 9;
+	block = capture_builder_generations(builder, 0, 71, 80); // ten generations, the latest now
+	for (unsigned tick = 71; tick <= 80; tick++)
+		*capture_builder_born(block, tick) = 9;
 	capture_builder_heartbeats(builder)[0] = (struct kmem_heartbeat){ .sequence = 1,
 		                                                              .monotonic_ns = 1000000000,
 		                                                              .live_bytes = 146 * MIB,

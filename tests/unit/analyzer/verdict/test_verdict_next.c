@@ -162,6 +162,42 @@ what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
 	}
 }
 
+/* "Smaller pieces" do not mend a queue that is drained too slowly. */
+static void
+a_queue_that_is_drained_too_slowly_is_told(void **state)
+{
+	static const struct {
+		uint64_t count, other_bytes;
+		const char *advised;
+	} cases[] = {
+		{ 64, 0, "bound-backlog" },
+		{ 63, 0, "hold-less" }, // few blocks that grow
+		{ 64, 450 * MIB, "hold-less" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
+		site->live_count = cases[i].count;
+		site->allocated_count = 2 * cases[i].count;
+		site->allocated_bytes = 2 * site->live_bytes;
+		hand_model_generations(site, 4, 12, 3, 3);
+		if (cases[i].other_bytes != 0)
+			for (unsigned line = 50; line < 53; line++)
+				(void)hand_model_site(&hand, HEAP, line, cases[i].other_bytes / 3);
+		hand_model_waited(&hand, SIGKILL);
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_decide(&hand, &verdict);
+		assert_advised(&verdict, cases[i].advised);
+		assert_true((strstr(verdict.text, " a backlog, such as a queue") != NULL) ==
+		            (strcmp(cases[i].advised, "bound-backlog") == 0));
+	}
+}
+
 #define FIRST "line 300 MiB of 590 MiB at train.py:41 epoch"
 
 /* frames.append(read_csv()), then concat(frames): the half of it is half of the truth. */
@@ -846,6 +882,7 @@ main(void)
 		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
 		cmocka_unit_test(what_held_the_line_is_said_and_becomes_the_advice),
 		cmocka_unit_test(what_held_the_line_is_the_advice_where_a_request_was_refused_too),
+		cmocka_unit_test(a_queue_that_is_drained_too_slowly_is_told),
 		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),
 		cmocka_unit_test(a_growing_line_that_the_verdict_does_not_name_is_told_beside_it),
 		cmocka_unit_test(a_time_limit_is_named),

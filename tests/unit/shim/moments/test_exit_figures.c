@@ -62,7 +62,7 @@ what_each_record_holds_is_written_down(void **state)
 	hold(3, 500, 500);
 	hold(4, 70000, 0);
 	sites[4]->domain = KMEM_DOMAIN_RESERVED;
-	assert_int_equal(generations_born(sites[0], 1, 5), 1);
+	assert_int_equal(generations_born(sites[0], 1, 5), 5);
 	exit_figures_take();
 	exit = taken();
 	assert_non_null(exit);
@@ -82,8 +82,9 @@ what_each_record_holds_is_written_down(void **state)
 	assert_int_equal(exit->sites[1].generations, 0);
 	assert_int_equal(exit->sites[2].site, 5);
 	copy = (const struct kmem_generations *)(const void *)&exit->sites[3];
-	assert_int_equal(copy->live_count[0], 1);
-	assert_int_equal(copy->births, 5 << 16 | 1);
+	assert_int_equal(copy->live_count[4], 1);
+	assert_int_equal(copy->births, 5 << 16 | 5 << 8 | 5);
+	assert_int_equal(copy->born, 1 << 4);
 }
 
 static void

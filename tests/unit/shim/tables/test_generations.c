@@ -182,8 +182,8 @@ S5_a_site_that_holds_little_gets_no_counters(void **state)
 	for (uint8_t clock = 1; clock <= 64; clock++)
 		assert_int_equal(born(clock), 0);
 	assert_int_equal(site->generations, 0);
-	assert_int_equal(born(65), 1);
-	assert_int_equal(born(66), 2);
+	assert_int_equal(born(65), 5);
+	assert_int_equal(born(66), 6);
 }
 
 static void
@@ -194,14 +194,15 @@ S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay(void **state)
 	assert_int_equal(born(1), 0);
 	assert_int_equal(born(1), 0); // same tick as the site: nothing to tell apart yet
 	assert_int_equal(site->generations, 0);
-	assert_int_equal(born(3), 1);
+	assert_int_equal(born(3), 3);
 	claimed = site->generations;
 	assert_int_not_equal(claimed, 0);
 	assert_int_equal(block()->site, site_index);
-	assert_int_equal(block()->births, 3 << 16 | 1);
-	assert_int_equal(block()->live_count[0], 1);
+	assert_int_equal(block()->births, 3 << 16 | 3 << 8 | 3);
+	assert_int_equal(block()->born, 1 << 2);
+	assert_int_equal(block()->live_count[2], 1);
 	for (unsigned clock = 4; clock < 60; clock++)
-		assert_int_equal(born((uint8_t)clock), clock - 2);
+		assert_int_equal(born((uint8_t)clock), clock);
 	assert_int_equal(site->generations, claimed);
 }
 
@@ -211,7 +212,7 @@ a_generation_is_a_tick_in_which_the_site_allocated(void **state)
 	static const struct {
 		uint8_t clock;
 		uint8_t generation;
-	} cases[] = { { 10, 1 }, { 10, 1 }, { 11, 2 }, { 90, 3 }, { 90, 3 }, { 89, 3 }, { 200, 4 }, { 1, 4 } };
+	} cases[] = { { 10, 10 }, { 10, 10 }, { 11, 11 }, { 90, 30 }, { 90, 30 }, { 89, 30 }, { 200, 20 }, { 1, 20 } };
 
 	born(1);
 	died(born(10)); // claims
@@ -228,18 +229,32 @@ a_generation_is_a_tick_in_which_the_site_allocated(void **state)
 		assert_int_equal(block()->live_count[b], 0);
 }
 
+/* What is left of the ticks before keeps its place, and is of nobody. */
 static void
-the_last_generation_is_open_and_says_when_it_began(void **state)
+buckets_go_round_and_those_of_ticks_without_births_are_of_nobody(void **state)
 {
-	born(1);
-	for (unsigned clock = 2; clock < 256; clock++) {
-		bool is_last = clock - 1 >= KMEM_GENERATION_BUCKETS;
-		unsigned wanted = is_last ? KMEM_GENERATION_BUCKETS : clock - 1;
+	static const struct {
+		uint8_t clock, bucket;
+		uint64_t born;
+	} cases[] = {
+		{ 2, 2, 1 << 1 },
+		{ 3, 3, 1 << 1 | 1 << 2 },
+		{ 5, 5, 1 << 1 | 1 << 2 | 1 << 4 },
+		{ 60, 60, 1 << 1 | 1 << 2 | 1 << 4 | UINT64_C(1) << 59 },
+		{ 61, 1, 1 << 0 | 1 << 1 | 1 << 2 | 1 << 4 | UINT64_C(1) << 59 },
+		{ 63, 3, 1 << 0 | 1 << 2 | 1 << 4 | UINT64_C(1) << 59 }, // 62 had none, nor has its bucket now
+		{ 122, 2, 1 << 1 | 1 << 2 },
+		{ 182, 2, 1 << 1 },
+		{ 255, 15, 1 << 14 },
+	};
 
-		assert_int_equal(born((uint8_t)clock), wanted);
-		assert_int_equal(block()->births, clock << 16 | (is_last ? KMEM_GENERATION_BUCKETS + 1 : 0) << 8 | wanted);
+	born(1);
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		assert_int_equal(born(cases[i].clock), cases[i].bucket);
+		assert_int_equal(block()->births, cases[i].clock << 16 | cases[i].clock << 8 | cases[i].bucket);
+		assert_true(block()->born == cases[i].born);
 	}
-	assert_int_equal(block()->live_count[KMEM_GENERATION_BUCKETS - 1], 255 - KMEM_GENERATION_BUCKETS);
+	assert_int_equal(block()->live_count[1], 3);
 }
 
 static uint8_t
@@ -258,29 +273,20 @@ a_generation_of_samples_has_eight_at_least(void **state)
 {
 	born_sample(1);
 	for (unsigned i = 0; i < 8; i++) {
-		assert_int_equal(born_sample((uint8_t)(2 + i)), 1);
-		assert_int_equal(block()->births, (i + 1) << 24 | (2 + i) << 16 | 1);
+		assert_int_equal(born_sample((uint8_t)(2 + i)), 2);
+		assert_int_equal(block()->births, (i + 1) << 24 | (2 + i) << 16 | 2 << 8 | 2);
 	}
-	assert_int_equal(born_sample(9), 1); // the clock has not moved
-	assert_int_equal(born_sample(10), 2);
-	assert_int_equal(block()->births, 1 << 24 | 10 << 16 | 2);
+	assert_int_equal(born_sample(9), 2); // the clock has not moved
+	assert_int_equal(born_sample(10), 10);
+	assert_int_equal(block()->births, 1 << 24 | 10 << 16 | 10 << 8 | 10);
+	assert_int_equal(block()->born, 1 << 1 | 1 << 9); // in between one went on
 	for (unsigned i = 0; i < 1000; i++)
-		assert_int_equal(born_sample(10), 2);
-	assert_int_equal(block()->births, 255u << 24 | 10 << 16 | 2);
-	assert_int_equal(born_sample(200), 3);
-	assert_int_equal(block()->live_count[0] + block()->live_count[1] + block()->live_count[2], 9 + 1001 + 1);
-}
-
-static void
-the_last_generation_of_samples_says_when_it_began(void **state)
-{
-	born_sample(1);
-	for (unsigned clock = 2; clock < 202; clock++) {
-		for (unsigned i = 0; i < 8; i++)
-			born_sample((uint8_t)clock);
-	}
-	assert_int_equal(block()->births & 0xffffff,
-	                 201 << 16 | (KMEM_GENERATION_BUCKETS + 1) << 8 | KMEM_GENERATION_BUCKETS);
+		assert_int_equal(born_sample(10), 10);
+	assert_int_equal(block()->births, 255u << 24 | 10 << 16 | 10 << 8 | 10);
+	assert_int_equal(born_sample(200), 20);
+	assert_int_equal(block()->live_count[1], 9);
+	assert_int_equal(block()->live_count[9], 1001);
+	assert_int_equal(block()->live_count[19], 1);
 }
 
 static void
@@ -317,7 +323,7 @@ static int
 goes_on_without_counters(void *unused)
 {
 	(void)unused;
-	CHECK_IN_CHILD(generations_is_counted(site, 1) && block()->live_count[0] != 0);
+	CHECK_IN_CHILD(generations_is_counted(site, 1) && block()->born != 0);
 	CHECK_IN_CHILD(capture_file_abandon());
 	CHECK_IN_CHILD(site->generations == 0);
 	for (uint8_t i = 1; i <= KMEM_GENERATION_BUCKETS; i++)
@@ -347,9 +353,8 @@ main(void)
 		cmocka_unit_test_setup(S5_a_site_that_holds_little_gets_no_counters, start_empty),
 		cmocka_unit_test_setup(S5_counters_come_with_the_first_survivor_of_an_older_tick_and_stay, start_empty),
 		cmocka_unit_test_setup(a_generation_is_a_tick_in_which_the_site_allocated, start_empty),
-		cmocka_unit_test_setup(the_last_generation_is_open_and_says_when_it_began, start_empty),
+		cmocka_unit_test_setup(buckets_go_round_and_those_of_ticks_without_births_are_of_nobody, start_empty),
 		cmocka_unit_test_setup(a_generation_of_samples_has_eight_at_least, start_empty),
-		cmocka_unit_test_setup(the_last_generation_of_samples_says_when_it_began, start_empty),
 		cmocka_unit_test_setup(random_work_agrees_with_a_ledger, start_empty),
 		cmocka_unit_test_setup(S5_what_is_under_way_when_the_capture_is_given_up_touches_no_other_memory, start_empty),
 	};
