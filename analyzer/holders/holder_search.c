@@ -123,24 +123,7 @@ end_of(struct holder_search *search, const struct python_object *object)
 }
 
 static struct holder_node
-node_with_object(struct holder_search *search, enum holder_kind kind, uint64_t start, uint64_t end, uint32_t site)
-{
-	struct holder_node node = { .start = start,
-		                        .end = end,
-		                        .kind = kind,
-		                        .site = site,
-		                        .cost = UINT32_MAX,
-		                        .best = HOLDER_NONE,
-		                        .owner = HOLDER_NONE,
-		                        .first_edge = HOLDER_NONE };
-
-	(void)python_objects_in(search->python, start, end - start, &node.object);
-	node.root = end_of(search, &node.object);
-	return node;
-}
-
-static struct holder_node
-root_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
+new_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
 {
 	return (struct holder_node){ .start = start,
 		                         .end = end,
@@ -150,6 +133,17 @@ root_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
 		                         .best = HOLDER_NONE,
 		                         .owner = HOLDER_NONE,
 		                         .first_edge = HOLDER_NONE };
+}
+
+static struct holder_node
+node_with_object(struct holder_search *search, enum holder_kind kind, uint64_t start, uint64_t end, uint32_t site)
+{
+	struct holder_node node = new_node(kind, start, end, 0);
+
+	node.site = site;
+	(void)python_objects_in(search->python, start, end - start, &node.object);
+	node.root = end_of(search, &node.object);
+	return node;
 }
 
 static void
@@ -281,7 +275,7 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 	struct holder_node node;
 
 	if (frame != NULL) {
-		node = root_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
+		node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
 		return find_or_add(search, &node);
 	}
 	switch (python_objects_small(search->python, at, &small)) {
@@ -296,7 +290,7 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 	/* Zeroed data of a program or a library is a mapping without a name, behind that of its file. */
 	if (process_modules_at(search->modules, at) != NULL)
 		kind = HOLDER_STATIC;
-	node = root_node(kind, at, at + 8, range->thread);
+	node = new_node(kind, at, at + 8, range->thread);
 	return find_or_add(search, &node);
 }
 
@@ -310,18 +304,18 @@ node_at(struct holder_search *search, uint64_t at)
 	struct holder_node node;
 
 	if (area != NULL) { // also in a block: the loader asks for one when a library comes later
-		node = root_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
+		node = new_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
 		return find_or_add(search, &node);
 	}
 	if (python_objects_is_state(search->python, at)) {
-		node = root_node(HOLDER_STATE, at, at + 8, 0);
+		node = new_node(HOLDER_STATE, at, at + 8, 0);
 		return find_or_add(search, &node);
 	}
 	if (live_blocks_find(search->look->blocks, at, &block)) {
 		const struct python_frame *frame = python_objects_frame(search->python, at);
 
 		if (frame != NULL && search->python->shape->frame_object != 0) { // of a coroutine that runs: in its object
-			node = root_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
+			node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
 			return find_or_add(search, &node);
 		}
 		return node_of_block(search, &block);
@@ -331,7 +325,7 @@ node_at(struct holder_search *search, uint64_t at)
 		return HOLDER_NONE;
 	if (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL)
 		return node_in_mapping(search, range, at);
-	node = root_node(range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
+	node = new_node(range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
 	return find_or_add(search, &node);
 }
 
@@ -658,7 +652,7 @@ scan_registers(struct holder_search *search)
 		for (uint32_t k = 0; k < MACHINE_REGISTERS; k++) {
 			uint64_t value = search->look->process.threads[i].registers[k];
 			const struct holder_target *target = target_at(search, value);
-			struct holder_node node = root_node(HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i);
+			struct holder_node node = new_node(HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i);
 			uint32_t from = target != NULL ? find_or_add(search, &node) : HOLDER_NONE;
 
 			if (from != HOLDER_NONE)
