@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "jupyter/kernel_spec.h"
 #include "launch/launcher.h"
+#include "launch/program.h"
 
 #define DEFAULT_KERNEL "python3"
 #define DEFAULT_GUARD "92%"
@@ -97,9 +98,8 @@ install(const struct options *options, struct fail *fail)
 	char kernels[PATH_MAX];
 	char written[PATH_MAX];
 	struct kernel_spec spec;
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	self[length > 0 ? length : 0] = '\0';
+	program_own(self);
 	(void)snprintf(name, sizeof(name), "%.80s-kmemshim", wrapped);
 	if (options->name != NULL)
 		(void)snprintf(name, sizeof(name), "%s", options->name);

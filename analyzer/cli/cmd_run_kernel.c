@@ -20,6 +20,7 @@
 #include "cli/cmd_report.h"
 #include "cli/cmd_run.h"
 #include "jupyter/kernel_life.h"
+#include "launch/program.h"
 #include "model/model_load.h"
 
 #define DEFAULT_KEEP 10
@@ -78,9 +79,8 @@ static bool
 set_environment(const struct kernel_life *life)
 {
 	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	self[length > 0 ? length : 0] = '\0';
+	program_own(self);
 	(void)unsetenv("KMEMSHIM_PREVIOUS"); // where the server itself is a program of a recorded kernel
 	(void)setenv("KMEMSHIM_KERNEL", life->folder, 1);
 	if (self[0] != '/')

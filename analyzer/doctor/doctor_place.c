@@ -191,13 +191,14 @@ check_command(struct doctor *doctor)
 	char self[PATH_MAX];
 	char found[PATH_MAX];
 	char path[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	size_t tail = sizeof(inside_wheel) - 1;
+	size_t length;
 	char next[PATH_MAX + 120];
 
-	self[length > 0 ? length : 0] = '\0';
+	program_own(self);
+	length = strlen(self);
 	if (!program_find("kmemshim", found)) {
-		if ((size_t)length <= tail || strcmp(self + (size_t)length - tail, inside_wheel) != 0)
+		if (length <= tail || strcmp(self + length - tail, inside_wheel) != 0)
 			return;
 		*strrchr(self, '/') = '\0';
 		(void)snprintf(next, sizeof(next), "write `python3 -m kmemshim`, or `export PATH=\"$PATH:%s\"`", self);

@@ -29,6 +29,7 @@
 #include "base/owner.h"
 #include "launch/launcher_guard.h"
 #include "launch/launcher_preload.h"
+#include "launch/program.h"
 
 #define FOLDER_MODE 0755   // others may look, and put nothing there whatever the umask is
 #define TWICE_NS 500000000 // between two signals of one sender
@@ -176,11 +177,11 @@ launcher_find_shim(const char *command, char *path, struct fail *fail)
 	static const char *const places[] = { "../lib/older-glibc/", "", "../lib/", "../lib/" MACHINE_TRIPLET "/",
 		                                  "../lib/" MACHINE_TRIPLET "/kmemshim/" };
 	char self[PATH_MAX];
-	ssize_t length = command == NULL ? readlink("/proc/self/exe", self, sizeof(self) - 1) : 0;
 
-	self[length > 0 ? length : 0] = '\0';
 	if (command != NULL)
 		(void)snprintf(self, sizeof(self), "%s", command);
+	else
+		program_own(self);
 	if (strrchr(self, '/') == NULL)
 		return fail_set(fail, EXIT_USAGE, "cannot find %s: /proc is not mounted: mount it", shim_name);
 	strrchr(self, '/')[1] = '\0';

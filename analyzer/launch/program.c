@@ -166,6 +166,14 @@ examine_privilege(int file, const struct stat *status, struct program *program)
 }
 
 void
+program_own(char *path)
+{
+	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	path[length > 0 ? length : 0] = '\0';
+}
+
+void
 program_examine(char *const *arguments, struct program *program)
 {
 	char path[PATH_MAX];
