@@ -31,6 +31,18 @@ model_estimate_error(uint64_t sample_bytes, uint64_t bytes)
 	return (uint64_t)((1.92 + 1.96 * sqrt(samples + 0.96)) * (double)sample_bytes);
 }
 
+uint64_t
+model_site_peak(const struct model_site *site)
+{
+	return site->peak_bytes;
+}
+
+uint64_t
+model_site_live(const struct model_site *site)
+{
+	return site->live_bytes;
+}
+
 /* The thread's own Python frames are of libraries; what was given begins at the first frame that is not. */
 static enum model_relation
 relation_behind_library(const struct model_site *site, uint32_t frame_index)

@@ -367,6 +367,10 @@ uint64_t model_unrecorded_bytes(const struct model *model);
 
 bool model_could_not_grow(const struct model *model); // some capture: its disk, or its address space, was full
 
+/* Two figures of a site, where a table wants functions. */
+uint64_t model_site_peak(const struct model_site *site);
+uint64_t model_site_live(const struct model_site *site);
+
 /* Of one frame of the site's. */
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
 const char *model_relation_name(enum model_relation relation); // "" for its own, "while", "started by"

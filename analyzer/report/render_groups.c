@@ -78,18 +78,6 @@ FIGURE(allocated_of, allocated_bytes)
 FIGURE(calls_of, allocated_count)
 
 static uint64_t
-shown_peak(const struct model_site *site)
-{
-	return site->peak_bytes;
-}
-
-static uint64_t
-shown_live(const struct model_site *site)
-{
-	return site->live_bytes;
-}
-
-static uint64_t
 leaking_bytes(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_LEAK ? site->live_bytes : 0;
@@ -97,13 +85,13 @@ leaking_bytes(const struct model_site *site)
 
 static const struct view views[] = {
 	{ "peak",
-	  shown_peak,
+	  model_site_peak,
 	  { { "peak", 9, peak_of, false }, { "live", 10, live_of, false }, { "blocks", 10, blocks_of, true } } },
 	{ "leaks",
-	  shown_live,
+	  model_site_live,
 	  { { "live", 9, live_of, false }, { "leaking", 10, leaking_of, false }, { "blocks", 10, blocks_of, true } } },
 	{ "sites",
-	  shown_live,
+	  model_site_live,
 	  { { "live", 9, live_of, false },
 	    { "blocks", 10, blocks_of, true },
 	    { "allocated", 11, allocated_of, false },
