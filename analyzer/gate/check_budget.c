@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/amount.h"
 #include "gate/check_build.h"
 #include "gate/check_words.h"
 #include "gate/pattern.h"
@@ -101,9 +102,9 @@ add_domain(struct sum *sum, const struct check *check, const struct baseline_dom
 	enum domain_kind kind = now != NULL ? now->kind : then->kind;
 
 	sum->kind = sum->count++ == 0 ? kind : sum->kind;
-	sum->before = check_sum(sum->before, before);
-	sum->after = check_sum(sum->after, after);
-	sum->chance = check_sum(sum->chance, check_chance_bytes(check, kind, before, after));
+	sum->before = amount_sum(sum->before, before);
+	sum->after = amount_sum(sum->after, after);
+	sum->chance = amount_sum(sum->chance, check_chance_bytes(check, kind, before, after));
 }
 
 static void
@@ -152,11 +153,11 @@ add_site(struct sum *sum, const struct check *check, size_t index, enum check_ki
 	if (!is_counted)
 		return;
 	sum->kind = sum->count++ == 0 ? now->domain_kind : sum->kind;
-	sum->before = check_sum(sum->before, before);
-	sum->after = check_sum(sum->after, after);
-	sum->chance = check_sum(sum->chance, kind == CHECK_STEP
-	                                         ? chance_of_step(check, now)
-	                                         : check_chance_bytes(check, now->domain_kind, before, after));
+	sum->before = amount_sum(sum->before, before);
+	sum->after = amount_sum(sum->after, after);
+	sum->chance = amount_sum(sum->chance, kind == CHECK_STEP
+	                                          ? chance_of_step(check, now)
+	                                          : check_chance_bytes(check, now->domain_kind, before, after));
 }
 
 static struct sum
@@ -179,7 +180,7 @@ limit_of(const struct config_amount *amount, uint64_t before)
 {
 	if (!amount->is_growth)
 		return amount->bytes;
-	return check_sum(before, amount->is_share ? (uint64_t)((double)before * amount->ppm / 1e6) : amount->bytes);
+	return amount_sum(before, amount->is_share ? (uint64_t)((double)before * amount->ppm / 1e6) : amount->bytes);
 }
 
 static void
@@ -205,7 +206,8 @@ judge(struct check *check, const struct config_budget *budget, enum check_kind k
 	if (budget->scope != CONFIG_LINES && kind != CHECK_STEP)
 		rule.suppressed_bytes = check_suppressed_bytes(check, budget->scope == CONFIG_TOTAL ? NULL : budget->name,
 		                                               kind == CHECK_PEAK);
-	rule.limit_bytes = check_sum(limit_of(amount, sum.before), check_sum(rule.estimated_bytes, rule.suppressed_bytes));
+	rule.limit_bytes = amount_sum(limit_of(amount, sum.before),
+	                              amount_sum(rule.estimated_bytes, rule.suppressed_bytes));
 	rule.has_failed = rule.after_bytes > rule.limit_bytes;
 	if (rule.has_failed)
 		check_name_place(&rule, sum.grown);

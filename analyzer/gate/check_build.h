@@ -24,7 +24,4 @@ uint64_t check_chance_bytes(const struct check *check, enum domain_kind kind, ui
 /* Sets file, line and text of the rule; NULL: none is known. */
 void check_name_place(struct check_rule *rule, const struct baseline_site *site);
 
-uint64_t check_sum(uint64_t left, uint64_t right);    // UINT64_MAX where it is more
-uint64_t check_more(uint64_t after, uint64_t before); // 0 where it is less
-
 #endif

@@ -11,17 +11,12 @@
 
 #include "base/memory.h"
 #include "capture/capture_history.h"
+#include "base/amount.h"
 #include "model/model_build.h"
 #include "model/model_load.h"
 
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
-
-static uint64_t
-at_least_none(int64_t bytes)
-{
-	return bytes > 0 ? (uint64_t)bytes : 0;
-}
 
 /* What the rows of a capture hold, by its own numbers. */
 static void
@@ -38,9 +33,9 @@ take_domains(const struct build *build, const struct domain_rows *rows, const in
 
 		if (rows->index[i] == DOMAIN_NONE)
 			continue;
-		to->domain_bytes[rows->index[i]] += at_least_none(own);
+		to->domain_bytes[rows->index[i]] += amount_not_negative(own);
 		if (kmem_domain_is_private(i) || i == KMEM_DOMAIN_SHARED)
-			to->live_bytes += at_least_none(own);
+			to->live_bytes += amount_not_negative(own);
 	}
 }
 
@@ -60,7 +55,7 @@ point_of(const struct build *build, const struct domain_rows *rows, const struct
 		bytes[from->domains[i]] = from->domain_bytes[i];
 	take_domains(build, rows, bytes, sample_bytes, &to);
 
-	uint64_t objects = sample_bytes != 0 ? at_least_none(bytes[KMEM_DOMAIN_PYTHON_OBJECT]) : 0;
+	uint64_t objects = sample_bytes != 0 ? amount_not_negative(bytes[KMEM_DOMAIN_PYTHON_OBJECT]) : 0;
 
 	for (unsigned i = 0; i < from->site_count; i++) {
 		uint32_t site = sites[from->sites[i] - 1];

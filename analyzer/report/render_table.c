@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/amount.h"
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
@@ -69,18 +70,12 @@ struct column {
 	const char *(*text)(const struct report_line *line, char text[UNITS_TEXT_BYTES]);
 };
 
-static uint64_t
-without(uint64_t bytes, uint64_t untouched_bytes)
-{
-	return bytes > untouched_bytes ? bytes - untouched_bytes : 0;
-}
-
 /* Of what is in memory, by which rows are ordered. */
 static const char *
 in_memory_share(const struct report_line *line, uint64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-	return units_share(verdict_share(without(bytes, line->of.untouched_bytes),
-	                                 without(line->domain_bytes, line->domain_untouched_bytes)),
+	return units_share(verdict_share(amount_less(bytes, line->of.untouched_bytes),
+	                                 amount_less(line->domain_bytes, line->domain_untouched_bytes)),
 	                   text);
 }
 
@@ -245,7 +240,7 @@ put_in_memory(uint64_t untouched, uint64_t shown_bytes, FILE *stream)
 
 	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
 		return false;
-	(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(without(shown_bytes, untouched), bytes));
+	(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(amount_less(shown_bytes, untouched), bytes));
 	return true;
 }
 
@@ -546,7 +541,7 @@ gather(const struct report *report, const struct table *table, const struct rend
 		all->lines[all->count++] = (struct table_line){
 			.number = i,
 			.bytes = table->shown == shown_peak ? line.of.peak_bytes : line.of.live_bytes,
-			.in_memory_bytes = without(shown, untouched),
+			.in_memory_bytes = amount_less(shown, untouched),
 			.is_address_space = line.is_address_space,
 			.is_small = table->shown != shown_any &&
 			            (shown < line.domain_bytes / TRIFLE_PART || is_chance(&line, shown)),
