@@ -92,7 +92,7 @@ objects_bytes(const struct baseline *baseline)
 	return objects != NULL ? objects->peak_bytes.max : 0;
 }
 
-/* What is left of Python's arenas is what they take, which is exact, less an estimate. */
+/* What Python's arenas take is exact. What is left of them is that, less an estimate: it is off as the estimate is. */
 uint64_t
 check_chance_bytes(const struct check *check, enum domain_kind kind, uint64_t before, uint64_t after)
 {

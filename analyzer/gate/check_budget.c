@@ -82,7 +82,7 @@ check_has_line_budget(const struct config *config, const struct baseline_site *s
 	return false;
 }
 
-/* What a budget is about. */
+/* What a budget is compared with. */
 struct sum {
 	uint64_t before;
 	uint64_t after;
@@ -124,7 +124,7 @@ add_domains(struct sum *sum, const struct check *check, const struct config_budg
 	}
 }
 
-/* Of what is estimated, the same part. */
+/* The error of what a line keeps in a step: the same part of it as of what is live. */
 static uint64_t
 chance_of_step(const struct check *check, const struct baseline_site *now)
 {
@@ -135,7 +135,7 @@ chance_of_step(const struct check *check, const struct baseline_site *now)
 	           : (uint64_t)((double)chance * (double)now->step_bytes.min / (double)now->live_bytes.min);
 }
 
-/* A line as part of a domain only says which one it was. */
+/* is_counted: false for a line of a domain that is counted already: the line only says where the domain grew. */
 static void
 add_site(struct sum *sum, const struct check *check, size_t index, enum check_kind kind, bool is_counted)
 {
@@ -214,7 +214,7 @@ judge(struct check *check, const struct config_budget *budget, enum check_kind k
 	(void)check_add_rule(check, rule);
 }
 
-/* Nothing of it was recorded, by this name. */
+/* Was nothing recorded to which the budget's name applies? */
 static bool
 fits_nothing(const struct check *check, const struct config_budget *budget)
 {

@@ -19,7 +19,7 @@
 
 #define GENERATIONS_MIN 6 // of a leak: rank.h
 
-/* The line that a domain's growth came from, as far as one stands out. */
+/* The line of a domain that grew most; NULL: none grew. */
 static const struct baseline_site *
 most_grown(const struct check *check, const char *domain, bool is_peak)
 {
@@ -48,7 +48,7 @@ limit_of(const struct check *check, enum domain_kind kind, const struct baseline
 	return amount_sum(check_limit(before, check->tolerance), check_chance_bytes(check, kind, before->max, after));
 }
 
-/* Either may be NULL: nothing was recorded there. */
+/* A side where nothing was recorded is NULL. */
 static void
 compare_domain(struct check *check, const struct baseline_domain *then, const struct baseline_domain *found)
 {
@@ -163,7 +163,7 @@ compare_with_baseline(struct check *check)
 		compare_site(check, i);
 }
 
-/* Without a baseline: leaks that are known are told all the same. */
+/* Without a baseline: known leaks are reported all the same. */
 static void
 suppress_leaks(struct check *check)
 {
@@ -217,7 +217,7 @@ compare_rules(const void *a, const void *b)
 	return order ?: order_numbers(left->family, right->family);
 }
 
-/* No line can be a leak then, whatever it keeps. */
+/* In a run that was too short no line can be a leak, whatever it keeps. */
 static void
 note_short_run(struct check *check)
 {

@@ -25,7 +25,7 @@
 #define TRIFLE_PART 1000 // groups with less of all are summed up, the first excepted
 
 struct figures {
-	uint64_t shown_bytes;     // by which rows are ordered, with what is not in memory
+	uint64_t shown_bytes;     // rows are ordered by it; with what is not in memory
 	uint64_t untouched_bytes; // of these
 	uint64_t peak_bytes;
 	uint64_t live_bytes;
@@ -273,7 +273,7 @@ put_rest(uint64_t rest_bytes, size_t rest_count, FILE *stream)
 		              rest_count == 1 ? "" : "s");
 }
 
-/* Rows, and what is left without one. */
+/* The rows, then one line for the groups without a row. */
 static void
 put_rows(const struct view *view, struct group *const *rows, size_t count, uint64_t top, const struct figures *sum,
          FILE *stream)

@@ -107,7 +107,7 @@ COLUMN_TEXT(text_generations, generations_text(line->of.telling, text))
 COLUMN_TEXT(text_domain, line->domain)
 COLUMN_TEXT(text_released, line->of.released_bytes == 0 ? "-" : units_bytes(line->of.released_bytes, text))
 
-/* A line's class is that of its most telling site; others below it may hold most of what it holds. */
+/* A line has the class of its most telling site: other sites of it may hold most of its bytes. */
 static void
 put_leaking(const struct report_line *line, FILE *stream)
 {
@@ -213,7 +213,7 @@ put_kept(const struct report_line *line, FILE *stream)
 	              units_count(kept->other_allocated_count, other));
 }
 
-/* Who releases some of its blocks: the cure may be there, or where somebody does not do the same. */
+/* The lines that release some of its blocks: the cure may be there, or where somebody forgets to do the same. */
 static void
 put_releases(const struct report_line *line, FILE *stream)
 {
@@ -560,7 +560,7 @@ put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 		              units_count(rest->count, count), rest->count == 1 ? "" : "s");
 }
 
-/* Is anything of what is shown of the line an address? */
+/* Does its row or its stack show an address? */
 static bool
 has_address(const struct report_line *line, const struct render_options *options)
 {
@@ -573,7 +573,7 @@ has_address(const struct report_line *line, const struct render_options *options
 	return false;
 }
 
-/* What rows have that a reader may not know: said once, below the table. */
+/* What rows show and a reader may not know: it is explained once, below the table. */
 struct remarks {
 	bool has_untouched;
 	bool has_errors;
