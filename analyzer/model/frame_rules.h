@@ -22,14 +22,16 @@ struct frame_rules {
 void frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library);
 
 /*
- * What every native stack ends in: "_start", "start_thread", with or without the C library's symbols. inner: the frame that it called,
- * NULL where there is none.
+ * Does every native stack end so: "_start", "start_thread", with or without the C library's symbols?
+ *
+ * inner  the frame that it called; NULL = none
  */
 bool frame_rules_is_start_up(const struct model_frame *frame, const struct model_frame *inner);
 
 /*
- * Does it only do what other code asks: start-up, constructors that the loader calls, the interpreter from its main() to the first line,
- * the import system, allocators, templates of the standard library? A tree of callers is longer by it, and says no more.
+ * Does it only carry out what other code asks for: start-up, constructors that the loader calls, the interpreter from its main() to the
+ * first line, the import system, allocators, templates of the standard library? Such frames make a tree of callers longer and say
+ * nothing.
  */
 bool frame_rules_is_machinery(const struct model_frame *frame, const struct model_frame *inner);
 

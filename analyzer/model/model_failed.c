@@ -69,7 +69,7 @@ add_records(struct held_sums *held, const struct kmem_device_snapshot *stored, c
 	}
 }
 
-/* What the same sites hold at the end, in this capture. */
+/* Adds what the same sites hold at the end of this capture. */
 static void
 add_end(struct held_sums *held, struct capture *capture, const uint32_t *sites, size_t site_count)
 {
@@ -157,7 +157,10 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
 	to->failed.domain_bytes = bytes;
 }
 
-/* What the thread was given after a refusal of host memory, about. Its slot may have been another thread's since: that went on, too. */
+/*
+ * About how much the thread was given after a refusal of host memory. Its slot may be another thread's since then: that one went on,
+ * too.
+ */
 static uint64_t
 got_since(struct capture *capture, const struct kmem_failed *failed)
 {
