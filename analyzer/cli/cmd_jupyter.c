@@ -48,15 +48,15 @@ check_install(const struct options *options, struct fail *fail)
 }
 
 /*
- * A kernel must start whatever became of us: moved, removed, or without a library that we need. $0 is our path, and the words up to
- * "--" are ours. The shell is replaced, so that no process is between the server and us.
+ * A kernel must start even if this program was moved, removed, or has lost a library. $0 is our path, and the words up to "--" are ours.
+ * The shell is replaced, so that no process is between the server and us.
  */
 static const char start_script
 	[] = "\"$0\" --version >/dev/null 2>&1 && exec \"$0\" \"$@\"; "
 		 "echo \"kmemshim: $0: is gone or does not run: the kernel is not recorded (kmemshim jupyter uninstall removes it)\" >&2; "
 		 "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
 
-/* The command of the kernel up to its own one. Texts that do not live elsewhere are in `self` and `keep`. */
+/* The words in front of the kernel's own command. `self` and `keep` hold texts that live nowhere else. */
 static void
 launcher_words(const struct options *options, const char *self, char keep[24], const char *words[WORDS_MAX])
 {

@@ -80,14 +80,14 @@ options_has(const struct options *options, enum option_id id)
 	return (options->given & OPTION_BIT(id)) != 0;
 }
 
-/* What --top says; `otherwise` without it. */
+/* The value of --top; `otherwise` without it. */
 static inline uint64_t
 options_top(const struct options *options, uint64_t otherwise)
 {
 	return options_has(options, OPTION_TOP) ? options->top : otherwise;
 }
 
-/* The same of --stop. */
+/* The value of --stop; `otherwise` without it. */
 static inline uint64_t
 options_stop_ns(const struct options *options, uint64_t otherwise)
 {

@@ -54,7 +54,7 @@ is_env(const char *path)
 	return strcmp(slash != NULL ? slash + 1 : path, "env") == 0;
 }
 
-/* How many words here are env's own, an option or NAME=value; 0 = the command begins. */
+/* How many words from this one on are env's own, options or NAME=value; 0 = the command begins. */
 static int
 env_words(const char *word)
 {
@@ -63,7 +63,10 @@ env_words(const char *word)
 	return word[0] == '-' || strchr(word, '=') != NULL;
 }
 
-/* "#! interpreter argument": the interpreter; of `#!/usr/bin/env -S NAME=v python3 -u` what env finds. False: it is none. */
+/*
+ * The interpreter of "#! interpreter argument"; for `#!/usr/bin/env -S NAME=v python3 -u` the one that env finds. False: it is no
+ * script.
+ */
 static bool
 read_interpreter(char *head, char path[PATH_MAX], char missing[PATH_MAX])
 {
@@ -109,7 +112,7 @@ find_loader(int file, const Elf64_Ehdr *elf, char loader[PATH_MAX])
 	return false;
 }
 
-/* What its symbols and the libraries that it names say. */
+/* What the symbols of the program, and the libraries that it names, say. */
 static void
 examine_dynamic(int file, struct program *program)
 {
