@@ -4,7 +4,7 @@
  * A word that may be left over counts only while an object has references that no other word accounts for.
  *
  * Invariant, tested by number in tests/preload/test_holders.py:
- * H2  of two ways to a root the one with the lower cost is taken: names before addresses.
+ *   H2  of two ways to a root the one with the lower cost is taken: names before addresses.
  */
 #include <stdlib.h>
 

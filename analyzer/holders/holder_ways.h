@@ -1,7 +1,7 @@
 /*
  * holder_ways.h - the way from a root to a block, in words.
  *
- * global `bus` of module __main__ -> Bus ._handlers -> dict ['message'] -> list of 9,000 [*] -> function .__closure__ -> ...
+ *     global `bus` of module __main__ -> Bus ._handlers -> dict ['message'] -> list of 9,000 [*] -> function .__closure__ -> ...
  *
  * Python's names are read while the process stands still. What symbols say about the root is put in front afterwards (holder_roots.h).
  */
