@@ -6,7 +6,10 @@
 #ifndef HOOKS_PYTHON_QUEUE_H
 #define HOOKS_PYTHON_QUEUE_H
 
-/* A thread is about to be created: if Python's own queue is there by now, what goes through it is noted. Outside the guard; errno is kept. */
+/*
+ * To be called before a thread is created: if Python's own queue is there by now, items that go through it are noted from now on.
+ * Outside the guard; errno is kept.
+ */
 void hooks_python_queue_look(void);
 
 #endif
