@@ -11,7 +11,6 @@
 
 #include "gate/check.h"
 
-/* What a rule is called, and what it looks for. */
 struct check_rule_text {
 	const char *name;    // "leak"; stands in files that people keep: it never changes
 	const char *summary; // one sentence

@@ -24,7 +24,6 @@
 enum config_scope { CONFIG_TOTAL, CONFIG_DOMAIN, CONFIG_LINES };
 enum config_figure { CONFIG_PEAK, CONFIG_LIVE, CONFIG_PER_STEP, CONFIG_FIGURES };
 
-/* What is too much. */
 struct config_amount {
 	bool is_given;
 	bool is_growth; // beyond what the baseline has

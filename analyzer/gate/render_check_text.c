@@ -11,7 +11,6 @@
 
 #define RENAMED_SHOWN 5
 
-/* A line that the baseline does not know. */
 static const char *
 novelty(const struct check_rule *rule)
 {

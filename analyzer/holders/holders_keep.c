@@ -125,7 +125,6 @@ why_text(const char *said)
 	return text;
 }
 
-/* Does a line that is a leak hold so much? */
 static bool
 has_leak(struct model *model, uint64_t bytes)
 {

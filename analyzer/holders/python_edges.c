@@ -336,7 +336,6 @@ function_text(struct python_objects *python, uint64_t code, char text[2 * PYTHON
 		               HALF(code + shape->code_first_line));
 }
 
-/* Name of local number `index` of a code object. */
 static bool
 local_name(struct python_objects *python, uint64_t code, uint64_t index, char name[PYTHON_NAME_BYTES])
 {

@@ -49,7 +49,6 @@ const struct model_frame *frame_rules_where(const struct model_frame *const *fra
 #define FRAME_RULES_NAME_BYTES 64
 bool frame_rules_import(const struct model_frame *const *frames, uint32_t count, char name[FRAME_RULES_NAME_BYTES]);
 
-/* Where the code of a frame comes from. */
 enum frame_origin {
 	FRAME_ORIGIN_USER,    // the user's own
 	FRAME_ORIGIN_PACKAGE, // an installed Python package, with its native code

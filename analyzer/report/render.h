@@ -29,7 +29,6 @@ struct render_options {
 };
 
 void render_json(const struct report *report, FILE *stream);
-/* The JSON schema of what render_json() writes. */
 void render_json_schema(FILE *stream);
 
 /* Parts of the text, in the order in which a page has them. */
@@ -43,7 +42,6 @@ void render_text_source(const struct report_place *where, FILE *stream);
 /* "by global `hot` of module __main__ -> ...": what stands behind "held". NULL = nothing is known. Freed by the caller. */
 char *render_holder_words(const struct holders_way *way, uint64_t samples);
 void render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream); // below a line: how it was held
-/* The callers of a line, below its row. */
 void render_text_stack(const struct report *report, const struct report_line *line,
                        const struct render_options *options, FILE *stream);
 void render_text_losses(const struct report *report, FILE *stream);     // nothing when there are none

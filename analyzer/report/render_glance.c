@@ -72,7 +72,6 @@ struct moment {
 	bool has_devices;
 };
 
-/* Did devices hold more than the host? */
 static bool
 is_mostly_device(const struct report *report)
 {
@@ -297,7 +296,6 @@ put_bar(uint64_t bytes, uint64_t total_bytes, const struct style *style, FILE *s
 	              "");
 }
 
-/* The line of code, as far as there is room. */
 static void
 put_source(const struct report_place *where, size_t columns, FILE *stream)
 {

@@ -560,7 +560,6 @@ put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 		              units_count(rest->count, count), rest->count == 1 ? "" : "s");
 }
 
-/* Does its row or its stack show an address? */
 static bool
 has_address(const struct report_line *line, const struct render_options *options)
 {

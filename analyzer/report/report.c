@@ -285,7 +285,6 @@ add_holder(const struct report_rows *rows, struct report_request *request, const
 		                                              .where = report_place_of(rows, line->site) };
 }
 
-/* The lines that held most of the domain. */
 static void
 add_holders(const struct report *report, const struct model *model, const struct model_failed *failed, unsigned domain,
             struct report_request *request)

@@ -129,7 +129,6 @@ struct report_place {
 	bool is_source_changed; // unknown because the file was changed since the program started
 };
 
-/* What a process held over time. */
 #define REPORT_TIMELINE_LINES 10 // of host memory, and as many of devices'
 struct report_timeline_line {
 	const char *domain;

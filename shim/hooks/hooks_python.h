@@ -19,7 +19,6 @@ void hooks_python_arrived(void);
 /* The interpreter begins to finalise: if it is initialised once more, its tables are the first ones again. */
 void hooks_python_ends(void);
 
-/* Are the objects in the arenas recorded? */
 bool hooks_python_records_objects(void);
 
 #endif

@@ -27,7 +27,6 @@
 struct memory_limits_now;
 void resident_take(const struct memory_limits_now *now, uint64_t live_bytes);
 
-/* Why is a look wanted? */
 enum rate_limit_reason resident_reason(const struct memory_limits_now *now, uint64_t live_bytes);
 
 bool resident_saw_cuda_driver(void); // libcuda.so.* was mapped at a look; after the last one
