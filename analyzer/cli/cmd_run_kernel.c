@@ -27,10 +27,7 @@
 
 static const char verdict_name[] = "verdict.txt";
 
-/*
- * Puts the extension's folder in front of the modules that Python finds: it lies elsewhere in a checkout than when installed. False:
- * there is none.
- */
+/* Puts the extension's folder, which differs between a checkout and an installation, in front of Python's. False: there is none. */
 static bool
 set_extension(const char *self)
 {

@@ -11,10 +11,7 @@
 
 #include "holders/stopped_process.h"
 
-/*
- * The program gets our environment; its standard output goes to our standard error, because the result is written to ours. arguments:
- * end with NULL
- */
+/* The program gets our environment, and our standard error as its standard output: the result goes to ours. arguments: end with NULL */
 bool exit_watch_start(const char *command, char *const *arguments, pid_t *pid, struct fail *fail);
 
 /* Waits until the program is about to end. False: it was killed, and its memory is gone; the status is known then. */

@@ -163,10 +163,7 @@ push_edge(struct holder_search *search, const struct holder_edge *edge)
 		(void)holder_search_is_late(search);
 }
 
-/*
- * A deque is a long chain: one pass for each block would take too long. *left: the block before this one, if that leads to this one,
- * too.
- */
+/* A deque is a long chain: one pass for each block would take too long. *left: the block before, if that leads to this one, too. */
 static bool
 find_left(struct holder_search *search, uint64_t addr, struct live_block *left)
 {
@@ -689,10 +686,7 @@ mark_pages(struct holder_search *search)
 	}
 }
 
-/*
- * Chooses the targets of the next pass: nodes for which words were looked for already, or nodes for which they were not. False: there
- * are none.
- */
+/* Chooses the next pass's targets: nodes for which words were looked for already, or the others. False: there are none. */
 static bool
 choose_targets(struct holder_search *search, bool is_expanded)
 {

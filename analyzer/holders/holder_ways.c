@@ -583,10 +583,7 @@ is_of_one_kind(const struct holder_node *a, const struct holder_node *b)
 	return a->site == b->site && a->object.type == b->object.type && a->owner == HOLDER_NONE && b->owner == HOLDER_NONE;
 }
 
-/*
- * The farthest node. In a circle that may be any: so a node that is the only one of its kind comes first, as the head of a list or a
- * tree is.
- */
+/* The farthest node. In a circle that may be any: so one that is alone of its kind comes first, as the head of a list or tree is. */
 static size_t
 choose_top(const struct holder_search *search, const uint32_t *nodes, size_t count)
 {

@@ -18,10 +18,7 @@
 #define HOLDERS_LINES_MAX 10u
 #define HOLDERS_SAMPLES 32u // of each line
 
-/*
- * stop_ns: for how long the program may stand still. top: lines, at most HOLDERS_LINES_MAX. options: of the model; its capture is filled
- * in here.
- */
+/* stop_ns: for how long the program may stand still. top: lines, at most HOLDERS_LINES_MAX. The capture in options is filled in here. */
 bool holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, uint64_t top,
                   struct holders *holders, struct fail *fail);
 /* The same for a process that has a core. Its capture is in the options. */

@@ -141,10 +141,7 @@ has_leak(struct model *model, uint64_t bytes)
 	return is_found;
 }
 
-/*
- * Are there enough changes since the last look? What both looks know is compared. A look at a leak is followed by a look when the guard
- * is passed: mostly the last one.
- */
+/* Has enough changed since the last look? A look at a leak is followed by one when the guard is passed: mostly the last one. */
 static bool
 is_due(const struct holders *before, const struct holders *now)
 {

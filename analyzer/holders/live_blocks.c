@@ -556,10 +556,7 @@ live_blocks_last_in(struct live_blocks *blocks, uint64_t start, uint64_t end, st
 	return end > start && find_by_bit(blocks, start, end - 1, block) && block->addr >= start;
 }
 
-/*
- * Reads the words of the next blocks ahead: they will be asked for. Eight words of bits cover a page of them. Returns where to read
- * ahead again.
- */
+/* Reads the words of the next blocks ahead. Eight words of bits cover a page of them. Returns where to read ahead again. */
 static uint64_t
 read_ahead(struct live_blocks *blocks, const struct leaf *leaf, uint64_t index)
 {

@@ -44,10 +44,7 @@ bool live_blocks_find(struct live_blocks *blocks, uint64_t addr, struct live_blo
 /* The block with the highest address in [start, end) among those that have a word of the recorder's. False: none begins there. */
 bool live_blocks_last_in(struct live_blocks *blocks, uint64_t start, uint64_t end, struct live_block *block);
 
-/*
- * Visits all blocks by address, those that are listed apart last. False when the visitor ended it. A block that the visitor unlists is
- * not shown afterwards.
- */
+/* Visits blocks by address, those listed apart last. False when the visitor ended it. A block that it unlists is not shown any more. */
 typedef bool live_blocks_visitor(void *context, const struct live_block *block);
 bool live_blocks_visit(struct live_blocks *blocks, live_blocks_visitor *visitor, void *context);
 

@@ -341,10 +341,7 @@ scan_pages(struct process_memory *memory, size_t bytes, uint64_t addr, struct wo
 	return !is_ended;
 }
 
-/*
- * Is it a page that was read and has only data? Then *end is behind it and the data pages that follow; else it is before the next data
- * page. At most `most`.
- */
+/* Is it a page that was read and has only data? *end: behind it and the data pages that follow; else before the next one. */
 static bool
 is_data(const struct process_memory *memory, uint64_t start, uint64_t most, uint64_t *end)
 {

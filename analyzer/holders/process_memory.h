@@ -44,20 +44,14 @@ struct process_memory {
 	struct memory_region *regions; // by address
 	/* Bytes that could be read from `addr` on; fewer than asked for where something ends. */
 	size_t (*fetch)(void *context, uint64_t addr, void *to, size_t bytes);
-	/*
-	 * The first run of pages in [*start, end) that are there: changes *start, returns the run's end; *start = end: none is there. NULL:
-	 * all are.
-	 */
+	/* The first run of pages in [*start, end) that are there: changes *start, returns its end; *start = end: none is. NULL: all are. */
 	uint64_t (*present)(void *context, uint64_t *start, uint64_t end);
 	/* Reads several pages at once. Returns how many of them, from the first on, are whole. NULL: pages are read one by one. */
 	size_t (*fetch_pages)(void *context, const uint64_t *addrs, unsigned char *const *to, size_t count);
 	void *context;
 	struct memory_page *pages; // NULL until the first read
 	uint64_t *piece;           // of scans
-	/*
-	 * While the process stands still: where everything lies that scans look for. A page without a word of this range is not read again.
-	 * 0 = not known.
-	 */
+	/* While the process stands still: all that scans look for lies here. A page without a word of it is not read again. 0 = not known. */
 	struct word_range pointers;
 	struct data_pages data;
 	uint64_t scanned_bytes;
@@ -76,10 +70,7 @@ void process_memory_stands_still(struct process_memory *memory);
 bool process_memory_read(struct process_memory *memory, uint64_t addr, void *to, size_t bytes);
 uint64_t process_memory_word(struct process_memory *memory, uint64_t addr);
 uint32_t process_memory_half(struct process_memory *memory, uint64_t addr);
-/*
- * A text up to its terminator; cut where `room` ends. Characters that cannot be shown are replaced (text_clean.h). False: there is no
- * text.
- */
+/* A text up to its terminator, cut where `room` ends. What cannot be shown is replaced (text_clean.h). False: there is no text. */
 bool process_memory_text(struct process_memory *memory, uint64_t addr, char *text, size_t room);
 
 /* Reads pages that will be asked for, at most PROCESS_MEMORY_AHEAD. It costs less than reading them one by one. */

@@ -14,10 +14,7 @@
 #define PAGE_UP(addr) (((addr) + PROCESS_MEMORY_PAGE - 1) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1))
 #define PARTS_MAX 64
 
-/*
- * Where the program's headers say that its zeroed data ends: a mapping without a name behind that may be the heap, or anything. 0 = not
- * known.
- */
+/* Where the headers say that zeroed data ends: a mapping without a name behind that may be the heap, or anything. 0 = not known. */
 static uint64_t
 end_by_headers(struct process_memory *memory, uint64_t start)
 {

@@ -109,10 +109,7 @@ enum python_small python_objects_small(struct python_objects *python, uint64_t a
 /* The object whose block this is. False: there is none. */
 bool python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes, struct python_object *object);
 
-/*
- * The type of an object that stood here and to which no reference is left: it is being released, or is kept for reuse. NULL: there was
- * none.
- */
+/* The type of an object that stood here, without references: it is being released, or is kept for reuse. NULL: there was none. */
 const struct python_type *python_objects_released(struct python_objects *python, uint64_t start, uint64_t bytes);
 
 /* Does a word keep what it leads to alive? */
@@ -132,10 +129,7 @@ uint64_t python_objects_references(struct python_objects *python, const struct p
 /* Is the word at `at` where the object keeps its items? What it leads to belongs to it alone, and is a block without an object. */
 bool python_objects_is_buffer(struct python_objects *python, const struct python_object *object, uint64_t at);
 
-/*
- * The word at `at` leads to the owner's buffer. Does that hold something for its owner at `item_at`? value: that word; of a deque the
- * block.
- */
+/* Does the buffer to which the word at `at` leads hold something for its owner at `item_at`? value: that word; of a deque the block. */
 bool python_objects_buffer_holds(struct python_objects *python, const struct python_object *object, uint64_t at,
                                  uint64_t value, uint64_t item_at);
 

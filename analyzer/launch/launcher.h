@@ -23,8 +23,8 @@ struct launch {
 	const char *snapshots;      // KMEMSHIM_SNAPSHOTS; the same
 	const char *guard_action;   // KMEMSHIM_GUARD_ACTION; the same
 	/*
-	 * Looks at who holds what: holders_keep(). Called when a guard is passed whose action is to note it, and when much is live. NULL:
-	 * nobody looks.
+	 * Looks at who holds what: holders_keep(). Called when a guard is passed that is only noted, and when much is live. NULL: nobody
+	 * looks.
 	 */
 	void (*look)(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns);
 	uint64_t look_stop_ns; // for how long the program may stand still then

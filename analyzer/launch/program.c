@@ -63,10 +63,7 @@ env_words(const char *word)
 	return word[0] == '-' || strchr(word, '=') != NULL;
 }
 
-/*
- * The interpreter of "#! interpreter argument"; for `#!/usr/bin/env -S NAME=v python3 -u` the one that env finds. False: it is no
- * script.
- */
+/* The interpreter of "#! interpreter argument"; for `#!/usr/bin/env -S NAME=v python3 -u` the one that env finds. False: no script. */
 static bool
 read_interpreter(char *head, char path[PATH_MAX], char missing[PATH_MAX])
 {

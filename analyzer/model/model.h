@@ -47,10 +47,7 @@ enum model_relation {
 #define SURVIVOR_CELLS 32
 #define SURVIVOR_MOST 9
 
-/*
- * A small picture of the live blocks: one cell for each generation, or for several together, the oldest first. 0 = none, SURVIVOR_MOST =
- * most.
- */
+/* A small picture of live blocks: a cell for each generation, or for several, the oldest first. 0 = none, SURVIVOR_MOST = most. */
 struct model_survivors {
 	uint8_t count; // of cells; 0 = it had one generation
 	uint8_t cells[SURVIVOR_CELLS];

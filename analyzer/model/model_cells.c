@@ -159,10 +159,7 @@ keep_text(struct build *build, const char *text, size_t bytes)
 	return copy;
 }
 
-/*
- * Lines are counted in the text that was compiled. A cell magic is compiled as one call; the code that it runs keeps the line numbers of
- * the notebook.
- */
+/* Lines are counted in the compiled text. A cell magic is compiled as one call; the code that it runs keeps the notebook's numbers. */
 static void
 set_text(struct build *build, struct build_cell *cell, const struct capture_cell *stored)
 {

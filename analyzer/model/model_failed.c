@@ -157,10 +157,7 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
 	to->failed.domain_bytes = bytes;
 }
 
-/*
- * About how much the thread was given after a refusal of host memory. Its slot may be another thread's since then: that one went on,
- * too.
- */
+/* About how much the thread was given after a refusal of host memory. Its slot may be another thread's by now: that one went on, too. */
 static uint64_t
 got_since(struct capture *capture, const struct kmem_failed *failed)
 {

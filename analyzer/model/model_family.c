@@ -115,10 +115,7 @@ split_arenas(const struct build *build, struct model_built *built, size_t count)
 	qsort(built, count, sizeof(*built), compare_built);
 }
 
-/*
- * From samples to bytes. A sample lies among other objects, and any of these may be what was written to: so all lines together get no
- * more than was copied.
- */
+/* A sample lies among other objects, any of which may have been written to: all lines together get no more than was copied. */
 static void
 estimate_copies(const struct model_process *process, uint64_t sample_bytes, struct model_built *built, size_t count)
 {

@@ -149,10 +149,7 @@ compare_modules(const void *left, const void *right)
 	return order ?: strcmp(a->path, b->path);
 }
 
-/*
- * The name that the loader was given, where it is relative to the folder in which the program began and the recorder could not learn
- * more.
- */
+/* The name as the loader was given it: relative to where the program began, where the recorder could not learn more. */
 static const char *
 module_path(const struct process_frames *frames, const struct capture_module *stored)
 {

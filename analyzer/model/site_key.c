@@ -312,10 +312,7 @@ site_key_likeness(const struct model_site *site, const char *domain, uint64_t li
 		likeness[i] = names_hash(site, domain, NULL, i);
 }
 
-/*
- * The function that `where` is in. A comprehension has been part of the function around it since Python 3.12: for it that function is
- * returned.
- */
+/* The function that `where` is in. For a comprehension it is the one around it, of which it is a part since Python 3.12. */
 static const struct model_frame *
 function_of(const struct model_site *site)
 {

@@ -59,10 +59,7 @@ memory_of(const struct report_rows *rows, const struct verdict_memory *from, str
 
 /* --- domains and processes --------------------------------------------------------------------------------------- */
 
-/*
- * No source file may have changed since then: the first start of an interpreter, else of any process. 0 = a run of another machine or
- * boot.
- */
+/* No source file may have changed since the first start of an interpreter, else of any process. 0 = a run of another machine or boot. */
 static uint64_t
 sources_since(const struct model *model)
 {
@@ -178,10 +175,7 @@ make_built(struct report_rows *rows, const struct model_process *process)
 	return built;
 }
 
-/*
- * From the last look to the process's end or, where that is not known, to the last heartbeat. Once the interpreter ends all figures are
- * of the same moment.
- */
+/* From the last look to the end or, if not known, the last heartbeat. Once the interpreter ends all figures are of one moment. */
 static uint64_t
 resident_age_ns(const struct model_process *process, const struct kmem_heartbeat *last)
 {

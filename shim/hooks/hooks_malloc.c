@@ -423,10 +423,7 @@ static __thread struct {
 	size_t bytes;
 } new_request __attribute__((tls_model("initial-exec")));
 
-/*
- * A hook inside the real call may have recorded something: the allocator's malloc, which gave out this very block, or a malloc of a new
- * handler.
- */
+/* A hook inside may have recorded something: the allocator's malloc, which gave out this very block, or a malloc of a new handler. */
 static RARE void
 note_unless_known(const void *hook_frame, void *addr, size_t bytes)
 {

@@ -90,10 +90,7 @@ is_loaded(const struct link_map *map, uint64_t addr)
 	return loaded_object_find(addr, &object) && object.link_map == map && object.start_addr == addr;
 }
 
-/*
- * Code that is in no object, such as a compiler's at run time, has a row of its own: that of the address 0. Returns 0 when there is no
- * room.
- */
+/* Code that is in no object, such as a compiler's at run time, has a row of its own: that of the address 0. 0 = there is no room. */
 static unsigned
 row_of(const struct loaded_object *caller)
 {

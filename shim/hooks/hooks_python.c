@@ -327,10 +327,7 @@ settle(void)
 		install();
 }
 
-/*
- * Is this the process's only thread? Then it stays the only one meanwhile, because no other thread can start one. False also when it is
- * not known.
- */
+/* Is this the only thread? Then it stays the only one, because no other can start one meanwhile. False also when it is not known. */
 static bool
 is_only_thread(void)
 {

@@ -6,10 +6,7 @@
 #ifndef HOOKS_PYTHON_QUEUE_H
 #define HOOKS_PYTHON_QUEUE_H
 
-/*
- * To be called before a thread is created: if Python's own queue is there by now, items that go through it are noted from now on.
- * Outside the guard; errno is kept.
- */
+/* Before a thread is created: items of Python's own queue, if it is there by now, are noted from now on. Outside the guard; keeps errno. */
 void hooks_python_queue_look(void);
 
 #endif

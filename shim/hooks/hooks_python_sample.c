@@ -141,10 +141,7 @@ begin(void)
 	return is_begun;
 }
 
-/*
- * To be called after it. Returns addr. An object that malloc did not serve after all is no sample, only an object that is a little too
- * large.
- */
+/* To be called after it. Returns addr. An object that malloc did not serve after all is no sample, only a little too large. */
 static void *
 end(const void *hook_frame, unsigned domain, void *addr, size_t bytes)
 {

@@ -86,10 +86,7 @@ static bool is_refused;        // there is no file for the capture, and that was
 static bool is_quiet;          // the first process has said it
 static bool is_removed;        // the capture of a small image, which is being replaced; a failed exec brings it back
 
-/*
- * Returns true for a program that has confined itself, because it may not ask: children that it forks are not recorded, and vfork's keep
- * L2 themselves.
- */
+/* True in a program that has confined itself, which may not ask: its children are not recorded, and vfork's keep L2 themselves. */
 static bool
 is_owner(void)
 {

@@ -38,10 +38,7 @@ void lifecycle_end_at_once(int exit_code);
 /* Children will not find this process's folder of captures: they are not recorded. */
 void lifecycle_loses_folder(void);
 
-/*
- * This thread is inside daemon(): its next fork ends the process, and nothing tells us afterwards. If that fork fails the record has
- * ended all the same.
- */
+/* This thread is inside daemon(): its next fork ends the process unseen. If that fork fails the record has ended all the same. */
 extern __thread bool lifecycle_fork_ends_parent __attribute__((tls_model("initial-exec")));
 
 /*

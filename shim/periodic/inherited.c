@@ -28,10 +28,7 @@ static uint32_t largest_count;
 static atomic_flag is_gathering = ATOMIC_FLAG_INIT; // of two forks at once the second child gathers by itself
 static bool is_gathered;
 
-/*
- * In a child: the parent's samples of small Python objects. The lowest bits of such an address are 0: here they are the place in
- * `largest`.
- */
+/* In a child: the parent's samples of small Python objects. The lowest bits of an address are 0: here they are the place in `largest`. */
 #define SAMPLE_ALIGN ((uint64_t)16)
 static_assert(KMEM_INHERITED_SITES_MAX <= SAMPLE_ALIGN, "the place in `largest` fits");
 static uint64_t samples[PYTHON_SAMPLES_MAX];

@@ -32,10 +32,7 @@ void inherited_totals_now(struct site_totals now_totals[KMEM_DOMAINS_MAX]);
 void inherited_gather(void);        // in the parent, before fork
 void inherited_forked_parent(void); // in the parent, after it
 
-/*
- * In the child, while the parent's capture is still mapped. Also does the parent's part where fork ran no handlers (a direct system
- * call).
- */
+/* In the child, while the parent's capture is still mapped. Also does the parent's part where fork ran no handlers (a direct call). */
 void inherited_forked_child(void);
 void inherited_store(void); // into the child's new capture
 

@@ -117,10 +117,7 @@ rate_limit_end(struct rate_limit *look)
 	atomic_flag_clear_explicit(&look->is_sampling, memory_order_release);
 }
 
-/*
- * In a forked child: the thread that looked is not here, and the processor's time begins anew. `from_ns` is the earliest time of a usual
- * look.
- */
+/* In a forked child: the thread that looked is not here, and the processor's time begins anew. No usual look before `from_ns`. */
 static inline void
 rate_limit_forked(struct rate_limit *look, uint64_t from_ns)
 {

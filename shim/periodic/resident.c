@@ -431,10 +431,7 @@ resident_saw_cuda_driver(void)
 void
 resident_forked(void)
 {
-	/*
-	 * A child's first beat is its start. Most children are over before a look would pay, and a look takes longer the larger the parent
-	 * is.
-	 */
+	/* A child's first beat is its start. Most children end before a look would pay; it takes longer the larger the parent is. */
 	rate_limit_forked(&paced, clock_now_ns() + PERIOD_NS);
 	atomic_store_explicit(&last_live_bytes, 0, memory_order_relaxed); // its own books begin anew
 }

@@ -20,10 +20,7 @@
 
 #include "periodic/rate_limit.h"
 
-/*
- * Looks when it is time, and nothing is torn down. now: NULL = it is time, whatever is known. live_bytes: as of a heartbeat; 0 = not
- * known.
- */
+/* Looks when it is time, and nothing is torn down. now: NULL = always. live_bytes: as of a heartbeat; 0 = not known. */
 struct memory_limits_now;
 void resident_take(const struct memory_limits_now *now, uint64_t live_bytes);
 

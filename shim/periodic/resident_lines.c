@@ -122,10 +122,7 @@ part_of(const struct large_block *block, uint64_t start, uint64_t end, uint64_t 
 	return count(from > start ? from : start, to < end ? to : end);
 }
 
-/*
- * The blocks up to `behind` were found to have more in this mapping than is resident in it: pages that were only read, or that are also
- * a parent's.
- */
+/* The blocks up to `behind` have more here than is resident in the mapping: pages that were only read, or are also a parent's. */
 static void
 cut_parts(uint64_t start, uint64_t end, uint32_t behind, uint64_t resident_bytes)
 {

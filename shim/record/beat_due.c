@@ -88,10 +88,7 @@ has_come_to(_Atomic uint64_t *next, uint64_t bytes)
 	                                                                     memory_order_relaxed, memory_order_relaxed);
 }
 
-/*
- * Has resident memory grown by a step, or what a child may have copied by a quarter? Returns true to one thread. Asks the system once in
- * a while.
- */
+/* Has resident memory grown by a step, or what a child may have copied by a quarter? True to one thread. Seldom asks the system. */
 static bool
 has_grown(void)
 {

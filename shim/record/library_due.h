@@ -25,10 +25,7 @@
 extern _Atomic uint64_t library_due_next_ticks __attribute__((visibility("hidden")));
 extern _Atomic uint64_t library_due_next_switch_ticks __attribute__((visibility("hidden")));
 
-/*
- * Is it time to ask? Costs one load where there are no such reservations. A program that forbade reading the clock is not asked between
- * samples.
- */
+/* Is it time to ask? One load where there are no such reservations. A program that forbade reading the clock is asked at samples only. */
 static inline bool
 library_due_is_at(const _Atomic uint64_t *next_ticks)
 {

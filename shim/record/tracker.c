@@ -140,10 +140,7 @@ born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t
 	return block;
 }
 
-/*
- * A release is booked at once in the record of the thread that makes it, and in the generations of that record. 0 = there is no room for
- * one: the release is lost.
- */
+/* Booked at once in the record of the thread that releases, and in that record's generations. 0 = no room: the release is lost. */
 static inline uint32_t
 own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t bytes, bool is_whole)
 {

@@ -315,10 +315,7 @@ other_live_bytes(void)
 	return all > library ? all - library : 0;
 }
 
-/*
- * Gives the line that runs now what grew since the last question, less what was allocated elsewhere. Returns resident bytes; 0 = not
- * known.
- */
+/* Gives the running line what grew since the last question, less what was allocated elsewhere. Returns resident bytes; 0 = not known. */
 static uint64_t
 ask(const struct call_stack *stack)
 {

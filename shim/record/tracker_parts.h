@@ -43,10 +43,7 @@ TRACKER_RARE void tracker_allocated_slow(const void *hook_frame, uint8_t mark, v
 TRACKER_RARE void tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
                                        uint64_t bytes); // sets errno
 
-/*
- * The site, index + 1, of an event that is not in the thread's cache, which was asked: walks the stack. 0 = the event is lost, or of
- * Python's teardown, and counted.
- */
+/* The site, index + 1, of an event that is not in the thread's cache: walks the stack. 0 = it is lost, or of the teardown, and counted. */
 TRACKER_RARE uint32_t tracker_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup,
                                         uint64_t bytes);
 
