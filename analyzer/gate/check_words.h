@@ -1,7 +1,5 @@
 /*
  * check_words.h - what do all outputs of a check say alike?
- *
- * Safe from   one thread; no state.
  */
 #ifndef CHECK_WORDS_H
 #define CHECK_WORDS_H

@@ -2,7 +2,7 @@
  * launcher_guard.h - what the launcher does when a process passes its guard: runs a command (--guard-action exec:CMD), or looks who holds
  * what. It also looks when a process has much live, and a line of it is a leak.
  *
- * Safe from   one thread; the process is the launcher's, which ends both.
+ * Context     the process is the launcher's, which ends both.
  */
 #ifndef LAUNCHER_GUARD_H
 #define LAUNCHER_GUARD_H
