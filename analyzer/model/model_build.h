@@ -171,7 +171,7 @@ struct generation_counts {
 };
 // NULL: the record has none
 void model_generations_add(struct generation_sums *sums, const struct kmem_generations *block);
-/* At this tick of the clock, which may be before the capture's last one. */
+/* At that moment of the clock, which may be before the capture's last. */
 struct generation_counts model_generations_count(const struct generation_sums *sums, const struct kmem_header *header,
                                                  uint64_t clock, uint64_t live_count);
 

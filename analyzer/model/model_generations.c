@@ -88,10 +88,10 @@ volume_between(const struct kmem_header *header, uint64_t first, uint64_t last)
 }
 
 /*
- * The tick of a generation, 0 = the first. A site that allocated in each tick has one generation for each, up to the number of buckets.
- * For another site the ticks without a birth are taken to be the first ones, which are short: so blocks that stay are rather taken for a
- * leak than for a cache. With all buckets in use it is known when the last one began: there are eight ticks for each doubling, and one
- * missed tick is a tenth of all volume until then.
+ * The tick of a generation, 0 = the first. A site that allocated in each tick has one for each, up to the buckets. Of another one the ticks
+ * without a birth are taken to be the first ones, which are short: so what stays is rather taken for a leak than for a cache. With all
+ * buckets in use it is known when the last one began: the ticks are eight for each doubling, and one tick that is missed is a tenth of all
+ * volume until then.
  */
 static uint64_t
 tick_of(const struct generation_sums *sums, uint32_t generation)
@@ -200,9 +200,9 @@ count_by_record(const struct generation_sums *sums, uint64_t clock, struct gener
 }
 
 /*
- * The generations of a site, and how many of them still have live blocks. Blocks that are older than the counters make one more
- * generation, in front. A site that does not allocate any more has no recent one, and all ticks since its first one are its generations:
- * otherwise it would look as if it accumulated.
+ * The generations of a site, and those of them that still have live blocks. Blocks that are older than the counters make one
+ * more, in front. Of a site that does not allocate any more none is recent, and all ticks since its first one are its generations:
+ * else it would look like one that accumulates.
  */
 struct generation_counts
 model_generations_count(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock,
