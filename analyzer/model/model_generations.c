@@ -40,9 +40,9 @@ ticks_at(uint64_t clock)
 }
 
 /*
- * Does the line still allocate? A loop that leaks in every round has allocated within the latest round. A line that loaded a data set
- * has not, while the program goes on. The line counts as over when the program has allocated a quarter as much since then as in all the
- * time in which the line was active. Ticks of the clock would tell that much later: there are eight for each doubling.
+ * Does it still allocate? A loop that leaks in every round has allocated within the latest round. A line that has loaded a data set has
+ * not, while the program goes on. It counts as over when the program has allocated a quarter as much since then as in all the time in which
+ * the line was active. Ticks of the clock would tell much later: there are eight per doubling.
  */
 static bool
 is_active(uint64_t clock, const struct generation_sums *sums)
@@ -55,8 +55,8 @@ is_active(uint64_t clock, const struct generation_sums *sums)
 }
 
 /*
- * Of large blocks each may have a generation of its own. A line that releases every other one would then have as many dead generations
- * as live ones, however it grows. So generations are merged until each has some blocks, while enough are left to judge by.
+ * Of large blocks each may have a generation of its own: a line that releases every other one would have as many dead as alive, however
+ * it grows. So as many are taken together as make some blocks of each, while enough are left to judge by.
  */
 static uint32_t
 merged(const struct generation_sums *sums)
@@ -69,14 +69,14 @@ merged(const struct generation_sums *sums)
 	return step;
 }
 
-/* What was allocated in all when the clock came to this tick, which may be only now. */
+/* What was allocated in all when the clock came to this; it may have come there only now. */
 static uint64_t
 volume_at(const struct kmem_header *header, uint64_t clock)
 {
 	return kmem_rough_bytes(COPY_OF(header->volume_at[clock < KMEM_CLOCK_MAX ? clock : KMEM_CLOCK_MAX]));
 }
 
-/* From the beginning of the first tick to the end of the last, which may go on. */
+/* From one tick to the end of the other, which may go on. */
 static uint64_t
 volume_between(const struct kmem_header *header, uint64_t first, uint64_t last)
 {
@@ -108,8 +108,8 @@ tick_of(const struct generation_sums *sums, uint32_t generation)
 }
 
 /*
- * How many live blocks are from each quarter of what was allocated since the site appeared? A leak has about as many in each, a cache
- * that fills has fewer and fewer. A tick that lies in two quarters is divided between them.
+ * How many live blocks are from each quarter of what was allocated since the site appeared? A leak has about as many in each, a cache that
+ * fills fewer and fewer. A tick that lies in two quarters is divided between them.
  */
 static void
 count_quarters(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock, uint64_t older,
@@ -146,7 +146,7 @@ count_quarters(const struct generation_sums *sums, const struct kmem_header *hea
 		counts->quarters[k] = (uint64_t)(quarters[k] + 0.5);
 }
 
-/* Draws `count` generations with their live blocks; further ones, up to `total`, have none. */
+/* Of so many generations, `live` blocks of each, the picture. Those beyond are without. */
 static void
 draw_survivors(const uint64_t *live, uint32_t count, uint32_t total, struct model_survivors *survivors)
 {
@@ -166,8 +166,8 @@ draw_survivors(const uint64_t *live, uint32_t count, uint32_t total, struct mode
 }
 
 /*
- * A line that allocates once in each of many threads: no record ever holds an older block, so none has counters. The ages of the blocks
- * are those of the threads: a tick in which threads came is a generation.
+ * Of a line that allocates once in each of many threads no record ever holds an older block, so that none has counters. Their ages are those
+ * of the threads: a tick in which threads came is a generation.
  */
 static void
 count_by_record(const struct generation_sums *sums, uint64_t clock, struct generation_counts *counts)
