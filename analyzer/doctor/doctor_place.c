@@ -77,12 +77,12 @@ doctor_leave_place(const struct doctor *doctor)
 	free(path);
 }
 
-/* Why a file cannot get `bytes` there; NULL = it can, or nobody knows before. A quota shows in no other way. */
+/* Why a file cannot get the room that is needed; NULL = it can, or nobody knows before. A quota shows in no other way. */
 static const char *
-try_room(int file, uint64_t bytes)
+try_room(int file)
 {
 	void (*before)(int) = signal(SIGXFSZ, SIG_IGN); // of ulimit -f, which is a finding of its own
-	int error = fallocate(file, 0, 0, (off_t)bytes) != 0 ? errno : 0;
+	int error = fallocate(file, 0, 0, (off_t)DOCTOR_ROOM_NEEDED) != 0 ? errno : 0;
 
 	(void)signal(SIGXFSZ, before);
 	if (error == EDQUOT)
@@ -123,7 +123,7 @@ try_file(struct doctor *doctor, bool is_in_memory)
 	if (!try_mapping(file))
 		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "choose a folder on a local disk with -o",
 		           "files cannot be mapped for writing there (%s): nothing would be recorded", strerror(errno));
-	else if (!is_in_memory && (trouble = try_room(file, DOCTOR_ROOM_NEEDED)) != NULL)
+	else if (!is_in_memory && (trouble = try_room(file)) != NULL)
 		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "free some space, or choose another folder with -o", "%s",
 		           trouble);
 	else

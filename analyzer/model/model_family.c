@@ -117,7 +117,7 @@ split_arenas(const struct build *build, struct model_built *built, size_t count)
 
 /* A sample lies among other objects, any of which may have been written to: all lines together get no more than was copied. */
 static void
-estimate_copies(const struct model_process *process, uint64_t sample_bytes, struct model_built *built, size_t count)
+estimate_copies(const struct model_process *process, struct model_built *built, size_t count)
 {
 	uint64_t sum = 0;
 	double share;
@@ -129,7 +129,7 @@ estimate_copies(const struct model_process *process, uint64_t sample_bytes, stru
 	}
 	share = sum > process->copied_bytes ? (double)process->copied_bytes / (double)sum : 1;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t error_bytes = model_estimate_error(sample_bytes, built[i].copied_bytes);
+		uint64_t error_bytes = model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, built[i].copied_bytes);
 
 		built[i].copied_bytes = (uint64_t)((double)built[i].copied_bytes * share);
 		built[i].copied_error_bytes = (uint64_t)((double)error_bytes * share);
@@ -160,7 +160,7 @@ resolve(struct build *build, struct model_process *process, const struct build_m
 		built[place].live_bytes += member->inherited[i].live_bytes;
 		built[place].copied_bytes += COPY_OF(member->inherited[i].copied_samples) * (uint64_t)KMEM_PYTHON_SAMPLE_BYTES;
 	}
-	estimate_copies(process, KMEM_PYTHON_SAMPLE_BYTES, built, process->built_count);
+	estimate_copies(process, built, process->built_count);
 	split_arenas(build, built, process->built_count);
 	process->built = built;
 }
