@@ -12,7 +12,6 @@
  * When failing  without a sample of the resident set nothing is known: then everything that was asked for counts as memory.
  */
 
-#include "base/amount.h"
 #include "verdict/facts.h"
 
 #include <assert.h>
@@ -31,6 +30,18 @@
 #define LOOK_LATE_NS UINT64_C(100000000) // a sample so shortly before the end shows the end
 #define CHANGED_PART 8                   // where memory has changed by this part, the sample is too old
 #define FALLEN_PART 4                    // this part of what was live was freed since the sample
+
+static uint64_t
+lesser(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t
+greater(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
 
 /* ---- what is in memory of lines ---- */
 
@@ -118,7 +129,9 @@ verdict_told_live_bytes(const struct verdict_facts *facts)
 static uint64_t
 freed_at_sample(const struct model_heap_sample *look)
 {
-	return look->sampled_pages != 0 ? look->empty_bytes + amount_less(look->sparse_bytes, look->sparse_live_bytes) : 0;
+	return look->sampled_pages != 0
+	           ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes))
+	           : 0;
 }
 
 static const struct kmem_heartbeat *
@@ -146,10 +159,10 @@ live_at_sample(const struct model_process *process)
 		const struct kmem_heartbeat *beat = &process->heartbeats[i];
 
 		if (beat->monotonic_ns > process->resident->monotonic_ns)
-			return amount_greater(before_bytes, beat->live_bytes);
+			return greater(before_bytes, beat->live_bytes);
 		before_bytes = beat->live_bytes;
 	}
-	return amount_greater(before_bytes, process->live_bytes);
+	return greater(before_bytes, process->live_bytes);
 }
 
 /* What malloc needs for so much that is live: its own words and rounding too, in blocks of the size that is usual in the heap. */
@@ -159,7 +172,7 @@ needed_for(const struct model *model, uint64_t live_bytes)
 	const struct model_domain *heap = NULL;
 	double count;
 
-	live_bytes = amount_lesser(live_bytes, MOST);
+	live_bytes = lesser(live_bytes, MOST);
 	for (size_t i = 0; i < model->domain_count; i++) {
 		if (model->domains[i].id.kind == DOMAIN_HEAP)
 			heap = &model->domains[i];
@@ -169,8 +182,8 @@ needed_for(const struct model *model, uint64_t live_bytes)
 	count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
 	/* The blocks of all processes are no one process's. */
 	return live_bytes + live_bytes / 16 +
-	       MALLOC_WORDS_BYTES * amount_greater(model->process_count == 1 ? amount_lesser(heap->live_count, MOST) : 0,
-	                                           count < (double)MOST ? (uint64_t)count : MOST);
+	       MALLOC_WORDS_BYTES * greater(model->process_count == 1 ? lesser(heap->live_count, MOST) : 0,
+	                                    count < (double)MOST ? (uint64_t)count : MOST);
 }
 
 static uint64_t
@@ -186,7 +199,7 @@ freed_at_least(const struct model *model, const struct model_process *process)
 	uint64_t malloc_bytes = malloc_at_sample(process);
 	uint64_t live_bytes = live_at_sample(process);
 
-	return live_bytes != 0 ? amount_less(malloc_bytes, needed_for(model, live_bytes)) : 0;
+	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, needed_for(model, live_bytes)) : 0;
 }
 
 static bool
@@ -226,12 +239,11 @@ freed_since(const struct model *model, const struct model_process *process)
 		return freed;
 
 	uint64_t others_bytes = sampled_bytes - malloc_at_sample(process) + (has_grown ? look[KMEM_RESIDENT_OWN] : 0);
-	uint64_t live_bytes = process->live_bytes != 0 ? amount_lesser(last->live_bytes, process->live_bytes)
-	                                               : last->live_bytes;
+	uint64_t live_bytes = process->live_bytes != 0 ? lesser(last->live_bytes, process->live_bytes) : last->live_bytes;
 
 	freed.resident_bytes = last->resident_bytes;
-	freed.heap_bytes = amount_less(last->resident_bytes, others_bytes);
-	freed.freed_bytes = amount_less(freed.heap_bytes, needed_for(model, live_bytes));
+	freed.heap_bytes = last->resident_bytes - lesser(last->resident_bytes, others_bytes);
+	freed.freed_bytes = freed.heap_bytes - lesser(freed.heap_bytes, needed_for(model, live_bytes));
 	return freed;
 }
 
@@ -253,7 +265,7 @@ freed_then(const struct model *model, const struct model_process *process)
 
 	/* It was given back after the look. */
 	if (last != NULL && last->resident_bytes != 0 &&
-	    last->resident_bytes < amount_less(freed.resident_bytes, freed.freed_bytes / 2))
+	    last->resident_bytes < freed.resident_bytes - lesser(freed.freed_bytes / 2, freed.resident_bytes))
 		freed.freed_bytes = 0;
 	return freed;
 }
@@ -280,7 +292,7 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 	} else if (freed.freed_bytes < since.freed_bytes / 6 * 5) {
 		freed = since;
 	}
-	freed.freed_bytes = amount_lesser(freed.freed_bytes, freed.resident_bytes); // a capture may say anything
+	freed.freed_bytes = lesser(freed.freed_bytes, freed.resident_bytes); // a capture may say anything
 	return freed.freed_bytes >= FREED_BYTES && freed.freed_bytes >= freed.resident_bytes / FREED_PART ? freed : none;
 }
 
@@ -299,8 +311,8 @@ was_freed_by_ending(const struct verdict_facts *facts)
 	for (size_t i = 0; i < facts->model->site_count; i++) {
 		const struct model_site *site = &facts->model->sites[i];
 
-		swept_bytes += amount_lesser(site->swept_bytes, MOST);
-		released_bytes += amount_lesser(site->released_bytes, MOST);
+		swept_bytes += lesser(site->swept_bytes, MOST);
+		released_bytes += lesser(site->released_bytes, MOST);
 	}
 	/* Of what exit handlers release, the last sample has any part, also nothing: then all of it must be theirs. */
 	return swept_bytes >= facts->memory.freed.freed_bytes / 2 || released_bytes >= facts->memory.freed.freed_bytes;
@@ -332,7 +344,7 @@ find_pinning(struct verdict_facts *facts)
 uint64_t
 verdict_sparse_of(const struct verdict_freed *freed)
 {
-	uint64_t bytes = amount_less(freed->freed_bytes, freed->empty_bytes);
+	uint64_t bytes = freed->freed_bytes - lesser(freed->freed_bytes, freed->empty_bytes);
 
 	return freed->sparse_bytes != 0 && bytes >= freed->freed_bytes / 10 ? bytes : 0;
 }
@@ -391,7 +403,8 @@ live_of(const struct model *model, enum domain_kind kind)
 {
 	for (size_t i = 0; i < model->domain_count; i++) {
 		if (model->domains[i].id.kind == kind)
-			return amount_less(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
+			return model->domains[i].live_bytes -
+			       lesser(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
 	}
 	return 0;
 }
@@ -420,27 +433,24 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	const uint64_t *look = process->resident->part_bytes;
 	uint64_t malloc_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
 	bool is_alone = facts->model->process_count == 1;
-	uint64_t library_bytes = is_alone
-	                             ? amount_lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED])
-	                             : 0;
-	uint64_t shared_bytes = is_alone ? amount_lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED])
-	                                 : 0;
-	uint64_t freed_bytes = amount_lesser(freed_at_sample(&process->heap_sample), malloc_bytes);
+	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED]) : 0;
+	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED]) : 0;
+	uint64_t freed_bytes = lesser(freed_at_sample(&process->heap_sample), malloc_bytes);
 	uint64_t beyond_bytes = 0;
-	uint64_t arena_bytes = is_alone ? amount_lesser(recorded_arenas(facts->model),
-	                                                look[KMEM_RESIDENT_RESERVED] - library_bytes)
-	                                : 0;
+	uint64_t arena_bytes = is_alone
+	                           ? lesser(recorded_arenas(facts->model), look[KMEM_RESIDENT_RESERVED] - library_bytes)
+	                           : 0;
 	uint64_t heap_bytes = live_of(facts->model, DOMAIN_HEAP);
 	uint64_t object_bytes; // that are in these arenas, at least
 	struct verdict_freed freed = verdict_freed_of(facts->model, process);
 
 	if (freed.has_fallen) // since the look
-		freed_bytes = amount_lesser(amount_greater(freed.freed_bytes, freed_bytes), malloc_bytes);
+		freed_bytes = lesser(greater(freed.freed_bytes, freed_bytes), malloc_bytes);
 
 	if (process->heap_sample.sampled_pages == 0 && is_alone && freed_bytes == 0)
 		// malloc's own words
-		beyond_bytes = amount_less(malloc_bytes, live_of(facts->model, DOMAIN_HEAP) / 16 * 17);
-	object_bytes = amount_lesser(arena_bytes, amount_less(heap_bytes, malloc_bytes - freed_bytes));
+		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, DOMAIN_HEAP) / 16 * 17);
+	object_bytes = lesser(arena_bytes, heap_bytes - lesser(heap_bytes, malloc_bytes - freed_bytes));
 	parts[PART_MALLOC] += beyond_bytes;
 	parts[PART_ARENAS] += arena_bytes - object_bytes;
 	parts[PART_LINES] += object_bytes + malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] +
@@ -451,10 +461,10 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	parts[PART_STACKS] += look[KMEM_RESIDENT_STACKS];
 	parts[PART_OTHER] += look[KMEM_RESIDENT_OTHER];
 	/* Processes of one program have these together. */
-	parts[PART_FILES] = amount_greater(parts[PART_FILES],
-	                                   look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
-	parts[PART_PROGRAM] = amount_greater(parts[PART_PROGRAM], look[KMEM_RESIDENT_PROGRAM]);
-	parts[PART_INHERITED] = amount_greater(parts[PART_INHERITED], look[KMEM_RESIDENT_INHERITED]);
+	parts[PART_FILES] = greater(parts[PART_FILES],
+	                            look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
+	parts[PART_PROGRAM] = greater(parts[PART_PROGRAM], look[KMEM_RESIDENT_PROGRAM]);
+	parts[PART_INHERITED] = greater(parts[PART_INHERITED], look[KMEM_RESIDENT_INHERITED]);
 }
 
 static int
@@ -490,7 +500,7 @@ add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[P
 
 		if (process->resident == NULL || process->container.anonymous_bytes == 0)
 			continue;
-		shared_bytes = amount_greater(shared_bytes, process->resident->part_bytes[KMEM_RESIDENT_SHARED]);
+		shared_bytes = greater(shared_bytes, process->resident->part_bytes[KMEM_RESIDENT_SHARED]);
 		if (newest == NULL || process->resident->monotonic_ns > newest->resident->monotonic_ns)
 			newest = process;
 	}
@@ -498,11 +508,12 @@ add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[P
 		parts[PART_UNKNOWN_OTHERS] = beyond_bytes;
 		return;
 	}
-	parts[PART_MEMORY_FILES] = amount_lesser(beyond_bytes,
-	                                         amount_less(newest->container.memory_files_bytes, shared_bytes));
+	parts[PART_MEMORY_FILES] = lesser(beyond_bytes, newest->container.memory_files_bytes -
+	                                                    lesser(newest->container.memory_files_bytes, shared_bytes));
 	beyond_bytes -= parts[PART_MEMORY_FILES];
-	parts[PART_CACHED] = amount_lesser(
-		beyond_bytes, amount_less(newest->container.cached_bytes, parts[PART_PROGRAM] + parts[PART_FILES]));
+	parts[PART_CACHED] = lesser(beyond_bytes,
+	                            newest->container.cached_bytes -
+	                                lesser(newest->container.cached_bytes, parts[PART_PROGRAM] + parts[PART_FILES]));
 	parts[PART_OTHERS] = beyond_bytes - parts[PART_CACHED];
 }
 
@@ -519,10 +530,10 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		if (!is_meant[i] || process->resident == NULL)
 			continue;
 		add_process(facts, process, parts);
-		last_bytes += amount_greater(last_resident_bytes(process), process->resident->resident_bytes);
+		last_bytes += greater(last_resident_bytes(process), process->resident->resident_bytes);
 		memory->sample_bytes += process->resident->resident_bytes;
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
-			memory->age_ns = amount_greater(memory->age_ns, end_ns - process->resident->monotonic_ns);
+			memory->age_ns = greater(memory->age_ns, end_ns - process->resident->monotonic_ns);
 	}
 	if (memory->sample_bytes == 0)
 		return;
@@ -593,7 +604,7 @@ bool
 verdict_is_explained(const struct verdict_facts *facts)
 {
 	const struct verdict_memory *memory = &facts->memory;
-	uint64_t line_bytes = amount_greater(facts->top_live.live_bytes, facts->top_live_sum.bytes);
+	uint64_t line_bytes = greater(facts->top_live.live_bytes, facts->top_live_sum.bytes);
 
 	return memory->bytes < WORTH_BYTES ||
 	       (verdict_holds_a_third(facts, line_bytes) && line_bytes >= memory->memory_files_bytes);
