@@ -8,20 +8,10 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "base/amount.h"
+
 #define WORTH_PART 4 // of the limit: less may be anybody's
 #define WHOLE_PART 8 // of the peak: what is missing at the end to as much was freed
-
-static uint64_t
-lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t
-less(uint64_t from, uint64_t bytes)
-{
-	return from > bytes ? from - bytes : 0;
-}
 
 /* The kernel counted a kill for memory in its cgroup, and it may be the one. */
 static bool
@@ -51,7 +41,7 @@ limit_of(const struct model_process *process)
 		const struct kmem_limit *limit = &process->identity->limits[i];
 
 		if (limit->kind == KMEM_LIMIT_CGROUP || limit->kind == KMEM_LIMIT_MACHINE)
-			limit_bytes = lesser(limit_bytes, limit->bytes);
+			limit_bytes = amount_lesser(limit_bytes, limit->bytes);
 	}
 	return limit_bytes == UINT64_MAX ? 0 : limit_bytes;
 }
@@ -62,16 +52,16 @@ unexplained_bytes(const struct model_process *process, uint64_t limit_bytes)
 {
 	const struct kmem_heartbeat *last = &process->heartbeats[process->heartbeat_count - 1];
 	uint64_t seen_bytes = process->resident->resident_bytes;
-	uint64_t allocated_bytes = less(process->live_bytes, last->live_bytes + process->untouched_bytes);
+	uint64_t allocated_bytes = amount_less(process->live_bytes, last->live_bytes + process->untouched_bytes);
 	uint64_t grown_bytes;
 
 	if (last->resident_bytes > seen_bytes)
 		seen_bytes = last->resident_bytes;
-	grown_bytes = less(limit_bytes, last->cgroup_bytes > seen_bytes ? last->cgroup_bytes : seen_bytes);
+	grown_bytes = amount_less(limit_bytes, last->cgroup_bytes > seen_bytes ? last->cgroup_bytes : seen_bytes);
 	if (process->launcher != NULL) // it saw the most that was in memory of this one
-		grown_bytes = lesser(grown_bytes, less(process->launcher->max_resident_bytes, seen_bytes));
+		grown_bytes = amount_lesser(grown_bytes, amount_less(process->launcher->max_resident_bytes, seen_bytes));
 	/* Half as much again for malloc's own words, and what recording remembers of each block. */
-	return less(grown_bytes, allocated_bytes + allocated_bytes / 2);
+	return amount_less(grown_bytes, allocated_bytes + allocated_bytes / 2);
 }
 
 static void
@@ -82,13 +72,13 @@ touch(struct model *model, struct model_process *process, uint64_t bytes)
 	for (size_t i = 0; i < model->site_count; i++) {
 		struct model_site *site = &model->sites[i];
 		struct model_domain *domain = &model->domains[site->domain];
-		uint64_t touched_bytes = lesser((uint64_t)((double)site->untouched_bytes * part), site->untouched_bytes);
+		uint64_t touched_bytes = amount_lesser((uint64_t)((double)site->untouched_bytes * part), site->untouched_bytes);
 
 		if (site->process_count != 1 || &model->processes[site->process] != process)
 			continue;
 		site->untouched_bytes -= touched_bytes;
-		domain->untouched_bytes = less(domain->untouched_bytes, touched_bytes);
-		process->untouched_bytes = less(process->untouched_bytes, touched_bytes);
+		domain->untouched_bytes = amount_less(domain->untouched_bytes, touched_bytes);
+		process->untouched_bytes = amount_less(process->untouched_bytes, touched_bytes);
 	}
 }
 
@@ -114,11 +104,11 @@ seen_by_launcher(const struct model *model, const struct model_process *process)
 	if (process->launcher == NULL || model->process_count != 1 || process->state == KMEM_STATE_CLEAN_EXIT ||
 	    process->heartbeat_count == 0 || process->live_bytes < process->peak_bytes / WHOLE_PART * (WHOLE_PART - 1))
 		return 0;
-	uint64_t allocated_bytes = less(process->live_bytes, process->heartbeats[process->heartbeat_count - 1].live_bytes +
-	                                                         process->untouched_bytes);
+	uint64_t allocated_bytes = amount_less(
+		process->live_bytes, process->heartbeats[process->heartbeat_count - 1].live_bytes + process->untouched_bytes);
 
-	return less(less(process->launcher->max_resident_bytes, most_seen_bytes(process)),
-	            allocated_bytes + allocated_bytes / 2);
+	return amount_less(amount_less(process->launcher->max_resident_bytes, most_seen_bytes(process)),
+	                   allocated_bytes + allocated_bytes / 2);
 }
 
 void
@@ -138,6 +128,6 @@ filled_at_end_settle(struct model *model, const struct verdict_now *now)
 			bytes = seen_by_launcher(model, process);
 		}
 		if (bytes != 0)
-			touch(model, process, lesser(bytes, process->untouched_bytes));
+			touch(model, process, amount_lesser(bytes, process->untouched_bytes));
 	}
 }

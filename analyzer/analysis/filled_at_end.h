@@ -1,7 +1,5 @@
 /*
  * filled_at_end.h - was a large block being filled when the process ended?
- *
- * Safe from   one thread.
  */
 #ifndef FILLED_AT_END_H
 #define FILLED_AT_END_H

@@ -6,7 +6,6 @@
  * latest generations alone, as a queue of constant length has. A line that began late has few generations. But the points of the history
  * show that they grew.
  *
- * Safe from   one thread.
  * When failing  where there are too few points nothing is concluded.
  */
 #ifndef HELD_OVER_TIME_H

@@ -25,22 +25,10 @@ sites_tier(const struct model *model, const struct model_site *site)
 	return tier_of(model, site, rank_is_import(site));
 }
 
-static uint64_t
-peak_bytes(const struct model_site *site)
-{
-	return site->peak_bytes;
-}
-
-static uint64_t
-live_bytes(const struct model_site *site)
-{
-	return site->live_bytes;
-}
-
 #define HELD_AT_PEAK .name = "peak", .heading = "Held at the peak", .tier = peak_tier
 #define LIVE .name = "sites", .heading = "Live at the end", .tier = sites_tier
 
-const struct ranking rank_peak_asked = { HELD_AT_PEAK, .bytes = peak_bytes };
+const struct ranking rank_peak_asked = { HELD_AT_PEAK, .bytes = model_site_peak };
 const struct ranking rank_peak = { HELD_AT_PEAK, .bytes = rank_peak_in_memory };
-const struct ranking rank_sites_asked = { LIVE, .bytes = live_bytes };
+const struct ranking rank_sites_asked = { LIVE, .bytes = model_site_live };
 const struct ranking rank_sites = { LIVE, .bytes = rank_live_in_memory };

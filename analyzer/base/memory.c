@@ -54,14 +54,23 @@ memory_text(const char *text)
 }
 
 char *
+memory_vprinted(const char *format, va_list values)
+{
+	char *text;
+
+	if (vasprintf(&text, format, values) < 0)
+		memory_exhausted();
+	return text;
+}
+
+char *
 memory_printed(const char *format, ...)
 {
 	va_list values;
 	char *text;
 
 	va_start(values, format);
-	if (vasprintf(&text, format, values) < 0)
-		memory_exhausted();
+	text = memory_vprinted(format, values);
 	va_end(values);
 	return text;
 }

@@ -6,6 +6,7 @@
 #ifndef MEMORY_H
 #define MEMORY_H
 
+#include <stdarg.h>
 #include <stddef.h>
 
 /* Zeroed; never NULL, also for 0 elements. Freed with free(). */
@@ -16,6 +17,8 @@ void *memory_grown(void *array, size_t *room, size_t wanted, size_t size) __attr
 
 char *memory_text(const char *text) __attribute__((malloc, returns_nonnull));
 char *memory_printed(const char *format, ...) __attribute__((malloc, returns_nonnull, format(printf, 1, 2)));
+char *memory_vprinted(const char *format, va_list values)
+	__attribute__((malloc, returns_nonnull, format(printf, 1, 0)));
 
 /* For what else needs memory and got none. */
 _Noreturn void memory_exhausted(void);

@@ -1,7 +1,7 @@
 /*
  * place.h - how is a line of code written for a person?
  *
- * Safe from   one thread. Its only state is the list of files; the caller gives the room.
+ * Context     its only state is the list of files; the caller gives the room.
  */
 #ifndef PLACE_H
 #define PLACE_H

@@ -4,7 +4,7 @@
  * "kmemshim: reading captures: 12 of 160". Written to standard error where that is a terminal, at most ten times a second, and taken
  * away before anything else is written. Elsewhere nothing is written.
  *
- * Safe from   one thread. It has state: there is one terminal.
+ * Context     it has state: there is one terminal.
  */
 #ifndef PROGRESS_H
 #define PROGRESS_H

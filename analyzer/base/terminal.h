@@ -1,7 +1,5 @@
 /*
  * terminal.h - is a stream somebody's terminal, and what can be shown there?
- *
- * Safe from   one thread; no state.
  */
 #ifndef TERMINAL_H
 #define TERMINAL_H

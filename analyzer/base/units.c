@@ -1,7 +1,6 @@
 /*
  * units.c - how is a number written for a person?
  *
- * Safe from   one thread; no state.
  * When failing  it does not: every value of the type has a spelling that fits UNITS_TEXT_BYTES.
  */
 #include "base/units.h"

@@ -1,7 +1,7 @@
 /*
  * units.h - how is a number written for a person?
  *
- * Safe from   one thread; no state: the caller gives the room.
+ * Context     the caller gives the room.
  *
  * Every function writes into `text`, which has UNITS_TEXT_BYTES of room, and returns it.
  */

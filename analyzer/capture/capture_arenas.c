@@ -8,6 +8,7 @@
 #include "capture/capture_copy.h"
 #include "capture/capture_reader.h"
 
+#include "base/amount.h"
 #include "kmem_words.h"
 
 /* What a domain holds. */
@@ -29,24 +30,12 @@ row_of(struct capture *capture, unsigned domain)
 	return (struct kmem_domain_row *)(uintptr_t)capture_domain(capture, domain);
 }
 
-static uint64_t
-not_negative(uint64_t sum)
-{
-	return (int64_t)sum > 0 ? sum : 0;
-}
-
-static uint64_t
-smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /* Where records are missing, because the file was cut or they were damaged, the head says what all of them held. */
 static struct held
 held_by(struct capture *capture, unsigned domain)
 {
 	bool is_incomplete = capture->sections[KMEM_SECTION_SITES].is_cut || capture->sites_left_out != 0;
-	uint64_t told_bytes = not_negative((uint64_t)kmem_peak_now_signed(row_of(capture, domain)->peak));
+	uint64_t told_bytes = amount_not_negative(kmem_peak_now_signed(row_of(capture, domain)->peak));
 	struct held held = { 0 };
 
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
@@ -55,7 +44,7 @@ held_by(struct capture *capture, unsigned domain)
 		if (site->domain == domain)
 			held.recorded_bytes += COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes);
 	}
-	held.recorded_bytes = not_negative(held.recorded_bytes);
+	held.recorded_bytes = amount_not_negative((int64_t)held.recorded_bytes);
 	held.live_bytes = is_incomplete && told_bytes > held.recorded_bytes ? told_bytes : held.recorded_bytes;
 	held.peak_bytes = kmem_domain_peak_bytes(row_of(capture, domain)->peak);
 	if (held.peak_bytes < held.live_bytes)
@@ -122,7 +111,7 @@ reduce(struct capture *capture, struct held all, struct held less)
 {
 	struct kmem_peak_word *row = &row_of(capture, KMEM_DOMAIN_PYTHON_ARENA)->peak;
 	struct kmem_site *arenas = find_arenas(capture);
-	uint64_t recorded_bytes = smaller(less.live_bytes, all.recorded_bytes);
+	uint64_t recorded_bytes = amount_lesser(less.live_bytes, all.recorded_bytes);
 	uint32_t epoch = kmem_peak_epoch(*row);
 	struct kmem_peak_word before = kmem_peak_pack(all.live_bytes, kmem_peak_mark(*row), epoch);
 
@@ -164,12 +153,6 @@ fitting(uint64_t sample_bytes, uint64_t objects_bytes, uint64_t room_bytes)
 	return (uint64_t)((unsigned __int128)sample_bytes * room_bytes / objects_bytes);
 }
 
-static uint64_t
-sum_at_most(uint64_t a, uint64_t b)
-{
-	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 uint64_t
 capture_arenas_sample_bytes(const struct capture *capture)
 {
@@ -189,8 +172,8 @@ capture_arenas_split(struct capture *capture)
 	if (sample_bytes == 0 || arenas.peak_bytes == 0)
 		return;
 	free_bytes = row_of(capture, KMEM_DOMAIN_PYTHON_ARENA)->inherited_bytes;
-	fitting_bytes = smaller(fitting(sample_bytes, objects.live_bytes, sum_at_most(arenas.live_bytes, free_bytes)),
-	                        fitting(sample_bytes, objects.peak_bytes, sum_at_most(arenas.peak_bytes, free_bytes)));
+	fitting_bytes = amount_lesser(fitting(sample_bytes, objects.live_bytes, amount_sum(arenas.live_bytes, free_bytes)),
+	                              fitting(sample_bytes, objects.peak_bytes, amount_sum(arenas.peak_bytes, free_bytes)));
 	if (fitting_bytes == 0)
 		return;
 	if (fitting_bytes < sample_bytes) {
@@ -198,8 +181,8 @@ capture_arenas_split(struct capture *capture)
 		objects = held_by(capture, KMEM_DOMAIN_PYTHON_OBJECT);
 	}
 	/* Which objects lie in inherited arenas is not known: as few as can be. */
-	objects.live_bytes = smaller(objects.live_bytes, arenas.live_bytes);
-	objects.peak_bytes = smaller(objects.peak_bytes, arenas.peak_bytes);
+	objects.live_bytes = amount_lesser(objects.live_bytes, arenas.live_bytes);
+	objects.peak_bytes = amount_lesser(objects.peak_bytes, arenas.peak_bytes);
 	/* The rest was at its own highest at another moment: it is not less than what is left now. */
 	if (arenas.peak_bytes - objects.peak_bytes < arenas.live_bytes - objects.live_bytes)
 		objects.peak_bytes = arenas.peak_bytes - (arenas.live_bytes - objects.live_bytes);

@@ -1,7 +1,7 @@
 /*
  * capture_cross_check.h - do the counters of a capture without a seal agree with each other?
  *
- * Safe from   one thread. Only when nobody writes the file any more.
+ * Context     only when nobody writes the file any more.
  * When failing  it says so in the capture's `damages`; the counters are taken as they are.
  */
 #ifndef CAPTURE_CROSS_CHECK_H

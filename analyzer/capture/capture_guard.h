@@ -2,7 +2,6 @@
  * capture_guard.h - what did the program hold when it passed its guard?
  *
  * Context     once all of the capture was read and checked.
- * Safe from   one thread.
  * When failing  as if the guard was never passed, and a line in the capture's `damages` says why.
  */
 #ifndef CAPTURE_GUARD_H

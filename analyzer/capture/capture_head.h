@@ -1,7 +1,7 @@
 /*
  * capture_head.h - is the head of a capture sound, and where does it say that the rest is?
  *
- * Safe from   one thread. The program may still be writing.
+ * Context     the program may still be writing.
  * When failing  what cannot be read without is refused, unless it is salvaged; the rest is told and taken as missing.
  */
 #ifndef CAPTURE_HEAD_H

@@ -2,7 +2,6 @@
  * capture_history.h - what was held over time?
  *
  * Context     once all of the capture was read and checked.
- * Safe from   one thread.
  * When failing  what cannot be read is left out, and a line in the capture's `damages` says why.
  */
 #ifndef CAPTURE_HISTORY_H

@@ -2,7 +2,7 @@
  * capture_marks.h - which moments were named, and which steps were made?
  *
  * Context     while the capture is opened.
- * Safe from   one thread. The program may still be writing: what it writes at the moment is left out.
+ * Context     the program may still be writing: what it writes at the moment is left out.
  * When failing  as if there was no such mark, and a line in the capture's `damages` says why.
  */
 #ifndef CAPTURE_MARKS_H

@@ -2,7 +2,6 @@
  * capture_phase.h - what was held at the highest peak of the phases before this one?
  *
  * Context     once all of the capture was read.
- * Safe from   one thread.
  * When failing  the peaks are those of the phase, and a line in the capture's `damages` says so.
  */
 #ifndef CAPTURE_PHASE_H

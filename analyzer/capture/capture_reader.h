@@ -4,7 +4,7 @@
  * Reads a file into private memory with pread (never a mapping: it may be cut meanwhile) and validates it once. A capture
  * is hostile input: every size, index and text is checked before use, and memory stays below three times the file's size.
  *
- * Safe from   one thread. The program may still be writing: freed counters of all sites are taken before allocated ones,
+ * Context     the program may still be writing: freed counters of all sites are taken before allocated ones,
  *             contents after the index that leads to them (F1).
  * When failing  capture_open() refuses what cannot be trusted as a whole; what is damaged in single places is kept out
  *             and told by one line in `damages`.

@@ -2,7 +2,6 @@
  * capture_snapshot.h - what did the program hold at a mark?
  *
  * Context     once all of the capture was read and checked.
- * Safe from   one thread.
  * When failing  as if nothing was written down then, and a line in the capture's `damages` says why.
  */
 #ifndef CAPTURE_SNAPSHOT_H

@@ -16,7 +16,7 @@
 
 #define RUNS_OF_PROGRAM 5 // `check` learns from three, and two may be unlike the others
 
-/* What a run held that did not come to its end is no measure for others. */
+/* A run that did not come to its end is no measure for other runs. */
 static bool
 judge(void *context, const char *path, const struct verdict *verdict, struct fail *fail)
 {

@@ -2,8 +2,8 @@
  * cmd_check.c - kmemshim check: is a run worse than the baseline?
  *
  * Exit status: 0 no; 1 yes; 2 options, configuration or baseline are wrong; 3 a capture cannot be used; 4 the program was killed or
- * failed; 77 nothing was judged, where the configuration wants that. An earlier one in 2, 3, 4, 77, 1 hides the later ones: figures of a
- * run that died say nothing.
+ * failed; 77 nothing was judged, where the configuration wants that. Where several apply, the first one of 2, 3, 4, 77, 1 is returned:
+ * figures of a run that died say nothing.
  */
 #include "gate/check_compare.h"
 
@@ -78,7 +78,7 @@ is_format(const char *word, bool *has_value)
 	return length >= strlen("--f") && length <= strlen("--format") && strncmp(word, "--format", length) == 0;
 }
 
-/* As a shell takes it; "" of NULL. For free(). */
+/* The words as a shell takes them; "" for NULL. For free(). */
 static char *
 joined_words(char *const *words)
 {
@@ -99,8 +99,8 @@ joined_words(char *const *words)
 }
 
 /*
- * What does the same on another machine: the program of the first run again, and this command of its capture. Where results are written is the
- * CI system's business. "" where the capture does not say what was run; for free().
+ * The commands that do the same on another machine: the first run's program again, and this command on its capture. Where results are
+ * written is left to the CI system. "" where the capture does not say what was run; for free().
  */
 static char *
 repeat_of(const struct options *options, const struct baseline *after)
@@ -138,7 +138,7 @@ repeat_of(const struct options *options, const struct baseline *after)
 	return text;
 }
 
-/* What the configuration wants of a run that cannot be judged. code: of CONFIG_FAIL. */
+/* Does what the configuration wants for a run that cannot be judged. code: the exit status for CONFIG_FAIL. */
 static bool
 follow(enum config_policy policy, enum exit_code code, const char *line, struct check *check, int *status,
        struct fail *fail)
@@ -157,7 +157,7 @@ follow(enum config_policy policy, enum exit_code code, const char *line, struct 
 	return true;
 }
 
-/* For budgets of what is kept in each step. */
+/* Has the run enough steps for budgets of what is kept in each? */
 static bool
 is_long_enough(const struct checking *checking, struct check *check, int *status, struct fail *fail)
 {
@@ -189,7 +189,7 @@ is_matched(const struct checking *checking, struct check *check, int *status, st
 	return follow(checking->config->unmatched, EXIT_USAGE, line, check, status, fail);
 }
 
-/* What was asked for on the command line or in the configuration, else what the baseline's runs say. */
+/* The tolerance from the command line or the configuration; else the one that the baseline's runs give. */
 static struct check_tolerance
 tolerance_of(const struct checking *checking, const struct baseline *before)
 {
@@ -209,7 +209,7 @@ tolerance_of(const struct checking *checking, const struct baseline *before)
 	return tolerance;
 }
 
-/* Its figures are compared; nothing is written yet. */
+/* Compares figures; nothing is written yet. */
 static struct check *
 compare(struct checking *checking, const struct baseline *before, const struct baseline *after)
 {
@@ -248,7 +248,7 @@ today(char text[16])
 	return text;
 }
 
-/* Without a baseline budgets are judged, those that need none. */
+/* Is there a baseline, or a budget that needs none? */
 static bool
 has_something_to_judge(const struct options *options, const struct config *config, struct fail *fail)
 {
@@ -353,7 +353,7 @@ rounds_of(const struct options *options)
 	return options->rounds != 0 ? options->rounds : CMD_RUNS_ROUNDS;
 }
 
-/* Of what stands behind "--" so many more; of captures none. */
+/* Records `count` more runs of the command behind "--"; does nothing where captures were named. */
 static bool
 record(struct checking *checking, uint64_t count, struct fail *fail)
 {
@@ -388,7 +388,7 @@ confirm(struct checking *checking, struct check *check, struct fail *fail)
 	return longer != NULL;
 }
 
-/* Before a program runs for hours. Of a folder only its runs say which file it is. */
+/* To be known before a program runs for hours. Which file of a folder is meant, only the runs can say. */
 static bool
 is_baseline_there(const struct options *options, struct fail *fail)
 {
@@ -402,8 +402,8 @@ is_baseline_there(const struct options *options, struct fail *fail)
 }
 
 /*
- * What fails is done again with twice the runs before it counts: noise only adds memory, so that of more runs the least is nearer to
- * what the program keeps, and what it keeps stays.
+ * A check that fails is repeated with twice the runs before it counts. Noise only adds memory: the least of more runs is nearer to what
+ * the program keeps, and what it keeps stays.
  */
 static bool
 check_runs(struct checking *checking, int *status, struct fail *fail)
@@ -457,7 +457,7 @@ write_template(const struct options *options, struct fail *fail)
 	return output_close(file, fail);
 }
 
-/* Whose statuses are wanted: of what was not judged, and of what is wrong with the command. */
+/* Whose exit statuses are wanted: the one for "not judged", and the one for an error of the command. */
 static const struct statuses {
 	const char *name;
 	int skipped;

@@ -10,7 +10,7 @@
 
 #define WORDS_BYTES 128
 
-/* Inside single quotes; what else means something there is escaped by a backslash. */
+/* Text inside single quotes; other characters with a meaning there are escaped by a backslash. */
 static void
 put_quoted(const char *text, const char *quote, const char *escaped)
 {
@@ -29,7 +29,7 @@ put_commands(void)
 		(void)printf("%s%s", command == commands ? "" : " ", command->name);
 }
 
-/* "a b c" where its one argument is one of those, "[a|b|c]" or "a|b|c" in the help; false: it is something else. */
+/* The words "a b c", where the help shows the one argument as "[a|b|c]" or "a|b|c"; false: it is something else. */
 static bool
 argument_words(const struct command *command, char words[WORDS_BYTES])
 {
@@ -46,7 +46,7 @@ argument_words(const struct command *command, char words[WORDS_BYTES])
 	return length != 0;
 }
 
-/* What stands where no option does: one of few words, a command, a file. */
+/* The argument of a command: one of a few words, a command, or a file. */
 static void
 bash_argument(const struct command *command)
 {
@@ -88,7 +88,7 @@ bash_values(const struct command *command)
 	}
 }
 
-/* What follows the program's name is completed as that program's, where bash-completion is there. */
+/* Words behind the program's name are completed as that program's, where bash-completion is installed. */
 static void
 bash(void)
 {
@@ -142,7 +142,7 @@ zsh_argument(const struct command *command)
 		(void)printf(" \\\n\t\t'%s' ;;\n", command->is_launcher ? "*::command:_normal" : "*:file:_files");
 }
 
-/* A file of $fpath, or sourced. */
+/* For a file in $fpath, or to be sourced. */
 static void
 zsh(void)
 {
@@ -185,7 +185,7 @@ fish_option(const struct command *command, const struct option_text *text)
 	(void)fputs("'\n", stdout);
 }
 
-/* Files are what it completes where nothing is said. */
+/* fish completes files where nothing else is said. */
 static void
 fish_argument(const struct command *command)
 {

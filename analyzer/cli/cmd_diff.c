@@ -40,7 +40,7 @@ free_chosen(struct chosen *chosen)
 	free(chosen->session);
 }
 
-/* Its newest image: what it was before an exec is another program. */
+/* The newest image of the process: before an exec it was another program. */
 static bool
 find_process(const struct options *options, struct chosen *chosen, uint32_t pid, struct fail *fail)
 {
@@ -68,7 +68,7 @@ find_process(const struct options *options, struct chosen *chosen, uint32_t pid,
 	return chosen->file != NULL;
 }
 
-/* CAPTURE, CAPTURE@PID or CAPTURE@SNAPSHOT; a file that has this name is meant itself. */
+/* Reads CAPTURE, CAPTURE@PID or CAPTURE@SNAPSHOT; a file that has exactly this name is meant itself. */
 static bool
 choose(const struct options *options, const char *argument, struct chosen *chosen, struct fail *fail)
 {

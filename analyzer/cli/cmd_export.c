@@ -12,14 +12,14 @@
 #include "page/page.h"
 #include "report/render.h"
 
-/* What to write: a report in a format. */
+/* A report, and the format in which it is wanted. */
 struct wanted {
 	const struct options *options;
 	const struct export_format *format;
 	const struct export_value *value;
 };
 
-/* Of several processes each on its own: which of them held how much of a line, the sum of all does not say. */
+/* Writes each of several processes alone: the sum of all does not say how much of a line each held. */
 static bool
 write_processes(const struct wanted *wanted, const struct report *whole, FILE *stream, struct fail *fail)
 {

@@ -13,7 +13,7 @@
 
 #define CORE_NS UINT64_C(600000000000) // nobody waits
 
-/* There is no file of that name, and it does not look like one. */
+/* Is it a process? There is no file of that name, and it does not look like one. */
 static bool
 is_process(const char *argument)
 {

@@ -13,6 +13,7 @@
 #include "cli/options.h"
 #include "jupyter/kernel_spec.h"
 #include "launch/launcher.h"
+#include "launch/program.h"
 
 #define DEFAULT_KERNEL "python3"
 #define DEFAULT_GUARD "92%"
@@ -47,15 +48,15 @@ check_install(const struct options *options, struct fail *fail)
 }
 
 /*
- * A kernel must start whatever became of us: moved, removed, or without a library that we need. $0 is our path, and the words up to
- * "--" are ours. The shell is replaced, so that no process is between the server and us.
+ * A kernel must start even if this program was moved, removed, or has lost a library. $0 is our path, and the words up to "--" are ours.
+ * The shell is replaced, so that no process is between the server and us.
  */
 static const char start_script
 	[] = "\"$0\" --version >/dev/null 2>&1 && exec \"$0\" \"$@\"; "
 		 "echo \"kmemshim: $0: is gone or does not run: the kernel is not recorded (kmemshim jupyter uninstall removes it)\" >&2; "
 		 "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
 
-/* The command of the kernel up to its own one. Texts that do not live elsewhere are in `self` and `keep`. */
+/* The words in front of the kernel's own command. `self` and `keep` hold texts that live nowhere else. */
 static void
 launcher_words(const struct options *options, const char *self, char keep[24], const char *words[WORDS_MAX])
 {
@@ -97,9 +98,8 @@ install(const struct options *options, struct fail *fail)
 	char kernels[PATH_MAX];
 	char written[PATH_MAX];
 	struct kernel_spec spec;
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	self[length > 0 ? length : 0] = '\0';
+	program_own(self);
 	(void)snprintf(name, sizeof(name), "%.80s-kmemshim", wrapped);
 	if (options->name != NULL)
 		(void)snprintf(name, sizeof(name), "%s", options->name);

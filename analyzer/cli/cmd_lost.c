@@ -17,7 +17,6 @@
 
 #define STOP_AT_EXIT_NS UINT64_C(600000000000) // nobody waits for a program that ends
 
-/* The environment of a program that is recorded. */
 static bool
 set_environment(const struct options *options, struct fail *fail)
 {

@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "version.h"
 
-/* Text as text: nothing in it is a request of troff's. Line breaks of the help are none here. */
+/* Plain text: nothing in it is a request of troff's, and line breaks of the help are not kept. */
 static void
 put(const char *text)
 {

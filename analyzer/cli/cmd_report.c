@@ -100,7 +100,7 @@ cmd_report_load_quietly(const struct options *options, const char *capture, stru
 	return model_load(&wanted, fail);
 }
 
-/* What was held when the guard was passed is that process's capture, read as of that moment. */
+/* Reads the capture of the process that passed its guard once more, as of that moment, and tells what was held then. */
 static bool
 tell_guard(const struct options *options, struct report *report, const struct model *model, struct model **then,
            struct fail *fail)
@@ -255,7 +255,7 @@ cmd_report_verdict(struct report *report, const struct options *options, uint64_
 	return true;
 }
 
-/* The folder of the kernel's life that is meant. It is named, for there may be others. */
+/* The folder of the kernel's life that is meant. One line names it, for there may be others. */
 static bool
 find_kernel(const struct options *options, char life[PATH_MAX], struct fail *fail)
 {
@@ -280,7 +280,7 @@ check_page(const struct options *options, struct fail *fail)
 	return options->html == NULL || output_may_write(options->html, options->is_forced, fail);
 }
 
-/* On stderr, where the page may be standard output. A pipe has no size, and needs no word. */
+/* Says so on stderr, since the page may go to standard output. A pipe has no size, and needs no line. */
 static void
 say_written(const char *path)
 {

@@ -36,7 +36,7 @@ bool cmd_report_table(struct report *report, const struct options *options, uint
 bool cmd_report_verdict(struct report *report, const struct options *options, uint64_t top, FILE *stream,
                         struct fail *fail);
 
-/* How these options want a capture to be read. */
+/* The options for reading a capture, made of the command's options. */
 struct model_options cmd_report_model_options(const struct options *options, const char *capture, const char *session);
 
 /*
@@ -45,25 +45,25 @@ struct model_options cmd_report_model_options(const struct options *options, con
 struct model *cmd_report_load(const struct options *options, const char *capture, const char *session,
                               struct fail *fail);
 
-/* A capture that was read already, once more: nothing is said of it. */
+/* Reads a capture once more, without saying anything about it. */
 struct model *cmd_report_load_quietly(const struct options *options, const char *capture, struct fail *fail);
 
-/* A report, and what it lives in. */
+/* A report, and the models that it points into. */
 struct opened_report {
 	struct model *model;
 	struct model *then; // when the guard was passed; NULL = it was not
 	struct report *report;
 };
 
-/* model: may be NULL, and is the opened report's from now on. False and *fail: nothing is open. */
+/* model: may be NULL; the opened report owns it from now on. False and *fail: nothing is open. */
 bool cmd_report_open(const struct options *options, struct model *model, const struct ranking *ranking,
                      const struct report_options *rows, struct opened_report *opened, struct fail *fail);
 void cmd_report_close(struct opened_report *opened);
 
-/* What --by says; lines without it. False and *fail: there is no such thing. */
+/* The grouping that --by names; by line without it. False and *fail: there is no such grouping. */
 bool cmd_report_grouping(const struct options *options, enum grouping *grouping, struct fail *fail);
 
-/* False and *fail when a project was named that no site is in: most likely it is misspelt. NULL: none was. */
+/* False and *fail when no site is in the named project: most likely its name is misspelt. NULL: none was named. */
 bool cmd_report_check_project(const struct model *model, const char *project, struct fail *fail);
 
 #endif

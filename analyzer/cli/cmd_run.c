@@ -31,7 +31,7 @@
 #define EXIT_NOT_FOUND 127 // as shells say it
 #define EXIT_NOT_EXECUTABLE 126
 
-/* A name that some capture may have: told before the program runs for hours. */
+/* Is it a name that some capture may have? To be known before the program runs for hours. */
 static bool
 check_domain(const char *wanted, struct fail *fail)
 {
@@ -59,7 +59,7 @@ check_domain(const char *wanted, struct fail *fail)
 		wanted);
 }
 
-/* The whole session; the program's own capture alone when something in the folder is in the way. */
+/* Loads the whole session; only the program's own capture when something else in the folder is in the way. */
 static struct model *
 load_session(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
 {
@@ -68,7 +68,7 @@ load_session(const struct options *options, const struct launch *launch, const c
 	return model != NULL ? model : cmd_report_load(options, capture, NULL, fail);
 }
 
-/* Without the lines of a domain that was not used: those of all. */
+/* Where the domain was not used, the lines of all domains are shown. */
 static bool
 put_glance(struct report *report, const struct glance_options *wanted, FILE *stream, struct fail *fail)
 {

@@ -20,10 +20,10 @@ bool cmd_run_summarise(const struct options *options, const struct launch *launc
 void cmd_run_say_nothing_recorded(const struct launch *launch, const struct program *program, FILE *stream);
 void cmd_run_say_not_started(const struct launch *launch, const struct program *program);
 
-/* As a shell says it. */
+/* The exit status that a shell would return. */
 int cmd_run_status(const struct launch *launch);
 
-/* run --kernel. launch: what the options say is filled in. */
+/* run --kernel. launch: filled with what the options say. */
 bool cmd_run_kernel(const struct options *options, struct launch *launch, int *status, struct fail *fail);
 
 #endif

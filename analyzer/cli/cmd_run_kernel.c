@@ -20,13 +20,14 @@
 #include "cli/cmd_report.h"
 #include "cli/cmd_run.h"
 #include "jupyter/kernel_life.h"
+#include "launch/program.h"
 #include "model/model_load.h"
 
 #define DEFAULT_KEEP 10
 
 static const char verdict_name[] = "verdict.txt";
 
-/* The folder of the extension, in a checkout and when installed, in front of the modules that Python finds. False: there is none. */
+/* Puts the extension's folder, which differs between a checkout and an installation, in front of Python's. False: there is none. */
 static bool
 set_extension(const char *self)
 {
@@ -54,7 +55,7 @@ set_extension(const char *self)
 	return false;
 }
 
-/* The kernel's command; IPython is told to load the extension. */
+/* The kernel's command, with a word that tells IPython to load the extension. */
 static char *const *
 arguments_of(const struct options *options, bool has_extension)
 {
@@ -78,9 +79,8 @@ static bool
 set_environment(const struct kernel_life *life)
 {
 	char self[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-	self[length > 0 ? length : 0] = '\0';
+	program_own(self);
 	(void)unsetenv("KMEMSHIM_PREVIOUS"); // where the server itself is a program of a recorded kernel
 	(void)setenv("KMEMSHIM_KERNEL", life->folder, 1);
 	if (self[0] != '/')
@@ -89,7 +89,7 @@ set_environment(const struct kernel_life *life)
 	return set_extension(self);
 }
 
-/* What is told of a death: to whoever reads the server's log, and in a file of the life's folder. */
+/* Tells a death to readers of the server's log, and in a file of the life's folder. */
 static void
 publish(const char *folder, const char *text)
 {
@@ -137,7 +137,7 @@ tell_death(const struct options *options, const struct launch *launch, const str
 	free(text);
 }
 
-/* The kernel has killed for memory where one of these processes was, since that one began. */
+/* Has the kernel killed for memory in the cgroup of one of these processes, since that one began? */
 static bool
 has_killed(const struct model *model)
 {
@@ -156,7 +156,7 @@ has_killed(const struct model *model)
 
 /*
  * The launcher of that life was killed together with its kernel: by a user who restarts a kernel that does not answer, or by the OOM
- * killer, which ends a whole group where it is told to. Only where a counter proves the latter is it told as a death.
+ * killer, which ends a whole group where it is told to. It is told as a death only where a counter proves the latter.
  */
 static bool
 judge_past(const struct options *options, struct kernel_life *past)
@@ -178,7 +178,7 @@ judge_past(const struct options *options, struct kernel_life *past)
 	return end.is_death;
 }
 
-/* Finds what is to be told of the lives before this one, and removes old ones. */
+/* Finds what is to be told about earlier lives, and removes old ones. */
 static void
 look_back(const struct options *options, const struct kernel_life *life, const char *home)
 {
@@ -195,7 +195,7 @@ look_back(const struct options *options, const struct kernel_life *life, const c
 	kernel_life_prune(home, options_has(options, OPTION_KEEP) ? options->keep : DEFAULT_KEEP, past.folder);
 }
 
-/* Neither shut down nor sent away: an end that nobody asked for. */
+/* Did it end without being asked to? Then it was neither shut down nor sent away. */
 static bool
 is_death(const struct launch *launch)
 {
@@ -204,7 +204,7 @@ is_death(const struct launch *launch)
 	return launch->start_error == 0 && launch->wait_status != 0 && !was_asked;
 }
 
-/* The server reads our status as the kernel's. */
+/* Ends as the kernel ended: the server reads our status as the kernel's. */
 static void
 end_alike(const struct launch *launch)
 {

@@ -32,7 +32,7 @@ struct measuring {
 	struct baseline_builder *builder;
 };
 
-/* An unknown program, of a baseline that does not say, is no contradiction. */
+/* A baseline that does not name its program fits every program. */
 static bool
 is_wanted_program(const struct baseline *wanted, const char *wanted_path, const char *path, const char *program,
                   const struct options *options, struct fail *fail)
@@ -95,7 +95,7 @@ is_whole(const struct model *model, const char *path, struct fail *fail)
 	return true;
 }
 
-/* A budget of call sites that is reached is no fault: totals are whole, and lines at which more is booked than theirs are known. */
+/* A full budget of call sites is no fault: totals are complete, and it is known which lines have bytes of other lines booked on them. */
 static bool
 are_lines_usable(const struct model *model, const char *path, bool is_salvage, struct fail *fail)
 {
@@ -171,7 +171,7 @@ add_argument(const struct measuring *measuring, const char *path, struct fail *f
 	return is_done;
 }
 
-/* With what the program prints on standard error. */
+/* The program's standard output goes to standard error. */
 static bool
 launch_apart(struct launch *launch, struct fail *fail)
 {
@@ -203,7 +203,7 @@ cmd_runs_has_rounds(const struct options *options)
 	return false;
 }
 
-/* A word with the number in the place of each mark; for free(). */
+/* The word with the number in place of each "{n}"; for free(). */
 static char *
 word_with_rounds(const char *word, uint64_t rounds)
 {

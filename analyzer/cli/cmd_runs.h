@@ -1,8 +1,8 @@
 /*
  * cmd_runs.h - which runs do the RUN arguments of baseline and check mean?
  *
- * A file is one run; a folder is as many as are wanted of its sessions, the newest. All must be of one program, or of those that --program
- * allows.
+ * A file is one run; a folder is the newest of its sessions, as many as are wanted. All must be of one program, or of programs that
+ * --program allows.
  */
 #ifndef CMD_RUNS_H
 #define CMD_RUNS_H
@@ -36,12 +36,12 @@ struct cmd_runs {
 };
 
 /*
- * Runs what stands behind "--" once more, recorded; its standard output goes to standard error, for the result has the other. Its exit
- * status is the capture's business.
+ * Records one more run of the command behind "--". Its standard output goes to standard error, because the result is written to ours.
+ * Its exit status is left to the reader of the capture.
  *
- * folder  NULL = as `kmemshim run` has it
- * rounds  what "{n}" in a word stands for
- * returns false and *fail (EXIT_CAPTURE): it could not be started, or left no capture
+ * folder   NULL = as `kmemshim run` has it
+ * rounds   what "{n}" in a word stands for
+ * returns  false and *fail (EXIT_CAPTURE): it could not be started, or left no capture
  */
 bool cmd_runs_record(struct cmd_recorded *recorded, const char *folder, uint64_t rounds, const struct options *options,
                      struct fail *fail);
@@ -49,7 +49,7 @@ bool cmd_runs_record(struct cmd_recorded *recorded, const char *folder, uint64_t
 #define CMD_RUNS_ROUNDS 100
 bool cmd_runs_has_rounds(const struct options *options); // "{n}" is in a word
 
-/* Is a run of this program what the baseline is of, or what --program allows? */
+/* Are the runs of the baseline's program, or of one that --program allows? */
 bool cmd_runs_is_of(const struct baseline *before, const char *before_path, const struct baseline *measured,
                     const struct options *options, struct fail *fail);
 
@@ -57,7 +57,7 @@ bool cmd_runs_is_of(const struct baseline *before, const char *before_path, cons
 struct baseline *cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, struct fail *fail);
 
 /*
- * Leaves in both what --domain names or, without it, what the baseline is of. before: NULL = there is none. False and *fail
+ * Narrows both to the domain that --domain names or, without it, to the baseline's domain. before: NULL = there is none. False and *fail
  * (EXIT_USAGE): the runs have no such domain, or the baseline is of another one.
  */
 bool cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct options *options,

@@ -56,8 +56,10 @@ run_command(const struct command *command, int count, char **arguments)
 		options_help(command, stdout);
 		return finish(EXIT_OK);
 	}
-	/* A reader that goes away (`| head`) is told by the write, not by a death. The launcher does this after its
-	 * program has ended, which inherits signals. */
+	/*
+	 * A write tells when a reader went away (`| head`); the signal would end this command. The launcher ignores it only after its
+	 * program has ended, which would inherit that.
+	 */
 	if (!command->is_launcher)
 		(void)signal(SIGPIPE, SIG_IGN);
 	return command->run(&options, &status, &fail) ? status : report_failure(&fail);

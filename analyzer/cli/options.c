@@ -196,7 +196,7 @@ static const struct option_row {
 #undef IN
 };
 
-/* For completion: what a person can choose from, where that is known. */
+/* The values from which a person can choose, where they are known; for completion. */
 static const char *
 choices_of(enum option_id id)
 {
@@ -268,7 +268,7 @@ refuse(const struct command *command, const char *argument, struct fail *fail)
 	return fail_set(fail, EXIT_USAGE, "%s: %s: see kmemshim %s --help", command->name, argument, command->name);
 }
 
-/* getopt's way of saying what was wrong, as one line of ours. */
+/* Turns getopt's result into one line of ours. */
 static bool
 refuse_option(const struct command *command, char **arguments, int result, struct fail *fail)
 {

@@ -80,14 +80,12 @@ options_has(const struct options *options, enum option_id id)
 	return (options->given & OPTION_BIT(id)) != 0;
 }
 
-/* What --top says; `otherwise` without it. */
 static inline uint64_t
 options_top(const struct options *options, uint64_t otherwise)
 {
 	return options_has(options, OPTION_TOP) ? options->top : otherwise;
 }
 
-/* The same of --stop. */
 static inline uint64_t
 options_stop_ns(const struct options *options, uint64_t otherwise)
 {
@@ -111,7 +109,6 @@ struct option_text {
 /* False: the command does not take it. */
 bool options_text(const struct command *command, enum option_id id, struct option_text *text);
 
-/* Usage, details and options of one command. */
 void options_help(const struct command *command, FILE *stream);
 
 /* "5", "5%", "2.5 %": at most 1000 %, three decimals at most. */

@@ -77,12 +77,12 @@ doctor_leave_place(const struct doctor *doctor)
 	free(path);
 }
 
-/* Why a file cannot get `bytes` there; NULL = it can, or nobody knows before. A quota shows in no other way. */
+/* Why a file cannot get the room that is needed; NULL = it can, or nobody knows before. A quota shows in no other way. */
 static const char *
-try_room(int file, uint64_t bytes)
+try_room(int file)
 {
 	void (*before)(int) = signal(SIGXFSZ, SIG_IGN); // of ulimit -f, which is a finding of its own
-	int error = fallocate(file, 0, 0, (off_t)bytes) != 0 ? errno : 0;
+	int error = fallocate(file, 0, 0, (off_t)DOCTOR_ROOM_NEEDED) != 0 ? errno : 0;
 
 	(void)signal(SIGXFSZ, before);
 	if (error == EDQUOT)
@@ -123,7 +123,7 @@ try_file(struct doctor *doctor, bool is_in_memory)
 	if (!try_mapping(file))
 		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "choose a folder on a local disk with -o",
 		           "files cannot be mapped for writing there (%s): nothing would be recorded", strerror(errno));
-	else if (!is_in_memory && (trouble = try_room(file, DOCTOR_ROOM_NEEDED)) != NULL)
+	else if (!is_in_memory && (trouble = try_room(file)) != NULL)
 		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "free some space, or choose another folder with -o", "%s",
 		           trouble);
 	else
@@ -191,13 +191,14 @@ check_command(struct doctor *doctor)
 	char self[PATH_MAX];
 	char found[PATH_MAX];
 	char path[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	size_t tail = sizeof(inside_wheel) - 1;
+	size_t length;
 	char next[PATH_MAX + 120];
 
-	self[length > 0 ? length : 0] = '\0';
+	program_own(self);
+	length = strlen(self);
 	if (!program_find("kmemshim", found)) {
-		if ((size_t)length <= tail || strcmp(self + (size_t)length - tail, inside_wheel) != 0)
+		if (length <= tail || strcmp(self + length - tail, inside_wheel) != 0)
 			return;
 		*strrchr(self, '/') = '\0';
 		(void)snprintf(next, sizeof(next), "write `python3 -m kmemshim`, or `export PATH=\"$PATH:%s\"`", self);

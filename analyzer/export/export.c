@@ -9,18 +9,6 @@
 #include "base/progress.h"
 
 static uint64_t
-peak_of(const struct model_site *site)
-{
-	return site->peak_bytes;
-}
-
-static uint64_t
-live_of(const struct model_site *site)
-{
-	return site->live_bytes;
-}
-
-static uint64_t
 leaked_of(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_LEAK ? site->live_bytes : 0;
@@ -33,8 +21,8 @@ allocated_of(const struct model_site *site)
 }
 
 const struct export_value export_values[] = {
-	{ "peak", "held at the peak", peak_of },
-	{ "live", "live at the end", live_of },
+	{ "peak", "held at the peak", model_site_peak },
+	{ "live", "live at the end", model_site_live },
 	{ "leaked", "leaked", leaked_of },
 	{ "allocated", "allocated in all", allocated_of },
 	{ .name = NULL },

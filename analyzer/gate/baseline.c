@@ -178,7 +178,7 @@ suppression_of(const struct baseline_builder *builder, const struct model_site *
 	return found + 1; // SIZE_MAX is 0
 }
 
-/* Of the process that made most: others are its helpers. */
+/* Of the process that made most steps: the others are its helpers. */
 static uint64_t
 steps_of(const struct model *model)
 {
@@ -191,7 +191,7 @@ steps_of(const struct model *model)
 	return steps;
 }
 
-/* The most that one of its lines has seen: with too few, none can be called a leak. */
+/* The most generations that one of its lines has seen: with too few, no line can be called a leak. */
 static uint64_t
 generations_of(const struct model *model)
 {
@@ -211,8 +211,8 @@ is_growing(const struct model_site *site)
 }
 
 /*
- * What grows keeps this much in each step since it began; what was built once has none. Most rounds of a quick loop are missed: where they
- * were only recognised, a line is taken to keep one block in each, so that missed rounds fail nothing.
+ * A line that grows keeps this much in each step since it began; a line that was built once keeps none. Most rounds of a quick loop are
+ * missed: where the rounds were only recognised, a line is taken to keep one block in each, so that missed rounds fail no check.
  */
 static uint64_t
 step_bytes_of(const struct model_site *site, uint64_t steps, bool is_recognised)
@@ -225,7 +225,7 @@ step_bytes_of(const struct model_site *site, uint64_t steps, bool is_recognised)
 	return is_growing(site) && own_steps != 0 ? site->live_bytes / own_steps : 0;
 }
 
-/* After the sample's own place was set. */
+/* To be called when the sample has its own place. */
 static void
 note_growing(struct sample *sample, const struct model_site *site)
 {
@@ -325,7 +325,7 @@ figure_of(uint64_t *numbers, uint64_t count)
 	return (struct baseline_figure){ numbers[0], numbers[(count - 1) / 2], numbers[count - 1] };
 }
 
-/* One row from the samples [first, end): one of each run that had it. */
+/* One row from the samples [first, end): one of each run that had the site. */
 static struct baseline_site
 reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 {
@@ -365,7 +365,7 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 	return row;
 }
 
-/* The recorder runs on one kind of processor. Of Python's versions those differ that have another minor number. */
+/* The recorder runs on one kind of processor. Versions of Python differ where the minor number does. */
 static void
 set_platform(struct baseline *baseline)
 {

@@ -106,7 +106,7 @@ const char *baseline_program(const struct model *model, char program[BASELINE_PR
 struct baseline *baseline_finish(struct baseline_builder *builder);
 void baseline_free(struct baseline *baseline);
 
-/* Leaves nothing but what rank_domain_matches() finds for `domain`. */
+/* Only domains that rank_domain_matches() finds for `domain` remain, and their sites. */
 void baseline_narrow(struct baseline *baseline, const char *domain);
 
 void baseline_write(const struct baseline *baseline, FILE *stream);
@@ -116,12 +116,11 @@ void baseline_write(const struct baseline *baseline, FILE *stream);
  */
 struct baseline *baseline_read(const char *path, struct fail *fail);
 
-/* Has it one baseline for each platform: a folder, or a name that ends with '/'? */
+/* Is it a folder with one baseline for each platform, or a name that ends with '/'? */
 bool baseline_is_folder(const char *path);
-/* The one of this platform in it: "FOLDER/x86_64-python3.11.json". For free(). */
+/* The file of this platform in the folder: "FOLDER/x86_64-python3.11.json". For free(). */
 char *baseline_path_in(const char *folder, const char *platform);
 
-/* NULL when it is not there. */
 const struct baseline_site *baseline_find_site(const struct baseline *baseline, uint64_t family);
 const struct baseline_domain *baseline_find_domain(const struct baseline *baseline, const char *name);
 

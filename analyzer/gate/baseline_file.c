@@ -21,7 +21,7 @@
 #include "gate/branch_file.h"
 #include "version.h"
 
-#define LIKENESS_WORTH_BYTES 4096 // who holds less is not looked for under another name
+#define LIKENESS_WORTH_BYTES 4096 // a site that holds less is not looked for under another name
 #define LIKENESS_FORMAT "%016" PRIx64 " %016" PRIx64 " %016" PRIx64
 
 static void
@@ -150,7 +150,7 @@ take_class(const struct place_in_file *at, const json_t *row, enum model_leak_cl
 	return *leak != MODEL_LEAK_CLASSES || is_wrong(at, "class", "a leak class");
 }
 
-/* True as well where there is none. */
+/* Returns true as well where the row has no likeness. */
 static bool
 take_likeness(const json_t *row, uint64_t likeness[SITE_KEY_LIKENESSES])
 {

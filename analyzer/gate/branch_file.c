@@ -20,7 +20,7 @@ branch_file_is(const char *name)
 	return colon != NULL && colon != name && colon[1] != '\0' && name[0] != '-' && access(name, F_OK) != 0;
 }
 
-/* Its first line without "fatal: ", for ours. */
+/* git's first line, without "fatal: ", for a message of ours. */
 static void
 read_error(int file, char *text, size_t room)
 {
@@ -33,7 +33,7 @@ read_error(int file, char *text, size_t room)
 	(void)text_clean(text, strlen(text));
 }
 
-/* An errno, or 0 and the status. */
+/* Returns an errno, or 0 and git's status. */
 static int
 run_git(const char *name, int content, int errors, int *status)
 {

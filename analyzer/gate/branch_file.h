@@ -10,10 +10,10 @@
 
 #include "base/fail.h"
 
-/* Not a file that is here, and a revision and a path. */
+/* Is it a revision and a path, and no file here? */
 bool branch_file_is(const char *name);
 
-/* A descriptor of what is in it; -1 and *fail (EXIT_USAGE). */
+/* A descriptor of the file's content; -1 and *fail (EXIT_USAGE). */
 int branch_file_open(const char *name, struct fail *fail);
 
 #endif

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/amount.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
 #include "base/text_start.h"
@@ -43,21 +44,9 @@ check_add_rule(struct check *check, struct check_rule rule)
 }
 
 uint64_t
-check_sum(uint64_t left, uint64_t right)
-{
-	return left > UINT64_MAX - right ? UINT64_MAX : left + right;
-}
-
-uint64_t
 check_now_bytes(const struct baseline_figure *figure, bool is_peak)
 {
 	return is_peak ? figure->median : figure->min;
-}
-
-uint64_t
-check_more(uint64_t after, uint64_t before)
-{
-	return after > before ? after - before : 0;
 }
 
 void
@@ -90,7 +79,7 @@ check_suppressed_bytes(const struct check *check, const char *domain, bool is_pe
 
 		if (now->suppression != 0 &&
 		    (domain == NULL ? domain_is_host(now->domain_kind) : rank_domain_matches(now->domain, domain)))
-			bytes = check_sum(bytes, check_more(after, before));
+			bytes = amount_sum(bytes, amount_less(after, before));
 	}
 	return bytes;
 }
@@ -103,7 +92,7 @@ objects_bytes(const struct baseline *baseline)
 	return objects != NULL ? objects->peak_bytes.max : 0;
 }
 
-/* What is left of Python's arenas is what they take, which is exact, less an estimate. */
+/* What Python's arenas take is exact. What is left of them is that, less an estimate: it is off as the estimate is. */
 uint64_t
 check_chance_bytes(const struct check *check, enum domain_kind kind, uint64_t before, uint64_t after)
 {
@@ -122,8 +111,7 @@ check_note(struct check *check, const char *format, ...)
 	char *text;
 
 	va_start(values, format);
-	if (vasprintf(&text, format, values) < 0)
-		memory_exhausted();
+	text = memory_vprinted(format, values);
 	va_end(values);
 	(void)text_clean(text, strlen(text));
 	check->notes = memory_grown(check->notes, &check->note_room, check->note_count + 1, sizeof(*check->notes));

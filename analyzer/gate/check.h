@@ -59,7 +59,6 @@ struct check_renamed {
 	const struct baseline_site *now;
 };
 
-/* What became of one suppression. */
 struct check_suppressed {
 	size_t line_count; // that would have failed, or leak
 	uint64_t bytes;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/amount.h"
 #include "gate/check_build.h"
 #include "gate/check_words.h"
 #include "gate/pattern.h"
@@ -81,7 +82,7 @@ check_has_line_budget(const struct config *config, const struct baseline_site *s
 	return false;
 }
 
-/* What a budget is about. */
+/* What a budget is compared with. */
 struct sum {
 	uint64_t before;
 	uint64_t after;
@@ -101,9 +102,9 @@ add_domain(struct sum *sum, const struct check *check, const struct baseline_dom
 	enum domain_kind kind = now != NULL ? now->kind : then->kind;
 
 	sum->kind = sum->count++ == 0 ? kind : sum->kind;
-	sum->before = check_sum(sum->before, before);
-	sum->after = check_sum(sum->after, after);
-	sum->chance = check_sum(sum->chance, check_chance_bytes(check, kind, before, after));
+	sum->before = amount_sum(sum->before, before);
+	sum->after = amount_sum(sum->after, after);
+	sum->chance = amount_sum(sum->chance, check_chance_bytes(check, kind, before, after));
 }
 
 static void
@@ -123,7 +124,7 @@ add_domains(struct sum *sum, const struct check *check, const struct config_budg
 	}
 }
 
-/* Of what is estimated, the same part. */
+/* The error of what a line keeps in a step: the same part of it as of what is live. */
 static uint64_t
 chance_of_step(const struct check *check, const struct baseline_site *now)
 {
@@ -134,7 +135,7 @@ chance_of_step(const struct check *check, const struct baseline_site *now)
 	           : (uint64_t)((double)chance * (double)now->step_bytes.min / (double)now->live_bytes.min);
 }
 
-/* A line as part of a domain only says which one it was. */
+/* is_counted: false for a line of a domain that is counted already: the line only says where the domain grew. */
 static void
 add_site(struct sum *sum, const struct check *check, size_t index, enum check_kind kind, bool is_counted)
 {
@@ -152,11 +153,11 @@ add_site(struct sum *sum, const struct check *check, size_t index, enum check_ki
 	if (!is_counted)
 		return;
 	sum->kind = sum->count++ == 0 ? now->domain_kind : sum->kind;
-	sum->before = check_sum(sum->before, before);
-	sum->after = check_sum(sum->after, after);
-	sum->chance = check_sum(sum->chance, kind == CHECK_STEP
-	                                         ? chance_of_step(check, now)
-	                                         : check_chance_bytes(check, now->domain_kind, before, after));
+	sum->before = amount_sum(sum->before, before);
+	sum->after = amount_sum(sum->after, after);
+	sum->chance = amount_sum(sum->chance, kind == CHECK_STEP
+	                                          ? chance_of_step(check, now)
+	                                          : check_chance_bytes(check, now->domain_kind, before, after));
 }
 
 static struct sum
@@ -179,7 +180,7 @@ limit_of(const struct config_amount *amount, uint64_t before)
 {
 	if (!amount->is_growth)
 		return amount->bytes;
-	return check_sum(before, amount->is_share ? (uint64_t)((double)before * amount->ppm / 1e6) : amount->bytes);
+	return amount_sum(before, amount->is_share ? (uint64_t)((double)before * amount->ppm / 1e6) : amount->bytes);
 }
 
 static void
@@ -205,14 +206,15 @@ judge(struct check *check, const struct config_budget *budget, enum check_kind k
 	if (budget->scope != CONFIG_LINES && kind != CHECK_STEP)
 		rule.suppressed_bytes = check_suppressed_bytes(check, budget->scope == CONFIG_TOTAL ? NULL : budget->name,
 		                                               kind == CHECK_PEAK);
-	rule.limit_bytes = check_sum(limit_of(amount, sum.before), check_sum(rule.estimated_bytes, rule.suppressed_bytes));
+	rule.limit_bytes = amount_sum(limit_of(amount, sum.before),
+	                              amount_sum(rule.estimated_bytes, rule.suppressed_bytes));
 	rule.has_failed = rule.after_bytes > rule.limit_bytes;
 	if (rule.has_failed)
 		check_name_place(&rule, sum.grown);
 	(void)check_add_rule(check, rule);
 }
 
-/* Nothing of it was recorded, by this name. */
+/* Was nothing recorded to which the budget's name applies? */
 static bool
 fits_nothing(const struct check *check, const struct config_budget *budget)
 {

@@ -12,19 +12,16 @@
 /* Valid until the next one is added. */
 struct check_rule *check_add_rule(struct check *check, struct check_rule rule);
 
-/* What a site, or a domain, of the runs under test counts with; of the baseline it is the most. */
+/* The figure of a site or domain under test that counts; of the baseline it is the most. */
 uint64_t check_now_bytes(const struct baseline_figure *figure, bool is_peak);
 
-/* What suppressed lines of these hold more than in the baseline. domain: NULL = of all memory of the host. */
+/* How much more the suppressed lines of these runs hold than in the baseline. domain: NULL = in all memory of the host. */
 uint64_t check_suppressed_bytes(const struct check *check, const char *domain, bool is_peak);
 
-/* By so much two estimates of the same memory may differ by chance. */
+/* How far two estimates of the same memory may differ by chance. */
 uint64_t check_chance_bytes(const struct check *check, enum domain_kind kind, uint64_t before, uint64_t after);
 
-/* Sets file, line and text of the rule; NULL: none is known. */
+/* Sets file, line and text of the rule. site: NULL = no line is known. */
 void check_name_place(struct check_rule *rule, const struct baseline_site *site);
-
-uint64_t check_sum(uint64_t left, uint64_t right);    // UINT64_MAX where it is more
-uint64_t check_more(uint64_t after, uint64_t before); // 0 where it is less
 
 #endif

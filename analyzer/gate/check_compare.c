@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/amount.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/units.h"
@@ -18,7 +19,7 @@
 
 #define GENERATIONS_MIN 6 // of a leak: rank.h
 
-/* The line that a domain's growth came from, as far as one stands out. */
+/* The line of a domain that grew most; NULL: none grew. */
 static const struct baseline_site *
 most_grown(const struct check *check, const char *domain, bool is_peak)
 {
@@ -31,7 +32,7 @@ most_grown(const struct check *check, const char *domain, bool is_peak)
 		uint64_t after = check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak);
 		uint64_t before = then == NULL ? 0 : (is_peak ? then->peak_bytes.max : then->live_bytes.max);
 
-		if (strcmp(now->domain, domain) == 0 && check_more(after, before) > most) {
+		if (strcmp(now->domain, domain) == 0 && amount_less(after, before) > most) {
 			most = after - before;
 			grown = now;
 		}
@@ -44,10 +45,10 @@ static const struct baseline_figure nothing;
 static uint64_t
 limit_of(const struct check *check, enum domain_kind kind, const struct baseline_figure *before, uint64_t after)
 {
-	return check_sum(check_limit(before, check->tolerance), check_chance_bytes(check, kind, before->max, after));
+	return amount_sum(check_limit(before, check->tolerance), check_chance_bytes(check, kind, before->max, after));
 }
 
-/* Either may be NULL: nothing was recorded there. */
+/* A side where nothing was recorded is NULL. */
 static void
 compare_domain(struct check *check, const struct baseline_domain *then, const struct baseline_domain *found)
 {
@@ -74,8 +75,8 @@ compare_domain(struct check *check, const struct baseline_domain *then, const st
 
 		if (check_has_domain_budget(check->config, domain->name, kind))
 			continue;
-		rule.limit_bytes = check_sum(limit_of(check, domain->kind, before, rule.after_bytes),
-		                             check_suppressed_bytes(check, domain->name, is_peak));
+		rule.limit_bytes = amount_sum(limit_of(check, domain->kind, before, rule.after_bytes),
+		                              check_suppressed_bytes(check, domain->name, is_peak));
 		rule.has_failed = rule.is_judged && rule.after_bytes > rule.limit_bytes;
 		if (rule.has_failed)
 			check_name_place(&rule, most_grown(check, domain->name, is_peak));
@@ -90,7 +91,7 @@ suppress(struct check *check, const struct baseline_site *now)
 	struct check_suppressed *suppressed = &check->suppressed[now->suppression - 1];
 
 	suppressed->line_count++;
-	suppressed->bytes = check_sum(suppressed->bytes, now->live_bytes.min);
+	suppressed->bytes = amount_sum(suppressed->bytes, now->live_bytes.min);
 }
 
 static void
@@ -132,7 +133,7 @@ compare_site(struct check *check, size_t index)
 		.after_bytes = now->live_bytes.min,
 	};
 	check_name_place(&rule, now);
-	rule.limit_bytes = check_sum(
+	rule.limit_bytes = amount_sum(
 		limit_of(check, now->domain_kind, then != NULL ? &then->live_bytes : &nothing, rule.after_bytes),
 		domain != NULL ? domain->elsewhere_bytes : 0);
 	rule.has_failed = rule.after_bytes > rule.limit_bytes;
@@ -162,7 +163,7 @@ compare_with_baseline(struct check *check)
 		compare_site(check, i);
 }
 
-/* Without a baseline: leaks that are known are told all the same. */
+/* Without a baseline: known leaks are reported all the same. */
 static void
 suppress_leaks(struct check *check)
 {
@@ -216,7 +217,7 @@ compare_rules(const void *a, const void *b)
 	return order ?: order_numbers(left->family, right->family);
 }
 
-/* No line can be a leak then, whatever it keeps. */
+/* In a run that was too short no line can be a leak, whatever it keeps. */
 static void
 note_short_run(struct check *check)
 {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/amount.h"
 #include "base/units.h"
 #include "gate/check_build.h"
 
@@ -16,8 +17,8 @@ check_has_failed_lines(const struct check *check)
 static bool
 has_grown(const struct check_rule *rule, uint64_t longer_bytes)
 {
-	double once = (double)check_more(rule->after_bytes, rule->before_bytes);
-	double longer = (double)check_more(longer_bytes, rule->before_bytes);
+	double once = (double)amount_less(rule->after_bytes, rule->before_bytes);
+	double longer = (double)amount_less(longer_bytes, rule->before_bytes);
 
 	return longer >= once * CHECK_CONFIRM_TIMES / 2;
 }

@@ -1,7 +1,8 @@
 /*
  * check_confirm.h - does a line that failed grow with the work that the program does?
  *
- * A cache, a pool, or a table that is new holds as much after four times the rounds; a leak holds four times as much. It must hold twice.
+ * A new cache, pool or table holds as much after four times the rounds; a leak holds four times as much. Twice as much is taken for a
+ * leak.
  */
 #ifndef CHECK_CONFIRM_H
 #define CHECK_CONFIRM_H
@@ -17,7 +18,7 @@
 bool check_has_failed_lines(const struct check *check);
 
 /*
- * Takes away the failed lines that did not grow, and says so in a note each.
+ * Takes the failed lines away that did not grow, and adds a note for each.
  *
  * longer   a run of the same program with CHECK_CONFIRM_TIMES the rounds
  * rounds   of the runs under test

@@ -19,7 +19,7 @@ check_limit(const struct baseline_figure *before, struct check_tolerance toleran
 	return before->max > UINT64_MAX - allowed ? UINT64_MAX : before->max + allowed;
 }
 
-/* Of all lines of the baseline that the runs have not. */
+/* An index of all lines of the baseline that the runs do not have. */
 static struct likeness_index *
 index_of_gone(const struct baseline *before, const struct baseline *after)
 {

@@ -1,9 +1,10 @@
 /*
  * check_match.h - which line of the baseline is this line of the runs?
  *
- * The one of its family, else one that is gone and does the same under another name: a function that was renamed, or moved to another file.
- * That holds only where nothing got worse by it: the same domain, leak only for leak, no more bytes than the old line was allowed and
- * no less than half, all other frames that count the same. Each line of the baseline is taken once.
+ * The line of the same family. Else a line that is gone and did the same under another name, because a function was renamed or moved to
+ * another file. That holds only where nothing got worse: the domain is the same, a leak stands only for a leak, it holds no more bytes
+ * than the old line was allowed and no less than half, and all other frames that count are the same. Each line of the baseline is taken
+ * once.
  *
  * When failing  it cannot.
  */
@@ -16,8 +17,9 @@
 #include "gate/baseline.h"
 
 /*
- * The larger of the two is allowed. Where the baseline has enough runs they are small: what differs between two places, such as the
- * length of paths; and a figure may differ from those of the baseline by twice as much as these differ from each other.
+ * Two tolerances, of which the larger one is allowed. Where the baseline has enough runs both are small: they only cover what differs
+ * between two places, such as the length of paths. A figure may then also differ from those of the baseline by twice as much as these
+ * differ from each other.
  */
 struct check_tolerance {
 	uint64_t absolute_bytes;
@@ -29,10 +31,10 @@ struct check_tolerance {
 #define CHECK_NOISE_BYTES 65536
 #define CHECK_NOISE_PPM 10000
 
-/* What a line or domain may hold that held so much. */
+/* The most that a line or domain may hold which held `before`. */
 uint64_t check_limit(const struct baseline_figure *before, struct check_tolerance tolerance);
 
-/* For each site of `after` that of `before`, or NULL: it is new. For free(). */
+/* For each site of `after` the site of `before` that it is, or NULL: it is new. For free(). */
 const struct baseline_site **check_match(const struct baseline *before, const struct baseline *after,
                                          struct check_tolerance tolerance);
 

@@ -35,7 +35,7 @@ find_output(const char *word, const char **file)
 	return NULL;
 }
 
-/* Others have written into the file, or will. */
+/* Appends: others have written into the file, or will. */
 static bool
 append(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
 {

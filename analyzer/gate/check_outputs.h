@@ -23,8 +23,9 @@ extern const struct check_output check_outputs[];
 extern const size_t check_output_count;
 
 /*
- * Writes every output of a list "NAME,NAME=FILE". check: NULL = only looks whether all are known, so that a typing error is found before
- * the captures are read. False and *fail (EXIT_USAGE): one is not, or a file cannot be written.
+ * Writes every output of a list "NAME,NAME=FILE". False and *fail (EXIT_USAGE): a name is not known, or a file cannot be written.
+ *
+ * check  NULL = the names are only looked up, so that a typing error is found before the captures are read
  */
 bool check_outputs_write(const struct check *check, const char *list, struct fail *fail);
 

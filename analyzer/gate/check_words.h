@@ -1,7 +1,5 @@
 /*
  * check_words.h - what do all outputs of a check say alike?
- *
- * Safe from   one thread; no state.
  */
 #ifndef CHECK_WORDS_H
 #define CHECK_WORDS_H
@@ -11,13 +9,12 @@
 
 #include "gate/check.h"
 
-/* What a rule is called, and what it looks for. */
 struct check_rule_text {
 	const char *name;    // "leak"; stands in files that people keep: it never changes
 	const char *summary; // one sentence
 };
 
-/* Of all rules, "ended" among them: the program was killed or failed. */
+/* Of all rules. One of them is "ended": the program was killed or failed. */
 extern const struct check_rule_text check_rule_texts[];
 extern const size_t check_rule_text_count;
 
@@ -40,15 +37,13 @@ struct check_place {
 };
 struct check_place check_place(const struct check *check, const char *file, uint32_t line);
 
-/* Is there a file that a person can open? Not of a notebook's cell, nor of "<string>". */
+/* Is it a file that a person can open, no notebook's cell and no "<string>"? */
 bool check_has_file(const char *file);
 
-/* Below the folder in which the check runs, as CI systems want it. */
+/* The path below the folder in which the check runs, as CI systems want it. */
 const char *check_relative(const char *file);
 
-/*
- * What is found again in the next run, whatever its figures: "line/heap/0123456789ab".
- */
+/* The name by which the next run's result is found to be the same, whatever its figures: "line/heap/0123456789ab". */
 #define CHECK_IDENTITY_BYTES 160
 const char *check_identity(const struct check_rule *rule, char identity[CHECK_IDENTITY_BYTES]);
 

@@ -32,7 +32,7 @@ struct reading {
 	struct fail *fail;
 };
 
-/* One name of a mapping, and who takes its value. */
+/* One name of a mapping, and the function that takes its value. */
 struct member {
 	const char *name;
 	bool (*take)(struct reading *reading, const yaml_node_t *value, void *to);
@@ -185,7 +185,7 @@ take_total(struct reading *reading, const yaml_node_t *value, void *to)
 	return take_budget(reading, value, CONFIG_TOTAL, "total", value->start_mark.line + 1);
 }
 
-/* Names that are not ours: each has a budget. */
+/* A mapping whose names are the user's: each has a budget. */
 static bool
 take_named(struct reading *reading, const yaml_node_t *node, enum config_scope scope, const char *wanted)
 {
@@ -317,7 +317,7 @@ take_suppressions(struct reading *reading, const yaml_node_t *value, void *to)
 	return take_list(reading, value, "a list: each begins with - leak: PATTERN", add_suppression);
 }
 
-/* Beside the configuration. */
+/* A path is relative to the configuration's folder. */
 static bool
 add_file(struct reading *reading, const yaml_node_t *item)
 {
@@ -472,7 +472,7 @@ config_free(struct config *config)
 	free(config);
 }
 
-/* Without blanks at both ends; "" of a comment. */
+/* The line without blanks at both ends; "" for a comment. */
 static char *
 trimmed(char *line)
 {

@@ -24,7 +24,6 @@
 enum config_scope { CONFIG_TOTAL, CONFIG_DOMAIN, CONFIG_LINES };
 enum config_figure { CONFIG_PEAK, CONFIG_LIVE, CONFIG_PER_STEP, CONFIG_FIGURES };
 
-/* What is too much. */
 struct config_amount {
 	bool is_given;
 	bool is_growth; // beyond what the baseline has
@@ -41,7 +40,7 @@ struct config_budget {
 	struct config_amount amounts[CONFIG_FIGURES];
 };
 
-/* A leak that is known. */
+/* A leak that is known and accepted. */
 struct config_suppression {
 	const char *pattern; // of a function, file, module, or "train.py:41 epoch": of any frame (pattern.h)
 	const char *reason;  // "" in a file of LeakSanitizer's
@@ -51,7 +50,7 @@ struct config_suppression {
 	bool is_expired;
 };
 
-/* What becomes of it: the status that the command ends with. */
+/* What becomes of a run that cannot be judged: it chooses the command's exit status. */
 enum config_policy { CONFIG_FAIL, CONFIG_PASS, CONFIG_SKIP };
 
 struct config {
@@ -89,7 +88,7 @@ bool config_has_steps(const struct config *config); // a budget of what is kept 
 /* The row of the first suppression that is in force and fits this text; SIZE_MAX: none. */
 size_t config_suppressed_by(const struct config *config, const char *text);
 
-/* A file to begin with, with comments. It allows what is allowed without one. */
+/* A file to begin with, with comments. Used as it is, it allows what is allowed without a file. */
 void config_template(FILE *stream);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Up to the next star, or to the end; '$' at the end of the pattern is none of it. */
+/* The length up to the next star or the end; a '$' at the end of the pattern is not counted. */
 static size_t
 part_length(const char *part, bool *is_last_anchored)
 {
@@ -15,8 +15,8 @@ part_length(const char *part, bool *is_last_anchored)
 }
 
 /*
- * The parts between the stars, from left to right, each at its first place: a later place leaves less for the parts behind it. One that must
- * stand at the end is looked for there.
+ * Looks for the parts between the stars from left to right, each at its first place: a later place would leave less for the parts behind
+ * it. A part that must stand at the end is looked for there.
  */
 bool
 pattern_fits(const char *pattern, const char *text)

@@ -40,7 +40,7 @@ open_case(FILE *stream, const char *kind, const char *subject)
 	(void)fputs("\"", stream);
 }
 
-/* After open_case(): where the code is. */
+/* Where the code is. To be called after open_case(). */
 static void
 put_place(FILE *stream, const struct check_rule *rule)
 {

@@ -11,7 +11,6 @@
 
 #define RENAMED_SHOWN 5
 
-/* A line that the baseline does not know. */
 static const char *
 novelty(const struct check_rule *rule)
 {
@@ -22,7 +21,7 @@ novelty(const struct check_rule *rule)
 	return rule->is_leak ? "new, " : "new, may leak (the run is too short to tell: measure a longer one), ";
 }
 
-/* The first figure in its column; what is allowed on top of it follows. */
+/* The limit in its column; what is allowed on top of it follows. */
 static void
 put_limit(const char *limit, FILE *stream)
 {
@@ -83,7 +82,7 @@ put_arena_note(const struct check *check, FILE *stream)
 						  : "both");
 }
 
-/* Lines that are no leak, for they were there under another name. */
+/* Lines that were not new: the baseline has them under another name. */
 static void
 put_renamed(const struct check *check, FILE *stream)
 {
@@ -100,7 +99,7 @@ put_renamed(const struct check *check, FILE *stream)
 		              check->renamed_count - RENAMED_SHOWN);
 }
 
-/* What passes today and may fail in a longer run. */
+/* A leak that passes today and may fail in a longer run. */
 static void
 put_small_leak(const struct check *check, FILE *stream)
 {

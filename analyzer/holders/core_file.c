@@ -220,7 +220,7 @@ compare_regions(const void *left, const void *right)
 	return order_numbers(((const struct memory_region *)left)->start, ((const struct memory_region *)right)->start);
 }
 
-/* A core does not say it. What can be written and is a library's is private. */
+/* A core does not say whether a mapping is shared. A writable mapping of a library's file is private. */
 static bool
 is_shared(struct part *file)
 {

@@ -1,7 +1,8 @@
 /*
  * core_file.h - the memory of a process as a core file has it, its mappings, and its threads' registers.
  *
- * What a core leaves out because a file has it, code and constants of libraries, is read from these files: they must be those of then.
+ * A core leaves out code and constants of libraries, because their files have them. They are read from these files, which must be the
+ * same as they were then.
  *
  * When failing  false, and one line in `fail`.
  */
@@ -11,7 +12,7 @@
 #include "holders/process_memory.h"
 #include "holders/stopped_process.h"
 
-/* program_addr: out, in the program's own file; 0 = not known. */
+/* program_addr: out, the entry point, in the program's own file; 0 = not known. */
 bool core_file_open(const char *command, const char *path, struct process_memory *memory,
                     struct stopped_process *process, uint64_t *program_addr, struct fail *fail);
 void core_file_close(struct process_memory *memory); // of no core: nothing is done

@@ -16,7 +16,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-/* Waits until it is watched. An error goes back: the pipe is closed when the program begins. */
+/* Waits until it is watched, then becomes the program. An error is sent back: the pipe is closed when the program begins. */
 static void __attribute__((noreturn)) become(char *const *arguments, const int go[2], const int failed[2])
 {
 	char nothing;

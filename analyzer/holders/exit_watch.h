@@ -11,10 +11,10 @@
 
 #include "holders/stopped_process.h"
 
-/* Its environment is ours, its standard output our standard error: the result has the other. arguments: end with NULL */
+/* The program gets our environment, and our standard error as its standard output: the result goes to ours. arguments: end with NULL */
 bool exit_watch_start(const char *command, char *const *arguments, pid_t *pid, struct fail *fail);
 
-/* Until it is about to end. False: it was killed, and its memory is gone; the status is known then. */
+/* Waits until the program is about to end. False: it was killed, and its memory is gone; the status is known then. */
 bool exit_watch_wait(const char *command, pid_t pid, struct stopped_process *process, int *status, struct fail *fail);
 
 #endif

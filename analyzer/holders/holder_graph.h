@@ -1,8 +1,8 @@
 /*
  * holder_graph.h - how many objects of PyTorch hang on this one, by their tables of virtual functions?
  *
- * Forwards, from block to block, while the process stands still: of a graph of PyTorch a way to one block says nothing of its size. Followed are words to
- * the begin of blocks, from objects and from small blocks between them.
+ * Goes forwards, from block to block, while the process stands still: a way to one block of a graph does not say how large the graph is.
+ * It follows words that lead to the begin of a block, from objects and from small blocks between them.
  *
  * When full  HOLDER_GRAPH_BLOCKS blocks, HOLDER_GRAPH_TABLES tables, or no time: is_cut, and what was counted until then.
  */
@@ -31,7 +31,7 @@ struct holder_graph {
 void holder_graph_count(struct process_look *look, struct process_modules *modules, uint64_t start,
                         uint64_t deadline_ns, struct holder_graph *graph);
 
-/* Is it of a library of PyTorch? */
+/* Is it a table of a library of PyTorch? */
 bool holder_graph_is_table(struct process_modules *modules, uint64_t addr);
 
 #endif

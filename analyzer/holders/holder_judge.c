@@ -1,7 +1,7 @@
 /*
- * holder_judge.c - of the words that were found, which lead on, and which way is the best (see holder_search.h)?
+ * holder_judge.c - which of the words that were found lead on, and which way is the best (see holder_search.h)?
  *
- * A word that may be left over counts only while references are not accounted for by others.
+ * A word that may be left over counts only while an object has references that no other word accounts for.
  *
  * Invariant, tested by number in tests/preload/test_holders.py:
  *   H2  of two ways to a root the one with the lower cost is taken: names before addresses.
@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "holders/holder_search.h"
 
-/* What it costs to end a way there: what a person can find in the source comes first. */
+/* What it costs to end a way at such a root: roots that a person can find in the source come first. */
 static const uint16_t kind_costs[HOLDER_KINDS] = {
 	[HOLDER_FRAME] = 1,  [HOLDER_STATE] = 12,    [HOLDER_STATIC] = 3,      [HOLDER_THREAD_LOCAL] = 9,
 	[HOLDER_STACK] = 12, [HOLDER_REGISTER] = 14, [HOLDER_MAPPING] = 10000, // where nothing else is
@@ -49,7 +49,10 @@ cost_of_edge(const struct holder_node *to, const struct holder_edge *edge)
 	return costs[edge->hold] + (offset <= HOLDER_HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);
 }
 
-/* Who holds it for sure is known: a word that may be left over is. Items belong to one object; references are counted. */
+/*
+ * Is it known for sure who holds the node? Then a word that may be left over is left over. Items belong to one object; of other objects
+ * references are counted.
+ */
 static bool
 is_settled(struct holder_search *search, const struct holder_node *node, uint64_t sure)
 {
@@ -58,7 +61,7 @@ is_settled(struct holder_search *search, const struct holder_node *node, uint64_
 	return sure + node->own >= python_objects_references(search->python, &node->object);
 }
 
-/* What is likely counts against what may be left over. */
+/* A likely word wins over a word that may be left over. */
 static void
 settle(struct holder_search *search)
 {
@@ -75,7 +78,7 @@ settle(struct holder_search *search)
 		struct holder_edge *edge = &search->edges[i];
 		uint64_t others = sure[edge->to] + (edge->hold == PYTHON_HOLD_PERHAPS ? likely[edge->to] : 0);
 
-		/* Anew each time: what is not sure yet may be, when it is known whose items they are. */
+		/* Decided anew each time: a word that is not sure yet may become so, when it is known whose items they are. */
 		if (edge->hold != PYTHON_HOLD_SURE)
 			edge->is_gone = is_settled(search, &search->nodes[edge->to], others);
 	}
@@ -125,7 +128,7 @@ holder_search_is_guess(const struct holder_search *search, uint32_t sample)
 	return false;
 }
 
-/* Its way ends at a root that says enough, and no word on it may be left over. */
+/* Does its way end at a root that says enough, without a word that may be left over? */
 static bool
 is_sure(const struct holder_search *search, uint32_t sample)
 {
@@ -138,7 +141,7 @@ is_sure(const struct holder_search *search, uint32_t sample)
 }
 
 /*
- * What a new way may cost at most from each node on, and still be the better one of a sample below: 0 = none is wanted there. A sample with a
+ * What a new way may cost at most from each node on, and still be better for a sample below: 0 = no way is wanted there. A sample with a
  * good way wants none. One without a way, or with a guess, wants any.
  */
 static void
@@ -174,7 +177,7 @@ spread_room(const struct holder_search *search, uint32_t *room)
 	}
 }
 
-/* The cheapest word in the cheapest root would have to fit. */
+/* Would at least the cheapest word in the cheapest root fit? */
 static bool
 is_room_enough(const struct holder_search *search, uint32_t room)
 {
@@ -224,7 +227,7 @@ holder_search_judge(struct holder_search *search)
 	find_wanted(search);
 }
 
-/* Marks what leads to it, itself too. */
+/* Marks the sample and all nodes that lead to it. */
 static void
 mark_above(const struct holder_search *search, uint32_t sample, bool *is_above)
 {

@@ -64,7 +64,7 @@ without_namespaces(const char *name)
 	return name;
 }
 
-/* NULL = it is no table of virtual functions, or the library says no names. offset: out, in the table. */
+/* NULL = it is no table of virtual functions, or the library has no names. offset: out, in the table. */
 static const char *
 class_of_table(struct process_modules *modules, uint64_t addr, struct process_module **module, uint64_t *offset)
 {
@@ -81,7 +81,7 @@ class_of_table(struct process_modules *modules, uint64_t addr, struct process_mo
 	return name + sizeof(prefix) - 1;
 }
 
-/* Of an object that begins with this table; NULL = not known. */
+/* The type of an object that begins with this table; NULL = not known. */
 static const struct symbol_type *
 type_of_table(struct teller *teller, uint64_t table)
 {
@@ -148,7 +148,7 @@ read_blocks(const char *at, struct blocks *blocks)
 	}
 }
 
-/* By this word, from what begins at *into of its block? *into: out, of the next one. */
+/* The type to which this word leads, from what begins at *into of its block. *into: out, the same in the next block. */
 static const struct symbol_type *
 follow_word(const struct symbol_type *type, const struct word_place *word, uint64_t *into)
 {
@@ -161,7 +161,7 @@ follow_word(const struct symbol_type *type, const struct word_place *word, uint6
 	return next;
 }
 
-/* The type of the last one of blocks, by what leads to the first one: of a list, or of a tree, that of each. */
+/* The type of the last of these blocks, found from the type that leads to the first one. In a list or a tree all have that type. */
 static const struct symbol_type *
 follow(const struct teller *teller, const struct blocks *blocks, uint64_t *into)
 {
@@ -228,7 +228,7 @@ tell_member(struct teller *teller, const struct blocks *blocks)
 	teller->is_member = true;
 }
 
-/* By how PyTorch calls what it differentiates by. */
+/* Has the class a name by which PyTorch calls nodes of its graphs? */
 static bool
 is_graph_node(const char *name)
 {
@@ -286,7 +286,7 @@ tell_mark(struct teller *teller, const char *at)
 	return end != NULL ? end + 1 : at + strlen(at);
 }
 
-/* A step without marks is one of Python, or was left out. */
+/* A step without marks is an object of Python, or was left out. */
 static void
 begin_step(struct teller *teller)
 {

@@ -85,7 +85,7 @@ local_of(const struct process_look *look, struct process_modules *modules, const
 	                       depth);
 }
 
-/* Several words of stacks lead to one block, as arguments and what was saved of registers do: that of the outermost function is told. */
+/* Several words of stacks may lead to one block, as arguments and saved registers do: the local of the outermost function is told. */
 static const struct symbol_local *
 outermost_local(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
                 const struct holder_way *way, struct stack_locals *locals)

@@ -1,7 +1,8 @@
 /*
- * holder_roots.h - what is a root called that no Python names?
+ * holder_roots.h - what is a root called that Python does not name?
  *
- * By the symbols of the library that it lies in. Needs no memory of the process but for what was copied: it may go on.
+ * It is named by the symbols of the library that it lies in. Needs no memory of the process but copies made before: the process may go
+ * on.
  */
 #ifndef HOLDER_ROOTS_H
 #define HOLDER_ROOTS_H
@@ -13,13 +14,14 @@
 
 #define HOLDER_ROOT_BYTES 384
 
-/* The process stands still: copies what is needed to name this way's root. */
+/* Copies what is needed to name this way's root. The process stands still. */
 void holder_root_copy(struct process_look *look, const struct holder_search *search, const struct holder_way *way,
                       struct stack_locals *locals);
 
 /*
- * "static variable `cache.entries` of server", "local `app.view` of main() (app.cc:40)", "the stack of thread 1234". leads: out, the type of what its word
- * points to; NULL = not known.
+ * "static variable `cache.entries` of server", "local `app.view` of main() (app.cc:40)", "the stack of thread 1234".
+ *
+ * leads  out, the type of what the root's word points to; NULL = not known
  */
 const char *holder_root_text(const struct process_look *look, struct process_modules *modules,
                              const struct holder_search *search, const struct holder_way *way,

@@ -98,7 +98,7 @@ find_or_add(struct holder_search *search, const struct holder_node *node)
 	return (uint32_t)search->node_count++;
 }
 
-/* Of a Python object: does it end a way? */
+/* Does a Python object end a way? */
 static enum holder_end
 end_of(struct holder_search *search, const struct python_object *object)
 {
@@ -123,24 +123,7 @@ end_of(struct holder_search *search, const struct python_object *object)
 }
 
 static struct holder_node
-node_with_object(struct holder_search *search, enum holder_kind kind, uint64_t start, uint64_t end, uint32_t site)
-{
-	struct holder_node node = { .start = start,
-		                        .end = end,
-		                        .kind = kind,
-		                        .site = site,
-		                        .cost = UINT32_MAX,
-		                        .best = HOLDER_NONE,
-		                        .owner = HOLDER_NONE,
-		                        .first_edge = HOLDER_NONE };
-
-	(void)python_objects_in(search->python, start, end - start, &node.object);
-	node.root = end_of(search, &node.object);
-	return node;
-}
-
-static struct holder_node
-root_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
+new_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
 {
 	return (struct holder_node){ .start = start,
 		                         .end = end,
@@ -150,6 +133,17 @@ root_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
 		                         .best = HOLDER_NONE,
 		                         .owner = HOLDER_NONE,
 		                         .first_edge = HOLDER_NONE };
+}
+
+static struct holder_node
+node_with_object(struct holder_search *search, enum holder_kind kind, uint64_t start, uint64_t end, uint32_t site)
+{
+	struct holder_node node = new_node(kind, start, end, 0);
+
+	node.site = site;
+	(void)python_objects_in(search->python, start, end - start, &node.object);
+	node.root = end_of(search, &node.object);
+	return node;
 }
 
 static void
@@ -169,7 +163,7 @@ push_edge(struct holder_search *search, const struct holder_edge *edge)
 		(void)holder_search_is_late(search);
 }
 
-/* A deque is a long chain: a pass for each block would not do. *left: the block before this one, that says so, too. */
+/* A deque is a long chain: one pass for each block would take too long. *left: the block before, if that leads to this one, too. */
 static bool
 find_left(struct holder_search *search, uint64_t addr, struct live_block *left)
 {
@@ -187,7 +181,7 @@ word_of_owner(struct holder_search *search, const struct holder_node *buffer)
 	return process_memory_word(&search->look->memory, buffer->owner_at);
 }
 
-/* Now that it is known whose items stand there: places that are not in use hold nothing, the others do. */
+/* It is known now whose items stand in the block: places that are not in use hold nothing, the others do. */
 static void
 judge_items(struct holder_search *search, uint32_t block)
 {
@@ -203,7 +197,7 @@ judge_items(struct holder_search *search, uint32_t block)
 	}
 }
 
-/* Its blocks, those that are nodes. Others that are linked to them were given back to it, perhaps, with what stood there. */
+/* Marks the blocks of a deque that are nodes as its own. Other blocks that are linked to them may be free, with old contents. */
 static void
 own_blocks(struct holder_search *search, uint32_t deque)
 {
@@ -271,7 +265,10 @@ node_of_block(struct holder_search *search, const struct live_block *block)
 	return known;
 }
 
-/* Of Python, its frames and small objects; else a root. The kernel joins mappings: such of Python may follow a thread's memory. */
+/*
+ * The node of an address in a mapping: a frame or a small object of Python, else a root. The kernel joins mappings: one of Python may
+ * follow a thread's memory.
+ */
 static uint32_t
 node_in_mapping(struct holder_search *search, const struct root_range *range, uint64_t at)
 {
@@ -281,7 +278,7 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 	struct holder_node node;
 
 	if (frame != NULL) {
-		node = root_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
+		node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
 		return find_or_add(search, &node);
 	}
 	switch (python_objects_small(search->python, at, &small)) {
@@ -293,14 +290,14 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 	case PYTHON_NOT_SMALL:
 		break;
 	}
-	/* Zeroed data of a program or a library is a mapping without a name, behind that of its file. */
+	/* Zeroed data of a program or a library is a mapping without a name, behind the mapping of its file. */
 	if (process_modules_at(search->modules, at) != NULL)
 		kind = HOLDER_STATIC;
-	node = root_node(kind, at, at + 8, range->thread);
+	node = new_node(kind, at, at + 8, range->thread);
 	return find_or_add(search, &node);
 }
 
-/* Who has this word; HOLDER_NONE: nobody that is alive. */
+/* The node in which this word stands; HOLDER_NONE: in nothing that is alive. */
 static uint32_t
 node_at(struct holder_search *search, uint64_t at)
 {
@@ -310,18 +307,18 @@ node_at(struct holder_search *search, uint64_t at)
 	struct holder_node node;
 
 	if (area != NULL) { // also in a block: the loader asks for one when a library comes later
-		node = root_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
+		node = new_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
 		return find_or_add(search, &node);
 	}
 	if (python_objects_is_state(search->python, at)) {
-		node = root_node(HOLDER_STATE, at, at + 8, 0);
+		node = new_node(HOLDER_STATE, at, at + 8, 0);
 		return find_or_add(search, &node);
 	}
 	if (live_blocks_find(search->look->blocks, at, &block)) {
 		const struct python_frame *frame = python_objects_frame(search->python, at);
 
 		if (frame != NULL && search->python->shape->frame_object != 0) { // of a coroutine that runs: in its object
-			node = root_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
+			node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
 			return find_or_add(search, &node);
 		}
 		return node_of_block(search, &block);
@@ -331,20 +328,20 @@ node_at(struct holder_search *search, uint64_t at)
 		return HOLDER_NONE;
 	if (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL)
 		return node_in_mapping(search, range, at);
-	node = root_node(range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
+	node = new_node(range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
 	return find_or_add(search, &node);
 }
 
 /* ---- edges ---- */
 
-/* A variable of a library is in use. Those of the interpreter have what it remembers of objects that it has released. */
+/* Is a variable of a library in use? Those of the interpreter also keep addresses of objects that it has released. */
 static bool
 is_variable_in_use(struct holder_search *search, const struct holder_node *from)
 {
 	return from->kind == HOLDER_STATIC && !python_objects_is_own(search->python, from->start);
 }
 
-/* A word in what is no object of Python, or not known to be one's. */
+/* Of a word that is in no object of Python, or in a block of which that is not known. */
 static enum python_hold
 hold_of_word(struct holder_search *search, const struct holder_node *from, const struct holder_node *to, uint64_t at)
 {
@@ -356,8 +353,8 @@ hold_of_word(struct holder_search *search, const struct holder_node *from, const
 }
 
 /*
- * Hundreds of words lead into the middle of a large block by chance: they are left from what was there before it. In a program that imports
- * PyTorch such words lead on to most of its blocks. So they are followed only if nothing else leads to a block.
+ * By chance, hundreds of words lead into the middle of a large block: they are older than the block. In a program that imports PyTorch
+ * such words lead on to most of its blocks. So they are followed only if nothing else leads to a block.
  */
 static bool
 is_far_inside(const struct holder_node *to, uint64_t value)
@@ -519,7 +516,10 @@ look_at_site(struct skip_search *skips, const struct live_block *block)
 		                                                                   : skips->looked_at[block->site] + 1;
 }
 
-/* A line may ask for data, and for the storage of the dictionary that it goes into: that has items here, half full as it may be. */
+/*
+ * The page that is most likely to have pointers. A line may ask for data and for the storage of the dictionary that holds the data: that
+ * has items in this page, even when it is half full.
+ */
 static uint64_t
 page_with_items(const struct live_block *block)
 {
@@ -561,7 +561,7 @@ has_block(struct holder_search *search, uint64_t start, uint64_t end)
 	return end - start > PROCESS_MEMORY_PAGE || live_blocks_last_in(search->look->blocks, start, end, &block);
 }
 
-/* Beside blocks of data is what the allocator keeps of them: reading that in each pass would cost as much as reading a page. */
+/* Between blocks of data lies what the allocator keeps of them: reading that in each pass would cost as much as reading a page. */
 static void
 join_skips(struct holder_search *search)
 {
@@ -582,7 +582,7 @@ join_skips(struct holder_search *search)
 	}
 }
 
-/* Of blocks whose sites have no pointers, as far as was looked. */
+/* Lists the blocks of sites that have no pointers, as far as their first blocks say. */
 static void
 find_data(struct holder_search *search, const uint32_t *looked_at)
 {
@@ -631,7 +631,7 @@ scan_piece(struct holder_search *search, uint64_t start, uint64_t end, struct wo
 	}
 }
 
-/* What is read: all, or what was left out before, or the rest. */
+/* What a pass reads: everything, only what was left out before, or only the rest. */
 enum part { PART_ALL, PART_LEFT_OUT, PART_REST };
 
 static void
@@ -658,7 +658,7 @@ scan_registers(struct holder_search *search)
 		for (uint32_t k = 0; k < MACHINE_REGISTERS; k++) {
 			uint64_t value = search->look->process.threads[i].registers[k];
 			const struct holder_target *target = target_at(search, value);
-			struct holder_node node = root_node(HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i);
+			struct holder_node node = new_node(HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i);
 			uint32_t from = target != NULL ? find_or_add(search, &node) : HOLDER_NONE;
 
 			if (from != HOLDER_NONE)
@@ -686,7 +686,7 @@ mark_pages(struct holder_search *search)
 	}
 }
 
-/* What the next pass looks for: who leads to nodes for which that was looked for already, or was not. False: nothing is left. */
+/* Chooses the next pass's targets: nodes for which words were looked for already, or the others. False: there are none. */
 static bool
 choose_targets(struct holder_search *search, bool is_expanded)
 {
@@ -733,7 +733,7 @@ is_one_missing(const struct holder_search *search)
 	return is_missing;
 }
 
-/* Some samples have no way: perhaps words lead there that were not believed. */
+/* Some samples have no way: now words are believed that lead far into a block. */
 static bool
 take_far(struct holder_search *search)
 {
@@ -745,7 +745,7 @@ take_far(struct holder_search *search)
 	return true;
 }
 
-/* Or what was left out leads there. */
+/* Some samples have no way: now blocks are read that were left out. */
 static bool
 read_left_out(struct holder_search *search)
 {
@@ -782,7 +782,10 @@ see_link(void *context, const struct live_block *block)
 	return true;
 }
 
-/* Each pass climbs one link: of a long chain all are looked for at once. They are of few sites, of which some blocks are on the ways already. */
+/*
+ * Each pass climbs one link of a long chain. So all links are looked for at once: their blocks are of a few sites, of which some blocks
+ * are on the ways already.
+ */
 static void
 find_links(struct holder_search *search)
 {

@@ -1,9 +1,11 @@
 /*
  * holder_search.h - from some blocks backwards: who leads to them, and who to those, up to roots?
  *
- * Each pass reads all memory that may hold pointers once, and finds the words that lead to what the pass before found. A word in an object of
- * Python counts only where that object keeps something alive; any other word in a live block, or in a root, counts as it is. Large blocks of lines whose blocks
- * hold no pointers are left out. A long chain has links that are alike: after some passes all blocks of their lines are looked for at once. Ends when every sample has a root that says something, when nothing new is found, or when time is up.
+ * Each pass reads all memory that may hold pointers once, and finds the words that lead to the nodes that the pass before found. A word
+ * in an object of Python counts only where that object keeps something alive; any other word in a live block, or in a root, counts as it
+ * is. Large blocks of lines whose blocks hold no pointers are left out. The links of a long chain are alike: after some passes all
+ * blocks of their lines are looked for at once. The search ends when every sample has a root that says something, when nothing new is
+ * found, or when time is up.
  *
  * Memory  HOLDER_NODES_MAX nodes and HOLDER_EDGES_MAX edges, 14 MiB in all, beside what the parts need.
  */
@@ -40,7 +42,7 @@ enum holder_kind {
 	HOLDER_KINDS
 };
 
-/* What of Python ends a way. */
+/* Objects of Python that end a way. */
 enum holder_end {
 	HOLDER_END_NONE,
 	HOLDER_END_MODULE, // its dictionary
@@ -116,7 +118,7 @@ struct holder_search {
 	bool is_far_pass;    // and this pass looks for these alone
 };
 
-/* NULL = there were too many. Stays until the end. */
+/* NULL = more graphs were asked for than there is room for. The result stays until the search ends. */
 const struct holder_graph *holder_search_graph(struct holder_search *search, uint64_t start);
 
 bool holder_search_is_late(struct holder_search *search);
@@ -125,13 +127,15 @@ bool holder_is_root(const struct holder_node *node);
 /* After each pass: cost and best of each node, and whether who leads to it is wanted. */
 void holder_search_judge(struct holder_search *search);
 
-/* A word on its way may be left over. */
+/* May a word on its way be left over? */
 bool holder_search_is_guess(const struct holder_search *search, uint32_t sample);
 
-/* All was looked for that may lead there in a better way, among words that are believed and what was read. */
+/* Was everything looked for that may be a better way there, among words that are believed and memory that was read? */
 bool holder_search_is_done(const struct holder_search *search, uint32_t sample);
 
-/* Of all references that are counted in what leads to this node, and in itself: are there some that were not found? *node: the first such one. */
+/*
+ * Does a node on the way to this sample, or the sample itself, have counted references that were not found? *node: the first such node.
+ */
 bool holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted,
                           uint64_t *seen);
 

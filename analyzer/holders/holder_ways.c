@@ -57,7 +57,7 @@ struct chain {
 	struct step steps[CHAIN_MAX];
 };
 
-/* Nodes from the sample to the root; of the blocks of a deque one alone. */
+/* Nodes from the sample to the root. A deque has one of its blocks only. */
 static size_t
 read_nodes(const struct holder_search *search, uint32_t sample, uint32_t nodes[NODES_MAX], uint32_t edges[NODES_MAX])
 {
@@ -85,7 +85,7 @@ is_attribute(const struct step *step, const char *name)
 	return step->edge.kind == PYTHON_EDGE_ATTRIBUTE && strcmp(step->edge.name, name) == 0;
 }
 
-/* The step of nodes[i], which leads to nodes[i - 1]. Returns how many nodes it stands for. */
+/* Reads the step of nodes[i], which leads to nodes[i - 1]. Returns for how many nodes it stands. */
 static size_t
 read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t i, struct step *step)
 {
@@ -173,7 +173,7 @@ join_parts(struct chain *chain)
 	chain->count = kept;
 }
 
-/* One of a linked list: said once. */
+/* Are both links of one linked list? Then they are told once. */
 static bool
 is_like(const struct step *a, const struct step *b)
 {
@@ -231,7 +231,7 @@ join(struct chain *chain, size_t first)
 	chain->count = without_repeats(chain, first);
 }
 
-/* What is told of a long way, its begin and its end, stays. */
+/* A long way keeps its begin and its end, which are told. */
 static void
 make_room(struct chain *chain, size_t first)
 {
@@ -246,7 +246,7 @@ make_room(struct chain *chain, size_t first)
 	chain->count = half;
 }
 
-/* nodes: from the sample on; edges[i] leads to nodes[i]. first: the step from which on those that are alike are one. */
+/* nodes: from the sample on; edges[i] leads to nodes[i]. first: from this step on, steps that are alike become one. */
 static void
 make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t count, size_t first,
            struct chain *chain)
@@ -263,7 +263,7 @@ make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *
 	join(chain, first);
 }
 
-/* A way goes through some objects of a graph of PyTorch: how many it has is told at the first one. */
+/* Where a way goes through objects of a graph of PyTorch, the first of them is told with the size of the graph. */
 static void
 count_graph(struct holder_search *search, struct chain *chain)
 {
@@ -393,7 +393,7 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 	say(words, ";");
 }
 
-/* is_key: without what differs between samples. */
+/* is_key: leaves out what differs from sample to sample. */
 static void
 say_step(struct words *words, const struct step *step, const struct holder_words *with, bool is_key, bool is_largest)
 {
@@ -418,7 +418,7 @@ say_step(struct words *words, const struct step *step, const struct holder_words
 	say(words, "%s", step->is_repeated ? ", one after another" : "");
 }
 
-/* What Python says of a root. False: symbols must say it. */
+/* What Python knows about a root. False: symbols must tell it. */
 static bool
 say_root(struct words *words, struct holder_search *search, const struct step *step)
 {
@@ -490,7 +490,7 @@ say_leaf(struct words *words, const struct chain *chain, const struct holder_nod
 	say(words, " -> %s", name);
 }
 
-/* A class, a module's names or a frame: a root of its own. */
+/* Says what the sample itself is, when it is a root: a class, a module's names or a frame. */
 static void
 say_root_itself(struct words *words, struct holder_search *search, const struct holder_node *node)
 {
@@ -545,8 +545,8 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
 }
 
 /*
- * From the sample up, nearest first: above[i] is the edge by which nodes[i] was reached, HOLDER_NONE for the sample. Places where items stand are
- * passed through. Returns how many.
+ * Goes from the sample upwards, nearest first: above[i] is the edge by which nodes[i] was reached, HOLDER_NONE for the sample. The
+ * storage of items is passed through. Returns how many nodes there are.
  */
 static size_t
 find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above)
@@ -583,7 +583,7 @@ is_of_one_kind(const struct holder_node *a, const struct holder_node *b)
 	return a->site == b->site && a->object.type == b->object.type && a->owner == HOLDER_NONE && b->owner == HOLDER_NONE;
 }
 
-/* The farthest; in a circle it may be anywhere, so one of a kind comes first, as the head of a list or a tree is. */
+/* The farthest node. In a circle that may be any: so one that is alone of its kind comes first, as the head of a list or tree is. */
 static size_t
 choose_top(const struct holder_search *search, const uint32_t *nodes, size_t count)
 {
@@ -606,7 +606,7 @@ choose_top(const struct holder_search *search, const uint32_t *nodes, size_t cou
 	return top;
 }
 
-/* The farthest: where the search ended. A dictionary, or a block without an object, may be a part of one. */
+/* The farthest node, where the search ended. A dictionary, or a block without an object, may be a part of another one. */
 static size_t
 farthest(const struct holder_search *search, const uint32_t *nodes, size_t count)
 {
@@ -620,7 +620,7 @@ farthest(const struct holder_search *search, const uint32_t *nodes, size_t count
 	return top != 0 ? top : count - 1;
 }
 
-/* What leads there without a root, from far to near: lost, too, or the end of a long chain. */
+/* Tells what leads to the sample without a root, from far to near: lost blocks, or the end of a long chain. */
 static void
 say_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with,
           bool is_lost)
@@ -677,7 +677,7 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 	bool is_short = holder_search_is_late(search) || search->is_full;
 	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
 
-	/* Words that may be left over lead on and on to what an extension holds: that is no chain. */
+	/* Words that may be left over lead on and on to what an extension holds: that is not a chain. */
 	if (is_short || (!holder_search_is_done(search, sample) && !is_unseen)) {
 		way->kind = HOLDER_WAY_UNFINISHED;
 		say(&words, "%s",
@@ -710,14 +710,14 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 	way->key = memory_text(words.text);
 }
 
-/* Time or room was up before all was looked for that may be better. */
+/* Was time or room up before all better ways were looked for? */
 static bool
 is_cut_short(const struct holder_search *search, uint32_t sample)
 {
 	return (search->is_late || search->is_full) && !holder_search_is_done(search, sample);
 }
 
-/* Of Python a way found so far may be a wrong one, which the next word would have told. */
+/* False for a way of Python's that may be wrong, and would have been replaced by one that is not found yet. */
 static bool
 is_way_told(const struct holder_search *search, uint32_t sample)
 {

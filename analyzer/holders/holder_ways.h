@@ -3,7 +3,7 @@
  *
  *     global `bus` of module __main__ -> Bus ._handlers -> dict ['message'] -> list of 9,000 [*] -> function .__closure__ -> ...
  *
- * A name of Python is read while the process stands still. What symbols say of a root is put in front afterwards (holder_roots.h).
+ * Python's names are read while the process stands still. What symbols say about the root is put in front afterwards (holder_roots.h).
  */
 #ifndef HOLDER_WAYS_H
 #define HOLDER_WAYS_H
@@ -16,7 +16,7 @@
 
 #define HOLDER_WAY_STEPS 12u // that are shown; of more the middle is left out
 
-/* Marks in texts, for what debug information and symbols say when the process goes on again: see holder_words_told(). */
+/* Marks in texts, to be replaced when the process goes on again, by what debug information and symbols say: see holder_words_told(). */
 #define HOLDER_TYPE_MARK '\x01'   // 16 hexadecimal digits follow, of what may be a table of virtual functions
 #define HOLDER_MEMBER_MARK '\x02' // of a block, or of blocks that follow each other: HOLDER_MEMBER_FORMAT
 #define HOLDER_GRAPH_MARK \
@@ -24,8 +24,9 @@
 #define HOLDER_ROOT_MARK '\x03' // "%x;" follows: how far into the first block its word leads
 
 /*
- * How many blocks (0: they lead to each other in too many ways), and whether all are of the type that the mark above says; of the word in the last one by which it leads
- * on, its offset and how far into the next block it leads; the same, HOLDER_PLACE_FORMAT, of each way in which the blocks lead to each other.
+ * How many blocks there are (0: they lead to each other in too many ways). Whether all have the type that the mark above names. Of the
+ * word in the last block that leads on: its offset, and how far into the next block it leads. Then the same two, as HOLDER_PLACE_FORMAT,
+ * for each way in which the blocks lead to each other.
  */
 #define HOLDER_MEMBER_FORMAT "%zx,%x,%" PRIx64 ",%" PRIx64
 #define HOLDER_PLACE_FORMAT ",%" PRIx64 ",%" PRIx64

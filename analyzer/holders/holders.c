@@ -67,7 +67,7 @@ compare_lines(const void *left, const void *right)
 	return order_numbers((*b)->live_bytes, (*a)->live_bytes) ?: order_numbers((uintptr_t)*a, (uintptr_t)*b);
 }
 
-/* Most of it is kept by modules that were imported. */
+/* Is most of it kept by modules that were imported? */
 static bool
 is_of_import(const struct site_line *line)
 {
@@ -117,7 +117,10 @@ draw(struct choice *choice)
 	return (double)((choice->random >> 11) + 1) / (double)(UINT64_C(1) << 53);
 }
 
-/* Each block by the bytes for which it stands, none twice: the smallest of as many exponential numbers. False: there is no time for more. */
+/*
+ * Draws blocks without replacement, each with a probability that grows with the bytes for which it stands: the smallest of as many
+ * exponential numbers are kept. False: there is no time for more.
+ */
 static bool
 draw_block(void *context, const struct live_block *block)
 {
@@ -149,7 +152,7 @@ draw_block(void *context, const struct live_block *block)
 	return true;
 }
 
-/* For how many bytes of its line it stands: for its own where all blocks were drawn, the same for each where all are small. */
+/* For how many bytes of its line a sample stands: for its own where all blocks were drawn, for equally many where all are small. */
 static double
 bytes_for(const struct chosen_line *line, const struct sample *sample)
 {
@@ -192,7 +195,7 @@ add_samples(struct holder_search *search, struct choice *choice, struct found_wa
 	}
 }
 
-/* The whole text of a way: what symbols say of its root, where Python does not, and of types of C++. */
+/* The whole text of a way. Symbols name its root where Python does not, and types of C++. */
 static char *
 whole_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
            struct stack_locals *locals, const struct holder_way *way, const char *rest)
@@ -249,8 +252,8 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 }
 
 /*
- * Small and large blocks of one line were drawn, and where it has few, all: a way has as many of the samples as it has of the bytes. Whole ones
- * first; those that are left go where the largest part of one is. One that has none is not told.
+ * A line's ways share its samples as they share its bytes: small and large blocks were drawn, and all blocks where a line has few. Whole
+ * shares are given first; the samples that are left go to the ways with the largest remainders. A way without a sample is not told.
  */
 static void
 share_samples(struct holders_line *line, struct merged_ways *merged)
@@ -317,7 +320,7 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 	}
 }
 
-/* The capture says that it was recorded so. */
+/* Does the capture say that it was recorded so? */
 static bool
 was_private(const struct model_process *process)
 {
@@ -328,7 +331,7 @@ was_private(const struct model_process *process)
 	return is_found;
 }
 
-/* Does the program leave out what may be personal? As it was started; or as this command was. */
+/* Is the program to leave out what may be personal? Its environment says so, or that of this command. */
 static bool
 is_private_now(pid_t pid)
 {
@@ -350,7 +353,7 @@ is_private_now(pid_t pid)
 	return is_found;
 }
 
-/* While it stands still; and afterwards, in merge(). */
+/* Searches while the process stands still. merge() does the rest afterwards. */
 static bool
 search_ways(struct process_look *look, struct python_objects *python, struct process_modules *modules,
             const struct thread_areas *areas, struct choice *choice, bool is_private, uint64_t stop_ns,

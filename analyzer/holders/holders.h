@@ -18,24 +18,25 @@
 #define HOLDERS_LINES_MAX 10u
 #define HOLDERS_SAMPLES 32u // of each line
 
-/* options: of the model; its capture is filled in here. stop_ns: for how long the program may stand still. top: lines, at most HOLDERS_LINES_MAX. */
+/* stop_ns: for how long the program may stand still. top: lines, at most HOLDERS_LINES_MAX. The capture in options is filled in here. */
 bool holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, uint64_t top,
                   struct holders *holders, struct fail *fail);
-/* The same of what a core has of the process whose capture is in the options. */
+/* The same for a process that has a core. Its capture is in the options. */
 bool holders_find_in_core(const char *core, struct model_options *options, uint64_t stop_ns, uint64_t top,
                           struct holders *holders, struct fail *fail);
-/* The same of a model that is loaded, with its records. */
+/* The same for a model that was loaded with its records. */
 bool holders_find_in(const char *pid, const struct model *model, uint64_t stop_ns, uint64_t top,
                      struct holders *holders, struct fail *fail);
 
-/* What a capture has of a look: of the process in it that was looked at last. False: of none. holders: is freed with model_holders_free(). */
+/* The last look that the capture has, at any of its processes. False: there is none. holders: is freed with model_holders_free(). */
 bool holders_stored(struct model_options *options, uint64_t top, struct holders *holders, struct fail *fail);
 
 /*
- * holders_keep.c: looks at a process, and writes what was found into its capture; or why nothing was.
+ * holders_keep.c: looks at a process, and writes what was found into its capture, or why nothing was.
  *
- * leak_limit_bytes  0 = it has passed its guard: not more often than once for each doubling of what it has allocated in all. Else only where a
- *                   line is a leak and holds more than an eighth of that, and once for each doubling of what is live in all
+ * leak_limit_bytes  0 = the process has passed its guard: looks once for each doubling of what it has allocated in all. Else it looks
+ *                   only where a line is a leak and holds more than an eighth of this limit, and once for each doubling of what is live
+ *                   in all
  */
 void holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns);
 

@@ -26,7 +26,7 @@
 #define DOUBLED 2                                 // since the last look
 #define LEAK_PART 8                               // of the limit
 
-/* With so many ways a line at most; those of most samples. Returns bytes; *text is freed by the caller. */
+/* Writes at most `ways_max` ways of each line, those of most samples. Returns bytes; *text is freed by the caller. */
 static size_t
 write_text(const struct holders *holders, size_t ways_max, char **text)
 {
@@ -49,7 +49,7 @@ write_text(const struct holders *holders, size_t ways_max, char **text)
 	return bytes;
 }
 
-/* As much of it as there is room for. */
+/* Keeps as much of it as there is room for. */
 static void
 keep(int fd, const struct holders *holders)
 {
@@ -75,7 +75,7 @@ keep(int fd, const struct holders *holders)
 	free(look);
 }
 
-/* Where what looks is not killed alone, it would end the program: see kill_counters.h. */
+/* How much memory is left where the kernel would end the program together with this command: see kill_counters.h. */
 static uint64_t
 room_of_all(int fd)
 {
@@ -91,7 +91,7 @@ room_of_all(int fd)
 	return room;
 }
 
-/* Of addresses a look takes nothing from the program. */
+/* A look takes memory, but none of the program's address space. */
 static bool
 has_memory(const struct kmem_guard_passing *guard, uint64_t room_bytes, struct fail *fail)
 {
@@ -109,7 +109,7 @@ has_memory(const struct kmem_guard_passing *guard, uint64_t room_bytes, struct f
 	                units_bytes(left, text));
 }
 
-/* As `kmemshim holders` says it, less what is its own. */
+/* The reason as `kmemshim holders` gives it, without the parts that are about that command. */
 static char *
 why_text(const char *said)
 {
@@ -125,7 +125,6 @@ why_text(const char *said)
 	return text;
 }
 
-/* Does a line that is a leak hold so much? */
 static bool
 has_leak(struct model *model, uint64_t bytes)
 {
@@ -142,7 +141,7 @@ has_leak(struct model *model, uint64_t bytes)
 	return is_found;
 }
 
-/* What the two looks have in common is compared. A look at a leak is followed by one when the guard is passed: the last one, as a rule. */
+/* Has enough changed since the last look? A look at a leak is followed by one when the guard is passed: mostly the last one. */
 static bool
 is_due(const struct holders *before, const struct holders *now)
 {
@@ -152,7 +151,7 @@ is_due(const struct holders *before, const struct holders *now)
 	                               : now->volume_bytes / DOUBLED >= before->volume_bytes;
 }
 
-/* Of a leak the program has seen to it. */
+/* For a leak holders_keep() has made sure that there is memory. */
 static bool
 may_take_memory(const struct model *model, const struct holders *now, uint64_t room_bytes, struct fail *fail)
 {

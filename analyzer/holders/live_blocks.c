@@ -24,7 +24,7 @@
 #define RANGE_NODES_MAX (1u << 20)
 #define LARGE KMEM_WORD_BYTES_MASK
 
-/* Bits by window. What is not touched costs nothing: calloc() of so much is fresh pages. */
+/* Bits by window. calloc() of so much takes fresh pages: what is not touched costs nothing. */
 struct leaf {
 	uint64_t number;
 	uint64_t addr; // of its words, in the process
@@ -165,7 +165,7 @@ read_own(struct live_blocks *blocks, const struct signs *signs)
 	sort_ranges(&blocks->own);
 }
 
-/* Every node is seen at most once: what points in a circle is a tree that was just being changed. */
+/* Every node is seen at most once: nodes that lead back to themselves are of a tree that was just being changed. */
 static void
 read_mapped(struct live_blocks *blocks, const struct signs *signs)
 {
@@ -436,7 +436,7 @@ live_blocks_own(const struct live_blocks *blocks, const struct address_range **r
 
 /* ---- finding ---- */
 
-/* Leaves with a number of at most this; the last of them is the one that is looked at first. */
+/* How many leaves have at most this number; the last of them is the one that is looked at first. */
 static size_t
 leaves_up_to(const struct live_blocks *blocks, uint64_t number)
 {
@@ -498,7 +498,9 @@ is_in(const struct live_block *block, uint64_t addr)
 	return addr - block->addr < (block->bytes != 0 ? block->bytes : 1);
 }
 
-/* Among those that have a bit: the last one that starts at the address or before. One that starts below `lowest` is not looked at. */
+/*
+ * Among blocks that have a bit: the last one that starts at the address or before. A block that starts below `lowest` is not looked at.
+ */
 static bool
 find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, struct live_block *block)
 {
@@ -525,7 +527,7 @@ find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, st
 	return false;
 }
 
-/* Among those that have none: no two blocks overlap, so the last that starts at the address or before is the one. */
+/* Among blocks that have no bit: no two overlap, so the last that starts at the address or before is the one. */
 static bool
 find_extra(const struct live_blocks *blocks, uint64_t addr, struct live_block *block)
 {
@@ -554,7 +556,7 @@ live_blocks_last_in(struct live_blocks *blocks, uint64_t start, uint64_t end, st
 	return end > start && find_by_bit(blocks, start, end - 1, block) && block->addr >= start;
 }
 
-/* Their words will be asked for. A page of them is eight words of bits. Returns where to ask again. */
+/* Reads the words of the next blocks ahead. Eight words of bits cover a page of them. Returns where to read ahead again. */
 static uint64_t
 read_ahead(struct live_blocks *blocks, const struct leaf *leaf, uint64_t index)
 {

@@ -2,10 +2,10 @@
  * live_blocks.h - which live block is at this address, of which call site?
  *
  * Read from the recorder's own tables (kmem_tables.h) in the memory of a process that stands still. A block is one bit here, at its
- * place in a map of 32-byte windows, and a second bit is for whoever goes through them: 0.8 % of the heap. Its size and site stay
- * where they are, and are read when they are asked for.
+ * place in a map of 32-byte windows. A second bit is a mark for callers. Both together take 0.8 % of the heap. Size and site of a block
+ * stay where they are, and are read when they are asked for.
  *
- * Limits  of two blocks in one window (allocators denser than glibc's) the second is listed apart, as the recorder has it.
+ * Limits  where two blocks begin in one window (allocators denser than glibc's) the second is listed apart, as the recorder has it.
  */
 #ifndef LIVE_BLOCKS_H
 #define LIVE_BLOCKS_H
@@ -44,16 +44,16 @@ bool live_blocks_find(struct live_blocks *blocks, uint64_t addr, struct live_blo
 /* The block with the highest address in [start, end) among those that have a word of the recorder's. False: none begins there. */
 bool live_blocks_last_in(struct live_blocks *blocks, uint64_t start, uint64_t end, struct live_block *block);
 
-/* By address, but those listed apart come last. False when the visitor ended it. What a visitor unlists is not shown afterwards. */
+/* Visits blocks by address, those listed apart last. False when the visitor ended it. A block that it unlists is not shown any more. */
 typedef bool live_blocks_visitor(void *context, const struct live_block *block);
 bool live_blocks_visit(struct live_blocks *blocks, live_blocks_visitor *visitor, void *context);
 
-/* The bit of a block. mark: false when it was set already. */
+/* Sets the mark of a block. False when it was set already. */
 bool live_blocks_mark(struct live_blocks *blocks, const struct live_block *block);
 bool live_blocks_is_marked(const struct live_blocks *blocks, const struct live_block *block);
 void live_blocks_unmark_all(struct live_blocks *blocks);
 
-/* It is not found any more, nor visited. */
+/* The block is not found any more, nor visited. */
 void live_blocks_unlist(struct live_blocks *blocks, const struct live_block *block);
 
 /* Live mappings of the program, and what the recorder reserved for itself. */

@@ -72,7 +72,7 @@ describe(struct lost_line *line, const struct site_line *from)
 	line->line = frame != NULL ? frame->line : 0;
 }
 
-/* A line that the compiler made several pieces of is one row. */
+/* The compiler may make several pieces of one line: they are one row. */
 static void
 join(struct lost_line *line, struct lost_line *other)
 {
@@ -104,7 +104,7 @@ join_lines(struct lost *lost)
 	lost->line_count = count;
 }
 
-/* Number 0 of the lines is of other domains, too: it is left out. */
+/* Site number 0 has blocks of other domains, too: it is left out. */
 static void
 sum_up(const struct model *model, const struct reachability *found, struct lost *lost)
 {

@@ -39,8 +39,9 @@ struct lost {
 /* options: of the model; its capture is filled in here. stop_ns: for how long the program may stand still. */
 bool lost_find(const char *pid, struct model_options *options, uint64_t stop_ns, struct lost *lost, struct fail *fail);
 /*
- * The same of a program that is started here, when it is about to end. It is recorded: LD_PRELOAD is set. status: out, its end as waitpid() tells
- * it; -1 = it was not started.
+ * The same for a program that is started here, when it is about to end. It is recorded: LD_PRELOAD is set.
+ *
+ * status  out, its end as waitpid() tells it; -1 = it was not started
  */
 bool lost_at_exit(char *const *arguments, struct model_options *options, uint64_t stop_ns, struct lost *lost,
                   int *status, struct fail *fail);

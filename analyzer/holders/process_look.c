@@ -46,7 +46,7 @@ process_look_resume(const char *command, struct process_look *look, struct fail 
 	                (int)look->process.pid);
 }
 
-/* is_open: its memory is. */
+/* is_open: the process's memory is open. */
 static bool
 read_blocks(const char *command, bool is_open, uint64_t wait_ns, struct process_look *look, struct fail *fail)
 {

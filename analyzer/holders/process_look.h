@@ -29,15 +29,15 @@ struct process_look {
  */
 bool process_look_open(const char *command, pid_t pid, const char *capture, uint64_t wait_ns, struct process_look *look,
                        struct fail *fail);
-/* Where its capture is gone, too: exec removes that of a small program. Returns false. */
+/* For a process whose capture is gone: exec removes that of a small program. Returns false. */
 bool process_look_refuse_other(const char *command, pid_t pid, struct fail *fail);
-/* The same, of one that stands still already; its threads become the look's. */
+/* The same for a process that stands still already; its threads become the look's. */
 bool process_look_open_stopped(const char *command, const struct stopped_process *process, uint64_t wait_ns,
                                struct process_look *look, struct fail *fail);
-/* The same, of what a core has of one. */
+/* The same for a process that has a core. */
 bool process_look_open_core(const char *command, const char *path, uint64_t wait_ns, struct process_look *look,
                             struct fail *fail);
-/* False: it was killed meanwhile, and what was found is worth nothing. command: for the message. */
+/* Lets the process go on. False: it was killed meanwhile, and what was found is worth nothing. command: for the message. */
 bool process_look_resume(const char *command, struct process_look *look, struct fail *fail);
 void process_look_close(struct process_look *look); // and lets it go on, if it stands still
 

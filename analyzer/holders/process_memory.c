@@ -200,7 +200,7 @@ process_memory_stands_still(struct process_memory *memory)
 	}
 }
 
-/* Where a page is remembered, or will be: another one may be there. */
+/* The place where a page is remembered; another page may be there. */
 static struct memory_page *
 place_of(struct process_memory *memory, uint64_t start)
 {
@@ -303,7 +303,7 @@ process_memory_text(struct process_memory *memory, uint64_t addr, char *text, si
 	return is_read;
 }
 
-/* Words that were read. Is there one in `pointers`? Those that are wanted are among them. */
+/* Searches words that were read. Returns whether one of them lies in `pointers`, which contains the wanted range. */
 static bool
 scan_words(const uint64_t *words, size_t count, uint64_t addr, struct word_range pointers, struct word_range wanted,
            process_memory_visitor *visitor, void *context, bool *is_ended)
@@ -323,7 +323,7 @@ scan_words(const uint64_t *words, size_t count, uint64_t addr, struct word_range
 	return has_pointer;
 }
 
-/* A piece that was read, page by page: those that need not be read again are remembered. False when the visitor ended it. */
+/* Searches a piece that was read, page by page. Pages that need not be read again are remembered. False when the visitor ended it. */
 static bool
 scan_pages(struct process_memory *memory, size_t bytes, uint64_t addr, struct word_range wanted,
            process_memory_visitor *visitor, void *context)
@@ -341,7 +341,7 @@ scan_pages(struct process_memory *memory, size_t bytes, uint64_t addr, struct wo
 	return !is_ended;
 }
 
-/* Is it a page that was read and is only data? Then *end is behind it and those that follow; else before the next one. At most at `most`. */
+/* Is it a page that was read and has only data? *end: behind it and the data pages that follow; else before the next one. */
 static bool
 is_data(const struct process_memory *memory, uint64_t start, uint64_t most, uint64_t *end)
 {
@@ -354,7 +354,7 @@ is_data(const struct process_memory *memory, uint64_t start, uint64_t most, uint
 	return is;
 }
 
-/* Where its bytes end early, one page is left out. */
+/* Where a run's bytes end early, one page is left out. */
 static bool
 scan_run(struct process_memory *memory, uint64_t start, uint64_t end, struct word_range wanted,
          process_memory_visitor *visitor, void *context)

@@ -44,14 +44,14 @@ struct process_memory {
 	struct memory_region *regions; // by address
 	/* Bytes that could be read from `addr` on; fewer than asked for where something ends. */
 	size_t (*fetch)(void *context, uint64_t addr, void *to, size_t bytes);
-	/* The first run of pages in [*start, end) that are there: changes *start, returns its end; *start = end: none. NULL: all are. */
+	/* The first run of pages in [*start, end) that are there: changes *start, returns its end; *start = end: none is. NULL: all are. */
 	uint64_t (*present)(void *context, uint64_t *start, uint64_t end);
-	/* Several pages at once, in this order: how many of them are whole. NULL: one by one. */
+	/* Reads several pages at once. Returns how many of them, from the first on, are whole. NULL: pages are read one by one. */
 	size_t (*fetch_pages)(void *context, const uint64_t *addrs, unsigned char *const *to, size_t count);
 	void *context;
 	struct memory_page *pages; // NULL until the first read
 	uint64_t *piece;           // of scans
-	/* While it stands still: where all that scans look for lies. A page without a word in it is not read again. 0 = nobody says. */
+	/* While the process stands still: all that scans look for lies here. A page without a word of it is not read again. 0 = not known. */
 	struct word_range pointers;
 	struct data_pages data;
 	uint64_t scanned_bytes;
@@ -63,22 +63,22 @@ bool process_memory_is_late(const struct process_memory *memory);
 /* Of a live process. */
 bool process_memory_open(const char *command, pid_t pid, struct process_memory *memory, struct fail *fail);
 void process_memory_close(struct process_memory *memory);
-/* From here on, until it moves: pages without a pointer into its regions are read once. */
+/* The process stands still from here on: pages without a pointer into its regions are read once. */
 void process_memory_stands_still(struct process_memory *memory);
 
-/* False: not all of it can be read; what can not is 0. Small things: large ones are scanned. */
+/* For small things; large ones are scanned. False: not all of it can be read; the rest is 0. */
 bool process_memory_read(struct process_memory *memory, uint64_t addr, void *to, size_t bytes);
 uint64_t process_memory_word(struct process_memory *memory, uint64_t addr);
 uint32_t process_memory_half(struct process_memory *memory, uint64_t addr);
-/* Up to its terminator; cut where `room` ends. What cannot be shown is replaced (text_clean.h). False: there is none. */
+/* A text up to its terminator, cut where `room` ends. What cannot be shown is replaced (text_clean.h). False: there is no text. */
 bool process_memory_text(struct process_memory *memory, uint64_t addr, char *text, size_t room);
 
-/* These pages will be read next: at most PROCESS_MEMORY_AHEAD, by their addresses. It costs less than one by one. */
+/* Reads pages that will be asked for, at most PROCESS_MEMORY_AHEAD. It costs less than reading them one by one. */
 void process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, size_t count);
 
 /*
- * Shows the aligned words of [start, end) that are there, and are in [lowest, end_of_wanted): what no pointer that is looked for can
- * be is left out here, where it is cheap. False when the visitor ended it.
+ * Shows the aligned words of [start, end) that are there and may be wanted. Words outside of `wanted` are left out where that is cheap.
+ * False when the visitor ended it.
  */
 typedef bool process_memory_visitor(void *context, uint64_t at, uint64_t word);
 bool process_memory_scan(struct process_memory *memory, uint64_t start, uint64_t end, struct word_range wanted,

@@ -14,7 +14,7 @@
 #define PAGE_UP(addr) (((addr) + PROCESS_MEMORY_PAGE - 1) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1))
 #define PARTS_MAX 64
 
-/* Where its headers say that its zeroed data ends: what has no name and lies behind may be the heap, or anything. 0 = not known. */
+/* Where the headers say that zeroed data ends: a mapping without a name behind that may be the heap, or anything. 0 = not known. */
 static uint64_t
 end_by_headers(struct process_memory *memory, uint64_t start)
 {
@@ -46,7 +46,7 @@ trim_ends(struct process_memory *memory, struct process_modules *modules)
 	}
 }
 
-/* Mappings of one file follow each other; what has no name and follows at once is its zeroed data. */
+/* Mappings of one file follow each other; a mapping without a name that follows at once is the file's zeroed data. */
 void
 process_modules_make(struct process_memory *memory, pid_t pid, struct text_pool *pool, struct process_modules *modules)
 {

@@ -47,7 +47,7 @@ struct data_symbols *process_module_symbols(struct process_modules *modules, str
 /* Its debug information, for types: symbolizer_variable(), symbolizer_class(). NULL = it cannot be read. Takes long: not while the process stands still. */
 struct symbolizer_file *process_module_types(struct process_modules *modules, struct process_module *module);
 
-/* What is added to an address in its tables. */
+/* To be added to an address of the file's symbol tables. */
 uint64_t process_module_bias(const struct process_module *module);
 
 /* Address in the process of a variable of this name; 0 = none. */

@@ -99,7 +99,7 @@ int_text(struct python_objects *python, uint64_t addr, char *text, size_t room)
 		(void)snprintf(text, room, "%s%" PRIu64, is_negative ? "-" : "", value);
 }
 
-/* A key as one would write it. */
+/* A key as a person would write it in Python. */
 static void
 key_text(struct python_objects *python, uint64_t addr, char text[PYTHON_NAME_BYTES])
 {
@@ -164,7 +164,7 @@ key_at(struct python_objects *python, const struct python_keys *keys, uint64_t i
 	return index < keys->count ? OBJECT(keys->first + index * keys->step + keys->key_offset) : 0;
 }
 
-/* Behind a class in Python stands, among others, the address of the keys that its instances share. */
+/* The address of the keys that instances share lies behind the type object of a class in Python, among others. */
 uint64_t
 python_objects_cached_keys(struct python_objects *python, struct python_type *type)
 {
@@ -235,7 +235,7 @@ dict_edge(struct python_objects *python, const struct python_object *object, uin
 
 /* ---- attributes ---- */
 
-/* In the table of a type of C. */
+/* The name is in the table of members of a type of C. */
 static bool
 member_of(struct python_objects *python, const struct python_type *type, uint64_t offset, char name[PYTHON_NAME_BYTES])
 {
@@ -252,7 +252,7 @@ member_of(struct python_objects *python, const struct python_type *type, uint64_
 	return false;
 }
 
-/* A slot of a class of Python: its table of members lies behind the type; descriptors in its dictionary say their names. */
+/* A slot of a class of Python: its members lie behind the type; descriptors in its dictionary have their names. */
 static bool
 slot_of(struct python_objects *python, const struct python_type *type, uint64_t offset, char name[PYTHON_NAME_BYTES])
 {
@@ -303,7 +303,7 @@ attribute_edge(struct python_objects *python, struct python_type *type, uint64_t
 	edge->number = offset;
 }
 
-/* Of the keys that instances share. */
+/* One of the values whose keys instances share. */
 static void
 value_edge(struct python_objects *python, struct python_type *type, uint64_t index, struct python_edge *edge)
 {
@@ -336,7 +336,6 @@ function_text(struct python_objects *python, uint64_t code, char text[2 * PYTHON
 		               HALF(code + shape->code_first_line));
 }
 
-/* Name of local number `index` of a code object. */
 static bool
 local_name(struct python_objects *python, uint64_t code, uint64_t index, char name[PYTHON_NAME_BYTES])
 {
@@ -376,7 +375,7 @@ python_objects_local(struct python_objects *python, const struct python_frame *f
 	frame_edge(python, frame->start, frame->code, at, edge);
 }
 
-/* A frame object has a frame inside once its function has ended; before that the frame is elsewhere. */
+/* After its function has ended a frame object has its frame inside; before that the frame lies elsewhere. */
 uint64_t
 python_objects_inner_frame(struct python_objects *python, const struct python_object *object)
 {

@@ -81,7 +81,7 @@ enum {
 #define STACK_WORDS_MAX 10000
 #define STATE_BYTES 256u // of a thread's: what is before its buffers, in each version
 
-/* Also of what is no type: asking costs a chain of reads. */
+/* What was asked for as a type, also when it is none: asking costs a chain of reads. */
 struct known_type {
 	uint64_t addr;
 	struct python_type *type; // NULL = it is none
@@ -112,7 +112,7 @@ is_address(uint64_t addr)
 	return addr % 8 == 0 && addr >= PROCESS_MEMORY_PAGE && addr >> 47 == 0;
 }
 
-/* Its class leads to `type` by base classes, and is a class itself. */
+/* Is it a class, and do its base classes lead to `type`? */
 static bool
 is_type(struct python_objects *python, uint64_t addr)
 {
@@ -128,7 +128,7 @@ is_type(struct python_objects *python, uint64_t addr)
 	return false;
 }
 
-/* Of itself alone. A class of Python has no dot in its name, and may have any other name. */
+/* The kind of this type itself, without its base classes. A class of Python has no dot in its name, and may have any other name. */
 static enum python_type_kind
 kind_of_its_own(const struct python_type *type)
 {
@@ -195,7 +195,7 @@ find_kind(struct python_objects *python, struct python_type *type)
 	type->kind_bytes = base->kind_bytes;
 }
 
-/* What its instances have in front of them. */
+/* The bytes in front of its instances. */
 static uint64_t
 prefix_of(const struct python_objects *python, uint64_t flags)
 {
@@ -208,7 +208,7 @@ prefix_of(const struct python_objects *python, uint64_t flags)
 	       ((flags & managed) != 0 ? MANAGED_BYTES : 0);
 }
 
-/* The module that a class of Python says it is of. */
+/* The module that a class of Python names as its own. */
 static void
 read_module(struct python_objects *python, struct python_type *type)
 {
@@ -287,8 +287,8 @@ python_objects_type(struct python_objects *python, uint64_t addr)
 }
 
 /*
- * From 3.14 on flags stand in the upper bits, and 0 between: an address does not look so. The interpreter keeps objects that it has released in lists,
- * linked here.
+ * From 3.14 on flags stand in the upper bits, and 0 between: an address does not look so. The interpreter keeps released objects in
+ * lists, which are linked by this word.
  */
 static uint64_t
 counted(struct python_objects *python, uint64_t addr)
@@ -411,7 +411,7 @@ python_objects_small(struct python_objects *python, uint64_t addr, struct addres
 
 /* ---- what an object owns ---- */
 
-/* Where its attributes are, in front of it; 0 = this word says nothing of them. */
+/* Does the word in front of an object lead to its attributes? Returns their address; 0 = it does not. */
 static bool
 is_attributes_word(const struct python_objects *python, const struct python_object *object, int64_t offset)
 {
@@ -447,7 +447,7 @@ python_objects_is_buffer(struct python_objects *python, const struct python_obje
 	       (kind == PYTHON_DEQUE && (offset == DEQUE_FIRST || offset == DEQUE_LAST));
 }
 
-/* Words of a code object that are references, from the first to behind the last one; caches and what is borrowed lie behind. */
+/* References of a code object are from its first one to its last one; caches and borrowed words lie behind. */
 static enum python_hold
 code_hold(const struct python_objects *python, int64_t offset)
 {
@@ -497,7 +497,7 @@ array_hold(struct python_objects *python, const struct python_object *object, in
 	}
 }
 
-/* Of types whose members nobody listed: those that have a name are references. */
+/* A type whose members nobody listed: members that have a name are references. */
 static enum python_hold
 other_hold(struct python_objects *python, const struct python_object *object, uint64_t at)
 {
@@ -528,7 +528,7 @@ locals_of(struct python_objects *python, uint64_t code)
 	return count < STACK_WORDS_MAX ? count : 0;
 }
 
-/* 3.8 to 3.10: frames are objects. From 3.11 on some of the words in front of the locals are borrowed. */
+/* 3.8 to 3.10: a frame is an object. From 3.11 on some of the words in front of the locals are borrowed. */
 static enum python_hold
 frame_hold(struct python_objects *python, uint64_t frame, uint64_t code, uint64_t at)
 {
@@ -545,7 +545,7 @@ frame_hold(struct python_objects *python, uint64_t frame, uint64_t code, uint64_
 	           : PYTHON_HOLD_NOT;
 }
 
-/* 3.13: behind the object stand how many values there are, and they. */
+/* 3.13: behind the object stands the number of its values, then the values. */
 static enum python_hold
 inline_hold(struct python_objects *python, const struct python_object *object, uint64_t offset)
 {
@@ -566,7 +566,7 @@ sure_if(bool is_so)
 	return is_so ? PYTHON_HOLD_SURE : PYTHON_HOLD_NOT;
 }
 
-/* By the kind of its type, for words that every object of the kind has. */
+/* Words that every object of a kind has. */
 static enum python_hold
 kind_hold(struct python_objects *python, const struct python_object *object, int64_t offset)
 {
@@ -648,7 +648,9 @@ python_objects_references(struct python_objects *python, const struct python_obj
 	return (int32_t)count < 0 || (uint32_t)count >= IMMORTAL ? UINT64_MAX : (uint32_t)count;
 }
 
-/* In the first and the last block of a deque some places are not in use, nor is what leads beyond them. block: where it begins. */
+/*
+ * In the first and the last block of a deque some places are not in use; nor are the links beyond these blocks. block: where it begins.
+ */
 static bool
 deque_holds(struct python_objects *python, const struct python_object *object, uint64_t block, uint64_t item_at)
 {
@@ -664,7 +666,7 @@ deque_holds(struct python_objects *python, const struct python_object *object, u
 	       (!is_last || index <= WORD(object->addr + DEQUE_LAST_INDEX));
 }
 
-/* Of a dictionary whose keys are shared: as many values as there are keys. */
+/* A dictionary whose keys are shared has as many values as there are keys. */
 static bool
 values_hold(struct python_objects *python, const struct python_object *object, uint64_t values, uint64_t item_at)
 {
@@ -752,7 +754,7 @@ innermost_frame(struct python_objects *python, uint64_t state)
 	return shape->frames == PYTHON_FRAMES_CFRAME ? WORD(frame + shape->cframe_frame) : frame;
 }
 
-/* The first thread state: its interpreter is this, and nothing is before it. */
+/* The first thread state is one whose interpreter is this and that has none before it. */
 static uint64_t
 first_state(struct python_objects *python, uint64_t interpreter)
 {
@@ -813,7 +815,7 @@ is_interpreter(const char *path)
 	return text_starts(name, "python") || text_starts(name, "libpython");
 }
 
-/* The runtime begins so from 3.13 on (_Py_DebugOffsets): a word to know it by, the version, and this. */
+/* From 3.13 on the runtime begins with _Py_DebugOffsets: a word to know it by, the version, and whether it is free-threaded. */
 static bool
 is_free_threaded(struct python_objects *python, uint64_t runtime)
 {

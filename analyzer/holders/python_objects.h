@@ -1,8 +1,8 @@
 /*
  * python_objects.h - what does an object of CPython hold, seen from outside, and by which name?
  *
- * Everything is read from the memory of a process that stands still, and nothing is believed: a type is one only if its own type is, up
- * to `type`; counts have limits. What does not look like an object is conservative memory to the caller.
+ * Everything is read from the memory of a process that stands still, and nothing is believed: a type is taken for one only if its own
+ * type is one, up to `type`; counts have limits. Memory that does not look like an object is plain memory to the caller.
  *
  * When failing  not attached, and `why` says so in one clause: then nothing is an object.
  */
@@ -78,8 +78,8 @@ struct python_objects {
 	const char *why;
 	struct process_memory *memory;
 	/*
-	 * Of a free-threaded build an object is taken to begin so much behind its address: then all members stand where they stand in other builds,
-	 * and what is in front of them is where the collector of those has something.
+	 * In a free-threaded build every object is taken to begin so many bytes behind its address: then all members stand where they stand
+	 * in other builds, and the words in front of them are where other builds have the collector's.
 	 */
 	uint64_t shift;
 	uint64_t type_type;       // address of `type`, as of every object: with the shift
@@ -109,7 +109,7 @@ enum python_small python_objects_small(struct python_objects *python, uint64_t a
 /* The object whose block this is. False: there is none. */
 bool python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes, struct python_object *object);
 
-/* The type of what was an object here, to which no reference is left: it is being released, or is kept for reuse. NULL: it was none. */
+/* The type of an object that stood here, without references: it is being released, or is kept for reuse. NULL: there was none. */
 const struct python_type *python_objects_released(struct python_objects *python, uint64_t start, uint64_t bytes);
 
 /* Does a word keep what it leads to alive? */
@@ -129,17 +129,17 @@ uint64_t python_objects_references(struct python_objects *python, const struct p
 /* Is the word at `at` where the object keeps its items? What it leads to belongs to it alone, and is a block without an object. */
 bool python_objects_is_buffer(struct python_objects *python, const struct python_object *object, uint64_t at);
 
-/* Does the buffer, to which the word at `at` leads, hold something for its owner at `item_at`? value: that word; of a deque the block. */
+/* Does the buffer to which the word at `at` leads hold something for its owner at `item_at`? value: that word; of a deque the block. */
 bool python_objects_buffer_holds(struct python_objects *python, const struct python_object *object, uint64_t at,
                                  uint64_t value, uint64_t item_at);
 
 /* The next block of a deque; the first after 0. False: there is none. */
 bool python_objects_next_block(struct python_objects *python, const struct python_object *object, uint64_t *block);
 
-/* The frame that lies in a generator, or is a frame object, or lies in it; 0 = none. */
+/* The frame in a generator, or in a frame object, or the frame object itself; 0 = none. */
 uint64_t python_objects_inner_frame(struct python_objects *python, const struct python_object *object);
 
-/* Of a frame, wherever it is: its code object. */
+/* The code object of a frame, wherever that is. */
 uint64_t python_objects_frame_code(struct python_objects *python, uint64_t frame);
 
 /* NULL = no frame is there. */
@@ -148,10 +148,10 @@ const struct python_frame *python_objects_frame(const struct python_objects *pyt
 /* Is it a variable of the interpreter itself? */
 bool python_objects_is_own(const struct python_objects *python, uint64_t addr);
 
-/* Is it in the state of a thread: what that works on, as its exception and its context variables? */
+/* Does it lie in the state of a thread, with its exception and its context variables? */
 bool python_objects_is_state(const struct python_objects *python, uint64_t addr);
 
-/* A dictionary that is a module's: its name. */
+/* The name of the module whose dictionary this is. False: it is no module's. */
 bool python_objects_module(struct python_objects *python, const struct python_object *object,
                            char name[PYTHON_NAME_BYTES]);
 
@@ -177,10 +177,10 @@ bool python_objects_keys(struct python_objects *python, uint64_t addr, struct py
 /* The keys that instances of a class share; 0 = none. */
 uint64_t python_objects_cached_keys(struct python_objects *python, struct python_type *type);
 
-/* Its text, in UTF-8 and cut. False: it is no string. */
+/* The text of a string, in UTF-8 and cut. False: it is no string. */
 bool python_objects_string(struct python_objects *python, uint64_t addr, char *text, size_t room);
 
-/* By which name does it hold what is at `at`? item_at: in its buffer; 0 = in itself. */
+/* The name by which an object holds the word at `at`. item_at: in its buffer; 0 = in itself. */
 enum python_edge_kind {
 	PYTHON_EDGE_UNKNOWN, // number: offset
 	PYTHON_EDGE_KEY,     // name: of the dictionary, as one would write it

@@ -1,8 +1,9 @@
 /*
  * python_shapes.h - where do objects of this CPython keep what they hold?
  *
- * One row of offsets per minor version. What a walk of frames needs stands in the recorder's own table (shim/python/python_layout.c); here is
- * what dictionaries, frames from outside, generators and the allocator of small objects need beyond that. Offsets are bytes on x86-64.
+ * One row of offsets per minor version. The recorder's own table (shim/python/python_layout.c) has what a walk of frames needs; here is
+ * what is needed beyond that for dictionaries, frames seen from outside, generators and the allocator of small objects. Offsets are
+ * bytes on x86-64.
  */
 #ifndef PYTHON_SHAPES_H
 #define PYTHON_SHAPES_H
@@ -57,7 +58,7 @@ struct python_shape {
 /* NULL = none for this PY_VERSION_HEX. */
 const struct python_shape *python_shape_find(uint32_t version_hex);
 
-/* What a member of a type of C is called; "" = it keeps nothing alive. NULL = not known. */
+/* The name of a member of a type of C; "" = the member keeps nothing alive. NULL = not known. */
 const char *python_shape_member(const struct python_shape *shape, const char *type, bool is_exception, uint64_t offset);
 
 #endif

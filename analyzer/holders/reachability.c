@@ -53,7 +53,7 @@ count(struct reachability *found, const struct live_block *block, enum reach rea
 	found->sites[block->site][reach].bytes += block->bytes;
 }
 
-/* False: there is no room. */
+/* False: there is no room for it. */
 static bool
 push(struct flood *flood, const struct live_block *block)
 {
@@ -67,7 +67,7 @@ push(struct flood *flood, const struct live_block *block)
 	return true;
 }
 
-/* A word that leads into the heap, perhaps. */
+/* A word that may lead into the heap. */
 static bool
 see_word(void *context, uint64_t at, uint64_t word)
 {
@@ -189,7 +189,7 @@ mark_what_it_holds(void *context, const struct live_block *block)
 	return !is_late(flood);
 }
 
-/* It and what it leads to leave the list. */
+/* The block and all to which it leads leave the list. */
 static void
 take_lost(struct flood *flood, const struct live_block *block)
 {
@@ -209,7 +209,7 @@ take_direct(void *context, const struct live_block *block)
 	return !is_late(flood);
 }
 
-/* What is left leads to each other in circles. */
+/* The blocks that are left lead to each other in circles. */
 static bool
 take_first_of_circle(void *context, const struct live_block *block)
 {

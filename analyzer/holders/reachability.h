@@ -1,12 +1,12 @@
 /*
  * reachability.h - which live blocks does nothing lead to any more?
  *
- * From the roots and the registers forwards, through every word of every block that is reached: a word that is an address in a block
- * keeps the block alive, wherever in it. Lost directly: no lost block leads there either. Lost indirectly: lost blocks hold it. Of a
+ * Goes from the roots and the registers forwards, through every word of every block that is reached. A word that is an address anywhere
+ * in a block keeps the block alive. A lost block is lost directly when no lost block leads there, and indirectly when one does. In a
  * circle of lost blocks the one with the lowest address counts as directly lost.
  *
  * Memory  two bits a window of the heap (live_blocks.h), a list of at most REACHABILITY_PENDING_MAX blocks (8 MiB), and the counts.
- * Limits  a number that looks like an address keeps a block alive: what is said to be lost is lost.
+ * Limits  a number that looks like an address keeps a block alive: a lost block may be missed, but one that is told is lost.
  */
 #ifndef REACHABILITY_H
 #define REACHABILITY_H

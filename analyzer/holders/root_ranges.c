@@ -1,9 +1,9 @@
 /*
  * root_ranges.c - sorts the mappings of a process (see root_ranges.h).
  *
- * A mapping without a name is, in this order: a thread's stack, the recorder's, the program's own (the recorder saw it being made),
- * the allocator's (blocks are in it), the stack of a thread that is gone (a forbidden page lies below), a root. Large blocks of glibc have
- * a mapping each, but the kernel joins neighbours: what stands between such blocks is a root.
+ * A mapping without a name is the first of these that fits: a thread's stack, the recorder's, the program's own (the recorder saw it
+ * being made), the allocator's (blocks are in it), the stack of a thread that is gone (a forbidden page lies below), a root. Large
+ * blocks of glibc have a mapping each, but the kernel joins neighbours: the memory between such blocks is a root.
  */
 #include "holders/root_ranges.h"
 
@@ -48,7 +48,7 @@ add(struct search *search, uint64_t start, uint64_t end, enum root_kind kind, ui
 	ranges->at[ranges->count++] = (struct root_range){ start, end, kind, thread };
 }
 
-/* From the top down: is there a block that has no mapping of its own? *any: there is a block. */
+/* Is there a block without a mapping of its own? Looks from the top down. *any: there is a block. */
 static bool
 is_arena(struct search *search, uint64_t start, uint64_t end, bool *any)
 {
@@ -64,7 +64,7 @@ is_arena(struct search *search, uint64_t start, uint64_t end, bool *any)
 	return false;
 }
 
-/* What is between blocks that have mappings of their own. */
+/* The memory between blocks that have mappings of their own. */
 static void
 add_between(struct search *search, uint64_t start, uint64_t end)
 {
@@ -135,7 +135,7 @@ is_stack_of_main(const struct memory_region *region)
 	return strcmp(region->path, "[stack]") == 0;
 }
 
-/* Both ways of a thread's memory; false: it is neither. A coroutine's stack in a block of the heap stays one. */
+/* A thread's stack, or its other memory; false: it is neither. A coroutine's stack in a block of the heap stays a block. */
 static bool
 add_of_thread(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end)
 {
@@ -158,7 +158,7 @@ add_of_thread(struct search *search, const struct memory_region *region, uint64_
 	return true;
 }
 
-/* What is neither the recorder's nor mapped by the program. */
+/* Memory that is neither the recorder's nor mapped by the program. */
 static void
 add_other(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end, bool may_be_stack,
           bool is_behind_guard)
@@ -168,8 +168,8 @@ add_other(struct search *search, const struct memory_region *region, uint64_t st
 }
 
 /*
- * Of a mapping, a part that is not the recorder's. What the program mapped is cut out: the kernel makes one of what lies side by side, and of a
- * stack what is below the stack pointer is not in use.
+ * A part of a mapping that is not the recorder's. What the program mapped is cut out, because the kernel joins neighbouring mappings. Of
+ * a stack only the part from the stack pointer on is in use.
  */
 static void
 add_part(struct search *search, const struct memory_region *region, uint64_t start, uint64_t end, bool is_behind_guard)
@@ -201,7 +201,7 @@ add_without_own(struct search *search, const struct memory_region *region, uint6
 	add_part(search, region, start, region->end, is_behind_guard);
 }
 
-/* Where its headers say that it ends. */
+/* Where the library's headers say that it ends. */
 static void
 see_recorder(struct search *search, uint64_t base)
 {

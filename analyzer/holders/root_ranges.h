@@ -1,9 +1,9 @@
 /*
  * root_ranges.h - which memory of a process holds on to blocks, and which is the allocator's?
  *
- * Roots are read as they are: what stands there keeps what it points to alive. Memory of the allocator counts only where a live block
- * is: what is between blocks was given back. Not looked at: memory shared with other processes, what the recorder holds for itself,
- * the free part of stacks, stacks whose threads are gone.
+ * Roots are read as they are: a word in a root keeps the block alive that it points to. Memory of the allocator counts only where a live
+ * block is: what is between blocks was given back. Not read: memory shared with other processes, the recorder's own memory, the free
+ * part of stacks, stacks whose threads are gone.
  */
 #ifndef ROOT_RANGES_H
 #define ROOT_RANGES_H

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 
-/* Sites of one line stand next to each other: equal frames are one object. Of its small objects of Python a sample is all that is known. */
+/* Sites of one line stand together: equal frames are one object. Small Python objects stand apart: only a sample of them is known. */
 struct by_place {
 	const struct model_site *site;
 	bool is_sampled;

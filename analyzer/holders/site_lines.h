@@ -1,9 +1,9 @@
 /*
  * site_lines.h - of which line of code is a block with this record?
  *
- * Lines are as in every report: where the user's own code asked for it. Lines of other domains than the heap are no lines here, but for those
- * of small Python objects, where they are wanted: a sample of them are blocks, too, that stand for others. They are lines of their own: the
- * same code may ask for a table and for what is in it, and these are held in other ways.
+ * Lines are as in every report: where the user's own code asked for the block. Only lines of the heap are lines here and, where they are
+ * wanted, those of small Python objects: the objects of their sample are blocks, too, which stand for others. These are lines of their
+ * own: the same code may ask for a table and for the objects in it, which are held in different ways.
  */
 #ifndef SITE_LINES_H
 #define SITE_LINES_H

@@ -41,7 +41,7 @@ read_word(void *context, uint64_t addr, uint64_t *word)
 	return true;
 }
 
-/* Of the function at this address of the process: its file, and the address in that. */
+/* Finds the function's file, and the address in that, of an address in the process. */
 static bool
 place_frame(struct process_modules *modules, struct stack_frame *frame)
 {
@@ -93,8 +93,8 @@ read_frames(struct stack_copy *copy, const struct stopped_thread *thread, struct
 }
 
 /*
- * It stands in its frame, in that of its caller where it was given by value, or where a register was kept. Of others, such as those of the C library, no debug
- * information needs to be read.
+ * A local stands in its own frame, in its caller's where it was passed by value, or where a register was saved. Of other functions, such
+ * as those of the C library, debug information need not be read.
  */
 static bool
 may_have(const struct stack_copy *copy, size_t at, uint64_t place)
@@ -112,7 +112,7 @@ may_have(const struct stack_copy *copy, size_t at, uint64_t place)
 	return false;
 }
 
-/* From outside inwards: what a caller has stays longer than what it calls. */
+/* From outside inwards: a caller's locals live longer than those of what it calls. */
 static void
 find(const struct stack_copy *copy, struct process_modules *modules, struct stack_answer *answer)
 {

@@ -1,7 +1,7 @@
 /*
  * stack_locals.h - which local variable of which function is at this place of a thread's stack, or in this register?
  *
- * What is in use of the stack is copied while the process stands still; who called whom, and where variables are, is asked when it goes on
+ * The used part of the stack is copied while the process stands still. Who called whom, and where variables are, is read when it goes on
  * again: reading debug information takes long.
  *
  * When full     STACK_COPIES threads, STACK_COPY_BYTES of each, STACK_FRAMES functions: what is further out has no name.
@@ -47,13 +47,13 @@ struct stack_locals {
 	struct stack_answer answers[STACK_ANSWERS];
 };
 
-/* The process stands still. thread: one that will be asked for, its index in the process's. */
+/* The process stands still. thread: index in the process's threads; it will be asked for. */
 void stack_locals_copy(struct stack_locals *locals, struct process_look *look, uint32_t thread);
 
 /*
- * register_index  of struct stopped_thread; -1 = none, but `place`, an address of the stack
+ * register_index  of struct stopped_thread; -1 = in no register, but at `place`, an address of the stack
  * depth           out: the larger, the further out is the function
- * Returns NULL when nobody knows. Stays until the end.
+ * returns         NULL = not known; else it stays until the end
  */
 const struct symbol_local *stack_locals_at(struct stack_locals *locals, const struct process_look *look,
                                            struct process_modules *modules, uint32_t thread, int register_index,

@@ -96,7 +96,7 @@ wait_until_still(struct stopped_thread *thread, uint64_t deadline_ns)
 	}
 }
 
-/* Takes hold of those in the list that are new. False and errno: the first thread could not be had. *added: how many. */
+/* Seizes the threads of the list that are new. False and errno: the first thread cannot be seized. *added: how many were. */
 static bool
 seize_new(struct stopped_process *process, size_t *added)
 {
@@ -186,7 +186,7 @@ uint64_t
 stopped_process_resume(struct stopped_process *process)
 {
 	for (size_t i = 0; i < process->count && !process->is_image; i++) {
-		/* What was killed meanwhile is seen by its parent when we have seen it. */
+		/* A thread that was killed meanwhile is seen by its parent only after we have waited for it. */
 		if (ptrace(PTRACE_DETACH, process->threads[i].number, NULL, (void *)(intptr_t)process->threads[i].signal) == 0)
 			continue;
 		process->was_killed = true;

@@ -2,9 +2,10 @@
  * stopped_process.h - every thread of a process stands still, for a while.
  *
  * By ptrace: SEIZE, then INTERRUPT. Nothing is changed in the process: no signal, no register, no memory. When this command dies
- * meanwhile the kernel lets the process go on. It dies by SIGALRM when it does not come to that for long: a full cgroup may hold it up, too.
+ * meanwhile, the kernel lets the process go on. This command ends itself by SIGALRM when it is held up for too long, as a full cgroup
+ * may do.
  *
- * When failing  false, and one line in `fail`: forbidden, traced by another one, gone, or a thread that did not stop in time. The
+ * When failing  false, and one line in `fail`: forbidden, traced by another process, gone, or a thread that did not stop in time. The
  *               process goes on.
  */
 #ifndef STOPPED_PROCESS_H
@@ -45,20 +46,20 @@ extern unsigned stopped_process_grace_s;
 bool stopped_process_stop(const char *command, pid_t pid, uint64_t wait_ns, struct stopped_process *process,
                           struct fail *fail);
 
-/* What a thread that stands still has in its registers, in a file for each processor. When that cannot be read they stay as they were. */
+/* Reads the registers of a thread that stands still; one file for each processor. Where they cannot be read they stay as they were. */
 void stopped_registers_read(struct stopped_thread *thread);
 /* The same from struct user_regs_struct, as a core has it. */
 void stopped_registers_take(struct stopped_thread *thread, const void *registers, size_t bytes);
 
-/* The number in debug information of each of its `registers`; UINT8_MAX = none. */
+/* For each of `registers` its number in debug information; UINT8_MAX = none. */
 extern const uint8_t stopped_registers_dwarf[MACHINE_REGISTERS];
 
 /* How long it has stood still, in ns. */
 uint64_t stopped_process_time(const struct stopped_process *process);
 
 /*
- * Lets it go on and returns how long it stood still. Nothing but SIGKILL ends what stands still; its memory is gone then, and what was read of it
- * is not all. The threads' list stays until stopped_process_free().
+ * Lets the process go on. Returns how long it stood still. Nothing but SIGKILL ends a process that stands still; its memory is gone
+ * then, and what was read of it is incomplete. The threads' list stays until stopped_process_free().
  */
 uint64_t stopped_process_resume(struct stopped_process *process);
 void stopped_process_free(struct stopped_process *process);

@@ -49,7 +49,7 @@ symbol_of(struct search *search, const char *const *names, const char *symbol)
 	return addr;
 }
 
-/* What glibc says to debuggers: bits, how many, offset. False: it does not, or it is no word. */
+/* The description that glibc has for debuggers: bits, how many, offset. False: there is none, or the member is no word. */
 static bool
 offset_of(struct search *search, const char *symbol, uint64_t *offset)
 {
@@ -60,7 +60,7 @@ offset_of(struct search *search, const char *symbol, uint64_t *offset)
 	return addr != 0;
 }
 
-/* Bytes of its thread-local variables; 0 = it has none. */
+/* How many bytes of thread-local variables the library has; 0 = none. */
 static uint64_t
 bytes_of(struct process_memory *memory, const struct process_module *module)
 {
@@ -77,7 +77,10 @@ bytes_of(struct process_memory *memory, const struct process_module *module)
 	return 0;
 }
 
-/* 0 = this thread has none, or it is not known. A thread's table may be older than the library: then it says where those of another one were. */
+/*
+ * Where the library's variables are in this thread; 0 = nowhere, or not known. A thread's table may be older than the library: then its
+ * entry belongs to an earlier library.
+ */
 static uint64_t
 start_in(const struct search *search, const struct stopped_thread *thread, uint64_t number, uint64_t since,
          uint64_t offset)

@@ -10,7 +10,6 @@
  *   verdict.txt     of a death: what the report says
  *   told            of a death: the extension has shown it
  *
- * Safe from   one thread.
  * When failing  one line in `fail`; the kernel must start all the same.
  */
 #ifndef KERNEL_LIFE_H

@@ -4,7 +4,6 @@
  * A kernel specification is a folder NAME with a kernel.json: the command that starts the kernel, and what menus show. Ours starts
  * the command of another one through `kmemshim run --kernel`. It has a mark in its metadata. Python is not run for any of this.
  *
- * Safe from   one thread.
  * When failing  one line in `fail` (EXIT_USAGE).
  */
 #ifndef KERNEL_SPEC_H

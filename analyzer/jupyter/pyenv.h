@@ -4,7 +4,6 @@
  * Its python3 in PATH is ROOT/shims/python3, a script that looks for the version each time and runs ROOT/versions/VERSION/bin/python3. The
  * version is named by PYENV_VERSION, by the file .python-version here or in a folder above, or by ROOT/version.
  *
- * Safe from   one thread.
  * When failing  there is none: for pyenv, too, "system" is the Python behind it in PATH.
  */
 #ifndef PYENV_H

@@ -27,7 +27,7 @@ wait_for(int fd, uint64_t number)
 	for (unsigned i = 0; i < PAUSES_MAX; i++) {
 		uint64_t done = 0;
 
-		/* acquire is what a system call is. Pairs with marks_serve(). */
+		/* acquire: a system call is one. Pairs with marks_serve(). */
 		if (pread(fd, &done, sizeof(done), at) == (ssize_t)sizeof(done) && done == number)
 			return true;
 		(void)nanosleep(&(struct timespec){ .tv_nsec = PAUSE_NS }, NULL);
@@ -35,7 +35,7 @@ wait_for(int fd, uint64_t number)
 	return false;
 }
 
-/* The first bytes that are whole characters. */
+/* Cuts a name behind a whole character. */
 static void
 set_name(struct kmem_request *request, const char *name)
 {

@@ -29,6 +29,7 @@
 #include "base/owner.h"
 #include "launch/launcher_guard.h"
 #include "launch/launcher_preload.h"
+#include "launch/program.h"
 
 #define FOLDER_MODE 0755   // others may look, and put nothing there whatever the umask is
 #define TWICE_NS 500000000 // between two signals of one sender
@@ -37,7 +38,7 @@
 
 static const char shim_name[] = "libkmemshim.so";
 
-/* Signals that a terminal or a supervisor sends: passed on while the program runs. */
+/* Signals that a terminal or a supervisor sends: they are passed on while the program runs. */
 static const struct {
 	int number;
 	bool is_key; // what comes from the terminal (the kernel) the program gets by itself
@@ -48,7 +49,7 @@ static const struct {
 };
 #define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
 
-/* As they were when we started; the program gets them back. */
+/* How signals were handled when we started; the program gets that back. */
 struct dispositions {
 	struct sigaction signals[SIGNAL_COUNT];
 	struct sigaction child;
@@ -80,8 +81,8 @@ forward(int number, siginfo_t *info, void *context)
 }
 
 /*
- * The server of a kernel died. The kernel would have seen that it has a new parent, and gone; but its parent are we. What does not
- * answer is ended for good.
+ * The server of a kernel died. A kernel sees that it has a new parent, and ends; but its parent is this process, so we end it. If it
+ * does not answer it is killed.
  */
 static void
 look_for_server(int number)
@@ -97,7 +98,7 @@ look_for_server(int number)
 	errno = saved;
 }
 
-/* Jupyter names itself to a kernel that is to end with it. After the fork: a timer and a handler are ours alone. */
+/* Jupyter names itself to a kernel that is to end with it. To be called after the fork: a child inherits neither timer nor handler. */
 static void
 watch_server(pid_t parent)
 {
@@ -117,8 +118,8 @@ watch_server(pid_t parent)
 }
 
 /*
- * While the report is made a signal ends us, as it would anybody. But `timeout` sends its signal twice, to us and to our group: the
- * second one may come when the program has ended by the first, and is meant for the program.
+ * While the report is made a signal ends us, as it would end any program. But `timeout` sends its signal twice, to us and to our group:
+ * the second one is meant for the program, and may come when the program has ended by the first.
  */
 static void
 end_report(int number)
@@ -176,11 +177,11 @@ launcher_find_shim(const char *command, char *path, struct fail *fail)
 	static const char *const places[] = { "../lib/older-glibc/", "", "../lib/", "../lib/" MACHINE_TRIPLET "/",
 		                                  "../lib/" MACHINE_TRIPLET "/kmemshim/" };
 	char self[PATH_MAX];
-	ssize_t length = command == NULL ? readlink("/proc/self/exe", self, sizeof(self) - 1) : 0;
 
-	self[length > 0 ? length : 0] = '\0';
 	if (command != NULL)
 		(void)snprintf(self, sizeof(self), "%s", command);
+	else
+		program_own(self);
 	if (strrchr(self, '/') == NULL)
 		return fail_set(fail, EXIT_USAGE, "cannot find %s: /proc is not mounted: mount it", shim_name);
 	strrchr(self, '/')[1] = '\0';
@@ -238,14 +239,14 @@ realtime_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* The session is named after the process that starts it; that is how the shim knows the first one. */
+/* A session has the number of the process that starts it in its name: by that the shim knows the first process. */
 static void
 name_session(char session[40], uint64_t started_ns, pid_t pid)
 {
 	(void)snprintf(session, 40, "%" PRIx64 ".%ld", started_ns / 1000, (long)pid);
 }
 
-/* Each from its library's documentation, and tried. What the user has set stays. */
+/* Each is from its library's documentation, and was tried. A value that the user has set stays. */
 static void
 set_system_allocators(void)
 {
@@ -338,7 +339,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
 	preload = launch->shim != NULL ? launcher_preload(launch->shim, !launch->is_trial) : NULL;
-	/* Jupyter starts a kernel as the leader of a group, and interrupts the group; VS Code does neither. */
+	/* Jupyter starts a kernel as the leader of a group, and interrupts the whole group; VS Code does neither. */
 	is_of_group = launch->is_kernel && getpgrp() == getpid();
 	take_signals(&before);
 	(void)fflush(NULL);

@@ -22,7 +22,10 @@ struct launch {
 	const char *guard;          // KMEMSHIM_GUARD; NULL: as the environment says
 	const char *snapshots;      // KMEMSHIM_SNAPSHOTS; the same
 	const char *guard_action;   // KMEMSHIM_GUARD_ACTION; the same
-	/* At who holds what: holders_keep(), when a guard is passed that only notes it, or much is live; NULL: nobody does. */
+	/*
+	 * Looks at who holds what: holders_keep(). Called when a guard is passed that is only noted, and when much is live. NULL: nobody
+	 * looks.
+	 */
 	void (*look)(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns);
 	uint64_t look_stop_ns; // for how long the program may stand still then
 	/* Filled by launcher_run(). */
@@ -37,8 +40,8 @@ struct launch {
 };
 
 /*
- * Finds libkmemshim.so beside this program, or in ../lib, ../lib/x86_64-linux-gnu (or what this processor has there) or its folder kmemshim/;
- * with a glibc before 2.35 first in ../lib/older-glibc.
+ * Finds libkmemshim.so beside this program, or in ../lib, in ../lib/x86_64-linux-gnu (the name for this processor), or in the folder
+ * kmemshim/ of that; with a glibc before 2.35 first in ../lib/older-glibc.
  *
  * command   whose library is wanted, of another installation: a path without links; NULL = our own
  * path      room for PATH_MAX bytes

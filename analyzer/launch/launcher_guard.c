@@ -1,11 +1,11 @@
 /*
- * launcher_guard.c - what the launcher does when a process passes its guard: runs a command (--guard-action exec:CMD), or looks who holds
- * what; and when a process has much live.
+ * launcher_guard.c - what the launcher does when a process passes its guard: runs a command (--guard-action exec:CMD), or looks who
+ * holds what; and when a process has much live.
  *
- * Whoever passes its guard writes its pid into a pipe in the folder of captures, and who has much live its pid and its limit. A process
- * of ours reads there: never the one that is full. It lives as long as the launcher. Each look is a process of its own: its memory is
- * given back, and nothing that ends it ends us. Where there is a command, looks have a reader of their own: one at a time, and no command
- * waits for one.
+ * A process that passes its guard writes its pid into a pipe in the folder of captures; one that has much live writes its pid and its
+ * limit. A process of ours reads there, because the full process must not do the work. The reader lives as long as the launcher. Each
+ * look is a process of its own: its memory is given back, and nothing that ends it ends the reader. Where there is a command, looks have
+ * a reader of their own: one look at a time, and no command waits for a look.
  *
  * Not chosen  looks by the launcher itself, who as the parent may always trace: it would meet the stops of its child in its own wait.
  *             The program names our reader instead, see memory_guard.c.
@@ -38,7 +38,7 @@ static char path[PATH_MAX + 64];
 static int pipe_end = -1;
 static pid_t reader;
 
-/* Of a guard that is passed; *command: NULL = none is run. */
+/* The action when a guard is passed; *command: NULL = none is run. */
 static enum kmem_guard_action
 action_of(const struct guard_task *task, const char **command)
 {
@@ -51,7 +51,7 @@ action_of(const struct guard_task *task, const char **command)
 	return action;
 }
 
-/* By a process between, which ends at once: nobody waits for the command. */
+/* Runs the command as the grandchild of a process that ends at once: nobody waits for the command. */
 static void
 run_command(const char *command, const char *pid)
 {
@@ -70,7 +70,7 @@ run_command(const char *command, const char *pid)
 	_exit(127);
 }
 
-/* When the cgroup is full, which is the program's too: what looks is killed, and not the program. */
+/* When the cgroup is full, which is also the program's, the kernel is to kill this process and not the program. */
 static void
 die_first(void)
 {
@@ -82,7 +82,7 @@ die_first(void)
 	(void)close(score);
 }
 
-/* What it has to say is in the capture. Returns whether it was killed. */
+/* The result is in the capture. Returns whether the look was killed. */
 static bool
 look(const struct guard_task *task, const char *pid, const char *limit)
 {
@@ -92,7 +92,7 @@ look(const struct guard_task *task, const char *pid, const char *limit)
 	int nothing;
 
 	if (child == 0) {
-		/* With the reader, and so with the launcher: nothing of ours outlives it. */
+		/* It ends with the reader, and so with the launcher: nothing of ours outlives that. */
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)signal(SIGTERM, SIG_DFL);
 		if (getppid() != own_pid)
@@ -109,7 +109,7 @@ look(const struct guard_task *task, const char *pid, const char *limit)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
 }
 
-/* A lock that the launcher holds says that it lives (kernel_life.h): it must go with the launcher, and not with us. */
+/* By a lock the launcher says that it lives (kernel_life.h): the lock must go when the launcher ends, not when this process does. */
 static void
 close_inherited(void)
 {
@@ -126,7 +126,7 @@ close_inherited(void)
 		(void)closedir(files);
 }
 
-/* The launcher was killed: nobody else removes the pipe. */
+/* The launcher was killed: only this process can remove the pipe. */
 static void
 go_with_launcher(int number)
 {
@@ -149,7 +149,7 @@ end_with(pid_t parent)
 		go_with_launcher(SIGTERM);
 }
 
-/* One look at a time, for memory is short. */
+/* One look at a time, because memory is short. */
 static void __attribute__((noreturn)) read_looks(const struct guard_task *task, FILE *lines)
 {
 	char line[LINE_BYTES];
@@ -165,7 +165,10 @@ static void __attribute__((noreturn)) read_looks(const struct guard_task *task, 
 	_exit(killed < KILLED_MAX ? killed : KILLED_MAX);
 }
 
-/* A process of its own looks where a command may have to be run meanwhile, which must not come too late. Returns where it reads; -1 = nobody looks. */
+/*
+ * Looks get a process of their own where a command may have to be run meanwhile, which must not come too late. Returns where that
+ * process reads; -1 = nobody looks.
+ */
 static int
 start_looker(const struct guard_task *task, pid_t *looker)
 {
@@ -184,7 +187,7 @@ start_looker(const struct guard_task *task, pid_t *looker)
 	return ends[1]; // who looks may be gone: with our own end of it open, writing is no signal
 }
 
-/* One line each: pipes keep short ones whole. */
+/* One line for each pid: a pipe keeps short lines whole. */
 static void __attribute__((noreturn)) read_pids(const struct guard_task *task, const char *command)
 {
 	FILE *lines = fdopen(pipe_end, "r");

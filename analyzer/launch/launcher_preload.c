@@ -1,7 +1,7 @@
 /*
  * launcher_preload.c - see launcher_preload.h.
  *
- * Ours comes first: it chains to the allocator of whoever comes after. Two of ours would record each block twice.
+ * Our library comes first: it calls the allocator of the library behind it. Two of ours would record each block twice.
  */
 #include "launch/launcher_preload.h"
 

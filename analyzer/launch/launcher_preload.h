@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 /*
- * The value of LD_PRELOAD for the program: the shim, then what the environment says. Another installation's shim is left out, and one line
- * on stderr says so, once.
+ * The value of LD_PRELOAD for the program: the shim, then the libraries that the environment names. Another installation's shim is left
+ * out, and one line on stderr says so, once.
  *
  * shim      absolute path
  * is_told   false: without the line

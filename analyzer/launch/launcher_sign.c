@@ -21,8 +21,8 @@
 #include "launch/launcher.h"
 
 /*
- * Opens a capture of this launch and reads the part of the head that says so; -1 = it is none. What is signed later is this very file:
- * in a folder that others can write the name may lead elsewhere by then.
+ * Opens a capture of this launch and reads the part of its head that says so; -1 = it is of another. This open file is signed later: in
+ * a folder that others can write, the name may lead elsewhere by then.
  */
 static int
 open_own(const struct launch *launch, const char *path, struct kmem_header *header)
@@ -39,7 +39,9 @@ open_own(const struct launch *launch, const char *path, struct kmem_header *head
 	return -1;
 }
 
-/* An image that was replaced by exec did not end this way; of several, the last one did. Returns the open file, or -1. */
+/*
+ * The capture of the process's last image: the ones before were replaced by exec and did not end this way. Returns the open file, or -1.
+ */
 static int
 find_capture(const struct launch *launch, char *path, struct kmem_header *found)
 {

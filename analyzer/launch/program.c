@@ -54,7 +54,7 @@ is_env(const char *path)
 	return strcmp(slash != NULL ? slash + 1 : path, "env") == 0;
 }
 
-/* How many words here are env's own, an option or NAME=value; 0 = the command begins. */
+/* How many words from this one on are env's own, options or NAME=value; 0 = the command begins. */
 static int
 env_words(const char *word)
 {
@@ -63,7 +63,7 @@ env_words(const char *word)
 	return word[0] == '-' || strchr(word, '=') != NULL;
 }
 
-/* "#! interpreter argument": the interpreter; of `#!/usr/bin/env -S NAME=v python3 -u` what env finds. False: it is none. */
+/* The interpreter of "#! interpreter argument"; for `#!/usr/bin/env -S NAME=v python3 -u` the one that env finds. False: no script. */
 static bool
 read_interpreter(char *head, char path[PATH_MAX], char missing[PATH_MAX])
 {
@@ -109,7 +109,7 @@ find_loader(int file, const Elf64_Ehdr *elf, char loader[PATH_MAX])
 	return false;
 }
 
-/* What its symbols and the libraries that it names say. */
+/* What the symbols of the program, and the libraries that it names, say. */
 static void
 examine_dynamic(int file, struct program *program)
 {
@@ -163,6 +163,14 @@ examine_privilege(int file, const struct stat *status, struct program *program)
 		program->obstacle = "it is setuid or setgid or has file capabilities: the loader ignores LD_PRELOAD";
 		program->remedy = "run it as its owner, or record a copy without the privilege";
 	}
+}
+
+void
+program_own(char *path)
+{
+	ssize_t length = readlink("/proc/self/exe", path, PATH_MAX - 1);
+
+	path[length > 0 ? length : 0] = '\0';
 }
 
 void

@@ -25,6 +25,9 @@ struct program {
 	bool is_preload_harmful; // its loader would refuse to start it with our library: leave the preload out
 };
 
+/* The file of this command itself. path: out, of PATH_MAX; "" = /proc is not mounted. */
+void program_own(char *path);
+
 /* arguments: the command as execvp() takes it, ends with NULL; a script is judged by its interpreter, `env CMD` by CMD. */
 void program_examine(char *const *arguments, struct program *program);
 

@@ -1,8 +1,8 @@
 /*
  * program_elf.c - see program_elf.h.
  *
- * The executable comes first in the loader's order: what it defines, no preloaded library can stand in front of. A
- * malloc that is linked into a program is among its dynamic symbols, for the C library refers to it.
+ * The executable comes first in the loader's order: no preloaded library comes before what it defines. A malloc that is linked into a
+ * program is among its dynamic symbols, because the C library refers to it.
  */
 #include "launch/program_elf.h"
 
@@ -54,7 +54,7 @@ note_needed(const char *name, struct program_elf *elf)
 		elf->is_python = true;
 }
 
-/* Where the name of an entry stands, of a table of symbols or of needs; false: it is none that counts. */
+/* Finds the name of an entry in a table of symbols or of needed libraries; false: it has none that counts. */
 static bool
 find_name(Elf_Data *data, int entry, const GElf_Shdr *header, size_t *name)
 {

@@ -9,7 +9,7 @@
 #include "base/text_start.h"
 #include "kmem_format.h"
 
-/* What holds for all domains of a kind. */
+/* What is true of all domains of a kind. */
 enum domain_group { GROUP_HOST, GROUP_ADDRESS_SPACE, GROUP_DRIVER };
 
 struct domain_row {

@@ -55,7 +55,7 @@ is_in_standard_library(const char *path)
 	return false;
 }
 
-/* Files that exist only as names are what somebody exec'ed: the user, but for what libraries are known to generate. */
+/* A file that exists only as a name was compiled by the user with exec(), except for names that libraries are known to generate. */
 static bool
 is_library_pseudo_file(const char *file)
 {
@@ -77,7 +77,7 @@ is_library_pseudo_file(const char *file)
 	return starts_with_any(file, starts, COUNT_OF(starts));
 }
 
-/* What `path`, seen from `directory`, is called below `folder`, from its slash on; NULL when it is not there. */
+/* The part of `path` below `folder`, from its slash on. A relative path begins in `directory`. NULL when it is not below it. */
 static const char *
 below(const char *folder, const char *directory, const char *path)
 {
@@ -104,7 +104,7 @@ below(const char *folder, const char *directory, const char *path)
 	return *path == '/' ? path : NULL;
 }
 
-/* Below the project, and not in an environment that was put there. */
+/* Below the project, and not in a Python environment that lies there. */
 static bool
 is_in_project(const struct frame_rules *rules, const char *path)
 {
@@ -329,7 +329,7 @@ frame_rules_is_start_up(const struct model_frame *frame, const struct model_fram
 
 	if (frame->kind != MODEL_FRAME_NATIVE)
 		return false;
-	/* A stripped program's _start: what calls start-up code is the program's, and says nothing. */
+	/* A stripped program's _start: the caller of start-up code is the program's, and says nothing. */
 	if (frame->function[0] == '\0')
 		return inner != NULL && inner->function[0] != '\0' && frame_rules_is_start_up(inner, NULL);
 	for (size_t i = 0; i < COUNT_OF(names); i++) {
@@ -339,7 +339,7 @@ frame_rules_is_start_up(const struct model_frame *frame, const struct model_fram
 	return text_starts(frame->function, "__libc_start_");
 }
 
-/* What carries out what other code asks for; no base name of a library of somebody's begins so. */
+/* The runtime carries out what other code asks for. No library of a user's has such a name. */
 static bool
 is_runtime_module(const char *module)
 {
@@ -349,7 +349,7 @@ is_runtime_module(const char *module)
 	return starts_with_any(module, starts, COUNT_OF(starts));
 }
 
-/* Of the interpreter or the C library: a program may have a main() and a call_init() of its own. */
+/* An entry of the interpreter or the C library: a program may have a main() and a call_init() of its own. */
 static bool
 is_entry(const struct model_frame *frame)
 {
@@ -364,7 +364,7 @@ is_entry(const struct model_frame *frame)
 	return is_runtime_module(frame->module) && starts_with_any(frame->function, of_loader, COUNT_OF(of_loader));
 }
 
-/* What `python -m` runs a module with. */
+/* The functions with which `python -m` runs a module. */
 static bool
 is_runner(const struct model_frame *frame)
 {
@@ -446,7 +446,7 @@ frame_rules_where(const struct model_frame *const *frames, uint32_t count)
 
 /* --- imports ---------------------------------------------------------------------------------------- */
 
-/* The body of a module is being executed: of its file's first component below where packages are. */
+/* The file whose body is executed as a module: its first component below the folder where packages are. */
 static void
 name_of_file(const char *file, char name[FRAME_RULES_NAME_BYTES])
 {

@@ -22,14 +22,16 @@ struct frame_rules {
 void frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library);
 
 /*
- * What every native stack ends in: "_start", "start_thread", with or without the C library's symbols. inner: the frame that it called,
- * NULL where there is none.
+ * Does every native stack end so: "_start", "start_thread", with or without the C library's symbols?
+ *
+ * inner  the frame that it called; NULL = none
  */
 bool frame_rules_is_start_up(const struct model_frame *frame, const struct model_frame *inner);
 
 /*
- * Does it only do what other code asks: start-up, constructors that the loader calls, the interpreter from its main() to the first line,
- * the import system, allocators, templates of the standard library? A tree of callers is longer by it, and says no more.
+ * Does it only carry out what other code asks for: start-up, constructors that the loader calls, the interpreter from its main() to the
+ * first line, the import system, allocators, templates of the standard library? Such frames make a tree of callers longer and say
+ * nothing.
  */
 bool frame_rules_is_machinery(const struct model_frame *frame, const struct model_frame *inner);
 
@@ -47,7 +49,6 @@ const struct model_frame *frame_rules_where(const struct model_frame *const *fra
 #define FRAME_RULES_NAME_BYTES 64
 bool frame_rules_import(const struct model_frame *const *frames, uint32_t count, char name[FRAME_RULES_NAME_BYTES]);
 
-/* Where the code of a frame comes from. */
 enum frame_origin {
 	FRAME_ORIGIN_USER,    // the user's own
 	FRAME_ORIGIN_PACKAGE, // an installed Python package, with its native code

@@ -31,7 +31,21 @@ model_estimate_error(uint64_t sample_bytes, uint64_t bytes)
 	return (uint64_t)((1.92 + 1.96 * sqrt(samples + 0.96)) * (double)sample_bytes);
 }
 
-/* The thread's own Python frames are of libraries; what was given begins at the first frame that is not. */
+uint64_t
+model_site_peak(const struct model_site *site)
+{
+	return site->peak_bytes;
+}
+
+uint64_t
+model_site_live(const struct model_site *site)
+{
+	return site->live_bytes;
+}
+
+/*
+ * The thread's own Python frames are all of libraries. The frames that were given to it begin behind them, at the first one that is not.
+ */
 static enum model_relation
 relation_behind_library(const struct model_site *site, uint32_t frame_index)
 {
@@ -54,7 +68,7 @@ model_relation_of(const struct model_site *site, uint32_t frame_index)
 		return MODEL_RELATION_OWN;
 	if ((site->stack_flags & KMEM_STACK_LIBRARY_ONLY) != 0)
 		return relation_behind_library(site, frame_index);
-	/* What was given stands behind all native frames. */
+	/* The frames that were given stand behind all native ones. */
 	if ((site->stack_flags & KMEM_STACK_WHILE) != 0 &&
 	    (frame_index == 0 || site->frames[frame_index - 1]->kind != MODEL_FRAME_PYTHON))
 		return MODEL_RELATION_WHILE;

@@ -2,12 +2,12 @@
  * model.h - what happened in this session: processes, domains, sites, readable stacks.
  *
  * model_load() (model_load.h) reads every capture that was asked for (capture_reader.c, capture_folder.c), makes frames readable
- * (symbolizer.c for native ones, python_text.c for Python ones) and indexes the result (uthash). Afterwards nothing
- * reads a capture any more. model_finish() (analysis/model_finish.h) ends the making: rankings, verdict, baseline take what it returns, and
- * nothing writes it. Single-threaded.
+ * (symbolizer.c for native ones, python_text.c for Python ones) and indexes the result (uthash). Afterwards nothing reads a capture any
+ * more. model_finish() (analysis/model_finish.h) completes it: rankings, verdict and baseline take what that returns, and nothing writes
+ * it any more.
  *
- * Numbers are requested bytes unless the name says otherwise. Strings are valid UTF-8, owned by the model, never NULL
- * unless the comment says so.
+ * Numbers are requested bytes unless the name says otherwise. Strings are valid UTF-8, owned by the model, never NULL unless the comment
+ * says so.
  */
 #ifndef MODEL_H
 #define MODEL_H
@@ -47,13 +47,13 @@ enum model_relation {
 #define SURVIVOR_CELLS 32
 #define SURVIVOR_MOST 9
 
-/* A small picture: blocks that are alive of each generation, or of some together, the oldest first. 0 = none, SURVIVOR_MOST = most. */
+/* A small picture of live blocks: a cell for each generation, or for several, the oldest first. 0 = none, SURVIVOR_MOST = most. */
 struct model_survivors {
 	uint8_t count; // of cells; 0 = it had one generation
 	uint8_t cells[SURVIVOR_CELLS];
 };
 
-/* Python objects of one type that were alive at a site, about so many: in the sites that hold most. */
+/* About how many Python objects of one type were alive at a site; known for the sites that hold most. */
 #define MODEL_TYPES_MAX 4
 struct model_type {
 	const char *name; // equal names are one pointer
@@ -128,15 +128,15 @@ struct model_site {
 };
 
 /*
- * How far the estimate of so many bytes in domain python/object may be off: in 95 of 100 cases it is right to within that. Estimates of
- * different lines, threads and processes are independent, so that the sum of some is a sum as any other.
+ * How far an estimate of `bytes` in domain python/object may be off, in 95 of 100 cases. Estimates of different lines, threads and
+ * processes are independent, so the error of their sum is that of one estimate of the sum.
  */
 uint64_t model_estimate_error(uint64_t sample_bytes, uint64_t bytes);
 
-/* Adds so many objects of a type to a list of MODEL_TYPES_MAX, in order; the least frequent may fall out. */
+/* Adds `count` objects of a type to a list of MODEL_TYPES_MAX, in order; the least frequent may fall out. */
 void model_type_add(struct model_type types[MODEL_TYPES_MAX], unsigned *type_count, const char *name, uint64_t count);
 
-/* Adds so many releases by a line to a list of MODEL_RELEASES_MAX, in order; the least frequent may fall out. */
+/* Adds `count` releases by a line to a list of MODEL_RELEASES_MAX, in order; the least frequent may fall out. */
 void model_release_add(struct model_release releases[MODEL_RELEASES_MAX], unsigned *release_count,
                        const struct model_frame *where, uint64_t count);
 
@@ -161,7 +161,7 @@ struct model_domain {
 	bool is_at_refusal;
 };
 
-/* A call site when a device refused a request, and at the end of the same process. */
+/* What a call site held when a device refused a request, and at the end of the same process. */
 struct model_held {
 	const struct model_site *site;
 	uint64_t live_bytes;
@@ -203,7 +203,7 @@ struct model_failed {
 	const struct model_held *held; // sites of the device, of pinned and managed memory
 };
 
-/* Pages of malloc's that were in memory at the last look, without those of large blocks; from a sample. */
+/* A sample of malloc's pages that were in memory at the last look, without those of large blocks. */
 struct model_heap_sample {
 	uint32_t sampled_pages; // 0 = nobody looked
 	uint64_t bytes;
@@ -346,7 +346,7 @@ struct model {
 	const char *argument;
 };
 
-/* One whose figures are final: what rankings, verdict and gate take. model_finish() makes it; nothing writes the model afterwards. */
+/* A model whose figures are final: rankings, verdict and gate take it. model_finish() makes it; nothing writes the model afterwards. */
 struct finished_model {
 	const struct model *model;
 };
@@ -358,12 +358,16 @@ const char *model_file_on_disk(const struct model *model, const char *file);
 uint64_t model_together(const struct model_process *processes, size_t count, const uint64_t *values);
 
 /*
- * Of all allocations for which the recorder had no room, summed over the processes, released or not; 0 where they are too few beside
- * what was live at the peaks to change a verdict.
+ * The bytes of all allocations for which the recorder had no room, released or not, summed over the processes. 0 where they are too few
+ * beside what was live at the peaks to change a verdict.
  */
 uint64_t model_unrecorded_bytes(const struct model *model);
 
 bool model_could_not_grow(const struct model *model); // some capture: its disk, or its address space, was full
+
+/* Two figures of a site, where a table wants functions. */
+uint64_t model_site_peak(const struct model_site *site);
+uint64_t model_site_live(const struct model_site *site);
 
 /* Of one frame of the site's. */
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
@@ -373,7 +377,7 @@ const char *model_leak_name(
 	enum model_leak_class leak); // "none", "steady", "too-short", "backlog", "filling", "leak", "swept", "import"
 enum model_leak_class model_leak_named(const char *name); // MODEL_LEAK_CLASSES: there is none of that name
 
-/* Which of two classes stands for several sites? A leak before all, and what an import left only where all agree. */
+/* Which of two classes stands for several sites? A leak before all others; what an import left only where all sites agree. */
 bool model_leak_is_more_telling(enum model_leak_class leak, enum model_leak_class than);
 
 #endif

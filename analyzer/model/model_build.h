@@ -28,7 +28,7 @@
 #include "model/model.h"
 #include "symbols/symbolizer.h"
 
-/* Not sealed, and nobody writes it any more: its counters must agree with each other. */
+/* Nobody writes it any more, though it is not sealed: its counters must agree with each other. */
 bool capture_is_final(const struct capture *capture);
 
 struct build_cell;     // model_cells.c
@@ -116,7 +116,7 @@ struct domain_rows {
 	struct domain_sum sums[KMEM_DOMAINS_MAX];
 };
 
-/* A sum of words modulo 2^48, where records that released others' blocks are negative; less than nothing is nothing. */
+/* From a sum modulo 2^48 in which records that released others' blocks are negative. A negative sum is 0. */
 static inline uint64_t
 model_signed_bytes(uint64_t sum)
 {
@@ -128,7 +128,7 @@ void model_damage(struct build *build, const char *text);
 
 /* Adds the capture's process and its domains' totals. `rows` is filled in. */
 void model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows);
-/* When all were read: sets `parent` of every process: by pid and, since pids are used again, by start. */
+/* When all captures were read: sets `parent` of every process, by pid and, since pids are used again, by start. */
 void model_processes_link(struct model_process *processes, size_t count);
 void model_add_domains(struct build *build, struct capture *capture, struct model_process *process,
                        struct domain_rows *rows);
@@ -176,18 +176,18 @@ void model_generations_add(const struct capture *capture, const struct kmem_gene
 struct generation_counts model_generations_count(const struct generation_sums *sums, const struct kmem_header *header,
                                                  uint64_t clock, uint64_t live_count);
 
-/* Adds to the capture's process what steps and marks it has; after its frames. */
+/* Adds to the capture's process its steps and marks. To be called after its frames are known. */
 void model_add_steps(struct build *build, struct capture *capture);
-/* Adds what it held over time; `sites` as below. */
+/* Adds what the process held over time; `sites` as below. */
 void model_add_history(struct build *build, struct capture *capture, const struct domain_rows *rows,
                        const uint32_t *sites);
-/* Steps since the clock came to this, and when that was. */
+/* Steps since the clock came to this tick, and when that was. */
 void model_steps_since(const struct kmem_header *header, uint8_t clock, struct generation_counts *counts);
 
 struct process_frames *process_frames_new(struct build *build, struct capture *capture);
 void process_frames_free(struct process_frames *frames);
 
-/* Readable frames of one word, innermost first; owned by the pool. None: it is the shim's own. */
+/* Readable frames of one word, innermost first; owned by the pool. No frame: it is one of the shim's own. */
 size_t process_frames_resolve(struct process_frames *frames, uint64_t word, uint32_t module_version,
                               const struct model_frame *const **found);
 void model_frames_free(struct build *build); // the index, not the frames
@@ -196,14 +196,17 @@ struct process_stacks; // model_stacks.c
 struct process_stacks *process_stacks_new(struct build *build, struct capture *capture);
 void process_stacks_free(struct process_stacks *stacks);
 
-/* Of all arenas of Python whose objects are known by line (capture_reader.h): which line made them grow says nothing of what is left. */
+/*
+ * One stack for what is left of all arenas of Python, when their objects are known by line (capture_reader.h): the line that made the
+ * arenas grow says nothing about the rest.
+ */
 const struct build_stack *process_stacks_rest_of_arenas(struct process_stacks *stacks);
 
 /* The stack of this site; never NULL: one without frames when they are unknown. */
 const struct build_stack *process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site,
                                               size_t site_index);
 struct process_stacks;
-/* Of the capture whose stacks these are. `sites` leads from its sites to build.sites + 1. */
+/* Adds the lines that release blocks. `stacks` is of this capture; `sites` leads from its sites to build.sites + 1. */
 void model_add_releases(struct build *build, struct capture *capture, struct process_stacks *stacks,
                         const uint32_t *sites);
 void model_stacks_free(struct build *build); // the index, not the stacks
@@ -231,12 +234,12 @@ void model_family_free(struct build *build);
 /* Adds what kinds of Python objects are alive; `sites` as above. */
 void model_add_types(struct build *build, struct capture *capture, const uint32_t *sites);
 /*
- * Functions that many lines call for most of a domain's memory: of their sites `where` becomes the caller. The keys of the sites
- * are older than that and stay, so that two runs compare also when this was so in one of them only.
+ * Skips functions that many lines call for most of a domain's memory: `where` of their sites becomes the caller. The sites keep the keys
+ * that they have, so that two runs can be compared also when this was so in one of them only.
  */
 void model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count);
 
-/* After them: what is in memory; `sites` as above. */
+/* To be called after model_wrappers_skip(): adds what is in memory; `sites` as above. */
 void model_add_resident(struct build *build, struct capture *capture, const uint32_t *sites);
 void model_sites_free(struct build *build); // the index, not the sites
 

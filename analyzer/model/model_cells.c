@@ -1,10 +1,10 @@
 /*
  * model_cells.c - which cell of a notebook is this code, and what is it called for a person?
  *
- * Code of a cell names a file that never existed: .../ipykernel_PID/HASH.py, <ipython-input-N-HASH>, .../ipython-input-N-HASH.py. Without
- * process and number the same text is the same file, run again or in another kernel; that name is what sites are merged by. The
- * recorder kept numbers and texts apart; what it could not read the notebook's extension may have written. In the end every file of a cell is called by its latest number, "cell In[12]", or by
- * its hash where that is not known.
+ * Code of a cell names a file that never existed: .../ipykernel_PID/HASH.py, <ipython-input-N-HASH>, .../ipython-input-N-HASH.py.
+ * Without process and number the same text has the same name, also when it is run again or in another kernel: by that name sites are
+ * merged. The recorder kept numbers and texts apart. Those that it could not read may have been written by the notebook's extension. In
+ * the end every file of a cell is called by its latest number, "cell In[12]", or by its hash where no number is known.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -149,7 +149,7 @@ model_cells_file(struct build *build, uint32_t pid, const char *file)
 	return cell->file;
 }
 
-/* It is cleaned line by line, when one is shown. */
+/* Kept as it is: each line is cleaned when it is shown. */
 static const char *
 keep_text(struct build *build, const char *text, size_t bytes)
 {
@@ -159,7 +159,7 @@ keep_text(struct build *build, const char *text, size_t bytes)
 	return copy;
 }
 
-/* Lines are counted in what was compiled. Of a cell magic that is one call; who runs the rest keeps the numbers of the notebook. */
+/* Lines are counted in the compiled text. A cell magic is compiled as one call; the code that it runs keeps the notebook's numbers. */
 static void
 set_text(struct build *build, struct build_cell *cell, const struct capture_cell *stored)
 {
@@ -212,7 +212,7 @@ model_cells_add(struct build *build, struct capture *capture)
 	}
 }
 
-/* The interpreter's memory comes first: it says what really ran. */
+/* A number or text from the interpreter's memory is not replaced: that says what really ran. */
 static void
 take_written(void *owner, const char *file, uint32_t number, const char *text)
 {
@@ -246,7 +246,7 @@ model_cells_add_written(struct build *build, const char *capture_path)
 		model_damage(build, fail.text);
 }
 
-/* "cell In[12]"; of several kernels that ran different cells under one number each has its own. */
+/* "cell In[12]". Where several kernels ran different cells under one number, each has a name of its own. */
 static void
 label(struct build *build, struct build_cell *cell)
 {

@@ -18,7 +18,7 @@
 #include "kmem_words.h"
 #include "model/model_build.h"
 
-/* What the domain's word says that is live, and the sites before the cut do not hold. */
+/* Adds what the domain's word says is live beyond what the sites before the cut hold. */
 static void
 add_missing(struct kmem_peak_word stored, struct domain_sum *sum)
 {

@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/amount.h"
 #include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
@@ -69,7 +70,7 @@ add_records(struct held_sums *held, const struct capture *capture, const struct 
 	}
 }
 
-/* What the same sites hold at the end, in this capture. */
+/* Adds what the same sites hold at the end of this capture. */
 static void
 add_end(struct held_sums *held, struct capture *capture, const uint32_t *sites, size_t site_count)
 {
@@ -88,12 +89,6 @@ add_end(struct held_sums *held, struct capture *capture, const uint32_t *sites, 
 	}
 }
 
-static uint64_t
-at_least_none(int64_t number)
-{
-	return number > 0 ? (uint64_t)number : 0;
-}
-
 static void
 keep_held(struct build *build, const struct held_sums *held, const struct kmem_header *header, uint32_t clock,
           struct build_failed *to)
@@ -103,15 +98,15 @@ keep_held(struct build *build, const struct held_sums *held, const struct kmem_h
 	to->held_sites = text_pool_room(build->pool, held->count * sizeof(*to->held_sites));
 	for (size_t i = 0; i < held->count; i++) {
 		const struct held_sum *sum = &held->sums[i];
-		uint64_t live_count = at_least_none((int64_t)sum->live_count);
+		uint64_t live_count = amount_not_negative((int64_t)sum->live_count);
 		struct generation_counts counts = model_generations_count(&sum->generations, header, clock, live_count);
 
 		to->held_sites[i] = sum->site;
 		kept[i] = (struct model_held){
-			.live_bytes = at_least_none((int64_t)sum->live_bytes),
+			.live_bytes = amount_not_negative((int64_t)sum->live_bytes),
 			.live_count = live_count,
-			.end_bytes = at_least_none((int64_t)sum->end_bytes),
-			.end_count = at_least_none((int64_t)sum->end_count),
+			.end_bytes = amount_not_negative((int64_t)sum->end_bytes),
+			.end_count = amount_not_negative((int64_t)sum->end_count),
 			.kept_bytes = sum->kept_bytes,
 			.has_generations = sum->has_copies || !sum->has_blocks,
 			.generations_alive = counts.alive,
@@ -149,7 +144,7 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
 	bytes = text_pool_room(build->pool, build->domain_count * sizeof(*bytes));
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
 		if (rows->index[i] != DOMAIN_NONE)
-			bytes[rows->index[i]] = at_least_none(stored->live_bytes[i]);
+			bytes[rows->index[i]] = amount_not_negative(stored->live_bytes[i]);
 	}
 	held.sums = memory_zeroed(snapshot_site_count(stored), sizeof(*held.sums));
 	held.places = memory_zeroed(build->site_count + 1, sizeof(*held.places));
@@ -163,7 +158,7 @@ add_held(struct build *build, struct capture *capture, const struct domain_rows 
 	to->failed.domain_bytes = bytes;
 }
 
-/* What the thread was given after a refusal of host memory, about. Its slot may have been another thread's since: that went on, too. */
+/* About how much the thread was given after a refusal of host memory. Its slot may be another thread's by now: that one went on, too. */
 static uint64_t
 got_since(struct capture *capture, const struct kmem_failed *failed)
 {

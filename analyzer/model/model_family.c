@@ -2,8 +2,8 @@
  * model_family.c - what do the processes of a session have to do with each other?
  *
  * A forked child names the largest records of its parent's capture: here they become sites. Images that were replaced by an exec that
- * nobody saw are marked so. Sums over processes count what ran one after the other as if it had been there at once: beside them
- * stands the highest sum over those that ran at the same time.
+ * nobody saw are marked so. Sums over processes count processes that ran one after the other as if they had run at the same time: the
+ * highest sum over those that did run at the same time stands beside them.
  *
  * When failing  a record that the parent's capture does not have is left out.
  */
@@ -16,7 +16,7 @@
 #include "kmem_words.h"
 #include "model/model_build.h"
 
-/* Beside each process. */
+/* What is known of one process while the model is made. */
 struct build_member {
 	uint32_t *sites; // of its capture: index in build.sites + 1
 	size_t site_count;
@@ -27,7 +27,7 @@ struct build_member {
 	uint64_t live_bytes[KMEM_DOMAINS_MAX];
 };
 
-/* 0: nothing was written, or is being written. */
+/* Returns true for 0, too: nothing was written, or it is being written. */
 static bool
 agrees(struct capture *capture, const char *what, uint32_t wanted, uint32_t found)
 {
@@ -99,7 +99,7 @@ compare_built(const void *a, const void *b)
 	return order_numbers(((const struct model_built *)b)->live_bytes, ((const struct model_built *)a)->live_bytes);
 }
 
-/* What was in the arenas then, without the objects that are known by line. */
+/* Subtracts the objects that are known by line from what the arenas held then. */
 static void
 split_arenas(const struct build *build, struct model_built *built, size_t count)
 {
@@ -115,12 +115,9 @@ split_arenas(const struct build *build, struct model_built *built, size_t count)
 	qsort(built, count, sizeof(*built), compare_built);
 }
 
-/*
- * From samples to bytes. A sample lies beside others, any of which may be what was written to: so all lines together get no more than was
- * copied.
- */
+/* A sample lies among other objects, any of which may have been written to: all lines together get no more than was copied. */
 static void
-estimate_copies(const struct model_process *process, uint64_t sample_bytes, struct model_built *built, size_t count)
+estimate_copies(const struct model_process *process, struct model_built *built, size_t count)
 {
 	uint64_t sum = 0;
 	double share;
@@ -132,7 +129,7 @@ estimate_copies(const struct model_process *process, uint64_t sample_bytes, stru
 	}
 	share = sum > process->copied_bytes ? (double)process->copied_bytes / (double)sum : 1;
 	for (size_t i = 0; i < count; i++) {
-		uint64_t error_bytes = model_estimate_error(sample_bytes, built[i].copied_bytes);
+		uint64_t error_bytes = model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, built[i].copied_bytes);
 
 		built[i].copied_bytes = (uint64_t)((double)built[i].copied_bytes * share);
 		built[i].copied_error_bytes = (uint64_t)((double)error_bytes * share);
@@ -163,14 +160,14 @@ resolve(struct build *build, struct model_process *process, const struct build_m
 		built[place].live_bytes += member->inherited[i].live_bytes;
 		built[place].copied_bytes += COPY_OF(member->inherited[i].copied_samples) * (uint64_t)KMEM_PYTHON_SAMPLE_BYTES;
 	}
-	estimate_copies(process, KMEM_PYTHON_SAMPLE_BYTES, built, process->built_count);
+	estimate_copies(process, built, process->built_count);
 	split_arenas(build, built, process->built_count);
 	process->built = built;
 }
 
 /*
- * An image of the same process that began later, and not by fork: then the earlier one has ended. Without a mark it was a raw system
- * call, or the mark was lost.
+ * Another image of the same process began later, and not by fork: then the earlier one has ended. Where no mark says so, the exec was a
+ * raw system call, or the mark was lost.
  */
 static void
 mark_replaced(struct build *build)
@@ -193,7 +190,7 @@ mark_replaced(struct build *build)
 	}
 }
 
-/* CLOCK_MONOTONIC when it had ended for certain; one that was not closed may have lived on. */
+/* By when it had ended for certain, in CLOCK_MONOTONIC; a process whose capture was not closed may have lived on. */
 static uint64_t
 end_of(const struct model_process *process)
 {
@@ -250,7 +247,9 @@ sum_together(struct build *build)
 	free(lives);
 }
 
-/* Without a mark, nobody knows how long it lived on after its last heartbeat; but it started its own children itself. */
+/*
+ * Without a mark nobody knows how long the process lived on after its last heartbeat. But it did live when it started its own children.
+ */
 static bool
 may_have_ended_before(const struct build *build, size_t index, size_t later)
 {

@@ -63,7 +63,7 @@ struct word {
 	UT_hash_handle hh;
 };
 
-/* The same word is asked for again and again: in front of everything else. */
+/* The same words are asked for again and again: this is looked at first. */
 #define RECENT_BITS 14
 struct recent {
 	uint64_t word;
@@ -149,7 +149,7 @@ compare_modules(const void *left, const void *right)
 	return order ?: strcmp(a->path, b->path);
 }
 
-/* What the loader was given relative to where the program began, and the recorder could not learn more of. */
+/* The name as the loader was given it: relative to where the program began, where the recorder could not learn more. */
 static const char *
 module_path(const struct process_frames *frames, const struct capture_module *stored)
 {

@@ -1,8 +1,8 @@
 /*
  * model_history.c - what did a process hold over time?
  *
- * Objects of Python lie in arenas: what a point says of these is less by them, as everywhere in the model (capture_arenas.c). The last point is
- * what was live when the process ended, where it has no point of that.
+ * Python's objects lie in arenas: at a point, the arenas hold what was counted for them less the objects, as everywhere in the model
+ * (capture_arenas.c). The last point is what was live when the process ended; it is added where the capture has none.
  *
  * When failing  as if there was no such point.
  */
@@ -11,19 +11,14 @@
 
 #include "base/memory.h"
 #include "capture/capture_history.h"
+#include "base/amount.h"
 #include "model/model_build.h"
 #include "model/model_load.h"
 
 /* relaxed: a private copy that nobody changes */
 #define COPY_OF(field) atomic_load_explicit(&(field), memory_order_relaxed)
 
-static uint64_t
-at_least_none(int64_t bytes)
-{
-	return bytes > 0 ? (uint64_t)bytes : 0;
-}
-
-/* What the rows of a capture hold, by its own numbers. */
+/* The figures of a capture's domains, which are in the order of its own table. */
 static void
 take_domains(const struct build *build, const struct domain_rows *rows, const int64_t bytes[KMEM_DOMAINS_MAX],
              uint64_t sample_bytes, struct model_point *to)
@@ -38,9 +33,9 @@ take_domains(const struct build *build, const struct domain_rows *rows, const in
 
 		if (rows->index[i] == DOMAIN_NONE)
 			continue;
-		to->domain_bytes[rows->index[i]] += at_least_none(own);
+		to->domain_bytes[rows->index[i]] += amount_not_negative(own);
 		if (kmem_domain_is_private(i) || i == KMEM_DOMAIN_SHARED)
-			to->live_bytes += at_least_none(own);
+			to->live_bytes += amount_not_negative(own);
 	}
 }
 
@@ -60,7 +55,7 @@ point_of(const struct build *build, const struct domain_rows *rows, const struct
 		bytes[from->domains[i]] = from->domain_bytes[i];
 	take_domains(build, rows, bytes, sample_bytes, &to);
 
-	uint64_t objects = sample_bytes != 0 ? at_least_none(bytes[KMEM_DOMAIN_PYTHON_OBJECT]) : 0;
+	uint64_t objects = sample_bytes != 0 ? amount_not_negative(bytes[KMEM_DOMAIN_PYTHON_OBJECT]) : 0;
 
 	for (unsigned i = 0; i < from->site_count; i++) {
 		uint32_t site = sites[from->sites[i] - 1];
@@ -132,7 +127,7 @@ end_of(const struct model_process *process)
 	return end_ns != 0 ? end_ns : last != NULL ? last->monotonic_ns : 0;
 }
 
-/* What is live in the capture as the model takes it: at its end, or at the moment it was set back to. */
+/* What is live in the capture at the moment that the model shows: its end, or the moment to which it was set back. */
 static struct model_point
 last_point(const struct build *build, struct capture *capture, const struct domain_rows *rows, const uint32_t *sites,
            const struct model_point *before)

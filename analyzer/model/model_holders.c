@@ -1,6 +1,4 @@
-/*
- * model_holders.c - reads what a look found out of its JSON (see model_holders.h). It is foreign input: every text is cleaned.
- */
+/* model_holders.c - reads the result of a look from its JSON (see model_holders.h). It is foreign input: every text is cleaned. */
 #include "model/model_holders.h"
 
 #include <stdio.h>
@@ -35,7 +33,7 @@ number_in(const json_t *object, const char *name)
 	return number > 0 ? (uint64_t)number : 0;
 }
 
-/* One of ours, by address; NULL: another word. */
+/* One of model_holders_kinds, by address; NULL: another word. */
 static const char *
 kind_in(const json_t *object)
 {
@@ -155,7 +153,7 @@ model_holders_free(struct holders *holders)
 	*holders = (struct holders){ 0 };
 }
 
-/* Of the heap, or of small objects. An older look took both together: its lines are of the heap. */
+/* The line of the heap, or that of small objects. An older look took both together: its lines are of the heap. */
 static const struct holders_line *
 line_in(const struct holders *holders, const struct model_frame *where, bool is_estimated)
 {

@@ -1,7 +1,7 @@
 /*
  * model_holders.h - who keeps the blocks of the largest lines alive, as a look found it.
  *
- * The look itself is holders/'s; a capture has its result as JSON, which is read here.
+ * analyzer/holders/ looks; a capture has the result as JSON, which is read here.
  */
 #ifndef MODEL_HOLDERS_H
 #define MODEL_HOLDERS_H
@@ -55,7 +55,7 @@ struct holders {
 	const char *why;    // nobody looked; "" = somebody did
 	size_t line_count;
 	struct holders_line *lines; // the largest first
-	/* Of one that is in a capture. */
+	/* The look that a capture has. */
 	uint64_t sequence; // 1, 2, ...
 	uint64_t monotonic_ns;
 	uint64_t volume_bytes; // allocated in all, then
@@ -69,29 +69,29 @@ extern const char *const model_holders_kinds[]; // the last is NULL
 extern const struct json_object model_holders_object;
 extern const struct json_object model_way_object; // of struct holders_way
 
-/* text: JSON by analyzer/holders/holders.schema.json, from a capture. NULL: it is none. Owned by the caller. */
+/* text: JSON by analyzer/holders/holders.schema.json, from a capture. NULL: it is something else. Owned by the caller. */
 struct holders *model_holders_read(const char *text, size_t bytes);
 void model_holders_free_way(struct holders_way *way);
 void model_holders_free_line(struct holders_line *line);
 void model_holders_free(struct holders *holders); // what it holds, not itself; NULL is legal
 
 /*
- * What was found about this line of code when some process was examined last; NULL: it was not one of the largest, or none was examined.
- * Blocks of the heap are examined, and small Python objects: of memory of another kind, such as what a library maps, nothing is known.
+ * What is known of this line of code from the last look at a process; NULL: it was not one of the largest lines, or nobody looked. A
+ * look examines blocks of the heap and small Python objects: of other memory, such as what a library maps, nothing is known.
  */
 const struct holders_line *model_holders_of(const struct model *model, const struct model_frame *where,
                                             enum domain_kind kind);
-/* Objects of Python's to which nothing leads but they themselves: their counters keep them. A lost block of C is none. */
+/* Are they objects of Python's to which nothing leads but themselves, which their counters keep alive? A lost block of C is none. */
 bool model_holders_are_circles(const struct holders_way *way);
-/* The look that this is of. */
+/* The look that a line is of. */
 const struct holders *model_holders_look(const struct model *model, const struct holders_line *line);
 
-/* How most of its samples are held; NULL = nobody knows anything. */
+/* The way in which most of its samples are held; NULL = nothing is known. */
 const struct holders_way *model_holders_way(const struct holders_line *line);
 
 /*
- * A way leads through containers. How much of `text` leads to the one with most items, such as "global `hot` of module __main__"? In bytes;
- * 0 = there is no container with many items.
+ * A way leads through containers. How many bytes of `text` lead to the one with most items, such as "global `hot` of module __main__"? 0
+ * = there is no container with many items.
  */
 size_t model_holders_container(const struct holders_way *way);
 

@@ -1,6 +1,4 @@
-/*
- * model_holders_fields.c - what the JSON of a look consists of: printed, kept in captures, and a part of reports.
- */
+/* model_holders_fields.c - the fields of a look's JSON: it is printed, kept in captures, and a part of reports. */
 #include <stddef.h>
 
 #include "base/json_fields.h"

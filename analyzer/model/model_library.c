@@ -11,7 +11,7 @@
 
 #include "base/text_start.h"
 
-/* What stands between the library and the system in the stack of a mapping. */
+/* Does this module stand between the library and the system in the stack of a mapping? */
 static bool
 is_between(const char *module)
 {
@@ -30,7 +30,7 @@ maker_of(const struct model_site *site)
 	return NULL;
 }
 
-/* Of the path of a library in an environment of Python: "pyarrow/libarrow.so.2100"; NULL: it is elsewhere. */
+/* The part of a library's path below an environment's packages: "pyarrow/libarrow.so.2100"; NULL: it lies elsewhere. */
 static const char *
 below_packages(const char *path)
 {

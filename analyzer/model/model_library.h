@@ -1,7 +1,7 @@
 /*
  * model_library.h - whose allocator is it that grew?
  *
- * Of the domain "library" alone: pages inside reservations that a library manages itself. The frame that made the reservation is the
+ * Only for the domain "library": pages inside reservations that a library manages itself. The frame that made the reservation is the
  * first native one of the stack, and its module is the library.
  */
 #ifndef MODEL_LIBRARY_H
@@ -13,7 +13,7 @@
 /* Sets `library` of the sites: "polars", "libarrow", "node"; "a library" where it is not known. */
 void model_libraries_name(struct model *model, struct text_pool *pool);
 
-/* Of the environment: makes lines exact or closer, officially. launcher.c sets all of them. */
+/* A variable of the environment, documented by the library, that makes its lines exact or closer. launcher.c sets all of them. */
 #define MODEL_LIBRARY_JEMALLOC "_RJEM_MALLOC_CONF=dirty_decay_ms:0,muzzy_decay_ms:0"
 struct model_library_switch {
 	const char *module;  // the library's begins so
@@ -23,7 +23,10 @@ struct model_library_switch {
 // NULL = there is none, or none known
 const struct model_library_switch *model_library_switch(const struct model_site *site);
 
-/* A heap of objects that somebody else manages, and collects: what it maps itself, of whatever domain. Not what it takes from malloc. */
+/*
+ * A heap of objects that a runtime manages and collects. It is known by what it maps itself, in whatever domain; what it takes from
+ * malloc is not part of it.
+ */
 struct model_runtime {
 	const char *module; // where it maps memory, as these begin
 	const char *function;

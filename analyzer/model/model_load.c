@@ -28,7 +28,7 @@
 
 #define UNLISTED_WORTH_BYTES (UINT64_C(1) << 20)
 
-/* What the caller gets is the first member; the rest is what it lives in. */
+/* The caller gets the first member; the others own what it points to. */
 struct owned_model {
 	struct model model;
 	struct text_pool *pool;
@@ -64,7 +64,7 @@ capture_is_final(const struct capture *capture)
 	return !capture->was_closed && capture->is_still && !process_is_alive(capture->identity);
 }
 
-/* "#7": by its number; else the newest of this name that has what was held. */
+/* "#7" is the mark of that number; another text the newest snapshot of that name. */
 static bool
 is_meant(const struct kmem_mark *mark, const char *at)
 {
@@ -87,7 +87,7 @@ rewind_to(struct capture *capture, const char *at)
 	return false;
 }
 
-/* Who reads the recorder's own tables finds records there, not sites. */
+/* The recorder's own tables name records, not sites: their readers need this. */
 static void
 keep_records(struct build *build, const struct capture *capture, const uint32_t *sites)
 {
@@ -169,7 +169,7 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 	return build->process_count != 0;
 }
 
-/* What reads these captures again, also when the folder has got a newer session: a single one is named itself. */
+/* The argument that reads these captures again, also when the folder has got a newer session: a single capture is named itself. */
 static const char *
 argument_of(const struct build *build)
 {
@@ -183,7 +183,7 @@ argument_of(const struct build *build)
 	return argument;
 }
 
-/* Totals of a damaged capture are those of its head as well; what sites are left may hold less. */
+/* Totals of a damaged capture are the ones in its head; the sites that are left may hold less. */
 static void
 tell_unlisted(struct build *build, struct model *model)
 {
@@ -204,7 +204,7 @@ tell_unlisted(struct build *build, struct model *model)
 	}
 }
 
-/* NULL: there is nothing to say. */
+/* NULL: all captures are trusted. */
 static const char *
 distrusted_line(const struct build *build)
 {
@@ -289,7 +289,7 @@ free_indexes(struct build *build)
 	free(build->failed);
 }
 
-/* A path as it was given, from the root on, without resolving anything in it. */
+/* The path from the root on, without resolving anything in it. */
 static char *
 absolute(const char *path)
 {
@@ -305,7 +305,7 @@ absolute(const char *path)
 	return whole;
 }
 
-/* Those of the command line and those of the environment. */
+/* Names from the command line, and names from the environment. */
 static char *
 wrappers_of(const struct model_options *options)
 {

@@ -34,7 +34,7 @@ is_interpreter(const char *name)
 	return false;
 }
 
-/* As it was called: what is executed may be the target of a link, or one program of many names. */
+/* The name under which it was called: what is executed may be the target of a link, or one program of many names. */
 static const char *
 called_name(const char *word)
 {
@@ -129,7 +129,7 @@ adds_up(const uint64_t *parts, unsigned count, uint64_t whole)
 	return whole == 0;
 }
 
-/* The newer of the two looks. Its parts must be the whole. */
+/* The newer of the two looks whose parts add up to the whole. */
 static const struct kmem_resident *
 kept_resident(struct build *build, struct capture *capture, struct model_process *process)
 {

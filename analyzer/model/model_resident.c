@@ -1,10 +1,9 @@
 /*
  * model_resident.c - how much of what each line holds is in memory?
  *
- * A block or a mapping that was asked for is memory only where it was touched. The last look at the resident set says how much of
- * the large ones of each record is; small ones count as memory. The look is older than the end: of a site never more is taken to
- * be untouched than it still holds, and where memory grew by more than what was allocated since, that much of the untouched was
- * touched meanwhile.
+ * A block or mapping is in memory only where it was touched. The last look at the resident set says how much of each record's large ones
+ * is; small ones count as memory. The look is older than the end. So a site never has more untouched than it still holds; and where
+ * memory grew by more than was allocated since the look, the difference is taken to be untouched memory that was touched meanwhile.
  *
  * Context     after the sites were merged.
  * When failing  what cannot be is left out and told; then everything that was asked for counts as memory.
@@ -28,7 +27,7 @@ struct look_sum {
 	uint64_t untouched_bytes;
 };
 
-/* What of it may be asked for and not be there. */
+/* Can memory of this domain be asked for without being there? */
 static bool
 can_be_untouched(unsigned domain)
 {
@@ -44,7 +43,7 @@ is_heap_possible(const struct kmem_resident_lines *lines)
 	       lines->left_out_resident_bytes <= lines->left_out_bytes;
 }
 
-/* Of a capture that is being written a record may be newer than what was read of it. */
+/* While a capture is being written, a record may be newer than what was read of it. */
 static bool
 is_line_possible(const struct capture *capture, const struct kmem_resident_line *line)
 {
@@ -75,7 +74,7 @@ are_possible(struct capture *capture, const struct kmem_resident_lines *lines)
 	return true;
 }
 
-/* The heartbeat that was written last before the look, or the first. */
+/* The last heartbeat that was written before the look, or the first one. */
 static const struct kmem_heartbeat *
 beat_at(const struct model_process *process, uint64_t monotonic_ns)
 {
@@ -93,7 +92,7 @@ grown(uint64_t before, uint64_t after)
 }
 
 /*
- * Of what the look found untouched: at least so much was touched until the last heartbeat. What is allocated takes half as much again:
+ * At least so much of what the look found untouched was touched until the last heartbeat. What is allocated takes half as much again:
  * malloc's own words, and what recording remembers of each block.
  */
 static uint64_t
@@ -151,7 +150,7 @@ take_heap(struct model_process *process, const struct kmem_resident_lines *lines
 	};
 }
 
-/* The newer look's or, when the program died between the two, the older one's. NULL: none. */
+/* The lines of the newer look or, when the program died between the two, of the older one. NULL: none. */
 static const struct kmem_resident_lines *
 lines_of(const struct capture *capture, const struct kmem_resident **look)
 {

@@ -1,10 +1,10 @@
 /*
  * model_sites.c - what does each call site hold, all processes together?
  *
- * Sites with the same readable stack in the same domain are one: the threads of a process, a pool of workers, a cell that was
- * run again. First the records of one process are put together, since each thread has its own and books there what it released
- * of others: only their sum says what is held. Then counters of processes add up. Generations of processes do not, since every
- * process has a clock of its own: those of the part that holds most are shown.
+ * Sites with the same readable stack in the same domain are one: those of the threads of a process, of a pool of workers, of a cell that
+ * was run again. First the records of one process are added up: each thread has its own record, and books there also what it released of
+ * others' blocks, so only their sum says what is held. Then counters of processes are added up. Generations of processes are not, since
+ * every process has a clock of its own: those of the process that holds most are shown.
  *
  * When failing  a site whose domain is unknown is left out and told.
  */
@@ -30,7 +30,7 @@ struct build_site {
 	UT_hash_handle hh;
 };
 
-/* Beside each model_site while sites are merged. */
+/* What is known of one model_site while sites are merged. */
 struct site_state {
 	uint32_t first_record; // index + 1 in the capture's sites; 0 between captures
 };
@@ -60,7 +60,7 @@ difference(uint64_t allocated, uint64_t freed, uint64_t *impossible)
 	return 0;
 }
 
-/* Puts together the records of one site, from `record` on. */
+/* Adds up the records of one site, from `record` on. */
 static void
 read_part(struct capture *capture, const struct domain_rows *rows, uint32_t record, const uint32_t *next,
           struct part *part)
@@ -106,7 +106,7 @@ limit_part(struct part *part, uint64_t most_bytes)
 	return (unsigned)is_live_beyond + (unsigned)is_peak_beyond;
 }
 
-/* Samples have generations, the objects that they stand for have not. */
+/* Generations are counted of samples, not of the objects that these stand for: so the counts become those of samples. */
 static void
 count_samples(struct part *part, uint64_t sample_bytes)
 {
@@ -231,7 +231,7 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 		                                          : process_stacks_find(stacks, stored, i);
 
 		sites[i] = (uint32_t)(find_or_add(build, stack, domain) - build->sites) + 1;
-		/* What is left of arenas has no line. Who asked for one in vain has. */
+		/* What is left of arenas has no line, but a refused request for one has. */
 		if (is_rest && is_refused(capture, i))
 			note_refused(build, capture, i, find_or_add(build, process_stacks_find(stacks, stored, i), domain));
 	}

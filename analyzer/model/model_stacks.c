@@ -1,9 +1,9 @@
 /*
  * model_stacks.c - what is the readable stack of this site?
  *
- * When failing  a stack without frames; the reader's damages say why. Records of a sound capture do not overlap, so all
- *             together are no longer than their section: beyond that a hostile one gets nothing resolved. Nor beyond as many
- *             frames as fill the largest capture, which stacks of a few shared records could exceed by far.
+ * When failing  a stack without frames; the reader's damages say why. Records of a sound capture do not overlap, so all together are no
+ *               longer than their section. A hostile capture gets nothing resolved beyond that, nor more frames than fill the largest
+ *               capture: stacks of a few shared records could have far more.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -84,7 +84,7 @@ scratch_reserve(struct process_stacks *stacks, size_t frames)
 	stacks->scratch = memory_zeroed(1, sizeof(struct build_stack) + stacks->scratch_room * sizeof(void *));
 }
 
-/* The one copy of what is in `scratch`. */
+/* The one copy of the stack in `scratch`. */
 static const struct build_stack *
 keep_stack(struct process_stacks *stacks)
 {
@@ -101,7 +101,7 @@ keep_stack(struct process_stacks *stacks)
 		return &found->stack;
 	found = text_pool_room(build->pool, offsetof(struct stack_entry, stack) + stack_bytes);
 	memcpy(&found->stack, scratch, stack_bytes);
-	/* Who made the reservation names the allocator; the line is that of who made it grow. */
+	/* The frame that made the reservation names the allocator; the line is that of the frame that made it grow. */
 	uint32_t maker = (scratch->flags & KMEM_STACK_ESTIMATED) != 0 && scratch->frame_count > 1;
 
 	found->stack.where = frame_rules_where(scratch->frames + maker, scratch->frame_count - maker);
@@ -140,7 +140,7 @@ read_frames(struct process_stacks *stacks, const struct capture_stack *stored)
 	stacks->scratch->frame_count = count;
 }
 
-/* No line is at fault; what stands in its place says what it is. */
+/* No line is at fault: a text stands in its place that says what it is. */
 static void
 name_arena(struct process_stacks *stacks)
 {

@@ -11,7 +11,7 @@
 #include "capture/capture_snapshot.h"
 #include "model/model_build.h"
 
-/* The frame whose line comes again; that of the user's that is nearest to it, outwards. NULL = not known. */
+/* The frame of the line that comes again; else the nearest frame of the user's further out. NULL = not known. */
 static const struct model_frame *
 place_of(struct build *build, struct capture *capture, const struct kmem_steps *steps)
 {
@@ -38,7 +38,7 @@ place_of(struct build *build, struct capture *capture, const struct kmem_steps *
 	return found;
 }
 
-/* Of another source, or of a loop before the present one: that count is over. */
+/* False: the mark belongs to another source, or to a loop before the present one, whose count is over. */
 static bool
 is_counted(const struct model_steps *steps, const struct kmem_mark *mark)
 {

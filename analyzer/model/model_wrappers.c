@@ -1,9 +1,9 @@
 /*
  * model_wrappers.c - is the line that a person would see only the program's own malloc?
  *
- * Programs have functions through which all memory goes (zmalloc, an arena, a factory). Such a line is right and says nothing. By
- * what they do they are known: an innermost function of the user's that more than CALLERS_MIN different lines of the user's call,
- * and that holds more than half of a domain. Then its callers are the lines. Names that are known beforehand are in frame_rules.c.
+ * Programs have functions through which all memory goes (zmalloc, an arena, a factory). Such a line is right and says nothing. A wrapper
+ * is known by its use: it is the innermost function of the user's, more than CALLERS_MIN different lines of the user's call it, and it
+ * holds more than half of a domain. Its callers then become the lines. Names that are known beforehand are in frame_rules.c.
  *
  * Context     when the sites have their keys.
  * When failing  it cannot.

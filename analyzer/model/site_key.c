@@ -1,8 +1,9 @@
 /*
  * site_key.c - which site of another run, build or machine is this one?
  *
- * Context     once per load. Single-threaded, deterministic: the same stacks give the same keys in any
- *             order of sites.
+ * The same stacks give the same keys in any order of sites.
+ *
+ * Context     once per load.
  * When failing  it cannot; sites without frames share one family per domain.
  */
 #include "model/site_key.h"
@@ -88,8 +89,8 @@ hash_python_file(uint64_t hash, const char *file)
 }
 
 /*
- * "libfoo-1a2b3c4d.so.1.2" is "libfoo.so": no version, and not the hash that wheel builders put in. What is no library is the program,
- * under whatever name: it may carry a commit or a version, and which programs are compared is asked elsewhere.
+ * "libfoo-1a2b3c4d.so.1.2" is "libfoo.so": without the version, and without the hash that wheel builders put in. What is no library is
+ * the program: its name does not count, since it may carry a commit or a version, and which programs are compared is decided elsewhere.
  */
 static uint64_t
 hash_module(uint64_t hash, const char *module)
@@ -106,8 +107,8 @@ hash_module(uint64_t hash, const char *module)
 }
 
 /*
- * Behind its namespaces and classes, which some compilers leave out where nothing else can call it; "{{closure}}" with the function that
- * it is in.
+ * The name without its namespaces and classes, which some compilers leave out where nothing else can call it. "{{closure}}" keeps the
+ * name of the function that it is in.
  */
 static const char *
 unqualified_native(const char *function)
@@ -131,7 +132,7 @@ unqualified_native(const char *function)
 	return *start == '{' ? before : start;
 }
 
-/* A native function without what it is in, template arguments and what compilers append to copies (".part.0", ".isra.1"). */
+/* A native function without namespaces, classes, template arguments and what compilers append to copies (".part.0", ".isra.1"). */
 static uint64_t
 hash_native_function(uint64_t hash, const char *function)
 {
@@ -180,7 +181,7 @@ hash_frame(const struct model_frame *frame)
 	return hash_native_function(hash, frame->function);
 }
 
-/* Stacks share most frames, and equal frames are one object: their names are hashed once, nearly. */
+/* Stacks share most frames, and equal frames are one object: so nearly every name is hashed only once. */
 #define CACHE_SLOTS 8192
 struct frame_cache {
 	const struct model_frame *frame;
@@ -200,7 +201,10 @@ cached_hash(struct frame_cache *cache, const struct model_frame *frame)
 	return slot->hash;
 }
 
-/* A frame of its own up to Python 3.11, a part of its function since: never one here, where the function follows. */
+/*
+ * A comprehension has a frame of its own up to Python 3.11 and is a part of its function since: here it never counts as a frame, and the
+ * function around it follows.
+ */
 static bool
 is_comprehension(const struct model_site *site, uint32_t index)
 {
@@ -235,8 +239,8 @@ first_that_counts(const struct model_site *site, uint32_t first_user)
 }
 
 /*
- * Code of headers, which is compiled into the same object as the user's: how much of it is inlined, and how it calls itself, differs
- * between compilers.
+ * Is it code of a header that was compiled into the same object as the user's? How much of that is inlined, and how it calls itself,
+ * differs between compilers.
  */
 static bool
 is_of_header(const struct model_site *site, uint32_t index, uint32_t first_user)
@@ -308,7 +312,7 @@ site_key_likeness(const struct model_site *site, const char *domain, uint64_t li
 		likeness[i] = names_hash(site, domain, NULL, i);
 }
 
-/* The function that `where` is in: of a comprehension the one around it, for it is a part of that since Python 3.12. */
+/* The function that `where` is in. For a comprehension it is the one around it, of which it is a part since Python 3.12. */
 static const struct model_frame *
 function_of(const struct model_site *site)
 {

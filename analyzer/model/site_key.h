@@ -1,13 +1,12 @@
 /*
  * site_key.h - which site of another run, build or machine is this one?
  *
- * A key is 64 bits. The high 48 are a hash of names: the domain, and the frames from the allocation up to the
- * first frame of the user's own code and two more. No line, no address, no folder of the user's, no version, no name of the program, and
- * of a function no class and no namespace: Python before 3.11 and some compilers do not tell them. So the same code keeps its key when lines above it move,
- * when it is rebuilt or checked out elsewhere. docs/diff.md has measurements. The low 16
- * bits tell sites apart that share those names (two lines of one function, other callers further out), in the
- * order of their lines; they change when a sibling comes or goes. Comparisons between runs therefore add up what
- * shares the high part: site_key_family().
+ * A key is 64 bits. The high 48 are a hash of names: the domain, and the frames from the allocation up to the first frame of the user's
+ * own code and two more. It contains no line, no address, no folder of the user's, no version and no name of the program. Of a function
+ * it has no class and no namespace, because Python before 3.11 and some compilers do not tell them. So the same code keeps its key when
+ * lines above it move, and when it is rebuilt or checked out elsewhere. docs/diff.md has measurements. The low 16 bits tell sites apart
+ * that share those names (two lines of one function, other callers further out), in the order of their lines; they change when a sibling
+ * comes or goes. So comparisons between runs add up all sites with the same high part: site_key_family().
  */
 #ifndef SITE_KEY_H
 #define SITE_KEY_H
@@ -26,8 +25,8 @@ void site_key_assign(struct model_site *sites, size_t count, const struct model_
 void site_key_assign_places(struct model_site *sites, size_t count);
 
 /*
- * What families of one domain share that differ in one frame alone: the user's own, its caller, or that one's caller. A function that was
- * renamed, or moved to another file, is known by it. 0: the site has no such frame.
+ * A hash that families of one domain share when they differ in one frame alone: the user's own, its caller, or the caller of that. By it
+ * a function is known that was renamed, or moved to another file. 0: the site has no such frame.
  */
 #define SITE_KEY_LIKENESSES 3
 void site_key_likeness(const struct model_site *site, const char *domain, uint64_t likeness[SITE_KEY_LIKENESSES]);

@@ -88,7 +88,9 @@ cut_ending(char *text, bool is_python)
 	return false;
 }
 
-/* "pandas/core/frame.py" is pandas.core.frame, "pkg/__init__.py" is pkg; of other native code the object. */
+/*
+ * "pandas/core/frame.py" is pandas.core.frame, "pkg/__init__.py" is pkg; native code that is no extension module has its object's name.
+ */
 static void
 put_module(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
 {
@@ -185,7 +187,7 @@ group_by_package(const struct model_site *site, char group[PLACE_TEXT_BYTES], ch
 	}
 }
 
-/* Innermost, but for what only carries out what others ask for. */
+/* The innermost frame that is not of a runtime: allocators and interpreters only carry out what others ask for. */
 static const struct model_frame *
 who_asked(const struct model_site *site)
 {
@@ -208,7 +210,7 @@ ends_with(const char *text, const char *end)
 	return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
 }
 
-/* What every thread begins in: it says nothing of what the thread is for. */
+/* Every thread begins in these: they do not say what the thread is for. */
 static bool
 is_thread_start(const struct model_frame *frame)
 {

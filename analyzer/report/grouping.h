@@ -1,8 +1,8 @@
 /*
- * grouping.h - to which function, file, module, package or thread does what a stack holds belong?
+ * grouping.h - to which function, file, module, package or thread do the bytes of a stack belong?
  *
  * function, file   of the line that the report names, which is the user's own where there is one
- * module           of the innermost code that asked for it, whoever's that is
+ * module           of the innermost code that asked for them, whoever's that is
  * package          the installed package that this line called; the user's own code, where it called none
  * thread           what the thread runs: the capture does not tell threads apart that run the same
  *
@@ -38,10 +38,9 @@ void grouping_of_site(enum grouping grouping, const struct report_site *site, ch
 /* "main thread", "threads of worker". */
 void grouping_thread(const struct report_site *site, char text[PLACE_TEXT_BYTES]);
 
-/* Of a frame alone: for a tree. False: it belongs to what called it. */
+/* The group of one frame, for a tree. False: the frame belongs to its caller's group. */
 bool grouping_of_frame(enum grouping grouping, const struct report_frame *frame, char text[PLACE_TEXT_BYTES]);
 
-/* Left by imports, or by the interpreter's start. */
 #define GROUPING_IMPORTS "left by imports and the interpreter"
 
 #endif

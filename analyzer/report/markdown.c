@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* The span is marked by more backticks than come one after the other in it; a bar would end the cell. */
+/* The span is marked by more backticks than its longest run of them; a bar would end the cell. */
 void
 markdown_code(const char *text, FILE *stream)
 {

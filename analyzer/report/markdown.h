@@ -1,7 +1,7 @@
 /*
  * markdown.h - texts that come from outside, in Markdown as GitHub and GitLab read it.
  *
- * Safe from   one thread; no state. Errors stay in the stream.
+ * When failing  errors stay in the stream.
  */
 #ifndef MARKDOWN_H
 #define MARKDOWN_H

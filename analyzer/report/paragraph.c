@@ -24,7 +24,7 @@ text_columns(const char *text, size_t bytes)
 	return columns;
 }
 
-/* Bytes of the first so many characters. */
+/* How many bytes the first `characters` of a text take. */
 static size_t
 bytes_of(const char *text, size_t characters)
 {

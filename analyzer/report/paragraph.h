@@ -7,11 +7,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#define PAGE_COLUMNS 100 // of what is no terminal's
+#define PAGE_COLUMNS 100 // of a page that is not for a terminal
 
 /*
- * A paragraph of lines of `columns`, every line behind `indent` spaces but the first, which starts at `column`. Broken between words, but
- * not between a number and its unit, nor inside a command in backquotes, which somebody may copy. Control characters are replaced.
+ * A paragraph in lines of `columns`. Its first line starts at `column`, the others at `indent`. Lines are broken between words, but not
+ * between a number and its unit, nor inside a command in backquotes, which somebody may copy. Control characters are replaced.
  *
  * stream   NULL: nothing is written
  * returns  how many lines it takes
@@ -19,7 +19,7 @@
 size_t paragraph_put(FILE *stream, size_t columns, const char *text, size_t indent, size_t column);
 
 /*
- * The text in so many columns; what does not fit leaves its middle, between two characters: "a_long_f...ction_name". For free().
+ * The text in at most so many columns: a longer one loses its middle, "a_long_f...ction_name". For free().
  *
  * columns  SIZE_MAX: nothing is cut; never less than 8
  */

@@ -19,7 +19,7 @@ struct report;
 struct report_line;
 struct report_place;
 
-/* What of the report is wanted in a text; the JSON has everything always. */
+/* Which parts of the report a text shows. The JSON always has everything. */
 enum render_scope { RENDER_ALL, RENDER_HOST, RENDER_DEVICES };
 
 struct render_options {
@@ -29,7 +29,6 @@ struct render_options {
 };
 
 void render_json(const struct report *report, FILE *stream);
-/* The JSON schema of what render_json() writes. */
 void render_json_schema(FILE *stream);
 
 /* Parts of the text, in the order in which a page has them. */
@@ -43,7 +42,6 @@ void render_text_source(const struct report_place *where, FILE *stream);
 /* "by global `hot` of module __main__ -> ...": what stands behind "held". NULL = nothing is known. Freed by the caller. */
 char *render_holder_words(const struct holders_way *way, uint64_t samples);
 void render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream); // below a line: how it was held
-/* The callers of a line, under that. */
 void render_text_stack(const struct report *report, const struct report_line *line,
                        const struct render_options *options, FILE *stream);
 void render_text_losses(const struct report *report, FILE *stream);     // nothing when there are none
@@ -51,13 +49,13 @@ void render_text_peak_error(const struct report *report, FILE *stream); // one l
 void render_text_remarks(const struct report *report, FILE *stream);    // refused requests, losses, damage, notes
 
 /*
- * What one process held at the peaks of its domains is more than it ever held at once: one line that says so. peak_bytes: their sum.
- * Nothing where there is one domain or several processes, or where the peaks came at the same time, about.
+ * One line that says that a process never held at once what its domains held at their peaks. peak_bytes: the sum of these. Nothing is
+ * written where there is one domain or several processes, or where the peaks came at about the same time.
  */
-#define CLEAR_PART 200 // of a figure: an error of less is not seen in its three digits
+#define CLEAR_PART 200 // of a figure: a smaller error does not show in its three digits
 void render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream);
 
-/* Who called what that held it; sites of report, of the domain that it is of. */
+/* A tree of callers, made of sites of the report, of the domain that it is about. */
 struct tree_options {
 	const char *heading;
 	uint64_t (*bytes_of)(const struct model_site *site); // what a site is given
@@ -68,7 +66,7 @@ struct tree_options {
 };
 void render_tree(const struct report *report, const struct tree_options *options, FILE *stream);
 
-/* The ranking of the report by something else than lines; top: groups at most. */
+/* The report's ranking, by groups instead of lines. top: groups at most. */
 void render_groups(const struct report *report, enum grouping grouping, uint64_t top, FILE *stream);
 
 /* A source file, and beside each line what it held. */
@@ -76,14 +74,14 @@ struct annotate_options {
 	const char *file; // a path, the end of one, a module ("pkg.sub"), a cell ("In[3]")
 	bool has_all;     // long stretches of lines without memory, too
 };
-/* notes: for what is said beside. False and *fail: no file of that name allocated anything, or several did. */
+/* notes: a stream for remarks. False and *fail: no file of that name allocated anything, or several did. */
 bool render_annotate(const struct report *report, const struct annotate_options *options, FILE *stream, FILE *notes,
                      struct fail *fail);
 
 /* What was wasted, ranked by rank_sites; top: lines of each kind. */
 void render_waste(const struct report *report, uint64_t top, FILE *stream);
 
-/* What is seen of a report when the program has ended. */
+/* The short report that a person sees when the program has ended. */
 struct glance_options {
 	size_t columns; // of a line
 	bool has_color;

@@ -91,7 +91,7 @@ ends_with_path(const char *path, const char *end)
 	       (length == end_length || path[length - end_length - 1] == '/');
 }
 
-/* What was asked for, in each way in which it can be meant; the first that fits a file counts. */
+/* The argument, read in each way that it allows; the first reading that fits a file counts. */
 struct wanted {
 	const char *as_given;
 	char real[PATH_MAX];            // without symbolic links; "" = there is no such file here
@@ -166,7 +166,7 @@ name_files(const struct file *const *files, size_t count, bool is_whole, char te
 		(void)snprintf(text + used, 640 - used, " and %zu more", count - NAMES_SHOWN);
 }
 
-/* NULL and *fail: none, or several. Of several the only one that is the user's own. */
+/* NULL and *fail: no file fits, or several do. The only one of several that is the user's own is taken. */
 static const struct file *
 choose_file(struct file *files, const char *name, FILE *notes, struct fail *fail)
 {
@@ -422,7 +422,7 @@ put_text(const struct annotated *const *lines, size_t count, const struct source
 		put_line(lines[next], lines[next]->line, 0, "(behind the end of the file)", stream);
 }
 
-/* Without its text, what is known of each line. */
+/* For a file whose text is not known: its functions, and what each line held. */
 static void
 put_functions(const struct annotated *const *lines, size_t count, FILE *stream)
 {

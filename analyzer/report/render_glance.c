@@ -36,8 +36,8 @@
 #define COLUMNS_LEAST 40 // a narrower terminal breaks lines itself
 #define COLUMNS_MOST 120 // longer lines are hard to read
 #define TRIFLE_PART 100  // rows of less are left out, the first excepted
-#define MORE_PART 8      // of what was ever in memory: lines that asked for so much more are told as that
-#define REST_PART 20     // what is in rows that are left out is told where it is that much of all
+#define MORE_PART 8      // of the most that was in memory: where the lines asked for this part more, the text says so
+#define REST_PART 20     // rows that are left out are mentioned where they hold this part of all
 
 /* ---- looks ---- */
 
@@ -72,7 +72,6 @@ struct moment {
 	bool has_devices;
 };
 
-/* Did devices hold more than the host? */
 static bool
 is_mostly_device(const struct report *report)
 {
@@ -128,7 +127,7 @@ struct rows {
 	struct row rows[CANDIDATES];
 	size_t count;
 	uint64_t total_bytes;  // of all lines
-	bool is_without_cache; // PyTorch's: its tensors are told
+	bool is_without_cache; // the cache of PyTorch is left out: its tensors are told
 };
 
 /* Keeps the largest, in order. */
@@ -204,8 +203,8 @@ in_memory_of(const struct report_line *line, bool is_peak)
 }
 
 /*
- * Each domain was at its peak at a moment of its own, and arenas are free when their objects are gone: in sum that may be more than the
- * process ever held.
+ * How much of the free arenas is not to be counted. Each domain had its peak at its own moment, and arenas are free when their objects
+ * are gone: the sum of the peaks may be more than the process ever held.
  */
 static uint64_t
 less_free_arenas(const struct report *report, const struct moment *moment, uint64_t total_bytes, uint64_t free_bytes)
@@ -299,7 +298,6 @@ put_bar(uint64_t bytes, uint64_t total_bytes, const struct style *style, FILE *s
 	              "");
 }
 
-/* The line of code, as far as there is room. */
 static void
 put_source(const struct report_place *where, size_t columns, FILE *stream)
 {
@@ -541,7 +539,7 @@ most_text(const struct report *report, char text[MOST_BYTES])
 	}
 }
 
-/* So many rows leave room for all that is said beside them. */
+/* How many rows leave room for the text around them. */
 static size_t
 rows_room(bool is_all_well, size_t lines)
 {

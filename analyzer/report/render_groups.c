@@ -25,7 +25,7 @@
 #define TRIFLE_PART 1000 // groups with less of all are summed up, the first excepted
 
 struct figures {
-	uint64_t shown_bytes;     // by which rows are ordered, with what is not in memory
+	uint64_t shown_bytes;     // rows are ordered by it; with what is not in memory
 	uint64_t untouched_bytes; // of these
 	uint64_t peak_bytes;
 	uint64_t live_bytes;
@@ -78,18 +78,6 @@ FIGURE(allocated_of, allocated_bytes)
 FIGURE(calls_of, allocated_count)
 
 static uint64_t
-shown_peak(const struct model_site *site)
-{
-	return site->peak_bytes;
-}
-
-static uint64_t
-shown_live(const struct model_site *site)
-{
-	return site->live_bytes;
-}
-
-static uint64_t
 leaking_bytes(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_LEAK ? site->live_bytes : 0;
@@ -97,13 +85,13 @@ leaking_bytes(const struct model_site *site)
 
 static const struct view views[] = {
 	{ "peak",
-	  shown_peak,
+	  model_site_peak,
 	  { { "peak", 9, peak_of, false }, { "live", 10, live_of, false }, { "blocks", 10, blocks_of, true } } },
 	{ "leaks",
-	  shown_live,
+	  model_site_live,
 	  { { "live", 9, live_of, false }, { "leaking", 10, leaking_of, false }, { "blocks", 10, blocks_of, true } } },
 	{ "sites",
-	  shown_live,
+	  model_site_live,
 	  { { "live", 9, live_of, false },
 	    { "blocks", 10, blocks_of, true },
 	    { "allocated", 11, allocated_of, false },
@@ -285,7 +273,7 @@ put_rest(uint64_t rest_bytes, size_t rest_count, FILE *stream)
 		              rest_count == 1 ? "" : "s");
 }
 
-/* Rows, and what is left without one. */
+/* The rows, then one line for the groups without a row. */
 static void
 put_rows(const struct view *view, struct group *const *rows, size_t count, uint64_t top, const struct figures *sum,
          FILE *stream)

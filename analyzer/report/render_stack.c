@@ -127,7 +127,7 @@ render_text_source(const struct report_place *where, FILE *stream)
 	(void)fprintf(stream, "%*s%-5s%s\n", INDENT, "", "line", text);
 }
 
-/* As much of a text as stands in one row, to its last blank. */
+/* How much of a text fits in one row, up to its last blank there. */
 static size_t
 row_of(const char *text, size_t room)
 {
@@ -246,7 +246,7 @@ compare_by_bytes(const void *a, const void *b)
 	return order ?: compare_by_place(a, b);
 }
 
-/* What the table ranks by; what went through, when nothing is held. */
+/* What the table ranks by; when nothing is held, what was allocated in all. */
 static uint64_t
 figure_of(const struct report *report, const struct report_line *line, const struct report_site *site)
 {
@@ -348,7 +348,7 @@ put_types(const struct report_line *line, FILE *stream)
 	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text, line->are_types_older ? " when last counted" : "");
 }
 
-/* How a list of frames ends: with those that there was no space for here, and those outside of all that were recorded. */
+/* The end of a list of frames: how many had no space here, and how many callers were not recorded. */
 static void
 put_end(FILE *stream, unsigned left_out, uint32_t omitted)
 {
@@ -372,7 +372,7 @@ struct stack {
 	const struct report_site *site;
 	const struct report_place *where;
 	bool has_python;
-	bool is_users_only; // the user's own code stands outside of the line: of the callers nobody else's
+	bool is_users_only; // the user's own code stands outside of the line: only these callers are shown
 };
 
 /* Rows of a stack, to be written in this order. */
@@ -484,7 +484,7 @@ put_choice(const struct report_site *site, const struct choice *choice, unsigned
 
 /* --- one stack ------------------------------------------------------------------------------------------------- */
 
-/* The shim looks at what a stack holds, not at the line. */
+/* Whether native frames are recorded depends on what a stack holds, not on what its line holds. */
 static void
 put_python_only(const struct report_line *line, FILE *stream)
 {
@@ -519,9 +519,9 @@ put_lost(const struct report *report, const struct report_site *site, FILE *stre
 }
 
 /*
- * What the line called, and who called it: "via" the frame directly inside, "from" the callers outward: the user's own where
- * there are any; of a line of the user's else the first, of others all. Only Python frames, unless there are none or the native
- * ones are wanted, in which case everything is shown in order.
+ * What the line called, as "via": the frame directly inside. Who called it, as "from", outward: the user's own callers where there are
+ * any; else the first one of a user's line, and all of another line. Only Python frames are shown, unless there are none. Where native
+ * frames are wanted everything is shown in order.
  */
 void
 render_text_stack(const struct report *report, const struct report_line *line, const struct render_options *options,

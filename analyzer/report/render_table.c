@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/amount.h"
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
@@ -69,18 +70,12 @@ struct column {
 	const char *(*text)(const struct report_line *line, char text[UNITS_TEXT_BYTES]);
 };
 
-static uint64_t
-without(uint64_t bytes, uint64_t untouched_bytes)
-{
-	return bytes > untouched_bytes ? bytes - untouched_bytes : 0;
-}
-
 /* Of what is in memory, by which rows are ordered. */
 static const char *
 in_memory_share(const struct report_line *line, uint64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-	return units_share(verdict_share(without(bytes, line->of.untouched_bytes),
-	                                 without(line->domain_bytes, line->domain_untouched_bytes)),
+	return units_share(verdict_share(amount_less(bytes, line->of.untouched_bytes),
+	                                 amount_less(line->domain_bytes, line->domain_untouched_bytes)),
 	                   text);
 }
 
@@ -112,7 +107,7 @@ COLUMN_TEXT(text_generations, generations_text(line->of.telling, text))
 COLUMN_TEXT(text_domain, line->domain)
 COLUMN_TEXT(text_released, line->of.released_bytes == 0 ? "-" : units_bytes(line->of.released_bytes, text))
 
-/* A line's class is that of its most telling site; others below it may hold most of what it holds. */
+/* A line has the class of its most telling site: other sites of it may hold most of its bytes. */
 static void
 put_leaking(const struct report_line *line, FILE *stream)
 {
@@ -218,7 +213,7 @@ put_kept(const struct report_line *line, FILE *stream)
 	              units_count(kept->other_allocated_count, other));
 }
 
-/* Who releases some of its blocks: the cure may be there, or where somebody does not do the same. */
+/* The lines that release some of its blocks: the cure may be there, or where somebody forgets to do the same. */
 static void
 put_releases(const struct report_line *line, FILE *stream)
 {
@@ -245,7 +240,7 @@ put_in_memory(uint64_t untouched, uint64_t shown_bytes, FILE *stream)
 
 	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
 		return false;
-	(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(without(shown_bytes, untouched), bytes));
+	(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(amount_less(shown_bytes, untouched), bytes));
 	return true;
 }
 
@@ -546,7 +541,7 @@ gather(const struct report *report, const struct table *table, const struct rend
 		all->lines[all->count++] = (struct table_line){
 			.number = i,
 			.bytes = table->shown == shown_peak ? line.of.peak_bytes : line.of.live_bytes,
-			.in_memory_bytes = without(shown, untouched),
+			.in_memory_bytes = amount_less(shown, untouched),
 			.is_address_space = line.is_address_space,
 			.is_small = table->shown != shown_any &&
 			            (shown < line.domain_bytes / TRIFLE_PART || is_chance(&line, shown)),
@@ -565,7 +560,6 @@ put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 		              units_count(rest->count, count), rest->count == 1 ? "" : "s");
 }
 
-/* Is anything of what is shown of the line an address? */
 static bool
 has_address(const struct report_line *line, const struct render_options *options)
 {
@@ -578,7 +572,7 @@ has_address(const struct report_line *line, const struct render_options *options
 	return false;
 }
 
-/* What rows have that a reader may not know: said once, below the table. */
+/* What rows show and a reader may not know: it is explained once, below the table. */
 struct remarks {
 	bool has_untouched;
 	bool has_errors;

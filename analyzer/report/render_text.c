@@ -91,7 +91,7 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 	}
 }
 
-/* What it means, and what of it is known; ends the line. */
+/* What the recorder itself holds, by part as far as that is known; ends the line. */
 static void
 put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 {
@@ -112,7 +112,7 @@ put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 	paragraph_put(stream, PAGE_COLUMNS, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
-/* What it means; a mapping with none but blocks that found no room is among it. */
+/* What is mapped by others. Where events were lost for lack of room, their mappings are among it. */
 static void
 put_others(const struct report_process *process, FILE *stream)
 {
@@ -123,7 +123,7 @@ put_others(const struct report_process *process, FILE *stream)
 	paragraph_put(stream, PAGE_COLUMNS, text, MEANING_COLUMN, MEANING_COLUMN);
 }
 
-/* So far that one of the two is of another time. */
+/* So different that one of the two must be of another time. */
 static bool
 differs(uint64_t seen_bytes, uint64_t sampled_bytes)
 {
@@ -148,7 +148,7 @@ most_resident(const struct report *report)
 	return most;
 }
 
-/* Whose it is, and of when. */
+/* Which process the table is about, and which moment. */
 static void
 put_resident_heading(const struct report_process *most, bool is_alone, FILE *stream)
 {

@@ -1,10 +1,10 @@
 /*
  * render_tree.c - who called what that held it, from the outermost frame inwards.
  *
- * Shown are Python's frames where a stack has some, else native ones; with is_native all. Frames of libraries between two that hold the
- * same are left out: they only pass memory on. So is what frame_rules_is_machinery() names. With has_all nothing is. What would read the
- * same below one caller is one row. What is small is summed up. By function, file, module or package neighbouring frames of one are one
- * node; by thread the threads stand outermost.
+ * Of a stack with Python's frames only these are shown; with is_native all. Left out are frames of libraries that only pass memory on,
+ * because the frames around them hold the same, and what frame_rules_is_machinery() names. With has_all nothing is left out. Nodes below
+ * one caller that would read the same are one row. Small ones are summed up. By function, file, module or package neighbouring frames of
+ * one group are one node; by thread the threads stand outermost.
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters by place_text().
  */
@@ -91,7 +91,7 @@ label_of(struct tree *tree, const char *text)
 	return found->text;
 }
 
-/* The group's node below; the same one where what called is of the group, too. */
+/* The group's node below this one; this one itself where its frame is of the same group. */
 static struct node *
 enter_group(struct tree *tree, struct node *node, const char *text)
 {
@@ -115,7 +115,7 @@ has_python(const struct report_site *site)
 	return false;
 }
 
-/* Which frames count? Of modules and packages native code is half. */
+/* Do native frames count? Half of a module or a package is native code. */
 static bool
 has_native_frames(const struct tree *tree, const struct report_site *site)
 {
@@ -124,14 +124,14 @@ has_native_frames(const struct tree *tree, const struct report_site *site)
 	return tree->options->is_native || grouping == GROUPING_MODULE || grouping == GROUPING_PACKAGE || !has_python(site);
 }
 
-/* Is the frame nobody's code that a person looks for? */
+/* Is the frame of machinery, for which nobody looks? */
 static bool
 is_hidden(const struct model_site *site, uint32_t number)
 {
 	return frame_rules_is_machinery(site->frames[number], number > 0 ? site->frames[number - 1] : NULL);
 }
 
-/* Below a frame from outside of it. is_whole: with the hidden frames. Returns the innermost node. */
+/* Adds the stack's frames below the node, from outside inwards. is_whole: with the hidden ones. Returns the innermost node. */
 static struct node *
 add_frames(struct tree *tree, struct node *node, const struct report_site *site, uint64_t bytes, bool is_whole)
 {
@@ -205,7 +205,7 @@ put_row(uint64_t bytes, uint64_t all_bytes, const char *branch, const char *text
 	              units_share(verdict_share(bytes, all_bytes), share), branch, text);
 }
 
-/* What reads the same: nodes for several addresses of one line, or that were left with the same line after folding. */
+/* Nodes that read the same: several addresses of one line, or nodes that were left with the same line after folding. */
 struct row {
 	char *text;
 	const struct node **nodes;

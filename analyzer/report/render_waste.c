@@ -1,9 +1,9 @@
 /*
  * render_waste.c - what was wasted: freed and still in memory, asked for and never touched, allocated again and again.
  *
- * The capture has sums of each stack, not single blocks. So a size is an average of one stack, and how soon a block was released is known
- * of a sample. What a line held between the peak and the end is not known either: one that allocated many times what it held at both released
- * it in between.
+ * The capture has sums for each stack, not single blocks. So a size is the average of one stack, and how soon blocks were released is
+ * known of a sample. What a line held between the peak and the end is not known either; a line that allocated many times what it held at
+ * both moments must have released it in between.
  *
  * When failing  errors stay in the stream.
  */
@@ -55,7 +55,7 @@ pinned_of(const struct report_line *line)
 	return line->of.pinned_bytes;
 }
 
-/* Allocated beyond what it held at the peak, and holds at the end. */
+/* What was allocated beyond what the line held at the peak or at the end. */
 static uint64_t
 turned_over(const struct report_line *line)
 {
@@ -207,7 +207,9 @@ class_of(uint64_t bytes)
 	return bytes == 0 ? 0 : 64 - (unsigned)__builtin_clzll(bytes);
 }
 
-/* Of the stacks below a line: how many calls had which size, on average of their stack. Is it one size, as far as sums can tell? */
+/*
+ * How many calls below a line asked for which size, on average of their stack. Returns whether it is one size, as far as sums can tell.
+ */
 static bool
 sizes_of(const struct report *report, const struct rank_line *line, struct size_class classes[SIZE_CLASSES],
          uint64_t *size)

@@ -59,7 +59,7 @@ memory_of(const struct report_rows *rows, const struct verdict_memory *from, str
 
 /* --- domains and processes --------------------------------------------------------------------------------------- */
 
-/* Since when no source file may have changed: the first start of an interpreter, else of any; 0 = a run of another machine or boot. */
+/* No source file may have changed since the first start of an interpreter, else of any process. 0 = a run of another machine or boot. */
 static uint64_t
 sources_since(const struct model *model)
 {
@@ -88,7 +88,7 @@ find_objects(const struct model *model)
 	return NULL;
 }
 
-/* What is left of the arenas is off by as much as what was taken out. */
+/* What is left of the arenas is a difference: it is off by as much as the estimate of the objects that was subtracted. */
 struct report_estimate
 report_estimate_of(const struct model *model, unsigned domain, uint64_t live_bytes, uint64_t peak_bytes,
                    const struct model_site *site, uint64_t samples)
@@ -175,7 +175,7 @@ make_built(struct report_rows *rows, const struct model_process *process)
 	return built;
 }
 
-/* To its end or, where that is not known, to the last heartbeat. Before the interpreter's end all figures are of the same moment. */
+/* From the last look to the end or, if not known, the last heartbeat. Once the interpreter ends all figures are of one moment. */
 static uint64_t
 resident_age_ns(const struct model_process *process, const struct kmem_heartbeat *last)
 {
@@ -279,7 +279,6 @@ add_holder(const struct report_rows *rows, struct report_request *request, const
 		                                              .where = report_place_of(rows, line->site) };
 }
 
-/* The lines that held most of the domain. */
 static void
 add_holders(const struct report *report, const struct model *model, const struct model_failed *failed, unsigned domain,
             struct report_request *request)

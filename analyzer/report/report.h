@@ -1,13 +1,13 @@
 /*
  * report.h - what a person or a machine is told: verdict, totals, lines, sites, losses.
  *
- * report_build() makes it from the model and one ranking. Renderers see nothing else, so the text says what the JSON says. `of` is what a
- * row is about, as the model, the ranking or the verdict has it. Everything points into the model, which must live longer. Strings are
- * valid UTF-8, "" when unknown, never NULL. They may hold control characters, which each renderer escapes in its own way. Bytes are
- * requested bytes.
+ * report_build() makes it from the model and one ranking. Renderers see nothing else, so the text says what the JSON says. A member `of`
+ * holds what the model, the ranking or the verdict knows of the same thing. Everything points into the model, which must live longer.
+ * Strings are valid UTF-8, "" when unknown, never NULL. They may hold control characters, which each renderer escapes in its own way.
+ * Bytes are requested bytes.
  *
- * `lines` is what people read: one line of code in one domain, the sum of its sites (rank.h says why). `sites` is
- * the same, one row per stack, line by line in the same order, the largest of a line first.
+ * `lines` is what people read: one line of code in one domain, the sum of its sites (rank.h says why). `sites` is the same, one row per
+ * stack, line by line in the same order, the largest of a line first.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -32,7 +32,7 @@
 
 struct verdict;
 
-/* What was freed and is still in memory, of one process; at the last look, or at the last heartbeat where more is known by that. */
+/* What one process has freed and is still in memory: at the last look, or at the last heartbeat where that knows more. */
 struct report_fragmentation {
 	struct verdict_freed of; // its lines are not filled in
 	uint64_t live_bytes;     // the rest of malloc's pages
@@ -67,7 +67,7 @@ struct report_verdict {
 	bool needs_nothing;        // the same
 };
 
-/* Figures that are estimates: of small Python objects, of what they leave of arenas, and of memory of libraries' own allocators. */
+/* Of figures that are estimates: small Python objects, the rest of arenas without them, memory of libraries' own allocators. */
 struct report_estimate {
 	const char *library; // whose own allocator grew, of domain "library"; NULL = none
 	bool is_estimated;
@@ -129,7 +129,6 @@ struct report_place {
 	bool is_source_changed; // unknown because the file was changed since the program started
 };
 
-/* What a process held over time. */
 #define REPORT_TIMELINE_LINES 10 // of host memory, and as many of devices'
 struct report_timeline_line {
 	const char *domain;
@@ -375,15 +374,17 @@ struct report {
 
 /*
  * model     is finished (model_finish()), and must outlive the report
- * returns   NULL and *fail filled when options.domain is none of the capture's
+ * returns   NULL and *fail: the capture has no domain options.domain
  */
 struct report *report_build(struct model *model, const struct ranking *ranking, const struct report_options *options,
                             struct fail *fail);
 void report_free(struct report *report);
 
 /*
- * Tells in `report` which lines held what when the guard was passed. then: of the same model as that moment had it
- * (model_options.is_at_guard), and must outlive the report, which frees `then` itself. Nothing where no guard was passed.
+ * Tells in `report` which lines held what when the guard was passed; without a guard nothing.
+ *
+ * then  built from the same model as it was at that moment (model_options.is_at_guard); it must outlive the report, which frees `then`
+ *       itself
  */
 void report_tell_guard(struct report *report, struct report *then);
 
@@ -391,7 +392,7 @@ void report_tell_guard(struct report *report, struct report *then);
 const char *report_guard_limit(unsigned number);
 const char *report_guard_action(unsigned number);
 
-/* The same report seen through another ranking, sharing all but lines and sites. */
+/* The same report by another ranking: only lines and sites are made anew. */
 bool report_rank(struct report *report, const struct ranking *ranking, const struct report_options *options,
                  struct fail *fail);
 
@@ -414,11 +415,11 @@ enum source_state report_frame_source(const struct report *report, const struct 
 /* False: report->domain leaves this one out of texts. */
 bool report_has_domain(const struct report *report, const char *name);
 /*
- * Is what lies in this domain summed up with that of others? Address space holds no memory. Without report->domain no device is: the
- * cache that tensors lie in would count twice.
+ * Is this domain part of sums of several domains? Address space holds no memory. Devices are in sums only when report->domain names
+ * them: the cache that tensors lie in would count twice.
  */
 bool report_sums_up(const struct report *report, unsigned domain);
-/* Is so much, the sum of what one process held at the peaks of its domains, more than it was seen to hold at once? */
+/* Did the domains of one process have their peaks at different times, so that their sum is more than it was seen to hold at once? */
 bool report_peaks_are_apart(const struct report *report, uint64_t peak_bytes);
 
 /* What it means for a reader of the report, behind the number; NULL = a number that has no meaning in this version. */

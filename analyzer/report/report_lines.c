@@ -68,7 +68,6 @@ report_line_figures(const struct report *report, size_t number)
 	};
 }
 
-/* The kinds of objects of all its sites. */
 static void
 add_types(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
 {
@@ -88,7 +87,6 @@ add_types(const struct report_rows *rows, const struct rank_line *line, struct r
 	made->are_types_older = made->are_types_older && (counted < line->live_count / 2 || counted / 2 > line->live_count);
 }
 
-/* The lines that release blocks of all its sites. */
 static void
 add_releases(const struct report_rows *rows, const struct rank_line *line, struct report_line *made)
 {

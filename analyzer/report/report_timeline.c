@@ -1,8 +1,8 @@
 /*
  * report_timeline.c - what did a process hold over time, by domain and by line (see report.h)?
  *
- * A capture has up to 512 points of each process, and each names the sites that held most then. Told are the lines that held most at any point,
- * and of many processes fewer points of each: the highest, the last, and others at even distances.
+ * A capture has up to 512 points of each process; each names the sites that held most then. The report tells the lines that held most at
+ * any point. Of many processes it tells fewer points each: the highest, the last, and others at even distances.
  *
  * When failing  it cannot.
  */
@@ -128,7 +128,7 @@ sum_point(struct groups *groups, const struct model_point *point)
 		groups->groups[groups->of_site[point->sites[k].site] - 1].now += point->sites[k].bytes;
 }
 
-/* The one that held most at any point, of those without a number. NULL: none is left. */
+/* The group without a number that held most at any point. NULL: none is left. */
 static struct group *
 largest_left(struct groups *groups, bool is_device)
 {

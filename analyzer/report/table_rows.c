@@ -5,7 +5,7 @@
  */
 #include "report/table_rows.h"
 
-/* The line that shows most memory; `count`: none does. */
+/* The line that shows most memory; `count`: no line shows any. */
 static size_t
 find_largest(const struct table_line *lines, size_t count)
 {

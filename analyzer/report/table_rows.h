@@ -1,7 +1,7 @@
 /*
  * table_rows.h - which lines of code get a row of their own in a table?
  *
- * The first ones of the ranking, and whatever the ranking, the line that shows most memory.
+ * The first ones of the ranking, and always the line that shows most memory.
  */
 #ifndef TABLE_ROWS_H
 #define TABLE_ROWS_H
@@ -25,7 +25,10 @@ struct table_rest {
 	size_t count;
 };
 
-/* lines: in ranking order. top: how many rows at most. rest, space: sums of the others; memory and address space are not added up. */
+/*
+ * lines: in ranking order. top: how many rows at most. rest, space: sums of the lines without a row, of memory and of address space,
+ * which are not added up.
+ */
 void table_rows_choose(struct table_line *lines, size_t count, size_t top, struct table_rest *rest,
                        struct table_rest *space);
 

@@ -1,8 +1,7 @@
 /*
  * symbolizer_types.c - types of variables, classes, and their members (see symbolizer_types.h).
  *
- * Two sorted lists, of variables by address and of classes by the hash of their whole name, are made by one walk; a type is its entry in the
- * debug information.
+ * A type is its entry in the debug information, which debug_index.c finds.
  */
 #include "symbols/symbolizer_types.h"
 
@@ -15,42 +14,14 @@
 
 #include "base/hash_free.h"
 #include "base/memory.h"
-#include "base/order.h"
-#include "base/sorted.h"
 #include "base/text_clean.h"
 #include "base/text_start.h"
+#include "symbols/debug_index.h"
 
-#define VISITS_MAX 8000000u    // entries of one file's debug information
-#define ENTRIES_MAX 200000u    // of each list, 32 bytes each
-#define MEMBERS_MAX 10000u     // that are looked at for one question
-#define NESTING_MAX 48u        // of namespaces, of members in members, of names for types
-#define WORD_BYTES 8u          // of a pointer
-#define CONTAINER_NESTING 4u   // of base classes of a container, up to the allocator
-#define LANGUAGE_CPP_17 0x002b // of DWARF 5's list: elfutils 0.188 has no names for them
-#define LANGUAGE_CPP_20 0x002c
-#define HASH_START UINT64_C(0xcbf29ce484222325)
-#define WITHOUT_NAME "(anonymous namespace)" // as the demangler says it
-#define THREAD_LOCAL (UINT64_C(1) << 63)     // of a key
-
-struct entry {
-	uint64_t key;
-	void *addr;
-	struct Dwarf_CU *cu;
-	bool is_twice; // and may be another one
-};
-
-/* A class may be defined apart from where it is declared: its whole name is known there alone. */
-struct declared {
-	uintptr_t addr;
-	uint64_t hash;
-	bool is_local;
-};
-
-struct list {
-	size_t count;
-	size_t room;
-	struct entry *entries; // by key
-};
+#define MEMBERS_MAX 10000u   // that are looked at for one question
+#define NESTING_MAX 48u      // of members in members, of names for types
+#define WORD_BYTES 8u        // of a pointer
+#define CONTAINER_NESTING 4u // of base classes of a container, up to the allocator
 
 /* The samples of a line ask the same, and a class that is declared here and defined elsewhere takes milliseconds to find. */
 struct member_question {
@@ -71,13 +42,7 @@ struct member_answer {
 
 struct symbolizer_types {
 	struct text_pool *pool;
-	unsigned visits;
-	bool is_cut;
-	struct list variables;
-	struct list classes;
-	size_t declared_count; // classes of the unit that is walked
-	size_t declared_room;
-	struct declared *declared; // in their order
+	struct debug_index *index;
 	struct member_answer *answers;
 };
 
@@ -88,281 +53,13 @@ struct symbol_type {
 	Dwarf_Die node;  // of a container, to which it leads by the class that all nodes begin with; no address: not known
 };
 
-/* ---- the walk ---- */
-
-struct place {
-	uint64_t hash; // of the namespaces and classes around
-	bool is_local; // to its file: a namespace without a name is around
-	bool has_names;
-	bool is_function;
-	unsigned depth;
-};
-
-static uint64_t
-hash_text(uint64_t hash, const char *text)
-{
-	for (; *text != '\0'; text++)
-		hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-	return hash;
-}
-
-static uint64_t
-hash_name(uint64_t outer, const char *name)
-{
-	return hash_text(outer == HASH_START ? outer : hash_text(outer, "::"), name);
-}
-
-static Dwarf_Die
-die_of(const struct entry *entry)
-{
-	return (Dwarf_Die){ .addr = entry->addr, .cu = entry->cu };
-}
-
-static void
-add(struct symbolizer_types *types, struct list *list, uint64_t key, const Dwarf_Die *die, bool is_local)
-{
-	if (list->count >= ENTRIES_MAX) {
-		types->is_cut = true;
-		return;
-	}
-	list->entries = memory_grown(list->entries, &list->room, list->count + 1, sizeof(*list->entries));
-	list->entries[list->count++] = (struct entry){ key, die->addr, die->cu, is_local };
-}
-
-static void
-add_declared(struct symbolizer_types *types, const Dwarf_Die *die, const struct place *place)
-{
-	if (types->declared_count >= ENTRIES_MAX)
-		return;
-	types->declared = memory_grown(types->declared, &types->declared_room, types->declared_count + 1,
-	                               sizeof(*types->declared));
-	types->declared[types->declared_count++] = (struct declared){ (uintptr_t)die->addr, place->hash, place->is_local };
-}
-
-/* False: it was not seen. */
-static bool
-take_declared(const struct symbolizer_types *types, Dwarf_Attribute *specification, struct place *place)
-{
-	Dwarf_Die declaration;
-	size_t until;
-
-	if (dwarf_formref_die(specification, &declaration) == NULL)
-		return false;
-	until = SORTED_UP_TO(types->declared, types->declared_count, addr, (uintptr_t)declaration.addr);
-	if (until == 0 || types->declared[until - 1].addr != (uintptr_t)declaration.addr)
-		return false;
-	place->hash = types->declared[until - 1].hash;
-	place->is_local = types->declared[until - 1].is_local;
-	return true;
-}
-
-static bool
-has_attribute(Dwarf_Die *die, unsigned name)
-{
-	return dwarf_hasattr(die, name) != 0;
-}
-
-static bool
-is_thread_operation(unsigned operation)
-{
-	return operation == DW_OP_form_tls_address || operation == DW_OP_GNU_push_tls_address;
-}
-
-/* The bytes are looked at first: elfutils keeps each expression that it was asked to read. */
-static bool
-read_location(Dwarf_Die *die, uint64_t *key)
-{
-	Dwarf_Attribute attribute;
-	Dwarf_Attribute told;
-	Dwarf_Block block;
-	Dwarf_Op *operations;
-	Dwarf_Addr address;
-	size_t count;
-	uint32_t half;
-
-	if (dwarf_attr(die, DW_AT_location, &attribute) == NULL || dwarf_formblock(&attribute, &block) != 0 ||
-	    block.length < 2)
-		return false;
-	if (block.data[0] == DW_OP_addr && block.length == 1 + sizeof(*key)) {
-		memcpy(key, block.data + 1, sizeof(*key));
-		return *key != 0 && (*key & THREAD_LOCAL) == 0;
-	}
-	if (block.data[0] == DW_OP_const8u && block.length == 2 + sizeof(*key) &&
-	    is_thread_operation(block.data[1 + sizeof(*key)])) {
-		memcpy(key, block.data + 1, sizeof(*key));
-		*key |= THREAD_LOCAL;
-		return true;
-	}
-	if (block.data[0] == DW_OP_const4u && block.length == 2 + sizeof(half) &&
-	    is_thread_operation(block.data[1 + sizeof(half)])) {
-		memcpy(&half, block.data + 1, sizeof(half));
-		*key = half | THREAD_LOCAL;
-		return true;
-	}
-	if ((block.data[0] != DW_OP_addrx && block.data[0] != DW_OP_GNU_addr_index) || // of a split unit
-	    dwarf_getlocation(&attribute, &operations, &count) != 0 || count != 1 ||
-	    dwarf_getlocation_attr(&attribute, &operations[0], &told) != 0 || dwarf_formaddr(&told, &address) != 0)
-		return false;
-	*key = address;
-	return address != 0 && (address & THREAD_LOCAL) == 0;
-}
-
-static void walk(struct symbolizer_types *types, Dwarf_Die *parent, const struct place *place);
-
-static void
-walk_class(struct symbolizer_types *types, Dwarf_Die *die, struct place *inner)
-{
-	Dwarf_Attribute specification;
-	bool is_declaration = has_attribute(die, DW_AT_declaration);
-
-	if (dwarf_attr(die, DW_AT_specification, &specification) != NULL) {
-		if (!take_declared(types, &specification, inner))
-			return;
-	} else {
-		inner->hash = hash_name(inner->hash, dwarf_diename(die));
-		if (is_declaration)
-			add_declared(types, die, inner);
-	}
-	if (!is_declaration && !has_attribute(die, DW_AT_signature))
-		add(types, &types->classes, inner->hash, die, inner->is_local);
-	walk(types, die, inner);
-}
-
-static void
-walk_into(struct symbolizer_types *types, Dwarf_Die *die, const struct place *place)
-{
-	struct place inner = *place;
-	const char *name = dwarf_diename(die);
-	uint64_t key = 0;
-
-	inner.depth++;
-	switch (dwarf_tag(die)) {
-	case DW_TAG_variable:
-		if (read_location(die, &key))
-			add(types, &types->variables, key, die, false);
-		break;
-	case DW_TAG_namespace:
-		inner.is_local = inner.is_local || name == NULL;
-		inner.hash = hash_name(place->hash, name != NULL ? name : WITHOUT_NAME);
-		walk(types, die, &inner);
-		break;
-	case DW_TAG_structure_type:
-	case DW_TAG_class_type:
-		if (name != NULL && place->has_names && !place->is_function)
-			walk_class(types, die, &inner);
-		break;
-	case DW_TAG_subprogram:
-	case DW_TAG_lexical_block: // static variables
-		inner.is_function = true;
-		walk(types, die, &inner);
-		break;
-	default:
-		break;
-	}
-}
-
-static void
-walk(struct symbolizer_types *types, Dwarf_Die *parent, const struct place *place)
-{
-	Dwarf_Die die;
-
-	if (place->depth == NESTING_MAX || dwarf_child(parent, &die) != 0)
-		return;
-	do {
-		if (types->visits == 0) {
-			types->is_cut = true;
-			return;
-		}
-		types->visits--;
-		walk_into(types, &die, place);
-	} while (dwarf_siblingof(&die, &die) == 0);
-}
-
-static int
-compare(const void *left, const void *right)
-{
-	const struct entry *a = left;
-	const struct entry *b = right;
-
-	return order_numbers(a->key, b->key) ?: order_numbers((uintptr_t)a->addr, (uintptr_t)b->addr);
-}
-
-/* Classes of one name are one class, but for those that are local to their files. */
-static void
-finish(struct list *list, bool is_cut)
-{
-	size_t kept = 0;
-
-	if (list->count > 1)
-		qsort(list->entries, list->count, sizeof(*list->entries), compare);
-	for (size_t i = 0; i < list->count; i++) {
-		struct entry *entry = &list->entries[i];
-		bool is_local = entry->is_twice;
-
-		if (kept != 0 && list->entries[kept - 1].key == entry->key) {
-			list->entries[kept - 1].is_twice = list->entries[kept - 1].is_twice || is_local;
-			continue;
-		}
-		entry->is_twice = is_local && (is_cut || (i + 1 < list->count && list->entries[i + 1].key == entry->key));
-		list->entries[kept++] = *entry;
-	}
-	list->count = kept;
-}
-
-static bool
-is_of_cpp(Dwarf_Die *unit)
-{
-	switch (dwarf_srclang(unit)) {
-	case DW_LANG_C_plus_plus:
-	case DW_LANG_C_plus_plus_03:
-	case DW_LANG_C_plus_plus_11:
-	case DW_LANG_C_plus_plus_14:
-	case LANGUAGE_CPP_17:
-	case LANGUAGE_CPP_20:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void
-walk_unit(struct symbolizer_types *types, Dwarf_Die *unit)
-{
-	types->declared_count = 0;
-	walk(types, unit, &(struct place){ .hash = HASH_START, .has_names = is_of_cpp(unit) });
-}
-
-/* Units that have a type alone (-fdebug-types-section). */
-static void
-walk_type_units(struct symbolizer_types *types, Dwarf *dwarf)
-{
-	Dwarf_CU *cu = NULL;
-	Dwarf_Half version;
-	Dwarf_Die unit;
-	uint8_t kind;
-
-	while (!types->is_cut && dwarf_get_units(dwarf, cu, &cu, &version, &kind, &unit, NULL) == 0) {
-		if (kind == DW_UT_type || kind == DW_UT_split_type)
-			walk_unit(types, &unit);
-	}
-}
-
 struct symbolizer_types *
 symbolizer_types_new(struct symbolizer_dwarf *dwarf, struct text_pool *pool)
 {
 	struct symbolizer_types *types = memory_zeroed(1, sizeof(*types));
-	Dwarf_Die unit;
 
 	types->pool = pool;
-	types->visits = VISITS_MAX;
-	for (size_t i = 0; symbolizer_dwarf_unit(dwarf, i, &unit); i++)
-		walk_unit(types, &unit);
-	if (symbolizer_dwarf_unit(dwarf, 0, &unit))
-		walk_type_units(types, dwarf_cu_getdwarf(unit.cu));
-	free(types->declared);
-	types->declared = NULL;
-	finish(&types->variables, types->is_cut);
-	finish(&types->classes, types->is_cut);
+	types->index = debug_index_new(dwarf);
 	return types;
 }
 
@@ -372,22 +69,17 @@ symbolizer_types_free(struct symbolizer_types *types)
 	if (types == NULL)
 		return;
 	HASH_FREE(types->answers, free);
-	free(types->variables.entries);
-	free(types->classes.entries);
+	debug_index_free(types->index);
 	free(types);
 }
 
-static const struct entry *
-find(const struct list *list, uint64_t key)
-{
-	size_t until = SORTED_UP_TO(list->entries, list->count, key, key);
-
-	return until != 0 && list->entries[until - 1].key == key && !list->entries[until - 1].is_twice
-	           ? &list->entries[until - 1]
-	           : NULL;
-}
-
 /* ---- types ---- */
+
+static bool
+has_attribute(Dwarf_Die *die, unsigned name)
+{
+	return dwarf_hasattr(die, name) != 0;
+}
 
 static bool
 type_attribute(Dwarf_Die *die, Dwarf_Die *type)
@@ -395,38 +87,6 @@ type_attribute(Dwarf_Die *die, Dwarf_Die *type)
 	Dwarf_Attribute attribute;
 
 	return dwarf_attr_integrate(die, DW_AT_type, &attribute) != NULL && dwarf_formref_die(&attribute, type) != NULL;
-}
-
-/* A class that is declared here, and defined elsewhere: by its whole name. */
-static bool
-find_definition(struct symbolizer_types *types, Dwarf_Die *die)
-{
-	uint64_t hash = HASH_START;
-	const struct entry *found;
-	Dwarf_Die unit;
-	Dwarf_Die *scopes;
-	int count;
-
-	if (dwarf_diename(die) == NULL || dwarf_diecu(die, &unit, NULL, NULL) == NULL || !is_of_cpp(&unit))
-		return false;
-	count = dwarf_getscopes_die(die, &scopes);
-	if (count <= 0)
-		return false;
-	for (int i = count - 1; i >= 0; i--) {
-		int tag = dwarf_tag(&scopes[i]);
-		const char *name = dwarf_diename(&scopes[i]);
-
-		if (tag == DW_TAG_subprogram)
-			hash = 0; // no name that is found
-		if (tag == DW_TAG_namespace || tag == DW_TAG_structure_type || tag == DW_TAG_class_type)
-			hash = hash_name(hash, name != NULL ? name : WITHOUT_NAME);
-	}
-	free(scopes);
-	found = find(&types->classes, hash);
-	if (found == NULL)
-		return false;
-	*die = die_of(found);
-	return true;
 }
 
 /* Behind names, const and declarations. False: not known. */
@@ -457,7 +117,7 @@ strip(struct symbolizer_types *types, Dwarf_Die *die)
 			}
 			if (!has_attribute(die, DW_AT_declaration))
 				return true;
-			if (was_declared || !find_definition(types, die))
+			if (was_declared || !debug_index_definition(types->index, die))
 				return false;
 			was_declared = true;
 			break;
@@ -502,13 +162,9 @@ new_type(struct symbolizer_types *types, Dwarf_Die *die, unsigned arrays, const 
 const struct symbol_type *
 symbolizer_types_variable(struct symbolizer_types *types, uint64_t address, bool is_thread_local)
 {
-	const struct entry *found = find(&types->variables, address | (is_thread_local ? THREAD_LOCAL : 0));
 	Dwarf_Die die;
 
-	if (found == NULL)
-		return NULL;
-	die = die_of(found);
-	return symbolizer_types_of(types, &die);
+	return debug_index_variable(types->index, address, is_thread_local, &die) ? symbolizer_types_of(types, &die) : NULL;
 }
 
 const struct symbol_type *
@@ -522,13 +178,9 @@ symbolizer_types_of(struct symbolizer_types *types, Dwarf_Die *variable)
 const struct symbol_type *
 symbolizer_types_class(struct symbolizer_types *types, const char *name)
 {
-	const struct entry *found = find(&types->classes, hash_text(HASH_START, name));
 	Dwarf_Die die;
 
-	if (found == NULL)
-		return NULL;
-	die = die_of(found);
-	return new_type(types, &die, 0, &no_node);
+	return debug_index_class(types->index, name, &die) ? new_type(types, &die, 0, &no_node) : NULL;
 }
 
 /* ---- members ---- */

@@ -1,7 +1,7 @@
 /*
  * top_screen.h - the terminal. This file's .c is the only one that knows ncurses.
  *
- * Safe from   one thread; one screen at a time.
+ * Context     one screen at a time.
  * When failing  false, and one line in `fail`: it is no terminal, or of a kind that is not known. A signal that ends us, a window that
  *               changes its size and a stop by Ctrl-Z are seen to: the terminal is always given back as it was.
  */

@@ -1,7 +1,7 @@
 /*
  * top_view.h - a sample as rows of text: what stands where, and how.
  *
- * Safe from   one thread; the canvas is the caller's. Nothing is written beyond its rows and columns. Texts of the program are shown
+ * Context     the canvas is the caller's. Nothing is written beyond its rows and columns. Texts of the program are shown
  *             with one column for each character: those that have none, two, or steer a terminal are shown as '?'.
  */
 #ifndef TOP_VIEW_H

@@ -1,7 +1,5 @@
 /*
  * causes.h - which death do the facts support, and how sure is that?
- *
- * Safe from   one thread.
  */
 #ifndef CAUSES_H
 #define CAUSES_H

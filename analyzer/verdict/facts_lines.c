@@ -73,18 +73,6 @@ live_then(const struct verdict_facts *facts, const struct model_process *process
 	return seen_bytes > process->live_bytes ? seen_bytes : process->live_bytes;
 }
 
-static uint64_t
-site_live(const struct model_site *site)
-{
-	return site->live_bytes;
-}
-
-static uint64_t
-site_peak(const struct model_site *site)
-{
-	return site->peak_bytes;
-}
-
 /*
  * Is the line part of what the processes marked in `is_meant` held? False: no. Sites of several processes are merged:
  * then *sum_of is how many processes its figures are a sum of, else 0.
@@ -302,7 +290,7 @@ prefer_larger_sum(struct verdict_facts *facts, const struct ranked *live, const 
 
 		if (line->tier != 0 || line->live_bytes == 0 || line->where == NULL || verdict_is_arena(facts, line) ||
 		    line->leak != facts->top_live.leak || !domain_is_host(facts->model->domains[line->domain].id.kind) ||
-		    !is_line_of(live, line, is_meant, site_live, &processes))
+		    !is_line_of(live, line, is_meant, model_site_live, &processes))
 			continue;
 		bytes = sum_kinds(facts, live, line, false).bytes;
 		if (bytes > most_bytes) {
@@ -325,7 +313,7 @@ find_top(struct verdict_facts *facts, const struct ranked *live, const bool *is_
 		uint32_t processes;
 
 		if (line->tier != 0 || line->live_bytes == 0 || !domain_is_host(model->domains[line->domain].id.kind) ||
-		    !is_line_of(live, line, is_meant, site_live, &processes))
+		    !is_line_of(live, line, is_meant, model_site_live, &processes))
 			continue;
 		if (is_first || tells_more(facts, line)) {
 			facts->top_live = *line;
@@ -461,7 +449,7 @@ verdict_live_gather(struct verdict_facts *facts)
 	if (facts->live_count == model->process_count)
 		facts->top_live_processes = 0;
 	else if (facts->top_live.site_count != 0)
-		(void)is_line_of(live, &facts->top_live, is_meant, site_live, &facts->top_live_processes);
+		(void)is_line_of(live, &facts->top_live, is_meant, model_site_live, &facts->top_live_processes);
 	if (facts->top_live.where != NULL)
 		facts->top_live_sum = sum_kinds(facts, live, &facts->top_live, false);
 	find_kept_way(facts, live);
@@ -525,7 +513,7 @@ verdict_peak_gather(struct verdict_facts *facts)
 		const struct rank_line *line = &peak->lines[i];
 
 		if (line->tier == 0 && line->peak_bytes != 0 && &model->domains[line->domain] == facts->peak_domain &&
-		    is_line_of(peak, line, is_meant, site_peak, &facts->top_peak_processes))
+		    is_line_of(peak, line, is_meant, model_site_peak, &facts->top_peak_processes))
 			facts->top_peak = *line;
 	}
 	if (model->process_count == 1)

@@ -3,6 +3,7 @@
  */
 #include "base/elf_symbols.h"
 
+#include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
@@ -59,6 +60,20 @@ read_tables(const struct elf_object *object, struct tables *tables)
 		}
 	}
 	return tables->symbols != NULL && tables->names != NULL;
+}
+
+struct elf_object
+elf_symbols_loaded(const struct dl_phdr_info *info)
+{
+	struct elf_object object = { .load_bias = info->dlpi_addr,
+		                         .headers = info->dlpi_phdr,
+		                         .header_count = info->dlpi_phnum };
+
+	for (unsigned i = 0; i < object.header_count; i++) {
+		if (object.headers[i].p_type == PT_DYNAMIC)
+			object.dynamic_addr = object.load_bias + object.headers[i].p_vaddr;
+	}
+	return object;
 }
 
 const Elf64_Phdr *

@@ -22,6 +22,10 @@ struct elf_object {
 	unsigned header_count;
 };
 
+/* As dl_iterate_phdr() tells it. */
+struct dl_phdr_info;
+struct elf_object elf_symbols_loaded(const struct dl_phdr_info *info);
+
 /* Program headers as they are mapped at the start of an object, or NULL when they are not in its first page. */
 const Elf64_Phdr *elf_symbols_headers(uint64_t start_addr, uint64_t bytes, unsigned *count);
 

@@ -365,16 +365,15 @@ memory_limits_read_container(const struct kmem_identity *identity, char *text, s
 	                    named_number(text, is_v2 ? "active_file " : "total_active_file ", 0);
 }
 
-/* The program may have set one since its start. */
-static uint64_t
-space_limit(uint64_t own_bytes)
+uint64_t
+memory_limits_space(void)
 {
 	struct rlimit limit;
 
 	if (!raw_sys_may_call() || raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 ||
 	    limit.rlim_cur == RLIM_INFINITY)
 		return 0;
-	return limit.rlim_cur > own_bytes ? limit.rlim_cur - own_bytes : 0;
+	return limit.rlim_cur;
 }
 
 void
@@ -382,12 +381,13 @@ memory_limits_read_now(const struct kmem_identity *identity, struct memory_limit
 {
 	bool is_v2 = identity->cgroup_version == 2;
 	uint64_t own_bytes = raw_reserved_bytes();
+	uint64_t space_limit = memory_limits_space();
 	char text[NOW_TEXT_BYTES];
 
 	*now = (struct memory_limits_now){ .limit_bytes = UINT64_MAX, .available_bytes = UINT64_MAX };
 	read_statm(identity, &now->space_bytes, &now->resident_bytes);
 	now->space_bytes -= own_bytes < now->space_bytes ? own_bytes : now->space_bytes;
-	now->space_limit_bytes = space_limit(own_bytes);
+	now->space_limit_bytes = space_limit > own_bytes ? space_limit - own_bytes : 0;
 	if (identity->cgroup_version != 0) {
 		const char *folder = limit_folder(identity);
 

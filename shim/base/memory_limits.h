@@ -34,6 +34,9 @@ struct memory_limits_now {
 };
 void memory_limits_read_now(const struct kmem_identity *identity, struct memory_limits_now *now);
 
+/* RLIMIT_AS of now: the program may have set one since its start. 0 = none, or not known. */
+uint64_t memory_limits_space(void);
+
 /* Of this process; 0 when not known. Takes 3 us. */
 uint64_t memory_limits_resident(const struct kmem_identity *identity);
 

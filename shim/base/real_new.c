@@ -67,11 +67,7 @@ collect(struct dl_phdr_info *info, size_t bytes, void *unused)
 
 	(void)bytes;
 	(void)unused;
-	*object = (struct object){ .elf = { .load_bias = info->dlpi_addr }, .name = info->dlpi_name };
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			object->elf.dynamic_addr = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-	}
+	*object = (struct object){ .elf = elf_symbols_loaded(info), .name = info->dlpi_name };
 	if (strstr(object->name, "vdso") != NULL)
 		object->elf.dynamic_addr = 0; // the kernel's
 	return ++all.count == OBJECTS_MAX;

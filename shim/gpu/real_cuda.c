@@ -394,17 +394,11 @@ static int
 match_torch(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct symbol_search *search = argument;
-	struct elf_object object = { .load_bias = info->dlpi_addr,
-		                         .headers = info->dlpi_phdr,
-		                         .header_count = info->dlpi_phnum };
+	struct elf_object object = elf_symbols_loaded(info);
 
 	(void)size;
 	if (!file_name_begins(info->dlpi_name, "libc10.so") && !file_name_begins(info->dlpi_name, "libc10-"))
 		return 0;
-	for (unsigned i = 0; i < object.header_count; i++) {
-		if (object.headers[i].p_type == PT_DYNAMIC)
-			object.dynamic_addr = object.load_bias + object.headers[i].p_vaddr;
-	}
 	search->addr = elf_symbols_addr(&object, search->name);
 	return search->addr != 0;
 }
@@ -449,9 +443,7 @@ static int
 match_definition(struct dl_phdr_info *info, size_t size, void *argument)
 {
 	struct symbol_search *search = argument;
-	struct elf_object object = { .load_bias = info->dlpi_addr,
-		                         .headers = info->dlpi_phdr,
-		                         .header_count = info->dlpi_phnum };
+	struct elf_object object = elf_symbols_loaded(info);
 	uint64_t own_addr = (uint64_t)(uintptr_t)callers;
 	bool is_own = false;
 
@@ -461,8 +453,6 @@ match_definition(struct dl_phdr_info *info, size_t size, void *argument)
 		uint64_t start = object.load_bias + header->p_vaddr;
 
 		is_own = is_own || (header->p_type == PT_LOAD && own_addr >= start && own_addr - start < header->p_memsz);
-		if (header->p_type == PT_DYNAMIC)
-			object.dynamic_addr = start;
 	}
 	return !is_own && object.dynamic_addr != 0 && elf_symbols_find(&object, search->name) != NULL;
 }

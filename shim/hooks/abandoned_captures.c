@@ -42,7 +42,7 @@ abandoned_captures_add(const struct kmem_identity *child)
 	for (size_t i = 0; shared != NULL && i < ENTRIES; i++) {
 		uint32_t state = FREE;
 
-		/* acquire: who removed the last one has read it. Pairs with abandoned_captures_remove(). */
+		/* acquire: the process that removed the entry's last capture has read it. Pairs with abandoned_captures_remove(). */
 		if (!atomic_compare_exchange_strong_explicit(&shared[i].state, &state, BEING_WRITTEN, memory_order_acquire,
 		                                             memory_order_relaxed))
 			continue;
@@ -74,7 +74,9 @@ abandoned_captures_remove(const char *folder, const struct kmem_identity *own)
 	for (size_t i = 0; shared != NULL && raw_sys_may_call() && folder[0] != '\0' && i < ENTRIES; i++) {
 		uint32_t state = WRITTEN;
 
-		/* acquire: what was written. Pairs with abandoned_captures_add(). BEING_WRITTEN: of other processes here, one removes it. */
+		/*
+		 * acquire: the entry's contents. Pairs with abandoned_captures_add(). BEING_WRITTEN: one of several processes here removes it.
+		 */
 		if (atomic_load_explicit(&shared[i].state, memory_order_relaxed) == WRITTEN &&
 		    atomic_compare_exchange_strong_explicit(&shared[i].state, &state, BEING_WRITTEN, memory_order_acquire,
 		                                            memory_order_relaxed))

@@ -24,7 +24,7 @@
 #define HERE __builtin_frame_address(0)
 #define RARE __attribute__((noinline, cold))
 
-/* What is to become of a call: tracked (then the guard is held), passed on, or served without the real functions. */
+/* What becomes of a call: tracked (then the guard is held), passed on, or served without the real functions. */
 enum entry { ENTRY_TRACKED, ENTRY_PLAIN, ENTRY_BOOT };
 
 static RARE enum entry
@@ -43,7 +43,7 @@ enter_slow(void)
 	return entry;
 }
 
-/* Recording starts with the real functions found: where it is on they are there. */
+/* Recording starts when the real functions are found: where it is on they are there. */
 static inline enum entry
 enter(void)
 {
@@ -60,7 +60,7 @@ note_failed(const void *hook_frame, size_t bytes, int error)
 	errno = host_errno;
 }
 
-/* After the real call: books the result and leaves the guard. What the real call said in errno stays. */
+/* After the real call: books the result and leaves the guard. errno stays as the real call set it. */
 static inline void *
 leave_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
@@ -72,7 +72,7 @@ leave_allocated(const void *hook_frame, void *addr, size_t bytes)
 	return addr;
 }
 
-/* The guard would be passed. */
+/* For a request that would pass the guard. */
 static RARE void *
 refuse(const void *hook_frame, size_t bytes)
 {
@@ -82,7 +82,7 @@ refuse(const void *hook_frame, size_t bytes)
 	return NULL;
 }
 
-/* The result of a call that is not recorded by itself: it may be the block of a sampled object. */
+/* The result of a call that is not recorded on its own: it may be the block of a sampled object. */
 static void *
 untracked(void *addr, size_t bytes)
 {
@@ -95,7 +95,7 @@ allocate_untracked(enum entry entry, size_t bytes)
 	return entry == ENTRY_BOOT ? boot_arena_allocate(0, bytes) : untracked(real_libc.malloc(bytes), bytes);
 }
 
-/* malloc and free with all that they usually do in one function each; the other hooks share the tracker's. */
+/* malloc and free do all their usual work in one function each; the other hooks share the tracker's. */
 EXPORT __attribute__((flatten)) void *
 malloc(size_t bytes)
 {
@@ -228,15 +228,15 @@ reallocarray(void *old, size_t count, size_t bytes)
 }
 
 /*
- * What is left to do for a release: nothing; the real call; the real call, then leave the guard (R2); or the same, and then ask whether a
- * heartbeat is due because much was released.
+ * What is left to do for a release: nothing; the real call; the real call, then leaving the guard (R2); or the same, then asking whether
+ * a heartbeat is due because much was released.
  */
 enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED, RELEASE_LOOK };
 
 static RARE enum release
 release_slow(enum entry entry, void *addr)
 {
-	/* The hook's frame, which called us: asked for here, it costs the hook nothing. */
+	/* The hook's frame, which called us: read here, so that the hook need not pass it. */
 	const void *hook_frame = *(const void *const *)HERE;
 	int host_errno = errno;
 
@@ -297,7 +297,7 @@ cfree(void *addr)
 	free(addr);
 }
 
-/* Where an allocator precedes us, the block is its own, and released there. False: nothing was done. */
+/* An allocator that comes before ours releases its own blocks. False: there is none, and nothing was done. */
 static bool
 forward_to_preceding_allocator(void *addr)
 {
@@ -417,13 +417,13 @@ pvalloc(size_t bytes)
 
 /* ---- operator new and delete of an allocator ---- */
 
-/* What this thread's operator new was asked for, for the one that an exception passes. */
+/* The request of this thread's operator new, for when an exception passes that function. */
 static __thread struct {
 	const void *hook_frame;
 	size_t bytes;
 } new_request __attribute__((tls_model("initial-exec")));
 
-/* A hook inside has recorded something: the allocator's malloc, which gave out this very block, or a malloc of a new handler. */
+/* A hook inside may have recorded something: the allocator's malloc, which gave out this very block, or a malloc of a new handler. */
 static RARE void
 note_unless_known(const void *hook_frame, void *addr, size_t bytes)
 {
@@ -514,7 +514,7 @@ hooks_new_drop_nobody(void *addr)
 	free(addr);
 }
 
-/* The program wants memory back: give back ours, too. */
+/* The program wants memory back: ours is given back, too. */
 EXPORT int
 malloc_trim(size_t pad_bytes)
 {

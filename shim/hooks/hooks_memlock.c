@@ -1,9 +1,9 @@
 /*
- * hooks_memlock.c - a program locks all that it has in memory (mlockall): how does ours stay out of that?
+ * hooks_memlock.c - a program locks all that it has in memory (mlockall): how does our memory stay out of that?
  *
  * We reserve many addresses and touch few of them. mlockall() would bring all of them into memory, and the kernel compares the whole
- * address space with RLIMIT_MEMLOCK. So mlockall(MCL_CURRENT) is done with mlock2() on each of the program's own mappings: the effect
- * on them is the same. Later mappings (MCL_FUTURE) are left to the kernel (see raw_sys.c).
+ * address space with RLIMIT_MEMLOCK. So mlockall(MCL_CURRENT) is done with mlock2() on each of the program's own mappings: the effect on
+ * them is the same. Later mappings (MCL_FUTURE) are left to the kernel (see raw_sys.c).
  *
  * Safe from   any thread; errno is the real call's. No tracking, no lock.
  * When failing  the real call decides: all is locked, or nothing.
@@ -35,7 +35,7 @@ struct needs {
 
 static _Atomic bool locks_future; // relaxed: who calls mlockall() from two threads at once has no order to keep
 
-/* Is `addr` ours, and where does the next one begin that is not the same? */
+/* Is `addr` ours? *end: where the next mapping begins that is not of the same owner. */
 static bool
 is_ours(uint64_t addr, const struct loaded_object *library, uint64_t *end)
 {
@@ -58,7 +58,7 @@ struct visitor {
 	void *context;
 };
 
-/* The kernel joins neighbours that are alike: ours and the program's may be one mapping. */
+/* The kernel joins neighbours that are alike: one mapping may be ours and the program's. */
 static bool
 visit_mapping(const struct mappings_line *line, void *context)
 {
@@ -97,7 +97,7 @@ add_up(uint64_t start, uint64_t end, bool is_own, void *context)
 		(void)raw_syscall(SYS_munlock, start, end - start);
 }
 
-/* Errors are of pages that cannot be brought in: mlockall() does not tell of these either. */
+/* Errors are about pages that cannot be brought in: mlockall() does not report these either. */
 static void
 lock(uint64_t start, uint64_t end, bool is_own, void *context)
 {
@@ -107,7 +107,7 @@ lock(uint64_t start, uint64_t end, bool is_own, void *context)
 		(void)raw_syscall(SYS_mlock2, start, end - start, *flags);
 }
 
-/* Does the limit not bind this process? More than it allows is locked for a moment, of which no page is ever there. */
+/* Is the process free of the limit? Then more than the limit is locked for a moment, without any of these pages being in memory. */
 static bool
 is_privileged(uint64_t limit_bytes)
 {

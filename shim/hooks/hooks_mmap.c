@@ -1,6 +1,4 @@
-/*
- * hooks_mmap.c - mappings. Exported names, no logic but which kind of memory a mapping is.
- */
+/* hooks_mmap.c - mappings. Exported names; the only logic is which kind of memory a mapping is. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -56,7 +54,7 @@ domain_of(int protection, int flags, int fd)
 	return KMEM_DOMAIN_MMAP;
 }
 
-/* Before the libc's own was looked up. */
+/* For calls before libc's own mmap was looked up. */
 static void *
 map(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 {
@@ -66,8 +64,8 @@ map(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
 }
 
 /*
- * Is this call to be tracked? Then the guard is held. What the interpreter's allocator maps while it works is an arena: no
- * line's, and only address space where it is recorded what lies in it.
+ * Is this call to be tracked? Then the guard is held. A mapping that the interpreter's allocator makes while it works is an arena: it
+ * belongs to no line, and is only address space where the objects in it are recorded.
  */
 static bool
 enter(bool *is_arena)
@@ -83,7 +81,7 @@ enter(bool *is_arena)
 	return *is_arena;
 }
 
-/* hook_frame: NULL = nothing was mapped or given back that libraries' own allocators may have asked for. */
+/* hook_frame: NULL = no mapping was made or given back that libraries' own allocators may have asked for. */
 static void
 leave(bool is_arena, const void *hook_frame)
 {
@@ -123,7 +121,7 @@ map_tracked(const void *hook_frame, void *addr, size_t bytes, int protection, in
 
 	if (overlays)
 		tracker_unmap_end(&below, mapped != MAP_FAILED);
-	/* What the CUDA driver reserves for itself is not the program's. */
+	/* Mappings that the CUDA driver makes for itself are not the program's. */
 	if (mapped != MAP_FAILED && real_cuda_depth == 0)
 		tracker_mapped(is_arena ? NULL : hook_frame, domain, mapped, bytes);
 	if (mapped != MAP_FAILED && real_cuda_depth == 0 && domain == KMEM_DOMAIN_RESERVED &&

@@ -1,18 +1,20 @@
 /*
  * hooks_new.c - C++'s operator new and delete: handed on to the definition that the caller would have without us.
  *
- * The C++ library's own calls malloc: then the caller goes straight on to it by a jump, our frame is on no stack, and nothing is recorded
- * here. An allocator's (jemalloc, tcmalloc, mimalloc) does not: that is called inside the guard and recorded (hooks_malloc.c).
+ * The C++ library's own definition calls malloc: there the caller goes straight on by a jump, our frame is on no stack, and nothing is
+ * recorded here. An allocator's definition (jemalloc, tcmalloc, mimalloc) does not: it is called inside the guard and recorded
+ * (hooks_malloc.c).
  *
- *   everybody   one pair of words for each function: where to go, and the real function for who records
+ *   everybody     one pair of words for each function: where to go, and the real function to record with
  *   page_routes   where libraries have definitions of their own: the page of the caller's code leads to its library's row of such pairs
  *
  * Invariants, tested by tests/preload/test_operator_new.py:
- *   N1  `real` is stored before `go`: who sees `go` jumps with the real one
- *   N2  a row belongs to one library until that is unloaded. So who comes from a page that leads to it is never led to another's.
+ *   N1  `real` is stored before `go`: a thread that sees `go` jumps with the real one
+ *   N2  a row belongs to one library until that is unloaded. So a caller from a page that leads to a row is never led to another
+ *       library's.
  *
  * Safe from   wherever operator new is.
- * When failing  a caller that there is no row for is looked up each time; where nobody defines the function it is malloc and free.
+ * When failing  a caller without a row is looked up each time; where nobody defines the function it is malloc and free.
  */
 #include "hooks/hooks_new.h"
 
@@ -88,7 +90,7 @@ is_loaded(const struct link_map *map, uint64_t addr)
 	return loaded_object_find(addr, &object) && object.link_map == map && object.start_addr == addr;
 }
 
-/* Code that is in no object (a compiler's at run time) has row of its own, too: that of the address 0. 0 = there is no room. */
+/* Code that is in no object, such as a compiler's at run time, has a row of its own: that of the address 0. 0 = there is no room. */
 static unsigned
 row_of(const struct loaded_object *caller)
 {

@@ -9,21 +9,21 @@
 
 #include "base/export.h"
 
-/* All forms alike: what they are asked for, up to two more arguments (size, alignment, nothrow), and the real one. */
+/* All forms alike: bytes, up to two more arguments (size, alignment, nothrow), and the real function. */
 typedef void *hooks_new_ask_function(size_t bytes, uintptr_t second, uintptr_t third);
 typedef void hooks_new_drop_function(void *addr, uintptr_t second, uintptr_t third);
 
-/* hooks_malloc.c: recorded here, where the real one is an allocator's and need not call malloc or free. */
+/* hooks_malloc.c: recorded here, because the real function is an allocator's and need not call malloc or free. */
 void *hooks_new_ask(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_function *real) ASSEMBLY_CALLS;
 void hooks_new_drop(void *addr, uintptr_t second, uintptr_t third, hooks_new_drop_function *real) ASSEMBLY_CALLS;
-/* hooks_malloc.c: nobody defines it; a program that looks whether it is there finds it. */
+/* hooks_malloc.c: where no library defines it. A program that checks whether the function exists finds it. */
 void *hooks_new_ask_nobody(size_t bytes) ASSEMBLY_CALLS;
 void hooks_new_drop_nobody(void *addr) ASSEMBLY_CALLS;
 /* hooks_malloc.c: the unwinder passes hooks_new_call(). */
 int hooks_new_personality(int version, int actions, uint64_t exception_class, void *exception,
                           void *context) ASSEMBLY_CALLS;
 
-/* Calls the real one. An exception may pass: no frame of ours below this one has anything to tidy up but the guard. */
+/* Calls the real function. An exception may pass: of our frames below this one only the guard must be left. */
 void *hooks_new_call(size_t bytes, uintptr_t second, uintptr_t third, hooks_new_ask_function *real) ASSEMBLY_CALLS;
 
 /* After something was unloaded. */

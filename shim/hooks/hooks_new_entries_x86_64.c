@@ -4,8 +4,8 @@
 #define ENTRIES REAL_NEW_FUNCTIONS(ENTRY)
 
 /*
- * The exported functions. Arguments are in rdi, rsi and rdx; the real function goes along in rcx, the fourth, for who records. All
- * else is as the caller left it, the return address too: it says who called.
+ * The exported functions. Arguments are in rdi, rsi and rdx; the real function goes along in rcx, as a fourth argument of the function
+ * that records. All else is as the caller left it, also the return address, which tells who called.
  */
 #define ENTRY(index, name, record)                              \
 	".globl " #name "\n"                                        \
@@ -74,8 +74,8 @@ __asm__(".pushsection .text\n" ENTRIES ".p2align 4\n"
         "	jmp *%rax\n"
         ".cfi_endproc\n"
         /*
-         * The unwinder asks the personality of each frame that it passes; this one's leaves the guard and lets the exception go on. So
-         * there is nothing here that would need the C++ library, of which there may be none, or two.
+         * The unwinder asks the personality of each frame that it passes. This personality leaves the guard and lets the exception go
+         * on. So nothing here needs the C++ library, of which there may be none, or two.
          */
         ".globl hooks_new_call\n"
         ".hidden hooks_new_call\n"

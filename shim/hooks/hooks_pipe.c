@@ -1,5 +1,5 @@
 /*
- * hooks_pipe.c - libunwind opens a pipe when it is used first, for which we have no use and the program may have no descriptors.
+ * hooks_pipe.c - libunwind opens a pipe at its first use. We have no use for it, and the program may have no descriptors left.
  *
  * Safe from   anywhere; errno is the real call's.
  */

@@ -1,13 +1,13 @@
 /*
  * hooks_process.c - the ways a process image ends: exit, before its handlers; _exit and exec, which run none.
  *
- * A return from main is an exit() that libc makes inside: main is started by a function of ours, whose frame stays below it. Functions of
- * libc that exit themselves (err, error) are seen by a handler that was registered before main: destructors of objects that came later
- * run before it.
+ * A return from main is an exit() that libc makes inside: main is started by a function of ours, whose frame stays below it. Functions
+ * of libc that exit themselves (err, error) are seen by a handler that was registered before main: destructors of objects that were made
+ * later run before that handler.
  *
- * The exec family is interposed name by name, because libc's members call each other inside. posix_spawn, system and popen
- * start their children inside libc; those begin with an exec of their own and need nothing here. A forked child is seen through
- * pthread_atfork and a page that the kernel wipes (lifecycle.c); a refused fork here alone. Of daemon() the parent ends inside libc.
+ * The exec family is interposed name by name, because libc's members call each other inside. posix_spawn, system and popen start their
+ * children inside libc; those children begin with an exec of their own and need nothing here. A forked child is noticed through
+ * pthread_atfork and a page that the kernel wipes (lifecycle.c); a refused fork only here. The parent of daemon() ends inside libc.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -115,7 +115,7 @@ _Exit(int status)
 	_exit(status);
 }
 
-/* Handlers of fork do not learn whether there is a child. */
+/* Handlers of fork do not learn that a fork was refused. */
 EXPORT pid_t
 fork(void)
 {

@@ -1,5 +1,5 @@
 /*
- * hooks_program.c - what a program says of itself: steps, marks, snapshots, phases (include/kmemshim.h).
+ * hooks_program.c - what a program says about itself: steps, marks, snapshots, phases (include/kmemshim.h).
  *
  * Safe from   anywhere, signal handlers too; errno is kept. Inside a hook of the same thread nothing is done.
  */
@@ -73,7 +73,7 @@ kmemshim_recorder_snapshot(const char *name)
 	errno = host_errno;
 }
 
-/* How many bytes of `out` were filled in: 0 = it is not recorded, or another thread is at it. */
+/* Returns how many bytes of `out` were filled in: 0 = the program is not recorded, or another thread is filling. */
 static size_t
 fill(void *out, size_t bytes, bool begins)
 {
@@ -112,7 +112,7 @@ kmemshim_recorder_usage(void *out, size_t bytes)
 	return fill(out, bytes, false);
 }
 
-/* For the notebook: how often was the guard passed, and what was in use, the guard, and the limit at the last time? */
+/* For the notebook: how often the guard was passed. bytes: of the last time, what was in use, the guard, and the limit. */
 EXPORT unsigned
 kmemshim_recorder_guard(uint64_t bytes[3])
 {
@@ -127,7 +127,7 @@ kmemshim_recorder_guard(uint64_t bytes[3])
 	return passings;
 }
 
-/* For kmemshim.holders(): this command may look at the program; 0: it has. */
+/* For kmemshim.holders(): the command of this pid may look at the program; 0: it has looked. */
 EXPORT void
 kmemshim_recorder_let_look(unsigned long pid)
 {

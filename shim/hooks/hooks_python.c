@@ -87,7 +87,7 @@ wake(void)
 	return tracker_is_on();
 }
 
-/* Is this call to be tracked? Then the guard is held, and what comes from below is part of it. */
+/* Is this call to be tracked? Then the guard is held, and events from below are part of it. */
 static inline bool
 enter(void)
 {
@@ -115,7 +115,7 @@ note_failed(const void *hook_frame, size_t bytes)
 	errno = host_errno;
 }
 
-/* After the real call: a signal handler that comes now is a loss again. */
+/* After the real call: from here on a signal handler's event counts as lost again. */
 static inline void *
 leave_allocated(const void *hook_frame, uint8_t mark, void *addr, size_t bytes)
 {
@@ -136,7 +136,7 @@ allocate(const struct layer *layer, const void *hook_frame, uint8_t mark, size_t
 	return leave_allocated(hook_frame, mark, layer->inner.malloc(layer->inner.context, room_for(bytes)), bytes);
 }
 
-/* This one, and free, with all that they usually do in one function each; the others share the tracker's. */
+/* This function and the one for free do all their usual work in one function each; the others share the tracker's. */
 static __attribute__((flatten)) void *
 object_malloc(void *context, size_t bytes)
 {
@@ -160,7 +160,7 @@ object_calloc(void *context, size_t count, size_t bytes)
 	return leave_allocated(HERE, layer->mark, layer->inner.calloc(layer->inner.context, 1, room_for(total)), total);
 }
 
-/* Out of the live map (R1); false when it is not in it. */
+/* Takes the block out of the live map (R1); false when it is not in it. */
 static inline bool
 take(void *addr, struct live_block *block)
 {
@@ -295,7 +295,7 @@ install(void)
 	object_census_begin(OBJECT_CENSUS_ALL);
 }
 
-/* The name of an allocator behind whose back malloc sees nothing. */
+/* Is the allocator one whose requests malloc does not see? */
 static bool
 is_malloc_blind(void)
 {
@@ -327,7 +327,7 @@ settle(void)
 		install();
 }
 
-/* Is this the process's only thread? Then it stays so meanwhile, for nobody else can start one. False also when it cannot be told. */
+/* Is this the only thread? Then it stays the only one, because no other can start one meanwhile. False also when it is not known. */
 static bool
 is_only_thread(void)
 {
@@ -337,7 +337,7 @@ is_only_thread(void)
 	       status.st_nlink == 3; // a link for each thread, and the two of a folder
 }
 
-/* Were the wrappers thrown out? A domain that nobody used for so long is covered once more, which does no harm. */
+/* Were the wrappers taken out? A domain that was not used for so long is covered once more, which does no harm. */
 static void
 look_again(void)
 {
@@ -358,7 +358,7 @@ look_again(void)
 	install();
 }
 
-/* The arenas are recorded as before. */
+/* Where the wrappers of samples were taken out, arenas are recorded as before. */
 static void
 look_at_samples(void)
 {
@@ -384,7 +384,7 @@ allocate_marked(void *context, size_t bytes)
 	return addr;
 }
 
-/* By jumps: the stack of a smaller one is the program's alone. */
+/* Goes on by jumps: the stack of a small allocation has only frames of the program. */
 static TAIL_CALLER void *
 allocate_arena(void *context, size_t bytes)
 {
@@ -394,8 +394,8 @@ allocate_arena(void *context, size_t bytes)
 }
 
 /*
- * Only one word of three changes: who reads them meanwhile is served well by any mixture. Once more, when they are as they were found; where
- * somebody else's are there, these may call ours.
+ * Only one word of three changes: a thread that reads them meanwhile may see any mixture. Done once more when the words are as they were
+ * found. Where another wrapper's words are there, it may call ours.
  */
 static void
 mark_arenas(void)
@@ -431,7 +431,7 @@ hooks_python_start(void)
 		mark_arenas();
 }
 
-/* As object_census_forked(). What a layer lacks that was being put in place is found by the next look. */
+/* See object_census_forked(). A layer that was being put in place is completed by the next look. */
 void
 hooks_python_forked(void)
 {
@@ -446,8 +446,8 @@ hooks_python_ends(void)
 }
 
 /*
- * Inside the guard. The functions that are called copy a few words, from 3.12 on under a lock that nobody holds for longer, and
- * never across an allocation.
+ * Inside the guard. The interpreter's functions that are called copy a few words, from 3.12 on under a lock that no thread holds for
+ * longer, and never across an allocation.
  */
 void
 hooks_python_arrived(void)

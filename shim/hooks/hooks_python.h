@@ -13,13 +13,12 @@ void hooks_python_start(void);
 
 void hooks_python_forked(void); // forked child: one thread
 
-/* A thread is walked that has Python frames. Inside the reentry guard. */
+/* A thread with Python frames is walked. Inside the reentry guard. */
 void hooks_python_arrived(void);
 
-/* The interpreter begins to finalise: if it is initialised once more, its tables are as at first. */
+/* The interpreter begins to finalise: if it is initialised once more, its tables are the first ones again. */
 void hooks_python_ends(void);
 
-/* Is it recorded what lies in the arenas? */
 bool hooks_python_records_objects(void);
 
 #endif

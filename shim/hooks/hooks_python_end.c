@@ -1,11 +1,12 @@
 /*
  * hooks_python_end.c - has the program's own Python code ended (see hooks_python_end.h)?
  *
- * When failing  the end is seen when the interpreter says it, after the handlers of atexit: so it is in free-threaded builds, in which code
- *             objects have no exact count of references (gh-117376 of CPython), and die with the collector's last round.
+ * When failing  the end is noticed when the interpreter says so, after the handlers of atexit. Free-threaded builds are such a case:
+ *               their code objects have no exact count of references (gh-117376 of CPython), and die with the collector's last round.
  *
- * Not chosen  the interpreter's word that it finalises, set before the handlers run: only from 3.12 on, and at another place in each version.
- *             A handler of ours: those registered last run first, and ours would have to be moved whenever one is added.
+ * Not chosen  the interpreter's word that it finalises, set before the handlers run: it exists only from 3.12 on, and at another place
+ *             in each version. A handler of ours: handlers that were registered last run first, and ours would have to be moved whenever
+ *             one is added.
  */
 #include "hooks/hooks_python_end.h"
 
@@ -18,7 +19,7 @@
 
 static void (*on_end)(void);
 
-/* No frame of Python, and further out the function that runs programs. */
+/* Is there no frame of Python on the stack, but further out the function that runs programs? */
 static bool
 is_between_program_and_handlers(void)
 {

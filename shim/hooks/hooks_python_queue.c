@@ -1,17 +1,17 @@
 /*
  * hooks_python_queue.c - which line's work does a thread of a pool do?
  *
- * concurrent.futures, asyncio's executors and multiprocessing.pool.ThreadPool hand work to their threads through queue.SimpleQueue, which
- * is written in C: its methods are found through the descriptors of its type, each of which leads to a PyMethodDef, constant but for
- * us, whose function is called each time. There ours are put in: they note the item and go on to the interpreter's own. No Python code
- * runs for it, and nothing is done where nothing goes through such a queue.
+ * concurrent.futures, asyncio's executors and multiprocessing.pool.ThreadPool hand work to their threads through queue.SimpleQueue,
+ * which is written in C. Its methods are found through the descriptors of its type. Each descriptor leads to a PyMethodDef, which only
+ * we change; the function in it is called each time. Our functions are put there: they note the item and go on to the interpreter's own.
+ * No Python code runs for this, and nothing is done where nothing goes through such a queue.
  *
- * When: a pool makes its queue before its threads. So it is looked for in pthread_create(), in a thread that holds the interpreter's lock:
- * no allocator is at work there, and the interpreter's functions may be called.
+ * When: a pool makes its queue before its threads. So the queue is looked for in pthread_create(), in a thread that holds the
+ * interpreter's lock: no allocator is at work there, and the interpreter's functions may be called.
  *
  * When failing  (another interpreter, another kind of method, a table that may not be written) nothing is noted.
- * Not chosen  a wrapper of the class of work items: its objects are made by special instructions from 3.13 on, which pass every slot by.
- *             queue.Queue, which is written in Python: nothing below its lines says what it does.
+ * Not chosen  a wrapper of the class of work items: its objects are made by special instructions from 3.13 on, which call no slot.
+ *             queue.Queue, which is written in Python: nothing below its lines tells what it does.
  */
 #include "hooks/hooks_python_queue.h"
 
@@ -36,7 +36,7 @@
 #define METH_FASTCALL_KEYWORDS 0x82
 #define METH_METHOD_FASTCALL_KEYWORDS 0x282
 
-/* Whatever its convention is: all arguments are in registers, and are passed on. */
+/* For all calling conventions: all arguments are in registers, and are passed on. */
 typedef void *method_function(void *self, void *b, void *c, void *d, void *e, void *f);
 
 struct method {
@@ -120,7 +120,7 @@ static const struct {
 	[GET_NOWAIT] = { "get_nowait", get_nowait, false },
 };
 
-/* By writing what is there: the kernel refuses where that may not be. */
+/* Writes what is there already: the kernel refuses where writing is not allowed. */
 static bool
 may_be_written(const void *addr)
 {
@@ -132,7 +132,7 @@ may_be_written(const void *addr)
 	       raw_syscall(SYS_process_vm_writev, raw_syscall(SYS_getpid), &here, 1L, &there, 1L, 0L) == (long)sizeof(word);
 }
 
-/* The descriptor: its object's head, type, name, qualified name; then this. */
+/* The descriptor has its object's head, type, name and qualified name; then this pointer. */
 static struct method *
 definition_of(const void *descriptor)
 {
@@ -163,11 +163,11 @@ put_in(unsigned number, const void *descriptor)
 		return;
 	flags[number] = method->flags;
 	inner[number] = atomic_load_explicit(&method->function, memory_order_relaxed);
-	/* release: what it goes on to. Who calls it loads it as plain C, which on x86-64 is an acquire. */
+	/* release: the function to go on to. Its caller loads it as plain C, which on x86-64 is an acquire. */
 	atomic_store_explicit(&method->function, methods[number].function, memory_order_release);
 }
 
-/* False: the module is not there, or not yet (one that is loaded when it is first used is of another type). No error is left behind. */
+/* False: the module is not there, or not yet (a module that is loaded at its first use is of another type). No error is left behind. */
 static bool
 install(const struct python_objects *objects)
 {

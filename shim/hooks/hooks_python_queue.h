@@ -6,7 +6,7 @@
 #ifndef HOOKS_PYTHON_QUEUE_H
 #define HOOKS_PYTHON_QUEUE_H
 
-/* A thread is about to be created: if Python's own queue is there by now, what goes through it is noted. Outside the guard; errno is kept. */
+/* Before a thread is created: items of Python's own queue, if it is there by now, are noted from now on. Outside the guard; keeps errno. */
 void hooks_python_queue_look(void);
 
 #endif

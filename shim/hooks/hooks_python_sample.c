@@ -93,7 +93,7 @@ draw(void)
 	return (int64_t)(minus_log(random_next() | 1) * (double)PYTHON_SAMPLES_BYTES);
 }
 
-/* The countdown has fallen below 0, by `bytes`. Is it the thread's first? Then nothing was drawn before: it begins now. */
+/* The countdown has fallen below 0, by `bytes`. In a thread that has not drawn yet this is no draw: its countdown begins now. */
 static bool
 is_drawn(void)
 {
@@ -129,7 +129,7 @@ hooks_python_sample_served(void *addr, size_t bytes)
 	return addr;
 }
 
-/* Before a request of SAMPLE_BYTES. False: nothing can be recorded now. */
+/* To be called before a request of SAMPLE_BYTES. False: nothing can be recorded now. */
 static bool
 begin(void)
 {
@@ -141,7 +141,7 @@ begin(void)
 	return is_begun;
 }
 
-/* After it. Returns addr. Where malloc did not serve it after all, it is no sample: it is one object that is a little large. */
+/* To be called after it. Returns addr. An object that malloc did not serve after all is no sample, only a little too large. */
 static void *
 end(const void *hook_frame, unsigned domain, void *addr, size_t bytes)
 {
@@ -177,7 +177,7 @@ is_sample_of(size_t count, size_t bytes)
 	return is_sample(__builtin_mul_overflow(count, bytes, &total) ? SIZE_MAX : total);
 }
 
-/* NULL: it is to be asked for as it is, for nothing can be recorded now, or there is no memory. */
+/* NULL: the caller asks for the object as it is, because nothing can be recorded now, or there is no memory. */
 static RARE void *
 sample_malloc(const void *hook_frame, unsigned domain, void *context, size_t bytes)
 {
@@ -196,7 +196,7 @@ sample_realloc(const void *hook_frame, unsigned domain, void *context, void *old
 	return begin() ? end(hook_frame, domain, inner[domain].realloc(context, old, SAMPLE_BYTES), bytes) : NULL;
 }
 
-/* The wrappers of one domain. By jumps (P5). A product that wraps around is refused below, or is a draw more. */
+/* The wrappers of one domain. They go on by jumps (P5). A product that wraps around is refused below, or is one more draw. */
 #define WRAPPERS(domain)                                                                                      \
 	static RARE TAIL_CALLER void *drawn_malloc_##domain(void *context, size_t bytes)                          \
 	{                                                                                                         \
@@ -246,7 +246,7 @@ WRAPPERS(OBJ)
 
 /* ---- installation ---- */
 
-/* Does malloc serve a request of so many bytes? Asked inside the guard, which is of another kind meanwhile. */
+/* Does malloc serve a request of so many bytes? To be called inside the guard, whose kind is changed meanwhile. */
 static bool
 is_served_by_malloc(const struct python_allocator *allocator, size_t bytes)
 {
@@ -288,7 +288,7 @@ bool
 hooks_python_sample_start(const struct python_allocators *allocators)
 {
 	int host_errno = errno;
-	/* Without marked arenas, their memory would be counted twice. */
+	/* Where arenas are not marked their memory would be counted twice. */
 	bool is_fit = allocators->get != NULL && allocators->set != NULL && allocators->get_arena != NULL &&
 	              allocators->set_arena != NULL;
 
@@ -304,7 +304,7 @@ hooks_python_sample_start(const struct python_allocators *allocators)
 	return true;
 }
 
-/* With the same allocator below nothing can go in a circle, and who reads the tables meanwhile is served well by any mixture. */
+/* With the same allocator below, no call can go in a circle, and a thread that reads the tables meanwhile may see any mixture. */
 static void
 put_in_again(const struct python_allocators *allocators, unsigned domain)
 {
@@ -315,7 +315,7 @@ put_in_again(const struct python_allocators *allocators, unsigned domain)
 		put_in(allocators, domain);
 }
 
-/* On top, or called by what is: then the thread's countdown moves. */
+/* Are the wrappers on top, or called by what is on top? Then the thread's countdown moves. */
 bool
 hooks_python_sample_stays(const struct python_allocators *allocators)
 {

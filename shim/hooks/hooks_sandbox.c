@@ -35,7 +35,7 @@
 #include "periodic/launcher_pipe.h"
 #include "record/tracker.h"
 
-/* A vfork child shares our memory and is about to be another program: what it may do says nothing about this one. */
+/* A vfork child shares our memory and is about to be another program: its rights say nothing about this one's. */
 static bool
 is_this_process(void)
 {
@@ -48,7 +48,10 @@ begin(void)
 	return raw_sys_may_call() && is_this_process() && reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK);
 }
 
-/* What is left, and whether it was more before. relaxed: other threads are bound by a filter when the program puts them under it. */
+/*
+ * Reduces the rights to `left`, and returns whether there were more before. relaxed: other threads are bound by a filter when the
+ * program puts them under it.
+ */
 static bool
 leave_only(enum raw_sys_confinement left)
 {

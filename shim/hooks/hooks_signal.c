@@ -35,7 +35,7 @@
 
 typedef void signal_action(int signal, siginfo_t *info, void *context);
 
-/* What ours hides of the program's own disposition, in one word: the handler's address, and flags above it. */
+/* The part of the program's own disposition that ours hides, in one word: the handler's address, and flags above it. */
 #define THEIR_HANDLER ((UINT64_C(1) << KMEM_ADDRESS_BITS) - 1)
 #define RESTORER 0x04000000u // SA_RESTORER of the kernel: in what libc has set, not in what stands from the start
 
@@ -61,7 +61,7 @@ is_ours(const struct sigaction *action)
 	return action->sa_sigaction == on_bus_error;
 }
 
-/* As if the program had no handler: at the same place again, or sent again. */
+/* Dies as if the program had no handler: at the same instruction again, or by the signal sent again. */
 static void
 die(const siginfo_t *info)
 {
@@ -105,7 +105,7 @@ on_bus_error(int number, siginfo_t *info, void *context)
 	errno = host_errno;
 }
 
-/* Puts our handler before what the program has. */
+/* Puts our handler in front of the program's. */
 static void
 stand_before(void)
 {

@@ -1,8 +1,8 @@
 /*
  * hooks_syscall_aarch64.c - libc's syscall(): does the program give up rights by a call that has no function of its own?
  *
- * seccomp() has none, and prctl is called this way, too. All others go on to the next definition untouched: by a jump, for what is
- * behind it may return twice, or on another stack (vfork, clone).
+ * seccomp() has none, and prctl may be called this way, too. All other calls go on to the next definition untouched: by a jump, because
+ * the function there may return twice, or on another stack (vfork, clone).
  *
  * Safe from   anywhere; errno is the real call's.
  */

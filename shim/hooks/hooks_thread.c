@@ -1,8 +1,8 @@
 /*
  * hooks_thread.c - a thread is created: on behalf of which Python line? And a line of Python goes into a library.
  *
- * Only a creator with Python frames (or one that was given some) is of interest; every other call goes on as it came. The new
- * thread takes its record and jumps to the program's own routine: no frame of ours stays on its stack.
+ * Only a creator with Python frames (or one that was given some) is of interest; every other call goes on unchanged. The new thread
+ * takes its record and jumps to the program's own routine: no frame of ours stays on its stack.
  *
  * Safe from   where pthread_create() and thrd_create() are.
  * When failing  the thread has no creator; it is created all the same.
@@ -26,13 +26,13 @@
 
 #define HERE __builtin_frame_address(0)
 
-/* Two words: in two registers. */
+/* Two words, to be returned in two registers. */
 struct start {
 	void *(*routine)(void *);
 	void *argument;
 };
 
-/* Used by the assembly of hooks_thread_begin_*.c, and the other way round. */
+/* hooks_thread_begin_*.c has the second, in assembly, which calls the first. */
 struct start hooks_thread_started(struct thread_start *start) ASSEMBLY_CALLS;
 void *hooks_thread_begin(void *start) __attribute__((visibility("hidden")));
 
@@ -105,9 +105,9 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*rout
 }
 
 /*
- * The interpreter gives its lock away, and takes it, with this: a line of Python goes into a library now, or comes back. Nothing is done
- * where no library manages memory of its own. Without the real one nobody would be woken: a thread that comes while another one
- * looks it up waits for that.
+ * The interpreter gives its lock away, and takes it, with this function: a line of Python goes into a library now, or comes back.
+ * Nothing is done where no library manages memory of its own. Without the real function no thread would be woken: a thread that comes
+ * while another one looks it up waits for that.
  */
 EXPORT int
 pthread_cond_signal(pthread_cond_t *condition)
@@ -121,7 +121,7 @@ pthread_cond_signal(pthread_cond_t *condition)
 	return real_libc.pthread_cond_signal(condition);
 }
 
-/* Its thread returns an int: whatever the program's function leaves in rax passes through. */
+/* The thread returns an int: what the program's function leaves in rax passes through. */
 EXPORT int
 thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 {

@@ -86,7 +86,7 @@ static bool is_refused;        // there is no file for the capture, and that was
 static bool is_quiet;          // the first process has said it
 static bool is_removed;        // the capture of a small image, which is being replaced; a failed exec brings it back
 
-/* A program that has confined itself is not asked: children that it forks are not recorded, and vfork's see to L2 themselves. */
+/* True in a program that has confined itself, which may not ask: its children are not recorded, and vfork's keep L2 themselves. */
 static bool
 is_owner(void)
 {
@@ -107,7 +107,7 @@ capture_share(void)
 	return limit / 16 > least ? limit / 16 : least;
 }
 
-/* The first process could write there and this one cannot: it has given up rights, or has no room of its own. */
+/* The first process could write there and this one cannot: this one has given up rights, or has no room of its own. */
 static void
 say_refused(int error)
 {
@@ -118,7 +118,7 @@ say_refused(int error)
 	diag_level = DIAG_QUIET;
 }
 
-/* Makes it, with what has been recorded so far when that was put off. */
+/* Makes the capture. Where that was put off, it gets what has been recorded so far. */
 static void
 make_capture(bool make(const char *folder, const char *name))
 {
@@ -143,8 +143,9 @@ store_identity(void)
 }
 
 /*
- * Most descendants are small, and leave nothing: their file is made when the first heartbeat is due, when something is refused, a thread
- * begins, or rights are given up; what they recorded goes into it. Not where the folder takes no file: that is to be said.
+ * Most descendants are small, and leave nothing: their file is made when the first heartbeat is due, when a request is refused, a thread
+ * begins, or rights are given up; what was recorded until then goes into it. It is not put off where the folder takes no file: that is
+ * to be said.
  */
 static bool
 puts_off(void)
@@ -185,7 +186,7 @@ open_capture(bool is_forked, uint32_t parent_pid)
 		heartbeat_take(0);
 }
 
-/* The descriptor that it takes for a moment is not missed by other threads: there are none. */
+/* It takes a descriptor for a moment, which no other thread can miss: there is none. */
 void
 lifecycle_needs_file(void)
 {
@@ -198,7 +199,7 @@ lifecycle_needs_file(void)
 	errno = host_errno;
 }
 
-/* Where captures go, as an absolute path: children may change their directory. */
+/* The folder of captures as an absolute path: children may change their directory. */
 static void
 choose_folder(void)
 {
@@ -212,8 +213,8 @@ choose_folder(void)
 }
 
 /*
- * A folder of another user's that nobody has named was perhaps put there for us to write into. In one that was named, its owner can
- * replace what is written; of a session that has begun somebody has said that.
+ * A folder of another user's that was not named may have been put there for us to write into. The owner of a folder that was named can
+ * replace what is written there; for a running session somebody has accepted that.
  */
 static void
 mind_owner(void)
@@ -233,7 +234,7 @@ mind_owner(void)
 	}
 }
 
-/* Of forked children too; the environment may be overwritten (setproctitle). */
+/* Kept for forked children, too: the environment may be overwritten (setproctitle). */
 static void
 keep_session(void)
 {
@@ -299,7 +300,7 @@ after_fork_in_child(void)
 		atomic_store_explicit(tracker_state, TRACKER_ASLEEP, memory_order_relaxed); // one thread; also without wiping
 }
 
-/* A forked child that was asleep all its life is not to begin when libc frees its lists of handlers. */
+/* A forked child that was asleep all its life must not start recording when libc frees its lists of handlers. */
 static void
 end_of_handlers(int exit_code)
 {
@@ -322,8 +323,8 @@ at_quick_exit_end(void)
 }
 
 /*
- * A setuid program, or one with file capabilities: its environment is somebody else's, who may not make it write folders and files.
- * LD_PRELOAD does not get here; /etc/ld.so.preload does.
+ * Is it a setuid program, or one with file capabilities? Its environment is another user's, who may not make it write folders and files.
+ * LD_PRELOAD does not reach such a program; /etc/ld.so.preload does.
  */
 static bool
 is_privileged(void)
@@ -331,7 +332,7 @@ is_privileged(void)
 	return getauxval(AT_SECURE) != 0;
 }
 
-/* Kernels for aarch64 may have larger ones. What is asked of the kernel by the page would be refused, or be of the neighbours. */
+/* Kernels for aarch64 may have larger pages. Calls that work by the page would be refused there, or affect neighbours. */
 static bool
 has_known_pages(void)
 {
@@ -436,7 +437,7 @@ lifecycle_wake(void)
 	int host_errno = errno;
 
 	/*
-	 * Without environ libc is not initialised: ld.so's own first requests pass untracked. Without the real functions this
+	 * Without environ libc is not initialised: ld.so's own first requests pass untracked. Where the real functions are not found, this
 	 * is a mapping made by an allocator inside the program, which may hold its locks; a start would allocate.
 	 */
 	if (is_over || !reentry_guard_is_outside() || (!has_started && environ == NULL) || !real_libc_is_found())
@@ -473,8 +474,8 @@ const struct record_callbacks record_callbacks = {
 };
 
 /*
- * Not where recording starts: that may be in a request of these very functions, under their lock. Those libraries' constructors
- * that ran before have registered theirs already, and the loader runs them before ours all the same.
+ * Not to be done where recording starts: that may be in a request of these very functions, under their lock. Libraries whose
+ * constructors ran before have registered their handlers already; the loader runs these before ours all the same.
  */
 static void
 register_with_libc(void)
@@ -511,7 +512,7 @@ tell_of_cuda(void)
 			"whose calls cannot be seen (opened with RTLD_DEEPBIND, or in a namespace of its own)");
 }
 
-/* Nothing that anybody would ask for: little memory, and none that was refused. */
+/* Is the capture one that nobody would ask for: little memory, and no refused request? */
 static bool
 is_small(void)
 {
@@ -570,8 +571,9 @@ at_exit_beginning(int status, void *unused)
 }
 
 /*
- * Handlers run last come first, so ours is added behind each of the program's: libc's own functions that end it (err, error, the end of
- * the last thread) do not come by our exit(). Libraries that come and go take theirs with them, and ours stay: so there is a bound.
+ * Handlers that run last are registered first, so ours is added behind each of the program's: libc's own functions that end the program
+ * (err, error, the end of the last thread) do not come through our exit(). Libraries that come and go take their handlers with them, and
+ * ours stay: so there is a bound.
  */
 static void
 add_beginning(void)
@@ -630,7 +632,7 @@ lifecycle_end(int exit_code)
 
 	if (!is_unwanted || !capture_file_remove()) {
 		sample_last();
-		/* Late: a pool ends its workers by signals, also those that are ending, and what takes time is done now. */
+		/* Marked late, when all slow work is done: a pool ends its workers by signals, also workers that are ending. */
 		capture_file_mark(KMEM_STATE_CLEAN_EXIT, exit_code, clock_now_ns());
 		capture_file_close();
 		if (is_unwanted)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
@@ -119,18 +120,6 @@ thread_number(void)
 	return raw_sys_may_call() ? (uint32_t)raw_syscall(SYS_gettid) : 0;
 }
 
-/* The program may have set one since its start. */
-static uint16_t
-space_limit(void)
-{
-	struct rlimit limit;
-
-	if (!raw_sys_may_call() || raw_syscall(SYS_prlimit64, 0, RLIMIT_AS, NULL, &limit) != 0 ||
-	    limit.rlim_cur == RLIM_INFINITY)
-		return 0;
-	return kmem_rough(limit.rlim_cur);
-}
-
 static void
 store(struct kmem_failed *failed, const struct failed_request *request, uint64_t number)
 {
@@ -145,7 +134,7 @@ store(struct kmem_failed *failed, const struct failed_request *request, uint64_t
 	failed->flags = request->total_bytes != 0 ? KMEM_FAILED_MEMORY_KNOWN : 0;
 	if (request->is_by_guard)
 		failed->flags |= KMEM_FAILED_BY_GUARD;
-	failed->space_limit = space_limit();
+	failed->space_limit = kmem_rough(memory_limits_space());
 	failed->pool_kept = kmem_rough(request->pool_kept_bytes);
 	failed->error = request->error;
 	failed->thread = is_of_device ? thread_number() : 0;

@@ -33,7 +33,7 @@
 
 static _Atomic uint64_t sequence;
 
-/* The resident set beside the highest live bytes: of the last beat at which a domain stood at its peak. */
+/* Remembers the resident set of the last beat at which a domain stood at its peak. */
 static void
 note_peaks(uint64_t resident_bytes)
 {
@@ -48,7 +48,7 @@ note_peaks(uint64_t resident_bytes)
 	}
 }
 
-/* relaxed: a live reader may look at any moment; whether what it saw is one beat, the checksum tells (H1). */
+/* relaxed: a live reader may look at any moment; by the checksum it knows whether what it saw is one beat (H1). */
 static void
 set(uint64_t *field, uint64_t value)
 {

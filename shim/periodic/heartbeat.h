@@ -1,8 +1,8 @@
 /*
  * heartbeat.h - how close to the limit was it, the last time we looked?
  *
- * A beat is what live bytes, resident memory, limits and free memory were at one moment. When one is due, beat_due.h says. What else
- * is done now and then is done at a beat: the census of live objects, the sample of resident memory, pages that are given back.
+ * A beat is what live bytes, resident memory, limits and free memory were at one moment. beat_due.h says when one is due. Other work
+ * that is done now and then is done at a beat: the census of live objects, the sample of resident memory, giving pages back.
  *
  * Safe from   any hook. Five small files are read (about 30 us).
  */

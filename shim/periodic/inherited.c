@@ -28,7 +28,7 @@ static uint32_t largest_count;
 static atomic_flag is_gathering = ATOMIC_FLAG_INIT; // of two forks at once the second child gathers by itself
 static bool is_gathered;
 
-/* In a child: the parent's samples of small Python objects. The lowest bits of an address, which are 0, say of which of `largest`. */
+/* In a child: the parent's samples of small Python objects. The lowest bits of an address are 0: here they are the place in `largest`. */
 #define SAMPLE_ALIGN ((uint64_t)16)
 static_assert(KMEM_INHERITED_SITES_MAX <= SAMPLE_ALIGN, "the place in `largest` fits");
 static uint64_t samples[PYTHON_SAMPLES_MAX];
@@ -37,7 +37,7 @@ static bool is_forked;
 static atomic_flag is_sampling = ATOMIC_FLAG_INIT; // a thread is at the figures; others leave it to that
 
 /*
- * Records are summed one after the other while other threads go on: what moved meanwhile may count half. The domain's own word
+ * Records are summed one after the other while other threads go on: an event that comes meanwhile may count half. The domain's own word
  * is off by no more than what threads hold back.
  */
 void
@@ -102,8 +102,9 @@ inherited_forked_parent(void)
 }
 
 /*
- * Has it a count of references, which reading writes? What is none (the keys of a dictionary) lies in malloc's heap beside objects, but
- * not in the arenas. It is alive and nobody else is here, so its words can be read. Where types are not known, it is taken for one.
+ * Has the block a count of references, which reading writes? Blocks without one (the keys of a dictionary) lie in malloc's heap beside
+ * objects, but not in the arenas. The block is alive and no other thread is here, so its words can be read. Where types are not known it
+ * is taken for an object.
  */
 static bool
 is_object(uint64_t object, uint64_t bytes)
@@ -128,7 +129,7 @@ note_sample(uint64_t object, uint64_t bytes, uint32_t site)
 	}
 }
 
-/* While the parent's tables are there. */
+/* To be called while the parent's tables are there. */
 static void
 note_samples(void)
 {
@@ -209,7 +210,7 @@ count_copied_samples(struct kmem_inherited *stored)
 	}
 }
 
-/* Tables of the recorder that this process wrote to: no copy of what the program had built. The capture is a file. */
+/* Pages of the recorder's tables that this process wrote to: they are no copies of what the program had built. The capture is a file. */
 static uint64_t
 recorder_bytes(void)
 {

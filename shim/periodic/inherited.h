@@ -1,21 +1,21 @@
 /*
  * inherited.h - what did this process inherit at fork, and how much of that has it copied?
  *
- * After fork parent and child share their pages until one of them writes. A child that only reads may write all the same: looking
- * at a Python object changes its reference count. What a child copied is in no figure of any allocation.
+ * After fork parent and child share their pages until one of them writes. A child that only reads may write all the same: looking at a
+ * Python object changes its reference count. What a child copied is in no figure of any allocation.
  *
  * copied bytes = private dirty bytes of the process, no more than it had page faults, less those of the recorder's tables and less the
- * highest live bytes that it ever had of its own: at least so much is copied. Fewer pages are shared also when the parent ends or unmaps them: that is no
- * copy, makes no fault in the child, and nothing is looked at once the parent is gone.
+ * highest live bytes that it ever had of its own: at least so much is copied. Pages are also shared by fewer processes when the parent
+ * ends or unmaps them: that is no copy and makes no fault in the child. When the parent is gone the child does not look any more.
  *
  * Small Python objects by line: the child remembers where the parent's samples lie (16,384 at most) that belong to the largest records
  * and are objects. Such a sample counts as copied when its page is the child's alone. It shares that page with other blocks of malloc's,
- * up to seven samples, and any of them may be what was written to: so a line may get what is another's, and a reader takes no more for
+ * up to seven samples, and any of them may have been written to: so a line may get bytes of another line, and a reader takes no more for
  * all lines together than was copied in all.
  *
  * Safe from   any hook; no allocation. A look is a read of /proc/self/smaps_rollup, 5 ms per GiB that is resident, and one word of
- *             /proc/self/pagemap for each sample: made when page
- *             faults say that a quarter more may have been copied than at the last one, and at the end.
+ *             /proc/self/pagemap for each sample. It is made when page faults say that a quarter more may have been copied than at the
+ *             last one, and at the end.
  * When failing  no smaps_rollup (before Linux 4.14, no /proc): no figure. No pagemap: none by line.
  */
 #ifndef INHERITED_H
@@ -26,23 +26,23 @@
 
 #include "sites/site_table.h"
 
-/* Of this process, now: made up for what threads hold back. */
+/* What this process holds now. Sums that cannot be right, even with what threads hold back, are replaced. */
 void inherited_totals_now(struct site_totals now_totals[KMEM_DOMAINS_MAX]);
 
 void inherited_gather(void);        // in the parent, before fork
 void inherited_forked_parent(void); // in the parent, after it
 
-/* In the child, while the parent's capture is still mapped: a fork that ran no handlers (a system call) is made up for. */
+/* In the child, while the parent's capture is still mapped. Also does the parent's part where fork ran no handlers (a direct call). */
 void inherited_forked_child(void);
 void inherited_store(void); // into the child's new capture
 
 /* Looks when it is time to. Does nothing in a process that was not forked. */
 void inherited_sample(bool is_end);
 
-/* At the last look. */
+/* Of the last look. */
 uint64_t inherited_copied_bytes(void);
 
-/* The highest live bytes this process ever had, all domains together: an upper bound, but for what threads hold back. */
+/* The highest live bytes this process ever had, all domains together: an upper bound, apart from what threads hold back. */
 uint64_t inherited_own_peak_bytes(void);
 
 #endif

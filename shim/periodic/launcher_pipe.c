@@ -27,7 +27,7 @@ static _Atomic uint64_t next_bytes; // live, at which a look may be due; relaxed
 static _Atomic bool has_tracer;     // that the program named; relaxed: it guards nothing
 static struct wait_lock room_lock = WAIT_LOCK_FREE;
 
-/* By when the launcher was started. */
+/* The name of the pipe has the time at which the launcher was started. */
 void
 launcher_pipe_start(const char *folder)
 {
@@ -55,7 +55,7 @@ launcher_pipe_names_tracer(bool is_any)
 	atomic_store_explicit(&has_tracer, is_any, memory_order_relaxed);
 }
 
-/* Opened for both ends: who writes to a pipe that nobody reads gets a signal. */
+/* Opened for both ends: writing to a pipe that nobody reads would send a signal. */
 bool
 launcher_pipe_tell(bool is_trial, uint64_t limit_bytes)
 {

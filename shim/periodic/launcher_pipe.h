@@ -19,27 +19,29 @@
 void launcher_pipe_start(const char *folder);
 void launcher_pipe_forked(void); // forked child: one thread
 
-/* limit_bytes: 0 = the guard was passed. is_trial: is anybody there? Nothing is written then. */
+/* limit_bytes: 0 = the guard was passed. is_trial: writes nothing, only returns whether a reader is there. */
 bool launcher_pipe_tell(bool is_trial, uint64_t limit_bytes);
 
-/* The same, of a launcher that looks: there is room for what it finds, and the kernel lets it look. */
+/* The same to a launcher that looks. Makes room for what it finds, and lets the kernel allow the look. */
 void launcher_pipe_ask_for_look(uint64_t limit_bytes);
 
 /*
- * The program names who may trace it (PR_SET_PTRACER), or nobody any more. There is room for one: it is left to the program, which may need it
- * for a handler of crashes, or to copy between processes (MPI).
+ * The program names who may trace it (PR_SET_PTRACER), or nobody any more. The kernel keeps one name: it is left to the program, which
+ * may need it for a handler of crashes, or to copy between processes (MPI).
  */
 void launcher_pipe_names_tracer(bool is_any);
 
 /*
- * A program that others may not trace (ptrace_scope 1 of Yama) names who may: this process, until the next call. pid: 0 = the one of the launcher
- * that looks, nobody where there is none. Where the program has named one itself, nothing is done, and the look may be refused.
+ * Where ptrace_scope 1 of Yama forbids tracing, names the process that may trace this one, until the next call. Where the program has
+ * named one itself nothing is done, and the look may be refused.
+ *
+ * pid  0 = the launcher's process that looks; nobody where there is none
  */
 void launcher_pipe_let_look(uint64_t pid);
 
 /*
- * At a beat. When an eighth of the limit is live, and again each time that this has grown by an eighth, the launcher is to see whether a line is
- * a leak that holds as much (it knows which are), and to look then. Not with less memory left than a look takes.
+ * At a beat: asks the launcher to look when an eighth of the limit is live, and again for each further eighth. The launcher knows which
+ * lines are leaks: it looks only when one of them holds so much. Not asked with less memory left than a look takes.
  */
 void launcher_pipe_beat(const struct memory_limits_now *now, uint64_t live_bytes);
 

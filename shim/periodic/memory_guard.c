@@ -104,7 +104,7 @@ measure_machine(const struct kmem_identity *identity, const struct memory_limits
 	               identity->machine_bytes);
 }
 
-/* With less in use it is armed again (G1). */
+/* With less in use the guard is armed again (G1). */
 static uint64_t
 below_again(const struct measure *at)
 {
@@ -124,7 +124,9 @@ measure_cgroup(const struct kmem_identity *identity, const struct memory_limits_
 	return cgroup;
 }
 
-/* A share: of the limit whose guard is nearest. Bytes: of the smallest limit. False: nothing is known. */
+/*
+ * A guard that is a share is measured at the limit whose guard is nearest; one in bytes at the smallest limit. False: nothing is known.
+ */
 static bool
 measure_limits(const struct kmem_identity *identity, const struct memory_limits_now *now, struct measure *found)
 {
@@ -157,7 +159,7 @@ limit_text(uint32_t kind)
 
 /* ---- what is kept ---- */
 
-/* What came to hold something since it was counted has no place. Returns index + 1 of the record; 0 = there is no room. */
+/* Blocks of sites that held nothing when sites were counted are left out. Returns index + 1 of the record; 0 = there is no room. */
 static uint32_t
 keep(const struct kmem_guard_passing *passing)
 {
@@ -184,7 +186,9 @@ keep(const struct kmem_guard_passing *passing)
 	return index + 1;
 }
 
-/* What was compared with the guard: a request that passes it is not in use yet, and what is in use may be far below. */
+/*
+ * The bytes that were compared with the guard. A request that passes the guard is not in use yet, and what is in use may be far below.
+ */
 static uint64_t
 judged_bytes(const struct kmem_guard_passing *passing)
 {
@@ -193,7 +197,7 @@ judged_bytes(const struct kmem_guard_passing *passing)
 	return bytes >= passing->used_bytes ? bytes : UINT64_MAX; // some programs ask for all addresses
 }
 
-/* For whoever asks in the program. relaxed: figures of two passings may be mixed for a moment. */
+/* For questions of the program. relaxed: figures of two passings may be mixed for a moment. */
 static struct {
 	_Atomic uint64_t bytes[3];
 	_Atomic uint32_t number;
@@ -249,7 +253,7 @@ action_text(const struct kmem_guard_passing *passing)
 	return "kmemshim report shows what it held";
 }
 
-/* Descendants speak, too: this is about them. */
+/* Descendants write this line, too: it is about themselves. */
 static void
 say(const struct kmem_guard_passing *passing)
 {
@@ -303,7 +307,7 @@ pass(const struct measure *at, const struct memory_limits_now *now, uint64_t req
 
 /* ---- when ---- */
 
-/* A request for which the guard is to be asked: one that may take half of the room that was left at the last look. */
+/* From now on the guard is asked before requests that may take half of the room that was left at this look. */
 static void
 note_room(const struct measure *at, uint32_t state_now)
 {
@@ -350,7 +354,7 @@ is_kept(const struct measure *at, const struct memory_limits_now *now, uint64_t 
 	return true;
 }
 
-/* What is judged before it is made; at a beat: all 0. */
+/* A request that is judged before it is made; at a beat all members are 0. */
 struct request {
 	uint64_t bytes; // more than now
 	bool is_growth;
@@ -411,7 +415,7 @@ may_judge(void)
 	       atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0;
 }
 
-/* acquire and release, both times: the figures of who judged before. Each pairs with the other. */
+/* acquire and release, both times: the figures of the thread that judged before. Each pairs with the other. */
 static enum memory_guard_due
 judge_alone(const struct memory_limits_now *now, uint64_t live_bytes, const struct request *request, bool *is_refused)
 {
@@ -486,7 +490,7 @@ memory_guard_do(enum memory_guard_due due)
 
 /* ---- start ---- */
 
-/* As a person would have given it: in the largest unit that it has a whole number of. */
+/* Bytes as a person would write them: in the largest unit that they are a whole number of. */
 static void
 format_guard(char *text, size_t bytes)
 {
@@ -503,7 +507,7 @@ format_guard(char *text, size_t bytes)
 	diag_format(text, bytes, "%lu%s", (unsigned long)number, units[unit]);
 }
 
-/* One line at most, of the first process: what of the settings is not as it seems. */
+/* At most one line, from the first process: which of the settings does not work as it seems. */
 static void
 tell_of_settings(void)
 {

@@ -27,7 +27,7 @@
 #include "base/memory_limits.h"
 
 /*
- * Once, when recording starts; the settings are read.
+ * To be called once, when recording starts. Reads the settings.
  *
  * may_speak  the user wants lines on stderr
  * is_first   of the session: says what is wrong with the settings
@@ -37,7 +37,7 @@ void memory_guard_forked(void); // forked child: one thread
 
 enum memory_guard_due { MEMORY_GUARD_NOTHING, MEMORY_GUARD_INTERRUPT, MEMORY_GUARD_GIVE_BACK };
 
-/* At a beat. live_bytes: as there. What is due is to be done when nothing is under way any more. */
+/* At a beat. live_bytes: as in heartbeat_take(). The caller does what is due when it has nothing half done. */
 enum memory_guard_due memory_guard_judge(const struct memory_limits_now *now, uint64_t live_bytes);
 
 /*
@@ -46,16 +46,17 @@ enum memory_guard_due memory_guard_judge(const struct memory_limits_now *now, ui
  */
 void memory_guard_do(enum memory_guard_due due);
 
-/* Bytes to the guard at the last look; UINT64_MAX: it is not armed, or there is none. 0: nobody has looked yet. */
+/* Bytes that are left until the guard, at the last look. UINT64_MAX: it is not armed, or there is none. 0: nobody has looked yet. */
 uint64_t memory_guard_room(void);
 
-/* How often it was passed; bytes: in use then or asked for, of the guard, of the limit, at the last time. */
+/* How often the guard was passed. bytes: of the last time, what was in use then or asked for, the guard, and the limit. */
 uint32_t memory_guard_passings(uint64_t bytes[3]);
 
 /*
- * Before a request of so many bytes more; false: it is to fail. Keeps errno. is_growth: of a block in use, which is about to be filled
- * without any other request: the guard is passed now if that would pass it. What is asked for anew may stay untouched; until it would pass
- * the limit nobody is stopped for it.
+ * May `bytes` more be asked for? False: the request is to fail. Keeps errno. A request for new memory stops nobody until it would pass
+ * the limit itself, because it may stay untouched.
+ *
+ * is_growth  of a block in use, which is about to be filled without any other request: the guard is passed now if this would pass it
  */
 bool memory_guard_allows(unsigned domain, uint64_t bytes, bool is_growth);
 

@@ -189,7 +189,7 @@ is_free_threaded(void)
 	return python_runtime.interpreter.layout.is_free_threaded;
 }
 
-/* Is the block of the batch still the one that the map showed? Where it cannot be asked, python_types.c alone decides. */
+/* Is the block of the batch still the one that the map showed? Where the map cannot be asked, python_types.c alone decides. */
 static bool
 is_still_there(uint64_t addr, uint32_t site)
 {
@@ -261,7 +261,7 @@ add_to_batch(struct held *held, uint64_t addr, uint64_t bytes, uint32_t weight)
 		look_at_batch();
 }
 
-/* Of a sample: all are looked at. */
+/* All samples are looked at. */
 static void
 visit_sample(uint64_t object, uint64_t bytes, uint32_t site)
 {
@@ -328,7 +328,7 @@ record_of(const char *name)
 	return 0;
 }
 
-/* All objects of the record, of which a part was seen, of which a part was looked at. */
+/* From the objects that were looked at to those of the part of the map that was passed, and from these to all objects of the record. */
 static uint64_t
 estimate(const struct held *held, uint32_t count, bool is_whole)
 {
@@ -339,7 +339,7 @@ estimate(const struct held *held, uint32_t count, bool is_whole)
 	return (uint64_t)((unsigned __int128)all * count / held->sampled);
 }
 
-/* Its most frequent type that has not been taken out before. */
+/* The most frequent type of the record that was not taken out before. */
 static struct held_type *
 most_frequent(struct held *held)
 {
@@ -404,7 +404,7 @@ object_census_take(bool is_last)
 	errno = host_errno;
 }
 
-/* A thread of the parent that looked held a lock of its own interpreter (3.12), not that of the thread that forked. */
+/* A thread of the parent that looked held a lock of its own interpreter (3.12), which is not the lock of the thread that forked. */
 void
 object_census_forked(void)
 {

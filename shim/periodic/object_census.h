@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-/* Which objects are known from now on? Without this call nothing is ever looked at. */
+/* Which objects are known from now on? Until this is called nothing is ever looked at. */
 enum object_census_source {
 	OBJECT_CENSUS_NONE,
 	OBJECT_CENSUS_ALL,     // all of them are in the pointer map, as blocks of the heap
@@ -17,7 +17,7 @@ enum object_census_source {
 };
 void object_census_begin(enum object_census_source source);
 
-/* Looks, when this thread may and it is time; is_last: it is time. */
+/* Looks when this thread may, and when it is time. is_last: it is time. */
 void object_census_take(bool is_last);
 
 void object_census_forked(void); // forked child: one thread

@@ -137,7 +137,7 @@ process_identity_static_bytes(void)
 	return bytes;
 }
 
-/* The script `kmemshim` of a wheel, or python -m kmemshim: Python, which will become the command. */
+/* Is it Python that will become the command: the script `kmemshim` of a wheel, or python -m kmemshim? */
 static bool
 will_be_our_own_command(void)
 {

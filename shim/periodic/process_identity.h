@@ -12,22 +12,22 @@
 
 #include "kmem_format.h"
 
-/* Fills in what may change, or is needed at once. The session is settings.session, or a fresh one named after this process. */
+/* Fills in what may change and what is needed at once. The session is settings.session, or a fresh one named after this process. */
 void process_identity_read(struct kmem_identity *identity);
 
-/* The rest: what stays as it is, limits, and the counters that say who was killed. Needed before its name. */
+/* Fills in the rest: what stays as it is, limits, and the counters that tell who was killed. Needed before its name. */
 void process_identity_read_more(struct kmem_identity *identity);
 
-/* EXE.PID.START: the name without ".kmem" of this process's capture, or of a child's that runs the same program. */
+/* EXE.PID.START, without ".kmem": the name of this process's capture, or of the capture of a child that runs the same program. */
 void process_identity_name(const struct kmem_identity *identity, uint32_t pid, uint64_t start_ticks, char *name,
                            size_t size);
 
-/* Memory that the program has without asking: it may touch all of it and never allocate. */
+/* Memory that the program has without asking for it: it may touch all of that and never allocate. */
 uint64_t process_identity_static_bytes(void);
 
 /*
- * The command itself, or the Python that becomes it (the script of a wheel), run where LD_PRELOAD is exported, is no program to record: it
- * would become the newest session.
+ * Is it the command itself, or the Python that becomes it (the script of a wheel)? Run where LD_PRELOAD is exported, it is not to be
+ * recorded: it would become the newest session.
  */
 bool process_identity_is_our_own_command(void);
 

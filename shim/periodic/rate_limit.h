@@ -1,12 +1,12 @@
 /*
- * rate_limit.h - may this thread take a look now, that costs as much as the heap is large?
+ * rate_limit.h - may this thread take a look now, which takes time in proportion to the heap?
  *
- * One look at a time, and the next one only after so many times as long as it took: looks take no more than that part of the
- * time, whatever they look at. More urgent ones may come sooner, and two of the reasons may use up, at once, what half a quiet
- * second, or two, have saved.
+ * One look at a time. After a look the next one waits for a multiple of its duration: so looks take no more than that part of the time,
+ * however long one is. More urgent looks may come sooner. For two of the reasons, the time that half a quiet second, or two seconds,
+ * would allow for looks may be used up at once.
  *
- * Time is that of the wall, or the process's own: on a busy machine a look of 3 ms may take 50, and all that it costs the program is 3.
- * Where the processor's time decides, the wall's bounds it once more, for a process of many threads has much of that.
+ * Time is the wall's, or the processor's time of the process: on a busy machine a look of 3 ms may take 50, but costs the program only
+ * 3. Where the processor's time decides, the wall's bounds looks once more, because a process of many threads has much processor time.
  *
  * Safe from   any hook on any thread: a flag that is tried once, never waited for.
  * When failing  (the processor's time may not be asked for) the wall's time alone decides.
@@ -22,7 +22,7 @@
 #include "base/clock.h"
 #include "base/raw_sys.h"
 
-/* PACED_FALLEN: much was freed. PACED_PRESSING: before it is too late. PACED_DUE: whatever the time. */
+/* PACED_FALLEN: much was freed. PACED_PRESSING: before it is too late. PACED_DUE: at any time. */
 enum rate_limit_reason { PACED_USUAL, PACED_URGENT, PACED_FALLEN, PACED_PRESSING, PACED_DUE };
 #define PACED_REASONS PACED_DUE
 
@@ -42,7 +42,7 @@ struct rate_limit {
 	uint64_t begin_processor_ns;
 };
 
-/* What is saved in so much time may be used up at once. After a fall there may be no other event, and at the limit there is none. */
+/* The time that may be saved up and then used at once. After a fall no event may follow, and at the limit none does. */
 static inline uint64_t
 rate_limit_saved_ns(unsigned reason)
 {

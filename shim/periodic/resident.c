@@ -1,13 +1,13 @@
 /*
  * resident.c - what is the resident set made of (see resident.h)?
  *
- * The kernel says for each of its mappings how much of it is resident. What lies there is found out by address: our own tables,
- * mappings that went through our hooks, loaded objects, blocks of the heap. The kernel joins neighbours into one mapping: where
- * several things lie in one, mincore() says which pages are there; it takes pages that were only read, and are the one zero page
- * of all, for resident, so no part gets more than is left of the whole.
+ * The kernel says for each of its mappings how much of it is resident. What lies there is found out by address: our own tables, mappings
+ * that went through our hooks, loaded objects, blocks of the heap. The kernel joins neighbours into one mapping. Where several things
+ * lie in one, mincore() says which pages are there. It takes pages for resident that were only read and are the one zero page of all: so
+ * no part gets more than is left of the whole.
  *
- * What cannot be told is not attributed: mappings made by direct system calls, by libc for itself, by a libc of another namespace.
- * A forked child starts with empty tables: there it is what it has from its parent.
+ * Not attributed: mappings made by direct system calls, by libc for itself, by a libc of another namespace. A forked child starts with
+ * empty tables: there such memory is what it has from its parent.
  */
 #include "periodic/resident.h"
 
@@ -54,7 +54,7 @@ struct mapping {
 	char path[PATH_BYTES];
 };
 
-/* All under the flag. */
+/* All of it is under the flag. */
 static struct {
 	uint64_t sequence;
 	struct kmem_resident found;
@@ -101,7 +101,7 @@ part_of_domain(unsigned domain)
 	}
 }
 
-/* An ELF object, or nothing. */
+/* Does an ELF object lie there? */
 static bool
 is_in_object(uint64_t addr, uint64_t *end, enum kmem_resident_part *part)
 {
@@ -138,7 +138,7 @@ file_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
 	           : KMEM_RESIDENT_FILE;
 }
 
-/* Memory that did not go through our hooks: a thread's stack lies above a guard, and a heap has blocks in it. */
+/* Memory that did not come through our hooks: a thread's stack lies above a guard, and a heap has blocks in it. */
 static enum kmem_resident_part
 unseen_at(uint64_t addr, uint64_t *end)
 {
@@ -155,7 +155,7 @@ unseen_at(uint64_t addr, uint64_t *end)
 			*end = block; // older kernels join a stack and what malloc mapped above it
 		return KMEM_RESIDENT_STACKS;
 	}
-	/* Advice to the kernel cuts a block's mapping: its rest has no beginning of a block in it. */
+	/* Advice to the kernel cuts a block's mapping: in the rest of it no block begins. */
 	if (block < *end || was_used || addr == look.heap_end) {
 		look.heap_end = *end;
 		return KMEM_RESIDENT_HEAP;
@@ -163,7 +163,7 @@ unseen_at(uint64_t addr, uint64_t *end)
 	return capture_file_header()->identity.is_forked != 0 ? KMEM_RESIDENT_INHERITED : KMEM_RESIDENT_OTHER;
 }
 
-/* What lies at `addr`, and how far. *end is the end of the mapping. */
+/* What lies at `addr`. *end: the end of the mapping, on return how far the part reaches. */
 static enum kmem_resident_part
 part_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
 {
@@ -216,7 +216,7 @@ look_into(enum kmem_resident_part part, uint64_t start, uint64_t end)
 		resident_heap_pages(start, end, resident_lines_are_large);
 }
 
-/* One mapping of the kernel's: so much of it is resident. */
+/* Divides one mapping of the kernel's, of which so many bytes are resident, among the parts. */
 static void
 add_mapping(const struct mapping *mapping, uint64_t resident_bytes)
 {
@@ -302,7 +302,7 @@ take_line(const char *line)
 	}
 }
 
-/* False: not to the end. */
+/* False: not all was read. */
 static bool
 read_all(void)
 {
@@ -406,7 +406,7 @@ resident_take(const struct memory_limits_now *now, uint64_t live_bytes)
 	enum rate_limit_reason reason = now != NULL ? resident_reason(now, live_bytes) : PACED_DUE;
 	int host_errno = errno;
 
-	/* What is live stays as it was when the interpreter began to end, and so does the look of then. */
+	/* When the interpreter began to end, live bytes were frozen: so is the look of that moment. */
 	if (now != NULL && atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) != 0)
 		return;
 	if (!rate_limit_begin(&paced, reason))
@@ -431,7 +431,7 @@ resident_saw_cuda_driver(void)
 void
 resident_forked(void)
 {
-	/* A child's first beat is its start: most children are over before a look would pay, which takes longer the larger the parent. */
+	/* A child's first beat is its start. Most children end before a look would pay; it takes longer the larger the parent is. */
 	rate_limit_forked(&paced, clock_now_ns() + PERIOD_NS);
 	atomic_store_explicit(&last_live_bytes, 0, memory_order_relaxed); // its own books begin anew
 }

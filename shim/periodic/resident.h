@@ -20,11 +20,10 @@
 
 #include "periodic/rate_limit.h"
 
-/* Looks when it is time, and nothing is torn down. NULL: it is time, whatever is known. live_bytes: as of a heartbeat; 0 = not known. */
+/* Looks when it is time, and nothing is torn down. now: NULL = always. live_bytes: as of a heartbeat; 0 = not known. */
 struct memory_limits_now;
 void resident_take(const struct memory_limits_now *now, uint64_t live_bytes);
 
-/* Why is a look wanted? */
 enum rate_limit_reason resident_reason(const struct memory_limits_now *now, uint64_t live_bytes);
 
 bool resident_saw_cuda_driver(void); // libcuda.so.* was mapped at a look; after the last one

@@ -1,9 +1,10 @@
 /*
  * resident_heap.c - how full are the pages of the heap (see resident_heap.h)?
  *
- * Every so many resident pages one is looked into, as many as make up the sample by what there was at the look before. A block that began
- * before the page is found by going back in the map to the last one that did: at most as far as a large block reaches, which is no
- * part of this. Where the map has no leaf, as when there are no more addresses (ulimit -v), blocks are elsewhere: such pages are left out.
+ * A sample: one of `stride` resident pages is looked into. The stride is chosen by the number of pages at the look before. A block that
+ * began before the page is found by going back in the map to the last block that did: at most as far as a large block reaches, because
+ * large blocks are not part of this. Where the map has no leaf, as when there are no more addresses (ulimit -v), blocks are recorded
+ * elsewhere: such pages are left out.
  */
 #include "periodic/resident_heap.h"
 
@@ -20,7 +21,7 @@
 #define RECORDS_MAX 256u // a power of two: those with blocks in nearly empty pages
 #define SHARERS_MAX 16u  // of one page
 
-/* All under the flag. */
+/* All of it is under the flag. */
 static struct {
 	uint64_t stride;     // of so many pages one
 	uint64_t heap_pages; // resident, without those of large blocks
@@ -46,7 +47,7 @@ resident_heap_begin(void)
 	look.stride = stride;
 }
 
-/* The block that starts in this window; bytes 0 = none does. */
+/* The block that starts in this window; bytes 0 = none. */
 static struct address_block
 block_in(uint64_t window_addr, uint64_t *start)
 {
@@ -59,7 +60,7 @@ block_in(uint64_t window_addr, uint64_t *start)
 	return pointer_map_unpack(seen);
 }
 
-/* The last window in [least, addr) in which a block begins; 0 = none does. Most words of a heap that was emptied say so. */
+/* The last window in [least, addr) in which a block begins; 0 = none. In a heap that was emptied most words say that none does. */
 static uint64_t
 used_window_before(uint64_t addr, uint64_t least)
 {
@@ -78,8 +79,8 @@ used_window_before(uint64_t addr, uint64_t least)
 }
 
 /*
- * The last block that starts before `addr`, no further back than a large one is long. What lies before the page that was looked into last
- * was looked through then.
+ * The last block that starts before `addr`, no further back than a large block is long. What lies before the page that was looked into
+ * last was searched then.
  */
 static struct address_block
 block_before(uint64_t addr, uint64_t *start)

@@ -1,11 +1,11 @@
 /*
- * resident_heap.h - how full are the pages of the heap, and whose few blocks keep those that are nearly empty?
+ * resident_heap.h - how full are the pages of the heap, and which lines' few blocks keep the nearly empty ones?
  *
- * malloc can give pages back at which no block lives, and no others. A sample of the resident pages is held against the pointer map; what
- * it says is taken for all of them.
+ * malloc can give back only pages in which no block lives. A sample of the resident pages is compared with the pointer map, and what it
+ * says is taken for all pages.
  *
  * Context     under the flag of the look.
- * Safe from   as that is; no allocation. At most RESIDENT_HEAP_SAMPLES pages are looked into.
+ * Safe from   the same places; no allocation. At most RESIDENT_HEAP_SAMPLES pages are looked into.
  * When failing  (another allocator than glibc's, whose blocks share words of the map) nothing is told: sampled_pages is 0.
  */
 #ifndef RESIDENT_HEAP_H
@@ -21,7 +21,7 @@
 void resident_heap_begin(void);
 
 /*
- * Pages of malloc's, in order of address. Those of large blocks are left out.
+ * malloc's pages, in order of address. Those of large blocks are left out.
  *
  * is_large  is there a large block at `addr`? *end: where it ends; else where the next one begins
  */

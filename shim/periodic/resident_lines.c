@@ -1,9 +1,9 @@
 /*
  * resident_lines.c - of the large blocks of each record, how much is in memory (see resident_lines.h)?
  *
- * The blocks are gathered in order of address and held against the kernel's mappings, as these are read. Where a mapping is one block
- * the kernel has said how much of it is resident. Where several lie in one, mincore() tells them apart; it takes pages that were only
- * read for resident, so all of them get no more together than the kernel says; which pages those are the page map tells.
+ * The blocks are gathered in order of address and compared with the kernel's mappings, as these are read. Where a mapping is one block
+ * the kernel has said how much of it is resident. Where several lie in one, mincore() tells them apart. It takes pages that were only
+ * read for resident: so all blocks together get no more than the kernel says, and the page map tells which pages those are.
  */
 #include "periodic/resident_lines.h"
 
@@ -27,7 +27,7 @@ struct held {
 	uint64_t own_bytes;  // of these, which nobody else has
 };
 
-/* All under the flag. Untouched parts cost nothing. */
+/* All of it is under the flag. Untouched parts cost nothing. */
 static struct {
 	struct held held[RESIDENT_LINES_BLOCKS_MAX];
 	struct large_block found[RESIDENT_LINES_BLOCKS_MAX];
@@ -60,7 +60,7 @@ sink(struct large_block *heap, uint32_t at, uint32_t count)
 	heap[at] = moved;
 }
 
-/* In place, and never slower than n log n: the host waits. */
+/* In place, and never slower than n log n, because the program waits. */
 static void
 sort(struct large_block *blocks, uint32_t count)
 {
@@ -75,7 +75,7 @@ sort(struct large_block *blocks, uint32_t count)
 	}
 }
 
-/* What is in memory of a file is the file's. */
+/* Pages in memory that are of a file are the file's. */
 static uint32_t
 gather_ranges(struct large_block *found, uint32_t most)
 {
@@ -122,7 +122,7 @@ part_of(const struct large_block *block, uint64_t start, uint64_t end, uint64_t 
 	return count(from > start ? from : start, to < end ? to : end);
 }
 
-/* The blocks up to `behind` have so much more in this mapping than it has: pages that were only read, or are of a parent, too. */
+/* The blocks up to `behind` have more here than is resident in the mapping: pages that were only read, or are also a parent's. */
 static void
 cut_parts(uint64_t start, uint64_t end, uint32_t behind, uint64_t resident_bytes)
 {
@@ -247,7 +247,7 @@ weight(const struct kmem_resident_line *line)
 	return line->large_bytes + line->pinned_bytes;
 }
 
-/* Those with most, as far as there is room. */
+/* The records with most bytes, as many as there is room for. */
 static void
 choose(void)
 {

@@ -1,12 +1,12 @@
 /*
  * resident_lines.h - of the large blocks of each record, how much is in memory?
  *
- * A block that was never touched takes no memory. Blocks and mappings of 1 MiB and more are looked at one by one: there are few of them, and
- * smaller ones are touched soon. The answer is a struct kmem_resident_lines.
+ * A block that was never touched takes no memory. Blocks and mappings of 1 MiB and more are looked at one by one: there are few of them,
+ * and smaller ones are touched soon. The answer is a struct kmem_resident_lines.
  *
  * Context     while resident.c takes a sample: begin, each of the kernel's mappings in order of address, store.
  * Safe from   the same places as resident_take(); no allocation.
- * When full   large blocks beyond RESIDENT_LINES_BLOCKS_MAX count as resident; of records beyond the room in the capture there is a sum.
+ * When full   large blocks beyond RESIDENT_LINES_BLOCKS_MAX count as resident; records beyond the room in the capture are summed up.
  */
 #ifndef RESIDENT_LINES_H
 #define RESIDENT_LINES_H

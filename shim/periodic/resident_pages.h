@@ -13,19 +13,19 @@
 
 #define RESIDENT_PAGE_BYTES UINT64_C(4096)
 
-/* Both at the edge of a page. Pages that were only read, and are the one zero page of all, count. */
+/* start and end: at edges of pages. Pages that were only read, and are the one zero page of all, count. */
 uint64_t resident_pages_bytes(uint64_t start, uint64_t end);
 
-/* One byte for each page, bit 0: is it in memory? At most RESIDENT_PAGES_AT_ONCE, good until the next call here. NULL: cannot be told. */
+/* One byte for each page, bit 0: is it in memory? At most RESIDENT_PAGES_AT_ONCE, valid until the next call here. NULL: not known. */
 #define RESIDENT_PAGES_AT_ONCE 16384u
 const unsigned char *resident_pages_find(uint64_t start, uint64_t end);
 
-/* Of private memory: those that no other process has, the zero page neither. 0 where the kernel does not tell. */
+/* For private memory: pages that no other process has. The zero page does not count. 0 where the kernel does not tell. */
 uint64_t resident_pages_own_bytes(uint64_t start, uint64_t end);
 
 /*
- * For many addresses that lie anywhere: is the page of each private memory that no other process has? What the kernel says of one
- * page is kept for the next address. -1 and false where it does not tell.
+ * For many addresses that lie anywhere: is the page of each private memory that no other process has? What the kernel says of a page is
+ * kept for the next address. -1 and false where it does not tell.
  */
 struct resident_page_map {
 	int fd;

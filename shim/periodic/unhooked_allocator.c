@@ -14,7 +14,7 @@
 #include "kmem_format.h"
 #include "tables/pointer_map.h"
 
-/* Another preload may stand before us and pass on what it is asked for. */
+/* Another preloaded library may come before us and call ours for each request. */
 static bool
 front_comes_to_us(void)
 {

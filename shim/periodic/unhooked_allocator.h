@@ -1,8 +1,8 @@
 /*
  * unhooked_allocator.h - whose blocks will never come to our hooks?
  *
- * An allocator that stands before us (LD_PRELOAD), or is part of the program, is what the program calls: of its heap we see the
- * mappings at most. That is said in the report.
+ * The program calls an allocator that comes before ours (LD_PRELOAD), or that is part of the program: of its heap we see the mappings at
+ * most. The report says so.
  *
  * Context     once, when the library is loaded.
  * Safe from   there alone: it asks the loader, and gets a block from the other heap.

@@ -425,16 +425,10 @@ python_runtime_look_at(const struct elf_object *object, const char *path)
 static int
 look_at_loaded(struct dl_phdr_info *info, size_t size, void *context)
 {
-	struct elf_object object = { .load_bias = info->dlpi_addr,
-		                         .headers = info->dlpi_phdr,
-		                         .header_count = info->dlpi_phnum };
+	struct elf_object object = elf_symbols_loaded(info);
 	bool *is_first = context;
 
 	(void)size;
-	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
-		if (info->dlpi_phdr[i].p_type == PT_DYNAMIC)
-			object.dynamic_addr = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-	}
 	if (*is_first)
 		main_program = object;
 	*is_first = false;

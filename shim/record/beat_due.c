@@ -68,7 +68,7 @@ beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_by
 	atomic_store_explicit(&fallen_bytes, live_bytes > fall ? live_bytes - fall : 0, memory_order_relaxed);
 }
 
-/* One thread is told so. */
+/* Returns true to one thread. */
 static bool
 is_time(void)
 {
@@ -78,7 +78,7 @@ is_time(void)
 										   &next_ns, &due_ns, UINT64_MAX, memory_order_relaxed, memory_order_relaxed);
 }
 
-/* One thread is told so. */
+/* Returns true to one thread. */
 static bool
 has_come_to(_Atomic uint64_t *next, uint64_t bytes)
 {
@@ -88,10 +88,7 @@ has_come_to(_Atomic uint64_t *next, uint64_t bytes)
 	                                                                     memory_order_relaxed, memory_order_relaxed);
 }
 
-/*
- * Has resident memory grown by a step? Or what a child may have copied, by a quarter? One thread is told so. Asks the system once in a
- * while.
- */
+/* Has resident memory grown by a step, or what a child may have copied by a quarter? True to one thread. Seldom asks the system. */
 static bool
 has_grown(void)
 {
@@ -104,7 +101,7 @@ has_grown(void)
 
 	if (ticks == 0) // it may not be asked, or the system
 		return false;
-	/* A clock that is behind is another processor's, or that of another machine before a migration. */
+	/* A clock that is behind is another processor's, or the clock before the machine was migrated. */
 	if ((int64_t)(ticks - due) < 0 && due - ticks <= RESIDENT_TICKS)
 		return false;
 	if (!atomic_compare_exchange_strong_explicit(&next_ticks, &due, ticks + RESIDENT_TICKS, memory_order_relaxed,
@@ -118,7 +115,7 @@ has_grown(void)
 	return is_due;
 }
 
-/* One thread is told that a beat is due. If it has no stack for the beat, nobody would take it. */
+/* Returns true to one thread, which takes the beat. A thread without stack for a beat gets false: it could not take it. */
 bool
 beat_due_now(void)
 {

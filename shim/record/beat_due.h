@@ -25,8 +25,8 @@
 bool beat_due_after(uint64_t live_bytes);
 
 /*
- * After releases that changed a total: has so much been freed that a beat is wanted? The second lets one thread through, and is for
- * when the memory was really given back: else a sample would see it.
+ * After releases that changed a total: was so much freed that a beat is wanted? beat_due_after_release() returns true to one thread. It
+ * is to be called when the memory was really given back: earlier a sample would still see it.
  */
 bool beat_due_has_fallen(uint64_t live_bytes);
 bool beat_due_after_release(uint64_t live_bytes);
@@ -34,7 +34,7 @@ bool beat_due_after_release(uint64_t live_bytes);
 /* After an event that changed no total: is a beat due by the clock? Looks at it now and then. */
 bool beat_due_by_clock(void);
 
-/* The same at once, for a caller that counts events: once in a thousand or so. */
+/* The same at once, for callers that count events themselves: once in a thousand or so. */
 bool beat_due_now(void);
 
 /*
@@ -46,7 +46,7 @@ bool beat_due_now(void);
 void beat_due_restart(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_bytes, uint64_t room_bytes,
                       uint64_t now_ns);
 
-/* None was taken at the start: the first is due at so many live bytes, at 16 MiB that are resident, and when a second is over. */
+/* No beat was taken at the start: the first one is due at so many live bytes, at 16 MiB that are resident, or after a second. */
 void beat_due_wait_for(uint64_t live_bytes);
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Of so many bytes and more; UINT64_MAX: of none. relaxed: half of the room that was left at the last beat, so it need not be exact. */
+/* Requests of so many bytes and more; UINT64_MAX: none. relaxed: half of the room at the last beat, so it need not be exact. */
 extern _Atomic uint64_t guard_due_bytes;
 
 static inline bool

@@ -1,7 +1,7 @@
 /*
  * library_due.h - is it time to ask what libraries' own allocators hold (tracker_library.h)?
  *
- * Apart from that file, for the tracker asks at each event.
+ * Apart from that file, because the tracker asks at each event.
  *
  * Safe from   any hook; no call.
  */
@@ -19,13 +19,13 @@
 #define LIBRARY_DUE_TICKS (UINT64_C(1) << 17) // of the processor's clock, between two questions: 30 to 120 us
 
 /*
- * When to ask next. A line that goes into the library does not wait as long as others: its pools may work for long without a question, or
- * with some that know but the line before. relaxed: guards nothing; who sees an old one asks once more.
+ * When to ask next. A line that calls into the library does not wait as long as others: its pools may work for long without a question,
+ * or with questions that only know the line before. relaxed: guards nothing; a thread that sees an old value asks once more.
  */
 extern _Atomic uint64_t library_due_next_ticks __attribute__((visibility("hidden")));
 extern _Atomic uint64_t library_due_next_switch_ticks __attribute__((visibility("hidden")));
 
-/* Is it time to ask? Without such reservations one load. A program that forbade reading the clock is not asked between samples. */
+/* Is it time to ask? One load where there are no such reservations. A program that forbade reading the clock is asked at samples only. */
 static inline bool
 library_due_is_at(const _Atomic uint64_t *next_ticks)
 {
@@ -43,7 +43,7 @@ library_due_is(void)
 	return library_due_is_at(&library_due_next_ticks);
 }
 
-/* Where the interpreter's lock is given or taken. */
+/* At places where the interpreter's lock is given or taken. */
 static inline bool
 library_due_is_switch(void)
 {

@@ -1,9 +1,9 @@
 /*
  * python_samples.c - which small objects of Python are in the sample (see python_samples.h)?
  *
- * A hash table of cache lines. An address has one line, in which it takes the place of itself, a free place, or an older one: so no
- * address is there twice, and nothing is ever moved. Words are changed without locks: two threads at one place lose one of two samples
- * for the census.
+ * A hash table of cache lines. An address belongs to one line, in which it takes its own place, a free one, or that of an older address:
+ * so no address is there twice, and nothing is ever moved. Words are changed without locks: two threads at one place lose one of two
+ * samples for the census.
  */
 #include "record/python_samples.h"
 

@@ -22,18 +22,19 @@
 #define PYTHON_SAMPLES_MAX 16384u                     // whose addresses are kept: 4 GiB of small objects
 #define PYTHON_SAMPLES_OBJECT_BYTES_MAX ((size_t)512) // larger ones come from malloc by themselves
 
-/* About how many objects one of so many bytes stands for. */
+/* About how many objects of this size one sample stands for. */
 static inline uint64_t
 python_samples_objects(uint64_t bytes)
 {
 	return bytes != 0 ? (PYTHON_SAMPLES_BYTES + bytes / 2) / bytes : PYTHON_SAMPLES_BYTES;
 }
 
-/* Notes a sample that was booked. block: what malloc gave. object: where the object begins, up to 240 bytes behind. */
+/* Notes a sample that was booked. block: what malloc returned. object: where the object begins, up to 240 bytes behind. */
 void python_samples_note(const void *block, const void *object);
 
 /*
- * Shows each noted sample that is alive; the same thread that holds the interpreter's lock. One that is not alive any more is forgotten.
+ * Shows each noted sample that is alive. To be called by the thread that holds the interpreter's lock. Samples that are not alive any
+ * more are forgotten.
  *
  * object  where it begins
  * bytes   that were asked for

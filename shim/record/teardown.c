@@ -1,8 +1,8 @@
 /*
  * teardown.c - is Python being torn down, and does the program go on afterwards (see teardown.h)?
  *
- * Not chosen  an exit handler of ours that tells the end from going on: handlers run last come first, and ours is the first of all.
- *             To register another one when finalisation begins takes a lock, inside a hook.
+ * Not chosen  an exit handler of ours that tells the end from going on: handlers that run last are registered first, and ours is the
+ *             first of all. To register another one when finalisation begins takes a lock, inside a hook.
  */
 #include "record/teardown.h"
 
@@ -53,7 +53,7 @@ teardown_start(void)
 	exit_end = exit_addr + symbol->st_size;
 }
 
-/* exit() never returns: its call of the handlers may be its last instruction, and the return address the one behind. */
+/* exit() never returns: its call of the handlers may be its last instruction, and then the return address is the one behind it. */
 static bool
 is_exiting(void)
 {
@@ -154,7 +154,7 @@ void
 teardown_keep(struct address_block block, bool is_whole)
 {
 	struct entry *list = entries_here();
-	/* acquire: pairs with teardown_done(): whoever used the entry in an earlier teardown is done with it. */
+	/* acquire: pairs with teardown_done(): the thread that used the entry in an earlier teardown is done with it. */
 	uint32_t number = list != NULL ? atomic_fetch_add_explicit(&entry_count, 1, memory_order_acquire) : 0;
 
 	if (list == NULL || number >= room()) {
@@ -176,7 +176,7 @@ teardown_released(uint32_t number, struct teardown_release *release)
 
 	if (list == NULL || number >= count || number >= room())
 		return false;
-	/* acquire: pairs with teardown_keep(). One that is being written now is lost: its block stays alive in the books. */
+	/* acquire: pairs with teardown_keep(). An entry that is being written now is lost: its block stays alive in the books. */
 	release->block.site = atomic_load_explicit(&list[number].site, memory_order_acquire);
 	release->block.bytes = list[number].bytes;
 	release->block.generation = list[number].generation;

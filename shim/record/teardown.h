@@ -1,19 +1,19 @@
 /*
  * teardown.h - is Python being torn down, and does the program go on afterwards?
  *
- * Python's teardown frees everything, so what counts for a program that ends is the state before it: from the moment when
- * finalisation begins nothing is booked. A program that embeds Python may go on after Py_Finalize(). What was released meanwhile
- * is kept in a list, and booked when it turns out that the program goes on:
+ * Python's teardown frees everything, so what counts for a program that ends is the state before it: from the moment when finalisation
+ * begins nothing is booked. A program that embeds Python may go on after Py_Finalize(). So releases of that time are kept in a list, and
+ * booked when it turns out that the program goes on:
  *
  *   - an interpreter is there again that is not finalising, or
  *   - the interpreter is gone, and since then GOES_ON_BYTES have been asked for outside exit()
  *
- * What was allocated from the beginning of the teardown up to there is not known any more: KMEM_LOST_TEARDOWN_EVENTS counts it.
+ * What was allocated between the beginning of the teardown and that moment is not known: KMEM_LOST_TEARDOWN_EVENTS counts it.
  *
  * Context     inside the reentry guard.
  * Safe from   any hook; no lock; one mapping at the first release of a teardown, or when there is room for it.
- * When full   what was released beyond the list stays alive in the books, which matters only to a program that goes on: then it counts as
- *             KMEM_LOST_MISSED_FREES.
+ * When full   releases beyond the list leave their blocks alive in the books, which matters only to a program that goes on: then they
+ *             count as KMEM_LOST_MISSED_FREES.
  */
 #ifndef TEARDOWN_H
 #define TEARDOWN_H
@@ -46,7 +46,7 @@ enum teardown_answer {
 };
 enum teardown_answer teardown_check(uint64_t bytes); // the rest of teardown_ask()
 
-/* Nothing of the kind. relaxed: whoever sees the change late books an event more. */
+/* Is there no teardown? relaxed: a thread that sees the change late books one event more. */
 static inline bool
 teardown_is_none(void)
 {

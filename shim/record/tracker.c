@@ -43,7 +43,7 @@ _Atomic uint32_t *tracker_state = &state_before_page;
 
 /* ---- books ---- */
 
-/* The heap's small events add up in the thread; other domains have few. */
+/* Small events of the heap add up in the thread; other domains have few events. */
 static struct peak_batch *
 batch_of(struct thread_slot *slot, unsigned domain)
 {
@@ -72,7 +72,7 @@ tracker_live_host_bytes(void)
 	       tracker_live_bytes(KMEM_DOMAIN_LIBRARY);
 }
 
-/* After an allocation. What a thread holds back shows in no total: there is nothing to look at. */
+/* After an allocation. Where a thread holds events back no total changes: there is nothing to look at. */
 static inline void
 look_after(const struct peak_batch *batch)
 {
@@ -92,7 +92,7 @@ look_after(const struct peak_batch *batch)
 	history_look();
 }
 
-/* Address space and files are not volume. Nor are arenas, when what is in them drives it. */
+/* Address space and files are not volume. Nor are arenas, where the objects in them drive the clock. */
 static bool
 drives_clock(unsigned domain)
 {
@@ -101,7 +101,7 @@ drives_clock(unsigned domain)
 	return domain != KMEM_DOMAIN_RESERVED && domain != KMEM_DOMAIN_FILE;
 }
 
-/* Site and generation of a new block. site 0: it cannot be booked. */
+/* Site and generation of a new block. site 0: no room for it. */
 static inline struct address_block
 place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes)
 {
@@ -140,10 +140,7 @@ born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t
 	return block;
 }
 
-/*
- * A release is booked in the record of the thread that makes it, and in the generations of that at once. 0 = there is no room for one:
- * the release is lost.
- */
+/* Booked at once in the record of the thread that releases, and in that record's generations. 0 = no room: the release is lost. */
 static inline uint32_t
 own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t bytes, bool is_whole)
 {
@@ -159,7 +156,7 @@ own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t
 	return own;
 }
 
-/* Samples are booked in the records that belong to no thread: the fast paths leave these alone, and so need not ask for the domain. */
+/* Samples are booked in records that belong to no thread: the fast paths leave these alone, and so need not ask for the domain. */
 static void
 dead_sample(struct address_block block)
 {
@@ -186,7 +183,7 @@ dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool 
 		               peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
 }
 
-/* Is the event not to be booked, because Python is being torn down? It is counted. `bytes` are what it asks for. */
+/* Is the event not to be booked, because Python is being torn down? Then it is counted. bytes: what the event asks for. */
 static inline bool
 is_teardown(uint64_t bytes)
 {
@@ -214,7 +211,7 @@ released(struct thread_slot *slot, struct address_block block, bool is_whole)
 		dead(slot, block, block.bytes, is_whole);
 }
 
-/* One event for the total: the net change. No change is a release: the first of equal maxima counts (P3). */
+/* One event for the total: the net change. A change of 0 is a release, because the first of equal maxima counts (P3). */
 static uint32_t
 net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes)
 {
@@ -406,7 +403,7 @@ tracker_freed(const void *hook_frame, void *addr)
 	tracker_released(block);
 }
 
-/* What a thread holds back shows in no total: until it is added there is nothing to see. */
+/* Where a thread holds events back no total changes: until they are added there is nothing to see. */
 bool
 tracker_has_fallen(void)
 {

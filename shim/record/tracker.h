@@ -61,7 +61,7 @@ void tracker_resized(const void *hook_frame, struct live_block old, void *addr, 
 void tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes);
 void tracker_failed(const void *hook_frame, enum kmem_domain domain, size_t bytes, int error);
 /*
- * Before a request is passed on. Requests of 1 MiB and more are noted.
+ * To be called before a request is passed on. Requests of 1 MiB and more are noted.
  *
  * old_bytes  of the block that the new one replaces; 0 = none
  * returns    false: the request must fail, because it would pass the guard (KMEMSHIM_GUARD_ACTION=raise); only for the heap
@@ -75,18 +75,18 @@ tracker_attempt(enum kmem_domain domain, size_t bytes, size_t old_bytes)
 void tracker_refused_by_guard(const void *hook_frame, size_t bytes);
 
 /*
- * Mappings. A mapping counts as many bytes as were asked for. What is unmapped is whole pages, so the last page goes as a whole. begin takes
- * what is known of the range out of the map before the real release (R1). end books it, or puts it back if the real call failed.
+ * Mappings. A mapping counts as many bytes as were asked for. Unmapping goes by whole pages, so the last page goes as a whole. begin
+ * takes what is known of the range out of the map before the real release (R1). end books it, or puts it back if the real call failed.
  */
 void tracker_mapped(const void *hook_frame /* NULL: of the interpreter's allocator */, enum kmem_domain domain,
                     void *addr, size_t bytes);
 void tracker_unmap_begin(void *addr, size_t bytes, struct range_pieces *taken);
 void tracker_unmap_end(const struct range_pieces *taken, bool was_released);
-/* After a successful mremap of what begin took. */
+/* After a successful mremap. old: what tracker_unmap_begin() took. */
 void tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *addr, size_t bytes);
 /* After an mprotect that makes the range writable: the parts that were only reserved are memory of this call site from now on. */
 void tracker_writable(const void *hook_frame, void *addr, size_t bytes);
-/* After a successful madvise that gives pages back: counted, for what is known of the range. */
+/* After a successful madvise that gives pages back. Counts the part of the range that is known. */
 void tracker_returned(void *addr, size_t bytes);
 /* The same as tracker_unmap_begin() for all that is left of what was mapped at this very address. */
 void tracker_detach_begin(void *addr, struct range_pieces *taken);
@@ -101,7 +101,7 @@ enum tracker_state {
 /* Owned by lifecycle.c: in a page that is zeroed in every forked child, also by a bare clone system call. */
 extern _Atomic uint32_t *tracker_state;
 
-/* False also while it could be woken: then tracker_is_on() is to be asked. */
+/* Returns false also while recording could be woken: then tracker_is_on() is to be asked. */
 static inline bool
 tracker_is_awake(void)
 {

@@ -1,9 +1,9 @@
 /*
  * tracker_fast.c - an allocation that its thread made before on the same stack, and the release of a block of its own.
  *
- * That is what nearly every event of a running program is, so each is one function without calls; instructions and cache lines
- * here are the cost of recording. Each function first checks that the event is of this kind, and changes nothing before it knows. Else
- * the slow path in tracker.c takes over (tracker_parts.h). tests/bench/BUDGET.md has the account, sites/CACHES.md the caches that are asked.
+ * Nearly every event of a running program is of this kind, so each is one function without calls; instructions and cache lines here are
+ * the cost of recording. Each function first checks that the event is of this kind, and changes nothing before it knows. Else the slow
+ * path in tracker.c takes over (tracker_parts.h). tests/bench/BUDGET.md has the account, sites/CACHES.md the caches that are asked.
  *
  * A record found here is the calling thread's own (S4): the cache holds no others, and a release compares the slot.
  */
@@ -34,7 +34,7 @@
 #define TALLY_BYTES UINT64_C(65536)
 #define TALLY_EVENTS 1024u
 
-/* Where libraries' own allocators have reservations: so often. */
+/* How often the clock is asked where libraries' own allocators have reservations. */
 #define LIBRARY_EVENTS 16u
 
 /* The block at this address is the first of the next tally. */
@@ -65,8 +65,8 @@ tally_over(struct thread_slot *slot, const void *addr)
 }
 
 /*
- * The interpreter's function is called before anything is at hand that would have to be kept meanwhile. 0: not the interpreter's
- * allocator asks.
+ * The interpreter's function is called early, when no register holds anything that would have to be saved. 0: the request is not the
+ * interpreter's allocator's.
  */
 static inline uint64_t
 state_of(bool is_python)

@@ -1,8 +1,9 @@
 /*
  * tracker_library.c - memory inside reservations of libraries' own allocators (see tracker_library.h).
  *
- * Not chosen  booking at each question: the pages would have to be sampled each time. Only the thread's own line: pools of the library
- *             do the work. The growth of a mapping as its requests say: these allocators ask for a GiB at once.
+ * Not chosen  booking at each question: the pages would have to be sampled each time.
+ *             Asking only about the thread's own line: pools of the library do the work.
+ *             The growth of a mapping as requests tell it: these allocators ask for a GiB at once.
  */
 #include "record/library_due.h"
 #include "record/tracker_library.h"
@@ -101,8 +102,8 @@ moment_now(void)
 }
 
 /*
- * What we took ourselves: on a busy machine a question waits for its turn now and then, a thousand times as long as it takes. A clock
- * of threads that did not move is a coarse one.
+ * The time that a question took of this thread: on a busy machine a question sometimes waits for its turn, a thousand times as long as
+ * it takes. Where the clock of threads did not move it is a coarse one.
  */
 static uint64_t
 taken_ns(const struct moment *from, const struct moment *to)
@@ -121,7 +122,7 @@ copy_stack(struct call_stack *to, const struct call_stack *from)
 	memcpy(to, from, offsetof(struct call_stack, frames) + from->frame_count * sizeof(from->frames[0]));
 }
 
-/* The line that growth is booked at now; NULL: nobody knows. */
+/* The line at which growth is booked now; NULL: not known. */
 static const struct call_stack *
 stack_here(const void *hook_frame)
 {
@@ -132,7 +133,7 @@ stack_here(const void *hook_frame)
 	if (slot == NULL || (hook_frame == NULL && !python_frames_available()))
 		return state.python.frame_count != 0 ? &state.python : NULL;
 	(void)thread_attribution_find();
-	/* It is memory of the thread, and need not be given back. */
+	/* The stack is memory of the thread, and need not be given back. */
 	stack = call_stack_take(&slot->stack, hook_frame != NULL ? hook_frame : __builtin_frame_address(0),
 	                        CALL_STACK_PYTHON_ONLY);
 	if (slot->stack.python.count != 0)
@@ -175,7 +176,7 @@ add_line(const struct call_stack *stack, uint64_t grown_bytes)
 	line->grown_bytes += grown_bytes;
 }
 
-/* Memory was given back: what came last went first. */
+/* Memory was given back: what came last is taken to have gone first. */
 static void
 take_back(uint64_t bytes)
 {
@@ -231,7 +232,7 @@ open_use(struct line *line, struct use *use, uint64_t pc)
 	use->is_whole = !is_joined;
 }
 
-/* Each line gets pages in proportion to what grew while it ran. */
+/* Divides the pages among the lines in proportion to what grew while each ran. */
 static uint32_t
 book(uint64_t pc, uint64_t pages)
 {
@@ -259,7 +260,7 @@ book(uint64_t pc, uint64_t pages)
 	return use->booking;
 }
 
-/* Under the map's lock: before anything of it can be gone. */
+/* Under the map's lock: nothing of it can be gone before. */
 static void
 booked(void)
 {
@@ -314,7 +315,7 @@ other_live_bytes(void)
 	return all > library ? all - library : 0;
 }
 
-/* What grew since the last question, less what was allocated elsewhere, is the line's that runs now. Returns resident bytes; 0 = not known. */
+/* Gives the running line what grew since the last question, less what was allocated elsewhere. Returns resident bytes; 0 = not known. */
 static uint64_t
 ask(const struct call_stack *stack)
 {
@@ -343,7 +344,7 @@ is_worth_a_look(uint64_t resident_bytes, uint64_t now_ns)
 	       now_ns >= state.next_sample_ns;
 }
 
-/* Of the time that questions may take, at most half is of those that wait; switches have the rest, and what was not used for a while. */
+/* At most half of the time for questions is for those that wait. Switches have the rest, and time that was not used for a while. */
 static void
 set_next(uint64_t taken)
 {

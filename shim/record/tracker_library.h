@@ -1,17 +1,17 @@
 /*
  * tracker_library.h - memory inside reservations of libraries' own allocators: whose line made it grow?
  *
- * There is no event when such an allocator takes a page. So now and then, at events that there are, it is asked whether resident memory
- * grew by more than was allocated elsewhere, and at which line; when enough has come together the pages are sampled, and what is new
- * is booked at those lines, in proportion: an estimate (KMEM_STACK_ESTIMATED). The first frame is the code that made the reservation. What
- * is gone is taken from the lines that it was booked at, page by page. What is booked is what was found in memory.
+ * There is no event when such an allocator takes a page. So now and then, at other events, it is asked whether resident memory grew by
+ * more than was allocated elsewhere, and which line runs. When enough has come together the pages are sampled. New pages are booked at
+ * those lines, in proportion: an estimate (KMEM_STACK_ESTIMATED). The first frame is the code that made the reservation. Pages that are
+ * gone are taken from the lines at which they were booked, one by one. So what is booked is what was found in memory.
  *
  * Events are: requests and releases of addresses, allocations from the heap, and the interpreter's lock that is given or taken
- * (hooks_thread.c): a line that calls into the library gives it before and takes it after. Threads without Python are told the line at
+ * (hooks_thread.c): a line that calls into the library gives it before and takes it after. For threads without Python it is the line at
  * which a Python thread was seen last.
  *
- * Samples take about a 32nd of the time of the process, questions another one; time in which other processes had the processor is
- * nobody's. A process without such reservations asks nothing.
+ * Samples take about a 32nd of the time of the process, questions another one; time in which other processes had the processor does not
+ * count. A process without such reservations asks nothing.
  *
  * Context     inside the reentry guard.
  * Safe from   any hook; no allocation. One thread at a time, the others go on.
@@ -23,7 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Asks, after library_due_is() or library_due_is_switch() returned true, and samples the pages when enough has grown. hook_frame: as in tracker.h; NULL = not at hand */
+/*
+ * Asks, and samples the pages when enough has grown. To be called after library_due_is() or library_due_is_switch() returned true.
+ * hook_frame: as in tracker.h; NULL = not at hand
+ */
 void tracker_library_sample(const void *hook_frame);
 
 /* Samples now, whatever there is to find: before resident memory is reported. */

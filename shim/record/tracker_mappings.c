@@ -42,7 +42,7 @@ pieces_dead(const struct range_pieces *pieces)
 	}
 }
 
-/* What does not fit one set of pieces is booked at once: only the first set can be put back. */
+/* Pieces beyond one set are booked at once: only the first set can be put back. */
 static void
 take_pieces(uint64_t start, uint64_t end, struct range_pieces *taken)
 {
@@ -65,7 +65,7 @@ take_pieces(uint64_t start, uint64_t end, struct range_pieces *taken)
 	tracker_library_cut(start, end); // before somebody else gets these addresses
 }
 
-/* What is there was unmapped without our seeing it. */
+/* What the map has there was unmapped without our seeing it. */
 static void
 evict(uint64_t start, uint64_t end)
 {
@@ -78,7 +78,7 @@ evict(uint64_t start, uint64_t end)
 	}
 }
 
-/* A booked block. */
+/* block: is booked already. */
 static void
 map_range(struct thread_slot *slot, uint64_t start, struct address_block block)
 {
@@ -105,7 +105,9 @@ tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size
 	tracker_look_after_total();
 }
 
-/* Private memory where nothing is known any more. Next to a mapping of the same call site and generation it is a part of that. */
+/*
+ * Private memory at addresses where nothing is known. Next to a mapping of the same call site and generation it becomes a part of that.
+ */
 static void
 extended(const void *hook_frame, void *addr, size_t bytes)
 {
@@ -198,7 +200,7 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 
 /* ---- pages of a mapping: what became memory, what was given back ---- */
 
-/* What is known of [*at, end), the next range of it; *at goes behind it. */
+/* The next known range within [*at, end); *at goes behind it. */
 static bool
 next_within(uint64_t *at, uint64_t end, struct range *part)
 {

@@ -43,10 +43,7 @@ TRACKER_RARE void tracker_allocated_slow(const void *hook_frame, uint8_t mark, v
 TRACKER_RARE void tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
                                        uint64_t bytes); // sets errno
 
-/*
- * The event is not in the thread's cache, which was asked: its site, index + 1, by walking the stack; 0 = it is lost, or of Python's
- * teardown, and counted.
- */
+/* The site, index + 1, of an event that is not in the thread's cache: walks the stack. 0 = it is lost, or of the teardown, and counted. */
 TRACKER_RARE uint32_t tracker_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup,
                                         uint64_t bytes);
 
@@ -57,10 +54,10 @@ TRACKER_RARE void tracker_gain_slow(struct thread_slot *slot, struct kmem_site *
 TRACKER_RARE void tracker_resize_slow(struct thread_slot *slot, struct address_block old, struct kmem_site *site,
                                       uint64_t bytes);
 
-/* A block that was taken out of the map is gone. */
+/* A block that was taken out of the map is booked as released. */
 TRACKER_RARE void tracker_dead_slow(struct thread_slot *slot, struct address_block block);
 
-/* A booked block into the map, whatever stands there. */
+/* Puts a booked block into the map, even if there is one at this address. */
 TRACKER_RARE void tracker_map_slow(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site,
                                    uint8_t generation);
 
@@ -72,18 +69,21 @@ TRACKER_RARE void tracker_look_after(uint64_t bytes, uint64_t blocks);
 /* Everything about a new block but its address. site 0: it could not be booked, which is counted. */
 struct address_block tracker_born(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes);
 void tracker_dead(struct thread_slot *slot, struct address_block block);
-/* No room for its address: better not alive at all than alive for ever. */
+/* There is no room for its address: better not alive at all than alive for ever. */
 void tracker_lost(struct thread_slot *slot, struct address_block block);
 void tracker_refused(const void *hook_frame, struct failed_request request); // its site is found here
 bool tracker_is_teardown(uint64_t bytes);                                    // and counts what is asked for
-/* Site and generation of a new block, not yet in the books; the second where the site is known. site 0: it cannot be booked. */
+/* Site and generation of a new block, not yet in the books; tracker_place_at() where the site is known. site 0: it cannot be booked. */
 struct address_block tracker_place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes);
 struct address_block tracker_place_at(uint32_t site, uint64_t bytes);
 void tracker_gain(struct thread_slot *slot, uint32_t site, unsigned domain, uint64_t bytes, bool is_whole);
-/* This thread's record for a release, written to before (0 = none, the release is lost); the change of the total that it is a part of. */
+/*
+ * tracker_own_record(): this thread's record for a release, written to before; 0 = none, the release is lost. tracker_net_change(): the
+ * change of the total that the release is a part of.
+ */
 uint32_t tracker_own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t bytes, bool is_whole);
 uint32_t tracker_net_change(struct thread_slot *slot, unsigned domain, uint64_t old_bytes, uint64_t bytes);
-/* What was taken out of a map: booked as released, or kept for later, while Python is torn down. */
+/* A block that was taken out of a map: it is booked as released or, while Python is torn down, kept for later. */
 void tracker_gone(struct thread_slot *slot, struct address_block block, bool is_whole);
 uint64_t tracker_live_bytes(unsigned domain);
 uint64_t tracker_live_host_bytes(void);
@@ -112,7 +112,7 @@ book_prepare(struct kmem_site *site)
 		counter_add_own(&site->freed_count, 0);
 }
 
-/* Any record, with its peak word. The fast path has book_born_fast(), for a record of its own whose peak word is changed already. */
+/* For any record, with its peak word. The fast path has book_born_fast(), for a record of its own whose peak word is changed already. */
 static inline void
 book_born_slow(struct kmem_site *site, uint64_t bytes, uint64_t blocks, uint32_t epoch)
 {
