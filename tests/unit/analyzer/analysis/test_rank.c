@@ -105,6 +105,34 @@ a_cache_that_fills_is_no_leak_and_says_where_it_ends(void **state)
 	}
 }
 
+/* NumPy's shapes of arrays outlive the arrays. */
+static void
+small_blocks_that_stay_make_no_queue_of_a_line(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		uint32_t line;
+		enum model_leak_class wanted;
+	} cases[] = {
+		{ 100 * MIB, 41, MODEL_LEAK_BACKLOG },
+		{ 100 * MIB - 4, 41, MODEL_LEAK_STEADY },
+		{ 1 * MIB, 42, MODEL_LEAK_BACKLOG },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		hand_model_generations(hand_model_site(&hand, HEAP, 41, 300 * MIB), 1, 40, 1, 10);
+		site = hand_model_site(&hand, HEAP, cases[i].line, cases[i].bytes);
+		hand_model_generations(site, 14, 40, 3, 10);
+		rank_leaks_classify(&hand.model);
+		assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
+		assert_int_equal(site->leak, cases[i].wanted);
+	}
+}
+
 /* The first site of the line, and what the second one has, which appeared when so much of the volume was over. */
 static void
 what_fills_is_asked_of_the_line_and_not_of_its_stack(void **state)
@@ -615,6 +643,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(classes_follow_the_surviving_generations, make),
+		cmocka_unit_test(small_blocks_that_stay_make_no_queue_of_a_line),
 		cmocka_unit_test_setup(a_cache_that_fills_is_no_leak_and_says_where_it_ends, make),
 		cmocka_unit_test_setup(what_fills_is_asked_of_the_line_and_not_of_its_stack, make),
 		cmocka_unit_test_setup(a_table_that_an_import_makes_is_no_leak, make),
