@@ -60,6 +60,17 @@ def test_what_leaks_in_python_is_a_leak(scene, out):
 
 
 # Much work first, so that the clock is slow, and a small leak in all of it; then a loop that keeps a large block each time.
+def test_each_class_is_told_however_long_the_program_has_run(out, tmp_path):
+    source = harness.HERE / "long_run.c"
+    wanted = {number: line.partition("// ")[2].partition(":")[0] for number, line in enumerate(source.read_text().splitlines(), 1)
+              if line.startswith("LINE") and "// " in line}
+    assert len(wanted) == 6
+    harness.record([harness.compile_c(source, tmp_path / "long_run")], out)
+    lines = {line["where"]["line"]: line["leak"]["class"] for line in harness.report("leaks", out)["lines"]
+             if line["where"] and line["where"]["line"] in wanted}
+    assert lines == wanted
+
+
 FEW_LARGE = """
 large, small = [], []
 def few():
