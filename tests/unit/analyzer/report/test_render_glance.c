@@ -34,6 +34,33 @@ what_a_sample_found_was_in_memory_too(void **state)
 	free(text);
 }
 
+static void
+an_eighth_more_than_was_ever_in_memory_is_told(void **state)
+{
+	static const struct {
+		uint64_t most_bytes;
+		const char *says;
+	} cases[] = {
+		{ 800 * MIB, "Held at the peak (900 MiB in all):\n" },
+		{ 799 * MIB, "Held at the peak (900 MiB in all, at most 799 MiB of it in memory):\n" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		char *text;
+
+		hand_model_make(&hand);
+		(void)hand_model_site(&hand, HEAP, 41, 900 * MIB);
+		hand_model_exited(&hand, 0);
+		hand.launcher.max_resident_bytes = cases[i].most_bytes;
+		hand.process.resident = NULL;
+		text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+		if (strstr(text, cases[i].says) == NULL)
+			fail_msg("wanted \"%s\" in:\n%s", cases[i].says, text);
+		free(text);
+	}
+}
+
 /* Of a line that works with much and leaks a little, the word alone would blame all of it. */
 static void
 how_much_of_a_row_leaks_is_told_where_it_is_little(void **state)
@@ -170,6 +197,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_a_sample_found_was_in_memory_too),
+		cmocka_unit_test(an_eighth_more_than_was_ever_in_memory_is_told),
 		cmocka_unit_test(how_much_of_a_row_leaks_is_told_where_it_is_little),
 		cmocka_unit_test(more_in_memory_than_the_limit_is_explained),
 		cmocka_unit_test(what_pytorch_caches_is_not_in_the_lines_of_a_device),
