@@ -22,7 +22,7 @@
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is no waste to speak of
 #define TURNS_MIN 4                     // so often as much as it held
-#define CALLS_MIN 16 // fewer are steps of the program
+#define CALLS_MIN 16                    // fewer are steps of the program
 #define SIZES_SHOWN 3
 #define WATCHED_MIN 8 // of fewer releases nothing can be said
 

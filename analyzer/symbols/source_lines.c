@@ -24,7 +24,7 @@
 
 struct source {
 	char *path;
-	char *text; // lines end with '\0'; NULL: cannot be shown
+	char *text;          // lines end with '\0'; NULL: cannot be shown
 	uint64_t written_ns; // 0: it was recorded
 	uint64_t renamed_ns; // or anything else of it was changed
 	uint32_t line_count;

@@ -384,6 +384,7 @@ is_well_but_collected(const struct verdict_facts *facts, const struct verdict *v
 }
 
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
+ADVICE_TEST(is_last_taker_known, verdict_was_memory_short(verdict->cause) && facts->last_taker.site_count != 0)
 ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2)
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 /* Too few generations to judge, but it kept blocks in round after round. */
@@ -521,6 +522,9 @@ static const struct advice rows[] = {
 	{ "nothing", is_well,
 	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
 	  .is_nothing = true },
+	{ "hold-less", is_last_taker_known,
+	  .text = "hold less at once at {last taker}, which took much last, or at {line} (smaller pieces, a smaller type, release earlier), or give "
+	          "the program more memory" },
 	{ "import-less", are_imports_most,
 	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
 	{ "release-blocks-or-hold-less", is_perhaps_growing, .say = say_kept_or_needed },
@@ -602,6 +606,7 @@ static const struct {
 	size_t line_offset; // of a struct rank_line in the facts
 } places[] = {
 	{ "{line}", offsetof(struct verdict_facts, top_live) },
+	{ "{last taker}", offsetof(struct verdict_facts, last_taker) },
 	{ "{device line}", offsetof(struct verdict_facts, top_device) },
 	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned) },
 };
@@ -612,7 +617,7 @@ line_at(const struct verdict_facts *facts, size_t offset)
 	return (const struct rank_line *)(const void *)((const char *)facts + offset);
 }
 
-/* Appends the text, with the facts for {line}, {device line}, {pinned line}, {device}, {domain}, {raise} and { at request}. */
+/* Appends the text, with the facts for {line}, {last taker}, {device line}, {pinned line}, {device}, {domain}, {raise} and { at request}. */
 static void
 say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
 {

@@ -215,6 +215,13 @@ line_bytes(const struct verdict_facts *facts, const struct rank_line *line)
 	return line->live_bytes + (verdict_is_in_memory_told(facts) || facts->refused != NULL ? 0 : line->untouched_bytes);
 }
 
+/* Who took much last has an own sentence: a line that was done by then does not go on as a cache that fills. */
+static bool
+is_last_told(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	return verdict_was_memory_short(verdict->cause) && facts->last_taker.site_count != 0;
+}
+
 static void
 find_growth(struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -224,7 +231,7 @@ find_growth(struct verdict_facts *facts, struct verdict *verdict)
 		add(verdict, FINDING_ACCUMULATES, top->leaking_bytes, top->live_bytes, top);
 	else if (rank_may_accumulate(top->telling))
 		add(verdict, FINDING_MAY_ACCUMULATE, top->live_bytes, 0, top);
-	else if (rank_filled_bytes(top->telling) != 0)
+	else if (rank_filled_bytes(top->telling) != 0 && !is_last_told(facts, verdict))
 		add(verdict, FINDING_FILLING, top->live_bytes, rank_filled_bytes(top->telling), top);
 	else
 		return;
@@ -268,6 +275,11 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 	else if (are_imports_more && !are_imports_first) {
 		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL);
 		verdict->findings[verdict->finding_count - 1].is_after_line = true;
+	}
+	if (is_last_told(facts, verdict)) {
+		add(verdict, FINDING_LAST_TAKER, line_bytes(facts, &facts->last_taker), live_bytes, &facts->last_taker);
+		verdict->findings[verdict->finding_count - 1].is_told = next->site_count != 0 &&
+		                                                        next->largest == facts->last_taker.largest;
 	}
 }
 

@@ -50,6 +50,7 @@
 	KIND(FILLING, "filling")                                                                                     \
 	KIND(HOLDER, "held-by") /* bytes are samples of the line, of so many */                                      \
 	KIND(NEXT_LINE, "next-line")                                                                                 \
+	KIND(LAST_TAKER, "came-last")    /* of so many in all, of a program that was killed for memory */            \
 	KIND(SHARED_LINE, "shared-line") /* where /dev/shm is full: of shared memory */                              \
 	KIND(UNTOUCHED, "untouched")                                                                                 \
 	KIND(BESIDE, "accumulates-beside") /* another line than those that were told of */                           \

@@ -113,8 +113,9 @@ a_file_that_changed_since_is_never_shown(void **state)
 static void
 each_process_is_compared_with_its_own_start(void **state)
 {
-	struct source_place place = { .directory = scratch_folder, .file = "own.py", .path = "own.py", .line = 1,
-		                          .function = "" };
+	struct source_place place = {
+		.directory = scratch_folder, .file = "own.py", .path = "own.py", .line = 1, .function = ""
+	};
 	struct source_lines *lines = source_lines_new(now() - 10 * UINT64_C(1000000000));
 	struct source_text text;
 	bool is_changed;
