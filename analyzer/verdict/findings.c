@@ -17,6 +17,7 @@
 #define WORTH_LIBRARIES_BYTES (UINT64_C(64) << 20) // every program has some
 #define RECORDER_PART 10                           // of what was in memory: the recorder's own is worth a sentence
 #define WORTH_RECORDER_BYTES (UINT64_C(8) << 20)   // of a small program its fixed part is
+#define END_PART 2                                 // of the most in memory: with less left, most of it was temporary
 #define PINNED_PART 8                              // of the host's memory: less is not worth a sentence
 // of the device: as much that pools keep is worth a sentence, even where it was not enough
 #define POOLS_PART 8
@@ -355,9 +356,15 @@ find_peak_before(struct verdict_facts *facts, bool is_line_next, struct verdict 
 {
 	if (facts->peak_bytes == 0)
 		return;
+	uint64_t end_bytes = verdict_end_resident_bytes(facts);
+
 	find_peak_lines(facts, is_line_next, verdict);
-	if (facts->peak_import[0] != '\0' && facts->peak_process == facts->process)
-		add(verdict, FINDING_PEAK_IN_IMPORT, verdict_end_resident_bytes(facts), 0, NULL);
+	if (facts->peak_process != facts->process)
+		return;
+	if (facts->peak_import[0] != '\0')
+		add(verdict, FINDING_PEAK_IN_IMPORT, end_bytes, 0, NULL);
+	else if (end_bytes != 0 && end_bytes < verdict_most_resident_of(facts->process) / END_PART)
+		add(verdict, FINDING_LITTLE_AT_END, end_bytes, 0, NULL);
 }
 
 static void

@@ -58,6 +58,7 @@
 	KIND(OVER_LIMIT, "more-live-than-limit")                                                                     \
 	KIND(PEAK, "peak")                                                                                           \
 	KIND(PEAK_IN_IMPORT, "peak-in-import") /* bytes are what was in memory at the end; 0 = not known */          \
+	KIND(LITTLE_AT_END, "little-at-end")   /* bytes are what was in memory then */                               \
 	KIND(PEAK_LINE, "peak-line")                                                                                 \
 	KIND(PEAK_LINE_OF_ALL, "peak-line-of-all-processes")                                                         \
 	KIND(PEAK_IMPORTS, "peak-imports")                                                                           \
