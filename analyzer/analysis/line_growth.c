@@ -36,6 +36,17 @@ held_at(const struct model *model, const struct model_point *point, const struct
 	return bytes;
 }
 
+/* The last point that is no later than the moment which figures are of. */
+static size_t
+last_point(const struct model_process *process)
+{
+	size_t last = process->point_count - 1;
+
+	while (last > 0 && process->moment_ns != 0 && process->points[last].monotonic_ns > process->moment_ns)
+		last--;
+	return last;
+}
+
 /*
  * By what it held over time. Blocks that become larger are as many in each quarter, and the line grows faster and faster all the same; and of a
  * line that has more generations than counters the latest quarters are not known apart. False: there are too few points, or the line was
@@ -46,7 +57,7 @@ pace_over_time(const struct model *model, const struct model_process *process, c
                enum line_pace *pace)
 {
 	const struct model_point *points = process->points;
-	size_t last = process->point_count - 1;
+	size_t last = last_point(process);
 	uint64_t quarters[SURVIVAL_QUARTERS] = { 0 };
 	uint64_t in_bursts = 0;
 	size_t first = 0;
@@ -103,7 +114,7 @@ line_growth_of(const struct model *model, const struct rank_line *line)
 		if (!point->is_end && point->monotonic_ns <= process->identity->start_monotonic_ns + site->first_ms * 1000000)
 			before_bytes = point->live_bytes;
 	}
-	now_bytes = process->points[process->point_count - 1].live_bytes;
+	now_bytes = process->moment_ns != 0 ? process->live_bytes : process->points[process->point_count - 1].live_bytes;
 	if (now_bytes <= before_bytes)
 		return growth;
 	growth.is_known = true;

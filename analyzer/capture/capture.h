@@ -31,10 +31,11 @@ struct capture {
 	const char *name; // base name of the path
 	uid_t owner;      // of the file; see owner.h
 	bool is_salvage;
-	bool was_closed; // cleanly, and every checksum is there
-	bool is_rewound; // to a mark: its figures are those of a program that ran
-	bool is_still;   // nothing moved while it was read
-	uint32_t state;  // enum kmem_state
+	bool was_closed;     // cleanly, and every checksum is there
+	uint64_t rewound_ns; // figures are those of this moment: of a mark, or of the guard; 0 = of the end
+	bool is_rewound;     // to a mark: its figures are those of a program that ran
+	bool is_still;       // nothing moved while it was read
+	uint32_t state;      // enum kmem_state
 	uint64_t file_bytes;
 	unsigned char *head;              // KMEM_HEAD_BYTES
 	const struct kmem_header *header; // in `head`

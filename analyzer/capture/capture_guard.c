@@ -70,5 +70,6 @@ capture_guard_rewind_to(struct capture *capture, uint32_t index_plus_one)
 		SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)then->live_bytes);
 		SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)then->live_count);
 	}
+	capture->rewound_ns = taken->passing.monotonic_ns;
 	return true;
 }

@@ -83,6 +83,7 @@ capture_mark_rewind(struct capture *capture, const struct kmem_mark *mark, bool 
 			                           then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
 	}
 	capture->is_rewound = true;
+	capture->rewound_ns = mark->monotonic_ns;
 	if (taken->generation_count != 0 && mark->clock <= COPY_OF(header->generation_clock)) {
 		SET(header->generation_clock, mark->clock);
 		SET(header->volume_bytes, mark->volume_bytes);

@@ -115,14 +115,16 @@ all_running(void)
 	return all;
 }
 
-/* In a container below ours its pid is another one here. */
+/* In a container below ours its pid is another one here. name: filled where it runs. */
 static bool
-runs_below(const struct kmem_identity *identity)
+runs_below(const struct kmem_identity *identity, char name[24])
 {
 	for (const struct running *one = all_running(); one->name[0] != '\0'; one++) {
 		if (one->start_ticks == identity->start_ticks && inner_pid(one->name) == identity->pid &&
-		    start_of(one->name) == identity->start_ticks)
+		    start_of(one->name) == identity->start_ticks) {
+			(void)snprintf(name, 24, "%s", one->name);
 			return true;
+		}
 	}
 	return false;
 }
@@ -139,8 +141,9 @@ process_is_hidden(const struct kmem_identity *identity)
 	return is_elsewhere(identity) && own_namespace() != OUTERMOST_NAMESPACE;
 }
 
-bool
-process_is_alive(const struct kmem_identity *identity)
+/* name: in /proc, filled where it runs. */
+static bool
+is_running(const struct kmem_identity *identity, char name[24])
 {
 	char text[64];
 
@@ -149,7 +152,31 @@ process_is_alive(const struct kmem_identity *identity)
 	    strncmp(text, identity->boot_id, strcspn(text, "\n")) != 0)
 		return false;
 	if (is_elsewhere(identity))
-		return runs_below(identity);
-	(void)snprintf(text, sizeof(text), "%" PRIu32, identity->pid);
-	return start_of(text) == identity->start_ticks;
+		return runs_below(identity, name);
+	(void)snprintf(name, 24, "%" PRIu32, identity->pid);
+	return start_of(name) == identity->start_ticks;
+}
+
+bool
+process_is_alive(const struct kmem_identity *identity)
+{
+	char name[24];
+
+	return is_running(identity, name);
+}
+
+uint64_t
+process_resident_bytes(const struct kmem_identity *identity)
+{
+	char name[24];
+	char path[48];
+	char text[128];
+	uint64_t pages;
+
+	if (!is_running(identity, name))
+		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/%s/statm", name);
+	return read_text(path, text, sizeof(text)) != 0 && sscanf(text, "%*u %" SCNu64, &pages) == 1
+	           ? pages * identity->page_bytes
+	           : 0;
 }

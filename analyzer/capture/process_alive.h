@@ -16,6 +16,9 @@
  */
 bool process_is_alive(const struct kmem_identity *identity);
 
+/* What it has in memory now; 0 = it does not run, or cannot be seen. */
+uint64_t process_resident_bytes(const struct kmem_identity *identity);
+
 /* Of this number: it is gone, or has ended and was not waited for yet. */
 bool process_is_dead(const char *pid);
 

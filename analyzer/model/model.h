@@ -271,6 +271,7 @@ struct model_process {
 	bool is_hidden;                       // it ran in another container than this command: it may still run, unseen
 	bool is_finalizing;
 	bool is_at_exit;             // live figures are those of the moment when it began to exit
+	uint64_t moment_ns;          // live figures are those of this moment, of a snapshot or of the guard; 0 = of the end
 	uint64_t after_exit_bytes;   // allocated since then, about
 	int exit_code;               // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
 	uint64_t ended_monotonic_ns; // with KMEM_STATE_CLEAN_EXIT, or when the next image of the process began; 0 = unknown

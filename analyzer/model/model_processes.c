@@ -197,6 +197,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.is_hidden = process_is_hidden(identity),
 		.is_finalizing = COPY_OF(header->is_finalizing) != 0,
 		.is_at_exit = capture->released_bytes != NULL,
+		.moment_ns = capture->rewound_ns,
 		.after_exit_bytes = capture->after_exit_bytes,
 		.exit_code = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->exit_code) : -1,
 		.ended_monotonic_ns = capture->state == KMEM_STATE_CLEAN_EXIT ? COPY_OF(header->ended_monotonic_ns) : 0,

@@ -115,6 +115,7 @@ moment_of(const struct report *report, const char *domain)
 struct row {
 	uint64_t bytes;
 	uint64_t error_bytes; // how far off an estimate may be; 0 = exact
+	bool is_swept;        // it grew until the peak, and was released as the program ended
 	bool is_leak;
 	bool may_be_built_once; // with is_leak
 	uint64_t leaking_bytes; // of these: what is live at those of its sites that leak
@@ -186,6 +187,7 @@ join_rows(struct rows *rows)
 			sum.bytes += rows->rows[j].bytes;
 			sum.error_bytes += rows->rows[j].error_bytes;
 			sum.may_be_built_once = sum.is_leak ? sum.may_be_built_once : rows->rows[j].may_be_built_once;
+			sum.is_swept = sum.is_swept || rows->rows[j].is_swept;
 			sum.is_leak = sum.is_leak || rows->rows[j].is_leak;
 			sum.leaking_bytes += rows->rows[j].leaking_bytes;
 		}
@@ -243,6 +245,7 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 		}
 		row = (struct row){ .bytes = bytes,
 			                .error_bytes = moment->is_peak ? line.estimate.peak_error_bytes : line.estimate.error_bytes,
+			                .is_swept = line.of.leak == MODEL_LEAK_SWEPT,
 			                .is_leak = line.of.leak == MODEL_LEAK_LEAK,
 			                .may_be_built_once = line.may_be_built_once,
 			                .leaking_bytes = line.of.leak == MODEL_LEAK_LEAK ? line.of.leaking_bytes : 0,
@@ -319,18 +322,20 @@ put_source(const struct report_place *where, size_t columns, FILE *stream)
 	(void)fprintf(stream, "  %s%s", text, at[used] != '\0' ? "…" : "");
 }
 
-/* "(leak)", with "?" where it may be a one-time load, and how much of the row it is where that is less than half. */
+/* "(leak)" or "(grew until the peak)", with "?" where it may be a one-time load, and how much of the row it is where that is less than half. */
 static bool
 growth_text(const struct row *row, char text[UNITS_TEXT_BYTES + 16])
 {
 	const char *doubt = row->may_be_built_once ? "?" : "";
 	char bytes[UNITS_TEXT_BYTES];
 
-	if (row->leaking_bytes < row->bytes / 2)
+	if (!row->is_leak)
+		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(grew until the peak)");
+	else if (row->leaking_bytes < row->bytes / 2)
 		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(leak%s of %s)", doubt, units_bytes(row->leaking_bytes, bytes));
 	else
 		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(leak%s)", doubt);
-	return row->is_leak;
+	return row->is_leak || row->is_swept;
 }
 
 static void
@@ -355,7 +360,7 @@ put_row(const struct row *row, uint64_t total_bytes, struct units_column units, 
 	column += text_columns(place, strlen(place));
 	(void)fprintf(stream, "%s%s", has_bar ? "  " : "", place);
 	if (growth_text(row, growth)) {
-		(void)fprintf(stream, "  %s%s%s", style->alarm, growth, style->off);
+		(void)fprintf(stream, "  %s%s%s", row->is_leak ? style->alarm : style->bold, growth, style->off);
 		column += 2 + strlen(growth);
 	}
 	if (row->text == NULL)
@@ -373,25 +378,39 @@ is_more_than_memory(const struct report *report, const struct moment *moment, ui
 	       most_bytes != 0 && total_bytes > most_bytes + most_bytes / MORE_PART;
 }
 
+/* "Held at the peak of each of 6 processes (206 MiB in sum": of figures that were not there at one time, no sum was. */
+static void
+put_heading(const struct rows *rows, const struct moment *moment, const struct report *report, FILE *stream)
+{
+	bool is_of_host = moment->is_peak && moment->has_host;
+	bool is_of_many = report->process_count > 1 && moment->ranking != NULL;
+	bool is_more = is_more_than_memory(report, moment, rows->total_bytes);
+	bool is_apart = !is_more && is_of_host && report_peaks_are_apart(report, rows->total_bytes);
+	char text[UNITS_TEXT_BYTES];
+
+	(void)fprintf(stream, "%s", moment->heading);
+	if (is_of_many)
+		(void)fprintf(stream, is_of_host ? " of each of %s processes" : ", summed over %s processes",
+		              units_count(report->process_count, text));
+	if (is_apart)
+		(void)fputs(" of each kind of memory", stream);
+	(void)fprintf(stream, " (%s in %s%s", units_bytes(rows->total_bytes, text),
+	              is_apart || (is_of_many && is_of_host) ? "sum" : "all",
+	              rows->is_without_cache ? ", without what PyTorch caches" : "");
+	if (is_more)
+		(void)fprintf(stream, ", at most %s of it in memory",
+		              units_bytes(report->processes[0].max_resident_bytes, text));
+	(void)fputs("):\n", stream);
+}
+
 static void
 put_rows(const struct rows *rows, size_t room, const struct moment *moment, const struct report *report, size_t columns,
          const struct style *style, FILE *stream)
 {
 	struct row rest = { .bytes = rows->total_bytes, .text = "in other lines" };
 	struct units_column units = units_column_of(rows->total_bytes);
-	char text[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%s", moment->heading);
-	if (report->process_count > 1 && moment->ranking != NULL)
-		(void)fprintf(stream, ", summed over %s processes", units_count(report->process_count, text));
-	(void)fprintf(stream, " (%s in all%s", units_bytes(rows->total_bytes, text),
-	              rows->is_without_cache ? ", without what PyTorch caches" : "");
-	if (is_more_than_memory(report, moment, rows->total_bytes))
-		(void)fprintf(stream, ", at most %s of it in memory",
-		              units_bytes(report->processes[0].max_resident_bytes, text));
-	else if (moment->is_peak && moment->has_host && report_peaks_are_apart(report, rows->total_bytes))
-		(void)fputs(", not all of it at once", stream);
-	(void)fputs("):\n", stream);
+	put_heading(rows, moment, report, stream);
 	for (size_t i = 0; i < rows->count && i < room; i++) {
 		if (i != 0 && rows->rows[i].bytes < rows->total_bytes / TRIFLE_PART)
 			continue;
@@ -406,17 +425,29 @@ put_rows(const struct rows *rows, size_t room, const struct moment *moment, cons
 
 /* What a person must know before the lines, the most important first. */
 static const enum finding_kind told_kinds[] = {
-	FINDING_THREAD_REFUSED, FINDING_PROCESS_REFUSED,
-	FINDING_FILES_FULL,     FINDING_CUDA_NOT_STARTED,
-	FINDING_GUARD,          FINDING_LOST_CHILDREN,
-	FINDING_FREED,          FINDING_PARTS,
-	FINDING_OVER_LIMIT,     FINDING_COPIES,
-	FINDING_DEVICE_OTHERS,  FINDING_DEVICE_FULL,
-	FINDING_ADDRESS_LIMIT,  FINDING_PEAK_IN_IMPORT,
-	FINDING_LIBRARIES,      FINDING_RECORDER,
-	FINDING_HIDDEN_HEAP,    FINDING_UNRECORDED,
-	FINDING_DAMAGE,         FINDING_OTHER_CONTAINER,
-	FINDING_DEVICE_REFUSED, FINDING_DEVICE_FRAGMENTED,
+	FINDING_THREAD_REFUSED,
+	FINDING_PROCESS_REFUSED,
+	FINDING_FILES_FULL,
+	FINDING_CUDA_NOT_STARTED,
+	FINDING_GUARD,
+	FINDING_LOST_CHILDREN,
+	FINDING_FREED,
+	FINDING_PARTS,
+	FINDING_OVER_LIMIT,
+	FINDING_COPIES,
+	FINDING_DEVICE_OTHERS,
+	FINDING_DEVICE_FULL,
+	FINDING_ADDRESS_LIMIT,
+	FINDING_PEAK_IN_IMPORT,
+	FINDING_LITTLE_AT_END,
+	FINDING_LIBRARIES,
+	FINDING_RECORDER,
+	FINDING_HIDDEN_HEAP,
+	FINDING_UNRECORDED,
+	FINDING_DAMAGE,
+	FINDING_OTHER_CONTAINER,
+	FINDING_DEVICE_REFUSED,
+	FINDING_DEVICE_FRAGMENTED,
 	FINDING_SHARED_LINE,
 };
 

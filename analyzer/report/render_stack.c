@@ -24,6 +24,7 @@
 #define STACK_FRAMES 4         // under a line
 #define STACK_FRAMES_NATIVE 32 // the same with --native
 #define CALLERS_SHOWN 3
+#define TOLD_FIFTHS 4   // of the objects of a line: where fewer are of the kinds that are told, there are others
 #define CALLER_PART 100 // with less than a hundredth of the row a second caller does not count
 
 /* Python frames of its own. */
@@ -332,20 +333,26 @@ put_types(const struct report_line *line, FILE *stream)
 {
 	char text[1024] = "";
 	size_t used = 0;
+	uint64_t told = 0;
 	char count[UNITS_TEXT_BYTES];
+	bool has_others;
 
 	for (unsigned i = 0; i < line->type_count && line->types[i].count >= line->types[0].count / 50; i++) {
 		int length = snprintf(text + used, sizeof(text) - used, "%s%s %s", i != 0 ? ", " : "",
 		                      units_count(units_rounded(line->types[i].count, 2), count), line->types[i].name);
 
 		used += length > 0 ? (size_t)length : 0;
+		told += line->types[i].count;
 		if (used >= sizeof(text))
 			break;
 	}
 	if (used == 0)
 		return;
 	(void)text_clean(text, strlen(text));
-	(void)fprintf(stream, "%*sof   about %s%s\n", INDENT, "", text, line->are_types_older ? " when last counted" : "");
+	/* Other blocks may be no objects; of these all are. */
+	has_others = line->of.sample_bytes != 0 && !line->are_types_older && told < line->of.live_count / 5 * TOLD_FIFTHS;
+	(void)fprintf(stream, "%*sof   about %s%s%s\n", INDENT, "", text, has_others ? ", and others" : "",
+	              line->are_types_older ? " when last counted" : "");
 }
 
 /* The end of a list of frames: how many had no space here, and how many callers were not recorded. */

@@ -22,6 +22,7 @@
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is no waste to speak of
 #define TURNS_MIN 4                     // so often as much as it held
+#define CALLS_MIN 16                    // fewer are steps of the program
 #define SIZES_SHOWN 3
 #define WATCHED_MIN 8 // of fewer releases nothing can be said
 
@@ -61,8 +62,10 @@ turned_over(const struct report_line *line)
 {
 	uint64_t held = most_held(&line->of);
 
-	return line->of.allocated_bytes / TURNS_MIN > held && !is_small_objects_rest(line) ? line->of.allocated_bytes - held
-	                                                                                   : 0;
+	return line->of.allocated_bytes / TURNS_MIN > held && line->of.allocated_count >= CALLS_MIN &&
+	               !is_small_objects_rest(line)
+	           ? line->of.allocated_bytes - held
+	           : 0;
 }
 
 static int
@@ -268,7 +271,7 @@ put_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_e
 	for (unsigned round = 0; round < SIZES_SHOWN && (best = largest_class(classes)) != SIZE_CLASSES; round++) {
 		(void)snprintf(range, sizeof(range), "%s to %s", units_bytes(best == 0 ? 0 : UINT64_C(1) << (best - 1), low),
 		               units_bytes(best == 64 ? UINT64_MAX : UINT64_C(1) << best, high));
-		(void)fprintf(stream, "%20s%-20s ", round == 0 ? "size " : "", range);
+		(void)fprintf(stream, "%20s%-20s ", round == 0 ? "average size " : "", range);
 		put_bar(classes[best].calls, calls, stream);
 		(void)fprintf(stream, " %s%s call%s\n", is_estimated ? "≈" : "",
 		              units_count(is_estimated ? units_rounded(classes[best].calls, 3) : classes[best].calls, count),

@@ -40,6 +40,18 @@ report_place_without_source(const struct model_site *site)
 	return place;
 }
 
+/* When the process that has the site read its files: a forked one is as old as its parent. 0 = several have it, or not known. */
+static uint64_t
+started_ns(const struct model *model, const struct model_site *site)
+{
+	const struct model_process *process = &model->processes[site->process];
+
+	while (process->identity->is_forked != 0 && process->parent >= 0 &&
+	       model->processes[process->parent].identity->pid == process->identity->forked_from)
+		process = &model->processes[process->parent];
+	return site->process_count == 1 && process->identity->is_forked == 0 ? process->identity->start_realtime_ns : 0;
+}
+
 /* False: its file must not be read. frame: of the site's. */
 static bool
 source_place_of(const struct report_rows *rows, const struct model_site *site, const struct model_frame *frame,
@@ -54,6 +66,7 @@ source_place_of(const struct report_rows *rows, const struct model_site *site, c
 		.directory = process->is_trusted ? process->identity->directory : "",
 		.file = frame->file,
 		.path = model_file_on_disk(rows->model, frame->file),
+		.started_ns = started_ns(rows->model, site),
 		.built_ns = frame->built_ns,
 		.line = frame->line,
 		.first_line = frame->first_line,

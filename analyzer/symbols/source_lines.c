@@ -24,11 +24,12 @@
 
 struct source {
 	char *path;
-	char *text; // lines end with '\0'; NULL: cannot be shown
+	char *text;          // lines end with '\0'; NULL: cannot be shown
+	uint64_t written_ns; // 0: it was recorded
+	uint64_t renamed_ns; // or anything else of it was changed
 	uint32_t line_count;
 	const char **lines;
 	uint16_t *indents; // columns
-	bool is_changed;
 	bool is_gone;
 	UT_hash_handle hh;
 };
@@ -134,15 +135,24 @@ split(struct source *source, size_t bytes)
 	}
 }
 
-static bool
-is_since(const struct timespec *time, uint64_t started_ns)
+static uint64_t
+ns_of(const struct timespec *time)
 {
-	return time->tv_sec < 0 || (uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_nsec > started_ns;
+	return time->tv_sec < 0 ? UINT64_MAX : (uint64_t)time->tv_sec * UINT64_C(1000000000) + (uint64_t)time->tv_nsec;
 }
 
-/* Reads the file if it is the one that ran. */
+/* Is the file not the one that ran? */
+static bool
+is_changed_since(const struct source *source, const struct source_lines *lines, const struct source_place *place)
+{
+	uint64_t started_ns = place->started_ns != 0 ? place->started_ns : lines->started_ns;
+	bool is_built_before = place->built_ns != 0 && place->built_ns < started_ns;
+
+	return source->written_ns > (is_built_before ? place->built_ns : started_ns) || source->renamed_ns > started_ns;
+}
+
 static void
-read_file(struct source *source, uint64_t started_ns, uint64_t built_ns)
+read_file(struct source *source)
 {
 	struct stat status;
 	int fd = regular_file_open(source->path, O_RDONLY, &status);
@@ -156,14 +166,12 @@ read_file(struct source *source, uint64_t started_ns, uint64_t built_ns)
 		(void)close(fd);
 		return;
 	}
-	source->is_changed = is_since(&status.st_mtim, built_ns != 0 && built_ns < started_ns ? built_ns : started_ns) ||
-	                     is_since(&status.st_ctim, started_ns);
-	if (!source->is_changed) {
-		source->text = memory_zeroed((size_t)status.st_size + 1, 1);
-		bytes = read(fd, source->text, (size_t)status.st_size);
-		if (bytes == status.st_size)
-			split(source, (size_t)bytes);
-	}
+	source->written_ns = ns_of(&status.st_mtim);
+	source->renamed_ns = ns_of(&status.st_ctim);
+	source->text = memory_zeroed((size_t)status.st_size + 1, 1);
+	bytes = read(fd, source->text, (size_t)status.st_size);
+	if (bytes == status.st_size)
+		split(source, (size_t)bytes);
 	(void)close(fd);
 }
 
@@ -241,7 +249,7 @@ find_file(struct source_lines *lines, const struct source_place *place)
 		return NULL;
 	source = find_or_add(lines, path, &is_new);
 	if (is_new)
-		read_file(source, lines->started_ns, place->built_ns);
+		read_file(source);
 	return source;
 }
 
@@ -266,9 +274,10 @@ const char *
 source_lines_find(struct source_lines *lines, const struct source_place *place, bool *is_changed)
 {
 	const struct source *source = find_source(lines, place);
+	bool is_other = source != NULL && is_changed_since(source, lines, place);
 
-	*is_changed = source != NULL && source->is_changed && place->built_ns == 0;
-	return source != NULL && !is_other_file(source, place) ? line_of(source, place->line) : "";
+	*is_changed = is_other && place->built_ns == 0;
+	return source != NULL && !is_other && !is_other_file(source, place) ? line_of(source, place->line) : "";
 }
 
 enum source_state
@@ -278,7 +287,7 @@ source_lines_all(struct source_lines *lines, const struct source_place *place, s
 
 	if (source == NULL)
 		return SOURCE_UNKNOWN;
-	if (source->is_changed || source->is_gone)
+	if (source->is_gone || is_changed_since(source, lines, place))
 		return source->is_gone ? SOURCE_GONE : SOURCE_CHANGED;
 	if (source->line_count == 0 || is_other_file(source, place))
 		return SOURCE_UNKNOWN;

@@ -30,8 +30,9 @@ void source_lines_add(struct source_lines *lines, const char *file, const char *
 struct source_place {
 	const char *directory; // where a relative file name begins; "" = unknown
 	const char *file;
-	const char *path;  // the same as it is on disk
-	uint64_t built_ns; // of compiled code: the file must be older; 0 = it was read when the program ran
+	const char *path;    // the same as it is on disk
+	uint64_t started_ns; // CLOCK_REALTIME when the process that read it started; 0 = the first one
+	uint64_t built_ns;   // of compiled code: the file must be older; 0 = it was read when the program ran
 	uint32_t line;
 	uint32_t first_line;  // of the function that it is in; 0 = unknown
 	const char *function; // its name, qualified or not

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/place.h"
 #include "base/text_clean.h"
+#include "capture/process_alive.h"
 
 #define LOOK_NS UINT64_C(10000000) // a sample at mappings and the heartbeat beside it
 
@@ -149,6 +150,18 @@ last_beat(const struct model_process *process)
 	return count != 0 ? &process->heartbeats[count - 1] : NULL;
 }
 
+/* What a process had in memory, and how many seconds ago. One that runs is asked itself: at its own last look it may have had less. */
+static uint64_t
+resident_of(const struct model_process *process, const struct kmem_heartbeat *last, double seconds, double *age)
+{
+	uint64_t now_bytes = process->is_alive ? process_resident_bytes(process->identity) : 0;
+
+	*age = now_bytes == 0 && process->is_alive && last != NULL ? seconds - (double)last->monotonic_ns / 1e9 : 0;
+	if (now_bytes != 0)
+		return now_bytes;
+	return is_of_its_end(process) ? process->resident->resident_bytes : last != NULL ? last->resident_bytes : 0;
+}
+
 /* Of the process nearest to its limit. A cgroup counts its processes together. */
 static void
 gather_use(struct top_sample *sample)
@@ -159,16 +172,19 @@ gather_use(struct top_sample *sample)
 	for (size_t i = 0; i < sample->model->process_count; i++) {
 		const struct model_process *process = &sample->model->processes[i];
 		const struct kmem_heartbeat *last = last_beat(process);
-		uint64_t used_bytes = last == NULL ? 0 : last->cgroup_bytes != 0 ? last->cgroup_bytes : last->resident_bytes;
+		double age;
+		uint64_t resident_bytes = resident_of(process, last, sample->seconds, &age);
+		uint64_t grown_bytes = last != NULL && resident_bytes > last->resident_bytes
+		                           ? resident_bytes - last->resident_bytes
+		                           : 0;
+		uint64_t used_bytes = last != NULL && last->cgroup_bytes != 0 ? last->cgroup_bytes + grown_bytes
+		                                                              : resident_bytes;
 
 		sample->is_running = sample->is_running || process->is_alive;
-		sample->resident_bytes += is_of_its_end(process) ? process->resident->resident_bytes
-		                          : last != NULL         ? last->resident_bytes
-		                                                 : 0;
+		sample->resident_bytes += resident_bytes;
 		sample->peak_bytes += sample->report->processes[i].peak_bytes;
-		if (last != NULL && process->is_alive &&
-		    sample->seconds - (double)last->monotonic_ns / 1e9 > sample->resident_age)
-			sample->resident_age = sample->seconds - (double)last->monotonic_ns / 1e9;
+		if (age > sample->resident_age)
+			sample->resident_age = age;
 		if (last == NULL || (double)used_bytes / (double)last->limit_bytes <= nearest)
 			continue;
 		nearest = (double)used_bytes / (double)last->limit_bytes;

@@ -19,6 +19,7 @@
 #define WORTH_CHILD_BYTES (UINT64_C(1) << 20)
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
 #define SWEPT_PART 2                            // of the peak: less is not what made it
+#define SWEPT_LITTLE_PART 8                     // the same: less is not worth a word
 #define ROUNDS_TELLING 8                        // that are recognised: a table that is read at once takes fewer
 #define COLLECTED_PERCENT 90                    // of the peak: more of it in one line is not said to need no action
 #define COLLECTED_BLOCKS 8                      // fewer are no collection
@@ -360,6 +361,9 @@ ADVICE_TEST(is_well_but_leaking, verdict->end == VERDICT_END_OK && facts->leakin
 ADVICE_TEST(is_well_but_swept, verdict->end == VERDICT_END_OK && facts->refused == NULL &&
                                    facts->swept.swept_bytes >= WORTH_LEAKING_BYTES &&
                                    facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_PART)
+ADVICE_TEST(is_well_but_swept_a_little, verdict->end == VERDICT_END_OK && facts->refused == NULL &&
+                                            facts->swept.swept_bytes >= WORTH_LEAKING_BYTES &&
+                                            facts->swept.swept_bytes >= facts->peak_bytes / SWEPT_LITTLE_PART)
 
 /* Blocks of the usual size of the line that it held at the peak. */
 static uint64_t
@@ -384,6 +388,7 @@ is_well_but_collected(const struct verdict_facts *facts, const struct verdict *v
 }
 
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
+ADVICE_TEST(is_last_taker_known, verdict_was_memory_short(verdict->cause) && facts->last_taker.site_count != 0)
 ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2)
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
 /* Too few generations to judge, but it kept blocks in round after round. */
@@ -460,6 +465,19 @@ say_swept(const struct verdict_facts *facts, struct verdict *verdict)
 	         verdict_line_text(&facts->swept, place));
 }
 
+/* A longer run will have more of it. */
+static void
+say_nothing_unless_longer(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+	char bytes[UNITS_TEXT_BYTES];
+
+	say_next(verdict,
+	         "no action is needed, unless longer runs must fit: %s grew until the peak (%s), then was released as the "
+	         "program ended",
+	         verdict_line_text(&facts->swept, place), units_bytes(facts->swept.swept_bytes, bytes));
+}
+
 static void
 say_collected(const struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -531,9 +549,13 @@ static const struct advice rows[] = {
 	{ "release-before-end", is_well_but_swept, .say = say_swept },
 	{ "nothing-yet", is_well_but_leaking, .say = say_nothing_yet, .is_nothing = true },
 	{ "hold-less-at-peak", is_well_but_collected, .say = say_collected, .is_nothing = true },
+	{ "nothing", is_well_but_swept_a_little, .say = say_nothing_unless_longer, .is_nothing = true },
 	{ "nothing", is_well,
 	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
 	  .is_nothing = true },
+	{ "hold-less", is_last_taker_known,
+	  .text = "hold less at once at {last taker}, which took much last, or at {line} (smaller pieces, a smaller type, release earlier), or give "
+	          "the program more memory" },
 	{ "import-less", are_imports_most,
 	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
 	{ "release-blocks-or-hold-less", is_perhaps_growing, .say = say_kept_or_needed },
@@ -616,6 +638,7 @@ static const struct {
 	size_t line_offset; // of a struct rank_line in the facts
 } places[] = {
 	{ "{line}", offsetof(struct verdict_facts, top_live) },
+	{ "{last taker}", offsetof(struct verdict_facts, last_taker) },
 	{ "{device line}", offsetof(struct verdict_facts, top_device) },
 	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned) },
 };
@@ -626,7 +649,7 @@ line_at(const struct verdict_facts *facts, size_t offset)
 	return (const struct rank_line *)(const void *)((const char *)facts + offset);
 }
 
-/* Appends the text, with the facts for {line}, {device line}, {pinned line}, {device}, {domain}, {raise} and { at request}. */
+/* Appends the text, with the facts for {line}, {last taker}, {device line}, {pinned line}, {device}, {domain}, {raise} and { at request}. */
 static void
 say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
 {

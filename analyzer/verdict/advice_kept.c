@@ -148,24 +148,23 @@ say_tensors_kept(const struct rank_line *line, const char *otherwise, struct ver
 		verdict_line_text(line, place), otherwise);
 }
 
-/* More of it would have let the program go on. */
-static bool
-was_memory_short(const struct verdict *verdict)
-{
-	return verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY ||
-	       verdict->cause == VERDICT_LOW_MEMORY_DAEMON;
-}
-
 void
 say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
 {
+	bool was_short = verdict_was_memory_short(verdict->cause) && facts->refused == NULL;
 	char bytes[UNITS_TEXT_BYTES];
+	char place[PLACE_TEXT_BYTES];
 
 	if (facts->model->domains[growing->domain].id.kind == DOMAIN_TENSORS)
 		say_tensors_kept(growing, if_data_set(verdict, growing), verdict);
 	else
 		say_blocks_kept(facts, growing, verdict);
-	if (facts->pace_bytes != 0 && was_memory_short(verdict) && facts->refused == NULL) {
+	if (was_short && facts->last_taker.site_count != 0) {
+		add_advice("hold-less", verdict);
+		say_next(verdict, "; or hold less at once at %s, which took much last",
+		         verdict_line_text(&facts->last_taker, place));
+	}
+	if (was_short && facts->pace_bytes != 0) {
 		add_advice("more-memory", verdict);
 		say_next(verdict, "; to finish this run first, give it more memory: it took %s more each minute",
 		         units_bytes(facts->pace_bytes, bytes));

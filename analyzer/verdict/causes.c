@@ -166,6 +166,12 @@ judge_machine_memory(const struct verdict_facts *facts)
 	return !facts->is_machine_counted && verdict_is_machine_low(facts) ? VERDICT_LIKELY : VERDICT_NOT_SO;
 }
 
+bool
+verdict_was_memory_short(enum verdict_cause cause)
+{
+	return cause == VERDICT_CONTAINER_LIMIT || cause == VERDICT_MACHINE_MEMORY || cause == VERDICT_LOW_MEMORY_DAEMON;
+}
+
 static enum verdict_confidence
 judge_hardware(const struct verdict_facts *facts)
 {

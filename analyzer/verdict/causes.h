@@ -54,6 +54,9 @@ const char *verdict_confidence_name(enum verdict_confidence confidence); // "lik
 /* The first cause that the facts support, and how sure it is; never VERDICT_NO_PROCESS. */
 enum verdict_cause verdict_cause_of(const struct verdict_facts *facts, enum verdict_confidence *confidence);
 
+/* More memory would have let the program go on. */
+bool verdict_was_memory_short(enum verdict_cause cause);
+
 /* A child was killed for memory, though the program did well. */
 bool verdict_was_child_killed(const struct verdict_facts *facts);
 

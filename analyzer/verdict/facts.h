@@ -200,6 +200,8 @@ struct verdict_facts {
 	char peak_import[PEAK_IMPORT_BYTES]; // of one process: the module that it imported at its peak; "" = none
 	// another line that holds nearly as much; site_count == 0: none, or several processes
 	struct rank_line next_live;
+	// of one process: another that took much, and in the last stretch of the run alone; site_count == 0: none
+	struct rank_line last_taker;
 	// when arenas accumulate: the line that accumulates most beside them; site_count == 0: none
 	struct rank_line beside_arenas;
 	// another that accumulates, worth telling, and is none of those above; site_count == 0: none

@@ -17,6 +17,7 @@
 #define BACKLOG_BLOCKS_MIN 64  // of a queue that is alive
 #define NEXT_PART 2            // of the first line: as much as this makes the next one worth telling
 #define NEXT_LIVE_PART 8       // and of all that was live
+#define LAST_PART 8            // the same of a line that came last
 #define GROWING_PART 8         // of a line: if less of it accumulates, that is not what it holds memory for
 #define BESIDE_ARENAS_PART 100 // of Python's arenas: less says nothing of who fills them
 #define ARENA_PART 4           // of Python's arenas: as much as this makes a line tell more than they do
@@ -164,6 +165,27 @@ find_next(struct verdict_facts *facts, const struct ranked *live)
 			facts->next_live = *line;
 		forget_trifling_growth(&facts->next_live);
 		return;
+	}
+}
+
+/* The largest that has allocated in the last stretch of the run alone, where another one had done so before. */
+static void
+find_last_taker(struct verdict_facts *facts, const struct ranked *live)
+{
+	uint64_t most_bytes = (facts->live_bytes + facts->untouched_bytes) / LAST_PART;
+
+	if (facts->top_live.telling->generations_total <= 1)
+		return;
+	for (size_t i = 0; i < live->line_count; i++) {
+		const struct rank_line *line = &live->lines[i];
+		uint64_t bytes = line->largest->live_bytes; // smaller blocks of the line may be older
+
+		if (line->tier == 0 && line->where != NULL && !line->is_import && line->largest->generations_total == 1 &&
+		    bytes >= most_bytes && domain_is_host(facts->model->domains[line->domain].id.kind) &&
+		    !verdict_is_arena(facts, line)) {
+			facts->last_taker = *line;
+			most_bytes = bytes + 1;
+		}
 	}
 }
 
@@ -440,8 +462,10 @@ verdict_live_gather(struct verdict_facts *facts)
 	facts->import_bytes = left_by_imports(facts, is_meant);
 	if (model->process_count == 1) {
 		sum_domains(facts);
-		if (facts->top_live.site_count != 0)
+		if (facts->top_live.site_count != 0) {
 			find_next(facts, live);
+			find_last_taker(facts, live);
+		}
 		find_beside_arenas(facts, live);
 	}
 	if (facts->top_live.site_count != 0)

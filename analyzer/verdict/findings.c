@@ -17,6 +17,7 @@
 #define WORTH_LIBRARIES_BYTES (UINT64_C(64) << 20) // every program has some
 #define RECORDER_PART 10                           // of what was in memory: the recorder's own is worth a sentence
 #define WORTH_RECORDER_BYTES (UINT64_C(8) << 20)   // of a small program its fixed part is
+#define END_PART 2                                 // of the most in memory: with less left, most of it was temporary
 #define PINNED_PART 8                              // of the host's memory: less is not worth a sentence
 // of the device: as much that pools keep is worth a sentence, even where it was not enough
 #define POOLS_PART 8
@@ -215,6 +216,13 @@ line_bytes(const struct verdict_facts *facts, const struct rank_line *line)
 	return line->live_bytes + (verdict_is_in_memory_told(facts) || facts->refused != NULL ? 0 : line->untouched_bytes);
 }
 
+/* Who took much last has an own sentence: a line that was done by then does not go on as a cache that fills. */
+static bool
+is_last_told(const struct verdict_facts *facts, const struct verdict *verdict)
+{
+	return verdict_was_memory_short(verdict->cause) && facts->last_taker.site_count != 0;
+}
+
 static void
 find_growth(struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -224,7 +232,7 @@ find_growth(struct verdict_facts *facts, struct verdict *verdict)
 		add(verdict, FINDING_ACCUMULATES, top->leaking_bytes, top->live_bytes, top);
 	else if (rank_may_accumulate(top->telling))
 		add(verdict, FINDING_MAY_ACCUMULATE, top->live_bytes, 0, top);
-	else if (rank_filled_bytes(top) != 0)
+	else if (rank_filled_bytes(top) != 0 && !is_last_told(facts, verdict))
 		add(verdict, FINDING_FILLING, top->live_bytes, rank_filled_bytes(top), top);
 	else if (verdict_is_backlog(facts))
 		add(verdict, FINDING_BACKLOG, top->live_bytes, 0, top);
@@ -270,6 +278,11 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 	else if (are_imports_more && !are_imports_first) {
 		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL);
 		verdict->findings[verdict->finding_count - 1].is_after_line = true;
+	}
+	if (is_last_told(facts, verdict)) {
+		add(verdict, FINDING_LAST_TAKER, line_bytes(facts, &facts->last_taker), live_bytes, &facts->last_taker);
+		verdict->findings[verdict->finding_count - 1].is_told = next->site_count != 0 &&
+		                                                        next->largest == facts->last_taker.largest;
 	}
 }
 
@@ -345,9 +358,15 @@ find_peak_before(struct verdict_facts *facts, bool is_line_next, struct verdict 
 {
 	if (facts->peak_bytes == 0)
 		return;
+	uint64_t end_bytes = verdict_end_resident_bytes(facts);
+
 	find_peak_lines(facts, is_line_next, verdict);
-	if (facts->peak_import[0] != '\0' && facts->peak_process == facts->process)
-		add(verdict, FINDING_PEAK_IN_IMPORT, verdict_end_resident_bytes(facts), 0, NULL);
+	if (facts->peak_process != facts->process)
+		return;
+	if (facts->peak_import[0] != '\0')
+		add(verdict, FINDING_PEAK_IN_IMPORT, end_bytes, 0, NULL);
+	else if (end_bytes != 0 && end_bytes < verdict_most_resident_of(facts->process) / END_PART)
+		add(verdict, FINDING_LITTLE_AT_END, end_bytes, 0, NULL);
 }
 
 static void

@@ -51,6 +51,7 @@
 	KIND(BACKLOG, "backlog")                                                                                     \
 	KIND(HOLDER, "held-by") /* bytes are samples of the line, of so many */                                      \
 	KIND(NEXT_LINE, "next-line")                                                                                 \
+	KIND(LAST_TAKER, "came-last")    /* of so many in all, of a program that was killed for memory */            \
 	KIND(SHARED_LINE, "shared-line") /* where /dev/shm is full: of shared memory */                              \
 	KIND(UNTOUCHED, "untouched")                                                                                 \
 	KIND(BESIDE, "accumulates-beside") /* another line than those that were told of */                           \
@@ -58,6 +59,7 @@
 	KIND(OVER_LIMIT, "more-live-than-limit")                                                                     \
 	KIND(PEAK, "peak")                                                                                           \
 	KIND(PEAK_IN_IMPORT, "peak-in-import") /* bytes are what was in memory at the end; 0 = not known */          \
+	KIND(LITTLE_AT_END, "little-at-end")   /* bytes are what was in memory then */                               \
 	KIND(PEAK_LINE, "peak-line")                                                                                 \
 	KIND(PEAK_LINE_OF_ALL, "peak-line-of-all-processes")                                                         \
 	KIND(PEAK_IMPORTS, "peak-imports")                                                                           \

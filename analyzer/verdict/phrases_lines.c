@@ -177,6 +177,15 @@ PHRASE(NEXT_LINE)
 	                                                            : ", which looks like a leak");
 }
 
+PHRASE(LAST_TAKER)
+{
+	uint64_t before_bytes = finding->whole_bytes > finding->bytes ? finding->whole_bytes - finding->bytes : 0;
+	char before[UNITS_TEXT_BYTES];
+
+	say_finding(finding, finding->is_told ? " It" : " {where} ({bytes})", verdict);
+	say(verdict, " was the last to take much: before it, %s was live.", units_bytes(before_bytes, before));
+}
+
 PHRASE_TEXT(BESIDE_ARENAS, " Larger blocks of {where} ({bytes}) look like a leak too, perhaps of the same objects.")
 
 PHRASE(BESIDE)

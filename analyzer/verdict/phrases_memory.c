@@ -234,6 +234,8 @@ PHRASE(PEAK_IN_IMPORT)
 	say(verdict, ".");
 }
 
+PHRASE_TEXT(LITTLE_AT_END, " At the end it had {bytes}.")
+
 PHRASE(PEAK)
 {
 	const char *domain = facts->peak_domain != NULL ? facts->peak_domain->name : NULL;

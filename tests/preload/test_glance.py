@@ -127,6 +127,21 @@ def test_a_peak_of_an_import_and_what_was_made_there_is_no_leak(tmp_path):
     assert re.search(r"Of the [\d.]+ MiB in memory at the last sample, [\d.]+ MiB \(\d+ %\) was the recorder's own\.", text), lines
 
 
+def test_a_line_that_grew_until_the_program_was_done_is_marked(tmp_path):
+    """A history of each round, which is gone when the function returns: nothing is left that a look at the end could find."""
+    _, lines = glance(tmp_path, "def train():\n    history = []\n    for i in range(400):\n        work = bytearray(300_000)\n"
+                                "        history.append(bytearray(100_000))\ntrain()\n")
+    row, = [line for line in lines if "program.py:5" in line and "%" in line]
+    assert "program.py:5 train  (grew until the peak)" in row, lines
+    why = harness.kmemshim("why", tmp_path / "out").stdout
+    assert "program.py:5 train" in why.partition("\nNext: ")[2], why
+
+
+def test_much_that_was_needed_for_a_while_alone_is_told_by_what_was_left(tmp_path):
+    _, lines = glance(tmp_path, "parts = [bytes(b'x' * 5_000_000) for _ in range(40)]\ndel parts\nfor i in range(3000): work = bytearray(50_000)\n")
+    assert re.search(r"It had at most [\d.]+ MiB in memory: .* At the end it had [\d.]+ MiB\.", " ".join(lines)), lines
+
+
 def test_quiet_is_quiet_and_the_capture_is_there(tmp_path):
     done, _ = glance(tmp_path, FAILS, "--quiet")
     assert done.returncode == 1 and "kmemshim" not in done.stderr

@@ -189,6 +189,13 @@ def test_a_snapshot_is_shown_as_it_was(tmp_path):
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and 'no snapshot "nothing"' in done.stderr
 
 
+def test_growth_until_a_snapshot_is_a_part_of_what_was_live_then(tmp_path):
+    python(SAYS.replace("range(50)", "range(400)").replace("    passed", "    if n == 100: kmemshim.snapshot('early')\n    passed"), tmp_path)
+    done = run([KMEMSHIM, "leaks", capture_of(tmp_path / "out"), "--at", "early"])
+    share = re.search(r"grows .* of the run: (\d+) % of what the process has grown since then", done.stdout)
+    assert share and int(share[1]) >= 90, done.stdout
+
+
 def test_without_the_recorder_nothing_happens(tmp_path):
     program = tmp_path / "says.py"
     program.write_text(SAYS)

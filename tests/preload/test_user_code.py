@@ -161,6 +161,17 @@ def test_a_changed_file_is_said_and_not_shown(project, out):
     assert "changed since" not in kmemshim("peak", out).stdout
 
 
+def test_a_script_that_the_parent_wrote_is_shown(tmp_path, out):
+    """It is as old as the parent's run, and older than the process that runs it."""
+    script = tmp_path / "made.py"
+    (tmp_path / "make.py").write_text(f"import subprocess, sys\nopen({str(script)!r}, 'w').write('kept = bytearray(3000017)  # made\\n')\n"
+                                      f"subprocess.run([sys.executable, {str(script)!r}], check=True)\n")
+    done = run(["/usr/bin/python3", tmp_path / "make.py"], shim_env(out))
+    assert done.returncode == 0, done.stderr
+    text = kmemshim("peak", out).stdout
+    assert "line kept = bytearray(3000017)  # made\n" in text and "changed since" not in text
+
+
 WAYS = {
     "relative": ["run.py"],
     "module": ["-m", "tool"],

@@ -32,6 +32,10 @@ for i in range(40):
     small()
 held = [bytearray(30_000) for _ in range(500)]
 once = bytearray(9 << 20)
+for i in range(15):
+    few = bytearray(1 << 20)
+for i in range(16):
+    again = bytearray(1 << 20)
 """
 
 
@@ -48,7 +52,8 @@ def test_lines_that_allocate_again_and_again_are_named_with_their_size(capture):
     text = "\n".join(rows)
     places = [re.search(r"program\.py:(\d+)", row)[1] for row in rows if "program.py:" in row]
     assert places[:3] == ["7", "4", "10"], text  # by what was turned over; 13 and 14 hold all that they allocated
-    assert not {"13", "14"} & set(places)
+    assert not {"13", "14", "17"} & set(places)  # of line 17 there are 15 calls
+    assert "19" in places
     assert re.search(r"^ *95\.\d MiB +2,000 +[\d.]+ KiB  heap +program\.py:4 ", text, re.MULTILINE), text
     assert "size 48.8 KiB each, as far as sums can tell" in text
     assert re.search(r"^ *57\.\d MiB +20,000 ", text, re.MULTILINE), text
@@ -58,6 +63,7 @@ def test_a_line_of_several_sizes_has_a_histogram(tmp_path):
     (tmp_path / "p.py").write_text("def make(size): return bytearray(size)\nfor i in range(3000): make(20_000)\nfor i in range(1000): make(70_000)\n")
     harness.record([PYTHON, tmp_path / "p.py"], tmp_path / "out")
     text = "\n".join(waste(tmp_path / "out")["Allocated again and again"])
+    assert "    average size 16.0 KiB" in text
     sizes = re.findall(r"([\d.]+ KiB to [\d.]+ KiB) +(█+) +([\d,]+) calls", text)
     assert [(size, count, len(bar)) for size, bar, count in sizes] == [("16.0 KiB to 32.0 KiB", "3,000", 8), ("64.0 KiB to 128 KiB", "1,000", 3)], text
 

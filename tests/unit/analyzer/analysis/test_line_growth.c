@@ -10,6 +10,7 @@
 static struct hand_model hand;
 static struct model_point points[POINTS_MAX];
 static struct model_point_site held[POINTS_MAX];
+static size_t moment; // the point at which a snapshot was taken; 0 = none
 
 /* A line with so many blocks of each quarter, which had so many bytes at each point; between two points 1 MiB was allocated. */
 static enum line_pace
@@ -36,6 +37,10 @@ pace(const uint64_t *quarters, const uint64_t *bytes, size_t count)
 	}
 	hand.process.points = points;
 	hand.process.point_count = count;
+	if (moment != 0) {
+		hand.process.moment_ns = points[moment].monotonic_ns;
+		hand.process.live_bytes = points[moment].live_bytes;
+	}
 	growth = line_growth_of(&hand.model, &line);
 	assert_true(growth.is_known);
 	return growth.pace;
@@ -104,6 +109,51 @@ half_of_it_in_bursts(void **state)
 	assert_int_equal(pace_of_bursts(in_bursts, 16, 1300, 100), LINE_PACE_EVEN);   // 1,400 of 2,900
 }
 
+/* A snapshot at the second of four points, at each of which the line held half of what was live beside the first MiB. */
+static void
+a_snapshot_is_compared_with_what_was_live_then(void **state)
+{
+	struct model_site *site;
+	struct rank_line line;
+	struct line_growth growth;
+
+	(void)state;
+	hand_model_make(&hand);
+	site = hand_model_site(&hand, HEAP, 41, 10 * MIB);
+	site->first_ms = 1;
+	line = (struct rank_line){
+		.where = site->where, .leak = MODEL_LEAK_LEAK, .telling = site, .largest = site, .live_bytes = site->live_bytes
+	};
+	for (size_t i = 0; i < 4; i++)
+		points[i] = (struct model_point){ .monotonic_ns = hand.identity.start_monotonic_ns + i * 2000000,
+			                              .live_bytes = MIB + i * 20 * MIB,
+			                              .is_end = i == 3 };
+	hand.process.points = points;
+	hand.process.point_count = 4;
+	hand.process.live_bytes = 21 * MIB;
+	hand.process.moment_ns = points[1].monotonic_ns;
+	growth = line_growth_of(&hand.model, &line);
+	assert_true(growth.is_known);
+	assert_int_equal(growth.whole_bytes, 20 * MIB);
+	hand.process.moment_ns = 0;
+	assert_int_equal(line_growth_of(&hand.model, &line).whole_bytes, 60 * MIB);
+}
+
+/* What it held later is no part of how it grew until then. */
+static void
+the_pace_until_a_snapshot(void **state)
+{
+	uint64_t bytes[POINTS_MAX];
+
+	(void)state;
+	for (size_t i = 0; i < POINTS_MAX; i++)
+		bytes[i] = i < 20 ? (i + 1) * 1000 : 20000;
+	assert_int_equal(pace(in_bursts, bytes, POINTS_MAX), LINE_PACE_BURSTS);
+	moment = 19;
+	assert_int_equal(pace(in_bursts, bytes, POINTS_MAX), LINE_PACE_EVEN);
+	moment = 0;
+}
+
 int
 main(void)
 {
@@ -111,6 +161,8 @@ main(void)
 		cmocka_unit_test(by_the_blocks_of_each_quarter),
 		cmocka_unit_test(by_what_it_held_where_there_are_points_enough),
 		cmocka_unit_test(half_of_it_in_bursts),
+		cmocka_unit_test(a_snapshot_is_compared_with_what_was_live_then),
+		cmocka_unit_test(the_pace_until_a_snapshot),
 	};
 
 	return cmocka_run_group_tests_name("line_growth", tests, NULL, NULL);

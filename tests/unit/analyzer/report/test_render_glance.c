@@ -88,6 +88,27 @@ how_much_of_a_row_leaks_is_told_where_it_is_little(void **state)
 	}
 }
 
+/* Each kind of memory had its peak at a moment of its own: the sum was never there. */
+static void
+what_was_not_there_at_one_time_is_a_sum(void **state)
+{
+	char *text;
+
+	(void)state;
+	hand_model_make(&hand);
+	(void)hand_model_site(&hand, HEAP, 41, 60 * MIB);
+	(void)hand_model_site(&hand, MMAP, 42, 40 * MIB);
+	hand.process.peak_bytes = 60 * MIB;
+	hand_model_exited(&hand, 0);
+	text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+	assert_non_null(strstr(text, "\nHeld at the peak of each kind of memory (100 MiB in sum):\n"));
+	free(text);
+	hand.process.peak_bytes = 100 * MIB;
+	text = written(&hand.model, &rank_peak, &(struct report_options){ .top = 5 }, write_glance);
+	assert_non_null(strstr(text, "\nHeld at the peak (100 MiB in all):\n"));
+	free(text);
+}
+
 /* Pages that others read first are in its memory and not in its container's sum: both figures are right. */
 static void
 more_in_memory_than_the_limit_is_explained(void **state)
@@ -199,6 +220,7 @@ main(void)
 		cmocka_unit_test(what_a_sample_found_was_in_memory_too),
 		cmocka_unit_test(an_eighth_more_than_was_ever_in_memory_is_told),
 		cmocka_unit_test(how_much_of_a_row_leaks_is_told_where_it_is_little),
+		cmocka_unit_test(what_was_not_there_at_one_time_is_a_sum),
 		cmocka_unit_test(more_in_memory_than_the_limit_is_explained),
 		cmocka_unit_test(what_pytorch_caches_is_not_in_the_lines_of_a_device),
 		cmocka_unit_test(what_no_row_has_is_told),

@@ -146,6 +146,31 @@ kinds_that_were_counted_earlier_say_so(void **state)
 	}
 }
 
+/* A line has room for some kinds: one that is as frequent may have none. */
+static void
+kinds_that_are_left_out_are_said(void **state)
+{
+	static struct model_type kinds[] = { { "tuple", 650 }, { "float", 630 }, { "str", 600 } };
+	static const struct {
+		uint64_t blocks;
+		const char *says;
+	} cases[] = {
+		{ 2460, "of   about 650 tuple, 630 float, 600 str, and others\n" },
+		{ 2350, "of   about 650 tuple, 630 float, 600 str\n" }, // four fifths: the sums are estimates
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		make();
+		hand_model_domain(&hand.domains[HEAP], "python/object");
+		hand.model.sample_bytes = 512;
+		hand.process.state = KMEM_STATE_CLEAN_EXIT;
+		hand.sites[0].types = kinds;
+		hand.sites[0].type_count = 3;
+		hand.sites[0].live_count = cases[i].blocks;
+		check_page(cases[i].says);
+	}
+}
+
 /* Figures of several processes are sums: of what was there at the same time, or of more? */
 static void
 whether_sums_were_there_at_once_is_always_said(void **state)
@@ -292,6 +317,7 @@ main(void)
 		cmocka_unit_test(the_age_of_the_resident_set_is_said),
 		cmocka_unit_test(a_look_of_another_time_is_told_beside_the_last_heartbeat),
 		cmocka_unit_test(kinds_that_were_counted_earlier_say_so),
+		cmocka_unit_test(kinds_that_are_left_out_are_said),
 		cmocka_unit_test(what_found_no_room_is_not_attributed),
 		cmocka_unit_test(what_has_no_name_has_an_address_and_a_way_to_get_one),
 		cmocka_unit_test(that_outer_frames_are_missing_is_said),

@@ -109,6 +109,31 @@ a_file_that_changed_since_is_never_shown(void **state)
 	}
 }
 
+/* A script that another process of the session wrote before it ran. */
+static void
+each_process_is_compared_with_its_own_start(void **state)
+{
+	struct source_place place = {
+		.directory = scratch_folder, .file = "own.py", .path = "own.py", .line = 1, .function = ""
+	};
+	struct source_lines *lines = source_lines_new(now() - 10 * UINT64_C(1000000000));
+	struct source_text text;
+	bool is_changed;
+
+	write_file("own.py", "x\n", 2);
+	for (int round = 0; round < 2; round++) {
+		place.started_ns = now() + UINT64_C(1000000000);
+		assert_string_equal(source_lines_find(lines, &place, &is_changed), "x");
+		assert_false(is_changed);
+		assert_int_equal(source_lines_all(lines, &place, &text), SOURCE_KNOWN);
+		place.started_ns = 0; // of the first one
+		assert_string_equal(source_lines_find(lines, &place, &is_changed), "");
+		assert_true(is_changed);
+		assert_int_equal(source_lines_all(lines, &place, &text), SOURCE_CHANGED);
+	}
+	source_lines_free(lines);
+}
+
 /* A whole file is its text, or the reason why there is none. */
 static void
 a_whole_file_says_why_it_cannot_be_shown(void **state)
@@ -219,6 +244,7 @@ main(void)
 		cmocka_unit_test(lines_end_where_python_ends_them_and_can_be_shown),
 		cmocka_unit_test(a_long_line_is_cut_between_characters),
 		cmocka_unit_test(a_file_that_changed_since_is_never_shown),
+		cmocka_unit_test(each_process_is_compared_with_its_own_start),
 		cmocka_unit_test(a_whole_file_says_why_it_cannot_be_shown),
 		cmocka_unit_test(what_is_no_file_is_no_line),
 		cmocka_unit_test(another_file_is_told_by_its_functions),

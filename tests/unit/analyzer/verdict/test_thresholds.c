@@ -122,6 +122,16 @@ is_next_part_of_all(uint64_t bytes)
 }
 
 static bool
+is_last_told(uint64_t bytes)
+{
+	begin();
+	hand_model_site(&hand, HEAP, 41, 8000 - bytes);
+	hand_model_generations(hand_model_site(&hand, HEAP, 50, bytes), 1, 1, 1, 1);
+	gather();
+	return facts.last_taker.site_count != 0;
+}
+
+static bool
 is_beside_told(uint64_t live_bytes, uint64_t leaking_bytes)
 {
 	begin();
@@ -631,6 +641,7 @@ conclusions_change_where_they_are_said_to(void **state)
 		{ "accumulates: 16 MiB", is_accumulating, 16 * MIB, 16 * MIB - 1 },
 		{ "the next line: half of the first", is_next_told, WHOLE / 2, WHOLE / 2 - 1 },
 		{ "and an eighth of all", is_next_part_of_all, 1000, 999 },
+		{ "took much last: an eighth of all", is_last_told, 1000, 999 },
 		{ "growth: an eighth of a line", is_growth_no_trifle, 100 * MIB, 100 * MIB - 1 },
 		{ "beside arenas: a hundredth", is_told_beside_arenas, 10 * MIB, 10 * MIB - 1 },
 		{ "beside a larger line: 1 MiB", is_beside_of_small_told, MIB, MIB - 1 },

@@ -875,6 +875,62 @@ a_program_that_allocates_nothing_has_no_peak_to_look_at(void **state)
 	assert_string_equal(verdict.next, "no action is needed");
 }
 
+/* A table was read, then a copy of it did not fit: the copy is what there is to do something about. */
+static void
+who_took_much_last_of_a_killed_program_is_named(void **state)
+{
+	static const struct {
+		uint64_t bytes;
+		uint32_t generations;
+		bool is_first_leak, is_filling;
+		int signal;
+		const char *found, *next;
+	} cases[] = {
+		{ 110, 1, false, false, SIGKILL,
+		  "next-line 110 MiB of 224 MiB at train.py:50 epoch; came-last 110 MiB of 224 MiB at train.py:50 epoch (told)",
+		  "hold less at once at train.py:50 epoch, which took much last, or at train.py:41 epoch (smaller pieces, a smaller "
+		  "type, release earlier), or give the program more memory" },
+		{ 110, 1, false, true, SIGKILL, "line 114 MiB of 224 MiB at train.py:41 epoch; next-line", NULL },
+		{ 40, 1, false, false, SIGKILL, "line 114 MiB of 154 MiB at train.py:41 epoch; came-last 40.0 MiB of 154 MiB",
+		  NULL },
+		{ 40, 1, true, false, SIGKILL, "likely; came-last 40.0 MiB of 154 MiB at train.py:50 epoch",
+		  "; or hold less at once at train.py:50 epoch, which took much last" },
+		{ 110, 2, false, false, SIGKILL, NULL, NULL },
+		{ 110, 1, false, false, SIGSEGV, NULL, NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+		struct model_site *first;
+
+		hand_model_make(&hand);
+		first = hand_model_site(&hand, HEAP, 41, 114 * MIB);
+		hand_model_generations(first, cases[i].is_first_leak ? 12 : 1, 12, 3, 3);
+		hand_model_generations(hand_model_site(&hand, HEAP, 50, cases[i].bytes * MIB), 1, cases[i].generations, 1, 1);
+		hand_model_generations(hand_model_site(&hand, HEAP, 50, 256), 1, 12, 0, 3); // what an import made of it
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_waited(&hand, cases[i].signal);
+		if (cases[i].is_filling) {
+			hand_model_generations(first, 12, 12, 3, 3);
+			first->live_count = 1000;
+			first->born_generations = 12;
+			memcpy(first->quarters, (const uint64_t[]){ 600, 300, 80, 20 }, sizeof(first->quarters));
+			first->volume_bytes = first->live_bytes * 8;
+		}
+		hand_model_decide(&hand, &verdict);
+		if (cases[i].is_filling)
+			assert_int_equal(first->leak, MODEL_LEAK_FILLING);
+		assert_null(strstr(verdict.text, "as a cache that fills"));
+		if (cases[i].found != NULL)
+			assert_found(&verdict, cases[i].found);
+		else
+			assert_null(strstr(found_text(&verdict), "came-last"));
+		if (cases[i].next != NULL)
+			assert_non_null(strstr(verdict.next, cases[i].next));
+	}
+}
+
 int
 main(void)
 {
@@ -904,6 +960,7 @@ main(void)
 		cmocka_unit_test(imports_do_not_hide_what_accumulates),
 		cmocka_unit_test(a_child_that_a_signal_ended_is_to_be_looked_at),
 		cmocka_unit_test(a_program_that_allocates_nothing_has_no_peak_to_look_at),
+		cmocka_unit_test(who_took_much_last_of_a_killed_program_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

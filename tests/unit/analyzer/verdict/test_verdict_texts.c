@@ -444,6 +444,63 @@ is_swept_told(uint64_t bytes)
 	return strcmp(advised_text(&verdict), "release-before-end") == 0;
 }
 
+static bool
+is_swept_named(uint64_t bytes)
+{
+	struct verdict verdict;
+
+	decide_swept(bytes, &verdict);
+	return strstr(verdict.next, "train.py:41 epoch grew until the peak") != NULL && verdict.needs_nothing;
+}
+
+/* It is no action, and yet what a longer run will have more of. */
+static void
+what_was_swept_and_is_a_smaller_part_of_the_peak_is_named(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	decide_swept(100 * MIB, &verdict);
+	assert_advised(&verdict, "nothing");
+	assert_non_null(strstr(verdict.next,
+	                       "no action is needed, unless longer runs must fit: train.py:41 epoch grew until the "
+	                       "peak (100 MiB), then was released"));
+	assert_true(is_swept_named(37 * MIB + 512 * KIB));
+	assert_false(is_swept_named(37 * MIB + 512 * KIB - 16));
+}
+
+/* Of a program that needed much for a while: nothing says so but what it had at the end. */
+static void
+what_it_had_at_the_end_is_told_where_it_is_less_than_half(void **state)
+{
+	static const struct {
+		uint64_t end_bytes;
+		int status;
+		bool is_told;
+	} cases[] = {
+		{ 150 * MIB - 4096, 0, true }, { 150 * MIB, 0, false }, { 40 * MIB, 1, true }, { 40 * MIB, -1, false }
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct verdict verdict;
+
+		hand_model_make(&hand);
+		hand_model_site(&hand, HEAP, 41, 290 * MIB);
+		hand.resident.resident_bytes = cases[i].end_bytes;
+		hand_model_exited(&hand, cases[i].status);
+		if (cases[i].status == -1)
+			hand_model_waited(&hand, SIGKILL);
+		hand.launcher.max_resident_bytes = 300 * MIB;
+		hand_model_decide(&hand, &verdict);
+		if (cases[i].is_told)
+			assert_non_null(strstr(verdict.text, cases[i].status == 0 ? " At the end it had 150 MiB."
+			                                                          : " At the end it had 40.0 MiB."));
+		else
+			assert_null(strstr(verdict.text, "At the end it had"));
+	}
+}
+
 /* It would be said that no action is needed: nothing is left of it. */
 static void
 what_was_swept_away_at_the_end_is_looked_at(void **state)
@@ -749,6 +806,8 @@ main(void)
 		cmocka_unit_test(what_imports_left_in_one_of_several_processes_is_told),
 		cmocka_unit_test(how_much_of_a_line_accumulates_is_said),
 		cmocka_unit_test(what_was_swept_away_at_the_end_is_looked_at),
+		cmocka_unit_test(what_was_swept_and_is_a_smaller_part_of_the_peak_is_named),
+		cmocka_unit_test(what_it_had_at_the_end_is_told_where_it_is_less_than_half),
 		cmocka_unit_test(rounds_that_the_blocks_do_not_bear_out_are_not_said),
 		cmocka_unit_test(where_a_cache_that_fills_ends_is_said),
 		cmocka_unit_test(a_parent_that_ended_later_ran_when_its_worker_died),
