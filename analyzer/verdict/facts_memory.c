@@ -143,9 +143,9 @@ beat_after_sample(const struct model_process *process)
 	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last : NULL;
 }
 
-/* The most that was live about the time of the look: at the heartbeats before and after it, or at the end, which was looked at. */
+/* What was live about the time of the look: at the heartbeats before and after it, the greater or the lesser; or at the end, which was looked at. */
 static uint64_t
-live_at_sample(const struct model_process *process)
+live_at_sample(const struct model_process *process, uint64_t of_two(uint64_t, uint64_t))
 {
 	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT &&
 	                 verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
@@ -158,10 +158,10 @@ live_at_sample(const struct model_process *process)
 		const struct kmem_heartbeat *beat = &process->heartbeats[i];
 
 		if (beat->monotonic_ns > process->resident->monotonic_ns)
-			return greater(before_bytes, beat->live_bytes);
+			return of_two(before_bytes, beat->live_bytes);
 		before_bytes = beat->live_bytes;
 	}
-	return greater(before_bytes, process->live_bytes);
+	return of_two(before_bytes, process->live_bytes);
 }
 
 /* What malloc needs for so much that is live: its own words and rounding too, in blocks of the size that is usual in the heap. */
@@ -191,12 +191,27 @@ malloc_at_sample(const struct model_process *process)
 	return process->resident->part_bytes[KMEM_RESIDENT_BRK] + process->resident->part_bytes[KMEM_RESIDENT_HEAP];
 }
 
+/* What was live then and can be nowhere else than in malloc's pages is not free, whatever the map of blocks said. */
+static uint64_t
+free_at_most(const struct model *model, const struct model_process *process)
+{
+	uint64_t live_bytes = live_at_sample(process, lesser);
+
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+		uint64_t elsewhere_bytes = domain->id.kind == DOMAIN_HEAP ? domain->untouched_bytes : domain->peak_bytes;
+
+		live_bytes -= lesser(live_bytes, domain_is_host(domain->id.kind) ? elsewhere_bytes : 0);
+	}
+	return malloc_at_sample(process) - lesser(malloc_at_sample(process), live_bytes);
+}
+
 /* Where nobody looked at malloc's pages: what it had more than was live, at least. 0: not known. */
 static uint64_t
 freed_at_least(const struct model *model, const struct model_process *process)
 {
 	uint64_t malloc_bytes = malloc_at_sample(process);
-	uint64_t live_bytes = live_at_sample(process);
+	uint64_t live_bytes = live_at_sample(process, greater);
 
 	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, needed_for(model, live_bytes)) : 0;
 }
@@ -256,8 +271,9 @@ freed_then(const struct model *model, const struct model_process *process)
 		.process = process,
 		.resident_bytes = process->resident->resident_bytes,
 		.heap_bytes = is_sampled ? look->bytes : malloc_at_sample(process),
-		.freed_bytes = is_sampled ? freed_at_sample(look) : freed_at_least(model, process),
-		.empty_bytes = look->empty_bytes,
+		.freed_bytes = is_sampled ? lesser(freed_at_sample(look), free_at_most(model, process))
+		                          : freed_at_least(model, process),
+		.empty_bytes = lesser(look->empty_bytes, free_at_most(model, process)),
 		.sparse_bytes = look->sparse_bytes,
 		.sparse_live_bytes = look->sparse_live_bytes,
 	};

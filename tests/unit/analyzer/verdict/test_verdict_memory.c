@@ -481,6 +481,46 @@ what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
 	}
 }
 
+/* A block that moves while another thread looks is in no map. Of the 310 MiB that were live 15 were not malloc's, and 5 not in memory. */
+static const struct {
+	uint64_t live_before, live_later;
+	bool is_told;
+} moving_cases[] = {
+	{ 310 * MIB, 310 * MIB, false },
+	{ 100 * MIB, 310 * MIB, true },
+	{ 310 * MIB, 100 * MIB, true },
+};
+
+static void
+what_was_live_at_the_look_is_not_free_whatever_the_map_says(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(moving_cases); i++) {
+		struct kmem_heartbeat beats[2];
+
+		hand_model_make(&hand);
+		untouched(hand_model_site(&hand, HEAP, 9, 295 * MIB), 5 * MIB);
+		hand_model_site(&hand, MMAP, 8, 15 * MIB);
+		looked(300 * MIB, 0, 0);
+		hand.resident.monotonic_ns = 10;
+		hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
+			                                                   .bytes = 300 * MIB,
+			                                                   .empty_bytes = 290 * MIB };
+		beats[0] = beats[1] = hand.heartbeat;
+		beats[0].monotonic_ns = 10;
+		beats[0].live_bytes = moving_cases[i].live_before;
+		beats[1].monotonic_ns = 15;
+		beats[1].live_bytes = moving_cases[i].live_later;
+		beats[1].resident_bytes = 310 * MIB;
+		hand.process.heartbeats = beats;
+		hand.process.heartbeat_count = 2;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		if ((strstr(found_text(&verdict), "freed-not-returned") != NULL) != moving_cases[i].is_told ||
+		    (strstr(verdict.text, "fragmentation") != NULL) != moving_cases[i].is_told)
+			fail_msg("case %zu: %s", i, verdict.text);
+	}
+}
+
 /* Each process has figures of its own. */
 static void
 of_several_processes_the_one_that_keeps_most_is_told(void **state)
@@ -681,6 +721,7 @@ main(void)
 		cmocka_unit_test_setup(without_a_sample_freed_memory_is_told_at_least, make),
 		cmocka_unit_test_setup(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else, make),
 		cmocka_unit_test_setup(what_was_freed_after_the_look_and_not_given_back_is_told, make),
+		cmocka_unit_test_setup(what_was_live_at_the_look_is_not_free_whatever_the_map_says, make),
 		cmocka_unit_test_setup(of_several_processes_the_one_that_keeps_most_is_told, make),
 		cmocka_unit_test_setup(a_little_that_is_free_is_not_told, make),
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
