@@ -28,6 +28,8 @@
 #define MOST (UINT64_C(1) << 48)         // of bytes and blocks: a capture may say anything
 #define LOOK_LATE_NS UINT64_C(100000000) // a sample so shortly before the end shows the end
 #define CHANGED_PART 8                   // where memory has changed by this part, the sample is too old
+#define LAST_PART 16                     // of the run: its last moments
+#define LAST_VOLUME_PART 8               // of what was freed
 #define FALLEN_PART 4                    // this part of what was live was freed since the sample
 
 static uint64_t
@@ -312,6 +314,35 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 }
 
 /*
+ * Was most of it live until the last moments, and next to nothing allocated since? Points of the history know what was allocated; a long run
+ * has few of them, and heartbeats between.
+ */
+static bool
+was_freed_last(const struct verdict_freed *freed)
+{
+	const struct model_process *process = freed->process;
+	uint64_t high_bytes = process->live_bytes + freed->freed_bytes / 2;
+	size_t low = process->point_count; // from here on little is live
+	const struct model_point *end;
+	uint64_t low_ns;
+	uint64_t last_ns;
+
+	while (low > 0 && process->points[low - 1].live_bytes < high_bytes)
+		low--;
+	if (low == 0 || low == process->point_count)
+		return false;
+	end = &process->points[process->point_count - 1];
+	low_ns = process->points[low].monotonic_ns;
+	for (size_t i = process->heartbeat_count;
+	     i-- > 0 && process->heartbeats[i].live_bytes < high_bytes &&
+	     process->heartbeats[i].monotonic_ns > process->points[low - 1].monotonic_ns;)
+		low_ns = lesser(low_ns, process->heartbeats[i].monotonic_ns);
+	last_ns = greater((end->monotonic_ns - process->points[0].monotonic_ns) / LAST_PART, LOOK_LATE_NS);
+	return end->monotonic_ns - low_ns <= last_ns &&
+	       end->volume_bytes - process->points[low].volume_bytes <= freed->freed_bytes / LAST_VOLUME_PART;
+}
+
+/*
  * What lines held until the program ended was freed by its end: main returned, and its variables were destroyed. Who exits next needs no
  * memory back.
  */
@@ -321,8 +352,11 @@ was_freed_by_ending(const struct verdict_facts *facts)
 	uint64_t released_bytes = 0;
 	uint64_t swept_bytes = 0;
 
-	if ((facts->end != VERDICT_END_OK && facts->end != VERDICT_END_FAILED) || facts->model->process_count > 1)
+	if ((facts->end != VERDICT_END_OK && facts->end != VERDICT_END_FAILED) || facts->model->process_count > 1 ||
+	    facts->memory.freed.freed_bytes == 0)
 		return false;
+	if (was_freed_last(&facts->memory.freed))
+		return true;
 	for (size_t i = 0; i < facts->model->site_count; i++) {
 		const struct model_site *site = &facts->model->sites[i];
 

@@ -190,6 +190,33 @@ def test_blocks_for_which_there_was_no_map_are_not_free(tmp_path):
     assert "fragmentation" not in harness.kmemshim("why", tmp_path / "out").stdout
 
 
+CACHE = """
+#include <stdlib.h>
+#include <list>
+#include <vector>
+int main()
+{
+    std::list<std::vector<char>> cache; // its destructor runs as main returns
+    for (int i = 0; i < 20000; i++) {
+        cache.emplace_front(64000, (char)i);
+        if (cache.size() > 800)
+            cache.pop_back();
+    }
+}
+"""
+
+
+def test_what_a_local_destructor_frees_as_main_returns_is_no_fragmentation(tmp_path):
+    """It did not grow until its peak: a cache of constant size, which the program holds to its end."""
+    (tmp_path / "cache.cc").write_text(CACHE)
+    assert harness.run(["g++", "-g", "-O1", tmp_path / "cache.cc", "-o", tmp_path / "cache"]).returncode == 0
+    done = harness.run([harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", tmp_path / "cache"])
+    document = harness.report("report", tmp_path / "out")
+    resident = document["processes"][0]["resident"]
+    assert resident["heap_pages"]["empty_bytes"] > 32 << 20, f"it was not seen after the release: {resident}"
+    assert "fragmentation" not in done.stderr + document["verdict"]["text"] and "malloc_trim" not in done.stderr, done.stderr
+
+
 GROWS = """
 #include <malloc.h>
 #include <signal.h>

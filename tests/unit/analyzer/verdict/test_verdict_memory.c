@@ -363,6 +363,55 @@ freed_memory_is_told_of_who_ended_well_too(void **state)
 	assert_non_null(strstr(verdict.next, "; with 24 threads also set MALLOC_ARENA_MAX=2"));
 }
 
+/* Of a minute, all was live until so long before the end, and so much was allocated since then. */
+static const struct {
+	uint64_t before_ns, volume_bytes, beat_before_ns;
+	bool is_told;
+	const char *why;
+} last_cases[] = {
+	{ 50000000, 1 * MIB, 0, false, "main returns, and its variables go" },
+	{ 50000000, 64 * MIB, 0, true, "it needed memory afterwards" },
+	{ UINT64_C(20000000000), 1 * MIB, 0, true, "it waited for long with what it kept" },
+	{ 0, 0, UINT64_C(20000000000), true, "only a heartbeat saw that it waited" },
+};
+
+static void
+what_was_freed_in_the_last_moment_is_no_fragmentation(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(last_cases); i++) {
+		uint64_t end_ns;
+		uint64_t low_ns;
+
+		hand_model_make(&hand);
+		fragment(105 * MIB);
+		end_ns = hand.resident.monotonic_ns;
+		low_ns = end_ns - last_cases[i].before_ns;
+		struct model_point points[] = {
+			{ .monotonic_ns = hand.identity.start_monotonic_ns, .live_bytes = 290 * MIB, .volume_bytes = 100 * MIB },
+			{ .monotonic_ns = low_ns, .live_bytes = 50 * MIB, .volume_bytes = 120 * MIB },
+			{ .monotonic_ns = end_ns,
+			  .live_bytes = 50 * MIB,
+			  .volume_bytes = 120 * MIB + last_cases[i].volume_bytes,
+			  .is_end = true },
+		};
+		struct kmem_heartbeat beats[] = { hand.heartbeat, hand.heartbeat };
+
+		beats[0].monotonic_ns = hand.identity.start_monotonic_ns;
+		beats[0].live_bytes = 290 * MIB;
+		beats[1].monotonic_ns = end_ns - last_cases[i].beat_before_ns;
+		beats[1].live_bytes = 50 * MIB;
+		hand.process.heartbeats = beats;
+		hand.process.heartbeat_count = last_cases[i].beat_before_ns != 0 ? 2 : 0;
+		hand.process.points = points;
+		hand.process.point_count = ARRAY_LEN(points);
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if ((strstr(found_text(&verdict), "freed-not-returned") != NULL) != last_cases[i].is_told)
+			fail_msg("%s: %s", last_cases[i].why, verdict.text);
+		assert_advised(&verdict, last_cases[i].is_told ? "return-freed-memory" : "nothing");
+	}
+}
+
 static void
 of_a_program_that_runs_what_to_do_is_about_what_it_keeps(void **state)
 {
@@ -717,6 +766,7 @@ main(void)
 		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
 		cmocka_unit_test_setup(freed_memory_that_cannot_be_given_back_is_a_cause, make),
 		cmocka_unit_test_setup(freed_memory_is_told_of_who_ended_well_too, make),
+		cmocka_unit_test_setup(what_was_freed_in_the_last_moment_is_no_fragmentation, make),
 		cmocka_unit_test_setup(of_a_program_that_runs_what_to_do_is_about_what_it_keeps, make),
 		cmocka_unit_test_setup(without_a_sample_freed_memory_is_told_at_least, make),
 		cmocka_unit_test_setup(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else, make),
