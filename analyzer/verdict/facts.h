@@ -79,7 +79,9 @@ struct verdict_memory {
 	uint64_t sample_bytes;  // that the looks saw
 	uint64_t own_bytes;     // of these, the recorder's own
 	uint64_t program_bytes; // of these, the program and its libraries: code and data
+	uint64_t files_bytes;   // of these, pages of files and shared memory that no line holds
 	uint64_t age_ns;        // of the oldest look, to the end or the last heartbeat
+	struct rank_line files; // the line that maps most of these files; site_count == 0: none does, or they are few
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
 	bool is_of_container;                         // bytes is what the container had in use

@@ -389,6 +389,30 @@ find_pinning(struct verdict_facts *facts)
 	rank_free(ranked);
 }
 
+/* The line at which so much of files is mapped that most of the pages of files in memory can be no other's. */
+static void
+find_files(struct verdict_facts *facts)
+{
+	struct verdict_memory *memory = &facts->memory;
+	struct rank_line most = { .site_count = 0 };
+	struct ranked *ranked = verdict_rank(facts, &rank_sites, &rank_sites_asked);
+	uint64_t others_bytes = 0;
+
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+
+		if (facts->model->domains[line->domain].id.kind != DOMAIN_FILE)
+			continue;
+		others_bytes += line->live_bytes;
+		if (line->live_bytes > most.live_bytes)
+			most = *line;
+	}
+	others_bytes -= most.live_bytes;
+	if (most.live_bytes >= memory->files_bytes / 2 && others_bytes < memory->files_bytes / 2)
+		memory->files = most;
+	rank_free(ranked);
+}
+
 /* Of those that few blocks keep, what is worth a sentence. */
 uint64_t
 verdict_sparse_of(const struct verdict_freed *freed)
@@ -593,6 +617,7 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	memory->lines_bytes = parts[PART_LINES];
 	memory->own_bytes = parts[PART_OWN];
 	memory->program_bytes = parts[PART_PROGRAM];
+	memory->files_bytes = parts[PART_FILES];
 	/* Of whoever the kernel killed for the container's limit all that was charged there is the question. */
 	if (facts->cgroup_kills != 0 && facts->charged_bytes > memory->bytes && facts->limit_bytes != UINT64_MAX) {
 		add_container(facts->model, facts->charged_bytes - memory->bytes, parts);
@@ -616,6 +641,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
 			memory->freed.age_ns = end_ns - process->resident->monotonic_ns;
 	}
+	if (memory->files_bytes >= WORTH_BYTES)
+		find_files(facts);
 	if (was_freed_by_ending(facts))
 		memory->freed = (struct verdict_freed){ .freed_bytes = 0 };
 	if (memory->freed.freed_bytes != 0)

@@ -27,9 +27,18 @@ is_more_than_live(const struct verdict_facts *facts)
 	       lines_bytes <= facts->live_bytes / 16 * 17;
 }
 
+static void
+say_files(const struct rank_line *line, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, " Most of the files were mapped at %s.", verdict_line_text(line, place));
+}
+
 PHRASE(PARTS)
 {
 	const struct verdict_memory *memory = &facts->memory;
+	bool are_files_told = memory->files.site_count != 0 && verdict_holds_a_third(facts, memory->files_bytes);
 	uint64_t rest_bytes = 0;
 	char bytes[UNITS_TEXT_BYTES];
 
@@ -51,13 +60,16 @@ PHRASE(PARTS)
 	if (rest_bytes != 0)
 		say(verdict, "; the rest was %s", units_bytes(rest_bytes, bytes));
 	say(verdict, ".");
+	if (are_files_told)
+		say_files(&memory->files, verdict);
 	/* Also where the sample is of another time than what is told beside it. */
 	if (memory->age_ns >= OLD_NS && memory->later_bytes >= memory->sample_bytes / OLD_PART)
 		say(verdict, " That sample was taken %.1f s before the end, when %s was in memory.",
 		    (double)memory->age_ns / 1e9, units_bytes(memory->process_bytes - memory->later_bytes, bytes));
 	if (verdict_was_mostly_released(facts))
 		say(verdict, " Most of what lines held then was released afterwards.");
-	else if (facts->top_live.site_count != 0 && !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
+	else if (!are_files_told && facts->top_live.site_count != 0 &&
+	         !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
 	         !verdict_holds_a_third(facts, facts->top_live_sum.bytes))
 		say(verdict, " No line explains it: none holds a third of it.");
 }
@@ -281,6 +293,14 @@ PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of that ({share}) was left by imports.")
 PHRASE_TEXT(
 	LIBRARIES,
 	" Of the {whole} in memory at the last sample, {bytes} ({share}) was code and data of the program and its libraries.")
+
+PHRASE(MAPPED_FILES)
+{
+	say_finding(finding,
+	            " Of the {whole} in memory at the last sample, {bytes} ({share}) was pages of files and shared memory.",
+	            verdict);
+	say_files(&finding->line, verdict);
+}
 
 PHRASE(RECORDER)
 {

@@ -285,6 +285,36 @@ what_processes_share_is_no_other_time(void **state)
 	assert_null(strstr(verdict.text, "That sample was"));
 }
 
+/* A file that is mapped and read fills memory, and no block of it is live. */
+static void
+the_line_that_maps_most_files_is_named(void **state)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		hand_model_make(&hand);
+		hand_model_domain(&hand.domains[RESERVED], "file");
+		hand_model_site(&hand, RESERVED, 10, i == 2 ? 60 * MIB : 140 * MIB);
+		hand_model_site(&hand, RESERVED, 11, 15 * MIB);
+		hand_model_site(&hand, HEAP, 16, 3 * MIB);
+		looked(4 * MIB, 0, 10 * MIB);
+		hand.resident.part_bytes[KMEM_RESIDENT_FILE] = 150 * MIB;
+		hand.resident.resident_bytes += 150 * MIB;
+		if (i == 1)
+			hand_model_exited(&hand, 0);
+		else
+			hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		if (i != 2)
+			SAYS(" Most of the files were mapped at train.py:10 epoch.");
+		else
+			assert_null(strstr(verdict.text, "files were mapped")); // others than those that were seen
+		if (i == 1)
+			assert_found(&verdict, "mapped-files 150 MiB of 164 MiB at train.py:10 epoch");
+		else
+			SAYS("150 MiB was pages of files and shared memory");
+		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i == 2);
+	}
+}
+
 /* Blocks that were released between the look and the end. */
 static void
 what_lines_held_at_the_look_is_not_denied(void **state)
@@ -761,6 +791,7 @@ main(void)
 		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
 		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
 		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
+		cmocka_unit_test_setup(the_line_that_maps_most_files_is_named, make),
 		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),
 		cmocka_unit_test_setup(what_processes_share_is_no_other_time, make),
 		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
