@@ -72,16 +72,18 @@ struct verdict_line_sum {
 };
 
 struct verdict_memory {
-	uint64_t bytes;         // the sum of the parts; 0 = nobody looked
-	uint64_t process_bytes; // of these, not of other processes
-	uint64_t later_bytes;   // of these, newer than the look
-	uint64_t lines_bytes;   // of these, live at recorded lines at the look
-	uint64_t sample_bytes;  // that the looks saw
-	uint64_t own_bytes;     // of these, the recorder's own
-	uint64_t program_bytes; // of these, the program and its libraries: code and data
-	uint64_t files_bytes;   // of these, pages of files and shared memory that no line holds
-	uint64_t age_ns;        // of the oldest look, to the end or the last heartbeat
-	struct rank_line files; // the line that maps most of these files; site_count == 0: none does, or they are few
+	uint64_t bytes;             // the sum of the parts; 0 = nobody looked
+	uint64_t process_bytes;     // of these, not of other processes
+	uint64_t later_bytes;       // of these, newer than the look
+	uint64_t lines_bytes;       // of these, live at recorded lines at the look
+	uint64_t sample_bytes;      // that the looks saw
+	uint64_t own_bytes;         // of these, the recorder's own
+	uint64_t program_bytes;     // of these, the program and its libraries: code and data
+	uint64_t files_bytes;       // of these, pages of files and shared memory that no line holds
+	uint64_t age_ns;            // of the oldest look, to the end or the last heartbeat
+	struct rank_line files;     // the line that maps most of these files; site_count == 0: none does, or they are few
+	uint64_t inherited_bytes;   // from before the fork, in the process that has most of it
+	struct rank_line inherited; // the line that built most of that; site_count == 0: none did
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
 	bool is_of_container;                         // bytes is what the container had in use
@@ -353,5 +355,7 @@ void verdict_forecast_gather(struct verdict_facts *facts); // after what accumul
 
 void verdict_children_gather(const struct verdict_now *now, struct verdict_facts *facts); // after lost_child
 void verdict_copies_gather(const struct model *model, struct verdict_copies *copies);
+/* Of what the child inherited, the line that held most then, as far as it is known; site NULL: none is. */
+struct verdict_built verdict_built_most(const struct model *model, const struct model_process *child);
 
 #endif

@@ -413,6 +413,21 @@ find_files(struct verdict_facts *facts)
 	rank_free(ranked);
 }
 
+/* The line that built so much of what a child inherited that most of what is in memory of that can be no other's. */
+static void
+find_inherited(struct verdict_memory *memory, const struct model *model, const struct model_process *child)
+{
+	struct verdict_built built = verdict_built_most(model, child);
+	uint64_t others_bytes = child->inherited_bytes - lesser(child->inherited_bytes, built.bytes);
+
+	memory->inherited_bytes = child->resident->part_bytes[KMEM_RESIDENT_INHERITED];
+	memory->inherited.site_count = 0;
+	if (built.site != NULL && built.bytes >= memory->inherited_bytes / 2 && others_bytes < memory->inherited_bytes / 2)
+		memory->inherited = (struct rank_line){
+			.where = built.site->where, .largest = built.site, .domain = built.site->domain, .site_count = 1
+		};
+}
+
 /* Of those that few blocks keep, what is worth a sentence. */
 uint64_t
 verdict_sparse_of(const struct verdict_freed *freed)
@@ -603,6 +618,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		if (!is_meant[i] || process->resident == NULL)
 			continue;
 		add_process(facts, process, parts);
+		if (process->resident->part_bytes[KMEM_RESIDENT_INHERITED] > memory->inherited_bytes)
+			find_inherited(memory, facts->model, process);
 		last_bytes += greater(last_resident_bytes(process), process->resident->resident_bytes);
 		memory->sample_bytes += process->resident->resident_bytes;
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)

@@ -39,7 +39,10 @@ PHRASE(PARTS)
 {
 	const struct verdict_memory *memory = &facts->memory;
 	bool are_files_told = memory->files.site_count != 0 && verdict_holds_a_third(facts, memory->files_bytes);
+	bool is_builder_told = memory->inherited.site_count != 0 && verdict_holds_a_third(facts, memory->inherited_bytes);
 	uint64_t rest_bytes = 0;
+	char place[PLACE_TEXT_BYTES];
+	char word[VERDICT_WORD_BYTES];
 	char bytes[UNITS_TEXT_BYTES];
 
 	(void)units_bytes(memory->bytes, bytes);
@@ -62,13 +65,16 @@ PHRASE(PARTS)
 	say(verdict, ".");
 	if (are_files_told)
 		say_files(&memory->files, verdict);
+	if (is_builder_told)
+		say(verdict, " Most of what was there before the fork was %s %s.",
+		    verdict_where_word(facts, &memory->inherited, word), verdict_line_text(&memory->inherited, place));
 	/* Also where the sample is of another time than what is told beside it. */
 	if (memory->age_ns >= OLD_NS && memory->later_bytes >= memory->sample_bytes / OLD_PART)
 		say(verdict, " That sample was taken %.1f s before the end, when %s was in memory.",
 		    (double)memory->age_ns / 1e9, units_bytes(memory->process_bytes - memory->later_bytes, bytes));
 	if (verdict_was_mostly_released(facts))
 		say(verdict, " Most of what lines held then was released afterwards.");
-	else if (!are_files_told && facts->top_live.site_count != 0 &&
+	else if (!are_files_told && !is_builder_told && facts->top_live.site_count != 0 &&
 	         !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
 	         !verdict_holds_a_third(facts, facts->top_live_sum.bytes))
 		say(verdict, " No line explains it: none holds a third of it.");

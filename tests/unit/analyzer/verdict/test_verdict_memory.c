@@ -315,6 +315,44 @@ the_line_that_maps_most_files_is_named(void **state)
 	}
 }
 
+/* Its lines are the parent's, which no longer holds it. */
+static void
+the_line_of_what_was_there_before_the_fork_is_named(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct model_process processes[2];
+		struct kmem_resident of_child;
+		struct model_built built = { .live_bytes = i == 0 ? 76 * MIB : 40 * MIB };
+
+		hand_model_make(&hand);
+		built.site = hand_model_site(&hand, HEAP, 4, 0);
+		hand_model_site(&hand, HEAP, 20, 3 * MIB);
+		looked(4 * MIB, 0, 3 * MIB);
+		hand.heartbeat.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(60000000000);
+		hand_model_waited(&hand, SIGKILL);
+		hand.process.live_bytes = 3 * MIB;
+		of_child = hand.resident;
+		of_child.part_bytes[KMEM_RESIDENT_INHERITED] = 90 * MIB;
+		of_child.resident_bytes += 90 * MIB;
+		processes[0] = processes[1] = hand.process;
+		processes[0].parent = -1;
+		processes[1].parent = 0;
+		processes[1].launcher = NULL;
+		processes[1].resident = &of_child;
+		processes[1].inherited_bytes = 92 * MIB;
+		processes[1].built = &built;
+		processes[1].built_count = 1;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		hand_model_decide(&hand, &verdict);
+		SAYS("90.0 MiB was memory from before the fork");
+		assert_int_equal(
+			strstr(verdict.text, " Most of what was there before the fork was allocated at train.py:4 epoch.") != NULL,
+			i == 0);
+		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i != 0);
+	}
+}
+
 /* Blocks that were released between the look and the end. */
 static void
 what_lines_held_at_the_look_is_not_denied(void **state)
@@ -792,6 +830,7 @@ main(void)
 		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
 		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
 		cmocka_unit_test_setup(the_line_that_maps_most_files_is_named, make),
+		cmocka_unit_test_setup(the_line_of_what_was_there_before_the_fork_is_named, make),
 		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),
 		cmocka_unit_test_setup(what_processes_share_is_no_other_time, make),
 		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
