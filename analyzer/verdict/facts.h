@@ -212,8 +212,9 @@ struct verdict_facts {
 	uint64_t leaking_bytes;        // of all lines of the host's memory that accumulate, but for what may be a data set
 	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
 	struct rank_line swept;        // of class swept, the one that held most; site_count == 0: none
-	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
-	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
+	const struct model_process *top_live_process; // the one of these that has nearly all of it; NULL = none has
+	uint32_t top_live_processes; // 0: all of top_live is part of live_bytes; else a sum over so many processes
+	uint32_t top_peak_processes; // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
 	struct verdict_forecast forecast;
 	uint64_t pace_bytes; // a minute that it grew by, evenly, until a signal ended it; 0 = not so, or not known
