@@ -36,7 +36,6 @@
 #define COLUMNS_LEAST 40 // a narrower terminal breaks lines itself
 #define COLUMNS_MOST 120 // longer lines are hard to read
 #define TRIFLE_PART 100  // rows of less are left out, the first excepted
-#define MORE_PART 8      // of what was ever in memory: lines that asked for so much more are told as that
 #define REST_PART 20     // what is in rows that are left out is told where it is that much of all
 
 /* ---- looks ---- */
@@ -372,7 +371,7 @@ is_more_than_memory(const struct report *report, const struct moment *moment, ui
 	uint64_t most_bytes = report->processes[0].max_resident_bytes;
 
 	return moment->is_peak && moment->has_host && !moment->has_devices && report->process_count == 1 &&
-	       most_bytes != 0 && total_bytes > most_bytes + most_bytes / MORE_PART;
+	       verdict_is_beyond_memory(total_bytes, most_bytes);
 }
 
 static void

@@ -232,6 +232,8 @@ void verdict_facts_gather(struct finished_model finished, const struct verdict_n
 uint64_t verdict_peak_of(const struct model_process *process);
 /* The most that it had in memory. The kernel's own maximum may be some hundred KiB below what a sample found. 0 = not known: without a launcher. */
 uint64_t verdict_most_resident_of(const struct model_process *process);
+/* So much was asked for, and was clearly not all in memory at once; most_resident_bytes 0: not known. */
+bool verdict_is_beyond_memory(uint64_t bytes, uint64_t most_resident_bytes);
 /* The heap of one of the processes is another allocator's, which stands before the recorder: its note says so; NULL = of none. */
 const char *verdict_hidden_heap(const struct model *model);
 /* The note of the process that begins so (kmem_format.h); NULL = it has none. */

@@ -211,6 +211,16 @@ kind_words(const struct model_domain *domain)
 	}
 }
 
+/* What was not in memory at the last look was not at the peak; of the rest more was not, where all of it would be more than ever was there. */
+static bool
+is_untouched_told(const struct verdict_facts *facts)
+{
+	uint64_t most_bytes = verdict_most_resident_of(facts->process);
+
+	return facts->model->process_count == 1 && facts->peak_domain != NULL && most_bytes != 0 &&
+	       facts->peak_bytes > most_bytes && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
+}
+
 /* All of it first, and then the kind of memory that took most, of which its lines are told next. */
 static void
 say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *verdict)
@@ -237,7 +247,9 @@ say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *
 	if (whole_bytes != 0)
 		say(verdict, " It had at most %s in memory.", whole);
 	say(verdict, " It held at most %s %s", peak, name);
-	if (!is_touched && domain != NULL)
+	if (is_untouched_told(facts))
+		say(verdict, ", at least %s of it untouched", units_bytes(facts->peak_untouched_bytes, peak));
+	else if (!is_touched && domain != NULL)
 		say(verdict, ", %s of it touched", units_bytes(facts->peak_bytes, peak));
 	say(verdict, ".");
 }
@@ -278,7 +290,10 @@ PHRASE(PEAK_LINE)
 	else if (verdict_is_arena(facts, &finding->line))
 		say(verdict, " It held small Python objects.");
 	else
-		say_finding(finding, " {bytes} of that ({share}) was allocated at {where}.", verdict);
+		say_finding(finding,
+		            is_untouched_told(facts) ? " {bytes} of the rest ({share}) was allocated at {where}."
+		                                     : " {bytes} of that ({share}) was allocated at {where}.",
+		            verdict);
 	say_all_kinds(finding, &facts->top_peak_sum, verdict);
 }
 

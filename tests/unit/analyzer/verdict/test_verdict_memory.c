@@ -756,6 +756,28 @@ a_heap_that_is_hidden_is_told(void **state)
 	assert_advised(&verdict, "nothing");
 }
 
+/* What was not in memory at the last look is known, what was at the peak is not: never more than was there at all. */
+static void
+what_was_touched_at_the_peak_is_no_more_than_was_in_memory(void **state)
+{
+	struct model_site *site = hand_model_site(&hand, HEAP, 11, 100 * MIB);
+
+	untouched(hand_model_site(&hand, HEAP, 8, 60 * MIB), 60 * MIB);
+	site->allocated_count = 900;
+	hand_model_exited(&hand, 0);
+	hand.process.resident = NULL;
+	hand.launcher.max_resident_bytes = 120 * MIB;
+	hand_model_decide(&hand, &verdict);
+	SAYS(
+		" It had at most 120 MiB in memory. It held at most 160 MiB in its heap, 100 MiB of it touched. 100 MiB of that");
+	assert_advised(&verdict, "hold-less-at-peak");
+	hand.launcher.max_resident_bytes = 62 * MIB;
+	hand_model_decide(&hand, &verdict);
+	SAYS(" It had at most 62.0 MiB in memory. It held at most 160 MiB in its heap, at least 60.0 MiB of it untouched. "
+	     "100 MiB of the rest (100 %) was allocated at train.py:11 epoch.");
+	assert_advised(&verdict, "nothing"); // nobody knows how much of the line's was in memory
+}
+
 /* Where much of it was never touched, and where the peak is the sum of what was live at a heartbeat. */
 static void
 the_peak_has_the_same_bytes_in_text_and_finding(void **state)
@@ -848,6 +870,7 @@ main(void)
 		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
 		cmocka_unit_test_setup(the_peak_has_the_same_bytes_in_text_and_finding, make),
+		cmocka_unit_test_setup(what_was_touched_at_the_peak_is_no_more_than_was_in_memory, make),
 		cmocka_unit_test_setup(names_of_advice_are_those_of_what_is_said, make),
 	};
 
