@@ -213,14 +213,13 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 	                     1)) {
 		book_born_fast(site, bytes);
 		book_dead_fast(old_site, gone.bytes, gone.generation);
+		if (__builtin_expect(bytes < LARGE_BLOCKS_BYTES, 1)) // the word has room for its size, too
+			map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
+		else
+			tracker_map_slow(slot, addr, bytes, number, generation);
 	} else {
 		tracker_resize_slow(slot, gone, addr, (struct address_block){ bytes, number, generation });
-		return;
 	}
-	if (__builtin_expect(bytes < LARGE_BLOCKS_BYTES, 1)) // the word has room for its size, too
-		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
-	else
-		tracker_map_slow(slot, addr, bytes, number, generation);
 }
 
 __attribute__((flatten)) void
