@@ -36,7 +36,6 @@
 #define COLUMNS_LEAST 40 // a narrower terminal breaks lines itself
 #define COLUMNS_MOST 120 // longer lines are hard to read
 #define TRIFLE_PART 100  // rows of less are left out, the first excepted
-#define MORE_PART 8      // of the most that was in memory: where the lines asked for this part more, the text says so
 #define REST_PART 20     // rows that are left out are mentioned where they hold this part of all
 
 /* ---- looks ---- */
@@ -375,7 +374,7 @@ is_more_than_memory(const struct report *report, const struct moment *moment, ui
 	uint64_t most_bytes = report->processes[0].max_resident_bytes;
 
 	return moment->is_peak && moment->has_host && !moment->has_devices && report->process_count == 1 &&
-	       most_bytes != 0 && total_bytes > most_bytes + most_bytes / MORE_PART;
+	       verdict_is_beyond_memory(total_bytes, most_bytes);
 }
 
 /* "Held at the peak of each of 6 processes (206 MiB in sum": of figures that were not there at one time, no sum was. */
@@ -449,6 +448,7 @@ static const enum finding_kind told_kinds[] = {
 	FINDING_DEVICE_REFUSED,
 	FINDING_DEVICE_FRAGMENTED,
 	FINDING_SHARED_LINE,
+	FINDING_MAPPED_FILES,
 };
 
 static bool

@@ -384,7 +384,9 @@ is_well_but_collected(const struct verdict_facts *facts, const struct verdict *v
 	       !line->is_import && !rank_is_below_import(line->largest) && facts->top_peak_processes == 0 &&
 	       !verdict_is_arena(facts, line) && line->peak_bytes >= WORTH_LEAKING_BYTES &&
 	       line->peak_bytes >= facts->peak_bytes / 100 * COLLECTED_PERCENT &&
-	       facts->peak_bytes >= facts->peak_whole_bytes / 2 && blocks_at_peak(line) >= COLLECTED_BLOCKS;
+	       facts->peak_bytes >= facts->peak_whole_bytes / 2 &&
+	       !verdict_is_beyond_memory(facts->peak_bytes, verdict_most_resident_of(facts->peak_process)) &&
+	       blocks_at_peak(line) >= COLLECTED_BLOCKS;
 }
 
 ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)

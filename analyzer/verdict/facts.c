@@ -11,6 +11,7 @@
 #include "analysis/refused_requests.h"
 #include "base/text_start.h"
 
+#define BEYOND_PART 8             // of what was ever in memory: lines that held so much more are told as that
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
 #define LOW_AVAILABLE_PERCENT 5   // of the machine's memory
@@ -275,6 +276,12 @@ verdict_most_resident_of(const struct model_process *process)
 	uint64_t sampled_bytes = process->resident != NULL ? process->resident->resident_bytes : 0;
 
 	return most_bytes != 0 && sampled_bytes > most_bytes ? sampled_bytes : most_bytes;
+}
+
+bool
+verdict_is_beyond_memory(uint64_t bytes, uint64_t most_resident_bytes)
+{
+	return most_resident_bytes != 0 && bytes > most_resident_bytes + most_resident_bytes / BEYOND_PART;
 }
 
 uint64_t

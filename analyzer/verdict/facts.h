@@ -72,14 +72,18 @@ struct verdict_line_sum {
 };
 
 struct verdict_memory {
-	uint64_t bytes;         // the sum of the parts; 0 = nobody looked
-	uint64_t process_bytes; // of these, not of other processes
-	uint64_t later_bytes;   // of these, newer than the look
-	uint64_t lines_bytes;   // of these, live at recorded lines at the look
-	uint64_t sample_bytes;  // that the looks saw
-	uint64_t own_bytes;     // of these, the recorder's own
-	uint64_t program_bytes; // of these, the program and its libraries: code and data
-	uint64_t age_ns;        // of the oldest look, to the end or the last heartbeat
+	uint64_t bytes;             // the sum of the parts; 0 = nobody looked
+	uint64_t process_bytes;     // of these, not of other processes
+	uint64_t later_bytes;       // of these, newer than the look
+	uint64_t lines_bytes;       // of these, live at recorded lines at the look
+	uint64_t sample_bytes;      // that the looks saw
+	uint64_t own_bytes;         // of these, the recorder's own
+	uint64_t program_bytes;     // of these, the program and its libraries: code and data
+	uint64_t files_bytes;       // of these, pages of files and shared memory that no line holds
+	uint64_t age_ns;            // of the oldest look, to the end or the last heartbeat
+	struct rank_line files;     // the line that maps most of these files; site_count == 0: none does, or they are few
+	uint64_t inherited_bytes;   // from before the fork, in the process that has most of it
+	struct rank_line inherited; // the line that built most of that; site_count == 0: none did
 	size_t part_count;
 	struct verdict_part parts[VERDICT_PARTS_MAX]; // the largest first
 	bool is_of_container;                         // bytes is what the container had in use
@@ -210,8 +214,9 @@ struct verdict_facts {
 	uint64_t leaking_bytes;        // of all lines of the host's memory that accumulate, but for what may be a data set
 	struct rank_line most_leaking; // the one that holds most of leaking_bytes; site_count == 0: none
 	struct rank_line swept;        // of class swept, the one that held most; site_count == 0: none
-	uint32_t top_live_processes;   // 0: all of top_live is part of live_bytes; else a sum over so many processes
-	uint32_t top_peak_processes;   // the same of top_peak and peak_bytes
+	const struct model_process *top_live_process; // the one of these that has nearly all of it; NULL = none has
+	uint32_t top_live_processes; // 0: all of top_live is part of live_bytes; else a sum over so many processes
+	uint32_t top_peak_processes; // the same of top_peak and peak_bytes
 	struct verdict_copies copies;
 	struct verdict_forecast forecast;
 	uint64_t pace_bytes; // a minute that it grew by, evenly, until a signal ended it; 0 = not so, or not known
@@ -229,6 +234,8 @@ void verdict_facts_gather(struct finished_model finished, const struct verdict_n
 uint64_t verdict_peak_of(const struct model_process *process);
 /* The most that it had in memory. The kernel's own maximum may be some hundred KiB below what a sample found. 0 = not known: without a launcher. */
 uint64_t verdict_most_resident_of(const struct model_process *process);
+/* So much was asked for, and was clearly not all in memory at once; most_resident_bytes 0: not known. */
+bool verdict_is_beyond_memory(uint64_t bytes, uint64_t most_resident_bytes);
 /* The heap of one of the processes is another allocator's, which stands before the recorder: its note says so; NULL = of none. */
 const char *verdict_hidden_heap(const struct model *model);
 /* The note of the process that begins so (kmem_format.h); NULL = it has none. */
@@ -355,5 +362,7 @@ void verdict_forecast_gather(struct verdict_facts *facts); // after what accumul
 
 void verdict_children_gather(const struct verdict_now *now, struct verdict_facts *facts); // after lost_child
 void verdict_copies_gather(const struct model *model, struct verdict_copies *copies);
+/* Of what the child inherited, the line that held most then, as far as it is known; site NULL: none is. */
+struct verdict_built verdict_built_most(const struct model *model, const struct model_process *child);
 
 #endif

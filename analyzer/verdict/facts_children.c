@@ -105,6 +105,18 @@ find_lines(const struct model_process *child, struct verdict_copies *copies)
 	}
 }
 
+struct verdict_built
+verdict_built_most(const struct model *model, const struct model_process *child)
+{
+	struct verdict_copies found = { .built_count = 0 };
+	size_t most = 0;
+
+	find_lines(builders_child(model, child), &found);
+	for (size_t i = 1; i < found.built_count; i++)
+		most = found.built[i].bytes > found.built[most].bytes ? i : most;
+	return found.built[most];
+}
+
 void
 verdict_copies_gather(const struct model *model, struct verdict_copies *copies)
 {

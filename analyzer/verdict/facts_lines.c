@@ -207,25 +207,25 @@ find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
 	}
 }
 
-#define ONE_PROCESS_PERCENT 90 // of what leaks
+#define ONE_PROCESS_PERCENT 90 // of what a line holds
 
-/* The process that has nearly all of what leaks at a line; NULL = it is shared among several. */
+/* The process that has nearly all that is live at a line, or leaks there; NULL = it is shared among several. */
 static const struct model_process *
-process_of_leak(const struct verdict_facts *facts, const struct ranked *live, const struct rank_line *line)
+process_of(const struct verdict_facts *facts, const struct ranked *live, const struct rank_line *line, bool is_of_leak)
 {
-	unsigned process = line->telling->process;
-	uint64_t leaking_bytes = 0;
+	unsigned process = (is_of_leak ? line->telling : line->largest)->process;
+	uint64_t all_bytes = 0;
 	uint64_t its_bytes = 0;
 
 	for (size_t i = 0; i < line->site_count; i++) {
 		const struct model_site *site = live->sites[line->first_site + i];
 
-		if (site->leak != MODEL_LEAK_LEAK)
+		if (is_of_leak && site->leak != MODEL_LEAK_LEAK)
 			continue;
-		leaking_bytes += site->live_bytes;
+		all_bytes += site->live_bytes;
 		its_bytes += site->process == process ? site->most_live_bytes : 0;
 	}
-	return its_bytes >= leaking_bytes / 100 * ONE_PROCESS_PERCENT ? &facts->model->processes[process] : NULL;
+	return its_bytes >= all_bytes / 100 * ONE_PROCESS_PERCENT ? &facts->model->processes[process] : NULL;
 }
 
 #define BESIDE_PART 20                         // of all that is live: less is not worth a sentence,
@@ -251,7 +251,7 @@ find_beside(struct verdict_facts *facts, const struct ranked *live)
 			facts->beside = *line;
 	}
 	if (facts->beside.site_count != 0)
-		facts->beside_process = process_of_leak(facts, live, &facts->beside);
+		facts->beside_process = process_of(facts, live, &facts->beside, true);
 }
 
 /* In the processes marked in `is_meant`; 0 when some of it may be others'. */
@@ -474,6 +474,8 @@ verdict_live_gather(struct verdict_facts *facts)
 		facts->top_live_processes = 0;
 	else if (facts->top_live.site_count != 0)
 		(void)is_line_of(live, &facts->top_live, is_meant, model_site_live, &facts->top_live_processes);
+	if (facts->top_live_processes > 1)
+		facts->top_live_process = process_of(facts, live, &facts->top_live, false);
 	if (facts->top_live.where != NULL)
 		facts->top_live_sum = sum_kinds(facts, live, &facts->top_live, false);
 	find_kept_way(facts, live);

@@ -28,6 +28,8 @@
 #define MOST (UINT64_C(1) << 48)         // of bytes and blocks: a capture may say anything
 #define LOOK_LATE_NS UINT64_C(100000000) // a sample so shortly before the end shows the end
 #define CHANGED_PART 8                   // where memory has changed by this part, the sample is too old
+#define LAST_PART 16                     // of the run: its last moments
+#define LAST_VOLUME_PART 8               // of what was freed
 #define FALLEN_PART 4                    // this part of what was live was freed since the sample
 
 static uint64_t
@@ -143,9 +145,9 @@ beat_after_sample(const struct model_process *process)
 	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last : NULL;
 }
 
-/* The most that was live about the time of the look: at the heartbeats before and after it, or at the end, which was looked at. */
+/* What was live about the time of the look: at the heartbeats before and after it, the greater or the lesser; or at the end, which was looked at. */
 static uint64_t
-live_at_sample(const struct model_process *process)
+live_at_sample(const struct model_process *process, uint64_t of_two(uint64_t, uint64_t))
 {
 	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT &&
 	                 verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
@@ -158,10 +160,10 @@ live_at_sample(const struct model_process *process)
 		const struct kmem_heartbeat *beat = &process->heartbeats[i];
 
 		if (beat->monotonic_ns > process->resident->monotonic_ns)
-			return greater(before_bytes, beat->live_bytes);
+			return of_two(before_bytes, beat->live_bytes);
 		before_bytes = beat->live_bytes;
 	}
-	return greater(before_bytes, process->live_bytes);
+	return of_two(before_bytes, process->live_bytes);
 }
 
 /* What malloc needs for so much that is live: its own words and rounding too, in blocks of the size that is usual in the heap. */
@@ -191,12 +193,27 @@ malloc_at_sample(const struct model_process *process)
 	return process->resident->part_bytes[KMEM_RESIDENT_BRK] + process->resident->part_bytes[KMEM_RESIDENT_HEAP];
 }
 
+/* What was live then and can be nowhere else than in malloc's pages is not free, whatever the map of blocks said. */
+static uint64_t
+free_at_most(const struct model *model, const struct model_process *process)
+{
+	uint64_t live_bytes = live_at_sample(process, lesser);
+
+	for (size_t i = 0; i < model->domain_count; i++) {
+		const struct model_domain *domain = &model->domains[i];
+		uint64_t elsewhere_bytes = domain->id.kind == DOMAIN_HEAP ? domain->untouched_bytes : domain->peak_bytes;
+
+		live_bytes -= lesser(live_bytes, domain_is_host(domain->id.kind) ? elsewhere_bytes : 0);
+	}
+	return malloc_at_sample(process) - lesser(malloc_at_sample(process), live_bytes);
+}
+
 /* Where nobody looked at malloc's pages: what it had more than was live, at least. 0: not known. */
 static uint64_t
 freed_at_least(const struct model *model, const struct model_process *process)
 {
 	uint64_t malloc_bytes = malloc_at_sample(process);
-	uint64_t live_bytes = live_at_sample(process);
+	uint64_t live_bytes = live_at_sample(process, greater);
 
 	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, needed_for(model, live_bytes)) : 0;
 }
@@ -256,8 +273,9 @@ freed_then(const struct model *model, const struct model_process *process)
 		.process = process,
 		.resident_bytes = process->resident->resident_bytes,
 		.heap_bytes = is_sampled ? look->bytes : malloc_at_sample(process),
-		.freed_bytes = is_sampled ? freed_at_sample(look) : freed_at_least(model, process),
-		.empty_bytes = look->empty_bytes,
+		.freed_bytes = is_sampled ? lesser(freed_at_sample(look), free_at_most(model, process))
+		                          : freed_at_least(model, process),
+		.empty_bytes = lesser(look->empty_bytes, free_at_most(model, process)),
 		.sparse_bytes = look->sparse_bytes,
 		.sparse_live_bytes = look->sparse_live_bytes,
 	};
@@ -296,6 +314,35 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 }
 
 /*
+ * Was most of it live until the last moments, and next to nothing allocated since? Points of the history know what was allocated; a long run
+ * has few of them, and heartbeats between.
+ */
+static bool
+was_freed_last(const struct verdict_freed *freed)
+{
+	const struct model_process *process = freed->process;
+	uint64_t high_bytes = process->live_bytes + freed->freed_bytes / 2;
+	size_t low = process->point_count; // from here on little is live
+	const struct model_point *end;
+	uint64_t low_ns;
+	uint64_t last_ns;
+
+	while (low > 0 && process->points[low - 1].live_bytes < high_bytes)
+		low--;
+	if (low == 0 || low == process->point_count)
+		return false;
+	end = &process->points[process->point_count - 1];
+	low_ns = process->points[low].monotonic_ns;
+	for (size_t i = process->heartbeat_count;
+	     i-- > 0 && process->heartbeats[i].live_bytes < high_bytes &&
+	     process->heartbeats[i].monotonic_ns > process->points[low - 1].monotonic_ns;)
+		low_ns = lesser(low_ns, process->heartbeats[i].monotonic_ns);
+	last_ns = greater((end->monotonic_ns - process->points[0].monotonic_ns) / LAST_PART, LOOK_LATE_NS);
+	return end->monotonic_ns - low_ns <= last_ns &&
+	       end->volume_bytes - process->points[low].volume_bytes <= freed->freed_bytes / LAST_VOLUME_PART;
+}
+
+/*
  * What lines held until the program ended was freed by its end: main returned, and its variables were destroyed. Who exits next needs no
  * memory back. Mappings and devices are not malloc's.
  */
@@ -305,8 +352,11 @@ was_freed_by_ending(const struct verdict_facts *facts)
 	uint64_t released_bytes = 0;
 	uint64_t swept_bytes = 0;
 
-	if ((facts->end != VERDICT_END_OK && facts->end != VERDICT_END_FAILED) || facts->model->process_count > 1)
+	if ((facts->end != VERDICT_END_OK && facts->end != VERDICT_END_FAILED) || facts->model->process_count > 1 ||
+	    facts->memory.freed.freed_bytes == 0)
 		return false;
+	if (was_freed_last(&facts->memory.freed))
+		return true;
 	for (size_t i = 0; i < facts->model->site_count; i++) {
 		const struct model_site *site = &facts->model->sites[i];
 
@@ -339,6 +389,45 @@ find_pinning(struct verdict_facts *facts)
 		}
 	}
 	rank_free(ranked);
+}
+
+/* The line at which so much of files is mapped that most of the pages of files in memory can be no other's. */
+static void
+find_files(struct verdict_facts *facts)
+{
+	struct verdict_memory *memory = &facts->memory;
+	struct rank_line most = { .site_count = 0 };
+	struct ranked *ranked = verdict_rank(facts, &rank_sites, &rank_sites_asked);
+	uint64_t others_bytes = 0;
+
+	for (size_t i = 0; i < ranked->line_count; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+
+		if (facts->model->domains[line->domain].id.kind != DOMAIN_FILE)
+			continue;
+		others_bytes += line->live_bytes;
+		if (line->live_bytes > most.live_bytes)
+			most = *line;
+	}
+	others_bytes -= most.live_bytes;
+	if (most.live_bytes >= memory->files_bytes / 2 && others_bytes < memory->files_bytes / 2)
+		memory->files = most;
+	rank_free(ranked);
+}
+
+/* The line that built so much of what a child inherited that most of what is in memory of that can be no other's. */
+static void
+find_inherited(struct verdict_memory *memory, const struct model *model, const struct model_process *child)
+{
+	struct verdict_built built = verdict_built_most(model, child);
+	uint64_t others_bytes = child->inherited_bytes - lesser(child->inherited_bytes, built.bytes);
+
+	memory->inherited_bytes = child->resident->part_bytes[KMEM_RESIDENT_INHERITED];
+	memory->inherited.site_count = 0;
+	if (built.site != NULL && built.bytes >= memory->inherited_bytes / 2 && others_bytes < memory->inherited_bytes / 2)
+		memory->inherited = (struct rank_line){
+			.where = built.site->where, .largest = built.site, .domain = built.site->domain, .site_count = 1
+		};
 }
 
 /* Of those that few blocks keep, what is worth a sentence. */
@@ -531,6 +620,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		if (!is_meant[i] || process->resident == NULL)
 			continue;
 		add_process(facts, process, parts);
+		if (process->resident->part_bytes[KMEM_RESIDENT_INHERITED] > memory->inherited_bytes)
+			find_inherited(memory, facts->model, process);
 		last_bytes += greater(last_resident_bytes(process), process->resident->resident_bytes);
 		memory->sample_bytes += process->resident->resident_bytes;
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
@@ -545,6 +636,7 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 	memory->lines_bytes = parts[PART_LINES];
 	memory->own_bytes = parts[PART_OWN];
 	memory->program_bytes = parts[PART_PROGRAM];
+	memory->files_bytes = parts[PART_FILES];
 	/* Of whoever the kernel killed for the container's limit all that was charged there is the question. */
 	if (facts->cgroup_kills != 0 && facts->charged_bytes > memory->bytes && facts->limit_bytes != UINT64_MAX) {
 		add_container(facts->model, facts->charged_bytes - memory->bytes, parts);
@@ -568,6 +660,8 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
 			memory->freed.age_ns = end_ns - process->resident->monotonic_ns;
 	}
+	if (memory->files_bytes >= WORTH_BYTES)
+		find_files(facts);
 	if (was_freed_by_ending(facts))
 		memory->freed = (struct verdict_freed){ .freed_bytes = 0 };
 	if (memory->freed.freed_bytes != 0)

@@ -13,7 +13,7 @@
 
 #define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
 #define SWAP_FREE_PART 10                          // of the swap: less is as good as none
-#define LIBRARIES_PART 4                           // of what was in memory: the libraries are worth a sentence
+#define BESIDE_PART 4                              // of what was in memory: libraries, or files, are worth a sentence
 #define WORTH_LIBRARIES_BYTES (UINT64_C(64) << 20) // every program has some
 #define RECORDER_PART 10                           // of what was in memory: the recorder's own is worth a sentence
 #define WORTH_RECORDER_BYTES (UINT64_C(8) << 20)   // of a small program its fixed part is
@@ -558,9 +558,12 @@ find_beside_lines(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct verdict_memory *memory = &facts->memory;
 
-	if (memory->program_bytes > memory->sample_bytes / LIBRARIES_PART &&
-	    memory->program_bytes >= WORTH_LIBRARIES_BYTES && !is_part_told(facts, memory->program_bytes, verdict))
+	if (memory->program_bytes > memory->sample_bytes / BESIDE_PART && memory->program_bytes >= WORTH_LIBRARIES_BYTES &&
+	    !is_part_told(facts, memory->program_bytes, verdict))
 		add(verdict, FINDING_LIBRARIES, memory->program_bytes, memory->sample_bytes, NULL);
+	if (memory->files.site_count != 0 && memory->files_bytes > memory->sample_bytes / BESIDE_PART &&
+	    !is_part_told(facts, memory->files_bytes, verdict))
+		add(verdict, FINDING_MAPPED_FILES, memory->files_bytes, memory->sample_bytes, &memory->files);
 	if (memory->own_bytes > memory->sample_bytes / RECORDER_PART && memory->own_bytes >= WORTH_RECORDER_BYTES &&
 	    !is_part_told(facts, memory->own_bytes, verdict))
 		add(verdict, FINDING_RECORDER, memory->own_bytes, memory->sample_bytes, NULL);

@@ -92,8 +92,9 @@
 	KIND(DOMAIN_STEADY, "domain-steady")                                                                         \
 	KIND(MORE_DOMAINS, "more-domains")                                                                           \
 	KIND(REFUSED_REQUESTS, "refused-requests")                                                                   \
-	KIND(LIBRARIES, "libraries") /* and the program: code and data, of all that was in memory */                 \
-	KIND(RECORDER, "recorder")   /* its own memory, of all that was */                                           \
+	KIND(LIBRARIES, "libraries")       /* and the program: code and data, of all that was in memory */           \
+	KIND(MAPPED_FILES, "mapped-files") /* the line that maps most of those in memory, of all that was */         \
+	KIND(RECORDER, "recorder")         /* its own memory, of all that was */                                     \
 	KIND(DAMAGE, "damaged")                                                                                      \
 	KIND(UNLISTED, "unlisted")                                                                                   \
 	KIND(UNRECORDED, "unrecorded")                                                                               \

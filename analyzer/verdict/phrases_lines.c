@@ -67,8 +67,12 @@ PHRASE(LINE_OF_ALL)
 	else
 		say(verdict, "of the %s of %s that they held %s was allocated at %s", units_bytes(finding->whole_bytes, whole),
 		    facts->model->domains[finding->line.domain].name, when, verdict_line_text(&finding->line, place));
-	if (processes > 1)
+	if (!is_peak && facts->top_live_process != NULL) {
+		say(verdict, ", nearly all of it in ");
+		say_process(facts->top_live_process, verdict);
+	} else if (processes > 1) {
 		say(verdict, ", in %" PRIu32 " of them", processes);
+	}
 	say(verdict, ".");
 }
 

@@ -27,10 +27,22 @@ is_more_than_live(const struct verdict_facts *facts)
 	       lines_bytes <= facts->live_bytes / 16 * 17;
 }
 
+static void
+say_files(const struct rank_line *line, struct verdict *verdict)
+{
+	char place[PLACE_TEXT_BYTES];
+
+	say(verdict, " Most of the files were mapped at %s.", verdict_line_text(line, place));
+}
+
 PHRASE(PARTS)
 {
 	const struct verdict_memory *memory = &facts->memory;
+	bool are_files_told = memory->files.site_count != 0 && verdict_holds_a_third(facts, memory->files_bytes);
+	bool is_builder_told = memory->inherited.site_count != 0 && verdict_holds_a_third(facts, memory->inherited_bytes);
 	uint64_t rest_bytes = 0;
+	char place[PLACE_TEXT_BYTES];
+	char word[VERDICT_WORD_BYTES];
 	char bytes[UNITS_TEXT_BYTES];
 
 	(void)units_bytes(memory->bytes, bytes);
@@ -51,13 +63,19 @@ PHRASE(PARTS)
 	if (rest_bytes != 0)
 		say(verdict, "; the rest was %s", units_bytes(rest_bytes, bytes));
 	say(verdict, ".");
+	if (are_files_told)
+		say_files(&memory->files, verdict);
+	if (is_builder_told)
+		say(verdict, " Most of what was there before the fork was %s %s.",
+		    verdict_where_word(facts, &memory->inherited, word), verdict_line_text(&memory->inherited, place));
 	/* Also where the sample is of another time than what is told beside it. */
 	if (memory->age_ns >= OLD_NS && memory->later_bytes >= memory->sample_bytes / OLD_PART)
 		say(verdict, " That sample was taken %.1f s before the end, when %s was in memory.",
 		    (double)memory->age_ns / 1e9, units_bytes(memory->process_bytes - memory->later_bytes, bytes));
 	if (verdict_was_mostly_released(facts))
 		say(verdict, " Most of what lines held then was released afterwards.");
-	else if (facts->top_live.site_count != 0 && !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
+	else if (!are_files_told && !is_builder_told && facts->top_live.site_count != 0 &&
+	         !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
 	         !verdict_holds_a_third(facts, facts->top_live_sum.bytes))
 		say(verdict, " No line explains it: none holds a third of it.");
 }
@@ -193,6 +211,16 @@ kind_words(const struct model_domain *domain)
 	}
 }
 
+/* What was not in memory at the last look was not at the peak; of the rest more was not, where all of it would be more than ever was there. */
+static bool
+is_untouched_told(const struct verdict_facts *facts)
+{
+	uint64_t most_bytes = verdict_most_resident_of(facts->process);
+
+	return facts->model->process_count == 1 && facts->peak_domain != NULL && most_bytes != 0 &&
+	       facts->peak_bytes > most_bytes && verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
+}
+
 /* All of it first, and then the kind of memory that took most, of which its lines are told next. */
 static void
 say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *verdict)
@@ -219,7 +247,9 @@ say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *
 	if (whole_bytes != 0)
 		say(verdict, " It had at most %s in memory.", whole);
 	say(verdict, " It held at most %s %s", peak, name);
-	if (!is_touched && domain != NULL)
+	if (is_untouched_told(facts))
+		say(verdict, ", at least %s of it untouched", units_bytes(facts->peak_untouched_bytes, peak));
+	else if (!is_touched && domain != NULL)
 		say(verdict, ", %s of it touched", units_bytes(facts->peak_bytes, peak));
 	say(verdict, ".");
 }
@@ -262,7 +292,10 @@ PHRASE(PEAK_LINE)
 	else if (verdict_is_arena(facts, &finding->line))
 		say(verdict, " It held small Python objects.");
 	else
-		say_finding(finding, " {bytes} of that ({share}) was allocated at {where}.", verdict);
+		say_finding(finding,
+		            is_untouched_told(facts) ? " {bytes} of the rest ({share}) was allocated at {where}."
+		                                     : " {bytes} of that ({share}) was allocated at {where}.",
+		            verdict);
 	say_all_kinds(finding, &facts->top_peak_sum, verdict);
 }
 
@@ -283,6 +316,14 @@ PHRASE_TEXT(PEAK_IMPORTS, " {bytes} of that ({share}) was left by imports.")
 PHRASE_TEXT(
 	LIBRARIES,
 	" Of the {whole} in memory at the last sample, {bytes} ({share}) was code and data of the program and its libraries.")
+
+PHRASE(MAPPED_FILES)
+{
+	say_finding(finding,
+	            " Of the {whole} in memory at the last sample, {bytes} ({share}) was pages of files and shared memory.",
+	            verdict);
+	say_files(&finding->line, verdict);
+}
 
 PHRASE(RECORDER)
 {

@@ -304,28 +304,33 @@ tracker_site_slow(struct thread_slot *slot, const void *hook_frame, struct event
 }
 
 void
-tracker_gain_slow(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes)
+tracker_gain_slow(struct thread_slot *slot, void *addr, struct address_block block)
 {
+	struct kmem_site *site = site_table_at(block.site);
 	int host_errno = errno;
 
 	book_prepare(site);
-	book_born_slow(site, bytes, true, peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, bytes));
+	book_born_slow(site, block.bytes, true,
+	               peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, block.bytes));
+	map_block(slot, addr, block);
 	look_after(&slot->heap);
 	errno = host_errno;
 }
 
 void
-tracker_resize_slow(struct thread_slot *slot, struct address_block old, struct kmem_site *site, uint64_t bytes)
+tracker_resize_slow(struct thread_slot *slot, struct address_block old, void *addr, struct address_block block)
 {
 	struct kmem_site *old_site = site_table_at(old.site);
+	struct kmem_site *site = site_table_at(block.site);
 	uint32_t epoch;
 
 	generations_died(old_site, old.site, old.generation);
 	book_prepare(old_site);
 	book_prepare(site);
-	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, bytes);
-	book_born_slow(site, bytes, true, epoch);
+	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, block.bytes);
+	book_born_slow(site, block.bytes, true, epoch);
 	book_dead_slow(old_site, old.bytes, true, epoch);
+	map_block(slot, addr, block);
 	look_after(&slot->heap);
 }
 
@@ -345,13 +350,13 @@ tracker_map_slow(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t 
 }
 
 void
-tracker_look_after(uint64_t bytes, uint64_t blocks)
+tracker_look_after(uint64_t bytes, uint64_t blocks, bool may_beat)
 {
 	int host_errno = errno;
 
 	generations_tick(bytes, blocks);
 	marks_look();
-	if (beat_due_now())
+	if (may_beat && beat_due_now())
 		record_callbacks.beat(tracker_live_host_bytes());
 	history_look();
 	if (pointer_map_is_trim_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))

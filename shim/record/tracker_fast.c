@@ -37,9 +37,9 @@
 /* How often the clock is asked where libraries' own allocators have reservations. */
 #define LIBRARY_EVENTS 16u
 
-/* The block at this address is the first of the next tally. */
+/* This block is the first of the next tally. It is not in the map yet, where a heartbeat would look for it: that of a large one comes after. */
 static __attribute__((noinline, cold)) void
-tally_over(struct thread_slot *slot, const void *addr)
+tally_over(struct thread_slot *slot, const void *addr, uint64_t bytes)
 {
 	bool has_volume = slot->tally_bytes > slot->tally_given; // it went below 0
 	bool is_often;
@@ -57,7 +57,8 @@ tally_over(struct thread_slot *slot, const void *addr)
 	if (slot->tally_given != 0 && !has_volume && slot->tally_counted < TALLY_EVENTS)
 		return;
 	tracker_look_after(slot->tally_given - slot->tally_bytes,
-	                   slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS);
+	                   slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS,
+	                   bytes < LARGE_BLOCKS_BYTES);
 	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1 - (slot->looks * UINT32_C(0x9e3779b9) >> 19);
 	slot->tally_counted = 0;
 	if (releases_watch(slot))
@@ -90,7 +91,7 @@ site_of(struct thread_slot *slot, const void *hook_frame, const void *addr, uint
 	/* Both are counted down. */
 	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) ||
 	    __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
-		tally_over(slot, addr);
+		tally_over(slot, addr, bytes);
 	lookup = is_python ? event_cache_find_python(&slot->events, state)
 	                   : event_cache_find(&slot->events, &slot->stack.caches, hook_frame, has_interpreter);
 	if (__builtin_expect(lookup.site == 0, 0))
@@ -163,8 +164,7 @@ allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool
 		// a large one is not held back
 		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
 	} else {
-		tracker_gain_slow(slot, site, bytes);
-		tracker_map_slow(slot, addr, bytes, number, generation);
+		tracker_gain_slow(slot, addr, (struct address_block){ bytes, number, generation });
 	}
 }
 
@@ -213,13 +213,13 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 	                     1)) {
 		book_born_fast(site, bytes);
 		book_dead_fast(old_site, gone.bytes, gone.generation);
+		if (__builtin_expect(bytes < LARGE_BLOCKS_BYTES, 1)) // the word has room for its size, too
+			map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
+		else
+			tracker_map_slow(slot, addr, bytes, number, generation);
 	} else {
-		tracker_resize_slow(slot, gone, site, bytes);
+		tracker_resize_slow(slot, gone, addr, (struct address_block){ bytes, number, generation });
 	}
-	if (__builtin_expect(bytes < LARGE_BLOCKS_BYTES, 1)) // the word has room for its size, too
-		map_small(slot, word, addr, (struct address_block){ bytes, number, generation });
-	else
-		tracker_map_slow(slot, addr, bytes, number, generation);
 }
 
 __attribute__((flatten)) void

@@ -11,7 +11,7 @@
  *   total and peak word  peak_gain_fast(), peak_release_fast(),       peak_gain(), peak_release(),
  *                        peak_resize_fast()                           tracker_net_change()
  *   counters             book_born_fast(), book_dead_fast()           book_born_slow(), book_dead_slow()
- *   both of these        -                                            tracker_gain_slow(), tracker_resize_slow()
+ *   these and the map    -                                            tracker_gain_slow(), tracker_resize_slow()
  *   map                  map_small()                                  tracker_map_slow()
  *
  * Not chosen  one text for both. The fast path only changes a record of the calling thread, and only if the peak's epoch is still the
@@ -47,12 +47,15 @@ TRACKER_RARE void tracker_resized_slow(const void *hook_frame, uint8_t mark, str
 TRACKER_RARE uint32_t tracker_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup,
                                         uint64_t bytes);
 
-/* Counters and peak words after peak_gain_fast() returned false, and what follows a change of the total. */
-TRACKER_RARE void tracker_gain_slow(struct thread_slot *slot, struct kmem_site *site, uint64_t bytes);
+/*
+ * After peak_gain_fast() returned false: counters, peak words and map, and then what follows a change of the total, which looks into the
+ * map.
+ */
+TRACKER_RARE void tracker_gain_slow(struct thread_slot *slot, void *addr, struct address_block block);
 
 /* The same for peak_resize_fast(); the old block's record is the calling thread's. Sets errno. */
-TRACKER_RARE void tracker_resize_slow(struct thread_slot *slot, struct address_block old, struct kmem_site *site,
-                                      uint64_t bytes);
+TRACKER_RARE void tracker_resize_slow(struct thread_slot *slot, struct address_block old, void *addr,
+                                      struct address_block block);
 
 /* A block that was taken out of the map is booked as released. */
 TRACKER_RARE void tracker_dead_slow(struct thread_slot *slot, struct address_block block);
@@ -61,8 +64,8 @@ TRACKER_RARE void tracker_dead_slow(struct thread_slot *slot, struct address_blo
 TRACKER_RARE void tracker_map_slow(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t site,
                                    uint8_t generation);
 
-/* Now and then: moves the clock of generations, as generations_tick() does, and asks whether a heartbeat is due. */
-TRACKER_RARE void tracker_look_after(uint64_t bytes, uint64_t blocks);
+/* Now and then: moves the clock of generations, as generations_tick() does, and asks, if it may, whether a heartbeat is due. */
+TRACKER_RARE void tracker_look_after(uint64_t bytes, uint64_t blocks, bool may_beat);
 
 /* ---- the tracker's files, for each other ---- */
 

@@ -4,7 +4,7 @@
  *
  *   calloc, mmap    2 GiB that nobody touches, then a line that keeps small blocks
  *   quarter         the same, but a quarter of a GiB is touched
- *   empty           most of what was filled is freed again; every thousandth block stays
+ *   empty           most of what was filled is freed again, and work goes on; every thousandth block stays
  *   sparse          the same; in every second page a small block stays
  */
 #include <malloc.h>
@@ -63,6 +63,8 @@ free_most(size_t mib, size_t each)
 	for (size_t i = 0; i < count; i++)
 		free(worked[i]);
 	free(worked);
+	for (size_t i = 0; i < count / 2; i++)
+		free(work_with_one());
 }
 
 int

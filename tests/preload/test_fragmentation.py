@@ -190,6 +190,80 @@ def test_blocks_for_which_there_was_no_map_are_not_free(tmp_path):
     assert "fragmentation" not in harness.kmemshim("why", tmp_path / "out").stdout
 
 
+CACHE = """
+#include <stdlib.h>
+#include <list>
+#include <vector>
+int main()
+{
+    std::list<std::vector<char>> cache; // its destructor runs as main returns
+    for (int i = 0; i < 20000; i++) {
+        cache.emplace_front(64000, (char)i);
+        if (cache.size() > 800)
+            cache.pop_back();
+    }
+}
+"""
+
+
+def test_what_a_local_destructor_frees_as_main_returns_is_no_fragmentation(tmp_path):
+    """It did not grow until its peak: a cache of constant size, which the program holds to its end."""
+    (tmp_path / "cache.cc").write_text(CACHE)
+    assert harness.run(["g++", "-g", "-O1", tmp_path / "cache.cc", "-o", tmp_path / "cache"]).returncode == 0
+    done = harness.run([harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", tmp_path / "cache"])
+    document = harness.report("report", tmp_path / "out")
+    resident = document["processes"][0]["resident"]
+    assert resident["heap_pages"]["empty_bytes"] > 32 << 20, f"it was not seen after the release: {resident}"
+    assert "fragmentation" not in done.stderr + document["verdict"]["text"] and "malloc_trim" not in done.stderr, done.stderr
+
+
+GROWS = """
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    char *block = NULL;
+    size_t bytes = 0;
+    if (argc == 1) { /* moved with its mapping */
+        while (bytes < 64 << 20) {
+            block = realloc(block, bytes + (1 << 20));
+            memset(block + bytes, 1, 1 << 20);
+            bytes += 1 << 20;
+            usleep(10000);
+        }
+    } else { /* freed, and asked for again: its pages are there all the time. So little freed is no reason for a look */
+        mallopt(M_MMAP_THRESHOLD, 1 << 30);
+        mallopt(M_TRIM_THRESHOLD, 1 << 30);
+        for (bytes = 2 << 20; bytes < 16 << 20; bytes += 1 << 20) {
+            free(block);
+            block = malloc(bytes);
+            memset(block, 1, bytes);
+            usleep(60000);
+        }
+        bytes -= 1 << 20;
+    }
+    kill(getpid(), SIGKILL);
+    return block[bytes - 1];
+}
+"""
+
+
+@pytest.mark.parametrize(["way", "limit"], [([], "80M"), (["again"], "19M")], ids=["realloc", "malloc"])
+def test_a_block_whose_event_makes_a_look_is_in_the_map_by_then(tmp_path, way, limit):
+    """The look came between the books and the map: one block that grows seemed to be all free."""
+    (tmp_path / "grows.c").write_text(GROWS)
+    assert harness.run(["gcc", "-g", "-O1", "-fno-builtin", tmp_path / "grows.c", "-o", tmp_path / "grows"]).returncode == 0
+    harness.run([tmp_path / "grows", *way], harness.shim_env(tmp_path / "out", KMEMSHIM_GUARD=limit))  # for short steps
+    process, = harness.report("report", tmp_path / "out")["processes"]
+    assert process["resident"]["bytes"] > 10 << 20, "there was no look late enough"
+    # None: all pages are those of large blocks
+    assert process["resident"]["heap_pages"] is None or process["resident"]["heap_pages"]["empty_bytes"] < 1 << 20, process["resident"]
+    assert "fragmentation" not in harness.kmemshim("why", tmp_path / "out").stdout
+
+
 STATIC_OBJECTS = """
 #include <map>
 #include <string>

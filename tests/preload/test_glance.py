@@ -42,6 +42,38 @@ def test_lines_that_asked_for_more_than_was_ever_in_memory_say_so(tmp_path):
     assert re.fullmatch(r"Held at the peak \(3\d\d MiB in all, at most \d\d(\.\d)? MiB of it in memory\):", lines[2]), lines
 
 
+def test_the_line_that_maps_a_file_is_named(tmp_path):
+    (tmp_path / "data").write_bytes(bytes(100 << 20))
+    text = "import mmap, sys\ndata = open(sys.argv[0].replace('program.py', 'data'), 'rb')\n" \
+           "seen = mmap.mmap(data.fileno(), 0, access=mmap.ACCESS_READ)\nsum(seen[::4096])\n"
+    _, lines = glance(tmp_path, text)
+    said = " ".join(lines)
+    assert re.search(r"100 MiB( \(\d+ %\))? was pages of files and shared memory", said), said
+    assert "Most of the files were mapped at program.py:3 <module>." in said and "No line explains it" not in said, said
+
+
+INHERITS = """
+import os, time
+def main():
+    rows = [{"id": i, "name": "n%d" % i} for i in range(300_000)]
+    for child in range(2):
+        if os.fork() == 0:
+            sum(len(row["name"]) for row in rows)
+            own = [bytearray(3000) for _ in range(1000)]
+            time.sleep(1)
+            os._exit(0)
+    os.wait(), os.wait()
+main()
+"""
+
+
+def test_the_line_that_built_what_children_inherited_is_named(tmp_path):
+    _, lines = glance(tmp_path, INHERITS)
+    said = " ".join(line.strip() for line in lines)
+    assert "memory from before the fork" in said and "No line explains it" not in said, said
+    assert re.search(r"Most of what was there before the fork was allocated at program\.py:4 ", said), said
+
+
 def test_a_failure_says_what_to_do_in_fifteen_lines(tmp_path):
     done, lines = glance(tmp_path, FAILS)
     assert done.returncode == 1 and len(lines) < 15

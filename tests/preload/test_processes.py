@@ -416,3 +416,33 @@ if __name__ == "__main__":
     assert re.search(rf"  heap +{whole} ", rest) and "  sums over 4 processes" in rest
     assert f"{part:>9} " in page[page.index("Held at the peak, summed over 4 processes"):]
     assert re.search(r"Resident set of process \d+ alone", rest)
+
+
+def test_the_one_worker_that_keeps_what_all_of_them_make_is_named(tmp_path):
+    (tmp_path / "pool.py").write_text("""\
+import multiprocessing, os, threading
+
+def make():
+    return bytearray(200000)
+
+def work(is_keeper):
+    kept = []
+    for number in range(200):
+        made = make()
+        if is_keeper or number < 3:
+            kept.append(made)
+    threading.Thread(target=kept.copy).start() # for a capture of one that is small, too
+    os._exit(0) # with what it holds
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method("fork")
+    workers = [multiprocessing.Process(target=work, args=(number == 1,)) for number in range(3)]
+    for worker in workers:
+        worker.start()
+        worker.join()
+""")
+    done = harness.record(["/usr/bin/python3", tmp_path / "pool.py"], tmp_path / "out")
+    assert (done.returncode, done.stderr) == (0, "")
+    most = max(harness.report("report", tmp_path / "out")["processes"], key=lambda process: process["live_bytes"])
+    text = harness.kmemshim("why", tmp_path / "out").stdout.replace("\n", " ")
+    assert f"allocated at pool.py:4 make, nearly all of it in pool.py (pid {most['pid']})" in text, text

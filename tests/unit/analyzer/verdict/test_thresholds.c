@@ -532,6 +532,38 @@ is_mapping_looked_at_the_end(uint64_t ns)
 	return verdict_untouched_bytes(&hand.process, &hand.domains[MMAP]) != 0;
 }
 
+/* Of a run of 1,600 s, which ended well: 256 MiB were freed so long before the end, and so much was allocated since. */
+static bool
+was_freed_last(uint64_t ns, uint64_t volume)
+{
+	uint64_t freed = freed_of(400 * MIB, 256 * MIB);
+	uint64_t end_ns = hand.identity.start_monotonic_ns + 1600 * SECOND;
+	struct model_point points[] = {
+		{ .monotonic_ns = hand.identity.start_monotonic_ns, .live_bytes = 400 * MIB },
+		{ .monotonic_ns = end_ns - ns },
+		{ .monotonic_ns = end_ns, .volume_bytes = volume, .is_end = true },
+	};
+
+	hand.process.heartbeat_count = 0;
+	hand.process.points = points;
+	hand.process.point_count = ARRAY_LEN(points);
+	hand_model_exited(&hand, 0);
+	gather();
+	return freed != 0 && facts.memory.freed.freed_bytes == 0;
+}
+
+static bool
+was_freed_in_the_last_moments(uint64_t ns)
+{
+	return was_freed_last(ns, 0);
+}
+
+static bool
+needed_next_to_nothing_since(uint64_t volume)
+{
+	return was_freed_last(SECOND, volume);
+}
+
 /* Of 1,000 blocks that fill nearly all, malloc's words are so much: `freed` is what is left. */
 static bool
 are_words_counted(uint64_t bytes)
@@ -670,6 +702,8 @@ conclusions_change_where_they_are_said_to(void **state)
 		{ "freed: a quarter", is_freed_a_part, 100 * MIB, 100 * MIB - 1 },
 		{ "unclear: a sixteenth", is_growth_malloc_s, 100 * MIB, 100 * MIB + 1 },
 		{ "grown: an eighth", has_grown, 900 * MIB, 900 * MIB - 1 },
+		{ "freed last: a sixteenth of the run", was_freed_in_the_last_moments, 100 * SECOND, 100 * SECOND + 1 },
+		{ "freed last: an eighth of it allocated since", needed_next_to_nothing_since, 32 * MIB, 32 * MIB + 1 },
 		{ "fallen: a quarter", has_fallen, 300 * MIB - 1, 300 * MIB },
 		{ "a look at the end: 100 ms", is_look_at_the_end, SECOND / 10, SECOND / 10 + 1 },
 		{ "of mappings, too", is_mapping_looked_at_the_end, SECOND / 10, SECOND / 10 + 1 },

@@ -383,6 +383,12 @@ is_most_of_the_process(uint64_t whole_bytes)
 	return is_peak_of_one_line(WHOLE, 100, whole_bytes, 100 * WHOLE);
 }
 
+static bool
+was_in_memory(uint64_t bytes)
+{
+	return !verdict_is_beyond_memory(bytes, 8000);
+}
+
 static void
 thresholds(void **state)
 {
@@ -408,6 +414,7 @@ thresholds(void **state)
 		{ "a leak of a program that ended well: 1 MiB", is_leak_worth_advice, MIB, MIB - 1 },
 		{ "a device beside another end: 1 MiB", is_device_told, MIB, MIB - 1 },
 		{ "a peak of one line: nine tenths", is_peak_of_a_line, WHOLE / 10 * 9, WHOLE / 10 * 9 - 1 },
+		{ "beyond what was in memory: more than an eighth", was_in_memory, 9000, 9001 },
 		{ "a collection: 8 blocks", is_collection, 8, 7 },
 		{ "a domain that is half of the process", is_most_of_the_process, 200 * WHOLE, 200 * WHOLE + 2 },
 	};

@@ -527,6 +527,12 @@ processes_that_did_not_coexist_are_never_summed(void **state)
 		"peak 192 MiB; live 192 MiB; line-of-all-processes 960 MiB of 960 MiB at train.py:41 epoch; accumulates");
 	assert_non_null(strstr(verdict.text, "train.py (pid 4246) had the highest peak"));
 
+	/* Of one process it is said. */
+	assert_non_null(strstr(verdict.text, "allocated at train.py:41 epoch, in 5 of them."));
+	hand.sites[0].most_live_bytes = 950 * MIB;
+	decide(&verdict);
+	assert_non_null(strstr(verdict.text, "allocated at train.py:41 epoch, nearly all of it in train.py (pid 42"));
+
 	/* Killed: what ended before, or was last seen long before, is left out. */
 	make_family(192 * MIB);
 	for (unsigned i = 1; i < 3; i++)

@@ -285,6 +285,74 @@ what_processes_share_is_no_other_time(void **state)
 	assert_null(strstr(verdict.text, "That sample was"));
 }
 
+/* A file that is mapped and read fills memory, and no block of it is live. */
+static void
+the_line_that_maps_most_files_is_named(void **state)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		hand_model_make(&hand);
+		hand_model_domain(&hand.domains[RESERVED], "file");
+		hand_model_site(&hand, RESERVED, 10, i == 2 ? 60 * MIB : 140 * MIB);
+		hand_model_site(&hand, RESERVED, 11, 15 * MIB);
+		hand_model_site(&hand, HEAP, 16, 3 * MIB);
+		looked(4 * MIB, 0, 10 * MIB);
+		hand.resident.part_bytes[KMEM_RESIDENT_FILE] = 150 * MIB;
+		hand.resident.resident_bytes += 150 * MIB;
+		if (i == 1)
+			hand_model_exited(&hand, 0);
+		else
+			hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		if (i != 2)
+			SAYS(" Most of the files were mapped at train.py:10 epoch.");
+		else
+			assert_null(strstr(verdict.text, "files were mapped")); // others than those that were seen
+		if (i == 1)
+			assert_found(&verdict, "mapped-files 150 MiB of 164 MiB at train.py:10 epoch");
+		else
+			SAYS("150 MiB was pages of files and shared memory");
+		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i == 2);
+	}
+}
+
+/* Its lines are the parent's, which no longer holds it. */
+static void
+the_line_of_what_was_there_before_the_fork_is_named(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		struct model_process processes[2];
+		struct kmem_resident of_child;
+		struct model_built built = { .live_bytes = i == 0 ? 76 * MIB : 40 * MIB };
+
+		hand_model_make(&hand);
+		built.site = hand_model_site(&hand, HEAP, 4, 0);
+		hand_model_site(&hand, HEAP, 20, 3 * MIB);
+		looked(4 * MIB, 0, 3 * MIB);
+		hand.heartbeat.monotonic_ns = hand.identity.start_monotonic_ns + UINT64_C(60000000000);
+		hand_model_waited(&hand, SIGKILL);
+		hand.process.live_bytes = 3 * MIB;
+		of_child = hand.resident;
+		of_child.part_bytes[KMEM_RESIDENT_INHERITED] = 90 * MIB;
+		of_child.resident_bytes += 90 * MIB;
+		processes[0] = processes[1] = hand.process;
+		processes[0].parent = -1;
+		processes[1].parent = 0;
+		processes[1].launcher = NULL;
+		processes[1].resident = &of_child;
+		processes[1].inherited_bytes = 92 * MIB;
+		processes[1].built = &built;
+		processes[1].built_count = 1;
+		hand.model.processes = processes;
+		hand.model.process_count = 2;
+		hand_model_decide(&hand, &verdict);
+		SAYS("90.0 MiB was memory from before the fork");
+		assert_int_equal(
+			strstr(verdict.text, " Most of what was there before the fork was allocated at train.py:4 epoch.") != NULL,
+			i == 0);
+		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i != 0);
+	}
+}
+
 /* Blocks that were released between the look and the end. */
 static void
 what_lines_held_at_the_look_is_not_denied(void **state)
@@ -379,6 +447,55 @@ freed_memory_is_told_of_who_ended_well_too(void **state)
 	assert_advised(&verdict, "return-freed-memory");
 	assert_non_null(strstr(verdict.next, "call ctypes.CDLL(None).malloc_trim(0) after much was freed; and allocate"));
 	assert_non_null(strstr(verdict.next, "; with 24 threads also set MALLOC_ARENA_MAX=2"));
+}
+
+/* Of a minute, all was live until so long before the end, and so much was allocated since then. */
+static const struct {
+	uint64_t before_ns, volume_bytes, beat_before_ns;
+	bool is_told;
+	const char *why;
+} last_cases[] = {
+	{ 50000000, 1 * MIB, 0, false, "main returns, and its variables go" },
+	{ 50000000, 64 * MIB, 0, true, "it needed memory afterwards" },
+	{ UINT64_C(20000000000), 1 * MIB, 0, true, "it waited for long with what it kept" },
+	{ 0, 0, UINT64_C(20000000000), true, "only a heartbeat saw that it waited" },
+};
+
+static void
+what_was_freed_in_the_last_moment_is_no_fragmentation(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(last_cases); i++) {
+		uint64_t end_ns;
+		uint64_t low_ns;
+
+		hand_model_make(&hand);
+		fragment(105 * MIB);
+		end_ns = hand.resident.monotonic_ns;
+		low_ns = end_ns - last_cases[i].before_ns;
+		struct model_point points[] = {
+			{ .monotonic_ns = hand.identity.start_monotonic_ns, .live_bytes = 290 * MIB, .volume_bytes = 100 * MIB },
+			{ .monotonic_ns = low_ns, .live_bytes = 50 * MIB, .volume_bytes = 120 * MIB },
+			{ .monotonic_ns = end_ns,
+			  .live_bytes = 50 * MIB,
+			  .volume_bytes = 120 * MIB + last_cases[i].volume_bytes,
+			  .is_end = true },
+		};
+		struct kmem_heartbeat beats[] = { hand.heartbeat, hand.heartbeat };
+
+		beats[0].monotonic_ns = hand.identity.start_monotonic_ns;
+		beats[0].live_bytes = 290 * MIB;
+		beats[1].monotonic_ns = end_ns - last_cases[i].beat_before_ns;
+		beats[1].live_bytes = 50 * MIB;
+		hand.process.heartbeats = beats;
+		hand.process.heartbeat_count = last_cases[i].beat_before_ns != 0 ? 2 : 0;
+		hand.process.points = points;
+		hand.process.point_count = ARRAY_LEN(points);
+		hand_model_exited(&hand, 0);
+		hand_model_decide(&hand, &verdict);
+		if ((strstr(found_text(&verdict), "freed-not-returned") != NULL) != last_cases[i].is_told)
+			fail_msg("%s: %s", last_cases[i].why, verdict.text);
+		assert_advised(&verdict, last_cases[i].is_told ? "return-freed-memory" : "nothing");
+	}
 }
 
 static void
@@ -496,6 +613,46 @@ what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
 		    (verdict.memory.freed.freed_bytes > 250 * MIB) != fallen_cases[i].is_told)
 			fail_msg("%s: %s\nNext: %s", fallen_cases[i].why, verdict.text, verdict.next);
 		assert_advised(&verdict, fallen_cases[i].is_told ? "find-sender, return-freed-memory" : "find-sender");
+	}
+}
+
+/* A block that moves while another thread looks is in no map. Of the 310 MiB that were live 15 were not malloc's, and 5 not in memory. */
+static const struct {
+	uint64_t live_before, live_later;
+	bool is_told;
+} moving_cases[] = {
+	{ 310 * MIB, 310 * MIB, false },
+	{ 100 * MIB, 310 * MIB, true },
+	{ 310 * MIB, 100 * MIB, true },
+};
+
+static void
+what_was_live_at_the_look_is_not_free_whatever_the_map_says(void **state)
+{
+	for (size_t i = 0; i < ARRAY_LEN(moving_cases); i++) {
+		struct kmem_heartbeat beats[2];
+
+		hand_model_make(&hand);
+		untouched(hand_model_site(&hand, HEAP, 9, 295 * MIB), 5 * MIB);
+		hand_model_site(&hand, MMAP, 8, 15 * MIB);
+		looked(300 * MIB, 0, 0);
+		hand.resident.monotonic_ns = 10;
+		hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000,
+			                                                   .bytes = 300 * MIB,
+			                                                   .empty_bytes = 290 * MIB };
+		beats[0] = beats[1] = hand.heartbeat;
+		beats[0].monotonic_ns = 10;
+		beats[0].live_bytes = moving_cases[i].live_before;
+		beats[1].monotonic_ns = 15;
+		beats[1].live_bytes = moving_cases[i].live_later;
+		beats[1].resident_bytes = 310 * MIB;
+		hand.process.heartbeats = beats;
+		hand.process.heartbeat_count = 2;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		if ((strstr(found_text(&verdict), "freed-not-returned") != NULL) != moving_cases[i].is_told ||
+		    (strstr(verdict.text, "fragmentation") != NULL) != moving_cases[i].is_told)
+			fail_msg("case %zu: %s", i, verdict.text);
 	}
 }
 
@@ -617,6 +774,28 @@ a_heap_that_is_hidden_is_told(void **state)
 	assert_advised(&verdict, "nothing");
 }
 
+/* What was not in memory at the last look is known, what was at the peak is not: never more than was there at all. */
+static void
+what_was_touched_at_the_peak_is_no_more_than_was_in_memory(void **state)
+{
+	struct model_site *site = hand_model_site(&hand, HEAP, 11, 100 * MIB);
+
+	untouched(hand_model_site(&hand, HEAP, 8, 60 * MIB), 60 * MIB);
+	site->allocated_count = 900;
+	hand_model_exited(&hand, 0);
+	hand.process.resident = NULL;
+	hand.launcher.max_resident_bytes = 120 * MIB;
+	hand_model_decide(&hand, &verdict);
+	SAYS(
+		" It had at most 120 MiB in memory. It held at most 160 MiB in its heap, 100 MiB of it touched. 100 MiB of that");
+	assert_advised(&verdict, "hold-less-at-peak");
+	hand.launcher.max_resident_bytes = 62 * MIB;
+	hand_model_decide(&hand, &verdict);
+	SAYS(" It had at most 62.0 MiB in memory. It held at most 160 MiB in its heap, at least 60.0 MiB of it untouched. "
+	     "100 MiB of the rest (100 %) was allocated at train.py:11 epoch.");
+	assert_advised(&verdict, "nothing"); // nobody knows how much of the line's was in memory
+}
+
 /* Where much of it was never touched, and where the peak is the sum of what was live at a heartbeat. */
 static void
 the_peak_has_the_same_bytes_in_text_and_finding(void **state)
@@ -690,22 +869,27 @@ main(void)
 		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
 		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
 		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
+		cmocka_unit_test_setup(the_line_that_maps_most_files_is_named, make),
+		cmocka_unit_test_setup(the_line_of_what_was_there_before_the_fork_is_named, make),
 		cmocka_unit_test_setup(what_lines_held_at_the_look_is_not_denied, make),
 		cmocka_unit_test_setup(what_processes_share_is_no_other_time, make),
 		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
 		cmocka_unit_test_setup(freed_memory_that_cannot_be_given_back_is_a_cause, make),
 		cmocka_unit_test_setup(what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages, make),
 		cmocka_unit_test_setup(freed_memory_is_told_of_who_ended_well_too, make),
+		cmocka_unit_test_setup(what_was_freed_in_the_last_moment_is_no_fragmentation, make),
 		cmocka_unit_test_setup(of_a_program_that_runs_what_to_do_is_about_what_it_keeps, make),
 		cmocka_unit_test_setup(without_a_sample_freed_memory_is_told_at_least, make),
 		cmocka_unit_test_setup(what_came_after_the_look_is_freed_memory_where_it_can_be_nothing_else, make),
 		cmocka_unit_test_setup(what_was_freed_after_the_look_and_not_given_back_is_told, make),
+		cmocka_unit_test_setup(what_was_live_at_the_look_is_not_free_whatever_the_map_says, make),
 		cmocka_unit_test_setup(of_several_processes_the_one_that_keeps_most_is_told, make),
 		cmocka_unit_test_setup(a_little_that_is_free_is_not_told, make),
 		cmocka_unit_test_setup(a_librarys_own_allocator_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_of_another_language_is_said_to_have_grown, make),
 		cmocka_unit_test_setup(a_heap_that_is_hidden_is_told, make),
 		cmocka_unit_test_setup(the_peak_has_the_same_bytes_in_text_and_finding, make),
+		cmocka_unit_test_setup(what_was_touched_at_the_peak_is_no_more_than_was_in_memory, make),
 		cmocka_unit_test_setup(names_of_advice_are_those_of_what_is_said, make),
 	};
 

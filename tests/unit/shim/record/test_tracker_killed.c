@@ -199,7 +199,7 @@ the_words_of_the_books_are_apart_for_some_instructions(void **state)
 		compare(&start_bytes, &counted_bytes);
 		assert_true(counted_bytes == 0 && llabs(start_bytes) < (int64_t)MIB);
 		memset(&seen, 0, sizeof(seen));
-		tracker_look_after(0, 0); // else the event may
+		tracker_look_after(0, 0, true); // else the event may
 		each_instruction(look);
 		cases[i].event();
 		seen.is_over = true;
