@@ -12,6 +12,7 @@
  * When failing  without a sample of the resident set nothing is known: then everything that was asked for counts as memory.
  */
 
+#include "base/amount.h"
 #include "verdict/facts.h"
 
 #include <assert.h>
@@ -31,18 +32,6 @@
 #define LAST_PART 16                     // of the run: its last moments
 #define LAST_VOLUME_PART 8               // of what was freed
 #define FALLEN_PART 4                    // this part of what was live was freed since the sample
-
-static uint64_t
-lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t
-greater(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 /* ---- what is in memory of lines ---- */
 
@@ -130,9 +119,7 @@ verdict_told_live_bytes(const struct verdict_facts *facts)
 static uint64_t
 freed_at_sample(const struct model_heap_sample *look)
 {
-	return look->sampled_pages != 0
-	           ? look->empty_bytes + (look->sparse_bytes - lesser(look->sparse_bytes, look->sparse_live_bytes))
-	           : 0;
+	return look->sampled_pages != 0 ? look->empty_bytes + amount_less(look->sparse_bytes, look->sparse_live_bytes) : 0;
 }
 
 static const struct kmem_heartbeat *
@@ -173,7 +160,7 @@ needed_for(const struct model *model, uint64_t live_bytes)
 	const struct model_domain *heap = NULL;
 	double count;
 
-	live_bytes = lesser(live_bytes, MOST);
+	live_bytes = amount_lesser(live_bytes, MOST);
 	for (size_t i = 0; i < model->domain_count; i++) {
 		if (model->domains[i].id.kind == DOMAIN_HEAP)
 			heap = &model->domains[i];
@@ -183,8 +170,8 @@ needed_for(const struct model *model, uint64_t live_bytes)
 	count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
 	/* The blocks of all processes are no one process's. */
 	return live_bytes + live_bytes / 16 +
-	       MALLOC_WORDS_BYTES * greater(model->process_count == 1 ? lesser(heap->live_count, MOST) : 0,
-	                                    count < (double)MOST ? (uint64_t)count : MOST);
+	       MALLOC_WORDS_BYTES * amount_greater(model->process_count == 1 ? amount_lesser(heap->live_count, MOST) : 0,
+	                                           count < (double)MOST ? (uint64_t)count : MOST);
 }
 
 static uint64_t
@@ -197,15 +184,15 @@ malloc_at_sample(const struct model_process *process)
 static uint64_t
 free_at_most(const struct model *model, const struct model_process *process)
 {
-	uint64_t live_bytes = live_at_sample(process, lesser);
+	uint64_t live_bytes = live_at_sample(process, amount_lesser);
 
 	for (size_t i = 0; i < model->domain_count; i++) {
 		const struct model_domain *domain = &model->domains[i];
 		uint64_t elsewhere_bytes = domain->id.kind == DOMAIN_HEAP ? domain->untouched_bytes : domain->peak_bytes;
 
-		live_bytes -= lesser(live_bytes, domain_is_host(domain->id.kind) ? elsewhere_bytes : 0);
+		live_bytes -= amount_lesser(live_bytes, domain_is_host(domain->id.kind) ? elsewhere_bytes : 0);
 	}
-	return malloc_at_sample(process) - lesser(malloc_at_sample(process), live_bytes);
+	return malloc_at_sample(process) - amount_lesser(malloc_at_sample(process), live_bytes);
 }
 
 /* Where nobody looked at malloc's pages: what it had more than was live, at least. 0: not known. */
@@ -213,9 +200,9 @@ static uint64_t
 freed_at_least(const struct model *model, const struct model_process *process)
 {
 	uint64_t malloc_bytes = malloc_at_sample(process);
-	uint64_t live_bytes = live_at_sample(process, greater);
+	uint64_t live_bytes = live_at_sample(process, amount_greater);
 
-	return live_bytes != 0 ? malloc_bytes - lesser(malloc_bytes, needed_for(model, live_bytes)) : 0;
+	return live_bytes != 0 ? amount_less(malloc_bytes, needed_for(model, live_bytes)) : 0;
 }
 
 static bool
@@ -255,11 +242,12 @@ freed_since(const struct model *model, const struct model_process *process)
 		return freed;
 
 	uint64_t others_bytes = sampled_bytes - malloc_at_sample(process) + (has_grown ? look[KMEM_RESIDENT_OWN] : 0);
-	uint64_t live_bytes = process->live_bytes != 0 ? lesser(last->live_bytes, process->live_bytes) : last->live_bytes;
+	uint64_t live_bytes = process->live_bytes != 0 ? amount_lesser(last->live_bytes, process->live_bytes)
+	                                               : last->live_bytes;
 
 	freed.resident_bytes = last->resident_bytes;
-	freed.heap_bytes = last->resident_bytes - lesser(last->resident_bytes, others_bytes);
-	freed.freed_bytes = freed.heap_bytes - lesser(freed.heap_bytes, needed_for(model, live_bytes));
+	freed.heap_bytes = amount_less(last->resident_bytes, others_bytes);
+	freed.freed_bytes = amount_less(freed.heap_bytes, needed_for(model, live_bytes));
 	return freed;
 }
 
@@ -273,16 +261,16 @@ freed_then(const struct model *model, const struct model_process *process)
 		.process = process,
 		.resident_bytes = process->resident->resident_bytes,
 		.heap_bytes = is_sampled ? look->bytes : malloc_at_sample(process),
-		.freed_bytes = is_sampled ? lesser(freed_at_sample(look), free_at_most(model, process))
+		.freed_bytes = is_sampled ? amount_lesser(freed_at_sample(look), free_at_most(model, process))
 		                          : freed_at_least(model, process),
-		.empty_bytes = lesser(look->empty_bytes, free_at_most(model, process)),
+		.empty_bytes = amount_lesser(look->empty_bytes, free_at_most(model, process)),
 		.sparse_bytes = look->sparse_bytes,
 		.sparse_live_bytes = look->sparse_live_bytes,
 	};
 
 	/* It was given back after the look. */
 	if (last != NULL && last->resident_bytes != 0 &&
-	    last->resident_bytes < freed.resident_bytes - lesser(freed.freed_bytes / 2, freed.resident_bytes))
+	    last->resident_bytes < amount_less(freed.resident_bytes, freed.freed_bytes / 2))
 		freed.freed_bytes = 0;
 	return freed;
 }
@@ -309,7 +297,7 @@ verdict_freed_of(const struct model *model, const struct model_process *process)
 	} else if (freed.freed_bytes < since.freed_bytes / 6 * 5) {
 		freed = since;
 	}
-	freed.freed_bytes = lesser(freed.freed_bytes, freed.resident_bytes); // a capture may say anything
+	freed.freed_bytes = amount_lesser(freed.freed_bytes, freed.resident_bytes); // a capture may say anything
 	return freed.freed_bytes >= FREED_BYTES && freed.freed_bytes >= freed.resident_bytes / FREED_PART ? freed : none;
 }
 
@@ -336,8 +324,8 @@ was_freed_last(const struct verdict_freed *freed)
 	for (size_t i = process->heartbeat_count;
 	     i-- > 0 && process->heartbeats[i].live_bytes < high_bytes &&
 	     process->heartbeats[i].monotonic_ns > process->points[low - 1].monotonic_ns;)
-		low_ns = lesser(low_ns, process->heartbeats[i].monotonic_ns);
-	last_ns = greater((end->monotonic_ns - process->points[0].monotonic_ns) / LAST_PART, LOOK_LATE_NS);
+		low_ns = amount_lesser(low_ns, process->heartbeats[i].monotonic_ns);
+	last_ns = amount_greater((end->monotonic_ns - process->points[0].monotonic_ns) / LAST_PART, LOOK_LATE_NS);
 	return end->monotonic_ns - low_ns <= last_ns &&
 	       end->volume_bytes - process->points[low].volume_bytes <= freed->freed_bytes / LAST_VOLUME_PART;
 }
@@ -362,8 +350,8 @@ was_freed_by_ending(const struct verdict_facts *facts)
 
 		if (facts->model->domains[site->domain].id.kind != DOMAIN_HEAP)
 			continue;
-		swept_bytes += lesser(site->swept_bytes, MOST);
-		released_bytes += lesser(site->released_bytes, MOST);
+		swept_bytes += amount_lesser(site->swept_bytes, MOST);
+		released_bytes += amount_lesser(site->released_bytes, MOST);
 	}
 	/* Of what exit handlers release, the last sample has any part, also nothing: then all of it must be theirs. */
 	return swept_bytes >= facts->memory.freed.freed_bytes / 2 || released_bytes >= facts->memory.freed.freed_bytes;
@@ -420,7 +408,7 @@ static void
 find_inherited(struct verdict_memory *memory, const struct model *model, const struct model_process *child)
 {
 	struct verdict_built built = verdict_built_most(model, child);
-	uint64_t others_bytes = child->inherited_bytes - lesser(child->inherited_bytes, built.bytes);
+	uint64_t others_bytes = child->inherited_bytes - amount_lesser(child->inherited_bytes, built.bytes);
 
 	memory->inherited_bytes = child->resident->part_bytes[KMEM_RESIDENT_INHERITED];
 	memory->inherited.site_count = 0;
@@ -434,7 +422,7 @@ find_inherited(struct verdict_memory *memory, const struct model *model, const s
 uint64_t
 verdict_sparse_of(const struct verdict_freed *freed)
 {
-	uint64_t bytes = freed->freed_bytes - lesser(freed->freed_bytes, freed->empty_bytes);
+	uint64_t bytes = amount_less(freed->freed_bytes, freed->empty_bytes);
 
 	return freed->sparse_bytes != 0 && bytes >= freed->freed_bytes / 10 ? bytes : 0;
 }
@@ -493,8 +481,7 @@ live_of(const struct model *model, enum domain_kind kind)
 {
 	for (size_t i = 0; i < model->domain_count; i++) {
 		if (model->domains[i].id.kind == kind)
-			return model->domains[i].live_bytes -
-			       lesser(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
+			return amount_less(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
 	}
 	return 0;
 }
@@ -523,24 +510,27 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	const uint64_t *look = process->resident->part_bytes;
 	uint64_t malloc_bytes = look[KMEM_RESIDENT_BRK] + look[KMEM_RESIDENT_HEAP];
 	bool is_alone = facts->model->process_count == 1;
-	uint64_t library_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED]) : 0;
-	uint64_t shared_bytes = is_alone ? lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED]) : 0;
-	uint64_t freed_bytes = lesser(freed_at_sample(&process->heap_sample), malloc_bytes);
+	uint64_t library_bytes = is_alone
+	                             ? amount_lesser(live_of(facts->model, DOMAIN_LIBRARY), look[KMEM_RESIDENT_RESERVED])
+	                             : 0;
+	uint64_t shared_bytes = is_alone ? amount_lesser(live_of(facts->model, DOMAIN_SHARED), look[KMEM_RESIDENT_SHARED])
+	                                 : 0;
+	uint64_t freed_bytes = amount_lesser(freed_at_sample(&process->heap_sample), malloc_bytes);
 	uint64_t beyond_bytes = 0;
-	uint64_t arena_bytes = is_alone
-	                           ? lesser(recorded_arenas(facts->model), look[KMEM_RESIDENT_RESERVED] - library_bytes)
-	                           : 0;
+	uint64_t arena_bytes = is_alone ? amount_lesser(recorded_arenas(facts->model),
+	                                                look[KMEM_RESIDENT_RESERVED] - library_bytes)
+	                                : 0;
 	uint64_t heap_bytes = live_of(facts->model, DOMAIN_HEAP);
 	uint64_t object_bytes; // that are in these arenas, at least
 	struct verdict_freed freed = verdict_freed_of(facts->model, process);
 
 	if (freed.has_fallen) // since the look
-		freed_bytes = lesser(greater(freed.freed_bytes, freed_bytes), malloc_bytes);
+		freed_bytes = amount_lesser(amount_greater(freed.freed_bytes, freed_bytes), malloc_bytes);
 
 	if (process->heap_sample.sampled_pages == 0 && is_alone && freed_bytes == 0)
 		// malloc's own words
-		beyond_bytes = malloc_bytes - lesser(malloc_bytes, live_of(facts->model, DOMAIN_HEAP) / 16 * 17);
-	object_bytes = lesser(arena_bytes, heap_bytes - lesser(heap_bytes, malloc_bytes - freed_bytes));
+		beyond_bytes = amount_less(malloc_bytes, live_of(facts->model, DOMAIN_HEAP) / 16 * 17);
+	object_bytes = amount_lesser(arena_bytes, amount_less(heap_bytes, malloc_bytes - freed_bytes));
 	parts[PART_MALLOC] += beyond_bytes;
 	parts[PART_ARENAS] += arena_bytes - object_bytes;
 	parts[PART_LINES] += object_bytes + malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] +
@@ -551,10 +541,10 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	parts[PART_STACKS] += look[KMEM_RESIDENT_STACKS];
 	parts[PART_OTHER] += look[KMEM_RESIDENT_OTHER];
 	/* Processes of one program have these together. */
-	parts[PART_FILES] = greater(parts[PART_FILES],
-	                            look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
-	parts[PART_PROGRAM] = greater(parts[PART_PROGRAM], look[KMEM_RESIDENT_PROGRAM]);
-	parts[PART_INHERITED] = greater(parts[PART_INHERITED], look[KMEM_RESIDENT_INHERITED]);
+	parts[PART_FILES] = amount_greater(parts[PART_FILES],
+	                                   look[KMEM_RESIDENT_FILE] + look[KMEM_RESIDENT_SHARED] - shared_bytes);
+	parts[PART_PROGRAM] = amount_greater(parts[PART_PROGRAM], look[KMEM_RESIDENT_PROGRAM]);
+	parts[PART_INHERITED] = amount_greater(parts[PART_INHERITED], look[KMEM_RESIDENT_INHERITED]);
 }
 
 static int
@@ -590,7 +580,7 @@ add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[P
 
 		if (process->resident == NULL || process->container.anonymous_bytes == 0)
 			continue;
-		shared_bytes = greater(shared_bytes, process->resident->part_bytes[KMEM_RESIDENT_SHARED]);
+		shared_bytes = amount_greater(shared_bytes, process->resident->part_bytes[KMEM_RESIDENT_SHARED]);
 		if (newest == NULL || process->resident->monotonic_ns > newest->resident->monotonic_ns)
 			newest = process;
 	}
@@ -598,12 +588,11 @@ add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[P
 		parts[PART_UNKNOWN_OTHERS] = beyond_bytes;
 		return;
 	}
-	parts[PART_MEMORY_FILES] = lesser(beyond_bytes, newest->container.memory_files_bytes -
-	                                                    lesser(newest->container.memory_files_bytes, shared_bytes));
+	parts[PART_MEMORY_FILES] = amount_lesser(beyond_bytes,
+	                                         amount_less(newest->container.memory_files_bytes, shared_bytes));
 	beyond_bytes -= parts[PART_MEMORY_FILES];
-	parts[PART_CACHED] = lesser(beyond_bytes,
-	                            newest->container.cached_bytes -
-	                                lesser(newest->container.cached_bytes, parts[PART_PROGRAM] + parts[PART_FILES]));
+	parts[PART_CACHED] = amount_lesser(
+		beyond_bytes, amount_less(newest->container.cached_bytes, parts[PART_PROGRAM] + parts[PART_FILES]));
 	parts[PART_OTHERS] = beyond_bytes - parts[PART_CACHED];
 }
 
@@ -622,10 +611,10 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		add_process(facts, process, parts);
 		if (process->resident->part_bytes[KMEM_RESIDENT_INHERITED] > memory->inherited_bytes)
 			find_inherited(memory, facts->model, process);
-		last_bytes += greater(last_resident_bytes(process), process->resident->resident_bytes);
+		last_bytes += amount_greater(last_resident_bytes(process), process->resident->resident_bytes);
 		memory->sample_bytes += process->resident->resident_bytes;
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
-			memory->age_ns = greater(memory->age_ns, end_ns - process->resident->monotonic_ns);
+			memory->age_ns = amount_greater(memory->age_ns, end_ns - process->resident->monotonic_ns);
 	}
 	if (memory->sample_bytes == 0)
 		return;
@@ -700,7 +689,7 @@ bool
 verdict_is_explained(const struct verdict_facts *facts)
 {
 	const struct verdict_memory *memory = &facts->memory;
-	uint64_t line_bytes = greater(facts->top_live.live_bytes, facts->top_live_sum.bytes);
+	uint64_t line_bytes = amount_greater(facts->top_live.live_bytes, facts->top_live_sum.bytes);
 
 	return memory->bytes < WORTH_BYTES ||
 	       (verdict_holds_a_third(facts, line_bytes) && line_bytes >= memory->memory_files_bytes);
