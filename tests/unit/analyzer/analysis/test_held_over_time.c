@@ -125,6 +125,7 @@ a_queue_may_hold_half_of_all_that_was_allocated(void **state)
 	(void)state;
 	assert_int_equal(class_of_queue(1000, 1250, 1000), MODEL_LEAK_BACKLOG);
 	assert_int_equal(class_of_queue(1000, 1250, ROUNDS * STEP_BYTES / 2 / 16), MODEL_LEAK_BACKLOG);
+	assert_int_equal(class_of_queue(1000, 1250, ROUNDS * STEP_BYTES / 2 / 16 - 1), MODEL_LEAK_BACKLOG);
 	assert_int_equal(class_of_queue(64, 80, 1000), MODEL_LEAK_BACKLOG);
 }
 
