@@ -21,6 +21,7 @@ static const uint16_t kind_costs[HOLDER_KINDS] = {
 #define COST_PERHAPS 20u // a word that may be left over: rather a long way without one
 #define COST_INSIDE 2u   // an address behind the block's begin
 #define COST_FAR_INSIDE 4u
+#define COST_BESIDE_LIST 20u   // a word into the middle of a list, as iterators are, does not hold what the list has
 #define COST_WITH_PYTHON 1u    // of the cheapest word and the cheapest root: a sure one in a class
 #define COST_WITHOUT_PYTHON 5u // a likely one in static data
 
@@ -44,6 +45,8 @@ cost_of_edge(const struct holder_node *to, const struct holder_edge *edge)
 	};
 	uint64_t offset = edge->value - to->start;
 
+	if (to->list_head != 0 && edge->at != to->list_head)
+		return costs[edge->hold] + COST_BESIDE_LIST;
 	if (to->object.type != NULL || offset == 0 || edge->hold == PYTHON_HOLD_SURE)
 		return costs[edge->hold];
 	return costs[edge->hold] + (offset <= HOLDER_HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);

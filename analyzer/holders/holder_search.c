@@ -254,6 +254,22 @@ add_chain(struct holder_search *search, uint32_t number)
 	}
 }
 
+static uint32_t node_at(struct holder_search *search, uint64_t at);
+
+/* A list is a long chain, too, and what leads into its middle, as iterators do, does not hold it: its head leads to each node. */
+static void
+add_to_list(struct holder_search *search, uint32_t number, const struct live_block *block)
+{
+	uint64_t head = holder_lists_head(&search->lists, block);
+	uint32_t from;
+
+	search->nodes[number].list_head = head;
+	from = head != 0 ? node_at(search, head) : HOLDER_NONE;
+	if (from != HOLDER_NONE && from != number)
+		push_edge(search,
+		          &(struct holder_edge){ from, number, head, block->addr, false, PYTHON_HOLD_LIKELY, HOLDER_NONE });
+}
+
 static uint32_t
 node_of_block(struct holder_search *search, const struct live_block *block)
 {
@@ -268,6 +284,8 @@ node_of_block(struct holder_search *search, const struct live_block *block)
 	if (known != HOLDER_NONE && block->bytes == DEQUE_BLOCK_BYTES && node.object.type == NULL &&
 	    search->python->shape != NULL)
 		add_chain(search, known);
+	if (known != HOLDER_NONE && search->python->shape == NULL) // objects of Python are linked by its collector
+		add_to_list(search, known, block);
 	return known;
 }
 
@@ -498,6 +516,7 @@ has_pointers(struct holder_search *search, const struct live_block *block)
 void
 holder_search_show(struct holder_search *search, const struct live_block *block)
 {
+	holder_lists_show(&search->lists, block);
 	if (block->bytes < SKIP_BYTES_MIN)
 		return;
 	search->large = memory_grown(search->large, &search->large_room, search->large_count + 1, sizeof(*search->large));
@@ -833,6 +852,7 @@ holder_search_begin(struct process_look *look, struct python_objects *python, st
 	search->targets = memory_zeroed(TARGETS_MAX, sizeof(*search->targets));
 	search->pages = memory_zeroed(PAGE_BITS / 64, sizeof(*search->pages));
 	memset(search->places, 0xff, PLACES * sizeof(*search->places));
+	holder_lists_begin(look, &search->lists);
 	process_memory_stands_still(&look->memory);
 }
 
@@ -871,5 +891,6 @@ holder_search_end(struct holder_search *search)
 	free(search->pages);
 	free(search->skips);
 	free(search->large);
+	holder_lists_end(&search->lists);
 	*search = (struct holder_search){ 0 };
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "holders/holder_graph.h"
+#include "holders/holder_lists.h"
 #include "holders/process_look.h"
 #include "holders/process_modules.h"
 #include "holders/python_objects.h"
@@ -61,6 +62,7 @@ struct holder_node {
 	uint32_t owner;      // whose items stand here; HOLDER_NONE = not known
 	uint64_t owner_at;   // its word that leads here
 	uint32_t own;        // references to itself
+	uint64_t list_head;  // where the list begins that it is a node of; 0 = none is known
 	uint32_t first_edge; // from here; HOLDER_NONE = none
 	bool is_link;        // of a long chain, perhaps: who leads to it is looked for once
 	bool is_wanted;      // a way from here on may be the better one of a sample below
@@ -100,6 +102,7 @@ struct holder_search {
 	struct holder_graph graphs[HOLDER_GRAPHS]; // of blocks that ways go through, as they were asked for
 	size_t graph_count;
 	/* Its own. */
+	struct holder_lists lists;
 	uint32_t *places; // hash of starts to nodes
 	struct holder_target *targets;
 	size_t target_count;
