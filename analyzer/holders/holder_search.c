@@ -32,6 +32,7 @@ struct holder_target {
 #define DEQUE_BLOCK_BYTES 528u          // the one before, 64 items, the one behind
 #define DEQUE_NEXT 520u
 #define DEQUE_FIRST 24u // in its object
+#define DICT_KEYS 32u   // in its object
 #define DEQUE_BLOCKS_MAX HOLDER_NODES_MAX
 #define LINKS_PASSES 3u       // short ways are found before
 #define LINKS_ALIKE 8u        // blocks of a site on the ways so far: then they may be links of a chain
@@ -836,6 +837,27 @@ find_links(struct holder_search *search)
 
 /* ---- beginning and end ---- */
 
+/* Modules that run say where their names are: without a pass a word there is one of a global. */
+static void
+add_globals(struct holder_search *search)
+{
+	for (size_t i = 0; i < search->python->frame_count && !holder_search_is_late(search); i++) {
+		uint64_t names = python_objects_at(search->python,
+		                                   search->python->frames[i].start + search->python->shape->frame_names);
+		uint32_t dict = names != 0 ? node_at(search, names) : HOLDER_NONE;
+		uint64_t at = names + DICT_KEYS;
+		uint64_t keys = process_memory_word(&search->look->memory, at);
+		uint32_t storage;
+
+		if (dict == HOLDER_NONE || search->nodes[dict].root != HOLDER_END_MODULE ||
+		    search->nodes[dict].object.addr != names)
+			continue;
+		storage = node_at(search, keys);
+		if (storage != HOLDER_NONE && search->nodes[storage].owner == HOLDER_NONE)
+			try_edge(search, dict, storage, at, keys);
+	}
+}
+
 void
 holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
                     const struct thread_areas *areas, uint64_t deadline_ns, struct holder_search *search)
@@ -868,6 +890,7 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 	search->samples = samples;
 	search->sample_count = count;
 	find_skips(search);
+	add_globals(search);
 	for (;;) {
 		holder_search_judge(search);
 		if (holder_search_is_late(search) || search->is_full)

@@ -732,7 +732,7 @@ python_objects_items(struct python_objects *python, const struct python_object *
 /* ---- frames ---- */
 
 static void
-add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
+add_frame(struct python_objects *python, uint64_t addr, uint32_t thread, uint32_t depth)
 {
 	const struct python_shape *shape = python->shape;
 	uint64_t code = python_objects_frame_code(python, addr);
@@ -749,6 +749,7 @@ add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
 		.code = code,
 		.object = shape->frame_object != 0 ? OBJECT(addr + shape->frame_object) : addr,
 		.thread = thread,
+		.depth = depth,
 	};
 }
 
@@ -795,7 +796,7 @@ read_frames(struct python_objects *python, uint64_t runtime)
 		                              sizeof(*python->states));
 		python->states[python->state_count++] = state;
 		for (unsigned i = 0; is_address(frame) && i < FRAMES_MAX; i++) {
-			add_frame(python, frame, thread);
+			add_frame(python, frame, thread, i);
 			frame = WORD(frame + python->shape->frame_previous);
 		}
 		state = WORD(state + 8);
