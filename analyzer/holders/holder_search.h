@@ -125,6 +125,9 @@ const struct holder_graph *holder_search_graph(struct holder_search *search, uin
 bool holder_search_is_late(struct holder_search *search);
 bool holder_is_root(const struct holder_node *node);
 
+/* Before the first pass. */
+void holder_search_find_skips(struct holder_search *search);
+
 /* After each pass: cost and best of each node, and whether who leads to it is wanted. */
 void holder_search_judge(struct holder_search *search);
 
