@@ -13,7 +13,7 @@
 
 /* What it costs to end a way at such a root: roots that a person can find in the source come first. */
 static const uint16_t kind_costs[HOLDER_KINDS] = {
-	[HOLDER_FRAME] = 1,  [HOLDER_STATE] = 12,    [HOLDER_STATIC] = 3,      [HOLDER_THREAD_LOCAL] = 9,
+	[HOLDER_FRAME] = 2,  [HOLDER_STATE] = 12,    [HOLDER_STATIC] = 3,      [HOLDER_THREAD_LOCAL] = 9,
 	[HOLDER_STACK] = 12, [HOLDER_REGISTER] = 14, [HOLDER_MAPPING] = 10000, // where nothing else is
 };
 #define COST_OTHERS 30u  // of stacks and the interpreter's own variables, where there is a Python to say it better
@@ -21,6 +21,7 @@ static const uint16_t kind_costs[HOLDER_KINDS] = {
 #define COST_PERHAPS 20u // a word that may be left over: rather a long way without one
 #define COST_INSIDE 2u   // an address behind the block's begin
 #define COST_FAR_INSIDE 4u
+#define COST_BESIDE_LIST 20u   // a word into the middle of a list, as iterators are, does not hold what the list has
 #define COST_WITH_PYTHON 1u    // of the cheapest word and the cheapest root: a sure one in a class
 #define COST_WITHOUT_PYTHON 5u // a likely one in static data
 
@@ -32,7 +33,7 @@ cost_of_root(const struct holder_search *search, const struct holder_node *node)
 	if (node->root == HOLDER_END_MODULE || node->root == HOLDER_END_CLASS)
 		return 0;
 	if (node->root == HOLDER_END_FRAME)
-		return 1;
+		return kind_costs[HOLDER_FRAME];
 	return kind_costs[node->kind] + (has_python && node->kind > HOLDER_STATE ? COST_OTHERS : 0);
 }
 
@@ -44,6 +45,8 @@ cost_of_edge(const struct holder_node *to, const struct holder_edge *edge)
 	};
 	uint64_t offset = edge->value - to->start;
 
+	if (to->list_head != 0 && edge->at != to->list_head)
+		return costs[edge->hold] + COST_BESIDE_LIST;
 	if (to->object.type != NULL || offset == 0 || edge->hold == PYTHON_HOLD_SURE)
 		return costs[edge->hold];
 	return costs[edge->hold] + (offset <= HOLDER_HEAD_BYTES ? COST_INSIDE : COST_FAR_INSIDE);
@@ -86,6 +89,24 @@ settle(struct holder_search *search)
 	free(likely);
 }
 
+static const struct python_frame *
+frame_of(const struct holder_search *search, const struct holder_node *node)
+{
+	return node->kind == HOLDER_FRAME       ? python_objects_frame(search->python, node->start)
+	       : node->root == HOLDER_END_FRAME ? python_objects_frame(search->python, node->object.addr)
+	                                        : NULL;
+}
+
+/* Who calls a method has its object longer than the method, whose `self` it is. */
+static bool
+is_caller(const struct holder_search *search, const struct holder_edge *edge, const struct holder_edge *than)
+{
+	const struct python_frame *frame = frame_of(search, &search->nodes[edge->from]);
+	const struct python_frame *other = frame != NULL ? frame_of(search, &search->nodes[than->from]) : NULL;
+
+	return other != NULL && frame->thread == other->thread && frame->depth > other->depth;
+}
+
 /* From the roots down, until nothing becomes cheaper: ways are short. */
 static void
 find_best(struct holder_search *search)
@@ -104,11 +125,14 @@ find_best(struct holder_search *search)
 			const struct holder_edge *edge = &search->edges[i];
 			const struct holder_node *from = &search->nodes[edge->from];
 			struct holder_node *to = &search->nodes[edge->to];
+			uint32_t cost;
 
-			if (edge->is_gone || from->cost == UINT32_MAX || holder_is_root(to) ||
-			    from->cost + cost_of_edge(to, edge) >= to->cost)
+			if (edge->is_gone || from->cost == UINT32_MAX || holder_is_root(to))
 				continue;
-			to->cost = from->cost + cost_of_edge(to, edge);
+			cost = from->cost + cost_of_edge(to, edge);
+			if (cost > to->cost || (cost == to->cost && !is_caller(search, edge, &search->edges[to->best])))
+				continue;
+			to->cost = cost;
 			to->best = i;
 			has_changed = true;
 		}

@@ -17,10 +17,6 @@
 
 #define PLACES (HOLDER_NODES_MAX * 2)
 #define TARGETS_MAX 16384u
-#define SKIP_BYTES_MIN (UINT64_C(16) << 10) // smaller blocks are scanned
-#define SKIP_PIECES 16                      // of such a block that are looked at
-#define SKIP_PIECE_WORDS 8
-#define SKIP_BLOCKS_LOOKED_AT 32 // of a site
 
 struct holder_target {
 	uint64_t start;
@@ -32,6 +28,7 @@ struct holder_target {
 #define DEQUE_BLOCK_BYTES 528u          // the one before, 64 items, the one behind
 #define DEQUE_NEXT 520u
 #define DEQUE_FIRST 24u // in its object
+#define DICT_KEYS 32u   // in its object
 #define DEQUE_BLOCKS_MAX HOLDER_NODES_MAX
 #define LINKS_PASSES 3u       // short ways are found before
 #define LINKS_ALIKE 8u        // blocks of a site on the ways so far: then they may be links of a chain
@@ -248,6 +245,22 @@ add_chain(struct holder_search *search, uint32_t number)
 	}
 }
 
+static uint32_t node_at(struct holder_search *search, uint64_t at);
+
+/* A list is a long chain, too, and what leads into its middle, as iterators do, does not hold it: its head leads to each node. */
+static void
+add_to_list(struct holder_search *search, uint32_t number, const struct live_block *block)
+{
+	uint64_t head = holder_lists_head(&search->lists, block);
+	uint32_t from;
+
+	search->nodes[number].list_head = head;
+	from = head != 0 ? node_at(search, head) : HOLDER_NONE;
+	if (from != HOLDER_NONE && from != number)
+		push_edge(search,
+		          &(struct holder_edge){ from, number, head, block->addr, false, PYTHON_HOLD_LIKELY, HOLDER_NONE });
+}
+
 static uint32_t
 node_of_block(struct holder_search *search, const struct live_block *block)
 {
@@ -262,6 +275,8 @@ node_of_block(struct holder_search *search, const struct live_block *block)
 	if (known != HOLDER_NONE && block->bytes == DEQUE_BLOCK_BYTES && node.object.type == NULL &&
 	    search->python->shape != NULL)
 		add_chain(search, known);
+	if (known != HOLDER_NONE && search->python->shape == NULL) // objects of Python are linked by its collector
+		add_to_list(search, known, block);
 	return known;
 }
 
@@ -455,167 +470,6 @@ see_word(void *context, uint64_t at, uint64_t word)
 	if (from != HOLDER_NONE)
 		try_edge(search, from, target->node, at, word);
 	return !search->is_full && !search->is_late;
-}
-
-/* ---- what is left out ---- */
-
-struct skip_search {
-	struct holder_search *search;
-	size_t site_count;
-	uint32_t *looked_at; // blocks of each site; UINT32_MAX = it has pointers
-};
-
-static bool
-leads_somewhere(struct holder_search *search, uint64_t word)
-{
-	const struct root_range *range;
-	struct live_block block;
-
-	if (word < PROCESS_MEMORY_PAGE || word >> 47 != 0)
-		return false;
-	range = root_ranges_at(&search->look->ranges, word);
-	return live_blocks_find(search->look->blocks, word, &block) ||
-	       (range != NULL && (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL));
-}
-
-static bool
-has_pointers(struct holder_search *search, const struct live_block *block)
-{
-	uint64_t step = block->bytes / SKIP_PIECES & ~UINT64_C(7);
-
-	for (uint64_t i = 0; i < SKIP_PIECES * SKIP_PIECE_WORDS; i++) {
-		uint64_t offset = i / SKIP_PIECE_WORDS * step + i % SKIP_PIECE_WORDS * 8;
-
-		if (leads_somewhere(search, process_memory_word(&search->look->memory, (block->addr & ~UINT64_C(7)) + offset)))
-			return true;
-	}
-	return false;
-}
-
-void
-holder_search_show(struct holder_search *search, const struct live_block *block)
-{
-	if (block->bytes < SKIP_BYTES_MIN)
-		return;
-	search->large = memory_grown(search->large, &search->large_room, search->large_count + 1, sizeof(*search->large));
-	search->large[search->large_count++] = *block;
-}
-
-/* Does a block of this site, one of the first ones, have pointers? */
-static void
-look_at_site(struct skip_search *skips, const struct live_block *block)
-{
-	if (block->site >= skips->site_count) {
-		size_t before = skips->site_count;
-
-		skips->looked_at = memory_grown(skips->looked_at, &skips->site_count, block->site + 1, sizeof(uint32_t));
-		memset(skips->looked_at + before, 0, (skips->site_count - before) * sizeof(uint32_t));
-	}
-	if (skips->looked_at[block->site] < SKIP_BLOCKS_LOOKED_AT)
-		skips->looked_at[block->site] = has_pointers(skips->search, block) ? UINT32_MAX
-		                                                                   : skips->looked_at[block->site] + 1;
-}
-
-/*
- * The page that is most likely to have pointers. A line may ask for data and for the storage of the dictionary that holds the data: that
- * has items in this page, even when it is half full.
- */
-static uint64_t
-page_with_items(const struct live_block *block)
-{
-	return (block->addr + block->bytes / 8 * 3) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1);
-}
-
-static bool
-is_container(struct holder_search *search, const struct live_block *block)
-{
-	uint64_t words[PROCESS_MEMORY_PAGE / 8];
-
-	(void)process_memory_read(&search->look->memory, page_with_items(block), words, sizeof(words));
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (leads_somewhere(search, words[i]))
-			return true;
-	}
-	return false;
-}
-
-static void
-add_skip(struct holder_search *search, const struct live_block *block)
-{
-	search->skips = memory_grown(search->skips, &search->skip_room, search->skip_count + 1, sizeof(*search->skips));
-	search->skips[search->skip_count++] = (struct address_range){ block->addr, block->addr + block->bytes };
-	search->left_out_bytes += block->bytes;
-}
-
-static int
-compare_ranges(const void *left, const void *right)
-{
-	return order_numbers(((const struct address_range *)left)->start, ((const struct address_range *)right)->start);
-}
-
-static bool
-has_block(struct holder_search *search, uint64_t start, uint64_t end)
-{
-	struct live_block block;
-
-	return end - start > PROCESS_MEMORY_PAGE || live_blocks_last_in(search->look->blocks, start, end, &block);
-}
-
-/* Between blocks of data lies what the allocator keeps of them: reading that in each pass would cost as much as reading a page. */
-static void
-join_skips(struct holder_search *search)
-{
-	for (size_t i = 0; i < search->skip_count && !holder_search_is_late(search); i++) {
-		struct address_range *skip = &search->skips[i];
-		const struct root_range *range = root_ranges_at(&search->look->ranges, skip->start);
-		uint64_t lowest;
-		uint64_t highest;
-
-		if (range == NULL || range->kind != ROOT_HEAP)
-			continue;
-		lowest = i != 0 && skip[-1].end > range->start ? skip[-1].end : range->start;
-		highest = i + 1 < search->skip_count && skip[1].start < range->end ? skip[1].start : range->end;
-		if (lowest < skip->start && !has_block(search, lowest, skip->start))
-			skip->start = lowest;
-		if (skip->end < highest && !has_block(search, skip->end, highest))
-			skip->end = highest;
-	}
-}
-
-/* Lists the blocks of sites that have no pointers, as far as their first blocks say. */
-static void
-find_data(struct holder_search *search, const uint32_t *looked_at)
-{
-	size_t count = search->large_count;
-
-	for (size_t first = 0, next; first < count && !holder_search_is_late(search); first = next) {
-		uint64_t pages[PROCESS_MEMORY_AHEAD];
-		size_t wanted = 0;
-
-		for (next = first; next < count && wanted < PROCESS_MEMORY_AHEAD; next++) {
-			if (looked_at[search->large[next].site] != UINT32_MAX)
-				pages[wanted++] = page_with_items(&search->large[next]);
-		}
-		process_memory_ahead(&search->look->memory, pages, wanted);
-		for (size_t i = first; i < next; i++) {
-			if (looked_at[search->large[i].site] != UINT32_MAX && !is_container(search, &search->large[i]))
-				add_skip(search, &search->large[i]);
-		}
-	}
-}
-
-static void
-find_skips(struct holder_search *search)
-{
-	struct skip_search skips = { .search = search };
-
-	for (size_t i = 0; i < search->large_count && !holder_search_is_late(search); i++)
-		look_at_site(&skips, &search->large[i]);
-	find_data(search, skips.looked_at);
-	if (search->skip_count > 1)
-		qsort(search->skips, search->skip_count, sizeof(*search->skips), compare_ranges);
-	join_skips(search);
-	free(skips.looked_at);
 }
 
 /* ---- passes ---- */
@@ -820,6 +674,27 @@ find_links(struct holder_search *search)
 
 /* ---- beginning and end ---- */
 
+/* Modules that run say where their names are: without a pass a word there is one of a global. */
+static void
+add_globals(struct holder_search *search)
+{
+	for (size_t i = 0; i < search->python->frame_count && !holder_search_is_late(search); i++) {
+		uint64_t names = python_objects_at(search->python,
+		                                   search->python->frames[i].start + search->python->shape->frame_names);
+		uint32_t dict = names != 0 ? node_at(search, names) : HOLDER_NONE;
+		uint64_t at = names + DICT_KEYS;
+		uint64_t keys = process_memory_word(&search->look->memory, at);
+		uint32_t storage;
+
+		if (dict == HOLDER_NONE || search->nodes[dict].root != HOLDER_END_MODULE ||
+		    search->nodes[dict].object.addr != names)
+			continue;
+		storage = node_at(search, keys);
+		if (storage != HOLDER_NONE && search->nodes[storage].owner == HOLDER_NONE)
+			try_edge(search, dict, storage, at, keys);
+	}
+}
+
 void
 holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
                     const struct thread_areas *areas, uint64_t deadline_ns, struct holder_search *search)
@@ -836,6 +711,7 @@ holder_search_begin(struct process_look *look, struct python_objects *python, st
 	search->targets = memory_zeroed(TARGETS_MAX, sizeof(*search->targets));
 	search->pages = memory_zeroed(PAGE_BITS / 64, sizeof(*search->pages));
 	memset(search->places, 0xff, PLACES * sizeof(*search->places));
+	holder_lists_begin(look, &search->lists);
 	process_memory_stands_still(&look->memory);
 }
 
@@ -850,7 +726,8 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 {
 	search->samples = samples;
 	search->sample_count = count;
-	find_skips(search);
+	holder_search_find_skips(search);
+	add_globals(search);
 	for (;;) {
 		holder_search_judge(search);
 		if (holder_search_is_late(search) || search->is_full)
@@ -874,5 +751,6 @@ holder_search_end(struct holder_search *search)
 	free(search->pages);
 	free(search->skips);
 	free(search->large);
+	holder_lists_end(&search->lists);
 	*search = (struct holder_search){ 0 };
 }

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "holders/holder_graph.h"
+#include "holders/holder_lists.h"
 #include "holders/process_look.h"
 #include "holders/process_modules.h"
 #include "holders/python_objects.h"
@@ -63,6 +64,7 @@ struct holder_node {
 	uint32_t owner;      // whose items stand here; HOLDER_NONE = not known
 	uint64_t owner_at;   // its word that leads here
 	uint32_t own;        // references to itself
+	uint64_t list_head;  // where the list begins that it is a node of; 0 = none is known
 	uint32_t first_edge; // from here; HOLDER_NONE = none
 	bool is_link;        // of a long chain, perhaps: who leads to it is looked for once
 	bool is_wanted;      // a way from here on may be the better one of a sample below
@@ -102,6 +104,7 @@ struct holder_search {
 	struct holder_graph graphs[HOLDER_GRAPHS]; // of blocks that ways go through, as they were asked for
 	size_t graph_count;
 	/* Its own. */
+	struct holder_lists lists;
 	uint32_t *places; // hash of starts to nodes
 	struct holder_target *targets;
 	size_t target_count;
@@ -123,6 +126,9 @@ const struct holder_graph *holder_search_graph(struct holder_search *search, uin
 
 bool holder_search_is_late(struct holder_search *search);
 bool holder_is_root(const struct holder_node *node);
+
+/* Before the first pass. */
+void holder_search_find_skips(struct holder_search *search);
 
 /* After each pass: cost and best of each node, and whether who leads to it is wanted. */
 void holder_search_judge(struct holder_search *search);

@@ -300,6 +300,17 @@ counted(struct python_objects *python, uint64_t addr)
 	return python->shape->version >= 0x030e && (word >> 32 & 0xffff) == 0 ? (uint32_t)word : word;
 }
 
+/*
+ * 0 < a count < REFERENCES_MAX. Where a program's addresses are low, as of an interpreter at a fixed address, an item of a list looks so, too; behind
+ * it may stand what was there before, the type of an object.
+ */
+static bool
+is_count(struct python_objects *python, uint64_t word)
+{
+	return word != 0 && word < REFERENCES_MAX &&
+	       (word < PROCESS_MEMORY_PAGE || python_objects_type(python, OBJECT(word + 8)) == NULL);
+}
+
 bool
 python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes, struct python_object *object)
 {
@@ -308,14 +319,12 @@ python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes,
 	*object = (struct python_object){ 0, NULL };
 	for (size_t i = 0; python->shape != NULL && i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
 		uint64_t addr = start + prefixes[i];
-		uint64_t references;
 		struct python_type *type;
 
 		if (prefixes[i] + 16 > bytes)
 			continue;
-		references = counted(python, addr);
-		type = references != 0 && references < REFERENCES_MAX ? python_objects_type(python, OBJECT(addr + 8)) : NULL;
-		if (type == NULL || type->prefix_bytes != prefixes[i])
+		type = python_objects_type(python, OBJECT(addr + 8));
+		if (type == NULL || type->prefix_bytes != prefixes[i] || !is_count(python, counted(python, addr)))
 			continue;
 		/* Texts and numbers may be smaller than their type says. */
 		if (type->kind != PYTHON_PLAIN && prefixes[i] + type->basic_bytes > bytes + (type->item_bytes != 0 ? 8 : 0) + 8)
@@ -725,7 +734,7 @@ python_objects_items(struct python_objects *python, const struct python_object *
 /* ---- frames ---- */
 
 static void
-add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
+add_frame(struct python_objects *python, uint64_t addr, uint32_t thread, uint32_t depth)
 {
 	const struct python_shape *shape = python->shape;
 	uint64_t code = python_objects_frame_code(python, addr);
@@ -742,6 +751,7 @@ add_frame(struct python_objects *python, uint64_t addr, uint32_t thread)
 		.code = code,
 		.object = shape->frame_object != 0 ? OBJECT(addr + shape->frame_object) : addr,
 		.thread = thread,
+		.depth = depth,
 	};
 }
 
@@ -788,7 +798,7 @@ read_frames(struct python_objects *python, uint64_t runtime)
 		                              sizeof(*python->states));
 		python->states[python->state_count++] = state;
 		for (unsigned i = 0; is_address(frame) && i < FRAMES_MAX; i++) {
-			add_frame(python, frame, thread);
+			add_frame(python, frame, thread, i);
 			frame = WORD(frame + python->shape->frame_previous);
 		}
 		state = WORD(state + 8);

@@ -71,6 +71,7 @@ struct python_frame {
 	uint64_t code;
 	uint64_t object; // 0 = it has none
 	uint32_t thread; // 0, 1, ... in the interpreter's order
+	uint32_t depth;  // of the innermost one 0
 };
 
 struct python_objects {

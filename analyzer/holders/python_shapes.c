@@ -8,10 +8,11 @@
 #include <stddef.h>
 #include <string.h>
 
-#define SHAPES_TO_3_10                                                                                     \
-	.frames = PYTHON_FRAMES_OBJECTS, .attributes = PYTHON_ATTRIBUTES_DICT, .runtime_interpreters = 32,     \
-	.interpreter_threads = 8, .state_frame = 24, .frame_code = 32, .frame_previous = 24, .code_file = 104, \
-	.code_first_line = 40, .code_local_names = 72, .tuple_items = 24, .string_ascii = 48, .string_data = 72
+#define SHAPES_TO_3_10                                                                                      \
+	.frames = PYTHON_FRAMES_OBJECTS, .attributes = PYTHON_ATTRIBUTES_DICT, .runtime_interpreters = 32,      \
+	.interpreter_threads = 8, .state_frame = 24, .frame_code = 32, .frame_names = 56, .frame_previous = 24, \
+	.code_file = 104, .code_first_line = 40, .code_local_names = 72, .tuple_items = 24, .string_ascii = 48, \
+	.string_data = 72
 #define SHAPES_FROM_3_11 .has_shaped_keys = true, .pool_bytes = 0x4000, .code_file = 112, .code_local_names = 96
 #define SHAPES_FROM_3_12                                                                                        \
 	.has_tagged_int = true, .frame_code = 0, .frame_previous = 8, .frame_object = 48, .frame_function = 16,     \

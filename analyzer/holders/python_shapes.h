@@ -41,8 +41,8 @@ struct python_shape {
 	uint16_t frame_previous;
 	uint16_t frame_object; // 0 = the frame is one
 	uint16_t frame_locals;
-	uint16_t frame_function; // from 3.11 on; the namespace of a class body or module is frame_names
-	uint16_t frame_names;
+	uint16_t frame_function;  // from 3.11 on
+	uint16_t frame_names;     // of a class body or a module
 	uint16_t frame_inline;    // in a frame object: the frame itself; 0 = as above
 	uint16_t generator_frame; // 0 = it has a frame object
 	uint16_t code_file;       // the name follows, then the qualified name from 3.11 on

@@ -10,6 +10,7 @@
 #include "holders/lost.h"
 
 #define LOST_SCHEMA 1
+#define CHANCE_PART 32 // of what a line has lost
 
 #define COUNTS                                                                               \
 	JSON_FIELD(direct_bytes, "Requested bytes of blocks that no pointer leads to."),         \
@@ -65,6 +66,14 @@ say_total(const struct lost *lost, FILE *stream)
 		              units_bytes(bytes, size), units_count(blocks, number), blocks == 1 ? "" : "s");
 }
 
+/* It has lost nearly all: what is left is so by chance, perhaps. */
+static bool
+is_chance(const struct lost_line *line)
+{
+	return line->reachable_blocks != 0 &&
+	       line->reachable_bytes < (line->direct_bytes + line->indirect_bytes) / CHANCE_PART;
+}
+
 static void
 say_rest(const struct lost *lost, FILE *stream)
 {
@@ -100,10 +109,11 @@ lost_render_text(const struct lost *lost, uint64_t top, FILE *stream)
 		if (i == 0)
 			(void)fprintf(stream, "\n%10s  %10s  %10s  %10s  %s\n", "directly", "indirectly", "blocks", "reachable",
 			              "line of code");
-		(void)fprintf(stream, "%10s  %10s  %10s  %10s  %s\n", units_bytes(line->direct_bytes, direct),
+		(void)fprintf(stream, "%10s  %10s  %10s  %10s  %s%s\n", units_bytes(line->direct_bytes, direct),
 		              units_bytes(line->indirect_bytes, indirect),
 		              units_count(line->direct_blocks + line->indirect_blocks, number),
-		              units_bytes(line->reachable_bytes, reachable), line->place);
+		              units_bytes(line->reachable_bytes, reachable), line->place,
+		              is_chance(line) ? "  (some reachable by chance?)" : "");
 	}
 	if (left_out != 0)
 		(void)fprintf(stream, "and %llu more line%s (--top)\n", (unsigned long long)left_out, left_out == 1 ? "" : "s");

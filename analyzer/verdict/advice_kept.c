@@ -7,26 +7,21 @@
 #include "verdict/advice_rows.h"
 #include "verdict/words.h"
 
-// of all that was allocated meanwhile: a program that reads a data set parses and converts it, and keeps so much as a rule
-#define DATA_SET_PART 8
-
+/* Of a sure leak it would take back what was just said. */
 const char *
 if_data_set(const struct verdict *verdict, const struct rank_line *line)
 {
-	uint64_t volume_bytes = line->leak == MODEL_LEAK_LEAK ? line->telling->volume_bytes : 0;
+	bool may_be_one = line->leak == MODEL_LEAK_LEAK && rank_may_be_built_once(line->telling);
 
-	if (volume_bytes == 0 || (verdict->end != VERDICT_END_OK && line->leaking_bytes < volume_bytes / DATA_SET_PART))
+	if (line->leak != MODEL_LEAK_LEAK || line->telling->volume_bytes == 0)
 		return "";
 	if (verdict->cause == VERDICT_CHILD_KILLED)
-		return "; if it is a data set, load less of it at once, or give the program more memory";
+		return may_be_one ? "; if it is a data set, load less of it at once, or give the program more memory" : "";
 	if (verdict->end != VERDICT_END_OK)
-		return "; if it is a data set, load less of it at once";
+		return may_be_one ? "; if it is a data set, load less of it at once" : "";
 	if (line->released_bytes >= line->live_bytes / 2)
 		return "; unless all of it is meant to be kept until the program exits";
-	/* Of a sure leak it would take back what was just said. */
-	return verdict->lost_child == NULL && rank_may_be_built_once(line->telling)
-	           ? "; if it is a data set, no action is needed"
-	           : "";
+	return verdict->lost_child == NULL && may_be_one ? "; if it is a data set, no action is needed" : "";
 }
 
 /* What leads nowhere is no data set. */

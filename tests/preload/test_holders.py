@@ -430,6 +430,23 @@ def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(tmp_path):
     assert document["passes"] < 16 and not document["is_unfinished"]
 
 
+@pytest.mark.parametrize("options", [("g++", "-O2"), ("g++", "-O0"), ("clang++", "-O1")], ids="".join)
+@pytest.mark.parametrize("word, wanted", [
+    ("local", r"local `lru\.list_` of main\(\) \(lru\.cc:\d+\) -> block of lru\.cc:\d+ \S+ \[\*\]\.data"),
+    ("heap", r"static variable `kept` of lru -> block of lru\.cc:\d+ main \.list_ -> block of lru\.cc:\d+ \S+ \[\*\]\.data"),
+    ("queue", r"static variable `queue\.tqh_first` of lru -> block of lru\.cc:\d+ queue_job \.data"),
+])
+def test_the_list_is_told_and_not_what_leads_into_its_middle(word, wanted, options, tmp_path):
+    compiler, *rest = options
+    assert run([compiler, "-std=gnu++17", "-g", *rest, FOLDER / "lru.cc", "-o", tmp_path / "lru"]).returncode == 0
+    with Waiting([tmp_path / "lru", word], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    ways = document["holders"][0]["ways"]
+    assert all(way["kind"] == "held" and re.fullmatch(wanted, way["text"]) for way in ways), ways
+    assert document["passes"] < 6
+
+
 def test_a_way_that_was_found_when_time_was_up_is_told_as_perhaps(tmp_path):
     assert run(["g++", "-g", "-O1", FOLDER / "local_tiles.cc", "-o", tmp_path / "local_tiles"]).returncode == 0
     with Waiting(tmp_path / "local_tiles", tmp_path / "out") as waiting:

@@ -51,6 +51,25 @@ int main(void)
     return getchar() == 'x' ? (kept[1] == 0) : 3;
 }
 """
+CHANCE = """
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static volatile uintptr_t numbers[12];
+__attribute__((noinline)) static uintptr_t few(void) { return (uintptr_t)memset(malloc(100), 1, 100); }
+__attribute__((noinline)) static uintptr_t many(void) { return (uintptr_t)memset(malloc(100), 1, 100); }
+int main(void)
+{
+    for (int i = 0; i < 100; i++)
+        numbers[0] = few();
+    for (int i = 0; i < 100; i++)
+        numbers[1 + i % 10] = many();
+    puts("ready");
+    fflush(stdout);
+    return getchar() == 'x' ? numbers[0] == 0 : 3;
+}
+"""
 TRACE = """
 import ctypes, sys
 libc = ctypes.CDLL(None, use_errno=True)
@@ -218,6 +237,16 @@ def test_the_text_says_how_much_and_where(tmp_path):
     assert re.search(r"^ *293 KiB +0 B +1 +0 B  lost\.c:\d+ lose_large$", done.stdout, flags=re.MULTILINE)
     assert re.search(r"^the program stood still for \d+\.\d{3} s", done.stdout, flags=re.MULTILINE)
     assert re.search(r"^and 5 more lines \(--top\)$", cut.stdout, flags=re.MULTILINE)
+
+
+def test_a_number_that_looks_like_a_pointer_is_told_as_chance(tmp_path):
+    (tmp_path / "chance.c").write_text(CHANCE)
+    assert run(["gcc", "-g", "-O1", tmp_path / "chance.c", "-o", tmp_path / "chance"]).returncode == 0
+    with Waiting(tmp_path / "chance", tmp_path / "out") as program:
+        done = kmemshim("lost", program.pid, *STOP)
+        assert program.answers()
+    rows = dict(re.findall(r"(\S+ B)  chance\.c:\d+ (\w+.*)$", done.stdout, flags=re.MULTILINE))
+    assert rows == {"100 B": "few  (some reachable by chance?)", "1000 B": "many"}, done.stdout
 
 
 def test_the_schema_is_what_the_command_prints():

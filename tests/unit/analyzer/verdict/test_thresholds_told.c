@@ -312,18 +312,6 @@ are_many_threads(uint64_t count)
 	return strstr(verdict.next, "MALLOC_ARENA_MAX") != NULL;
 }
 
-/* Of so much that was allocated meanwhile it kept 300 MiB. */
-static bool
-may_be_data_set(uint64_t volume)
-{
-	begin();
-	leak(HEAP, 41, 300 * MIB)->volume_bytes = volume;
-	hand_model_waited(&hand, SIGKILL);
-	hand.launcher.after.cgroup_oom_kill = 1;
-	hand_model_decide(&hand, &verdict);
-	return strstr(verdict.next, "data set") != NULL;
-}
-
 static bool
 is_leak_worth_advice(uint64_t bytes)
 {
@@ -410,7 +398,6 @@ thresholds(void **state)
 		{ "a child's copy: 1 MiB", is_child_s_copy_told, MIB, MIB - 1 },
 		{ "blocks that tell a size: 6", is_size_of_each_told, 6, 5 },
 		{ "many threads: more than 8", are_many_threads, 9, 8 },
-		{ "a data set: an eighth of what was allocated", may_be_data_set, 2400 * MIB, 2400 * MIB + 8 },
 		{ "a leak of a program that ended well: 1 MiB", is_leak_worth_advice, MIB, MIB - 1 },
 		{ "a device beside another end: 1 MiB", is_device_told, MIB, MIB - 1 },
 		{ "a peak of one line: nine tenths", is_peak_of_a_line, WHOLE / 10 * 9, WHOLE / 10 * 9 - 1 },
