@@ -13,6 +13,12 @@
 #include <stdio.h>
 #include <string.h>
 
+/*
+ * Beside the limit itself, which oom_score_adj adds to what a look holds, the kernel counts pages of files for a program, also those that are charged
+ * to nobody or to another cgroup.
+ */
+#define MANY_FILES_BYTES (UINT64_C(64) << 20)
+
 /* The number after `name` at the start of a line; with name NULL the file is one number. */
 static uint64_t
 read_number(const char *folder, const char *file, const char *name)
@@ -78,18 +84,26 @@ are_killed_together(const struct kmem_identity *identity, const char *owner)
 }
 
 uint64_t
-kill_counters_room_of_all(const struct kmem_identity *identity)
+kill_counters_room_of_all(const struct kmem_identity *identity, uint64_t file_bytes)
 {
-	static const char *const dropped[] = { "inactive_file", "active_file" };
+	static const char *const names[][4] = {
+		[1] = { "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file", "total_active_file" },
+		[2] = { "memory.max", "memory.current", "inactive_file", "active_file" },
+	};
 	const char *owner = identity->limit_path[0] != '\0' ? identity->limit_path : identity->cgroup_path;
-	uint64_t limit = read_number(owner, "memory.max", NULL);
-	uint64_t used = read_number(owner, "memory.current", NULL);
+	uint32_t version = identity->cgroup_version;
+	uint64_t limit;
+	uint64_t used;
 
-	if (identity->cgroup_version != 2 || limit == UINT64_MAX || used == UINT64_MAX ||
-	    !are_killed_together(identity, owner))
+	if (version != 1 && version != 2)
 		return UINT64_MAX;
-	for (size_t i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++) {
-		uint64_t bytes = read_number(owner, "memory.stat", dropped[i]);
+	limit = read_number(owner, names[version][0], NULL);
+	used = read_number(owner, names[version][1], NULL);
+	if (limit == UINT64_MAX || used == UINT64_MAX ||
+	    (file_bytes < MANY_FILES_BYTES && (version != 2 || !are_killed_together(identity, owner))))
+		return UINT64_MAX;
+	for (size_t i = 2; i < 4; i++) {
+		uint64_t bytes = read_number(owner, "memory.stat", names[version][i]);
 
 		used -= bytes == UINT64_MAX ? 0 : bytes < used ? bytes : used;
 	}

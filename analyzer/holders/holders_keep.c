@@ -22,7 +22,7 @@
 
 #define COMMAND "holders"
 #define NEEDED_BYTES (UINT64_C(32) << 20)         // that a look takes, and more where a program has many symbols
-#define NEEDED_OF_ALL_BYTES (UINT64_C(128) << 20) // where it would not be ended alone
+#define NEEDED_OF_ALL_BYTES (UINT64_C(128) << 20) // where the program would be ended for it
 #define DOUBLED 2                                 // since the last look
 #define LEAK_PART 8                               // of the limit
 
@@ -75,9 +75,27 @@ keep(int fd, const struct holders *holders)
 	free(look);
 }
 
-/* How much memory is left where the kernel would end the program together with this command: see kill_counters.h. */
+/* 0 where it cannot be read. */
 static uint64_t
-room_of_all(int fd)
+file_bytes_of(const char *pid)
+{
+	unsigned long long file_pages = 0;
+	char path[64];
+	FILE *statm;
+
+	(void)snprintf(path, sizeof(path), "/proc/%.20s/statm", pid);
+	statm = fopen(path, "re");
+	if (statm == NULL)
+		return 0;
+	if (fscanf(statm, "%*u %*u %llu", &file_pages) != 1)
+		file_pages = 0;
+	(void)fclose(statm);
+	return file_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* How much memory is left where the kernel would end the program for what this command takes: see kill_counters.h. */
+static uint64_t
+room_of_all(int fd, const char *pid)
 {
 	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
 	uint64_t room = UINT64_MAX;
@@ -85,7 +103,7 @@ room_of_all(int fd)
 	if (pread(fd, identity, sizeof(*identity), offsetof(struct kmem_header, identity)) == (ssize_t)sizeof(*identity)) {
 		identity->cgroup_path[sizeof(identity->cgroup_path) - 1] = '\0';
 		identity->limit_path[sizeof(identity->limit_path) - 1] = '\0';
-		room = kill_counters_room_of_all(identity);
+		room = kill_counters_room_of_all(identity, file_bytes_of(pid));
 	}
 	free(identity);
 	return room;
@@ -99,10 +117,11 @@ has_memory(const struct kmem_guard_passing *guard, uint64_t room_bytes, struct f
 	char text[UNITS_TEXT_BYTES];
 
 	if (room_bytes < NEEDED_OF_ALL_BYTES)
-		return fail_set(fail, EXIT_USAGE,
-		                "only %s were left below the limit, and a look needs 128 MiB where the kernel ends all of a "
-		                "container at once (memory.oom.group): set the guard lower",
-		                units_bytes(room_bytes, text));
+		return fail_set(
+			fail, EXIT_USAGE,
+			"only %s were left below the limit, and a look needs 128 MiB where the kernel would end the program "
+			"and not the look (memory.oom.group, or much of its memory is pages of files): set the guard lower",
+			units_bytes(room_bytes, text));
 	if (guard->number == 0 || guard->limit_kind == KMEM_LIMIT_ADDRESS_SPACE || left >= NEEDED_BYTES)
 		return true;
 	return fail_set(fail, EXIT_USAGE, "only %s were left below the limit, and a look needs 32 MiB: set the guard lower",
@@ -202,7 +221,7 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 	struct holders now = { 0 };
 	struct fail fail;
 	int fd = running_capture_open(COMMAND, pid, O_RDWR, path, &fail);
-	uint64_t room_bytes = fd >= 0 ? room_of_all(fd) : UINT64_MAX;
+	uint64_t room_bytes = fd >= 0 ? room_of_all(fd, pid) : UINT64_MAX;
 	bool has_room = leak_limit_bytes == 0 || room_bytes >= NEEDED_OF_ALL_BYTES; // of a guard it is said why not
 	struct model *model = fd >= 0 && has_room ? model_load(&options, &fail) : NULL;
 

@@ -365,7 +365,8 @@ find_peak_before(struct verdict_facts *facts, bool is_line_next, struct verdict 
 		return;
 	if (facts->peak_import[0] != '\0')
 		add(verdict, FINDING_PEAK_IN_IMPORT, end_bytes, 0, NULL);
-	else if (end_bytes != 0 && end_bytes < verdict_most_resident_of(facts->process) / END_PART)
+	else if (facts->model->process_count == 1 && end_bytes != 0 &&
+	         end_bytes < verdict_most_resident_of(facts->process) / END_PART)
 		add(verdict, FINDING_LITTLE_AT_END, end_bytes, 0, NULL);
 }
 

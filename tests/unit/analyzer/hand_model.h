@@ -202,7 +202,7 @@ hand_model_exited(struct hand_model *hand, int status)
 {
 	hand->process.state = KMEM_STATE_CLEAN_EXIT;
 	hand->process.exit_code = status;
-	hand_model_waited(hand, status << 8);
+	hand_model_waited(hand, (status & 0xff) << 8);
 }
 
 /* The last request for memory of the heap, by the first site, was refused. */

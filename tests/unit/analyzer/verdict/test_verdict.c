@@ -710,8 +710,10 @@ write_file(const char *folder, const char *name, const char *text)
 static void
 room_is_told_where_all_of_a_container_are_killed_together(void **state)
 {
-	static const char *const names[] = { "own/memory.oom.group", "memory.oom.group", "memory.max",
-		                                 "memory.current",       "memory.stat",      "own" };
+	static const char *const names[] = {
+		"own/memory.oom.group",  "memory.oom.group",      "memory.max", "memory.current", "memory.stat",
+		"memory.limit_in_bytes", "memory.usage_in_bytes", "own"
+	};
 	char folder[] = "/tmp/kmem-counters-XXXXXX";
 	char path[256];
 
@@ -726,17 +728,28 @@ room_is_told_where_all_of_a_container_are_killed_together(void **state)
 	write_file(folder, "memory.max", "1000000\n");
 	write_file(folder, "memory.current", "900000\n");
 	write_file(folder, "memory.stat", "anon 400000\ninactive_file 300000\nactive_file 50000\n");
-	assert_true(kill_counters_room_of_all(&hand.identity) == UINT64_MAX);
+	assert_true(kill_counters_room_of_all(&hand.identity, 64 * MIB - 1) == UINT64_MAX);
+	assert_int_equal(kill_counters_room_of_all(&hand.identity, 64 * MIB),
+	                 450000); // of files: it looks larger than we do
 
 	write_file(folder, "memory.oom.group", "1\n"); // of the container, as Kubernetes sets it
-	assert_int_equal(kill_counters_room_of_all(&hand.identity), 450000);
+	assert_int_equal(kill_counters_room_of_all(&hand.identity, 0), 450000);
 	write_file(folder, "memory.oom.group", "0\n");
 	write_file(folder, "own/memory.oom.group", "1\n");
-	assert_int_equal(kill_counters_room_of_all(&hand.identity), 450000);
+	assert_int_equal(kill_counters_room_of_all(&hand.identity, 0), 450000);
 	write_file(folder, "memory.current", "1400000\n");
-	assert_int_equal(kill_counters_room_of_all(&hand.identity), 0);
+	assert_int_equal(kill_counters_room_of_all(&hand.identity, 0), 0);
 	write_file(folder, "memory.max", "max\n");
-	assert_true(kill_counters_room_of_all(&hand.identity) == UINT64_MAX);
+	assert_true(kill_counters_room_of_all(&hand.identity, 0) == UINT64_MAX);
+
+	hand.identity.cgroup_version = 1;
+	write_file(folder, "memory.limit_in_bytes", "1000000\n");
+	write_file(folder, "memory.usage_in_bytes", "800000\n");
+	write_file(folder, "memory.stat", "inactive_file 9\ntotal_inactive_file 60000\ntotal_active_file 5000\n");
+	assert_true(kill_counters_room_of_all(&hand.identity, 0) == UINT64_MAX);
+	assert_int_equal(kill_counters_room_of_all(&hand.identity, 64 * MIB), 265000);
+	hand.identity.cgroup_version = 0;
+	assert_true(kill_counters_room_of_all(&hand.identity, 64 * MIB) == UINT64_MAX);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
 		assert_int_equal(remove(path), 0);
