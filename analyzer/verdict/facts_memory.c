@@ -681,7 +681,8 @@ verdict_was_mostly_released(const struct verdict_facts *facts)
 bool
 verdict_holds_a_third(const struct verdict_facts *facts, uint64_t bytes)
 {
-	return bytes >= facts->memory.bytes / EXPLAINING_PART;
+	/* Code of libraries is not what anybody asks about: PyTorch brings 400 MiB. */
+	return bytes >= amount_less(facts->memory.bytes, facts->memory.program_bytes) / EXPLAINING_PART;
 }
 
 /* Does the first line explain what was in memory? */

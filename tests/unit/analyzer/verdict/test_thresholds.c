@@ -393,7 +393,8 @@ static bool
 is_line_enough(uint64_t bytes)
 {
 	begin();
-	facts.memory.bytes = 3 * GIB;
+	facts.memory.bytes = 5 * GIB;
+	facts.memory.program_bytes = 2 * GIB; // code of libraries is not asked about
 	facts.top_live.live_bytes = bytes;
 	return verdict_is_explained(&facts);
 }

@@ -267,7 +267,7 @@ what_processes_share_is_no_other_time(void **state)
 {
 	struct model_process processes[2];
 
-	hand_model_site(&hand, HEAP, 41, 50 * MIB);
+	hand_model_site(&hand, HEAP, 41, 30 * MIB);
 	looked(62 * MIB, 0, 0);
 	hand.resident.part_bytes[KMEM_RESIDENT_PROGRAM] = 100 * MIB;
 	hand.resident.resident_bytes += 100 * MIB;
