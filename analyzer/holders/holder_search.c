@@ -322,6 +322,8 @@ node_at(struct holder_search *search, uint64_t at)
 	struct holder_node node;
 
 	if (area != NULL) { // also in a block: the loader asks for one when a library comes later
+		if (strstr(area->module->path, "/libkmemshim.so") != NULL)
+			return HOLDER_NONE; // what the recorder notes of a block does not hold it
 		node = new_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
 		return find_or_add(search, &node);
 	}
