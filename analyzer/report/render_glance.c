@@ -35,7 +35,7 @@
 #define SOURCE_MOST 60
 #define COLUMNS_LEAST 40 // a narrower terminal breaks lines itself
 #define COLUMNS_MOST 120 // longer lines are hard to read
-#define TRIFLE_PART 100  // rows of less are left out, the first excepted
+#define TRIFLE_PART 100  // rows of less are left out, the first excepted, and so is the word for a part that leaks
 #define REST_PART 20     // rows that are left out are mentioned where they hold this part of all
 
 /* ---- looks ---- */
@@ -321,9 +321,12 @@ put_source(const struct report_place *where, size_t columns, FILE *stream)
 	(void)fprintf(stream, "  %s%s", text, at[used] != '\0' ? "…" : "");
 }
 
-/* "(leak)" or "(grew until the peak)", with "?" where it may be a one-time load, and how much of the row it is where that is less than half. */
+/*
+ * "(leak)" or "(grew until the peak)", with "?" where it may be a one-time load, and how much of the row it is where that is less than half.
+ * False: nothing, or a trifle of all rows.
+ */
 static bool
-growth_text(const struct row *row, char text[UNITS_TEXT_BYTES + 16])
+growth_text(const struct row *row, uint64_t total_bytes, char text[UNITS_TEXT_BYTES + 16])
 {
 	const char *doubt = row->may_be_built_once ? "?" : "";
 	char bytes[UNITS_TEXT_BYTES];
@@ -334,6 +337,8 @@ growth_text(const struct row *row, char text[UNITS_TEXT_BYTES + 16])
 		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(leak%s of %s)", doubt, units_bytes(row->leaking_bytes, bytes));
 	else
 		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(leak%s)", doubt);
+	if (row->is_leak && row->leaking_bytes < row->bytes / 2 && row->leaking_bytes < total_bytes / TRIFLE_PART)
+		return false;
 	return row->is_leak || row->is_swept;
 }
 
@@ -358,7 +363,7 @@ put_row(const struct row *row, uint64_t total_bytes, struct units_column units, 
 		put_bar(row->bytes, total_bytes, style, stream);
 	column += text_columns(place, strlen(place));
 	(void)fprintf(stream, "%s%s", has_bar ? "  " : "", place);
-	if (growth_text(row, growth)) {
+	if (growth_text(row, total_bytes, growth)) {
 		(void)fprintf(stream, "  %s%s%s", row->is_leak ? style->alarm : style->bold, growth, style->off);
 		column += 2 + strlen(growth);
 	}

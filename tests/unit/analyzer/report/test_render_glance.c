@@ -71,6 +71,8 @@ how_much_of_a_row_leaks_is_told_where_it_is_little(void **state)
 	} cases[] = {
 		{ 2 * MIB, 40 * MIB, "train.py:41 epoch  (leak of 2.0 MiB)\n" },
 		{ 40 * MIB, 40 * MIB, "train.py:41 epoch  (leak)\n" },
+		{ 2 * MIB, 198 * MIB, "train.py:41 epoch  (leak of 2.0 MiB)\n" },
+		{ 2 * MIB, 199 * MIB, "train.py:41 epoch\n" },
 	};
 
 	(void)state;
