@@ -117,6 +117,8 @@ PHRASE(FREED)
 static const char *
 moment(const struct verdict_facts *facts, const struct verdict *verdict)
 {
+	if (facts->live_process->moment_ns != 0)
+		return "At the snapshot";
 	switch (verdict->cause) {
 	case VERDICT_RESTARTED:
 	case VERDICT_NOT_CLOSED:
