@@ -246,6 +246,11 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 		lose_event(block.bytes);
 		break;
 	}
+	if (__builtin_expect(slot != NULL && slot->owes_beat, 0)) {
+		slot->owes_beat = false;
+		if (beat_due_now())
+			record_callbacks.beat(tracker_live_host_bytes());
+	}
 }
 
 void

@@ -37,7 +37,7 @@
 /* How often the clock is asked where libraries' own allocators have reservations. */
 #define LIBRARY_EVENTS 16u
 
-/* This block is the first of the next tally. It is not in the map yet, where a heartbeat would look for it: that of a large one comes after. */
+/* This block is the first of the next tally. It is not in the map yet, where a heartbeat would look for it: with a large one the heartbeat comes after. */
 static __attribute__((noinline, cold)) void
 tally_over(struct thread_slot *slot, const void *addr, uint64_t bytes)
 {
@@ -59,6 +59,7 @@ tally_over(struct thread_slot *slot, const void *addr, uint64_t bytes)
 	tracker_look_after(slot->tally_given - slot->tally_bytes,
 	                   slot->tally_counted < TALLY_EVENTS ? slot->tally_counted : TALLY_EVENTS,
 	                   bytes < LARGE_BLOCKS_BYTES);
+	slot->owes_beat = bytes >= LARGE_BLOCKS_BYTES;
 	slot->tally_bytes = slot->tally_given = TALLY_BYTES - 1 - (slot->looks * UINT32_C(0x9e3779b9) >> 19);
 	slot->tally_counted = 0;
 	if (releases_watch(slot))

@@ -50,6 +50,7 @@ struct thread_slot {
 	uint32_t tally_counted; // events of this tally before that
 	uint32_t looks;         // releases.c
 	uint64_t tally_address; // of the block with which this tally began
+	bool owes_beat;         // that block is large: what asks whether a heartbeat is due comes when it is in the map
 	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
 	struct steps_thread steps;
 };
