@@ -152,34 +152,24 @@ is_filling(const double rises[PARTS])
 	return rank_slows_down(quarters);
 }
 
-/* By how much it rises in each part of what was allocated from `begin` to the peak. */
-static void
-find_rises(const struct model_process *process, const uint64_t *held, double begin, size_t peak, double rises[PARTS])
+/* In nearly each part of what was allocated from `begin` to the peak, and in the latest ones. */
+static bool
+rises_evenly(const struct model_process *process, const uint64_t *held, double begin, size_t peak)
 {
 	double width = ((double)process->points[peak].volume_bytes - begin) / PARTS;
+	double least = (double)held[peak] / PARTS / RISING_PART;
 	double before = 0;
+	double rises[PARTS];
+	unsigned rising = 0;
+	unsigned recent = 0;
 
 	for (unsigned i = 0; i < PARTS; i++) {
 		double now = held_at(process, held, peak, begin + width * (i + 1));
 
 		rises[i] = now - before;
-		before = now;
-	}
-}
-
-/* In nearly each part, and in the latest ones. */
-static bool
-rises_evenly(const struct model_process *process, const uint64_t *held, double begin, size_t peak)
-{
-	double least = (double)held[peak] / PARTS / RISING_PART;
-	double rises[PARTS];
-	unsigned rising = 0;
-	unsigned recent = 0;
-
-	find_rises(process, held, begin, peak, rises);
-	for (unsigned i = 0; i < PARTS; i++) {
 		rising += rises[i] >= least;
 		recent += rises[i] >= least && i >= PARTS - RECENT_PARTS;
+		before = now;
 	}
 	return rising >= RISING_PARTS_MIN && recent == RECENT_PARTS && !is_filling(rises);
 }
@@ -352,8 +342,7 @@ held_over_time_classify(struct model *model)
 	for (size_t i = 0; i < model->process_count; i++) {
 		const struct model_process *process = &model->processes[i];
 
-		if (process->point_count < POINTS_MIN)
-			continue;
-		judge_process(model, process);
+		if (process->point_count >= POINTS_MIN)
+			judge_process(model, process);
 	}
 }

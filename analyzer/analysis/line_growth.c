@@ -48,9 +48,8 @@ last_point(const struct model_process *process)
 }
 
 /*
- * By what it held over time. Blocks that become larger are as many in each quarter, and the line grows faster and faster all the same; and of a
- * line that has more generations than counters the latest quarters are not known apart. False: there are too few points, or the line was
- * not among the largest in each of them.
+ * By what it held over time. Blocks that become larger are as many in each quarter, and the line grows faster and faster all the same. False:
+ * there are too few points, or the line was not among the largest in each of them.
  */
 static bool
 pace_over_time(const struct model *model, const struct model_process *process, const struct rank_line *line,

@@ -225,8 +225,9 @@ count_by_record(const struct generation_sums *sums, uint64_t clock, struct gener
 }
 
 /*
- * The generations of a site, and those of them that still have live blocks. Blocks that are older than these make one more, in front. Of a site that does not allocate any more none is recent, and all ticks since its first one are its generations:
- * else it would look like one that accumulates.
+ * The generations of a site, and those of them that still have live blocks. Blocks that are older than these make one more, in front. Of a
+ * site that does not allocate any more none is recent, and all ticks since its first one are its generations: else it would look like one
+ * that accumulates.
  */
 struct generation_counts
 model_generations_count(const struct generation_sums *sums, const struct kmem_header *header, uint64_t clock,
@@ -252,7 +253,7 @@ model_generations_count(const struct generation_sums *sums, const struct kmem_he
 		return counts;
 	}
 
-	uint64_t by_generation[KMEM_GENERATION_BUCKETS_11 + 1]; // those that are older than the counters in front
+	uint64_t by_generation[KMEM_GENERATION_BUCKETS_11 + 1]; // in front those that are older
 	bool is_recent = is_active(clock, sums);
 	uint32_t step = merged(sums, listed);
 	uint32_t births = (listed + step - 1) / step;
