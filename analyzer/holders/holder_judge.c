@@ -38,13 +38,16 @@ cost_of_root(const struct holder_search *search, const struct holder_node *node)
 }
 
 static uint32_t
-cost_of_edge(const struct holder_node *to, const struct holder_edge *edge)
+cost_of_edge(const struct holder_search *search, const struct holder_edge *edge)
 {
 	static const uint8_t costs[] = {
 		[PYTHON_HOLD_PERHAPS] = COST_PERHAPS, [PYTHON_HOLD_LIKELY] = 2, [PYTHON_HOLD_SURE] = 1
 	};
+	const struct holder_node *to = &search->nodes[edge->to];
 	uint64_t offset = edge->value - to->start;
 
+	if (to->is_far && search->nodes[edge->from].is_far && edge->hold != PYTHON_HOLD_PERHAPS)
+		return 0;
 	if (to->list_head != 0 && edge->at != to->list_head)
 		return costs[edge->hold] + COST_BESIDE_LIST;
 	if (to->object.type != NULL || offset == 0 || edge->hold == PYTHON_HOLD_SURE)
@@ -64,16 +67,25 @@ is_settled(struct holder_search *search, const struct holder_node *node, uint64_
 	return sure + node->own >= python_objects_references(search->python, &node->object);
 }
 
+/* An object without references to which nothing leads is not being released: it is kept for reuse, with what once stood in it. */
+static bool
+is_reused(const struct holder_node *node, uint32_t leading)
+{
+	return node->is_released && node->is_expanded && leading == 0;
+}
+
 /* A likely word wins over a word that may be left over. */
 static void
 settle(struct holder_search *search)
 {
 	uint32_t *sure = memory_zeroed(search->node_count, sizeof(*sure));
 	uint32_t *likely = memory_zeroed(search->node_count, sizeof(*likely));
+	uint32_t *leading = memory_zeroed(search->node_count, sizeof(*leading));
 
 	for (size_t i = 0; i < search->edge_count; i++) {
 		const struct holder_edge *edge = &search->edges[i];
 
+		leading[edge->to] += !search->nodes[edge->from].is_released; // they are linked with each other
 		sure[edge->to] += !edge->is_gone && edge->hold == PYTHON_HOLD_SURE;
 		likely[edge->to] += edge->hold == PYTHON_HOLD_LIKELY && search->nodes[edge->to].object.type != NULL;
 	}
@@ -83,8 +95,10 @@ settle(struct holder_search *search)
 
 		/* Decided anew each time: a word that is not sure yet may become so, when it is known whose items they are. */
 		if (edge->hold != PYTHON_HOLD_SURE)
-			edge->is_gone = is_settled(search, &search->nodes[edge->to], others);
+			edge->is_gone = is_settled(search, &search->nodes[edge->to], others) ||
+			                is_reused(&search->nodes[edge->from], leading[edge->from]);
 	}
+	free(leading);
 	free(sure);
 	free(likely);
 }
@@ -129,7 +143,7 @@ find_best(struct holder_search *search)
 
 			if (edge->is_gone || from->cost == UINT32_MAX || holder_is_root(to))
 				continue;
-			cost = from->cost + cost_of_edge(to, edge);
+			cost = from->cost + cost_of_edge(search, edge);
 			if (cost > to->cost || (cost == to->cost && !is_caller(search, edge, &search->edges[to->best])))
 				continue;
 			to->cost = cost;
@@ -188,9 +202,11 @@ spread_room(const struct holder_search *search, uint32_t *room)
 		has_changed = false;
 		for (size_t i = 0; i < search->edge_count; i++) {
 			const struct holder_edge *edge = &search->edges[i];
-			uint32_t cost = has_python ? 1 : cost_of_edge(&search->nodes[edge->to], edge);
+			uint32_t cost = cost_of_edge(search, edge);
 			uint32_t left = room[edge->to];
 
+			if (has_python && cost > 1)
+				cost = 1;
 			if (left != UINT32_MAX)
 				left = left > cost ? left - cost : 0;
 			if (edge->is_gone || left <= room[edge->from])

@@ -138,7 +138,8 @@ node_with_object(struct holder_search *search, enum holder_kind kind, uint64_t s
 	struct holder_node node = new_node(kind, start, end, 0);
 
 	node.site = site;
-	(void)python_objects_in(search->python, start, end - start, &node.object);
+	node.is_released = !python_objects_in(search->python, start, end - start, &node.object) &&
+	                   python_objects_released(search->python, start, end - start) != NULL;
 	node.root = end_of(search, &node.object);
 	return node;
 }
@@ -349,6 +350,28 @@ node_at(struct holder_search *search, uint64_t at)
 	return find_or_add(search, &node);
 }
 
+uint32_t
+holder_search_node_at(struct holder_search *search, uint64_t at)
+{
+	return node_at(search, at);
+}
+
+const struct holder_node *
+holder_search_wanted(const struct holder_search *search, uint64_t start)
+{
+	uint32_t number = *place_of(search, start);
+
+	return number != HOLDER_NONE && search->nodes[number].is_wanted && !holder_is_root(&search->nodes[number])
+	           ? &search->nodes[number]
+	           : NULL;
+}
+
+bool
+holder_search_ends_at(struct holder_search *search, const struct python_object *object)
+{
+	return end_of(search, object) != HOLDER_END_NONE;
+}
+
 /* ---- edges ---- */
 
 /* Is a variable of a library in use? Those of the interpreter also keep addresses of objects that it has released. */
@@ -358,10 +381,20 @@ is_variable_in_use(struct holder_search *search, const struct holder_node *from)
 	return from->kind == HOLDER_STATIC && !python_objects_is_own(search->python, from->start);
 }
 
+/* Objects that are kept for reuse hang on the interpreter's state. */
+static bool
+is_of_interpreter(struct holder_search *search, const struct holder_node *from)
+{
+	return (from->kind == HOLDER_STATIC && python_objects_is_own(search->python, from->start)) ||
+	       search->python->interpreter - from->start < from->end - from->start;
+}
+
 /* Of a word that is in no object of Python, or in a block of which that is not known. */
 static enum python_hold
 hold_of_word(struct holder_search *search, const struct holder_node *from, const struct holder_node *to, uint64_t at)
 {
+	if (to->is_released && is_of_interpreter(search, from))
+		return PYTHON_HOLD_NOT; // it is kept for reuse, and what stands in it is old
 	if (from->kind == HOLDER_FRAME)
 		return python_objects_frame_hold(search->python, python_objects_frame(search->python, at), at);
 	if (to->object.type == NULL || is_variable_in_use(search, from) || from->kind == HOLDER_STATE)
@@ -455,6 +488,12 @@ try_edge(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, 
 	hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
 	if (hold != PYTHON_HOLD_NOT)
 		add_edge(search, &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, HOLDER_NONE });
+}
+
+void
+holder_search_lead(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
+{
+	try_edge(search, from, to, at, value);
 }
 
 static bool
@@ -699,12 +738,14 @@ add_globals(struct holder_search *search)
 
 void
 holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-                    const struct thread_areas *areas, uint64_t deadline_ns, struct holder_search *search)
+                    const struct thread_areas *areas, const struct site_lines *lines, uint64_t deadline_ns,
+                    struct holder_search *search)
 {
 	*search = (struct holder_search){ .look = look,
 		                              .python = python,
 		                              .modules = modules,
 		                              .areas = areas,
+		                              .lines = lines,
 		                              .deadline_ns = deadline_ns - deadline_ns / WORDS_PART,
 		                              .words_deadline_ns = deadline_ns };
 	search->nodes = memory_zeroed(HOLDER_NODES_MAX, sizeof(*search->nodes));
@@ -728,12 +769,19 @@ holder_search_run(struct holder_search *search, const uint32_t *samples, size_t 
 {
 	search->samples = samples;
 	search->sample_count = count;
+	for (size_t i = 0; i < count; i++)
+		search->nodes[samples[i]].is_sample = true;
 	holder_search_find_skips(search);
 	add_globals(search);
 	for (;;) {
 		holder_search_judge(search);
 		if (holder_search_is_late(search) || search->is_full)
 			return;
+		if (search->passes >= LINKS_PASSES && !search->has_gone_forward && is_one_missing(search)) {
+			search->has_gone_forward = true;
+			holder_search_go_forward(search);
+			continue;
+		}
 		if (search->passes >= LINKS_PASSES && !search->has_links && is_one_missing(search))
 			find_links(search);
 		if (search->passes < HOLDER_PASSES_MAX && choose_targets(search, false))

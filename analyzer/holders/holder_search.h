@@ -3,11 +3,12 @@
  *
  * Each pass reads all memory that may hold pointers once, and finds the words that lead to the nodes that the pass before found. A word
  * in an object of Python counts only where that object keeps something alive; any other word in a live block, or in a root, counts as it
- * is. Large blocks of lines whose blocks hold no pointers are left out. The links of a long chain are alike: after some passes all
- * blocks of their lines are looked for at once. The search ends when every sample has a root that says something, when nothing new is
+ * is. Large blocks of lines whose blocks hold no pointers are left out. Each pass climbs one link of a chain: where a sample has no way
+ * after some passes, the search goes forwards from the names that the program has (holder_forward.c), and then looks at once for all blocks
+ * of the lines of which some are on the ways. The search ends when every sample has a root that says something, when nothing new is
  * found, or when time is up.
  *
- * Memory  HOLDER_NODES_MAX nodes and HOLDER_EDGES_MAX edges, 14 MiB in all, beside what the parts need.
+ * Memory  HOLDER_NODES_MAX nodes and HOLDER_EDGES_MAX edges, 14 MiB in all, beside what the parts need; 8 MiB while it goes forwards.
  */
 #ifndef HOLDER_SEARCH_H
 #define HOLDER_SEARCH_H
@@ -20,6 +21,7 @@
 #include "holders/holder_lists.h"
 #include "holders/process_look.h"
 #include "holders/process_modules.h"
+#include "holders/site_lines.h"
 #include "holders/python_objects.h"
 #include "holders/thread_areas.h"
 
@@ -59,13 +61,16 @@ struct holder_node {
 	uint32_t thread; // of stacks, registers and thread-local memory: index in the process's
 	uint32_t site;   // of a block; 0 = unknown
 	struct python_object object;
+	bool is_sample;
 	bool is_expanded;    // who leads to it was looked for
+	bool is_released;    // an object stood here that has no references any more
 	bool is_chained;     // a block of a deque: those beside it were looked at
 	uint32_t owner;      // whose items stand here; HOLDER_NONE = not known
 	uint64_t owner_at;   // its word that leads here
 	uint32_t own;        // references to itself
 	uint64_t list_head;  // where the list begins that it is a node of; 0 = none is known
 	uint32_t first_edge; // from here; HOLDER_NONE = none
+	bool is_far;         // of a chain that begins far away: one link more does not matter
 	bool is_link;        // of a long chain, perhaps: who leads to it is looked for once
 	bool is_wanted;      // a way from here on may be the better one of a sample below
 	uint32_t cost;       // of the best way from here to a root; UINT32_MAX = none yet
@@ -89,6 +94,7 @@ struct holder_search {
 	struct python_objects *python;
 	struct process_modules *modules;
 	const struct thread_areas *areas;
+	const struct site_lines *lines;
 	uint64_t deadline_ns;       // of passes
 	uint64_t words_deadline_ns; // of what is read for the ways' words
 	size_t node_count;
@@ -115,11 +121,26 @@ struct holder_search {
 	size_t skip_count;
 	size_t skip_room;
 	struct address_range *skips;
+	bool has_gone_forward;
 	bool has_links;      // those of long chains were looked for
 	bool is_reading_all; // what was left out is read, too
 	bool is_taking_far;  // words that lead far into a block are believed
 	bool is_far_pass;    // and this pass looks for these alone
 };
+
+/* From names forwards, to nodes of which no way is known: for chains that are longer than passes go. */
+void holder_search_go_forward(struct holder_search *search);
+
+/* For parts of the search. The node in which this word stands; HOLDER_NONE: in nothing that is alive. */
+uint32_t holder_search_node_at(struct holder_search *search, uint64_t at);
+/* The node there, to which a way is wanted; NULL: there is none. */
+const struct holder_node *holder_search_wanted(const struct holder_search *search, uint64_t start);
+/* Does a way end at this object? */
+bool holder_search_ends_at(struct holder_search *search, const struct python_object *object);
+/* The word at `at`, in `from`, is seen to lead to `to`. */
+void holder_search_lead(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value);
+/* Is it data without pointers, that is not read? */
+bool holder_search_is_skipped(const struct holder_search *search, uint64_t start, uint64_t end);
 
 /* NULL = more graphs were asked for than there is room for. The result stays until the search ends. */
 const struct holder_graph *holder_search_graph(struct holder_search *search, uint64_t start);
@@ -145,9 +166,10 @@ bool holder_search_is_done(const struct holder_search *search, uint32_t sample);
 bool holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted,
                           uint64_t *seen);
 
-/* look, python, modules, areas: must live as long. */
+/* look, python, modules, areas, lines: must live as long. */
 void holder_search_begin(struct process_look *look, struct python_objects *python, struct process_modules *modules,
-                         const struct thread_areas *areas, uint64_t deadline_ns, struct holder_search *search);
+                         const struct thread_areas *areas, const struct site_lines *lines, uint64_t deadline_ns,
+                         struct holder_search *search);
 /* Each live block, before the run. */
 void holder_search_show(struct holder_search *search, const struct live_block *block);
 /* The node of a block; HOLDER_NONE = there is no room. */

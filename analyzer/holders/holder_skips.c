@@ -170,3 +170,11 @@ holder_search_find_skips(struct holder_search *search)
 	join_skips(search);
 	free(skips.looked_at);
 }
+
+bool
+holder_search_is_skipped(const struct holder_search *search, uint64_t start, uint64_t end)
+{
+	size_t at = SORTED_UP_TO(search->skips, search->skip_count, end, start);
+
+	return at < search->skip_count && search->skips[at].start <= start && end <= search->skips[at].end;
+}

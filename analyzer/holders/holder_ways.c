@@ -15,9 +15,8 @@
 #include "base/memory.h"
 #include "base/units.h"
 
-#define CHAIN_MAX 256   // steps, when those that follow each other are one
-#define NODES_MAX 8192u // of a way
-#define MANY 8u         // items: from then on their numbers and keys say nothing
+#define CHAIN_MAX 256 // steps, when those that follow each other are one
+#define MANY 8u       // items: from then on their numbers and keys say nothing
 #define TEXT_BYTES 4096
 #define LOST_NODES 128u // that are looked at
 #define ARROW_BYTES 4u  // " -> "
@@ -59,11 +58,11 @@ struct chain {
 
 /* Nodes from the sample to the root. A deque has one of its blocks only. */
 static size_t
-read_nodes(const struct holder_search *search, uint32_t sample, uint32_t nodes[NODES_MAX], uint32_t edges[NODES_MAX])
+read_nodes(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *edges)
 {
 	size_t count = 0;
 
-	for (uint32_t number = sample; count < NODES_MAX; number = search->edges[edges[count - 1]].from) {
+	for (uint32_t number = sample; count < search->node_count; number = search->edges[edges[count - 1]].from) {
 		uint32_t edge = search->nodes[number].best;
 
 		nodes[count] = number;
@@ -283,14 +282,16 @@ count_graph(struct holder_search *search, struct chain *chain)
 static void
 read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 {
-	uint32_t nodes[NODES_MAX];
-	uint32_t edges[NODES_MAX];
+	uint32_t *nodes = memory_zeroed(search->node_count, sizeof(*nodes));
+	uint32_t *edges = memory_zeroed(search->node_count, sizeof(*edges));
 	size_t count = read_nodes(search, sample, nodes, edges);
 
 	make_chain(search, nodes, edges, count, 1, chain); // of the root nothing is like it
 	if (chain->count != 0)
 		chain->steps[0].is_root = true;
 	count_graph(search, chain);
+	free(nodes);
+	free(edges);
 }
 
 /* ---- words ---- */

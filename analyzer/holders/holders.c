@@ -67,13 +67,6 @@ compare_lines(const void *left, const void *right)
 	return order_numbers((*b)->live_bytes, (*a)->live_bytes) ?: order_numbers((uintptr_t)*a, (uintptr_t)*b);
 }
 
-/* Is most of it kept by modules that were imported? */
-static bool
-is_of_import(const struct site_line *line)
-{
-	return line->imported_bytes > line->live_bytes / 2;
-}
-
 static void
 choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice, struct holders *holders)
 {
@@ -89,7 +82,7 @@ choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice
 	qsort(sorted, lines->count, sizeof(*sorted), compare_lines);
 	for (size_t i = 0; i < lines->count; i++) {
 		uint32_t number = (uint32_t)(sorted[i] - lines->lines);
-		uint64_t *left_out = is_of_import(sorted[i])                                      ? &holders->import_lines
+		uint64_t *left_out = site_lines_is_of_import(lines, number)                       ? &holders->import_lines
 		                     : sorted[i]->live_bytes < all_bytes / HOLDERS_SHARE_MIN      ? &holders->small_lines
 		                     : choice->count == HOLDERS_LINES_MAX || choice->count >= top ? &holders->more_lines
 		                                                                                  : NULL;
@@ -365,7 +358,7 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	struct found_ways found = { 0 };
 	bool is_drawn;
 
-	holder_search_begin(look, python, modules, areas, stop_ns, &search);
+	holder_search_begin(look, python, modules, areas, choice->lines, stop_ns, &search);
 	choice->search = &search;
 	is_drawn = live_blocks_visit(look->blocks, draw_block, choice);
 	if (is_drawn) {

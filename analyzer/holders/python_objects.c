@@ -791,6 +791,7 @@ read_frames(struct python_objects *python, uint64_t runtime)
 	uint64_t interpreter = WORD(runtime + python->shape->runtime_interpreters);
 	uint64_t state = interpreter != 0 ? first_state(python, interpreter) : 0;
 
+	python->interpreter = interpreter;
 	for (uint32_t thread = 0; is_address(state) && thread < THREADS_MAX; thread++) {
 		uint64_t frame = innermost_frame(python, state);
 

@@ -85,6 +85,7 @@ struct python_objects {
 	uint64_t shift;
 	uint64_t type_type;       // address of `type`, as of every object: with the shift
 	struct address_range own; // of the interpreter's library, or program
+	uint64_t interpreter;     // the state of the first one: up to 3.10 a block, then a variable
 	size_t state_count;       // of threads
 	size_t state_room;
 	uint64_t *states;

@@ -103,6 +103,12 @@ site_lines_of(const struct site_lines *lines, uint32_t record)
 	return record != 0 && record <= lines->record_count ? lines->of_record[record - 1] : 0;
 }
 
+bool
+site_lines_is_of_import(const struct site_lines *lines, uint32_t number)
+{
+	return lines->lines[number].imported_bytes > lines->lines[number].live_bytes / 2;
+}
+
 uint64_t
 site_lines_bytes_for(const struct site_lines *lines, uint32_t record, uint64_t block_bytes)
 {

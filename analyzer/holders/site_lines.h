@@ -36,6 +36,8 @@ void site_lines_make(const struct model *model, bool has_objects, struct site_li
 void site_lines_free(struct site_lines *lines);
 
 uint32_t site_lines_of(const struct site_lines *lines, uint32_t record);
+/* Is most of it kept by modules that were imported? */
+bool site_lines_is_of_import(const struct site_lines *lines, uint32_t number);
 /* For how many bytes of its line a block stands. */
 uint64_t site_lines_bytes_for(const struct site_lines *lines, uint32_t record, uint64_t block_bytes);
 const char *site_lines_text(const struct site_line *line, char text[PLACE_TEXT_BYTES]);

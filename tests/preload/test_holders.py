@@ -409,7 +409,7 @@ def test_a_long_way_of_blocks_that_are_not_alike(tmp_path):
 
 
 def test_what_is_lost_beside_a_list_that_is_too_long(tmp_path):
-    assert run(["gcc", "-g", "-O1", "-DNODES=9000", "-DLOST=1000", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
+    assert run(["gcc", "-g", "-O1", "-DNODES=200000", "-DLOST=1000", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
     with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
         ways = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"]}
         assert waiting.answers()
@@ -916,7 +916,8 @@ def test_who_holds_it_is_who_refers_to_it_for_the_collector(version, scenario, t
     assert samples >= 150 and sum(count for count, _, _ in wrong) <= samples // 50, wrong
 
 
-FRAMEWORKS = {"torch_loss.py": "torch", "torch_chain.py": "torch", "torch_hooks.py": "torch", "pandas_chain.py": "pandas", "matplotlib_figures.py": "matplotlib"}
+FRAMEWORKS = {"torch_loss.py": "torch", "torch_chain.py": "torch", "torch_graphs.py": "torch", "torch_hooks.py": "torch", "pandas_chain.py": "pandas",
+              "matplotlib_figures.py": "matplotlib"}
 
 
 @pytest.mark.long  # minutes to install, hundreds of MiB
@@ -925,9 +926,11 @@ def test_frameworks_keep_it_as_their_programs_say(program, tmp_path):
     source = FOLDER / "frameworks" / program
     kind, pattern = SAID.match(source.read_text()).groups()
     with Waiting([harness.venv(FRAMEWORKS[program]), source], tmp_path / "out") as waiting:
-        line = holders(waiting.pid)["holders"][0]
+        document = holders(waiting.pid)
         assert waiting.answers()
+    line = document["holders"][0]
     assert os.path.basename(line["file"]) == program
+    assert document["passes"] < 16 or program != "torch_graphs.py"  # not link by link
     right = sum(way["samples"] for way in line["ways"] if way["kind"] == kind and re.fullmatch(pattern, without_growth(way["text"])))
     # Of PyTorch's blocks some are led to by words that were there before: any word of C++ counts.
     assert line["samples"] == 32 and right >= 24, [(way["samples"], way["text"]) for way in line["ways"]]

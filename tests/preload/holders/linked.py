@@ -1,6 +1,6 @@
-"""unfinished  it is in a long chain: Node .following, one after another -> Node .payload -> bytearray
+"""held  global `head` of module __main__ -> Node .following, one after another -> Node .payload -> bytearray
 
-A list of nodes that is longer than a search is deep.
+A list of nodes that is longer than passes go.
 """
 import sys
 

@@ -1,0 +1,378 @@
+/*
+ * holder_forward.c - from names forwards, where the way back is too long (see holder_search.h).
+ *
+ * A pass over all memory climbs one link of a chain. So a list of 10,000 nodes, or the graph of a training loop that was never cut, has no
+ * way within the time. From the names that a program has, its locals and globals, each block is read once, however long the chain.
+ * Only what leads to a node that the passes know becomes a part of the search.
+ *
+ * When full  FORWARD_MAX blocks, or a part of the time: what was found until then stays.
+ */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "holders/holder_search.h"
+
+#define FORWARD_MAX 131072u
+#define FORWARD_PLACES (FORWARD_MAX * 2)
+#define FORWARD_NONE UINT32_MAX
+#define PART_OF_TIME 2                    // of what is left
+#define UNREGARDED 64                     // blocks between two looks at the clock
+#define PIECE_WORDS 512u                  // that are read at once
+#define LINKS_COUNTED 12u                 // from a root on; what lies behind them is a chain
+#define NODES_KEPT (HOLDER_NODES_MAX / 4) // for passes that follow
+#define DICT_KEYS 32u
+
+/* A block, or an object, that is reached. */
+struct reached {
+	uint64_t start;
+	uint64_t end;
+	uint64_t at;     // the word that leads there
+	uint64_t value;  // and what stands in it
+	uint32_t parent; // where that word is; FORWARD_NONE = in a root, or this is one
+	uint32_t links;  // from the root
+	bool is_known;   // it is a node of the search, and so are those above it
+};
+
+/* Of those that were not looked into. */
+struct line {
+	size_t next;
+	size_t count;
+	uint32_t *numbers;
+};
+
+struct forward {
+	struct holder_search *search;
+	uint64_t deadline_ns;
+	size_t count;
+	struct reached *reached; // in their order
+	uint32_t *places;        // hash of starts
+	struct line turns[2];    // blocks of imports come last: they lead to all that a library has
+	size_t met_count;
+	uint32_t *met;  // those that passes found, too
+	size_t missing; // samples without a way, that were not met
+};
+
+/* Who holds the words that are being read. */
+struct holder {
+	uint32_t number; // FORWARD_NONE = a root
+	struct python_object object;
+	const struct python_frame *frame;
+	struct python_object owner; // whose items they are
+	uint64_t owner_at;
+	uint64_t owner_value;
+};
+
+static uint32_t *
+place_of(struct forward *forward, uint64_t start)
+{
+	uint32_t i = (uint32_t)(start * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+
+	while (forward->places[i % FORWARD_PLACES] != FORWARD_NONE &&
+	       forward->reached[forward->places[i % FORWARD_PLACES]].start != start)
+		i++;
+	return &forward->places[i % FORWARD_PLACES];
+}
+
+static bool
+is_over(struct forward *forward)
+{
+	return forward->count == FORWARD_MAX ||
+	       stopped_process_time(&forward->search->look->process) > forward->deadline_ns;
+}
+
+/* The memory of the block, or of the small object of Python, that the word leads to. */
+static bool
+find_memory(struct holder_search *search, uint64_t word, struct address_range *memory, bool *is_of_import)
+{
+	const struct root_range *range;
+	struct live_block block;
+
+	if (word < PROCESS_MEMORY_PAGE || word >> 47 != 0)
+		return false;
+	if (live_blocks_find(search->look->blocks, word, &block)) {
+		*memory = (struct address_range){ block.addr, block.addr + (block.bytes != 0 ? block.bytes : 1) };
+		*is_of_import = site_lines_is_of_import(search->lines, site_lines_of(search->lines, block.site));
+		return true;
+	}
+	if (search->python->shape == NULL)
+		return false;
+	range = root_ranges_at(&search->look->ranges, word);
+	return range != NULL && range->kind == ROOT_MAPPING &&
+	       python_objects_small(search->python, word, memory) == PYTHON_SMALL_LIVE;
+}
+
+static enum python_hold
+hold_of(struct holder_search *search, const struct holder *from, uint64_t at)
+{
+	if (from->frame != NULL)
+		return python_objects_frame_hold(search->python, from->frame, at);
+	if (from->object.type != NULL)
+		return python_objects_hold(search->python, &from->object, at);
+	if (from->owner.type != NULL)
+		return python_objects_buffer_holds(search->python, &from->owner, from->owner_at, from->owner_value, at)
+		           ? PYTHON_HOLD_SURE
+		           : PYTHON_HOLD_NOT;
+	return PYTHON_HOLD_LIKELY;
+}
+
+/* Words that may be left over are not followed: they lead everywhere. */
+static bool
+is_held(struct holder_search *search, const struct holder *from, uint64_t at, uint64_t word,
+        const struct address_range *memory)
+{
+	bool is_buffer = from->object.type != NULL && python_objects_is_buffer(search->python, &from->object, at);
+	struct python_object to;
+
+	if (!is_buffer && python_objects_in(search->python, memory->start, memory->end - memory->start, &to)) {
+		if ((word & ~UINT64_C(7)) + search->python->shift != to.addr ||
+		    (from->frame == NULL && from->object.type == NULL && from->owner.type == NULL &&
+		     search->python->shape != NULL))
+			return false;
+	} else if (word - memory->start > HOLDER_HEAD_BYTES) {
+		return false;
+	}
+	return hold_of(search, from, at) >= PYTHON_HOLD_LIKELY;
+}
+
+/* The block is reached, by a word of `from`. */
+static uint32_t
+reach(struct forward *forward, const struct holder *from, const struct address_range *memory, uint64_t at,
+      uint64_t value)
+{
+	struct reached *added = &forward->reached[forward->count];
+
+	*added = (struct reached){
+		memory->start, memory->end,  at,
+		value,         from->number, from->number != FORWARD_NONE ? forward->reached[from->number].links + 1 : 1,
+		false
+	};
+	*place_of(forward, memory->start) = (uint32_t)forward->count;
+	return (uint32_t)forward->count++;
+}
+
+static void
+see_word(struct forward *forward, const struct holder *from, uint64_t at, uint64_t word)
+{
+	const struct holder_node *node;
+	struct address_range memory;
+	bool is_of_import = false;
+	struct line *turn;
+	uint32_t number;
+
+	if (forward->count == FORWARD_MAX || !find_memory(forward->search, word, &memory, &is_of_import) ||
+	    *place_of(forward, memory.start) != FORWARD_NONE || !is_held(forward->search, from, at, word, &memory))
+		return;
+	number = reach(forward, from, &memory, at, word);
+	turn = &forward->turns[is_of_import];
+	turn->numbers[turn->count++] = number;
+	node = holder_search_wanted(forward->search, memory.start);
+	if (node == NULL)
+		return;
+	forward->met[forward->met_count++] = number;
+	forward->missing -= node->is_sample && node->cost == UINT32_MAX;
+}
+
+static void
+see_words(struct forward *forward, const struct holder *from, uint64_t start, uint64_t end)
+{
+	uint64_t words[PIECE_WORDS];
+
+	start = (start + 7) & ~UINT64_C(7);
+	while (start + 8 <= end && !is_over(forward)) {
+		uint64_t count = (end - start) / 8 < PIECE_WORDS ? (end - start) / 8 : PIECE_WORDS;
+
+		(void)process_memory_read(&forward->search->look->memory, start, words, count * 8);
+		for (uint64_t i = 0; i < count; i++)
+			see_word(forward, from, start + i * 8, words[i]);
+		start += count * 8;
+	}
+}
+
+static void
+look_into(struct forward *forward, uint32_t number)
+{
+	struct holder_search *search = forward->search;
+	const struct reached *reached = &forward->reached[number];
+	const struct reached *parent = reached->parent != FORWARD_NONE ? &forward->reached[reached->parent] : NULL;
+	struct holder holder = { .number = number };
+	struct python_object owner;
+
+	if (holder_search_is_skipped(search, reached->start, reached->end))
+		return;
+	if (parent != NULL && python_objects_in(search->python, parent->start, parent->end - parent->start, &owner) &&
+	    python_objects_is_buffer(search->python, &owner, reached->at)) {
+		holder.owner = owner;
+		holder.owner_at = reached->at;
+		holder.owner_value = owner.type->kind == PYTHON_DEQUE ? reached->start : reached->value;
+	} else if (python_objects_in(search->python, reached->start, reached->end - reached->start, &holder.object) &&
+	           (holder.object.type->kind == PYTHON_PLAIN || holder_search_ends_at(search, &holder.object)))
+		return;
+	see_words(forward, &holder, reached->start, reached->end);
+}
+
+static void
+follow(struct forward *forward)
+{
+	for (unsigned turn = 1; turn % UNREGARDED != 0 || !is_over(forward); turn++) {
+		struct line *line = &forward->turns[forward->turns[0].next == forward->turns[0].count];
+
+		if (line->next == line->count)
+			return;
+		look_into(forward, line->numbers[line->next++]);
+	}
+}
+
+/* Is there room for all that may lie between a root and this block? */
+static bool
+has_room(const struct forward *forward, uint32_t number)
+{
+	return forward->search->node_count + forward->reached[number].links + 1 <= HOLDER_NODES_MAX - NODES_KEPT;
+}
+
+/* What lies on the way becomes a part of the search, from the block up: so costs go down along it in one turn. */
+static void
+take_way(struct forward *forward, uint32_t number)
+{
+	struct holder_search *search = forward->search;
+
+	while (!forward->reached[number].is_known && forward->reached[number].at != 0) {
+		struct reached *reached = &forward->reached[number];
+		uint32_t to = holder_search_node_at(search, reached->start);
+		uint32_t from = holder_search_node_at(search, reached->at);
+
+		reached->is_known = true;
+		if (to == HOLDER_NONE || from == HOLDER_NONE)
+			return;
+		if (reached->links > LINKS_COUNTED)
+			search->nodes[to].is_far = search->nodes[from].is_far = true;
+		holder_search_lead(search, from, to, reached->at, reached->value);
+		if (reached->parent == FORWARD_NONE)
+			return;
+		number = reached->parent;
+	}
+}
+
+/* The outermost first: who calls a method has its object longer than the method, whose `self` it is. */
+static int
+compare_depths(const void *left, const void *right)
+{
+	const struct python_frame *const *a = left;
+	const struct python_frame *const *b = right;
+
+	return order_numbers((*b)->depth, (*a)->depth) ?: order_numbers((*a)->start, (*b)->start);
+}
+
+static void
+start_at_locals(struct forward *forward, const struct python_frame **frames, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct holder frame = { .number = FORWARD_NONE, .frame = frames[i] };
+
+		see_words(forward, &frame, frames[i]->start, frames[i]->end);
+	}
+}
+
+/* Of modules that run. */
+static void
+start_at_globals(struct forward *forward, const struct python_frame **frames, size_t count)
+{
+	struct python_objects *python = forward->search->python;
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t names = python_objects_at(python, frames[i]->start + python->shape->frame_names);
+		struct holder dict = { .number = FORWARD_NONE };
+		struct address_range memory;
+		bool is_of_import;
+
+		if (names == 0 || !find_memory(forward->search, names, &memory, &is_of_import) ||
+		    *place_of(forward, memory.start) != FORWARD_NONE || forward->count == FORWARD_MAX ||
+		    !python_objects_in(python, memory.start, memory.end - memory.start, &dict.object))
+			continue;
+		dict.number = reach(forward, &dict, &memory, 0, 0);
+		see_words(forward, &dict, names + DICT_KEYS, memory.end);
+	}
+	for (uint32_t i = 0, known = (uint32_t)forward->count; i < known; i++)
+		look_into(forward, i); // its storage, before a local variable has the same object
+}
+
+/* From the names that a person knows best. */
+static void
+start_at_names(struct forward *forward)
+{
+	struct python_objects *python = forward->search->python;
+	const struct python_frame **frames = memory_zeroed(python->frame_count, sizeof(*frames));
+
+	for (size_t i = 0; i < python->frame_count; i++)
+		frames[i] = &python->frames[i];
+	if (python->frame_count > 1)
+		qsort(frames, python->frame_count, sizeof(*frames), compare_depths);
+	start_at_globals(forward, frames, python->frame_count);
+	start_at_locals(forward, frames, python->frame_count);
+	free(frames);
+}
+
+/* From its end: there are the variables of the functions that were called first. */
+static void
+start_at_stack(struct forward *forward, const struct root_range *stack)
+{
+	const struct holder root = { .number = FORWARD_NONE };
+
+	for (uint64_t at = stack->end; at - 8 >= stack->start && (at % PROCESS_MEMORY_PAGE != 0 || !is_over(forward));) {
+		at -= 8;
+		see_word(forward, &root, at, process_memory_word(&forward->search->look->memory, at));
+	}
+}
+
+/* Of a program without Python: static data first, as variables have names there. */
+static void
+start_at_roots(struct forward *forward)
+{
+	const struct root_ranges *ranges = &forward->search->look->ranges;
+	const struct holder root = { .number = FORWARD_NONE };
+
+	for (size_t i = 0; i < ranges->count; i++) {
+		if (ranges->at[i].kind == ROOT_STATIC)
+			see_words(forward, &root, ranges->at[i].start, ranges->at[i].end);
+	}
+	for (size_t i = 0; i < ranges->count; i++) {
+		if (ranges->at[i].kind == ROOT_STACK)
+			start_at_stack(forward, &ranges->at[i]);
+		else if (ranges->at[i].kind != ROOT_STATIC && ranges->at[i].kind != ROOT_HEAP)
+			see_words(forward, &root, ranges->at[i].start, ranges->at[i].end);
+	}
+}
+
+void
+holder_search_go_forward(struct holder_search *search)
+{
+	uint64_t now_ns = stopped_process_time(&search->look->process);
+	struct forward forward = { .search = search };
+
+	if (now_ns > search->deadline_ns)
+		return;
+	for (size_t i = 0; i < search->sample_count; i++)
+		forward.missing += search->nodes[search->samples[i]].cost == UINT32_MAX;
+	forward.deadline_ns = now_ns + (search->deadline_ns - now_ns) / PART_OF_TIME;
+	forward.reached = memory_zeroed(FORWARD_MAX, sizeof(*forward.reached));
+	forward.places = memory_zeroed(FORWARD_PLACES, sizeof(*forward.places));
+	forward.met = memory_zeroed(FORWARD_MAX, sizeof(*forward.met));
+	for (size_t i = 0; i < 2; i++)
+		forward.turns[i].numbers = memory_zeroed(FORWARD_MAX, sizeof(*forward.turns[i].numbers));
+	for (size_t i = 0; i < FORWARD_PLACES; i++)
+		forward.places[i] = FORWARD_NONE;
+	if (search->python->shape != NULL)
+		start_at_names(&forward);
+	else
+		start_at_roots(&forward);
+	follow(&forward);
+	for (size_t i = forward.met_count; i-- > 0;) { // the farthest first
+		if (has_room(&forward, forward.met[i]))
+			take_way(&forward, forward.met[i]);
+	}
+	for (size_t i = 0; i < 2; i++)
+		free(forward.turns[i].numbers);
+	free(forward.reached);
+	free(forward.places);
+	free(forward.met);
+}
