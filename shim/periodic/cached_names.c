@@ -18,7 +18,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "periodic/rate_limit.h"
+#include "base/clock.h"
 #include "python/python_frames.h"
 #include "python/python_memory.h"
 #include "python/python_runtime.h"
@@ -31,10 +31,8 @@
 #define PERIOD_PART 256
 #define SAMPLES_STEP 4
 
-static _Atomic uint32_t sampled; // since the last look; relaxed: guards nothing
-static struct rate_limit paced = { .period_ns = PERIOD_NS,
-	                               .parts = { [PACED_USUAL] = PERIOD_PART },
-	                               .is_sampling = ATOMIC_FLAG_INIT };
+static _Atomic uint32_t sampled; // relaxed: guards nothing
+static _Atomic uint64_t next_ns; // when the next look may begin; relaxed, as well
 
 /* The state of the only interpreter. False: there are more, or it is not known where it ends. */
 static bool
@@ -84,38 +82,28 @@ pass(uint64_t start, uint64_t end)
 	}
 }
 
-static void
-look(enum rate_limit_reason reason)
-{
-	int host_errno = errno;
-	uint64_t start;
-	uint64_t end;
-
-	if (!python_frames_is_attached() || python_runtime.interpreter.layout.is_free_threaded ||
-	    python_runtime_is_finalizing() || !rate_limit_begin(&paced, reason))
-		return;
-	atomic_store_explicit(&sampled, 0, memory_order_relaxed);
-	if (find_state(&start, &end))
-		pass(start, end);
-	rate_limit_end(&paced);
-	errno = host_errno;
-}
-
 void
 cached_names_look(bool is_last)
 {
-	look(is_last ? PACED_DUE : PACED_USUAL);
+	int host_errno = errno;
+	uint64_t begin_ns = clock_now_ns();
+	uint64_t start;
+	uint64_t end;
+	uint64_t pause_ns;
+
+	if ((!is_last && begin_ns < atomic_load_explicit(&next_ns, memory_order_relaxed)) || !python_frames_is_attached() ||
+	    python_runtime.interpreter.layout.is_free_threaded || python_runtime_is_finalizing())
+		return;
+	if (find_state(&start, &end))
+		pass(start, end);
+	pause_ns = (clock_now_ns() - begin_ns) * PERIOD_PART;
+	atomic_store_explicit(&next_ns, begin_ns + (pause_ns > PERIOD_NS ? pause_ns : PERIOD_NS), memory_order_relaxed);
+	errno = host_errno;
 }
 
 void
 cached_names_sampled(void)
 {
-	if (atomic_fetch_add_explicit(&sampled, 1, memory_order_relaxed) + 1 >= SAMPLES_STEP)
-		look(PACED_USUAL);
-}
-
-void
-cached_names_forked(void)
-{
-	rate_limit_forked(&paced, 0);
+	if (atomic_fetch_add_explicit(&sampled, 1, memory_order_relaxed) % SAMPLES_STEP == 0)
+		cached_names_look(false);
 }

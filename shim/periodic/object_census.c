@@ -412,5 +412,4 @@ void
 object_census_forked(void)
 {
 	rate_limit_forked(&paced, 0);
-	cached_names_forked();
 }
