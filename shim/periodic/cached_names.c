@@ -9,7 +9,7 @@
  *
  * Why what is read stays: the thread holds the lock of the only interpreter. The state is in `_PyRuntime`, or (3.10) a block of the map.
  *
- * A pass takes 30 to 100 us. The next one comes after 256 times as long as it took, and after some samples more: so a killed program has
+ * The next pass comes after 256 times as long as it took, and after some samples more: so a killed program has
  * few that were not seen.
  */
 #include "periodic/cached_names.h"
