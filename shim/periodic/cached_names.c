@@ -1,11 +1,12 @@
 /*
- * cached_names.c - a pass over the interpreter's state (see cached_names.h).
+ * cached_names.c - a pass over the interpreter's cache of attributes (see cached_names.h).
  *
- * The cache is an array in the state of the interpreter: {version of a type (4 bytes, padded to 8), name, value}. Where in this state it
- * is, changes with each version. So it is not looked up: the whole state is passed, 160 to 460 KiB. A word of it counts as such a name if
- * it is the address of a living sample that is a str with one reference, and the word in front of it may be a version. The one who
- * holds that reference is then found: it is this word. What else a word could be that looks so (one that is left over) says of one sample that it
- * is gone.
+ * The cache is an array of 4,096 entries in the state of the interpreter: {version of a type (4 bytes, padded to 8), name, value}. Where in
+ * this state it is, changes with each version. But the version and the address of the name say at which place of the array an
+ * entry stands, and so where the array begins. It is the cache if most of its used entries agree. (Not all: from 3.13 on one that was
+ * made when its type had no version yet stands where version 0 would.)
+ *
+ * A used entry owns a reference to its name (not to its value). So a name with one reference is held by the cache alone.
  *
  * Why what is read stays: the thread holds the lock of the only interpreter. The state is in `_PyRuntime`, or (3.10) a block of the map.
  *
@@ -27,12 +28,16 @@
 #include "tables/pointer_map.h"
 
 #define STATE_BYTES_MAX ((uint64_t)2 << 20)
+#define ENTRIES UINT64_C(4096)
+#define ENTRY_BYTES UINT64_C(24)
+#define ENTRIES_USED_MIN 64u // so many do not agree by chance
 #define PERIOD_NS UINT64_C(5000000)
 #define PERIOD_PART 256
 #define SAMPLES_STEP 4
 
 static _Atomic uint32_t sampled; // relaxed: guards nothing
 static _Atomic uint64_t next_ns; // when the next look may begin; relaxed, as well
+static _Atomic uint64_t last;    // where the cache was; relaxed: it is checked anew
 
 /* The state of the only interpreter. False: there are more, or it is not known where it ends. */
 static bool
@@ -66,19 +71,68 @@ is_held_once(uint64_t object)
 	       python_memory_u32(object) == 1;
 }
 
-static void
-pass(uint64_t start, uint64_t end)
+static bool
+is_used(uint64_t entry)
 {
-	uint64_t before = 0; // no version: the first word is no name
+	return python_memory_u64(entry) != 0;
+}
 
-	for (uint64_t at = start; at + 8 <= end; at += 8) {
-		uint64_t word = python_memory_u64(at);
+/* Where the cache begins if this is a used entry of it. */
+static uint64_t
+cache_of(uint64_t entry)
+{
+	uint64_t version = python_memory_u64(entry);
+	uint64_t name = python_memory_u64(entry + 8);
+
+	return entry - ((version ^ name >> 3) & (ENTRIES - 1)) * ENTRY_BYTES;
+}
+
+static bool
+is_cache(uint64_t cache, uint64_t start, uint64_t end)
+{
+	unsigned used = 0;
+	unsigned agree = 0;
+
+	if (cache < start || cache > end || end - cache < ENTRIES * ENTRY_BYTES)
+		return false;
+	for (uint64_t entry = cache; entry < cache + ENTRIES * ENTRY_BYTES; entry += ENTRY_BYTES) {
+		if (!is_used(entry))
+			continue;
+		used++;
+		agree += cache_of(entry) == cache;
+		if (used >= ENTRIES_USED_MIN && agree < used / 2)
+			return false;
+	}
+	return used >= ENTRIES_USED_MIN;
+}
+
+/* 0: there is none. */
+static uint64_t
+find_cache(uint64_t start, uint64_t end)
+{
+	uint64_t cache = atomic_load_explicit(&last, memory_order_relaxed);
+
+	if (is_cache(cache, start, end))
+		return cache;
+	for (uint64_t at = start; at + 16 <= end; at += 8) {
+		if (is_used(at) && python_memory_u64(at) <= UINT32_MAX && python_memory_is_object(python_memory_u64(at + 8)) &&
+		    is_cache(cache_of(at), start, end)) {
+			atomic_store_explicit(&last, cache_of(at), memory_order_relaxed);
+			return cache_of(at);
+		}
+	}
+	return 0;
+}
+
+static void
+pass(uint64_t cache)
+{
+	for (uint64_t entry = cache; entry < cache + ENTRIES * ENTRY_BYTES; entry += ENTRY_BYTES) {
+		uint64_t name = python_memory_u64(entry + 8);
 		uint64_t block;
 
-		if (before != 0 && before <= UINT32_MAX && python_memory_is_object(word) && python_samples_find(word, &block) &&
-		    is_held_once(word))
+		if (is_used(entry) && python_memory_is_object(name) && python_samples_find(name, &block) && is_held_once(name))
 			tracker_disowned((void *)block);
-		before = word;
 	}
 }
 
@@ -89,13 +143,14 @@ cached_names_look(bool is_last)
 	uint64_t begin_ns = clock_now_ns();
 	uint64_t start;
 	uint64_t end;
+	uint64_t cache;
 	uint64_t pause_ns;
 
 	if ((!is_last && begin_ns < atomic_load_explicit(&next_ns, memory_order_relaxed)) || !python_frames_is_attached() ||
 	    python_runtime.interpreter.layout.is_free_threaded || python_runtime_is_finalizing())
 		return;
-	if (find_state(&start, &end))
-		pass(start, end);
+	if (find_state(&start, &end) && (cache = find_cache(start, end)) != 0)
+		pass(cache);
 	pause_ns = (clock_now_ns() - begin_ns) * PERIOD_PART;
 	atomic_store_explicit(&next_ns, begin_ns + (pause_ns > PERIOD_NS ? pause_ns : PERIOD_NS), memory_order_relaxed);
 	errno = host_errno;

@@ -227,6 +227,21 @@ def names():
     looked_up(target)
 
 
+def value_of(number):
+    return "".join(("a_value_", "_" * 400, "of_%06d" % number))
+
+
+def values():
+    """What the cache of attributes finds, not what it looks up: it has no reference to it, and the class has the only one."""
+    classes = [type("C", (), {"name": value_of(i)}) for i in range(20000)]
+    kept.append(classes)
+    done("value_of", sum(sys.getsizeof(one.name) for one in classes))
+    for _ in range(100):
+        for one in classes:
+            one.name
+            bytes(400)
+
+
 def before():
     rows = [None] * 100000
     for i in range(100000):

@@ -93,6 +93,13 @@ def test_names_in_the_cache_of_attributes_are_held_by_no_line(out, version, end,
 
 
 @pytest.mark.parametrize("version", VERSIONS)
+def test_values_that_the_cache_of_attributes_found_are_alive(out, version):
+    """A word of the cache that is no reference says nothing of who holds a str."""
+    expected, document = record(out, interpreter_of(version), "values")
+    check(expected, document)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
 def test_an_estimate_is_unbiased(out, version):
     """Of 24 lines with 6 MiB each: the mean is right, and errors are as large as chance makes them."""
     expected, document = record(out, interpreter_of(version), "many_lines")
