@@ -52,7 +52,7 @@ static_assert(sizeof(struct kmem_table_sign) == 64, "");
 #define KMEM_TOP_ENTRIES (UINT64_C(1) << (KMEM_ADDRESS_BITS - KMEM_LEAF_LOG2))
 #define KMEM_WORD_PRESENT (UINT64_C(1) << 63)
 #define KMEM_WORD_POSITION_SHIFT 61 // 2 bits: where in its 32 bytes the block begins, in units of 8
-#define KMEM_WORD_SITE_SHIFT 31     // 22 bits: index + 1 of its struct kmem_site
+#define KMEM_WORD_SITE_SHIFT 31     // 22 bits: index + 1 of its struct kmem_site; 0 = counts as released
 #define KMEM_WORD_SITE_MASK ((1u << 22) - 1)
 #define KMEM_WORD_BYTES_MASK ((UINT64_C(1) << 26) - 1) // all set: the block stands in the other table
 struct kmem_top {

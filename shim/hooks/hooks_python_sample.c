@@ -40,6 +40,7 @@
 #include "base/reentry_guard.h"
 #include "base/tail_call.h"
 #include "capture/capture_file.h"
+#include "periodic/cached_names.h"
 #include "record/python_samples.h"
 #include "record/tracker.h"
 
@@ -156,6 +157,8 @@ end(const void *hook_frame, unsigned domain, void *addr, size_t bytes)
 		if (domain == OBJ)
 			python_samples_note(own.served, addr);
 		tracker_sampled(hook_frame, own.served, bytes);
+		if (domain == OBJ)
+			cached_names_sampled();
 		reentry_guard_leave();
 	}
 	errno = host_errno;

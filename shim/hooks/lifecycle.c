@@ -39,6 +39,7 @@
 #include "moments/marks.h"
 #include "moments/other_limits.h"
 #include "moments/phases.h"
+#include "periodic/cached_names.h"
 #include "periodic/heartbeat.h"
 #include "periodic/inherited.h"
 #include "periodic/launcher_pipe.h"
@@ -551,6 +552,7 @@ lifecycle_exit_begins(void)
 	    (identity.is_first != 0 || !is_small()) &&
 	    atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0) {
 		other_limits_look();
+		cached_names_look(true);
 		history_exit();
 		exit_figures_take();
 		if (exit_figures_stand()) { // not where nothing was taken

@@ -28,6 +28,7 @@
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
+#include "periodic/cached_names.h"
 #include "periodic/rate_limit.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
@@ -383,6 +384,8 @@ object_census_take(bool is_last)
 {
 	int host_errno = errno;
 
+	if (is_sampled())
+		cached_names_look(is_last);
 	if (atomic_load_explicit(&objects, memory_order_relaxed) == OBJECT_CENSUS_NONE || !python_frames_is_attached() ||
 	    !rate_limit_begin(&paced, is_last ? PACED_DUE : PACED_USUAL))
 		return;

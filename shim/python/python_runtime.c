@@ -285,6 +285,8 @@ understand(const struct candidate *of, char *why, size_t why_size)
 	    !python_layout_check(&of->runtime->interpreter.layout, &of->runtime->interpreter.types, why, why_size))
 		return false;
 
+	of->runtime->end = of->runtime->addr + elf_symbols_find(of->object, "_PyRuntime")->st_size;
+
 	uint64_t dealloc = python_memory_u64(dealloc_slot(of->runtime));
 
 	if (dealloc == 0 || !find_text(of, dealloc)) {

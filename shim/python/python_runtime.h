@@ -92,6 +92,7 @@ struct python_runtime {
 	struct python_allocators allocators;
 	struct python_objects objects;
 	uint64_t addr;      // of _PyRuntime
+	uint64_t end;       // of the same
 	uint64_t text_addr; // the interpreter's executable segment
 	uint64_t text_end;
 	uint64_t evaluator_addr; // _PyEval_EvalFrameDefault, where the scan of the stack needs it

@@ -13,6 +13,7 @@
 #ifndef PYTHON_SAMPLES_H
 #define PYTHON_SAMPLES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,7 @@
 
 #define PYTHON_SAMPLES_BYTES KMEM_PYTHON_SAMPLE_BYTES
 #define PYTHON_SAMPLES_MAX 16384u                     // whose addresses are kept: 4 GiB of small objects
+#define PYTHON_SAMPLES_HEAD_BYTES 16u                 // that debug hooks put in front of what they give out
 #define PYTHON_SAMPLES_OBJECT_BYTES_MAX ((size_t)512) // larger ones come from malloc by themselves
 
 /* About how many objects of this size one sample stands for. */
@@ -42,6 +44,9 @@ void python_samples_note(const void *block, const void *object);
  */
 typedef void python_samples_visitor(uint64_t object, uint64_t bytes, uint32_t site);
 void python_samples_visit(python_samples_visitor *visitor);
+
+/* Is this object a noted sample that is alive? *block: what malloc returned. The object begins there, or behind heads of debug hooks. */
+bool python_samples_find(uint64_t object, uint64_t *block);
 
 void python_samples_clear(void); // forked child: one thread
 

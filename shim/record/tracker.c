@@ -237,7 +237,8 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 		break;
 	case POINTER_MAP_REPLACED:
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
-		dead(slot, old, old.bytes, true);
+		if (old.site != 0) // else tracker_disowned()
+			dead(slot, old, old.bytes, true);
 		break;
 	case POINTER_MAP_FULL:
 		/* Its release will not be seen: better not alive at all than alive for ever. */
@@ -291,6 +292,20 @@ tracker_sampled(const void *hook_frame, void *addr, size_t bytes)
 	}
 	look_after(NULL);
 	errno = host_errno;
+}
+
+/* Watched, so that its release does not go the fast way, which asks for the record of its site. */
+void
+tracker_disowned(void *addr)
+{
+	struct address_block block;
+
+	if (!pointer_map_take(addr, &block))
+		return;
+	if (block.site != 0)
+		released(thread_slot_here(), block, true);
+	if (pointer_map_put(addr, (struct address_block){ .bytes = block.bytes }, &block) == POINTER_MAP_STORED)
+		pointer_map_watch(addr);
 }
 
 uint32_t

@@ -48,6 +48,8 @@ void tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, 
  * like any other block.
  */
 void tracker_sampled(const void *hook_frame, void *addr, size_t bytes);
+/* A living sample counts as released from now on. Its memory stays; when it is really released, nothing is booked. */
+void tracker_disowned(void *addr);
 // before the real free; false: nothing was done, tracker_freed() is to do it
 bool tracker_freed_fast(void *addr);
 void tracker_freed(const void *hook_frame, void *addr);

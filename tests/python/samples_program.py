@@ -202,6 +202,46 @@ def kinds():
     done("kinds", 0)
 
 
+class Answers:
+    def __getattr__(self, name):
+        return 1
+
+
+def looked_up(target, count=1000000):
+    """Names made anew for each look: the cache of attributes keeps some of them."""
+    for _ in range(count):
+        getattr(target, "".join(("a_name_of_an_attribute_", "that_is_made_", "anew")))
+
+
+def names():
+    kept_names = [None] * 300000
+    target = Answers()
+    looked_up(target)
+    total = 0
+    for i in range(300000):
+        kept_names[i] = name = "name_%d_that_is_looked_up_and_kept" % i
+        getattr(target, name)
+        total += sys.getsizeof(name)
+    kept.append(kept_names)
+    done("names", total)
+    looked_up(target)
+
+
+def value_of(number):
+    return "".join(("a_value_", "_" * 400, "of_%06d" % number))
+
+
+def values():
+    """What the cache of attributes finds, not what it looks up: it has no reference to it, and the class has the only one."""
+    classes = [type("C", (), {"name": value_of(i)}) for i in range(20000)]
+    kept.append(classes)
+    done("value_of", sum(sys.getsizeof(one.name) for one in classes))
+    for _ in range(100):
+        for one in classes:
+            one.name
+            bytes(400)
+
+
 def before():
     rows = [None] * 100000
     for i in range(100000):

@@ -81,6 +81,24 @@ def test_each_line_has_its_bytes(out, version, allocator):
     assert live_bytes(document, "dropped") <= 8 * MEAN  # of some 40 MiB that came and went
 
 
+@pytest.mark.parametrize("end, allocator", [("kill", ""), ("exit", ""), ("exit", "debug")])
+@pytest.mark.parametrize("version", VERSIONS)
+def test_names_in_the_cache_of_attributes_are_held_by_no_line(out, version, end, allocator):
+    """What only this cache keeps, which has 4,096 places, is not alive; names that the program keeps too are."""
+    environment = {"PYTHONMALLOC": allocator} if allocator else {}
+    expected, document = record(out, interpreter_of(version), "names", end, **environment)
+    check(expected, document)
+    assert live_bytes(document, "looked_up") <= 16 * MEAN  # of some 160 MiB: the latest
+    assert document["losses"]["lost_unknown_frees"] == 0
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_values_that_the_cache_of_attributes_found_are_alive(out, version):
+    """A word of the cache that is no reference says nothing of who holds a str."""
+    expected, document = record(out, interpreter_of(version), "values")
+    check(expected, document)
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_estimate_is_unbiased(out, version):
     """Of 24 lines with 6 MiB each: the mean is right, and errors are as large as chance makes them."""

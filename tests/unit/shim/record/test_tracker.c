@@ -227,6 +227,24 @@ a_sample_stands_for_many_and_goes_as_any_block_goes(void **state)
 	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 0);
 }
 
+/* Its memory stays: the release that comes later is no event, nor is what is put there when that was not seen. */
+static void
+a_sample_that_nobody_owns_is_released_once(void **state)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		hook_sample(0x10000000 + i * UINT64_C(1024), 64);
+		tracker_disowned(at(0x10000000 + i * UINT64_C(1024)));
+		tracker_disowned(at(0x10000000 + i * UINT64_C(1024)));
+	}
+	assert_row(KMEM_DOMAIN_PYTHON_OBJECT, (struct totals){ 2 * R, 2 * R, 2 * R / 64, 2 * R / 64, R });
+	hook_free(at(0x10000000));
+	hook_malloc(0x10000400, 5);
+	assert_row(KMEM_DOMAIN_PYTHON_OBJECT, (struct totals){ 2 * R, 2 * R, 2 * R / 64, 2 * R / 64, R });
+	assert_row(KMEM_DOMAIN_HEAP, (struct totals){ 5, 0, 1, 0, 5 });
+	assert_int_equal(lost(KMEM_LOST_UNKNOWN_FREES), 0);
+	hook_free(at(0x10000400));
+}
+
 /* What another sample or block found there is gone without its release having been seen. */
 static void
 a_sample_whose_release_was_not_seen_is_no_more_alive(void **state)
@@ -436,6 +454,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(S3_P2_a_random_heap_agrees_with_a_ledger_site_by_site, start_empty),
 		cmocka_unit_test_setup(a_sample_stands_for_many_and_goes_as_any_block_goes, start_empty),
+		cmocka_unit_test_setup(a_sample_that_nobody_owns_is_released_once, start_empty),
 		cmocka_unit_test_setup(a_sample_whose_release_was_not_seen_is_no_more_alive, start_empty),
 		cmocka_unit_test_setup(a_block_is_counted_as_requested, start_empty),
 		cmocka_unit_test_setup(unseen_releases_and_allocations_are_counted_not_guessed, start_empty),
