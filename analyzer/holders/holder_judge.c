@@ -111,12 +111,12 @@ frame_of(const struct holder_search *search, const struct holder_node *node)
 	                                        : NULL;
 }
 
-/* Who calls a method has its object longer than the method, whose `self` it is. */
+/* Who calls a function has an object longer than the function, whose argument it is. */
 static bool
-is_caller(const struct holder_search *search, const struct holder_edge *edge, const struct holder_edge *than)
+is_caller(const struct holder_search *search, uint32_t root, uint32_t than)
 {
-	const struct python_frame *frame = frame_of(search, &search->nodes[edge->from]);
-	const struct python_frame *other = frame != NULL ? frame_of(search, &search->nodes[than->from]) : NULL;
+	const struct python_frame *frame = frame_of(search, &search->nodes[root]);
+	const struct python_frame *other = frame != NULL ? frame_of(search, &search->nodes[than]) : NULL;
 
 	return other != NULL && frame->thread == other->thread && frame->depth > other->depth;
 }
@@ -131,6 +131,7 @@ find_best(struct holder_search *search)
 		struct holder_node *node = &search->nodes[i];
 
 		node->best = HOLDER_NONE;
+		node->way_root = (uint32_t)i;
 		node->cost = holder_is_root(node) ? cost_of_root(search, node) : UINT32_MAX;
 	}
 	while (has_changed) {
@@ -144,10 +145,11 @@ find_best(struct holder_search *search)
 			if (edge->is_gone || from->cost == UINT32_MAX || holder_is_root(to))
 				continue;
 			cost = from->cost + cost_of_edge(search, edge);
-			if (cost > to->cost || (cost == to->cost && !is_caller(search, edge, &search->edges[to->best])))
+			if (cost > to->cost || (cost == to->cost && !is_caller(search, from->way_root, to->way_root)))
 				continue;
 			to->cost = cost;
 			to->best = i;
+			to->way_root = from->way_root;
 			has_changed = true;
 		}
 	}

@@ -74,6 +74,7 @@ struct holder_node {
 	bool is_link;        // of a long chain, perhaps: who leads to it is looked for once
 	bool is_wanted;      // a way from here on may be the better one of a sample below
 	uint32_t cost;       // of the best way from here to a root; UINT32_MAX = none yet
+	uint32_t way_root;   // where that way begins
 	uint32_t best;       // the edge of that way; HOLDER_NONE = it is a root itself, or there is none
 	uint16_t depth;
 };
