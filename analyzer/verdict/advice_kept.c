@@ -42,6 +42,25 @@ is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
 	return way != NULL && (strcmp(way->kind, "held") == 0 || strcmp(way->kind, "lost") == 0);
 }
 
+/* Blocks that hang on a graph of PyTorch, which hangs on one variable. False: the way goes through none. */
+static bool
+say_graph(const struct holders_way *way, const char *place, struct verdict *verdict)
+{
+	const char *graph = strstr(way->text, "grad_fn chain of ");
+	const char *nodes = graph != NULL ? strstr(graph, " nodes") : NULL;
+	const char *root_end = strstr(way->text, " -> ");
+	char text[VERDICT_WAY_BYTES];
+
+	if (nodes == NULL || root_end == NULL || root_end > graph)
+		return false;
+	say_next(
+		verdict,
+		"let go of the graph of PyTorch that hangs on %s (%.*s nodes): it keeps the blocks of %s alive. Where losses are "
+		"added up or collected, take loss.item() or loss.detach()",
+		verdict_way_text(way, (size_t)(root_end - way->text), text), (int)(nodes - graph), graph, place);
+	return true;
+}
+
 bool
 say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
@@ -75,11 +94,11 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 			"bound the %s at %s (%s items%s%s), or drop what is not needed from it: it keeps the blocks of %s alive",
 			way->container, verdict_way_text(way, container, text), units_count(way->items, items),
 			is_grown_elsewhere ? ", grown at " : "", is_grown_elsewhere ? way->grown_at : "", place);
-	else if (is_held)
+	else if (!is_held)
+		return false;
+	else if (!say_graph(way, place, verdict))
 		say_next(verdict, "let go of the blocks of %s: they are held by %s", place,
 		         verdict_way_text(way, strlen(way->text), text));
-	else
-		return false;
 	return true;
 }
 

@@ -427,6 +427,14 @@ def test_what_is_lost_beside_a_list_that_is_too_long(tmp_path):
     assert all(way["kind"] == "lost" for way in ways["lose"]), ways["lose"]
 
 
+def test_what_was_found_comes_before_what_there_was_no_room_for(tmp_path):
+    assert run(["gcc", "-g", "-O1", "-DNODES=100000", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
+    with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
+        ways = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"]}["make_payload"]
+        assert waiting.answers()
+    assert [way["kind"] for way in ways] == ["held", "unfinished"] and 8 <= ways[0]["samples"] < 32, ways
+
+
 def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(tmp_path):
     """The nodes of std::unordered_map are one list: of a way by a table's bucket nobody climbs the list for a better one that cannot be there."""
     assert run(["g++", "-g", "-O1", FOLDER / "local_tiles.cc", "-o", tmp_path / "local_tiles"]).returncode == 0

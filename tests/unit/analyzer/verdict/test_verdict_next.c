@@ -67,6 +67,14 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "held", "local `loss` of main() (a.py:3) -> Node .next", 32, "", 0, "" },
 		  "held by local `loss` of main() (a.py:3) -> Node .next.",
 		  "let go of the blocks of train.py:41 epoch: they are held by local `loss` of main() (a.py:3) -> Node .next" },
+		{ { "held",
+		    "local `running` of fit() (a.py:20) -> torch.Tensor +16? -> block (AddBackward0) of a.py:28 fit, one after another, "
+		    "grad_fn chain of at least 3,187 nodes -> block (TensorImpl) of a.py:11 f",
+		    32, "", 0, "" },
+		  "held by local `running` of fit() (a.py:20) -> torch.Tensor +16? -> block (AddBackward0) of a.py:28 fit",
+		  "let go of the graph of PyTorch that hangs on local `running` of fit() (a.py:20) (grad_fn chain of at least 3,187 nodes): "
+		  "it keeps the blocks of train.py:41 epoch alive. Where losses are added up or collected, take loss.item() or "
+		  "loss.detach()" },
 		{ { "lost", "", 32, "", 0, "" },
 		  "no pointer led to them any more.",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
