@@ -223,11 +223,16 @@ follow(struct forward *forward)
 	}
 }
 
-/* Is there room for all that may lie between a root and this block? */
+/* Is there room for all that lies above this block, up to what is known or a root? */
 static bool
 has_room(const struct forward *forward, uint32_t number)
 {
-	return forward->search->node_count + forward->reached[number].links + 1 <= HOLDER_NODES_MAX - NODES_KEPT;
+	size_t wanted = forward->search->node_count + 1;
+
+	for (; number != FORWARD_NONE && !forward->reached[number].is_known && wanted <= HOLDER_NODES_MAX - NODES_KEPT;
+	     number = forward->reached[number].parent)
+		wanted++;
+	return wanted <= HOLDER_NODES_MAX - NODES_KEPT;
 }
 
 /* What lies on the way becomes a part of the search, from the block up: so costs go down along it in one turn. */
@@ -366,7 +371,7 @@ holder_search_go_forward(struct holder_search *search)
 	else
 		start_at_roots(&forward);
 	follow(&forward);
-	for (size_t i = forward.met_count; i-- > 0;) { // the farthest first
+	for (size_t i = forward.met_count; i-- > 0 && !holder_search_is_late(search);) { // the farthest first
 		if (has_room(&forward, forward.met[i]))
 			take_way(&forward, forward.met[i]);
 	}

@@ -846,7 +846,7 @@ class Node:
 %s
 
 head = None
-for _ in range(12000):
+for _ in range(13000):
     head = Node(head)
 print("ready", flush=True)
 sys.stdin.readline()
@@ -868,6 +868,18 @@ def test_H4_long_ways_take_no_more_time_than_there_is(tmp_path):
             parts.append(json.loads(done.stdout)["stopped_us"] / whole_us)
         assert waiting.answers()
     assert min(parts) <= 0.8, parts
+
+
+def test_what_hangs_on_a_long_chain_is_not_climbed_link_by_link(tmp_path):
+    """The chain takes more than half of the room: each way in it needs its own part alone."""
+    program = tmp_path / "long_chain.py"
+    program.write_text(LONG_CHAIN % "        self.payload = [[[bytes(3000)]]]\n")
+    with Waiting([interpreters.get("system").path, program], tmp_path / "out") as waiting:
+        document = holders(waiting.pid)
+        assert waiting.answers()
+    ways = [way["text"] for way in document["holders"][0]["ways"]]
+    assert ways == ["global `head` of module __main__ -> Node .following, one after another -> Node .payload -> list [0], one after another -> bytes"]
+    assert document["passes"] < 6
 
 
 def test_traced_by_another_one(tmp_path):
