@@ -418,6 +418,26 @@ def test_a_long_way_of_blocks_that_are_not_alike(tmp_path):
     assert told and int(told[1].replace(",", "")) == 1999 + 1 - 12, way["text"]
 
 
+def page_tables_kib(pid):
+    with open(f"/proc/{pid}/status") as status:
+        return int(re.search(r"VmPTE:\s+(\d+)", status.read())[1])
+
+
+def test_memory_that_was_never_used_is_not_read(tmp_path):
+    """Reading it would fill page tables of the program: 16 MiB here."""
+    source = ALTERNATING.replace("#include <stdlib.h>", "#include <stdlib.h>\n#include <sys/mman.h>").replace(
+        "{\n    for", "{\n    mmap(NULL, 8UL << 30, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);\n    for")
+    assert "mmap" in source
+    (tmp_path / "sparse.c").write_text(source)
+    assert run(["gcc", "-g", "-O1", "-D_GNU_SOURCE", tmp_path / "sparse.c", "-o", tmp_path / "sparse"]).returncode == 0
+    with Waiting(tmp_path / "sparse", tmp_path / "out") as waiting:
+        before_kib = page_tables_kib(waiting.pid)
+        (way,) = holders(waiting.pid)["holders"][0]["ways"]
+        grown_kib = page_tables_kib(waiting.pid) - before_kib
+        assert waiting.answers()
+    assert way["text"].startswith("static variable `head` of sparse -> ") and grown_kib < 2048, grown_kib
+
+
 def test_what_is_lost_beside_a_list_that_is_too_long(tmp_path):
     assert run(["gcc", "-g", "-O1", "-DNODES=200000", "-DLOST=1000", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
     with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
