@@ -19,6 +19,7 @@
 #define PART_OF_TIME 2                    // of what is left
 #define UNREGARDED 64                     // blocks between two looks at the clock
 #define PIECE_WORDS 512u                  // that are read at once
+#define PIECE_BYTES (UINT64_C(4) << 20)   // of what is scanned, between two looks at the clock
 #define LINKS_COUNTED 12u                 // from a root on; what lies behind them is a chain
 #define NODES_KEPT (HOLDER_NODES_MAX / 4) // for passes that follow
 #define DICT_KEYS 32u
@@ -173,20 +174,40 @@ see_word(struct forward *forward, const struct holder *from, uint64_t at, uint64
 	forward->missing -= node->is_sample && node->cost == UINT32_MAX;
 }
 
+struct scan {
+	struct forward *forward;
+	const struct holder *from;
+	size_t seen;
+};
+
+static bool
+scan_word(void *context, uint64_t at, uint64_t word)
+{
+	struct scan *scan = context;
+
+	see_word(scan->forward, scan->from, at, word);
+	return ++scan->seen % PIECE_WORDS != 0 || !is_over(scan->forward);
+}
+
+/* What is large is scanned: of it much may not be there, and asking for that would give the program pages of zeros. */
 static void
 see_words(struct forward *forward, const struct holder *from, uint64_t start, uint64_t end)
 {
+	struct process_memory *memory = &forward->search->look->memory;
+	struct scan scan = { forward, from, 0 };
 	uint64_t words[PIECE_WORDS];
 
 	start = (start + 7) & ~UINT64_C(7);
-	while (start + 8 <= end && !is_over(forward)) {
-		uint64_t count = (end - start) / 8 < PIECE_WORDS ? (end - start) / 8 : PIECE_WORDS;
+	for (; end > start && end - start > sizeof(words) && !is_over(forward); start += PIECE_BYTES) {
+		uint64_t until = end - start > PIECE_BYTES ? start + PIECE_BYTES : end;
 
-		(void)process_memory_read(&forward->search->look->memory, start, words, count * 8);
-		for (uint64_t i = 0; i < count; i++)
-			see_word(forward, from, start + i * 8, words[i]);
-		start += count * 8;
+		(void)process_memory_scan(memory, start, until, memory->pointers, scan_word, &scan);
 	}
+	if (start + 8 > end || is_over(forward))
+		return;
+	(void)process_memory_read(memory, start, words, (end - start) / 8 * 8);
+	for (uint64_t i = 0; i < (end - start) / 8; i++)
+		see_word(forward, from, start + i * 8, words[i]);
 }
 
 static void
@@ -223,11 +244,16 @@ follow(struct forward *forward)
 	}
 }
 
-/* Is there room for all that may lie between a root and this block? */
+/* Is there room for all that lies above this block, up to what is known or a root? */
 static bool
 has_room(const struct forward *forward, uint32_t number)
 {
-	return forward->search->node_count + forward->reached[number].links + 1 <= HOLDER_NODES_MAX - NODES_KEPT;
+	size_t wanted = forward->search->node_count + 1;
+
+	for (; number != FORWARD_NONE && !forward->reached[number].is_known && wanted <= HOLDER_NODES_MAX - NODES_KEPT;
+	     number = forward->reached[number].parent)
+		wanted++;
+	return wanted <= HOLDER_NODES_MAX - NODES_KEPT;
 }
 
 /* What lies on the way becomes a part of the search, from the block up: so costs go down along it in one turn. */
@@ -318,7 +344,8 @@ start_at_stack(struct forward *forward, const struct root_range *stack)
 {
 	const struct holder root = { .number = FORWARD_NONE };
 
-	for (uint64_t at = stack->end; at - 8 >= stack->start && (at % PROCESS_MEMORY_PAGE != 0 || !is_over(forward));) {
+	for (uint64_t at = stack->end & ~UINT64_C(7);
+	     at >= stack->start + 8 && (at % PROCESS_MEMORY_PAGE != 0 || !is_over(forward));) {
 		at -= 8;
 		see_word(forward, &root, at, process_memory_word(&forward->search->look->memory, at));
 	}
@@ -366,7 +393,7 @@ holder_search_go_forward(struct holder_search *search)
 	else
 		start_at_roots(&forward);
 	follow(&forward);
-	for (size_t i = forward.met_count; i-- > 0;) { // the farthest first
+	for (size_t i = forward.met_count; i-- > 0 && !holder_search_is_late(search);) { // the farthest first
 		if (has_room(&forward, forward.met[i]))
 			take_way(&forward, forward.met[i]);
 	}

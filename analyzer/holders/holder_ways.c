@@ -718,11 +718,12 @@ is_cut_short(const struct holder_search *search, uint32_t sample)
 	return (search->is_late || search->is_full) && !holder_search_is_done(search, sample);
 }
 
-/* False for a way of Python's that may be wrong, and would have been replaced by one that is not found yet. */
+/* False for a way of Python's that may be wrong, and would have been replaced by one that is not found yet; or without time to read it. */
 static bool
 is_way_told(const struct holder_search *search, uint32_t sample)
 {
-	if (search->nodes[sample].cost == UINT32_MAX)
+	if (search->nodes[sample].cost == UINT32_MAX ||
+	    stopped_process_time(&search->look->process) > search->words_deadline_ns)
 		return false;
 	return !is_cut_short(search, sample) || (search->python->shape == NULL && !holder_search_is_guess(search, sample));
 }
