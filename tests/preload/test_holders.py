@@ -443,7 +443,7 @@ def test_what_is_lost_beside_a_list_that_is_too_long(tmp_path):
     with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
         ways = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"]}
         assert waiting.answers()
-    assert ways["make_payload"][0]["kind"] == "unfinished"
+    assert "unfinished" in [way["kind"] for way in ways["make_payload"]], ways["make_payload"]
     assert all(way["kind"] == "lost" for way in ways["lose"]), ways["lose"]
 
 
