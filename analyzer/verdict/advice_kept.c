@@ -42,22 +42,42 @@ is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
 	return way != NULL && (strcmp(way->kind, "held") == 0 || strcmp(way->kind, "lost") == 0);
 }
 
+/* Where the graph's first nodes were made: " of train.py:28 fit, one after another, grad_fn chain ...". Returns bytes. */
+static size_t
+graph_place(const char *way, const char *graph, const char **place)
+{
+	size_t bytes;
+
+	*place = graph;
+	for (const char *at = strstr(way, " -> block"); at != NULL && at < graph; at = strstr(at + 1, " -> block"))
+		*place = strstr(at, " of ");
+	if (*place >= graph)
+		return 0;
+	*place += strlen(" of ");
+	bytes = strcspn(*place, ",");
+	return memchr(*place, ':', bytes) != NULL ? bytes : 0; // else it is of no line: "of 80 bytes?"
+}
+
 /* Blocks that hang on a graph of PyTorch, which hangs on one variable. False: the way goes through none. */
 static bool
-say_graph(const struct holders_way *way, const char *place, struct verdict *verdict)
+say_graph(const struct holders_way *way, const char *line, struct verdict *verdict)
 {
 	const char *graph = strstr(way->text, "grad_fn chain of ");
 	const char *nodes = graph != NULL ? strstr(graph, " nodes") : NULL;
 	const char *root_end = strstr(way->text, " -> ");
+	const char *place;
+	size_t place_bytes;
 	char text[VERDICT_WAY_BYTES];
 
 	if (nodes == NULL || root_end == NULL || root_end > graph)
 		return false;
+	place_bytes = graph_place(way->text, graph, &place);
 	say_next(
 		verdict,
-		"let go of the graph of PyTorch that hangs on %s (%.*s nodes): it keeps the blocks of %s alive. Where losses are "
-		"added up or collected, take loss.item() or loss.detach()",
-		verdict_way_text(way, (size_t)(root_end - way->text), text), (int)(nodes - graph), graph, place);
+		"take .item() or .detach() of what %s gets%s%.*s: it keeps the graph of PyTorch (%.*s nodes when kmemshim looked), and so "
+		"the blocks of %s",
+		verdict_way_text(way, (size_t)(root_end - way->text), text), place_bytes != 0 ? " at " : "", (int)place_bytes,
+		place, (int)(nodes - graph), graph, line);
 	return true;
 }
 

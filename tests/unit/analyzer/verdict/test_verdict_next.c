@@ -72,9 +72,14 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		    "grad_fn chain of at least 3,187 nodes -> block (TensorImpl) of a.py:11 f",
 		    32, "", 0, "" },
 		  "held by local `running` of fit() (a.py:20) -> torch.Tensor +16? -> block (AddBackward0) of a.py:28 fit",
-		  "let go of the graph of PyTorch that hangs on local `running` of fit() (a.py:20) (grad_fn chain of at least 3,187 nodes): "
-		  "it keeps the blocks of train.py:41 epoch alive. Where losses are added up or collected, take loss.item() or "
-		  "loss.detach()" },
+		  "take .item() or .detach() of what local `running` of fit() (a.py:20) gets at a.py:28 fit: it keeps the graph of "
+		  "PyTorch (grad_fn chain of at least 3,187 nodes when kmemshim looked), and so the blocks of train.py:41 epoch" },
+		{ { "held",
+		    "global `loss` of module __main__ -> torch.Tensor +16? -> block (MulBackward0) of 80 bytes?, grad_fn chain of 9 nodes",
+		    32, "", 0, "" },
+		  "held by global `loss` of module __main__",
+		  "take .item() or .detach() of what global `loss` of module __main__ gets: it keeps the graph of PyTorch (grad_fn chain of 9 "
+		  "nodes when kmemshim looked), and so the blocks of train.py:41 epoch" },
 		{ { "lost", "", 32, "", 0, "" },
 		  "no pointer led to them any more.",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
