@@ -35,8 +35,8 @@ struct reached {
 	bool is_known;   // it is a node of the search, and so are those above it
 };
 
-/* Of those that were not looked into. */
-struct line {
+/* Those that were not looked into yet. */
+struct queue {
 	size_t next;
 	size_t count;
 	uint32_t *numbers;
@@ -48,7 +48,7 @@ struct forward {
 	size_t count;
 	struct reached *reached; // in their order
 	uint32_t *places;        // hash of starts
-	struct line turns[2];    // blocks of imports come last: they lead to all that a library has
+	struct queue queues[2];  // blocks of imports come last: they lead to all that a library has
 	size_t met_count;
 	uint32_t *met;  // those that passes found, too
 	size_t missing; // samples without a way, that were not met
@@ -158,15 +158,15 @@ see_word(struct forward *forward, const struct holder *from, uint64_t at, uint64
 	const struct holder_node *node;
 	struct address_range memory;
 	bool is_of_import = false;
-	struct line *turn;
+	struct queue *queue;
 	uint32_t number;
 
 	if (forward->count == FORWARD_MAX || !find_memory(forward->search, word, &memory, &is_of_import) ||
 	    *place_of(forward, memory.start) != FORWARD_NONE || !is_held(forward->search, from, at, word, &memory))
 		return;
 	number = reach(forward, from, &memory, at, word);
-	turn = &forward->turns[is_of_import];
-	turn->numbers[turn->count++] = number;
+	queue = &forward->queues[is_of_import];
+	queue->numbers[queue->count++] = number;
 	node = holder_search_wanted(forward->search, memory.start);
 	if (node == NULL)
 		return;
@@ -236,11 +236,11 @@ static void
 follow(struct forward *forward)
 {
 	for (unsigned turn = 1; turn % UNREGARDED != 0 || !is_over(forward); turn++) {
-		struct line *line = &forward->turns[forward->turns[0].next == forward->turns[0].count];
+		struct queue *queue = &forward->queues[forward->queues[0].next == forward->queues[0].count];
 
-		if (line->next == line->count)
+		if (queue->next == queue->count)
 			return;
-		look_into(forward, line->numbers[line->next++]);
+		look_into(forward, queue->numbers[queue->next++]);
 	}
 }
 
@@ -385,7 +385,7 @@ holder_search_go_forward(struct holder_search *search)
 	forward.places = memory_zeroed(FORWARD_PLACES, sizeof(*forward.places));
 	forward.met = memory_zeroed(FORWARD_MAX, sizeof(*forward.met));
 	for (size_t i = 0; i < 2; i++)
-		forward.turns[i].numbers = memory_zeroed(FORWARD_MAX, sizeof(*forward.turns[i].numbers));
+		forward.queues[i].numbers = memory_zeroed(FORWARD_MAX, sizeof(*forward.queues[i].numbers));
 	for (size_t i = 0; i < FORWARD_PLACES; i++)
 		forward.places[i] = FORWARD_NONE;
 	if (search->python->shape != NULL)
@@ -398,7 +398,7 @@ holder_search_go_forward(struct holder_search *search)
 			take_way(&forward, forward.met[i]);
 	}
 	for (size_t i = 0; i < 2; i++)
-		free(forward.turns[i].numbers);
+		free(forward.queues[i].numbers);
 	free(forward.reached);
 	free(forward.places);
 	free(forward.met);

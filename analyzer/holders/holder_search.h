@@ -8,7 +8,7 @@
  * of the lines of which some are on the ways. The search ends when every sample has a root that says something, when nothing new is
  * found, or when time is up.
  *
- * Memory  HOLDER_NODES_MAX nodes and HOLDER_EDGES_MAX edges, 14 MiB in all, beside what the parts need; 8 MiB while it goes forwards.
+ * Memory  HOLDER_NODES_MAX nodes and HOLDER_EDGES_MAX edges, 15 MiB in all, beside what the parts need; 9 MiB while it goes forwards.
  */
 #ifndef HOLDER_SEARCH_H
 #define HOLDER_SEARCH_H
@@ -21,8 +21,8 @@
 #include "holders/holder_lists.h"
 #include "holders/process_look.h"
 #include "holders/process_modules.h"
-#include "holders/site_lines.h"
 #include "holders/python_objects.h"
+#include "holders/site_lines.h"
 #include "holders/thread_areas.h"
 
 #define HOLDER_NODES_MAX 65536u
