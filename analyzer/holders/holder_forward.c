@@ -313,7 +313,9 @@ start_at_globals(struct forward *forward, const struct python_frame **frames, si
 
 		if (names == 0 || !find_memory(forward->search, names, &memory, &is_of_import) ||
 		    *place_of(forward, memory.start) != FORWARD_NONE || forward->count == FORWARD_MAX ||
-		    !python_objects_in(python, memory.start, memory.end - memory.start, &dict.object))
+		    !python_objects_in(python, memory.start, memory.end - memory.start, &dict.object) ||
+		    !holder_search_ends_at(forward->search,
+		                           &dict.object)) // names for exec() are no module's: no way ends there
 			continue;
 		dict.number = reach(forward, &dict, &memory, 0, 0);
 		see_words(forward, &dict, names + DICT_KEYS, memory.end);
