@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/checked_memory.h"
 #include "base/raw_sys.h"
 
 #define PAGE_BYTES UINT64_C(4096)
@@ -15,13 +16,37 @@
 #define BLOOM_BITS 64u
 
 struct tables {
-	const Elf64_Sym *symbols;
-	const char *names;
-	const uint32_t *gnu_hash;
-	const uint32_t *hash;
-	const uint16_t *versions; // of each symbol; NULL = it has none
+	const struct elf_object *object;
+	uint64_t symbols;
+	uint64_t names;
+	uint64_t gnu_hash;
+	uint64_t hash;
+	uint64_t versions; // of each symbol; 0 = it has none
 };
 #define VERSION_IS_HIDDEN 0x8000 // it is there for programs that were linked before the version of today
+
+/* What lies at that address of the object. False: it is not there any more. Inlined, so that a few bytes are no call of memcpy. */
+static inline __attribute__((always_inline)) bool
+get(const struct elf_object *object, void *to, uint64_t addr, size_t bytes)
+{
+	char *at = to;
+
+	if (object->window == NULL) {
+		memcpy(to, (const void *)(uintptr_t)addr, bytes);
+		return true;
+	}
+	for (size_t part; bytes > 0; at += part, addr += part, bytes -= part) {
+		uint64_t word;
+
+		part = 8 - addr % 8;
+		if (part > bytes)
+			part = bytes;
+		if (!checked_memory_word(object->window, addr - addr % 8, &word))
+			return false;
+		memcpy(at, (const char *)&word + addr % 8, part);
+	}
+	return true;
+}
 
 /* The loader puts addresses in the place of offsets, except in sections that it cannot write (the kernel's object). */
 static uint64_t
@@ -33,15 +58,16 @@ absolute(const struct elf_object *object, uint64_t value)
 static bool
 read_tables(const struct elf_object *object, struct tables *tables)
 {
-	const Elf64_Dyn *entry = (const Elf64_Dyn *)object->dynamic_addr;
+	Elf64_Dyn entry;
 
-	*tables = (struct tables){ 0 };
-	if (entry == NULL)
+	*tables = (struct tables){ .object = object };
+	if (object->dynamic_addr == 0)
 		return false;
-	for (; entry->d_tag != DT_NULL; entry++) {
-		const void *addr = (const void *)absolute(object, entry->d_un.d_ptr);
+	for (uint64_t at = object->dynamic_addr; get(object, &entry, at, sizeof entry) && entry.d_tag != DT_NULL;
+	     at += sizeof entry) {
+		uint64_t addr = absolute(object, entry.d_un.d_ptr);
 
-		switch (entry->d_tag) {
+		switch (entry.d_tag) {
 		case DT_SYMTAB:
 			tables->symbols = addr;
 			break;
@@ -59,7 +85,7 @@ read_tables(const struct elf_object *object, struct tables *tables)
 			break;
 		}
 	}
-	return tables->symbols != NULL && tables->names != NULL;
+	return tables->symbols != 0 && tables->names != 0;
 }
 
 struct elf_object
@@ -98,109 +124,139 @@ elf_symbols_headers(uint64_t start_addr, uint64_t bytes, unsigned *count)
 
 /* Not strcmp: a sanitizer that stands in front of it may just be asking us for the real one. */
 static bool
-is_same_text(const char *one, const char *other)
+is_text_there(const struct elf_object *object, uint64_t addr, const char *text)
 {
-	while (*one == *other && *one != '\0') {
-		one++;
-		other++;
-	}
-	return *one == *other;
+	char seen;
+
+	do {
+		if (!get(object, &seen, addr++, 1) || seen != *text)
+			return false;
+	} while (*text++ != '\0');
+	return true;
 }
 
 static bool
-is_definition(const struct tables *tables, uint32_t index, const char *name)
+is_definition(const struct tables *tables, uint32_t index, const char *name, Elf64_Sym *symbol)
 {
-	const Elf64_Sym *symbol = &tables->symbols[index];
+	uint16_t version = 0;
 
-	return symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
-	       (tables->versions == NULL || (tables->versions[index] & VERSION_IS_HIDDEN) == 0) &&
-	       is_same_text(tables->names + symbol->st_name, name);
+	return get(tables->object, symbol, tables->symbols + index * sizeof *symbol, sizeof *symbol) &&
+	       symbol->st_shndx != SHN_UNDEF && symbol->st_value != 0 &&
+	       (tables->versions == 0 ||
+	        get(tables->object, &version, tables->versions + index * sizeof version, sizeof version)) &&
+	       (version & VERSION_IS_HIDDEN) == 0 && is_text_there(tables->object, tables->names + symbol->st_name, name);
 }
 
 /* Header: buckets, index of the first hashed symbol, words of the bloom filter, its shift; filter; buckets; one word a symbol. */
-static const Elf64_Sym *
-find_by_gnu_hash(const struct tables *tables, const char *name)
+static bool
+find_by_gnu_hash(const struct tables *tables, const char *name, Elf64_Sym *symbol)
 {
-	uint32_t bucket_count = tables->gnu_hash[0];
-	uint32_t first = tables->gnu_hash[1];
-	uint32_t bloom_words = tables->gnu_hash[2];
-	const uint64_t *bloom = (const uint64_t *)(tables->gnu_hash + 4);
-	const uint32_t *buckets = (const uint32_t *)(bloom + bloom_words);
-	const uint32_t *hashes = buckets + bucket_count;
+	struct {
+		uint32_t bucket_count;
+		uint32_t first;
+		uint32_t bloom_words;
+		uint32_t shift;
+	} head;
+	uint64_t bloom = tables->gnu_hash + sizeof head;
+	uint64_t filter;
 	uint32_t hash = 5381;
+	uint32_t seen;
+	uint32_t index;
 
 	for (const char *at = name; *at != '\0'; at++)
 		hash = hash * 33 + (unsigned char)*at;
-	if (bucket_count == 0 || bloom_words == 0 || (bloom[hash / BLOOM_BITS % bloom_words] >> hash % BLOOM_BITS & 1) == 0)
-		return NULL;
+	if (!get(tables->object, &head, tables->gnu_hash, sizeof head) || head.bucket_count == 0 || head.bloom_words == 0 ||
+	    !get(tables->object, &filter, bloom + hash / BLOOM_BITS % head.bloom_words * sizeof filter, sizeof filter) ||
+	    (filter >> hash % BLOOM_BITS & 1) == 0)
+		return false;
 
-	uint32_t index = buckets[hash % bucket_count];
+	uint64_t buckets = bloom + head.bloom_words * sizeof filter;
+	uint64_t hashes = buckets + head.bucket_count * sizeof seen;
 
-	for (; index >= first; index++) {
-		uint32_t seen = hashes[index - first];
-
-		if ((seen | 1) == (hash | 1) && is_definition(tables, index, name))
-			return &tables->symbols[index];
+	if (!get(tables->object, &index, buckets + hash % head.bucket_count * sizeof index, sizeof index))
+		return false;
+	for (; index >= head.first && get(tables->object, &seen, hashes + (index - head.first) * sizeof seen, sizeof seen);
+	     index++) {
+		if ((seen | 1) == (hash | 1) && is_definition(tables, index, name, symbol))
+			return true;
 		if ((seen & 1) != 0) // the last one of its bucket
 			break;
 	}
-	return NULL;
+	return false;
 }
 
-static const Elf64_Sym *
-find_by_hash(const struct tables *tables, const char *name)
+static bool
+find_by_hash(const struct tables *tables, const char *name, Elf64_Sym *symbol)
 {
-	uint32_t bucket_count = tables->hash[0];
-	const uint32_t *buckets = tables->hash + 2;
-	const uint32_t *next = buckets + bucket_count;
+	uint32_t bucket_count;
+	uint64_t buckets = tables->hash + 2 * sizeof bucket_count;
 	uint32_t hash = 0;
+	uint32_t index;
 
 	for (const char *at = name; *at != '\0'; at++) {
 		hash = (hash << 4) + (unsigned char)*at;
 		hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
 	}
-	if (bucket_count == 0)
-		return NULL;
-	for (uint32_t index = buckets[hash % bucket_count]; index != 0; index = next[index]) {
-		if (is_definition(tables, index, name))
-			return &tables->symbols[index];
+	if (!get(tables->object, &bucket_count, tables->hash, sizeof bucket_count) || bucket_count == 0)
+		return false;
+	for (uint64_t at = buckets + hash % bucket_count * sizeof index;
+	     get(tables->object, &index, at, sizeof index) && index != 0;
+	     at = buckets + (bucket_count + index) * sizeof index) {
+		if (is_definition(tables, index, name, symbol))
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
-const Elf64_Sym *
-elf_symbols_find(const struct elf_object *object, const char *name)
+bool
+elf_symbols_find(const struct elf_object *object, const char *name, Elf64_Sym *symbol)
 {
 	struct tables tables;
 
 	if (!read_tables(object, &tables))
-		return NULL;
-	if (tables.gnu_hash != NULL)
-		return find_by_gnu_hash(&tables, name);
-	return tables.hash != NULL ? find_by_hash(&tables, name) : NULL;
+		return false;
+	if (tables.gnu_hash != 0)
+		return find_by_gnu_hash(&tables, name, symbol);
+	return tables.hash != 0 && find_by_hash(&tables, name, symbol);
 }
 
 uint64_t
 elf_symbols_addr(const struct elf_object *object, const char *name)
 {
-	const Elf64_Sym *symbol = elf_symbols_find(object, name);
+	Elf64_Sym symbol;
 
-	return symbol != NULL ? symbol->st_value + object->load_bias : 0;
+	return elf_symbols_find(object, name, &symbol) ? symbol.st_value + object->load_bias : 0;
+}
+
+/* Where the text of its nth entry with that tag is; 0 = there is none. */
+static uint64_t
+text_addr(const struct elf_object *object, Elf64_Sxword tag, unsigned nth)
+{
+	struct tables tables;
+	Elf64_Dyn entry;
+
+	if (!read_tables(object, &tables))
+		return 0;
+	for (uint64_t at = object->dynamic_addr; get(object, &entry, at, sizeof entry) && entry.d_tag != DT_NULL;
+	     at += sizeof entry) {
+		if (entry.d_tag == tag && nth-- == 0)
+			return tables.names + entry.d_un.d_val;
+	}
+	return 0;
 }
 
 const char *
 elf_symbols_text(const struct elf_object *object, Elf64_Sxword tag, unsigned nth)
 {
-	const Elf64_Dyn *entry = (const Elf64_Dyn *)object->dynamic_addr;
-	struct tables tables;
+	return (const char *)(uintptr_t)text_addr(object, tag, nth);
+}
 
-	if (!read_tables(object, &tables))
-		return NULL;
-	for (; entry->d_tag != DT_NULL; entry++) {
-		if (entry->d_tag == tag && nth-- == 0)
-			return tables.names + entry->d_un.d_val;
-	}
-	return NULL;
+bool
+elf_symbols_is_called(const struct elf_object *object, const char *name)
+{
+	uint64_t own_name = text_addr(object, DT_SONAME, 0);
+
+	return own_name != 0 && is_text_there(object, own_name, name);
 }
 
 static bool

@@ -1,108 +1,89 @@
 /*
  * real_new.c - whose operator new is this caller's (see real_new.h)?
  *
+ * The loader's list is read as it stands, without the loader's lock: a fork copies a lock as it is, and a child would wait for a thread
+ * that it does not have. What was there from the start stays, and so does the caller with all that it needs, as long as it runs. All
+ * else may be unloaded meanwhile: it is read through the kernel.
+ *
  * Not chosen  dlsym(RTLD_NEXT): it finds nothing that came with RTLD_LOCAL, keeps a message about that, and waits for every dlopen
  *             that is going on, whose constructors may be waiting for this thread.
+ *             dl_iterate_phdr(): it holds the loader's lock meanwhile.
  */
 #include "base/real_new.h"
 
+#include <limits.h>
 #include <link.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/auxv.h>
 
+#include "base/checked_memory.h"
 #include "base/elf_symbols.h"
 #include "base/loaded_object.h"
+#include "base/raw_sys.h"
 
-#define OBJECTS_MAX 2048u // those after them are not looked at
+#define OBJECTS_MAX (1u << 16) // a list that is changed while it is read may have no end
 
 struct object {
+	const struct link_map *node; // compared, and read only where it stays
 	struct elf_object elf;
-	const char *name; // the loader's own
+	uint32_t name_hash; // of the file's name
 	bool is_queued;
 };
 
-/*
- * All that is loaded, in the loader's order. The lock of dl_iterate_phdr() keeps other threads out: this is written and read
- * within its callback only.
- */
-static struct {
-	bool is_busy; // a signal handler that interrupted a search
-	unsigned count;
-	struct object objects[OBJECTS_MAX];
-	uint16_t queue[OBJECTS_MAX];
-} all;
-
-static unsigned startup_count; // set once, before main
-
+/* Memory of its own for each search: nothing is shared, so no thread, signal handler or forked child finds it half done. */
 struct search {
-	const char *name;
-	const Elf64_Dyn *own; // dynamic sections
-	const Elf64_Dyn *caller;
-	struct real_new found;
+	struct real_new *found;
+	struct checked_window window;
+	char path[PATH_MAX];
+	unsigned count;
+	unsigned startup_end;
+	unsigned queue[OBJECTS_MAX];
+	struct object objects[OBJECTS_MAX]; // in the loader's order
 };
 
-static int
-count_one(struct dl_phdr_info *info, size_t bytes, void *count)
-{
-	(void)info;
-	(void)bytes;
-	++*(unsigned *)count;
-	return 0;
-}
+#define NAME(index, name, record) [index] = #name,
+static const char *const names[] = { REAL_NEW_FUNCTIONS(NAME) };
+#undef NAME
+
+static const struct link_map *startup_last; // set once, before main; NULL: all that is loaded is the program's
 
 void
 real_new_start(void)
 {
-	unsigned count = 0;
-
-	(void)dl_iterate_phdr(count_one, &count);
-	startup_count = count;
+	for (const struct link_map *at = _r_debug.r_map; at != NULL; at = at->l_next)
+		startup_last = at;
 }
 
-static int
-collect(struct dl_phdr_info *info, size_t bytes, void *unused)
-{
-	struct object *object = &all.objects[all.count];
-
-	(void)bytes;
-	(void)unused;
-	*object = (struct object){ .elf = elf_symbols_loaded(info), .name = info->dlpi_name };
-	if (strstr(object->name, "vdso") != NULL)
-		object->elf.dynamic_addr = 0; // the kernel's
-	return ++all.count == OBJECTS_MAX;
-}
-
-/* Of what is chosen when it is loaded the symbol leads to who chooses, whom the loader asks for each that refers to it. */
-static void *
-function_of(const struct object *object, const Elf64_Sym *symbol)
-{
-	typedef void *choose_function(void);
-	uint64_t addr = symbol->st_value + object->elf.load_bias;
-
-	return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ? ((choose_function *)addr)() : (void *)addr;
-}
+/* ---- the list ---- */
 
 static bool
-defines(const struct object *object, struct search *search)
+read_words(struct search *search, const struct link_map *at, struct link_map *node)
 {
-	const Elf64_Sym *symbol = object->elf.dynamic_addr != 0 ? elf_symbols_find(&object->elf, search->name) : NULL;
+	uint64_t *words = (uint64_t *)node;
 
-	if (symbol == NULL)
-		return false;
-	search->found.addr = function_of(object, symbol);
-	search->found.has_own_malloc = elf_symbols_addr(&object->elf, "malloc") != 0;
+	_Static_assert(sizeof *node % sizeof *words == 0, "of whole words");
+	for (size_t i = 0; i < sizeof *node / sizeof *words; i++) {
+		if (!checked_memory_word(&search->window, (uintptr_t)at + i * sizeof *words, &words[i]))
+			return false;
+	}
 	return true;
 }
 
-static unsigned
-index_of(const Elf64_Dyn *dynamic)
+static bool
+read_path(struct search *search, uint64_t addr)
 {
-	unsigned i = 0;
+	for (size_t i = 0; i < sizeof search->path; i++, addr++) {
+		uint64_t word;
 
-	while (i < all.count && (dynamic == NULL || all.objects[i].elf.dynamic_addr != (uintptr_t)dynamic))
-		i++;
-	return i;
+		if (!checked_memory_word(&search->window, addr & ~UINT64_C(7), &word))
+			return false;
+		search->path[i] = (char)(word >> addr % 8 * 8);
+		if (search->path[i] == '\0')
+			return true;
+	}
+	return false;
 }
 
 static const char *
@@ -113,99 +94,171 @@ file_of(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* By the name that was asked for: the file's, or what the object calls itself. */
-static unsigned
-index_of_needed(const char *needed, unsigned first)
+static uint32_t
+hash_of(const char *text)
 {
-	for (unsigned i = first; i < all.count; i++) {
-		const struct object *object = &all.objects[i];
-		const char *own_name;
+	uint32_t hash = 2166136261u; // FNV-1a
 
-		if (strcmp(strchr(needed, '/') != NULL ? object->name : file_of(object->name), needed) == 0)
-			return i;
-		own_name = object->elf.dynamic_addr != 0 ? elf_symbols_text(&object->elf, DT_SONAME, 0) : NULL;
-		if (own_name != NULL && strcmp(own_name, needed) == 0)
-			return i;
-	}
-	return all.count;
+	while (*text != '\0')
+		hash = (hash ^ (unsigned char)*text++) * 16777619u;
+	return hash;
 }
 
-/* The caller, what it needs, what those need, and so on, breadth first. What was there from the start was looked at. */
+static void
+collect(struct search *search)
+{
+	uint64_t kernels = getauxval(AT_SYSINFO_EHDR); // of its object nothing is called; 0 = there is none
+	bool stays = true;
+
+	for (const struct link_map *at = _r_debug.r_map; at != NULL && search->count < OBJECTS_MAX;) {
+		struct object *object = &search->objects[search->count];
+		struct link_map node;
+
+		search->window.addr = CHECKED_WINDOW_EMPTY; // of what was elsewhere a moment ago nothing is believed
+		if (stays)
+			node = *at;
+		else if (!read_words(search, at, &node))
+			break;
+		object->node = at;
+		object->elf.load_bias = node.l_addr;
+		object->elf.dynamic_addr = kernels == 0 || node.l_addr != kernels ? (uintptr_t)node.l_ld : 0;
+		if (!stays) {
+			object->elf.window = &search->window;
+			object->name_hash = read_path(search, (uintptr_t)node.l_name) ? hash_of(file_of(search->path)) : 0;
+		}
+		search->count++;
+		if (stays)
+			search->startup_end = search->count;
+		stays = stays && at != startup_last;
+		at = node.l_next;
+	}
+}
+
+/* By the name that was asked for: the file's, or what the object calls itself. What was there from the start was looked at. */
+static unsigned
+index_of_needed(struct search *search, const char *needed)
+{
+	uint32_t hash = hash_of(file_of(needed));
+	bool is_path = strchr(needed, '/') != NULL;
+
+	for (unsigned i = search->startup_end; i < search->count; i++) {
+		struct link_map node;
+
+		if (search->objects[i].name_hash == hash && read_words(search, search->objects[i].node, &node) &&
+		    read_path(search, (uintptr_t)node.l_name) &&
+		    strcmp(is_path ? search->path : file_of(search->path), needed) == 0)
+			return i;
+	}
+	for (unsigned i = search->startup_end; i < search->count; i++) {
+		if (elf_symbols_is_called(&search->objects[i].elf, needed))
+			return i;
+	}
+	return search->count;
+}
+
+/* ---- who defines what ---- */
+
+/* Of what is chosen when it is loaded the symbol leads to who chooses, whom the loader asks for each that refers to it. */
+static void *
+function_of(const struct elf_object *object, const Elf64_Sym *symbol)
+{
+	typedef void *choose_function(void);
+	uint64_t addr = symbol->st_value + object->load_bias;
+
+	return ELF64_ST_TYPE(symbol->st_info) == STT_GNU_IFUNC ? ((choose_function *)addr)() : (void *)addr;
+}
+
+/* True: it is known of all functions now. */
 static bool
-caller_has(struct search *search, unsigned first)
+ask(struct search *search, const struct elf_object *object, enum real_new_relation relation)
+{
+	unsigned known = 0;
+
+	for (unsigned i = 0; i < REAL_NEW_COUNT; i++) {
+		struct real_new *found = &search->found[i];
+		Elf64_Sym symbol;
+
+		if (found->addr == NULL && elf_symbols_find(object, names[i], &symbol)) {
+			found->addr = function_of(object, &symbol);
+			found->relation = relation;
+			found->has_own_malloc = elf_symbols_addr(object, "malloc") != 0;
+		}
+		known += found->addr != NULL;
+	}
+	return known == REAL_NEW_COUNT;
+}
+
+/* The caller, what it needs, what those need, and so on, breadth first. */
+static bool
+ask_callers(struct search *search, unsigned caller)
 {
 	unsigned begin = 0;
 	unsigned end = 0;
-	unsigned caller = index_of(search->caller);
 
-	if (caller < first || caller == all.count)
-		return false;
-	all.queue[end++] = (uint16_t)caller;
-	all.objects[caller].is_queued = true;
+	search->queue[end++] = caller;
+	search->objects[caller].is_queued = true;
 	while (begin < end) {
-		const struct object *object = &all.objects[all.queue[begin++]];
+		struct elf_object stays = search->objects[search->queue[begin++]].elf;
 		const char *needed;
 
-		if (defines(object, search))
+		stays.window = NULL;
+		if (ask(search, &stays, REAL_NEW_CALLERS))
 			return true;
-		for (unsigned i = 0; (needed = elf_symbols_text(&object->elf, DT_NEEDED, i)) != NULL; i++) {
-			unsigned index = index_of_needed(needed, first);
+		for (unsigned i = 0; (needed = elf_symbols_text(&stays, DT_NEEDED, i)) != NULL; i++) {
+			unsigned index = index_of_needed(search, needed);
 
-			if (index == all.count || all.objects[index].is_queued)
+			if (index == search->count || search->objects[index].is_queued)
 				continue;
-			all.queue[end++] = (uint16_t)index;
-			all.objects[index].is_queued = true;
+			search->queue[end++] = index;
+			search->objects[index].is_queued = true;
 		}
 	}
 	return false;
 }
 
+static unsigned
+index_of(const struct search *search, const void *addr)
+{
+	struct loaded_object object;
+	unsigned i = 0;
+
+	if (!loaded_object_find((uintptr_t)addr, &object))
+		return search->count;
+	while (i < search->count && search->objects[i].node != object.link_map)
+		i++;
+	return i;
+}
+
 /* What stands before us would have been found before us, had it been right. */
 static void
-choose(struct search *search)
+ask_all(struct search *search, const void *caller)
 {
-	unsigned own = index_of(search->own);
-	unsigned startup_end = startup_count != 0 && startup_count < all.count ? startup_count : all.count;
-	unsigned i;
+	unsigned callers_index = index_of(search, caller);
 
-	for (i = own + 1; i < startup_end; i++) {
-		if (defines(&all.objects[i], search)) {
-			search->found.is_everybodys = true;
+	for (unsigned i = index_of(search, (const void *)(uintptr_t)real_new_find) + 1; i < search->startup_end; i++) {
+		if (ask(search, &search->objects[i].elf, REAL_NEW_EVERYBODYS))
 			return;
-		}
 	}
-	if (caller_has(search, startup_end))
+	if (callers_index >= search->startup_end && callers_index < search->count && ask_callers(search, callers_index))
 		return;
-	for (i = startup_end; i < all.count && !defines(&all.objects[i], search); i++)
-		;
-	search->found.is_of_no_relation = true;
+	for (unsigned i = search->startup_end; i < search->count; i++) {
+		if (ask(search, &search->objects[i].elf, REAL_NEW_STRANGERS))
+			return;
+	}
 }
 
-static int
-search_all(struct dl_phdr_info *info, size_t bytes, void *argument)
+bool
+real_new_find(const void *caller, struct real_new found[REAL_NEW_COUNT])
 {
-	(void)info;
-	(void)bytes;
-	if (all.is_busy)
-		return 1;
-	all.is_busy = true;
-	all.count = 0;
-	(void)dl_iterate_phdr(collect, NULL);
-	choose(argument);
-	all.is_busy = false;
-	return 1; // the lock is held until here
-}
+	struct search *search = raw_mmap(NULL, sizeof *search, PROT_READ | PROT_WRITE,
+	                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-struct real_new
-real_new_find(const char *name, const void *caller)
-{
-	struct search search = { .name = name };
-	struct loaded_object object;
-
-	if (loaded_object_find((uintptr_t)real_new_find, &object))
-		search.own = object.link_map->l_ld;
-	if (loaded_object_find((uintptr_t)caller, &object))
-		search.caller = object.link_map->l_ld;
-	(void)dl_iterate_phdr(search_all, &search);
-	return search.found;
+	memset(found, 0, REAL_NEW_COUNT * sizeof *found);
+	if (search == MAP_FAILED)
+		return false;
+	search->found = found;
+	collect(search);
+	ask_all(search, caller);
+	raw_munmap(search, sizeof *search);
+	return true;
 }

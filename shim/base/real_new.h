@@ -5,9 +5,8 @@
  * C that opens C++ libraries for themselves alone (every extension of Python), each library has its own: the one that it
  * defines itself, else the first that it brings. That is looked for as the loader would, by what each object needs.
  *
- * Safe from   any thread, any hook: it waits for no more than a change of the list of loaded objects, not for a dlopen whose
- *             constructors run, as dlsym would. It allocates nothing and leaves no message.
- * When failing  addr is NULL: nobody defines that function.
+ * Safe from   any thread, any hook, any signal handler, a forked child: it waits for nobody, shares nothing and leaves no message.
+ * When failing  nothing is known of that caller; see real_new_find().
  */
 #ifndef REAL_NEW_H
 #define REAL_NEW_H
@@ -38,15 +37,26 @@
 	ROW(19, _ZdaPvSt11align_val_tRKSt9nothrow_t, hooks_new_drop)
 #define REAL_NEW_COUNT 20
 
-struct real_new {
-	void *addr;
-	bool is_everybodys;     // in the scope of the whole program
-	bool is_of_no_relation; // neither that nor the caller's: the only thing left
-	bool has_own_malloc;    // its library is an allocator: it need not call malloc for this
+enum real_new_relation {
+	REAL_NEW_EVERYBODYS, // in the scope of the whole program
+	REAL_NEW_CALLERS,    // the caller's own, or of what it needs
+	REAL_NEW_STRANGERS,  // neither: the only thing left
 };
 
-/* `caller` is an address of the code that calls. */
-struct real_new real_new_find(const char *name, const void *caller);
+struct real_new {
+	void *addr; // NULL: nobody defines it
+	enum real_new_relation relation;
+	bool has_own_malloc; // its library is an allocator: it need not call malloc for this
+};
+
+/*
+ * Of all the functions at once: the list of what is loaded is read anew for it.
+ *
+ * caller   an address of the code that calls
+ * found    by the index above
+ * returns  false: there is no memory to search with, and nothing is known
+ */
+bool real_new_find(const void *caller, struct real_new found[REAL_NEW_COUNT]);
 
 /* All that is loaded now is the whole program's; what is loaded after this is not. Once, before main. */
 void real_new_start(void);

@@ -454,7 +454,7 @@ match_definition(struct dl_phdr_info *info, size_t size, void *argument)
 
 		is_own = is_own || (header->p_type == PT_LOAD && own_addr >= start && own_addr - start < header->p_memsz);
 	}
-	return !is_own && object.dynamic_addr != 0 && elf_symbols_find(&object, search->name) != NULL;
+	return !is_own && object.dynamic_addr != 0 && elf_symbols_addr(&object, search->name) != 0;
 }
 
 /* Of what dlmopen() loaded: there we are not, and from here it is not seen. */

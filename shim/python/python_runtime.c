@@ -226,12 +226,12 @@ find_version(const struct candidate *of)
 static void
 find_evaluator(const struct candidate *of)
 {
-	const Elf64_Sym *symbol = elf_symbols_find(of->object, "_PyEval_EvalFrameDefault");
+	Elf64_Sym symbol;
 
-	if (symbol == NULL)
+	if (!elf_symbols_find(of->object, "_PyEval_EvalFrameDefault", &symbol))
 		return;
-	of->runtime->evaluator_addr = of->object->load_bias + symbol->st_value;
-	of->runtime->evaluator_end = of->runtime->evaluator_addr + symbol->st_size;
+	of->runtime->evaluator_addr = of->object->load_bias + symbol.st_value;
+	of->runtime->evaluator_end = of->runtime->evaluator_addr + symbol.st_size;
 }
 
 static void
@@ -240,11 +240,11 @@ find_runners(const struct candidate *of)
 	static const char *const names[] = { "Py_RunMain", "Py_BytesMain", "Py_Main" };
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		const Elf64_Sym *symbol = elf_symbols_find(of->object, names[i]);
+		Elf64_Sym symbol;
 
-		if (symbol != NULL)
+		if (elf_symbols_find(of->object, names[i], &symbol))
 			of->runtime->runners[i] = (struct python_function){
-				of->object->load_bias + symbol->st_value, of->object->load_bias + symbol->st_value + symbol->st_size
+				of->object->load_bias + symbol.st_value, of->object->load_bias + symbol.st_value + symbol.st_size
 			};
 	}
 }
@@ -285,7 +285,10 @@ understand(const struct candidate *of, char *why, size_t why_size)
 	    !python_layout_check(&of->runtime->interpreter.layout, &of->runtime->interpreter.types, why, why_size))
 		return false;
 
-	of->runtime->end = of->runtime->addr + elf_symbols_find(of->object, "_PyRuntime")->st_size;
+	Elf64_Sym symbol = { 0 };
+
+	(void)elf_symbols_find(of->object, "_PyRuntime", &symbol);
+	of->runtime->end = of->runtime->addr + symbol.st_size;
 
 	uint64_t dealloc = python_memory_u64(dealloc_slot(of->runtime));
 
@@ -338,7 +341,7 @@ note_stranger(const struct elf_object *object, const char *path)
 	const char *what = NULL;
 	const char *why = "only the frames of CPython are read";
 
-	if (elf_symbols_find(object, "rpython_startup_code") != NULL)
+	if (elf_symbols_addr(object, "rpython_startup_code") != 0)
 		what = "PyPy";
 	else if (strncmp(name, "libpythonvm", 11) == 0)
 		what = "GraalPy";

@@ -176,3 +176,17 @@ def test_python_opens_it(name, build, out):
     assert not notes
     held = sum(site["live_bytes"] for site in document["sites"] if any(f["function"].startswith("keep_") for f in site["frames"]))
     assert held == BLOCKS * sum(FORMS.values())
+
+
+def test_a_forked_child_waits_for_no_search_of_its_parent(tmp_path, out):
+    """The program has no C++ library of its own, so each library is looked up. The loader's lock is not held meanwhile."""
+    source = harness.HERE / "far_news.cc"
+    libraries = [tmp_path / f"libfar{i}.so" for i in range(9)]
+    shared = ["g++", "-O1", "-fno-toplevel-reorder", "-shared", "-fPIC", source, "-o"]
+    for command in (["gcc", "-O1", source, "-o", tmp_path / "far_news", "-pthread"], [*shared, libraries[0], "-DAPART=16777216"],
+                    *([*shared, library, "-DAPART=16"] for library in libraries[1:])):
+        done = harness.run(command)
+        assert done.returncode == 0, done.stderr
+    done = harness.record([tmp_path / "far_news", *libraries], out)
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "60 of 60\n", "")

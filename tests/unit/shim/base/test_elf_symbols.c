@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/checked_memory.h"
 #include "base/elf_symbols.h"
 
 static struct elf_object
@@ -32,13 +33,15 @@ finds_what_the_loader_finds(void **state)
 	static const char *const names[] = { "stdout", "environ", "getenv", "qsort", "strtoul", "malloc", "printf" };
 	struct elf_object libc = object_of("libc.so");
 	void *handle = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD); // libc's own, whatever stands in front of it
+	Elf64_Sym symbol;
 
 	assert_non_null(handle);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
 		assert_int_not_equal(elf_symbols_addr(&libc, names[i]), 0);
 		assert_ptr_equal((void *)elf_symbols_addr(&libc, names[i]), dlsym(handle, names[i]));
 	}
-	assert_int_not_equal(elf_symbols_find(&libc, "qsort")->st_size, 0);
+	assert_true(elf_symbols_find(&libc, "qsort", &symbol));
+	assert_int_not_equal(symbol.st_size, 0);
 	dlclose(handle);
 }
 
@@ -54,10 +57,10 @@ finds_the_version_of_today(void **state)
 
 	assert_non_null(handle);
 	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-		const Elf64_Sym *symbol = elf_symbols_find(&libc, names[i]);
+		Elf64_Sym symbol;
 
-		assert_non_null(symbol);
-		if (ELF64_ST_TYPE(symbol->st_info) == STT_FUNC) // and not one that chooses
+		assert_true(elf_symbols_find(&libc, names[i], &symbol));
+		if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC) // and not one that chooses
 			assert_ptr_equal((void *)elf_symbols_addr(&libc, names[i]), dlsym(handle, names[i]));
 	}
 	dlclose(handle);
@@ -84,6 +87,25 @@ reads_an_object_that_the_loader_cannot_write(void **state)
 	struct elf_object vdso = object_of("linux-vdso");
 
 	assert_int_not_equal(elf_symbols_addr(&vdso, "clock_gettime"), 0);
+}
+
+/* What may be unloaded meanwhile is read through the kernel: the same is found, and of what is gone nothing. */
+static void
+reads_what_may_be_gone(void **state)
+{
+	struct checked_window window = { .addr = CHECKED_WINDOW_EMPTY };
+	struct elf_object libc = object_of("libc.so");
+	struct elf_object gone = { .load_bias = 0x1000, .dynamic_addr = 0x2000, .window = &window };
+	uint64_t addr = elf_symbols_addr(&libc, "qsort");
+
+	libc.window = &window;
+	assert_int_not_equal(addr, 0);
+	assert_int_equal(elf_symbols_addr(&libc, "qsort"), addr);
+	assert_int_equal(elf_symbols_addr(&libc, "_PyRuntime"), 0);
+	assert_true(elf_symbols_is_called(&libc, "libc.so.6"));
+	assert_false(elf_symbols_is_called(&libc, "libc.so"));
+	assert_int_equal(elf_symbols_addr(&gone, "qsort"), 0);
+	assert_false(elf_symbols_is_called(&gone, "libc.so.6"));
 }
 
 /* A table with the old kind of hashes: two symbols in one bucket. */
@@ -114,6 +136,7 @@ main(void)
 		cmocka_unit_test(finds_the_version_of_today),
 		cmocka_unit_test(finds_nothing_else),
 		cmocka_unit_test(reads_an_object_that_the_loader_cannot_write),
+		cmocka_unit_test(reads_what_may_be_gone),
 		cmocka_unit_test(reads_old_hashes),
 	};
 
