@@ -11,6 +11,7 @@
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "moments/phases.h"
+#include "periodic/resident.h"
 #include "periodic/resident_pages.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
@@ -19,7 +20,9 @@
 #include "sites/thread_slot.h"
 #include "tables/peak.h"
 
+/* A look walks through all that is resident: a child that lives for a moment takes none, unless that much may be copied. */
 #define WORTH_A_LOOK_BYTES ((uint64_t)4 << 20)
+#define COPIED_MUCH_SHARE 4 // of what is resident: then the copies took longer than a look
 
 /* Of the last fork; in a child, what its parent held at that moment. */
 static struct site_totals totals[KMEM_DOMAINS_MAX];
@@ -230,14 +233,17 @@ look(bool is_end)
 {
 	struct kmem_header *header = capture_file_header();
 	struct kmem_inherited *stored = &header->inherited;
-	uint64_t own_bytes, most_bytes, dirty_bytes, sampled_bytes, table_bytes;
+	uint64_t own_bytes, most_bytes, least_bytes, dirty_bytes, sampled_bytes, table_bytes;
 
 	if ((uint32_t)raw_syscall(SYS_getppid) != header->identity.forked_from)
 		return;
 	own_bytes = inherited_own_peak_bytes();
 	most_bytes = memory_limits_faulted(&header->identity);
 	sampled_bytes = atomic_load_explicit(&stored->faulted_bytes, memory_order_relaxed);
-	if (most_bytes < own_bytes + WORTH_A_LOOK_BYTES || (!is_end && most_bytes < sampled_bytes + sampled_bytes / 4))
+	least_bytes = WORTH_A_LOOK_BYTES;
+	if (!resident_has_lived() && least_bytes < memory_limits_resident(&header->identity) / COPIED_MUCH_SHARE)
+		least_bytes = memory_limits_resident(&header->identity) / COPIED_MUCH_SHARE;
+	if (most_bytes < own_bytes + least_bytes || (!is_end && most_bytes < sampled_bytes + sampled_bytes / 4))
 		return;
 	/* relaxed: the checksum tells a reader whether what it saw is of one look (F7). */
 	atomic_store_explicit(&stored->figures_checksum, 0, memory_order_relaxed);

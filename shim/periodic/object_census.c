@@ -411,5 +411,5 @@ object_census_take(bool is_last)
 void
 object_census_forked(void)
 {
-	rate_limit_forked(&paced, 0);
+	rate_limit_forked(&paced, 0, 0); // its map is empty
 }

@@ -5,6 +5,9 @@
  * however long one is. More urgent looks may come sooner. For two of the reasons, the time that half a quiet second, or two seconds,
  * would allow for looks may be used up at once.
  *
+ * In a forked child the first look waits as if the parent's last one had been the child's: a child that lives for a moment, of a parent
+ * that holds much, takes none. For a look that is due, too, which ends such a child's life.
+ *
  * Time is the wall's, or the processor's time of the process: on a busy machine a look of 3 ms may take 50, but costs the program only
  * 3. Where the processor's time decides, the wall's bounds looks once more, because a process of many threads has much processor time.
  *
@@ -22,9 +25,10 @@
 #include "base/clock.h"
 #include "base/raw_sys.h"
 
-/* PACED_FALLEN: much was freed. PACED_PRESSING: before it is too late. PACED_DUE: at any time. */
+/* PACED_FALLEN: much was freed. PACED_PRESSING: before it is too late. PACED_DUE: at any time, but see above. */
 enum rate_limit_reason { PACED_USUAL, PACED_URGENT, PACED_FALLEN, PACED_PRESSING, PACED_DUE };
 #define PACED_REASONS PACED_DUE
+#define RATE_LIMIT_DUE_PART 16 // of a forked child: so many times the duration of a look it must have lived
 
 /* When the next look may begin, for each reason. relaxed, all: they guard nothing. */
 struct rate_limit_account {
@@ -40,6 +44,8 @@ struct rate_limit {
 	struct rate_limit_account bound;     // the wall's, and how long looks took by the processor's
 	uint64_t begin_ns;                   // under the flag, as the next one
 	uint64_t begin_processor_ns;
+	_Atomic uint64_t took_ns;       // the processor's time of the last look; relaxed: an estimate
+	uint64_t due_from_processor_ns; // of a forked child: none before that
 };
 
 /* The time that may be saved up and then used at once. After a fall no event may follow, and at the limit none does. */
@@ -67,6 +73,15 @@ rate_limit_is_time(const struct rate_limit_account *account, enum rate_limit_rea
 	return (int64_t)(now_ns - atomic_load_explicit(&account->next_ns[reason], memory_order_relaxed)) >= 0;
 }
 
+/* In a forked child: has it lived so long that a look, as the parent's last one was, is a small part of that? */
+static inline bool
+rate_limit_has_lived(const struct rate_limit *look)
+{
+	uint64_t processor_ns = rate_limit_processor_ns();
+
+	return processor_ns == 0 || processor_ns >= look->due_from_processor_ns;
+}
+
 /* When true, rate_limit_end() is to follow. */
 static inline bool
 rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
@@ -74,6 +89,8 @@ rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
 	uint64_t now_ns = clock_now_ns();
 	uint64_t processor_ns = rate_limit_processor_ns();
 
+	if (reason == PACED_DUE && !rate_limit_has_lived(look))
+		return false;
 	if (reason != PACED_DUE && !rate_limit_is_time(&look->wall, reason, now_ns) &&
 	    (processor_ns == 0 || !rate_limit_is_time(&look->processor, reason, processor_ns) ||
 	     !rate_limit_is_time(&look->bound, reason, now_ns)))
@@ -111,20 +128,33 @@ rate_limit_end(struct rate_limit *look)
 
 	rate_limit_charge(look, &look->wall, end_ns, end_ns - look->begin_ns);
 	if (end_processor_ns != 0 && look->begin_processor_ns != 0) {
+		atomic_store_explicit(&look->took_ns, end_processor_ns - look->begin_processor_ns, memory_order_relaxed);
 		rate_limit_charge(look, &look->processor, end_processor_ns, end_processor_ns - look->begin_processor_ns);
 		rate_limit_charge(look, &look->bound, end_ns, end_processor_ns - look->begin_processor_ns);
 	}
 	atomic_flag_clear_explicit(&look->is_sampling, memory_order_release);
 }
 
-/* In a forked child: the thread that looked is not here, and the processor's time begins anew. No usual look before `from_ns`. */
+/*
+ * In a forked child: the thread that looked is not here, and the processor's time begins anew.
+ *
+ * from_ns   no look before that
+ * look_ns   the processor's time that a look takes in this child; 0 = it begins with nothing to look at
+ */
 static inline void
-rate_limit_forked(struct rate_limit *look, uint64_t from_ns)
+rate_limit_forked(struct rate_limit *look, uint64_t from_ns, uint64_t look_ns)
 {
 	atomic_flag_clear_explicit(&look->is_sampling, memory_order_relaxed);
-	for (unsigned reason = 0; reason < PACED_REASONS; reason++)
-		atomic_store_explicit(&look->processor.next_ns[reason], look->period_ns, memory_order_relaxed);
-	atomic_store_explicit(&look->wall.next_ns[PACED_USUAL], from_ns, memory_order_relaxed);
+	look->due_from_processor_ns = RATE_LIMIT_DUE_PART * look_ns;
+	for (unsigned reason = 0; reason < PACED_REASONS; reason++) {
+		uint64_t pause_ns = look->parts[reason] * look_ns;
+
+		atomic_store_explicit(&look->processor.next_ns[reason], pause_ns > look->period_ns ? pause_ns : look->period_ns,
+		                      memory_order_relaxed);
+	}
+	for (unsigned reason = PACED_USUAL; reason < PACED_REASONS; reason++)
+		atomic_store_explicit(&look->wall.next_ns[reason], from_ns + look->parts[reason] * look_ns,
+		                      memory_order_relaxed);
 }
 
 #endif

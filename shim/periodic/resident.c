@@ -428,10 +428,16 @@ resident_saw_cuda_driver(void)
 	return look.has_cuda_driver;
 }
 
+bool
+resident_has_lived(void)
+{
+	return rate_limit_has_lived(&paced);
+}
+
 void
 resident_forked(void)
 {
 	/* A child's first beat is its start. Most children end before a look would pay; it takes longer the larger the parent is. */
-	rate_limit_forked(&paced, clock_now_ns() + PERIOD_NS);
+	rate_limit_forked(&paced, clock_now_ns() + PERIOD_NS, atomic_load_explicit(&paced.took_ns, memory_order_relaxed));
 	atomic_store_explicit(&last_live_bytes, 0, memory_order_relaxed); // its own books begin anew
 }

@@ -20,7 +20,7 @@
 
 #include "periodic/rate_limit.h"
 
-/* Looks when it is time, and nothing is torn down. now: NULL = always. live_bytes: as of a heartbeat; 0 = not known. */
+/* Looks when it is time, and nothing is torn down. now: NULL = always, but see rate_limit.h of forked children. live_bytes: as of a heartbeat; 0 = not known. */
 struct memory_limits_now;
 void resident_take(const struct memory_limits_now *now, uint64_t live_bytes);
 
@@ -28,5 +28,6 @@ enum rate_limit_reason resident_reason(const struct memory_limits_now *now, uint
 
 bool resident_saw_cuda_driver(void); // libcuda.so.* was mapped at a look; after the last one
 void resident_forked(void);          // forked child: one thread
+bool resident_has_lived(void);       // a forked child: long enough for a look. See rate_limit.h
 
 #endif
