@@ -10,7 +10,7 @@
  * (hooks_thread.c): a line that calls into the library gives it before and takes it after. For threads without Python it is the line at
  * which a Python thread was seen last.
  *
- * Samples take about a 32nd of the time of the process, questions another one; time in which other processes had the processor does not
+ * Samples take about a 128th of the time of the process, questions another one; time in which other processes had the processor does not
  * count. A process without such reservations asks nothing.
  *
  * Context     inside the reentry guard.
