@@ -24,7 +24,7 @@
 #include "kmem_words.h"
 #include "sites/site_table.h"
 
-#define COST_SHARE 256u                 // of the time that passes, at most one such part goes into points,
+#define COST_SHARE 1024u                // of the time that passes, at most one such part goes into points,
 #define COST_FIRST_NS UINT64_C(2000000) // and so much more, at the start
 #define POINT_NS UINT64_C(5000)         // about; a clock would count the time of other programs, too
 #define RECORD_NS UINT64_C(10)          // of each record that is read

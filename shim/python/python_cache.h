@@ -60,6 +60,7 @@ struct python_cache {
 	uint32_t known;
 	uint32_t scanned; // frames[scanned - 1] got its anchor from a scan of the stack (3.8, 3.9); 0 = none did
 	bool is_cut;      // the last walk had more frames than it showed
+	uint32_t deep;    // walks in a row that broke off at the bound
 	uint64_t deaths;
 	uint64_t state_addr;
 	uint64_t stack_end;

@@ -95,7 +95,22 @@ find(struct python_chain_frame *kept, uint64_t frame)
 	return NULL;
 }
 
-/* The chain from `frame` outwards. False when it cannot be read. Sets how much of kept[] it ends with, and how many are fresh. */
+/*
+ * The innermost PYTHON_CHAIN_CUT frames of those that were read: `count` fresh ones, then kept ones from `at` outwards (NULL: none). All of
+ * them are fresh then.
+ */
+static __attribute__((noinline, cold)) void
+cut(struct python_chain *chain, const struct python_chain_frame *at, uint32_t count)
+{
+	for (; count <= PYTHON_CHAIN_CUT; at--)
+		chain->fresh[count++] = *at;
+	none_of(chain)->frame_addr = chain->fresh[PYTHON_CHAIN_CUT].frame_addr;
+	chain->least_bytes = PYTHON_CHAIN_LEAST * sizeof(*at);
+}
+
+/*
+ * The chain from `frame` outwards. False when it cannot be read. Sets how much of kept[] it ends with, and how many are fresh.
+ */
 static inline __attribute__((always_inline)) bool
 follow(struct python_chain *chain, const struct python_layout *layout, bool is_pointer, uint64_t frame,
        uint32_t *joined, uint32_t *fresh_count)
@@ -106,11 +121,19 @@ follow(struct python_chain *chain, const struct python_layout *layout, bool is_p
 	for (*joined = 0; frame != 0;) {
 		struct python_chain_frame *at = find(guess, frame);
 
-		if (at != NULL) {
+		if (at != NULL && at != none_of(chain)) {
 			const struct python_chain_frame *changed = compare(at, none_of(chain), layout, is_pointer);
 
 			if (changed == none_of(chain)) {
 				*joined = (uint32_t)(at - changed);
+				if (*joined + count > PYTHON_CHAIN_FRAMES)
+					cut(chain, at, count);
+				else if (chain->least_bytes == 0 || *joined + count >= PYTHON_CHAIN_LEAST)
+					break;
+				else // too few, and what is outside them was never seen
+					return false;
+				*joined = 0;
+				count = PYTHON_CHAIN_CUT;
 				break;
 			}
 			for (; at != changed && count < PYTHON_CHAIN_FRAMES; at--)
@@ -118,16 +141,25 @@ follow(struct python_chain *chain, const struct python_layout *layout, bool is_p
 			frame = changed->frame_addr;
 			guess = at - 1;
 		}
-		if (count == PYTHON_CHAIN_FRAMES || !python_memory_is_object(frame))
+		if (!python_memory_is_object(frame))
 			return false;
+		if (count == PYTHON_CHAIN_FRAMES) {
+			cut(chain, NULL, count);
+			count = PYTHON_CHAIN_CUT;
+			break;
+		}
 		struct python_chain_frame *fresh = &chain->fresh[count++];
 
 		fresh->frame_addr = frame;
 		fresh->instruction = instruction_of(layout, is_pointer, frame);
 		frame = python_memory_u64(frame + layout->frame_previous);
 	}
+	if (frame == 0) {
+		none_of(chain)->frame_addr = 0;
+		chain->least_bytes = 0;
+	}
 	*fresh_count = count;
-	return *joined + count <= PYTHON_CHAIN_FRAMES;
+	return true;
 }
 
 /* The instruction and the digest of the frame at->frame_addr, which comes behind those that `at` is behind of. */
@@ -156,6 +188,8 @@ go_on(struct python_chain *chain, const struct python_layout *layout, bool is_po
 		called[count++] = frame;
 		frame = python_memory_u64(frame + layout->frame_previous);
 	}
+	if (__builtin_expect((uint64_t)((const char *)(at + count) - (const char *)none_of(chain)) < chain->least_bytes, 0))
+		return false; // what is outside them was never seen
 	if (__builtin_expect(at != none_of(chain), 1)) {
 		if (at[-1].frame_addr != python_memory_u64(frame + layout->frame_previous) ||
 		    compare(at - 1, none_of(chain), layout, is_pointer) != none_of(chain))
@@ -196,10 +230,13 @@ digest_rest(struct python_chain *chain, const struct python_layout *layout, uint
 		return (struct digest_rest){ 0, false };
 	if (!is_pointer && go_on(chain, layout, false, frame, &digest))
 		return (struct digest_rest){ digest, true };
-	if (!(is_pointer ? follow(chain, layout, true, frame, &count, &fresh)
-	                 : follow(chain, layout, false, frame, &count, &fresh))) {
-		chain->last_bytes = 0;
-		return (struct digest_rest){ 0, false };
+	while (!(is_pointer ? follow(chain, layout, true, frame, &count, &fresh)
+	                    : follow(chain, layout, false, frame, &count, &fresh))) {
+		bool was_cut = chain->least_bytes != 0;
+
+		chain->last_bytes = chain->least_bytes = none_of(chain)->frame_addr = 0;
+		if (!was_cut)
+			return (struct digest_rest){ 0, false };
 	}
 	for (kept = none_of(chain) + count; fresh != 0;) {
 		*++kept = chain->fresh[--fresh];

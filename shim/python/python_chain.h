@@ -6,6 +6,9 @@
  * the chain's own memory, in the chain's own order: a kept address is read only after a living frame was seen to lead to it. So the
  * comparison is as good as the chase, but the processor need not wait for one load before it begins the next.
  *
+ * Of a longer chain than is kept the digest is that of its innermost frames: at least as many as a stack shows. How many depends on what
+ * was kept before. So equal digests are equal stacks as shown, and the same stack may have several digests.
+ *
  * Not chosen  to compare less. A frame that is not the innermost one changes only after those inside it have ended, but the next
  *             ones may lie at the same addresses and say the same.
  *
@@ -20,8 +23,10 @@
 
 #include "python/python_layout.h"
 
-#define PYTHON_CHAIN_FRAMES 1024 // as deep as the interpreter recurses by default
-#define PYTHON_CHAIN_LOOKS 4     // kept frames that are compared with a frame that has moved
+#define PYTHON_CHAIN_FRAMES 384 // each event compares all that are kept: about a nanosecond each
+#define PYTHON_CHAIN_CUT 272 // so many innermost ones of a longer chain are kept: as many more may be called as may end
+#define PYTHON_CHAIN_LEAST 160 // of such a chain; not less than PYTHON_FRAMES_MAX
+#define PYTHON_CHAIN_LOOKS 4   // kept frames that are compared with a frame that has moved
 
 struct python_chain_frame {
 	uint64_t frame_addr;
@@ -32,17 +37,19 @@ struct python_chain_frame {
 /*
  * Zeroed is empty. What another thread left is as good as nothing, and does no harm.
  *
- * Kept frames lie outermost first, behind so many zeroed ones as are looked at: each leads to the one before it.
+ * Kept frames lie outermost first, behind so many zeroed ones as are looked at: each leads to the one before it. Where the chain is cut
+ * off, the last zeroed one has the address to which the first kept one leads; nothing is read there.
  */
 struct python_chain {
 	// python_frames.c: a thread state that proved to be this thread's own, and 1: there may be none, which is 0
 	uint64_t state_addr;
-	uint64_t last_bytes; // from the last zeroed one to the last kept one
+	uint64_t last_bytes;  // from the last zeroed one to the last kept one
+	uint64_t least_bytes; // where it is cut off: with fewer kept ones it is followed anew; 0 = it is whole
 	struct python_chain_frame kept[PYTHON_CHAIN_LOOKS + PYTHON_CHAIN_FRAMES];
 	struct python_chain_frame fresh[PYTHON_CHAIN_FRAMES]; // innermost first, while it is followed
 };
 
-/* A digest of the chain that begins at `frame`. False: there is none (0), it cannot be read, or is too long. */
+/* A digest of the chain that begins at `frame`. False: there is none (0), or it cannot be read. */
 bool python_chain_digest(struct python_chain *chain, const struct python_layout *layout, uint64_t frame,
                          uint64_t *digest);
 

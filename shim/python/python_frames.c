@@ -27,8 +27,8 @@
 #include "python/python_runtime.h"
 #include "python/python_visit.h"
 
-// of one evaluator: what is behind PYTHON_FRAMES_VISITS_MAX costs every event, and none remembers it
-#define RUN_FRAMES_MAX 16384u
+#define RUN_FRAMES_MAX 4096u // of one evaluator: followed beyond what is visited, to see where it begins
+#define DEEP_WALKS 64u       // where the chain is longer than the cache, so many walks in a row stop at what is shown
 #define SCAN_BYTES 32768u
 #define EVALUATOR_FRAME_BYTES 1024u // it needs 300 to 400 in 3.8 and 3.9
 
@@ -142,8 +142,7 @@ struct walk {
 	uint32_t frames;
 	uint32_t run_visits; // those before the run of the evaluator that is being read
 	uint32_t run_frames;
-	uint32_t omitted; // frames beyond the room
-	struct python_visit spare;
+	uint32_t omitted; // so many frames are behind the last visit, as far as they were followed
 	uint32_t changed; // innermost remembered frames that took a new visit: 0 or 1
 	bool is_whole;    // every visit had room and a meaning that lasts
 };
@@ -164,12 +163,11 @@ close_run(struct walk *walk, uint64_t anchor, bool is_anchored)
 	walk->run_frames = walk->frames;
 }
 
-/* Where the next visit is written: in the cache while that has room. */
+/* Where the next visit is written. */
 static inline struct python_visit *
 next_visit(struct walk *walk)
 {
-	return walk->visits < PYTHON_CACHE_FRAMES ? &walk->cache->visits[PYTHON_CACHE_FRAMES - 1 - walk->visits]
-	                                          : &walk->spare;
+	return &walk->cache->visits[PYTHON_CACHE_FRAMES - 1 - walk->visits];
 }
 
 /* The visit in next_visit() counts, with what it found; goes on to the next frame. */
@@ -186,24 +184,16 @@ step(struct walk *walk, struct python_visit *visit)
 	if (python_visit_is_special(layout->chain, visit))
 		visit->owner_word |= PYTHON_VISIT_IS_SPECIAL;
 	if (visit->kind == PYTHON_VISIT_FRAME) {
-		if (walk->frames < PYTHON_CACHE_FRAMES) {
-			struct python_frame *frame = &cache->frames[PYTHON_CACHE_FRAMES - 1 - walk->frames++];
+		struct python_frame *frame = &cache->frames[PYTHON_CACHE_FRAMES - 1 - walk->frames++];
 
-			frame->code = visit->code;
-			frame->offset = visit->offset;
-			frame->code_flags = visit->code_flags;
-			frame->anchor_addr = 0;
-		} else {
-			walk->omitted++;
-		}
+		frame->code = visit->code;
+		frame->offset = visit->offset;
+		frame->code_flags = visit->code_flags;
+		frame->anchor_addr = 0;
 	}
-	if (walk->visits < PYTHON_CACHE_FRAMES) {
-		walk->visits++;
-		if (walk->known > PYTHON_CACHE_FRAMES - walk->visits)
-			walk->known = PYTHON_CACHE_FRAMES - walk->visits;
-	} else {
-		walk->is_whole = false;
-	}
+	walk->visits++;
+	if (walk->known > PYTHON_CACHE_FRAMES - walk->visits)
+		walk->known = PYTHON_CACHE_FRAMES - walk->visits;
 
 	position->frame = python_memory_u64(visit->frame_addr + layout->frame_previous);
 	if (ends_run) {
@@ -304,15 +294,27 @@ find_anchor(struct walk *walk)
 	close_run(walk, anchor, python_extent_contains(&walk->extent, anchor));
 }
 
+/* What is not visited is only followed: a frame that runs no code object counts, too. */
+static void
+count_rest(struct walk *walk)
+{
+	const struct python_layout *layout = &walk->python->layout;
+
+	for (uint64_t frame = walk->position.frame; python_memory_is_object(frame) && walk->omitted < RUN_FRAMES_MAX;
+	     frame = python_memory_u64(frame + layout->frame_previous))
+		walk->omitted++;
+}
+
 /*
  * Walks outwards. Returns how many remembered visits, outermost ones, the chain ends with; the fresh ones lead to these.
  */
 static uint32_t
 walk_chain(struct walk *walk)
 {
-	const struct python_cache *cache = walk->cache;
+	struct python_cache *cache = walk->cache;
 	uint32_t guess = PYTHON_CACHE_FRAMES;
 	uint32_t seen = 0;
+	bool is_deep = cache->deep % DEEP_WALKS != 0;
 
 	while (walk->position.frame != 0) {
 		uint32_t at = python_cache_find(cache, walk->position.frame, guess, walk->known);
@@ -329,6 +331,8 @@ walk_chain(struct walk *walk)
 			}
 			if (equal == 0 && at < walk->count && walk->visits == 0 && replace_innermost(walk, at))
 				return at + 1;
+			if (equal > PYTHON_CACHE_FRAMES - seen)
+				equal = PYTHON_CACHE_FRAMES - seen;
 			for (uint32_t i = 0; i < equal; i++) {
 				struct python_visit *visit = next_visit(walk);
 
@@ -339,9 +343,11 @@ walk_chain(struct walk *walk)
 			if (equal != 0)
 				continue;
 		}
-		if (seen++ >= PYTHON_FRAMES_VISITS_MAX) {
+		if (seen++ >= PYTHON_CACHE_FRAMES || (is_deep && walk->frames >= PYTHON_FRAMES_MAX)) {
 			find_anchor(walk);
+			count_rest(walk);
 			walk->is_whole = false;
+			cache->deep++;
 			break;
 		}
 		if (!visit_frame(walk, at)) {
@@ -481,6 +487,7 @@ python_frames_walk(struct python_cache *cache, struct python_stack *stack)
 		show(&walk, PYTHON_CACHE_FRAMES, walk.frames, 0, stack);
 	}
 	if (walk.is_whole) {
+		cache->deep = 0;
 		cache->count = joined + walk.visits;
 		cache->known = walk.known > cache->count ? walk.known : cache->count;
 	}

@@ -19,7 +19,6 @@
 #include "python/python_chain.h"
 
 #define PYTHON_FRAMES_MAX 160 // shown, innermost ones
-#define PYTHON_FRAMES_VISITS_MAX 4096
 
 /* A view into the cache of the walk, good until its next walk. */
 struct python_stack {
@@ -29,6 +28,7 @@ struct python_stack {
 	uint32_t omitted;   // outer frames left out
 };
 static_assert(PYTHON_FRAMES_MAX <= PYTHON_CACHE_FRAMES, "what is shown has room");
+static_assert(PYTHON_FRAMES_MAX <= PYTHON_CHAIN_LEAST, "a digest covers what is shown");
 
 /* The i-th frame, 0 is the innermost one. */
 static inline const struct python_frame *

@@ -3,19 +3,21 @@
  */
 #include "unit.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "python/python_chain.h"
 
 #define PLACES 64
+#define DEEP_PLACES 1500
 
 /* Frames at fixed places, as in the interpreter's stack of frames: another activation lies where one lay before. */
 static struct frame {
 	uint64_t code;
 	uint64_t previous;
 	uint64_t instruction;
-} frames[PLACES];
+} frames[DEEP_PLACES];
 
 static struct python_layout layout = {
 	.frame_code = offsetof(struct frame, code),
@@ -118,22 +120,67 @@ a_change_anywhere_is_another_digest(void **state)
 	}
 }
 
+/*
+ * Programs call deeper than is kept, and come back. Two stacks whose shown frames differ have different digests, whatever was kept; where
+ * nothing happened the digest stays; and a chain that is short is as if it had never been long.
+ */
 static void
-chains_that_are_too_long_or_broken_are_told(void **state)
+of_long_chains_what_is_shown_decides(void **state)
 {
-	static struct frame many[PYTHON_CHAIN_FRAMES + 1];
+	static struct python_chain empty;
+	static struct frame before[DEEP_PLACES];
+	unsigned depth = 0;
+	unsigned depth_before = 0;
+	uint64_t sum_before = 0;
+
+	layout.instruction = (uint8_t)(uintptr_t)*state;
+	memset(&kept, 0, sizeof(kept));
+	random_state = 11;
+	for (unsigned event = 0; event < 20000; event++) {
+		unsigned target = (unsigned)random_next(random_next(8) == 0 ? DEEP_PLACES : 12);
+
+		if (random_next(2) == 0 && depth > 6)
+			target = depth - (unsigned)random_next(6);
+		else if (target < 12)
+			target = depth + target < DEEP_PLACES ? depth + target : depth;
+		if (target < depth)
+			depth = target;
+		while (depth < target)
+			enter(depth++);
+		if (depth != 0 && random_next(3) == 0)
+			frames[depth - 1 - random_next(depth < 200 ? depth : 200)].instruction += 2;
+
+		uint64_t sum = digest(&kept, depth);
+		bool is_same = depth == depth_before;
+
+		for (unsigned i = depth > PYTHON_CHAIN_LEAST ? depth - PYTHON_CHAIN_LEAST : 0; is_same && i < depth; i++)
+			is_same = memcmp(&frames[i], &before[i], sizeof(frames[i])) == 0;
+		if (!is_same && depth + depth_before != 0)
+			assert_int_not_equal(sum, sum_before);
+		assert_int_equal(digest(&kept, depth), sum);
+		memset(&empty, 0, sizeof(empty));
+		if (depth < PYTHON_CHAIN_LEAST)
+			assert_int_equal(sum, digest(&empty, depth));
+		memcpy(before, frames, sizeof(before));
+		depth_before = depth;
+		sum_before = sum;
+	}
+}
+
+static void
+broken_chains_are_told(void **state)
+{
+	static struct frame many[12];
 	uint64_t sum;
 
 	memset(&kept, 0, sizeof(kept));
-	for (unsigned i = 1; i <= PYTHON_CHAIN_FRAMES; i++)
+	for (unsigned i = 1; i < 12; i++)
 		many[i].previous = (uint64_t)&many[i - 1];
-	assert_true(python_chain_digest(&kept, &layout, (uint64_t)&many[PYTHON_CHAIN_FRAMES - 1], &sum));
-	assert_false(python_chain_digest(&kept, &layout, (uint64_t)&many[PYTHON_CHAIN_FRAMES], &sum));
 	assert_true(python_chain_digest(&kept, &layout, (uint64_t)&many[10], &sum));
 	many[3].previous = 3; // no address
 	assert_false(python_chain_digest(&kept, &layout, (uint64_t)&many[10], &sum));
-	many[3].previous = (uint64_t)&many[5]; // a loop
-	assert_false(python_chain_digest(&kept, &layout, (uint64_t)&many[10], &sum));
+	many[3].previous = (uint64_t)&many[5]; // a loop ends where the chain is cut off
+	assert_true(python_chain_digest(&kept, &layout, (uint64_t)&many[10], &sum));
 }
 
 int
@@ -146,7 +193,9 @@ main(void)
 		cmocka_unit_test_prestate(what_is_kept_changes_no_digest, bytes),
 		cmocka_unit_test_prestate(a_change_anywhere_is_another_digest, pointer),
 		cmocka_unit_test_prestate(a_change_anywhere_is_another_digest, bytes),
-		cmocka_unit_test(chains_that_are_too_long_or_broken_are_told),
+		cmocka_unit_test_prestate(of_long_chains_what_is_shown_decides, pointer),
+		cmocka_unit_test_prestate(of_long_chains_what_is_shown_decides, bytes),
+		cmocka_unit_test(broken_chains_are_told),
 	};
 
 	return cmocka_run_group_tests_name("python_chain", tests, NULL, NULL);
