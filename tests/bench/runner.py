@@ -179,7 +179,11 @@ class Turns:
                                           start_new_session=True, preexec_fn=lambda: cpus and os.sched_setaffinity(0, cpus))
 
     def __enter__(self):
-        self.read("ready")
+        try:
+            self.read("ready")
+        except BaseException as error:
+            self.__exit__(error)
+            raise
         return self
 
     def read(self, wanted):
