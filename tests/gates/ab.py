@@ -18,6 +18,7 @@ import variants
 from workloads import WORKLOADS
 
 LIMIT = 1.03
+CLEAR, CLEAR_ROUNDS = 1.5, 6  # so many rounds that are all as dear as this need no more
 
 
 @dataclass
@@ -92,6 +93,8 @@ def measure(program, libraries, built, scratch, cpu, rounds):
         for number in range(rounds):
             for name in sorted(libraries) if number % 2 == 0 else sorted(libraries, reverse=True):
                 samples[name].append(turn_of[name]())
+            if number + 1 == CLEAR_ROUNDS and min(ratios(samples, "new", "base")) > CLEAR:
+                break
     shutil.rmtree(scratch, ignore_errors=True)
     return samples
 

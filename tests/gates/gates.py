@@ -21,6 +21,7 @@ with the reason. Exit status: 0 none is dearer, 1 one is, 2 it could not be meas
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -119,7 +120,7 @@ def gate_ab(place, base, options):
             samples = ab.measure(program, libraries, place.built, place.scratch / "ab", cpu, program.rounds * options.times)
             verdict = ab.judge(ab.ratios(samples, "new", "base"))
             print(row_of(program, samples, verdict), flush=True)
-            if not verdict.is_worse:
+            if not verdict.is_worse or verdict.low > ab.CLEAR:
                 break
         if verdict.is_worse:
             worse.append(f"{program.name}: {verdict.ratio:.3f} times the CPU of {base.commit[:12]}")
@@ -146,6 +147,7 @@ def write(place):
 
 def main(words):
     options = parse_arguments(words)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the program that is measured, too
     place, worse = Place(), []
     try:
         if options.write:
@@ -160,8 +162,8 @@ def main(words):
                 print(f"{name}:", flush=True)
                 worse += gate(place, base, options)
                 print(f"  {time.monotonic() - start:.0f} s", flush=True)
-    except (table.Trouble, RuntimeError, subprocess.CalledProcessError) as error:
-        print(f"gates: {error}", file=sys.stderr)
+    except (table.Trouble, RuntimeError, subprocess.CalledProcessError, KeyboardInterrupt) as error:
+        print(f"gates: {str(error) or 'interrupted'}", file=sys.stderr)
         return 2
     finally:
         shutil.rmtree(place.scratch, ignore_errors=True)
