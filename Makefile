@@ -379,7 +379,7 @@ test-long: all ## what takes long and seldom finds what a shorter test does not;
 	@$(MAKE) fuzz FUZZ_SECONDS=10
 
 test-bench: ## that the benchmark's own figures and verdicts are right
-	$(PYTEST) tests/bench
+	$(PYTEST) tests/bench tests/gates
 
 test-cuda: all ## device hooks over a driver double; no device and no CUDA package needed
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
@@ -493,12 +493,17 @@ fuzz-run: $(FUZZERS)
 			-artifact_prefix=$$corpus- $$corpus tests/fuzz/corpus/$${program##*/} || exit 1; \
 	done
 
-.PHONY: bench bench-promises bench-check
+.PHONY: bench bench-ab bench-promises gates
 bench: all ## what recording costs beside the other recorders: table and JSON (BENCH= options of tests/bench/bench.py)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/bench/bench.py $(BENCH)
 
-bench-check: ## BASE=old.json NEW=new.json: fails when a ratio got worse by more than the noise
-	@$(PYTHON) tests/bench/bench_check.py $(BASE) $(NEW)
+gates: all ## fails when recording has become dearer than tests/gates/base.txt says: instructions, calls to the system, CPU time beside its commit (WRITE=1 writes it; GATES= options of tests/gates/gates.py)
+	@tools/install-deps gates
+	@for name in torch keras pandas; do BUILD=$(abspath $(BUILD)) tools/venv $$name >/dev/null || exit 1; done
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/gates/gates.py $(if $(WRITE),--write) $(GATES)
+
+bench-ab: all ## BASE=REV: CPU time of real programs, plain, with that commit's library and with this one, in turns (BENCH="--programs torch-mlp --times 5")
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/gates/gates.py --only ab --plain $(if $(BASE),--base $(BASE)) $(BENCH)
 
 bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and size
 	$(call run_each,$^)

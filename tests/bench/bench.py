@@ -7,7 +7,7 @@
     tests/bench/bench.py --lib old=/path/libkmemshim.so --lib cut=build/libkmemshim.so,KMEMSHIM_NATIVE=all ...
     tests/bench/bench.py --install                first install the recorders (apt, pip) and environments that are missing
     tests/bench/bench.py --list                   workloads and variants, and why one cannot run here
-    make bench-check BASE=old.json NEW=new.json   fails when a ratio got worse by more than the noise (bench_check.py)
+    make bench-ab BASE=REV                        against a commit that is built beside, in turns (tests/gates)
 
 How it measures. One round runs every variant of a workload once, each round beginning with another one, so that what
 else the machine does falls on all of them. A ratio is variant / plain run *of the same round*; the table shows medians

@@ -1,6 +1,6 @@
 """What do the rounds of a benchmark say? Medians, ratios to the plain run of the same round, and how far to trust them.
 
-Used by bench.py, show.py and bench_check.py. Takes and gives plain lists and dictionaries; reads nothing, runs nothing.
+Used by bench.py, show.py and the gates (tests/gates). Takes and gives plain lists and dictionaries; reads nothing, runs nothing.
 
 A sample is the dictionary of one run (runner.py). The figures that can be compared, each lower = better:
 
@@ -9,6 +9,7 @@ A sample is the dictionary of one run (runner.py). The figures that can be compa
     rss_kib           highest resident size of the workload's process
     file_bytes        what the recorder wrote
 """
+import math
 import statistics
 
 FIGURES = ("cpu_ns", "wall_ns", "total_cpu_s", "rss_kib", "file_bytes")
@@ -50,16 +51,17 @@ def scaling(fewer, more):
     return [1 / ratio for ratio in ratios(more, fewer, "wall_ns")]
 
 
-def is_worse(base, new, least):
-    """Is the median of `new` above that of `base` by more than the noise? Lists of ratios; lower is better.
+def median_interval(values, sureness=0.95):
+    """Between which of the values does the median lie, so surely? By the sign test: how the values are spread does not matter.
 
-    The noise is the spread of both lists, added as independent errors are; `least` (a share, 0.01 = 1 %) is allowed
-    in any case. Lists of one round have no spread: then `least` alone decides, and the caller should say so.
-    Returns (verdict, change, allowed), the last two as shares of base's median.
+    All of the values when they are too few to be so sure.
     """
-    middle = median(base)
-    widths = [spread(values) or 0.0 for values in (base, new)]
-    noise = (widths[0] ** 2 + widths[1] ** 2) ** 0.5 / middle
-    change = median(new) / middle - 1
-    allowed = max(least, noise)
-    return change > allowed, change, allowed
+    ordered, count = sorted(values), len(values)
+    outside, left_out = 0.0, 0
+    while left_out < (count - 1) // 2:
+        outside += 2 * math.comb(count, left_out) / 2 ** count
+        if outside > 1 - sureness:
+            break
+        left_out += 1
+    left_out = max(left_out, 1)
+    return ordered[left_out - 1], ordered[count - left_out]

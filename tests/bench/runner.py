@@ -19,6 +19,7 @@ PROGRAMS = HERE / "programs"
 
 COMMON = ["-D_GNU_SOURCE", "-O2", "-g", "-Wall", "-Wextra", "-pthread"]
 PRELOAD = ["-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden"]
+PAGES = ["-std=gnu++17", "-shared", "-fPIC", "-fno-toplevel-reorder"]
 CUDA = HERE.parent / "cuda"
 DOUBLE = ["-std=gnu11", "-shared", "-fPIC", "-Wl,-Bsymbolic"]
 BUILT = {  # program: compiler, source, flags; {built} is the folder of those before it
@@ -27,12 +28,16 @@ BUILT = {  # program: compiler, source, flags; {built} is the folder of those be
     "recursion": ("gcc", "recursion.c", ["-std=gnu11"]),
     "allocators": ("gcc", "allocators.c", ["-std=gnu11"]),
     "containers": ("g++", "containers.cc", ["-std=gnu++17"]),
+    "loops": ("gcc", "loops.c", ["-std=gnu11"]),
+    "pages-near.so": ("g++", "pages.cc", [*PAGES, "-DDISTANCE=0x100000"]),
+    "pages-far.so": ("g++", "pages.cc", [*PAGES, "-DDISTANCE=0x1000000"]),
     "libcuda.so.1": ("gcc", CUDA / "double_driver.c", [*DOUBLE, "-Wl,-soname,libcuda.so.1"] + [
         str(CUDA / f"double_{part}.c") for part in ("contexts", "memory", "objects")]),
     "libcudart.so.13": ("gcc", CUDA / "double_runtime.c", [*DOUBLE, "-Wl,-soname,libcudart.so.13", "-Wl,-rpath,$ORIGIN"]),
     # The driver is loaded with the program: behind a recorder that stands before dlopen, the runtime's own path is not looked at.
     "cuda_pairs": ("gcc", "cuda_pairs.c", ["-std=gnu11", "-L{built}", "-l:libcudart.so.13", "-Wl,--no-as-needed", "-l:libcuda.so.1",
                                            "-Wl,-rpath,$ORIGIN"]),
+    "still-clock.so": ("gcc", "still_clock.c", PRELOAD),
     "floor-forward.so": ("gcc", "floor_forward.c", PRELOAD),
     "floor-shadow.so": ("gcc", "floor_shadow.c", PRELOAD),
 }
@@ -73,6 +78,10 @@ def environment(extra):
 
 def folder_bytes(folder):
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def last_line(text):
+    return (text.strip().splitlines() or [""])[-1][:200]
 
 
 def execute(argv, extra, folder, cpus, timeout):
@@ -121,8 +130,7 @@ def execute(argv, extra, folder, cpus, timeout):
     if left <= 0:
         return f"ended after {timeout} s", text, usage, wall
     if child.returncode != 0:
-        last = complaint.strip().splitlines()[-1:] or [""]
-        return f"exit {child.returncode}: {last[0][:200]}", text, usage, wall
+        return f"exit {child.returncode}: {last_line(complaint)}", text, usage, wall
     return None, text, usage, wall
 
 
@@ -156,8 +164,59 @@ def run_once(argv, extra, scratch, cpus=None, timeout=600):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def instructions(argv_for, extra, scratch, counts, timeout=600):
-    """Instructions for one more in the count under callgrind, a slope: (value or None, error or None)."""
+class Turns:
+    """A program that is started once and does its measured phase each time it is told to (steady.turns). One processor for all of
+    several such programs: while one works, the others wait."""
+
+    def __init__(self, argv, extra, folder, cpus, timeout=600):
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "out").mkdir(parents=True)
+        self.timeout, self.text, self.folder = timeout, b"", folder
+        extra = {name: str(value).replace("{out}", str(folder / "out")) for name, value in extra.items()}
+        with open(folder / "stderr", "wb") as errors:
+            self.child = subprocess.Popen([str(word) for word in argv], env=environment({**extra, "BENCH_TURNS": 1}), cwd=folder,
+                                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, bufsize=0,
+                                          start_new_session=True, preexec_fn=lambda: cpus and os.sched_setaffinity(0, cpus))
+
+    def __enter__(self):
+        try:
+            self.read("ready")
+        except BaseException as error:
+            self.__exit__(error)
+            raise
+        return self
+
+    def read(self, wanted):
+        """The rest of the next line that begins with "bench: "."""
+        while not (found := re.search(rb"^bench: (.*)\n", self.text, re.MULTILINE)):
+            part = os.read(self.child.stdout.fileno(), 65536) if select.select([self.child.stdout], [], [], self.timeout)[0] else b""
+            if not part:
+                raise RuntimeError(f"no {wanted}: {last_line((self.folder / 'stderr').read_text(errors='replace'))}")
+            self.text += part
+        self.text = self.text[found.end():]
+        return found.group(1).decode()
+
+    def turn(self):
+        """CPU nanoseconds a unit."""
+        self.child.stdin.write(b"\n")
+        steady = json.loads(self.read("figures"))
+        return steady["cpu_s"] * 1e9 / steady["units"]
+
+    def __exit__(self, *failure):
+        self.child.stdin.close()
+        if failure[0] is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.child.pid, signal.SIGKILL)
+        self.child.stdout.close()
+        self.child.wait()
+
+
+def instructions(argv_for, extra, scratch, counts, timeout=600, cpus=None, of_processes=max, without=None):
+    """Instructions for one more in the count under callgrind, a slope: (value or None, error or None).
+
+    of_processes: of the workload's processes the one that did most (max), or all of them (sum). A forked process begins with the
+    count of its parent, and one that was exec'ed with 0. without: a function whose instructions do not count, nor those of its callees.
+    """
     totals = []
     for count in counts:
         folder = scratch / "callgrind"
@@ -168,13 +227,14 @@ def instructions(argv_for, extra, scratch, counts, timeout=600):
         # Through env, so that valgrind itself does not run under the preload.
         assignments = [f"{name}={value}" for name, value in here.items()]
         argv = ["valgrind", "-q", "--tool=callgrind", "--trace-children=yes", f"--callgrind-out-file={result}.%p",
+                *([f"--toggle-collect={without}", "--collect-atstart=yes"] if without else []),
                 "/usr/bin/env", *assignments, *argv_for(count)]
-        error, _, _, _ = execute(argv, {}, folder, None, timeout)
+        error, _, _, _ = execute(argv, {}, folder, cpus, timeout)
         if error:
             return None, f"callgrind: {error}"
-        # env and what it becomes are one process: the last file written is the workload's.
+        # env and what it becomes are one process, and have one file.
         found = [re.search(r"^(?:summary|totals): (\d+)", path.read_text(errors="replace"), re.MULTILINE)
                  for path in folder.glob("callgrind.out.*")]
-        totals.append(max(int(match.group(1)) for match in found if match))
+        totals.append(of_processes(int(match.group(1)) for match in found if match))
         shutil.rmtree(folder, ignore_errors=True)
     return (totals[1] - totals[0]) / (counts[1] - counts[0]), None

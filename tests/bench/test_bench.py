@@ -12,7 +12,6 @@ import pytest
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import bench_check  # noqa: E402
 import figures  # noqa: E402
 import runner  # noqa: E402
 import show  # noqa: E402
@@ -22,14 +21,6 @@ import workloads  # noqa: E402
 
 def samples(values, figure="cpu_ns"):
     return [{"round": number, figure: value} for number, value in enumerate(values) if value is not None]
-
-
-def document(path, plain, ours, figure="cpu_ns", variant="kmemshim", **more):
-    content = {"format": 1, "workloads": {"pairs-d3": {
-        "about": "", "unit": "pair", "threads": 1, **more,
-        "samples": {"none": samples(plain, figure), variant: samples(ours, figure)}}}}
-    path.write_text(json.dumps(content))
-    return str(path)
 
 
 # --- statistics ---------------------------------------------------------------------------------
@@ -59,82 +50,15 @@ def test_scaling_is_throughput():
     assert figures.scaling(samples([100, 100], "wall_ns"), samples([50, 80], "wall_ns")) == [2, 1.25]
 
 
-@pytest.mark.parametrize("base, new, least, expected", [
-    ([1.10, 1.11, 1.12], [1.10, 1.11, 1.12], 0.01, False),
-    ([1.10, 1.11, 1.12], [1.16, 1.17, 1.18], 0.01, True),
-    ([1.00, 1.11, 1.22], [1.06, 1.17, 1.28], 0.01, False),   # the same step within wide rounds is noise
-    ([1.10, 1.11, 1.12], [0.90, 0.91, 0.92], 0.01, False),   # better is never worse
-    ([1.110, 1.110, 1.110], [1.115, 1.115, 1.115], 0.01, False),  # no noise, but under what is allowed anyway
-    ([1.110, 1.110, 1.110], [1.125, 1.125, 1.125], 0.01, True),
-    ([1.0], [1.05], 0.01, True),
+@pytest.mark.parametrize("values, expected", [
+    ([1.1], (1.1, 1.1)),
+    ([3, 1, 2], (1, 3)),                                     # so few that all of them are the interval
+    ([1, 2, 3, 4, 5, 6], (1, 6)),                            # 2 / 2^6: one in 32 is outside
+    (list(range(1, 21)), (6, 15)),                           # of 20 the 6th and the 15th, as in tables of the sign test
+    ([*range(1, 20), 10_000], (6, 15)),                      # one disturbed round does not move it
 ])
-def test_worse_means_beyond_the_noise(base, new, least, expected):
-    assert figures.is_worse(base, new, least)[0] is expected
-
-
-# --- bench_check --------------------------------------------------------------------------------
-
-PLAIN = [10.0, 10.2, 9.9, 10.1, 10.0]
-
-
-def check(tmp_path, capsys, base, new, *words):
-    status = bench_check.main([*words, base, new])
-    return status, capsys.readouterr()
-
-
-def test_check_passes_on_equal_files(tmp_path, capsys):
-    base = document(tmp_path / "base.json", PLAIN, [15.0, 15.3, 14.9, 15.1, 15.0])
-    status, said = check(tmp_path, capsys, base, base)
-    assert status == 0
-    assert "1 figures compared, 0 worse" in said.out
-
-
-def test_check_fails_and_names_what_got_worse(tmp_path, capsys):
-    base = document(tmp_path / "base.json", PLAIN, [15.0, 15.3, 14.9, 15.1, 15.0])
-    new = document(tmp_path / "new.json", PLAIN, [18.0, 18.3, 17.9, 18.1, 18.0])
-    status, said = check(tmp_path, capsys, base, new)
-    assert status == 1
-    assert "worse: pairs-d3, kmemshim, CPU: 1.5 -> 1.8" in said.out
-    assert check(tmp_path, capsys, new, base)[0] == 0
-
-
-def test_check_passes_when_the_whole_machine_is_slower(tmp_path, capsys):
-    base = document(tmp_path / "base.json", PLAIN, [15.0, 15.3, 14.9, 15.1, 15.0])
-    new = document(tmp_path / "new.json", [3 * one for one in PLAIN], [45.0, 45.9, 44.7, 45.3, 45.0])
-    assert check(tmp_path, capsys, base, new)[0] == 0
-
-
-def test_check_leaves_peers_alone_unless_asked(tmp_path, capsys):
-    base = document(tmp_path / "base.json", PLAIN, [15.0] * 5, variant="heaptrack")
-    new = document(tmp_path / "new.json", PLAIN, [30.0] * 5, variant="heaptrack")
-    assert check(tmp_path, capsys, base, new)[0] == 2  # nothing left to compare is not a pass
-    assert check(tmp_path, capsys, base, new, "--all")[0] == 1
-
-
-def test_check_compares_instructions_and_bytes_as_they_are(tmp_path, capsys):
-    def counted(name, count):
-        return document(tmp_path / name, PLAIN, [15.0] * 5, instructions={"none": 100, "kmemshim": 100 + count})
-
-    assert check(tmp_path, capsys, counted("a", 200), counted("b", 201))[0] == 0
-    status, said = check(tmp_path, capsys, counted("a", 200), counted("b", 210))
-    assert status == 1 and "instructions: 200 -> 210" in said.out
-    small, large = (document(tmp_path / name, [0] * 5, [mib << 20] * 5, "file_bytes") for name, mib in (("s", 1), ("l", 2)))
-    assert check(tmp_path, capsys, small, large)[0] == 1
-    assert check(tmp_path, capsys, large, small)[0] == 0
-
-
-def test_check_fails_when_a_run_failed_that_did_not(tmp_path, capsys):
-    base = document(tmp_path / "base.json", PLAIN, [15.0] * 5)
-    content = json.loads(Path(base).read_text())
-    content["workloads"]["pairs-d3"]["samples"]["kmemshim"][2] = {"round": 2, "error": "exit -11"}
-    (tmp_path / "new.json").write_text(json.dumps(content))
-    assert check(tmp_path, capsys, base, str(tmp_path / "new.json"))[0] == 1
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"format": 2, "workloads": {}}', '{"format": 1, "workloads": {}}'])
-def test_check_refuses_what_it_cannot_read(tmp_path, capsys, text):
-    (tmp_path / "bad.json").write_text(text)
-    assert check(tmp_path, capsys, str(tmp_path / "bad.json"), str(tmp_path / "bad.json"))[0] == 2
+def test_the_interval_of_a_median(values, expected):
+    assert figures.median_interval(values) == expected
 
 
 # --- names and the driver -----------------------------------------------------------------------

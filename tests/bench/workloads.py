@@ -82,6 +82,7 @@ WORKLOADS = [
     script("torch-cnn", "PyTorch, small CNN, 5 ms a step or more, steady", "torch", "work_torch.py", "cnn", 250, "step"),
     script("torch-transformer", "PyTorch, small transformer, 5 ms a step or more, steady", "torch", "work_torch.py",
            "transformer", 250, "step"),
+    script("torch-loader", "PyTorch, a DataLoader with 4 workers, forked anew each epoch", "torch", "work_loader.py", "", 6, "epoch", 3),
     script("keras-fit", "Keras fit, 8-12-8-1, batch 10, steady", "keras", "work_keras.py", "", 1540, "batch", 4),
     script("jax-jit", "JAX, jitted training step, steady", "jax", "work_jax.py", "jit", 20000, "step"),
     script("jax-eager", "JAX, eager operations, steady", "jax", "work_jax.py", "eager", 6000, "step"),

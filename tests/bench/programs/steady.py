@@ -1,12 +1,17 @@
 """What did the measured phase of a Python workload cost? Prints the line that steady.h prints for C.
 
     steady.measure(step, units)           warms up, then runs step() units times
-    steady.report(start, units)           when the workload has its own loop; start = steady.now()
+    for _ in steady.turns():              when the workload has its own loop; start = steady.now()
+        steady.report(start, units)
 
-CPU is that of this process, user and system, all threads; imports and warm-up come before the first clock.
+With BENCH_TURNS set the measured phase is repeated, once for each line of the standard input: runner.Turns.
+
+CPU is that of this process, user and system, all threads, and of its children that have ended; imports and warm-up come before the first clock.
 """
 import json
 import os
+import resource
+import sys
 import time
 
 
@@ -20,8 +25,13 @@ def allocations():
     return count()
 
 
+def cpu():
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
 def now():
-    return allocations(), time.process_time(), time.perf_counter()
+    return allocations(), cpu(), time.perf_counter()
 
 
 def resident_kib():
@@ -30,15 +40,25 @@ def resident_kib():
 
 
 def report(start, units):
-    cpu, wall = time.process_time(), time.perf_counter()
-    print("bench: " + json.dumps({"units": units, "cpu_s": cpu - start[1], "wall_s": wall - start[2],
-                                  "rss_kib": resident_kib(), "pairs": allocations() - start[0] if start[0] else 0}))
+    spent, wall = cpu(), time.perf_counter()
+    print("bench: " + json.dumps({"units": units, "cpu_s": spent - start[1], "wall_s": wall - start[2],
+                                  "rss_kib": resident_kib(), "pairs": allocations() - start[0] if start[0] else 0}), flush=True)
 
 
-def measure(step, units):
-    for _ in range(max(20, units // 10)):
+def turns():
+    if "BENCH_TURNS" not in os.environ:
+        yield
+        return
+    print("bench: ready", flush=True)
+    for _ in sys.stdin:
+        yield
+
+
+def measure(step, units, warm_up=None):
+    for _ in range(max(20, units // 10) if warm_up is None else warm_up):
         step()
-    start = now()
-    for _ in range(units):
-        step()
-    report(start, units)
+    for _ in turns():
+        start = now()
+        for _ in range(units):
+            step()
+        report(start, units)
