@@ -282,8 +282,7 @@ demo: ## kill a training script for memory and name the line (FRAMEWORK=numpy|ke
 run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch -R true 2>/dev/null && echo setarch -R))" tools/run-each $(1)
 # What became of each test, for tests/CASES.md.
 export RAN ?= $(abspath $(BUILD))/ran.txt
-# In CI a test of whole programs that fails has a second try; conftest.py shows the first, and check_cases.py fails when more than three needed it.
-PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(CI),--reruns 1 --reruns-delay 5)
+PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
 .PHONY: check test test-packaging test-wheel test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
 QUICK = quick and not framework and not long
