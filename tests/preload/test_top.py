@@ -75,7 +75,7 @@ class Terminal:
     def text(self):
         return "\n".join(line.rstrip() for line in self.screen.display)
 
-    def wait_for(self, *wanted, seconds=20):
+    def wait_for(self, *wanted, seconds=harness.TIMEOUT):
         end = time.monotonic() + seconds
         while not all(word in self.text for word in wanted):
             assert time.monotonic() < end, self.text
@@ -86,7 +86,7 @@ class Terminal:
     def keys(self, text):
         os.write(self.fd, text.encode())
 
-    def finish(self, seconds=20):
+    def finish(self, seconds=harness.TIMEOUT):
         end = time.monotonic() + seconds
         while self.read(0.1):
             assert time.monotonic() < end, self.text
@@ -200,9 +200,7 @@ def test_keys(growing):
     terminal.wait_for('snapshot "top ')
     # A program that a busy machine holds up for two seconds is said to make it when it allocates: then it does.
     if "it is made when the program allocates" in terminal.text:
-        end = time.monotonic() + 60
-        while not snapshots_of_top(growing[2]) and time.monotonic() < end:
-            time.sleep(0.1)
+        harness.wait_for(lambda: snapshots_of_top(growing[2]))
     else:
         assert "kmemshim report --at" in terminal.text
     terminal.keys("q")
@@ -282,14 +280,14 @@ def test_an_unknown_terminal_is_one_line(growing):
 def test_all_processes_of_a_folder(tmp_path):
     program = tmp_path / "job.py"
     program.write_text("import os, time\nkept = [bytearray(3000000)]\nfor n in range(3):\n    if os.fork() == 0:\n"
-                       "        mine = [bytearray(2000000 * (n + 1))]; time.sleep(60); os._exit(0)\nprint('ready', flush=True)\ntime.sleep(60)\n")
+                       "        mine = [bytearray(2000000 * (n + 1))]; time.sleep(600); os._exit(0)\nprint('ready', flush=True)\ntime.sleep(600)\n")
     process = subprocess.Popen([PYTHON, program], env=shim_env(tmp_path / "out"), stdout=subprocess.PIPE, start_new_session=True)
     try:
         process.stdout.readline()
+        harness.wait_for(lambda: len(list((tmp_path / "out").glob("*.kmem"))) == 4)
         (tmp_path / "out/notes.txt").write_text("not a capture")
         (tmp_path / "out/empty.kmem").write_bytes(b"")
         (tmp_path / "out/other.kmem").write_bytes(b"\x7fELF" * 1000)
-        time.sleep(0.5)
         terminal = Terminal([KMEMSHIM, "top", tmp_path / "out"], 24, 100)
         terminal.wait_for("4 processes of job.py", "job.py:5 ", "process: all", "2 places could not be read")
         terminal.keys("p")
