@@ -18,7 +18,7 @@ LONG = {
     r"preload/test_code_identity\.py::test_functions_of_several_interpreters" + MIDDLE: "3 s each",
     r"preload/test_user_code\.py::test_where_is_the_innermost_frame_of_the_users" + MIDDLE: "6 s each",
     r"preload/test_user_code\.py::test_ways_to_start\[3\.8-": "2 s each; the newest interpreter stays",
-    r"preload/test_holders\.py::test_(H1_H2_the_way|shares_of_holders)\w*\[(\w+\.py-)?3\.(9|10|11)\]": "0.4 s each, 30 of them; the system's Python is 3.11, and 3.8 has the frames of 3.9 and 3.10",
+    r"preload/test_holders\.py::test_(H1_H2_the_way|shares_of_holders)\w*\[(\w+\.py-)?3\.(9|10|11|12)\]": "0.4 s each, 60 of them; the system's Python is 3.11, 3.8 has the frames of 3.9 and 3.10, 3.13 those of 3.12",
     r"preload/test_holders\.py::test_who_holds_it_is_who_refers_to_it_for_the_collector\[3\.(8|9|10|11|12)-": "0.5 s each, 25 of them; the system's Python and the newest stay",
     r"preload/test_strange_names\.py::.*\[3\.(8|9|10|11|12)\b": "4 to 6 s each; names are the analyzer's, the newest interpreter stays",
     r"preload/test_cells\.py::test_cells_have_numbers_and_texts_on_every_interpreter" + MIDDLE: "3 s each",
