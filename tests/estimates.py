@@ -1,7 +1,7 @@
-"""Is an estimate of small Python objects right? For tests of what is told of samples: each bound here has a law, and a chance of failing.
+"""Is an estimate right? For tests of what is told of samples: each bound here has a law, and a chance of failing.
 
-Objects are drawn byte by byte. So the number of samples among `wanted` bytes is a Poisson number whose mean is wanted / SAMPLE_BYTES, and each
-sample stands for SAMPLE_BYTES.
+Small Python objects are drawn byte by byte. So the number of samples among `wanted` bytes is a Poisson number whose mean is wanted / SAMPLE_BYTES, and each
+sample stands for SAMPLE_BYTES. Of the blocks of a line `holders` draws a certain number.
 """
 import functools
 import itertools
@@ -21,6 +21,18 @@ def counts(mean):
             least = count
         if 1 - until < CHANCE:
             return least, count
+
+
+@functools.lru_cache(maxsize=None)
+def drawn(count, share):
+    """The least and the most of `count` draws that fall on this share, but for CHANCE on each side. They vary less where none is drawn twice."""
+    until, least = 0, None
+    for hits in range(count + 1):
+        until += math.comb(count, hits) * share ** hits * (1 - share) ** (count - hits)
+        if least is None and until >= CHANCE:
+            least = hits
+        if 1 - until < CHANCE:
+            return least, hits
 
 
 def bounds(wanted):
