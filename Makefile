@@ -178,7 +178,7 @@ $(UNIT_SHARED): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -fPIE -c -o $@ $<
 
 # What the unit tests try is optimised, they themselves are not: it would take longer than they run.
-UNIT_OPTIMIZE = $(if $(SANITIZE),,$(if $(filter tests/unit/%,$<),-O0 -g1))
+UNIT_OPTIMIZE = $(if $(filter tests/unit/%,$<),-O0 -g1)
 
 # The test programs of a folder are linked once, into its program `run`; each of them is a link to that, see tests/run.c.
 TESTS_OF_SHIM     := $(call object,$(filter-out $(of_others),$(wildcard tests/unit/shim/*/*.c tests/stress/*.c)))
