@@ -890,13 +890,13 @@ def test_H4_long_ways_take_no_more_time_than_there_is(tmp_path):
     program.write_text(LONG_CHAIN % "".join(f"        self.item_{i} = bytes(600)\n" for i in range(8)))
     with Waiting([interpreters.get("system").path, program], tmp_path / "out") as waiting:
         whole_us = holders(waiting.pid)["stopped_us"]
-        parts = []
-        while len(parts) < 3 and min(parts, default=1) > 0.8:  # the machine may be busy
+        part, tries = 1, harness.tries()
+        while part > 0.8:  # or the machine was busy
+            next(tries)
             done = kmemshim("holders", waiting.pid, "--json", "--stop", f"{whole_us * 6 // 10000}ms")
             assert done.returncode == 0, done.stderr
-            parts.append(json.loads(done.stdout)["stopped_us"] / whole_us)
+            part = json.loads(done.stdout)["stopped_us"] / whole_us
         assert waiting.answers()
-    assert min(parts) <= 0.8, parts
 
 
 def test_what_hangs_on_a_long_chain_is_not_climbed_link_by_link(tmp_path):

@@ -153,7 +153,7 @@ def handler(number, frame):
     count += 1
 signal.signal(signal.SIGINT, handler)
 open(os.environ["READY"], "w").close()
-end = time.monotonic() + 60
+end = time.monotonic() + 300
 while count == 0 and time.monotonic() < end:
     time.sleep(.05)
 time.sleep(.5)
