@@ -41,8 +41,6 @@ def test_what_workers_copy_by_reading_has_its_line(out, version, kind):
     for worker, (read_bytes, unread_bytes) in zip(sorted(workers, key=lambda process: process["pid"]), ast.literal_eval(done.stdout)):
         copied, error = of_function(document, worker, "read_by_workers")
         others, _ = of_function(document, worker, "read_by_nobody")
-        print(version, kind, "read", read_bytes / MIB, "told", copied / MIB, "+-", error / MIB, "unread", unread_bytes / MIB, "told", others / MIB, "all", worker["copied_bytes"] / MIB)
-
         # Pages are counted, in which a tenth may be what the interpreter rounds up; and the worker copies some MiB that lie beside samples as well.
         assert estimates.is_right(copied, max(0.9 * read_bytes - 2 * MIB, 0), 0.2 * read_bytes + 4 * MIB), (kind, read_bytes, copied)
         assert error != 0 or copied == 0
