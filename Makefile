@@ -178,7 +178,7 @@ $(UNIT_SHARED): $(OBJ)/tests/%.o: tests/%.c Makefile
 	$(Q)$(TEST_COMPILE) $(ANALYZER_ROOMS) -fPIE -c -o $@ $<
 
 # What the unit tests try is optimised, they themselves are not: it would take longer than they run.
-UNIT_OPTIMIZE = $(if $(SANITIZE),,$(if $(filter tests/unit/%,$<),-O0 -g1))
+UNIT_OPTIMIZE = $(if $(filter tests/unit/%,$<),-O0 -g1)
 
 # The test programs of a folder are linked once, into its program `run`; each of them is a link to that, see tests/run.c.
 TESTS_OF_SHIM     := $(call object,$(filter-out $(of_others),$(wildcard tests/unit/shim/*/*.c tests/stress/*.c)))
@@ -282,8 +282,7 @@ demo: ## kill a training script for memory and name the line (FRAMEWORK=numpy|ke
 run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch -R true 2>/dev/null && echo setarch -R))" tools/run-each $(1)
 # What became of each test, for tests/CASES.md.
 export RAN ?= $(abspath $(BUILD))/ran.txt
-# In CI a test of whole programs that fails has a second try; conftest.py shows the first, and check_cases.py fails when more than three needed it.
-PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest $(if $(CI),--reruns 1 --reruns-delay 5)
+PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
 .PHONY: check test test-packaging test-wheel test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
 QUICK = quick and not framework and not long

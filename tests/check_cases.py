@@ -6,8 +6,7 @@ check_cases.py CASES.md RAN [--all]
 RAN has a line "outcome<tab>test" for each test: preload/test_gate.py::test_x[parameter] of pytest, unit/shim/record/test_tracker.c::name of
 cmocka, stress/tracker.c of a program that is one test. A case may name a file, a test, or a test with its parameters. Tests that
 need frameworks run later and count as there; with --all they must have run too. Those that take long need not (make test-long), and
-those with a browser have a run of their own (make test-jupyter): they must stand in their file. A test that failed once and passed
-then ("rerun", only in CI) has run; more than MOST_RERUNS of them are a failure.
+those with a browser have a run of their own (make test-jupyter): they must stand in their file.
 """
 import collections
 import pathlib
@@ -16,7 +15,6 @@ import sys
 
 TESTS = pathlib.Path(__file__).parent
 NAMED = re.compile(r"`((?:unit|jupyter|stress|fuzz|preload|python|cuda|bench|fault|deaths|leaks|mutate|real)/[^`]+)`")
-MOST_RERUNS = 3
 NO_TEST = re.compile(r"(does not apply|open): \S+")
 
 
@@ -25,7 +23,6 @@ def read_ran(lines):
     outcomes = collections.defaultdict(set)
     for line in lines:
         outcome, name = line.rstrip("\n").split("\t")
-        outcome = "passed" if outcome == "rerun" else outcome
         for part in {name, name.split("[")[0], name.split("::")[0]}:
             outcomes[part].add(outcome)
     return outcomes
@@ -79,16 +76,9 @@ def main(arguments):
     except OSError as error:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
         return 2
-    ran = list(ran)
     wrong, count = check(cases, ran, "--all" in arguments)
     for line in wrong:
         print(f"{arguments[0]}:{line}")
-    reruns = [line.split("\t")[1].rstrip("\n") for line in ran if line.startswith("rerun\t")]
-    for test in reruns:
-        print(f"{test}: failed at its first try")
-    if len(reruns) > MOST_RERUNS:
-        print(f"{len(reruns)} tests needed a second try; more than {MOST_RERUNS} are too many")
-        return 1
     print(f"{sum(count.values())} cases: " + ", ".join(f"{number} {kind}" for kind, number in count.most_common()))
     return 1 if wrong or not count else 0
 

@@ -25,16 +25,9 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_runtest_logreport(report):
-    """A test passed when its three phases did; one that failed or was skipped in any of them stays so. "rerun": its second try decides."""
+    """A test passed when its three phases did; one that failed or was skipped in any of them stays so."""
     if report.outcome == "failed" or outcomes.get(report.nodeid, "passed") == "passed":
         outcomes[report.nodeid] = report.outcome
-
-
-def pytest_terminal_summary(terminalreporter):
-    """Nobody should have to ask for the reason why a test needed a second try."""
-    for report in terminalreporter.getreports("rerun"):
-        terminalreporter.write_sep("_", f"first try of {report.nodeid}")
-        terminalreporter.write_line(report.longreprtext)
 
 
 def pytest_deselected(items):

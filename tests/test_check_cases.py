@@ -38,20 +38,6 @@ def test_headings_and_other_text_are_no_cases():
     assert check_cases.check(["| case | covered by |\n", "|---|---|\n", "text\n", "\n"], RAN, False) == ([], {})
 
 
-@pytest.mark.parametrize("reruns, status", [(0, 0), (3, 0), (4, 1)])
-def test_a_second_try_is_told_and_many_are_a_failure(tmp_path, capsys, reruns, status):
-    (tmp_path / "CASES.md").write_text("| free in another thread | `preload/test_a.py::test_one` |\n")
-    (tmp_path / "ran").write_text(RAN[0] + "".join(f"rerun\tpreload/test_a.py::test_again[{i}]\n" for i in range(reruns)))
-    assert check_cases.main([str(tmp_path / "CASES.md"), str(tmp_path / "ran")]) == status
-    told = capsys.readouterr().out
-    assert told.count("failed at its first try\n") == reruns and ("too many" in told) == (status == 1)
-
-
-def test_what_passed_at_its_second_try_covers_a_case():
-    ran = ["rerun\tpreload/test_a.py::test_one\n"]
-    assert check_cases.check(["| a | `preload/test_a.py::test_one` |\n"], ran, True) == ([], {"passed": 1})
-
-
 @pytest.mark.parametrize("arguments", [[], ["CASES.md"]])
 def test_without_its_files_it_says_which(arguments, capsys):
     assert check_cases.main(arguments) == 2

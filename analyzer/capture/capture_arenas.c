@@ -67,17 +67,16 @@ scaled_signed(uint64_t word, uint64_t from, uint64_t to)
 	return (uint64_t)(bytes / (int64_t)from * (int64_t)to);
 }
 
-static struct kmem_peak_word
-scaled_word(struct kmem_peak_word word, uint64_t from, uint64_t to)
-{
-	return kmem_peak_pack(scaled_signed(word.now, from, to), scaled_signed(word.mark, from, to), kmem_peak_epoch(word));
-}
-
-/* Each sample stands for `to` bytes and not for `from`. */
+/*
+ * Each sample stands for `to` bytes and not for `from`, and for `peak_to` in what is said of the peak: chance at the peak says nothing
+ * of what is alive. Shares of the peak are said anew, for all records in one epoch.
+ */
 static void
-scale_objects(struct capture *capture, uint64_t from, uint64_t to)
+scale_objects(struct capture *capture, uint64_t from, uint64_t to, uint64_t peak_to)
 {
-	struct kmem_domain_row *row = row_of(capture, KMEM_DOMAIN_PYTHON_OBJECT);
+	struct kmem_peak_word *row = &row_of(capture, KMEM_DOMAIN_PYTHON_OBJECT)->peak;
+	struct kmem_peak_word before = *row;
+	uint32_t epoch = kmem_peak_epoch(before);
 
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
 		struct kmem_site *site = site_at(capture, i);
@@ -86,11 +85,13 @@ scale_objects(struct capture *capture, uint64_t from, uint64_t to)
 			continue;
 		SET(site->allocated_bytes, scaled(COPY_OF(site->allocated_bytes), from, to));
 		SET(site->freed_bytes, scaled(COPY_OF(site->freed_bytes), from, to));
-		site->peak = scaled_word(site->peak, from, to);
+		site->peak = kmem_peak_pack(scaled_signed(site->peak.now, from, to),
+		                            scaled_signed(kmem_site_peak_bytes(before, site->peak), from, peak_to), epoch);
 		if (capture->released_bytes != NULL)
 			capture->released_bytes[i] = capture->released_bytes[i] / (int64_t)from * (int64_t)to;
 	}
-	row->peak = scaled_word(row->peak, from, to);
+	*row = kmem_peak_pack(scaled_signed(before.now, from, to), scaled(kmem_domain_peak_bytes(before), from, peak_to),
+	                      epoch);
 	SET(((struct kmem_header *)(void *)capture->head)->python_sample_bytes, to);
 }
 
@@ -167,17 +168,18 @@ capture_arenas_split(struct capture *capture)
 	struct held objects = held_by(capture, KMEM_DOMAIN_PYTHON_OBJECT);
 	uint64_t free_bytes; // in arenas that were inherited: objects of a forked child lie there, too
 	uint64_t fitting_bytes;
+	uint64_t fitting_at_peak;
 
 	reduce_inherited(capture);
 	if (sample_bytes == 0 || arenas.peak_bytes == 0)
 		return;
 	free_bytes = row_of(capture, KMEM_DOMAIN_PYTHON_ARENA)->inherited_bytes;
-	fitting_bytes = amount_lesser(fitting(sample_bytes, objects.live_bytes, amount_sum(arenas.live_bytes, free_bytes)),
-	                              fitting(sample_bytes, objects.peak_bytes, amount_sum(arenas.peak_bytes, free_bytes)));
-	if (fitting_bytes == 0)
+	fitting_bytes = fitting(sample_bytes, objects.live_bytes, amount_sum(arenas.live_bytes, free_bytes));
+	fitting_at_peak = fitting(sample_bytes, objects.peak_bytes, amount_sum(arenas.peak_bytes, free_bytes));
+	if (fitting_bytes == 0 || fitting_at_peak == 0)
 		return;
-	if (fitting_bytes < sample_bytes) {
-		scale_objects(capture, sample_bytes, fitting_bytes);
+	if (fitting_bytes < sample_bytes || fitting_at_peak < sample_bytes) {
+		scale_objects(capture, sample_bytes, fitting_bytes, fitting_at_peak);
 		objects = held_by(capture, KMEM_DOMAIN_PYTHON_OBJECT);
 	}
 	/* Which objects lie in inherited arenas is not known: as few as can be. */

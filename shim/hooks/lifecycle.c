@@ -414,6 +414,7 @@ start_in_child(void)
 	python_frames_forked();
 	hooks_python_forked();
 	object_census_forked();
+	cached_names_forked();
 }
 
 void

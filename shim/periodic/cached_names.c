@@ -10,8 +10,8 @@
  *
  * Why what is read stays: the thread holds the lock of the only interpreter. The state is in `_PyRuntime`, or (3.10) a block of the map.
  *
- * The next pass comes after 256 times as long as it took, and after some samples more: so a killed program has
- * few that were not seen.
+ * The next pass comes after 256 times as long as it took (by the processor's time on a busy machine, see rate_limit.h), and after some
+ * samples more: so a killed program has few that were not seen.
  */
 #include "periodic/cached_names.h"
 
@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/clock.h"
+#include "periodic/rate_limit.h"
 #include "python/python_frames.h"
 #include "python/python_memory.h"
 #include "python/python_runtime.h"
@@ -36,8 +36,10 @@
 #define SAMPLES_STEP 4
 
 static _Atomic uint32_t sampled; // relaxed: guards nothing
-static _Atomic uint64_t next_ns; // when the next look may begin; relaxed, as well
 static _Atomic uint64_t last;    // where the cache was; relaxed: it is checked anew
+static struct rate_limit paced = { .period_ns = PERIOD_NS,
+	                               .parts = { [PACED_USUAL] = PERIOD_PART },
+	                               .is_sampling = ATOMIC_FLAG_INIT };
 
 /* The state of the only interpreter. False: there are more, or it is not known where it ends. */
 static bool
@@ -140,19 +142,16 @@ void
 cached_names_look(bool is_last)
 {
 	int host_errno = errno;
-	uint64_t begin_ns = clock_now_ns();
 	uint64_t start;
 	uint64_t end;
 	uint64_t cache;
-	uint64_t pause_ns;
 
-	if ((!is_last && begin_ns < atomic_load_explicit(&next_ns, memory_order_relaxed)) || !python_frames_is_attached() ||
-	    python_runtime.interpreter.layout.is_free_threaded || python_runtime_is_finalizing())
-		return;
-	if (find_state(&start, &end) && (cache = find_cache(start, end)) != 0)
-		pass(cache);
-	pause_ns = (clock_now_ns() - begin_ns) * PERIOD_PART;
-	atomic_store_explicit(&next_ns, begin_ns + (pause_ns > PERIOD_NS ? pause_ns : PERIOD_NS), memory_order_relaxed);
+	if (python_frames_is_attached() && !python_runtime.interpreter.layout.is_free_threaded &&
+	    !python_runtime_is_finalizing() && rate_limit_begin(&paced, is_last ? PACED_DUE : PACED_USUAL)) {
+		if (find_state(&start, &end) && (cache = find_cache(start, end)) != 0)
+			pass(cache);
+		rate_limit_end(&paced);
+	}
 	errno = host_errno;
 }
 
@@ -161,4 +160,10 @@ cached_names_sampled(void)
 {
 	if (atomic_fetch_add_explicit(&sampled, 1, memory_order_relaxed) % SAMPLES_STEP == 0)
 		cached_names_look(false);
+}
+
+void
+cached_names_forked(void)
+{
+	rate_limit_forked(&paced, 0, atomic_load_explicit(&paced.took_ns, memory_order_relaxed));
 }

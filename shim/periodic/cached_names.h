@@ -21,4 +21,6 @@ void cached_names_look(bool is_last);
 /* The same, after some samples more. To be called for each. */
 void cached_names_sampled(void);
 
+void cached_names_forked(void); // forked child: one thread, which may not be the one that looked
+
 #endif

@@ -87,13 +87,15 @@ static inline bool
 rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
 {
 	uint64_t now_ns = clock_now_ns();
-	uint64_t processor_ns = rate_limit_processor_ns();
+	uint64_t processor_ns;
+	bool is_due = reason == PACED_DUE || rate_limit_is_time(&look->wall, reason, now_ns);
 
 	if (reason == PACED_DUE && !rate_limit_has_lived(look))
 		return false;
-	if (reason != PACED_DUE && !rate_limit_is_time(&look->wall, reason, now_ns) &&
-	    (processor_ns == 0 || !rate_limit_is_time(&look->processor, reason, processor_ns) ||
-	     !rate_limit_is_time(&look->bound, reason, now_ns)))
+	if (!is_due && !rate_limit_is_time(&look->bound, reason, now_ns)) // before what is a system call
+		return false;
+	processor_ns = rate_limit_processor_ns();
+	if (!is_due && (processor_ns == 0 || !rate_limit_is_time(&look->processor, reason, processor_ns)))
 		return false;
 	if (atomic_flag_test_and_set_explicit(&look->is_sampling, memory_order_acquire))
 		return false;

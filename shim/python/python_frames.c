@@ -294,15 +294,18 @@ find_anchor(struct walk *walk)
 	close_run(walk, anchor, python_extent_contains(&walk->extent, anchor));
 }
 
-/* What is not visited is only followed: a frame that runs no code object counts, too. */
+/* What is not visited is only followed. */
 static void
 count_rest(struct walk *walk)
 {
 	const struct python_layout *layout = &walk->python->layout;
+	bool has_shims = layout->chain == PYTHON_CHAIN_CFRAME_SHIM || layout->chain == PYTHON_CHAIN_SHIM;
+	uint64_t frame = walk->position.frame;
 
-	for (uint64_t frame = walk->position.frame; python_memory_is_object(frame) && walk->omitted < RUN_FRAMES_MAX;
-	     frame = python_memory_u64(frame + layout->frame_previous))
-		walk->omitted++;
+	for (uint32_t i = 0; python_memory_is_object(frame) && i < RUN_FRAMES_MAX; i++) {
+		walk->omitted += !has_shims || python_visit_owner_word(layout, layout->chain, frame) < PYTHON_OWNER_SHIM_FIRST;
+		frame = python_memory_u64(frame + layout->frame_previous);
+	}
 }
 
 /*

@@ -125,7 +125,7 @@ def test_an_interrupted_driver_takes_the_measured_program_with_it(tmp_path, mome
     if moment == "running":
         driver.send_signal(signal.SIGINT)
     try:
-        driver.wait(timeout=60)
+        driver.wait(timeout=300)
         with pytest.raises(ProcessLookupError):
             os.kill(int(note.read_text()), 0)
     finally:

@@ -126,7 +126,7 @@ KINDS = (
     other("timed_out_child", "gone"),
     other("killed_by_a_parent", "gone"),
     # one program, ended from outside
-    other("timeout_kills", "time-up", alone="gone", function="hold", before=("timeout", "-s", "KILL", "2")),
+    other("timeout_kills", "time-up", alone="gone", function="hold", before=("timeout", "-s", "KILL", "4")),
     other("timeout_ends", "time-up", function="hold", before=("timeout", "2")),
     other("supervisor_ends", "signal", "gone", function="hold", send=signal.SIGTERM),
     other("person_kills", "signal", "gone", function="hold", send=signal.SIGKILL),

@@ -423,8 +423,15 @@ def broken_pipe():
 
 
 def timed_out_child():
-    """A child that takes too long: subprocess kills it, and its exception ends the parent."""
-    subprocess.run([sys.executable, __file__, "hold"], stdout=subprocess.DEVNULL, timeout=2, check=True)
+    """A child that takes too long is killed, and the exception ends the parent, as subprocess.run() does it. It has begun by then."""
+    child = subprocess.Popen([sys.executable, __file__, "hold"], stdout=subprocess.PIPE)
+    child.stdout.readline()
+    try:
+        child.communicate(timeout=1)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+        raise
 
 
 def killed_by_a_parent():

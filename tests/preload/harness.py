@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import fastjsonschema
@@ -60,6 +61,34 @@ def run(argv, env=None, timeout=TIMEOUT, **more):
 def record(argv, out, **more):
     """Runs a program under the shim; the capture is the folder `out`."""
     return run(argv, shim_env(out), **more)
+
+
+def tries():
+    """next(tries) in a loop that ends by chance: on a busy machine that takes long; what never comes is a failure."""
+    end = time.monotonic() + TIMEOUT
+    while time.monotonic() < end:
+        yield
+    raise AssertionError("it does not happen")
+
+
+def wait_for(what):
+    """Waits until what() is true."""
+    waiting = tries()
+    while not what():
+        next(waiting)
+        time.sleep(.005)
+
+
+def killed_when(is_there, argv, env):
+    """Starts a program that goes on for ever. Kills it when it has printed a line and is_there(); returns the line."""
+    with subprocess.Popen([str(word) for word in argv], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            line = process.stdout.readline()
+            wait_for(lambda: is_there() or process.poll() is not None)
+        finally:
+            process.kill()
+    assert process.returncode == -signal.SIGKILL
+    return line
 
 
 def kmemshim(*words, **more):

@@ -56,12 +56,12 @@ def messages(text):
 def same_with_us(argv, out, before=(), after=(), **more):
     """Runs without us and with us among the preloads; returns what the report says."""
     others = [*before, *after]
-    plain = harness.run(argv, harness.plain_env(LD_PRELOAD=" ".join(others), **more), timeout=60)
+    plain = harness.run(argv, harness.plain_env(LD_PRELOAD=" ".join(others), **more))
     assert "failed at" not in plain.stdout
     if plain.returncode == 77:
         pytest.skip(plain.stdout)
     preloads = " ".join(map(str, [*before, harness.SHIM, *after]))
-    watched = harness.run(argv, harness.shim_env(out, LD_PRELOAD=preloads, **more), timeout=60)
+    watched = harness.run(argv, harness.shim_env(out, LD_PRELOAD=preloads, **more))
     assert plain.returncode == 0, (plain.stdout, plain.stderr)
     assert (watched.returncode, watched.stdout, messages(watched.stderr)) == (0, plain.stdout, messages(plain.stderr))
     document = harness.report("sites", out, "--top", "1000000")
@@ -258,7 +258,7 @@ def sanitized(build, sanitizer, compiler="gcc", *flags):
 def test_a_program_that_would_refuse_to_start_behind_us_runs_without(build, out):
     program = sanitized(build, "address")
     options = harness.plain_env(ASAN_OPTIONS="allocator_may_return_null=1:detect_leaks=0")
-    done = harness.kmemshim("run", "-o", out, "--", program, env=options, timeout=60)
+    done = harness.kmemshim("run", "-o", out, "--", program, env=options)
 
     assert (done.returncode, done.stdout) == (0, "0 failures\n")
     assert "nothing was recorded: it is built with the address sanitizer" in done.stderr

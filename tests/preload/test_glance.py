@@ -192,7 +192,7 @@ def on_a_terminal(tmp_path, columns, **setting):
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     (tmp_path / "program.py").write_text(KEEPS)
     argv = [harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON, tmp_path / "program.py"]
-    done = subprocess.run(argv, stderr=theirs, env=harness.plain_env(TERM="xterm", **setting), timeout=60, check=False)
+    done = subprocess.run(argv, stderr=theirs, env=harness.plain_env(TERM="xterm", **setting), timeout=harness.TIMEOUT, check=False)
     os.close(theirs)
     text = b""
     while True:
@@ -229,7 +229,7 @@ def on_a_dumb_terminal(tmp_path):
     ours, theirs = pty.openpty()
     (tmp_path / "program.py").write_text(KEEPS)
     argv = [harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON, tmp_path / "program.py"]
-    assert subprocess.run(argv, stderr=theirs, env=harness.plain_env(TERM="dumb"), timeout=60, check=False).returncode == 0
+    assert subprocess.run(argv, stderr=theirs, env=harness.plain_env(TERM="dumb"), timeout=harness.TIMEOUT, check=False).returncode == 0
     os.close(theirs)
     text = os.read(ours, 65536).decode()
     os.close(ours)

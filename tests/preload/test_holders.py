@@ -1,4 +1,5 @@
 """kmemshim holders: programs that keep memory in a known way, and the way as it is told. The first line of each program in holders/ says it."""
+import functools
 import json
 import os
 import random
@@ -10,6 +11,7 @@ import fastjsonschema
 import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
+import estimates
 import interpreters
 import harness
 from harness import HERE, KMEMSHIM, ROOT, kmemshim, plain_env, run
@@ -47,6 +49,18 @@ def library(tmp_path_factory):
     return path
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """built("nodes.cc", "g++", "-g") compiles a source of the folder once."""
+    @functools.lru_cache(maxsize=None)
+    def build(source, *words):
+        program = tmp_path_factory.mktemp("built") / (FOLDER / source).stem
+        assert run([*words, FOLDER / source, "-o", program]).returncode == 0
+        return program
+
+    return build
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_path, library):
@@ -62,20 +76,12 @@ def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_pa
     kind, text = expected(program)
     way = line["ways"][0]
     assert (way["kind"], without_growth(way["text"])) == (kind, text)
+    # What the container has its items in is a block of the line, too: it has the same root. To what nothing holds words may lead that are left over.
     root = text.split(" -> ")[0]
-
-    def is_right(other):
-        """
-        Small objects of the line count with many: they are what the block is held by (the tuple in the queue), or stand beside it. A sample may
-        be where the items of the container stand, or what the interpreter knows its arenas by; of a long list some nodes are near. What
-        nothing holds may be where words are left over that lead there.
-        """
-        return (other["text"].split(" -> ")[0] == root or other["text"].endswith(": its storage") or "arena_map" in other["text"] or
-                (program == "linked.py" and "global `head` of" in other["text"]) or (kind != "held" and other["kind"] == "perhaps"))
-
-    # Where each small object has a record of its own, one of those beside the block may be drawn.
-    right = 32 if python.is_free_threaded else sum(other["samples"] for other in line["ways"] if other is way or is_right(other))
-    assert line["samples"] == right == 32 and way["samples"] >= 22, told
+    right = sum(other["samples"] for other in line["ways"]
+                if other["text"].split(" -> ")[0] == root or kind != "held" and other["kind"] == "perhaps")
+    # Without the lock each small object has a record of its own: one of those beside the block may be drawn.
+    assert line["samples"] == 32 and right >= (22 if python.is_free_threaded else 32) and way["samples"] >= 22, told
 
 
 def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
@@ -310,10 +316,9 @@ IN_NODES = [{
 @pytest.mark.parametrize("options", [("g++", "-g"), ("g++", "-gdwarf-4"), ("g++", "-g", "-gsplit-dwarf"), ("g++", "-g", "-fdebug-types-section"),
                                      ("g++", "-D_GLIBCXX_USE_CXX11_ABI=0", "-g"), ("clang++", "-g")], ids="".join)
 @pytest.mark.parametrize("part", range(len(IN_NODES)))
-def test_members_of_what_stands_in_nodes_of_containers_have_names(part, options, tmp_path):
+def test_members_of_what_stands_in_nodes_of_containers_have_names(part, options, built, tmp_path):
     compiler, *rest = options
-    assert run([compiler, "-std=gnu++17", "-O1", *rest, FOLDER / "nodes.cc", "-o", tmp_path / "nodes"]).returncode == 0
-    with Waiting([tmp_path / "nodes", 6 * part], tmp_path / "out") as waiting:
+    with Waiting([built("nodes.cc", compiler, "-std=gnu++17", "-O1", *rest), 6 * part], tmp_path / "out") as waiting:
         document = holders(waiting.pid)
         assert waiting.answers()
     told = {}
@@ -439,7 +444,7 @@ def test_memory_that_was_never_used_is_not_read(tmp_path):
 
 
 def test_what_is_lost_beside_a_list_that_is_too_long(tmp_path):
-    assert run(["gcc", "-g", "-O1", "-DNODES=200000", "-DLOST=1000", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
+    assert run(["gcc", "-g", "-O1", "-DNODES=200000", "-DPAYLOAD=1100", "-DLOST=1000", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
     with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
         ways = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"]}
         assert waiting.answers()
@@ -448,17 +453,16 @@ def test_what_is_lost_beside_a_list_that_is_too_long(tmp_path):
 
 
 def test_what_was_found_comes_before_what_there_was_no_room_for(tmp_path):
-    assert run(["gcc", "-g", "-O1", "-DNODES=100000", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
+    assert run(["gcc", "-g", "-O1", "-DNODES=100000", "-DPAYLOAD=1100", FOLDER / "long_list.c", "-o", tmp_path / "long_list"]).returncode == 0
     with Waiting(tmp_path / "long_list", tmp_path / "out") as waiting:
         ways = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"]}["make_payload"]
         assert waiting.answers()
     assert [way["kind"] for way in ways] == ["held", "unfinished"] and 8 <= ways[0]["samples"] < 32, ways
 
 
-def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(tmp_path):
+def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(built, tmp_path):
     """The nodes of std::unordered_map are one list: of a way by a table's bucket nobody climbs the list for a better one that cannot be there."""
-    assert run(["g++", "-g", "-O1", FOLDER / "local_tiles.cc", "-o", tmp_path / "local_tiles"]).returncode == 0
-    with Waiting(tmp_path / "local_tiles", tmp_path / "out") as waiting:
+    with Waiting(built("local_tiles.cc", "g++", "-g", "-O1"), tmp_path / "out") as waiting:
         document = holders(waiting.pid)
         assert waiting.answers()
     ways = {line["function"].rpartition("::")[2].partition("(")[0]: line["ways"] for line in document["holders"]}
@@ -474,10 +478,9 @@ def test_a_hash_table_in_a_local_object_is_not_followed_link_by_link(tmp_path):
     ("heap", r"static variable `kept` of lru -> block of lru\.cc:\d+ main \.list_ -> block of lru\.cc:\d+ \S+ \[\*\]\.data"),
     ("queue", r"static variable `queue\.tqh_first` of lru -> block of lru\.cc:\d+ queue_job \.data"),
 ])
-def test_the_list_is_told_and_not_what_leads_into_its_middle(word, wanted, options, tmp_path):
+def test_the_list_is_told_and_not_what_leads_into_its_middle(word, wanted, options, built, tmp_path):
     compiler, *rest = options
-    assert run([compiler, "-std=gnu++17", "-g", *rest, FOLDER / "lru.cc", "-o", tmp_path / "lru"]).returncode == 0
-    with Waiting([tmp_path / "lru", word], tmp_path / "out") as waiting:
+    with Waiting([built("lru.cc", compiler, "-std=gnu++17", "-g", *rest), word], tmp_path / "out") as waiting:
         document = holders(waiting.pid)
         assert waiting.answers()
     ways = document["holders"][0]["ways"]
@@ -485,9 +488,8 @@ def test_the_list_is_told_and_not_what_leads_into_its_middle(word, wanted, optio
     assert document["passes"] < 6
 
 
-def test_a_way_that_was_found_when_time_was_up_is_told_as_perhaps(tmp_path):
-    assert run(["g++", "-g", "-O1", FOLDER / "local_tiles.cc", "-o", tmp_path / "local_tiles"]).returncode == 0
-    with Waiting(tmp_path / "local_tiles", tmp_path / "out") as waiting:
+def test_a_way_that_was_found_when_time_was_up_is_told_as_perhaps(built, tmp_path):
+    with Waiting(built("local_tiles.cc", "g++", "-g", "-O1"), tmp_path / "out") as waiting:
         whole = holders(waiting.pid)
         found = {}
         for tenth in range(4, 40):  # of what a whole search takes: the way is found before it is known that no other is better
@@ -603,7 +605,7 @@ def test_two_holders_of_one_line_are_told_apart(tmp_path):
     found = {without_growth(way["text"]): way["samples"] for way in line["ways"]}
     assert set(found) == {"global `hot` of module __main__ -> list of 300 [*] -> bytearray",
                           "global `cold` of module __main__ -> dict of 300 [*] -> bytearray"}
-    assert sum(found.values()) == 32 and min(found.values()) >= 5
+    assert sum(found.values()) == 32 and min(found.values()) >= estimates.drawn(32, 1 / 2)[0], found
     assert {way["container"]: (way["items"], way["grown_at"]) for way in line["ways"]} == {
         "list": (300, "halves.py:16 <module>"), "dict": (300, "halves.py:17 <module>")}
 
@@ -622,7 +624,7 @@ def test_samples_of_small_objects_count_with_what_they_stand_for(tmp_path):
     with Waiting([sys.executable, FOLDER / "small_and_large.py"], tmp_path / "out") as waiting:
         line = holders(waiting.pid)["holders"][0]
         assert waiting.answers()
-    assert line["bytes"] > 30 << 20
+    assert line["is_estimated"] and estimates.is_right(line["bytes"], sum(sys.getsizeof(str(i)) + sys.getsizeof(1.5) + sys.getsizeof((1, 2)) for i in range(1, 300000)))
     of_rows = sum(way["samples"] for way in line["ways"] if way["text"].startswith("global `rows` of module __main__ -> list of 299,999"))
     assert of_rows >= 28, line["ways"]
 
@@ -740,9 +742,8 @@ def test_the_text(tmp_path):
     assert re.fullmatch(r"the program stood still for \d+\.\d{3} s, while .* were read in \d+ passes", last)
 
 
-def test_lines_beyond_those_asked_for_are_counted(tmp_path):
-    assert run(["g++", "-g", "-O1", FOLDER / "local_tiles.cc", "-o", tmp_path / "local_tiles"]).returncode == 0
-    with Waiting(tmp_path / "local_tiles", tmp_path / "out") as waiting:
+def test_lines_beyond_those_asked_for_are_counted(built, tmp_path):
+    with Waiting(built("local_tiles.cc", "g++", "-g", "-O1"), tmp_path / "out") as waiting:
         whole = holders(waiting.pid)
         less = holders(waiting.pid, "--top", "1")
         said = kmemshim("holders", waiting.pid, "--top", "1", "--stop", "60s").stdout.splitlines()[-2]
@@ -889,13 +890,13 @@ def test_H4_long_ways_take_no_more_time_than_there_is(tmp_path):
     program.write_text(LONG_CHAIN % "".join(f"        self.item_{i} = bytes(600)\n" for i in range(8)))
     with Waiting([interpreters.get("system").path, program], tmp_path / "out") as waiting:
         whole_us = holders(waiting.pid)["stopped_us"]
-        parts = []
-        while len(parts) < 3 and min(parts, default=1) > 0.8:  # the machine may be busy
+        part, tries = 1, harness.tries()
+        while part > 0.8:  # or the machine was busy
+            next(tries)
             done = kmemshim("holders", waiting.pid, "--json", "--stop", f"{whole_us * 6 // 10000}ms")
             assert done.returncode == 0, done.stderr
-            parts.append(json.loads(done.stdout)["stopped_us"] / whole_us)
+            part = json.loads(done.stdout)["stopped_us"] / whole_us
         assert waiting.answers()
-    assert min(parts) <= 0.8, parts
 
 
 def test_what_hangs_on_a_long_chain_is_not_climbed_link_by_link(tmp_path):
@@ -933,20 +934,18 @@ def test_ptrace_forbidden(tmp_path):
 
 # The same questions, put to the collector of the program: does what we say is the holder refer to the object?
 ORACLE = """
-import gc, random, sys
-random.seed(5)
+import sys
 class Node:
     def __init__(self, payload):
         self.payload = payload
 lists, dicts, tuples, nodes = [], {}, (), []
 def make():
     return bytearray(20000)
-for i in range(400):
-    kind = random.randrange(4)
-    if kind == 0: lists.append(make())
-    elif kind == 1: dicts[i] = make()
-    elif kind == 2: tuples = tuples + (make(),)
-    else: nodes.append(Node(make()))
+def make_more():
+    return bytearray(20000)
+for i in range(100):
+    lists.append(make()); dicts[i] = make()
+    tuples = tuples + (make_more(),); nodes.append(Node(make_more()))
 print("ready", flush=True)
 sys.stdin.readline()
 """
@@ -954,19 +953,19 @@ sys.stdin.readline()
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_shares_of_holders_are_about_right(version, tmp_path):
+    """Two lines, each of them with two holders: of four one might have none of 32 samples, once in ten thousand runs."""
     python = interpreters.get(version)
     (tmp_path / "oracle.py").write_text(ORACLE)
     with Waiting([python.path, tmp_path / "oracle.py"], tmp_path / "out") as waiting:
-        line = holders(waiting.pid)["holders"][0]
+        lines = {line["function"]: line["ways"] for line in holders(waiting.pid)["holders"] if not line["is_estimated"]}
         assert waiting.answers()
-    counts = {}
-    for way in line["ways"]:
-        counts[re.sub(r" of \d+", "", without_growth(way["text"]))] = way["samples"]
-    assert set(counts) == {"global `lists` of module __main__ -> list [*] -> bytearray",
-                           "global `dicts` of module __main__ -> dict [*] -> bytearray",
-                           "global `tuples` of module __main__ -> tuple [*] -> bytearray",
-                           "global `nodes` of module __main__ -> list [*] -> Node .payload -> bytearray"}
-    assert all(2 <= count <= 20 for count in counts.values()), counts
+    for function, wanted in (("make", {"global `lists` of module __main__ -> list [*] -> bytearray",
+                                       "global `dicts` of module __main__ -> dict [*] -> bytearray"}),
+                             ("make_more", {"global `tuples` of module __main__ -> tuple [*] -> bytearray",
+                                            "global `nodes` of module __main__ -> list [*] -> Node .payload -> bytearray"})):
+        counts = {re.sub(r" of \d+", "", without_growth(way["text"])): way["samples"] for way in lines[function]}
+        assert set(counts) == wanted
+        assert sum(counts.values()) == 32 and min(counts.values()) >= estimates.drawn(32, 1 / 2)[0], counts
 
 
 SCENARIOS = ["moved", "queues", "caches", "frames", "instances"]

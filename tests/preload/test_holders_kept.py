@@ -36,7 +36,7 @@ def main():
     else:
         os.kill(os.getpid(), signal.SIGKILL)
 def wait():
-    told, end = os.environ.get("LOOKED"), time.monotonic() + 60
+    told, end = os.environ.get("LOOKED"), time.monotonic() + 300
     while told and not os.path.exists(told) and time.monotonic() < end:
         time.sleep(.01)
     if told and os.path.exists(told):
@@ -60,7 +60,7 @@ int main(void)
 {
     for (int i = 0; i < 2500; i++)
         fill(i);
-    for (int i = 0; i < 6000 && access(getenv("LOOKED"), F_OK) != 0; i++)
+    for (int i = 0; i < 30000 && access(getenv("LOOKED"), F_OK) != 0; i++)
         usleep(10000);
     raise(SIGKILL);
 }

@@ -153,7 +153,7 @@ def test_a_look_at_any_moment(name, tmp_path):
             try:
                 time.sleep(length * rng.random() ** 2)  # most of them early: there it begins
                 looked = run([KMEMSHIM, "holders", rng.choice(family(process.pid))], plain_env())
-                said, complained = process.communicate(timeout=60)
+                said, complained = process.communicate(timeout=harness.TIMEOUT)
             finally:
                 process.kill()
         assert (process.returncode, said, complained) == (0, plain.stdout, ""), (process.returncode, said, complained)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import harness
+from harness import wait_for
 
 HOLD = "kept = [bytearray(1 << 20) for i in range(40)]\n"
 ENVIRONMENT = """
@@ -63,13 +64,6 @@ class Server:
 @pytest.fixture
 def server(tmp_path):
     return Server(tmp_path)
-
-
-def wait_for(what, seconds=60):
-    end = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < end, "it does not happen"
-        time.sleep(.02)
 
 
 def test_an_ordinary_end_is_not_told(server):
@@ -159,7 +153,7 @@ def handler(number, frame):
     count += 1
 signal.signal(signal.SIGINT, handler)
 open(os.environ["READY"], "w").close()
-end = time.monotonic() + 60
+end = time.monotonic() + 300
 while count == 0 and time.monotonic() < end:
     time.sleep(.05)
 time.sleep(.5)
@@ -255,7 +249,8 @@ time.sleep(300)
 
 def test_a_group_that_was_killed_for_memory_is_told(server, out):
     """memory.oom.group ends the launcher too. Here it is stopped, and killed after its kernel."""
-    grow = "import os, time\nopen(os.environ['READY'], 'w').write(str(os.getpid()))\ntime.sleep(1)\n" \
+    grow = "import os, time\nopen(os.environ['READY'], 'w').write(str(os.getpid()))\n" \
+           "while not os.path.exists(os.environ['READY'] + ' go on'): time.sleep(.01)\n" \
            "kept = []\nwhile True: kept.append(bytearray(1 << 20))\n"
     ready = server.folder / "ready"
     with harness.memory_group(200 << 20) as group:
@@ -263,6 +258,8 @@ def test_a_group_that_was_killed_for_memory_is_told(server, out):
                               f"os.execv('/usr/bin/python3', ['python3', '-c', '''{grow}'''])", READY=ready)
         wait_for(lambda: ready.exists() and ready.read_text())
         os.kill(kernel.pid, signal.SIGSTOP)
+        wait_for(lambda: ") T" in Path(f"/proc/{kernel.pid}/stat").read_text())
+        (server.folder / "ready go on").touch()
         pid = int(ready.read_text())
         wait_for(lambda: "Z" in Path(f"/proc/{pid}/stat").read_text())
         os.kill(kernel.pid, signal.SIGKILL)

@@ -102,9 +102,7 @@ class Waiting:
 
     def __enter__(self):
         assert self.process.stdout.readline() == "ready\n"
-        end = time.monotonic() + 60
-        while self.is_running() and time.monotonic() < end:  # it has still to take what reading needs
-            time.sleep(0.001)
+        harness.wait_for(lambda: not self.is_running())  # it has still to take what reading needs
         return self
 
     def __exit__(self, *_):
@@ -307,20 +305,17 @@ def test_ptrace_forbidden(tmp_path):
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT], ids=lambda end: end.name)
 def test_a_looker_that_is_killed_lets_the_program_go_on(tmp_path, end):
-    caught = 0
+    caught, tries = 0, harness.tries()
     with Waiting(of_text(tmp_path, LARGE % (32 << 20)), tmp_path / "out") as program:
-        for _ in range(5):
+        while caught < 3:  # on a busy machine a look may be over before
+            next(tries)
             looker = subprocess.Popen([KMEMSHIM, "lost", str(program.pid), *STOP], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while looker.poll() is None and program.status("State") != "t":
-                pass
+                pass  # the moment is short
             looker.send_signal(end)
             caught += looker.wait() == -end
-            deadline = time.monotonic() + 30
-            while program.status("State") != "S" and time.monotonic() < deadline:
-                time.sleep(0.001)
-            assert program.status("State") == "S" and program.status("TracerPid") == "0"
+            harness.wait_for(lambda: program.status("State") == "S" and program.status("TracerPid") == "0")
         assert program.answers()
-    assert caught >= 3
 
 
 @pytest.mark.parametrize("command", ["lost", "holders"])
@@ -339,8 +334,9 @@ def test_a_program_that_is_killed_while_it_stands_still_is_told_so(command, tmp_
 @pytest.mark.parametrize("command", ["lost", "holders"])
 def test_a_program_that_is_killed_at_any_moment_of_a_look_is_told_so(command, tmp_path):
     """Also before the recorder's tables were found: they are not those of another version."""
-    rng, program, killed, looks = harness.seeded_random(), of_text(tmp_path, LARGE % (1 << 20)), 0, 0
-    while looks < 10 or (killed < 3 and looks < 60):  # on a busy machine most looks are over before
+    rng, program, killed, looks, tries = harness.seeded_random(), of_text(tmp_path, LARGE % (1 << 20)), 0, 0, harness.tries()
+    while looks < 10 or killed < 3:  # on a busy machine most looks are over before
+        next(tries)
         looks += 1
         with Waiting(program, tmp_path / "out") as waiting:
             with subprocess.Popen([KMEMSHIM, command, str(waiting.pid), *STOP], env=plain_env(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as look:
@@ -351,7 +347,6 @@ def test_a_program_that_is_killed_at_any_moment_of_a_look_is_told_so(command, tm
                 why = look.communicate()[1]
         killed += look.returncode != 0
         assert look.returncode == 0 or re.fullmatch(rf"kmemshim: {command}: process {waiting.pid} (was killed while it stood still|is gone)\n", why), why
-    assert killed >= 3
 
 
 # ---- at the exit ----
@@ -422,9 +417,7 @@ def test_at_exit_a_program_that_stops_waits_until_it_is_continued(tmp_path):
                              "import os, signal; print(os.getpid(), flush=True); os.kill(os.getpid(), signal.SIGSTOP); print('went on')"],
                             env=plain_env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     pid = int(look.stderr.readline())
-    deadline = time.monotonic() + harness.TIMEOUT
-    while not re.search("State:\t[tT]", open(f"/proc/{pid}/status").read()) and time.monotonic() < deadline:
-        time.sleep(0.01)
+    harness.wait_for(lambda: re.search("State:\t[tT]", open(f"/proc/{pid}/status").read()))
     os.kill(pid, signal.SIGCONT)
     out, err = look.communicate(timeout=harness.TIMEOUT)
     assert look.returncode == 0 and "went on" in err and out.startswith(f"process {pid} has lost ")

@@ -130,7 +130,7 @@ def test_the_page_has_each_exit_status():
     assert numbers <= set(re.findall(r"\b(\d+):", page)) and "77" in numbers
 
 
-def read_until(terminal, text, seconds=60):
+def read_until(terminal, text, seconds=harness.TIMEOUT):
     seen, end = b"", time.monotonic() + seconds
     while text.encode() not in seen and time.monotonic() < end:
         if select.select([terminal], [], [], 1)[0]:

@@ -241,7 +241,7 @@ def test_of_a_capture_that_grows_while_the_page_is_made(tmp_path):
             assert "still running" in " ".join(data["verdict"]["sentences"])
     finally:
         process.stdin.close()
-        process.wait(timeout=60)
+        process.wait(timeout=harness.TIMEOUT)
     assert process.returncode == 0
     data, _ = data_of(page_of(tmp_path / "out", tmp_path / "page.html"))
     assert list(held(data).values()) == [OF_A_LINE] * made_lines()

@@ -90,7 +90,7 @@ def test_a_running_program_is_asked_for_its_phase(tmp_path):
         assert lines_of(report("peak", tmp_path / "out", "--phase"), "peak_bytes") == {"lower": 40, "kept": 10}
         assert lines_of(report("peak", tmp_path / "out"), "peak_bytes") == {"highest": 100}
     finally:
-        process.communicate("\n", timeout=60)
+        process.communicate("\n", timeout=300)
 
 
 def test_a_forked_child_has_phases_of_its_own(tmp_path):

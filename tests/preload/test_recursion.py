@@ -3,7 +3,7 @@ import pytest
 
 import harness
 
-SECONDS = 60  # what takes as long as the square of the depth must not hold up the rest
+SECONDS = 120  # what takes as long as the square of the depth must not hold up the rest
 
 
 def record_case(programs, out, case, lost_unwinds=0, **settings):

@@ -75,7 +75,7 @@ class Terminal:
     def text(self):
         return "\n".join(line.rstrip() for line in self.screen.display)
 
-    def wait_for(self, *wanted, seconds=20):
+    def wait_for(self, *wanted, seconds=harness.TIMEOUT):
         end = time.monotonic() + seconds
         while not all(word in self.text for word in wanted):
             assert time.monotonic() < end, self.text
@@ -83,10 +83,16 @@ class Terminal:
                 break
         assert all(word in self.text for word in wanted), self.text
 
+    def wait_for_more(self):
+        """Until it has written something."""
+        self.written = b""
+        harness.wait_for(lambda: not self.read(0.05) or self.written)
+        assert self.written
+
     def keys(self, text):
         os.write(self.fd, text.encode())
 
-    def finish(self, seconds=20):
+    def finish(self, seconds=harness.TIMEOUT):
         end = time.monotonic() + seconds
         while self.read(0.1):
             assert time.monotonic() < end, self.text
@@ -173,12 +179,9 @@ def test_keys(growing):
     terminal.wait_for("grows.py:4 load")
     terminal.keys("d")
     terminal.wait_for("domain: heap")
-    for _ in range(20):
-        if "domain: host" in terminal.text:
-            break
+    while (shown := re.search(r"domain: \S+", terminal.text)[0]) != "domain: host":  # one after the other, and again
         terminal.keys("d")
-        terminal.read(1.5)
-    terminal.wait_for("domain: host")
+        harness.wait_for(lambda: not terminal.read(0.05) or not re.search(re.escape(shown) + r"\s", terminal.text))
     terminal.keys("n")
     terminal.wait_for("lines: Python")
     terminal.keys("n")
@@ -200,9 +203,7 @@ def test_keys(growing):
     terminal.wait_for('snapshot "top ')
     # A program that a busy machine holds up for two seconds is said to make it when it allocates: then it does.
     if "it is made when the program allocates" in terminal.text:
-        end = time.monotonic() + 60
-        while not snapshots_of_top(growing[2]) and time.monotonic() < end:
-            time.sleep(0.1)
+        harness.wait_for(lambda: snapshots_of_top(growing[2]))
     else:
         assert "kmemshim report --at" in terminal.text
     terminal.keys("q")
@@ -232,7 +233,7 @@ def test_it_ends_when_its_terminal_goes_and_no_signal_says_so(growing):
         assert os.read(ours, 4096)
         os.close(ours)
         try:
-            top.wait(20)
+            top.wait(harness.TIMEOUT)
         finally:
             top.kill()
 
@@ -243,7 +244,7 @@ def test_a_window_changes_its_size(growing):
     terminal.wait_for("grows.py:4 load")
     for rows, columns in ((60, 200), (10, 20), (3, 20), (1, 1), (24, 80)):
         terminal.resize(rows, columns)
-        terminal.read(1.5)
+        terminal.wait_for_more()
         assert len(terminal.text.split("\n")) <= rows
     terminal.wait_for("grows.py:4 load", "q quit")
     terminal.keys("q")
@@ -255,9 +256,9 @@ def test_it_does_not_flicker(growing):
     process, _, _ = growing
     terminal = Terminal([KMEMSHIM, "top", process.pid], 24, 80)
     terminal.wait_for("grows.py:4 load", "rate/s")
-    terminal.written = b""
+    terminal.wait_for_more()
     terminal.read(3)
-    assert terminal.written and b"\x1b[2J" not in terminal.written and b"\x1b[H\x1b[J" not in terminal.written
+    assert b"\x1b[2J" not in terminal.written and b"\x1b[H\x1b[J" not in terminal.written
     assert len(terminal.written) < 6000, len(terminal.written)
     terminal.keys("q")
     assert terminal.finish() == 0
@@ -282,14 +283,14 @@ def test_an_unknown_terminal_is_one_line(growing):
 def test_all_processes_of_a_folder(tmp_path):
     program = tmp_path / "job.py"
     program.write_text("import os, time\nkept = [bytearray(3000000)]\nfor n in range(3):\n    if os.fork() == 0:\n"
-                       "        mine = [bytearray(2000000 * (n + 1))]; time.sleep(60); os._exit(0)\nprint('ready', flush=True)\ntime.sleep(60)\n")
+                       "        mine = [bytearray(2000000 * (n + 1))]; time.sleep(600); os._exit(0)\nprint('ready', flush=True)\ntime.sleep(600)\n")
     process = subprocess.Popen([PYTHON, program], env=shim_env(tmp_path / "out"), stdout=subprocess.PIPE, start_new_session=True)
     try:
         process.stdout.readline()
+        harness.wait_for(lambda: len(list((tmp_path / "out").glob("*.kmem"))) == 4)
         (tmp_path / "out/notes.txt").write_text("not a capture")
         (tmp_path / "out/empty.kmem").write_bytes(b"")
         (tmp_path / "out/other.kmem").write_bytes(b"\x7fELF" * 1000)
-        time.sleep(0.5)
         terminal = Terminal([KMEMSHIM, "top", tmp_path / "out"], 24, 100)
         terminal.wait_for("4 processes of job.py", "job.py:5 ", "process: all", "2 places could not be read")
         terminal.keys("p")
@@ -360,8 +361,9 @@ def test_a_run_that_begins_in_the_folder_is_shown_where_the_other_has_ended(grow
     terminal.wait_for("another run has begun in this folder", "grows.py:4 load")
     terminal.keys("o")
     terminal.wait_for("order: growth", "q quit")
-    terminal.read(2.5)
-    assert "another run" not in terminal.text  # it was said once
+    harness.wait_for(lambda: not terminal.read(0.05) or "another run" not in terminal.text)  # it is said once
+    terminal.wait_for_more()
+    assert "another run" not in terminal.text
     other.communicate(b"\n")
     stop.touch()
     assert terminal.finish() == 0 and f"ended: grows.py (pid {process.pid})" in terminal.text

@@ -80,14 +80,14 @@ def early(tmp_path_factory):
 
 @pytest.mark.parametrize("how", ["atexit", "at_quick_exit", "pthread_atfork", "setenv"])
 def test_a_constructor_may_be_the_first_to_allocate_under_a_lock_of_libc(how, early, out):
-    done = harness.run([early], harness.shim_env(out, EARLY=how), timeout=60)
+    done = harness.run([early], harness.shim_env(out, EARLY=how))
 
     assert (done.returncode, done.stderr) == (0, "")
     assert len(os.listdir(out)) == 1
 
 
 def test_handlers_of_fork_around_ours_are_recorded(early, out):
-    done = harness.run([early], harness.shim_env(out, EARLY="handlers"), timeout=60)
+    done = harness.run([early], harness.shim_env(out, EARLY="handlers"))
 
     assert (done.returncode, done.stderr) == (0, "")
     document = harness.report("sites", out)

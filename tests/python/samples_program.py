@@ -1,6 +1,7 @@
 """One case of test_object_samples.py: python samples_program.py CASE END. Runs on 3.8 and later.
 
-Keeps objects of known sizes, and prints what must be alive: one JSON line with {function: bytes}. END says how the program ends: kill or exit.
+Keeps objects of known sizes, and prints what must be alive: one JSON line with {function: bytes}. END says how the program ends: kill or exit;
+or it goes on until it is killed, and makes objects that give the recorder a reason to look.
 
 Only kinds without a free list are counted: what such a list gives out is no event of the allocator.
 """
@@ -9,7 +10,6 @@ import os
 import signal
 import sys
 import threading
-import time
 
 expected = {}
 kept = []
@@ -197,9 +197,7 @@ def kinds():
     for i in range(400000):
         rows[i] = Slots()
     kept.append(rows)
-    time.sleep(float(os.environ["PAUSE"]))
-    kept.append([bytes(600) for _ in range(2000)])  # events, at which a look is taken
-    done("kinds", 0)
+    done("kinds", 400000 * sys.getsizeof(rows[0]))
 
 
 class Answers:
@@ -207,18 +205,18 @@ class Answers:
         return 1
 
 
-def looked_up(target, count=1000000):
+def looked_up(target, count=300000):
     """Names made anew for each look: the cache of attributes keeps some of them."""
     for _ in range(count):
         getattr(target, "".join(("a_name_of_an_attribute_", "that_is_made_", "anew")))
 
 
 def names():
-    kept_names = [None] * 300000
+    kept_names = [None] * 100000
     target = Answers()
     looked_up(target)
     total = 0
-    for i in range(300000):
+    for i in range(100000):
         kept_names[i] = name = "name_%d_that_is_looked_up_and_kept" % i
         getattr(target, name)
         total += sys.getsizeof(name)
@@ -277,3 +275,5 @@ if __name__ == "__main__":
     sys.stdout.flush()
     if sys.argv[2] == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    while sys.argv[2] == "goes on":
+        bytes(400), bytes(600)  # a small object, and an event of malloc

@@ -53,12 +53,12 @@ def with_stop(text, line):
 
 
 def clock_and_state(pid):
-    """CPU time of a process and whether it is stopped; nothing when it is gone."""
+    """CPU time of a process and its state; nothing when it is gone."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
         return None
-    return int(fields[11]) + int(fields[12]), fields[0] in "Tt"
+    return int(fields[11]) + int(fields[12]), fields[0]
 
 
 def run_to_stop(command, environment, folder):
@@ -71,9 +71,9 @@ def run_to_stop(command, environment, folder):
             time.sleep(small_objects.POLL_SECONDS)
             below = [process.pid, *small_objects.descendants(process.pid)]
             seen = {pid: clock_and_state(pid) for pid in below}
-            if seen != last:
+            if seen != last or any(state and state[1] in "RD" for state in seen.values()):  # it works, or waits for a processor
                 last, since = seen, time.monotonic()
-            is_stopped = any(state and state[1] for state in seen.values())
+            is_stopped = any(state and state[1] in "Tt" for state in seen.values())
             is_there = is_stopped and time.monotonic() - since >= QUIET_SECONDS
             is_there = is_there or not is_stopped and sum(map(small_objects.own_bytes, below)) >= small_objects.KILL_BYTES
         below = small_objects.descendants(process.pid) if process.poll() is None else []

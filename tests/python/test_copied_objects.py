@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+import estimates
 from test_objects import VERSIONS, interpreter_of, out  # noqa: F401
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,11 +20,11 @@ PROGRAM = os.path.join(HERE, "copied_program.py")
 
 
 def of_function(document, process, name):
-    """Of one worker, what the function made: bytes that were there at the fork, copied bytes, and their error."""
+    """Of one worker, what the function made: bytes that were copied, and their error."""
     keys = {site["key"] for site in document["sites"] if any((frame["function"] or "").startswith(name) for frame in site["frames"])}
     rows = [row for row in process["inherited_sites"] if row["key"] in keys]
     assert all(row["is_estimated"] == (row["copied_bytes"] != 0) for row in rows)
-    return sum(row["live_bytes"] for row in rows), sum(row["copied_bytes"] for row in rows), sum(row["error_bytes"] or 0 for row in rows)
+    return sum(row["copied_bytes"] for row in rows), sum(row["error_bytes"] or 0 for row in rows)
 
 
 @pytest.mark.parametrize("kind", ["dicts", "tuples", "strings", "interned"])
@@ -38,17 +39,15 @@ def test_what_workers_copy_by_reading_has_its_line(out, version, kind):
     # In 3.12 these have no count of references: nothing is copied, and a worker that does little else has no capture.
     assert len(workers) == 2 or (version == "3.12" and kind == "interned" and workers == [])
     for worker, (read_bytes, unread_bytes) in zip(sorted(workers, key=lambda process: process["pid"]), ast.literal_eval(done.stdout)):
-        live, copied, error = of_function(document, worker, "read_by_workers")
-        _, others, others_error = of_function(document, worker, "read_by_nobody")
-
-        # Four deviations, and what the interpreter rounds up; besides, the worker copies some MiB that lie beside samples as well.
-        assert abs(copied - read_bytes) <= 2 * error + 0.1 * read_bytes + 2 * MIB, (kind, read_bytes, copied, error)
-        assert others <= unread_bytes + others_error + 4 * MIB
+        copied, error = of_function(document, worker, "read_by_workers")
+        others, _ = of_function(document, worker, "read_by_nobody")
+        # Pages are counted, in which a tenth may be what the interpreter rounds up; and the worker copies some MiB that lie beside samples as well.
+        assert estimates.is_right(copied, max(0.9 * read_bytes - 2 * MIB, 0), 0.2 * read_bytes + 4 * MIB), (kind, read_bytes, copied)
+        assert error != 0 or copied == 0
+        assert estimates.is_right(others, 0, unread_bytes + 4 * MIB), (kind, unread_bytes, others)
         assert copied + others <= worker["copied_bytes"]
-        if read_bytes > worker["copied_bytes"] / 2 and read_bytes > 6 * MIB:
-            assert copied > 2 * others
     if version == "3.12" and kind == "interned":  # these have no count of references there
-        assert all(of_function(document, worker, "read_by_workers")[1] <= 4 * MIB for worker in workers)
+        assert all(of_function(document, worker, "read_by_workers")[0] <= 4 * MIB for worker in workers)
     if kind == "tuples":
         text = document["verdict"]["text"]
         assert " allocated at copied_program.py:18 " in text and ", of which one copied about " in text

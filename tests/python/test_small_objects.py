@@ -1,12 +1,12 @@
 """The set of `make small-objects`: its programs are whole. Some of them, by default settings, name their line, and its bytes are right."""
 import pytest
 
+import estimates
 import small_objects
 import small_objects_estimates
 
 PYTHON = "/usr/bin/python3"
 LINES_MAX = 40
-DEVIATIONS_MAX = 4.5  # chance: one run in 150,000
 
 
 def test_each_program_has_one_culprit_and_is_short():
@@ -28,7 +28,8 @@ def test_the_culprit_is_first(name, way):
 def test_the_estimate_is_near_what_python_objects_says(name):
     turns, truth, runs = small_objects_estimates.compare(small_objects.PROGRAMS / f"{name}.py", PYTHON, 2)
     assert turns and all(error for _, error, *_ in runs)
-    assert all(abs(z) < DEVIATIONS_MAX for z in small_objects_estimates.deviations(truth, runs)), (truth, runs)
+    for told, _, _, of_samples in runs:
+        assert estimates.is_right(of_samples, truth - (told - of_samples)), (truth, runs)  # the rest is exact
 
 
 @pytest.mark.parametrize("text, line, stopped", [

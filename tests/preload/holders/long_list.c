@@ -8,6 +8,9 @@
 #ifndef NODES
 #define NODES 3000
 #endif
+#ifndef PAYLOAD
+#define PAYLOAD 5000
+#endif
 #ifndef LOST
 #define LOST 0
 #endif
@@ -21,9 +24,9 @@ static struct node *volatile head;
 __attribute__((noinline)) static char *
 make_payload(void)
 {
-	char *payload = malloc(5000);
+	char *payload = malloc(PAYLOAD);
 
-	memset(payload, 1, 5000);
+	memset(payload, 1, PAYLOAD);
 	return payload;
 }
 

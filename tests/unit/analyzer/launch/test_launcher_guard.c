@@ -24,7 +24,7 @@
 #include "launch/launcher_guard.h"
 
 #define MOMENT_US 1000
-#define MOMENTS_MAX 10000
+#define MOMENTS_MAX 100000 // what never comes must not hold up the rest
 
 static char told[] = "/tmp/kmem-guard-told-XXXXXX";
 

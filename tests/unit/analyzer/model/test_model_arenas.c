@@ -124,6 +124,30 @@ objects_are_never_more_than_the_arenas(void **state)
 	model_free(model);
 }
 
+/* Chance at the peak alone says nothing of what is alive, and of what was allocated. */
+static void
+a_peak_that_has_no_room_makes_nothing_else_less(void **state)
+{
+	struct capture_builder *builder = begin(R);
+	struct kmem_domain_row *objects = capture_builder_domain(builder, KMEM_DOMAIN_PYTHON_OBJECT);
+	struct model *model;
+
+	add(builder, KMEM_DOMAIN_PYTHON_ARENA, 0x400100, KMEM_STACK_ARENA, 40 * MIB, 0);
+	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400200, 0, 200 * MIB, 190 * MIB);
+	add(builder, KMEM_DOMAIN_PYTHON_OBJECT, 0x400300, 0, 15 * MIB, 0);
+	capture_builder_site_at(builder, 1)->peak = kmem_peak_pack(10 * MIB, 45 * MIB, 7);
+	objects->peak = kmem_peak_pack(25 * MIB, 60 * MIB, 7); // the second site has not changed since: its share is 15
+	model = load_sound(builder);
+	assert_int_equal(model->sample_bytes, R);
+	assert_int_equal(domain_of(model, "python/object")->allocated_bytes, 215 * MIB);
+	assert_int_equal(domain_of(model, "python/object")->live_bytes, 25 * MIB);
+	assert_int_equal(domain_of(model, "python/arena")->live_bytes, 15 * MIB);
+	assert_in_range(domain_of(model, "python/object")->peak_bytes, 40 * MIB - 300, 40 * MIB);
+	assert_int_equal(sum_of(model, "python/object").peak_bytes, domain_of(model, "python/object")->peak_bytes);
+	assert_int_equal(sum_of(model, "python/object").samples, 25 * MIB / R);
+	model_free(model);
+}
+
 /* A forked child fills what was free in the arenas that it inherited, and then makes arenas of its own. */
 static void
 objects_in_inherited_arenas_are_counted_too(void **state)
@@ -259,6 +283,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(objects_and_the_rest_are_the_arenas),
 		cmocka_unit_test(objects_are_never_more_than_the_arenas),
+		cmocka_unit_test(a_peak_that_has_no_room_makes_nothing_else_less),
 		cmocka_unit_test(objects_in_inherited_arenas_are_counted_too),
 		cmocka_unit_test(a_refused_arena_has_the_line_that_asked),
 		cmocka_unit_test(without_a_sample_arenas_are_what_they_were),
