@@ -19,7 +19,6 @@
  * arch_ticks_of_cpu()      the same, and on which processor
  * arch_fence_ticks()       what comes after it is done after the counter was read
  * arch_pause()             between two looks at a lock
- * arch_note_stack()        stores the stack pointer, in one instruction where that is possible
  * arch_multiply_add()      a 128-bit sum of products
  * arch_swap_pair()         16 bytes, if they are what is expected; returns what was there. A full barrier
  *

@@ -83,15 +83,6 @@ arch_pause(void)
 	__asm__ volatile("yield" ::: "memory");
 }
 
-static inline __attribute__((always_inline)) void
-arch_note_stack(uint64_t *word)
-{
-	uint64_t sp;
-
-	__asm__ volatile("mov %0, sp" : "=r"(sp));
-	*(volatile uint64_t *)word = sp;
-}
-
 static inline void
 arch_multiply_add(uint64_t *low, uint64_t *high, uint64_t one, uint64_t other)
 {

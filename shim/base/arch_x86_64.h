@@ -72,12 +72,6 @@ arch_pause(void)
 	__builtin_ia32_pause();
 }
 
-static inline __attribute__((always_inline)) void
-arch_note_stack(uint64_t *word)
-{
-	__asm__ volatile("movq %%rsp, %0" : "=m"(*word));
-}
-
 /* In these three instructions; as C it takes twice as many. */
 static inline void
 arch_multiply_add(uint64_t *low, uint64_t *high, uint64_t one, uint64_t other)

@@ -27,7 +27,7 @@
 #define TRIES_MAX 8u // while other threads reach one maximum after the other
 #define LOOKS_MAX 8u
 
-static struct wait_lock lock = WAIT_LOCK_FREE;
+static struct wait_lock lock;
 
 /* The domains at one try. */
 struct domains_seen {

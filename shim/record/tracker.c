@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/settings.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "moments/failed_requests.h"
@@ -603,6 +604,7 @@ tracker_is_teardown(uint64_t bytes)
 void
 tracker_hook_left(void)
 {
+	turn_left();
 	thread_slot_left();
 	lose_event(0);
 }

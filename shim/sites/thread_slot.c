@@ -41,9 +41,10 @@ release(void *value)
 {
 	struct thread_slot *slot = thread_slot_current;
 
-	if (slot == NULL || slot != value || !reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK))
+	if (slot == NULL || slot != value)
 		return;
-	has_none = true; // N2
+	reentry_guard_enter_last(); // a handler may have ended the thread inside a hook
+	has_none = true;            // N2
 	thread_attribution_ended(&slot->parent);
 	thread_attribution_current = NULL;
 	thread_slot_current = NULL;

@@ -62,6 +62,24 @@ left(void *unused)
 	return unused;
 }
 
+/* Enters as a hook does, and is left at once. */
+static NOINLINE bool
+enter_here(enum reentry_guard_kind kind)
+{
+	return reentry_guard_enter_as(kind);
+}
+
+static void *
+left_near(void *unused)
+{
+	for (int i = 0; i < 3; i++) {
+		assert_true(enter_here(REENTRY_GUARD_PYTHON)); // each time in the same place as the one before
+		assert_true(reentry_guard_is(REENTRY_GUARD_PYTHON));
+	}
+	reentry_guard_leave();
+	return unused;
+}
+
 static void
 enter_elsewhere(void)
 {
@@ -126,6 +144,12 @@ a_hook_that_was_left_is_noticed_from_further_out(void **state)
 }
 
 static void
+a_hook_that_was_left_is_noticed_from_as_far_out(void **state)
+{
+	in_thread(left_near);
+}
+
+static void
 a_coroutine_and_a_signal_stack_say_nothing_about_the_hook(void **state)
 {
 	in_thread(on_other_stacks);
@@ -137,6 +161,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whoever_is_inside_keeps_others_out),
 		cmocka_unit_test(a_hook_that_was_left_is_noticed_from_further_out),
+		cmocka_unit_test(a_hook_that_was_left_is_noticed_from_as_far_out),
 		cmocka_unit_test(a_coroutine_and_a_signal_stack_say_nothing_about_the_hook),
 	};
 

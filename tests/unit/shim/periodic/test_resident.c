@@ -450,7 +450,7 @@ quiet_time_may_be_used_up_at_once(void **state)
 static void
 on_a_busy_machine_the_processors_time_decides(void **state)
 {
-	struct rate_limit paced = { .parts = { 1024, 32, 32, 32 }, .is_sampling = ATOMIC_FLAG_INIT };
+	struct rate_limit paced = { .parts = { 1024, 32, 32, 32 } };
 	uint64_t processor_ns = rate_limit_processor_ns();
 	uint64_t now_ns = clock_now_ns();
 

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "base/reentry_guard.h"
 #include "sites/thread_slot.h"
 
 static pthread_key_t late; // its destructor runs in the same rounds as the slot's
@@ -79,6 +80,27 @@ N2_a_thread_that_runs_its_destructors_has_no_slot(void **state)
 	assert_null(slot_in_destructor);
 	run(note_slot, &slot); // it is free again
 	assert_non_null(slot);
+}
+
+/* As a handler that ends the thread inside a hook. */
+static void *
+note_slot_and_end_inside(void *result)
+{
+	note_slot(result);
+	assert_true(reentry_guard_enter());
+	pthread_exit(NULL);
+}
+
+static void
+N1_a_thread_that_ends_inside_a_hook_gives_its_slot_back(void **state)
+{
+	struct thread_slot *first;
+	struct thread_slot *next;
+
+	run(note_slot_and_end_inside, &first);
+	run(note_slot, &next);
+	assert_non_null(next);
+	assert_ptr_equal(next, first);
 }
 
 static void *
@@ -177,6 +199,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(N1_threads_one_after_the_other_use_one_slot),
+		cmocka_unit_test(N1_a_thread_that_ends_inside_a_hook_gives_its_slot_back),
 		cmocka_unit_test(N2_a_thread_that_runs_its_destructors_has_no_slot),
 		cmocka_unit_test(a_thread_that_only_releases_a_little_takes_no_slot),
 		cmocka_unit_test(threads_at_the_same_time_have_different_slots_and_more_than_there_are_have_none),
