@@ -181,7 +181,7 @@ is_of(uint64_t word, uint64_t addr)
 
 /* ---- put ---- */
 
-/* The mark of objects is for words alone: what comes out of the address table goes to the books as it is. */
+/* The marks are for words alone: what comes out of the address table goes to the books as it is. */
 static struct address_block
 unmarked(struct address_block block)
 {
@@ -231,6 +231,7 @@ put_own(pointer_map_word *at, uint64_t addr, struct address_block block, struct 
 static enum pointer_map_put
 put_shared(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
 {
+	block.generation &= (uint8_t)~POINTER_MAP_WATCH; // here all releases go the slow way
 	uint64_t word = pointer_map_pack(addr, block);
 	bool is_large = (word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK;
 	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
