@@ -194,8 +194,6 @@ grow_locked(enum kmem_section kind, size_t end)
 			return false;
 		bytes = chunks * KMEM_CHUNK_BYTES;
 	}
-	if (kind == KMEM_SECTION_SITES && has_file)
-		capture_disk_lock_in_memory(section->base + mapped, bytes); // the counters are the hot range
 	if (kind == KMEM_SECTION_RECORDS && has_file && mapped != 0)
 		raw_madvise(section->base, mapped, MADV_DONTNEED); // seldom read again, and in the file
 	for (size_t i = 0; i < chunks; i++)
@@ -382,7 +380,6 @@ open_file(const char *folder, const char *name)
 		errno = error;
 		return false;
 	}
-	capture_disk_lock_in_memory(mapped, KMEM_DIRECTORY_OFFSET);
 	head = mapped;
 	has_file = true;
 	return true;
