@@ -14,6 +14,8 @@
  * ARCH_SIGNAL_RETURN       the code that the kernel returns to after a handler
  * ARCH_UNWIND_...          registers as libunwind numbers them
  * arch_code_address()      a return address, as it lies on the stack, without what is no address
+ * arch_stack_pointer()     of the function that it stands in
+ * arch_jump_sp()           the stack pointer in glibc's jmp_buf, but for an exclusive or with a number of the process
  * arch_syscall()           with six arguments; the kernel's answer
  * arch_ticks()             of a counter that goes on at a steady pace; no system call
  * arch_ticks_of_cpu()      the same, and on which processor

@@ -83,6 +83,22 @@ arch_pause(void)
 	__asm__ volatile("yield" ::: "memory");
 }
 
+static inline __attribute__((always_inline)) uint64_t
+arch_stack_pointer(void)
+{
+	uint64_t sp;
+
+	__asm__ volatile("mov %0, sp" : "=r"(sp));
+	return sp;
+}
+
+/* As it stands in glibc's jmp_buf, mixed with a number of the process. */
+static inline uint64_t
+arch_jump_sp(const void *target)
+{
+	return ((const uint64_t *)target)[13];
+}
+
 static inline void
 arch_multiply_add(uint64_t *low, uint64_t *high, uint64_t one, uint64_t other)
 {

@@ -6,21 +6,26 @@
  *
  * Safe from   any thread, any signal handler; errno is kept. It may interrupt thread_stack_find(): what that writes is true whoever
  *             wrote it last.
- * Not covered a hook that was left is noticed when another is called from as far out or further out: until then calls are passed through,
- *             and counted. A coroutine whose stack is cut out of a frame of the thread's, to which a handler switches.
+ * Not covered a hook that was left in another way than by longjmp() is noticed when another is called from as far out or further out:
+ *             until then calls are passed through, and counted. The same on a coroutine's stack. A coroutine whose stack is cut out of a frame of the thread's, to which a handler switches.
  *             The real allocator's own lock: a fault while that is held hangs the program without us as well, just as likely.
  */
 #include "base/reentry_guard.h"
 
 #include <errno.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stddef.h>
 
+#include "base/arch.h"
 #include "base/raw_sys.h"
 #include "base/thread_stack.h"
 
 __thread uint64_t reentry_guard_word __attribute__((tls_model("initial-exec")));
 void (*reentry_guard_on_left)(void);
+
+static uint64_t jump_key;
+static bool is_jump_key_known;
 
 /* With SS_AUTODISARM the kernel does not say; such a stack is hardly ever in the thread's own. */
 static bool
@@ -62,6 +67,46 @@ reentry_guard_take_over(enum reentry_guard_kind kind, uint64_t frame)
 		take_over(kind, frame);
 	errno = host_errno;
 	return is_taken;
+}
+
+/* libc mixes what it stores with a number of the process, its own: it follows from a stack pointer that is known. */
+static __attribute__((noinline)) uint64_t
+find_jump_key(void)
+{
+	jmp_buf here;
+
+	(void)_setjmp(here);
+	return arch_jump_sp(here) ^ arch_stack_pointer();
+}
+
+static __attribute__((noinline)) uint64_t
+find_jump_key_deeper(void)
+{
+	volatile char frame[512] = { 0 };
+
+	return find_jump_key() + (uint64_t)frame[0];
+}
+
+void
+reentry_guard_start(void)
+{
+	jump_key = find_jump_key();
+	is_jump_key_known = jump_key == find_jump_key_deeper(); // else libc does it in another way
+}
+
+void
+reentry_guard_jumps(const void *target)
+{
+	uint64_t holder_frame = reentry_guard_word & ~REENTRY_GUARD_KINDS;
+	uint64_t sp = arch_jump_sp(target) ^ jump_key;
+	int host_errno = errno;
+
+	if (is_jump_key_known && sp > holder_frame && raw_sys_may_call() && thread_stack_contains(holder_frame) &&
+	    thread_stack_contains(sp)) {
+		take_over(REENTRY_GUARD_OWN_WORK, holder_frame);
+		reentry_guard_leave();
+	}
+	errno = host_errno;
 }
 
 void

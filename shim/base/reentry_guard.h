@@ -44,6 +44,12 @@ extern void (*reentry_guard_on_left)(void);
 /* The slow path of enter, inside already. True: the hook that was inside was left, and its place is taken. */
 bool reentry_guard_take_over(enum reentry_guard_kind kind, uint64_t frame) __attribute__((noinline, cold));
 
+/* Once, at the start: how does libc write a stack pointer into a jmp_buf? */
+void reentry_guard_start(void);
+
+/* Inside, before a jump to this jmp_buf: where the target lies further out than the hook, that is left, and the guard with it. */
+void reentry_guard_jumps(const void *target) __attribute__((cold));
+
 /* Where the thread ends, and its stack is empty: a hook that is still inside was left. */
 void reentry_guard_enter_last(void) __attribute__((cold));
 

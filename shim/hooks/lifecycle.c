@@ -371,6 +371,7 @@ start(void)
 	if (settings.is_private)
 		capture_file_note(
 			"recorded with KMEMSHIM_PRIVATE=1: arguments, texts of cells, and folders that no symbols are in were left out");
+	reentry_guard_start();
 	reentry_guard_on_left = tracker_hook_left;
 	thread_slot_start();
 	native_stack_start();

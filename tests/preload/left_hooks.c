@@ -8,6 +8,7 @@
  * With left_hooks_next.c between us and libc, valloc() is interrupted by a handler, which
  * jump       does not come back
  * near       does not come back, and what follows is called from as far in
+ * deeper     does not come back, and what follows is called from further in
  * nested     allocates
  * alternate  allocates on a signal stack that is a part of the thread's own stack, further out than the hook
  * switch     goes to a coroutine, which allocates, and comes back
@@ -114,7 +115,7 @@ static void
 interrupt(int number)
 {
 	(void)number;
-	if (strcmp(what, "jump") == 0 || strcmp(what, "near") == 0)
+	if (strcmp(what, "jump") == 0 || strcmp(what, "near") == 0 || strcmp(what, "deeper") == 0)
 		siglongjmp(target, 1);
 	if (strcmp(what, "switch") == 0)
 		swapcontext(&handler_context, &coroutine);
@@ -128,6 +129,15 @@ deep(void)
 	volatile char frame[FRAME_BYTES] = { 0 };
 
 	sink = valloc(5000);
+	sink = (void *)&frame[0];
+}
+
+static NOINLINE void
+late_and_deep(void)
+{
+	volatile char frame[FRAME_BYTES] = { 0 };
+
+	late();
 	sink = (void *)&frame[0];
 }
 
@@ -155,11 +165,14 @@ interrupted(void)
 	sigaction(SIGUSR1, &action, NULL);
 	if (sigsetjmp(target, 1) != 0)
 		recovered++;
-	else if (strcmp(what, "near") == 0)
+	else if (strcmp(what, "near") == 0 || strcmp(what, "deeper") == 0)
 		near();
 	else
 		deep();
-	late();
+	if (strcmp(what, "deeper") == 0)
+		late_and_deep();
+	else
+		late();
 	stack.ss_flags = SS_DISABLE;
 	sigaltstack(&stack, NULL);
 }
