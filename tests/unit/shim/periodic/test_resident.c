@@ -397,9 +397,7 @@ what_was_freed_and_not_given_back_is_worth_a_look(void **state)
 static void
 an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 {
-	struct rate_limit paced = { .period_ns = 1,
-		                        .parts = { UINT64_C(1) << 34, 0, 0, 0 },
-		                        .is_sampling = ATOMIC_FLAG_INIT };
+	struct rate_limit paced = { .period_ns = 1, .parts = { UINT64_C(1) << 34, 0, 0, 0 } };
 
 	assert_true(rate_limit_begin(&paced, PACED_USUAL));
 	assert_false(rate_limit_begin(&paced, PACED_DUE)); // one at a time
