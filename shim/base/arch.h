@@ -14,12 +14,13 @@
  * ARCH_SIGNAL_RETURN       the code that the kernel returns to after a handler
  * ARCH_UNWIND_...          registers as libunwind numbers them
  * arch_code_address()      a return address, as it lies on the stack, without what is no address
+ * arch_stack_pointer()     of the function that it stands in
+ * arch_jump_sp()           the stack pointer in glibc's jmp_buf, but for an exclusive or with a number of the process
  * arch_syscall()           with six arguments; the kernel's answer
  * arch_ticks()             of a counter that goes on at a steady pace; no system call
  * arch_ticks_of_cpu()      the same, and on which processor
  * arch_fence_ticks()       what comes after it is done after the counter was read
  * arch_pause()             between two looks at a lock
- * arch_note_stack()        stores the stack pointer, in one instruction where that is possible
  * arch_multiply_add()      a 128-bit sum of products
  * arch_swap_pair()         16 bytes, if they are what is expected; returns what was there. A full barrier
  *

@@ -72,10 +72,22 @@ arch_pause(void)
 	__builtin_ia32_pause();
 }
 
-static inline __attribute__((always_inline)) void
-arch_note_stack(uint64_t *word)
+static inline __attribute__((always_inline)) uint64_t
+arch_stack_pointer(void)
 {
-	__asm__ volatile("movq %%rsp, %0" : "=m"(*word));
+	uint64_t sp;
+
+	__asm__ volatile("movq %%rsp, %0" : "=r"(sp));
+	return sp;
+}
+
+/* As it stands in glibc's jmp_buf, mixed with a number of the process. */
+static inline uint64_t
+arch_jump_sp(const void *target)
+{
+	uint64_t word = ((const uint64_t *)target)[6];
+
+	return word >> 17 | word << 47;
 }
 
 /* In these three instructions; as C it takes twice as many. */

@@ -10,6 +10,7 @@
 
 #include "base/checked_memory.h"
 #include "base/raw_sys.h"
+#include "base/turn.h"
 
 #define PAGE_BYTES UINT64_C(4096)
 
@@ -269,7 +270,7 @@ bool
 elf_symbols_file_has_section(const char *path, const char *name)
 {
 	static struct {
-		_Atomic bool is_taken;
+		struct turn turn;
 		Elf64_Shdr sections[128];
 		char names[4096];
 	} file; // too large for a signal stack
@@ -277,8 +278,7 @@ elf_symbols_file_has_section(const char *path, const char *name)
 	bool is_found = false;
 	int fd;
 
-	/* acquire: pairs with the release below; who comes meanwhile is not told. */
-	if (atomic_exchange_explicit(&file.is_taken, true, memory_order_acquire))
+	if (!turn_take(&file.turn)) // who comes meanwhile is not told
 		return false;
 	fd = raw_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0); // a pipe is not waited for
 	if (fd >= 0 && read_at(fd, &head, sizeof(head), 0) && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
@@ -295,6 +295,6 @@ elf_symbols_file_has_section(const char *path, const char *name)
 	}
 	if (fd >= 0)
 		raw_close(fd);
-	atomic_store_explicit(&file.is_taken, false, memory_order_release);
+	turn_give(&file.turn);
 	return is_found;
 }

@@ -146,7 +146,7 @@ static const char *_Atomic moved_to; // NULL = it is where it began
 static unsigned moves;
 static uint32_t seen;                 // checksum of /proc/self/cgroup at the last look; 0 = there was none
 static _Atomic uint64_t next_look_ns; // relaxed: who sees an old one looks once more
-static struct wait_lock lock = WAIT_LOCK_FREE;
+static struct wait_lock lock;
 
 static const char *
 limit_folder(const struct kmem_identity *identity)
@@ -255,7 +255,6 @@ memory_limits_read(struct kmem_identity *identity)
 	/* Of the parent, in a forked child. relaxed: nothing else runs here, see above. */
 	seen = 0;
 	moves = 0;
-	lock = (struct wait_lock)WAIT_LOCK_FREE;
 	atomic_store_explicit(&moved_to, NULL, memory_order_relaxed);
 	atomic_store_explicit(&next_look_ns, 0, memory_order_relaxed);
 	if (identity->machine_bytes != 0)

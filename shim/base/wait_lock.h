@@ -2,8 +2,9 @@
  * wait_lock.h - a lock for what is rare and short, with a bound on how long anybody waits for it.
  *
  * The holder may be waiting for a processor, for a slow disk, or for a fork that copies a large address space: a waiter that
- * turned away too early would lose a record. A holder that never comes back (siglongjmp out of a signal handler, a thread
- * cancelled in between) costs one waiter a second; those after it hardly wait, until the lock was free once.
+ * turned away too early would lose a record. A holder that never comes back (siglongjmp out of a signal handler) gives the lock back
+ * with its next hook, or where its thread ends (turn.h). Until then, or where what the lock guards cannot be completed, that costs one
+ * waiter a second; those after it hardly wait, until the lock was free once.
  *
  * Safe from   any thread, inside the reentry guard: so a signal handler never waits for what it interrupted. No signal handler calls CUDA.
  *             errno is kept.
@@ -21,19 +22,21 @@
 
 #include "base/arch.h"
 #include "base/raw_sys.h"
+#include "base/turn.h"
 
 #define WAIT_LOCK_SPINS 64u
 #define WAIT_LOCK_YIELDS 100u
 #define WAIT_LOCK_TRIES 5000u // most of a second, nearly all of it asleep
 
 struct wait_lock {
-	atomic_flag is_held;
+	struct turn turn;
 	_Atomic bool is_given_up; // relaxed: decides how long to wait, nothing else
 };
 
-#define WAIT_LOCK_FREE              \
-	{                               \
-		.is_held = ATOMIC_FLAG_INIT \
+/* Zeroed is free, and then a jump out of the hook leaves nothing half changed. */
+#define WAIT_LOCK_COMPLETED_BY(function)  \
+	{                                     \
+		.turn = {.complete = (function) } \
 	}
 
 static inline bool
@@ -44,10 +47,7 @@ wait_lock_take(struct wait_lock *lock)
 	int host_errno = errno;
 	bool is_taken;
 
-	/* acquire: what the last holder wrote is seen. Pairs with wait_lock_give(). */
-	for (unsigned tries = 0;
-	     !(is_taken = !atomic_flag_test_and_set_explicit(&lock->is_held, memory_order_acquire)) && tries < most;
-	     tries++) {
+	for (unsigned tries = 0; !(is_taken = turn_take(&lock->turn)) && tries < most; tries++) {
 		if (tries < WAIT_LOCK_SPINS || !raw_sys_may_call())
 			arch_pause();
 		else if (tries < WAIT_LOCK_YIELDS)
@@ -64,7 +64,7 @@ wait_lock_take(struct wait_lock *lock)
 static inline void
 wait_lock_give(struct wait_lock *lock)
 {
-	atomic_flag_clear_explicit(&lock->is_held, memory_order_release); // pairs with wait_lock_take()
+	turn_give(&lock->turn);
 }
 
 #endif

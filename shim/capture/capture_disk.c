@@ -14,7 +14,6 @@
 
 static char file_path[4096];
 static struct stat identity;
-static size_t locked_bytes; // of the mappings, in memory
 
 static void
 close_keeping_errno(int fd)
@@ -116,7 +115,6 @@ create_first_free(const char *folder, const char *name)
 static int
 prepare(int fd, size_t bytes)
 {
-	locked_bytes = 0;
 	raw_syscall(SYS_fchmod, fd, 0600); // a umask may have taken our own right to open it again
 	if (raw_fstat(fd, &identity) == 0 && capture_disk_extend(fd, 0, bytes))
 		return fd;
@@ -194,16 +192,6 @@ const char *
 capture_disk_path(void)
 {
 	return file_path;
-}
-
-void
-capture_disk_lock_in_memory(void *addr, size_t bytes)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && locked_bytes + bytes <= limit.rlim_cur / 4 &&
-	    raw_syscall(SYS_mlock, addr, bytes) == 0)
-		locked_bytes += bytes;
 }
 
 bool

@@ -45,9 +45,6 @@ bool capture_disk_remove(void);
 
 const char *capture_disk_path(void);
 
-/* A part of the mapped file. Best effort, and at most a quarter of what the program may lock: the limit is there for the program. */
-void capture_disk_lock_in_memory(void *addr, size_t bytes);
-
 /* Of a capture with so many chunks. */
 static inline uint64_t
 capture_disk_bytes(uint32_t chunk_count)

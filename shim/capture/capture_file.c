@@ -40,13 +40,15 @@ static _Alignas(4096) char stand_in[KMEM_HEAD_BYTES];
 
 static char *head = stand_in;
 static struct section sections[KMEM_SECTION_COUNT];
-static struct wait_lock growth_lock = WAIT_LOCK_FREE;
+static void complete_growth(void);
+static struct wait_lock growth_lock = WAIT_LOCK_COMPLETED_BY(complete_growth);
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static bool has_file;
 static bool is_put_off;               // it is made when it matters; until then all is in memory
 static _Atomic bool is_failure_noted; // to grow; relaxed: guards nothing
 static char *volatile sealed; // the whole file, while it is sealed; volatile: for this thread's own signal handler
 static volatile size_t sealed_bytes;
+static int growth_fd = -1; // that is open while the capture grows; under the lock
 
 static const size_t item_bytes[KMEM_SECTION_COUNT] = {
 	[KMEM_SECTION_SITES] = sizeof(struct kmem_site),
@@ -105,13 +107,15 @@ map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset
 
 	if (!has_file)
 		return raw_syscall(SYS_mprotect, section->base + mapped, bytes, protection) == 0;
-	fd = capture_disk_open(offset);
+	fd = growth_fd = capture_disk_open(offset);
 	if (fd < 0)
 		return false;
 	bool is_mapped = capture_disk_extend(fd, offset, bytes) && is_whole() &&
 	                 raw_mmap(section->base + mapped, bytes, protection, MAP_SHARED | MAP_FIXED, fd, (int64_t)offset) !=
 	                     MAP_FAILED;
 	int error = errno;
+	growth_fd = -1; // first: the number may be another file's as soon as it is closed
+	atomic_signal_fence(memory_order_seq_cst);
 	raw_close(fd);
 	errno = error;
 	return is_mapped;
@@ -190,8 +194,6 @@ grow_locked(enum kmem_section kind, size_t end)
 			return false;
 		bytes = chunks * KMEM_CHUNK_BYTES;
 	}
-	if (kind == KMEM_SECTION_SITES && has_file)
-		capture_disk_lock_in_memory(section->base + mapped, bytes); // the counters are the hot range
 	if (kind == KMEM_SECTION_RECORDS && has_file && mapped != 0)
 		raw_madvise(section->base, mapped, MADV_DONTNEED); // seldom read again, and in the file
 	for (size_t i = 0; i < chunks; i++)
@@ -207,6 +209,33 @@ grow_locked(enum kmem_section kind, size_t end)
 		return false;
 	}
 	return true;
+}
+
+/*
+ * Whoever grew may have been left between any two steps. All of them are taken again by the next growth, but for one: chunks that the
+ * directory has are mapped, and stand in no size yet.
+ */
+static void
+complete_growth(void)
+{
+	uint32_t count = atomic_load_explicit(&capture_file_header()->chunk_count,
+	                                      memory_order_relaxed); // the lock is held
+	int fd = growth_fd;
+
+	growth_fd = -1;
+	if (fd >= 0)
+		raw_close(fd);
+	for (enum kmem_section kind = KMEM_SECTION_SITES; kind < KMEM_SECTION_COUNT; kind++) {
+		struct section *section = &sections[kind];
+		size_t bytes = 0;
+
+		for (uint32_t i = 0; i < count; i++)
+			bytes += directory()[i].section == kind ? KMEM_CHUNK_BYTES : 0;
+		/* As in grow_locked(). Of a section that was given up nothing is mapped. */
+		if (section->base != NULL && !atomic_load_explicit(&section->is_stuck, memory_order_relaxed) &&
+		    bytes > atomic_load_explicit(&section->mapped_bytes, memory_order_relaxed))
+			atomic_exchange_explicit(&section->mapped_bytes, bytes, memory_order_seq_cst);
+	}
 }
 
 /* Once for each capture, and once on stderr. Not under the lock: for the note RECORDS may grow. */
@@ -351,7 +380,6 @@ open_file(const char *folder, const char *name)
 		errno = error;
 		return false;
 	}
-	capture_disk_lock_in_memory(mapped, KMEM_DIRECTORY_OFFSET);
 	head = mapped;
 	has_file = true;
 	return true;

@@ -48,12 +48,6 @@ cuda_call_begin(struct cuda_call *call, enum cuda_layer layer, const void *hook_
 	thread.layer = layer;
 }
 
-bool
-cuda_call_book_begin(const struct cuda_call *call)
-{
-	return call->is_booked_here && reentry_guard_enter();
-}
-
 void
 cuda_call_end(const struct cuda_call *call)
 {
@@ -63,12 +57,15 @@ cuda_call_end(const struct cuda_call *call)
 }
 
 bool
-cuda_call_book_once(const struct cuda_call *call)
+cuda_call_was_booked(const struct cuda_call *call)
 {
-	if ((call->layer == CUDA_LAYER_RUNTIME && thread.was_booked) || !cuda_call_book_begin(call))
-		return false;
+	return call->layer == CUDA_LAYER_RUNTIME && thread.was_booked;
+}
+
+void
+cuda_call_note_booked(void)
+{
 	thread.was_booked = true;
-	return true;
 }
 
 /* Asks the driver, so outside the guard. addr: 0 = the request was refused. */

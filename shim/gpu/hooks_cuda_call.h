@@ -87,9 +87,25 @@ struct cuda_call {
 void cuda_call_begin(struct cuda_call *call, enum cuda_layer layer, const void *hook_frame);
 void cuda_call_end(const struct cuda_call *call); // when there is nothing to book
 
+/* By a hook inside. */
+bool cuda_call_was_booked(const struct cuda_call *call);
+void cuda_call_note_booked(void);
+
 /* True when the tracker may be called; then reentry_guard_leave() must follow. once: and no hook inside has booked it. */
-bool cuda_call_book_begin(const struct cuda_call *call);
-bool cuda_call_book_once(const struct cuda_call *call);
+static inline __attribute__((always_inline)) bool
+cuda_call_book_begin(const struct cuda_call *call)
+{
+	return call->is_booked_here && reentry_guard_enter();
+}
+
+static inline __attribute__((always_inline)) bool
+cuda_call_book_once(const struct cuda_call *call)
+{
+	if (cuda_call_was_booked(call) || !cuda_call_book_begin(call))
+		return false;
+	cuda_call_note_booked();
+	return true;
+}
 
 /* Before the real call, when it asks for host memory: the kernel may end the process inside. */
 void cuda_call_attempt(const struct cuda_call *call, enum cuda_memory memory, uint64_t bytes);

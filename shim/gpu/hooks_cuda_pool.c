@@ -25,7 +25,7 @@ _Static_assert(KMEM_DOMAINS_MAX <= 1u << DOMAIN_BITS, "it fits");
 /* The newest pools: the handle (48 bits), then its domain. relaxed: a thread that uses a pool was given it by the thread that made it. */
 static _Atomic uint64_t pools[POOLS_MAX];
 static _Atomic uint32_t pool_count;
-static struct wait_lock asking = WAIT_LOCK_FREE; // no pool ends while the driver is asked about those that are noted
+static struct wait_lock asking; // no pool ends while the driver is asked about those that are noted
 
 static void
 note(const void *pool, const struct cuda_memory_place *place)

@@ -28,14 +28,14 @@
 enum entry { ENTRY_TRACKED, ENTRY_PLAIN, ENTRY_BOOT };
 
 static RARE enum entry
-enter_slow(void)
+enter_slow(uint64_t hook_frame)
 {
 	int host_errno = errno;
 	enum entry entry = ENTRY_PLAIN;
 
 	if (!real_libc_find())
 		entry = ENTRY_BOOT;
-	else if (tracker_is_on() && (reentry_guard_leave_new(), reentry_guard_enter()))
+	else if (tracker_is_on() && (reentry_guard_leave_new(), reentry_guard_enter_at(REENTRY_GUARD_HOOK, hook_frame)))
 		entry = ENTRY_TRACKED;
 	else if (tracker_is_on() && reentry_guard_is(REENTRY_GUARD_HOOK))
 		capture_file_lost(KMEM_LOST_REENTRANT, 1);
@@ -44,10 +44,11 @@ enter_slow(void)
 }
 
 /* Recording starts when the real functions are found: where it is on they are there. */
-static inline enum entry
+static inline __attribute__((always_inline)) enum entry
 enter(void)
 {
-	return __builtin_expect(tracker_is_awake() && reentry_guard_enter(), 1) ? ENTRY_TRACKED : enter_slow();
+	return __builtin_expect(tracker_is_awake() && reentry_guard_enter(), 1) ? ENTRY_TRACKED
+	                                                                        : enter_slow((uintptr_t)HERE);
 }
 
 static RARE void
@@ -259,7 +260,7 @@ look_after_release(void)
 	reentry_guard_leave();
 }
 
-static inline enum release
+static inline __attribute__((always_inline)) enum release
 release_begin(void *addr)
 {
 	if (addr == NULL)

@@ -67,7 +67,7 @@ map(void *addr, size_t bytes, int protection, int flags, int fd, off_t offset)
  * Is this call to be tracked? Then the guard is held. A mapping that the interpreter's allocator makes while it works is an arena: it
  * belongs to no line, and is only address space where the objects in it are recorded.
  */
-static bool
+static inline __attribute__((always_inline)) bool
 enter(bool *is_arena)
 {
 	if (!tracker_is_on())

@@ -26,7 +26,7 @@ EXPORT unsigned kmemshim_recorder_guard(uint64_t bytes[3]);
 EXPORT size_t kmemshim_recorder_usage(void *out, size_t bytes);
 EXPORT void kmemshim_recorder_let_look(unsigned long pid);
 
-static bool
+static inline __attribute__((always_inline)) bool
 enter(void)
 {
 	if (!tracker_is_on() || !reentry_guard_enter())

@@ -51,6 +51,7 @@
 #include "base/reentry_guard.h"
 #include "base/settings.h"
 #include "base/tail_call.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "hooks/hooks_python_sample.h"
 #include "periodic/object_census.h"
@@ -74,10 +75,10 @@ struct layer {
 };
 
 static struct layer layers[LAYERS_MAX];
-static unsigned layer_count; // under is_busy
-static atomic_flag is_busy = ATOMIC_FLAG_INIT;
+static unsigned layer_count; // under the turn
+static struct turn looking;
 enum { NOT_SETTLED, NOT_WANTED, INSTALLED, SAMPLED };
-static _Atomic int state; // written under is_busy; relaxed: who reads it late comes once more
+static _Atomic int state; // written under the turn; relaxed: who reads it late comes once more
 
 /* ---- events ---- */
 
@@ -88,7 +89,7 @@ wake(void)
 }
 
 /* Is this call to be tracked? Then the guard is held, and events from below are part of it. */
-static inline bool
+static inline __attribute__((always_inline)) bool
 enter(void)
 {
 	return (__builtin_expect(tracker_is_awake(), 1) || wake()) && reentry_guard_enter_as(REENTRY_GUARD_PYTHON);
@@ -435,7 +436,6 @@ hooks_python_start(void)
 void
 hooks_python_forked(void)
 {
-	atomic_flag_clear_explicit(&is_busy, memory_order_relaxed);
 	hooks_python_sample_forked();
 }
 
@@ -455,7 +455,7 @@ hooks_python_arrived(void)
 	bool is_new = atomic_load_explicit(&has_ended, memory_order_relaxed) && !python_runtime_is_finalizing();
 
 	if ((atomic_load_explicit(&state, memory_order_relaxed) == NOT_WANTED && !is_new) || !python_frames_is_attached() ||
-	    atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire))
+	    !turn_take(&looking))
 		return;
 	static unsigned walks;
 	bool is_due = is_new || state == NOT_SETTLED || ++walks % WALKS_PER_LOOK == 0;
@@ -470,5 +470,5 @@ hooks_python_arrived(void)
 		look_again();
 	else if (is_due && state == SAMPLED)
 		look_at_samples();
-	atomic_flag_clear_explicit(&is_busy, memory_order_release);
+	turn_give(&looking);
 }

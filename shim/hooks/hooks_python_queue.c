@@ -25,6 +25,7 @@
 #include "base/raw_sys.h"
 #include "base/reentry_guard.h"
 #include "base/tail_call.h"
+#include "base/turn.h"
 #include "python/python_frames.h"
 #include "python/python_memory.h"
 #include "python/python_runtime.h"
@@ -207,14 +208,14 @@ may_ask(const struct python_objects *objects)
 void
 hooks_python_queue_look(void)
 {
-	static atomic_flag is_busy = ATOMIC_FLAG_INIT;
-	static bool is_done; // under is_busy
+	static struct turn installing;
+	static bool is_done; // under it
 	int host_errno = errno;
 
-	if (may_ask(&python_runtime.objects) && !atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire)) {
+	if (may_ask(&python_runtime.objects) && turn_take(&installing)) {
 		if (!is_done)
 			is_done = install(&python_runtime.objects);
-		atomic_flag_clear_explicit(&is_busy, memory_order_release);
+		turn_give(&installing);
 	}
 	errno = host_errno;
 }

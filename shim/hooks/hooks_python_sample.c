@@ -131,7 +131,7 @@ hooks_python_sample_served(void *addr, size_t bytes)
 }
 
 /* To be called before a request of SAMPLE_BYTES. False: nothing can be recorded now. */
-static bool
+static inline __attribute__((always_inline)) bool
 begin(void)
 {
 	int host_errno = errno;

@@ -42,7 +42,7 @@ is_this_process(void)
 	return capture_file_header()->identity.pid == (uint32_t)raw_syscall(SYS_getpid);
 }
 
-static bool
+static inline __attribute__((always_inline)) bool
 begin(void)
 {
 	return raw_sys_may_call() && is_this_process() && reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK);

@@ -25,6 +25,7 @@
 #include "base/real_new.h"
 #include "base/reentry_guard.h"
 #include "base/settings.h"
+#include "base/turn.h"
 #include "capture/capture_disk.h"
 #include "capture/capture_file.h"
 #include "gpu/real_cuda.h"
@@ -295,6 +296,7 @@ after_fork_in_child(void)
 {
 	capture_file_growth_unlock();
 	range_map_unlock();
+	turn_forked(); // of operator new, which may be asked for before anything is recorded
 	if (!reentry_guard_is_outside())
 		capture_file_privatize(); // forked by a signal handler that interrupted a hook, which will go on here
 	if (!is_over && !is_owner())  // else another library's handler, before this one, has started it
@@ -371,6 +373,7 @@ start(void)
 	if (settings.is_private)
 		capture_file_note(
 			"recorded with KMEMSHIM_PRIVATE=1: arguments, texts of cells, and folders that no symbols are in were left out");
+	reentry_guard_start();
 	reentry_guard_on_left = tracker_hook_left;
 	thread_slot_start();
 	native_stack_start();
@@ -393,9 +396,9 @@ start_in_child(void)
 {
 	uint32_t parent_pid = owner_pid;
 
+	turn_forked();
 	inherited_forked_child();
 	capture_file_forked();
-	call_stack_forked();
 	tracker_library_clear();
 	tracker_clear();
 	thread_start_forked();
@@ -405,7 +408,6 @@ start_in_child(void)
 	launcher_pipe_forked();
 	memory_guard_forked();
 	marks_forked();
-	phases_forked();
 	history_forked();
 	steps_forked();
 	open_capture(true, parent_pid);

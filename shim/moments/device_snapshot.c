@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "sites/callbacks.h"
@@ -19,8 +20,8 @@
 #define SPENT_PART 50
 #define SIZES 64
 
-static atomic_flag is_sampling = ATOMIC_FLAG_INIT;
-static uint64_t spent_ns; // whose is_sampling is
+static struct turn sampling;
+static uint64_t spent_ns; // whose turn it is
 
 /* -1: not of one device. */
 static int
@@ -179,20 +180,18 @@ device_snapshot_take(uint32_t *record, unsigned domain, uint64_t sequence, uint6
 	uint64_t age_ns = start_ns - capture_file_header()->identity.start_monotonic_ns;
 	bool is_taken = false;
 
-	/* acquire: after what the other one did. Pairs with the clear below. */
-	if (atomic_flag_test_and_set_explicit(&is_sampling, memory_order_acquire))
+	if (!turn_take(&sampling))
 		return false;
 	if (spent_ns <= SPENT_FREELY_NS + age_ns / SPENT_PART) {
 		is_taken = take(record, domain, sequence, allocated_count);
 		spent_ns += clock_now_ns() - start_ns;
 	}
-	atomic_flag_clear_explicit(&is_sampling, memory_order_release);
+	turn_give(&sampling);
 	return is_taken;
 }
 
 void
 device_snapshot_forked(void)
 {
-	atomic_flag_clear_explicit(&is_sampling, memory_order_relaxed); // of a thread that is not here
 	spent_ns = 0;
 }

@@ -21,6 +21,7 @@
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "base/thread_stack.h"
+#include "base/turn.h"
 #include "kmem_words.h"
 #include "sites/site_table.h"
 
@@ -34,7 +35,7 @@
 
 _Atomic uint64_t history_next_volume = UINT64_MAX;
 
-static atomic_flag is_taking = ATOMIC_FLAG_INIT;
+static struct turn taking;
 
 static struct {
 	uint16_t places[KMEM_HISTORY_POINTS]; // of those in use, in the order of time; then those that are free
@@ -281,23 +282,10 @@ take(uint64_t now_ns, uint64_t resident_bytes)
 
 /* ---- when ---- */
 
-/* acquire, and release below: what the one before wrote. Each pairs with the other. False: another thread takes one. */
-static bool
-enter(void)
-{
-	return !atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire);
-}
-
-static void
-leave(void)
-{
-	atomic_flag_clear_explicit(&is_taking, memory_order_release);
-}
-
 void
 history_beat(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_bytes, uint64_t now_ns)
 {
-	if (!enter())
+	if (!turn_take(&taking))
 		return;
 	if (!history.has_begun) {
 		history.has_begun = true;
@@ -308,7 +296,7 @@ history_beat(uint64_t live_bytes, uint64_t resident_bytes, uint64_t limit_bytes,
 		take(now_ns, resident_bytes);
 		set_next_volume();
 	}
-	leave();
+	turn_give(&taking);
 }
 
 static uint64_t
@@ -327,14 +315,14 @@ take_between_beats(uint64_t resident_bytes, bool is_last)
 {
 	uint64_t now_ns;
 
-	if (!thread_stack_has_room() || !enter())
+	if (!thread_stack_has_room() || !turn_take(&taking))
 		return;
 	now_ns = clock_now_ns();
 	if (history.has_begun && (is_last || is_due(now_ns, INT64_MIN)))
 		take(now_ns, resident_bytes != 0 ? resident_bytes : resident_now());
 	if (history.has_begun)
 		set_next_volume();
-	leave();
+	turn_give(&taking);
 }
 
 void
@@ -358,7 +346,6 @@ history_exit(void)
 void
 history_forked(void)
 {
-	atomic_flag_clear_explicit(&is_taking, memory_order_relaxed); // of a thread that is not here
 	memset(&history, 0, sizeof(history));
 	atomic_store_explicit(&history_next_volume, UINT64_MAX, memory_order_relaxed);
 }

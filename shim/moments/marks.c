@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/diag.h"
 #include "base/settings.h"
+#include "base/turn.h"
 #include "kmem_words.h"
 #include "moments/held_sites.h"
 #include "sites/callbacks.h"
@@ -27,7 +28,7 @@
 #include "tables/peak.h"
 
 #define BUDGET_BYTES (UINT64_C(32) << 20)
-#define WAIT_TURNS 20000 // a mark is written in less than a microsecond
+#define WAIT_TRIES 20000 // a mark is written in less than a microsecond
 #define REFUSED_MARKS_MAX 16u
 #define REFUSED_PERIOD_NS UINT64_C(1000000000)
 #define EVEN_FIRST_NS UINT64_C(250000000)
@@ -38,10 +39,10 @@
 
 _Atomic uint64_t marks_served;
 
-static atomic_flag is_marking = ATOMIC_FLAG_INIT;
-static atomic_flag is_taking = ATOMIC_FLAG_INIT;
+static struct turn marking;
+static struct turn taking;
 static _Atomic uint64_t resident_bytes_seen; // relaxed: a figure
-static uint32_t plain_count;                 // whose is_marking is
+static uint32_t plain_count;                 // whose turn of marking it is
 
 static struct {
 	uint64_t spent_bytes; // of the file, by records
@@ -50,7 +51,7 @@ static struct {
 	uint32_t even_count;
 	uint8_t even[KMEM_SNAPSHOTS_EVEN]; // places in the order of time, then those that are free
 	uint64_t even_distance_ns;
-} taken; // whose is_taking is
+} taken; // whose turn of taking it is
 
 /* relaxed, both: thresholds; who takes a snapshot sets them, and one that is taken twice is no harm. */
 static _Atomic uint64_t next_even_ns;
@@ -139,17 +140,16 @@ store(struct kmem_mark *to, const struct kmem_mark *mark)
 	atomic_store_explicit(&to->checksum, checksum, memory_order_release); // M1
 }
 
-/* acquire and release: the place and its number of who wrote before. Each pairs with the other. */
 static void
 store_plain(const struct kmem_mark *mark)
 {
-	for (unsigned turn = 0; atomic_flag_test_and_set_explicit(&is_marking, memory_order_acquire); turn++) {
-		if (turn == WAIT_TURNS) // its number is missing: that tells
+	for (unsigned tries = 0; !turn_take(&marking); tries++) {
+		if (tries == WAIT_TRIES) // its number is missing: that tells
 			return;
 		arch_pause();
 	}
 	store(place_at(plain_count++ % KMEM_MARKS_PLAIN), mark);
-	atomic_flag_clear_explicit(&is_marking, memory_order_release);
+	turn_give(&marking);
 }
 
 void
@@ -285,8 +285,7 @@ take(enum kmem_mark_kind kind, const char *name, uint64_t now_ns)
 	uint32_t place;
 
 	record_callbacks.needs_file();
-	/* acquire, and release below: what the one before wrote. Each pairs with the other. */
-	if (atomic_flag_test_and_set_explicit(&is_taking, memory_order_acquire)) {
+	if (!turn_take(&taking)) {
 		if (kind == KMEM_MARK_PROGRAM || kind == KMEM_MARK_OUTSIDE)
 			marks_note(kind, name);
 		return;
@@ -297,7 +296,7 @@ take(enum kmem_mark_kind kind, const char *name, uint64_t now_ns)
 		take_into(FIRST_NAMED + taken.named_count++ % KMEM_SNAPSHOTS_NAMED, kind, name);
 	else if ((place = even_place(now_ns)) < KMEM_SNAPSHOTS_EVEN)
 		take_into(FIRST_EVEN + place, kind, name);
-	atomic_flag_clear_explicit(&is_taking, memory_order_release);
+	turn_give(&taking);
 }
 
 void
@@ -358,8 +357,6 @@ marks_serve(void)
 void
 marks_forked(void)
 {
-	atomic_flag_clear_explicit(&is_marking, memory_order_relaxed); // of threads that are not here
-	atomic_flag_clear_explicit(&is_taking, memory_order_relaxed);
 	memset(&taken, 0, sizeof(taken));
 	plain_count = 0;
 	atomic_store_explicit(&marks_served, 0, memory_order_relaxed);

@@ -27,7 +27,7 @@
 #define TRIES_MAX 8u // while other threads reach one maximum after the other
 #define LOOKS_MAX 8u
 
-static struct wait_lock lock = WAIT_LOCK_FREE;
+static struct wait_lock lock;
 
 /* The domains at one try. */
 struct domains_seen {
@@ -225,10 +225,4 @@ phases_look(const struct peak_batch *heap, struct phases_row rows[KMEM_DOMAINS_M
 		rows[i] = (struct phases_row){ .live_bytes = live_bytes,
 			                           .peak_bytes = peak_bytes > live_bytes ? peak_bytes : live_bytes };
 	}
-}
-
-void
-phases_forked(void)
-{
-	wait_lock_give(&lock); // of a thread that is not here
 }

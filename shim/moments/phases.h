@@ -50,6 +50,4 @@ phases_peak_bytes(const struct kmem_domain_row *row)
 	return kept_bytes > peak_bytes ? kept_bytes : peak_bytes;
 }
 
-void phases_forked(void); // forked child: one thread, an empty capture
-
 #endif

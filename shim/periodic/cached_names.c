@@ -37,9 +37,7 @@
 
 static _Atomic uint32_t sampled; // relaxed: guards nothing
 static _Atomic uint64_t last;    // where the cache was; relaxed: it is checked anew
-static struct rate_limit paced = { .period_ns = PERIOD_NS,
-	                               .parts = { [PACED_USUAL] = PERIOD_PART },
-	                               .is_sampling = ATOMIC_FLAG_INIT };
+static struct rate_limit paced = { .period_ns = PERIOD_NS, .parts = { [PACED_USUAL] = PERIOD_PART } };
 
 /* The state of the only interpreter. False: there are more, or it is not known where it ends. */
 static bool

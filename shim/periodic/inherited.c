@@ -8,6 +8,7 @@
 
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "moments/phases.h"
@@ -28,7 +29,7 @@
 static struct site_totals totals[KMEM_DOMAINS_MAX];
 static struct kmem_inherited_site largest[KMEM_INHERITED_SITES_MAX]; // first the largest
 static uint32_t largest_count;
-static atomic_flag is_gathering = ATOMIC_FLAG_INIT; // of two forks at once the second child gathers by itself
+static struct turn gathering; // of two forks at once the second child gathers by itself
 static bool is_gathered;
 
 /* In a child: the parent's samples of small Python objects. The lowest bits of an address are 0: here they are the place in `largest`. */
@@ -37,7 +38,7 @@ static_assert(KMEM_INHERITED_SITES_MAX <= SAMPLE_ALIGN, "the place in `largest` 
 static uint64_t samples[PYTHON_SAMPLES_MAX];
 static uint32_t sample_count;
 static bool is_forked;
-static atomic_flag is_sampling = ATOMIC_FLAG_INIT; // a thread is at the figures; others leave it to that
+static struct turn sampling; // a thread is at the figures; others leave it to that
 
 /*
  * Records are summed one after the other while other threads go on: an event that comes meanwhile may count half. The domain's own word
@@ -80,8 +81,7 @@ inherited_gather(void)
 {
 	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
 
-	/* acquire: after the other's work. Pairs with the clear below. */
-	if (atomic_flag_test_and_set_explicit(&is_gathering, memory_order_acquire))
+	if (!turn_take(&gathering))
 		return;
 	inherited_totals_now(totals);
 	largest_count = 0;
@@ -95,7 +95,7 @@ inherited_gather(void)
 			note_site(i, (uint64_t)live);
 	}
 	is_gathered = true;
-	atomic_flag_clear_explicit(&is_gathering, memory_order_release);
+	turn_give(&gathering);
 }
 
 void
@@ -150,13 +150,11 @@ note_samples(void)
 void
 inherited_forked_child(void)
 {
-	atomic_flag_clear_explicit(&is_gathering, memory_order_relaxed); // of a thread that is not here
 	if (!is_gathered)
 		inherited_gather();
 	is_gathered = false;
 	note_samples();
 	is_forked = true;
-	atomic_flag_clear_explicit(&is_sampling, memory_order_relaxed); // of a thread that is not here
 }
 
 void
@@ -263,8 +261,8 @@ look(bool is_end)
 void
 inherited_sample(bool is_end)
 {
-	if (!is_forked || !raw_sys_may_call() || atomic_flag_test_and_set_explicit(&is_sampling, memory_order_acquire))
+	if (!is_forked || !raw_sys_may_call() || !turn_take(&sampling))
 		return;
 	look(is_end);
-	atomic_flag_clear_explicit(&is_sampling, memory_order_release); // the figures; pairs with the acquire above
+	turn_give(&sampling);
 }

@@ -25,7 +25,7 @@
 static char path[4096 + 64];        // "" = there is none
 static _Atomic uint64_t next_bytes; // live, at which a look may be due; relaxed: it guards nothing
 static _Atomic bool has_tracer;     // that the program named; relaxed: it guards nothing
-static struct wait_lock room_lock = WAIT_LOCK_FREE;
+static struct wait_lock room_lock;
 
 /* The name of the pipe has the time at which the launcher was started. */
 void
@@ -46,7 +46,6 @@ launcher_pipe_forked(void)
 {
 	atomic_store_explicit(&next_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&has_tracer, false, memory_order_relaxed); // the kernel's word is of the parent
-	room_lock = (struct wait_lock)WAIT_LOCK_FREE;                    // of a thread that is not here
 }
 
 void

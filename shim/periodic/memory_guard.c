@@ -26,6 +26,7 @@
 #include "base/reentry_guard.h"
 #include "base/settings.h"
 #include "base/thread_stack.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "moments/failed_requests.h"
@@ -48,7 +49,7 @@ enum { WAITING, ARMED, PASSED };
 static _Atomic uint32_t state;
 static _Atomic uint64_t room = UINT64_MAX;
 static _Atomic bool has_judged; // the first beat comes before recording: then the next one is to come soon
-static atomic_flag is_judging = ATOMIC_FLAG_INIT;
+static struct turn judging;
 static uint64_t passed_ns; // of who judges
 static uint32_t passed_count;
 static uint64_t last_beside_bytes; // in memory and not live, at the last beat
@@ -415,16 +416,15 @@ may_judge(void)
 	       atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0;
 }
 
-/* acquire and release, both times: the figures of the thread that judged before. Each pairs with the other. */
 static enum memory_guard_due
 judge_alone(const struct memory_limits_now *now, uint64_t live_bytes, const struct request *request, bool *is_refused)
 {
 	enum memory_guard_due due;
 
-	if (atomic_flag_test_and_set_explicit(&is_judging, memory_order_acquire))
+	if (!turn_take(&judging))
 		return MEMORY_GUARD_NOTHING;
 	due = judge(now, live_bytes, request, is_refused);
-	atomic_flag_clear_explicit(&is_judging, memory_order_release);
+	turn_give(&judging);
 	return due;
 }
 
@@ -546,7 +546,6 @@ memory_guard_start(bool may_speak, bool is_first)
 void
 memory_guard_forked(void)
 {
-	atomic_flag_clear_explicit(&is_judging, memory_order_relaxed); // of a thread that is not here
 	passed_count = 0;
 	publish(&(struct kmem_guard_passing){ .number = 0 });
 }

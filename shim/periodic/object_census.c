@@ -83,9 +83,7 @@ static struct {
 } look;
 
 static _Atomic int objects; // enum object_census_source; relaxed: guards nothing
-static struct rate_limit paced = { .period_ns = PERIOD_NS,
-	                               .parts = { [PACED_USUAL] = PERIOD_PART },
-	                               .is_sampling = ATOMIC_FLAG_INIT };
+static struct rate_limit paced = { .period_ns = PERIOD_NS, .parts = { [PACED_USUAL] = PERIOD_PART } };
 
 /* Names that are in the capture. */
 static struct {

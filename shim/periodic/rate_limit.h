@@ -24,6 +24,7 @@
 
 #include "base/clock.h"
 #include "base/raw_sys.h"
+#include "base/turn.h"
 
 /* PACED_FALLEN: much was freed. PACED_PRESSING: before it is too late. PACED_DUE: at any time, but see above. */
 enum rate_limit_reason { PACED_USUAL, PACED_URGENT, PACED_FALLEN, PACED_PRESSING, PACED_DUE };
@@ -38,11 +39,11 @@ struct rate_limit_account {
 struct rate_limit {
 	uint64_t period_ns;                  // the least from one to the next usual one
 	uint64_t parts[PACED_REASONS];       // so many times the duration of one, too
-	atomic_flag is_sampling;             // acquire and release: all that is looked at is under it
+	struct turn sampling;                // all that is looked at is under it
 	struct rate_limit_account wall;      // the wall's time, and how long looks took by it
 	struct rate_limit_account processor; // the processor's, for both
 	struct rate_limit_account bound;     // the wall's, and how long looks took by the processor's
-	uint64_t begin_ns;                   // under the flag, as the next one
+	uint64_t begin_ns;                   // under the turn, as the next one
 	uint64_t begin_processor_ns;
 	_Atomic uint64_t took_ns;       // the processor's time of the last look; relaxed: an estimate
 	uint64_t due_from_processor_ns; // of a forked child: none before that
@@ -97,7 +98,7 @@ rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
 	processor_ns = rate_limit_processor_ns();
 	if (!is_due && (processor_ns == 0 || !rate_limit_is_time(&look->processor, reason, processor_ns)))
 		return false;
-	if (atomic_flag_test_and_set_explicit(&look->is_sampling, memory_order_acquire))
+	if (!turn_take(&look->sampling))
 		return false;
 	look->begin_ns = now_ns;
 	look->begin_processor_ns = processor_ns;
@@ -134,7 +135,7 @@ rate_limit_end(struct rate_limit *look)
 		rate_limit_charge(look, &look->processor, end_processor_ns, end_processor_ns - look->begin_processor_ns);
 		rate_limit_charge(look, &look->bound, end_ns, end_processor_ns - look->begin_processor_ns);
 	}
-	atomic_flag_clear_explicit(&look->is_sampling, memory_order_release);
+	turn_give(&look->sampling);
 }
 
 /*
@@ -146,7 +147,6 @@ rate_limit_end(struct rate_limit *look)
 static inline void
 rate_limit_forked(struct rate_limit *look, uint64_t from_ns, uint64_t look_ns)
 {
-	atomic_flag_clear_explicit(&look->is_sampling, memory_order_relaxed);
 	look->due_from_processor_ns = RATE_LIMIT_DUE_PART * look_ns;
 	for (unsigned reason = 0; reason < PACED_REASONS; reason++) {
 		uint64_t pause_ns = look->parts[reason] * look_ns;

@@ -72,7 +72,6 @@ static struct rate_limit paced = {
 	           [PACED_URGENT] = URGENT_PART,
 	           [PACED_FALLEN] = URGENT_PART,
 	           [PACED_PRESSING] = PRESSING_PART },
-	.is_sampling = ATOMIC_FLAG_INIT,
 };
 
 /* What the last look found, and what was charged then. relaxed: they guard nothing. UINT64_MAX: there was none. */

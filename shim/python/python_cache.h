@@ -37,7 +37,7 @@ struct python_frame {
  *       instruction, owner, is_entry), and what the visit made of them. What it reads besides is in the code object and never
  *       changes while that lives, or follows from the words (which copy of the bytecode an instruction is in); a frame that
  *       runs no code object is asked again what it runs.
- *   P2  No code object has died since the visits: `deaths` is the count from before the first of them, and equal. So the
+ *   P2  No code object of a visit has died since: `deaths` is the count from before the first of them, and equal. So the
  *       object behind an equal code word is the same object, and its record the same record. A forked child's count is another.
  *       The death that would matter is ordered before this walk by whatever gave this thread the next object at the address.
  *   P3  visits[i - 1] is the frame that visits[i] led to, for i < count; visits[0] led to none. So equal words and an equal link,

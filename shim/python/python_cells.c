@@ -13,6 +13,7 @@
 
 #include "base/checked_memory.h"
 #include "base/settings.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "python/python_memory.h"
 #include "python/python_string.h"
@@ -27,8 +28,8 @@
 #define LIST_SIZE 16
 #define LIST_ITEMS 24
 
-/* Everything here belongs to the thread that holds `is_busy`. */
-static atomic_flag is_busy = ATOMIC_FLAG_INIT;
+/* Everything here belongs to the thread whose turn it is. */
+static struct turn noting;
 static uint64_t namespace_addr; // the one that was read last
 static uint32_t last_number;    // of its cells in the capture
 static uint64_t texts_bytes;
@@ -224,8 +225,7 @@ python_cells_note(const struct python_interpreter *python, uint64_t frame_addr)
 
 	if (settings.is_private) // then a cell is known by the hash in its file's name
 		return;
-	/* acquire and release: one thread after the other. */
-	if (atomic_flag_test_and_set_explicit(&is_busy, memory_order_acquire))
+	if (!turn_take(&noting))
 		return;
 	window.addr = CHECKED_WINDOW_EMPTY; // what was read before is old
 	if (namespace != namespace_addr) {
@@ -233,7 +233,7 @@ python_cells_note(const struct python_interpreter *python, uint64_t frame_addr)
 		last_number = 0;
 	}
 	note_new_cells(python, namespace);
-	atomic_flag_clear_explicit(&is_busy, memory_order_release);
+	turn_give(&noting);
 }
 
 void
@@ -242,5 +242,4 @@ python_cells_forked(void)
 	namespace_addr = 0;
 	last_number = 0;
 	texts_bytes = 0;
-	atomic_flag_clear_explicit(&is_busy, memory_order_relaxed); // a thread of the parent may have been at it
 }

@@ -16,6 +16,8 @@
  *       it walks over.
  *   C4  A word of `contents` is 0 or the record's index + 1 and half of its hash, and never changes again.
  *   C5  A record is complete and sealed before a word of either table leads to it (F1, F3).
+ *   C6  A death is counted where anything may have been remembered of the object: it has a word, or its bucket is marked. A bucket is
+ *       marked before a word of it gives way to another one, and where something of a code object without a word is remembered.
  *
  * Not chosen  one open-addressed table: deletion needs tombstones, and a reused one can leave a second word
  *             for an address behind an empty slot, which is found again when the address is. Here a
@@ -74,6 +76,9 @@ static alignas(4096) _Atomic uint64_t contents[CONTENT_FIRST_WORDS + CONTENT_WOR
  */
 static _Atomic uint64_t deaths;
 
+/* Of each bucket whether a code object without a word may be remembered (C6); relaxed, see python_code_forget(). */
+static _Atomic uint64_t marks[(1u << BUCKET_BITS) / 64];
+
 /* Index + 1 of the record that stands for code without one; 0 = not needed yet. */
 static _Atomic uint32_t placeholder_record;
 
@@ -105,6 +110,24 @@ address_tag(uint64_t mixed)
 }
 
 #define TAG_MASK (WORD_IS_USED | ((UINT64_C(1) << TAG_BITS) - 1) << TAG_SHIFT)
+
+static void
+mark_bucket(uint64_t mixed)
+{
+	uint64_t number = mixed & ((1u << BUCKET_BITS) - 1);
+	uint64_t bit = UINT64_C(1) << number % 64;
+
+	if ((atomic_load_explicit(&marks[number / 64], memory_order_relaxed) & bit) == 0)
+		atomic_fetch_or_explicit(&marks[number / 64], bit, memory_order_relaxed);
+}
+
+static bool
+is_marked(uint64_t mixed)
+{
+	uint64_t number = mixed & ((1u << BUCKET_BITS) - 1);
+
+	return (atomic_load_explicit(&marks[number / 64], memory_order_relaxed) >> number % 64 & 1) != 0;
+}
 
 static inline struct python_code
 address_find(uint64_t mixed)
@@ -145,7 +168,9 @@ address_store(uint64_t mixed, struct python_code code)
 		                                            memory_order_relaxed))
 			return;
 	}
-	atomic_store_explicit(&bucket->words[home], fresh, memory_order_release); // the one there is found by content
+	mark_bucket(mixed);
+	/* The one there is found by content. release: also the mark (C6). Pairs with python_code_forget(). */
+	atomic_store_explicit(&bucket->words[home], fresh, memory_order_release);
 }
 
 void
@@ -154,17 +179,30 @@ python_code_forget(uint64_t code_addr)
 	uint64_t mixed = address_mix(code_addr);
 	struct bucket *bucket = address_bucket(mixed);
 	uint64_t tag = address_tag(mixed);
+	bool is_remembered = false;
 
-	atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed);
 	for (unsigned i = 0; i < BUCKET_WORDS; i++) {
-		/* relaxed: only words for this address matter, and those are ordered by C3. */
-		uint64_t word = atomic_load_explicit(&bucket->words[i], memory_order_relaxed);
+		/*
+		 * acquire: where a word for this address gave way to the one that is seen, the mark is seen, too (C6). Pairs with
+		 * address_store(). Words for this address are ordered by C3.
+		 */
+		uint64_t word = atomic_load_explicit(&bucket->words[i], memory_order_acquire);
 
-		/* A lost race means that the word belongs to somebody else by now. */
-		if ((word & TAG_MASK) == tag)
-			atomic_compare_exchange_strong_explicit(&bucket->words[i], &word, 0, memory_order_relaxed,
-			                                        memory_order_relaxed);
+		if ((word & TAG_MASK) != tag)
+			continue;
+		is_remembered = true;
+		/* A lost race means that the word belongs to somebody else by now: it gave way. */
+		atomic_compare_exchange_strong_explicit(&bucket->words[i], &word, 0, memory_order_relaxed,
+		                                        memory_order_relaxed);
 	}
+	if (is_remembered || is_marked(mixed))
+		atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed);
+}
+
+void
+python_code_is_remembered(uint64_t code_addr)
+{
+	mark_bucket(address_mix(code_addr));
 }
 
 /* --- what a code object says ----------------------------------------------------------------------- */
@@ -473,6 +511,8 @@ find_by_content(const struct python_interpreter *python, uint64_t code_addr)
 		code = placeholder(python);
 	if (code.is_found)
 		address_store(address_mix(code_addr), code);
+	else
+		python_code_is_remembered(code_addr);
 	code.is_new_cell = (code.flags & KMEM_CODE_CELL) != 0;
 	return code;
 }
@@ -512,6 +552,10 @@ void
 python_code_forked(void)
 {
 	atomic_fetch_add_explicit(&deaths, 1, memory_order_relaxed);
+	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+		if (atomic_load_explicit(&marks[i], memory_order_relaxed) != 0) // a write would copy the page
+			atomic_store_explicit(&marks[i], 0, memory_order_relaxed);
+	}
 	/* Private zero pages again; clearing by hand would copy pages that the child never needs. */
 	if (raw_madvise(addresses, sizeof(addresses), MADV_DONTNEED) != 0)
 		memset(addresses, 0, sizeof(addresses));

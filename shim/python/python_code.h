@@ -36,9 +36,13 @@ bool python_code_is_program(const struct python_interpreter *python, uint64_t co
 /* The object at this address is about to be freed. Before its memory is. */
 void python_code_forget(uint64_t code_addr);
 
+/* Something is remembered of a code object that was not looked up: its death is to be counted. */
+void python_code_is_remembered(uint64_t code_addr);
+
 /*
- * How many code objects have died, forks counted in. What was learned about a living one holds until this number changes: one
- * that dies is counted before its memory is freed.
+ * How many code objects have died of which anything was remembered, forks counted in; a few more. What was learned about a living one
+ * holds until this number changes: one that dies is counted before its memory is freed. Not counted are those of which nothing was
+ * learned: of a thread that evaluates expressions in a loop nearly all.
  */
 uint64_t python_code_deaths(void);
 

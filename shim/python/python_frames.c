@@ -269,6 +269,8 @@ visit_frame(struct walk *walk, uint32_t at)
 			visit->kind = PYTHON_VISIT_SKIP;
 			walk->is_whole = false;
 		}
+	} else if (visit->kind == PYTHON_VISIT_SKIP) {
+		python_code_is_remembered(python_visit_code(&walk->python->layout, visit->code_word));
 	}
 	step(walk, visit);
 	return true;

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "base/raw_sys.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 
 #define PYTHON_3_10 0x030a
@@ -182,7 +183,7 @@ static struct {
 	uint32_t start;
 } line_starts[2 * EXPANDED_RANGES];
 static uint64_t expanded_clock;
-static atomic_flag is_expanding = ATOMIC_FLAG_INIT; // never waited for: the table is read directly then
+static struct turn expanding; // never waited for: the table is read directly then
 
 /* Where the line begins first: here, or where it was seen before. */
 static uint32_t
@@ -251,9 +252,7 @@ read_expanded(const struct kmem_code *code, uint32_t code_index, uint32_t offset
 {
 	struct expanded *found = &expanded[0];
 
-	/* acquire and release: one thread after the other. */
-	if (code->line_table_bytes < EXPANDED_MIN_BYTES ||
-	    atomic_flag_test_and_set_explicit(&is_expanding, memory_order_acquire))
+	if (code->line_table_bytes < EXPANDED_MIN_BYTES || !turn_take(&expanding))
 		return false;
 	for (unsigned i = 0; i < EXPANDED_TABLES; i++) {
 		if (expanded[i].code_index == code_index && expanded[i].last_used != 0) {
@@ -270,7 +269,7 @@ read_expanded(const struct kmem_code *code, uint32_t code_index, uint32_t offset
 	bool is_known = found->count != 0;
 	if (is_known)
 		*first = find_first(found, offset);
-	atomic_flag_clear_explicit(&is_expanding, memory_order_release);
+	turn_give(&expanding);
 	return is_known;
 }
 
@@ -357,5 +356,4 @@ python_lines_forked(void)
 		memset(answers, 0, sizeof(answers));
 	for (unsigned i = 0; i < EXPANDED_TABLES; i++)
 		expanded[i].last_used = 0;
-	atomic_flag_clear_explicit(&is_expanding, memory_order_relaxed); // a thread of the parent may have been at it
 }

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/settings.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "moments/failed_requests.h"
@@ -230,10 +231,10 @@ map_block(struct thread_slot *slot, void *addr, struct address_block block)
 
 	if (__builtin_expect(block.bytes >= LARGE_BLOCKS_BYTES, 0))
 		large_blocks_note((uint64_t)addr);
+	if (slot != NULL && (slot->map_bits & POINTER_MAP_WATCHED) != 0)
+		block.generation |= POINTER_MAP_WATCH;
 	switch (pointer_map_put(addr, block, &old)) {
 	case POINTER_MAP_STORED:
-		if (slot != NULL && (slot->map_bits & POINTER_MAP_WATCHED) != 0)
-			pointer_map_watch(addr);
 		break;
 	case POINTER_MAP_REPLACED:
 		capture_file_lost(KMEM_LOST_MISSED_FREES, 1);
@@ -304,8 +305,8 @@ tracker_disowned(void *addr)
 		return;
 	if (block.site != 0)
 		released(thread_slot_here(), block, true);
-	if (pointer_map_put(addr, (struct address_block){ .bytes = block.bytes }, &block) == POINTER_MAP_STORED)
-		pointer_map_watch(addr);
+	(void)pointer_map_put(addr, (struct address_block){ .bytes = block.bytes, .generation = POINTER_MAP_WATCH },
+	                      &block);
 }
 
 uint32_t
@@ -603,6 +604,7 @@ tracker_is_teardown(uint64_t bytes)
 void
 tracker_hook_left(void)
 {
+	turn_left();
 	thread_slot_left();
 	lose_event(0);
 }
@@ -616,7 +618,6 @@ tracker_clear(void)
 	tracker_devices_clear();
 	site_table_clear();
 	event_site_clear();
-	releases_forked();
 	thread_slot_forked();
 	teardown_forked();
 }

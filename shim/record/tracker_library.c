@@ -16,6 +16,7 @@
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "base/thread_stack.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "python/python_frames.h"
 #include "record/tracker_parts.h"
@@ -56,7 +57,7 @@ struct line {
 	struct call_stack stack;
 };
 
-static atomic_flag is_sampling = ATOMIC_FLAG_INIT; // acquire and release: all of the below is under it
+static struct turn sampling; // all of the below is under it
 static struct {
 	uint64_t resident_bytes; // when it was asked last
 	uint64_t other_bytes;    // live elsewhere, then
@@ -76,13 +77,13 @@ begin(void)
 	/* What is live stays as it was when the interpreter began to end. */
 	return raw_sys_may_call() &&
 	       atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) == 0 &&
-	       !atomic_flag_test_and_set_explicit(&is_sampling, memory_order_acquire);
+	       turn_take(&sampling);
 }
 
 static void
 end(void)
 {
-	atomic_flag_clear_explicit(&is_sampling, memory_order_release);
+	turn_give(&sampling);
 }
 
 /* ---- what it takes ---- */
@@ -443,5 +444,4 @@ tracker_library_clear(void)
 	library_map_clear();
 	memset(&state, 0, offsetof(typeof(state), lines));
 	state.python.frame_count = state.native.frame_count = 0;
-	atomic_flag_clear_explicit(&is_sampling, memory_order_relaxed);
 }

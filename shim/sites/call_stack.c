@@ -14,6 +14,7 @@
 #include <stddef.h>
 
 #include "base/settings.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_format.h"
 #include "python/python_frames.h"
@@ -28,7 +29,7 @@
  *   C1  between take and give back a shared memory belongs to one thread; threads are never twice inside (reentry guard).
  */
 static struct {
-	_Atomic bool is_taken;
+	struct turn turn;
 	struct call_stack_memory memory;
 } shared[SHARED_MEMORIES]; // untouched ones cost nothing
 
@@ -305,9 +306,8 @@ call_stack_take(struct call_stack_memory *memory, const void *hook_frame, enum c
 {
 	static const struct call_stack none = { .hash = 1, .flags = KMEM_STACK_NO_STACK };
 
-	/* acquire: pairs with call_stack_give_back(); what its last user wrote is done. */
 	for (unsigned i = 0; memory == NULL && i < SHARED_MEMORIES; i++) {
-		if (!atomic_exchange_explicit(&shared[i].is_taken, true, memory_order_acquire)) {
+		if (turn_take(&shared[i].turn)) {
 			memory = &shared[i].memory;
 			native_cache_clear(&memory->caches);
 		}
@@ -323,19 +323,8 @@ call_stack_take(struct call_stack_memory *memory, const void *hook_frame, enum c
 void
 call_stack_give_back(const struct call_stack_memory *memory, const struct call_stack *stack)
 {
-	/* release: our use of the memory comes before its next user's. Pairs with call_stack_take(). */
 	for (unsigned i = 0; memory == NULL && i < SHARED_MEMORIES; i++) {
 		if (stack == &shared[i].memory.stack)
-			atomic_store_explicit(&shared[i].is_taken, false, memory_order_release);
-	}
-}
-
-void
-call_stack_forked(void)
-{
-	for (unsigned i = 0; i < SHARED_MEMORIES; i++) {
-		// each is in a page of its own, which a write would copy
-		if (atomic_load_explicit(&shared[i].is_taken, memory_order_relaxed))
-			atomic_store_explicit(&shared[i].is_taken, false, memory_order_relaxed);
+			turn_give(&shared[i].turn);
 	}
 }

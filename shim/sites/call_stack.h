@@ -54,7 +54,4 @@ void call_stack_give_back(const struct call_stack_memory *memory, const struct c
 /* What the stack's `hash` must be after frames or flags were changed. */
 uint64_t call_stack_hash(const struct call_stack *stack);
 
-// forked child: memories that other threads of the parent were using are free. One thread.
-void call_stack_forked(void);
-
 #endif

@@ -58,7 +58,7 @@ static uint32_t gone_count; // ever; the last ones are in `gone`
 // version at which the last module that is not in `gone` any more was unloaded
 static _Atomic uint32_t forgotten;
 
-static struct wait_lock lock = WAIT_LOCK_FREE;
+static struct wait_lock lock; // what it guards is whole at each step: a slot counts from its key on
 
 static uint64_t
 key_of(const struct loaded_object *object)
@@ -513,7 +513,6 @@ module_map_forked(void)
 	gone_count = 0;
 	atomic_store_explicit(&slot_count, 0, memory_order_relaxed);
 	atomic_store_explicit(&forgotten, 0, memory_order_relaxed);
-	wait_lock_give(&lock); // whoever held it in the parent
 }
 
 void

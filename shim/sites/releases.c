@@ -9,6 +9,7 @@
 
 #include "base/settings.h"
 #include "base/thread_stack.h"
+#include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "python/python_runtime.h"
@@ -18,7 +19,7 @@
 #include "tables/peak.h"
 #include "tables/pointer_map.h"
 
-static _Atomic bool is_noting;
+static struct turn noting;
 
 bool
 releases_watch(struct thread_slot *slot)
@@ -118,13 +119,12 @@ count_temporary(uint32_t site, bool is_temporary)
 void
 releases_count(uint32_t site, uint32_t releaser, uint64_t bytes, enum releases_when when)
 {
-	/* acquire: what the thread before wrote. Pairs with the store below. */
-	if (atomic_exchange_explicit(&is_noting, true, memory_order_acquire))
+	if (!turn_take(&noting))
 		return;
 	count_pair(site, releaser, holds_much(site, bytes));
 	if (when != RELEASES_UNKNOWN)
 		count_temporary(site, when == RELEASES_TEMPORARY);
-	atomic_store_explicit(&is_noting, false, memory_order_release);
+	turn_give(&noting);
 }
 
 /* Blocks of no tally, or of another thread's: what their thread allocated after them is not known. */
@@ -153,10 +153,4 @@ releases_note(struct thread_slot *slot, const void *hook_frame, uint64_t addr, u
 	if (releaser != 0)
 		releases_count(site, releaser, bytes, when);
 	errno = host_errno;
-}
-
-void
-releases_forked(void)
-{
-	atomic_store_explicit(&is_noting, false, memory_order_relaxed);
 }

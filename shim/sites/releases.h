@@ -51,6 +51,4 @@ void releases_note(struct thread_slot *slot, const void *hook_frame, uint64_t ad
 enum releases_when { RELEASES_UNKNOWN, RELEASES_LATE, RELEASES_TEMPORARY };
 void releases_count(uint32_t site, uint32_t releaser, uint64_t bytes, enum releases_when when);
 
-void releases_forked(void); // forked child: one thread, an empty capture
-
 #endif

@@ -23,8 +23,8 @@
 #include "tables/peak.h"
 #include "tables/pointer_map.h"
 
-#define THREAD_SLOTS_MAX 1024u
-#define THREAD_SLOT_ROOMS 64u // a power of two
+#define THREAD_SLOTS_MAX 32768u // a multiple of 64. No memory is taken for those that no thread had
+#define THREAD_SLOT_ROOMS 64u   // a power of two
 
 /* While this thread's record of a Python-only site holds less, it need not be asked what other threads' hold (event_site.c). */
 struct thread_slot_room {

@@ -41,7 +41,8 @@ struct booking {
 
 _Atomic bool library_map_is_any;
 
-static struct wait_lock lock = WAIT_LOCK_FREE;
+static void complete(void);
+static struct wait_lock lock = WAIT_LOCK_COMPLETED_BY(complete);
 static struct reservation reservations[LIBRARY_MAP_RESERVATIONS_MAX];
 static uint32_t reservation_count;
 static uint64_t windows[WINDOWS_MAX]; // number of the window + 1; 0 = free
@@ -257,6 +258,35 @@ library_map_returned(uint64_t start, uint64_t end, library_map_gone *gone)
 		return;
 	forget(start, end, gone);
 	wait_lock_give(&lock);
+}
+
+/*
+ * A hook was left while it changed something: bookings are counted anew from the words (Y1). What was asked for may be in the middle of
+ * another thread's look (Y4).
+ */
+static void
+complete(void)
+{
+	for (uint32_t number = 1; number <= used_bookings; number++)
+		bookings[number].pages = 0;
+	for (uint64_t place = 0; words != NULL && place < windows_max; place++) {
+		for (uint64_t i = 0; windows[place] != 0 && i < WINDOW_PAGES; i++) {
+			if (words[place * WINDOW_PAGES + i] != 0)
+				bookings[words[place * WINDOW_PAGES + i]].pages++;
+		}
+	}
+	free_bookings = 0;
+	for (uint32_t number = used_bookings; number != 0; number--) {
+		if (bookings[number].pages != 0)
+			continue;
+		bookings[number] = (struct booking){ .site = free_bookings };
+		free_bookings = number;
+	}
+	for (uint32_t i = reservation_count; i-- != 0;) {
+		if (reservations[i].start >= reservations[i].end)
+			reservations[i] = reservations[--reservation_count];
+	}
+	asked.is_stale = true;
 }
 
 /* ---- looking ---- */

@@ -25,6 +25,7 @@
 #include "tables/pointer_map.h"
 
 #include "base/raw_sys.h"
+#include "base/turn.h"
 #include "kmem_tables.h"
 
 #define TOP_ENTRIES ((size_t)1 << (KMEM_ADDRESS_BITS - POINTER_MAP_LEAF_LOG2))
@@ -55,9 +56,10 @@ static struct top *top;
 static bool windows_are_own;  // constant once there is a top table
 static _Atomic bool is_stuck; // the address space is used up, or too small for a shadow: no further top or leaf
 static struct address_table overflow;
-static _Atomic uint32_t moves;                             // begun and ended: odd while pages are aside (M5)
-static atomic_flag is_trimming = ATOMIC_FLAG_INIT;         // or looking at all
-static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES]; // under the flag
+static _Atomic uint32_t moves; // begun and ended: odd while pages are aside (M5)
+static void complete_move(void);
+static struct turn trimming_turn = { .complete = complete_move }; // of trimming, or looking at all
+static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES];        // under the turn
 
 /* Who looks from outside reads what these say. */
 KMEM_TABLE_SIGN(sign, KMEM_TABLE_BLOCKS, &top, &overflow.slots, &moves);
@@ -179,7 +181,7 @@ is_of(uint64_t word, uint64_t addr)
 
 /* ---- put ---- */
 
-/* The mark of objects is for words alone: what comes out of the address table goes to the books as it is. */
+/* The marks are for words alone: what comes out of the address table goes to the books as it is. */
 static struct address_block
 unmarked(struct address_block block)
 {
@@ -229,6 +231,7 @@ put_own(pointer_map_word *at, uint64_t addr, struct address_block block, struct 
 static enum pointer_map_put
 put_shared(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
 {
+	block.generation &= (uint8_t)~POINTER_MAP_WATCH; // here all releases go the slow way
 	uint64_t word = pointer_map_pack(addr, block);
 	bool is_large = (word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK;
 	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
@@ -337,28 +340,54 @@ put_back(pointer_map_word *at, uint64_t addr, uint64_t word)
 	put_overflow(addr, pointer_map_unpack(word), &unused); // shared: others are in the window now
 }
 
+/* The pages that are aside, or about to be; under the turn. */
+static struct {
+	pointer_map_word *words;
+	pointer_map_word *aside; // NULL: not yet
+	size_t bytes;
+	uint64_t first_addr;
+} moving;
+
+static void
+end_move(void)
+{
+	for (size_t i = 0; moving.aside != NULL && i < moving.bytes / 8; i++) {
+		uint64_t word = atomic_load_explicit(&moving.aside[i], memory_order_relaxed);
+		uint64_t addr = moving.first_addr + (i << POINTER_MAP_WINDOW_LOG2);
+
+		if (word <= POINTER_MAP_GONE)
+			continue;
+		put_back(&moving.words[i], addr | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3, word);
+		atomic_store_explicit(&moving.aside[i], 0, memory_order_relaxed); // not put back twice: see complete_move()
+	}
+	/* release: what was put back, before the end. Pairs with pointer_map_take_slow(). */
+	atomic_fetch_add_explicit(&moves, 1, memory_order_release);
+	if (moving.aside != NULL)
+		raw_munmap((void *)moving.aside, moving.bytes);
+}
+
+/* A hook was left in the middle. In one instruction, after the move and before its result is noted, it is as if nothing was in the pages. */
+static void
+complete_move(void)
+{
+	if (atomic_load_explicit(&moves, memory_order_relaxed) % 2 != 0)
+		end_move();
+}
+
 /* False when the kernel cannot do it. */
 static bool
 move_aside(pointer_map_word *words, size_t bytes, uint64_t first_addr)
 {
+	moving = (typeof(moving)){ .words = words, .bytes = bytes, .first_addr = first_addr };
 	/* relaxed: odd before the move, and mremap is a full barrier. */
 	atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
 	pointer_map_word *aside = (void *)raw_syscall(SYS_mremap, words, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
 	                                              NULL);
-	bool is_moved = (void *)aside != MAP_FAILED;
 
-	for (size_t i = 0; is_moved && i < bytes / 8; i++) {
-		uint64_t word = atomic_load_explicit(&aside[i], memory_order_relaxed);
-		uint64_t addr = first_addr + (i << POINTER_MAP_WINDOW_LOG2);
-
-		if (word > POINTER_MAP_GONE)
-			put_back(&words[i], addr | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3, word);
-	}
-	/* release: what was put back, before the end. Pairs with pointer_map_take_slow(). */
-	atomic_fetch_add_explicit(&moves, 1, memory_order_release);
-	if (is_moved)
-		raw_munmap((void *)aside, bytes);
-	return is_moved;
+	if ((void *)aside != MAP_FAILED)
+		moving.aside = aside;
+	end_move();
+	return (void *)aside != MAP_FAILED;
 }
 
 static bool
@@ -401,12 +430,12 @@ trim_leaf(pointer_map_word *leaf, uint64_t first_addr, size_t most_bytes)
 size_t
 pointer_map_trim(uint64_t leaves, size_t most_bytes)
 {
-	static uint64_t next; // in the list; under the flag
+	static uint64_t next; // in the list; under the turn
 	struct top *table = top_table(false);
 	size_t given = 0;
 
-	/* acquire, and release below: the last trimmer's buffer and position. Who comes second need not wait. */
-	if (table == NULL || atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire))
+	/* The last trimmer's buffer and position. Who comes second need not wait. */
+	if (table == NULL || !turn_take(&trimming_turn))
 		return 0;
 	uint64_t listed = listed_in(table);
 
@@ -420,7 +449,7 @@ pointer_map_trim(uint64_t leaves, size_t most_bytes)
 		if (given < most_bytes)
 			next++; // nothing is left in this one
 	}
-	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
+	turn_give(&trimming_turn);
 	return given;
 }
 
@@ -454,12 +483,12 @@ visit_leaf(pointer_map_word *leaf, uint64_t first_addr, pointer_map_visitor *vis
 bool
 pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context)
 {
-	static uint64_t next; // in the list; under the flag
+	static uint64_t next; // in the list; under the turn
 	struct top *table = top_table(false);
 	size_t looked_at = 0;
 	uint64_t shown = 0;
 
-	if (table == NULL || atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire)) // as in trim
+	if (table == NULL || !turn_take(&trimming_turn)) // as in trim
 		return false;
 	uint64_t listed = listed_in(table);
 
@@ -470,7 +499,7 @@ pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context
 		if (leaf != NULL)
 			looked_at += visit_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, visitor, context);
 	}
-	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
+	turn_give(&trimming_turn);
 	return shown == listed;
 }
 
@@ -501,7 +530,7 @@ pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
 	*was_used = false;
 	if (table == NULL || end > UINT64_C(1) << KMEM_ADDRESS_BITS)
 		return lowest;
-	if (atomic_flag_test_and_set_explicit(&is_trimming, memory_order_acquire)) // as in trim
+	if (!turn_take(&trimming_turn)) // as in trim
 		return start;
 	for (uint64_t addr = start, next; addr < end && lowest == UINT64_MAX; addr = next) {
 		/* acquire: pairs with install_leaf(). */
@@ -519,7 +548,7 @@ pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
 		if (found < last)
 			lowest = leaf_addr + (found << POINTER_MAP_WINDOW_LOG2);
 	}
-	atomic_flag_clear_explicit(&is_trimming, memory_order_release);
+	turn_give(&trimming_turn);
 	return lowest;
 }
 
@@ -606,6 +635,6 @@ pointer_map_clear(void)
 	atomic_store_explicit(&trimming.highest_bytes, 0, memory_order_relaxed);
 	atomic_store_explicit(&trimming.leaves_left, 0, memory_order_relaxed);
 	atomic_store_explicit(&moves, 0, memory_order_relaxed); // a thread that is not in this process may have trimmed
-	atomic_flag_clear_explicit(&is_trimming, memory_order_relaxed);
+	turn_give(&trimming_turn);
 	address_table_clear(&overflow);
 }

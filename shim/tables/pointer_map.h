@@ -39,9 +39,10 @@
 #define POINTER_MAP_PRESENT KMEM_WORD_PRESENT
 #define POINTER_MAP_POSITION_SHIFT KMEM_WORD_POSITION_SHIFT
 #define POINTER_MAP_OBJECT 0x80u // in a put block's generation: it may be an object of the interpreter
+#define POINTER_MAP_WATCH 0x40u  // the same: its release does not go the fast way. Of no block where windows are shared
 #define POINTER_MAP_GENERATION_SHIFT 53
 #define POINTER_MAP_GENERATION_MASK 0x3fu
-#define POINTER_MAP_WATCHED (UINT64_C(1) << 59)
+#define POINTER_MAP_WATCHED ((uint64_t)POINTER_MAP_WATCH << POINTER_MAP_GENERATION_SHIFT)
 static_assert(KMEM_GENERATION_BUCKETS <= POINTER_MAP_GENERATION_MASK, "");
 #define POINTER_MAP_SITE_SHIFT KMEM_WORD_SITE_SHIFT
 #define POINTER_MAP_OWNER_SHIFT 26
@@ -164,17 +165,6 @@ pointer_map_own_word(uint64_t addr)
 	if (__builtin_expect(leaf == NULL, 0))
 		return NULL;
 	return &leaf[addr >> POINTER_MAP_WINDOW_LOG2 & (POINTER_MAP_LEAF_WORDS - 1)];
-}
-
-/* A block that was just put, and that nobody else knows yet. Where windows are shared, no block is watched. */
-static inline void
-pointer_map_watch(const void *pointer)
-{
-	pointer_map_word *at = pointer_map_own_word((uint64_t)pointer);
-
-	if (at != NULL)
-		atomic_store_explicit(at, atomic_load_explicit(at, memory_order_relaxed) | POINTER_MAP_WATCHED,
-		                      memory_order_relaxed);
 }
 
 /* A block that is about to be released by this thread, and so stays. */

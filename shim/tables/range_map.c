@@ -11,6 +11,7 @@
  *   G1  ranges in the tree are disjoint, not empty, and ordered by start.
  *   G2  pieces[m] is the number of ranges of mapping m in the tree; m is free when it is 0.
  *   G3  all of this is read and written under the lock only.
+ *   G4  the end of a node is 0 unless the rest of it is a range of the map, so the nodes alone say what the map holds.
  */
 #include "tables/range_map.h"
 
@@ -32,7 +33,8 @@ struct node {
 	uint8_t generation;
 };
 
-static struct wait_lock lock = WAIT_LOCK_FREE;
+static void complete(void);
+static struct wait_lock lock = WAIT_LOCK_COMPLETED_BY(complete);
 static __thread bool is_locked_here __attribute__((tls_model("initial-exec"))); // by this thread, around fork
 static struct node *nodes;                                                      // number 0 is no node
 static uint32_t *pieces; // by mapping; a mapping's number is that of the node it began with, and stays taken with it
@@ -121,9 +123,22 @@ node_new(void)
 static void
 node_free(uint32_t node)
 {
+	nodes[node].end = 0; // G4
 	nodes[node].right = free_list;
 	free_list = node;
 	free_count++;
+}
+
+/* A range that is not in the tree yet. */
+static void
+node_set(uint32_t node, struct node range)
+{
+	uint64_t end = range.end;
+
+	range.end = range.left = range.right = 0;
+	nodes[node] = range;
+	atomic_signal_fence(memory_order_seq_cst); // a handler may leave us at each instruction
+	nodes[node].end = end;                     // G4
 }
 
 /* Parts a tree: starts below `start` to *left, the others to *right. */
@@ -211,10 +226,12 @@ cut_at(uint64_t addr)
 	half = node_new();
 	if (half == 0)
 		return false;
-	nodes[half] = nodes[node];
-	nodes[half].start = addr;
-	nodes[half].left = nodes[half].right = 0;
-	nodes[node].end = addr;
+	struct node range = nodes[node];
+
+	range.start = addr;
+	nodes[node].end = addr; // first (G1)
+	atomic_signal_fence(memory_order_seq_cst);
+	node_set(half, range);
 	pieces[nodes[half].mapping]++;
 	insert(half);
 	return true;
@@ -247,10 +264,10 @@ put_locked(uint64_t start, uint64_t end, uint32_t site, uint8_t generation, uint
 
 	if (node == 0)
 		return 0;
-	nodes[node] = (struct node){ .start = start, .end = end, .site = site, .generation = generation };
 	if (mapping == 0)
 		mapping = mapping_new(node);
-	nodes[node].mapping = mapping;
+	node_set(node,
+	         (struct node){ .start = start, .end = end, .site = site, .generation = generation, .mapping = mapping });
 	pieces[mapping]++;
 	insert(node);
 	return mapping;
@@ -309,6 +326,29 @@ join_locked(uint64_t start, uint64_t end, uint32_t site, uint8_t generation, uin
 		remove_node(behind);
 	}
 	return true;
+}
+
+/* A hook was left while it changed the map: the tree, the free list and the counts are made anew from the nodes (G4). */
+static void
+complete(void)
+{
+	uint32_t count = used_nodes;
+
+	root = free_list = free_count = 0;
+	for (uint32_t node = 1; node <= count; node++)
+		pieces[nodes[node].mapping] = 0;
+	for (uint32_t node = 1; node <= count; node++) {
+		struct node range = nodes[node];
+
+		if (range.start < range.end &&
+		    is_free(range.start, range.end)) { // not free: joined with what stands there (G1)
+			nodes[node].left = nodes[node].right = 0;
+			pieces[range.mapping]++;
+			insert(node);
+		} else {
+			node_free(node);
+		}
+	}
 }
 
 bool

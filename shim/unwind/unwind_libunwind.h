@@ -27,7 +27,7 @@ enum unwind_end {
 };
 
 /* Loads the library, once. Not from a hook of a request, and while this process has one thread. Until then walks by it are lost. */
-void unwind_libunwind_open(void);
+void unwind_libunwind_open(void) __attribute__((noinline)); // it may be called inside the guard
 
 /*
  * One frame. pc is a frame word; [sp, cfa) is its extent, cfa 0 = unknown (the last frame).

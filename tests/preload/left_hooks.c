@@ -1,12 +1,14 @@
 /*
  * left_hooks.c - hooks that are left by a jump out of a signal handler, and hooks that only look so; the first argument says which.
  *
- * A hook that was left is noticed when another one is called from well further out.
+ * A hook that was left is noticed when another one is called from as far out or further out.
  *
  * overflow   recurses to the end of a thread's stack and jumps back, beginning at each place; what malloc needs itself is always there
  * main       the same on the main thread's stack
  * With left_hooks_next.c between us and libc, valloc() is interrupted by a handler, which
  * jump       does not come back
+ * near       does not come back, and what follows is called from as far in
+ * deeper     does not come back, and what follows is called from further in
  * nested     allocates
  * alternate  allocates on a signal stack that is a part of the thread's own stack, further out than the hook
  * switch     goes to a coroutine, which allocates, and comes back
@@ -113,7 +115,7 @@ static void
 interrupt(int number)
 {
 	(void)number;
-	if (strcmp(what, "jump") == 0)
+	if (strcmp(what, "jump") == 0 || strcmp(what, "near") == 0 || strcmp(what, "deeper") == 0)
 		siglongjmp(target, 1);
 	if (strcmp(what, "switch") == 0)
 		swapcontext(&handler_context, &coroutine);
@@ -128,6 +130,21 @@ deep(void)
 
 	sink = valloc(5000);
 	sink = (void *)&frame[0];
+}
+
+static NOINLINE void
+late_and_deep(void)
+{
+	volatile char frame[FRAME_BYTES] = { 0 };
+
+	late();
+	sink = (void *)&frame[0];
+}
+
+static NOINLINE void
+near(void)
+{
+	sink = valloc(5000);
 }
 
 static void
@@ -146,11 +163,16 @@ interrupted(void)
 		sigaltstack(&stack, NULL);
 	}
 	sigaction(SIGUSR1, &action, NULL);
-	if (sigsetjmp(target, 1) == 0)
-		deep();
-	else
+	if (sigsetjmp(target, 1) != 0)
 		recovered++;
-	late();
+	else if (strcmp(what, "near") == 0 || strcmp(what, "deeper") == 0)
+		near();
+	else
+		deep();
+	if (strcmp(what, "deeper") == 0)
+		late_and_deep();
+	else
+		late();
 	stack.ss_flags = SS_DISABLE;
 	sigaltstack(&stack, NULL);
 }

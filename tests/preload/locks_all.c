@@ -2,6 +2,7 @@
  * locks_all.c - mlockall() with what its arguments name (current, future, onfault), again and again, while two threads are there.
  *
  * Prints a line for each: what the call said, and whether this program's memory is locked. To stderr: KiB locked, KiB in memory.
+ * "limit" instead of flags: locks exactly as much as RLIMIT_MEMLOCK lets it, and prints what that said.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE ((size_t)4096)
@@ -68,6 +70,19 @@ fresh(void)
 	return addr;
 }
 
+static int
+lock_the_limit(void)
+{
+	struct rlimit limit;
+	void *addr;
+
+	if (getrlimit(RLIMIT_MEMLOCK, &limit) != 0)
+		abort();
+	addr = mmap(NULL, limit.rlim_cur, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	printf("%s\n", mlock(addr, limit.rlim_cur) == 0 ? "locked" : strerror(errno));
+	return 0;
+}
+
 int
 main(int count, char **words)
 {
@@ -77,6 +92,8 @@ main(int count, char **words)
 		if (setgid(65534) != 0 || setuid(65534) != 0)
 			abort();
 	}
+	if (strcmp(words[1], "limit") == 0)
+		return lock_the_limit();
 	mallopt(M_ARENA_MAX, 1); // more are 64 MiB of addresses each
 	pthread_barrier_init(&start, NULL, 3);
 	pthread_barrier_init(&end, NULL, 3);

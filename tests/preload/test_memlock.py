@@ -1,4 +1,4 @@
-"""A program that locks all that it has in memory (mlockall) locks its own, and nothing of ours (shim/hooks/hooks_memlock.c)."""
+"""A program locks its own memory (mlock), also all of it (mlockall, shim/hooks/hooks_memlock.c), and nothing of ours is locked."""
 import os
 import resource
 
@@ -37,3 +37,15 @@ def test_a_limit_on_locked_memory_lets_through_what_it_does_alone(mib, programs,
 
     assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout)
     assert (": 0 Success" in plain.stdout) == (mib > 0)
+
+
+@pytest.mark.parametrize("kib", [64, 1024, 8192])
+def test_a_program_can_lock_exactly_its_limit(kib, programs, out):
+    if os.geteuid() != 0:
+        pytest.skip("a user that may not lock all must be become")
+    out.mkdir()
+    out.chmod(0o777)
+    more = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (kib << 10, kib << 10))}
+    watched = harness.record([programs("locks_all.c"), "limit", "nobody"], out, **more)
+
+    assert (watched.returncode, watched.stdout) == (0, "locked\n")

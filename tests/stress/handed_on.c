@@ -545,7 +545,6 @@ take_point(void)
 static void
 prepare_releases(void)
 {
-	releases_forked();
 	prepare_generations();
 }
 static void

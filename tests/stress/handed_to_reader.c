@@ -232,7 +232,6 @@ prepare_release(void)
 {
 	struct call_stack stack = { .hash = 0x6789124, .frame_count = 1, .frames = { KMEM_FRAME_PYTHON | 7 } };
 
-	releases_forked();
 	held_site = site_table_find(NULL, &stack, KMEM_DOMAIN_HEAP, 1);
 	CHECK(held_site != 0);
 }

@@ -10,7 +10,7 @@
 
 #define TURNS 3000
 
-static struct wait_lock lock = WAIT_LOCK_FREE;
+static struct wait_lock lock;
 static uint64_t guarded[4]; // plain: the lock alone orders them
 
 static void

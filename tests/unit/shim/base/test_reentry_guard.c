@@ -4,6 +4,7 @@
 #include "unit.h"
 
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <ucontext.h>
@@ -59,6 +60,67 @@ left(void *unused)
 		assert_false(enter_deep(REENTRY_GUARD_HOOK));
 		reentry_guard_leave();
 	}
+	return unused;
+}
+
+/* Enters as a hook does, and is left at once. */
+static NOINLINE bool
+enter_here(enum reentry_guard_kind kind)
+{
+	return reentry_guard_enter_as(kind);
+}
+
+static void *
+left_near(void *unused)
+{
+	for (int i = 0; i < 3; i++) {
+		assert_true(enter_here(REENTRY_GUARD_PYTHON)); // each time in the same place as the one before
+		assert_true(reentry_guard_is(REENTRY_GUARD_PYTHON));
+	}
+	reentry_guard_leave();
+	return unused;
+}
+
+static jmp_buf inner, outer, on_coroutine;
+
+static NOINLINE void
+set_inner(void)
+{
+	(void)setjmp(inner);
+}
+
+static NOINLINE void
+be_left_by_a_jump(void)
+{
+	assert_true(reentry_guard_enter());
+	set_inner();
+	reentry_guard_jumps(inner); // of a handler, to another place in it
+	assert_false(reentry_guard_is_outside());
+	reentry_guard_jumps(on_coroutine);
+	assert_false(reentry_guard_is_outside());
+	reentry_guard_jumps(outer);
+	assert_true(reentry_guard_is_outside());
+}
+
+static void
+set_on_coroutine(void)
+{
+	(void)setjmp(on_coroutine);
+}
+
+static void *
+jumps(void *unused)
+{
+	static char stack[64 << 10];
+
+	getcontext(&elsewhere);
+	elsewhere.uc_stack.ss_sp = stack;
+	elsewhere.uc_stack.ss_size = sizeof(stack);
+	elsewhere.uc_link = &here;
+	makecontext(&elsewhere, set_on_coroutine, 0);
+	swapcontext(&here, &elsewhere);
+	(void)setjmp(outer);
+	be_left_by_a_jump();
 	return unused;
 }
 
@@ -126,6 +188,18 @@ a_hook_that_was_left_is_noticed_from_further_out(void **state)
 }
 
 static void
+a_hook_that_was_left_is_noticed_from_as_far_out(void **state)
+{
+	in_thread(left_near);
+}
+
+static void
+a_jump_leaves_the_guard_where_it_leaves_the_hook(void **state)
+{
+	in_thread(jumps);
+}
+
+static void
 a_coroutine_and_a_signal_stack_say_nothing_about_the_hook(void **state)
 {
 	in_thread(on_other_stacks);
@@ -137,8 +211,11 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whoever_is_inside_keeps_others_out),
 		cmocka_unit_test(a_hook_that_was_left_is_noticed_from_further_out),
+		cmocka_unit_test(a_hook_that_was_left_is_noticed_from_as_far_out),
+		cmocka_unit_test(a_jump_leaves_the_guard_where_it_leaves_the_hook),
 		cmocka_unit_test(a_coroutine_and_a_signal_stack_say_nothing_about_the_hook),
 	};
 
+	reentry_guard_start();
 	return cmocka_run_group_tests_name("reentry_guard", tests, NULL, NULL);
 }

@@ -8,7 +8,9 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "base/turn.h"
 #include "capture_fixture.h"
+#include "left_at.h"
 #include "random.h"
 
 #define KILLS 25
@@ -534,10 +536,61 @@ F1_F2_F3_F4_hold_after_sigkill_at_any_moment(void **state)
 	}
 }
 
+static uint32_t grown_index;
+static char *grown;
+
+static void
+grow_one(void)
+{
+	grown = capture_file_append(KMEM_SECTION_GENERATIONS, KMEM_CHUNK_BYTES, &grown_index);
+}
+
+static unsigned
+open_descriptors(void)
+{
+	DIR *list = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	while (readdir(list) != NULL)
+		count++;
+	closedir(list);
+	return count;
+}
+
+/* Wherever a growth was left, the next one goes on, and the file holds each chunk where the directory says. */
+static void
+F1_F2_a_growth_that_was_left_is_completed(void **state)
+{
+	unsigned before = open_descriptors();
+	unsigned instruction = 0;
+
+	for (bool is_left = true; is_left; instruction++) {
+		struct capture capture;
+
+		assert_true(capture_file_open(folder, "name"));
+		is_left = left_at(instruction, grow_one);
+		turn_left();
+		grow_one();
+		assert_non_null(grown);
+		strcpy(grown, "it stands in the file");
+		assert_int_equal(capture_file_header()->losses[KMEM_LOST_GROWTH], 0);
+		assert_true(capture_read(path, &capture));
+		assert_string_equal(
+			capture.section[KMEM_SECTION_GENERATIONS] + (size_t)grown_index * sizeof(struct kmem_generations), grown);
+		capture_drop(&capture);
+		capture_file_forked();
+		remove(path);
+	}
+	assert_true(instruction > 200);
+	assert_true(open_descriptors() <
+	            before + instruction / 4); // of the few instructions between its opening and its being noted
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		IN_FOLDER(F1_F2_a_growth_that_was_left_is_completed),
 		IN_FOLDER(F1_F2_F3_growth_over_many_chunks_keeps_everything),
 		IN_FOLDER(what_is_appended_at_one_go_is_mapped_as_a_whole),
 		IN_FOLDER(D4_little_of_the_file_is_not_used_yet),

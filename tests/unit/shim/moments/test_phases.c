@@ -27,7 +27,6 @@ start_empty(void **state)
 	uint32_t index;
 
 	capture_file_forked();
-	phases_forked();
 	settings.capture_max = 0;
 	for (unsigned i = 0; i < SITES; i++) {
 		sites[i] = capture_file_append(KMEM_SECTION_SITES, sizeof(*sites[i]), &index);

@@ -407,9 +407,7 @@ what_was_freed_and_not_given_back_is_worth_a_look(void **state)
 static void
 an_urgent_look_comes_sooner_than_a_usual_one(void **state)
 {
-	struct rate_limit paced = { .period_ns = 1,
-		                        .parts = { UINT64_C(1) << 34, 0, 0, 0 },
-		                        .is_sampling = ATOMIC_FLAG_INIT };
+	struct rate_limit paced = { .period_ns = 1, .parts = { UINT64_C(1) << 34, 0, 0, 0 } };
 
 	assert_true(rate_limit_begin(&paced, PACED_USUAL));
 	assert_false(rate_limit_begin(&paced, PACED_DUE)); // one at a time
@@ -460,7 +458,7 @@ quiet_time_may_be_used_up_at_once(void **state)
 static void
 on_a_busy_machine_the_processors_time_decides(void **state)
 {
-	struct rate_limit paced = { .parts = { 1024, 32, 32, 32 }, .is_sampling = ATOMIC_FLAG_INIT };
+	struct rate_limit paced = { .parts = { 1024, 32, 32, 32 } };
 	uint64_t processor_ns = rate_limit_processor_ns();
 	uint64_t now_ns = clock_now_ns();
 

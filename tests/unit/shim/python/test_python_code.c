@@ -85,6 +85,38 @@ c1_no_address_leads_to_anothers_record(void **state)
 	free(fakes);
 }
 
+/* C6: also with more objects than words, each death of an object that was looked up is counted, and no other one. */
+static void
+c6_deaths_of_what_was_remembered_are_counted(void **state)
+{
+	enum { COUNT = 40000 };
+	struct fake_code *fakes = calloc(COUNT, sizeof(*fakes));
+	struct fake_code other;
+	uint64_t before;
+	char name[32];
+
+	assert_non_null(fakes);
+	python_code_forked();
+	before = python_code_deaths();
+	for (uint32_t i = 0; i < 1000; i++)
+		python_code_forget(fake_code_make(&fakes[i], "/x.py", "f", i, "t"));
+	assert_int_equal(python_code_deaths(), before);
+	python_code_is_remembered((uint64_t)fake_code_make(&other, "/x.py", "f", 1, "t"));
+	python_code_forget((uint64_t)other.code);
+	assert_int_equal(python_code_deaths(), before + 1);
+
+	python_code_forked();
+	before = python_code_deaths();
+	for (uint32_t i = 0; i < COUNT; i++) {
+		snprintf(name, sizeof(name), "function_%u", i);
+		(void)python_code_find(&python, fake_code_make(&fakes[i], "/x.py", name, i, "t"));
+	}
+	for (uint32_t i = 0; i < COUNT; i++)
+		python_code_forget((uint64_t)fakes[i].code);
+	assert_int_equal(python_code_deaths(), before + COUNT);
+	free(fakes);
+}
+
 /* C2 and C3: after the death of the object its address means nothing. */
 static void
 c3_a_reused_address_gets_its_new_name(void **state)
@@ -293,6 +325,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(c5_a_record_says_what_the_code_says, fresh_tables),
 		cmocka_unit_test_setup(c1_no_address_leads_to_anothers_record, fresh_tables),
+		cmocka_unit_test_setup(c6_deaths_of_what_was_remembered_are_counted, fresh_tables),
 		cmocka_unit_test_setup(c3_a_reused_address_gets_its_new_name, fresh_tables),
 		cmocka_unit_test_setup(c3_only_the_death_ends_a_name, fresh_tables),
 		cmocka_unit_test_setup(c4_same_content_same_record, fresh_tables),

@@ -6,7 +6,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
+#include "base/reentry_guard.h"
 #include "sites/thread_slot.h"
 
 static pthread_key_t late; // its destructor runs in the same rounds as the slot's
@@ -81,6 +83,27 @@ N2_a_thread_that_runs_its_destructors_has_no_slot(void **state)
 	assert_non_null(slot);
 }
 
+/* As a handler that ends the thread inside a hook. */
+static void *
+note_slot_and_end_inside(void *result)
+{
+	note_slot(result);
+	assert_true(reentry_guard_enter());
+	pthread_exit(NULL);
+}
+
+static void
+N1_a_thread_that_ends_inside_a_hook_gives_its_slot_back(void **state)
+{
+	struct thread_slot *first;
+	struct thread_slot *next;
+
+	run(note_slot_and_end_inside, &first);
+	run(note_slot, &next);
+	assert_non_null(next);
+	assert_ptr_equal(next, first);
+}
+
 static void *
 release_only(void *results)
 {
@@ -105,9 +128,61 @@ a_thread_that_only_releases_a_little_takes_no_slot(void **state)
 	assert_int_equal(thread_slot_count(), before);
 }
 
+static pthread_barrier_t has_slot, may_end, has_asked, may_ask;
+
+static void *
+hold_a_slot_for_a_while(void *unused)
+{
+	assert_non_null(thread_slot_here());
+	pthread_barrier_wait(&has_slot);
+	pthread_barrier_wait(&may_end);
+	return unused;
+}
+
+static void *
+ask_twice(void *unused)
+{
+	pthread_barrier_wait(&may_ask);
+	assert_null(thread_slot_here());
+	pthread_barrier_wait(&has_asked);
+	pthread_barrier_wait(&may_ask);
+	assert_non_null(thread_slot_here());
+	return unused;
+}
+
+/* There is no memory for a third slot. */
+static void
+N3_a_thread_without_a_slot_gets_one_that_was_given_back(void **state)
+{
+	pthread_barrier_t *const barriers[] = { &has_slot, &may_end, &has_asked, &may_ask };
+	struct rlimit before;
+	struct rlimit none;
+	pthread_t holder;
+	pthread_t asker;
+
+	assert_non_null(thread_slot_here());
+	for (size_t i = 0; i < ARRAY_LEN(barriers); i++)
+		pthread_barrier_init(barriers[i], NULL, 2);
+	assert_int_equal(pthread_create(&holder, NULL, hold_a_slot_for_a_while, NULL), 0);
+	pthread_barrier_wait(&has_slot);
+	assert_int_equal(pthread_create(&asker, NULL, ask_twice, NULL), 0);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	none = (struct rlimit){ 1, before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+	pthread_barrier_wait(&may_ask);
+	pthread_barrier_wait(&has_asked);
+	pthread_barrier_wait(&may_end);
+	pthread_join(holder, NULL);
+	pthread_barrier_wait(&may_ask);
+	pthread_join(asker, NULL);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+}
+
+#define TOGETHER 2000
+
 struct meeting {
 	pthread_barrier_t barrier;
-	struct thread_slot *slots[THREAD_SLOTS_MAX + 40];
+	struct thread_slot *slots[TOGETHER];
 };
 
 struct guest {
@@ -127,36 +202,30 @@ meet(void *context)
 }
 
 static void
-threads_at_the_same_time_have_different_slots_and_more_than_there_are_have_none(void **state)
+two_thousand_threads_at_the_same_time_have_different_slots(void **state)
 {
-	enum { THREADS = THREAD_SLOTS_MAX + 40 };
 	static struct meeting meeting;
-	static struct guest guests[THREADS];
-	static pthread_t threads[THREADS];
+	static struct guest guests[TOGETHER];
+	static pthread_t threads[TOGETHER];
 	static bool is_seen[THREAD_SLOTS_MAX + 1];
-	unsigned without = 0;
 	pthread_attr_t small;
 
 	pthread_attr_init(&small);
 	pthread_attr_setstacksize(&small, 64 * 1024);
-	pthread_barrier_init(&meeting.barrier, NULL, THREADS);
-	for (unsigned i = 0; i < THREADS; i++) {
+	pthread_barrier_init(&meeting.barrier, NULL, TOGETHER);
+	for (unsigned i = 0; i < TOGETHER; i++) {
 		guests[i] = (struct guest){ &meeting, i };
 		assert_int_equal(pthread_create(&threads[i], &small, meet, &guests[i]), 0);
 	}
-	for (unsigned i = 0; i < THREADS; i++)
+	for (unsigned i = 0; i < TOGETHER; i++)
 		pthread_join(threads[i], NULL);
-	for (unsigned i = 0; i < THREADS; i++) {
-		if (meeting.slots[i] == NULL) {
-			without++;
-			continue;
-		}
+	for (unsigned i = 0; i < TOGETHER; i++) {
+		assert_non_null(meeting.slots[i]);
 		assert_in_range(meeting.slots[i]->owner.slot, 1, THREAD_SLOTS_MAX);
 		assert_false(is_seen[meeting.slots[i]->owner.slot]);
 		is_seen[meeting.slots[i]->owner.slot] = true;
 	}
-	assert_int_equal(without, THREADS - (THREAD_SLOTS_MAX - 1)); // one is this thread's
-	assert_int_equal(thread_slot_count(), THREAD_SLOTS_MAX);
+	assert_int_equal(thread_slot_count(), TOGETHER + 1); // one is this thread's
 }
 
 static void
@@ -176,10 +245,12 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(N3_a_thread_without_a_slot_gets_one_that_was_given_back), // first: few slots have memory
 		cmocka_unit_test(N1_threads_one_after_the_other_use_one_slot),
+		cmocka_unit_test(N1_a_thread_that_ends_inside_a_hook_gives_its_slot_back),
 		cmocka_unit_test(N2_a_thread_that_runs_its_destructors_has_no_slot),
 		cmocka_unit_test(a_thread_that_only_releases_a_little_takes_no_slot),
-		cmocka_unit_test(threads_at_the_same_time_have_different_slots_and_more_than_there_are_have_none),
+		cmocka_unit_test(two_thousand_threads_at_the_same_time_have_different_slots),
 		cmocka_unit_test(a_forked_child_begins_with_empty_slots),
 	};
 

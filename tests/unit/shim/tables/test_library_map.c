@@ -11,6 +11,8 @@
 #include <sys/prctl.h>
 
 #include "base/raw_sys.h"
+#include "base/turn.h"
+#include "left_at.h"
 #include "tables/library_map.h"
 
 #define PAGE LIBRARY_MAP_PAGE_BYTES
@@ -231,12 +233,62 @@ Y4_what_goes_while_a_look_asks_for_it_is_not_booked(void **state)
 	assert_int_equal(books.gone, books.fresh);
 }
 
+static char *left_part;
+
+static void
+change(void)
+{
+	uint64_t resident_bytes;
+
+	books.site = 2;
+	(void)library_map_sample(book, booked, gone, &resident_bytes);
+	library_map_returned((uint64_t)left_part + 3 * PAGE, (uint64_t)left_part + 9 * PAGE, gone);
+	library_map_cut((uint64_t)left_part + 20 * PAGE, (uint64_t)left_part + 40 * PAGE, gone);
+	library_map_cut((uint64_t)left_part, (uint64_t)left_part + 4 * PAGE, gone);
+}
+
+/* Wherever a change was left: what is in memory is booked once by the next look. */
+static void
+Y1_a_change_that_was_left_is_completed(void **state)
+{
+	unsigned instruction = 0;
+
+	for (bool is_left = true; is_left; instruction += 29) {
+		uint64_t resident;
+
+		start_empty(NULL);
+		left_part = reserve(40 * PAGE, 77);
+		memset(left_part, 1, 30 * PAGE);
+		assert_int_equal(look(1), 30);
+		assert_int_equal(madvise(left_part + 10 * PAGE, 5 * PAGE, MADV_DONTNEED), 0);
+		memset(left_part + 30 * PAGE, 1, 5 * PAGE);
+		is_left = left_at(instruction, change);
+		turn_left();
+		resident = look(3);
+		assert_in_range(resident, 0, 30);
+		books.gone = 0;
+		library_map_returned((uint64_t)left_part, (uint64_t)left_part + 40 * PAGE, gone);
+		assert_in_range(books.gone, resident, 35); // more: what the cut that was left has not released
+		library_map_cut((uint64_t)left_part, (uint64_t)left_part + 40 * PAGE, gone);
+		library_map_add((uint64_t)left_part, (uint64_t)left_part + 40 * PAGE, 77);
+		books.gone = 0;
+		resident = look(3);
+		assert_in_range(resident, 30, 35);
+		library_map_cut((uint64_t)left_part, (uint64_t)left_part + 40 * PAGE, gone);
+		assert_int_equal(books.gone, resident);
+		assert_int_equal(look(3), 0);
+		munmap(left_part, 40 * PAGE);
+	}
+	assert_true(instruction > 500);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(Y2_pages_are_booked_when_they_are_touched_and_released_when_they_are_gone, start_empty),
 		cmocka_unit_test_setup(Y1_a_booking_is_over_with_its_last_page, start_empty),
+		cmocka_unit_test_setup(Y1_a_change_that_was_left_is_completed, start_empty),
 		cmocka_unit_test_setup(growth_of_the_same_line_and_age_is_one_booking, start_empty),
 		cmocka_unit_test_setup(reservations_are_cut_and_joined, start_empty),
 		cmocka_unit_test_setup(what_was_unmapped_behind_our_back_is_gone, start_empty),

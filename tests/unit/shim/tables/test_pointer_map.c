@@ -497,7 +497,7 @@ objects_are_shown_and_others_are_not(void **state)
 
 /* Also of what stands in the address table: the generation that is taken is an index. */
 static void
-the_mark_of_objects_is_never_taken_for_a_generation(void **state)
+the_marks_are_never_taken_for_a_generation(void **state)
 {
 	static const struct address_block wanted[] = { { 3 * GIB, 7, 3 }, { 100, 8, 0 } };
 	static const uint64_t addrs[] = { 0x330000000000, UINT64_C(1) << 47 };
@@ -506,7 +506,7 @@ the_mark_of_objects_is_never_taken_for_a_generation(void **state)
 	for (size_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		struct address_block marked = wanted[i];
 
-		marked.generation |= POINTER_MAP_OBJECT;
+		marked.generation |= POINTER_MAP_OBJECT | POINTER_MAP_WATCH;
 		put(addrs[i], marked, POINTER_MAP_STORED);
 		assert_takes(addrs[i], wanted[i]);
 		put(addrs[i], marked, POINTER_MAP_STORED);
@@ -514,6 +514,22 @@ the_mark_of_objects_is_never_taken_for_a_generation(void **state)
 		assert_int_equal(old.generation, wanted[i].generation);
 		assert_takes(addrs[i], wanted[i]);
 	}
+}
+
+/* The release of one is noted: where windows are shared it is of none. */
+static void
+a_watched_block_is_one_from_its_put_on(void **state)
+{
+	const struct address_block block = { 100, 8, 3 };
+	const struct address_block watched = { 100, 8, 3 | POINTER_MAP_WATCH };
+
+	put(0x330000000010, block, POINTER_MAP_STORED);
+	put(0x330000000050, watched, POINTER_MAP_STORED);
+	assert_false(pointer_map_is_watched(at(0x330000000010)));
+	assert_int_equal(pointer_map_is_watched(at(0x330000000050)), pointer_map_own_leaves != NULL);
+	assert_takes(0x330000000050, block);
+	put(0x330000000050, block, POINTER_MAP_STORED);
+	assert_false(pointer_map_is_watched(at(0x330000000050)));
 }
 
 int
@@ -528,9 +544,11 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup(sizes_and_addresses_at_the_limits_come_back, start_empty_own),
 		cmocka_unit_test_setup(unknown_addresses_are_unknown, start_empty_own),
 		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty),
-		cmocka_unit_test_setup(the_mark_of_objects_is_never_taken_for_a_generation, start_empty),
-		cmocka_unit_test_setup(the_mark_of_objects_is_never_taken_for_a_generation, start_empty_own),
+		cmocka_unit_test_setup(the_marks_are_never_taken_for_a_generation, start_empty),
+		cmocka_unit_test_setup(the_marks_are_never_taken_for_a_generation, start_empty_own),
 		cmocka_unit_test_setup(objects_are_shown_and_others_are_not, start_empty_own),
+		cmocka_unit_test_setup(a_watched_block_is_one_from_its_put_on, start_empty),
+		cmocka_unit_test_setup(a_watched_block_is_one_from_its_put_on, start_empty_own),
 		cmocka_unit_test_setup(M3_clear_empties_every_leaf, start_empty),
 		cmocka_unit_test_setup(M4_a_neighbour_in_an_own_window_is_a_missed_free, start_empty_own),
 		cmocka_unit_test_setup(M4_blocks_of_this_libc_are_32_bytes_apart, start_empty_own),

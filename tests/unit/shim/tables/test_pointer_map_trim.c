@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "base/turn.h"
+#include "left_at.h"
 #include "tables/pointer_map.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -75,11 +77,65 @@ M5_a_heap_that_moves_about_is_trimmed_once_a_minute(void **state)
 	assert_false(pointer_map_is_trim_due(GIB));
 }
 
+static const void *
+at_page(uint64_t page)
+{
+	return (const void *)(0x320000000010 + page * 16384); // never followed
+}
+
+static void
+trim_all(void)
+{
+	(void)pointer_map_trim(UINT64_MAX, SIZE_MAX);
+}
+
+static const void *
+last_of_first_page(void)
+{
+	return (const char *)at_page(0) + 16384 - 32;
+}
+
+static void
+put_last_of_first_page(void)
+{
+	struct address_block block = { 6, 6, 6 };
+	struct address_block old;
+
+	assert_int_equal(pointer_map_put(last_of_first_page(), block, &old), POINTER_MAP_STORED);
+}
+
+/* Wherever a trim was left, a block that was put meanwhile is found once, and the next trim goes on. */
+static void
+M5_a_trim_that_was_left_is_completed(void **state)
+{
+	enum { SEEN = 7000, STEP = 97 }; // instructions: until the first page has gone, and some that are as good as others
+
+	left_at_halfway = put_last_of_first_page;
+	for (unsigned instruction = 0; instruction < SEEN; instruction += STEP) {
+		struct address_block block = { 5, 5, 5 };
+		struct address_block old;
+
+		pointer_map_clear();
+		assert_int_equal(pointer_map_put(at_page(0), block, &old), POINTER_MAP_STORED);
+		assert_true(pointer_map_take(at_page(0), &block));
+		assert_int_equal(pointer_map_put(at_page(1), block, &old), POINTER_MAP_STORED);
+		assert_true(left_at(instruction, trim_all));
+		turn_left();
+		assert_true(pointer_map_take(at_page(1), &block));
+		assert_true(pointer_map_take(last_of_first_page(), &block));
+		assert_int_equal(block.bytes, 6);
+		assert_false(pointer_map_take(last_of_first_page(), &block));
+		assert_true(pointer_map_trim(UINT64_MAX, SIZE_MAX) > 0);
+	}
+	left_at_halfway = NULL;
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(M5_a_heap_that_shrank_is_trimmed, leave_empty_pages),
+		cmocka_unit_test_setup(M5_a_trim_that_was_left_is_completed, leave_empty_pages),
 		cmocka_unit_test_setup(M5_a_heap_that_moves_about_is_trimmed_once_a_minute, leave_empty_pages),
 	};
 

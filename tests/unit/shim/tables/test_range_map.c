@@ -10,6 +10,8 @@
 #include <time.h>
 
 #include "random.h"
+#include "base/turn.h"
+#include "left_at.h"
 #include "tables/range_map.h"
 
 #define PAGE 4096
@@ -499,6 +501,57 @@ the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it(void **st
 	assert_int_equal(found.site, 1);
 }
 
+static void
+change_the_middle(void)
+{
+	struct range_pieces taken;
+
+	if (range_map_take(page_addr(101), page_addr(103), &taken) && !range_map_put_back(&taken))
+		return;
+	if (range_map_take(page_addr(98), page_addr(104), &taken))
+		(void)range_map_put(page_addr(99), page_addr(104), 7, 7);
+	(void)range_map_extend(page_addr(104), page_addr(105), 7, 7);
+}
+
+/* Wherever the change was left: what lies beside it stays, in pieces that do not overlap, and the map goes on. */
+static void
+G4_a_change_that_was_left_is_completed(void **state)
+{
+	unsigned instruction = 0;
+	bool is_left = true;
+
+	for (; is_left; instruction += 3) {
+		struct range_pieces taken;
+		uint64_t end = 0;
+
+		range_map_clear();
+		for (unsigned page = 0; page < 40; page += 2)
+			assert_true(range_map_put(page_addr(page), page_addr(page + 1), page + 1, 1));
+		assert_true(range_map_put(page_addr(98), page_addr(104), 5, 5));
+		is_left = left_at(instruction, change_the_middle);
+		turn_left();
+		assert_true(range_map_take(0, page_addr(90), &taken));
+		assert_int_equal(taken.count, 20);
+		for (unsigned i = 0; i < 20; i++) {
+			assert_int_equal(taken.piece[i].start, page_addr(2 * i));
+			assert_int_equal(taken.piece[i].end, page_addr(2 * i + 1));
+			assert_true(taken.piece[i].is_last_piece); // G2
+		}
+		assert_true(range_map_take(page_addr(90), UINT64_MAX, &taken));
+		for (unsigned i = 0; i < taken.count; i++) {
+			assert_true(taken.piece[i].start >= end && taken.piece[i].end > taken.piece[i].start); // G1
+			end = taken.piece[i].end;
+		}
+		for (unsigned round = 0; round < 50; round++)
+			assert_true(range_map_put(page_addr(2 * round), page_addr(2 * round + 1), 3, 3));
+		for (unsigned round = 0; round < 50; round++) {
+			assert_true(range_map_take(page_addr(2 * round), page_addr(2 * round + 1), &taken));
+			assert_int_equal(taken.count, 1);
+		}
+	}
+	assert_true(instruction > 300);
+}
+
 int
 main(void)
 {
@@ -514,6 +567,7 @@ main(void)
 		cmocka_unit_test_setup(all_pieces_of_a_mapping_are_taken_however_many, start_empty),
 		cmocka_unit_test_setup(G1_what_lies_over_another_range_is_refused, start_empty),
 		cmocka_unit_test_setup(when_full_it_refuses_and_goes_on, start_empty),
+		cmocka_unit_test_setup(G4_a_change_that_was_left_is_completed, start_empty),
 		cmocka_unit_test_setup(the_next_range_is_the_one_that_holds_an_address_or_the_first_behind_it, start_empty),
 		cmocka_unit_test_setup(G3_the_lock_around_fork_keeps_others_out_for_a_bounded_time, start_empty),
 		cmocka_unit_test_setup(G3_a_fork_of_a_signal_handler_in_the_middle_of_a_fork_leaves_the_lock_free, start_empty),

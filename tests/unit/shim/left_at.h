@@ -1,0 +1,47 @@
+/*
+ * left_at.h - a signal handler jumps out of the work after so many instructions, for good: what is left behind? See each_instruction.h.
+ */
+#ifndef LEFT_AT_H
+#define LEFT_AT_H
+
+#include "unwind/each_instruction.h"
+
+#include <setjmp.h>
+#include <stddef.h>
+
+static sigjmp_buf left_at_target;
+static volatile unsigned left_at_count;
+static volatile unsigned left_at_half;
+static void (*left_at_halfway)(void); // NULL, or what another thread does meanwhile
+
+static __attribute__((unused)) bool
+left_at_look(void)
+{
+	if (left_at_count == left_at_half && left_at_halfway != NULL)
+		left_at_halfway();
+	if (left_at_count-- == 0)
+		siglongjmp(left_at_target, 1);
+	return true;
+}
+
+static __attribute__((unused)) bool
+left_at_no_more(void)
+{
+	return false;
+}
+
+/* False: the work was done before. */
+static inline bool
+left_at(unsigned instruction, void (*work)(void))
+{
+	left_at_count = instruction;
+	left_at_half = instruction / 2;
+	if (sigsetjmp(left_at_target, 1) != 0)
+		return true;
+	each_instruction(left_at_look);
+	work();
+	each_instruction_look = left_at_no_more;
+	return false;
+}
+
+#endif
