@@ -11,6 +11,7 @@ import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -90,7 +91,8 @@ def execute(argv, extra, folder, cpus, timeout):
         # While the program is started nobody would end it: an interrupt waits until then. Whatever thread the signal comes to.
         noted = []
         before = signal.getsignal(signal.SIGINT)
-        if callable(before):
+        is_told = callable(before) and threading.current_thread() is threading.main_thread()  # no other thread is interrupted
+        if is_told:
             signal.signal(signal.SIGINT, lambda *_: noted.append(True))
         begin = time.monotonic()
         try:
@@ -98,7 +100,8 @@ def execute(argv, extra, folder, cpus, timeout):
                                      stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
                                      preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None)
         except BaseException:
-            signal.signal(signal.SIGINT, before)
+            if is_told:
+                signal.signal(signal.SIGINT, before)
             raise
 
         def end_tree():
@@ -107,7 +110,8 @@ def execute(argv, extra, folder, cpus, timeout):
 
         try:
             ended = os.pidfd_open(child.pid)
-            signal.signal(signal.SIGINT, before)
+            if is_told:
+                signal.signal(signal.SIGINT, before)
             if noted:
                 raise KeyboardInterrupt
             # One second at a time: an interrupt between Python's look at it and the system call does not end the call.
