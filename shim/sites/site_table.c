@@ -316,28 +316,11 @@ uint32_t
 site_table_find(struct site_owner *owner, const struct call_stack *call_stack, unsigned domain, uint8_t clock)
 {
 	const struct stack_words stack = stack_words_of(call_stack);
-	uint64_t hash = hash_of(&stack, domain);
-	uint64_t place = hash >> 32 & (SITE_OWNER_FOUND - 1);
-	uint32_t version = module_map_version(); // before the lookup: an unloading meanwhile is for the next one
-	uint32_t found;
+	uint32_t found = find(owner, &stack, domain, clock, SITE_FOR_STACK);
 
-	if (owner != NULL && owner->found[place].site != 0 && owner->found[place].hash == hash &&
-	    has_words(owner->found[place].site, &stack, domain) &&
-	    (owner->found[place].version == version || !is_over(owner->found[place].site, &stack))) {
-		owner->found[place].version = version;
-		return owner->found[place].site;
-	}
-	found = find(owner, &stack, domain, clock, SITE_FOR_STACK);
-	if (found == 0) {
+	if (found == 0)
 		found = find_parent(owner, call_stack, domain, clock);
-		return found != 0 ? found : find_merged(owner, domain, clock);
-	}
-	if (owner != NULL) {
-		owner->found[place].hash = hash;
-		owner->found[place].site = found;
-		owner->found[place].version = version;
-	}
-	return found;
+	return found != 0 ? found : find_merged(owner, domain, clock);
 }
 
 uint32_t

@@ -18,22 +18,16 @@
 #include "sites/stack_frames.h"
 #include "sites/stack_store.h"
 
-#define SITE_OWNER_FOUND 512 // powers of two
 #define SITE_OWNER_OWN 256
 #define SITE_OWNER_JOINED_BITS 9
 
 /*
  * The thread that owns records, and what it remembers of the shared tables. Each thread with a slot has one of these in its slot;
- * zeroed is empty. found, own and joined are small caches: an entry is replaced by the next one of its place. CACHES.md says what each
+ * zeroed is empty. own and joined are small caches: an entry is replaced by the next one of its place. CACHES.md says what each
  * answers.
  */
 struct site_owner {
 	uint16_t slot; // 1 and more
-	struct {
-		uint64_t hash; // of stack and domain; 0 = empty
-		uint32_t site;
-		uint32_t version; // module_map_version() when it was last held against the modules
-	} found[SITE_OWNER_FOUND];
 	struct {
 		uint32_t other; // a record of another thread; 0 = empty
 		uint32_t own;   // this thread's with the same stack and domain
