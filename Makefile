@@ -383,6 +383,10 @@ test-bench: ## that the benchmark's own figures and verdicts are right
 test-cuda: all ## device hooks over a driver double; no device and no CUDA package needed
 	$(MAKE) -C tests/cuda BUILD=$(abspath $(BUILD)) test
 
+.PHONY: gpu-check
+gpu-check: all ## for a machine with an NVIDIA GPU: are the sums those of CUDA, PyTorch, JAX and CuPy (PYTHON= one that has them); at most 6 minutes
+	$(PYTHON) tests/cuda/gpu_check.py --build $(abspath $(BUILD))
+
 test-cases: ## that every case of tests/CASES.md and every order of tests/stress/ORDERS.md names a test that ran (EXPECT=--all: those with frameworks too)
 	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_lint.py tests/test_docs.py tests/test_deploy.py
 	$(PYTHON) tests/check_cases.py tests/CASES.md $(RAN) $(EXPECT)

@@ -68,6 +68,7 @@ QUICK = {
     r"python/test_objects\.py::test_(kinds_of_objects|the_same_in_special_cases).*3\.13(?!t)": "Python's objects",
     r"python/test_python_ends\.py::test_in_every_interpreter.*3\.13(?!t)": "Python's end",
     r"cuda/test_cuda\.py::test_(failures_change_no_books|late_destructors|dlsym_keeps)": "CUDA",
+    r"cuda/test_gpu_check\.py::test_(all_that_needs_no_device|a_sum_that_is_wrong_is_told\[cudaMalloc\])": "the check for a machine with a device",
     r"cuda/test_hip\.py": "HIP",
     r"cuda/test_tensors\.py::test_(tensors_are_what|a_device_that_is_full_of_pieces)": "PyTorch's tensors",
     # what is read and said

@@ -10,7 +10,7 @@
  *
  * Why what is read stays: the thread holds the lock of the only interpreter. The state is in `_PyRuntime`, or (3.10) a block of the map.
  *
- * The next pass comes after 256 times as long as it took (by the processor's time on a busy machine, see rate_limit.h), and after some
+ * The next pass comes after 1,024 times as long as it took (by the processor's time on a busy machine, see rate_limit.h), and after some
  * samples more: so a killed program has few that were not seen.
  */
 #include "periodic/cached_names.h"
@@ -32,7 +32,7 @@
 #define ENTRY_BYTES UINT64_C(24)
 #define ENTRIES_USED_MIN 64u // so many do not agree by chance
 #define PERIOD_NS UINT64_C(5000000)
-#define PERIOD_PART 256
+#define PERIOD_PART 1024
 #define SAMPLES_STEP 4
 
 static _Atomic uint32_t sampled; // relaxed: guards nothing

@@ -11,6 +11,7 @@ import select
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -87,21 +88,20 @@ def last_line(text):
 def execute(argv, extra, folder, cpus, timeout):
     """Runs argv; returns (error or None, output, rusage, wall seconds). The tree is ended when the time is up."""
     with open(folder / "stdout", "w+b") as output, open(folder / "stderr", "w+b") as errors:
-        # While the program is started nobody would end it: an interrupt waits until then.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-
-        def prepare():
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            if cpus:
-                os.sched_setaffinity(0, cpus)
-
+        # While the program is started nobody would end it: an interrupt waits until then. Whatever thread the signal comes to.
+        noted = []
+        before = signal.getsignal(signal.SIGINT)
+        is_told = callable(before) and threading.current_thread() is threading.main_thread()  # no other thread is interrupted
+        if is_told:
+            signal.signal(signal.SIGINT, lambda *_: noted.append(True))
         begin = time.monotonic()
         try:
             child = subprocess.Popen([str(word) for word in argv], env=environment(extra), cwd=folder,
                                      stdin=subprocess.DEVNULL, stdout=output, stderr=errors, start_new_session=True,
-                                     preexec_fn=prepare)
+                                     preexec_fn=(lambda: os.sched_setaffinity(0, cpus)) if cpus else None)
         except BaseException:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            if is_told:
+                signal.signal(signal.SIGINT, before)
             raise
 
         def end_tree():
@@ -110,7 +110,10 @@ def execute(argv, extra, folder, cpus, timeout):
 
         try:
             ended = os.pidfd_open(child.pid)
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            if is_told:
+                signal.signal(signal.SIGINT, before)
+            if noted:
+                raise KeyboardInterrupt
             # One second at a time: an interrupt between Python's look at it and the system call does not end the call.
             while (left := begin + timeout - time.monotonic()) > 0 and not select.select([ended], [], [], min(left, 1))[0]:
                 pass

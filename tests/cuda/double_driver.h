@@ -32,6 +32,8 @@ int cuStreamCreate(void **stream, unsigned flags);
 int cuGreenCtxCreate(void **green, void *resources, int device, unsigned flags);
 int cuCtxFromGreenCtx(void **handle, void *green);
 int cuMemAlloc(unsigned *addr, unsigned bytes);
+int cuMemAddressReserve(cuda_device_addr *addr, size_t bytes, size_t alignment, cuda_device_addr wanted,
+                        unsigned long long flags);
 int cuGetExportTable(const void **table, const void *id);
 
 #pragma GCC visibility push(hidden)

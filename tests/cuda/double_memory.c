@@ -509,7 +509,7 @@ int
 cuGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr)
 {
 	*node = graph;
-	return before_count != 0 || before != NULL ? INVALID_VALUE : double_release(addr, LEDGER_GRAPH);
+	return (before_count == 0) != (before == NULL) ? INVALID_VALUE : double_release(addr, LEDGER_GRAPH);
 }
 
 /* Other types of nodes take nothing. */

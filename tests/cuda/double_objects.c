@@ -105,6 +105,20 @@ cuMemRelease(cuda_memory_handle handle)
 	return result;
 }
 
+/* Addresses are not given back. */
+int
+cuMemAddressReserve(cuda_device_addr *addr, size_t bytes, size_t alignment, cuda_device_addr wanted,
+                    unsigned long long flags)
+{
+	static _Atomic cuda_device_addr next = UINT64_C(0x710000000000);
+
+	(void)alignment;
+	(void)wanted;
+	*addr = next;
+	next += bytes;
+	return flags == 0 ? CUDA_ABI_SUCCESS : INVALID_VALUE;
+}
+
 int
 cuMemMap(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags)
 {

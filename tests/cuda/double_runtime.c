@@ -80,6 +80,8 @@ start(void)
 int double_runtime_calls(void);
 int cudaSetDevice(int device);
 int cudaGetLastError(void);
+int cudaDeviceSynchronize(void);
+int cudaGraphCreate(void **graph, unsigned flags);
 int cudaMemPoolCreate(void **pool, const void *properties);
 int cudaMemPoolDestroy(void *pool);
 int cudaDeviceGetDefaultMemPool(void **pool, int device);
@@ -216,6 +218,20 @@ cudaFreeHost(void *addr)
 	int result = ready();
 
 	return result != 0 || addr == NULL ? result : driver.cuMemFreeHost(addr);
+}
+
+int
+cudaDeviceSynchronize(void)
+{
+	return ready();
+}
+
+/* All nodes are those of one graph. */
+int
+cudaGraphCreate(void **graph, unsigned flags)
+{
+	*graph = &calls;
+	return flags == 0 ? ready() : 1;
 }
 
 /* ---- pools, shapes, arrays ---- */

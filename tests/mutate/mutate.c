@@ -112,6 +112,7 @@ static const struct field site_fields[] = {
 static const struct field generation_fields[] = {
 	OF(kmem_generations, "generations", site, 0),
 	OF(kmem_generations, "generations", births, ALL),
+	OF(kmem_generations, "generations", born, ALL),
 	OF(kmem_generations, "generations", live_count, ALL),
 };
 static const struct field timeline_fields[] = {

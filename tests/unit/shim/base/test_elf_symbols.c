@@ -132,12 +132,9 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_what_the_loader_finds),
-		cmocka_unit_test(finds_the_version_of_today),
-		cmocka_unit_test(finds_nothing_else),
-		cmocka_unit_test(reads_an_object_that_the_loader_cannot_write),
-		cmocka_unit_test(reads_what_may_be_gone),
-		cmocka_unit_test(reads_old_hashes),
+		cmocka_unit_test(finds_what_the_loader_finds), cmocka_unit_test(finds_the_version_of_today),
+		cmocka_unit_test(finds_nothing_else),          cmocka_unit_test(reads_an_object_that_the_loader_cannot_write),
+		cmocka_unit_test(reads_what_may_be_gone),      cmocka_unit_test(reads_old_hashes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

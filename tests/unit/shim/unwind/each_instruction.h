@@ -38,6 +38,8 @@ each_instruction(bool (*look)(void))
 	                 : "memory", "cc");
 }
 #else
+static __attribute__((unused)) bool (*each_instruction_look)(void);
+
 #define each_instruction(look) \
 	do {                       \
 		(void)(look);          \
