@@ -27,8 +27,9 @@
 #include "python/python_runtime.h"
 #include "python/python_visit.h"
 
-#define RUN_FRAMES_MAX 4096u // of one evaluator: followed beyond what is visited, to see where it begins
-#define DEEP_WALKS 64u       // where the chain is longer than the cache, so many walks in a row stop at what is shown
+#define RUN_FRAMES_MAX 16384u // of one evaluator: followed beyond what is visited, to see where it begins
+#define REST_FRAMES_MAX 4096u // counted beyond what is visited
+#define DEEP_WALKS 64u        // where the chain is longer than the cache, so many walks in a row stop at what is shown
 #define SCAN_BYTES 32768u
 #define EVALUATOR_FRAME_BYTES 1024u // it needs 300 to 400 in 3.8 and 3.9
 
@@ -304,7 +305,7 @@ count_rest(struct walk *walk)
 	bool has_shims = layout->chain == PYTHON_CHAIN_CFRAME_SHIM || layout->chain == PYTHON_CHAIN_SHIM;
 	uint64_t frame = walk->position.frame;
 
-	for (uint32_t i = 0; python_memory_is_object(frame) && i < RUN_FRAMES_MAX; i++) {
+	for (uint32_t i = 0; python_memory_is_object(frame) && i < REST_FRAMES_MAX; i++) {
 		walk->omitted += !has_shims || python_visit_owner_word(layout, layout->chain, frame) < PYTHON_OWNER_SHIM_FIRST;
 		frame = python_memory_u64(frame + layout->frame_previous);
 	}

@@ -294,7 +294,8 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 		thread_attribution_append_library(stack);
 	if (python->omitted != 0 || stack->omitted != 0) {
 		stack->flags |= KMEM_STACK_TRUNCATED;
-		stack->omitted += python->omitted;
+		stack->omitted += python->omitted !=
+		                  0; // at least: how many there are is no part of what a remembered event says
 		if (stack->omitted_at == 0)
 			stack->omitted_at = stack->frame_count;
 	}
