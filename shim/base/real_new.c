@@ -23,6 +23,7 @@
 #include "base/loaded_object.h"
 #include "base/raw_sys.h"
 
+#define TRIES 3                // where another thread unloads something meanwhile
 #define OBJECTS_MAX (1u << 16) // a list that is changed while it is read may have no end
 
 struct object {
@@ -39,6 +40,7 @@ struct search {
 	char path[PATH_MAX];
 	unsigned count;
 	unsigned startup_end;
+	bool is_whole; // the list was read to its end
 	unsigned queue[OBJECTS_MAX];
 	struct object objects[OBJECTS_MAX]; // in the loader's order
 };
@@ -57,6 +59,18 @@ real_new_start(void)
 }
 
 /* ---- the list ---- */
+
+/*
+ * Sandboxes forbid to read through the kernel: then all is read as it stands, and an object that is unloaded in the very moment of its
+ * first use by a library is the risk.
+ */
+static bool
+may_ask(void)
+{
+	uint64_t word;
+
+	return checked_memory_copy(&word, (uintptr_t)&startup_last, sizeof word);
+}
 
 static bool
 read_words(struct search *search, const struct link_map *at, struct link_map *node)
@@ -108,24 +122,29 @@ static void
 collect(struct search *search)
 {
 	uint64_t kernels = getauxval(AT_SYSINFO_EHDR); // of its object nothing is called; 0 = there is none
+	bool is_asked = may_ask();
 	bool stays = true;
 
+	search->count = search->startup_end = 0;
+	search->is_whole = true;
 	for (const struct link_map *at = _r_debug.r_map; at != NULL && search->count < OBJECTS_MAX;) {
 		struct object *object = &search->objects[search->count];
 		struct link_map node;
 
 		search->window.addr = CHECKED_WINDOW_EMPTY; // of what was elsewhere a moment ago nothing is believed
-		if (stays)
+		*object = (struct object){ .node = at };
+		if (stays || !is_asked) {
 			node = *at;
-		else if (!read_words(search, at, &node))
-			break;
-		object->node = at;
-		object->elf.load_bias = node.l_addr;
-		object->elf.dynamic_addr = kernels == 0 || node.l_addr != kernels ? (uintptr_t)node.l_ld : 0;
-		if (!stays) {
+			object->name_hash = hash_of(file_of(node.l_name));
+		} else if (read_words(search, at, &node)) {
 			object->elf.window = &search->window;
 			object->name_hash = read_path(search, (uintptr_t)node.l_name) ? hash_of(file_of(search->path)) : 0;
+		} else {
+			search->is_whole = false;
+			break;
 		}
+		object->elf.load_bias = node.l_addr;
+		object->elf.dynamic_addr = kernels == 0 || node.l_addr != kernels ? (uintptr_t)node.l_ld : 0;
 		search->count++;
 		if (stays)
 			search->startup_end = search->count;
@@ -134,22 +153,28 @@ collect(struct search *search)
 	}
 }
 
-/* By the name that was asked for: the file's, or what the object calls itself. What was there from the start was looked at. */
+/* By the name that was asked for: the file's, or what the object calls itself. */
 static unsigned
 index_of_needed(struct search *search, const char *needed)
 {
 	uint32_t hash = hash_of(file_of(needed));
 	bool is_path = strchr(needed, '/') != NULL;
 
-	for (unsigned i = search->startup_end; i < search->count; i++) {
+	for (unsigned i = 0; i < search->count; i++) {
+		const struct object *object = &search->objects[i];
+		const char *path = search->path;
 		struct link_map node;
 
-		if (search->objects[i].name_hash == hash && read_words(search, search->objects[i].node, &node) &&
-		    read_path(search, (uintptr_t)node.l_name) &&
-		    strcmp(is_path ? search->path : file_of(search->path), needed) == 0)
+		if (object->name_hash != hash)
+			continue;
+		if (object->elf.window == NULL)
+			path = object->node->l_name;
+		else if (!read_words(search, object->node, &node) || !read_path(search, (uintptr_t)node.l_name))
+			continue;
+		if (strcmp(is_path ? path : file_of(path), needed) == 0)
 			return i;
 	}
-	for (unsigned i = search->startup_end; i < search->count; i++) {
+	for (unsigned i = 0; i < search->count; i++) {
 		if (elf_symbols_is_called(&search->objects[i].elf, needed))
 			return i;
 	}
@@ -207,7 +232,8 @@ ask_callers(struct search *search, unsigned caller)
 		for (unsigned i = 0; (needed = elf_symbols_text(&stays, DT_NEEDED, i)) != NULL; i++) {
 			unsigned index = index_of_needed(search, needed);
 
-			if (index == search->count || search->objects[index].is_queued)
+			// what was there from the start was looked at
+			if (index == search->count || index < search->startup_end || search->objects[index].is_queued)
 				continue;
 			search->queue[end++] = index;
 			search->objects[index].is_queued = true;
@@ -229,22 +255,23 @@ index_of(const struct search *search, const void *addr)
 	return i;
 }
 
-/* What stands before us would have been found before us, had it been right. */
-static void
+/* What stands before us would have been found before us, had it been right. False: the caller is on no list that could be read. */
+static bool
 ask_all(struct search *search, const void *caller)
 {
 	unsigned callers_index = index_of(search, caller);
 
 	for (unsigned i = index_of(search, (const void *)(uintptr_t)real_new_find) + 1; i < search->startup_end; i++) {
 		if (ask(search, &search->objects[i].elf, REAL_NEW_EVERYBODYS))
-			return;
+			return true;
 	}
 	if (callers_index >= search->startup_end && callers_index < search->count && ask_callers(search, callers_index))
-		return;
+		return true;
 	for (unsigned i = search->startup_end; i < search->count; i++) {
 		if (ask(search, &search->objects[i].elf, REAL_NEW_STRANGERS))
-			return;
+			return true;
 	}
+	return search->is_whole;
 }
 
 bool
@@ -253,12 +280,16 @@ real_new_find(const void *caller, struct real_new found[REAL_NEW_COUNT])
 	struct search *search = raw_mmap(NULL, sizeof *search, PROT_READ | PROT_WRITE,
 	                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	bool is_known = false;
+
 	memset(found, 0, REAL_NEW_COUNT * sizeof *found);
 	if (search == MAP_FAILED)
 		return false;
 	search->found = found;
-	collect(search);
-	ask_all(search, caller);
+	for (unsigned tries = 0; tries < TRIES && !is_known; tries++) {
+		collect(search);
+		is_known = ask_all(search, caller);
+	}
 	raw_munmap(search, sizeof *search);
-	return true;
+	return is_known;
 }

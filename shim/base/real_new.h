@@ -54,7 +54,7 @@ struct real_new {
  *
  * caller   an address of the code that calls
  * found    by the index above
- * returns  false: there is no memory to search with, and nothing is known
+ * returns  false: there is no memory to search with, or the list could not be read to its end; `found` may lack something
  */
 bool real_new_find(const void *caller, struct real_new found[REAL_NEW_COUNT]);
 

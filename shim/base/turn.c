@@ -30,5 +30,5 @@ turn_left(void)
 void
 turn_forked(void)
 {
-	turn_life = (turn_life + 1) % TURN_LIVES;
+	turn_life = (turn_life + 1) & (UINT64_MAX >> TURN_LIFE_SHIFT);
 }

@@ -28,18 +28,18 @@
 
 /* Zeroed is free. */
 struct turn {
-	_Atomic uint64_t holder; // a thread's pointer, and the life in its lowest bits; 0 = nobody has it
+	_Atomic uint64_t holder; // a thread's pointer, and the life in its highest bits; 0 = nobody has it
 	void (*complete)(void);  // what was half changed; NULL = nothing can be, all is written anew each time
 };
 
 /* Of this process since its last fork. Written by a child's only thread. */
 extern uint64_t turn_life __attribute__((visibility("hidden")));
-#define TURN_LIVES UINT64_C(16) // a thread's pointer is a multiple of that
+#define TURN_LIFE_SHIFT 48 // a thread's pointer has no more bits
 
 static inline uint64_t
 turn_own(void)
 {
-	return (uint64_t)(uintptr_t)__builtin_thread_pointer() | turn_life;
+	return (uint64_t)(uintptr_t)__builtin_thread_pointer() | turn_life << TURN_LIFE_SHIFT;
 }
 
 /* What this thread has. It is noted before it is taken, and until it is given back. */
@@ -67,7 +67,7 @@ turn_take(struct turn *turn)
 	                                            memory_order_relaxed))
 		return true;
 	/* T4. relaxed: who had it is not here, and the fork came between. */
-	if (holder % TURN_LIVES != turn_life &&
+	if (holder >> TURN_LIFE_SHIFT != turn_life &&
 	    atomic_compare_exchange_strong_explicit(&turn->holder, &holder, own, memory_order_relaxed,
 	                                            memory_order_relaxed)) {
 		if (turn->complete != NULL)

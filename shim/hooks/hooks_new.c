@@ -41,7 +41,7 @@ struct route {
 _Static_assert(sizeof(struct route) == ROUTE_BYTES, "the assembly counts them");
 
 struct row {
-	const struct link_map *caller;   // NULL and caller_addr 0: free
+	const struct link_map *caller;   // NULL and caller_end 0: free
 	const struct link_map *provider; // a stranger: it may be unloaded while the caller stays
 	uint64_t caller_addr;
 	uint64_t caller_end;
@@ -226,7 +226,8 @@ find_row(unsigned function, const struct loaded_object *caller, const void *page
 	struct table *table = atomic_load_explicit(&hooks_new_table, memory_order_acquire); // pairs with table_made()
 	unsigned row = table != NULL ? row_at(table, caller->start_addr) : 0;
 
-	if (row == 0)
+	// of what was unloaded behind our back the row is another library's
+	if (row == 0 || table->rows[row].caller != caller->link_map || table->rows[row].caller_addr != caller->start_addr)
 		return false;
 	pair->go = atomic_load_explicit(&table->routes[row][function].go, memory_order_acquire); // N1: pairs with store()
 	pair->real = atomic_load_explicit(&table->routes[row][function].real, memory_order_relaxed);
@@ -275,7 +276,8 @@ forget(struct table *table, unsigned row)
 			at |= REGION_PAGES * (1u << PAGE_SHIFT) - (1u << PAGE_SHIFT); // none of its region is known
 	}
 	for (unsigned i = 0; i < REAL_NEW_COUNT; i++)
-		store(&table->routes[row][i], (struct pair){ NULL, NULL });
+		atomic_store_explicit(&table->routes[row][i].go, NULL,
+		                      memory_order_relaxed); // a reader of before still has `real`
 	*gone = (struct row){ 0 };
 }
 

@@ -45,7 +45,8 @@ struct rate_limit {
 	struct rate_limit_account bound;     // the wall's, and how long looks took by the processor's
 	uint64_t begin_ns;                   // under the turn, as the next one
 	uint64_t begin_processor_ns;
-	_Atomic uint64_t took_ns;       // the processor's time of the last look; relaxed: an estimate
+	uint64_t begin_thread_ns;
+	_Atomic uint64_t took_ns;       // the thread's time for the last look; relaxed: an estimate
 	uint64_t due_from_processor_ns; // of a forked child: none before that
 };
 
@@ -56,15 +57,22 @@ rate_limit_saved_ns(unsigned reason)
 	return reason == PACED_PRESSING ? UINT64_C(2000000000) : reason == PACED_FALLEN ? UINT64_C(500000000) : 0;
 }
 
+/* Of a processor's clock. 0: not known. */
+static inline uint64_t
+rate_limit_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	if (!raw_sys_may_call() || !raw_sys_clock(clock, &now))
+		return 0;
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
 /* Of all threads. 0: not known. */
 static inline uint64_t
 rate_limit_processor_ns(void)
 {
-	struct timespec now;
-
-	if (!raw_sys_may_call() || !raw_sys_clock(CLOCK_PROCESS_CPUTIME_ID, &now))
-		return 0;
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return rate_limit_clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 /* Signed: what was saved may reach back to before the beginning. */
@@ -102,6 +110,7 @@ rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
 		return false;
 	look->begin_ns = now_ns;
 	look->begin_processor_ns = processor_ns;
+	look->begin_thread_ns = rate_limit_clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	return true;
 }
 
@@ -131,7 +140,8 @@ rate_limit_end(struct rate_limit *look)
 
 	rate_limit_charge(look, &look->wall, end_ns, end_ns - look->begin_ns);
 	if (end_processor_ns != 0 && look->begin_processor_ns != 0) {
-		atomic_store_explicit(&look->took_ns, end_processor_ns - look->begin_processor_ns, memory_order_relaxed);
+		atomic_store_explicit(&look->took_ns, rate_limit_clock_ns(CLOCK_THREAD_CPUTIME_ID) - look->begin_thread_ns,
+		                      memory_order_relaxed);
 		rate_limit_charge(look, &look->processor, end_processor_ns, end_processor_ns - look->begin_processor_ns);
 		rate_limit_charge(look, &look->bound, end_ns, end_processor_ns - look->begin_processor_ns);
 	}
@@ -149,14 +159,12 @@ rate_limit_forked(struct rate_limit *look, uint64_t from_ns, uint64_t look_ns)
 {
 	look->due_from_processor_ns = RATE_LIMIT_DUE_PART * look_ns;
 	for (unsigned reason = 0; reason < PACED_REASONS; reason++) {
-		uint64_t pause_ns = look->parts[reason] * look_ns;
+		uint64_t pause_ns = reason != PACED_PRESSING ? look->parts[reason] * look_ns : 0; // else it may be too late
 
+		atomic_store_explicit(&look->wall.next_ns[reason], from_ns + pause_ns, memory_order_relaxed);
 		atomic_store_explicit(&look->processor.next_ns[reason], pause_ns > look->period_ns ? pause_ns : look->period_ns,
 		                      memory_order_relaxed);
 	}
-	for (unsigned reason = PACED_USUAL; reason < PACED_REASONS; reason++)
-		atomic_store_explicit(&look->wall.next_ns[reason], from_ns + look->parts[reason] * look_ns,
-		                      memory_order_relaxed);
 }
 
 #endif

@@ -304,7 +304,6 @@ T3_from_every_record_a_thread_finds_its_own(void **state)
 		assert_int_equal(site_table_at(records[i])->slot, i + 1);
 	}
 	for (unsigned i = 0; i < THREADS; i++) {
-		memset(&owners[i].found, 0, sizeof(owners[i].found));
 		memset(&owners[i].own, 0, sizeof(owners[i].own));
 		memset(&owners[i].joined, 0, sizeof(owners[i].joined));
 		for (unsigned k = 0; k < THREADS; k++) {
@@ -464,7 +463,6 @@ outer_frames_are_stored_once_and_found_again(void **state)
 	for (uint32_t i = 0; i < STACKS; i++) {
 		assert_int_equal(expand(site_table_at(sites[i])->stack, frames), stacks[i].frame_count);
 		assert_memory_equal(frames, stacks[i].frames, stacks[i].frame_count * sizeof(frames[0]));
-		memset(&owner.found, 0, sizeof(owner.found));
 		assert_int_equal(site_table_find(&owner, &stacks[i], 0, 1), sites[i]);
 	}
 	assert_in_range(words, 0, STACKS * 30); // of about 200 a stack
