@@ -23,7 +23,7 @@
 
 /* A look walks through all that is resident: a child that lives for a moment takes none, unless that much may be copied. */
 #define WORTH_A_LOOK_BYTES ((uint64_t)4 << 20)
-#define COPIED_MUCH_SHARE 4 // of what is resident: then the copies took longer than a look
+#define COPIED_MUCH_SHARE 8 // of what is resident: the copies took about as long as a look
 
 /* Of the last fork; in a child, what its parent held at that moment. */
 static struct site_totals totals[KMEM_DOMAINS_MAX];

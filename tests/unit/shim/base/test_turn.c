@@ -93,14 +93,14 @@ T2_what_a_hook_had_comes_back_wherever_it_was_left(void **state)
 {
 	unsigned instruction = 0;
 
-	for (; left_at(instruction, take_two); instruction++) {
+	for (; left_at(instruction, take_two); instruction = left_at_next(instruction)) {
 		turn_left();
 		assert_int_equal(turn_list.count, 0);
 		assert_int_equal(one.holder | other.holder, 0);
 	}
 	assert_true(instruction > 20);
 	assert_true(another_takes(&other));
-	for (instruction = 0; left_at(instruction, take_two); instruction++) {
+	for (instruction = 0; left_at(instruction, take_two); instruction = left_at_next(instruction)) {
 		turn_left();
 		assert_int_equal(one.holder, 0);
 		assert_int_not_equal(other.holder, 0); // another thread's stays

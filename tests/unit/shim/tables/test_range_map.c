@@ -520,7 +520,7 @@ G4_a_change_that_was_left_is_completed(void **state)
 	unsigned instruction = 0;
 	bool is_left = true;
 
-	for (; is_left; instruction += 3) {
+	for (; is_left; instruction = left_at_next(instruction)) {
 		struct range_pieces taken;
 		uint64_t end = 0;
 
