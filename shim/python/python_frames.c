@@ -28,7 +28,6 @@
 #include "python/python_visit.h"
 
 #define RUN_FRAMES_MAX 16384u // of one evaluator: followed beyond what is visited, to see where it begins
-#define REST_FRAMES_MAX 4096u // counted beyond what is visited
 #define DEEP_WALKS 64u        // where the chain is longer than the cache, so many walks in a row stop at what is shown
 #define SCAN_BYTES 32768u
 #define EVALUATOR_FRAME_BYTES 1024u // it needs 300 to 400 in 3.8 and 3.9
@@ -143,7 +142,6 @@ struct walk {
 	uint32_t frames;
 	uint32_t run_visits; // those before the run of the evaluator that is being read
 	uint32_t run_frames;
-	uint32_t omitted; // so many frames are behind the last visit, as far as they were followed
 	uint32_t changed; // innermost remembered frames that took a new visit: 0 or 1
 	bool is_whole;    // every visit had room and a meaning that lasts
 };
@@ -297,20 +295,6 @@ find_anchor(struct walk *walk)
 	close_run(walk, anchor, python_extent_contains(&walk->extent, anchor));
 }
 
-/* What is not visited is only followed. */
-static void
-count_rest(struct walk *walk)
-{
-	const struct python_layout *layout = &walk->python->layout;
-	bool has_shims = layout->chain == PYTHON_CHAIN_CFRAME_SHIM || layout->chain == PYTHON_CHAIN_SHIM;
-	uint64_t frame = walk->position.frame;
-
-	for (uint32_t i = 0; python_memory_is_object(frame) && i < REST_FRAMES_MAX; i++) {
-		walk->omitted += !has_shims || python_visit_owner_word(layout, layout->chain, frame) < PYTHON_OWNER_SHIM_FIRST;
-		frame = python_memory_u64(frame + layout->frame_previous);
-	}
-}
-
 /*
  * Walks outwards. Returns how many remembered visits, outermost ones, the chain ends with; the fresh ones lead to these.
  */
@@ -349,9 +333,8 @@ walk_chain(struct walk *walk)
 			if (equal != 0)
 				continue;
 		}
-		if (seen++ >= PYTHON_CACHE_FRAMES || (is_deep && walk->frames >= PYTHON_FRAMES_MAX)) {
+		if (seen++ >= PYTHON_CACHE_FRAMES || (is_deep && walk->frames > PYTHON_FRAMES_MAX)) {
 			find_anchor(walk);
-			count_rest(walk);
 			walk->is_whole = false;
 			cache->deep++;
 			break;
@@ -390,9 +373,8 @@ show(struct walk *walk, uint32_t end, uint32_t total, uint32_t unchanged, struct
 
 	stack->count = total < PYTHON_FRAMES_MAX ? total : PYTHON_FRAMES_MAX;
 	stack->frames = &cache->frames[end - stack->count];
-	stack->omitted = total - stack->count + walk->omitted;
-	cache->is_cut = stack->omitted != 0;
-	stack->unchanged = cache->is_cut || was_cut ? 0 : unchanged;
+	stack->is_cut = cache->is_cut = total > stack->count;
+	stack->unchanged = stack->is_cut || was_cut ? 0 : unchanged;
 }
 
 /* Where this runtime's chain begins. False on a thread that has none, or none that may be read now. */

@@ -25,7 +25,7 @@ struct python_stack {
 	const struct python_frame *frames; // outermost first
 	uint32_t count;
 	uint32_t unchanged; // frames[0, unchanged) say what they said at the cache's walk before this one
-	uint32_t omitted;   // outer frames left out
+	bool is_cut;        // outer frames are left out
 };
 static_assert(PYTHON_FRAMES_MAX <= PYTHON_CACHE_FRAMES, "what is shown has room");
 static_assert(PYTHON_FRAMES_MAX <= PYTHON_CHAIN_LEAST, "a digest covers what is shown");

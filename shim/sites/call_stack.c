@@ -130,7 +130,7 @@ take_arena(struct python_stack *python, struct call_stack *stack)
 			break;
 	}
 	stack->flags |= KMEM_STACK_ARENA;
-	python->omitted = 0;
+	python->is_cut = false;
 }
 
 /*
@@ -230,7 +230,7 @@ is_library_only(const struct python_stack *python)
 		if ((python_stack_at(python, i)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) == 0)
 			return false;
 	}
-	return python->count != 0 && python->omitted == 0;
+	return python->count != 0 && !python->is_cut;
 }
 
 /* Native frames are walked to the innermost evaluator, or to the end. */
@@ -292,10 +292,9 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 	}
 	if (memory->is_library_only && extent != CALL_STACK_ARENA)
 		thread_attribution_append_library(stack);
-	if (python->omitted != 0 || stack->omitted != 0) {
+	if (python->is_cut || stack->omitted != 0) {
 		stack->flags |= KMEM_STACK_TRUNCATED;
-		stack->omitted += python->omitted !=
-		                  0; // at least: how many there are is no part of what a remembered event says
+		stack->omitted += python->is_cut; // at least
 		if (stack->omitted_at == 0)
 			stack->omitted_at = stack->frame_count;
 	}

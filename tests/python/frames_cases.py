@@ -29,7 +29,7 @@ class Frame(ctypes.Structure):
 
 
 class Stack(ctypes.Structure):
-    _fields_ = [("count", ctypes.c_uint32), ("omitted", ctypes.c_uint32),
+    _fields_ = [("count", ctypes.c_uint32), ("is_cut", ctypes.c_uint32),
                 ("frames", Frame * FRAMES_MAX)]
 
 
@@ -127,8 +127,8 @@ def first_of(code, offset):
 
 def compare(stack, chain, moving=1):
     """The innermost `moving` frames have gone on since the walk: their offset is not compared."""
-    assert stack.count + stack.omitted == len(chain), (
-        stack.count, stack.omitted, [read_record(f.code)[:2] for f in stack.frames[:stack.count]],
+    assert stack.is_cut == (len(chain) > FRAMES_MAX), (
+        stack.count, stack.is_cut, [read_record(f.code)[:2] for f in stack.frames[:stack.count]],
         [c.co_name for c, _ in chain])
     assert stack.count == min(len(chain), FRAMES_MAX)
     for i in range(stack.count):
@@ -388,7 +388,7 @@ def walk_native():
     assert positions[0] == first.value, (positions[0], first.value)
     held_positions = [positions[i] for i in range(stack.count if HAS_ANCHORS else 1)]
     assert held_positions == sorted(held_positions)
-    if HAS_ANCHORS and stack.omitted == 0:
+    if HAS_ANCHORS and not stack.is_cut:
         assert len(set(held_positions)) == evaluators, (held_positions, evaluators)
     return stack.count
 

@@ -56,7 +56,7 @@ struct thread {
 
 struct flat_stack {
 	uint32_t count; // innermost first
-	uint32_t omitted;
+	uint32_t is_cut;
 	struct python_frame frames[PYTHON_FRAMES_MAX];
 };
 
@@ -103,7 +103,7 @@ probe_walk(struct flat_stack *flat)
 	empty(&thread->plain);
 	python_frames_walk(&thread->plain, &plain);
 
-	is_equal = stack.count == plain.count && stack.omitted == plain.omitted && plain.unchanged == 0 &&
+	is_equal = stack.count == plain.count && stack.is_cut == plain.is_cut && plain.unchanged == 0 &&
 	           stack.unchanged <= stack.count && stack.unchanged <= thread->before.count;
 	for (uint32_t i = 0; is_equal && i < stack.count; i++)
 		is_equal = is_same(&stack.frames[i], &plain.frames[i]);
@@ -117,7 +117,7 @@ probe_walk(struct flat_stack *flat)
 	thread->before = stack;
 	memcpy(thread->frames_before, stack.frames, stack.count * sizeof(stack.frames[0]));
 	flat->count = stack.count;
-	flat->omitted = stack.omitted;
+	flat->is_cut = stack.is_cut;
 	for (uint32_t i = 0; i < stack.count; i++)
 		flat->frames[i] = *python_stack_at(&stack, i);
 }

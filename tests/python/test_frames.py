@@ -167,7 +167,7 @@ EMBEDDED = r"""
 #include <stdint.h>
 
 struct frame { uint32_t code, offset; uint16_t flags; uint64_t anchor; };
-struct stack { uint32_t count, omitted; struct frame frames[160]; };
+struct stack { uint32_t count, is_cut; struct frame frames[160]; };
 
 static struct stack stack;
 static void (*walk)(struct stack *);
