@@ -680,6 +680,7 @@ capture_file_forked(void)
 		atomic_store_explicit(&section->is_stuck, false, memory_order_relaxed);
 	}
 	sealed_bytes = 0;
+	growth_fd = -1; // of a growth in the parent: here the number may be the program's by now
 	atomic_store_explicit(&is_failure_noted, false, memory_order_relaxed);
 	if (head != stand_in)
 		raw_munmap(head, KMEM_HEAD_BYTES);

@@ -23,30 +23,14 @@ begin(const struct __jmp_buf_tag *target)
 		raw_syscall(SYS_sched_yield);
 }
 
-EXPORT void
-longjmp(struct __jmp_buf_tag target[1], int value)
-{
-	begin(target);
-	real_libc.longjmp(target, value);
-}
+#define JUMP(name, member)                                      \
+	EXPORT void name(struct __jmp_buf_tag target[1], int value) \
+	{                                                           \
+		begin(target);                                          \
+		real_libc.member(target, value);                        \
+	}
 
-EXPORT void
-_longjmp(struct __jmp_buf_tag target[1], int value)
-{
-	begin(target);
-	real_libc._longjmp(target, value);
-}
-
-EXPORT void
-siglongjmp(struct __jmp_buf_tag target[1], int value)
-{
-	begin(target);
-	real_libc.siglongjmp(target, value);
-}
-
-EXPORT void
-__longjmp_chk(struct __jmp_buf_tag target[1], int value)
-{
-	begin(target);
-	real_libc.longjmp_chk(target, value);
-}
+JUMP(longjmp, longjmp)
+JUMP(_longjmp, _longjmp)
+JUMP(siglongjmp, siglongjmp)
+JUMP(__longjmp_chk, longjmp_chk)

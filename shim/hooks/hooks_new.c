@@ -30,6 +30,7 @@
 #include "base/loaded_object.h"
 #include "base/raw_sys.h"
 #include "base/real_new.h"
+#include "base/reentry_guard.h"
 #include "base/wait_lock.h"
 #include "hooks/hooks_new_entries.h"
 
@@ -254,8 +255,13 @@ hooks_new_find(unsigned function, const void *caller)
 				store(&hooks_new_everybody[i], pair_of(i, &found[i]));
 		}
 		pair = pair_of(function, &found[function]);
-		if (is_known && (found[function].addr == NULL || found[function].relation != REAL_NEW_EVERYBODYS))
+		if (is_known && (found[function].addr == NULL || found[function].relation != REAL_NEW_EVERYBODYS)) {
+			bool was_outside = reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK); // a handler waits for no lock of ours
+
 			remember(&object, caller, found);
+			if (was_outside)
+				reentry_guard_leave();
+		}
 	}
 	errno = host_errno;
 	return pair;

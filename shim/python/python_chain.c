@@ -210,6 +210,12 @@ go_on(struct python_chain *chain, const struct python_layout *layout, bool is_po
 	return true;
 }
 
+void
+python_chain_forget(struct python_chain *chain)
+{
+	chain->last_bytes = chain->least_bytes = none_of(chain)->frame_addr = 0;
+}
+
 struct digest_rest {
 	uint64_t digest;
 	bool is_known;
@@ -234,7 +240,7 @@ digest_rest(struct python_chain *chain, const struct python_layout *layout, uint
 	                    : follow(chain, layout, false, frame, &count, &fresh))) {
 		bool was_cut = chain->least_bytes != 0;
 
-		chain->last_bytes = chain->least_bytes = none_of(chain)->frame_addr = 0;
+		python_chain_forget(chain);
 		if (!was_cut)
 			return (struct digest_rest){ 0, false };
 	}

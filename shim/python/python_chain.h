@@ -49,6 +49,9 @@ struct python_chain {
 	struct python_chain_frame fresh[PYTHON_CHAIN_FRAMES]; // innermost first, while it is followed
 };
 
+/* Nothing is kept: what was left half written when a hook was left is not believed. */
+void python_chain_forget(struct python_chain *chain);
+
 /* A digest of the chain that begins at `frame`. False: there is none (0), or it cannot be read. */
 bool python_chain_digest(struct python_chain *chain, const struct python_layout *layout, uint64_t frame,
                          uint64_t *digest);

@@ -107,6 +107,7 @@ forget(struct thread_slot *slot)
 {
 	native_cache_clear(&slot->stack.caches);
 	event_cache_clear(&slot->events);
+	python_chain_forget(&slot->events.chain);
 	slot->events.is_python_only = settings.native == SETTINGS_NATIVE_AUTO;
 	slot->steps = (struct steps_thread){ .version = slot->steps.version + 1 };
 	thread_slot_publish(slot, 0);

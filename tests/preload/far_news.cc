@@ -1,31 +1,10 @@
 /*
- * far_news.cc - calls of operator new on pages of code that lie far apart, as in a large library.
+ * far_news.cc - children of a program whose thread asks for C++ memory all the time: do they wait for it?
  *
- *   g++ -DAPART=BYTES -fno-toplevel-reorder -shared    far_0() to far_3(): each asks for a block and gives it back
- *   far_news LIBRARY...    a thread calls them, library after library, while 60 children are forked. Each child calls all of them: it
- *                          waits for nobody. Prints how many children ended
+ *   far_news LIBRARY...    of tests/bench/programs/pages.cc: a thread calls the functions of one after the other, while 60 children are
+ *                          forked. Each child calls all of them: it waits for nobody. Prints how many children ended
  */
 #include <cstdio>
-#include <cstdlib>
-#include <new>
-
-#ifdef APART
-
-#define TEXT_OF(word) #word
-#define TEXT(word) TEXT_OF(word)
-#define FAR(n)                                          \
-	extern "C" __attribute__((noinline)) void far_##n() \
-	{                                                   \
-		void *volatile block = ::operator new(100);     \
-		::operator delete(block);                       \
-	}                                                   \
-	__asm__(".text\n .skip " TEXT(APART) "\n");
-FAR(0)
-FAR(1)
-FAR(2)
-FAR(3)
-
-#else
 
 #include <atomic>
 #include <dlfcn.h>
@@ -61,9 +40,9 @@ main(int argc, char **argv)
 		void *library = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL);
 
 		for (int site = 0; site < SITES; site++) {
-			char name[] = "far_0";
+			char name[] = "pages_0";
 
-			name[4] = (char)('0' + site);
+			name[6] = (char)('0' + site);
 			if (library == NULL || (functions[count++] = (far_function *)dlsym(library, name)) == NULL) {
 				puts(dlerror());
 				return 77;
@@ -95,4 +74,3 @@ main(int argc, char **argv)
 	printf("%d of %d\n", ended, CHILDREN);
 	return 0;
 }
-#endif

@@ -24,28 +24,32 @@ def test_what_is_ours_is_not_locked_with_the_program(programs, out):
         assert resident <= plain_resident + 8192
 
 
-@pytest.mark.parametrize("mib", [0, 1, 8])
-def test_a_limit_on_locked_memory_lets_through_what_it_does_alone(mib, programs, out):
+@pytest.fixture
+def limited(programs, out):
+    """Runs the program as a user whose limit on locked memory is so many KiB: recorded, or plain."""
     if os.geteuid() != 0:
         pytest.skip("a user that may not lock all must be become")
     out.mkdir()
     out.chmod(0o777)
-    run = [programs("locks_all.c"), "1,3,5,6", "nobody"]
-    more = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (mib << 20, mib << 20))}
-    plain = harness.run(run, **more)
-    watched = harness.record(run, out, **more)
+
+    def run(kib, words, is_recorded=True):
+        argv = [programs("locks_all.c"), words, "nobody"]
+        more = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (kib << 10, kib << 10))}
+        return harness.record(argv, out, **more) if is_recorded else harness.run(argv, **more)
+    return run
+
+
+@pytest.mark.parametrize("mib", [0, 1, 8])
+def test_a_limit_on_locked_memory_lets_through_what_it_does_alone(mib, limited):
+    plain = limited(mib << 10, "1,3,5,6", is_recorded=False)
+    watched = limited(mib << 10, "1,3,5,6")
 
     assert (watched.returncode, watched.stdout) == (plain.returncode, plain.stdout)
     assert (": 0 Success" in plain.stdout) == (mib > 0)
 
 
 @pytest.mark.parametrize("kib", [64, 1024, 8192])
-def test_a_program_can_lock_exactly_its_limit(kib, programs, out):
-    if os.geteuid() != 0:
-        pytest.skip("a user that may not lock all must be become")
-    out.mkdir()
-    out.chmod(0o777)
-    more = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_MEMLOCK, (kib << 10, kib << 10))}
-    watched = harness.record([programs("locks_all.c"), "limit", "nobody"], out, **more)
+def test_a_program_can_lock_exactly_its_limit(kib, limited):
+    watched = limited(kib, "limit")
 
     assert (watched.returncode, watched.stdout) == (0, "locked\n")

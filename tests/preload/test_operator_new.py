@@ -180,11 +180,10 @@ def test_python_opens_it(name, build, out):
 
 def test_a_forked_child_waits_for_no_search_of_its_parent(tmp_path, out):
     """The program has no C++ library of its own, so each library is looked up. The loader's lock is not held meanwhile."""
-    source = harness.HERE / "far_news.cc"
-    libraries = [tmp_path / f"libfar{i}.so" for i in range(9)]
-    shared = ["g++", "-O1", "-fno-toplevel-reorder", "-shared", "-fPIC", source, "-o"]
-    for command in (["gcc", "-O1", source, "-o", tmp_path / "far_news", "-pthread"], [*shared, libraries[0], "-DAPART=16777216"],
-                    *([*shared, library, "-DAPART=16"] for library in libraries[1:])):
+    libraries = [tmp_path / f"libpages{i}.so" for i in range(9)]
+    shared = ["g++", "-O1", "-std=gnu++17", "-fno-toplevel-reorder", "-shared", "-fPIC", harness.ROOT / "tests/bench/programs/pages.cc", "-o"]
+    for command in (["gcc", "-O1", harness.HERE / "far_news.cc", "-o", tmp_path / "far_news", "-pthread"],
+                    [*shared, libraries[0], "-DDISTANCE=0x1000000"], *([*shared, library, "-DDISTANCE=16"] for library in libraries[1:])):
         done = harness.run(command)
         assert done.returncode == 0, done.stderr
     done = harness.record([tmp_path / "far_news", *libraries], out)

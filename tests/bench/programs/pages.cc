@@ -3,7 +3,7 @@
  *
  * A large library is like that: libtorch has more pages of code that call operator new than a small table has rows.
  *
- * Called by   loops.c.
+ * Called by   loops.c, tests/preload/far_news.cc.
  */
 #include <new>
 
