@@ -162,5 +162,6 @@ def test_deep_recursion_of_python(settings, tmp_path, out):
     assert sum(site["live_bytes"] // 2000 for site in sites) >= 200
     for site in sites:
         assert site["where"]["function"] == "down"
-        assert len(site["frames"]) + site["frames_omitted"] in [152, 172, 302, 902, 1402]
+        # 160 are kept; of more, the walk says that there are outer ones, not how many.
+        assert (len(site["frames"]), site["frames_omitted"] > 0) in [(152, False), (160, True)]
         assert {frame["line"] for frame in site["frames"]} <= {7, 9, 11, 16}
