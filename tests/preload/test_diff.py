@@ -218,6 +218,6 @@ def test_a_long_name_is_cut_in_its_middle_and_for_a_terminal_alone(tmp_path):
     assert harness.kmemshim("diff", *sides).stdout.count(whole) == 2  # the first sentence, and its row
     for columns in (80, 120):
         lines = on_a_terminal(columns, "diff", *sides)
-        cut = [found[1] for found in (re.search(r"MiB   (?:heap|mmap) +(w\S*\.\.\.\S*ende)$", line) for line in lines) if found]
+        cut = [found[1] for found in (re.search(r"MiB +(?:heap|mmap) +(w\S*\.\.\.\S*ende)$", line) for line in lines) if found]
         assert cut and {len(name) for name in cut} == {columns}, lines
         assert whole not in "\n".join(lines)
