@@ -1,16 +1,21 @@
 """What every whole-program test needs: record a program, read its report, compare with what was expected."""
 import contextlib
 import ctypes
+import fcntl
 import functools
 import json
 import os
+import pty
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 import time
 from pathlib import Path
 
@@ -93,6 +98,24 @@ def killed_when(is_there, argv, env):
 
 def kmemshim(*words, **more):
     return run([KMEMSHIM, *words], **more)
+
+
+def on_a_terminal(columns, argv, stdout=subprocess.DEVNULL, **settings):
+    """Runs a command whose stderr is a terminal, and its stdout too where that is None; what it wrote there, as text."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=theirs if stdout is None else stdout, stderr=theirs,
+                               env=plain_env(**{"TERM": "xterm", **settings}))
+    ended = threading.Thread(target=lambda: (process.wait(TIMEOUT), os.write(theirs, b"\0")))  # behind all that it wrote
+    ended.start()
+    seen = b""
+    while not seen.endswith(b"\0"):
+        seen += os.read(ours, 65536)
+    ended.join()
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 0, seen
+    return seen[:-1].decode().replace("\r\n", "\n")
 
 
 # A Python program that keeps a block from each of so many lines that a small disk has no room for their names.

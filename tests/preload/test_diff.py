@@ -1,13 +1,7 @@
 """diff: what changed between two runs, at which line, whatever moved."""
-import contextlib
-import fcntl
 import json
 import os
-import pty
 import re
-import struct
-import subprocess
-import termios
 
 import jsonschema
 import pytest
@@ -186,22 +180,6 @@ def test_the_schema_file_is_what_the_command_says():
     jsonschema.Draft202012Validator.check_schema(json.loads(SCHEMA_FILE.read_text()))
 
 
-def on_a_terminal(columns, *words):
-    """What the command writes there, as lines of text."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen([harness.KMEMSHIM, *words], stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, env=harness.plain_env(TERM="xterm"))
-    os.close(theirs)
-    seen = b""
-    with contextlib.suppress(OSError):  # so it ends
-        while part := os.read(ours, 4096):
-            seen += part
-    os.close(ours)
-    assert process.wait() == 0, process.stderr.read()
-    process.stderr.close()
-    return seen.decode().splitlines()
-
-
 def test_a_long_name_is_cut_in_its_middle_and_for_a_terminal_alone(tmp_path):
     name = "wächst_" + "größe_" * 30 + "ende"
     for turn, megabytes in (("old", 10), ("new", 30)):
@@ -217,7 +195,7 @@ def test_a_long_name_is_cut_in_its_middle_and_for_a_terminal_alone(tmp_path):
     assert document["notes"] == [f"these are two programs: {name[:100]}old.py, and {name[:100]}new.py"]
     assert harness.kmemshim("diff", *sides).stdout.count(whole) == 2  # the first sentence, and its row
     for columns in (80, 120):
-        lines = on_a_terminal(columns, "diff", *sides)
+        lines = harness.on_a_terminal(columns, [harness.KMEMSHIM, "diff", *sides], stdout=None).splitlines()
         cut = [found[1] for found in (re.search(r"MiB +(?:heap|mmap) +(w\S*\.\.\.\S*ende)$", line) for line in lines) if found]
-        assert cut and {len(name) for name in cut} == {columns}, lines
+        assert cut and {len(name) for name in cut} == {columns}, "\n".join(lines)
         assert whole not in "\n".join(lines)

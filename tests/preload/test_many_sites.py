@@ -1,7 +1,6 @@
 """100,000 call sites: reports stay within bounds, say on a terminal that they are at work, and leave nothing half-written when they are interrupted."""
 import json
 import os
-import pty
 import re
 import resource
 import shutil
@@ -80,24 +79,10 @@ def test_the_page_is_drawn(capture, tmp_path):
 
 
 def test_a_terminal_is_told_that_it_is_at_work_and_a_file_is_not(capture, tmp_path):
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen([harness.KMEMSHIM, "report", "--html", tmp_path / "page.html", capture], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                               stderr=theirs, env=harness.plain_env(TERM="xterm"))
-    os.close(theirs)
-    seen = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:
-            break
-        if not part:
-            break
-        seen += part
-    os.close(ours)
-    assert process.wait() == 0
-    lines = seen.decode().split("\r\x1b[K")
+    seen = harness.on_a_terminal(80, [harness.KMEMSHIM, "report", "--html", tmp_path / "page.html", capture])
+    lines = seen.split("\r\x1b[K")
     assert any(re.fullmatch(r"kmemshim: [a-z ]+: [\d,]+(?: of [\d,]+)?", line) for line in lines), seen[:500]
-    assert re.fullmatch(r"kmemshim: written: .*page\.html \([\d.]+ MiB\)\. Open it in a browser\.\r\n", lines[-1]), lines  # it is taken away first
+    assert re.fullmatch(r"kmemshim: written: .*page\.html \([\d.]+ MiB\)\. Open it in a browser\.\n", lines[-1]), lines  # it is taken away first
     done = harness.kmemshim("report", "--html", tmp_path / "again.html", capture)
     assert done.returncode == 0 and re.fullmatch(r"kmemshim: written: .*again\.html .*\n", done.stderr), done.stderr
 
