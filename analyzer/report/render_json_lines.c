@@ -231,7 +231,7 @@ static const struct json_field site_fields[] = {
 		"Python frames only: native ones were not recorded, for the site held little when its blocks came (KMEMSHIM_NATIVE=to-python records them always)."),
 	JSON_FIELD_AS(
 		"frames_omitted", of.omitted,
-		"Frames left out of a long stack. Without --top the frames of all sites are at most 512 MiB of text: from then on a site has none in frames[] and their number here."),
+		"Frames left out of a long stack; where these are the outermost (frames_before_gap is the number of frames), at least so many. Without --top the frames of all sites are at most 512 MiB of text: from then on a site has none in frames[] and their number here."),
 	JSON_OF(frames_before_gap, "How many of frames[] stand before the gap."),
 	JSON_FIELD_WHOLE(JSON_ROWS, "frames", "Innermost first.", .object = &frame_object, .put = put_frames),
 	{ .name = NULL },
