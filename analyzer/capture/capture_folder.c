@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/owner.h"
+#include "capture/capture_memory.h"
 #include "capture/capture_reader.h"
 #include "capture/process_alive.h"
 
@@ -89,6 +90,8 @@ list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 		(*paths)[(*count)++] = path;
 	}
 	(void)closedir(directory);
+	for (size_t i = 0; i < *count; i++)
+		capture_memory_settle((*paths)[i]);
 	if (*count != 0)
 		qsort(*paths, *count, sizeof(char *), compare_texts);
 	return true;
@@ -330,7 +333,7 @@ find_folder(const char *capture, char **folder, struct fail *fail)
 	struct stat status;
 
 	*folder = NULL;
-	if (stat(path, &status) != 0) {
+	if (stat(path, &status) != 0 && lstat(path, &status) != 0) { // a link that leads nowhere has its own line
 		bool is_missing = errno == ENOENT || errno == ENOTDIR;
 
 		if (is_missing && capture == NULL)

@@ -14,6 +14,7 @@
 #include <stdalign.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@
 #include "base/text_clean.h"
 #include "capture/capture_copy.h"
 #include "capture/capture_head.h"
+#include "capture/capture_memory.h"
 #include "kmem_words.h"
 
 #define ATTEMPTS_MAX 4 // a capture that is being closed settles within milliseconds
@@ -62,14 +64,25 @@ static int
 open_regular(const char *path, uid_t *owner, struct fail *fail)
 {
 	struct stat status = { .st_uid = 0 };
+	char place[PATH_MAX];
 	int fd = regular_file_open(path, O_RDONLY, &status);
 	bool is_missing = errno == ENOENT || errno == ENOTDIR;
+	bool is_lost = fd < 0 && is_missing && capture_memory_place(path, place);
+
+	if (fd < 0 && is_missing && !is_lost) // the launcher may have put it there just now
+		fd = regular_file_open(path, O_RDONLY, &status);
 
 	*owner = status.st_uid;
 	if (fd >= 0)
 		return fd;
 	if (errno == EINVAL || errno == EISDIR)
 		fail_set(fail, EXIT_CAPTURE, "%s: is not a regular file: give a .kmem file or a folder of them", path);
+	else if (is_lost)
+		fail_set(
+			fail, EXIT_CAPTURE,
+			"%s: it lay in memory (%s), and that is gone: the machine was started anew, or the container ended, before "
+			"kmemshim run could copy it",
+			path, place);
 	else
 		fail_set(fail, is_missing ? EXIT_USAGE : EXIT_CAPTURE, "%s: cannot read it (%s)%s", path, strerror(errno),
 		         errno == EACCES ? ": run this as the user who recorded it" : "");

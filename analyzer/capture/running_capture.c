@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/text_start.h"
+#include "capture/capture_memory.h"
 #include "capture/process_alive.h"
 #include "kmem_words.h"
 
@@ -81,27 +82,59 @@ find_capture(const char *pid, char *path, struct mapped *mapped)
 	return true;
 }
 
-/* Its environment names the recorder, or is not there yet. */
-static bool
-is_to_be_recorded(const char *pid)
+/* "NAME=value" of its environment, for free(); "" = it has no such, NULL = the environment is not there yet, or cannot be read. */
+static char *
+setting_of(const char *pid, const char *begin)
 {
 	char name[64];
 	char *entry = NULL;
 	size_t room = 0;
-	bool is_empty = true;
-	bool is_named = false;
+	bool is_there = false;
+	bool is_found = false;
 	FILE *environment;
 
 	(void)snprintf(name, sizeof(name), "/proc/%.20s/environ", pid);
 	environment = fopen(name, "re");
-	while (environment != NULL && !is_named && getdelim(&entry, &room, '\0', environment) > 0) {
-		is_empty = false;
-		is_named = text_starts(entry, "LD_PRELOAD=") && strstr(entry, LIBRARY) != NULL;
+	while (environment != NULL && !is_found && getdelim(&entry, &room, '\0', environment) > 0) {
+		is_there = true;
+		is_found = text_starts(entry, begin);
 	}
-	free(entry);
 	if (environment != NULL)
 		(void)fclose(environment);
-	return is_named || (environment != NULL && is_empty);
+	if (is_there && !is_found)
+		entry[0] = '\0';
+	if (!is_there) {
+		free(entry);
+		entry = NULL;
+	}
+	return entry;
+}
+
+/* Its environment names the recorder, or is not there yet. */
+static bool
+is_to_be_recorded(const char *pid)
+{
+	char *preload = setting_of(pid, "LD_PRELOAD=");
+	bool is_named = preload == NULL || strstr(preload, LIBRARY) != NULL;
+
+	free(preload);
+	return is_named;
+}
+
+/* Of a capture that lies in memory: its name in the folder of captures, beside which there are other files. */
+static void
+find_name(const char *pid, char *path)
+{
+	char link[RUNNING_CAPTURE_PATH_BYTES];
+	char place[PATH_MAX];
+	char *folder = text_starts(path, CAPTURE_MEMORY_FOLDERS) ? setting_of(pid, "KMEMSHIM_OUT=") : NULL;
+
+	if (folder != NULL && folder[0] != '\0') {
+		(void)snprintf(link, sizeof(link), "%s%s", strchr(folder, '=') + 1, strrchr(path, '/'));
+		if (capture_memory_place(link, place) && strcmp(place, path) == 0)
+			(void)snprintf(path, RUNNING_CAPTURE_PATH_BYTES, "%s", link);
+	}
+	free(folder);
 }
 
 /*
@@ -198,8 +231,9 @@ recorded_child(const char *pid)
 	return found;
 }
 
-bool
-running_capture_path(const char *command, const char *pid, char *path, struct fail *fail)
+/* What it has mapped. */
+static bool
+find_mapped(const char *command, const char *pid, char *path, struct fail *fail)
 {
 	struct mapped mapped;
 
@@ -219,6 +253,15 @@ running_capture_path(const char *command, const char *pid, char *path, struct fa
 	return child != 0 ? fail_set(fail, EXIT_USAGE, "%s: process %s is not recorded, its child %lu is: give that number",
 	                             command, pid, child)
 	                  : fail_set(fail, EXIT_USAGE, why_not(&mapped), command, pid);
+}
+
+bool
+running_capture_path(const char *command, const char *pid, char *path, struct fail *fail)
+{
+	if (!find_mapped(command, pid, path, fail))
+		return false;
+	find_name(pid, path);
+	return true;
 }
 
 /* Is the file the running capture of this process, of our format? */
@@ -250,7 +293,7 @@ running_capture_open(const char *command, const char *pid, int flags, char *path
 	int fd;
 
 	for (;;) {
-		if (!running_capture_path(command, pid, path, fail))
+		if (!find_mapped(command, pid, path, fail))
 			return -1;
 		fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW);
 		if (fd >= 0 || errno != ENOENT || strcmp(path, before) == 0)
@@ -261,8 +304,10 @@ running_capture_open(const char *command, const char *pid, int flags, char *path
 		return fail_set(fail, EXIT_CAPTURE, "%s: %s: cannot be %s (%s)", command, path,
 		                (flags & O_ACCMODE) == O_RDONLY ? "read" : "written", strerror(errno)),
 		       -1;
-	if (check(command, pid, path, fd, fail))
+	if (check(command, pid, path, fd, fail)) {
+		find_name(pid, path);
 		return fd;
+	}
 	(void)close(fd);
 	return -1;
 }

@@ -1,7 +1,8 @@
 /*
  * running_capture.h - which capture does a running process write?
  *
- * It is found in /proc/PID/maps: wherever its folder is, that is the file that it has mapped. A program that begins is waited for, 0.2 s at most.
+ * It is found in /proc/PID/maps: wherever its folder is, that is the file that it has mapped; or the name of that in the folder, when it lies
+ * in memory (capture_memory.h). A program that begins is waited for, 0.2 s at most.
  *
  * When failing  -1, and one line in `fail`: the process is gone, is not recorded, or its capture may not be opened.
  */
@@ -17,7 +18,7 @@
 /* A number is a process, unless there is such a file. NULL is none. */
 bool running_capture_is_process(const char *argument);
 
-/* path: out, of RUNNING_CAPTURE_PATH_BYTES: the file that the process has mapped; it is not opened. */
+/* path: out, of RUNNING_CAPTURE_PATH_BYTES: not opened. */
 bool running_capture_path(const char *command, const char *pid, char *path, struct fail *fail);
 
 /*

@@ -61,11 +61,11 @@ check_domain(const char *wanted, struct fail *fail)
 
 /* Loads the whole session; only the program's own capture when something else in the folder is in the way. */
 static struct model *
-load_session(const struct options *options, const struct launch *launch, const char *capture, struct fail *fail)
+load_session(const struct options *options, const struct launch *launch, struct fail *fail)
 {
 	struct model *model = cmd_report_load(options, launch->folder, launch->session, fail);
 
-	return model != NULL ? model : cmd_report_load(options, capture, NULL, fail);
+	return model != NULL ? model : cmd_report_load(options, launch->capture, NULL, fail);
 }
 
 /* Where the domain was not used, the lines of all domains are shown. */
@@ -82,14 +82,13 @@ put_glance(struct report *report, const struct glance_options *wanted, FILE *str
 }
 
 bool
-cmd_run_summarise(const struct options *options, const struct launch *launch, const char *capture, FILE *stream,
+cmd_run_summarise(const struct options *options, const struct launch *launch, FILE *stream,
                   char cause[CMD_RUN_CAUSE_BYTES], struct fail *fail)
 {
 	const struct report_options all = { .top = 0 };
 	enum terminal_color color = TERMINAL_COLOR_AUTO;
 	struct opened_report opened;
-	bool is_done = cmd_report_open(options, load_session(options, launch, capture, fail), &rank_peak, &all, &opened,
-	                               fail);
+	bool is_done = cmd_report_open(options, load_session(options, launch, fail), &rank_peak, &all, &opened, fail);
 
 	cause[0] = '\0';
 	if (options->color != NULL)
@@ -156,7 +155,6 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 {
 	char shim[PATH_MAX];
 	char folder[PATH_MAX];
-	char capture[PATH_MAX];
 	const char *wanted = options->output != NULL ? options->output : getenv("KMEMSHIM_OUT");
 	struct program program;
 	struct fail late;
@@ -185,13 +183,11 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 		return true;
 	}
 	(void)signal(SIGPIPE, SIG_IGN);
-	bool is_recorded = launcher_sign(launch, capture);
-
 	if (options->is_quiet)
 		return true;
-	if (!is_recorded)
+	if (launch->capture[0] == '\0')
 		cmd_run_say_nothing_recorded(launch, &program, stderr);
-	else if (!cmd_run_summarise(options, launch, capture, stderr, cause, &late))
+	else if (!cmd_run_summarise(options, launch, stderr, cause, &late))
 		(void)fprintf(stderr, "kmemshim: %s\n", late.text);
 	else if (program.obstacle != NULL)
 		(void)fprintf(stderr, "kmemshim: %s: not all was recorded: %s: %s\n", launch->arguments[0], program.obstacle,

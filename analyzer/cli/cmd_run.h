@@ -13,8 +13,8 @@
 
 #define CMD_RUN_CAUSE_BYTES 40
 
-/* Verdict and tables of what was recorded. capture: the program's own. cause: out, as in the report; "" when it fails. */
-bool cmd_run_summarise(const struct options *options, const struct launch *launch, const char *capture, FILE *stream,
+/* Verdict and tables of what was recorded. cause: out, as in the report; "" when it fails. */
+bool cmd_run_summarise(const struct options *options, const struct launch *launch, FILE *stream,
                        char cause[CMD_RUN_CAUSE_BYTES], struct fail *fail);
 
 void cmd_run_say_nothing_recorded(const struct launch *launch, const struct program *program, FILE *stream);

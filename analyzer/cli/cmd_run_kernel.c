@@ -114,7 +114,7 @@ publish(const char *folder, const char *text)
 
 static void
 tell_death(const struct options *options, const struct launch *launch, const struct program *program,
-           const struct kernel_life *life, const char *capture, char cause[CMD_RUN_CAUSE_BYTES])
+           const struct kernel_life *life, char cause[CMD_RUN_CAUSE_BYTES])
 {
 	char *text = NULL;
 	size_t bytes = 0;
@@ -124,9 +124,9 @@ tell_death(const struct options *options, const struct launch *launch, const str
 	if (stream == NULL)
 		memory_exhausted();
 	cause[0] = '\0';
-	if (capture[0] == '\0')
+	if (launch->capture[0] == '\0')
 		cmd_run_say_nothing_recorded(launch, program, stream);
-	else if (!cmd_run_summarise(options, launch, capture, stream, cause, &fail))
+	else if (!cmd_run_summarise(options, launch, stream, cause, &fail))
 		(void)fprintf(stream, "kmemshim: %s\n", fail.text);
 	if (fclose(stream) != 0)
 		memory_exhausted();
@@ -224,7 +224,6 @@ cmd_run_kernel(const struct options *options, struct launch *launch, int *status
 {
 	char shim[PATH_MAX];
 	char home[PATH_MAX];
-	char capture[PATH_MAX] = "";
 	char cause[CMD_RUN_CAUSE_BYTES] = "";
 	struct kernel_life life = { .file = -1 };
 	struct program program;
@@ -248,8 +247,6 @@ cmd_run_kernel(const struct options *options, struct launch *launch, int *status
 	(void)signal(SIGPIPE, SIG_IGN);
 	if (launch->start_error != 0)
 		cmd_run_say_not_started(launch, &program);
-	else if (launch->folder != NULL)
-		(void)launcher_sign(launch, capture);
 
 	const struct kernel_end end = {
 		.is_death = is_death(launch),
@@ -259,7 +256,7 @@ cmd_run_kernel(const struct options *options, struct launch *launch, int *status
 	};
 
 	if (end.is_death && launch->folder != NULL)
-		tell_death(options, launch, &program, &life, capture, cause);
+		tell_death(options, launch, &program, &life, cause);
 	kernel_life_end(&life, &end);
 	end_alike(launch);
 	return true;

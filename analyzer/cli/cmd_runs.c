@@ -240,7 +240,6 @@ static bool
 record_words(struct cmd_recorded *recorded, char *const *words, struct fail *fail)
 {
 	char shim[PATH_MAX];
-	char capture[PATH_MAX];
 	struct program program;
 	struct launch launch = { .arguments = words, .folder = recorded->folder, .shim = shim };
 
@@ -254,7 +253,7 @@ record_words(struct cmd_recorded *recorded, char *const *words, struct fail *fai
 		return false;
 	if (launch.start_error != 0)
 		return fail_set(fail, EXIT_CAPTURE, "%s: cannot be run: %s", words[0], strerror(launch.start_error));
-	if (!launcher_sign(&launch, capture))
+	if (launch.capture[0] == '\0')
 		return fail_set(fail, EXIT_CAPTURE, "%s: nothing was recorded: kmemshim doctor -- CMD says why", words[0]);
 	recorded->sessions = memory_grown(recorded->sessions, &recorded->room, recorded->count + 1,
 	                                  sizeof(*recorded->sessions));

@@ -20,6 +20,7 @@
 #include "base/regular_file.h"
 #include "base/units.h"
 #include "launch/launcher.h"
+#include "launch/launcher_memory.h"
 #include "launch/program.h"
 
 #define ROOM_NEEDED_TEXT "64 MiB"
@@ -29,23 +30,24 @@ static const struct {
 	enum doctor_level level;
 	const char *what;
 	const char *next;
+	bool is_mapped; // said where captures are mapped there: not where they lie in memory
 } file_systems[] = {
 	{ TMPFS_MAGIC, DOCTOR_NOTE, "is in memory (tmpfs): captures count toward the memory limit",
-	  "choose a folder on a disk with -o" },
+	  "choose a folder on a disk with -o", false },
 	{ RAMFS_MAGIC, DOCTOR_NOTE, "is in memory (ramfs): captures count toward the memory limit",
-	  "choose a folder on a disk with -o" },
+	  "choose a folder on a disk with -o", false },
 	{ NFS_SUPER_MAGIC, DOCTOR_NOTE, "is on NFS: if the machine fails, the newest data is lost",
-	  "choose a local folder with -o" },
+	  "choose a local folder with -o", true },
 	{ SMB2_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
-	  "choose a local folder with -o" },
+	  "choose a local folder with -o", true },
 	{ CIFS_SUPER_MAGIC, DOCTOR_NOTE, "is on a network share: mapped files may not work there",
-	  "choose a local folder with -o" },
-	{ V9FS_MAGIC, DOCTOR_NOTE, "is on 9p: mapped files may not work there", "choose a local folder with -o" },
+	  "choose a local folder with -o", true },
+	{ V9FS_MAGIC, DOCTOR_NOTE, "is on 9p: mapped files may not work there", "choose a local folder with -o", true },
 	{ OVERLAYFS_SUPER_MAGIC, DOCTOR_NOTE,
 	  "is in the container's own layer (overlay): captures go when the container is removed",
-	  "choose a folder on a volume with -o" },
+	  "choose a folder on a volume with -o", false },
 	{ FUSE_SUPER_MAGIC, DOCTOR_NOTE, "is on a FUSE file system: mapped files may be slow there",
-	  "choose a local folder with -o" },
+	  "choose a local folder with -o", true },
 };
 
 static void
@@ -159,11 +161,18 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 		           "can hold captures, but its free space is unknown (%s)", strerror(error));
 		return;
 	}
+	const char *why_mapped = launcher_memory_why_not(doctor->folder);
+
 	room = system.f_bavail * (uint64_t)system.f_bsize;
 	for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++) {
-		if ((unsigned long)system.f_type == file_systems[i].type)
+		if ((unsigned long)system.f_type == file_systems[i].type && !(file_systems[i].is_mapped && why_mapped == NULL))
 			doctor_add(doctor, file_systems[i].level, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
 	}
+	if (why_mapped != NULL)
+		doctor_add(doctor, DOCTOR_NOTE, doctor->folder,
+		           "nothing where malloc may wait for a slow disk; else choose a local disk, or a tmpfs, with -o",
+		           "captures lie on this disk while their programs run, and now and then a malloc waits for it: %s",
+		           why_mapped);
 	if (room < DOCTOR_ROOM_NEEDED)
 		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "free some space, or choose another folder with -o",
 		           "has only %s free", units_bytes(room, text));

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -28,13 +30,17 @@
 #include "base/machine.h"
 #include "base/owner.h"
 #include "launch/launcher_guard.h"
+#include "launch/launcher_memory.h"
 #include "launch/launcher_preload.h"
+#include "launch/launcher_sign.h"
 #include "launch/program.h"
 
 #define FOLDER_MODE 0755   // others may look, and put nothing there whatever the umask is
 #define TWICE_NS 500000000 // between two signals of one sender
-#define LOOK_SECONDS 1     // between two looks for the server of a kernel; a kernel looks as often
-#define PATIENCE_LOOKS 5   // that a kernel without a server has for its end
+#define LOOK_SECONDS \
+	1 // between two looks for the server of a kernel; a kernel looks as often; and at captures in memory
+#define ENDING_LOOKS 60  // after which a program goes on that was asked to end
+#define PATIENCE_LOOKS 5 // that a kernel without a server has for its end
 
 static const char shim_name[] = "libkmemshim.so";
 
@@ -268,7 +274,7 @@ set_system_allocators(void)
 
 static void __attribute__((noreturn))
 become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns, const struct dispositions *before,
-               const char *preload, pid_t looker, int error_pipe)
+               const char *preload, pid_t looker, const char *memory, int error_pipe)
 {
 	char session[40];
 	char number[24];
@@ -294,6 +300,10 @@ become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns,
 		(void)setenv("KMEMSHIM_LOOKER", number, 1);
 	else
 		(void)unsetenv("KMEMSHIM_LOOKER"); // of a launcher that runs us
+	if (memory != NULL)
+		(void)setenv("KMEMSHIM_MEMORY", memory, 1);
+	else
+		(void)unsetenv("KMEMSHIM_MEMORY");
 	if (launch->has_system_allocators)
 		set_system_allocators();
 	if (preload != NULL)
@@ -314,7 +324,17 @@ static void
 wait_for(struct launch *launch)
 {
 	struct rusage usage;
+	struct pollfd end = { .fd = (int)syscall(SYS_pidfd_open, launch->pid, 0), .events = POLLIN };
+	unsigned looks = 0; // since the program was asked to end
 
+	/* Before Linux 5.3 captures lie in memory until the end. */
+	while (end.fd >= 0 && poll(&end, 1, LOOK_SECONDS * 1000) <= 0) {
+		bool is_ending = passed_on == SIGTERM && looks++ < ENDING_LOOKS;
+
+		launcher_memory_look(is_ending);
+	}
+	if (end.fd >= 0)
+		(void)close(end.fd);
 	while (wait4(launch->pid, &launch->wait_status, 0, &usage) < 0) {
 		if (errno != EINTR)
 			return;
@@ -336,6 +356,7 @@ launcher_run(struct launch *launch, struct fail *fail)
 
 	(void)fflush(NULL);
 	pid_t looker = launcher_guard_start(&guard, started_ns); // before there is anything to inherit
+	const char *memory = launcher_memory_begin(launch->folder);
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
 	preload = launch->shim != NULL ? launcher_preload(launch->shim, !launch->is_trial) : NULL;
@@ -345,12 +366,13 @@ launcher_run(struct launch *launch, struct fail *fail)
 	(void)fflush(NULL);
 	launch->pid = fork();
 	if (launch->pid == 0)
-		become_program(launch, own_pid, started_ns, &before, preload, looker, pipe_ends[1]);
+		become_program(launch, own_pid, started_ns, &before, preload, looker, memory, pipe_ends[1]);
 	free(preload);
 	(void)close(pipe_ends[1]);
 	if (launch->pid < 0) {
 		(void)fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
 		(void)launcher_guard_end();
+		launcher_memory_end();
 		return false;
 	}
 	program_pid = launch->pid;
@@ -367,5 +389,9 @@ launcher_run(struct launch *launch, struct fail *fail)
 	launch->passed_on = passed_on;
 	release_signals(&before); // before a look is waited for: the number of the program may be another's by then
 	launch->killed_looks = launcher_guard_end();
+	launch->capture[0] = '\0';
+	if (launch->folder != NULL && launch->start_error == 0)
+		launcher_sign(launch, launch->capture);
+	launcher_memory_end(); // last: a copy may take its time
 	return true;
 }

@@ -37,6 +37,8 @@ struct launch {
 	uint64_t ended_realtime_ns;
 	int start_error; // errno of execvp; 0 = it was started
 	int passed_on;   // the last signal that the program got from us; 0 = none
+	char capture
+		[PATH_MAX]; // of the program's last image, in which it is written how the program ended; "" = it left none
 };
 
 /*
@@ -61,13 +63,5 @@ bool launcher_make_folder(const char *folder, bool is_named, char *path, struct 
  * SIGUSR1 and SIGUSR2 sent to us are passed on. Afterwards the first four end us, so that a report can be interrupted. False and *fail only when no process could be made.
  */
 bool launcher_run(struct launch *launch, struct fail *fail);
-
-/*
- * Writes how the program ended into its capture, the newest of its images: struct kmem_launcher.
- *
- * path      out: of the capture, PATH_MAX bytes; "" when there is none
- * returns   false when the program left no capture
- */
-bool launcher_sign(const struct launch *launch, char *path);
 
 #endif

@@ -18,7 +18,8 @@
 #include "base/regular_file.h"
 #include "capture/kill_counters.h"
 #include "kmem_words.h"
-#include "launch/launcher.h"
+#include "launch/launcher_memory.h"
+#include "launch/launcher_sign.h"
 
 /*
  * Opens a capture of this launch and reads the part of its head that says so; -1 = it is of another. This open file is signed later: in
@@ -27,7 +28,10 @@
 static int
 open_own(const struct launch *launch, const char *path, struct kmem_header *header)
 {
-	int file = regular_file_open(path, O_RDWR | O_NOFOLLOW, NULL);
+	int file = launcher_memory_open(strrchr(path, '/') + 1);
+
+	if (file < 0)
+		file = regular_file_open(path, O_RDWR | O_NOFOLLOW, NULL);
 
 	if (file >= 0 && pread(file, header, sizeof(*header), 0) == (ssize_t)sizeof(*header) &&
 	    memcmp(header->magic, KMEM_MAGIC, 8) == 0 && kmem_version_is_read(header->version) &&
@@ -78,7 +82,7 @@ find_capture(const struct launch *launch, char *path, struct kmem_header *found)
 	return found_file;
 }
 
-bool
+void
 launcher_sign(const struct launch *launch, char *path)
 {
 	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
@@ -102,5 +106,4 @@ launcher_sign(const struct launch *launch, char *path)
 		(void)close(file);
 	}
 	free(header);
-	return file >= 0;
 }

@@ -129,6 +129,7 @@ static const struct setting table[] = {
 	{ "GUARD_ACTION", parse_guard_action, &settings.guard_action, .wanted = KMEM_GUARD_ACTION_WANTED },
 	{ "SNAPSHOTS", parse_number, &settings.snapshots, "a number from 2 to 32", 2, KMEM_SNAPSHOTS_EVEN },
 	{ "LOOKER", parse_number, &settings.looker_pid, .wanted = "", 1, INT32_MAX }, // from the launcher
+	{ "MEMORY", parse_text, &settings.memory, .wanted = "" },                     // from the launcher
 	{ .name = "GUARD_PID", .wanted = "" },                                        // for a program that runs under us
 	{ "WRAPPERS", parse_text, &settings.wrappers, .wanted = "names of functions" },
 };

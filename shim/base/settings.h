@@ -41,6 +41,8 @@ struct settings {
 	enum kmem_guard_action guard_action; // KMEMSHIM_GUARD_ACTION=note|interrupt|raise|exec:CMD
 	// KMEMSHIM_LOOKER, from the launcher: the process that looks who holds what; 0 = nobody does
 	uint64_t looker_pid;
+	// KMEMSHIM_MEMORY, from the launcher: a folder in memory, where the capture lies while the process runs; NULL = on the disk
+	const char *memory;
 	uint64_t snapshots; // KMEMSHIM_SNAPSHOTS=2..32: so many states at even distances; 0 = none
 	bool walks_all;     // of native and verify_every: nothing is taken from memory
 };

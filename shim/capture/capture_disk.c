@@ -5,14 +5,19 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 
 #include "base/diag.h"
 #include "base/raw_sys.h"
+#include "base/settings.h"
 
 #define NAMES_TRIED 100
-#define FOLDER_MODE 0755 // others may look, and put nothing there whatever the umask is
+#define MEMORY_LEFT_BYTES ((uint64_t)64 << 20) // for the program, which may need its shared memory
+#define FOLDER_MODE 0755                       // others may look, and put nothing there whatever the umask is
 
-static char file_path[4096];
+static char file_path[4096]; // that is mapped
+static char
+	link_path[4096]; // in the folder, where the file lies in memory: leads to it; "" = the file is in the folder
 static struct stat identity;
 
 static void
@@ -22,6 +27,17 @@ close_keeping_errno(int fd)
 
 	raw_close(fd);
 	errno = error;
+}
+
+static bool
+leaves_memory(int fd, size_t bytes)
+{
+	struct statfs place;
+
+	if (raw_syscall(SYS_fstatfs, fd, &place) != 0)
+		return false;
+	errno = ENOSPC;
+	return (uint64_t)place.f_bavail * (uint64_t)place.f_bsize >= bytes + MEMORY_LEFT_BYTES;
 }
 
 static bool
@@ -35,6 +51,8 @@ has_room(int fd, uint64_t offset, size_t bytes)
 		errno = EFBIG;
 		return false;
 	}
+	if (link_path[0] != '\0' && !leaves_memory(fd, bytes))
+		return false;
 	if (raw_syscall(SYS_fallocate, fd, 0, offset, bytes) == 0)
 		return true;
 	if (errno != EOPNOTSUPP && errno != ENOSYS)
@@ -95,7 +113,37 @@ capture_disk_is_anothers(const char *folder, uint32_t *owner)
 }
 
 static int
-create_first_free(const char *folder, const char *name)
+create_file(void)
+{
+	return raw_open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
+/* The new file, of which nobody knows yet. */
+static void
+drop(int fd)
+{
+	int error = errno;
+
+	raw_syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
+	raw_close(fd);
+	errno = error;
+}
+
+/* And in the folder what leads to it, if it lies elsewhere. */
+static int
+create_named(void)
+{
+	int fd = create_file();
+
+	if (fd < 0 || link_path[0] == '\0' || raw_syscall(SYS_symlinkat, file_path, AT_FDCWD, link_path) == 0)
+		return fd;
+	drop(fd);
+	return -1;
+}
+
+/* place: where the file itself is to lie. */
+static int
+create_first_free(const char *place, const char *folder, const char *name)
 {
 	for (unsigned attempt = 1; attempt < NAMES_TRIED; attempt++) {
 		char suffix[16] = "";
@@ -103,8 +151,11 @@ create_first_free(const char *folder, const char *name)
 
 		if (attempt > 1)
 			diag_format(suffix, sizeof(suffix), "-%u", attempt);
-		diag_format(file_path, sizeof(file_path), "%s/%s%s.kmem", folder, name, suffix);
-		fd = raw_open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+		diag_format(file_path, sizeof(file_path), "%s/%s%s.kmem", place, name, suffix);
+		link_path[0] = '\0';
+		if (place != folder)
+			diag_format(link_path, sizeof(link_path), "%s/%s%s.kmem", folder, name, suffix);
+		fd = create_named();
 		if (fd >= 0 || errno != EEXIST)
 			return fd;
 	}
@@ -118,28 +169,38 @@ prepare(int fd, size_t bytes)
 	raw_syscall(SYS_fchmod, fd, 0600); // a umask may have taken our own right to open it again
 	if (raw_fstat(fd, &identity) == 0 && capture_disk_extend(fd, 0, bytes))
 		return fd;
-	int error = errno;
-
-	raw_syscall(SYS_unlinkat, AT_FDCWD, file_path, 0);
-	raw_close(fd);
-	errno = error;
+	if (link_path[0] != '\0')
+		raw_syscall(SYS_unlinkat, AT_FDCWD, link_path, 0);
+	drop(fd);
 	return -1;
+}
+
+static int
+create_in(const char *place, const char *folder, const char *name, size_t bytes)
+{
+	int fd = create_first_free(place, folder, name);
+
+	return fd >= 0 ? prepare(fd, bytes) : -1;
 }
 
 int
 capture_disk_create(const char *folder, const char *name, size_t bytes)
 {
 	static char path[sizeof(file_path)]; // one thread; the stack may be small
-	int fd;
+	int fd = -1;
 
 	diag_format(path, sizeof(path), "%s", folder);
-	return make_folders(path) && (fd = create_first_free(folder, name)) >= 0 ? prepare(fd, bytes) : -1;
+	if (!make_folders(path))
+		return -1;
+	if (settings.memory != NULL) // no room there, or no links in the folder: on the disk, then
+		fd = create_in(settings.memory, folder, name, bytes);
+	return fd >= 0 ? fd : create_in(folder, folder, name, bytes);
 }
 
 int
 capture_disk_create_again(size_t bytes)
 {
-	int fd = raw_open(file_path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int fd = create_named();
 
 	return fd >= 0 ? prepare(fd, bytes) : -1;
 }
@@ -174,7 +235,26 @@ capture_disk_is_there(void)
 bool
 capture_disk_remove(void)
 {
-	return capture_disk_is_there() && raw_syscall(SYS_unlinkat, AT_FDCWD, file_path, 0) == 0;
+	if (!capture_disk_is_there())
+		return false;
+	if (link_path[0] != '\0') // first: a link that leads nowhere is a capture that was lost
+		raw_syscall(SYS_unlinkat, AT_FDCWD, link_path, 0);
+	return raw_syscall(SYS_unlinkat, AT_FDCWD, file_path, 0) == 0;
+}
+
+bool
+capture_disk_remove_other(const char *folder, const char *name)
+{
+	static char path[sizeof(file_path)]; // one thread; the stack may be small
+	bool is_gone;
+
+	diag_format(path, sizeof(path), "%s/%s.kmem", folder, name);
+	is_gone = raw_syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 || errno == ENOENT;
+	if (is_gone && settings.memory != NULL) {
+		diag_format(path, sizeof(path), "%s/%s.kmem", settings.memory, name);
+		is_gone = raw_syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 || errno == ENOENT;
+	}
+	return is_gone;
 }
 
 void
@@ -191,7 +271,7 @@ capture_disk_hand_over(uint32_t user)
 const char *
 capture_disk_path(void)
 {
-	return file_path;
+	return link_path[0] != '\0' ? link_path : file_path;
 }
 
 bool

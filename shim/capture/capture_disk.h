@@ -19,6 +19,8 @@ bool capture_disk_is_anothers(const char *folder, uint32_t *owner);
 /*
  * A new file FOLDER/NAME.kmem of `bytes`, mode 0600 whatever the umask: never through a link, never over something that exists
  * (NAME-2, NAME-3, ... then). Makes the folder, which others cannot write. Returns a descriptor; nothing is left behind on failure.
+ * With KMEMSHIM_MEMORY the file lies in that folder, where a store never waits for a disk, and what has its name in FOLDER is a link to it.
+ * The launcher copies it to FOLDER when the process has ended.
  */
 int capture_disk_create(const char *folder, const char *name, size_t bytes);
 int capture_disk_create_again(size_t bytes); // one of the same name, after capture_disk_remove()
@@ -43,6 +45,10 @@ void capture_disk_hand_over(uint32_t user);
 /* Only what is ours: a file of the same name that somebody else put there stays. */
 bool capture_disk_remove(void);
 
+/* Of another process, which had it under this name. True: it is gone. */
+bool capture_disk_remove_other(const char *folder, const char *name);
+
+/* In the folder. */
 const char *capture_disk_path(void);
 
 /* Of a capture with so many chunks. */

@@ -9,8 +9,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "base/diag.h"
 #include "base/raw_sys.h"
+#include "capture/capture_disk.h"
 #include "periodic/process_identity.h"
 
 #define PAGE_BYTES 4096u
@@ -58,12 +58,10 @@ abandoned_captures_add(const struct kmem_identity *child)
 static bool
 remove_one(const char *folder, const struct kmem_identity *own, const struct leftover *entry)
 {
-	static char path[4096 + 160]; // one thread; the stack may be small
 	char name[160];
 
 	process_identity_name(own, entry->pid, entry->start_ticks, name, sizeof(name));
-	diag_format(path, sizeof(path), "%s/%s.kmem", folder, name);
-	return raw_syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 || errno == ENOENT;
+	return capture_disk_remove_other(folder, name);
 }
 
 void

@@ -1,0 +1,108 @@
+/* capture_memory.c - see capture_memory.h. */
+#include "capture/capture_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/regular_file.h"
+#include "base/text_start.h"
+#include "capture/process_alive.h"
+#include "kmem_words.h"
+
+bool
+capture_memory_place(const char *path, char place[PATH_MAX])
+{
+	ssize_t length = readlink(path, place, PATH_MAX - 1);
+
+	place[length > 0 ? length : 0] = '\0';
+	return length < PATH_MAX - 1 && text_starts(place, CAPTURE_MEMORY_FOLDERS) && strstr(place, "/../") == NULL;
+}
+
+static bool
+copy_all(int file, int copy, const struct stat *status)
+{
+	off_t done = 0;
+
+	while (done < status->st_size) {
+		ssize_t got = sendfile(copy, file, &done, (size_t)(status->st_size - done));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+	}
+	/* Of a program that another user runs: as if it had written the file there. */
+	return status->st_uid == geteuid() || fchown(copy, status->st_uid, status->st_gid) == 0;
+}
+
+bool
+capture_memory_copy(const char *path, int file)
+{
+	char part[PATH_MAX + 32];
+	struct stat status;
+	int copy;
+	int error;
+
+	(void)snprintf(part, sizeof(part), "%s.part.%ld", path, (long)getpid());
+	if (fstat(file, &status) != 0)
+		return false;
+	(void)unlink(part); // of one that was killed
+	copy = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (copy < 0)
+		return false;
+	error = copy_all(file, copy, &status) ? 0 : errno;
+	if (close(copy) != 0 && error == 0) // where a server has it, this is when it says no
+		error = errno;
+	if (error == 0 && rename(part, path) != 0)
+		error = errno;
+	if (error != 0)
+		(void)unlink(part);
+	errno = error;
+	return error == 0;
+}
+
+bool
+capture_memory_identity(int file, struct kmem_identity *identity)
+{
+	struct kmem_header header;
+
+	if (pread(file, &header, sizeof(header), 0) != (ssize_t)sizeof(header) ||
+	    memcmp(header.magic, KMEM_MAGIC, sizeof(header.magic)) != 0 || !kmem_version_is_read(header.version) ||
+	    atomic_load_explicit(&header.identity_checksum, memory_order_relaxed) == 0)
+		return false;
+	*identity = header.identity;
+	return true;
+}
+
+void
+capture_memory_settle(const char *path)
+{
+	char place[PATH_MAX];
+	struct kmem_identity identity;
+	char *name;
+	int file;
+
+	if (!capture_memory_place(path, place) || (name = strrchr(place, '/')) == NULL)
+		return;
+	*name = '\0';
+	if (!process_is_dead(strrchr(place, '.') + 1)) // its launcher will do it
+		return;
+	*name = '/';
+	file = regular_file_open(place, O_RDONLY | O_NOFOLLOW, NULL);
+	if (file < 0)
+		return;
+	if (capture_memory_identity(file, &identity) && !process_is_hidden(&identity) && !process_is_alive(&identity) &&
+	    capture_memory_copy(path, file)) {
+		(void)unlink(place);
+		*name = '\0';
+		(void)rmdir(place); // the last one
+	}
+	(void)close(file);
+}

@@ -1,0 +1,241 @@
+"""Under kmemshim run captures lie in memory while their programs run, and nothing is lost by that, however who ends."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import harness
+
+MEMORY = Path("/dev/shm")
+KEPT = 24 << 20
+MOUNTS = ["unshare", "-m", "--propagation", "private", "sh", "-c"]
+
+# It keeps blocks from many lines, says so, and waits.
+PROGRAM = """
+import os, sys
+kept = []
+def keep(count):
+    for i in range(count):
+        space = {}
+        exec(compile(f"def f{i}():\\n    return bytearray({(24 << 20) // count})\\n", f"made_{i}.py", "exec"), space)
+        kept.append(space[f"f{i}"]())
+keep(8)
+print(os.getpid(), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_in_memory():
+    before = set(MEMORY.iterdir())
+    yield
+    assert set(MEMORY.iterdir()) == before
+
+
+def start(argv, out, *words, **more):
+    """The launcher, when its program waits; and the program's pid."""
+    launcher = subprocess.Popen([*words, harness.KMEMSHIM, "run", "-q", "-o", out, "--", *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                env=harness.plain_env(**more))
+    return launcher, int(launcher.stdout.readline())
+
+
+def end(launcher):
+    launcher.stdin.close()
+    launcher.stdout.close()
+    return launcher.wait(harness.TIMEOUT)
+
+
+def kept_of(capture):
+    """What the lines of the program hold, by the report."""
+    return sum(site["live_bytes"] for site in harness.report("sites", capture, "--top", "100000")["sites"]
+               if site["where"] and site["where"]["file"].startswith("made_"))
+
+
+def only_capture(out):
+    captures = list(out.glob("*.kmem"))
+    assert len(captures) == 1 and not list(out.glob("*.part*"))
+    return captures[0]
+
+
+def test_it_lies_in_memory_and_ends_in_the_folder(program, out):
+    launcher, pid = start(["/usr/bin/python3", program], out)
+    link = only_capture(out)
+    place = Path(os.readlink(link))
+    mapped = Path(f"/proc/{pid}/maps").read_text()
+    assert MEMORY in place.parents and str(place) in mapped and str(out) not in mapped
+    assert kept_of(str(pid)) == kept_of(out) == kept_of(link) >= KEPT
+    said = harness.kmemshim("report", str(pid)).stdout
+    assert str(link) in said and str(place) not in said
+    assert end(launcher) == 0
+
+    assert not link.is_symlink() and link.stat().st_mode & 0o777 == 0o600
+    assert kept_of(out) >= KEPT
+    assert harness.report("report", out)["processes"][0]["state"] == "exited"
+
+
+def test_a_killed_program(program, out):
+    launcher, pid = start(["/usr/bin/python3", program], out)
+    held = kept_of(out)
+    os.kill(pid, signal.SIGKILL)
+    assert end(launcher) == 128 + signal.SIGKILL
+
+    assert not only_capture(out).is_symlink() and kept_of(out) == held >= KEPT
+    assert "SIGKILL" in harness.kmemshim("why", out).stdout
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["launcher first", "both at once"])
+def test_a_killed_launcher(is_first, program, out):
+    """The next command that reads the folder does what the launcher cannot do any more, when the process has ended."""
+    launcher, pid = start(["/usr/bin/python3", program], out)
+    held = kept_of(out)
+    with harness.adopting():
+        launcher.kill()
+        launcher.wait()
+        if is_first:
+            assert kept_of(out) == held and only_capture(out).is_symlink()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    end(launcher)
+    assert kept_of(out) == held >= KEPT
+    assert not only_capture(out).is_symlink()
+
+
+def test_names_that_somebody_removes_from_memory(program, out):
+    """As logind does when the user logs out."""
+    launcher, pid = start(["/usr/bin/python3", program], out)
+    place = Path(os.readlink(only_capture(out)))
+    held = kept_of(out)
+    harness.wait_for(lambda: any(link.name.isdigit() and str(place) == os.readlink(link)
+                                 for link in Path(f"/proc/{launcher.pid}/fd").iterdir()))
+    shutil.rmtree(place.parent)
+    os.kill(pid, signal.SIGKILL)
+    assert end(launcher) == 128 + signal.SIGKILL
+    assert not only_capture(out).is_symlink() and kept_of(out) == held
+
+
+def test_a_folder_that_somebody_removes(program, out):
+    launcher, _ = start(["/usr/bin/python3", program], out)
+    shutil.rmtree(out)
+    assert end(launcher) == 0
+    assert not out.exists()
+
+
+def test_memory_that_is_gone_is_one_line(program, out, tmp_path):
+    launcher, pid = start(["/usr/bin/python3", program], out)
+    link = only_capture(out)
+    lost = tmp_path / "lost"
+    lost.mkdir()
+    (lost / link.name).symlink_to(os.readlink(link) + ".gone")
+    assert end(launcher) == 0
+
+    for argument in (lost, lost / link.name):
+        done = harness.kmemshim("report", argument)
+        assert done.returncode == 3 and done.stderr.count("\n") == 1, done.stderr
+        assert "it lay in memory" in done.stderr and "the machine was started anew" in done.stderr
+
+
+def test_children_that_end_before_the_launcher(out, tmp_path):
+    """Each is copied when it has ended, and more than the launcher can hold open at a time."""
+    text = ("import os, sys\nkept = []\nfor i in range(300):\n    if os.fork() == 0:\n        kept.append(bytearray(1 << 20))\n"
+            "        os._exit(0)\n    os.wait()\nprint(os.getpid(), flush=True)\nsys.stdin.readline()\n")
+    (tmp_path / "forks.py").write_text(text)
+    launcher, _ = start(["/usr/bin/python3", tmp_path / "forks.py"], out)
+    harness.wait_for(lambda: sum(path.is_symlink() for path in out.glob("*.kmem")) == 1)
+    assert end(launcher) == 0
+    document = harness.report("report", out)
+    assert len(document["processes"]) == 301 and {process["state"] for process in document["processes"]} == {"exited"}
+
+
+def test_a_process_that_outlives_its_launcher(out, tmp_path):
+    text = ("import os, sys\nkept = [bytearray(8 << 20)]\nif os.fork() == 0:\n    os.setsid()\n    kept.append(bytearray(4 << 20))\n"
+            "    print(os.getpid(), flush=True)\n    sys.stdin.readline()\n    os._exit(0)\nos._exit(0)\n")
+    (tmp_path / "daemon.py").write_text(text)
+    with harness.adopting():
+        launcher, pid = start(["/usr/bin/python3", tmp_path / "daemon.py"], out)
+        assert launcher.wait(harness.TIMEOUT) == 0
+        links = [path for path in out.glob("*.kmem") if path.is_symlink()]
+        assert len(links) == 1 and f".{pid}." in links[0].name
+        assert {process["state"] for process in harness.report("report", out)["processes"]} == {"exited", "running"}
+        end(launcher)
+        os.waitpid(pid, 0)
+    assert {process["state"] for process in harness.report("report", out)["processes"]} == {"exited"}
+    assert not any(path.is_symlink() for path in out.glob("*.kmem"))
+
+
+def test_asked_to_end_it_is_copied_at_once(out, tmp_path):
+    """A pod that is deleted is asked, and killed as a whole some time later."""
+    text = PROGRAM.replace("import os, sys", "import os, signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)")
+    (tmp_path / "stays.py").write_text(text)
+    launcher, pid = start(["/usr/bin/python3", tmp_path / "stays.py"], out)
+    place = Path(os.readlink(only_capture(out)))
+    launcher.send_signal(signal.SIGTERM)
+    harness.wait_for(lambda: not only_capture(out).is_symlink() if not list(out.glob("*.part*")) else False)
+    with harness.adopting():
+        launcher.kill()
+        os.kill(pid, signal.SIGKILL)
+        launcher.wait()
+    end(launcher)
+    shutil.rmtree(place.parent)
+    assert kept_of(out) >= KEPT
+
+
+@pytest.mark.parametrize("size, is_in_memory", [("64m", False), ("1g", True)])
+def test_how_much_room_there_is_in_memory(size, is_in_memory, program, out):
+    mounted = [*MOUNTS, f'mount -t tmpfs -o size={size} none /dev/shm && exec "$@"', "sh"]
+    if harness.run([*mounted, "true"]).returncode != 0:
+        pytest.skip("needs the right to mount")
+    launcher, _ = start(["/usr/bin/python3", program], out, *mounted)
+    assert only_capture(out).is_symlink() == is_in_memory
+    assert end(launcher) == 0
+    assert not only_capture(out).is_symlink() and kept_of(out) >= KEPT
+    found = json.loads(harness.run([*mounted, harness.KMEMSHIM, "doctor", "--json"], cwd=out.parent).stdout)["findings"]
+    assert any("a malloc waits for it: /dev/shm has little room" in one["what"] for one in found) == (not is_in_memory)
+
+
+@pytest.fixture
+def frozen(tmp_path):
+    """A folder on a disk that can be stopped: whoever writes there waits."""
+    image, folder = tmp_path / "disk.img", tmp_path / "disk"
+    folder.mkdir()
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    if shutil.which("fsfreeze") is None or harness.run(["mkfs.ext4", "-q", image]).returncode != 0 or \
+            harness.run(["mount", "-o", "loop", image, folder]).returncode != 0:
+        pytest.skip("needs the right to mount a disk, and fsfreeze")
+    yield folder
+    harness.run(["fsfreeze", "-u", folder])
+    assert harness.run(["umount", folder]).returncode == 0
+
+
+def test_no_event_waits_for_the_disk(frozen, tmp_path):
+    """Also what comes for the first time: new lines, new stacks, a capture that grows."""
+    text = PROGRAM + "keep(2000)\nprint(len(kept), flush=True)\nsys.stdin.readline()\n"
+    (tmp_path / "goes_on.py").write_text(text)
+    launcher, pid = start(["/usr/bin/python3", tmp_path / "goes_on.py"], frozen / "out")
+    assert harness.run(["fsfreeze", "-f", frozen]).returncode == 0
+    before = waits_of(pid)
+    launcher.stdin.write(b"\n")
+    launcher.stdin.flush()
+    assert launcher.stdout.readline() == b"2008\n"
+    assert waits_of(pid) - before <= 2  # for its two lines
+    os.kill(pid, signal.SIGKILL)
+    assert harness.run(["fsfreeze", "-u", frozen]).returncode == 0
+    assert end(launcher) == 128 + signal.SIGKILL
+    assert kept_of(frozen / "out") >= 2 * KEPT - 2000 * 2000
+
+
+def waits_of(pid):
+    """How often its threads gave up the processor to wait."""
+    return sum(int(line.split()[1]) for status in Path(f"/proc/{pid}/task").glob("*/status")
+               for line in status.read_text().splitlines() if line.startswith("voluntary_ctxt_switches"))
