@@ -32,7 +32,6 @@
 #include "launch/launcher_guard.h"
 #include "launch/launcher_memory.h"
 #include "launch/launcher_preload.h"
-#include "launch/launcher_sign.h"
 #include "launch/program.h"
 
 #define FOLDER_MODE 0755   // others may look, and put nothing there whatever the umask is

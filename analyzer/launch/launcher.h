@@ -64,4 +64,11 @@ bool launcher_make_folder(const char *folder, bool is_named, char *path, struct 
  */
 bool launcher_run(struct launch *launch, struct fail *fail);
 
+/*
+ * For launcher_run(): writes how the program ended into the newest of the captures of its images: struct kmem_launcher.
+ *
+ * path  out: of the capture, PATH_MAX bytes; "" when there is none
+ */
+void launcher_sign(const struct launch *launch, char *path);
+
 #endif

@@ -18,8 +18,8 @@
 #include "base/regular_file.h"
 #include "capture/kill_counters.h"
 #include "kmem_words.h"
+#include "launch/launcher.h"
 #include "launch/launcher_memory.h"
-#include "launch/launcher_sign.h"
 
 /*
  * Opens a capture of this launch and reads the part of its head that says so; -1 = it is of another. This open file is signed later: in

@@ -185,7 +185,7 @@ def test_it_is_as_if_the_shell_had_started_the_command(place, tmp_path):
     look = ["run", "--quiet", "--", "sh", "-c", "grep -E '^Sig(Ign|Blk|Cgt)' /proc/self/status; env | sort; ls /proc/self/fd; echo \"$@\"", "sh",
             "two words", ""]
     environment = {name: value for name, value in place.environment(LC_ALL="").items() if name not in ("LC_ALL", "LC_CTYPE", "LANG")}
-    found = [re.sub(r"(KMEMSHIM_SESSION|KMEMSHIM_LOOKER|_)=.*", "", harness.run([start, *look], environment, cwd=tmp_path).stdout)
+    found = [re.sub(r"(KMEMSHIM_SESSION|KMEMSHIM_LOOKER|KMEMSHIM_MEMORY|_)=.*", "", harness.run([start, *look], environment, cwd=tmp_path).stdout)
              for start in (place.command, place.package() / "native" / "bin" / "kmemshim")]
     assert found[0] == found[1] and "two words" in found[0] and "LC_CTYPE" not in found[0]
 

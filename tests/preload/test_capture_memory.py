@@ -1,6 +1,7 @@
 """Under kmemshim run captures lie in memory while their programs run, and nothing is lost by that, however who ends."""
 import json
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -227,6 +228,7 @@ def test_no_event_waits_for_the_disk(frozen, tmp_path):
     before = waits_of(pid)
     launcher.stdin.write(b"\n")
     launcher.stdin.flush()
+    assert select.select([launcher.stdout], [], [], harness.TIMEOUT)[0], "it waits for the disk"
     assert launcher.stdout.readline() == b"2008\n"
     assert waits_of(pid) - before <= 2  # for its two lines
     os.kill(pid, signal.SIGKILL)
