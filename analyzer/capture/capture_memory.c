@@ -20,9 +20,14 @@ bool
 capture_memory_place(const char *path, char place[PATH_MAX])
 {
 	ssize_t length = readlink(path, place, PATH_MAX - 1);
+	const char *slash;
 
 	place[length > 0 ? length : 0] = '\0';
-	return length < PATH_MAX - 1 && text_starts(place, CAPTURE_MEMORY_FOLDERS) && strstr(place, "/../") == NULL;
+	if (length == PATH_MAX - 1 || !text_starts(place, CAPTURE_MEMORY_FOLDERS))
+		return false;
+	slash = place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1 +
+	        strspn(place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1, "0123456789abcdef.");
+	return slash[0] == '/' && slash[1] != '\0' && strchr(slash + 1, '/') == NULL;
 }
 
 static bool
@@ -81,6 +86,15 @@ capture_memory_identity(int file, struct kmem_identity *identity)
 	return true;
 }
 
+/* Where others can write, a name may lead elsewhere by the time that it is used: what is not ours stays. */
+static bool
+is_own(const char *path, mode_t kind)
+{
+	struct stat status;
+
+	return lstat(path, &status) == 0 && (status.st_mode & S_IFMT) == kind && status.st_uid == geteuid();
+}
+
 void
 capture_memory_settle(const char *path)
 {
@@ -92,7 +106,8 @@ capture_memory_settle(const char *path)
 	if (!capture_memory_place(path, place) || (name = strrchr(place, '/')) == NULL)
 		return;
 	*name = '\0';
-	if (!process_is_dead(strrchr(place, '.') + 1)) // its launcher will do it
+	if (!is_own(path, S_IFLNK) || !is_own(place, S_IFDIR) ||
+	    !process_is_dead(strrchr(place, '.') + 1)) // else its launcher will do it
 		return;
 	*name = '/';
 	file = regular_file_open(place, O_RDONLY | O_NOFOLLOW, NULL);

@@ -33,7 +33,7 @@ bool capture_memory_copy(const char *path, int file);
 /* Whose capture is this? False: it was just begun, or is not one. */
 bool capture_memory_identity(int file, struct kmem_identity *identity);
 
-/* When this is a link, and its process and the launcher have ended: copies, and takes away what lies in memory. */
+/* When this is a link of this user's, and its process and the launcher have ended: copies, and takes away what lies in memory. */
 void capture_memory_settle(const char *path);
 
 #endif

@@ -146,6 +146,30 @@ def test_memory_that_is_gone_is_one_line(program, out, tmp_path):
         assert "it lay in memory" in done.stderr and "the machine was started anew" in done.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to give files away")
+def test_what_another_user_put_there_stays(program, out, tmp_path):
+    """A link, or a folder in memory, of another user's may lead anywhere by the time that something is removed there."""
+    launcher, pid = start(["/usr/bin/python3", program], out)
+    link = only_capture(out)
+    with harness.adopting():
+        launcher.kill()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        launcher.wait()
+    end(launcher)
+    place = Path(os.readlink(link))
+    folder, away = place.parent, tmp_path / "away"
+    shutil.move(folder, away)
+    folder.symlink_to(away)
+    assert kept_of(out) >= KEPT and link.is_symlink() and (away / place.name).exists()
+    folder.unlink()
+    shutil.move(away, folder)
+    os.chown(link, 65534, 65534, follow_symlinks=False)
+    assert kept_of(out) >= KEPT and link.is_symlink() and place.exists()
+    os.chown(link, os.geteuid(), -1, follow_symlinks=False)
+    assert kept_of(out) >= KEPT and not link.is_symlink()
+
+
 def test_children_that_end_before_the_launcher(out, tmp_path):
     """Each is copied when it has ended, and more than the launcher can hold open at a time."""
     text = ("import os, sys\nkept = []\nfor i in range(300):\n    if os.fork() == 0:\n        kept.append(bytearray(1 << 20))\n"
