@@ -1,6 +1,7 @@
 /* capture_memory.c - see capture_memory.h. */
 #include "capture/capture_memory.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -95,11 +96,43 @@ is_own(const char *path, mode_t kind)
 	return lstat(path, &status) == 0 && (status.st_mode & S_IFMT) == kind && status.st_uid == geteuid();
 }
 
+/* Has its process ended, of what we can see? Opens the file then; -1 = no, or it cannot be known. */
+static int
+open_ended(const char *place)
+{
+	struct kmem_identity identity;
+	int file = regular_file_open(place, O_RDONLY | O_NOFOLLOW, NULL);
+
+	if (file < 0 ||
+	    (capture_memory_identity(file, &identity) && !process_is_hidden(&identity) && !process_is_alive(&identity)))
+		return file;
+	(void)close(file);
+	return -1;
+}
+
+void
+capture_memory_leave(const char *folder)
+{
+	DIR *entries = opendir(folder);
+	const struct dirent *entry;
+	char owner[PATH_MAX + 16];
+	bool is_empty = entries != NULL;
+
+	while (is_empty && (entry = readdir(entries)) != NULL)
+		is_empty = entry->d_name[0] == '.'; // the owner's name, too
+	if (entries != NULL)
+		(void)closedir(entries);
+	if (!is_empty)
+		return;
+	(void)snprintf(owner, sizeof(owner), "%s/" CAPTURE_MEMORY_OWNER, folder);
+	(void)unlink(owner);
+	(void)rmdir(folder);
+}
+
 void
 capture_memory_settle(const char *path)
 {
 	char place[PATH_MAX];
-	struct kmem_identity identity;
 	char *name;
 	int file;
 
@@ -110,14 +143,66 @@ capture_memory_settle(const char *path)
 	    !process_is_dead(strrchr(place, '.') + 1)) // else its launcher will do it
 		return;
 	*name = '/';
-	file = regular_file_open(place, O_RDONLY | O_NOFOLLOW, NULL);
+	file = open_ended(place);
 	if (file < 0)
 		return;
-	if (capture_memory_identity(file, &identity) && !process_is_hidden(&identity) && !process_is_alive(&identity) &&
-	    capture_memory_copy(path, file)) {
+	if (capture_memory_copy(path, file)) {
 		(void)unlink(place);
 		*name = '\0';
-		(void)rmdir(place); // the last one
+		capture_memory_leave(place);
 	}
 	(void)close(file);
+}
+
+static void
+sweep_folder(const char *folder)
+{
+	char owner[PATH_MAX];
+	char path[PATH_MAX + NAME_MAX + 1];
+	DIR *entries = opendir(folder);
+	const struct dirent *entry;
+	struct stat status;
+	ssize_t length;
+	int file;
+
+	(void)snprintf(path, sizeof(path), "%s/" CAPTURE_MEMORY_OWNER, folder);
+	length = readlink(path, owner, sizeof(owner) - 1);
+	while (length > 0 && entries != NULL && (entry = readdir(entries)) != NULL) {
+		if (entry->d_name[0] == '.')
+			continue;
+		owner[length] = '\0';
+		(void)snprintf(path, sizeof(path), "%s/%s", owner, entry->d_name);
+		if (lstat(path, &status) == 0) {
+			capture_memory_settle(path);
+			continue;
+		}
+		(void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		file = open_ended(path);
+		if (file >= 0) {
+			(void)unlink(path);
+			(void)close(file);
+		}
+	}
+	if (entries != NULL)
+		(void)closedir(entries);
+	capture_memory_leave(folder);
+}
+
+void
+capture_memory_sweep(void)
+{
+	const size_t begin = sizeof("/dev/shm/") - 1;
+	DIR *folders = opendir("/dev/shm");
+	const struct dirent *entry;
+	char path[PATH_MAX];
+
+	while (folders != NULL && (entry = readdir(folders)) != NULL) {
+		if (!text_starts(entry->d_name, CAPTURE_MEMORY_FOLDERS + begin))
+			continue;
+		(void)snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);
+		if (is_own(path, S_IFDIR) && process_is_dead(strrchr(path, '.') + 1))
+			sweep_folder(path);
+	}
+	if (folders != NULL)
+		(void)closedir(folders);
 }

@@ -18,6 +18,9 @@
 /* Folders of launchers begin so; behind it are digits, and "." and the pid of the launcher. */
 #define CAPTURE_MEMORY_FOLDERS "/dev/shm/kmemshim."
 
+/* In it: a link to the folder of captures. */
+#define CAPTURE_MEMORY_OWNER ".folder"
+
 /* Where does the file lie to which this link in a folder of captures leads? False: it is no link, or leads elsewhere. */
 bool capture_memory_place(const char *path, char place[PATH_MAX]);
 
@@ -35,5 +38,11 @@ bool capture_memory_identity(int file, struct kmem_identity *identity);
 
 /* When this is a link of this user's, and its process and the launcher have ended: copies, and takes away what lies in memory. */
 void capture_memory_settle(const char *path);
+
+/* The same for all that launchers left behind which were killed. A capture is removed of which the folder has no link any more. */
+void capture_memory_sweep(void);
+
+/* Removes a launcher's folder in memory if no capture is in it. */
+void capture_memory_leave(const char *folder);
 
 #endif

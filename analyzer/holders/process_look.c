@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/capture_memory.h"
 #include "holders/core_file.h"
 
 /* The entry point, as the kernel told the program: AT_ENTRY. */
@@ -73,8 +74,11 @@ process_look_refuse_other(const char *command, pid_t pid, struct fail *fail)
 static bool
 has_mapped(const struct process_memory *memory, const char *path)
 {
+	char place[PATH_MAX];
+	bool is_link = capture_memory_place(path, place);
+
 	for (size_t i = 0; i < memory->region_count; i++) {
-		if (strcmp(memory->regions[i].path, path) == 0)
+		if (strcmp(memory->regions[i].path, is_link ? place : path) == 0)
 			return true;
 	}
 	return false;

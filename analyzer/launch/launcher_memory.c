@@ -271,16 +271,22 @@ launcher_memory_look(bool is_ending)
 const char *
 launcher_memory_begin(const char *folder)
 {
+	char owner[PATH_MAX + 16];
+
 	captures = folder;
 	memory[0] = '\0';
 	if (folder == NULL || is_in_memory(folder) || launcher_memory_why_not(folder) != NULL)
 		return NULL;
+	capture_memory_sweep();
 	(void)snprintf(memory, sizeof(memory), CAPTURE_MEMORY_FOLDERS "%llx.%ld", (unsigned long long)clock_monotonic_ns(),
 	               (long)getpid());
 	if (mkdir(memory, FOLDER_MODE) != 0)
 		memory[0] = '\0';
 	else
 		(void)chmod(memory, FOLDER_MODE); // whatever the umask is
+	(void)snprintf(owner, sizeof(owner), "%s/" CAPTURE_MEMORY_OWNER, memory);
+	if (memory[0] != '\0')
+		(void)!symlink(captures, owner); // without it nobody sweeps here
 	return memory[0] != '\0' ? memory : NULL;
 }
 
@@ -292,6 +298,6 @@ launcher_memory_end(void)
 		held[i].is_gone = true;
 	let_go();
 	if (memory[0] != '\0')
-		(void)rmdir(memory);
+		capture_memory_leave(memory);
 	memory[0] = '\0';
 }

@@ -37,17 +37,21 @@ def program(tmp_path):
     return path
 
 
+started = []
+
+
 @pytest.fixture(autouse=True)
 def nothing_stays_in_memory():
-    before = set(MEMORY.iterdir())
+    started.clear()
     yield
-    assert set(MEMORY.iterdir()) == before
+    assert not [path for pid in started for path in MEMORY.glob(f"kmemshim.*.{pid}")]
 
 
 def start(argv, out, *words, **more):
     """The launcher, when its program waits; and the program's pid."""
     launcher = subprocess.Popen([*words, harness.KMEMSHIM, "run", "-q", "-o", out, "--", *argv], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                 env=harness.plain_env(**more))
+    started.append(launcher.pid)
     return launcher, int(launcher.stdout.readline())
 
 
@@ -76,6 +80,8 @@ def test_it_lies_in_memory_and_ends_in_the_folder(program, out):
     mapped = Path(f"/proc/{pid}/maps").read_text()
     assert MEMORY in place.parents and str(place) in mapped and str(out) not in mapped
     assert kept_of(str(pid)) == kept_of(out) == kept_of(link) >= KEPT
+    for command in ("holders", "lost"):
+        assert harness.kmemshim(command, pid).returncode == 0, command
     said = harness.kmemshim("report", str(pid)).stdout
     assert str(link) in said and str(place) not in said
     assert end(launcher) == 0
@@ -110,6 +116,24 @@ def test_a_killed_launcher(is_first, program, out):
     end(launcher)
     assert kept_of(out) == held >= KEPT
     assert not only_capture(out).is_symlink()
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["folder is kept", "folder is removed"])
+def test_the_next_launcher_sweeps(is_kept, program, out, tmp_path):
+    launcher, pid = start(["/usr/bin/python3", program], out)
+    place = Path(os.readlink(only_capture(out)))
+    with harness.adopting():
+        launcher.kill()
+        launcher.wait()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    end(launcher)
+    if not is_kept:
+        shutil.rmtree(out)
+    assert place.exists()
+    assert harness.kmemshim("run", "-q", "-o", tmp_path / "other", "--", "/bin/true").returncode == 0
+    assert not place.parent.exists()
+    assert not is_kept or not only_capture(out).is_symlink() and kept_of(out) >= KEPT
 
 
 def test_names_that_somebody_removes_from_memory(program, out):
@@ -153,9 +177,9 @@ def test_what_another_user_put_there_stays(program, out, tmp_path):
     link = only_capture(out)
     with harness.adopting():
         launcher.kill()
+        launcher.wait()
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
-        launcher.wait()
     end(launcher)
     place = Path(os.readlink(link))
     folder, away = place.parent, tmp_path / "away"
@@ -208,8 +232,9 @@ def test_asked_to_end_it_is_copied_at_once(out, tmp_path):
     harness.wait_for(lambda: not only_capture(out).is_symlink() if not list(out.glob("*.part*")) else False)
     with harness.adopting():
         launcher.kill()
-        os.kill(pid, signal.SIGKILL)
         launcher.wait()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
     end(launcher)
     shutil.rmtree(place.parent)
     assert kept_of(out) >= KEPT
