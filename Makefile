@@ -513,16 +513,9 @@ bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and
 
 # --- tidiness ------------------------------------------------------------------------------------
 
-.PHONY: lint tidy format schema clean
+.PHONY: lint tidy format clean
 lint: ## which folder includes which, circles, headers that compile alone, format
 	@tools/lint
-
-schema: $(BUILD)/kmemshim ## the JSON schemas anew, from the rows of render_json*.c and render_doctor.c
-	$(Q)$< schema >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/report/report.schema.json
-	$(Q)$< schema diff >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/diff/diff.schema.json
-	$(Q)$< schema holders >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/holders/holders.schema.json
-	$(Q)$< schema lost >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/holders/lost.schema.json
-	$(Q)$< schema doctor >$(BUILD)/schema.new && mv -f $(BUILD)/schema.new analyzer/doctor/doctor.schema.json
 
 # TIDY= some files. One process a file: clang-tidy 14 forgets what va_start() is after the first one.
 TIDY ?= $(SHIM_SRCS) $(ANALYZER_SRCS)
@@ -552,17 +545,14 @@ COMMAND ?= $(BUILD)/kmemshim
 COMPLETION_BASH = $(DESTDIR)$(PREFIX)/share/bash-completion/completions/kmemshim
 COMPLETION_ZSH = $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_kmemshim
 COMPLETION_FISH = $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/kmemshim.fish
+SCHEMAS = $(DESTDIR)$(PREFIX)/share/kmemshim
 DOCUMENTS = $(MANUAL) $(COMPLETION_BASH) $(COMPLETION_ZSH) $(COMPLETION_FISH)
 install: all ## PREFIX=/usr/local DESTDIR= LIBDIR=lib
 	install -D -m 755 $(COMMAND) $(DESTDIR)$(PREFIX)/bin/kmemshim
 	install -D -m 755 $(BUILD)/libkmemshim.so $(DESTDIR)$(PREFIX)/$(LIBDIR)/libkmemshim.so
 	install -D -m 644 include/kmemshim.h $(DESTDIR)$(PREFIX)/include/kmemshim.h
-	install -D -m 644 analyzer/report/report.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/report.schema.json
-	install -D -m 644 analyzer/diff/diff.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/diff.schema.json
-	install -D -m 644 analyzer/holders/holders.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/holders.schema.json
-	install -D -m 644 analyzer/holders/lost.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/lost.schema.json
-	install -D -m 644 analyzer/doctor/doctor.schema.json $(DESTDIR)$(PREFIX)/share/kmemshim/doctor.schema.json
 	install -d $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim $(dir $(DOCUMENTS)) $(dir $(PKG_CONFIG_FILE)) $(CMAKE_FOLDER)
+	$(foreach kind,report diff doctor holders lost,$(COMMAND) schema $(kind) >$(SCHEMAS)/$(kind).schema.json && ) true
 	$(COMMAND) manual >$(MANUAL)
 	$(COMMAND) completion bash >$(COMPLETION_BASH)
 	$(COMMAND) completion zsh >$(COMPLETION_ZSH)
@@ -570,7 +560,7 @@ install: all ## PREFIX=/usr/local DESTDIR= LIBDIR=lib
 	$(WITH_VERSION) packaging/kmemshim.pc >$(PKG_CONFIG_FILE)
 	$(WITH_VERSION) packaging/cmake/kmemshim-config-version.cmake >$(CMAKE_FOLDER)/kmemshim-config-version.cmake
 	install -m 644 packaging/cmake/kmemshim-config.cmake examples/ci/ctest/Kmemshim.cmake $(CMAKE_FOLDER)
-	chmod 644 $(DOCUMENTS) $(PKG_CONFIG_FILE) $(CMAKE_FOLDER)/*
+	chmod 644 $(DOCUMENTS) $(SCHEMAS)/*.json $(PKG_CONFIG_FILE) $(CMAKE_FOLDER)/*
 	install -m 644 python/kmemshim/*.py $(DESTDIR)$(PREFIX)/share/kmemshim/python/kmemshim
 
 uninstall: ## removes exactly what install put there

@@ -1,5 +1,5 @@
 /*
- * render_diff_json.c - what changed, as JSON: one row per field. diff.schema.json is made from the same rows (make schema).
+ * render_diff_json.c - what changed, as JSON: one row per field. `schema diff` says the same rows.
  *
  * When failing  errors stay in the stream.
  */

@@ -1,5 +1,5 @@
 /*
- * render_json.c - the report as JSON: one row per field. report.schema.json is made from the same rows (make schema).
+ * render_json.c - the report as JSON: one row per field. `kmemshim schema` says the same rows.
  *
  * When failing  errors stay in the stream.
  */

@@ -257,7 +257,7 @@ def test_the_verdict_is_shown_once_and_not_to_a_program_that_only_looks(start, p
 def test_each_cause_has_a_title(monkeypatch):
     monkeypatch.syspath_prepend(harness.ROOT / "python")
     from kmemshim import death
-    causes = set(harness.SCHEMA["$defs"]["verdict"]["properties"]["cause"]["enum"])
+    causes = set(harness.schema("report")["$defs"]["verdict"]["properties"]["cause"]["enum"])
     assert causes - {"not-closed", "running", "exec-replaced", "child-killed", "gone", "unknown"} == set(death.TITLES)
 
 

@@ -28,8 +28,6 @@ SHIM = BUILD / "libkmemshim.so"
 KMEMSHIM = BUILD / "kmemshim"
 EXAMPLES = ROOT / "examples"
 HERE = Path(__file__).resolve().parent
-SCHEMA = json.loads((ROOT / "analyzer" / "report" / "report.schema.json").read_text())
-validate = fastjsonschema.compile(SCHEMA)  # jsonschema takes eight times as long: longer than the programs
 TIMEOUT = 300
 
 
@@ -98,6 +96,21 @@ def killed_when(is_there, argv, env):
 
 def kmemshim(*words, **more):
     return run([KMEMSHIM, *words], **more)
+
+
+@functools.cache
+def schema(kind):
+    """Of the JSON of commands: report, diff, doctor, holders or lost."""
+    return json.loads(kmemshim("schema", kind).stdout)
+
+
+@functools.cache
+def validator(kind):
+    return fastjsonschema.compile(schema(kind))  # jsonschema takes eight times as long: longer than the programs
+
+
+def validate(document, kind="report"):
+    validator(kind)(document)
 
 
 def on_a_terminal(columns, argv, stdout=subprocess.DEVNULL, **settings):

@@ -8,7 +8,6 @@ import pytest
 
 import harness
 
-SCHEMA_FILE = harness.ROOT / "analyzer" / "diff" / "diff.schema.json"
 MIB = 1 << 20
 
 BEFORE = """\
@@ -60,7 +59,7 @@ def rows(*arguments):
     done = harness.kmemshim("diff", *arguments, "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    jsonschema.validate(document, json.loads(SCHEMA_FILE.read_text()))
+    harness.validate(document, "diff")
     return document
 
 
@@ -175,9 +174,9 @@ def test_what_cannot_be_compared_is_one_line(arguments, status, words, pair, tmp
     assert done.stderr.startswith("kmemshim: ") and done.stderr.count("\n") == 1 and words in done.stderr
 
 
-def test_the_schema_file_is_what_the_command_says():
-    assert harness.kmemshim("schema", "diff").stdout == SCHEMA_FILE.read_text()
-    jsonschema.Draft202012Validator.check_schema(json.loads(SCHEMA_FILE.read_text()))
+@pytest.mark.parametrize("kind", ["report", "diff", "doctor", "holders", "lost"])
+def test_a_schema_is_one(kind):
+    jsonschema.Draft202012Validator.check_schema(harness.schema(kind))
 
 
 def test_a_long_name_is_cut_in_its_middle_and_for_a_terminal_alone(tmp_path):

@@ -5,14 +5,11 @@ import re
 import shutil
 import stat
 
-import jsonschema
 import pytest
 
 import harness
 
 OK, PROBLEM = 0, 1
-SCHEMA_FILE = harness.ROOT / "analyzer" / "doctor" / "doctor.schema.json"
-SCHEMA = json.loads(SCHEMA_FILE.read_text())
 
 OWN_MALLOC = """
 #include <stddef.h>
@@ -40,7 +37,7 @@ def findings(*words, status, env=None, **more):
     """What doctor finds; the text says the same as the JSON."""
     done = harness.kmemshim("doctor", "--json", *words, env=env, **more)
     assert done.returncode == status, (done.stdout, done.stderr)
-    jsonschema.validate(json.loads(done.stdout), SCHEMA)
+    harness.validate(json.loads(done.stdout), "doctor")
     found = json.loads(done.stdout)["findings"]
     assert (PROBLEM if any(one["level"] == "problem" for one in found) else OK) == status
     text = harness.kmemshim("doctor", *words, env=env, **more)
@@ -277,7 +274,6 @@ def test_it_is_in_the_help():
     assert "doctor" in harness.kmemshim("--help").stdout
 
 
-def test_the_schema_file_is_what_the_command_says():
-    assert harness.kmemshim("schema", "doctor").stdout == SCHEMA_FILE.read_text()
+def test_a_schema_that_is_none():
     done = harness.kmemshim("schema", "nonsense")
     assert (done.returncode, done.stderr) == (2, "kmemshim: schema: nonsense: there are report, diff, doctor, holders and lost\n")

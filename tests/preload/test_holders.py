@@ -7,18 +7,16 @@ import re
 import subprocess
 import sys
 
-import fastjsonschema
 import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "python"))
 import estimates
 import interpreters
 import harness
-from harness import HERE, KMEMSHIM, ROOT, kmemshim, plain_env, run
+from harness import HERE, KMEMSHIM, kmemshim, plain_env, run
 from test_lost import FORBID, LARGE, TRACE, Waiting, of_text
 
 FOLDER = HERE / "holders"
-SCHEMA_FILE = ROOT / "analyzer" / "holders" / "holders.schema.json"
 SAID = re.compile(r'"""(held|lost|unseen|unfinished)  (.*)\n')
 PROGRAMS = sorted(path.name for path in FOLDER.glob("*.py") if SAID.match(path.read_text()))
 VERSIONS = ["system", *interpreters.PYENV, "3.14-debian", "3.15-debian", "3.13t", "3.14t", "3.15t"]
@@ -33,7 +31,7 @@ def holders(pid, *options, **environment):
     done = kmemshim("holders", pid, "--json", "--stop", "60s", *options, **environment)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    fastjsonschema.validate(json.loads(SCHEMA_FILE.read_text()), document)
+    harness.validate(document, "holders")
     return document
 
 
@@ -827,10 +825,6 @@ def test_memory_that_is_shared_was_not_looked_at(tmp_path):
         assert waiting.answers()
     assert document["shared_bytes"] == 1 << 20
     assert {way["kind"] for way in document["holders"][0]["ways"]} == {"unread"}
-
-
-def test_the_schema_is_what_the_command_prints():
-    assert kmemshim("schema", "holders").stdout == SCHEMA_FILE.read_text()
 
 
 @pytest.mark.parametrize("words, said", [

@@ -8,11 +8,10 @@ import struct
 import subprocess
 import sys
 
-import fastjsonschema
 import pytest
 
 import harness
-from harness import KMEMSHIM, ROOT, compile_c, kmemshim, plain_env
+from harness import KMEMSHIM, compile_c, kmemshim, plain_env
 
 PYTHON = """
 import os
@@ -84,7 +83,7 @@ def document_of(core, out):
     done = kmemshim("holders", "--json", "--core", core, out)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    fastjsonschema.validate(json.loads((ROOT / "analyzer/holders/holders.schema.json").read_text()), document)
+    harness.validate(document, "holders")
     return document
 
 

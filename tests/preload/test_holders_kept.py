@@ -7,11 +7,10 @@ import subprocess
 import sys
 import time
 
-import fastjsonschema
 import pytest
 
 import harness
-from harness import KMEMSHIM, ROOT, compile_c, kmemshim, run
+from harness import KMEMSHIM, compile_c, kmemshim, run
 from test_lost import FORBID, TRACE
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
@@ -114,7 +113,7 @@ def stored(out):
     done = kmemshim("holders", "--json", out)
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
-    fastjsonschema.validate(json.loads((ROOT / "analyzer/holders/holders.schema.json").read_text()), document)
+    harness.validate(document, "holders")
     return document
 
 

@@ -109,19 +109,6 @@ the_json_is_schema_1(void **state)
 }
 
 static void
-the_schema_file_is_what_the_rows_make(void **state)
-{
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
-
-	render_json_schema(stream);
-	assert_int_equal(fclose(stream), 0);
-	golden_compare("../../analyzer/report/report.schema.json", text);
-	free(text);
-}
-
-static void
 the_page_is_for_a_person(void **state)
 {
 	const struct report_options all = { .top = 5 };
@@ -515,7 +502,6 @@ main(void)
 
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_json_is_schema_1),
-		cmocka_unit_test(the_schema_file_is_what_the_rows_make),
 		cmocka_unit_test(the_page_is_for_a_person),
 		cmocka_unit_test(native_frames_are_shown_when_wanted),
 		cmocka_unit_test(imports_without_a_name_are_one_row),
