@@ -28,7 +28,7 @@
 #include "python/python_visit.h"
 
 #define RUN_FRAMES_MAX 16384u // of one evaluator: followed beyond what is visited, to see where it begins
-#define DEEP_WALKS 64u        // where the chain is longer than the cache, so many walks in a row stop at what is shown
+#define VISITS_MAX 1024u      // of frames of all kinds
 #define SCAN_BYTES 32768u
 #define EVALUATOR_FRAME_BYTES 1024u // it needs 300 to 400 in 3.8 and 3.9
 
@@ -130,281 +130,137 @@ has_second(void)
 	return atomic_load_explicit(&python_runtime_second.state, memory_order_acquire) == PYTHON_RUNTIME_FOUND;
 }
 
-/* One walk that is under way. Fresh visits and frames lie at the upper ends of the cache's arrays. */
+/* The innermost frame of a thread state, whatever it is, and what leads to it; 0 = none. */
+static inline uint64_t
+frame_of_state(const struct python_layout *layout, uint64_t state, uint64_t *cframe)
+{
+	if (layout->tstate_cframe != 0) { // it leads to the evaluator, and in some versions to the frame
+		*cframe = python_memory_u64(state + layout->tstate_cframe);
+		if (layout->tstate_frame == 0)
+			return python_memory_is_object(*cframe) ? python_memory_u64(*cframe + layout->cframe_frame) : 0;
+	}
+	return python_memory_u64(state + layout->tstate_frame);
+}
+
+/* One walk that is under way. */
 struct walk {
 	const struct python_interpreter *python;
-	struct python_cache *cache;
-	struct python_position position;
-	struct python_extent extent;
-	uint32_t count; // what the cache remembers, as long as it is not overwritten
-	uint32_t known;
-	uint32_t visits; // fresh ones
-	uint32_t frames;
-	uint32_t run_visits; // those before the run of the evaluator that is being read
-	uint32_t run_frames;
-	uint32_t changed; // innermost remembered frames that took a new visit: 0 or 1
-	bool is_whole;    // every visit had room and a meaning that lasts
+	struct python_stack *stack;
+	uint64_t frame;  // where it stands: the next frame to look at,
+	uint64_t cframe; // and the evaluator that runs it (before 3.12)
+	uint64_t sp;     // anchors lie in this part of the C stack: (sp, end)
+	uint64_t end;
+	uint32_t run; // frames before the run of the evaluator that is being read
 };
 
-/* The fresh visits and frames of the open run, and what remembered ones continue it, belong to one evaluator. */
+/* The frames of the open run belong to one evaluator. */
 static inline void
-close_run(struct walk *walk, uint64_t anchor, bool is_anchored)
+close_run(struct walk *walk, uint64_t anchor)
 {
-	struct python_cache *cache = walk->cache;
+	struct python_stack *stack = walk->stack;
 
-	for (uint32_t i = walk->run_visits; i < walk->visits; i++) {
-		cache->visits[PYTHON_CACHE_FRAMES - 1 - i].anchor_addr = anchor;
-		cache->visits[PYTHON_CACHE_FRAMES - 1 - i].is_anchored = is_anchored;
-	}
-	for (uint32_t i = walk->run_frames; i < walk->frames; i++)
-		cache->frames[PYTHON_CACHE_FRAMES - 1 - i].anchor_addr = is_anchored ? anchor : 0;
-	walk->run_visits = walk->visits;
-	walk->run_frames = walk->frames;
+	for (; walk->run < stack->count; walk->run++)
+		stack->frames[walk->run].anchor_addr = anchor > walk->sp && anchor < walk->end ? anchor : 0;
 }
 
-/* Where the next visit is written. */
-static inline struct python_visit *
-next_visit(struct walk *walk)
-{
-	return &walk->cache->visits[PYTHON_CACHE_FRAMES - 1 - walk->visits];
-}
-
-/* The visit in next_visit() counts, with what it found; goes on to the next frame. */
+/* Goes on to the frame behind this one. */
 static inline void
-step(struct walk *walk, struct python_visit *visit)
+step(struct walk *walk, const struct python_visit *visit, enum python_visit_kind kind)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	struct python_cache *cache = walk->cache;
-	struct python_position *position = &walk->position;
-	bool ends_run = python_visit_ends_run(layout->chain, visit);
 
-	visit->anchor_addr = position->cframe;
-	visit->is_anchored = false;
-	if (python_visit_is_special(layout->chain, visit))
-		visit->owner_word |= PYTHON_VISIT_IS_SPECIAL;
-	if (visit->kind == PYTHON_VISIT_FRAME) {
-		struct python_frame *frame = &cache->frames[PYTHON_CACHE_FRAMES - 1 - walk->frames++];
-
-		frame->code = visit->code;
-		frame->offset = visit->offset;
-		frame->code_flags = visit->code_flags;
-		frame->anchor_addr = 0;
-	}
-	walk->visits++;
-	if (walk->known > PYTHON_CACHE_FRAMES - walk->visits)
-		walk->known = PYTHON_CACHE_FRAMES - walk->visits;
-
-	position->frame = python_memory_u64(visit->frame_addr + layout->frame_previous);
-	if (ends_run) {
-		uint64_t anchor = visit->kind == PYTHON_VISIT_SHIM ? visit->frame_addr : position->cframe;
-
-		close_run(walk, anchor, python_extent_contains(&walk->extent, anchor));
-		if (layout->cframe_previous != 0 && layout->chain != PYTHON_CHAIN_CFRAME_SHIM &&
-		    python_memory_is_object(position->cframe))
-			position->cframe = python_memory_u64(position->cframe + layout->cframe_previous);
-	}
+	walk->frame = python_memory_u64(visit->frame_addr + layout->frame_previous);
+	if (!python_visit_ends_run(layout->chain, visit, kind))
+		return;
+	close_run(walk, kind == PYTHON_VISIT_SHIM ? visit->frame_addr : walk->cframe);
+	if (layout->cframe_previous != 0 && layout->chain != PYTHON_CHAIN_CFRAME_SHIM &&
+	    python_memory_is_object(walk->cframe))
+		walk->cframe = python_memory_u64(walk->cframe + layout->cframe_previous);
 }
 
-/*
- * Is the innermost frame the remembered one, gone on to another instruction of the same code, and all outer ones as they were? That is
- * the usual change: the new visit takes the place of the old one. When it is not that simple, nothing has changed.
- */
-static inline bool
-replace_innermost(struct walk *walk, uint32_t at)
+/* What the frame shows is put behind the inner ones. */
+static inline void
+keep(struct walk *walk, const struct python_visit *visit, uint32_t offset)
 {
-	const struct python_layout *layout = &walk->python->layout;
-	struct python_cache *cache = walk->cache;
-	struct python_visit *old = &cache->visits[at];
-	struct python_visit visit;
-	uint32_t offset = 0;
+	uint64_t addr = python_visit_code(&walk->python->layout, visit->code_word);
+	struct python_code code = python_code_find(walk->python, addr);
 
-	python_visit_read(layout, walk->position.frame, &visit);
-	if (old->kind != PYTHON_VISIT_FRAME || visit.code_word != old->code_word ||
-	    visit.owner_word != (old->owner_word & ~PYTHON_VISIT_IS_SPECIAL) ||
-	    python_visit_judge(walk->python, &visit, &offset) != PYTHON_VISIT_FRAME ||
-	    !python_cache_continues(walk->python, cache, at, &walk->extent, walk->position))
-		return false;
-
-	old->instruction_word = visit.instruction_word;
-	old->offset = python_lines_first(old->code, offset);
-	cache->frames[cache->kept[at] - 1].offset = old->offset;
-	walk->changed = 1;
-	return true;
+	if (code.is_new_cell)
+		python_cells_note(walk->python, visit->frame_addr);
+	if (code.is_found) // else it is counted as lost
+		walk->stack->frames[walk->stack->count++] = (struct python_frame){
+			.code = code.index,
+			.offset = python_lines_first(code.index, offset),
+			.code_flags = code.flags,
+		};
 }
 
 /*
- * The frame at the position, of which the cache knows at best another moment: visits[at], when at is inside. False when the chain cannot
- * be followed any further.
- */
-static inline bool
-visit_frame(struct walk *walk, uint32_t at)
-{
-	struct python_visit *visit = next_visit(walk);
-	struct python_visit known = { .kind = PYTHON_VISIT_INVALID };
-	uint32_t offset = 0;
-
-	if (!python_memory_is_object(walk->position.frame))
-		return false;
-	if (at < walk->known)
-		known = walk->cache->visits[at]; // its place may be the one that is written now
-	python_visit_read(&walk->python->layout, walk->position.frame, visit);
-	visit->kind = (uint8_t)python_visit_judge(walk->python, visit, &offset);
-	if (visit->kind == PYTHON_VISIT_INVALID)
-		return false;
-	if (visit->kind == PYTHON_VISIT_FRAME) {
-		struct python_code code = { .index = known.code, .flags = known.code_flags, .is_found = true };
-
-		// else the record is the same (P2)
-		if (known.kind != PYTHON_VISIT_FRAME || known.code_word != visit->code_word) {
-			code = python_code_find(walk->python, python_visit_code(&walk->python->layout, visit->code_word));
-			if (code.is_new_cell)
-				python_cells_note(walk->python, walk->position.frame);
-		}
-		if (code.is_found) {
-			visit->code = code.index;
-			visit->code_flags = code.flags;
-			visit->offset = python_lines_first(code.index, offset);
-		} else { // counted as lost
-			visit->kind = PYTHON_VISIT_SKIP;
-			walk->is_whole = false;
-		}
-	} else if (visit->kind == PYTHON_VISIT_SKIP) {
-		python_code_is_remembered(python_visit_code(&walk->python->layout, visit->code_word));
-	}
-	step(walk, visit);
-	return true;
-}
-
-/*
- * The chain goes on beyond what is visited. The evaluator that runs the frames of the open run is looked for all the same: that is where
- * the native frames that belong to this allocation end.
+ * There are more frames than are shown. The evaluator that runs those of the open run is looked for all the same: that is where the
+ * native frames that belong to this allocation end.
  */
 static void
 find_anchor(struct walk *walk)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	uint64_t anchor = walk->position.cframe;
+	uint64_t anchor = walk->cframe;
 
 	if (layout->chain == PYTHON_CHAIN_CFRAME_SHIM || layout->chain == PYTHON_CHAIN_SHIM) {
-		anchor = walk->position.frame;
+		anchor = walk->frame;
 		for (uint32_t i = 0; python_memory_is_object(anchor) &&
 		                     python_visit_owner_word(layout, layout->chain, anchor) < PYTHON_OWNER_SHIM_FIRST;
 		     i++)
 			anchor = i < RUN_FRAMES_MAX ? python_memory_u64(anchor + layout->frame_previous) : 0;
 	}
-	close_run(walk, anchor, python_extent_contains(&walk->extent, anchor));
+	close_run(walk, anchor);
 }
 
-/*
- * Walks outwards. Returns how many remembered visits, outermost ones, the chain ends with; the fresh ones lead to these.
- */
-static uint32_t
+/* Outwards, until there is no frame, or no room for one. */
+static void
 walk_chain(struct walk *walk)
 {
-	struct python_cache *cache = walk->cache;
-	uint32_t guess = PYTHON_CACHE_FRAMES;
-	uint32_t seen = 0;
-	bool is_deep = cache->deep % DEEP_WALKS != 0;
+	struct python_stack *stack = walk->stack;
 
-	while (walk->position.frame != 0) {
-		uint32_t at = python_cache_find(cache, walk->position.frame, guess, walk->known);
+	for (uint32_t visits = 0; walk->frame != 0; visits++) {
+		struct python_visit visit;
+		uint32_t offset = 0;
+		enum python_visit_kind kind = PYTHON_VISIT_INVALID;
 
-		if (at < walk->known) {
-			struct python_position position = walk->position;
-			uint32_t last = at < walk->count ? 0 : walk->count;
-			uint32_t equal = python_cache_verify(walk->python, cache, at, last, &walk->extent, &position);
-
-			guess = at - equal - 1; // wraps: no guess
-			if (at < walk->count && equal == at + 1 && position.frame == 0) {
-				close_run(walk, cache->visits[at].anchor_addr, cache->visits[at].is_anchored);
-				return at + 1;
-			}
-			if (equal == 0 && at < walk->count && walk->visits == 0 && replace_innermost(walk, at))
-				return at + 1;
-			if (equal > PYTHON_CACHE_FRAMES - seen)
-				equal = PYTHON_CACHE_FRAMES - seen;
-			for (uint32_t i = 0; i < equal; i++) {
-				struct python_visit *visit = next_visit(walk);
-
-				*visit = cache->visits[at - i]; // the same place, or one behind it
-				step(walk, visit);
-			}
-			seen += equal;
-			if (equal != 0)
-				continue;
+		if (python_memory_is_object(walk->frame)) {
+			python_visit_read(&walk->python->layout, walk->frame, &visit);
+			kind = python_visit_judge(walk->python, &visit, &offset);
 		}
-		if (seen++ >= PYTHON_CACHE_FRAMES || (is_deep && walk->frames > PYTHON_FRAMES_MAX)) {
-			find_anchor(walk);
-			walk->is_whole = false;
-			cache->deep++;
-			break;
-		}
-		if (!visit_frame(walk, at)) {
+		if (kind == PYTHON_VISIT_INVALID) {
 			capture_file_lost(KMEM_LOST_PYTHON_FRAMES, 1);
-			walk->is_whole = false;
-			break;
+			return;
 		}
+		if (visits == VISITS_MAX || (kind == PYTHON_VISIT_FRAME && stack->count == PYTHON_FRAMES_MAX)) {
+			stack->is_cut = true;
+			find_anchor(walk);
+			return;
+		}
+		if (kind == PYTHON_VISIT_FRAME)
+			keep(walk, &visit, offset);
+		else if (kind == PYTHON_VISIT_SKIP)
+			python_code_is_remembered(python_visit_code(&walk->python->layout, visit.code_word));
+		step(walk, &visit, kind);
 	}
-	return 0;
-}
-
-/* Starts a walk; does the cache still say something about it? Leaves it empty when not (P2, P5, P6). */
-static void
-recall(struct python_cache *cache, uint64_t state, uint64_t stack_end, bool is_finalizing)
-{
-	uint64_t deaths = python_code_deaths();
-
-	if (cache->deaths != deaths || cache->state_addr != state || cache->stack_end != stack_end || is_finalizing)
-		cache->count = cache->known = 0;
-	cache->deaths = deaths;
-	cache->state_addr = state;
-	cache->stack_end = stack_end;
-	if (cache->scanned != 0)
-		cache->frames[cache->scanned - 1].anchor_addr = 0;
-	cache->scanned = 0;
-}
-
-/* The last `total` frames up to frames[end - 1] are the chain's, as far as there is room for them. */
-static void
-show(struct walk *walk, uint32_t end, uint32_t total, uint32_t unchanged, struct python_stack *stack)
-{
-	struct python_cache *cache = walk->cache;
-	bool was_cut = cache->is_cut;
-
-	stack->count = total < PYTHON_FRAMES_MAX ? total : PYTHON_FRAMES_MAX;
-	stack->frames = &cache->frames[end - stack->count];
-	stack->is_cut = cache->is_cut = total > stack->count;
-	stack->unchanged = stack->is_cut || was_cut ? 0 : unchanged;
 }
 
 /* Where this runtime's chain begins. False on a thread that has none, or none that may be read now. */
 static bool
-begin(struct walk *walk, const struct python_runtime *runtime, uint64_t sp)
+begin(struct walk *walk, const struct python_runtime *runtime)
 {
 	const struct python_layout *layout = &runtime->interpreter.layout;
 	uint64_t state = own_thread_state(runtime);
 	uint64_t finalizing = finalizing_state(runtime);
-	uint64_t cframe = 0;
 
 	walk->python = &runtime->interpreter;
-
+	walk->cframe = 0;
 	if (!python_memory_is_object(state) || (finalizing != 0 && finalizing != state))
 		return false;
-	if (layout->tstate_cframe != 0)
-		cframe = python_memory_u64(state + layout->tstate_cframe);
-	walk->position.cframe = cframe;
-	if (layout->tstate_frame != 0)
-		walk->position.frame = python_memory_u64(state + layout->tstate_frame);
-	else if (python_memory_is_object(cframe))
-		walk->position.frame = python_memory_u64(cframe + layout->cframe_frame);
-	else
-		return false;
-	walk->extent = (struct python_extent){ .sp = sp, .end = thread_stack_end(sp) };
-	recall(walk->cache, state, walk->extent.end, finalizing != 0);
-	walk->count = walk->cache->count;
-	walk->known = walk->cache->known;
-	walk->cache->count = walk->cache->known = 0; // until the end of the walk (P6)
-	return true;
+	walk->frame = frame_of_state(layout, state, &walk->cframe);
+	return walk->frame != 0;
 }
 
 /*
@@ -444,59 +300,30 @@ evaluator_frame(uint64_t sp, uint64_t frame, uint64_t text_addr, uint64_t text_e
 }
 
 void
-python_frames_walk(struct python_cache *cache, struct python_stack *stack)
+python_frames_walk(struct python_stack *stack)
 {
-	struct walk walk = { .cache = cache, .is_whole = true };
 	const struct python_runtime *runtime = &python_runtime;
 	uint64_t sp = (uint64_t)__builtin_frame_address(0);
+	struct walk walk = { .stack = stack, .sp = sp };
 
-	*stack = (struct python_stack){ .frames = cache->frames };
-	bool has_frames = python_frames_available() && begin(&walk, runtime, sp) && walk.position.frame != 0;
+	python_stack_clear(stack);
+	bool has_frames = python_frames_available() && begin(&walk, runtime);
 
 	if (!has_frames && has_second()) {
 		runtime = &python_runtime_second;
-		has_frames = begin(&walk, runtime, sp);
+		has_frames = begin(&walk, runtime);
 	}
-	if (!has_frames) {
-		cache->count = cache->known = 0;
+	if (!has_frames)
 		return;
-	}
 
-	uint64_t innermost = walk.position.frame;
-	uint32_t joined = walk_chain(&walk);
-	uint32_t unchanged = joined == 0 ? 0 : cache->kept[joined - 1] - walk.changed;
+	uint64_t innermost = walk.frame;
 
-	if (joined != 0 || walk.is_whole) {
-		uint32_t total = walk.visits != 0 || joined == 0 ? python_cache_join(cache, joined, walk.visits, walk.frames)
-		                                                 : cache->kept[joined - 1];
-
-		show(&walk, total, total, unchanged, stack);
-	} else {
-		show(&walk, PYTHON_CACHE_FRAMES, walk.frames, 0, stack);
-	}
-	if (walk.is_whole) {
-		cache->deep = 0;
-		cache->count = joined + walk.visits;
-		cache->known = walk.known > cache->count ? walk.known : cache->count;
-	}
-
+	walk.end = thread_stack_end(sp);
+	walk_chain(&walk);
 	if (stack->count != 0 && walk.python->layout.chain == PYTHON_CHAIN_OBJECTS && runtime->evaluator_addr != 0) {
-		cache->scanned = (uint32_t)(stack->frames - cache->frames) + stack->count;
-		cache->frames[cache->scanned - 1].anchor_addr = evaluator_frame(sp, innermost, runtime->evaluator_addr,
-		                                                                runtime->evaluator_end);
+		stack->is_scanned = true;
+		stack->frames[0].anchor_addr = evaluator_frame(sp, innermost, runtime->evaluator_addr, runtime->evaluator_end);
 	}
-}
-
-/* The innermost frame of a thread state, whatever it is, and what leads to it; 0 = none. */
-static inline uint64_t
-frame_of_state(const struct python_layout *layout, uint64_t state, uint64_t *cframe)
-{
-	if (layout->tstate_cframe != 0) { // it leads to the evaluator, and in some versions to the frame
-		*cframe = python_memory_u64(state + layout->tstate_cframe);
-		if (layout->tstate_frame == 0)
-			return python_memory_is_object(*cframe) ? python_memory_u64(*cframe + layout->cframe_frame) : 0;
-	}
-	return python_memory_u64(state + layout->tstate_frame);
 }
 
 /* The same of the calling thread. */

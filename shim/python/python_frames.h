@@ -12,29 +12,34 @@
 #ifndef PYTHON_FRAMES_H
 #define PYTHON_FRAMES_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "python/python_cache.h"
 #include "python/python_chain.h"
 
 #define PYTHON_FRAMES_MAX 160 // shown, innermost ones
 
-/* A view into the cache of the walk, good until its next walk. */
-struct python_stack {
-	const struct python_frame *frames; // outermost first
-	uint32_t count;
-	uint32_t unchanged; // frames[0, unchanged) say what they said at the cache's walk before this one
-	bool is_cut;        // outer frames are left out
+struct python_frame {
+	uint32_t code;        // index of its struct kmem_code in RECORDS (units of 8 bytes)
+	uint32_t offset;      // of the first instruction of the line that is executed, in bytes
+	uint16_t code_flags;  // enum kmem_code_flags
+	uint64_t anchor_addr; // an address inside the native frame of the evaluator that runs it; 0 = unknown
 };
-static_assert(PYTHON_FRAMES_MAX <= PYTHON_CACHE_FRAMES, "what is shown has room");
+
+struct python_stack {
+	uint32_t count;
+	bool is_cut;     // outer frames are left out
+	bool is_scanned; // the anchor of the innermost one was looked for on the C stack (3.8, 3.9)
+	struct python_frame frames[PYTHON_FRAMES_MAX]; // innermost first
+};
 static_assert(PYTHON_FRAMES_MAX <= PYTHON_CHAIN_LEAST, "a digest covers what is shown");
 
-/* The i-th frame, 0 is the innermost one. */
-static inline const struct python_frame *
-python_stack_at(const struct python_stack *stack, uint32_t i)
+static inline void
+python_stack_clear(struct python_stack *stack)
 {
-	return &stack->frames[stack->count - 1 - i];
+	stack->count = 0;
+	stack->is_cut = stack->is_scanned = false;
 }
 
 /*
@@ -49,10 +54,10 @@ bool python_frames_available(void);
 /*
  * The calling thread's Python frames; count 0 on threads without Python.
  *
- * cache  of this thread: zeroed before its first walk; nobody else uses it meanwhile. What did not change since its last walk
- *       is not visited again, only compared: python_cache.h
+ * Not chosen  what the last walk found, compared frame by frame: python_chain.h answers for 99 of 100 events, and the others
+ *             cost 1 % of all instructions more without it.
  */
-void python_frames_walk(struct python_cache *cache, struct python_stack *stack);
+void python_frames_walk(struct python_stack *stack);
 
 /*
  * Where python_frames_available(): a digest of the calling thread's frames: the same digest, the same frames (but for 2^-64), as

@@ -33,35 +33,19 @@ enum python_visit_kind {
 	PYTHON_VISIT_INVALID,
 };
 
+/* What was read. */
 struct python_visit {
-	/* What was read. */
 	uint64_t frame_addr;
 	uint64_t code_word; // with its tag
 	uint64_t instruction_word;
-	uint32_t owner_word; // python_visit_owner_word(), and PYTHON_VISIT_IS_SPECIAL
-
-	/* What that means. */
-	uint32_t code;        // index of its struct kmem_code
-	uint32_t offset;      // of the first instruction of the line
-	uint16_t code_flags;  // enum kmem_code_flags
-	uint8_t kind;         // enum python_visit_kind
-	bool is_anchored;     // anchor_addr is on this C stack
-	uint64_t anchor_addr; // of the evaluator that runs it, as the chain says; 0 = none
+	uint32_t owner_word; // python_visit_owner_word()
 };
-static_assert(sizeof(struct python_visit) == 48, "dense: a walk reads one for each frame");
 
 /* Does the frame say where it is by an address? */
 static inline bool
 python_visit_has_pointer(enum python_chain_kind chain)
 {
 	return chain != PYTHON_CHAIN_OBJECTS && chain != PYTHON_CHAIN_OBJECTS_CFRAME;
-}
-
-/* Does a chain of its own lead from evaluator to evaluator? */
-static inline bool
-python_visit_has_cframes(enum python_chain_kind chain)
-{
-	return chain == PYTHON_CHAIN_OBJECTS_CFRAME || chain == PYTHON_CHAIN_CFRAME_ENTRY;
 }
 
 static inline uint64_t
@@ -71,9 +55,6 @@ python_visit_instruction(const struct python_layout *layout, enum python_chain_k
 
 	return python_visit_has_pointer(chain) ? python_memory_u64(at) : python_memory_u32(at);
 }
-
-/* The frame has to be looked at for more than what it is: it ends a run, or it is FOREIGN. */
-#define PYTHON_VISIT_IS_SPECIAL (UINT32_C(1) << 31)
 
 /* The owner byte; with the is_entry byte, which lies before it, where that decides about runs. */
 static inline uint32_t
@@ -92,21 +73,13 @@ python_visit_owner(enum python_chain_kind chain, const struct python_visit *visi
 
 /* Is this frame the outermost of those that one activation of the evaluator runs? */
 static inline bool
-python_visit_ends_run(enum python_chain_kind chain, const struct python_visit *visit)
+python_visit_ends_run(enum python_chain_kind chain, const struct python_visit *visit, enum python_visit_kind kind)
 {
 	if (chain == PYTHON_CHAIN_OBJECTS_CFRAME)
 		return true;
 	if (chain == PYTHON_CHAIN_CFRAME_ENTRY)
 		return (visit->owner_word & 0xff) != 0;
-	return visit->kind == PYTHON_VISIT_SHIM;
-}
-
-/* PYTHON_VISIT_IS_SPECIAL? Not where all frames would be. */
-static inline bool
-python_visit_is_special(enum python_chain_kind chain, const struct python_visit *visit)
-{
-	return chain != PYTHON_CHAIN_OBJECTS_CFRAME &&
-	       (python_visit_ends_run(chain, visit) || visit->kind == PYTHON_VISIT_FOREIGN);
+	return kind == PYTHON_VISIT_SHIM;
 }
 
 static inline uint64_t

@@ -69,12 +69,11 @@ import_cut(const struct python_stack *python)
 	if (settings.imports_full)
 		return 0;
 	for (uint32_t i = 0; i + 1 < python->count; i++) {
-		uint16_t flags = python_stack_at(python, i)->code_flags;
+		uint16_t flags = python->frames[i].code_flags;
 
 		if ((flags & KMEM_CODE_LIBRARY) == 0)
 			return 0;
-		if ((flags & KMEM_CODE_MODULE_BODY) != 0 &&
-		    (python_stack_at(python, i + 1)->code_flags & KMEM_CODE_IMPORTLIB) != 0)
+		if ((flags & KMEM_CODE_MODULE_BODY) != 0 && (python->frames[i + 1].code_flags & KMEM_CODE_IMPORTLIB) != 0)
 			return i;
 	}
 	return 0;
@@ -84,7 +83,7 @@ static void
 push_chain(const struct python_stack *python, struct call_stack *stack)
 {
 	for (uint32_t i = 0; i < python->count; i++)
-		push_python(stack, python_stack_at(python, i));
+		push_python(stack, &python->frames[i]);
 }
 
 static void
@@ -105,8 +104,8 @@ merge_import(const struct python_stack *python, uint32_t first, struct call_stac
 {
 	stack->flags |= KMEM_STACK_IMPORT_CUT;
 	for (uint32_t i = first; i < python->count; i++) {
-		if ((python_stack_at(python, i)->code_flags & KMEM_CODE_IMPORTLIB) == 0) // the machinery of the import
-			push_python(stack, python_stack_at(python, i));
+		if ((python->frames[i].code_flags & KMEM_CODE_IMPORTLIB) == 0) // the machinery of the import
+			push_python(stack, &python->frames[i]);
 	}
 }
 
@@ -118,7 +117,7 @@ static void
 take_arena(struct python_stack *python, struct call_stack *stack)
 {
 	for (uint32_t i = 0; i < python->count; i++) {
-		uint16_t flags = python_stack_at(python, i)->code_flags;
+		uint16_t flags = python->frames[i].code_flags;
 
 		if ((flags & KMEM_CODE_IMPORTLIB) != 0) {
 			merge_import(python, import_cut(python), stack);
@@ -143,11 +142,11 @@ push_run(const struct python_stack *python, uint32_t *next, uint64_t end, struct
 	uint32_t first = *next;
 
 	while (*next < python->count) {
-		uint64_t anchor = python_stack_at(python, *next)->anchor_addr;
+		uint64_t anchor = python->frames[*next].anchor_addr;
 
 		if (anchor == 0 ? *next == first && end != UINT64_MAX : anchor >= end)
 			return;
-		push_python(stack, python_stack_at(python, (*next)++));
+		push_python(stack, &python->frames[(*next)++]);
 	}
 }
 
@@ -227,7 +226,7 @@ static bool
 is_library_only(const struct python_stack *python)
 {
 	for (uint32_t i = 0; i < python->count; i++) {
-		if ((python_stack_at(python, i)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) == 0)
+		if ((python->frames[i].code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) == 0)
 			return false;
 	}
 	return python->count != 0 && !python->is_cut;
@@ -244,8 +243,7 @@ take_native(struct call_stack_memory *memory, const void *hook_frame, uint64_t s
 	if (memory->native.is_alternate)
 		memory->stack.flags |= KMEM_STACK_ALTERNATE;
 	/* A scan for the evaluator reads words that are no return addresses. */
-	memory->is_repeatable = memory->native.is_complete && memory->native.is_remembered &&
-	                        memory->python_cache.scanned == 0;
+	memory->is_repeatable = memory->native.is_complete && memory->native.is_remembered && !memory->python.is_scanned;
 }
 
 static void
@@ -257,11 +255,11 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 
 	stack->frame_count = stack->omitted = stack->omitted_at = 0;
 	stack->flags = 0;
-	*python = (struct python_stack){ 0 };
+	python_stack_clear(python);
 	memory->walked = NULL;
 	memory->is_repeatable = true;
 	if (python_frames_available())
-		python_frames_walk(&memory->python_cache, python);
+		python_frames_walk(python);
 	memory->is_library_only = is_library_only(python);
 	/* Of a thread without Python the frames that it was given stand for all native paths. */
 	if (python->count == 0 && extent == CALL_STACK_PYTHON_ONLY && !python_frames_are_any())
@@ -286,7 +284,7 @@ take(struct call_stack_memory *memory, const void *hook_frame, enum call_stack_e
 				stack->flags |= KMEM_STACK_PYTHON_ONLY;
 			push_chain(python, stack);
 		} else {
-			take_native(memory, hook_frame, python_stack_at(python, 0)->anchor_addr);
+			take_native(memory, hook_frame, python->frames[0].anchor_addr);
 			merge_cut(&memory->native, python, stack);
 		}
 	}

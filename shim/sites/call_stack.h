@@ -31,7 +31,6 @@ struct call_stack_memory {
 	struct native_stack native;
 	struct native_caches caches; // what the last native walks found
 	struct python_stack python;
-	struct python_cache python_cache;
 	bool is_library_only;        // it has Python frames, and none of the user's own
 	bool is_repeatable;          // the stack is a function of what event_cache.h looks at
 	struct native_cache *walked; // the cache of its native part; NULL = it has none

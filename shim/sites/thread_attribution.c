@@ -129,7 +129,7 @@ thread_attribution_claim(const struct thread_attribution *own, const struct pyth
 	if (atomic_load_explicit(&python_site, memory_order_relaxed) == own->last_site)
 		return;
 	for (uint32_t i = 0; i < python->count; i++) {
-		if ((python_stack_at(python, i)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0)
+		if ((python->frames[i].code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0)
 			continue;
 		atomic_store_explicit(&thread_attribution_is_any, true, memory_order_relaxed);
 		/* release: pairs with line_of_python(). */

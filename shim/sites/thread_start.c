@@ -26,7 +26,7 @@ thread_start_prepare(void *(*routine)(void *), void *argument)
 	if (slot == NULL || !python_frames_available())
 		return NULL;
 	python = &slot->stack.python;
-	python_frames_walk(&slot->stack.python_cache, python);
+	python_frames_walk(python);
 	if (python->count == 0 && slot->parent.started_count == 0)
 		return NULL;
 	for (unsigned i = 0; start == NULL && i < STARTS_MAX; i++) {
@@ -41,10 +41,10 @@ thread_start_prepare(void *(*routine)(void *), void *argument)
 	start->argument = argument;
 	start->count = python->count;
 	for (uint32_t i = 0; i < python->count; i++)
-		start->frames[i] = call_stack_python_frame(python_stack_at(python, i));
+		start->frames[i] = call_stack_python_frame(&python->frames[i]);
 	start->user = 0;
 	while (start->user < start->count &&
-	       (python_stack_at(python, start->user)->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0)
+	       (python->frames[start->user].code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) != 0)
 		start->user++;
 	if (start->user == start->count) { // of libraries: behind them stands what this thread was given
 		uint32_t room = PYTHON_FRAMES_MAX - start->count;

@@ -86,11 +86,11 @@ own_line(struct thread_slot *slot)
 	digest += python_code_deaths();
 	if (has_digest && digest == own->put_digest)
 		return own->put_line;
-	python_frames_walk(&slot->stack.python_cache, python);
+	python_frames_walk(python);
 	own->put_line = 0;
 	own->put_digest = has_digest ? digest : 0;
 	for (uint32_t i = 0; i < python->count; i++) {
-		const struct python_frame *frame = python_stack_at(python, i);
+		const struct python_frame *frame = &python->frames[i];
 
 		if ((frame->code_flags & (KMEM_CODE_LIBRARY | KMEM_CODE_IMPORTLIB)) == 0) {
 			own->put_line = thread_attribution_admit(call_stack_python_frame(frame));

@@ -43,96 +43,10 @@ probe_version(void)
 	return capture_file_header()->python_version;
 }
 
-/* --- walks, each made twice: with the memory of the thread's last walk and without --- */
-
-#define THREADS_MAX 4096
-
-struct thread {
-	struct python_cache cache;
-	struct python_cache plain; // emptied before each walk
-	struct python_stack before;
-	struct python_frame frames_before[PYTHON_FRAMES_MAX];
-};
-
-struct flat_stack {
-	uint32_t count; // innermost first
-	uint32_t is_cut;
-	struct python_frame frames[PYTHON_FRAMES_MAX];
-};
-
-static struct thread threads[THREADS_MAX];
-static _Atomic uint32_t thread_count;
-static _Atomic uint64_t differences;
-static _Atomic uint64_t frames_unchanged;
-static _Atomic uint64_t frames_walked;
-static __thread struct thread *own __attribute__((tls_model("initial-exec")));
-
-static struct thread *
-own_thread(void)
-{
-	if (own == NULL)
-		own = &threads[thread_count++];
-	if (own >= &threads[THREADS_MAX])
-		abort();
-	return own;
-}
-
-/* Up to 3.9 the anchor is looked for among the words of the stack, which the first walk may leave another way. */
-static bool
-is_same(const struct python_frame *a, const struct python_frame *b)
-{
-	return a->code == b->code && a->offset == b->offset && a->code_flags == b->code_flags &&
-	       (a->anchor_addr == b->anchor_addr || python_runtime.interpreter.layout.chain == PYTHON_CHAIN_OBJECTS);
-}
-
-static void
-empty(struct python_cache *cache)
-{
-	cache->count = cache->known = 0;
-}
-
 EXPORT void
-probe_walk(struct flat_stack *flat)
+probe_walk(struct python_stack *stack)
 {
-	struct thread *thread = own_thread();
-	struct python_stack stack;
-	struct python_stack plain;
-	bool is_equal;
-
-	python_frames_walk(&thread->cache, &stack);
-	empty(&thread->plain);
-	python_frames_walk(&thread->plain, &plain);
-
-	is_equal = stack.count == plain.count && stack.is_cut == plain.is_cut && plain.unchanged == 0 &&
-	           stack.unchanged <= stack.count && stack.unchanged <= thread->before.count;
-	for (uint32_t i = 0; is_equal && i < stack.count; i++)
-		is_equal = is_same(&stack.frames[i], &plain.frames[i]);
-	for (uint32_t i = 0; is_equal && i < stack.unchanged; i++)
-		is_equal = stack.frames[i].code == thread->frames_before[i].code &&
-		           stack.frames[i].offset == thread->frames_before[i].offset;
-	differences += !is_equal;
-	frames_walked += stack.count;
-	frames_unchanged += stack.unchanged;
-
-	thread->before = stack;
-	memcpy(thread->frames_before, stack.frames, stack.count * sizeof(stack.frames[0]));
-	flat->count = stack.count;
-	flat->is_cut = stack.is_cut;
-	for (uint32_t i = 0; i < stack.count; i++)
-		flat->frames[i] = *python_stack_at(&stack, i);
-}
-
-/* How many walks with memory gave another result than the ones without. */
-EXPORT uint64_t
-probe_differences(void)
-{
-	return differences;
-}
-
-EXPORT double
-probe_unchanged_share(void)
-{
-	return frames_walked == 0 ? 0 : (double)frames_unchanged / (double)frames_walked;
+	python_frames_walk(stack);
 }
 
 EXPORT const struct kmem_code *
@@ -289,7 +203,7 @@ find_anchor(const struct native *native, uint64_t anchor)
  * `first` is the innermost of them.
  */
 EXPORT uint32_t
-probe_walk_native(struct flat_stack *stack, int32_t *positions, char (*names)[NAME_BYTES], int32_t *first)
+probe_walk_native(struct python_stack *stack, int32_t *positions, char (*names)[NAME_BYTES], int32_t *first)
 {
 	static __thread struct native native;
 	uint32_t evaluators = 0;
@@ -314,12 +228,11 @@ probe_walk_native(struct flat_stack *stack, int32_t *positions, char (*names)[NA
 	return evaluators;
 }
 
-/* Nanoseconds of one walk: the best of twenty rounds. change: see below. */
+/* Nanoseconds of one walk: the best of twenty rounds. */
 EXPORT double
-probe_walk_ns(uint32_t walks, uint32_t change)
+probe_walk_ns(uint32_t walks)
 {
-	struct python_cache *cache = &own_thread()->cache;
-	struct python_stack stack;
+	static __thread struct python_stack stack;
 	double best_ns = 1e9;
 
 	for (int round = 0; round < 20; round++) {
@@ -327,17 +240,8 @@ probe_walk_ns(uint32_t walks, uint32_t change)
 		struct timespec end_time;
 
 		clock_gettime(CLOCK_MONOTONIC, &start_time);
-		for (uint32_t i = 0; i < walks; i++) {
-			if (change == 1) // the innermost frame went on
-				cache->visits[cache->count - 1].instruction_word ^= 2;
-			else if (change == 2) // everything is new
-				empty(cache);
-			else if (change == 3) // three new callees
-				cache->known = cache->count -= 3;
-			else if (change == 4) // three callees that had been there before
-				cache->count -= 3;
-			python_frames_walk(cache, &stack);
-		}
+		for (uint32_t i = 0; i < walks; i++)
+			python_frames_walk(&stack);
 		clock_gettime(CLOCK_MONOTONIC, &end_time);
 
 		double ns = ((double)(end_time.tv_sec - start_time.tv_sec) * 1e9 +

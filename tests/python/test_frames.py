@@ -81,8 +81,6 @@ def test_frames_are_the_interpreters_own(probe, name):
     written = run_cases(probe, interpreter, *cases, EVENTS=events)
 
     assert int(re.search(r"^events (\d+)$", written["oracle"], re.M).group(1)) >= int(events)
-    unchanged = float(re.search(r"^unchanged (\S+)$", written["oracle"], re.M).group(1))
-    assert unchanged > 0.5, unchanged  # else the walks with memory were walks without
     if name in ("3.8", "3.9", "3.10"):  # guards the guard: without reuse, exec_loop would pass without any care
         assert int(re.search(r"^reused (\d+)$", written["exec_loop"], re.M).group(1)) > 10000
     assert re.search(r"^atexit [1-9]", written["teardown"], re.M), written["teardown"]

@@ -9,10 +9,10 @@
 
 #include "python/python_code.h"
 #include "python/python_fakes.h"
-#include "python/python_cache.h"
+#include "python/python_visit.h"
 #include "python/python_runtime.h"
 
-enum { FRAMES = PYTHON_CACHE_FRAMES + 60, CODES = 24, CFRAMES = 8 };
+enum { FRAMES = 1100, CODES = 24, CFRAMES = 8 };
 
 struct frame {
 	_Alignas(8) char bytes[80]; // as in 3.11
@@ -67,13 +67,6 @@ code_born(unsigned i)
 	fake_put(codes[i].code, 16, 16); // units, where they are counted here
 	if (!has_pointers())
 		fake_put(codes[i].code, 184, (uint64_t)bytecode);
-}
-
-static void
-code_died(unsigned i)
-{
-	python_code_forget((uint64_t)codes[i].code);
-	code_born(i);
 }
 
 static void

@@ -95,7 +95,6 @@ rows_are_complete(void **state)
 		/* What a visit takes from the kind of chain (python_visit.h). */
 		assert_int_equal(python_visit_has_pointer(row->chain), row->instruction == PYTHON_INSTRUCTION_POINTER);
 		assert_int_equal(python_visit_has_pointer(row->chain), row->frame_owner != 0);
-		assert_int_equal(python_visit_has_cframes(row->chain), minor == 10 || minor == 11);
 		if (row->chain == PYTHON_CHAIN_CFRAME_ENTRY)
 			assert_int_equal(row->frame_is_entry + 1, row->frame_owner);
 		assert_int_equal(row->code_qualified_name != 0, minor >= 11);

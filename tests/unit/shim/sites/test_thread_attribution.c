@@ -56,10 +56,9 @@ static void *
 python_thread(void *unused)
 {
 	struct thread_slot *slot = thread_slot_here();
-	struct python_frame frame = { .code_flags = python.code_flags };
 
 	thread_slot_publish(slot, site_table_find(&slot->owner, &python.stack, KMEM_DOMAIN_HEAP, 1));
-	slot->stack.python = (struct python_stack){ .frames = &frame, .count = 1 };
+	slot->stack.python = (struct python_stack){ .count = 1, .frames = { { .code_flags = python.code_flags } } };
 	thread_attribution_claim(&slot->parent, &slot->stack.python);
 	pthread_barrier_wait(&python.allocated);
 	pthread_barrier_wait(&python.may_end);
@@ -179,10 +178,9 @@ nobody_is_told_the_own_last_line(void **state)
 {
 	struct thread_slot *slot = thread_slot_here();
 	struct call_stack stack = stack_of(0, 1, frame_of(0, 2));
-	struct python_frame frame = { 0 };
 
 	thread_slot_publish(slot, site_table_find(&slot->owner, &stack, KMEM_DOMAIN_HEAP, 1));
-	slot->stack.python = (struct python_stack){ .frames = &frame, .count = 1 };
+	slot->stack.python = (struct python_stack){ .count = 1 };
 	thread_attribution_claim(&slot->parent, &slot->stack.python);
 	assert_int_equal(thread_attribution_find(), 0);
 	thread_attribution_over();
@@ -244,7 +242,6 @@ start_chain(unsigned count)
 	cframes = area;
 	start(0x030d);
 	chain_of(count);
-	(void)code_died;
 	(void)heap_cframe;
 }
 
