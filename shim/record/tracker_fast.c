@@ -140,8 +140,11 @@ map_small(struct thread_slot *slot, pointer_map_word *word, void *addr, struct a
 		                      memory_order_relaxed);
 }
 
-static void allocated_dense(const void *tagged_frame, uint8_t mark, void *addr, uint64_t bytes, uint64_t state);
-static void resized_dense(const void *tagged_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes);
+static void allocated_dense(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes);
+static void allocated_dense_python(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, uint64_t state);
+static void resized_dense(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes);
+static void resized_dense_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
+                                 uint64_t bytes);
 static bool freed_dense(void *addr);
 
 static inline __attribute__((always_inline)) void
@@ -157,8 +160,10 @@ allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool
 	    (has_interpreter && __builtin_expect(python_runtime_is_finalizing(), 0))) {
 		if (is_dense)
 			tracker_allocated_slow(tagged(hook_frame, is_python), mark, addr, bytes);
+		else if (is_python)
+			allocated_dense_python(hook_frame, mark, addr, bytes, state);
 		else
-			allocated_dense(tagged(hook_frame, is_python), mark, addr, bytes, state);
+			allocated_dense(hook_frame, mark, addr, bytes);
 		return;
 	}
 	// seldom in the cache; recognising the event takes as long as fetching it
@@ -193,22 +198,16 @@ tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_
 	allocated(hook_frame, mark, addr, bytes, true, python_frames_state(), false);
 }
 
-static bool
-is_python_frame(const void *tagged_frame)
+static DENSE void
+allocated_dense(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes)
 {
-	return ((uintptr_t)tagged_frame & TRACKER_FRAME_PYTHON) != 0;
-}
-
-static const void *
-untagged(const void *tagged_frame)
-{
-	return (const void *)((uintptr_t)tagged_frame & ~(uintptr_t)TRACKER_FRAME_PYTHON);
+	allocated(hook_frame, mark, addr, bytes, false, 0, true);
 }
 
 static DENSE void
-allocated_dense(const void *tagged_frame, uint8_t mark, void *addr, uint64_t bytes, uint64_t state)
+allocated_dense_python(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, uint64_t state)
 {
-	allocated(untagged(tagged_frame), mark, addr, bytes, is_python_frame(tagged_frame), state, true);
+	allocated(hook_frame, mark, addr, bytes, true, state, true);
 }
 
 static inline __attribute__((always_inline)) void
@@ -228,8 +227,10 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 	    __builtin_expect(!generations_is_counted(old_site, old.generation), 0)) {
 		if (is_dense)
 			tracker_resized_slow(tagged(hook_frame, is_python), mark, old, addr, bytes);
+		else if (is_python)
+			resized_dense_python(hook_frame, mark, old, addr, bytes);
 		else
-			resized_dense(tagged(hook_frame, is_python), mark, old, addr, bytes);
+			resized_dense(hook_frame, mark, old, addr, bytes);
 		return;
 	}
 	__builtin_prefetch((const void *)word, 1);
@@ -271,9 +272,15 @@ tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block o
 }
 
 static DENSE void
-resized_dense(const void *tagged_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
+resized_dense(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
 {
-	resized(untagged(tagged_frame), mark, old, addr, bytes, is_python_frame(tagged_frame), true);
+	resized(hook_frame, mark, old, addr, bytes, false, true);
+}
+
+static DENSE void
+resized_dense_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
+{
+	resized(hook_frame, mark, old, addr, bytes, true, true);
 }
 
 static inline __attribute__((always_inline)) bool

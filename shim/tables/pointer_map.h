@@ -186,8 +186,9 @@ pointer_map_dense_layer(uint64_t addr)
 static inline bool
 pointer_map_is_of(uint64_t word, uint64_t addr)
 {
-	return (word & POINTER_MAP_START_MASK) == pointer_map_start_of(addr);
+	return word >> POINTER_MAP_POSITION_SHIFT == (4 | (addr >> 3 & 3));
 }
+static_assert(POINTER_MAP_PRESENT == UINT64_C(4) << POINTER_MAP_POSITION_SHIFT, "");
 
 /* Where there are layers: the word for a block that is to be put, NULL as above; also where another block is said to be there (M6). */
 static inline pointer_map_word *
@@ -241,7 +242,8 @@ pointer_map_take(const void *pointer, struct address_block *block)
 	pointer_map_word *at = pointer_map_own_word(addr);
 	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
 
-	if (__builtin_expect(!pointer_map_is_of(seen, addr) || (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK,
+	if (__builtin_expect((seen & POINTER_MAP_START_MASK) != pointer_map_start_of(addr) ||
+	                         (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK,
 	                     0))
 		return pointer_map_take_slow(addr, block);
 	atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);
