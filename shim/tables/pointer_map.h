@@ -176,7 +176,14 @@ pointer_map_own_word(uint64_t addr)
 	return pointer_map_word_in(__atomic_load_n(&pointer_map_own_leaves, __ATOMIC_ACQUIRE), 0, addr);
 }
 
-/* Where there are layers: that of a small block at this address. */
+/* Where there are layers: their leaves. */
+static inline pointer_map_leaf *
+pointer_map_dense(void)
+{
+	return __atomic_load_n(&pointer_map_dense_leaves, __ATOMIC_ACQUIRE); // as above
+}
+
+/* That of a small block at this address. */
 static inline unsigned
 pointer_map_dense_layer(uint64_t addr)
 {
@@ -190,11 +197,11 @@ pointer_map_is_of(uint64_t word, uint64_t addr)
 }
 static_assert(POINTER_MAP_PRESENT == UINT64_C(4) << POINTER_MAP_POSITION_SHIFT, "");
 
-/* Where there are layers: the word for a block that is to be put, NULL as above; also where another block is said to be there (M6). */
+/* The word for a block that is to be put, NULL as above; also where another block is said to be there (M6). */
 static inline pointer_map_word *
 pointer_map_dense_word_for(uint64_t addr, uint64_t bytes)
 {
-	pointer_map_leaf *leaves = __atomic_load_n(&pointer_map_dense_leaves, __ATOMIC_ACQUIRE); // as above
+	pointer_map_leaf *leaves = pointer_map_dense();
 	pointer_map_word *at = pointer_map_word_in(leaves, 0, addr);
 
 	if (bytes > KMEM_DENSE_BYTES_MAX)
@@ -204,11 +211,11 @@ pointer_map_dense_word_for(uint64_t addr, uint64_t bytes)
 	return pointer_map_word_in(leaves, pointer_map_dense_layer(addr), addr);
 }
 
-/* Where there are layers: the word of a block, or one of no block; NULL as above. */
+/* The word of a block, or one of no block; NULL as above. */
 static inline pointer_map_word *
 pointer_map_dense_word_of(uint64_t addr)
 {
-	pointer_map_leaf *leaves = __atomic_load_n(&pointer_map_dense_leaves, __ATOMIC_ACQUIRE); // as above
+	pointer_map_leaf *leaves = pointer_map_dense();
 	pointer_map_word *at = pointer_map_word_in(leaves, 0, addr);
 
 	/* relaxed: of another thread's block only the position matters, which is not this one's. */
