@@ -47,9 +47,8 @@ enter_unawake(uint64_t hook_frame)
 static RARE enum entry
 enter_slow(uint64_t hook_frame)
 {
-	return tracker_is_awake() && reentry_guard_is_below(REENTRY_GUARD_OWN_WORK, hook_frame)
-	           ? ENTRY_PLAIN
-	           : enter_unawake(hook_frame);
+	return tracker_is_awake() && reentry_guard_is_below(REENTRY_GUARD_OWN_WORK, hook_frame) ? ENTRY_PLAIN
+	                                                                                        : enter_unawake(hook_frame);
 }
 
 /* Recording starts when the real functions are found: where it is on they are there. */
