@@ -16,7 +16,7 @@
 #include "kmem_format.h"
 
 #define KMEM_TABLE_MAGIC "kmemshim table\n" // 16 bytes with its terminator
-#define KMEM_TABLE_VERSION 1u
+#define KMEM_TABLE_VERSION 2u
 #define KMEM_TABLE_PLACES 4u
 
 enum kmem_table_kind {
@@ -46,6 +46,10 @@ static_assert(sizeof(struct kmem_table_sign) == 64, "");
 /*
  * KMEM_TABLE_BLOCKS. place[0] holds the address of this, 0 before the first block. A leaf is an array of words for 64 MiB of addresses,
  * one for each 32 bytes; what a word says is in shim/tables/pointer_map.h. While place[2] is odd some words are elsewhere for a moment.
+ *
+ * The heap of an allocator that is denser than glibc's has five layers of leaves: layer 0 for its blocks of more than KMEM_DENSE_BYTES_MAX
+ * bytes, and one for the smaller blocks of each position in their 32 bytes. The number of a leaf is that of its addresses, plus
+ * KMEM_TOP_ENTRIES for each layer below its own.
  */
 #define KMEM_LEAF_LOG2 26u
 #define KMEM_WINDOW_LOG2 5u
@@ -55,11 +59,14 @@ static_assert(sizeof(struct kmem_table_sign) == 64, "");
 #define KMEM_WORD_SITE_SHIFT 31     // 22 bits: index + 1 of its struct kmem_site; 0 = counts as released
 #define KMEM_WORD_SITE_MASK ((1u << 22) - 1)
 #define KMEM_WORD_BYTES_MASK ((UINT64_C(1) << 26) - 1) // all set: the block stands in the other table
+#define KMEM_LAYERS 5u
+#define KMEM_DENSE_BYTES_MAX 24u
 struct kmem_top {
+	uint64_t entries; // of leaf[]: KMEM_TOP_ENTRIES, or KMEM_LAYERS times as many
 	uint64_t leaves_max;
-	uint64_t listed_count; // of list[], at most leaves_max
-	uint64_t leaf[KMEM_TOP_ENTRIES];
-	uint32_t list[]; // numbers of leaves; some perhaps twice, or not there yet
+	uint64_t
+		listed_count; // at most leaves_max numbers of leaves, of 4 bytes each, behind leaf[]; some perhaps twice, or not there yet
+	uint64_t leaf[];
 };
 
 /* place[1] holds the address of this; 0 = none. Blocks that a word has no room for. */

@@ -6,6 +6,7 @@
  *   B2  a block whose size its word has no room for, or that has no word, is found as any other, once.
  *   B3  an unlisted block is not found, and what stands before it does not become larger.
  *   B4  tables of another version, or none, are refused.
+ *   B5  blocks of a dense heap, whose small ones have leaves of their own, are found, marked and unlisted as others are.
  */
 #include "holders/live_blocks.h"
 
@@ -18,13 +19,14 @@
 #include "kmem_tables.h"
 
 #define LEAF_WINDOWS (UINT64_C(1) << (KMEM_LEAF_LOG2 - KMEM_WINDOW_LOG2))
+#define LEAF_NUMBERS (KMEM_TOP_ENTRIES * KMEM_LAYERS)
 #define LEAF_BITS_WORDS (LEAF_WINDOWS / 64)
 #define LEAF_SUMMARY_WORDS (LEAF_BITS_WORDS / 64)
 #define WINDOW_BYTES (UINT64_C(1) << KMEM_WINDOW_LOG2)
 #define RANGE_NODES_MAX (1u << 20)
 #define LARGE KMEM_WORD_BYTES_MASK
 
-/* Bits by window. calloc() of so much takes fresh pages: what is not touched costs nothing. */
+/* Bits by window. Its number has the layer in it: see kmem_tables.h. calloc() of so much takes fresh pages: what is not touched costs nothing. */
 struct leaf {
 	uint64_t number;
 	uint64_t addr; // of its words, in the process
@@ -52,7 +54,8 @@ struct live_blocks {
 	struct process_memory *memory;
 	size_t leaf_count;
 	size_t leaf_room;
-	struct leaf **leaves; // by address
+	struct leaf **leaves; // by layer, by address
+	uint64_t layer_count; // 1 also where the layers for small blocks have no leaves
 	size_t extra_count;
 	size_t extra_room;
 	struct extra *extras; // by address
@@ -266,7 +269,9 @@ struct leaf_reading {
 static uint64_t
 addr_of(const struct leaf *leaf, uint64_t window, uint64_t word)
 {
-	return (leaf->number << KMEM_LEAF_LOG2 | window << KMEM_WINDOW_LOG2) | (word >> KMEM_WORD_POSITION_SHIFT & 3) << 3;
+	uint64_t leaf_addr = leaf->number % KMEM_TOP_ENTRIES << KMEM_LEAF_LOG2;
+
+	return leaf_addr | window << KMEM_WINDOW_LOG2 | (word >> KMEM_WORD_POSITION_SHIFT & 3) << 3;
 }
 
 static bool
@@ -321,12 +326,13 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 	uint64_t top = process_memory_word(memory, place_of(signs, KMEM_TABLE_BLOCKS, 0));
 	uint64_t listed = top != 0 ? process_memory_word(memory, top + offsetof(struct kmem_top, listed_count)) : 0;
 	uint64_t max = top != 0 ? process_memory_word(memory, top + offsetof(struct kmem_top, leaves_max)) : 0;
+	uint64_t entries = top != 0 ? process_memory_word(memory, top + offsetof(struct kmem_top, entries)) : 0;
+	uint64_t leaves = top + offsetof(struct kmem_top, leaf);
 
 	for (uint64_t i = 0; i < listed && i < max && i < KMEM_TOP_ENTRIES; i++) {
-		uint64_t number = process_memory_half(memory, top + offsetof(struct kmem_top, list) + i * 4);
-		uint64_t addr = number < KMEM_TOP_ENTRIES
-		                    ? process_memory_word(memory, top + offsetof(struct kmem_top, leaf) + number * 8)
-		                    : 0;
+		uint64_t number = process_memory_half(memory, leaves + entries * 8 + i * 4);
+		uint64_t addr = number < entries && number < LEAF_NUMBERS ? process_memory_word(memory, leaves + number * 8)
+		                                                          : 0;
 
 		if (process_memory_is_late(memory))
 			return false;
@@ -347,6 +353,8 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 	}
 	if (blocks->leaf_count > 1)
 		qsort(blocks->leaves, blocks->leaf_count, sizeof(struct leaf *), compare_leaves);
+	if (blocks->leaf_count != 0)
+		blocks->layer_count = 1 + blocks->leaves[blocks->leaf_count - 1]->number / KMEM_TOP_ENTRIES;
 	return true;
 }
 
@@ -498,13 +506,11 @@ is_in(const struct live_block *block, uint64_t addr)
 	return addr - block->addr < (block->bytes != 0 ? block->bytes : 1);
 }
 
-/*
- * Among blocks that have a bit: the last one that starts at the address or before. A block that starts below `lowest` is not looked at.
- */
 static bool
-find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, struct live_block *block)
+find_in_layer(const struct live_blocks *blocks, uint64_t layer, uint64_t lowest, uint64_t addr,
+              struct live_block *block)
 {
-	uint64_t number = addr >> KMEM_LEAF_LOG2;
+	uint64_t number = layer * KMEM_TOP_ENTRIES + (addr >> KMEM_LEAF_LOG2);
 	size_t i = leaves_up_to(blocks, number);
 	uint64_t end = (addr >> KMEM_WINDOW_LOG2 & (LEAF_WINDOWS - 1)) + 1;
 
@@ -512,6 +518,8 @@ find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, st
 		const struct leaf *leaf = blocks->leaves[i];
 		uint64_t window;
 
+		if (leaf->number / KMEM_TOP_ENTRIES != layer)
+			return false;
 		if (leaf->number != number)
 			end = LEAF_WINDOWS;
 		while (last_start(leaf, end, &window)) {
@@ -525,6 +533,26 @@ find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, st
 		end = LEAF_WINDOWS;
 	}
 	return false;
+}
+
+/*
+ * Among blocks that have a bit: the last one that starts at the address or before. A block that starts below `lowest` is not looked at.
+ */
+static bool
+find_by_bit(const struct live_blocks *blocks, uint64_t lowest, uint64_t addr, struct live_block *block)
+{
+	bool is_found = false;
+
+	for (uint64_t layer = 0; layer < blocks->layer_count; layer++) {
+		struct live_block found;
+
+		if (find_in_layer(blocks, layer, lowest, addr, &found) && (!is_found || found.addr > block->addr)) {
+			is_found = true;
+			*block = found;
+			lowest = found.addr;
+		}
+	}
+	return is_found;
 }
 
 /* Among blocks that have no bit: no two overlap, so the last that starts at the address or before is the one. */
@@ -607,11 +635,13 @@ live_blocks_visit(struct live_blocks *blocks, live_blocks_visitor *visitor, void
 /* ---- bits ---- */
 
 static struct leaf *
-leaf_of(const struct live_blocks *blocks, uint64_t addr)
+leaf_of(const struct live_blocks *blocks, const struct live_block *block)
 {
-	size_t i = leaves_up_to(blocks, addr >> KMEM_LEAF_LOG2);
+	bool is_dense = blocks->layer_count > 1 && block->bytes <= KMEM_DENSE_BYTES_MAX;
+	uint64_t layer = is_dense ? 1 + (block->addr >> 3 & 3) : 0;
+	size_t i = leaves_up_to(blocks, layer * KMEM_TOP_ENTRIES + (block->addr >> KMEM_LEAF_LOG2));
 
-	return blocks->leaves[i - 1]; // a block that was found has one
+	return blocks->leaves[i != 0 ? i - 1 : 0]; // a block that was found has one
 }
 
 static uint64_t *
@@ -630,7 +660,7 @@ live_blocks_is_marked(const struct live_blocks *blocks, const struct live_block 
 
 	if (block->extra != 0)
 		return blocks->extras[block->extra - 1].is_marked;
-	return (*bits_of(leaf_of(blocks, block->addr)->marks, block->addr, &bit) & bit) != 0;
+	return (*bits_of(leaf_of(blocks, block)->marks, block->addr, &bit) & bit) != 0;
 }
 
 bool
@@ -645,7 +675,7 @@ live_blocks_mark(struct live_blocks *blocks, const struct live_block *block)
 		blocks->extras[block->extra - 1].is_marked = true;
 		return true;
 	}
-	bits = bits_of(leaf_of(blocks, block->addr)->marks, block->addr, &bit);
+	bits = bits_of(leaf_of(blocks, block)->marks, block->addr, &bit);
 	*bits |= bit;
 	return true;
 }
@@ -673,6 +703,6 @@ live_blocks_unlist(struct live_blocks *blocks, const struct live_block *block)
 		blocks->extras[block->extra - 1].is_gone = true;
 		return;
 	}
-	bits = bits_of(leaf_of(blocks, block->addr)->starts, block->addr, &bit);
+	bits = bits_of(leaf_of(blocks, block)->starts, block->addr, &bit);
 	*bits &= ~bit;
 }

@@ -5,7 +5,7 @@
  * place in a map of 32-byte windows. A second bit is a mark for callers. Both together take 0.8 % of the heap. Size and site of a block
  * stay where they are, and are read when they are asked for.
  *
- * Limits  where two blocks begin in one window (allocators denser than glibc's) the second is listed apart, as the recorder has it.
+ * Limits  what the recorder has no word for (addresses above 47 bits, or a limited address space) is listed apart.
  */
 #ifndef LIVE_BLOCKS_H
 #define LIVE_BLOCKS_H
@@ -44,7 +44,7 @@ bool live_blocks_find(struct live_blocks *blocks, uint64_t addr, struct live_blo
 /* The block with the highest address in [start, end) among those that have a word of the recorder's. False: none begins there. */
 bool live_blocks_last_in(struct live_blocks *blocks, uint64_t start, uint64_t end, struct live_block *block);
 
-/* Visits blocks by address, those listed apart last. False when the visitor ended it. A block that it unlists is not shown any more. */
+/* Visits blocks by address, over a dense heap small ones behind the others, those listed apart last. False when the visitor ended it. A block that it unlists is not shown any more. */
 typedef bool live_blocks_visitor(void *context, const struct live_block *block);
 bool live_blocks_visit(struct live_blocks *blocks, live_blocks_visitor *visitor, void *context);
 

@@ -27,6 +27,12 @@ void (*reentry_guard_on_left)(void);
 static uint64_t jump_key;
 static bool is_jump_key_known;
 
+static uint64_t
+holder_frame(void)
+{
+	return reentry_guard_word & ~REENTRY_GUARD_KINDS;
+}
+
 /* With SS_AUTODISARM the kernel does not say; such a stack is hardly ever in the thread's own. */
 static bool
 is_on_signal_stack(void)
@@ -36,14 +42,12 @@ is_on_signal_stack(void)
 	return raw_syscall(SYS_sigaltstack, NULL, &now) != 0 || (now.ss_flags & SS_ONSTACK) != 0;
 }
 
-/* A program that confined itself may not be asked about signal stacks. */
+/* `frame` is as far out as the holder's. A program that confined itself may not be asked about signal stacks. */
 static bool
 was_left(uint64_t frame)
 {
-	uint64_t holder_frame = reentry_guard_word & ~REENTRY_GUARD_KINDS;
-
-	return frame >= holder_frame && raw_sys_may_call() && thread_stack_contains(holder_frame) &&
-	       thread_stack_contains(frame) && !is_on_signal_stack();
+	return raw_sys_may_call() && thread_stack_contains(holder_frame()) && thread_stack_contains(frame) &&
+	       !is_on_signal_stack();
 }
 
 static void
@@ -60,9 +64,13 @@ take_over(enum reentry_guard_kind kind, uint64_t frame)
 bool
 reentry_guard_take_over(enum reentry_guard_kind kind, uint64_t frame)
 {
-	int host_errno = errno;
-	bool is_taken = was_left(frame);
+	int host_errno;
+	bool is_taken;
 
+	if (frame < holder_frame())
+		return false; // that hook is at work
+	host_errno = errno;
+	is_taken = was_left(frame);
 	if (is_taken)
 		take_over(kind, frame);
 	errno = host_errno;
@@ -97,13 +105,13 @@ reentry_guard_start(void)
 void
 reentry_guard_jumps(const void *target)
 {
-	uint64_t holder_frame = reentry_guard_word & ~REENTRY_GUARD_KINDS;
+	uint64_t holder = holder_frame();
 	uint64_t sp = arch_jump_sp(target) ^ jump_key;
 	int host_errno = errno;
 
-	if (is_jump_key_known && sp > holder_frame && raw_sys_may_call() && thread_stack_contains(holder_frame) &&
+	if (is_jump_key_known && sp > holder && raw_sys_may_call() && thread_stack_contains(holder) &&
 	    thread_stack_contains(sp)) {
-		take_over(REENTRY_GUARD_OWN_WORK, holder_frame);
+		take_over(REENTRY_GUARD_OWN_WORK, holder);
 		reentry_guard_leave();
 	}
 	errno = host_errno;

@@ -65,6 +65,13 @@ reentry_guard_is(enum reentry_guard_kind kind)
 	return reentry_guard_word != 0 && (reentry_guard_word & REENTRY_GUARD_KINDS) == kind;
 }
 
+/* A call from so far in is a part of the work of that kind, and no event, whatever else is true. */
+static inline bool
+reentry_guard_is_below(enum reentry_guard_kind kind, uint64_t frame)
+{
+	return reentry_guard_is(kind) && frame < reentry_guard_word;
+}
+
 /* Inside: what is at work from now on? */
 static inline void
 reentry_guard_change(enum reentry_guard_kind kind)

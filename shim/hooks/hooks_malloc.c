@@ -28,7 +28,7 @@
 enum entry { ENTRY_TRACKED, ENTRY_PLAIN, ENTRY_BOOT };
 
 static RARE enum entry
-enter_slow(uint64_t hook_frame)
+enter_unawake(uint64_t hook_frame)
 {
 	int host_errno = errno;
 	enum entry entry = ENTRY_PLAIN;
@@ -41,6 +41,14 @@ enter_slow(uint64_t hook_frame)
 		capture_file_lost(KMEM_LOST_REENTRANT, 1);
 	errno = host_errno;
 	return entry;
+}
+
+/* A part of an event: jemalloc's operator delete calls free. Else it is to be found out. */
+static RARE enum entry
+enter_slow(uint64_t hook_frame)
+{
+	return tracker_is_awake() && reentry_guard_is_below(REENTRY_GUARD_OWN_WORK, hook_frame) ? ENTRY_PLAIN
+	                                                                                        : enter_unawake(hook_frame);
 }
 
 /* Recording starts when the real functions are found: where it is on they are there. */
@@ -235,14 +243,10 @@ reallocarray(void *old, size_t count, size_t bytes)
 enum release { RELEASE_NOTHING, RELEASE_PLAIN, RELEASE_GUARDED, RELEASE_LOOK };
 
 static RARE enum release
-release_slow(enum entry entry, void *addr)
+release_tracked(const void *hook_frame, void *addr)
 {
-	/* The hook's frame, which called us: read here, so that the hook need not pass it. */
-	const void *hook_frame = *(const void *const *)HERE;
 	int host_errno = errno;
 
-	if (entry != ENTRY_TRACKED)
-		return entry == ENTRY_BOOT || boot_arena_serves(addr) ? RELEASE_NOTHING : RELEASE_PLAIN;
 	if (boot_arena_serves(addr)) {
 		reentry_guard_leave();
 		return RELEASE_NOTHING;
@@ -250,6 +254,15 @@ release_slow(enum entry entry, void *addr)
 	tracker_freed(hook_frame, addr);
 	errno = host_errno;
 	return tracker_has_fallen() ? RELEASE_LOOK : RELEASE_GUARDED;
+}
+
+static RARE enum release
+release_slow(enum entry entry, void *addr)
+{
+	/* The hook's frame, which called us: read here, so that the hook need not pass it. */
+	if (entry == ENTRY_TRACKED)
+		return release_tracked(*(const void *const *)HERE, addr);
+	return entry == ENTRY_BOOT || boot_arena_serves(addr) ? RELEASE_NOTHING : RELEASE_PLAIN;
 }
 
 static RARE void

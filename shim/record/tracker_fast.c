@@ -6,6 +6,9 @@
  * path in tracker.c takes over (tracker_parts.h). tests/bench/BUDGET.md has the account, sites/CACHES.md the caches that are asked.
  *
  * A record found here is the calling thread's own (S4): the cache holds no others, and a release compares the slot.
+ *
+ * Each function is there twice: for glibc's own heap, inlined into the hook, and for denser heaps, whose map has layers. The first asks
+ * nothing about layers. Where it finds no word, which over such a heap is always, it calls the second.
  */
 #include "record/tracker_parts.h"
 
@@ -33,6 +36,8 @@
  */
 #define TALLY_BYTES UINT64_C(65536)
 #define TALLY_EVENTS 1024u
+
+#define DENSE __attribute__((noinline, flatten))
 
 /* How often the clock is asked where libraries' own allocators have reservations. */
 #define LIBRARY_EVENTS 16u
@@ -135,18 +140,30 @@ map_small(struct thread_slot *slot, pointer_map_word *word, void *addr, struct a
 		                      memory_order_relaxed);
 }
 
-static inline __attribute__((always_inline)) void
-allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool is_python)
-{
-	uint64_t state = state_of(is_python);
-	struct thread_slot *slot = thread_slot_current;
-	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
+static void allocated_dense(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes);
+static void allocated_dense_python(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, uint64_t state);
+static void resized_dense(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes);
+static void resized_dense_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
+                                 uint64_t bytes);
+static bool freed_dense(void *addr);
 
+static inline __attribute__((always_inline)) void
+allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool is_python, uint64_t state,
+          bool is_dense)
+{
+	struct thread_slot *slot = thread_slot_current;
+	pointer_map_word *word = is_dense ? pointer_map_dense_word_for((uint64_t)addr, bytes)
+	                                  : pointer_map_own_word((uint64_t)addr);
 	bool has_interpreter = is_python || python_frames_available();
 
 	if (__builtin_expect(slot == NULL || word == NULL || settings.walks_all, 0) ||
 	    (has_interpreter && __builtin_expect(python_runtime_is_finalizing(), 0))) {
-		tracker_allocated_slow(tagged(hook_frame, is_python), mark, addr, bytes);
+		if (is_dense)
+			tracker_allocated_slow(tagged(hook_frame, is_python), mark, addr, bytes);
+		else if (is_python)
+			allocated_dense_python(hook_frame, mark, addr, bytes, state);
+		else
+			allocated_dense(hook_frame, mark, addr, bytes);
 		return;
 	}
 	// seldom in the cache; recognising the event takes as long as fetching it
@@ -172,21 +189,35 @@ allocated(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, bool
 __attribute__((flatten)) void
 tracker_allocated(const void *hook_frame, void *addr, size_t bytes)
 {
-	allocated(hook_frame, 0, addr, bytes, false);
+	allocated(hook_frame, 0, addr, bytes, false, 0, false);
 }
 
 __attribute__((flatten)) void
 tracker_allocated_python(const void *hook_frame, uint8_t mark, void *addr, size_t bytes)
 {
-	allocated(hook_frame, mark, addr, bytes, true);
+	allocated(hook_frame, mark, addr, bytes, true, python_frames_state(), false);
+}
+
+static DENSE void
+allocated_dense(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes)
+{
+	allocated(hook_frame, mark, addr, bytes, false, 0, true);
+}
+
+static DENSE void
+allocated_dense_python(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes, uint64_t state)
+{
+	allocated(hook_frame, mark, addr, bytes, true, state, true);
 }
 
 static inline __attribute__((always_inline)) void
-resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes, bool is_python)
+resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes, bool is_python,
+        bool is_dense)
 {
 	uint64_t state = state_of(is_python);
 	struct thread_slot *slot = thread_slot_current;
-	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
+	pointer_map_word *word = is_dense ? pointer_map_dense_word_for((uint64_t)addr, bytes)
+	                                  : pointer_map_own_word((uint64_t)addr);
 	struct kmem_site *old_site = site_table_at(old.site);
 	bool has_interpreter = is_python || python_frames_available();
 
@@ -194,7 +225,12 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 	    __builtin_expect(settings.walks_all || python_runtime_is_finalizing(), 0) ||
 	    __builtin_expect(old_site->slot != slot->owner.slot, 0) ||
 	    __builtin_expect(!generations_is_counted(old_site, old.generation), 0)) {
-		tracker_resized_slow(tagged(hook_frame, is_python), mark, old, addr, bytes);
+		if (is_dense)
+			tracker_resized_slow(tagged(hook_frame, is_python), mark, old, addr, bytes);
+		else if (is_python)
+			resized_dense_python(hook_frame, mark, old, addr, bytes);
+		else
+			resized_dense(hook_frame, mark, old, addr, bytes);
 		return;
 	}
 	__builtin_prefetch((const void *)word, 1);
@@ -226,23 +262,36 @@ resized(const void *hook_frame, uint8_t mark, struct live_block old, void *addr,
 __attribute__((flatten)) void
 tracker_resized(const void *hook_frame, struct live_block old, void *addr, size_t bytes)
 {
-	resized(hook_frame, 0, old, addr, bytes, false);
+	resized(hook_frame, 0, old, addr, bytes, false, false);
 }
 
 __attribute__((flatten)) void
 tracker_resized_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, size_t bytes)
 {
-	resized(hook_frame, mark, old, addr, bytes, true);
+	resized(hook_frame, mark, old, addr, bytes, true, false);
 }
 
-__attribute__((flatten)) bool
-tracker_freed_fast(void *addr)
+static DENSE void
+resized_dense(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
+{
+	resized(hook_frame, mark, old, addr, bytes, false, true);
+}
+
+static DENSE void
+resized_dense_python(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
+{
+	resized(hook_frame, mark, old, addr, bytes, true, true);
+}
+
+static inline __attribute__((always_inline)) bool
+freed(void *addr, bool is_dense)
 {
 	struct thread_slot *slot = thread_slot_current;
-	pointer_map_word *word = pointer_map_own_word((uint64_t)addr);
+	pointer_map_word *word = is_dense ? pointer_map_dense_word_of((uint64_t)addr)
+	                                  : pointer_map_own_word((uint64_t)addr);
 
 	if (__builtin_expect(slot == NULL || word == NULL || python_runtime_is_finalizing(), 0))
-		return false;
+		return !is_dense && freed_dense(addr);
 
 	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
 	struct address_block block = pointer_map_unpack(seen);
@@ -266,4 +315,16 @@ tracker_freed_fast(void *addr)
 	atomic_store_explicit(word, POINTER_MAP_GONE, memory_order_relaxed);
 	book_dead_fast(site, block.bytes, seen >> POINTER_MAP_GENERATION_SHIFT & POINTER_MAP_GENERATION_MASK);
 	return true;
+}
+
+__attribute__((flatten)) bool
+tracker_freed_fast(void *addr)
+{
+	return freed(addr, false);
+}
+
+static DENSE bool
+freed_dense(void *addr)
+{
+	return freed(addr, true);
 }

@@ -27,10 +27,11 @@
 #include "unwind/native_stack.h"
 #include "unwind/unwind_rules.h"
 
-#define SLOTS_MAX 2048u // modules that are there at once
-#define KNOWN_MAX 512u  // a power of two
-#define GONE_MAX 1024u  // a power of two
-#define REFUSED_MAX 1024u
+#define SLOTS_MAX 2048u    // modules that are there at once
+#define KNOWN_MAX 512u     // a power of two
+#define GONE_MAX 1024u     // a power of two
+#define REFUSED_MAX 32768u // a power of two: twice as many as there can be modules
+#define REFUSED_PROBES_MAX 16u
 #define PATH_BYTES_MAX 1024u // on the stack, which may be a small one
 #define NOTE_GNU "GNU"
 
@@ -46,9 +47,9 @@ static struct slot slots[SLOTS_MAX];
 static _Atomic uint32_t slot_count;       // that were ever used; relaxed: a slot without a key is skipped
 static _Atomic uint16_t known[KNOWN_MAX]; // by key: the slot, or another; relaxed: the slot's key decides
 
-/* Keys of modules that found no slot, so that each is counted once; what comes behind these is counted again and again. relaxed. */
+/* Keys of modules that found no slot, so that each is counted and looked at once. Written under the lock. relaxed. */
 static _Atomic uint64_t refused[REFUSED_MAX];
-static _Atomic uint32_t refused_count;
+static _Atomic uint32_t refused_count; // 0: there is a free slot, for all that is known
 
 static struct {
 	_Atomic uint32_t record; // index + 1 in RECORDS; 0 = none. Stored with release when `unloaded` is in the record
@@ -254,6 +255,55 @@ record_module(const struct loaded_object *object, const struct facts *facts)
 	return capture_file_link(&capture_file_header()->modules, index) + 1;
 }
 
+/* ---- what there is no slot for ---- */
+
+/* The place of the key, or a free one; NULL = there is none. */
+static _Atomic uint64_t *
+refused_place(uint64_t key)
+{
+	for (uint32_t i = 0; i < REFUSED_PROBES_MAX; i++) {
+		_Atomic uint64_t *place = &refused[(key + i) % REFUSED_MAX];
+		uint64_t seen = atomic_load_explicit(place, memory_order_relaxed);
+
+		if (seen == key || seen == 0)
+			return place;
+	}
+	return NULL;
+}
+
+static bool
+is_full(void)
+{
+	return atomic_load_explicit(&refused_count, memory_order_relaxed) != 0;
+}
+
+static bool
+was_refused(uint64_t key)
+{
+	const _Atomic uint64_t *place = is_full() ? refused_place(key) : NULL;
+
+	return place != NULL && atomic_load_explicit(place, memory_order_relaxed) == key;
+}
+
+/* Under the lock, as the next one. */
+static void
+refuse(uint64_t key)
+{
+	_Atomic uint64_t *place = refused_place(key);
+
+	if (place != NULL)
+		atomic_store_explicit(place, key, memory_order_relaxed);
+	atomic_fetch_add_explicit(&refused_count, 1, memory_order_relaxed);
+}
+
+static void
+welcome_all(void)
+{
+	for (uint32_t i = 0; is_full() && i < REFUSED_MAX; i++)
+		atomic_store_explicit(&refused[i], 0, memory_order_relaxed);
+	atomic_store_explicit(&refused_count, 0, memory_order_relaxed);
+}
+
 /* ---- what is there, and what is gone: under the lock ---- */
 
 static void
@@ -273,7 +323,7 @@ close_slot(struct slot *slot)
 	uint32_t record = atomic_load_explicit(&slot->record, memory_order_relaxed);
 
 	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
-	atomic_store_explicit(&refused_count, 0, memory_order_relaxed); // there is room again
+	welcome_all(); // there is room again
 	if (record == 0)
 		return;
 	struct kmem_module *module = capture_file_item(KMEM_SECTION_RECORDS, record);
@@ -331,12 +381,7 @@ add_slot(const struct loaded_object *object, uint64_t key, const struct facts *f
 	while (i < count && atomic_load_explicit(&slots[i].key, memory_order_relaxed) != 0)
 		i++;
 	if (i == SLOTS_MAX) {
-		uint32_t place = atomic_load_explicit(&refused_count, memory_order_relaxed);
-
-		if (place < REFUSED_MAX) {
-			atomic_store_explicit(&refused[place], key, memory_order_relaxed);
-			atomic_store_explicit(&refused_count, place + 1, memory_order_relaxed);
-		}
+		refuse(key);
 		return false;
 	}
 	uint32_t record = record_module(object, facts);
@@ -364,33 +409,29 @@ look_for_python(const struct loaded_object *object)
 	python_runtime_look_at(&elf, object->link_map->l_name);
 }
 
-static bool
-was_refused(uint64_t key)
-{
-	uint32_t count = atomic_load_explicit(&refused_count, memory_order_relaxed);
-
-	for (uint32_t i = 0; i < count; i++) {
-		if (atomic_load_explicit(&refused[i], memory_order_relaxed) == key)
-			return true;
-	}
-	return false;
-}
-
-/* Its path is no part of the stack of those that find their module. */
+/*
+ * Its path is no part of the stack of those that find their module. Of one that there is no slot for the file is not looked at; if a slot
+ * has become free meanwhile, the next stack through it sees that.
+ */
 static __attribute__((noinline)) void
 note_module(const struct loaded_object *object, uint64_t key)
 {
 	struct facts facts;
+	bool has_facts = !is_full();
 	bool is_new = false;
 	bool is_lost = true;
 
-	learn_file(object, &facts);
-	facts.build_id_bytes = build_id_of(object, facts.build_id);
+	if (has_facts) {
+		learn_file(object, &facts);
+		facts.build_id_bytes = build_id_of(object, facts.build_id);
+	}
 	if (wait_lock_take(&lock)) {
 		is_new = find_slot(key) == NULL;
 		if (is_new && close_overlapping(object))
 			native_stack_modules_changed();
-		is_lost = is_new && !add_slot(object, key, &facts);
+		is_lost = is_new && (has_facts ? !add_slot(object, key, &facts) : is_full());
+		if (is_lost && !has_facts)
+			refuse(key);
 		wait_lock_give(&lock);
 	}
 	if (is_lost)

@@ -4,23 +4,30 @@
  * A shadow indexed by address: one 8-byte word for each 32-byte window, in leaves of 16 MiB (for 64 MiB of addresses)
  * below one top table; pages come into being when they are touched. Its locality follows the heap's own, it needs no
  * probing, and it costs a quarter of the densest heap glibc can make: its blocks start at multiples of 16 and are never
- * closer than 32 bytes, so no window holds two. Other allocators have denser classes: what does not fit (a second block in
- * a window, a size of 64 MiB and more, an address above 47 bits) goes to an address table. So does what finds no leaf where
- * the address space is limited (ulimit -v): leaves take at most 3/16 of it, enough for 3/4, and the table is there from the start.
+ * closer than 32 bytes, so no window holds two. Other allocators have denser classes. Their blocks of more than 24 bytes have words in the
+ * same way; the smaller ones have further layers of leaves, one for each position in a window. Pages of those are touched only where
+ * there are such blocks: for blocks of 16 or 8 bytes side by side the shadow costs 8 bytes each, for all others a quarter of the heap.
+ *
+ * What does not fit (a size of 64 MiB and more, an address above 47 bits) goes to an address table. So does what finds no leaf where the
+ * address space is limited (ulimit -v): leaves take at most 3/16 of it, enough for 3/4, and the table is there from the start. Layers
+ * for small blocks get no leaves when half of those are used, and there are none where the top table for them would be too large.
  *
  * Invariants, tested by number in tests/unit/shim/tables/test_pointer_map.c and, with threads, in tests/stress/pointer_map.c:
  *   M1  a window's word is 0, GONE or describes one live block that starts in the window.
  *   M2  only the thread that owns an address (it got it from the allocator, or is about to give it back) puts or takes it.
- *       Where windows are shared two owners may race for one, so a word leaves and enters 0 by compare-and-swap only.
  *   M3  a leaf, once installed, stays for the life of the process, and stands in the list of leaves before it is installed: a
  *       child, forked at any moment, finds all of them there.
- *   M4  where windows are not shared (glibc's own heap, however the block was asked for: a chunk has at least 32 bytes, and
- *       memalign cuts chunks of that size at least off both ends), the owner of the block is the owner of the window: its word
- *       is written by plain stores, and a word that stands where a block is put is of a block that was given back
- *       without our seeing it. What the program gives back twice at the same moment may then be booked twice.
+ *   M4  the owner of a block is the owner of its word: the word is written by plain stores, and one that stands where a block is put is of a
+ *       block that was given back without our seeing it. What the program gives back twice at the same moment may then be booked twice.
+ *       In glibc's own heap a chunk has at least 32 bytes, however it was asked for (memalign cuts chunks of that size at least off both
+ *       ends). In any heap blocks begin at multiples of 8, so that two of more than 24 bytes do not begin in one window, and two of any
+ *       size not at one position of it.
  *   M5  a page leaves the shadow only while no word in it is present, though any thread may put one there at any moment: it
  *       is moved aside, which is one step for all threads, and what was put meanwhile is put back. Until then a take that
  *       finds nothing waits. GONE tells a block that was taken meanwhile from one that was not.
+ *   M6  where there are layers: if both words of an address name a block, that of layer 0 was put last. So it is asked first, and a small
+ *       block that is put takes a word of layer 0 that names its address for M4's. The other way round the small block's word stays
+ *       until another small block comes there: on the fast path nobody looks for it.
  */
 #include "tables/pointer_map.h"
 
@@ -28,7 +35,7 @@
 #include "base/turn.h"
 #include "kmem_tables.h"
 
-#define TOP_ENTRIES ((size_t)1 << (KMEM_ADDRESS_BITS - POINTER_MAP_LEAF_LOG2))
+#define TOP_ENTRIES ((size_t)KMEM_TOP_ENTRIES)
 #define LEAF_BYTES (POINTER_MAP_LEAF_WORDS * 8)
 #define LEAVES_SHARE 12u // times raw_reserve_max(): 3/16 of a limited address space
 #define TOP_SHARE 5u     // the same: a thirteenth
@@ -43,14 +50,14 @@
 #define TRIM_WAIT_YIELDS 100000 // of a take, for a trimming thread that was interrupted; then the loss is counted
 
 struct top {
-	_Atomic uint64_t leaves_max;        // constant; relaxed: top_table() orders it
-	_Atomic uint64_t listed_count;      // leaves that were asked for
-	pointer_map_leaf leaf[TOP_ENTRIES]; // by address
-	// [leaves_max] numbers of the leaves, some of them perhaps twice or not installed
-	_Atomic uint32_t list[];
+	_Atomic uint64_t entries;      // constant, as the next; relaxed: top_table() orders both
+	_Atomic uint64_t leaves_max;   // of all layers
+	_Atomic uint64_t listed_count; // leaves that were asked for
+	pointer_map_leaf leaf[];       // by layer, by address; behind them list_of()
 };
 
 pointer_map_leaf *pointer_map_own_leaves;
+pointer_map_leaf *pointer_map_dense_leaves;
 
 static struct top *top;
 static bool windows_are_own;  // constant once there is a top table
@@ -63,16 +70,46 @@ static unsigned char is_resident[LEAF_BYTES / PAGE_BYTES];        // under the t
 
 /* Who looks from outside reads what these say. */
 KMEM_TABLE_SIGN(sign, KMEM_TABLE_BLOCKS, &top, &overflow.slots, &moves);
-static_assert(offsetof(struct top, listed_count) == offsetof(struct kmem_top, listed_count) &&
-                  offsetof(struct top, leaf) == offsetof(struct kmem_top, leaf) &&
-                  offsetof(struct top, list) == offsetof(struct kmem_top, list),
+static_assert(offsetof(struct top, leaves_max) == offsetof(struct kmem_top, leaves_max) &&
+                  offsetof(struct top, listed_count) == offsetof(struct kmem_top, listed_count) &&
+                  offsetof(struct top, leaf) == offsetof(struct kmem_top, leaf),
               "");
+
+/* [leaves_max] numbers of the leaves, some of them perhaps twice or not installed. */
+static _Atomic uint32_t *
+list_of(struct top *table)
+{
+	return (_Atomic uint32_t *)&table->leaf[atomic_load_explicit(&table->entries, memory_order_relaxed)];
+}
+
+static uint64_t
+first_addr_of(uint64_t number)
+{
+	return number % TOP_ENTRIES << POINTER_MAP_LEAF_LOG2;
+}
 
 static void
 open_short_way(struct top *table)
 {
+	bool has_layers = atomic_load_explicit(&table->entries, memory_order_relaxed) != TOP_ENTRIES;
+
 	if (windows_are_own)
 		__atomic_store_n(&pointer_map_own_leaves, table->leaf, __ATOMIC_RELEASE); // leaves_max first
+	else if (has_layers)
+		__atomic_store_n(&pointer_map_dense_leaves, table->leaf, __ATOMIC_RELEASE); // the same
+}
+
+static struct top *
+reserve_top(uint64_t entries, uint64_t leaves_max, size_t most_bytes)
+{
+	size_t bytes = sizeof(struct top) + entries * sizeof(pointer_map_leaf) + leaves_max * sizeof(uint32_t);
+	struct top *fresh = bytes <= most_bytes ? raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE) : NULL;
+
+	if (fresh != NULL) {
+		atomic_store_explicit(&fresh->entries, entries, memory_order_relaxed);
+		atomic_store_explicit(&fresh->leaves_max, leaves_max, memory_order_relaxed);
+	}
+	return fresh;
 }
 
 static struct top *
@@ -87,27 +124,26 @@ top_table(bool creates)
 	size_t most_bytes = raw_reserve_max();
 	bool is_limited = most_bytes / LEAF_BYTES * LEAVES_SHARE < TOP_ENTRIES;
 	size_t leaves_max = is_limited ? most_bytes * LEAVES_SHARE / LEAF_BYTES : TOP_ENTRIES;
-	size_t bytes = sizeof(*top) + leaves_max * sizeof(top->list[0]);
-	struct top *fresh = !is_limited || bytes <= most_bytes * TOP_SHARE
-	                        ? raw_reserve(KMEM_OWN_ADDRESSES, bytes, PROT_READ | PROT_WRITE)
-	                        : NULL;
+	size_t most_top_bytes = is_limited ? most_bytes * TOP_SHARE : SIZE_MAX;
+	struct top *fresh = windows_are_own ? NULL : reserve_top(TOP_ENTRIES * KMEM_LAYERS, leaves_max, most_top_bytes);
 
+	if (fresh == NULL)
+		fresh = reserve_top(TOP_ENTRIES, leaves_max, most_top_bytes);
 	if (is_limited)
 		address_table_reserve(&overflow); // later there may be no addresses left
 	if (fresh == NULL) {
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;
 	}
-	atomic_store_explicit(&fresh->leaves_max, leaves_max, memory_order_relaxed);
 	if (__atomic_compare_exchange_n(&top, &found, fresh, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
 		open_short_way(fresh);
 		return fresh;
 	}
-	raw_unreserve(fresh, bytes);
+	raw_unreserve(fresh, (size_t)((char *)(list_of(fresh) + leaves_max) - (char *)fresh));
 	return found;
 }
 
-/* Entries of list[] that may be read. */
+/* Entries of list_of() that may be read. */
 static uint64_t
 listed_in(struct top *table)
 {
@@ -123,19 +159,22 @@ install_leaf(struct top *table, size_t number)
 {
 	pointer_map_word *leaf = NULL;
 	pointer_map_word *fresh = NULL;
+	uint64_t max = atomic_load_explicit(&table->leaves_max, memory_order_relaxed);
 	uint64_t listed;
 
-	if (atomic_load_explicit(&is_stuck, memory_order_relaxed))
+	/* relaxed: how many leaves the layers for small blocks get need not be exact. */
+	if (atomic_load_explicit(&is_stuck, memory_order_relaxed) ||
+	    (number >= TOP_ENTRIES && atomic_load_explicit(&table->listed_count, memory_order_relaxed) >= max / 2))
 		return NULL;
 	/* relaxed: it hands out places; a trim skips what is not installed yet, a child has no other thread (M3). */
 	listed = atomic_fetch_add_explicit(&table->listed_count, 1, memory_order_relaxed);
-	if (listed < atomic_load_explicit(&table->leaves_max, memory_order_relaxed))
+	if (listed < max)
 		fresh = raw_reserve(KMEM_OWN_ADDRESSES, LEAF_BYTES, PROT_READ | PROT_WRITE);
 	if (fresh == NULL) {
 		atomic_store_explicit(&is_stuck, true, memory_order_relaxed);
 		return NULL;
 	}
-	atomic_store_explicit(&table->list[listed], (uint32_t)number, memory_order_relaxed);
+	atomic_store_explicit(&list_of(table)[listed], (uint32_t)number, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst); // the list first, for whoever forks here (M3)
 	if (atomic_compare_exchange_strong_explicit(&table->leaf[number], &leaf, fresh, memory_order_acq_rel,
 	                                            memory_order_acquire))
@@ -144,22 +183,38 @@ install_leaf(struct top *table, size_t number)
 	return leaf;
 }
 
-/* The word of an address; NULL when it cannot be had (or, if !creates, does not exist). */
+/* The word of an address in a layer; NULL when it cannot be had (or, if !creates, does not exist). */
 static pointer_map_word *
-find(uint64_t addr, bool creates)
+find_in(unsigned layer, uint64_t addr, bool creates)
 {
+	uint64_t number = layer * TOP_ENTRIES + (addr >> POINTER_MAP_LEAF_LOG2);
 	struct top *table;
 
-	if (addr >> KMEM_ADDRESS_BITS != 0 || (table = top_table(creates)) == NULL)
+	if (addr >> KMEM_ADDRESS_BITS != 0 || (table = top_table(creates)) == NULL ||
+	    number >= atomic_load_explicit(&table->entries, memory_order_relaxed))
 		return NULL;
 	/* acquire: pairs with install_leaf(). */
-	pointer_map_word *leaf = atomic_load_explicit(&table->leaf[addr >> POINTER_MAP_LEAF_LOG2], memory_order_acquire);
+	pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
 
 	if (leaf == NULL && creates)
-		leaf = install_leaf(table, addr >> POINTER_MAP_LEAF_LOG2);
+		leaf = install_leaf(table, number);
 	if (leaf == NULL)
 		return NULL;
 	return &leaf[addr >> POINTER_MAP_WINDOW_LOG2 & (POINTER_MAP_LEAF_WORDS - 1)];
+}
+
+/* The word that names a block at this address, and what it says; NULL = none does. */
+static pointer_map_word *
+find(uint64_t addr, uint64_t *word)
+{
+	pointer_map_word *at = find_in(0, addr, false);
+
+	*word = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+	if (!pointer_map_is_of(*word, addr) && !windows_are_own) { // M6
+		at = find_in(pointer_map_dense_layer(addr), addr, false);
+		*word = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+	}
+	return pointer_map_is_of(*word, addr) ? at : NULL;
 }
 
 /* The block behind a present word of this address; a size that does not fit stands in the address table. */
@@ -171,12 +226,6 @@ unpack(uint64_t word, uint64_t addr)
 	if (block.bytes == POINTER_MAP_BYTES_MASK)
 		address_table_take(&overflow, addr, &block);
 	return block;
-}
-
-static bool
-is_of(uint64_t word, uint64_t addr)
-{
-	return (word & POINTER_MAP_START_MASK) == pointer_map_start_of(addr);
 }
 
 /* ---- put ---- */
@@ -211,7 +260,7 @@ put_large(uint64_t addr, struct address_block block)
 
 /* M4: what stands in the window is of a block that is gone, wherever in the window it began. */
 static enum pointer_map_put
-put_own(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
+put_word(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
 {
 	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
 	uint64_t word = pointer_map_pack(addr, block);
@@ -228,60 +277,47 @@ put_own(pointer_map_word *at, uint64_t addr, struct address_block block, struct 
 	return is_stale ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
 }
 
-static enum pointer_map_put
-put_shared(pointer_map_word *at, uint64_t addr, struct address_block block, struct address_block *old)
+/* M6: a block is to be put into this word. What the other word of its address says is of one that is gone. */
+static bool
+take_stale(const pointer_map_word *at, uint64_t addr, struct address_block *old)
 {
-	block.generation &= (uint8_t)~POINTER_MAP_WATCH; // here all releases go the slow way
-	uint64_t word = pointer_map_pack(addr, block);
-	bool is_large = (word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK;
-	uint64_t seen = atomic_load_explicit(at, memory_order_relaxed);
+	uint64_t seen;
+	pointer_map_word *other = find(addr, &seen);
 
-	for (;;) {
-		bool is_same = is_of(seen, addr);
-
-		if (seen != 0 && !is_same) // M1: another block lives in this window
-			return put_overflow(addr, block, old);
-		if (is_same)
-			*old = unpack(seen, addr);
-		if (is_large && !put_large(addr, block))
-			return POINTER_MAP_FULL;
-		/*
-		 * relaxed: the word is the whole message. Who frees the block got its address through the program, which
-		 * orders that after our return.
-		 */
-		if (atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed, memory_order_relaxed))
-			return is_same ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
-		if (is_large)
-			address_table_take(&overflow, addr, &block);
-	}
+	if (other == NULL || other == at)
+		return false;
+	*old = unpack(seen, addr);
+	atomic_store_explicit(other, POINTER_MAP_GONE, memory_order_relaxed);
+	return true;
 }
 
 enum pointer_map_put
 pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_block *old)
 {
-	pointer_map_word *at = find(addr, true);
+	bool is_dense = !windows_are_own && block.bytes <= KMEM_DENSE_BYTES_MAX;
+	pointer_map_word *at = find_in(is_dense ? pointer_map_dense_layer(addr) : 0, addr, true);
+	struct address_block stale;
+	bool was_stale = !windows_are_own && take_stale(at, addr, &stale);
+	enum pointer_map_put put = at != NULL ? put_word(at, addr, block, old) : put_overflow(addr, block, old);
 
-	if (at == NULL)
-		return put_overflow(addr, block, old);
-	return windows_are_own ? put_own(at, addr, block, old) : put_shared(at, addr, block, old);
+	if (!was_stale || put != POINTER_MAP_STORED)
+		return put;
+	*old = stale;
+	return POINTER_MAP_REPLACED;
 }
 
 /* ---- take ---- */
 
-/* Takes it at the first try. False also if another thread took it, or moved it aside, at the same moment. */
+/* Takes it at the first try. False also if it was moved aside at the same moment. */
 static bool
 take_once(uint64_t addr, struct address_block *block)
 {
-	pointer_map_word *at = find(addr, false);
-	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+	uint64_t seen;
+	pointer_map_word *at = find(addr, &seen);
 
-	if (!is_of(seen, addr))
+	if (at == NULL)
 		return address_table_take(&overflow, addr, block);
-	/* relaxed: as in put. */
-	if (windows_are_own)
-		atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);
-	else if (!atomic_compare_exchange_strong_explicit(at, &seen, 0, memory_order_relaxed, memory_order_relaxed))
-		return false;
+	atomic_store_explicit(at, POINTER_MAP_GONE, memory_order_relaxed);
 	*block = unpack(seen, addr);
 	return true;
 }
@@ -312,32 +348,35 @@ pointer_map_take_slow(uint64_t addr, struct address_block *block)
 bool
 pointer_map_find(uint64_t addr, struct address_block *block)
 {
-	pointer_map_word *at = find(addr, false);
-	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
+	uint64_t seen;
 
-	if (!is_of(seen, addr) || (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK)
+	if (find(addr, &seen) == NULL || (seen & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK)
 		return address_table_find(&overflow, addr, block);
 	*block = pointer_map_unpack(seen);
 	return true;
+}
+
+bool
+pointer_map_is_watched(const void *pointer)
+{
+	uint64_t seen;
+
+	return find((uint64_t)pointer, &seen) != NULL && (seen & POINTER_MAP_WATCHED) != 0;
 }
 
 /* ---- giving pages back (M5) ---- */
 
 /* A block that was put into a page after we looked and before it was aside. */
 static void
-put_back(pointer_map_word *at, uint64_t addr, uint64_t word)
+put_back(pointer_map_word *at, uint64_t word)
 {
-	struct address_block unused;
 	uint64_t seen = 0;
 
 	/* It stands in the address table: a take finds it there, and may have done so already. */
 	if ((word & POINTER_MAP_BYTES_MASK) == POINTER_MAP_BYTES_MASK)
 		return;
-	/* Not 0, own windows: its owner took it, after it had read it in the old page; perhaps the next block is here. */
-	if (atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed, memory_order_relaxed) ||
-	    windows_are_own)
-		return;
-	put_overflow(addr, pointer_map_unpack(word), &unused); // shared: others are in the window now
+	/* Not 0: its owner took it, after it had read it in the old page; perhaps the next block is here. */
+	(void)atomic_compare_exchange_strong_explicit(at, &seen, word, memory_order_relaxed, memory_order_relaxed);
 }
 
 /* The pages that are aside, or about to be; under the turn. */
@@ -345,7 +384,6 @@ static struct {
 	pointer_map_word *words;
 	pointer_map_word *aside; // NULL: not yet
 	size_t bytes;
-	uint64_t first_addr;
 } moving;
 
 static void
@@ -353,11 +391,10 @@ end_move(void)
 {
 	for (size_t i = 0; moving.aside != NULL && i < moving.bytes / 8; i++) {
 		uint64_t word = atomic_load_explicit(&moving.aside[i], memory_order_relaxed);
-		uint64_t addr = moving.first_addr + (i << POINTER_MAP_WINDOW_LOG2);
 
 		if (word <= POINTER_MAP_GONE)
 			continue;
-		put_back(&moving.words[i], addr | (word >> POINTER_MAP_POSITION_SHIFT & 3) << 3, word);
+		put_back(&moving.words[i], word);
 		atomic_store_explicit(&moving.aside[i], 0, memory_order_relaxed); // not put back twice: see complete_move()
 	}
 	/* release: what was put back, before the end. Pairs with pointer_map_take_slow(). */
@@ -376,9 +413,9 @@ complete_move(void)
 
 /* False when the kernel cannot do it. */
 static bool
-move_aside(pointer_map_word *words, size_t bytes, uint64_t first_addr)
+move_aside(pointer_map_word *words, size_t bytes)
 {
-	moving = (typeof(moving)){ .words = words, .bytes = bytes, .first_addr = first_addr };
+	moving = (typeof(moving)){ .words = words, .bytes = bytes };
 	/* relaxed: odd before the move, and mremap is a full barrier. */
 	atomic_fetch_add_explicit(&moves, 1, memory_order_relaxed);
 	pointer_map_word *aside = (void *)raw_syscall(SYS_mremap, words, bytes, bytes, MREMAP_MAYMOVE | MREMAP_DONTUNMAP,
@@ -390,19 +427,25 @@ move_aside(pointer_map_word *words, size_t bytes, uint64_t first_addr)
 	return (void *)aside != MAP_FAILED;
 }
 
+/* A page of zeros was looked at and never written: the kernel shows its own there, and nothing is gained. */
 static bool
-is_empty(const pointer_map_word *page)
+is_emptied(const pointer_map_word *page)
 {
+	uint64_t any = 0;
+
 	for (size_t i = 0; i < PAGE_WORDS; i++) {
-		if (atomic_load_explicit(&page[i], memory_order_relaxed) > POINTER_MAP_GONE)
+		uint64_t word = atomic_load_explicit(&page[i], memory_order_relaxed);
+
+		if (word > POINTER_MAP_GONE)
 			return false;
+		any |= word;
 	}
-	return true;
+	return any != 0;
 }
 
 /* Pages that are there and empty, run by run, until enough went. Returns their bytes. */
 static size_t
-trim_leaf(pointer_map_word *leaf, uint64_t first_addr, size_t most_bytes)
+trim_leaf(pointer_map_word *leaf, size_t most_bytes)
 {
 	size_t pages = sizeof(is_resident);
 	size_t run = 0;
@@ -411,13 +454,12 @@ trim_leaf(pointer_map_word *leaf, uint64_t first_addr, size_t most_bytes)
 	if (!raw_sys_may_call() || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
 		return 0;
 	for (size_t page = 0; page <= pages && given < most_bytes; page++) {
-		if (page < pages && (is_resident[page] & 1) != 0 && run < RUN_PAGES_MAX && is_empty(leaf + page * PAGE_WORDS)) {
+		if (page < pages && (is_resident[page] & 1) != 0 && run < RUN_PAGES_MAX &&
+		    is_emptied(leaf + page * PAGE_WORDS)) {
 			run++;
 			continue;
 		}
-		size_t first = (page - run) * PAGE_WORDS;
-
-		if (run != 0 && !move_aside(leaf + first, run * PAGE_BYTES, first_addr + (first << POINTER_MAP_WINDOW_LOG2)))
+		if (run != 0 && !move_aside(leaf + (page - run) * PAGE_WORDS, run * PAGE_BYTES))
 			return given;
 		given += run * PAGE_BYTES;
 		if (run == RUN_PAGES_MAX)
@@ -440,12 +482,12 @@ pointer_map_trim(uint64_t leaves, size_t most_bytes)
 	uint64_t listed = listed_in(table);
 
 	for (uint64_t i = 0; i < leaves && i < listed && given < most_bytes; i++) {
-		uint64_t number = atomic_load_explicit(&table->list[next % listed], memory_order_relaxed);
+		uint64_t number = atomic_load_explicit(&list_of(table)[next % listed], memory_order_relaxed);
 		/* acquire: pairs with install_leaf(). A number that is not written yet is 0, mostly no leaf. */
 		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire);
 
 		if (leaf != NULL)
-			given += trim_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, most_bytes - given);
+			given += trim_leaf(leaf, most_bytes - given);
 		if (given < most_bytes)
 			next++; // nothing is left in this one
 	}
@@ -493,20 +535,22 @@ pointer_map_visit(size_t most_words, pointer_map_visitor *visitor, void *context
 	uint64_t listed = listed_in(table);
 
 	for (; shown < listed && looked_at < most_words; shown++) {
-		uint64_t number = atomic_load_explicit(&table->list[next++ % listed], memory_order_relaxed);
+		uint64_t number = atomic_load_explicit(&list_of(table)[next++ % listed], memory_order_relaxed);
 		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[number], memory_order_acquire); // install_leaf()
 
 		if (leaf != NULL)
-			looked_at += visit_leaf(leaf, number << POINTER_MAP_LEAF_LOG2, visitor, context);
+			looked_at += visit_leaf(leaf, first_addr_of(number), visitor, context);
 	}
 	turn_give(&trimming_turn);
 	return shown == listed;
 }
 
-/* The lowest present word of [first, end) in a leaf; `end` = none. Its resident pages are known. */
+/* The lowest present word of [first, end) in a leaf; `end` = none. */
 static size_t
-lowest_in_leaf(const pointer_map_word *leaf, size_t first, size_t end, bool *was_used)
+lowest_in_leaf(pointer_map_word *leaf, size_t first, size_t end, bool *was_used)
 {
+	if (raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
+		return end;
 	for (size_t i = first; i < end; i++) {
 		if ((is_resident[i / PAGE_WORDS] & 1) == 0) {
 			i |= PAGE_WORDS - 1;
@@ -521,6 +565,26 @@ lowest_in_leaf(const pointer_map_word *leaf, size_t first, size_t end, bool *was
 	return end;
 }
 
+/* The same for [start, end), which is in one leaf of each layer; UINT64_MAX = none. */
+static uint64_t
+lowest_in_layers(struct top *table, uint64_t start, uint64_t end, bool *was_used)
+{
+	uint64_t entries = atomic_load_explicit(&table->entries, memory_order_relaxed);
+	uint64_t number = start >> POINTER_MAP_LEAF_LOG2;
+	size_t first = (start - first_addr_of(number)) >> POINTER_MAP_WINDOW_LOG2;
+	size_t last = (end - first_addr_of(number)) >> POINTER_MAP_WINDOW_LOG2;
+	size_t lowest = last;
+
+	for (uint64_t i = number; i < entries; i += TOP_ENTRIES) {
+		/* acquire: pairs with install_leaf(). */
+		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[i], memory_order_acquire);
+
+		if (leaf != NULL)
+			lowest = lowest_in_leaf(leaf, first, lowest, was_used);
+	}
+	return lowest < last ? first_addr_of(number) + (lowest << POINTER_MAP_WINDOW_LOG2) : UINT64_MAX;
+}
+
 uint64_t
 pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
 {
@@ -533,20 +597,8 @@ pointer_map_lowest(uint64_t start, uint64_t end, bool *was_used)
 	if (!turn_take(&trimming_turn)) // as in trim
 		return start;
 	for (uint64_t addr = start, next; addr < end && lowest == UINT64_MAX; addr = next) {
-		/* acquire: pairs with install_leaf(). */
-		pointer_map_word *leaf = atomic_load_explicit(&table->leaf[addr >> POINTER_MAP_LEAF_LOG2],
-		                                              memory_order_acquire);
-		uint64_t leaf_addr = addr >> POINTER_MAP_LEAF_LOG2 << POINTER_MAP_LEAF_LOG2;
-
-		next = leaf_addr + (UINT64_C(1) << POINTER_MAP_LEAF_LOG2);
-		if (leaf == NULL || raw_syscall(SYS_mincore, leaf, LEAF_BYTES, is_resident) != 0)
-			continue;
-		uint64_t part_end = next < end ? next : end;
-		size_t last = (part_end - leaf_addr) >> POINTER_MAP_WINDOW_LOG2;
-		size_t found = lowest_in_leaf(leaf, (addr - leaf_addr) >> POINTER_MAP_WINDOW_LOG2, last, was_used);
-
-		if (found < last)
-			lowest = leaf_addr + (found << POINTER_MAP_WINDOW_LOG2);
+		next = (addr | ((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1)) + 1;
+		lowest = lowest_in_layers(table, addr, next < end ? next : end, was_used);
 	}
 	turn_give(&trimming_turn);
 	return lowest;
@@ -615,6 +667,7 @@ pointer_map_start(bool are_own)
 {
 	windows_are_own = are_own;
 	__atomic_store_n(&pointer_map_own_leaves, NULL, __ATOMIC_RELAXED);
+	__atomic_store_n(&pointer_map_dense_leaves, NULL, __ATOMIC_RELAXED);
 	if (top != NULL)
 		open_short_way(top);
 }
@@ -625,7 +678,7 @@ pointer_map_clear(void)
 	uint64_t listed = top != NULL ? listed_in(top) : 0;
 
 	for (uint64_t i = 0; i < listed; i++) {
-		uint32_t number = atomic_load_explicit(&top->list[i], memory_order_relaxed);
+		uint32_t number = atomic_load_explicit(&list_of(top)[i], memory_order_relaxed);
 		pointer_map_word *leaf = atomic_load_explicit(&top->leaf[number], memory_order_relaxed);
 
 		if (leaf != NULL)

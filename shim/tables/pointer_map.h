@@ -39,7 +39,7 @@
 #define POINTER_MAP_PRESENT KMEM_WORD_PRESENT
 #define POINTER_MAP_POSITION_SHIFT KMEM_WORD_POSITION_SHIFT
 #define POINTER_MAP_OBJECT 0x80u // in a put block's generation: it may be an object of the interpreter
-#define POINTER_MAP_WATCH 0x40u  // the same: its release does not go the fast way. Of no block where windows are shared
+#define POINTER_MAP_WATCH 0x40u  // the same: its release does not go the fast way
 #define POINTER_MAP_GENERATION_SHIFT 53
 #define POINTER_MAP_GENERATION_MASK 0x3fu
 #define POINTER_MAP_WATCHED ((uint64_t)POINTER_MAP_WATCH << POINTER_MAP_GENERATION_SHIFT)
@@ -62,13 +62,17 @@ enum pointer_map_put {
 };
 
 /*
- * Before the first event: does no window ever hold two live blocks (M4)? That is glibc's own heap. Without this call, and for
- * every other allocator, windows are shared.
+ * Before the first event: does no window ever hold two live blocks (M4)? That is glibc's own heap. Without this call, and for every other
+ * allocator, the map has layers for small blocks.
  */
 void pointer_map_start(bool windows_are_own);
 
-/* The leaves by address, where windows are not shared; NULL otherwise and before the first put. */
+/*
+ * The leaves by address, for the fast path. One of the two where there is one layer, the other where there are several; NULL before the
+ * first put, and the second one also where addresses are too short for layers.
+ */
 extern pointer_map_leaf *pointer_map_own_leaves;
+extern pointer_map_leaf *pointer_map_dense_leaves;
 
 enum pointer_map_put pointer_map_put_slow(uint64_t addr, struct address_block block, struct address_block *old);
 bool pointer_map_take_slow(uint64_t addr, struct address_block *block);
@@ -149,34 +153,79 @@ pointer_map_unpack(uint64_t word)
 	};
 }
 
-/* The word of an address; NULL where the fast path cannot be taken. */
 static inline pointer_map_word *
-pointer_map_own_word(uint64_t addr)
+pointer_map_word_in(pointer_map_leaf *leaves, unsigned layer, uint64_t addr)
 {
-	/* acquire, twice: pairs with the installation of top table and leaf in pointer_map.c. */
-	pointer_map_leaf *leaves = __atomic_load_n(&pointer_map_own_leaves, __ATOMIC_ACQUIRE);
-
 	uint64_t number = addr >> POINTER_MAP_LEAF_LOG2;
 
-	if (__builtin_expect(leaves == NULL || number >= UINT64_C(1) << (KMEM_ADDRESS_BITS - POINTER_MAP_LEAF_LOG2), 0))
+	if (__builtin_expect(leaves == NULL || number >= KMEM_TOP_ENTRIES, 0))
 		return NULL;
-	pointer_map_word *leaf = atomic_load_explicit(&leaves[number], memory_order_acquire);
+	/* acquire: pairs with the installation of the leaf in pointer_map.c. */
+	pointer_map_word *leaf = atomic_load_explicit(&leaves[layer * KMEM_TOP_ENTRIES + number], memory_order_acquire);
 
 	if (__builtin_expect(leaf == NULL, 0))
 		return NULL;
 	return &leaf[addr >> POINTER_MAP_WINDOW_LOG2 & (POINTER_MAP_LEAF_WORDS - 1)];
 }
 
-/* A block that is about to be released by this thread, and so stays. */
-static inline bool
-pointer_map_is_watched(const void *pointer)
+/* The word of an address, where there is one layer; NULL where the fast path cannot be taken. */
+static inline pointer_map_word *
+pointer_map_own_word(uint64_t addr)
 {
-	pointer_map_word *at = pointer_map_own_word((uint64_t)pointer);
-	uint64_t seen = at != NULL ? atomic_load_explicit(at, memory_order_relaxed) : 0;
-
-	return (seen & POINTER_MAP_WATCHED) != 0 &&
-	       (seen & POINTER_MAP_START_MASK) == pointer_map_start_of((uint64_t)pointer);
+	/* acquire: pairs with the installation of the top table in pointer_map.c. */
+	return pointer_map_word_in(__atomic_load_n(&pointer_map_own_leaves, __ATOMIC_ACQUIRE), 0, addr);
 }
+
+/* Where there are layers: their leaves. */
+static inline pointer_map_leaf *
+pointer_map_dense(void)
+{
+	return __atomic_load_n(&pointer_map_dense_leaves, __ATOMIC_ACQUIRE); // as above
+}
+
+/* That of a small block at this address. */
+static inline unsigned
+pointer_map_dense_layer(uint64_t addr)
+{
+	return 1 + (unsigned)(addr >> 3 & 3);
+}
+
+static inline bool
+pointer_map_is_of(uint64_t word, uint64_t addr)
+{
+	return word >> POINTER_MAP_POSITION_SHIFT == (4 | (addr >> 3 & 3));
+}
+static_assert(POINTER_MAP_PRESENT == UINT64_C(4) << POINTER_MAP_POSITION_SHIFT, "");
+
+/* The word for a block that is to be put, NULL as above; also where another block is said to be there (M6). */
+static inline pointer_map_word *
+pointer_map_dense_word_for(uint64_t addr, uint64_t bytes)
+{
+	pointer_map_leaf *leaves = pointer_map_dense();
+	pointer_map_word *at = pointer_map_word_in(leaves, 0, addr);
+
+	if (bytes > KMEM_DENSE_BYTES_MAX)
+		return at;
+	if (at != NULL && __builtin_expect(pointer_map_is_of(atomic_load_explicit(at, memory_order_relaxed), addr), 0))
+		return NULL;
+	return pointer_map_word_in(leaves, pointer_map_dense_layer(addr), addr);
+}
+
+/* The word of a block, or one of no block; NULL as above. */
+static inline pointer_map_word *
+pointer_map_dense_word_of(uint64_t addr)
+{
+	pointer_map_leaf *leaves = pointer_map_dense();
+	pointer_map_word *at = pointer_map_word_in(leaves, 0, addr);
+
+	/* relaxed: of another thread's block only the position matters, which is not this one's. */
+	if (at != NULL && pointer_map_is_of(atomic_load_explicit(at, memory_order_relaxed), addr))
+		return at;
+	return pointer_map_word_in(leaves, pointer_map_dense_layer(addr), addr);
+}
+
+/* A block that is about to be released by this thread, and so stays. */
+bool pointer_map_is_watched(const void *pointer);
 
 /* relaxed, in both: the word is the whole message, and nobody else writes it (M2, M4). */
 static inline enum pointer_map_put

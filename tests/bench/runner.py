@@ -38,6 +38,7 @@ BUILT = {  # program: compiler, source, flags; {built} is the folder of those be
     # The driver is loaded with the program: behind a recorder that stands before dlopen, the runtime's own path is not looked at.
     "cuda_pairs": ("gcc", "cuda_pairs.c", ["-std=gnu11", "-L{built}", "-l:libcudart.so.13", "-Wl,--no-as-needed", "-l:libcuda.so.1",
                                            "-Wl,-rpath,$ORIGIN"]),
+    "dense-heap.so": ("gcc", "dense_heap.c", PRELOAD),
     "still-clock.so": ("gcc", "still_clock.c", PRELOAD),
     "floor-forward.so": ("gcc", "floor_forward.c", PRELOAD),
     "floor-shadow.so": ("gcc", "floor_shadow.c", PRELOAD),

@@ -22,6 +22,7 @@ class Workload:
     quick: int = 10    # --quick does this many times fewer units
     callgrind: tuple = ()     # two counts of units between which instructions are counted; empty: not counted
     warm_up: float = 1.0      # the program does so many times what it is told
+    heap: str = ""            # a built library with an allocator, preloaded behind the recorder (gates only)
 
     def count(self, slow=1, is_quick=False):
         least = 1 if self.python else 8

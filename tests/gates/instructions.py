@@ -5,6 +5,7 @@ thread), run on one processor at fixed addresses, and get the same hashes. Their
 library does when so many ticks of the processor have passed does not count (BY_TICKS). So two runs differ by less than a hundredth.
 """
 import concurrent.futures
+import dataclasses
 import os
 import subprocess
 
@@ -27,6 +28,7 @@ def script(kind, counts):
 
 LOOPS = [
     *(pairs(f"pairs-d{depth}", "own", 1, depth, 0, "") for depth in (3, 20, 60)),
+    dataclasses.replace(pairs("pairs-dense", "own", 1, 3, 0, ""), heap="dense-heap.so"),
     loop("realloc", (10_000, 40_000)),
     loop("new-near", (20_000, 60_000), "new", "{built}/pages-near.so"),
     loop("new-far", (20_000, 60_000), "new", "{built}/pages-far.so"),
@@ -47,7 +49,8 @@ def fixed_addresses():
 
 def measure_loop(one, library, built, folder, scratch, cpu):
     variant = variants.kmemshim("", library)
-    variant.environment["LD_PRELOAD"] = f"{built['still-clock.so']}:{library}"
+    heap = [built[one.heap]] if one.heap else []
+    variant.environment["LD_PRELOAD"] = ":".join(map(str, [built["still-clock.so"], library, *heap]))
     fixed = fixed_addresses()
 
     def argv_for(count):

@@ -24,6 +24,12 @@ def test_the_committed_table_has_every_row_and_a_commit():
     assert table.parse(table.render(base)) == base
 
 
+def test_an_event_over_a_dense_heap_costs_about_what_one_over_glibc_s_does():
+    """The heap's own work is in both, and it is little."""
+    counted = table.read().of("instructions")
+    assert counted["pairs-dense"] <= 1.3 * counted["pairs-d3"]
+
+
 @pytest.mark.parametrize("line", ["instructions pairs-d3", "calls true many", "commit", "instructions pairs-d3 1 2"])
 def test_a_line_that_means_nothing_is_told(line):
     with pytest.raises(table.Trouble, match="base.txt:2: "):

@@ -5,6 +5,7 @@
  *   foreign libc                   blocks of __libc_malloc, __libc_calloc, __libc_realloc and __libc_memalign, freed by free
  *   foreign deepbind|own PLUGIN    the same by a plugin: opened with RTLD_DEEPBIND, or in a namespace of its own
  *   foreign swap PLUGIN            deepbind; blocks go both ways and are released on the other side
+ *   foreign small COUNT BYTES      so many blocks of so few bytes; then every second one is released and asked for again
  *
  * keep() holds KEPT blocks of KEPT_BYTES at the end. Built with -DPLUGIN this is the plugin.
  */
@@ -154,6 +155,25 @@ plugin_give(void *taken)
 }
 
 #ifndef PLUGIN
+__attribute__((noinline)) static void *
+keep_small(size_t bytes)
+{
+	return used(malloc(bytes), bytes, 8);
+}
+
+static void
+small_blocks(size_t count, size_t bytes)
+{
+	void **blocks = (void **)calloc(count, sizeof(*blocks));
+
+	for (size_t i = 0; i < count; i++)
+		blocks[i] = keep_small(bytes);
+	for (size_t i = 0; i < count; i += 2)
+		free(blocks[i]);
+	for (size_t i = 0; i < count; i += 2)
+		blocks[i] = keep_small(bytes);
+}
+
 C void *__libc_malloc(size_t bytes);
 C void *__libc_calloc(size_t count, size_t bytes);
 C void *__libc_realloc(void *old, size_t bytes);
@@ -195,7 +215,9 @@ int
 main(int argc, char **argv)
 {
 	keep();
-	if (argc > 2)
+	if (argc > 3)
+		small_blocks(strtoul(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
+	else if (argc > 2)
 		with_plugin(argv[1], argv[2]);
 	else if (argc > 1)
 		libc_blocks();

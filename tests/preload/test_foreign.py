@@ -103,6 +103,28 @@ def test_preloaded_before_us(name, language, build, out):
     assert document["verdict"]["next"].startswith("put libkmemshim.so first in LD_PRELOAD"), document["verdict"]
 
 
+@functools.cache
+def dense_heap(folder):
+    """An allocator of ours that puts small blocks side by side."""
+    return harness.compile_c(harness.ROOT / "tests" / "bench" / "programs" / "dense_heap.c", folder / "dense_heap.so", "-shared", "-fPIC")
+
+
+@pytest.mark.parametrize("count, size", [(1_200_000, 16), (700_000, 8), (1_200_000, 17)])
+@pytest.mark.parametrize("name", ["ours", *ALLOCATORS])
+def test_no_small_block_is_lost(name, count, size, build, out, tmp_path):
+    """Two or four of them lie in 32 bytes, and more in all than a table of what has no word of its own has room for."""
+    if name != "ours":
+        installed(name)
+    document, notes = same_with_us([build("gcc"), "small", count, size], out,
+                                   after=[str(dense_heap(tmp_path)) if name == "ours" else ALLOCATORS[name]])
+
+    kept = [site for site in document["sites"] if (site["where"] or {}).get("function") == "keep_small"]
+    assert [sum(site[field] for site in kept) for field in ("live_count", "live_bytes", "allocated_count")] == [
+        count, count * size, count + count // 2]
+    assert document["losses"]["lost_events"] == 0
+    assert not notes
+
+
 TENSORS = """
 import os, torch
 kept = []

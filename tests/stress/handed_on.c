@@ -330,6 +330,27 @@ ask_short_way(void)
 	CHECK(pointer_map_own_word(leaf_addr + 8 * LEAF) == NULL);
 }
 static void
+prepare_layers(void)
+{
+	pointer_map_start(false);
+}
+static void
+open_layers(void)
+{
+	pointer_map_start(false);
+	open_map();
+}
+static void
+start_own(void)
+{
+	pointer_map_start(true);
+}
+static void
+ask_dense_way(void)
+{
+	CHECK(pointer_map_dense_word_of(leaf_addr + 8 * LEAF) == NULL);
+}
+static void
 ask_for_word(void)
 {
 	CHECK(pointer_map_own_word(leaf_addr) != NULL);
@@ -818,7 +839,8 @@ static const struct hand_on_case cases[] = {
 	{ "code_without_room", prepare_codes, give_room, { name_code, name_other_code } },
 	{ "teardown_list", NULL, NULL, { keep_release, keep_release, ask_release } },
 	{ "teardown", prepare_teardown, NULL, { end_teardown, tear_down_again } },
-	{ "map_top", NULL, next_leaf, { put_first, ask_short_way, take_nothing } },
+	{ "map_top", prepare_layers, next_leaf, { put_first, ask_dense_way, take_nothing } },
+	{ "map_short_way", open_layers, next_leaf, { start_own, ask_short_way } },
 	{ "map_leaf", open_map, next_leaf, { put_first, ask_for_word, take_beside } },
 	{ "map_leaf_trimmed", open_map, next_leaf, { put_first, trim } },
 	{ "map_leaf_visited", open_map, next_leaf, { put_first, visit } },

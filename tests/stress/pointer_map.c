@@ -1,5 +1,5 @@
 /*
- * pointer_map.c - is every block found by whichever thread frees it, also beside others in its window (M2)?
+ * pointer_map.c - is every block found by whichever thread frees it, also beside others in its window (M2, M4)?
  *
  * The blocks that are too large for a word go through the address table, whose orders have their own program.
  *
@@ -14,6 +14,9 @@
 #define ROUNDS 30000
 #define MAIL 256
 
+/* Windows are own: one block each, 16 bytes from its start. */
+static bool is_own;
+
 static _Atomic uint64_t mail[MAIL];
 static _Atomic uint64_t put_count;
 static _Atomic uint64_t taken_count;
@@ -21,8 +24,10 @@ static _Atomic uint64_t taken_count;
 static struct address_block
 block_for(uint64_t addr)
 {
-	/* Every 16th is too large for a word. */
-	return (struct address_block){ (addr >> 3) % 16 == 0 ? addr : addr % 100000, (uint32_t)(addr >> 3) % 1000 + 1,
+	/* Every 16th is too large for a word. Where windows are not own, all others are small: eight bytes lie between two of them. */
+	uint64_t bytes = is_own ? addr % 100000 : addr % (KMEM_DENSE_BYTES_MAX + 1);
+
+	return (struct address_block){ (addr >> 3) % 16 == 0 ? addr : bytes, (uint32_t)(addr >> 3) % 1000 + 1,
 		                           ((uint8_t)(addr >> 3) & POINTER_MAP_GENERATION_MASK) |
 		                               ((addr >> 5) % 2 != 0 ? POINTER_MAP_WATCH : 0) };
 }
@@ -38,9 +43,6 @@ take_one(uint64_t addr)
 	      block.generation == (wanted.generation & POINTER_MAP_GENERATION_MASK));
 	atomic_fetch_add_explicit(&taken_count, 1, memory_order_relaxed);
 }
-
-/* Windows are own: one block each, 16 bytes from its start. */
-static bool is_own;
 
 static void
 work(unsigned thread, uint64_t *random)
@@ -123,8 +125,8 @@ run_mail(bool windows_are_own)
 int
 main(void)
 {
-	run_trimming(true); // first: as long as there is one leaf, a trim is quick
-	run_trimming(false);
+	run_trimming(false); // first: as long as there are few leaves, a trim is quick; and this one makes the layers
+	run_trimming(true);
 	run_mail(false);
 	run_mail(true);
 	return 0;

@@ -20,7 +20,8 @@
 
 #define BASE UINT64_C(0x7f0000000000)
 #define LEAF_BYTES ((UINT64_C(1) << (KMEM_LEAF_LOG2 - KMEM_WINDOW_LOG2)) * 8)
-#define LEAVES 3u
+#define LEAVES 5u
+#define LEAVES_GLIBC 3u // of layer 0; the others are there for a dense heap
 
 /* Where things lie in the image. Signs stand first, 64 bytes each. */
 #define MOVES_AT 0x408u
@@ -34,12 +35,13 @@
 #define SLOTS_AT 0x2000u
 #define DATA_BYTES 0x8000u
 #define TOP_AT UINT64_C(0x10000)
-#define LEAVES_AT (TOP_AT + UINT64_C(0x1100000))
+#define LEAVES_AT (TOP_AT + UINT64_C(0x5100000))
 #define IMAGE_BYTES (LEAVES_AT + LEAVES * LEAF_BYTES)
 
-/* The numbers of two leaves that are neighbours, and of one far above. */
+/* The numbers of two leaves that are neighbours, and of one far above; then of the first of them in layers 1 and 3. */
 #define LEAF UINT64_C(100)
-static const uint64_t numbers[LEAVES] = { LEAF + 1, LEAF, LEAF + 5000 };
+static const uint64_t numbers[LEAVES] = { LEAF + 1, LEAF, LEAF + 5000, KMEM_TOP_ENTRIES + LEAF,
+	                                      3 * KMEM_TOP_ENTRIES + LEAF };
 #define HEAP (LEAF << KMEM_LEAF_LOG2)
 #define LEAF_SPAN (UINT64_C(1) << KMEM_LEAF_LOG2)
 #define FAR ((LEAF + 5000) << KMEM_LEAF_LOG2)
@@ -96,15 +98,21 @@ put_signs(uint32_t version)
 }
 
 static void
-put_block(uint64_t addr, uint64_t bytes, uint32_t site)
+put_in_layer(uint64_t layer, uint64_t addr, uint64_t bytes, uint32_t site)
 {
 	unsigned leaf = 0;
 
-	while (numbers[leaf] != addr >> KMEM_LEAF_LOG2)
+	while (numbers[leaf] != layer * KMEM_TOP_ENTRIES + (addr >> KMEM_LEAF_LOG2))
 		leaf++;
 	put_word(LEAVES_AT + leaf * LEAF_BYTES + (addr >> KMEM_WINDOW_LOG2) % (LEAF_BYTES / 8) * 8,
 	         KMEM_WORD_PRESENT | (addr >> 3 & 3) << KMEM_WORD_POSITION_SHIFT | (uint64_t)site << KMEM_WORD_SITE_SHIFT |
 	             bytes);
+}
+
+static void
+put_block(uint64_t addr, uint64_t bytes, uint32_t site)
+{
+	put_in_layer(0, addr, bytes, site);
 }
 
 static void
@@ -113,6 +121,22 @@ put_slot(uint64_t addr, uint64_t bytes, uint32_t site)
 	const struct kmem_slot slot = { .key = addr, .bytes = bytes, .site = site };
 
 	put(SLOTS_AT + offsetof(struct kmem_slots, slot) + slots_used++ * sizeof(slot), &slot, sizeof(slot));
+}
+
+/* The last leaf is listed twice. */
+static void
+put_top(uint64_t entries, unsigned leaves)
+{
+	put_word(TOP_AT + offsetof(struct kmem_top, entries), entries);
+	put_word(TOP_AT + offsetof(struct kmem_top, leaves_max), 64);
+	put_word(TOP_AT + offsetof(struct kmem_top, listed_count), leaves + 1);
+	for (unsigned i = 0; i < leaves + 1; i++) {
+		const uint32_t number = (uint32_t)numbers[i % leaves];
+		const uint64_t leaf_at = TOP_AT + offsetof(struct kmem_top, leaf);
+
+		put_word(leaf_at + number * UINT64_C(8), BASE + LEAVES_AT + i % leaves * LEAF_BYTES);
+		put(leaf_at + entries * 8 + i * 4, &number, sizeof(number));
+	}
 }
 
 static int
@@ -129,14 +153,7 @@ set_up(void **state)
 	put_word(TOP_PLACE_AT, BASE + TOP_AT);
 	put_word(SLOTS_PLACE_AT, BASE + SLOTS_AT);
 	put_word(SLOTS_AT, 4);
-	put_word(TOP_AT + offsetof(struct kmem_top, leaves_max), 64);
-	put_word(TOP_AT + offsetof(struct kmem_top, listed_count), LEAVES + 1);
-	for (unsigned i = 0; i < LEAVES + 1; i++) { // the last one is listed twice
-		const uint32_t number = (uint32_t)numbers[i % LEAVES];
-
-		put_word(TOP_AT + offsetof(struct kmem_top, leaf) + number * 8, BASE + LEAVES_AT + i % LEAVES * LEAF_BYTES);
-		put(TOP_AT + offsetof(struct kmem_top, list) + i * 4, &number, sizeof(number));
-	}
+	put_top(KMEM_TOP_ENTRIES, LEAVES_GLIBC);
 	return 0;
 }
 
@@ -263,6 +280,48 @@ B2_a_block_that_its_word_has_no_room_for_is_found_once(void **state)
 	assert_true(live_blocks_last_in(blocks, FAR, FAR + LEAF_SPAN, &block));
 	assert_int_equal(block.addr, FAR + 0x1000);
 	assert_false(live_blocks_last_in(blocks, FAR + 0x21, FAR + 0x1000, &block));
+	live_blocks_free(blocks);
+}
+
+/* Small blocks of a dense heap have leaves of their own, and any two may stand side by side. */
+static void
+B5_blocks_of_all_layers_are_told_apart(void **state)
+{
+	static const struct {
+		uint64_t layer;
+		uint64_t addr;
+		uint64_t bytes;
+	} cases[] = {
+		{ 1, HEAP + 0x1000, 16 }, { 3, HEAP + 0x1010, 16 }, { 1, HEAP + 0x1020, 8 },
+		{ 0, HEAP + 0x1028, 48 }, { 3, HEAP + 0x1070, 3 },  { 0, HEAP + LEAF_SPAN + 0x20, 100 },
+	};
+	const uint32_t count = sizeof(cases) / sizeof(cases[0]);
+	struct live_blocks *blocks;
+	struct live_block block;
+	struct visit visit = { 0 };
+
+	(void)state;
+	put_top(KMEM_TOP_ENTRIES * KMEM_LAYERS, LEAVES);
+	for (uint32_t i = 0; i < count; i++)
+		put_in_layer(cases[i].layer, cases[i].addr, cases[i].bytes, i + 1);
+	blocks = read_blocks();
+	for (uint32_t i = 0; i < count; i++) {
+		for (uint64_t at = cases[i].addr; at < cases[i].addr + cases[i].bytes; at++)
+			assert_found(blocks, at, cases[i].addr, cases[i].bytes, i + 1);
+		assert_true(live_blocks_find(blocks, cases[i].addr, &block));
+		assert_true(live_blocks_mark(blocks, &block)); // nobody else's
+	}
+	assert_none(blocks, HEAP + 0x1058);
+	assert_none(blocks, HEAP + 0x1073);
+	assert_true(live_blocks_visit(blocks, see, &visit));
+	assert_int_equal(visit.count, count);
+	assert_true(live_blocks_last_in(blocks, HEAP, HEAP + 0x1070, &block));
+	assert_int_equal(block.addr, HEAP + 0x1028);
+	assert_true(live_blocks_last_in(blocks, HEAP, HEAP + 0x1028, &block));
+	assert_int_equal(block.addr, HEAP + 0x1020);
+	live_blocks_unlist(blocks, &block);
+	assert_none(blocks, HEAP + 0x1020);
+	assert_found(blocks, HEAP + 0x101f, HEAP + 0x1010, 16, 2);
 	live_blocks_free(blocks);
 }
 
@@ -394,6 +453,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(B2_a_block_that_its_word_has_no_room_for_is_found_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(B3_an_unlisted_block_is_not_found_and_those_before_it_do_not_grow, set_up,
 		                                tear_down),
+		cmocka_unit_test_setup_teardown(B5_blocks_of_all_layers_are_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_site_that_cannot_be_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_block_is_marked_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(mappings_are_sorted_whatever_their_tree, set_up, tear_down),
