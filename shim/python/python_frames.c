@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "base/checked_memory.h"
+#include "base/effort.h"
 #include "base/settings.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
@@ -465,6 +466,9 @@ python_frames_walk(struct python_cache *cache, struct python_stack *stack)
 	uint64_t innermost = walk.position.frame;
 	uint32_t joined = walk_chain(&walk);
 	uint32_t unchanged = joined == 0 ? 0 : cache->kept[joined - 1] - walk.changed;
+
+	effort_count(KMEM_EFFORT_PYTHON_WALKS);
+	effort_count_many(KMEM_EFFORT_PYTHON_FRAMES, walk.visits + walk.changed);
 
 	if (joined != 0 || walk.is_whole) {
 		uint32_t total = walk.visits != 0 || joined == 0 ? python_cache_join(cache, joined, walk.visits, walk.frames)

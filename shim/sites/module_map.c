@@ -16,6 +16,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
+#include "base/effort.h"
 #include "base/loaded_object.h"
 #include "base/mappings.h"
 #include "base/raw_sys.h"
@@ -384,6 +385,7 @@ note_module(const struct loaded_object *object, uint64_t key)
 	bool is_new = false;
 	bool is_lost = true;
 
+	effort_count(KMEM_EFFORT_MODULES);
 	learn_file(object, &facts);
 	facts.build_id_bytes = build_id_of(object, facts.build_id);
 	if (wait_lock_take(&lock)) {
