@@ -82,5 +82,5 @@ static const struct json_field efforts_fields[] = {
 };
 OBJECT_SHARED(
 	efforts, NULL,
-	"What recording itself did beyond the fast way of an event: counts, which do not depend on how fast the machine is. Of a thread that runs or was killed up to 63 of each are missing, but of new_stacks and what follows it none.");
+	"What recording itself did beyond the fast way of an event: counts, which do not depend on how fast the machine is. Of a thread that runs or was killed up to 63 of each are missing, but of new_stacks and what follows it none; system_calls are as of when something else was counted last.");
 #undef OWNER

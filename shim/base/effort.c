@@ -8,6 +8,7 @@
 static struct kmem_efforts stand_in; // until there is a capture
 
 struct kmem_efforts *effort_kept = &stand_in;
+_Atomic uint64_t effort_calls;
 __thread uint32_t effort_pending[KMEM_EFFORTS_BATCHED] __attribute__((tls_model("initial-exec")));
 
 /*
@@ -18,11 +19,19 @@ static _Atomic uint64_t first_ticks;
 static _Atomic uint64_t first_ns;
 static _Atomic uint64_t longest_ticks;
 
+static void
+keep_calls(void)
+{
+	atomic_store_explicit(&effort_kept->counts[KMEM_EFFORT_SYSTEM_CALLS],
+	                      atomic_load_explicit(&effort_calls, memory_order_relaxed), memory_order_relaxed);
+}
+
 void
 effort_add(enum kmem_effort what, uint32_t count)
 {
 	/* relaxed: a statistic */
 	atomic_fetch_add_explicit(&effort_kept->counts[what], count, memory_order_relaxed);
+	keep_calls();
 }
 
 void
@@ -35,6 +44,7 @@ effort_thread_ends(void)
 		if (count != 0)
 			effort_add((enum kmem_effort)i, count);
 	}
+	keep_calls();
 }
 
 /* 0 = not known: it is the very start. */
@@ -81,6 +91,7 @@ effort_keep_in(struct kmem_efforts *kept)
 		atomic_store_explicit(&first_ticks, arch_ticks(), memory_order_relaxed);
 	}
 	effort_kept = kept;
+	keep_calls();
 }
 
 void
@@ -91,5 +102,6 @@ effort_forked(void)
 		atomic_store_explicit(&stand_in.counts[i], 0, memory_order_relaxed);
 	for (unsigned i = 0; i < KMEM_EFFORTS_BATCHED; i++)
 		effort_pending[i] = 0;
+	atomic_store_explicit(&effort_calls, 0, memory_order_relaxed);
 	atomic_store_explicit(&longest_ticks, 0, memory_order_relaxed);
 }

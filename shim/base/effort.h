@@ -21,6 +21,8 @@ extern struct kmem_efforts *effort_kept __attribute__((visibility("hidden"))); /
 extern __thread uint32_t effort_pending[KMEM_EFFORTS_BATCHED]
 	__attribute__((tls_model("initial-exec"), visibility("hidden")));
 
+extern _Atomic uint64_t effort_calls __attribute__((visibility("hidden")));
+
 void effort_add(enum kmem_effort what, uint32_t count); // at once
 
 static inline void
@@ -43,6 +45,17 @@ static inline void
 effort_count(enum kmem_effort what)
 {
 	effort_count_many(what, 1);
+}
+
+/*
+ * A call of the system: in the capture as soon as something else is counted. It touches no file: a handler that puts memory in the place of
+ * a file that was cut makes calls, and so does a child that still has its parent's.
+ */
+static inline void
+effort_count_call(void)
+{
+	/* relaxed: a statistic */
+	atomic_fetch_add_explicit(&effort_calls, 1, memory_order_relaxed);
 }
 
 /* All threads', without what they have not added yet. */

@@ -47,7 +47,7 @@ raw_syscall(long number, ...)
 		argument[i] = va_arg(rest, long); // as libc reads them: the kernel does not look at those that were not given
 	va_end(rest);
 
-	effort_count(KMEM_EFFORT_SYSTEM_CALLS);
+	effort_count_call();
 	result = arch_syscall(number, argument);
 	if ((unsigned long)result >= -ERRORS_MAX) {
 		errno = (int)-result;

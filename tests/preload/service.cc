@@ -31,7 +31,7 @@ template <typename Item> class queue
 	std::condition_variable changed;
 	std::deque<Item> items;
 
-public:
+  public:
 	void put(Item item)
 	{
 		std::lock_guard<std::mutex> lock(mutex);

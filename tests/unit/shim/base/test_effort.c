@@ -48,6 +48,19 @@ what_is_frequent_counts_in_batches_and_the_rest_when_the_thread_ends(void **stat
 	assert_int_equal(effort_sum(OFTEN), KMEM_EFFORT_BATCH + 1007);
 }
 
+static void
+a_call_touches_no_capture_before_something_else_counts(void **state)
+{
+	effort_count_call();
+	effort_count_call();
+	assert_int_equal(effort_sum(KMEM_EFFORT_SYSTEM_CALLS), 0);
+	effort_count(SELDOM);
+	assert_int_equal(effort_sum(KMEM_EFFORT_SYSTEM_CALLS), 2);
+	effort_count_call();
+	effort_thread_ends();
+	assert_int_equal(effort_sum(KMEM_EFFORT_SYSTEM_CALLS), 3);
+}
+
 static void *
 count_in_thread(void *unused)
 {
@@ -134,6 +147,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(what_is_seldom_counts_at_once, begin),
 		cmocka_unit_test_setup(what_is_frequent_counts_in_batches_and_the_rest_when_the_thread_ends, begin),
+		cmocka_unit_test_setup(a_call_touches_no_capture_before_something_else_counts, begin),
 		cmocka_unit_test_setup(threads_lose_nothing_of_each_other, begin),
 		cmocka_unit_test_setup(what_was_counted_before_there_was_a_capture_is_in_it, begin),
 		cmocka_unit_test_setup(a_child_begins_at_0, begin),
