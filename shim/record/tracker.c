@@ -385,7 +385,6 @@ tracker_map_slow(struct thread_slot *slot, void *addr, uint64_t bytes, uint32_t 
 void
 tracker_look_after(uint64_t bytes, uint64_t blocks, bool may_beat)
 {
-	uint64_t begun = effort_begin();
 	int host_errno = errno;
 
 	generations_tick(bytes, blocks);
@@ -395,7 +394,6 @@ tracker_look_after(uint64_t bytes, uint64_t blocks, bool may_beat)
 	history_look();
 	if (pointer_map_is_trim_due(tracker_live_bytes(KMEM_DOMAIN_HEAP)))
 		pointer_map_trim_step(clock_now_ns());
-	effort_end(begun, KMEM_EFFORT_HEARTBEATS);
 	errno = host_errno;
 }
 
