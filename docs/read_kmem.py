@@ -16,8 +16,8 @@ class Capture:
     def __init__(self, path):
         with open(path, "rb") as file:
             self.bytes = file.read()
-        if self.bytes[:8] != b"kmemshim" or self.word(8, "I") not in (9, 10, 11, 12):
-            raise SystemExit(f"{path}: is no capture of format 9 to 12")
+        if self.bytes[:8] != b"kmemshim" or self.word(8, "I") not in (9, 10, 11, 12, 13):
+            raise SystemExit(f"{path}: is no capture of format 9 to 13")
         self.pid = self.word(32, "I")
         self.is_closed = self.word(8640, "I") == 0x02020202
         self.domains = [self.text(DOMAINS + 128 * row + 48, 32) for row in range(64)]

@@ -38,8 +38,10 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "kmem_efforts.h"
+
 #define KMEM_MAGIC "kmemshim" // 8 bytes, no terminator
-#define KMEM_VERSION 12u
+#define KMEM_VERSION 13u
 #define KMEM_VERSION_OLDEST 9u // that a reader takes: what it has not is 0
 #define KMEM_ENDIAN 0x01020304u
 #define KMEM_CHUNK_BYTES 65536u
@@ -996,6 +998,7 @@ struct kmem_header {
 	// kmem_twice() of index + 1 of each struct kmem_history, in units of 8 bytes; 0 = none yet
 	_Atomic uint64_t history[KMEM_HISTORY_PARTS];
 	struct kmem_container container[2]; // beside resident[0] and [1]
+	_Alignas(64) struct kmem_efforts efforts;
 };
 
 #define KMEM_HEADER_ROOM 16384u

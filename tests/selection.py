@@ -52,6 +52,7 @@ QUICK = {
     r"preload/test_conservation\.py::test_(single_threaded_program_is_exact|threads_that_free_each_others_blocks)": "sums are exact",
     r"preload/test_mappings\.py::test_live_mappings_are_exact": "mmap, munmap, mremap, shared memory, brk",
     r"preload/test_mappings\.py::test_what_madvise_gave_back": "madvise",
+    r"preload/test_self_measurement\.py::test_(a_loop|a_walk|counts|a_child|the_page)": "what recording did",
     r"preload/test_operator_new\.py::test_(python_opens_it\[None\]|there_is_no_c_plus_plus)": "operator new",
     r"preload/test_processes\.py::test_(children_are_told_however|a_child_may_free|an_image_that_is_replaced|a_daemon_that)": "fork, exec, exit",
     r"preload/test_threads_and_stacks\.py::test_(what_destructors_of_threads|stacks_of_four_kib|an_allocation_under)": "threads",

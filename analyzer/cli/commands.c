@@ -60,8 +60,9 @@ const struct command commands[] = {
 		.summary = "one page: verdict, totals, peak, leaks, devices, losses",
 		.details = CAPTURE_HELP,
 		.options = OPTIONS_OF_TABLES | OPTION_BIT(OPTION_HTML) | OPTION_BIT(OPTION_NO_SOURCE) |
-	               OPTION_BIT(OPTION_FORCE),
-		.words = { [OPTION_FORCE] = { NULL, "also where there is such a file" },
+	               OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_ALL),
+		.words = { [OPTION_ALL] = { NULL, "show also what recording itself did" },
+	               [OPTION_FORCE] = { NULL, "also where there is such a file" },
 	               [OPTION_TOP] = { "N", "show N lines of code in each table (default 5)" } },
 		.arguments_max = 1,
 		.question = &page,

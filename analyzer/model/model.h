@@ -262,6 +262,14 @@ struct model_point {
 	const struct model_point_site *sites; // those that held most, the most first; of memory and of tensors
 };
 
+/* What recording did, beside what it recorded (struct kmem_efforts). */
+struct model_efforts {
+	uint64_t events; // allocations and releases that were recorded: a resize is both; no estimates
+	uint64_t counts[KMEM_EFFORT_COUNT];
+	uint64_t longest_pause_ns; // 0 = none, or not known
+	enum kmem_effort longest_pause;
+};
+
 struct model_process {
 	const char *path;                     // of the capture file
 	const struct kmem_identity *identity; // texts in it are terminated and checked
@@ -281,6 +289,7 @@ struct model_process {
 	uint64_t verify_checked;
 	uint64_t verify_mismatched;
 	uint64_t losses[KMEM_LOSS_COUNT];
+	struct model_efforts efforts;
 	uint64_t allocated_bytes; // all domains
 	uint64_t live_bytes;      // heap + mmap + shared + python/arena + library
 	uint64_t peak_bytes;      // of the largest of heap, mmap, python/arena, library

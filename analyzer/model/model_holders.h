@@ -69,7 +69,7 @@ extern const char *const model_holders_kinds[]; // the last is NULL
 extern const struct json_object model_holders_object;
 extern const struct json_object model_way_object; // of struct holders_way
 
-/* text: JSON by analyzer/holders/holders.schema.json, from a capture. NULL: it is something else. Owned by the caller. */
+/* text: JSON as `kmemshim schema holders` says, from a capture. NULL: it is something else. Owned by the caller. */
 struct holders *model_holders_read(const char *text, size_t bytes);
 void model_holders_free_way(struct holders_way *way);
 void model_holders_free_line(struct holders_line *line);

@@ -175,6 +175,27 @@ kept_holders(struct capture *capture)
 	return holders;
 }
 
+static void
+add_efforts(const struct capture *capture, struct model_efforts *efforts)
+{
+	const struct kmem_efforts *stored = &capture->header->efforts;
+	uint64_t pause = COPY_OF(stored->longest_pause);
+	unsigned kind = pause & ((1u << KMEM_PAUSE_NS_SHIFT) - 1);
+
+	for (unsigned i = 0; i < KMEM_EFFORT_COUNT; i++)
+		efforts->counts[i] = COPY_OF(stored->counts[i]);
+	if (kind < KMEM_EFFORT_COUNT) {
+		efforts->longest_pause = (enum kmem_effort)kind;
+		efforts->longest_pause_ns = pause >> KMEM_PAUSE_NS_SHIFT;
+	}
+	for (size_t i = 0; i < capture_site_count(capture); i++) {
+		const struct kmem_site *site = capture_site(capture, i);
+
+		if (site->domain != KMEM_DOMAIN_LIBRARY && site->domain != KMEM_DOMAIN_PYTHON_OBJECT)
+			efforts->events += COPY_OF(site->allocated_count) + COPY_OF(site->freed_count);
+	}
+}
+
 void
 model_add_process(struct build *build, struct capture *capture, struct domain_rows *rows)
 {
@@ -219,6 +240,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 	process->resident = kept_resident(build, capture, process);
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		process->losses[i] = COPY_OF(header->losses[i]);
+	add_efforts(capture, &process->efforts);
 	model_add_domains(build, capture, process, rows);
 	add_notes(build, capture, process);
 }

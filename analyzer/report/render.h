@@ -46,6 +46,7 @@ void render_text_stack(const struct report *report, const struct report_line *li
                        const struct render_options *options, FILE *stream);
 void render_text_losses(const struct report *report, FILE *stream);     // nothing when there are none
 void render_text_peak_error(const struct report *report, FILE *stream); // one line; nothing when peaks are exact
+void render_text_efforts(const struct report *report, FILE *stream);    // what recording did; nothing in older captures
 void render_text_remarks(const struct report *report, FILE *stream);    // refused requests, losses, damage, notes
 
 /*

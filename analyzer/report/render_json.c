@@ -364,6 +364,7 @@ static const struct json_field report_fields[] = {
 		"By name of the domain: heap, mmap, reserved, file, shared, cuda:N, cuda/pinned, hip:N, ... Only those that were used.",
 		.object = &domain_object, .put = put_totals),
 	LOSSES(losses, "Of all processes."),
+	EFFORTS(efforts, "Of all processes."),
 	JSON_FIELD(
 		peak_error_bytes,
 		"How far peaks of one process may be off at most, because threads add up small events first (KMEMSHIM_EXACT_PEAK=1 records them exactly); 0 = exact."),

@@ -4,6 +4,7 @@
  * render_json.c           the whole, its verdict, totals, losses, guard, refused requests
  * render_json_processes.c a process, its memory, steps, marks and points in time
  * render_json_lines.c     a line of code, a site, a frame
+ * render_efforts.c        what recording did
  */
 #ifndef RENDER_JSON_H
 #define RENDER_JSON_H
@@ -50,10 +51,12 @@
 			.without = JSON_NULL),                                                                                                                                           \
 		JSON_FIELD_AS("peak_error_bytes", estimate.peak_error_bytes, "The same of peak_bytes.", .without = JSON_NULL)
 
+#define EFFORTS(member, meaning_) JSON_FIELD_OF(JSON_OBJECT, "recording", member, meaning_, .object = &efforts_object)
 #define LOSSES(member, meaning_) JSON_FIELD_OF(JSON_OBJECT, "losses", member, meaning_, .object = &losses_object)
 
 extern const struct json_object place_object;
 extern const struct json_object losses_object;
+extern const struct json_object efforts_object;
 extern const struct json_object process_object;
 extern const struct json_object line_object;
 extern const struct json_object site_object;

@@ -218,6 +218,7 @@ static const struct json_field process_fields[] = {
 	JSON_FIELD(limit_bytes, "Memory limit in force at the last heartbeat; null = none or not known.",
 	           .without = JSON_NULL, .is_known = has_limit),
 	LOSSES(of.losses, "What this process could not record."),
+	EFFORTS(of.efforts, ""),
 	JSON_FIELD_OF(JSON_OBJECT, "steps", steps, "null = none were seen.", .object = &steps_object, .without = JSON_NULL),
 	JSON_FIELD_OF(JSON_OBJECTS, "marks", marks, "Moments with a name, the oldest first.", .object = &mark_object,
 	              .is_pointer = true, .count_offset = offsetof(OWNER, of.mark_count)),

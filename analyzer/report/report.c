@@ -187,6 +187,20 @@ resident_age_ns(const struct model_process *process, const struct kmem_heartbeat
 }
 
 static void
+add_efforts(struct report *report, const struct model_efforts *efforts)
+{
+	struct model_efforts *sum = &report->efforts;
+
+	sum->events += efforts->events;
+	for (unsigned i = 0; i < KMEM_EFFORT_COUNT; i++)
+		sum->counts[i] += efforts->counts[i];
+	if (efforts->longest_pause_ns > sum->longest_pause_ns) {
+		sum->longest_pause_ns = efforts->longest_pause_ns;
+		sum->longest_pause = efforts->longest_pause;
+	}
+}
+
+static void
 build_process(struct report *report, struct report_process *to, const struct model_process *process)
 {
 	const struct kmem_identity *identity = process->identity;
@@ -240,6 +254,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 	}
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++)
 		report->losses[i] += process->losses[i];
+	add_efforts(report, &process->efforts);
 	report->verify_checked += process->verify_checked;
 	report->verify_mismatched += process->verify_mismatched;
 	if (process->peak_error_bytes > report->peak_error_bytes)

@@ -354,6 +354,7 @@ struct report {
 	size_t request_count;
 	struct report_request *requests;
 	uint64_t losses[KMEM_LOSS_COUNT]; // all processes
+	struct model_efforts efforts;     // the same
 	uint64_t verify_checked;
 	uint64_t verify_mismatched;
 	uint64_t peak_error_bytes; // how far peaks of one process may be off at most; 0 = exact

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "base/arch.h"
+#include "base/effort.h"
 #include "base/raw_sys.h"
 
 #define ARGUMENTS_MAX 6
@@ -46,6 +47,7 @@ raw_syscall(long number, ...)
 		argument[i] = va_arg(rest, long); // as libc reads them: the kernel does not look at those that were not given
 	va_end(rest);
 
+	effort_count_call();
 	result = arch_syscall(number, argument);
 	if ((unsigned long)result >= -ERRORS_MAX) {
 		errno = (int)-result;

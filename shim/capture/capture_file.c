@@ -15,6 +15,7 @@
 
 #include "base/capture_life.h"
 #include "base/diag.h"
+#include "base/effort.h"
 #include "base/raw_sys.h"
 #include "base/settings.h"
 #include "base/wait_lock.h"
@@ -199,6 +200,7 @@ grow_locked(enum kmem_section kind, size_t end)
 	for (size_t i = 0; i < chunks; i++)
 		directory()[count + i] = (struct kmem_chunk){ .section = (uint8_t)kind, .inverted = (uint8_t)~kind };
 
+	effort_count(KMEM_EFFORT_GROWTHS);
 	/* release: the entries before the count that leads to them (F1, F2). Pairs with the reader's acquire. */
 	atomic_store_explicit(&header->chunk_count, count + (uint32_t)chunks, memory_order_release);
 	/* The mapping before its size. Pairs with capture_file_append(). seq_cst: as in capture_file_abandon(), one of both sees the other. */
@@ -263,6 +265,7 @@ grow(enum kmem_section kind, size_t end)
 	struct section *section = &sections[kind];
 	int host_errno = errno;
 	int error = 0; // that is to be told
+	uint64_t begun;
 	bool has_grown;
 
 	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
@@ -271,6 +274,7 @@ grow(enum kmem_section kind, size_t end)
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
 		return false;
 	}
+	begun = effort_begin();
 	/* What was given up while we waited stays so. */
 	has_grown = !atomic_load_explicit(&section->is_stuck, memory_order_relaxed) && grow_locked(kind, end);
 	if (!has_grown)
@@ -282,6 +286,7 @@ grow(enum kmem_section kind, size_t end)
 	}
 	if (!is_locked_here)
 		wait_lock_give(&growth_lock);
+	effort_end(begun, KMEM_EFFORT_GROWTHS);
 	if (error != 0)
 		tell_of_failure(error);
 	errno = host_errno;
@@ -396,6 +401,7 @@ begin_header(void)
 	header->head_bytes = KMEM_HEAD_BYTES;
 	header->chunk_bytes = KMEM_CHUNK_BYTES;
 	header->identity_bytes = sizeof(struct kmem_identity);
+	effort_keep_in(&header->efforts);
 }
 
 bool
@@ -507,6 +513,7 @@ capture_file_mark(enum kmem_state state, int exit_code, uint64_t now_ns)
 void
 capture_file_close(void)
 {
+	effort_thread_ends();
 	if (!has_file)
 		return;
 	capture_file_growth_lock(); // given back on failure only: nothing grows after this
@@ -680,7 +687,8 @@ capture_file_forked(void)
 		atomic_store_explicit(&section->is_stuck, false, memory_order_relaxed);
 	}
 	sealed_bytes = 0;
-	growth_fd = -1; // of a growth in the parent: here the number may be the program's by now
+	growth_fd = -1;  // of a growth in the parent: here the number may be the program's by now
+	effort_forked(); // before the head goes
 	atomic_store_explicit(&is_failure_noted, false, memory_order_relaxed);
 	if (head != stand_in)
 		raw_munmap(head, KMEM_HEAD_BYTES);

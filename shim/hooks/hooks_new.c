@@ -27,6 +27,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "base/effort.h"
 #include "base/loaded_object.h"
 #include "base/raw_sys.h"
 #include "base/real_new.h"
@@ -245,10 +246,15 @@ hooks_new_find(unsigned function, const void *caller)
 	struct loaded_object object;
 	struct pair pair;
 
+	effort_count(KMEM_EFFORT_NEW_PAGES);
 	if (!loaded_object_find((uintptr_t)caller, &object))
 		object = (struct loaded_object){ .end_addr = 1 };
 	if (!find_row(function, &object, caller, &pair)) {
+		uint64_t begun = effort_begin();
 		bool is_known = real_new_find(caller, found);
+
+		effort_count(KMEM_EFFORT_NEW_SEARCHES);
+		effort_end(begun, KMEM_EFFORT_NEW_SEARCHES);
 
 		for (unsigned i = 0; is_known && i < REAL_NEW_COUNT; i++) {
 			if (found[i].addr != NULL && found[i].relation == REAL_NEW_EVERYBODYS)

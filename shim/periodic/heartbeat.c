@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/effort.h"
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "base/thread_stack.h"
@@ -60,6 +61,9 @@ heartbeat_take(uint64_t live_bytes)
 {
 	if (!thread_stack_has_room())
 		return;
+	uint64_t begun = effort_begin();
+
+	effort_count(KMEM_EFFORT_HEARTBEATS);
 	record_callbacks.needs_file();
 
 	uint64_t number = atomic_fetch_add_explicit(&sequence, 1, memory_order_relaxed) + 1;
@@ -113,5 +117,6 @@ heartbeat_take(uint64_t live_bytes)
 		resident_take(&now, live_bytes);
 	inherited_sample(false);
 	errno = host_errno;
+	effort_end(begun, KMEM_EFFORT_HEARTBEATS);
 	memory_guard_do(due);
 }

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "base/effort.h"
 #include "python/python_memory.h"
 
 /* An address says which code it is in: no two living code objects share one. */
@@ -236,6 +237,7 @@ digest_rest(struct python_chain *chain, const struct python_layout *layout, uint
 		return (struct digest_rest){ 0, false };
 	if (!is_pointer && go_on(chain, layout, false, frame, &digest))
 		return (struct digest_rest){ digest, true };
+	effort_count(KMEM_EFFORT_PYTHON_CHAINS);
 	while (!(is_pointer ? follow(chain, layout, true, frame, &count, &fresh)
 	                    : follow(chain, layout, false, frame, &count, &fresh))) {
 		bool was_cut = chain->least_bytes != 0;

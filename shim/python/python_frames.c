@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 #include "base/checked_memory.h"
+#include "base/effort.h"
 #include "base/settings.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
@@ -320,6 +321,8 @@ python_frames_walk(struct python_stack *stack)
 
 	walk.end = thread_stack_end(sp);
 	walk_chain(&walk);
+	effort_count(KMEM_EFFORT_PYTHON_WALKS);
+	effort_count_many(KMEM_EFFORT_PYTHON_FRAMES, stack->count);
 	if (stack->count != 0 && walk.python->layout.chain == PYTHON_CHAIN_OBJECTS && runtime->evaluator_addr != 0) {
 		stack->is_scanned = true;
 		stack->frames[0].anchor_addr = evaluator_frame(sp, innermost, runtime->evaluator_addr, runtime->evaluator_end);

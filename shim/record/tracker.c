@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/counter.h"
+#include "base/effort.h"
 #include "base/settings.h"
 #include "base/turn.h"
 #include "capture/capture_file.h"
@@ -115,6 +116,8 @@ place(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_
 	}
 	struct kmem_site *site = site_table_at(block.site);
 
+	if (slot == NULL)
+		effort_count(KMEM_EFFORT_NO_SLOT);
 	block.generation = domain == KMEM_DOMAIN_PYTHON_OBJECT ? generations_born_sample(site, block.site, clock)
 	                                                       : generations_born(site, block.site, clock);
 	book_prepare(site);
@@ -151,6 +154,8 @@ own_record(struct thread_slot *slot, uint32_t site, uint8_t generation, uint64_t
 		lose_event(bytes);
 		return 0;
 	}
+	if (own != site)
+		effort_count(KMEM_EFFORT_OTHERS_BLOCKS);
 	if (is_whole)
 		generations_died(site_table_at(own), own, generation);
 	book_prepare(site_table_at(own));
@@ -179,6 +184,8 @@ dead(struct thread_slot *slot, struct address_block block, uint64_t bytes, bool 
 	}
 	uint32_t own = own_record(slot, block.site, block.generation, bytes, is_whole);
 
+	if (slot == NULL)
+		effort_count(KMEM_EFFORT_NO_SLOT);
 	if (__builtin_expect(own != 0, 1))
 		book_dead_slow(site_table_at(own), bytes, is_whole,
 		               peak_release(&capture_file_domain(domain)->peak, batch_of(slot, domain), bytes));
@@ -206,10 +213,12 @@ is_teardown(uint64_t bytes)
 static inline void
 released(struct thread_slot *slot, struct address_block block, bool is_whole)
 {
-	if (__builtin_expect(is_teardown(0), 0))
+	if (__builtin_expect(is_teardown(0), 0)) {
 		teardown_keep(block, is_whole);
-	else
-		dead(slot, block, block.bytes, is_whole);
+		return;
+	}
+	effort_count(KMEM_EFFORT_SLOW_RELEASES);
+	dead(slot, block, block.bytes, is_whole);
 }
 
 /* One event for the total: the net change. A change of 0 is a release, because the first of equal maxima counts (P3). */
@@ -265,6 +274,7 @@ tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_
 	if (is_teardown(bytes))
 		return;
 	slot = thread_slot_here();
+	effort_count(KMEM_EFFORT_SLOW_ALLOCATIONS);
 	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	block.generation |= mark;
 	if (block.site != 0)
@@ -330,6 +340,7 @@ tracker_gain_slow(struct thread_slot *slot, void *addr, struct address_block blo
 	struct kmem_site *site = site_table_at(block.site);
 	int host_errno = errno;
 
+	effort_count(KMEM_EFFORT_SLOW_ALLOCATIONS);
 	book_prepare(site);
 	book_born_slow(site, block.bytes, true,
 	               peak_gain(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak, &slot->heap, block.bytes));
@@ -345,6 +356,7 @@ tracker_resize_slow(struct thread_slot *slot, struct address_block old, void *ad
 	struct kmem_site *site = site_table_at(block.site);
 	uint32_t epoch;
 
+	effort_count(KMEM_EFFORT_SLOW_ALLOCATIONS);
 	generations_died(old_site, old.site, old.generation);
 	book_prepare(old_site);
 	book_prepare(site);
@@ -473,6 +485,7 @@ tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old
 		teardown_keep(block_of(old), true);
 		return;
 	}
+	effort_count(KMEM_EFFORT_SLOW_ALLOCATIONS);
 	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
 	block.generation |= mark;
 	if (block.site == 0) {

@@ -13,6 +13,7 @@
 
 #include "base/arch.h"
 #include "base/clock.h"
+#include "base/effort.h"
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "base/thread_stack.h"
@@ -370,10 +371,13 @@ tracker_library_sample(const void *hook_frame)
 	struct moment begun;
 	struct moment ended;
 	uint64_t resident_bytes;
+	uint64_t begun_ticks;
 	bool has_sampled;
 
 	if (!thread_stack_has_room() || !begin())
 		return;
+	begun_ticks = effort_begin();
+	effort_count(KMEM_EFFORT_LIBRARY_LOOKS);
 	begun = moment_now();
 	stack = stack_here(hook_frame);
 	if (stack == NULL) { // the next one may know
@@ -390,6 +394,7 @@ tracker_library_sample(const void *hook_frame)
 	end();
 	if (has_sampled)
 		tracker_look_after_total();
+	effort_end(begun_ticks, KMEM_EFFORT_LIBRARY_LOOKS);
 	errno = host_errno;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/effort.h"
 #include "capture/capture_file.h"
 #include "python/python_code.h"
 #include "python/python_frames.h"
@@ -156,6 +157,7 @@ find_in_bucket(struct event_cache *cache, const uint64_t *frame, uint64_t python
 		}
 		at = event->older;
 	}
+	effort_count(KMEM_EFFORT_BUCKETS);
 	return 0;
 }
 
@@ -174,6 +176,7 @@ find_otherwise(struct event_cache *cache, const uint64_t *frame, uint64_t python
 {
 	uint32_t site;
 
+	effort_count(KMEM_EFFORT_SUCCESSORS);
 	/* In the bucket there may be many like it: where the event before was not remembered either, walking is the better try. */
 	if (native != NULL && cache->last == 0)
 		return find_by_walk(cache, native, frame, false);
@@ -188,7 +191,10 @@ find_beside(struct event_cache *cache, const uint64_t *frame, uint64_t python, c
 {
 	uint16_t path = find_path(cache, event->offsets, digest);
 
-	return path != 0 ? whole(python, found(cache, path)) : find_otherwise(cache, frame, python, native);
+	if (path == 0)
+		return find_otherwise(cache, frame, python, native);
+	effort_count(KMEM_EFFORT_SUCCESSORS);
+	return whole(python, found(cache, path));
 }
 
 static __attribute__((noinline, cold)) struct event_lookup
@@ -240,6 +246,7 @@ find_python_near(const struct event_cache *cache, uint64_t key)
 		if (line[i].key == key)
 			return line[i].site;
 	}
+	effort_count(KMEM_EFFORT_DIGESTS);
 	return 0;
 }
 
@@ -369,6 +376,7 @@ came_before(struct event_cache *cache, uint64_t sp, uint32_t site, uint64_t path
 			return true;
 	}
 	*set = *set << 16 | tag;
+	effort_count(KMEM_EFFORT_FIRST_TIMES);
 	return false;
 }
 
@@ -493,6 +501,7 @@ event_cache_clear(struct event_cache *cache)
 	cache->last = 0;
 	if (cache->used == 0) // nothing was kept: the pages of a new thread are not touched
 		return;
+	effort_count(KMEM_EFFORT_FORGOTTEN);
 	memset(cache->bucket, 0, sizeof(cache->bucket));
 	memset(cache->paths, 0, sizeof(cache->paths));
 	memset(&cache->units[0], 0, sizeof(cache->units[0]));

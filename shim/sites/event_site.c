@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/effort.h"
 #include "base/settings.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
@@ -89,6 +90,9 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 	static const struct call_stack arena = { .hash = 1, .flags = KMEM_STACK_ARENA };
 	struct call_stack_memory *memory = slot != NULL ? &slot->stack : NULL;
 	const void *frame = frame_of(hook_frame);
+	uint64_t begun = effort_begin();
+	uint64_t growths = effort_sum(KMEM_EFFORT_GROWTHS);
+	uint64_t new_stacks = effort_sum(KMEM_EFFORT_NEW_STACKS);
 	bool is_address_space = frame == NULL && domain != KMEM_DOMAIN_PYTHON_ARENA; // of arenas whose objects are recorded
 	const struct call_stack *stack = is_address_space
 	                                     ? &arena
@@ -104,6 +108,9 @@ walk_to_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, 
 		}
 	}
 	call_stack_give_back(memory, stack);
+	effort_end(begun, effort_sum(KMEM_EFFORT_GROWTHS) != growths         ? KMEM_EFFORT_GROWTHS
+	                  : effort_sum(KMEM_EFFORT_NEW_STACKS) != new_stacks ? KMEM_EFFORT_NEW_STACKS
+	                                                                     : KMEM_EFFORT_WALKS);
 	return site;
 }
 
@@ -156,6 +163,7 @@ event_site_needs_native_slow(struct thread_slot *slot, uint32_t site, int64_t ow
 
 	if (room->site == site && own_bytes < room->until_bytes && most >= room->most_bytes / 2)
 		return false;
+	effort_count(KMEM_EFFORT_ROOMS);
 	held = site_table_held(site, &records);
 	if (held >= most)
 		return true;

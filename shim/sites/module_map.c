@@ -16,6 +16,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
+#include "base/effort.h"
 #include "base/loaded_object.h"
 #include "base/mappings.h"
 #include "base/raw_sys.h"
@@ -421,6 +422,7 @@ note_module(const struct loaded_object *object, uint64_t key)
 	bool is_new = false;
 	bool is_lost = true;
 
+	effort_count(KMEM_EFFORT_MODULES);
 	if (has_facts) {
 		learn_file(object, &facts);
 		facts.build_id_bytes = build_id_of(object, facts.build_id);

@@ -22,6 +22,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/effort.h"
 #include "base/raw_sys.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
@@ -202,8 +203,12 @@ find_or_join(struct site_owner *owner, uint32_t start, uint8_t clock, enum site_
 	/* acquire: of slot 0 it may be another thread's record, which goes on to a third one from here. Pairs with the store below. */
 	uint64_t seen = atomic_load_explicit(joined, memory_order_acquire);
 	bool is_known = seen != 0 && seen >> 32 == stack && site_table_is_complete(site_table_at((uint32_t)seen));
-	uint32_t found = is_known ? (uint32_t)seen : find_in_ring(start, slot_of(owner));
+	uint32_t found = (uint32_t)seen;
 
+	if (!is_known) {
+		effort_count(KMEM_EFFORT_RINGS);
+		found = find_in_ring(start, slot_of(owner));
+	}
 	if (found == 0 && site_room_has_budget(purpose)) {
 		found = store_site(stack, site->domain, slot_of(owner), clock, purpose);
 		if (found != 0)
@@ -232,6 +237,7 @@ store(struct site_owner *owner, const struct stack_words *stack, unsigned domain
 	                                &stack_index) == NULL)
 		return 0;
 	stack_index = stack_store_add(owner != NULL ? &owner->last : NULL, stack, site_room_spare_bytes(purpose));
+	effort_count(KMEM_EFFORT_NEW_STACKS);
 	return stack_index != 0 ? store_site(stack_index, domain, slot_of(owner), clock, purpose) : 0;
 }
 

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/effort.h"
 #include "base/raw_sys.h"
 #include "base/reentry_guard.h"
 #include "base/settings.h"
@@ -75,6 +76,7 @@ release(void *value)
 	reentry_guard_enter_last(); // a handler may have ended the thread inside a hook
 	has_ended = true;           // N2
 	thread_attribution_ended(&slot->parent);
+	effort_thread_ends();
 	thread_attribution_current = NULL;
 	thread_slot_current = NULL;
 	atomic_fetch_sub_explicit(&in_use, 1, memory_order_relaxed);

@@ -31,6 +31,7 @@
  */
 #include "tables/pointer_map.h"
 
+#include "base/effort.h"
 #include "base/raw_sys.h"
 #include "base/turn.h"
 #include "kmem_tables.h"
@@ -244,6 +245,8 @@ put_overflow(uint64_t addr, struct address_block block, struct address_block *ol
 {
 	enum address_table_put put = address_table_put(&overflow, addr, unmarked(block), old);
 
+	effort_count(KMEM_EFFORT_CROWDED);
+
 	if (put == ADDRESS_TABLE_FULL)
 		return POINTER_MAP_FULL;
 	return put == ADDRESS_TABLE_REPLACED ? POINTER_MAP_REPLACED : POINTER_MAP_STORED;
@@ -255,6 +258,7 @@ put_large(uint64_t addr, struct address_block block)
 {
 	struct address_block none;
 
+	effort_count(KMEM_EFFORT_CROWDED);
 	return address_table_put(&overflow, addr, unmarked(block), &none) != ADDRESS_TABLE_FULL;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/call_clock.h"
 #include "base/checked_memory.h"
+#include "base/effort.h"
 #include "base/thread_stack.h"
 #include "kmem_format.h"
 #include "unwind/native_cache_room.h"
@@ -411,6 +412,8 @@ walk_to_end(struct native_cache *cache, struct native_place *place, uint64_t sto
 		steps++;
 	}
 
+	effort_count(KMEM_EFFORT_WALKS);
+	effort_count_many(KMEM_EFFORT_WALK_FRAMES, (uint32_t)steps);
 	if (ending == ENDING_NONE) {
 		uint64_t room = cache->room;
 

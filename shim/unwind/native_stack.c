@@ -15,6 +15,7 @@
 
 #include "base/arch.h"
 #include "base/checked_memory.h"
+#include "base/effort.h"
 #include "base/settings.h"
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
@@ -307,10 +308,13 @@ walk_on(const struct native_cache *cache, struct native_place place, uint64_t fi
 	for (uint64_t i = 0; i < steps; i++)
 		keep(&kept, cache->steps[i].place.pc, cache->steps[i].place.sp);
 	enter_stack(&walk, first_sp, thread_stack_contains(first_sp));
-	if (walk_by_rules(&walk, place, &kept, stop_sp))
-		return true;
-	walk_by_libunwind(first_sp, stop_sp, stack);
-	return false;
+	bool is_by_rules = walk_by_rules(&walk, place, &kept, stop_sp);
+
+	if (!is_by_rules)
+		walk_by_libunwind(first_sp, stop_sp, stack);
+	effort_count(KMEM_EFFORT_WALKS);
+	effort_count_many(KMEM_EFFORT_WALK_FRAMES, (uint32_t)kept.walked);
+	return is_by_rules;
 }
 
 /* With a link register the tables of that code lead on, and libunwind follows them. */

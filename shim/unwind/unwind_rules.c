@@ -15,6 +15,7 @@
 #include <ucontext.h>
 
 #include "base/checked_memory.h"
+#include "base/effort.h"
 #include "base/loaded_object.h"
 #include "base/raw_sys.h"
 #include "kmem_format.h"
@@ -139,6 +140,7 @@ compute_function(uint64_t pc, uint64_t version)
 static uint64_t
 compute(uint64_t pc_word, uint64_t version)
 {
+	effort_count(KMEM_EFFORT_RULES);
 	return pc_word & UNWIND_FUNCTION_BIT ? compute_function(pc_word & KMEM_FRAME_PC_MASK, version)
 	                                     : pack(compute_rule(pc_word), version);
 }

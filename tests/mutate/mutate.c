@@ -68,6 +68,7 @@ static const struct field header_fields[] = {
 	OF(kmem_header, "head", attempt_bytes, ALL),
 	OF(kmem_header, "head", attempt_domain, ALL),
 	OF(kmem_header, "head", losses, ALL),
+	OF(kmem_header, "head", efforts, ALL),
 	OF(kmem_header, "head", failed_count, ALL),
 	OF(kmem_header, "head", volume_bytes, ALL),
 	OF(kmem_header, "head", tick_bytes, ALL),

@@ -162,10 +162,10 @@ def compile_c(source, program, *flags, compiler="gcc"):
     return program
 
 
-def compile_cc(folder, name):
+def compile_cc(folder, name, *flags):
     """NAME.cc of this folder as a program NAME_cc."""
     program = folder / f"{name}_cc"
-    done = run(["g++", "-std=gnu++17", "-g", "-O1", HERE / f"{name}.cc", "-o", program])
+    done = run(["g++", "-std=gnu++17", "-g", "-O1", *flags, HERE / f"{name}.cc", "-o", program])
     assert done.returncode == 0, done.stderr
     return program
 

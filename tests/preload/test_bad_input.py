@@ -75,10 +75,10 @@ def test_a_command_that_is_not_there(tmp_path):
     assert done.stderr.startswith("kmemshim:") and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5, 6, 7, 8, 13, 999])
+@pytest.mark.parametrize("version", [0, 1, 2, 3, 4, 5, 6, 7, 8, 14, 999])
 def test_an_older_or_newer_capture(version, capture):
     content = bytearray(capture.read_bytes())
-    assert content[:8] == b"kmemshim" and int.from_bytes(content[8:12], "little") == 12
+    assert content[:8] == b"kmemshim" and int.from_bytes(content[8:12], "little") == 13
     content[8:12] = version.to_bytes(4, "little")
     capture.write_bytes(content)
     done = harness.kmemshim("report", capture)

@@ -69,4 +69,4 @@ def test_the_reader_refuses_what_is_no_capture(tmp_path):
     other = tmp_path / "other.kmem"
     other.write_bytes(b"kmemshim" + b"\5\0\0\0" + bytes(200000))
     done = run([sys.executable, READER, other])
-    assert done.returncode == 1 and "is no capture of format 9 to 12" in done.stderr
+    assert done.returncode == 1 and "is no capture of format 9 to 13" in done.stderr

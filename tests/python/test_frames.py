@@ -19,7 +19,7 @@ CASES.remove("speed")
 EVENTS = os.environ.get("EVENTS", "3000")
 FLAGS = ("-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-omit-frame-pointer "
          "-ftls-model=initial-exec -mcx16 -pthread -shared -Wl,-z,now -Wl,-z,defs").split()
-SOURCES = ["base/checked_memory.c", "base/diag.c", "base/elf_symbols.c", "base/raw_sys.c", "base/raw_syscall.c", "base/settings.c",
+SOURCES = ["base/checked_memory.c", "base/clock.c", "base/diag.c", "base/effort.c", "base/elf_symbols.c", "base/raw_sys.c", "base/raw_syscall.c", "base/settings.c",
            "base/thread_stack.c", "base/turn.c"]
 
 

@@ -309,6 +309,47 @@ losses_fit_the_page(void **state)
 	free(text);
 }
 
+static char *
+efforts_text(void)
+{
+	const struct report_options rows = { .top = 5 };
+
+	return written(&hand.model, &rank_sites, &rows, render_text_efforts);
+}
+
+static void
+what_recording_did_is_told_for_each_thousand_events(void **state)
+{
+	struct model_efforts *efforts;
+	char *text;
+
+	make();
+	text = efforts_text();
+	assert_string_equal(text, ""); // of an older capture nobody knows it
+	free(text);
+
+	efforts = &hand.process.efforts;
+	efforts->events = 40000;
+	efforts->counts[KMEM_EFFORT_WALKS] = 50;
+	efforts->longest_pause_ns = 1234567;
+	efforts->longest_pause = KMEM_EFFORT_GROWTHS;
+	text = efforts_text();
+	assert_string_equal(
+		text, "\n"
+			  "What recording did  per 1,000 events\n"
+			  "            40,000                    allocations and releases that were recorded\n"
+			  "                50              1.25  walks of native frames\n"
+			  "          1.235 ms                    the longest pause, in one of the times that the capture grew\n");
+	free(text);
+
+	efforts->events = 0; // there may be walks without one
+	for (unsigned i = 0; i < KMEM_EFFORT_COUNT; i++)
+		efforts->counts[i] = UINT64_MAX;
+	text = efforts_text();
+	assert_null(strstr(text, "1.25"));
+	free(text);
+}
+
 int
 main(void)
 {
@@ -324,6 +365,7 @@ main(void)
 		cmocka_unit_test(of_one_domain_nothing_is_said_of_all),
 		cmocka_unit_test(one_is_no_plural),
 		cmocka_unit_test(losses_fit_the_page),
+		cmocka_unit_test(what_recording_did_is_told_for_each_thousand_events),
 		cmocka_unit_test(whether_sums_were_there_at_once_is_always_said),
 	};
 

@@ -1,0 +1,86 @@
+/*
+ * render_efforts.c - what did recording do beyond the fast way: as a table, and as rows of the JSON.
+ */
+#include <inttypes.h>
+
+#include "base/units.h"
+#include "report/paragraph.h"
+#include "report/render_json.h"
+
+#define WORDS(constant, name, words) [KMEM_EFFORT_##constant] = (words),
+static const char *const words[KMEM_EFFORT_COUNT] = { KMEM_EFFORTS(WORDS) };
+#undef WORDS
+#define NAME(constant, name, words) [KMEM_EFFORT_##constant] = (name),
+static const char *const names[KMEM_EFFORT_COUNT + 1] = { KMEM_EFFORTS(NAME) };
+#undef NAME
+
+static bool
+is_any(const struct model_efforts *efforts)
+{
+	for (unsigned i = 0; i < KMEM_EFFORT_COUNT; i++) {
+		if (efforts->counts[i] != 0)
+			return true;
+	}
+	return false;
+}
+
+void
+render_text_efforts(const struct report *report, FILE *stream)
+{
+	const struct model_efforts *efforts = &report->efforts;
+	char count[UNITS_TEXT_BYTES];
+
+	if (!is_any(efforts)) // an older capture
+		return;
+	(void)fprintf(stream, "\n%-18s%18s\n", "What recording did", "per 1,000 events");
+	(void)fprintf(stream, "%18s%18s  allocations and releases that were recorded\n",
+	              units_count(efforts->events, count), "");
+	for (unsigned i = 0; i < KMEM_EFFORT_COUNT; i++) {
+		if (efforts->counts[i] == 0)
+			continue;
+		(void)fprintf(stream, "%18s", units_count(efforts->counts[i], count));
+		if (efforts->events != 0)
+			(void)fprintf(stream, "%18.2f", (double)efforts->counts[i] * 1000 / (double)efforts->events);
+		else
+			(void)fprintf(stream, "%18s", "");
+		(void)fprintf(stream, "  %s\n", words[i]);
+	}
+	if (efforts->longest_pause_ns != 0)
+		(void)fprintf(stream, "%15.3f ms%18s  the longest pause, in one of the %s\n",
+		              (double)efforts->longest_pause_ns / 1e6, "", words[efforts->longest_pause]);
+}
+
+static const char *
+pause_name(unsigned number)
+{
+	return number < KMEM_EFFORT_COUNT ? names[number] : NULL;
+}
+
+#define OWNER struct model_efforts
+JSON_KNOWN(has_pause, longest_pause_ns != 0)
+
+#define FIELD(constant, name_, words_)                                                 \
+	{                                                                                  \
+		.name = (name_),                                                               \
+		.meaning = (words_),                                                           \
+		.kind = JSON_U64,                                                              \
+		.offset = offsetof(OWNER, counts) + KMEM_EFFORT_##constant * sizeof(uint64_t), \
+	},
+static const struct json_field efforts_fields[] = {
+	JSON_FIELD(
+		events,
+		"Allocations and releases that were recorded; a resize is both. All counts here are of these, or beside them."),
+	JSON_FIELD(
+		longest_pause_ns,
+		"Nanoseconds that the longest of what is timed took: a stack that was walked until its site was known, a search for operator new, a look. What the system did meanwhile, also for other programs, is in it; events on the fast way are not timed. null = none, or there was no clock.",
+		.without = JSON_NULL, .is_known = has_pause),
+	JSON_FIELD_OF(
+		JSON_ENUM, "longest_pause", longest_pause,
+		"What it was, by its name here: walks, new_stacks (the stack was stored), growths (the capture grew), new_searches, library_looks, heartbeats.",
+		.without = JSON_NULL, .value_of = pause_name, .is_known = has_pause),
+	KMEM_EFFORTS(FIELD){ .name = NULL },
+};
+OBJECT_SHARED(
+	efforts, NULL,
+	"What recording itself did beyond the fast way of an event: counts, which do not depend on how fast the machine is. Of a thread that runs or was killed up to 63 of each are missing, but of new_stacks and what follows it none; system_calls are as of when something else was counted last.");
+#undef OWNER
