@@ -786,8 +786,8 @@ struct kmem_launcher {
 };
 
 /*
- * What the resident set was made of at one look: what /proc/self/smaps says of each mapping, summed by what lies there. The parts add
- * up to resident_bytes. Mutable; two by turns, the newer has the higher sequence.
+ * What the resident set was made of at one look: pages that the kernel says are in memory, summed by what lies there. A look at a large
+ * process is taken in pieces and begins at monotonic_ns. The parts add up to resident_bytes. Mutable; two by turns, the newer has the higher sequence.
  */
 enum kmem_resident_part {
 	KMEM_RESIDENT_OTHER = 0, // nobody told us: not attributed
@@ -886,7 +886,7 @@ struct kmem_inherited {
 	_Atomic uint32_t figures_checksum;
 	uint32_t sites_checksum;              // of site_count and what follows it; 0 = none
 	_Atomic uint64_t copied_bytes;        // at least so much; 0 = nothing worth a look
-	_Atomic uint64_t private_dirty_bytes; // of the whole process at the last look; 0 = never looked
+	_Atomic uint64_t private_dirty_bytes; // private pages that no other process has, at the last look; 0 = never looked
 	_Atomic uint64_t faulted_bytes;       // minor page faults until then, as bytes
 	uint32_t site_count;
 	uint32_t reserved;

@@ -19,7 +19,7 @@
 
 #define CGROUP_ROOT_V1 "/sys/fs/cgroup/memory"
 #define CGROUP_ROOT_V2 "/sys/fs/cgroup"
-#define NOW_TEXT_BYTES 640 // of /proc/meminfo to SwapFree, of smaps_rollup to Private_Dirty; the stack may be small
+#define NOW_TEXT_BYTES 640               // of /proc/meminfo to SwapFree; the stack may be small
 #define UNLIMITED_V1 (UINT64_C(1) << 62) // version 1 says "none" with a number near 2^63
 
 static size_t
@@ -399,14 +399,4 @@ memory_limits_read_now(const struct kmem_identity *identity, struct memory_limit
 	}
 	if (identity->machine_bytes != 0 && identity->machine_bytes < now->limit_bytes)
 		now->limit_bytes = identity->machine_bytes;
-}
-
-uint64_t
-memory_limits_private_dirty(void)
-{
-	char text[NOW_TEXT_BYTES];
-
-	if (memory_limits_read_file("/proc/self/smaps_rollup", text, sizeof(text)) == 0)
-		return 0;
-	return named_number(text, "Private_Dirty:", 0) << 10;
 }

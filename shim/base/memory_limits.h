@@ -51,9 +51,6 @@ uint64_t memory_limits_faulted(const struct kmem_identity *identity);
 void memory_limits_read_container(const struct kmem_identity *identity, char *text, size_t bytes,
                                   struct kmem_container *now);
 
-/* Private dirty bytes of this process; 0 when not known. Takes 5 ms per GiB that is resident. */
-uint64_t memory_limits_private_dirty(void);
-
 /* A file of at most size - 1 bytes, terminated; returns its length, 0 when it cannot be read. */
 size_t memory_limits_read_file(const char *path, char *buffer, size_t size);
 

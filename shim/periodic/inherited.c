@@ -6,14 +6,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "moments/phases.h"
+#include "periodic/page_look.h"
 #include "periodic/resident.h"
-#include "periodic/resident_pages.h"
 #include "python/python_frames.h"
 #include "python/python_runtime.h"
 #include "python/python_types.h"
@@ -24,6 +25,7 @@
 /* A look walks through all that is resident: a child that lives for a moment takes none, unless that much may be copied. */
 #define WORTH_A_LOOK_BYTES ((uint64_t)4 << 20)
 #define COPIED_MUCH_SHARE 8 // of what is resident: the copies took about as long as a look
+#define PIECES_SHARE 8      // pieces of a look take no more than that part of its time
 
 /* Of the last fork; in a child, what its parent held at that moment. */
 static struct site_totals totals[KMEM_DOMAINS_MAX];
@@ -39,6 +41,11 @@ static uint64_t samples[PYTHON_SAMPLES_MAX];
 static uint32_t sample_count;
 static bool is_forked;
 static struct turn sampling; // a thread is at the figures; others leave it to that
+static struct {
+	struct page_look look;
+	uint64_t bytes; // of private memory that no other process has
+	uint64_t table_bytes;
+} own_pages; // under it
 
 /*
  * Records are summed one after the other while other threads go on: an event that comes meanwhile may count half. The domain's own word
@@ -154,6 +161,7 @@ inherited_forked_child(void)
 		inherited_gather();
 	is_gathered = false;
 	note_samples();
+	page_look_drop(&own_pages.look);
 	is_forked = true;
 }
 
@@ -193,15 +201,15 @@ static void
 count_copied_samples(struct kmem_inherited *stored)
 {
 	static uint32_t counts[KMEM_INHERITED_SITES_MAX]; // one thread at a time; the stack may be small
-	struct resident_page_map map;
+	struct page_look_map map;
 
 	if (sample_count == 0)
 		return;
-	map = resident_pages_open();
+	map = page_look_open_map();
 	memset(counts, 0, sizeof(counts));
 	for (uint32_t i = 0; i < sample_count; i++)
-		counts[samples[i] % SAMPLE_ALIGN] += resident_pages_is_own(&map, samples[i]) ? 1 : 0;
-	resident_pages_close(&map);
+		counts[samples[i] % SAMPLE_ALIGN] += page_look_is_own(&map, samples[i]) ? 1 : 0;
+	page_look_close_map(&map);
 	/* relaxed: each word is the whole message. Never less than before: what is given back had been copied all the same. */
 	for (uint32_t i = 0; i < largest_count; i++) {
 		uint32_t before = atomic_load_explicit(&stored->sites[i].copied_samples, memory_order_relaxed) & UINT16_MAX;
@@ -211,51 +219,80 @@ count_copied_samples(struct kmem_inherited *stored)
 	}
 }
 
-/* Pages of the recorder's tables that this process wrote to: they are no copies of what the program had built. The capture is a file. */
-static uint64_t
-recorder_bytes(void)
+/* Pages of the recorder's tables are no copies of what the program had built. */
+static void
+visit(struct page_look *look, uint64_t start, uint64_t end)
 {
 	enum kmem_own_part part;
-	uint64_t bytes = 0;
-	uint64_t end;
+	uint64_t to;
 
-	for (uint64_t addr = 0; addr != UINT64_MAX; addr = end) {
-		if (raw_is_reserved(addr, &end, &part) && part != KMEM_OWN_CAPTURE)
-			bytes += resident_pages_own_bytes(addr, end);
+	for (uint64_t at = start; at < end && !look->is_hole; at = to) {
+		bool is_table = raw_is_reserved(at, &to, &part) && part != KMEM_OWN_CAPTURE;
+
+		to = to < end ? to : end;
+		uint64_t bytes = page_look_count(&look->pages[(at - start) / PAGE_LOOK_PAGE_BYTES],
+		                                 (to - at) / PAGE_LOOK_PAGE_BYTES, PAGE_LOOK_OWN) *
+		                 PAGE_LOOK_PAGE_BYTES;
+
+		own_pages.bytes += bytes;
+		own_pages.table_bytes += is_table ? bytes : 0;
 	}
-	return bytes;
+}
+
+static bool
+is_worth_it(bool is_end)
+{
+	const struct kmem_header *header = capture_file_header();
+	uint64_t most_bytes = memory_limits_faulted(&header->identity);
+	uint64_t own_bytes = inherited_own_peak_bytes();
+	uint64_t sampled_bytes = atomic_load_explicit(&header->inherited.faulted_bytes, memory_order_relaxed);
+	uint64_t least_bytes = WORTH_A_LOOK_BYTES;
+
+	if (!resident_has_lived() && least_bytes < memory_limits_resident(&header->identity) / COPIED_MUCH_SHARE)
+		least_bytes = memory_limits_resident(&header->identity) / COPIED_MUCH_SHARE;
+	return most_bytes >= own_bytes + least_bytes && (is_end || most_bytes >= sampled_bytes + sampled_bytes / 4);
+}
+
+static void
+publish(void)
+{
+	struct kmem_header *header = capture_file_header();
+	struct kmem_inherited *stored = &header->inherited;
+	uint64_t own_bytes = inherited_own_peak_bytes();
+	uint64_t most_bytes = memory_limits_faulted(&header->identity);
+	uint64_t bytes = own_pages.bytes < most_bytes ? own_pages.bytes : most_bytes;
+
+	/* relaxed: the checksum tells a reader whether what it saw is of one look (F7). */
+	atomic_store_explicit(&stored->figures_checksum, 0, memory_order_relaxed);
+	atomic_store_explicit(&stored->faulted_bytes, most_bytes, memory_order_relaxed);
+	atomic_store_explicit(&stored->private_dirty_bytes, own_pages.bytes, memory_order_relaxed);
+	bytes -= own_pages.table_bytes < bytes ? own_pages.table_bytes : bytes;
+	if (bytes > own_bytes && bytes - own_bytes > inherited_copied_bytes())
+		atomic_store_explicit(&stored->copied_bytes, bytes - own_bytes, memory_order_relaxed);
+	count_copied_samples(stored);
+	atomic_store_explicit(&stored->figures_checksum, kmem_inherited_figures(stored), memory_order_relaxed);
 }
 
 static void
 look(bool is_end)
 {
-	struct kmem_header *header = capture_file_header();
-	struct kmem_inherited *stored = &header->inherited;
-	uint64_t own_bytes, most_bytes, least_bytes, dirty_bytes, sampled_bytes, table_bytes;
+	bool goes_on = !is_end && page_look_is_halfway(&own_pages.look);
+	uint64_t now_ns = clock_now_ns();
 
-	if ((uint32_t)raw_syscall(SYS_getppid) != header->identity.forked_from)
+	if ((uint32_t)raw_syscall(SYS_getppid) != capture_file_header()->identity.forked_from)
 		return;
-	own_bytes = inherited_own_peak_bytes();
-	most_bytes = memory_limits_faulted(&header->identity);
-	sampled_bytes = atomic_load_explicit(&stored->faulted_bytes, memory_order_relaxed);
-	least_bytes = WORTH_A_LOOK_BYTES;
-	if (!resident_has_lived() && least_bytes < memory_limits_resident(&header->identity) / COPIED_MUCH_SHARE)
-		least_bytes = memory_limits_resident(&header->identity) / COPIED_MUCH_SHARE;
-	if (most_bytes < own_bytes + least_bytes || (!is_end && most_bytes < sampled_bytes + sampled_bytes / 4))
+	if (goes_on ? !page_look_is_time(&own_pages.look, now_ns) : !is_worth_it(is_end))
 		return;
-	/* relaxed: the checksum tells a reader whether what it saw is of one look (F7). */
-	atomic_store_explicit(&stored->figures_checksum, 0, memory_order_relaxed);
-	atomic_store_explicit(&stored->faulted_bytes, most_bytes, memory_order_relaxed);
-	dirty_bytes = memory_limits_private_dirty();
-	atomic_store_explicit(&stored->private_dirty_bytes, dirty_bytes, memory_order_relaxed);
-	if (dirty_bytes > most_bytes)
-		dirty_bytes = most_bytes;
-	table_bytes = recorder_bytes();
-	dirty_bytes -= table_bytes < dirty_bytes ? table_bytes : dirty_bytes;
-	if (dirty_bytes > own_bytes && dirty_bytes - own_bytes > inherited_copied_bytes())
-		atomic_store_explicit(&stored->copied_bytes, dirty_bytes - own_bytes, memory_order_relaxed);
-	count_copied_samples(stored);
-	atomic_store_explicit(&stored->figures_checksum, kmem_inherited_figures(stored), memory_order_relaxed);
+	if (!goes_on) {
+		page_look_drop(&own_pages.look);
+		own_pages.look.depth = PAGE_LOOK_OWNERS;
+		own_pages.bytes = own_pages.table_bytes = 0;
+	}
+	if (page_look_go_on(&own_pages.look, visit, is_end ? UINT64_MAX : PAGE_LOOK_PIECE_WORK) ||
+	    !page_look_is_halfway(&own_pages.look)) // it failed: not again for each beat
+		publish();
+	else
+		page_look_wait(&own_pages.look, now_ns, PIECES_SHARE);
 }
 
 void

@@ -4,7 +4,7 @@
  * After fork parent and child share their pages until one of them writes. A child that only reads may write all the same: looking at a
  * Python object changes its reference count. What a child copied is in no figure of any allocation.
  *
- * copied bytes = private dirty bytes of the process, no more than it had page faults, less those of the recorder's tables and less the
+ * copied bytes = private memory that no other process has, no more than it had page faults, less those of the recorder's tables and less the
  * highest live bytes that it ever had of its own: at least so much is copied. Pages are also shared by fewer processes when the parent
  * ends or unmaps them: that is no copy and makes no fault in the child. When the parent is gone the child does not look any more.
  *
@@ -13,10 +13,10 @@
  * up to seven samples, and any of them may have been written to: so a line may get bytes of another line, and a reader takes no more for
  * all lines together than was copied in all.
  *
- * Safe from   any hook; no allocation. A look is a read of /proc/self/smaps_rollup, 5 ms per GiB that is resident, and one word of
- *             /proc/self/pagemap for each sample. It is made when page faults say that a quarter more may have been copied than at the
- *             last one, and at the end.
- * When failing  no smaps_rollup (before Linux 4.14, no /proc): no figure. No pagemap: none by line.
+ * Safe from   any hook; no allocation. A look asks for all private pages, in pieces (page_look.h), and for one word of
+ *             /proc/self/pagemap for each sample. It is begun when page faults say that a quarter more may have been copied than at the
+ *             last one; at the end it is made at once.
+ * When failing  no page map (no /proc, a process that nobody may trace, before Linux 4.2): no figure.
  */
 #ifndef INHERITED_H
 #define INHERITED_H

@@ -1,7 +1,7 @@
 /*
  * rate_limit.h - may this thread take a look now, which takes time in proportion to the heap?
  *
- * One look at a time. After a look the next one waits for a multiple of its duration: so looks take no more than that part of the time,
+ * One look at a time. A long one is taken in pieces, whose durations are summed up. After a look the next one waits for a multiple of its duration: so looks take no more than that part of the time,
  * however long one is. More urgent looks may come sooner. For two of the reasons, the time that half a quiet second, or two seconds,
  * would allow for looks may be used up at once.
  *
@@ -43,9 +43,13 @@ struct rate_limit {
 	struct rate_limit_account wall;      // the wall's time, and how long looks took by it
 	struct rate_limit_account processor; // the processor's, for both
 	struct rate_limit_account bound;     // the wall's, and how long looks took by the processor's
-	uint64_t begin_ns;                   // under the turn, as the next one
-	uint64_t begin_processor_ns;
-	uint64_t begin_thread_ns;
+	uint64_t begin_ns;                   // under the turn, as all up to `took_ns`
+	uint64_t piece_ns;                   // when this piece began, by three clocks
+	uint64_t piece_processor_ns;
+	uint64_t piece_thread_ns;
+	uint64_t spent_ns; // for the pieces before, by the same clocks
+	uint64_t spent_processor_ns;
+	uint64_t spent_thread_ns;
 	_Atomic uint64_t took_ns;       // the thread's time for the last look; relaxed: an estimate
 	uint64_t due_from_processor_ns; // of a forked child: none before that
 };
@@ -91,7 +95,15 @@ rate_limit_has_lived(const struct rate_limit *look)
 	return processor_ns == 0 || processor_ns >= look->due_from_processor_ns;
 }
 
-/* When true, rate_limit_end() is to follow. */
+static inline void
+rate_limit_begin_piece(struct rate_limit *look, uint64_t now_ns, uint64_t processor_ns)
+{
+	look->piece_ns = now_ns;
+	look->piece_processor_ns = processor_ns;
+	look->piece_thread_ns = rate_limit_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* When true, rate_limit_end() is to follow, or rate_limit_pause(). */
 static inline bool
 rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
 {
@@ -109,9 +121,37 @@ rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
 	if (!turn_take(&look->sampling))
 		return false;
 	look->begin_ns = now_ns;
-	look->begin_processor_ns = processor_ns;
-	look->begin_thread_ns = rate_limit_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	look->spent_ns = look->spent_processor_ns = look->spent_thread_ns = 0;
+	rate_limit_begin_piece(look, now_ns, processor_ns);
 	return true;
+}
+
+/* A look that was not complete goes on, on any thread. When true, as above. */
+static inline bool
+rate_limit_go_on(struct rate_limit *look)
+{
+	if (!turn_take(&look->sampling))
+		return false;
+	rate_limit_begin_piece(look, clock_now_ns(), rate_limit_processor_ns());
+	return true;
+}
+
+static inline void
+rate_limit_end_piece(struct rate_limit *look, uint64_t now_ns, uint64_t processor_ns)
+{
+	look->spent_ns += now_ns - look->piece_ns;
+	if (processor_ns == 0 || look->piece_processor_ns == 0)
+		return;
+	look->spent_processor_ns += processor_ns - look->piece_processor_ns;
+	look->spent_thread_ns += rate_limit_clock_ns(CLOCK_THREAD_CPUTIME_ID) - look->piece_thread_ns;
+}
+
+/* The look is not complete. What it took is accounted for when it is. */
+static inline void
+rate_limit_pause(struct rate_limit *look)
+{
+	rate_limit_end_piece(look, clock_now_ns(), rate_limit_processor_ns());
+	turn_give(&look->sampling);
 }
 
 static inline void
@@ -138,12 +178,12 @@ rate_limit_end(struct rate_limit *look)
 	uint64_t end_ns = clock_now_ns();
 	uint64_t end_processor_ns = rate_limit_processor_ns();
 
-	rate_limit_charge(look, &look->wall, end_ns, end_ns - look->begin_ns);
-	if (end_processor_ns != 0 && look->begin_processor_ns != 0) {
-		atomic_store_explicit(&look->took_ns, rate_limit_clock_ns(CLOCK_THREAD_CPUTIME_ID) - look->begin_thread_ns,
-		                      memory_order_relaxed);
-		rate_limit_charge(look, &look->processor, end_processor_ns, end_processor_ns - look->begin_processor_ns);
-		rate_limit_charge(look, &look->bound, end_ns, end_processor_ns - look->begin_processor_ns);
+	rate_limit_end_piece(look, end_ns, end_processor_ns);
+	rate_limit_charge(look, &look->wall, end_ns, look->spent_ns);
+	if (end_processor_ns != 0 && look->piece_processor_ns != 0) {
+		atomic_store_explicit(&look->took_ns, look->spent_thread_ns, memory_order_relaxed);
+		rate_limit_charge(look, &look->processor, end_processor_ns, look->spent_processor_ns);
+		rate_limit_charge(look, &look->bound, end_ns, look->spent_processor_ns);
 	}
 	turn_give(&look->sampling);
 }

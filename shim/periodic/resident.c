@@ -1,10 +1,12 @@
 /*
  * resident.c - what is the resident set made of (see resident.h)?
  *
- * The kernel says for each of its mappings how much of it is resident. What lies there is found out by address: our own tables, mappings
- * that went through our hooks, loaded objects, blocks of the heap. The kernel joins neighbours into one mapping. Where several things
- * lie in one, mincore() says which pages are there. It takes pages for resident that were only read and are the one zero page of all: so
- * no part gets more than is left of the whole.
+ * The kernel says of each page whether it is in memory (page_look.h). What lies there is found out by address: our own tables, mappings
+ * that went through our hooks, loaded objects, blocks of the heap.
+ *
+ * The pages of a large process are looked at cheaply, so that zero pages are taken for memory. Then the sum is compared with the size of
+ * the resident set. Where it is larger they are looked at once more, exactly, as those of a small process are at once. Of pages of which that cannot tell either (a process that forked, a kernel
+ * without PAGEMAP_SCAN), all together get what is left of the resident set.
  *
  * Not attributed: mappings made by direct system calls, by libc for itself, by a libc of another namespace. A forked child starts with
  * empty tables: there such memory is what it has from its parent.
@@ -21,16 +23,16 @@
 #include "base/memory_limits.h"
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
+#include "periodic/page_look.h"
 #include "periodic/rate_limit.h"
 #include "periodic/resident_heap.h"
 #include "periodic/resident_lines.h"
-#include "periodic/resident_pages.h"
 #include "record/tracker_library.h"
 #include "sites/site_table.h"
 #include "tables/pointer_map.h"
 #include "tables/range_map.h"
 
-#define PAGE_BYTES RESIDENT_PAGE_BYTES
+#define PAGE_BYTES PAGE_LOOK_PAGE_BYTES
 #define CHUNK_WORDS_BYTES 16 // of malloc's, before the block
 #define GUARD_BYTES_MAX (UINT64_C(64) << 10)
 #define PERIOD_PART 1024
@@ -39,33 +41,32 @@
 #define PRESSING_PART 25
 #define GROWTH_SHARE 4
 #define FALL_BYTES (UINT64_C(16) << 20)
-#define NEAR_SHARE 8  // of the limit, before it
-#define STEP_SHARE 64 // of the limit
-#define TEXT_BYTES 16384
-#define PATH_BYTES 64 // of a path, only its beginning says anything here
-
-struct mapping {
-	uint64_t start;
-	uint64_t end;
-	bool is_writable;
-	bool is_inaccessible;
-	bool is_shared;
-	bool is_of_file; // also anonymous shared memory
-	char path[PATH_BYTES];
-};
+#define NEAR_SHARE 8     // of the limit, before it
+#define STEP_SHARE 64    // of the limit
+#define WORDS_PER_WORK 8 // of the pointer map: they lie side by side
+#define PIECES_SHARE 8   // pieces take no more than that part of the time of a look
+#define PIECES_SHARE_PRESSING 2
+#define ERROR_SHARE \
+	256 // so much may be the zero page without a second look; what the kernel says of the whole may be off, too
+#define ERROR_BYTES (UINT64_C(1) << 20)
+#define SMALL_BYTES (UINT64_C(64) << 20)
+#define SMALL_DOUBT_BYTES (UINT64_C(64) << 10) // the kernel's own pages ([vvar]) are 16 KiB
 
 /* All of it is under the flag. */
 static struct {
 	uint64_t sequence;
-	struct kmem_resident found;
-	struct mapping mapping;
 	enum kmem_own_part own; // of what was last found to be ours
-	uint64_t own_bytes[KMEM_OWN_PARTS];
-	uint64_t guard_end;   // the mapping before was a guard, up to here
+	uint64_t counted_bytes[KMEM_RESIDENT_PARTS];
+	uint64_t doubtful_bytes[KMEM_RESIDENT_PARTS]; // there, and perhaps the zero page
+	uint64_t own_counted_bytes[KMEM_OWN_PARTS];
+	uint64_t own_doubtful_bytes[KMEM_OWN_PARTS];
+	uint64_t guard_end;   // what lay before was a guard or a stack, up to here
 	bool has_cuda_driver; // at any look
 	uint64_t heap_end;    // what lay before was malloc's, up to here
-	char text[TEXT_BYTES];
+	uint64_t doubtful;    // all of that,
+	uint64_t room;        // and so much of it is resident
 } look;
+struct page_look resident_pages; // under it, too
 static struct rate_limit paced = {
 	.period_ns = PERIOD_NS,
 	.parts = { [PACED_USUAL] = PERIOD_PART,
@@ -73,6 +74,9 @@ static struct rate_limit paced = {
 	           [PACED_FALLEN] = URGENT_PART,
 	           [PACED_PRESSING] = PRESSING_PART },
 };
+
+uint64_t resident_piece_work = PAGE_LOOK_PIECE_WORK;
+uint64_t resident_cheap_bytes = RESIDENT_CHEAP_BYTES;
 
 /* What the last look found, and what was charged then. relaxed: they guard nothing. UINT64_MAX: there was none. */
 static _Atomic uint64_t last_bytes = UINT64_MAX;
@@ -120,7 +124,7 @@ is_in_object(uint64_t addr, uint64_t *end, enum kmem_resident_part *part)
 }
 
 static enum kmem_resident_part
-file_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
+file_at(const struct page_mapping *mapping, uint64_t addr, uint64_t *end)
 {
 	enum kmem_resident_part part;
 
@@ -164,7 +168,7 @@ unseen_at(uint64_t addr, uint64_t *end)
 
 /* What lies at `addr`. *end: the end of the mapping, on return how far the part reaches. */
 static enum kmem_resident_part
-part_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
+part_at(const struct page_mapping *mapping, uint64_t addr, uint64_t *end)
 {
 	enum kmem_resident_part part;
 	struct range range;
@@ -201,159 +205,145 @@ part_at(const struct mapping *mapping, uint64_t addr, uint64_t *end)
 }
 
 static void
-add(enum kmem_resident_part part, uint64_t bytes)
+add(enum kmem_resident_part part, const unsigned char *found, uint64_t count)
 {
-	look.found.part_bytes[part] += bytes;
-	if (part == KMEM_RESIDENT_OWN && look.own != KMEM_OWN_OTHER)
-		look.own_bytes[look.own] += bytes;
-}
+	uint64_t present_bytes = page_look_count(found, count, PAGE_LOOK_PRESENT) * PAGE_BYTES;
+	uint64_t counted_bytes = page_look_count(found, count, PAGE_LOOK_COUNTED) * PAGE_BYTES;
 
-static void
-look_into(enum kmem_resident_part part, uint64_t start, uint64_t end)
-{
-	if (part == KMEM_RESIDENT_BRK || part == KMEM_RESIDENT_HEAP)
-		resident_heap_pages(start, end, resident_lines_are_large);
-}
-
-/* Divides one mapping of the kernel's, of which so many bytes are resident, among the parts. */
-static void
-add_mapping(const struct mapping *mapping, uint64_t resident_bytes)
-{
-	uint64_t left = resident_bytes;
-	uint64_t end = mapping->end;
-	enum kmem_resident_part part = resident_bytes != 0 ? part_at(mapping, mapping->start, &end) : KMEM_RESIDENT_OTHER;
-
-	uint64_t last = mapping->start;
-
-	look.found.resident_bytes += resident_bytes;
-	for (uint64_t start = mapping->start; left != 0 && end < mapping->end;) {
-		uint64_t bytes = resident_pages_bytes(start, end);
-
-		look_into(part, start, end);
-
-		bytes = bytes < left ? bytes : left;
-		add(part, bytes);
-		left -= bytes;
-		last = start = end;
-		end = mapping->end;
-		part = part_at(mapping, start, &end);
-	}
-	add(part, left);
-	if (left != 0)
-		look_into(part, last, mapping->end);
-	look.guard_end = mapping->is_inaccessible && !mapping->is_of_file &&
-	                         mapping->end - mapping->start <= GUARD_BYTES_MAX
-	                     ? mapping->end
-	                     : 0;
-}
-
-static uint64_t
-parse_hex(const char **at)
-{
-	uint64_t number = 0;
-
-	for (;; (*at)++) {
-		if (**at >= '0' && **at <= '9')
-			number = number << 4 | (uint64_t)(**at - '0');
-		else if (**at >= 'a' && **at <= 'f')
-			number = number << 4 | (uint64_t)(**at - 'a' + 10);
-		else
-			return number;
+	look.counted_bytes[part] += counted_bytes;
+	look.doubtful_bytes[part] += present_bytes - counted_bytes;
+	if (part == KMEM_RESIDENT_OWN) {
+		look.own_counted_bytes[look.own] += counted_bytes;
+		look.own_doubtful_bytes[look.own] += present_bytes - counted_bytes;
 	}
 }
 
-/* "7f00-7f10 rw-p 00000000 00:00 0     [heap]" */
+/* Divides some pages of one mapping among the parts. */
 static void
-parse_mapping(const char *at, struct mapping *mapping)
+visit(struct page_look *at_look, uint64_t start, uint64_t end)
 {
-	mapping->start = parse_hex(&at);
-	at++;
-	mapping->end = parse_hex(&at);
-	at++;
-	mapping->is_inaccessible = at[0] == '-' && at[1] == '-' && at[2] == '-';
-	mapping->is_writable = at[1] == 'w';
-	mapping->is_shared = at[3] == 's';
-	for (unsigned field = 0; field < 3; field++) { // to the number of the inode
-		at += strcspn(at, " ");
-		at += strspn(at, " ");
+	const struct page_mapping *mapping = &at_look->mapping;
+	uint64_t part_end, to;
+
+	look.has_cuda_driver = look.has_cuda_driver || mapping->is_cuda_driver;
+	if (at_look->is_hole) {
+		look.guard_end = look.guard_end == start ? end : look.guard_end;
+		look.heap_end = look.heap_end == start ? end : look.heap_end;
+		start = end;
 	}
-	mapping->is_of_file = *at != '0';
-	at += strcspn(at, " ");
-	at += strspn(at, " ");
-	strncpy(mapping->path, at, sizeof(mapping->path) - 1);
-	if (!mapping->is_shared && starts_with(mapping->path, "/dev/zero"))
-		mapping->is_of_file = false;
+	for (uint64_t at = start; at < end; at = to) {
+		const unsigned char *found = &at_look->pages[(at - start) / PAGE_BYTES];
+
+		part_end = mapping->end;
+		enum kmem_resident_part part = part_at(mapping, at, &part_end);
+
+		to = part_end < end ? part_end : end;
+		add(part, found, (to - at) / PAGE_BYTES);
+		if (part == KMEM_RESIDENT_BRK || part == KMEM_RESIDENT_HEAP)
+			at_look->work += resident_heap_pages(at, to, found, resident_lines_are_large) / WORDS_PER_WORK;
+		/* The rest of the part is looked at later, perhaps in another piece. */
+		if (to < part_end && part == KMEM_RESIDENT_HEAP)
+			look.heap_end = to;
+		if (to < part_end && part == KMEM_RESIDENT_STACKS)
+			look.guard_end = to;
+	}
+	resident_lines_pages(start, end, at_look->pages);
+	if (end == mapping->end && mapping->is_inaccessible && !mapping->is_of_file &&
+	    mapping->end - mapping->start <= GUARD_BYTES_MAX)
+		look.guard_end = end;
 }
 
 static void
-take_line(const char *line)
+begin(void)
 {
-	uint64_t kib = 0;
-
-	if ((*line >= '0' && *line <= '9') || (*line >= 'a' && *line <= 'f')) {
-		parse_mapping(line, &look.mapping);
-		look.has_cuda_driver = look.has_cuda_driver || strstr(line, "/libcuda.so.") != NULL;
-	} else if (starts_with(line, "Rss:")) {
-		for (line += strcspn(line, "0123456789"); *line >= '0' && *line <= '9'; line++)
-			kib = kib * 10 + (uint64_t)(*line - '0');
-		add_mapping(&look.mapping, kib << 10);
-		resident_lines_mapping(look.mapping.start, look.mapping.end, kib << 10);
-	}
-}
-
-/* False: not all was read. */
-static bool
-read_all(void)
-{
-	int fd = raw_open("/proc/self/smaps", O_RDONLY | O_CLOEXEC, 0);
-	size_t held = 0;
-	ssize_t got = -1;
-
-	memset(&look.found, 0, sizeof(look.found));
-	memset(look.own_bytes, 0, sizeof(look.own_bytes));
+	memset(look.counted_bytes, 0, sizeof(look.counted_bytes));
+	memset(look.doubtful_bytes, 0, sizeof(look.doubtful_bytes));
+	memset(look.own_counted_bytes, 0, sizeof(look.own_counted_bytes));
+	memset(look.own_doubtful_bytes, 0, sizeof(look.own_doubtful_bytes));
 	look.guard_end = 0;
 	look.heap_end = 0;
 	resident_lines_begin();
 	resident_heap_begin();
-	while (fd >= 0 && (got = raw_read(fd, look.text + held, sizeof(look.text) - 1 - held)) > 0) {
-		char *line = look.text;
-		char *end;
+}
 
-		held += (size_t)got;
-		look.text[held] = '\0';
-		while ((end = strchr(line, '\n')) != NULL) {
-			*end = '\0';
-			take_line(line);
-			line = end + 1;
-		}
-		held -= (size_t)(line - look.text);
-		memmove(look.text, line, held);
-		if (held == sizeof(look.text) - 1)
-			held = 0; // a path longer than all of this
+/* Of what is there and perhaps not resident: no more than the kernel says, in equal shares. */
+static uint64_t
+scaled(uint64_t bytes)
+{
+	return look.doubtful <= look.room ? bytes : (uint64_t)((unsigned __int128)bytes * look.room / look.doubtful);
+}
+
+/* May what was found stand? Else the next look at the pages is to know more of them. */
+static bool
+judge(void)
+{
+	uint64_t counted = 0;
+
+	look.doubtful = 0;
+	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
+		counted += look.counted_bytes[i];
+		look.doubtful += look.doubtful_bytes[i];
 	}
-	if (fd >= 0)
-		raw_close(fd);
-	return got == 0;
+	look.room = 0;
+	if (resident_pages.depth == PAGE_LOOK_EXACT && look.doubtful < SMALL_DOUBT_BYTES && counted < SMALL_BYTES)
+		return true; // not worth four calls to the system
+	uint64_t resident_bytes = memory_limits_resident(&capture_file_header()->identity);
+	uint64_t error = resident_bytes / ERROR_SHARE + ERROR_BYTES;
+
+	look.room = resident_bytes > counted ? resident_bytes - counted : 0;
+	if (resident_pages.depth == PAGE_LOOK_CHEAP && look.doubtful > look.room + error) {
+		resident_pages.depth = PAGE_LOOK_EXACT;
+		return false;
+	}
+	if (resident_pages.depth == PAGE_LOOK_CHEAP)
+		look.room = look.doubtful;
+	/* Some kernels say of a huge zero page, to a scan, that it is memory. */
+	if (resident_pages.depth == PAGE_LOOK_EXACT && counted > resident_bytes + error && !resident_pages.cannot_scan) {
+		resident_pages.cannot_scan = true;
+		return false;
+	}
+	return true;
+}
+
+/* False: it is not complete. It goes on, if page_look_is_halfway(). */
+static bool
+look_at_pages(uint64_t work_max)
+{
+	do {
+		if (!page_look_is_halfway(&resident_pages))
+			begin();
+		resident_heap_go_on();
+		if (!page_look_go_on(&resident_pages, visit, work_max))
+			return false;
+		work_max -= resident_pages.work < work_max ? resident_pages.work : work_max;
+	} while (!judge());
+	return true;
 }
 
 static void
 store(uint64_t now_ns)
 {
 	struct kmem_resident *to = &capture_file_header()->resident[++look.sequence % 2];
+	uint64_t *own_bytes = capture_file_header()->own_bytes[look.sequence % 2];
+	uint64_t resident_bytes = 0;
 
 	to->monotonic_ns = now_ns;
-	to->resident_bytes = look.found.resident_bytes;
-	memcpy(to->part_bytes, look.found.part_bytes, sizeof(to->part_bytes));
-	look.own_bytes[KMEM_OWN_OTHER] = look.found.part_bytes[KMEM_RESIDENT_OWN];
-	for (unsigned i = 1; i < KMEM_OWN_PARTS; i++)
-		look.own_bytes[KMEM_OWN_OTHER] -= look.own_bytes[i];
-	memcpy(capture_file_header()->own_bytes[look.sequence % 2], look.own_bytes, sizeof(look.own_bytes));
-	memory_limits_read_container(&capture_file_header()->identity, look.text, sizeof(look.text),
+	for (unsigned i = 0; i < KMEM_RESIDENT_PARTS; i++) {
+		to->part_bytes[i] = look.counted_bytes[i] + scaled(look.doubtful_bytes[i]);
+		resident_bytes += to->part_bytes[i];
+	}
+	to->resident_bytes = resident_bytes;
+	own_bytes[KMEM_OWN_OTHER] = to->part_bytes[KMEM_RESIDENT_OWN];
+	for (unsigned i = 1; i < KMEM_OWN_PARTS; i++) {
+		own_bytes[i] = look.own_counted_bytes[i] + scaled(look.own_doubtful_bytes[i]);
+		own_bytes[KMEM_OWN_OTHER] -= own_bytes[i];
+	}
+	memory_limits_read_container(&capture_file_header()->identity, resident_pages.text, sizeof(resident_pages.text),
 	                             &capture_file_header()->container[look.sequence % 2]);
-	resident_lines_store(&capture_file_resident_lines()[look.sequence % 2], look.sequence);
+	resident_lines_store(&capture_file_resident_lines()[look.sequence % 2], look.sequence, scaled);
 	/* Until then it is the older one, which no reader takes. release: the contents first (F1). */
 	atomic_store_explicit(&to->sequence, look.sequence, memory_order_release);
-	atomic_store_explicit(&last_bytes, look.found.resident_bytes, memory_order_relaxed);
+	atomic_store_explicit(&last_bytes, resident_bytes, memory_order_relaxed);
 }
 
 static uint64_t
@@ -403,21 +393,37 @@ void
 resident_take(const struct memory_limits_now *now, uint64_t live_bytes)
 {
 	enum rate_limit_reason reason = now != NULL ? resident_reason(now, live_bytes) : PACED_DUE;
+	bool goes_on = now != NULL && page_look_is_halfway(&resident_pages);
 	int host_errno = errno;
 
 	/* When the interpreter began to end, live bytes were frozen: so is the look of that moment. */
 	if (now != NULL && atomic_load_explicit(&capture_file_header()->is_finalizing, memory_order_relaxed) != 0)
 		return;
-	if (!rate_limit_begin(&paced, reason))
+	if (goes_on ? !page_look_is_time(&resident_pages, clock_now_ns()) || !rate_limit_go_on(&paced)
+	            : !rate_limit_begin(&paced, reason))
 		return;
-	tracker_library_sample_now();
-	if (read_all()) {
+	if (!goes_on) {
+		uint64_t resident_bytes = now != NULL ? now->resident_bytes
+		                                      : atomic_load_explicit(&last_bytes, memory_order_relaxed);
+
+		resident_pages.depth = resident_bytes == UINT64_MAX || resident_bytes <= resident_cheap_bytes ? PAGE_LOOK_EXACT
+		                                                                                              : PAGE_LOOK_CHEAP;
+		page_look_drop(&resident_pages); // at the end, what was found before is of no use
+		tracker_library_sample_now();
+	}
+	if (look_at_pages(now != NULL ? resident_piece_work : UINT64_MAX)) {
 		store(paced.begin_ns);
 		atomic_store_explicit(&last_live_bytes, live_bytes, memory_order_relaxed);
 		if (now != NULL && now->cgroup_bytes != 0)
 			atomic_store_explicit(&last_charged_bytes, now->cgroup_bytes, memory_order_relaxed);
 	}
-	rate_limit_end(&paced);
+	if (page_look_is_halfway(&resident_pages)) {
+		page_look_wait(&resident_pages, paced.piece_ns,
+		               reason == PACED_PRESSING ? PIECES_SHARE_PRESSING : PIECES_SHARE);
+		rate_limit_pause(&paced);
+	} else {
+		rate_limit_end(&paced);
+	}
 	errno = host_errno;
 }
 
@@ -436,6 +442,7 @@ resident_has_lived(void)
 void
 resident_forked(void)
 {
+	page_look_drop(&resident_pages);
 	/* A child's first beat is its start. Most children end before a look would pay; it takes longer the larger the parent is. */
 	rate_limit_forked(&paced, clock_now_ns() + PERIOD_NS, atomic_load_explicit(&paced.took_ns, memory_order_relaxed));
 	atomic_store_explicit(&last_live_bytes, 0, memory_order_relaxed); // its own books begin anew

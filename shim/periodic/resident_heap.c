@@ -11,11 +11,11 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "periodic/resident_pages.h"
+#include "periodic/page_look.h"
 #include "tables/large_blocks.h"
 #include "tables/pointer_map.h"
 
-#define PAGE_BYTES RESIDENT_PAGE_BYTES
+#define PAGE_BYTES PAGE_LOOK_PAGE_BYTES
 #define WINDOW_BYTES (UINT64_C(1) << POINTER_MAP_WINDOW_LOG2)
 #define FIRST_STRIDE 16u
 #define RECORDS_MAX 256u // a power of two: those with blocks in nearly empty pages
@@ -32,6 +32,7 @@ static struct {
 	uint64_t page_end;         // of the page that was looked into last,
 	struct address_block last; // and the last block that begins before there; bytes 0 = none near
 	uint64_t last_start;
+	uint64_t words; // of the map that were looked at
 	struct {
 		uint32_t site;
 		uint64_t bytes;
@@ -70,6 +71,7 @@ used_window_before(uint64_t addr, uint64_t least)
 		const pointer_map_word *words = pointer_map_own_word(from);
 
 		for (uint64_t i = words != NULL ? (addr - from) / WINDOW_BYTES : 0; i-- > 0;) {
+			look.words++;
 			if ((atomic_load_explicit(&words[i], memory_order_relaxed) & POINTER_MAP_PRESENT) != 0)
 				return from + i * WINDOW_BYTES;
 		}
@@ -142,6 +144,7 @@ look_into(uint64_t page)
 			sharers[count++] = block.site;
 	}
 	look.sampled++;
+	look.words += PAGE_BYTES / WINDOW_BYTES;
 	if (count == 0) {
 		look.empty++;
 	} else if (live_bytes < PAGE_BYTES / 2) {
@@ -152,33 +155,52 @@ look_into(uint64_t page)
 	}
 }
 
+/* From one page that is due for the sample to the next one. */
 static void
-look_at(uint64_t start, uint64_t end)
+look_at(uint64_t start, uint64_t end, const unsigned char *pages)
 {
-	const unsigned char *pages = resident_pages_find(start, end);
+	uint64_t count = (end - start) / PAGE_BYTES;
 
-	for (uint64_t i = 0; pages != NULL && i < (end - start) / PAGE_BYTES; i++) {
-		if ((pages[i] & 1) != 0 && pointer_map_own_word(start + i * PAGE_BYTES) != NULL &&
-		    look.heap_pages++ % look.stride == 0)
+	if (pointer_map_own_word(start) == NULL)
+		return;
+	for (uint64_t i = 0; i < count; i++) {
+		uint64_t left = look.stride - 1 - (look.heap_pages + look.stride - 1) % look.stride; // to the next due one
+		uint64_t few = left < count - i ? left : count - i;
+
+		if (few >= 8) { // no more than that many pages: none of them is due
+			look.heap_pages += page_look_count(pages + i, few, PAGE_LOOK_PRESENT);
+			i += few - 1;
+			continue;
+		}
+		if (pages[i] != 0 && look.heap_pages++ % look.stride == 0)
 			look_into(start + i * PAGE_BYTES);
 	}
 }
 
-void
-resident_heap_pages(uint64_t start, uint64_t end, bool is_large(uint64_t addr, uint64_t *end))
+uint64_t
+resident_heap_pages(uint64_t start, uint64_t end, const unsigned char *pages,
+                    bool is_large(uint64_t addr, uint64_t *end))
 {
+	uint64_t before = look.words;
+
 	if (__atomic_load_n(&pointer_map_own_leaves, __ATOMIC_RELAXED) == NULL)
-		return;
+		return 0;
 	for (uint64_t at = start, next; at < end; at = next) {
 		bool is_left_out = is_large(at, &next);
+		uint64_t leaf_end = (at | ((UINT64_C(1) << POINTER_MAP_LEAF_LOG2) - 1)) + 1;
 
+		next = next < leaf_end ? next : leaf_end;
 		next = next < end ? next : end;
-		for (uint64_t part = at, part_end; part < next && !is_left_out; part = part_end) {
-			part_end = next - part > RESIDENT_PAGES_AT_ONCE * PAGE_BYTES ? part + RESIDENT_PAGES_AT_ONCE * PAGE_BYTES
-			                                                             : next;
-			look_at(part, part_end);
-		}
+		if (!is_left_out)
+			look_at(at, next, pages + (at - start) / PAGE_BYTES);
 	}
+	return look.words - before;
+}
+
+void
+resident_heap_go_on(void)
+{
+	look.page_end = 0;
 }
 
 static uint64_t

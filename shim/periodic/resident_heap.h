@@ -21,11 +21,16 @@
 void resident_heap_begin(void);
 
 /*
- * malloc's pages, in order of address. Those of large blocks are left out.
+ * malloc's pages, in order of address. Those of large blocks are left out. Returns how many words of the map were looked at.
  *
+ * pages     as of page_look.h, from `start` to `end`
  * is_large  is there a large block at `addr`? *end: where it ends; else where the next one begins
  */
-void resident_heap_pages(uint64_t start, uint64_t end, bool is_large(uint64_t addr, uint64_t *end));
+uint64_t resident_heap_pages(uint64_t start, uint64_t end, const unsigned char *pages,
+                             bool is_large(uint64_t addr, uint64_t *end));
+
+/* A look goes on: what the pointer map said at the last page may have changed. */
+void resident_heap_go_on(void);
 
 /* Fills in the figures of the heap, and calls `pin` for each record that has blocks in nearly empty pages. */
 void resident_heap_tell(struct kmem_resident_lines *lines, void (*pin)(uint32_t site, uint64_t bytes));

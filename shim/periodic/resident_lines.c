@@ -1,9 +1,8 @@
 /*
  * resident_lines.c - of the large blocks of each record, how much is in memory (see resident_lines.h)?
  *
- * The blocks are gathered in order of address and compared with the kernel's mappings, as these are read. Where a mapping is one block
- * the kernel has said how much of it is resident. Where several lie in one, mincore() tells them apart. It takes pages that were only
- * read for resident: so all blocks together get no more than the kernel says, and the page map tells which pages those are.
+ * The blocks are gathered in order of address, and compared with the pages as these are looked at. So a block that is given back during
+ * the look counts as it was at the beginning.
  */
 #include "periodic/resident_lines.h"
 
@@ -12,19 +11,19 @@
 #include <string.h>
 
 #include "kmem_words.h"
+#include "periodic/page_look.h"
 #include "periodic/resident_heap.h"
-#include "periodic/resident_pages.h"
 #include "sites/site_table.h"
 #include "tables/large_blocks.h"
 #include "tables/range_map.h"
 
+#define PAGE_BYTES PAGE_LOOK_PAGE_BYTES
 #define RECORDS_MAX 1024u // a power of two
 
 struct held {
 	struct large_block block;
-	uint64_t resident_bytes;
-	uint64_t part_bytes; // of the mapping that is being looked at
-	uint64_t own_bytes;  // of these, which nobody else has
+	uint64_t counted_bytes;
+	uint64_t doubtful_bytes; // there, and perhaps not counted
 };
 
 /* All of it is under the flag. Untouched parts cost nothing. */
@@ -32,7 +31,8 @@ static struct {
 	struct held held[RESIDENT_LINES_BLOCKS_MAX];
 	struct large_block found[RESIDENT_LINES_BLOCKS_MAX];
 	uint32_t count;
-	uint32_t next;                                  // blocks before it end before the mapping that comes now
+	uint32_t next;                                  // blocks before it end before the pages that come now
+	uint64_t page_end;                              // pages before it were given to blocks
 	struct kmem_resident_line records[RECORDS_MAX]; // by site
 	struct kmem_resident_lines lines;
 } look;
@@ -102,71 +102,36 @@ resident_lines_begin(void)
 		look.held[i] = (struct held){ .block = look.found[i] };
 	look.count = count;
 	look.next = 0;
+	look.page_end = 0;
 }
 
 /* ---- how much of them ---- */
 
-static bool
-covers(const struct large_block *block, uint64_t start, uint64_t end)
-{
-	return block->start < start + RESIDENT_PAGE_BYTES && end_of(block) + RESIDENT_PAGE_BYTES > end;
-}
-
-/* Bytes of the block's pages in [start, end), as `count` finds them. */
-static uint64_t
-part_of(const struct large_block *block, uint64_t start, uint64_t end, uint64_t (*count)(uint64_t start, uint64_t end))
-{
-	uint64_t from = block->start & ~(RESIDENT_PAGE_BYTES - 1);
-	uint64_t to = (end_of(block) + RESIDENT_PAGE_BYTES - 1) & ~(RESIDENT_PAGE_BYTES - 1);
-
-	return count(from > start ? from : start, to < end ? to : end);
-}
-
-/* The blocks up to `behind` have more here than is resident in the mapping: pages that were only read, or are also a parent's. */
-static void
-cut_parts(uint64_t start, uint64_t end, uint32_t behind, uint64_t resident_bytes)
-{
-	uint64_t own_sum = 0;
-	uint64_t rest_sum = 0;
-
-	for (uint32_t i = look.next; i < behind; i++) {
-		struct held *held = &look.held[i];
-		uint64_t own_bytes = part_of(&held->block, start, end, resident_pages_own_bytes);
-
-		held->own_bytes = own_bytes < held->part_bytes ? own_bytes : held->part_bytes;
-		own_sum += held->own_bytes;
-		rest_sum += held->part_bytes - held->own_bytes;
-	}
-	uint64_t room = resident_bytes > own_sum ? resident_bytes - own_sum : 0;
-
-	for (uint32_t i = look.next; rest_sum > room && i < behind; i++) {
-		struct held *held = &look.held[i];
-
-		held->part_bytes = held->own_bytes +
-		                   (uint64_t)((unsigned __int128)(held->part_bytes - held->own_bytes) * room / rest_sum);
-	}
-}
-
 void
-resident_lines_mapping(uint64_t start, uint64_t end, uint64_t resident_bytes)
+resident_lines_pages(uint64_t start, uint64_t end, const unsigned char *pages)
 {
-	uint64_t sum = 0;
-	uint32_t behind;
-
 	while (look.next < look.count && end_of(&look.held[look.next].block) <= start)
 		look.next++;
-	for (behind = look.next; resident_bytes != 0 && behind < look.count && look.held[behind].block.start < end;
-	     behind++) {
-		struct held *held = &look.held[behind];
+	for (uint32_t i = look.next; i < look.count && look.held[i].block.start < end; i++) {
+		struct held *held = &look.held[i];
+		uint64_t from = held->block.start & ~(PAGE_BYTES - 1);
+		uint64_t to = (end_of(&held->block) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 
-		held->part_bytes = covers(&held->block, start, end) ? resident_bytes
-		                                                    : part_of(&held->block, start, end, resident_pages_bytes);
-		sum += held->part_bytes;
+		from = from > start ? from : start;
+		if (from < look.page_end) // a page that two blocks share is the first one's
+			from = look.page_end;
+		to = to < end ? to : end;
+		if (from >= to)
+			continue;
+		uint64_t present = page_look_count(pages + (from - start) / PAGE_BYTES, (to - from) / PAGE_BYTES,
+		                                   PAGE_LOOK_PRESENT);
+		uint64_t counted = page_look_count(pages + (from - start) / PAGE_BYTES, (to - from) / PAGE_BYTES,
+		                                   PAGE_LOOK_COUNTED);
+
+		held->counted_bytes += counted * PAGE_BYTES;
+		held->doubtful_bytes += (present - counted) * PAGE_BYTES;
+		look.page_end = to;
 	}
-	if (sum > resident_bytes)
-		cut_parts(start, end, behind, resident_bytes);
-	for (uint32_t i = look.next; i < behind; i++)
-		look.held[i].resident_bytes += look.held[i].part_bytes;
 }
 
 bool
@@ -186,10 +151,10 @@ resident_lines_are_large(uint64_t addr, uint64_t *end)
 	*end = UINT64_MAX;
 	if (low == look.count)
 		return false;
-	*end = look.held[low].block.start & ~(RESIDENT_PAGE_BYTES - 1);
+	*end = look.held[low].block.start & ~(PAGE_BYTES - 1);
 	if (*end > addr)
 		return false;
-	*end = (end_of(&look.held[low].block) + RESIDENT_PAGE_BYTES - 1) & ~(RESIDENT_PAGE_BYTES - 1);
+	*end = (end_of(&look.held[low].block) + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
 	return true;
 }
 
@@ -211,16 +176,17 @@ record_of(uint32_t site)
 }
 
 static void
-add_up(void)
+add_up(uint64_t scaled(uint64_t bytes))
 {
 	memset(look.records, 0, sizeof(look.records));
 	for (uint32_t i = 0; i < look.count; i++) {
 		struct held *held = &look.held[i];
 		uint64_t bytes = held->block.bytes;
-		// of its last page, the rest
-		uint64_t resident_bytes = held->resident_bytes < bytes ? held->resident_bytes : bytes;
+		uint64_t resident_bytes = held->counted_bytes + scaled(held->doubtful_bytes);
 		struct kmem_resident_line *record = record_of(held->block.site);
 
+		if (resident_bytes > bytes) // of its last page, the rest
+			resident_bytes = bytes;
 		if (record == NULL) {
 			look.lines.left_out_bytes += bytes;
 			look.lines.left_out_resident_bytes += resident_bytes;
@@ -279,13 +245,13 @@ choose(void)
 }
 
 void
-resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence)
+resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence, uint64_t scaled(uint64_t bytes))
 {
 	const size_t behind = sizeof(look.lines.checksum);
 
 	memset(&look.lines, 0, sizeof(look.lines));
 	look.lines.sequence = sequence;
-	add_up();
+	add_up(scaled);
 	resident_heap_tell(&look.lines, pin);
 	choose();
 	/* Between two fences: a reader takes it when its checksum is right (F7). */

@@ -4,7 +4,7 @@
  * A block that was never touched takes no memory. Blocks and mappings of 1 MiB and more are looked at one by one: there are few of them,
  * and smaller ones are touched soon. The answer is a struct kmem_resident_lines.
  *
- * Context     while resident.c takes a sample: begin, each of the kernel's mappings in order of address, store.
+ * Context     while resident.c takes a sample: begin, pages in order of address, store. Blocks are those of the beginning.
  * Safe from   the same places as resident_take(); no allocation.
  * When full   large blocks beyond RESIDENT_LINES_BLOCKS_MAX count as resident; records beyond the room in the capture are summed up.
  */
@@ -19,9 +19,12 @@
 #define RESIDENT_LINES_BLOCKS_MAX 16384u
 
 void resident_lines_begin(void);
-void resident_lines_mapping(uint64_t start, uint64_t end, uint64_t resident_bytes);
+/* pages: as of page_look.h, from `start` to `end`. */
+void resident_lines_pages(uint64_t start, uint64_t end, const unsigned char *pages);
 /* Is there a large block at `addr`? *end: where it ends; else where the next one begins, UINT64_MAX = nowhere. Both at edges of pages. */
 bool resident_lines_are_large(uint64_t addr, uint64_t *end);
-void resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence);
+
+/* scaled: so many of bytes that were not counted by the kernel's own word are resident. */
+void resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence, uint64_t scaled(uint64_t bytes));
 
 #endif

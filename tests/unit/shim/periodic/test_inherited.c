@@ -13,7 +13,7 @@
 #include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "periodic/inherited.h"
-#include "periodic/resident_pages.h"
+#include "periodic/page_look.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define BUILT (32 * MIB)
@@ -119,20 +119,19 @@ a_page_is_the_childs_own_when_it_wrote_there(void **state)
 	if (access("/proc/self/pagemap", R_OK) != 0)
 		skip();
 	assert_true(built != MAP_FAILED);
-	memset(built, 1, 4 * RESIDENT_PAGE_BYTES);
+	memset(built, 1, 4 * PAGE_LOOK_PAGE_BYTES);
 	child = fork();
 	if (child == 0) {
-		struct resident_page_map map;
+		struct page_look_map map;
 		int own = 0;
 
-		built[RESIDENT_PAGE_BYTES] = 2;
-		map = resident_pages_open();
+		built[PAGE_LOOK_PAGE_BYTES] = 2;
+		map = page_look_open_map();
 		for (int i = 0; i < 8;
 		     i++) // of four pages that were there, and one that nobody ever touched: two addresses each
-			own |= resident_pages_is_own(&map, (uint64_t)built + (uint64_t)i * RESIDENT_PAGE_BYTES / 2 + 100) ? 1 << i
-			                                                                                                  : 0;
-		own |= resident_pages_is_own(&map, (uint64_t)built + 5 * RESIDENT_PAGE_BYTES) ? 1 << 8 : 0;
-		resident_pages_close(&map);
+			own |= page_look_is_own(&map, (uint64_t)built + (uint64_t)i * PAGE_LOOK_PAGE_BYTES / 2 + 100) ? 1 << i : 0;
+		own |= page_look_is_own(&map, (uint64_t)built + 5 * PAGE_LOOK_PAGE_BYTES) ? 1 << 8 : 0;
+		page_look_close_map(&map);
 		_exit(own == (1 << 2 | 1 << 3) ? 0 : 1);
 	}
 	assert_int_equal(waitpid(child, &status, 0), child);

@@ -22,6 +22,7 @@
 #include "tables/large_blocks.h"
 #include "tables/pointer_map.h"
 #include "tables/range_map.h"
+#include "vast.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define SLACK (MIB / 2) // of what the process does on its own between two looks
@@ -34,6 +35,7 @@ start_empty(void **state)
 	pointer_map_clear();
 	large_blocks_clear();
 	range_map_clear();
+	capture_file_header()->identity.page_bytes = (uint32_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
 
@@ -189,6 +191,126 @@ put_block(char *at, uint64_t bytes, uint32_t site)
 
 	large_blocks_note((uint64_t)at);
 	assert_int_equal(pointer_map_put(at, (struct address_block){ bytes, site, 1 }, &old), POINTER_MAP_STORED);
+}
+
+/* In an urgent case, so that it begins soon. Was it halfway at any time? */
+static bool
+look_in_pieces(uint64_t work)
+{
+	const struct memory_limits_now now = { .resident_bytes = UINT64_C(1) << 40, .limit_bytes = UINT64_MAX };
+	uint64_t before = sequence();
+	bool was_halfway = false;
+
+	resident_piece_work = work;
+	resident_pages.most_work = 0;
+	while (sequence() == before) {
+		resident_take(&now, 0);
+		was_halfway = was_halfway || page_look_is_halfway(&resident_pages);
+	}
+	resident_piece_work = PAGE_LOOK_PIECE_WORK;
+	return was_halfway;
+}
+
+static struct kmem_resident
+newest(void)
+{
+	const struct kmem_resident *two = capture_file_header()->resident;
+
+	return two[two[1].sequence > two[0].sequence];
+}
+
+static void
+in_pieces_it_finds_what_a_whole_look_does(void **state)
+{
+	const uint64_t work = resident_cheap_bytes == 0 ? 30000 : 100000;
+	const struct address_block block = { 100, site_of(KMEM_DOMAIN_HEAP), 1 };
+	struct address_block old;
+	char *heap = map(200 * MIB, MAP_PRIVATE);
+
+	memset(heap, 1, 150 * MIB);
+	assert_int_equal(pointer_map_put(heap + 16, block, &old), POINTER_MAP_STORED); // in the first piece alone
+	assert_true(range_map_put((uint64_t)heap + 100 * MIB, (uint64_t)heap + 140 * MIB, site_of(KMEM_DOMAIN_MMAP), 1));
+	put_block(heap + 20 * MIB, 60 * MIB, site_of(KMEM_DOMAIN_HEAP));
+	struct kmem_resident whole = look();
+	uint64_t whole_heap = lines_of(&whole)->heap_bytes;
+
+	assert_true(look_in_pieces(work));
+	/* What is asked for at once comes on top: a scan, and each word of the pointer map (128 of a page). */
+	assert_in_range(resident_pages.most_work, work, work + PAGE_LOOK_AT_ONCE * (4 + 128 / 8));
+	struct kmem_resident pieces = newest();
+
+	for (unsigned part = 0; part < KMEM_RESIDENT_PARTS; part++)
+		assert_in_range(pieces.part_bytes[part] + 2 * MIB, whole.part_bytes[part], whole.part_bytes[part] + 4 * MIB);
+	assert_in_range(lines_of(&pieces)->heap_bytes, whole_heap - SLACK, whole_heap + SLACK);
+	assert_int_equal(line_of(lines_of(&pieces), capture_file_count(KMEM_SECTION_SITES)).large_resident_bytes, 60 * MIB);
+	assert_int_equal(munmap(heap, 200 * MIB), 0);
+}
+
+static void
+so_does_a_cheap_look(void **state)
+{
+	resident_cheap_bytes = 0;
+	in_pieces_it_finds_what_a_whole_look_does(state);
+	resident_cheap_bytes = RESIDENT_CHEAP_BYTES;
+}
+
+static void
+a_small_process_is_looked_at_in_one_piece(void **state)
+{
+	if (is_vast())
+		skip();
+	char *at = map(100 * MIB, MAP_PRIVATE);
+
+	memset(at, 1, 100 * MIB);
+	assert_false(look_in_pieces(PAGE_LOOK_PIECE_WORK));
+	assert_int_equal(munmap(at, 100 * MIB), 0);
+}
+
+static void
+a_child_does_not_go_on_with_its_parents_look(void **state)
+{
+	const struct memory_limits_now now = { .resident_bytes = UINT64_C(1) << 40, .limit_bytes = UINT64_MAX };
+	int status;
+
+	resident_piece_work = 1;
+	while (!page_look_is_halfway(&resident_pages))
+		resident_take(&now, 0);
+	if (fork() == 0) {
+		resident_forked();
+		_exit(page_look_is_halfway(&resident_pages) ? 1 : 0);
+	}
+	assert_true(wait(&status) > 0);
+	assert_int_equal(status, 0);
+	assert_true(page_look_is_halfway(&resident_pages));
+	look(); // the end of the process begins anew, too, and does all
+	assert_false(page_look_is_halfway(&resident_pages));
+	resident_piece_work = PAGE_LOOK_PIECE_WORK;
+}
+
+static void
+many_zero_pages_make_it_look_once_more(void **state)
+{
+	if (is_vast())
+		skip(); // it has many anyway
+	char *at = map(40 * MIB, MAP_PRIVATE);
+
+	resident_cheap_bytes = 0;
+	uint64_t before = look().resident_bytes;
+
+	assert_int_equal(resident_pages.depth, PAGE_LOOK_CHEAP);
+	for (uint64_t i = 0; i < 40 * MIB; i += 4096)
+		(void)*(volatile char *)(at + i);
+	assert_true(look().resident_bytes < before + 2 * MIB);
+	assert_int_equal(resident_pages.depth, PAGE_LOOK_EXACT);
+	resident_pages.cannot_scan = true; // a kernel that has no scan
+	assert_true(look().resident_bytes < before + 2 * MIB);
+	look_in_pieces(10000);
+	assert_true(newest().resident_bytes < before + 2 * MIB);
+	assert_int_equal(munmap(at, 40 * MIB), 0);
+	assert_true(look().resident_bytes < before + 2 * MIB);
+	assert_int_equal(resident_pages.depth, PAGE_LOOK_CHEAP);
+	resident_cheap_bytes = RESIDENT_CHEAP_BYTES;
+	resident_pages.cannot_scan = false;
 }
 
 /* Also where the kernel made one mapping of several, and where a block lies in two of its mappings. */
@@ -514,6 +636,11 @@ main(void)
 		cmocka_unit_test_setup(of_large_blocks_what_was_touched_is_counted, start_empty),
 		cmocka_unit_test_setup(of_the_heap_empty_and_sparse_pages_are_told_and_whose_blocks_keep_these, start_empty),
 		cmocka_unit_test_setup(of_more_records_than_there_is_room_for_those_with_most_are_kept, start_empty),
+		cmocka_unit_test_setup(in_pieces_it_finds_what_a_whole_look_does, start_empty),
+		cmocka_unit_test_setup(so_does_a_cheap_look, start_empty),
+		cmocka_unit_test_setup(a_small_process_is_looked_at_in_one_piece, start_empty),
+		cmocka_unit_test_setup(a_child_does_not_go_on_with_its_parents_look, start_empty),
+		cmocka_unit_test_setup(many_zero_pages_make_it_look_once_more, start_empty),
 		cmocka_unit_test(our_tables_have_no_huge_pages),
 		cmocka_unit_test_setup(of_a_range_the_lowest_block_is_found_and_that_there_was_one, start_empty),
 	};
