@@ -25,7 +25,7 @@
 	ROW(PYTHON_CHAINS, "python_chains", "chains of Python frames that were followed anew")                    \
 	ROW(DIGESTS, "digests", "stacks that were not remembered by the digest of their frames")                  \
 	ROW(PYTHON_WALKS, "python_walks", "walks of Python frames")                                               \
-	ROW(PYTHON_FRAMES, "python_frames", "Python frames that were walked, those that were as before left out") \
+	ROW(PYTHON_FRAMES, "python_frames", "Python frames that were walked")                                     \
 	ROW(WALKS, "walks", "walks of native frames")                                                             \
 	ROW(WALK_FRAMES, "walk_frames", "native frames that were walked, those that were as before left out")     \
 	ROW(ROOMS, "rooms", "sums of what all threads hold at a line of Python")                                  \
