@@ -95,19 +95,22 @@ keep_present(unsigned char *pages, uint64_t count)
 	return sum;
 }
 
-static unsigned char
-bits_of(const struct page_mapping *mapping, uint64_t word)
+/* By two bits of a word: is it of a file, and is it this process's alone? */
+static void
+find_kinds(const struct page_mapping *mapping, unsigned char kinds[4])
 {
-	if ((word & PRESENT) == 0)
-		return 0;
-	if ((word & OF_FILE) != 0)
-		return PAGE_LOOK_PRESENT | PAGE_LOOK_COUNTED;
-	if (mapping->is_shared) // of a device
-		return 0;
-	if ((word & EXCLUSIVE) != 0)
-		return PAGE_LOOK_PRESENT | PAGE_LOOK_COUNTED | PAGE_LOOK_OWN;
-	/* A private page of a file that this process, or its parent, wrote to. There is no zero page. */
-	return mapping->is_of_file ? PAGE_LOOK_PRESENT | PAGE_LOOK_COUNTED : PAGE_LOOK_PRESENT;
+	const unsigned char counted = PAGE_LOOK_PRESENT | PAGE_LOOK_COUNTED;
+
+	memset(kinds, counted, 4);
+	/* A private page of a file, which is not the file's any more, is counted. Else it may be the zero page, or a device's. */
+	kinds[0] = mapping->is_shared ? 0 : mapping->is_of_file ? counted : PAGE_LOOK_PRESENT;
+	kinds[2] = mapping->is_shared ? 0 : counted | PAGE_LOOK_OWN;
+}
+
+static unsigned char
+bits_of(uint64_t word, const unsigned char kinds[4])
+{
+	return (word & PRESENT) == 0 ? 0 : kinds[((word & OF_FILE) != 0) | ((word & EXCLUSIVE) != 0) << 1];
 }
 
 /* How many words there are from this page on, at most so many; 0 = the page map does not tell. */
@@ -133,12 +136,14 @@ ask_page_map(struct page_look *look, uint64_t start, uint64_t count, bool is_kno
 	uint64_t page = start / PAGE_BYTES;
 	uint64_t found = find_words(look, page, count < PAGE_LOOK_WORDS ? count : PAGE_LOOK_WORDS);
 	const uint64_t *words = &look->words[page - look->words_page];
+	unsigned char kinds[4];
 	uint64_t present = 0;
 
+	find_kinds(&look->mapping, kinds);
 	for (uint64_t i = 0; i < found; i++) {
-		unsigned char bits = bits_of(&look->mapping, words[i]);
+		unsigned char bits = bits_of(words[i], kinds);
 
-		present += (words[i] & PRESENT) != 0;
+		present += words[i] >> 63;
 		look->pages[i] = is_known && look->pages[i] == 0 ? 0 : bits;
 	}
 	look->work += found + present * WORD_WORK;
