@@ -153,7 +153,7 @@ pointer_map_unpack(uint64_t word)
 	};
 }
 
-static inline pointer_map_word *
+static inline __attribute__((always_inline)) pointer_map_word *
 pointer_map_word_in(pointer_map_leaf *leaves, unsigned layer, uint64_t addr)
 {
 	uint64_t number = addr >> POINTER_MAP_LEAF_LOG2;
@@ -169,7 +169,7 @@ pointer_map_word_in(pointer_map_leaf *leaves, unsigned layer, uint64_t addr)
 }
 
 /* The word of an address, where there is one layer; NULL where the fast path cannot be taken. */
-static inline pointer_map_word *
+static inline __attribute__((always_inline)) pointer_map_word *
 pointer_map_own_word(uint64_t addr)
 {
 	/* acquire: pairs with the installation of the top table in pointer_map.c. */
