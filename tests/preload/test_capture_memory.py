@@ -1,10 +1,13 @@
 """Under kmemshim run captures lie in memory while their programs run, and nothing is lost by that, however who ends."""
+import functools
 import json
 import os
+import re
 import select
 import shutil
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -40,8 +43,18 @@ def program(tmp_path):
 started = []
 
 
+@functools.cache
+def why_not():
+    """What the doctor says where captures cannot lie in memory; None = they can."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = json.loads(harness.kmemshim("doctor", "--json", "-o", folder).stdout)["findings"]
+    return next((one["what"] for one in found if re.search("a malloc waits for it|is in memory", one["what"])), None)
+
+
 @pytest.fixture(autouse=True)
 def nothing_stays_in_memory():
+    if why_not() is not None:
+        pytest.skip(why_not())
     started.clear()
     yield
     assert not [path for pid in started for path in MEMORY.glob(f"kmemshim.*.{pid}")]
