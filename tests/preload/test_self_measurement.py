@@ -101,7 +101,7 @@ def test_a_framework_leaves_the_fast_way_seldom(framework, words, more, out):
     assert not exceeding(found, more), found
 
 
-SERVICE = {"successors": 160, "slow_allocations": 8, "slow_releases": 15, "others_blocks": 15}
+SERVICE = {"successors": 160, "slow_allocations": 4, "slow_releases": 7, "others_blocks": 7}
 
 
 def test_a_service_in_cpp_leaves_the_fast_way_seldom(tmp_path, out):
