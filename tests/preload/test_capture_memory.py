@@ -141,6 +141,7 @@ def test_the_next_launcher_sweeps(is_kept, program, out, tmp_path):
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     end(launcher)
+    harness.wait_for(lambda: not list(out.glob(".kmemshim.*")))  # the one that looks ends, too, and takes its pipe away
     if not is_kept:
         shutil.rmtree(out)
     assert place.exists()
