@@ -191,13 +191,13 @@ sweep_folder(const char *folder)
 void
 capture_memory_sweep(void)
 {
-	const size_t begin = sizeof("/dev/shm/") - 1;
+	const char *begin = strrchr(CAPTURE_MEMORY_FOLDERS, '/') + 1;
 	DIR *folders = opendir("/dev/shm");
 	const struct dirent *entry;
 	char path[PATH_MAX];
 
 	while (folders != NULL && (entry = readdir(folders)) != NULL) {
-		if (!text_starts(entry->d_name, CAPTURE_MEMORY_FOLDERS + begin))
+		if (!text_starts(entry->d_name, begin))
 			continue;
 		(void)snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);
 		if (is_own(path, S_IFDIR) && process_is_dead(strrchr(path, '.') + 1))

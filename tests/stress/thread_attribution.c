@@ -20,9 +20,7 @@ static _Atomic unsigned scripts_ended; // relaxed: a number
 static void
 python(unsigned thread, struct thread_slot *slot, uint64_t *random)
 {
-	struct python_frame frame = { .code_flags = 0 };
-
-	slot->stack.python = (struct python_stack){ .frames = &frame, .count = 1 };
+	slot->stack.python = (struct python_stack){ .count = 1 };
 	for (uint64_t i = 1; i < ROUNDS; i++) {
 		uint32_t index;
 		struct kmem_code *code = capture_file_append(KMEM_SECTION_RECORDS, sizeof(*code), &index);
