@@ -29,7 +29,6 @@
 /* PACED_FALLEN: much was freed. PACED_PRESSING: before it is too late. PACED_DUE: at any time, but see above. */
 enum rate_limit_reason { PACED_USUAL, PACED_URGENT, PACED_FALLEN, PACED_PRESSING, PACED_DUE };
 #define PACED_REASONS PACED_DUE
-#define RATE_LIMIT_LEAST_NS UINT64_C(100000000) // between two, but near the limit
 #define RATE_LIMIT_DUE_PART 16 // of a forked child: so many times the duration of a look it must have lived
 
 /* When the next look may begin, for each reason. relaxed, all: they guard nothing. */
@@ -51,7 +50,6 @@ struct rate_limit {
 	uint64_t spent_ns; // for the pieces before, by the same clocks
 	uint64_t spent_processor_ns;
 	uint64_t spent_thread_ns;
-	_Atomic uint64_t began_ns;      // begin_ns, for who looks without the turn; relaxed: an estimate
 	_Atomic uint64_t took_ns;       // the thread's time for the last look; relaxed: an estimate
 	uint64_t due_from_processor_ns; // of a forked child: none before that
 };
@@ -115,10 +113,6 @@ rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
 
 	if (reason == PACED_DUE && !rate_limit_has_lived(look))
 		return false;
-	/* However short one is, its system calls are not to be many. */
-	if (reason < PACED_PRESSING &&
-	    now_ns - atomic_load_explicit(&look->began_ns, memory_order_relaxed) < RATE_LIMIT_LEAST_NS)
-		return false;
 	if (!is_due && !rate_limit_is_time(&look->bound, reason, now_ns)) // before what is a system call
 		return false;
 	processor_ns = rate_limit_processor_ns();
@@ -127,7 +121,6 @@ rate_limit_begin(struct rate_limit *look, enum rate_limit_reason reason)
 	if (!turn_take(&look->sampling))
 		return false;
 	look->begin_ns = now_ns;
-	atomic_store_explicit(&look->began_ns, now_ns, memory_order_relaxed);
 	look->spent_ns = look->spent_processor_ns = look->spent_thread_ns = 0;
 	rate_limit_begin_piece(look, now_ns, processor_ns);
 	return true;
