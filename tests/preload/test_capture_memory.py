@@ -74,6 +74,18 @@ def end(launcher):
     return launcher.wait(harness.TIMEOUT)
 
 
+def kill_both(launcher, pid, out, between=lambda: None):
+    """The launcher first."""
+    with harness.adopting():
+        launcher.kill()
+        launcher.wait()
+        between()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    end(launcher)
+    harness.wait_for(lambda: not list(out.glob(".kmemshim.*")))  # the one that looks ends, too, and takes its pipe away
+
+
 def kept_of(capture):
     """What the lines of the program hold, by the report."""
     return sum(site["live_bytes"] for site in harness.report("sites", capture, "--top", "100000")["sites"]
@@ -114,19 +126,15 @@ def test_a_killed_program(program, out):
     assert "SIGKILL" in harness.kmemshim("why", out).stdout
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["launcher first", "both at once"])
-def test_a_killed_launcher(is_first, program, out):
+def test_a_killed_launcher(program, out):
     """The next command that reads the folder does what the launcher cannot do any more, when the process has ended."""
     launcher, pid = start(["/usr/bin/python3", program], out)
     held = kept_of(out)
-    with harness.adopting():
-        launcher.kill()
-        launcher.wait()
-        if is_first:
-            assert kept_of(out) == held and only_capture(out).is_symlink()
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    end(launcher)
+
+    def look():
+        assert kept_of(out) == held and only_capture(out).is_symlink()
+
+    kill_both(launcher, pid, out, look)
     assert kept_of(out) == held >= KEPT
     assert not only_capture(out).is_symlink()
 
@@ -135,13 +143,7 @@ def test_a_killed_launcher(is_first, program, out):
 def test_the_next_launcher_sweeps(is_kept, program, out, tmp_path):
     launcher, pid = start(["/usr/bin/python3", program], out)
     place = Path(os.readlink(only_capture(out)))
-    with harness.adopting():
-        launcher.kill()
-        launcher.wait()
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    end(launcher)
-    harness.wait_for(lambda: not list(out.glob(".kmemshim.*")))  # the one that looks ends, too, and takes its pipe away
+    kill_both(launcher, pid, out)
     if not is_kept:
         shutil.rmtree(out)
     assert place.exists()
@@ -189,12 +191,7 @@ def test_what_another_user_put_there_stays(program, out, tmp_path):
     """A link, or a folder in memory, of another user's may lead anywhere by the time that something is removed there."""
     launcher, pid = start(["/usr/bin/python3", program], out)
     link = only_capture(out)
-    with harness.adopting():
-        launcher.kill()
-        launcher.wait()
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    end(launcher)
+    kill_both(launcher, pid, out)
     place = Path(os.readlink(link))
     folder, away = place.parent, tmp_path / "away"
     shutil.move(folder, away)
@@ -244,12 +241,7 @@ def test_asked_to_end_it_is_copied_at_once(out, tmp_path):
     place = Path(os.readlink(only_capture(out)))
     launcher.send_signal(signal.SIGTERM)
     harness.wait_for(lambda: not only_capture(out).is_symlink() if not list(out.glob("*.part*")) else False)
-    with harness.adopting():
-        launcher.kill()
-        launcher.wait()
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-    end(launcher)
+    kill_both(launcher, pid, out)
     shutil.rmtree(place.parent)
     assert kept_of(out) >= KEPT
 
