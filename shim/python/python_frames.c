@@ -152,6 +152,7 @@ struct walk {
 	uint64_t sp;     // anchors lie in this part of the C stack: (sp, end)
 	uint64_t end;
 	uint32_t run; // frames before the run of the evaluator that is being read
+	uint64_t deaths;
 };
 
 /* The frames of the open run belong to one evaluator. */
@@ -179,21 +180,55 @@ step(struct walk *walk, const struct python_visit *visit, enum python_visit_kind
 		walk->cframe = python_memory_u64(walk->cframe + layout->cframe_previous);
 }
 
+/* From 3.11 on frames lie one behind the other, 80 bytes and more each: those of 32 KiB have a place each. */
+static inline struct python_visited *
+visited_at(struct python_stack *stack, uint64_t frame)
+{
+	return &stack->visited[frame / 64 % PYTHON_FRAMES_VISITED];
+}
+
+static inline bool
+was_visited(const struct walk *walk, const struct python_visit *visit, const struct python_visited *visited)
+{
+	return visited->frame_addr == visit->frame_addr && visited->instruction_word == visit->instruction_word &&
+	       visited->code_word == visit->code_word && visited->owner_word == visit->owner_word &&
+	       visited->deaths == walk->deaths;
+}
+
 /* What the frame shows is put behind the inner ones. */
 static inline void
-keep(struct walk *walk, const struct python_visit *visit, uint32_t offset)
+show(struct python_stack *stack, const struct python_visited *visited)
+{
+	struct python_frame *frame = &stack->frames[stack->count++];
+
+	frame->code = visited->code;
+	frame->offset = visited->offset;
+	frame->code_flags = visited->code_flags;
+	frame->anchor_addr = 0;
+}
+
+/* The same, and remembered. */
+static void
+keep(struct walk *walk, const struct python_visit *visit, uint32_t offset, struct python_visited *visited)
 {
 	uint64_t addr = python_visit_code(&walk->python->layout, visit->code_word);
 	struct python_code code = python_code_find(walk->python, addr);
 
 	if (code.is_new_cell)
 		python_cells_note(walk->python, visit->frame_addr);
-	if (code.is_found) // else it is counted as lost
-		walk->stack->frames[walk->stack->count++] = (struct python_frame){
-			.code = code.index,
-			.offset = python_lines_first(code.index, offset),
-			.code_flags = code.flags,
-		};
+	if (!code.is_found)
+		return; // it is counted as lost
+	*visited = (struct python_visited){
+		.frame_addr = visit->frame_addr,
+		.code_word = visit->code_word,
+		.instruction_word = visit->instruction_word,
+		.deaths = walk->deaths,
+		.owner_word = visit->owner_word,
+		.code = code.index,
+		.offset = python_lines_first(code.index, offset),
+		.code_flags = code.flags,
+	};
+	show(walk->stack, visited);
 }
 
 /*
@@ -223,13 +258,16 @@ walk_chain(struct walk *walk)
 	struct python_stack *stack = walk->stack;
 
 	for (uint32_t visits = 0; walk->frame != 0; visits++) {
+		struct python_visited *visited = visited_at(stack, walk->frame);
 		struct python_visit visit;
 		uint32_t offset = 0;
 		enum python_visit_kind kind = PYTHON_VISIT_INVALID;
+		bool is_known = false;
 
 		if (python_memory_is_object(walk->frame)) {
 			python_visit_read(&walk->python->layout, walk->frame, &visit);
-			kind = python_visit_judge(walk->python, &visit, &offset);
+			is_known = was_visited(walk, &visit, visited);
+			kind = is_known ? PYTHON_VISIT_FRAME : python_visit_judge(walk->python, &visit, &offset);
 		}
 		if (kind == PYTHON_VISIT_INVALID) {
 			capture_file_lost(KMEM_LOST_PYTHON_FRAMES, 1);
@@ -240,8 +278,10 @@ walk_chain(struct walk *walk)
 			find_anchor(walk);
 			return;
 		}
-		if (kind == PYTHON_VISIT_FRAME)
-			keep(walk, &visit, offset);
+		if (is_known)
+			show(stack, visited);
+		else if (kind == PYTHON_VISIT_FRAME)
+			keep(walk, &visit, offset, visited);
 		else if (kind == PYTHON_VISIT_SKIP)
 			python_code_is_remembered(python_visit_code(&walk->python->layout, visit.code_word));
 		step(walk, &visit, kind);
@@ -305,7 +345,7 @@ python_frames_walk(struct python_stack *stack)
 {
 	const struct python_runtime *runtime = &python_runtime;
 	uint64_t sp = (uint64_t)__builtin_frame_address(0);
-	struct walk walk = { .stack = stack, .sp = sp };
+	struct walk walk = { .stack = stack, .sp = sp, .deaths = python_code_deaths() };
 
 	python_stack_clear(stack);
 	bool has_frames = python_frames_available() && begin(&walk, runtime);

@@ -18,7 +18,8 @@
 
 #include "python/python_chain.h"
 
-#define PYTHON_FRAMES_MAX 160 // shown, innermost ones
+#define PYTHON_FRAMES_MAX 160      // shown, innermost ones
+#define PYTHON_FRAMES_VISITED 512u // a power of two
 
 struct python_frame {
 	uint32_t code;        // index of its struct kmem_code in RECORDS (units of 8 bytes)
@@ -27,11 +28,28 @@ struct python_frame {
 	uint64_t anchor_addr; // an address inside the native frame of the evaluator that runs it; 0 = unknown
 };
 
+/*
+ * A frame that a walk met, and what it showed. Equal words show the same as long as no code object has died: what is read besides is in the
+ * code object, and never changes while that lives.
+ */
+struct python_visited {
+	uint64_t frame_addr; // 0 = none
+	uint64_t code_word;
+	uint64_t instruction_word;
+	uint64_t deaths; // python_code_deaths(), before the walk
+	uint32_t owner_word;
+	uint32_t code; // these as in struct python_frame
+	uint32_t offset;
+	uint16_t code_flags;
+};
+
+/* One thread's at a time; zeroed is empty. What other walks than the last one left is as good. */
 struct python_stack {
 	uint32_t count;
 	bool is_cut;     // outer frames are left out
 	bool is_scanned; // the anchor of the innermost one was looked for on the C stack (3.8, 3.9)
 	struct python_frame frames[PYTHON_FRAMES_MAX]; // innermost first
+	struct python_visited visited[PYTHON_FRAMES_VISITED];
 };
 static_assert(PYTHON_FRAMES_MAX <= PYTHON_CHAIN_LEAST, "a digest covers what is shown");
 
@@ -51,12 +69,7 @@ void python_frames_start(void);
 /* False until an interpreter was found and understood: one load. */
 bool python_frames_available(void);
 
-/*
- * The calling thread's Python frames; count 0 on threads without Python.
- *
- * Not chosen  what the last walk found, compared frame by frame: python_chain.h answers for 99 of 100 events, and the others
- *             cost 1 % of all instructions more without it.
- */
+/* The calling thread's Python frames; count 0 on threads without Python. */
 void python_frames_walk(struct python_stack *stack);
 
 /*

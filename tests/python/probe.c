@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,10 +44,14 @@ probe_version(void)
 	return capture_file_header()->python_version;
 }
 
+/* shown: room for a struct python_stack up to what was visited. Each thread remembers, as under the library. */
 EXPORT void
-probe_walk(struct python_stack *stack)
+probe_walk(void *shown)
 {
-	python_frames_walk(stack);
+	static __thread struct python_stack stack;
+
+	python_frames_walk(&stack);
+	memcpy(shown, &stack, offsetof(struct python_stack, visited));
 }
 
 EXPORT const struct kmem_code *

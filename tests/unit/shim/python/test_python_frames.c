@@ -32,7 +32,7 @@ static void
 inner_frames_are_shown(void **unused)
 {
 	static const unsigned lengths[] = { 1, PYTHON_FRAMES_MAX, PYTHON_FRAMES_MAX + 1, 1000, FRAMES };
-	struct python_stack stack;
+	static struct python_stack stack;
 
 	EACH_VERSION
 	{
@@ -59,7 +59,7 @@ inner_frames_are_shown(void **unused)
 static void
 chains_that_are_none(void **unused)
 {
-	struct python_stack stack;
+	static struct python_stack stack;
 
 	EACH_VERSION
 	{
@@ -85,7 +85,7 @@ static void
 anchors_are_of_the_stack(void **unused)
 {
 	char *room = alloca(256);
-	struct python_stack stack;
+	static struct python_stack stack;
 
 	EACH_VERSION
 	{
@@ -114,13 +114,83 @@ anchors_are_of_the_stack(void **unused)
 	}
 }
 
+static void
+assert_is_at(const struct python_stack *stack, unsigned i, unsigned code, unsigned unit)
+{
+	const struct python_frame *frame = &stack->frames[stack->count - 1 - i];
+
+	assert_int_equal(frame->offset, 2 * unit);
+	assert_int_equal(frame->code, python_code_find(&python_runtime.interpreter, (uint64_t)codes[code].code).index);
+}
+
+/* What a frame showed in an earlier walk is asked for again when one of its words has changed. */
+static void
+changed_frames_are_judged_anew(void **unused)
+{
+	static struct python_stack stack;
+
+	EACH_VERSION
+	{
+		start(versions[v]);
+		chain_of(9);
+		assert_int_equal(walked(&stack), 9);
+		for (unsigned i = 0; i < 9; i++) {
+			set_instruction(i, 15);
+			assert_int_equal(walked(&stack), 9);
+			assert_is_at(&stack, i, i, 15);
+			set_code(i, 20, 15);
+			assert_int_equal(walked(&stack), 9);
+			assert_is_at(&stack, i, 20, 15);
+			set_code(i, i, i);
+			assert_int_equal(walked(&stack), 9);
+			assert_is_at(&stack, i, i, i);
+			if (layout()->frame_owner == 0)
+				continue;
+			set_owner(i, 3, false);
+			assert_int_equal(walked(&stack), 8);
+			set_owner(i, 0, false);
+			assert_int_equal(walked(&stack), 9);
+		}
+		set_previous(8, 5);
+		assert_int_equal(walked(&stack), 7);
+		assert_is_at(&stack, 5, 5, 5);
+	}
+}
+
+/* The same words can be another code object's, after a death; and another capture's, after a fork. */
+static void
+deaths_and_forks_are_seen(void **unused)
+{
+	static struct python_stack stack;
+
+	EACH_VERSION
+	{
+		start(versions[v]);
+		chain_of(9);
+		assert_int_equal(walked(&stack), 9);
+		uint32_t before = stack.frames[4].code;
+
+		python_code_forget((uint64_t)codes[4].code);
+		code_born(4);
+		set_code(4, 4, 4);
+		assert_int_equal(walked(&stack), 9);
+		assert_int_not_equal(stack.frames[4].code, before);
+		assert_is_at(&stack, 4, 4, 4);
+		before = stack.frames[4].code;
+		python_code_forked();
+		assert_int_equal(walked(&stack), 9);
+		assert_int_not_equal(stack.frames[4].code, before); // tables of a child are empty, its records new
+		assert_is_at(&stack, 4, 4, 4);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(inner_frames_are_shown),
-		cmocka_unit_test(chains_that_are_none),
-		cmocka_unit_test(anchors_are_of_the_stack),
+		cmocka_unit_test(inner_frames_are_shown),    cmocka_unit_test(chains_that_are_none),
+		cmocka_unit_test(anchors_are_of_the_stack),  cmocka_unit_test(changed_frames_are_judged_anew),
+		cmocka_unit_test(deaths_and_forks_are_seen),
 	};
 	uint64_t on_stack[CFRAMES][4];
 
