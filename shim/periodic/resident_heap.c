@@ -48,12 +48,11 @@ resident_heap_begin(void)
 	look.stride = stride;
 }
 
-/* The block that starts in this window; bytes 0 = none. */
-static struct address_block
-block_in(uint64_t window_addr, uint64_t *start)
+/* The block that starts in the window of this word; bytes 0 = none. */
+static inline struct address_block
+block_in(const pointer_map_word *word, uint64_t window_addr, uint64_t *start)
 {
-	const pointer_map_word *word = pointer_map_own_word(window_addr);
-	uint64_t seen = word != NULL ? atomic_load_explicit(word, memory_order_relaxed) : 0;
+	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
 
 	if ((seen & POINTER_MAP_PRESENT) == 0)
 		return (struct address_block){ 0 };
@@ -92,7 +91,7 @@ block_before(uint64_t addr, uint64_t *start)
 	uint64_t window = used_window_before(addr, is_known ? look.page_end : least);
 
 	if (window != 0)
-		return block_in(window, start);
+		return block_in(pointer_map_own_word(window), window, start);
 	*start = look.last_start;
 	return is_known ? look.last : (struct address_block){ 0 };
 }
@@ -114,6 +113,7 @@ pin(uint32_t site, uint64_t bytes)
 static void
 look_into(uint64_t page)
 {
+	const pointer_map_word *words = pointer_map_own_word(page); // of one leaf
 	uint32_t sharers[SHARERS_MAX];
 	uint32_t count = 0;
 	uint64_t live_bytes = 0;
@@ -129,10 +129,10 @@ look_into(uint64_t page)
 		live_bytes = end - page;
 		sharers[count++] = block.site;
 	}
-	for (uint64_t window = page; window < page + PAGE_BYTES; window += WINDOW_BYTES) {
+	for (uint64_t number = 0; number < PAGE_BYTES / WINDOW_BYTES; number++) {
 		uint32_t i = 0;
 
-		block = block_in(window, &start);
+		block = block_in(&words[number], page + number * WINDOW_BYTES, &start);
 		if (block.bytes == 0)
 			continue;
 		look.last = block;
