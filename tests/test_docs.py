@@ -140,6 +140,13 @@ def test_every_make_target_is_there():
         assert named <= targets, page
 
 
+@pytest.mark.parametrize("name", ["cost.md", "limits.md", "compare.md"])
+def test_what_recording_costs_was_measured_with_this_capture_format(name):
+    version = re.search(r"#define KMEM_VERSION (\d+)u", (ROOT / "include/kmem_format.h").read_text())[1]
+    told = re.findall(r"capture\s+format\s+(\d+)", (ROOT / "docs" / name).read_text())
+    assert told and set(told) == {version}, "measure the page's figures again"
+
+
 def test_every_version_of_the_capture_file_is_in_the_changes():
     header = (ROOT / "include/kmem_format.h").read_text()
     newest, oldest = (int(re.search(rf"#define {name} (\d+)u", header)[1]) for name in ("KMEM_VERSION", "KMEM_VERSION_OLDEST"))

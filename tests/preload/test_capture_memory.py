@@ -218,8 +218,10 @@ def test_children_that_end_before_the_launcher(out, tmp_path):
 
 
 def test_a_process_that_outlives_its_launcher(out, tmp_path):
-    text = ("import os, sys\nkept = [bytearray(8 << 20)]\nif os.fork() == 0:\n    os.setsid()\n    kept.append(bytearray(4 << 20))\n"
-            "    print(os.getpid(), flush=True)\n    sys.stdin.readline()\n    os._exit(0)\nos._exit(0)\n")
+    # The launcher takes its folder in memory away with the last process that has a capture there: so the child has one first.
+    text = ("import os, sys\nkept = [bytearray(8 << 20)]\nreader, writer = os.pipe()\nif os.fork() == 0:\n    os.setsid()\n"
+            "    kept.append(bytearray(4 << 20))\n    print(os.getpid(), flush=True)\n    os.write(writer, b'.')\n"
+            "    sys.stdin.readline()\n    os._exit(0)\nos.read(reader, 1)\nos._exit(0)\n")
     (tmp_path / "daemon.py").write_text(text)
     with harness.adopting():
         launcher, pid = start(["/usr/bin/python3", tmp_path / "daemon.py"], out)
