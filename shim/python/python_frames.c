@@ -218,16 +218,18 @@ keep(struct walk *walk, const struct python_visit *visit, uint32_t offset, struc
 		python_cells_note(walk->python, visit->frame_addr);
 	if (!code.is_found)
 		return; // it is counted as lost
-	*visited = (struct python_visited){
-		.frame_addr = visit->frame_addr,
-		.code_word = visit->code_word,
-		.instruction_word = visit->instruction_word,
-		.deaths = walk->deaths,
-		.owner_word = visit->owner_word,
-		.code = code.index,
-		.offset = python_lines_first(code.index, offset),
-		.code_flags = code.flags,
-	};
+
+	visited->frame_addr = 0; // a hook may be left in the middle
+	atomic_signal_fence(memory_order_seq_cst);
+	visited->code_word = visit->code_word;
+	visited->instruction_word = visit->instruction_word;
+	visited->deaths = walk->deaths;
+	visited->owner_word = visit->owner_word;
+	visited->code = code.index;
+	visited->offset = python_lines_first(code.index, offset);
+	visited->code_flags = code.flags;
+	atomic_signal_fence(memory_order_seq_cst);
+	visited->frame_addr = visit->frame_addr;
 	show(walk->stack, visited);
 }
 

@@ -33,7 +33,7 @@ struct python_frame {
  * code object, and never changes while that lives.
  */
 struct python_visited {
-	uint64_t frame_addr; // 0 = none
+	uint64_t frame_addr; // 0 = none; written last
 	uint64_t code_word;
 	uint64_t instruction_word;
 	uint64_t deaths; // python_code_deaths(), before the walk
