@@ -242,12 +242,16 @@ find_python_near(const struct event_cache *cache, uint64_t key)
 {
 	const struct python_event *line = &cache->python[python_place(key) & ~(EVENT_CACHE_PYTHON_LINE - 1)];
 
+	event_store_prefetch(&cache->store, key);
 	for (unsigned i = 0; i < EVENT_CACHE_PYTHON_LINE; i++) {
 		if (line[i].key == key)
 			return line[i].site;
 	}
-	effort_count(KMEM_EFFORT_DIGESTS);
-	return 0;
+	uint32_t site = event_store_find(&cache->store, key);
+
+	if (site == 0)
+		effort_count(KMEM_EFFORT_DIGESTS);
+	return site;
 }
 
 static inline uint32_t
@@ -348,6 +352,7 @@ event_cache_find_given(const struct event_cache *cache, struct event_lookup pyth
 	return python;
 }
 
+/* The one that was there goes into a free place of the same line, or into the next one: then more come than the line holds. */
 static void
 keep_python(struct event_cache *cache, uint64_t key, uint32_t site)
 {
@@ -355,8 +360,15 @@ keep_python(struct event_cache *cache, uint64_t key, uint32_t site)
 	uint32_t line = place & ~(EVENT_CACHE_PYTHON_LINE - 1);
 	struct python_event *event = &cache->python[place];
 
-	if (event->key != 0) // into the next place of the same line
-		cache->python[line | ((place + 1) & (EVENT_CACHE_PYTHON_LINE - 1))] = *event;
+	if (event->key != 0) {
+		struct python_event *other = event;
+
+		for (uint32_t i = 1; i < EVENT_CACHE_PYTHON_LINE && other->key != 0; i++)
+			other = &cache->python[line | ((place - i) & (EVENT_CACHE_PYTHON_LINE - 1))];
+		if (other->key != 0)
+			event_store_put(&cache->store, key, site, version_now());
+		*other = *event;
+	}
 	*event = (struct python_event){ key, site };
 }
 
@@ -506,6 +518,12 @@ event_cache_clear(struct event_cache *cache)
 	memset(cache->paths, 0, sizeof(cache->paths));
 	memset(&cache->units[0], 0, sizeof(cache->units[0]));
 	cache->used = 0;
+}
+
+void
+event_cache_release(struct event_cache *cache)
+{
+	event_store_release(&cache->store);
 }
 
 void

@@ -22,6 +22,7 @@
 
 #include "base/digest.h"
 #include "python/python_chain.h"
+#include "sites/event_store.h"
 #include "unwind/native_cache.h"
 
 #define EVENT_CACHE_UNITS 32768u // of 64 bytes; only those in use are touched
@@ -91,6 +92,7 @@ struct event_cache {
 	struct python_chain chain;
 	uint64_t version;    // version of the unwind rules and deaths of code objects, added
 	bool is_python_only; // KMEMSHIM_NATIVE=auto
+	struct event_store store;
 	_Alignas(64) struct python_event python[EVENT_CACHE_PYTHON];
 	uint32_t used; // units
 	uint16_t last; // unit of the event before this one; 0 = it is not remembered
@@ -153,6 +155,7 @@ void event_cache_keep(struct event_cache *cache, struct event_lookup lookup, con
                       const struct native_cache *native, uint32_t site);
 
 void event_cache_clear(struct event_cache *cache);
-void event_cache_start(void); // once, outside any hook
+void event_cache_release(struct event_cache *cache); // in a forked child, before its memory is given back
+void event_cache_start(void);                        // once, outside any hook
 
 #endif

@@ -507,6 +507,33 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 	}
 }
 
+/* A loop of more than the places: they are found, however many there are. */
+static void
+stacks_of_python_are_remembered_however_many_come(void **state)
+{
+	enum { MANY = 3 * EVENT_CACHE_PYTHON };
+	unsigned lost = 0;
+
+	for (unsigned round = 0; round < 5; round++) {
+		lost = 0;
+		for (uint32_t i = 0; i < MANY; i++) {
+			struct event_lookup lookup = find_python(2 * (i + 1));
+
+			assert_true(lookup.site == 0 || lookup.site == i + 1);
+			lost += lookup.site == 0;
+			if (lookup.site == 0)
+				event_cache_keep(cache, lookup, NULL, NULL, i + 1);
+		}
+	}
+	assert_in_range(lost, 0, MANY / 500);
+	python_code_forget(0x1234560); // E4, where something may be remembered of it
+	python_code_is_remembered(0x1234560);
+	python_code_forget(0x1234560);
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_int_equal(find_python(2 * (i + 1)).site, 0);
+	event_cache_release(cache);
+}
+
 /* ---- other domains ---- */
 
 /* An event whose Python frames, where there are any, are its stack. */
@@ -582,6 +609,7 @@ main(void)
 		cmocka_unit_test_setup(E2_words_of_another_stack_are_in_the_page_of_the_return_address, start_empty),
 		cmocka_unit_test_setup(what_has_too_many_words_is_not_remembered, start_empty),
 		cmocka_unit_test_setup(E1_stacks_of_python_that_share_a_place_are_told_apart, start_empty),
+		cmocka_unit_test_setup(stacks_of_python_are_remembered_however_many_come, start_empty), // the same
 		cmocka_unit_test_setup(E1_one_stack_has_a_site_in_each_domain, start_empty), // with the frame of the one above
 	};
 
