@@ -1,12 +1,12 @@
 /*
- * event_store.c - which site has this key (see event_store.h)?
+ * event_store.c - what was put for this key (see event_store.h)?
  *
  * Linear hashing: of n lines, those below n - 2^k and those from 2^k on take one bit more of the hash than the others do, where 2^k is the
  * highest power of two in n - 1.
  *
  * Invariants, tested by number in tests/unit/shim/sites/test_event_store.c:
  *   O1  what is found for a key is what was put for it last.
- *   O2  lines behind those in use are zero, or hold keys with their own sites: a put that was left in the middle does no harm.
+ *   O2  lines behind those in use are zero, or hold keys with their own values: a put that was left in the middle does no harm.
  */
 #include "sites/event_store.h"
 
@@ -17,7 +17,18 @@
 #include "kmem_format.h"
 
 #define FIRST_LINES 64u // a page
-#define KEYS (sizeof(((struct event_store_line *)NULL)->keys) / sizeof(uint64_t))
+#define KEYS 4u         // of a line
+
+/* Where the key is; KEYS: nowhere. */
+static inline unsigned
+entry_with(const struct event_store_line *line, uint64_t key)
+{
+	unsigned i = 0;
+
+	while (i < KEYS && line->keys[i] != key)
+		i++;
+	return i;
+}
 
 uint32_t
 event_store_find(const struct event_store *store, uint64_t key)
@@ -25,20 +36,37 @@ event_store_find(const struct event_store *store, uint64_t key)
 	if (store->lines == NULL)
 		return 0;
 	const struct event_store_line *line = event_store_line_of(store, key);
+	unsigned at = entry_with(line, key);
 
-	for (unsigned i = 0; i < KEYS; i++) {
-		if (line->keys[i] == key)
-			return line->sites[i];
-	}
-	return 0;
+	return at < KEYS ? line->values[at] : 0;
+}
+
+uint32_t
+event_store_follow(struct event_store *store, uint64_t key)
+{
+	if (store->lines == NULL)
+		return 0;
+	struct event_store_line *line = event_store_line_of(store, key);
+	uint32_t number = (uint32_t)(line - store->lines);
+	unsigned at = entry_with(line, key);
+
+	if (at == KEYS)
+		return 0;
+	uint32_t *next = &store->lines[store->last / KEYS].nexts[store->last % KEYS];
+
+	__builtin_prefetch(&store->lines[line->nexts[at]]);
+	if (*next != number)
+		*next = number;
+	store->last = number * KEYS + at;
+	return line->values[at];
 }
 
 static void
-write_entry(struct event_store_line *line, unsigned i, uint64_t key, uint32_t site)
+write_entry(struct event_store_line *line, unsigned i, uint64_t key, uint32_t value)
 {
 	line->keys[i] = 0;
 	atomic_signal_fence(memory_order_release); // O2
-	line->sites[i] = site;
+	line->values[i] = value;
 	atomic_signal_fence(memory_order_release);
 	line->keys[i] = key;
 }
@@ -72,7 +100,7 @@ grow(struct event_store *store)
 
 		if (key == 0 || (event_store_hash(key) & (2 * half - 1)) != fresh)
 			continue;
-		write_entry(to, i, key, from->sites[i]);
+		write_entry(to, i, key, from->values[i]);
 		from->keys[i] = 0;
 	}
 	store->count = fresh + 1;
@@ -86,7 +114,7 @@ empty(struct event_store *store)
 	if (store->count == FIRST_LINES || raw_madvise(store->lines, bytes, MADV_DONTNEED) != 0)
 		memset(store->lines, 0, bytes);
 	store->count = FIRST_LINES;
-	store->used = 0;
+	store->used = store->last = 0;
 }
 
 static __attribute__((noinline, cold)) void
@@ -116,7 +144,7 @@ may_grow(const struct event_store *store)
 }
 
 void
-event_store_put(struct event_store *store, uint64_t key, uint32_t site, uint64_t version)
+event_store_put(struct event_store *store, uint64_t key, uint32_t value, uint32_t site, uint64_t version)
 {
 	if (key == 0) // means "free"
 		return;
@@ -130,7 +158,7 @@ event_store_put(struct event_store *store, uint64_t key, uint32_t site, uint64_t
 	unsigned at = entry_of(line, key);
 
 	if (at < KEYS && line->keys[at] == key) {
-		line->sites[at] = site;
+		line->values[at] = value;
 		return;
 	}
 	if (at == KEYS || store->used >= 2 * store->count) {
@@ -144,10 +172,10 @@ event_store_put(struct event_store *store, uint64_t key, uint32_t site, uint64_t
 		at = entry_of(line, key);
 	}
 	if (at == KEYS)
-		at = event_store_hash(key ^ site) % KEYS;
+		at = event_store_hash(key ^ value) % KEYS;
 	else
 		store->used++;
-	write_entry(line, at, key, site);
+	write_entry(line, at, key, value);
 }
 
 void

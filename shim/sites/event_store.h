@@ -1,5 +1,5 @@
 /*
- * event_store.h - which site has this key, of as many as come?
+ * event_store.h - what was put for this key, of as many as come?
  *
  * Behind the places of fixed number in event_cache.h: of a program that makes more events before it repeats itself than those hold. It is
  * reserved when the first key is put, and grows by a line when there are two keys for each line: no key waits for a large move.
@@ -23,9 +23,9 @@
 #define EVENT_STORE_LINES_MAX (1u << 20) // two keys each: the budget of sites
 
 struct event_store_line {
-	uint64_t keys[5]; // 0 = free
-	uint32_t sites[5];
-	uint32_t unused;
+	uint64_t keys[4]; // 0 = free
+	uint32_t values[4];
+	uint32_t nexts[4]; // line of the key that was followed after this one the last time: a hint
 };
 static_assert(sizeof(struct event_store_line) == 64, "one cache line");
 
@@ -35,7 +35,8 @@ struct event_store {
 	uint32_t count;                 // of those in use
 	uint32_t room;                  // of those reserved
 	uint32_t used;                  // keys
-	uint32_t sites;                 // the highest that was put: so many there are, at least
+	uint32_t sites;                 // so many there are, at least
+	uint32_t last;                  // place that was followed last: 4 * line + key
 	bool has_no_mapping;            // tried once
 	uint64_t version;               // of what was put since it was empty; the other keys are never looked for again
 };
@@ -72,11 +73,15 @@ event_store_prefetch(const struct event_store *store, uint64_t key)
 
 uint32_t event_store_find(const struct event_store *store, uint64_t key); // 0 = it is not there
 
+/* The same of keys that come one after the other: the line of the next one is fetched ahead. No cache of the processor holds all. */
+uint32_t event_store_follow(struct event_store *store, uint64_t key);
+
 /*
- * site     index + 1
+ * value    not 0
+ * site     index + 1, of any that the key is for: so many there are
  * version  of all that is remembered: when it has changed, the store is emptied before it grows
  */
-void event_store_put(struct event_store *store, uint64_t key, uint32_t site, uint64_t version);
+void event_store_put(struct event_store *store, uint64_t key, uint32_t value, uint32_t site, uint64_t version);
 
 void event_store_release(struct event_store *store); // gives the mapping back, if there is one: it is empty
 
