@@ -636,7 +636,7 @@ keep_walked(struct event_cache *cache, const struct event_key *key, const struct
 
 	if (!came_before(cache, key->sp, site, native != NULL ? native_cache_path(native) : 0, &is_crowded)) {
 		cache->last = 0;
-		if (is_crowded && has_credit(cache))
+		if (is_crowded && !cache->store.has_no_mapping && has_credit(cache))
 			keep_shaped(cache, key, native, site);
 	} else if (was_looked_for || find_in_bucket(cache, frame_of(key), key->python) == 0) {
 		if (read_words(native, offsets, &words))
@@ -708,10 +708,10 @@ void
 event_cache_clear(struct event_cache *cache)
 {
 	cache->last = 0;
+	cache->epoch++;
 	if (cache->used == 0) // nothing was kept: the pages of a new thread are not touched
 		return;
 	effort_count(KMEM_EFFORT_FORGOTTEN);
-	cache->epoch++;
 	memset(cache->bucket, 0, sizeof(cache->bucket));
 	memset(cache->paths, 0, sizeof(cache->paths));
 	memset(&cache->units[0], 0, sizeof(cache->units[0]));
