@@ -5,6 +5,9 @@
  * its walk read words of the stack, a digest of these words, and its site. If the words are the same the next time, a walk would read
  * the same and find the same; so none is made. First the event is tried that followed the last one the time before.
  *
+ * Where more come in a loop than `seen` can tell that they came before, the store has them: for pc and sp the offsets of the words
+ * (a shape), and for shape and digest the site.
+ *
  * Some stacks consist of Python frames alone (event_site.h). Of these a digest of the frames is remembered, and no words.
  *
  * event_cache_find() returns all that event_cache_keep() needs, as struct event_lookup. Nothing of it stays in the cache.
@@ -22,11 +25,12 @@
 
 #include "base/digest.h"
 #include "python/python_chain.h"
+#include "sites/event_store.h"
 #include "unwind/native_cache.h"
 
 #define EVENT_CACHE_UNITS 32768u // of 64 bytes; only those in use are touched
 #define EVENT_CACHE_BUCKETS 8192u
-// events. If a program makes more before it repeats itself, they are walked each time: reading so many entries would cost more
+// events. If a program makes more before it repeats itself, they have no unit: the store has them
 #define EVENT_CACHE_SEEN 4096u
 #define EVENT_CACHE_WORDS 256u    // of one event; a multiple of four
 #define EVENT_CACHE_PYTHON 16384u // events of which the Python frames are the whole stack
@@ -91,6 +95,10 @@ struct event_cache {
 	struct python_chain chain;
 	uint64_t version;    // version of the unwind rules and deaths of code objects, added
 	bool is_python_only; // KMEMSHIM_NATIVE=auto
+	uint32_t epoch;      // raised when the units are forgotten
+	uint32_t credit;     // events that may be put into the store at once: it has paid
+	uint32_t candidates; // that came without any
+	struct event_store store;
 	_Alignas(64) struct python_event python[EVENT_CACHE_PYTHON];
 	uint32_t used; // units
 	uint16_t last; // unit of the event before this one; 0 = it is not remembered
@@ -139,8 +147,7 @@ struct event_lookup event_cache_find_other(struct event_cache *cache, const void
                                            bool is_python);
 
 /* The same for a Python stack that is given frames of other threads: `parent` tells them apart (thread_attribution_find_library()). */
-struct event_lookup event_cache_find_given(const struct event_cache *cache, struct event_lookup python,
-                                           uint64_t parent);
+struct event_lookup event_cache_find_given(struct event_cache *cache, struct event_lookup python, uint64_t parent);
 
 /*
  * Keeps an event that was not found, under its kind. Both kinds of a WALKED one are kept: a program has mostly one of them, so they share
@@ -153,6 +160,7 @@ void event_cache_keep(struct event_cache *cache, struct event_lookup lookup, con
                       const struct native_cache *native, uint32_t site);
 
 void event_cache_clear(struct event_cache *cache);
-void event_cache_start(void); // once, outside any hook
+void event_cache_release(struct event_cache *cache); // in a forked child, before its memory is given back
+void event_cache_start(void);                        // once, outside any hook
 
 #endif

@@ -199,6 +199,7 @@ thread_slot_forked(void)
 	for (uint32_t i = 0; i < end; i++) {
 		if (memories[i] != NULL) {
 			native_cache_release(&memories[i]->stack.caches);
+			event_cache_release(&memories[i]->events);
 			raw_madvise(memories[i], sizeof(*memories[i]), MADV_DONTNEED);
 		}
 	}

@@ -34,6 +34,8 @@ static bool is_walking; // what is not remembered is walked, as for a thread tha
 static int
 start_empty(void **state)
 {
+	if (cache != NULL)
+		event_cache_release(cache);
 	free(cache);
 	cache = aligned_alloc(64, sizeof(*cache));
 	memset(cache, 0, sizeof(*cache));
@@ -55,7 +57,7 @@ start_walking(void **state)
 static uint32_t
 site_of(const struct native_stack *walked)
 {
-	enum { SITES = 1 << 14 };
+	enum { SITES = 1 << 15 };
 	static struct {
 		uint32_t count;
 		uint64_t pc[NATIVE_STACK_MAX];
@@ -336,6 +338,31 @@ call_itself(unsigned calls)
 	__asm__ volatile("" : : "r"(calls) : "memory");
 }
 
+/* A loop of more paths than `seen` can tell: found by the words, however many there are, from one place or from several. */
+static void
+native_paths_are_remembered_however_many_come(void **state)
+{
+	enum { WAYS = 2 * EVENT_CACHE_SEEN, DEPTHS = 3, ROUNDS = 12 };
+	uint64_t misses_before = 0;
+
+	for (volatile unsigned round = 0; round < ROUNDS; round++) {
+		misses_before = misses;
+		for (volatile unsigned way = 0; way < WAYS; way++) {
+			path = (way + 1) * UINT64_C(0x9e3779b97f4a7c15);
+			left(30 + way % DEPTHS);
+		}
+	}
+	assert_in_range(misses - misses_before, 0, WAYS / 20); // too many of one line, while it grows
+	assert_in_range(cache->used, 0, WAYS / 2);             // most have no unit
+	native_stack_modules_changed();                        // E4
+	misses_before = misses;
+	for (volatile unsigned way = 0; way < WAYS; way++) {
+		path = (way + 1) * UINT64_C(0x9e3779b97f4a7c15);
+		left(30 + way % DEPTHS);
+	}
+	assert_true(misses - misses_before > WAYS / 2);
+}
+
 /* Each time another way through the same function, which are one stack: walked, and found by their frames. */
 static void
 E1_a_native_path_that_never_came_is_found_by_its_frames(void **state)
@@ -507,6 +534,32 @@ E1_stacks_of_python_that_share_a_place_are_told_apart(void **state)
 	}
 }
 
+/* A loop of more than the places: they are found, however many there are. */
+static void
+stacks_of_python_are_remembered_however_many_come(void **state)
+{
+	enum { MANY = 3 * EVENT_CACHE_PYTHON };
+	unsigned lost = 0;
+
+	for (unsigned round = 0; round < 5; round++) {
+		lost = 0;
+		for (uint32_t i = 0; i < MANY; i++) {
+			struct event_lookup lookup = find_python(2 * (i + 1));
+
+			assert_true(lookup.site == 0 || lookup.site == i + 1);
+			lost += lookup.site == 0;
+			if (lookup.site == 0)
+				event_cache_keep(cache, lookup, NULL, NULL, i + 1);
+		}
+	}
+	assert_in_range(lost, 0, MANY / 200); // too many of one line
+	python_code_forget(0x1234560);        // E4, where something may be remembered of it
+	python_code_is_remembered(0x1234560);
+	python_code_forget(0x1234560);
+	for (uint32_t i = 0; i < MANY; i++)
+		assert_int_equal(find_python(2 * (i + 1)).site, 0);
+}
+
 /* ---- other domains ---- */
 
 /* An event whose Python frames, where there are any, are its stack. */
@@ -573,6 +626,9 @@ main(void)
 		  NULL },
 		{ "E3_native_paths_that_are_walked_are_told_apart", E3_native_paths_that_read_the_same_places_are_told_apart,
 		  start_walking, NULL, NULL },
+		cmocka_unit_test_setup(native_paths_are_remembered_however_many_come, start_empty),
+		{ "native_paths_that_are_walked_are_remembered_however_many_come",
+		  native_paths_are_remembered_however_many_come, start_walking, NULL, NULL },
 		cmocka_unit_test_setup(E1_a_native_path_that_never_came_is_found_by_its_frames, start_walking),
 		cmocka_unit_test_setup(E1_another_caller_at_the_same_depth_is_another_event, start_empty),
 		cmocka_unit_test_setup(an_event_is_remembered_when_it_comes_again, start_empty),
@@ -582,6 +638,7 @@ main(void)
 		cmocka_unit_test_setup(E2_words_of_another_stack_are_in_the_page_of_the_return_address, start_empty),
 		cmocka_unit_test_setup(what_has_too_many_words_is_not_remembered, start_empty),
 		cmocka_unit_test_setup(E1_stacks_of_python_that_share_a_place_are_told_apart, start_empty),
+		cmocka_unit_test_setup(stacks_of_python_are_remembered_however_many_come, start_empty), // the same
 		cmocka_unit_test_setup(E1_one_stack_has_a_site_in_each_domain, start_empty), // with the frame of the one above
 	};
 
