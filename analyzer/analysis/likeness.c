@@ -52,14 +52,7 @@ likeness_index_add(struct likeness_index *index, const uint64_t likeness[SITE_KE
 	index->is_sorted = false;
 }
 
-static int
-compare_traces(const void *a, const void *b)
-{
-	const struct trace *left = a;
-	const struct trace *right = b;
-
-	return order_numbers(left->likeness, right->likeness) ?: order_numbers(left->item, right->item);
-}
+ORDER_OF(compare_traces, struct trace, order_numbers(a->likeness, b->likeness) ?: order_numbers(a->item, b->item))
 
 static void
 sort(struct likeness_index *index)

@@ -60,11 +60,7 @@ has_suffix(const char *name)
 	return length > strlen(SUFFIX) && strcmp(name + length - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-static int
-compare_texts(const void *left, const void *right)
-{
-	return strcmp(*(char *const *)left, *(char *const *)right);
-}
+ORDER_OF_POINTERS(compare_texts, char, strcmp(a, b))
 
 /* Paths of all captures in the folder, by name, so that two runs over one folder say the same. */
 static bool
@@ -141,18 +137,9 @@ rank_of(const struct candidate *item)
 }
 
 /* Sessions together; in each the first process first, then by start. */
-static int
-compare_candidates(const void *left, const void *right)
-{
-	const struct candidate *a = left;
-	const struct candidate *b = right;
-
-	int order = strcmp(a->session, b->session);
-
-	order = order ?: order_numbers(rank_of(a), rank_of(b));
-	order = order ?: order_numbers(a->start_ns, b->start_ns);
-	return order ?: strcmp(a->path, b->path);
-}
+ORDER_OF(compare_candidates, struct candidate,
+	strcmp(a->session, b->session) ?: order_numbers(rank_of(a), rank_of(b))
+	?: order_numbers(a->start_ns, b->start_ns) ?: strcmp(a->path, b->path))
 
 static bool
 is_leader(const struct candidates *found, size_t number)
@@ -179,17 +166,9 @@ settle_leaders(struct candidates *found)
 }
 
 /* Which is newer? One that is not trusted never: it may have any start. */
-static int
-compare_starts(const void *left, const void *right)
-{
-	const struct candidate *a = left;
-	const struct candidate *b = right;
-
-	int order = order_numbers(a->is_trusted, b->is_trusted);
-
-	order = order ?: order_numbers(a->start_ns, b->start_ns);
-	return order ?: strcmp(a->session, b->session);
-}
+ORDER_OF(compare_starts, struct candidate,
+	order_numbers(a->is_trusted, b->is_trusted) ?: order_numbers(a->start_ns, b->start_ns)
+	?: strcmp(a->session, b->session))
 
 /* Moves the paths of one session into the list, of the newest when none is named. False: no such one. */
 static bool

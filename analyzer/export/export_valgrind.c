@@ -277,14 +277,7 @@ grow_tree(const struct report *report, uint64_t (*bytes_of)(const struct model_s
 	}
 }
 
-static int
-compare_nodes(const void *left, const void *right)
-{
-	const struct node *a = *(const struct node *const *)left;
-	const struct node *b = *(const struct node *const *)right;
-
-	return order_numbers(b->bytes, a->bytes) ?: strcmp(a->key.text, b->key.text);
-}
+ORDER_OF_POINTERS(compare_nodes, struct node, order_numbers(b->bytes, a->bytes) ?: strcmp(a->key.text, b->key.text))
 
 /* "n2: 14000 text": how many children follow, those below the threshold as one. */
 static void

@@ -208,17 +208,9 @@ read_notes(struct notes *notes, uint64_t offset, uint64_t bytes)
 
 /* ---- mappings ---- */
 
-static int
-compare(const void *left, const void *right)
-{
-	return order_numbers(((const struct part *)left)->start, ((const struct part *)right)->start);
-}
+ORDER_OF(compare, struct part, order_numbers(a->start, b->start))
 
-static int
-compare_regions(const void *left, const void *right)
-{
-	return order_numbers(((const struct memory_region *)left)->start, ((const struct memory_region *)right)->start);
-}
+ORDER_OF(compare_regions, struct memory_region, order_numbers(a->start, b->start))
 
 /* A core does not say whether a mapping is shared. A writable mapping of a library's file is private. */
 static bool

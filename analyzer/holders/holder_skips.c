@@ -100,11 +100,7 @@ add_skip(struct holder_search *search, const struct live_block *block)
 	search->left_out_bytes += block->bytes;
 }
 
-static int
-compare_ranges(const void *left, const void *right)
-{
-	return order_numbers(((const struct address_range *)left)->start, ((const struct address_range *)right)->start);
-}
+ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start))
 
 static bool
 has_block(struct holder_search *search, uint64_t start, uint64_t end)

@@ -139,11 +139,7 @@ add_range(struct ranges *ranges, uint64_t start, uint64_t end)
 	ranges->at[ranges->count++] = (struct address_range){ start, end };
 }
 
-static int
-compare_ranges(const void *left, const void *right)
-{
-	return order_numbers(((const struct address_range *)left)->start, ((const struct address_range *)right)->start);
-}
+ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start))
 
 static void
 sort_ranges(struct ranges *ranges)
@@ -204,11 +200,7 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 	sort_ranges(&blocks->mapped);
 }
 
-static int
-compare_extras(const void *left, const void *right)
-{
-	return order_numbers(((const struct extra *)left)->addr, ((const struct extra *)right)->addr);
-}
+ORDER_OF(compare_extras, struct extra, order_numbers(a->addr, b->addr))
 
 struct slot_reading {
 	struct live_blocks *blocks;
@@ -299,14 +291,7 @@ see_word(void *context, uint64_t at, uint64_t word)
 	return true;
 }
 
-static int
-compare_leaves(const void *left, const void *right)
-{
-	const struct leaf *const *a = left;
-	const struct leaf *const *b = right;
-
-	return order_numbers((*a)->number, (*b)->number);
-}
+ORDER_OF_POINTERS(compare_leaves, struct leaf, order_numbers(a->number, b->number))
 
 static bool
 has_leaf(const struct live_blocks *blocks, uint64_t number)

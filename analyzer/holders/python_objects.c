@@ -779,11 +779,7 @@ first_state(struct python_objects *python, uint64_t interpreter)
 	return 0;
 }
 
-static int
-compare_frames(const void *left, const void *right)
-{
-	return order_numbers(((const struct python_frame *)left)->start, ((const struct python_frame *)right)->start);
-}
+ORDER_OF(compare_frames, struct python_frame, order_numbers(a->start, b->start))
 
 static void
 read_frames(struct python_objects *python, uint64_t runtime)

@@ -248,11 +248,7 @@ add_region(struct search *search, const struct memory_region *region)
 	search->last_end = region->end;
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	return order_numbers(((const struct root_range *)left)->start, ((const struct root_range *)right)->start);
-}
+ORDER_OF(compare, struct root_range, order_numbers(a->start, b->start))
 
 void
 root_ranges_find(struct process_memory *memory, const struct stopped_process *process, struct live_blocks *blocks,

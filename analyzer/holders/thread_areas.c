@@ -118,14 +118,7 @@ add_library(struct search *search, uint64_t number, uint64_t since, uint64_t rec
 	}
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	const struct thread_area *a = left;
-	const struct thread_area *b = right;
-
-	return order_numbers(a->end, b->end) ?: order_numbers(a->start, b->start);
-}
+ORDER_OF(compare, struct thread_area, order_numbers(a->end, b->end) ?: order_numbers(a->start, b->start))
 
 void
 thread_areas_find(struct process_memory *memory, const struct stopped_process *process, struct process_modules *modules,

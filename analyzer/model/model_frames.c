@@ -137,17 +137,9 @@ model_frames_tell_files(struct build *build)
 	free(paths);
 }
 
-static int
-compare_modules(const void *left, const void *right)
-{
-	const struct module *a = left;
-	const struct module *b = right;
-
-	int order = order_numbers(a->start_addr, b->start_addr);
-
-	order = order ?: order_numbers(a->loaded_version, b->loaded_version);
-	return order ?: strcmp(a->path, b->path);
-}
+ORDER_OF(compare_modules, struct module,
+	order_numbers(a->start_addr, b->start_addr) ?: order_numbers(a->loaded_version, b->loaded_version)
+	?: strcmp(a->path, b->path))
 
 /* The name as the loader was given it: relative to where the program began, where the recorder could not learn more. */
 static const char *

@@ -251,14 +251,8 @@ struct by_pid {
 	int index;
 };
 
-static int
-compare_by_pid(const void *left, const void *right)
-{
-	const struct by_pid *a = left;
-	const struct by_pid *b = right;
-
-	return order_numbers(a->pid, b->pid) ?: order_numbers(a->start_ns, b->start_ns) ?: a->index - b->index;
-}
+ORDER_OF(compare_by_pid, struct by_pid,
+	order_numbers(a->pid, b->pid) ?: order_numbers(a->start_ns, b->start_ns) ?: a->index - b->index)
 
 void
 model_processes_link(struct model_process *processes, size_t count)

@@ -139,14 +139,9 @@ is_pseudo(const struct file *file)
 	return file->name[0] == '<';
 }
 
-static int
-compare_files(const void *left, const void *right)
-{
-	const struct file *a = *(const struct file *const *)left;
-	const struct file *b = *(const struct file *const *)right;
-
-	return order_numbers(is_pseudo(a), is_pseudo(b)) ?: order_numbers(b->is_user, a->is_user) ?: order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name);
-}
+ORDER_OF_POINTERS(compare_files, struct file,
+	order_numbers(is_pseudo(a), is_pseudo(b)) ?: order_numbers(b->is_user, a->is_user)
+	?: order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
 /* "a.py, b/c.py and 3 more": the user's first, then those that held most. */
 static void
@@ -323,12 +318,7 @@ add_through(struct annotation *all, const struct report *report, const char *fil
 	}
 }
 
-static int
-compare_lines(const void *left, const void *right)
-{
-	return order_numbers((*(const struct annotated *const *)left)->line,
-	                     (*(const struct annotated *const *)right)->line);
-}
+ORDER_OF_POINTERS(compare_lines, struct annotated, order_numbers(a->line, b->line))
 
 static const struct annotated **
 sorted_lines(const struct annotation *all, size_t *count)

@@ -177,14 +177,9 @@ in_memory(const struct figures *held)
 	return held->shown_bytes - held->untouched_bytes;
 }
 
-static int
-compare_groups(const void *left, const void *right)
-{
-	const struct group *a = *(const struct group *const *)left;
-	const struct group *b = *(const struct group *const *)right;
-
-	return order_numbers(a->is_last, b->is_last) ?: order_numbers(in_memory(&b->held), in_memory(&a->held)) ?: order_numbers(b->held.allocated_bytes, a->held.allocated_bytes) ?: strcmp(a->name, b->name);
-}
+ORDER_OF_POINTERS(compare_groups, struct group,
+	order_numbers(a->is_last, b->is_last) ?: order_numbers(in_memory(&b->held), in_memory(&a->held))
+	?: order_numbers(b->held.allocated_bytes, a->held.allocated_bytes) ?: strcmp(a->name, b->name))
 
 static int
 compare_parts(const struct part *a, const struct part *b)

@@ -239,13 +239,7 @@ compare_by_place(const void *a, const void *b)
 	return order ?: order_texts(left->of.module, right->of.module);
 }
 
-static int
-compare_by_bytes(const void *a, const void *b)
-{
-	int order = order_numbers(((const struct caller *)b)->bytes, ((const struct caller *)a)->bytes);
-
-	return order ?: compare_by_place(a, b);
-}
+ORDER_OF(compare_by_bytes, struct caller, order_numbers(b->bytes, a->bytes) ?: compare_by_place(a, b))
 
 /* What the table ranks by; when nothing is held, what was allocated in all. */
 static uint64_t

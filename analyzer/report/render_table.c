@@ -409,19 +409,9 @@ struct import {
 	uint64_t bytes;
 };
 
-static int
-compare_by_label(const void *a, const void *b)
-{
-	return strcmp(((const struct import *)a)->label, ((const struct import *)b)->label);
-}
+ORDER_OF(compare_by_label, struct import, strcmp(a->label, b->label))
 
-static int
-compare_by_bytes(const void *a, const void *b)
-{
-	int order = order_numbers(((const struct import *)b)->bytes, ((const struct import *)a)->bytes);
-
-	return order ?: compare_by_label(a, b);
-}
+ORDER_OF(compare_by_bytes, struct import, order_numbers(b->bytes, a->bytes) ?: compare_by_label(a, b))
 
 struct imports {
 	uint64_t untouched_bytes; // of the rows'

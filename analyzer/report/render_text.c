@@ -270,14 +270,8 @@ most_bytes(const struct report_process *process)
 	return held > process->of.copied_bytes ? held : process->of.copied_bytes;
 }
 
-static int
-compare_by_most(const void *left, const void *right)
-{
-	const struct report_process *a = *(const struct report_process *const *)left;
-	const struct report_process *b = *(const struct report_process *const *)right;
-
-	return order_numbers(most_bytes(b), most_bytes(a)) ?: (a < b ? -1 : 1);
-}
+ORDER_OF_POINTERS(compare_by_most, struct report_process,
+                  order_numbers(most_bytes(b), most_bytes(a)) ?: (a < b ? -1 : 1))
 
 /* The first one, and of the others the largest. For free(). */
 static bool *

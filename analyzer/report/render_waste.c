@@ -68,14 +68,7 @@ turned_over(const struct report_line *line)
 	           : 0;
 }
 
-static int
-compare_wasted(const void *left, const void *right)
-{
-	const struct wasted *a = left;
-	const struct wasted *b = right;
-
-	return order_numbers(b->bytes, a->bytes) ?: order_numbers(a->number, b->number);
-}
+ORDER_OF(compare_wasted, struct wasted, order_numbers(b->bytes, a->bytes) ?: order_numbers(a->number, b->number))
 
 /* The lines that waste so much, the most first. */
 static struct wasted *

@@ -60,14 +60,9 @@ kind_of(const GElf_Sym *symbol)
 	}
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	const struct entry *a = left;
-	const struct entry *b = right;
-
-	return order_numbers(a->start, b->start) ?: order_numbers(b->end, a->end) ?: order_numbers(a->name, b->name);
-}
+ORDER_OF(compare, struct entry,
+	order_numbers(a->start, b->start) ?: order_numbers(b->end, a->end)
+	?: order_numbers(a->name, b->name))
 
 static void
 read_table(struct data_symbols *symbols, Elf_Scn *section, const GElf_Shdr *header)

@@ -236,14 +236,7 @@ walk(struct debug_index *index, Dwarf_Die *parent, const struct place *place)
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	const struct entry *a = left;
-	const struct entry *b = right;
-
-	return order_numbers(a->key, b->key) ?: order_numbers((uintptr_t)a->addr, (uintptr_t)b->addr);
-}
+ORDER_OF(compare, struct entry, order_numbers(a->key, b->key) ?: order_numbers((uintptr_t)a->addr, (uintptr_t)b->addr))
 
 /* Classes of one name are one class, but for those that are local to their files. */
 static void

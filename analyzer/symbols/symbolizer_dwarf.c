@@ -80,15 +80,8 @@ add_ranges(struct symbolizer_dwarf *index, struct ranges *ranges, Dwarf_Die *die
 	}
 }
 
-static int
-compare_ranges(const void *left, const void *right)
-{
-	const struct range *a = left;
-	const struct range *b = right;
-
-	/* An enclosing range before what it encloses. */
-	return order_numbers(a->start, b->start) ?: order_numbers(b->end, a->end);
-}
+/* An enclosing range before what it encloses. */
+ORDER_OF(compare_ranges, struct range, order_numbers(a->start, b->start) ?: order_numbers(b->end, a->end))
 
 static void
 sort_ranges(struct ranges *ranges)
