@@ -141,7 +141,7 @@ void
 json_object_write(struct json_write *json, const char *name, const struct json_object *object, const void *owner)
 {
 	json_write_open(json, name, '{');
-	for (const struct json_field *field = object->fields; field->name != NULL; field++) {
+	for (const struct json_field *field = object->fields; field < object->fields + object->field_count; field++) {
 		if (field->without == JSON_ALWAYS || has_value(field, owner))
 			put_field(json, field, owner);
 		else if (field->without == JSON_NULL)
@@ -291,14 +291,14 @@ put_object_schema(struct json_write *json, const struct json_object *object)
 	json_write_bool(json, "additionalProperties", false);
 	json->inline_depth = json->depth;
 	json_write_open(json, "required", '[');
-	for (const struct json_field *field = object->fields; field->name != NULL; field++) {
+	for (const struct json_field *field = object->fields; field < object->fields + object->field_count; field++) {
 		if (field->without != JSON_LEFT_OUT)
 			json_write_text(json, NULL, field->name);
 	}
 	json_write_close(json, ']');
 	json->inline_depth = NOT_INLINE;
 	json_write_open(json, "properties", '{');
-	for (const struct json_field *field = object->fields; field->name != NULL; field++)
+	for (const struct json_field *field = object->fields; field < object->fields + object->field_count; field++)
 		put_field_schema(json, field);
 	json_write_close(json, '}');
 }
@@ -307,7 +307,7 @@ put_object_schema(struct json_write *json, const struct json_object *object)
 static void
 collect_objects(const struct json_object *object, const struct json_object *found[OBJECTS_MAX], size_t *count)
 {
-	for (const struct json_field *field = object->fields; field->name != NULL; field++) {
+	for (const struct json_field *field = object->fields; field < object->fields + object->field_count; field++) {
 		bool is_new = field->object != NULL;
 
 		for (size_t i = 0; i < *count; i++)

@@ -21,19 +21,16 @@
 		JSON_FIELD(reachable_blocks, "These blocks.")
 
 #define OWNER struct lost_line
-static const struct json_field count_fields[] = { COUNTS, { .name = NULL } };
-static const struct json_object count_object = { "counts", "Live blocks of the heap.", count_fields,
-	                                             sizeof(struct lost_line), NULL };
+static const struct json_field counts_fields[] = { COUNTS };
+static JSON_OBJECT_OF(counts, NULL, "Live blocks of the heap.");
 static const struct json_field line_fields[] = {
 	JSON_FIELD(place, "The line of code that asked for the blocks, as the text has it."),
 	JSON_FIELD(file, "Its source file; \"\" = unknown."),
 	JSON_FIELD(line, "0 = unknown."),
 	JSON_FIELD(function, "\"\" = unknown."),
 	COUNTS,
-	{ .name = NULL },
 };
-static const struct json_object line_object = { "line", "One line of code.", line_fields, sizeof(struct lost_line),
-	                                            NULL };
+static JSON_OBJECT_OF(line, NULL, "One line of code.");
 #undef OWNER
 
 #define OWNER struct lost
@@ -42,13 +39,10 @@ static const struct json_field lost_fields[] = {
 	JSON_FIELD(pid, "The process."),
 	JSON_FIELD(stopped_us, "For how long it stood still, in microseconds."),
 	JSON_FIELD(read_bytes, "Of its memory, meanwhile."),
-	JSON_FIELD_OF(JSON_OBJECT, "all", all, "Of all lines together.", .object = &count_object),
-	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "Those that lost most first.", .object = &line_object,
-	              .is_pointer = true, .count_offset = offsetof(OWNER, line_count)),
-	{ .name = NULL },
+	JSON_FIELD_OF(JSON_OBJECT, "all", all, "Of all lines together.", .object = &counts_object),
+	JSON_LIST("lines", lines, line_count, line, "Those that lost most first."),
 };
-static const struct json_object lost_object = { "lost", "What `kmemshim lost --json` prints.", lost_fields,
-	                                            sizeof(struct lost), NULL };
+static JSON_OBJECT_OF(lost, NULL, "What `kmemshim lost --json` prints.");
 #undef OWNER
 
 static void

@@ -78,9 +78,9 @@ static const struct json_field efforts_fields[] = {
 		JSON_ENUM, "longest_pause", longest_pause,
 		"What it was, by its name here: walks, new_stacks (the stack was stored), growths (the capture grew), new_searches, library_looks, heartbeats.",
 		.without = JSON_NULL, .value_of = pause_name, .is_known = has_pause),
-	KMEM_EFFORTS(FIELD){ .name = NULL },
+	KMEM_EFFORTS(FIELD)
 };
-OBJECT_SHARED(
+JSON_OBJECT_OF(
 	efforts, NULL,
 	"What recording itself did beyond the fast way of an event: counts, which do not depend on how fast the machine is. Of a thread that runs or was killed up to 63 of each are missing, but of new_stacks and what follows it none; system_calls are as of when something else was counted last.");
 #undef OWNER
