@@ -4,7 +4,6 @@
  * The records of a private copy are changed, so that nobody else needs to know of two moments. What held nothing then holds nothing:
  * what was made and kept since is counted among what was allocated, and as a whole.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/memory.h"

@@ -10,7 +10,6 @@
 #include "capture/capture_copy.h"
 #include "capture/capture_guard.h"
 #include "capture/capture_reader.h"
-#include "kmem_words.h"
 
 /* Its lengths fit together and it names no site twice. */
 static bool

@@ -5,7 +5,6 @@
  * come before anything was started. For the same reason standard output is the program's alone.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +21,7 @@
 #include "cli/command.h"
 #include "holders/holders.h"
 #include "holders/process_look.h"
-#include "model/model_load.h"
 #include "capture/capture_folder.h"
-#include "report/paragraph.h"
 #include "report/render.h"
 
 #define FILE_COLUMNS 120   // of what is read in a file, or by a notebook

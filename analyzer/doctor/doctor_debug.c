@@ -9,10 +9,8 @@
 #include "doctor/doctor.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/units.h"
 #include "doctor/doctor_ask.h"

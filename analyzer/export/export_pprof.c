@@ -7,7 +7,6 @@
  * When failing  errors stay in the stream. Without memory the command ends with a message (memory.h).
  */
 #include <stdlib.h>
-#include <string.h>
 #include <uthash.h>
 #include <zlib.h>
 

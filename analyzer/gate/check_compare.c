@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/rank.h"
 #include "base/amount.h"
 #include "base/memory.h"
 #include "base/order.h"

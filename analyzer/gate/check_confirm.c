@@ -2,11 +2,9 @@
 #include "gate/check_confirm.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/amount.h"
 #include "base/units.h"
-#include "gate/check_build.h"
 
 bool
 check_has_failed_lines(const struct check *check)

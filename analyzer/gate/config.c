@@ -17,7 +17,6 @@
 
 #include "base/memory.h"
 #include "base/regular_file.h"
-#include "base/text_clean.h"
 #include "base/text_start.h"
 #include "base/yaml_read.h"
 #include "gate/pattern.h"

@@ -3,7 +3,6 @@
  *
  * When failing  errors stay in the stream. Texts from outside stand in code spans or are escaped (markdown.h).
  */
-#include <string.h>
 
 #include "base/units.h"
 #include "gate/check_outputs.h"

@@ -2,7 +2,6 @@
 #include "launch/launcher_memory.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdint.h>

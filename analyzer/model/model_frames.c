@@ -6,7 +6,6 @@
  *
  * When failing  a frame without names; the reader's damages say why.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>

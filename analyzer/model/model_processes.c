@@ -3,7 +3,6 @@
  *
  * When failing  a damaged part counts as absent and is told by a line in the capture's damages.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,10 +1,8 @@
 /*
  * render_efforts.c - what did recording do beyond the fast way: as a table, and as rows of the JSON.
  */
-#include <inttypes.h>
 
 #include "base/units.h"
-#include "report/paragraph.h"
 #include "report/render_json.h"
 
 #define WORDS(constant, name, words) [KMEM_EFFORT_##constant] = (words),

@@ -5,7 +5,6 @@
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>

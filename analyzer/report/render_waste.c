@@ -18,7 +18,6 @@
 #include "base/units.h"
 #include "report/render.h"
 #include "report/report.h"
-#include "verdict/findings.h"
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is no waste to speak of
 #define TURNS_MIN 4                     // so often as much as it held

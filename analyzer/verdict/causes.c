@@ -9,7 +9,6 @@
 #include "verdict/causes.h"
 
 #include <signal.h>
-#include <string.h>
 
 #define RESTART_NS UINT64_C(600000000000) // a machine that starts again does so within ten minutes, as a rule
 

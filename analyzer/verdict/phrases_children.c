@@ -7,7 +7,6 @@
  */
 #include "verdict/phrases.h"
 
-#include <inttypes.h>
 
 #include "base/units.h"
 #include "verdict/words.h"
