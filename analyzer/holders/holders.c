@@ -210,7 +210,6 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
         char *key, const struct site_lines *lines)
 {
 	uint32_t grown = site_lines_of(lines, way->grown_site);
-	char place[PLACE_TEXT_BYTES];
 	size_t i = 0;
 
 	line->samples++;
@@ -229,7 +228,7 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 		.text = text,
 		.container = memory_text(way->container),
 		.items = way->items,
-		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], place) : ""),
+		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], PLACE_ROOM) : ""),
 	};
 }
 
@@ -284,9 +283,8 @@ static void
 describe(struct holders_line *line, const struct site_line *from)
 {
 	const struct model_frame *frame = from->site->where;
-	char text[PLACE_TEXT_BYTES];
 
-	line->place = memory_text(site_lines_text(from, text));
+	line->place = memory_text(site_lines_text(from, PLACE_ROOM));
 	line->file = memory_text(frame != NULL ? frame->file : "");
 	line->function = memory_text(frame != NULL ? frame->function : "");
 	line->line = frame != NULL ? frame->line : 0;

@@ -50,9 +50,8 @@ static void
 describe(struct lost_line *line, const struct site_line *from)
 {
 	const struct model_frame *frame = from->site != NULL ? from->site->where : NULL;
-	char text[PLACE_TEXT_BYTES];
 
-	line->place = memory_text(site_lines_text(from, text));
+	line->place = memory_text(site_lines_text(from, PLACE_ROOM));
 	line->file = memory_text(frame != NULL ? frame->file : "");
 	line->function = memory_text(frame != NULL ? frame->function : "");
 	line->line = frame != NULL ? frame->line : 0;

@@ -538,11 +538,10 @@ put_frames(struct json_write *json, struct numbers *numbers)
 	for (size_t i = 0; i < numbers->frames.count; i++) {
 		const struct report_frame *at = &numbers->frames.frames[i];
 		const struct model_frame *frame = &at->of;
-		char place[PLACE_TEXT_BYTES];
 
 		json_write_open(json, NULL, '[');
 		put_number(json, text_number(numbers, place_text(frame->file, frame->line, frame->function, frame->module,
-		                                                 at->offset, place)));
+		                                                 at->offset, PLACE_ROOM)));
 		put_number(json, text_number(numbers, frame->file));
 		put_number(json, frame->line);
 		put_number(json, text_number(numbers, frame->module));

@@ -26,17 +26,15 @@ void
 render_text_efforts(const struct report *report, FILE *stream)
 {
 	const struct model_efforts *efforts = &report->efforts;
-	char count[UNITS_TEXT_BYTES];
 
 	if (!is_any(efforts)) // an older capture
 		return;
 	(void)fprintf(stream, "\n%-18s%18s\n", "What recording did", "per 1,000 events");
-	(void)fprintf(stream, "%18s%18s  allocations and releases that were recorded\n",
-	              units_count(efforts->events, count), "");
+	(void)fprintf(stream, "%18s%18s  allocations and releases that were recorded\n", UNITS_COUNT(efforts->events), "");
 	for (unsigned i = 0; i < KMEM_EFFORT_COUNT; i++) {
 		if (efforts->counts[i] == 0)
 			continue;
-		(void)fprintf(stream, "%18s", units_count(efforts->counts[i], count));
+		(void)fprintf(stream, "%18s", UNITS_COUNT(efforts->counts[i]));
 		if (efforts->events != 0)
 			(void)fprintf(stream, "%18.2f", (double)efforts->counts[i] * 1000 / (double)efforts->events);
 		else
