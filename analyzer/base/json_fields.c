@@ -212,6 +212,18 @@ put_object_type(struct json_write *json, const struct json_field *field)
 	json_write_close(json, ']');
 }
 
+/* Texts or counts, in an array or in an object. */
+static void
+put_plain_items(struct json_write *json, bool is_object, bool is_count)
+{
+	json_write_text(json, "type", is_object ? "object" : "array");
+	json_write_open(json, is_object ? "additionalProperties" : "items", '{');
+	json_write_text(json, "type", is_count ? "integer" : "string");
+	if (is_count)
+		json_write_number(json, "minimum", 0);
+	json_write_close(json, '}');
+}
+
 /* One field on one line: files compare well. */
 static void
 put_field_schema(struct json_write *json, const struct json_field *field)
@@ -253,24 +265,9 @@ put_field_schema(struct json_write *json, const struct json_field *field)
 		put_reference(json, "items", field->object);
 		break;
 	case JSON_TEXTS:
-		json_write_text(json, "type", "array");
-		json_write_open(json, "items", '{');
-		json_write_text(json, "type", "string");
-		json_write_close(json, '}');
-		break;
 	case JSON_NUMBERS:
-		json_write_text(json, "type", "array");
-		json_write_open(json, "items", '{');
-		json_write_text(json, "type", "integer");
-		json_write_number(json, "minimum", 0);
-		json_write_close(json, '}');
-		break;
 	case JSON_COUNTERS:
-		json_write_text(json, "type", "object");
-		json_write_open(json, "additionalProperties", '{');
-		json_write_text(json, "type", "integer");
-		json_write_number(json, "minimum", 0);
-		json_write_close(json, '}');
+		put_plain_items(json, field->kind == JSON_COUNTERS, field->kind != JSON_TEXTS);
 		break;
 	case JSON_MAP:
 		json_write_text(json, "type", "object");
