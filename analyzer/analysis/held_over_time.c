@@ -81,8 +81,7 @@ collect(const struct model *model, const struct model_process *process, size_t *
 			if (!may_be_judged(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
 				continue;
 			is_seen[site] = true;
-			entries = memory_grown(entries, &room, *count + 1, sizeof(*entries));
-			entries[(*count)++] = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
+			*MEMORY_NEXT(entries, *count, room) = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
 		}
 	}
 	free(is_seen);

@@ -45,8 +45,7 @@ likeness_index_add(struct likeness_index *index, const uint64_t likeness[SITE_KE
 	for (size_t i = 0; i < SITE_KEY_LIKENESSES; i++) {
 		if (likeness[i] == 0)
 			continue;
-		index->traces = memory_grown(index->traces, &index->room, index->count + 1, sizeof(*index->traces));
-		index->traces[index->count++] = (struct trace){ likeness[i], item };
+		*MEMORY_NEXT(index->traces, index->count, index->room) = (struct trace){ likeness[i], item };
 	}
 	index->item_room = item >= index->item_room ? item + 1 : index->item_room;
 	index->is_sorted = false;

@@ -82,8 +82,7 @@ list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 			continue;
 		path = memory_zeroed(1, bytes);
 		(void)snprintf(path, bytes, "%s/%s", folder, entry->d_name);
-		*paths = memory_grown(*paths, &room, *count + 1, sizeof(char *));
-		(*paths)[(*count)++] = path;
+		*MEMORY_NEXT(*paths, *count, room) = path;
 	}
 	(void)closedir(directory);
 	for (size_t i = 0; i < *count; i++)
@@ -111,8 +110,7 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 			free(paths[i]);
 			continue;
 		}
-		found->items = memory_grown(found->items, &found->room, found->count + 1, sizeof(*found->items));
-		item = &found->items[found->count++];
+		item = MEMORY_NEXT(found->items, found->count, found->room);
 		item->path = paths[i];
 		memcpy(item->session, identity->session, sizeof(item->session));
 		item->start_ns = identity->start_realtime_ns;

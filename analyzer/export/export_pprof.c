@@ -51,8 +51,7 @@ struct profile {
 static void
 append(struct list *list, void *item)
 {
-	list->items = memory_grown(list->items, &list->room, list->count + 1, sizeof(*list->items));
-	list->items[list->count++] = item;
+	*MEMORY_NEXT(list->items, list->count, list->room) = item;
 }
 
 #define MESSAGE(Type, name)                                                       \

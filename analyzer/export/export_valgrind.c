@@ -291,8 +291,7 @@ put_node(const struct node *node, const char *text, unsigned depth, uint64_t thr
 	size_t small_count = 0;
 
 	for (const struct node *child = node->first_child; child != NULL; child = child->next) {
-		children = memory_grown(children, &room, count + 1, sizeof(*children));
-		children[count++] = child;
+		*MEMORY_NEXT(children, count, room) = child;
 	}
 	if (count != 0)
 		qsort(children, count, sizeof(*children), compare_nodes);

@@ -135,8 +135,7 @@ add_range(struct ranges *ranges, uint64_t start, uint64_t end)
 {
 	if (start >= end)
 		return;
-	ranges->at = memory_grown(ranges->at, &ranges->room, ranges->count + 1, sizeof(*ranges->at));
-	ranges->at[ranges->count++] = (struct address_range){ start, end };
+	*MEMORY_NEXT(ranges->at, ranges->count, ranges->room) = (struct address_range){ start, end };
 }
 
 ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start))
@@ -217,11 +216,9 @@ see_slot(void *context, uint64_t at, uint64_t word)
 
 	if ((at - reading->first) % sizeof(slot) != 0 || !process_memory_read(blocks->memory, at, &slot, sizeof(slot)))
 		return true;
-	blocks->extras = memory_grown(blocks->extras, &blocks->extra_room, blocks->extra_count + 1,
-	                              sizeof(*blocks->extras));
-	blocks->extras[blocks->extra_count++] = (struct extra){ .addr = word,
-		                                                    .bytes = slot.bytes,
-		                                                    .site = slot.site <= KMEM_WORD_SITE_MASK ? slot.site : 0 };
+	*MEMORY_NEXT(blocks->extras, blocks->extra_count, blocks->extra_room) = (struct extra){
+		.addr = word, .bytes = slot.bytes, .site = slot.site <= KMEM_WORD_SITE_MASK ? slot.site : 0
+	};
 	if (slot.bytes > blocks->longest_extra_bytes)
 		blocks->longest_extra_bytes = slot.bytes;
 	return true;
@@ -330,9 +327,7 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 		leaf->addr = addr;
 		leaf->starts = memory_zeroed(LEAF_BITS_WORDS, sizeof(uint64_t));
 		leaf->marks = memory_zeroed(LEAF_BITS_WORDS, sizeof(uint64_t));
-		blocks->leaves = memory_grown(blocks->leaves, &blocks->leaf_room, blocks->leaf_count + 1,
-		                              sizeof(struct leaf *));
-		blocks->leaves[blocks->leaf_count++] = leaf;
+		*MEMORY_NEXT(blocks->leaves, blocks->leaf_count, blocks->leaf_room) = leaf;
 		(void)process_memory_scan(memory, addr, addr + LEAF_WINDOWS * 8, (struct word_range){ KMEM_WORD_PRESENT, 0 },
 		                          see_word, &reading);
 	}

@@ -198,9 +198,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 			                stored->domain);
 			continue;
 		}
-		build->failed = memory_grown(build->failed, &build->failed_room, build->failed_count + 1,
-		                             sizeof(*build->failed));
-		failed = &build->failed[build->failed_count++];
+		failed = MEMORY_NEXT(build->failed, build->failed_count, build->failed_room);
 		*failed = (struct build_failed){
 			.site = build->refused_arenas[i] != 0                        ? build->refused_arenas[i]
 			        : stored->site != 0 && stored->site <= site_count ? sites[stored->site - 1]

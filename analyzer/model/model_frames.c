@@ -171,8 +171,7 @@ read_modules(struct process_frames *frames)
 			.mtime_ns = stored.file_mtime_ns,
 		};
 
-		frames->modules = memory_grown(frames->modules, &room, frames->module_count + 1, sizeof(struct module));
-		frames->modules[frames->module_count++] = (struct module){
+		*MEMORY_NEXT(frames->modules, frames->module_count, room) = (struct module){
 			.start_addr = stored.start_addr,
 			.end_addr = stored.end_addr,
 			.load_bias = stored.load_bias,

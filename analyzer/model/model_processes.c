@@ -84,8 +84,7 @@ add_notes(struct build *build, struct capture *capture, struct model_process *pr
 	uint32_t bytes;
 
 	while (capture_next_note(capture, &next, &text, &bytes)) {
-		notes = memory_grown(notes, &room, process->note_count + 1, sizeof(*notes));
-		notes[process->note_count++] = text_pool_add(build->pool, text, bytes);
+		*MEMORY_NEXT(notes, process->note_count, room) = text_pool_add(build->pool, text, bytes);
 	}
 	kept = text_pool_room(build->pool, process->note_count * sizeof(*kept));
 	for (size_t i = 0; i < process->note_count; i++) // the list leads from new to old

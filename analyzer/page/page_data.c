@@ -353,8 +353,7 @@ source_number(const struct report *report, size_t line, const struct report_plac
 	}
 	if (!files->is_there[file]) {
 		files->is_there[file] = true;
-		files->lines = memory_grown(files->lines, &files->line_room, files->count + 1, sizeof(*files->lines));
-		files->lines[files->count++] = line;
+		*MEMORY_NEXT(files->lines, files->count, files->line_room) = line;
 	}
 	if (where->line <= source.text.line_count && where->line <= SOURCE_LINES_MAX)
 		return IN_ITS_FILE;

@@ -407,8 +407,7 @@ add_import(struct imports *imports, const struct report_line *line, uint64_t byt
 		imports->start_up_bytes += bytes;
 		return;
 	}
-	imports->rows = memory_grown(imports->rows, &imports->room, imports->count + 1, sizeof(*imports->rows));
-	import = &imports->rows[imports->count++];
+	import = MEMORY_NEXT(imports->rows, imports->count, imports->room);
 	import->bytes = bytes;
 	imports->untouched_bytes += line->of.untouched_bytes;
 	if (line->import[0] != '\0')

@@ -229,8 +229,7 @@ add_to_row(struct row **rows, const struct node *node)
 		found->text = memory_text(text);
 		HASH_ADD_KEYPTR(hh, *rows, found->text, strlen(found->text), found);
 	}
-	found->nodes = memory_grown(found->nodes, &found->room, found->count + 1, sizeof(const struct node *));
-	found->nodes[found->count++] = node;
+	*MEMORY_NEXT(found->nodes, found->count, found->room) = node;
 	found->bytes += node->bytes;
 }
 

@@ -24,8 +24,7 @@
 static const char *
 keep_text(struct report_rows *rows, char *text)
 {
-	rows->texts = memory_grown(rows->texts, &rows->text_room, rows->text_count + 1, sizeof(char *));
-	rows->texts[rows->text_count++] = text;
+	*MEMORY_NEXT(rows->texts, rows->text_count, rows->text_room) = text;
 	return text;
 }
 

@@ -78,10 +78,9 @@ read_table(struct data_symbols *symbols, Elf_Scn *section, const GElf_Shdr *head
 		if (gelf_getsym(data, (int)i, &symbol) == NULL || kind_of(&symbol) == DATA_SYMBOL_KINDS)
 			continue;
 		table = &symbols->tables[kind_of(&symbol)];
-		table->entries = memory_grown(table->entries, &table->room, table->count + 1, sizeof(*table->entries));
-		table->entries[table->count++] = (struct entry){ symbol.st_value,
-			                                             symbol.st_value + (symbol.st_size != 0 ? symbol.st_size : 1),
-			                                             symbol.st_name };
+		*MEMORY_NEXT(table->entries, table->count, table->room) = (struct entry){
+			symbol.st_value, symbol.st_value + (symbol.st_size != 0 ? symbol.st_size : 1), symbol.st_name
+		};
 	}
 	for (unsigned i = 0; i < DATA_SYMBOL_KINDS; i++) {
 		if (symbols->tables[i].count > 1)

@@ -75,8 +75,7 @@ add_ranges(struct symbolizer_dwarf *index, struct ranges *ranges, Dwarf_Die *die
 		index->range_count++;
 		if (start == 0 || start >= end) // 0: the linker dropped the code
 			continue;
-		ranges->items = memory_grown(ranges->items, &ranges->room, ranges->count + 1, sizeof(*ranges->items));
-		ranges->items[ranges->count++] = (struct range){ start, end, what };
+		*MEMORY_NEXT(ranges->items, ranges->count, ranges->room) = (struct range){ start, end, what };
 	}
 }
 
