@@ -99,9 +99,8 @@ static bool
 are_lines_usable(const struct model *model, const char *path, bool is_salvage, struct fail *fail)
 {
 	uint64_t elsewhere = rank_elsewhere_bytes(model, NULL);
-	char bytes[UNITS_TEXT_BYTES];
 
-	(void)units_bytes(elsewhere, bytes);
+	const char *bytes = UNITS_BYTES(elsewhere);
 	if (!is_salvage && model_could_not_grow(model) && rank_elsewhere_worth_bytes(model) != 0)
 		return fail_set(fail, EXIT_CAPTURE,
 		                "%s: the capture could not grow: %s is counted at callers or at an unknown place; a gate needs "

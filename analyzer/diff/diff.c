@@ -357,15 +357,12 @@ sum(const struct diff *diff, const struct scope *scope, uint64_t *then, uint64_t
 static void
 say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 {
-	char old[UNITS_TEXT_BYTES];
-	char new[UNITS_TEXT_BYTES];
-	char change[UNITS_TEXT_BYTES];
 	const char *of = scope->is_host ? "" : " of ";
 	const char *domain = scope->is_host ? "" : scope->domain;
 
-	(void)units_bytes(then, old);
-	(void)units_bytes(now, new);
-	(void)units_bytes(now > then ? now - then : then - now, change);
+	const char *old = UNITS_BYTES(then);
+	const char *new = UNITS_BYTES(now);
+	const char *change = UNITS_BYTES(now > then ? now - then : then - now);
 	say(stream, "%s ", scope->is_peak ? "At the peak" : "At the end");
 	if (strcmp(old, new) == 0)
 		say(stream, "about as much%s%s %s live (%s)", of, domain, scope->is_peak ? "was" : "is", new);

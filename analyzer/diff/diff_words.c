@@ -34,11 +34,9 @@ add(FILE *stream, const char *format, ...)
 static void
 add_leak(const struct diff_row *row, FILE *stream)
 {
-	char then[UNITS_TEXT_BYTES];
-	char now[UNITS_TEXT_BYTES];
 
-	(void)units_bytes(row->then.leaking_bytes, then);
-	(void)units_bytes(row->now.leaking_bytes, now);
+	const char *then = UNITS_BYTES(row->then.leaking_bytes);
+	const char *now = UNITS_BYTES(row->now.leaking_bytes);
 	if (row->then.leaking_bytes != 0 && row->now.leaking_bytes != 0 && strcmp(then, now) == 0)
 		add(stream, "leaks %s", now);
 	else if (row->then.leaking_bytes != 0 && row->now.leaking_bytes != 0)

@@ -57,13 +57,11 @@ add_where(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
 const char *
 check_message(const struct check *check, const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
 {
-	char before[UNITS_TEXT_BYTES];
-	char after[UNITS_TEXT_BYTES];
 	char limit[CHECK_LIMIT_BYTES];
 	char source[240] = "";
 
-	(void)units_bytes(rule->before_bytes, before);
-	(void)units_bytes(rule->after_bytes, after);
+	const char *before = UNITS_BYTES(rule->before_bytes);
+	const char *after = UNITS_BYTES(rule->after_bytes);
 	(void)check_limit_text(rule, limit);
 	if (rule->budget != NULL)
 		(void)snprintf(source, sizeof(source), "; %.200s:%zu", check->config->path, rule->budget->line);

@@ -51,13 +51,12 @@ say_way(const struct holders_line *line, const struct holders_way *way, FILE *st
 static void
 say_line(const struct holders_line *line, FILE *stream)
 {
-	char size[UNITS_TEXT_BYTES];
 	uint64_t others = 0;
 
 	const char *about = line->is_estimated ? "≈" : "";
 	uint64_t blocks = line->is_estimated ? units_rounded(line->blocks, 3) : line->blocks;
 
-	(void)units_bytes(line->bytes, size);
+	const char *size = UNITS_BYTES(line->bytes);
 	(void)fprintf(stream, "%*s%s%s  %s%s %s%s allocated at %s\n", 9 - (int)strlen(size) - line->is_estimated, "", about,
 	              size, about, UNITS_COUNT(blocks), line->is_estimated ? "small Python object" : "block",
 	              blocks == 1 ? "" : "s", line->place);

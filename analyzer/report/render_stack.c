@@ -484,9 +484,9 @@ static void
 put_python_only(const struct report_line *line, FILE *stream)
 {
 	const struct report_site *site = &line->largest;
-	char held[UNITS_TEXT_BYTES];
 
-	(void)units_bytes(site->of.live_bytes > site->of.peak_bytes ? site->of.live_bytes : site->of.peak_bytes, held);
+	const char *held = UNITS_BYTES(site->of.live_bytes > site->of.peak_bytes ? site->of.live_bytes
+	                                                                         : site->of.peak_bytes);
 	if (line->of.site_count > 1)
 		(void)fprintf(stream,
 		              "%*s     (the largest of %s stacks of this line; it held %s, too little to record native "

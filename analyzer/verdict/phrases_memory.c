@@ -222,12 +222,11 @@ say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *
 	const struct model_domain *domain = facts->peak_domain;
 	uint64_t whole_bytes = facts->model->process_count == 1 ? verdict_most_resident_of(facts->process) : 0;
 	bool is_touched = !verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
-	char whole[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];
 	char name[PLACE_TEXT_BYTES];
 
 	(void)units_bytes(bytes, peak);
-	(void)units_bytes(whole_bytes, whole);
+	const char *whole = UNITS_BYTES(whole_bytes);
 	if (domain == NULL)
 		(void)snprintf(name, sizeof(name), "at once");
 	else if (kind_words(domain) != NULL)

@@ -61,10 +61,9 @@ verdict_steps_text(const struct line_steps *kept, char text[VERDICT_STEPS_BYTES]
 	const struct model_frame *where = kept->from->where;
 	const char *slash = where != NULL ? strrchr(where->file, '/') : NULL;
 	bool is_loop = kept->from->source == KMEM_STEPS_LOOP;
-	char number[UNITS_TEXT_BYTES];
 	size_t length;
 
-	(void)units_count(is_loop ? units_rounded(kept->count, 2) : kept->count, number);
+	const char *number = UNITS_COUNT(is_loop ? units_rounded(kept->count, 2) : kept->count);
 	(void)snprintf(text, VERDICT_STEPS_BYTES, "%s%s %s", is_loop ? "about " : "", number,
 	               is_loop                                  ? "rounds"
 	               : kept->from->source == KMEM_STEPS_CELLS ? "cells"
@@ -115,9 +114,8 @@ bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 static void
 share_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 {
-	char share[UNITS_TEXT_BYTES];
 
-	(void)units_share(verdict_share(finding->bytes, finding->whole_bytes), share);
+	const char *share = UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes));
 	if (finding->line.sample_bytes != 0)
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s, ±%s", share,
 		               UNITS_BYTES(model_estimate_error(finding->line.sample_bytes, finding->bytes)));
