@@ -39,7 +39,7 @@ def test_a_recipe_can_be_parsed(path):
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.name)
 def test_a_recipe_names_what_there_is(path):
     text = path.read_text()
-    options = set(re.findall(r'\{ "([a-z-]+)"', (ROOT / "analyzer" / "cli" / "options.c").read_text()))
+    options = set(re.findall(r'(?:FLAG|WITH)\(\w+, "([a-z-]+)"', (ROOT / "analyzer" / "cli" / "option_rows.h").read_text()))
     settings = set(re.findall(r'\{ "([A-Z_]+)"', (ROOT / "shim" / "base" / "settings.c").read_text()))
     for command in re.findall(r"kmemshim(?:\"\])?,? (?:run|why|check|baseline|jupyter \w+) ([^\n]*)", text):
         assert {word for word in re.findall(r"--([a-z-]+)", command.split(" -- ")[0])} <= options, command

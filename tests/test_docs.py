@@ -53,7 +53,7 @@ def test_no_text_names_a_setting_that_is_none():
 
 def test_every_option_and_command_is_described():
     cli = ROOT / "analyzer/cli"
-    options = re.findall(r'^\t\[OPTION_\w+\] = \{ "([a-z-]+)"', (cli / "options.c").read_text(), flags=re.MULTILINE)
+    options = re.findall(r'^\t(?:FLAG|WITH)\(\w+, "([a-z-]+)"', (cli / "option_rows.h").read_text(), flags=re.MULTILINE)
     commands = re.findall(r'^\t\t\.name = "(\w+)"', (cli / "commands.c").read_text(), flags=re.MULTILINE)
     pages = (ROOT / "docs/use.md").read_text() + (ROOT / "docs/ci.md").read_text()
     assert len(options) > 10 and len(commands) > 5
@@ -66,7 +66,7 @@ OF_OTHERS = {"--cuda-memory-usage": "nsys", "--gpu-memory-utilization": "vLLM", 
 
 def test_no_text_names_an_option_that_is_none():
     """`--option`, alone or with its value; whole command lines are tried by tests/preload/test_doc_sessions.py."""
-    options = re.findall(r'^\t\[OPTION_\w+\] = \{ "([a-z-]+)"', (ROOT / "analyzer/cli/options.c").read_text(), flags=re.MULTILINE)
+    options = re.findall(r'^\t(?:FLAG|WITH)\(\w+, "([a-z-]+)"', (ROOT / "analyzer/cli/option_rows.h").read_text(), flags=re.MULTILINE)
     of_pytest = re.findall(r'"(--[a-z-]+)"', (ROOT / "python/kmemshim/pytest_plugin.py").read_text())
     known = {f"--{name}" for name in options} | set(of_pytest) | set(OF_OTHERS)
     assert len(options) > 10 and len(of_pytest) > 2

@@ -37,17 +37,9 @@ struct entry {
 	uint64_t bytes;
 };
 
-static int
-compare_entries(const void *a, const void *b)
-{
-	const struct entry *left = a;
-	const struct entry *right = b;
-	int order = rank_compare_places(left->site, right->site);
-
-	if (order == 0 && left->site != right->site)
-		order = left->site < right->site ? -1 : 1;
-	return order ?: order_numbers(left->point, right->point);
-}
+ORDER_OF(compare_entries, struct entry,
+	rank_compare_places(a->site, b->site) ?: order_numbers((uintptr_t)a->site, (uintptr_t)b->site)
+	?: order_numbers(a->point, b->point))
 
 static bool
 may_be_judged(const struct model *model, const struct model_site *site)
@@ -89,8 +81,7 @@ collect(const struct model *model, const struct model_process *process, size_t *
 			if (!may_be_judged(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
 				continue;
 			is_seen[site] = true;
-			entries = memory_grown(entries, &room, *count + 1, sizeof(*entries));
-			entries[(*count)++] = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
+			*MEMORY_NEXT(entries, *count, room) = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
 		}
 	}
 	free(is_seen);

@@ -45,21 +45,13 @@ likeness_index_add(struct likeness_index *index, const uint64_t likeness[SITE_KE
 	for (size_t i = 0; i < SITE_KEY_LIKENESSES; i++) {
 		if (likeness[i] == 0)
 			continue;
-		index->traces = memory_grown(index->traces, &index->room, index->count + 1, sizeof(*index->traces));
-		index->traces[index->count++] = (struct trace){ likeness[i], item };
+		*MEMORY_NEXT(index->traces, index->count, index->room) = (struct trace){ likeness[i], item };
 	}
 	index->item_room = item >= index->item_room ? item + 1 : index->item_room;
 	index->is_sorted = false;
 }
 
-static int
-compare_traces(const void *a, const void *b)
-{
-	const struct trace *left = a;
-	const struct trace *right = b;
-
-	return order_numbers(left->likeness, right->likeness) ?: order_numbers(left->item, right->item);
-}
+ORDER_OF(compare_traces, struct trace, order_numbers(a->likeness, b->likeness) ?: order_numbers(a->item, b->item))
 
 static void
 sort(struct likeness_index *index)

@@ -202,11 +202,7 @@ class_of(const struct model_site *site)
 	           : MODEL_LEAK_STEADY;
 }
 
-static int
-compare_places(const void *a, const void *b)
-{
-	return rank_compare_places(*(struct model_site *const *)a, *(struct model_site *const *)b);
-}
+ORDER_OF_POINTERS(compare_places, struct model_site, rank_compare_places(a, b))
 
 /*
  * By how much has the line grown? Generations count blocks, not bytes. A line may work with large blocks while some small ones stay (NumPy
@@ -305,14 +301,8 @@ judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_s
 	}
 }
 
-static int
-compare_lines_of_processes(const void *a, const void *b)
-{
-	const struct model_site *left = *(struct model_site *const *)a;
-	const struct model_site *right = *(struct model_site *const *)b;
-
-	return rank_compare_places(left, right) ?: order_numbers(left->process, right->process);
-}
+ORDER_OF_POINTERS(compare_lines_of_processes, struct model_site,
+                  rank_compare_places(a, b) ?: order_numbers(a->process, b->process))
 
 /* Adds the blocks of a site, by quarters of a volume of which it saw the last `part`, 0 to 1. */
 static void

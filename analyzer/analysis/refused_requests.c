@@ -6,7 +6,6 @@
 #include "analysis/refused_requests.h"
 
 #include "analysis/device_parts.h"
-#include "analysis/rank.h"
 #include "kmem_words.h"
 
 // refusals closer to each other count as one: an allocator tries once more, in smaller pieces

@@ -141,7 +141,7 @@ void
 json_object_write(struct json_write *json, const char *name, const struct json_object *object, const void *owner)
 {
 	json_write_open(json, name, '{');
-	for (const struct json_field *field = object->fields; field->name != NULL; field++) {
+	for (const struct json_field *field = object->fields; field < object->fields + object->field_count; field++) {
 		if (field->without == JSON_ALWAYS || has_value(field, owner))
 			put_field(json, field, owner);
 		else if (field->without == JSON_NULL)
@@ -212,6 +212,18 @@ put_object_type(struct json_write *json, const struct json_field *field)
 	json_write_close(json, ']');
 }
 
+/* Texts or counts, in an array or in an object. */
+static void
+put_plain_items(struct json_write *json, bool is_object, bool is_count)
+{
+	json_write_text(json, "type", is_object ? "object" : "array");
+	json_write_open(json, is_object ? "additionalProperties" : "items", '{');
+	json_write_text(json, "type", is_count ? "integer" : "string");
+	if (is_count)
+		json_write_number(json, "minimum", 0);
+	json_write_close(json, '}');
+}
+
 /* One field on one line: files compare well. */
 static void
 put_field_schema(struct json_write *json, const struct json_field *field)
@@ -253,24 +265,9 @@ put_field_schema(struct json_write *json, const struct json_field *field)
 		put_reference(json, "items", field->object);
 		break;
 	case JSON_TEXTS:
-		json_write_text(json, "type", "array");
-		json_write_open(json, "items", '{');
-		json_write_text(json, "type", "string");
-		json_write_close(json, '}');
-		break;
 	case JSON_NUMBERS:
-		json_write_text(json, "type", "array");
-		json_write_open(json, "items", '{');
-		json_write_text(json, "type", "integer");
-		json_write_number(json, "minimum", 0);
-		json_write_close(json, '}');
-		break;
 	case JSON_COUNTERS:
-		json_write_text(json, "type", "object");
-		json_write_open(json, "additionalProperties", '{');
-		json_write_text(json, "type", "integer");
-		json_write_number(json, "minimum", 0);
-		json_write_close(json, '}');
+		put_plain_items(json, field->kind == JSON_COUNTERS, field->kind != JSON_TEXTS);
 		break;
 	case JSON_MAP:
 		json_write_text(json, "type", "object");
@@ -291,14 +288,14 @@ put_object_schema(struct json_write *json, const struct json_object *object)
 	json_write_bool(json, "additionalProperties", false);
 	json->inline_depth = json->depth;
 	json_write_open(json, "required", '[');
-	for (const struct json_field *field = object->fields; field->name != NULL; field++) {
+	for (const struct json_field *field = object->fields; field < object->fields + object->field_count; field++) {
 		if (field->without != JSON_LEFT_OUT)
 			json_write_text(json, NULL, field->name);
 	}
 	json_write_close(json, ']');
 	json->inline_depth = NOT_INLINE;
 	json_write_open(json, "properties", '{');
-	for (const struct json_field *field = object->fields; field->name != NULL; field++)
+	for (const struct json_field *field = object->fields; field < object->fields + object->field_count; field++)
 		put_field_schema(json, field);
 	json_write_close(json, '}');
 }
@@ -307,7 +304,7 @@ put_object_schema(struct json_write *json, const struct json_object *object)
 static void
 collect_objects(const struct json_object *object, const struct json_object *found[OBJECTS_MAX], size_t *count)
 {
-	for (const struct json_field *field = object->fields; field->name != NULL; field++) {
+	for (const struct json_field *field = object->fields; field < object->fields + object->field_count; field++) {
 		bool is_new = field->object != NULL;
 
 		for (size_t i = 0; i < *count; i++)

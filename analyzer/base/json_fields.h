@@ -7,9 +7,8 @@
  *     #define OWNER struct report_leak
  *     static const struct json_field leak_fields[] = {
  *         JSON_FIELD(generations_alive, "Generations of which blocks are still live."),
- *         { .name = NULL },
  *     };
- *     static const struct json_object leak = { "leak", "Does it accumulate?", leak_fields, sizeof(OWNER) };
+ *     static JSON_OBJECT_OF(leak, NULL, "Does it accumulate?");
  *     #undef OWNER
  *
  * When failing  errors stay in the stream.
@@ -53,7 +52,7 @@ enum json_without {
 struct json_object;
 
 struct json_field {
-	const char *name; // NULL = behind the last row
+	const char *name;
 	const char *meaning;
 	enum json_kind kind;
 	enum json_without without;
@@ -75,6 +74,7 @@ struct json_object {
 	const char *name; // in the schema's $defs
 	const char *meaning;
 	const struct json_field *fields;
+	size_t field_count;
 	size_t bytes;                        // of the struct
 	bool (*is_known)(const void *owner); // NULL = always
 };
@@ -94,11 +94,27 @@ struct json_object {
 	{                                                                                                           \
 		.name = (name_), .meaning = (meaning_), .kind = (kind_), .offset = offsetof(OWNER, member), __VA_ARGS__ \
 	}
+/* `count` of them, in an array or behind a pointer. */
+#define JSON_LIST(name_, member, count, object_, meaning_)                                          \
+	JSON_FIELD_OF(JSON_OBJECTS, name_, member, meaning_, .object = &object_##_object,               \
+	              .is_pointer = __builtin_types_compatible_p(__typeof__(((OWNER *)0)->member),      \
+	                                                         __typeof__(&((OWNER *)0)->member[0])), \
+	              .count_offset = offsetof(OWNER, count),                                           \
+	              .is_count_short = sizeof(((OWNER *)0)->count) == sizeof(unsigned))
+/* One of them; null where its is_known() says so. */
+#define JSON_PART(name_, member, object_, meaning_, ...) \
+	JSON_FIELD_OF(JSON_OBJECT, name_, member, meaning_, .object = &object_##_object, .without = JSON_NULL, __VA_ARGS__)
 /* A field of the owner as a whole. */
 #define JSON_FIELD_WHOLE(kind_, name_, meaning_, ...)                        \
 	{                                                                        \
 		.name = (name_), .meaning = (meaning_), .kind = (kind_), __VA_ARGS__ \
 	}
+
+/* OWNER's object, of the rows NAME_fields. is_known: NULL, or whether a struct is there at all. */
+#define JSON_OBJECT_OF(name_, is_known_, meaning_)                                                             \
+	const struct json_object name_##_object = { #name_, meaning_, JSON_ROWS_OF(name_##_fields), sizeof(OWNER), \
+		                                        is_known_ }
+#define JSON_ROWS_OF(fields) fields, sizeof(fields) / sizeof(fields[0])
 
 /* name: as in json_write.h. owner: the struct that the rows describe. */
 void json_object_write(struct json_write *json, const char *name, const struct json_object *object, const void *owner);

@@ -15,6 +15,10 @@ void *memory_zeroed(size_t count, size_t size) __attribute__((malloc, alloc_size
 /* Room for at least `wanted` elements: grows `*room` by half at a time, returns the array's new place. */
 void *memory_grown(void *array, size_t *room, size_t wanted, size_t size) __attribute__((returns_nonnull));
 
+/* Where the next element of an array goes, which has `count` until then; the array grows when there is no `room`. */
+#define MEMORY_NEXT(array, count, room) \
+	((array) = memory_grown(array, &(room), (count) + 1, sizeof(*(array))), &(array)[(count)++])
+
 char *memory_text(const char *text) __attribute__((malloc, returns_nonnull));
 char *memory_printed(const char *format, ...) __attribute__((malloc, returns_nonnull, format(printf, 1, 2)));
 char *memory_vprinted(const char *format, va_list values)

@@ -26,4 +26,24 @@ order_texts(const char *left, const char *right)
 	return left == right ? 0 : strcmp(left, right);
 }
 
+/* Defines a function for qsort() and bsearch() of items of `type`: `order` says which of the items that a and b point to comes first. */
+#define ORDER_OF(name, type, order)                      \
+	static int name(const void *left, const void *right) \
+	{                                                    \
+		const type *a = left;                            \
+		const type *b = right;                           \
+                                                         \
+		return order;                                    \
+	}
+
+/* The same of items that are pointers to `type`: a and b are these pointers. */
+#define ORDER_OF_POINTERS(name, type, order)             \
+	static int name(const void *left, const void *right) \
+	{                                                    \
+		const type *a = *(const type *const *)left;      \
+		const type *b = *(const type *const *)right;     \
+                                                         \
+		return order;                                    \
+	}
+
 #endif

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #define OWNER_TEXT_BYTES 80
+#define OWNER_ROOM ((char[OWNER_TEXT_BYTES]){ 0 }) // as PLACE_ROOM
 
 /* Of the user who runs this command, or of root. */
 bool owner_is_trusted(uid_t owner);

@@ -14,6 +14,7 @@
 
 #include "base/hash_free.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/text_clean.h"
 
 #define TWINS_MAX 4096 // of one base name: each is compared with all others
@@ -59,15 +60,7 @@ place_forget(void)
 	HASH_FREE(twins, free);
 }
 
-static int
-compare_by_name(const void *a, const void *b)
-{
-	const char *left = *(const char *const *)a;
-	const char *right = *(const char *const *)b;
-	int order = strcmp(place_base(left), place_base(right));
-
-	return order != 0 ? order : strcmp(left, right);
-}
+ORDER_OF_POINTERS(compare_by_name, char, strcmp(place_base(a), place_base(b)) ?: strcmp(a, b))
 
 /* How many bytes both end in. */
 static size_t

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #define PLACE_TEXT_BYTES 256
+#define PLACE_ROOM ((char[PLACE_TEXT_BYTES]){ 0 }) // until the end of the block in which it stands
 
 /*
  * "train.py:41 epoch", "json/decoder.py:12 decode", "libfoo.so grow", "libfoo.so+0x1159", "unknown place": place_short() of the file, line,

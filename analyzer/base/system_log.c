@@ -53,8 +53,7 @@ add_line(struct system_log *log, uint64_t monotonic_ns, const char *writer, cons
 
 	if (!is_telling(text))
 		return;
-	log->lines = memory_grown(log->lines, &log->room, log->count + 1, sizeof(*log->lines));
-	line = &log->lines[log->count++];
+	line = MEMORY_NEXT(log->lines, log->count, log->room);
 	*line = (struct system_log_line){ .monotonic_ns = monotonic_ns };
 	(void)snprintf(line->writer, sizeof(line->writer), "%s", writer);
 	(void)snprintf(line->text, sizeof(line->text), "%s", text);

@@ -1,9 +1,8 @@
 /*
  * units.h - how is a number written for a person?
  *
- * Context     the caller gives the room.
- *
- * Every function writes into `text`, which has UNITS_TEXT_BYTES of room, and returns it.
+ * Every function writes into `text`, which has UNITS_TEXT_BYTES of room, and returns it. The macro of the same name gives each call room of
+ * its own, which lasts until the end of the block in which the call stands.
  */
 #ifndef UNITS_H
 #define UNITS_H
@@ -35,5 +34,11 @@ uint64_t units_rounded(uint64_t count, unsigned digits);
 
 /* "0 %", "0.4 %", "37 %"; parts per million in. */
 const char *units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES]);
+
+#define UNITS_ROOM ((char[UNITS_TEXT_BYTES]){ 0 })
+#define UNITS_BYTES(bytes) units_bytes(bytes, UNITS_ROOM)
+#define UNITS_BYTES_IN(column, bytes) units_bytes_in(column, bytes, UNITS_ROOM)
+#define UNITS_COUNT(count) units_count(count, UNITS_ROOM)
+#define UNITS_SHARE(ppm) units_share(ppm, UNITS_ROOM)
 
 #endif

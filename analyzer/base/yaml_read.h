@@ -9,7 +9,6 @@
 #define YAML_READ_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <yaml.h>
 
 #include "base/fail.h"

@@ -9,6 +9,7 @@
 #include "capture/capture_reader.h"
 
 #include "base/amount.h"
+#include "capture/capture_held.h"
 #include "kmem_words.h"
 
 /* What a domain holds. */
@@ -17,12 +18,6 @@ struct held {
 	uint64_t recorded_bytes; // of these, by records that are there; modulo 2^64 until all are added
 	uint64_t peak_bytes;
 };
-
-static struct kmem_site *
-site_at(struct capture *capture, size_t index)
-{
-	return (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + index;
-}
 
 static struct kmem_domain_row *
 row_of(struct capture *capture, unsigned domain)
@@ -39,7 +34,7 @@ held_by(struct capture *capture, unsigned domain)
 	struct held held = { 0 };
 
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
-		const struct kmem_site *site = site_at(capture, i);
+		const struct kmem_site *site = capture_site_copy(capture, i);
 
 		if (site->domain == domain)
 			held.recorded_bytes += COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes);
@@ -79,7 +74,7 @@ scale_objects(struct capture *capture, uint64_t from, uint64_t to, uint64_t peak
 	uint32_t epoch = kmem_peak_epoch(before);
 
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
-		struct kmem_site *site = site_at(capture, i);
+		struct kmem_site *site = capture_site_copy(capture, i);
 
 		if (site->domain != KMEM_DOMAIN_PYTHON_OBJECT)
 			continue;
@@ -100,8 +95,8 @@ static struct kmem_site *
 find_arenas(struct capture *capture)
 {
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
-		if (site_at(capture, i)->domain == KMEM_DOMAIN_PYTHON_ARENA)
-			return site_at(capture, i);
+		if (capture_site_copy(capture, i)->domain == KMEM_DOMAIN_PYTHON_ARENA)
+			return capture_site_copy(capture, i);
 	}
 	return NULL;
 }
@@ -117,7 +112,7 @@ reduce(struct capture *capture, struct held all, struct held less)
 	struct kmem_peak_word before = kmem_peak_pack(all.live_bytes, kmem_peak_mark(*row), epoch);
 
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
-		struct kmem_site *site = site_at(capture, i);
+		struct kmem_site *site = capture_site_copy(capture, i);
 		bool is_first = site == arenas;
 		uint64_t share;
 

@@ -21,6 +21,7 @@
 
 #include "base/memory.h"
 #include "capture/capture_copy.h"
+#include "capture/capture_held.h"
 #include "capture/capture_phase.h"
 #include "kmem_words.h"
 
@@ -301,7 +302,7 @@ capture_drop_bad(struct capture *capture)
 	}
 	free(has_slot);
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
-		struct kmem_site *site = (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + i;
+		struct kmem_site *site = capture_site_copy(capture, i);
 
 		if (!is_impossible(capture, site, torn_count > slots * RECORDS_PER_REQUEST))
 			continue;

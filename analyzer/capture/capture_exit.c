@@ -4,21 +4,15 @@
  * The records of a private copy are changed, so that nobody else needs to know of two moments. What held nothing then holds nothing:
  * what was made and kept since is counted among what was allocated, and as a whole.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "capture/capture_copy.h"
+#include "capture/capture_held.h"
 #include "capture/capture_reader.h"
 #include "kmem_words.h"
 
 #define TRIFLE_BYTES 65536 // what every Python program releases between its last line and the teardown
-
-static struct kmem_site *
-site_at(struct capture *capture, size_t index)
-{
-	return (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + index;
-}
 
 static int64_t
 live_bytes(const struct kmem_site *site)
@@ -32,7 +26,7 @@ live_at_end(struct capture *capture)
 	uint64_t sum = 0; // modulo 2^64, as all sums of records
 
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
-		const struct kmem_site *site = site_at(capture, i);
+		const struct kmem_site *site = capture_site_copy(capture, i);
 
 		sum += kmem_domain_is_memory(site->domain) ? (uint64_t)live_bytes(site) : 0;
 	}
@@ -43,23 +37,9 @@ live_at_end(struct capture *capture)
 static bool
 is_possible(struct capture *capture, const struct kmem_exit *taken)
 {
-	uint64_t needed = sizeof(*taken) + taken->site_count * UINT64_C(24) +
-	                  taken->generation_count * (uint64_t)sizeof(struct kmem_generations);
-	uint64_t count = capture_site_count(capture);
-	uint32_t last = 0;
-
-	if (needed > taken->record.bytes || taken->clock == 0 ||
-	    taken->clock > COPY_OF(capture->header->generation_clock) ||
-	    taken->volume_bytes > COPY_OF(capture->header->volume_bytes))
-		return false;
-	for (uint32_t i = 0; i < taken->site_count; i++) {
-		if (!capture_is_sum(taken->sites[i].live_bytes) || !capture_is_sum(taken->sites[i].live_count) ||
-		    taken->sites[i].site <= last || taken->sites[i].site > count ||
-		    taken->sites[i].generations > taken->generation_count)
-			return false;
-		last = taken->sites[i].site;
-	}
-	return true;
+	return taken->clock != 0 && taken->clock <= COPY_OF(capture->header->generation_clock) &&
+	       taken->volume_bytes <= COPY_OF(capture->header->volume_bytes) &&
+	       capture_held_is_possible(capture, &taken->record, taken->sites, taken->site_count, taken->generation_count);
 }
 
 /*
@@ -71,9 +51,9 @@ is_interpreters(struct capture *capture, uint32_t number)
 {
 	struct capture_stack stack;
 
-	if (site_at(capture, number - 1)->domain == KMEM_DOMAIN_PYTHON_ARENA)
+	if (capture_site_copy(capture, number - 1)->domain == KMEM_DOMAIN_PYTHON_ARENA)
 		return false;
-	uint32_t index = COPY_OF(site_at(capture, number - 1)->stack);
+	uint32_t index = COPY_OF(capture_site_copy(capture, number - 1)->stack);
 
 	if (index == 0 || !capture_stack(capture, index, "stack of a site", &stack))
 		return false;
@@ -92,9 +72,9 @@ released_by_handlers(struct capture *capture, const struct kmem_exit *taken)
 	uint32_t next = 0;
 
 	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
-		bool is_then = next < taken->site_count && taken->sites[next].site == i;
-		uint64_t then_bytes = is_then ? (uint64_t)taken->sites[next++].live_bytes : 0;
-		const struct kmem_site *site = site_at(capture, i - 1);
+		const struct kmem_exit_site *then = capture_held_next(taken->sites, taken->site_count, i, &next);
+		uint64_t then_bytes = then != NULL ? (uint64_t)then->live_bytes : 0;
+		const struct kmem_site *site = capture_site_copy(capture, i - 1);
 
 		if (kmem_domain_is_memory(site->domain) && !is_interpreters(capture, i))
 			sum += then_bytes - (uint64_t)live_bytes(site);
@@ -106,17 +86,14 @@ static void
 rewind_site(struct capture *capture, uint32_t number, const struct kmem_exit_site *then,
             const struct kmem_generations *copies)
 {
-	struct kmem_site *site = site_at(capture, number - 1);
+	struct kmem_site *site = capture_site_copy(capture, number - 1);
 	int64_t end_bytes = live_bytes(site);
-	int64_t then_bytes = then != NULL ? then->live_bytes : 0;
-	int64_t then_count = then != NULL ? then->live_count : 0;
 
-	SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)then_bytes);
-	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)then_count);
+	capture_held_set(site, then);
 	if (COPY_OF(site->generations) != 0)
 		capture_rewind_generations(capture, number,
 		                           then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);
-	capture->released_bytes[number - 1] = (int64_t)((uint64_t)then_bytes - (uint64_t)end_bytes);
+	capture->released_bytes[number - 1] = (int64_t)((uint64_t)live_bytes(site) - (uint64_t)end_bytes);
 }
 
 void
@@ -141,9 +118,7 @@ capture_exit_rewind(struct capture *capture)
 	copies = (const struct kmem_generations *)(const void *)&taken->sites[taken->site_count];
 	capture->released_bytes = memory_zeroed(capture_site_count(capture), sizeof(*capture->released_bytes));
 	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
-		const struct kmem_exit_site *then = next < taken->site_count && taken->sites[next].site == i
-		                                        ? &taken->sites[next++]
-		                                        : NULL;
+		const struct kmem_exit_site *then = capture_held_next(taken->sites, taken->site_count, i, &next);
 
 		if (!is_python || !is_interpreters(capture, i))
 			rewind_site(capture, i, then, copies);

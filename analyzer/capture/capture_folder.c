@@ -60,11 +60,7 @@ has_suffix(const char *name)
 	return length > strlen(SUFFIX) && strcmp(name + length - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-static int
-compare_texts(const void *left, const void *right)
-{
-	return strcmp(*(char *const *)left, *(char *const *)right);
-}
+ORDER_OF_POINTERS(compare_texts, char, strcmp(a, b))
 
 /* Paths of all captures in the folder, by name, so that two runs over one folder say the same. */
 static bool
@@ -86,8 +82,7 @@ list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 			continue;
 		path = memory_zeroed(1, bytes);
 		(void)snprintf(path, bytes, "%s/%s", folder, entry->d_name);
-		*paths = memory_grown(*paths, &room, *count + 1, sizeof(char *));
-		(*paths)[(*count)++] = path;
+		*MEMORY_NEXT(*paths, *count, room) = path;
 	}
 	(void)closedir(directory);
 	for (size_t i = 0; i < *count; i++)
@@ -115,8 +110,7 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 			free(paths[i]);
 			continue;
 		}
-		found->items = memory_grown(found->items, &found->room, found->count + 1, sizeof(*found->items));
-		item = &found->items[found->count++];
+		item = MEMORY_NEXT(found->items, found->count, found->room);
 		item->path = paths[i];
 		memcpy(item->session, identity->session, sizeof(item->session));
 		item->start_ns = identity->start_realtime_ns;
@@ -141,18 +135,9 @@ rank_of(const struct candidate *item)
 }
 
 /* Sessions together; in each the first process first, then by start. */
-static int
-compare_candidates(const void *left, const void *right)
-{
-	const struct candidate *a = left;
-	const struct candidate *b = right;
-
-	int order = strcmp(a->session, b->session);
-
-	order = order ?: order_numbers(rank_of(a), rank_of(b));
-	order = order ?: order_numbers(a->start_ns, b->start_ns);
-	return order ?: strcmp(a->path, b->path);
-}
+ORDER_OF(compare_candidates, struct candidate,
+	strcmp(a->session, b->session) ?: order_numbers(rank_of(a), rank_of(b))
+	?: order_numbers(a->start_ns, b->start_ns) ?: strcmp(a->path, b->path))
 
 static bool
 is_leader(const struct candidates *found, size_t number)
@@ -179,17 +164,9 @@ settle_leaders(struct candidates *found)
 }
 
 /* Which is newer? One that is not trusted never: it may have any start. */
-static int
-compare_starts(const void *left, const void *right)
-{
-	const struct candidate *a = left;
-	const struct candidate *b = right;
-
-	int order = order_numbers(a->is_trusted, b->is_trusted);
-
-	order = order ?: order_numbers(a->start_ns, b->start_ns);
-	return order ?: strcmp(a->session, b->session);
-}
+ORDER_OF(compare_starts, struct candidate,
+	order_numbers(a->is_trusted, b->is_trusted) ?: order_numbers(a->start_ns, b->start_ns)
+	?: strcmp(a->session, b->session))
 
 /* Moves the paths of one session into the list, of the newest when none is named. False: no such one. */
 static bool

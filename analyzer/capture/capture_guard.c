@@ -5,30 +5,17 @@
  */
 #include "capture/capture_copy.h"
 #include "capture/capture_guard.h"
-
-#include "kmem_words.h"
+#include "capture/capture_held.h"
 
 /* Its lengths fit together and it names no site twice. */
 static bool
 is_possible(struct capture *capture, const struct kmem_guard *taken)
 {
 	const struct kmem_guard_passing *passing = &taken->passing;
-	uint64_t needed = sizeof(*taken) + passing->site_count * (uint64_t)sizeof(taken->sites[0]);
-	uint32_t last = 0;
 
-	if (needed > taken->record.bytes || passing->number == 0 || passing->action > KMEM_GUARD_EXEC ||
-	    passing->outcome > KMEM_GUARD_NOBODY || passing->limit_bytes == 0 ||
-	    passing->guard_bytes > passing->limit_bytes)
-		return false;
-	for (uint32_t i = 0; i < passing->site_count; i++) {
-		const struct kmem_exit_site *site = &taken->sites[i];
-
-		if (!capture_is_sum(site->live_bytes) || !capture_is_sum(site->live_count) || site->site <= last ||
-		    site->site > capture_site_count(capture))
-			return false;
-		last = site->site;
-	}
-	return true;
+	return passing->number != 0 && passing->action <= KMEM_GUARD_EXEC && passing->outcome <= KMEM_GUARD_NOBODY &&
+	       passing->limit_bytes != 0 && passing->guard_bytes <= passing->limit_bytes &&
+	       capture_held_is_possible(capture, &taken->record, taken->sites, passing->site_count, 0);
 }
 
 static const struct kmem_guard *
@@ -62,14 +49,9 @@ capture_guard_rewind_to(struct capture *capture, uint32_t index_plus_one)
 
 	if (taken == NULL)
 		return false;
-	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
-		struct kmem_site *site = (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + (i - 1);
-		bool is_then = next < taken->passing.site_count && taken->sites[next].site == i;
-		const struct kmem_exit_site *then = is_then ? &taken->sites[next++] : &(struct kmem_exit_site){ 0 };
-
-		SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)then->live_bytes);
-		SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)then->live_count);
-	}
+	for (uint32_t i = 1; i <= capture_site_count(capture); i++)
+		capture_held_set(capture_site_copy(capture, i - 1),
+		                 capture_held_next(taken->sites, taken->passing.site_count, i, &next));
 	capture->rewound_ns = taken->passing.monotonic_ns;
 	return true;
 }

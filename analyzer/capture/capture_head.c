@@ -308,12 +308,7 @@ settle_resident_lines(struct capture *capture, const unsigned char *before)
 	}
 }
 
-static int
-compare_heartbeats(const void *left, const void *right)
-{
-	return order_numbers(COPY_OF(((const struct kmem_heartbeat *)left)->sequence),
-	                     COPY_OF(((const struct kmem_heartbeat *)right)->sequence));
-}
+ORDER_OF(compare_heartbeats, struct kmem_heartbeat, order_numbers(COPY_OF(a->sequence), COPY_OF(b->sequence)))
 
 /*
  * Those that were not being written between `before` and now. Without a checksum: none was, or the program died while it wrote it.

@@ -64,12 +64,7 @@ is_possible(const struct capture *capture, const struct kmem_history_point *poin
 	return true;
 }
 
-static int
-compare_points(const void *left, const void *right)
-{
-	return order_numbers(((const struct kmem_history_point *)left)->number,
-	                     ((const struct kmem_history_point *)right)->number);
-}
+ORDER_OF(compare_points, struct kmem_history_point, order_numbers(a->number, b->number))
 
 /* Without a checksum: none was, or it is given up, or the program died while it wrote it. */
 static bool

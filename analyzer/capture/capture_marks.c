@@ -76,11 +76,7 @@ is_possible(const struct kmem_mark *mark)
 	       memchr(mark->name, '\0', sizeof(mark->name)) != NULL;
 }
 
-static int
-compare_marks(const void *left, const void *right)
-{
-	return order_numbers(((const struct kmem_mark *)left)->sequence, ((const struct kmem_mark *)right)->sequence);
-}
+ORDER_OF(compare_marks, struct kmem_mark, order_numbers(a->sequence, b->sequence))
 
 void
 capture_marks_settle(struct capture *capture, const unsigned char *before)

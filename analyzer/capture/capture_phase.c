@@ -4,6 +4,7 @@
 #include "capture/capture_phase.h"
 
 #include "capture/capture_copy.h"
+#include "capture/capture_held.h"
 #include "capture/capture_reader.h"
 #include "kmem_words.h"
 
@@ -82,7 +83,7 @@ capture_phase_join(struct capture *capture, bool is_written)
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++)
 		is_joined[i] = is_higher(&rows[i]);
 	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
-		struct kmem_site *site = (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + (i - 1);
+		struct kmem_site *site = capture_site_copy(capture, i - 1);
 		bool was_held = next < kept->site_count && kept->sites[next].site == i;
 		uint64_t bytes = was_held ? kept->sites[next++].peak_bytes : 0;
 

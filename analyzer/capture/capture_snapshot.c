@@ -9,28 +9,15 @@
 
 #include "capture/capture_copy.h"
 #include "capture/capture_guard.h"
+#include "capture/capture_held.h"
 #include "capture/capture_reader.h"
-#include "kmem_words.h"
 
 /* Its lengths fit together and it names no site twice. */
 static bool
 is_whole(const struct capture *capture, const struct kmem_snapshot *taken)
 {
-	uint64_t needed = sizeof(*taken) + taken->site_count * (uint64_t)sizeof(taken->sites[0]) +
-	                  taken->generation_count * (uint64_t)sizeof(struct kmem_generations);
-	uint32_t last = 0;
-
-	if (needed > taken->record.bytes || !capture_is_sum(taken->left_out_bytes))
-		return false;
-	for (uint32_t i = 0; i < taken->site_count; i++) {
-		const struct kmem_exit_site *site = &taken->sites[i];
-
-		if (!capture_is_sum(site->live_bytes) || !capture_is_sum(site->live_count) || site->site <= last ||
-		    site->site > capture_site_count(capture) || site->generations > taken->generation_count)
-			return false;
-		last = site->site;
-	}
-	return true;
+	return capture_is_sum(taken->left_out_bytes) &&
+	       capture_held_is_possible(capture, &taken->record, taken->sites, taken->site_count, taken->generation_count);
 }
 
 const struct kmem_snapshot *
@@ -50,14 +37,6 @@ capture_snapshot(struct capture *capture, const struct kmem_mark *mark, bool is_
 	return NULL;
 }
 
-/* What held nothing then holds nothing. */
-static void
-rewind_site(struct kmem_site *site, const struct kmem_exit_site *then)
-{
-	SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)(then != NULL ? then->live_bytes : 0));
-	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)(then != NULL ? then->live_count : 0));
-}
-
 bool
 capture_mark_rewind(struct capture *capture, const struct kmem_mark *mark, bool is_written)
 {
@@ -73,11 +52,10 @@ capture_mark_rewind(struct capture *capture, const struct kmem_mark *mark, bool 
 		return false;
 	copies = (const struct kmem_generations *)(const void *)&taken->sites[taken->site_count];
 	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
-		struct kmem_site *site = (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + (i - 1);
-		bool is_then = next < taken->site_count && taken->sites[next].site == i;
-		const struct kmem_exit_site *then = is_then ? &taken->sites[next++] : NULL;
+		struct kmem_site *site = capture_site_copy(capture, i - 1);
+		const struct kmem_exit_site *then = capture_held_next(taken->sites, taken->site_count, i, &next);
 
-		rewind_site(site, then);
+		capture_held_set(site, then);
 		if (taken->generation_count != 0 && COPY_OF(site->generations) != 0)
 			capture_rewind_generations(capture, i,
 			                           then != NULL && then->generations != 0 ? &copies[then->generations - 1] : NULL);

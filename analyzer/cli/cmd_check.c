@@ -42,11 +42,10 @@ struct checking {
 static char *
 lost_child_text(const char *path, const struct model_process *process)
 {
-	char held[UNITS_TEXT_BYTES];
 	char *text = memory_printed(
 		"%s: its child process %s (pid %u) ended by a signal or crashed, holding %s; its figures are from that "
 		"moment (only its parent knows which signal; a pool that closes sends SIGTERM)",
-		path, process->name, process->identity->pid, units_bytes(process->live_bytes, held));
+		path, process->name, process->identity->pid, UNITS_BYTES(process->live_bytes));
 
 	(void)text_clean(text, strlen(text));
 	return text;

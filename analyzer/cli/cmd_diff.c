@@ -114,7 +114,6 @@ static bool
 is_whole(const struct model *model, const char *path, struct fail *fail)
 {
 	uint64_t unrecorded = model_unrecorded_bytes(model);
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (model->capture_damage_count != 0)
 		return fail_set(fail, EXIT_CAPTURE, "diff: %s; --salvage compares what is intact", model->damages[0]);
@@ -123,7 +122,7 @@ is_whole(const struct model *model, const char *path, struct fail *fail)
 			fail, EXIT_CAPTURE,
 			"diff: %s: allocations of %s were not recorded, for lack of room: record again with more address "
 			"space (ulimit -v) or disk, or use --salvage to compare what was recorded",
-			path, units_bytes(unrecorded, bytes));
+			path, UNITS_BYTES(unrecorded));
 	return true;
 }
 

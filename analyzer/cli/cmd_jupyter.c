@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/output.h"
 #include "cli/command.h"

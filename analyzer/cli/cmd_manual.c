@@ -3,7 +3,6 @@
  */
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/output.h"
 #include "cli/command.h"

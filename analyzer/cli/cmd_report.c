@@ -287,7 +287,6 @@ static void
 say_written(const char *path)
 {
 	struct stat entry;
-	char bytes[UNITS_TEXT_BYTES];
 	char name[PATH_MAX];
 
 	if (stat(path, &entry) != 0 || !S_ISREG(entry.st_mode))
@@ -295,7 +294,7 @@ say_written(const char *path)
 	(void)snprintf(name, sizeof(name), "%s", path);
 	(void)text_clean(name, strlen(name));
 	(void)fprintf(stderr, "kmemshim: written: %s (%s). Open it in a browser.\n", name,
-	              units_bytes((uint64_t)entry.st_size, bytes));
+	              UNITS_BYTES((uint64_t)entry.st_size));
 }
 
 /* report: of all lines, by what they held at the peak. */

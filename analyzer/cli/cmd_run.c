@@ -5,7 +5,6 @@
  * come before anything was started. For the same reason standard output is the program's alone.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,9 +21,7 @@
 #include "cli/command.h"
 #include "holders/holders.h"
 #include "holders/process_look.h"
-#include "model/model_load.h"
 #include "capture/capture_folder.h"
-#include "report/paragraph.h"
 #include "report/render.h"
 
 #define FILE_COLUMNS 120   // of what is read in a file, or by a notebook
@@ -159,7 +156,6 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 	struct program program;
 	struct fail late;
 	char cause[CMD_RUN_CAUSE_BYTES];
-	char owner_name[OWNER_TEXT_BYTES];
 	uid_t owner;
 
 	bool is_named = wanted != NULL && wanted[0] != '\0';
@@ -169,7 +165,7 @@ run_program(const struct options *options, struct launch *launch, int *status, s
 		return false;
 	if (owner_is_anothers(wanted, &owner))
 		(void)fprintf(stderr, "kmemshim: %s: belongs to %s: that user can replace and remove the captures\n", wanted,
-		              owner_text(owner, owner_name));
+		              owner_text(owner, OWNER_ROOM));
 	program_examine(options->arguments, &program);
 	launch->folder = folder;
 	launch->shim = program.is_preload_harmful ? NULL : shim;

@@ -79,7 +79,6 @@ static bool
 is_whole(const struct model *model, const char *path, struct fail *fail)
 {
 	uint64_t unrecorded = model_unrecorded_bytes(model);
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (model->capture_damage_count != 0)
 		return fail_set(
@@ -91,7 +90,7 @@ is_whole(const struct model *model, const char *path, struct fail *fail)
 			fail, EXIT_CAPTURE,
 			"%s: allocations of %s were not recorded, for lack of room; a gate needs complete figures: record again "
 			"with more address space (ulimit -v) or disk, or use --salvage to measure what was recorded",
-			path, units_bytes(unrecorded, bytes));
+			path, UNITS_BYTES(unrecorded));
 	return true;
 }
 
@@ -100,9 +99,8 @@ static bool
 are_lines_usable(const struct model *model, const char *path, bool is_salvage, struct fail *fail)
 {
 	uint64_t elsewhere = rank_elsewhere_bytes(model, NULL);
-	char bytes[UNITS_TEXT_BYTES];
 
-	(void)units_bytes(elsewhere, bytes);
+	const char *bytes = UNITS_BYTES(elsewhere);
 	if (!is_salvage && model_could_not_grow(model) && rank_elsewhere_worth_bytes(model) != 0)
 		return fail_set(fail, EXIT_CAPTURE,
 		                "%s: the capture could not grow: %s is counted at callers or at an unknown place; a gate needs "

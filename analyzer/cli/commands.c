@@ -10,22 +10,21 @@
 #define CAPTURE_HELP                                                                                                                \
 	"CAPTURE is a .kmem file, a folder of them, or the number of a recorded process that runs; without it, the newest session in\n" \
 	"./kmemshim.out.\n"
-#define OPTIONS_OF_READERS \
-	(OPTION_BIT(OPTION_SALVAGE) | OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS))
-#define OPTIONS_OF_TABLES                                                                                \
-	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) | \
-	 OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_PHASE))
-#define OPTIONS_OF_VIEWS (OPTIONS_OF_TABLES | OPTION_BIT(OPTION_BY))
-#define ROWS_TO_CHOOSE                                            \
-	{                                                             \
-		[OPTION_BY] = "line function file module package thread", \
+#define TAKES(id) OPTION_BIT(OPTION_##id)
+#define OPTIONS_OF_READERS (TAKES(SALVAGE) | TAKES(SYSROOT) | TAKES(PROJECT) | TAKES(WRAPPERS))
+#define OPTIONS_OF_TABLES                                                                                        \
+	(OPTIONS_OF_READERS | TAKES(JSON) | TAKES(TOP) | TAKES(DOMAIN) | TAKES(NATIVE) | TAKES(KERNEL) | TAKES(AT) | \
+	 TAKES(PHASE))
+#define ROWS_TO_CHOOSE                                           \
+	{                                                            \
+		[OPTION_BY] = "line function file module package thread" \
 	}
-#define WORDS_OF_VIEWS                                                                                  \
-	{                                                                                                   \
-		[OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread" }, \
-	}
-#define OPTIONS_OF_RUNS \
-	(OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_RUNS) | OPTION_BIT(OPTION_PROGRAM))
+/* A command that prints a table of lines. */
+#define VIEW(question_)                                                                                          \
+	.options = OPTIONS_OF_TABLES | TAKES(BY),                                                                    \
+	.words = { [OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread" } }, \
+	.choices = ROWS_TO_CHOOSE, .arguments_max = 1, .question = &(question_), .run = cmd_report
+#define OPTIONS_OF_RUNS (OPTIONS_OF_READERS | TAKES(DOMAIN) | TAKES(RUNS) | TAKES(PROGRAM))
 
 static const struct question page = { &rank_peak, CMD_REPORT_PAGE_TOP, false, cmd_report_page };
 static const struct question why = { &rank_peak, 0, true, cmd_report_verdict };
@@ -40,11 +39,9 @@ const struct command commands[] = {
 		.summary = "record CMD, then print why it ended and what held its memory",
 		.details = "How CMD ended and the lines that held most go to stderr: stdout is CMD's own. The exit status is that of CMD, or 128 + n when\n"
 				   "signal n ended it; 126 or 127 when it cannot be run; 2 when the arguments are wrong.\n",
-		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_PROJECT) |
-	               OPTION_BIT(OPTION_PYTHON_OBJECTS) | OPTION_BIT(OPTION_SYSTEM_ALLOCATORS) | OPTION_BIT(OPTION_GUARD) |
-	               OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_NO_HOLDERS) | OPTION_BIT(OPTION_HOLDERS_STOP) |
-	               OPTION_BIT(OPTION_SNAPSHOTS) | OPTION_BIT(OPTION_KERNEL) | OPTION_BIT(OPTION_KEEP) |
-	               OPTION_BIT(OPTION_QUIET) | OPTION_BIT(OPTION_COLOR),
+		.options = TAKES(OUTPUT) | TAKES(DOMAIN) | TAKES(PROJECT) | TAKES(PYTHON_OBJECTS) | TAKES(SYSTEM_ALLOCATORS) |
+	               TAKES(GUARD) | TAKES(GUARD_ACTION) | TAKES(NO_HOLDERS) | TAKES(HOLDERS_STOP) | TAKES(SNAPSHOTS) |
+	               TAKES(KERNEL) | TAKES(KEEP) | TAKES(QUIET) | TAKES(COLOR),
 		.words = { [OPTION_KERNEL] = { NULL, "CMD is a notebook's kernel (kmemshim jupyter install writes this)" },
 	               [OPTION_OUTPUT] = { "DIR", "folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_DOMAIN] = { "D", "show only lines of this domain: heap, mmap, cuda:0, "
@@ -59,8 +56,7 @@ const struct command commands[] = {
 		.arguments = "[CAPTURE]",
 		.summary = "one page: verdict, totals, peak, leaks, devices, losses",
 		.details = CAPTURE_HELP,
-		.options = OPTIONS_OF_TABLES | OPTION_BIT(OPTION_HTML) | OPTION_BIT(OPTION_NO_SOURCE) |
-	               OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_ALL),
+		.options = OPTIONS_OF_TABLES | TAKES(HTML) | TAKES(NO_SOURCE) | TAKES(FORCE) | TAKES(ALL),
 		.words = { [OPTION_ALL] = { NULL, "show also what recording itself did" },
 	               [OPTION_FORCE] = { NULL, "also where there is such a file" },
 	               [OPTION_TOP] = { "N", "show N lines of code in each table (default 5)" } },
@@ -75,7 +71,7 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"The text says how sure it is: certain, likely, possible or unknown. With --domain it is about that domain: which\n"
 		"line held it, whether it grows, which requests were refused.\n",
-		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_KERNEL),
+		.options = OPTIONS_OF_READERS | TAKES(JSON) | TAKES(DOMAIN) | TAKES(KERNEL),
 		.words = { [OPTION_JSON] = { NULL,
 	                                 "print the report as JSON, without lines and sites (see kmemshim schema)" } },
 		.arguments_max = 1,
@@ -89,12 +85,7 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"A row is a line of code, the sum of its call sites; --json lists the call sites too. Memory left by imports\n"
 		"comes after the rows, address space (reserved, file) last.\n",
-		.options = OPTIONS_OF_VIEWS,
-		.words = WORDS_OF_VIEWS,
-		.choices = ROWS_TO_CHOOSE,
-		.arguments_max = 1,
-		.question = &peak,
-		.run = cmd_report,
+		VIEW(peak),
 	},
 	{
 		.name = "leaks",
@@ -111,12 +102,7 @@ const struct command commands[] = {
 		"  steady     holds memory, does not grow\n"
 		"  import     left behind by importing a library\n"
 		"  none       holds nothing\n",
-		.options = OPTIONS_OF_VIEWS,
-		.words = WORDS_OF_VIEWS,
-		.choices = ROWS_TO_CHOOSE,
-		.arguments_max = 1,
-		.question = &leaks,
-		.run = cmd_report,
+		VIEW(leaks),
 	},
 	{
 		.name = "sites",
@@ -125,12 +111,7 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"Rows are ordered by what they hold, whatever their class. Lines that hold nothing any more are there too.\n"
 		"--json without --top lists every call site.\n",
-		.options = OPTIONS_OF_VIEWS,
-		.words = WORDS_OF_VIEWS,
-		.choices = ROWS_TO_CHOOSE,
-		.arguments_max = 1,
-		.question = &sites,
-		.run = cmd_report,
+		VIEW(sites),
 	},
 	{
 		.name = "top",
@@ -141,8 +122,7 @@ const struct command commands[] = {
 				   "of all processes of the session. Keys: up and down choose a line, Enter opens its source and stack, Esc goes back,\n"
 				   "d the next domain, p the next process, n Python or native lines, o the order, s takes a snapshot, q ends.\n"
 				   "The program is not slowed: its capture is read. When it ends, so does this, and says how it ended.\n",
-		.options = OPTION_BIT(OPTION_SYSROOT) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) |
-	               OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_ONCE),
+		.options = TAKES(SYSROOT) | TAKES(PROJECT) | TAKES(WRAPPERS) | TAKES(DOMAIN) | TAKES(ONCE),
 		.words = { [OPTION_DOMAIN] = { "D", "begin with this domain (default: the host's memory)" } },
 		.arguments_max = 1,
 		.run = cmd_top,
@@ -156,8 +136,7 @@ const struct command commands[] = {
 				   "a folder, its newest session is compared with the one before. A line is known again when the lines above it\n"
 				   "moved, when its function was renamed, in other folders, builds and versions of Python: see docs/diff.md.\n"
 				   "Exit status: 0, whatever changed (`check` judges); 2 wrong options; 3 a capture that cannot be compared.\n",
-		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_DOMAIN) |
-	               OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_MARKDOWN),
+		.options = OPTIONS_OF_READERS | TAKES(JSON) | TAKES(TOP) | TAKES(DOMAIN) | TAKES(BY) | TAKES(MARKDOWN),
 		.words = { [OPTION_TOP] = { "N",
 	                                "show N rows of each kind: changed, new, gone (default 10); of JSON, N rows in all" },
 	               [OPTION_SALVAGE] = { NULL, "compare the intact parts of a damaged capture" } },
@@ -172,8 +151,7 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"Lines of libraries that only pass memory on are left out, and so are start-up, the import system, allocators,\n"
 		"templates of the C++ library, and what holds less than 1 %.\n",
-		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_VALUE) | OPTION_BIT(OPTION_DOMAIN) |
-	               OPTION_BIT(OPTION_NATIVE) | OPTION_BIT(OPTION_BY) | OPTION_BIT(OPTION_ALL),
+		.options = OPTIONS_OF_READERS | TAKES(VALUE) | TAKES(DOMAIN) | TAKES(NATIVE) | TAKES(BY) | TAKES(ALL),
 		.words = { [OPTION_ALL] = { NULL, "show every caller, also what is left out otherwise" },
 	               [OPTION_BY] = { NULL,
 	                               "what callers are: a line (default), function, file, module, package; or the thread first" } },
@@ -188,7 +166,7 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"Freed, and still in memory: what malloc keeps, and the lines whose few blocks keep it. Never touched: blocks that are\n"
 		"live and not in memory. Again and again: lines that allocated at least four times what they held, with sizes.\n",
-		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_TOP),
+		.options = OPTIONS_OF_READERS | TAKES(DOMAIN) | TAKES(TOP),
 		.words = { [OPTION_TOP] = { "N", "show N lines of each kind (default 5)" } },
 		.arguments_max = 1,
 		.run = cmd_waste,
@@ -200,7 +178,7 @@ const struct command commands[] = {
 		.details = "FILE is a path or the end of one (train.py, models/net.py), MODULE a Python module (models.net); In[3] is a cell.\n" CAPTURE_HELP
 				   "peak: held when memory was highest. live: at the end. allocated: in all. class: see kmemshim leaks --help.\n"
 				   "through: held at the peak by what the line called. Long stretches without memory are left out.\n",
-		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_AT) | OPTION_BIT(OPTION_ALL),
+		.options = OPTIONS_OF_READERS | TAKES(DOMAIN) | TAKES(AT) | TAKES(ALL),
 		.words = { [OPTION_ALL] = { NULL, "print every line of the file" } },
 		.arguments_min = 1,
 		.arguments_max = 2,
@@ -215,9 +193,8 @@ const struct command commands[] = {
 		"pprof: for go tool pprof. dhat: for valgrind's dh_view.html. massif: for ms_print.\n"
 		"ndjson: a JSON object for each line of code. openmetrics: totals and the largest lines, for Prometheus.\n"
 		"html: the page that `report --html` writes.\n",
-		.options = OPTIONS_OF_READERS | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_VALUE) |
-	               OPTION_BIT(OPTION_NO_SOURCE) | OPTION_BIT(OPTION_DOMAIN) | OPTION_BIT(OPTION_OUTPUT) |
-	               OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_NO_SOURCE),
+		.options = OPTIONS_OF_READERS | TAKES(FORMAT) | TAKES(VALUE) | TAKES(NO_SOURCE) | TAKES(DOMAIN) |
+	               TAKES(OUTPUT) | TAKES(FORCE) | TAKES(NO_SOURCE),
 		.words = { [OPTION_FORMAT] = { "F", "one of these (required)" },
 	               [OPTION_NO_SOURCE] = { NULL, "html: leave the texts of source files out" },
 	               [OPTION_OUTPUT] = { "FILE", "where to write (default: standard output)" },
@@ -234,7 +211,7 @@ const struct command commands[] = {
 				   "5 times. From 3 runs on, `check` learns from them how much the figures vary. A run that was killed or failed is\n"
 				   "refused (exit status 4). Of a folder FILE, there is one baseline for each platform in it.\n"
 				   "A baseline made with --domain holds that domain alone, and `check` compares that domain alone.\n",
-		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_ROUNDS),
+		.options = OPTIONS_OF_RUNS | TAKES(OUTPUT) | TAKES(ROUNDS),
 		.words = { [OPTION_OUTPUT] = { "FILE", "write the baseline to FILE, or into a folder (required)" },
 	               [OPTION_ROUNDS] = { "N", "what {n} stands for in CMD (default 100)" },
 	               [OPTION_RUNS] = { "N",
@@ -254,11 +231,9 @@ const struct command commands[] = {
 				   "from .kmemshim.yml: --init writes one. With --domain only that domain and its lines are compared.\n"
 				   "Exit status: 0 not worse, 1 worse, 2 wrong options, configuration or baseline, 3 unusable capture, 4 the program\n"
 				   "was killed or failed, 77 nothing was judged, where the configuration says so.\n",
-		.options = OPTIONS_OF_RUNS | OPTION_BIT(OPTION_BASELINE) | OPTION_BIT(OPTION_ABSOLUTE) |
-	               OPTION_BIT(OPTION_RELATIVE) | OPTION_BIT(OPTION_FORMAT) | OPTION_BIT(OPTION_CONFIG) |
-	               OPTION_BIT(OPTION_INIT) | OPTION_BIT(OPTION_FORCE) | OPTION_BIT(OPTION_OUTPUT) |
-	               OPTION_BIT(OPTION_STATUS_FOR) | OPTION_BIT(OPTION_PLATFORM) | OPTION_BIT(OPTION_RETRIES) |
-	               OPTION_BIT(OPTION_ROUNDS),
+		.options = OPTIONS_OF_RUNS | TAKES(BASELINE) | TAKES(ABSOLUTE) | TAKES(RELATIVE) | TAKES(FORMAT) |
+	               TAKES(CONFIG) | TAKES(INIT) | TAKES(FORCE) | TAKES(OUTPUT) | TAKES(STATUS_FOR) | TAKES(PLATFORM) |
+	               TAKES(RETRIES) | TAKES(ROUNDS),
 		.words = { [OPTION_RUNS] = { "N",
 	                                 "use the newest N sessions of each folder, or all; run CMD N times (default 1)" },
 	               [OPTION_OUTPUT] = { "DIR",
@@ -276,10 +251,8 @@ const struct command commands[] = {
 		.summary = "record a notebook's kernel",
 		.details = "install: makes a kernel that starts KERNEL recorded, with a guard of 92% that interrupts the cell. Choose it in the\n"
 				   "notebook. When it dies, the next cell says why. list: shows such kernels. uninstall: removes one.\n",
-		.options = OPTION_BIT(OPTION_WRAP) | OPTION_BIT(OPTION_NAME) | OPTION_BIT(OPTION_USER) |
-	               OPTION_BIT(OPTION_SYS_PREFIX) | OPTION_BIT(OPTION_PREFIX) | OPTION_BIT(OPTION_FORCE) |
-	               OPTION_BIT(OPTION_GUARD) | OPTION_BIT(OPTION_GUARD_ACTION) | OPTION_BIT(OPTION_NO_GUARD) |
-	               OPTION_BIT(OPTION_KEEP),
+		.options = TAKES(WRAP) | TAKES(NAME) | TAKES(USER) | TAKES(SYS_PREFIX) | TAKES(PREFIX) | TAKES(FORCE) |
+	               TAKES(GUARD) | TAKES(GUARD_ACTION) | TAKES(NO_GUARD) | TAKES(KEEP),
 		.arguments_min = 1,
 		.arguments_max = 1,
 		.run = cmd_jupyter,
@@ -312,9 +285,8 @@ const struct command commands[] = {
 				   "are drawn. It prints what holds them: names of Python, and variables of C and C++. Needs the right to trace\n"
 				   "the program (ptrace). Of a CAPTURE: what the launcher found, when a line was a leak or the guard was passed; with --core\n"
 				   "what a core file of the same process has.\n",
-		.options = OPTION_BIT(OPTION_CORE) | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_TOP) |
-	               OPTION_BIT(OPTION_STOP) | OPTION_BIT(OPTION_PROJECT) | OPTION_BIT(OPTION_WRAPPERS) |
-	               OPTION_BIT(OPTION_SYSROOT),
+		.options = TAKES(CORE) | TAKES(JSON) | TAKES(TOP) | TAKES(STOP) | TAKES(PROJECT) | TAKES(WRAPPERS) |
+	               TAKES(SYSROOT),
 		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema holders)" },
 	               [OPTION_TOP] = { "N", "show N lines, at most 10 (default 10)" } },
 		.arguments_min = 1,
@@ -330,9 +302,8 @@ const struct command commands[] = {
 				   "With --at-exit it runs CMD, recorded, and looks when CMD is about to end. What CMD writes to stdout goes to stderr then,\n"
 				   "and the exit status is that of CMD, or 128 + n when signal n ended it.\n",
 		.takes_program = true,
-		.options = OPTION_BIT(OPTION_AT_EXIT) | OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_JSON) |
-	               OPTION_BIT(OPTION_TOP) | OPTION_BIT(OPTION_STOP) | OPTION_BIT(OPTION_PROJECT) |
-	               OPTION_BIT(OPTION_WRAPPERS) | OPTION_BIT(OPTION_SYSROOT),
+		.options = TAKES(AT_EXIT) | TAKES(OUTPUT) | TAKES(JSON) | TAKES(TOP) | TAKES(STOP) | TAKES(PROJECT) |
+	               TAKES(WRAPPERS) | TAKES(SYSROOT),
 		.words = { [OPTION_JSON] = { NULL, "print JSON (see kmemshim schema lost)" },
 	               [OPTION_OUTPUT] = { "DIR",
 	                                   "with --at-exit: folder for captures (default: KMEMSHIM_OUT, then ./kmemshim.out)" } },
@@ -345,7 +316,7 @@ const struct command commands[] = {
 		.summary = "check whether CMD can be recorded",
 		.details = "Examines the library, the folder for captures, limits, the environment, CMD and its libraries. CMD is not run;\n"
 				   "if it is a Python, that interpreter is started without a program. Exit status: 0 no problem, 1 a problem.\n",
-		.options = OPTION_BIT(OPTION_OUTPUT) | OPTION_BIT(OPTION_JSON),
+		.options = TAKES(OUTPUT) | TAKES(JSON),
 		.words = { [OPTION_OUTPUT] = { "DIR",
 	                                   "folder for captures to examine (default: KMEMSHIM_OUT, then ./kmemshim.out)" },
 	               [OPTION_JSON] = { NULL, "print the findings as JSON" } },

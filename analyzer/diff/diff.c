@@ -357,15 +357,12 @@ sum(const struct diff *diff, const struct scope *scope, uint64_t *then, uint64_t
 static void
 say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 {
-	char old[UNITS_TEXT_BYTES];
-	char new[UNITS_TEXT_BYTES];
-	char change[UNITS_TEXT_BYTES];
 	const char *of = scope->is_host ? "" : " of ";
 	const char *domain = scope->is_host ? "" : scope->domain;
 
-	(void)units_bytes(then, old);
-	(void)units_bytes(now, new);
-	(void)units_bytes(now > then ? now - then : then - now, change);
+	const char *old = UNITS_BYTES(then);
+	const char *new = UNITS_BYTES(now);
+	const char *change = UNITS_BYTES(now > then ? now - then : then - now);
 	say(stream, "%s ", scope->is_peak ? "At the peak" : "At the end");
 	if (strcmp(old, new) == 0)
 		say(stream, "about as much%s%s %s live (%s)", of, domain, scope->is_peak ? "was" : "is", new);
@@ -377,11 +374,10 @@ say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 static void
 say_row(const struct diff *diff, const struct scope *scope, const struct diff_row *row, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
 	char *name = diff_name(diff, diff_row_where(diff, row));
 	int64_t change = change_of(scope, row);
 
-	say(stream, "%s %s at %s%s%s", units_bytes(magnitude(change), bytes), more_or_less(change),
+	say(stream, "%s %s at %s%s%s", UNITS_BYTES(magnitude(change)), more_or_less(change),
 	    row->state == DIFF_NEW ? "the new " : "", name, row->state == DIFF_GONE ? ", which is gone" : "");
 	free(name);
 }
@@ -390,12 +386,9 @@ say_row(const struct diff *diff, const struct scope *scope, const struct diff_ro
 static void
 say_doubtful(const struct rest *rest, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
-	char error[UNITS_TEXT_BYTES];
 
-	say(stream, "%s %s in small Python objects (estimated, \302\261%s)",
-	    units_bytes(magnitude(rest->doubtful_change), bytes), more_or_less(rest->doubtful_change),
-	    units_bytes(rest->doubtful_error_bytes, error));
+	say(stream, "%s %s in small Python objects (estimated, \302\261%s)", UNITS_BYTES(magnitude(rest->doubtful_change)),
+	    more_or_less(rest->doubtful_change), UNITS_BYTES(rest->doubtful_error_bytes));
 }
 
 static void
@@ -406,7 +399,6 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
 	struct rest rest;
 	uint64_t first = count != 0 ? magnitude(change_of(scope, named[0])) : 0;
-	char bytes[UNITS_TEXT_BYTES];
 
 	rest = rest_of(diff, scope, named, count);
 	/* A second one that is small beside the first is one of the rest. */
@@ -417,7 +409,7 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 		say_row(diff, scope, named[i], stream);
 	}
 	if (magnitude(rest.change) > first / TRIFLE_PART)
-		say(stream, ", %s %s at %zu other %s%s", units_bytes(magnitude(rest.change), bytes), more_or_less(rest.change),
+		say(stream, ", %s %s at %zu other %s%s", UNITS_BYTES(magnitude(rest.change)), more_or_less(rest.change),
 		    rest.count, unit, rest.count == 1 ? "" : "s");
 	if (magnitude(rest.doubtful_change) > first / TRIFLE_PART) {
 		say(stream, ", ");
@@ -432,7 +424,6 @@ diff_headline(const struct diff *diff)
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
 	struct scope scope = { .is_host = true };
 	struct rest rest;
-	char bytes[UNITS_TEXT_BYTES];
 	uint64_t then;
 	uint64_t now;
 	char *text = NULL;
@@ -449,7 +440,7 @@ diff_headline(const struct diff *diff)
 		if (amount_of(most[0]) < LITTLE_BYTES && amount_of(most[0]) < (then > now ? then : now) / LITTLE_PART) {
 			char *name = diff_name(diff, diff_row_where(diff, most[0]));
 
-			say(stream, "Nearly nothing changed: the most is %s at %s", units_bytes(amount_of(most[0]), bytes), name);
+			say(stream, "Nearly nothing changed: the most is %s at %s", UNITS_BYTES(amount_of(most[0])), name);
 			rest = rest_of(diff, &scope, most, 1);
 			if (rest.doubtful_error_bytes > amount_of(most[0])) {
 				say(stream, ", beside ");

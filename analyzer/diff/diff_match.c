@@ -49,35 +49,16 @@ struct matching {
 	bool is_one_session;
 };
 
-static int
-compare_by_place(const void *a, const void *b)
-{
-	const struct diff_line *left = *(const struct diff_line *const *)a;
-	const struct diff_line *right = *(const struct diff_line *const *)b;
-	int order = order_numbers(left->position, right->position);
+ORDER_OF_POINTERS(compare_by_place, struct diff_line,
+	order_numbers(a->position, b->position) ?: order_texts(a->where, b->where)
+	?: order_numbers(a->held.live_bytes, b->held.live_bytes)
+	?: order_numbers(a->held.peak_bytes, b->held.peak_bytes))
 
-	order = order ?: order_texts(left->where, right->where);
-	order = order ?: order_numbers(left->held.live_bytes, right->held.live_bytes);
-	return order ?: order_numbers(left->held.peak_bytes, right->held.peak_bytes);
-}
+ORDER_OF_POINTERS(compare_by_qualified, struct diff_line,
+                  order_numbers(a->qualified_key, b->qualified_key) ?: compare_by_place(&a, &b))
 
-static int
-compare_by_qualified(const void *a, const void *b)
-{
-	const struct diff_line *left = *(const struct diff_line *const *)a;
-	const struct diff_line *right = *(const struct diff_line *const *)b;
-
-	return order_numbers(left->qualified_key, right->qualified_key) ?: compare_by_place(a, b);
-}
-
-static int
-compare_by_key(const void *a, const void *b)
-{
-	const struct diff_line *left = *(const struct diff_line *const *)a;
-	const struct diff_line *right = *(const struct diff_line *const *)b;
-
-	return order_numbers(left->place_key, right->place_key) ?: compare_by_place(a, b);
-}
+ORDER_OF_POINTERS(compare_by_key, struct diff_line,
+                  order_numbers(a->place_key, b->place_key) ?: compare_by_place(&a, &b))
 
 /* The lines that are left, by function. */
 static void

@@ -5,7 +5,6 @@
  */
 #include "diff/diff_side.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,13 +13,8 @@ const char *
 diff_change_text(int64_t change, char text[DIFF_CHANGE_BYTES])
 {
 	uint64_t bytes = change < 0 ? 0 - (uint64_t)change : (uint64_t)change;
-	char number[UNITS_TEXT_BYTES];
 
-	(void)snprintf(text, DIFF_CHANGE_BYTES, "%s%s",
-	               change < 0   ? "-"
-	               : change > 0 ? "+"
-	                            : "",
-	               units_bytes(bytes, number));
+	(void)snprintf(text, DIFF_CHANGE_BYTES, "%s%s", change < 0 ? "-" : change > 0 ? "+" : "", UNITS_BYTES(bytes));
 	return text;
 }
 
@@ -39,11 +34,9 @@ add(FILE *stream, const char *format, ...)
 static void
 add_leak(const struct diff_row *row, FILE *stream)
 {
-	char then[UNITS_TEXT_BYTES];
-	char now[UNITS_TEXT_BYTES];
 
-	(void)units_bytes(row->then.leaking_bytes, then);
-	(void)units_bytes(row->now.leaking_bytes, now);
+	const char *then = UNITS_BYTES(row->then.leaking_bytes);
+	const char *now = UNITS_BYTES(row->now.leaking_bytes);
 	if (row->then.leaking_bytes != 0 && row->now.leaking_bytes != 0 && strcmp(then, now) == 0)
 		add(stream, "leaks %s", now);
 	else if (row->then.leaking_bytes != 0 && row->now.leaking_bytes != 0)
@@ -59,7 +52,6 @@ diff_remark(const struct diff *diff, const struct diff_row *row)
 {
 	uint64_t error = row->live_error_bytes > row->peak_error_bytes ? row->live_error_bytes : row->peak_error_bytes;
 	const char *was = diff_row_was(diff, row);
-	char bytes[UNITS_TEXT_BYTES];
 	char *text = NULL;
 	size_t length = 0;
 	FILE *stream = open_memstream(&text, &length);
@@ -76,7 +68,7 @@ diff_remark(const struct diff *diff, const struct diff_row *row)
 	}
 	add_leak(row, stream);
 	if (error != 0)
-		add(stream, "an estimate, \302\261%s", units_bytes(error, bytes));
+		add(stream, "an estimate, \302\261%s", UNITS_BYTES(error));
 	if (fclose(stream) != 0)
 		memory_exhausted();
 	return text;
@@ -86,28 +78,26 @@ bool
 diff_rest_text(const struct diff *diff, const struct diff_section *section, unsigned number, char text[DIFF_REST_BYTES])
 {
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
-	char live[DIFF_CHANGE_BYTES];
-	char peak[DIFF_CHANGE_BYTES];
-	char error[UNITS_TEXT_BYTES];
 
 	if (section->rest_count != 0 && number-- == 0) {
 		(void)snprintf(text, DIFF_REST_BYTES, "%zu more %s%s: %s at the end, %s at the peak", section->rest_count, unit,
-		               section->rest_count == 1 ? "" : "s", diff_change_text(section->rest_live_change, live),
-		               diff_change_text(section->rest_peak_change, peak));
+		               section->rest_count == 1 ? "" : "s",
+		               diff_change_text(section->rest_live_change, DIFF_CHANGE_ROOM),
+		               diff_change_text(section->rest_peak_change, DIFF_CHANGE_ROOM));
 		return true;
 	}
 	if (section->doubtful_count != 0 && number-- == 0) {
 		(void)snprintf(text, DIFF_REST_BYTES,
 		               "%zu %s%s of small Python objects: less than the error of the estimate (together %s \302\261%s)",
 		               section->doubtful_count, unit, section->doubtful_count == 1 ? "" : "s",
-		               diff_change_text(section->doubtful_change, live),
-		               units_bytes(section->doubtful_error_bytes, error));
+		               diff_change_text(section->doubtful_change, DIFF_CHANGE_ROOM),
+		               UNITS_BYTES(section->doubtful_error_bytes));
 		return true;
 	}
 	if (section->space_count != 0 && number-- == 0) {
 		(void)snprintf(text, DIFF_REST_BYTES, "%zu %s%s of address space, which is not memory: %s",
 		               section->space_count, unit, section->space_count == 1 ? "" : "s",
-		               diff_change_text(section->space_change, live));
+		               diff_change_text(section->space_change, DIFF_CHANGE_ROOM));
 		return true;
 	}
 	return false;

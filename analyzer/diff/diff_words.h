@@ -9,6 +9,7 @@
 
 /* "+128 MiB", "-3 KiB", "0 B" */
 #define DIFF_CHANGE_BYTES (UNITS_TEXT_BYTES + 1)
+#define DIFF_CHANGE_ROOM ((char[DIFF_CHANGE_BYTES]){ 0 }) // as PLACE_ROOM
 const char *diff_change_text(int64_t change, char text[DIFF_CHANGE_BYTES]);
 
 /* What leaks, what it was called, how sure it is: "was train.py:35 train; leaks 12 MiB"; "" when there is nothing to say. For free(). */

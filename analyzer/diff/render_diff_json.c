@@ -12,9 +12,6 @@
 
 #define ROWS_INLINE_DEPTH 2 // one row is one line
 
-#define OBJECT(name_, meaning_) \
-	static const struct json_object name_##_object = { #name_, meaning_, name_##_fields, sizeof(OWNER), NULL }
-
 /* One row, as JSON has it. */
 struct row {
 	const char *state;
@@ -47,9 +44,8 @@ static const struct json_field domain_fields[] = {
 	JSON_FIELD_AS("domain", name, "heap, mmap, cuda:0, ..."),
 	JSON_FIELD(live_bytes, "At the end."),
 	JSON_FIELD(peak_bytes, "Its own peak."),
-	{ .name = NULL },
 };
-OBJECT(domain, "What one domain held.");
+static JSON_OBJECT_OF(domain, NULL, "What one domain held.");
 #undef OWNER
 
 #define OWNER struct diff_side
@@ -59,11 +55,9 @@ static const struct json_field side_fields[] = {
 	JSON_FIELD(pid, "Of its first process."),
 	JSON_FIELD(python_version, "null = no interpreter.", .without = JSON_NULL),
 	JSON_FIELD(cause, "Of its end, as in the report.", .value_of = report_cause),
-	JSON_FIELD_OF(JSON_OBJECTS, "domains", domains, "", .object = &domain_object, .is_pointer = true,
-	              .count_offset = offsetof(OWNER, domain_count)),
-	{ .name = NULL },
+	JSON_LIST("domains", domains, domain_count, domain, ""),
 };
-OBJECT(side, "One of the two that are compared.");
+static JSON_OBJECT_OF(side, NULL, "One of the two that are compared.");
 #undef OWNER
 
 #define OWNER struct diff_figures
@@ -71,9 +65,8 @@ static const struct json_field figures_fields[] = {
 	JSON_FIELD(live_bytes, "At the end."),
 	JSON_FIELD(peak_bytes, "When its domain was at its peak."),
 	JSON_FIELD(leaking_bytes, "Of live_bytes, at call sites of class leak."),
-	{ .name = NULL },
 };
-OBJECT(figures, "What a line or a function held; all 0 where it is not there.");
+static JSON_OBJECT_OF(figures, NULL, "What a line or a function held; all 0 where it is not there.");
 #undef OWNER
 
 #define OWNER struct row
@@ -100,9 +93,8 @@ static const struct json_field row_fields[] = {
 	JSON_FIELD_AS("is_within_error", of.is_within_error,
 	              "Both changes are no larger than that: perhaps there is none."),
 	JSON_FIELD_AS("is_address_space", of.is_address_space, "reserved, file: no memory."),
-	{ .name = NULL },
 };
-OBJECT(row, "A line or a function in one domain.");
+static JSON_OBJECT_OF(row, NULL, "A line or a function in one domain.");
 #undef OWNER
 
 static void
@@ -144,10 +136,9 @@ static const struct json_field diff_fields[] = {
 		JSON_ROWS, "rows",
 		"changed, new, gone, same; in each, memory before address space, changes within the error of their estimates last, and what changed most first.",
 		.object = &row_object, .put = put_rows),
-	{ .name = NULL },
 };
-OBJECT(
-	diff,
+static JSON_OBJECT_OF(
+	diff, NULL,
 	"What `kmemshim diff --json` prints. Bytes are requested bytes; numbers are integers; texts are UTF-8. A field that goes away or means something else comes with a new schema number.");
 #undef OWNER
 

@@ -11,17 +11,15 @@
 static void
 put_bytes(uint64_t bytes, FILE *stream)
 {
-	char text[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, " %s |", units_bytes(bytes, text));
+	(void)fprintf(stream, " %s |", UNITS_BYTES(bytes));
 }
 
 static void
 put_change(int64_t change, FILE *stream)
 {
-	char text[DIFF_CHANGE_BYTES];
 
-	(void)fprintf(stream, " %s |", diff_change_text(change, text));
+	(void)fprintf(stream, " %s |", diff_change_text(change, DIFF_CHANGE_ROOM));
 }
 
 static void

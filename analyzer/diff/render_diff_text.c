@@ -24,12 +24,9 @@ put_side(const char *name, const struct diff_side *side, FILE *stream)
 static void
 put_figures(uint64_t then, uint64_t now, FILE *stream)
 {
-	char old[UNITS_TEXT_BYTES];
-	char new[UNITS_TEXT_BYTES];
-	char change[DIFF_CHANGE_BYTES];
 
-	(void)fprintf(stream, "%10s %10s %10s", diff_change_text((int64_t)(now - then), change), units_bytes(then, old),
-	              units_bytes(now, new));
+	(void)fprintf(stream, "%10s %10s %10s", diff_change_text((int64_t)(now - then), DIFF_CHANGE_ROOM),
+	              UNITS_BYTES(then), UNITS_BYTES(now));
 }
 
 static void
@@ -93,8 +90,6 @@ put_row(const struct diff *diff, const struct diff_row *row, int width, FILE *st
 {
 	char *remark = diff_remark(diff, row);
 	char *name = diff_name(diff, diff_row_where(diff, row));
-	char live[UNITS_TEXT_BYTES];
-	char peak[UNITS_TEXT_BYTES];
 	const struct diff_figures *only = row->state == DIFF_GONE ? &row->then : &row->now;
 
 	if (row->state == DIFF_CHANGED) {
@@ -102,7 +97,7 @@ put_row(const struct diff *diff, const struct diff_row *row, int width, FILE *st
 		(void)fputs("   ", stream);
 		put_figures(row->then.peak_bytes, row->now.peak_bytes, stream);
 	} else {
-		(void)fprintf(stream, "%10s   %10s", units_bytes(only->live_bytes, live), units_bytes(only->peak_bytes, peak));
+		(void)fprintf(stream, "%10s   %10s", UNITS_BYTES(only->live_bytes), UNITS_BYTES(only->peak_bytes));
 	}
 	(void)fprintf(stream, "   %-*s %s", width, diff_row_domain(row), name);
 	if (remark[0] != '\0')

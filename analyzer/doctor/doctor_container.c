@@ -65,29 +65,24 @@ static void
 check_memory(struct doctor *doctor, const struct kmem_identity *identity, uint64_t limit, uint64_t space_limit)
 {
 	bool is_parents = strcmp(identity->limit_path, identity->cgroup_path) != 0;
-	char of_machine[UNITS_TEXT_BYTES];
-	char text[UNITS_TEXT_BYTES];
 
 	if (limit < identity->machine_bytes)
 		doctor_add(
 			doctor, DOCTOR_NOTE, "memory limit",
 			"raise it (docker run --memory, resources.limits.memory, MemoryMax=), or the program must do with it",
-			"%s of the machine's %s, set by the cgroup %s%s", units_bytes(limit, text),
-			units_bytes(identity->machine_bytes, of_machine), identity->limit_path,
-			is_parents ? ", above this process's own: all below it share that" : "");
+			"%s of the machine's %s, set by the cgroup %s%s", UNITS_BYTES(limit), UNITS_BYTES(identity->machine_bytes),
+			identity->limit_path, is_parents ? ", above this process's own: all below it share that" : "");
 	else if (space_limit != UINT64_MAX)
 		doctor_add(doctor, DOCTOR_OK, "memory limit", "", "none but %s of addresses (ulimit -v) and the machine's %s",
-		           units_bytes(space_limit, text), units_bytes(identity->machine_bytes, of_machine));
+		           UNITS_BYTES(space_limit), UNITS_BYTES(identity->machine_bytes));
 	else
 		doctor_add(doctor, DOCTOR_OK, "memory limit", "", "none but the machine's %s",
-		           units_bytes(identity->machine_bytes, text));
+		           UNITS_BYTES(identity->machine_bytes));
 }
 
 static void
 check_swap(struct doctor *doctor, const struct kmem_identity *identity, uint64_t memory_limit)
 {
-	char of_machine[UNITS_TEXT_BYTES];
-	char text[UNITS_TEXT_BYTES];
 	char owner[PATH_MAX];
 	uint64_t limit;
 
@@ -104,16 +99,14 @@ check_swap(struct doctor *doctor, const struct kmem_identity *identity, uint64_t
 		doctor_add(
 			doctor, DOCTOR_NOTE, "swap limit",
 			"raise it (docker run --memory-swap), or leave it: a program that swaps becomes slow before it is killed",
-			"%s of the machine's %s, set by the cgroup %s", units_bytes(limit, text),
-			units_bytes(identity->swap_bytes, of_machine), owner);
+			"%s of the machine's %s, set by the cgroup %s", UNITS_BYTES(limit), UNITS_BYTES(identity->swap_bytes),
+			owner);
 }
 
 /* Its size counts toward the memory limit as it fills, so it may be smaller, but not by so much that batches do not fit. */
 static void
 check_shared_memory(struct doctor *doctor, const struct kmem_identity *identity, uint64_t memory_limit)
 {
-	char text[UNITS_TEXT_BYTES];
-	char room[UNITS_TEXT_BYTES];
 	struct statvfs shm;
 
 	if (identity->shm_bytes == 0 || statvfs("/dev/shm", &shm) != 0)
@@ -123,7 +116,7 @@ check_shared_memory(struct doctor *doctor, const struct kmem_identity *identity,
 		doctor_add(doctor, DOCTOR_NOTE, "/dev/shm",
 		           "enlarge it (docker run --shm-size 1g; in Kubernetes an emptyDir with medium: Memory)",
 		           "has room for %s, %s of it free: DataLoader's workers pass their batches through it",
-		           units_bytes(identity->shm_bytes, text), units_bytes(shm.f_bavail * (uint64_t)shm.f_frsize, room));
+		           UNITS_BYTES(identity->shm_bytes), UNITS_BYTES(shm.f_bavail * (uint64_t)shm.f_frsize));
 }
 
 /* "/sys/fs/cgroup/pids/docker/X" from the line "8:pids:/docker/X"; with version 2 it is the folder of the memory. */

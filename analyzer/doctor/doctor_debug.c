@@ -9,10 +9,8 @@
 #include "doctor/doctor.h"
 
 #include <dirent.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/units.h"
 #include "doctor/doctor_ask.h"
@@ -199,7 +197,6 @@ doctor_check_debug(struct doctor *doctor)
 {
 	char next[NEXT_BYTES];
 	struct large largest[TOLD_MAX];
-	char text[UNITS_TEXT_BYTES];
 	size_t count = 0;
 
 	/* Of an interpreter the program's own lines are in another language. */
@@ -212,6 +209,6 @@ doctor_check_debug(struct doctor *doctor)
 		name_mend(&largest[i], next);
 		doctor_add(doctor, DOCTOR_NOTE, largest[i].path, next,
 		           "has no debug symbols (%s): its functions may have names, its lines are unknown",
-		           units_bytes(largest[i].elf.size_bytes, text));
+		           UNITS_BYTES(largest[i].elf.size_bytes));
 	}
 }

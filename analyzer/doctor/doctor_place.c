@@ -137,8 +137,6 @@ try_file(struct doctor *doctor, bool is_in_memory)
 static void
 check_folder(struct doctor *doctor, const char *folder, bool is_named)
 {
-	char owner_name[OWNER_TEXT_BYTES];
-	char text[UNITS_TEXT_BYTES];
 	struct statfs system;
 	uint64_t room;
 	struct fail fail;
@@ -152,7 +150,7 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 	}
 	if (owner_is_anothers(folder, &owner))
 		doctor_add(doctor, DOCTOR_NOTE, doctor->folder, "choose a folder of your own with -o",
-		           "belongs to %s: that user can replace and delete your captures", owner_text(owner, owner_name));
+		           "belongs to %s: that user can replace and delete your captures", owner_text(owner, OWNER_ROOM));
 	bool is_known = statfs(doctor->folder, &system) == 0;
 	int error = errno;
 
@@ -175,9 +173,9 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 		           why_mapped);
 	if (room < DOCTOR_ROOM_NEEDED)
 		doctor_add(doctor, DOCTOR_PROBLEM, doctor->folder, "free some space, or choose another folder with -o",
-		           "has only %s free", units_bytes(room, text));
+		           "has only %s free", UNITS_BYTES(room));
 	else if (try_file(doctor, system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC))
-		doctor_add(doctor, DOCTOR_OK, doctor->folder, "", "can hold captures, %s are free", units_bytes(room, text));
+		doctor_add(doctor, DOCTOR_OK, doctor->folder, "", "can hold captures, %s are free", UNITS_BYTES(room));
 }
 
 static bool

@@ -95,9 +95,7 @@ keep_library(struct doctor *doctor, const char *line)
 
 	if (path[0] != '/' || asprintf(&kept, "%.*s", length, path) < 0)
 		return;
-	doctor->libraries = memory_grown(doctor->libraries, &doctor->library_room, doctor->library_count + 1,
-	                                 sizeof(*doctor->libraries));
-	doctor->libraries[doctor->library_count++] = kept;
+	*MEMORY_NEXT(doctor->libraries, doctor->library_count, doctor->library_room) = kept;
 }
 
 struct listing {

@@ -38,21 +38,16 @@ static const struct json_field finding_fields[] = {
 	JSON_FIELD(where, "What was examined: a file, a folder, a limit, a variable."),
 	JSON_FIELD(what, "What was found."),
 	JSON_FIELD(next, "What to do; \"\" = nothing."),
-	{ .name = NULL },
 };
-static const struct json_object finding_object = { "finding", "One thing that was examined.", finding_fields,
-	                                               sizeof(struct row), NULL };
+static JSON_OBJECT_OF(finding, NULL, "One thing that was examined.");
 #undef OWNER
 
 #define OWNER struct rows
 static const struct json_field doctor_fields[] = {
 	JSON_FIELD_WHOLE(JSON_VERSION, "schema", "Version of this schema.", .version = DOCTOR_SCHEMA),
-	JSON_FIELD_OF(JSON_OBJECTS, "findings", findings, "In the order of the checks.", .object = &finding_object,
-	              .is_pointer = true, .count_offset = offsetof(OWNER, finding_count)),
-	{ .name = NULL },
+	JSON_LIST("findings", findings, finding_count, finding, "In the order of the checks."),
 };
-static const struct json_object doctor_object = { "doctor", "What `kmemshim doctor --json` prints.", doctor_fields,
-	                                              sizeof(struct rows), NULL };
+static JSON_OBJECT_OF(doctor, NULL, "What `kmemshim doctor --json` prints.");
 #undef OWNER
 
 void

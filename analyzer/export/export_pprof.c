@@ -7,7 +7,6 @@
  * When failing  errors stay in the stream. Without memory the command ends with a message (memory.h).
  */
 #include <stdlib.h>
-#include <string.h>
 #include <uthash.h>
 #include <zlib.h>
 
@@ -52,8 +51,7 @@ struct profile {
 static void
 append(struct list *list, void *item)
 {
-	list->items = memory_grown(list->items, &list->room, list->count + 1, sizeof(*list->items));
-	list->items[list->count++] = item;
+	*MEMORY_NEXT(list->items, list->count, list->room) = item;
 }
 
 #define MESSAGE(Type, name)                                                       \

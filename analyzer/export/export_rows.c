@@ -7,7 +7,6 @@
 
 #include "base/json_write.h"
 #include "export/export.h"
-#include "verdict/verdict.h"
 
 #define METRIC_LINES 20 // each is a time series of its own
 

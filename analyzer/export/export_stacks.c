@@ -3,7 +3,6 @@
  */
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/json_write.h"
 #include "base/memory.h"

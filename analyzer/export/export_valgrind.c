@@ -277,14 +277,7 @@ grow_tree(const struct report *report, uint64_t (*bytes_of)(const struct model_s
 	}
 }
 
-static int
-compare_nodes(const void *left, const void *right)
-{
-	const struct node *a = *(const struct node *const *)left;
-	const struct node *b = *(const struct node *const *)right;
-
-	return order_numbers(b->bytes, a->bytes) ?: strcmp(a->key.text, b->key.text);
-}
+ORDER_OF_POINTERS(compare_nodes, struct node, order_numbers(b->bytes, a->bytes) ?: strcmp(a->key.text, b->key.text))
 
 /* "n2: 14000 text": how many children follow, those below the threshold as one. */
 static void
@@ -298,8 +291,7 @@ put_node(const struct node *node, const char *text, unsigned depth, uint64_t thr
 	size_t small_count = 0;
 
 	for (const struct node *child = node->first_child; child != NULL; child = child->next) {
-		children = memory_grown(children, &room, count + 1, sizeof(*children));
-		children[count++] = child;
+		*MEMORY_NEXT(children, count, room) = child;
 	}
 	if (count != 0)
 		qsort(children, count, sizeof(*children), compare_nodes);

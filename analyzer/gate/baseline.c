@@ -311,11 +311,7 @@ baseline_add_run(struct baseline_builder *builder, struct finished_model finishe
 	builder->run_count++;
 }
 
-static int
-compare_numbers(const void *a, const void *b)
-{
-	return order_numbers(*(const uint64_t *)a, *(const uint64_t *)b);
-}
+ORDER_OF(compare_numbers, uint64_t, order_numbers(*a, *b))
 
 /* numbers: one per run, those without a value are 0; sorted in place. */
 static struct baseline_figure

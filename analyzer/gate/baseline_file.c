@@ -201,11 +201,7 @@ take_domain(const struct place_in_file *at, const json_t *row, struct baseline_d
 	       take_figure(at, row, "peak_bytes", &domain->peak_bytes);
 }
 
-static int
-compare_sites(const void *a, const void *b)
-{
-	return order_numbers(((const struct baseline_site *)a)->family, ((const struct baseline_site *)b)->family);
-}
+ORDER_OF(compare_sites, struct baseline_site, order_numbers(a->family, b->family))
 
 static bool
 take_all(const char *path, const json_t *root, struct baseline *baseline, struct fail *fail)

@@ -114,8 +114,7 @@ check_note(struct check *check, const char *format, ...)
 	text = memory_vprinted(format, values);
 	va_end(values);
 	(void)text_clean(text, strlen(text));
-	check->notes = memory_grown(check->notes, &check->note_room, check->note_count + 1, sizeof(*check->notes));
-	check->notes[check->note_count++] = text;
+	*MEMORY_NEXT(check->notes, check->note_count, check->note_room) = text;
 }
 
 void

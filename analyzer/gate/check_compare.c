@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/rank.h"
 #include "base/amount.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -178,7 +177,6 @@ suppress_leaks(struct check *check)
 static void
 note_suppressions(struct check *check)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; check->config != NULL && i < check->config->suppression_count; i++) {
 		const struct config_suppression *row = &check->config->suppressions[i];
@@ -192,7 +190,7 @@ note_suppressions(struct check *check)
 			           row->line, row->pattern);
 		else
 			check_note(check, "%s:%zu: %s in %zu line%s suppressed by \"%s\"%s%s", row->path, row->line,
-			           units_bytes(found->bytes, bytes), found->line_count, found->line_count == 1 ? " is" : "s are",
+			           UNITS_BYTES(found->bytes), found->line_count, found->line_count == 1 ? " is" : "s are",
 			           row->pattern, row->reason[0] != '\0' ? ": " : "", row->reason);
 	}
 }

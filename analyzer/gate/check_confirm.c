@@ -2,11 +2,9 @@
 #include "gate/check_confirm.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/amount.h"
 #include "base/units.h"
-#include "gate/check_build.h"
 
 bool
 check_has_failed_lines(const struct check *check)
@@ -32,8 +30,6 @@ check_confirm(struct check *check, const struct baseline *longer, uint64_t round
 		const struct check_rule rule = check->rules[i];
 		const struct baseline_site *site = baseline_find_site(longer, rule.family);
 		uint64_t longer_bytes = site != NULL ? site->live_bytes.min : 0;
-		char once[UNITS_TEXT_BYTES];
-		char then[UNITS_TEXT_BYTES];
 
 		if (rule.kind != CHECK_LEAK || !rule.has_failed || has_grown(&rule, longer_bytes)) {
 			check->rules[kept++] = rule;
@@ -41,8 +37,7 @@ check_confirm(struct check *check, const struct baseline *longer, uint64_t round
 		}
 		check->failed_count--;
 		check_note(check, "%s is not a leak: it held %s after %" PRIu64 " rounds, and %s after %" PRIu64, rule.where,
-		           units_bytes(rule.after_bytes, once), rounds, units_bytes(longer_bytes, then),
-		           rounds * CHECK_CONFIRM_TIMES);
+		           UNITS_BYTES(rule.after_bytes), rounds, UNITS_BYTES(longer_bytes), rounds * CHECK_CONFIRM_TIMES);
 	}
 	check->rule_count = kept;
 }

@@ -30,18 +30,17 @@ const char *
 check_limit_text(const struct check_rule *rule, char text[CHECK_LIMIT_BYTES])
 {
 	uint64_t beside = rule->estimated_bytes + rule->suppressed_bytes;
-	char bytes[UNITS_TEXT_BYTES];
 	size_t used;
 
-	(void)snprintf(text, CHECK_LIMIT_BYTES, "%s", units_bytes(rule->limit_bytes - beside, bytes));
+	(void)snprintf(text, CHECK_LIMIT_BYTES, "%s", UNITS_BYTES(rule->limit_bytes - beside));
 	used = strlen(text);
 	if (rule->estimated_bytes != 0)
 		(void)snprintf(text + used, CHECK_LIMIT_BYTES - used, " + %s for estimates",
-		               units_bytes(rule->estimated_bytes, bytes));
+		               UNITS_BYTES(rule->estimated_bytes));
 	used = strlen(text);
 	if (rule->suppressed_bytes != 0)
 		(void)snprintf(text + used, CHECK_LIMIT_BYTES - used, " + %s for suppressed lines",
-		               units_bytes(rule->suppressed_bytes, bytes));
+		               UNITS_BYTES(rule->suppressed_bytes));
 	return text;
 }
 
@@ -58,13 +57,11 @@ add_where(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
 const char *
 check_message(const struct check *check, const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
 {
-	char before[UNITS_TEXT_BYTES];
-	char after[UNITS_TEXT_BYTES];
 	char limit[CHECK_LIMIT_BYTES];
 	char source[240] = "";
 
-	(void)units_bytes(rule->before_bytes, before);
-	(void)units_bytes(rule->after_bytes, after);
+	const char *before = UNITS_BYTES(rule->before_bytes);
+	const char *after = UNITS_BYTES(rule->after_bytes);
 	(void)check_limit_text(rule, limit);
 	if (rule->budget != NULL)
 		(void)snprintf(source, sizeof(source), "; %.200s:%zu", check->config->path, rule->budget->line);
@@ -85,20 +82,15 @@ check_message(const struct check *check, const struct check_rule *rule, char mes
 bool
 check_small_leak_message(const struct check *check, char message[CHECK_MESSAGE_BYTES])
 {
-	char live[UNITS_TEXT_BYTES];
-	char absolute[UNITS_TEXT_BYTES];
-	char relative[UNITS_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
 	char more[UNITS_TEXT_BYTES + 16] = "";
 
 	if (check->small_leak == NULL)
 		return false;
 	if (check->small_leak_count > 1)
-		(void)snprintf(more, sizeof(more), " and %s more", units_count(check->small_leak_count - 1, count));
+		(void)snprintf(more, sizeof(more), " and %s more", UNITS_COUNT(check->small_leak_count - 1));
 	(void)snprintf(message, CHECK_MESSAGE_BYTES, "a new leak of %s at %s (less than the tolerance of %s or %s)%s",
-	               units_bytes(check->small_leak->live_bytes.min, live), check->small_leak->where,
-	               units_bytes(check->tolerance.absolute_bytes, absolute),
-	               units_share(check->tolerance.relative_ppm, relative), more);
+	               UNITS_BYTES(check->small_leak->live_bytes.min), check->small_leak->where,
+	               UNITS_BYTES(check->tolerance.absolute_bytes), UNITS_SHARE(check->tolerance.relative_ppm), more);
 	return true;
 }
 

@@ -24,6 +24,7 @@ const char *check_message(const struct check *check, const struct check_rule *ru
 
 /* "11.0 MiB"; of a budget, what is allowed on top of it comes after it: "1.0 MiB + 9.8 MiB for suppressed lines". */
 #define CHECK_LIMIT_BYTES 128
+#define CHECK_LIMIT_ROOM ((char[CHECK_LIMIT_BYTES]){ 0 }) // as PLACE_ROOM
 const char *check_limit_text(const struct check_rule *rule, char text[CHECK_LIMIT_BYTES]);
 
 /* The new leaks that are within the tolerance, the largest named. False: there are none. */

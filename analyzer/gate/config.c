@@ -17,7 +17,6 @@
 
 #include "base/memory.h"
 #include "base/regular_file.h"
-#include "base/text_clean.h"
 #include "base/text_start.h"
 #include "base/yaml_read.h"
 #include "gate/pattern.h"
@@ -172,9 +171,7 @@ take_budget(struct reading *reading, const yaml_node_t *node, enum config_scope 
 		return is_wrong(reading, node, "peak, live or per_step below it");
 	if (!TAKE(reading, node, members, &budget))
 		return false;
-	config->budgets = memory_grown(config->budgets, &config->budget_room, config->budget_count + 1,
-	                               sizeof(*config->budgets));
-	config->budgets[config->budget_count++] = budget;
+	*MEMORY_NEXT(config->budgets, config->budget_count, config->budget_room) = budget;
 	return true;
 }
 
@@ -289,9 +286,7 @@ add_suppression(struct reading *reading, const yaml_node_t *node)
 	if (row.reason[0] == '\0')
 		return yaml_read_wrong(&reading->yaml, node, reading->fail, "a suppression needs a reason: reason: TEXT");
 	row.is_expired = row.expires[0] != '\0' && strcmp(reading->today, row.expires) > 0;
-	config->suppressions = memory_grown(config->suppressions, &config->suppression_room, config->suppression_count + 1,
-	                                    sizeof(*config->suppressions));
-	config->suppressions[config->suppression_count++] = row;
+	*MEMORY_NEXT(config->suppressions, config->suppression_count, config->suppression_room) = row;
 	return true;
 }
 
@@ -494,9 +489,8 @@ add_lsan_line(struct config *config, const char *path, size_t number, char *line
 		return true;
 	if (!text_starts(text, "leak:") || text[strlen("leak:")] == '\0')
 		return fail_set(fail, EXIT_USAGE, "%s:%zu:1: \"%.100s\": expected leak:PATTERN", path, number, text);
-	config->suppressions = memory_grown(config->suppressions, &config->suppression_room, config->suppression_count + 1,
-	                                    sizeof(*config->suppressions));
-	config->suppressions[config->suppression_count++] = (struct config_suppression){
+	*MEMORY_NEXT(config->suppressions, config->suppression_count,
+	             config->suppression_room) = (struct config_suppression){
 		.pattern = text_pool_add_text(config->texts, text + strlen("leak:")),
 		.reason = "",
 		.expires = "",

@@ -6,7 +6,6 @@
  *
  * When failing  errors stay in the stream.
  */
-#include <string.h>
 
 #include "base/json_write.h"
 #include "gate/check_outputs.h"

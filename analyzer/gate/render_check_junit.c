@@ -7,7 +7,6 @@
  *
  * When failing  errors stay in the stream. Texts are escaped here; they are UTF-8 without control characters already.
  */
-#include <string.h>
 
 #include "gate/check_outputs.h"
 #include "gate/check_words.h"

@@ -3,7 +3,6 @@
  *
  * When failing  errors stay in the stream. Texts from outside stand in code spans or are escaped (markdown.h).
  */
-#include <string.h>
 
 #include "base/units.h"
 #include "gate/check_outputs.h"
@@ -15,9 +14,6 @@
 static void
 put_row(const struct check_rule *rule, FILE *stream)
 {
-	char before[UNITS_TEXT_BYTES];
-	char after[UNITS_TEXT_BYTES];
-	char limit[CHECK_LIMIT_BYTES];
 
 	(void)fprintf(stream, "| %s | %s | ",
 	              !rule->is_judged   ? "-"
@@ -25,9 +21,9 @@ put_row(const struct check_rule *rule, FILE *stream)
 	                                 : "ok",
 	              check_rule_name(rule));
 	markdown_escaped(rule->domain, stream); // a pattern, too
-	(void)fprintf(stream, " | %s | %s | %s | ", rule->has_before ? units_bytes(rule->before_bytes, before) : "",
-	              units_bytes(rule->after_bytes, after),
-	              rule->is_judged ? check_limit_text(rule, limit) : "not judged: address space");
+	(void)fprintf(stream, " | %s | %s | %s | ", rule->has_before ? UNITS_BYTES(rule->before_bytes) : "",
+	              UNITS_BYTES(rule->after_bytes),
+	              rule->is_judged ? check_limit_text(rule, CHECK_LIMIT_ROOM) : "not judged: address space");
 	if (rule->where[0] != '\0')
 		markdown_code(rule->where, stream);
 	(void)fputs(" |\n", stream);

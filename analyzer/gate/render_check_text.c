@@ -35,19 +35,16 @@ put_limit(const char *limit, FILE *stream)
 static void
 put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 {
-	char before[UNITS_TEXT_BYTES];
-	char after[UNITS_TEXT_BYTES];
-	char limit[CHECK_LIMIT_BYTES];
 
 	(void)fprintf(stream, "%-6s %-5s %-*s %10s %s %10s",
 	              !rule->is_judged   ? "-"
 	              : rule->has_failed ? "FAIL"
 	                                 : "ok",
 	              check_rule_name(rule), domain_width, rule->domain,
-	              rule->has_before ? units_bytes(rule->before_bytes, before) : "", rule->has_before ? "->" : "  ",
-	              units_bytes(rule->after_bytes, after));
+	              rule->has_before ? UNITS_BYTES(rule->before_bytes) : "", rule->has_before ? "->" : "  ",
+	              UNITS_BYTES(rule->after_bytes));
 	if (rule->is_judged)
-		put_limit(check_limit_text(rule, limit), stream);
+		put_limit(check_limit_text(rule, CHECK_LIMIT_ROOM), stream);
 	else
 		(void)fputs("  not judged: address space", stream);
 	if (rule->where[0] != '\0')
@@ -86,14 +83,13 @@ put_arena_note(const struct check *check, FILE *stream)
 static void
 put_renamed(const struct check *check, FILE *stream)
 {
-	char live[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; i < check->renamed_count && i < RENAMED_SHOWN; i++)
 		(void)fprintf(
 			stream,
 			"note: %s is compared with %s of the baseline, which is gone: it holds the same amount (%s) and has the same callers\n",
 			check->renamed[i].now->where, check->renamed[i].then->where,
-			units_bytes(check->renamed[i].now->live_bytes.min, live));
+			UNITS_BYTES(check->renamed[i].now->live_bytes.min));
 	if (check->renamed_count > RENAMED_SHOWN)
 		(void)fprintf(stream, "note: %zu more lines are compared with renamed ones\n",
 		              check->renamed_count - RENAMED_SHOWN);
@@ -113,16 +109,14 @@ static void
 put_sum(const struct check *check, FILE *stream)
 {
 	bool has_baseline = check->before->run_count != 0;
-	char failed[UNITS_TEXT_BYTES];
-	char sites[UNITS_TEXT_BYTES];
 
 	(void)fprintf(stream, "%s: %s rule%s failed",
 	              check->failed_count == 0 ? "ok"
 	              : has_baseline           ? "worse than the baseline"
 	                                       : "more than the budget",
-	              units_count(check->failed_count, failed), check->failed_count == 1 ? "" : "s");
+	              UNITS_COUNT(check->failed_count), check->failed_count == 1 ? "" : "s");
 	if (has_baseline)
-		(void)fprintf(stream, ", %s line%s%s%s compared", units_count(check->compared_sites, sites),
+		(void)fprintf(stream, ", %s line%s%s%s compared", UNITS_COUNT(check->compared_sites),
 		              check->compared_sites == 1 ? "" : "s", check->after->domain[0] != '\0' ? " of " : "",
 		              check->after->domain);
 	(void)fprintf(stream, ", %llu run%s", (unsigned long long)check->after->run_count,

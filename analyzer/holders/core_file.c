@@ -129,8 +129,7 @@ read_files(struct core *core, const unsigned char *note, uint64_t bytes)
 		if (length == bytes - names)
 			return;
 		memcpy(row, note + sizeof(head) + i * sizeof(row), sizeof(row));
-		core->files = memory_grown(core->files, &core->file_room, core->file_count + 1, sizeof(*core->files));
-		core->files[core->file_count++] = (struct part){
+		*MEMORY_NEXT(core->files, core->file_count, core->file_room) = (struct part){
 			.start = row[0],
 			.end = row[1],
 			.offset = row[2] * head[1],
@@ -208,17 +207,9 @@ read_notes(struct notes *notes, uint64_t offset, uint64_t bytes)
 
 /* ---- mappings ---- */
 
-static int
-compare(const void *left, const void *right)
-{
-	return order_numbers(((const struct part *)left)->start, ((const struct part *)right)->start);
-}
+ORDER_OF(compare, struct part, order_numbers(a->start, b->start))
 
-static int
-compare_regions(const void *left, const void *right)
-{
-	return order_numbers(((const struct memory_region *)left)->start, ((const struct memory_region *)right)->start);
-}
+ORDER_OF(compare_regions, struct memory_region, order_numbers(a->start, b->start))
 
 /* A core does not say whether a mapping is shared. A writable mapping of a library's file is private. */
 static bool
@@ -247,8 +238,7 @@ add_region(struct core *core, struct process_memory *memory, size_t *room, const
 	struct part *file = part_at(core->files, core->file_count, of->start);
 	struct memory_region *region;
 
-	memory->regions = memory_grown(memory->regions, room, memory->region_count + 1, sizeof(*memory->regions));
-	region = &memory->regions[memory->region_count++];
+	region = MEMORY_NEXT(memory->regions, memory->region_count, *room);
 	*region = *of;
 	region->path = file != NULL ? file->path : "";
 	region->offset = file != NULL ? file->offset + (of->start - file->start) : 0;
@@ -271,13 +261,12 @@ read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *
 			read_notes(notes, part.p_offset, part.p_filesz);
 		if (part.p_type != PT_LOAD || part.p_memsz == 0 || part.p_vaddr + part.p_memsz < part.p_vaddr)
 			continue;
-		core->segments = memory_grown(core->segments, &core->segment_room, core->segment_count + 1,
-		                              sizeof(*core->segments));
-		core->segments[core->segment_count++] = (struct part){ .start = part.p_vaddr,
-			                                                   .end = part.p_vaddr + part.p_memsz,
-			                                                   .offset = part.p_offset,
-			                                                   .bytes = part.p_filesz,
-			                                                   .fd = (int)part.p_flags };
+		*MEMORY_NEXT(core->segments, core->segment_count,
+		             core->segment_room) = (struct part){ .start = part.p_vaddr,
+			                                              .end = part.p_vaddr + part.p_memsz,
+			                                              .offset = part.p_offset,
+			                                              .bytes = part.p_filesz,
+			                                              .fd = (int)part.p_flags };
 	}
 	if (core->segment_count > 1)
 		qsort(core->segments, core->segment_count, sizeof(*core->segments), compare);

@@ -280,14 +280,8 @@ take_way(struct forward *forward, uint32_t number)
 }
 
 /* The outermost first: who calls a method has its object longer than the method, whose `self` it is. */
-static int
-compare_depths(const void *left, const void *right)
-{
-	const struct python_frame *const *a = left;
-	const struct python_frame *const *b = right;
-
-	return order_numbers((*b)->depth, (*a)->depth) ?: order_numbers((*a)->start, (*b)->start);
-}
+ORDER_OF_POINTERS(compare_depths, struct python_frame,
+                  order_numbers(b->depth, a->depth) ?: order_numbers(a->start, b->start))
 
 static void
 start_at_locals(struct forward *forward, const struct python_frame **frames, size_t count)

@@ -245,7 +245,6 @@ tell_graph(struct teller *teller, const char *at)
 {
 	char *next;
 	bool is_cut = strtoul(at + 1, &next, 16) != 0;
-	char number[UNITS_TEXT_BYTES];
 	uint64_t nodes = 0;
 
 	while (*next == ',') {
@@ -258,8 +257,7 @@ tell_graph(struct teller *teller, const char *at)
 		nodes += name != NULL && is_graph_node(name) ? count : 0;
 	}
 	if (nodes > 1)
-		(void)fprintf(teller->told, ", grad_fn chain of %s%s nodes", is_cut ? "at least " : "",
-		              units_count(nodes, number));
+		(void)fprintf(teller->told, ", grad_fn chain of %s%s nodes", is_cut ? "at least " : "", UNITS_COUNT(nodes));
 }
 
 /* at: a mark. Returns what is behind it. */

@@ -562,11 +562,7 @@ scan_registers(struct holder_search *search)
 	}
 }
 
-static int
-compare_targets(const void *left, const void *right)
-{
-	return order_numbers(((const struct holder_target *)left)->start, ((const struct holder_target *)right)->start);
-}
+ORDER_OF(compare_targets, struct holder_target, order_numbers(a->start, b->start))
 
 static void
 mark_pages(struct holder_search *search)

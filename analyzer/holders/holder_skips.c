@@ -53,8 +53,7 @@ holder_search_show(struct holder_search *search, const struct live_block *block)
 	holder_lists_show(&search->lists, block);
 	if (block->bytes < SKIP_BYTES_MIN)
 		return;
-	search->large = memory_grown(search->large, &search->large_room, search->large_count + 1, sizeof(*search->large));
-	search->large[search->large_count++] = *block;
+	*MEMORY_NEXT(search->large, search->large_count, search->large_room) = *block;
 }
 
 /* Does a block of this site, one of the first ones, have pointers? */
@@ -95,16 +94,12 @@ is_container(struct holder_search *search, const struct live_block *block)
 static void
 add_skip(struct holder_search *search, const struct live_block *block)
 {
-	search->skips = memory_grown(search->skips, &search->skip_room, search->skip_count + 1, sizeof(*search->skips));
-	search->skips[search->skip_count++] = (struct address_range){ block->addr, block->addr + block->bytes };
+	*MEMORY_NEXT(search->skips, search->skip_count,
+	             search->skip_room) = (struct address_range){ block->addr, block->addr + block->bytes };
 	search->left_out_bytes += block->bytes;
 }
 
-static int
-compare_ranges(const void *left, const void *right)
-{
-	return order_numbers(((const struct address_range *)left)->start, ((const struct address_range *)right)->start);
-}
+ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start))
 
 static bool
 has_block(struct holder_search *search, uint64_t start, uint64_t end)

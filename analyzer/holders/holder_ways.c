@@ -367,7 +367,6 @@ static void
 say_block(struct words *words, const struct step *step, const struct site_lines *lines)
 {
 	uint32_t line = site_lines_of(lines, step->node->site);
-	char text[PLACE_TEXT_BYTES];
 	char name[2 * PYTHON_NAME_BYTES];
 
 	if (step->released != NULL) {
@@ -379,7 +378,7 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 	for (size_t i = 0; i < step->table_count; i++)
 		say(words, "%c%016" PRIx64, HOLDER_TYPE_MARK, step->tables[i]);
 	if (line != 0)
-		say(words, " of %s", site_lines_text(&lines->lines[line], text));
+		say(words, " of %s", site_lines_text(&lines->lines[line], PLACE_ROOM));
 	else
 		say(words, " of %" PRIu64 " bytes?", step->node->end - step->node->start);
 	if (step->is_data || step->node->kind != HOLDER_BLOCK)
@@ -398,10 +397,8 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 static void
 say_step(struct words *words, const struct step *step, const struct holder_words *with, bool is_key, bool is_largest)
 {
-	char number[UNITS_TEXT_BYTES];
 	const struct site_lines *lines = with->lines;
 	uint32_t line = site_lines_of(lines, step->grown_site);
-	char text[PLACE_TEXT_BYTES];
 
 	if (step->type[0] == '\0') {
 		say_block(words, step, lines);
@@ -409,9 +406,9 @@ say_step(struct words *words, const struct step *step, const struct holder_words
 	}
 	say(words, " -> %s", step->type);
 	if (!is_key && step->items != UINT64_MAX && step->items > MANY)
-		say(words, " of %s", units_count(step->items, number));
+		say(words, " of %s", UNITS_COUNT(step->items));
 	if (!is_key && is_largest && line != 0)
-		say(words, ", grown at %s%s", site_lines_text(&lines->lines[line], text), step->is_storage ? "" : ",");
+		say(words, ", grown at %s%s", site_lines_text(&lines->lines[line], PLACE_ROOM), step->is_storage ? "" : ",");
 	if (step->is_storage)
 		say(words, ": its storage");
 	else if (!step->is_data)

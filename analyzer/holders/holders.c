@@ -58,14 +58,8 @@ struct choice {
 
 /* ---- which lines, which blocks ---- */
 
-static int
-compare_lines(const void *left, const void *right)
-{
-	const struct site_line *const *a = left;
-	const struct site_line *const *b = right;
-
-	return order_numbers((*b)->live_bytes, (*a)->live_bytes) ?: order_numbers((uintptr_t)*a, (uintptr_t)*b);
-}
+ORDER_OF_POINTERS(compare_lines, struct site_line,
+                  order_numbers(b->live_bytes, a->live_bytes) ?: order_numbers((uintptr_t)a, (uintptr_t)b))
 
 static void
 choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice, struct holders *holders)
@@ -207,21 +201,15 @@ whole_text(const struct process_look *look, struct process_modules *modules, con
 	return text;
 }
 
-static int
-compare_ways(const void *left, const void *right)
-{
-	const struct holders_way *a = left;
-	const struct holders_way *b = right;
-
-	return order_numbers(b->samples, a->samples) ?: order_texts(a->kind, b->kind) ?: order_texts(a->text, b->text);
-}
+ORDER_OF(compare_ways, struct holders_way,
+	order_numbers(b->samples, a->samples) ?: order_texts(a->kind, b->kind)
+	?: order_texts(a->text, b->text))
 
 static void
 add_way(struct holders_line *line, struct merged_ways *merged, const struct holder_way *way, double bytes, char *text,
         char *key, const struct site_lines *lines)
 {
 	uint32_t grown = site_lines_of(lines, way->grown_site);
-	char place[PLACE_TEXT_BYTES];
 	size_t i = 0;
 
 	line->samples++;
@@ -240,7 +228,7 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 		.text = text,
 		.container = memory_text(way->container),
 		.items = way->items,
-		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], place) : ""),
+		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], PLACE_ROOM) : ""),
 	};
 }
 
@@ -295,9 +283,8 @@ static void
 describe(struct holders_line *line, const struct site_line *from)
 {
 	const struct model_frame *frame = from->site->where;
-	char text[PLACE_TEXT_BYTES];
 
-	line->place = memory_text(site_lines_text(from, text));
+	line->place = memory_text(site_lines_text(from, PLACE_ROOM));
 	line->file = memory_text(frame != NULL ? frame->file : "");
 	line->function = memory_text(frame != NULL ? frame->function : "");
 	line->line = frame != NULL ? frame->line : 0;

@@ -114,18 +114,17 @@ static bool
 has_memory(const struct kmem_guard_passing *guard, uint64_t room_bytes, struct fail *fail)
 {
 	uint64_t left = guard->limit_bytes > guard->used_bytes ? guard->limit_bytes - guard->used_bytes : 0;
-	char text[UNITS_TEXT_BYTES];
 
 	if (room_bytes < NEEDED_OF_ALL_BYTES)
 		return fail_set(
 			fail, EXIT_USAGE,
 			"only %s were left below the limit, and a look needs 128 MiB where the kernel would end the program "
 			"and not the look (memory.oom.group, or much of its memory is pages of files): set the guard lower",
-			units_bytes(room_bytes, text));
+			UNITS_BYTES(room_bytes));
 	if (guard->number == 0 || guard->limit_kind == KMEM_LIMIT_ADDRESS_SPACE || left >= NEEDED_BYTES)
 		return true;
 	return fail_set(fail, EXIT_USAGE, "only %s were left below the limit, and a look needs 32 MiB: set the guard lower",
-	                units_bytes(left, text));
+	                UNITS_BYTES(left));
 }
 
 /* The reason as `kmemshim holders` gives it, without the parts that are about that command. */

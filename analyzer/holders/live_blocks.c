@@ -135,15 +135,10 @@ add_range(struct ranges *ranges, uint64_t start, uint64_t end)
 {
 	if (start >= end)
 		return;
-	ranges->at = memory_grown(ranges->at, &ranges->room, ranges->count + 1, sizeof(*ranges->at));
-	ranges->at[ranges->count++] = (struct address_range){ start, end };
+	*MEMORY_NEXT(ranges->at, ranges->count, ranges->room) = (struct address_range){ start, end };
 }
 
-static int
-compare_ranges(const void *left, const void *right)
-{
-	return order_numbers(((const struct address_range *)left)->start, ((const struct address_range *)right)->start);
-}
+ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start))
 
 static void
 sort_ranges(struct ranges *ranges)
@@ -204,11 +199,7 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 	sort_ranges(&blocks->mapped);
 }
 
-static int
-compare_extras(const void *left, const void *right)
-{
-	return order_numbers(((const struct extra *)left)->addr, ((const struct extra *)right)->addr);
-}
+ORDER_OF(compare_extras, struct extra, order_numbers(a->addr, b->addr))
 
 struct slot_reading {
 	struct live_blocks *blocks;
@@ -225,11 +216,9 @@ see_slot(void *context, uint64_t at, uint64_t word)
 
 	if ((at - reading->first) % sizeof(slot) != 0 || !process_memory_read(blocks->memory, at, &slot, sizeof(slot)))
 		return true;
-	blocks->extras = memory_grown(blocks->extras, &blocks->extra_room, blocks->extra_count + 1,
-	                              sizeof(*blocks->extras));
-	blocks->extras[blocks->extra_count++] = (struct extra){ .addr = word,
-		                                                    .bytes = slot.bytes,
-		                                                    .site = slot.site <= KMEM_WORD_SITE_MASK ? slot.site : 0 };
+	*MEMORY_NEXT(blocks->extras, blocks->extra_count, blocks->extra_room) = (struct extra){
+		.addr = word, .bytes = slot.bytes, .site = slot.site <= KMEM_WORD_SITE_MASK ? slot.site : 0
+	};
 	if (slot.bytes > blocks->longest_extra_bytes)
 		blocks->longest_extra_bytes = slot.bytes;
 	return true;
@@ -299,14 +288,7 @@ see_word(void *context, uint64_t at, uint64_t word)
 	return true;
 }
 
-static int
-compare_leaves(const void *left, const void *right)
-{
-	const struct leaf *const *a = left;
-	const struct leaf *const *b = right;
-
-	return order_numbers((*a)->number, (*b)->number);
-}
+ORDER_OF_POINTERS(compare_leaves, struct leaf, order_numbers(a->number, b->number))
 
 static bool
 has_leaf(const struct live_blocks *blocks, uint64_t number)
@@ -345,9 +327,7 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 		leaf->addr = addr;
 		leaf->starts = memory_zeroed(LEAF_BITS_WORDS, sizeof(uint64_t));
 		leaf->marks = memory_zeroed(LEAF_BITS_WORDS, sizeof(uint64_t));
-		blocks->leaves = memory_grown(blocks->leaves, &blocks->leaf_room, blocks->leaf_count + 1,
-		                              sizeof(struct leaf *));
-		blocks->leaves[blocks->leaf_count++] = leaf;
+		*MEMORY_NEXT(blocks->leaves, blocks->leaf_count, blocks->leaf_room) = leaf;
 		(void)process_memory_scan(memory, addr, addr + LEAF_WINDOWS * 8, (struct word_range){ KMEM_WORD_PRESENT, 0 },
 		                          see_word, &reading);
 	}

@@ -21,25 +21,11 @@
 
 #define COMMAND "lost"
 
-static int
-compare(const void *left, const void *right)
-{
-	const struct lost_line *a = left;
-	const struct lost_line *b = right;
-
-	return order_numbers(b->direct_bytes + b->indirect_bytes, a->direct_bytes + a->indirect_bytes)
-	       ?: order_numbers(b->reachable_bytes, a->reachable_bytes)
-	       ?: order_texts(a->place, b->place);
-}
-
-static int
-compare_places(const void *left, const void *right)
-{
-	const struct lost_line *a = left;
-	const struct lost_line *b = right;
-
-	return order_texts(a->place, b->place) ?: order_texts(a->file, b->file);
-}
+ORDER_OF(compare, struct lost_line,
+	order_numbers(b->direct_bytes + b->indirect_bytes, a->direct_bytes + a->indirect_bytes)
+	?: order_numbers(b->reachable_bytes, a->reachable_bytes)
+	?: order_texts(a->place, b->place))
+ORDER_OF(compare_places, struct lost_line, order_texts(a->place, b->place) ?: order_texts(a->file, b->file))
 
 static void
 free_texts(struct lost_line *line)
@@ -64,9 +50,8 @@ static void
 describe(struct lost_line *line, const struct site_line *from)
 {
 	const struct model_frame *frame = from->site != NULL ? from->site->where : NULL;
-	char text[PLACE_TEXT_BYTES];
 
-	line->place = memory_text(site_lines_text(from, text));
+	line->place = memory_text(site_lines_text(from, PLACE_ROOM));
 	line->file = memory_text(frame != NULL ? frame->file : "");
 	line->function = memory_text(frame != NULL ? frame->function : "");
 	line->line = frame != NULL ? frame->line : 0;

@@ -3,7 +3,6 @@
  */
 #include "holders/process_memory.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

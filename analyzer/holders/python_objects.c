@@ -743,9 +743,7 @@ add_frame(struct python_objects *python, uint64_t addr, uint32_t thread, uint32_
 
 	if (type == NULL || strcmp(type->name, "code") != 0)
 		return;
-	python->frames = memory_grown(python->frames, &python->frame_room, python->frame_count + 1,
-	                              sizeof(*python->frames));
-	python->frames[python->frame_count++] = (struct python_frame){
+	*MEMORY_NEXT(python->frames, python->frame_count, python->frame_room) = (struct python_frame){
 		.start = addr,
 		.end = addr + shape->frame_locals + 8 * (locals_of(python, code) + (stack < STACK_WORDS_MAX ? stack : 0)),
 		.code = code,
@@ -779,11 +777,7 @@ first_state(struct python_objects *python, uint64_t interpreter)
 	return 0;
 }
 
-static int
-compare_frames(const void *left, const void *right)
-{
-	return order_numbers(((const struct python_frame *)left)->start, ((const struct python_frame *)right)->start);
-}
+ORDER_OF(compare_frames, struct python_frame, order_numbers(a->start, b->start))
 
 static void
 read_frames(struct python_objects *python, uint64_t runtime)
@@ -795,9 +789,7 @@ read_frames(struct python_objects *python, uint64_t runtime)
 	for (uint32_t thread = 0; is_address(state) && thread < THREADS_MAX; thread++) {
 		uint64_t frame = innermost_frame(python, state);
 
-		python->states = memory_grown(python->states, &python->state_room, python->state_count + 1,
-		                              sizeof(*python->states));
-		python->states[python->state_count++] = state;
+		*MEMORY_NEXT(python->states, python->state_count, python->state_room) = state;
 		for (unsigned i = 0; is_address(frame) && i < FRAMES_MAX; i++) {
 			add_frame(python, frame, thread, i);
 			frame = WORD(frame + python->shape->frame_previous);

@@ -61,9 +61,8 @@ push(struct flood *flood, const struct live_block *block)
 		flood->is_full = true;
 		return false;
 	}
-	flood->pending = memory_grown(flood->pending, &flood->pending_room, flood->pending_count + 1,
-	                              sizeof(*flood->pending));
-	flood->pending[flood->pending_count++] = (struct address_range){ block->addr, block->addr + block->bytes };
+	*MEMORY_NEXT(flood->pending, flood->pending_count,
+	             flood->pending_room) = (struct address_range){ block->addr, block->addr + block->bytes };
 	return true;
 }
 

@@ -51,16 +51,14 @@ say_way(const struct holders_line *line, const struct holders_way *way, FILE *st
 static void
 say_line(const struct holders_line *line, FILE *stream)
 {
-	char size[UNITS_TEXT_BYTES];
-	char number[UNITS_TEXT_BYTES];
 	uint64_t others = 0;
 
 	const char *about = line->is_estimated ? "≈" : "";
 	uint64_t blocks = line->is_estimated ? units_rounded(line->blocks, 3) : line->blocks;
 
-	(void)units_bytes(line->bytes, size);
+	const char *size = UNITS_BYTES(line->bytes);
 	(void)fprintf(stream, "%*s%s%s  %s%s %s%s allocated at %s\n", 9 - (int)strlen(size) - line->is_estimated, "", about,
-	              size, about, units_count(blocks, number), line->is_estimated ? "small Python object" : "block",
+	              size, about, UNITS_COUNT(blocks), line->is_estimated ? "small Python object" : "block",
 	              blocks == 1 ? "" : "s", line->place);
 	for (size_t i = 0; i < line->way_count; i++) {
 		if (i < WAYS_SHOWN)
@@ -84,13 +82,12 @@ say_left_out(const struct holders *holders, FILE *stream)
 	} parts[] = { { holders->small_lines, "with less than 1/64 of what is live" },
 		          { holders->import_lines, "of what imports left" },
 		          { holders->more_lines, "beyond --top" } };
-	char number[UNITS_TEXT_BYTES];
 	bool is_first = true;
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
 		if (parts[i].count == 0)
 			continue;
-		(void)fprintf(stream, "%s%s %s", is_first ? "lines left out: " : ", ", units_count(parts[i].count, number),
+		(void)fprintf(stream, "%s%s %s", is_first ? "lines left out: " : ", ", UNITS_COUNT(parts[i].count),
 		              parts[i].why);
 		is_first = false;
 	}
@@ -101,7 +98,6 @@ say_left_out(const struct holders *holders, FILE *stream)
 void
 holders_render_text(const struct holders *holders, FILE *stream)
 {
-	char read[UNITS_TEXT_BYTES];
 
 	if (holders->why[0] != '\0') {
 		(void)fprintf(stream, "process %u was not examined: %s\n", holders->pid, holders->why);
@@ -119,7 +115,7 @@ holders_render_text(const struct holders *holders, FILE *stream)
 		              holders->sequence != 0 ? "--holders-stop" : "--stop, or show fewer lines with --top");
 	if (holders->stopped_us != 0) // else it was a core
 		(void)fprintf(stream, "the program stood still for %.3f s, while ", (double)holders->stopped_us / 1e6);
-	(void)fprintf(stream, "%s were read in %u pass%s\n", units_bytes(holders->read_bytes, read), holders->passes,
+	(void)fprintf(stream, "%s were read in %u pass%s\n", UNITS_BYTES(holders->read_bytes), holders->passes,
 	              holders->passes == 1 ? "" : "es");
 }
 

@@ -21,19 +21,16 @@
 		JSON_FIELD(reachable_blocks, "These blocks.")
 
 #define OWNER struct lost_line
-static const struct json_field count_fields[] = { COUNTS, { .name = NULL } };
-static const struct json_object count_object = { "counts", "Live blocks of the heap.", count_fields,
-	                                             sizeof(struct lost_line), NULL };
+static const struct json_field counts_fields[] = { COUNTS };
+static JSON_OBJECT_OF(counts, NULL, "Live blocks of the heap.");
 static const struct json_field line_fields[] = {
 	JSON_FIELD(place, "The line of code that asked for the blocks, as the text has it."),
 	JSON_FIELD(file, "Its source file; \"\" = unknown."),
 	JSON_FIELD(line, "0 = unknown."),
 	JSON_FIELD(function, "\"\" = unknown."),
 	COUNTS,
-	{ .name = NULL },
 };
-static const struct json_object line_object = { "line", "One line of code.", line_fields, sizeof(struct lost_line),
-	                                            NULL };
+static JSON_OBJECT_OF(line, NULL, "One line of code.");
 #undef OWNER
 
 #define OWNER struct lost
@@ -42,13 +39,10 @@ static const struct json_field lost_fields[] = {
 	JSON_FIELD(pid, "The process."),
 	JSON_FIELD(stopped_us, "For how long it stood still, in microseconds."),
 	JSON_FIELD(read_bytes, "Of its memory, meanwhile."),
-	JSON_FIELD_OF(JSON_OBJECT, "all", all, "Of all lines together.", .object = &count_object),
-	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "Those that lost most first.", .object = &line_object,
-	              .is_pointer = true, .count_offset = offsetof(OWNER, line_count)),
-	{ .name = NULL },
+	JSON_FIELD_OF(JSON_OBJECT, "all", all, "Of all lines together.", .object = &counts_object),
+	JSON_LIST("lines", lines, line_count, line, "Those that lost most first."),
 };
-static const struct json_object lost_object = { "lost", "What `kmemshim lost --json` prints.", lost_fields,
-	                                            sizeof(struct lost), NULL };
+static JSON_OBJECT_OF(lost, NULL, "What `kmemshim lost --json` prints.");
 #undef OWNER
 
 static void
@@ -56,14 +50,12 @@ say_total(const struct lost *lost, FILE *stream)
 {
 	uint64_t bytes = lost->all.direct_bytes + lost->all.indirect_bytes;
 	uint64_t blocks = lost->all.direct_blocks + lost->all.indirect_blocks;
-	char size[UNITS_TEXT_BYTES];
-	char number[UNITS_TEXT_BYTES];
 
 	if (blocks == 0)
 		(void)fprintf(stream, "process %u has lost nothing: a pointer leads to each live block\n", lost->pid);
 	else
 		(void)fprintf(stream, "process %u has lost %s in %s block%s: no pointer leads there any more\n", lost->pid,
-		              units_bytes(bytes, size), units_count(blocks, number), blocks == 1 ? "" : "s");
+		              UNITS_BYTES(bytes), UNITS_COUNT(blocks), blocks == 1 ? "" : "s");
 }
 
 /* It has lost nearly all: what is left is so by chance, perhaps. */
@@ -77,14 +69,11 @@ is_chance(const struct lost_line *line)
 static void
 say_rest(const struct lost *lost, FILE *stream)
 {
-	char size[UNITS_TEXT_BYTES];
-	char number[UNITS_TEXT_BYTES];
-	char read[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "still reachable: %s in %s block%s\n", units_bytes(lost->all.reachable_bytes, size),
-	              units_count(lost->all.reachable_blocks, number), lost->all.reachable_blocks == 1 ? "" : "s");
+	(void)fprintf(stream, "still reachable: %s in %s block%s\n", UNITS_BYTES(lost->all.reachable_bytes),
+	              UNITS_COUNT(lost->all.reachable_blocks), lost->all.reachable_blocks == 1 ? "" : "s");
 	(void)fprintf(stream, "the program stood still for %.3f s, while %s were read\n", (double)lost->stopped_us / 1e6,
-	              units_bytes(lost->read_bytes, read));
+	              UNITS_BYTES(lost->read_bytes));
 }
 
 void
@@ -95,10 +84,6 @@ lost_render_text(const struct lost *lost, uint64_t top, FILE *stream)
 	say_total(lost, stream);
 	for (size_t i = 0; i < lost->line_count; i++) {
 		const struct lost_line *line = &lost->lines[i];
-		char direct[UNITS_TEXT_BYTES];
-		char indirect[UNITS_TEXT_BYTES];
-		char reachable[UNITS_TEXT_BYTES];
-		char number[UNITS_TEXT_BYTES];
 
 		if (line->direct_blocks + line->indirect_blocks == 0)
 			break;
@@ -109,10 +94,9 @@ lost_render_text(const struct lost *lost, uint64_t top, FILE *stream)
 		if (i == 0)
 			(void)fprintf(stream, "\n%10s  %10s  %10s  %10s  %s\n", "directly", "indirectly", "blocks", "reachable",
 			              "line of code");
-		(void)fprintf(stream, "%10s  %10s  %10s  %10s  %s%s\n", units_bytes(line->direct_bytes, direct),
-		              units_bytes(line->indirect_bytes, indirect),
-		              units_count(line->direct_blocks + line->indirect_blocks, number),
-		              units_bytes(line->reachable_bytes, reachable), line->place,
+		(void)fprintf(stream, "%10s  %10s  %10s  %10s  %s%s\n", UNITS_BYTES(line->direct_bytes),
+		              UNITS_BYTES(line->indirect_bytes), UNITS_COUNT(line->direct_blocks + line->indirect_blocks),
+		              UNITS_BYTES(line->reachable_bytes), line->place,
 		              is_chance(line) ? "  (some reachable by chance?)" : "");
 	}
 	if (left_out != 0)

@@ -44,8 +44,7 @@ add(struct search *search, uint64_t start, uint64_t end, enum root_kind kind, ui
 
 	if (start >= end)
 		return;
-	ranges->at = memory_grown(ranges->at, &ranges->room, ranges->count + 1, sizeof(*ranges->at));
-	ranges->at[ranges->count++] = (struct root_range){ start, end, kind, thread };
+	*MEMORY_NEXT(ranges->at, ranges->count, ranges->room) = (struct root_range){ start, end, kind, thread };
 }
 
 /* Is there a block without a mapping of its own? Looks from the top down. *any: there is a block. */
@@ -248,11 +247,7 @@ add_region(struct search *search, const struct memory_region *region)
 	search->last_end = region->end;
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	return order_numbers(((const struct root_range *)left)->start, ((const struct root_range *)right)->start);
-}
+ORDER_OF(compare, struct root_range, order_numbers(a->start, b->start))
 
 void
 root_ranges_find(struct process_memory *memory, const struct stopped_process *process, struct live_blocks *blocks,

@@ -21,15 +21,9 @@ place_key(const struct model_site *site)
 	return site->where != NULL ? (uint64_t)(uintptr_t)site->where : site->key;
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	const struct by_place *a = left;
-	const struct by_place *b = right;
-
-	return order_numbers(place_key(a->site), place_key(b->site)) ?: order_numbers(a->is_sampled, b->is_sampled)
-	           ?: order_numbers(a->index, b->index);
-}
+ORDER_OF(compare, struct by_place,
+	order_numbers(place_key(a->site), place_key(b->site)) ?: order_numbers(a->is_sampled, b->is_sampled)
+	?: order_numbers(a->index, b->index))
 
 static bool
 is_sampled(const struct model *model, const struct model_site *site)

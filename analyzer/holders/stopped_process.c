@@ -125,9 +125,7 @@ seize_new(struct stopped_process *process, size_t *added)
 			errno = error;
 			return false;
 		}
-		process->threads = memory_grown(process->threads, &process->room, process->count + 1,
-		                                sizeof(*process->threads));
-		process->threads[process->count++] = (struct stopped_thread){ .number = number };
+		*MEMORY_NEXT(process->threads, process->count, process->room) = (struct stopped_thread){ .number = number };
 		(void)ptrace(PTRACE_INTERRUPT, number, NULL, NULL);
 		++*added;
 	}

@@ -113,19 +113,11 @@ add_library(struct search *search, uint64_t number, uint64_t since, uint64_t rec
 
 		if (start == 0 || start + bytes < start)
 			continue;
-		areas->areas = memory_grown(areas->areas, &areas->room, areas->count + 1, sizeof(*areas->areas));
-		areas->areas[areas->count++] = (struct thread_area){ start, start + bytes, module, i };
+		*MEMORY_NEXT(areas->areas, areas->count, areas->room) = (struct thread_area){ start, start + bytes, module, i };
 	}
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	const struct thread_area *a = left;
-	const struct thread_area *b = right;
-
-	return order_numbers(a->end, b->end) ?: order_numbers(a->start, b->start);
-}
+ORDER_OF(compare, struct thread_area, order_numbers(a->end, b->end) ?: order_numbers(a->start, b->start))
 
 void
 thread_areas_find(struct process_memory *memory, const struct stopped_process *process, struct process_modules *modules,

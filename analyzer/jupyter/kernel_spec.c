@@ -349,8 +349,7 @@ list(struct kernel_spec **specs, bool has_others)
 			if (entries[k]->d_name[0] != '.' && read_spec(places->paths[i], entries[k]->d_name, &spec, &fail)) {
 				has_native = has_native || strcasecmp(spec.name, native_name) == 0;
 				if (has_others || kernel_spec_wraps(&spec) != NULL) {
-					*specs = memory_grown(*specs, &room, count + 1, sizeof(**specs));
-					(*specs)[count++] = spec;
+					*MEMORY_NEXT(*specs, count, room) = spec;
 				} else {
 					kernel_spec_free(&spec);
 				}
@@ -362,8 +361,7 @@ list(struct kernel_spec **specs, bool has_others)
 	}
 	free(places);
 	if (has_others && !has_native && make_native(&native)) {
-		*specs = memory_grown(*specs, &room, count + 1, sizeof(**specs));
-		(*specs)[count++] = native;
+		*MEMORY_NEXT(*specs, count, room) = native;
 	}
 	return count;
 }

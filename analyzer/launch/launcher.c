@@ -211,13 +211,12 @@ launcher_find_shim(const char *command, char *path, struct fail *fail)
 bool
 launcher_make_folder(const char *folder, bool is_named, char *path, struct fail *fail)
 {
-	char text[OWNER_TEXT_BYTES];
 	uid_t owner;
 
 	if (!is_named && owner_is_anothers(folder, &owner))
 		return fail_set(fail, EXIT_USAGE,
 		                "%s: this folder belongs to %s: choose another one with -o, or name this one with -o to use it",
-		                folder, owner_text(owner, text));
+		                folder, owner_text(owner, OWNER_ROOM));
 
 	char probe[PATH_MAX + 40];
 	bool is_made = make_folders(folder, FOLDER_MODE) && realpath(folder, path) != NULL;

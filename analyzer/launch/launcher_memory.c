@@ -2,7 +2,6 @@
 #include "launch/launcher_memory.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdint.h>
@@ -168,8 +167,7 @@ hold(const char *name)
 	file = launcher_memory_open(name);
 	if (file < 0)
 		return;
-	held = memory_grown(held, &held_room, held_count + 1, sizeof(*held));
-	held[held_count++] = (struct held){ .name = memory_text(name), .file = file };
+	*MEMORY_NEXT(held, held_count, held_room) = (struct held){ .name = memory_text(name), .file = file };
 }
 
 static void

@@ -11,7 +11,6 @@
 #define LAUNCHER_MEMORY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 /* Why captures of this folder cannot lie in memory, for a person; NULL: they can, or need not, for the folder is in memory itself. */
 const char *launcher_memory_why_not(const char *folder);

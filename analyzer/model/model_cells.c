@@ -280,8 +280,7 @@ model_cells_label(struct build *build, struct model_cell **cells)
 	for (struct build_cell *cell = build->cells; cell != NULL; cell = cell->hh.next) {
 		if (cell->same == NULL) {
 			label(build, cell);
-			*cells = memory_grown(*cells, &room, count + 1, sizeof(**cells));
-			(*cells)[count++] = (struct model_cell){ .file = cell->label, .text = cell->text };
+			*MEMORY_NEXT(*cells, count, room) = (struct model_cell){ .file = cell->label, .text = cell->text };
 		}
 		if (cell == last) // what follows are labels
 			break;

@@ -198,9 +198,7 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 			                stored->domain);
 			continue;
 		}
-		build->failed = memory_grown(build->failed, &build->failed_room, build->failed_count + 1,
-		                             sizeof(*build->failed));
-		failed = &build->failed[build->failed_count++];
+		failed = MEMORY_NEXT(build->failed, build->failed_count, build->failed_room);
 		*failed = (struct build_failed){
 			.site = build->refused_arenas[i] != 0                        ? build->refused_arenas[i]
 			        : stored->site != 0 && stored->site <= site_count ? sites[stored->site - 1]
@@ -231,16 +229,9 @@ model_add_failed(struct build *build, struct capture *capture, const struct doma
 	}
 }
 
-static int
-compare_failed(const void *left, const void *right)
-{
-	const struct build_failed *a = left;
-	const struct build_failed *b = right;
-
-	int order = order_numbers(a->failed.monotonic_ns, b->failed.monotonic_ns);
-
-	return order ?: order_numbers(a->failed.process, b->failed.process);
-}
+ORDER_OF(compare_failed, struct build_failed,
+         order_numbers(a->failed.monotonic_ns, b->failed.monotonic_ns)
+             ?: order_numbers(a->failed.process, b->failed.process))
 
 static const struct model_site *
 site_at(const struct build *build, uint64_t index_plus_one)

@@ -93,11 +93,7 @@ site_of(const struct build *build, const struct build_member *parent, uint32_t r
 	return &build->sites[parent->sites[record - 1] - 1];
 }
 
-static int
-compare_built(const void *a, const void *b)
-{
-	return order_numbers(((const struct model_built *)b)->live_bytes, ((const struct model_built *)a)->live_bytes);
-}
+ORDER_OF(compare_built, struct model_built, order_numbers(b->live_bytes, a->live_bytes))
 
 /* Subtracts the objects that are known by line from what the arenas held then. */
 static void

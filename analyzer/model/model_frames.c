@@ -6,7 +6,6 @@
  *
  * When failing  a frame without names; the reader's damages say why.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -137,17 +136,9 @@ model_frames_tell_files(struct build *build)
 	free(paths);
 }
 
-static int
-compare_modules(const void *left, const void *right)
-{
-	const struct module *a = left;
-	const struct module *b = right;
-
-	int order = order_numbers(a->start_addr, b->start_addr);
-
-	order = order ?: order_numbers(a->loaded_version, b->loaded_version);
-	return order ?: strcmp(a->path, b->path);
-}
+ORDER_OF(compare_modules, struct module,
+	order_numbers(a->start_addr, b->start_addr) ?: order_numbers(a->loaded_version, b->loaded_version)
+	?: strcmp(a->path, b->path))
 
 /* The name as the loader was given it: relative to where the program began, where the recorder could not learn more. */
 static const char *
@@ -180,8 +171,7 @@ read_modules(struct process_frames *frames)
 			.mtime_ns = stored.file_mtime_ns,
 		};
 
-		frames->modules = memory_grown(frames->modules, &room, frames->module_count + 1, sizeof(struct module));
-		frames->modules[frames->module_count++] = (struct module){
+		*MEMORY_NEXT(frames->modules, frames->module_count, room) = (struct module){
 			.start_addr = stored.start_addr,
 			.end_addr = stored.end_addr,
 			.load_bias = stored.load_bias,

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/order.h"
 #include "capture/capture_history.h"
 #include "base/amount.h"
 #include "model/model_build.h"
@@ -76,14 +77,7 @@ point_of(const struct build *build, const struct domain_rows *rows, const struct
 
 /* ---- the end ---- */
 
-static int
-compare_held(const void *left, const void *right)
-{
-	const struct model_point_site *a = left;
-	const struct model_point_site *b = right;
-
-	return a->bytes < b->bytes ? 1 : a->bytes > b->bytes ? -1 : 0;
-}
+ORDER_OF(compare_held, struct model_point_site, order_numbers(b->bytes, a->bytes))
 
 /* All sites of the capture that hold anything. */
 static void

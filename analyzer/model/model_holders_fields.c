@@ -20,14 +20,13 @@ static const struct json_field way_fields[] = {
 	JSON_FIELD(container, "Type of the object with most items on the way; \"\" = none has many."),
 	JSON_FIELD(items, "Its items."),
 	JSON_FIELD(grown_at, "The line that asked for its storage last; \"\" = not known."),
-	{ .name = NULL },
 };
-const struct json_object model_way_object = { "way", "How some samples are held.", way_fields,
-	                                          sizeof(struct holders_way), NULL };
+const struct json_object model_way_object = { "way", "How some samples are held.", JSON_ROWS_OF(way_fields),
+	                                          sizeof(OWNER), NULL };
 #undef OWNER
 
 #define OWNER struct holders_line
-static const struct json_field line_fields[] = {
+static const struct json_field held_line_fields[] = {
 	JSON_FIELD(place, "The line of code that asked for the blocks, as the text has it."),
 	JSON_FIELD(file, "Its source file; \"\" = unknown."),
 	JSON_FIELD(line, "0 = unknown."),
@@ -36,12 +35,9 @@ static const struct json_field line_fields[] = {
 	JSON_FIELD(blocks, "Live blocks, or objects."),
 	JSON_FIELD(is_estimated, "They are small Python objects, and both figures estimates from a sample."),
 	JSON_FIELD(samples, "Blocks that were drawn."),
-	JSON_FIELD_OF(JSON_OBJECTS, "ways", ways, "Those of most samples first.", .object = &model_way_object,
-	              .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
-	{ .name = NULL },
+	JSON_LIST("ways", ways, way_count, model_way, "Those of most samples first."),
 };
-static const struct json_object line_object = { "held_line", "One of the largest lines.", line_fields,
-	                                            sizeof(struct holders_line), NULL };
+static JSON_OBJECT_OF(held_line, NULL, "One of the largest lines.");
 #undef OWNER
 
 #define OWNER struct holders
@@ -59,10 +55,8 @@ static const struct json_field holders_fields[] = {
 	JSON_FIELD(is_unfinished, "There was no time or room for more."),
 	JSON_FIELD(python, "Why Python objects have no names here; \"\" = they have, or there is no Python."),
 	JSON_FIELD(why, "Why nothing was found out; \"\" = it was."),
-	JSON_FIELD_OF(JSON_OBJECTS, "holders", lines, "The largest first.", .object = &line_object, .is_pointer = true,
-	              .count_offset = offsetof(OWNER, line_count)),
-	{ .name = NULL },
+	JSON_LIST("holders", lines, line_count, held_line, "The largest first."),
 };
-const struct json_object model_holders_object = { "holders", "What `kmemshim holders --json` prints.", holders_fields,
-	                                              sizeof(struct holders), NULL };
+const struct json_object model_holders_object = { "holders", "What `kmemshim holders --json` prints.",
+	                                              JSON_ROWS_OF(holders_fields), sizeof(OWNER), NULL };
 #undef OWNER

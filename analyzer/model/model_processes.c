@@ -3,7 +3,6 @@
  *
  * When failing  a damaged part counts as absent and is told by a line in the capture's damages.
  */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,8 +84,7 @@ add_notes(struct build *build, struct capture *capture, struct model_process *pr
 	uint32_t bytes;
 
 	while (capture_next_note(capture, &next, &text, &bytes)) {
-		notes = memory_grown(notes, &room, process->note_count + 1, sizeof(*notes));
-		notes[process->note_count++] = text_pool_add(build->pool, text, bytes);
+		*MEMORY_NEXT(notes, process->note_count, room) = text_pool_add(build->pool, text, bytes);
 	}
 	kept = text_pool_room(build->pool, process->note_count * sizeof(*kept));
 	for (size_t i = 0; i < process->note_count; i++) // the list leads from new to old
@@ -251,14 +249,8 @@ struct by_pid {
 	int index;
 };
 
-static int
-compare_by_pid(const void *left, const void *right)
-{
-	const struct by_pid *a = left;
-	const struct by_pid *b = right;
-
-	return order_numbers(a->pid, b->pid) ?: order_numbers(a->start_ns, b->start_ns) ?: a->index - b->index;
-}
+ORDER_OF(compare_by_pid, struct by_pid,
+	order_numbers(a->pid, b->pid) ?: order_numbers(a->start_ns, b->start_ns) ?: a->index - b->index)
 
 void
 model_processes_link(struct model_process *processes, size_t count)

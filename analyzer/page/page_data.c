@@ -353,8 +353,7 @@ source_number(const struct report *report, size_t line, const struct report_plac
 	}
 	if (!files->is_there[file]) {
 		files->is_there[file] = true;
-		files->lines = memory_grown(files->lines, &files->line_room, files->count + 1, sizeof(*files->lines));
-		files->lines[files->count++] = line;
+		*MEMORY_NEXT(files->lines, files->count, files->line_room) = line;
 	}
 	if (where->line <= source.text.line_count && where->line <= SOURCE_LINES_MAX)
 		return IN_ITS_FILE;
@@ -538,11 +537,10 @@ put_frames(struct json_write *json, struct numbers *numbers)
 	for (size_t i = 0; i < numbers->frames.count; i++) {
 		const struct report_frame *at = &numbers->frames.frames[i];
 		const struct model_frame *frame = &at->of;
-		char place[PLACE_TEXT_BYTES];
 
 		json_write_open(json, NULL, '[');
 		put_number(json, text_number(numbers, place_text(frame->file, frame->line, frame->function, frame->module,
-		                                                 at->offset, place)));
+		                                                 at->offset, PLACE_ROOM)));
 		put_number(json, text_number(numbers, frame->file));
 		put_number(json, frame->line);
 		put_number(json, text_number(numbers, frame->module));

@@ -29,8 +29,7 @@ frame_numbers_of(struct frame_numbers *numbers, const struct report_frame *frame
 	found->identity = frame->identity;
 	found->number = (uint32_t)numbers->count;
 	HASH_ADD_PTR(numbers->by_identity, identity, found);
-	numbers->frames = memory_grown(numbers->frames, &numbers->room, numbers->count + 1, sizeof(*numbers->frames));
-	numbers->frames[numbers->count++] = *frame;
+	*MEMORY_NEXT(numbers->frames, numbers->count, numbers->room) = *frame;
 	return found->number;
 }
 

@@ -139,14 +139,9 @@ is_pseudo(const struct file *file)
 	return file->name[0] == '<';
 }
 
-static int
-compare_files(const void *left, const void *right)
-{
-	const struct file *a = *(const struct file *const *)left;
-	const struct file *b = *(const struct file *const *)right;
-
-	return order_numbers(is_pseudo(a), is_pseudo(b)) ?: order_numbers(b->is_user, a->is_user) ?: order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name);
-}
+ORDER_OF_POINTERS(compare_files, struct file,
+	order_numbers(is_pseudo(a), is_pseudo(b)) ?: order_numbers(b->is_user, a->is_user)
+	?: order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
 /* "a.py, b/c.py and 3 more": the user's first, then those that held most. */
 static void
@@ -323,12 +318,7 @@ add_through(struct annotation *all, const struct report *report, const char *fil
 	}
 }
 
-static int
-compare_lines(const void *left, const void *right)
-{
-	return order_numbers((*(const struct annotated *const *)left)->line,
-	                     (*(const struct annotated *const *)right)->line);
-}
+ORDER_OF_POINTERS(compare_lines, struct annotated, order_numbers(a->line, b->line))
 
 static const struct annotated **
 sorted_lines(const struct annotation *all, size_t *count)
@@ -350,11 +340,10 @@ static void
 put_figure(uint64_t bytes, bool is_shown, uint64_t unsure_bytes, int width, FILE *stream)
 {
 	bool is_estimated = unsure_bytes > bytes / CLEAR_PART;
-	char bytes_text[UNITS_TEXT_BYTES];
 	char text[FIGURE_BYTES] = "";
 
 	if (is_shown)
-		(void)snprintf(text, sizeof(text), "%s%s", is_estimated ? "≈" : "", units_bytes(bytes, bytes_text));
+		(void)snprintf(text, sizeof(text), "%s%s", is_estimated ? "≈" : "", UNITS_BYTES(bytes));
 	(void)fprintf(stream, "%*s", is_shown && is_estimated ? width + (int)strlen("≈") - 1 : width, text);
 }
 
@@ -446,7 +435,6 @@ put_heading(const struct report *report, const struct annotation *all, const cha
 						   "ran (another machine, a restart, another owner).\n",
 	};
 	uint64_t whole_bytes = 0;
-	char share[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
@@ -461,7 +449,7 @@ put_heading(const struct report *report, const struct annotation *all, const cha
 	(void)fprintf(stream, "%6s  all lines of this file", "");
 	if (all->sum.peak_bytes != 0)
 		(void)fprintf(stream, ": %s of what %s held at the peak",
-		              units_share(verdict_share(all->sum.peak_bytes, whole_bytes), share),
+		              UNITS_SHARE(verdict_share(all->sum.peak_bytes, whole_bytes)),
 		              report->domain != NULL ? report->domain : "the host's memory");
 	(void)fputc('\n', stream);
 	render_peaks_apart(report, all->sum.peak_bytes != 0 ? whole_bytes : 0, stream);

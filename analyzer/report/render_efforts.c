@@ -1,10 +1,8 @@
 /*
  * render_efforts.c - what did recording do beyond the fast way: as a table, and as rows of the JSON.
  */
-#include <inttypes.h>
 
 #include "base/units.h"
-#include "report/paragraph.h"
 #include "report/render_json.h"
 
 #define WORDS(constant, name, words) [KMEM_EFFORT_##constant] = (words),
@@ -28,17 +26,15 @@ void
 render_text_efforts(const struct report *report, FILE *stream)
 {
 	const struct model_efforts *efforts = &report->efforts;
-	char count[UNITS_TEXT_BYTES];
 
 	if (!is_any(efforts)) // an older capture
 		return;
 	(void)fprintf(stream, "\n%-18s%18s\n", "What recording did", "per 1,000 events");
-	(void)fprintf(stream, "%18s%18s  allocations and releases that were recorded\n",
-	              units_count(efforts->events, count), "");
+	(void)fprintf(stream, "%18s%18s  allocations and releases that were recorded\n", UNITS_COUNT(efforts->events), "");
 	for (unsigned i = 0; i < KMEM_EFFORT_COUNT; i++) {
 		if (efforts->counts[i] == 0)
 			continue;
-		(void)fprintf(stream, "%18s", units_count(efforts->counts[i], count));
+		(void)fprintf(stream, "%18s", UNITS_COUNT(efforts->counts[i]));
 		if (efforts->events != 0)
 			(void)fprintf(stream, "%18.2f", (double)efforts->counts[i] * 1000 / (double)efforts->events);
 		else
@@ -78,9 +74,9 @@ static const struct json_field efforts_fields[] = {
 		JSON_ENUM, "longest_pause", longest_pause,
 		"What it was, by its name here: walks, new_stacks (the stack was stored), growths (the capture grew), new_searches, library_looks, heartbeats.",
 		.without = JSON_NULL, .value_of = pause_name, .is_known = has_pause),
-	KMEM_EFFORTS(FIELD){ .name = NULL },
+	KMEM_EFFORTS(FIELD)
 };
-OBJECT_SHARED(
+JSON_OBJECT_OF(
 	efforts, NULL,
 	"What recording itself did beyond the fast way of an event: counts, which do not depend on how fast the machine is. Of a thread that runs or was killed up to 63 of each are missing, but of new_stacks and what follows it none; system_calls are as of when something else was counted last.");
 #undef OWNER

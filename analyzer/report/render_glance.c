@@ -5,7 +5,6 @@
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -171,8 +170,6 @@ join_rows(struct rows *rows)
 {
 	struct rows joined = { .total_bytes = rows->total_bytes, .is_without_cache = rows->is_without_cache };
 	bool is_taken[CANDIDATES] = { false };
-	char text[PLACE_TEXT_BYTES];
-	char other[PLACE_TEXT_BYTES];
 
 	for (size_t i = 0; i < rows->count; i++) {
 		struct row sum = rows->rows[i];
@@ -180,7 +177,7 @@ join_rows(struct rows *rows)
 		if (is_taken[i])
 			continue;
 		for (size_t j = i + 1; j < rows->count; j++) {
-			if (strcmp(row_text(&rows->rows[i], text), row_text(&rows->rows[j], other)) != 0)
+			if (strcmp(row_text(&rows->rows[i], PLACE_ROOM), row_text(&rows->rows[j], PLACE_ROOM)) != 0)
 				continue;
 			is_taken[j] = true;
 			sum.bytes += rows->rows[j].bytes;
@@ -329,12 +326,11 @@ static bool
 growth_text(const struct row *row, uint64_t total_bytes, char text[UNITS_TEXT_BYTES + 16])
 {
 	const char *doubt = row->may_be_built_once ? "?" : "";
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (!row->is_leak)
 		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(grew until the peak)");
 	else if (row->leaking_bytes < row->bytes / 2)
-		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(leak%s of %s)", doubt, units_bytes(row->leaking_bytes, bytes));
+		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(leak%s of %s)", doubt, UNITS_BYTES(row->leaking_bytes));
 	else
 		(void)snprintf(text, UNITS_TEXT_BYTES + 16, "(leak%s)", doubt);
 	if (row->is_leak && row->leaking_bytes < row->bytes / 2 && row->leaking_bytes < total_bytes / TRIFLE_PART)
@@ -348,17 +344,15 @@ put_row(const struct row *row, uint64_t total_bytes, struct units_column units, 
 {
 	bool has_bar = columns >= BAR_FROM_COLUMNS;
 	size_t column = has_bar ? PLACE_COLUMN : PLACE_COLUMN - BAR_COLUMNS - 2;
-	char bytes[UNITS_TEXT_BYTES];
 	char figure[UNITS_TEXT_BYTES + 4];
-	char share[UNITS_TEXT_BYTES];
 	char growth[UNITS_TEXT_BYTES + 16];
 	char text[PLACE_TEXT_BYTES];
 	const char *place = row_text(row, text);
 
 	(void)snprintf(figure, sizeof(figure), "%s%s", row->error_bytes > row->bytes / CLEAR_PART ? "≈" : "",
-	               units_bytes_in(units, row->bytes, bytes));
+	               UNITS_BYTES_IN(units, row->bytes));
 	(void)fprintf(stream, "%*s%s%7s  ", (int)(11 - text_columns(figure, strlen(figure))), "", figure,
-	              units_share(verdict_share(row->bytes, total_bytes), share));
+	              UNITS_SHARE(verdict_share(row->bytes, total_bytes)));
 	if (has_bar)
 		put_bar(row->bytes, total_bytes, style, stream);
 	column += text_columns(place, strlen(place));
@@ -390,20 +384,18 @@ put_heading(const struct rows *rows, const struct moment *moment, const struct r
 	bool is_of_many = report->process_count > 1 && moment->ranking != NULL;
 	bool is_more = is_more_than_memory(report, moment, rows->total_bytes);
 	bool is_apart = !is_more && is_of_host && report_peaks_are_apart(report, rows->total_bytes);
-	char text[UNITS_TEXT_BYTES];
 
 	(void)fprintf(stream, "%s", moment->heading);
 	if (is_of_many)
 		(void)fprintf(stream, is_of_host ? " of each of %s processes" : ", summed over %s processes",
-		              units_count(report->process_count, text));
+		              UNITS_COUNT(report->process_count));
 	if (is_apart)
 		(void)fputs(" of each kind of memory", stream);
-	(void)fprintf(stream, " (%s in %s%s", units_bytes(rows->total_bytes, text),
+	(void)fprintf(stream, " (%s in %s%s", UNITS_BYTES(rows->total_bytes),
 	              is_apart || (is_of_many && is_of_host) ? "sum" : "all",
 	              rows->is_without_cache ? ", without what PyTorch caches" : "");
 	if (is_more)
-		(void)fprintf(stream, ", at most %s of it in memory",
-		              units_bytes(report->processes[0].max_resident_bytes, text));
+		(void)fprintf(stream, ", at most %s of it in memory", UNITS_BYTES(report->processes[0].max_resident_bytes));
 	(void)fputs("):\n", stream);
 }
 
@@ -532,9 +524,6 @@ static void
 most_text(const struct report *report, char text[MOST_BYTES])
 {
 	const struct report_process *largest = NULL;
-	char bytes[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-	char of[UNITS_TEXT_BYTES];
 	size_t used = 0;
 
 	text[0] = '\0';
@@ -549,7 +538,7 @@ most_text(const struct report *report, char text[MOST_BYTES])
 
 		used = add_text(text, used, "%s had at most %s in memory",
 		                report->process_count > 1 ? "Its largest process" : "It",
-		                units_bytes(largest->max_resident_bytes, bytes));
+		                UNITS_BYTES(largest->max_resident_bytes));
 		if (find(report, FINDING_ADDRESS_LIMIT) != NULL)
 			; // that was the limit, and is told next
 		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes && is_container)
@@ -557,13 +546,13 @@ most_text(const struct report *report, char text[MOST_BYTES])
 				text, used,
 				". The container's limit is %s: libraries and files that another container read first do not "
 				"count against it",
-				units_bytes(whole_bytes, of));
+				UNITS_BYTES(whole_bytes));
 		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes)
-			used = add_text(text, used, "; the machine has %s", units_bytes(whole_bytes, of));
+			used = add_text(text, used, "; the machine has %s", UNITS_BYTES(whole_bytes));
 		else if (whole_bytes != 0)
 			used = add_text(text, used, ": %s of the %s %s",
-			                units_share(verdict_share(largest->max_resident_bytes, whole_bytes), share),
-			                is_container ? "container's limit of" : "machine's", units_bytes(whole_bytes, of));
+			                UNITS_SHARE(verdict_share(largest->max_resident_bytes, whole_bytes)),
+			                is_container ? "container's limit of" : "machine's", UNITS_BYTES(whole_bytes));
 		used = add_text(text, used, ".");
 	}
 	for (size_t i = 0; i < report->domain_count; i++) {
@@ -571,7 +560,7 @@ most_text(const struct report *report, char text[MOST_BYTES])
 
 		if (domain->is_device && strchr(domain->of.name, '/') == NULL && domain->of.peak_bytes != 0)
 			used = add_text(text, used, "%s%s held at most %s.", used != 0 ? " " : "", domain->of.name,
-			                units_bytes(domain->of.peak_bytes, bytes));
+			                UNITS_BYTES(domain->of.peak_bytes));
 	}
 }
 

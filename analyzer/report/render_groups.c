@@ -177,14 +177,9 @@ in_memory(const struct figures *held)
 	return held->shown_bytes - held->untouched_bytes;
 }
 
-static int
-compare_groups(const void *left, const void *right)
-{
-	const struct group *a = *(const struct group *const *)left;
-	const struct group *b = *(const struct group *const *)right;
-
-	return order_numbers(a->is_last, b->is_last) ?: order_numbers(in_memory(&b->held), in_memory(&a->held)) ?: order_numbers(b->held.allocated_bytes, a->held.allocated_bytes) ?: strcmp(a->name, b->name);
-}
+ORDER_OF_POINTERS(compare_groups, struct group,
+	order_numbers(a->is_last, b->is_last) ?: order_numbers(in_memory(&b->held), in_memory(&a->held))
+	?: order_numbers(b->held.allocated_bytes, a->held.allocated_bytes) ?: strcmp(a->name, b->name))
 
 static int
 compare_parts(const struct part *a, const struct part *b)
@@ -197,7 +192,6 @@ compare_parts(const struct part *a, const struct part *b)
 static void
 put_figures(const struct view *view, const struct figures *held, const struct figures *sum, FILE *stream)
 {
-	char number[UNITS_TEXT_BYTES];
 	char text[UNITS_TEXT_BYTES + 4];
 
 	for (size_t i = 0; i < 4 && view->columns[i].title != NULL; i++) {
@@ -205,12 +199,12 @@ put_figures(const struct view *view, const struct figures *held, const struct fi
 		uint64_t value = column->of(held);
 
 		(void)snprintf(text, sizeof(text), "%s%s", held->is_estimated ? "≈" : "",
-		               column->is_count ? units_count(held->is_estimated ? units_rounded(value, 3) : value, number)
-		                                : units_bytes(value, number));
+		               column->is_count ? UNITS_COUNT(held->is_estimated ? units_rounded(value, 3) : value)
+		                                : UNITS_BYTES(value));
 		(void)fprintf(stream, "%s%*s", i == 0 ? "" : " ", // wide ones do not run into each other
 		              column->width - (i != 0) + (held->is_estimated ? (int)strlen("≈") - 1 : 0), text);
 		if (i == 0)
-			(void)fprintf(stream, "%7s", units_share(verdict_share(in_memory(held), in_memory(sum)), number));
+			(void)fprintf(stream, "%7s", UNITS_SHARE(verdict_share(in_memory(held), in_memory(sum))));
 	}
 }
 
@@ -218,10 +212,9 @@ static void
 put_heading(const struct report *report, const struct view *view, enum grouping grouping, const struct figures *sum,
             FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	(void)fprintf(stream, "%s, by %s: %s of %s", report->heading, grouping_name(grouping),
-	              units_bytes(sum->shown_bytes, bytes), report->domain != NULL ? report->domain : "the host's memory");
+	              UNITS_BYTES(sum->shown_bytes), report->domain != NULL ? report->domain : "the host's memory");
 	if (report->process_count > 1)
 		(void)fprintf(stream, ", summed over %zu processes", report->process_count);
 	(void)fputc('\n', stream);
@@ -233,18 +226,17 @@ put_heading(const struct report *report, const struct view *view, enum grouping 
 static void
 put_group(const struct view *view, struct group *group, const struct figures *sum, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
 	size_t shown = 0;
 
 	put_figures(view, &group->held, sum, stream);
 	(void)fprintf(stream, "  %s\n", group->name);
 	if (group->held.untouched_bytes > group->held.shown_bytes / UNTOUCHED_PART)
-		(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(in_memory(&group->held), bytes));
+		(void)fprintf(stream, "%20s%s of it in memory\n", "", UNITS_BYTES(in_memory(&group->held)));
 	HASH_SRT(hh, group->parts, compare_parts);
 	for (const struct part *part = group->parts; part != NULL && shown < PARTS_SHOWN; part = part->hh.next, shown++) {
 		if (part->bytes < group->held.shown_bytes / PART_OF_GROUP || part->bytes == 0)
 			break;
-		(void)fprintf(stream, "%20s%9s in %s\n", "", units_bytes(part->bytes, bytes), part->name);
+		(void)fprintf(stream, "%20s%9s in %s\n", "", UNITS_BYTES(part->bytes), part->name);
 	}
 }
 
@@ -266,10 +258,9 @@ free_group(struct group *group)
 static void
 put_rest(uint64_t rest_bytes, size_t rest_count, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (rest_count != 0)
-		(void)fprintf(stream, "%9s%7s  in %zu other%s\n", units_bytes(rest_bytes, bytes), "", rest_count,
+		(void)fprintf(stream, "%9s%7s  in %zu other%s\n", UNITS_BYTES(rest_bytes), "", rest_count,
 		              rest_count == 1 ? "" : "s");
 }
 

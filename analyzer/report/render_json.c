@@ -31,9 +31,8 @@ static const struct json_field place_fields[] = {
 	           .without = JSON_NULL),
 	JSON_FIELD(is_source_changed,
 	           "The file is there, but it was changed after the program started: its line is not shown."),
-	{ .name = NULL },
 };
-OBJECT_SHARED(place, is_place_known, "A line of code.");
+JSON_OBJECT_OF(place, is_place_known, "A line of code.");
 #undef OWNER
 
 /* --- verdict ----------------------------------------------------------------------------------------------------- */
@@ -42,18 +41,16 @@ OBJECT_SHARED(place, is_place_known, "A line of code.");
 static const struct json_field pinning_fields[] = {
 	WHERE("The line."),
 	JSON_FIELD_AS("sparse_page_bytes", pinned_bytes, "Pages that its blocks keep."),
-	{ .name = NULL },
 };
-OBJECT(pinning, NULL, "A line of which few blocks keep many nearly empty pages in memory.");
+static JSON_OBJECT_OF(pinning, NULL, "A line of which few blocks keep many nearly empty pages in memory.");
 #undef OWNER
 
 #define OWNER struct verdict_part
 static const struct json_field memory_part_fields[] = {
 	JSON_FIELD(name, ""),
 	JSON_FIELD(bytes, ""),
-	{ .name = NULL },
 };
-OBJECT(memory_part, NULL, "A part of what was in memory.");
+static JSON_OBJECT_OF(memory_part, NULL, "A part of what was in memory.");
 #undef OWNER
 
 #define OWNER struct report_memory
@@ -61,14 +58,12 @@ JSON_KNOWN(is_much_freed, of.freed.freed_bytes != 0)
 
 static const struct json_field most_fragmented_fields[] = {
 	JSON_FIELD_AS("pid", fragmented_pid, "Process id."),
-	JSON_FIELD_OF(
-		JSON_OBJECTS, "kept_by", pinning,
-		"Lines of which few blocks keep nearly empty pages, the most first, as far as pages were sampled; of all processes.",
-		.object = &pinning_object, .count_offset = offsetof(OWNER, pinning_count)),
-	{ .name = NULL },
+	JSON_LIST(
+		"kept_by", pinning, pinning_count, pinning,
+		"Lines of which few blocks keep nearly empty pages, the most first, as far as pages were sampled; of all processes."),
 };
-OBJECT(most_fragmented, is_much_freed,
-       "The process that freed_resident_bytes is of. All its figures are in processes[].fragmentation.");
+static JSON_OBJECT_OF(most_fragmented, is_much_freed,
+                      "The process that freed_resident_bytes is of. All its figures are in processes[].fragmentation.");
 
 static const struct json_field memory_fields[] = {
 	JSON_OF(bytes, "Sum of the parts."),
@@ -82,11 +77,9 @@ static const struct json_field memory_fields[] = {
 	              "Of that, pages without a block: malloc_trim() gives these back."),
 	JSON_FIELD_WHOLE(JSON_OBJECT, "fragmentation", "null = freed_resident_bytes is 0.",
 	                 .object = &most_fragmented_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECTS, "parts", of.parts, "The largest first.", .object = &memory_part_object,
-	              .count_offset = offsetof(OWNER, of.part_count)),
-	{ .name = NULL },
+	JSON_LIST("parts", of.parts, of.part_count, memory_part, "The largest first."),
 };
-OBJECT(
+static JSON_OBJECT_OF(
 	memory, NULL,
 	"What was in memory of the processes that ran at the end, when it was sampled last. Of a process that the kernel killed for its container's limit: of all that was charged there.");
 #undef OWNER
@@ -99,9 +92,8 @@ static const struct json_field finding_fields[] = {
 	JSON_FIELD(share_ppm, "Of the whole that its sentence names, in parts per million; 0 = none."),
 	JSON_FIELD(where, "The line of code, as texts write it; null = none.", .without = JSON_NULL),
 	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
-	{ .name = NULL },
 };
-OBJECT(finding, NULL, "What the facts amount to; one or two sentences of the text.");
+static JSON_OBJECT_OF(finding, NULL, "What the facts amount to; one or two sentences of the text.");
 #undef OWNER
 
 #define OWNER struct report_verdict
@@ -113,21 +105,18 @@ static const struct json_field verdict_fields[] = {
 	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
 	JSON_FIELD(text, "A paragraph for a person."),
 	JSON_FIELD(next, "One thing to do."),
-	JSON_FIELD_OF(JSON_OBJECTS, "findings", findings, "What text says, in its order.", .object = &finding_object,
-	              .is_pointer = true, .count_offset = offsetof(OWNER, finding_count)),
+	JSON_LIST("findings", findings, finding_count, finding, "What text says, in its order."),
 	JSON_FIELD_OF(JSON_TEXTS, "advice", advice, "Names of what next says, in its order.",
 	              .count_offset = offsetof(OWNER, advice_count)),
-	JSON_FIELD_OF(JSON_OBJECT, "memory", memory, "null = memory was never sampled.", .object = &memory_object,
-	              .is_pointer = true, .without = JSON_NULL),
+	JSON_PART("memory", memory, memory, "null = memory was never sampled.", .is_pointer = true),
 	JSON_FIELD_AS("nonresident_bytes", untouched_bytes,
 	              "Requested and not in memory, if the text mentions it; else 0."),
 	JSON_FIELD(
 		domain,
 		"Only of `why --domain`: the domain that text and next are about. cause and confidence are the program's.",
 		.without = JSON_LEFT_OUT),
-	{ .name = NULL },
 };
-OBJECT(verdict, NULL, "Why the program ended.");
+static JSON_OBJECT_OF(verdict, NULL, "Why the program ended.");
 #undef OWNER
 
 /* --- totals ------------------------------------------------------------------------------------------------------ */
@@ -136,14 +125,12 @@ OBJECT(verdict, NULL, "Why the program ended.");
 static const struct json_field device_part_fields[] = {
 	JSON_FIELD(name, ""),
 	JSON_FIELD(live_bytes, ""),
-	{ .name = NULL },
 };
-OBJECT(device_part, NULL, "A part of what is live on a device: tensors, what PyTorch's cache keeps, a library.");
+static JSON_OBJECT_OF(device_part, NULL,
+                      "A part of what is live on a device: tensors, what PyTorch's cache keeps, a library.");
 #undef OWNER
 
-#define PARTS(meaning_)                                                                        \
-	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts.parts, meaning_, .object = &device_part_object, \
-	              .count_offset = offsetof(OWNER, parts.part_count))
+#define PARTS(meaning_) JSON_LIST("parts", parts.parts, parts.part_count, device_part, meaning_)
 
 #define OWNER struct report_domain
 static const struct json_field domain_fields[] = {
@@ -175,9 +162,8 @@ static const struct json_field domain_fields[] = {
 		"is_at_refused_request", of.is_at_refusal,
 		"Of a device, or its tensors: live figures are those of the moment when it refused a request that ended a process. What that process released afterwards counts as live."),
 	PARTS("Of a device (cuda:N): what its live bytes are made of, largest first. Empty for other domains."),
-	{ .name = NULL },
 };
-OBJECT(domain, NULL, "Totals of one domain.");
+static JSON_OBJECT_OF(domain, NULL, "Totals of one domain.");
 #undef OWNER
 
 static void
@@ -229,9 +215,8 @@ static const struct json_field losses_fields[] = {
 	LOSS(
 		"lost_contexts", KMEM_LOST_CONTEXTS,
 		"Contexts of a device's driver beyond the 64 that are distinguished. What they held when they ended is still counted."),
-	{ .name = NULL },
 };
-OBJECT_SHARED(losses, NULL, "What could not be recorded.");
+JSON_OBJECT_OF(losses, NULL, "What could not be recorded.");
 #undef OWNER
 
 /* --- refused requests --------------------------------------------------------------------------------------------- */
@@ -243,9 +228,8 @@ static const struct json_field holder_fields[] = {
 	JSON_FIELD(live_bytes, "Requested bytes that it held then."),
 	JSON_FIELD(live_count, "Number of those blocks."),
 	WHERE("The line; null when unknown."),
-	{ .name = NULL },
 };
-OBJECT(holder, NULL, "A line of code when a device refused, or when the guard was passed.");
+static JSON_OBJECT_OF(holder, NULL, "A line of code when a device refused, or when the guard was passed.");
 #undef OWNER
 
 /* --- the guard --------------------------------------------------------------------------------------------------- */
@@ -259,9 +243,8 @@ static const struct json_field forecast_fields[] = {
 	JSON_FIELD(steps, "Of the process, in these minutes, about; null = not known.", .without = JSON_NULL),
 	JSON_FIELD(used_bytes, "In use of the limit at the last heartbeat."),
 	JSON_FIELD(limit_bytes, "The limit in force."),
-	{ .name = NULL },
 };
-OBJECT(forecast, is_foreseen, "A line accumulates, and memory grows steadily.");
+static JSON_OBJECT_OF(forecast, is_foreseen, "A line accumulates, and memory grows steadily.");
 #undef OWNER
 
 #define OWNER struct report_guard
@@ -281,14 +264,11 @@ static const struct json_field guard_fields[] = {
 	              .without = JSON_NULL),
 	JSON_FIELD(before_end_ns, "From then to the end of the process, or to the last heartbeat."),
 	JSON_FIELD(live_bytes, "Held by all lines then, imports included, devices and address space left out."),
-	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines, "The lines that held most then; 10 at most.", .object = &holder_object,
-	              .count_offset = offsetof(OWNER, line_count)),
-	JSON_FIELD_OF(JSON_OBJECT, "look", look,
-	              "What kept them alive, at the first passing or a later one; null = not examined.",
-	              .object = &model_holders_object, .is_pointer = true, .without = JSON_NULL),
-	{ .name = NULL },
+	JSON_LIST("lines", lines, line_count, holder, "The lines that held most then; 10 at most."),
+	JSON_PART("look", look, model_holders,
+	          "What kept them alive, at the first passing or a later one; null = not examined.", .is_pointer = true),
 };
-OBJECT(guard, was_guard_passed, "A process passed its guard (--guard, KMEMSHIM_GUARD).");
+static JSON_OBJECT_OF(guard, was_guard_passed, "A process passed its guard (--guard, KMEMSHIM_GUARD).");
 #undef OWNER
 
 #define OWNER struct report_request
@@ -307,12 +287,10 @@ static const struct json_field held_fields[] = {
 		.without = JSON_NULL, .is_known = has_driver_said),
 	JSON_FIELD(pinned_bytes, "Host memory that the driver had given out."),
 	JSON_FIELD(managed_bytes, "Managed memory, on either side."),
-	JSON_FIELD_OF(JSON_OBJECTS, "lines", holders,
-	              "The lines that held most of the tensors, or of the device where no tensors are recorded; 3 at most.",
-	              .object = &holder_object, .count_offset = offsetof(OWNER, holder_count)),
-	{ .name = NULL },
+	JSON_LIST("lines", holders, holder_count, holder,
+	          "The lines that held most of the tensors, or of the device where no tensors are recorded; 3 at most."),
 };
-OBJECT(held, is_composed, "What the process held on the device at that moment.");
+static JSON_OBJECT_OF(held, is_composed, "What the process held on the device at that moment.");
 
 static const struct json_field request_fields[] = {
 	JSON_OF(bytes, "Requested bytes."),
@@ -334,9 +312,8 @@ static const struct json_field request_fields[] = {
 		JSON_OBJECT, "held",
 		"null = host memory, or no snapshot was taken: of a program that is refused all the time, snapshots take a fiftieth of its time at most.",
 		.object = &held_object, .without = JSON_NULL),
-	{ .name = NULL },
 };
-OBJECT(request, NULL, "A request for memory that the system refused.");
+static JSON_OBJECT_OF(request, NULL, "A request for memory that the system refused.");
 #undef OWNER
 
 /* --- the whole --------------------------------------------------------------------------------------------------- */
@@ -347,9 +324,8 @@ static const char *const ranking_names[] = { "peak", "leaks", "sites", NULL };
 static const struct json_field verify_fields[] = {
 	JSON_FIELD_AS("checked", verify_checked, "Stacks taken twice."),
 	JSON_FIELD_AS("mismatched", verify_mismatched, "Of these, how many differed."),
-	{ .name = NULL },
 };
-OBJECT(verify, NULL, "Self-check of native stacks (KMEMSHIM_VERIFY).");
+static JSON_OBJECT_OF(verify, NULL, "Self-check of native stacks (KMEMSHIM_VERIFY).");
 
 static const struct json_field report_fields[] = {
 	JSON_FIELD_WHOLE(JSON_VERSION, "schema", "Version of this schema.", .version = REPORT_SCHEMA),
@@ -374,14 +350,10 @@ static const struct json_field report_fields[] = {
 		is_at_exit,
 		"Of a process, live figures are those of the moment when it began to exit, before exit handlers and destructors of static objects."),
 	JSON_FIELD_WHOLE(JSON_OBJECT, "verify", "", .object = &verify_object),
-	JSON_FIELD_OF(JSON_OBJECTS, "processes", processes, "The first process of the session first.",
-	              .object = &process_object, .is_pointer = true, .count_offset = offsetof(OWNER, process_count)),
-	JSON_FIELD_OF(JSON_OBJECT, "guard", guard, "null = there was none, or it was not passed.", .object = &guard_object,
-	              .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECT, "forecast", forecast, "null = nothing grows steadily, or for too short a time.",
-	              .object = &forecast_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECTS, "refused_requests", requests, "Oldest first; the last 16 of each process.",
-	              .object = &request_object, .is_pointer = true, .count_offset = offsetof(OWNER, request_count)),
+	JSON_LIST("processes", processes, process_count, process, "The first process of the session first."),
+	JSON_PART("guard", guard, guard, "null = there was none, or it was not passed."),
+	JSON_PART("forecast", forecast, forecast, "null = nothing grows steadily, or for too short a time."),
+	JSON_LIST("refused_requests", requests, request_count, request, "Oldest first; the last 16 of each process."),
 	JSON_FIELD_OF(JSON_TEXTS, "damages", damages, "Captures or sections that could not be read whole, one line each.",
 	              .count_offset = offsetof(OWNER, damage_count)),
 	JSON_FIELD(line_total, "Number of all lines; lines[] has fewer with --top."),
@@ -391,9 +363,8 @@ static const struct json_field report_fields[] = {
 	JSON_FIELD_WHOLE(JSON_ROWS, "sites",
 	                 "In ranking order: those of the first line first, the largest first inside each line.",
 	                 .object = &site_object, .put = render_json_sites),
-	{ .name = NULL },
 };
-OBJECT(
+static JSON_OBJECT_OF(
 	report, NULL,
 	"What `kmemshim report|why|peak|leaks|sites --json` print. Bytes are requested bytes unless the name says otherwise; numbers are integers; texts are UTF-8. A field that goes away or means something else comes with a new schema number.");
 #undef OWNER

@@ -13,14 +13,6 @@
 #include "report/render.h"
 #include "report/report.h"
 
-/* is_known: NULL, or whether a struct is there at all. */
-#define OBJECT(name_, is_known, meaning_) \
-	static const struct json_object name_##_object = { #name_, meaning_, name_##_fields, sizeof(OWNER), is_known }
-
-/* The same that other files' rows have. */
-#define OBJECT_SHARED(name_, is_known, meaning_) \
-	const struct json_object name_##_object = { #name_, meaning_, name_##_fields, sizeof(OWNER), is_known }
-
 /* Is there a value? Asked of a member of the owner. */
 #define JSON_KNOWN(name, condition)               \
 	static bool name(const void *owner)           \
@@ -38,8 +30,7 @@
 		"at which a Python thread was seen last. started by: where the thread was created, or given this work.",    \
 		.without = JSON_LEFT_OUT, .value_of = report_relation)
 
-#define WHERE(meaning_) \
-	JSON_FIELD_OF(JSON_OBJECT, "where", where, meaning_, .object = &place_object, .without = JSON_NULL)
+#define WHERE(meaning_) JSON_PART("where", where, place, meaning_)
 
 #define ESTIMATE                                                                                                                                                             \
 	JSON_FIELD_AS(                                                                                                                                                           \

@@ -22,18 +22,16 @@ static const struct json_field leak_fields[] = {
 	JSON_FIELD(steps,
 	           "Steps of the process that holds most of it since the site first allocated, about; null = not known.",
 	           .without = JSON_NULL),
-	{ .name = NULL },
 };
-OBJECT(leak, NULL, "Does it accumulate? Judged by surviving generations.");
+static JSON_OBJECT_OF(leak, NULL, "Does it accumulate? Judged by surviving generations.");
 #undef OWNER
 
 #define OWNER struct model_type
 static const struct json_field type_fields[] = {
 	JSON_FIELD(name, ""),
 	JSON_FIELD(count, ""),
-	{ .name = NULL },
 };
-OBJECT(type, NULL, "Python objects of one type.");
+static JSON_OBJECT_OF(type, NULL, "Python objects of one type.");
 #undef OWNER
 
 #define SAMPLES                                                                                                    \
@@ -87,9 +85,9 @@ static const struct json_field growth_fields[] = {
 	JSON_FIELD(since_ms, "When it began to hold memory, since the start of its process, about."),
 	JSON_FIELD(bytes, "What it holds."),
 	JSON_FIELD(whole_bytes, "What all lines of the process hold more than then; at least as much."),
-	{ .name = NULL },
 };
-OBJECT(growth, is_growth_known, "Since when a line grows, how, and what part of its process's growth it is.");
+static JSON_OBJECT_OF(growth, is_growth_known,
+                      "Since when a line grows, how, and what part of its process's growth it is.");
 #undef OWNER
 
 #define OWNER struct line_steps
@@ -100,33 +98,30 @@ static const struct json_field kept_in_steps_fields[] = {
 	JSON_FIELD(bytes, "What it kept in each, as far as it grows."),
 	JSON_FIELD(is_one_block, "One block in each, about; bytes are those of one."),
 	JSON_FIELD(bytes_per_hour, "null = the run was too short to tell: less than a minute.", .without = JSON_NULL),
-	{ .name = NULL },
 };
-OBJECT(kept_in_steps, are_steps_known, "What a line that accumulates kept in each step.");
+static JSON_OBJECT_OF(kept_in_steps, are_steps_known, "What a line that accumulates kept in each step.");
 #undef OWNER
 
 #define OWNER struct report_release
 static const struct json_field release_fields[] = {
 	WHERE("The line that released them."),
 	JSON_FIELD(count, "Watched blocks that it released."),
-	{ .name = NULL },
 };
-OBJECT(release, NULL, "Who releases blocks of a line.");
+static JSON_OBJECT_OF(release, NULL, "Who releases blocks of a line.");
 #undef OWNER
 
 #define OWNER struct report_kept
 JSON_KNOWN(is_kept_known, through.is_known)
 
 static const struct json_field kept_fields[] = {
-	JSON_FIELD_OF(JSON_OBJECT, "through", through, "The caller.", .object = &place_object, .without = JSON_NULL),
+	JSON_PART("through", through, place, "The caller."),
 	JSON_FIELD(live_count, "Blocks that were allocated through it and are alive."),
 	JSON_FIELD(allocated_count, "All that were allocated through it."),
 	JSON_FIELD(other_live_count, "The same of all other callers."),
 	JSON_FIELD(other_allocated_count, ""),
-	{ .name = NULL },
 };
-OBJECT(kept, is_kept_known,
-       "The one caller whose blocks stay. Next to nothing is left of the blocks of other callers.");
+static JSON_OBJECT_OF(kept, is_kept_known,
+                      "The one caller whose blocks stay. Next to nothing is left of the blocks of other callers.");
 #undef OWNER
 
 #define OWNER struct report_line
@@ -153,36 +148,28 @@ static const struct json_field line_fields[] = {
 		temporary_of,
 		"The same, as far as the capture had room; 0 = not known, as of small Python objects, of what other threads release, or with KMEMSHIM_NATIVE=all."),
 	JSON_FIELD(temporary_releases, "Of these, released before their thread allocated again."),
-	JSON_FIELD_OF(JSON_OBJECTS, "released_by", releases,
-	              "The lines that released them, the most frequent first, 8 at most.", .object = &release_object,
-	              .count_offset = offsetof(OWNER, release_count), .is_count_short = true),
-	JSON_FIELD_OF(
-		JSON_OBJECT, "growth", growth,
-		"Of classes leak and backlog; null = not known: several processes, or the process has not grown since.",
-		.object = &growth_object, .without = JSON_NULL),
+	JSON_LIST("released_by", releases, release_count, release,
+	          "The lines that released them, the most frequent first, 8 at most."),
+	JSON_PART("growth", growth, growth,
+	          "Of classes leak and backlog; null = not known: several processes, or the process has not grown since."),
 	JSON_FIELD(filled_bytes,
 	           "Of class filling: at so many bytes it seems to end, if it goes on as before; null = of another class.",
 	           .without = JSON_NULL),
-	JSON_FIELD_OF(
-		JSON_OBJECT, "kept_in_steps", kept_in_steps,
-		"Of class leak; null = not known: several processes, no steps, or rounds of a loop that its blocks do not confirm.",
-		.object = &kept_in_steps_object, .without = JSON_NULL),
-	JSON_FIELD_OF(
-		JSON_OBJECT, "grows_with", grows_with,
-		"A line before it in the ranking that leaks together with it: as many blocks, made by the same call; null = there is none.",
-		.object = &place_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECT, "kept", kept,
-	              "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller.",
-	              .object = &kept_object, .without = JSON_NULL),
-	JSON_FIELD_OF(
-		JSON_OBJECTS, "held_by", ways,
-		"How its blocks were held when the guard was passed, or when a line was a leak that held much, those of most samples first; [] = nobody looked.",
-		.object = &model_way_object, .is_pointer = true, .count_offset = offsetof(OWNER, way_count)),
+	JSON_PART(
+		"kept_in_steps", kept_in_steps, kept_in_steps,
+		"Of class leak; null = not known: several processes, no steps, or rounds of a loop that its blocks do not confirm."),
+	JSON_PART(
+		"grows_with", grows_with, place,
+		"A line before it in the ranking that leaks together with it: as many blocks, made by the same call; null = there is none."),
+	JSON_PART("kept", kept, kept,
+	          "Of lines that accumulate: the one caller whose blocks stay; null = there is no such caller."),
+	JSON_LIST(
+		"held_by", ways, way_count, model_way,
+		"How its blocks were held when the guard was passed, or when a line was a leak that held much, those of most samples first; [] = nobody looked."),
 	JSON_OF(first_site, "Place of its first site in the ranking, from 0."),
 	JSON_OF(site_count, "How many sites it is the sum of; they follow each other in the ranking."),
-	{ .name = NULL },
 };
-OBJECT_SHARED(line, NULL, "One line of code in one domain.");
+JSON_OBJECT_OF(line, NULL, "One line of code in one domain.");
 #undef OWNER
 
 #define OWNER struct report_frame
@@ -204,9 +191,8 @@ static const struct json_field frame_fields[] = {
 		is_repeated,
 		"Only there when true. Native code: the function called itself; further frames of it, between this frame and the next, are not stored.",
 		.without = JSON_LEFT_OUT),
-	{ .name = NULL },
 };
-OBJECT(frame, NULL, "One frame.");
+static JSON_OBJECT_OF(frame, NULL, "One frame.");
 #undef OWNER
 
 static void put_frames(struct json_write *json, const void *owner);
@@ -234,9 +220,8 @@ static const struct json_field site_fields[] = {
 		"Frames left out of a long stack; where these are the outermost (frames_before_gap is the number of frames), at least so many. Without --top the frames of all sites are at most 512 MiB of text: from then on a site has none in frames[] and their number here."),
 	JSON_OF(frames_before_gap, "How many of frames[] stand before the gap."),
 	JSON_FIELD_WHOLE(JSON_ROWS, "frames", "Innermost first.", .object = &frame_object, .put = put_frames),
-	{ .name = NULL },
 };
-OBJECT_SHARED(site, NULL, "One call site: one stack in one domain.");
+JSON_OBJECT_OF(site, NULL, "One call site: one stack in one domain.");
 #undef OWNER
 
 struct frame_text {

@@ -12,9 +12,8 @@ static const struct json_field built_fields[] = {
 	           "All lines together: no more than copied_bytes of the process."),
 	JSON_FIELD(is_estimated, "copied_bytes is estimated from samples."),
 	JSON_FIELD(error_bytes, "How far copied_bytes may be off by chance, in 95 of 100 cases.", .without = JSON_NULL),
-	{ .name = NULL },
 };
-OBJECT(built, NULL, "A call site of the parent.");
+static JSON_OBJECT_OF(built, NULL, "A call site of the parent.");
 #undef OWNER
 
 #define OWNER struct model_heap_sample
@@ -26,10 +25,10 @@ static const struct json_field heap_pages_fields[] = {
 	JSON_FIELD(empty_bytes, "Pages without a live block: malloc_trim() gives them back."),
 	JSON_FIELD(sparse_bytes, "Pages of which live blocks fill less than half."),
 	JSON_FIELD(sparse_live_bytes, "Requested bytes of the blocks in these."),
-	{ .name = NULL },
 };
-OBJECT(heap_pages, are_pages_sampled,
-       "Malloc's pages that were in memory then, without those of blocks of 1 MiB and more, from a sample.");
+static JSON_OBJECT_OF(
+	heap_pages, are_pages_sampled,
+	"Malloc's pages that were in memory then, without those of blocks of 1 MiB and more, from a sample.");
 #undef OWNER
 
 #define OWNER struct report_fragmentation
@@ -48,9 +47,8 @@ static const struct json_field fragmentation_fields[] = {
 	JSON_OF(sparse_live_bytes, "Requested bytes of the blocks in these."),
 	JSON_FIELD_AS("is_after_last_sample", of.is_later,
 	              "From sums at the last heartbeat: what is live fell, or memory grew, after the last sample."),
-	{ .name = NULL },
 };
-OBJECT(
+static JSON_OBJECT_OF(
 	fragmentation, is_fragmented,
 	"Freed memory that malloc did not give back, where it is a quarter of what the process had in memory and 32 MiB. When it was sampled last or, where more is known by that, at the last heartbeat.");
 #undef OWNER
@@ -73,11 +71,9 @@ static const struct json_field resident_fields[] = {
 		JSON_COUNTERS, "kmemshim", of.own_bytes,
 		"The part kmemshim by use: addresses (which line each block is of), sites, stack rules, threads, capture (pages of the file), library (and what is small).",
 		.counters = KMEM_OWN_PARTS, .name_of = report_own_name),
-	JSON_FIELD_OF(JSON_OBJECT, "heap_pages", of.heap_sample, "null = pages were not sampled.",
-	              .object = &heap_pages_object, .without = JSON_NULL),
-	{ .name = NULL },
+	JSON_PART("heap_pages", of.heap_sample, heap_pages, "null = pages were not sampled."),
 };
-OBJECT(
+static JSON_OBJECT_OF(
 	resident, is_resident_sampled,
 	"What the resident set was made of when its mappings were sampled last, which may be older than resident_bytes.");
 
@@ -99,9 +95,8 @@ static const struct json_field steps_fields[] = {
 	JSON_FIELD(line, "Its line; 0 when unknown."),
 	JSON_FIELD(function, "Its function; \"\" when unknown."),
 	JSON_FIELD(ns, "Duration of one, on average, in nanoseconds; null = not known.", .without = JSON_NULL),
-	{ .name = NULL },
 };
-OBJECT(steps, are_there_steps, "What the process does again and again.");
+static JSON_OBJECT_OF(steps, are_there_steps, "What the process does again and again.");
 #undef OWNER
 
 #define OWNER struct report_mark
@@ -119,21 +114,18 @@ static const struct json_field mark_fields[] = {
 	JSON_OF(resident_bytes, "Resident set at the heartbeat before; null = not known.", .without = JSON_NULL),
 	JSON_OF(is_snapshot, "What each line held then is in the capture."),
 	JSON_OF(left_out, "Of that, small sites that had no room."),
-	{ .name = NULL },
 };
-OBJECT(mark, NULL, "A moment with a name.");
+static JSON_OBJECT_OF(mark, NULL, "A moment with a name.");
 #undef OWNER
 
 #define OWNER struct report_timeline_line
 static const struct json_field timeline_line_fields[] = {
 	JSON_FIELD(domain, "Domain."),
-	JSON_FIELD_OF(JSON_OBJECT, "where", where, "Line of the user's code; null = not known.", .object = &place_object,
-	              .without = JSON_NULL),
+	JSON_PART("where", where, place, "Line of the user's code; null = not known."),
 	JSON_FIELD(is_import, "What an import left behind."),
 	JSON_FIELD(import, "Of imports: the top-level module; null = none, or not known.", .without = JSON_NULL),
-	{ .name = NULL },
 };
-OBJECT(timeline_line, NULL, "A line of code of the timeline.");
+static JSON_OBJECT_OF(timeline_line, NULL, "A line of code of the timeline.");
 #undef OWNER
 
 #define OWNER struct report_point
@@ -155,9 +147,8 @@ static const struct json_field point_fields[] = {
 	JSON_FIELD_OF(JSON_NUMBERS, "line_bytes", line_bytes,
 	              "Live bytes at each of its lines. Call sites that were not among the 32 largest then are left out.",
 	              .count_offset = offsetof(OWNER, line_count)),
-	{ .name = NULL },
 };
-OBJECT(point, NULL, "What the process held at a moment.");
+static JSON_OBJECT_OF(point, NULL, "What the process held at a moment.");
 #undef OWNER
 
 #define OWNER struct report_timeline
@@ -166,14 +157,11 @@ JSON_KNOWN(has_points, point_count != 0)
 static const struct json_field timeline_fields[] = {
 	JSON_FIELD_OF(JSON_TEXTS, "domains", domain_names, "Domains that held anything.",
 	              .count_offset = offsetof(OWNER, domain_count)),
-	JSON_FIELD_OF(JSON_OBJECTS, "lines", lines,
-	              "Those that held most at any point, the most first: of host memory, then of devices.",
-	              .object = &timeline_line_object, .is_pointer = true, .count_offset = offsetof(OWNER, line_count)),
-	JSON_FIELD_OF(JSON_OBJECTS, "points", points, "Oldest first.", .object = &point_object, .is_pointer = true,
-	              .count_offset = offsetof(OWNER, point_count)),
-	{ .name = NULL },
+	JSON_LIST("lines", lines, line_count, timeline_line,
+	          "Those that held most at any point, the most first: of host memory, then of devices."),
+	JSON_LIST("points", points, point_count, point, "Oldest first."),
 };
-OBJECT(timeline, has_points, "What the process held over time.");
+static JSON_OBJECT_OF(timeline, has_points, "What the process held over time.");
 #undef OWNER
 
 #define OWNER struct report_process
@@ -208,25 +196,20 @@ static const struct json_field process_fields[] = {
 		copied_bytes,
 		"Of inherited memory, copied by writing to it: at least so much, in whole pages, so that it may be more than inherited_bytes."),
 	JSON_FIELD(is_copied_known, "False: it was not sampled before the process ended, or up to now."),
-	JSON_FIELD_OF(JSON_OBJECTS, "inherited_sites", built, "What held most of what it inherited, the most first.",
-	              .object = &built_object, .is_pointer = true, .count_offset = offsetof(OWNER, of.built_count)),
+	JSON_LIST("inherited_sites", built, of.built_count, built, "What held most of what it inherited, the most first."),
 	JSON_FIELD(resident_bytes, "Resident set at the last heartbeat; 0 = none."),
 	JSON_FIELD_WHOLE(JSON_OBJECT, "resident", "null = it was never sampled.", .object = &resident_object,
 	                 .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECT, "fragmentation", fragmentation, "null = it is less, or was never sampled.",
-	              .object = &fragmentation_object, .without = JSON_NULL),
+	JSON_PART("fragmentation", fragmentation, fragmentation, "null = it is less, or was never sampled."),
 	JSON_FIELD(limit_bytes, "Memory limit in force at the last heartbeat; null = none or not known.",
 	           .without = JSON_NULL, .is_known = has_limit),
 	LOSSES(of.losses, "What this process could not record."),
 	EFFORTS(of.efforts, ""),
-	JSON_FIELD_OF(JSON_OBJECT, "steps", steps, "null = none were seen.", .object = &steps_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECTS, "marks", marks, "Moments with a name, the oldest first.", .object = &mark_object,
-	              .is_pointer = true, .count_offset = offsetof(OWNER, of.mark_count)),
-	JSON_FIELD_OF(JSON_OBJECT, "timeline", timeline, "null = the capture has no points of that.",
-	              .object = &timeline_object, .without = JSON_NULL),
+	JSON_PART("steps", steps, steps, "null = none were seen."),
+	JSON_LIST("marks", marks, of.mark_count, mark, "Moments with a name, the oldest first."),
+	JSON_PART("timeline", timeline, timeline, "null = the capture has no points of that."),
 	JSON_FIELD_OF(JSON_TEXTS, "notes", of.notes, "What the recorder had to say, one line each.",
 	              .count_offset = offsetof(OWNER, of.note_count)),
-	{ .name = NULL },
 };
-OBJECT_SHARED(process, NULL, "One process image, or one forked child.");
+JSON_OBJECT_OF(process, NULL, "One process image, or one forked child.");
 #undef OWNER

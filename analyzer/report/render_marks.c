@@ -17,9 +17,8 @@ put_steps(const struct report_process *process, FILE *stream)
 {
 	const struct report_steps *steps = &process->steps;
 	const char *slash = strrchr(steps->file, '/');
-	char count[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%s ", units_count(steps->count, count));
+	(void)fprintf(stream, "%s ", UNITS_COUNT(steps->count));
 	if (strcmp(steps->source, "cells") == 0)
 		(void)fprintf(stream, "cell%s", steps->count == 1 ? "" : "s");
 	else if (strcmp(steps->source, "program") == 0)
@@ -46,14 +45,10 @@ static void
 put_mark(const struct report_mark *mark, FILE *stream)
 {
 	bool is_own = mark->of.kind == KMEM_MARK_PROGRAM || mark->of.kind == KMEM_MARK_OUTSIDE;
-	char step[UNITS_TEXT_BYTES];
-	char live[UNITS_TEXT_BYTES];
-	char resident[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%8.1f s %9s %9s %9s  #%-4" PRIu64, (double)mark->age_ns / 1e9,
-	              units_count(mark->of.step, step), units_bytes(mark->of.live_bytes, live),
-	              mark->of.resident_bytes != 0 ? units_bytes(mark->of.resident_bytes, resident) : "",
-	              mark->of.sequence);
+	(void)fprintf(stream, "%8.1f s %9s %9s %9s  #%-4" PRIu64, (double)mark->age_ns / 1e9, UNITS_COUNT(mark->of.step),
+	              UNITS_BYTES(mark->of.live_bytes),
+	              mark->of.resident_bytes != 0 ? UNITS_BYTES(mark->of.resident_bytes) : "", mark->of.sequence);
 	if (mark->of.kind == KMEM_MARK_GUARD)
 		(void)fprintf(stream, "the guard was passed");
 	else if (mark->of.kind == KMEM_MARK_REFUSED)

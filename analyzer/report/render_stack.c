@@ -239,13 +239,7 @@ compare_by_place(const void *a, const void *b)
 	return order ?: order_texts(left->of.module, right->of.module);
 }
 
-static int
-compare_by_bytes(const void *a, const void *b)
-{
-	int order = order_numbers(((const struct caller *)b)->bytes, ((const struct caller *)a)->bytes);
-
-	return order ?: compare_by_place(a, b);
-}
+ORDER_OF(compare_by_bytes, struct caller, order_numbers(b->bytes, a->bytes) ?: compare_by_place(a, b))
 
 /* What the table ranks by; when nothing is held, what was allocated in all. */
 static uint64_t
@@ -295,18 +289,16 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 	uint64_t total;
 	struct caller *callers = collect_callers(report, line, &count, &total);
 	bool are_several = count > 1 && callers[1].bytes >= total / CALLER_PART;
-	char more[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; are_several && i < count && i < CALLERS_SHOWN; i++) {
-		char share[UNITS_TEXT_BYTES];
 		char after[UNITS_TEXT_BYTES + 2];
 
 		(void)snprintf(after, sizeof(after), "  %s",
-		               units_share((uint32_t)((double)callers[i].bytes / (double)total * 1e6), share));
+		               UNITS_SHARE((uint32_t)((double)callers[i].bytes / (double)total * 1e6)));
 		put_frame(stream, &callers[i].frame, relation_of(&callers[i].frame, false), after);
 	}
 	if (are_several && count > CALLERS_SHOWN)
-		(void)fprintf(stream, "%*sand %s more\n", INDENT, "", units_count(count - CALLERS_SHOWN, more));
+		(void)fprintf(stream, "%*sand %s more\n", INDENT, "", UNITS_COUNT(count - CALLERS_SHOWN));
 	free(callers);
 	return are_several;
 }
@@ -334,12 +326,11 @@ put_types(const struct report_line *line, FILE *stream)
 	char text[1024] = "";
 	size_t used = 0;
 	uint64_t told = 0;
-	char count[UNITS_TEXT_BYTES];
 	bool has_others;
 
 	for (unsigned i = 0; i < line->type_count && line->types[i].count >= line->types[0].count / 50; i++) {
 		int length = snprintf(text + used, sizeof(text) - used, "%s%s %s", i != 0 ? ", " : "",
-		                      units_count(units_rounded(line->types[i].count, 2), count), line->types[i].name);
+		                      UNITS_COUNT(units_rounded(line->types[i].count, 2)), line->types[i].name);
 
 		used += length > 0 ? (size_t)length : 0;
 		told += line->types[i].count;
@@ -359,16 +350,14 @@ put_types(const struct report_line *line, FILE *stream)
 static void
 put_end(FILE *stream, unsigned left_out, uint32_t omitted)
 {
-	char more[UNITS_TEXT_BYTES];
-	char outer[UNITS_TEXT_BYTES];
 
 	if (left_out == 0 && omitted == 0)
 		return;
 	(void)fprintf(stream, "%*s...  ", INDENT, "");
 	if (left_out != 0)
-		(void)fprintf(stream, "%s more%s", units_count(left_out, more), omitted != 0 ? "; " : "");
+		(void)fprintf(stream, "%s more%s", UNITS_COUNT(left_out), omitted != 0 ? "; " : "");
 	if (omitted != 0) // a walk ends, too: how many there are is not known
-		(void)fprintf(stream, "at least %s outer frame%s not recorded", units_count(omitted, outer),
+		(void)fprintf(stream, "at least %s outer frame%s not recorded", UNITS_COUNT(omitted),
 		              omitted == 1 ? " was" : "s were");
 	(void)fputc('\n', stream);
 }
@@ -478,13 +467,12 @@ choose_callers(const struct stack *stack, uint32_t first, bool is_of_user, struc
 static void
 put_choice(const struct report_site *site, const struct choice *choice, unsigned first, FILE *stream)
 {
-	char count[UNITS_TEXT_BYTES];
 
 	for (unsigned i = first; i < choice->row_count; i++) {
 		if (choice->rows[i].relation != NULL)
 			put_frame(stream, &choice->rows[i].frame, choice->rows[i].relation, "");
 		else
-			(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", units_count(site->of.omitted, count),
+			(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", UNITS_COUNT(site->of.omitted),
 			              site->of.omitted == 1 ? "" : "s");
 	}
 }
@@ -496,15 +484,14 @@ static void
 put_python_only(const struct report_line *line, FILE *stream)
 {
 	const struct report_site *site = &line->largest;
-	char held[UNITS_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
 
-	(void)units_bytes(site->of.live_bytes > site->of.peak_bytes ? site->of.live_bytes : site->of.peak_bytes, held);
+	const char *held = UNITS_BYTES(site->of.live_bytes > site->of.peak_bytes ? site->of.live_bytes
+	                                                                         : site->of.peak_bytes);
 	if (line->of.site_count > 1)
 		(void)fprintf(stream,
 		              "%*s     (the largest of %s stacks of this line; it held %s, too little to record native "
 		              "frames: KMEMSHIM_NATIVE=to-python records them)\n",
-		              INDENT, "", units_count(line->of.site_count, count), held);
+		              INDENT, "", UNITS_COUNT(line->of.site_count), held);
 	else
 		(void)fprintf(stream,
 		              "%*s     (it held too little to record native frames: KMEMSHIM_NATIVE=to-python records them)\n",

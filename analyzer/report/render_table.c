@@ -111,10 +111,9 @@ COLUMN_TEXT(text_released, line->of.released_bytes == 0 ? "-" : units_bytes(line
 static void
 put_leaking(const struct report_line *line, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (line->of.leaking_bytes != 0 && line->of.leaking_bytes < line->of.live_bytes / LEAKING_PART * (LEAKING_PART - 1))
-		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", units_bytes(line->of.leaking_bytes, bytes));
+		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", UNITS_BYTES(line->of.leaking_bytes));
 }
 
 static void
@@ -122,11 +121,10 @@ put_swept(const struct report_line *line, FILE *stream)
 {
 	uint64_t seen_bytes = line->of.swept_bytes; // at the last look before the peak, as a rule
 	bool is_at_peak = line->of.peak_bytes >= seen_bytes && line->of.peak_bytes - seen_bytes <= seen_bytes / SAME_PART;
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (seen_bytes != 0)
 		(void)fprintf(stream, "%20sit grew until the peak (%s), then was released as the program ended\n", "",
-		              units_bytes(is_at_peak ? line->of.peak_bytes : seen_bytes, bytes));
+		              UNITS_BYTES(is_at_peak ? line->of.peak_bytes : seen_bytes));
 }
 
 /* Since when, how, and which part that is of all that its process has grown since. */
@@ -136,7 +134,6 @@ put_growth(const struct report_line *line, FILE *stream)
 	static const char *const paces[] = { "evenly", "faster and faster", "in bursts" }; // as enum line_pace
 	const struct line_growth *growth = &line->growth;
 	double seconds = (double)growth->since_ms / 1e3;
-	char share[UNITS_TEXT_BYTES];
 
 	if (!growth->is_known)
 		return;
@@ -150,46 +147,40 @@ put_growth(const struct report_line *line, FILE *stream)
 	else
 		(void)fprintf(stream, "hour %.1f", seconds / 3600);
 	(void)fprintf(stream, " of the run: %s of what the process has grown since then\n",
-	              units_share(verdict_share(growth->bytes, growth->whole_bytes), share));
+	              UNITS_SHARE(verdict_share(growth->bytes, growth->whole_bytes)));
 }
 
 static void
 put_steps(const struct report_line *line, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
-	char steps[VERDICT_STEPS_BYTES];
 
 	if (line->kept_in_steps.count != 0)
 		(void)fprintf(stream, "%20skeeps %s%s in each of %s\n", "",
-		              line->kept_in_steps.is_one_block ? "one block of " : "",
-		              units_bytes(line->kept_in_steps.bytes, bytes), verdict_steps_text(&line->kept_in_steps, steps));
+		              line->kept_in_steps.is_one_block ? "one block of " : "", UNITS_BYTES(line->kept_in_steps.bytes),
+		              verdict_steps_text(&line->kept_in_steps, VERDICT_STEPS_ROOM));
 }
 
 static void
 put_filling(const struct report_line *line, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (line->filled_bytes != 0)
 		(void)fprintf(stream, "%20sadds fewer and fewer, as a cache that fills: it seems to end at about %s\n", "",
-		              units_bytes(line->filled_bytes, bytes));
+		              UNITS_BYTES(line->filled_bytes));
 }
 
 /* Of lines that leak together the first says so for all. */
 static void
 put_grows_with(const struct report_line *line, FILE *stream)
 {
-	char place[PLACE_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (line->grows_with.is_known)
 		(void)fprintf(stream, "%20sgrows with %s, block for block: one thing may keep both\n", "",
-		              place_words(&line->grows_with, place));
+		              place_words(&line->grows_with, PLACE_ROOM));
 	else if (line->others_that_grow != 0)
 		(void)fprintf(stream, "%20swith it grow%s %s other line%s (%s), block for block: one thing may keep them\n", "",
-		              line->others_that_grow == 1 ? "s" : "", units_count(line->others_that_grow, count),
-		              line->others_that_grow == 1 ? "" : "s", units_bytes(line->other_growing_bytes, bytes));
+		              line->others_that_grow == 1 ? "s" : "", UNITS_COUNT(line->others_that_grow),
+		              line->others_that_grow == 1 ? "" : "s", UNITS_BYTES(line->other_growing_bytes));
 }
 
 /* One caller forgets what the others release. */
@@ -197,29 +188,20 @@ static void
 put_kept(const struct report_line *line, FILE *stream)
 {
 	const struct report_kept *kept = &line->kept;
-	char place[PLACE_TEXT_BYTES];
-	char live[UNITS_TEXT_BYTES];
-	char allocated[UNITS_TEXT_BYTES];
-	char other_live[UNITS_TEXT_BYTES];
-	char other[UNITS_TEXT_BYTES];
 
 	if (!kept->through.is_known)
 		return;
-	(void)fprintf(stream, "%20sstill held: %s of %s blocks allocated through %s\n", "",
-	              units_count(kept->live_count, live), units_count(kept->allocated_count, allocated),
-	              place_words(&kept->through, place));
+	(void)fprintf(stream, "%20sstill held: %s of %s blocks allocated through %s\n", "", UNITS_COUNT(kept->live_count),
+	              UNITS_COUNT(kept->allocated_count), place_words(&kept->through, PLACE_ROOM));
 	(void)fprintf(stream, "%20s            %s of %s allocated through other callers\n", "",
-	              kept->other_live_count == 0 ? "none" : units_count(kept->other_live_count, other_live),
-	              units_count(kept->other_allocated_count, other));
+	              kept->other_live_count == 0 ? "none" : UNITS_COUNT(kept->other_live_count),
+	              UNITS_COUNT(kept->other_allocated_count));
 }
 
 /* The lines that release some of its blocks: the cure may be there, or where somebody forgets to do the same. */
 static void
 put_releases(const struct report_line *line, FILE *stream)
 {
-	char place[PLACE_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
-	char all[UNITS_TEXT_BYTES];
 
 	if (line->watched_releases < RELEASES_WORTH)
 		return;
@@ -227,8 +209,8 @@ put_releases(const struct report_line *line, FILE *stream)
 		if (i != 0 && line->releases[i].count < line->watched_releases / RELEASES_PART)
 			return;
 		(void)fprintf(stream, "%20sreleased by %s (%s of %s sampled releases)\n", "",
-		              place_words(&line->releases[i].where, place), units_count(line->releases[i].count, count),
-		              units_count(line->watched_releases, all));
+		              place_words(&line->releases[i].where, PLACE_ROOM), UNITS_COUNT(line->releases[i].count),
+		              UNITS_COUNT(line->watched_releases));
 	}
 }
 
@@ -236,11 +218,10 @@ put_releases(const struct report_line *line, FILE *stream)
 static bool
 put_in_memory(uint64_t untouched, uint64_t shown_bytes, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
 		return false;
-	(void)fprintf(stream, "%20s%s of it in memory\n", "", units_bytes(amount_less(shown_bytes, untouched), bytes));
+	(void)fprintf(stream, "%20s%s of it in memory\n", "", UNITS_BYTES(amount_less(shown_bytes, untouched)));
 	return true;
 }
 
@@ -250,17 +231,15 @@ put_error(const struct report_line *line, bool is_peak, FILE *stream)
 {
 	uint64_t error_bytes = is_peak ? line->estimate.peak_error_bytes : line->estimate.error_bytes;
 	uint64_t held_bytes = is_peak ? line->of.peak_bytes : line->of.live_bytes;
-	char bytes[UNITS_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
 
 	if (error_bytes == 0)
 		return false;
 	if (error_bytes > held_bytes) // the value says less than this
-		(void)fprintf(stream, "%20sat most %s", "", units_bytes(held_bytes + error_bytes, bytes));
+		(void)fprintf(stream, "%20sat most %s", "", UNITS_BYTES(held_bytes + error_bytes));
 	else
-		(void)fprintf(stream, "%20s±    %s", "", units_bytes(error_bytes, bytes));
+		(void)fprintf(stream, "%20s±    %s", "", UNITS_BYTES(error_bytes));
 	if (line->estimate.samples != 0 && (!is_peak || line->of.peak_bytes == line->of.live_bytes))
-		(void)fprintf(stream, ", from %s sample%s", units_count(line->estimate.samples, count),
+		(void)fprintf(stream, ", from %s sample%s", UNITS_COUNT(line->estimate.samples),
 		              line->estimate.samples == 1 ? "" : "s");
 	(void)fputc('\n', stream);
 	return true;
@@ -361,11 +340,10 @@ static void
 put_heading(FILE *stream, const char *heading, size_t processes, const struct layout *layout)
 {
 	const struct column *column;
-	char count[UNITS_TEXT_BYTES];
 
 	(void)fputs(heading, stream);
 	if (processes > 1)
-		(void)fprintf(stream, ", summed over %s processes", units_count(processes, count));
+		(void)fprintf(stream, ", summed over %s processes", UNITS_COUNT(processes));
 	(void)fputc('\n', stream);
 	for (size_t i = 0; (column = next_column(layout, &i)) != NULL;)
 		(void)fprintf(stream, "%*s", width_of(column, layout), column->title);
@@ -386,7 +364,6 @@ put_row(FILE *stream, const struct layout *layout, const struct report_line *lin
 {
 	const struct column *column;
 	char text[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 
 	for (size_t i = 0; (column = next_column(layout, &i)) != NULL;) {
 		int width = width_of(column, layout);
@@ -399,7 +376,7 @@ put_row(FILE *stream, const struct layout *layout, const struct report_line *lin
 		else
 			(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1, cell);
 	}
-	(void)fprintf(stream, "  %s\n", place_words(&line->where, place));
+	(void)fprintf(stream, "  %s\n", place_words(&line->where, PLACE_ROOM));
 }
 
 /* --- imports --------------------------------------------------------------------------------------------------- */
@@ -409,19 +386,9 @@ struct import {
 	uint64_t bytes;
 };
 
-static int
-compare_by_label(const void *a, const void *b)
-{
-	return strcmp(((const struct import *)a)->label, ((const struct import *)b)->label);
-}
+ORDER_OF(compare_by_label, struct import, strcmp(a->label, b->label))
 
-static int
-compare_by_bytes(const void *a, const void *b)
-{
-	int order = order_numbers(((const struct import *)b)->bytes, ((const struct import *)a)->bytes);
-
-	return order ?: compare_by_label(a, b);
-}
+ORDER_OF(compare_by_bytes, struct import, order_numbers(b->bytes, a->bytes) ?: compare_by_label(a, b))
 
 struct imports {
 	uint64_t untouched_bytes; // of the rows'
@@ -440,8 +407,7 @@ add_import(struct imports *imports, const struct report_line *line, uint64_t byt
 		imports->start_up_bytes += bytes;
 		return;
 	}
-	imports->rows = memory_grown(imports->rows, &imports->room, imports->count + 1, sizeof(*imports->rows));
-	import = &imports->rows[imports->count++];
+	import = MEMORY_NEXT(imports->rows, imports->count, imports->room);
 	import->bytes = bytes;
 	imports->untouched_bytes += line->of.untouched_bytes;
 	if (line->import[0] != '\0')
@@ -476,7 +442,6 @@ join_imports(struct imports *imports)
 static void
 put_imports(struct imports *imports, FILE *stream)
 {
-	char text[UNITS_TEXT_BYTES];
 	uint64_t all = 0;
 	uint64_t hidden = 0;
 
@@ -486,16 +451,16 @@ put_imports(struct imports *imports, FILE *stream)
 		hidden += i >= IMPORTS_SHOWN ? imports->rows[i].bytes : 0;
 	}
 	if (all != 0) {
-		(void)fprintf(stream, "%9s  left by imports\n", units_bytes(all, text));
+		(void)fprintf(stream, "%9s  left by imports\n", UNITS_BYTES(all));
 		(void)put_in_memory(imports->untouched_bytes, all, stream);
 	}
 	for (size_t i = 0; i < imports->count && i < IMPORTS_SHOWN; i++)
-		(void)fprintf(stream, "%20s  %s\n", units_bytes(imports->rows[i].bytes, text), imports->rows[i].label);
+		(void)fprintf(stream, "%20s  %s\n", UNITS_BYTES(imports->rows[i].bytes), imports->rows[i].label);
 	if (imports->count > IMPORTS_SHOWN)
-		(void)fprintf(stream, "%20s  %zu more module%s\n", units_bytes(hidden, text), imports->count - IMPORTS_SHOWN,
+		(void)fprintf(stream, "%20s  %zu more module%s\n", UNITS_BYTES(hidden), imports->count - IMPORTS_SHOWN,
 		              imports->count - IMPORTS_SHOWN == 1 ? "" : "s");
 	if (imports->start_up_bytes != 0)
-		(void)fprintf(stream, "%9s  left by the interpreter\n", units_bytes(imports->start_up_bytes, text));
+		(void)fprintf(stream, "%9s  left by the interpreter\n", UNITS_BYTES(imports->start_up_bytes));
 }
 
 /* --- the whole table ------------------------------------------------------------------------------------------- */
@@ -552,12 +517,10 @@ gather(const struct report *report, const struct table *table, const struct rend
 static void
 put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 {
-	char text[UNITS_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
 
 	if (rest->count != 0)
-		(void)fprintf(stream, "%9s  %sin %s other line%s\n", units_bytes(rest->bytes, text), what,
-		              units_count(rest->count, count), rest->count == 1 ? "" : "s");
+		(void)fprintf(stream, "%9s  %sin %s other line%s\n", UNITS_BYTES(rest->bytes), what, UNITS_COUNT(rest->count),
+		              rest->count == 1 ? "" : "s");
 }
 
 static bool
@@ -664,9 +627,6 @@ void
 render_text_guard(const struct report *report, FILE *stream)
 {
 	const struct report_guard *guard = &report->guard;
-	char bytes[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 	uint64_t rest_bytes = guard->live_bytes;
 
 	if (guard->line_count == 0 || report->domain != NULL)
@@ -679,18 +639,17 @@ render_text_guard(const struct report *report, FILE *stream)
 		const struct report_holder *line = &guard->lines[i];
 		char text[UNITS_TEXT_BYTES + 4];
 
-		(void)snprintf(text, sizeof(text), "%s%s", line->is_estimated ? "≈" : "", units_bytes(line->live_bytes, bytes));
+		(void)snprintf(text, sizeof(text), "%s%s", line->is_estimated ? "≈" : "", UNITS_BYTES(line->live_bytes));
 		(void)fprintf(stream, "%*s%6s  %-14s %s\n", line->is_estimated ? 11 : 9, text,
-		              units_share(verdict_share(line->live_bytes, guard->live_bytes), share), line->domain,
-		              place_words(&line->where, place));
+		              UNITS_SHARE(verdict_share(line->live_bytes, guard->live_bytes)), line->domain,
+		              place_words(&line->where, PLACE_ROOM));
 		render_text_source(&line->where, stream);
 		if (line->way != NULL)
 			render_text_holder(line->way, line->held_samples, stream);
 		rest_bytes -= line->live_bytes < rest_bytes ? line->live_bytes : rest_bytes;
 	}
 	if (rest_bytes != 0)
-		(void)fprintf(stream, "%9s  elsewhere: other lines, imports, the interpreter\n",
-		              units_bytes(rest_bytes, bytes));
+		(void)fprintf(stream, "%9s  elsewhere: other lines, imports, the interpreter\n", UNITS_BYTES(rest_bytes));
 	if (guard->no_look != NULL)
 		(void)fprintf(stream, "  what holds it is not known: %s\n", guard->no_look);
 }

@@ -48,11 +48,6 @@ count_text(const struct report_domain *domain, uint64_t count, char text[UNITS_T
 static void
 put_domains(const struct report *report, const char *heading, bool is_device, bool is_address_space, FILE *stream)
 {
-	char live[UNITS_TEXT_BYTES];
-	char peak[UNITS_TEXT_BYTES];
-	char allocated[UNITS_TEXT_BYTES];
-	char blocks[UNITS_TEXT_BYTES];
-	char calls[UNITS_TEXT_BYTES];
 	bool is_first = true;
 
 	for (size_t i = 0; i < report->domain_count; i++) {
@@ -65,28 +60,28 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 			(void)fprintf(stream, "%-16s%9s%11s%12s%12s%13s\n", heading, "peak", "live", "allocated", "blocks",
 			              "calls");
 		is_first = false;
-		(void)fprintf(stream, "  %-14s%9s%11s%12s %11s %12s", domain->of.name, units_bytes(domain->of.peak_bytes, peak),
-		              units_bytes(domain->of.live_bytes, live), units_bytes(domain->of.allocated_bytes, allocated),
-		              count_text(domain, domain->of.live_count, blocks),
-		              count_text(domain, domain->of.allocated_count, calls));
+		(void)fprintf(stream, "  %-14s%9s%11s%12s %11s %12s", domain->of.name, UNITS_BYTES(domain->of.peak_bytes),
+		              UNITS_BYTES(domain->of.live_bytes), UNITS_BYTES(domain->of.allocated_bytes),
+		              count_text(domain, domain->of.live_count, UNITS_ROOM),
+		              count_text(domain, domain->of.allocated_count, UNITS_ROOM));
 		if (domain->estimate.error_bytes > domain->of.live_bytes)
 			(void)fprintf(stream, "  live: at most %s, estimated",
-			              units_bytes(domain->of.live_bytes + domain->estimate.error_bytes, live));
+			              UNITS_BYTES(domain->of.live_bytes + domain->estimate.error_bytes));
 		else if (domain->estimate.error_bytes != 0)
-			(void)fprintf(stream, "  ±%s, estimated", units_bytes(domain->estimate.error_bytes, live));
+			(void)fprintf(stream, "  ±%s, estimated", UNITS_BYTES(domain->estimate.error_bytes));
 		if (domain->estimate.is_rest_of_arenas)
 			(void)fprintf(stream, "%s without python/object", domain->estimate.error_bytes != 0 ? "," : " ");
 		if (domain->of.returned_bytes != 0)
-			(void)fprintf(stream, "  %s returned by madvise", units_bytes(domain->of.returned_bytes, live));
+			(void)fprintf(stream, "  %s returned by madvise", UNITS_BYTES(domain->of.returned_bytes));
 		if (!domain->estimate.is_rest_of_arenas && domain->of.untouched_bytes >= UNTOUCHED_SHOWN_BYTES &&
 		    domain->of.untouched_bytes >= domain->of.live_bytes / UNTOUCHED_PART)
-			(void)fprintf(stream, "  %s of it not in memory", units_bytes(domain->of.untouched_bytes, live));
+			(void)fprintf(stream, "  %s of it not in memory", UNITS_BYTES(domain->of.untouched_bytes));
 		if (domain->of.inherited_bytes != 0)
-			(void)fprintf(stream, "  +%s inherited", units_bytes(domain->of.inherited_bytes, live));
+			(void)fprintf(stream, "  +%s inherited", UNITS_BYTES(domain->of.inherited_bytes));
 		(void)fputc('\n', stream);
 		for (size_t j = 0; j < domain->parts.part_count; j++)
 			(void)fprintf(stream, "%s%s %s%s", j == 0 ? "    live: " : ", ",
-			              units_bytes(domain->parts.parts[j].live_bytes, live), domain->parts.parts[j].name,
+			              UNITS_BYTES(domain->parts.parts[j].live_bytes), domain->parts.parts[j].name,
 			              j + 1 == domain->parts.part_count ? "\n" : "");
 	}
 }
@@ -96,7 +91,6 @@ static void
 put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 {
 	const char *before = ": ";
-	char bytes[UNITS_TEXT_BYTES];
 	char text[512];
 	size_t used = (size_t)snprintf(text, sizeof(text), "%s", report_resident_meaning(KMEM_RESIDENT_OWN));
 
@@ -106,7 +100,7 @@ put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 		if (report_own_name(part) == NULL || own_bytes[part] == 0)
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", before, report_own_name(part),
-		                         units_bytes(own_bytes[part], bytes));
+		                         UNITS_BYTES(own_bytes[part]));
 		before = ", ";
 	}
 	paragraph_put(stream, PAGE_COLUMNS, text, MEANING_COLUMN, MEANING_COLUMN);
@@ -153,7 +147,6 @@ static void
 put_resident_heading(const struct report_process *most, bool is_alone, FILE *stream)
 {
 	bool is_old = most->resident_age_ns >= AGE_SHOWN_NS;
-	char bytes[UNITS_TEXT_BYTES];
 
 	(void)fputs("Resident set", stream);
 	if (!is_alone)
@@ -164,9 +157,9 @@ put_resident_heading(const struct report_process *most, bool is_alone, FILE *str
 		(void)fprintf(stream, ", sampled %.1f s before %s", (double)most->resident_age_ns / 1e9,
 		              most->is_end_known ? "exit" : "it was last seen, with ");
 	if (is_old && !most->is_end_known)
-		(void)fputs(units_bytes(most->resident_bytes, bytes), stream);
+		(void)fputs(UNITS_BYTES(most->resident_bytes), stream);
 	else if (is_old && differs(most->resident_bytes, most->resident_sampled_bytes))
-		(void)fprintf(stream, "; it was last seen with %s", units_bytes(most->resident_bytes, bytes));
+		(void)fprintf(stream, "; it was last seen with %s", UNITS_BYTES(most->resident_bytes));
 	(void)fputc('\n', stream);
 }
 
@@ -175,7 +168,6 @@ static void
 put_resident(const struct report *report, FILE *stream)
 {
 	const struct report_process *most = most_resident(report);
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (most == NULL)
 		return;
@@ -185,8 +177,7 @@ put_resident(const struct report *report, FILE *stream)
 
 		if (report_resident_name(part) == NULL || (most->resident_parts[part] == 0 && part != KMEM_RESIDENT_OTHER))
 			continue;
-		(void)fprintf(stream, "  %-14s%9s%s", report_resident_name(part),
-		              units_bytes(most->resident_parts[part], bytes),
+		(void)fprintf(stream, "  %-14s%9s%s", report_resident_name(part), UNITS_BYTES(most->resident_parts[part]),
 		              report_resident_meaning(part)[0] != '\0' ? "  " : "");
 		if (part == KMEM_RESIDENT_OWN)
 			put_own(most->of.own_bytes, stream);
@@ -195,15 +186,13 @@ put_resident(const struct report *report, FILE *stream)
 		else
 			(void)fprintf(stream, "%s\n", report_resident_meaning(part));
 	}
-	(void)fprintf(stream, "  %-14s%9s\n", "total", units_bytes(most->resident_sampled_bytes, bytes));
+	(void)fprintf(stream, "  %-14s%9s\n", "total", UNITS_BYTES(most->resident_sampled_bytes));
 }
 
 /* Of several processes the figures above are sums: how much of that was there at the same time? */
 static void
 put_together(const struct report *report, FILE *stream)
 {
-	char peak[UNITS_TEXT_BYTES];
-	char live[UNITS_TEXT_BYTES];
 	char text[1024];
 	bool is_first = true;
 	bool is_any = false;
@@ -214,7 +203,7 @@ put_together(const struct report *report, FILE *stream)
 		         (!report->domains[i].is_address_space && report_has_domain(report, report->domains[i].of.name));
 	if (report->process_count < 2 || !is_any)
 		return;
-	used = (size_t)snprintf(text, sizeof(text), "sums over %s processes", units_count(report->process_count, peak));
+	used = (size_t)snprintf(text, sizeof(text), "sums over %s processes", UNITS_COUNT(report->process_count));
 	for (size_t i = 0; i < report->domain_count && used < sizeof(text); i++) {
 		const struct report_domain *domain = &report->domains[i];
 
@@ -224,14 +213,14 @@ put_together(const struct report *report, FILE *stream)
 			continue;
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
 		                         is_first ? "; highest at the same time: " : "; ", domain->of.name,
-		                         units_bytes(domain->of.concurrent_peak_bytes, peak),
-		                         units_bytes(domain->of.together_live_bytes, live));
+		                         UNITS_BYTES(domain->of.concurrent_peak_bytes),
+		                         UNITS_BYTES(domain->of.together_live_bytes));
 		is_first = false;
 	}
 	if (is_first && report->domain == NULL && report->unknown_end_count != 0 && used < sizeof(text))
 		(void)snprintf(text + used, sizeof(text) - used,
 		               " that may have run at the same time (the end of %s is not known)",
-		               units_count(report->unknown_end_count, live));
+		               UNITS_COUNT(report->unknown_end_count));
 	else if (is_first && report->domain == NULL && used < sizeof(text))
 		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
 	(void)fputs("  ", stream);
@@ -241,19 +230,16 @@ put_together(const struct report *report, FILE *stream)
 static void
 put_process(const struct report_process *process, size_t depth, FILE *stream)
 {
-	char live[UNITS_TEXT_BYTES];
-	char peak[UNITS_TEXT_BYTES];
-	char copied[UNITS_TEXT_BYTES];
 	char name[64];
 
 	depth = depth < INDENTS_MAX ? depth : INDENTS_MAX;
 	(void)snprintf(name, sizeof(name), "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->of.name);
 	(void)text_clean(name, strlen(name));
 	(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s", name, process->pid, process->state,
-	              units_bytes(process->peak_bytes, peak), units_bytes(process->of.live_bytes, live));
+	              UNITS_BYTES(process->peak_bytes), UNITS_BYTES(process->of.live_bytes));
 	if (process->of.inherited_bytes >= COPIES_SHOWN_BYTES) {
-		(void)snprintf(name, sizeof(name), ">= %s", units_bytes(process->of.copied_bytes, copied));
-		(void)fprintf(stream, "%11s%13s", units_bytes(process->of.inherited_bytes, live),
+		(void)snprintf(name, sizeof(name), ">= %s", UNITS_BYTES(process->of.copied_bytes));
+		(void)fprintf(stream, "%11s%13s", UNITS_BYTES(process->of.inherited_bytes),
 		              process->of.copied_bytes >= COPIES_SHOWN_BYTES ? name
 		              : !process->is_copied_known                    ? "not known"
 		                                                             : "none seen");
@@ -270,14 +256,8 @@ most_bytes(const struct report_process *process)
 	return held > process->of.copied_bytes ? held : process->of.copied_bytes;
 }
 
-static int
-compare_by_most(const void *left, const void *right)
-{
-	const struct report_process *a = *(const struct report_process *const *)left;
-	const struct report_process *b = *(const struct report_process *const *)right;
-
-	return order_numbers(most_bytes(b), most_bytes(a)) ?: (a < b ? -1 : 1);
-}
+ORDER_OF_POINTERS(compare_by_most, struct report_process,
+                  order_numbers(most_bytes(b), most_bytes(a)) ?: (a < b ? -1 : 1))
 
 /* The first one, and of the others the largest. For free(). */
 static bool *
@@ -315,7 +295,6 @@ put_processes(const struct report *report, FILE *stream)
 		return;
 	bool *is_shown = choose_processes(report);
 	bool has_heirs = false;
-	char count[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; i < report->process_count; i++)
 		has_heirs = has_heirs || (is_shown[i] && report->processes[i].of.inherited_bytes >= COPIES_SHOWN_BYTES);
@@ -325,8 +304,7 @@ put_processes(const struct report *report, FILE *stream)
 	put_children(report, is_shown, -1, 0, stream);
 	free(is_shown);
 	if (report->process_count > PROCESSES_SHOWN)
-		(void)fprintf(stream, "  ... %s more, none larger\n",
-		              units_count(report->process_count - PROCESSES_SHOWN, count));
+		(void)fprintf(stream, "  ... %s more, none larger\n", UNITS_COUNT(report->process_count - PROCESSES_SHOWN));
 }
 
 void
@@ -347,29 +325,26 @@ static void
 put_composition(const struct report_request *request, FILE *stream)
 {
 	char text[512] = "";
-	char bytes[UNITS_TEXT_BYTES];
-	char more[UNITS_TEXT_BYTES];
 	size_t used = 0;
 
 	if (request->of.total_bytes != 0)
-		used += (size_t)snprintf(text, sizeof(text), "%s free of %s", units_bytes(request->of.free_bytes, bytes),
-		                         units_bytes(request->of.total_bytes, more));
+		used += (size_t)snprintf(text, sizeof(text), "%s free of %s", UNITS_BYTES(request->of.free_bytes),
+		                         UNITS_BYTES(request->of.total_bytes));
 	for (size_t i = 0; i < request->parts.part_count && used < sizeof(text); i++)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
 		                         used == 0 ? ""
 		                         : i == 0  ? "; "
 		                                   : ", ",
-		                         units_bytes(request->parts.parts[i].live_bytes, bytes), request->parts.parts[i].name);
+		                         UNITS_BYTES(request->parts.parts[i].live_bytes), request->parts.parts[i].name);
 	if (request->of.pool_kept_bytes != 0 && used < sizeof(text))
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s kept by the driver's pools (cudaMallocAsync)",
-		                         used != 0 ? ", " : "", units_bytes(request->of.pool_kept_bytes, bytes));
+		                         used != 0 ? ", " : "", UNITS_BYTES(request->of.pool_kept_bytes));
 	if (request->untracked_bytes != 0 && used < sizeof(text))
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 		                         "%s%s not tracked (contexts, kernels, other processes)", used != 0 ? ", " : "",
-		                         units_bytes(request->untracked_bytes, bytes));
+		                         UNITS_BYTES(request->untracked_bytes));
 	if (request->pinned_bytes != 0 && used < sizeof(text))
-		(void)snprintf(text + used, sizeof(text) - used, "; %s pinned on the host",
-		               units_bytes(request->pinned_bytes, bytes));
+		(void)snprintf(text + used, sizeof(text) - used, "; %s pinned on the host", UNITS_BYTES(request->pinned_bytes));
 	if (used == 0)
 		return;
 	(void)fprintf(stream, "%11s%s then: ", "", request->device != NULL ? request->device : "the host");
@@ -390,7 +365,6 @@ static void
 put_requests(const struct report *report, FILE *stream)
 {
 	const struct report_request *told = NULL; // the last one that nobody went on from
-	char bytes[UNITS_TEXT_BYTES];
 	char place[PLACE_TEXT_BYTES];
 	uint64_t count = 0, times = 1;
 	int width = 9; // of the names of domains
@@ -411,7 +385,7 @@ put_requests(const struct report *report, FILE *stream)
 		return;
 	if (count > report->request_count)
 		(void)fprintf(stream, "Refused requests: %sthe last %zu of %s\n", report->domain != NULL ? "of " : "",
-		              report->request_count, units_count(count, bytes));
+		              report->request_count, UNITS_COUNT(count));
 	else
 		(void)fputs("Refused requests\n", stream);
 	for (size_t i = 0; i < report->request_count; i++) {
@@ -425,10 +399,10 @@ put_requests(const struct report *report, FILE *stream)
 		}
 		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module,
 		                 request->where.offset, place);
-		(void)fprintf(stream, "%9s  %-*s %-10s at %s", units_bytes(request->of.bytes, bytes), width, request->domain,
+		(void)fprintf(stream, "%9s  %-*s %-10s at %s", UNITS_BYTES(request->of.bytes), width, request->domain,
 		              request->state, place_related(request->where.relation, place));
 		if (times > 1)
-			(void)fprintf(stream, ", %s times", units_count(times, bytes));
+			(void)fprintf(stream, ", %s times", UNITS_COUNT(times));
 		times = 1;
 		(void)fputc('\n', stream);
 		if (request == told)
@@ -439,14 +413,12 @@ put_requests(const struct report *report, FILE *stream)
 static void
 put_losses(const struct report *report, bool is_serious, FILE *stream)
 {
-	char count[UNITS_TEXT_BYTES];
 
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
 		if (report_loss_meaning(i, 1) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
 			continue;
 		(void)fprintf(stream, "%13s  ",
-		              i == KMEM_LOST_EVENT_BYTES ? units_bytes(report->losses[i], count)
-		                                         : units_count(report->losses[i], count));
+		              i == KMEM_LOST_EVENT_BYTES ? UNITS_BYTES(report->losses[i]) : UNITS_COUNT(report->losses[i]));
 		paragraph_put(stream, PAGE_COLUMNS, report_loss_meaning(i, report->losses[i]), 15, 15);
 	}
 }
@@ -488,13 +460,12 @@ render_text_losses(const struct report *report, FILE *stream)
 static void
 put_peak_error(const struct report *report, const char *peaks, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (report->peak_error_bytes != 0)
 		(void)fprintf(
 			stream,
 			"%s may be off by up to %s, because threads add up small events first: KMEMSHIM_EXACT_PEAK=1 is exact\n",
-			peaks, units_bytes(report->peak_error_bytes, bytes));
+			peaks, UNITS_BYTES(report->peak_error_bytes));
 }
 
 void
@@ -506,11 +477,10 @@ render_text_peak_error(const struct report *report, FILE *stream)
 void
 render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (report_peaks_are_apart(report, peak_bytes))
 		(void)fprintf(stream, "(kinds of memory had their peaks at different moments: the most at once was about %s)\n",
-		              units_bytes(report->processes[0].peak_bytes, bytes));
+		              UNITS_BYTES(report->processes[0].peak_bytes));
 }
 
 /* Which recording this page is of, and of when. */
@@ -521,7 +491,6 @@ put_capture(const struct report *report, FILE *stream)
 	time_t seconds = (time_t)(first->start_realtime_ns / 1000000000);
 	char *path = memory_text(first->of.path);
 	char when[32] = "";
-	char count[UNITS_TEXT_BYTES];
 	struct tm parts;
 
 	(void)text_clean(path, strlen(path));
@@ -529,7 +498,7 @@ put_capture(const struct report *report, FILE *stream)
 		(void)strftime(when, sizeof(when), ", recorded %Y-%m-%d %H:%M", &parts);
 	(void)fprintf(stream, "Capture: %s", path);
 	if (report->process_count > 1)
-		(void)fprintf(stream, " and %s more", units_count(report->process_count - 1, count));
+		(void)fprintf(stream, " and %s more", UNITS_COUNT(report->process_count - 1));
 	(void)fprintf(stream, "%s\n", when);
 	free(path);
 }
@@ -537,15 +506,13 @@ put_capture(const struct report *report, FILE *stream)
 static void
 put_notes(const struct report *report, FILE *stream)
 {
-	char text[UNITS_TEXT_BYTES];
-	char other[UNITS_TEXT_BYTES];
 
 	(void)fputs("Notes\n", stream);
 	put_losses(report, false, stream);
 	if (report->verify_checked != 0)
-		(void)fprintf(stream, "  %s %s verified, %s differed\n", units_count(report->verify_checked, text),
+		(void)fprintf(stream, "  %s %s verified, %s differed\n", UNITS_COUNT(report->verify_checked),
 		              report->verify_checked == 1 ? "stack was" : "stacks were",
-		              units_count(report->verify_mismatched, other));
+		              UNITS_COUNT(report->verify_mismatched));
 	put_peak_error(report, "  peaks", stream);
 	if (report->is_finalizing)
 		(void)fputs("  live figures are from the moment when Python began to shut down\n", stream);
@@ -555,7 +522,7 @@ put_notes(const struct report *report, FILE *stream)
 			stream);
 	if (report->is_at_exit)
 		(void)fprintf(stream, report->after_exit_bytes >= TRIFLE_AFTER_EXIT ? "; %s was\n  allocated later\n" : "\n",
-		              units_bytes(report->after_exit_bytes, text));
+		              UNITS_BYTES(report->after_exit_bytes));
 	for (size_t i = 0; i < report->domain_count; i++) {
 		if (report->domains[i].of.is_at_refusal && report_has_domain(report, report->domains[i].of.name))
 			(void)fprintf(

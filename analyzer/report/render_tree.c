@@ -198,11 +198,9 @@ inwards(const struct node *node)
 static void
 put_row(uint64_t bytes, uint64_t all_bytes, const char *branch, const char *text, FILE *stream)
 {
-	char figure[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
 
-	(void)fprintf(stream, "%9s%7s  %s%s\n", units_bytes_in(units_column_of(all_bytes), bytes, figure),
-	              units_share(verdict_share(bytes, all_bytes), share), branch, text);
+	(void)fprintf(stream, "%9s%7s  %s%s\n", UNITS_BYTES_IN(units_column_of(all_bytes), bytes),
+	              UNITS_SHARE(verdict_share(bytes, all_bytes)), branch, text);
 }
 
 /* Nodes that read the same: several addresses of one line, or nodes that were left with the same line after folding. */
@@ -231,8 +229,7 @@ add_to_row(struct row **rows, const struct node *node)
 		found->text = memory_text(text);
 		HASH_ADD_KEYPTR(hh, *rows, found->text, strlen(found->text), found);
 	}
-	found->nodes = memory_grown(found->nodes, &found->room, found->count + 1, sizeof(const struct node *));
-	found->nodes[found->count++] = node;
+	*MEMORY_NEXT(found->nodes, found->count, found->room) = node;
 	found->bytes += node->bytes;
 }
 
@@ -312,7 +309,6 @@ void
 render_tree(const struct report *report, const struct tree_options *options, FILE *stream)
 {
 	struct tree tree = { .options = options };
-	char figure[UNITS_TEXT_BYTES];
 	uint64_t all_bytes;
 	bool has_devices = false;
 
@@ -331,8 +327,8 @@ render_tree(const struct report *report, const struct tree_options *options, FIL
 	}
 	all_bytes = tree.root.bytes + tree.import_bytes;
 	(void)fprintf(stream, "%s%s%s: %s of %s\n", options->heading, options->grouping != GROUPING_LINE ? ", by " : "",
-	              options->grouping != GROUPING_LINE ? grouping_name(options->grouping) : "",
-	              units_bytes(all_bytes, figure), report->domain != NULL ? report->domain : "the host's memory");
+	              options->grouping != GROUPING_LINE ? grouping_name(options->grouping) : "", UNITS_BYTES(all_bytes),
+	              report->domain != NULL ? report->domain : "the host's memory");
 	render_peaks_apart(report, options->is_peak ? all_bytes : 0, stream);
 	put_below((const struct node *const[]){ &tree.root }, 1, all_bytes, "", 0, stream);
 	if (tree.import_bytes != 0)

@@ -18,7 +18,6 @@
 #include "base/units.h"
 #include "report/render.h"
 #include "report/report.h"
-#include "verdict/findings.h"
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is no waste to speak of
 #define TURNS_MIN 4                     // so often as much as it held
@@ -68,14 +67,7 @@ turned_over(const struct report_line *line)
 	           : 0;
 }
 
-static int
-compare_wasted(const void *left, const void *right)
-{
-	const struct wasted *a = left;
-	const struct wasted *b = right;
-
-	return order_numbers(b->bytes, a->bytes) ?: order_numbers(a->number, b->number);
-}
+ORDER_OF(compare_wasted, struct wasted, order_numbers(b->bytes, a->bytes) ?: order_numbers(a->number, b->number))
 
 /* The lines that waste so much, the most first. */
 static struct wasted *
@@ -113,12 +105,11 @@ static void
 put_rest(const struct wasted *lines, size_t shown, size_t count, FILE *stream)
 {
 	uint64_t bytes = 0;
-	char text[UNITS_TEXT_BYTES];
 
 	for (size_t i = shown; i < count; i++)
 		bytes += lines[i].bytes;
 	if (shown < count)
-		(void)fprintf(stream, "%9s  in %zu other line%s\n", units_bytes(bytes, text), count - shown,
+		(void)fprintf(stream, "%9s  in %zu other line%s\n", UNITS_BYTES(bytes), count - shown,
 		              count - shown == 1 ? "" : "s");
 }
 
@@ -128,8 +119,6 @@ static bool
 put_freed(const struct report *report, FILE *stream)
 {
 	bool has_any = false;
-	char bytes[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
 
 	for (size_t i = 0; i < report->process_count; i++) {
 		const struct report_process *process = &report->processes[i];
@@ -139,14 +128,14 @@ put_freed(const struct report *report, FILE *stream)
 			continue;
 		has_any = true;
 		(void)fprintf(stream, "%9s  by %s (pid %" PRIu32 "): %s of what it had in memory\n",
-		              units_bytes(freed->freed_bytes, bytes), process->of.name, process->pid,
-		              units_share((uint32_t)process->fragmentation.share_ppm, share));
+		              UNITS_BYTES(freed->freed_bytes), process->of.name, process->pid,
+		              UNITS_SHARE((uint32_t)process->fragmentation.share_ppm));
 		if (freed->empty_bytes != 0)
 			(void)fprintf(stream, "%20s in pages without any block: malloc_trim(0) gives them back\n",
-			              units_bytes(freed->empty_bytes, bytes));
+			              UNITS_BYTES(freed->empty_bytes));
 		if (freed->sparse_bytes > freed->sparse_live_bytes && freed->sparse_live_bytes != 0)
 			(void)fprintf(stream, "%20s in pages that blocks fill by less than half\n",
-			              units_bytes(freed->sparse_bytes - freed->sparse_live_bytes, bytes));
+			              UNITS_BYTES(freed->sparse_bytes - freed->sparse_live_bytes));
 	}
 	return has_any;
 }
@@ -156,8 +145,6 @@ put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
 {
 	size_t count;
 	struct wasted *lines = list_lines(report, pinned_of, &count);
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 
 	(void)fputs("Freed, and still in memory (what malloc keeps)\n", stream);
 	if (!put_freed(report, stream))
@@ -165,8 +152,8 @@ put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
 	for (size_t i = 0; i < count && i < top; i++) {
 		struct report_line line = report_line_figures(report, lines[i].number);
 
-		(void)fprintf(stream, "%20s of pages are kept by few blocks of %s\n", units_bytes(lines[i].bytes, bytes),
-		              place_of(&line, place));
+		(void)fprintf(stream, "%20s of pages are kept by few blocks of %s\n", UNITS_BYTES(lines[i].bytes),
+		              place_of(&line, PLACE_ROOM));
 	}
 	free(lines);
 }
@@ -180,14 +167,13 @@ put_untouched(const struct report *report, uint64_t top, FILE *stream)
 	struct wasted *lines = list_lines(report, untouched_of, &count);
 	size_t shown = count < top ? count : (size_t)top;
 	char bytes[2][UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 
 	(void)fputs("\nAsked for, and never touched (takes addresses, no memory)\n", stream);
 	for (size_t i = 0; i < shown; i++) {
 		struct report_line line = report_line(report, lines[i].number);
 
 		(void)fprintf(stream, "%9s  of %-9s %-8s %s\n", units_bytes(lines[i].bytes, bytes[0]),
-		              units_bytes(line.of.live_bytes, bytes[1]), line.domain, place_of(&line, place));
+		              units_bytes(line.of.live_bytes, bytes[1]), line.domain, place_of(&line, PLACE_ROOM));
 		render_text_source(&line.where, stream);
 	}
 	put_rest(lines, shown, count, stream);
@@ -262,19 +248,16 @@ largest_class(const struct size_class classes[SIZE_CLASSES])
 static void
 put_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_estimated, FILE *stream)
 {
-	char low[UNITS_TEXT_BYTES];
-	char high[UNITS_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
 	char range[2 * UNITS_TEXT_BYTES + 8];
 	unsigned best;
 
 	for (unsigned round = 0; round < SIZES_SHOWN && (best = largest_class(classes)) != SIZE_CLASSES; round++) {
-		(void)snprintf(range, sizeof(range), "%s to %s", units_bytes(best == 0 ? 0 : UINT64_C(1) << (best - 1), low),
-		               units_bytes(best == 64 ? UINT64_MAX : UINT64_C(1) << best, high));
+		(void)snprintf(range, sizeof(range), "%s to %s", UNITS_BYTES(best == 0 ? 0 : UINT64_C(1) << (best - 1)),
+		               UNITS_BYTES(best == 64 ? UINT64_MAX : UINT64_C(1) << best));
 		(void)fprintf(stream, "%20s%-20s ", round == 0 ? "average size " : "", range);
 		put_bar(classes[best].calls, calls, stream);
 		(void)fprintf(stream, " %s%s call%s\n", is_estimated ? "≈" : "",
-		              units_count(is_estimated ? units_rounded(classes[best].calls, 3) : classes[best].calls, count),
+		              UNITS_COUNT(is_estimated ? units_rounded(classes[best].calls, 3) : classes[best].calls),
 		              classes[best].calls == 1 ? "" : "s");
 		classes[best].calls = 0;
 	}
@@ -283,14 +266,11 @@ put_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_e
 static void
 put_temporary(const struct report_line *line, FILE *stream)
 {
-	char watched[UNITS_TEXT_BYTES];
-	char temporary[UNITS_TEXT_BYTES];
 
 	if (line->temporary_of < WATCHED_MIN || line->of.sample_bytes != 0)
 		return;
 	(void)fprintf(stream, "%20s%s of %s blocks of a sample were released before their thread allocated again\n",
-	              "temporary ", units_count(line->temporary_releases, temporary),
-	              units_count(line->temporary_of, watched));
+	              "temporary ", UNITS_COUNT(line->temporary_releases), UNITS_COUNT(line->temporary_of));
 }
 
 static void
@@ -302,23 +282,19 @@ put_turning_line(const struct report *report, size_t number, FILE *stream)
 	uint64_t held = most_held(&line.of);
 	uint64_t calls = line.of.allocated_count;
 	struct size_class classes[SIZE_CLASSES];
-	char figure[UNITS_TEXT_BYTES];
 	char allocated[UNITS_TEXT_BYTES + 4];
 	char count[UNITS_TEXT_BYTES + 4];
-	char most[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 	uint64_t size;
 	bool is_one_size = sizes_of(report, &line.of, classes, &size);
 	int wide = is_estimated ? (int)strlen(mark) - 1 : 0;
 
-	(void)snprintf(allocated, sizeof(allocated), "%s%s", mark, units_bytes(line.of.allocated_bytes, figure));
-	(void)snprintf(count, sizeof(count), "%s%s", mark,
-	               units_count(is_estimated ? units_rounded(calls, 3) : calls, figure));
-	(void)fprintf(stream, "%*s%*s%10s  %-13s %s\n", 9 + wide, allocated, 12 + wide, count, units_bytes(held, most),
-	              line.domain, place_of(&line, place));
+	(void)snprintf(allocated, sizeof(allocated), "%s%s", mark, UNITS_BYTES(line.of.allocated_bytes));
+	(void)snprintf(count, sizeof(count), "%s%s", mark, UNITS_COUNT(is_estimated ? units_rounded(calls, 3) : calls));
+	(void)fprintf(stream, "%*s%*s%10s  %-13s %s\n", 9 + wide, allocated, 12 + wide, count, UNITS_BYTES(held),
+	              line.domain, place_of(&line, PLACE_ROOM));
 	render_text_source(&line.where, stream);
 	if (is_one_size && calls > 1)
-		(void)fprintf(stream, "%20s%s each, as far as sums can tell\n", "size ", units_bytes(size, figure));
+		(void)fprintf(stream, "%20s%s each, as far as sums can tell\n", "size ", UNITS_BYTES(size));
 	else
 		put_histogram(classes, calls, is_estimated, stream);
 	put_temporary(&line, stream);

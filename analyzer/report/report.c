@@ -15,6 +15,7 @@
 #include "analysis/refused_requests.h"
 #include "analysis/model_finish.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/shell_words.h"
 #include "verdict/words.h"
 
@@ -23,8 +24,7 @@
 static const char *
 keep_text(struct report_rows *rows, char *text)
 {
-	rows->texts = memory_grown(rows->texts, &rows->text_room, rows->text_count + 1, sizeof(char *));
-	rows->texts[rows->text_count++] = text;
+	*MEMORY_NEXT(rows->texts, rows->text_count, rows->text_room) = text;
 	return text;
 }
 
@@ -266,12 +266,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 
 /* --- refused requests --------------------------------------------------------------------------------------------- */
 
-static int
-compare_places(const void *left, const void *right)
-{
-	return rank_compare_places((*(const struct model_held *const *)left)->site,
-	                           (*(const struct model_held *const *)right)->site);
-}
+ORDER_OF_POINTERS(compare_places, struct model_held, rank_compare_places(a->site, b->site))
 
 /* Keeps the largest. */
 static void

@@ -5,7 +5,6 @@
  */
 #include "analysis/refused_requests.h"
 #include "report/report.h"
-#include "verdict/verdict.h"
 
 struct loss {
 	const char *one;  // what it means, behind a number; NULL: as `many`

@@ -7,7 +7,6 @@
  * When failing  it cannot.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "base/order.h"

@@ -60,14 +60,9 @@ kind_of(const GElf_Sym *symbol)
 	}
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	const struct entry *a = left;
-	const struct entry *b = right;
-
-	return order_numbers(a->start, b->start) ?: order_numbers(b->end, a->end) ?: order_numbers(a->name, b->name);
-}
+ORDER_OF(compare, struct entry,
+	order_numbers(a->start, b->start) ?: order_numbers(b->end, a->end)
+	?: order_numbers(a->name, b->name))
 
 static void
 read_table(struct data_symbols *symbols, Elf_Scn *section, const GElf_Shdr *header)
@@ -83,10 +78,9 @@ read_table(struct data_symbols *symbols, Elf_Scn *section, const GElf_Shdr *head
 		if (gelf_getsym(data, (int)i, &symbol) == NULL || kind_of(&symbol) == DATA_SYMBOL_KINDS)
 			continue;
 		table = &symbols->tables[kind_of(&symbol)];
-		table->entries = memory_grown(table->entries, &table->room, table->count + 1, sizeof(*table->entries));
-		table->entries[table->count++] = (struct entry){ symbol.st_value,
-			                                             symbol.st_value + (symbol.st_size != 0 ? symbol.st_size : 1),
-			                                             symbol.st_name };
+		*MEMORY_NEXT(table->entries, table->count, table->room) = (struct entry){
+			symbol.st_value, symbol.st_value + (symbol.st_size != 0 ? symbol.st_size : 1), symbol.st_name
+		};
 	}
 	for (unsigned i = 0; i < DATA_SYMBOL_KINDS; i++) {
 		if (symbols->tables[i].count > 1)

@@ -83,8 +83,7 @@ add(struct debug_index *index, struct list *list, uint64_t key, const Dwarf_Die 
 		index->is_cut = true;
 		return;
 	}
-	list->entries = memory_grown(list->entries, &list->room, list->count + 1, sizeof(*list->entries));
-	list->entries[list->count++] = (struct entry){ key, die->addr, die->cu, is_local };
+	*MEMORY_NEXT(list->entries, list->count, list->room) = (struct entry){ key, die->addr, die->cu, is_local };
 }
 
 static void
@@ -92,9 +91,8 @@ add_declared(struct debug_index *index, const Dwarf_Die *die, const struct place
 {
 	if (index->declared_count >= ENTRIES_MAX)
 		return;
-	index->declared = memory_grown(index->declared, &index->declared_room, index->declared_count + 1,
-	                               sizeof(*index->declared));
-	index->declared[index->declared_count++] = (struct declared){ (uintptr_t)die->addr, place->hash, place->is_local };
+	*MEMORY_NEXT(index->declared, index->declared_count,
+	             index->declared_room) = (struct declared){ (uintptr_t)die->addr, place->hash, place->is_local };
 }
 
 /* False: it was not seen. */
@@ -236,14 +234,7 @@ walk(struct debug_index *index, Dwarf_Die *parent, const struct place *place)
 	} while (dwarf_siblingof(&die, &die) == 0);
 }
 
-static int
-compare(const void *left, const void *right)
-{
-	const struct entry *a = left;
-	const struct entry *b = right;
-
-	return order_numbers(a->key, b->key) ?: order_numbers((uintptr_t)a->addr, (uintptr_t)b->addr);
-}
+ORDER_OF(compare, struct entry, order_numbers(a->key, b->key) ?: order_numbers((uintptr_t)a->addr, (uintptr_t)b->addr))
 
 /* Classes of one name are one class, but for those that are local to their files. */
 static void

@@ -234,15 +234,10 @@ open_elf(struct symbolizer *symbolizer, struct symbolizer_file *file, int fd)
 	       memcmp(build_id, file->build_id, file->identity.build_id_bytes) == 0;
 }
 
-static int
-compare_symbols(const void *left, const void *right)
-{
-	const struct symbol *a = left;
-	const struct symbol *b = right;
-
-	/* The one to show last: it is found first. */
-	return order_numbers(a->start, b->start) ?: order_numbers(b->rank, a->rank) ?: order_numbers(b->index, a->index);
-}
+/* The one to show last: it is found first. */
+ORDER_OF(compare_symbols, struct symbol,
+	order_numbers(a->start, b->start) ?: order_numbers(b->rank, a->rank)
+	?: order_numbers(b->index, a->index))
 
 /* Not before a name is asked for: a look into a process asks for types alone, mostly. */
 static void

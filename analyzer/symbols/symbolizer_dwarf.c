@@ -75,20 +75,12 @@ add_ranges(struct symbolizer_dwarf *index, struct ranges *ranges, Dwarf_Die *die
 		index->range_count++;
 		if (start == 0 || start >= end) // 0: the linker dropped the code
 			continue;
-		ranges->items = memory_grown(ranges->items, &ranges->room, ranges->count + 1, sizeof(*ranges->items));
-		ranges->items[ranges->count++] = (struct range){ start, end, what };
+		*MEMORY_NEXT(ranges->items, ranges->count, ranges->room) = (struct range){ start, end, what };
 	}
 }
 
-static int
-compare_ranges(const void *left, const void *right)
-{
-	const struct range *a = left;
-	const struct range *b = right;
-
-	/* An enclosing range before what it encloses. */
-	return order_numbers(a->start, b->start) ?: order_numbers(b->end, a->end);
-}
+/* An enclosing range before what it encloses. */
+ORDER_OF(compare_ranges, struct range, order_numbers(a->start, b->start) ?: order_numbers(b->end, a->end))
 
 static void
 sort_ranges(struct ranges *ranges)

@@ -9,8 +9,6 @@
 #include <dwarf.h>
 #include <stdlib.h>
 
-#include "base/machine.h"
-
 #define VARIABLES_MAX 20000u // of a function, that are looked at
 #define WORD_BYTES 8u
 

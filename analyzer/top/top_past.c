@@ -58,11 +58,7 @@ top_past_free(struct top_past *past)
 	free(past);
 }
 
-static int
-compare_keys(const void *left, const void *right)
-{
-	return order_numbers(((const struct entry *)left)->key, ((const struct entry *)right)->key);
-}
+ORDER_OF(compare_keys, struct entry, order_numbers(a->key, b->key))
 
 static const struct entry *
 find(const struct sample *sample, uint64_t key)
@@ -227,14 +223,7 @@ leave_out_idle(struct top_sample *sample)
 	sample->row_count = kept;
 }
 
-static int
-by_live(const void *left, const void *right)
-{
-	const struct top_row *a = left;
-	const struct top_row *b = right;
-
-	return order_numbers(b->live_bytes, a->live_bytes) ?: order_numbers(a->key, b->key);
-}
+ORDER_OF(by_live, struct top_row, order_numbers(b->live_bytes, a->live_bytes) ?: order_numbers(a->key, b->key))
 
 static int
 by_growth(const void *left, const void *right)
@@ -247,14 +236,7 @@ by_growth(const void *left, const void *right)
 	return first != second ? (first < second) - (first > second) : by_live(left, right);
 }
 
-static int
-by_rate(const void *left, const void *right)
-{
-	const struct top_row *a = left;
-	const struct top_row *b = right;
-
-	return order_numbers(b->rate_bytes, a->rate_bytes) ?: by_live(left, right);
-}
+ORDER_OF(by_rate, struct top_row, order_numbers(b->rate_bytes, a->rate_bytes) ?: by_live(a, b))
 
 void
 top_past_compare(struct top_past *past, struct top_sample *sample, enum top_order order)

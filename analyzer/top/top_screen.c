@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static volatile sig_atomic_t is_over; // a signal wants us to end

@@ -131,12 +131,11 @@ restyle(struct top_canvas *canvas, unsigned row, enum top_style style)
 static const char *
 signed_bytes(int64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-	char number[UNITS_TEXT_BYTES];
 
 	if (bytes == 0)
 		return "0 B";
 	(void)snprintf(text, UNITS_TEXT_BYTES, "%c%.28s", bytes < 0 ? '-' : '+',
-	               units_bytes((uint64_t)(bytes < 0 ? -bytes : bytes), number));
+	               UNITS_BYTES((uint64_t)(bytes < 0 ? -bytes : bytes)));
 	return text;
 }
 
@@ -191,13 +190,12 @@ static const char *
 forecast_text(const struct top_sample *sample, char text[FORECAST_BYTES])
 {
 	const struct verdict_forecast *forecast = &sample->report->forecast;
-	char time[UNITS_TEXT_BYTES];
 
 	text[0] = '\0';
 	if (forecast->bytes_per_minute != 0)
 		(void)snprintf(text, FORECAST_BYTES, "full in about %" PRIu64 " min", forecast->minutes);
 	else if (seconds_left(sample) < FORECAST_MOST_SECONDS)
-		(void)snprintf(text, FORECAST_BYTES, "full in %s if it goes on so", span(seconds_left(sample), time));
+		(void)snprintf(text, FORECAST_BYTES, "full in %s if it goes on so", span(seconds_left(sample), UNITS_ROOM));
 	return text;
 }
 
@@ -206,9 +204,6 @@ static void
 draw_use(const struct top_sample *sample, struct top_canvas *canvas)
 {
 	char forecast[FORECAST_BYTES];
-	char used[UNITS_TEXT_BYTES];
-	char limit[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
 	uint32_t ppm = (uint32_t)verdict_share(sample->used_bytes, sample->limit_bytes);
 	enum top_style style = ppm >= 900000 ? TOP_ALARM : TOP_PLAIN;
 	unsigned column;
@@ -216,12 +211,11 @@ draw_use(const struct top_sample *sample, struct top_canvas *canvas)
 	unsigned bar;
 
 	if (sample->limit_bytes == UINT64_MAX || sample->limit_bytes == 0) {
-		(void)put_format(canvas, 1, 0, TOP_PLAIN, "%s in use, no limit is known",
-		                 units_bytes(sample->used_bytes, used));
+		(void)put_format(canvas, 1, 0, TOP_PLAIN, "%s in use, no limit is known", UNITS_BYTES(sample->used_bytes));
 		return;
 	}
-	column = put_format(canvas, 1, 0, style, "%s in use of the limit of %s: %s", units_bytes(sample->used_bytes, used),
-	                    units_bytes(sample->limit_bytes, limit), units_share(ppm, share));
+	column = put_format(canvas, 1, 0, style, "%s in use of the limit of %s: %s", UNITS_BYTES(sample->used_bytes),
+	                    UNITS_BYTES(sample->limit_bytes), UNITS_SHARE(ppm));
 	behind = forecast_text(sample, forecast)[0] != '\0' ? (unsigned)strlen(forecast) + 2 : 0;
 	bar = canvas->columns > column + 2 + behind ? canvas->columns - column - 2 - behind : 0;
 	bar = bar < BAR_COLUMNS ? bar : BAR_COLUMNS;
@@ -293,26 +287,22 @@ put_place(const struct top_row *row, unsigned at, unsigned column, struct top_ca
 static void
 draw_row(const struct top_sample *sample, const struct top_row *row, unsigned at, struct top_canvas *canvas)
 {
-	char live[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-	char growth[UNITS_TEXT_BYTES];
-	char rate[UNITS_TEXT_BYTES];
 	char figure[2 * UNITS_TEXT_BYTES];
 	bool is_wide = canvas->columns >= WIDE_COLUMNS;
 	unsigned column;
 
-	(void)snprintf(figure, sizeof(figure), "%s%s", row->is_estimated ? "≈" : "", units_bytes(row->live_bytes, live));
+	(void)snprintf(figure, sizeof(figure), "%s%s", row->is_estimated ? "≈" : "", UNITS_BYTES(row->live_bytes));
 	column = put_format(canvas, at, 0, TOP_PLAIN, "%*s",
 	                    (int)(FIGURE_COLUMNS + strlen(figure) - text_columns(figure, strlen(figure))), figure);
 	if (is_wide) {
 		column = put_format(canvas, at, column, TOP_PLAIN, " %5s",
-		                    units_share((uint32_t)verdict_share(row->live_bytes, sample->live_bytes), share));
+		                    UNITS_SHARE((uint32_t)verdict_share(row->live_bytes, sample->live_bytes)));
 		if (sample->has_growth)
 			column = put_format(canvas, at, column, row->has_growth && row->growth_bytes > 0 ? TOP_BOLD : TOP_PLAIN,
-			                    " %10s", row->has_growth ? signed_bytes(row->growth_bytes, growth) : "");
+			                    " %10s", row->has_growth ? signed_bytes(row->growth_bytes, UNITS_ROOM) : "");
 		if (sample->has_rate)
 			column = put_format(canvas, at, column, TOP_PLAIN, " %9s",
-			                    row->has_rate ? units_bytes(row->rate_bytes, rate) : "");
+			                    row->has_rate ? UNITS_BYTES(row->rate_bytes) : "");
 	}
 	put_place(row, at, column + 2, canvas);
 }
@@ -322,11 +312,10 @@ static void
 draw_heading(const struct top_sample *sample, struct top_canvas *canvas)
 {
 	bool is_wide = canvas->columns >= WIDE_COLUMNS;
-	char time[UNITS_TEXT_BYTES];
 	char since[UNITS_TEXT_BYTES + 1];
 	unsigned column = put_format(canvas, 4, 0, TOP_BOLD, is_wide ? "%10s share" : "%10s", "live");
 
-	(void)snprintf(since, sizeof(since), "+%s", span(sample->growth_seconds, time));
+	(void)snprintf(since, sizeof(since), "+%s", span(sample->growth_seconds, UNITS_ROOM));
 	if (is_wide && sample->has_growth)
 		column = put_format(canvas, 4, column, TOP_BOLD, " %10s", since);
 	if (is_wide && sample->has_rate)
@@ -403,10 +392,9 @@ put_stack(struct page *page, const struct top_sample *sample, const struct top_r
 {
 	struct report_line line = report_line(sample->report, row->line);
 	char place[PLACE_TEXT_BYTES];
-	char bytes[UNITS_TEXT_BYTES];
 
-	page_put(page, TOP_BOLD, "Stack of its largest call site, %s live, innermost first:",
-	         units_bytes(line.largest.of.live_bytes, bytes));
+	page_put(page, TOP_BOLD,
+	         "Stack of its largest call site, %s live, innermost first:", UNITS_BYTES(line.largest.of.live_bytes));
 	for (uint32_t i = 0; i < line.largest.of.frame_count; i++) {
 		struct report_frame frame = report_frame(&line.largest, i);
 		const struct model_frame *of = &frame.of;
@@ -426,8 +414,6 @@ draw_open(const struct top_sample *sample, struct top_state *state, struct top_c
 {
 	struct page page = { .canvas = canvas, .scrolled = state->scrolled };
 	const struct top_row *row;
-	char live[UNITS_TEXT_BYTES];
-	char allocated[UNITS_TEXT_BYTES];
 
 	if (state->chosen >= sample->row_count) {
 		(void)put(canvas, HEAD_ROWS, 2, TOP_SOFT, "nothing is held here");
@@ -435,8 +421,8 @@ draw_open(const struct top_sample *sample, struct top_state *state, struct top_c
 	}
 	row = &sample->rows[state->chosen];
 	(void)put(canvas, 4, 0, TOP_BOLD, row->place);
-	page_put(&page, TOP_PLAIN, "%s live, %s allocated in all%s%s", units_bytes(row->live_bytes, live),
-	         units_bytes(row->allocated_bytes, allocated), row->domain[0] != '\0' ? ", domain " : "", row->domain);
+	page_put(&page, TOP_PLAIN, "%s live, %s allocated in all%s%s", UNITS_BYTES(row->live_bytes),
+	         UNITS_BYTES(row->allocated_bytes), row->domain[0] != '\0' ? ", domain " : "", row->domain);
 	if (row->line == SIZE_MAX) {
 		page_put(&page, TOP_SOFT, "many call sites: kmemshim report lists them by module");
 		return;

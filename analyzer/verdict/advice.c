@@ -76,7 +76,6 @@ say_freed(const struct verdict_facts *facts, struct verdict *verdict)
 	bool is_empty_worth = freed->empty_bytes != 0 && freed->empty_bytes >= freed->freed_bytes / 4;
 	bool is_sparse_worth = verdict_sparse_of(freed) >= freed->freed_bytes / 4 && verdict_sparse_of(freed) != 0;
 	const char *trim = freed->process->python_version != 0 ? "ctypes.CDLL(None).malloc_trim(0)" : "malloc_trim(0)";
-	char place[PLACE_TEXT_BYTES];
 
 	if (freed->empty_bytes == 0 && freed->sparse_bytes == 0) {
 		say_next(
@@ -91,7 +90,7 @@ say_freed(const struct verdict_facts *facts, struct verdict *verdict)
 	if (is_sparse_worth) {
 		say_next(verdict, "allocate the blocks that stay");
 		if (freed->pinning[0].site_count != 0)
-			say_next(verdict, " (most of them at %s)", verdict_line_text(&freed->pinning[0], place));
+			say_next(verdict, " (most of them at %s)", verdict_line_text(&freed->pinning[0], PLACE_ROOM));
 		say_next(verdict, " before those that are freed, or from a pool of their own");
 	}
 	if (freed->process->thread_count > MANY_THREADS)
@@ -121,13 +120,12 @@ ADVICE_TEST(is_growth_after_step,
 static void
 say_growth_after_step(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
 	if (say_holder(facts, &facts->top_live, verdict)) {
 		say_next(verdict, "%s", if_data_set(verdict, &facts->top_live));
 		return;
 	}
-	say_next(verdict, "look for what keeps the blocks of %s alive%s", verdict_line_text(&facts->top_live, place),
+	say_next(verdict, "look for what keeps the blocks of %s alive%s", verdict_line_text(&facts->top_live, PLACE_ROOM),
 	         if_data_set(verdict, &facts->top_live)[0] != '\0' ? ", unless it is a data set" : "");
 }
 
@@ -154,14 +152,13 @@ static void
 say_growth_running(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct rank_line *line = growing_line(facts);
-	char place[PLACE_TEXT_BYTES];
 
 	if (facts->live_process->is_hidden || verdict_holders_of(facts, line) != NULL) {
 		say_blocks_kept(facts, line, verdict);
 		return;
 	}
 	say_next(verdict, "look for what keeps the blocks of %s alive: `kmemshim holders %" PRIu32 "` shows it%s",
-	         verdict_line_text(line, place), facts->live_process->identity->pid, if_data_set(verdict, line));
+	         verdict_line_text(line, PLACE_ROOM), facts->live_process->identity->pid, if_data_set(verdict, line));
 }
 
 /* Where memory was the reason, as far as is known, it comes before who sent a signal. */
@@ -201,10 +198,9 @@ say_request_place(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_site *site = facts->refused->site;
 	const struct rank_line line = { .where = site != NULL ? site->where : NULL, .largest = site };
-	char place[PLACE_TEXT_BYTES];
 
 	if (line.where != NULL)
-		say_next(verdict, " at %s", verdict_line_text(&line, place));
+		say_next(verdict, " at %s", verdict_line_text(&line, PLACE_ROOM));
 }
 
 ADVICE_TEST(is_refused, facts->refused != NULL)
@@ -238,10 +234,9 @@ say_holder_or_raise(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_hold_less_before(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict, "hold less before that (most at %s), or %s%s",
-	         verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live, place),
+	         verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live, PLACE_ROOM),
 	         raise_words(facts), if_unfinished(facts, &facts->top_live));
 }
 
@@ -310,20 +305,19 @@ say_share_reads(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_share_or_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
-	say_next(verdict, "hold less at once at %s, or run fewer workers; or ", verdict_line_text(&facts->top_live, place));
+	say_next(verdict, "hold less at once at %s, or run fewer workers; or ",
+	         verdict_line_text(&facts->top_live, PLACE_ROOM));
 	say_share_reads(facts, verdict);
 }
 
 static void
 say_children_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict, "hold less in each child process");
 	if (is_childs_peak(facts))
-		say_next(verdict, " (most at %s)", verdict_line_text(&facts->top_peak, place));
+		say_next(verdict, " (most at %s)", verdict_line_text(&facts->top_peak, PLACE_ROOM));
 	say_next(verdict, ", run fewer of them at once, or give the program more memory");
 }
 
@@ -402,13 +396,12 @@ ADVICE_TEST(is_anything, true)
 static void
 say_bound_backlog(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
 	say_next(
 		verdict,
 		"bound what holds the blocks of %s (a queue?), or release them faster: it takes more than is released; or give "
 		"the program more memory",
-		verdict_line_text(&facts->top_live, place));
+		verdict_line_text(&facts->top_live, PLACE_ROOM));
 }
 
 static void
@@ -421,11 +414,10 @@ say_kept_or_needed(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
 	if (facts->beside_arenas.site_count != 0)
 		say_next(verdict, "look for what keeps the blocks of %s alive; or ",
-		         verdict_line_text(&facts->beside_arenas, place));
+		         verdict_line_text(&facts->beside_arenas, PLACE_ROOM));
 	say_next(verdict,
 	         "record small Python objects too: `kmemshim run --python-objects -- " VERDICT_COMMAND
 	         "`; then the lines that hold them are named%s",
@@ -437,57 +429,49 @@ say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_little_room(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
-	char word[VERDICT_WORD_BYTES];
 
 	say_next(verdict, "little room was left: hold less at once (most was %s %s), or give the program more memory",
-	         verdict_where_word(facts, &facts->top_peak, word), verdict_line_text(&facts->top_peak, place));
+	         verdict_where_word(facts, &facts->top_peak, VERDICT_WORD_ROOM),
+	         verdict_line_text(&facts->top_peak, PLACE_ROOM));
 }
 
 static void
 say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict,
 	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
 	         "` shows what looks like a leak (%s in all, most at %s)",
-	         units_bytes(facts->leaking_bytes, bytes), verdict_line_text(&facts->most_leaking, place));
+	         UNITS_BYTES(facts->leaking_bytes), verdict_line_text(&facts->most_leaking, PLACE_ROOM));
 }
 
 static void
 say_swept(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
 	say_next(verdict,
 	         "look at %s: what it held grew until the peak, then was released as the program ended; release "
 	         "earlier what it no longer needs; if it collects results for the end, no action is needed",
-	         verdict_line_text(&facts->swept, place));
+	         verdict_line_text(&facts->swept, PLACE_ROOM));
 }
 
 /* A longer run will have more of it. */
 static void
 say_nothing_unless_longer(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
-	char bytes[UNITS_TEXT_BYTES];
 
 	say_next(verdict,
 	         "no action is needed, unless longer runs must fit: %s grew until the peak (%s), then was released as the "
 	         "program ended",
-	         verdict_line_text(&facts->swept, place), units_bytes(facts->swept.swept_bytes, bytes));
+	         verdict_line_text(&facts->swept, PLACE_ROOM), UNITS_BYTES(facts->swept.swept_bytes));
 }
 
 static void
 say_collected(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
-	char bytes[UNITS_TEXT_BYTES];
 
 	say_next(verdict, "if a peak of %s is too much, look at %s: it held nearly all of that at once",
-	         units_bytes(facts->peak_bytes, bytes), verdict_line_text(&facts->top_peak, place));
+	         UNITS_BYTES(facts->peak_bytes), verdict_line_text(&facts->top_peak, PLACE_ROOM));
 }
 
 static const struct advice rows[] = {
@@ -655,7 +639,6 @@ line_at(const struct verdict_facts *facts, size_t offset)
 static void
 say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
 	for (;;) {
 		size_t plain = strcspn(text, "{");
@@ -666,7 +649,7 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 			return;
 		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 			if (text_starts(text, places[i].name))
-				say_next(verdict, "%s", verdict_line_text(line_at(facts, places[i].line_offset), place));
+				say_next(verdict, "%s", verdict_line_text(line_at(facts, places[i].line_offset), PLACE_ROOM));
 		}
 		if (strncmp(text, "{device}", 8) == 0)
 			say_next(verdict, "%s", refusing_device(facts));
@@ -707,14 +690,13 @@ advise_library(const struct verdict_facts *facts, size_t begin, size_t names_beg
 	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
 	const struct model_library_switch *one = site != NULL && site->library != NULL ? model_library_switch(site) : NULL;
 	const struct model_runtime *runtime = site != NULL ? model_runtime_of(facts->model, site) : NULL;
-	char place[PLACE_TEXT_BYTES];
 
 	if (one != NULL && !facts->has_system_allocators) {
 		add_advice("system-allocators", verdict);
 		say_next(verdict, "; with `kmemshim run --system-allocators -- " VERDICT_COMMAND "` (%s) %s", one->setting,
 		         one->effect);
 	}
-	if (runtime == NULL || strstr(verdict->next + begin, verdict_line_text(&facts->top_live, place)) == NULL)
+	if (runtime == NULL || strstr(verdict->next + begin, verdict_line_text(&facts->top_live, PLACE_ROOM)) == NULL)
 		return;
 	// its own code: who asked for the objects is not known
 	if (site->where != NULL && site->where->kind == MODEL_FRAME_NATIVE) {
@@ -732,10 +714,9 @@ static void
 advise_out(const struct verdict_facts *facts, size_t begin, struct verdict *verdict)
 {
 	const struct model_site *site = facts->top_live.site_count != 0 ? facts->top_live.largest : NULL;
-	char place[PLACE_TEXT_BYTES];
 
 	if (site == NULL || cell_result_of(facts->model, site) == NULL ||
-	    strstr(verdict->next + begin, verdict_line_text(&facts->top_live, place)) == NULL)
+	    strstr(verdict->next + begin, verdict_line_text(&facts->top_live, PLACE_ROOM)) == NULL)
 		return;
 	add_advice("see-out", verdict);
 	say_next(verdict, "; IPython keeps what a cell shows in Out[] (%%kmem out lists it): end such a cell with ;");

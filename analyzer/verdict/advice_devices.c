@@ -55,13 +55,12 @@ say_others(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_expandable(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	say_next(
 		verdict,
 		"run with PYTORCH_ALLOC_CONF=expandable_segments:True (before PyTorch 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "
 		"PyTorch had free in pieces can be used",
-		units_bytes(facts->device.cache_bytes, bytes));
+		UNITS_BYTES(facts->device.cache_bytes));
 }
 
 static void

@@ -67,7 +67,6 @@ say_graph(const struct holders_way *way, const char *line, struct verdict *verdi
 	const char *root_end = strstr(way->text, " -> ");
 	const char *place;
 	size_t place_bytes;
-	char text[VERDICT_WAY_BYTES];
 
 	if (nodes == NULL || root_end == NULL || root_end > graph)
 		return false;
@@ -76,8 +75,8 @@ say_graph(const struct holders_way *way, const char *line, struct verdict *verdi
 		verdict,
 		"take .item() or .detach() of what %s gets%s%.*s: it keeps the graph of PyTorch (%.*s nodes when kmemshim looked), and so "
 		"the blocks of %s",
-		verdict_way_text(way, (size_t)(root_end - way->text), text), place_bytes != 0 ? " at " : "", (int)place_bytes,
-		place, (int)(nodes - graph), graph, line);
+		verdict_way_text(way, (size_t)(root_end - way->text), VERDICT_WAY_ROOM), place_bytes != 0 ? " at " : "",
+		(int)place_bytes, place, (int)(nodes - graph), graph, line);
 	return true;
 }
 
@@ -92,8 +91,6 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	bool is_grown_elsewhere;
 	size_t container = is_held ? model_holders_container(way) : 0;
 	char place[PLACE_TEXT_BYTES];
-	char text[VERDICT_WAY_BYTES];
-	char items[UNITS_TEXT_BYTES];
 
 	(void)verdict_line_text(line, place);
 	is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
@@ -107,18 +104,18 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 		say_next(verdict, "free the blocks of %s: nothing leads to them any more", place);
 	else if (wrapper != NULL)
 		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps the blocks of %s alive",
-		         verdict_way_text(way, (size_t)(wrapper - way->text), text), place);
+		         verdict_way_text(way, (size_t)(wrapper - way->text), VERDICT_WAY_ROOM), place);
 	else if (container != 0)
 		say_next(
 			verdict,
 			"bound the %s at %s (%s items%s%s), or drop what is not needed from it: it keeps the blocks of %s alive",
-			way->container, verdict_way_text(way, container, text), units_count(way->items, items),
+			way->container, verdict_way_text(way, container, VERDICT_WAY_ROOM), UNITS_COUNT(way->items),
 			is_grown_elsewhere ? ", grown at " : "", is_grown_elsewhere ? way->grown_at : "", place);
 	else if (!is_held)
 		return false;
 	else if (!say_graph(way, place, verdict))
 		say_next(verdict, "let go of the blocks of %s: they are held by %s", place,
-		         verdict_way_text(way, strlen(way->text), text));
+		         verdict_way_text(way, strlen(way->text), VERDICT_WAY_ROOM));
 	return true;
 }
 
@@ -127,19 +124,15 @@ static bool
 say_forgetful(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	const struct verdict_kept *kept = &facts->top_kept;
-	char place[PLACE_TEXT_BYTES];
-	char through[PLACE_TEXT_BYTES];
-	char count[UNITS_TEXT_BYTES];
-	char all[UNITS_TEXT_BYTES];
 
 	if (kept->count == 0 || line->largest != facts->top_live.largest)
 		return false;
 	say_next(verdict,
 	         "look at %s: %s of %s blocks that %s allocated for it stay, and those of other callers are released",
-	         verdict_frame_text(kept->through, through), units_count(kept->count, count),
-	         units_count(kept->allocated_count, all), verdict_line_text(line, place));
+	         verdict_frame_text(kept->through, PLACE_ROOM), UNITS_COUNT(kept->count),
+	         UNITS_COUNT(kept->allocated_count), verdict_line_text(line, PLACE_ROOM));
 	if (kept->released_at != NULL)
-		say_next(verdict, ", most at %s", verdict_frame_text(kept->released_at, place));
+		say_next(verdict, ", most at %s", verdict_frame_text(kept->released_at, PLACE_ROOM));
 	return true;
 }
 
@@ -156,14 +149,13 @@ if_unfinished(const struct verdict_facts *facts, const struct rank_line *line)
 void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
 	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
 		say_next(verdict, "%s", are_lost(facts, line) ? "" : if_data_set(verdict, line));
 		return;
 	}
 	say_next(
-		verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, place),
+		verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, PLACE_ROOM),
 		facts->live_process->python_version == 0 ? "often a container that grows, a cache, or a release that is missing"
 		: verdict_has_tensors(facts->model) ? "often a list that is appended to, a running sum of tensors, or a cache"
 											: "often a list that is appended to, or a cache",
@@ -173,21 +165,18 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 void
 say_tensors_kept(const struct rank_line *line, const char *otherwise, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
 	say_next(
 		verdict,
 		"look for what keeps the tensors of %s alive: often losses in a list or a running sum (take loss.item()), or outputs "
 		"that are collected (.detach().cpu())%s",
-		verdict_line_text(line, place), otherwise);
+		verdict_line_text(line, PLACE_ROOM), otherwise);
 }
 
 void
 say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growing, struct verdict *verdict)
 {
 	bool was_short = verdict_was_memory_short(verdict->cause) && facts->refused == NULL;
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 
 	if (facts->model->domains[growing->domain].id.kind == DOMAIN_TENSORS)
 		say_tensors_kept(growing, if_data_set(verdict, growing), verdict);
@@ -196,11 +185,11 @@ say_growth_kept(const struct verdict_facts *facts, const struct rank_line *growi
 	if (was_short && facts->last_taker.site_count != 0) {
 		add_advice("hold-less", verdict);
 		say_next(verdict, "; or hold less at once at %s, which took much last",
-		         verdict_line_text(&facts->last_taker, place));
+		         verdict_line_text(&facts->last_taker, PLACE_ROOM));
 	}
 	if (was_short && facts->pace_bytes != 0) {
 		add_advice("more-memory", verdict);
 		say_next(verdict, "; to finish this run first, give it more memory: it took %s more each minute",
-		         units_bytes(facts->pace_bytes, bytes));
+		         UNITS_BYTES(facts->pace_bytes));
 	}
 }

@@ -9,9 +9,15 @@
 #include "verdict/causes.h"
 
 #include <signal.h>
-#include <string.h>
 
 #define RESTART_NS UINT64_C(600000000000) // a machine that starts again does so within ten minutes, as a rule
+
+/* The cause is this, as far as the confidence goes, where the condition holds. */
+#define JUDGE_IF(name, condition, confidence)                                      \
+	static enum verdict_confidence judge_##name(const struct verdict_facts *facts) \
+	{                                                                              \
+		return (condition) ? (confidence) : VERDICT_NOT_SO;                        \
+	}
 
 /* It may have been SIGKILL: seen by the launcher, or nobody saw how it ended. On another boot only a log can tell. */
 static bool
@@ -56,37 +62,16 @@ is_elsewhere(const struct verdict_facts *facts)
 }
 
 /* Another boot that began right after its last sign of life: a machine that is another one would do so by chance. */
-static enum verdict_confidence
-judge_restarted(const struct verdict_facts *facts)
-{
-	return is_elsewhere(facts) && verdict_dark_ns(facts->process, facts->now) <= RESTART_NS ? VERDICT_LIKELY
-	                                                                                        : VERDICT_NOT_SO;
-}
+JUDGE_IF(restarted, is_elsewhere(facts) && verdict_dark_ns(facts->process, facts->now) <= RESTART_NS, VERDICT_LIKELY)
 
-static enum verdict_confidence
-judge_not_closed(const struct verdict_facts *facts)
-{
-	return is_elsewhere(facts) ? VERDICT_UNKNOWN : VERDICT_NOT_SO;
-}
+JUDGE_IF(not_closed, is_elsewhere(facts), VERDICT_UNKNOWN)
 
-static enum verdict_confidence
-judge_running(const struct verdict_facts *facts)
-{
-	return facts->end == VERDICT_END_RUNNING ? VERDICT_CERTAIN : VERDICT_NOT_SO;
-}
+JUDGE_IF(running, facts->end == VERDICT_END_RUNNING, VERDICT_CERTAIN)
 
-static enum verdict_confidence
-judge_exec_replaced(const struct verdict_facts *facts)
-{
-	return facts->process->state == KMEM_STATE_EXEC_REPLACED && facts->end == VERDICT_END_OK ? VERDICT_CERTAIN
-	                                                                                         : VERDICT_NOT_SO;
-}
+JUDGE_IF(exec_replaced, facts->process->state == KMEM_STATE_EXEC_REPLACED && facts->end == VERDICT_END_OK,
+         VERDICT_CERTAIN)
 
-static enum verdict_confidence
-judge_exited(const struct verdict_facts *facts)
-{
-	return facts->end == VERDICT_END_OK ? VERDICT_CERTAIN : VERDICT_NOT_SO;
-}
+JUDGE_IF(exited, facts->end == VERDICT_END_OK, VERDICT_CERTAIN)
 
 /*
  * Recent kernels leave version 1's failure counter at 0. Then a kill counted in the cgroup is the limit's when the machine had memory
@@ -172,11 +157,7 @@ verdict_was_memory_short(enum verdict_cause cause)
 	return cause == VERDICT_CONTAINER_LIMIT || cause == VERDICT_MACHINE_MEMORY || cause == VERDICT_LOW_MEMORY_DAEMON;
 }
 
-static enum verdict_confidence
-judge_hardware(const struct verdict_facts *facts)
-{
-	return facts->log.kind == VERDICT_LOG_HARDWARE ? log_confidence(facts) : VERDICT_NOT_SO;
-}
+JUDGE_IF(hardware, facts->log.kind == VERDICT_LOG_HARDWARE, log_confidence(facts))
 
 static enum verdict_confidence
 judge_shm_full(const struct verdict_facts *facts)
@@ -194,11 +175,7 @@ judge_shm_full(const struct verdict_facts *facts)
 	return VERDICT_NOT_SO;
 }
 
-static enum verdict_confidence
-judge_device_memory(const struct verdict_facts *facts)
-{
-	return verdict_is_device_request(facts) ? VERDICT_LIKELY : VERDICT_NOT_SO;
-}
+JUDGE_IF(device_memory, verdict_is_device_request(facts), VERDICT_LIKELY)
 
 static enum verdict_confidence
 judge_request_refused(const struct verdict_facts *facts)
@@ -239,24 +216,12 @@ judge_time_up(const struct verdict_facts *facts)
 	           : VERDICT_NOT_SO;
 }
 
-static enum verdict_confidence
-judge_file_limit(const struct verdict_facts *facts)
-{
-	return is_ended_by(facts, SIGXFSZ) ? VERDICT_CERTAIN : VERDICT_NOT_SO;
-}
+JUDGE_IF(file_limit, is_ended_by(facts, SIGXFSZ), VERDICT_CERTAIN)
 
-static enum verdict_confidence
-judge_stack_overflow(const struct verdict_facts *facts)
-{
-	return facts->log.is_at_stack && (is_ended_by(facts, SIGSEGV) || facts->end == VERDICT_END_GONE) ? VERDICT_LIKELY
-	                                                                                                 : VERDICT_NOT_SO;
-}
+JUDGE_IF(stack_overflow, facts->log.is_at_stack && (is_ended_by(facts, SIGSEGV) || facts->end == VERDICT_END_GONE),
+         VERDICT_LIKELY)
 
-static enum verdict_confidence
-judge_aborted(const struct verdict_facts *facts)
-{
-	return is_ended_by(facts, SIGABRT) ? VERDICT_CERTAIN : VERDICT_NOT_SO;
-}
+JUDGE_IF(aborted, is_ended_by(facts, SIGABRT), VERDICT_CERTAIN)
 
 static enum verdict_confidence
 judge_crashed(const struct verdict_facts *facts)
@@ -270,17 +235,9 @@ judge_crashed(const struct verdict_facts *facts)
 	return facts->log.kind == VERDICT_LOG_CRASH ? log_confidence(facts) : VERDICT_NOT_SO;
 }
 
-static enum verdict_confidence
-judge_signal(const struct verdict_facts *facts)
-{
-	return facts->end == VERDICT_END_SIGNAL ? VERDICT_CERTAIN : VERDICT_NOT_SO;
-}
+JUDGE_IF(signal, facts->end == VERDICT_END_SIGNAL, VERDICT_CERTAIN)
 
-static enum verdict_confidence
-judge_failed(const struct verdict_facts *facts)
-{
-	return facts->end == VERDICT_END_FAILED ? VERDICT_CERTAIN : VERDICT_NOT_SO;
-}
+JUDGE_IF(failed, facts->end == VERDICT_END_FAILED, VERDICT_CERTAIN)
 
 static enum verdict_confidence
 judge_gone(const struct verdict_facts *facts)

@@ -5,7 +5,6 @@
  */
 #include "verdict/facts.h"
 
-#include <string.h>
 #include <sys/wait.h>
 
 #include "analysis/refused_requests.h"

@@ -13,6 +13,7 @@
  */
 
 #include "base/amount.h"
+#include "base/order.h"
 #include "verdict/facts.h"
 
 #include <assert.h>
@@ -547,16 +548,7 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 	parts[PART_INHERITED] = amount_greater(parts[PART_INHERITED], look[KMEM_RESIDENT_INHERITED]);
 }
 
-static int
-compare_parts(const void *left, const void *right)
-{
-	uint64_t a = ((const struct verdict_part *)left)->bytes;
-	uint64_t b = ((const struct verdict_part *)right)->bytes;
-
-	return a < b   ? 1
-	       : a > b ? -1
-	               : strcmp(((const struct verdict_part *)left)->name, ((const struct verdict_part *)right)->name);
-}
+ORDER_OF(compare_parts, struct verdict_part, order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
 static uint64_t
 last_resident_bytes(const struct model_process *process)

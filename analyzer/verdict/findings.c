@@ -50,6 +50,14 @@ set_confidence(struct verdict *verdict, enum verdict_confidence confidence)
 	verdict->findings[verdict->finding_count - 1].confidence = confidence;
 }
 
+/* A finder of one finding, where the condition holds. */
+#define FIND_IF(name, condition, kind, bytes, whole_bytes, line)                  \
+	static void find_##name(struct verdict_facts *facts, struct verdict *verdict) \
+	{                                                                             \
+		if (condition)                                                            \
+			add(verdict, FINDING_##kind, bytes, whole_bytes, line);               \
+	}
+
 /* ---- how it ended ---- */
 
 static void
@@ -127,34 +135,15 @@ find_usage_as_evidence(struct verdict_facts *facts, struct verdict *verdict)
 		find_usage(facts, verdict);
 }
 
-static void
-find_log(struct verdict_facts *facts, struct verdict *verdict)
-{
-	if ((verdict->cause == VERDICT_CHILD_KILLED ? facts->lost_log.kind : facts->log.kind) != VERDICT_LOG_NONE)
-		add(verdict, FINDING_LOG, 0, 0, NULL);
-}
+FIND_IF(log, (verdict->cause == VERDICT_CHILD_KILLED ? facts->lost_log.kind : facts->log.kind) != VERDICT_LOG_NONE, LOG,
+        0, 0, NULL)
 
 /* Others were killed, when this one ended in another way. */
-static void
-find_kills(struct verdict_facts *facts, struct verdict *verdict)
-{
-	if ((facts->is_kill_counted ? facts->cgroup_kills : facts->machine_kills) != 0)
-		add(verdict, FINDING_KERNEL_KILLS, 0, 0, NULL);
-}
+FIND_IF(kills, (facts->is_kill_counted ? facts->cgroup_kills : facts->machine_kills) != 0, KERNEL_KILLS, 0, 0, NULL)
 
-static void
-find_far_from_limits(struct verdict_facts *facts, struct verdict *verdict)
-{
-	if (verdict_is_far_from_limits(facts))
-		add(verdict, FINDING_FAR_FROM_LIMITS, 0, 0, NULL);
-}
+FIND_IF(far_from_limits, verdict_is_far_from_limits(facts), FAR_FROM_LIMITS, 0, 0, NULL)
 
-static void
-find_shell_status(struct verdict_facts *facts, struct verdict *verdict)
-{
-	if (facts->exit_code > 128 && facts->exit_code < 128 + NSIG)
-		add(verdict, FINDING_SHELL_STATUS, 0, 0, NULL);
-}
+FIND_IF(shell_status, facts->exit_code > 128 && facts->exit_code < 128 + NSIG, SHELL_STATUS, 0, 0, NULL)
 
 /* What else than memory was refused, of an end that is not told to be of memory. */
 static void
@@ -179,12 +168,8 @@ find_what_gone_shows(struct verdict_facts *facts, struct verdict *verdict)
 		add(verdict, FINDING_NO_KILL, 0, 0, NULL);
 }
 
-static void
-find_lost(struct verdict_facts *facts, struct verdict *verdict)
-{
-	if (facts->lost_child != NULL && facts->lost_child != facts->process)
-		add(verdict, FINDING_LOST_CHILDREN, facts->lost_bytes, 0, NULL);
-}
+FIND_IF(lost, facts->lost_child != NULL && facts->lost_child != facts->process, LOST_CHILDREN, facts->lost_bytes, 0,
+        NULL)
 
 /* ---- what was in memory ---- */
 
@@ -456,12 +441,8 @@ find_exited(struct verdict_facts *facts, struct verdict *verdict)
 	}
 }
 
-static void
-find_over_limit(struct verdict_facts *facts, struct verdict *verdict)
-{
-	if (facts->limit_bytes != UINT64_MAX && facts->live_bytes > facts->limit_bytes)
-		add(verdict, FINDING_OVER_LIMIT, facts->live_bytes, facts->limit_bytes, NULL);
-}
+FIND_IF(over_limit, facts->limit_bytes != UINT64_MAX && facts->live_bytes > facts->limit_bytes, OVER_LIMIT,
+        facts->live_bytes, facts->limit_bytes, NULL)
 
 /* ---- a request of the host's memory that was refused ---- */
 

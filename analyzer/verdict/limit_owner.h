@@ -7,7 +7,6 @@
 #define LIMIT_OWNER_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #define LIMIT_OWNER_BYTES 128
 

@@ -7,8 +7,6 @@
  */
 #include "verdict/phrases.h"
 
-#include <inttypes.h>
-
 #include "base/units.h"
 #include "verdict/words.h"
 
@@ -16,13 +14,12 @@
 PHRASE(LOST_CHILDREN)
 {
 	bool is_one = facts->lost_count == 1;
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (is_one)
 		say(verdict, " One child process was ended by a signal or crashed: ");
 	else
 		say(verdict, " %zu child processes were ended by a signal or crashed, and held %s in sum. The largest, ",
-		    facts->lost_count, units_bytes(finding->bytes, bytes));
+		    facts->lost_count, UNITS_BYTES(finding->bytes));
 	say_process(facts->lost_child, verdict);
 	say(verdict, is_one ? ". It held " : ", held ");
 	say_held(facts->lost_child, verdict);
@@ -34,7 +31,7 @@ PHRASE(LOST_CHILDREN)
 		say_process(facts->first_lost, verdict);
 		if (ended_ns > seen_ns)
 			say(verdict, ", %.1f s before the end", (double)(ended_ns - seen_ns) / 1e9);
-		say(verdict, "; it held %s.", units_bytes(facts->first_lost->live_bytes, bytes));
+		say(verdict, "; it held %s.", UNITS_BYTES(facts->first_lost->live_bytes));
 	}
 	say(verdict, " Only %s parent knows the signal%s; a pool that closes sends SIGTERM.", is_one ? "its" : "their",
 	    is_one ? "" : "s");
@@ -43,15 +40,12 @@ PHRASE(LOST_CHILDREN)
 PHRASE(COPIES)
 {
 	const struct verdict_copies *copies = &facts->copies;
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
-	char word[VERDICT_WORD_BYTES];
 
 	if (copies->child_count == 1)
 		say(verdict, " One child process");
 	else
 		say(verdict, " %zu child processes", copies->child_count);
-	say(verdict, " copied at least %s of what ", units_bytes(finding->bytes, bytes));
+	say(verdict, " copied at least %s of what ", UNITS_BYTES(finding->bytes));
 	say_process(copies->parent, verdict);
 	say(verdict, " had built before it forked");
 	for (size_t i = 0; i < copies->built_count; i++) {
@@ -60,12 +54,12 @@ PHRASE(COPIES)
 			.where = built->site->where, .largest = built->site, .domain = built->site->domain, .site_count = 1
 		};
 
-		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", units_bytes(built->bytes, bytes),
-		    verdict_where_word(facts, &line, word), verdict_line_text(&line, place));
+		say(verdict, "%s%s %s %s", i == 0 ? " (" : "; ", UNITS_BYTES(built->bytes),
+		    verdict_where_word(facts, &line, VERDICT_WORD_ROOM), verdict_line_text(&line, PLACE_ROOM));
 		if (built->copied_bytes != 0) {
 			say(verdict, ", of which %s copied about %s", copies->child_count == 1 ? "it" : "one",
-			    units_bytes(built->copied_bytes, bytes));
-			say(verdict, " (± %s)", units_bytes(built->copied_error_bytes, bytes));
+			    UNITS_BYTES(built->copied_bytes));
+			say(verdict, " (± %s)", UNITS_BYTES(built->copied_error_bytes));
 		}
 	}
 	say(verdict, "%s%s", copies->built_count != 0 ? ")" : "",

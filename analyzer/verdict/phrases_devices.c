@@ -24,43 +24,40 @@ PHRASE(DEVICE_HELD)
 {
 	const struct device_parts *parts = &facts->device;
 	const char *holder = facts->model->process_count == 1 ? "The process" : "Its processes, summed,";
-	char held[UNITS_TEXT_BYTES];
 
 	if (parts->device == NULL) {
 		say(verdict, " %s held nothing there.", holder);
 		return;
 	}
-	say(verdict, " %s held %s ", holder, units_bytes(finding->bytes, held));
+	say(verdict, " %s held %s ", holder, UNITS_BYTES(finding->bytes));
 	if (parts->tensors != NULL)
 		say(verdict, "of %s", parts->device->name);
 	else
 		say(verdict, "there");
 	/* Of several processes the figures are sums: the one that was refused need not be the one that filled the device. */
 	if (facts->model->process_count > 1 && facts->refused->has_held)
-		say(verdict, " (the one that was refused %s then)", units_bytes(facts->refused_held_bytes, held));
+		say(verdict, " (the one that was refused %s then)", UNITS_BYTES(facts->refused_held_bytes));
 	if (parts->tensors != NULL)
-		say(verdict, ", %s of it tensors", units_bytes(parts->tensor_bytes, held));
+		say(verdict, ", %s of it tensors", UNITS_BYTES(parts->tensor_bytes));
 	say(verdict, ".");
 }
 
 PHRASE(DEVICE_ACCUMULATES)
 {
 	const struct rank_line *top = &finding->line;
-	char bytes[UNITS_TEXT_BYTES];
-	char rounds[UNITS_TEXT_BYTES];
 
 	say(verdict, " It looks like a leak: ");
 	say_generations(top, verdict);
 	if (facts->growing_count > 1 && facts->growing_rounds != 0)
 		say(verdict,
 		    ". %zu lines grow together, by %s a round (%s rounds), as when a loss tensor is kept: it keeps its whole graph alive.",
-		    facts->growing_count, units_bytes(finding->bytes / facts->growing_rounds, bytes),
-		    units_count(facts->growing_rounds, rounds));
+		    facts->growing_count, UNITS_BYTES(finding->bytes / facts->growing_rounds),
+		    UNITS_COUNT(facts->growing_rounds));
 	else if (verdict_tells_pace(top))
 		say(verdict,
 		    top->allocated_count / 5 <= top->live_count / 4 ? "; it keeps %s each time it runs (%s blocks)."
 		                                                    : ", %s each (%s blocks).",
-		    units_bytes(top->live_bytes / top->live_count, bytes), units_count(top->live_count, rounds));
+		    UNITS_BYTES(top->live_bytes / top->live_count), UNITS_COUNT(top->live_count));
 	else
 		say(verdict, ".");
 }

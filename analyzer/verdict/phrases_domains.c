@@ -60,12 +60,11 @@ PHRASE(DOMAIN)
 PHRASE(DOMAIN_PARTS)
 {
 	struct device_parts parts;
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (!device_parts_of(facts->model, (unsigned)(finding->domain - facts->model->domains), NULL, &parts))
 		return;
 	for (size_t i = 0; i < parts.part_count; i++)
-		say(verdict, "%s%s %s", i == 0 ? " That is " : ", ", units_bytes(parts.parts[i].live_bytes, bytes),
+		say(verdict, "%s%s %s", i == 0 ? " That is " : ", ", UNITS_BYTES(parts.parts[i].live_bytes),
 		    parts.parts[i].name);
 	say(verdict, ".");
 }
@@ -117,14 +116,13 @@ PHRASE(DOMAIN_LINE)
 PHRASE(DOMAIN_ACCUMULATES)
 {
 	const struct rank_line *line = &finding->line;
-	char count[UNITS_TEXT_BYTES];
 
 	say_finding(finding, finding->is_told ? " It" : " What is allocated at {where}", verdict);
 	say(verdict, " looks like a leak%s: ", if_built_once(line));
 	say_finding(finding, "{bytes} in ", verdict);
 	say_generations(line, verdict);
 	if (finding->count != 0)
-		say(verdict, "; %s more line%s", units_count(finding->count, count),
+		say(verdict, "; %s more line%s", UNITS_COUNT(finding->count),
 		    finding->count == 1 ? " looks like a leak too" : "s look like leaks too");
 	say(verdict, ".");
 }

@@ -132,7 +132,6 @@ end_exec_replaced(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 end_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char sum[UNITS_TEXT_BYTES];
 
 	say_end(facts, verdict);
 	if (facts->cgroup_kills != 0)
@@ -145,7 +144,7 @@ end_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, " Its child process ");
 	else
 		say(verdict, " %zu of its child processes ended without a clean exit; they held %s in sum. The largest, ",
-		    facts->lost_count, units_bytes(facts->lost_bytes, sum));
+		    facts->lost_count, UNITS_BYTES(facts->lost_bytes));
 	say_process(facts->lost_child, verdict);
 	say(verdict, facts->lost_count == 1 ? " ended without a clean exit. It held " : ", held ");
 	say_held(facts->lost_child, verdict);
@@ -154,14 +153,13 @@ end_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 end_container_limit(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char limit[UNITS_TEXT_BYTES];
 	char owner[LIMIT_OWNER_BYTES];
 	bool is_owner_known = limit_owner_of(facts->process->identity->limit_path, owner);
 
 	say_who(facts, verdict);
 	say(verdict, " was killed by the kernel because the %smemory limit ", is_owner_known ? "" : "container's ");
 	if (facts->limit_bytes != UINT64_MAX)
-		say(verdict, "of %s ", units_bytes(facts->limit_bytes, limit));
+		say(verdict, "of %s ", UNITS_BYTES(facts->limit_bytes));
 	if (is_owner_known)
 		say(verdict, "of %s ", owner);
 	say(verdict, "was reached");
@@ -189,13 +187,12 @@ end_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 end_shm_full(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	char size[UNITS_TEXT_BYTES];
 
 	say_who(facts, verdict);
 	say(verdict,
 	    " was ended by SIGBUS: it touched shared memory while /dev/shm (%s) was full (%s: shared mappings of that size "
 	    "were live).",
-	    units_bytes(facts->process->identity->shm_bytes, size), verdict_confidence_name(verdict->confidence));
+	    UNITS_BYTES(facts->process->identity->shm_bytes), verdict_confidence_name(verdict->confidence));
 }
 
 static void
@@ -226,7 +223,6 @@ end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	const char *confidence = verdict_confidence_name(verdict->confidence);
 	bool was_given_more = verdict_was_given_more(facts);
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (is_memory_error(facts)) {
 		say_who(facts, verdict);
@@ -245,7 +241,7 @@ end_request_refused(const struct verdict_facts *facts, struct verdict *verdict)
 	}
 	say(verdict, ". Whether it ended because of that is not known (%s: ", confidence);
 	if (was_given_more)
-		say(verdict, "the same thread was given %s afterwards", units_bytes(facts->refused->got_bytes, bytes));
+		say(verdict, "the same thread was given %s afterwards", UNITS_BYTES(facts->refused->got_bytes));
 	if (verdict_is_other_status(facts))
 		say(verdict, "%san uncaught error ends Python with status 1", was_given_more ? ", and " : "");
 	say(verdict, ").");
@@ -329,14 +325,13 @@ static void
 end_failed(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	uint64_t refused = facts->process->failed_count;
-	char count[UNITS_TEXT_BYTES];
 
 	say_end(facts, verdict);
 	if (refused == 0)
 		say(verdict, ": it ended by itself, and no request was refused.");
 	else
 		say(verdict, ": it ended by itself. %s request%s %s refused earlier, but the program recovered.",
-		    units_count(refused, count), plural(refused, "s"), refused == 1 ? "was" : "were");
+		    UNITS_COUNT(refused), plural(refused, "s"), refused == 1 ? "was" : "were");
 }
 
 static void
@@ -434,18 +429,14 @@ PHRASE(GUARD)
 	uint64_t end_ns = verdict_ended_ns(process) != 0  ? verdict_ended_ns(process)
 	                  : process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns
 	                                                  : 0;
-	char used[UNITS_TEXT_BYTES];
-	char limit[UNITS_TEXT_BYTES];
-	char whole[UNITS_TEXT_BYTES];
 
-	say(verdict, " It passed its guard (%s of %s)", units_bytes(guard->guard_bytes, limit),
-	    units_bytes(guard->limit_bytes, whole));
+	say(verdict, " It passed its guard (%s of %s)", UNITS_BYTES(guard->guard_bytes), UNITS_BYTES(guard->limit_bytes));
 	if (end_ns > guard->monotonic_ns)
 		say(verdict, " %.1f s before %s", (double)(end_ns - guard->monotonic_ns) / 1e9,
 		    verdict_ended_ns(process) != 0 ? "its end" : "the last look at it");
-	say(verdict, ", with %s in use", units_bytes(guard->used_bytes, used));
+	say(verdict, ", with %s in use", UNITS_BYTES(guard->used_bytes));
 	if (guard->request_bytes != 0)
-		say(verdict, " and a request for %s more", units_bytes(guard->request_bytes, limit));
+		say(verdict, " and a request for %s more", UNITS_BYTES(guard->request_bytes));
 	if (process != facts->process) {
 		say(verdict, " (");
 		say_process(process, verdict);
@@ -483,17 +474,16 @@ PHRASE(RECOVERED)
 {
 	uint64_t unlisted = verdict_unlisted_refusals(facts);
 	bool is_more = unlisted != 0 && verdict_has_device(facts);
-	char count[UNITS_TEXT_BYTES];
 
 	if (finding->count == 1)
 		say(verdict, " %s request was refused", is_more ? "At least one" : "One");
 	else
-		say(verdict, " %s%s requests were refused", is_more ? "At least " : "", units_count(finding->count, count));
+		say(verdict, " %s%s requests were refused", is_more ? "At least " : "", UNITS_COUNT(finding->count));
 	say(verdict, ", and the program went on%s for %s in %s",
 	    unlisted != 0         ? "; the largest of those that are known was"
 	    : finding->count == 1 ? ": it was"
 	                          : "; the largest was",
-	    units_bytes(finding->bytes, count), finding->domain->name);
+	    UNITS_BYTES(finding->bytes), finding->domain->name);
 	if (finding->line.site_count != 0)
 		say_finding(finding, " at {where}", verdict);
 	say(verdict, ".");
@@ -544,13 +534,12 @@ static void
 say_own_space(const struct verdict_facts *facts, uint64_t limit_bytes, struct verdict *verdict)
 {
 	uint64_t own_bytes = facts->refused->own_space_bytes;
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (own_bytes >= limit_bytes)
 		say(verdict, ". The recorder had reserved %s of addresses: without it the request might have been met",
-		    units_bytes(own_bytes, bytes));
+		    UNITS_BYTES(own_bytes));
 	else
-		say(verdict, ", of which the recorder takes %s", own_bytes != 0 ? units_bytes(own_bytes, bytes) : "a part");
+		say(verdict, ", of which the recorder takes %s", own_bytes != 0 ? UNITS_BYTES(own_bytes) : "a part");
 }
 
 PHRASE(ADDRESS_LIMIT)
@@ -558,25 +547,24 @@ PHRASE(ADDRESS_LIMIT)
 	const struct kmem_identity *identity = facts->process->identity;
 	const struct kmem_limit *limit = verdict_address_limit(facts);
 	uint64_t then_bytes = facts->refused->space_limit_bytes;
-	char bytes[UNITS_TEXT_BYTES];
 
 	if (limit != NULL) {
 		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
 
 		say(verdict, " The limit was its %s: %s (ulimit -%s)", is_space ? "address space" : "data segment",
-		    units_bytes(limit->bytes, bytes), is_space ? "v" : "d");
+		    UNITS_BYTES(limit->bytes), is_space ? "v" : "d");
 		if (is_space)
 			say_own_space(facts, limit->bytes, verdict);
 		say(verdict, ".");
 	} else if (then_bytes != 0) {
 		say(verdict, " The limit was its address space: the program had set it to %s (setrlimit, RLIMIT_AS)",
-		    units_bytes(then_bytes, bytes));
+		    UNITS_BYTES(then_bytes));
 		say_own_space(facts, then_bytes, verdict);
 		say(verdict, ".");
 	} else if (identity->overcommit_mode == 2) {
 		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
 	} else {
-		say(verdict, " That is more than the machine has (%s).", units_bytes(identity->machine_bytes, bytes));
+		say(verdict, " That is more than the machine has (%s).", UNITS_BYTES(identity->machine_bytes));
 	}
 }
 

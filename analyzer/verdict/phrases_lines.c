@@ -38,10 +38,9 @@ PHRASE(IMPORTS)
 
 PHRASE(LINE)
 {
-	char word[VERDICT_WORD_BYTES];
 
 	say_part(facts, finding, verdict);
-	say(verdict, "%s", verdict_where_word(facts, &finding->line, word));
+	say(verdict, "%s", verdict_where_word(facts, &finding->line, VERDICT_WORD_ROOM));
 	say_finding(finding, " {where}.", verdict);
 	if (facts->next_live.where != finding->line.where) // else the other kind is told next
 		say_all_kinds(finding, &facts->top_live_sum, verdict);
@@ -55,18 +54,15 @@ PHRASE(LINE_OF_ALL)
 	const char *when = is_peak                             ? "at their peaks"
 	                   : facts->end == VERDICT_END_RUNNING ? "now, or at their ends"
 	                                                       : "at their ends";
-	char held[UNITS_TEXT_BYTES];
-	char whole[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, " Summed over all its processes, %s ", units_bytes(finding->bytes, held));
+	say(verdict, " Summed over all its processes, %s ", UNITS_BYTES(finding->bytes));
 	if (verdict_is_rest_of_arenas(&finding->line))
 		say(verdict, "was left free in arenas of small Python objects, %s", when);
 	else if (verdict_is_arena(facts, &finding->line))
 		say(verdict, "was in arenas of small Python objects, without what imports left there, %s", when);
 	else
-		say(verdict, "of the %s of %s that they held %s was allocated at %s", units_bytes(finding->whole_bytes, whole),
-		    facts->model->domains[finding->line.domain].name, when, verdict_line_text(&finding->line, place));
+		say(verdict, "of the %s of %s that they held %s was allocated at %s", UNITS_BYTES(finding->whole_bytes),
+		    facts->model->domains[finding->line.domain].name, when, verdict_line_text(&finding->line, PLACE_ROOM));
 	if (!is_peak && facts->top_live_process != NULL) {
 		say(verdict, ", nearly all of it in ");
 		say_process(facts->top_live_process, verdict);
@@ -85,23 +81,20 @@ static void
 say_steps(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	struct line_steps kept = line_steps_of(facts->model, line);
-	char bytes[UNITS_TEXT_BYTES];
-	char steps[VERDICT_STEPS_BYTES];
 
 	if (kept.count != 0)
-		say(verdict, " %s%s was kept in each of %s.", kept.is_one_block ? "One block of " : "",
-		    units_bytes(kept.bytes, bytes), verdict_steps_text(&kept, steps));
+		say(verdict, " %s%s was kept in each of %s.", kept.is_one_block ? "One block of " : "", UNITS_BYTES(kept.bytes),
+		    verdict_steps_text(&kept, VERDICT_STEPS_ROOM));
 }
 
 PHRASE(ACCUMULATES)
 {
 	const struct rank_line *line = &finding->line;
 	bool is_part = line->leaking_bytes < line->live_bytes / 10 * 9; // that grows
-	char held[UNITS_TEXT_BYTES];
 
 	say(verdict, " It looks like a leak%s: ", if_built_once(line));
 	if (is_part)
-		say(verdict, "%s in ", units_bytes(line->leaking_bytes, held));
+		say(verdict, "%s in ", UNITS_BYTES(line->leaking_bytes));
 	say_generations(line, verdict);
 	say(verdict, ".");
 	say_steps(facts, line, verdict);
@@ -120,10 +113,9 @@ PHRASE(MAY_ACCUMULATE)
 
 PHRASE(FILLING)
 {
-	char most[UNITS_TEXT_BYTES];
 
 	say(verdict, " It keeps its blocks, but adds fewer and fewer, as a cache that fills: it seems to end at about %s.",
-	    units_bytes(finding->whole_bytes, most));
+	    UNITS_BYTES(finding->whole_bytes));
 }
 
 PHRASE_TEXT(
@@ -165,10 +157,8 @@ PHRASE(HOLDER)
 PHRASE(NEXT_LINE)
 {
 	bool does_grow = finding->line.leak == MODEL_LEAK_LEAK;
-	char place[PLACE_TEXT_BYTES];
-	char top[PLACE_TEXT_BYTES];
 
-	if (strcmp(verdict_line_text(&finding->line, place), verdict_line_text(&facts->top_live, top)) == 0) {
+	if (strcmp(verdict_line_text(&finding->line, PLACE_ROOM), verdict_line_text(&facts->top_live, PLACE_ROOM)) == 0) {
 		say_finding(finding, " Another {bytes} ({share}) was allocated at the same line in ", verdict);
 		say(verdict, "%s", facts->model->domains[finding->line.domain].name);
 	} else {
@@ -184,10 +174,9 @@ PHRASE(NEXT_LINE)
 PHRASE(LAST_TAKER)
 {
 	uint64_t before_bytes = finding->whole_bytes > finding->bytes ? finding->whole_bytes - finding->bytes : 0;
-	char before[UNITS_TEXT_BYTES];
 
 	say_finding(finding, finding->is_told ? " It" : " {where} ({bytes})", verdict);
-	say(verdict, " was the last to take much: before it, %s was live.", units_bytes(before_bytes, before));
+	say(verdict, " was the last to take much: before it, %s was live.", UNITS_BYTES(before_bytes));
 }
 
 PHRASE_TEXT(BESIDE_ARENAS, " Larger blocks of {where} ({bytes}) look like a leak too, perhaps of the same objects.")

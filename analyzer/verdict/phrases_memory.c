@@ -30,9 +30,8 @@ is_more_than_live(const struct verdict_facts *facts)
 static void
 say_files(const struct rank_line *line, struct verdict *verdict)
 {
-	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, " Most of the files were mapped at %s.", verdict_line_text(line, place));
+	say(verdict, " Most of the files were mapped at %s.", verdict_line_text(line, PLACE_ROOM));
 }
 
 PHRASE(PARTS)
@@ -41,8 +40,6 @@ PHRASE(PARTS)
 	bool are_files_told = memory->files.site_count != 0 && verdict_holds_a_third(facts, memory->files_bytes);
 	bool is_builder_told = memory->inherited.site_count != 0 && verdict_holds_a_third(facts, memory->inherited_bytes);
 	uint64_t rest_bytes = 0;
-	char place[PLACE_TEXT_BYTES];
-	char word[VERDICT_WORD_BYTES];
 	char bytes[UNITS_TEXT_BYTES];
 
 	(void)units_bytes(memory->bytes, bytes);
@@ -67,7 +64,8 @@ PHRASE(PARTS)
 		say_files(&memory->files, verdict);
 	if (is_builder_told)
 		say(verdict, " Most of what was there before the fork was %s %s.",
-		    verdict_where_word(facts, &memory->inherited, word), verdict_line_text(&memory->inherited, place));
+		    verdict_where_word(facts, &memory->inherited, VERDICT_WORD_ROOM),
+		    verdict_line_text(&memory->inherited, PLACE_ROOM));
 	/* Also where the sample is of another time than what is told beside it. */
 	if (memory->age_ns >= OLD_NS && memory->later_bytes >= memory->sample_bytes / OLD_PART)
 		say(verdict, " That sample was taken %.1f s before the end, when %s was in memory.",
@@ -85,10 +83,6 @@ PHRASE(FREED)
 {
 	const struct verdict_freed *freed = &facts->memory.freed;
 	uint64_t used_bytes = freed->heap_bytes > freed->freed_bytes ? freed->heap_bytes - freed->freed_bytes : 0;
-	char bytes[UNITS_TEXT_BYTES];
-	char whole[UNITS_TEXT_BYTES];
-	char share[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 
 	say(verdict, " Freed memory was not given back (fragmentation): ");
 	if (freed->is_later)
@@ -101,16 +95,16 @@ PHRASE(FREED)
 		say_process(freed->process, verdict);
 		say(verdict, " ");
 	}
-	say(verdict, "had %s in memory, but only about %s of it (%s) was in use.", units_bytes(finding->whole_bytes, whole),
-	    units_bytes(used_bytes, bytes), units_share(verdict_share(used_bytes, finding->whole_bytes), share));
+	say(verdict, "had %s in memory, but only about %s of it (%s) was in use.", UNITS_BYTES(finding->whole_bytes),
+	    UNITS_BYTES(used_bytes), UNITS_SHARE(verdict_share(used_bytes, finding->whole_bytes)));
 	if (verdict_sparse_of(freed) != 0 && finding->line.site_count != 0)
 		say(verdict, " A few blocks, most of them allocated at %s, keep %s in memory until they are freed.",
-		    verdict_line_text(&finding->line, place), units_bytes(freed->sparse_bytes, bytes));
+		    verdict_line_text(&finding->line, PLACE_ROOM), UNITS_BYTES(freed->sparse_bytes));
 	else if (verdict_sparse_of(freed) != 0)
-		say(verdict, " A few blocks keep %s in memory until they are freed.", units_bytes(freed->sparse_bytes, bytes));
+		say(verdict, " A few blocks keep %s in memory until they are freed.", UNITS_BYTES(freed->sparse_bytes));
 	if (freed->empty_bytes >= freed->freed_bytes / 10 && freed->empty_bytes != 0)
 		say(verdict, " malloc_trim(0) gives back %s%s: pages without any block.", freed->is_later ? "at least " : "",
-		    units_bytes(freed->empty_bytes, bytes));
+		    UNITS_BYTES(freed->empty_bytes));
 }
 
 /* "At the end": the moment of what was live. */
@@ -146,25 +140,23 @@ is_end_sampled(const struct verdict_facts *facts)
 
 PHRASE(LIVE)
 {
-	char total[UNITS_TEXT_BYTES];
-	char held[UNITS_TEXT_BYTES];
 
 	bool is_one_domain_told = facts->refused == NULL &&
 	                          (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
 	                          facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes;
 
-	say(verdict, " %s %s was live", moment(facts, verdict), units_bytes(finding->bytes, total));
+	say(verdict, " %s %s was live", moment(facts, verdict), UNITS_BYTES(finding->bytes));
 	if (facts->model->process_count == 1 && verdict->cause == VERDICT_RUNNING && facts->refused != NULL &&
 	    verdict_is_device_request(facts))
 		say(verdict, " on the host"); // what the device has was told before
 	else if (facts->model->process_count == 1 && is_one_domain_told)
 		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : "");
 	if (verdict_is_in_memory_told(facts))
-		say(verdict, ", %s of it in memory%s", units_bytes(facts->live_bytes, held),
+		say(verdict, ", %s of it in memory%s", UNITS_BYTES(facts->live_bytes),
 		    is_end_sampled(facts) ? "" : " at the last sample");
 	if (facts->live_count > 1)
 		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
-		    units_bytes(facts->live_process_bytes, held));
+		    UNITS_BYTES(facts->live_process_bytes));
 	else if (facts->model->process_count > 1)
 		say(verdict, " in ");
 	if (facts->model->process_count > 1)
@@ -230,12 +222,11 @@ say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *
 	const struct model_domain *domain = facts->peak_domain;
 	uint64_t whole_bytes = facts->model->process_count == 1 ? verdict_most_resident_of(facts->process) : 0;
 	bool is_touched = !verdict_tells_in_memory(facts->peak_bytes, facts->peak_untouched_bytes);
-	char whole[UNITS_TEXT_BYTES];
 	char peak[UNITS_TEXT_BYTES];
 	char name[PLACE_TEXT_BYTES];
 
 	(void)units_bytes(bytes, peak);
-	(void)units_bytes(whole_bytes, whole);
+	const char *whole = UNITS_BYTES(whole_bytes);
 	if (domain == NULL)
 		(void)snprintf(name, sizeof(name), "at once");
 	else if (kind_words(domain) != NULL)
@@ -258,11 +249,10 @@ say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *
 
 PHRASE(PEAK_IN_IMPORT)
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	say(verdict, " The peak came while it imported %s", facts->peak_import);
 	if (finding->bytes != 0)
-		say(verdict, "; at the end it had %s", units_bytes(finding->bytes, bytes));
+		say(verdict, "; at the end it had %s", UNITS_BYTES(finding->bytes));
 	say(verdict, ".");
 }
 
@@ -271,16 +261,15 @@ PHRASE_TEXT(LITTLE_AT_END, " At the end it had {bytes}.")
 PHRASE(PEAK)
 {
 	const char *domain = facts->peak_domain != NULL ? facts->peak_domain->name : NULL;
-	char peak[UNITS_TEXT_BYTES];
 
 	if (facts->peak_process == facts->process) {
 		say_own_peak(facts, finding->bytes, verdict);
 	} else {
 		say(verdict, " Of its processes, ");
 		say_process(facts->peak_process, verdict);
-		say(verdict, " had the highest peak: %s", units_bytes(finding->bytes, peak));
+		say(verdict, " had the highest peak: %s", UNITS_BYTES(finding->bytes));
 		if (domain != NULL && finding->bytes != facts->peak_bytes)
-			say(verdict, " in all, %s of it in %s", units_bytes(facts->peak_bytes, peak), domain);
+			say(verdict, " in all, %s of it in %s", UNITS_BYTES(facts->peak_bytes), domain);
 		else if (domain != NULL)
 			say(verdict, " of %s", domain);
 		say(verdict, ".");
@@ -353,11 +342,9 @@ PHRASE(FORECAST)
 	const struct verdict_forecast *forecast = &facts->forecast;
 	bool is_running = facts->end == VERDICT_END_RUNNING;
 	uint64_t hours = forecast->minutes / 60;
-	char rate[UNITS_TEXT_BYTES];
-	char limit[UNITS_TEXT_BYTES];
 
 	say(verdict, " At %s rate (%s a minute) the limit of %s ", is_running ? "this" : "that",
-	    units_bytes(forecast->bytes_per_minute, rate), units_bytes(forecast->limit_bytes, limit));
+	    UNITS_BYTES(forecast->bytes_per_minute), UNITS_BYTES(forecast->limit_bytes));
 	if (forecast->minutes < 2)
 		say(verdict, is_running ? "is reached within two minutes" : "would have been reached within two minutes");
 	else if (forecast->minutes < 120)
@@ -370,7 +357,7 @@ PHRASE(FORECAST)
 		    is_running ? "is reached in about %" PRIu64 " hours" : "would have been reached in about %" PRIu64 " hours",
 		    hours);
 	if (forecast->steps != 0)
-		say(verdict, ", after about %s more %s", units_count(units_rounded(forecast->steps, 2), rate),
+		say(verdict, ", after about %s more %s", UNITS_COUNT(units_rounded(forecast->steps, 2)),
 		    forecast->steps_source == KMEM_STEPS_LOOP ? "rounds" : "steps");
 	say(verdict, ".");
 }

@@ -61,11 +61,9 @@ verdict_steps_text(const struct line_steps *kept, char text[VERDICT_STEPS_BYTES]
 	const struct model_frame *where = kept->from->where;
 	const char *slash = where != NULL ? strrchr(where->file, '/') : NULL;
 	bool is_loop = kept->from->source == KMEM_STEPS_LOOP;
-	char number[UNITS_TEXT_BYTES];
-	char hour[UNITS_TEXT_BYTES];
 	size_t length;
 
-	(void)units_count(is_loop ? units_rounded(kept->count, 2) : kept->count, number);
+	const char *number = UNITS_COUNT(is_loop ? units_rounded(kept->count, 2) : kept->count);
 	(void)snprintf(text, VERDICT_STEPS_BYTES, "%s%s %s", is_loop ? "about " : "", number,
 	               is_loop                                  ? "rounds"
 	               : kept->from->source == KMEM_STEPS_CELLS ? "cells"
@@ -76,8 +74,7 @@ verdict_steps_text(const struct line_steps *kept, char text[VERDICT_STEPS_BYTES]
 		               slash != NULL ? slash + 1 : where->file, where->line);
 	length = strlen(text);
 	if (kept->bytes_per_hour != 0)
-		(void)snprintf(text + length, VERDICT_STEPS_BYTES - length, ", %s an hour",
-		               units_bytes(kept->bytes_per_hour, hour));
+		(void)snprintf(text + length, VERDICT_STEPS_BYTES - length, ", %s an hour", UNITS_BYTES(kept->bytes_per_hour));
 	(void)text_clean(text, strlen(text));
 	return text;
 }
@@ -108,23 +105,20 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 static void
 bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 {
-	char bytes[UNITS_TEXT_BYTES];
 
 	(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s", finding->line.sample_bytes != 0 ? "≈" : "",
-	               units_bytes(finding->bytes, bytes));
+	               UNITS_BYTES(finding->bytes));
 }
 
 /* "82 %", or of a sample "82 %, ± 20 MiB". */
 static void
 share_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 {
-	char share[UNITS_TEXT_BYTES];
-	char error[UNITS_TEXT_BYTES];
 
-	(void)units_share(verdict_share(finding->bytes, finding->whole_bytes), share);
+	const char *share = UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes));
 	if (finding->line.sample_bytes != 0)
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s, ±%s", share,
-		               units_bytes(model_estimate_error(finding->line.sample_bytes, finding->bytes), error));
+		               UNITS_BYTES(model_estimate_error(finding->line.sample_bytes, finding->bytes)));
 	else
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s", share);
 }
@@ -159,13 +153,11 @@ say_finding(const struct finding *finding, const char *text, struct verdict *ver
 void
 say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum, struct verdict *verdict)
 {
-	char bytes[UNITS_TEXT_BYTES];
-	char told[UNITS_TEXT_BYTES];
 
 	if (sum->bytes > finding->bytes + finding->bytes / 100 &&
-	    strcmp(units_bytes(sum->bytes, bytes), units_bytes(finding->bytes, told)) != 0)
+	    strcmp(UNITS_BYTES(sum->bytes), UNITS_BYTES(finding->bytes)) != 0)
 		say(verdict, " In all kinds of memory that line held %s%s.", sum->is_estimated ? "≈" : "",
-		    units_bytes(sum->bytes, bytes));
+		    UNITS_BYTES(sum->bytes));
 }
 
 void
@@ -182,32 +174,28 @@ void
 say_held(const struct model_process *process, struct verdict *verdict)
 {
 	uint64_t peak_bytes = verdict_peak_of(process);
-	char bytes[UNITS_TEXT_BYTES];
 	bool is_copied_unknown = process->copied_bytes < WORTH_BYTES && process->inherited_bytes >= WORTH_BYTES &&
 	                         process->private_dirty_bytes == 0;
 
-	say(verdict, "%s", units_bytes(process->live_bytes, bytes));
+	say(verdict, "%s", UNITS_BYTES(process->live_bytes));
 	if (peak_bytes / 2 > process->live_bytes && peak_bytes >= WORTH_BYTES)
-		say(verdict, " (%s at its peak)", units_bytes(peak_bytes, bytes));
+		say(verdict, " (%s at its peak)", UNITS_BYTES(peak_bytes));
 	if (process->copied_bytes >= WORTH_BYTES)
-		say(verdict, " and had copied at least %s of its parent's", units_bytes(process->copied_bytes, bytes));
+		say(verdict, " and had copied at least %s of its parent's", UNITS_BYTES(process->copied_bytes));
 	say(verdict, ".");
 	if (is_copied_unknown)
-		say(verdict, " It is not known how much it copied of its parent's %s.",
-		    units_bytes(process->inherited_bytes, bytes));
+		say(verdict, " It is not known how much it copied of its parent's %s.", UNITS_BYTES(process->inherited_bytes));
 }
 
 void
 say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
 {
-	char bytes[UNITS_TEXT_BYTES];
-	char place[PLACE_TEXT_BYTES];
 
-	say(verdict, "for %s in %s", units_bytes(refused->bytes, bytes), model->domains[refused->domain].name);
+	say(verdict, "for %s in %s", UNITS_BYTES(refused->bytes), model->domains[refused->domain].name);
 	if (refused->site != NULL && refused->site->where != NULL) {
 		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
 
-		say(verdict, " at %s", verdict_line_text(&line, place));
+		say(verdict, " at %s", verdict_line_text(&line, PLACE_ROOM));
 	}
 }
 

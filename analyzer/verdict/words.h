@@ -46,15 +46,18 @@ void say_generations(const struct rank_line *line, struct verdict *verdict);
 
 /* The first part of a way to what is held, cut: "local `service` of main() (grow.py:6) -> Cache .pages ...". bytes: of it at most. */
 #define VERDICT_WAY_BYTES 320
+#define VERDICT_WAY_ROOM ((char[VERDICT_WAY_BYTES]){ 0 }) // as PLACE_ROOM
 const char *verdict_way_text(const struct holders_way *way, size_t bytes, char text[VERDICT_WAY_BYTES]);
 
 /* "allocated at", before verdict_line_text(). */
 #define VERDICT_WORD_BYTES 160
+#define VERDICT_WORD_ROOM ((char[VERDICT_WORD_BYTES]){ 0 }) // as PLACE_ROOM
 const char *verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line,
                                char text[VERDICT_WORD_BYTES]);
 
 /* "100 steps", "about 100 rounds (seen at train.py:41), 86.0 MiB an hour" */
 #define VERDICT_STEPS_BYTES 320
+#define VERDICT_STEPS_ROOM ((char[VERDICT_STEPS_BYTES]){ 0 }) // as PLACE_ROOM
 const char *verdict_steps_text(const struct line_steps *kept, char text[VERDICT_STEPS_BYTES]);
 
 /* ", or it is a one-time load ...", or nothing */

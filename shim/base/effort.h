@@ -15,7 +15,6 @@
 
 #include "base/arch.h"
 #include "base/raw_sys.h"
-#include "kmem_format.h"
 
 extern struct kmem_efforts *effort_kept __attribute__((visibility("hidden"))); // never NULL
 extern __thread uint32_t effort_pending[KMEM_EFFORTS_BATCHED]

@@ -4,7 +4,6 @@
 #include "base/elf_symbols.h"
 
 #include <link.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 

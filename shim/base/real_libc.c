@@ -7,7 +7,6 @@
 #include <gnu/libc-version.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/loaded_object.h"
 #include "base/loader_list.h"

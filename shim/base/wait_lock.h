@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/arch.h"
 #include "base/raw_sys.h"

@@ -108,65 +108,6 @@ struct cuda_graph_node {
 };
 enum { CUDA_NODE_MEM_ALLOC = 10, CUDA_NODE_MEM_FREE = 11 };
 
-/* Driver, libcuda.so.1. */
-int cuInit(unsigned flags);
-int cuMemAlloc_v2(cuda_device_addr *addr, size_t bytes);
-int cuMemAllocPitch_v2(cuda_device_addr *addr, size_t *pitch_bytes, size_t width_bytes, size_t height,
-                       unsigned element_bytes);
-int cuMemAllocManaged(cuda_device_addr *addr, size_t bytes, unsigned flags);
-int cuMemAllocAsync(cuda_device_addr *addr, size_t bytes, void *stream);
-int cuMemAllocAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *stream);
-int cuMemAllocHost_v2(void **addr, size_t bytes);
-int cuMemHostAlloc(void **addr, size_t bytes, unsigned flags);
-int cuMemAllocFromPoolAsync(cuda_device_addr *addr, size_t bytes, void *pool, void *stream);
-int cuMemAllocFromPoolAsync_ptsz(cuda_device_addr *addr, size_t bytes, void *pool, void *stream);
-int cuMemPoolCreate(void **pool, const struct cuda_memory_place *place);
-int cuMemPoolDestroy(void *pool);
-int cuMemFree_v2(cuda_device_addr addr);
-int cuMemFreeAsync(cuda_device_addr addr, void *stream);
-int cuMemFreeAsync_ptsz(cuda_device_addr addr, void *stream);
-int cuMemFreeHost(void *addr);
-int cuGetProcAddress(const char *name, void **function, int version, unsigned long long flags);
-int cuGetProcAddress_v2(const char *name, void **function, int version, unsigned long long flags, int *status);
-int cuMemHostRegister(void *addr, size_t bytes, unsigned flags);
-int cuMemHostRegister_v2(void *addr, size_t bytes, unsigned flags);
-int cuMemHostUnregister(void *addr);
-int cuArrayCreate_v2(void **addr, const struct cuda_array *shape);
-int cuArray3DCreate_v2(void **addr, const struct cuda_array_3d *shape);
-int cuArrayDestroy(void *addr);
-int cuMipmappedArrayCreate(void **addr, const struct cuda_array_3d *shape, unsigned levels);
-int cuMipmappedArrayDestroy(void *addr);
-int cuMemCreate(cuda_memory_handle *handle, size_t bytes, const struct cuda_memory_place *place,
-                unsigned long long flags);
-int cuMemRelease(cuda_memory_handle handle);
-int cuMemRetainAllocationHandle(cuda_memory_handle *handle, void *addr);
-int cuMemMap(cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags);
-int cuMemUnmap(cuda_device_addr addr, size_t bytes);
-int cuMemImportFromShareableHandle(cuda_memory_handle *handle, void *shared, int shared_as);
-int cuMemPoolImportPointer(cuda_device_addr *addr, void *pool, void *exported);
-int cuIpcOpenMemHandle(cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags);
-int cuIpcOpenMemHandle_v2(cuda_device_addr *addr, struct cuda_ipc_handle handle, unsigned flags);
-int cuIpcCloseMemHandle(cuda_device_addr addr);
-int cuExternalMemoryGetMappedBuffer(cuda_device_addr *addr, void *memory, const struct cuda_external_buffer *part);
-int cuExternalMemoryGetMappedMipmappedArray(void **addr, void *memory, const struct cuda_external_levels *part);
-int cuGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count,
-                           struct cuda_graph_memory *memory);
-int cuGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr);
-int cuGraphAddNode(void **node, void *graph, void *const *before, size_t before_count,
-                   struct cuda_graph_node *parameters);
-int cuGraphAddNode_v2(void **node, void *graph, void *const *before, const void *edges, size_t before_count,
-                      struct cuda_graph_node *parameters);
-int cuDevicePrimaryCtxReset(int device);
-int cuDevicePrimaryCtxReset_v2(int device);
-int cuDevicePrimaryCtxRelease(int device);
-int cuDevicePrimaryCtxRelease_v2(int device);
-int cuCtxCreate_v2(void **context, unsigned flags, int device);
-int cuCtxCreate_v3(void **context, void *affinities, int affinity_count, unsigned flags, int device);
-int cuCtxCreate_v4(void **context, void *parameters, unsigned flags, int device);
-int cuCtxDestroy_v2(void *context);
-int cuCtxDetach(void *context);
-int cuGreenCtxDestroy(void *green);
-
 /* Asked, never hooked. */
 int cuCtxGetDevice(int *device);
 int cuCtxGetCurrent(void **context);
@@ -188,130 +129,139 @@ enum {                                               // CU_POINTER_ATTRIBUTE_*
 	CUDA_MEMORY_TYPE_HOST = 1, // CU_MEMORYTYPE_HOST, a value of the first
 };
 
-/* Runtime, libcudart.so.11.0, .12 and .13, or inside any program that was linked with libcudart_static.a. */
-int cudaGetDeviceCount(int *count);
-int cudaMalloc(void **addr, size_t bytes);
-int cudaMallocManaged(void **addr, size_t bytes, unsigned flags);
-int cudaMallocAsync(void **addr, size_t bytes, void *stream);
-int cudaMallocAsync_ptsz(void **addr, size_t bytes, void *stream);
-int cudaMallocHost(void **addr, size_t bytes);
-int cudaHostAlloc(void **addr, size_t bytes, unsigned flags);
-int cudaMallocPitch(void **addr, size_t *pitch_bytes, size_t width_bytes, size_t height);
-int cudaMalloc3D(struct cuda_pitched *block, struct cuda_extent extent);
-int cudaMallocFromPoolAsync(void **addr, size_t bytes, void *pool, void *stream);
-int cudaMallocFromPoolAsync_ptsz(void **addr, size_t bytes, void *pool, void *stream);
-int cudaMallocArray(void **addr, const struct cuda_channels *channels, size_t width, size_t height, unsigned flags);
-int cudaMalloc3DArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned flags);
-int cudaMallocMipmappedArray(void **addr, const struct cuda_channels *channels, struct cuda_extent extent,
-                             unsigned levels, unsigned flags);
-int cudaFree(void *addr);
-int cudaFreeAsync(void *addr, void *stream);
-int cudaFreeAsync_ptsz(void *addr, void *stream);
-int cudaFreeHost(void *addr);
-int cudaFreeArray(void *addr);
-int cudaFreeMipmappedArray(void *addr);
-int cudaHostRegister(void *addr, size_t bytes, unsigned flags);
-int cudaHostUnregister(void *addr);
-int cudaMemPoolImportPointer(void **addr, void *pool, void *exported);
-int cudaIpcOpenMemHandle(void **addr, struct cuda_ipc_handle handle, unsigned flags);
-int cudaIpcCloseMemHandle(void *addr);
-int cudaExternalMemoryGetMappedBuffer(void **addr, void *memory, const struct cuda_external_buffer *part);
-int cudaGraphAddMemAllocNode(void **node, void *graph, void *const *before, size_t before_count,
-                             struct cuda_graph_memory *memory);
-int cudaGraphAddMemFreeNode(void **node, void *graph, void *const *before, size_t before_count, void *addr);
-int cudaDeviceReset(void);
-int cudaThreadExit(void); // until 12
-
 /*
- * ROW(exported name, name to ask cuGetProcAddress for, first version with this ABI, 1 for the twin that
+ * Driver, libcuda.so.1.
+ *
+ * ROW(exported name, parameters, name to ask cuGetProcAddress for, first version with this ABI, 1 for the twin that
  * cuGetProcAddress gives out for per-thread default streams)
  */
-#define CUDA_ABI_DRIVER_FUNCTIONS(ROW)                                                                \
-	ROW(cuInit, "cuInit", 2000, 0)                                                                    \
-	ROW(cuMemAlloc_v2, "cuMemAlloc", 3020, 0)                                                         \
-	ROW(cuMemAllocPitch_v2, "cuMemAllocPitch", 3020, 0)                                               \
-	ROW(cuMemAllocManaged, "cuMemAllocManaged", 6000, 0)                                              \
-	ROW(cuMemAllocAsync, "cuMemAllocAsync", 11020, 0)                                                 \
-	ROW(cuMemAllocAsync_ptsz, "cuMemAllocAsync", 11020, 1)                                            \
-	ROW(cuMemAllocHost_v2, "cuMemAllocHost", 3020, 0)                                                 \
-	ROW(cuMemHostAlloc, "cuMemHostAlloc", 2020, 0)                                                    \
-	ROW(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync", 11020, 0)                                 \
-	ROW(cuMemAllocFromPoolAsync_ptsz, "cuMemAllocFromPoolAsync", 11020, 1)                            \
-	ROW(cuMemPoolCreate, "cuMemPoolCreate", 11020, 0)                                                 \
-	ROW(cuMemPoolDestroy, "cuMemPoolDestroy", 11020, 0)                                               \
-	ROW(cuMemHostRegister_v2, "cuMemHostRegister", 6050, 0)                                           \
-	ROW(cuMemHostUnregister, "cuMemHostUnregister", 4000, 0)                                          \
-	ROW(cuArrayCreate_v2, "cuArrayCreate", 3020, 0)                                                   \
-	ROW(cuArray3DCreate_v2, "cuArray3DCreate", 3020, 0)                                               \
-	ROW(cuArrayDestroy, "cuArrayDestroy", 2000, 0)                                                    \
-	ROW(cuMipmappedArrayCreate, "cuMipmappedArrayCreate", 5000, 0)                                    \
-	ROW(cuMipmappedArrayDestroy, "cuMipmappedArrayDestroy", 5000, 0)                                  \
-	ROW(cuMemCreate, "cuMemCreate", 10020, 0)                                                         \
-	ROW(cuMemRelease, "cuMemRelease", 10020, 0)                                                       \
-	ROW(cuMemRetainAllocationHandle, "cuMemRetainAllocationHandle", 11000, 0)                         \
-	ROW(cuMemMap, "cuMemMap", 10020, 0)                                                               \
-	ROW(cuMemUnmap, "cuMemUnmap", 10020, 0)                                                           \
-	ROW(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset", 7000, 0)                                  \
-	ROW(cuDevicePrimaryCtxReset_v2, "cuDevicePrimaryCtxReset", 11000, 0)                              \
-	ROW(cuMemHostRegister, "cuMemHostRegister", 4000, 0)                                              \
-	ROW(cuMemImportFromShareableHandle, "cuMemImportFromShareableHandle", 10020, 0)                   \
-	ROW(cuMemPoolImportPointer, "cuMemPoolImportPointer", 11020, 0)                                   \
-	ROW(cuIpcOpenMemHandle, "cuIpcOpenMemHandle", 4010, 0)                                            \
-	ROW(cuIpcOpenMemHandle_v2, "cuIpcOpenMemHandle", 11000, 0)                                        \
-	ROW(cuIpcCloseMemHandle, "cuIpcCloseMemHandle", 4010, 0)                                          \
-	ROW(cuExternalMemoryGetMappedBuffer, "cuExternalMemoryGetMappedBuffer", 10000, 0)                 \
-	ROW(cuExternalMemoryGetMappedMipmappedArray, "cuExternalMemoryGetMappedMipmappedArray", 10000, 0) \
-	ROW(cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", 11040, 0)                                   \
-	ROW(cuGraphAddMemFreeNode, "cuGraphAddMemFreeNode", 11040, 0)                                     \
-	ROW(cuGraphAddNode, "cuGraphAddNode", 12020, 0)                                                   \
-	ROW(cuGraphAddNode_v2, "cuGraphAddNode", 12030, 0)                                                \
-	ROW(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease", 7000, 0)                              \
-	ROW(cuDevicePrimaryCtxRelease_v2, "cuDevicePrimaryCtxRelease", 11000, 0)                          \
-	ROW(cuCtxCreate_v2, "cuCtxCreate", 3020, 0)                                                       \
-	ROW(cuCtxCreate_v3, "cuCtxCreate", 11040, 0)                                                      \
-	ROW(cuCtxCreate_v4, "cuCtxCreate", 12050, 0)                                                      \
-	ROW(cuCtxDestroy_v2, "cuCtxDestroy", 4000, 0)                                                     \
-	ROW(cuCtxDetach, "cuCtxDetach", 2000, 0)                                                          \
-	ROW(cuGreenCtxDestroy, "cuGreenCtxDestroy", 12040, 0)                                             \
-	ROW(cuMemFree_v2, "cuMemFree", 3020, 0)                                                           \
-	ROW(cuMemFreeAsync, "cuMemFreeAsync", 11020, 0)                                                   \
-	ROW(cuMemFreeAsync_ptsz, "cuMemFreeAsync", 11020, 1)                                              \
-	ROW(cuMemFreeHost, "cuMemFreeHost", 2000, 0)                                                      \
-	ROW(cuGetProcAddress, "cuGetProcAddress", 11030, 0)                                               \
-	ROW(cuGetProcAddress_v2, "cuGetProcAddress", 12000, 0)
+#define CUDA_ABI_DRIVER_FUNCTIONS(ROW)                                                                                 \
+	ROW(cuInit, (unsigned flags), "cuInit", 2000, 0)                                                                   \
+	ROW(cuMemAlloc_v2, (cuda_device_addr * addr, size_t bytes), "cuMemAlloc", 3020, 0)                                 \
+	ROW(cuMemAllocPitch_v2,                                                                                            \
+	    (cuda_device_addr * addr, size_t * pitch_bytes, size_t width_bytes, size_t height, unsigned element_bytes),    \
+	    "cuMemAllocPitch", 3020, 0)                                                                                    \
+	ROW(cuMemAllocManaged, (cuda_device_addr * addr, size_t bytes, unsigned flags), "cuMemAllocManaged", 6000, 0)      \
+	ROW(cuMemAllocAsync, (cuda_device_addr * addr, size_t bytes, void *stream), "cuMemAllocAsync", 11020, 0)           \
+	ROW(cuMemAllocAsync_ptsz, (cuda_device_addr * addr, size_t bytes, void *stream), "cuMemAllocAsync", 11020, 1)      \
+	ROW(cuMemAllocHost_v2, (void **addr, size_t bytes), "cuMemAllocHost", 3020, 0)                                     \
+	ROW(cuMemHostAlloc, (void **addr, size_t bytes, unsigned flags), "cuMemHostAlloc", 2020, 0)                        \
+	ROW(cuMemAllocFromPoolAsync, (cuda_device_addr * addr, size_t bytes, void *pool, void *stream),                    \
+	    "cuMemAllocFromPoolAsync", 11020, 0)                                                                           \
+	ROW(cuMemAllocFromPoolAsync_ptsz, (cuda_device_addr * addr, size_t bytes, void *pool, void *stream),               \
+	    "cuMemAllocFromPoolAsync", 11020, 1)                                                                           \
+	ROW(cuMemPoolCreate, (void **pool, const struct cuda_memory_place *place), "cuMemPoolCreate", 11020, 0)            \
+	ROW(cuMemPoolDestroy, (void *pool), "cuMemPoolDestroy", 11020, 0)                                                  \
+	ROW(cuMemHostRegister_v2, (void *addr, size_t bytes, unsigned flags), "cuMemHostRegister", 6050, 0)                \
+	ROW(cuMemHostUnregister, (void *addr), "cuMemHostUnregister", 4000, 0)                                             \
+	ROW(cuArrayCreate_v2, (void **addr, const struct cuda_array *shape), "cuArrayCreate", 3020, 0)                     \
+	ROW(cuArray3DCreate_v2, (void **addr, const struct cuda_array_3d *shape), "cuArray3DCreate", 3020, 0)              \
+	ROW(cuArrayDestroy, (void *addr), "cuArrayDestroy", 2000, 0)                                                       \
+	ROW(cuMipmappedArrayCreate, (void **addr, const struct cuda_array_3d *shape, unsigned levels),                     \
+	    "cuMipmappedArrayCreate", 5000, 0)                                                                             \
+	ROW(cuMipmappedArrayDestroy, (void *addr), "cuMipmappedArrayDestroy", 5000, 0)                                     \
+	ROW(cuMemCreate,                                                                                                   \
+	    (cuda_memory_handle * handle, size_t bytes, const struct cuda_memory_place *place, unsigned long long flags),  \
+	    "cuMemCreate", 10020, 0)                                                                                       \
+	ROW(cuMemRelease, (cuda_memory_handle handle), "cuMemRelease", 10020, 0)                                           \
+	ROW(cuMemRetainAllocationHandle, (cuda_memory_handle * handle, void *addr), "cuMemRetainAllocationHandle", 11000,  \
+	    0)                                                                                                             \
+	ROW(cuMemMap,                                                                                                      \
+	    (cuda_device_addr addr, size_t bytes, size_t offset, cuda_memory_handle handle, unsigned long long flags),     \
+	    "cuMemMap", 10020, 0)                                                                                          \
+	ROW(cuMemUnmap, (cuda_device_addr addr, size_t bytes), "cuMemUnmap", 10020, 0)                                     \
+	ROW(cuDevicePrimaryCtxReset, (int device), "cuDevicePrimaryCtxReset", 7000, 0)                                     \
+	ROW(cuDevicePrimaryCtxReset_v2, (int device), "cuDevicePrimaryCtxReset", 11000, 0)                                 \
+	ROW(cuMemHostRegister, (void *addr, size_t bytes, unsigned flags), "cuMemHostRegister", 4000, 0)                   \
+	ROW(cuMemImportFromShareableHandle, (cuda_memory_handle * handle, void *shared, int shared_as),                    \
+	    "cuMemImportFromShareableHandle", 10020, 0)                                                                    \
+	ROW(cuMemPoolImportPointer, (cuda_device_addr * addr, void *pool, void *exported), "cuMemPoolImportPointer",       \
+	    11020, 0)                                                                                                      \
+	ROW(cuIpcOpenMemHandle, (cuda_device_addr * addr, struct cuda_ipc_handle handle, unsigned flags),                  \
+	    "cuIpcOpenMemHandle", 4010, 0)                                                                                 \
+	ROW(cuIpcOpenMemHandle_v2, (cuda_device_addr * addr, struct cuda_ipc_handle handle, unsigned flags),               \
+	    "cuIpcOpenMemHandle", 11000, 0)                                                                                \
+	ROW(cuIpcCloseMemHandle, (cuda_device_addr addr), "cuIpcCloseMemHandle", 4010, 0)                                  \
+	ROW(cuExternalMemoryGetMappedBuffer,                                                                               \
+	    (cuda_device_addr * addr, void *memory, const struct cuda_external_buffer *part),                              \
+	    "cuExternalMemoryGetMappedBuffer", 10000, 0)                                                                   \
+	ROW(cuExternalMemoryGetMappedMipmappedArray, (void **addr, void *memory, const struct cuda_external_levels *part), \
+	    "cuExternalMemoryGetMappedMipmappedArray", 10000, 0)                                                           \
+	ROW(cuGraphAddMemAllocNode,                                                                                        \
+	    (void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory),        \
+	    "cuGraphAddMemAllocNode", 11040, 0)                                                                            \
+	ROW(cuGraphAddMemFreeNode,                                                                                         \
+	    (void **node, void *graph, void *const *before, size_t before_count, cuda_device_addr addr),                   \
+	    "cuGraphAddMemFreeNode", 11040, 0)                                                                             \
+	ROW(cuGraphAddNode,                                                                                                \
+	    (void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_node *parameters),      \
+	    "cuGraphAddNode", 12020, 0)                                                                                    \
+	ROW(cuGraphAddNode_v2,                                                                                             \
+	    (void **node, void *graph, void *const *before, const void *edges, size_t before_count,                        \
+	     struct cuda_graph_node *parameters),                                                                          \
+	    "cuGraphAddNode", 12030, 0)                                                                                    \
+	ROW(cuDevicePrimaryCtxRelease, (int device), "cuDevicePrimaryCtxRelease", 7000, 0)                                 \
+	ROW(cuDevicePrimaryCtxRelease_v2, (int device), "cuDevicePrimaryCtxRelease", 11000, 0)                             \
+	ROW(cuCtxCreate_v2, (void **context, unsigned flags, int device), "cuCtxCreate", 3020, 0)                          \
+	ROW(cuCtxCreate_v3, (void **context, void *affinities, int affinity_count, unsigned flags, int device),            \
+	    "cuCtxCreate", 11040, 0)                                                                                       \
+	ROW(cuCtxCreate_v4, (void **context, void *parameters, unsigned flags, int device), "cuCtxCreate", 12050, 0)       \
+	ROW(cuCtxDestroy_v2, (void *context), "cuCtxDestroy", 4000, 0)                                                     \
+	ROW(cuCtxDetach, (void *context), "cuCtxDetach", 2000, 0)                                                          \
+	ROW(cuGreenCtxDestroy, (void *green), "cuGreenCtxDestroy", 12040, 0)                                               \
+	ROW(cuMemFree_v2, (cuda_device_addr addr), "cuMemFree", 3020, 0)                                                   \
+	ROW(cuMemFreeAsync, (cuda_device_addr addr, void *stream), "cuMemFreeAsync", 11020, 0)                             \
+	ROW(cuMemFreeAsync_ptsz, (cuda_device_addr addr, void *stream), "cuMemFreeAsync", 11020, 1)                        \
+	ROW(cuMemFreeHost, (void *addr), "cuMemFreeHost", 2000, 0)                                                         \
+	ROW(cuGetProcAddress, (const char *name, void **function, int version, unsigned long long flags),                  \
+	    "cuGetProcAddress", 11030, 0)                                                                                  \
+	ROW(cuGetProcAddress_v2, (const char *name, void **function, int version, unsigned long long flags, int *status),  \
+	    "cuGetProcAddress", 12000, 0)
 
-/* ROW(exported name) */
-#define CUDA_ABI_RUNTIME_FUNCTIONS(ROW)    \
-	ROW(cudaGetDeviceCount)                \
-	ROW(cudaMalloc)                        \
-	ROW(cudaMallocManaged)                 \
-	ROW(cudaMallocAsync)                   \
-	ROW(cudaMallocAsync_ptsz)              \
-	ROW(cudaMallocHost)                    \
-	ROW(cudaHostAlloc)                     \
-	ROW(cudaMallocPitch)                   \
-	ROW(cudaMalloc3D)                      \
-	ROW(cudaMallocFromPoolAsync)           \
-	ROW(cudaMallocFromPoolAsync_ptsz)      \
-	ROW(cudaMallocArray)                   \
-	ROW(cudaMalloc3DArray)                 \
-	ROW(cudaMallocMipmappedArray)          \
-	ROW(cudaFree)                          \
-	ROW(cudaFreeAsync)                     \
-	ROW(cudaFreeAsync_ptsz)                \
-	ROW(cudaFreeHost)                      \
-	ROW(cudaFreeArray)                     \
-	ROW(cudaFreeMipmappedArray)            \
-	ROW(cudaHostRegister)                  \
-	ROW(cudaHostUnregister)                \
-	ROW(cudaMemPoolImportPointer)          \
-	ROW(cudaIpcOpenMemHandle)              \
-	ROW(cudaIpcCloseMemHandle)             \
-	ROW(cudaExternalMemoryGetMappedBuffer) \
-	ROW(cudaGraphAddMemAllocNode)          \
-	ROW(cudaGraphAddMemFreeNode)           \
-	ROW(cudaDeviceReset)                   \
-	ROW(cudaThreadExit)
+/*
+ * Runtime, libcudart.so.11.0, .12 and .13, or inside any program that was linked with libcudart_static.a.
+ *
+ * ROW(exported name, parameters)
+ */
+#define CUDA_ABI_RUNTIME_FUNCTIONS(ROW)                                                                            \
+	ROW(cudaGetDeviceCount, (int *count))                                                                          \
+	ROW(cudaMalloc, (void **addr, size_t bytes))                                                                   \
+	ROW(cudaMallocManaged, (void **addr, size_t bytes, unsigned flags))                                            \
+	ROW(cudaMallocAsync, (void **addr, size_t bytes, void *stream))                                                \
+	ROW(cudaMallocAsync_ptsz, (void **addr, size_t bytes, void *stream))                                           \
+	ROW(cudaMallocHost, (void **addr, size_t bytes))                                                               \
+	ROW(cudaHostAlloc, (void **addr, size_t bytes, unsigned flags))                                                \
+	ROW(cudaMallocPitch, (void **addr, size_t *pitch_bytes, size_t width_bytes, size_t height))                    \
+	ROW(cudaMalloc3D, (struct cuda_pitched * block, struct cuda_extent extent))                                    \
+	ROW(cudaMallocFromPoolAsync, (void **addr, size_t bytes, void *pool, void *stream))                            \
+	ROW(cudaMallocFromPoolAsync_ptsz, (void **addr, size_t bytes, void *pool, void *stream))                       \
+	ROW(cudaMallocArray,                                                                                           \
+	    (void **addr, const struct cuda_channels *channels, size_t width, size_t height, unsigned flags))          \
+	ROW(cudaMalloc3DArray,                                                                                         \
+	    (void **addr, const struct cuda_channels *channels, struct cuda_extent extent, unsigned flags))            \
+	ROW(cudaMallocMipmappedArray, (void **addr, const struct cuda_channels *channels, struct cuda_extent extent,   \
+	                               unsigned levels, unsigned flags))                                               \
+	ROW(cudaFree, (void *addr))                                                                                    \
+	ROW(cudaFreeAsync, (void *addr, void *stream))                                                                 \
+	ROW(cudaFreeAsync_ptsz, (void *addr, void *stream))                                                            \
+	ROW(cudaFreeHost, (void *addr))                                                                                \
+	ROW(cudaFreeArray, (void *addr))                                                                               \
+	ROW(cudaFreeMipmappedArray, (void *addr))                                                                      \
+	ROW(cudaHostRegister, (void *addr, size_t bytes, unsigned flags))                                              \
+	ROW(cudaHostUnregister, (void *addr))                                                                          \
+	ROW(cudaMemPoolImportPointer, (void **addr, void *pool, void *exported))                                       \
+	ROW(cudaIpcOpenMemHandle, (void **addr, struct cuda_ipc_handle handle, unsigned flags))                        \
+	ROW(cudaIpcCloseMemHandle, (void *addr))                                                                       \
+	ROW(cudaExternalMemoryGetMappedBuffer, (void **addr, void *memory, const struct cuda_external_buffer *part))   \
+	ROW(cudaGraphAddMemAllocNode,                                                                                  \
+	    (void **node, void *graph, void *const *before, size_t before_count, struct cuda_graph_memory *memory))    \
+	ROW(cudaGraphAddMemFreeNode, (void **node, void *graph, void *const *before, size_t before_count, void *addr)) \
+	ROW(cudaDeviceReset, (void))                                                                                   \
+	ROW(cudaThreadExit, (void)) /* until 12 */
+
+#define CUDA_ABI_PROTOTYPE(name, parameters, ...) int name parameters;
+CUDA_ABI_DRIVER_FUNCTIONS(CUDA_ABI_PROTOTYPE)
+CUDA_ABI_RUNTIME_FUNCTIONS(CUDA_ABI_PROTOTYPE)
 
 /*
  * PyTorch, libc10.so: c10::reportMemoryUsageToProfiler() and reportOutOfMemoryToProfiler(). From c10/core/Allocator.h of 1.6, of

@@ -31,11 +31,11 @@ struct lookup_row {
 	bool is_per_thread;
 };
 
-#define ROW(exported, asked, version, per_thread) \
+#define ROW(exported, parameters, asked, version, per_thread) \
 	[REAL_CUDA_##exported] = { #exported, asked, (void *)hook_##exported, version, per_thread },
 static const struct lookup_row rows[] = { CUDA_ABI_DRIVER_FUNCTIONS(ROW) };
 #undef ROW
-#define ROW(exported) { #exported, NULL, (void *)hook_##exported, 0, false },
+#define ROW(exported, parameters) { #exported, NULL, (void *)hook_##exported, 0, false },
 static const struct lookup_row hip_rows[] = { HIP_ABI_FUNCTIONS(ROW) };
 #undef ROW
 #define HIP_COUNT (sizeof(hip_rows) / sizeof(hip_rows[0]))

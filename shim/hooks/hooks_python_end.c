@@ -15,7 +15,6 @@
 #include "python/python_runtime.h"
 #include "record/tracker.h"
 #include "sites/call_stack.h"
-#include "sites/thread_slot.h"
 
 static void (*on_end)(void);
 

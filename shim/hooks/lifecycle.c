@@ -54,7 +54,6 @@
 #include "record/teardown.h"
 #include "record/tracker.h"
 #include "record/tracker_library.h"
-#include "sites/call_stack.h"
 #include "sites/callbacks.h"
 #include "sites/module_map.h"
 #include "sites/site_table.h"

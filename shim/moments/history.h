@@ -13,7 +13,6 @@
 #define HISTORY_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "capture/capture_file.h"

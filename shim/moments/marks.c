@@ -18,7 +18,6 @@
 
 #include "base/arch.h"
 #include "base/clock.h"
-#include "base/diag.h"
 #include "base/settings.h"
 #include "base/turn.h"
 #include "kmem_words.h"

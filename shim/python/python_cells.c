@@ -7,7 +7,6 @@
 #include "python/python_cells.h"
 
 #include <stdalign.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
 

@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/effort.h"
-#include "base/settings.h"
 #include "base/turn.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"

@@ -20,7 +20,6 @@
 #include "sites/thread_slot.h"
 #include "tables/generations.h"
 #include "tables/library_map.h"
-#include "tables/peak.h"
 #include "tables/range_map.h"
 
 static uint64_t

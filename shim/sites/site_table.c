@@ -27,7 +27,6 @@
 #include "base/thread_stack.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
-#include "sites/module_map.h"
 #include "sites/site_room.h"
 #include "sites/stack_store.h"
 #include "tables/peak.h"

@@ -16,8 +16,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kmem_format.h"
-
 #define STEPS_PAIRS_BITS 8
 
 enum steps_kind {

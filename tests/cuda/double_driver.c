@@ -346,6 +346,7 @@ unknown_function(void)
 }
 
 #define FOUND(exported, asked, version, per_thread) { asked, version, per_thread, (void *)exported },
+#define FOUND_ROW(exported, parameters, asked, version, per_thread) FOUND(exported, asked, version, per_thread)
 #ifdef DOUBLE_DRIVER_11
 #define cuGetProcAddress_v2 cuGetProcAddress
 #endif
@@ -358,11 +359,13 @@ static const struct {
 	FOUND(cuDriverGetVersion, "cuDriverGetVersion", 2020, 0) FOUND(cuDeviceGetCount, "cuDeviceGetCount", 2000, 0)
 		FOUND(cuDeviceGet, "cuDeviceGet", 2000, 0) FOUND(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", 7000, 0)
 			FOUND(cuCtxSetCurrent, "cuCtxSetCurrent", 4000, 0) FOUND(cuStreamCreate, "cuStreamCreate", 2000, 0)
-				FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0) FOUND(
-					cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0) FOUND(cuGreenCtxCreate, "cuGreenCtxCreate", 12040, 0)
-					FOUND(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", 12040, 0) FOUND(cuDeviceGetDefaultMemPool,
-	                                                                              "cuDeviceGetDefaultMemPool", 11020, 0)
-						FOUND(double_mem_alloc_newer, "cuMemAlloc", NEWER_VERSION, 0) CUDA_ABI_DRIVER_FUNCTIONS(FOUND)
+				FOUND(cuCtxGetDevice, "cuCtxGetDevice", 2000, 0) FOUND(cuMemAlloc, "cuMemAlloc", 2000, 0)
+					FOUND(cuMemGetInfo_v2, "cuMemGetInfo", 3020, 0)
+						FOUND(cuGreenCtxCreate, "cuGreenCtxCreate", 12040, 0)
+							FOUND(cuCtxFromGreenCtx, "cuCtxFromGreenCtx", 12040, 0)
+								FOUND(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool", 11020, 0)
+									FOUND(double_mem_alloc_newer, "cuMemAlloc", NEWER_VERSION, 0)
+										CUDA_ABI_DRIVER_FUNCTIONS(FOUND_ROW)
 };
 #undef cuGetProcAddress_v2
 

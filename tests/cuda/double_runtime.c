@@ -14,7 +14,7 @@
 
 #include "../../shim/gpu/cuda_abi.h"
 
-#define LOOKED_UP(exported, asked, version, per_thread) __typeof__(exported) *exported;
+#define LOOKED_UP(exported, parameters, asked, version, per_thread) __typeof__(exported) *exported;
 static struct {
 	CUDA_ABI_DRIVER_FUNCTIONS(LOOKED_UP)
 	int (*cuDevicePrimaryCtxRetain)(void **, int);
@@ -58,8 +58,8 @@ start(void)
 		driver.cuGetProcAddress_v2 = lookup;
 		driver.cuGetProcAddress = ask("cuGetProcAddress", 11030, 0);
 		driver.cuGetProcAddress_v2 = ask("cuGetProcAddress", 12000, 0);
-#define ASK(exported, asked, version, per_thread) \
-	if (strcmp(asked, "cuGetProcAddress") != 0)   \
+#define ASK(exported, parameters, asked, version, per_thread) \
+	if (strcmp(asked, "cuGetProcAddress") != 0)               \
 		driver.exported = ask(asked, version, per_thread ? CUDA_ABI_PER_THREAD_STREAM : 0);
 		CUDA_ABI_DRIVER_FUNCTIONS(ASK)
 		driver.cuDevicePrimaryCtxRetain = ask("cuDevicePrimaryCtxRetain", 7000, 0);
@@ -67,7 +67,7 @@ start(void)
 		driver.cuCtxGetDevice = ask("cuCtxGetDevice", 2000, 0);
 		driver.cuDeviceGetDefaultMemPool = ask("cuDeviceGetDefaultMemPool", 11020, 0);
 	} else {
-#define FIND(exported, asked, version, per_thread) driver.exported = find(library, #exported);
+#define FIND(exported, parameters, asked, version, per_thread) driver.exported = find(library, #exported);
 		CUDA_ABI_DRIVER_FUNCTIONS(FIND)
 		driver.cuDevicePrimaryCtxRetain = find(library, "cuDevicePrimaryCtxRetain");
 		driver.cuCtxSetCurrent = find(library, "cuCtxSetCurrent");

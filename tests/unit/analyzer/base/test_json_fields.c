@@ -55,9 +55,8 @@ has_status(const void *owner)
 #define OWNER struct part
 static const struct json_field part_fields[] = {
 	JSON_FIELD(name, "Its name."),
-	{ .name = NULL },
 };
-static const struct json_object part_object = { "part", "A part.", part_fields, sizeof(OWNER), is_there };
+static JSON_OBJECT_OF(part, is_there, "A part.");
 #undef OWNER
 
 #define OWNER struct thing
@@ -69,14 +68,12 @@ static const struct json_field thing_fields[] = {
 	JSON_FIELD(state, "", .without = JSON_NULL, .values = states),
 	JSON_FIELD_AS("name", label, ""),
 	JSON_FIELD(is_rare, "", .without = JSON_LEFT_OUT),
-	JSON_FIELD_OF(JSON_OBJECT, "part", part, "", .object = &part_object, .without = JSON_NULL),
-	JSON_FIELD_OF(JSON_OBJECTS, "parts", parts, "", .object = &part_object, .is_pointer = true,
-	              .count_offset = offsetof(OWNER, part_count)),
+	JSON_PART("part", part, part, ""),
+	JSON_LIST("parts", parts, part_count, part, ""),
 	JSON_FIELD_OF(JSON_TEXTS, "notes", notes, "", .count_offset = offsetof(OWNER, note_count)),
 	JSON_FIELD_OF(JSON_COUNTERS, "counters", counters, "", .counters = 3, .name_of = counter_name),
-	{ .name = NULL },
 };
-static const struct json_object thing_object = { "thing", "A thing.", thing_fields, sizeof(OWNER), NULL };
+static JSON_OBJECT_OF(thing, NULL, "A thing.");
 #undef OWNER
 
 static char *

@@ -1,0 +1,45 @@
+/*
+ * capture_held.c - what did each record hold at another moment (see capture_held.h)?
+ */
+#include "capture/capture_held.h"
+
+#include "capture/capture_copy.h"
+#include "capture/capture_reader.h"
+
+bool
+capture_held_is_possible(const struct capture *capture, const struct kmem_record *record,
+                         const struct kmem_exit_site *sites, uint32_t count, uint32_t generation_count)
+{
+	uint64_t before = (uint64_t)((const char *)sites - (const char *)record);
+	uint32_t last = 0;
+
+	if (before + count * (uint64_t)sizeof(*sites) + generation_count * (uint64_t)sizeof(struct kmem_generations) >
+	    record->bytes)
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!capture_is_sum(sites[i].live_bytes) || !capture_is_sum(sites[i].live_count) || sites[i].site <= last ||
+		    sites[i].site > capture_site_count(capture) || sites[i].generations > generation_count)
+			return false;
+		last = sites[i].site;
+	}
+	return true;
+}
+
+const struct kmem_exit_site *
+capture_held_next(const struct kmem_exit_site *sites, uint32_t count, uint32_t site, uint32_t *next)
+{
+	return *next < count && sites[*next].site == site ? &sites[(*next)++] : NULL;
+}
+
+struct kmem_site *
+capture_site_copy(struct capture *capture, size_t index)
+{
+	return (struct kmem_site *)(void *)capture->sections[KMEM_SECTION_SITES].bytes + index;
+}
+
+void
+capture_held_set(struct kmem_site *site, const struct kmem_exit_site *then)
+{
+	SET(site->freed_bytes, COPY_OF(site->allocated_bytes) - (uint64_t)(then != NULL ? then->live_bytes : 0));
+	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)(then != NULL ? then->live_count : 0));
+}
