@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "kmem_format.h"
+#include "kmem_words.h"
 #include "sites/stack_frames.h"
 #include "sites/stack_store.h"
 
@@ -52,8 +53,8 @@ site_table_own_known(const struct site_owner *owner, uint32_t site)
 /* This thread's record of the same stack and domain as that one; 0 = no room for any. */
 uint32_t site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock);
 
-/* Live bytes of all threads' records with the stack and domain of that one, at about this moment, and how many records these are. */
-int64_t site_table_held(uint32_t site, uint32_t *records);
+/* Live bytes of all threads' records with the stack and domain of that one, at about this moment. */
+int64_t site_table_held(uint32_t site);
 
 /* Live bytes of this record alone. */
 int64_t site_table_live(const struct kmem_site *site);
@@ -68,6 +69,13 @@ static inline bool
 site_table_is_complete(const struct kmem_site *site)
 {
 	return atomic_load_explicit(&site->stack, memory_order_acquire) != 0;
+}
+
+/* Has no other thread a record of the same stack and domain? relaxed: one may just join. */
+static inline bool
+site_table_is_alone(const struct kmem_site *site)
+{
+	return (atomic_load_explicit(&site->next_same_stack, memory_order_relaxed) & KMEM_TWIN_MASK) == 0;
 }
 
 /* What all records of each domain add up to. */

@@ -6,10 +6,13 @@
  *   recursion switch UNITS    1,000 rounds of eight coroutines that allocate at some depth and hand on
  *   recursion pages UNITS     the same, at a depth of two pages and more
  *   recursion handed UNITS    the same coroutines as in switch, resumed by four threads in turn
+ *   recursion never UNITS     1,000 blocks, each at another depth in bytes: hardly a stack comes again
  *
  * UNITS times, after a tenth as many to warm up. Called by bench.py.
  */
+#include <alloca.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,6 +220,27 @@ handed_once(void)
 		(void)pthread_join(threads[i], NULL);
 }
 
+static NOINLINE void
+allocate_below(size_t bytes)
+{
+	char *frame = alloca(bytes);
+
+	__asm__ volatile("" ::"r"(frame) : "memory");
+	allocate_at(0);
+	__asm__ volatile("" ::: "memory");
+}
+
+static void
+never_once(void)
+{
+	static uint64_t drawn;
+
+	for (int i = 0; i < 1000; i++) {
+		drawn = drawn * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		allocate_below(drawn >> 42);
+	}
+}
+
 struct job {
 	const char *name;
 	void (*once)(void);
@@ -241,11 +265,8 @@ work(void *argument)
 int
 main(int count, char **words)
 {
-	static struct job jobs[] = { { "deep", deep_once, 0 },
-		                         { "trees", tree_once, 0 },
-		                         { "switch", switch_once, 0 },
-		                         { "pages", pages_once, 0 },
-		                         { "handed", handed_once, 0 } };
+	static struct job jobs[] = { { "deep", deep_once, 0 },   { "trees", tree_once, 0 },    { "switch", switch_once, 0 },
+		                         { "pages", pages_once, 0 }, { "handed", handed_once, 0 }, { "never", never_once, 0 } };
 	pthread_attr_t attributes;
 	pthread_t thread;
 
@@ -257,6 +278,6 @@ main(int count, char **words)
 		(void)pthread_attr_setstacksize(&attributes, STACK_BYTES);
 		return pthread_create(&thread, &attributes, work, &jobs[i]) != 0 || pthread_join(thread, NULL) != 0;
 	}
-	(void)fputs("usage: recursion deep|trees|switch|pages|handed UNITS\n", stderr);
+	(void)fputs("usage: recursion deep|trees|switch|pages|handed|never UNITS\n", stderr);
 	return 1;
 }
