@@ -28,7 +28,7 @@
 	ROW(PYTHON_FRAMES, "python_frames", "Python frames that were walked")                                     \
 	ROW(WALKS, "walks", "walks of native frames")                                                             \
 	ROW(WALK_FRAMES, "walk_frames", "native frames that were walked, those that were as before left out")     \
-	ROW(LINE_SUMS, "line_sums", "sums of what several threads hold at a line of Python")                      \
+	ROW(ROOMS, "rooms", "sums of what all threads hold at a line of Python")                                  \
 	ROW(NEW_STACKS, "new_stacks", "stacks that were stored")                                                  \
 	ROW(RINGS, "rings", "searches for this thread's record of a stack that others have, too")                 \
 	ROW(FORGOTTEN, "forgotten", "times that a thread forgot its events: code was unloaded, or no room")       \
@@ -44,7 +44,7 @@
 enum kmem_effort { KMEM_EFFORTS(KMEM_EFFORT_CONSTANT) KMEM_EFFORT_COUNT };
 #undef KMEM_EFFORT_CONSTANT
 #define KMEM_EFFORT_BATCH 64u
-#define KMEM_EFFORTS_BATCHED (KMEM_EFFORT_LINE_SUMS + 1u) // so many, the first ones
+#define KMEM_EFFORTS_BATCHED (KMEM_EFFORT_ROOMS + 1u) // so many, the first ones
 #define KMEM_EFFORTS_MAX 32u
 
 /*

@@ -150,6 +150,29 @@ walk_and_keep(struct thread_slot *slot, const void *hook_frame, struct event_loo
 	return site;
 }
 
+/*
+ * Other threads may release what this one allocates: then its own record seems to hold more and more. What all records hold is in cache
+ * lines of the other threads. So it is summed up only when this thread has used its part of the room that there was the last time.
+ */
+bool
+event_site_needs_native_slow(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most)
+{
+	struct thread_slot_room *room = &slot->rooms[site & (THREAD_SLOT_ROOMS - 1)];
+	uint32_t records;
+	int64_t held;
+
+	if (room->site == site && own_bytes < room->until_bytes && most >= room->most_bytes / 2)
+		return false;
+	effort_count(KMEM_EFFORT_ROOMS);
+	held = site_table_held(site, &records);
+	if (held >= most)
+		return true;
+	*room = (struct thread_slot_room){ .site = site,
+		                               .until_bytes = own_bytes + (most - held) / records,
+		                               .most_bytes = most };
+	return false;
+}
+
 uint32_t
 event_site_whole(struct thread_slot *slot, const void *hook_frame, struct event_lookup python_only, uint64_t bytes,
                  uint8_t clock)
@@ -234,7 +257,7 @@ site_after(struct thread_slot *slot, const void *hook_frame, struct event_lookup
 	else
 		thread_slot_publish(slot, lookup.site);
 	if (lookup.kind == EVENT_LOOKUP_PYTHON_ONLY && lookup.site != 0 &&
-	    __builtin_expect(event_site_needs_native(lookup.site, bytes), 0))
+	    __builtin_expect(event_site_needs_native(slot, lookup.site, bytes), 0))
 		return event_site_whole(slot, hook_frame, lookup, bytes, clock);
 	return lookup.site;
 }

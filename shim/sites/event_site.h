@@ -7,9 +7,9 @@
  * been given Python frames (thread_attribution.h): these count as its own. A stack without Python frames is always whole.
  *
  * Invariant, tested in tests/preload/test_python_only.py:
- *   B1  a Python-only record, or all threads' records with its stack together, holds less than EVENT_SITE_PYTHON_ONLY_BYTES, or less than
- *       1 / 2^EVENT_SITE_PYTHON_ONLY_SHARE of the heap as it was when the record's last block came; or its line has brought
- *       EVENT_SITE_NATIVE_PATHS_MAX records of whole stacks.
+ *   B1  a Python-only record holds less than EVENT_SITE_PYTHON_ONLY_BYTES, or less than 1 / 2^EVENT_SITE_PYTHON_ONLY_SHARE of the heap as it was
+ *       when the record's last block came; or its line has brought EVENT_SITE_NATIVE_PATHS_MAX records of whole stacks.
+ *       Where several threads have records of it, they may hold twice that together.
  *   B2  a request of EVENT_SITE_PYTHON_ONLY_BYTES and that share goes to its whole stack, however many there are.
  *
  * Why NATIVE_PATHS_MAX: a compiler that runs under one Python line, such as XLA's, brings a new whole stack with every third block.
@@ -48,12 +48,15 @@
  */
 uint32_t event_site(struct thread_slot *slot, const void *hook_frame, unsigned domain, uint64_t bytes, uint8_t clock);
 
+// of event_site_needs_native()
+bool event_site_needs_native_slow(struct thread_slot *slot, uint32_t site, int64_t own_bytes, int64_t most);
+
 /*
  * Would the Python-only site, this thread's own, hold more than its share? It holds what its threads allocated, less what they
- * released. What other threads' records hold is in their cache lines: it is asked last.
+ * released.
  */
 static inline bool
-event_site_needs_native(uint32_t site, uint64_t bytes)
+event_site_needs_native(struct thread_slot *slot, uint32_t site, uint64_t bytes)
 {
 	int64_t heap = kmem_peak_now_signed(peak_load(&capture_file_domain(KMEM_DOMAIN_HEAP)->peak));
 	int64_t share = heap >> EVENT_SITE_PYTHON_ONLY_SHARE;
@@ -64,9 +67,10 @@ event_site_needs_native(uint32_t site, uint64_t bytes)
 	most -= (int64_t)bytes;
 
 	const struct kmem_site *own = site_table_at(site);
+	int64_t own_bytes = kmem_peak_now_signed(own->peak);
 
-	return __builtin_expect(kmem_peak_now_signed(own->peak) >= most, 0) &&
-	       (site_table_is_alone(own) || site_table_held(site) >= most);
+	return __builtin_expect(own_bytes >= most, 0) &&
+	       (site_table_is_alone(own) || event_site_needs_native_slow(slot, site, own_bytes, most));
 }
 
 /*

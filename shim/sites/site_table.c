@@ -352,19 +352,20 @@ site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock)
 }
 
 int64_t
-site_table_held(uint32_t site)
+site_table_held(uint32_t site, uint32_t *records)
 {
 	uint32_t at = site;
 	uint32_t links = 0;
 	int64_t held = 0;
 
-	effort_count(KMEM_EFFORT_LINE_SUMS);
 	do {
 		const struct kmem_site *record = site_table_at(at);
 
 		held += kmem_peak_now_signed(peak_load(&record->peak));
 		at = next_same_stack_of(record);
-	} while (at != 0 && at != site && ++links < RING_MAX); // as in find_in_ring()
+		++links;
+	} while (at != 0 && at != site && links < RING_MAX); // as in find_in_ring()
+	*records = links;
 	return held;
 }
 

@@ -53,8 +53,8 @@ site_table_own_known(const struct site_owner *owner, uint32_t site)
 /* This thread's record of the same stack and domain as that one; 0 = no room for any. */
 uint32_t site_table_own(struct site_owner *owner, uint32_t site, uint8_t clock);
 
-/* Live bytes of all threads' records with the stack and domain of that one, at about this moment. */
-int64_t site_table_held(uint32_t site);
+/* Live bytes of all threads' records with the stack and domain of that one, at about this moment, and how many records these are. */
+int64_t site_table_held(uint32_t site, uint32_t *records);
 
 /* Live bytes of this record alone. */
 int64_t site_table_live(const struct kmem_site *site);

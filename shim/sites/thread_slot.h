@@ -24,6 +24,14 @@
 #include "tables/pointer_map.h"
 
 #define THREAD_SLOTS_MAX 32768u // a multiple of 64. No memory is taken for those that no thread had
+#define THREAD_SLOT_ROOMS 64u   // a power of two
+
+/* While this thread's record of a Python-only site holds less, it need not be asked what other threads' hold (event_site.c). */
+struct thread_slot_room {
+	uint32_t site;
+	int64_t until_bytes;
+	int64_t most_bytes; // that it was reckoned from: when the heap has shrunk by half, it is void
+};
 
 /* Zeroed is empty. */
 struct thread_slot {
@@ -43,6 +51,7 @@ struct thread_slot {
 	uint32_t looks;         // releases.c
 	uint64_t tally_address; // of the block with which this tally began
 	bool owes_beat;         // that block is large: what asks whether a heartbeat is due comes when it is in the map
+	struct thread_slot_room rooms[THREAD_SLOT_ROOMS];
 	struct steps_thread steps;
 };
 

@@ -24,7 +24,7 @@ THREADS = 4  # that do something meanwhile
 # For 1,000 events, at most. What is not here is 0, but for what threads have not added yet.
 USUAL = {
     "slow_allocations": 2, "slow_releases": 2, "others_blocks": 1, "python_chains": 20, "digests": .5, "python_walks": .5,
-    "python_frames": 2, "line_sums": .5, "new_stacks": .3, "rings": .3, "rules": .1, "growths": .05,
+    "python_frames": 2, "rooms": .5, "new_stacks": .3, "rings": .3, "rules": .1, "growths": .05,
 }
 BY_CLOCK = {"system_calls": 20, "heartbeats": 5, "library_looks": 10}  # a slow machine has more of these; an event makes no call
 
@@ -91,8 +91,8 @@ def measured(argv, out, **settings):
 @pytest.mark.parametrize("framework, words, more", [
     ("torch", ["work_torch.py", "mlp", 400], {}),
     ("keras", ["work_keras.py", 154], {"slow_allocations": 4, "slow_releases": 4, "digests": 2, "python_walks": 2, "python_frames": 40, "rings": 1.2}),
-    ("jax", ["work_jax.py", "eager", 300], {"line_sums": 100}),
-    ("jax", ["work_jax.py", "jit", 2000], {"slow_allocations": 25, "slow_releases": 25, "others_blocks": 6, "line_sums": 100}),
+    ("jax", ["work_jax.py", "eager", 300], {"rooms": 100}),
+    ("jax", ["work_jax.py", "jit", 2000], {"slow_allocations": 25, "slow_releases": 25, "others_blocks": 6, "rooms": 100}),
     ("pandas", ["work_pandas.py", 80], {"slow_allocations": 120, "slow_releases": 80, "python_chains": 100, "digests": 7,
                                         "python_walks": 10, "python_frames": 200, "new_stacks": 6, "system_calls": 200}),
 ], ids=["torch", "keras", "jax-eager", "jax-jit", "pandas"])
