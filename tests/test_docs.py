@@ -140,7 +140,7 @@ def test_every_make_target_is_there():
         assert named <= targets, page
 
 
-@pytest.mark.parametrize("name", ["cost.md", "limits.md", "compare.md"])
+@pytest.mark.parametrize("name", ["cost.md", "limits.md"])  # compare.md leads to cost.md
 def test_what_recording_costs_was_measured_with_this_capture_format(name):
     version = re.search(r"#define KMEM_VERSION (\d+)u", (ROOT / "include/kmem_format.h").read_text())[1]
     told = re.findall(r"capture\s+format\s+(\d+)", (ROOT / "docs" / name).read_text())
