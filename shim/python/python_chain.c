@@ -6,6 +6,7 @@
  */
 #include "python/python_chain.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/effort.h"
@@ -26,11 +27,27 @@ instruction_of(const struct python_layout *layout, bool is_pointer, uint64_t fra
  * Before, frames are objects, and the next call's may lie anywhere.
  */
 static inline __attribute__((always_inline)) uint64_t
-mix(uint64_t sum, const struct python_chain_frame *frame, bool is_pointer)
+word_of(const struct python_chain_frame *frame, bool is_pointer)
 {
-	sum ^= (is_pointer ? frame->frame_addr : 0) + frame->instruction * UINT64_C(0xc4ceb9fe1a85ec53);
-	return (sum ^ sum >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
+	uint64_t word = (is_pointer ? frame->frame_addr : 0) + frame->instruction * UINT64_C(0xc4ceb9fe1a85ec53);
+
+	return (word ^ word >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
 }
+
+#define BASE UINT64_C(0x9e3779b97f4a7c15)
+#define DIGESTED_BYTES (PYTHON_CHAIN_DIGESTED * sizeof(struct python_chain_frame))
+
+/* What a frame's word counts in the sum of the frame that lies so many further in. */
+static inline uint64_t
+base_to_digested(void)
+{
+	uint64_t power = BASE;
+
+	for (unsigned i = 0; i < 6; i++)
+		power *= power; // to 64
+	return power * power * power;
+}
+static_assert(PYTHON_CHAIN_DIGESTED == 3 * 64, "the power");
 
 static inline struct python_chain_frame *
 none_of(struct python_chain *chain)
@@ -50,6 +67,28 @@ set_last(struct python_chain *chain, const struct python_chain_frame *last)
 	chain->last_bytes = (uint64_t)((const char *)last - (const char *)none_of(chain));
 }
 
+/* The digest of the chain whose innermost frame is `last`. */
+static inline __attribute__((always_inline)) uint64_t
+digest_at(struct python_chain *chain, const struct python_chain_frame *last)
+{
+	uint64_t bytes = (uint64_t)((const char *)last - (const char *)none_of(chain));
+
+	if (__builtin_expect(bytes <= DIGESTED_BYTES && chain->least_bytes == 0, 1))
+		return last->sum;
+	return ~(last->sum - last[-PYTHON_CHAIN_DIGESTED].sum * base_to_digested());
+}
+
+/* Behind those of the digested frames that are `kept` or outside it, where `inner` are further in. */
+static inline __attribute__((always_inline)) const struct python_chain_frame *
+digested_end(struct python_chain *chain, const struct python_chain_frame *kept, uint64_t inner)
+{
+	const struct python_chain_frame *none = none_of(chain);
+
+	if (__builtin_expect(inner + (uint64_t)(kept - none) <= PYTHON_CHAIN_DIGESTED, 1))
+		return none;
+	return inner < PYTHON_CHAIN_DIGESTED ? kept - (PYTHON_CHAIN_DIGESTED - inner) : kept;
+}
+
 /* Does the chain go on from kept->frame_addr, which is `frame` and in it, as it did? Then *frame is the next one. */
 static inline __attribute__((always_inline)) bool
 goes_on(const struct python_chain_frame *kept, const struct python_layout *layout, bool is_pointer, uint64_t *frame)
@@ -63,14 +102,14 @@ goes_on(const struct python_chain_frame *kept, const struct python_layout *layou
 	return true;
 }
 
-/* The innermost of `kept` and those outside it with which the chain does not go on as it did; `none`, behind them all: there is none. */
+/* The innermost of `kept` and those outside it with which the chain does not go on as it did; `end`, behind them all: there is none. */
 static inline __attribute__((always_inline)) const struct python_chain_frame *
-compare(const struct python_chain_frame *kept, const struct python_chain_frame *none,
-        const struct python_layout *layout, bool is_pointer)
+compare(const struct python_chain_frame *kept, const struct python_chain_frame *end, const struct python_layout *layout,
+        bool is_pointer)
 {
 	uint64_t frame = kept->frame_addr;
 
-	for (; kept >= none + 4; kept -= 4) { // four at a time: a quarter fewer instructions
+	for (; kept >= end + 4; kept -= 4) { // four at a time: a quarter fewer instructions
 		if (!goes_on(kept, layout, is_pointer, &frame))
 			return kept;
 		if (!goes_on(kept - 1, layout, is_pointer, &frame))
@@ -80,7 +119,7 @@ compare(const struct python_chain_frame *kept, const struct python_chain_frame *
 		if (!goes_on(kept - 3, layout, is_pointer, &frame))
 			return kept - 3;
 	}
-	for (; kept != none && goes_on(kept, layout, is_pointer, &frame); kept--)
+	for (; kept != end && goes_on(kept, layout, is_pointer, &frame); kept--)
 		;
 	return kept;
 }
@@ -106,7 +145,7 @@ cut(struct python_chain *chain, const struct python_chain_frame *at, uint32_t co
 	for (; count <= PYTHON_CHAIN_CUT; at--)
 		chain->fresh[count++] = *at;
 	none_of(chain)->frame_addr = chain->fresh[PYTHON_CHAIN_CUT].frame_addr;
-	chain->least_bytes = PYTHON_CHAIN_LEAST * sizeof(*at);
+	chain->least_bytes = DIGESTED_BYTES;
 }
 
 /*
@@ -123,13 +162,14 @@ follow(struct python_chain *chain, const struct python_layout *layout, bool is_p
 		struct python_chain_frame *at = find(guess, frame);
 
 		if (at != NULL && at != none_of(chain)) {
-			const struct python_chain_frame *changed = compare(at, none_of(chain), layout, is_pointer);
+			const struct python_chain_frame *end = digested_end(chain, at, count);
+			const struct python_chain_frame *changed = compare(at, end, layout, is_pointer);
 
-			if (changed == none_of(chain)) {
-				*joined = (uint32_t)(at - changed);
+			if (changed == end) {
+				*joined = (uint32_t)(at - none_of(chain));
 				if (*joined + count > PYTHON_CHAIN_FRAMES)
 					cut(chain, at, count);
-				else if (chain->least_bytes == 0 || *joined + count >= PYTHON_CHAIN_LEAST)
+				else if (chain->least_bytes == 0 || *joined + count >= PYTHON_CHAIN_DIGESTED)
 					break;
 				else // too few, and what is outside them was never seen
 					return false;
@@ -163,12 +203,12 @@ follow(struct python_chain *chain, const struct python_layout *layout, bool is_p
 	return true;
 }
 
-/* The instruction and the digest of the frame at->frame_addr, which comes behind those that `at` is behind of. */
+/* The instruction and the sum of the frame at->frame_addr, which comes behind those that `at` is behind of. */
 static inline __attribute__((always_inline)) void
 keep(struct python_chain_frame *at, const struct python_layout *layout, bool is_pointer)
 {
 	at->instruction = instruction_of(layout, is_pointer, at->frame_addr);
-	at->digest = mix(at[-1].digest, at, is_pointer);
+	at->sum = at[-1].sum * BASE + word_of(at, is_pointer);
 }
 
 /*
@@ -192,8 +232,10 @@ go_on(struct python_chain *chain, const struct python_layout *layout, bool is_po
 	if (__builtin_expect((uint64_t)((const char *)(at + count) - (const char *)none_of(chain)) < chain->least_bytes, 0))
 		return false; // what is outside them was never seen
 	if (__builtin_expect(at != none_of(chain), 1)) {
+		const struct python_chain_frame *end = digested_end(chain, at - 1, count + 1);
+
 		if (at[-1].frame_addr != python_memory_u64(frame + layout->frame_previous) ||
-		    compare(at - 1, none_of(chain), layout, is_pointer) != none_of(chain))
+		    compare(at - 1, end, layout, is_pointer) != end)
 			return false;
 		if (instruction_of(layout, is_pointer, frame) != at->instruction)
 			keep(at, layout, is_pointer);
@@ -207,7 +249,7 @@ go_on(struct python_chain *chain, const struct python_layout *layout, bool is_po
 		keep(at, layout, is_pointer);
 	}
 	set_last(chain, at);
-	*digest = at->digest;
+	*digest = digest_at(chain, at);
 	return true;
 }
 
@@ -248,10 +290,10 @@ digest_rest(struct python_chain *chain, const struct python_layout *layout, uint
 	}
 	for (kept = none_of(chain) + count; fresh != 0;) {
 		*++kept = chain->fresh[--fresh];
-		kept->digest = mix(kept[-1].digest, kept, is_pointer);
+		kept->sum = kept[-1].sum * BASE + word_of(kept, is_pointer);
 	}
 	set_last(chain, kept);
-	return (struct digest_rest){ kept->digest, true };
+	return (struct digest_rest){ digest_at(chain, kept), true };
 }
 
 bool

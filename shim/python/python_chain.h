@@ -6,8 +6,8 @@
  * the chain's own memory, in the chain's own order: a kept address is read only after a living frame was seen to lead to it. So the
  * comparison is as good as the chase, but the processor need not wait for one load before it begins the next.
  *
- * Of a longer chain than is kept the digest is that of its innermost frames: at least as many as a stack shows. How many depends on what
- * was kept before. So equal digests are equal stacks as shown, and the same stack may have several digests.
+ * The digest is of the innermost PYTHON_CHAIN_DIGESTED frames, and of whether there are more: a polynomial over their words, so that
+ * what lies outside them can be taken off again. It does not depend on what was kept before. Frames outside them are not compared.
  *
  * Not chosen  to compare less. A frame that is not the innermost one changes only after those inside it have ended, but the next
  *             ones may lie at the same addresses and say the same.
@@ -23,15 +23,15 @@
 
 #include "python/python_layout.h"
 
-#define PYTHON_CHAIN_FRAMES 384 // each event compares all that are kept: about a nanosecond each
-#define PYTHON_CHAIN_CUT 272 // so many innermost ones of a longer chain are kept: as many more may be called as may end
-#define PYTHON_CHAIN_LEAST 160 // of such a chain; not less than PYTHON_FRAMES_MAX
-#define PYTHON_CHAIN_LOOKS 4   // kept frames that are compared with a frame that has moved
+#define PYTHON_CHAIN_DIGESTED 192 // each event compares them: about a nanosecond each. Not fewer than a walk visits
+#define PYTHON_CHAIN_FRAMES 384
+#define PYTHON_CHAIN_CUT 288 // so many innermost ones of a longer chain are kept: as many more may be called as may end
+#define PYTHON_CHAIN_LOOKS 4 // kept frames that are compared with a frame that has moved
 
 struct python_chain_frame {
 	uint64_t frame_addr;
 	uint64_t instruction; // its address; where the frame has none: its offset, and the code's address multiplied
-	uint64_t digest;      // of this frame and all outer ones
+	uint64_t sum;         // of this frame and all outer ones that were kept
 };
 
 /*

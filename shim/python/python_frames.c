@@ -28,8 +28,8 @@
 #include "python/python_runtime.h"
 #include "python/python_visit.h"
 
-#define RUN_FRAMES_MAX 16384u // of one evaluator: followed beyond what is visited, to see where it begins
-#define VISITS_MAX 1024u      // of frames of all kinds
+#define RUN_FRAMES_MAX 16384u            // of one evaluator: followed beyond what is visited, to see where it begins
+#define VISITS_MAX PYTHON_CHAIN_DIGESTED // of frames of all kinds: no others tell two stacks apart
 #define SCAN_BYTES 32768u
 #define EVALUATOR_FRAME_BYTES 1024u // it needs 300 to 400 in 3.8 and 3.9
 

@@ -51,7 +51,7 @@ struct python_stack {
 	struct python_frame frames[PYTHON_FRAMES_MAX]; // innermost first
 	struct python_visited visited[PYTHON_FRAMES_VISITED];
 };
-static_assert(PYTHON_FRAMES_MAX <= PYTHON_CHAIN_LEAST, "a digest covers what is shown");
+static_assert(PYTHON_FRAMES_MAX <= PYTHON_CHAIN_DIGESTED, "a digest covers what is shown");
 
 static inline void
 python_stack_clear(struct python_stack *stack)

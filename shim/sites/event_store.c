@@ -144,16 +144,18 @@ may_grow(const struct event_store *store)
 }
 
 void
-event_store_put(struct event_store *store, uint64_t key, uint32_t value, uint32_t site, uint64_t version)
+event_store_put(struct event_store *store, uint64_t key, uint32_t value, uint32_t sites, uint64_t version)
 {
 	if (key == 0) // means "free"
 		return;
-	if (store->lines == NULL && !store->has_no_mapping)
+	if (store->lines == NULL && !store->has_no_mapping) {
 		reserve(store);
+		store->version = version;
+	}
 	if (store->lines == NULL)
 		return;
-	if (store->sites < site)
-		store->sites = site;
+	if (store->sites < sites)
+		store->sites = sites;
 	struct event_store_line *line = event_store_line_of(store, key);
 	unsigned at = entry_of(line, key);
 

@@ -78,10 +78,10 @@ uint32_t event_store_follow(struct event_store *store, uint64_t key);
 
 /*
  * value    not 0
- * site     index + 1, of any that the key is for: so many there are
+ * sites    so many there are, at least: the index + 1 of any
  * version  of all that is remembered: when it has changed, the store is emptied before it grows
  */
-void event_store_put(struct event_store *store, uint64_t key, uint32_t value, uint32_t site, uint64_t version);
+void event_store_put(struct event_store *store, uint64_t key, uint32_t value, uint32_t sites, uint64_t version);
 
 void event_store_release(struct event_store *store); // gives the mapping back, if there is one: it is empty
 

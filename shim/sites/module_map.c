@@ -541,12 +541,6 @@ module_map_is_over(uint32_t version, const uint64_t *frames, uint32_t count)
 	return false;
 }
 
-uint32_t
-module_map_version(void)
-{
-	return (uint32_t)atomic_load_explicit(&unwind_rules.version, memory_order_relaxed);
-}
-
 void
 module_map_forked(void)
 {

@@ -26,9 +26,6 @@ void module_map_note_pc(uint64_t pc);
 /* Does one of these words of a stack that was stored at `version` lead into code that another library has replaced since? */
 bool module_map_is_over(uint32_t version, const uint64_t *frames, uint32_t count);
 
-/* Another one after each unloading: until then module_map_is_over() says the same of a stack. */
-uint32_t module_map_version(void);
-
 /* In a forked child, after its own capture was opened: that one has no modules yet. */
 void module_map_forked(void);
 

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -150,6 +151,32 @@ def test_a_walk_for_each_event_is_seen(program, out):
     found = measured([program, "steady"], out, KMEMSHIM_VERIFY="64")
     seen = [line.partition(":")[0] for line in exceeding(found)]
     assert {"walks", "slow_allocations"} <= set(seen) and found["walks"] > 400, found
+
+
+DEEP = """
+import sys
+
+def nest(levels):
+    kept = bytes(600)
+    if levels:
+        nest(levels - 1)
+    return kept, bytes(600)
+
+sys.setrecursionlimit(30000)
+print("ready", flush=True)
+for line in sys.stdin:
+    for _ in range(4):
+        nest(20000)
+    print("done", flush=True)
+"""
+
+
+def test_a_recursion_that_comes_back_the_same_way_is_remembered(tmp_path, out):
+    """However deep, and whether it goes down or comes back; each level's frames are another stack."""
+    path = tmp_path / "deep.py"
+    path.write_text(DEEP)
+    found = measured([sys.executable, path], out)
+    assert not exceeding(found, {"slow_allocations": 70, "slow_releases": 75, "successors": 8, "digests": 2, "python_walks": 2, "python_frames": 400}), found
 
 
 def test_counts_survive_a_kill(program, out):
