@@ -73,7 +73,7 @@ digest_at(struct python_chain *chain, const struct python_chain_frame *last)
 {
 	uint64_t bytes = (uint64_t)((const char *)last - (const char *)none_of(chain));
 
-	if (__builtin_expect(bytes <= DIGESTED_BYTES && chain->least_bytes == 0, 1))
+	if (bytes + chain->least_bytes <= DIGESTED_BYTES)
 		return last->sum;
 	return ~(last->sum - last[-PYTHON_CHAIN_DIGESTED].sum * base_to_digested());
 }
@@ -213,10 +213,12 @@ keep(struct python_chain_frame *at, const struct python_layout *layout, bool is_
 
 /*
  * The usual changes: a frame went on, those inside it ended, and it called a few more. Everything outside it is as it was.
- * False when it is not that simple; what is kept is then as good as before.
+ * False when it is not that simple; what is kept is then as good as before. Without may_be_long it is not that simple where there are more
+ * frames than are digested.
  */
 static inline __attribute__((always_inline)) bool
-go_on(struct python_chain *chain, const struct python_layout *layout, bool is_pointer, uint64_t frame, uint64_t *digest)
+go_on(struct python_chain *chain, const struct python_layout *layout, bool is_pointer, bool may_be_long, uint64_t frame,
+      uint64_t *digest)
 {
 	struct python_chain_frame *last = last_of(chain);
 	struct python_chain_frame *at = find(last, frame);
@@ -229,10 +231,13 @@ go_on(struct python_chain *chain, const struct python_layout *layout, bool is_po
 		called[count++] = frame;
 		frame = python_memory_u64(frame + layout->frame_previous);
 	}
-	if (__builtin_expect((uint64_t)((const char *)(at + count) - (const char *)none_of(chain)) < chain->least_bytes, 0))
-		return false; // what is outside them was never seen
+	uint64_t bytes = (uint64_t)((const char *)(at + count) - (const char *)none_of(chain));
+
+	if (may_be_long ? bytes < chain->least_bytes // what is outside them was never seen
+	                : __builtin_expect(bytes + chain->least_bytes > DIGESTED_BYTES, 0))
+		return false;
 	if (__builtin_expect(at != none_of(chain), 1)) {
-		const struct python_chain_frame *end = digested_end(chain, at - 1, count + 1);
+		const struct python_chain_frame *end = may_be_long ? digested_end(chain, at - 1, count + 1) : none_of(chain);
 
 		if (at[-1].frame_addr != python_memory_u64(frame + layout->frame_previous) ||
 		    compare(at - 1, end, layout, is_pointer) != end)
@@ -243,14 +248,20 @@ go_on(struct python_chain *chain, const struct python_layout *layout, bool is_po
 		return false; // there is no frame
 	}
 	while (count != 0) {
-		if (++at == &chain->kept[PYTHON_CHAIN_LOOKS + PYTHON_CHAIN_FRAMES])
+		if (++at == &chain->kept[PYTHON_CHAIN_LOOKS + PYTHON_CHAIN_FRAMES] && may_be_long)
 			return false;
 		at->frame_addr = called[--count];
 		keep(at, layout, is_pointer);
 	}
 	set_last(chain, at);
-	*digest = digest_at(chain, at);
+	*digest = may_be_long ? digest_at(chain, at) : at->sum;
 	return true;
+}
+
+static inline bool
+is_long(const struct python_chain *chain)
+{
+	return chain->last_bytes + chain->least_bytes > DIGESTED_BYTES - PYTHON_CHAIN_LOOKS * sizeof(chain->kept[0]);
 }
 
 void
@@ -277,7 +288,8 @@ digest_rest(struct python_chain *chain, const struct python_layout *layout, uint
 
 	if (frame == 0)
 		return (struct digest_rest){ 0, false };
-	if (!is_pointer && go_on(chain, layout, false, frame, &digest))
+	if (is_pointer ? is_long(chain) && go_on(chain, layout, true, true, frame, &digest)
+	               : go_on(chain, layout, false, true, frame, &digest))
 		return (struct digest_rest){ digest, true };
 	effort_count(KMEM_EFFORT_PYTHON_CHAINS);
 	while (!(is_pointer ? follow(chain, layout, true, frame, &count, &fresh)
@@ -301,8 +313,8 @@ python_chain_digest(struct python_chain *chain, const struct python_layout *layo
 {
 	uint64_t usual;
 
-	if (__builtin_expect(layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(chain, layout, true, frame, &usual),
-	                     1)) {
+	if (__builtin_expect(
+			layout->instruction == PYTHON_INSTRUCTION_POINTER && go_on(chain, layout, true, false, frame, &usual), 1)) {
 		*digest = usual;
 		return true;
 	}

@@ -104,7 +104,7 @@ site_of(struct thread_slot *slot, const void *hook_frame, const void *addr, uint
 		return tracker_site_slow(slot, tagged(hook_frame, is_python), lookup, bytes);
 	if (lookup.kind == EVENT_LOOKUP_PYTHON_ONLY &&
 	    __builtin_expect(event_site_needs_native(slot, lookup.site, bytes), 0)) {
-		uint32_t number = event_site_whole(slot, hook_frame, lookup, bytes, generations_clock());
+		uint32_t number = event_site_whole(slot, hook_frame, lookup.site, bytes, generations_clock());
 
 		return number != 0 ? number : tracker_site_slow(slot, tagged(hook_frame, is_python), lookup, bytes);
 	}

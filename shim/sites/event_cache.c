@@ -380,9 +380,9 @@ event_cache_find(struct event_cache *cache, struct native_caches *native, const 
  * frames of a generator. The product is no digest of frames.
  */
 struct event_lookup
-event_cache_find_whole(struct event_cache *cache, const void *hook_frame, struct event_lookup python_only)
+event_cache_find_whole(struct event_cache *cache, const void *hook_frame, uint32_t python_only)
 {
-	return find_whole(cache, hook_frame, python_only.site * UINT64_C(0x9e3779b97f4a7c15), NULL);
+	return find_whole(cache, hook_frame, python_only * UINT64_C(0x9e3779b97f4a7c15), NULL);
 }
 
 static __attribute__((noinline, cold)) struct event_lookup
@@ -437,13 +437,12 @@ event_cache_find_given(struct event_cache *cache, struct event_lookup python, ui
 }
 
 /*
- * The one that was there goes into a free place of the same line, or into the store: then more come than the line holds. Frames of one
- * line of code have as many keys as a recursion has levels: they count as so many sites as there are places.
+ * The one that was there goes into a free place of the same line, or into the store: then more come than the line holds. One line of code
+ * has as many keys as a recursion has levels: they count as so many sites as there are places.
  */
 static void
-keep_python(struct event_cache *cache, uint64_t key, uint32_t site, bool has_frames)
+keep_python(struct event_cache *cache, uint64_t key, uint32_t site)
 {
-	uint32_t sites = has_frames ? site + EVENT_CACHE_PYTHON : site;
 	uint32_t place = python_place(key);
 	uint32_t line = place & ~(EVENT_CACHE_PYTHON_LINE - 1);
 	struct python_event *event = &cache->python[place];
@@ -454,7 +453,7 @@ keep_python(struct event_cache *cache, uint64_t key, uint32_t site, bool has_fra
 		for (uint32_t i = 1; i < EVENT_CACHE_PYTHON_LINE && other->key != 0; i++)
 			other = &cache->python[line | ((place - i) & (EVENT_CACHE_PYTHON_LINE - 1))];
 		if (other->key != 0)
-			event_store_put(&cache->store, key, site, sites, store_version(cache));
+			event_store_put(&cache->store, key, site, site + EVENT_CACHE_PYTHON, store_version(cache));
 		*other = *event;
 	}
 	*event = (struct python_event){ key, site };
@@ -682,7 +681,7 @@ event_cache_keep(struct event_cache *cache, struct event_lookup lookup, const vo
 		keep_walked(cache, &key, native, site, true);
 	}
 	if (lookup.kind != EVENT_LOOKUP_WHOLE && lookup.key != 0)
-		keep_python(cache, lookup.key, site, lookup.kind != EVENT_LOOKUP_WALKED);
+		keep_python(cache, lookup.key, site);
 }
 
 static __attribute__((noinline)) struct event_lookup

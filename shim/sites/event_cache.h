@@ -136,8 +136,7 @@ struct event_lookup event_cache_find(struct event_cache *cache, struct native_ca
                                      bool has_interpreter);
 
 /* The same for the whole stack of an event, after a lookup of kind PYTHON_ONLY. */
-struct event_lookup event_cache_find_whole(struct event_cache *cache, const void *hook_frame,
-                                           struct event_lookup python_only);
+struct event_lookup event_cache_find_whole(struct event_cache *cache, const void *hook_frame, uint32_t python_only);
 
 /* The same for an event of the interpreter's allocator. state: python_frames_state() */
 struct event_lookup event_cache_find_python(struct event_cache *cache, uint64_t state);

@@ -173,17 +173,16 @@ event_site_needs_native_slow(struct thread_slot *slot, uint32_t site, int64_t ow
 	return false;
 }
 
-uint32_t
-event_site_whole(struct thread_slot *slot, const void *hook_frame, struct event_lookup python_only, uint64_t bytes,
-                 uint8_t clock)
+__attribute__((noinline)) uint32_t
+event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t python_only, uint64_t bytes, uint8_t clock)
 {
-	_Atomic uint16_t *line_native_paths = native_paths_of_line(python_only.site);
+	_Atomic uint16_t *line_native_paths = native_paths_of_line(python_only);
 	struct event_lookup lookup;
 
 	if (bytes < EVENT_SITE_PYTHON_ONLY_BYTES &&
 	    atomic_load_explicit(line_native_paths, memory_order_relaxed) >= EVENT_SITE_NATIVE_PATHS_MAX) {
-		thread_slot_publish(slot, python_only.site);
-		return python_only.site;
+		thread_slot_publish(slot, python_only);
+		return python_only;
 	}
 	lookup = event_cache_find_whole(&slot->events, hook_frame, python_only);
 
@@ -258,7 +257,7 @@ site_after(struct thread_slot *slot, const void *hook_frame, struct event_lookup
 		thread_slot_publish(slot, lookup.site);
 	if (lookup.kind == EVENT_LOOKUP_PYTHON_ONLY && lookup.site != 0 &&
 	    __builtin_expect(event_site_needs_native(slot, lookup.site, bytes), 0))
-		return event_site_whole(slot, hook_frame, lookup, bytes, clock);
+		return event_site_whole(slot, hook_frame, lookup.site, bytes, clock);
 	return lookup.site;
 }
 

@@ -77,8 +77,8 @@ event_site_needs_native(struct thread_slot *slot, uint32_t site, uint64_t bytes)
  * The site of the whole stack, when event_cache_find() has just found a Python-only one that would hold too much; that one when its
  * line has too many native paths (B1). Keeps errno.
  */
-uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, struct event_lookup python_only,
-                          uint64_t bytes, uint8_t clock);
+uint32_t event_site_whole(struct thread_slot *slot, const void *hook_frame, uint32_t python_only, uint64_t bytes,
+                          uint8_t clock);
 
 /* As event_site(), for an event of the heap for which the thread's cache was asked already, and did not know it. */
 uint32_t event_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, uint64_t bytes,

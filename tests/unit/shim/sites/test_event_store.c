@@ -105,7 +105,7 @@ it_is_emptied_when_it_would_grow_with_what_is_void(void **state)
 			assert_true(count_found(150) > 140); // it grew, and the first version is one
 	}
 	assert_true(count_found(10000) > 9000);
-	for (uint32_t i = 0; i < 200000; i++)        // each in a version of its own
+	for (uint32_t i = 0; i < 200000; i++) // each in a version of its own
 		event_store_put(&store, key_of(i), i + 1, i + 1, 2 + i);
 	assert_in_range(store.count, 64, 64);
 }
