@@ -300,8 +300,7 @@ judge_process(struct model *model, const struct model_process *process)
 	size_t count;
 	struct entry *entries = collect(model, process, &count);
 
-	if (count != 0)
-		qsort(entries, count, sizeof(*entries), compare_entries);
+	SORT(entries, count, compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
 		size_t peak;
 

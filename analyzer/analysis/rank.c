@@ -250,10 +250,10 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 	struct rank_line *unordered;
 
 	ranked->site_count = collect(model, ranking, domain, entries);
-	qsort(entries, ranked->site_count, sizeof(*entries), compare_by_place);
+	SORT(entries, ranked->site_count, compare_by_place);
 	unordered = memory_zeroed(ranked->site_count, sizeof(*unordered));
 	ranked->line_count = group(entries, ranked->site_count, unordered);
-	qsort(entries, ranked->site_count, sizeof(*entries), compare_by_rank);
+	SORT(entries, ranked->site_count, compare_by_rank);
 
 	ranked->lines = memory_zeroed(ranked->line_count, sizeof(*ranked->lines));
 	ranked->sites = memory_zeroed(ranked->site_count, sizeof(*ranked->sites));

@@ -346,7 +346,7 @@ judge_filling_lines(struct model *model)
 		has_filling = has_filling || model->sites[i].leak == MODEL_LEAK_FILLING;
 	}
 	if (has_filling)
-		qsort(sites, count, sizeof(*sites), compare_lines_of_processes);
+		SORT(sites, count, compare_lines_of_processes);
 	for (size_t first = 0, end; has_filling && first < count; first = end) {
 		double quarters[SURVIVAL_QUARTERS] = { 0 };
 		uint64_t volume_bytes = 1;
@@ -374,7 +374,7 @@ judge_backlogs(struct model *model)
 		if (model->sites[i].leak == MODEL_LEAK_BACKLOG || model->sites[i].leak == MODEL_LEAK_STEADY)
 			sites[count++] = &model->sites[i];
 	}
-	qsort(sites, count, sizeof(*sites), compare_lines_of_processes);
+	SORT(sites, count, compare_lines_of_processes);
 	for (size_t first = 0, end; first < count; first = end) {
 		uint64_t backlog_bytes = 0;
 		uint64_t bytes = 0;
@@ -412,7 +412,7 @@ rank_leaks_classify(struct model *model)
 		if (model->sites[i].leak == MODEL_LEAK_LEAK)
 			leaking[count++] = &model->sites[i];
 	}
-	qsort(leaking, count, sizeof(struct model_site *), compare_places);
+	SORT(leaking, count, compare_places);
 	judge_lines(model, latest_ms, leaking, count);
 	judge_backlogs(model);
 	free(latest_ms);

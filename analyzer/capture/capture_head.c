@@ -335,7 +335,7 @@ take_heartbeats(struct capture *capture, const unsigned char *before)
 		}
 		memcpy(&capture->heartbeats[capture->heartbeat_count++], &ring[i], sizeof(ring[i]));
 	}
-	qsort(capture->heartbeats, capture->heartbeat_count, sizeof(struct kmem_heartbeat), compare_heartbeats);
+	SORT(capture->heartbeats, capture->heartbeat_count, compare_heartbeats);
 }
 
 void

@@ -154,8 +154,7 @@ diff_compare(const struct diff_side *before, const struct diff_side *after, enum
 	diff->before = before;
 	diff->after = after;
 	make_rows(diff, pairs, count);
-	if (diff->row_count != 0)
-		qsort(diff->rows, diff->row_count, sizeof(*diff->rows), compare_rows);
+	SORT(diff->rows, diff->row_count, compare_rows);
 	free(pairs);
 	return diff;
 }

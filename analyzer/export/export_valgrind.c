@@ -293,8 +293,7 @@ put_node(const struct node *node, const char *text, unsigned depth, uint64_t thr
 	for (const struct node *child = node->first_child; child != NULL; child = child->next) {
 		*MEMORY_NEXT(children, count, room) = child;
 	}
-	if (count != 0)
-		qsort(children, count, sizeof(*children), compare_nodes);
+	SORT(children, count, compare_nodes);
 	while (shown < count && children[shown]->bytes >= threshold)
 		shown++;
 	for (size_t i = shown; i < count; i++, small_count++)

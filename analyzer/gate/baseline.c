@@ -305,8 +305,7 @@ baseline_add_run(struct baseline_builder *builder, struct finished_model finishe
 		sample->live_bytes = site->live_bytes;
 		sample->peak_bytes = site->peak_bytes;
 	}
-	if (builder->count != first)
-		qsort(builder->samples + first, builder->count - first, sizeof(*builder->samples), compare_samples);
+	SORT(builder->samples + first, builder->count - first, compare_samples);
 	merge_siblings(builder, first);
 	builder->run_count++;
 }
@@ -317,7 +316,7 @@ ORDER_OF(compare_numbers, uint64_t, order_numbers(*a, *b))
 static struct baseline_figure
 figure_of(uint64_t *numbers, uint64_t count)
 {
-	qsort(numbers, count, sizeof(*numbers), compare_numbers);
+	SORT(numbers, count, compare_numbers);
 	return (struct baseline_figure){ numbers[0], numbers[(count - 1) / 2], numbers[count - 1] };
 }
 
@@ -388,8 +387,7 @@ baseline_finish(struct baseline_builder *builder)
 	set_platform(baseline);
 	baseline->domains = memory_zeroed(builder->count, sizeof(*baseline->domains));
 	baseline->sites = memory_zeroed(builder->count, sizeof(*baseline->sites));
-	if (builder->count != 0)
-		qsort(builder->samples, builder->count, sizeof(*builder->samples), compare_samples);
+	SORT(builder->samples, builder->count, compare_samples);
 	for (struct sample *first = builder->samples; builder->count != 0 && first < builder->samples + builder->count;
 	     first = end) {
 		struct baseline_site row;

@@ -591,8 +591,7 @@ choose_targets(struct holder_search *search, bool is_expanded)
 		node->is_expanded = true;
 		search->targets[search->target_count++] = (struct holder_target){ node->start, node->end, i };
 	}
-	if (search->target_count > 1)
-		qsort(search->targets, search->target_count, sizeof(*search->targets), compare_targets);
+	SORT(search->targets, search->target_count, compare_targets);
 	return search->target_count != 0;
 }
 

@@ -160,8 +160,7 @@ holder_search_find_skips(struct holder_search *search)
 	for (size_t i = 0; i < search->large_count && !holder_search_is_late(search); i++)
 		look_at_site(&skips, &search->large[i]);
 	find_data(search, skips.looked_at);
-	if (search->skip_count > 1)
-		qsort(search->skips, search->skip_count, sizeof(*search->skips), compare_ranges);
+	SORT(search->skips, search->skip_count, compare_ranges);
 	join_skips(search);
 	free(skips.looked_at);
 }

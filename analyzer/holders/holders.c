@@ -73,7 +73,7 @@ choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice
 		sorted[i] = &lines->lines[i];
 		all_bytes += lines->lines[i].live_bytes;
 	}
-	qsort(sorted, lines->count, sizeof(*sorted), compare_lines);
+	SORT(sorted, lines->count, compare_lines);
 	for (size_t i = 0; i < lines->count; i++) {
 		uint32_t number = (uint32_t)(sorted[i] - lines->lines);
 		uint64_t *left_out = site_lines_is_of_import(lines, number)                       ? &holders->import_lines
@@ -272,8 +272,7 @@ share_samples(struct holders_line *line, struct merged_ways *merged)
 		line->ways[next].samples++;
 		merged->bytes[next] = 0;
 	}
-	if (line->way_count > 1)
-		qsort(line->ways, line->way_count, sizeof(*line->ways), compare_ways);
+	SORT(line->ways, line->way_count, compare_ways);
 	while (line->way_count > 1 && line->ways[line->way_count - 1].samples == 0)
 		model_holders_free_way(&line->ways[--line->way_count]);
 	put_found_first(line);

@@ -143,8 +143,7 @@ ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start)
 static void
 sort_ranges(struct ranges *ranges)
 {
-	if (ranges->count > 1)
-		qsort(ranges->at, ranges->count, sizeof(*ranges->at), compare_ranges);
+	SORT(ranges->at, ranges->count, compare_ranges);
 }
 
 static void
@@ -235,8 +234,7 @@ read_extras(struct live_blocks *blocks, const struct signs *signs)
 		return;
 	(void)process_memory_scan(blocks->memory, reading.first, reading.first + (sizeof(struct kmem_slot) << log2),
 	                          (struct word_range){ PROCESS_MEMORY_PAGE, UINT64_C(1) << 47 }, see_slot, &reading);
-	if (blocks->extra_count > 1)
-		qsort(blocks->extras, blocks->extra_count, sizeof(*blocks->extras), compare_extras);
+	SORT(blocks->extras, blocks->extra_count, compare_extras);
 }
 
 /* The extra of exactly this address; NULL = none. */
@@ -331,8 +329,7 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 		(void)process_memory_scan(memory, addr, addr + LEAF_WINDOWS * 8, (struct word_range){ KMEM_WORD_PRESENT, 0 },
 		                          see_word, &reading);
 	}
-	if (blocks->leaf_count > 1)
-		qsort(blocks->leaves, blocks->leaf_count, sizeof(struct leaf *), compare_leaves);
+	SORT(blocks->leaves, blocks->leaf_count, compare_leaves);
 	if (blocks->leaf_count != 0)
 		blocks->layer_count = 1 + blocks->leaves[blocks->leaf_count - 1]->number / KMEM_TOP_ENTRIES;
 	return true;

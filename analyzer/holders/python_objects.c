@@ -796,8 +796,7 @@ read_frames(struct python_objects *python, uint64_t runtime)
 		}
 		state = WORD(state + 8);
 	}
-	if (python->frame_count > 1)
-		qsort(python->frames, python->frame_count, sizeof(*python->frames), compare_frames);
+	SORT(python->frames, python->frame_count, compare_frames);
 }
 
 const struct python_frame *

@@ -108,7 +108,7 @@ split_arenas(const struct build *build, struct model_built *built, size_t count)
 		if (built[i].site->is_rest_of_arenas)
 			built[i].live_bytes -= built[i].live_bytes < objects_bytes ? built[i].live_bytes : objects_bytes;
 	}
-	qsort(built, count, sizeof(*built), compare_built);
+	SORT(built, count, compare_built);
 }
 
 /* A sample lies among other objects, any of which may have been written to: all lines together get no more than was copied. */

@@ -183,8 +183,7 @@ read_modules(struct process_frames *frames)
 			.file = build->symbolizer != NULL ? symbolizer_file(build->symbolizer, &identity) : NULL,
 		};
 	}
-	if (frames->module_count != 0)
-		qsort(frames->modules, frames->module_count, sizeof(struct module), compare_modules);
+	SORT(frames->modules, frames->module_count, compare_modules);
 }
 
 struct process_frames *

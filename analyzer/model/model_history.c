@@ -97,8 +97,7 @@ take_sites(const struct build *build, struct capture *capture, const uint32_t *s
 		if (sums[i] > 0)
 			held[count++] = (struct model_point_site){ (uint32_t)i, (uint64_t)sums[i] };
 	}
-	if (count != 0)
-		qsort(held, count, sizeof(*held), compare_held);
+	SORT(held, count, compare_held);
 	to->site_count = count;
 	to->sites = text_pool_room(build->pool, count * sizeof(*held));
 	memcpy((void *)(uintptr_t)to->sites, held, count * sizeof(*held));

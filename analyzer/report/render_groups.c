@@ -313,8 +313,7 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 	rows = memory_zeroed(HASH_COUNT(groups), sizeof(struct group *));
 	for (struct group *group = groups; group != NULL; group = group->hh.next)
 		rows[count++] = group;
-	if (count != 0)
-		qsort(rows, count, sizeof(struct group *), compare_groups);
+	SORT(rows, count, compare_groups);
 	put_heading(report, view, grouping, &sum, stream);
 	put_rows(view, rows, count, top, &sum, stream);
 	if (sum.untouched_bytes > sum.shown_bytes / UNTOUCHED_PART)

@@ -268,7 +268,7 @@ choose_processes(const struct report *report)
 
 	for (size_t i = 0; i < report->process_count; i++)
 		order[i] = &report->processes[i];
-	qsort(order + 1, report->process_count - 1, sizeof(*order), compare_by_most);
+	SORT(order + 1, report->process_count - 1, compare_by_most);
 	for (size_t i = 0; i < report->process_count && i < PROCESSES_SHOWN; i++)
 		is_shown[order[i] - report->processes] = true;
 	free(order);

@@ -301,7 +301,7 @@ add_holders(const struct report *report, const struct model *model, const struct
 		if (failed->held[i].site->domain == domain)
 			held[count++] = &failed->held[i];
 	}
-	qsort(held, count, sizeof(*held), compare_places);
+	SORT(held, count, compare_places);
 	for (size_t i = 0; i < count; i++) {
 		if (i != 0 && rank_compare_places(held[i - 1]->site, held[i]->site) != 0) {
 			add_holder(report->rows, request, model->domains[domain].name, &line);

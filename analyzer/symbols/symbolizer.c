@@ -270,7 +270,7 @@ read_symbols(struct symbolizer_file *file)
 			        (symbol.st_size == 0 ? 4u : 0u),
 		};
 	}
-	qsort(file->symbols, file->symbol_count, sizeof(*file->symbols), compare_symbols);
+	SORT(file->symbols, file->symbol_count, compare_symbols);
 }
 
 static void

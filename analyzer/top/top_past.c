@@ -91,8 +91,7 @@ sample_of(const struct top_sample *sample)
 	for (size_t i = 0; i < sample->row_count; i++)
 		made.entries[i] = (struct entry){ sample->rows[i].key, sample->rows[i].live_bytes,
 			                              sample->rows[i].allocated_bytes };
-	if (made.count != 0)
-		qsort(made.entries, made.count, sizeof(struct entry), compare_keys);
+	SORT(made.entries, made.count, compare_keys);
 	return made;
 }
 
@@ -157,8 +156,7 @@ begin_with_timeline(struct top_past *past, const struct top_sample *sample)
 		if (row->line != SIZE_MAX && held_at(sample, point, row, least_bytes, &bytes))
 			made.entries[made.count++] = (struct entry){ row->key, bytes, 0 };
 	}
-	if (made.count != 0)
-		qsort(made.entries, made.count, sizeof(struct entry), compare_keys);
+	SORT(made.entries, made.count, compare_keys);
 	remember(past, &made);
 }
 
@@ -261,7 +259,6 @@ top_past_compare(struct top_past *past, struct top_sample *sample, enum top_orde
 	if (rate != NULL)
 		sample->rate_bytes = per_second(sample->allocated_bytes, rate->allocated_bytes,
 		                                sample->seconds - rate->seconds);
-	if (sample->row_count != 0)
-		qsort(sample->rows, sample->row_count, sizeof(sample->rows[0]), orders[order]);
+	SORT(sample->rows, sample->row_count, orders[order]);
 	remember(past, &now);
 }

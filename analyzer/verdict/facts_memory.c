@@ -630,7 +630,7 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		if (parts[i] != 0)
 			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], i == PART_LINES, parts[i] };
 	}
-	qsort(memory->parts, memory->part_count, sizeof(memory->parts[0]), compare_parts);
+	SORT(memory->parts, memory->part_count, compare_parts);
 	for (size_t i = 0; i < facts->model->process_count; i++) {
 		const struct model_process *process = &facts->model->processes[i];
 		struct verdict_freed freed = verdict_freed_of(facts->model, process);
