@@ -11,7 +11,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -82,13 +82,8 @@ word_of(struct stacks *stacks, const char *text)
 {
 	struct word *found;
 
-	HASH_FIND_STR(stacks->words, text, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->text = memory_text(text);
-		found->number = HASH_COUNT(stacks->words) + 1;
-		HASH_ADD_KEYPTR(hh, stacks->words, found->text, strlen(found->text), found);
-	}
+	if (HASH_TEXT_MADE(stacks->words, text, text, found))
+		found->number = HASH_COUNT(stacks->words);
 	return found;
 }
 
@@ -241,13 +236,9 @@ child_of(struct stacks *stacks, struct node *parent, const char *text)
 	const struct node_key key = { parent, word_of(stacks, text)->text };
 	struct node *found;
 
-	HASH_FIND(hh, stacks->nodes, &key, sizeof(key), found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->key = key;
+	if (HASH_MADE(stacks->nodes, key, key, found)) {
 		found->next = parent->first_child;
 		parent->first_child = found;
-		HASH_ADD(hh, stacks->nodes, key, sizeof(key), found);
 	}
 	return found;
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -55,13 +55,8 @@ text_number(struct numbers *numbers, const char *text)
 {
 	struct text_number *found;
 
-	HASH_FIND_STR(numbers->texts, text, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->text = memory_text(text);
-		found->number = HASH_COUNT(numbers->texts);
-		HASH_ADD_KEYPTR(hh, numbers->texts, found->text, strlen(found->text), found);
-	}
+	if (HASH_TEXT_MADE(numbers->texts, text, text, found))
+		found->number = HASH_COUNT(numbers->texts) - 1;
 	return found->number;
 }
 
@@ -71,13 +66,8 @@ node_number(struct numbers *numbers, uint32_t parent, uint32_t frame)
 	const struct node_key key = { parent, frame };
 	struct node_number *found;
 
-	HASH_FIND(hh, numbers->nodes, &key, sizeof(key), found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->key = key;
-		found->number = HASH_COUNT(numbers->nodes);
-		HASH_ADD(hh, numbers->nodes, key, sizeof(key), found);
-	}
+	if (HASH_MADE(numbers->nodes, key, key, found))
+		found->number = HASH_COUNT(numbers->nodes) - 1;
 	return found->number;
 }
 
@@ -484,13 +474,9 @@ add_trifle(struct trifles **trifles, const struct report_site *site, struct numb
 
 	if (HASH_COUNT(*trifles) < TRIFLE_CALLERS && key.is_import == 0)
 		key.node = stack_of(site, inner, numbers);
-	HASH_FIND(hh, *trifles, &key, sizeof(key), found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->key = key;
+	if (HASH_MADE(*trifles, key, key, found)) {
 		found->sum.domain = site->of.domain;
 		found->sum.process = site->of.process;
-		HASH_ADD(hh, *trifles, key, sizeof(key), found);
 	}
 	found->sum.peak_bytes += site->of.peak_bytes;
 	found->sum.live_bytes += site->of.live_bytes;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -233,13 +233,8 @@ line_of(struct annotation *all, uint32_t line, const char *function)
 {
 	struct annotated *found;
 
-	HASH_FIND(hh, all->lines, &line, sizeof(line), found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->line = line;
+	if (HASH_MADE(all->lines, line, line, found))
 		found->function = function;
-		HASH_ADD(hh, all->lines, line, sizeof(line), found);
-	}
 	return found;
 }
 

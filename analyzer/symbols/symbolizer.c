@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/progress.h"
 #include "base/memory.h"
 #include "base/order.h"
