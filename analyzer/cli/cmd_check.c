@@ -81,17 +81,14 @@ is_format(const char *word, bool *has_value)
 static char *
 joined_words(char *const *words)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *stream = open_memstream(&text, &bytes);
+	char *text;
+	size_t bytes;
+	FILE *stream = memory_stream(&text, &bytes);
 	char *joined;
 
-	if (stream == NULL)
-		memory_exhausted();
 	for (; words != NULL && *words != NULL; words++)
 		(void)fwrite(*words, 1, strlen(*words) + 1, stream);
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	joined = shell_words_join(text, bytes);
 	free(text);
 	return joined;
@@ -104,25 +101,22 @@ joined_words(char *const *words)
 static char *
 repeat_of(const struct options *options, const struct baseline *after)
 {
-	char *words = NULL;
-	size_t bytes = 0;
-	FILE *stream = open_memstream(&words, &bytes);
+	char *words;
+	size_t bytes;
+	FILE *stream = memory_stream(&words, &bytes);
 	char *joined;
 	char *given = joined_words(options->command_line);
 	const char *program = given[0] != '\0' ? given : after->command;
 	char *text;
 	bool has_value;
 
-	if (stream == NULL)
-		memory_exhausted();
 	for (int i = 0; i < options->option_word_count; i++) {
 		if (!is_format(options->option_words[i], &has_value))
 			(void)fwrite(options->option_words[i], 1, strlen(options->option_words[i]) + 1, stream);
 		else
 			i += !has_value;
 	}
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	joined = shell_words_join(words, bytes);
 	if (program[0] == '\0')
 		text = memory_text("");

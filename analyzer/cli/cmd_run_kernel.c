@@ -116,20 +116,16 @@ static void
 tell_death(const struct options *options, const struct launch *launch, const struct program *program,
            const struct kernel_life *life, char cause[CMD_RUN_CAUSE_BYTES])
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *stream = open_memstream(&text, &bytes);
+	char *text;
+	FILE *stream = memory_stream(&text, NULL);
 	struct fail fail;
 
-	if (stream == NULL)
-		memory_exhausted();
 	cause[0] = '\0';
 	if (launch->capture[0] == '\0')
 		cmd_run_say_nothing_recorded(launch, program, stream);
 	else if (!cmd_run_summarise(options, launch, stream, cause, &fail))
 		(void)fprintf(stream, "kmemshim: %s\n", fail.text);
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	if (life->folder[0] != '\0')
 		publish(life->folder, text);
 	else

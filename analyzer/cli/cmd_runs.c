@@ -205,18 +205,14 @@ cmd_runs_has_rounds(const struct options *options)
 static char *
 word_with_rounds(const char *word, uint64_t rounds)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *stream = open_memstream(&text, &bytes);
+	char *text;
+	FILE *stream = memory_stream(&text, NULL);
 	const char *mark;
 
-	if (stream == NULL)
-		memory_exhausted();
 	for (; (mark = strstr(word, rounds_mark)) != NULL; word = mark + strlen(rounds_mark))
 		(void)fprintf(stream, "%.*s%" PRIu64, (int)(mark - word), word, rounds);
 	(void)fputs(word, stream);
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	return text;
 }
 

@@ -6,7 +6,6 @@
 #include "diff/diff.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,16 +291,6 @@ find_most(const struct diff *diff, const struct scope *scope, const struct diff_
 	return found;
 }
 
-__attribute__((format(printf, 2, 3))) static void
-say(FILE *stream, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vfprintf(stream, format, arguments);
-	va_end(arguments);
-}
-
 static const char *
 more_or_less(int64_t change)
 {
@@ -362,12 +351,12 @@ say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 	const char *old = UNITS_BYTES(then);
 	const char *new = UNITS_BYTES(now);
 	const char *change = UNITS_BYTES(now > then ? now - then : then - now);
-	say(stream, "%s ", scope->is_peak ? "At the peak" : "At the end");
+	(void)fprintf(stream, "%s ", scope->is_peak ? "At the peak" : "At the end");
 	if (strcmp(old, new) == 0)
-		say(stream, "about as much%s%s %s live (%s)", of, domain, scope->is_peak ? "was" : "is", new);
+		(void)fprintf(stream, "about as much%s%s %s live (%s)", of, domain, scope->is_peak ? "was" : "is", new);
 	else
-		say(stream, "%s %s%s%s %s live (%s, before %s)", change, now > then ? "more" : "less", of, domain,
-		    scope->is_peak ? "was" : "is", new, old);
+		(void)fprintf(stream, "%s %s%s%s %s live (%s, before %s)", change, now > then ? "more" : "less", of, domain,
+		              scope->is_peak ? "was" : "is", new, old);
 }
 
 static void
@@ -376,8 +365,8 @@ say_row(const struct diff *diff, const struct scope *scope, const struct diff_ro
 	char *name = diff_name(diff, diff_row_where(diff, row));
 	int64_t change = change_of(scope, row);
 
-	say(stream, "%s %s at %s%s%s", UNITS_BYTES(magnitude(change)), more_or_less(change),
-	    row->state == DIFF_NEW ? "the new " : "", name, row->state == DIFF_GONE ? ", which is gone" : "");
+	(void)fprintf(stream, "%s %s at %s%s%s", UNITS_BYTES(magnitude(change)), more_or_less(change),
+	              row->state == DIFF_NEW ? "the new " : "", name, row->state == DIFF_GONE ? ", which is gone" : "");
 	free(name);
 }
 
@@ -386,8 +375,9 @@ static void
 say_doubtful(const struct rest *rest, FILE *stream)
 {
 
-	say(stream, "%s %s in small Python objects (estimated, \302\261%s)", UNITS_BYTES(magnitude(rest->doubtful_change)),
-	    more_or_less(rest->doubtful_change), UNITS_BYTES(rest->doubtful_error_bytes));
+	(void)fprintf(stream, "%s %s in small Python objects (estimated, \302\261%s)",
+	              UNITS_BYTES(magnitude(rest->doubtful_change)), more_or_less(rest->doubtful_change),
+	              UNITS_BYTES(rest->doubtful_error_bytes));
 }
 
 static void
@@ -404,14 +394,14 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	if (count == NAMED_MOST && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
 		rest = rest_of(diff, scope, named, count = 1);
 	for (size_t i = 0; i < count; i++) {
-		say(stream, i == 0 ? ": " : ", ");
+		(void)fprintf(stream, i == 0 ? ": " : ", ");
 		say_row(diff, scope, named[i], stream);
 	}
 	if (magnitude(rest.change) > first / TRIFLE_PART)
-		say(stream, ", %s %s at %zu other %s%s", UNITS_BYTES(magnitude(rest.change)), more_or_less(rest.change),
-		    rest.count, unit, rest.count == 1 ? "" : "s");
+		(void)fprintf(stream, ", %s %s at %zu other %s%s", UNITS_BYTES(magnitude(rest.change)),
+		              more_or_less(rest.change), rest.count, unit, rest.count == 1 ? "" : "s");
 	if (magnitude(rest.doubtful_change) > first / TRIFLE_PART) {
-		say(stream, ", ");
+		(void)fprintf(stream, ", ");
 		say_doubtful(&rest, stream);
 	}
 }
@@ -425,12 +415,9 @@ diff_headline(const struct diff *diff)
 	struct rest rest;
 	uint64_t then;
 	uint64_t now;
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
+	char *text;
+	FILE *stream = memory_stream(&text, NULL);
 
-	if (stream == NULL)
-		memory_exhausted();
 	if (find_most(diff, NULL, most) != 0) {
 		scope = (struct scope){ .is_host = domain_is_host(name_of(most[0])->domain_kind),
 			                    .domain = name_of(most[0])->domain,
@@ -439,10 +426,11 @@ diff_headline(const struct diff *diff)
 		if (amount_of(most[0]) < LITTLE_BYTES && amount_of(most[0]) < (then > now ? then : now) / LITTLE_PART) {
 			char *name = diff_name(diff, diff_row_where(diff, most[0]));
 
-			say(stream, "Nearly nothing changed: the most is %s at %s", UNITS_BYTES(amount_of(most[0])), name);
+			(void)fprintf(stream, "Nearly nothing changed: the most is %s at %s", UNITS_BYTES(amount_of(most[0])),
+			              name);
 			rest = rest_of(diff, &scope, most, 1);
 			if (rest.doubtful_error_bytes > amount_of(most[0])) {
-				say(stream, ", beside ");
+				(void)fprintf(stream, ", beside ");
 				say_doubtful(&rest, stream);
 			}
 			free(name);
@@ -451,16 +439,15 @@ diff_headline(const struct diff *diff)
 			say_rows(diff, &scope, stream);
 		}
 	} else {
-		say(stream, "No %s changed", unit);
+		(void)fprintf(stream, "No %s changed", unit);
 		rest = rest_of(diff, &scope, most, 0);
 		if (rest.doubtful_error_bytes != 0) {
-			say(stream, " by more than the error of its estimate: ");
+			(void)fprintf(stream, " by more than the error of its estimate: ");
 			say_doubtful(&rest, stream);
 		}
 	}
-	say(stream, ".");
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	(void)fprintf(stream, ".");
+	memory_stream_close(stream);
 	return text;
 }
 

@@ -297,12 +297,9 @@ begin_step(struct teller *teller)
 char *
 holder_words_told(struct process_modules *modules, const char *text, const struct symbol_type *leads)
 {
-	char *told = NULL;
-	size_t bytes;
-	struct teller teller = { .modules = modules, .told = open_memstream(&told, &bytes), .leads = leads };
+	char *told;
+	struct teller teller = { .modules = modules, .told = memory_stream(&told, NULL), .leads = leads };
 
-	if (teller.told == NULL)
-		memory_exhausted();
 	for (const char *at = text; *at != '\0';) {
 		if (*at != HOLDER_TYPE_MARK && teller.names != 0) {
 			(void)fputc(')', teller.told);
@@ -318,7 +315,6 @@ holder_words_told(struct process_modules *modules, const char *text, const struc
 	}
 	if (teller.names != 0)
 		(void)fputc(')', teller.told);
-	if (fclose(teller.told) != 0 || told == NULL)
-		memory_exhausted();
+	memory_stream_close(teller.told);
 	return told;
 }

@@ -239,12 +239,9 @@ find_frame_text(struct frame_texts *texts, const struct report_frame *frame)
 
 	if (!HASH_MADE(texts->texts, identity, frame->identity, found))
 		return found;
-	json.stream = open_memstream(&found->text, &found->bytes);
-	if (json.stream == NULL)
-		memory_exhausted();
+	json.stream = memory_stream(&found->text, &found->bytes);
 	json_object_write(&json, NULL, &frame_object, frame);
-	if (fclose(json.stream) != 0)
-		memory_exhausted();
+	memory_stream_close(json.stream);
 	return found;
 }
 
