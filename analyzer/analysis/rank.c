@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text_start.h"
@@ -41,11 +42,7 @@ rank_peak_in_memory(const struct model_site *site)
 static bool
 has_lost_names(const struct model_site *site)
 {
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (text_starts(site->frames[i]->file, NAME_LOST))
-			return true;
-	}
-	return false;
+	return ANY(frame, site->frames, site->frame_count, text_starts((*frame)->file, NAME_LOST));
 }
 
 bool

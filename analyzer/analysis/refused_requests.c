@@ -6,6 +6,7 @@
 #include "analysis/refused_requests.h"
 
 #include "analysis/device_parts.h"
+#include "base/items.h"
 #include "kmem_words.h"
 
 // refusals closer to each other count as one: an allocator tries once more, in smaller pieces
@@ -60,12 +61,9 @@ given_up_for(const struct model *model, const struct model_failed *failed)
 static bool
 is_last_of_process(const struct model *model, const struct model_failed *failed)
 {
-	for (size_t i = 0; i < model->failed_count; i++) {
-		if (model->failed[i].process == failed->process &&
-		    model->failed[i].monotonic_ns > failed->monotonic_ns + REFUSED_REQUESTS_APART_NS)
-			return false;
-	}
-	return true;
+	return !ANY(other, model->failed, model->failed_count,
+	            other->process == failed->process &&
+	                other->monotonic_ns > failed->monotonic_ns + REFUSED_REQUESTS_APART_NS);
 }
 
 /*

@@ -5,6 +5,7 @@
  * failed; 77 nothing was judged, where the configuration wants that. Where several apply, the first one of 2, 3, 4, 77, 1 is returned:
  * figures of a run that died say nothing.
  */
+#include "base/items.h"
 #include "gate/check_compare.h"
 
 #include <inttypes.h>
@@ -463,11 +464,7 @@ static const struct statuses {
 static const struct statuses *
 find_statuses(const char *name)
 {
-	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-		if (strcmp(statuses[i].name, name) == 0)
-			return &statuses[i];
-	}
-	return NULL;
+	return FIRST(status, statuses, COUNT_OF(statuses), strcmp(status->name, name) == 0);
 }
 
 static int

@@ -17,6 +17,7 @@
 
 #include "analysis/model_finish.h"
 #include "analysis/rank.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/units.h"
@@ -296,11 +297,7 @@ cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, str
 static bool
 has_domain(const struct baseline *baseline, const char *domain)
 {
-	for (size_t i = 0; i < baseline->domain_count; i++) {
-		if (rank_domain_matches(baseline->domains[i].name, domain))
-			return true;
-	}
-	return false;
+	return ANY(row, baseline->domains, baseline->domain_count, rank_domain_matches(row->name, domain));
 }
 
 bool

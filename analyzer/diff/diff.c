@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/units.h"
@@ -456,11 +457,7 @@ diff_headline(const struct diff *diff)
 static bool
 has_domain(const struct diff_side *side, enum domain_kind kind)
 {
-	for (size_t i = 0; i < side->domain_count; i++) {
-		if (side->domains[i].kind == kind)
-			return true;
-	}
-	return false;
+	return ANY(domain, side->domains, side->domain_count, domain->kind == kind);
 }
 
 /* Each: NULL where it is not so. */

@@ -4,6 +4,7 @@
  * Without them functions have names, where the file still has a symbol table, but no lines. Nothing is fetched: the files of dpkg and
  * the names of Debian's packages tell. The C library is left out: nobody looks for a line in it.
  */
+#include "base/items.h"
 #include "base/place.h"
 #include "base/text_start.h"
 #include "doctor/doctor.h"
@@ -34,11 +35,7 @@ struct large {
 static bool
 is_of_libc(const char *path)
 {
-	for (size_t i = 0; i < sizeof(of_libc) / sizeof(of_libc[0]); i++) {
-		if (text_starts(place_base(path), of_libc[i]))
-			return true;
-	}
-	return false;
+	return ANY(name, of_libc, COUNT_OF(of_libc), text_starts(place_base(path), *name));
 }
 
 /* Keeps it among the largest, the largest first. */

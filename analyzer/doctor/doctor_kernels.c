@@ -3,6 +3,7 @@
  *
  * A kernel starts also when the installation that would record it is gone: its user does not notice, until it dies and nothing is said.
  */
+#include "base/items.h"
 #include "doctor/doctor.h"
 
 #include <fcntl.h>
@@ -112,11 +113,7 @@ check_others(struct doctor *doctor, const struct kernel_spec *spec, const char *
 static bool
 is_before(const struct kernel_spec *specs, size_t count, const char *name)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (strcasecmp(specs[i].name, name) == 0)
-			return true;
-	}
-	return false;
+	return ANY(spec, specs, count, strcasecmp(spec->name, name) == 0);
 }
 
 void

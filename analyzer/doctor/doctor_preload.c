@@ -3,6 +3,7 @@
  *
  * The loader takes LD_PRELOAD before /etc/ld.so.preload, and `run` puts our library first: allocators in either stand behind it.
  */
+#include "base/items.h"
 #include "doctor/doctor.h"
 
 #include <fcntl.h>
@@ -57,11 +58,7 @@ read_version(const char *path, char version[VERSION_BYTES])
 static bool
 is_one_of(const char *name, const char *const *names, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (strstr(name, names[i]) != NULL)
-			return true;
-	}
-	return false;
+	return ANY(known, names, count, strstr(name, *known) != NULL);
 }
 
 static void

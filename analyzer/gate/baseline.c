@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/items.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -442,11 +443,7 @@ baseline_find_site(const struct baseline *baseline, uint64_t family)
 const struct baseline_domain *
 baseline_find_domain(const struct baseline *baseline, const char *name)
 {
-	for (size_t i = 0; i < baseline->domain_count; i++) {
-		if (strcmp(baseline->domains[i].name, name) == 0)
-			return &baseline->domains[i];
-	}
-	return NULL;
+	return FIRST(domain, baseline->domains, baseline->domain_count, strcmp(domain->name, name) == 0);
 }
 
 void

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/output.h"
 
@@ -28,11 +29,8 @@ find_output(const char *word, const char **file)
 	*file = word[length] == '=' ? word + length + 1 : "";
 	if (word[length] == '=' && **file == '\0')
 		return NULL;
-	for (size_t i = 0; i < check_output_count; i++) {
-		if (strlen(check_outputs[i].name) == length && strncmp(check_outputs[i].name, word, length) == 0)
-			return &check_outputs[i];
-	}
-	return NULL;
+	return FIRST(output, check_outputs, check_output_count,
+	             strlen(output->name) == length && strncmp(output->name, word, length) == 0);
 }
 
 /* Appends: others have written into the file, or will. */

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/regular_file.h"
 #include "base/text_start.h"
@@ -525,11 +526,7 @@ config_add_lsan(struct config *config, const char *path, struct fail *fail)
 bool
 config_has_steps(const struct config *config)
 {
-	for (size_t i = 0; i < config->budget_count; i++) {
-		if (config->budgets[i].amounts[CONFIG_PER_STEP].is_given)
-			return true;
-	}
-	return false;
+	return ANY(budget, config->budgets, config->budget_count, budget->amounts[CONFIG_PER_STEP].is_given);
 }
 
 size_t

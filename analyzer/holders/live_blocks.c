@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
@@ -291,11 +292,7 @@ ORDER_OF_POINTERS(compare_leaves, struct leaf, order_numbers(a->number, b->numbe
 static bool
 has_leaf(const struct live_blocks *blocks, uint64_t number)
 {
-	for (size_t i = 0; i < blocks->leaf_count; i++) {
-		if (blocks->leaves[i]->number == number)
-			return true;
-	}
-	return false;
+	return ANY(leaf, blocks->leaves, blocks->leaf_count, (*leaf)->number == number);
 }
 
 /* False: there is no time for more. */

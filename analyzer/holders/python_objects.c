@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "base/hash.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -867,11 +868,7 @@ python_objects_is_own(const struct python_objects *python, uint64_t addr)
 bool
 python_objects_is_state(const struct python_objects *python, uint64_t addr)
 {
-	for (size_t i = 0; i < python->state_count; i++) {
-		if (addr - python->states[i] < STATE_BYTES)
-			return true;
-	}
-	return false;
+	return ANY(state, python->states, python->state_count, addr - *state < STATE_BYTES);
 }
 
 static void

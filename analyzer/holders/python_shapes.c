@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/items.h"
+
 #define SHAPES_TO_3_10                                                                                      \
 	.frames = PYTHON_FRAMES_OBJECTS, .attributes = PYTHON_ATTRIBUTES_DICT, .runtime_interpreters = 32,      \
 	.interpreter_threads = 8, .state_frame = 24, .frame_code = 32, .frame_names = 56, .frame_previous = 24, \
@@ -96,11 +98,7 @@ static const struct python_shape shapes[] = {
 const struct python_shape *
 python_shape_find(uint32_t version_hex)
 {
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-		if (shapes[i].version == version_hex >> 16)
-			return &shapes[i];
-	}
-	return NULL;
+	return FIRST(shape, shapes, COUNT_OF(shapes), shape->version == version_hex >> 16);
 }
 
 #define EXCEPTION "*" // of any type of exceptions

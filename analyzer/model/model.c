@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/text_pool.h"
 
 #define UNRECORDED_WORTH_BYTES (UINT64_C(1) << 20)
@@ -91,11 +92,7 @@ model_unrecorded_bytes(const struct model *model)
 bool
 model_could_not_grow(const struct model *model)
 {
-	for (size_t i = 0; i < model->process_count; i++) {
-		if (model->processes[i].losses[KMEM_LOST_GROWTH] != 0)
-			return true;
-	}
-	return false;
+	return ANY(process, model->processes, model->process_count, process->losses[KMEM_LOST_GROWTH] != 0);
 }
 
 const char *

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/items.h"
 #include "base/text_clean.h"
 #include "base/text_start.h"
 #include "model/frame_rules.h"
@@ -226,11 +227,7 @@ is_thread_start(const struct model_frame *frame)
 		if (strcmp(frame->function, functions[i]) == 0)
 			return true;
 	}
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-		if (text_starts(frame->function, starts[i]))
-			return true;
-	}
-	return false;
+	return ANY(start, starts, COUNT_OF(starts), text_starts(frame->function, *start));
 }
 
 /* The interpreter's own frames around what a thread runs. */

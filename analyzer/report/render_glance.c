@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/place.h"
 #include "base/text_clean.h"
@@ -54,11 +55,7 @@ static const struct style plain = { "", "", "", "" };
 static const struct report_finding *
 find(const struct report *report, enum finding_kind kind)
 {
-	for (size_t i = 0; i < report->verdict.finding_count; i++) {
-		if (report->verdict.findings[i].kind == kind)
-			return &report->verdict.findings[i];
-	}
-	return NULL;
+	return FIRST(finding, report->verdict.findings, report->verdict.finding_count, finding->kind == kind);
 }
 
 /* What the rows are about. */
@@ -455,11 +452,7 @@ is_told(const struct report *report, const struct report_finding *finding)
 		return false; // it would say the same again
 	if (finding->kind == FINDING_LOST_CHILDREN && report->verdict.has_ended_well && finding->bytes < WORTH_ALARM_BYTES)
 		return false; // a pool ends its workers so
-	for (size_t i = 0; i < sizeof(told_kinds) / sizeof(told_kinds[0]); i++) {
-		if (finding->kind == told_kinds[i])
-			return true;
-	}
-	return false;
+	return ANY(told_kind, told_kinds, COUNT_OF(told_kinds), finding->kind == *told_kind);
 }
 
 static const char incomplete[] = " Not all was recorded: the report says under Losses what is missing.";

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -440,11 +441,9 @@ has_notes(const struct report *report)
 		if (report->processes[i].of.note_count != 0)
 			return true;
 	}
-	for (size_t i = 0; i < report->domain_count; i++) {
-		if (report->domains[i].of.is_at_refusal && report_has_domain(report, report->domains[i].of.name))
-			return true;
-	}
-	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
+	return ANY(domain, report->domains, report->domain_count,
+	           domain->of.is_at_refusal && report_has_domain(report, domain->of.name)) ||
+	       report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
 	       report->is_at_exit || report->damage_count != 0 || has_losses(report, false);
 }
 

@@ -14,6 +14,7 @@
 
 #include "analysis/rank.h"
 #include "base/hash.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -99,11 +100,7 @@ enter_group(struct tree *tree, struct node *node, const char *text)
 static bool
 has_python(const struct report_site *site)
 {
-	for (uint32_t i = 0; i < site->of.frame_count; i++) {
-		if (site->of.frames[i]->kind == MODEL_FRAME_PYTHON)
-			return true;
-	}
-	return false;
+	return ANY(frame, site->of.frames, site->of.frame_count, (*frame)->kind == MODEL_FRAME_PYTHON);
 }
 
 /* Do native frames count? Half of a module or a package is native code. */

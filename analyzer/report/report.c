@@ -3,6 +3,7 @@
  *
  * When failing  only for a domain that the capture does not have.
  */
+#include "base/items.h"
 #include "report/report_build.h"
 
 #include <inttypes.h>
@@ -81,11 +82,7 @@ sources_since(const struct model *model)
 static const struct model_domain *
 find_objects(const struct model *model)
 {
-	for (size_t i = 0; i < model->domain_count; i++) {
-		if (model->domains[i].id.kind == DOMAIN_PYTHON_OBJECT)
-			return &model->domains[i];
-	}
-	return NULL;
+	return FIRST(domain, model->domains, model->domain_count, domain->id.kind == DOMAIN_PYTHON_OBJECT);
 }
 
 /* What is left of the arenas is a difference: it is off by as much as the estimate of the objects that was subtracted. */

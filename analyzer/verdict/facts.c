@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "analysis/refused_requests.h"
+#include "base/items.h"
 #include "base/text_start.h"
 
 #define BEYOND_PART 8             // of what was ever in memory: lines that held so much more are told as that
@@ -29,12 +30,8 @@ held_at_most(const struct model_process *process)
 static bool
 has_fatal_refusal(const struct model *model, const struct verdict_now *now, const struct model_process *process)
 {
-	for (size_t i = 0; i < model->failed_count; i++) {
-		if (&model->processes[model->failed[i].process] == process &&
-		    refusal_state(model, now, &model->failed[i]) == REFUSAL_FATAL)
-			return true;
-	}
-	return false;
+	return ANY(failed, model->failed, model->failed_count,
+	           &model->processes[failed->process] == process && refusal_state(model, now, failed) == REFUSAL_FATAL);
 }
 
 /* A pool ends its workers by signals whenever it closes: only with a sign of it is one the story. */

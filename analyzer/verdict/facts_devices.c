@@ -4,6 +4,7 @@
  * When failing  what cannot be known is marked so; no conclusion is drawn here.
  */
 
+#include "base/items.h"
 #include "verdict/facts.h"
 
 #include <string.h>
@@ -248,9 +249,6 @@ verdict_is_preallocated(const struct verdict_facts *facts)
 bool
 verdict_has_device(const struct verdict_facts *facts)
 {
-	for (size_t i = 0; i < facts->model->domain_count; i++) {
-		if (domain_is_driver(facts->model->domains[i].id.kind) && facts->model->domains[i].peak_bytes != 0)
-			return true;
-	}
-	return false;
+	return ANY(domain, facts->model->domains, facts->model->domain_count,
+	           domain_is_driver(domain->id.kind) && domain->peak_bytes != 0);
 }

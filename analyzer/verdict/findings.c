@@ -5,6 +5,7 @@
  *
  * When full  further findings are left out.
  */
+#include "base/items.h"
 #include "model/model_holders.h"
 #include "verdict/findings.h"
 
@@ -527,11 +528,8 @@ is_part_told(const struct verdict_facts *facts, uint64_t bytes, const struct ver
 
 	for (size_t i = 0; i < memory->part_count; i++)
 		larger += memory->parts[i].bytes > bytes;
-	for (size_t i = 0; i < verdict->finding_count; i++) {
-		if (verdict->findings[i].kind == FINDING_PARTS && larger < VERDICT_PARTS_TOLD)
-			return true;
-	}
-	return false;
+	return ANY(finding, verdict->findings, verdict->finding_count,
+	           finding->kind == FINDING_PARTS && larger < VERDICT_PARTS_TOLD);
 }
 
 /* Lines do not have all that was in memory. */
@@ -635,13 +633,8 @@ choose(const struct model *model, const char *wanted, unsigned most, unsigned ch
 static const struct rank_line *
 first_line(const struct ranked *ranked, bool is_peak)
 {
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		const struct rank_line *line = &ranked->lines[i];
-
-		if (!line->is_import && (is_peak ? line->peak_bytes : line->live_bytes) != 0)
-			return line;
-	}
-	return NULL;
+	return FIRST(line, ranked->lines, ranked->line_count,
+	             !line->is_import && (is_peak ? line->peak_bytes : line->live_bytes) != 0);
 }
 
 /* Before it may stand a line that cannot be judged. */

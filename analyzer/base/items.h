@@ -1,0 +1,35 @@
+/*
+ * items.h - what is done with all items of an array
+ *
+ * `item` is the name of a pointer to each of them in turn. items: may be NULL when there are none.
+ *
+ *     EACH(site, model->sites, model->site_count)
+ *         bytes += site->live_bytes;
+ *     return ANY(site, model->sites, model->site_count, site->is_estimated);
+ *
+ * Safe from   anywhere; no state.
+ */
+#ifndef ITEMS_H
+#define ITEMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Of an array whose length the compiler knows. */
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* The first item for which the condition holds; NULL = none. */
+#define FIRST(item, items, count, condition)                    \
+	({                                                          \
+		__typeof__((items)[0]) *item = (items);                 \
+		size_t item##_left = (count);                           \
+                                                                \
+		for (; item##_left != 0 && !(condition); item##_left--) \
+			item++;                                             \
+		item##_left != 0 ? item : NULL;                         \
+	})
+
+/* Does it hold for one of them? */
+#define ANY(item, items, count, condition) (FIRST(item, items, count, condition) != NULL)
+
+#endif
