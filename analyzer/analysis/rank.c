@@ -64,8 +64,7 @@ rank_elsewhere_bytes(const struct model *model, const struct model_domain *domai
 	uint64_t live_bytes = 0;
 	uint64_t peak_bytes = 0;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
+	EACH (site, model->sites, model->site_count) {
 		const struct model_domain *own = &model->domains[site->domain];
 
 		if ((domain != NULL ? own != domain : domain_is_address_space(own->id.kind)) || !rank_is_elsewhere(model, site))

@@ -172,9 +172,7 @@ refusal_of_end(const struct model *model, const struct verdict_now *now, unsigne
 {
 	const struct model_failed *last = NULL, *found;
 
-	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
+	EACH (failed, model->failed, model->failed_count) {
 		if (failed->process == process && is_fatal(model, now, failed) &&
 		    (last == NULL || failed->monotonic_ns >= last->monotonic_ns))
 			last = failed;
@@ -271,9 +269,7 @@ restore(struct model *model, const struct verdict_now *now, unsigned process, un
 {
 	const struct model_failed *chosen = NULL;
 
-	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
+	EACH (failed, model->failed, model->failed_count) {
 		if (failed->process == process && failed->has_held && device_parts_device(model, failed->domain) == device &&
 		    is_fatal(model, now, failed) &&
 		    (chosen == NULL || filling_bytes(model, failed, device) >= filling_bytes(model, chosen, device)))

@@ -3,7 +3,7 @@
  *
  * `item` is the name of a pointer to each of them in turn. items: may be NULL when there are none.
  *
- *     EACH(site, model->sites, model->site_count)
+ *     EACH (site, model->sites, model->site_count)
  *         bytes += site->live_bytes;
  *     return ANY(site, model->sites, model->site_count, site->is_estimated);
  *
@@ -17,6 +17,11 @@
 
 /* Of an array whose length the compiler knows. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A loop over them, which changes none. */
+#define EACH(item, items, count)                                          \
+	for (size_t item##_left = (count); item##_left != 0; item##_left = 0) \
+		for (const __typeof__((items)[0]) *item = (items); item##_left != 0; item++, item##_left--)
 
 /* The first item for which the condition holds; NULL = none. */
 #define FIRST(item, items, count, condition)                    \

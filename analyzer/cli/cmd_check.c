@@ -254,9 +254,7 @@ has_something_to_judge(const struct options *options, const struct config *confi
 			"check: no baseline given: add --baseline base.json, or budgets in %s (check --init writes one)",
 			config->path[0] != '\0' ? config->path : CONFIG_FILE_DEFAULT);
 	for (size_t i = 0; i < config->budget_count; i++) {
-		for (size_t k = 0; k < CONFIG_FIGURES; k++) {
-			const struct config_amount *amount = &config->budgets[i].amounts[k];
-
+		EACH (amount, config->budgets[i].amounts, CONFIG_FIGURES) {
 			if (amount->is_given && amount->is_growth)
 				return fail_set(fail, EXIT_USAGE,
 				                "%s:%zu: this budget is beyond the baseline: add --baseline base.json", config->path,

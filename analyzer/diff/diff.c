@@ -182,8 +182,7 @@ diff_section(const struct diff *diff, enum diff_state state, uint64_t top)
 	}
 	for (unsigned earlier = 0; earlier < state; earlier++)
 		section.rows += diff->counts[earlier];
-	for (size_t i = 0; i < diff->counts[state]; i++) {
-		const struct diff_row *row = &section.rows[i];
+	EACH (row, section.rows, diff->counts[state]) {
 		bool is_trifle = amount_of(row) < most / TRIFLE_PART;
 
 		if (row->is_address_space) {
@@ -270,8 +269,7 @@ find_most(const struct diff *diff, const struct scope *scope, const struct diff_
 {
 	size_t found = 0;
 
-	for (size_t i = 0; i < diff->row_count; i++) {
-		const struct diff_row *row = &diff->rows[i];
+	EACH (row, diff->rows, diff->row_count) {
 		size_t at = found;
 
 		if (row->is_address_space || row->is_within_error || (scope != NULL && !is_in_scope(scope, row)))
@@ -310,8 +308,7 @@ rest_of(const struct diff *diff, const struct scope *scope, const struct diff_ro
 {
 	struct rest rest = { .count = 0 };
 
-	for (size_t i = 0; i < diff->row_count; i++) {
-		const struct diff_row *row = &diff->rows[i];
+	EACH (row, diff->rows, diff->row_count) {
 		bool is_named = false;
 
 		for (size_t j = 0; j < named_count; j++)

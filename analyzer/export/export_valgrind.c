@@ -12,6 +12,7 @@
 #include <uthash.h>
 
 #include "base/hash.h"
+#include "base/items.h"
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -37,9 +38,7 @@ moments_of(const struct report *report)
 		const struct model_process *process = &report->processes[i].of;
 		uint64_t end_ns = process->ended_monotonic_ns;
 
-		for (size_t j = 0; j < process->heartbeat_count; j++) {
-			const struct kmem_heartbeat *beat = &process->heartbeats[j];
-
+		EACH (beat, process->heartbeats, process->heartbeat_count) {
 			end_ns = beat->monotonic_ns > end_ns ? beat->monotonic_ns : end_ns;
 			if (beat->live_bytes >= most && beat->monotonic_ns > began_ns) {
 				most = beat->live_bytes;
@@ -333,8 +332,7 @@ put_looks(const struct report *report, unsigned *number, uint64_t from_ns, uint6
 
 	if (report->process_count != 1 || report->domain != NULL)
 		return;
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		const struct kmem_heartbeat *beat = &process->heartbeats[i];
+	EACH (beat, process->heartbeats, process->heartbeat_count) {
 		uint64_t ns = beat->monotonic_ns > began_ns ? beat->monotonic_ns - began_ns : 0;
 
 		if (ns > from_ns && ns < until_ns)

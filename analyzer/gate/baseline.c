@@ -278,8 +278,7 @@ baseline_add_run(struct baseline_builder *builder, struct finished_model finishe
 		sample->domain_kind = model->domains[i].id.kind;
 		sample->elsewhere_bytes = rank_elsewhere_bytes(model, &model->domains[i]);
 	}
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
+	EACH (site, model->sites, model->site_count) {
 		const struct model_frame *where = site->where;
 		struct sample *sample;
 

@@ -108,9 +108,7 @@ find_signs(const char *command, struct process_memory *memory, struct signs *sig
 	memset(signs, 0, sizeof(*signs));
 	memcpy(&magic.lowest, KMEM_TABLE_MAGIC, sizeof(magic.lowest));
 	magic.end = magic.lowest + 1;
-	for (size_t i = 0; i < memory->region_count; i++) {
-		const struct memory_region *region = &memory->regions[i];
-
+	EACH (region, memory->regions, memory->region_count) {
 		if (region->is_readable && !region->is_executable && strstr(region->path, "libkmemshim") != NULL)
 			(void)process_memory_scan(memory, region->start, region->end, magic, see_sign, &search);
 	}
@@ -335,9 +333,7 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 static void
 count_extras(struct live_blocks *blocks)
 {
-	for (size_t i = 0; i < blocks->extra_count; i++) {
-		const struct extra *extra = &blocks->extras[i];
-
+	EACH (extra, blocks->extras, blocks->extra_count) {
 		if (extra->has_word)
 			continue;
 		blocks->count++;

@@ -51,9 +51,7 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 {
 	bool is_first = true;
 
-	for (size_t i = 0; i < report->domain_count; i++) {
-		const struct report_domain *domain = &report->domains[i];
-
+	EACH (domain, report->domains, report->domain_count) {
 		if (domain->is_device != is_device || domain->is_address_space != is_address_space ||
 		    !report_has_domain(report, domain->of.name))
 			continue;
@@ -133,9 +131,7 @@ most_resident(const struct report *report)
 {
 	const struct report_process *most = NULL;
 
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct report_process *process = &report->processes[i];
-
+	EACH (process, report->processes, report->process_count) {
 		if (process->resident_parts != NULL &&
 		    (most == NULL || process->resident_sampled_bytes > most->resident_sampled_bytes))
 			most = process;

@@ -127,9 +127,7 @@ build_domains(struct report *report, const struct model *model)
 		if (!device_parts_of(model, (unsigned)i, NULL, &made->parts))
 			made->parts.part_count = 0;
 	}
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	EACH (site, model->sites, model->site_count) {
 		if ((site->stack_flags & KMEM_STACK_MERGED) != 0)
 			report->domains[site->domain].lost_sites += site->allocated_count;
 		if ((site->stack_flags & KMEM_STACK_NO_STACK) != 0)

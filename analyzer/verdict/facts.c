@@ -253,8 +253,7 @@ verdict_fullest(const struct verdict_facts *facts)
 	const struct model_process *process = facts->peak_process;
 	const struct kmem_heartbeat *found = NULL;
 
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		const struct kmem_heartbeat *beat = &process->heartbeats[i];
+	EACH (beat, process->heartbeats, process->heartbeat_count) {
 		uint64_t tight_bytes = beat->limit_bytes / 100 * TIGHT_PERCENT;
 
 		/* Memory that was not touched fills nothing, nor do pages of files, which the kernel takes back. */
@@ -369,8 +368,7 @@ verdict_address_limit(const struct verdict_facts *facts)
 {
 	uint64_t then_bytes = facts->refused->space_limit_bytes;
 
-	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
-		const struct kmem_limit *limit = &facts->process->identity->limits[i];
+	EACH (limit, facts->process->identity->limits, KMEM_LIMITS_MAX) {
 		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
 
 		if ((is_space || limit->kind == KMEM_LIMIT_DATA) && limit->bytes != UINT64_MAX &&

@@ -38,9 +38,7 @@ verdict_tells_pace(const struct rank_line *line)
 static void
 gather_growth(struct verdict_facts *facts, const struct ranked *ranked)
 {
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		const struct rank_line *line = &ranked->lines[i];
-
+	EACH (line, ranked->lines, ranked->line_count) {
 		if (line->leak != MODEL_LEAK_LEAK)
 			continue;
 		facts->growing_count++;
@@ -125,8 +123,7 @@ verdict_has_tensors(const struct model *model)
 	static const char *const begins[] = { "libtorch", "libc10", "libtensorflow", "libjax", "xla_extension", NULL };
 	static const char *const imports[] = { "torch", "tensorflow", "jax" };
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
+	EACH (site, model->sites, model->site_count) {
 		enum domain_kind kind = model->domains[site->domain].id.kind;
 
 		for (size_t j = 0; j < sizeof(imports) / sizeof(imports[0]); j++) {
@@ -146,8 +143,7 @@ gather_pinned(struct verdict_facts *facts)
 	const char *domain = "";
 	struct ranked *ranked;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
+	EACH (site, model->sites, model->site_count) {
 		uint64_t block = site->live_count != 0 ? site->live_bytes / site->live_count : 0;
 
 		if (model->domains[site->domain].id.kind != DOMAIN_PINNED)

@@ -13,6 +13,7 @@
  */
 
 #include "base/amount.h"
+#include "base/items.h"
 #include "base/order.h"
 #include "verdict/facts.h"
 
@@ -144,9 +145,7 @@ live_at_sample(const struct model_process *process, uint64_t of_two(uint64_t, ui
 	if (process->is_finalizing || has_ended)
 		return process->live_bytes;
 
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		const struct kmem_heartbeat *beat = &process->heartbeats[i];
-
+	EACH (beat, process->heartbeats, process->heartbeat_count) {
 		if (beat->monotonic_ns > process->resident->monotonic_ns)
 			return of_two(before_bytes, beat->live_bytes);
 		before_bytes = beat->live_bytes;
@@ -187,8 +186,7 @@ free_at_most(const struct model *model, const struct model_process *process)
 {
 	uint64_t live_bytes = live_at_sample(process, amount_lesser);
 
-	for (size_t i = 0; i < model->domain_count; i++) {
-		const struct model_domain *domain = &model->domains[i];
+	EACH (domain, model->domains, model->domain_count) {
 		uint64_t elsewhere_bytes = domain->id.kind == DOMAIN_HEAP ? domain->untouched_bytes : domain->peak_bytes;
 
 		live_bytes -= amount_lesser(live_bytes, domain_is_host(domain->id.kind) ? elsewhere_bytes : 0);
@@ -346,9 +344,7 @@ was_freed_by_ending(const struct verdict_facts *facts)
 		return false;
 	if (was_freed_last(&facts->memory.freed))
 		return true;
-	for (size_t i = 0; i < facts->model->site_count; i++) {
-		const struct model_site *site = &facts->model->sites[i];
-
+	EACH (site, facts->model->sites, facts->model->site_count) {
 		if (facts->model->domains[site->domain].id.kind != DOMAIN_HEAP)
 			continue;
 		swept_bytes += amount_lesser(site->swept_bytes, MOST);
@@ -389,9 +385,7 @@ find_files(struct verdict_facts *facts)
 	struct ranked *ranked = verdict_rank(facts, &rank_sites, &rank_sites_asked);
 	uint64_t others_bytes = 0;
 
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		const struct rank_line *line = &ranked->lines[i];
-
+	EACH (line, ranked->lines, ranked->line_count) {
 		if (facts->model->domains[line->domain].id.kind != DOMAIN_FILE)
 			continue;
 		others_bytes += line->live_bytes;
@@ -567,9 +561,7 @@ add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[P
 	const struct model_process *newest = NULL;
 	uint64_t shared_bytes = 0;
 
-	for (size_t i = 0; i < model->process_count; i++) {
-		const struct model_process *process = &model->processes[i];
-
+	EACH (process, model->processes, model->process_count) {
 		if (process->resident == NULL || process->container.anonymous_bytes == 0)
 			continue;
 		shared_bytes = amount_greater(shared_bytes, process->resident->part_bytes[KMEM_RESIDENT_SHARED]);

@@ -396,9 +396,7 @@ find_recovered(struct verdict_facts *facts, struct verdict *verdict)
 	uint64_t count = verdict_has_device(facts) ? 0 : unlisted; // which may be the device's
 	struct rank_line line = { .site_count = 0 };
 
-	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
+	EACH (failed, model->failed, model->failed_count) {
 		if (&model->processes[failed->process] != facts->process ||
 		    domain_is_driver(model->domains[failed->domain].id.kind))
 			continue;
