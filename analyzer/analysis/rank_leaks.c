@@ -11,6 +11,7 @@
 
 #include "analysis/device_parts.h"
 #include "analysis/rank.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text_start.h"
@@ -129,11 +130,9 @@ static bool
 stays_evenly(const struct model_site *site)
 {
 	uint64_t all = surviving(site, 0, SURVIVAL_QUARTERS);
-	bool is_even = all >= EVEN_BLOCKS_MIN;
 
-	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
-		is_even = is_even && site->quarters[i] * EVEN_PART * SURVIVAL_QUARTERS >= all;
-	return is_even;
+	return all >= EVEN_BLOCKS_MIN &&
+	       !ANY(quarter, site->quarters, SURVIVAL_QUARTERS, *quarter * EVEN_PART * SURVIVAL_QUARTERS < all);
 }
 
 bool

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "capture/kill_counters.h"
 #include "cli/cmd_report.h"
@@ -61,12 +62,9 @@ arguments_of(const struct options *options, bool has_extension)
 {
 	static char extension[] = "--ext=kmemshim";
 	size_t count = (size_t)options->argument_count;
-	bool is_ipython = false;
 	char **arguments;
 
-	for (size_t i = 0; i < count; i++)
-		is_ipython = is_ipython || strncmp(options->arguments[i], "ipykernel", 9) == 0;
-	if (!is_ipython || !has_extension)
+	if (!has_extension || !ANY(word, options->arguments, count, strncmp(*word, "ipykernel", 9) == 0))
 		return options->arguments;
 	arguments = memory_zeroed(count + 2, sizeof(*arguments)); // for the life of the kernel
 	memcpy(arguments, options->arguments, count * sizeof(*arguments));

@@ -309,11 +309,7 @@ rest_of(const struct diff *diff, const struct scope *scope, const struct diff_ro
 	struct rest rest = { .count = 0 };
 
 	EACH (row, diff->rows, diff->row_count) {
-		bool is_named = false;
-
-		for (size_t j = 0; j < named_count; j++)
-			is_named = is_named || named[j] == row;
-		if (is_named || !is_in_scope(scope, row) || change_of(scope, row) == 0)
+		if (ANY(told, named, named_count, *told == row) || !is_in_scope(scope, row) || change_of(scope, row) == 0)
 			continue;
 		if (row->is_within_error) {
 			uint64_t error = scope->is_peak ? row->peak_error_bytes : row->live_error_bytes;

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/items.h"
 #include "base/units.h"
 #include "gate/check_outputs.h"
 #include "gate/check_words.h"
@@ -60,10 +61,8 @@ put_arena_note(const struct check *check, FILE *stream)
 	bool are_sampled = baseline_find_domain(check->after, "python/object") != NULL;
 	bool were_arenas = baseline_find_domain(check->before, "python/arena") != NULL;
 	bool are_arenas = baseline_find_domain(check->after, "python/arena") != NULL;
-	bool has_failed = false;
+	bool has_failed = ANY(rule, check->rules, check->failed_count, rule->domain_kind == DOMAIN_PYTHON_ARENA);
 
-	for (size_t i = 0; i < check->failed_count; i++)
-		has_failed = has_failed || check->rules[i].domain_kind == DOMAIN_PYTHON_ARENA;
 	if (were_arenas != are_arenas && check->after->domain[0] == '\0')
 		(void)fprintf(
 			stream,

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/text_start.h"
 #include "base/units.h"
@@ -185,16 +186,6 @@ follow(const struct teller *teller, const struct blocks *blocks, uint64_t *into)
 	return blocks->count != 0 ? type : NULL;
 }
 
-static bool
-is_one_between(const struct blocks *blocks)
-{
-	bool is_one = false;
-
-	for (size_t i = 0; i < blocks->between_count; i++)
-		is_one = is_one || blocks->between[i].offset == blocks->last.offset;
-	return is_one;
-}
-
 static void
 tell_member(struct teller *teller, const struct blocks *blocks)
 {
@@ -202,7 +193,7 @@ tell_member(struct teller *teller, const struct blocks *blocks)
 	const struct symbol_type *leads = NULL;
 	char name[SYMBOL_MEMBER_BYTES] = "";
 	bool is_repeated = blocks->count != 1;
-	bool is_between = is_one_between(blocks);
+	bool is_between = ANY(place, blocks->between, blocks->between_count, place->offset == blocks->last.offset);
 	bool is_known = type != NULL && symbolizer_member(type, (int64_t)blocks->last.offset, name, &leads);
 
 	if (!is_known) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
@@ -616,11 +617,7 @@ pass(struct holder_search *search, enum part part)
 static bool
 is_one_missing(const struct holder_search *search)
 {
-	bool is_missing = false;
-
-	for (size_t i = 0; i < search->sample_count; i++)
-		is_missing = is_missing || search->nodes[search->samples[i]].cost == UINT32_MAX;
-	return is_missing;
+	return ANY(sample, search->samples, search->sample_count, search->nodes[*sample].cost == UINT32_MAX);
 }
 
 /* Some samples have no way: now words are believed that lead far into a block. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "capture/running_capture.h"
@@ -321,11 +322,7 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 static bool
 was_private(const struct model_process *process)
 {
-	bool is_found = false;
-
-	for (size_t i = 0; i < process->note_count; i++)
-		is_found = is_found || strstr(process->notes[i], "KMEMSHIM_PRIVATE=1") != NULL;
-	return is_found;
+	return ANY(note, process->notes, process->note_count, strstr(*note, "KMEMSHIM_PRIVATE=1") != NULL);
 }
 
 /* Is the program to leave out what may be personal? Its environment says so, or that of this command. */

@@ -17,11 +17,9 @@ stack_locals_copy(struct stack_locals *locals, struct process_look *look, uint32
 	struct stack_copy *copy = &locals->copies[locals->count];
 	uint64_t start = (look->process.threads[thread].stack_addr - MACHINE_RED_ZONE_BYTES) & ~(uint64_t)(WORD_BYTES - 1);
 	const struct root_range *range = root_ranges_at(&look->ranges, start);
-	bool is_known = false;
 
-	for (size_t i = 0; i < locals->count; i++)
-		is_known = is_known || locals->copies[i].thread == thread;
-	if (is_known || locals->count == STACK_COPIES || range == NULL)
+	if (ANY(known, locals->copies, locals->count, known->thread == thread) || locals->count == STACK_COPIES ||
+	    range == NULL)
 		return;
 	*copy = (struct stack_copy){ .thread = thread, .start = start, .end = range->end };
 	if (copy->end - start > STACK_COPY_BYTES)

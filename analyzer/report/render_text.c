@@ -291,10 +291,9 @@ put_processes(const struct report *report, FILE *stream)
 	if (report->process_count < 2)
 		return;
 	bool *is_shown = choose_processes(report);
-	bool has_heirs = false;
+	bool has_heirs = ANY(process, report->processes, report->process_count,
+	                     is_shown[process - report->processes] && process->of.inherited_bytes >= COPIES_SHOWN_BYTES);
 
-	for (size_t i = 0; i < report->process_count; i++)
-		has_heirs = has_heirs || (is_shown[i] && report->processes[i].of.inherited_bytes >= COPIES_SHOWN_BYTES);
 	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s%s\n", "Processes", "pid", "state", "peak", "live",
 	              has_heirs ? "  inherited       copied" : "");
 

@@ -617,11 +617,7 @@ choose(const struct model *model, const char *wanted, unsigned most, unsigned ch
 		chosen[place] = i;
 	}
 	for (unsigned i = 0; i < model->domain_count && left_out->count != 0; i++) {
-		bool is_told = false;
-
-		for (unsigned k = 0; k < count; k++)
-			is_told = is_told || chosen[k] == i;
-		left_out->as_large_count += !is_told && is_wanted(model, i, wanted) &&
+		left_out->as_large_count += !ANY(told, chosen, count, *told == i) && is_wanted(model, i, wanted) &&
 		                            model->domains[i].peak_bytes == model->domains[chosen[count - 1]].peak_bytes;
 	}
 	return count;
