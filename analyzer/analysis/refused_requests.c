@@ -100,11 +100,11 @@ static uint64_t
 ended_about(const struct model *model, const struct model_failed *failed)
 {
 	const struct model_process *process = &model->processes[failed->process];
-	uint64_t ended = verdict_ended_ns(process);
+	uint64_t ended = model_ended_ns(process);
 
 	if (ended != 0 || !is_tensors(model, failed) || process->heartbeat_count == 0)
 		return ended;
-	ended = process->heartbeats[process->heartbeat_count - 1].monotonic_ns;
+	ended = model_last_seen_ns(process);
 	return ended > failed->monotonic_ns ? ended : failed->monotonic_ns;
 }
 
@@ -137,7 +137,7 @@ refusal_state(const struct model *model, const struct verdict_now *now, const st
 		return REFUSAL_FATAL;
 	/* Nobody saw when it ended, but it was given no more than an exception takes, and was not seen at work much later. */
 	if (end == VERDICT_END_GONE && ended == 0 && is_last_of_process(model, failed) && failed->is_got_known &&
-	    failed->got_bytes < ERROR_BYTES && verdict_last_seen_ns(process) < failed->monotonic_ns + END_AFTER_REFUSAL_NS)
+	    failed->got_bytes < ERROR_BYTES && model_last_seen_ns(process) < failed->monotonic_ns + END_AFTER_REFUSAL_NS)
 		return REFUSAL_FATAL;
 	return REFUSAL_RECOVERED;
 }

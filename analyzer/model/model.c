@@ -60,6 +60,33 @@ relation_behind_library(const struct model_site *site, uint32_t frame_index)
 	                                                                           : MODEL_RELATION_STARTED_BY;
 }
 
+const struct kmem_heartbeat *
+model_last_beat(const struct model_process *process)
+{
+	return process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
+}
+
+uint64_t
+model_last_seen_ns(const struct model_process *process)
+{
+	const struct kmem_heartbeat *last = model_last_beat(process);
+
+	return last != NULL ? last->monotonic_ns : 0;
+}
+
+uint64_t
+model_ended_ns(const struct model_process *process)
+{
+	const struct kmem_launcher *launcher = process->launcher;
+	const struct kmem_identity *identity = process->identity;
+
+	if (process->ended_monotonic_ns != 0)
+		return process->ended_monotonic_ns;
+	if (launcher == NULL || launcher->ended_realtime_ns <= identity->start_realtime_ns)
+		return 0;
+	return identity->start_monotonic_ns + (launcher->ended_realtime_ns - identity->start_realtime_ns);
+}
+
 enum model_relation
 model_relation_of(const struct model_site *site, uint32_t frame_index)
 {

@@ -172,9 +172,9 @@ make_built(struct report_rows *rows, const struct model_process *process)
 
 /* From the last look to the end or, if not known, the last heartbeat. Once the interpreter ends all figures are of one moment. */
 static uint64_t
-resident_age_ns(const struct model_process *process, const struct kmem_heartbeat *last)
+resident_age_ns(const struct model_process *process)
 {
-	uint64_t until = verdict_ended_ns(process) != 0 ? verdict_ended_ns(process) : last != NULL ? last->monotonic_ns : 0;
+	uint64_t until = model_ended_ns(process) ?: model_last_seen_ns(process);
 
 	if (process->resident == NULL || process->is_finalizing || until < process->resident->monotonic_ns)
 		return 0;
@@ -200,9 +200,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 {
 	const struct kmem_identity *identity = process->identity;
 	const struct kmem_launcher *launcher = process->launcher;
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
+	const struct kmem_heartbeat *last = model_last_beat(process);
 	char version[32] = "";
 
 	if (process->python_version != 0)
@@ -228,14 +226,12 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
 		.resident_sampled_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
 		.fragmentation = fragmentation_of(report->rows->model, process),
-		.resident_age_ns = resident_age_ns(process, last),
-		.is_end_known = verdict_ended_ns(process) != 0,
+		.resident_age_ns = resident_age_ns(process),
+		.is_end_known = model_ended_ns(process) != 0,
 		.machine_bytes = identity->machine_bytes,
 		.max_resident_bytes = verdict_most_resident_of(process),
 	};
-	to->steps = report_steps_of(process, verdict_ended_ns(process) != 0 ? verdict_ended_ns(process)
-	                                     : last != NULL                 ? last->monotonic_ns
-	                                                                    : 0);
+	to->steps = report_steps_of(process, model_ended_ns(process) ?: model_last_seen_ns(process));
 	struct report_mark *marks = report_marks_of(process);
 
 	(void)keep_text(report->rows, (char *)marks); // freed with the report

@@ -49,10 +49,8 @@ report_guard_build(struct report *report, const struct model *model, const struc
 
 	if (passing == NULL)
 		return;
-	uint64_t end_ns = verdict_ended_ns(process);
+	uint64_t end_ns = model_ended_ns(process) ?: model_last_seen_ns(process);
 
-	if (end_ns == 0 && process->heartbeat_count != 0)
-		end_ns = process->heartbeats[process->heartbeat_count - 1].monotonic_ns;
 	report->guard = (struct report_guard){
 		.of = *passing,
 		.pid = process->identity->pid,

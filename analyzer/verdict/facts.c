@@ -130,6 +130,7 @@ static void
 gather_usage(struct verdict_facts *facts)
 {
 	const struct model_process *process = facts->process;
+	const struct kmem_heartbeat *last = model_last_beat(process);
 
 	facts->limit_bytes = UINT64_MAX;
 	facts->available_bytes = UINT64_MAX;
@@ -138,9 +139,7 @@ gather_usage(struct verdict_facts *facts)
 		    process->identity->limits[i].bytes < facts->limit_bytes)
 			facts->limit_bytes = process->identity->limits[i].bytes;
 	}
-	if (process->heartbeat_count != 0) {
-		const struct kmem_heartbeat *last = &process->heartbeats[process->heartbeat_count - 1];
-
+	if (last != NULL) {
 		facts->charged_bytes = last->cgroup_bytes;
 		facts->resident_bytes = last->resident_bytes;
 		facts->available_bytes = last->available_bytes;
@@ -204,9 +203,7 @@ verdict_is_near_limit(const struct verdict_facts *facts)
 bool
 verdict_was_nearly_full(const struct model_process *process)
 {
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
+	const struct kmem_heartbeat *last = model_last_beat(process);
 
 	return last != NULL && last->cgroup_bytes != 0 && last->limit_bytes != UINT64_MAX &&
 	       last->cgroup_bytes >= last->limit_bytes / 4 * 3;

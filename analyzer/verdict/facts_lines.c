@@ -39,21 +39,21 @@ ran_at_end(const struct verdict_facts *facts, const struct model_process *proces
 	if (facts->end == VERDICT_END_RUNNING)
 		return process->is_alive;
 	return process->identity->start_monotonic_ns <= end_ns &&
-	       (process->is_alive || verdict_last_seen_ns(process) + BEAT_RECENT_NS >= end_ns);
+	       (process->is_alive || model_last_seen_ns(process) + BEAT_RECENT_NS >= end_ns);
 }
 
 /* When it ended or, where that is not known, when it or another that did not end well was last seen at work. */
 static uint64_t
 end_or_last_seen_ns(const struct verdict_facts *facts)
 {
-	uint64_t last = verdict_ended_ns(facts->process);
+	uint64_t last = model_ended_ns(facts->process);
 
-	for (size_t i = 0; i < facts->model->process_count && verdict_ended_ns(facts->process) == 0; i++) {
+	for (size_t i = 0; i < facts->model->process_count && model_ended_ns(facts->process) == 0; i++) {
 		const struct model_process *process = &facts->model->processes[i];
 		bool is_over = process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED;
 
-		if (!is_over && verdict_last_seen_ns(process) > last)
-			last = verdict_last_seen_ns(process);
+		if (!is_over && model_last_seen_ns(process) > last)
+			last = model_last_seen_ns(process);
 	}
 	return last;
 }

@@ -75,7 +75,7 @@ verdict_untouched_bytes(const struct model_process *process, const struct model_
 	if (domain->untouched_bytes != 0)
 		return domain->untouched_bytes;
 	if (look == NULL || (part != KMEM_RESIDENT_MMAP && domain->id.kind != DOMAIN_PYTHON_ARENA) ||
-	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < verdict_ended_ns(process)) ||
+	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < model_ended_ns(process)) ||
 	    look->part_bytes[part] >= domain->live_bytes)
 		return 0;
 	return domain->live_bytes - look->part_bytes[part];
@@ -127,9 +127,7 @@ freed_at_sample(const struct model_heap_sample *look)
 static const struct kmem_heartbeat *
 beat_after_sample(const struct model_process *process)
 {
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
+	const struct kmem_heartbeat *last = model_last_beat(process);
 
 	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last : NULL;
 }
@@ -139,7 +137,7 @@ static uint64_t
 live_at_sample(const struct model_process *process, uint64_t of_two(uint64_t, uint64_t))
 {
 	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT &&
-	                 verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
+	                 model_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
 	uint64_t before_bytes = 0;
 
 	if (process->is_finalizing || has_ended)
@@ -544,16 +542,6 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 
 ORDER_OF(compare_parts, struct verdict_part, order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
-static uint64_t
-last_resident_bytes(const struct model_process *process)
-{
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
-
-	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last->resident_bytes : 0;
-}
-
 /* What the container had in use beyond the processes that are meant. Their pages of files are in what it had of files, once for all. */
 static void
 add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[PARTS])
@@ -592,10 +580,12 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 
 		if (!is_meant[i] || process->resident == NULL)
 			continue;
+		const struct kmem_heartbeat *last = beat_after_sample(process);
+
 		add_process(facts, process, parts);
 		if (process->resident->part_bytes[KMEM_RESIDENT_INHERITED] > memory->inherited_bytes)
 			find_inherited(memory, facts->model, process);
-		last_bytes += amount_greater(last_resident_bytes(process), process->resident->resident_bytes);
+		last_bytes += amount_greater(last != NULL ? last->resident_bytes : 0, process->resident->resident_bytes);
 		memory->sample_bytes += process->resident->resident_bytes;
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
 			memory->age_ns = amount_greater(memory->age_ns, end_ns - process->resident->monotonic_ns);

@@ -120,9 +120,8 @@ find_swap(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_process *process = facts->process;
 	uint64_t swap_bytes = process->identity->swap_bytes;
-	uint64_t free_bytes = process->heartbeat_count != 0
-	                          ? process->heartbeats[process->heartbeat_count - 1].swap_free_bytes
-	                          : UINT64_MAX;
+	const struct kmem_heartbeat *last = model_last_beat(process);
+	uint64_t free_bytes = last != NULL ? last->swap_free_bytes : UINT64_MAX;
 
 	if (free_bytes <= swap_bytes / SWAP_FREE_PART && swap_bytes != 0)
 		add(verdict, FINDING_SWAP, swap_bytes - free_bytes, swap_bytes, NULL);
