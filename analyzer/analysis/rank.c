@@ -79,10 +79,8 @@ uint64_t
 rank_elsewhere_worth_bytes(const struct model *model)
 {
 	uint64_t bytes = rank_elsewhere_bytes(model, NULL);
-	uint64_t peak_bytes = 0;
+	uint64_t peak_bytes = SUM_OF(process, model->processes, model->process_count, process->peak_bytes);
 
-	for (size_t i = 0; i < model->process_count; i++)
-		peak_bytes += model->processes[i].peak_bytes;
 	return bytes >= ELSEWHERE_WORTH_BYTES && bytes >= peak_bytes / 16 ? bytes : 0;
 }
 

@@ -14,6 +14,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "base/amount.h"
 
 /* Of an array whose length the compiler knows. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
@@ -36,5 +39,23 @@
 
 /* Does it hold for one of them? */
 #define ANY(item, items, count, condition) (FIRST(item, items, count, condition) != NULL)
+
+/* The sum of a figure of each, and the largest figure of one: 0 = there are none. */
+#define SUM_OF(item, items, count, figure) \
+	({                                     \
+		uint64_t item##_sum = 0;           \
+                                           \
+		EACH (item, items, count)          \
+			item##_sum += (figure);        \
+		item##_sum;                        \
+	})
+#define MOST_OF(item, items, count, figure)                      \
+	({                                                           \
+		uint64_t item##_most = 0;                                \
+                                                                 \
+		EACH (item, items, count)                                \
+			item##_most = amount_greater(item##_most, (figure)); \
+		item##_most;                                             \
+	})
 
 #endif

@@ -5,7 +5,6 @@
  * failed; 77 nothing was judged, where the configuration wants that. Where several apply, the first one of 2, 3, 4, 77, 1 is returned:
  * figures of a run that died say nothing.
  */
-#include "base/items.h"
 #include "gate/check_compare.h"
 
 #include <inttypes.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/shell_words.h"

@@ -174,12 +174,9 @@ struct diff_section
 diff_section(const struct diff *diff, enum diff_state state, uint64_t top)
 {
 	struct diff_section section = { .rows = diff->rows };
-	uint64_t most = 0;
+	uint64_t most = MOST_OF(row, diff->rows, diff->row_count,
+	                        !row->is_address_space && !row->is_within_error ? amount_of(row) : 0);
 
-	for (size_t i = 0; i < diff->row_count; i++) {
-		if (!diff->rows[i].is_address_space && !diff->rows[i].is_within_error && amount_of(&diff->rows[i]) > most)
-			most = amount_of(&diff->rows[i]);
-	}
 	for (unsigned earlier = 0; earlier < state; earlier++)
 		section.rows += diff->counts[earlier];
 	EACH (row, section.rows, diff->counts[state]) {

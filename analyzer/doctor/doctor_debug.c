@@ -4,7 +4,6 @@
  * Without them functions have names, where the file still has a symbol table, but no lines. Nothing is fetched: the files of dpkg and
  * the names of Debian's packages tell. The C library is left out: nobody looks for a line in it.
  */
-#include "base/items.h"
 #include "base/place.h"
 #include "base/text_start.h"
 #include "doctor/doctor.h"
@@ -13,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/units.h"
 #include "doctor/doctor_ask.h"
 #include "doctor/doctor_elf.h"

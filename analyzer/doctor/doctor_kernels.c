@@ -3,7 +3,6 @@
  *
  * A kernel starts also when the installation that would record it is gone: its user does not notice, until it dies and nothing is said.
  */
-#include "base/items.h"
 #include "doctor/doctor.h"
 
 #include <fcntl.h>
@@ -12,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "jupyter/kernel_spec.h"
 #include "launch/launcher.h"

@@ -3,7 +3,6 @@
  *
  * The loader takes LD_PRELOAD before /etc/ld.so.preload, and `run` puts our library first: allocators in either stand behind it.
  */
-#include "base/items.h"
 #include "doctor/doctor.h"
 
 #include <fcntl.h>
@@ -14,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/regular_file.h"
 #include "version.h"

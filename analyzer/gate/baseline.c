@@ -169,26 +169,15 @@ suppression_of(const struct baseline_builder *builder, const struct model_site *
 static uint64_t
 steps_of(const struct model *model)
 {
-	uint64_t steps = 0;
-
-	for (size_t i = 0; i < model->process_count; i++) {
-		if (model->processes[i].steps.source != KMEM_STEPS_NONE && model->processes[i].steps.count > steps)
-			steps = model->processes[i].steps.count;
-	}
-	return steps;
+	return MOST_OF(process, model->processes, model->process_count,
+	               process->steps.source != KMEM_STEPS_NONE ? process->steps.count : 0);
 }
 
 /* The most generations that one of its lines has seen: with too few, no line can be called a leak. */
 static uint64_t
 generations_of(const struct model *model)
 {
-	uint64_t generations = 0;
-
-	for (size_t i = 0; i < model->site_count; i++) {
-		if (model->sites[i].generations_total > generations)
-			generations = model->sites[i].generations_total;
-	}
-	return generations;
+	return MOST_OF(site, model->sites, model->site_count, site->generations_total);
 }
 
 static bool

@@ -135,16 +135,12 @@ put_repeat(const struct check *check, FILE *stream)
 void
 render_check_text(const struct check *check, FILE *stream)
 {
-	int domain_width = 0;
+	int domain_width = (int)MOST_OF(rule, check->rules, check->rule_count, strlen(rule->domain));
 
 	if (check->ended_badly != NULL) {
 		(void)fprintf(stream, "FAIL   %s\n       %s\n", check->ended_path, check->ended_badly);
 		put_repeat(check, stream);
 		return;
-	}
-	for (size_t i = 0; i < check->rule_count; i++) {
-		if ((int)strlen(check->rules[i].domain) > domain_width)
-			domain_width = (int)strlen(check->rules[i].domain);
 	}
 	for (size_t i = 0; i < check->rule_count; i++)
 		put_rule(stream, &check->rules[i], domain_width);

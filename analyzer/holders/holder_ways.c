@@ -579,12 +579,11 @@ choose_top(const struct holder_search *search, const uint32_t *nodes, size_t cou
 
 	for (size_t i = 1; i < count; i++) {
 		const struct holder_node *node = &search->nodes[nodes[i]];
-		size_t same = 0;
+		size_t same;
 
 		if (node->owner != HOLDER_NONE)
 			continue;
-		for (size_t k = 0; k < count; k++)
-			same += is_of_one_kind(node, &search->nodes[nodes[k]]);
+		same = SUM_OF(other, nodes, count, is_of_one_kind(node, &search->nodes[*other]));
 		if (same <= fewest) {
 			fewest = same;
 			top = i;

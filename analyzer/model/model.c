@@ -106,13 +106,9 @@ model_relation_of(const struct model_site *site, uint32_t frame_index)
 uint64_t
 model_unrecorded_bytes(const struct model *model)
 {
-	uint64_t bytes = 0;
-	uint64_t peak_bytes = 0;
+	uint64_t bytes = SUM_OF(process, model->processes, model->process_count, process->losses[KMEM_LOST_EVENT_BYTES]);
+	uint64_t peak_bytes = SUM_OF(process, model->processes, model->process_count, process->peak_bytes);
 
-	for (size_t i = 0; i < model->process_count; i++) {
-		bytes += model->processes[i].losses[KMEM_LOST_EVENT_BYTES];
-		peak_bytes += model->processes[i].peak_bytes;
-	}
 	return bytes >= UNRECORDED_WORTH_BYTES && bytes >= peak_bytes / 32 ? bytes : 0;
 }
 

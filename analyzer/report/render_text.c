@@ -362,12 +362,11 @@ put_requests(const struct report *report, FILE *stream)
 {
 	const struct report_request *told = NULL; // the last one that nobody went on from
 	char place[PLACE_TEXT_BYTES];
-	uint64_t count = 0, times = 1;
+	uint64_t count = SUM_OF(process, report->processes, report->process_count, process->of.failed_count);
+	uint64_t times = 1;
 	int width = 9; // of the names of domains
 	bool is_any = false;
 
-	for (size_t i = 0; i < report->process_count; i++)
-		count += report->processes[i].of.failed_count;
 	for (size_t i = 0; i < report->request_count; i++) {
 		if (!report_has_domain(report, report->requests[i].domain))
 			continue;

@@ -3,7 +3,6 @@
  *
  * When failing  only for a domain that the capture does not have.
  */
-#include "base/items.h"
 #include "report/report_build.h"
 
 #include <inttypes.h>
@@ -15,6 +14,7 @@
 #include "analysis/device_parts.h"
 #include "analysis/refused_requests.h"
 #include "analysis/model_finish.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/shell_words.h"

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "analysis/refused_requests.h"
+#include "base/amount.h"
 #include "base/items.h"
 #include "base/text_start.h"
 
@@ -279,17 +280,11 @@ verdict_is_beyond_memory(uint64_t bytes, uint64_t most_resident_bytes)
 uint64_t
 verdict_peak_of(const struct model_process *process)
 {
-	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
+	uint64_t most = amount_greater(process->peak_bytes, process->live_bytes);
 
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		if (process->heartbeats[i].live_bytes > most)
-			most = process->heartbeats[i].live_bytes;
-	}
-	for (size_t i = 0; i < process->point_count; i++) { // these are closer together
-		if (process->points[i].live_bytes > most)
-			most = process->points[i].live_bytes;
-	}
-	return most;
+	most = amount_greater(most, MOST_OF(beat, process->heartbeats, process->heartbeat_count, beat->live_bytes));
+	// these are closer together
+	return amount_greater(most, MOST_OF(point, process->points, process->point_count, point->live_bytes));
 }
 
 bool

@@ -4,12 +4,12 @@
  * When failing  what cannot be known is marked so; no conclusion is drawn here.
  */
 
-#include "base/items.h"
 #include "verdict/facts.h"
 
 #include <string.h>
 
 #include "analysis/refused_requests.h"
+#include "base/items.h"
 #include "base/text_start.h"
 
 #define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame

@@ -122,13 +122,8 @@ verdict_is_rest_of_arenas(const struct rank_line *line)
 static uint64_t
 host_live_bytes(const struct verdict_facts *facts)
 {
-	uint64_t live_bytes = 0;
-
-	for (size_t i = 0; i < facts->model->domain_count; i++) {
-		if (domain_is_host(facts->model->domains[i].id.kind))
-			live_bytes += facts->model->domains[i].live_bytes;
-	}
-	return live_bytes;
+	return SUM_OF(domain, facts->model->domains, facts->model->domain_count,
+	              domain_is_host(domain->id.kind) ? domain->live_bytes : 0);
 }
 
 /*

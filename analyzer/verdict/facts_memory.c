@@ -483,14 +483,10 @@ live_of(const struct model *model, enum domain_kind kind)
 static uint64_t
 recorded_arenas(const struct model *model)
 {
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < model->site_count; i++) {
-		if ((model->sites[i].stack_flags & KMEM_STACK_ARENA) != 0 &&
-		    model->domains[model->sites[i].domain].id.kind == DOMAIN_RESERVED)
-			bytes += model->sites[i].live_bytes;
-	}
-	return bytes;
+	return SUM_OF(site, model->sites, model->site_count,
+	              (site->stack_flags & KMEM_STACK_ARENA) != 0 && model->domains[site->domain].id.kind == DOMAIN_RESERVED
+	                  ? site->live_bytes
+	                  : 0);
 }
 
 /*

@@ -5,12 +5,13 @@
  *
  * When full  further findings are left out.
  */
-#include "base/items.h"
 #include "model/model_holders.h"
 #include "verdict/findings.h"
 
 #include <signal.h>
 #include <string.h>
+
+#include "base/items.h"
 
 #define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
 #define SWAP_FREE_PART 10                          // of the swap: less is as good as none
@@ -521,10 +522,8 @@ static bool
 is_part_told(const struct verdict_facts *facts, uint64_t bytes, const struct verdict *verdict)
 {
 	const struct verdict_memory *memory = &facts->memory;
-	size_t larger = 0;
+	uint64_t larger = SUM_OF(part, memory->parts, memory->part_count, part->bytes > bytes);
 
-	for (size_t i = 0; i < memory->part_count; i++)
-		larger += memory->parts[i].bytes > bytes;
 	return ANY(finding, verdict->findings, verdict->finding_count,
 	           finding->kind == FINDING_PARTS && larger < VERDICT_PARTS_TOLD);
 }
