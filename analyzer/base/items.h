@@ -26,6 +26,15 @@
 	for (size_t item##_left = (count); item##_left != 0; item##_left = 0) \
 		for (const __typeof__((items)[0]) *item = (items); item##_left != 0; item++, item##_left--)
 
+/* Defines a function that gives the name of a number, from 0; NULL = it has none. */
+#define NAMES_OF(function, ...)                                 \
+	const char *function(unsigned number)                       \
+	{                                                           \
+		static const char *const names[] = { __VA_ARGS__ };     \
+                                                                \
+		return number < COUNT_OF(names) ? names[number] : NULL; \
+	}
+
 /* The first item for which the condition holds; NULL = none. */
 #define FIRST(item, items, count, condition)                    \
 	({                                                          \

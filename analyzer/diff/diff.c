@@ -23,18 +23,7 @@
 #define NAMED_MOST 2
 #define SECOND_PART 20 // of the first one's change, for the second to be named
 
-const char *
-diff_state_name(unsigned state)
-{
-	static const char *const names[DIFF_STATES] = {
-		[DIFF_CHANGED] = "changed",
-		[DIFF_NEW] = "new",
-		[DIFF_GONE] = "gone",
-		[DIFF_SAME] = "same",
-	};
-
-	return state < DIFF_STATES ? names[state] : NULL;
-}
+NAMES_OF(diff_state_name, [DIFF_CHANGED] = "changed", [DIFF_NEW] = "new", [DIFF_GONE] = "gone", [DIFF_SAME] = "same")
 
 /* ---- rows ---- */
 
