@@ -242,9 +242,7 @@ find_latest_lines(const struct model *model)
 {
 	uint64_t *latest_ms = memory_zeroed(model->process_count, sizeof(*latest_ms));
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	EACH (site, model->sites, model->site_count) {
 		if (site->first_ms > latest_ms[site->process] && site->where != NULL && site->where->is_user &&
 		    !rank_is_below_import(site) && !rank_is_import(site))
 			latest_ms[site->process] = site->first_ms;

@@ -23,7 +23,7 @@ static const char *const state_names[] = {
 	[REFUSAL_PENDING] = "pending",
 	[REFUSAL_RECOVERED] = "recovered",
 };
-static_assert(sizeof(state_names) / sizeof(state_names[0]) == REFUSAL_STATES, "each state has a name");
+static_assert(COUNT_OF(state_names) == REFUSAL_STATES, "each state has a name");
 
 const char *
 refusal_state_name(enum refusal_state state)

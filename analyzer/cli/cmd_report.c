@@ -184,7 +184,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 	if (report->guard.line_count != 0 && report->domain == NULL)
 		(void)fputc('\n', stream);
 	render_text_guard(report, stream);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(tables); i++) {
 		const struct render_options wanted = {
 			.is_native = options->is_native,
 			.scope = options->domain != NULL ? RENDER_ALL : tables[i].scope,

@@ -35,7 +35,7 @@ set_extension(const char *self)
 	static const char *const places[] = { "../share/kmemshim/python", "../python", "../../python" };
 	const char *present = getenv("PYTHONPATH");
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(places); i++) {
 		char wanted[PATH_MAX + 64];
 		char probe[PATH_MAX + 32];
 		char real[PATH_MAX];

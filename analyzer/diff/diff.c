@@ -509,9 +509,9 @@ diff_note(const struct diff *diff, unsigned number)
 	static char *(*const notes[])(const struct diff *diff) = {
 		note_program, note_python, note_objects, note_running, note_snapshot,
 	};
-	static_assert(sizeof(notes) / sizeof(notes[0]) <= DIFF_NOTES_MOST, "a reader has room for all");
+	static_assert(COUNT_OF(notes) <= DIFF_NOTES_MOST, "a reader has room for all");
 
-	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(notes); i++) {
 		char *text = notes[i](diff);
 
 		if (text != NULL && number-- == 0)

@@ -139,7 +139,7 @@ render_diff_text(const struct diff *diff, uint64_t top, FILE *stream)
 	}
 	(void)fputc('\n', stream);
 	put_domains(diff, stream);
-	for (size_t i = 0; i < sizeof(shown_states) / sizeof(shown_states[0]); i++)
+	for (size_t i = 0; i < COUNT_OF(shown_states); i++)
 		put_section(diff, shown_states[i], top, stream);
 	if (diff->counts[DIFF_SAME] != 0)
 		(void)fprintf(stream, "\n%zu %s%s the same.\n", diff->counts[DIFF_SAME],

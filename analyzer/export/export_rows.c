@@ -182,7 +182,7 @@ export_metrics(const struct report *report, const struct export_value *value, FI
 	};
 
 	(void)value; // all of them
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(families); i++) {
 		put_family(families[i].name, families[i].type, families[i].help, stream);
 		for (size_t domain = 0; domain < report->domain_count; domain++) {
 			if (!export_is_memory(report, (unsigned)domain))

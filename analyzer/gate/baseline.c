@@ -159,7 +159,7 @@ suppression_of(const struct baseline_builder *builder, const struct model_site *
 	for (uint32_t i = 0; i < site->frame_count && found == SIZE_MAX; i++) {
 		const char *const texts[] = { site->frames[i]->function, site->frames[i]->file, site->frames[i]->module };
 
-		for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]) && found == SIZE_MAX; k++)
+		for (size_t k = 0; k < COUNT_OF(texts) && found == SIZE_MAX; k++)
 			found = texts[k][0] != '\0' ? config_suppressed_by(builder->config, texts[k]) : SIZE_MAX;
 	}
 	return found + 1; // SIZE_MAX is 0

@@ -18,7 +18,7 @@ const struct check_output check_outputs[] = {
 	{ "gitlab", render_check_gitlab, NULL, false },
 	{ "sarif", render_check_sarif, NULL, false },
 };
-const size_t check_output_count = sizeof(check_outputs) / sizeof(check_outputs[0]);
+const size_t check_output_count = COUNT_OF(check_outputs);
 
 /* The row of "NAME" or "NAME=FILE"; *file: "" = none was given. NULL: there is none of that name, or no file behind "=". */
 static const struct check_output *

@@ -354,7 +354,7 @@ take_policy(struct reading *reading, const yaml_node_t *value, void *to)
 	static const char *const names[] = { "fail", "pass", "skip" }; // enum config_policy
 	const char *text = yaml_read_text(value);
 
-	for (size_t i = 0; text != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; text != NULL && i < COUNT_OF(names); i++) {
 		if (strcmp(text, names[i]) == 0) {
 			*(enum config_policy *)to = (enum config_policy)i;
 			return true;

@@ -460,9 +460,7 @@ largest_of(const struct chain *chain)
 {
 	const struct step *largest = NULL;
 
-	for (size_t i = 0; i < chain->count; i++) {
-		const struct step *step = &chain->steps[i];
-
+	EACH (step, chain->steps, chain->count) {
 		if (!step->is_root && step->items != UINT64_MAX && step->items > MANY &&
 		    (largest == NULL || step->items > largest->items))
 			largest = step;

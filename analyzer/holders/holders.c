@@ -31,7 +31,7 @@ static const char *const way_names[] = {
 	[HOLDER_WAY_HELD] = "held",     [HOLDER_WAY_PERHAPS] = "perhaps", [HOLDER_WAY_LOST] = "lost",
 	[HOLDER_WAY_UNSEEN] = "unseen", [HOLDER_WAY_UNREAD] = "unread",   [HOLDER_WAY_UNFINISHED] = "unfinished",
 };
-static_assert(sizeof(way_names) / sizeof(way_names[0]) == HOLDER_WAY_KINDS, "each has a name");
+static_assert(COUNT_OF(way_names) == HOLDER_WAY_KINDS, "each has a name");
 
 struct sample {
 	double key;     // the smallest are kept

@@ -169,11 +169,11 @@ kind_of_its_own(const struct python_type *type)
 		          { FLAG_TUPLE, PYTHON_TUPLE },
 		          { FLAG_STRING, PYTHON_PLAIN } };
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(flags); i++) {
 		if ((type->flags & flags[i].flag) != 0)
 			return flags[i].kind;
 	}
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		if (strcmp(type->name, names[i].name) == 0 &&
 		    ((type->flags & FLAG_HEAP) == 0 || strchr(type->name, '.') != NULL))
 			return names[i].kind;
@@ -318,7 +318,7 @@ python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes,
 	static const uint64_t prefixes[] = { COLLECTOR_BYTES, 0, COLLECTOR_BYTES + MANAGED_BYTES, MANAGED_BYTES };
 
 	*object = (struct python_object){ 0, NULL };
-	for (size_t i = 0; python->shape != NULL && i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; python->shape != NULL && i < COUNT_OF(prefixes); i++) {
 		uint64_t addr = start + prefixes[i];
 		struct python_type *type;
 
@@ -341,7 +341,7 @@ python_objects_released(struct python_objects *python, uint64_t start, uint64_t 
 {
 	static const uint64_t prefixes[] = { COLLECTOR_BYTES, 0, COLLECTOR_BYTES + MANAGED_BYTES, MANAGED_BYTES };
 
-	for (size_t i = 0; python->shape != NULL && i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; python->shape != NULL && i < COUNT_OF(prefixes); i++) {
 		uint64_t addr = start + prefixes[i];
 		const struct python_type *type;
 

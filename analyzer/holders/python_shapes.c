@@ -196,7 +196,7 @@ static const struct {
 const char *
 python_shape_member(const struct python_shape *shape, const char *type, bool is_exception, uint64_t offset)
 {
-	for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(members); i++) {
 		bool is_of = strcmp(members[i].type, EXCEPTION) == 0 ? is_exception : strcmp(members[i].type, type) == 0;
 
 		if (is_of && members[i].offset == offset && shape->version >= members[i].from &&

@@ -126,7 +126,7 @@ verdict_has_tensors(const struct model *model)
 	EACH (site, model->sites, model->site_count) {
 		enum domain_kind kind = model->domains[site->domain].id.kind;
 
-		for (size_t j = 0; j < sizeof(imports) / sizeof(imports[0]); j++) {
+		for (size_t j = 0; j < COUNT_OF(imports); j++) {
 			if (site->import != NULL && strcmp(site->import, imports[j]) == 0)
 				return true;
 		}

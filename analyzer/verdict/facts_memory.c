@@ -467,7 +467,7 @@ static const char *const part_names[] = {
 	[PART_OTHERS] = "other processes, and the kernel's for all",
 	[PART_UNKNOWN_OTHERS] = "other processes, and pages of files", // nobody looked at what the container had
 };
-static_assert(sizeof(part_names) / sizeof(part_names[0]) == PARTS, "each has a name");
+static_assert(COUNT_OF(part_names) == PARTS, "each has a name");
 
 static uint64_t
 live_of(const struct model *model, enum domain_kind kind)
