@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/order.h"
 #include "base/text_start.h"
 
 #define OTHERS "others"
@@ -179,6 +180,6 @@ device_parts_of(const struct model *model, unsigned domain, const struct model_f
 	}
 	if (known_bytes < parts->live_bytes) // of sites without a place
 		add(parts, OTHERS, parts->live_bytes - known_bytes);
-	qsort(parts->parts, parts->part_count, sizeof(parts->parts[0]), compare_parts);
+	SORT(parts->parts, parts->part_count, compare_parts);
 	return true;
 }

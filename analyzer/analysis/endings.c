@@ -25,7 +25,7 @@ read_log(const struct model_process *process, struct system_log *log)
 {
 	const struct kmem_identity *identity = process->identity;
 	uint64_t start = identity->start_realtime_ns / 1000000000;
-	uint64_t ended_ns = verdict_ended_ns(process) != 0 ? verdict_ended_ns(process) : verdict_last_seen_ns(process);
+	uint64_t ended_ns = model_ended_ns(process) ?: model_last_seen_ns(process);
 	uint64_t ran_ns = ended_ns > identity->start_monotonic_ns ? ended_ns - identity->start_monotonic_ns : 0;
 
 	if (strcmp(identity->boot_id, boot_id) == 0)
@@ -85,30 +85,11 @@ verdict_end_of(const struct model_process *process, const struct verdict_now *no
 }
 
 uint64_t
-verdict_ended_ns(const struct model_process *process)
-{
-	const struct kmem_launcher *launcher = process->launcher;
-	const struct kmem_identity *identity = process->identity;
-
-	if (process->ended_monotonic_ns != 0)
-		return process->ended_monotonic_ns;
-	if (launcher == NULL || launcher->ended_realtime_ns <= identity->start_realtime_ns)
-		return 0;
-	return identity->start_monotonic_ns + (launcher->ended_realtime_ns - identity->start_realtime_ns);
-}
-
-uint64_t
-verdict_last_seen_ns(const struct model_process *process)
-{
-	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
-}
-
-uint64_t
 verdict_dark_ns(const struct model_process *process, const struct verdict_now *now)
 {
 	const struct kmem_identity *identity = process->identity;
-	uint64_t ran_ns = verdict_last_seen_ns(process) > identity->start_monotonic_ns
-	                      ? verdict_last_seen_ns(process) - identity->start_monotonic_ns
+	uint64_t ran_ns = model_last_seen_ns(process) > identity->start_monotonic_ns
+	                      ? model_last_seen_ns(process) - identity->start_monotonic_ns
 	                      : 0;
 	uint64_t seen_ns = identity->start_realtime_ns + ran_ns;
 

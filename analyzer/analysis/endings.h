@@ -33,12 +33,6 @@ const struct verdict_now *verdict_now(void);
 
 enum verdict_end verdict_end_of(const struct model_process *process, const struct verdict_now *now);
 
-/* CLOCK_MONOTONIC at the end of a process; 0 = unknown. */
-uint64_t verdict_ended_ns(const struct model_process *process);
-
-/* At its last heartbeat; an idle process writes none. 0 = never. */
-uint64_t verdict_last_seen_ns(const struct model_process *process);
-
 /* This boot began so long after the process's last sign of life. UINT64_MAX: not known, or before it: clocks were set. */
 uint64_t verdict_dark_ns(const struct model_process *process, const struct verdict_now *now);
 

@@ -50,7 +50,7 @@ limit_of(const struct model_process *process)
 static uint64_t
 unexplained_bytes(const struct model_process *process, uint64_t limit_bytes)
 {
-	const struct kmem_heartbeat *last = &process->heartbeats[process->heartbeat_count - 1];
+	const struct kmem_heartbeat *last = model_last_beat(process);
 	uint64_t seen_bytes = process->resident->resident_bytes;
 	uint64_t allocated_bytes = amount_less(process->live_bytes, last->live_bytes + process->untouched_bytes);
 	uint64_t grown_bytes;
@@ -104,8 +104,8 @@ seen_by_launcher(const struct model *model, const struct model_process *process)
 	if (process->launcher == NULL || model->process_count != 1 || process->state == KMEM_STATE_CLEAN_EXIT ||
 	    process->heartbeat_count == 0 || process->live_bytes < process->peak_bytes / WHOLE_PART * (WHOLE_PART - 1))
 		return 0;
-	uint64_t allocated_bytes = amount_less(
-		process->live_bytes, process->heartbeats[process->heartbeat_count - 1].live_bytes + process->untouched_bytes);
+	uint64_t allocated_bytes = amount_less(process->live_bytes,
+	                                       model_last_beat(process)->live_bytes + process->untouched_bytes);
 
 	return amount_less(amount_less(process->launcher->max_resident_bytes, most_seen_bytes(process)),
 	                   allocated_bytes + allocated_bytes / 2);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "kmem_format.h"
@@ -279,9 +280,7 @@ join_queue(struct model *model, const struct model_site *queue)
 	uint64_t queue_bytes = 0;
 	uint64_t leaking_bytes = 0;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	EACH (site, model->sites, model->site_count) {
 		if (rank_compare_places(site, queue) == 0)
 			*(site->leak == MODEL_LEAK_LEAK ? &leaking_bytes : &queue_bytes) += site->live_bytes;
 	}
@@ -300,8 +299,7 @@ judge_process(struct model *model, const struct model_process *process)
 	size_t count;
 	struct entry *entries = collect(model, process, &count);
 
-	if (count != 0)
-		qsort(entries, count, sizeof(*entries), compare_entries);
+	SORT(entries, count, compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
 		size_t peak;
 
@@ -330,9 +328,7 @@ held_over_time_classify(struct model *model)
 {
 	for (size_t i = 0; i < model->site_count; i++)
 		model->sites[i].swept_bytes = 0;
-	for (size_t i = 0; i < model->process_count; i++) {
-		const struct model_process *process = &model->processes[i];
-
+	EACH (process, model->processes, model->process_count) {
 		if (process->point_count >= POINTS_MIN)
 			judge_process(model, process);
 	}

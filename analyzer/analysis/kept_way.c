@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
-#include "base/memory.h"
+#include "base/hash.h"
 
 #define LIVE_PART 10           // of the blocks that are alive, all but one part of so many come this way,
 #define KEPT_PART 2            // of its blocks one part of so many stays,
@@ -29,12 +28,8 @@ count_caller(struct caller **callers, const struct model_site *site, size_t numb
 {
 	struct caller *found;
 
-	HASH_FIND_PTR(*callers, &frame, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->frame = frame;
+	if (HASH_MADE(*callers, frame, frame, found)) {
 		found->depth = depth;
-		HASH_ADD_PTR(*callers, frame, found);
 	} else if (found->site == number) {
 		return;
 	}

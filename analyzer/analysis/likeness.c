@@ -58,8 +58,7 @@ sort(struct likeness_index *index)
 {
 	if (index->is_sorted)
 		return;
-	if (index->count != 0)
-		qsort(index->traces, index->count, sizeof(*index->traces), compare_traces);
+	SORT(index->traces, index->count, compare_traces);
 	free(index->is_taken);
 	index->is_taken = memory_zeroed(index->item_room + 1, sizeof(*index->is_taken));
 	index->is_sorted = true;

@@ -10,9 +10,7 @@
 static uint64_t
 last_seen_ns(const struct model_process *process)
 {
-	if (process->ended_monotonic_ns != 0)
-		return process->ended_monotonic_ns;
-	return process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns : 0;
+	return process->ended_monotonic_ns ?: model_last_seen_ns(process);
 }
 
 struct line_steps

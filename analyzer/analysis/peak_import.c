@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/items.h"
 
 #define OTHER_PART 8 // this part of what was live at the peak may be of other lines than the import's
 #define GONE_PART 8  // this part of it may be released at the end
@@ -74,15 +75,10 @@ name_of(const struct model_site *site, char name[PEAK_IMPORT_BYTES])
 static bool
 is_over(const struct model *model, const struct model_site *site, uint64_t peak_ms)
 {
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *later = &model->sites[i];
-
-		if (later->process == site->process && later->first_ms > site->first_ms &&
-		    later->first_ms < peak_ms - peak_ms / TICK_PART && later->where != NULL && later->where->is_user &&
-		    !is_of_import(later))
-			return true;
-	}
-	return false;
+	return ANY(later, model->sites, model->site_count,
+	           later->process == site->process && later->first_ms > site->first_ms &&
+	               later->first_ms < peak_ms - peak_ms / TICK_PART && later->where != NULL && later->where->is_user &&
+	               !is_of_import(later));
 }
 
 bool

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text_start.h"
@@ -41,11 +42,7 @@ rank_peak_in_memory(const struct model_site *site)
 static bool
 has_lost_names(const struct model_site *site)
 {
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (text_starts(site->frames[i]->file, NAME_LOST))
-			return true;
-	}
-	return false;
+	return ANY(frame, site->frames, site->frame_count, text_starts((*frame)->file, NAME_LOST));
 }
 
 bool
@@ -67,8 +64,7 @@ rank_elsewhere_bytes(const struct model *model, const struct model_domain *domai
 	uint64_t live_bytes = 0;
 	uint64_t peak_bytes = 0;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
+	EACH (site, model->sites, model->site_count) {
 		const struct model_domain *own = &model->domains[site->domain];
 
 		if ((domain != NULL ? own != domain : domain_is_address_space(own->id.kind)) || !rank_is_elsewhere(model, site))
@@ -83,10 +79,8 @@ uint64_t
 rank_elsewhere_worth_bytes(const struct model *model)
 {
 	uint64_t bytes = rank_elsewhere_bytes(model, NULL);
-	uint64_t peak_bytes = 0;
+	uint64_t peak_bytes = SUM_OF(process, model->processes, model->process_count, process->peak_bytes);
 
-	for (size_t i = 0; i < model->process_count; i++)
-		peak_bytes += model->processes[i].peak_bytes;
 	return bytes >= ELSEWHERE_WORTH_BYTES && bytes >= peak_bytes / 16 ? bytes : 0;
 }
 
@@ -250,10 +244,10 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 	struct rank_line *unordered;
 
 	ranked->site_count = collect(model, ranking, domain, entries);
-	qsort(entries, ranked->site_count, sizeof(*entries), compare_by_place);
+	SORT(entries, ranked->site_count, compare_by_place);
 	unordered = memory_zeroed(ranked->site_count, sizeof(*unordered));
 	ranked->line_count = group(entries, ranked->site_count, unordered);
-	qsort(entries, ranked->site_count, sizeof(*entries), compare_by_rank);
+	SORT(entries, ranked->site_count, compare_by_rank);
 
 	ranked->lines = memory_zeroed(ranked->line_count, sizeof(*ranked->lines));
 	ranked->sites = memory_zeroed(ranked->site_count, sizeof(*ranked->sites));

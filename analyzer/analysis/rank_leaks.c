@@ -11,6 +11,7 @@
 
 #include "analysis/device_parts.h"
 #include "analysis/rank.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text_start.h"
@@ -129,11 +130,9 @@ static bool
 stays_evenly(const struct model_site *site)
 {
 	uint64_t all = surviving(site, 0, SURVIVAL_QUARTERS);
-	bool is_even = all >= EVEN_BLOCKS_MIN;
 
-	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
-		is_even = is_even && site->quarters[i] * EVEN_PART * SURVIVAL_QUARTERS >= all;
-	return is_even;
+	return all >= EVEN_BLOCKS_MIN &&
+	       !ANY(quarter, site->quarters, SURVIVAL_QUARTERS, *quarter * EVEN_PART * SURVIVAL_QUARTERS < all);
 }
 
 bool
@@ -243,9 +242,7 @@ find_latest_lines(const struct model *model)
 {
 	uint64_t *latest_ms = memory_zeroed(model->process_count, sizeof(*latest_ms));
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	EACH (site, model->sites, model->site_count) {
 		if (site->first_ms > latest_ms[site->process] && site->where != NULL && site->where->is_user &&
 		    !rank_is_below_import(site) && !rank_is_import(site))
 			latest_ms[site->process] = site->first_ms;
@@ -346,7 +343,7 @@ judge_filling_lines(struct model *model)
 		has_filling = has_filling || model->sites[i].leak == MODEL_LEAK_FILLING;
 	}
 	if (has_filling)
-		qsort(sites, count, sizeof(*sites), compare_lines_of_processes);
+		SORT(sites, count, compare_lines_of_processes);
 	for (size_t first = 0, end; has_filling && first < count; first = end) {
 		double quarters[SURVIVAL_QUARTERS] = { 0 };
 		uint64_t volume_bytes = 1;
@@ -374,7 +371,7 @@ judge_backlogs(struct model *model)
 		if (model->sites[i].leak == MODEL_LEAK_BACKLOG || model->sites[i].leak == MODEL_LEAK_STEADY)
 			sites[count++] = &model->sites[i];
 	}
-	qsort(sites, count, sizeof(*sites), compare_lines_of_processes);
+	SORT(sites, count, compare_lines_of_processes);
 	for (size_t first = 0, end; first < count; first = end) {
 		uint64_t backlog_bytes = 0;
 		uint64_t bytes = 0;
@@ -412,7 +409,7 @@ rank_leaks_classify(struct model *model)
 		if (model->sites[i].leak == MODEL_LEAK_LEAK)
 			leaking[count++] = &model->sites[i];
 	}
-	qsort(leaking, count, sizeof(struct model_site *), compare_places);
+	SORT(leaking, count, compare_places);
 	judge_lines(model, latest_ms, leaking, count);
 	judge_backlogs(model);
 	free(latest_ms);

@@ -6,6 +6,7 @@
 #include "analysis/refused_requests.h"
 
 #include "analysis/device_parts.h"
+#include "base/items.h"
 #include "kmem_words.h"
 
 // refusals closer to each other count as one: an allocator tries once more, in smaller pieces
@@ -22,7 +23,7 @@ static const char *const state_names[] = {
 	[REFUSAL_PENDING] = "pending",
 	[REFUSAL_RECOVERED] = "recovered",
 };
-static_assert(sizeof(state_names) / sizeof(state_names[0]) == REFUSAL_STATES, "each state has a name");
+static_assert(COUNT_OF(state_names) == REFUSAL_STATES, "each state has a name");
 
 const char *
 refusal_state_name(enum refusal_state state)
@@ -60,12 +61,9 @@ given_up_for(const struct model *model, const struct model_failed *failed)
 static bool
 is_last_of_process(const struct model *model, const struct model_failed *failed)
 {
-	for (size_t i = 0; i < model->failed_count; i++) {
-		if (model->failed[i].process == failed->process &&
-		    model->failed[i].monotonic_ns > failed->monotonic_ns + REFUSED_REQUESTS_APART_NS)
-			return false;
-	}
-	return true;
+	return !ANY(other, model->failed, model->failed_count,
+	            other->process == failed->process &&
+	                other->monotonic_ns > failed->monotonic_ns + REFUSED_REQUESTS_APART_NS);
 }
 
 /*
@@ -102,11 +100,11 @@ static uint64_t
 ended_about(const struct model *model, const struct model_failed *failed)
 {
 	const struct model_process *process = &model->processes[failed->process];
-	uint64_t ended = verdict_ended_ns(process);
+	uint64_t ended = model_ended_ns(process);
 
 	if (ended != 0 || !is_tensors(model, failed) || process->heartbeat_count == 0)
 		return ended;
-	ended = process->heartbeats[process->heartbeat_count - 1].monotonic_ns;
+	ended = model_last_seen_ns(process);
 	return ended > failed->monotonic_ns ? ended : failed->monotonic_ns;
 }
 
@@ -139,7 +137,7 @@ refusal_state(const struct model *model, const struct verdict_now *now, const st
 		return REFUSAL_FATAL;
 	/* Nobody saw when it ended, but it was given no more than an exception takes, and was not seen at work much later. */
 	if (end == VERDICT_END_GONE && ended == 0 && is_last_of_process(model, failed) && failed->is_got_known &&
-	    failed->got_bytes < ERROR_BYTES && verdict_last_seen_ns(process) < failed->monotonic_ns + END_AFTER_REFUSAL_NS)
+	    failed->got_bytes < ERROR_BYTES && model_last_seen_ns(process) < failed->monotonic_ns + END_AFTER_REFUSAL_NS)
 		return REFUSAL_FATAL;
 	return REFUSAL_RECOVERED;
 }
@@ -174,9 +172,7 @@ refusal_of_end(const struct model *model, const struct verdict_now *now, unsigne
 {
 	const struct model_failed *last = NULL, *found;
 
-	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
+	EACH (failed, model->failed, model->failed_count) {
 		if (failed->process == process && is_fatal(model, now, failed) &&
 		    (last == NULL || failed->monotonic_ns >= last->monotonic_ns))
 			last = failed;
@@ -273,9 +269,7 @@ restore(struct model *model, const struct verdict_now *now, unsigned process, un
 {
 	const struct model_failed *chosen = NULL;
 
-	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
+	EACH (failed, model->failed, model->failed_count) {
 		if (failed->process == process && failed->has_held && device_parts_device(model, failed->domain) == device &&
 		    is_fatal(model, now, failed) &&
 		    (chosen == NULL || filling_bytes(model, failed, device) >= filling_bytes(model, chosen, device)))

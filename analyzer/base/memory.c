@@ -7,7 +7,6 @@
 
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,4 +72,19 @@ memory_printed(const char *format, ...)
 	text = memory_vprinted(format, values);
 	va_end(values);
 	return text;
+}
+
+FILE *
+memory_stream(char **text, size_t *bytes)
+{
+	static size_t nobodys_bytes;
+
+	return checked(open_memstream(text, bytes != NULL ? bytes : &nobodys_bytes));
+}
+
+void
+memory_stream_close(FILE *stream)
+{
+	if (fclose(stream) != 0)
+		memory_exhausted();
 }

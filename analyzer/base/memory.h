@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Zeroed; never NULL, also for 0 elements. Freed with free(). */
 void *memory_zeroed(size_t count, size_t size) __attribute__((malloc, alloc_size(1, 2), returns_nonnull));
@@ -23,6 +24,10 @@ char *memory_text(const char *text) __attribute__((malloc, returns_nonnull));
 char *memory_printed(const char *format, ...) __attribute__((malloc, returns_nonnull, format(printf, 1, 2)));
 char *memory_vprinted(const char *format, va_list values)
 	__attribute__((malloc, returns_nonnull, format(printf, 1, 0)));
+
+/* A stream whose text is *text once it is closed, for free(), and *bytes long; bytes: may be NULL. */
+FILE *memory_stream(char **text, size_t *bytes) __attribute__((returns_nonnull));
+void memory_stream_close(FILE *stream);
 
 /* For what else needs memory and got none. */
 _Noreturn void memory_exhausted(void);

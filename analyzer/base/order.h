@@ -1,5 +1,5 @@
 /*
- * order.h - which of two values comes first, for qsort()?
+ * order.h - which of two values comes first, and an array in that order
  *
  * Below 0 the left one, 0 neither. Several are asked one after the other by `?:`, which goes on where the one before says 0:
  *
@@ -10,7 +10,9 @@
 #ifndef ORDER_H
 #define ORDER_H
 
+#include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 static inline int
@@ -26,7 +28,7 @@ order_texts(const char *left, const char *right)
 	return left == right ? 0 : strcmp(left, right);
 }
 
-/* Defines a function for qsort() and bsearch() of items of `type`: `order` says which of the items that a and b point to comes first. */
+/* Defines a function for SORT() and bsearch() of items of `type`: `order` says which of the items that a and b point to comes first. */
 #define ORDER_OF(name, type, order)                      \
 	static int name(const void *left, const void *right) \
 	{                                                    \
@@ -45,5 +47,14 @@ order_texts(const char *left, const char *right)
                                                          \
 		return order;                                    \
 	}
+
+/* Puts the items of an array in order. items: may be NULL when there are none. */
+#define SORT(items, count, compare)                                  \
+	do {                                                             \
+		size_t sort_count = (count);                                 \
+                                                                     \
+		if (sort_count > 1)                                          \
+			qsort((items), sort_count, sizeof(*(items)), (compare)); \
+	} while (0)
 
 #endif

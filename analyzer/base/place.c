@@ -12,7 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text_clean.h"
@@ -120,8 +120,7 @@ place_learn(const char *const *paths, size_t count)
 
 	place_forget();
 	memcpy(order, paths, count * sizeof(*order));
-	if (count != 0)
-		qsort(order, count, sizeof(*order), compare_by_name);
+	SORT(order, count, compare_by_name);
 	for (size_t first = 0, end; first < count; first = end) {
 		for (end = first + 1; end < count && strcmp(place_base(order[first]), place_base(order[end])) == 0;)
 			end++;

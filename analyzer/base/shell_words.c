@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
 
@@ -16,11 +17,7 @@ needs_quotes(const char *word, size_t length)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
 
-	for (size_t i = 0; i < length; i++) {
-		if (strchr(plain, word[i]) == NULL)
-			return true;
-	}
-	return length == 0;
+	return ANY(character, word, length, strchr(plain, *character) == NULL) || length == 0;
 }
 
 /* 'it'\''s' */

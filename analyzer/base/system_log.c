@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/items.h"
 #include "base/json_read.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
@@ -39,11 +40,7 @@ static const char *const telling[] = {
 static bool
 is_telling(const char *text)
 {
-	for (size_t i = 0; i < sizeof(telling) / sizeof(telling[0]); i++) {
-		if (strstr(text, telling[i]) != NULL)
-			return true;
-	}
-	return false;
+	return ANY(word, telling, COUNT_OF(telling), strstr(text, *word) != NULL);
 }
 
 static void

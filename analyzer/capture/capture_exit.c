@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "capture/capture_copy.h"
 #include "capture/capture_held.h"
@@ -57,11 +58,7 @@ is_interpreters(struct capture *capture, uint32_t number)
 
 	if (index == 0 || !capture_stack(capture, index, "stack of a site", &stack))
 		return false;
-	for (uint32_t i = 0; i < stack.frame_count; i++) {
-		if ((stack.frames[i] & KMEM_FRAME_PYTHON) != 0)
-			return false;
-	}
-	return true;
+	return !ANY(frame, stack.frames, stack.frame_count, (*frame & KMEM_FRAME_PYTHON) != 0);
 }
 
 /* By lines of Python, less what they allocated since and kept. */

@@ -87,8 +87,7 @@ list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 	(void)closedir(directory);
 	for (size_t i = 0; i < *count; i++)
 		capture_memory_settle((*paths)[i]);
-	if (*count != 0)
-		qsort(*paths, *count, sizeof(char *), compare_texts);
+	SORT(*paths, *count, compare_texts);
 	return true;
 }
 
@@ -275,7 +274,7 @@ read_folder(const char *folder, bool is_salvage, struct candidates *found, struc
 	if (found->count == 0)
 		return fail_set(fail, EXIT_CAPTURE, "%s: cannot read any of its %zu captures; the first error: %s", folder,
 		                count, list->damages[0]);
-	qsort(found->items, found->count, sizeof(*found->items), compare_candidates);
+	SORT(found->items, found->count, compare_candidates);
 	settle_leaders(found);
 	return true;
 }
@@ -368,8 +367,7 @@ capture_folder_sessions(const char *capture, bool is_salvage, struct session_lis
 		if (is_leader(&found, i))
 			leaders[count++] = found.items[i];
 	}
-	if (count != 0)
-		qsort(leaders, count, sizeof(*leaders), compare_starts);
+	SORT(leaders, count, compare_starts);
 	*sessions = (struct session_list){ .names = memory_zeroed(count + 1, sizeof(char *)) };
 	for (size_t i = 0; i < count; i++)
 		sessions->names[sessions->count++] = memory_text(leaders[i].session);

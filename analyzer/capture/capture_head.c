@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "capture/capture_copy.h"
@@ -102,11 +103,7 @@ is_any_chunk_sealed(const unsigned char *head)
 {
 	const struct kmem_chunk *directory = (const struct kmem_chunk *)(const void *)(head + KMEM_DIRECTORY_OFFSET);
 
-	for (uint32_t i = 0; i < KMEM_CHUNKS_MAX; i++) {
-		if (COPY_OF(directory[i].is_sealed) != 0)
-			return true;
-	}
-	return false;
+	return ANY(chunk, directory, KMEM_CHUNKS_MAX, COPY_OF(chunk->is_sealed) != 0);
 }
 
 /*
@@ -335,7 +332,7 @@ take_heartbeats(struct capture *capture, const unsigned char *before)
 		}
 		memcpy(&capture->heartbeats[capture->heartbeat_count++], &ring[i], sizeof(ring[i]));
 	}
-	qsort(capture->heartbeats, capture->heartbeat_count, sizeof(struct kmem_heartbeat), compare_heartbeats);
+	SORT(capture->heartbeats, capture->heartbeat_count, compare_heartbeats);
 }
 
 void

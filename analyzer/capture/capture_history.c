@@ -104,7 +104,6 @@ capture_history(struct capture *capture, bool is_written, size_t *count)
 			memcpy(&points[(*count)++], &part->points[k], sizeof(*points));
 		}
 	}
-	if (*count != 0)
-		qsort(points, *count, sizeof(*points), compare_points);
+	SORT(points, *count, compare_points);
 	return points;
 }

@@ -100,5 +100,5 @@ capture_marks_settle(struct capture *capture, const unsigned char *before)
 		else
 			memcpy(&capture->marks[capture->mark_count++], &now[i], sizeof(now[i]));
 	}
-	qsort(capture->marks, capture->mark_count, sizeof(struct kmem_mark), compare_marks);
+	SORT(capture->marks, capture->mark_count, compare_marks);
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/shell_words.h"
@@ -81,17 +82,14 @@ is_format(const char *word, bool *has_value)
 static char *
 joined_words(char *const *words)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *stream = open_memstream(&text, &bytes);
+	char *text;
+	size_t bytes;
+	FILE *stream = memory_stream(&text, &bytes);
 	char *joined;
 
-	if (stream == NULL)
-		memory_exhausted();
 	for (; words != NULL && *words != NULL; words++)
 		(void)fwrite(*words, 1, strlen(*words) + 1, stream);
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	joined = shell_words_join(text, bytes);
 	free(text);
 	return joined;
@@ -104,25 +102,22 @@ joined_words(char *const *words)
 static char *
 repeat_of(const struct options *options, const struct baseline *after)
 {
-	char *words = NULL;
-	size_t bytes = 0;
-	FILE *stream = open_memstream(&words, &bytes);
+	char *words;
+	size_t bytes;
+	FILE *stream = memory_stream(&words, &bytes);
 	char *joined;
 	char *given = joined_words(options->command_line);
 	const char *program = given[0] != '\0' ? given : after->command;
 	char *text;
 	bool has_value;
 
-	if (stream == NULL)
-		memory_exhausted();
 	for (int i = 0; i < options->option_word_count; i++) {
 		if (!is_format(options->option_words[i], &has_value))
 			(void)fwrite(options->option_words[i], 1, strlen(options->option_words[i]) + 1, stream);
 		else
 			i += !has_value;
 	}
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	joined = shell_words_join(words, bytes);
 	if (program[0] == '\0')
 		text = memory_text("");
@@ -259,9 +254,7 @@ has_something_to_judge(const struct options *options, const struct config *confi
 			"check: no baseline given: add --baseline base.json, or budgets in %s (check --init writes one)",
 			config->path[0] != '\0' ? config->path : CONFIG_FILE_DEFAULT);
 	for (size_t i = 0; i < config->budget_count; i++) {
-		for (size_t k = 0; k < CONFIG_FIGURES; k++) {
-			const struct config_amount *amount = &config->budgets[i].amounts[k];
-
+		EACH (amount, config->budgets[i].amounts, CONFIG_FIGURES) {
 			if (amount->is_given && amount->is_growth)
 				return fail_set(fail, EXIT_USAGE,
 				                "%s:%zu: this budget is beyond the baseline: add --baseline base.json", config->path,
@@ -469,11 +462,7 @@ static const struct statuses {
 static const struct statuses *
 find_statuses(const char *name)
 {
-	for (size_t i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-		if (strcmp(statuses[i].name, name) == 0)
-			return &statuses[i];
-	}
-	return NULL;
+	return FIRST(status, statuses, COUNT_OF(statuses), strcmp(status->name, name) == 0);
 }
 
 static int

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/text_clean.h"
@@ -33,11 +34,8 @@ cmd_report_check_project(const struct model *model, const char *project, struct 
 {
 	if (project == NULL)
 		return true;
-	for (size_t i = 0; i < model->site_count; i++) {
-		if (model->sites[i].where != NULL && model->sites[i].where->is_user)
-			return true;
-	}
-	return fail_set(fail, EXIT_USAGE, "--project %s: %s: no line would be yours", project,
+	return ANY(site, model->sites, model->site_count, site->where != NULL && site->where->is_user) ||
+	       fail_set(fail, EXIT_USAGE, "--project %s: %s: no line would be yours", project,
 	                access(project, F_OK) == 0 ? "no code below it allocated anything"
 	                                           : "there is no such folder, and no code below it in the capture");
 }
@@ -164,11 +162,7 @@ rows_of(const struct options *options, uint64_t text_top)
 static bool
 has_devices(const struct report *report)
 {
-	for (size_t i = 0; i < report->domain_count; i++) {
-		if (report->domains[i].is_device)
-			return true;
-	}
-	return false;
+	return ANY(domain, report->domains, report->domain_count, domain->is_device);
 }
 
 bool
@@ -190,7 +184,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 	if (report->guard.line_count != 0 && report->domain == NULL)
 		(void)fputc('\n', stream);
 	render_text_guard(report, stream);
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(tables); i++) {
 		const struct render_options wanted = {
 			.is_native = options->is_native,
 			.scope = options->domain != NULL ? RENDER_ALL : tables[i].scope,

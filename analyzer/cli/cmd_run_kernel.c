@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "capture/kill_counters.h"
 #include "cli/cmd_report.h"
@@ -34,7 +35,7 @@ set_extension(const char *self)
 	static const char *const places[] = { "../share/kmemshim/python", "../python", "../../python" };
 	const char *present = getenv("PYTHONPATH");
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(places); i++) {
 		char wanted[PATH_MAX + 64];
 		char probe[PATH_MAX + 32];
 		char real[PATH_MAX];
@@ -61,12 +62,9 @@ arguments_of(const struct options *options, bool has_extension)
 {
 	static char extension[] = "--ext=kmemshim";
 	size_t count = (size_t)options->argument_count;
-	bool is_ipython = false;
 	char **arguments;
 
-	for (size_t i = 0; i < count; i++)
-		is_ipython = is_ipython || strncmp(options->arguments[i], "ipykernel", 9) == 0;
-	if (!is_ipython || !has_extension)
+	if (!has_extension || !ANY(word, options->arguments, count, strncmp(*word, "ipykernel", 9) == 0))
 		return options->arguments;
 	arguments = memory_zeroed(count + 2, sizeof(*arguments)); // for the life of the kernel
 	memcpy(arguments, options->arguments, count * sizeof(*arguments));
@@ -116,20 +114,16 @@ static void
 tell_death(const struct options *options, const struct launch *launch, const struct program *program,
            const struct kernel_life *life, char cause[CMD_RUN_CAUSE_BYTES])
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *stream = open_memstream(&text, &bytes);
+	char *text;
+	FILE *stream = memory_stream(&text, NULL);
 	struct fail fail;
 
-	if (stream == NULL)
-		memory_exhausted();
 	cause[0] = '\0';
 	if (launch->capture[0] == '\0')
 		cmd_run_say_nothing_recorded(launch, program, stream);
 	else if (!cmd_run_summarise(options, launch, stream, cause, &fail))
 		(void)fprintf(stream, "kmemshim: %s\n", fail.text);
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	if (life->folder[0] != '\0')
 		publish(life->folder, text);
 	else

@@ -17,6 +17,7 @@
 
 #include "analysis/model_finish.h"
 #include "analysis/rank.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/units.h"
@@ -205,18 +206,14 @@ cmd_runs_has_rounds(const struct options *options)
 static char *
 word_with_rounds(const char *word, uint64_t rounds)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *stream = open_memstream(&text, &bytes);
+	char *text;
+	FILE *stream = memory_stream(&text, NULL);
 	const char *mark;
 
-	if (stream == NULL)
-		memory_exhausted();
 	for (; (mark = strstr(word, rounds_mark)) != NULL; word = mark + strlen(rounds_mark))
 		(void)fprintf(stream, "%.*s%" PRIu64, (int)(mark - word), word, rounds);
 	(void)fputs(word, stream);
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	return text;
 }
 
@@ -300,11 +297,7 @@ cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, str
 static bool
 has_domain(const struct baseline *baseline, const char *domain)
 {
-	for (size_t i = 0; i < baseline->domain_count; i++) {
-		if (rank_domain_matches(baseline->domains[i].name, domain))
-			return true;
-	}
-	return false;
+	return ANY(row, baseline->domains, baseline->domain_count, rank_domain_matches(row->name, domain));
 }
 
 bool

@@ -6,11 +6,11 @@
 #include "diff/diff.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/units.h"
@@ -23,18 +23,7 @@
 #define NAMED_MOST 2
 #define SECOND_PART 20 // of the first one's change, for the second to be named
 
-const char *
-diff_state_name(unsigned state)
-{
-	static const char *const names[DIFF_STATES] = {
-		[DIFF_CHANGED] = "changed",
-		[DIFF_NEW] = "new",
-		[DIFF_GONE] = "gone",
-		[DIFF_SAME] = "same",
-	};
-
-	return state < DIFF_STATES ? names[state] : NULL;
-}
+NAMES_OF(diff_state_name, [DIFF_CHANGED] = "changed", [DIFF_NEW] = "new", [DIFF_GONE] = "gone", [DIFF_SAME] = "same")
 
 /* ---- rows ---- */
 
@@ -154,8 +143,7 @@ diff_compare(const struct diff_side *before, const struct diff_side *after, enum
 	diff->before = before;
 	diff->after = after;
 	make_rows(diff, pairs, count);
-	if (diff->row_count != 0)
-		qsort(diff->rows, diff->row_count, sizeof(*diff->rows), compare_rows);
+	SORT(diff->rows, diff->row_count, compare_rows);
 	free(pairs);
 	return diff;
 }
@@ -175,16 +163,12 @@ struct diff_section
 diff_section(const struct diff *diff, enum diff_state state, uint64_t top)
 {
 	struct diff_section section = { .rows = diff->rows };
-	uint64_t most = 0;
+	uint64_t most = MOST_OF(row, diff->rows, diff->row_count,
+	                        !row->is_address_space && !row->is_within_error ? amount_of(row) : 0);
 
-	for (size_t i = 0; i < diff->row_count; i++) {
-		if (!diff->rows[i].is_address_space && !diff->rows[i].is_within_error && amount_of(&diff->rows[i]) > most)
-			most = amount_of(&diff->rows[i]);
-	}
 	for (unsigned earlier = 0; earlier < state; earlier++)
 		section.rows += diff->counts[earlier];
-	for (size_t i = 0; i < diff->counts[state]; i++) {
-		const struct diff_row *row = &section.rows[i];
+	EACH (row, section.rows, diff->counts[state]) {
 		bool is_trifle = amount_of(row) < most / TRIFLE_PART;
 
 		if (row->is_address_space) {
@@ -271,8 +255,7 @@ find_most(const struct diff *diff, const struct scope *scope, const struct diff_
 {
 	size_t found = 0;
 
-	for (size_t i = 0; i < diff->row_count; i++) {
-		const struct diff_row *row = &diff->rows[i];
+	EACH (row, diff->rows, diff->row_count) {
 		size_t at = found;
 
 		if (row->is_address_space || row->is_within_error || (scope != NULL && !is_in_scope(scope, row)))
@@ -293,16 +276,6 @@ find_most(const struct diff *diff, const struct scope *scope, const struct diff_
 	return found;
 }
 
-__attribute__((format(printf, 2, 3))) static void
-say(FILE *stream, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vfprintf(stream, format, arguments);
-	va_end(arguments);
-}
-
 static const char *
 more_or_less(int64_t change)
 {
@@ -321,13 +294,8 @@ rest_of(const struct diff *diff, const struct scope *scope, const struct diff_ro
 {
 	struct rest rest = { .count = 0 };
 
-	for (size_t i = 0; i < diff->row_count; i++) {
-		const struct diff_row *row = &diff->rows[i];
-		bool is_named = false;
-
-		for (size_t j = 0; j < named_count; j++)
-			is_named = is_named || named[j] == row;
-		if (is_named || !is_in_scope(scope, row) || change_of(scope, row) == 0)
+	EACH (row, diff->rows, diff->row_count) {
+		if (ANY(told, named, named_count, *told == row) || !is_in_scope(scope, row) || change_of(scope, row) == 0)
 			continue;
 		if (row->is_within_error) {
 			uint64_t error = scope->is_peak ? row->peak_error_bytes : row->live_error_bytes;
@@ -363,12 +331,12 @@ say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 	const char *old = UNITS_BYTES(then);
 	const char *new = UNITS_BYTES(now);
 	const char *change = UNITS_BYTES(now > then ? now - then : then - now);
-	say(stream, "%s ", scope->is_peak ? "At the peak" : "At the end");
+	(void)fprintf(stream, "%s ", scope->is_peak ? "At the peak" : "At the end");
 	if (strcmp(old, new) == 0)
-		say(stream, "about as much%s%s %s live (%s)", of, domain, scope->is_peak ? "was" : "is", new);
+		(void)fprintf(stream, "about as much%s%s %s live (%s)", of, domain, scope->is_peak ? "was" : "is", new);
 	else
-		say(stream, "%s %s%s%s %s live (%s, before %s)", change, now > then ? "more" : "less", of, domain,
-		    scope->is_peak ? "was" : "is", new, old);
+		(void)fprintf(stream, "%s %s%s%s %s live (%s, before %s)", change, now > then ? "more" : "less", of, domain,
+		              scope->is_peak ? "was" : "is", new, old);
 }
 
 static void
@@ -377,8 +345,8 @@ say_row(const struct diff *diff, const struct scope *scope, const struct diff_ro
 	char *name = diff_name(diff, diff_row_where(diff, row));
 	int64_t change = change_of(scope, row);
 
-	say(stream, "%s %s at %s%s%s", UNITS_BYTES(magnitude(change)), more_or_less(change),
-	    row->state == DIFF_NEW ? "the new " : "", name, row->state == DIFF_GONE ? ", which is gone" : "");
+	(void)fprintf(stream, "%s %s at %s%s%s", UNITS_BYTES(magnitude(change)), more_or_less(change),
+	              row->state == DIFF_NEW ? "the new " : "", name, row->state == DIFF_GONE ? ", which is gone" : "");
 	free(name);
 }
 
@@ -387,8 +355,9 @@ static void
 say_doubtful(const struct rest *rest, FILE *stream)
 {
 
-	say(stream, "%s %s in small Python objects (estimated, \302\261%s)", UNITS_BYTES(magnitude(rest->doubtful_change)),
-	    more_or_less(rest->doubtful_change), UNITS_BYTES(rest->doubtful_error_bytes));
+	(void)fprintf(stream, "%s %s in small Python objects (estimated, \302\261%s)",
+	              UNITS_BYTES(magnitude(rest->doubtful_change)), more_or_less(rest->doubtful_change),
+	              UNITS_BYTES(rest->doubtful_error_bytes));
 }
 
 static void
@@ -405,14 +374,14 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	if (count == NAMED_MOST && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
 		rest = rest_of(diff, scope, named, count = 1);
 	for (size_t i = 0; i < count; i++) {
-		say(stream, i == 0 ? ": " : ", ");
+		(void)fprintf(stream, i == 0 ? ": " : ", ");
 		say_row(diff, scope, named[i], stream);
 	}
 	if (magnitude(rest.change) > first / TRIFLE_PART)
-		say(stream, ", %s %s at %zu other %s%s", UNITS_BYTES(magnitude(rest.change)), more_or_less(rest.change),
-		    rest.count, unit, rest.count == 1 ? "" : "s");
+		(void)fprintf(stream, ", %s %s at %zu other %s%s", UNITS_BYTES(magnitude(rest.change)),
+		              more_or_less(rest.change), rest.count, unit, rest.count == 1 ? "" : "s");
 	if (magnitude(rest.doubtful_change) > first / TRIFLE_PART) {
-		say(stream, ", ");
+		(void)fprintf(stream, ", ");
 		say_doubtful(&rest, stream);
 	}
 }
@@ -426,12 +395,9 @@ diff_headline(const struct diff *diff)
 	struct rest rest;
 	uint64_t then;
 	uint64_t now;
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
+	char *text;
+	FILE *stream = memory_stream(&text, NULL);
 
-	if (stream == NULL)
-		memory_exhausted();
 	if (find_most(diff, NULL, most) != 0) {
 		scope = (struct scope){ .is_host = domain_is_host(name_of(most[0])->domain_kind),
 			                    .domain = name_of(most[0])->domain,
@@ -440,10 +406,11 @@ diff_headline(const struct diff *diff)
 		if (amount_of(most[0]) < LITTLE_BYTES && amount_of(most[0]) < (then > now ? then : now) / LITTLE_PART) {
 			char *name = diff_name(diff, diff_row_where(diff, most[0]));
 
-			say(stream, "Nearly nothing changed: the most is %s at %s", UNITS_BYTES(amount_of(most[0])), name);
+			(void)fprintf(stream, "Nearly nothing changed: the most is %s at %s", UNITS_BYTES(amount_of(most[0])),
+			              name);
 			rest = rest_of(diff, &scope, most, 1);
 			if (rest.doubtful_error_bytes > amount_of(most[0])) {
-				say(stream, ", beside ");
+				(void)fprintf(stream, ", beside ");
 				say_doubtful(&rest, stream);
 			}
 			free(name);
@@ -452,16 +419,15 @@ diff_headline(const struct diff *diff)
 			say_rows(diff, &scope, stream);
 		}
 	} else {
-		say(stream, "No %s changed", unit);
+		(void)fprintf(stream, "No %s changed", unit);
 		rest = rest_of(diff, &scope, most, 0);
 		if (rest.doubtful_error_bytes != 0) {
-			say(stream, " by more than the error of its estimate: ");
+			(void)fprintf(stream, " by more than the error of its estimate: ");
 			say_doubtful(&rest, stream);
 		}
 	}
-	say(stream, ".");
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	(void)fprintf(stream, ".");
+	memory_stream_close(stream);
 	return text;
 }
 
@@ -470,11 +436,7 @@ diff_headline(const struct diff *diff)
 static bool
 has_domain(const struct diff_side *side, enum domain_kind kind)
 {
-	for (size_t i = 0; i < side->domain_count; i++) {
-		if (side->domains[i].kind == kind)
-			return true;
-	}
-	return false;
+	return ANY(domain, side->domains, side->domain_count, domain->kind == kind);
 }
 
 /* Each: NULL where it is not so. */
@@ -547,9 +509,9 @@ diff_note(const struct diff *diff, unsigned number)
 	static char *(*const notes[])(const struct diff *diff) = {
 		note_program, note_python, note_objects, note_running, note_snapshot,
 	};
-	static_assert(sizeof(notes) / sizeof(notes[0]) <= DIFF_NOTES_MOST, "a reader has room for all");
+	static_assert(COUNT_OF(notes) <= DIFF_NOTES_MOST, "a reader has room for all");
 
-	for (size_t i = 0; i < sizeof(notes) / sizeof(notes[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(notes); i++) {
 		char *text = notes[i](diff);
 
 		if (text != NULL && number-- == 0)

@@ -68,7 +68,7 @@ group(struct matching *matching, unsigned of, bool is_qualified)
 	struct function *functions = matching->functions[of];
 	size_t count = 0;
 
-	qsort(lines, matching->line_counts[of], sizeof(*lines), is_qualified ? compare_by_qualified : compare_by_key);
+	SORT(lines, matching->line_counts[of], is_qualified ? compare_by_qualified : compare_by_key);
 	for (size_t i = 0; i < matching->line_counts[of]; i++) {
 		uint64_t key = is_qualified ? lines[i]->qualified_key : lines[i]->place_key;
 

@@ -52,12 +52,9 @@ diff_remark(const struct diff *diff, const struct diff_row *row)
 {
 	uint64_t error = row->live_error_bytes > row->peak_error_bytes ? row->live_error_bytes : row->peak_error_bytes;
 	const char *was = diff_row_was(diff, row);
-	char *text = NULL;
-	size_t length = 0;
-	FILE *stream = open_memstream(&text, &length);
+	char *text;
+	FILE *stream = memory_stream(&text, NULL);
 
-	if (stream == NULL)
-		memory_exhausted();
 	if (was != NULL && strcmp(row->before->function, row->after->function) == 0) {
 		add(stream, "was line %" PRIu32, row->before->line);
 	} else if (was != NULL) {
@@ -69,8 +66,7 @@ diff_remark(const struct diff *diff, const struct diff_row *row)
 	add_leak(row, stream);
 	if (error != 0)
 		add(stream, "an estimate, \302\261%s", UNITS_BYTES(error));
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	return text;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "diff/diff_words.h"
 
 static const enum diff_state shown_states[] = { DIFF_CHANGED, DIFF_NEW, DIFF_GONE };
@@ -39,11 +40,7 @@ put_columns(const char *first, const char *last, int width, FILE *stream)
 static const struct diff_domain *
 find_domain(const struct diff_side *side, const char *name)
 {
-	for (size_t i = 0; i < side->domain_count; i++) {
-		if (strcmp(side->domains[i].name, name) == 0)
-			return &side->domains[i];
-	}
-	return NULL;
+	return FIRST(domain, side->domains, side->domain_count, strcmp(domain->name, name) == 0);
 }
 
 static void
@@ -142,7 +139,7 @@ render_diff_text(const struct diff *diff, uint64_t top, FILE *stream)
 	}
 	(void)fputc('\n', stream);
 	put_domains(diff, stream);
-	for (size_t i = 0; i < sizeof(shown_states) / sizeof(shown_states[0]); i++)
+	for (size_t i = 0; i < COUNT_OF(shown_states); i++)
 		put_section(diff, shown_states[i], top, stream);
 	if (diff->counts[DIFF_SAME] != 0)
 		(void)fprintf(stream, "\n%zu %s%s the same.\n", diff->counts[DIFF_SAME],

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/units.h"
 #include "doctor/doctor_ask.h"
 #include "doctor/doctor_elf.h"
@@ -34,11 +35,7 @@ struct large {
 static bool
 is_of_libc(const char *path)
 {
-	for (size_t i = 0; i < sizeof(of_libc) / sizeof(of_libc[0]); i++) {
-		if (text_starts(place_base(path), of_libc[i]))
-			return true;
-	}
-	return false;
+	return ANY(name, of_libc, COUNT_OF(of_libc), text_starts(place_base(path), *name));
 }
 
 /* Keeps it among the largest, the largest first. */
@@ -142,7 +139,6 @@ name_archive(char line[160])
 {
 	static const char *const folders[] = { "/etc/apt/sources.list", "/etc/apt/sources.list.d" };
 	char suite[64] = "";
-	bool is_there = false;
 	bool is_ubuntu = false;
 	FILE *release = fopen("/etc/os-release", "re");
 	char *row = NULL;
@@ -156,9 +152,7 @@ name_archive(char line[160])
 	free(row);
 	if (release != NULL)
 		(void)fclose(release);
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
-		is_there = is_there || names_archive(folders[i]);
-	if (is_there || suite[0] == '\0')
+	if (ANY(folder, folders, COUNT_OF(folders), names_archive(*folder)) || suite[0] == '\0')
 		return;
 	(void)snprintf(line, 160,
 	               is_ubuntu ? "deb http://ddebs.ubuntu.com %s main universe"

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "jupyter/kernel_spec.h"
 #include "launch/launcher.h"
@@ -112,11 +113,7 @@ check_others(struct doctor *doctor, const struct kernel_spec *spec, const char *
 static bool
 is_before(const struct kernel_spec *specs, size_t count, const char *name)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (strcasecmp(specs[i].name, name) == 0)
-			return true;
-	}
-	return false;
+	return ANY(spec, specs, count, strcasecmp(spec->name, name) == 0);
 }
 
 void

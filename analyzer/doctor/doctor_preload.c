@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/regular_file.h"
 #include "version.h"
@@ -57,11 +58,7 @@ read_version(const char *path, char version[VERSION_BYTES])
 static bool
 is_one_of(const char *name, const char *const *names, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (strstr(name, names[i]) != NULL)
-			return true;
-	}
-	return false;
+	return ANY(known, names, count, strstr(name, *known) != NULL);
 }
 
 static void
@@ -101,10 +98,10 @@ check_preloaded(struct doctor *doctor, const char *list, const char *entry)
 		           "%s cannot be read: the loader prints an error at every start", entry);
 	else if (strcmp(name, "libkmemshim.so") == 0)
 		check_ours(doctor, list, entry);
-	if (is_one_of(name, recorders, sizeof(recorders) / sizeof(recorders[0])))
+	if (is_one_of(name, recorders, COUNT_OF(recorders)))
 		doctor_add(doctor, DOCTOR_PROBLEM, list, "use only one of the two",
 		           "%s records allocations too, and would record those of kmemshim", entry);
-	else if (is_one_of(name, allocators, sizeof(allocators) / sizeof(allocators[0])))
+	else if (is_one_of(name, allocators, COUNT_OF(allocators)))
 		doctor_add(doctor, DOCTOR_OK, list, "",
 		           "%s is an allocator: kmemshim run goes before it and records what is asked of it", entry);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/json_write.h"
 #include "export/export.h"
 
@@ -160,12 +161,9 @@ static unsigned
 times_before(const struct report *report, size_t index)
 {
 	const struct report_process *process = &report->processes[index];
-	unsigned times = 0;
 
-	for (size_t i = 0; i < index; i++)
-		times += report->processes[i].pid == process->pid &&
-		         strcmp(report->processes[i].of.name, process->of.name) == 0;
-	return times;
+	return (unsigned)SUM_OF(before, report->processes, index,
+	                        before->pid == process->pid && strcmp(before->of.name, process->of.name) == 0);
 }
 
 void
@@ -184,7 +182,7 @@ export_metrics(const struct report *report, const struct export_value *value, FI
 	};
 
 	(void)value; // all of them
-	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(families); i++) {
 		put_family(families[i].name, families[i].type, families[i].help, stream);
 		for (size_t domain = 0; domain < report->domain_count; domain++) {
 			if (!export_is_memory(report, (unsigned)domain))

@@ -11,7 +11,8 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
+#include "base/items.h"
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -37,9 +38,7 @@ moments_of(const struct report *report)
 		const struct model_process *process = &report->processes[i].of;
 		uint64_t end_ns = process->ended_monotonic_ns;
 
-		for (size_t j = 0; j < process->heartbeat_count; j++) {
-			const struct kmem_heartbeat *beat = &process->heartbeats[j];
-
+		EACH (beat, process->heartbeats, process->heartbeat_count) {
 			end_ns = beat->monotonic_ns > end_ns ? beat->monotonic_ns : end_ns;
 			if (beat->live_bytes >= most && beat->monotonic_ns > began_ns) {
 				most = beat->live_bytes;
@@ -82,13 +81,8 @@ word_of(struct stacks *stacks, const char *text)
 {
 	struct word *found;
 
-	HASH_FIND_STR(stacks->words, text, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->text = memory_text(text);
-		found->number = HASH_COUNT(stacks->words) + 1;
-		HASH_ADD_KEYPTR(hh, stacks->words, found->text, strlen(found->text), found);
-	}
+	if (HASH_TEXT_MADE(stacks->words, text, text, found))
+		found->number = HASH_COUNT(stacks->words);
 	return found;
 }
 
@@ -241,13 +235,9 @@ child_of(struct stacks *stacks, struct node *parent, const char *text)
 	const struct node_key key = { parent, word_of(stacks, text)->text };
 	struct node *found;
 
-	HASH_FIND(hh, stacks->nodes, &key, sizeof(key), found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->key = key;
+	if (HASH_MADE(stacks->nodes, key, key, found)) {
 		found->next = parent->first_child;
 		parent->first_child = found;
-		HASH_ADD(hh, stacks->nodes, key, sizeof(key), found);
 	}
 	return found;
 }
@@ -293,8 +283,7 @@ put_node(const struct node *node, const char *text, unsigned depth, uint64_t thr
 	for (const struct node *child = node->first_child; child != NULL; child = child->next) {
 		*MEMORY_NEXT(children, count, room) = child;
 	}
-	if (count != 0)
-		qsort(children, count, sizeof(*children), compare_nodes);
+	SORT(children, count, compare_nodes);
 	while (shown < count && children[shown]->bytes >= threshold)
 		shown++;
 	for (size_t i = shown; i < count; i++, small_count++)
@@ -343,8 +332,7 @@ put_looks(const struct report *report, unsigned *number, uint64_t from_ns, uint6
 
 	if (report->process_count != 1 || report->domain != NULL)
 		return;
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		const struct kmem_heartbeat *beat = &process->heartbeats[i];
+	EACH (beat, process->heartbeats, process->heartbeat_count) {
 		uint64_t ns = beat->monotonic_ns > began_ns ? beat->monotonic_ns - began_ns : 0;
 
 		if (ns > from_ns && ns < until_ns)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/items.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -20,21 +21,9 @@
 
 /* One site family, or one domain (family 0), in one run. */
 struct sample {
-	uint64_t family;
-	char domain[BASELINE_NAME_BYTES];
-	enum domain_kind domain_kind;
-	char where[PLACE_TEXT_BYTES];
-	uint64_t largest_bytes; // of the site that `where` is from
-	enum model_leak_class leak;
-	bool is_elsewhere;
-	bool may_accumulate;
-	bool has_accumulated;
-	const char *file;
-	uint32_t line;
-	struct baseline_place growing;
-	size_t suppression;
+	struct baseline_site of; // without what is counted over runs
+	uint64_t largest_bytes;  // of the site that of.where is from
 	uint64_t step_bytes;
-	uint64_t likeness[SITE_KEY_LIKENESSES];
 	uint64_t elsewhere_bytes; // of a domain
 	uint64_t run;
 	uint64_t live_bytes;
@@ -42,14 +31,8 @@ struct sample {
 };
 
 struct baseline_builder {
-	uint64_t run_count;
-	char program[BASELINE_PROGRAM_BYTES];
-	char python_version[16];
-	uint64_t generations; // the most of a line, of the run where that is least
-	uint64_t steps;       // of the run with the fewest
-	const char *command;
+	struct baseline *of;         // without rows until all runs are there
 	const struct config *config; // NULL = nobody watches
-	struct text_pool *texts;
 	struct sample *samples;
 	size_t count;
 	size_t room;
@@ -61,23 +44,37 @@ compare_samples(const void *a, const void *b)
 	const struct sample *left = a;
 	const struct sample *right = b;
 
-	int order = order_numbers(left->family, right->family);
+	int order = order_numbers(left->of.family, right->of.family);
 
-	order = order ?: (left->family == 0 ? strcmp(left->domain, right->domain) : 0);
+	order = order ?: (left->of.family == 0 ? strcmp(left->of.domain, right->of.domain) : 0);
 	return order ?: order_numbers(left->run, right->run);
 }
 
 static bool
 is_same_row(const struct sample *left, const struct sample *right)
 {
-	return left->family == right->family && (left->family != 0 || strcmp(left->domain, right->domain) == 0);
+	return left->of.family == right->of.family &&
+	       (left->of.family != 0 || strcmp(left->of.domain, right->of.domain) == 0);
 }
 
-/* A leak in one sibling or run outweighs all else; what an import left is only that when all agree. */
-static enum model_leak_class
-more_telling(enum model_leak_class left, enum model_leak_class right)
+/* What holds of a sibling, or in a run, holds of the whole. A leak outweighs all else; what an import left is only that when all agree. */
+static void
+join(struct sample *to, const struct sample *from)
 {
-	return model_leak_is_more_telling(right, left) ? right : left;
+	if (from->largest_bytes > to->largest_bytes) {
+		to->largest_bytes = from->largest_bytes;
+		memcpy(to->of.where, from->of.where, sizeof(to->of.where));
+		to->of.file = from->of.file;
+		to->of.line = from->of.line;
+	}
+	if (from->of.growing.bytes > to->of.growing.bytes)
+		to->of.growing = from->of.growing;
+	to->of.suppression = to->of.suppression != 0 ? to->of.suppression : from->of.suppression;
+	if (model_leak_is_more_telling(from->of.leak, to->of.leak))
+		to->of.leak = from->of.leak;
+	to->of.is_elsewhere = to->of.is_elsewhere || from->of.is_elsewhere;
+	to->of.may_accumulate = to->of.may_accumulate || from->of.may_accumulate;
+	to->of.has_accumulated = to->of.has_accumulated || from->of.has_accumulated;
 }
 
 struct baseline_builder *
@@ -85,17 +82,19 @@ baseline_begin(void)
 {
 	struct baseline_builder *builder = memory_zeroed(1, sizeof(*builder));
 
-	builder->texts = text_pool_new();
-	builder->command = "";
+	builder->of = memory_zeroed(1, sizeof(*builder->of));
+	builder->of->texts = text_pool_new();
+	builder->of->command = "";
 	return builder;
 }
 
 static struct sample *
 add_sample(struct baseline_builder *builder)
 {
-	builder->samples = memory_grown(builder->samples, &builder->room, builder->count + 1, sizeof(*builder->samples));
-	builder->samples[builder->count] = (struct sample){ .run = builder->run_count, .file = "" };
-	return &builder->samples[builder->count++];
+	struct sample *sample = MEMORY_NEXT(builder->samples, builder->count, builder->room);
+
+	*sample = (struct sample){ .run = builder->of->run_count, .of.file = "", .of.growing.file = "" };
+	return sample;
 }
 
 /* Adds the siblings of a family into one sample; samples of this run start at `first` and are sorted. */
@@ -113,22 +112,10 @@ merge_siblings(struct baseline_builder *builder, size_t first)
 			builder->samples[kept] = *from;
 			continue;
 		}
-		if (from->largest_bytes > to->largest_bytes) {
-			to->largest_bytes = from->largest_bytes;
-			memcpy(to->where, from->where, sizeof(to->where));
-			to->file = from->file;
-			to->line = from->line;
-		}
+		join(to, from);
 		to->live_bytes += from->live_bytes;
 		to->peak_bytes += from->peak_bytes;
 		to->step_bytes += from->step_bytes;
-		if (from->growing.bytes > to->growing.bytes)
-			to->growing = from->growing;
-		to->suppression = to->suppression != 0 ? to->suppression : from->suppression;
-		to->leak = more_telling(to->leak, from->leak);
-		to->is_elsewhere = to->is_elsewhere || from->is_elsewhere;
-		to->may_accumulate = to->may_accumulate || from->may_accumulate;
-		to->has_accumulated = to->has_accumulated || from->has_accumulated;
 	}
 	builder->count = builder->count > first ? kept + 1 : kept;
 }
@@ -136,7 +123,7 @@ merge_siblings(struct baseline_builder *builder, size_t first)
 const char *
 baseline_builder_program(const struct baseline_builder *builder)
 {
-	return builder->program;
+	return builder->of->program;
 }
 
 const char *
@@ -172,7 +159,7 @@ suppression_of(const struct baseline_builder *builder, const struct model_site *
 	for (uint32_t i = 0; i < site->frame_count && found == SIZE_MAX; i++) {
 		const char *const texts[] = { site->frames[i]->function, site->frames[i]->file, site->frames[i]->module };
 
-		for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]) && found == SIZE_MAX; k++)
+		for (size_t k = 0; k < COUNT_OF(texts) && found == SIZE_MAX; k++)
 			found = texts[k][0] != '\0' ? config_suppressed_by(builder->config, texts[k]) : SIZE_MAX;
 	}
 	return found + 1; // SIZE_MAX is 0
@@ -182,26 +169,15 @@ suppression_of(const struct baseline_builder *builder, const struct model_site *
 static uint64_t
 steps_of(const struct model *model)
 {
-	uint64_t steps = 0;
-
-	for (size_t i = 0; i < model->process_count; i++) {
-		if (model->processes[i].steps.source != KMEM_STEPS_NONE && model->processes[i].steps.count > steps)
-			steps = model->processes[i].steps.count;
-	}
-	return steps;
+	return MOST_OF(process, model->processes, model->process_count,
+	               process->steps.source != KMEM_STEPS_NONE ? process->steps.count : 0);
 }
 
 /* The most generations that one of its lines has seen: with too few, no line can be called a leak. */
 static uint64_t
 generations_of(const struct model *model)
 {
-	uint64_t generations = 0;
-
-	for (size_t i = 0; i < model->site_count; i++) {
-		if (model->sites[i].generations_total > generations)
-			generations = model->sites[i].generations_total;
-	}
-	return generations;
+	return MOST_OF(site, model->sites, model->site_count, site->generations_total);
 }
 
 static bool
@@ -227,22 +203,21 @@ step_bytes_of(const struct model_site *site, uint64_t steps, bool is_recognised)
 
 /* To be called when the sample has its own place. */
 static void
-note_growing(struct sample *sample, const struct model_site *site)
+note_growing(struct baseline_site *of, const struct model_site *site)
 {
-	sample->growing = (struct baseline_place){ .file = "" };
 	if (!is_growing(site))
 		return;
-	memcpy(sample->growing.where, sample->where, sizeof(sample->where));
-	sample->growing.file = sample->file;
-	sample->growing.line = sample->line;
-	sample->growing.bytes = site->live_bytes;
+	memcpy(of->growing.where, of->where, sizeof(of->where));
+	of->growing.file = of->file;
+	of->growing.line = of->line;
+	of->growing.bytes = site->live_bytes;
 }
 
 static const char *
 command_of(struct baseline_builder *builder, const struct kmem_identity *identity)
 {
 	char *joined = shell_words_join(identity->command, identity->command_bytes);
-	const char *command = text_pool_add_text(builder->texts, joined);
+	const char *command = text_pool_add_text(builder->of->texts, joined);
 
 	free(joined);
 	return command;
@@ -255,60 +230,59 @@ baseline_add_run(struct baseline_builder *builder, struct finished_model finishe
 	size_t first = builder->count;
 	uint64_t steps = steps_of(model);
 
-	if (builder->run_count == 0 || generations_of(model) < builder->generations)
-		builder->generations = generations_of(model);
-	builder->steps = builder->run_count == 0 || steps < builder->steps ? steps : builder->steps;
-	(void)baseline_program(model, builder->program);
-	if (builder->run_count == 0)
-		builder->command = command_of(builder, model->processes[0].identity);
-	for (size_t i = 0; i < model->process_count && builder->python_version[0] == '\0'; i++) {
+	if (builder->of->run_count == 0 || generations_of(model) < builder->of->generations)
+		builder->of->generations = generations_of(model);
+	builder->of->steps = builder->of->run_count == 0 || steps < builder->of->steps ? steps : builder->of->steps;
+	(void)baseline_program(model, builder->of->program);
+	if (builder->of->run_count == 0)
+		builder->of->command = command_of(builder, model->processes[0].identity);
+	for (size_t i = 0; i < model->process_count && builder->of->python_version[0] == '\0'; i++) {
 		uint32_t version = model->processes[i].python_version;
 
 		if (version != 0)
-			(void)snprintf(builder->python_version, sizeof(builder->python_version), "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
-			               version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
+			(void)snprintf(builder->of->python_version, sizeof(builder->of->python_version),
+			               "%" PRIu32 ".%" PRIu32 ".%" PRIu32, version >> 24, version >> 16 & 0xff,
+			               version >> 8 & 0xff);
 	}
 	for (size_t i = 0; i < model->domain_count; i++) {
 		struct sample *sample = add_sample(builder);
 
-		(void)snprintf(sample->domain, sizeof(sample->domain), "%s", model->domains[i].name);
+		(void)snprintf(sample->of.domain, sizeof(sample->of.domain), "%s", model->domains[i].name);
 		sample->live_bytes = model->domains[i].live_bytes;
 		sample->peak_bytes = model->domains[i].peak_bytes;
-		sample->domain_kind = model->domains[i].id.kind;
+		sample->of.domain_kind = model->domains[i].id.kind;
 		sample->elsewhere_bytes = rank_elsewhere_bytes(model, &model->domains[i]);
 	}
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
+	EACH (site, model->sites, model->site_count) {
 		const struct model_frame *where = site->where;
 		struct sample *sample;
 
 		if (site->live_bytes == 0 && site->peak_bytes == 0)
 			continue;
 		sample = add_sample(builder);
-		sample->family = site_key_family(site->key);
-		(void)snprintf(sample->domain, sizeof(sample->domain), "%s", model->domains[site->domain].name);
+		sample->of.family = site_key_family(site->key);
+		(void)snprintf(sample->of.domain, sizeof(sample->of.domain), "%s", model->domains[site->domain].name);
 		(void)place_text(where != NULL ? where->file : "", where != NULL ? where->line : 0,
-		                 where != NULL ? where->function : "", where != NULL ? where->module : "", 0, sample->where);
+		                 where != NULL ? where->function : "", where != NULL ? where->module : "", 0, sample->of.where);
 		sample->largest_bytes = site->live_bytes > site->peak_bytes ? site->live_bytes : site->peak_bytes;
-		sample->domain_kind = model->domains[site->domain].id.kind;
-		sample->leak = site->leak;
-		sample->is_elsewhere = rank_is_elsewhere(model, site);
-		sample->may_accumulate = rank_may_accumulate(site);
-		sample->has_accumulated = rank_has_accumulated(site);
-		sample->file = text_pool_add_text(builder->texts, where != NULL ? where->file : "");
-		sample->line = where != NULL ? where->line : 0;
-		sample->suppression = suppression_of(builder, site, sample->where);
+		sample->of.domain_kind = model->domains[site->domain].id.kind;
+		sample->of.leak = site->leak;
+		sample->of.is_elsewhere = rank_is_elsewhere(model, site);
+		sample->of.may_accumulate = rank_may_accumulate(site);
+		sample->of.has_accumulated = rank_has_accumulated(site);
+		sample->of.file = text_pool_add_text(builder->of->texts, where != NULL ? where->file : "");
+		sample->of.line = where != NULL ? where->line : 0;
+		sample->of.suppression = suppression_of(builder, site, sample->of.where);
 		sample->step_bytes = step_bytes_of(site, steps,
 		                                   model->processes[site->process].steps.source == KMEM_STEPS_LOOP);
-		note_growing(sample, site);
-		site_key_likeness(site, sample->domain, sample->likeness);
+		note_growing(&sample->of, site);
+		site_key_likeness(site, sample->of.domain, sample->of.likeness);
 		sample->live_bytes = site->live_bytes;
 		sample->peak_bytes = site->peak_bytes;
 	}
-	if (builder->count != first)
-		qsort(builder->samples + first, builder->count - first, sizeof(*builder->samples), compare_samples);
+	SORT(builder->samples + first, builder->count - first, compare_samples);
 	merge_siblings(builder, first);
-	builder->run_count++;
+	builder->of->run_count++;
 }
 
 ORDER_OF(compare_numbers, uint64_t, order_numbers(*a, *b))
@@ -317,7 +291,7 @@ ORDER_OF(compare_numbers, uint64_t, order_numbers(*a, *b))
 static struct baseline_figure
 figure_of(uint64_t *numbers, uint64_t count)
 {
-	qsort(numbers, count, sizeof(*numbers), compare_numbers);
+	SORT(numbers, count, compare_numbers);
 	return (struct baseline_figure){ numbers[0], numbers[(count - 1) / 2], numbers[count - 1] };
 }
 
@@ -325,33 +299,20 @@ figure_of(uint64_t *numbers, uint64_t count)
 static struct baseline_site
 reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 {
-	struct baseline_site row = { .family = first->family, .run_count = (uint64_t)(end - first), .file = "" };
+	struct sample sum = *first;
+	struct baseline_site row;
 	uint64_t *live = memory_zeroed(runs, sizeof(*live));
 	uint64_t *peak = memory_zeroed(runs, sizeof(*peak));
 	uint64_t *step = memory_zeroed(runs, sizeof(*step));
-	uint64_t largest = 0;
 
 	for (const struct sample *sample = first; sample < end; sample++) {
 		live[sample->run] = sample->live_bytes;
 		peak[sample->run] = sample->peak_bytes;
 		step[sample->run] = sample->step_bytes;
-		if (sample->growing.bytes > row.growing.bytes)
-			row.growing = sample->growing;
-		row.suppression = row.suppression != 0 ? row.suppression : sample->suppression;
-		row.leak = more_telling(row.leak, sample->leak);
-		row.is_elsewhere = row.is_elsewhere || sample->is_elsewhere;
-		row.may_accumulate = row.may_accumulate || sample->may_accumulate;
-		row.has_accumulated = row.has_accumulated || sample->has_accumulated;
-		if (sample == first || sample->largest_bytes > largest) {
-			largest = sample->largest_bytes;
-			memcpy(row.where, sample->where, sizeof(row.where));
-			row.file = sample->file;
-			row.line = sample->line;
-		}
+		join(&sum, sample);
 	}
-	memcpy(row.domain, first->domain, sizeof(row.domain));
-	row.domain_kind = first->domain_kind;
-	memcpy(row.likeness, first->likeness, sizeof(row.likeness));
+	row = sum.of;
+	row.run_count = (uint64_t)(end - first);
 	row.live_bytes = figure_of(live, runs);
 	row.peak_bytes = figure_of(peak, runs);
 	row.step_bytes = figure_of(step, runs);
@@ -379,24 +340,20 @@ set_platform(struct baseline *baseline)
 struct baseline *
 baseline_finish(struct baseline_builder *builder)
 {
-	struct baseline *baseline = memory_zeroed(1, sizeof(*baseline));
+	struct baseline *baseline = builder->of;
 	struct sample *end;
 
-	baseline->run_count = builder->run_count;
-	memcpy(baseline->program, builder->program, sizeof(baseline->program));
-	memcpy(baseline->python_version, builder->python_version, sizeof(baseline->python_version));
 	set_platform(baseline);
 	baseline->domains = memory_zeroed(builder->count, sizeof(*baseline->domains));
 	baseline->sites = memory_zeroed(builder->count, sizeof(*baseline->sites));
-	if (builder->count != 0)
-		qsort(builder->samples, builder->count, sizeof(*builder->samples), compare_samples);
+	SORT(builder->samples, builder->count, compare_samples);
 	for (struct sample *first = builder->samples; builder->count != 0 && first < builder->samples + builder->count;
 	     first = end) {
 		struct baseline_site row;
 
 		for (end = first + 1; end < builder->samples + builder->count && is_same_row(first, end); end++)
 			continue;
-		row = reduce(first, end, builder->run_count);
+		row = reduce(first, end, baseline->run_count);
 		if (row.family != 0) {
 			baseline->sites[baseline->site_count++] = row;
 		} else {
@@ -412,10 +369,6 @@ baseline_finish(struct baseline_builder *builder)
 			}
 		}
 	}
-	baseline->generations = builder->generations;
-	baseline->steps = builder->steps;
-	baseline->command = builder->command;
-	baseline->texts = builder->texts;
 	free(builder->samples);
 	free(builder);
 	return baseline;
@@ -444,11 +397,7 @@ baseline_find_site(const struct baseline *baseline, uint64_t family)
 const struct baseline_domain *
 baseline_find_domain(const struct baseline *baseline, const char *name)
 {
-	for (size_t i = 0; i < baseline->domain_count; i++) {
-		if (strcmp(baseline->domains[i].name, name) == 0)
-			return &baseline->domains[i];
-	}
-	return NULL;
+	return FIRST(domain, baseline->domains, baseline->domain_count, strcmp(domain->name, name) == 0);
 }
 
 void

@@ -250,7 +250,7 @@ take_all(const char *path, const json_t *root, struct baseline *baseline, struct
 		if (!take_site(&at, json_array_get(sites, i), &baseline->sites[baseline->site_count++]))
 			return false;
 	}
-	qsort(baseline->sites, baseline->site_count, sizeof(*baseline->sites), compare_sites);
+	SORT(baseline->sites, baseline->site_count, compare_sites);
 	return true;
 }
 

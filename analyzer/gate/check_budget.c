@@ -7,6 +7,7 @@
 
 #include "analysis/rank.h"
 #include "base/amount.h"
+#include "base/items.h"
 #include "gate/check_build.h"
 #include "gate/check_words.h"
 #include "gate/pattern.h"
@@ -110,15 +111,11 @@ add_domain(struct sum *sum, const struct check *check, const struct baseline_dom
 static void
 add_domains(struct sum *sum, const struct check *check, const struct config_budget *budget, bool is_peak)
 {
-	for (size_t i = 0; i < check->after->domain_count; i++) {
-		const struct baseline_domain *now = &check->after->domains[i];
-
+	EACH (now, check->after->domains, check->after->domain_count) {
 		if (domain_fits(budget, now))
 			add_domain(sum, check, now, baseline_find_domain(check->before, now->name), is_peak);
 	}
-	for (size_t i = 0; i < check->before->domain_count; i++) {
-		const struct baseline_domain *then = &check->before->domains[i];
-
+	EACH (then, check->before->domains, check->before->domain_count) {
 		if (domain_fits(budget, then) && baseline_find_domain(check->after, then->name) == NULL)
 			add_domain(sum, check, NULL, then, is_peak);
 	}

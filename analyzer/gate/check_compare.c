@@ -250,8 +250,7 @@ check_compare(const struct baseline *before, const struct baseline *after, struc
 	}
 	check_budgets(check);
 	note_suppressions(check);
-	if (check->rule_count != 0)
-		qsort(check->rules, check->rule_count, sizeof(*check->rules), compare_rules);
+	SORT(check->rules, check->rule_count, compare_rules);
 	while (check->failed_count < check->rule_count && check->rules[check->failed_count].has_failed)
 		check->failed_count++;
 	return check;

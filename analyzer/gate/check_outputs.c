@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/output.h"
 
@@ -17,7 +18,7 @@ const struct check_output check_outputs[] = {
 	{ "gitlab", render_check_gitlab, NULL, false },
 	{ "sarif", render_check_sarif, NULL, false },
 };
-const size_t check_output_count = sizeof(check_outputs) / sizeof(check_outputs[0]);
+const size_t check_output_count = COUNT_OF(check_outputs);
 
 /* The row of "NAME" or "NAME=FILE"; *file: "" = none was given. NULL: there is none of that name, or no file behind "=". */
 static const struct check_output *
@@ -28,11 +29,8 @@ find_output(const char *word, const char **file)
 	*file = word[length] == '=' ? word + length + 1 : "";
 	if (word[length] == '=' && **file == '\0')
 		return NULL;
-	for (size_t i = 0; i < check_output_count; i++) {
-		if (strlen(check_outputs[i].name) == length && strncmp(check_outputs[i].name, word, length) == 0)
-			return &check_outputs[i];
-	}
-	return NULL;
+	return FIRST(output, check_outputs, check_output_count,
+	             strlen(output->name) == length && strncmp(output->name, word, length) == 0);
 }
 
 /* Appends: others have written into the file, or will. */

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/regular_file.h"
 #include "base/text_start.h"
@@ -353,7 +354,7 @@ take_policy(struct reading *reading, const yaml_node_t *value, void *to)
 	static const char *const names[] = { "fail", "pass", "skip" }; // enum config_policy
 	const char *text = yaml_read_text(value);
 
-	for (size_t i = 0; text != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; text != NULL && i < COUNT_OF(names); i++) {
 		if (strcmp(text, names[i]) == 0) {
 			*(enum config_policy *)to = (enum config_policy)i;
 			return true;
@@ -525,11 +526,7 @@ config_add_lsan(struct config *config, const char *path, struct fail *fail)
 bool
 config_has_steps(const struct config *config)
 {
-	for (size_t i = 0; i < config->budget_count; i++) {
-		if (config->budgets[i].amounts[CONFIG_PER_STEP].is_given)
-			return true;
-	}
-	return false;
+	return ANY(budget, config->budgets, config->budget_count, budget->amounts[CONFIG_PER_STEP].is_given);
 }
 
 size_t

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/items.h"
 #include "base/units.h"
 #include "gate/check_outputs.h"
 #include "gate/check_words.h"
@@ -60,10 +61,8 @@ put_arena_note(const struct check *check, FILE *stream)
 	bool are_sampled = baseline_find_domain(check->after, "python/object") != NULL;
 	bool were_arenas = baseline_find_domain(check->before, "python/arena") != NULL;
 	bool are_arenas = baseline_find_domain(check->after, "python/arena") != NULL;
-	bool has_failed = false;
+	bool has_failed = ANY(rule, check->rules, check->failed_count, rule->domain_kind == DOMAIN_PYTHON_ARENA);
 
-	for (size_t i = 0; i < check->failed_count; i++)
-		has_failed = has_failed || check->rules[i].domain_kind == DOMAIN_PYTHON_ARENA;
 	if (were_arenas != are_arenas && check->after->domain[0] == '\0')
 		(void)fprintf(
 			stream,
@@ -136,16 +135,12 @@ put_repeat(const struct check *check, FILE *stream)
 void
 render_check_text(const struct check *check, FILE *stream)
 {
-	int domain_width = 0;
+	int domain_width = (int)MOST_OF(rule, check->rules, check->rule_count, strlen(rule->domain));
 
 	if (check->ended_badly != NULL) {
 		(void)fprintf(stream, "FAIL   %s\n       %s\n", check->ended_path, check->ended_badly);
 		put_repeat(check, stream);
 		return;
-	}
-	for (size_t i = 0; i < check->rule_count; i++) {
-		if ((int)strlen(check->rules[i].domain) > domain_width)
-			domain_width = (int)strlen(check->rules[i].domain);
 	}
 	for (size_t i = 0; i < check->rule_count; i++)
 		put_rule(stream, &check->rules[i], domain_width);

@@ -268,10 +268,8 @@ read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *
 			                                              .bytes = part.p_filesz,
 			                                              .fd = (int)part.p_flags };
 	}
-	if (core->segment_count > 1)
-		qsort(core->segments, core->segment_count, sizeof(*core->segments), compare);
-	if (core->file_count > 1)
-		qsort(core->files, core->file_count, sizeof(*core->files), compare);
+	SORT(core->segments, core->segment_count, compare);
+	SORT(core->files, core->file_count, compare);
 	for (size_t i = 0; i < core->segment_count; i++) {
 		const struct part *segment = &core->segments[i];
 
@@ -288,8 +286,7 @@ read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *
 			           &(struct memory_region){
 						   .start = core->files[i].start, .end = core->files[i].end, .is_readable = true });
 	}
-	if (memory->region_count > 1)
-		qsort(memory->regions, memory->region_count, sizeof(*memory->regions), compare_regions);
+	SORT(memory->regions, memory->region_count, compare_regions);
 }
 
 bool

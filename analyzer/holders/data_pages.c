@@ -1,11 +1,9 @@
 /* data_pages.c - see data_pages.h. */
 #include "holders/data_pages.h"
 
-#include <stdlib.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
-#include "base/memory.h"
+#include "base/hash.h"
 
 #define CHUNK_PAGES 16384u
 
@@ -15,34 +13,22 @@ struct data_chunk {
 	UT_hash_handle hh;
 };
 
-static struct data_chunk *
-find(const struct data_pages *pages, uint64_t page)
-{
-	uint64_t number = page / CHUNK_PAGES;
-	struct data_chunk *chunk;
-
-	HASH_FIND(hh, pages->chunks, &number, sizeof(number), chunk);
-	return chunk;
-}
-
 void
 data_pages_add(struct data_pages *pages, uint64_t page)
 {
-	struct data_chunk *chunk = find(pages, page);
+	struct data_chunk *chunk;
 
-	if (chunk == NULL) {
-		chunk = memory_zeroed(1, sizeof(*chunk));
-		chunk->number = page / CHUNK_PAGES;
-		HASH_ADD(hh, pages->chunks, number, sizeof(chunk->number), chunk);
-	}
+	(void)HASH_MADE(pages->chunks, number, page / CHUNK_PAGES, chunk);
 	chunk->bits[page % CHUNK_PAGES / 64] |= UINT64_C(1) << page % 64;
 }
 
 bool
 data_pages_has(const struct data_pages *pages, uint64_t page)
 {
-	const struct data_chunk *chunk = find(pages, page);
+	uint64_t number = page / CHUNK_PAGES;
+	const struct data_chunk *chunk;
 
+	HASH_FIND(hh, pages->chunks, &number, sizeof(number), chunk);
 	return chunk != NULL && (chunk->bits[page % CHUNK_PAGES / 64] >> page % 64 & 1) != 0;
 }
 

@@ -327,8 +327,7 @@ start_at_names(struct forward *forward)
 
 	for (size_t i = 0; i < python->frame_count; i++)
 		frames[i] = &python->frames[i];
-	if (python->frame_count > 1)
-		qsort(frames, python->frame_count, sizeof(*frames), compare_depths);
+	SORT(frames, python->frame_count, compare_depths);
 	start_at_globals(forward, frames, python->frame_count);
 	start_at_locals(forward, frames, python->frame_count);
 	free(frames);

@@ -8,6 +8,7 @@
  */
 #include <stdlib.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "holders/holder_search.h"
 
@@ -82,9 +83,7 @@ settle(struct holder_search *search)
 	uint32_t *likely = memory_zeroed(search->node_count, sizeof(*likely));
 	uint32_t *leading = memory_zeroed(search->node_count, sizeof(*leading));
 
-	for (size_t i = 0; i < search->edge_count; i++) {
-		const struct holder_edge *edge = &search->edges[i];
-
+	EACH (edge, search->edges, search->edge_count) {
 		leading[edge->to] += !search->nodes[edge->from].is_released; // they are linked with each other
 		sure[edge->to] += !edge->is_gone && edge->hold == PYTHON_HOLD_SURE;
 		likely[edge->to] += edge->hold == PYTHON_HOLD_LIKELY && search->nodes[edge->to].object.type != NULL;
@@ -202,8 +201,7 @@ spread_room(const struct holder_search *search, uint32_t *room)
 
 	while (has_changed) {
 		has_changed = false;
-		for (size_t i = 0; i < search->edge_count; i++) {
-			const struct holder_edge *edge = &search->edges[i];
+		EACH (edge, search->edges, search->edge_count) {
 			uint32_t cost = cost_of_edge(search, edge);
 			uint32_t left = room[edge->to];
 
@@ -278,9 +276,7 @@ mark_above(const struct holder_search *search, uint32_t sample, bool *is_above)
 	is_above[sample] = true;
 	while (has_changed) {
 		has_changed = false;
-		for (size_t i = 0; i < search->edge_count; i++) {
-			const struct holder_edge *edge = &search->edges[i];
-
+		EACH (edge, search->edges, search->edge_count) {
 			if (edge->is_gone || !is_above[edge->to] || is_above[edge->from])
 				continue;
 			is_above[edge->from] = true;

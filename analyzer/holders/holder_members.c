@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/text_start.h"
 #include "base/units.h"
@@ -185,16 +186,6 @@ follow(const struct teller *teller, const struct blocks *blocks, uint64_t *into)
 	return blocks->count != 0 ? type : NULL;
 }
 
-static bool
-is_one_between(const struct blocks *blocks)
-{
-	bool is_one = false;
-
-	for (size_t i = 0; i < blocks->between_count; i++)
-		is_one = is_one || blocks->between[i].offset == blocks->last.offset;
-	return is_one;
-}
-
 static void
 tell_member(struct teller *teller, const struct blocks *blocks)
 {
@@ -202,7 +193,7 @@ tell_member(struct teller *teller, const struct blocks *blocks)
 	const struct symbol_type *leads = NULL;
 	char name[SYMBOL_MEMBER_BYTES] = "";
 	bool is_repeated = blocks->count != 1;
-	bool is_between = is_one_between(blocks);
+	bool is_between = ANY(place, blocks->between, blocks->between_count, place->offset == blocks->last.offset);
 	bool is_known = type != NULL && symbolizer_member(type, (int64_t)blocks->last.offset, name, &leads);
 
 	if (!is_known) {
@@ -297,12 +288,9 @@ begin_step(struct teller *teller)
 char *
 holder_words_told(struct process_modules *modules, const char *text, const struct symbol_type *leads)
 {
-	char *told = NULL;
-	size_t bytes;
-	struct teller teller = { .modules = modules, .told = open_memstream(&told, &bytes), .leads = leads };
+	char *told;
+	struct teller teller = { .modules = modules, .told = memory_stream(&told, NULL), .leads = leads };
 
-	if (teller.told == NULL)
-		memory_exhausted();
 	for (const char *at = text; *at != '\0';) {
 		if (*at != HOLDER_TYPE_MARK && teller.names != 0) {
 			(void)fputc(')', teller.told);
@@ -318,7 +306,6 @@ holder_words_told(struct process_modules *modules, const char *text, const struc
 	}
 	if (teller.names != 0)
 		(void)fputc(')', teller.told);
-	if (fclose(teller.told) != 0 || told == NULL)
-		memory_exhausted();
+	memory_stream_close(teller.told);
 	return told;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
@@ -591,8 +592,7 @@ choose_targets(struct holder_search *search, bool is_expanded)
 		node->is_expanded = true;
 		search->targets[search->target_count++] = (struct holder_target){ node->start, node->end, i };
 	}
-	if (search->target_count > 1)
-		qsort(search->targets, search->target_count, sizeof(*search->targets), compare_targets);
+	SORT(search->targets, search->target_count, compare_targets);
 	return search->target_count != 0;
 }
 
@@ -617,11 +617,7 @@ pass(struct holder_search *search, enum part part)
 static bool
 is_one_missing(const struct holder_search *search)
 {
-	bool is_missing = false;
-
-	for (size_t i = 0; i < search->sample_count; i++)
-		is_missing = is_missing || search->nodes[search->samples[i]].cost == UINT32_MAX;
-	return is_missing;
+	return ANY(sample, search->samples, search->sample_count, search->nodes[*sample].cost == UINT32_MAX);
 }
 
 /* Some samples have no way: now words are believed that lead far into a block. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
@@ -84,11 +85,7 @@ is_container(struct holder_search *search, const struct live_block *block)
 	uint64_t words[PROCESS_MEMORY_PAGE / 8];
 
 	(void)process_memory_read(&search->look->memory, page_with_items(block), words, sizeof(words));
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		if (leads_somewhere(search, words[i]))
-			return true;
-	}
-	return false;
+	return ANY(word, words, COUNT_OF(words), leads_somewhere(search, *word));
 }
 
 static void
@@ -160,8 +157,7 @@ holder_search_find_skips(struct holder_search *search)
 	for (size_t i = 0; i < search->large_count && !holder_search_is_late(search); i++)
 		look_at_site(&skips, &search->large[i]);
 	find_data(search, skips.looked_at);
-	if (search->skip_count > 1)
-		qsort(search->skips, search->skip_count, sizeof(*search->skips), compare_ranges);
+	SORT(search->skips, search->skip_count, compare_ranges);
 	join_skips(search);
 	free(skips.looked_at);
 }

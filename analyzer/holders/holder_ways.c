@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/units.h"
 
@@ -183,11 +184,8 @@ is_like(const struct step *a, const struct step *b)
 static void
 add_tables(struct step *to, const struct step *from)
 {
-	bool is_known = from->table_count == 0;
-
-	for (size_t i = 0; i < to->table_count; i++)
-		is_known = is_known || to->tables[i] == from->tables[0];
-	if (!is_known && to->table_count < TABLES_MAX)
+	if (from->table_count != 0 && to->table_count < TABLES_MAX &&
+	    !ANY(table, to->tables, to->table_count, *table == from->tables[0]))
 		to->tables[to->table_count++] = from->tables[0];
 }
 
@@ -266,17 +264,12 @@ make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *
 static void
 count_graph(struct holder_search *search, struct chain *chain)
 {
-	for (size_t i = 0; i < chain->count; i++) {
-		struct step *step = &chain->steps[i];
-		bool is_of_graph = false;
+	struct step *first = FIRST(
+		step, chain->steps, chain->count,
+		ANY(table, step->tables, step->table_count, holder_graph_is_table(search->modules, *table)));
 
-		for (size_t k = 0; k < step->table_count; k++)
-			is_of_graph = is_of_graph || holder_graph_is_table(search->modules, step->tables[k]);
-		if (!is_of_graph)
-			continue;
-		step->graph = holder_search_graph(search, step->node->start);
-		return;
-	}
+	if (first != NULL)
+		first->graph = holder_search_graph(search, first->node->start);
 }
 
 static void
@@ -467,9 +460,7 @@ largest_of(const struct chain *chain)
 {
 	const struct step *largest = NULL;
 
-	for (size_t i = 0; i < chain->count; i++) {
-		const struct step *step = &chain->steps[i];
-
+	EACH (step, chain->steps, chain->count) {
 		if (!step->is_root && step->items != UINT64_MAX && step->items > MANY &&
 		    (largest == NULL || step->items > largest->items))
 			largest = step;
@@ -558,13 +549,9 @@ find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes,
 	for (size_t first = 0, end = 1; first < end && end < LOST_NODES; first = end, end = count) {
 		for (uint32_t i = 0; i < search->edge_count && count < LOST_NODES; i++) {
 			const struct holder_edge *edge = &search->edges[i];
-			bool is_next = false;
 
-			if (edge->is_gone || is_known[edge->from] || !is_known[edge->to])
-				continue;
-			for (size_t k = first; k < end && !is_next; k++)
-				is_next = nodes[k] == edge->to;
-			if (!is_next)
+			if (edge->is_gone || is_known[edge->from] || !is_known[edge->to] ||
+			    !ANY(node, nodes + first, end - first, *node == edge->to))
 				continue;
 			is_known[edge->from] = true;
 			nodes[count] = edge->from;
@@ -590,12 +577,11 @@ choose_top(const struct holder_search *search, const uint32_t *nodes, size_t cou
 
 	for (size_t i = 1; i < count; i++) {
 		const struct holder_node *node = &search->nodes[nodes[i]];
-		size_t same = 0;
+		size_t same;
 
 		if (node->owner != HOLDER_NONE)
 			continue;
-		for (size_t k = 0; k < count; k++)
-			same += is_of_one_kind(node, &search->nodes[nodes[k]]);
+		same = SUM_OF(other, nodes, count, is_of_one_kind(node, &search->nodes[*other]));
 		if (same <= fewest) {
 			fewest = same;
 			top = i;

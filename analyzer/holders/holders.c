@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "capture/running_capture.h"
@@ -30,7 +31,7 @@ static const char *const way_names[] = {
 	[HOLDER_WAY_HELD] = "held",     [HOLDER_WAY_PERHAPS] = "perhaps", [HOLDER_WAY_LOST] = "lost",
 	[HOLDER_WAY_UNSEEN] = "unseen", [HOLDER_WAY_UNREAD] = "unread",   [HOLDER_WAY_UNFINISHED] = "unfinished",
 };
-static_assert(sizeof(way_names) / sizeof(way_names[0]) == HOLDER_WAY_KINDS, "each has a name");
+static_assert(COUNT_OF(way_names) == HOLDER_WAY_KINDS, "each has a name");
 
 struct sample {
 	double key;     // the smallest are kept
@@ -73,7 +74,7 @@ choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice
 		sorted[i] = &lines->lines[i];
 		all_bytes += lines->lines[i].live_bytes;
 	}
-	qsort(sorted, lines->count, sizeof(*sorted), compare_lines);
+	SORT(sorted, lines->count, compare_lines);
 	for (size_t i = 0; i < lines->count; i++) {
 		uint32_t number = (uint32_t)(sorted[i] - lines->lines);
 		uint64_t *left_out = site_lines_is_of_import(lines, number)                       ? &holders->import_lines
@@ -272,8 +273,7 @@ share_samples(struct holders_line *line, struct merged_ways *merged)
 		line->ways[next].samples++;
 		merged->bytes[next] = 0;
 	}
-	if (line->way_count > 1)
-		qsort(line->ways, line->way_count, sizeof(*line->ways), compare_ways);
+	SORT(line->ways, line->way_count, compare_ways);
 	while (line->way_count > 1 && line->ways[line->way_count - 1].samples == 0)
 		model_holders_free_way(&line->ways[--line->way_count]);
 	put_found_first(line);
@@ -322,11 +322,7 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 static bool
 was_private(const struct model_process *process)
 {
-	bool is_found = false;
-
-	for (size_t i = 0; i < process->note_count; i++)
-		is_found = is_found || strstr(process->notes[i], "KMEMSHIM_PRIVATE=1") != NULL;
-	return is_found;
+	return ANY(note, process->notes, process->note_count, strstr(*note, "KMEMSHIM_PRIVATE=1") != NULL);
 }
 
 /* Is the program to leave out what may be personal? Its environment says so, or that of this command. */

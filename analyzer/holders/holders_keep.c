@@ -31,11 +31,9 @@ static size_t
 write_text(const struct holders *holders, size_t ways_max, char **text)
 {
 	struct holders cut = *holders;
-	size_t bytes = 0;
-	FILE *stream = open_memstream(text, &bytes);
+	size_t bytes;
+	FILE *stream = memory_stream(text, &bytes);
 
-	if (stream == NULL)
-		memory_exhausted();
 	cut.lines = memory_zeroed(cut.line_count, sizeof(*cut.lines));
 	for (size_t i = 0; i < cut.line_count; i++) {
 		cut.lines[i] = holders->lines[i];
@@ -43,8 +41,7 @@ write_text(const struct holders *holders, size_t ways_max, char **text)
 			cut.lines[i].way_count = ways_max;
 	}
 	holders_render_json(&cut, stream);
-	if (fclose(stream) != 0)
-		memory_exhausted();
+	memory_stream_close(stream);
 	free(cut.lines);
 	return bytes;
 }

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
@@ -107,9 +108,7 @@ find_signs(const char *command, struct process_memory *memory, struct signs *sig
 	memset(signs, 0, sizeof(*signs));
 	memcpy(&magic.lowest, KMEM_TABLE_MAGIC, sizeof(magic.lowest));
 	magic.end = magic.lowest + 1;
-	for (size_t i = 0; i < memory->region_count; i++) {
-		const struct memory_region *region = &memory->regions[i];
-
+	EACH (region, memory->regions, memory->region_count) {
 		if (region->is_readable && !region->is_executable && strstr(region->path, "libkmemshim") != NULL)
 			(void)process_memory_scan(memory, region->start, region->end, magic, see_sign, &search);
 	}
@@ -143,8 +142,7 @@ ORDER_OF(compare_ranges, struct address_range, order_numbers(a->start, b->start)
 static void
 sort_ranges(struct ranges *ranges)
 {
-	if (ranges->count > 1)
-		qsort(ranges->at, ranges->count, sizeof(*ranges->at), compare_ranges);
+	SORT(ranges->at, ranges->count, compare_ranges);
 }
 
 static void
@@ -235,8 +233,7 @@ read_extras(struct live_blocks *blocks, const struct signs *signs)
 		return;
 	(void)process_memory_scan(blocks->memory, reading.first, reading.first + (sizeof(struct kmem_slot) << log2),
 	                          (struct word_range){ PROCESS_MEMORY_PAGE, UINT64_C(1) << 47 }, see_slot, &reading);
-	if (blocks->extra_count > 1)
-		qsort(blocks->extras, blocks->extra_count, sizeof(*blocks->extras), compare_extras);
+	SORT(blocks->extras, blocks->extra_count, compare_extras);
 }
 
 /* The extra of exactly this address; NULL = none. */
@@ -293,11 +290,7 @@ ORDER_OF_POINTERS(compare_leaves, struct leaf, order_numbers(a->number, b->numbe
 static bool
 has_leaf(const struct live_blocks *blocks, uint64_t number)
 {
-	for (size_t i = 0; i < blocks->leaf_count; i++) {
-		if (blocks->leaves[i]->number == number)
-			return true;
-	}
-	return false;
+	return ANY(leaf, blocks->leaves, blocks->leaf_count, (*leaf)->number == number);
 }
 
 /* False: there is no time for more. */
@@ -331,8 +324,7 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 		(void)process_memory_scan(memory, addr, addr + LEAF_WINDOWS * 8, (struct word_range){ KMEM_WORD_PRESENT, 0 },
 		                          see_word, &reading);
 	}
-	if (blocks->leaf_count > 1)
-		qsort(blocks->leaves, blocks->leaf_count, sizeof(struct leaf *), compare_leaves);
+	SORT(blocks->leaves, blocks->leaf_count, compare_leaves);
 	if (blocks->leaf_count != 0)
 		blocks->layer_count = 1 + blocks->leaves[blocks->leaf_count - 1]->number / KMEM_TOP_ENTRIES;
 	return true;
@@ -341,9 +333,7 @@ read_leaves(struct live_blocks *blocks, const struct signs *signs)
 static void
 count_extras(struct live_blocks *blocks)
 {
-	for (size_t i = 0; i < blocks->extra_count; i++) {
-		const struct extra *extra = &blocks->extras[i];
-
+	EACH (extra, blocks->extras, blocks->extra_count) {
 		if (extra->has_word)
 			continue;
 		blocks->count++;

@@ -75,8 +75,7 @@ join_lines(struct lost *lost)
 {
 	size_t count = 0;
 
-	if (lost->line_count > 1)
-		qsort(lost->lines, lost->line_count, sizeof(*lost->lines), compare_places);
+	SORT(lost->lines, lost->line_count, compare_places);
 	for (size_t i = 0; i < lost->line_count; i++) {
 		struct lost_line *line = &lost->lines[i];
 
@@ -109,8 +108,7 @@ sum_up(const struct model *model, const struct reachability *found, struct lost 
 	}
 	lost->line_count = lines.count - 1;
 	join_lines(lost);
-	if (lost->line_count > 1)
-		qsort(lost->lines, lost->line_count, sizeof(*lost->lines), compare);
+	SORT(lost->lines, lost->line_count, compare);
 	site_lines_free(&lines);
 }
 

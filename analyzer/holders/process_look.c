@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "capture/capture_memory.h"
 #include "holders/core_file.h"
 
@@ -77,11 +78,7 @@ has_mapped(const struct process_memory *memory, const char *path)
 	char place[PATH_MAX];
 	bool is_link = capture_memory_place(path, place);
 
-	for (size_t i = 0; i < memory->region_count; i++) {
-		if (strcmp(memory->regions[i].path, is_link ? place : path) == 0)
-			return true;
-	}
-	return false;
+	return ANY(region, memory->regions, memory->region_count, strcmp(region->path, is_link ? place : path) == 0);
 }
 
 static bool

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 
 #define PAGE_UP(addr) (((addr) + PROCESS_MEMORY_PAGE - 1) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1))
@@ -83,11 +84,7 @@ process_modules_free(struct process_modules *modules)
 struct process_module *
 process_modules_at(struct process_modules *modules, uint64_t addr)
 {
-	for (size_t i = 0; i < modules->count; i++) {
-		if (addr - modules->modules[i].start < modules->modules[i].end - modules->modules[i].start)
-			return &modules->modules[i];
-	}
-	return NULL;
+	return FIRST(module, modules->modules, modules->count, addr - module->start < module->end - module->start);
 }
 
 struct data_symbols *

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -168,11 +169,11 @@ kind_of_its_own(const struct python_type *type)
 		          { FLAG_TUPLE, PYTHON_TUPLE },
 		          { FLAG_STRING, PYTHON_PLAIN } };
 
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(flags); i++) {
 		if ((type->flags & flags[i].flag) != 0)
 			return flags[i].kind;
 	}
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(names); i++) {
 		if (strcmp(type->name, names[i].name) == 0 &&
 		    ((type->flags & FLAG_HEAP) == 0 || strchr(type->name, '.') != NULL))
 			return names[i].kind;
@@ -317,7 +318,7 @@ python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes,
 	static const uint64_t prefixes[] = { COLLECTOR_BYTES, 0, COLLECTOR_BYTES + MANAGED_BYTES, MANAGED_BYTES };
 
 	*object = (struct python_object){ 0, NULL };
-	for (size_t i = 0; python->shape != NULL && i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; python->shape != NULL && i < COUNT_OF(prefixes); i++) {
 		uint64_t addr = start + prefixes[i];
 		struct python_type *type;
 
@@ -340,7 +341,7 @@ python_objects_released(struct python_objects *python, uint64_t start, uint64_t 
 {
 	static const uint64_t prefixes[] = { COLLECTOR_BYTES, 0, COLLECTOR_BYTES + MANAGED_BYTES, MANAGED_BYTES };
 
-	for (size_t i = 0; python->shape != NULL && i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+	for (size_t i = 0; python->shape != NULL && i < COUNT_OF(prefixes); i++) {
 		uint64_t addr = start + prefixes[i];
 		const struct python_type *type;
 
@@ -796,8 +797,7 @@ read_frames(struct python_objects *python, uint64_t runtime)
 		}
 		state = WORD(state + 8);
 	}
-	if (python->frame_count > 1)
-		qsort(python->frames, python->frame_count, sizeof(*python->frames), compare_frames);
+	SORT(python->frames, python->frame_count, compare_frames);
 }
 
 const struct python_frame *
@@ -868,11 +868,7 @@ python_objects_is_own(const struct python_objects *python, uint64_t addr)
 bool
 python_objects_is_state(const struct python_objects *python, uint64_t addr)
 {
-	for (size_t i = 0; i < python->state_count; i++) {
-		if (addr - python->states[i] < STATE_BYTES)
-			return true;
-	}
-	return false;
+	return ANY(state, python->states, python->state_count, addr - *state < STATE_BYTES);
 }
 
 static void

@@ -260,8 +260,7 @@ root_ranges_find(struct process_memory *memory, const struct stopped_process *pr
 	search.mapped_count = live_blocks_mapped(blocks, &search.mapped);
 	for (size_t i = 0; i < memory->region_count; i++)
 		add_region(&search, &memory->regions[i]);
-	if (ranges->count > 1)
-		qsort(ranges->at, ranges->count, sizeof(*ranges->at), compare);
+	SORT(ranges->at, ranges->count, compare);
 }
 
 void

@@ -55,8 +55,7 @@ site_lines_make(const struct model *model, bool has_objects, struct site_lines *
 	lines->lines = memory_zeroed(model->site_count + 1, sizeof(*lines->lines));
 	for (uint32_t i = 0; i < model->site_count; i++)
 		sorted[i] = (struct by_place){ &model->sites[i], is_sampled(model, &model->sites[i]), i };
-	if (model->site_count > 1)
-		qsort(sorted, model->site_count, sizeof(*sorted), compare);
+	SORT(sorted, model->site_count, compare);
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = sorted[i].site;
 		struct site_line *line;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 
 #define WORD_BYTES 8u
@@ -16,11 +17,9 @@ stack_locals_copy(struct stack_locals *locals, struct process_look *look, uint32
 	struct stack_copy *copy = &locals->copies[locals->count];
 	uint64_t start = (look->process.threads[thread].stack_addr - MACHINE_RED_ZONE_BYTES) & ~(uint64_t)(WORD_BYTES - 1);
 	const struct root_range *range = root_ranges_at(&look->ranges, start);
-	bool is_known = false;
 
-	for (size_t i = 0; i < locals->count; i++)
-		is_known = is_known || locals->copies[i].thread == thread;
-	if (is_known || locals->count == STACK_COPIES || range == NULL)
+	if (ANY(known, locals->copies, locals->count, known->thread == thread) || locals->count == STACK_COPIES ||
+	    range == NULL)
 		return;
 	*copy = (struct stack_copy){ .thread = thread, .start = start, .end = range->end };
 	if (copy->end - start > STACK_COPY_BYTES)
@@ -105,11 +104,7 @@ may_have(const struct stack_copy *copy, size_t at, uint64_t place)
 
 	if (place >= start && place < (end != 0 ? end : copy->end))
 		return true;
-	for (size_t i = 0; i < THREAD_FRAME_REGISTERS; i++) {
-		if (frame->registers[i].is_known && frame->registers[i].place == place)
-			return true;
-	}
-	return false;
+	return ANY(saved, frame->registers, THREAD_FRAME_REGISTERS, saved->is_known && saved->place == place);
 }
 
 /* From outside inwards: a caller's locals live longer than those of what it calls. */
@@ -132,23 +127,14 @@ find(const struct stack_copy *copy, struct process_modules *modules, struct stac
 static struct stack_copy *
 copy_of(struct stack_locals *locals, uint32_t thread)
 {
-	for (size_t i = 0; i < locals->count; i++) {
-		if (locals->copies[i].thread == thread)
-			return &locals->copies[i];
-	}
-	return NULL;
+	return FIRST(copy, locals->copies, locals->count, copy->thread == thread);
 }
 
 static struct stack_answer *
 known_answer(struct stack_locals *locals, uint32_t thread, int register_index, uint64_t place)
 {
-	for (size_t i = 0; i < locals->answer_count; i++) {
-		struct stack_answer *answer = &locals->answers[i];
-
-		if (answer->thread == thread && answer->register_index == register_index && answer->place == place)
-			return answer;
-	}
-	return NULL;
+	return FIRST(answer, locals->answers, locals->answer_count,
+	             answer->thread == thread && answer->register_index == register_index && answer->place == place);
 }
 
 const struct symbol_local *

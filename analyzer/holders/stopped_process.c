@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/text_start.h"
 #include "capture/process_alive.h"
@@ -67,11 +68,7 @@ refuse(const char *command, pid_t pid, int error, struct fail *fail)
 static bool
 is_known(const struct stopped_process *process, pid_t number)
 {
-	for (size_t i = 0; i < process->count; i++) {
-		if (process->threads[i].number == number)
-			return true;
-	}
-	return false;
+	return ANY(thread, process->threads, process->count, thread->number == number);
 }
 
 enum wait_result { WAIT_STOPPED, WAIT_ENDED, WAIT_LATE };

@@ -148,8 +148,7 @@ thread_areas_find(struct process_memory *memory, const struct stopped_process *p
 		if (count == 0)
 			break;
 	}
-	if (areas->count > 1)
-		qsort(areas->areas, areas->count, sizeof(*areas->areas), compare);
+	SORT(areas->areas, areas->count, compare);
 }
 
 void

@@ -97,14 +97,12 @@ write_time(char text[32], const char *format)
 static bool
 write_life(const struct kernel_life *life, const struct kernel_end *end)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	struct json_write json = { .stream = open_memstream(&text, &bytes), .inline_depth = 1 };
+	char *text;
+	size_t bytes;
+	struct json_write json = { .stream = memory_stream(&text, &bytes), .inline_depth = 1 };
 	bool is_written;
 	char ended[32];
 
-	if (json.stream == NULL)
-		memory_exhausted();
 	json_write_open(&json, NULL, '{');
 	json_write_number(&json, "schema", 1);
 	json_write_text(&json, "started", life->started);
@@ -119,8 +117,7 @@ write_life(const struct kernel_life *life, const struct kernel_end *end)
 		json_write_text(&json, "cause", end->cause);
 	}
 	json_write_close(&json, '}');
-	if (fclose(json.stream) != 0)
-		memory_exhausted();
+	memory_stream_close(json.stream);
 	/* In place: the lock is on this file, so no other one may take its name. */
 	is_written = pwrite(life->file, text, bytes, 0) == (ssize_t)bytes && ftruncate(life->file, (off_t)bytes) == 0;
 	free(text);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/text_pool.h"
 
 #define UNRECORDED_WORTH_BYTES (UINT64_C(1) << 20)
@@ -59,6 +60,33 @@ relation_behind_library(const struct model_site *site, uint32_t frame_index)
 	                                                                           : MODEL_RELATION_STARTED_BY;
 }
 
+const struct kmem_heartbeat *
+model_last_beat(const struct model_process *process)
+{
+	return process->heartbeat_count != 0 ? &process->heartbeats[process->heartbeat_count - 1] : NULL;
+}
+
+uint64_t
+model_last_seen_ns(const struct model_process *process)
+{
+	const struct kmem_heartbeat *last = model_last_beat(process);
+
+	return last != NULL ? last->monotonic_ns : 0;
+}
+
+uint64_t
+model_ended_ns(const struct model_process *process)
+{
+	const struct kmem_launcher *launcher = process->launcher;
+	const struct kmem_identity *identity = process->identity;
+
+	if (process->ended_monotonic_ns != 0)
+		return process->ended_monotonic_ns;
+	if (launcher == NULL || launcher->ended_realtime_ns <= identity->start_realtime_ns)
+		return 0;
+	return identity->start_monotonic_ns + (launcher->ended_realtime_ns - identity->start_realtime_ns);
+}
+
 enum model_relation
 model_relation_of(const struct model_site *site, uint32_t frame_index)
 {
@@ -78,24 +106,16 @@ model_relation_of(const struct model_site *site, uint32_t frame_index)
 uint64_t
 model_unrecorded_bytes(const struct model *model)
 {
-	uint64_t bytes = 0;
-	uint64_t peak_bytes = 0;
+	uint64_t bytes = SUM_OF(process, model->processes, model->process_count, process->losses[KMEM_LOST_EVENT_BYTES]);
+	uint64_t peak_bytes = SUM_OF(process, model->processes, model->process_count, process->peak_bytes);
 
-	for (size_t i = 0; i < model->process_count; i++) {
-		bytes += model->processes[i].losses[KMEM_LOST_EVENT_BYTES];
-		peak_bytes += model->processes[i].peak_bytes;
-	}
 	return bytes >= UNRECORDED_WORTH_BYTES && bytes >= peak_bytes / 32 ? bytes : 0;
 }
 
 bool
 model_could_not_grow(const struct model *model)
 {
-	for (size_t i = 0; i < model->process_count; i++) {
-		if (model->processes[i].losses[KMEM_LOST_GROWTH] != 0)
-			return true;
-	}
-	return false;
+	return ANY(process, model->processes, model->process_count, process->losses[KMEM_LOST_GROWTH] != 0);
 }
 
 const char *

@@ -375,6 +375,12 @@ uint64_t model_unrecorded_bytes(const struct model *model);
 
 bool model_could_not_grow(const struct model *model); // some capture: its disk, or its address space, was full
 
+/* Its last heartbeat, and when that was; an idle process writes none. NULL and 0 = never. */
+const struct kmem_heartbeat *model_last_beat(const struct model_process *process);
+uint64_t model_last_seen_ns(const struct model_process *process);
+/* CLOCK_MONOTONIC when it had ended for certain; 0 = unknown: a process whose capture was not closed may have lived on. */
+uint64_t model_ended_ns(const struct model_process *process);
+
 /* Two figures of a site, where a table wants functions. */
 uint64_t model_site_peak(const struct model_site *site);
 uint64_t model_site_live(const struct model_site *site);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text_start.h"
 #include "capture/cell_texts.h"

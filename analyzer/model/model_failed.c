@@ -242,8 +242,7 @@ site_at(const struct build *build, uint64_t index_plus_one)
 void
 model_take_failed(struct build *build, struct model *model)
 {
-	if (build->failed_count != 0)
-		qsort(build->failed, build->failed_count, sizeof(*build->failed), compare_failed);
+	SORT(build->failed, build->failed_count, compare_failed);
 	model->failed_count = build->failed_count;
 	model->failed = memory_zeroed(build->failed_count, sizeof(*model->failed));
 	for (size_t i = 0; i < build->failed_count; i++) {

@@ -108,7 +108,7 @@ split_arenas(const struct build *build, struct model_built *built, size_t count)
 		if (built[i].site->is_rest_of_arenas)
 			built[i].live_bytes -= built[i].live_bytes < objects_bytes ? built[i].live_bytes : objects_bytes;
 	}
-	qsort(built, count, sizeof(*built), compare_built);
+	SORT(built, count, compare_built);
 }
 
 /* A sample lies among other objects, any of which may have been written to: all lines together get no more than was copied. */
@@ -186,19 +186,6 @@ mark_replaced(struct build *build)
 	}
 }
 
-/* By when it had ended for certain, in CLOCK_MONOTONIC; a process whose capture was not closed may have lived on. */
-static uint64_t
-end_of(const struct model_process *process)
-{
-	const struct kmem_identity *identity = process->identity;
-
-	if (process->ended_monotonic_ns != 0)
-		return process->ended_monotonic_ns;
-	if (process->launcher != NULL && process->launcher->ended_realtime_ns > identity->start_realtime_ns)
-		return identity->start_monotonic_ns + (process->launcher->ended_realtime_ns - identity->start_realtime_ns);
-	return UINT64_MAX;
-}
-
 uint64_t
 model_together(const struct model_process *processes, size_t count, const uint64_t *values)
 {
@@ -209,7 +196,8 @@ model_together(const struct model_process *processes, size_t count, const uint64
 		uint64_t sum = 0;
 
 		for (size_t j = 0; values[i] != 0 && j < count; j++) {
-			if (processes[j].identity->start_monotonic_ns <= at_ns && end_of(&processes[j]) > at_ns)
+			if (processes[j].identity->start_monotonic_ns <= at_ns &&
+			    (model_ended_ns(&processes[j]) ?: UINT64_MAX) > at_ns)
 				sum += values[j];
 		}
 		if (sum > highest)
@@ -250,8 +238,7 @@ static bool
 may_have_ended_before(const struct build *build, size_t index, size_t later)
 {
 	const struct model_process *process = &build->processes[index];
-	uint64_t seen_ns = process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns
-	                                                 : 0;
+	uint64_t seen_ns = model_last_seen_ns(process);
 
 	for (size_t i = 0; i < build->process_count; i++) {
 		const struct model_process *child = &build->processes[i];
@@ -259,7 +246,7 @@ may_have_ended_before(const struct build *build, size_t index, size_t later)
 		if (child->parent == (int)index && child->identity->start_monotonic_ns > seen_ns)
 			seen_ns = child->identity->start_monotonic_ns;
 	}
-	return !process->is_alive && end_of(process) == UINT64_MAX &&
+	return !process->is_alive && model_ended_ns(process) == 0 &&
 	       seen_ns < build->processes[later].identity->start_monotonic_ns;
 }
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/path_join.h"
@@ -183,8 +183,7 @@ read_modules(struct process_frames *frames)
 			.file = build->symbolizer != NULL ? symbolizer_file(build->symbolizer, &identity) : NULL,
 		};
 	}
-	if (frames->module_count != 0)
-		qsort(frames->modules, frames->module_count, sizeof(struct module), compare_modules);
+	SORT(frames->modules, frames->module_count, compare_modules);
 }
 
 struct process_frames *
@@ -251,11 +250,8 @@ find_code(struct process_frames *frames, uint32_t index)
 	struct text_pool *pool = frames->build->pool;
 	struct code *code;
 
-	HASH_FIND(hh, frames->codes, &index, sizeof(index), code);
-	if (code != NULL)
+	if (!HASH_MADE(frames->codes, index, index, code))
 		return code;
-	code = memory_zeroed(1, sizeof(*code));
-	code->index = index;
 	code->is_known = capture_code(frames->capture, index, &code->stored);
 	code->file = code->module = code->function = "";
 	if (code->is_known) {
@@ -270,7 +266,6 @@ find_code(struct process_frames *frames, uint32_t index)
 			code->function = "Python code whose name found no room";
 		}
 	}
-	HASH_ADD(hh, frames->codes, index, sizeof(index), code);
 	return code;
 }
 
@@ -357,15 +352,11 @@ find_word(struct process_frames *frames, uint64_t word, uint32_t module_version)
 		module = find_module(frames, address - (!is_exact && address != 0), module_version);
 		key.module = module != NULL ? (uint64_t)(module - frames->modules) + 1 : 0;
 	}
-	HASH_FIND(hh, frames->words, &key, sizeof(key), known);
-	if (known == NULL) {
-		known = memory_zeroed(1, sizeof(*known));
-		known->key = key;
+	if (HASH_MADE(frames->words, key, key, known)) {
 		if (is_python)
 			resolve_python(frames, word, known);
 		else
 			resolve_native(frames, word, module, known);
-		HASH_ADD(hh, frames->words, key, sizeof(known->key), known);
 	}
 	return known;
 }

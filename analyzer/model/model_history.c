@@ -97,28 +97,12 @@ take_sites(const struct build *build, struct capture *capture, const uint32_t *s
 		if (sums[i] > 0)
 			held[count++] = (struct model_point_site){ (uint32_t)i, (uint64_t)sums[i] };
 	}
-	if (count != 0)
-		qsort(held, count, sizeof(*held), compare_held);
+	SORT(held, count, compare_held);
 	to->site_count = count;
 	to->sites = text_pool_room(build->pool, count * sizeof(*held));
 	memcpy((void *)(uintptr_t)to->sites, held, count * sizeof(*held));
 	free(sums);
 	free(held);
-}
-
-static uint64_t
-end_of(const struct model_process *process)
-{
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
-	uint64_t end_ns = process->ended_monotonic_ns;
-
-	if (end_ns == 0 && process->launcher != NULL &&
-	    process->launcher->ended_realtime_ns > process->identity->start_realtime_ns)
-		end_ns = process->identity->start_monotonic_ns +
-		         (process->launcher->ended_realtime_ns - process->identity->start_realtime_ns);
-	return end_ns != 0 ? end_ns : last != NULL ? last->monotonic_ns : 0;
 }
 
 /* What is live in the capture at the moment that the model shows: its end, or the moment to which it was set back. */
@@ -142,12 +126,11 @@ void
 model_add_history(struct build *build, struct capture *capture, const struct domain_rows *rows, const uint32_t *sites)
 {
 	struct model_process *process = &build->processes[build->process_count - 1];
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
+	const struct kmem_heartbeat *last = model_last_beat(process);
 	size_t count;
 	struct kmem_history_point *from = capture_history(capture, process->is_alive, &count);
 	struct model_point *points;
+	uint64_t end_ns;
 
 	if (count == 0)
 		return;
@@ -165,7 +148,8 @@ model_add_history(struct build *build, struct capture *capture, const struct dom
 		points[count].resident_bytes = last->resident_bytes;
 		points[count].limit_bytes = last->limit_bytes;
 	}
-	if (end_of(process) > points[count].monotonic_ns)
-		points[count].monotonic_ns = end_of(process);
+	end_ns = model_ended_ns(process) ?: model_last_seen_ns(process);
+	if (end_ns > points[count].monotonic_ns)
+		points[count].monotonic_ns = end_ns;
 	process->point_count++;
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/owner.h"
 #include "base/place.h"
@@ -187,11 +188,9 @@ tell_unlisted(struct build *build, struct model *model)
 {
 	for (size_t i = 0; i < build->domain_count; i++) {
 		const struct model_domain *domain = &build->domains[i];
-		uint64_t listed_bytes = 0;
+		uint64_t listed_bytes = SUM_OF(site, build->sites, build->site_count, site->domain == i ? site->live_bytes : 0);
 		char text[192];
 
-		for (size_t k = 0; k < build->site_count; k++)
-			listed_bytes += build->sites[k].domain == i ? build->sites[k].live_bytes : 0;
 		if (listed_bytes + UNLISTED_WORTH_BYTES > domain->live_bytes)
 			continue;
 		model->unlisted_bytes += domain->live_bytes - listed_bytes;

@@ -259,7 +259,7 @@ model_processes_link(struct model_process *processes, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		order[i] = (struct by_pid){ processes[i].identity->pid, processes[i].identity->start_realtime_ns, (int)i };
-	qsort(order, count, sizeof(*order), compare_by_pid);
+	SORT(order, count, compare_by_pid);
 	for (size_t i = 0; i < count; i++) {
 		const struct kmem_identity *identity = processes[i].identity;
 		uint32_t parent_pid = identity->is_forked != 0 && identity->forked_from != 0 ? identity->forked_from

@@ -98,10 +98,10 @@ grown(uint64_t before, uint64_t after)
 static uint64_t
 touched_since(const struct model_process *process, const struct kmem_resident *look)
 {
-	if (process->heartbeat_count == 0 ||
-	    process->heartbeats[process->heartbeat_count - 1].monotonic_ns <= look->monotonic_ns)
+	const struct kmem_heartbeat *last = model_last_beat(process);
+
+	if (last == NULL || last->monotonic_ns <= look->monotonic_ns)
 		return 0;
-	const struct kmem_heartbeat *last = &process->heartbeats[process->heartbeat_count - 1];
 	uint64_t allocated_bytes = grown(beat_at(process, look->monotonic_ns)->live_bytes, last->live_bytes);
 
 	return grown(allocated_bytes + allocated_bytes / 2, grown(look->resident_bytes, last->resident_bytes));

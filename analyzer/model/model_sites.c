@@ -12,7 +12,8 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "capture/capture_copy.h"
@@ -186,11 +187,8 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 static bool
 is_refused(const struct capture *capture, size_t index)
 {
-	for (unsigned i = 0; i < KMEM_FAILED_MAX; i++) {
-		if (COPY_OF(capture->header->failed[i].sequence) != 0 && capture->header->failed[i].site == index + 1)
-			return true;
-	}
-	return false;
+	return ANY(request, capture->header->failed, KMEM_FAILED_MAX,
+	           COPY_OF(request->sequence) != 0 && request->site == index + 1);
 }
 
 static void

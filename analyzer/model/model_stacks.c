@@ -12,7 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "model/model_build.h"
 
@@ -213,12 +213,7 @@ process_stacks_find(struct process_stacks *stacks, const struct kmem_site *site,
 	uint32_t index_plus_one = atomic_load_explicit(&site->stack, memory_order_relaxed); // a private copy
 	struct record *record;
 
-	HASH_FIND(hh, stacks->records, &index_plus_one, sizeof(index_plus_one), record);
-	if (record == NULL) {
-		record = memory_zeroed(1, sizeof(*record));
-		record->index_plus_one = index_plus_one;
+	if (HASH_MADE(stacks->records, index_plus_one, index_plus_one, record))
 		record->stack = read_stack(stacks, index_plus_one, site_index);
-		HASH_ADD(hh, stacks->records, index_plus_one, sizeof(index_plus_one), record);
-	}
 	return record->stack;
 }

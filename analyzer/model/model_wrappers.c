@@ -114,8 +114,7 @@ skip_a_layer(struct entry *entries, size_t count, const struct model_site *sums,
 {
 	bool was_any = false;
 
-	if (count != 0)
-		qsort(entries, count, sizeof(*entries), compare_entries);
+	SORT(entries, count, compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
 		for (end = first + 1;
 		     end < count && compare_functions(entries[first].site->where, entries[end].site->where) == 0;)

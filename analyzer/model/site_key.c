@@ -382,7 +382,7 @@ site_key_assign(struct model_site *sites, size_t count, const struct model_domai
 		sites[i].key = family_hash(&sites[i], domains[sites[i].domain].name, cache);
 		order[i] = &sites[i];
 	}
-	qsort(order, count, sizeof(struct model_site *), compare_siblings);
+	SORT(order, count, compare_siblings);
 	for (size_t i = 1; i < count; i++) {
 		bool is_sibling = site_key_family(order[i]->key) == site_key_family(order[i - 1]->key);
 

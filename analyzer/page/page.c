@@ -33,15 +33,12 @@ ASSET(license, "analyzer/page/d3.license")
 static void
 put_data(const struct report *report, const struct page_options *options, FILE *stream)
 {
-	char *text = NULL;
-	size_t bytes = 0;
-	FILE *data = open_memstream(&text, &bytes);
+	char *text;
+	size_t bytes;
+	FILE *data = memory_stream(&text, &bytes);
 
-	if (data == NULL)
-		memory_exhausted();
 	page_data_write(report, options, data);
-	if (fclose(data) != 0)
-		memory_exhausted();
+	memory_stream_close(data);
 	for (const char *at = text, *end = text + bytes; at < end;) {
 		const char *less = memchr(at, '<', (size_t)(end - at)) ?: end;
 

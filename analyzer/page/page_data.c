@@ -10,7 +10,8 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
+#include "base/items.h"
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/place.h"
@@ -55,13 +56,8 @@ text_number(struct numbers *numbers, const char *text)
 {
 	struct text_number *found;
 
-	HASH_FIND_STR(numbers->texts, text, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->text = memory_text(text);
-		found->number = HASH_COUNT(numbers->texts);
-		HASH_ADD_KEYPTR(hh, numbers->texts, found->text, strlen(found->text), found);
-	}
+	if (HASH_TEXT_MADE(numbers->texts, text, text, found))
+		found->number = HASH_COUNT(numbers->texts) - 1;
 	return found->number;
 }
 
@@ -71,13 +67,8 @@ node_number(struct numbers *numbers, uint32_t parent, uint32_t frame)
 	const struct node_key key = { parent, frame };
 	struct node_number *found;
 
-	HASH_FIND(hh, numbers->nodes, &key, sizeof(key), found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->key = key;
-		found->number = HASH_COUNT(numbers->nodes);
-		HASH_ADD(hh, numbers->nodes, key, sizeof(key), found);
-	}
+	if (HASH_MADE(numbers->nodes, key, key, found))
+		found->number = HASH_COUNT(numbers->nodes) - 1;
 	return found->number;
 }
 
@@ -144,9 +135,7 @@ put_device_room(struct json_write *json, const struct report *report, const stru
 {
 	const struct model_failed *last = NULL;
 
-	for (size_t i = 0; i < report->request_count; i++) {
-		const struct report_request *request = &report->requests[i];
-
+	EACH (request, report->requests, report->request_count) {
 		if (strcmp(request->state, "fatal") == 0 && request->of.total_bytes != 0 && request->device != NULL &&
 		    strcmp(request->device, device->name) == 0)
 			last = &request->of;
@@ -159,9 +148,7 @@ static void
 put_domains(struct json_write *json, const struct report *report)
 {
 	json_write_open(json, "domains", '[');
-	for (size_t i = 0; i < report->domain_count; i++) {
-		const struct report_domain *domain = &report->domains[i];
-
+	EACH (domain, report->domains, report->domain_count) {
 		json_write_open(json, NULL, '[');
 		json_write_text(json, NULL, domain->of.name);
 		json_write_bool(json, NULL, domain->is_device);
@@ -186,9 +173,7 @@ static void
 put_beats(struct json_write *json, const struct report_process *process, uint64_t began_ns)
 {
 	json_write_open(json, "beats", '[');
-	for (size_t i = 0; i < process->of.heartbeat_count; i++) {
-		const struct kmem_heartbeat *beat = &process->of.heartbeats[i];
-
+	EACH (beat, process->of.heartbeats, process->of.heartbeat_count) {
 		json_write_open(json, NULL, '[');
 		put_number(json, beat->monotonic_ns > began_ns ? (beat->monotonic_ns - began_ns) / 1000000 : 0);
 		put_number(json, beat->live_bytes);
@@ -228,8 +213,7 @@ put_timeline_lines(struct json_write *json, const struct report_timeline *timeli
 	char place[PLACE_TEXT_BYTES];
 
 	json_write_open(json, "lines", '[');
-	for (size_t i = 0; i < timeline->line_count; i++) {
-		const struct report_timeline_line *line = &timeline->lines[i];
+	EACH (line, timeline->lines, timeline->line_count) {
 		const struct report_place *where = &line->where;
 
 		(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
@@ -261,8 +245,7 @@ put_timeline(struct json_write *json, const struct report *report, const struct 
 	json_write_close(json, ']');
 	put_timeline_lines(json, timeline, numbers);
 	json_write_open(json, "points", '[');
-	for (size_t i = 0; i < timeline->point_count; i++) {
-		const struct report_point *point = &timeline->points[i];
+	EACH (point, timeline->points, timeline->point_count) {
 		uint64_t ns = point->of.monotonic_ns;
 
 		json_write_open(json, NULL, '[');
@@ -281,9 +264,7 @@ put_timeline(struct json_write *json, const struct report *report, const struct 
 	json_write_close(json, ']');
 	json_write_close(json, '}');
 	json_write_open(json, "marks", '[');
-	for (size_t i = 0; i < process->of.mark_count; i++) {
-		const struct report_mark *mark = &process->marks[i];
-
+	EACH (mark, process->marks, process->of.mark_count) {
 		json_write_open(json, NULL, '[');
 		put_number(json, mark->of.monotonic_ns > began_ns ? (mark->of.monotonic_ns - began_ns) / 1000 : 0);
 		json_write_text(json, NULL, mark->kind);
@@ -301,9 +282,7 @@ put_processes(struct json_write *json, const struct report *report, struct numbe
 	uint64_t began_ns = report->process_count != 0 ? report->processes[0].of.identity->start_monotonic_ns : 0;
 
 	json_write_open(json, "processes", '[');
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct report_process *process = &report->processes[i];
-
+	EACH (process, report->processes, report->process_count) {
 		json_write_open(json, NULL, '{');
 		json_write_text(json, "name", process->of.name);
 		json_write_number(json, "pid", process->pid);
@@ -484,13 +463,9 @@ add_trifle(struct trifles **trifles, const struct report_site *site, struct numb
 
 	if (HASH_COUNT(*trifles) < TRIFLE_CALLERS && key.is_import == 0)
 		key.node = stack_of(site, inner, numbers);
-	HASH_FIND(hh, *trifles, &key, sizeof(key), found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->key = key;
+	if (HASH_MADE(*trifles, key, key, found)) {
 		found->sum.domain = site->of.domain;
 		found->sum.process = site->of.process;
-		HASH_ADD(hh, *trifles, key, sizeof(key), found);
 	}
 	found->sum.peak_bytes += site->of.peak_bytes;
 	found->sum.live_bytes += site->of.live_bytes;
@@ -534,8 +509,7 @@ put_frames(struct json_write *json, struct numbers *numbers)
 	}
 	json_write_close(json, ']');
 	json_write_open(json, "frames", '[');
-	for (size_t i = 0; i < numbers->frames.count; i++) {
-		const struct report_frame *at = &numbers->frames.frames[i];
+	EACH (at, numbers->frames.frames, numbers->frames.count) {
 		const struct model_frame *frame = &at->of;
 
 		json_write_open(json, NULL, '[');

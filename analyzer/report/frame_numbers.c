@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 struct frame_number {
@@ -22,13 +22,9 @@ frame_numbers_of(struct frame_numbers *numbers, const struct report_frame *frame
 {
 	struct frame_number *found;
 
-	HASH_FIND_PTR(numbers->by_identity, &frame->identity, found);
-	if (found != NULL)
+	if (!HASH_MADE(numbers->by_identity, identity, frame->identity, found))
 		return found->number;
-	found = memory_zeroed(1, sizeof(*found));
-	found->identity = frame->identity;
 	found->number = (uint32_t)numbers->count;
-	HASH_ADD_PTR(numbers->by_identity, identity, found);
 	*MEMORY_NEXT(numbers->frames, numbers->count, numbers->room) = *frame;
 	return found->number;
 }

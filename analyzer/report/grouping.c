@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "analysis/rank.h"
+#include "base/items.h"
 #include "base/text_clean.h"
 #include "base/text_start.h"
 #include "model/frame_rules.h"
@@ -21,7 +22,7 @@ static const char *const names[] = {
 	[GROUPING_LINE] = "line",     [GROUPING_FUNCTION] = "function", [GROUPING_FILE] = "file",
 	[GROUPING_MODULE] = "module", [GROUPING_PACKAGE] = "package",   [GROUPING_THREAD] = "thread",
 };
-static_assert(sizeof(names) / sizeof(names[0]) == GROUPINGS, "each has a name");
+static_assert(COUNT_OF(names) == GROUPINGS, "each has a name");
 
 bool
 grouping_of(const char *word, enum grouping *grouping)
@@ -77,7 +78,7 @@ cut_ending(char *text, bool is_python)
 	const char *const endings[] = { is_python ? ".py" : ".cpython-", is_python ? ".pyc" : ".abi3.so" };
 	char *base = text + (place_base(text) - text);
 
-	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(endings); i++) {
 		char *end = strstr(base, endings[i]);
 
 		if (end == NULL || (is_python && end[strlen(endings[i])] != '\0'))
@@ -222,15 +223,11 @@ is_thread_start(const struct model_frame *frame)
 	if (frame->kind == MODEL_FRAME_PYTHON)
 		return ends_with(frame->file, "/threading.py") || ends_with(frame->file, "/concurrent/futures/thread.py") ||
 		       ends_with(frame->file, "/multiprocessing/pool.py");
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+	for (size_t i = 0; i < COUNT_OF(functions); i++) {
 		if (strcmp(frame->function, functions[i]) == 0)
 			return true;
 	}
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
-		if (text_starts(frame->function, starts[i]))
-			return true;
-	}
-	return false;
+	return ANY(start, starts, COUNT_OF(starts), text_starts(frame->function, *start));
 }
 
 /* The interpreter's own frames around what a thread runs. */

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -182,8 +182,7 @@ choose_file(struct file *files, const char *name, FILE *notes, struct fail *fail
 		fits[match][counts[match]++] = file;
 		best = match < best ? match : best;
 	}
-	if (counts[best] != 0)
-		qsort(fits[best], counts[best], sizeof(struct file *), compare_files);
+	SORT(fits[best], counts[best], compare_files);
 	if (best == MATCHES) {
 		name_files(fits[best], counts[best], false, names);
 		(void)fail_set(fail, EXIT_USAGE, "annotate: %.200s: nothing was allocated there; %s%s", name,
@@ -234,13 +233,8 @@ line_of(struct annotation *all, uint32_t line, const char *function)
 {
 	struct annotated *found;
 
-	HASH_FIND(hh, all->lines, &line, sizeof(line), found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->line = line;
+	if (HASH_MADE(all->lines, line, line, found))
 		found->function = function;
-		HASH_ADD(hh, all->lines, line, sizeof(line), found);
-	}
 	return found;
 }
 
@@ -328,8 +322,7 @@ sorted_lines(const struct annotation *all, size_t *count)
 	*count = 0;
 	for (const struct annotated *line = all->lines; line != NULL; line = line->hh.next)
 		sorted[(*count)++] = line;
-	if (*count != 0)
-		qsort(sorted, *count, sizeof(struct annotated *), compare_lines);
+	SORT(sorted, *count, compare_lines);
 	return sorted;
 }
 

@@ -2,6 +2,7 @@
  * render_efforts.c - what did recording do beyond the fast way: as a table, and as rows of the JSON.
  */
 
+#include "base/items.h"
 #include "base/units.h"
 #include "report/render_json.h"
 
@@ -15,11 +16,7 @@ static const char *const names[KMEM_EFFORT_COUNT + 1] = { KMEM_EFFORTS(NAME) };
 static bool
 is_any(const struct model_efforts *efforts)
 {
-	for (unsigned i = 0; i < KMEM_EFFORT_COUNT; i++) {
-		if (efforts->counts[i] != 0)
-			return true;
-	}
-	return false;
+	return ANY(count, efforts->counts, KMEM_EFFORT_COUNT, *count != 0);
 }
 
 void

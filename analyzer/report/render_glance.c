@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/place.h"
 #include "base/text_clean.h"
@@ -54,11 +55,7 @@ static const struct style plain = { "", "", "", "" };
 static const struct report_finding *
 find(const struct report *report, enum finding_kind kind)
 {
-	for (size_t i = 0; i < report->verdict.finding_count; i++) {
-		if (report->verdict.findings[i].kind == kind)
-			return &report->verdict.findings[i];
-	}
-	return NULL;
+	return FIRST(finding, report->verdict.findings, report->verdict.finding_count, finding->kind == kind);
 }
 
 /* What the rows are about. */
@@ -76,9 +73,7 @@ is_mostly_device(const struct report *report)
 	uint64_t device_bytes = 0;
 	uint64_t host_bytes = 0;
 
-	for (size_t i = 0; i < report->domain_count; i++) {
-		const struct report_domain *domain = &report->domains[i];
-
+	EACH (domain, report->domains, report->domain_count) {
 		if (domain->of.id.kind == DOMAIN_DEVICE)
 			device_bytes += domain->of.peak_bytes;
 		else if (!domain->is_device && !domain->is_address_space)
@@ -273,9 +268,7 @@ gather_guard(const struct report *report, struct rows *rows)
 	const struct report_guard *guard = &report->guard;
 
 	rows->total_bytes = guard->live_bytes;
-	for (size_t i = 0; i < guard->line_count; i++) {
-		const struct report_holder *holder = &guard->lines[i];
-
+	EACH (holder, guard->lines, guard->line_count) {
 		add_row(rows, &(struct row){ .bytes = holder->live_bytes,
 		                             .error_bytes = holder->is_estimated ? holder->live_bytes : 0,
 		                             .where = holder->where });
@@ -455,11 +448,7 @@ is_told(const struct report *report, const struct report_finding *finding)
 		return false; // it would say the same again
 	if (finding->kind == FINDING_LOST_CHILDREN && report->verdict.has_ended_well && finding->bytes < WORTH_ALARM_BYTES)
 		return false; // a pool ends its workers so
-	for (size_t i = 0; i < sizeof(told_kinds) / sizeof(told_kinds[0]); i++) {
-		if (finding->kind == told_kinds[i])
-			return true;
-	}
-	return false;
+	return ANY(told_kind, told_kinds, COUNT_OF(told_kinds), finding->kind == *told_kind);
 }
 
 static const char incomplete[] = " Not all was recorded: the report says under Losses what is missing.";
@@ -480,8 +469,7 @@ told_text(const struct report *report, size_t columns, size_t lines)
 {
 	char *text = memory_zeroed(1, strlen(report->verdict.text) + sizeof(incomplete));
 
-	for (size_t i = 0; i < report->verdict.finding_count; i++) {
-		const struct report_finding *finding = &report->verdict.findings[i];
+	EACH (finding, report->verdict.findings, report->verdict.finding_count) {
 		size_t used = strlen(text);
 
 		if (!is_told(report, finding))
@@ -555,9 +543,7 @@ most_text(const struct report *report, char text[MOST_BYTES])
 			                is_container ? "container's limit of" : "machine's", UNITS_BYTES(whole_bytes));
 		used = add_text(text, used, ".");
 	}
-	for (size_t i = 0; i < report->domain_count; i++) {
-		const struct report_domain *domain = &report->domains[i];
-
+	EACH (domain, report->domains, report->domain_count) {
 		if (domain->is_device && strchr(domain->of.name, '/') == NULL && domain->of.peak_bytes != 0)
 			used = add_text(text, used, "%s%s held at most %s.", used != 0 ? " " : "", domain->of.name,
 			                UNITS_BYTES(domain->of.peak_bytes));

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/units.h"
@@ -105,13 +105,8 @@ group_of(struct group **groups, const char *name)
 {
 	struct group *found;
 
-	HASH_FIND_STR(*groups, name, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->name = memory_text(name);
+	if (HASH_TEXT_MADE(*groups, name, name, found))
 		found->is_last = strcmp(name, GROUPING_IMPORTS) == 0;
-		HASH_ADD_KEYPTR(hh, *groups, found->name, strlen(found->name), found);
-	}
 	return found;
 }
 
@@ -122,12 +117,7 @@ add_part(struct group *group, const char *name, uint64_t bytes)
 
 	if (name[0] == '\0' || bytes == 0)
 		return;
-	HASH_FIND_STR(group->parts, name, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->name = memory_text(name);
-		HASH_ADD_KEYPTR(hh, group->parts, found->name, strlen(found->name), found);
-	}
+	(void)HASH_TEXT_MADE(group->parts, name, name, found);
 	found->bytes += bytes;
 }
 
@@ -313,8 +303,7 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 	rows = memory_zeroed(HASH_COUNT(groups), sizeof(struct group *));
 	for (struct group *group = groups; group != NULL; group = group->hh.next)
 		rows[count++] = group;
-	if (count != 0)
-		qsort(rows, count, sizeof(struct group *), compare_groups);
+	SORT(rows, count, compare_groups);
 	put_heading(report, view, grouping, &sum, stream);
 	put_rows(view, rows, count, top, &sum, stream);
 	if (sum.untouched_bytes > sum.shown_bytes / UNTOUCHED_PART)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "report/render_json.h"
 
@@ -237,18 +237,11 @@ find_frame_text(struct frame_texts *texts, const struct report_frame *frame)
 	struct frame_text *found;
 	struct json_write json = { .inline_depth = 0, .depth = 1 };
 
-	HASH_FIND_PTR(texts->texts, &frame->identity, found);
-	if (found != NULL)
+	if (!HASH_MADE(texts->texts, identity, frame->identity, found))
 		return found;
-	found = memory_zeroed(1, sizeof(*found));
-	found->identity = frame->identity;
-	json.stream = open_memstream(&found->text, &found->bytes);
-	if (json.stream == NULL)
-		memory_exhausted();
+	json.stream = memory_stream(&found->text, &found->bytes);
 	json_object_write(&json, NULL, &frame_object, frame);
-	if (fclose(json.stream) != 0)
-		memory_exhausted();
-	HASH_ADD_PTR(texts->texts, identity, found);
+	memory_stream_close(json.stream);
 	return found;
 }
 

@@ -270,14 +270,14 @@ collect_callers(const struct report *report, const struct report_line *line, siz
 	}
 	if (found == 0)
 		return callers;
-	qsort(callers, found, sizeof(*callers), compare_by_place);
+	SORT(callers, found, compare_by_place);
 	for (size_t i = 0; i < found; i++) {
 		if (i != 0 && compare_by_place(&callers[*count - 1], &callers[i]) == 0)
 			callers[*count - 1].bytes += callers[i].bytes;
 		else
 			callers[(*count)++] = callers[i];
 	}
-	qsort(callers, *count, sizeof(*callers), compare_by_bytes);
+	SORT(callers, *count, compare_by_bytes);
 	return callers;
 }
 

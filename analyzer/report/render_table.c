@@ -427,7 +427,7 @@ join_imports(struct imports *imports)
 
 	if (imports->count == 0)
 		return;
-	qsort(imports->rows, imports->count, sizeof(*imports->rows), compare_by_label);
+	SORT(imports->rows, imports->count, compare_by_label);
 	for (size_t i = 0; i < imports->count; i++) {
 		if (i != 0 && compare_by_label(&imports->rows[joined - 1], &imports->rows[i]) == 0)
 			imports->rows[joined - 1].bytes += imports->rows[i].bytes;
@@ -435,7 +435,7 @@ join_imports(struct imports *imports)
 			imports->rows[joined++] = imports->rows[i];
 	}
 	imports->count = joined;
-	qsort(imports->rows, joined, sizeof(*imports->rows), compare_by_bytes);
+	SORT(imports->rows, joined, compare_by_bytes);
 }
 
 /* What imports and the interpreter's start left behind: nobody's doing, and often more than the culprit's. */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -50,9 +51,7 @@ put_domains(const struct report *report, const char *heading, bool is_device, bo
 {
 	bool is_first = true;
 
-	for (size_t i = 0; i < report->domain_count; i++) {
-		const struct report_domain *domain = &report->domains[i];
-
+	EACH (domain, report->domains, report->domain_count) {
 		if (domain->is_device != is_device || domain->is_address_space != is_address_space ||
 		    !report_has_domain(report, domain->of.name))
 			continue;
@@ -132,9 +131,7 @@ most_resident(const struct report *report)
 {
 	const struct report_process *most = NULL;
 
-	for (size_t i = 0; i < report->process_count; i++) {
-		const struct report_process *process = &report->processes[i];
-
+	EACH (process, report->processes, report->process_count) {
 		if (process->resident_parts != NULL &&
 		    (most == NULL || process->resident_sampled_bytes > most->resident_sampled_bytes))
 			most = process;
@@ -268,7 +265,7 @@ choose_processes(const struct report *report)
 
 	for (size_t i = 0; i < report->process_count; i++)
 		order[i] = &report->processes[i];
-	qsort(order + 1, report->process_count - 1, sizeof(*order), compare_by_most);
+	SORT(order + 1, report->process_count - 1, compare_by_most);
 	for (size_t i = 0; i < report->process_count && i < PROCESSES_SHOWN; i++)
 		is_shown[order[i] - report->processes] = true;
 	free(order);
@@ -294,10 +291,9 @@ put_processes(const struct report *report, FILE *stream)
 	if (report->process_count < 2)
 		return;
 	bool *is_shown = choose_processes(report);
-	bool has_heirs = false;
+	bool has_heirs = ANY(process, report->processes, report->process_count,
+	                     is_shown[process - report->processes] && process->of.inherited_bytes >= COPIES_SHOWN_BYTES);
 
-	for (size_t i = 0; i < report->process_count; i++)
-		has_heirs = has_heirs || (is_shown[i] && report->processes[i].of.inherited_bytes >= COPIES_SHOWN_BYTES);
 	(void)fprintf(stream, "%-30s%8s  %-14s%11s%11s%s\n", "Processes", "pid", "state", "peak", "live",
 	              has_heirs ? "  inherited       copied" : "");
 
@@ -366,12 +362,11 @@ put_requests(const struct report *report, FILE *stream)
 {
 	const struct report_request *told = NULL; // the last one that nobody went on from
 	char place[PLACE_TEXT_BYTES];
-	uint64_t count = 0, times = 1;
+	uint64_t count = SUM_OF(process, report->processes, report->process_count, process->of.failed_count);
+	uint64_t times = 1;
 	int width = 9; // of the names of domains
 	bool is_any = false;
 
-	for (size_t i = 0; i < report->process_count; i++)
-		count += report->processes[i].of.failed_count;
 	for (size_t i = 0; i < report->request_count; i++) {
 		if (!report_has_domain(report, report->requests[i].domain))
 			continue;
@@ -440,11 +435,9 @@ has_notes(const struct report *report)
 		if (report->processes[i].of.note_count != 0)
 			return true;
 	}
-	for (size_t i = 0; i < report->domain_count; i++) {
-		if (report->domains[i].of.is_at_refusal && report_has_domain(report, report->domains[i].of.name))
-			return true;
-	}
-	return report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
+	return ANY(domain, report->domains, report->domain_count,
+	           domain->of.is_at_refusal && report_has_domain(report, domain->of.name)) ||
+	       report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
 	       report->is_at_exit || report->damage_count != 0 || has_losses(report, false);
 }
 

@@ -13,7 +13,8 @@
 #include <uthash.h>
 
 #include "analysis/rank.h"
-#include "base/hash_free.h"
+#include "base/hash.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -64,14 +65,10 @@ child_of(struct tree *tree, struct node *parent, const void *identity)
 	const struct node_key key = { parent, identity };
 	struct node *found;
 
-	HASH_FIND(hh, tree->nodes, &key, sizeof(key), found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->key = key;
+	if (HASH_MADE(tree->nodes, key, key, found)) {
 		found->parent = parent;
 		found->next = parent->first_child;
 		parent->first_child = found;
-		HASH_ADD(hh, tree->nodes, key, sizeof(key), found);
 	}
 	return found;
 }
@@ -82,12 +79,7 @@ label_of(struct tree *tree, const char *text)
 {
 	struct label *found;
 
-	HASH_FIND_STR(tree->labels, text, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->text = memory_text(text);
-		HASH_ADD_KEYPTR(hh, tree->labels, found->text, strlen(found->text), found);
-	}
+	(void)HASH_TEXT_MADE(tree->labels, text, text, found);
 	return found->text;
 }
 
@@ -108,11 +100,7 @@ enter_group(struct tree *tree, struct node *node, const char *text)
 static bool
 has_python(const struct report_site *site)
 {
-	for (uint32_t i = 0; i < site->of.frame_count; i++) {
-		if (site->of.frames[i]->kind == MODEL_FRAME_PYTHON)
-			return true;
-	}
-	return false;
+	return ANY(frame, site->of.frames, site->of.frame_count, (*frame)->kind == MODEL_FRAME_PYTHON);
 }
 
 /* Do native frames count? Half of a module or a package is native code. */
@@ -223,12 +211,7 @@ add_to_row(struct row **rows, const struct node *node)
 
 	if (text == NULL)
 		text = place_text(frame->file, frame->line, frame->function, frame->module, node->frame.offset, place);
-	HASH_FIND_STR(*rows, text, found);
-	if (found == NULL) {
-		found = memory_zeroed(1, sizeof(*found));
-		found->text = memory_text(text);
-		HASH_ADD_KEYPTR(hh, *rows, found->text, strlen(found->text), found);
-	}
+	(void)HASH_TEXT_MADE(*rows, text, text, found);
 	*MEMORY_NEXT(found->nodes, found->count, found->room) = node;
 	found->bytes += node->bytes;
 }

@@ -83,8 +83,7 @@ list_lines(const struct report *report, uint64_t (*waste_of)(const struct report
 		if (bytes >= WORTH_BYTES)
 			lines[(*count)++] = (struct wasted){ .number = i, .bytes = bytes };
 	}
-	if (*count != 0)
-		qsort(lines, *count, sizeof(*lines), compare_wasted);
+	SORT(lines, *count, compare_wasted);
 	return lines;
 }
 

@@ -14,6 +14,7 @@
 #include "analysis/device_parts.h"
 #include "analysis/refused_requests.h"
 #include "analysis/model_finish.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/shell_words.h"
@@ -81,11 +82,7 @@ sources_since(const struct model *model)
 static const struct model_domain *
 find_objects(const struct model *model)
 {
-	for (size_t i = 0; i < model->domain_count; i++) {
-		if (model->domains[i].id.kind == DOMAIN_PYTHON_OBJECT)
-			return &model->domains[i];
-	}
-	return NULL;
+	return FIRST(domain, model->domains, model->domain_count, domain->id.kind == DOMAIN_PYTHON_OBJECT);
 }
 
 /* What is left of the arenas is a difference: it is off by as much as the estimate of the objects that was subtracted. */
@@ -130,9 +127,7 @@ build_domains(struct report *report, const struct model *model)
 		if (!device_parts_of(model, (unsigned)i, NULL, &made->parts))
 			made->parts.part_count = 0;
 	}
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	EACH (site, model->sites, model->site_count) {
 		if ((site->stack_flags & KMEM_STACK_MERGED) != 0)
 			report->domains[site->domain].lost_sites += site->allocated_count;
 		if ((site->stack_flags & KMEM_STACK_NO_STACK) != 0)
@@ -177,9 +172,9 @@ make_built(struct report_rows *rows, const struct model_process *process)
 
 /* From the last look to the end or, if not known, the last heartbeat. Once the interpreter ends all figures are of one moment. */
 static uint64_t
-resident_age_ns(const struct model_process *process, const struct kmem_heartbeat *last)
+resident_age_ns(const struct model_process *process)
 {
-	uint64_t until = verdict_ended_ns(process) != 0 ? verdict_ended_ns(process) : last != NULL ? last->monotonic_ns : 0;
+	uint64_t until = model_ended_ns(process) ?: model_last_seen_ns(process);
 
 	if (process->resident == NULL || process->is_finalizing || until < process->resident->monotonic_ns)
 		return 0;
@@ -205,9 +200,7 @@ build_process(struct report *report, struct report_process *to, const struct mod
 {
 	const struct kmem_identity *identity = process->identity;
 	const struct kmem_launcher *launcher = process->launcher;
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
+	const struct kmem_heartbeat *last = model_last_beat(process);
 	char version[32] = "";
 
 	if (process->python_version != 0)
@@ -233,14 +226,12 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.resident_parts = process->resident != NULL ? process->resident->part_bytes : NULL,
 		.resident_sampled_bytes = process->resident != NULL ? process->resident->resident_bytes : 0,
 		.fragmentation = fragmentation_of(report->rows->model, process),
-		.resident_age_ns = resident_age_ns(process, last),
-		.is_end_known = verdict_ended_ns(process) != 0,
+		.resident_age_ns = resident_age_ns(process),
+		.is_end_known = model_ended_ns(process) != 0,
 		.machine_bytes = identity->machine_bytes,
 		.max_resident_bytes = verdict_most_resident_of(process),
 	};
-	to->steps = report_steps_of(process, verdict_ended_ns(process) != 0 ? verdict_ended_ns(process)
-	                                     : last != NULL                 ? last->monotonic_ns
-	                                                                    : 0);
+	to->steps = report_steps_of(process, model_ended_ns(process) ?: model_last_seen_ns(process));
 	struct report_mark *marks = report_marks_of(process);
 
 	(void)keep_text(report->rows, (char *)marks); // freed with the report
@@ -301,7 +292,7 @@ add_holders(const struct report *report, const struct model *model, const struct
 		if (failed->held[i].site->domain == domain)
 			held[count++] = &failed->held[i];
 	}
-	qsort(held, count, sizeof(*held), compare_places);
+	SORT(held, count, compare_places);
 	for (size_t i = 0; i < count; i++) {
 		if (i != 0 && rank_compare_places(held[i - 1]->site, held[i]->site) != 0) {
 			add_holder(report->rows, request, model->domains[domain].name, &line);

@@ -5,24 +5,14 @@
  */
 #include <stdlib.h>
 
+#include "base/items.h"
 #include "report/report_build.h"
 
-const char *
-report_guard_limit(unsigned number)
-{
-	static const char *const names[] = { "cgroup", "machine", "address-space" }; // enum kmem_limit_kind, from 1
+/* enum kmem_limit_kind, from 1 */
+NAMES_OF(report_guard_limit, "cgroup", "machine", "address-space")
 
-	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
-}
-
-const char *
-report_guard_action(unsigned number)
-{
-	static const char *const names[] = { "note", "interrupt", "raise",
-		                                 "exec" }; // in the order of enum kmem_guard_action
-
-	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
-}
+/* in the order of enum kmem_guard_action */
+NAMES_OF(report_guard_action, "note", "interrupt", "raise", "exec")
 
 /* A session that a program opened by itself is named after its own start; a launcher's is older. */
 static bool
@@ -49,10 +39,8 @@ report_guard_build(struct report *report, const struct model *model, const struc
 
 	if (passing == NULL)
 		return;
-	uint64_t end_ns = verdict_ended_ns(process);
+	uint64_t end_ns = model_ended_ns(process) ?: model_last_seen_ns(process);
 
-	if (end_ns == 0 && process->heartbeat_count != 0)
-		end_ns = process->heartbeats[process->heartbeat_count - 1].monotonic_ns;
 	report->guard = (struct report_guard){
 		.of = *passing,
 		.pid = process->identity->pid,

@@ -4,6 +4,7 @@
  * Guards, steps and marks have theirs in report_guard.c and report_steps.c.
  */
 #include "analysis/refused_requests.h"
+#include "base/items.h"
 #include "report/report.h"
 
 struct loss {
@@ -128,29 +129,11 @@ report_resident_meaning(unsigned part)
 	return resident_parts[part].meaning;
 }
 
-const char *
-report_own_name(unsigned part)
-{
-	static const char *const names[KMEM_OWN_PARTS] = {
-		[KMEM_OWN_OTHER] = "library",      [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
-		[KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads",     [KMEM_OWN_CAPTURE] = "capture",
-	};
+NAMES_OF(report_own_name, [KMEM_OWN_OTHER] = "library", [KMEM_OWN_ADDRESSES] = "addresses", [KMEM_OWN_SITES] = "sites",
+         [KMEM_OWN_STACKS] = "stack rules", [KMEM_OWN_THREADS] = "threads", [KMEM_OWN_CAPTURE] = "capture")
 
-	return part < KMEM_OWN_PARTS ? names[part] : NULL;
-}
+/* as enum line_pace */
+NAMES_OF(report_line_pace, "even", "faster", "bursts")
 
-const char *
-report_line_pace(unsigned pace)
-{
-	static const char *const names[] = { "even", "faster", "bursts" }; // as enum line_pace
-
-	return pace < sizeof(names) / sizeof(names[0]) ? names[pace] : NULL;
-}
-
-const char *
-report_lost_name(unsigned lost)
-{
-	static const char *const names[] = { "no-room", "no-stack", "unfinished" }; // as enum report_lost
-
-	return lost < REPORT_LOST_NOTHING ? names[lost] : NULL;
-}
+/* as enum report_lost, of which the last has none */
+NAMES_OF(report_lost_name, "no-room", "no-stack", "unfinished")

@@ -3,26 +3,14 @@
  *
  * When failing  it cannot.
  */
+#include "base/items.h"
 #include "base/memory.h"
 #include "report/report_build.h"
 
-const char *
-report_step_source(unsigned number)
-{
-	static const char *const names[] = { "cells", "loop", "program" };
+NAMES_OF(report_step_source, "cells", "loop", "program")
 
-	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
-}
-
-const char *
-report_mark_kind(unsigned number)
-{
-	static const char *const names[] = {
-		"program", "outside", "guard", "refused", "even", "high-water"
-	}; // enum kmem_mark_kind, from 1
-
-	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
-}
+/* enum kmem_mark_kind, from 1 */
+NAMES_OF(report_mark_kind, "program", "outside", "guard", "refused", "even", "high-water")
 
 struct report_steps
 report_steps_of(const struct model_process *process, uint64_t end_ns)

@@ -103,8 +103,7 @@ group_sites(const struct model *model, const struct model_process *process)
 		}
 	}
 	made.groups = memory_zeroed(count + 1, sizeof(*made.groups));
-	if (count != 0)
-		qsort(met, count, sizeof(*met), compare_places);
+	SORT(met, count, compare_places);
 	for (size_t i = 0; i < count; i++) {
 		enum domain_kind kind = model->domains[met[i].site->domain].id.kind;
 

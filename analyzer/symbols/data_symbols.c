@@ -83,8 +83,7 @@ read_table(struct data_symbols *symbols, Elf_Scn *section, const GElf_Shdr *head
 		};
 	}
 	for (unsigned i = 0; i < DATA_SYMBOL_KINDS; i++) {
-		if (symbols->tables[i].count > 1)
-			qsort(symbols->tables[i].entries, symbols->tables[i].count, sizeof(struct entry), compare);
+		SORT(symbols->tables[i].entries, symbols->tables[i].count, compare);
 	}
 }
 

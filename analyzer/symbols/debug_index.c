@@ -242,8 +242,7 @@ finish(struct list *list, bool is_cut)
 {
 	size_t kept = 0;
 
-	if (list->count > 1)
-		qsort(list->entries, list->count, sizeof(*list->entries), compare);
+	SORT(list->entries, list->count, compare);
 	for (size_t i = 0; i < list->count; i++) {
 		struct entry *entry = &list->entries[i];
 		bool is_local = entry->is_twice;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/regular_file.h"
 #include "base/text_clean.h"
@@ -175,28 +175,12 @@ read_file(struct source *source)
 	(void)close(fd);
 }
 
-static struct source *
-find_or_add(struct source_lines *lines, const char *path, bool *is_new)
-{
-	struct source *source;
-
-	HASH_FIND_STR(lines->sources, path, source);
-	*is_new = source == NULL;
-	if (source == NULL) {
-		source = memory_zeroed(1, sizeof(*source));
-		source->path = memory_text(path);
-		HASH_ADD_KEYPTR(hh, lines->sources, source->path, strlen(source->path), source);
-	}
-	return source;
-}
-
 void
 source_lines_add(struct source_lines *lines, const char *file, const char *text)
 {
-	bool is_new;
-	struct source *source = find_or_add(lines, file, &is_new);
+	struct source *source;
 
-	if (!is_new)
+	if (!HASH_TEXT_MADE(lines->sources, path, file, source))
 		return;
 	source->text = memory_text(text);
 	split(source, strlen(text));
@@ -240,15 +224,13 @@ find_file(struct source_lines *lines, const struct source_place *place)
 	const char *file = place->path;
 	char path[4096];
 	struct source *source;
-	bool is_new;
 
 	if (lines->started_ns == 0 || file[0] == '<' || file[0] == '\0' || (file[0] != '/' && place->directory[0] == '\0'))
 		return NULL;
 	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", file[0] != '/' ? place->directory : "",
 	                     file[0] != '/' ? "/" : "", file) >= sizeof(path))
 		return NULL;
-	source = find_or_add(lines, path, &is_new);
-	if (is_new)
+	if (HASH_TEXT_MADE(lines->sources, path, path, source))
 		read_file(source);
 	return source;
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/progress.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -270,7 +270,7 @@ read_symbols(struct symbolizer_file *file)
 			        (symbol.st_size == 0 ? 4u : 0u),
 		};
 	}
-	qsort(file->symbols, file->symbol_count, sizeof(*file->symbols), compare_symbols);
+	SORT(file->symbols, file->symbol_count, compare_symbols);
 }
 
 static void

@@ -85,8 +85,7 @@ ORDER_OF(compare_ranges, struct range, order_numbers(a->start, b->start) ?: orde
 static void
 sort_ranges(struct ranges *ranges)
 {
-	if (ranges->count != 0)
-		qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare_ranges);
+	SORT(ranges->items, ranges->count, compare_ranges);
 }
 
 /* The innermost range around the address, as far as a few steps tell. */

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/hash_free.h"
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
 #include "base/text_start.h"
@@ -594,13 +594,8 @@ answer_of(const struct symbol_type *type, int64_t offset)
 	const struct member_question question = { type->die.addr, type->node.addr, type->arrays, offset };
 	struct member_answer *answer;
 
-	HASH_FIND(hh, type->types->answers, &question, sizeof(question), answer);
-	if (answer == NULL) {
-		answer = memory_zeroed(1, sizeof(*answer));
-		answer->question = question;
+	if (HASH_MADE(type->types->answers, question, question, answer))
 		answer->is_known = find_member(type, offset, answer);
-		HASH_ADD(hh, type->types->answers, question, sizeof(question), answer);
-	}
 	return answer;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 
@@ -91,8 +92,7 @@ sample_of(const struct top_sample *sample)
 	for (size_t i = 0; i < sample->row_count; i++)
 		made.entries[i] = (struct entry){ sample->rows[i].key, sample->rows[i].live_bytes,
 			                              sample->rows[i].allocated_bytes };
-	if (made.count != 0)
-		qsort(made.entries, made.count, sizeof(struct entry), compare_keys);
+	SORT(made.entries, made.count, compare_keys);
 	return made;
 }
 
@@ -103,9 +103,7 @@ point_before(const struct model_process *process, uint64_t age_ns, uint64_t now_
 {
 	const struct model_point *found = NULL;
 
-	for (size_t i = 0; i < process->point_count; i++) {
-		const struct model_point *point = &process->points[i];
-
+	EACH (point, process->points, process->point_count) {
 		if (!point->is_end && point->monotonic_ns + age_ns >= now_ns && found == NULL)
 			found = point;
 	}
@@ -150,15 +148,13 @@ begin_with_timeline(struct top_past *past, const struct top_sample *sample)
 	made.allocated_bytes = point->volume_bytes;
 	least_bytes = point->site_count == KMEM_HISTORY_SITES ? point->sites[point->site_count - 1].bytes : 0;
 	made.entries = memory_zeroed(sample->row_count + 1, sizeof(struct entry));
-	for (size_t i = 0; i < sample->row_count; i++) {
-		const struct top_row *row = &sample->rows[i];
+	EACH (row, sample->rows, sample->row_count) {
 		uint64_t bytes;
 
 		if (row->line != SIZE_MAX && held_at(sample, point, row, least_bytes, &bytes))
 			made.entries[made.count++] = (struct entry){ row->key, bytes, 0 };
 	}
-	if (made.count != 0)
-		qsort(made.entries, made.count, sizeof(struct entry), compare_keys);
+	SORT(made.entries, made.count, compare_keys);
 	remember(past, &made);
 }
 
@@ -170,9 +166,7 @@ sample_before(const struct top_past *past, double seconds, double now, bool want
 {
 	const struct sample *found = NULL;
 
-	for (size_t i = 0; i < past->count; i++) {
-		const struct sample *sample = &past->samples[i];
-
+	EACH (sample, past->samples, past->count) {
 		if (wants_allocated && sample->is_of_timeline)
 			continue;
 		if (found == NULL || now - sample->seconds >= seconds)
@@ -261,7 +255,6 @@ top_past_compare(struct top_past *past, struct top_sample *sample, enum top_orde
 	if (rate != NULL)
 		sample->rate_bytes = per_second(sample->allocated_bytes, rate->allocated_bytes,
 		                                sample->seconds - rate->seconds);
-	if (sample->row_count != 0)
-		qsort(sample->rows, sample->row_count, sizeof(sample->rows[0]), orders[order]);
+	SORT(sample->rows, sample->row_count, orders[order]);
 	remember(past, &now);
 }

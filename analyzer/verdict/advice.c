@@ -243,13 +243,10 @@ say_hold_less_before(const struct verdict_facts *facts, struct verdict *verdict)
 /* ---- what was not recorded ---- */
 
 /* What grows on a device comes before what may be a data set of a program that ended well. */
-static bool
-is_first_line_growing(const struct verdict_facts *facts, const struct verdict *verdict)
-{
-	return facts->top_live.leak == MODEL_LEAK_LEAK &&
-	       !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->top_live.telling) &&
-	         facts->growing_device.site_count != 0);
-}
+ADVICE_TEST(is_first_line_growing,
+            facts->top_live.leak == MODEL_LEAK_LEAK &&
+                !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->top_live.telling) &&
+                  facts->growing_device.site_count != 0))
 
 ADVICE_TEST(is_damage_the_story, facts->refused == NULL && facts->model->needs_salvage &&
                                      (facts->model->unlisted_bytes > facts->live_bytes / 2 ||
@@ -323,20 +320,14 @@ say_children_hold_less(const struct verdict_facts *facts, struct verdict *verdic
 
 /* ---- who held the memory ---- */
 
-static bool
-is_next_line_growing(const struct verdict_facts *facts, const struct verdict *verdict)
-{
-	return facts->refused == NULL && verdict_does_next_grow(facts) &&
-	       !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->next_live.telling));
-}
+ADVICE_TEST(is_next_line_growing,
+            facts->refused == NULL && verdict_does_next_grow(facts) &&
+                !(verdict->end == VERDICT_END_OK && rank_may_be_built_once(facts->next_live.telling)))
 
-static bool
-is_little_in_arenas(const struct verdict_facts *facts, const struct verdict *verdict)
-{
-	return verdict_is_arena(facts, &facts->top_live) && !verdict_is_rest_of_arenas(&facts->top_live) &&
-	       facts->top_live.leak != MODEL_LEAK_LEAK && facts->top_live.live_bytes < facts->live_bytes / 2 &&
-	       verdict->end != VERDICT_END_OK && facts->refused == NULL;
-}
+ADVICE_TEST(is_little_in_arenas,
+            verdict_is_arena(facts, &facts->top_live) && !verdict_is_rest_of_arenas(&facts->top_live) &&
+                facts->top_live.leak != MODEL_LEAK_LEAK && facts->top_live.live_bytes < facts->live_bytes / 2 &&
+                verdict->end != VERDICT_END_OK && facts->refused == NULL)
 
 ADVICE_TEST(is_free_in_arenas,
             verdict_is_rest_of_arenas(&facts->top_live) && facts->refused == NULL && verdict->end != VERDICT_END_OK)

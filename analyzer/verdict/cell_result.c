@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/place.h"
 
 /* What begins with one of these gives no value, or is a command. */
@@ -23,11 +24,9 @@ is_statement(const char *text)
 
 	while (isalnum((unsigned char)text[length]) || text[length] == '_')
 		length++;
-	for (size_t i = 0; i < sizeof(statements) / sizeof(statements[0]); i++) {
-		if (strlen(statements[i]) == length && strncmp(statements[i], text, length) == 0)
-			return true;
-	}
-	return length == 0 && text[0] != '\0' && strchr("%!#@?)]}", text[0]) != NULL;
+	return ANY(statement, statements, COUNT_OF(statements),
+	           strlen(*statement) == length && strncmp(*statement, text, length) == 0) ||
+	       (length == 0 && text[0] != '\0' && strchr("%!#@?)]}", text[0]) != NULL);
 }
 
 /* Outside of brackets and texts: an assignment, or the end of a ; or an open bracket. */

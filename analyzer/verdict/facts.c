@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 
 #include "analysis/refused_requests.h"
+#include "base/amount.h"
+#include "base/items.h"
 #include "base/text_start.h"
 
 #define BEYOND_PART 8             // of what was ever in memory: lines that held so much more are told as that
@@ -29,12 +31,8 @@ held_at_most(const struct model_process *process)
 static bool
 has_fatal_refusal(const struct model *model, const struct verdict_now *now, const struct model_process *process)
 {
-	for (size_t i = 0; i < model->failed_count; i++) {
-		if (&model->processes[model->failed[i].process] == process &&
-		    refusal_state(model, now, &model->failed[i]) == REFUSAL_FATAL)
-			return true;
-	}
-	return false;
+	return ANY(failed, model->failed, model->failed_count,
+	           &model->processes[failed->process] == process && refusal_state(model, now, failed) == REFUSAL_FATAL);
 }
 
 /* A pool ends its workers by signals whenever it closes: only with a sign of it is one the story. */
@@ -133,6 +131,7 @@ static void
 gather_usage(struct verdict_facts *facts)
 {
 	const struct model_process *process = facts->process;
+	const struct kmem_heartbeat *last = model_last_beat(process);
 
 	facts->limit_bytes = UINT64_MAX;
 	facts->available_bytes = UINT64_MAX;
@@ -141,9 +140,7 @@ gather_usage(struct verdict_facts *facts)
 		    process->identity->limits[i].bytes < facts->limit_bytes)
 			facts->limit_bytes = process->identity->limits[i].bytes;
 	}
-	if (process->heartbeat_count != 0) {
-		const struct kmem_heartbeat *last = &process->heartbeats[process->heartbeat_count - 1];
-
+	if (last != NULL) {
 		facts->charged_bytes = last->cgroup_bytes;
 		facts->resident_bytes = last->resident_bytes;
 		facts->available_bytes = last->available_bytes;
@@ -207,9 +204,7 @@ verdict_is_near_limit(const struct verdict_facts *facts)
 bool
 verdict_was_nearly_full(const struct model_process *process)
 {
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
+	const struct kmem_heartbeat *last = model_last_beat(process);
 
 	return last != NULL && last->cgroup_bytes != 0 && last->limit_bytes != UINT64_MAX &&
 	       last->cgroup_bytes >= last->limit_bytes / 4 * 3;
@@ -256,8 +251,7 @@ verdict_fullest(const struct verdict_facts *facts)
 	const struct model_process *process = facts->peak_process;
 	const struct kmem_heartbeat *found = NULL;
 
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		const struct kmem_heartbeat *beat = &process->heartbeats[i];
+	EACH (beat, process->heartbeats, process->heartbeat_count) {
 		uint64_t tight_bytes = beat->limit_bytes / 100 * TIGHT_PERCENT;
 
 		/* Memory that was not touched fills nothing, nor do pages of files, which the kernel takes back. */
@@ -286,17 +280,11 @@ verdict_is_beyond_memory(uint64_t bytes, uint64_t most_resident_bytes)
 uint64_t
 verdict_peak_of(const struct model_process *process)
 {
-	uint64_t most = process->peak_bytes > process->live_bytes ? process->peak_bytes : process->live_bytes;
+	uint64_t most = amount_greater(process->peak_bytes, process->live_bytes);
 
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		if (process->heartbeats[i].live_bytes > most)
-			most = process->heartbeats[i].live_bytes;
-	}
-	for (size_t i = 0; i < process->point_count; i++) { // these are closer together
-		if (process->points[i].live_bytes > most)
-			most = process->points[i].live_bytes;
-	}
-	return most;
+	most = amount_greater(most, MOST_OF(beat, process->heartbeats, process->heartbeat_count, beat->live_bytes));
+	// these are closer together
+	return amount_greater(most, MOST_OF(point, process->points, process->point_count, point->live_bytes));
 }
 
 bool
@@ -372,8 +360,7 @@ verdict_address_limit(const struct verdict_facts *facts)
 {
 	uint64_t then_bytes = facts->refused->space_limit_bytes;
 
-	for (size_t i = 0; i < KMEM_LIMITS_MAX; i++) {
-		const struct kmem_limit *limit = &facts->process->identity->limits[i];
+	EACH (limit, facts->process->identity->limits, KMEM_LIMITS_MAX) {
 		bool is_space = limit->kind == KMEM_LIMIT_ADDRESS_SPACE;
 
 		if ((is_space || limit->kind == KMEM_LIMIT_DATA) && limit->bytes != UINT64_MAX &&

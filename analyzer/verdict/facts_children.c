@@ -22,19 +22,19 @@ verdict_children_gather(const struct verdict_now *now, struct verdict_facts *fac
 
 	for (size_t i = 1; i < facts->model->process_count && facts->lost_count > 1; i++) {
 		const struct model_process *process = &facts->model->processes[i];
-		uint64_t seen_ns = verdict_last_seen_ns(process);
+		uint64_t seen_ns = model_last_seen_ns(process);
 
 		if (verdict_end_of(process, now) != VERDICT_END_GONE)
 			continue;
-		if (first == NULL || seen_ns < verdict_last_seen_ns(first)) {
-			next_ns = first != NULL ? verdict_last_seen_ns(first) : UINT64_MAX;
+		if (first == NULL || seen_ns < model_last_seen_ns(first)) {
+			next_ns = first != NULL ? model_last_seen_ns(first) : UINT64_MAX;
 			first = process;
 		} else if (seen_ns < next_ns) {
 			next_ns = seen_ns;
 		}
 	}
-	if (first != NULL && verdict_last_seen_ns(first) != 0 && next_ns != UINT64_MAX &&
-	    next_ns - verdict_last_seen_ns(first) >= BEAT_NS)
+	if (first != NULL && model_last_seen_ns(first) != 0 && next_ns != UINT64_MAX &&
+	    next_ns - model_last_seen_ns(first) >= BEAT_NS)
 		facts->first_lost = first;
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "analysis/refused_requests.h"
+#include "base/items.h"
 #include "base/text_start.h"
 
 #define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame
@@ -37,9 +38,7 @@ verdict_tells_pace(const struct rank_line *line)
 static void
 gather_growth(struct verdict_facts *facts, const struct ranked *ranked)
 {
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		const struct rank_line *line = &ranked->lines[i];
-
+	EACH (line, ranked->lines, ranked->line_count) {
 		if (line->leak != MODEL_LEAK_LEAK)
 			continue;
 		facts->growing_count++;
@@ -124,11 +123,10 @@ verdict_has_tensors(const struct model *model)
 	static const char *const begins[] = { "libtorch", "libc10", "libtensorflow", "libjax", "xla_extension", NULL };
 	static const char *const imports[] = { "torch", "tensorflow", "jax" };
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
+	EACH (site, model->sites, model->site_count) {
 		enum domain_kind kind = model->domains[site->domain].id.kind;
 
-		for (size_t j = 0; j < sizeof(imports) / sizeof(imports[0]); j++) {
+		for (size_t j = 0; j < COUNT_OF(imports); j++) {
 			if (site->import != NULL && strcmp(site->import, imports[j]) == 0)
 				return true;
 		}
@@ -145,8 +143,7 @@ gather_pinned(struct verdict_facts *facts)
 	const char *domain = "";
 	struct ranked *ranked;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
+	EACH (site, model->sites, model->site_count) {
 		uint64_t block = site->live_count != 0 ? site->live_bytes / site->live_count : 0;
 
 		if (model->domains[site->domain].id.kind != DOMAIN_PINNED)
@@ -248,9 +245,6 @@ verdict_is_preallocated(const struct verdict_facts *facts)
 bool
 verdict_has_device(const struct verdict_facts *facts)
 {
-	for (size_t i = 0; i < facts->model->domain_count; i++) {
-		if (domain_is_driver(facts->model->domains[i].id.kind) && facts->model->domains[i].peak_bytes != 0)
-			return true;
-	}
-	return false;
+	return ANY(domain, facts->model->domains, facts->model->domain_count,
+	           domain_is_driver(domain->id.kind) && domain->peak_bytes != 0);
 }

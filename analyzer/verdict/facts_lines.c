@@ -8,6 +8,7 @@
 
 #include "analysis/grows_with.h"
 #include "analysis/kept_way.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "model/model_holders.h"
 #include "verdict/facts.h"
@@ -38,21 +39,21 @@ ran_at_end(const struct verdict_facts *facts, const struct model_process *proces
 	if (facts->end == VERDICT_END_RUNNING)
 		return process->is_alive;
 	return process->identity->start_monotonic_ns <= end_ns &&
-	       (process->is_alive || verdict_last_seen_ns(process) + BEAT_RECENT_NS >= end_ns);
+	       (process->is_alive || model_last_seen_ns(process) + BEAT_RECENT_NS >= end_ns);
 }
 
 /* When it ended or, where that is not known, when it or another that did not end well was last seen at work. */
 static uint64_t
 end_or_last_seen_ns(const struct verdict_facts *facts)
 {
-	uint64_t last = verdict_ended_ns(facts->process);
+	uint64_t last = model_ended_ns(facts->process);
 
-	for (size_t i = 0; i < facts->model->process_count && verdict_ended_ns(facts->process) == 0; i++) {
+	for (size_t i = 0; i < facts->model->process_count && model_ended_ns(facts->process) == 0; i++) {
 		const struct model_process *process = &facts->model->processes[i];
 		bool is_over = process->state == KMEM_STATE_CLEAN_EXIT || process->state == KMEM_STATE_EXEC_REPLACED;
 
-		if (!is_over && verdict_last_seen_ns(process) > last)
-			last = verdict_last_seen_ns(process);
+		if (!is_over && model_last_seen_ns(process) > last)
+			last = model_last_seen_ns(process);
 	}
 	return last;
 }
@@ -121,13 +122,8 @@ verdict_is_rest_of_arenas(const struct rank_line *line)
 static uint64_t
 host_live_bytes(const struct verdict_facts *facts)
 {
-	uint64_t live_bytes = 0;
-
-	for (size_t i = 0; i < facts->model->domain_count; i++) {
-		if (domain_is_host(facts->model->domains[i].id.kind))
-			live_bytes += facts->model->domains[i].live_bytes;
-	}
-	return live_bytes;
+	return SUM_OF(domain, facts->model->domains, facts->model->domain_count,
+	              domain_is_host(domain->id.kind) ? domain->live_bytes : 0);
 }
 
 /*
@@ -153,9 +149,7 @@ forget_trifling_growth(struct rank_line *line)
 static void
 find_next(struct verdict_facts *facts, const struct ranked *live)
 {
-	for (size_t i = 0; i < live->line_count; i++) {
-		const struct rank_line *line = &live->lines[i];
-
+	EACH (line, live->lines, live->line_count) {
 		if (line->tier != 0 || line->first_site == facts->top_live.first_site ||
 		    (line->where != NULL && line->where == facts->top_live.where) || verdict_is_arena(facts, line) ||
 		    !domain_is_host(facts->model->domains[line->domain].id.kind))
@@ -176,8 +170,7 @@ find_last_taker(struct verdict_facts *facts, const struct ranked *live)
 
 	if (facts->top_live.telling->generations_total <= 1)
 		return;
-	for (size_t i = 0; i < live->line_count; i++) {
-		const struct rank_line *line = &live->lines[i];
+	EACH (line, live->lines, live->line_count) {
 		uint64_t bytes = line->largest->live_bytes; // smaller blocks of the line may be older
 
 		if (line->tier == 0 && line->where != NULL && !line->is_import && line->largest->generations_total == 1 &&
@@ -196,9 +189,7 @@ find_beside_arenas(struct verdict_facts *facts, const struct ranked *live)
 	if (!verdict_is_arena(facts, &facts->top_live) || facts->top_live.leak != MODEL_LEAK_LEAK ||
 	    facts->next_live.site_count != 0)
 		return;
-	for (size_t i = 0; i < live->line_count; i++) {
-		const struct rank_line *line = &live->lines[i];
-
+	EACH (line, live->lines, live->line_count) {
 		if (line->leak == MODEL_LEAK_LEAK && !verdict_is_arena(facts, line) && line->where != NULL &&
 		    line->where->is_user && domain_is_host(facts->model->domains[line->domain].id.kind) &&
 		    line->leaking_bytes >= facts->top_live.live_bytes / BESIDE_ARENAS_PART &&
@@ -238,8 +229,7 @@ find_beside(struct verdict_facts *facts, const struct ranked *live)
 	uint64_t part_bytes = host_live_bytes(facts) / BESIDE_PART;
 	uint64_t worth_bytes = part_bytes < WORTH_BESIDE_BYTES ? WORTH_BESIDE_BYTES : part_bytes;
 
-	for (size_t i = 0; i < live->line_count; i++) {
-		const struct rank_line *line = &live->lines[i];
+	EACH (line, live->lines, live->line_count) {
 		bool is_told = line->where == NULL || line->where == facts->top_live.where ||
 		               line->where == facts->next_live.where || line->where == facts->beside_arenas.where ||
 		               lines_grow_together(&facts->top_live, line);
@@ -261,9 +251,7 @@ left_by_imports(const struct verdict_facts *facts, const bool *is_meant)
 	const struct model *model = facts->model;
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	EACH (site, model->sites, model->site_count) {
 		if (site->leak != MODEL_LEAK_IMPORT || site->live_bytes == 0 || rank_is_start_up(site) ||
 		    !domain_is_host(model->domains[site->domain].id.kind))
 			continue;
@@ -280,8 +268,7 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 {
 	struct verdict_line_sum sum = { 0, false };
 
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		const struct rank_line *line = &ranked->lines[i];
+	EACH (line, ranked->lines, ranked->line_count) {
 		uint64_t bytes = is_peak ? line->peak_bytes : line->live_bytes;
 
 		if (line->where != top->where || line->is_import || bytes == 0 ||
@@ -329,8 +316,7 @@ find_top(struct verdict_facts *facts, const struct ranked *live, const bool *is_
 {
 	const struct model *model = facts->model;
 
-	for (size_t i = 0; i < live->line_count; i++) {
-		const struct rank_line *line = &live->lines[i];
+	EACH (line, live->lines, live->line_count) {
 		bool is_first = facts->top_live.site_count == 0;
 		uint32_t processes;
 
@@ -352,9 +338,7 @@ sum_leaking(struct verdict_facts *facts, const struct ranked *live)
 {
 	const struct model *model = facts->model;
 
-	for (size_t i = 0; i < live->line_count; i++) {
-		const struct rank_line *line = &live->lines[i];
-
+	EACH (line, live->lines, live->line_count) {
 		if (line->swept_bytes > facts->swept.swept_bytes)
 			facts->swept = *line;
 		if (line->leak != MODEL_LEAK_LEAK || !domain_is_host(model->domains[line->domain].id.kind) ||
@@ -395,8 +379,7 @@ sum_domains(struct verdict_facts *facts)
 	const struct model *model = facts->model;
 
 	facts->live_bytes = facts->untouched_bytes = 0;
-	for (size_t i = 0; i < model->domain_count; i++) {
-		const struct model_domain *domain = &model->domains[i];
+	EACH (domain, model->domains, model->domain_count) {
 		uint64_t live_bytes = verdict_less_untouched(facts, domain->live_bytes, domain->untouched_bytes);
 
 		if (!domain_is_host(domain->id.kind))
@@ -490,9 +473,7 @@ domain_of_peak(const struct model *model, uint64_t peak_bytes)
 {
 	const struct model_domain *found = NULL;
 
-	for (size_t i = 0; i < model->domain_count; i++) {
-		const struct model_domain *domain = &model->domains[i];
-
+	EACH (domain, model->domains, model->domain_count) {
 		if ((domain->id.kind != DOMAIN_HEAP && domain->id.kind != DOMAIN_MMAP &&
 		     domain->id.kind != DOMAIN_PYTHON_ARENA) ||
 		    domain->peak_bytes < peak_bytes)
@@ -588,9 +569,7 @@ verdict_left_by_imports(const struct verdict_facts *facts, const struct model_do
 	const struct model *model = facts->model;
 	uint64_t bytes = 0;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	EACH (site, model->sites, model->site_count) {
 		if (&model->domains[site->domain] == domain && site->leak == MODEL_LEAK_IMPORT && !rank_is_start_up(site))
 			bytes += verdict_less_untouched(facts, is_peak ? site->peak_bytes : site->live_bytes,
 			                                site->untouched_bytes);

@@ -155,7 +155,7 @@ static bool
 is_about(const struct model_process *process, const struct system_log_line *line, struct verdict_log *found)
 {
 	const struct kmem_identity *identity = process->identity;
-	uint64_t ended_ns = verdict_ended_ns(process);
+	uint64_t ended_ns = model_ended_ns(process);
 	char name[COMM_BYTES + 1];
 	bool has_its_name;
 	uint32_t pid;
@@ -180,8 +180,7 @@ is_about(const struct model_process *process, const struct system_log_line *line
 	return found->is_of_thread ||
 	       (pid == identity->pid &&
 	        (has_its_name ||
-	         (name[0] != '\0' &&
-	          is_within(line->monotonic_ns, ended_ns != 0 ? ended_ns : verdict_last_seen_ns(process), CLOCKS_NS))));
+	         (name[0] != '\0' && is_within(line->monotonic_ns, ended_ns ?: model_last_seen_ns(process), CLOCKS_NS))));
 }
 
 /* Up to what nobody needs: sizes of page tables, registers. */

@@ -13,6 +13,7 @@
  */
 
 #include "base/amount.h"
+#include "base/items.h"
 #include "base/order.h"
 #include "verdict/facts.h"
 
@@ -74,7 +75,7 @@ verdict_untouched_bytes(const struct model_process *process, const struct model_
 	if (domain->untouched_bytes != 0)
 		return domain->untouched_bytes;
 	if (look == NULL || (part != KMEM_RESIDENT_MMAP && domain->id.kind != DOMAIN_PYTHON_ARENA) ||
-	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < verdict_ended_ns(process)) ||
+	    (!process->is_finalizing && look->monotonic_ns + LOOK_LATE_NS < model_ended_ns(process)) ||
 	    look->part_bytes[part] >= domain->live_bytes)
 		return 0;
 	return domain->live_bytes - look->part_bytes[part];
@@ -126,9 +127,7 @@ freed_at_sample(const struct model_heap_sample *look)
 static const struct kmem_heartbeat *
 beat_after_sample(const struct model_process *process)
 {
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
+	const struct kmem_heartbeat *last = model_last_beat(process);
 
 	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last : NULL;
 }
@@ -138,15 +137,13 @@ static uint64_t
 live_at_sample(const struct model_process *process, uint64_t of_two(uint64_t, uint64_t))
 {
 	bool has_ended = process->state == KMEM_STATE_CLEAN_EXIT &&
-	                 verdict_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
+	                 model_ended_ns(process) <= process->resident->monotonic_ns + LOOK_LATE_NS;
 	uint64_t before_bytes = 0;
 
 	if (process->is_finalizing || has_ended)
 		return process->live_bytes;
 
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		const struct kmem_heartbeat *beat = &process->heartbeats[i];
-
+	EACH (beat, process->heartbeats, process->heartbeat_count) {
 		if (beat->monotonic_ns > process->resident->monotonic_ns)
 			return of_two(before_bytes, beat->live_bytes);
 		before_bytes = beat->live_bytes;
@@ -187,8 +184,7 @@ free_at_most(const struct model *model, const struct model_process *process)
 {
 	uint64_t live_bytes = live_at_sample(process, amount_lesser);
 
-	for (size_t i = 0; i < model->domain_count; i++) {
-		const struct model_domain *domain = &model->domains[i];
+	EACH (domain, model->domains, model->domain_count) {
 		uint64_t elsewhere_bytes = domain->id.kind == DOMAIN_HEAP ? domain->untouched_bytes : domain->peak_bytes;
 
 		live_bytes -= amount_lesser(live_bytes, domain_is_host(domain->id.kind) ? elsewhere_bytes : 0);
@@ -346,9 +342,7 @@ was_freed_by_ending(const struct verdict_facts *facts)
 		return false;
 	if (was_freed_last(&facts->memory.freed))
 		return true;
-	for (size_t i = 0; i < facts->model->site_count; i++) {
-		const struct model_site *site = &facts->model->sites[i];
-
+	EACH (site, facts->model->sites, facts->model->site_count) {
 		if (facts->model->domains[site->domain].id.kind != DOMAIN_HEAP)
 			continue;
 		swept_bytes += amount_lesser(site->swept_bytes, MOST);
@@ -389,9 +383,7 @@ find_files(struct verdict_facts *facts)
 	struct ranked *ranked = verdict_rank(facts, &rank_sites, &rank_sites_asked);
 	uint64_t others_bytes = 0;
 
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		const struct rank_line *line = &ranked->lines[i];
-
+	EACH (line, ranked->lines, ranked->line_count) {
 		if (facts->model->domains[line->domain].id.kind != DOMAIN_FILE)
 			continue;
 		others_bytes += line->live_bytes;
@@ -475,7 +467,7 @@ static const char *const part_names[] = {
 	[PART_OTHERS] = "other processes, and the kernel's for all",
 	[PART_UNKNOWN_OTHERS] = "other processes, and pages of files", // nobody looked at what the container had
 };
-static_assert(sizeof(part_names) / sizeof(part_names[0]) == PARTS, "each has a name");
+static_assert(COUNT_OF(part_names) == PARTS, "each has a name");
 
 static uint64_t
 live_of(const struct model *model, enum domain_kind kind)
@@ -491,14 +483,10 @@ live_of(const struct model *model, enum domain_kind kind)
 static uint64_t
 recorded_arenas(const struct model *model)
 {
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < model->site_count; i++) {
-		if ((model->sites[i].stack_flags & KMEM_STACK_ARENA) != 0 &&
-		    model->domains[model->sites[i].domain].id.kind == DOMAIN_RESERVED)
-			bytes += model->sites[i].live_bytes;
-	}
-	return bytes;
+	return SUM_OF(site, model->sites, model->site_count,
+	              (site->stack_flags & KMEM_STACK_ARENA) != 0 && model->domains[site->domain].id.kind == DOMAIN_RESERVED
+	                  ? site->live_bytes
+	                  : 0);
 }
 
 /*
@@ -550,16 +538,6 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 
 ORDER_OF(compare_parts, struct verdict_part, order_numbers(b->bytes, a->bytes) ?: strcmp(a->name, b->name))
 
-static uint64_t
-last_resident_bytes(const struct model_process *process)
-{
-	const struct kmem_heartbeat *last = process->heartbeat_count != 0
-	                                        ? &process->heartbeats[process->heartbeat_count - 1]
-	                                        : NULL;
-
-	return last != NULL && last->monotonic_ns >= process->resident->monotonic_ns ? last->resident_bytes : 0;
-}
-
 /* What the container had in use beyond the processes that are meant. Their pages of files are in what it had of files, once for all. */
 static void
 add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[PARTS])
@@ -567,9 +545,7 @@ add_container(const struct model *model, uint64_t beyond_bytes, uint64_t parts[P
 	const struct model_process *newest = NULL;
 	uint64_t shared_bytes = 0;
 
-	for (size_t i = 0; i < model->process_count; i++) {
-		const struct model_process *process = &model->processes[i];
-
+	EACH (process, model->processes, model->process_count) {
 		if (process->resident == NULL || process->container.anonymous_bytes == 0)
 			continue;
 		shared_bytes = amount_greater(shared_bytes, process->resident->part_bytes[KMEM_RESIDENT_SHARED]);
@@ -600,10 +576,12 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 
 		if (!is_meant[i] || process->resident == NULL)
 			continue;
+		const struct kmem_heartbeat *last = beat_after_sample(process);
+
 		add_process(facts, process, parts);
 		if (process->resident->part_bytes[KMEM_RESIDENT_INHERITED] > memory->inherited_bytes)
 			find_inherited(memory, facts->model, process);
-		last_bytes += amount_greater(last_resident_bytes(process), process->resident->resident_bytes);
+		last_bytes += amount_greater(last != NULL ? last->resident_bytes : 0, process->resident->resident_bytes);
 		memory->sample_bytes += process->resident->resident_bytes;
 		if (end_ns > process->resident->monotonic_ns && !process->is_finalizing)
 			memory->age_ns = amount_greater(memory->age_ns, end_ns - process->resident->monotonic_ns);
@@ -630,7 +608,7 @@ verdict_memory_gather(struct verdict_facts *facts, const bool *is_meant, uint64_
 		if (parts[i] != 0)
 			memory->parts[memory->part_count++] = (struct verdict_part){ part_names[i], i == PART_LINES, parts[i] };
 	}
-	qsort(memory->parts, memory->part_count, sizeof(memory->parts[0]), compare_parts);
+	SORT(memory->parts, memory->part_count, compare_parts);
 	for (size_t i = 0; i < facts->model->process_count; i++) {
 		const struct model_process *process = &facts->model->processes[i];
 		struct verdict_freed freed = verdict_freed_of(facts->model, process);

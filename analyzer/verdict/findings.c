@@ -11,6 +11,8 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/items.h"
+
 #define WORTH_RELEASED_BYTES (UINT64_C(1) << 20)
 #define SWAP_FREE_PART 10                          // of the swap: less is as good as none
 #define BESIDE_PART 4                              // of what was in memory: libraries, or files, are worth a sentence
@@ -119,9 +121,8 @@ find_swap(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_process *process = facts->process;
 	uint64_t swap_bytes = process->identity->swap_bytes;
-	uint64_t free_bytes = process->heartbeat_count != 0
-	                          ? process->heartbeats[process->heartbeat_count - 1].swap_free_bytes
-	                          : UINT64_MAX;
+	const struct kmem_heartbeat *last = model_last_beat(process);
+	uint64_t free_bytes = last != NULL ? last->swap_free_bytes : UINT64_MAX;
 
 	if (free_bytes <= swap_bytes / SWAP_FREE_PART && swap_bytes != 0)
 		add(verdict, FINDING_SWAP, swap_bytes - free_bytes, swap_bytes, NULL);
@@ -395,9 +396,7 @@ find_recovered(struct verdict_facts *facts, struct verdict *verdict)
 	uint64_t count = verdict_has_device(facts) ? 0 : unlisted; // which may be the device's
 	struct rank_line line = { .site_count = 0 };
 
-	for (size_t i = 0; i < model->failed_count; i++) {
-		const struct model_failed *failed = &model->failed[i];
-
+	EACH (failed, model->failed, model->failed_count) {
 		if (&model->processes[failed->process] != facts->process ||
 		    domain_is_driver(model->domains[failed->domain].id.kind))
 			continue;
@@ -523,15 +522,10 @@ static bool
 is_part_told(const struct verdict_facts *facts, uint64_t bytes, const struct verdict *verdict)
 {
 	const struct verdict_memory *memory = &facts->memory;
-	size_t larger = 0;
+	uint64_t larger = SUM_OF(part, memory->parts, memory->part_count, part->bytes > bytes);
 
-	for (size_t i = 0; i < memory->part_count; i++)
-		larger += memory->parts[i].bytes > bytes;
-	for (size_t i = 0; i < verdict->finding_count; i++) {
-		if (verdict->findings[i].kind == FINDING_PARTS && larger < VERDICT_PARTS_TOLD)
-			return true;
-	}
-	return false;
+	return ANY(finding, verdict->findings, verdict->finding_count,
+	           finding->kind == FINDING_PARTS && larger < VERDICT_PARTS_TOLD);
 }
 
 /* Lines do not have all that was in memory. */
@@ -621,11 +615,7 @@ choose(const struct model *model, const char *wanted, unsigned most, unsigned ch
 		chosen[place] = i;
 	}
 	for (unsigned i = 0; i < model->domain_count && left_out->count != 0; i++) {
-		bool is_told = false;
-
-		for (unsigned k = 0; k < count; k++)
-			is_told = is_told || chosen[k] == i;
-		left_out->as_large_count += !is_told && is_wanted(model, i, wanted) &&
+		left_out->as_large_count += !ANY(told, chosen, count, *told == i) && is_wanted(model, i, wanted) &&
 		                            model->domains[i].peak_bytes == model->domains[chosen[count - 1]].peak_bytes;
 	}
 	return count;
@@ -635,13 +625,8 @@ choose(const struct model *model, const char *wanted, unsigned most, unsigned ch
 static const struct rank_line *
 first_line(const struct ranked *ranked, bool is_peak)
 {
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		const struct rank_line *line = &ranked->lines[i];
-
-		if (!line->is_import && (is_peak ? line->peak_bytes : line->live_bytes) != 0)
-			return line;
-	}
-	return NULL;
+	return FIRST(line, ranked->lines, ranked->line_count,
+	             !line->is_import && (is_peak ? line->peak_bytes : line->live_bytes) != 0);
 }
 
 /* Before it may stand a line that cannot be judged. */

@@ -24,8 +24,8 @@ PHRASE(LOST_CHILDREN)
 	say(verdict, is_one ? ". It held " : ", held ");
 	say_held(facts->lost_child, verdict);
 	if (facts->first_lost != NULL) {
-		uint64_t ended_ns = verdict_ended_ns(facts->process);
-		uint64_t seen_ns = verdict_last_seen_ns(facts->first_lost);
+		uint64_t ended_ns = model_ended_ns(facts->process);
+		uint64_t seen_ns = model_last_seen_ns(facts->first_lost);
 
 		say(verdict, " The first to show no more activity (an idle process shows none) was ");
 		say_process(facts->first_lost, verdict);

@@ -426,14 +426,12 @@ PHRASE(GUARD)
 {
 	const struct model_process *process = finding->process;
 	const struct kmem_guard_passing *guard = &process->guard;
-	uint64_t end_ns = verdict_ended_ns(process) != 0  ? verdict_ended_ns(process)
-	                  : process->heartbeat_count != 0 ? process->heartbeats[process->heartbeat_count - 1].monotonic_ns
-	                                                  : 0;
+	uint64_t end_ns = model_ended_ns(process) ?: model_last_seen_ns(process);
 
 	say(verdict, " It passed its guard (%s of %s)", UNITS_BYTES(guard->guard_bytes), UNITS_BYTES(guard->limit_bytes));
 	if (end_ns > guard->monotonic_ns)
 		say(verdict, " %.1f s before %s", (double)(end_ns - guard->monotonic_ns) / 1e9,
-		    verdict_ended_ns(process) != 0 ? "its end" : "the last look at it");
+		    model_ended_ns(process) != 0 ? "its end" : "the last look at it");
 	say(verdict, ", with %s in use", UNITS_BYTES(guard->used_bytes));
 	if (guard->request_bytes != 0)
 		say(verdict, " and a request for %s more", UNITS_BYTES(guard->request_bytes));
