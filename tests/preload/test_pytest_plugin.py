@@ -289,11 +289,16 @@ def test_junit_has_the_text(tests):
     assert "less than 24.0 MiB is allowed" in failure.text and "test_it.py:9 work" in failure.text
 
 
-@pytest.mark.parametrize("marker", ['limit_memory("24")', 'limit_memory("many MB")', "limit_memory()", 'limit_leaks("1 MB", level=3)',
-                                    'limit_memory("-1 MB")'])
-def test_a_limit_that_is_none_is_an_error_of_its_test(tests, marker):
-    done = pytest_of(tests(f"@pytest.mark.{marker}\ndef test_it():\n    pass\n"), "--kmemshim", "-rA", "-q")
-    assert outcomes(done) == {"test_it": "ERROR"} and "ValueError: kmemshim: " in done.stdout, done.stdout
+NO_LIMITS = ('limit_memory("24")', 'limit_memory("many MB")', "limit_memory()", 'limit_leaks("1 MB", level=3)', 'limit_memory("-1 MB")')
+
+
+def test_a_limit_that_is_none_is_an_error_of_its_test(tests):
+    text = "".join(f"@pytest.mark.{marker}\ndef test_it_{number}():\n    pass\n" for number, marker in enumerate(NO_LIMITS))
+    done = pytest_of(tests(text), "--kmemshim", "-rA", "-q")
+    assert outcomes(done) == {f"test_it_{number}": "ERROR" for number in range(len(NO_LIMITS))}, done.stdout
+    texts = re.split(r"^_+ ERROR at \w+ of (\w+) _+$", done.stdout.split("== short test summary")[0], flags=re.M)
+    assert texts[1::2] == [f"test_it_{number}" for number in range(len(NO_LIMITS))], done.stdout
+    assert all("ValueError: kmemshim: " in one for one in texts[2::2]), done.stdout
 
 
 def test_without_the_option_nothing_is_recorded_and_limits_are_told(tests):
