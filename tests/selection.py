@@ -24,6 +24,7 @@ LONG = {
     r"preload/test_holders\.py::test_members_of_what_stands_in_nodes\w*\[0-.*(dwarf-4|types-section)": "2.5 s each; test_members_of_cpp_have_names has these forms",
     r"preload/test_holders\.py::test_members_of_cpp_have_names\[objects-(.*types-section|-gdwarf-4)": "1 s each; the cache has these forms",
     r"preload/test_holders\.py::test_local_variables_of_cpp\w*\[(g\+\+-Og|clang\+\+-O0)\]": "1 s each; optimised and not optimised code of both compilers stays",
+    r"preload/test_foreign\.py::test_no_small_block_is_lost\[(mimalloc|tcmalloc)-1200000-": "1.5 s each; the densest stays, and all of jemalloc and of our own allocator",
     r"preload/test_strange_names\.py::.*\[3\.(8|9|10|11|12)\b": "4 to 6 s each; names are the analyzer's, the newest interpreter stays",
     r"preload/test_cells\.py::test_cells_have_numbers_and_texts_on_every_interpreter" + MIDDLE: "3 s each",
     r"preload/test_training\.py::test_killed_training_names_the_line\[.*-[12]\]": "5 s each; one moment of death of each script stays",
