@@ -33,7 +33,7 @@ def interpreter_of(version):
     return paths[-1] if paths else interpreters.get(f"{version}-debian" if version in ("3.14", "3.15") else version).path
 
 
-def record(out, version, case, end="kill", objects="1", options=(), **environment):
+def record(out, version, case, end="kill", objects="1", options=(), most=1000, **environment):
     """Runs a case; what it expects, and the report."""
     python = interpreter_of(version)
     allocator = environment.get("PYTHONMALLOC")
@@ -46,14 +46,12 @@ def record(out, version, case, end="kill", objects="1", options=(), **environmen
                        harness.shim_env(out, PYTHONDONTWRITEBYTECODE="1", **environment))
     assert done.returncode == (-9 if end == "kill" else 0), done.stdout + done.stderr
     assert done.stderr == ""
-    return json.loads(done.stdout.splitlines()[-1]), sites(out)
+    return json.loads(done.stdout.splitlines()[-1]), sites(out, most)
 
 
-def sites(out, most=500):
-    """The report, with all lines and not all call sites, and not held against the schema: that takes longer than the program."""
-    done = harness.kmemshim("sites", out, "--json", "--top", most)
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+def sites(out, most=1000):
+    """The report, with all lines and not all call sites."""
+    document = harness.read_report("sites", out, "--top", most)
     assert len(document["lines"]) < most
     return document
 
@@ -106,7 +104,7 @@ def test_state_before_teardown_is_kept(out, version, end):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_wrappers_that_were_thrown_out_come_back(out, version):
-    expected, document = record(out, version, "thrown_out", options=["-X", "tracemalloc"])
+    expected, document = record(out, version, "thrown_out", options=["-X", "tracemalloc"], most=10000)  # lines: it compiles many
     check(expected, document, version)
 
 
@@ -141,7 +139,7 @@ def test_without_a_lock_the_allocators_are_left_alone_while_threads_run(out, thr
     assert (done.returncode, done.stderr) == (0, "")
     document = harness.report("report", out)
     notes = [note for process in document["processes"] for note in process["notes"]]
-    later = sum(row["live_count"] for row in sites(out)["lines"] if row["where"] and row["where"]["function"] == "later")
+    later = sum(row["live_count"] for row in sites(out, 100000)["lines"] if row["where"] and row["where"]["function"] == "later")
     if threads == "run":
         assert notes == ["small Python objects are not recorded any more: their allocators were replaced while threads run"]
         assert later < 100

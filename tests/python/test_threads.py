@@ -2,7 +2,6 @@
 
 The scene runs once for each interpreter; each test looks for the sizes of its own. Interpreters as interpreters.py has them.
 """
-import json
 import os
 import re
 import signal
@@ -48,12 +47,7 @@ def embedded(tmp_path_factory):
 
 
 def report_of(out):
-    """Of the heap, and not held against the schema: that takes longer than the program."""
-    done = harness.kmemshim("sites", out, "--json", "--domain", "heap")
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert document["verify"]["mismatched"] == 0
-    return document
+    return harness.read_report("sites", out, "--domain", "heap")
 
 
 @pytest.fixture(scope="session")
