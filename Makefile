@@ -302,16 +302,15 @@ check-others: all $(FAULTY)
 	$(PYTEST) -q tests/python -m "$(QUICK)"
 	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py tests/test_deploy.py
 
-# What is timed runs alone. The rest shares the processors, one more at a time than there are: whole programs often wait. The longest come
+# What is timed runs alone. The rest shares the processors, two more at a time than there are: whole programs often wait. The longest come
 # first, and what can be built by several processors at once last: so all end at about the same time.
-LONGEST_FIRST = test-preload-e-h test-python test-preload-i-p test-preload-a-d test-preload-q-z deaths-once test-sanitized test-wheel unit-gcc test-fault lint
+LONGEST_FIRST = test-preload-e-h test-python test-preload-i-p test-preload-a-d test-preload-q-z deaths-once test-sanitized test-wheel unit-gcc test-fault test-bench lint
 test: ## unit, whole-program, sanitizer, Python and device tests
 	@$(MAKE) deps
 	@$(MAKE) all $(MUTATE) $(FAULTY)
 	@rm -f $(RAN)
 	@$(MAKE) bench-promises
-	@$(MAKE) test-bench
-	@$(MAKE) --jobs=$$(($(JOBS) + 1)) --keep-going --output-sync=target $(LONGEST_FIRST)
+	@$(MAKE) --jobs=$$(($(JOBS) + 2)) --keep-going --output-sync=target $(LONGEST_FIRST)
 	@$(MAKE) test-cases
 
 # Each has a folder of its own: they are built side by side.
