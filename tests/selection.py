@@ -3,9 +3,9 @@
 conftest.py gives them the markers. Tests that are long whatever is asked have the marker `long` where they stand.
 """
 
-MIDDLE = r"\[(system-)?3\.(9|10|11|12)\b"  # interpreters between the oldest and the newest
+# Interpreters between the oldest and the newest: 3.9 has the offsets and the allocator of 3.8, and the system's Python is 3.11.
+MIDDLE = r"\[(system-)?3\.(9|10|11|12)\b"
 
-# 3.9 has the offsets and the allocator of 3.8, and the system's Python is 3.11: twins, which see nothing that the others do not.
 # Of test_objects.py and test_object_samples.py: those that run for every interpreter.
 EVERY_OBJECT = r"(every_object_is_counted_once|kinds_of_objects|the_same_in_special_cases|state_before_teardown_is_kept|wrappers_that_were_thrown_out|a_leak_of_small_objects\w*|arenas_are_not_counted\w*)"
 EVERY_SAMPLE = r"(each_line_has_its_bytes|an_estimate_is_unbiased|what_malloc_sees_is_not_sampled|the_same_in_special_cases|under_tracemalloc_from_the_beginning)"
@@ -21,7 +21,10 @@ LONG = {
     r"preload/test_holders\.py::test_(H1_H2_the_way|shares_of_holders)\w*\[(\w+\.py-)?3\.(9|10|11|12)\]": "0.4 s each, 60 of them; the system's Python is 3.11, 3.8 has the frames of 3.9 and 3.10, 3.13 those of 3.12",
     r"preload/test_holders\.py::test_who_holds_it_is_who_refers_to_it_for_the_collector\[3\.(8|9|10|11|12)-": "0.5 s each, 25 of them; the system's Python and the newest stay",
     r"preload/test_holders\.py::test_members_of_what_stands_in_nodes\w*\[[12]-.*(dwarf-4|types-section|ABI=0)": "2 s each; the first part has these forms of debug information, test_members_of_cpp_have_names has them too",
+    r"preload/test_holders\.py::test_members_of_what_stands_in_nodes\w*\[0-.*(dwarf-4|types-section)": "2.5 s each; test_members_of_cpp_have_names has these forms",
+    r"preload/test_holders\.py::test_members_of_cpp_have_names\[objects-(.*types-section|-gdwarf-4)": "1 s each; the cache has these forms",
     r"preload/test_holders\.py::test_local_variables_of_cpp\w*\[(g\+\+-Og|clang\+\+-O0)\]": "1 s each; optimised and not optimised code of both compilers stays",
+    r"preload/test_foreign\.py::test_no_small_block_is_lost\[(mimalloc|tcmalloc)-1200000-": "1.5 s each; the densest stays, and all of jemalloc and of our own allocator",
     r"preload/test_strange_names\.py::.*\[3\.(8|9|10|11|12)\b": "4 to 6 s each; names are the analyzer's, the newest interpreter stays",
     r"preload/test_cells\.py::test_cells_have_numbers_and_texts_on_every_interpreter" + MIDDLE: "3 s each",
     r"preload/test_training\.py::test_killed_training_names_the_line\[.*-[12]\]": "5 s each; one moment of death of each script stays",
@@ -31,15 +34,15 @@ LONG = {
     r"python/test_matrix\.py::test_every_line_is_right\[3\.8\]": "8 s; test_frames.py has 3.8 too",
     r"python/test_frames\.py::test_frames_are_the_interpreters_own" + MIDDLE: "4 s each",
     r"python/test_frames\.py::test_other_allocators\[3\.(9|10|11)\]": "1 to 2 s each; 3.8, 3.12 and 3.13 have one of the three allocators each",
-    r"python/test_objects\.py::test_" + EVERY_OBJECT + r"\w*\[3\.(9|11)\b(?!-kill)": "0.7 s each, 30 of them; of twins",
-    r"python/test_objects\.py::test_(every_object_is_counted_once|kinds_of_objects)" + MIDDLE + r"-(?!pymalloc\])\w": "0.6 s each, 30 of them; their usual allocator stays",
-    r"python/test_object_samples\.py::test_" + EVERY_SAMPLE + r"\w*\[3\.(9|10|11)\b": "1 s each, 40 of them; 3.9 and 3.11 are twins, and samples do not depend on how an interpreter keeps its arenas",
-    r"python/test_object_samples\.py::test_(each_line_has_its_bytes|what_malloc_sees_is_not_sampled)" + MIDDLE + r"-(?!malloc\])\w": "0.9 s each; their usual allocator and malloc stay",
-    r"python/test_object_samples\.py::test_(names_in_the_cache|values_that_the_cache)\w*\[3\.(9|11)\b": "0.8 s each, 8 of them; of twins",
-    r"python/test_object_samples\.py::test_the_same_in_a_program_that_embeds_python\[3\.(9|10|11)\b": "0.6 s each, 12 of them; as above",
-    r"python/test_copied_objects\.py::.*\[3\.(9|10|11)\b": "0.9 s each, 12 of them; the oldest, the newest and 3.12, whose interned strings are counted no more, stay",
-    r"python/test_threads\.py::test_(a_pool_allocates|a_pool_that_runs|threads_have_lines|a_subinterpreters|what_a_pool_does|a_forked_childs|the_state_before)\w*\[3\.(9|11)\b": "1 s each; as above",
-    r"python/test_threads\.py::test_(an_embedded_interpreter|a_program_that_goes_on\w*)\[(\w+-)?3\.9\b": "1 s each; 3.8 stays",
+    r"python/test_objects\.py::test_" + EVERY_OBJECT + r"\w*" + MIDDLE + r"(?!-kill)": "0.5 to 3 s each, 50 of them; 3.8 has the allocator of 3.9 and 3.10, 3.13 that of 3.12, the system's Python is 3.11",
+    r"python/test_objects\.py::test_(every_object_is_counted_once|kinds_of_objects)\w*\[(system|3\.13)-pymalloc": "1 to 2 s each; other names of the usual allocator and of debug, which stay; 3.8 has these too",
+    r"python/test_object_samples\.py::test_" + EVERY_SAMPLE + r"\w*" + MIDDLE: "1 s each, 60 of them; as above, and samples do not depend on how an interpreter keeps its arenas",
+    r"python/test_object_samples\.py::test_each_line_has_its_bytes\[(system|3\.13)-pymalloc": "0.9 s each; as above",
+    r"python/test_object_samples\.py::test_(names_in_the_cache|values_that_the_cache)\w*" + MIDDLE: "1 to 2 s each, 16 of them; as above",
+    r"python/test_object_samples\.py::test_the_same_in_a_program_that_embeds_python" + MIDDLE: "1 to 2 s each, 16 of them; as above",
+    r"python/test_copied_objects\.py::.*\[3\.(9|10|11|12-(?!interned))": "0.9 s each, 15 of them; the oldest and the newest stay, and 3.12's interned strings, which are counted no more there",
+    r"python/test_threads\.py::test_(a_pool_allocates|a_pool_that_runs|threads_have_lines|a_subinterpreters|what_a_pool_does|a_forked_childs|the_state_before|lines_that_do_not_wait|a_thread_of_ours|a_pools_own_line|a_librarys_callback)\w*" + MIDDLE: "0.5 to 1 s each; as above",
+    r"python/test_threads\.py::test_(an_embedded_interpreter|a_program_that_goes_on\w*)\[(\w+-)?3\.(9|10|11|12)\b": "1 s each; as above",
     r"python/test_hostile\.py::test_hostile_code_objects" + MIDDLE: "2 s each",
     r"preload/test_doc_sessions\.py::test_the_verdict_of_the_readme": "9 s; the sessions of the other pages stay",
     r"packaging/test_deb\.py::test_(two_builds|lintian)": "13 and 8 s; the wheel is made twice in make test",

@@ -3,14 +3,14 @@ import re
 
 import pytest
 
-from harness import HERE, kmemshim, record, report, run, unwrapped
+from harness import HERE, kmemshim, read_report, record, report, run, unwrapped
 from test_cells import VERSIONS, interpreter_of
 
 
 def check_functions(out, count):
     """Every function is there under its name, file and line, with the bytes that it alone asked for."""
     seen = {}
-    document = report("sites", out, "--domain", "heap")
+    document = read_report("sites", out, "--domain", "heap")
     for site in document["sites"]:
         where = site["where"] or {"function": ""}
         match = re.fullmatch(r"function_(\d+)", where["function"])

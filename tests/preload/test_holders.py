@@ -185,10 +185,10 @@ WITHOUT_TYPES = {
 }
 
 
-def members(tmp_path, *options, compiler="g++"):
-    done = run([compiler, "-std=gnu++17", *options, "-O1", FOLDER / "members.cc", "-o", tmp_path / "members"])
-    assert done.returncode == 0, done.stderr
-    return tmp_path / "members"
+@pytest.fixture(scope="module")
+def members(built):
+    """members("-g") compiles members.cc once."""
+    return lambda *options, compiler="g++": built("members.cc", compiler, "-std=gnu++17", *options, "-O1")
 
 
 def ways_by_function(document):
@@ -206,18 +206,18 @@ def assert_ways(document, expected_ways):
 @pytest.mark.parametrize("options", [("-g",), ("-g", "-fdebug-types-section"), ("-g", "-gsplit-dwarf"), ("-gdwarf-4",),
                                      ("clang", "-g")], ids="-".join)
 @pytest.mark.parametrize("words, expected_ways", [((), IN_CACHE), (("objects",), IN_OBJECTS)], ids=["cache", "objects"])
-def test_members_of_cpp_have_names(words, expected_ways, options, tmp_path):
+def test_members_of_cpp_have_names(words, expected_ways, options, members, tmp_path):
     if "-gsplit-dwarf" in options and "of_own" in expected_ways:  # of thread-local variables compilers write another number there
         expected_ways = {**expected_ways, "of_own": r"thread-local variable `own` of members in thread \d+"}
-    program = members(tmp_path, "-g", compiler="clang++") if "clang" in options else members(tmp_path, *options)
+    program = members("-g", compiler="clang++") if "clang" in options else members(*options)
     with Waiting([program, *words], tmp_path / "out") as waiting:
         document = holders(waiting.pid)
         assert waiting.answers()
     assert_ways(document, expected_ways)
 
 
-def test_members_have_offsets_where_nothing_says_their_names(tmp_path):
-    with Waiting([members(tmp_path), "objects"], tmp_path / "out") as waiting:
+def test_members_have_offsets_where_nothing_says_their_names(members, tmp_path):
+    with Waiting([members(), "objects"], tmp_path / "out") as waiting:
         document = holders(waiting.pid)
         assert waiting.answers()
     assert_ways(document, WITHOUT_TYPES)
@@ -576,12 +576,13 @@ def test_a_mapping_below_a_stack_is_no_part_of_it(tmp_path):
     assert lost["direct_blocks"] == 0, lost
 
 
-def test_damaged_debug_information_takes_names_alone(tmp_path):
-    whole = members(tmp_path, "-g", "-Wl,--build-id").read_bytes()
+def test_damaged_debug_information_takes_names_alone(members, tmp_path):
+    program = members("-g", "-Wl,--build-id")
+    whole = program.read_bytes()
     seed = 21
     numbers = random.Random(seed)
     sections = {name: (int(offset, 16), int(size, 16)) for name, offset, size in re.findall(
-        r"\] (\.debug_\w+)\s+PROGBITS\s+\w+ (\w+) (\w+)", run(["readelf", "-SW", tmp_path / "members"]).stdout)}
+        r"\] (\.debug_\w+)\s+PROGBITS\s+\w+ (\w+) (\w+)", run(["readelf", "-SW", program]).stdout)}
     places = [sections[name] for name in (".debug_info", ".debug_abbrev", ".debug_str")]
     for turn in range(18):
         damaged = bytearray(whole)
@@ -589,6 +590,7 @@ def test_damaged_debug_information_takes_names_alone(tmp_path):
         for _ in range(1 << turn % 10):
             damaged[start + numbers.randrange(size)] = numbers.randrange(256)
         (tmp_path / "members").write_bytes(damaged)
+        (tmp_path / "members").chmod(0o700)
         with Waiting([tmp_path / "members", "objects"], tmp_path / "out") as waiting:
             document = holders(waiting.pid)
             assert waiting.answers()

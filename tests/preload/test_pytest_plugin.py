@@ -133,8 +133,16 @@ EXPECTED = {
 }
 
 
-def test_limits_are_judged_as_documented(tests):
-    done = pytest_of(tests(LIMITS), "--kmemshim", "-rA", "-q")
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory):
+    """(what pytest said of LIMITS, its JUnit file)"""
+    folder = tmp_path_factory.mktemp("judged")
+    (folder / "test_it.py").write_text(HEAD + LIMITS)
+    return pytest_of(folder, "--kmemshim", "-rA", "-q", "--junit-xml", "out.xml"), folder / "out.xml"
+
+
+def test_limits_are_judged_as_documented(judged):
+    done, _ = judged
     assert done.returncode == 1, done.stdout + done.stderr
     assert outcomes(done) == EXPECTED, done.stdout
     assert "limit_memory('24 MB'): the test held 30.0 MiB at its peak; less than 24.0 MiB is allowed." in done.stdout
@@ -282,18 +290,22 @@ class TestMethods:
     assert outcomes(done) == {"test_over": "FAILED", "test_under": "PASSED", "test_method": "FAILED"}, done.stdout
 
 
-def test_junit_has_the_text(tests):
-    folder = tests(LIMITS)
-    pytest_of(folder, "--kmemshim", "-q", "--junit-xml", "out.xml", "-k", "test_over")
-    failure = next(xml.etree.ElementTree.parse(folder / "out.xml").getroot().iter("failure"))
+def test_junit_has_the_text(judged):
+    _, path = judged
+    failure = next(case.find("failure") for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase") if case.get("name") == "test_over")
     assert "less than 24.0 MiB is allowed" in failure.text and "test_it.py:9 work" in failure.text
 
 
-@pytest.mark.parametrize("marker", ['limit_memory("24")', 'limit_memory("many MB")', "limit_memory()", 'limit_leaks("1 MB", level=3)',
-                                    'limit_memory("-1 MB")'])
-def test_a_limit_that_is_none_is_an_error_of_its_test(tests, marker):
-    done = pytest_of(tests(f"@pytest.mark.{marker}\ndef test_it():\n    pass\n"), "--kmemshim", "-rA", "-q")
-    assert outcomes(done) == {"test_it": "ERROR"} and "ValueError: kmemshim: " in done.stdout, done.stdout
+NO_LIMITS = ('limit_memory("24")', 'limit_memory("many MB")', "limit_memory()", 'limit_leaks("1 MB", level=3)', 'limit_memory("-1 MB")')
+
+
+def test_a_limit_that_is_none_is_an_error_of_its_test(tests):
+    text = "".join(f"@pytest.mark.{marker}\ndef test_it_{number}():\n    pass\n" for number, marker in enumerate(NO_LIMITS))
+    done = pytest_of(tests(text), "--kmemshim", "-rA", "-q")
+    assert outcomes(done) == {f"test_it_{number}": "ERROR" for number in range(len(NO_LIMITS))}, done.stdout
+    texts = re.split(r"^_+ ERROR at \w+ of (\w+) _+$", done.stdout.split("== short test summary")[0], flags=re.M)
+    assert texts[1::2] == [f"test_it_{number}" for number in range(len(NO_LIMITS))], done.stdout
+    assert all("ValueError: kmemshim: " in one for one in texts[2::2]), done.stdout
 
 
 def test_without_the_option_nothing_is_recorded_and_limits_are_told(tests):

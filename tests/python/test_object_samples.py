@@ -23,6 +23,7 @@ MEAN = estimates.SAMPLE_BYTES
 MIB = 1 << 20
 PROGRAM = os.path.join(HERE, "samples_program.py")
 DOMAIN = "python/object"
+MOST = ("--top", "400")  # lines, by what they hold: all that hold much, and not each call site
 
 
 def record(out, python, case, end="kill", options=(), **environment):
@@ -31,7 +32,7 @@ def record(out, python, case, end="kill", options=(), **environment):
                        harness.shim_env(out, PYTHONDONTWRITEBYTECODE="1", **environment))
     assert done.returncode == (-9 if end == "kill" else 0), done.stdout + done.stderr
     assert done.stderr == ""
-    document = harness.kmemshim("sites", out, "--json")
+    document = harness.kmemshim("sites", out, "--json", *MOST)
     assert document.returncode == 0, document.stderr
     return json.loads(done.stdout.splitlines()[-1]), json.loads(document.stdout)
 
@@ -39,11 +40,11 @@ def record(out, python, case, end="kill", options=(), **environment):
 def record_until(is_seen, out, python, case, **environment):
     """The same of a program that goes on until is_seen(what sites says), and is killed then."""
     def is_there():
-        document = harness.kmemshim("sites", out, "--json")
+        document = harness.kmemshim("sites", out, "--json", *MOST)
         return document.returncode == 0 and is_seen(json.loads(document.stdout))
 
     told = harness.killed_when(is_there, [python, PROGRAM, case, "goes on"], harness.shim_env(out, PYTHONDONTWRITEBYTECODE="1", **environment))
-    return json.loads(told), json.loads(harness.kmemshim("sites", out, "--json").stdout)
+    return json.loads(told), json.loads(harness.kmemshim("sites", out, "--json", *MOST).stdout)
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +60,11 @@ def record_embedded(out, embedded, what, version, case="whole", **environment):
                        harness.shim_env(out, PYTHONDONTWRITEBYTECODE="1", **environment))
     assert done.returncode == -9, done.stdout + done.stderr
     assert done.stderr == ""
-    return json.loads(done.stdout.splitlines()[-1]), harness.report("sites", out)
+    return json.loads(done.stdout.splitlines()[-1]), harness.report("sites", out, *MOST)
 
 
 def notes_of(out):
-    return [note for process in harness.report("report", out)["processes"] for note in process["notes"]]
+    return [note for process in harness.report("report", out, "--top", "1")["processes"] for note in process["notes"]]
 
 
 def live_bytes(document, function, domain=DOMAIN):
@@ -178,7 +179,7 @@ def test_children_of_one_fork_do_not_draw_the_same(out):
     assert (done.returncode, done.stderr) == (0, "")
     seen = []
     for capture in sorted(out.glob("*.kmem")):
-        document = json.loads(harness.kmemshim("sites", capture, "--json").stdout)
+        document = json.loads(harness.kmemshim("sites", capture, "--json", *MOST).stdout)
         seen.append(live_bytes(document, "childs_own"))
     seen = [value for value in seen if value != 0]
     assert len(seen) == 8

@@ -47,7 +47,7 @@ def embedded(tmp_path_factory):
 
 
 def report_of(out):
-    return harness.report("sites", out, "--top", "1000000")
+    return harness.read_report("sites", out, "--domain", "heap")
 
 
 @pytest.fixture(scope="session")

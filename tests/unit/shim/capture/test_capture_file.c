@@ -564,7 +564,7 @@ F1_F2_a_growth_that_was_left_is_completed(void **state)
 	unsigned before = open_descriptors();
 	unsigned instruction = 0;
 
-	for (bool is_left = true; is_left; instruction++) {
+	for (bool is_left = true; is_left; instruction = left_at_next_but(1, instruction)) {
 		struct capture capture;
 
 		assert_true(capture_file_open(folder, "name"));

@@ -253,7 +253,7 @@ Y1_a_change_that_was_left_is_completed(void **state)
 {
 	unsigned instruction = 0;
 
-	for (bool is_left = true; is_left; instruction += 29) {
+	for (bool is_left = true; is_left; instruction = left_at_next_but(29, instruction)) {
 		uint64_t resident;
 
 		start_empty(NULL);
