@@ -284,7 +284,7 @@ run_each = @PLAIN_LAYOUT="$(if $(findstring thread,$(SANITIZE)),$(shell setarch 
 export RAN ?= $(abspath $(BUILD))/ran.txt
 PYTEST = BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) -m pytest
 
-.PHONY: check test test-packaging test-wheel test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
+.PHONY: check test test-packaging test-unit test-preload test-fault test-faults test-sanitize test-python test-matrix stress-python test-bench test-cuda test-cases test-frameworks test-jupyter test-long
 QUICK = quick and not framework and not long
 check: ## the fast loop: lint, unit tests by gcc (golden texts are among them), and quick tests of every family of hooks; in build/dev
 	@$(MAKE) BUILD=build/dev all
@@ -304,8 +304,8 @@ check-others: all $(FAULTY)
 
 # What is timed runs alone. The rest shares the processors, two more at a time than there are: whole programs often wait. The longest come
 # first, and what can be built by several processors at once last: so all end at about the same time.
-LONGEST_FIRST = test-preload-e-h test-python test-preload-i-p test-preload-a-d test-preload-q-z deaths-once test-sanitized test-wheel unit-gcc test-fault test-bench lint
-test: ## unit, whole-program, sanitizer, Python and device tests
+LONGEST_FIRST = test-preload-e-h test-python test-preload-i-p test-preload-a-d test-preload-q-z deaths-once test-sanitized unit-gcc test-fault test-bench lint
+test: ## unit, whole-program, sanitizer, Python and device tests; what is shipped: make test-packaging
 	@$(MAKE) deps
 	@$(MAKE) all $(MUTATE) $(FAULTY)
 	@rm -f $(RAN)
@@ -411,10 +411,6 @@ test-deaths: all ## staged deaths, with kmemshim run and with LD_PRELOAD alone: 
 .PHONY: test-leaks
 test-leaks: all ## leaks and controls of many kinds: is each found on its right line and how soon, is no other called one (NAMES= some; WRITE=1 also asks memray, tracemalloc and a trend test, and writes tests/leaks/RESULTS.md)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/leaks/leakset.py $(if $(WRITE),--write --memray $$(BUILD=$(abspath $(BUILD)) tools/venv memray)) $(NAMES)
-
-test-wheel: all
-	@$(MAKE) wheel
-	$(PYTEST) tests/packaging/test_wheel.py -m "not long"
 
 test-packaging: all ## the wheel, installed into a fresh environment, used, removed, and made twice; the Debian packages, unpacked and used
 	@$(MAKE) wheel

@@ -106,6 +106,7 @@ OUTCOMES = (
     ("it became another program", 2, r"process \d+ became another program at this moment"),
     ("it was about to end", 2, r"process \d+ ends, or becomes another program, at this moment"),
     ("it did not stop in time", 2, r"process \d+ did not stop in time"),
+    ("there was no time", 2, r"(process \d+|the program) stood still for .* not read yet: allow more with --stop"),
 )
 
 
