@@ -42,8 +42,8 @@ struct event_key {
 	uint64_t pc;  // return address of the hook
 	uint64_t sp;  // behind it
 	uint64_t rbp; // of the hook's caller; only where the walk needs it
-	// digest of the Python frames; without any, thread_attribution_find(); 0 = neither. Of other domains than the heap:
-	// and this
+	// the record of the Python frames, or their digest; without any, thread_attribution_find(); 0 = neither. Of other
+	// domains than the heap: and this
 	uint64_t python;
 };
 

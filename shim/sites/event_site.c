@@ -255,10 +255,16 @@ site_after(struct thread_slot *slot, const void *hook_frame, struct event_lookup
 		lookup = find_given(slot, hook_frame, lookup, domain, clock);
 	else
 		thread_slot_publish(slot, lookup.site);
-	if (lookup.kind == EVENT_LOOKUP_PYTHON_ONLY && lookup.site != 0 &&
-	    __builtin_expect(event_site_needs_native(slot, lookup.site, bytes), 0))
-		return event_site_whole(slot, hook_frame, lookup.site, bytes, clock);
-	return lookup.site;
+	if (lookup.kind != EVENT_LOOKUP_PYTHON_ONLY || lookup.site == 0 ||
+	    __builtin_expect(!event_site_needs_native(slot, lookup.site, bytes), 1))
+		return lookup.site;
+	if (is_merged(lookup.site)) { // it stands for other frames, too: no whole stack is found by it
+		uint32_t site = walk_and_keep(slot, hook_frame, (struct event_lookup){ .kind = EVENT_LOOKUP_NONE }, domain,
+		                              CALL_STACK_WHOLE, clock, 0);
+
+		return site != 0 ? site : lookup.site;
+	}
+	return event_site_whole(slot, hook_frame, lookup.site, bytes, clock);
 }
 
 uint32_t
