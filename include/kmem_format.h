@@ -840,15 +840,16 @@ struct kmem_container {
 };
 
 /*
- * Which lines hold what is in memory, at the same look as kmem_resident with that sequence? Of each record that holds blocks or mappings
- * of 1 MiB and more: how much of those is resident; smaller blocks count as resident. Of the heap's pages, from a sample: how many
- * hold no live block (malloc_trim() gives those back), how many are less than half full, and whose few blocks keep these. Mutable; two
- * by turns, beside resident[0] and [1], with a checksum of its own.
+ * Which lines hold what is in memory, at the same look as kmem_resident with that sequence? Of each record that holds blocks of 1 MiB and
+ * more or mappings of 64 KiB and more: how much of those is resident. Smaller blocks count as resident, but where a sample of pages shows
+ * that less than half of a record's are: then they count as one large one, with the most that is resident. Of the heap's pages, from a
+ * sample: how many hold no live block (malloc_trim() gives those back), how many are less than half full, and whose few blocks keep these.
+ * Mutable; two by turns, beside resident[0] and [1], with a checksum of its own.
  */
 #define KMEM_RESIDENT_LINES_MAX 254u
 struct kmem_resident_line {
 	uint32_t site;                 // index + 1 in SITES; 0 = no entry, and none behind it
-	uint32_t large_count;          // its live blocks and mappings of 1 MiB and more, then
+	uint32_t large_count;          // its live blocks and mappings that count as large, then
 	uint64_t large_bytes;          // requested bytes of these
 	uint64_t large_resident_bytes; // of these, in memory
 	// estimate: pages of the heap less than half full in which its blocks lie; a page is shared out equally among the
@@ -976,7 +977,8 @@ struct kmem_header {
 	// kmem_twice() of the valid entries of object_census[]; 0 also while they are written
 	_Alignas(64) _Atomic uint64_t object_count_total;
 	uint32_t object_count_checksum; // kmem_checksum() of those entries (F7)
-	uint32_t reserved;
+	// KMEM_YES: a device had no memory for PyTorch, whose environment said expandable_segments:True by then
+	_Atomic uint32_t has_expandable_segments;
 	// kmem_checksum() of each (F7), stored last; 0 = never written, or being written
 	_Atomic uint32_t heartbeat_checksums[KMEM_HEARTBEATS_MAX];
 	struct kmem_object_count object_census[KMEM_OBJECT_CENSUS_MAX];

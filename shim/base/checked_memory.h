@@ -25,7 +25,8 @@ checked_memory_page_end(uint64_t addr)
 
 /* A copy of some aligned memory, so that neighbouring words cost one question. */
 struct checked_window {
-	uint64_t addr; // of words[]; CHECKED_WINDOW_EMPTY = nothing in it
+	bool needs_pipe; // a sandbox forbids to copy at once
+	uint64_t addr;   // of words[]; CHECKED_WINDOW_EMPTY = nothing in it
 	uint64_t words[CHECKED_WINDOW_BYTES / 8];
 };
 #define CHECKED_WINDOW_EMPTY 1

@@ -3,8 +3,6 @@
  */
 #include "base/elf_symbols.h"
 
-#include <link.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/checked_memory.h"
@@ -86,20 +84,6 @@ read_tables(const struct elf_object *object, struct tables *tables)
 		}
 	}
 	return tables->symbols != 0 && tables->names != 0;
-}
-
-struct elf_object
-elf_symbols_loaded(const struct dl_phdr_info *info)
-{
-	struct elf_object object = { .load_bias = info->dlpi_addr,
-		                         .headers = info->dlpi_phdr,
-		                         .header_count = info->dlpi_phnum };
-
-	for (unsigned i = 0; i < object.header_count; i++) {
-		if (object.headers[i].p_type == PT_DYNAMIC)
-			object.dynamic_addr = object.load_bias + object.headers[i].p_vaddr;
-	}
-	return object;
 }
 
 const Elf64_Phdr *
@@ -257,6 +241,16 @@ elf_symbols_is_called(const struct elf_object *object, const char *name)
 	uint64_t own_name = text_addr(object, DT_SONAME, 0);
 
 	return own_name != 0 && is_text_there(object, own_name, name);
+}
+
+bool
+elf_symbols_copy_text(const struct elf_object *object, uint64_t addr, char *text, size_t bytes)
+{
+	for (size_t i = 0; i < bytes && get(object, &text[i], addr + i, 1); i++) {
+		if (text[i] == '\0')
+			return true;
+	}
+	return false;
 }
 
 static bool

@@ -12,23 +12,18 @@
 
 #include <elf.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct checked_window;
 
-/* A mapped object. Its headers may be unknown (NULL). */
+/* A mapped object. */
 struct elf_object {
 	uint64_t load_bias;    // address in memory - address in the file
 	uint64_t dynamic_addr; // of its dynamic section; 0 = none
-	const Elf64_Phdr *headers;
-	unsigned header_count;
 	struct checked_window
 		*window; // NULL = it stays mapped; else all is read through it, so that what is gone is only not found
 };
-
-/* As dl_iterate_phdr() tells it. */
-struct dl_phdr_info;
-struct elf_object elf_symbols_loaded(const struct dl_phdr_info *info);
 
 /* Program headers as they are mapped at the start of an object, or NULL when they are not in its first page. */
 const Elf64_Phdr *elf_symbols_headers(uint64_t start_addr, uint64_t bytes, unsigned *count);
@@ -44,6 +39,9 @@ bool elf_symbols_is_called(const struct elf_object *object, const char *name);
 
 /* The text of its nth entry with that tag (DT_NEEDED), or NULL. Of an object that stays mapped. */
 const char *elf_symbols_text(const struct elf_object *object, Elf64_Sxword tag, unsigned nth);
+
+/* Copies a text of the object's or of what describes it, with its end. False: it is not there any more, or is longer than that. */
+bool elf_symbols_copy_text(const struct elf_object *object, uint64_t addr, char *text, size_t bytes);
 
 /* Has the file a section of that name? Reads the file, which costs a few system calls; false also when that cannot be told. */
 bool elf_symbols_file_has_section(const char *path, const char *name);

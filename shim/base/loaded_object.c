@@ -60,6 +60,30 @@ loaded_object_find(uint64_t pc, struct loaded_object *object)
 	return object->link_map != NULL && object->start_addr < object->end_addr;
 }
 
+bool
+loaded_object_of_handle(void *handle, struct loaded_object *object)
+{
+	struct link_map node;
+
+	return loader_list_read(handle, &node) && loaded_object_find((uintptr_t)node.l_ld, object) &&
+	       object->link_map == handle;
+}
+
+bool
+loaded_object_is_there(const struct link_map *link_map, uint64_t start_addr)
+{
+	struct loaded_object object;
+
+	return loaded_object_find(start_addr, &object) && object.link_map == link_map && object.start_addr == start_addr;
+}
+
+bool
+loaded_object_was_closed(const struct loaded_object *object)
+{
+	loader_list_closed(object->link_map);
+	return !loaded_object_is_there(object->link_map, object->start_addr);
+}
+
 void
 loaded_object_unloaded(void)
 {

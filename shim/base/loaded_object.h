@@ -17,7 +17,16 @@
 
 bool loaded_object_find(uint64_t pc, struct loaded_object *object);
 
-/* To be called after dlclose() unloaded something. */
+/* The object of a handle of dlopen(): glibc's is its node. False: it is something else, such as RTLD_NEXT, or cannot be read. */
+bool loaded_object_of_handle(void *handle, struct loaded_object *object);
+
+/* Is that object still what begins there? */
+bool loaded_object_is_there(const struct link_map *link_map, uint64_t start_addr);
+
+/* To be called after dlclose() of that one: was it unloaded? */
+bool loaded_object_was_closed(const struct loaded_object *object);
+
+/* To be called after something was unloaded. */
 void loaded_object_unloaded(void);
 
 /* Program headers as mapped, or NULL when they are not in the first page of the object. */

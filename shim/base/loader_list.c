@@ -18,9 +18,6 @@
 #include <stddef.h>
 #include <sys/auxv.h>
 
-#include "base/checked_memory.h"
-#include "base/elf_symbols.h"
-
 #define PAGE_BYTES UINT64_C(4096)
 #define NODES_MAX (1u << 16) // a list that is changed while it is read may have no end
 #define BARE_ROOM 1024u      // a power of two
@@ -28,7 +25,7 @@
 struct known {
 	struct loaded_object object; // without link_map: that is `node`
 	uint64_t load_bias;
-	const void *dynamic;
+	uint64_t dynamic_addr;
 	bool is_for_good;
 	_Atomic(const struct link_map *) node;
 };
@@ -39,7 +36,7 @@ static const struct link_map gone;
 #define GONE (&gone)
 
 /* Both relaxed: each is the whole message. */
-static _Atomic(const struct link_map *) last_for_good; // at the first look-up
+static _Atomic(const struct link_map *) last_for_good; // NULL: all that is loaded is
 static _Atomic(const struct link_map *) last_seen;
 
 /* Addresses that were in no object when `last_seen` was the last node: code that was made at run time. Relaxed: each is the whole message. */
@@ -48,8 +45,8 @@ static _Atomic uint64_t bare[BARE_ROOM];
 uint32_t loader_list_room = LOADER_LIST_ROOM;
 
 /* The part of the node that <link.h> shows. It may have been freed since: what is there then is compared. */
-__attribute__((no_sanitize_address)) static bool
-read_node(const struct link_map *at, struct link_map *node)
+__attribute__((no_sanitize_address)) bool
+loader_list_read(const struct link_map *at, struct link_map *node)
 {
 	uint64_t addr = (uintptr_t)at;
 
@@ -59,40 +56,122 @@ read_node(const struct link_map *at, struct link_map *node)
 	return true;
 }
 
+/* ---- the list ---- */
+
+void
+loader_list_start(void)
+{
+	const struct link_map *last = NULL;
+
+	if (atomic_load_explicit(&last_for_good, memory_order_relaxed) != NULL)
+		return;
+	for (const struct link_map *at = _r_debug.r_map; at != NULL; at = at->l_next)
+		last = at;
+	atomic_store_explicit(&last_for_good, last, memory_order_relaxed);
+}
+
+/* Sandboxes forbid to read through the kernel. */
+static bool
+may_copy(void)
+{
+	uint64_t word;
+
+	return checked_memory_copy(&word, (uintptr_t)&last_for_good, sizeof word);
+}
+
+static bool
+read_words(struct checked_window *window, const struct link_map *at, struct link_map *node)
+{
+	uint64_t *words = (uint64_t *)node;
+
+	_Static_assert(sizeof *node % sizeof *words == 0, "of whole words");
+	window->addr = CHECKED_WINDOW_EMPTY; // of what was elsewhere a moment ago nothing is believed
+	for (size_t i = 0; i < sizeof *node / sizeof *words; i++) {
+		if (!checked_memory_word(window, (uintptr_t)at + i * sizeof *words, &words[i]))
+			return false;
+	}
+	return true;
+}
+
+void
+loader_walk_begin(struct loader_walk *walk)
+{
+	int host_errno = errno;
+
+	walk->node = NULL;
+	walk->next = _r_debug.r_map;
+	walk->stays = true;
+	walk->window.needs_pipe = false;
+	walk->count = 0;
+	walk->kernels_addr = getauxval(AT_SYSINFO_EHDR); // of its object nothing is called; 0 = there is none
+	errno = host_errno;
+}
+
+bool
+loader_walk_next(struct loader_walk *walk)
+{
+	const struct link_map *at = walk->next;
+	struct link_map node;
+
+	if (walk->stays && walk->node != NULL && walk->node == atomic_load_explicit(&last_for_good, memory_order_relaxed)) {
+		walk->stays = false;
+		walk->window.needs_pipe = !may_copy();
+	}
+	walk->is_whole = at == NULL;
+	if (at == NULL || walk->count++ == NODES_MAX)
+		return false;
+	if (walk->stays)
+		node = *at;
+	else if (!read_words(&walk->window, at, &node))
+		return false;
+	walk->node = at;
+	walk->next = node.l_next;
+	walk->path_addr = (uintptr_t)node.l_name;
+	walk->elf = (struct elf_object){
+		.load_bias = node.l_addr,
+		.dynamic_addr = walk->kernels_addr == 0 || node.l_addr != walk->kernels_addr ? (uintptr_t)node.l_ld : 0,
+		.window = walk->stays ? NULL : &walk->window,
+	};
+	return true;
+}
+
+/* ---- at an address ---- */
+
 static bool
 is_still_there(const struct link_map *at, const struct known *entry)
 {
 	struct link_map node;
 
-	return read_node(at, &node) && node.l_addr == entry->load_bias && node.l_ld == entry->dynamic;
+	return loader_list_read(at, &node) && node.l_addr == entry->load_bias &&
+	       (uintptr_t)node.l_ld == entry->dynamic_addr;
 }
 
 static const Elf64_Phdr *
-headers_of(const struct link_map *node, unsigned *count)
+headers_of(const struct elf_object *elf, unsigned *count)
 {
 	int host_errno = errno;
 
-	if (node->l_addr == 0) { // a program at fixed addresses
+	if (elf->load_bias == 0) { // a program at fixed addresses
 		*count = (unsigned)getauxval(AT_PHNUM);
 		errno = host_errno;
 		return (const Elf64_Phdr *)getauxval(AT_PHDR);
 	}
-	if (checked_memory_readable_from(node->l_addr, node->l_addr + PAGE_BYTES) > node->l_addr)
+	if (checked_memory_readable_from(elf->load_bias, elf->load_bias + PAGE_BYTES) > elf->load_bias)
 		return NULL;
-	return elf_symbols_headers(node->l_addr, PAGE_BYTES, count);
+	return elf_symbols_headers(elf->load_bias, PAGE_BYTES, count);
 }
 
 /* As its own program headers say. False: `pc` is not in it. */
 static bool
-describe(const struct link_map *node, uint64_t pc, struct known *entry)
+describe(const struct elf_object *elf, uint64_t pc, struct known *entry)
 {
 	unsigned count = 0;
-	const Elf64_Phdr *headers = headers_of(node, &count);
+	const Elf64_Phdr *headers = headers_of(elf, &count);
 
-	*entry = (struct known){ .load_bias = node->l_addr, .dynamic = node->l_ld };
+	*entry = (struct known){ .load_bias = elf->load_bias, .dynamic_addr = elf->dynamic_addr };
 	entry->object.start_addr = UINT64_MAX;
 	for (unsigned i = 0; headers != NULL && i < count; i++) {
-		uint64_t start = headers[i].p_vaddr + node->l_addr;
+		uint64_t start = headers[i].p_vaddr + elf->load_bias;
 
 		if (headers[i].p_type == PT_GNU_EH_FRAME)
 			entry->object.eh_frame_header_addr = start;
@@ -111,7 +190,7 @@ is_same(const struct known *one, const struct known *other)
 {
 	return one->object.start_addr == other->object.start_addr && one->object.end_addr == other->object.end_addr &&
 	       one->object.eh_frame_header_addr == other->object.eh_frame_header_addr &&
-	       one->load_bias == other->load_bias && one->dynamic == other->dynamic;
+	       one->load_bias == other->load_bias && one->dynamic_addr == other->dynamic_addr;
 }
 
 static uint32_t
@@ -141,7 +220,7 @@ remember(const struct known *fresh, const struct link_map *at)
 			return;
 		known[i].object = fresh->object;
 		known[i].load_bias = fresh->load_bias;
-		known[i].dynamic = fresh->dynamic;
+		known[i].dynamic_addr = fresh->dynamic_addr;
 		known[i].is_for_good = fresh->is_for_good;
 	}
 	atomic_store_explicit(&known[i].node, at,
@@ -187,7 +266,7 @@ is_bare(uint64_t pc)
 	uint64_t word;
 	_Atomic uint64_t *place = bare_word(pc, last, &word);
 
-	return last != NULL && atomic_load_explicit(place, memory_order_relaxed) == word && read_node(last, &node) &&
+	return last != NULL && atomic_load_explicit(place, memory_order_relaxed) == word && loader_list_read(last, &node) &&
 	       node.l_next == NULL;
 }
 
@@ -195,40 +274,25 @@ is_bare(uint64_t pc)
 static bool
 find_on_list(uint64_t pc, struct loaded_object *object)
 {
-	const struct link_map *end_of_good = atomic_load_explicit(&last_for_good, memory_order_relaxed);
-	const struct link_map *at, *last = NULL, *best = NULL, *first = _r_debug.r_map;
-	struct link_map best_node = { 0 };
+	const struct link_map *last = NULL, *best = NULL, *first = _r_debug.r_map;
+	struct elf_object best_elf = { 0 };
+	struct loader_walk walk;
 	struct known entry;
-	bool is_for_good = true;
 	bool is_best_for_good = false;
-	unsigned count = 0;
 
-	if (end_of_good == NULL) { // nothing was loaded by anybody yet
-		for (at = first; at != NULL; at = at->l_next)
-			end_of_good = at;
-		atomic_store_explicit(&last_for_good, end_of_good, memory_order_relaxed);
-	}
-	for (at = first; at != NULL && count < NODES_MAX; count++) {
-		struct link_map node;
-
-		if (is_for_good)
-			node = *at;
-		else if (!read_node(at, &node))
-			break;
-		if (node.l_addr <= pc && (best == NULL || node.l_addr > best_node.l_addr)) {
-			best = at;
-			best_node = node;
-			is_best_for_good = is_for_good;
+	loader_list_start(); // nothing was loaded by anybody yet
+	for (loader_walk_begin(&walk); loader_walk_next(&walk); last = walk.node) {
+		if (walk.elf.load_bias <= pc && (best == NULL || walk.elf.load_bias > best_elf.load_bias)) {
+			best = walk.node;
+			best_elf = walk.elf;
+			is_best_for_good = walk.stays;
 		}
-		is_for_good = is_for_good && at != end_of_good;
-		last = at;
-		at = node.l_next;
 	}
-	if (best != NULL && !describe(&best_node, pc, &entry)) {
+	if (best != NULL && !describe(&best_elf, pc, &entry)) {
 		best = first;
-		best_node = *first;
+		best_elf = (struct elf_object){ .load_bias = first->l_addr, .dynamic_addr = (uintptr_t)first->l_ld };
 		is_best_for_good = true;
-		if (best_node.l_addr != 0 || !describe(&best_node, pc, &entry))
+		if (best_elf.load_bias != 0 || !describe(&best_elf, pc, &entry))
 			best = NULL;
 	}
 	if (best == NULL) {
@@ -250,6 +314,20 @@ bool
 loader_list_find(uint64_t pc, struct loaded_object *object)
 {
 	return find_known(pc, object) || (!is_bare(pc) && find_on_list(pc, object));
+}
+
+void
+loader_list_closed(const struct link_map *at)
+{
+	uint32_t count = known_count();
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct link_map *node = at;
+
+		if (!known[i].is_for_good) // as in find_known()
+			(void)atomic_compare_exchange_strong_explicit(&known[i].node, &node, GONE, memory_order_relaxed,
+			                                              memory_order_relaxed);
+	}
 }
 
 void

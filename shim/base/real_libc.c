@@ -81,6 +81,7 @@ real_libc_find(void)
 	if (seen == LOOKING ||
 	    !atomic_compare_exchange_strong_explicit(&state, &seen, LOOKING, memory_order_relaxed, memory_order_relaxed))
 		return false;
+	loader_list_start();
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		*(void **)table[i].slot = find_next(table[i].name, table[i].is_optional);
 	*(void **)&real_libc_front.malloc = find_front("malloc");

@@ -1,13 +1,11 @@
 /*
  * real_new.c - whose operator new is this caller's (see real_new.h)?
  *
- * The loader's list is read as it stands, without the loader's lock: a fork copies a lock as it is, and a child would wait for a thread
- * that it does not have. What was there from the start stays, and so does the caller with all that it needs, as long as it runs. All
- * else may be unloaded meanwhile: it is read through the kernel.
+ * The loader's list is read without its lock (loader_list.h). What was there from the start stays, and so does the caller with all that it
+ * needs, as long as it runs. All else may be unloaded meanwhile: it is read through the kernel.
  *
  * Not chosen  dlsym(RTLD_NEXT): it finds nothing that came with RTLD_LOCAL, keeps a message about that, and waits for every dlopen
  *             that is going on, whose constructors may be waiting for this thread.
- *             dl_iterate_phdr(): it holds the loader's lock meanwhile.
  */
 #include "base/real_new.h"
 
@@ -16,9 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/auxv.h>
 
-#include "base/checked_memory.h"
 #include "base/elf_symbols.h"
 #include "base/loaded_object.h"
 #include "base/raw_sys.h"
@@ -29,6 +25,7 @@
 struct object {
 	const struct link_map *node; // compared, and read only where it stays
 	struct elf_object elf;
+	uint64_t path_addr;
 	uint32_t name_hash; // of the file's name
 	bool is_queued;
 };
@@ -36,11 +33,10 @@ struct object {
 /* Memory of its own for each search: nothing is shared, so no thread, signal handler or forked child finds it half done. */
 struct search {
 	struct real_new *found;
-	struct checked_window window;
+	struct loader_walk walk;
 	char path[PATH_MAX];
 	unsigned count;
 	unsigned startup_end;
-	bool is_whole; // the list was read to its end
 	unsigned queue[OBJECTS_MAX];
 	struct object objects[OBJECTS_MAX]; // in the loader's order
 };
@@ -49,56 +45,7 @@ struct search {
 static const char *const names[] = { REAL_NEW_FUNCTIONS(NAME) };
 #undef NAME
 
-static const struct link_map *startup_last; // set once, before main; NULL: all that is loaded is the program's
-
-void
-real_new_start(void)
-{
-	for (const struct link_map *at = _r_debug.r_map; at != NULL; at = at->l_next)
-		startup_last = at;
-}
-
 /* ---- the list ---- */
-
-/*
- * Sandboxes forbid to read through the kernel: then all is read as it stands, and an object that is unloaded in the very moment of its
- * first use by a library is the risk.
- */
-static bool
-may_ask(void)
-{
-	uint64_t word;
-
-	return checked_memory_copy(&word, (uintptr_t)&startup_last, sizeof word);
-}
-
-static bool
-read_words(struct search *search, const struct link_map *at, struct link_map *node)
-{
-	uint64_t *words = (uint64_t *)node;
-
-	_Static_assert(sizeof *node % sizeof *words == 0, "of whole words");
-	for (size_t i = 0; i < sizeof *node / sizeof *words; i++) {
-		if (!checked_memory_word(&search->window, (uintptr_t)at + i * sizeof *words, &words[i]))
-			return false;
-	}
-	return true;
-}
-
-static bool
-read_path(struct search *search, uint64_t addr)
-{
-	for (size_t i = 0; i < sizeof search->path; i++, addr++) {
-		uint64_t word;
-
-		if (!checked_memory_word(&search->window, addr & ~UINT64_C(7), &word))
-			return false;
-		search->path[i] = (char)(word >> addr % 8 * 8);
-		if (search->path[i] == '\0')
-			return true;
-	}
-	return false;
-}
 
 static const char *
 file_of(const char *path)
@@ -118,38 +65,26 @@ hash_of(const char *text)
 	return hash;
 }
 
+static bool
+read_path(struct search *search, const struct object *object)
+{
+	return elf_symbols_copy_text(&object->elf, object->path_addr, search->path, sizeof search->path);
+}
+
 static void
 collect(struct search *search)
 {
-	uint64_t kernels = getauxval(AT_SYSINFO_EHDR); // of its object nothing is called; 0 = there is none
-	bool is_asked = may_ask();
-	bool stays = true;
+	struct loader_walk *walk = &search->walk;
 
 	search->count = search->startup_end = 0;
-	search->is_whole = true;
-	for (const struct link_map *at = _r_debug.r_map; at != NULL && search->count < OBJECTS_MAX;) {
-		struct object *object = &search->objects[search->count];
-		struct link_map node;
+	for (loader_walk_begin(walk); search->count < OBJECTS_MAX && loader_walk_next(walk);) {
+		struct object *object = &search->objects[search->count++];
 
-		search->window.addr = CHECKED_WINDOW_EMPTY; // of what was elsewhere a moment ago nothing is believed
-		*object = (struct object){ .node = at };
-		if (stays || !is_asked) {
-			node = *at;
-			object->name_hash = hash_of(file_of(node.l_name));
-		} else if (read_words(search, at, &node)) {
-			object->elf.window = &search->window;
-			object->name_hash = read_path(search, (uintptr_t)node.l_name) ? hash_of(file_of(search->path)) : 0;
-		} else {
-			search->is_whole = false;
-			break;
-		}
-		object->elf.load_bias = node.l_addr;
-		object->elf.dynamic_addr = kernels == 0 || node.l_addr != kernels ? (uintptr_t)node.l_ld : 0;
-		search->count++;
-		if (stays)
+		*object = (struct object){ .node = walk->node, .elf = walk->elf, .path_addr = walk->path_addr };
+		if (read_path(search, object))
+			object->name_hash = hash_of(file_of(search->path));
+		if (walk->stays)
 			search->startup_end = search->count;
-		stays = stays && at != startup_last;
-		at = node.l_next;
 	}
 }
 
@@ -162,16 +97,9 @@ index_of_needed(struct search *search, const char *needed)
 
 	for (unsigned i = 0; i < search->count; i++) {
 		const struct object *object = &search->objects[i];
-		const char *path = search->path;
-		struct link_map node;
 
-		if (object->name_hash != hash)
-			continue;
-		if (object->elf.window == NULL)
-			path = object->node->l_name;
-		else if (!read_words(search, object->node, &node) || !read_path(search, (uintptr_t)node.l_name))
-			continue;
-		if (strcmp(is_path ? path : file_of(path), needed) == 0)
+		if (object->name_hash == hash && read_path(search, object) &&
+		    strcmp(is_path ? search->path : file_of(search->path), needed) == 0)
 			return i;
 	}
 	for (unsigned i = 0; i < search->count; i++) {
@@ -271,7 +199,7 @@ ask_all(struct search *search, const void *caller)
 		if (ask(search, &search->objects[i].elf, REAL_NEW_STRANGERS))
 			return true;
 	}
-	return search->is_whole;
+	return search->walk.is_whole;
 }
 
 bool

@@ -53,12 +53,9 @@ struct real_new {
  * Of all the functions at once: the list of what is loaded is read anew for it.
  *
  * caller   an address of the code that calls
- * found    by the index above
+ * found    by the index above. What stays (loader_list_start()) is the whole program's; what is loaded later is not
  * returns  false: there is no memory to search with, or the list could not be read to its end; `found` may lack something
  */
 bool real_new_find(const void *caller, struct real_new found[REAL_NEW_COUNT]);
-
-/* All that is loaded now is the whole program's; what is loaded after this is not. Once, before main. */
-void real_new_start(void);
 
 #endif

@@ -9,10 +9,14 @@
  * When failing  the call is passed on to libc10 all the same, for torch.profiler.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/export.h"
 #include "base/reentry_guard.h"
+#include "capture/capture_file.h"
 #include "gpu/cuda_abi.h"
 #include "gpu/real_cuda.h"
 #include "gpu/tracker_devices.h"
@@ -58,6 +62,23 @@ book(const void *hook_frame, const void *addr, int64_t bytes, uint16_t device)
 	errno = host_errno;
 }
 
+/*
+ * As PyTorch reads it, of these names the first that is set. Programs set it themselves before they import PyTorch, so it is asked for only
+ * where the answer matters. relaxed: guards nothing.
+ */
+static void
+note_expandable_segments(void)
+{
+	static const char *const names[] = { "PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_HIP_ALLOC_CONF" };
+
+	const char *words = NULL;
+
+	for (size_t i = 0; words == NULL && i < sizeof(names) / sizeof(names[0]); i++)
+		words = getenv(names[i]);
+	if (words != NULL && strstr(words, "expandable_segments:True") != NULL)
+		atomic_store_explicit(&capture_file_header()->has_expandable_segments, KMEM_YES, memory_order_relaxed);
+}
+
 /* The allocator gave up: what it keeps is flushed, and the program gets an exception. */
 static void
 book_refusal(const void *hook_frame, int64_t bytes, uint16_t device)
@@ -66,6 +87,7 @@ book_refusal(const void *hook_frame, int64_t bytes, uint16_t device)
 
 	if (!is_gpu(device) || bytes <= 0 || !tracker_is_on() || !reentry_guard_enter())
 		return;
+	note_expandable_segments();
 	tracker_tensor_failed(frame_of(hook_frame), device_number(device), (uint64_t)bytes, CUDA_ABI_OUT_OF_MEMORY);
 	reentry_guard_leave();
 	errno = host_errno;

@@ -18,15 +18,15 @@
 #include "gpu/real_cuda.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/arch.h"
 #include "base/elf_symbols.h"
+#include "base/loaded_object.h"
 
-#define CALLERS_MAX 1024u // call sites of runtime functions that are remembered
+#define CALLERS_MAX 1024u // call sites of runtime functions, and their objects, that are remembered
 #define CALLERS_PROBE_MAX 8u
 #define CALLER_BUSY UINT64_C(1) // no return address: being filled in
 #define CALLER_FUNCTION_SHIFT 47
@@ -124,12 +124,21 @@ file_name_begins(const char *path, const char *prefix)
 	return strncmp(slash == NULL ? path : slash + 1, prefix, strlen(prefix)) == 0;
 }
 
+/* The object that `addr` is code of, which stays while its code runs. NULL: none. */
+static const struct link_map *
+object_of(const void *addr)
+{
+	struct loaded_object object;
+
+	return loaded_object_find((uintptr_t)addr, &object) ? object.link_map : NULL;
+}
+
 static bool
 is_in(const void *addr, const char *file_prefix)
 {
-	Dl_info info;
+	const struct link_map *object = object_of(addr);
 
-	return dladdr(addr, &info) != 0 && info.dli_fname != NULL && file_name_begins(info.dli_fname, file_prefix);
+	return object != NULL && file_name_begins(object->l_name, file_prefix);
 }
 
 bool
@@ -141,59 +150,57 @@ real_cuda_is_driver(const void *addr)
 static bool
 is_ours(const void *addr)
 {
-	Dl_info own, other;
-
-	return dladdr(callers, &own) != 0 && dladdr(addr, &other) != 0 && own.dli_fbase == other.dli_fbase;
+	return object_of(addr) == object_of(callers);
 }
 
-struct object_search {
-	const char *prefix;
-	char path[PATH_BYTES_MAX];
+struct search {
+	struct loader_walk walk;
+	char path[PATH_BYTES_MAX]; // of the object that is visited
 };
 
-static int
-match_object(struct dl_phdr_info *info, size_t size, void *argument)
+/* Goes on to the next object whose file's name begins so. */
+static bool
+find_file(struct search *search, const char *prefix)
 {
-	struct object_search *search = argument;
-	size_t length = strlen(info->dlpi_name);
+	while (loader_walk_next(&search->walk)) {
+		if (elf_symbols_copy_text(&search->walk.elf, search->walk.path_addr, search->path, sizeof search->path) &&
+		    file_name_begins(search->path, prefix))
+			return true;
+	}
+	return false;
+}
 
-	(void)size;
-	if (length >= sizeof(search->path) || !file_name_begins(info->dlpi_name, search->prefix))
-		return 0;
-	memcpy(search->path, info->dlpi_name, length + 1);
-	return 1;
+static bool
+find_first_file(struct search *search, const char *prefix)
+{
+	loader_walk_begin(&search->walk);
+	return find_file(search, prefix);
 }
 
 bool
 real_cuda_is_hip(const void *addr)
 {
-	struct object_search search = { .prefix = "libamdhip64" };
-	Dl_info info;
+	struct search search;
 
-	return dladdr(addr, &info) != 0 && info.dli_fname != NULL && dl_iterate_phdr(match_object, &search) != 0 &&
-	       strcmp(search.path, info.dli_fname) == 0;
+	return find_first_file(&search, "libamdhip64") && search.walk.node == object_of(addr);
 }
 
 /* A handle of the first loaded object whose file name begins so; the caller owns it. NULL: none. */
 static void *
 open_loaded(const char *prefix)
 {
-	struct object_search search = { .prefix = prefix };
+	struct search search;
 
-	if (dl_iterate_phdr(match_object, &search) == 0)
-		return NULL;
-	return dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD);
+	return find_first_file(&search, prefix) ? dlopen(search.path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
 }
 
 /* Keeps the library that `addr` is code of loaded for good. False: there is no such library any more. */
 static bool
 pin(const void *addr)
 {
-	Dl_info info;
+	const struct link_map *object = object_of(addr);
 
-	if (dladdr(addr, &info) == 0 || info.dli_fname == NULL)
-		return false;
-	return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) != NULL;
+	return object != NULL && dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD) != NULL;
 }
 
 static void *
@@ -227,15 +234,13 @@ runtime_of(const char *function)
 static void *
 find_for_caller(const char *name, const void *caller)
 {
-	struct link_map *object = NULL;
-	Dl_info info;
+	const struct link_map *object = object_of(caller);
 	void *real = look_up(RTLD_NEXT, name);
 
 	if (real != NULL && !is_in(real, runtime_of(name)))
 		return real;
 	real = NULL;
-	if (dladdr1(caller, &info, (void **)&object, RTLD_DL_LINKMAP) != 0 && object != NULL &&
-	    object->l_name[0] != '\0') { // the program itself has no name, and looks in the global scope
+	if (object != NULL && object->l_name[0] != '\0') { // the program itself has no name, and looks in the global scope
 		void *handle = dlopen(object->l_name, RTLD_LAZY | RTLD_NOLOAD);
 
 		if (handle != NULL) {
@@ -378,29 +383,34 @@ real_cuda_runtime(enum real_cuda_runtime function, const void *caller)
 
 	if (real != NULL)
 		return real;
-	real = find_runtime(function, caller, &is_pinned);
+	/* It is the same for all callers in an object. Where these have no place any more, the object's first one has made it one. */
+	uint64_t object_key = key_of(function, object_of(caller));
+
+	real = find_remembered(object_key);
+	is_pinned = real != NULL;
+	if (!is_pinned) {
+		real = find_runtime(function, caller, &is_pinned);
+		if (is_pinned)
+			remember(first_index_of(object_key), object_key, real);
+	}
 	if (is_pinned)
 		remember(first_index_of(key), key, real);
 	return real;
 }
 
-struct symbol_search {
-	const char *name;
-	uint64_t addr;
-};
-
-/* libc10.so, or libc10-0123abcd.so of a wheel; not libc10_cuda.so. */
-static int
-match_torch(struct dl_phdr_info *info, size_t size, void *argument)
+/* In libc10.so, or libc10-0123abcd.so of a wheel; not libc10_cuda.so. 0: there is none. */
+static uint64_t
+find_in_torch(const char *name)
 {
-	struct symbol_search *search = argument;
-	struct elf_object object = elf_symbols_loaded(info);
+	struct search search;
+	uint64_t addr = 0;
 
-	(void)size;
-	if (!file_name_begins(info->dlpi_name, "libc10.so") && !file_name_begins(info->dlpi_name, "libc10-"))
-		return 0;
-	search->addr = elf_symbols_addr(&object, search->name);
-	return search->addr != 0;
+	loader_walk_begin(&search.walk);
+	while (addr == 0 && find_file(&search, "libc10")) {
+		if (file_name_begins(search.path, "libc10.so") || file_name_begins(search.path, "libc10-"))
+			addr = elf_symbols_addr(&search.walk.elf, name);
+	}
+	return addr;
 }
 
 /* Not pinned: while its caller runs, the library that the caller needs stays; and an unload makes all keys new. */
@@ -413,10 +423,9 @@ real_cuda_torch(enum real_torch function, const void *caller)
 	if (real != NULL)
 		return real;
 
-	struct symbol_search search = { .name = torch_names[function] };
-
-	(void)dl_iterate_phdr(match_torch, &search);
-	real = search.addr != 0 ? (void *)(uintptr_t)search.addr : find_for_caller(torch_names[function], caller);
+	real = (void *)(uintptr_t)find_in_torch(torch_names[function]);
+	if (real == NULL)
+		real = find_for_caller(torch_names[function], caller);
 	if (real == NULL)
 		forget_error();
 	else
@@ -438,23 +447,26 @@ is_hooked(const char *name)
 	return false;
 }
 
-/* Does an object other than this one define the name? */
-static int
-match_definition(struct dl_phdr_info *info, size_t size, void *argument)
+/* Does an object other than this one define the name? That of the handle is asked first: it stays, and needs no look at the others. */
+static bool
+is_defined(void *handle, const char *name)
 {
-	struct symbol_search *search = argument;
-	struct elf_object object = elf_symbols_loaded(info);
-	uint64_t own_addr = (uint64_t)(uintptr_t)callers;
-	bool is_own = false;
+	const struct link_map *own = object_of(callers);
+	struct loaded_object object;
+	struct loader_walk walk;
 
-	(void)size;
-	for (unsigned i = 0; i < object.header_count; i++) {
-		const Elf64_Phdr *header = &object.headers[i];
-		uint64_t start = object.load_bias + header->p_vaddr;
+	if (loaded_object_of_handle(handle, &object) && object.link_map != own) {
+		const struct elf_object elf = { .load_bias = object.link_map->l_addr,
+			                            .dynamic_addr = (uintptr_t)object.link_map->l_ld };
 
-		is_own = is_own || (header->p_type == PT_LOAD && own_addr >= start && own_addr - start < header->p_memsz);
+		if (elf_symbols_addr(&elf, name) != 0)
+			return true;
 	}
-	return !is_own && object.dynamic_addr != 0 && elf_symbols_addr(&object, search->name) != 0;
+	for (loader_walk_begin(&walk); loader_walk_next(&walk);) {
+		if (walk.node != own && elf_symbols_addr(&walk.elf, name) != 0)
+			return true;
+	}
+	return !walk.is_whole; // something was unloaded meanwhile: the loader says it
 }
 
 /* Of what dlmopen() loaded: there we are not, and from here it is not seen. */
@@ -470,9 +482,7 @@ is_apart(void *handle)
 bool
 real_cuda_is_absent(void *handle, const char *name)
 {
-	struct symbol_search search = { .name = name };
-
-	return is_hooked(name) && dl_iterate_phdr(match_definition, &search) == 0 && !is_apart(handle);
+	return is_hooked(name) && !is_defined(handle, name) && !is_apart(handle);
 }
 
 /*

@@ -1,12 +1,15 @@
 /*
  * hooks_dlclose.c - dlclose(): what was unloaded must not lend its addresses to what comes next.
  *
+ * Most calls unload nothing. Where the object of the handle stays, all else does, but for objects that waited for a thread to end which had
+ * values of theirs: so each part of ours asks for what it knows.
+ *
  * Context     Not inside the reentry guard: destructors that run here belong to the program.
  * Safe from   where dlclose itself is.
- * When failing  the next dlclose in line is not found: -1, as for a bad handle.
+ * When failing  the next dlclose in line is not found: -1, as for a bad handle. A handle that is not known: something was unloaded.
+ * Not chosen  the count of unloaded objects that dl_iterate_phdr() tells: it takes the loader's lock.
  */
 #include <dlfcn.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,23 +25,6 @@
 typedef int dlclose_function(void *handle);
 
 EXPORT int dlclose(void *handle);
-
-static int
-read_unload_count(struct dl_phdr_info *info, size_t bytes, void *context)
-{
-	if (bytes >= offsetof(struct dl_phdr_info, dlpi_subs) + sizeof info->dlpi_subs)
-		*(unsigned long long *)context = info->dlpi_subs;
-	return 1; // the first object says it for all
-}
-
-static unsigned long long
-unload_count(void)
-{
-	unsigned long long count = 0;
-
-	(void)dl_iterate_phdr(read_unload_count, &count);
-	return count;
-}
 
 EXPORT int
 dlclose(void *handle)
@@ -58,18 +44,19 @@ dlclose(void *handle)
 		reentry_guard_leave();
 	}
 
-	unsigned long long before = unload_count();
+	struct loaded_object object;
+	bool is_known = loaded_object_of_handle(handle, &object);
 	int result = next(handle);
+	bool was_outside = reentry_guard_enter();
 
-	if (unload_count() != before) {
-		bool was_outside = reentry_guard_enter();
+	bool is_gone = !is_known || loaded_object_was_closed(&object);
 
+	if (is_gone)
 		loaded_object_unloaded();
-		module_map_unloaded_check();
+	if (module_map_unloaded_check(is_gone))
 		real_cuda_unloaded();
-		hooks_new_unloaded();
-		if (was_outside)
-			reentry_guard_leave();
-	}
+	hooks_new_unloaded();
+	if (was_outside)
+		reentry_guard_leave();
 	return result;
 }

@@ -93,14 +93,6 @@ store(struct route *route, struct pair pair)
 	atomic_store_explicit(&route->go, pair.go, memory_order_release);
 }
 
-static bool
-is_loaded(const struct link_map *map, uint64_t addr)
-{
-	struct loaded_object object;
-
-	return loaded_object_find(addr, &object) && object.link_map == map && object.start_addr == addr;
-}
-
 /* The number of the row of that page. NULL: its region is not known, or there is no memory for it. */
 static _Atomic uint16_t *
 page_entry(struct table *table, uint64_t addr, bool may_make)
@@ -303,8 +295,8 @@ hooks_new_unloaded(void)
 	for (unsigned i = 1; i < row_end; i++) {
 		const struct row *row = &table->rows[i];
 
-		if ((row->caller != NULL && !is_loaded(row->caller, row->caller_addr)) ||
-		    (row->provider != NULL && !is_loaded(row->provider, row->provider_addr)))
+		if ((row->caller != NULL && !loaded_object_is_there(row->caller, row->caller_addr)) ||
+		    (row->provider != NULL && !loaded_object_is_there(row->provider, row->provider_addr)))
 			forget(table, i);
 	}
 	wait_lock_give(&lock);

@@ -22,7 +22,6 @@
 #include "base/diag.h"
 #include "base/raw_sys.h"
 #include "base/real_libc.h"
-#include "base/real_new.h"
 #include "base/reentry_guard.h"
 #include "base/settings.h"
 #include "base/turn.h"
@@ -499,7 +498,6 @@ construct(void)
 	int host_errno = errno;
 
 	real_libc_find();
-	real_new_start();
 	if (tracker_is_on())
 		unhooked_allocator_tell();
 	register_with_libc();

@@ -301,7 +301,8 @@ pass(const struct measure *at, const struct memory_limits_now *now, uint64_t req
 	publish(&passing);
 	if (passing.action == KMEM_GUARD_EXEC)
 		(void)launcher_pipe_tell(false, 0);
-	if (passing.action == KMEM_GUARD_NOTE) // else it is about to change
+	/* What an interrupted call held goes with it, but not what a notebook keeps. With the others it is about to change. */
+	if (passing.action == KMEM_GUARD_NOTE || passing.action == KMEM_GUARD_INTERRUPT)
 		launcher_pipe_ask_for_look(0);
 	say(&passing);
 }

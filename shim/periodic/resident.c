@@ -340,7 +340,10 @@ store(uint64_t now_ns)
 	}
 	memory_limits_read_container(&capture_file_header()->identity, resident_pages.text, sizeof(resident_pages.text),
 	                             &capture_file_header()->container[look.sequence % 2]);
-	resident_lines_store(&capture_file_resident_lines()[look.sequence % 2], look.sequence, scaled);
+	resident_lines_store(&capture_file_resident_lines()[look.sequence % 2], look.sequence,
+	                     to->part_bytes[KMEM_RESIDENT_OTHER] + to->part_bytes[KMEM_RESIDENT_MMAP] +
+	                         to->part_bytes[KMEM_RESIDENT_RESERVED] + to->part_bytes[KMEM_RESIDENT_INHERITED],
+	                     scaled);
 	/* Until then it is the older one, which no reader takes. release: the contents first (F1). */
 	atomic_store_explicit(&to->sequence, look.sequence, memory_order_release);
 	atomic_store_explicit(&last_bytes, resident_bytes, memory_order_relaxed);

@@ -18,8 +18,19 @@
 #define PAGE_BYTES PAGE_LOOK_PAGE_BYTES
 #define WINDOW_BYTES (UINT64_C(1) << POINTER_MAP_WINDOW_LOG2)
 #define FIRST_STRIDE 16u
-#define RECORDS_MAX 256u // a power of two: those with blocks in nearly empty pages
-#define SHARERS_MAX 16u  // of one page
+#define RECORDS_MAX 1024u // a power of two: those with blocks in pages that are looked into
+#define PROBES_MAX 64u    // of a record that is not there: a search through a full table for each page would be a pause
+#define SHARERS_MAX 16u   // of one page
+#define LEAST_PAGES 12u   // so many that are in memory are not all missed, but for one case in 100,000
+#define DEVIATIONS 5u
+#define HOLDER_BYTES 1024u // of a block that is no small part of a page
+
+struct record {
+	uint32_t site;
+	uint32_t held_pages;   // that were looked into, and have blocks of HOLDER_BYTES and more
+	uint64_t held_bytes;   // of these blocks, in these
+	uint64_t pinned_bytes; // its share of nearly empty pages
+};
 
 /* All of it is under the flag. */
 static struct {
@@ -33,10 +44,9 @@ static struct {
 	struct address_block last; // and the last block that begins before there; bytes 0 = none near
 	uint64_t last_start;
 	uint64_t words; // of the map that were looked at
-	struct {
-		uint32_t site;
-		uint64_t bytes;
-	} records[RECORDS_MAX];
+	struct record records[RECORDS_MAX];
+	bool is_full;          // there was no room for one
+	uint64_t unseen_pages; // resident, and the map has no leaf there
 } look = { .stride = FIRST_STRIDE };
 
 void
@@ -96,18 +106,43 @@ block_before(uint64_t addr, uint64_t *start)
 	return is_known ? look.last : (struct address_block){ 0 };
 }
 
+/* NULL: more records than there is room for. */
+static struct record *
+record_of(uint32_t site)
+{
+	uint32_t home = site * UINT32_C(0x9e3779b1) >> 16; // neighbours lie apart: they would make long rows
+
+	for (uint32_t i = 0; i < PROBES_MAX; i++) {
+		struct record *record = &look.records[(home + i) & (RECORDS_MAX - 1)];
+
+		if (record->site == site || record->site == 0) {
+			record->site = site;
+			return record;
+		}
+	}
+	look.is_full = true;
+	return NULL;
+}
+
 static void
 pin(uint32_t site, uint64_t bytes)
 {
-	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
-		uint32_t place = (site + i) & (RECORDS_MAX - 1);
+	struct record *record = record_of(site);
 
-		if (look.records[place].site == site || look.records[place].site == 0) {
-			look.records[place].site = site;
-			look.records[place].bytes += bytes;
-			return;
-		}
-	}
+	if (record != NULL)
+		record->pinned_bytes += bytes;
+}
+
+/* So much of a page that is in memory is this block's. */
+static void
+hold(const struct address_block *block, uint64_t bytes)
+{
+	struct record *record = block->bytes >= HOLDER_BYTES ? record_of(block->site) : NULL;
+
+	if (record == NULL)
+		return;
+	record->held_pages++;
+	record->held_bytes += bytes;
 }
 
 static void
@@ -128,6 +163,7 @@ look_into(uint64_t page)
 
 		live_bytes = end - page;
 		sharers[count++] = block.site;
+		hold(&block, end - page);
 	}
 	for (uint64_t number = 0; number < PAGE_BYTES / WINDOW_BYTES; number++) {
 		uint32_t i = 0;
@@ -137,7 +173,11 @@ look_into(uint64_t page)
 			continue;
 		look.last = block;
 		look.last_start = start;
-		live_bytes += block.bytes < page + PAGE_BYTES - start ? block.bytes : page + PAGE_BYTES - start;
+
+		uint64_t bytes = block.bytes < page + PAGE_BYTES - start ? block.bytes : page + PAGE_BYTES - start;
+
+		live_bytes += bytes;
+		hold(&block, bytes);
 		while (i < count && sharers[i] != block.site)
 			i++;
 		if (i == count && count < SHARERS_MAX)
@@ -161,8 +201,10 @@ look_at(uint64_t start, uint64_t end, const unsigned char *pages)
 {
 	uint64_t count = (end - start) / PAGE_BYTES;
 
-	if (pointer_map_own_word(start) == NULL)
+	if (pointer_map_own_word(start) == NULL) {
+		look.unseen_pages += page_look_count(pages, count, PAGE_LOOK_PRESENT);
 		return;
+	}
 	for (uint64_t i = 0; i < count; i++) {
 		uint64_t left = look.stride - 1 - (look.heap_pages + look.stride - 1) % look.stride; // to the next due one
 		uint64_t few = left < count - i ? left : count - i;
@@ -209,6 +251,30 @@ of_all(uint64_t of_sample)
 	return (uint64_t)((unsigned __int128)of_sample * look.heap_pages / look.sampled);
 }
 
+bool
+resident_heap_knows_holders(void)
+{
+	return look.sampled != 0 && !look.is_full;
+}
+
+uint64_t
+resident_heap_held_at_most(bool is_one(uint32_t site, const void *context), const void *context)
+{
+	uint64_t bytes = 0;
+	uint64_t pages = 0;
+	uint64_t root = 0;
+
+	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
+		if (look.records[i].held_pages != 0 && is_one(look.records[i].site, context)) {
+			bytes += look.records[i].held_bytes;
+			pages += look.records[i].held_pages;
+		}
+	}
+	while ((root + 1) * (root + 1) <= pages)
+		root++;
+	return of_all(bytes + (LEAST_PAGES + DEVIATIONS * root) * PAGE_BYTES) + look.unseen_pages * PAGE_BYTES;
+}
+
 void
 resident_heap_tell(struct kmem_resident_lines *lines, void (*tell)(uint32_t site, uint64_t bytes))
 {
@@ -220,7 +286,7 @@ resident_heap_tell(struct kmem_resident_lines *lines, void (*tell)(uint32_t site
 	lines->heap_sparse_bytes = of_all(look.sparse * PAGE_BYTES);
 	lines->heap_sparse_live_bytes = of_all(look.sparse_live_bytes);
 	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
-		if (look.records[i].site != 0)
-			tell(look.records[i].site, of_all(look.records[i].bytes));
+		if (look.records[i].pinned_bytes != 0)
+			tell(look.records[i].site, of_all(look.records[i].pinned_bytes));
 	}
 }

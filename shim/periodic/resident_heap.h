@@ -32,6 +32,12 @@ uint64_t resident_heap_pages(uint64_t start, uint64_t end, const unsigned char *
 /* A look goes on: what the pointer map said at the last page may have changed. */
 void resident_heap_go_on(void);
 
+/* May resident_heap_held_at_most() be asked? False: none was looked into, or more records hold them than there is room for. */
+bool resident_heap_knows_holders(void);
+
+/* Of the blocks of 1 KiB to LARGE_BLOCKS_BYTES of these records: so much is in memory at most, by the sample and its error. */
+uint64_t resident_heap_held_at_most(bool is_one(uint32_t site, const void *context), const void *context);
+
 /* Fills in the figures of the heap, and calls `pin` for each record that has blocks in nearly empty pages. */
 void resident_heap_tell(struct kmem_resident_lines *lines, void (*pin)(uint32_t site, uint64_t bytes));
 

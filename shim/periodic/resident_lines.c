@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "capture/capture_file.h"
 #include "kmem_words.h"
 #include "periodic/page_look.h"
 #include "periodic/resident_heap.h"
@@ -18,7 +19,12 @@
 #include "tables/range_map.h"
 
 #define PAGE_BYTES PAGE_LOOK_PAGE_BYTES
-#define RECORDS_MAX 1024u // a power of two
+#define RECORDS_MAX 1024u                   // a power of two
+#define RANGE_BYTES (UINT64_C(64) << 10)    // smaller mappings count as resident
+#define MIDDLING_BYTES 8192u                // on average: of smaller blocks most pages hold several
+#define UNTOUCHED_BYTES (UINT64_C(1) << 20) // of a record: less is not worth a look
+#define SITES_MAX 65536u                    // records that are asked for middling blocks
+#define PROBES_MAX 64u // of a record that is not there: a search through a full table for each block would be a pause
 
 struct held {
 	struct large_block block;
@@ -75,18 +81,18 @@ sort(struct large_block *blocks, uint32_t count)
 	}
 }
 
-/* Pages in memory that are of a file are the file's. */
+/* Of `least` bytes and more, and less than `end`. Pages in memory that are of a file are the file's. */
 static uint32_t
-gather_ranges(struct large_block *found, uint32_t most)
+gather_ranges(struct large_block *found, uint32_t most, uint64_t least, uint64_t end)
 {
 	uint32_t count = 0;
 	struct range range;
 
 	for (uint64_t addr = 0; count < most && range_map_next(addr, &range) && range.site != 0; addr = range.end) {
-		if (range.end - range.start >= LARGE_BLOCKS_BYTES && site_table_at(range.site)->domain != KMEM_DOMAIN_FILE)
-			found[count++] = (struct large_block){ .start = range.start,
-				                                   .bytes = range.end - range.start,
-				                                   .site = range.site };
+		uint64_t bytes = range.end - range.start;
+
+		if (bytes >= least && bytes < end && site_table_at(range.site)->domain != KMEM_DOMAIN_FILE)
+			found[count++] = (struct large_block){ .start = range.start, .bytes = bytes, .site = range.site };
 	}
 	return count;
 }
@@ -96,7 +102,8 @@ resident_lines_begin(void)
 {
 	uint32_t count = large_blocks_gather(look.found, RESIDENT_LINES_BLOCKS_MAX);
 
-	count += gather_ranges(look.found + count, RESIDENT_LINES_BLOCKS_MAX - count);
+	count += gather_ranges(look.found + count, RESIDENT_LINES_BLOCKS_MAX - count, LARGE_BLOCKS_BYTES, UINT64_MAX);
+	count += gather_ranges(look.found + count, RESIDENT_LINES_BLOCKS_MAX - count, RANGE_BYTES, LARGE_BLOCKS_BYTES);
 	sort(look.found, count);
 	for (uint32_t i = 0; i < count; i++)
 		look.held[i] = (struct held){ .block = look.found[i] };
@@ -164,8 +171,10 @@ resident_lines_are_large(uint64_t addr, uint64_t *end)
 static struct kmem_resident_line *
 record_of(uint32_t site)
 {
-	for (uint32_t i = 0; i < RECORDS_MAX; i++) {
-		struct kmem_resident_line *record = &look.records[(site + i) & (RECORDS_MAX - 1)];
+	uint32_t home = site * UINT32_C(0x9e3779b1) >> 16; // neighbours lie apart: they would make long rows
+
+	for (uint32_t i = 0; i < PROBES_MAX; i++) {
+		struct kmem_resident_line *record = &look.records[(home + i) & (RECORDS_MAX - 1)];
 
 		if (record->site == site || record->site == 0) {
 			record->site = site;
@@ -194,6 +203,63 @@ add_up(uint64_t scaled(uint64_t bytes))
 		}
 		record->large_count++;
 		record->large_bytes += bytes;
+		record->large_resident_bytes += resident_bytes;
+	}
+}
+
+static bool
+is_twin(uint32_t site, const void *context)
+{
+	const struct kmem_site *one = site_table_at(site);
+	const struct kmem_site *other = context;
+
+	return one->domain == other->domain && atomic_load_explicit(&one->stack, memory_order_relaxed) ==
+	                                           atomic_load_explicit(&other->stack, memory_order_relaxed);
+}
+
+/* Are the blocks that this record is asked for larger than a page or two, and yet not large? */
+static bool
+has_middling_blocks(const struct kmem_site *site)
+{
+	uint64_t count = atomic_load_explicit(&site->allocated_count, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&site->allocated_bytes, memory_order_relaxed);
+
+	return site->domain == KMEM_DOMAIN_HEAP && bytes >= UNTOUCHED_BYTES && bytes / MIDDLING_BYTES >= count;
+}
+
+/*
+ * Many blocks that are not large may be untouched, too. Of how much of them is in memory there is a sample. Where it is clear that less
+ * than half is, they count with the large blocks, and what is in memory at most of them as resident.
+ */
+static void
+add_middling(uint64_t elsewhere_bytes)
+{
+	uint32_t count = capture_file_count(KMEM_SECTION_SITES);
+
+	if (!resident_heap_knows_holders())
+		return;
+	for (uint32_t i = 1; i <= count && i <= SITES_MAX; i++) {
+		const struct kmem_site *site = site_table_at(i);
+		struct kmem_resident_line *record;
+		uint64_t large_bytes = 0;
+		uint64_t resident_bytes;
+		int64_t held_bytes;
+
+		if (!site_table_is_complete(site) || !has_middling_blocks(site) || !site_table_held_first(i, &held_bytes))
+			continue;
+		for (uint32_t k = 0; k < RECORDS_MAX; k++)
+			large_bytes += look.records[k].site != 0 && is_twin(look.records[k].site, site)
+			                   ? look.records[k].large_bytes
+			                   : 0;
+		held_bytes -= (int64_t)large_bytes;
+		if (held_bytes < (int64_t)UNTOUCHED_BYTES)
+			continue;
+		resident_bytes = resident_heap_held_at_most(is_twin, site) + elsewhere_bytes;
+		record = resident_bytes < (uint64_t)held_bytes / 2 ? record_of(i) : NULL;
+		if (record == NULL)
+			continue;
+		record->large_count++;
+		record->large_bytes += (uint64_t)held_bytes;
 		record->large_resident_bytes += resident_bytes;
 	}
 }
@@ -245,13 +311,15 @@ choose(void)
 }
 
 void
-resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence, uint64_t scaled(uint64_t bytes))
+resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence, uint64_t elsewhere_bytes,
+                     uint64_t scaled(uint64_t bytes))
 {
 	const size_t behind = sizeof(look.lines.checksum);
 
 	memset(&look.lines, 0, sizeof(look.lines));
 	look.lines.sequence = sequence;
 	add_up(scaled);
+	add_middling(elsewhere_bytes);
 	resident_heap_tell(&look.lines, pin);
 	choose();
 	/* Between two fences: a reader takes it when its checksum is right (F7). */

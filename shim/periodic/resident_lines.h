@@ -24,7 +24,11 @@ void resident_lines_pages(uint64_t start, uint64_t end, const unsigned char *pag
 /* Is there a large block at `addr`? *end: where it ends; else where the next one begins, UINT64_MAX = nowhere. Both at edges of pages. */
 bool resident_lines_are_large(uint64_t addr, uint64_t *end);
 
-/* scaled: so many of bytes that were not counted by the kernel's own word are resident. */
-void resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence, uint64_t scaled(uint64_t bytes));
+/*
+ * elsewhere_bytes: of what is in memory where nobody looked for blocks, so much may be blocks of the heap all the same.
+ * scaled: so many of bytes that were not counted by the kernel's own word are resident.
+ */
+void resident_lines_store(struct kmem_resident_lines *to, uint64_t sequence, uint64_t elsewhere_bytes,
+                          uint64_t scaled(uint64_t bytes));
 
 #endif

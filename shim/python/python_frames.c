@@ -66,6 +66,13 @@ python_frames_is_interpreter(uint64_t pc)
 	        (pc >= python_runtime_second.text_addr && pc < python_runtime_second.text_end));
 }
 
+bool
+python_frames_is_evaluator(uint64_t pc)
+{
+	return (pc >= python_runtime.evaluator_addr && pc < python_runtime.evaluator_end) ||
+	       (pc >= python_runtime_second.evaluator_addr && pc < python_runtime_second.evaluator_end);
+}
+
 /* The thread state that finalises the interpreter, or 0. relaxed: nothing is read through it. */
 static uint64_t
 finalizing_state(const struct python_runtime *runtime)
@@ -234,16 +241,18 @@ keep(struct walk *walk, const struct python_visit *visit, uint32_t offset, struc
 }
 
 /*
- * There are more frames than are shown. The evaluator that runs those of the open run is looked for all the same: that is where the
- * native frames that belong to this allocation end.
+ * There are more frames than are shown. The evaluator that runs those of the open run is where the native frames that belong to this
+ * allocation end. From 3.13 on only frames further out lead to it. There may be very many, and no key of a remembered stack covers
+ * them. So they are followed only where each stack is walked; else merge_cut() finds the evaluator among the native frames.
  */
 static void
 find_anchor(struct walk *walk)
 {
 	const struct python_layout *layout = &walk->python->layout;
-	uint64_t anchor = walk->cframe;
+	uint64_t anchor = walk->cframe; // in 3.12 of the innermost run, the only one that counts
 
-	if (layout->chain == PYTHON_CHAIN_CFRAME_SHIM || layout->chain == PYTHON_CHAIN_SHIM) {
+	if (settings.native == SETTINGS_NATIVE_ALL &&
+	    (layout->chain == PYTHON_CHAIN_CFRAME_SHIM || layout->chain == PYTHON_CHAIN_SHIM)) {
 		anchor = walk->frame;
 		for (uint32_t i = 0; python_memory_is_object(anchor) &&
 		                     python_visit_owner_word(layout, layout->chain, anchor) < PYTHON_OWNER_SHIM_FIRST;

@@ -98,6 +98,9 @@ bool python_frames_are_any(void);
 /* Is this address in the interpreter's own text (libpython or a static python)? */
 bool python_frames_is_interpreter(uint64_t pc);
 
+/* In the function that runs Python frames? Compilers may have split off a part, in which it is not. */
+bool python_frames_is_evaluator(uint64_t pc);
+
 /* Does the calling thread hold the interpreter's lock? Without a lock: is it attached? */
 bool python_frames_is_attached(void);
 

@@ -10,12 +10,12 @@
 #include "python/python_runtime.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/diag.h"
+#include "base/loaded_object.h"
 #include "base/settings.h"
 #include "capture/capture_file.h"
 #include "kmem_words.h"
@@ -97,24 +97,30 @@ look_up(const struct candidate *of, const char *name)
 	return addr != 0 ? addr : elf_symbols_addr(object, name);
 }
 
-/* The executable segment around `addr`. */
+/* The executable segment around `addr`; the whole object, where program headers are not at its start. */
 static bool
 find_text(const struct candidate *of, uint64_t addr)
 {
-	const struct elf_object *object = of->object;
+	struct loaded_object object;
+	const Elf64_Phdr *segments;
+	unsigned count = 0;
 
-	for (unsigned i = 0; i < object->header_count; i++) {
-		const Elf64_Phdr *segment = &object->headers[i];
-		uint64_t start = object->load_bias + segment->p_vaddr;
+	if (!loaded_object_find(addr, &object))
+		return false;
+	of->runtime->text_addr = object.start_addr;
+	of->runtime->text_end = object.end_addr;
+	segments = loaded_object_headers(&object, &count);
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t start = object.link_map->l_addr + segments[i].p_vaddr;
 
-		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0 && addr >= start &&
-		    addr < start + segment->p_memsz) {
+		if (segments[i].p_type == PT_LOAD && (segments[i].p_flags & PF_X) != 0 && addr >= start &&
+		    addr < start + segments[i].p_memsz) {
 			of->runtime->text_addr = start;
-			of->runtime->text_end = start + segment->p_memsz;
+			of->runtime->text_end = start + segments[i].p_memsz;
 			return true;
 		}
 	}
-	return false;
+	return segments == NULL;
 }
 
 /* Fills in the symbols. False with a clause when one is missing. */
@@ -297,8 +303,7 @@ understand(const struct candidate *of, char *why, size_t why_size)
 		return false;
 	}
 	memcpy(&of->runtime->code_dealloc, &dealloc, sizeof(dealloc));
-	if (of->runtime->interpreter.layout.chain == PYTHON_CHAIN_OBJECTS)
-		find_evaluator(of);
+	find_evaluator(of);
 	find_allocators(of);
 	find_objects(of);
 	find_runners(of);
@@ -427,26 +432,17 @@ python_runtime_look_at(const struct elf_object *object, const char *path)
 		look_closely(&of, path);
 }
 
-static int
-look_at_loaded(struct dl_phdr_info *info, size_t size, void *context)
-{
-	struct elf_object object = elf_symbols_loaded(info);
-	bool *is_first = context;
-
-	(void)size;
-	if (*is_first)
-		main_program = object;
-	*is_first = false;
-	python_runtime_look_at(&object, info->dlpi_name);
-	return 0;
-}
-
 void
 python_runtime_find(void)
 {
-	bool is_first = true;
+	struct loader_walk walk;
 
-	(void)dl_iterate_phdr(look_at_loaded, &is_first);
+	for (loader_walk_begin(&walk);
+	     loader_walk_next(&walk) && walk.stays;) { // what is loaded later is looked at by its first stack
+		if (main_program.dynamic_addr == 0)
+			main_program = walk.elf;
+		python_runtime_look_at(&walk.elf, walk.node->l_name);
+	}
 	has_started = true;
 }
 

@@ -95,7 +95,7 @@ struct python_runtime {
 	uint64_t end;       // of the same
 	uint64_t text_addr; // the interpreter's executable segment
 	uint64_t text_end;
-	uint64_t evaluator_addr; // _PyEval_EvalFrameDefault, where the scan of the stack needs it
+	uint64_t evaluator_addr; // _PyEval_EvalFrameDefault; 0 = it is not known
 	uint64_t evaluator_end;
 	// they run a program and then its exit handlers; one may have become part of another
 	struct python_function runners[3];

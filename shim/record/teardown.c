@@ -7,9 +7,10 @@
 #include "record/teardown.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <stddef.h>
 
+#include "base/elf_symbols.h"
+#include "base/loaded_object.h"
 #include "base/raw_sys.h"
 #include "capture/capture_file.h"
 #include "moments/exit_figures.h"
@@ -44,13 +45,18 @@ void
 teardown_start(void)
 {
 	void *function = dlsym(RTLD_NEXT, "exit"); // not our hook: main's return goes past that
-	const ElfW(Sym) *symbol = NULL;
-	Dl_info info;
+	struct loaded_object libc;
+	Elf64_Sym symbol;
 
-	if (function == NULL || dladdr1(function, &info, (void **)&symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
+	if (!loaded_object_find((uint64_t)function, &libc))
+		return;
+
+	const struct elf_object elf = { .load_bias = libc.link_map->l_addr, .dynamic_addr = (uint64_t)libc.link_map->l_ld };
+
+	if (!elf_symbols_find(&elf, "exit", &symbol))
 		return;
 	exit_addr = (uint64_t)function;
-	exit_end = exit_addr + symbol->st_size;
+	exit_end = exit_addr + symbol.st_size;
 }
 
 /* exit() never returns: its call of the handlers may be its last instruction, and then the return address is the one behind it. */

@@ -89,10 +89,16 @@ push_chain(const struct python_stack *python, struct call_stack *stack)
 static void
 merge_cut(const struct native_stack *native, const struct python_stack *python, struct call_stack *stack)
 {
+	bool is_open = python->is_cut && python->frames[0].anchor_addr == 0; // the walk went on behind the evaluator
+
 	for (uint32_t i = 0; i < native->count; i++) {
+		uint64_t pc = native->pc[i] & KMEM_FRAME_PC_MASK;
+
+		if (is_open && python_frames_is_evaluator(pc))
+			break;
 		if (i == NATIVE_STACK_INNER)
 			note_gap(stack, native->omitted);
-		if (!python_frames_is_interpreter(native->pc[i] & KMEM_FRAME_PC_MASK))
+		if (!python_frames_is_interpreter(pc))
 			push(stack, native->pc[i]);
 	}
 	push_chain(python, stack);

@@ -173,6 +173,9 @@ find_in_bucket(struct event_cache *cache, const uint64_t *frame, uint64_t python
 
 /* ---- shapes ---- */
 
+/* Sequences of keys in the store. */
+enum { SITES, SHAPES };
+
 #define SHAPE_UNIT_MASK (EVENT_CACHE_UNITS - 1)
 #define SHAPE_COUNT_SHIFT 16
 #define SHAPE_NEEDS_RBP (1u << 31)
@@ -223,13 +226,13 @@ find_shaped(struct event_cache *cache, const uint64_t *frame, uint64_t python, b
 	uint64_t key_digest = digest_of_key(cache, &key);
 
 	for (unsigned i = 0; i < SHAPES_OF_KEY; i++) {
-		uint32_t shape = event_store_find(&cache->store, shape_key(key_digest, i));
+		uint32_t shape = event_store_follow(&cache->store, SHAPES, shape_key(key_digest, i));
 
 		if (shape == 0)
 			return 0;
 		struct digest digest = digest_of(key.sp, cache->units[shape & SHAPE_UNIT_MASK].offsets,
 		                                 (shape & ~SHAPE_NEEDS_RBP) >> SHAPE_COUNT_SHIFT);
-		uint32_t site = event_store_follow(&cache->store, shaped_key(key_digest, &key, shape, digest));
+		uint32_t site = event_store_follow(&cache->store, SITES, shaped_key(key_digest, &key, shape, digest));
 
 		if (site != 0)
 			return found_shaped(cache, &key, shape, digest, site, was_looked_for);
@@ -328,7 +331,7 @@ find_python_near(struct event_cache *cache, uint64_t key)
 		if (line[i].key == key)
 			return line[i].site;
 	}
-	uint32_t site = event_store_follow(&cache->store, key);
+	uint32_t site = event_store_follow(&cache->store, SITES, key);
 
 	if (site == 0)
 		effort_count(KMEM_EFFORT_DIGESTS);

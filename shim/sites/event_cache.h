@@ -56,10 +56,11 @@ struct event_key {
  * are read once, however many paths there are.
  *
  * Invariants, tested by number in tests/unit/shim/sites/test_event_cache.c:
- *   E1  a walk is a function of pc, sp, (rbp,) the version of the modules, the Python frames, and the words of the stack it reads; it
- *       reads no others when those are the same. So an event with the same key whose words are the same has the same site. A stack
- *       of Python frames alone is a function of these; one of libraries that was given more has a key with that
- *       (event_cache_find_given()).
+ *   E1  a walk is a function of pc, sp, (rbp,) the version of the modules, what a stack shows of the Python frames (their record; their
+ *       digest says more), and the words of the stack it reads; it reads no others when those are the same: it ends at the innermost
+ *       evaluator, which they lead to. So an event with the same key whose words are the same has the same site. A stack of
+ *       Python frames alone is a function of these; one of libraries that was given more has a key with that
+ *       (event_cache_find_given()). What there was no room for in the first walk is missing in all that are the same.
  *   E2  the words lie between sp and the end of the stack of the thread that remembers them; of another stack, in the page of the
  *       return address, which is there as long as the hook runs. Which of the two a sp is in does not change while a thread lives.
  *   E3  Whether they are the same is decided by a 128-bit sum of products with fixed keys. A change goes unseen with a

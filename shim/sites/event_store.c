@@ -42,7 +42,7 @@ event_store_find(const struct event_store *store, uint64_t key)
 }
 
 uint32_t
-event_store_follow(struct event_store *store, uint64_t key)
+event_store_follow(struct event_store *store, unsigned sequence, uint64_t key)
 {
 	if (store->lines == NULL)
 		return 0;
@@ -52,12 +52,14 @@ event_store_follow(struct event_store *store, uint64_t key)
 
 	if (at == KEYS)
 		return 0;
-	uint32_t *next = &store->lines[store->last / KEYS].nexts[store->last % KEYS];
+	struct event_store_sequence *keys = &store->sequences[sequence];
+	uint32_t *place = &keys->places[keys->count++ % EVENT_STORE_AHEAD];
+	uint32_t *next = &store->lines[*place / KEYS].nexts[*place % KEYS];
 
 	__builtin_prefetch(&store->lines[line->nexts[at]]);
 	if (*next != number)
 		*next = number;
-	store->last = number * KEYS + at;
+	*place = number * KEYS + at;
 	return line->values[at];
 }
 
@@ -114,7 +116,7 @@ empty(struct event_store *store)
 	if (store->count == FIRST_LINES || raw_madvise(store->lines, bytes, MADV_DONTNEED) != 0)
 		memset(store->lines, 0, bytes);
 	store->count = FIRST_LINES;
-	store->used = store->last = 0;
+	store->used = 0;
 }
 
 static __attribute__((noinline, cold)) void

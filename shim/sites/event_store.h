@@ -21,13 +21,21 @@
 
 #define EVENT_STORE_KEYS_OF_SITE 4u
 #define EVENT_STORE_LINES_MAX (1u << 20) // two keys each: the budget of sites
+#define EVENT_STORE_AHEAD 4u             // keys
+#define EVENT_STORE_SEQUENCES 2u
 
 struct event_store_line {
 	uint64_t keys[4]; // 0 = free
 	uint32_t values[4];
-	uint32_t nexts[4]; // line of the key that was followed after this one the last time: a hint
+	uint32_t nexts[4]; // line of the key that came EVENT_STORE_AHEAD keys later the last time: a hint
 };
 static_assert(sizeof(struct event_store_line) == 64, "one cache line");
+
+/* Keys that come one after the other. */
+struct event_store_sequence {
+	uint32_t count;
+	uint32_t places[EVENT_STORE_AHEAD]; // of the last ones, the oldest one next: 4 * line + key
+};
 
 /* Zeroed is empty. */
 struct event_store {
@@ -36,9 +44,9 @@ struct event_store {
 	uint32_t room;                  // of those reserved
 	uint32_t used;                  // keys
 	uint32_t sites;                 // so many there are, at least
-	uint32_t last;                  // place that was followed last: 4 * line + key
-	bool has_no_mapping;            // tried once
-	uint64_t version;               // of what was put since it was empty; the other keys are never looked for again
+	struct event_store_sequence sequences[EVENT_STORE_SEQUENCES];
+	bool has_no_mapping; // tried once
+	uint64_t version;    // of what was put since it was empty; the other keys are never looked for again
 };
 
 static inline uint32_t
@@ -73,8 +81,8 @@ event_store_prefetch(const struct event_store *store, uint64_t key)
 
 uint32_t event_store_find(const struct event_store *store, uint64_t key); // 0 = it is not there
 
-/* The same of keys that come one after the other: the line of the next one is fetched ahead. No cache of the processor holds all. */
-uint32_t event_store_follow(struct event_store *store, uint64_t key);
+/* The same for the next key of that sequence: the lines of later ones are fetched ahead. No cache of the processor holds all. */
+uint32_t event_store_follow(struct event_store *store, unsigned sequence, uint64_t key);
 
 /*
  * value    not 0

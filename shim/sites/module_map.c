@@ -401,12 +401,11 @@ add_slot(const struct loaded_object *object, uint64_t key, const struct facts *f
 static void
 look_for_python(const struct loaded_object *object)
 {
-	struct elf_object elf = {
+	const struct elf_object elf = {
 		.load_bias = object->link_map->l_addr,
 		.dynamic_addr = (uint64_t)object->link_map->l_ld,
 	};
 
-	elf.headers = loaded_object_headers(object, &elf.header_count);
 	python_runtime_look_at(&elf, object->link_map->l_name);
 }
 
@@ -552,8 +551,8 @@ module_map_forked(void)
 	atomic_store_explicit(&forgotten, 0, memory_order_relaxed);
 }
 
-void
-module_map_unloaded_check(void)
+bool
+module_map_unloaded_check(bool was_unloaded)
 {
 	bool is_taken = wait_lock_take(&lock);
 	uint32_t count = atomic_load_explicit(&slot_count, memory_order_relaxed);
@@ -564,10 +563,14 @@ module_map_unloaded_check(void)
 		if (atomic_load_explicit(&slots[i].key, memory_order_relaxed) == 0)
 			continue;
 		if (!loaded_object_find(slots[i].start_addr, &now) || now.start_addr != slots[i].start_addr ||
-		    now.end_addr != slots[i].end_addr || now.link_map != slots[i].link_map)
+		    now.end_addr != slots[i].end_addr || now.link_map != slots[i].link_map) {
 			close_slot(&slots[i]);
+			was_unloaded = true;
+		}
 	}
 	if (is_taken) // else who loads something in its place finds it
 		wait_lock_give(&lock);
-	native_stack_modules_changed();
+	if (was_unloaded)
+		native_stack_modules_changed();
+	return was_unloaded;
 }

@@ -29,7 +29,10 @@ bool module_map_is_over(uint32_t version, const uint64_t *frames, uint32_t count
 /* In a forked child, after its own capture was opened: that one has no modules yet. */
 void module_map_forked(void);
 
-/* After the loader unloaded something: closes the records of what is gone and voids the unwind rules. */
-void module_map_unloaded_check(void);
+/*
+ * After the loader unloaded something, or may have: closes the records of what is gone. Voids the unwind rules where there was one, or
+ * something else was unloaded. Returns whether it did.
+ */
+bool module_map_unloaded_check(bool was_unloaded);
 
 #endif

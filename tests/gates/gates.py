@@ -3,7 +3,7 @@
 
     make gates                                the three gates, as CI runs them: under 5 minutes
     make gates GATES="--only calls,ab"        some of them: instructions, calls, ab
-    make gates WRITE=1                        measures the first two and writes base.txt: commit it with what moved it
+    make gates WRITE=1                        measures all three and writes base.txt: commit it with what moved it
     make bench-ab BASE=REV                    the third one alone, against any commit, with the plain program beside
     make bench-ab BASE=REV BENCH="--programs torch-mlp,pandas --times 5"     five times as many rounds
 
@@ -46,7 +46,7 @@ WHAT_TO_DO = "make it cheaper; or, if it is worth that: commit it, run `make gat
 def parse_arguments(words):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(GATES), help="gates, comma between")
-    parser.add_argument("--write", action="store_true", help="measure instructions and calls, and write base.txt")
+    parser.add_argument("--write", action="store_true", help="measure, and write base.txt")
     parser.add_argument("--base", help="commit to compare with (default: that of base.txt)")
     parser.add_argument("--plain", action="store_true", help="ab: the program alone too; also when the libraries are equal")
     parser.add_argument("--programs", default="", help="ab: some, comma between")
@@ -102,15 +102,23 @@ def gate_calls(place, base, _):
     return [f"calls of {name}: {row[-1]}" for name, row in rows.items() if row[-1]]
 
 
+def is_library_of(place, commit):
+    return table.library_of(commit).read_bytes() == place.library.read_bytes()
+
+
 def gate_ab(place, base, options):
-    old = table.library_of(base.commit)
-    if not options.plain and old.read_bytes() == place.library.read_bytes():
+    if not options.plain and is_library_of(place, base.commit):
         print(f"  the library is that of {base.commit[:12]}, byte by byte: nothing to compare")
         return []
-    libraries = {"base": old, "new": place.library, **({"plain": None} if options.plain else {})}
+    return [f"{name}: {verdict.ratio:.3f} times the CPU of {base.commit[:12]}"
+            for name, verdict in compare(place, base, options) if verdict.is_worse]
+
+
+def compare(place, base, options):
+    """Each program's name and Verdict."""
+    libraries = {"base": table.library_of(base.commit), "new": place.library, **({"plain": None} if options.plain else {})}
     cpu = max(os.sched_getaffinity(0))
     print(f"  {'program':14}{'alone':>10}{'base':>8}{'new':>8}{'new/base':>10}  interval")
-    worse = []
     for program in ab.PROGRAMS:
         if options.programs and program.name not in options.programs:
             continue
@@ -122,9 +130,7 @@ def gate_ab(place, base, options):
             print(row_of(program, samples, verdict), flush=True)
             if not verdict.is_worse or verdict.low > ab.CLEAR:
                 break
-        if verdict.is_worse:
-            worse.append(f"{program.name}: {verdict.ratio:.3f} times the CPU of {base.commit[:12]}")
-    return worse
+        yield program.name, verdict
 
 
 def row_of(program, samples, verdict):
@@ -135,12 +141,28 @@ def row_of(program, samples, verdict):
             f"{len(samples['new'])} rounds{', worse' if verdict.is_worse else ''}")
 
 
-def write(place):
-    fresh = table.Table(table.written_commit(), place.machine)
+def base_to_replace():
+    """None: there is none that can be read and built, and that is what is to be mended."""
+    try:
+        base = table.read()
+        table.library_of(base.commit)
+        return base
+    except (table.Trouble, OSError) as error:
+        print(f"gates: no comparison with the table of before: {error}")
+        return None
+
+
+def write(place, base, options):
+    fresh = table.Table(table.written_commit(), place.machine, base.before if base else "")
     for name, value in place.instructions(place.library).items():
         fresh.figures["instructions", name] = round(value, 1)
     for name, counts in place.calls().items():
         fresh.figures["calls", name] = sum(counts[0].values())
+    if base and is_library_of(place, base.commit):
+        fresh.figures |= {("ab", name): value for name, value in base.of("ab").items()}
+    elif base:
+        fresh.before = base.commit
+        fresh.figures |= {("ab", name): round(verdict.ratio, 3) for name, verdict in compare(place, base, options)}
     table.FILE.write_text(table.render(fresh))
     print(f"written: {table.FILE}")
 
@@ -151,7 +173,7 @@ def main(words):
     place, worse = Place(), []
     try:
         if options.write:
-            write(place)
+            write(place, base_to_replace(), options)
             return 0
         base = table.read()
         if options.base:

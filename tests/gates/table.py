@@ -13,8 +13,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BUILD_DIR", ROOT / "build")).absolute()
 FILE = Path(__file__).with_name("base.txt")
-HEAD = """# What recording costs at `commit`, by gate: instructions for one more, system calls added. `make gates WRITE=1` writes this file.
-# A change that moves a figure comes with the new table, and its message says why the program pays that.
+HEAD = """# What recording costs at `commit`, by gate: instructions for one more, system calls added; ab: CPU time of a program against `before`,
+# the commit of the table before. `make gates WRITE=1` writes this file. A change that moves a figure comes with the new table, and its
+# message says why the program pays that.
 """
 OF_LIBRARY = ("shim", "include", "Makefile")  # what the library is built from
 
@@ -27,6 +28,7 @@ class Trouble(Exception):
 class Table:
     commit: str
     machine: str  # what else decides how many instructions there are
+    before: str = ""
     figures: dict = field(default_factory=dict)  # (gate, name): value
 
     def of(self, gate):
@@ -39,14 +41,14 @@ def parse(text):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
-        if words[0] == "commit" and len(words) == 2:
-            table.commit = words[1]
+        if words[0] in ("commit", "before") and len(words) == 2:
+            setattr(table, words[0], words[1])
         elif words[0] == "machine":
             table.machine = line.partition(" ")[2]
         elif len(words) == 3 and re.fullmatch(r"\d+(\.\d+)?", words[2]):
             table.figures[words[0], words[1]] = float(words[2])
         else:
-            raise Trouble(f"{FILE.name}:{number}: \"{line}\": wanted \"GATE NAME NUMBER\", \"commit HASH\" or \"machine TEXT\"")
+            raise Trouble(f"{FILE.name}:{number}: \"{line}\": wanted \"GATE NAME NUMBER\", \"commit HASH\", \"before HASH\" or \"machine TEXT\"")
     return table
 
 
@@ -55,7 +57,7 @@ def read():
 
 
 def render(table):
-    lines = [f"commit {table.commit}", f"machine {table.machine}"]
+    lines = [f"commit {table.commit}", *([f"before {table.before}"] if table.before else []), f"machine {table.machine}"]
     lines += [f"{gate} {name} {value:g}" if value < 1000 else f"{gate} {name} {value:.0f}" for (gate, name), value in table.figures.items()]
     return HEAD + "\n".join(lines) + "\n"
 

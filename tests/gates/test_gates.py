@@ -18,9 +18,10 @@ import workloads  # noqa: E402
 
 def test_the_committed_table_has_every_row_and_a_commit():
     base = table.read()
-    assert len(base.commit) == 40 and base.machine.startswith("gcc ")
+    assert len(base.commit) == len(base.before) == 40 and base.machine.startswith("gcc ")
     assert list(base.of("instructions")) == [loop.name for loop in instructions.LOOPS]
     assert list(base.of("calls")) == [program.workload.name for program in calls.PROGRAMS]
+    assert list(base.of("ab")) == [program.name for program in ab.PROGRAMS]
     assert table.parse(table.render(base)) == base
 
 

@@ -729,7 +729,7 @@ prepare_other_module(void)
 static void
 close_modules(void)
 {
-	module_map_unloaded_check();
+	module_map_unloaded_check(true);
 }
 static void
 ask_whether_over(void)

@@ -34,7 +34,7 @@ work(unsigned thread, uint64_t *random)
 		}
 		if (pc != 0)
 			module_map_note_pc(pc);
-		module_map_unloaded_check();
+		module_map_unloaded_check(true);
 	}
 }
 

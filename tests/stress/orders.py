@@ -105,7 +105,7 @@ def build_and_run(copy, test):
     if program.startswith("preload/"):
         program, case = "sanitized/whole", "1"
     target = f"build/tsan/tests/{program.removesuffix('.c')}"
-    build = ["make", "-j1", "CC=gcc", "BUILD=build/tsan", "SANITIZE=thread", "OPTIMIZE=-O1 -g", "WERROR=0", target]
+    build = ["make", "-j1", "CC=gcc", "BUILD=build/tsan", "SANITIZE=thread", "OPTIMIZE=-O1 -g1", "WERROR=0", target]
     made = subprocess.run(build, cwd=copy, capture_output=True, text=True)
     if made.returncode != 0:
         print(made.stdout, made.stderr)

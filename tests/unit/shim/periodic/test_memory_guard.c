@@ -214,7 +214,7 @@ a_look_is_asked_for_where_somebody_looks(void *unused)
 		bool is_asked;
 	} cases[] = { { KMEM_GUARD_NOTE, 1, true },
 		          { KMEM_GUARD_NOTE, 0, false },
-		          { KMEM_GUARD_INTERRUPT, 1, false },
+		          { KMEM_GUARD_INTERRUPT, 1, true },
 		          { KMEM_GUARD_RAISE, 1, false } };
 	char path[128];
 	int pipe_end;

@@ -48,7 +48,7 @@ missed_of_a_loop(uint32_t count)
 	for (unsigned round = 0; round < 6; round++) {
 		missed = 0;
 		for (uint32_t i = 0; i < count; i++) {
-			uint32_t site = event_store_follow(&store, key_of(i));
+			uint32_t site = event_store_follow(&store, i % EVENT_STORE_SEQUENCES, key_of(i));
 
 			assert_true(site == 0 || site == i + 1);
 			if (site == 0)

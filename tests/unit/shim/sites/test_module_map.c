@@ -80,7 +80,7 @@ a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
 	}
 	for (unsigned i = 0; i < MODULES - SLOTS; i++)
 		assert_int_equal(dlclose(handles[i]), 0);
-	module_map_unloaded_check();
+	module_map_unloaded_check(true);
 	for (unsigned i = MODULES - SLOTS; i < MODULES; i++)
 		module_map_note_pc(pcs[i]);
 	assert_int_equal(recorded(), MODULES);
@@ -99,7 +99,7 @@ a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
 	if (library == NULL || dlclose(library) != 0 ||
 	    mmap(page, BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) != page)
 		skip(); // it is not there, or stays
-	module_map_unloaded_check();
+	module_map_unloaded_check(true);
 	assert_int_equal(unwind_word_kind(unwind_rules_get(pc, unwind_rules_version())), UNWIND_NONE);
 	munmap(page, BYTES);
 	library = dlopen("libm.so.6", RTLD_NOW | RTLD_LOCAL);
@@ -115,7 +115,7 @@ a_module_in_the_place_of_generated_code_has_its_own_rules(void **state)
 	module_map_note_pc((uint64_t)load_copy); // nothing was generated meanwhile: what is known of the code stays
 	assert_int_equal(unwind_rules_version(), generation);
 	assert_int_equal(dlclose(library), 0);
-	module_map_unloaded_check();
+	module_map_unloaded_check(true);
 }
 
 int
