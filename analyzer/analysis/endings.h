@@ -33,6 +33,13 @@ const struct verdict_now *verdict_now(void);
 
 enum verdict_end verdict_end_of(const struct model_process *process, const struct verdict_now *now);
 
+/* It did not end by itself, or nobody knows. */
+static inline bool
+verdict_is_sudden(enum verdict_end end)
+{
+	return end == VERDICT_END_SIGNAL || end == VERDICT_END_GONE || end == VERDICT_END_ELSEWHERE;
+}
+
 /* This boot began so long after the process's last sign of life. UINT64_MAX: not known, or before it: clocks were set. */
 uint64_t verdict_dark_ns(const struct model_process *process, const struct verdict_now *now);
 

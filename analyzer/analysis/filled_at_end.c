@@ -8,9 +8,11 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "analysis/end_log.h"
 #include "base/amount.h"
 
-#define WORTH_PART 4 // of the limit: less may be anybody's
+#define WORTH_ASKING_BYTES (UINT64_C(16) << 20)
+#define WORTH_PART 4 // of the limit
 #define WHOLE_PART 8 // of the peak: what is missing at the end to as much was freed
 
 /* The kernel counted a kill for memory in its cgroup, and it may be the one. */
@@ -46,40 +48,32 @@ limit_of(const struct model_process *process)
 	return limit_bytes == UINT64_MAX ? 0 : limit_bytes;
 }
 
-/* Memory that was taken after the last look, and what it is in is not known. */
-static uint64_t
-unexplained_bytes(const struct model_process *process, uint64_t limit_bytes)
-{
-	const struct kmem_heartbeat *last = model_last_beat(process);
-	uint64_t seen_bytes = process->resident->resident_bytes;
-	uint64_t allocated_bytes = amount_less(process->live_bytes, last->live_bytes + process->untouched_bytes);
-	uint64_t grown_bytes;
+/* By how much what it had in memory grew after the last look. What was allocated since explains a part of that. */
+struct growth {
+	uint64_t least_bytes; // surely
+	uint64_t most_bytes;  // perhaps
+};
 
-	if (last->resident_bytes > seen_bytes)
-		seen_bytes = last->resident_bytes;
-	grown_bytes = amount_less(limit_bytes, last->cgroup_bytes > seen_bytes ? last->cgroup_bytes : seen_bytes);
-	if (process->launcher != NULL) // it saw the most that was in memory of this one
-		grown_bytes = amount_lesser(grown_bytes, amount_less(process->launcher->max_resident_bytes, seen_bytes));
-	/* Half as much again for malloc's own words, and what recording remembers of each block. */
-	return amount_less(grown_bytes, allocated_bytes + allocated_bytes / 2);
+static uint64_t
+seen_bytes_of(const struct model_process *process)
+{
+	uint64_t look_bytes = process->resident->resident_bytes;
+	uint64_t beat_bytes = model_last_beat(process)->resident_bytes;
+
+	return look_bytes > beat_bytes ? look_bytes : beat_bytes;
 }
 
-static void
-touch(struct model *model, struct model_process *process, uint64_t bytes)
+/* No more than fits below the limit, and than the launcher saw of this one. */
+static uint64_t
+room_bytes(const struct model_process *process, uint64_t limit_bytes)
 {
-	double part = (double)bytes / (double)process->untouched_bytes;
+	uint64_t seen_bytes = seen_bytes_of(process);
+	uint64_t charged_bytes = model_last_beat(process)->cgroup_bytes;
+	uint64_t room = amount_less(limit_bytes, charged_bytes > seen_bytes ? charged_bytes : seen_bytes);
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		struct model_site *site = &model->sites[i];
-		struct model_domain *domain = &model->domains[site->domain];
-		uint64_t touched_bytes = amount_lesser((uint64_t)((double)site->untouched_bytes * part), site->untouched_bytes);
-
-		if (site->process_count != 1 || &model->processes[site->process] != process)
-			continue;
-		site->untouched_bytes -= touched_bytes;
-		domain->untouched_bytes = amount_less(domain->untouched_bytes, touched_bytes);
-		process->untouched_bytes = amount_less(process->untouched_bytes, touched_bytes);
-	}
+	return process->launcher != NULL
+	           ? amount_lesser(room, amount_less(process->launcher->max_resident_bytes, seen_bytes))
+	           : room;
 }
 
 static uint64_t
@@ -102,13 +96,110 @@ static uint64_t
 seen_by_launcher(const struct model *model, const struct model_process *process)
 {
 	if (process->launcher == NULL || model->process_count != 1 || process->state == KMEM_STATE_CLEAN_EXIT ||
-	    process->heartbeat_count == 0 || process->live_bytes < process->peak_bytes / WHOLE_PART * (WHOLE_PART - 1))
+	    process->live_bytes < process->peak_bytes / WHOLE_PART * (WHOLE_PART - 1))
 		return 0;
+	return amount_less(process->launcher->max_resident_bytes, most_seen_bytes(process));
+}
+
+/* logged_bytes: what the kernel said was in memory when it killed it; 0 = nothing. */
+static struct growth
+growth_of(const struct model *model, const struct verdict_now *now, const struct model_process *process, bool is_sudden,
+          uint64_t logged_bytes)
+{
+	uint64_t limit_bytes = limit_of(process);
+	uint64_t room = room_bytes(process, limit_bytes != 0 ? limit_bytes : UINT64_MAX);
+	uint64_t bytes;
+
+	if (logged_bytes != 0) {
+		bytes = amount_less(logged_bytes, seen_bytes_of(process));
+		return (struct growth){ bytes, bytes };
+	}
+	if (limit_bytes != 0 && process->untouched_bytes >= limit_bytes / WORTH_PART &&
+	    was_killed_for_memory(model, now, process)) {
+		bytes = room >= limit_bytes / WORTH_PART ? room : 0; // less may be anybody's
+		return (struct growth){ bytes, bytes };
+	}
+	bytes = seen_by_launcher(model, process);
+	return (struct growth){ bytes, is_sudden && room > bytes ? room : bytes };
+}
+
+/* Half as much again for malloc's own words, and what recording remembers of each block. */
+static uint64_t
+without_what_was_allocated(const struct model_process *process, uint64_t bytes)
+{
 	uint64_t allocated_bytes = amount_less(process->live_bytes,
 	                                       model_last_beat(process)->live_bytes + process->untouched_bytes);
 
-	return amount_less(amount_less(process->launcher->max_resident_bytes, most_seen_bytes(process)),
-	                   allocated_bytes + allocated_bytes / 2);
+	return amount_less(bytes, allocated_bytes + allocated_bytes / 2);
+}
+
+/* Each site gets its share. is_new: only what the look before did not have. */
+static uint64_t
+touch(struct model *model, struct model_process *process, uint64_t bytes, bool is_new)
+{
+	uint64_t whole_bytes = is_new ? process->new_untouched_bytes : process->untouched_bytes;
+	uint64_t sum_bytes = 0;
+	double part = whole_bytes != 0 ? (double)amount_lesser(bytes, whole_bytes) / (double)whole_bytes : 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		struct model_site *site = &model->sites[i];
+		struct model_domain *domain = &model->domains[site->domain];
+		uint64_t of_bytes = is_new ? site->new_untouched_bytes : site->untouched_bytes;
+		uint64_t touched_bytes = amount_lesser((uint64_t)((double)of_bytes * part), site->untouched_bytes);
+
+		if (site->process_count != 1 || &model->processes[site->process] != process)
+			continue;
+		site->untouched_bytes -= touched_bytes;
+		domain->untouched_bytes = amount_less(domain->untouched_bytes, touched_bytes);
+		process->untouched_bytes = amount_less(process->untouched_bytes, touched_bytes);
+		sum_bytes += touched_bytes;
+	}
+	return sum_bytes;
+}
+
+/* It never had more in memory. UINT64_MAX: not known. */
+static uint64_t
+most_resident_bytes(const struct model_process *process, uint64_t logged_bytes)
+{
+	uint64_t limit_bytes = limit_of(process);
+	uint64_t most = limit_bytes != 0 ? limit_bytes : UINT64_MAX;
+
+	if (process->launcher != NULL && process->launcher->max_resident_bytes != 0)
+		most = amount_lesser(most, process->launcher->max_resident_bytes);
+	return logged_bytes != 0 ? amount_lesser(most, logged_bytes) : most;
+}
+
+/* Of what a line took after the last look, the part that is untouched if it went on as before. */
+static uint64_t
+likely_untouched(const struct model *model, const struct model_process *process, const struct model_site *site)
+{
+	uint64_t later_bytes = amount_less(site->live_bytes, site->large_bytes);
+
+	if (site->process_count != 1 || &model->processes[site->process] != process ||
+	    site->large_resident_bytes > site->large_bytes / 2 || site->large_bytes == 0)
+		return 0;
+	return (uint64_t)((double)later_bytes * (1 - (double)site->large_resident_bytes / (double)site->large_bytes));
+}
+
+/* More would be in memory than there ever was: lines that the last look found untouched went on so. */
+static void
+leave_untouched(struct model *model, struct model_process *process, uint64_t most_bytes)
+{
+	uint64_t beyond_bytes = amount_less(amount_less(process->live_bytes, process->untouched_bytes), most_bytes);
+	uint64_t likely_bytes = 0;
+
+	for (size_t i = 0; beyond_bytes != 0 && i < model->site_count; i++)
+		likely_bytes += likely_untouched(model, process, &model->sites[i]);
+	for (size_t i = 0; likely_bytes != 0 && i < model->site_count; i++) {
+		struct model_site *site = &model->sites[i];
+		uint64_t bytes = (uint64_t)((double)likely_untouched(model, process, site) / (double)likely_bytes *
+		                            (double)amount_lesser(beyond_bytes, likely_bytes));
+
+		bytes = amount_lesser(bytes, amount_less(site->live_bytes, site->untouched_bytes));
+		site->untouched_bytes += bytes;
+		model->domains[site->domain].untouched_bytes += bytes;
+		process->untouched_bytes += bytes;
+	}
 }
 
 void
@@ -116,18 +207,23 @@ filled_at_end_settle(struct model *model, const struct verdict_now *now)
 {
 	for (size_t i = 0; i < model->process_count; i++) {
 		struct model_process *process = &model->processes[i];
-		uint64_t worth_bytes = limit_of(process) / WORTH_PART;
-		uint64_t bytes;
+		bool is_sudden = verdict_is_sudden(verdict_end_of(process, now));
+		struct growth growth;
+		uint64_t logged_bytes = 0;
+		uint64_t new_bytes;
 
 		if (process->resident == NULL || process->heartbeat_count == 0 || process->untouched_bytes == 0)
 			continue;
-		if (worth_bytes != 0 && process->untouched_bytes >= worth_bytes && was_killed_for_memory(model, now, process)) {
-			bytes = unexplained_bytes(process, limit_of(process));
-			bytes = bytes >= worth_bytes ? bytes : 0;
-		} else {
-			bytes = seen_by_launcher(model, process);
-		}
-		if (bytes != 0)
-			touch(model, process, amount_lesser(bytes, process->untouched_bytes));
+		// to ask the logs takes a tenth of a second, and there may be hundreds of workers
+		if (is_sudden && process->untouched_bytes >= WORTH_ASKING_BYTES)
+			logged_bytes = end_log_find(process, now).resident_bytes;
+		if (is_sudden)
+			leave_untouched(model, process, most_resident_bytes(process, logged_bytes));
+		growth = growth_of(model, now, process, is_sudden, logged_bytes);
+		growth.least_bytes = without_what_was_allocated(process, growth.least_bytes);
+		growth.most_bytes = without_what_was_allocated(process, growth.most_bytes);
+		new_bytes = touch(model, process, growth.most_bytes, true);
+		process->is_filling_known = new_bytes <= growth.least_bytes;
+		process->filled_bytes = new_bytes + touch(model, process, amount_less(growth.least_bytes, new_bytes), false);
 	}
 }

@@ -30,6 +30,18 @@
 #define RELEASED_BLOCKS_MIN 64        // that are alive: fewer are a buffer that grew
 #define RELEASED_PART 4               // for so many that are alive one was released
 #define LITTLE_PART 16                // of a queue
+#define STORAGE_RISE_PART 16          // storage rises where it grows by this part
+#define STORAGE_RISES_MIN 4           // so often, while as many blocks were released, and
+#define STORAGE_RISES_FOR_EACH \
+	2 // so often for each of its blocks: else they were added, and not replaced by larger ones
+#define STORAGE_OVERDUE_TIMES \
+	2 // it has stopped growing where so many times as much was allocated as it took to grow before
+#define STORAGE_STEP_PERCENT_MAX \
+	450 // of what it held (a set takes 4 times as much): a larger step is another block of the line
+#define STORAGE_LEFT_PERCENT 44 // of what it held, at any time: old and new storage are both live until it is copied
+#define FULL_BLOCKS_MIN 16      // that came in the last quarter and stayed
+#define FULL_LATEST_PART 16     // so many of all
+#define FULL_GROWTH_PART 4      // it may have grown by this part of what stayed of the quarter before
 
 /* What a site held at a point. */
 struct entry {
@@ -38,8 +50,32 @@ struct entry {
 	uint64_t bytes;
 };
 
+/*
+ * What a thread that runs no line of the user's allocates is shown at the line where another thread was seen: it hands its queue from line to
+ * line. So of such sites the thread's own frames are compared.
+ */
+static int
+compare_growers(const struct model_site *left, const struct model_site *right)
+{
+	bool is_left_own = left->where_relation == MODEL_RELATION_OWN;
+	bool is_right_own = right->where_relation == MODEL_RELATION_OWN;
+	int order = order_numbers(left->domain, right->domain) ?: order_numbers(is_left_own, is_right_own);
+
+	if (order != 0 || is_left_own)
+		return order ?: rank_compare_places(left, right);
+	for (uint32_t i = 0; order == 0; i++) {
+		bool is_left_over = i == left->frame_count || model_relation_of(left, i) != MODEL_RELATION_OWN;
+		bool is_right_over = i == right->frame_count || model_relation_of(right, i) != MODEL_RELATION_OWN;
+
+		if (is_left_over || is_right_over)
+			return order_numbers(is_right_over, is_left_over);
+		order = order_numbers((uintptr_t)left->frames[i], (uintptr_t)right->frames[i]);
+	}
+	return order;
+}
+
 ORDER_OF(compare_entries, struct entry,
-	rank_compare_places(a->site, b->site) ?: order_numbers((uintptr_t)a->site, (uintptr_t)b->site)
+	compare_growers(a->site, b->site) ?: order_numbers((uintptr_t)a->site, (uintptr_t)b->site)
 	?: order_numbers(a->point, b->point))
 
 static bool
@@ -64,9 +100,21 @@ may_be_judged(const struct model *model, const struct model_site *site)
 	       domain_is_host(model->domains[site->domain].id.kind) && !rank_is_import(site) && !rank_is_below_import(site);
 }
 
+/* Generations, or its growth, called it one that takes in more than it gives back. */
+static bool
+may_be_full(const struct model *model, const struct model_site *site)
+{
+	(void)model;
+	if (site->released_bytes != 0) // as the program ended: its last points are not of the moment that it is judged by
+		return false;
+	return (site->leak == MODEL_LEAK_LEAK || site->leak == MODEL_LEAK_BACKLOG) && site->process_count == 1 &&
+	       site->samples == 0;
+}
+
 /* Of sites that were among the largest at some point; of the end, which has all sites, only these. For free(). */
 static struct entry *
-collect(const struct model *model, const struct model_process *process, size_t *count)
+collect(const struct model *model, const struct model_process *process,
+        bool is_wanted(const struct model *, const struct model_site *), size_t *count)
 {
 	bool *is_seen = memory_zeroed(model->site_count + 1, sizeof(*is_seen));
 	struct entry *entries = NULL;
@@ -79,7 +127,7 @@ collect(const struct model *model, const struct model_process *process, size_t *
 		for (size_t k = 0; k < point->site_count; k++) {
 			uint32_t site = point->sites[k].site;
 
-			if (!may_be_judged(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
+			if (!is_wanted(model, &model->sites[site]) || (point->is_end && !is_seen[site]))
 				continue;
 			is_seen[site] = true;
 			*MEMORY_NEXT(entries, *count, room) = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
@@ -198,6 +246,19 @@ begin_of(const struct model_process *process, size_t first, uint64_t until)
 	return first > 0 && seen - before > (until - seen) / PARTS ? seen : before;
 }
 
+/* What is live, and what was allocated, at the sites of a line. */
+static void
+count_line(const struct entry *entries, size_t count, struct model_site *sum)
+{
+	*sum = (struct model_site){ .live_count = 0 };
+	for (size_t i = 0; i < count; i++) {
+		if (i > 0 && entries[i].site == entries[i - 1].site)
+			continue;
+		sum->live_count += entries[i].site->live_count;
+		sum->allocated_count += entries[i].site->allocated_count;
+	}
+}
+
 /*
  * Half of all that was allocated since the line began may be a data set that is loaded. What is loaded stays: a line that has released many
  * of its blocks takes in more than it gives back.
@@ -205,89 +266,190 @@ begin_of(const struct model_process *process, size_t first, uint64_t until)
 static bool
 is_released(const struct entry *entries, size_t count)
 {
-	const struct model_site *last = NULL;
-	uint64_t live_count = 0;
-	uint64_t allocated_count = 0;
+	struct model_site line;
 
-	for (size_t i = 0; i < count; i++) {
-		if (entries[i].site != last) {
-			live_count += entries[i].site->live_count;
-			allocated_count += entries[i].site->allocated_count;
-		}
-		last = entries[i].site;
-	}
-	return live_count >= RELEASED_BLOCKS_MIN && allocated_count - live_count >= live_count / RELEASED_PART;
+	count_line(entries, count, &line);
+	return line.live_count >= RELEASED_BLOCKS_MIN &&
+	       line.allocated_count - line.live_count >= line.live_count / RELEASED_PART;
 }
 
-/* *peak: the point at which it held most. */
-static enum growth
-growth_of(const struct model_process *process, const struct entry *entries, size_t count, const uint64_t *held,
-          size_t *peak)
+/* A line of a process. */
+struct held_line {
+	const struct entry *entries;
+	size_t count;
+	enum growth growth;
+	uint64_t peak_bytes;
+	uint64_t span_bytes; // allocated by the process from its begin to its peak
+	bool is_storage;     // that grows
+};
+
+static struct held_line
+held_line_of(const struct model_process *process, const struct entry *entries, size_t count, const uint64_t *held)
 {
+	struct held_line line = { .entries = entries, .count = count };
 	size_t last = process->point_count - 1;
 	size_t first = 0;
+	size_t peak = 0;
 
-	*peak = 0;
 	for (size_t i = 0; i <= last; i++)
-		*peak = held[i] > held[*peak] ? i : *peak;
-	while (first < *peak && held[first] == 0)
+		peak = held[i] > held[peak] ? i : peak;
+	while (first < peak && held[first] == 0)
 		first++;
-	uint64_t until = process->points[*peak].volume_bytes;
+	uint64_t until = process->points[peak].volume_bytes;
 	uint64_t begin = begin_of(process, first, until);
-	uint64_t span = until > begin ? until - begin : 0;
 	uint64_t since = process->points[last].volume_bytes - until;
 
-	if (*peak - first + 1 < POINTS_MIN || held[*peak] < FLOOR_BYTES ||
-	    (held[*peak] >= span / 2 && !is_released(entries, count)) || since > span / AFTER_PART ||
-	    largest_fall(held, *peak) > held[*peak] / FALL_PART || !rises_evenly(process, held, (double)begin, *peak))
-		return GROWTH_NONE;
-	if (held[last] <= held[*peak] / LEFT_PART)
-		return process->state == KMEM_STATE_CLEAN_EXIT ? GROWTH_SWEPT : GROWTH_NONE;
-	return held[last] >= held[*peak] - held[*peak] / FALL_PART ? GROWTH_TO_END : GROWTH_NONE;
+	line.peak_bytes = held[peak];
+	line.span_bytes = until > begin ? until - begin : 0;
+	if (peak - first + 1 < POINTS_MIN || held[peak] < FLOOR_BYTES || since > line.span_bytes / AFTER_PART ||
+	    largest_fall(held, peak) > held[peak] / FALL_PART || !rises_evenly(process, held, (double)begin, peak))
+		return line;
+	if (held[last] <= held[peak] / LEFT_PART)
+		line.growth = process->state == KMEM_STATE_CLEAN_EXIT ? GROWTH_SWEPT : GROWTH_NONE;
+	else
+		line.growth = held[last] >= held[peak] - held[peak] / FALL_PART ? GROWTH_TO_END : GROWTH_NONE;
+	return line;
 }
 
-static void
-sweep(struct model *model, const struct entry *entries, size_t count, uint64_t bytes)
+/* What grows in one function is loaded by one loop: it is one data set. So is the list, if its rows may be one. */
+static bool
+may_be_data_set(const struct model *model, const struct held_line *line, const struct held_line *lines, size_t count)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct model_site *site = &model->sites[entries[i].site - model->sites];
+	const struct model_site *site = line->entries[0].site;
+	uint64_t bytes = line->peak_bytes;
 
-		site->leak = MODEL_LEAK_SWEPT;
-		site->swept_bytes = i == 0 ? site->swept_bytes + bytes : site->swept_bytes; // of the line, at its first site
+	if (site->where != NULL && ANY(other, model->sites, model->site_count,
+	                               rank_may_be_built_once(other) && other->process == site->process &&
+	                                   other->where != NULL && rank_compare_functions(site, other) == 0))
+		return true;
+	for (size_t i = 0; i < count && site->where != NULL; i++) {
+		const struct model_site *other = lines[i].entries[0].site;
+
+		if (&lines[i] != line && lines[i].growth == line->growth && other->where != NULL &&
+		    rank_compare_functions(site, other) == 0)
+			bytes += lines[i].peak_bytes;
 	}
+	return bytes >= line->span_bytes / 2 && !is_released(line->entries, line->count);
 }
 
-/* A line that grows to the end. Of several processes generations judge the one that holds most. */
+/* What a line settled at: it never held less again. */
+struct settled {
+	uint64_t bytes;
+	uint64_t volume_bytes; // of all, when it did
+};
+
+/*
+ * steps: the last three. It has grown at a pace, and the next step would be as large as the last one was, in parts of what it holds. Has
+ * far more been allocated since?
+ */
+static bool
+is_overdue(const struct settled steps[3], uint64_t volume_bytes)
+{
+	double pace = (double)(steps[0].bytes - steps[2].bytes) /
+	              (double)(steps[0].volume_bytes - steps[2].volume_bytes + 1);
+	double next = (double)steps[0].bytes * ((double)steps[0].bytes / (double)steps[1].bytes - 1);
+
+	return (double)(volume_bytes - steps[0].volume_bytes) * pace > next * STORAGE_OVERDUE_TIMES;
+}
+
+/*
+ * Storage of containers: a full block is replaced by a larger one. So few blocks hold more and more, and have few generations. What is held
+ * from a point on for good rises more often than there are blocks, and little is given up in between.
+ */
+static bool
+is_growing_storage(const struct model_process *process, const struct entry *entries, size_t count, const uint64_t *held)
+{
+	size_t last = process->point_count - 1;
+	uint64_t *lowest = memory_zeroed(process->point_count, sizeof(*lowest)); // from this point on
+	struct settled steps[3] = { { 0, 0 } };
+	struct model_site line;
+	uint64_t most = 0;
+	uint64_t rises = 0;
+	bool has_fallen = false;
+
+	for (size_t i = last + 1; i-- > 0;)
+		lowest[i] = i < last && lowest[i + 1] < held[i] ? lowest[i + 1] : held[i];
+	for (size_t i = 0; i <= last; i++) {
+		most = held[i] > most ? held[i] : most;
+		has_fallen = has_fallen || (most >= FLOOR_BYTES && held[i] < most / 100 * STORAGE_LEFT_PERCENT);
+		if (lowest[i] < FLOOR_BYTES || lowest[i] - steps[0].bytes < steps[0].bytes / STORAGE_RISE_PART)
+			continue;
+		rises = lowest[i] / STORAGE_STEP_PERCENT_MAX > steps[0].bytes / 100 ? 0 : rises + 1;
+		memmove(&steps[1], &steps[0], 2 * sizeof(steps[0]));
+		steps[0] = (struct settled){ lowest[i], process->points[i].volume_bytes };
+	}
+	free(lowest);
+	count_line(entries, count, &line);
+	return rises >= STORAGE_RISES_MIN && rises >= STORAGE_RISES_FOR_EACH * line.live_count &&
+	       line.allocated_count - line.live_count >= STORAGE_RISES_MIN && line.live_count != 0 && !has_fallen &&
+	       !is_overdue(steps, process->points[last].volume_bytes);
+}
+
+/* For certain only a look at what holds it tells a container from inputs that become larger and larger. */
 static void
-grow_to_end(struct model *model, const struct entry *entries, size_t count)
+take_as_leak(struct model *model, const struct entry *entries, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct model_site *site = &model->sites[entries[i].site - model->sites];
 
 		if (site->process_count != 1 || site->live_bytes == 0)
 			continue;
-		if (site->leak == MODEL_LEAK_STEADY)
+		site->leak = MODEL_LEAK_LEAK;
+		site->is_growing_storage = true;
+		site->may_be_built_once = true;
+	}
+}
+
+/* The line that held most of it. */
+static void
+sweep(struct model *model, const struct entry *entries, size_t count, uint64_t bytes)
+{
+	const struct entry *most = &entries[0];
+
+	for (size_t i = 1; i < count; i++)
+		most = entries[i].bytes > most->bytes ? &entries[i] : most;
+	model->sites[most->site - model->sites].swept_bytes += bytes;
+	for (size_t i = 0; i < count; i++) {
+		if (rank_compare_places(entries[i].site, most->site) == 0)
+			model->sites[entries[i].site - model->sites].leak = MODEL_LEAK_SWEPT;
+	}
+}
+
+/* A line that grows to the end. Of several processes generations judge the one that holds most. A queue has lost the blocks of the oldest. */
+static void
+grow_to_end(struct model *model, const struct entry *entries, size_t count)
+{
+	bool has_released = is_released(entries, count);
+
+	for (size_t i = 0; i < count; i++) {
+		struct model_site *site = &model->sites[entries[i].site - model->sites];
+
+		if (site->process_count != 1 || site->live_bytes == 0)
+			continue;
+		if (site->leak == MODEL_LEAK_STEADY || (site->leak == MODEL_LEAK_TOO_SHORT && has_released &&
+		                                        site->generations_alive + 1 < site->generations_total))
 			site->leak = MODEL_LEAK_BACKLOG;
 		else if (site->leak == MODEL_LEAK_TOO_SHORT)
 			site->leak = MODEL_LEAK_LEAK;
 	}
 }
 
-/* What little of a queue's line is called a leak is a part of the queue: blocks that one of its other stacks asked for. */
+/* What little of a queue's line is called a leak, or is too new, is a part of the queue: blocks that one of its other stacks asked for. */
 static void
 join_queue(struct model *model, const struct model_site *queue)
 {
 	uint64_t queue_bytes = 0;
-	uint64_t leaking_bytes = 0;
+	uint64_t other_bytes = 0;
 
 	EACH (site, model->sites, model->site_count) {
 		if (rank_compare_places(site, queue) == 0)
-			*(site->leak == MODEL_LEAK_LEAK ? &leaking_bytes : &queue_bytes) += site->live_bytes;
+			*(site->leak == MODEL_LEAK_BACKLOG ? &queue_bytes : &other_bytes) += site->live_bytes;
 	}
-	for (size_t i = 0; i < model->site_count && leaking_bytes < queue_bytes / LITTLE_PART; i++) {
+	for (size_t i = 0; i < model->site_count && other_bytes < queue_bytes / LITTLE_PART; i++) {
 		struct model_site *site = &model->sites[i];
 
-		if (site->leak == MODEL_LEAK_LEAK && rank_compare_places(site, queue) == 0)
+		if ((site->leak == MODEL_LEAK_LEAK || site->leak == MODEL_LEAK_TOO_SHORT) &&
+		    rank_compare_places(site, queue) == 0)
 			site->leak = MODEL_LEAK_BACKLOG;
 	}
 }
@@ -297,27 +459,86 @@ judge_process(struct model *model, const struct model_process *process)
 {
 	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
 	size_t count;
-	struct entry *entries = collect(model, process, &count);
+	struct entry *entries = collect(model, process, may_be_judged, &count);
+	struct held_line *lines = NULL;
+	size_t line_count = 0;
+	size_t room = 0;
 
 	SORT(entries, count, compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
-		size_t peak;
-
 		memset(held, 0, process->point_count * sizeof(*held));
-		for (end = first; end < count && rank_compare_places(entries[first].site, entries[end].site) == 0;)
+		for (end = first; end < count && compare_growers(entries[first].site, entries[end].site) == 0;)
 			end += add_site(process, &entries[end], count - end, held);
-		switch (growth_of(process, &entries[first], end - first, held, &peak)) {
-		case GROWTH_SWEPT:
-			sweep(model, &entries[first], end - first, held[peak]);
-			break;
-		case GROWTH_TO_END:
-			grow_to_end(model, &entries[first], end - first);
-			if (entries[first].site->leak == MODEL_LEAK_BACKLOG)
-				join_queue(model, entries[first].site);
-			break;
-		case GROWTH_NONE:
-			break;
+		struct held_line line = held_line_of(process, &entries[first], end - first, held);
+
+		line.is_storage = is_growing_storage(process, &entries[first], end - first, held);
+		if (line.is_storage)
+			line.growth = GROWTH_TO_END;
+		if (line.growth != GROWTH_NONE)
+			*MEMORY_NEXT(lines, line_count, room) = line;
+	}
+	EACH (line, lines, line_count) {
+		if (line->is_storage || may_be_data_set(model, line, lines, line_count))
+			continue;
+		if (line->growth == GROWTH_SWEPT) {
+			sweep(model, line->entries, line->count, line->peak_bytes);
+			continue;
 		}
+		grow_to_end(model, line->entries, line->count);
+		for (size_t i = 0; i < line->count; i++) {
+			if (line->entries[i].site->leak == MODEL_LEAK_BACKLOG &&
+			    (i == 0 || line->entries[i].site != line->entries[i - 1].site))
+				join_queue(model, line->entries[i].site);
+		}
+	}
+	EACH (line, lines, line_count) { // last: what is judged above asks who may be a data set
+		if (line->is_storage)
+			take_as_leak(model, line->entries, line->count);
+	}
+	free(lines);
+	free(entries);
+	free(held);
+}
+
+/*
+ * A cache that is full releases a block for each that it takes in, and not always the oldest: blocks of all generations may be alive. In the
+ * last quarter it took in blocks that stayed, and holds hardly more. A leak beside a set that comes and goes grows by as much as stayed of
+ * the quarter before.
+ */
+static bool
+is_full_cache(const struct model_process *process, const struct model_site *site, const uint64_t *held)
+{
+	size_t last = process->point_count - 1;
+	size_t first = 0;
+	uint64_t counted = 0;
+
+	while (first < last && held[first] == 0)
+		first++;
+	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
+		counted += site->quarters[i];
+	uint64_t latest = site->quarters[SURVIVAL_QUARTERS - 1];
+	uint64_t earlier = site->quarters[SURVIVAL_QUARTERS - 2];
+	double until = (double)process->points[last].volume_bytes;
+	double begin = (double)begin_of(process, first, process->points[last].volume_bytes);
+	double before = held_at(process, held, last, begin + (until - begin) / SURVIVAL_QUARTERS * (SURVIVAL_QUARTERS - 1));
+
+	return last - first >= POINTS_MIN && latest >= FULL_BLOCKS_MIN && latest >= counted / FULL_LATEST_PART &&
+	       (double)held[last] - before <= (double)held[last] * (double)earlier / (double)counted / FULL_GROWTH_PART;
+}
+
+static void
+find_full_caches(struct model *model, const struct model_process *process)
+{
+	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
+	size_t count;
+	struct entry *entries = collect(model, process, may_be_full, &count);
+
+	SORT(entries, count, compare_entries);
+	for (size_t first = 0, end; first < count; first = end) {
+		memset(held, 0, process->point_count * sizeof(*held));
+		end = first + add_site(process, &entries[first], count - first, held);
+		if (is_full_cache(process, entries[first].site, held))
+			model->sites[entries[first].site - model->sites].leak = MODEL_LEAK_STEADY;
 	}
 	free(entries);
 	free(held);
@@ -326,10 +547,14 @@ judge_process(struct model *model, const struct model_process *process)
 void
 held_over_time_classify(struct model *model)
 {
-	for (size_t i = 0; i < model->site_count; i++)
+	for (size_t i = 0; i < model->site_count; i++) {
 		model->sites[i].swept_bytes = 0;
+		model->sites[i].is_growing_storage = false;
+	}
 	EACH (process, model->processes, model->process_count) {
-		if (process->point_count >= POINTS_MIN)
+		if (process->point_count >= POINTS_MIN) {
 			judge_process(model, process);
+			find_full_caches(model, process);
+		}
 	}
 }

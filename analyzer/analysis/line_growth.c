@@ -24,18 +24,6 @@ pace_of(const uint64_t quarters[SURVIVAL_QUARTERS])
 	return is_rising ? LINE_PACE_FASTER : LINE_PACE_BURSTS;
 }
 
-static uint64_t
-held_at(const struct model *model, const struct model_point *point, const struct rank_line *line)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < point->site_count; i++) {
-		if (rank_compare_places(&model->sites[point->sites[i].site], line->largest) == 0)
-			bytes += point->sites[i].bytes;
-	}
-	return bytes;
-}
-
 /* The last point that is no later than the moment which figures are of. */
 static size_t
 last_point(const struct model_process *process)
@@ -61,10 +49,10 @@ pace_over_time(const struct model *model, const struct model_process *process, c
 	uint64_t in_bursts = 0;
 	size_t first = 0;
 
-	while (first < last && held_at(model, &points[first], line) == 0)
+	while (first < last && rank_held_at(model, &points[first], line->largest) == 0)
 		first++;
-	uint64_t begin_bytes = held_at(model, &points[first], line);
-	uint64_t grown_bytes = held_at(model, &points[last], line);
+	uint64_t begin_bytes = rank_held_at(model, &points[first], line->largest);
+	uint64_t grown_bytes = rank_held_at(model, &points[last], line->largest);
 	uint64_t begin = points[first].volume_bytes;
 	uint64_t span = points[last].volume_bytes - begin;
 	uint64_t before = begin_bytes;
@@ -73,7 +61,7 @@ pace_over_time(const struct model *model, const struct model_process *process, c
 		return false;
 	grown_bytes -= begin_bytes;
 	for (size_t i = first + 1; i <= last; i++) {
-		uint64_t held = held_at(model, &points[i], line);
+		uint64_t held = rank_held_at(model, &points[i], line->largest);
 		uint64_t from = points[i - 1].volume_bytes;
 		uint64_t to = points[i].volume_bytes;
 

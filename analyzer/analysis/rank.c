@@ -106,6 +106,25 @@ rank_compare_places(const struct model_site *left, const struct model_site *righ
 	return order;
 }
 
+int
+rank_compare_functions(const struct model_site *left, const struct model_site *right)
+{
+	return order_texts(left->where->file, right->where->file)
+	           ?: order_texts(left->where->function, right->where->function);
+}
+
+uint64_t
+rank_held_at(const struct model *model, const struct model_point *point, const struct model_site *line)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < point->site_count; i++) {
+		if (rank_compare_places(&model->sites[point->sites[i].site], line) == 0)
+			bytes += point->sites[i].bytes;
+	}
+	return bytes;
+}
+
 struct entry {
 	const struct model_site *site;
 	uint64_t place; // place_order(): what rank_compare_places() compares first, so that most frames need not be read

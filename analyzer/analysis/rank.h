@@ -101,6 +101,12 @@ uint64_t rank_peak_in_memory(const struct model_site *site);
 bool rank_may_accumulate(const struct model_site *site);
 
 /*
+ * A run that began with much work has slow ticks: a whole loop that keeps something in each round may lie in one of them. Its line has
+ * kept nearly all that it allocated. It cannot be known that it grows, but it may hold a hundred times what a small leak does.
+ */
+bool rank_keeps_all(const struct model_site *site);
+
+/*
  * Did it grow over much of the run, keep nearly all, and then stop? Blocks of most generations in which it allocated are alive. More than as
  * much was allocated elsewhere between its first and its latest block, so it was not built at one go. A cache that fills looks the same:
  * this is a reason to ask only if the line is new.
@@ -138,5 +144,9 @@ uint64_t rank_elsewhere_worth_bytes(const struct model *model);
 
 /* Total order of (domain, where, its relation), for grouping; 0 = the same line. */
 int rank_compare_places(const struct model_site *left, const struct model_site *right);
+/* The same of (file, function), of sites that have a place. */
+int rank_compare_functions(const struct model_site *left, const struct model_site *right);
+/* What the line of this site held then, as far as it was among the largest. */
+uint64_t rank_held_at(const struct model *model, const struct model_point *point, const struct model_site *line);
 
 #endif

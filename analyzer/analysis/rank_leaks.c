@@ -22,10 +22,13 @@
 #define SUSPECT_GENERATIONS_MIN 3 // for the order of what is too short to judge
 // a site that cannot be judged, and that released nothing, is ranked as a leak of this part of its bytes
 #define UNJUDGED_PART 16
-#define STEPS_MIN 6            // a line that keeps a block in each of so many steps is no data set
-#define UNJUDGED_BLOCKS_MIN 8  // fewer were perhaps taken once
-#define LEAK_FLOOR_BYTES 65536 // grown by the line; less is not worth a person's time
-#define BLOCKS_IN_USE 8        // a line that releases its blocks may hold so many at any moment: its temporaries
+#define LOADED_BLOCKS_MIN 1024          // of the rows of a data set that is loaded by several lines, or parsed
+#define STOPPED_NS UINT64_C(1000000000) // a program that ends takes a part of this, and adds nothing
+#define STOPPED_PART 16                 // less than this part of it may come later
+#define STEPS_MIN 6                     // a line that keeps a block in each of so many steps is no data set
+#define UNJUDGED_BLOCKS_MIN 8           // fewer were perhaps taken once
+#define LEAK_FLOOR_BYTES 65536          // grown by the line; less is not worth a person's time
+#define BLOCKS_IN_USE 8 // a line that releases its blocks may hold so many at any moment: its temporaries
 // of Python's arenas: start-up and the user's modules may leave up to this
 #define ARENA_FLOOR_BYTES (16u << 20)
 // a line that releases most of its blocks: so many stay, about as many in each quarter
@@ -250,15 +253,113 @@ find_latest_lines(const struct model *model)
 	return latest_ms;
 }
 
+ORDER_OF_POINTERS(compare_functions, struct model_site,
+                  order_numbers(a->process, b->process) ?: rank_compare_functions(a, b))
+ORDER_OF_POINTERS(compare_lines_of_functions, struct model_site,
+                  compare_functions(left, right) ?: order_numbers(a->where->line, b->where->line))
+
+/* What the lines of a function at which something leaks allocated: what leaks, and all of their other stacks; and the one that holds most. */
+struct loading {
+	uint64_t bytes;
+	uint64_t live_count; // of what leaks
+	const struct model_site *largest;
+};
+
+static struct loading
+loading_of(struct model_site *const *sites, size_t count)
+{
+	struct loading loading = { .bytes = 0 };
+
+	for (size_t first = 0, end; first < count; first = end) {
+		uint64_t line_bytes = 0;
+		bool is_leaking = false;
+
+		for (end = first; end < count && sites[end]->where->line == sites[first]->where->line; end++) {
+			const struct model_site *site = sites[end];
+			bool is_leak = site->leak == MODEL_LEAK_LEAK;
+
+			line_bytes += is_leak ? site->live_bytes : site->allocated_bytes;
+			is_leaking = is_leaking || is_leak;
+			loading.live_count += is_leak ? site->live_count : 0;
+			if (is_leak && (loading.largest == NULL || site->live_bytes > loading.largest->live_bytes))
+				loading.largest = site;
+		}
+		loading.bytes += is_leaking ? line_bytes : 0;
+	}
+	return loading;
+}
+
+/*
+ * A loop that loads a data set may keep what several of its lines make, and throws away what it is made of: a parser's work, at the same
+ * lines. For each site: does its function do little else but that? For free().
+ */
+static bool *
+find_loads(const struct model *model)
+{
+	bool *is_load = memory_zeroed(model->site_count, sizeof(*is_load));
+	struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
+	size_t count = 0;
+
+	for (size_t i = 0; i < model->site_count; i++) {
+		const struct model_site *site = &model->sites[i];
+		enum domain_kind kind = model->domains[site->domain].id.kind;
+
+		if (site->where != NULL && domain_is_host(kind) && !domain_is_address_space(kind) && !site->is_rest_of_arenas)
+			sites[count++] = &model->sites[i];
+	}
+	SORT(sites, count, compare_lines_of_functions);
+	for (size_t first = 0, end; first < count; first = end) {
+		end = first + 1;
+		while (end < count && compare_functions(&sites[first], &sites[end]) == 0)
+			end++;
+		struct loading loading = loading_of(&sites[first], end - first);
+
+		for (size_t i = first; i < end && loading.largest != NULL; i++)
+			is_load[sites[i] - model->sites] = loading.largest->volume_bytes != 0 &&
+			                                   loading.live_count >= LOADED_BLOCKS_MIN &&
+			                                   loading.bytes >= loading.largest->volume_bytes / 2;
+	}
+	free(sites);
+	return is_load;
+}
+
+/* The program went on for as long as the line grew, did not add to it, and ended by itself: a service that waits does not. */
+static bool
+has_stopped(const struct model *model, struct model_site *const *leaking, size_t count)
+{
+	const struct model_process *process = &model->processes[leaking[0]->process];
+	size_t last = process->point_count - 1;
+	uint64_t begin_ns = process->identity->start_monotonic_ns;
+	size_t point = 0;
+
+	if (ANY(site, leaking, count, (*site)->process_count != 1 || (*site)->process != leaking[0]->process) ||
+	    process->state != KMEM_STATE_CLEAN_EXIT || process->point_count == 0)
+		return false;
+	uint64_t whole_bytes = rank_held_at(model, &process->points[last], leaking[0]);
+
+	for (uint64_t held; point < last; point++) {
+		held = rank_held_at(model, &process->points[point], leaking[0]);
+		if (held >= whole_bytes - whole_bytes / STOPPED_PART)
+			break;
+		begin_ns = held == 0 ? process->points[point].monotonic_ns : begin_ns;
+	}
+	uint64_t stop_ns = process->points[point].monotonic_ns;
+	uint64_t since_ns = process->points[last].monotonic_ns - stop_ns;
+
+	return whole_bytes != 0 && stop_ns > begin_ns && since_ns >= stop_ns - begin_ns && since_ns >= STOPPED_NS;
+}
+
 /*
  * A line that holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does. A loop that leaks
  * does other work between two of its blocks, and goes on. So a whole tick without a block of the line says that the loading is over. The
  * body of a module runs once, so what it keeps is no leak either.
  */
 static void
-judge_as_data_set(const struct model *model, const uint64_t *latest_ms, struct model_site **leaking, size_t count)
+judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const bool *is_load,
+                  struct model_site **leaking, size_t count)
 {
 	uint64_t live_bytes = 0;
+	bool is_of_load = true;
 	uint64_t volume_bytes = 0;
 	bool has_paused = true;
 	bool is_of_steps = false;
@@ -268,17 +369,20 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, struct m
 	for (size_t i = 0; i < count; i++) {
 		live_bytes += leaking[i]->live_bytes;
 		is_of_steps = is_of_steps || keeps_in_each_step(model, leaking[i]);
+		is_of_load = is_of_load && is_load[leaking[i] - model->sites];
 		if (leaking[i]->volume_bytes > volume_bytes)
 			volume_bytes = leaking[i]->volume_bytes;
 		has_paused = has_paused && leaking[i]->has_paused;
 		is_of_import = is_of_import && rank_is_below_import(leaking[i]);
 		is_over = is_over && is_of_import && latest_ms[leaking[i]->process] > leaking[i]->first_ms;
 	}
+	bool is_alone = is_of_load || (live_bytes >= volume_bytes / 2 && volume_bytes != 0);
+	bool may_be_built_once = (is_of_import || is_alone) && !is_of_steps;
+
+	is_over = may_be_built_once && (is_over || has_paused || has_stopped(model, leaking, count));
 	for (size_t i = 0; i < count; i++) {
-		leaking[i]->may_be_built_once = (is_of_import || (live_bytes >= volume_bytes / 2 && volume_bytes != 0)) &&
-		                                !is_of_steps;
-		if (leaking[i]->may_be_built_once && (has_paused || is_over))
-			leaking[i]->leak = MODEL_LEAK_STEADY;
+		leaking[i]->may_be_built_once = may_be_built_once;
+		leaking[i]->leak = is_over ? MODEL_LEAK_STEADY : MODEL_LEAK_LEAK;
 	}
 }
 
@@ -286,16 +390,19 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, struct m
 static void
 judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_site **leaking, size_t count)
 {
+	bool *is_load = find_loads(model);
+
 	for (size_t first = 0, end; first < count; first = end) {
 		bool is_arena = model->domains[leaking[first]->domain].id.kind == DOMAIN_PYTHON_ARENA;
 		uint64_t bytes = 0;
 
 		for (end = first; end < count && rank_compare_places(leaking[first], leaking[end]) == 0; end++)
 			bytes += grown_bytes(leaking[end]);
-		judge_as_data_set(model, latest_ms, &leaking[first], end - first);
+		judge_as_data_set(model, latest_ms, is_load, &leaking[first], end - first);
 		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
 			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
 	}
+	free(is_load);
 }
 
 ORDER_OF_POINTERS(compare_lines_of_processes, struct model_site,
@@ -440,12 +547,8 @@ rank_may_be_built_once(const struct model_site *site)
 	return site->leak == MODEL_LEAK_LEAK && site->may_be_built_once;
 }
 
-/*
- * A run that began with much work has slow ticks: a whole loop that keeps something in each round may lie in one of them. Its line has
- * kept nearly all that it allocated. It cannot be known that it grows, but it may hold a hundred times what a small leak does.
- */
-static bool
-keeps_all(const struct model_site *site)
+bool
+rank_keeps_all(const struct model_site *site)
 {
 	return site->leak == MODEL_LEAK_TOO_SHORT && site->generations_total < LEAK_GENERATIONS_MIN &&
 	       (site->stack_flags & KMEM_STACK_ARENA) == 0 && site->live_bytes >= LEAK_FLOOR_BYTES &&
@@ -477,7 +580,7 @@ tier_of_class(enum model_leak_class leak)
 static unsigned
 leaks_tier(const struct model *model, const struct model_site *site)
 {
-	unsigned tier = keeps_all(site) ? 0 : rank_may_accumulate(site) ? 1 : tier_of_class(site->leak);
+	unsigned tier = rank_keeps_all(site) ? 0 : rank_may_accumulate(site) ? 1 : tier_of_class(site->leak);
 
 	/* Address space that is not given back comes after memory of the same tier. */
 	return tier * 2 + (domain_is_address_space(model->domains[site->domain].id.kind) ? 1 : 0);
@@ -488,7 +591,7 @@ leaks_bytes(const struct model_site *site)
 {
 	if (site->leak == MODEL_LEAK_SWEPT)
 		return site->swept_bytes;
-	return rank_live_in_memory(site) / (keeps_all(site) ? UNJUDGED_PART : 1);
+	return rank_live_in_memory(site) / (rank_keeps_all(site) ? UNJUDGED_PART : 1);
 }
 
 const struct ranking rank_leaks = {

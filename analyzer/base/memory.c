@@ -5,10 +5,12 @@
  */
 #include "base/memory.h"
 
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fail.h"
 
@@ -17,6 +19,17 @@ memory_exhausted(void)
 {
 	fputs("kmemshim: out of memory for the report: read the capture on a machine with more free\n", stderr);
 	exit(EXIT_USAGE);
+}
+
+void
+memory_die_first(void)
+{
+	int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+
+	if (score < 0)
+		return;
+	(void)!write(score, "1000", 4);
+	(void)close(score);
 }
 
 static void *

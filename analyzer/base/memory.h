@@ -29,6 +29,12 @@ char *memory_vprinted(const char *format, va_list values)
 FILE *memory_stream(char **text, size_t *bytes) __attribute__((returns_nonnull));
 void memory_stream_close(FILE *stream);
 
+/*
+ * When the cgroup is full, which is also the program's, the kernel is to kill this process, and not the program that it reads about. The
+ * children that it starts inherit that.
+ */
+void memory_die_first(void);
+
 /* For what else needs memory and got none. */
 _Noreturn void memory_exhausted(void);
 

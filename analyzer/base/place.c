@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text_clean.h"
+#include "base/text_start.h"
 
 #define TWINS_MAX 4096 // of one base name: each is compared with all others
 #define PART_BYTES 96  // of a file's or function's name; the rest is cut out of its middle
@@ -26,6 +27,15 @@ place_base(const char *path)
 	const char *slash = strrchr(path, '/');
 
 	return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+bool
+place_is_of_libc(const char *path)
+{
+	static const char *const starts[] = { "libc.so.",       "libc-2.",   "libm.so.",  "ld-linux-",
+		                                  "libpthread.so.", "libdl.so.", "librt.so.", NULL };
+
+	return text_starts_with_any(place_base(path), starts);
 }
 
 /* Behind ".../lib/python3.11/" or ".../lib64/python3.11/"; NULL when the path has no such folder. */

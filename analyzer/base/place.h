@@ -45,4 +45,7 @@ bool place_is_cell(const char *file);
 /* The last component of a path. */
 const char *place_base(const char *path);
 
+/* Does the file belong to the C library? Nobody looks for a line in it. */
+bool place_is_of_libc(const char *path);
+
 #endif

@@ -213,6 +213,7 @@ settle_state(struct capture *capture, struct kmem_header *header)
 {
 	uint32_t finalizing = COPY_OF(header->is_finalizing);
 	uint32_t hip = COPY_OF(header->devices_are_hip);
+	uint32_t expandable = COPY_OF(header->has_expandable_segments);
 
 	if (capture->state != KMEM_STATE_STARTING && capture->state != KMEM_STATE_RUNNING &&
 	    capture->state != KMEM_STATE_CLEAN_EXIT && capture->state != KMEM_STATE_EXEC_REPLACED) {
@@ -224,6 +225,9 @@ settle_state(struct capture *capture, struct kmem_header *header)
 		capture_damaged(capture, "section \"head\": the flag for the end of Python is not valid (0x%08x)", finalizing);
 	if (hip != 0 && hip != KMEM_YES)
 		capture_damaged(capture, "section \"head\": the flag for HIP devices is not valid (0x%08x)", hip);
+	if (expandable != 0 && expandable != KMEM_YES)
+		capture_damaged(capture, "section \"head\": the flag for expandable segments is not valid (0x%08x)",
+		                expandable);
 }
 
 static void

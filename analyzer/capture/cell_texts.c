@@ -22,10 +22,11 @@ take_line(const char *line, size_t bytes, cell_text_taker *take, void *owner)
 	const char *file = json_string_value(json_object_get(root, "file"));
 	const char *text = json_string_value(json_object_get(root, "text"));
 	json_int_t number = json_integer_value(json_object_get(root, "execution_count"));
-	bool is_cell = file != NULL && text != NULL && number >= 0 && number <= UINT32_MAX;
+	json_int_t began_ns = json_integer_value(json_object_get(root, "began_ns"));
+	bool is_cell = file != NULL && text != NULL && number >= 0 && number <= UINT32_MAX && began_ns >= 0;
 
 	if (is_cell)
-		take(owner, file, (uint32_t)number, text);
+		take(owner, &(struct cell_text){ file, (uint32_t)number, (uint64_t)began_ns, text });
 	json_decref(root);
 	return is_cell;
 }

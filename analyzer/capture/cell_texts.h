@@ -1,8 +1,9 @@
 /*
  * cell_texts.h - which text did a notebook's cell have, as its extension wrote it down beside the captures?
  *
- * cells.jsonl has one object a line: {"file": name by which it was compiled, "execution_count": 12, "text": its lines}. A text that
- * was there before is "". The recorder reads most texts from the interpreter's memory; this file has those that were not there.
+ * cells.jsonl has one object a line: {"file": name by which it was compiled, "execution_count": 12, "text": its lines, "began_ns": when
+ * it began}. A long text that was there before is "". The recorder reads most texts from the interpreter's memory; this file has those
+ * that were not there.
  *
  * When failing  a line that cannot be read is left out and counted.
  */
@@ -13,8 +14,15 @@
 
 #include "base/fail.h"
 
-/* number: 0 = not known. text: UTF-8, "" = not known. Both texts are gone after the call. */
-typedef void cell_text_taker(void *owner, const char *file, uint32_t number, const char *text);
+/* One run of a cell. Its texts are gone after the call. */
+struct cell_text {
+	const char *file;
+	uint32_t number;   // 0 = not known
+	uint64_t began_ns; // of the monotonic clock; 0 = not known
+	const char *text;  // UTF-8, "" = not known
+};
+
+typedef void cell_text_taker(void *owner, const struct cell_text *cell);
 
 /*
  * Takes every line, in the order of the runs. No file is no failure.

@@ -242,7 +242,7 @@ find_mapped(const char *command, const char *pid, char *path, struct fail *fail)
 		                command, pid);
 	if (!find_settled(pid, path, &mapped))
 		return fail_set(fail, EXIT_USAGE,
-		                errno == EACCES || errno == EPERM ? "%s: process %s belongs to another user"
+		                errno == EACCES || errno == EPERM ? "%s: process %s may not be read by this user"
 		                                                  : "%s: process %s is gone",
 		                command, pid);
 	if (path[0] != '\0')

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/make_folders.h"
 #include "base/memory.h"
@@ -27,6 +28,18 @@ judge(void *context, const char *path, const struct verdict *verdict, struct fai
 	if (verdict->end != VERDICT_END_OK)
 		return fail_set(fail, EXIT_KILLED, "%s: not a good run, no baseline was written: %s", path, verdict->text);
 	return true;
+}
+
+/* A baseline is made anew again and again. Another file has to be meant. */
+static bool
+may_replace(const char *path, bool is_forced, struct fail *fail)
+{
+	struct fail unread = { 0 };
+	struct baseline *before = is_forced || access(path, F_OK) != 0 ? NULL : baseline_read(path, &unread);
+	bool is_baseline = before != NULL;
+
+	baseline_free(before);
+	return is_baseline || output_may_write(path, is_forced, fail);
 }
 
 static bool
@@ -67,6 +80,8 @@ cmd_baseline(const struct options *options, int *status, struct fail *fail)
 	(void)status;
 	if (options->output == NULL)
 		return fail_set(fail, EXIT_USAGE, "baseline: no file given: add -o base.json");
+	if (!baseline_is_folder(options->output) && !may_replace(options->output, options->is_forced, fail))
+		return false;
 	if (options->command_line != NULL && options->runs == UINT64_MAX)
 		return fail_set(fail, EXIT_USAGE, "baseline: --runs all: of a program that is run, give a number");
 	for (uint64_t i = 0; options->command_line != NULL && i < count && is_done; i++)

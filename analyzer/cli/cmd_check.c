@@ -44,8 +44,8 @@ static char *
 lost_child_text(const char *path, const struct model_process *process)
 {
 	char *text = memory_printed(
-		"%s: its child process %s (pid %u) ended by a signal or crashed, holding %s; its figures are from that "
-		"moment (only its parent knows which signal; a pool that closes sends SIGTERM)",
+		"%s: its child process %s (pid %u) ended without a clean exit, holding %s; its figures are from that "
+		"moment (only its parent knows how; a pool that closes sends SIGTERM)",
 		path, process->name, process->identity->pid, UNITS_BYTES(process->live_bytes));
 
 	(void)text_clean(text, strlen(text));
@@ -446,7 +446,10 @@ write_template(const struct options *options, struct fail *fail)
 	if (file == NULL)
 		return false;
 	config_template(output_stream(file));
-	return output_close(file, fail);
+	if (!output_close(file, fail))
+		return false;
+	(void)fprintf(stderr, "kmemshim: written: %s\n", path);
+	return true;
 }
 
 /* Whose exit statuses are wanted: the one for "not judged", and the one for an error of the command. */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -52,18 +53,19 @@ check_install(const struct options *options, struct fail *fail)
  */
 static const char start_script
 	[] = "\"$0\" --version >/dev/null 2>&1 && exec \"$0\" \"$@\"; "
-		 "echo \"kmemshim: $0: is gone or does not run: the kernel is not recorded (kmemshim jupyter uninstall removes it)\" >&2; "
+		 "echo \"kmemshim: $0: is gone or does not run: the kernel is not recorded (jupyter kernelspec remove %s removes it)\" >&2; "
 		 "while [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"";
 
-/* The words in front of the kernel's own command. `self` and `keep` hold texts that live nowhere else. */
+/* The words in front of the kernel's own command. `self`, `script` and `keep` hold texts that live nowhere else. */
 static void
-launcher_words(const struct options *options, const char *self, char keep[24], const char *words[WORDS_MAX])
+launcher_words(const struct options *options, const char *self, const char *script, char keep[24],
+               const char *words[WORDS_MAX])
 {
 	size_t count = 0;
 
 	words[count++] = "/bin/sh";
 	words[count++] = "-c";
-	words[count++] = start_script;
+	words[count++] = script;
 	words[count++] = self;
 	words[count++] = "run";
 	words[count++] = "--kernel";
@@ -82,6 +84,21 @@ launcher_words(const struct options *options, const char *self, char keep[24], c
 	words[count] = NULL;
 }
 
+/* By a kernel of ours with another name. */
+static bool
+is_title_taken(const char *title, const char *name)
+{
+	struct kernel_spec *specs;
+	size_t count = kernel_spec_list(&specs);
+	bool is_taken = ANY(spec, specs, count,
+	                    strcmp(spec->name, name) != 0 && strcmp(kernel_spec_title(spec), title) == 0);
+
+	for (size_t i = 0; i < count; i++)
+		kernel_spec_free(&specs[i]);
+	free(specs);
+	return is_taken;
+}
+
 static bool
 install(const struct options *options, struct fail *fail)
 {
@@ -92,6 +109,7 @@ install(const struct options *options, struct fail *fail)
 	const char *words[WORDS_MAX];
 	char self[PATH_MAX];
 	char shim[PATH_MAX];
+	char script[sizeof(start_script) + NAME_MAX];
 	char keep[24];
 	char name[NAME_MAX + 1];
 	char kernels[PATH_MAX];
@@ -116,8 +134,11 @@ install(const struct options *options, struct fail *fail)
 
 	bool is_ipython = kernel_spec_is_ipython(&spec);
 
-	launcher_words(options, self, keep, words);
+	(void)snprintf(script, sizeof(script), start_script, name);
+	launcher_words(options, self, script, keep, words);
 	kernel_spec_wrap(&spec, words);
+	if (is_title_taken(kernel_spec_title(&spec), name))
+		kernel_spec_tell_name(&spec, name);
 
 	bool is_written = kernel_spec_write(&spec, kernels, name, options->is_forced, written, fail);
 
@@ -153,6 +174,17 @@ list(void)
 }
 
 static bool
+remove_specs(const struct kernel_spec *specs, size_t count, struct fail *fail)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (!kernel_spec_remove(&specs[i], fail))
+			return false;
+		(void)printf("Removed the kernel %s from %s.\n", specs[i].name, specs[i].folder);
+	}
+	return true;
+}
+
+static bool
 uninstall(const struct options *options, struct fail *fail)
 {
 	struct kernel_spec *specs;
@@ -166,12 +198,12 @@ uninstall(const struct options *options, struct fail *fail)
 		(void)fail_set(fail, EXIT_USAGE,
 		               "jupyter uninstall: %s: no such kernel of kmemshim's: kmemshim jupyter list shows them",
 		               options->name != NULL ? options->name : "no name given");
-	else if (count > 1 && options->name == NULL)
-		(void)fail_set(fail, EXIT_USAGE,
-		               "jupyter uninstall: there are %zu kernels: give --name, kmemshim jupyter list shows them",
-		               count);
-	else if (kernel_spec_remove(&specs[chosen], fail))
-		is_done = printf("Removed the kernel %s from %s.\n", specs[chosen].name, specs[chosen].folder) > 0;
+	else if (count > 1 && options->name == NULL && !options->has_all)
+		(void)fail_set(
+			fail, EXIT_USAGE,
+			"jupyter uninstall: there are %zu kernels: give --name or --all, kmemshim jupyter list shows them", count);
+	else
+		is_done = remove_specs(&specs[chosen], options->has_all ? count : 1, fail);
 	for (size_t i = 0; i < count; i++)
 		kernel_spec_free(&specs[i]);
 	free(specs);
@@ -187,6 +219,10 @@ cmd_jupyter(const struct options *options, int *status, struct fail *fail)
 	(void)status;
 	if (strcmp(what, "install") != 0 && (options->given & INSTALL_OPTIONS) != 0)
 		return fail_set(fail, EXIT_USAGE, "jupyter %s: takes only --name", what);
+	if (strcmp(what, "uninstall") != 0 && options->has_all)
+		return fail_set(fail, EXIT_USAGE, "jupyter %s: --all is for uninstall", what);
+	if (options->has_all && options->name != NULL)
+		return fail_set(fail, EXIT_USAGE, "jupyter uninstall: give one of --name and --all");
 	if (strcmp(what, "install") == 0)
 		is_done = install(options, fail);
 	else if (strcmp(what, "list") == 0)

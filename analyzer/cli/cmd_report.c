@@ -202,7 +202,7 @@ cmd_report_page(struct report *report, const struct options *options, uint64_t t
 	(void)fputc('\n', stream);
 	render_text_totals(report, stream);
 	if (report->domain == NULL)
-		render_text_marks(report, stream);
+		render_text_marks(report, options->has_all, stream);
 	if (options->has_all)
 		render_text_efforts(report, stream);
 	(void)fputc('\n', stream);

@@ -20,7 +20,6 @@
 #include "cli/cmd_run.h"
 #include "cli/command.h"
 #include "holders/holders.h"
-#include "holders/process_look.h"
 #include "capture/capture_folder.h"
 #include "report/render.h"
 
@@ -203,7 +202,7 @@ cmd_run(const struct options *options, int *status, struct fail *fail)
 		.snapshots = options->snapshots,
 		.guard_action = options->guard_action,
 		.look = options->has_no_holders ? NULL : holders_keep,
-		.look_stop_ns = options->stop_ns != 0 ? options->stop_ns : PROCESS_LOOK_NS,
+		.look_stop_ns = options->stop_ns,
 	};
 
 	if (options->domain != NULL && !check_domain(options->domain, fail))

@@ -48,6 +48,9 @@ extern const struct command commands[];
 /* NULL = there is none of that name. */
 const struct command *command_find(const char *name);
 
+/* Of which `text` may be a misspelling; NULL = of none. */
+const struct command *command_like(const char *text);
+
 /* What they do, each in its cmd_*.c. */
 bool cmd_run(const struct options *options, int *status, struct fail *fail);
 bool cmd_report(const struct options *options, int *status, struct fail *fail); // every command that has a question

@@ -211,8 +211,9 @@ const struct command commands[] = {
 				   "5 times. From 3 runs on, `check` learns from them how much the figures vary. A run that was killed or failed is\n"
 				   "refused (exit status 4). Of a folder FILE, there is one baseline for each platform in it.\n"
 				   "A baseline made with --domain holds that domain alone, and `check` compares that domain alone.\n",
-		.options = OPTIONS_OF_RUNS | TAKES(OUTPUT) | TAKES(ROUNDS),
-		.words = { [OPTION_OUTPUT] = { "FILE", "write the baseline to FILE, or into a folder (required)" },
+		.options = OPTIONS_OF_RUNS | TAKES(OUTPUT) | TAKES(FORCE) | TAKES(ROUNDS),
+		.words = { [OPTION_FORCE] = { NULL, "also where FILE is there and is no baseline" },
+	               [OPTION_OUTPUT] = { "FILE", "write the baseline to FILE, or into a folder (required)" },
 	               [OPTION_ROUNDS] = { "N", "what {n} stands for in CMD (default 100)" },
 	               [OPTION_RUNS] = { "N",
 	                                 "use the newest N sessions of each folder (default: all); run CMD N times" } },
@@ -250,9 +251,10 @@ const struct command commands[] = {
 		.arguments = "install|list|uninstall",
 		.summary = "record a notebook's kernel",
 		.details = "install: makes a kernel that starts KERNEL recorded, with a guard of 92% that interrupts the cell. Choose it in the\n"
-				   "notebook. When it dies, the next cell says why. list: shows such kernels. uninstall: removes one.\n",
-		.options = TAKES(WRAP) | TAKES(NAME) | TAKES(USER) | TAKES(SYS_PREFIX) | TAKES(PREFIX) | TAKES(FORCE) |
-	               TAKES(GUARD) | TAKES(GUARD_ACTION) | TAKES(NO_GUARD) | TAKES(KEEP),
+				   "notebook. When it dies, the next cell says why. list: shows such kernels. uninstall: removes one, or --all.\n",
+		.words = { [OPTION_ALL] = { NULL, "uninstall: remove all kernels that kmemshim made" } },
+		.options = TAKES(ALL) | TAKES(WRAP) | TAKES(NAME) | TAKES(USER) | TAKES(SYS_PREFIX) | TAKES(PREFIX) |
+	               TAKES(FORCE) | TAKES(GUARD) | TAKES(GUARD_ACTION) | TAKES(NO_GUARD) | TAKES(KEEP),
 		.arguments_min = 1,
 		.arguments_max = 1,
 		.run = cmd_jupyter,
@@ -350,6 +352,30 @@ const struct command commands[] = {
 	},
 	{ .name = NULL },
 };
+
+/* By one letter more, one less or another one, or by two that changed places. */
+static bool
+is_misspelt(const char *text, const char *name)
+{
+	while (*text != '\0' && *text == *name) {
+		text++;
+		name++;
+	}
+	if (*text == '\0' || *name == '\0')
+		return strlen(text) + strlen(name) == 1;
+	return strcmp(text, name + 1) == 0 || strcmp(text + 1, name) == 0 || strcmp(text + 1, name + 1) == 0 ||
+	       (text[0] == name[1] && text[1] == name[0] && strcmp(text + 2, name + 2) == 0);
+}
+
+const struct command *
+command_like(const char *text)
+{
+	const struct command *command = commands;
+
+	while (command->name != NULL && !is_misspelt(text, command->name))
+		command++;
+	return command->name != NULL ? command : NULL;
+}
 
 const struct command *
 command_find(const char *name)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/output.h"
 #include "base/progress.h"
 #include "cli/command.h"
@@ -57,11 +58,13 @@ run_command(const struct command *command, int count, char **arguments)
 		return finish(EXIT_OK);
 	}
 	/*
-	 * A write tells when a reader went away (`| head`); the signal would end this command. The launcher ignores it only after its
-	 * program has ended, which would inherit that.
+	 * A write tells when a reader went away (`| head`); the signal would end this command. The launcher's program would inherit both.
 	 */
-	if (!command->is_launcher)
+	if (!command->is_launcher) {
 		(void)signal(SIGPIPE, SIG_IGN);
+		if (options.command_line == NULL) // else it runs a program of the user's, which would inherit it
+			memory_die_first();
+	}
 	return command->run(&options, &status, &fail) ? status : report_failure(&fail);
 }
 
@@ -84,6 +87,12 @@ main(int count, char **arguments)
 	}
 	if (command_find(arguments[1]) != NULL)
 		return run_command(command_find(arguments[1]), count - 1, arguments + 1);
-	(void)fail_set(&fail, EXIT_USAGE, "unknown command \"%s\": see kmemshim --help", arguments[1]);
+
+	const struct command *like = command_like(arguments[1]);
+
+	if (like != NULL)
+		(void)fail_set(&fail, EXIT_USAGE, "unknown command \"%s\": did you mean %s?", arguments[1], like->name);
+	else
+		(void)fail_set(&fail, EXIT_USAGE, "unknown command \"%s\": see kmemshim --help", arguments[1]);
 	return report_failure(&fail);
 }

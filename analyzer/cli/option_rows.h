@@ -87,7 +87,7 @@
 	WITH(STOP, "stop", 0, TIME, stop_ns, "TIME", "a time such as 500ms or 2s",                                        \
 	     "let the program stand still for at most so long (default 1s)")                                              \
 	WITH(HOLDERS_STOP, "holders-stop", 0, TIME, stop_ns, "TIME", "a time such as 500ms or 2s",                        \
-	     "let the program stand still for at most so long when it is looked at (default 1s)")                         \
+	     "let it stand still at most so long when it is looked at (default 1s; 3s where a line grows)")               \
 	FLAG(NO_HOLDERS, "no-holders", 0, has_no_holders, "do not find out what holds the memory")                        \
 	WITH(ROUNDS, "rounds", 0, KEEP, rounds, "N", "a number of 1 or more",                                             \
 	     "what {n} stands for in CMD (default 100); a line fails when four times as many keep more")

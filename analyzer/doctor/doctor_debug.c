@@ -5,7 +5,6 @@
  * the names of Debian's packages tell. The C library is left out: nobody looks for a line in it.
  */
 #include "base/place.h"
-#include "base/text_start.h"
 #include "doctor/doctor.h"
 
 #include <dirent.h>
@@ -22,21 +21,11 @@
 #define PACKAGE_BYTES 128
 #define NEXT_BYTES (2 * PATH_MAX)
 
-static const char *const of_libc[] = {
-	"libc.so.", "libm.so.", "ld-linux-", "libpthread.so.", "libdl.so.", "librt.so."
-};
-
 struct large {
 	const char *path;
 	struct doctor_elf elf;
 	char package[PACKAGE_BYTES]; // "" = of none
 };
-
-static bool
-is_of_libc(const char *path)
-{
-	return ANY(name, of_libc, COUNT_OF(of_libc), text_starts(place_base(path), *name));
-}
 
 /* Keeps it among the largest, the largest first. */
 static void
@@ -45,7 +34,7 @@ consider(struct large largest[TOLD_MAX], size_t *count, const char *path)
 	struct large large = { .path = path };
 	size_t at;
 
-	if (is_of_libc(path) || !doctor_elf_read(path, &large.elf) || large.elf.has_debug_symbols ||
+	if (place_is_of_libc(path) || !doctor_elf_read(path, &large.elf) || large.elf.has_debug_symbols ||
 	    large.elf.size_bytes < LARGE_BYTES)
 		return;
 	for (at = 0; at < *count && largest[at].elf.size_bytes >= large.elf.size_bytes;)

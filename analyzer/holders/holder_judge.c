@@ -14,15 +14,18 @@
 
 /* What it costs to end a way at such a root: roots that a person can find in the source come first. */
 static const uint16_t kind_costs[HOLDER_KINDS] = {
-	[HOLDER_FRAME] = 2,  [HOLDER_STATE] = 12,    [HOLDER_STATIC] = 3,      [HOLDER_THREAD_LOCAL] = 9,
+	[HOLDER_FRAME] = 5,  [HOLDER_STATE] = 12,    [HOLDER_STATIC] = 3,      [HOLDER_THREAD_LOCAL] = 9,
 	[HOLDER_STACK] = 12, [HOLDER_REGISTER] = 14, [HOLDER_MAPPING] = 10000, // where nothing else is
 };
+#define COST_LIBRARY 3u  // of a global of a library: the user's own says more
 #define COST_OTHERS 30u  // of stacks and the interpreter's own variables, where there is a Python to say it better
 #define COST_GOOD 11u    // a way whose root costs no more says enough
 #define COST_PERHAPS 20u // a word that may be left over: rather a long way without one
 #define COST_INSIDE 2u   // an address behind the block's begin
 #define COST_FAR_INSIDE 4u
+#define COST_SHORT 1u          // from what ends with a call: rather a way that is a few objects longer
 #define COST_BESIDE_LIST 20u   // a word into the middle of a list, as iterators are, does not hold what the list has
+#define COST_PASSING 20u       // from an iterator: it passes by what another one has
 #define COST_WITH_PYTHON 1u    // of the cheapest word and the cheapest root: a sure one in a class
 #define COST_WITHOUT_PYTHON 5u // a likely one in static data
 
@@ -31,6 +34,8 @@ cost_of_root(const struct holder_search *search, const struct holder_node *node)
 {
 	bool has_python = search->python->shape != NULL;
 
+	if (node->root == HOLDER_END_MODULE && node->is_library)
+		return COST_LIBRARY;
 	if (node->root == HOLDER_END_MODULE || node->root == HOLDER_END_CLASS)
 		return 0;
 	if (node->root == HOLDER_END_FRAME)
@@ -47,6 +52,8 @@ cost_of_edge(const struct holder_search *search, const struct holder_edge *edge)
 	const struct holder_node *to = &search->nodes[edge->to];
 	uint64_t offset = edge->value - to->start;
 
+	if (edge->is_short)
+		return costs[edge->hold] + (holder_is_iterator(&search->nodes[edge->from]) ? COST_PASSING : COST_SHORT);
 	if (to->is_far && search->nodes[edge->from].is_far && edge->hold != PYTHON_HOLD_PERHAPS)
 		return 0;
 	if (to->list_head != 0 && edge->at != to->list_head)
@@ -102,8 +109,8 @@ settle(struct holder_search *search)
 	free(likely);
 }
 
-static const struct python_frame *
-frame_of(const struct holder_search *search, const struct holder_node *node)
+const struct python_frame *
+holder_search_frame(const struct holder_search *search, const struct holder_node *node)
 {
 	return node->kind == HOLDER_FRAME       ? python_objects_frame(search->python, node->start)
 	       : node->root == HOLDER_END_FRAME ? python_objects_frame(search->python, node->object.addr)
@@ -114,8 +121,8 @@ frame_of(const struct holder_search *search, const struct holder_node *node)
 static bool
 is_caller(const struct holder_search *search, uint32_t root, uint32_t than)
 {
-	const struct python_frame *frame = frame_of(search, &search->nodes[root]);
-	const struct python_frame *other = frame != NULL ? frame_of(search, &search->nodes[than]) : NULL;
+	const struct python_frame *frame = holder_search_frame(search, &search->nodes[root]);
+	const struct python_frame *other = frame != NULL ? holder_search_frame(search, &search->nodes[than]) : NULL;
 
 	return other != NULL && frame->thread == other->thread && frame->depth > other->depth;
 }
@@ -179,6 +186,19 @@ is_sure(const struct holder_search *search, uint32_t sample)
 	       !holder_search_is_guess(search, sample);
 }
 
+/* Does it end with a call, or an iterator? */
+static bool
+is_short(const struct holder_search *search, uint32_t sample)
+{
+	bool is_found = false;
+
+	for (uint32_t number = sample; search->nodes[number].best != HOLDER_NONE && !is_found;) {
+		is_found = search->edges[search->nodes[number].best].is_short;
+		number = search->edges[search->nodes[number].best].from;
+	}
+	return is_found;
+}
+
 /*
  * What a new way may cost at most from each node on, and still be better for a sample below: 0 = no way is wanted there. A sample with a
  * good way wants none. One without a way, or with a guess, wants any.
@@ -188,7 +208,7 @@ start_room(const struct holder_search *search, uint32_t sample, uint32_t *room)
 {
 	if (holder_search_is_guess(search, sample))
 		room[sample] = UINT32_MAX;
-	else if (!is_sure(search, sample) && search->nodes[sample].cost > room[sample])
+	else if ((!is_sure(search, sample) || is_short(search, sample)) && search->nodes[sample].cost > room[sample])
 		room[sample] = search->nodes[sample].cost;
 }
 

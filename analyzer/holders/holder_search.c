@@ -45,6 +45,15 @@ holder_is_root(const struct holder_node *node)
 }
 
 bool
+holder_is_iterator(const struct holder_node *node)
+{
+	static const char end[] = "iterator";
+	size_t length = node->object.type != NULL ? strlen(node->object.type->name) : 0;
+
+	return length >= strlen(end) && strcmp(node->object.type->name + length - strlen(end), end) == 0;
+}
+
+bool
 holder_search_is_late(struct holder_search *search)
 {
 	search->is_late = search->is_late || stopped_process_time(&search->look->process) > search->deadline_ns;
@@ -98,7 +107,7 @@ find_or_add(struct holder_search *search, const struct holder_node *node)
 
 /* Does a Python object end a way? */
 static enum holder_end
-end_of(struct holder_search *search, const struct python_object *object)
+end_of(struct holder_search *search, const struct python_object *object, bool *is_library)
 {
 	char name[PYTHON_NAME_BYTES];
 
@@ -108,7 +117,7 @@ end_of(struct holder_search *search, const struct python_object *object)
 	case PYTHON_TYPE:
 		return HOLDER_END_CLASS;
 	case PYTHON_DICT:
-		return python_objects_module(search->python, object, name) ? HOLDER_END_MODULE : HOLDER_END_NONE;
+		return python_objects_module(search->python, object, name, is_library) ? HOLDER_END_MODULE : HOLDER_END_NONE;
 	case PYTHON_FRAME:
 		for (size_t i = 0; i < search->python->frame_count; i++) {
 			if (search->python->frames[i].object == object->addr)
@@ -141,7 +150,7 @@ node_with_object(struct holder_search *search, enum holder_kind kind, uint64_t s
 	node.site = site;
 	node.is_released = !python_objects_in(search->python, start, end - start, &node.object) &&
 	                   python_objects_released(search->python, start, end - start) != NULL;
-	node.root = end_of(search, &node.object);
+	node.root = end_of(search, &node.object, &node.is_library);
 	return node;
 }
 
@@ -172,10 +181,19 @@ find_left(struct holder_search *search, uint64_t addr, struct live_block *left)
 	       left->bytes == DEQUE_BLOCK_BYTES && process_memory_word(&search->look->memory, start + DEQUE_NEXT) == addr;
 }
 
+/* The object whose items stand in the block. NULL: there is none, or it has turned out to be no object. */
+static const struct python_object *
+owner_of(const struct holder_search *search, const struct holder_node *buffer)
+{
+	const struct python_object *owner = buffer->owner != HOLDER_NONE ? &search->nodes[buffer->owner].object : NULL;
+
+	return owner != NULL && owner->type != NULL ? owner : NULL;
+}
+
 static uint64_t
 word_of_owner(struct holder_search *search, const struct holder_node *buffer)
 {
-	if (search->nodes[buffer->owner].object.type->kind == PYTHON_DEQUE)
+	if (owner_of(search, buffer)->type->kind == PYTHON_DEQUE)
 		return buffer->start;
 	return process_memory_word(&search->look->memory, buffer->owner_at);
 }
@@ -185,7 +203,7 @@ static void
 judge_items(struct holder_search *search, uint32_t block)
 {
 	const struct holder_node *buffer = &search->nodes[block];
-	const struct python_object *owner = &search->nodes[buffer->owner].object;
+	const struct python_object *owner = owner_of(search, buffer);
 	uint64_t value = word_of_owner(search, buffer);
 
 	for (uint32_t i = buffer->first_edge; i != HOLDER_NONE; i = search->edges[i].next) {
@@ -208,9 +226,10 @@ own_blocks(struct holder_search *search, uint32_t deque)
 
 		if (number == HOLDER_NONE || search->nodes[number].object.type != NULL)
 			continue;
-		if (search->nodes[number].owner == HOLDER_NONE) // from it, not from block to block: a long way would cost much
+		if (owner_of(search, &search->nodes[number]) ==
+		    NULL) // from it, not from block to block: a long way would cost much
 			push_edge(search, &(struct holder_edge){ deque, number, search->nodes[deque].object.addr + DEQUE_FIRST,
-			                                         block, false, PYTHON_HOLD_SURE, HOLDER_NONE });
+			                                         block, false, PYTHON_HOLD_SURE, false, HOLDER_NONE });
 		search->nodes[number].owner = deque;
 		search->nodes[number].owner_at = search->nodes[deque].object.addr + DEQUE_FIRST;
 		judge_items(search, number);
@@ -238,8 +257,8 @@ add_chain(struct holder_search *search, uint32_t number)
 			return;
 		search->nodes[from].is_chained = search->nodes[number].is_chained = true;
 		push_edge(search, &(struct holder_edge){ from, number, left.addr + DEQUE_NEXT, search->nodes[number].start,
-		                                         false, PYTHON_HOLD_SURE, HOLDER_NONE });
-		if (is_known && search->nodes[from].owner != HOLDER_NONE)
+		                                         false, PYTHON_HOLD_SURE, false, HOLDER_NONE });
+		if (is_known && owner_of(search, &search->nodes[from]) != NULL)
 			own_blocks(search, search->nodes[from].owner);
 		if (is_known || search->is_full)
 			return;
@@ -259,8 +278,8 @@ add_to_list(struct holder_search *search, uint32_t number, const struct live_blo
 	search->nodes[number].list_head = head;
 	from = head != 0 ? node_at(search, head) : HOLDER_NONE;
 	if (from != HOLDER_NONE && from != number)
-		push_edge(search,
-		          &(struct holder_edge){ from, number, head, block->addr, false, PYTHON_HOLD_LIKELY, HOLDER_NONE });
+		push_edge(search, &(struct holder_edge){ from, number, head, block->addr, false, PYTHON_HOLD_LIKELY, false,
+		                                         HOLDER_NONE });
 }
 
 static uint32_t
@@ -370,7 +389,9 @@ holder_search_wanted(const struct holder_search *search, uint64_t start)
 bool
 holder_search_ends_at(struct holder_search *search, const struct python_object *object)
 {
-	return end_of(search, object) != HOLDER_END_NONE;
+	bool is_library;
+
+	return end_of(search, object, &is_library) != HOLDER_END_NONE;
 }
 
 /* ---- edges ---- */
@@ -419,6 +440,7 @@ hold_of(struct holder_search *search, const struct holder_node *from, struct hol
         uint64_t value)
 {
 	bool is_buffer = from->object.type != NULL && python_objects_is_buffer(search->python, &from->object, at);
+	const struct python_object *owner;
 
 	if (is_buffer && to->root == HOLDER_END_NONE) { // whatever it looks like: items are there
 		to->object = (struct python_object){ 0, NULL };
@@ -432,9 +454,9 @@ hold_of(struct holder_search *search, const struct holder_node *from, struct hol
 	}
 	if (from->object.type != NULL)
 		return python_objects_hold(search->python, &from->object, at);
-	if (from->owner != HOLDER_NONE)
-		return python_objects_buffer_holds(search->python, &search->nodes[from->owner].object, from->owner_at,
-		                                   word_of_owner(search, from), at)
+	owner = owner_of(search, from);
+	if (owner != NULL)
+		return python_objects_buffer_holds(search->python, owner, from->owner_at, word_of_owner(search, from), at)
 		           ? PYTHON_HOLD_SURE
 		           : PYTHON_HOLD_NOT;
 	return hold_of_word(search, from, to, at);
@@ -464,7 +486,7 @@ add_edge(struct holder_search *search, const struct holder_edge *edge)
 	if (search->nodes[edge->from].depth == 0)
 		search->nodes[edge->from].depth = (uint16_t)search->passes;
 	if (owner->object.type != NULL && search->nodes[edge->to].object.type == NULL &&
-	    search->nodes[edge->to].owner == HOLDER_NONE &&
+	    owner_of(search, &search->nodes[edge->to]) == NULL &&
 	    python_objects_is_buffer(search->python, &owner->object, edge->at))
 		set_owner(search, edge->from, edge->to, edge->at);
 }
@@ -478,23 +500,41 @@ target_at(const struct holder_search *search, uint64_t addr)
 	return until != 0 && addr < search->targets[until - 1].end ? &search->targets[until - 1] : NULL;
 }
 
+/* The same word once more: counted twice it would account for two references. */
+static bool
+is_known_edge(const struct holder_search *search, uint32_t from, uint32_t to, uint64_t at)
+{
+	uint32_t number = search->nodes[to].is_led ? search->nodes[from].first_edge : HOLDER_NONE;
+
+	while (number != HOLDER_NONE && (search->edges[number].to != to || search->edges[number].at != at))
+		number = search->edges[number].next;
+	return number != HOLDER_NONE;
+}
+
 static void
 try_edge(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
 {
 	bool is_far = is_far_inside(&search->nodes[to], value);
+	const struct python_frame *frame;
 	enum python_hold hold;
+	bool is_short;
 
 	if (is_far ? !search->is_taking_far : search->is_far_pass)
 		return;
 	hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
-	if (hold != PYTHON_HOLD_NOT)
-		add_edge(search, &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, HOLDER_NONE });
+	if (hold == PYTHON_HOLD_NOT || is_known_edge(search, from, to, at))
+		return;
+	frame = holder_search_frame(search, &search->nodes[from]);
+	is_short = holder_is_iterator(&search->nodes[from]) ||
+	           (frame != NULL && python_objects_is_short(search->python, frame, at));
+	add_edge(search, &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, is_short, HOLDER_NONE });
 }
 
 void
 holder_search_lead(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
 {
 	try_edge(search, from, to, at, value);
+	search->nodes[to].is_led = true;
 }
 
 static bool
@@ -723,7 +763,7 @@ add_globals(struct holder_search *search)
 		    search->nodes[dict].object.addr != names)
 			continue;
 		storage = node_at(search, keys);
-		if (storage != HOLDER_NONE && search->nodes[storage].owner == HOLDER_NONE)
+		if (storage != HOLDER_NONE && owner_of(search, &search->nodes[storage]) == NULL)
 			try_edge(search, dict, storage, at, keys);
 	}
 }

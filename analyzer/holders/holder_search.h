@@ -61,6 +61,8 @@ struct holder_node {
 	uint32_t thread; // of stacks, registers and thread-local memory: index in the process's
 	uint32_t site;   // of a block; 0 = unknown
 	struct python_object object;
+	bool is_library; // the names of a module of a library's
+	bool is_led;     // holder_search_lead() told of a word that leads here
 	bool is_sample;
 	bool is_expanded;    // who leads to it was looked for
 	bool is_released;    // an object stood here that has no references any more
@@ -87,6 +89,7 @@ struct holder_edge {
 	uint64_t value;
 	bool is_gone;  // it turned out to be a place that is not in use
 	uint8_t hold;  // enum python_hold
+	bool is_short; // from an argument, a frame of a library, or an iterator: others have it, and for longer
 	uint32_t next; // of the same node
 };
 
@@ -148,6 +151,10 @@ const struct holder_graph *holder_search_graph(struct holder_search *search, uin
 
 bool holder_search_is_late(struct holder_search *search);
 bool holder_is_root(const struct holder_node *node);
+/* Of a list, a dictionary or a set: a loop has one for a while. */
+bool holder_is_iterator(const struct holder_node *node);
+/* The frame that the node is, or has; NULL: it is none. */
+const struct python_frame *holder_search_frame(const struct holder_search *search, const struct holder_node *node);
 
 /* Before the first pass. */
 void holder_search_find_skips(struct holder_search *search);

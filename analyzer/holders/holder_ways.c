@@ -16,8 +16,10 @@
 #include "base/memory.h"
 #include "base/units.h"
 
-#define CHAIN_MAX 256 // steps, when those that follow each other are one
-#define MANY 8u       // items: from then on their numbers and keys say nothing
+#define CHAIN_MAX 256    // steps, when those that follow each other are one
+#define MANY 8u          // items with more than so many: their keys say nothing,
+#define MANY_IN_A_ROW 4u // nor do their numbers
+#define FEW 32u          // items: rather than such a container one of more is named
 #define TEXT_BYTES 4096
 #define LOST_NODES 128u // that are looked at
 #define ARROW_BYTES 4u  // " -> "
@@ -308,10 +310,16 @@ static void __attribute__((format(printf, 2, 3))) say(struct words *words, const
 		words->used = sizeof(words->text) - 1;
 }
 
+static bool
+has_many(const struct step *step)
+{
+	return step->items != UINT64_MAX && step->items > (step->edge.kind == PYTHON_EDGE_INDEX ? MANY_IN_A_ROW : MANY);
+}
+
 static void
 say_edge(struct words *words, const struct step *step, bool is_private)
 {
-	bool is_one_of_many = step->items != UINT64_MAX && (step->items > MANY || (is_private && step->is_dict));
+	bool is_one_of_many = has_many(step) || (step->items != UINT64_MAX && is_private && step->is_dict);
 
 	switch (step->edge.kind) {
 	case PYTHON_EDGE_UNKNOWN:
@@ -388,7 +396,7 @@ say_block(struct words *words, const struct step *step, const struct site_lines 
 
 /* is_key: leaves out what differs from sample to sample. */
 static void
-say_step(struct words *words, const struct step *step, const struct holder_words *with, bool is_key, bool is_largest)
+say_step(struct words *words, const struct step *step, const struct holder_words *with, bool is_key, bool is_container)
 {
 	const struct site_lines *lines = with->lines;
 	uint32_t line = site_lines_of(lines, step->grown_site);
@@ -398,9 +406,9 @@ say_step(struct words *words, const struct step *step, const struct holder_words
 		return;
 	}
 	say(words, " -> %s", step->type);
-	if (!is_key && step->items != UINT64_MAX && step->items > MANY)
+	if (!is_key && has_many(step))
 		say(words, " of %s", UNITS_COUNT(step->items));
-	if (!is_key && is_largest && line != 0)
+	if (!is_key && is_container && line != 0)
 		say(words, ", grown at %s%s", site_lines_text(&lines->lines[line], PLACE_ROOM), step->is_storage ? "" : ",");
 	if (step->is_storage)
 		say(words, ": its storage");
@@ -428,7 +436,7 @@ say_root(struct words *words, struct holder_search *search, const struct step *s
 	}
 	switch (node->root) {
 	case HOLDER_END_MODULE:
-		(void)python_objects_module(search->python, &node->object, name);
+		(void)python_objects_module(search->python, &node->object, name, &(bool){ false });
 		if (step->edge.kind == PYTHON_EDGE_KEY && !step->is_storage)
 			say(words, "global `%s` of module %s", key, name);
 		else
@@ -455,17 +463,21 @@ say_root(struct words *words, struct holder_search *search, const struct step *s
 	return false;
 }
 
-static const struct step *
-largest_of(const struct chain *chain)
+/* Does the way lead through one of its many items? A tuple does not grow. */
+static bool
+is_container(const struct step *step)
 {
-	const struct step *largest = NULL;
+	return !step->is_root && has_many(step) && strcmp(step->type, "tuple") != 0 &&
+	       (step->is_storage || (step->edge.kind != PYTHON_EDGE_ATTRIBUTE && step->edge.kind != PYTHON_EDGE_UNKNOWN));
+}
 
-	EACH (step, chain->steps, chain->count) {
-		if (!step->is_root && step->items != UINT64_MAX && step->items > MANY &&
-		    (largest == NULL || step->items > largest->items))
-			largest = step;
-	}
-	return largest;
+/* The outermost one grows: what it has in it was put there item by item, and an inner one has often a fixed size. */
+static const struct step *
+container_of(const struct chain *chain)
+{
+	const struct step *of_more = FIRST(step, chain->steps, chain->count, is_container(step) && step->items > FEW);
+
+	return of_more != NULL ? of_more : FIRST(step, chain->steps, chain->count, is_container(step));
 }
 
 static void
@@ -494,7 +506,7 @@ say_root_itself(struct words *words, struct holder_search *search, const struct 
 		say(words, "class %s, which is this block", name);
 		break;
 	case HOLDER_END_MODULE:
-		(void)python_objects_module(search->python, &node->object, name);
+		(void)python_objects_module(search->python, &node->object, name, &(bool){ false });
 		say(words, "module %s, whose names are this block", name);
 		break;
 	case HOLDER_END_FRAME:
@@ -509,6 +521,7 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
         bool is_key, bool *has_root)
 {
 	struct words words = { .used = 0 };
+	const struct step *container = container_of(chain);
 	size_t left_out = chain->count > HOLDER_WAY_STEPS ? chain->count - HOLDER_WAY_STEPS : 0;
 
 	if (chain->count == 0) {
@@ -527,7 +540,7 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
 				say(&words, " -> ... %zu more ...", left_out + chain->left_out);
 			i += left_out;
 		}
-		say_step(&words, &chain->steps[i], with, is_key, &chain->steps[i] == largest_of(chain));
+		say_step(&words, &chain->steps[i], with, is_key, &chain->steps[i] == container);
 	}
 	say_leaf(&words, chain, &search->nodes[sample]);
 	return memory_text(words.text);
@@ -715,7 +728,7 @@ void
 holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with, struct holder_way *way)
 {
 	struct chain *chain = memory_zeroed(1, sizeof(*chain));
-	const struct step *largest;
+	const struct step *container;
 	uint32_t root = sample;
 
 	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root_edge = HOLDER_NONE };
@@ -734,11 +747,11 @@ holder_way_read(struct holder_search *search, uint32_t sample, const struct hold
 	read_chain(search, sample, chain);
 	way->text = text_of(search, chain, with, sample, false, &way->has_root_text);
 	way->key = text_of(search, chain, with, sample, true, &way->has_root_text);
-	largest = largest_of(chain);
-	if (largest != NULL) {
-		memcpy(way->container, largest->type, sizeof(way->container));
-		way->items = largest->items;
-		way->grown_site = largest->grown_site;
+	container = container_of(chain);
+	if (container != NULL) {
+		memcpy(way->container, container->type, sizeof(way->container));
+		way->items = container->items;
+		way->grown_site = container->grown_site;
 	}
 	free(chain);
 }

@@ -49,7 +49,7 @@ struct holder_way {
 	bool has_root_text; // it stands in the texts already
 	char *text;         // behind the root; "" = the root leads to the block. With marks: see holder_words_told()
 	char *key;          // the same without what differs from sample to sample: ways with one key are one
-	char container[2 * PYTHON_NAME_BYTES]; // its type: the one with most items on the way; "" = none
+	char container[2 * PYTHON_NAME_BYTES]; // type of the outermost with many items on the way; "" = none
 	uint64_t items;
 	uint32_t grown_site; // of its storage; 0 = not known
 };

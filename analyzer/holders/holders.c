@@ -16,6 +16,7 @@
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/text_start.h"
 #include "capture/running_capture.h"
 #include "holders/holder_members.h"
 #include "holders/holder_roots.h"
@@ -24,6 +25,7 @@
 #include "holders/site_lines.h"
 
 #define COMMAND "holders"
+#define STEP " -> "            // between two steps of a way's text
 #define BLOCKS_UNREGARDED 4096 // between two looks at the clock
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 
@@ -202,9 +204,18 @@ whole_text(const struct process_look *look, struct process_modules *modules, con
 	return text;
 }
 
+/* Its call ends: a look often falls into the one that copies a container's storage into a larger block. */
+static bool
+is_of_call(const struct holders_way *way)
+{
+	static const char *const roots[] = { "local `", "the stack of ", "a register of ", NULL };
+
+	return text_starts_with_any(way->text, roots);
+}
+
 ORDER_OF(compare_ways, struct holders_way,
 	order_numbers(b->samples, a->samples) ?: order_texts(a->kind, b->kind)
-	?: order_texts(a->text, b->text))
+	?: order_numbers(is_of_call(a), is_of_call(b)) ?: order_texts(a->text, b->text))
 
 static void
 add_way(struct holders_line *line, struct merged_ways *merged, const struct holder_way *way, double bytes, char *text,
@@ -231,6 +242,59 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 		.items = way->items,
 		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], PLACE_ROOM) : ""),
 	};
+}
+
+/* How much of its text leads to a container and through one of its items; 0 = there is none. */
+static size_t
+bytes_of_begin(const struct holders_way *way)
+{
+	size_t container = model_holders_container(way);
+	const char *end = container != 0 ? strstr(way->text + container + 1, STEP) : NULL;
+
+	return end != NULL ? (size_t)(end - way->text) : 0;
+}
+
+/* Keeps the steps that both have. */
+static void
+cut_where_they_part(struct holders_way *way, const struct holders_way *other)
+{
+	char *whole = (char *)(uintptr_t)way->text;
+	size_t same = 0;
+
+	for (size_t i = 0; whole[i] != '\0' && whole[i] == other->text[i]; i++)
+		same = text_starts(whole + i, STEP) && text_starts(other->text + i, STEP) ? i : same;
+	way->text = memory_printed("%.*s" STEP "...", (int)same, whole);
+	free(whole);
+}
+
+/* Where no way holds half of the samples, those that lead through one container are one: it is what they have in common. */
+static void
+join_alike(struct holders_line *line, struct merged_ways *merged)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < line->way_count; i++) {
+		if (line->ways[i].kind != way_names[HOLDER_WAY_UNFINISHED] && merged->bytes[i] >= merged->all_bytes / 2)
+			return;
+	}
+	for (size_t i = 0; i < line->way_count; i++) {
+		struct holders_way way = line->ways[i];
+		size_t begin = bytes_of_begin(&way);
+		size_t k = begin != 0 ? 0 : kept;
+
+		while (k < kept && (line->ways[k].kind != way.kind || bytes_of_begin(&line->ways[k]) != begin ||
+		                    strncmp(line->ways[k].text, way.text, begin) != 0))
+			k++;
+		if (k < kept) {
+			cut_where_they_part(&line->ways[k], &way);
+			merged->bytes[k] += merged->bytes[i];
+			model_holders_free_way(&way);
+		} else {
+			merged->bytes[kept] = merged->bytes[i];
+			line->ways[kept++] = way;
+		}
+	}
+	line->way_count = kept;
 }
 
 /* What is told of a line is its first way: one that was found, where it holds a quarter, and not that there was no time for the others. */
@@ -314,6 +378,7 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 		}
 		for (size_t k = 0; k < line->way_count; k++)
 			free(merged.keys[k]);
+		join_alike(line, &merged);
 		share_samples(line, &merged);
 	}
 }

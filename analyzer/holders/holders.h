@@ -34,8 +34,9 @@ bool holders_stored(struct model_options *options, uint64_t top, struct holders 
  * holders_keep.c: looks at a process, and writes what was found into its capture, or why nothing was.
  *
  * leak_limit_bytes  0 = the process has passed its guard: looks once for each doubling of what it has allocated in all. Else it looks
- *                   only where a line is a leak and holds more than an eighth of this limit, and once for each doubling of what is live
- *                   in all
+ *                   only where a line is a leak, or has kept all that it allocated, and holds more than an eighth of this limit, and once
+ *                   for each doubling of what is live in all
+ * stop_ns           0 = 3 s where there is such a line, else 1 s
  */
 void holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns);
 

@@ -1,5 +1,5 @@
 /*
- * holders_keep.c - looks at a process that has passed its guard, or has a leak, and writes what was found into its capture (see holders.h).
+ * holders_keep.c - looks at a process that has passed its guard, or of which a line grows, and writes what was found into its capture (see holders.h).
  *
  * When failing  why nobody looked is written instead, unless there is an earlier look; without a place to write, nothing.
  */
@@ -19,12 +19,15 @@
 #include "capture/kill_counters.h"
 #include "capture/running_capture.h"
 #include "holders/holders.h"
+#include "holders/process_look.h"
 
 #define COMMAND "holders"
 #define NEEDED_BYTES (UINT64_C(32) << 20)         // that a look takes, and more where a program has many symbols
 #define NEEDED_OF_ALL_BYTES (UINT64_C(128) << 20) // where the program would be ended for it
 #define DOUBLED 2                                 // since the last look
 #define LEAK_PART 8                               // of the limit
+#define STOP_GROWING_NS \
+	(3 * PROCESS_LOOK_NS) // where something grows towards a limit: the program has nothing better to do
 
 /* Writes at most `ways_max` ways of each line, those of most samples. Returns bytes; *text is freed by the caller. */
 static size_t
@@ -140,17 +143,19 @@ why_text(const char *said)
 	return text;
 }
 
+/* Has a line that grows, or that is too short to judge and kept all, more than so much? */
 static bool
-has_leak(struct model *model, uint64_t bytes)
+has_growth(struct model *model, uint64_t bytes)
 {
 	struct ranked *ranked = rank_run(model_finish(model, verdict_now()), &rank_leaks, NULL);
 	bool is_found = false;
 
 	for (size_t i = 0; i < ranked->line_count && !is_found; i++) {
-		enum domain_kind kind = model->domains[ranked->lines[i].domain].id.kind;
+		const struct rank_line *line = &ranked->lines[i];
+		enum domain_kind kind = model->domains[line->domain].id.kind;
 
-		is_found = (kind == DOMAIN_HEAP || kind == DOMAIN_PYTHON_OBJECT) && ranked->lines[i].leak == MODEL_LEAK_LEAK &&
-		           ranked->lines[i].leaking_bytes > bytes;
+		is_found = (kind == DOMAIN_HEAP || kind == DOMAIN_PYTHON_OBJECT) &&
+		           (line->leaking_bytes > bytes || (rank_keeps_all(line->telling) && line->live_bytes > bytes));
 	}
 	rank_free(ranked);
 	return is_found;
@@ -218,13 +223,19 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 	struct fail fail;
 	int fd = running_capture_open(COMMAND, pid, O_RDWR, path, &fail);
 	uint64_t room_bytes = fd >= 0 ? room_of_all(fd, pid) : UINT64_MAX;
+	uint64_t limit_bytes = leak_limit_bytes;
 	bool has_room = leak_limit_bytes == 0 || room_bytes >= NEEDED_OF_ALL_BYTES; // of a guard it is said why not
 	struct model *model = fd >= 0 && has_room ? model_load(&options, &fail) : NULL;
 
-	if (model != NULL && leak_limit_bytes == 0)
+	if (model != NULL && leak_limit_bytes == 0) {
 		now.volume_bytes = model->processes[0].guard.volume_bytes;
-	else if (model != NULL && has_leak(model, leak_limit_bytes / LEAK_PART))
-		measure(model, &now);
+		limit_bytes = model->processes[0].guard.limit_bytes;
+	}
+	if (model != NULL && has_growth(model, limit_bytes / LEAK_PART)) {
+		stop_ns = stop_ns != 0 ? stop_ns : STOP_GROWING_NS;
+		if (leak_limit_bytes != 0)
+			measure(model, &now);
+	}
 	if (now.volume_bytes != 0) {
 		/* Symbols cost more than all else. */
 		if (is_due(model->processes[0].holders, &now) && may_take_memory(model, &now, room_bytes, &fail)) {
@@ -233,7 +244,7 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 			model = model_load(&options, &fail);
 		}
 		if (model != NULL)
-			look(fd, pid, model, &now, room_bytes, stop_ns);
+			look(fd, pid, model, &now, room_bytes, stop_ns != 0 ? stop_ns : PROCESS_LOOK_NS);
 	}
 	model_free(model);
 	if (fd >= 0)

@@ -8,6 +8,7 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "holders/python_objects.h"
+#include "model/frame_rules.h"
 
 #define WORD(addr) process_memory_word(python->memory, addr)
 #define HALF(addr) process_memory_half(python->memory, addr)
@@ -186,22 +187,28 @@ python_objects_cached_keys(struct python_objects *python, struct python_type *ty
 }
 
 bool
-python_objects_module(struct python_objects *python, const struct python_object *object, char name[PYTHON_NAME_BYTES])
+python_objects_module(struct python_objects *python, const struct python_object *object, char name[PYTHON_NAME_BYTES],
+                      bool *is_library)
 {
+	char file[1024];
 	struct python_keys keys;
 	char key[PYTHON_NAME_BYTES];
 	bool has_name = false;
 	bool has_mark = false;
 
+	*is_library = false;
 	if (object->type->kind != PYTHON_DICT || !python_objects_keys(python, WORD(object->addr + 32), &keys) ||
 	    keys.is_split)
 		return false;
 	for (uint64_t i = 0; i < keys.count && i < NAMESPACE_KEYS; i++) {
 		if (!python_objects_string(python, key_at(python, &keys, i), key, sizeof(key)))
 			continue;
+		uint64_t value = OBJECT(keys.first + i * keys.step + keys.key_offset + 8);
+
 		if (strcmp(key, "__name__") == 0)
-			has_name = python_objects_string(python, OBJECT(keys.first + i * keys.step + keys.key_offset + 8), name,
-			                                 PYTHON_NAME_BYTES);
+			has_name = python_objects_string(python, value, name, PYTHON_NAME_BYTES);
+		else if (strcmp(key, "__file__") == 0)
+			*is_library = python_objects_string(python, value, file, sizeof(file)) && frame_rules_is_library(file);
 		has_mark = has_mark || strcmp(key, "__spec__") == 0 || strcmp(key, "__builtins__") == 0 ||
 		           strcmp(key, "__loader__") == 0;
 	}
@@ -281,6 +288,8 @@ attribute_edge(struct python_objects *python, struct python_type *type, uint64_t
 	edge->kind = PYTHON_EDGE_ATTRIBUTE;
 	if (type->kind == PYTHON_TYPE) // of any metaclass
 		known = python_shape_member(python->shape, "type", false, offset);
+	if (known == NULL && type->dict_offset > 0 && (uint64_t)type->dict_offset == offset)
+		known = "__dict__"; // before members: of a type of C one says where it is
 	if (known != NULL) {
 		(void)snprintf(edge->name, sizeof(edge->name), "%s", known);
 		return;
@@ -294,10 +303,6 @@ attribute_edge(struct python_objects *python, struct python_type *type, uint64_t
 		if (member_of(python, of, offset, edge->name) || slot_of(python, of, offset, edge->name))
 			return;
 		of = python_objects_type(python, of->base);
-	}
-	if (type->dict_offset > 0 && (uint64_t)type->dict_offset == offset) {
-		(void)snprintf(edge->name, sizeof(edge->name), "__dict__");
-		return;
 	}
 	edge->kind = PYTHON_EDGE_UNKNOWN;
 	edge->number = offset;
@@ -373,6 +378,21 @@ python_objects_local(struct python_objects *python, const struct python_frame *f
 {
 	*edge = (struct python_edge){ 0 };
 	frame_edge(python, frame->start, frame->code, at, edge);
+}
+
+bool
+python_objects_is_short(struct python_objects *python, const struct python_frame *frame, uint64_t at)
+{
+	const struct python_shape *shape = python->shape;
+	/* In front of the first line: arguments, those of them that are positional alone, those that have to be named. */
+	uint64_t counts = frame->code + shape->code_first_line - (shape->has_shaped_keys ? 16u : 24u);
+	uint64_t first = frame->start + shape->frame_locals;
+	char file[1024] = "";
+
+	if (at >= first && (at - first) / 8 < (uint64_t)HALF(counts) + HALF(counts + 8))
+		return true;
+	return python_objects_string(python, OBJECT(frame->code + shape->code_file), file, sizeof(file)) &&
+	       frame_rules_is_library(file);
 }
 
 /* After its function has ended a frame object has its frame inside; before that the frame lies elsewhere. */

@@ -153,9 +153,9 @@ bool python_objects_is_own(const struct python_objects *python, uint64_t addr);
 /* Does it lie in the state of a thread, with its exception and its context variables? */
 bool python_objects_is_state(const struct python_objects *python, uint64_t addr);
 
-/* The name of the module whose dictionary this is. False: it is no module's. */
+/* The name of the module whose dictionary this is, and whether its file is a library's. False: it is no module's. */
 bool python_objects_module(struct python_objects *python, const struct python_object *object,
-                           char name[PYTHON_NAME_BYTES]);
+                           char name[PYTHON_NAME_BYTES], bool *is_library);
 
 /* How many items a container has; UINT64_MAX = it is none. */
 uint64_t python_objects_items(struct python_objects *python, const struct python_object *object);
@@ -203,5 +203,7 @@ void python_objects_edge(struct python_objects *python, const struct python_obje
                          uint64_t item_at, struct python_edge *edge);
 void python_objects_local(struct python_objects *python, const struct python_frame *frame, uint64_t at,
                           struct python_edge *edge);
+/* Is what stands there an argument of its function, or is the function a library's? Both end while others go on to hold it. */
+bool python_objects_is_short(struct python_objects *python, const struct python_frame *frame, uint64_t at);
 
 #endif

@@ -463,6 +463,16 @@ kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher)
 	                          json_pack("{s:s,s:s}", "wraps", spec->name, "version", KMEMSHIM_VERSION_TEXT));
 }
 
+void
+kernel_spec_tell_name(struct kernel_spec *spec, const char *name)
+{
+	const char *title = kernel_spec_title(spec);
+	char *longer = memory_printed("%.*s, %s)", (int)strlen(title) - 1, title, name);
+
+	(void)json_object_set_new(spec->root, "display_name", json_string(longer));
+	free(longer);
+}
+
 bool
 kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[PATH_MAX], struct fail *fail)
 {

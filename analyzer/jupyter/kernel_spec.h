@@ -58,6 +58,9 @@ bool kernel_spec_is_ipython(const struct kernel_spec *spec);
  */
 void kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher);
 
+/* "Python 3 (kmemshim)" becomes "Python 3 (kmemshim, NAME)". */
+void kernel_spec_tell_name(struct kernel_spec *spec, const char *name);
+
 enum kernel_spec_place { KERNEL_SPEC_OF_USER, KERNEL_SPEC_OF_ENVIRONMENT, KERNEL_SPEC_OF_PREFIX };
 
 /* The folder of kernels to install into. prefix: for KERNEL_SPEC_OF_PREFIX. */

@@ -28,6 +28,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "kmem_words.h"
 
 #define END "0"        // instead of a pid
@@ -70,18 +71,6 @@ run_command(const char *command, const char *pid)
 	_exit(127);
 }
 
-/* When the cgroup is full, which is also the program's, the kernel is to kill this process and not the program. */
-static void
-die_first(void)
-{
-	int score = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-
-	if (score < 0)
-		return;
-	(void)!write(score, "1000", 4);
-	(void)close(score);
-}
-
 /* The result is in the capture. Returns whether the look was killed. */
 static bool
 look(const struct guard_task *task, const char *pid, const char *limit)
@@ -97,7 +86,7 @@ look(const struct guard_task *task, const char *pid, const char *limit)
 		(void)signal(SIGTERM, SIG_DFL);
 		if (getppid() != own_pid)
 			_exit(0);
-		die_first();
+		memory_die_first();
 		nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 		(void)dup2(nothing, STDOUT_FILENO);
 		(void)dup2(nothing, STDERR_FILENO);

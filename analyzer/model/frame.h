@@ -19,6 +19,7 @@ struct model_frame {
 	uint32_t first_line;     // Python: of the function; 0 = unknown
 	const char *module;      // base name of the ELF object, or of the Python file; "" when unknown
 	const char *module_path; // full path of the ELF object; "" for Python
+	const char *absence;     // native: why the module gives no names; NULL = it is as it was recorded, or not known
 	uint64_t module_offset;  // address relative to the module (native), 0 for Python
 	bool is_user;            // the user's own code: not the standard library, site-packages, the interpreter, a system
 							 // library or an allocator

@@ -95,6 +95,14 @@ below(const char *folder, const char *directory, const char *path)
 	return *path == '/' ? path : NULL;
 }
 
+bool
+frame_rules_is_library(const char *file)
+{
+	if (file[0] == '<')
+		return is_library_pseudo_file(file);
+	return is_in_packages(file) || is_in_standard_library(file);
+}
+
 /* Below the project, and not in a Python environment that lies there. */
 static bool
 is_in_project(const struct frame_rules *rules, const char *path)
@@ -113,9 +121,7 @@ is_in_project(const struct frame_rules *rules, const char *path)
 static bool
 is_user_python(const struct model_frame *frame)
 {
-	if (frame->file[0] == '<')
-		return !is_library_pseudo_file(frame->file);
-	return frame->file[0] != '\0' && !is_in_packages(frame->file) && !is_in_standard_library(frame->file);
+	return frame->file[0] != '\0' && !frame_rules_is_library(frame->file);
 }
 
 static bool
@@ -366,11 +372,20 @@ frame_rules_is_machinery(const struct model_frame *frame, const struct model_fra
 	        (is_foreign_function(frame) || (frame->function[0] == '\0' && is_runtime_module(frame->module))));
 }
 
-/* A line that can be opened: not "<string>", which dataclasses and namedtuples also use. */
+/* A line that a person wrote. "<string>" and the like are what dataclasses and libraries call functions that they write: those are their caller's. */
 static bool
-is_openable(const struct model_frame *frame)
+is_written(const struct model_frame *frame)
 {
-	return strcmp(frame->file, "<string>") != 0;
+	static const char *const typed[] = { "<stdin>", "<cell ", "<python-input-", "<ipython-input-", "<doctest " };
+
+	return frame->file[0] != '<' || starts_with_any(frame->file, typed, COUNT_OF(typed));
+}
+
+/* Dataclasses and named tuples do not even call theirs otherwise than `python -c` does. */
+static bool
+is_nameless(const struct model_frame *frame)
+{
+	return strcmp(frame->file, "<string>") == 0;
 }
 
 static bool
@@ -421,9 +436,10 @@ frame_rules_where(const struct model_frame *const *frames, uint32_t count)
 
 		if (!frame->is_user)
 			continue;
-		if (frame->kind == MODEL_FRAME_PYTHON ? is_openable(frame) : has_python ? has_line : is_named)
+		if (frame->kind == MODEL_FRAME_PYTHON ? is_written(frame) : has_python ? has_line : is_named)
 			return frame;
-		if (weak == NULL && (frame->kind == MODEL_FRAME_PYTHON || !has_python))
+		if ((weak == NULL || (is_nameless(weak) && !is_nameless(frame))) &&
+		    (frame->kind == MODEL_FRAME_PYTHON || !has_python))
 			weak = frame;
 	}
 	return weak != NULL ? weak : where_without_user_code(frames, count);

@@ -18,6 +18,9 @@ struct frame_rules {
 	const char *directory; // where the program started: relative file names begin here; "" = unknown
 };
 
+/* Is this file of Python's, by its name, not the user's? */
+bool frame_rules_is_library(const char *file);
+
 /* Sets is_user. `is_library`: the recorder saw that a Python file is not the user's. */
 void frame_rules_judge(const struct frame_rules *rules, struct model_frame *frame, bool is_library);
 

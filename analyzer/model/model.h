@@ -78,7 +78,8 @@ struct model_site {
 	uint64_t most_live_bytes; // of live_bytes, by that process
 	uint64_t live_count;
 	uint64_t untouched_bytes;      // of live_bytes, was not in memory at the last look: the rest counts as memory
-	uint64_t large_bytes;          // blocks and mappings of 1 MiB and more at that look
+	uint64_t new_untouched_bytes;  // of untouched_bytes: the look before did not have it, so it may be being filled
+	uint64_t large_bytes;          // at that look: see kmem_resident_line
 	uint64_t large_resident_bytes; // of these, in memory
 	uint64_t pinned_bytes;         // then, about: pages of malloc's that its few blocks kept, its share of each
 	uint64_t released_bytes;       // of live_bytes, after the program began to exit
@@ -116,6 +117,7 @@ struct model_site {
 	// of domain "library": whose own allocator grew, so that figures are estimates; NULL = none
 	const char *library;
 	enum model_leak_class leak; // set by rank_leaks.c and held_over_time.c
+	bool is_growing_storage;    // of class leak: by held_over_time.c, full blocks are replaced by larger ones
 	uint64_t swept_bytes;       // of class swept: what its line held at the peak, at one of the line's sites; else 0
 	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
 	unsigned type_count;
@@ -270,6 +272,14 @@ struct model_efforts {
 	enum kmem_effort longest_pause;
 };
 
+/* What ran in a notebook after a moment, as its extension wrote it down. */
+struct model_cells_since {
+	unsigned count;      // that began; 0 = none, or nothing was written down
+	uint32_t number;     // of the last of them; 0 = not known
+	uint64_t began_ns;   // that one, of the monotonic clock
+	const char *command; // it is this one line; "" = more lines, or not known
+};
+
 struct model_process {
 	const char *path;                     // of the capture file
 	const struct kmem_identity *identity; // texts in it are terminated and checked
@@ -278,7 +288,8 @@ struct model_process {
 	bool is_trusted;                      // its capture: see owner.h
 	bool is_hidden;                       // it ran in another container than this command: it may still run, unseen
 	bool is_finalizing;
-	bool is_at_exit;             // live figures are those of the moment when it began to exit
+	bool has_expandable_segments; // of PyTorch, when a device had no memory for it
+	bool is_at_exit;              // live figures are those of the moment when it began to exit
 	uint64_t moment_ns;          // live figures are those of this moment, of a snapshot or of the guard; 0 = of the end
 	uint64_t after_exit_bytes;   // allocated since then, about
 	int exit_code;               // with KMEM_STATE_CLEAN_EXIT; -1 = unknown
@@ -300,8 +311,11 @@ struct model_process {
 	uint64_t own_bytes[KMEM_OWN_PARTS];      // what of it is the recorder's
 	struct kmem_container container;         // what its cgroup was charged with then
 	struct model_heap_sample heap_sample;
-	uint64_t untouched_bytes; // of live_bytes, not in memory
-	unsigned thread_count;    // the most that were recorded at the same time, about
+	uint64_t untouched_bytes;     // of live_bytes, not in memory
+	uint64_t new_untouched_bytes; // of these, the sum of its sites'
+	bool is_filling_known;        // how much, by the kernel or the launcher; else it is the most that can be
+	uint64_t filled_bytes; // taken to be in memory at the end, though the last look saw it untouched (filled_at_end.h)
+	unsigned thread_count; // the most that were recorded at the same time, about
 	size_t note_count;
 	const char *const *notes;
 	uint64_t inherited_bytes; // live in the parent at fork, in memory that is private to a process; in no other figure
@@ -310,7 +324,8 @@ struct model_process {
 	size_t built_count;
 	const struct model_built *built; // what it inherited, the most first: sites of the parent's
 	struct kmem_guard_passing guard; // the last time that it passed its guard; number 0: it never did
-	struct holders *holders;         // who held its memory when somebody looked; NULL = nobody did
+	struct model_cells_since cells_since_guard;
+	struct holders *holders; // who held its memory when somebody looked; NULL = nobody did
 	struct model_steps steps;
 	size_t mark_count;
 	const struct model_mark *marks; // oldest first

@@ -13,6 +13,7 @@
 #include <uthash.h>
 
 #include "base/hash.h"
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/text_start.h"
 #include "capture/cell_texts.h"
@@ -20,6 +21,7 @@
 
 #define HASH_SEED 0xc70f6907u // of ipykernel's names: MurmurHash2
 #define NAME_BYTES 96
+#define COMMAND_BYTES_MAX 60
 
 struct build_cell {
 	const char *file;        // the key: without process and number, "<cell HASH>"
@@ -212,27 +214,50 @@ model_cells_add(struct build *build, struct capture *capture)
 	}
 }
 
+/* pid: 0 = not known, which is of a notebook with one process mostly. */
+static void
+note_since_guard(struct build *build, uint32_t pid, const struct cell_text *written)
+{
+	bool is_command = strchr(written->text, '\n') == NULL && strlen(written->text) <= COMMAND_BYTES_MAX;
+
+	for (size_t i = 0; i < build->process_count; i++) {
+		struct model_process *process = &build->processes[i];
+		unsigned count = process->cells_since_guard.count + 1;
+
+		if (process->guard.number == 0 || written->began_ns <= process->guard.monotonic_ns ||
+		    (pid != 0 && pid != process->identity->pid))
+			continue;
+		process->cells_since_guard = (struct model_cells_since){
+			.count = count,
+			.number = written->number,
+			.began_ns = written->began_ns,
+			.command = is_command ? text_pool_add_text(build->pool, written->text) : "",
+		};
+	}
+}
+
 /* A number or text from the interpreter's memory is not replaced: that says what really ran. */
 static void
-take_written(void *owner, const char *file, uint32_t number, const char *text)
+take_written(void *owner, const struct cell_text *written)
 {
 	static const char folder[] = "/ipykernel_";
 	struct build *build = owner;
-	const char *kernel = strstr(file, folder);
+	const char *kernel = strstr(written->file, folder);
 	uint32_t pid = kernel != NULL ? (uint32_t)strtoul(kernel + strlen(folder), NULL, 10) : 0;
 	struct build_cell *cell;
 	char name[NAME_BYTES];
 	uint32_t in_name;
 
-	if (!plain_name(file, name, &in_name))
+	note_since_guard(build, pid, written);
+	if (!plain_name(written->file, name, &in_name))
 		return;
 	HASH_FIND_STR(build->cells, name, cell);
 	if (cell == NULL) // holds nothing
 		return;
 	if (cell->text[0] == '\0')
-		cell->text = keep_text(build, text, strlen(text));
-	if (number != 0 && (cell->number == 0 || cell->is_written)) {
-		set_number(cell, number, pid);
+		cell->text = keep_text(build, written->text, strlen(written->text));
+	if (written->number != 0 && (cell->number == 0 || cell->is_written)) {
+		set_number(cell, written->number, pid);
 		cell->is_written = true;
 	}
 }
@@ -242,7 +267,8 @@ model_cells_add_written(struct build *build, const char *capture_path)
 {
 	struct fail fail;
 
-	if (build->cells != NULL && !cell_texts_read(capture_path, take_written, build, &fail))
+	if ((build->cells != NULL || ANY(process, build->processes, build->process_count, process->guard.number != 0)) &&
+	    !cell_texts_read(capture_path, take_written, build, &fail))
 		model_damage(build, fail.text);
 }
 

@@ -327,6 +327,7 @@ resolve_native(struct process_frames *frames, uint64_t word, const struct module
 		frame.is_repeated = (word & KMEM_FRAME_REPEATED) != 0 && i + 1 == into->count;
 		frame.module = module != NULL ? module->name : "";
 		frame.module_path = module != NULL ? module->path : "";
+		frame.absence = module != NULL && module->file != NULL ? symbolizer_absence(module->file) : NULL;
 		frame.module_offset = address;
 		frame.built_ns = module != NULL ? module->built_ns : 0;
 		frame_rules_judge(&build->rules, &frame, false);

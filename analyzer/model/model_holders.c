@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/text_clean.h"
 #include "base/text_start.h"
+#include "base/units.h"
 #include "model/model.h"
 
 #define ENTRIES_MAX 4096u // of an array: more is not ours
@@ -214,6 +215,13 @@ model_holders_look(const struct model *model, const struct holders_line *line)
 	return found;
 }
 
+static bool
+is_part_of_number(const char *text)
+{
+	text += *text == ',';
+	return *text >= '0' && *text <= '9';
+}
+
 size_t
 model_holders_container(const struct holders_way *way)
 {
@@ -222,8 +230,10 @@ model_holders_container(const struct holders_way *way)
 
 	if (way->container[0] == '\0')
 		return 0;
-	wanted = memory_printed(" -> %s of ", way->container);
+	wanted = memory_printed(" -> %s of %s", way->container, UNITS_COUNT(way->items));
 	at = strstr(way->text, wanted);
+	while (at != NULL && is_part_of_number(at + strlen(wanted)))
+		at = strstr(at + 1, wanted);
 	free(wanted);
 	return at != NULL ? (size_t)(at - way->text) : 0;
 }

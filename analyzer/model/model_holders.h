@@ -21,7 +21,7 @@ struct holders_way {
 	// held: from the root to the block; lost: what leads there; unseen: the object with too many references
 	const char *text;
 	uint64_t samples;      // how many of the line's samples are held in this way
-	const char *container; // type of the one with most items on the way; "" = none
+	const char *container; // type of the outermost with many items on the way; "" = none
 	uint64_t items;
 	const char *grown_at; // where its storage was asked for; "" = not known
 };
@@ -90,7 +90,7 @@ const struct holders *model_holders_look(const struct model *model, const struct
 const struct holders_way *model_holders_way(const struct holders_line *line);
 
 /*
- * A way leads through containers. How many bytes of `text` lead to the one with most items, such as "global `hot` of module __main__"? 0
+ * A way leads through containers. How many bytes of `text` lead to the one that is named, such as "global `hot` of module __main__"? 0
  * = there is no container with many items.
  */
 size_t model_holders_container(const struct holders_way *way);

@@ -17,7 +17,7 @@ static const struct json_field way_fields[] = {
 		"held: from the root to the block. lost: the lost blocks that lead there. unseen: the object. unfinished: why. "
 		"[*]: one of many. ?: a guess."),
 	JSON_FIELD(samples, "How many of the line's samples are held so."),
-	JSON_FIELD(container, "Type of the object with most items on the way; \"\" = none has many."),
+	JSON_FIELD(container, "Type of the outermost object on the way that has many items; \"\" = none has many."),
 	JSON_FIELD(items, "Its items."),
 	JSON_FIELD(grown_at, "The line that asked for its storage last; \"\" = not known."),
 };

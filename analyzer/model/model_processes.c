@@ -215,6 +215,7 @@ model_add_process(struct build *build, struct capture *capture, struct domain_ro
 		.is_trusted = owner_is_trusted(capture->owner),
 		.is_hidden = process_is_hidden(identity),
 		.is_finalizing = COPY_OF(header->is_finalizing) != 0,
+		.has_expandable_segments = COPY_OF(header->has_expandable_segments) == KMEM_YES,
 		.is_at_exit = capture->released_bytes != NULL,
 		.moment_ns = capture->rewound_ns,
 		.after_exit_bytes = capture->after_exit_bytes,

@@ -2,7 +2,7 @@
  * model_resident.c - how much of what each line holds is in memory?
  *
  * A block or mapping is in memory only where it was touched. The last look at the resident set says how much of each record's large ones
- * is; small ones count as memory. The look is older than the end. So a site never has more untouched than it still holds; and where
+ * is; small ones count as memory, but where a sample showed that most are untouched. The look is older than the end. So a site never has more untouched than it still holds; and where
  * memory grew by more than was allocated since the look, the difference is taken to be untouched memory that was touched meanwhile.
  *
  * Context     after the sites were merged.
@@ -25,6 +25,7 @@ struct look_sum {
 	uint64_t large_resident_bytes;
 	uint64_t pinned_bytes;
 	uint64_t untouched_bytes;
+	uint64_t before_bytes; // untouched at the look before
 };
 
 /* Can memory of this domain be asked for without being there? */
@@ -109,7 +110,7 @@ touched_since(const struct model_process *process, const struct kmem_resident *l
 
 static void
 add_records(struct build *build, struct capture *capture, const uint32_t *sites,
-            const struct kmem_resident_lines *lines, struct look_sum *sums)
+            const struct kmem_resident_lines *lines, const struct kmem_resident_lines *before, struct look_sum *sums)
 {
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
 		const struct kmem_site *stored = capture_site(capture, i);
@@ -128,6 +129,13 @@ add_records(struct build *build, struct capture *capture, const uint32_t *sites,
 		sums[site - 1].pinned_bytes += line->pinned_bytes;
 		if (can_be_untouched(capture_site(capture, line->site - 1)->domain))
 			sums[site - 1].untouched_bytes += line->large_bytes - line->large_resident_bytes;
+	}
+	for (unsigned i = 0; before != NULL && i < KMEM_RESIDENT_LINES_MAX && before->lines[i].site != 0; i++) {
+		const struct kmem_resident_line *line = &before->lines[i];
+		uint32_t site = line->site <= capture_site_count(capture) ? sites[line->site - 1] : 0;
+
+		if (site != 0 && is_line_possible(capture, line))
+			sums[site - 1].before_bytes += line->large_bytes - line->large_resident_bytes;
 	}
 	for (size_t i = 0; i < build->site_count; i++) {
 		if (sums[i].live_bytes > MOST_BYTES) // less than nothing
@@ -150,19 +158,22 @@ take_heap(struct model_process *process, const struct kmem_resident_lines *lines
 	};
 }
 
-/* The lines of the newer look or, when the program died between the two, of the older one. NULL: none. */
+/* The lines of the newer look or, when the program died between the two, of the older one. NULL: none. *before: the look before; NULL. */
 static const struct kmem_resident_lines *
-lines_of(const struct capture *capture, const struct kmem_resident **look)
+lines_of(const struct capture *capture, const struct kmem_resident **look, const struct kmem_resident_lines **before)
 {
 	const struct kmem_resident *looks = capture->header->resident;
 	unsigned newer = COPY_OF(looks[1].sequence) > COPY_OF(looks[0].sequence);
 	const struct kmem_resident_lines *lines = capture_resident_lines(capture, COPY_OF(looks[newer].sequence));
 
 	*look = &looks[newer];
+	*before = capture_resident_lines(capture, COPY_OF(looks[!newer].sequence));
 	if (lines != NULL)
 		return lines;
 	*look = &looks[!newer];
-	return capture_resident_lines(capture, COPY_OF(looks[!newer].sequence));
+	lines = *before;
+	*before = NULL;
+	return lines;
 }
 
 void
@@ -170,7 +181,8 @@ model_add_resident(struct build *build, struct capture *capture, const uint32_t 
 {
 	struct model_process *process = &build->processes[build->process_count - 1];
 	const struct kmem_resident *look;
-	const struct kmem_resident_lines *lines = lines_of(capture, &look);
+	const struct kmem_resident_lines *before;
+	const struct kmem_resident_lines *lines = lines_of(capture, &look, &before);
 	uint64_t untouched_bytes = 0;
 	uint64_t left_bytes;
 	double part;
@@ -180,7 +192,7 @@ model_add_resident(struct build *build, struct capture *capture, const uint32_t 
 		return;
 	take_heap(process, lines);
 	sums = memory_zeroed(build->site_count, sizeof(*sums));
-	add_records(build, capture, sites, lines, sums);
+	add_records(build, capture, sites, lines, before, sums);
 	for (size_t i = 0; i < build->site_count; i++)
 		untouched_bytes += sums[i].untouched_bytes;
 	left_bytes = grown(touched_since(process, look), untouched_bytes);
@@ -195,6 +207,8 @@ model_add_resident(struct build *build, struct capture *capture, const uint32_t 
 		site->pinned_bytes += sums[i].pinned_bytes;
 		site->untouched_bytes += bytes;
 		process->untouched_bytes += bytes;
+		site->new_untouched_bytes += grown(sums[i].before_bytes, bytes);
+		process->new_untouched_bytes += grown(sums[i].before_bytes, bytes);
 		if (bytes != 0)
 			build->domains[site->domain].untouched_bytes += bytes;
 	}

@@ -17,11 +17,11 @@
 	function bytes(value) {
 		const units = ["B", "KiB", "MiB", "GiB", "TiB"];
 		let unit = 0;
-		while (value >= 999.5 && unit < units.length - 1) {
+		while (value >= 1023.5 && unit < units.length - 1) {
 			value /= 1024;
 			unit++;
 		}
-		return (unit === 0 || value >= 99.95 ? Math.round(value) : value.toFixed(1)) + " " + units[unit];
+		return (unit === 0 || value >= 99.95 ? Math.round(value) : value.toFixed(unit >= 3 && value < 9.995 ? 2 : 1)) + " " + units[unit];
 	}
 	const count = value => value.toString().replace(/\B(?=(\d{3})+$)/g, ",");
 	function share(part, whole) {
@@ -46,11 +46,16 @@
 	const first = data.processes[0];
 	document.title = (first ? first.name : "kmemshim") + " - kmemshim";
 	page.append("h1").text(first ? first.name + " (process " + first.pid + ")" : "kmemshim");
-	page.append("p").attr("class", "soft").text("Recorded " + new Date(data.began_ms).toLocaleString() + ". Capture: " + data.capture);
+	page.append("p").attr("class", "soft").text("Recorded " + d3.time.format("%Y-%m-%d %H:%M:%S")(new Date(data.began_ms)) + ". Capture: " + data.capture);
 	const verdict = page.append("div").attr("class", "verdict" + (data.verdict.has_ended_well ? "" : " died")).attr("id", "verdict");
-	data.verdict.sentences.forEach(sentence => verdict.append("p").text(sentence));
+	verdict.append("p").text(data.verdict.sentences[0]);
 	if (data.verdict.next !== "")
 		verdict.append("p").text("Next: " + data.verdict.next);
+	if (data.verdict.sentences.length > 1) {
+		const rest = verdict.append("details").attr("open", window.innerHeight > 700 && window.innerWidth > 600 ? "" : null);
+		rest.append("summary").text("Why");
+		data.verdict.sentences.slice(1).forEach(sentence => rest.append("p").text(sentence));
+	}
 	data.damages.forEach(damage => page.append("p").attr("class", "alarm").text("Damaged: " + damage));
 	if (data.losses.some(loss => loss[2]))
 		page.append("p").attr("class", "alarm").text("Not all was recorded: see Losses under Processes.");
@@ -83,7 +88,44 @@
 		return tab;
 	}
 
+	/* The tab and its choices stand in the address: a link or a reload shows the same. */
+	let shownTab = null;
+	const controls = tab => Array.from(tab.section.node().querySelectorAll("select, input"));
+	const isTick = control => control.type === "checkbox";
+	function keepView() {
+		const chosen = controls(shownTab).map(one => [one.name, isTick(one) ? Number(one.checked) : one.value]).filter(one => one[1]);
+		const address = "#" + [shownTab.id].concat(chosen.map(one => one.map(encodeURIComponent).join("="))).join("&");
+		try {
+			history.replaceState(null, "", address);
+		} catch (error) {
+			// in a frame without an address of its own
+		}
+	}
+	page.on("change.view", keepView).on("input.view", keepView);
+
+	function showKept(otherwise) {
+		const readable = part => {
+			try {
+				return decodeURIComponent(part);
+			} catch (error) {
+				return ""; // somebody else's fragment
+			}
+		};
+		const parts = location.hash.slice(1).split("&").map(part => part.split("=").map(readable));
+		const tab = tabs.find(one => one.id === parts[0][0]);
+		const wanted = new Map(parts.slice(1));
+		show(tab || otherwise);
+		controls(shownTab).filter(one => tab && one.value !== undefined).forEach(one => {
+			const value = wanted.get(one.name) || "";
+			if (isTick(one) ? one.checked === (value !== "") : one.value === value || (value === "" && one.type !== "search"))
+				return;
+			one[isTick(one) ? "checked" : "value"] = isTick(one) ? value !== "" : value;
+			one.dispatchEvent(new Event(one.type === "search" ? "input" : "change", { bubbles: true }));
+		});
+	}
+
 	function show(tab) {
+		shownTab = tab;
 		tabs.forEach(other => {
 			other.section.attr("hidden", other === tab ? null : "hidden");
 			other.button.attr("aria-selected", String(other === tab)).attr("tabindex", other === tab ? 0 : -1);
@@ -92,6 +134,7 @@
 			tab.isDrawn = true;
 			tab.draw(tab.section);
 		}
+		keepView();
 	}
 
 	function choice(bar, label, name, options, act) {
@@ -275,6 +318,8 @@
 		const ROW = 19;
 		const WIDE = 40; // what has a name in it
 		const DEEPER = 8;
+		const NARROW = 3; // those below are one box: a step of a pixel for each frame of theirs tells nothing
+		const TOGETHER = -2;
 		const bar = section.append("div").attr("class", "bar");
 		const domains = data.domains.map((domain, number) => [String(number), domain[DOMAIN.name]]);
 		const metric = choice(bar, "Show", "metric", metrics, rebuild);
@@ -324,7 +369,7 @@
 			draw();
 		}
 
-		const label = node => node.frame < 0 ? "all" : text(data.frames[node.frame][FRAME.place]);
+		const label = node => node.frame === TOGETHER ? count(node.count) + " narrow stacks" : node.frame < 0 ? "all" : text(data.frames[node.frame][FRAME.place]);
 
 		function tell(node) {
 			status.text(label(node) + ": " + bytes(node.value) + ", " + share(node.value, root.value) + " of all" +
@@ -346,7 +391,13 @@
 					return;
 				boxes.push({ node: node, x: x, width: own, level: level, isAbove: false });
 				depth = Math.max(depth, level);
-				Array.from(node.children.values()).sort((a, b) => b.value - a.value).forEach(child => {
+				const isNarrow = child => width * child.value < NARROW * focus.value;
+				const children = own < NARROW ? [] : Array.from(node.children.values()).sort((a, b) => b.value - a.value);
+				const narrow = children.filter(isNarrow);
+				if (narrow.length > 1)
+					children.splice(children.length - narrow.length, narrow.length,
+						{ frame: TOGETHER, count: narrow.length, value: d3.sum(narrow, child => child.value), children: new Map(), parent: node });
+				children.forEach(child => {
 					place(child, x, level + 1);
 					x += width * child.value / focus.value;
 				});
@@ -379,7 +430,7 @@
 				});
 			box.append("rect").attr("width", d => d.width).attr("height", ROW - 1)
 				.attr("fill", d => d.node.frame < 0 ? "var(--panel)" : kindOf(d.node.frame)[2]);
-			box.filter(d => d.width > 40).append("text").attr("x", 4).attr("y", 13).attr("fill", d => d.node.frame < 0 ? "currentColor" : null)
+			box.filter(d => d.width > 40).append("text").attr("x", 4).attr("y", 13).attr("class", d => d.node.frame < 0 ? "on-panel" : null)
 				.text(d => {
 					const room = Math.floor((d.width - 8) / 6.2);
 					const whole = label(d.node) + "  " + bytes(d.node.value);
@@ -392,7 +443,7 @@
 		}
 
 		function zoom(d) {
-			focus = d.node;
+			focus = d.node.frame === TOGETHER ? d.node.parent : d.node;
 			draw();
 		}
 		rebuild();
@@ -429,15 +480,19 @@
 				isOwn: own.some(domain => timeline.domains[2 * domain.number] === line[0]), isTensor: /\/tensors$/.test(data.domains[line[0]][DOMAIN.name]) }));
 			const hasTensors = wanted === STACKED.device && lines.some(line => line.isTensor);
 			lines = lines.filter(line => hasTensors ? line.isTensor : line.isOwn);
+			lines = lines.filter(line => !line.line[2] && line.values.some((value, at) => value > 0 && !points[at][POINT.end])); // only there all are known
 			const rest = sums.map((sum, at) => Math.max(0, sum - d3.sum(lines, line => line.values[at])));
-			const imports = lines.filter(line => line.line[2]);
-			lines = lines.filter(line => !line.line[2]);
-			if (imports.length !== 0)
-				lines.push({ name: "left by imports and the interpreter", values: points.map((_, at) => d3.sum(imports, line => line.values[at])) });
-			layers = lines.concat([{ name: "all other lines", values: rest, isRest: true }]);
+			layers = lines.concat([{ name: "imports and all other lines", values: rest, isRest: true }]);
 		}
 		layers.sort((a, b) => (a.isRest ? 1 : 0) - (b.isRest ? 1 : 0) || d3.max(b.values) - d3.max(a.values));
 		return { points: points, layers: layers.filter(layer => d3.max(layer.values) > 0), isOld: false };
+	}
+
+	function stretchOf(history, span) {
+		const inside = history.points.map((_, at) => at).filter(at => history.points[at][POINT.time] >= span[0] && history.points[at][POINT.time] <= span[1]);
+		const cut = values => values.slice(inside[0], inside[inside.length - 1] + 1);
+		return inside.length < 2 ? history : { points: cut(history.points), isOld: history.isOld,
+			layers: history.layers.map(layer => Object.assign({}, layer, { values: cut(layer.values) })) };
 	}
 
 	/* Names of moments, with how they are drawn. */
@@ -465,29 +520,39 @@
 		}
 		const bar = section.append("div").attr("class", "bar");
 		shown.sort((a, b) => b.process.peak - a.process.peak);
-		const which = shown.length > 1 ? choice(bar, "Process", "history-of", shown.map(one => [String(one.number), one.process.name + " " + one.process.pid]), draw)
+		let span = null;
+		const which = shown.length > 1 ? choice(bar, "Process", "history-of", shown.map(one => [String(one.number), one.process.name + " " + one.process.pid]), () => zoom(null))
 			: () => String(shown[0].number);
+		const DRAGGED = 5; // pixels: less is a click
 		const by = choice(bar, "Show", "by", [["lines", "by line"], ["domains", "by domain"]], draw);
 		const hasDevices = data.domains.some(domain => domain[DOMAIN.device]);
 		const memory = hasDevices ? choice(bar, "memory", "timeline-memory", [["host", "of the host"], ["devices", "of devices"]], draw) : () => "host";
 		if (hasDevices && isMostlyDevice)
 			bar.select("select[name=timeline-memory]").property("value", "devices");
+		const whole = bar.append("button").text("The whole time").on("click", () => zoom(null));
 		const status = section.append("p").attr("class", "status").attr("aria-live", "polite");
 		const svg = section.append("svg").attr("class", "timeline").attr("role", "img").attr("tabindex", 0);
 		const legend = section.append("ul").attr("class", "layers");
 		const note = section.append("p").attr("class", "soft");
 		let chosen = -1;
 
+		function zoom(stretch) {
+			span = stretch;
+			draw();
+		}
+
 		function draw() {
 			const process = data.processes[Number(which())];
 			const isHost = memory() === "host";
-			const history = historyOf(process, by(), memory());
+			const all = historyOf(process, by(), memory());
+			const history = span === null ? all : stretchOf(all, span);
 			const points = history.points;
 			const width = room();
 			const size = { left: 64, right: 28, top: 30, bottom: 30, height: 360 };
 			const first = points[0][POINT.time];
 			const last = Math.max(points[points.length - 1][POINT.time], first + 1);
-			const moments = momentsOf(process, last);
+			const end = all.points[all.points.length - 1][POINT.time];
+			const moments = momentsOf(process, end).filter(moment => (moment.time >= first && moment.time <= last) || (last >= end && moment.time >= end));
 			const limit = isHost ? points[points.length - 1][POINT.limit] : null;
 			const sums = points.map((_, at) => d3.sum(history.layers, layer => layer.values[at]));
 			const most = d3.max(points, (point, at) => Math.max(sums[at], isHost ? point[POINT.resident] : 0)) || 1;
@@ -499,6 +564,7 @@
 			let base = points.map(() => 0);
 			let stepNote = "";
 
+			whole.style("display", span === null ? "none" : null);
 			svg.attr("viewBox", "0 0 " + width + " " + size.height).attr("height", size.height).selectAll("*").remove();
 			svg.attr("aria-label", "Memory of " + process.name + " over time, by " + by().slice(0, -1) + ": at most " + bytes(d3.max(sums)) + " live" +
 				(isHost ? ", " + bytes(d3.max(points, point => point[POINT.resident])) + " in memory" : "") +
@@ -588,9 +654,25 @@
 						(isHost && point[POINT.resident] !== 0 ? ", " + bytes(point[POINT.resident]) + " in memory" : "") +
 						parts.slice(0, 3).map(part => "; " + part[0] + " " + bytes(part[1])).join(""));
 				}
+				const picked = svg.insert("rect", ".ground").attr("class", "picked").attr("y", size.top).attr("height", size.height - size.bottom - size.top).style("display", "none");
+				let from = null;
 				areas.on("mousemove", function () {
-					const at = d3.bisector(point => point[POINT.time]).left(points, x.invert(d3.mouse(this)[0]));
+					const to = d3.mouse(this)[0];
+					const at = d3.bisector(point => point[POINT.time]).left(points, x.invert(to));
 					tell(Math.min(points.length - 1, at));
+					if (from !== null)
+						picked.attr("x", Math.min(from, to)).attr("width", Math.abs(to - from)).style("display", null);
+				}).on("mousedown", function () {
+					d3.event.preventDefault(); // no text is chosen meanwhile
+					from = d3.mouse(this)[0];
+				}).on("mouseup", function () {
+					const ends = [from, d3.mouse(this)[0]].map(x.invert).sort(d3.ascending);
+					if (from !== null && Math.abs(d3.mouse(this)[0] - from) >= DRAGGED)
+						zoom(ends);
+					from = null;
+				}).on("mouseleave", () => {
+					from = null;
+					picked.style("display", "none");
 				});
 				svg.on("keydown", () => {
 					const move = { ArrowRight: 1, ArrowLeft: -1, PageDown: 20, PageUp: -20, Home: -Infinity, End: Infinity }[d3.event.key];
@@ -600,7 +682,12 @@
 					tell(Math.max(0, Math.min(points.length - 1, (chosen < 0 ? 0 : chosen) + move)));
 				});
 				chosen = -1;
-				status.text("At most " + bytes(d3.max(sums)) + " live" + (isHost ? " and " + bytes(d3.max(points, point => point[POINT.resident])) + " in memory" : "") +
+				const grown = values => values[values.length - 1] - values[0];
+				const change = value => (value < 0 ? "−" : "+") + bytes(Math.abs(value));
+				status.text((span === null ? "" : "From " + clock(first) + " to " + clock(last) + ": " + change(grown(sums)) + " live" +
+					history.layers.filter(layer => grown(layer.values) !== 0).sort((a, b) => Math.abs(grown(b.values)) - Math.abs(grown(a.values))).slice(0, 3)
+						.map(layer => "; " + layer.name + " " + change(grown(layer.values))).join("") + ". ") +
+					"At most " + bytes(d3.max(sums)) + " live" + (isHost ? " and " + bytes(d3.max(points, point => point[POINT.resident])) + " in memory" : "") +
 					(limit !== null ? "; the limit was " + bytes(limit) : "") + ".");
 			}
 
@@ -626,7 +713,10 @@
 				moments.filter(moment => moment.kind !== "snapshot" || moment.name !== "snapshot").sort((a, b) => a.time - b.time).forEach(moment =>
 					legend.append("li").attr("class", "moment").text("│ " + clock(moment.time) + "  " + moment.name));
 				note.text(history.isOld ? "Each point is a sample of the recorder; the last 128 samples of a process are kept."
-					: points.length + " points" + (by() === "lines" ? "; at each the 32 call sites that held most are known, what others held is in \"all other lines\"" : "") + "." + stepNote);
+					: points.length + " points" + (by() === "lines" ? "; at each the 32 call sites that held most are known, what others held is in \"imports and all other lines\"" : "") +
+						". Drag over a stretch of time to see it alone, with what grew in it." + stepNote +
+						(isHost && limit !== null && points.some(point => point[POINT.resident] > limit)
+							? " More than the limit can be in memory: what another container read first, as libraries and files, does not count against it." : ""));
 			}
 		}
 		draw();
@@ -764,10 +854,13 @@
 
 	const flame = addTab("Flame graph", drawFlame);
 	addTab("Lines", drawLines);
-	addTab("Timeline", drawTimeline);
+	const timeline = addTab("Timeline", drawTimeline);
 	sourceTab = addTab("Source", drawSource);
 	sourceTab.refresh = () => undefined;
 	addTab("Processes", drawProcesses);
-	show(flame);
-	window.addEventListener("beforeprint", () => tabs.forEach(tab => { if (!tab.isDrawn) { tab.isDrawn = true; tab.draw(tab.section); } }));
+	showKept(!data.verdict.has_ended_well && first !== undefined && first.timeline.points.length > 1 ? timeline : flame);
+	window.addEventListener("beforeprint", () => {
+		tabs.forEach(tab => { if (!tab.isDrawn) { tab.isDrawn = true; tab.draw(tab.section); } });
+		d3.selectAll("details").attr("open", "");
+	});
 })();

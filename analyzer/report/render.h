@@ -34,7 +34,8 @@ void render_json_schema(FILE *stream);
 /* Parts of the text, in the order in which a page has them. */
 void render_text_verdict(const struct report *report, FILE *stream);
 void render_text_guard(const struct report *report, FILE *stream); // nothing where no guard was passed
-void render_text_marks(const struct report *report, FILE *stream); // steps and marks; nothing where there are none
+void render_text_marks(const struct report *report, bool has_all,
+                       FILE *stream); // steps and marks; nothing where there are none
 void render_text_totals(const struct report *report, FILE *stream);
 void render_text_lines(const struct report *report, const struct render_options *options, FILE *stream);
 /* What the row's line of code says, under its row; nothing when it is not known. */

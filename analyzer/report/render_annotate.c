@@ -52,6 +52,24 @@ file_of(struct file **files, const char *name)
 	return found;
 }
 
+/* The module that lies here no more as it was recorded and held most at the peak; NULL = there is none. */
+static const struct model_frame *
+find_absent(const struct report *report)
+{
+	const struct model_frame *absent = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < report->site_total; i++) {
+		struct report_site site = report_site(report, i);
+
+		if (site.of.where != NULL && site.of.where->absence != NULL && site.of.peak_bytes >= most) {
+			absent = site.of.where;
+			most = site.of.peak_bytes;
+		}
+	}
+	return absent;
+}
+
 /* Every file of every stack. Neighbouring frames mostly are in the same one. */
 static struct file *
 list_files(const struct report *report)
@@ -163,11 +181,12 @@ name_files(const struct file *const *files, size_t count, bool is_whole, char te
 
 /* NULL and *fail: no file fits, or several do. The only one of several that is the user's own is taken. */
 static const struct file *
-choose_file(struct file *files, const char *name, FILE *notes, struct fail *fail)
+choose_file(const struct report *report, struct file *files, const char *name, FILE *notes, struct fail *fail)
 {
 	const struct file **fits[MATCHES + 1];
 	size_t counts[MATCHES + 1] = { 0 };
 	size_t total = HASH_COUNT(files);
+	const struct model_frame *absent = find_absent(report);
 	const struct file *chosen = NULL;
 	struct wanted wanted;
 	char names[640];
@@ -183,7 +202,13 @@ choose_file(struct file *files, const char *name, FILE *notes, struct fail *fail
 		best = match < best ? match : best;
 	}
 	SORT(fits[best], counts[best], compare_files);
-	if (best == MATCHES) {
+	if (best == MATCHES && absent != NULL) {
+		(void)fail_set(
+			fail, EXIT_USAGE,
+			"annotate: %.200s: no stack names it, and %.200s %s: report where it was recorded, or give the old "
+			"files with --sysroot",
+			name, absent->module_path, absent->absence);
+	} else if (best == MATCHES) {
 		name_files(fits[best], counts[best], false, names);
 		(void)fail_set(fail, EXIT_USAGE, "annotate: %.200s: nothing was allocated there; %s%s", name,
 		               total != 0 ? "there are " : "no stack names a file", names);
@@ -471,7 +496,7 @@ render_annotate(const struct report *report, const struct annotate_options *opti
 {
 	struct annotation all = { .lines = NULL };
 	struct file *files = list_files(report);
-	const struct file *file = choose_file(files, options->file, notes, fail);
+	const struct file *file = choose_file(report, files, options->file, notes, fail);
 	struct source_text text = { .line_count = 0 };
 	const struct annotated **lines;
 	size_t count;

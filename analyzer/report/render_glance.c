@@ -35,6 +35,7 @@
 #define SOURCE_MOST 60
 #define COLUMNS_LEAST 40 // a narrower terminal breaks lines itself
 #define COLUMNS_MOST 120 // longer lines are hard to read
+#define LARGER_TIMES 4   // a peak of so many times what was left
 #define TRIFLE_PART 100  // rows of less are left out, the first excepted, and so is the word for a part that leaks
 #define REST_PART 20     // rows that are left out are mentioned where they hold this part of all
 
@@ -121,6 +122,7 @@ struct rows {
 	struct row rows[CANDIDATES];
 	size_t count;
 	uint64_t total_bytes;  // of all lines
+	uint64_t end_bytes;    // of the peak: what was left at the end, where that is to be said; 0 = it is not
 	bool is_without_cache; // the cache of PyTorch is left out: its tensors are told
 };
 
@@ -163,7 +165,9 @@ row_text(const struct row *row, char text[PLACE_TEXT_BYTES])
 static void
 join_rows(struct rows *rows)
 {
-	struct rows joined = { .total_bytes = rows->total_bytes, .is_without_cache = rows->is_without_cache };
+	struct rows joined = { .total_bytes = rows->total_bytes,
+		                   .end_bytes = rows->end_bytes,
+		                   .is_without_cache = rows->is_without_cache };
 	bool is_taken[CANDIDATES] = { false };
 
 	for (size_t i = 0; i < rows->count; i++) {
@@ -260,6 +264,23 @@ gather(struct report *report, const struct moment *moment, struct rows *rows)
 		if (rows->rows[i].text == NULL)
 			rows->rows[i].where = report_line(report, rows->rows[i].number).where;
 	}
+}
+
+/* A program that ended well and held far more before: what that was is the question, and not what little was left. */
+static struct moment
+larger_of(struct report *report, const struct moment *end, uint64_t end_bytes, struct rows *rows)
+{
+	const struct moment peak = { "Held at the peak", &rank_peak, true, true, false };
+	const struct report_options wanted = { .top = UINT64_MAX };
+	struct rows at_peak = { .end_bytes = end_bytes };
+	struct fail fail = { 0 };
+
+	if (end->ranking != &rank_sites || !report->verdict.has_ended_well || report->process_count != 1 ||
+	    report->processes[0].peak_bytes < LARGER_TIMES * end_bytes || !report_rank(report, &rank_peak, &wanted, &fail))
+		return *end;
+	gather(report, &peak, &at_peak);
+	*rows = at_peak;
+	return peak;
 }
 
 static void
@@ -389,6 +410,8 @@ put_heading(const struct rows *rows, const struct moment *moment, const struct r
 	              rows->is_without_cache ? ", without what PyTorch caches" : "");
 	if (is_more)
 		(void)fprintf(stream, ", at most %s of it in memory", UNITS_BYTES(report->processes[0].max_resident_bytes));
+	if (rows->end_bytes != 0)
+		(void)fprintf(stream, ", %s at the end", UNITS_BYTES(rows->end_bytes));
 	(void)fputs("):\n", stream);
 }
 
@@ -605,7 +628,7 @@ render_glance(struct report *report, const struct glance_options *options, FILE 
 	size_t columns = options->columns < COLUMNS_LEAST  ? COLUMNS_LEAST
 	                 : options->columns > COLUMNS_MOST ? COLUMNS_MOST
 	                                                   : options->columns;
-	const struct moment moment = moment_of(report, options->domain);
+	struct moment moment = moment_of(report, options->domain);
 	const struct report_options wanted = { .top = UINT64_MAX, .domain = options->domain };
 	struct rows rows = { .count = 0 };
 
@@ -615,6 +638,8 @@ render_glance(struct report *report, const struct glance_options *options, FILE 
 		gather(report, &moment, &rows);
 	else
 		gather_guard(report, &rows);
+	if (options->domain == NULL)
+		moment = larger_of(report, &moment, rows.total_bytes, &rows);
 	join_rows(&rows);
 	put_glance(report, &moment, &rows, columns, options->has_color ? &coloured : &plain, stream);
 	return true;

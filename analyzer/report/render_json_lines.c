@@ -52,8 +52,9 @@ static JSON_OBJECT_OF(type, NULL, "Python objects of one type.");
 		JSON_FIELD_AS(                                                                                                                                                              \
 			"nonresident_bytes", of.untouched_bytes,                                                                                                                                \
 			"Of live_bytes, not in memory when the resident set was sampled last (never touched, given back, or swapped out). The rest counts as memory; rows are ordered by it."), \
-		JSON_FIELD_AS("large_bytes", of.large_bytes,                                                                                                                                \
-	                  "Blocks and mappings of 1 MiB and more that were live at that sample."),                                                                                      \
+		JSON_FIELD_AS(                                                                                                                                                              \
+			"large_bytes", of.large_bytes,                                                                                                                                          \
+			"Blocks of 1 MiB and more, mappings of 64 KiB and more, and smaller blocks where most are untouched, that were live at that sample."),                                  \
 		JSON_FIELD_AS("large_resident_bytes", of.large_resident_bytes, "Of these, in memory."),                                                                                     \
 		JSON_FIELD_AS(                                                                                                                                                              \
 			"sparse_page_bytes", of.pinned_bytes,                                                                                                                                   \

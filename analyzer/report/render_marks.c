@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/units.h"
 #include "report/render.h"
 #include "report/report.h"
@@ -60,15 +61,25 @@ put_mark(const struct report_mark *mark, FILE *stream)
 	(void)fprintf(stream, "%s\n", mark->of.is_snapshot ? " (snapshot)" : "");
 }
 
+/* How many marks are shown, from *first on. */
+static size_t
+shown_marks(const struct report_process *process, size_t *first)
+{
+	size_t shown = 0;
+
+	*first = process->of.mark_count;
+	while (*first > 0 && shown < MARKS_SHOWN)
+		shown += is_shown(&process->marks[--*first]);
+	return shown;
+}
+
 static void
 put_process(const struct report_process *process, bool is_alone, FILE *stream)
 {
 	size_t count = process->of.mark_count;
-	size_t shown = 0;
-	size_t first = count;
+	size_t first;
+	size_t shown = shown_marks(process, &first);
 
-	while (first > 0 && shown < MARKS_SHOWN)
-		shown += is_shown(&process->marks[--first]);
 	if (process->steps.count == 0 && shown == 0)
 		return;
 	(void)fprintf(stream, "\nSteps");
@@ -88,9 +99,23 @@ put_process(const struct report_process *process, bool is_alone, FILE *stream)
 	}
 }
 
+/* Workers do the same: of those without marks the first process, and the one that took most steps, stand for all. */
 void
-render_text_marks(const struct report *report, FILE *stream)
+render_text_marks(const struct report *report, bool has_all, FILE *stream)
 {
-	for (size_t i = 0; i < report->process_count; i++)
-		put_process(&report->processes[i], report->process_count == 1, stream);
+	const struct report_process *most = &report->processes[0];
+	size_t left_out = 0;
+	size_t first;
+
+	EACH (process, report->processes, report->process_count)
+		most = process->steps.count > most->steps.count ? process : most;
+	EACH (process, report->processes, report->process_count) {
+		if (has_all || process == report->processes || process == most || shown_marks(process, &first) != 0)
+			put_process(process, report->process_count == 1, stream);
+		else
+			left_out += process->steps.count != 0;
+	}
+	if (left_out != 0)
+		(void)fprintf(stream, "  ... and of %zu more process%s: --all shows them\n", left_out,
+		              left_out == 1 ? "" : "es");
 }

@@ -208,7 +208,8 @@ put_releases(const struct report_line *line, FILE *stream)
 	for (unsigned i = 0; i < line->release_count && i < RELEASES_SHOWN; i++) {
 		if (i != 0 && line->releases[i].count < line->watched_releases / RELEASES_PART)
 			return;
-		(void)fprintf(stream, "%20sreleased by %s (%s of %s sampled releases)\n", "",
+		(void)fprintf(stream, "%20s%sreleased by %s (%s of %s sampled releases)\n", "",
+		              line->of.live_bytes != 0 ? "other blocks of it were " : "",
 		              place_words(&line->releases[i].where, PLACE_ROOM), UNITS_COUNT(line->releases[i].count),
 		              UNITS_COUNT(line->watched_releases));
 	}
@@ -523,25 +524,23 @@ put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 		              rest->count == 1 ? "" : "s");
 }
 
-static bool
-has_address(const struct report_line *line, const struct render_options *options)
-{
-	if (line->where.offset != 0)
-		return true;
-	for (uint32_t i = 0; i < line->largest.of.frame_count && options->is_native; i++) {
-		if (report_frame(&line->largest, i).offset != 0)
-			return true;
-	}
-	return false;
-}
-
 /* What rows show and a reader may not know: it is explained once, below the table. */
 struct remarks {
 	bool has_untouched;
 	bool has_errors;
 	bool has_relations;
 	bool has_addresses;
+	const struct model_frame *absent; // of a module that does not lie here as it was recorded; NULL = none
 };
+
+static void
+note_frame(struct remarks *remarks, const struct model_frame *frame, uint64_t offset)
+{
+	if (offset != 0 && frame->absence == NULL)
+		remarks->has_addresses = true;
+	else if (offset != 0 && remarks->absent == NULL)
+		remarks->absent = frame;
+}
 
 static void
 put_line(const struct report *report, size_t number, const struct layout *layout, const struct render_options *options,
@@ -571,7 +570,9 @@ put_line(const struct report *report, size_t number, const struct layout *layout
 		render_text_holder(&line.ways[0], line.held_samples, stream);
 	render_text_stack(report, &line, options, stream);
 	remarks->has_relations = remarks->has_relations || line.where.relation[0] != '\0';
-	remarks->has_addresses = remarks->has_addresses || has_address(&line, options);
+	note_frame(remarks, line.largest.of.where, line.where.offset);
+	for (uint32_t i = 0; i < line.largest.of.frame_count && options->is_native; i++)
+		note_frame(remarks, line.largest.of.frames[i], report_frame(&line.largest, i).offset);
 }
 
 static void
@@ -585,6 +586,9 @@ put_remarks(const struct remarks *remarks, FILE *stream)
 		(void)fprintf(
 			stream, "%9s  [while], [started by]: allocated by threads that ran no line of yours; see docs/report.md\n",
 			"");
+	if (remarks->absent != NULL)
+		(void)fprintf(stream, "%9s  %s+0x...: %s %s\n", "", remarks->absent->module, remarks->absent->module,
+		              remarks->absent->absence);
 	if (remarks->has_addresses)
 		(void)fprintf(stream, "%9s  NAME+0x...: no symbols for NAME; install its debug package, or build it with -g\n",
 		              "");

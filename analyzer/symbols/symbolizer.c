@@ -1,8 +1,7 @@
 /*
  * symbolizer.c - which function, file and line is at this address of an ELF file (see symbolizer.h)?
  *
- * Names come from debug information where there is some, else from a table of the file's symbols that is sorted once per
- * file (asking elfutils per address walks all symbols: half a million in libtorch_cpu.so). Answers are kept per address.
+ * Names come from debug information where there is some, else from the file's table of symbols. Answers are kept per address.
  */
 #include "symbols/symbolizer.h"
 
@@ -20,23 +19,16 @@
 #include "base/hash.h"
 #include "base/progress.h"
 #include "base/memory.h"
-#include "base/order.h"
 #include "base/path_join.h"
-#include "base/sorted.h"
+#include "base/place.h"
 #include "symbols/debug_gate.h"
 #include "symbols/symbolizer_dwarf.h"
 #include "symbols/symbolizer_frames.h"
+#include "symbols/symbolizer_names.h"
 #include "symbols/symbolizer_types.h"
 
 #define NOTICES_MAX 8
-#define ENCLOSING_STEPS_MAX 8
-
-struct symbol {
-	uint64_t start;
-	uint64_t end;   // start: unknown size
-	uint32_t index; // in the file's symbol table
-	uint32_t rank;  // of several at one address the lowest is shown
-};
+#define BUILD_ID_SHOWN_BYTES 6 // of usually 20
 
 struct answer {
 	uint64_t address;
@@ -49,15 +41,14 @@ struct symbolizer_file {
 	struct symbolizer_identity identity;
 	uint8_t build_id[64];
 	bool was_opened;
+	const char *absence;     // see symbolizer_absence()
 	bool has_too_much;       // and that was said
 	bool is_bearable;        // its own debug information can be unpacked
 	const char *opened_path; // as it is on this machine: bytes, not for people
 	Dwfl *dwfl;              // NULL: no names
 	Dwfl_Module *module;
-	GElf_Addr bias;   // of libdwfl's addresses
-	bool has_symbols; // they were read
-	size_t symbol_count;
-	struct symbol *symbols;
+	GElf_Addr bias;                 // of libdwfl's addresses
+	struct symbolizer_names *names; // NULL until one is asked for: a look into a process asks for types alone, mostly
 	bool was_dwarf_read;
 	struct symbolizer_dwarf *dwarf; // NULL: no debug information, or not read yet
 	Dwarf_Addr dwarf_bias;
@@ -111,7 +102,7 @@ free_file(struct symbolizer_file *file)
 	HASH_FREE(file->answers, free);
 	symbolizer_types_free(file->types);
 	symbolizer_dwarf_free(file->dwarf);
-	free(file->symbols);
+	symbolizer_names_free(file->names);
 	dwfl_end(file->dwfl);
 	free(file);
 }
@@ -164,9 +155,33 @@ notice(struct symbolizer *symbolizer, const char *path, const char *text)
 	symbolizer->notices[symbolizer->notice_count++] = text_pool_add_text(symbolizer->pool, line);
 }
 
+static void
+put_build_id(char text[2 * BUILD_ID_SHOWN_BYTES + 1], const uint8_t *build_id, size_t bytes)
+{
+	(void)snprintf(text, 2 * BUILD_ID_SHOWN_BYTES + 1, "none");
+	for (size_t i = 0; i < bytes && i < BUILD_ID_SHOWN_BYTES; i++)
+		(void)snprintf(text + 2 * i, 3, "%02x", build_id[i]);
+}
+
+/* found: the build-id of what lies there now; of no bytes: none. */
+static void
+note_other(struct symbolizer *symbolizer, struct symbolizer_file *file, const uint8_t *found, size_t bytes)
+{
+	char recorded[2 * BUILD_ID_SHOWN_BYTES + 1];
+	char present[2 * BUILD_ID_SHOWN_BYTES + 1];
+	char text[128] = "is not the file that was recorded (its size or time is another)";
+
+	put_build_id(recorded, file->build_id, file->identity.build_id_bytes);
+	put_build_id(present, found, bytes);
+	if (file->identity.build_id_bytes != 0)
+		(void)snprintf(text, sizeof(text), "is not the build that was recorded (build id %s, now %s)", recorded,
+		               present);
+	file->absence = text_pool_add_text(symbolizer->pool, text);
+}
+
 /* A regular file that can be what was recorded; -1: none. */
 static int
-open_candidate(struct symbolizer *symbolizer, struct symbolizer_file *file, const char *prefix, bool *is_other)
+open_candidate(struct symbolizer *symbolizer, struct symbolizer_file *file, const char *prefix)
 {
 	const struct symbolizer_identity *wanted = &file->identity;
 	struct stat status;
@@ -190,7 +205,7 @@ open_candidate(struct symbolizer *symbolizer, struct symbolizer_file *file, cons
 	bool is_same_time = wanted->mtime_ns == 0 || prefix[0] != '\0' || wanted->mtime_ns == mtime_ns;
 
 	if (wanted->build_id_bytes == 0 && (!is_same_size || !is_same_time)) {
-		*is_other = true;
+		note_other(symbolizer, file, NULL, 0);
 		(void)close(fd);
 		return -1;
 	}
@@ -225,52 +240,18 @@ open_elf(struct symbolizer *symbolizer, struct symbolizer_file *file, int fd)
 	if (file->module == NULL)
 		(void)close(fd);
 	(void)dwfl_report_end(file->dwfl, NULL, NULL);
-	if (file->module == NULL || dwfl_module_getelf(file->module, &file->bias) == NULL)
+	if (file->module == NULL || dwfl_module_getelf(file->module, &file->bias) == NULL) {
+		note_other(symbolizer, file, NULL, 0);
 		return false;
+	}
 	if (file->identity.build_id_bytes == 0)
 		return true;
 	bytes = dwfl_module_build_id(file->module, &build_id, &at);
-	return bytes == (int)file->identity.build_id_bytes &&
-	       memcmp(build_id, file->build_id, file->identity.build_id_bytes) == 0;
-}
-
-/* The one to show last: it is found first. */
-ORDER_OF(compare_symbols, struct symbol,
-	order_numbers(a->start, b->start) ?: order_numbers(b->rank, a->rank)
-	?: order_numbers(b->index, a->index))
-
-/* Not before a name is asked for: a look into a process asks for types alone, mostly. */
-static void
-read_symbols(struct symbolizer_file *file)
-{
-	int count = file->has_symbols ? 0 : dwfl_module_getsymtab(file->module);
-
-	file->has_symbols = true;
-	if (count <= 0)
-		return;
-	file->symbols = memory_zeroed((size_t)count, sizeof(*file->symbols));
-	for (int i = 0; i < count; i++) {
-		GElf_Sym symbol;
-		GElf_Addr address;
-		const char *name = dwfl_module_getsym_info(file->module, i, &symbol, &address, NULL, NULL, NULL);
-		unsigned type = GELF_ST_TYPE(symbol.st_info);
-		unsigned binding = GELF_ST_BIND(symbol.st_info);
-
-		/* The names themselves are not looked at: those of PyTorch fill 70 MiB. */
-		if (name == NULL || symbol.st_name == 0 || symbol.st_shndx == SHN_UNDEF ||
-		    (type != STT_FUNC && type != STT_GNU_IFUNC))
-			continue;
-		file->symbols[file->symbol_count++] = (struct symbol){
-			.start = address,
-			.end = address + symbol.st_size,
-			.index = (uint32_t)i,
-			.rank = (binding == STB_GLOBAL ? 0u
-			         : binding == STB_WEAK ? 1u
-			                               : 2u) +
-			        (symbol.st_size == 0 ? 4u : 0u),
-		};
-	}
-	SORT(file->symbols, file->symbol_count, compare_symbols);
+	if (bytes == (int)file->identity.build_id_bytes &&
+	    memcmp(build_id, file->build_id, file->identity.build_id_bytes) == 0)
+		return true;
+	note_other(symbolizer, file, build_id, bytes > 0 ? (size_t)bytes : 0);
+	return false;
 }
 
 static void
@@ -283,7 +264,11 @@ too_much(struct symbolizer *symbolizer, struct symbolizer_file *file)
 	file->has_too_much = true;
 }
 
-/* The gate is shut. Not before it is asked for: to know who called whom, the file itself is enough. NULL = there is none. */
+/*
+ * The gate is shut. Not before it is asked for: to know who called whom, the file itself is enough. NULL = there is none, or it is of the
+ * C library: every stack ends there, its functions have the names of its table of symbols, and to unpack more takes ten times as long as
+ * the rest of a small report.
+ */
 static struct symbolizer_dwarf *
 dwarf_of(struct symbolizer_file *file)
 {
@@ -293,7 +278,9 @@ dwarf_of(struct symbolizer_file *file)
 	if (file->was_dwarf_read || file->module == NULL)
 		return file->dwarf;
 	file->was_dwarf_read = true;
-	dwarf = file->is_bearable ? dwfl_module_getdwarf(file->module, &file->dwarf_bias) : NULL;
+	dwarf = file->is_bearable && !place_is_of_libc(file->identity.path)
+	            ? dwfl_module_getdwarf(file->module, &file->dwarf_bias)
+	            : NULL;
 	if (dwarf == NULL)
 		return NULL;
 	(void)dwfl_module_info(file->module, NULL, NULL, NULL, NULL, NULL, NULL, &debug_path);
@@ -304,29 +291,39 @@ static void
 open_file(struct symbolizer *symbolizer, struct symbolizer_file *file)
 {
 	const char *const prefixes[] = { symbolizer->sysroot, "" };
-	bool is_other = false;
+	char text[256];
 
 	file->was_opened = true;
 	if (file->identity.path[0] != '/') // "[vdso]", "linux-vdso.so.1", nothing
 		return;
 	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]) && file->module == NULL; i++) {
-		int fd = prefixes[i] != NULL ? open_candidate(symbolizer, file, prefixes[i], &is_other) : -1;
+		int fd = prefixes[i] != NULL ? open_candidate(symbolizer, file, prefixes[i]) : -1;
 
 		if (fd >= 0 && !open_elf(symbolizer, file, fd)) {
-			is_other = true;
 			dwfl_end(file->dwfl);
 			file->dwfl = NULL;
 			file->module = NULL;
 		}
 	}
-	if (file->module == NULL) {
-		if (is_other)
-			notice(symbolizer, file->identity.path,
-			       "is not the file that was recorded: its functions are shown "
-			       "without names; report where it was recorded, or give the old files with --sysroot");
-		else if (symbolizer->missing_count++ == 0)
+	if (file->module != NULL) {
+		file->absence = NULL;
+	} else if (file->absence != NULL) {
+		(void)snprintf(text, sizeof(text),
+		               "%s: its functions are shown without names; report where it was recorded, or give the old files "
+		               "with --sysroot",
+		               file->absence);
+		notice(symbolizer, file->identity.path, text);
+	} else {
+		file->absence = "is not on this machine";
+		if (symbolizer->missing_count++ == 0)
 			symbolizer->first_missing = file->identity.path;
 	}
+}
+
+const char *
+symbolizer_absence(const struct symbolizer_file *file)
+{
+	return file->absence;
 }
 
 /* ".part.0", ".constprop.1", ".isra.0", ".cold", ".lto_priv.0", ".llvm.123": copies of the same source function. */
@@ -383,22 +380,12 @@ readable(struct symbolizer *symbolizer, const char *symbol)
 static const char *
 symbol_name(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address)
 {
-	size_t low;
+	const char *name;
 
-	read_symbols(file);
-	low = SORTED_UP_TO(file->symbols, file->symbol_count, start, address);
-	for (size_t steps = 0; low > 0 && steps < ENCLOSING_STEPS_MAX; steps++) {
-		const struct symbol *symbol = &file->symbols[--low];
-		GElf_Sym unused;
-		GElf_Addr at;
-		const char *name;
-
-		if (address >= symbol->end && (symbol->end != symbol->start || steps != 0))
-			continue;
-		name = dwfl_module_getsym_info(file->module, (int)symbol->index, &unused, &at, NULL, NULL, NULL);
-		return name != NULL ? readable(symbolizer, name) : "";
-	}
-	return "";
+	if (file->names == NULL)
+		file->names = symbolizer_names_new(file->module);
+	name = symbolizer_names_find(file->names, address);
+	return name != NULL ? readable(symbolizer, name) : "";
 }
 
 static const char *

@@ -50,6 +50,12 @@ size_t symbolizer_resolve(struct symbolizer *symbolizer, struct symbolizer_file 
                           const struct symbol_frame **frames);
 
 /*
+ * Why nothing of this file has a name: "is not the build that was recorded (build id X, now Y)", "is not on this machine"; of the pool.
+ * NULL = it is here, or nothing was asked of it yet.
+ */
+const char *symbolizer_absence(const struct symbolizer_file *file);
+
+/*
  * Types of C and C++, by debug information alone; NULL = not known. They live in the pool.
  *
  * address  of a variable's begin, as in the file's symbol table; thread-local: from the beginning of the file's part

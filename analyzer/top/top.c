@@ -62,6 +62,8 @@ sample_again(struct watch *watch, struct fail *fail)
 	top_sample_free(watch->sample);
 	watch->sample = fresh;
 	watch->next = after_pause(before);
+	watch->state.taken = time(NULL);
+	watch->state.every_seconds = watch->next - before;
 	return true;
 }
 
@@ -244,6 +246,15 @@ show(struct watch *watch)
 	top_canvas_free(&canvas);
 }
 
+/* A key acts at once, also where a capture takes long to read. */
+static void
+show_that_it_reads(struct watch *watch)
+{
+	(void)snprintf(watch->message, sizeof(watch->message), "reading ...");
+	show(watch);
+	watch->message[0] = '\0';
+}
+
 /* The key that ends us, or the end of what ran when we began. *has_ended: the latter. */
 static bool
 loop(struct watch *watch, bool *has_ended, struct fail *fail)
@@ -260,6 +271,8 @@ loop(struct watch *watch, bool *has_ended, struct fail *fail)
 			if (!watch->sample->is_running && watch->next != 0)
 				watch->next = after_pause(now);
 		}
+		if (watch->next == 0)
+			show_that_it_reads(watch);
 		if (now >= watch->next && (watch->next == 0 || watch->sample->is_running) && !sample_again(watch, fail))
 			return false;
 		was_running = was_running || watch->sample->is_running;
@@ -385,6 +398,7 @@ top_once(const struct top_options *options, struct fail *fail)
 	is_good = sample_again(&watch, fail);
 	if (is_good) {
 		top_canvas_make(&canvas, options->rows, options->columns);
+		watch.state.taken = 0;
 		top_view_draw(watch.sample, &watch.state, &canvas);
 		print(&canvas);
 		top_canvas_free(&canvas);

@@ -153,6 +153,27 @@ span(double seconds, char text[UNITS_TEXT_BYTES])
 
 /* ---- the head ---- */
 
+/* On the right: of when the figures are, and when the next ones come. A slow capture is not read each second. */
+static void
+draw_clock(const struct top_state *state, struct top_canvas *canvas)
+{
+	char text[48];
+	struct tm local;
+	size_t used;
+	unsigned column;
+
+	if (state->taken == 0)
+		return;
+	used = strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&state->taken, &local));
+	(void)snprintf(text + used, sizeof(text) - used, ", every %.0f s", state->every_seconds);
+	column = canvas->columns > strlen(text) ? canvas->columns - (unsigned)strlen(text) : 0;
+	for (unsigned i = column > 2 ? column - 2 : 0; i < canvas->columns; i++) {
+		if (canvas->cells[i].character != 0 && canvas->cells[i].character != L' ')
+			return; // the name is more worth
+	}
+	(void)put(canvas, 0, column, TOP_SOFT, text);
+}
+
 static void
 draw_title(const struct top_sample *sample, const struct top_state *state, struct top_canvas *canvas)
 {
@@ -172,6 +193,7 @@ draw_title(const struct top_sample *sample, const struct top_state *state, struc
 		(void)put_format(canvas, 0, column + 2, TOP_PLAIN, "ended: exit status %d", first->exit_status);
 	else
 		(void)put(canvas, 0, column + 2, TOP_ALARM, "ended: nobody saw how");
+	draw_clock(state, canvas);
 }
 
 /* Until the limit, if live bytes go on to grow as since then; FORECAST_MOST_SECONDS: not soon, or nobody knows. */
@@ -387,24 +409,40 @@ put_source(struct page *page, const struct top_sample *sample, const struct top_
 	}
 }
 
-static void
-put_stack(struct page *page, const struct top_sample *sample, const struct top_row *row, enum top_kind kind)
+/* How many they are. */
+static size_t
+put_frames(struct page *page, const struct report_line *line, bool is_python)
 {
-	struct report_line line = report_line(sample->report, row->line);
 	char place[PLACE_TEXT_BYTES];
+	size_t before = page->row;
 
-	page_put(page, TOP_BOLD,
-	         "Stack of its largest call site, %s live, innermost first:", UNITS_BYTES(line.largest.of.live_bytes));
-	for (uint32_t i = 0; i < line.largest.of.frame_count; i++) {
-		struct report_frame frame = report_frame(&line.largest, i);
+	for (uint32_t i = 0; i < line->largest.of.frame_count; i++) {
+		struct report_frame frame = report_frame(&line->largest, i);
 		const struct model_frame *of = &frame.of;
 
-		if ((kind == TOP_PYTHON && of->kind != MODEL_FRAME_PYTHON) ||
-		    (kind == TOP_NATIVE && of->kind == MODEL_FRAME_PYTHON))
+		if ((of->kind == MODEL_FRAME_PYTHON) != is_python)
 			continue;
 		(void)place_text(of->file, of->line, of->function, of->module, frame.offset, place);
 		page_put(page, of->is_user ? TOP_PLAIN : TOP_SOFT, "  %s", place_related(frame.relation, place));
 	}
+	return page->row - before;
+}
+
+/* Those of Python stand first: the native ones below them may fill the screen. */
+static void
+put_stack(struct page *page, const struct top_sample *sample, const struct top_row *row, enum top_kind kind)
+{
+	struct report_line line = report_line(sample->report, row->line);
+	size_t count = 0;
+
+	page_put(page, TOP_BOLD,
+	         "Stack of its largest call site, %s live, innermost first:", UNITS_BYTES(line.largest.of.live_bytes));
+	if (kind != TOP_NATIVE)
+		count = put_frames(page, &line, true);
+	if (kind == TOP_ALL && count != 0 && count < line.largest.of.frame_count)
+		page_put(page, TOP_BOLD, "Its native frames:");
+	if (kind != TOP_PYTHON)
+		(void)put_frames(page, &line, false);
 	if (line.largest.of.frame_count == 0)
 		page_put(page, TOP_SOFT, "  it is not known");
 }

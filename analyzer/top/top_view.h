@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 #include <wchar.h>
 
 #include "top/top_sample.h"
@@ -40,6 +41,8 @@ struct top_state {
 	bool is_open;        // the chosen row's stack and source instead of the rows
 	size_t scrolled;     // rows of these
 	const char *message; // NULL: it is printed once
+	time_t taken;        // when the sample was; 0 = is not shown
+	double every_seconds;
 };
 
 /* state->first is set so that the chosen row can be seen. */

@@ -20,7 +20,6 @@
 #define WORTH_LEAKING_BYTES (UINT64_C(1) << 20) // as in a check
 #define SWEPT_PART 2                            // of the peak: less is not what made it
 #define SWEPT_LITTLE_PART 8                     // the same: less is not worth a word
-#define ROUNDS_TELLING 8                        // that are recognised: a table that is read at once takes fewer
 #define COLLECTED_PERCENT 90                    // of the peak: more of it in one line is not said to need no action
 #define COLLECTED_BLOCKS 8                      // fewer are no collection
 #define MANY_THREADS 8                          // as many arenas as threads, up to eight for each processor
@@ -77,7 +76,7 @@ say_freed(const struct verdict_facts *facts, struct verdict *verdict)
 	bool is_sparse_worth = verdict_sparse_of(freed) >= freed->freed_bytes / 4 && verdict_sparse_of(freed) != 0;
 	const char *trim = freed->process->python_version != 0 ? "ctypes.CDLL(None).malloc_trim(0)" : "malloc_trim(0)";
 
-	if (freed->empty_bytes == 0 && freed->sparse_bytes == 0) {
+	if (!is_empty_worth && !is_sparse_worth) {
 		say_next(
 			verdict,
 			"call %s after much was freed; where that does not help, few blocks keep whole pages: allocate those that stay "
@@ -378,9 +377,11 @@ ADVICE_TEST(is_well, verdict->end == VERDICT_END_OK)
 ADVICE_TEST(is_last_taker_known, verdict_was_memory_short(verdict->cause) && facts->last_taker.site_count != 0)
 ADVICE_TEST(are_imports_most, facts->import_bytes > verdict_told_live_bytes(facts) / 2)
 ADVICE_TEST(is_line_known, facts->top_live.site_count != 0)
-/* Too few generations to judge, but it kept blocks in round after round. */
-ADVICE_TEST(is_perhaps_growing, facts->top_live.site_count != 0 && rank_may_accumulate(facts->top_live.telling) &&
-                                    facts->top_live.telling->steps >= ROUNDS_TELLING)
+/* It holds most of what the process gained, and is too short to judge; or a look has found what holds it, whatever it is. */
+ADVICE_TEST(is_perhaps_kept, is_line_known(facts, verdict) && !verdict_is_backlog(facts) &&
+                                 ((rank_keeps_all(facts->top_live.telling) &&
+                                   verdict_is_most_of_live(facts, facts->top_live.live_bytes)) ||
+                                  is_holder_known(facts, &facts->top_live)))
 ADVICE_TEST(is_backlog, verdict_is_backlog(facts))
 ADVICE_TEST(is_anything, true)
 
@@ -388,17 +389,16 @@ static void
 say_bound_backlog(const struct verdict_facts *facts, struct verdict *verdict)
 {
 
-	say_next(
-		verdict,
-		"bound what holds the blocks of %s (a queue?), or release them faster: it takes more than is released; or give "
-		"the program more memory",
-		verdict_line_text(&facts->top_live, PLACE_ROOM));
+	if (!say_holder(facts, &facts->top_live, verdict))
+		say_next(verdict, "bound what holds the blocks of %s (a queue?)",
+		         verdict_line_text(&facts->top_live, PLACE_ROOM));
+	say_next(verdict, ", or release them faster: it takes more than is released; or give the program more memory");
 }
 
 static void
 say_kept_or_needed(const struct verdict_facts *facts, struct verdict *verdict)
 {
-	say_blocks_kept(facts, &facts->top_live, verdict);
+	say_growth_kept(facts, &facts->top_live, verdict);
 	say_next(verdict, "; if all of it is needed at once, hold less (smaller pieces, a smaller type)");
 }
 
@@ -530,12 +530,12 @@ static const struct advice rows[] = {
 	{ "nothing", is_well,
 	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
 	  .is_nothing = true },
+	{ "release-blocks-or-hold-less", is_perhaps_kept, .say = say_kept_or_needed },
 	{ "hold-less", is_last_taker_known,
 	  .text = "hold less at once at {last taker}, which took much last, or at {line} (smaller pieces, a smaller type, release earlier), or give "
 	          "the program more memory" },
 	{ "import-less", are_imports_most,
 	  .text = "give the program more memory, or import less: most of what was live was left by imports" },
-	{ "release-blocks-or-hold-less", is_perhaps_growing, .say = say_kept_or_needed },
 	{ "bound-backlog", is_backlog, .say = say_bound_backlog },
 	{ "share-what-children-read", is_copied_too, .say = say_share_or_hold_less },
 	{ "hold-less", is_line_known,

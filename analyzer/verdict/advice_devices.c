@@ -32,6 +32,8 @@ ADVICE_TEST(is_taken_by_tensorflow, is_taken_in_advance(facts, "TensorFlow"))
 ADVICE_TEST(is_taken_by_another, is_taken_in_advance(facts, NULL))
 ADVICE_TEST(is_in_pieces, verdict_is_device_request(facts) && verdict_is_device_fragmented(facts) &&
                               !verdict_is_device_growth_the_story(facts))
+ADVICE_TEST(is_in_expandable_pieces,
+            is_in_pieces(facts, verdict) && facts->model->processes[facts->refused->process].has_expandable_segments)
 ADVICE_TEST(are_tensors_growing,
             verdict_is_device_request(facts) && verdict_does_device_grow(facts) && facts->device.tensors != NULL)
 ADVICE_TEST(are_device_blocks_growing, verdict_is_device_request(facts) && verdict_does_device_grow(facts))
@@ -63,6 +65,20 @@ say_expandable(const struct verdict_facts *facts, struct verdict *verdict)
 		UNITS_BYTES(facts->device.cache_bytes));
 }
 
+/* Those that are small pin a whole segment each. */
+static void
+say_lasting(const struct verdict_facts *facts, struct verdict *verdict)
+{
+	say_next(verdict, "expandable_segments is on already: ");
+	for (size_t i = 0; i < facts->lasting_count; i++)
+		say_next(verdict, "%s%s", i == 0 ? "make what lives long before the rest, at " : " and ",
+		         verdict_line_text(&facts->lasting[i], PLACE_ROOM));
+	say_next(verdict,
+	         facts->lasting_count != 0
+	             ? ", or give back what is free between two phases (torch.cuda.empty_cache())"
+	             : "give back what is free between two phases (torch.cuda.empty_cache()), or ask for less at once");
+}
+
 static void
 say_device_tensors(const struct verdict_facts *facts, struct verdict *verdict)
 {
@@ -84,6 +100,7 @@ const struct advice device_rows[] = {
 	  .text = "TensorFlow takes most of a device when it starts: TF_FORCE_GPU_ALLOW_GROWTH=true shows what is really used" },
 	{ "preallocate-less", is_taken_by_another,
 	  .text = "take less in advance at {device line}: a framework has a switch for that (vLLM: --gpu-memory-utilization; a memory pool: its initial size)" },
+	{ "make-lasting-first", is_in_expandable_pieces, .say = say_lasting },
 	{ "expandable-segments", is_in_pieces, .say = say_expandable },
 	{ "release-tensors", are_tensors_growing, .say = say_device_tensors },
 	{ "release-device-blocks", are_device_blocks_growing,

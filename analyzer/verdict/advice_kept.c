@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/text_start.h"
 #include "base/units.h"
 #include "verdict/advice_rows.h"
 #include "verdict/words.h"
@@ -33,13 +34,16 @@ are_lost(const struct verdict_facts *facts, const struct rank_line *line)
 	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "lost") == 0;
 }
 
+/* A stack or a register is nothing that a person can act on. */
 bool
 is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
 {
 	const struct holders_line *held = verdict_holders_of(facts, line);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 
-	return way != NULL && (strcmp(way->kind, "held") == 0 || strcmp(way->kind, "lost") == 0);
+	return way != NULL && ((strcmp(way->kind, "held") == 0 && !text_starts(way->text, "the stack of thread ") &&
+	                        !text_starts(way->text, "a register of thread ")) ||
+	                       strcmp(way->kind, "lost") == 0);
 }
 
 /* Where the graph's first nodes were made: " of train.py:28 fit, one after another, grad_fn chain ...". Returns bytes. */
@@ -146,6 +150,13 @@ if_unfinished(const struct verdict_facts *facts, const struct rank_line *line)
 	           : "";
 }
 
+/* In a Python program too: nothing of Python keeps what a library in C forgets to free. */
+static bool
+is_native(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	return line->where != NULL ? line->where->kind == MODEL_FRAME_NATIVE : facts->live_process->python_version == 0;
+}
+
 void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
@@ -154,12 +165,12 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 		say_next(verdict, "%s", are_lost(facts, line) ? "" : if_data_set(verdict, line));
 		return;
 	}
-	say_next(
-		verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, PLACE_ROOM),
-		facts->live_process->python_version == 0 ? "often a container that grows, a cache, or a release that is missing"
-		: verdict_has_tensors(facts->model) ? "often a list that is appended to, a running sum of tensors, or a cache"
-											: "often a list that is appended to, or a cache",
-		if_unfinished(facts, line), if_data_set(verdict, line));
+	say_next(verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, PLACE_ROOM),
+	         is_native(facts, line) ? "often a container that grows, a cache, or a release that is missing"
+	         : verdict_has_tensors(facts->model)
+	             ? "often a list that is appended to, a running sum of tensors, or a cache"
+	             : "often a list that is appended to, or a cache",
+	         if_unfinished(facts, line), if_data_set(verdict, line));
 }
 
 void

@@ -12,11 +12,13 @@
 #include "base/items.h"
 #include "base/text_start.h"
 
+#define CRASH_PLACES_MANY 3       // a bug crashes at one place, or at two
 #define BEYOND_PART 8             // of what was ever in memory: lines that held so much more are told as that
 #define NEAR_LIMIT_PERCENT 97     // charged of the limit at the last heartbeat; measured at kills: 98 and more
 #define FAR_FROM_LIMIT_PERCENT 80 // below this, memory is not the suspect
 #define LOW_AVAILABLE_PERCENT 5   // of the machine's memory
 #define TIGHT_PERCENT 80          // of the limit; less is room enough
+#define STARTER_PART 16           // of what the program held at its peak: who holds more does work of its own
 #define MUCH_MORE 64              // times what was live
 // an error that nothing caught, until Python is gone: 1 MiB, measured; from 1 MiB on it is known
 #define ERROR_BYTES (UINT64_C(4) << 20)
@@ -52,6 +54,32 @@ explains(const struct model_process *lost, uint64_t lost_bytes, const struct mod
 }
 
 /*
+ * A script, or timeout(1), that runs one program, and both ended well: the program is the story. NULL = it ran none, or several, or holds
+ * memory of its own.
+ */
+static const struct model_process *
+only_program(const struct model *model, const struct verdict_now *now, const struct model_process *starter)
+{
+	const struct model_process *child = NULL;
+
+	for (size_t i = 0; i < model->process_count; i++) {
+		const struct model_process *process = &model->processes[i];
+
+		/* Between them a small one may have left no capture. */
+		if (process == starter ||
+		    (process->parent < 0 ? starter != &model->processes[0] : starter != &model->processes[process->parent]))
+			continue;
+		if (child != NULL)
+			return NULL;
+		child = process;
+	}
+	return child != NULL && starter->peak_bytes < child->peak_bytes / STARTER_PART &&
+	               verdict_end_of(starter, now) == VERDICT_END_OK && verdict_end_of(child, now) == VERDICT_END_OK
+	           ? child
+	           : NULL;
+}
+
+/*
  * The first process of the session, or what it became by exec. When that one failed by itself and one of its
  * descendants is gone without a trace, or failed for want of memory, the death to explain may be the descendant's.
  */
@@ -82,6 +110,8 @@ find_subject(const struct verdict_now *now, struct verdict_facts *facts)
 	if (verdict_is_timeout(first) && lost != NULL &&
 	    (verdict_end_of(first, now) == VERDICT_END_SIGNAL || verdict_end_of(first, now) == VERDICT_END_GONE))
 		facts->process = lost;
+	for (const struct model_process *next = first; (next = only_program(model, now, next)) != NULL;)
+		facts->process = next;
 	if (verdict_end_of(first, now) != VERDICT_END_FAILED || has_fatal_refusal(model, now, first))
 		return;
 	if (lost != NULL && explains(lost, facts->lost_bytes, first))
@@ -184,7 +214,10 @@ verdict_facts_gather(struct finished_model finished, const struct verdict_now *n
 	else if (facts->process->state == KMEM_STATE_CLEAN_EXIT)
 		facts->exit_code = facts->process->exit_code;
 	gather_launched(now, facts);
-	verdict_log_gather(now, facts);
+	if (verdict_is_sudden(facts->end))
+		facts->log = end_log_find(facts->process, now);
+	if (facts->lost_child != NULL && facts->lost_child != facts->process)
+		facts->lost_log = end_log_find(facts->lost_child, now);
 	gather_usage(facts);
 	facts->refused = refusal_of_end(model, now, (unsigned)(facts->process - model->processes));
 	verdict_device_gather(now, facts);
@@ -192,6 +225,14 @@ verdict_facts_gather(struct finished_model finished, const struct verdict_now *n
 	verdict_peak_gather(facts);
 	verdict_copies_gather(model, &facts->copies);
 	verdict_forecast_gather(facts);
+}
+
+bool
+verdict_crashes_anywhere(const struct verdict_facts *facts)
+{
+	/* Of an interpreter the name says nothing of the program. */
+	return facts->process->python_version == 0 && !facts->log.is_at_stack &&
+	       facts->log.crash_places >= CRASH_PLACES_MANY;
 }
 
 bool

@@ -5,7 +5,6 @@
  * facts_lines.c    who held the memory, at the end and at the peak: processes and lines
  * facts_memory.c   where is what was in memory; fragmentation
  * facts_devices.c  what filled a device
- * facts_log.c      what the logs of the system say about it
  * facts_children.c child processes that were lost, or that copied what their parent had built
  * facts_forecast.c when the limit will be reached
  */
@@ -17,6 +16,7 @@
 #include <stdint.h>
 
 #include "analysis/device_parts.h"
+#include "analysis/end_log.h"
 #include "analysis/peak_import.h"
 #include "analysis/rank.h"
 #include "model/model.h"
@@ -49,6 +49,8 @@ struct verdict_part {
 	bool is_lines;    // what is live at recorded lines
 	uint64_t bytes;
 };
+#define VERDICT_LASTING_MAX 2
+
 /* Memory that one process freed and malloc keeps. */
 #define VERDICT_PINNING_MAX 3
 struct verdict_freed {
@@ -97,26 +99,6 @@ struct verdict_asked {
 	const char *name; // as it was asked for: "cuda" is all devices; NULL = all memory was
 	const struct model_domain *largest;
 	struct rank_line growing; // the line there that accumulates most; site_count == 0: none
-};
-
-/* A line of a log that tells how the process ended. */
-enum verdict_log_kind {
-	VERDICT_LOG_NONE,
-	VERDICT_LOG_LIMIT,    // the kernel killed it for a cgroup's limit
-	VERDICT_LOG_MACHINE,  // the same for the machine's memory
-	VERDICT_LOG_DAEMON,   // a low-memory daemon killed it
-	VERDICT_LOG_CRASH,    // it crashed
-	VERDICT_LOG_HARDWARE, // memory or a GPU that it used is broken
-};
-struct verdict_log {
-	enum verdict_log_kind kind;
-	bool is_by_name;   // the log counts processes of the host: it fits by name and time, not by its number
-	bool is_of_thread; // with CRASH: name and time fit, the number does not: it is taken for that of a thread
-	bool is_at_stack;  // with CRASH: the address that could not be reached lies where the stack would grow
-	// with CRASH: at how many different places programs of this name crashed since the machine started
-	uint32_t crash_places;
-	char writer[32]; // "kernel", "earlyoom"
-	char text[200];  // of the line, its end cut
 };
 
 /* At this rate the limit is reached: where something grows steadily, and never from a start-up. */
@@ -184,10 +166,13 @@ struct verdict_facts {
 	struct device_parts device;
 	uint64_t refused_held_bytes; // there, by the process that was refused, then
 	struct rank_line top_device; // of its tensors, or else of its memory; site_count == 0: none
-	uint64_t growing_bytes;      // of all lines of class leak in the same domain
-	size_t growing_count;        // how many lines those are
-	uint64_t growing_rounds;     // how often the one of them that is run least was run
-	size_t retried_count;        // requests to the device that were met later
+	// of its tensors: the largest lines that hold what they make, and do not make it again each step
+	struct rank_line lasting[VERDICT_LASTING_MAX];
+	size_t lasting_count;
+	uint64_t growing_bytes;  // of all lines of class leak in the same domain
+	size_t growing_count;    // how many lines those are
+	uint64_t growing_rounds; // how often the one of them that is run least was run
+	size_t retried_count;    // requests to the device that were met later
 	// a line on the largest device that accumulates, of another end; site_count == 0: none
 	struct rank_line growing_device;
 	// tensors of a step that was refused before, alive when the last one was; 0 = not worth telling
@@ -292,6 +277,8 @@ bool verdict_is_arena(const struct verdict_facts *facts, const struct rank_line 
 bool verdict_is_rest_of_arenas(const struct rank_line *line);
 /* What a look found of the line; NULL: nobody looked at it. */
 const struct holders_line *verdict_holders_of(const struct verdict_facts *facts, const struct rank_line *line);
+/* So much is most of what was live, without what imports left. */
+bool verdict_is_most_of_live(const struct verdict_facts *facts, uint64_t bytes);
 /* Most of what was live is of a line of class leak. */
 bool verdict_is_accumulating(const struct verdict_facts *facts);
 /* Most of what was live is of a line of class backlog, in many blocks: one block that grows is no queue. */
@@ -348,9 +335,6 @@ bool verdict_has_tensors(
 	const struct model *model); // of PyTorch, TensorFlow, JAX, or on a device: as far as call sites tell
 bool verdict_is_preallocated(const struct verdict_facts *facts); // a few blocks are most of the device
 
-/* ---- facts_log.c ---- */
-
-void verdict_log_gather(const struct verdict_now *now, struct verdict_facts *facts); // after `end` and lost_child
 /* It crashed, and so did programs of its name at places that have nothing to do with each other. */
 bool verdict_crashes_anywhere(const struct verdict_facts *facts);
 

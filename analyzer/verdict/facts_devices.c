@@ -14,6 +14,7 @@
 
 #define FRAGMENTED_PART 8 // of what PyTorch took: as much must lie idle before fragmentation is to blame
 #define KEPT_PART 8       // of the tensors: as much must be left of an earlier refusal
+#define LASTING_PART 64   // of the tensors: smaller lines are not told
 #define CHURN 4           // allocations for each block that is alive: tensors of a step, not weights
 #define ROUNDS_MIN 6      // lines that ran less often do not tell the pace
 #define PREALLOCATED_BLOCKS 3
@@ -160,6 +161,19 @@ gather_pinned(struct verdict_facts *facts)
 	rank_free(ranked);
 }
 
+/* Lines whose tensors live long: between them lie the pieces that are free. */
+static void
+gather_lasting(struct verdict_facts *facts, const struct ranked *ranked)
+{
+	for (size_t i = 0; i < ranked->line_count && facts->lasting_count < VERDICT_LASTING_MAX; i++) {
+		const struct rank_line *line = &ranked->lines[i];
+
+		if (line->live_count != 0 && line->live_bytes >= facts->device.tensor_bytes / LASTING_PART &&
+		    line->allocated_count < CHURN * line->live_count)
+			facts->lasting[facts->lasting_count++] = *line;
+	}
+}
+
 /* What was alive on the device that had no more. */
 static void
 gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
@@ -187,6 +201,8 @@ gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 	if (ranked->line_count != 0 && ranked->lines[0].live_bytes != 0)
 		facts->top_device = ranked->lines[0];
 	gather_growth(facts, ranked);
+	if (facts->device.tensors != NULL)
+		gather_lasting(facts, ranked);
 	rank_free(ranked);
 }
 

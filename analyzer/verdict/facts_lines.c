@@ -533,8 +533,8 @@ verdict_peak_gather(struct verdict_facts *facts)
 	rank_free(peak);
 }
 
-static bool
-is_most_of_live(const struct verdict_facts *facts, uint64_t bytes)
+bool
+verdict_is_most_of_live(const struct verdict_facts *facts, uint64_t bytes)
 {
 	uint64_t import_bytes = facts->import_bytes < facts->live_bytes ? facts->import_bytes : 0; // of PyTorch 300 MiB
 
@@ -544,14 +544,14 @@ is_most_of_live(const struct verdict_facts *facts, uint64_t bytes)
 bool
 verdict_is_accumulating(const struct verdict_facts *facts)
 {
-	return facts->top_live.leak == MODEL_LEAK_LEAK && is_most_of_live(facts, facts->top_live.leaking_bytes);
+	return facts->top_live.leak == MODEL_LEAK_LEAK && verdict_is_most_of_live(facts, facts->top_live.leaking_bytes);
 }
 
 bool
 verdict_is_backlog(const struct verdict_facts *facts)
 {
 	return facts->top_live.leak == MODEL_LEAK_BACKLOG && facts->top_live.live_count >= BACKLOG_BLOCKS_MIN &&
-	       is_most_of_live(facts, facts->top_live.live_bytes);
+	       verdict_is_most_of_live(facts, facts->top_live.live_bytes);
 }
 
 bool

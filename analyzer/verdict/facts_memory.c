@@ -32,8 +32,10 @@
 #define LOOK_LATE_NS UINT64_C(100000000) // a sample so shortly before the end shows the end
 #define CHANGED_PART 8                   // where memory has changed by this part, the sample is too old
 #define LAST_PART 16                     // of the run: its last moments
-#define LAST_VOLUME_PART 8               // of what was freed
-#define FALLEN_PART 4                    // this part of what was live was freed since the sample
+#define LAST_NS UINT64_C(1000000000) // or so long, in so much of the run: a busy machine lets a process that ends wait
+#define LAST_LONG_PART 4             //
+#define LAST_VOLUME_PART 8           // of what was freed
+#define FALLEN_PART 4                // this part of what was live was freed since the sample
 
 /* ---- what is in memory of lines ---- */
 
@@ -310,6 +312,7 @@ was_freed_last(const struct verdict_freed *freed)
 	size_t low = process->point_count; // from here on little is live
 	const struct model_point *end;
 	uint64_t low_ns;
+	uint64_t run_ns;
 	uint64_t last_ns;
 
 	while (low > 0 && process->points[low - 1].live_bytes < high_bytes)
@@ -322,7 +325,8 @@ was_freed_last(const struct verdict_freed *freed)
 	     i-- > 0 && process->heartbeats[i].live_bytes < high_bytes &&
 	     process->heartbeats[i].monotonic_ns > process->points[low - 1].monotonic_ns;)
 		low_ns = amount_lesser(low_ns, process->heartbeats[i].monotonic_ns);
-	last_ns = amount_greater((end->monotonic_ns - process->points[0].monotonic_ns) / LAST_PART, LOOK_LATE_NS);
+	run_ns = end->monotonic_ns - process->points[0].monotonic_ns;
+	last_ns = amount_greater(run_ns / LAST_PART, amount_lesser(run_ns / LAST_LONG_PART, LAST_NS));
 	return end->monotonic_ns - low_ns <= last_ns &&
 	       end->volume_bytes - process->points[low].volume_bytes <= freed->freed_bytes / LAST_VOLUME_PART;
 }
@@ -337,13 +341,14 @@ was_freed_by_ending(const struct verdict_facts *facts)
 	uint64_t released_bytes = 0;
 	uint64_t swept_bytes = 0;
 
-	if ((facts->end != VERDICT_END_OK && facts->end != VERDICT_END_FAILED) || facts->model->process_count > 1 ||
-	    facts->memory.freed.freed_bytes == 0)
+	if ((facts->end != VERDICT_END_OK && facts->end != VERDICT_END_FAILED) ||
+	    facts->memory.freed.process != facts->process || facts->memory.freed.freed_bytes == 0)
 		return false;
 	if (was_freed_last(&facts->memory.freed))
 		return true;
 	EACH (site, facts->model->sites, facts->model->site_count) {
-		if (facts->model->domains[site->domain].id.kind != DOMAIN_HEAP)
+		if (facts->model->domains[site->domain].id.kind != DOMAIN_HEAP ||
+		    &facts->model->processes[site->process] != facts->process)
 			continue;
 		swept_bytes += amount_lesser(site->swept_bytes, MOST);
 		released_bytes += amount_lesser(site->released_bytes, MOST);

@@ -510,7 +510,8 @@ find_device(struct verdict_facts *facts, struct verdict *verdict)
 		add(verdict, FINDING_DEVICE_PREALLOCATED, facts->top_device.live_bytes, refused->total_bytes,
 		    &facts->top_device);
 	else if (parts->device != NULL && verdict_is_device_fragmented(facts) && !verdict_is_device_growth_the_story(facts))
-		add(verdict, FINDING_DEVICE_FRAGMENTED, parts->cache_bytes, parts->live_bytes, NULL);
+		add(verdict, FINDING_DEVICE_FRAGMENTED, parts->cache_bytes, parts->live_bytes,
+		    facts->lasting_count != 0 ? &facts->lasting[0] : NULL);
 	if (facts->retried_count != 0)
 		add(verdict, FINDING_DEVICE_RETRIED, 0, 0, NULL);
 }

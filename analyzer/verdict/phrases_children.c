@@ -16,9 +16,9 @@ PHRASE(LOST_CHILDREN)
 	bool is_one = facts->lost_count == 1;
 
 	if (is_one)
-		say(verdict, " One child process was ended by a signal or crashed: ");
+		say(verdict, " One child process ended without a clean exit: ");
 	else
-		say(verdict, " %zu child processes were ended by a signal or crashed, and held %s in sum. The largest, ",
+		say(verdict, " %zu child processes ended without a clean exit, and held %s in sum. The largest, ",
 		    facts->lost_count, UNITS_BYTES(finding->bytes));
 	say_process(facts->lost_child, verdict);
 	say(verdict, is_one ? ". It held " : ", held ");
@@ -33,8 +33,8 @@ PHRASE(LOST_CHILDREN)
 			say(verdict, ", %.1f s before the end", (double)(ended_ns - seen_ns) / 1e9);
 		say(verdict, "; it held %s.", UNITS_BYTES(facts->first_lost->live_bytes));
 	}
-	say(verdict, " Only %s parent knows the signal%s; a pool that closes sends SIGTERM.", is_one ? "its" : "their",
-	    is_one ? "" : "s");
+	say(verdict, " Only %s parent knows how%s.", is_one ? "its" : "their",
+	    facts->model->process_count > 2 ? "; a pool that closes sends SIGTERM" : "");
 }
 
 PHRASE(COPIES)

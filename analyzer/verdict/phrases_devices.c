@@ -106,5 +106,12 @@ PHRASE_TEXT(
 	" {bytes} of the tensors were those of an earlier step, which was refused memory as well: often the traceback of its exception keeps them.")
 PHRASE_TEXT(DEVICE_OTHERS,
             " {bytes} of what is in use there is not this program's: other processes, contexts, kernels.")
-PHRASE_TEXT(DEVICE_FRAGMENTED,
-            " PyTorch's cache held another {bytes} there, more than was asked for, but in pieces that were too small.")
+PHRASE(DEVICE_FRAGMENTED)
+{
+	say(verdict, " PyTorch's cache held another %s there, more than was asked for, but in pieces that were too small",
+	    UNITS_BYTES(finding->bytes));
+	for (size_t i = 0; i < facts->lasting_count; i++)
+		say(verdict, "%s %s of %s", i == 0 ? ": between them lie tensors that live long," : " and",
+		    UNITS_BYTES(facts->lasting[i].live_bytes), verdict_line_text(&facts->lasting[i], PLACE_ROOM));
+	say(verdict, ".");
+}

@@ -12,10 +12,14 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "verdict/limit_owner.h"
 #include "verdict/words.h"
+
+#define NATIVE_FRAMES_PART \
+	64 // of stacks of Python that hold more than this part of the heap the recorder keeps native frames
 
 static void
 say_who(const struct verdict_facts *facts, struct verdict *verdict)
@@ -138,7 +142,8 @@ end_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 		say(verdict, ", but meanwhile the kernel killed %" PRIu64 " process%s of its container for lack of memory",
 		    facts->cgroup_kills, plural(facts->cgroup_kills, "es"));
 	else
-		say(verdict, ", but the kernel killed one of its child processes for lack of memory");
+		say(verdict, ", but the kernel killed %s for lack of memory",
+		    facts->lost_count == 1 ? "its child process" : "at least one of its child processes");
 	say_confidence(facts, verdict);
 	if (facts->lost_count == 1)
 		say(verdict, " Its child process ");
@@ -204,18 +209,21 @@ end_device_memory(const struct verdict_facts *facts, struct verdict *verdict)
 	say(verdict, " by the driver.");
 }
 
-/* Python raises this for a request of its own; PyTorch has another error for its. */
+/*
+ * Python raises MemoryError for a request of its own. A library that is refused one raises what it likes: PyTorch a RuntimeError. Native
+ * frames are recorded of stacks that hold much: of one that holds little nobody knows who asked.
+ */
 static bool
 is_memory_error(const struct verdict_facts *facts)
 {
 	const struct model_site *site = facts->refused->site;
 
-	for (uint32_t i = 0; site != NULL && i < site->frame_count; i++) {
-		if (text_starts(site->frames[i]->module, "libc10.so"))
-			return false;
-	}
-	return facts->process->python_version != 0 && facts->end == VERDICT_END_FAILED && facts->exit_code == 1 &&
-	       !verdict_was_perhaps_caught(facts);
+	return site != NULL && site->where != NULL && site->where->kind == MODEL_FRAME_PYTHON &&
+	       site->peak_bytes > facts->process->peak_bytes / NATIVE_FRAMES_PART &&
+	       !ANY(frame, site->frames, site->frame_count,
+	            (*frame)->kind == MODEL_FRAME_NATIVE && !text_starts((*frame)->module, "python") &&
+	                !text_starts((*frame)->module, "libpython")) &&
+	       facts->end == VERDICT_END_FAILED && facts->exit_code == 1 && !verdict_was_perhaps_caught(facts);
 }
 
 static void
@@ -339,8 +347,9 @@ end_gone(const struct verdict_facts *facts, struct verdict *verdict)
 {
 	say_who(facts, verdict);
 	say(verdict,
-	    " was killed or crashed (%s), and %s saw how: it is gone without a clean exit, and the machine was not restarted.",
-	    verdict_confidence_name(verdict->confidence), facts->is_descendant ? "only its parent" : "nobody");
+	    " ended without a clean exit, and %s saw how: it was killed, it crashed, or it called the kernel's exit_group itself, "
+	    "as programs in Go do. The machine was not restarted.",
+	    facts->is_descendant ? "only its parent" : "nobody");
 }
 
 #define end_running end_plain
@@ -395,15 +404,37 @@ PHRASE(USAGE)
 
 #define STOPS_WITHIN_NS UINT64_C(3000000000) // Python does, where it can at all
 
+/* A cell of a notebook that got SIGINT stopped: others ran. */
+static void
+say_cells_since(const struct model_cells_since *since, uint64_t end_ns, struct verdict *verdict)
+{
+	say(verdict, ": the cell got SIGINT and stopped. %u other%s began after that", since->count,
+	    plural(since->count, "s"));
+	say(verdict, since->count == 1 ? "" : ", the last one");
+	if (since->number != 0)
+		say(verdict, ", In[%" PRIu32 "]", since->number);
+	if (since->command[0] != '\0')
+		say(verdict, " (%s)", since->command);
+	if (end_ns > since->began_ns)
+		say(verdict, ", %.1f s before the end", (double)(end_ns - since->began_ns) / 1e9);
+	say(verdict, ".");
+}
+
 /* What was done, behind what was in use. */
 static void
-say_guard_action(const struct verdict_facts *facts, const struct kmem_guard_passing *guard, uint64_t until_end_ns,
+say_guard_action(const struct verdict_facts *facts, const struct model_process *process, uint64_t until_end_ns,
                  struct verdict *verdict)
 {
+	const struct kmem_guard_passing *guard = &process->guard;
+	const struct model_cells_since *since = &process->cells_since_guard;
 	bool is_done = guard->outcome == KMEM_GUARD_DONE;
 	bool is_killed = (verdict->cause == VERDICT_CONTAINER_LIMIT || verdict->cause == VERDICT_MACHINE_MEMORY) &&
 	                 verdict->confidence >= VERDICT_LIKELY;
 
+	if (guard->action == KMEM_GUARD_INTERRUPT && is_done && since->count != 0) {
+		say_cells_since(since, guard->monotonic_ns + until_end_ns, verdict);
+		return;
+	}
 	if (guard->action == KMEM_GUARD_INTERRUPT)
 		say(verdict, is_done ? ": it got SIGINT" : ": it was to get SIGINT, which it ignores");
 	else if (guard->action == KMEM_GUARD_RAISE)
@@ -445,7 +476,7 @@ PHRASE(GUARD)
 		    guard->number == 2   ? "nd"
 		    : guard->number == 3 ? "rd"
 		                         : "th");
-	say_guard_action(facts, guard, end_ns > guard->monotonic_ns ? end_ns - guard->monotonic_ns : 0, verdict);
+	say_guard_action(facts, process, end_ns > guard->monotonic_ns ? end_ns - guard->monotonic_ns : 0, verdict);
 }
 
 PHRASE(KERNEL_KILLS)
@@ -562,7 +593,7 @@ PHRASE(ADDRESS_LIMIT)
 	} else if (identity->overcommit_mode == 2) {
 		say(verdict, " This machine refuses what it cannot back with memory (vm.overcommit_memory is 2).");
 	} else {
-		say(verdict, " That is more than the machine has (%s).", UNITS_BYTES(identity->machine_bytes));
+		say(verdict, " What was asked for is more than the machine has (%s).", UNITS_BYTES(identity->machine_bytes));
 	}
 }
 

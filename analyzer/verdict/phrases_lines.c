@@ -13,6 +13,8 @@
 
 #include "analysis/grows_with.h"
 #include "analysis/line_steps.h"
+#include "base/items.h"
+#include "base/text_start.h"
 #include "base/units.h"
 #include "verdict/words.h"
 
@@ -127,29 +129,53 @@ PHRASE(DOMAIN_MAY_ACCUMULATE)
 	say_MAY_ACCUMULATE(facts, finding, verdict);
 }
 
+#define SAMPLES_BYTES 128
+
+/* Which of the samples the first way is of, as a subject: "they", "20 of 32 samples of them", "all 10 samples (of 32) that could be followed in time". */
+static const char *
+samples_text(const struct holders_line *held, char text[SAMPLES_BYTES])
+{
+	const struct holders_way *way = &held->ways[0];
+	uint64_t unfinished = SUM_OF(other, held->ways, held->way_count,
+	                             strcmp(other->kind, "unfinished") == 0 ? other->samples : 0);
+	uint64_t followed = held->samples - (unfinished < held->samples ? unfinished : 0);
+
+	if (way->samples == held->samples)
+		return "they";
+	if (unfinished == 0 || strcmp(way->kind, "unfinished") == 0)
+		(void)snprintf(text, SAMPLES_BYTES, "%" PRIu64 " of %" PRIu64 " samples of them", way->samples, held->samples);
+	else if (way->samples == followed)
+		(void)snprintf(text, SAMPLES_BYTES, "all %" PRIu64 " samples (of %" PRIu64 ") that could be followed in time",
+		               followed, held->samples);
+	else
+		(void)snprintf(text, SAMPLES_BYTES,
+		               "%" PRIu64 " of the %" PRIu64 " samples (of %" PRIu64 ") that could be followed in time",
+		               way->samples, followed, held->samples);
+	return text;
+}
+
 PHRASE(HOLDER)
 {
 	const struct holders_line *held = verdict_holders_of(facts, &finding->line);
 	const struct holders_way *way = &held->ways[0];
 	char text[VERDICT_WAY_BYTES];
-	char most[64] = "they";
+	char samples[SAMPLES_BYTES];
+	const char *most = samples_text(held, samples);
+	const char *to_most = strcmp(most, "they") == 0 ? "them" : text_starts(most, "all ") ? most + strlen("all ") : most;
 
 	(void)verdict_way_text(way, strlen(way->text), text);
-	if (finding->bytes != finding->whole_bytes)
-		(void)snprintf(most, sizeof(most), "%" PRIu64 " of %" PRIu64 " samples of them", finding->bytes,
-		               finding->whole_bytes);
 	say(verdict, model_holders_look(facts->model, held)->leak_bytes != 0 ? " When the launcher looked, "
 	                                                                     : " When the guard was passed, ");
 	if (strcmp(way->kind, "unfinished") == 0)
-		say(verdict, "there was no time to find what holds %s.", strcmp(most, "they") == 0 ? "them" : most);
+		say(verdict, "there was no time to find what holds %s.", to_most);
 	else if (model_holders_are_circles(way))
 		say(verdict, "%s were in circles of objects, which the garbage collector (gc) frees.", most);
 	else if (strcmp(way->kind, "lost") == 0)
-		say(verdict, "no pointer led to %s any more.", strcmp(most, "they") == 0 ? "them" : most);
+		say(verdict, "no pointer led to %s any more.", to_most);
 	else if (strcmp(way->kind, "unseen") == 0)
 		say(verdict, "%s were held by something that was not found: %s.", most, text);
 	else if (strcmp(way->kind, "unread") == 0)
-		say(verdict, "nothing that was read led to %s.", strcmp(most, "they") == 0 ? "them" : most);
+		say(verdict, "nothing that was read led to %s.", to_most);
 	else
 		say(verdict, "%s were held%s by %s.", most, strcmp(way->kind, "perhaps") == 0 ? ", perhaps," : "", text);
 }

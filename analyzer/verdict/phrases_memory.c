@@ -13,8 +13,9 @@
 #include "base/units.h"
 #include "verdict/words.h"
 
-#define TOLD_PART 20 // of what was in memory: smaller parts are summed up
-#define OLD_PART 8   // memory differs by that much: the sample was of another time
+#define FILLED_PART 16 // of what the last look saw untouched: less is an error of that look
+#define TOLD_PART 20   // of what was in memory: smaller parts are summed up
+#define OLD_PART 8     // memory differs by that much: the sample was of another time
 #define OLD_NS UINT64_C(1000000000)
 
 /* What malloc adds to each block is in memory and not live: the sample then seems to contradict what is told next. */
@@ -32,6 +33,16 @@ say_files(const struct rank_line *line, struct verdict *verdict)
 {
 
 	say(verdict, " Most of the files were mapped at %s.", verdict_line_text(line, PLACE_ROOM));
+}
+
+/* Not one line, one function, or what accumulates. Of a program that is well nothing is to be explained. */
+static bool
+is_explained_by_none(const struct verdict_facts *facts)
+{
+	return facts->end != VERDICT_END_OK && facts->top_live.site_count != 0 &&
+	       !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
+	       !verdict_holds_a_third(facts, facts->top_live_sum.bytes) &&
+	       !verdict_holds_a_third(facts, facts->leaking_bytes);
 }
 
 PHRASE(PARTS)
@@ -72,9 +83,7 @@ PHRASE(PARTS)
 		    (double)memory->age_ns / 1e9, units_bytes(memory->process_bytes - memory->later_bytes, bytes));
 	if (verdict_was_mostly_released(facts))
 		say(verdict, " Most of what lines held then was released afterwards.");
-	else if (!are_files_told && !is_builder_told && facts->top_live.site_count != 0 &&
-	         !verdict_holds_a_third(facts, facts->top_live.live_bytes) &&
-	         !verdict_holds_a_third(facts, facts->top_live_sum.bytes))
+	else if (!are_files_told && !is_builder_told && is_explained_by_none(facts))
 		say(verdict, " No line explains it: none holds a third of it.");
 }
 
@@ -138,6 +147,17 @@ is_end_sampled(const struct verdict_facts *facts)
 	return facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED || facts->end == VERDICT_END_RUNNING;
 }
 
+/* What is put together from before and after the last look is no sample. "": it is what that look saw. */
+static const char *
+filled_words(const struct verdict_facts *facts)
+{
+	const struct model_process *process = facts->live_process;
+
+	if (process == NULL || process->filled_bytes <= (process->filled_bytes + process->untouched_bytes) / FILLED_PART)
+		return "";
+	return process->is_filling_known ? "about " : "at most ";
+}
+
 PHRASE(LIVE)
 {
 
@@ -152,8 +172,8 @@ PHRASE(LIVE)
 	else if (facts->model->process_count == 1 && is_one_domain_told)
 		say(verdict, " in all%s", verdict_has_device(facts) ? " on the host" : "");
 	if (verdict_is_in_memory_told(facts))
-		say(verdict, ", %s of it in memory%s", UNITS_BYTES(facts->live_bytes),
-		    is_end_sampled(facts) ? "" : " at the last sample");
+		say(verdict, ", %s%s of it in memory%s", filled_words(facts), UNITS_BYTES(facts->live_bytes),
+		    is_end_sampled(facts) || filled_words(facts)[0] != '\0' ? "" : " at the last sample");
 	if (facts->live_count > 1)
 		say(verdict, " in the %zu processes that were at work then, %s of it in ", facts->live_count,
 		    UNITS_BYTES(facts->live_process_bytes));
@@ -166,6 +186,15 @@ PHRASE(LIVE)
 
 PHRASE(UNTOUCHED)
 {
+	const struct model_process *process = facts->live_process;
+
+	if (filled_words(facts)[0] != '\0') {
+		say_finding(finding,
+		            process->is_filling_known ? " Of the {whole} that {where} asked for, about {rest} was in memory."
+		                                      : " Of the {whole} that {where} asked for, at most {rest} was in memory.",
+		            verdict);
+		return;
+	}
 	say_finding(finding,
 	            facts->end == VERDICT_END_RUNNING ? " Of the {whole} that {where} asked for, only {rest} is in memory."
 	            : is_end_sampled(facts)           ? " Of the {whole} that {where} asked for, only {rest} was in memory."

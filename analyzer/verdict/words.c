@@ -219,6 +219,10 @@ if_built_once(const struct rank_line *line)
 void
 say_generations(const struct rank_line *line, struct verdict *verdict)
 {
+	if (line->telling->is_growing_storage) {
+		say(verdict, "blocks that are full are replaced by larger ones, as the storage of a container that grows");
+		return;
+	}
 	say(verdict, "blocks from %" PRIu32 " of %" PRIu32 " generations (stretches of the run) are still alive",
 	    line->telling->generations_alive, line->telling->generations_total);
 }

@@ -25,14 +25,14 @@ add(struct seen *seen, const char *text)
 }
 
 static void
-take(void *owner, const char *file, uint32_t number, const char *text)
+take(void *owner, const struct cell_text *cell)
 {
 	struct seen *seen = owner;
 
 	seen->count++;
-	seen->sum += number;
-	add(seen, file);
-	add(seen, text);
+	seen->sum += cell->number + cell->began_ns;
+	add(seen, cell->file);
+	add(seen, cell->text);
 }
 
 static bool

@@ -6,6 +6,7 @@
 #include <signal.h>
 
 #include "analysis/filled_at_end.h"
+#include "base/memory.h"
 
 #define LIMIT (160 * MIB)
 #define SEEN (30 * MIB)
@@ -21,7 +22,25 @@ read_counters(const struct kmem_identity *identity, struct kmem_kill_counters *c
 	counters->cgroup_oom_kill = kills_now;
 }
 
-static const struct verdict_now this_boot = { .boot_id = "this-boot", .read_counters = read_counters };
+static const char *logged; // by the kernel; NULL: nothing
+
+static void
+read_log(const struct model_process *process, struct system_log *log)
+{
+	if (logged == NULL)
+		return;
+	log->lines = memory_zeroed(1, sizeof(*log->lines));
+	log->count = 1;
+	log->lines[0].monotonic_ns = process->identity->start_monotonic_ns + 1;
+	(void)snprintf(log->lines[0].writer, sizeof(log->lines[0].writer), "kernel");
+	(void)snprintf(log->lines[0].text, sizeof(log->lines[0].text),
+	               "Memory cgroup out of memory: Killed process %u (train) total-vm:1519412kB, %s",
+	               process->identity->pid, logged);
+}
+
+static const struct verdict_now this_boot = { .boot_id = "this-boot",
+	                                          .read_counters = read_counters,
+	                                          .read_log = read_log };
 
 /* A data set of 1 GiB was asked for, and 30 MiB were in memory at the last look and heartbeat. */
 static int
@@ -31,6 +50,7 @@ make(void **state)
 
 	(void)state;
 	kills_now = 0;
+	logged = NULL;
 	hand_model_make(&hand);
 	(void)snprintf(hand.identity.boot_id, sizeof(hand.identity.boot_id), "this-boot");
 	site = hand_model_site(&hand, HEAP, 7, GIB);
@@ -86,6 +106,62 @@ without_a_kill_nothing_is_concluded(void **state)
 	hand_model_exited(&hand, 1);
 	hand.process.state = KMEM_STATE_CLEAN_EXIT; // it was looked at then
 	assert_int_equal(touched(), 0);
+}
+
+/* The kernel says how much it was; of the container nothing is left. */
+static void
+what_the_kernel_logged_was_touched(void **state)
+{
+	(void)state;
+	hand.process.launcher = NULL;
+	(void)snprintf(hand.identity.executable, sizeof(hand.identity.executable), "/usr/bin/train");
+	hand.identity.pid_namespace = UINT32_C(4026531836); // the first one: its numbers are those of the log
+	logged = "anon-rss:122880kB, file-rss:1024kB, shmem-rss:1024kB";
+	assert_int_equal(touched(), 122 * MIB - SEEN);
+	assert_true(hand.process.is_filling_known);
+	assert_int_equal(hand.process.filled_bytes, 122 * MIB - SEEN);
+}
+
+/* Nothing says how much was in memory. What the look before the last did not have may have been filled, up to the limit. */
+static void
+what_was_new_at_the_last_look_is_not_known_to_be_untouched(void **state)
+{
+	(void)state;
+	hand.process.launcher = NULL;
+	hand.sites[0].new_untouched_bytes = hand.process.new_untouched_bytes = 50 * MIB;
+	assert_int_equal(touched(), 50 * MIB);
+	assert_false(hand.process.is_filling_known);
+	(void)make(NULL);
+	hand.process.launcher = NULL;
+	hand.sites[0].new_untouched_bytes = hand.process.new_untouched_bytes = GIB;
+	assert_int_equal(touched(), LIMIT - SEEN);
+	(void)make(NULL);
+	hand.sites[0].new_untouched_bytes = hand.process.new_untouched_bytes = GIB;
+	hand_model_exited(&hand, 1);
+	hand.launcher.max_resident_bytes = SEEN; // and it was looked at when it ended
+	assert_int_equal(touched(), 0);
+}
+
+/* What a line took later is as what the last look saw of it, where all else would be more than there was. */
+static void
+more_than_there_ever_was_is_not_in_memory(void **state)
+{
+	struct model_site *other = hand_model_site(&hand, HEAP, 8, LIMIT / 2);
+
+	(void)state;
+	other->process_count = 1;
+	hand.sites[0].live_bytes = 2 * GIB; // half of it came after the look
+	hand.sites[0].large_bytes = GIB;
+	hand.process.live_bytes = 2 * GIB + LIMIT / 2;
+	filled_at_end_settle(&hand.model, &this_boot);
+	assert_int_equal(2 * GIB + LIMIT / 2 - hand.process.untouched_bytes, LIMIT - MIB); // as the launcher saw
+	assert_int_equal(other->untouched_bytes, 0);
+	(void)make(NULL);
+	hand.sites[0].live_bytes = 2 * GIB;
+	hand.sites[0].large_bytes = hand.sites[0].large_resident_bytes = GIB; // it was touched then
+	hand.process.live_bytes = 2 * GIB;
+	filled_at_end_settle(&hand.model, &this_boot);
+	assert_true(hand.sites[0].untouched_bytes <= GIB);
 }
 
 /* However it ended, its launcher saw what was in memory at most: no more than that was touched. */
@@ -190,6 +266,9 @@ main(void)
 		cmocka_unit_test_setup(what_was_missing_to_the_limit_was_touched, make),
 		cmocka_unit_test_setup(without_a_launcher_the_counters_are_read_later, make),
 		cmocka_unit_test_setup(without_a_kill_nothing_is_concluded, make),
+		cmocka_unit_test_setup(what_the_kernel_logged_was_touched, make),
+		cmocka_unit_test_setup(what_was_new_at_the_last_look_is_not_known_to_be_untouched, make),
+		cmocka_unit_test_setup(more_than_there_ever_was_is_not_in_memory, make),
 		cmocka_unit_test_setup(what_the_launcher_saw_was_touched, make),
 		cmocka_unit_test_setup(what_may_be_something_else_is_left_alone, make),
 		cmocka_unit_test_setup(what_is_explained_otherwise_is_not_touched, make),

@@ -25,7 +25,9 @@ add_point(uint64_t volume_bytes, uint64_t bytes)
 
 	assert_true(i < POINTS_MAX);
 	held[i][0] = (struct model_point_site){ 0, bytes };
-	points[i] = (struct model_point){ .volume_bytes = volume_bytes, .site_count = bytes != 0, .sites = held[i] };
+	points[i] = (struct model_point){
+		.monotonic_ns = volume_bytes, .volume_bytes = volume_bytes, .site_count = bytes != 0, .sites = held[i]
+	};
 }
 
 static void
@@ -71,6 +73,59 @@ what_grew_in_each_round_and_went_at_the_end_was_swept(void **state)
 	add_end(ROUNDS * STEP_BYTES, 0);
 	assert_true(is_swept());
 	assert_int_equal(hand.sites[0].swept_bytes, ROUNDS * HELD_BYTES);
+}
+
+/* Each of two lines holds less than half of what was allocated meanwhile, and both hold more. */
+static void
+what_two_lines_of_a_function_load_is_one_data_set(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		make_rounds(ROUNDS, HELD_BYTES);
+		hand_model_site(&hand, HEAP, 42, 0)->leak = MODEL_LEAK_NONE;
+		for (unsigned k = 0; k < ROUNDS; k++) {
+			held[k][points[k].site_count] = (struct model_point_site){ 1, held[k][0].bytes };
+			points[k].site_count++;
+		}
+		add_end(ROUNDS * STEP_BYTES, 0);
+		if (i == 1)
+			hand.frames[1][2].function = "validate";
+		assert_int_equal(is_swept(), i == 1);
+		assert_int_equal(hand.sites[1].leak == MODEL_LEAK_SWEPT, i == 1);
+	}
+}
+
+/* A thread of a pool fills a queue. Where another thread was seen meanwhile, the line, changes on the way, and it released many blocks. */
+static void
+a_queue_that_goes_on_at_another_line_is_one(void **state)
+{
+	(void)state;
+	for (unsigned own = 0; own < 2; own++) {
+		make_rounds(ROUNDS, 0);
+		hand_model_site(&hand, HEAP, 42, ROUNDS * HELD_BYTES);
+		for (unsigned i = 0; i < 2; i++) {
+			hand.sites[i].leak = MODEL_LEAK_TOO_SHORT;
+			hand.sites[i].stack_flags = own != 0 ? 0 : KMEM_STACK_WHILE;
+			hand.sites[i].where_relation = own != 0 ? MODEL_RELATION_OWN : MODEL_RELATION_WHILE;
+			hand.sites[i].frame_count = 3;
+			hand.stacks[i][1] = &hand.frames[i][2];
+			hand.stacks[i][0] = &hand.frames[0][0];
+			hand.sites[i].generations_alive = 2;
+			hand.sites[i].generations_total = 4;
+			hand.sites[i].live_count = 100;
+			hand.sites[i].allocated_count = 200;
+		}
+		for (unsigned k = 0; k < ROUNDS; k++) {
+			held[k][0] = (struct model_point_site){ k % 4 < 2 ? 0 : 1, (k + 1) * HELD_BYTES };
+			points[k].site_count = 1;
+		}
+		add_point(ROUNDS * STEP_BYTES, 0);
+		points[ROUNDS].is_end = true;
+		held[ROUNDS][0] = (struct model_point_site){ 1, ROUNDS * HELD_BYTES };
+		points[ROUNDS].site_count = 1;
+		held_over_time_classify(&hand.model);
+		assert_int_equal(hand.sites[1].leak, own != 0 ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_BACKLOG);
+	}
 }
 
 static void
@@ -288,7 +343,164 @@ what_has_a_class_that_says_more_keeps_it(void **state)
 	}
 }
 
+/*
+ * A block that is replaced by one of `next_percent` of its size, `count` times: both are live meanwhile, unless realloc() lets it grow in
+ * place. Other lines allocate `other_part` times as much. After the last time they allocate so many percent of what there was until then.
+ */
+static void
+make_storage(unsigned count, uint64_t next_percent, bool is_in_place, uint64_t other_part, uint64_t after_percent)
+{
+	uint64_t bytes = 512 * KIB;
+	uint64_t volume = bytes;
+
+	make();
+	hand.process.state = KMEM_STATE_RUNNING;
+	add_point(volume * (1 + other_part), bytes);
+	hand.sites[0].allocated_bytes = bytes;
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t next_bytes = bytes * next_percent / 100;
+
+		hand.sites[0].allocated_bytes += next_bytes;
+		volume = hand.sites[0].allocated_bytes * (1 + other_part);
+		if (!is_in_place)
+			add_point(volume, bytes + next_bytes);
+		add_point(volume, next_bytes);
+		bytes = next_bytes;
+	}
+	add_end(volume + volume * after_percent / 100, bytes);
+	hand.sites[0].allocated_count = count + 1;
+	hand.sites[0].live_count = 1;
+	hand.sites[0].leak = MODEL_LEAK_STEADY;
+	hand.sites[0].process_count = 1;
+}
+
+static enum model_leak_class
+class_of_storage(unsigned count, uint64_t next_percent, bool is_in_place, uint64_t after_percent)
+{
+	make_storage(count, next_percent, is_in_place, 2, after_percent);
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak;
+}
+
+/* As the tables of sets, dictionaries and vectors are, and what lists and arrays keep their items in. */
+static void
+storage_that_is_replaced_by_larger_storage_grows(void **state)
+{
+	(void)state;
+	assert_int_equal(class_of_storage(7, 200, false, 0), MODEL_LEAK_LEAK);
+	assert_int_equal(class_of_storage(7, 200, false, 60), MODEL_LEAK_LEAK);
+	assert_int_equal(class_of_storage(5, 400, false, 0), MODEL_LEAK_LEAK);
+	assert_int_equal(class_of_storage(24, 113, false, 5), MODEL_LEAK_LEAK);
+	assert_int_equal(class_of_storage(24, 113, true, 5), MODEL_LEAK_LEAK);
+	/* It has been large enough for a long time. */
+	assert_int_equal(class_of_storage(7, 200, false, 250), MODEL_LEAK_STEADY);
+	assert_int_equal(class_of_storage(24, 113, false, 50), MODEL_LEAK_STEADY);
+	assert_int_equal(class_of_storage(24, 113, true, 50), MODEL_LEAK_STEADY);
+	/* Buffers of one size. */
+	assert_int_equal(class_of_storage(24, 100, false, 0), MODEL_LEAK_STEADY);
+	/* Three times are too few. */
+	assert_int_equal(class_of_storage(3, 200, false, 0), MODEL_LEAK_STEADY);
+}
+
+/* Inputs that become larger and larger look the same. */
+static void
+storage_that_grows_may_be_a_data_set(void **state)
+{
+	(void)state;
+	make_storage(7, 200, false, 2, 0);
+	held_over_time_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+	assert_true(hand.sites[0].may_be_built_once);
+}
+
+/* Files of all sizes are read one after the other, and the program is killed at the largest. */
+static void
+a_large_block_after_small_ones_is_no_growth(void **state)
+{
+	static const unsigned kib[] = { 600, 90, 2500, 400, 1200, 70, 9000, 800, 300, 5000, 1000, 2000, 4000, 9000, 70000 };
+
+	(void)state;
+	make();
+	for (unsigned i = 0; i < ARRAY_LEN(kib); i++)
+		add_point((i + 1) * 10 * STEP_BYTES, kib[i] * KIB);
+	add_end(160 * STEP_BYTES, 70000 * KIB);
+	hand.sites[0].allocated_count = ARRAY_LEN(kib);
+	hand.sites[0].live_count = 1;
+	hand.sites[0].leak = MODEL_LEAK_STEADY;
+	hand.sites[0].process_count = 1;
+	held_over_time_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_STEADY);
+}
+
+/* Layers of a model: it is killed as it is built. */
+static void
+few_blocks_of_which_none_is_replaced_are_not_judged_by_their_growth(void **state)
+{
+	(void)state;
+	make();
+	for (unsigned i = 1; i <= 8; i++)
+		add_point(i * 10 * STEP_BYTES, i * 10 * STEP_BYTES);
+	add_end(80 * STEP_BYTES, 80 * STEP_BYTES);
+	hand.sites[0].allocated_count = hand.sites[0].live_count = 8;
+	hand.sites[0].leak = MODEL_LEAK_TOO_SHORT;
+	hand.sites[0].process_count = 1;
+	held_over_time_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_TOO_SHORT);
+}
+
 /* ---- thresholds ---- */
+
+/* Of 16 rounds the first 4 fill it, and each of the others holds `more`; of 100 blocks `latest` came in the last quarter. */
+static enum model_leak_class
+class_of_full(enum model_leak_class leak, uint64_t more, uint64_t latest)
+{
+	struct model_site *site = &hand.sites[0];
+	uint64_t bytes = 0;
+
+	make();
+	for (unsigned i = 1; i <= ROUNDS; i++) {
+		bytes = i <= 4 ? i * HELD_BYTES : bytes + more;
+		add_point(i * STEP_BYTES, bytes);
+	}
+	add_end(ROUNDS * STEP_BYTES, bytes);
+	site->leak = leak;
+	site->live_count = 100;
+	site->allocated_count = 200;
+	site->process_count = 1;
+	for (unsigned i = 0; i < SURVIVAL_QUARTERS; i++)
+		site->quarters[i] = i == 3 ? latest : (100 - latest) / 3;
+	held_over_time_classify(&hand.model);
+	return site->leak;
+}
+
+/* It holds no more than before, although blocks came that stayed: others went. */
+static void
+a_full_cache_is_no_leak(void **state)
+{
+	(void)state;
+	/* What it held was released as the program ended. */
+	(void)class_of_full(MODEL_LEAK_LEAK, 0, 40);
+	hand.sites[0].released_bytes = MIB;
+	hand.sites[0].leak = MODEL_LEAK_LEAK;
+	held_over_time_classify(&hand.model);
+	assert_int_equal(hand.sites[0].leak, MODEL_LEAK_LEAK);
+	assert_int_equal(class_of_full(MODEL_LEAK_LEAK, 0, 40), MODEL_LEAK_STEADY);
+	assert_int_equal(class_of_full(MODEL_LEAK_BACKLOG, 0, 40), MODEL_LEAK_STEADY);
+	assert_int_equal(class_of_full(MODEL_LEAK_LEAK, HELD_BYTES / 4, 40), MODEL_LEAK_LEAK); // it grows
+	assert_int_equal(class_of_full(MODEL_LEAK_LEAK, 0, 0), MODEL_LEAK_LEAK); // nothing came: what leaks may wait
+}
+
+static bool
+do_so_many_come(uint64_t latest)
+{
+	return class_of_full(MODEL_LEAK_LEAK, 0, latest) == MODEL_LEAK_STEADY;
+}
+
+static bool
+is_rise_small(uint64_t more)
+{
+	return class_of_full(MODEL_LEAK_LEAK, more, 40) == MODEL_LEAK_STEADY;
+}
 
 static bool
 are_enough_points(uint64_t count)
@@ -411,6 +623,77 @@ is_last_quarter_not_slower(uint64_t units)
 	return rises((const uint64_t[]){ 2000, 2000, 850, 850, 750, 750, 424, units });
 }
 
+static bool
+are_enough_rises(uint64_t count)
+{
+	return class_of_storage((unsigned)count, 200, false, 0) == MODEL_LEAK_LEAK;
+}
+
+/* 512 KiB and twice as much each time, when the program has allocated four times as much: it would double again after 1,000 units. */
+static bool
+is_next_due(uint64_t units)
+{
+	uint64_t bytes = 512 * KIB;
+
+	make();
+	hand.process.state = KMEM_STATE_RUNNING;
+	for (unsigned i = 0; i < 9; i++)
+		add_point((bytes << i) * 4, bytes << i);
+	add_end((bytes << 8) * 4 + (bytes << 8) * 4 / 1000 * units, bytes << 8);
+	hand.sites[0].allocated_count = 9;
+	hand.sites[0].live_count = 1;
+	hand.sites[0].leak = MODEL_LEAK_STEADY;
+	hand.sites[0].process_count = 1;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak == MODEL_LEAK_LEAK;
+}
+
+static bool
+are_enough_rises_of_three_blocks(uint64_t count)
+{
+	make_storage((unsigned)count, 200, false, 2, 0);
+	hand.sites[0].live_count = 3;
+	hand.sites[0].allocated_count = 20;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak == MODEL_LEAK_LEAK;
+}
+
+static bool
+are_enough_replaced(uint64_t count)
+{
+	make_storage(7, 200, false, 2, 0);
+	hand.sites[0].allocated_count = hand.sites[0].live_count + count;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak == MODEL_LEAK_LEAK;
+}
+
+/* Of a hundred, of old and new storage together. */
+static bool
+is_enough_left(uint64_t units)
+{
+	make_storage(7, 200, false, 2, 0);
+	held[1][0].bytes = held[2][0].bytes * 100 / units;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak == MODEL_LEAK_LEAK;
+}
+
+/* After three doublings of 1 MiB. */
+static bool
+is_rise(uint64_t kib)
+{
+	make();
+	hand.process.state = KMEM_STATE_RUNNING;
+	for (unsigned i = 0; i < 8; i++)
+		add_point((i + 1) * 10 * STEP_BYTES, MIB << i / 2);
+	add_end(90 * STEP_BYTES, 8 * MIB + kib * KIB);
+	hand.sites[0].allocated_count = 5;
+	hand.sites[0].live_count = 1;
+	hand.sites[0].leak = MODEL_LEAK_STEADY;
+	hand.sites[0].process_count = 1;
+	held_over_time_classify(&hand.model);
+	return hand.sites[0].leak == MODEL_LEAK_LEAK;
+}
+
 static void
 thresholds(void **state)
 {
@@ -429,6 +712,14 @@ thresholds(void **state)
 		{ "the third from the end may stand still", is_third_from_last_free, 1000, 1 },
 		{ "halves", are_halves_not_apart, 749, 750 },
 		{ "the last quarter", is_last_quarter_not_slower, 427, 426 },
+		{ "rises of storage", are_enough_rises, 4, 3 },
+		{ "allocated since storage grew", is_next_due, 2000, 2001 },
+		{ "rises of three blocks", are_enough_rises_of_three_blocks, 6, 5 },
+		{ "replaced blocks", are_enough_replaced, 4, 3 },
+		{ "left of old and new storage", is_enough_left, 44, 43 },
+		{ "KiB of a rise, of 8 MiB", is_rise, 512, 511 },
+		{ "blocks that came into a full cache", do_so_many_come, 16, 15 },
+		{ "what a full cache grows in a round", is_rise_small, 18070, 18071 },
 	};
 
 	(void)state;
@@ -440,6 +731,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_grew_in_each_round_and_went_at_the_end_was_swept),
+		cmocka_unit_test(what_two_lines_of_a_function_load_is_one_data_set),
+		cmocka_unit_test(a_queue_that_goes_on_at_another_line_is_one),
 		cmocka_unit_test(one_that_still_holds_it_is_judged_by_its_generations_alone),
 		cmocka_unit_test(what_grows_to_the_end_is_not_steady),
 		cmocka_unit_test(a_queue_may_hold_half_of_all_that_was_allocated),
@@ -453,6 +746,11 @@ main(void)
 		cmocka_unit_test(a_point_whose_places_are_taken_by_larger_ones_is_no_release),
 		cmocka_unit_test(sites_of_one_line_are_one),
 		cmocka_unit_test(what_has_a_class_that_says_more_keeps_it),
+		cmocka_unit_test(storage_that_is_replaced_by_larger_storage_grows),
+		cmocka_unit_test(storage_that_grows_may_be_a_data_set),
+		cmocka_unit_test(a_large_block_after_small_ones_is_no_growth),
+		cmocka_unit_test(few_blocks_of_which_none_is_replaced_are_not_judged_by_their_growth),
+		cmocka_unit_test(a_full_cache_is_no_leak),
 		cmocka_unit_test(thresholds),
 	};
 

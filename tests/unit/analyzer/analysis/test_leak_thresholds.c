@@ -240,6 +240,98 @@ is_elsewhere_a_part(uint64_t bytes)
 	return rank_elsewhere_worth_bytes(&hand.model) != 0;
 }
 
+/* A quarter of all that was allocated since is of each of two lines. */
+static bool
+are_of_one_load(bool are_of_one_function, uint64_t bytes, uint64_t blocks)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	for (uint32_t line = 41; line <= 42; line++) {
+		site = site_of(HEAP, line, bytes, 100, 100);
+		site->volume_bytes = 4 * MIB;
+		site->live_count = site->allocated_count = blocks / 2;
+	}
+	if (!are_of_one_function)
+		hand.frames[1][2].function = "validate";
+	rank_leaks_classify(&hand.model);
+	return rank_may_be_built_once(&hand.sites[0]) && rank_may_be_built_once(&hand.sites[1]);
+}
+
+static bool
+are_two_lines_of_one_load(uint64_t bytes)
+{
+	return are_of_one_load(true, bytes, 1024) && !are_of_one_load(false, bytes, 1024);
+}
+
+static bool
+are_rows_of_a_load(uint64_t blocks)
+{
+	return are_of_one_load(true, MIB, blocks);
+}
+
+/* What it is parsed of was released, at another stack. */
+static bool
+is_with_its_parser_a_load(uint64_t bytes)
+{
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	site = site_of(HEAP, 41, MIB, 100, 100);
+	site->volume_bytes = 4 * MIB;
+	site->live_count = site->allocated_count = 1024;
+	hand_model_site(&hand, HEAP, 41, 0)->allocated_bytes = bytes;
+	rank_leaks_classify(&hand.model);
+	return rank_may_be_built_once(site);
+}
+
+/* A load that began after 100 ms, and had come to all but so many bytes of 16 MiB then. */
+static bool
+is_over_in_state(uint32_t state, uint64_t missing_bytes, uint64_t loaded_ms, uint64_t end_ms)
+{
+	const uint64_t times_ms[] = { 100, loaded_ms, end_ms };
+	const uint64_t bytes[] = { 0, 16 * MIB - missing_bytes, 16 * MIB };
+	struct model_point_site held[3];
+	struct model_point points[3];
+	struct model_site *site;
+
+	hand_model_make(&hand);
+	hand.process.state = state;
+	hand.process.points = points;
+	hand.process.point_count = 3;
+	site = site_of(HEAP, 41, 16 * MIB, 100, 100);
+	site->volume_bytes = 16 * MIB;
+	for (unsigned i = 0; i < 3; i++) {
+		held[i] = (struct model_point_site){ 0, bytes[i] };
+		points[i] = (struct model_point){
+			.monotonic_ns = hand.process.identity->start_monotonic_ns + times_ms[i] * 1000000,
+			.site_count = 1,
+			.sites = &held[i],
+		};
+	}
+	rank_leaks_classify(&hand.model);
+	return site->leak == MODEL_LEAK_STEADY;
+}
+
+static bool
+is_over(uint64_t missing_bytes)
+{
+	return is_over_in_state(KMEM_STATE_CLEAN_EXIT, missing_bytes, 1600, 3100) &&
+	       !is_over_in_state(KMEM_STATE_RUNNING, missing_bytes, 1600, 3100); // a service that waits
+}
+
+static bool
+is_over_for_so_long(uint64_t end_ms)
+{
+	return is_over_in_state(KMEM_STATE_CLEAN_EXIT, 0, 1600, end_ms);
+}
+
+static bool
+is_over_for_a_second(uint64_t end_ms)
+{
+	return is_over_in_state(KMEM_STATE_CLEAN_EXIT, 0, 600, end_ms);
+}
+
 static const struct threshold rows[] = {
 	{ "75 % of all generations are alive", is_leak_by_alive, 75, 74 },
 	{ "and 70 % of the latest", is_leak_by_recent, 70, 69 },
@@ -255,6 +347,12 @@ static const struct threshold rows[] = {
 	{ "the last quarter has half of the second", does_last_quarter_slow_down, 150, 151 },
 	{ "24 blocks of a cache that fills", are_enough_to_be_filling, 24, 23 },
 	{ "seven eighths are kept", is_nearly_all_kept, 875, 874 },
+	{ "two lines of a function hold half of what was allocated", are_two_lines_of_one_load, MIB, MIB - 1 },
+	{ "1,024 rows", are_rows_of_a_load, 1024, 1022 },
+	{ "a line, with what its other stacks allocated", is_with_its_parser_a_load, MIB, MIB - 1 },
+	{ "a sixteenth may come after it", is_over, MIB, MIB + 1 },
+	{ "the program goes on for as long as it took", is_over_for_so_long, 3100, 3099 },
+	{ "and for a second", is_over_for_a_second, 1600, 1599 },
 	{ "6 steps with a block of each are no one-time load", is_of_steps, 6, 5 },
 	{ "16 MiB of arenas", is_arena_worth_the_name, 16 * MIB, 16 * MIB - 1 },
 	{ "16 times the leak", is_large_beside_a_leak, 16 * MIB + 16, 16 * MIB - 16 },

@@ -229,6 +229,29 @@ files_of_one_name_are_told_apart(void **state)
 	assert_string_equal(place_short("/srv/b/a/__main__.py"), "a/__main__.py");
 }
 
+static void
+a_misspelt_command_is_known(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *name;
+	} cases[] = {
+		{ "repot", "report" }, { "reports", "report" }, { "rwport", "report" }, { "reoprt", "report" },
+		{ "wh", "why" },       { "twhy", "why" },       { "", NULL },           { "report", NULL },
+		{ "rport2", NULL },    { "holders to", NULL },  { "tepp", NULL },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		const struct command *like = command_like(cases[i].text);
+
+		if (cases[i].name == NULL)
+			assert_null(like);
+		else
+			assert_string_equal(like->name, cases[i].name);
+	}
+}
+
 int
 main(void)
 {
@@ -240,6 +263,7 @@ main(void)
 		cmocka_unit_test(help_is_taken_even_where_arguments_are_missing),
 		cmocka_unit_test(commands_are_written_as_a_shell_takes_them),
 		cmocka_unit_test(places_are_short_and_harmless),
+		cmocka_unit_test(a_misspelt_command_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,18 @@ device_in_pieces(void)
 	device_refused(2 * GIB, 300 * MIB, 16 * GIB);
 }
 
+/* Weights that are made once, and activations of each step. */
+static void
+device_in_pieces_though_expandable(void)
+{
+	struct model_site *site;
+
+	device_in_pieces();
+	site = hand_model_site(&hand, TENSORS0, 12, 2 * GIB);
+	site->live_count = site->allocated_count = 60;
+	hand.process.has_expandable_segments = true;
+}
+
 static void
 shared_memory_is_full(void)
 {
@@ -746,6 +758,19 @@ guard_passed_and_killed_all_the_same(void)
 	passed_guard(KMEM_GUARD_INTERRUPT, 0);
 }
 
+/* Of a notebook: what killed it is not what the guard had stopped. */
+static void
+guard_stopped_a_cell_and_others_ran(void)
+{
+	guard_passed_and_killed_all_the_same();
+	hand.process.cells_since_guard = (struct model_cells_since){
+		.count = 2,
+		.number = 6,
+		.began_ns = hand.process.ended_monotonic_ns - SECOND,
+		.command = "%kmem",
+	};
+}
+
 static void
 guard_interrupted_it(void)
 {
@@ -817,6 +842,7 @@ static const struct situation {
 	SITUATION(machine_ran_out_of_memory),
 	SITUATION(device_full_of_tensors),
 	SITUATION(device_in_pieces),
+	SITUATION(device_in_pieces_though_expandable),
 	SITUATION(shared_memory_is_full),
 	SITUATION(request_refused_at_the_limit),
 	SITUATION(request_refused_and_recovered),
@@ -848,6 +874,7 @@ static const struct situation {
 	SITUATION(time_was_up),
 	SITUATION(notebook_lost_a_tensor),
 	SITUATION(guard_passed_and_killed_all_the_same),
+	SITUATION(guard_stopped_a_cell_and_others_ran),
 	SITUATION(guard_interrupted_it),
 	SITUATION(guard_refused_a_request),
 	SITUATION(it_will_reach_the_limit),

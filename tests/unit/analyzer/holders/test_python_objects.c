@@ -449,16 +449,17 @@ a_module_is_known_by_its_names(void **state)
 	struct python_object dict = make_object(dict_type, 48);
 	uint64_t keys = make_keys(1, 3, names);
 	char name[PYTHON_NAME_BYTES];
+	bool is_library;
 
 	(void)state;
 	put(dict.addr + 32, keys);
 	put(keys + 40 + 8, make_string("shop"));
 	memory_moved(&memory);
-	assert_true(python_objects_module(&python, &dict, name));
+	assert_true(python_objects_module(&python, &dict, name, &is_library));
 	assert_string_equal(name, "shop");
 	put(keys + 24, 1); // __name__ alone does not make one
 	memory_moved(&memory);
-	assert_false(python_objects_module(&python, &dict, name));
+	assert_false(python_objects_module(&python, &dict, name, &is_library));
 }
 
 static void

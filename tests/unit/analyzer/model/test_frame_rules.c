@@ -192,7 +192,12 @@ the_innermost_frame_of_the_users_is_where(void **state)
 		/* a dataclass's generated text says nothing */
 		{ { { "<string>", "__init__" }, { "/p/train.py", "main" } }, "main" },
 		{ { { "<string>", "<module>" } }, "<module>" },
-		{ { { "<exec 17>", "made" }, { "/p/train.py", "main" } }, "made" },
+		/* nor does what a library, or the user, gave a name of its own */
+		{ { { "<genlib generated __init__ for Event>", "__init__" }, { "/p/train.py", "main" } }, "main" },
+		{ { { "<exec 17>", "made" }, { "<exec 17>", "<module>" } }, "made" },
+		{ { { "<string>", "__init__" }, { "<exec 17>", "<module>" }, { "<string>", "<module>" } }, "<module>" },
+		{ { { "<stdin>", "made" }, { "/p/train.py", "main" } }, "made" },
+		{ { { "<cell 1a2b>", "made" }, { "/p/train.py", "main" } }, "made" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {

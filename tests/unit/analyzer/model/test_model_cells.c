@@ -282,6 +282,36 @@ the_extension_knows_what_the_interpreter_did_not_tell(void **state)
 }
 
 static void
+what_ran_after_the_guard_is_known(void **state)
+{
+	struct capture_builder *builder = begin(100);
+	const struct model_cells_since *since;
+	struct kmem_guard *guard;
+	struct model *model;
+
+	(void)state;
+	allocate(builder, "train.py", 1000); // no cell holds anything
+	guard = capture_builder_guard(builder, 0);
+	guard->passing = (struct kmem_guard_passing){ .monotonic_ns = 5000, .limit_bytes = 1, .number = 1 };
+	capture_builder_seal(&guard->record);
+	end(builder);
+	write_texts(
+		"{\"file\": \"/tmp/ipykernel_100/42.py\", \"execution_count\": 3, \"text\": \"load(1000)\", \"began_ns\": 4000}\n"
+		"{\"file\": \"/tmp/ipykernel_100/43.py\", \"execution_count\": 4, \"text\": \"1 + 1\", \"began_ns\": 6000}\n"
+		"{\"file\": \"/tmp/ipykernel_200/43.py\", \"execution_count\": 9, \"text\": \"of another kernel\", \"began_ns\": 6500}\n"
+		"{\"file\": \"/tmp/ipykernel_100/44.py\", \"execution_count\": 5, \"text\": \"%kmem\", \"began_ns\": 7000}\n");
+	model = load();
+	since = &model->processes[0].cells_since_guard;
+	assert_int_equal(model->damage_count, 0);
+	assert_int_equal(since->count, 2);
+	assert_int_equal(since->number, 5);
+	assert_int_equal(since->began_ns, 7000);
+	assert_string_equal(since->command, "%kmem");
+	model_free(model);
+	remove_texts();
+}
+
+static void
 lines_that_are_no_cells_are_told_and_the_others_read(void **state)
 {
 	struct capture_builder *builder = begin(100);
@@ -314,6 +344,7 @@ main(void)
 		cmocka_unit_test(an_unknown_number_is_not_made_up),
 		cmocka_unit_test(what_only_looks_like_a_cell_is_a_file),
 		cmocka_unit_test(the_extension_knows_what_the_interpreter_did_not_tell),
+		cmocka_unit_test(what_ran_after_the_guard_is_known),
 		cmocka_unit_test(lines_that_are_no_cells_are_told_and_the_others_read),
 	};
 

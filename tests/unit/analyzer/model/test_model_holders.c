@@ -56,6 +56,25 @@ lines_and_ways_are_read(void **state)
 	release(holders);
 }
 
+/* Two of one type on the way: the one with as many items is named. */
+static void
+the_container_is_the_one_with_its_items(void **state)
+{
+	const struct holders_way way = {
+		.text = "local `a` -> dict of 10 [*] -> dict of 1,000 [*] -> dict of 1, [*] -> str",
+		.container = "dict",
+		.items = 1
+	};
+	struct holders_way other = way;
+
+	(void)state;
+	assert_int_equal(model_holders_container(&way), strlen("local `a` -> dict of 10 [*] -> dict of 1,000 [*]"));
+	other.items = 1000;
+	assert_int_equal(model_holders_container(&other), strlen("local `a` -> dict of 10 [*]"));
+	other.items = 11;
+	assert_int_equal(model_holders_container(&other), 0);
+}
+
 static void
 what_is_not_ours_is_none(void **state)
 {
@@ -150,7 +169,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_and_ways_are_read),           cmocka_unit_test(what_is_not_ours_is_none),
 		cmocka_unit_test(strange_contents_do_no_harm),       cmocka_unit_test(the_newest_look_at_a_line_counts),
-		cmocka_unit_test(a_look_of_another_version_is_told),
+		cmocka_unit_test(a_look_of_another_version_is_told), cmocka_unit_test(the_container_is_the_one_with_its_items),
 	};
 
 	return cmocka_run_group_tests(tests, scratch_make, scratch_remove);

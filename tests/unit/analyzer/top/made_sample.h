@@ -20,6 +20,7 @@ made_sample(struct hand_model *hand, double seconds)
 	struct top_sample *sample = memory_zeroed(1, sizeof(*sample));
 	struct fail fail = { .text = "" };
 
+	hand->identity.boot_id[0] = '\0'; // else the machine's journal is asked, each time, what it has of such a process
 	sample->model = &hand->model;
 	sample->report = report_build(&hand->model, &rank_sites, &all, &fail);
 	if (sample->report == NULL)

@@ -299,12 +299,13 @@ an_open_line_shows_its_stack(void **state)
 	assert_string_equal(row_text(4), "train.py:41 epoch");
 	assert_string_equal(row_text(5), "50.0 MiB live, 90.0 MiB allocated in all, domain heap");
 	assert_string_equal(row_text(6), "Stack of its largest call site, 50.0 MiB live, innermost first:");
-	assert_string_equal(row_text(7), "  libfast-0a1b2c3d.so.1.2 alloc");
-	assert_string_equal(row_text(8), "  fast/core.py:330 full");
-	assert_string_equal(row_text(9), "  train.py:41 epoch");
-	assert_string_equal(row_text(10), "  train.py:95 <module>");
-	assert_int_equal(style_at(8, 2), TOP_SOFT);
-	assert_int_equal(style_at(9, 2), TOP_PLAIN);
+	assert_string_equal(row_text(7), "  fast/core.py:330 full");
+	assert_string_equal(row_text(8), "  train.py:41 epoch");
+	assert_string_equal(row_text(9), "  train.py:95 <module>");
+	assert_string_equal(row_text(10), "Its native frames:");
+	assert_string_equal(row_text(11), "  libfast-0a1b2c3d.so.1.2 alloc");
+	assert_int_equal(style_at(7, 2), TOP_SOFT);
+	assert_int_equal(style_at(8, 2), TOP_PLAIN);
 	state_of.wish.kind = TOP_PYTHON;
 	draw(24, 80);
 	assert_string_equal(row_text(7), "  fast/core.py:330 full");
@@ -315,10 +316,29 @@ an_open_line_shows_its_stack(void **state)
 	state_of.wish.kind = TOP_ALL;
 	state_of.scrolled = 3;
 	draw(24, 80);
-	assert_string_equal(row_text(5), "  fast/core.py:330 full");
+	assert_string_equal(row_text(5), "  train.py:41 epoch");
 	state_of.scrolled = 1000;
 	draw(24, 80);
-	assert_int_equal(state_of.scrolled, 5); // the last of its six rows
+	assert_int_equal(state_of.scrolled, 6); // the last of its seven rows
+}
+
+/* Where it leaves the name alone. */
+static void
+the_moment_of_the_sample_stands_on_the_right(void **state)
+{
+	(void)setenv("TZ", "UTC", 1);
+	state_of.taken = 3723;
+	state_of.every_seconds = 4.2;
+	draw(24, 80);
+	assert_string_equal(row_text(0),
+	                    "kmemshim top  train.py (pid 4242)  running                   01:02:03, every 4 s");
+	draw(24, 64);
+	assert_string_equal(row_text(0), "kmemshim top  train.py (pid 4242)  running   01:02:03, every 4 s");
+	draw(24, 62);
+	assert_string_equal(row_text(0), "kmemshim top  train.py (pid 4242)  running");
+	state_of.taken = 0;
+	draw(24, 80);
+	assert_string_equal(row_text(0), "kmemshim top  train.py (pid 4242)  running");
 }
 
 int
@@ -333,6 +353,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_name_cannot_steer_the_terminal, begin, end),
 		cmocka_unit_test_setup_teardown(how_it_ended_is_said, begin, end),
 		cmocka_unit_test_setup_teardown(an_open_line_shows_its_stack, begin, end),
+		cmocka_unit_test_setup_teardown(the_moment_of_the_sample_stands_on_the_right, begin, end),
 	};
 
 	return cmocka_run_group_tests_name("view", tests, use_utf8, NULL);

@@ -314,7 +314,8 @@ static const struct {
 	{ exit_1, "failed", "certain", "ending; peak 500 MiB; peak-line 400 MiB of 500 MiB at train.py:41 epoch; usage",
 	  "read-error", "" },
 	{ exit_137, "failed", "certain", "ending; shell-status; peak", "read-error", "" },
-	{ nothing, "gone", "likely", "ending; no-kill; live", "see-system-log", "and nobody saw how" },
+	{ nothing, "gone", "likely", "ending; no-kill; live", "see-system-log",
+	  "or it called the kernel's exit_group itself" },
 	{ gone_late, "container-limit", "likely", "ending; live", "hold-less", "read after the fact" },
 	{ gone_near, "container-limit", "likely", "ending; usage 505 MiB of 512 MiB; live", "hold-less", "" },
 };
@@ -364,18 +365,25 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	assert_advised(&verdict, "release-blocks");
 }
 
-/* Too few generations for the name of a leak: said as that, and only where none of them was released. */
+/*
+ * Too few generations for the name of a leak: said as that, and only where none of them was released. Of few blocks of which none was
+ * released the likely cause is said, too: something keeps them.
+ */
 static void
 what_is_too_short_to_judge_says_so(void **state)
 {
 	static const struct {
-		unsigned alive, total, steps;
+		unsigned alive, total, live, allocated;
 		bool is_said;
 		const char *advised;
 	} cases[] = {
-		{ 2, 2, 0, false, "hold-less" }, { 3, 3, 0, true, "hold-less" },
-		{ 5, 5, 7, true, "hold-less" },  { 5, 5, 8, true, "release-blocks-or-hold-less" },
-		{ 4, 5, 8, false, "hold-less" }, { 6, 6, 0, false, "release-blocks" },
+		{ 2, 2, 2, 2, false, "hold-less" },
+		{ 2, 2, 8, 8, false, "release-blocks-or-hold-less" },
+		{ 3, 3, 3, 3, true, "hold-less" },
+		{ 5, 5, 7, 7, true, "hold-less" },
+		{ 5, 5, 8, 8, true, "release-blocks-or-hold-less" },
+		{ 4, 5, 8, 20, false, "hold-less" },
+		{ 6, 6, 8, 8, false, "release-blocks" },
 	};
 	struct verdict verdict;
 
@@ -384,7 +392,8 @@ what_is_too_short_to_judge_says_so(void **state)
 		struct model_site *site = hand_model_site(&hand, HEAP, 41, 400 * MIB);
 
 		hand_model_generations(site, cases[i].alive, cases[i].total, 1, 1);
-		site->steps = cases[i].steps;
+		site->live_count = cases[i].live;
+		site->allocated_count = cases[i].allocated;
 		container_killed();
 		rank_leaks_classify(&hand.model);
 		verdict_decide((struct finished_model){ &hand.model }, &this_boot, &verdict);
@@ -423,6 +432,43 @@ arenas_are_named_where_no_line_tells_more(void **state)
 }
 
 /* The launcher waited for a shell; the program that the shell started was killed. */
+/* It held so many KiB itself, and started so many programs, of which each held 16 MiB. */
+static bool
+is_story_of_program(uint64_t own_kib, unsigned programs)
+{
+	struct kmem_identity children[2];
+	struct model_process processes[3];
+	struct verdict verdict;
+
+	hand_model_make(&hand);
+	hand_model_site(&hand, HEAP, 41, 16 * MIB);
+	hand_model_exited(&hand, 0);
+	processes[0] = hand.process;
+	processes[0].peak_bytes = own_kib * KIB;
+	for (unsigned i = 0; i < programs; i++) {
+		children[i] = hand_model_child(&hand);
+		processes[i + 1] = hand.process;
+		processes[i + 1].identity = &children[i];
+		processes[i + 1].parent = i == 0 ? 0 : -1;
+		processes[i + 1].name = "leak.py";
+		processes[i + 1].peak_bytes = 16 * MIB;
+	}
+	hand.sites[0].process = 1;
+	hand.model.processes = processes;
+	hand.model.process_count = programs + 1;
+	hand_model_decide(&hand, &verdict);
+	return strncmp(verdict.text, "A child process, leak.py (pid 4243), exited normally", 52) == 0;
+}
+
+static void
+the_one_program_of_a_script_is_the_story(void **state)
+{
+	(void)state;
+	assert_true(is_story_of_program(1023, 1));
+	assert_false(is_story_of_program(1024, 1));
+	assert_false(is_story_of_program(0, 2));
+}
+
 static void
 a_descendant_that_is_gone_explains_a_failing_parent(void **state)
 {
@@ -823,6 +869,7 @@ main(void)
 		cmocka_unit_test(who_held_most_is_named_with_share_and_growth),
 		cmocka_unit_test(what_is_too_short_to_judge_says_so),
 		cmocka_unit_test(arenas_are_named_where_no_line_tells_more),
+		cmocka_unit_test(the_one_program_of_a_script_is_the_story),
 		cmocka_unit_test(a_descendant_that_is_gone_explains_a_failing_parent),
 		cmocka_unit_test(processes_that_did_not_coexist_are_never_summed),
 		cmocka_unit_test(children_that_a_pool_ended_are_a_note),

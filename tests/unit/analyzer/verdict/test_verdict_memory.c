@@ -246,6 +246,28 @@ a_line_is_not_named_alone_where_files_in_memory_held_more(void **state)
 	assert_advised(&verdict, "remove-files-in-memory");
 }
 
+/* Many lines of one cause, and a program that is well. */
+static void
+what_is_explained_needs_no_such_word(void **state)
+{
+	for (unsigned i = 0; i < 3; i++) {
+		hand_model_make(&hand);
+		for (unsigned line = 1; line <= 4; line++) {
+			struct model_site *site = hand_model_site(&hand, HEAP, 10 * line, 50 * MIB);
+
+			if (i == 1)
+				hand_model_generations(site, 60, 60, 15, 15);
+		}
+		looked(205 * MIB, 0, 10 * MIB);
+		if (i == 2)
+			hand_model_exited(&hand, 0);
+		else
+			kill_it(300 * MIB, 300 * MIB);
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, "No line explains it") != NULL, i == 0);
+	}
+}
+
 static void
 a_look_of_another_time_says_its_age(void **state)
 {
@@ -413,6 +435,35 @@ freed_memory_that_cannot_be_given_back_is_a_cause(void **state)
 	assert_int_equal(strncmp(verdict.next, "call malloc_trim(0) ", 20), 0);
 	assert_non_null(strstr(verdict.next, "that stay (most of them at train.py:7 epoch) before those"));
 	assert_true(verdict.memory.freed.freed_bytes == 250 * MIB);
+}
+
+/* A pool: what its first process held grew until the peak, then was released, and its pages were seen before that. */
+static void
+what_grew_until_the_peak_beside_children_is_no_freed_memory(void **state)
+{
+	struct model_point points[17] = { 0 };
+	struct model_point_site held[16];
+	struct model_process processes[2];
+
+	(void)state;
+	fragment(105 * MIB);
+	hand_model_site(&hand, HEAP, 41, 0)->peak_bytes = 250 * MIB;
+	for (unsigned i = 0; i < 16; i++) {
+		held[i] = (struct model_point_site){ 2, 250 * MIB / 16 * (i + 1) };
+		points[i] = (struct model_point){ .volume_bytes = (i + 1) * 64 * MIB, .site_count = 1, .sites = &held[i] };
+	}
+	points[16] = (struct model_point){ .volume_bytes = 16 * 64 * MIB, .is_end = true };
+	hand.process.points = points;
+	hand.process.point_count = ARRAY_LEN(points);
+	hand_model_exited(&hand, 0);
+	processes[0] = processes[1] = hand.process;
+	processes[1].parent = 0;
+	processes[1].heap_sample = (struct model_heap_sample){ 0 };
+	processes[1].point_count = 0;
+	hand.model.processes = processes;
+	hand.model.process_count = 2;
+	hand_model_decide(&hand, &verdict);
+	assert_not_found(&verdict, "freed-not-returned");
 }
 
 /* What destructors gave back elsewhere is not in malloc's pages. */
@@ -597,7 +648,9 @@ what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
 		hand_model_site(&hand, HEAP, 9, 20 * MIB);
 		looked(300 * MIB, 0, 0);
 		hand.resident.monotonic_ns = 10;
-		hand.process.heap_sample = (struct model_heap_sample){ .sampled_pages = 1000, .bytes = 300 * MIB };
+		hand.process.heap_sample = (struct model_heap_sample){
+			.sampled_pages = 1000, .bytes = 300 * MIB, .empty_bytes = MIB // next to nothing then
+		};
 		beats[0] = beats[1] = hand.heartbeat;
 		beats[0].monotonic_ns = 10;
 		beats[0].live_bytes = 290 * MIB;
@@ -613,6 +666,8 @@ what_was_freed_after_the_look_and_not_given_back_is_told(void **state)
 		    (verdict.memory.freed.freed_bytes > 250 * MIB) != fallen_cases[i].is_told)
 			fail_msg("%s: %s\nNext: %s", fallen_cases[i].why, verdict.text, verdict.next);
 		assert_advised(&verdict, fallen_cases[i].is_told ? "find-sender, return-freed-memory" : "find-sender");
+		assert_int_equal(strstr(verdict.next, "; then call ctypes.CDLL(None).malloc_trim(0) after") != NULL,
+		                 fallen_cases[i].is_told);
 	}
 }
 
@@ -816,7 +871,7 @@ the_peak_has_the_same_bytes_in_text_and_finding(void **state)
 		processes[0] = processes[1] = hand.process;
 		processes[1].identity = &child;
 		processes[1].parent = 0;
-		processes[1].peak_bytes = 64 * MIB;
+		processes[0].peak_bytes = processes[1].peak_bytes = 64 * MIB;
 		hand.heartbeat.live_bytes = i * 300 * MIB;
 		processes[0].heartbeat_count = 0;
 		if (i == 1) {
@@ -868,6 +923,7 @@ main(void)
 		cmocka_unit_test_setup(what_filled_the_container_beside_the_program_is_told, make),
 		cmocka_unit_test_setup(kinds_of_memory_of_one_line_are_one, make),
 		cmocka_unit_test_setup(a_line_is_not_named_alone_where_files_in_memory_held_more, make),
+		cmocka_unit_test_setup(what_is_explained_needs_no_such_word, make),
 		cmocka_unit_test_setup(a_look_of_another_time_says_its_age, make),
 		cmocka_unit_test_setup(the_line_that_maps_most_files_is_named, make),
 		cmocka_unit_test_setup(the_line_of_what_was_there_before_the_fork_is_named, make),
@@ -875,6 +931,7 @@ main(void)
 		cmocka_unit_test_setup(what_processes_share_is_no_other_time, make),
 		cmocka_unit_test_setup(a_little_that_was_not_touched_changes_no_figure, make),
 		cmocka_unit_test_setup(freed_memory_that_cannot_be_given_back_is_a_cause, make),
+		cmocka_unit_test_setup(what_grew_until_the_peak_beside_children_is_no_freed_memory, make),
 		cmocka_unit_test_setup(what_ending_released_of_a_device_or_a_mapping_did_not_free_malloc_s_pages, make),
 		cmocka_unit_test_setup(freed_memory_is_told_of_who_ended_well_too, make),
 		cmocka_unit_test_setup(what_was_freed_in_the_last_moment_is_no_fragmentation, make),

@@ -129,6 +129,64 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 	}
 }
 
+/* Whatever the line's class is: to act on what was found is more than to hold less. */
+static void
+what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too(void **state)
+{
+	static const struct {
+		struct holders_way ways[2];
+		const char *advised, *next, *text;
+	} cases[] = {
+		{ { { "held", "global `seen` of module __main__ -> set of 30: its storage", 32, "set", 30, "" } },
+		  "release-blocks-or-hold-less",
+		  "bound the set at global `seen` of module __main__ (30 items), or drop what is not needed from it: it keeps the "
+		  "blocks of train.py:41 epoch alive; if all of it is needed at once, hold less (smaller pieces, a smaller type)",
+		  "they were held by global `seen`" },
+		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "" },
+		    { "unfinished", "no time", 22, "", 0, "" } },
+		  "release-blocks-or-hold-less",
+		  "bound the set at global `seen` of module __main__ (30 items)",
+		  "all 10 samples (of 32) that could be followed in time were held by global `seen`" },
+		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "" },
+		    { "unfinished", "no time", 20, "", 0, "" } },
+		  "release-blocks-or-hold-less",
+		  "bound the set at global `seen` of module __main__ (30 items)",
+		  "10 of the 12 samples (of 32) that could be followed in time were held by global `seen`" },
+		{ { { "held", "the stack of thread 7", 32, "", 0, "" } },
+		  "hold-less",
+		  "hold less at once at train.py:41 epoch",
+		  "they were held by the stack of thread 7" },
+		{ { { "perhaps", "global `seen` of module __main__", 32, "", 0, "" } },
+		  "hold-less",
+		  "hold less at once at train.py:41 epoch",
+		  "they were held, perhaps, by global `seen`" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct holders_way ways[] = { cases[i].ways[0], cases[i].ways[1] };
+		struct holders_line line = {
+			.samples = 32, .way_count = ways[1].kind != NULL ? 2 : 1, .ways = ways, .line = 41
+		};
+		struct holders holders = { .line_count = 1, .lines = &line, .monotonic_ns = 1 };
+		struct verdict verdict;
+		struct model_site *site;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
+		line.file = site->where->file;
+		line.function = site->where->function;
+		hand.process.holders = &holders;
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		assert_advised(&verdict, cases[i].advised);
+		if (strstr(verdict.text, cases[i].text) == NULL ||
+		    strncmp(verdict.next, cases[i].next, strlen(cases[i].next)) != 0)
+			fail_msg("case %zu: %s\n%s", i, verdict.text, verdict.next);
+	}
+}
+
 /* The verdict has just named the list: "hold less before that" is not what to do. */
 static void
 what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
@@ -636,7 +694,9 @@ what_often_keeps_blocks_depends_on_the_language(void **state)
 			site->import = "torch";
 		if (i == 4)
 			hand.frames[1][0].module = "libtensorflow_cc.so.2";
-		hand.process.python_version = i != 1 ? 0x030b07f0 : 0;
+		if (i == 1)
+			hand.frames[0][2].kind = MODEL_FRAME_NATIVE; // of a library in C that Python calls
+		hand.process.python_version = 0x030b07f0;
 		hand_model_exited(&hand, 0);
 		hand_model_decide(&hand, &verdict);
 		assert_int_equal(strstr(verdict.next, "a list that is appended to, or a cache") != NULL, i == 0);
@@ -950,6 +1010,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
 		cmocka_unit_test(what_held_the_line_is_said_and_becomes_the_advice),
+		cmocka_unit_test(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too),
 		cmocka_unit_test(what_held_the_line_is_the_advice_where_a_request_was_refused_too),
 		cmocka_unit_test(a_queue_that_is_drained_too_slowly_is_told),
 		cmocka_unit_test(a_line_that_holds_nearly_as_much_is_named_too),

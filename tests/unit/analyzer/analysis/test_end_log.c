@@ -1,5 +1,5 @@
 /*
- * test_facts_log.c - which line of a log is believed, and what is concluded from it?
+ * test_end_log.c - which line of a log is believed, and what is concluded from it?
  */
 #include <setjmp.h>
 #include <stdarg.h>

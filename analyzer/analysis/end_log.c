@@ -1,5 +1,5 @@
 /*
- * facts_log.c - which line of the system's logs tells how the process ended?
+ * end_log.c - which line of the system's logs tells how the process ended (see end_log.h)?
  *
  * A line is of the process when it has its number and its name and was written while the process lived, or shortly after. Numbers are
  * used again: of several lines the first one after the start counts. A process may have given itself another name: then the line must
@@ -9,7 +9,7 @@
  *
  * When failing  there is no such line.
  */
-#include "verdict/facts.h"
+#include "analysis/end_log.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -24,7 +24,6 @@
 #define END_NS UINT64_C(5000000000)         // by name: at most so far from the end
 #define STACK_BYTES UINT64_C(65536)         // a frame of so much at most is pushed at once
 #define CRASH_PLACES_MAX 8
-#define CRASH_PLACES_MANY 3 // a bug crashes at one place, or at two
 #define PLACE_BYTES 96
 #define COMM_BYTES 15 // of a name, in the kernel
 
@@ -183,6 +182,16 @@ is_about(const struct model_process *process, const struct system_log_line *line
 	         (name[0] != '\0' && is_within(line->monotonic_ns, ended_ns ?: model_last_seen_ns(process), CLOCKS_NS))));
 }
 
+/* "total-vm:1519412kB, anon-rss:306032kB, file-rss:19464kB, shmem-rss:0kB, ..." */
+static uint64_t
+resident_of(const char *text)
+{
+	uint64_t kib = number_behind(text, "anon-rss:");
+
+	kib += number_behind(text, "file-rss:");
+	return (kib + number_behind(text, "shmem-rss:")) * 1024;
+}
+
 /* Up to what nobody needs: sizes of page tables, registers. */
 static void
 quote(const struct system_log_line *line, struct verdict_log *found)
@@ -242,18 +251,22 @@ count_crash_places(const struct system_log *log, const char *name)
 	return count;
 }
 
-static struct verdict_log
-find(const struct model_process *process, const struct verdict_now *now)
+struct verdict_log
+end_log_find(const struct model_process *process, const struct verdict_now *now)
 {
 	struct verdict_log result = { .kind = VERDICT_LOG_NONE };
 	struct system_log log = { .count = 0 };
 
+	if (now->read_log == NULL)
+		return result;
 	now->read_log(process, &log);
 	for (size_t i = 0; i < log.count && result.kind == VERDICT_LOG_NONE; i++) {
 		struct verdict_log found = { .kind = VERDICT_LOG_NONE };
 
 		if (is_about(process, &log.lines[i], &found)) {
 			quote(&log.lines[i], &found);
+			if (found.kind == VERDICT_LOG_LIMIT || found.kind == VERDICT_LOG_MACHINE)
+				found.resident_bytes = resident_of(log.lines[i].text);
 			found.is_at_stack = found.kind == VERDICT_LOG_CRASH && is_at_stack(log.lines[i].text);
 			if (found.kind == VERDICT_LOG_CRASH) {
 				char name[COMM_BYTES + 1];
@@ -267,26 +280,4 @@ find(const struct model_process *process, const struct verdict_now *now)
 	}
 	system_log_free(&log);
 	return result;
-}
-
-void
-verdict_log_gather(const struct verdict_now *now, struct verdict_facts *facts)
-{
-	bool is_sudden = facts->end == VERDICT_END_SIGNAL || facts->end == VERDICT_END_GONE ||
-	                 facts->end == VERDICT_END_ELSEWHERE;
-
-	if (now->read_log == NULL)
-		return;
-	if (is_sudden)
-		facts->log = find(facts->process, now);
-	if (facts->lost_child != NULL && facts->lost_child != facts->process)
-		facts->lost_log = find(facts->lost_child, now);
-}
-
-bool
-verdict_crashes_anywhere(const struct verdict_facts *facts)
-{
-	/* Of an interpreter the name says nothing of the program. */
-	return facts->process->python_version == 0 && !facts->log.is_at_stack &&
-	       facts->log.crash_places >= CRASH_PLACES_MANY;
 }
