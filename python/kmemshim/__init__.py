@@ -53,11 +53,11 @@ class Hooks:
     def __init__(self, shell, guard, *steps):
         self.shell = shell
         self.guard = guard
-        self.steps = [step for step in steps if step is not None]
+        self.steps = [step for step in (guard, *steps) if step is not None]
 
     def post_run_cell(self, result):
         try:
-            self.guard.after_cell(result)
+            self.guard.after_cell(self.shell, result)
         except Exception as error:
             print("kmemshim: what the guard did is not known: %s" % error, file=sys.stderr)
 

@@ -2,15 +2,17 @@
 Which text does a cell have? Written down before it runs: after a death an unsaved notebook has no other copy.
 
 cells.jsonl in the folder of the kernel's life has one object a line for each run:
-    {"file": the name under which the cell is compiled, "execution_count": 12, "text": its lines, "" if they are there already}
-A line is written by one call, so that a death leaves whole lines. The file does not grow beyond FILE_BYTES_MAX; later cells are then
+    {"file": the name under which the cell is compiled, "execution_count": 12, "text": its lines, "began_ns": of the monotonic clock}
+The text is "" where it is long, and there already. A line is written by one call, so that a death leaves whole lines. The file does not grow beyond FILE_BYTES_MAX; later cells are then
 known as far as the recorder itself knows them.
 """
 import json
 import os
+import time
 
 NAME = "cells.jsonl"
 TEXT_BYTES_MAX = 64 << 10  # of one cell
+TEXT_CHARS_SHORT = 60  # written each time: it may be the last that ran
 FILE_BYTES_MAX = 8 << 20
 
 
@@ -38,9 +40,9 @@ class Cells:
 
     def write(self, file, count, text):
         """Too long a text is left out, not cut: its lines would be wrong."""
-        kept = "" if file in self.known or len(text) > TEXT_BYTES_MAX else text
+        kept = "" if (file in self.known and len(text) > TEXT_CHARS_SHORT) or len(text) > TEXT_BYTES_MAX else text
         kept = kept.encode("utf-8", "replace").decode("utf-8")  # half a surrogate is no text
-        data = (json.dumps({"file": file, "execution_count": count, "text": kept}) + "\n").encode("ascii")
+        data = (json.dumps({"file": file, "execution_count": count, "text": kept, "began_ns": time.monotonic_ns()}) + "\n").encode("ascii")
         if self.bytes + len(data) > FILE_BYTES_MAX:
             return False
         descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

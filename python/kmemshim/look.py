@@ -21,8 +21,7 @@ def holders(top=10, stop="1s"):
     """
     if not is_recorded():
         return None
-    room = recording.room_bytes()
-    if room is not None and room < recording.ROOM_BYTES:
+    if not recording.has_room(recording.own_capture()):
         raise recording.Unavailable("too little memory is left to look")
     words = [recording.command(), "holders", str(os.getpid()), "--json", "--top", str(top), "--stop", stop]
     with subprocess.Popen(words, env=recording._plain_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -60,17 +60,17 @@ class KmemMagics(Magics):
             self._show(action, "")
         return None
 
-    @staticmethod
-    def _show(make, failing):
+    def _show(self, make, failing):
         """Displays the panel that make() returns, or says in one line why there is none."""
-        try:
-            panel = make()
-        except recording.Unavailable as error:
-            print("kmemshim: %s%s" % (failing, error))
-        except Exception as error:  # a mistake of ours does not become the cell's error
-            print("kmemshim: %sthe report was not understood: %s: %s" % (failing, type(error).__name__, error))
-        else:
-            panel.display()
+        with self.growth.own():
+            try:
+                panel = make()
+            except recording.Unavailable as error:
+                print("kmemshim: %s%s" % (failing, error))
+            except Exception as error:  # a mistake of ours does not become the cell's error
+                print("kmemshim: %sthe report was not understood: %s: %s" % (failing, type(error).__name__, error))
+            else:
+                panel.display()
 
     def _lines(self, command="sites"):
         """As of now; peaks are those of the phase, which begins with a cell that is measured."""
@@ -112,7 +112,8 @@ class KmemMagics(Magics):
     def _cell(self, cell):
         __tracebackhide__ = True
         try:
-            before = self._lines().forget_rows()
+            with self.growth.own():
+                before = self._lines().forget_rows()
         except recording.Unavailable as error:
             print("kmemshim: the cell runs without a report: %s" % error)
             return self._run(cell)

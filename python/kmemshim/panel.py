@@ -89,11 +89,11 @@ class Panel:
             heads, rows = content
             if label:
                 out.append('<div style="margin:.6em 0 0 0;opacity:.75">%s</div>' % html.escape(label))
-            out.append('<table style="border-collapse:collapse;border:0;margin:.3em 0 .6em 0;font-size:inherit;color:inherit;'
+            out.append('<div style="overflow-x:auto"><table style="border-collapse:collapse;border:0;margin:.3em 0 .6em 0;font-size:inherit;color:inherit;'
                        'background:transparent">')
             out.append(self._row("th", heads, heads))
             out += [self._row("td", heads, row) for row in rows]
-            out.append("</table>")
+            out.append("</table></div>")
         out.append("</div>")
         return "".join(out)
 

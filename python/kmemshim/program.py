@@ -7,11 +7,14 @@ import collections
 import ctypes
 
 # Rows of the recorder's table (include/kmemshim.h), by the names that reports use. Devices: 8 is cuda:0, and so on.
-_DOMAINS = {0: "heap", 1: "mmap", 4: "shared", 7: "python/arena", 59: "library"}
+ARENAS, OBJECTS = "python/arena", "python/object"
+_DOMAINS = {0: "heap", 1: "mmap", 4: "shared", 7: ARENAS, 59: "library", 60: OBJECTS}
 _DOMAINS.update((8 + device, "cuda:%d" % device) for device in range(32))
 _ROWS = 64
 
-HOST = ("heap", "mmap", "shared", "python/arena", "library")  # memory of the process, each byte in one of them
+HOST = ("heap", "mmap", "shared", ARENAS, "library")  # memory of the process, each byte in one of them
+OBJECT_SAMPLE_BYTES = 256 << 10  # small objects are a sample, in arenas: for so much stands each of it
+SURE = 4  # standard deviations of how many there are: one test in 30,000 is judged too high
 
 # live_bytes now; peak_bytes the highest since the last phase() of the process; is_begun: False where no new phase could begin.
 Domain = collections.namedtuple("Domain", "live_bytes peak_bytes is_begun")
@@ -112,7 +115,11 @@ class Meter:
 
     def _sum(self, figure):
         before, after = _table(self._before), _table(self._after)
-        return sum(figure(now) - (before[name].live_bytes if name in before else 0) for name, now in after.items() if name in HOST)
+        more = {name: figure(now) - (before[name].live_bytes if name in before else 0) for name, now in after.items()}
+        objects = more.get(OBJECTS, 0)
+        objects -= SURE * (max(objects, 0) * OBJECT_SAMPLE_BYTES) ** 0.5
+        # objects may lie in arenas that were free before
+        return int(sum(more.get(name, 0) for name in HOST if name != ARENAS) + max(more.get(ARENAS, 0), objects))
 
     def kept_bytes(self):
         return self._sum(lambda domain: domain.live_bytes)

@@ -23,8 +23,6 @@ WARMUPS = "warmups"
 ASKING_BYTES = 256 << 10  # what it takes to ask the command: after it the peak of the test may be another one
 HELD_WORTH_BYTES = 64 << 10
 _SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
-_ASKING = recording.__file__
-_OF_HOST = program.HOST + ("python/object",)
 
 
 def bytes_of(text):
@@ -75,11 +73,6 @@ class Held:
     def __init__(self, site, more):
         self.site = site
         self.bytes = more
-
-
-def _key(site):
-    return (site["domain"],) + tuple((frame["kind"], frame["function"], frame["file"], frame["line"], frame["module"], frame.get("offset"))
-                                     for frame in site["frames"])
 
 
 class Body:
@@ -133,31 +126,9 @@ class Body:
             texts = ["kmemshim: a limit was not judged: %s" % error]
         self.text = "\n\n".join(texts) or None
 
-    @staticmethod
-    def _sites(document):
-        """All but those of these questions themselves."""
-        return [site for site in document["sites"]
-                if site["domain"] in _OF_HOST and not any(frame["file"] == _ASKING for frame in site["frames"])]
-
-    @staticmethod
-    def _ask(command, *words):
-        return recording.ask(command, *words, recording.own_capture())
-
-    def _before(self):
-        found = {}
-        for site in self._sites(self._ask("sites", "--at", self.name + "begin")):
-            found[_key(site)] = found.get(_key(site), 0) + site["live_bytes"]
-        return found
-
-    def _more(self, sites, figure, before):
-        """Of each stack. What was counted as held before is taken off once."""
-        now = {}
-        for site in sites:
-            held = now.setdefault(_key(site), Held(site, 0))
-            held.bytes += site[figure]
-        for key, held in now.items():
-            held.bytes -= before.get(key, 0)
-        return sorted(now.values(), key=lambda held: -held.bytes)
+    def _grown(self, now, figure, least):
+        before = ["sites", "--at", self.name + "begin"]
+        return [Held(site, more) for more, site in recording.grown(now=now, before=before, figure=figure, least=least)]
 
     def _judge_memory(self):
         if self.memory is None or self.meter.peak_bytes() < self.memory.bytes:
@@ -167,7 +138,7 @@ class Body:
         if self.meter.peak_bytes() < ASKING_BYTES:
             text += "\nIts lines are not known: to ask for them takes more than this."
         else:
-            rows = self._more(self._sites(self._ask("peak", "--phase")), "peak_bytes", self._before())
+            rows = self._grown(["peak", "--phase"], "peak_bytes", self.memory.bytes // 100)
             rows = [held for held in rows if self._is_worth(held) and held.bytes >= rows[0].bytes // 100]
             text += self._table("Held at the peak:", rows[:ROWS])
         return text + self._of_threads(self.memory)
@@ -179,11 +150,10 @@ class Body:
     def _judge_leaks(self):
         if self.leaks is None:
             return None
-        sites = [site for site in self._sites(self._ask("sites", "--at", self.name + "end")) if site["domain"] != "python/arena"]
-        if sum(max(site["live_bytes"], 0) for site in sites) < self.leaks.bytes:
-            return None
         rows = []
-        for held in self._more(sites, "live_bytes", self._before()):
+        for held in self._grown(["sites", "--at", self.name + "end"], "live_bytes", self.leaks.bytes):
+            if held.site["domain"] == "python/arena":
+                continue
             sure = held.bytes - ((held.site["error_bytes"] or 0) if held.site["is_estimated"] else 0)
             if sure >= self.leaks.bytes and (self.leaks.filter is None or self.leaks.filter(Stack(held.site["frames"]))):
                 rows.append(held)

@@ -5,13 +5,16 @@ When failing  Unavailable, with one line for the person in front of the notebook
 """
 import json
 import os
+import signal
 import subprocess
+import sys
 import time
 
 from .command import Missing, find
 
 TIMEOUT_SECONDS = 60
-ROOM_BYTES = 48 << 20  # what the command takes, and this process to start it
+ROOM_BYTES = 32 << 20  # what the command takes, and this process to start it,
+ROOM_FOR_EACH = 4  # and for each byte of the capture: a capture of TensorFlow, 12 MiB, takes 64 MiB
 ROOM_SECONDS = 3  # a look at who holds the memory takes some, in the same container
 SCHEMA = 2  # of the command's JSON
 
@@ -82,24 +85,55 @@ def room_bytes():
     return min(rooms) if rooms else None
 
 
-def _check_room():
+def _size(path):
+    try:
+        return os.stat(path).st_size
+    except OSError:  # its launcher takes it home just now
+        return 0
+
+
+def needed_bytes(capture):
+    """To read this file, or this folder of files: the largest needs most, and what its reader frees serves the others."""
+    names = [os.path.join(capture, name) for name in os.listdir(capture)] if os.path.isdir(capture) else [capture]
+    return ROOM_BYTES + ROOM_FOR_EACH * max((_size(name) for name in names if name.endswith(".kmem")), default=0)
+
+
+def has_room(capture):
+    room = room_bytes()
+    return room is None or room >= needed_bytes(capture)
+
+
+def _check_room(capture):
     """The kernel would kill the largest process of the cgroup for what another one takes: this notebook. A look that is under way ends soon."""
     until = time.monotonic() + ROOM_SECONDS
-    room = room_bytes()
-    while room is not None and room < ROOM_BYTES and time.monotonic() < until:
+    while not has_room(capture):
+        if time.monotonic() > until:
+            raise Unavailable("only %d MiB are left below the limit, and reading the capture may take %d: delete something first, "
+                              "or outside of this container: kmemshim peak --kernel" % (max(room_bytes() or 0, 0) >> 20, needed_bytes(capture) >> 20))
         time.sleep(0.1)
-        room = room_bytes()
-    if room is not None and room < ROOM_BYTES:
-        raise Unavailable("only %d MiB are left below the limit, and reading the capture may take %d: delete something first, "
-                          "or outside of this container: kmemshim peak --kernel" % (max(room, 0) >> 20, ROOM_BYTES >> 20))
 
 
 def ask(*words):
-    """The JSON document that this command line prints."""
-    _check_room()
-    argv = [command(), words[0], "--json"] + list(words[1:])
+    """The JSON document that this command line prints. The last word is the capture."""
+    _check_room(words[-1])
+    document = _said([command(), words[0], "--json"] + list(words[1:]), _plain_environment())
+    if document.get("schema") != SCHEMA:
+        raise Unavailable("%s is of another version than this extension: install both anew" % command())
+    return document
+
+
+def grown(**words):
+    """See grown.py."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    paths = [package] + [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    environment = dict(_plain_environment(), KMEMSHIM_COMMAND=command(), PYTHONPATH=os.pathsep.join(paths))
+    return _said([sys.executable, "-m", "kmemshim.grown", json.dumps(dict(words, capture=own_capture()))], environment)
+
+
+def _said(argv, environment):
+    """What this program prints as JSON."""
     try:
-        done = subprocess.run(argv, env=_plain_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        done = subprocess.run(argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=TIMEOUT_SECONDS)
     except subprocess.TimeoutExpired:
         raise Unavailable("%s did not answer within %d s" % (" ".join(argv), TIMEOUT_SECONDS))
@@ -107,15 +141,14 @@ def ask(*words):
         raise Unavailable("%s cannot be run: %s" % (argv[0], error.strerror))
     errors = done.stderr.decode("utf-8", "replace").strip()
     if done.returncode != 0:
+        if done.returncode == -signal.SIGKILL:
+            raise Unavailable("%s was killed, mostly because memory is short: delete something first" % argv[0])
         said = errors.split("\n")[-1] or "exit status %d" % done.returncode
         raise Unavailable(said[len("kmemshim: "):] if said.startswith("kmemshim: ") else said)
     try:
-        document = json.loads(done.stdout.decode("utf-8", "replace"))
+        return json.loads(done.stdout.decode("utf-8", "replace"))
     except ValueError as error:
         raise Unavailable("%s did not print JSON: %s" % (" ".join(argv), error))
-    if document.get("schema") != SCHEMA:
-        raise Unavailable("%s is of another version than this extension: install both anew" % argv[0])
-    return document
 
 
 def own_capture():

@@ -187,6 +187,17 @@ def test_limit_says_after_how_many_such_cells(start, place, small_group):
     assert " of 300 MiB used (" in shown and "At this rate the limit is reached after" in shown, shown
 
 
+def test_what_a_magic_adds_itself_is_no_growth_of_a_cell(start, place, small_group):
+    place.add_kernel(small_group)
+    kernel = start()
+    kernel.run(GROW)
+    kernel.run("grow(50)")
+    for magic in ("%kmem", "%kmem out", "%%kmem\n1 + 1", "%kmem"):
+        kernel.run(magic)
+    shown = kernel.run("%kmem limit")
+    assert "In[2] added 5" in shown, shown
+
+
 def test_at_the_guard_a_cell_stops_and_the_variables_survive(start, place, small_group):
     place.add_kernel(small_group, options=("--guard", "80%", "--guard-action", "interrupt"))
     kernel = start()
@@ -218,12 +229,54 @@ def test_what_is_asked_when_little_is_left_does_not_kill_the_kernel(start, place
     place.add_kernel(small_group, options=("--guard", "92%", "--guard-action", "interrupt", "--no-holders"))
     kernel = start()
     shown = kernel.run("kept = []\nwhile True: kept.append(bytearray(b'x') * (1 << 20))")
-    assert "kmemshim: the guard stopped this cell" in shown, shown
+    assert "kmemshim: the guard stopped this cell" in shown and "until then, too little memory is left to read the recording" in shown, shown
     for magic in ("%kmem", "%kmem limit"):
         shown = kernel.run(magic)
         assert "MiB are left below the limit" in shown and "kmemshim peak --kernel" in shown and shown.count("\n") <= 1, shown
     assert kernel.run("held = len(kept); kept.clear(); held > 100") == "True"
     assert "live now" in kernel.run("%kmem")
+
+
+def test_the_guards_message_is_shown_again_to_who_came_later(start, place, small_group):
+    """A page that is closed while the cell runs loses what it shows."""
+    place.add_kernel(small_group, options=("--guard", "80%", "--guard-action", "interrupt"))
+    kernel = start()
+    kernel.run("kept = []")
+    assert "the guard stopped this cell" in kernel.run("while True: kept.append(bytearray(b'x') * (1 << 20))")
+    assert kernel.run("kept.clear()") == ""
+    assert "the guard stopped this cell" in kernel.run("while True: kept.append(bytearray(b'x') * (1 << 20))")
+    kernel.client.stop_channels()
+    kernel.connect()
+    kernel.client.session.session = "another-page"
+    assert kernel.run("1", store_history=False) == "1"
+    shown = kernel.run("kept.clear()")
+    assert "kmemshim: the guard stopped the last cell: " in shown and "Variables are kept" in shown, shown
+    assert kernel.run("2") == "2"
+
+
+def test_a_large_recording_takes_more_to_read(monkeypatch, tmp_path):
+    """That of TensorFlow in a notebook, 20 MiB, needs more than a guard at 92 % leaves of 1.2 GiB; a small one does not."""
+    monkeypatch.syspath_prepend(harness.ROOT / "python")
+    from kmemshim import recording
+    monkeypatch.setattr(recording, "room_bytes", lambda: 96 << 20)
+    monkeypatch.setattr(recording, "ROOM_SECONDS", 0)
+    for mib, has_room in ((1, True), (20, False)):
+        with open(tmp_path / "python3.1.kmem", "wb") as file:
+            file.truncate(mib << 20)
+        assert recording.has_room(str(tmp_path)) is has_room
+    with pytest.raises(recording.Unavailable, match="only 96 MiB are left below the limit, and reading the capture may take 112"):
+        recording.ask("sites", str(tmp_path))
+
+
+def test_what_ran_after_the_guard_is_told(start, place, small_group):
+    place.add_kernel(small_group, options=("--guard", "80%", "--guard-action", "interrupt"))
+    kernel = start()
+    kernel.run(GROW)
+    assert "the guard stopped this cell" in kernel.run("import time\nwhile True:\n    grow(1)\n    time.sleep(.002)")
+    kernel.run("1 + 1")
+    kernel.die("more = bytearray(b'x') * (400 << 20)")
+    shown = " ".join(kernel.run("'after'").split())
+    assert "the cell got SIGINT and stopped. 2 others began after that, the last one, In[4] (more = bytearray(b'x') * (400 << 20))" in shown, shown
 
 
 def test_without_a_recording_one_line_says_how_to_get_one(start, place):

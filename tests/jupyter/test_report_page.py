@@ -66,6 +66,36 @@ def test_the_verdict_is_on_top(page):
     assert page.title().startswith("program.py")
 
 
+def test_each_text_of_the_flame_graph_can_be_read(page):
+    """Also that of the root, whose box has the colour of a panel."""
+    def luminance(colour):
+        parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
+        return sum(weight * (part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4) for weight, part in zip((0.2126, 0.7152, 0.0722), parts))
+    pairs = page.evaluate("""() => Array.from(document.querySelectorAll("#flame-graph svg g")).filter(box => box.querySelector("text"))
+        .map(box => [box.querySelector("text"), box.querySelector("rect")].map(part => getComputedStyle(part).fill))""")
+    assert len(pairs) > 3
+    for text, ground in pairs:
+        bright, dark = sorted((luminance(text), luminance(ground)), reverse=True)
+        assert (bright + 0.05) / (dark + 0.05) >= 4.5, (text, ground)  # WCAG 2, contrast of text
+
+
+def test_the_address_keeps_the_view(page):
+    page.select_option("#flame-graph select[name=frames]", "mixed")
+    page.check("#flame-graph input[name=imports]")
+    page.fill("#flame-graph input[name=search]", "cache.fill & more")
+    address = page.evaluate("location.href")
+    page.reload()
+    assert page.input_value("#flame-graph select[name=frames]") == "mixed" and page.is_checked("#flame-graph input[name=imports]")
+    assert page.input_value("#flame-graph input[name=search]") == "cache.fill & more" and page.evaluate("location.href") == address
+    page.click("#tab-lines")
+    page.fill("#lines input[name=filter]", "dictcomp")
+    page.reload()
+    assert page.is_visible("#lines table") and all("dictcomp" in row.text_content() for row in page.query_selector_all("#lines tbody tr"))
+    page.goto(address.split("#")[0] + "#50%&x=%00&frames=none")
+    page.reload()
+    assert page.is_visible("#flame-graph svg")
+
+
 def test_the_flame_graph_zooms_searches_and_turns_around(page):
     whole = boxes(page)
     assert any("program.py:8 Cache.fill" in box for box in whole) and any("program.py:14 <module>" in box for box in whole)
@@ -113,6 +143,24 @@ down(100)
     page.close()
 
 
+def test_what_is_narrower_than_a_name_is_one_box(browser, folder):
+    program = folder / "narrow.py"
+    program.write_text("kept = [bytearray(100_000) for _ in range(500)]\ndef down(level, size):\n    if level: down(level - 1, size)\n    else: kept.append(bytearray(size))\n"
+                       + "".join(f"down({20 + i}, 30_000)\n" for i in range(30)))
+    harness.record([sys.executable, program], folder / "narrow")
+    assert harness.kmemshim("report", "--html", folder / "narrow.html", folder / "narrow").returncode == 0
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(f"file://{folder / 'narrow.html'}")
+    together, = re.findall(r"^(\d+) narrow stacks, (\d+) KiB, ", "\n".join(boxes(page)), re.MULTILINE)[-1:]
+    assert 30 <= int(together[0]) < 40 and 30 * 30_000 / 1024 <= int(together[1]) < 1000  # with a few of the interpreter's
+    assert not any(" down," in box for box in boxes(page)), boxes(page)
+    all_of_it, *_, last = [box.bounding_box() for box in page.query_selector_all("#flame-graph svg g rect")]
+    assert last["width"] == pytest.approx(all_of_it["width"] * 900_000 / 52_500_000, rel=0.15)
+    page.query_selector_all("#flame-graph svg g")[-1].click()  # there is no more of it to see
+    assert any("narrow stacks" in box for box in boxes(page))
+    page.close()
+
+
 def test_the_flame_graph_is_used_by_keys(page):
     whole = boxes(page)
     page.focus("#flame-graph svg g[aria-label*='program.py:14 <module>']")
@@ -157,7 +205,7 @@ def test_a_device_that_held_more_than_the_host_comes_first(browser, page_path, f
     assert page.input_value("#timeline select[name=timeline-memory]") == "devices"
     page.click("#tab-processes")
     bar = page.get_attribute("#processes svg", "aria-label")
-    assert bar == "tensors 60.0 GiB, cached by PyTorch 4.0 GiB, of other programs and the driver 10.0 GiB, free 6.0 GiB"
+    assert bar == "tensors 60.0 GiB, cached by PyTorch 4.00 GiB, of other programs and the driver 10.0 GiB, free 6.00 GiB"
     assert "cuda:0: 64.0 GiB live of 80.0 GiB when a request was refused" in page.text_content("#processes")
     page.close()
 
@@ -332,7 +380,7 @@ def height_at(page, name, at):
 def test_what_grew_when_is_a_stack_of_lines(timeline):
     shown = layers(timeline)
     assert any("grows.py:6 load" in name for name in shown) and any("grows.py:7 remember" in name for name in shown), shown
-    assert shown[-1] == "all other lines"
+    assert shown[-1] == "imports and all other lines"
     # load's memory is there in the middle and gone at the end; remember's has grown
     assert height_at(timeline, "load", 0.5) > 30 and height_at(timeline, "load", 1) < 2
     assert height_at(timeline, "remember", 0.1) < height_at(timeline, "remember", 0.6) < height_at(timeline, "remember", 1)
@@ -379,6 +427,35 @@ def test_the_timeline_is_read_by_keys_and_by_the_mouse(timeline):
     assert timeline.query_selector("#timeline line.cursor").evaluate("line => line.style.display") == ""
 
 
+def test_a_stretch_of_time_is_picked(timeline):
+    """While only `remember` grew."""
+    whole = timeline.query_selector("#timeline svg").get_attribute("aria-label")
+    box = timeline.query_selector("#timeline rect.ground").bounding_box()
+    middle = box["y"] + box["height"] / 2
+    timeline.mouse.move(box["x"] + 0.7 * box["width"], middle)
+    timeline.mouse.down()
+    timeline.mouse.move(box["x"] + 0.8 * box["width"], middle)
+    assert timeline.is_visible("#timeline rect.picked")
+    timeline.mouse.move(box["x"] + 0.95 * box["width"], middle)
+    timeline.mouse.up()
+    told = timeline.text_content("#timeline .status")
+    assert re.match(r"From [\d.]+ m?s to [\d.]+ m?s: \+[\d.]+ MiB live; .*grows\.py:7 remember \+[\d.]+ MiB", told), told
+    assert timeline.query_selector("#timeline svg").get_attribute("aria-label") != whole
+    timeline.mouse.click(box["x"] + 0.5 * box["width"], middle)  # no drag
+    assert timeline.is_visible("#timeline button:has-text('The whole time')")
+    timeline.click("#timeline button:has-text('The whole time')")
+    assert timeline.query_selector("#timeline svg").get_attribute("aria-label") == whole
+    assert not timeline.is_visible("#timeline button:has-text('The whole time')")
+
+
+def test_a_killed_program_is_seen_over_time_first(browser, timeline_path):
+    page = browser.new_page()
+    page.goto(f"file://{timeline_path}")
+    assert page.is_visible("#timeline svg") and not page.is_visible("#flame-graph")
+    assert page.query_selector("#verdict p:nth-child(2)").text_content().startswith("Next: ")
+    page.close()
+
+
 def test_a_layer_is_brought_out(timeline):
     timeline.click("#timeline .layers button:has-text('grows.py:6 load')")
     faded = timeline.query_selector_all("#timeline path.layer.faded")
@@ -401,6 +478,11 @@ def test_the_limit_is_a_line(browser, folder, timeline_path):
     page.goto(f"file://{folder / 'limit.html'}")
     page.click("#tab-timeline")
     assert page.query_selector("#timeline line.limit") and "limit 200 MiB" in page.text_content("#timeline svg")
+    note = "does not count against it"
+    assert note not in page.text_content("#timeline")
+    (folder / "limit.html").write_text((folder / "limit.html").read_text().replace(f"{limit}", f"{20 << 20}"))
+    page.reload()
+    assert note in page.text_content("#timeline")
     page.close()
 
 
