@@ -23,6 +23,7 @@ PRELOAD = ["-std=gnu11", "-shared", "-fPIC", "-fvisibility=hidden"]
 PAGES = ["-std=gnu++17", "-shared", "-fPIC", "-fno-toplevel-reorder"]
 CUDA = HERE.parent / "cuda"
 DOUBLE = ["-std=gnu11", "-shared", "-fPIC", "-Wl,-Bsymbolic"]
+OVER_DOUBLES = ["-L{built}", "-l:libcudart.so.13", "-Wl,--no-as-needed", "-l:libcuda.so.1", "-Wl,-rpath,$ORIGIN"]
 BUILT = {  # program: compiler, source, flags; {built} is the folder of those before it
     "pairs": ("gcc", "pairs.c", ["-std=gnu11", "-fno-optimize-sibling-calls"]),
     "spawns": ("gcc", "spawns.c", ["-std=gnu11"]),
@@ -30,14 +31,16 @@ BUILT = {  # program: compiler, source, flags; {built} is the folder of those be
     "allocators": ("gcc", "allocators.c", ["-std=gnu11"]),
     "containers": ("g++", "containers.cc", ["-std=gnu++17"]),
     "loops": ("gcc", "loops.c", ["-std=gnu11"]),
+    "beyond": ("gcc", "beyond.c", ["-std=gnu11", "-O1"]),
+    "beyond-library.so": ("gcc", "beyond_library.c", PRELOAD),
     "pages-near.so": ("g++", "pages.cc", [*PAGES, "-DDISTANCE=0x100000"]),
     "pages-far.so": ("g++", "pages.cc", [*PAGES, "-DDISTANCE=0x1000000"]),
     "libcuda.so.1": ("gcc", CUDA / "double_driver.c", [*DOUBLE, "-Wl,-soname,libcuda.so.1"] + [
         str(CUDA / f"double_{part}.c") for part in ("contexts", "memory", "objects")]),
     "libcudart.so.13": ("gcc", CUDA / "double_runtime.c", [*DOUBLE, "-Wl,-soname,libcudart.so.13", "-Wl,-rpath,$ORIGIN"]),
     # The driver is loaded with the program: behind a recorder that stands before dlopen, the runtime's own path is not looked at.
-    "cuda_pairs": ("gcc", "cuda_pairs.c", ["-std=gnu11", "-L{built}", "-l:libcudart.so.13", "-Wl,--no-as-needed", "-l:libcuda.so.1",
-                                           "-Wl,-rpath,$ORIGIN"]),
+    "cuda_pairs": ("gcc", "cuda_pairs.c", ["-std=gnu11", *OVER_DOUBLES]),
+    "beyond-cuda": ("gcc", "beyond.c", ["-std=gnu11", "-O1", "-DCUDA", *OVER_DOUBLES]),
     "dense-heap.so": ("gcc", "dense_heap.c", PRELOAD),
     "still-clock.so": ("gcc", "still_clock.c", PRELOAD),
     "floor-forward.so": ("gcc", "floor_forward.c", PRELOAD),

@@ -1,6 +1,11 @@
 """CLIFFS.md has a row for each structure of fixed size in shim/, with the constants and values of the source."""
 import re
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import cliffs  # noqa: E402
 
 SHIM = Path(__file__).parents[2] / "shim"
 PAGE = Path(__file__).parent / "CLIFFS.md"
@@ -49,3 +54,8 @@ def test_every_row_says_what_happens_beyond():
     rows = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
     bad = [row for row in rows if len(row.strip("| ").split(" | ")) != 5]
     assert not bad
+
+
+def test_each_workload_has_its_figures_and_each_figure_its_workload():
+    named = set(re.findall(r"`bench-cliffs ([a-z-]+)`", PAGE.read_text()))
+    assert named == {cliff.name for cliff in cliffs.CLIFFS}

@@ -87,10 +87,12 @@ def test_a_device_that_fills_with_losses(form, tmp_path):
     assert "loss.item()" in verdict["next"]
 
 
-def test_a_device_that_is_full_of_pieces(tmp_path):
-    """Half of what was taken lies idle, in pieces that are too small."""
+@pytest.mark.parametrize("by", ("", "environment", "program"))
+def test_a_device_that_is_full_of_pieces(by, tmp_path):
+    """Half of what was taken lies idle, in pieces that are too small. What is on already is not proposed, whoever asked for it."""
     script = tmp_path / "pieces.py"
-    script.write_text((HERE / "training.py").read_text().split("losses = []")[0] + """
+    asks = {"program": "import os\nos.environ['PYTORCH_CUDA_ALLOC_CONF'] = 'max_split_size_mb:128,expandable_segments:True'\n"}.get(by, "")
+    script.write_text((HERE / "training.py").read_text().split("losses = []")[0] + asks + """
 try:
     blocks = [tensor(1 << 20) for _ in range(60)]
     for block in blocks[::2]:
@@ -99,14 +101,19 @@ try:
 finally:
     report()
 """)
-    done = train(tmp_path, 1, script=script, KMEMDOUBLE_CAPACITY=64 * MIB)
+    more = {"PYTORCH_ALLOC_CONF": "expandable_segments:True"} if by == "environment" else {}
+    done = train(tmp_path, 1, script=script, KMEMDOUBLE_CAPACITY=64 * MIB, **more)
     assert done.returncode == 1 and done.stdout.split()[2] == "1"
 
     verdict = harness.report("why", tmp_path / "out")["verdict"]
     assert verdict["cause"] == "device-memory"
     assert "cache held another 30.0 MiB there, more than was asked for" in verdict["text"]
     assert "1.0 MiB each (30 blocks)" in verdict["text"]  # the line runs more often than that
-    assert "30.0 MiB that PyTorch had free in pieces" in verdict["next"] and "expandable_segments" in verdict["next"]
+    if by:
+        assert verdict["next"].startswith("expandable_segments is on already: make what lives long before the rest, at training.py:") or \
+            verdict["next"].startswith("expandable_segments is on already: make what lives long before the rest, at pieces.py:")
+    else:
+        assert "30.0 MiB that PyTorch had free in pieces" in verdict["next"] and "=expandable_segments:True" in verdict["next"]
 
 
 def test_killed_in_between(tmp_path):

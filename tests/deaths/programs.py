@@ -202,9 +202,9 @@ def sibling_eats():
     """Another program in the same container takes the memory; this one, small, is chosen."""
     open("/proc/self/oom_score_adj", "w").write("1000")
     other = subprocess.Popen(["/usr/bin/python3", "-S", "-c", "import time\nopen('/proc/self/oom_score_adj', 'w').write('0')\nkeep = []\n"
-                              "while True: keep.append(b'x' * 1000000); time.sleep(.008)"],
-                             env={})
-    end = time.monotonic() + 20
+                              "while True: keep.append(b'x' * 1000000); time.sleep(.03)"],
+                             env={})  # so slowly that a beat of this one sees much of it: it has few events, and looks at the clock each 0.7 s
+    end = time.monotonic() + 30
     while time.monotonic() < end:
         kept.append(bytearray(1000))
         time.sleep(.01)

@@ -496,6 +496,19 @@ def leak_swept_dict(steps):
             seen[i, k] = bytes(4000 + k)  # leak_swept_dict
 
 
+def leak_beside_sessions(steps):
+    """Most sessions are closed after a while; of one in twenty that is forgotten."""
+    sessions = []
+    for i in each_step(steps):
+        work()
+        for k in range(40):
+            session = bytearray(10000)  # leak_beside_sessions
+            sessions.append(session)
+            if (i * 40 + k) % 20 == 0:
+                kept.append(session)
+        del sessions[:-300]
+
+
 def leak_swept_buffer(steps):
     """One block, longer and longer."""
     log = bytearray()
@@ -534,6 +547,20 @@ def control_lru_cache(steps):
     for i in each_step(steps):
         for k in range(3):
             transform(i * 3 + k)
+        work()
+
+
+def control_full_cache(steps):
+    """It takes out what comes, not what is oldest: blocks of each time stay."""
+    import random
+    keys = random.Random(1)
+    for _ in each_step(steps):
+        for _ in range(12):
+            key = keys.randrange(4000)
+            if key not in cache:
+                if len(cache) >= 300:
+                    del cache[keys.choice(list(cache))]
+                cache[key] = bytearray(10000)
         work()
 
 

@@ -32,6 +32,8 @@ __attribute__((noinline)) static void
 refill(size_t number)
 {
 	kept[number] = memset(malloc(100000), 1, 100000);
+	usleep(
+		1000); // looks take no more than a 32nd part of the time: there is to be one before the limit on a busy machine, too
 }
 
 int

@@ -37,6 +37,7 @@ __attribute__((noinline)) static void
 refill()
 {
 	more->emplace_back(100000, 'x');
+	usleep(1000); // see test_fragmentation.py
 }
 
 int

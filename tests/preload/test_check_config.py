@@ -166,7 +166,7 @@ def test_init_writes_a_file_that_is_found_and_changes_nothing(folder, tmp_path):
     again = harness.run([harness.KMEMSHIM, "check", "--init"], cwd=here)
     after = harness.run([harness.KMEMSHIM, "check", "leaky", *BASELINE], cwd=here)
 
-    assert first.returncode == OK and (first.stdout, first.stderr) == ("", "")
+    assert first.returncode == OK and (first.stdout, first.stderr) == ("", "kmemshim: written: .kmemshim.yml\n")
     assert again.returncode == USAGE and "--force writes it anew" in again.stderr and again.stderr.count("\n") == 1
     assert (after.returncode, after.stdout) == (before.returncode, before.stdout)
     (here / ".kmemshim.yml").write_text("budgets: {domains: {heap: {live: 20 MiB}}, lines: {gate.c: {live: 20 MiB}}}")

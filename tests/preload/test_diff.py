@@ -81,7 +81,8 @@ def test_text_and_markdown_begin_with_what_changed_most(pair):
     text = harness.kmemshim("diff", *pair, "--domain", "heap")
     markdown = harness.kmemshim("diff", *pair, "--domain", "heap", "--markdown")
 
-    assert text.stdout.startswith("At the end 2.0 MiB more is live") and text.stderr == ""
+    more = re.match(r"At the end ([\d.]+) MiB more is live", text.stdout)  # where addresses are full, CPython asks for tables of 256 KiB
+    assert more and abs(float(more[1]) - 2) <= .35 and text.stderr == "", text
     assert re.search(r"^ +\+6\.0 MiB .* heap +script\.py:9 Store\.fill \[was line 6\]$", text.stdout, re.M)
     assert "| heap | `script.py:9 Store.fill` was line 6 |" in markdown.stdout
     widths = {line.replace("\\|", "").count("|") for line in markdown.stdout.splitlines() if line.startswith("|")}

@@ -104,6 +104,17 @@ def test_rows_are_json_one_by_one(capture):
     assert rows[0]["function"].startswith("Cache.fill") and rows[0]["cause"] == "exited" and rows[0]["session"] == report["session"]
 
 
+def test_a_row_says_how_far_its_estimates_may_be_off(tmp_path):
+    (tmp_path / "small.py").write_text("kept = [(i,) for i in range(300000)]\n")  # 14 MiB of small objects: 50 samples
+    harness.record([PYTHON, tmp_path / "small.py"], tmp_path / "out")
+    rows = [json.loads(line) for line in export(tmp_path / "out", "ndjson").splitlines()]
+    report = harness.report("peak", tmp_path / "out")
+    figures = ("is_estimated", "error_bytes", "peak_error_bytes", "samples")  # nothing instead of null: a column has one type
+    assert sorted(tuple(row[name] for name in figures) for row in rows) == sorted(
+        tuple(line[name] or 0 for name in figures) for line in report["lines"] if line["domain"] not in ("reserved", "file"))
+    assert any(row["error_bytes"] for row in rows)
+
+
 def test_prometheus_reads_it(capture):
     families = {family.name: family for family in prometheus.text_string_to_metric_families(export(capture, "openmetrics"))}
     wanted = harness.report("peak", capture)["totals"]

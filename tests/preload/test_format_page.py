@@ -57,12 +57,16 @@ def test_the_reader_finds_the_totals_of_a_killed_program(tmp_path):
     done = run([sys.executable, READER, capture])
     assert done.returncode == 0, done.stderr
     assert ", not closed\n" in done.stdout
-    totals = report("report", capture)["totals"]
+    document = report("report", capture)
+    totals = document["totals"]
     read = {name: (int(allocated), int(live))
             for name, allocated, live in re.findall(r"^(\S+) allocated (\d+) live (-?\d+)$", done.stdout, flags=re.MULTILINE)}
     assert read["heap"] == (totals["heap"]["allocated_bytes"], totals["heap"]["live_bytes"])
     assert set(read) <= set(totals)
-    assert re.search(rf"^50\d{{5}} live at {program} keep\b", done.stdout, flags=re.MULTILINE), done.stdout
+    places = [(site["where"] or {"file": None, "function": ""}, site["live_bytes"]) for site in document["sites"]]
+    kept = sum(live for where, live in places if where["file"] == str(program) and where["function"].split(".")[0] == "keep")
+    # Where CPython asks for an arena, or for more of its table of them, is a matter of addresses: there now and then, too.
+    assert kept >= 5_000_000 and re.search(rf"^{kept} live at {program} keep\b", done.stdout, flags=re.MULTILINE), (kept, done.stdout)
 
 
 def test_the_reader_refuses_what_is_no_capture(tmp_path):

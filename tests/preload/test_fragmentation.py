@@ -10,13 +10,14 @@ import harness
 
 pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
-LIMIT_MIB = 300
+LIMIT_MIB = 300  # what refills waits a millisecond each time: looks take a 32nd part of the time at most, and one is to come on a busy machine, too
 LIVE_BYTES = 4000 * 900
 PYTHON = """
 import os
 import re
 import signal
 import sys
+import time
 COUNT = 200000
 BYTES = 867 # with the head of an object and malloc's words as much as in C
 kept = []
@@ -26,6 +27,7 @@ def keep():
     kept.append(b"x" * BYTES)
 def refill():
     kept.append(b"x" * (BYTES * 115))
+    time.sleep(.001)
 def tell_truth():
     text = open("/proc/self/smaps").read()
     figures = [sum(int(kib) for kib in re.findall(r"^Rss: +(\\d+) kB", part, re.M))
@@ -192,12 +194,15 @@ def test_blocks_for_which_there_was_no_map_are_not_free(tmp_path):
 
 CACHE = """
 #include <stdlib.h>
+#include <unistd.h>
 #include <list>
 #include <vector>
+struct Wait { ~Wait() { usleep(150000); } };
 int main()
 {
+    Wait wait; // as on a busy machine
     std::list<std::vector<char>> cache; // its destructor runs as main returns
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 100000; i++) {
         cache.emplace_front(64000, (char)i);
         if (cache.size() > 800)
             cache.pop_back();

@@ -429,3 +429,13 @@ def test_lines_without_room_are_neither_a_baseline_nor_a_regression_unsaid(want,
         assert any("elsewhere_bytes" in domain for domain in json.loads((tmp_path / "poor.json").read_text())["domains"])
         again = harness.kmemshim("check", tmp_path / "good", "--baseline", tmp_path / "poor.json")
         assert again.returncode == OK, again.stdout
+
+
+def test_a_file_that_is_no_baseline_is_replaced_with_force_alone(base, measure, tmp_path):
+    run, other = measure(), tmp_path / "notes.json"
+    other.write_text('{"mine": 1}\n')
+    refused = harness.kmemshim("baseline", run, "-o", other)
+    assert refused.returncode == 2 and refused.stderr == f"kmemshim: {other}: is there already: give --force to replace it\n"
+    assert other.read_text() == '{"mine": 1}\n'
+    for options in ((base,), (other, "--force"), (other,)):
+        assert harness.kmemshim("baseline", run, "-o", *options).returncode == OK

@@ -31,6 +31,23 @@ def test_all_is_well_in_eight_lines(tmp_path):
     assert all(len(line) <= 80 for line in lines[:-1])
 
 
+def test_of_a_program_that_held_far_more_before_that_is_shown(tmp_path):
+    """What it dropped is the question, and not the little that leaks beside it."""
+    text = "pins = []\ndef work():\n    kept = []\n    for n in range(12000):\n        kept.append(bytearray(9000))\n" \
+           "        if n % 60 == 0:\n            pins.append(bytearray(3000))\nwork()\n"
+    _, lines = glance(tmp_path, text)
+    said = " ".join(line.strip() for line in lines)
+    assert re.search(r"Held at the peak \(1\d\d MiB in all, [\d.]+ MiB at the end\): ≈?10\d MiB +9\d % .*program\.py:5 work", said), said
+    assert "No line explains it" not in said, said
+
+
+def test_generated_code_is_its_callers(tmp_path):
+    text = "scope = {}\nexec(compile('def split(text):\\n    return text.split()\\n', '<genlib generated split>', 'exec'), scope)\n" \
+           "kept = []\ndef store(n):\n    kept.append(scope['split']('a%d ' % n * 300))\nfor n in range(3000):\n    store(n)\n"
+    _, lines = glance(tmp_path, text)
+    assert "program.py:5 store" in lines[3] and "genlib" not in " ".join(lines), lines
+
+
 def test_lines_that_asked_for_more_than_was_ever_in_memory_say_so(tmp_path):
     text = "import mmap\nshared = mmap.mmap(-1, 300 << 20)\nshared[:10 << 20] = bytes(10 << 20)\nshared.close()\n"
     _, lines = glance(tmp_path, text)
@@ -143,6 +160,24 @@ def test_a_memory_error_has_its_name_and_its_limit(tmp_path):
     assert "The limit was its address space: 781 MiB (ulimit -v), of which the recorder takes " in text and "of the machine's" not in text
     parts = harness.report("report", tmp_path / "out")["processes"][0]["resident"]["parts"]
     assert parts["not attributed"] < 16 << 20 < parts["heap"], parts
+
+
+def test_an_error_that_a_library_raises_is_not_called_a_memory_error(tmp_path):
+    (tmp_path / "library.c").write_text("#include <stdlib.h>\n#include <string.h>\n"
+                                        "void *take(long size) { void *block = malloc(size); return block ? memset(block, 1, size) : 0; }\n")
+    harness.compile_c(tmp_path / "library.c", tmp_path / "library.so", "-shared", "-fPIC")
+    program = tmp_path / "program.py"
+    program.write_text(f"import ctypes\nlibrary = ctypes.CDLL('{tmp_path}/library.so')\nlibrary.take.restype = ctypes.c_void_p\n"
+                       "while library.take(64 << 20): pass\nraise RuntimeError('no memory')\n")
+    done = harness.run(["sh", "-c", 'ulimit -v 800000; exec "$@"', "sh", harness.KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON,
+                        program])
+    text = done.stderr.partition("--- kmemshim ---\n")[2].replace("\n", " ")
+    assert re.match(r"program.py \(pid \d+\) exited with status 1 after a request for 64.0 MiB", text), text
+
+
+def test_a_request_beyond_the_machine_is_what_is_more_than_it_has(tmp_path):
+    _, lines = glance(tmp_path, "def load(n):\n    return bytearray(n)\nload(200_000_000)\nload(10**14)\n")
+    assert re.search(r"What was asked for is more than the machine has \([\d.]+ [GT]iB\)", " ".join(lines)), lines
 
 
 def test_a_peak_of_an_import_and_what_was_made_there_is_no_leak(tmp_path):

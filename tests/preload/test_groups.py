@@ -68,15 +68,17 @@ def groups_of(command, grouping, capture, *options):
     return size(heading[1], heading[2]), groups
 
 
-def host_total(capture, figure):
-    return sum(domain[figure] for name, domain in harness.report("peak", capture)["totals"].items() if name not in ("reserved", "file"))
+@pytest.fixture(scope="module")
+def totals(capture):
+    """Those of the host's domains."""
+    return {name: domain for name, domain in harness.report("peak", capture)["totals"].items() if name not in ("reserved", "file")}
 
 
 @pytest.mark.parametrize("command, figure", [("peak", "peak_bytes"), ("leaks", "live_bytes"), ("sites", "live_bytes")])
 @pytest.mark.parametrize("grouping", GROUPS)
-def test_groups_add_up_to_the_report(grouping, command, figure, capture):
+def test_groups_add_up_to_the_report(grouping, command, figure, capture, totals):
     total, groups = groups_of(command, grouping, capture)
-    wanted = host_total(capture, figure)
+    wanted = sum(domain[figure] for domain in totals.values())
     assert total == pytest.approx(wanted, rel=0.006)  # three digits are shown
     assert sum(held for held, _ in groups.values()) == pytest.approx(wanted, rel=0.02)
 
@@ -93,7 +95,7 @@ def test_groups_add_up_to_the_report(grouping, command, figure, capture):
     ("thread", "threads of program.py worker", 6_000_000, "program.py:8 worker"),
 ])
 def test_each_group_is_what_a_person_would_name(grouping, group, held, part, capture):
-    groups = groups_of("leaks", grouping, capture)[1]
+    groups = groups_of("leaks", grouping, capture, "--domain", "heap")[1]  # exact: small objects are estimated from a sample
     if group == "program.py Cache.fill.<locals>.<listcomp>" and group not in groups:  # newer Pythons have no function of it
         group, part = "program.py Cache.fill", "program.py:7 Cache.fill"
     if group == "numpy.core._multiarray_umath":  # its folder has another name from numpy 2 on
@@ -102,7 +104,7 @@ def test_each_group_is_what_a_person_would_name(grouping, group, held, part, cap
         group = "store/rows.py"
     assert group in groups, groups
     if held is not None:
-        assert held * 0.99 < groups[group][0] < held * 1.6 + 10_000_000 * (group == "numpy"), groups
+        assert held * 0.99 < groups[group][0] < held * 1.2 + 10_000_000 * (group == "numpy"), groups
     if part is not None:
         assert part in groups[group][1], groups[group]
 

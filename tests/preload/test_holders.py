@@ -610,6 +610,26 @@ def test_two_holders_of_one_line_are_told_apart(tmp_path):
         "list": (300, "halves.py:16 <module>"), "dict": (300, "halves.py:17 <module>")}
 
 
+@pytest.mark.parametrize("program, container", [("dict_of_lists.py", ("dict", 600, "dict_of_lists.py:18 main")),
+                                                ("lists_in_list.py", ("list", 100, "lists_in_list.py:18 <module>")),
+                                                ("few_topics.py", ("list", 3000, "few_topics.py:7 <module>"))])
+def test_the_container_is_the_outermost_one_of_many(program, container, tmp_path):
+    """An inner one has more items and a fixed size. Where both are lists, the count is that of the one that is named. One of few items is not it."""
+    with Waiting([sys.executable, FOLDER / program], tmp_path / "out") as waiting:
+        way = holders(waiting.pid)["holders"][0]["ways"][0]
+        assert waiting.answers()
+    assert (way["container"], way["items"], way["grown_at"]) == container, way
+
+
+def test_ways_that_begin_alike_are_one(tmp_path):
+    with Waiting([sys.executable, FOLDER / "parts_of_many.py"], tmp_path / "out") as waiting:
+        line = next(line for line in holders(waiting.pid)["holders"] if line["blocks"] >= 400)
+        assert waiting.answers()
+    way = line["ways"][0]
+    assert without_growth(way["text"]) == "global `index` of module __main__ -> Index .modules -> dict of 400 [*] -> ...", line
+    assert way["samples"] >= 31 and (way["container"], way["items"]) == ("dict", 400), line
+
+
 def test_who_holds_the_bytes_is_told_and_not_who_holds_the_blocks(tmp_path):
     with Waiting([sys.executable, FOLDER / "few_large.py"], tmp_path / "out") as waiting:
         line = holders(waiting.pid)["holders"][0]

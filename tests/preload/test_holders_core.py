@@ -141,6 +141,19 @@ def test_a_core_that_is_cut_or_damaged_ends_nothing(of_python, tmp_path):
         assert done.returncode in (0, 2), (i, done.returncode, done.stderr)
 
 
+def test_a_part_of_the_interpreter_that_is_not_there_ends_nothing(of_python, tmp_path):
+    """Its types are in one part, and what tells an object from other memory in another."""
+    content = bytearray(of_python[0].read_bytes())
+    parts = [found.start() for found in re.finditer(re.escape(os.path.realpath(sys.executable).encode()) + b"\0", content[:1 << 16])]
+    assert len(parts) >= 3
+    for at in parts:
+        content[at] ^= 1
+        (tmp_path / "part").write_bytes(content)
+        content[at] ^= 1
+        done = kmemshim("holders", "--core", tmp_path / "part", of_python[1])
+        assert done.returncode == 0, (at, done.returncode, done.stderr)
+
+
 def made_core(path, notes, note_bytes=None):
     """A core of one writable page at 0x10000, and these notes; `note_bytes`: as long as they are said to be."""
     head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 4, {"x86_64": 62, "aarch64": 183}[os.uname().machine], 1, 0, 64, 0,

@@ -289,3 +289,72 @@ def test_a_leak_is_looked_at_once_for_each_doubling(cache, tmp_path):
     assert (done.returncode, done.stdout) == (0, "went on 3500\n"), done.stderr
     (first, before), (last, then) = looks_in(tmp_path / "out")
     assert last == first + 1 in (2, 3) and then >= 2 * before >= 2 * (LIMIT // 8), looks_in(tmp_path / "out")
+
+
+FEW = """
+import os, signal, sys, time
+history = []
+def load(count):
+    for number in range(count):
+        history.append(bytearray(b"x") * 16_000_000)
+def main():
+    for _ in range(3000):  # so much was allocated before that all of it is one generation
+        bytearray(16_000_000)
+    load(10)
+    wait()
+    load(100)
+""" + CACHE[CACHE.index("def wait"):]
+
+
+def test_few_large_blocks_are_looked_at_though_they_are_too_few_to_judge(tmp_path):
+    """Each of them was kept: no look can be sure that it is a leak, but who is killed for memory wants to know what has it."""
+    (tmp_path / "few.py").write_text(FEW)
+    with harness.memory_group(LIMIT) as group:
+        done = looked(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, KMEMSHIM, "run", "-o", tmp_path / "out",
+                       "--", PYTHON, tmp_path / "few.py"], tmp_path / "out", lambda looks: looks and looks[-1][1] > 0)
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    line = harness.report("report", tmp_path / "out")["lines"][0]
+    assert (harness.place(line), line["leak"]["class"]) == ("few.py:6", "too-short"), line
+    told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    assert re.search(r"When the launcher looked, (they|\d+ of \d+ samples of them) were held by global `history` of module __main__ -> list of \d+ \[\*\] -> bytearray", told), told
+    assert re.search(r"Next: bound the list at global `history` of module __main__ \(\d+ items\), or drop what is not needed from it", told), told
+
+
+def test_who_is_interrupted_by_the_guard_is_looked_at(cache, tmp_path):
+    """Its calls end, and what they held goes with them. But a list of a notebook's stays."""
+    cache.write_text(FEW.replace("    load(10)\n    wait()", "    try:\n        load(10)\n        time.sleep(300)\n    except KeyboardInterrupt:\n        wait()"))
+    done = guarded([PYTHON, cache], tmp_path / "out", "--guard-action", "interrupt")
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    document = stored(tmp_path / "out")
+    assert (document["why"], document["holders"][0]["place"]) == ("", "cache.py:6 load"), document
+    told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    assert re.search(r"When the guard was passed, (they|\d+ of \d+ samples of them) were held by global `history` of module __main__ -> list of ", told), told
+
+
+NUMBERS = """
+import os, sys, time
+kept = {made}
+def add(number):
+    {add}
+def main():
+    for number in range(1 << 40):
+        add(number)
+        if number == 2_000_000:
+            wait()
+""" + CACHE[CACHE.index("def wait"):]
+
+
+@pytest.mark.parametrize(("made", "add", "container"), [("set()", "kept.add(number * 7919)", "set"), ("dict()", "kept[number * 7919] = 1", "dict")])
+def test_the_storage_of_a_container_grows_with_it(made, add, container, tmp_path):
+    """One block, which is replaced by a larger one: more than the numbers in it, and as sure a sign."""
+    (tmp_path / "numbers.py").write_text(NUMBERS.format(made=made, add=add))
+    with harness.memory_group(LIMIT) as group:
+        done = looked(["sh", "-c", 'echo $$ > "$0"/cgroup.procs && exec "$@"', group, KMEMSHIM, "run", "-o", tmp_path / "out", "--", PYTHON,
+                       tmp_path / "numbers.py"], tmp_path / "out", lambda looks: looks and looks[-1][1] > 0)
+    assert done.returncode == 128 + signal.SIGKILL, done.stderr
+    lines = [line for line in harness.report("report", tmp_path / "out")["lines"] if harness.place(line) == "numbers.py:5"]
+    assert {line["domain"]: line["leak"]["class"] for line in lines} == {"heap": "leak", "python/object": "leak"}, lines
+    told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
+    assert "blocks that are full are replaced by larger ones, as the storage of a container that grows" in told, told
+    assert f"Next: bound the {container} at global `kept` of module __main__ (" in told, told
+    assert re.search(r"numbers\.py:5 add \(leak\??\)", " ".join(done.stderr.split())), done.stderr  # and not of a part of it

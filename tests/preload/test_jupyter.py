@@ -116,7 +116,7 @@ def test_a_kernel_starts_when_kmemshim_is_gone(jupyter, loss):
     assert done.returncode == 7
     assert done.stdout == f"{os.getpid()} two words -- c.json \n"  # it is the server's child, as without us
     assert done.stderr.splitlines() == [f"kmemshim: {command}: is gone or does not run: the kernel is not recorded "
-                                        "(kmemshim jupyter uninstall removes it)"]
+                                        "(jupyter kernelspec remove python3-kmemshim removes it)"]
 
 
 def test_where_it_is_installed(jupyter):
@@ -207,11 +207,21 @@ def test_list_and_uninstall(jupyter):
     jupyter("install", "--name", "other")
     lines = jupyter("list").stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["other", "python3-kmemshim"]
+    titles = {json.loads((jupyter.kernels / name / "kernel.json").read_text())["display_name"] for name in ("other", "python3-kmemshim")}
+    assert titles == {"Python 3 (kmemshim)", "Python 3 (kmemshim, other)"}
+    assert jupyter("install", "--name", "other").returncode == 0  # over its own: under the same name
+    assert json.loads((jupyter.kernels / "other" / "kernel.json").read_text())["display_name"] == "Python 3 (kmemshim, other)"
     refused(jupyter("uninstall"), "--name")
     refused(jupyter("uninstall", "--name", "python3"), "no such kernel")  # it is not ours
     assert "Removed" in jupyter("uninstall", "--name", "other").stdout
     assert jupyter("uninstall").returncode == 0
     assert not list(jupyter.kernels.iterdir())
+    jupyter("install")
+    jupyter("install", "--name", "other")
+    refused(jupyter("uninstall", "--all", "--name", "other"), "--all")
+    assert jupyter("uninstall", "--all").stdout.count("Removed") == 2
+    assert not list(jupyter.kernels.iterdir())
+    refused(jupyter("uninstall", "--all"), "no such kernel")
 
 
 def test_a_kernel_of_somebody_else_is_kept(jupyter):

@@ -133,3 +133,52 @@ def test_nine_tenths_of_the_peak_in_one_line_is_not_said_to_need_no_action(tmp_p
     assert harness.record([sys.executable, script], out).returncode == 0
     advice = harness.report("report", out)["verdict"]["next"]
     assert advice.startswith(("if a peak of ", "look at ")) and "look at collects.py:5 main: it " in advice, advice
+
+
+# Each is loaded once; then the program reads it, or ends.
+LOADED_ONCE = {
+    "rows of a table": """
+import csv, io
+text = "".join(f"{i},name{i},{i * 0.5},{'x' * 20}{i}\\n" for i in range(100000))
+def load():
+    rows = []
+    for row in csv.reader(io.StringIO(text)):
+        rows.append({"id": int(row[0]), "name": row[1], "value": float(row[2]), "text": row[3]})
+    return rows
+rows = load()
+""",
+    "parsed documents": """
+import json
+texts = [json.dumps({"id": i, "name": f"n{i}", "values": [i, i + 1, i + 2]}) for i in range(60000)]
+def load():
+    parsed = []
+    for text in texts:
+        parsed.append(json.loads(text))
+    return parsed
+rows = load()
+""",
+    "of two lines": """
+class Row:
+    def __init__(self, first, second):
+        self.first, self.second = first, second
+def load():
+    rows = []
+    for i in range(2000):
+        first = bytearray(50_000)
+        second = bytes(60_000)
+        rows.append(Row(first, second))
+    return rows
+rows = load()
+sum(len(bytes(row.first[:100])) for round in range(5) for row in rows)
+del rows
+""",
+}
+
+
+@pytest.mark.parametrize("name", LOADED_ONCE)
+def test_what_is_loaded_once_is_not_called_a_leak_for_certain(name, out, tmp_path):
+    (tmp_path / "load.py").write_text(LOADED_ONCE[name])
+    assert harness.record([sys.executable, tmp_path / "load.py"], out).returncode == 0
+    called = [(harness.place(line), line["leak"]["class"]) for line in harness.report("leaks", out)["lines"]
+              if line["leak"]["class"] in ("leak", "swept") and not line["may_be_one_time_load"]]
+    assert not called

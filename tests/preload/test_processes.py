@@ -353,7 +353,7 @@ def test_check_tells_of_a_child_that_was_killed(out, tmp_path):
     assert check.returncode == 0, check.stdout + check.stderr
     assert "note: " in check.stdout and "its child process program.py (pid" in check.stdout
     assert "its child process program.py" in (tmp_path / "junit.xml").read_text()
-    assert "One child process was ended by a signal or crashed: program.py" in harness.unwrapped(harness.kmemshim("why", out).stdout)
+    assert "One child process ended without a clean exit: program.py" in harness.unwrapped(harness.kmemshim("why", out).stdout)
 
 
 WORKER_GROWS = """\

@@ -227,6 +227,40 @@ def test_the_ten_that_held_most_are_listed(tests):
     assert len(rows(every)) == 18 and "other test" not in every.stdout
 
 
+SMALL = """
+def keep():
+    for _ in range(300):
+        kept.append([float(k) for k in range(2000)])
+
+@pytest.mark.limit_memory("14 MB")
+def test_first():
+    keep()
+
+@pytest.mark.limit_memory("14 MB")
+def test_second():
+    keep()
+
+@pytest.mark.limit_leaks("6 MB")
+def test_third():
+    keep()
+
+def test_comes_and_goes():
+    [float(k) for k in range(600000)]
+
+@pytest.mark.limit_memory("8 MB")
+def test_where_others_were():
+    keep()
+"""
+
+
+def test_small_objects_count_wherever_they_lie(tests):
+    """They fill arenas that were free: after a test that was judged, and after one that held as much. 18.4 MiB each time are over each limit."""
+    done = pytest_of(tests(SMALL), "--kmemshim", "-rA")
+    assert outcomes(done) == {"test_first": "FAILED", "test_second": "FAILED", "test_third": "FAILED", "test_comes_and_goes": "PASSED",
+                              "test_where_others_were": "FAILED"}, done.stdout
+    assert done.stdout.count("kept.append([float(k) for k in range(2000)])") >= 4, done.stdout
+
+
 @pytest.fixture(scope="module")
 def python_with_plugins():
     """A Python with pytest-xdist and pytest-memray from PyPI."""

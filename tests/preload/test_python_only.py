@@ -165,3 +165,52 @@ def test_a_heap_that_shrank_leaves_a_line_less_room(programs, tmp_path, out):
 
     assert sum(site["live_bytes"] for site in sites) >= 3000 * KIB
     assert sum(brief) < 4 * LIMIT
+
+
+TWO_LINES = """\
+import queue, threading
+space = {}
+exec(compile("".join(f"def f{i}(n):\\n    return bytearray(n)\\n" for i in range(3000)), "made.py", "exec"), space)
+lines = [space[f"f{i}"] for i in range(3000)]
+kept = []
+
+def call(which, size):
+    for line in which:
+        kept.append(line(size))
+
+class Worker(threading.Thread):
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.asked, self.done = queue.SimpleQueue(), queue.SimpleQueue()
+        self.start()
+
+    def run(self):
+        while True:
+            what, *arguments = self.asked.get()
+            what(*arguments)
+            self.done.put(None)
+
+    def do(self, *asked):
+        self.asked.put(asked)
+        self.done.get()
+
+first, second = Worker(), Worker()
+first.do(call, lines[:2] * 20, 300000)
+second.do(kept.clear)  # of what a thread releases it has a record, too: of the whole stacks
+call(lines, 700)       # now there are no more records
+for _ in range(40):
+    second.do(call, lines[:2], 300000)
+"""
+
+
+def test_lines_that_share_the_record_of_their_caller_keep_their_own_whole_stacks(tmp_path, out):
+    """The second thread has no record of the lines, and gets none; of their whole stacks it has one each."""
+    program = tmp_path / "two_lines.py"
+    program.write_text(TWO_LINES)
+    done = harness.run(["/usr/bin/python3", program], harness.shim_env(out, KMEMSHIM_SITES_MAX=1000, KMEMSHIM_VERIFY=1))
+    document = harness.report("sites", out, "--domain", "heap", "--top", "100000")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    own = [site for site in document["sites"] if site["frames"] and "Worker.run" in [frame["function"] for frame in site["frames"]]]
+    live = {site["frames"][0]["function"]: site["live_count"] for site in own if site["live_bytes"] > 40 * 300000 / 2}
+    assert set(live) == {"f0", "f1"} and 40 < sum(live.values()) < 80  # the rest is their caller's: it stood for both

@@ -2,6 +2,7 @@
 import pytest
 
 import harness
+from test_cells import interpreter_of
 
 SECONDS = 120  # what takes as long as the square of the depth must not hold up the rest
 
@@ -90,3 +91,29 @@ def test_of_three_thousand_frames_only_the_outermost_is_another(settings, progra
     live = {function: sum(site["live_count"] for site in sites_of(document, function)) for function in ("first_way", "second_way")}
 
     assert live == {"first_way": 50, "second_way": 150}
+
+
+@pytest.mark.parametrize("version", ["3.11", "3.12", "3.13"])
+def test_where_the_native_frames_of_a_python_recursion_end_does_not_depend_on_its_depth(version, tmp_path, out):
+    """Each event is verified: what was remembered at one level is the walk at another."""
+    program = tmp_path / "deep.py"
+    program.write_text("""\
+import sys
+sys.setrecursionlimit(10 ** 6)
+kept = []
+
+def build(level):
+    if level:
+        build(level - 1)
+    if level % 1000 == 0:
+        kept.extend(bytearray(1000000 + level) for _ in range(4))
+
+for _ in range(2):
+    build(40000)
+""")
+    done = harness.run([interpreter_of(version), program], harness.shim_env(out, KMEMSHIM_VERIFY="1"), timeout=SECONDS)
+    document = harness.report("sites", out, "--domain", "heap", "--top", "100000")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert document["verify"]["checked"] > 100
+    assert all("main" not in name for site in sites_of(document, "build") for name in names(site))

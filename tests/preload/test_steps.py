@@ -5,13 +5,13 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
 
-from harness import BUILD, ROOT, record, report, run, shim_env
+from harness import BUILD, KMEMSHIM, ROOT, record, report, run, shim_env
 
-KMEMSHIM = BUILD / "kmemshim"
 PACKAGE = ROOT / "python"
 
 AFTER_A_LARGE_IMPORT = """
@@ -421,6 +421,20 @@ def test_a_child_has_marks_of_its_own(tmp_path):
                                            process["steps"]["count"])
             for index, process in enumerate(document["processes"])}
     assert sorted(told.values()) == [(["child"], 2), (["parent"], 1)]
+
+
+def test_steps_of_many_workers_are_one_paragraph(tmp_path):
+    program = tmp_path / "workers.py"
+    program.write_text("import os\ndef work():\n    kept = []\n    for i in range(4000):\n        kept.append(bytearray(2000))\n"
+                       "for _ in range(6):\n    if os.fork() == 0:\n        work()\n        os._exit(0)\n    os.wait()\n")
+    assert record([sys.executable, program], tmp_path / "out").returncode == 0
+    document = report("report", tmp_path / "out")
+    stepping = [process["pid"] for process in document["processes"] if process["steps"] is not None and process["steps"]["count"] > 0]
+    shown = 1 + (document["processes"][0]["pid"] in stepping)  # the first process, and a worker
+    assert len(stepping) > 3
+    text = run([KMEMSHIM, "report", tmp_path / "out"]).stdout
+    assert text.count("\nSteps of process ") == shown and f"\n  ... and of {len(stepping) - shown} more processes: --all shows them\n" in text
+    assert run([KMEMSHIM, "report", "--all", tmp_path / "out"]).stdout.count("\nSteps of process ") == len(stepping)
 
 
 def test_marks_of_many_threads_are_all_whole(tmp_path):

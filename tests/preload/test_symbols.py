@@ -1,9 +1,10 @@
 """Which function and line of a compiled program it was: ways to compile, to link and to keep debug information."""
+import re
 import shutil
 
 import pytest
 
-from harness import kmemshim, record, report, run, shim_env
+from harness import kmemshim, record, report, run, shim_env, unwrapped
 
 COMPILERS = ["gcc", "clang"]
 
@@ -192,3 +193,52 @@ def test_split_debug_information_has_inlined_functions(compiler, version, keep, 
         (tmp_path / "program.dwp").rename(tmp_path / "program.debug.dwp")
     assert record([tmp_path / "program"], out).returncode == 0
     assert frames_of(out)[:2] == [f"keep:{line_of(INLINES, 'keeps')}", f"main:{INLINES.splitlines().index('        keep(i);') + 1}"]
+
+
+# --- the C library ----------------------------------------------------------------------------------------------
+
+ASKS_A_LIBRARY = """#include <unistd.h>
+void keep(void);
+int main() {
+    keep(); // calls
+    _exit(0);
+}
+"""
+
+
+def test_functions_of_the_c_library_have_names_alone(tmp_path, out):
+    """To unpack its debug information, where that is installed, takes longer than a small report."""
+    (tmp_path / "keep.c").write_text("#include <stdlib.h>\nvoid *kept;\nvoid keep(void) { kept = malloc(100000); }\n")
+    for library in ("libkeep.so.7", "libc.so.7"):
+        sh("gcc", "-g", "-O0", "-shared", "-fPIC", f"-Wl,-soname,{library}", "keep.c", "-o", library, cwd=tmp_path)
+        program = build(tmp_path, ASKS_A_LIBRARY, "-Wl,--no-as-needed", f"-L{tmp_path}", f"-l:{library}", f"-Wl,-rpath,{tmp_path}")
+        assert record([program], out / library).returncode == 0
+        assert frames_of(out / library)[:2] == [f"keep:{0 if library == 'libc.so.7' else 3}", f"main:{line_of(ASKS_A_LIBRARY, 'calls')}"]
+
+
+# --- a program that is no more what was recorded -------------------------------------------------------------------
+
+def build_id(program):
+    return re.search(r"Build ID: (\w+)", sh("readelf", "-n", program).stdout)[1]
+
+
+@pytest.mark.parametrize("change", ["rebuilt", "removed"])
+def test_a_program_that_changed_since_is_told_as_such(change, tmp_path, out):
+    """The build ids are those of both files; nobody is sent for debug packages of the user's own program."""
+    program = build(tmp_path, SOURCE, "-O0", "-Wl,--build-id")
+    assert record([program], out).returncode == 0
+    expected = "is not on this machine"
+    was = build_id(program)
+    program.unlink()
+    if change == "rebuilt":
+        build(tmp_path, SOURCE + "int more;\n", "-O1", "-Wl,--build-id")
+        expected = f"is not the build that was recorded (build id {was[:12]}, now {build_id(program)[:12]})"
+    text = unwrapped(kmemshim("report", out).stdout)
+    assert f"program+0x...: program {expected}" in text
+    assert "debug package" not in text
+    done = kmemshim("annotate", "program.c", out)
+    assert done.returncode == 2
+    assert done.stderr == (f"kmemshim: annotate: program.c: no stack names it, and {program} {expected}: report where it was recorded, "
+                           "or give the old files with --sysroot\n")
+    notes = [note for note in report("report", out)["damages"] if note.startswith(f"{program}: ")]
+    assert len(notes) == 1 and (expected if change == "rebuilt" else "not on this machine") in notes[0]

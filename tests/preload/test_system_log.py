@@ -148,4 +148,4 @@ def test_a_journal_that_does_not_work(tmp_path, out, journal, script):
     killed(tmp_path, out)
     path = journal(script + "\n")  # who sleeps would take longer than any test may
     done = harness.kmemshim("why", out, env=harness.plain_env(PATH=path))
-    assert done.returncode == 0 and "is gone without a clean exit" in harness.unwrapped(done.stdout)
+    assert done.returncode == 0 and "ended without a clean exit" in harness.unwrapped(done.stdout)

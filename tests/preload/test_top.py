@@ -209,6 +209,7 @@ def test_keys(growing):
     terminal.keys("q")
     assert terminal.finish() == 0 and terminal.is_given_back()
     assert snapshots_of_top(growing[2])
+    assert b"reading ..." in terminal.written  # a key acts at once
 
 
 @pytest.mark.parametrize("how", ["\x03", signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -86,6 +86,9 @@ def case_realloc():
 
 
 def case_threads():
+    threading.Thread(target=int).start()
+    while len(os.listdir("/proc/self/task")) != 1:
+        pass  # up to 3.8 the first thread that ends loads libgcc_s: that memory is given to the line that another thread is at
     kept = []
     threads = [threading.Thread(target=lambda: kept.append(keep_in_thread())) for _ in range(4)]
     for thread in threads:

@@ -1,6 +1,6 @@
 """The shim's Python frames against what the interpreter says, for every interpreter that this machine has.
 
-A small preload library (probe.c and the shim's python_*.c) is built once; all cases of frames_cases.py run in one process
+A small preload library (probe.c and the shim's objects python_*.o) is linked once; all cases of frames_cases.py run in one process
 for each interpreter, which forks for each case. EVENTS=n: of the oracle.
 """
 import glob
@@ -17,20 +17,21 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 CASES = re.findall(r"^def case_(\w+)", open(os.path.join(HERE, "frames_cases.py")).read(), re.M)
 CASES.remove("speed")
 EVENTS = os.environ.get("EVENTS", "3000")
-FLAGS = ("-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-omit-frame-pointer "
+FLAGS = ("-std=gnu11 -D_GNU_SOURCE -O2 -g -fPIC -fvisibility=hidden -fno-omit-frame-pointer -fno-lto "
          "-ftls-model=initial-exec -mcx16 -pthread -shared -Wl,-z,now -Wl,-z,defs").split()
-SOURCES = ["base/checked_memory.c", "base/clock.c", "base/diag.c", "base/effort.c", "base/elf_symbols.c", "base/raw_sys.c", "base/raw_syscall.c", "base/settings.c",
-           "base/thread_stack.c", "base/turn.c"]
+PARTS = ["base/checked_memory.o", "base/clock.o", "base/diag.o", "base/effort.o", "base/elf_symbols.o", "base/loaded_object.o", "base/loader_list.o",
+         "base/raw_sys.o", "base/raw_syscall.o", "base/settings.o", "base/thread_stack.o", "base/turn.o"]
 
 
 def build(folder, name):
+    """From the shim's own objects, and the analyzer's reader of lines, whose object is none for a library."""
     library = os.path.join(str(folder), name)
-    shim = os.path.join(ROOT, "shim")
-    subprocess.run([os.environ.get("CC", "gcc"), *FLAGS, "-I" + shim,
-                    "-I" + os.path.join(ROOT, "include"), "-o", library, os.path.join(HERE, "probe.c"),
-                    *sorted(glob.glob(os.path.join(shim, "capture", "*.c")) + glob.glob(os.path.join(shim, "python", "*.c"))),
-                    os.path.join(ROOT, "analyzer", "symbols", "python_text.c"), "-I" + os.path.join(ROOT, "analyzer"),
-                    *(os.path.join(shim, source) for source in SOURCES)], check=True)
+    objects = os.path.join(interpreters.BUILD, "obj", "shim")
+    subprocess.run([os.environ.get("CC", "gcc"), *FLAGS, *("-I" + os.path.join(ROOT, each) for each in ("shim", "analyzer", "include")),
+                    "-o", library, os.path.join(HERE, "probe.c"), os.path.join(ROOT, "analyzer", "symbols", "python_text.c"),
+                    *(os.path.join(objects, part, os.path.basename(source)[:-1] + "o") for part in ("capture", "python")
+                      for source in sorted(glob.glob(os.path.join(ROOT, "shim", part, "*.c")))),
+                    *(os.path.join(objects, part) for part in PARTS)], check=True)
     return library
 
 
@@ -51,6 +52,7 @@ def run_cases(probe, interpreter, *cases, timeout=600, **environment):
         environment["HAS_SYMBOLS"] = "1"
     if interpreter.is_debug:
         environment["SLOW"] = "10"
+    environment["KMEMSHIM_NATIVE"] = "all"  # else the evaluators of frames that are not shown are not looked for
     done = interpreter.run(os.path.join(HERE, "frames_cases.py"), *cases, timeout=timeout, LD_PRELOAD=probe, **environment)
     assert done.returncode == 0, done.stdout + done.stderr
     written = dict(re.findall(r"^case (\w+)\n(.*?)(?=^case |\Z)", done.stdout, re.M | re.S))
