@@ -302,7 +302,7 @@ check-others: all $(FAULTY)
 	$(PYTEST) -q tests/python -m "$(QUICK)"
 	$(PYTEST) -q tests/test_check_cases.py tests/test_orders.py tests/test_docs.py tests/test_deploy.py
 
-# What is timed runs alone. The rest shares the processors, two more at a time than there are: whole programs often wait. The longest come
+# What is timed runs alone. The rest shares the processors, three more at a time than there are: whole programs often wait. The longest come
 # first, and what can be built by several processors at once last: so all end at about the same time.
 LONGEST_FIRST = test-preload-e-h test-python test-preload-i-p test-preload-a-d test-preload-q-z deaths-once test-sanitized unit-gcc test-fault test-bench lint
 test: ## unit, whole-program, sanitizer, Python and device tests; what is shipped: make test-packaging
@@ -310,7 +310,7 @@ test: ## unit, whole-program, sanitizer, Python and device tests; what is shippe
 	@$(MAKE) all $(MUTATE) $(FAULTY)
 	@rm -f $(RAN)
 	@$(MAKE) bench-promises
-	@$(MAKE) --jobs=$$(($(JOBS) + 2)) --keep-going --output-sync=target $(LONGEST_FIRST)
+	@$(MAKE) --jobs=$$(($(JOBS) + 3)) --keep-going --output-sync=target $(LONGEST_FIRST)
 	@$(MAKE) test-cases
 
 # Each has a folder of its own: they are built side by side.
@@ -337,7 +337,7 @@ unit-asan:
 	@$(MAKE) CC=clang BUILD=$(BUILD)/asan SANITIZE=address,undefined OPTIMIZE="-O1 -g1" ANALYZER_OPTIMIZE=-O0 unit-run fuzz-replay sanitized
 
 stress-tsan:
-	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g" stress-run sanitized
+	@$(MAKE) CC=gcc BUILD=$(BUILD)/tsan SANITIZE=thread OPTIMIZE="-O1 -g1" stress-run sanitized
 
 test-unit: unit-gcc unit-clang ## unit tests (cmocka), built by gcc and by clang
 
@@ -493,7 +493,7 @@ fuzz-run: $(FUZZERS)
 			-artifact_prefix=$$corpus- $$corpus tests/fuzz/corpus/$${program##*/} || exit 1; \
 	done
 
-.PHONY: bench bench-ab bench-promises gates
+.PHONY: bench bench-ab bench-cliffs bench-promises gates
 bench: all ## what recording costs beside the other recorders: table and JSON (BENCH= options of tests/bench/bench.py)
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/bench/bench.py $(BENCH)
 
@@ -504,6 +504,9 @@ gates: all ## fails when recording has become dearer than tests/gates/base.txt s
 
 bench-ab: all ## BASE=REV: CPU time of real programs, plain, with that commit's library and with this one, in turns (BENCH="--programs torch-mlp --times 5")
 	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/gates/gates.py --only ab --plain $(if $(BASE),--base $(BASE)) $(BENCH)
+
+bench-cliffs: all ## what an event costs within and beyond fixed sizes: the lines of tests/bench/CLIFFS.md (CLIFFS="stacks --rounds 3")
+	BUILD_DIR=$(abspath $(BUILD)) $(PYTHON) tests/bench/cliffs.py $(CLIFFS)
 
 bench-promises: $(BENCHES) ## what the analyzer promises about its own speed and size
 	$(call run_each,$^)
