@@ -10,34 +10,8 @@
 
 static const char *const names[] = { "B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
 
-const char *
-units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES])
-{
-	unsigned unit = 0;
-	uint64_t scale = 1;
-
-	while (unit + 1 < sizeof(names) / sizeof(names[0]) && bytes / scale >= 1024) {
-		unit++;
-		scale *= 1024;
-	}
-	if (unit == 0) {
-		(void)snprintf(text, UNITS_TEXT_BYTES, "%" PRIu64 " B", bytes);
-		return text;
-	}
-
-	double value = (double)bytes / (double)scale;
-
-	/* What rounds to 1024 of a unit is 1.0 of the next one. */
-	if (value >= 1023.5 && unit + 1 < sizeof(names) / sizeof(names[0])) {
-		unit++;
-		value /= 1024;
-	}
-	(void)snprintf(text, UNITS_TEXT_BYTES, value < 99.95 ? "%.1f %s" : "%.0f %s", value, names[unit]);
-	return text;
-}
-
 #define GIB_UNIT 3
-#define FEW_UNITS 10 // of GiB and more: a tenth of one is too coarse for the others
+#define FEW_UNITS 9.995 // of GiB and more: a tenth of one is too coarse for the others
 
 struct units_column
 units_column_of(uint64_t most_bytes)
@@ -45,7 +19,7 @@ units_column_of(uint64_t most_bytes)
 	struct units_column column = { .digits = 1 };
 	double value = (double)most_bytes;
 
-	while (column.unit + 1 < sizeof(names) / sizeof(names[0]) && value >= 1023.95) {
+	while (column.unit + 1 < sizeof(names) / sizeof(names[0]) && value >= 1023.5) { // rounds to 1024
 		column.unit++;
 		value /= 1024;
 	}
@@ -67,6 +41,12 @@ units_bytes_in(struct units_column column, uint64_t bytes, char text[UNITS_TEXT_
 		(void)snprintf(text, UNITS_TEXT_BYTES, "%s%.*f %s", value < least / 2 ? "<" : "", digits,
 		               value < least / 2 ? least : value, names[column.unit]);
 	return text;
+}
+
+const char *
+units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES])
+{
+	return units_bytes_in(units_column_of(bytes), bytes, text);
 }
 
 const char *

@@ -11,7 +11,7 @@
 
 #define UNITS_TEXT_BYTES 32
 
-/* "0 B", "512 B", "1.5 KiB", "11.6 GiB", "128 MiB": powers of two, three digits, rounded to nearest. */
+/* "0 B", "512 B", "1.5 KiB", "1.16 GiB", "11.6 GiB", "128 MiB": powers of two, rounded to nearest. */
 const char *units_bytes(uint64_t bytes, char text[UNITS_TEXT_BYTES]);
 
 /* One unit for all of a column whose rows compare; where small figures matter by themselves, each has its own. */

@@ -20,11 +20,12 @@ _CODE = "font-family:monospace;color:inherit;background:transparent;padding:0"
 def size(count):
     """As the command writes it: 12.3 MiB."""
     sign, value = ("-", -count) if count < 0 else ("", count)
-    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
-        if value < 1024 or unit == "TiB":
-            break
-        value /= 1024.0
-    return "%s%d %s" % (sign, value, unit) if unit == "B" or value >= 100 else "%s%.1f %s" % (sign, value, unit)
+    units = ("B", "KiB", "MiB", "GiB", "TiB")
+    at = 0
+    while value >= 1023.5 and at < len(units) - 1:
+        value, at = value / 1024.0, at + 1
+    digits = 0 if at == 0 or value >= 99.95 else 2 if at >= 3 and value < 9.995 else 1
+    return "%s%.*f %s" % (sign, digits, value, units[at])
 
 
 def _with_code(text):

@@ -164,7 +164,7 @@ write_seeds(const char *folder)
 	} seeds[] = {
 		{ "words", "python\0train.py\0it's two words\0\0$HOME\0", 38 },
 		{ "unicode", "caf\303\251 \342\202\254 \360\237\230\200 \355\240\200 \377 \302\205 \033[31m\r\n", 31 },
-		{ "size", "1.5 GiB", 7 },
+		{ "size", "1.50 GiB", 7 },
 		{ "share", "2.5 %", 5 },
 	};
 

@@ -90,7 +90,7 @@ def test_a_file_that_gets_no_room_or_no_mapping(setting, said, tmp_path):
 # --- ulimit -------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("option, level, said", [
-    ("-d 4000000", "note", "private memory is limited to 3.8 GiB"), ("-n 30", "note", "30 files may be open"),
+    ("-d 4000000", "note", "private memory is limited to 3.81 GiB"), ("-n 30", "note", "30 files may be open"),
     ("-l 64", "ok", "may lock 64.0 KiB"),
 ])
 def test_limits_of_a_shell(option, level, said, tmp_path):
@@ -126,7 +126,7 @@ def test_a_limit_of_addresses_is_named_where_there_is_no_other():
     row = one(harness.json.loads(done.stdout)["findings"], "memory limit")
     if row["level"] != "ok":
         pytest.skip("the tests themselves run in a limited cgroup: " + row["what"])
-    assert row["what"].startswith("none but 3.8 GiB of addresses (ulimit -v) and the machine's ")
+    assert row["what"].startswith("none but 3.81 GiB of addresses (ulimit -v) and the machine's ")
 
 
 def test_a_memory_limit_of_a_cgroup_above():

@@ -131,7 +131,7 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 		  "loss.item()" },
 		{ "libc10_cuda.so", 900, 300, 1000, 2, 24, 1024, 3, "3 lines grow together, by 3.0 MiB a round (300 rounds)",
 		  "loss.item()" },
-		{ "libc10_cuda.so", 700, 500, 1000, 300, 24, 1024, 1, "The device then had 24.0 MiB free of 1.0 GiB",
+		{ "libc10_cuda.so", 700, 500, 1000, 300, 24, 1024, 1, "The device then had 24.0 MiB free of 1.00 GiB",
 		  "loss.item()" },
 		{ "libc10_cuda.so", 500, 500, 1000, 300, 24, 1024, 0,
 		  "PyTorch's cache held another 500 MiB there, more than was asked for", "expandable_segments" },
@@ -146,7 +146,7 @@ each_signature_has_a_sentence_and_one_thing_to_do(void **state)
 		{ "_pywrap_tensorflow_internal.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "TF_FORCE_GPU_ALLOW_GROWTH=true" },
 		{ "mine.so", 0, 1, 1000, 300, 0, 0, 0, "in advance", "take less in advance at train.py:41 epoch" },
 		{ "mine.so", 0, 400, 1000, 300, 0, 0, 0, "held 1000 MiB there", "--domain cuda:0`" },
-		{ "mine.so", 0, 400, 1000, 300, 100, 4096, 0, "2.9 GiB of what is in use there is not this program's",
+		{ "mine.so", 0, 400, 1000, 300, 100, 4096, 0, "2.93 GiB of what is in use there is not this program's",
 		  "nvidia-smi" },
 	};
 	struct verdict verdict;
@@ -245,13 +245,13 @@ pinned_memory_is_the_hosts(void **state)
 		const char *module, *says, *never, *next;
 		bool is_refused;
 	} cases[] = {
-		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it is in blocks of powers of two", "device",
+		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.50 GiB of it is in blocks of powers of two", "device",
 		  "pinned_max_round_threshold_mb", true },
-		{ 3, 3 * 500 * MIB, "libtorch_cuda.so", "1.5 GiB of the host's memory was pinned", "powers of two", "pin less",
+		{ 3, 3 * 500 * MIB, "libtorch_cuda.so", "1.46 GiB of the host's memory was pinned", "powers of two", "pin less",
 		  true },
-		{ 3, 3 * 512 * MIB, "libmine.so", "1.5 GiB of the host's memory was pinned", "powers of two", "pin less",
+		{ 3, 3 * 512 * MIB, "libmine.so", "1.50 GiB of the host's memory was pinned", "powers of two", "pin less",
 		  true },
-		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.5 GiB of it is in blocks of powers of two", "device",
+		{ 3, 3 * 512 * MIB, "libtorch_cuda.so", "1.50 GiB of it is in blocks of powers of two", "device",
 		  "pinned_max_round_threshold_mb", false },
 		{ 1, 16 * MIB, "libtorch_cuda.so", "was killed by the kernel", "pinned", "hold less at once at train.py:50",
 		  false },

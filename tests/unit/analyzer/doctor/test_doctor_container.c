@@ -24,12 +24,12 @@ static const struct {
 	const char *text;
 	const char *said; // NULL = nothing
 } cases[] = {
-	{ "none may be used", 2, 4 * GIB, "memory.swap.max", "0\n", "0 B of the machine's 4.0 GiB" },
-	{ "a part of it", 2, 4 * GIB, "memory.swap.max", "1073741824\n", "1.0 GiB of the machine's 4.0 GiB" },
+	{ "none may be used", 2, 4 * GIB, "memory.swap.max", "0\n", "0 B of the machine's 4.00 GiB" },
+	{ "a part of it", 2, 4 * GIB, "memory.swap.max", "1073741824\n", "1.00 GiB of the machine's 4.00 GiB" },
 	{ "more than there is", 2, 4 * GIB, "memory.swap.max", "8589934592\n", NULL },
 	{ "no limit", 2, 4 * GIB, "memory.swap.max", "max\n", NULL },
 	{ "the machine has none", 2, 0, "memory.swap.max", "0\n", NULL },
-	{ "version 1 limits both together", 1, 4 * GIB, "memory.memsw.limit_in_bytes", "2147483648\n", "1.0 GiB of" },
+	{ "version 1 limits both together", 1, 4 * GIB, "memory.memsw.limit_in_bytes", "2147483648\n", "1.00 GiB of" },
 	{ "version 1, no limit", 1, 4 * GIB, "memory.memsw.limit_in_bytes", "9223372036854771712\n", NULL },
 };
 

@@ -124,7 +124,7 @@ more_in_memory_than_the_limit_is_explained(void **state)
 		  "container read first do not count against it.\n" },
 		{ 200 * MIB, 16 * GIB, 100 * MIB,
 		  "It had at most 100 MiB in memory: 50 % of the container's limit of 200 MiB.\n" },
-		{ UINT64_MAX, 1 * GIB, 1025 * MIB, "It had at most 1.0 GiB in memory; the machine has 1.0 GiB.\n" },
+		{ UINT64_MAX, 1 * GIB, 1025 * MIB, "It had at most 1.00 GiB in memory; the machine has 1.00 GiB.\n" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -153,9 +153,9 @@ what_pytorch_caches_is_not_in_the_lines_of_a_device(void **state)
 		const char *says;
 	} cases[] = {
 		{ false, "cuda:0 held at most 15.0 GiB.\n"
-		         "Held on the device at its peak (9.0 GiB in all, without what PyTorch caches):\n" },
-		{ true, "Its last request on the device, for 8.0 GiB in cuda:0/tensors at train.py:44 epoch, was refused.\n"
-		        "Held on the device now (9.0 GiB in all, without what PyTorch caches):\n"
+		         "Held on the device at its peak (9.00 GiB in all, without what PyTorch caches):\n" },
+		{ true, "Its last request on the device, for 8.00 GiB in cuda:0/tensors at train.py:44 epoch, was refused.\n"
+		        "Held on the device now (9.00 GiB in all, without what PyTorch caches):\n"
 		        "   9.00 GiB  100 %  ██████████  train.py:44 epoch\n" },
 	};
 

@@ -308,7 +308,7 @@ static const struct {
 	  "ask-for-less-or-raise-limit", "" },
 	{ refused_long_ago, "failed", "certain",
 	  "ending; peak 500 MiB; peak-line 400 MiB of 500 MiB at train.py:41 epoch; usage", "read-error", "" },
-	{ refused_device, "device-memory", "likely", "ending 2.0 GiB at train.py:41 epoch; device-held", "see-other-users",
+	{ refused_device, "device-memory", "likely", "ending 2.00 GiB at train.py:41 epoch; device-held", "see-other-users",
 	  "" },
 	{ shm_full, "shm-full", "likely", "ending; live 561 MiB; line", "enlarge-shm", "" },
 	{ exit_1, "failed", "certain", "ending; peak 500 MiB; peak-line 400 MiB of 500 MiB at train.py:41 epoch; usage",
@@ -360,8 +360,8 @@ who_held_most_is_named_with_share_and_growth(void **state)
 	rank_leaks_classify(&hand.model);
 	verdict_decide((struct finished_model){ &hand.model }, &this_boot, &verdict);
 	assert_found(&verdict,
-	             "live 1.4 GiB; line 400 MiB of 1.4 GiB at train.py:41 epoch; accumulates 400 MiB of 400 MiB at "
-	             "train.py:41 epoch, likely; imports 900 MiB of 1.4 GiB; more-live-than-limit");
+	             "live 1.37 GiB; line 400 MiB of 1.37 GiB at train.py:41 epoch; accumulates 400 MiB of 400 MiB at "
+	             "train.py:41 epoch, likely; imports 900 MiB of 1.37 GiB; more-live-than-limit");
 	assert_advised(&verdict, "release-blocks");
 }
 

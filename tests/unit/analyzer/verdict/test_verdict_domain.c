@@ -191,9 +191,9 @@ what_was_never_touched_is_in_no_share(void **state)
 	decide("heap");
 	assert_found(
 		&verdict,
-		"domain [heap] 2.2 GiB; domain-in-memory [heap] 206 MiB of 2.2 GiB; domain-line [heap] 205 MiB of 206 MiB "
+		"domain [heap] 2.20 GiB; domain-in-memory [heap] 206 MiB of 2.20 GiB; domain-line [heap] 205 MiB of 206 MiB "
 		"at train.py:6 epoch; ");
-	assert_found(&verdict, "untouched 2.0 GiB of 2.0 GiB at train.py:2 epoch");
+	assert_found(&verdict, "untouched 2.00 GiB of 2.00 GiB at train.py:2 epoch");
 }
 
 /* The same as the whole verdict says of it. */
@@ -350,7 +350,7 @@ long_names_are_not_cut_off(void **state)
 	}
 	exited(0);
 	decide("cuda");
-	assert_non_null(strstr(verdict.text, "The process held 1.3 GiB of cuda:3"));
+	assert_non_null(strstr(verdict.text, "The process held 1.27 GiB of cuda:3"));
 	assert_string_equal(verdict.text + strlen(verdict.text) - strlen(" No request for it was refused."),
 	                    " No request for it was refused.");
 }

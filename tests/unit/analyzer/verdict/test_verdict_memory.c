@@ -73,9 +73,9 @@ a_block_that_was_never_touched_is_not_blamed(void **state)
 	hand_model_decide(&hand, &verdict);
 	assert_string_equal(
 		found_text(&verdict),
-		"ending; live 2.3 GiB; line 316 MiB of 316 MiB at train.py:6 epoch; accumulates 316 MiB of 316 MiB at "
-		"train.py:6 epoch, likely; untouched 2.0 GiB of 2.0 GiB at train.py:2 epoch; recorder 40.0 MiB of 370 MiB");
-	SAYS(" 2.3 GiB was live, 316 MiB of it in memory at the last sample. 316 MiB of that ");
+		"ending; live 2.31 GiB; line 316 MiB of 316 MiB at train.py:6 epoch; accumulates 316 MiB of 316 MiB at "
+		"train.py:6 epoch, likely; untouched 2.00 GiB of 2.00 GiB at train.py:2 epoch; recorder 40.0 MiB of 370 MiB");
+	SAYS(" 2.31 GiB was live, 316 MiB of it in memory at the last sample. 316 MiB of that ");
 	assert_advised(&verdict, "release-blocks");
 	assert_true(verdict.untouched_bytes == 2 * GIB - 4 * KIB);
 }
@@ -111,7 +111,7 @@ a_request_that_was_refused_is_told_by_what_was_asked_for(void **state)
 	hand_model_waited(&hand, 1 << 8);
 	hand_model_decide(&hand, &verdict);
 	assert_cause(&verdict, "request-refused");
-	assert_found(&verdict, "live 2.3 GiB; line 2.0 GiB of 2.3 GiB at train.py:2 epoch");
+	assert_found(&verdict, "live 2.31 GiB; line 2.00 GiB of 2.31 GiB at train.py:2 epoch");
 }
 
 static void
@@ -122,7 +122,7 @@ a_line_of_which_a_part_is_there_counts_with_that_part(void **state)
 	looked(410 * MIB, 0, 0);
 	kill_it(420 * MIB, 420 * MIB);
 	hand_model_decide(&hand, &verdict);
-	assert_found(&verdict, "live 1.1 GiB; line 300 MiB of 400 MiB at train.py:2 epoch");
+	assert_found(&verdict, "live 1.10 GiB; line 300 MiB of 400 MiB at train.py:2 epoch");
 }
 
 static const struct {

@@ -532,7 +532,7 @@ of_a_program_that_runs_a_refusing_device_comes_first(void **state)
 		hand.failed.total_bytes = 16 * GIB;
 		hand_model_decide(&hand, &verdict);
 		assert_cause(&verdict, "running");
-		assert_found(&verdict, "ending; device-refused 8.0 GiB; domain [cuda:0] 11.0 GiB; ");
+		assert_found(&verdict, "ending; device-refused 8.00 GiB; domain [cuda:0] 11.0 GiB; ");
 		assert_found(&verdict, "; live 180 MiB; line 180 MiB of 180 MiB at train.py:12 epoch; usage");
 		assert_null(strstr(strstr(found_text(&verdict), "[cuda:0]"), "; domain "));
 		assert_advised(&verdict, is_leak ? "release-tensors" : "see-device-peak");

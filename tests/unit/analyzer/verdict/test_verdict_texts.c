@@ -77,7 +77,7 @@ the_machines_memory_is_no_limit_of_a_container(void **state)
 	hand_model_waited(&hand, SIGKILL);
 	hand_model_decide(&hand, &verdict);
 	assert_null(strstr(verdict.text, "container"));
-	assert_found(&verdict, "usage 8.0 GiB of 16.0 GiB");
+	assert_found(&verdict, "usage 8.00 GiB of 16.0 GiB");
 	assert_non_null(strstr(verdict.text, "the machine's 16.0 GiB"));
 }
 
@@ -145,13 +145,13 @@ the_limit_of_a_refusal_is_the_one_in_force_then(void **state)
 		  "hold-less-before" },
 		{ UINT64_MAX, 600 * MIB, true, "600 MiB (setrlimit, RLIMIT_AS). The recorder had reserved 660 MiB of addresses",
 		  "`ulimit -v 614400`", 660 * MIB, "start-under-limit" },
-		{ UINT64_MAX, GIB, true, "1.0 GiB (setrlimit, RLIMIT_AS), of which the recorder",
+		{ UINT64_MAX, GIB, true, "1.00 GiB (setrlimit, RLIMIT_AS), of which the recorder",
 		  "(RLIMIT_AS, which the program set)", 0, "hold-less-before" },
-		{ 4 * GIB, GIB, true, "1.0 GiB (setrlimit, RLIMIT_AS), of which the recorder", "raise the limit", 0,
+		{ 4 * GIB, GIB, true, "1.00 GiB (setrlimit, RLIMIT_AS), of which the recorder", "raise the limit", 0,
 		  "hold-less-before" },
-		{ GIB, GIB, true, "1.0 GiB (ulimit -v), of which the recorder takes a part.", "(ulimit -v)", 0,
+		{ GIB, GIB, true, "1.00 GiB (ulimit -v), of which the recorder takes a part.", "(ulimit -v)", 0,
 		  "hold-less-before" },
-		{ GIB, 0, true, "1.0 GiB (ulimit -v)", "(ulimit -v)", 0, "hold-less-before" },
+		{ GIB, 0, true, "1.00 GiB (ulimit -v)", "(ulimit -v)", 0, "hold-less-before" },
 		{ UINT64_MAX, 0, false, "", "raise the limit", 0, "hold-less-before" },
 	};
 	struct verdict verdict;
@@ -576,7 +576,7 @@ a_descendant_that_was_refused_explains_a_failing_parent(void **state)
 	hand_model_decide(&hand, &verdict);
 	assert_string_equal(verdict_cause_name(verdict.cause), "request-refused");
 	assert_int_equal(verdict.process->identity->pid, 4243);
-	assert_found(&verdict, "ending 3.0 GiB at train.py:41 epoch");
+	assert_found(&verdict, "ending 3.00 GiB at train.py:41 epoch");
 
 	processes[0].exit_code = 0; // its parent took it well
 	processes[0].launcher = NULL;
@@ -758,7 +758,7 @@ what_is_meant_by_it_was_named_right_before(void **state)
 static void
 lines_break_where_a_person_would(void **state)
 {
-	static const char *const kept[] = { "304 KiB,", "9 B.", "(12 %)", "`kmemshim peak a.kmem`", "1.0 GiB" };
+	static const char *const kept[] = { "304 KiB,", "9 B.", "(12 %)", "`kmemshim peak a.kmem`", "1.00 GiB" };
 
 	for (size_t i = 0; i < ARRAY_LEN(kept); i++) {
 		for (int width = 80; width < 100; width++) {
