@@ -53,6 +53,41 @@ put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 	(void)fputc('\n', stream);
 }
 
+/* Does it fail for the same line, with no budget of its own? */
+static bool
+is_of_line(const struct check_rule *rule, const struct check_rule *other)
+{
+	return rule->has_failed && other->has_failed && other->budget == NULL && rule->where[0] != '\0' &&
+	       strcmp(rule->where, other->where) == 0;
+}
+
+/* One leak has one row: what else it fails is told below. */
+static void
+put_rules(const struct check *check, FILE *stream)
+{
+	int domain_width = (int)MOST_OF(rule, check->rules, check->rule_count, strlen(rule->domain));
+
+	for (size_t i = 0; i < check->rule_count; i++) {
+		const struct check_rule *rule = &check->rules[i];
+		const char *before = "       also  ";
+
+		if (ANY(first, check->rules, i, is_of_line(first, rule)))
+			continue;
+		put_rule(stream, rule, domain_width);
+		for (size_t j = i + 1; j < check->rule_count; j++) {
+			const struct check_rule *other = &check->rules[j];
+
+			if (!is_of_line(other, rule))
+				continue;
+			(void)fprintf(stream, "%s%s of %s %s, limit %s", before, check_rule_name(other), other->domain,
+			              UNITS_BYTES(other->after_bytes), check_limit_text(other, CHECK_LIMIT_ROOM));
+			before = "; ";
+		}
+		if (before[0] == ';')
+			(void)fputc('\n', stream);
+	}
+}
+
 /* Lines of small Python objects are in another domain where they were recorded one by one, and are not known where nothing was. */
 static void
 put_arena_note(const struct check *check, FILE *stream)
@@ -135,15 +170,12 @@ put_repeat(const struct check *check, FILE *stream)
 void
 render_check_text(const struct check *check, FILE *stream)
 {
-	int domain_width = (int)MOST_OF(rule, check->rules, check->rule_count, strlen(rule->domain));
-
 	if (check->ended_badly != NULL) {
 		(void)fprintf(stream, "FAIL   %s\n       %s\n", check->ended_path, check->ended_badly);
 		put_repeat(check, stream);
 		return;
 	}
-	for (size_t i = 0; i < check->rule_count; i++)
-		put_rule(stream, &check->rules[i], domain_width);
+	put_rules(check, stream);
 	put_sum(check, stream);
 	put_small_leak(check, stream);
 	put_renamed(check, stream);
