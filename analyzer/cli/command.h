@@ -63,6 +63,7 @@ bool cmd_top(const struct options *options, int *status, struct fail *fail);
 bool cmd_waste(const struct options *options, int *status, struct fail *fail);
 bool cmd_tree(const struct options *options, int *status, struct fail *fail);
 bool cmd_jupyter(const struct options *options, int *status, struct fail *fail);
+bool cmd_clean(const struct options *options, int *status, struct fail *fail);
 bool cmd_mark(const struct options *options, int *status, struct fail *fail); // and snapshot
 bool cmd_holders(const struct options *options, int *status, struct fail *fail);
 bool cmd_lost(const struct options *options, int *status, struct fail *fail);

@@ -280,6 +280,16 @@ const struct command commands[] = {
 		.run = cmd_mark,
 	},
 	{
+		.name = "clean",
+		.arguments = "[DIR...]",
+		.summary = "what recordings left on this machine, and how old it is",
+		.details = "Of each DIR; without one, of ./kmemshim.out and of notebook kernels. Captures that programs still write are left alone.\n"
+				   "Of DIR only captures are removed.\n",
+		.options = TAKES(REMOVE),
+		.arguments_max = -1,
+		.run = cmd_clean,
+	},
+	{
 		.name = "holders",
 		.arguments = "PID|CAPTURE",
 		.summary = "what keeps the blocks of the largest lines of a recorded program alive",

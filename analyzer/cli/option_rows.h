@@ -60,6 +60,7 @@
 	WITH(PREFIX, "prefix", 0, PATH, prefix, "DIR", "a folder", "install into DIR/share/jupyter")                      \
 	FLAG(FORCE, "force", 0, is_forced, "also over a kernel that kmemshim did not write")                              \
 	FLAG(NO_GUARD, "no-guard", 0, has_no_guard, "install without a guard")                                            \
+	FLAG(REMOVE, "remove", 0, is_removed, "remove it, where its programs have ended")                                 \
 	WITH(GUARD, "guard", 0, GUARD, guard, "SIZE", KMEM_GUARD_WANTED,                                                  \
 	     "guard the limit: act when SIZE is in use, such as 90% of it, or 12G")                                       \
 	WITH(GUARD_ACTION, "guard-action", 0, GUARD_ACTION, guard_action, "ACTION", KMEM_GUARD_ACTION_WANTED,             \

@@ -42,6 +42,7 @@ struct options {
 	const char *prefix; // of an environment
 	bool is_forced;
 	bool has_no_guard;
+	bool is_removed;
 	const char *baseline;
 	uint64_t absolute_bytes;
 	uint32_t relative_ppm;

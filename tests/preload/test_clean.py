@@ -1,0 +1,56 @@
+"""kmemshim clean: what recordings left is told with its age, and removed where it was asked for; what runs and what is not ours stays."""
+import os
+import subprocess
+
+import pytest
+
+import harness
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with kmemshim.out: two captures, one of which is old, and a file of somebody else's."""
+    for _ in range(2):
+        harness.record(["/bin/true"], tmp_path / "kmemshim.out")
+    old = sorted((tmp_path / "kmemshim.out").glob("*.kmem"))[0]
+    os.utime(old, (1767225600, 1767225600))  # 2026-01-01
+    (tmp_path / "kmemshim.out" / "notes.txt").write_text("mine")
+    return tmp_path
+
+
+def clean(folder, *words):
+    done = harness.run([harness.KMEMSHIM, "clean", *words], harness.plain_env(XDG_STATE_HOME=folder / "state", TZ="UTC"), cwd=folder)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+def test_what_is_left_is_told_and_removed_when_asked(folder):
+    told = clean(folder)
+    assert " 2 captures  2026-01-01 to " in told and told.endswith("kmemshim clean --remove\n"), told
+    assert clean(folder) == told
+    assert "kmemshim.out  removed\n" in clean(folder, "--remove")
+    assert [path.name for path in (folder / "kmemshim.out").iterdir()] == ["notes.txt"]
+    assert clean(folder).startswith("nothing is left: ")
+
+
+def test_a_capture_of_a_program_that_runs_stays(folder):
+    program = subprocess.Popen(["/bin/cat"], stdin=subprocess.PIPE, env=harness.shim_env(folder / "kmemshim.out"))
+    try:
+        harness.wait_for(lambda: len(list((folder / "kmemshim.out").glob("*.kmem"))) == 3)
+        assert "  removed  (1 more may still be written)\n" in clean(folder, "--remove")
+        assert [path.suffix for path in sorted((folder / "kmemshim.out").iterdir())] == [".kmem", ".txt"]
+    finally:
+        program.communicate()
+
+
+def test_captures_of_kernels_go_with_their_folders(folder):
+    life = folder / "state" / "kmemshim" / "kernels" / "20260101T000000.000000-1"
+    harness.record(["/bin/true"], life)
+    assert "  1 capture " in clean(folder).splitlines()[1]
+    clean(folder, "--remove")
+    assert not life.exists()
+
+
+def test_a_folder_that_is_not_there_is_an_error(folder):
+    done = harness.run([harness.KMEMSHIM, "clean", "nowhere"], harness.plain_env(), cwd=folder)
+    assert (done.returncode, done.stderr) == (2, "kmemshim: nowhere: No such file or directory\n")
