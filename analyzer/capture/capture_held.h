@@ -27,4 +27,7 @@ struct kmem_site *capture_site_copy(struct capture *capture, size_t index);
 /* What the record has released becomes what it was then; NULL: it held nothing. */
 void capture_held_set(struct kmem_site *site, const struct kmem_exit_site *then);
 
+/* What it holds and held at its peak becomes what is more than the same record of another copy holds. */
+void capture_held_take_off(struct kmem_site *site, const struct kmem_site *then);
+
 #endif

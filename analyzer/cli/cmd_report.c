@@ -51,6 +51,7 @@ cmd_report_model_options(const struct options *options, const char *capture, con
 		.wrappers = options->wrappers,
 		.is_salvage = options->is_salvage,
 		.at = options->at,
+		.since = options->since,
 		.is_of_phase = options->is_of_phase,
 		.wants_symbols = true,
 	};
@@ -78,6 +79,10 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 	if (options->at != NULL)
 		(void)fprintf(stderr, "kmemshim: live figures are those of the snapshot \"%s\"; the others are of the end\n",
 		              options->at);
+	if (options->since != NULL)
+		(void)fprintf(stderr,
+		              "kmemshim: what lines hold and held at the peak is told without what was held at \"%s\"\n",
+		              options->since);
 	if (model->distrusted != NULL)
 		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
 	if (!cmd_report_check_project(model, options->project, fail)) {

@@ -20,8 +20,8 @@
 		[OPTION_BY] = "line function file module package thread" \
 	}
 /* A command that prints a table of lines. */
-#define VIEW(question_)                                                                                          \
-	.options = OPTIONS_OF_TABLES | TAKES(BY),                                                                    \
+#define VIEW(question_, more_)                                                                                   \
+	.options = OPTIONS_OF_TABLES | TAKES(BY) | (more_),                                                          \
 	.words = { [OPTION_BY] = { NULL, "a row is a line (default), function, file, module, package or thread" } }, \
 	.choices = ROWS_TO_CHOOSE, .arguments_max = 1, .question = &(question_), .run = cmd_report
 #define OPTIONS_OF_RUNS (OPTIONS_OF_READERS | TAKES(DOMAIN) | TAKES(RUNS) | TAKES(PROGRAM))
@@ -85,7 +85,7 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"A row is a line of code, the sum of its call sites; --json lists the call sites too. Memory left by imports\n"
 		"comes after the rows, address space (reserved, file) last.\n",
-		VIEW(peak),
+		VIEW(peak, TAKES(SINCE)),
 	},
 	{
 		.name = "leaks",
@@ -102,7 +102,7 @@ const struct command commands[] = {
 		"  steady     holds memory, does not grow\n"
 		"  import     left behind by importing a library\n"
 		"  none       holds nothing\n",
-		VIEW(leaks),
+		VIEW(leaks, 0),
 	},
 	{
 		.name = "sites",
@@ -111,7 +111,7 @@ const struct command commands[] = {
 		.details = CAPTURE_HELP
 		"Rows are ordered by what they hold, whatever their class. Lines that hold nothing any more are there too.\n"
 		"--json without --top lists every call site.\n",
-		VIEW(sites),
+		VIEW(sites, TAKES(SINCE)),
 	},
 	{
 		.name = "top",

@@ -71,6 +71,8 @@
 	     "keep what each line holds at N moments, at even distances")                                                 \
 	WITH(AT, "at", 0, TEXT, at, "SNAPSHOT", "a snapshot's name, or #NUMBER",                                          \
 	     "show what was live at this snapshot (report lists them)")                                                   \
+	WITH(SINCE, "since", 0, TEXT, since, "SNAPSHOT", "a snapshot's name, or #NUMBER",                                 \
+	     "take off what each line held at this snapshot")                                                             \
 	FLAG(PHASE, "phase", 0, is_of_phase, "peaks of the phase that the program began last, not of its whole life")     \
 	FLAG(ALL, "all", 0, has_all, "leave nothing out")                                                                 \
 	WITH(CONFIG, "config", 0, PATH, config, "FILE", "a path (write ./-NAME if it begins with -)",                     \

@@ -50,6 +50,7 @@ struct options {
 	uint64_t runs;       // of each folder the newest so many sessions; 0 = not given
 	const char *program; // a pattern of names, or any; NULL = as the baseline says
 	const char *guard;   // valid for kmem_parse_guard(); NULL = as the environment says
+	const char *since;   // a snapshot whose figures are taken off; NULL = none
 	const char *at;      // a snapshot: "epoch 3", "#7"; NULL = the end
 	bool is_of_phase;
 	const char *snapshots;    // 2 to 32; NULL = as the environment says

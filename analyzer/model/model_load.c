@@ -18,6 +18,7 @@
 #include "capture/capture_cross_check.h"
 #include "capture/capture_folder.h"
 #include "capture/capture_guard.h"
+#include "capture/capture_held.h"
 #include "capture/capture_reader.h"
 #include "capture/capture_phase.h"
 #include "capture/capture_snapshot.h"
@@ -99,6 +100,24 @@ keep_records(struct build *build, const struct capture *capture, const uint32_t 
 	process->record_sites = copy;
 }
 
+/* What each record held at a snapshot of an open capture is taken off, where it has one. */
+static void
+take_off(struct build *build, struct capture *capture)
+{
+	struct capture *then;
+	struct fail fail;
+
+	if (!capture_open(capture->path, build->options->is_salvage, &then, &fail))
+		return;
+	if (rewind_to(then, build->options->since)) {
+		build->rewound_count++;
+		capture_arenas_split(then);
+		for (size_t i = 0; i < capture_site_count(then) && i < capture_site_count(capture); i++)
+			capture_held_take_off(capture_site_copy(capture, i), capture_site_copy(then, i));
+	}
+	capture_close(then);
+}
+
 static void
 add_capture(struct build *build, struct capture *capture)
 {
@@ -126,6 +145,8 @@ add_capture(struct build *build, struct capture *capture)
 	capture_arenas_split(capture);
 	if (capture_arenas_sample_bytes(capture) > build->sample_bytes)
 		build->sample_bytes = capture_arenas_sample_bytes(capture);
+	if (build->options->since != NULL)
+		take_off(build, capture);
 	model_add_process(build, capture, &rows);
 	sites = model_add_sites(build, capture, &rows);
 	if (build->options->wants_records)
@@ -161,10 +182,12 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 		capture_close(capture);
 	}
 	model_cells_add_written(build, list->paths[0]);
-	if (build->process_count != 0 && build->options->at != NULL && build->rewound_count == 0)
+	size_t wanted = (size_t)(build->options->at != NULL) + (build->options->since != NULL);
+
+	if (build->process_count != 0 && build->rewound_count < wanted)
 		return fail_set(fail, EXIT_USAGE,
 		                "%.400s: has no snapshot \"%.100s\": kmemshim report lists those that there are",
-		                list->paths[0], build->options->at);
+		                list->paths[0], build->options->at != NULL ? build->options->at : build->options->since);
 	return build->process_count != 0;
 }
 

@@ -21,6 +21,7 @@ struct model_options {
 	bool is_at_guard;     // live figures of the moment when the guard was passed, where it was
 	const char
 		*at; // name of a snapshot, or "#7": live figures are of that moment, in processes that have it; NULL = the end
+	const char *since;  // of a snapshot, too: what was held then is taken off live figures and peaks; NULL = nothing
 	bool is_of_phase;   // peaks of each process are those of its last phase, not of its whole life
 	bool wants_symbols; // false: leave native frames unnamed (fast totals)
 	bool wants_records; // to know of each record of a capture which site it is: model_process.record_sites

@@ -19,8 +19,10 @@ from .panel import size
 
 ROWS = 5      # stacks in the text of a failure
 FRAMES = 12   # of each
+STACKS_MAX = 1000  # are asked for, the largest: what a large answer frees stays in arenas, where the next test would hold its objects for nothing
 WARMUPS = "warmups"
 ASKING_BYTES = 256 << 10  # what it takes to ask the command: after it the peak of the test may be another one
+OF_HOST = program.HOST + ("python/object",)
 HELD_WORTH_BYTES = 64 << 10
 _SHIFTS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40, "P": 50}
 
@@ -127,8 +129,11 @@ class Body:
         self.text = "\n\n".join(texts) or None
 
     def _grown(self, now, figure, least):
-        before = ["sites", "--at", self.name + "begin"]
-        return [Held(site, more) for more, site in recording.grown(now=now, before=before, figure=figure, least=least)]
+        """Call stacks that hold more than when the body began, but those of these questions themselves."""
+        sites = recording.ask(*now, "--since", self.name + "begin", "--top", str(STACKS_MAX), recording.own_capture())["sites"]
+        rows = [Held(site, site[figure]) for site in sites if site[figure] >= least and site["domain"] in OF_HOST
+                and not any(frame["file"] == recording.__file__ for frame in site["frames"])]
+        return sorted(rows, key=lambda held: -held.bytes)
 
     def _judge_memory(self):
         if self.memory is None or self.meter.peak_bytes() < self.memory.bytes:

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 
 from .command import Missing, find
@@ -120,14 +119,6 @@ def ask(*words):
     if document.get("schema") != SCHEMA:
         raise Unavailable("%s is of another version than this extension: install both anew" % command())
     return document
-
-
-def grown(**words):
-    """See grown.py."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    paths = [package] + [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
-    environment = dict(_plain_environment(), KMEMSHIM_COMMAND=command(), PYTHONPATH=os.pathsep.join(paths))
-    return _said([sys.executable, "-m", "kmemshim.grown", json.dumps(dict(words, capture=own_capture()))], environment)
 
 
 def _said(argv, environment):

@@ -189,6 +189,34 @@ def test_a_snapshot_is_shown_as_it_was(tmp_path):
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and 'no snapshot "nothing"' in done.stderr
 
 
+BETWEEN = """
+import kmemshim
+first = [bytearray(3000000)]
+kmemshim.snapshot("begin")
+second = [bytearray(5000000)]
+first.clear()
+more = [bytearray(100000) for i in range(40)]
+del more[10:]
+kmemshim.snapshot("end")
+more.clear()
+"""
+
+
+def test_what_came_between_two_snapshots(tmp_path):
+    python(BETWEEN, tmp_path, PYTHONPATH=str(PACKAGE))
+    capture = capture_of(tmp_path / "out")
+
+    def held(command, figure, *options):
+        document = report(command, capture, "--since", "begin", *options)
+        own = [site for site in document["sites"] if site["domain"] == "heap" and site["where"] and site["where"]["file"].endswith("train.py")]
+        return {line: [round(sum(site[key] for site in own if site["where"]["line"] == line), -5) for key in figure] for line in (3, 5, 7)}
+    assert held("sites", ("live_bytes", "live_count"), "--at", "end") == {3: [0, 0], 5: [5000000, 0], 7: [1000000, 0]}
+    assert held("sites", ("live_bytes",)) == {3: [0], 5: [5000000], 7: [0]}
+    assert held("peak", ("peak_bytes",)) == {3: [0], 5: [5000000], 7: [4000000]}
+    done = run([KMEMSHIM, "sites", capture, "--since", "nothing"])
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and 'no snapshot "nothing"' in done.stderr
+
+
 def test_growth_until_a_snapshot_is_a_part_of_what_was_live_then(tmp_path):
     python(SAYS.replace("range(50)", "range(400)").replace("    passed", "    if n == 100: kmemshim.snapshot('early')\n    passed"), tmp_path)
     whole = run([KMEMSHIM, "report", capture_of(tmp_path / "out"), "--at", "early"]).stdout
