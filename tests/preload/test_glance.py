@@ -82,8 +82,10 @@ main()
 def test_the_line_that_built_what_children_inherited_is_named(tmp_path):
     _, lines = glance(tmp_path, INHERITS)
     said = " ".join(line.strip() for line in lines)
-    assert "memory from before the fork" in said and "No line explains it" not in said, said
-    assert re.search(r"Most of what was there before the fork was allocated at program\.py:4 ", said), said
+    assert "No line explains it" not in said, said
+    # Whether a look saw the children's copies depends on how long they lived.
+    assert re.search(r"memory from before the fork.* Most of what was there before the fork was allocated at program\.py:4 |"
+                     r"child processes copied .* had built before it forked \([\d.]+ MiB allocated at program\.py:4 ", said), said
 
 
 def test_a_failure_says_what_to_do_in_fifteen_lines(tmp_path):
