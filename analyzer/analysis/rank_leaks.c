@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text_start.h"
+#include "model/model_holders.h"
 
 #define LEAK_ALIVE_PERCENT 75     // of all generations since the site appeared
 #define LEAK_RECENT_PERCENT 70    // of the latest quarter: it has not stopped
@@ -349,6 +350,18 @@ has_stopped(const struct model *model, struct model_site *const *leaking, size_t
 	return whole_bytes != 0 && stop_ns > begin_ns && since_ns >= stop_ns - begin_ns && since_ns >= STOPPED_NS;
 }
 
+/* No data set is what nothing leads to; and one is what a call still puts into a container that no name of Python has yet. */
+static bool
+is_load_by_look(const struct model *model, struct model_site *site, bool guess)
+{
+	const struct holders_line *line = model_holders_of(model, site->where, model->domains[site->domain].id.kind);
+	const struct holders_way *way = line != NULL ? model_holders_way(line) : NULL;
+
+	site->is_of_call = way != NULL && site->where->kind == MODEL_FRAME_PYTHON && model_holders_is_of_call(way) &&
+	                   way->items >= LOADED_BLOCKS_MIN;
+	return site->is_of_call || (guess && (way == NULL || strcmp(way->kind, "lost") != 0));
+}
+
 /*
  * A line that holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does. A loop that leaks
  * does other work between two of its blocks, and goes on. So a whole tick without a block of the line says that the loading is over. The
@@ -377,11 +390,12 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const bo
 		is_over = is_over && is_of_import && latest_ms[leaking[i]->process] > leaking[i]->first_ms;
 	}
 	bool is_alone = is_of_load || (live_bytes >= volume_bytes / 2 && volume_bytes != 0);
-	bool may_be_built_once = (is_of_import || is_alone) && !is_of_steps;
+	bool may_be_built_once = is_load_by_look(model, leaking[0], is_of_import || is_alone) && !is_of_steps;
 
 	is_over = may_be_built_once && (is_over || has_paused || has_stopped(model, leaking, count));
 	for (size_t i = 0; i < count; i++) {
 		leaking[i]->may_be_built_once = may_be_built_once;
+		leaking[i]->is_of_call = leaking[0]->is_of_call;
 		leaking[i]->leak = is_over ? MODEL_LEAK_STEADY : MODEL_LEAK_LEAK;
 	}
 }

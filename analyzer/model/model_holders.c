@@ -201,6 +201,12 @@ model_holders_of(const struct model *model, const struct model_frame *where, enu
 	return found;
 }
 
+bool
+model_holders_is_of_call(const struct holders_way *way)
+{
+	return text_starts(way->text, "the stack of thread ") || text_starts(way->text, "a register of thread ");
+}
+
 const struct holders *
 model_holders_look(const struct model *model, const struct holders_line *line)
 {

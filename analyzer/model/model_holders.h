@@ -83,6 +83,8 @@ const struct holders_line *model_holders_of(const struct model *model, const str
                                             enum domain_kind kind);
 /* Are they objects of Python's to which nothing leads but themselves, which their counters keep alive? A lost block of C is none. */
 bool model_holders_are_circles(const struct holders_way *way);
+/* Does no name lead there, but the stack or a register of a thread: of a call that goes on? */
+bool model_holders_is_of_call(const struct holders_way *way);
 /* The look that a line is of. */
 const struct holders *model_holders_look(const struct model *model, const struct holders_line *line);
 

@@ -3,7 +3,6 @@
  */
 #include <string.h>
 
-#include "base/text_start.h"
 #include "base/units.h"
 #include "verdict/advice_rows.h"
 #include "verdict/words.h"
@@ -25,15 +24,6 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 	return verdict->lost_child == NULL && may_be_one ? "; if it is a data set, no action is needed" : "";
 }
 
-/* What leads nowhere is no data set. */
-static bool
-are_lost(const struct verdict_facts *facts, const struct rank_line *line)
-{
-	const struct holders_line *held = verdict_holders_of(facts, line);
-
-	return held != NULL && held->way_count != 0 && strcmp(held->ways[0].kind, "lost") == 0;
-}
-
 /* A stack or a register is nothing that a person can act on. */
 bool
 is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
@@ -41,9 +31,8 @@ is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
 	const struct holders_line *held = verdict_holders_of(facts, line);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 
-	return way != NULL && ((strcmp(way->kind, "held") == 0 && !text_starts(way->text, "the stack of thread ") &&
-	                        !text_starts(way->text, "a register of thread ")) ||
-	                       strcmp(way->kind, "lost") == 0);
+	return way != NULL &&
+	       ((strcmp(way->kind, "held") == 0 && !model_holders_is_of_call(way)) || strcmp(way->kind, "lost") == 0);
 }
 
 /* Where the graph's first nodes were made: " of train.py:28 fit, one after another, grad_fn chain ...". Returns bytes. */
@@ -162,7 +151,12 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 {
 
 	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
-		say_next(verdict, "%s", are_lost(facts, line) ? "" : if_data_set(verdict, line));
+		say_next(verdict, "%s", if_data_set(verdict, line));
+		return;
+	}
+	if (line->telling->is_of_call) {
+		say_next(verdict, "load less of it at once at %s, piece by piece: the call that makes them has not returned",
+		         verdict_line_text(line, PLACE_ROOM));
 		return;
 	}
 	say_next(verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, PLACE_ROOM),

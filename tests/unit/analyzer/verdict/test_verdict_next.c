@@ -93,6 +93,9 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		{ { "perhaps", "the stack of thread 7", 32, "", 0, "" },
 		  "they were held, perhaps, by the stack of thread 7.",
 		  "look for what keeps the blocks of train.py:41 epoch alive" },
+		{ { "perhaps", "the stack of thread 7 -> list of 285,600, [*] -> str", 32, "list", 285600, "" },
+		  "leak, or it is a one-time load (the call that makes them goes on)",
+		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
 		{ { "unseen", "tuple", 32, "", 0, "" },
 		  "they were held by something that was not found: tuple.",
 		  "look for what keeps the blocks" },
@@ -120,6 +123,11 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		hand_model_waited(&hand, SIGKILL);
 		hand_model_decide(&hand, &verdict);
 		assert_advised(&verdict, "release-blocks");
+		site->volume_bytes = 310 * MIB; // of a load, unless nothing leads to it
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, "one-time load") != NULL, strcmp(way.kind, "lost") != 0);
+		site->volume_bytes = 0;
+		hand_model_decide(&hand, &verdict);
 		if (strstr(verdict.text, cases[i].text) == NULL || strstr(verdict.next, cases[i].next) == NULL)
 			fail_msg("case %zu: %s\n%s", i, verdict.text, verdict.next);
 		line.line = 42; // another one
