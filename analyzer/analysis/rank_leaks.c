@@ -11,6 +11,7 @@
 
 #include "analysis/device_parts.h"
 #include "analysis/rank.h"
+#include "base/amount.h"
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -23,6 +24,8 @@
 #define SUSPECT_GENERATIONS_MIN 3 // for the order of what is too short to judge
 // a site that cannot be judged, and that released nothing, is ranked as a leak of this part of its bytes
 #define UNJUDGED_PART 16
+#define LOADED_PART 4                   // of all, by a line below which nearly all was allocated:
+#define THROUGH_PART 4                  // this part may be elsewhere
 #define LOADED_BLOCKS_MIN 1024          // of the rows of a data set that is loaded by several lines, or parsed
 #define STOPPED_NS UINT64_C(1000000000) // a program that ends takes a part of this, and adds nothing
 #define STOPPED_PART 16                 // less than this part of it may come later
@@ -336,7 +339,8 @@ has_stopped(const struct model *model, struct model_site *const *leaking, size_t
 	if (ANY(site, leaking, count, (*site)->process_count != 1 || (*site)->process != leaking[0]->process) ||
 	    process->state != KMEM_STATE_CLEAN_EXIT || process->point_count == 0)
 		return false;
-	uint64_t whole_bytes = rank_held_at(model, &process->points[last], leaking[0]);
+	uint64_t whole_bytes = MOST_OF(seen, process->points, process->point_count,
+	                               rank_held_at(model, seen, leaking[0])); // destructors may release it
 
 	for (uint64_t held; point < last; point++) {
 		held = rank_held_at(model, &process->points[point], leaking[0]);
@@ -345,9 +349,24 @@ has_stopped(const struct model *model, struct model_site *const *leaking, size_t
 		begin_ns = held == 0 ? process->points[point].monotonic_ns : begin_ns;
 	}
 	uint64_t stop_ns = process->points[point].monotonic_ns;
-	uint64_t since_ns = process->points[last].monotonic_ns - stop_ns;
+	uint64_t since_ns = amount_less(model_ended_ns(process), stop_ns);
 
 	return whole_bytes != 0 && stop_ns > begin_ns && since_ns >= stop_ns - begin_ns && since_ns >= STOPPED_NS;
+}
+
+/* What its process allocated at the line, and in calls that the line made. */
+static uint64_t
+bytes_through(const struct model *model, const struct model_site *line)
+{
+	uint64_t bytes = 0;
+
+	EACH (site, model->sites, model->site_count) {
+		if (site->process == line->process && line->where != NULL &&
+		    !domain_is_address_space(model->domains[site->domain].id.kind) &&
+		    ANY(frame, site->frames, site->frame_count, *frame == line->where))
+			bytes += site->allocated_bytes;
+	}
+	return bytes;
 }
 
 /* No data set is what nothing leads to; and one is what a call still puts into a container that no name of Python has yet. */
@@ -363,7 +382,8 @@ is_load_by_look(const struct model *model, struct model_site *site, bool guess)
 }
 
 /*
- * A line that holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does. A loop that leaks
+ * A line that holds half of all that was allocated since it began has run nearly alone, as the loading of a data set does; so has one whose
+ * calls allocated nearly all, and which holds a good part of it. A loop that leaks
  * does other work between two of its blocks, and goes on. So a whole tick without a block of the line says that the loading is over. The
  * body of a module runs once, so what it keeps is no leak either.
  */
@@ -389,7 +409,11 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const bo
 		is_of_import = is_of_import && rank_is_below_import(leaking[i]);
 		is_over = is_over && is_of_import && latest_ms[leaking[i]->process] > leaking[i]->first_ms;
 	}
-	bool is_alone = is_of_load || (live_bytes >= volume_bytes / 2 && volume_bytes != 0);
+	bool is_alone = is_of_load ||
+	                (volume_bytes != 0 &&
+	                 (live_bytes >= volume_bytes / 2 ||
+	                  (live_bytes >= volume_bytes / LOADED_PART &&
+	                   bytes_through(model, leaking[0]) >= volume_bytes / THROUGH_PART * (THROUGH_PART - 1))));
 	bool may_be_built_once = is_load_by_look(model, leaking[0], is_of_import || is_alone) && !is_of_steps;
 
 	is_over = may_be_built_once && (is_over || has_paused || has_stopped(model, leaking, count));

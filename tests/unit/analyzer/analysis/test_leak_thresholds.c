@@ -285,23 +285,24 @@ is_with_its_parser_a_load(uint64_t bytes)
 	return rank_may_be_built_once(site);
 }
 
-/* A load that began after 100 ms, and had come to all but so many bytes of 16 MiB then. */
+/* A load that began after 100 ms, and had come to all but so many bytes of 16 MiB then. Destructors released it. */
 static bool
 is_over_in_state(uint32_t state, uint64_t missing_bytes, uint64_t loaded_ms, uint64_t end_ms)
 {
-	const uint64_t times_ms[] = { 100, loaded_ms, end_ms };
-	const uint64_t bytes[] = { 0, 16 * MIB - missing_bytes, 16 * MIB };
-	struct model_point_site held[3];
-	struct model_point points[3];
+	const uint64_t times_ms[] = { 100, loaded_ms, end_ms, end_ms };
+	const uint64_t bytes[] = { 0, 16 * MIB - missing_bytes, 16 * MIB, 0 };
+	struct model_point_site held[4];
+	struct model_point points[4];
 	struct model_site *site;
 
 	hand_model_make(&hand);
 	hand.process.state = state;
 	hand.process.points = points;
-	hand.process.point_count = 3;
+	hand.process.point_count = 4;
+	hand.process.ended_monotonic_ns = hand.process.identity->start_monotonic_ns + end_ms * 1000000;
 	site = site_of(HEAP, 41, 16 * MIB, 100, 100);
 	site->volume_bytes = 16 * MIB;
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		held[i] = (struct model_point_site){ 0, bytes[i] };
 		points[i] = (struct model_point){
 			.monotonic_ns = hand.process.identity->start_monotonic_ns + times_ms[i] * 1000000,
@@ -332,6 +333,35 @@ is_over_for_a_second(uint64_t end_ms)
 	return is_over_in_state(KMEM_STATE_CLEAN_EXIT, 0, 600, end_ms);
 }
 
+/* A line holds so much, of 16 MiB that were allocated there and in what it called; and the process allocated so much elsewhere. */
+static bool
+is_fed_by_calls(uint64_t bytes, uint64_t elsewhere_bytes)
+{
+	struct model_site *site;
+	struct model_site *callee;
+
+	hand_model_make(&hand);
+	site = site_of(HEAP, 41, bytes, 100, 100);
+	callee = hand_model_site(&hand, HEAP, 50, 0);
+	hand.stacks[1][3] = site->where;
+	callee->allocated_bytes = 16 * MIB - bytes;
+	site->volume_bytes = 16 * MIB + elsewhere_bytes;
+	rank_leaks_classify(&hand.model);
+	return rank_may_be_built_once(site);
+}
+
+static bool
+is_held_of_its_calls(uint64_t bytes)
+{
+	return is_fed_by_calls(bytes, 0);
+}
+
+static bool
+is_called_alone(uint64_t elsewhere_bytes)
+{
+	return is_fed_by_calls(6 * MIB, elsewhere_bytes);
+}
+
 static const struct threshold rows[] = {
 	{ "75 % of all generations are alive", is_leak_by_alive, 75, 74 },
 	{ "and 70 % of the latest", is_leak_by_recent, 70, 69 },
@@ -350,6 +380,8 @@ static const struct threshold rows[] = {
 	{ "two lines of a function hold half of what was allocated", are_two_lines_of_one_load, MIB, MIB - 1 },
 	{ "1,024 rows", are_rows_of_a_load, 1024, 1022 },
 	{ "a line, with what its other stacks allocated", is_with_its_parser_a_load, MIB, MIB - 1 },
+	{ "a quarter of what its calls allocated is its own", is_held_of_its_calls, 4 * MIB, 4 * MIB - 1 },
+	{ "a quarter of all may be allocated elsewhere", is_called_alone, 16 * MIB / 3, 16 * MIB / 3 + 8 },
 	{ "a sixteenth may come after it", is_over, MIB, MIB + 1 },
 	{ "the program goes on for as long as it took", is_over_for_so_long, 3100, 3099 },
 	{ "and for a second", is_over_for_a_second, 1600, 1599 },
