@@ -66,6 +66,7 @@ struct build {
 	uid_t distrusted_owner;  // of the first of them
 	const char *distrusted_name;
 
+	size_t capture_count;  // of the session
 	size_t rewound_count;  // captures that were set back to the snapshot that was asked for
 	uint64_t sample_bytes; // as in struct model
 

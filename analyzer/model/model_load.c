@@ -166,6 +166,7 @@ static bool
 add_captures(struct build *build, const struct capture_list *list, struct fail *fail)
 {
 	build->processes = memory_zeroed(list->count, sizeof(*build->processes));
+	build->capture_count = list->count;
 	for (size_t i = 0; i < list->damage_count; i++)
 		model_damage(build, list->damages[i]);
 	build->damages_unsaid += list->damages_unsaid - (list->damages_unsaid != 0); // less the line that says so

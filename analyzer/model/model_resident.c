@@ -28,11 +28,11 @@ struct look_sum {
 	uint64_t before_bytes; // untouched at the look before
 };
 
-/* Can memory of this domain be asked for without being there? */
+/* Can memory of this domain be asked for without being there? What is shared another process may have written: this one does not see it. */
 static bool
-can_be_untouched(unsigned domain)
+can_be_untouched(const struct build *build, unsigned domain)
 {
-	return kmem_domain_is_private(domain) || domain == KMEM_DOMAIN_SHARED;
+	return kmem_domain_is_private(domain) || (domain == KMEM_DOMAIN_SHARED && build->capture_count == 1);
 }
 
 static bool
@@ -127,7 +127,7 @@ add_records(struct build *build, struct capture *capture, const uint32_t *sites,
 		sums[site - 1].large_bytes += line->large_bytes;
 		sums[site - 1].large_resident_bytes += line->large_resident_bytes;
 		sums[site - 1].pinned_bytes += line->pinned_bytes;
-		if (can_be_untouched(capture_site(capture, line->site - 1)->domain))
+		if (can_be_untouched(build, capture_site(capture, line->site - 1)->domain))
 			sums[site - 1].untouched_bytes += line->large_bytes - line->large_resident_bytes;
 	}
 	for (unsigned i = 0; before != NULL && i < KMEM_RESIDENT_LINES_MAX && before->lines[i].site != 0; i++) {

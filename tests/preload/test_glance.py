@@ -54,6 +54,28 @@ def test_lines_that_asked_for_more_than_was_ever_in_memory_say_so(tmp_path):
     assert re.fullmatch(r"Held at the peak \(3\d\d MiB in all, at most \d\d(\.\d)? MiB of it in memory\):", lines[2]), lines
 
 
+WRITTEN_BY_A_CHILD = """
+import mmap, os, time
+shared = mmap.mmap(-1, 200 << 20)
+if os.fork() == 0:
+    own = [bytearray(3000) for _ in range(1000)]
+    for at in range(0, 200 << 20, 4096):
+        shared[at] = 1
+    os._exit(0)
+os.wait()
+time.sleep(1.5)  # a look
+kept = bytearray(b"x") * (20 << 20)
+os._exit(3)
+"""
+
+
+def test_shared_memory_that_another_process_wrote_is_in_memory(tmp_path):
+    """What this one has mapped of it says nothing."""
+    _, lines = glance(tmp_path, WRITTEN_BY_A_CHILD)
+    said = " ".join(line.strip() for line in lines)
+    assert re.search(r" 200 MiB +\d+ %  █+\S* +program\.py:3 ", said) and "No line explains it" not in said, said
+
+
 def test_the_line_that_maps_a_file_is_named(tmp_path):
     (tmp_path / "data").write_bytes(bytes(100 << 20))
     text = "import mmap, sys\ndata = open(sys.argv[0].replace('program.py', 'data'), 'rb')\n" \
