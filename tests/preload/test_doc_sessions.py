@@ -48,6 +48,7 @@ def usual(text):
     text = re.sub(r"\d[\d.,]*", "#", text)
     text = re.sub(r"# [KMG]i?B\b|# B\b", "# B", text)
     text = re.sub(r"# (ms|s|min|h)\b", "# s", text)
+    text = re.sub(r", sampled # s before exit", " at exit", text)  # the last look, where a process that ends has to wait for a processor
     text = re.sub(r"\bsince (the start|second #) of the run", "since # of the run", text)
     text = re.sub(r"of (the|its) (\w+ ){,3}?(machine|container|limit)\b.{,30}?# B", "of the limit", text.replace("\n", " "))
     return " ".join(text.split())
