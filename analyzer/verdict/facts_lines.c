@@ -133,8 +133,7 @@ host_live_bytes(const struct verdict_facts *facts)
 static bool
 tells_more(const struct verdict_facts *facts, const struct rank_line *line)
 {
-	return verdict_is_arena(facts, &facts->top_live) &&
-	       (facts->top_live.live_bytes < host_live_bytes(facts) / 2 || verdict_is_rest_of_arenas(&facts->top_live)) &&
+	return verdict_is_arena(facts, &facts->top_live) && facts->top_live.live_bytes < host_live_bytes(facts) / 2 &&
 	       line->live_bytes >= facts->top_live.live_bytes / ARENA_PART;
 }
 

@@ -525,10 +525,16 @@ add_process(const struct verdict_facts *facts, const struct model_process *proce
 		// malloc's own words
 		beyond_bytes = amount_less(malloc_bytes, live_of(facts->model, DOMAIN_HEAP) / 16 * 17);
 	object_bytes = amount_lesser(arena_bytes, amount_less(heap_bytes, malloc_bytes - freed_bytes));
+
+	uint64_t rest_bytes = is_alone ? amount_lesser(look[KMEM_RESIDENT_PYTHON_ARENA],
+	                                               SUM_OF(site, facts->model->sites, facts->model->site_count,
+	                                                      site->is_rest_of_arenas ? site->live_bytes : 0))
+	                               : 0;
+
 	parts[PART_MALLOC] += beyond_bytes;
-	parts[PART_ARENAS] += arena_bytes - object_bytes;
+	parts[PART_ARENAS] += arena_bytes - object_bytes + rest_bytes;
 	parts[PART_LINES] += object_bytes + malloc_bytes - freed_bytes - beyond_bytes + look[KMEM_RESIDENT_MMAP] +
-	                     look[KMEM_RESIDENT_PYTHON_ARENA] + library_bytes + shared_bytes;
+	                     look[KMEM_RESIDENT_PYTHON_ARENA] - rest_bytes + library_bytes + shared_bytes;
 	parts[PART_FREED] += freed_bytes;
 	parts[PART_RESERVED] += look[KMEM_RESIDENT_RESERVED] - library_bytes - arena_bytes;
 	parts[PART_OWN] += look[KMEM_RESIDENT_OWN];

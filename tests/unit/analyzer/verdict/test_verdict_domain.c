@@ -382,6 +382,26 @@ of_nothing_the_next_thing_fits_the_domain(void **state)
 	}
 }
 
+/* What is free in arenas is told first where it is most of the memory; else the line that is not much smaller. */
+static void
+free_arenas_are_told_where_they_are_most(void **state)
+{
+	static const uint64_t free_bytes[] = { 190 * MIB, 50 * MIB };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_LEN(free_bytes); i++) {
+		hand_model_make(&hand);
+		hand_model_domain(&hand.domains[MMAP], "python/arena");
+		hand_model_site(&hand, MMAP, 40, free_bytes[i])->is_rest_of_arenas = true;
+		(void)hand_model_site(&hand, HEAP, 41, 49 * MIB);
+		(void)hand_model_site(&hand, HEAP, 42, 20 * MIB);
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, " was kept by Python, though ") != NULL, i == 0);
+		assert_int_equal(strstr(verdict.text, "allocated at train.py:41 epoch") != NULL, i == 1);
+	}
+}
+
 /* Nothing but arenas: `peak` has no line of them to show, whatever they were called. */
 static void
 of_arenas_the_next_thing_is_their_objects(void **state)
@@ -445,6 +465,7 @@ main(void)
 		cmocka_unit_test(of_equal_devices_none_held_less),
 		cmocka_unit_test(long_names_are_not_cut_off),
 		cmocka_unit_test(of_nothing_the_next_thing_fits_the_domain),
+		cmocka_unit_test(free_arenas_are_told_where_they_are_most),
 		cmocka_unit_test(of_arenas_the_next_thing_is_their_objects),
 		cmocka_unit_test(of_many_domains_the_largest_are_told),
 	};
