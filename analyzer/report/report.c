@@ -230,6 +230,9 @@ build_process(struct report *report, struct report_process *to, const struct mod
 		.is_end_known = model_ended_ns(process) != 0,
 		.machine_bytes = identity->machine_bytes,
 		.max_resident_bytes = verdict_most_resident_of(process),
+		.max_charged_bytes = last != NULL && last->cgroup_bytes < last->resident_bytes
+		                         ? MOST_OF(beat, process->heartbeats, process->heartbeat_count, beat->cgroup_bytes)
+		                         : 0,
 	};
 	to->steps = report_steps_of(process, model_ended_ns(process) ?: model_last_seen_ns(process));
 	struct report_mark *marks = report_marks_of(process);
