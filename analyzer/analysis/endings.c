@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/read_each.h"
 #include "capture/kill_counters.h"
 
 #define TIMEOUT_STATUS 124   // of timeout(1), when the time was up
@@ -53,14 +54,10 @@ const struct verdict_now *
 verdict_now(void)
 {
 	static struct verdict_now now = { .boot_id = boot_id, .read_counters = kill_counters_read, .read_log = read_log };
-	FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
 
 	now.booted_at_ns = booted_at_ns();
-	if (stream != NULL) {
-		if (fgets(boot_id, sizeof(boot_id), stream) != NULL)
-			boot_id[strcspn(boot_id, "\n")] = '\0';
-		(void)fclose(stream);
-	}
+	EACH_LINE (line, "/proc/sys/kernel/random/boot_id")
+		(void)snprintf(boot_id, sizeof(boot_id), "%s", line);
 	return &now;
 }
 

@@ -66,6 +66,17 @@ memory_text(const char *text)
 }
 
 char *
+memory_text_in(char *text, size_t bytes, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(text, bytes, format, values);
+	va_end(values);
+	return text;
+}
+
+char *
 memory_vprinted(const char *format, va_list values)
 {
 	char *text;

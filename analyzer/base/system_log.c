@@ -100,8 +100,6 @@ static pid_t
 start_journal(const char *boot_id, uint64_t from, uint64_t to, int *output)
 {
 	char boot[64] = "_BOOT_ID=";
-	char since[40];
-	char until[40];
 	size_t length = strlen(boot);
 	int ends[2];
 	pid_t pid;
@@ -110,9 +108,8 @@ start_journal(const char *boot_id, uint64_t from, uint64_t to, int *output)
 		if (*at != '-')
 			boot[length++] = *at;
 	}
-	(void)snprintf(since, sizeof(since), "@%llu",
-	               (unsigned long long)(from > MARGIN_SECONDS ? from - MARGIN_SECONDS : 0));
-	(void)snprintf(until, sizeof(until), "@%llu", (unsigned long long)to + MARGIN_SECONDS);
+	char *since = TEXT(40, "@%llu", (unsigned long long)(from > MARGIN_SECONDS ? from - MARGIN_SECONDS : 0));
+	char *until = TEXT(40, "@%llu", (unsigned long long)to + MARGIN_SECONDS);
 
 	char *const words[] = { (char[]){ "journalctl" },
 		                    (char[]){ "-q" },

@@ -6,7 +6,6 @@
  */
 #include "capture/capture_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/owner.h"
+#include "base/read_each.h"
 #include "capture/capture_memory.h"
 #include "capture/capture_reader.h"
 #include "capture/process_alive.h"
@@ -67,22 +67,16 @@ static bool
 list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 {
 	DIR *directory = opendir(folder);
-	struct dirent *entry;
+	const char *name;
 	size_t room = 0;
 
 	*paths = NULL;
 	*count = 0;
 	if (directory == NULL)
 		return fail_set(fail, EXIT_CAPTURE, "%s: cannot list this folder (%s)", folder, strerror(errno));
-	while ((entry = readdir(directory)) != NULL) {
-		size_t bytes = strlen(folder) + strlen(entry->d_name) + 2;
-		char *path;
-
-		if (!has_suffix(entry->d_name))
-			continue;
-		path = memory_zeroed(1, bytes);
-		(void)snprintf(path, bytes, "%s/%s", folder, entry->d_name);
-		*MEMORY_NEXT(*paths, *count, room) = path;
+	while ((name = read_names_next(directory)) != NULL) {
+		if (has_suffix(name))
+			*MEMORY_NEXT(*paths, *count, room) = memory_printed("%s/%s", folder, name);
 	}
 	(void)closedir(directory);
 	for (size_t i = 0; i < *count; i++)
@@ -198,22 +192,20 @@ take_session(struct candidates *found, const char *session, struct capture_list 
 static char *
 newest_below(const char *folder, size_t *folder_count)
 {
-	DIR *directory = opendir(folder);
 	struct timespec newest_time = { 0 };
 	char *newest = NULL;
-	struct dirent *entry;
 
 	*folder_count = 0;
-	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+	EACH_NAME (name, folder) {
 		struct stat status;
 		struct fail ignored;
 		char **paths = NULL;
 		size_t count = 0;
 		char *path;
 
-		if (entry->d_name[0] == '.')
+		if (name[0] == '.')
 			continue;
-		path = memory_printed("%s/%s", folder, entry->d_name);
+		path = memory_printed("%s/%s", folder, name);
 		if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 			(void)list_folder(path, &paths, &count, &ignored);
 		for (size_t i = 0; i < count; i++)
@@ -230,8 +222,6 @@ newest_below(const char *folder, size_t *folder_count)
 			free(path);
 		}
 	}
-	if (directory != NULL)
-		(void)closedir(directory);
 	return newest;
 }
 

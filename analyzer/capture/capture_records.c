@@ -218,9 +218,8 @@ stack_outside(struct capture *capture, const struct kmem_stack *stack, const cha
 	uint32_t outer_count = stack->frame_count - stack->own_count;
 	const struct kmem_stack *outside = NULL;
 	bool is_told = (stack_marks(capture, index) & STACK_TOLD) != 0;
-	char text[96];
 
-	(void)snprintf(text, sizeof(text), "%.48s: the record of its outer frames", user);
+	const char *text = TEXT(96, "%.48s: the record of its outer frames", user);
 	if (stack->record.previous == 0 || stack->record.previous > index || stack->chain == 0 ||
 	    stack->chain > KMEM_STACK_CHAIN_MAX) {
 		if (!is_told)

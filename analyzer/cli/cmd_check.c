@@ -175,12 +175,10 @@ is_long_enough(const struct checking *checking, struct check *check, int *status
 static bool
 is_matched(const struct checking *checking, struct check *check, int *status, struct fail *fail)
 {
-	char line[256];
 
 	if (check->unmatched_count == 0 || checking->config->unmatched == CONFIG_PASS || check->ended_badly != NULL)
 		return true;
-	(void)snprintf(line, sizeof(line), "%.200s", check->unmatched);
-	return follow(checking->config->unmatched, EXIT_USAGE, line, check, status, fail);
+	return follow(checking->config->unmatched, EXIT_USAGE, TEXT(256, "%.200s", check->unmatched), check, status, fail);
 }
 
 /* The tolerance from the command line or the configuration; else the one that the baseline's runs give. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/items.h"
+#include "base/memory.h"
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -109,7 +110,6 @@ install(const struct options *options, struct fail *fail)
 	const char *words[WORDS_MAX];
 	char self[PATH_MAX];
 	char shim[PATH_MAX];
-	char script[sizeof(start_script) + NAME_MAX];
 	char keep[24];
 	char name[NAME_MAX + 1];
 	char kernels[PATH_MAX];
@@ -134,8 +134,7 @@ install(const struct options *options, struct fail *fail)
 
 	bool is_ipython = kernel_spec_is_ipython(&spec);
 
-	(void)snprintf(script, sizeof(script), start_script, name);
-	launcher_words(options, self, script, keep, words);
+	launcher_words(options, self, TEXT(sizeof(start_script) + NAME_MAX, start_script, name), keep, words);
 	kernel_spec_wrap(&spec, words);
 	if (is_title_taken(kernel_spec_title(&spec), name))
 		kernel_spec_tell_name(&spec, name);

@@ -6,6 +6,7 @@
  *
  * When failing  nothing is said: a program that does not use CUDA needs none.
  */
+#include "base/memory.h"
 #include "base/place.h"
 #include "doctor/doctor.h"
 
@@ -81,12 +82,9 @@ take_runtime(void *context, char *line)
 	struct user *user = context;
 	const char *arrow = strstr(line, " => /");
 
-	char path[PATH_MAX];
-
 	if (arrow == NULL || strstr(line, user->runtime) == NULL || strstr(line, user->runtime) > arrow)
 		return;
-	(void)snprintf(path, sizeof(path), "%.*s", (int)strcspn(arrow + 4, " "), arrow + 4);
-	if (realpath(path, user->runtime_path) == NULL)
+	if (realpath(TEXT(PATH_MAX, "%.*s", (int)strcspn(arrow + 4, " "), arrow + 4), user->runtime_path) == NULL)
 		user->runtime_path[0] = '\0';
 }
 

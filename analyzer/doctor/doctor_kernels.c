@@ -42,12 +42,11 @@ check_ours(struct doctor *doctor, const struct kernel_spec *spec, const char *wh
 {
 	const char *launcher = kernel_spec_launcher(spec);
 	const char *program = kernel_spec_program(spec);
-	char next[NEXT_BYTES];
 	char shim[PATH_MAX];
 	struct fail fail;
 
-	(void)snprintf(next, sizeof(next), "kmemshim jupyter install --wrap %s --name %s", kernel_spec_wraps(spec),
-	               spec->name);
+	const char *next = TEXT(NEXT_BYTES, "kmemshim jupyter install --wrap %s --name %s", kernel_spec_wraps(spec),
+	                        spec->name);
 	if (launcher == NULL || program == NULL)
 		doctor_add(doctor, DOCTOR_NOTE, where, next,
 		           "%s/kernel.json was changed by hand: whether it is recorded is unknown", spec->folder);
@@ -123,9 +122,8 @@ doctor_check_kernels(struct doctor *doctor)
 	size_t count = kernel_spec_list_all(&specs);
 
 	for (size_t i = 0; i < count; i++) {
-		char where[WHERE_BYTES];
 
-		(void)snprintf(where, sizeof(where), "kernel %s", specs[i].name);
+		const char *where = TEXT(WHERE_BYTES, "kernel %s", specs[i].name);
 		if (!kernel_spec_is_name(specs[i].name) || is_before(specs, i, specs[i].name))
 			continue; // Jupyter does not see it
 		if (kernel_spec_wraps(&specs[i]) != NULL)

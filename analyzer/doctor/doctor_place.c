@@ -112,12 +112,11 @@ try_mapping(int file)
 static bool
 try_file(struct doctor *doctor, bool is_in_memory)
 {
-	char path[PATH_MAX + 40];
 	const char *trouble;
 	bool is_well = false;
 	int file;
 
-	(void)snprintf(path, sizeof(path), "%s/.doctor.%ld", doctor->folder, (long)getpid());
+	const char *path = TEXT(PATH_MAX + 40, "%s/.doctor.%ld", doctor->folder, (long)getpid());
 	file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (file < 0)
 		return true; // the trial run will say why

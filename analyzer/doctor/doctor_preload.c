@@ -3,6 +3,7 @@
  *
  * The loader takes LD_PRELOAD before /etc/ld.so.preload, and `run` puts our library first: allocators in either stand behind it.
  */
+#include "base/read_each.h"
 #include "doctor/doctor.h"
 
 #include <fcntl.h>
@@ -130,17 +131,10 @@ check_list(struct doctor *doctor, const char *list, char *entries)
 static void
 check_file_of_all(struct doctor *doctor)
 {
-	FILE *file = fopen(OF_ALL, "re");
-	char *line = NULL;
-	size_t room = 0;
-
-	while (file != NULL && getline(&line, &room, file) >= 0) {
+	EACH_LINE (line, OF_ALL) {
 		line[strcspn(line, "#")] = '\0';
 		check_list(doctor, OF_ALL, line);
 	}
-	free(line);
-	if (file != NULL)
-		(void)fclose(file);
 }
 
 void

@@ -4,9 +4,10 @@
  * The shim itself is asked: a run that does nothing, into a folder that is removed afterwards. What it says of itself on
  * its error output and in its capture are the findings.
  */
+#include "base/memory.h"
+#include "base/read_each.h"
 #include "doctor/doctor.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,13 +95,8 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 static void
 remove_folder(const char *folder)
 {
-	DIR *opened = opendir(folder);
-	const struct dirent *entry;
-
-	while (opened != NULL && (entry = readdir(opened)) != NULL)
-		(void)unlinkat(dirfd(opened), entry->d_name, 0);
-	if (opened != NULL)
-		(void)closedir(opened);
+	EACH_NAME (name, folder)
+		(void)unlink(TEXT(2 * PATH_MAX, "%s/%s", folder, name));
 	(void)rmdir(folder);
 }
 

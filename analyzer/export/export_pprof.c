@@ -245,7 +245,6 @@ put_profile(struct profile *profile, const struct report *report, FILE *stream)
 	Pprof__ValueType *types[VALUES];
 	Pprof__Mapping *mapping = new_mapping(profile);
 	const struct report_process *first = report->process_count != 0 ? &report->processes[0] : NULL;
-	char words[PLACE_TEXT_BYTES];
 	int64_t comment;
 	uint8_t *packed;
 	size_t bytes;
@@ -255,8 +254,8 @@ put_profile(struct profile *profile, const struct report *report, FILE *stream)
 	mapping->id = 1;
 	mapping->filename = text(profile, first != NULL ? first->of.name : "");
 	mapping->has_functions = mapping->has_filenames = mapping->has_line_numbers = mapping->has_inline_frames = true;
-	(void)snprintf(words, sizeof(words), "kmemshim, session %.80s: %.80s", report->session, report->verdict.cause);
-	comment = text(profile, words);
+	comment = text(profile,
+	               TEXT(PLACE_TEXT_BYTES, "kmemshim, session %.80s: %.80s", report->session, report->verdict.cause));
 	whole.n_sample_type = VALUES;
 	whole.sample_type = types;
 	whole.period_type = types[VALUES - 1];

@@ -8,6 +8,7 @@
  */
 
 #include "base/json_write.h"
+#include "base/memory.h"
 #include "gate/check_outputs.h"
 #include "gate/check_words.h"
 
@@ -23,15 +24,12 @@ struct issue {
 static void
 put_issue(const struct check *check, struct json_write *json, const struct issue *issue)
 {
-	char text[CHECK_MESSAGE_BYTES + 1024];
-	char name[64];
-	char fingerprint[CHECK_IDENTITY_BYTES + 16];
 	struct check_place place = check_place(check, issue->file, issue->line);
 
-	(void)snprintf(text, sizeof(text), "%s%s%s", issue->message, check->repeat[0] != '\0' ? "; repeat: " : "",
-	               check->repeat);
-	(void)snprintf(name, sizeof(name), "kmemshim/%s", issue->rule);
-	(void)snprintf(fingerprint, sizeof(fingerprint), "kmemshim/%s", issue->identity);
+	const char *text = TEXT(CHECK_MESSAGE_BYTES + 1024, "%s%s%s", issue->message,
+	                        check->repeat[0] != '\0' ? "; repeat: " : "", check->repeat);
+	const char *name = TEXT(64, "kmemshim/%s", issue->rule);
+	const char *fingerprint = TEXT(CHECK_IDENTITY_BYTES + 16, "kmemshim/%s", issue->identity);
 	json_write_open(json, NULL, '{');
 	json_write_text(json, "description", text);
 	json_write_text(json, "check_name", name);

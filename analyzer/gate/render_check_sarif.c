@@ -74,15 +74,14 @@ struct result {
 static void
 put_result(const struct check *check, struct json_write *json, const struct result *result)
 {
-	char text[CHECK_MESSAGE_BYTES + 1024];
 	struct check_place place = check_place(check, result->file, result->line);
 	char *uri = uri_of(place.file);
 	size_t rule = 0;
 
 	while (rule + 1 < check_rule_text_count && strcmp(check_rule_texts[rule].name, result->rule) != 0)
 		rule++;
-	(void)snprintf(text, sizeof(text), "%s%s%s", result->message, check->repeat[0] != '\0' ? "\nrepeat: " : "",
-	               check->repeat);
+	const char *text = TEXT(CHECK_MESSAGE_BYTES + 1024, "%s%s%s", result->message,
+	                        check->repeat[0] != '\0' ? "\nrepeat: " : "", check->repeat);
 	json_write_open(json, NULL, '{');
 	json_write_text(json, "ruleId", result->rule);
 	json_write_number(json, "ruleIndex", rule);

@@ -423,9 +423,8 @@ say_root(struct words *words, struct holder_search *search, const struct step *s
 {
 	const struct holder_node *node = step->node;
 	char name[PYTHON_NAME_BYTES] = "?";
-	char key[PYTHON_NAME_BYTES];
 
-	(void)snprintf(key, sizeof(key), "%s", step->edge.name);
+	char *key = TEXT(PYTHON_NAME_BYTES, "%s", step->edge.name);
 	unquote(key);
 	if (node->kind == HOLDER_FRAME || (node->root == HOLDER_END_FRAME && step->edge.function[0] != '\0')) {
 		if (step->edge.kind == PYTHON_EDGE_LOCAL)

@@ -16,6 +16,7 @@
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/read_each.h"
 #include "base/text_start.h"
 #include "capture/running_capture.h"
 #include "holders/holder_members.h"
@@ -396,20 +397,12 @@ is_private_now(pid_t pid)
 {
 	static const char wanted[] = "KMEMSHIM_PRIVATE=1";
 	const char *own = getenv("KMEMSHIM_PRIVATE");
-	char name[64];
-	char *line = NULL;
-	size_t room = 0;
-	bool is_found = own != NULL && strcmp(own, "1") == 0;
-	FILE *environment;
 
-	(void)snprintf(name, sizeof(name), "/proc/%d/environ", (int)pid);
-	environment = fopen(name, "re");
-	while (!is_found && environment != NULL && getdelim(&line, &room, '\0', environment) > 0)
-		is_found = strcmp(line, wanted) == 0;
-	free(line);
-	if (environment != NULL)
-		(void)fclose(environment);
-	return is_found;
+	EACH_PART (line, TEXT(64, "/proc/%d/environ", (int)pid), '\0') {
+		if (strcmp(line, wanted) == 0)
+			return true;
+	}
+	return own != NULL && strcmp(own, "1") == 0;
 }
 
 /* Searches while the process stands still. merge() does the rest afterwards. */

@@ -13,6 +13,7 @@
 #include "analysis/rank.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/read_each.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "capture/capture_holders.h"
@@ -80,16 +81,9 @@ static uint64_t
 file_bytes_of(const char *pid)
 {
 	unsigned long long file_pages = 0;
-	char path[64];
-	FILE *statm;
 
-	(void)snprintf(path, sizeof(path), "/proc/%.20s/statm", pid);
-	statm = fopen(path, "re");
-	if (statm == NULL)
-		return 0;
-	if (fscanf(statm, "%*u %*u %llu", &file_pages) != 1)
-		file_pages = 0;
-	(void)fclose(statm);
+	EACH_LINE (line, TEXT(64, "/proc/%.20s/statm", pid))
+		(void)sscanf(line, "%*u %*u %llu", &file_pages);
 	return file_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 

@@ -183,15 +183,13 @@ lost_at_exit(char *const *arguments, struct model_options *options, uint64_t sto
              struct fail *fail)
 {
 	struct stopped_process process;
-	char text[24];
 	bool is_done;
 	pid_t pid;
 
 	*status = -1;
 	if (!exit_watch_start(COMMAND, arguments, &pid, fail) || !exit_watch_wait(COMMAND, pid, &process, status, fail))
 		return false;
-	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	is_done = find(text, &process, options, stop_ns, lost, fail);
+	is_done = find(TEXT(24, "%d", (int)pid), &process, options, stop_ns, lost, fail);
 	while (waitpid(pid, status, __WALL) < 0 && errno == EINTR)
 		continue;
 	return is_done;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/items.h"
+#include "base/memory.h"
 #include "capture/capture_memory.h"
 #include "holders/core_file.h"
 
@@ -15,13 +16,10 @@
 static uint64_t
 program_addr(pid_t pid)
 {
-	char name[64];
 	unsigned long pair[2];
 	uint64_t found = 0;
-	FILE *vector;
+	FILE *vector = fopen(TEXT(64, "/proc/%d/auxv", (int)pid), "re");
 
-	(void)snprintf(name, sizeof(name), "/proc/%d/auxv", (int)pid);
-	vector = fopen(name, "re");
 	while (vector != NULL && fread(pair, sizeof(pair), 1, vector) == 1) {
 		if (pair[0] == AT_ENTRY)
 			found = pair[1];

@@ -12,12 +12,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/read_each.h"
 #include "base/text_clean.h"
 
 #define CACHE_PAGES (PROCESS_MEMORY_CACHE_BYTES / PROCESS_MEMORY_PAGE)
 #define PAGEMAP_WORDS 4096u // that are read at once
 #define PAGEMAP_IS_THERE (UINT64_C(3) << 62)
-#define MAPS_LINE_BYTES 8192
 
 struct memory_page {
 	uint64_t addr; // of it, + 1; 0 = none
@@ -106,7 +106,6 @@ read_region(char *line, struct memory_region *region)
 
 	if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %n", &start, &end, flags, &offset, &path) < 4 || path == 0)
 		return false;
-	line[strcspn(line, "\n")] = '\0';
 	*region = (struct memory_region){
 		.start = start,
 		.end = end,
@@ -123,21 +122,13 @@ read_region(char *line, struct memory_region *region)
 static bool
 read_regions(pid_t pid, struct process_memory *memory)
 {
-	char name[64];
-	char line[MAPS_LINE_BYTES];
 	size_t room = 0;
-	FILE *maps;
 
-	(void)snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-	maps = fopen(name, "re");
-	if (maps == NULL)
-		return false;
-	while (fgets(line, sizeof(line), maps) != NULL) {
+	EACH_LINE (line, TEXT(64, "/proc/%d/maps", (int)pid)) {
 		memory->regions = memory_grown(memory->regions, &room, memory->region_count + 1, sizeof(*memory->regions));
 		if (read_region(line, &memory->regions[memory->region_count]))
 			memory->region_count++;
 	}
-	(void)fclose(maps);
 	return memory->region_count != 0;
 }
 
@@ -145,14 +136,12 @@ bool
 process_memory_open(const char *command, pid_t pid, struct process_memory *memory, struct fail *fail)
 {
 	struct live *live = memory_zeroed(1, sizeof(*live));
-	char name[64];
 
 	*memory = (struct process_memory){
 		.fetch = live_fetch, .fetch_pages = live_fetch_pages, .present = live_present, .context = live
 	};
-	(void)snprintf(name, sizeof(name), "/proc/%d/pagemap", (int)pid);
 	live->pid = pid;
-	live->pagemap = open(name, O_RDONLY | O_CLOEXEC);
+	live->pagemap = open(TEXT(64, "/proc/%d/pagemap", (int)pid), O_RDONLY | O_CLOEXEC);
 	if (read_regions(pid, memory))
 		return true;
 	process_memory_close(memory);

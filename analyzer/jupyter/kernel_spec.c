@@ -21,6 +21,7 @@
 #include "base/make_folders.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/read_each.h"
 #include "base/regular_file.h"
 #include "jupyter/pyenv.h"
 #include "version.h"
@@ -168,7 +169,6 @@ kernel_spec_free(struct kernel_spec *spec)
 static bool
 read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struct fail *fail)
 {
-	char path[PATH_MAX + sizeof(file_name) + 1];
 	const json_t *arguments;
 	int file;
 
@@ -178,7 +178,7 @@ read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struc
 		errno = ENOENT;
 		return false;
 	}
-	(void)snprintf(path, sizeof(path), "%s/%s", spec->folder, file_name);
+	const char *path = TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", spec->folder, file_name);
 	file = regular_file_open(path, O_RDONLY, NULL);
 	if (file < 0) {
 		int error = errno;
@@ -207,16 +207,11 @@ read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struc
 static void
 find_name(const char *kernels, const char *wanted, char name[NAME_MAX + 1])
 {
-	DIR *entries = opendir(kernels);
-	const struct dirent *entry;
-
 	(void)snprintf(name, NAME_MAX + 1, "%s", wanted);
-	while (entries != NULL && (entry = readdir(entries)) != NULL) {
-		if (strcasecmp(entry->d_name, wanted) == 0)
-			(void)snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
+	EACH_NAME (own, kernels) {
+		if (strcasecmp(own, wanted) == 0)
+			(void)snprintf(name, NAME_MAX + 1, "%s", own);
 	}
-	if (entries != NULL)
-		(void)closedir(entries);
 }
 
 /* The interpreter that is next to a folder of kernels: PREFIX/bin/python of PREFIX/share/jupyter/kernels/NAME. */
@@ -257,9 +252,8 @@ name_interpreter(struct kernel_spec *spec)
 	prefixes = memory_zeroed(1, sizeof(*prefixes));
 	fill_prefixes(prefixes);
 	for (size_t i = 0; i < prefixes->count; i++) {
-		char program[PATH_MAX + 16];
+		const char *program = TEXT(PATH_MAX + 16, "%s/bin/%s", prefixes->paths[i], first);
 
-		(void)snprintf(program, sizeof(program), "%s/bin/%s", prefixes->paths[i], first);
 		if (access(program, X_OK) == 0) {
 			(void)json_array_set_new(arguments, 0, json_string(program));
 			break;
@@ -525,24 +519,12 @@ copy_file(const char *from, const char *to, struct fail *fail)
 static bool
 copy_pictures(const char *from, const char *to, struct fail *fail)
 {
-	struct dirent **entries;
-	int count = from[0] != '\0' ? scandir(from, &entries, NULL, alphasort) : -1;
-	bool is_copied = true;
-
-	for (int i = 0; i < count; i++) {
-		const char *name = entries[i]->d_name;
-		char source[2 * PATH_MAX];
-		char target[2 * PATH_MAX];
-
-		(void)snprintf(source, sizeof(source), "%s/%s", from, name);
-		(void)snprintf(target, sizeof(target), "%s/%s", to, name);
-		if (name[0] != '.' && strcmp(name, file_name) != 0)
-			is_copied = is_copied && copy_file(source, target, fail);
-		free(entries[i]);
+	EACH_NAME (name, from) {
+		if (name[0] != '.' && strcmp(name, file_name) != 0 &&
+		    !copy_file(TEXT(2 * PATH_MAX, "%s/%s", from, name), TEXT(2 * PATH_MAX, "%s/%s", to, name), fail))
+			return false;
 	}
-	if (count >= 0)
-		free(entries);
-	return is_copied;
+	return true;
 }
 
 bool
@@ -550,7 +532,6 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
                   char written[PATH_MAX], struct fail *fail)
 {
 	struct kernel_spec present;
-	char path[PATH_MAX + sizeof(file_name) + 1];
 	struct output_file *output;
 	bool is_there = read_spec(kernels, name, &present, fail);
 	bool is_others = is_there ? kernel_spec_wraps(&present) == NULL : errno != ENOENT;
@@ -568,8 +549,7 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
 		                strerror(errno));
 	if (!copy_pictures(spec->folder, written, fail))
 		return false;
-	(void)snprintf(path, sizeof(path), "%s/%s", written, file_name);
-	output = output_open(path, fail);
+	output = output_open(TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", written, file_name), fail);
 	if (output == NULL)
 		return false;
 	if (json_dumpf(spec->root, output_stream(output), JSON_INDENT(1)) == 0)
@@ -580,19 +560,8 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
 bool
 kernel_spec_remove(const struct kernel_spec *spec, struct fail *fail)
 {
-	struct dirent **entries;
-	int count = scandir(spec->folder, &entries, NULL, alphasort);
-
-	for (int i = 0; i < count; i++) {
-		char path[2 * PATH_MAX];
-
-		(void)snprintf(path, sizeof(path), "%s/%s", spec->folder, entries[i]->d_name);
-		if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0)
-			(void)unlink(path);
-		free(entries[i]);
-	}
-	if (count >= 0)
-		free(entries);
+	EACH_NAME (name, spec->folder)
+		(void)unlink(TEXT(2 * PATH_MAX, "%s/%s", spec->folder, name));
 	return rmdir(spec->folder) == 0 ||
 	       fail_set(fail, EXIT_USAGE, "%s: cannot be removed: %s", spec->folder, strerror(errno));
 }

@@ -213,15 +213,13 @@ tell_unlisted(struct build *build, struct model *model)
 	for (size_t i = 0; i < build->domain_count; i++) {
 		const struct model_domain *domain = &build->domains[i];
 		uint64_t listed_bytes = SUM_OF(site, build->sites, build->site_count, site->domain == i ? site->live_bytes : 0);
-		char text[192];
 
 		if (listed_bytes + UNLISTED_WORTH_BYTES > domain->live_bytes)
 			continue;
 		model->unlisted_bytes += domain->live_bytes - listed_bytes;
-		(void)snprintf(text, sizeof(text),
-		               "%s: %" PRIu64 " of %" PRIu64 " live bytes belong to no line: their records are lost",
-		               domain->name, domain->live_bytes - listed_bytes, domain->live_bytes);
-		model_damage(build, text);
+		model_damage(build,
+		             TEXT(192, "%s: %" PRIu64 " of %" PRIu64 " live bytes belong to no line: their records are lost",
+		                  domain->name, domain->live_bytes - listed_bytes, domain->live_bytes));
 	}
 }
 

@@ -122,13 +122,12 @@ enum { MATCH_EXACT, MATCH_END, MATCH_MODULE, MATCHES };
 static void
 make_wanted(const char *name, struct wanted *wanted)
 {
-	char module[PATH_MAX];
 
 	*wanted = (struct wanted){ .as_given = name };
 	if (realpath(name, wanted->real) == NULL)
 		wanted->real[0] = '\0';
 	(void)snprintf(wanted->cell, sizeof(wanted->cell), "cell %.50s", name);
-	(void)snprintf(module, sizeof(module), "%s", name);
+	char *module = TEXT(PATH_MAX, "%s", name);
 	if (strchr(name, '/') != NULL)
 		return;
 	for (char *at = module; *at != '\0'; at++)
@@ -383,10 +382,9 @@ put_figures(const struct annotated *line, FILE *stream)
 static void
 put_line(const struct annotated *line, uint32_t number, uint16_t indent, const char *text, FILE *stream)
 {
-	char trimmed[128];
 
 	put_figures(line, stream);
-	(void)snprintf(trimmed, sizeof(trimmed), "%6u  %*s", (unsigned)number, indent < 100 ? (int)indent : 100, "");
+	const char *trimmed = TEXT(128, "%6u  %*s", (unsigned)number, indent < 100 ? (int)indent : 100, "");
 	if (text[0] == '\0')
 		(void)fprintf(stream, "%6u\n", (unsigned)number);
 	else

@@ -358,13 +358,12 @@ put_row(const struct row *row, uint64_t total_bytes, struct units_column units, 
 {
 	bool has_bar = columns >= BAR_FROM_COLUMNS;
 	size_t column = has_bar ? PLACE_COLUMN : PLACE_COLUMN - BAR_COLUMNS - 2;
-	char figure[UNITS_TEXT_BYTES + 4];
 	char growth[UNITS_TEXT_BYTES + 16];
 	char text[PLACE_TEXT_BYTES];
 	const char *place = row_text(row, text);
 
-	(void)snprintf(figure, sizeof(figure), "%s%s", row->error_bytes > row->bytes / CLEAR_PART ? "≈" : "",
-	               UNITS_BYTES_IN(units, row->bytes));
+	const char *figure = TEXT(UNITS_TEXT_BYTES + 4, "%s%s", row->error_bytes > row->bytes / CLEAR_PART ? "≈" : "",
+	                          UNITS_BYTES_IN(units, row->bytes));
 	(void)fprintf(stream, "%*s%s%7s  ", (int)(11 - text_columns(figure, strlen(figure))), "", figure,
 	              UNITS_SHARE(verdict_share(row->bytes, total_bytes)));
 	if (has_bar)

@@ -291,11 +291,10 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 	bool are_several = count > 1 && callers[1].bytes >= total / CALLER_PART;
 
 	for (size_t i = 0; are_several && i < count && i < CALLERS_SHOWN; i++) {
-		char after[UNITS_TEXT_BYTES + 2];
 
-		(void)snprintf(after, sizeof(after), "  %s",
-		               UNITS_SHARE((uint32_t)((double)callers[i].bytes / (double)total * 1e6)));
-		put_frame(stream, &callers[i].frame, relation_of(&callers[i].frame, false), after);
+		put_frame(stream, &callers[i].frame, relation_of(&callers[i].frame, false),
+		          TEXT(UNITS_TEXT_BYTES + 2, "  %s",
+		               UNITS_SHARE((uint32_t)((double)callers[i].bytes / (double)total * 1e6))));
 	}
 	if (are_several && count > CALLERS_SHOWN)
 		(void)fprintf(stream, "%*sand %s more\n", INDENT, "", UNITS_COUNT(count - CALLERS_SHOWN));

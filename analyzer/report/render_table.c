@@ -250,11 +250,10 @@ put_error(const struct report_line *line, bool is_peak, FILE *stream)
 static void
 put_library(const struct report_line *line, FILE *stream)
 {
-	char name[PLACE_TEXT_BYTES];
 
 	if (line->estimate.library == NULL)
 		return;
-	(void)snprintf(name, sizeof(name), "%s", line->estimate.library);
+	char *name = TEXT(PLACE_TEXT_BYTES, "%s", line->estimate.library);
 	(void)text_clean(name, strlen(name));
 	(void)fprintf(stream, "%20sin the allocator of %s, which grew here (estimated)\n", "", name);
 }
@@ -641,10 +640,9 @@ render_text_guard(const struct report *report, FILE *stream)
 	(void)fputc('\n', stream);
 	for (size_t i = 0; i < guard->line_count && i < GUARD_LINES_SHOWN; i++) {
 		const struct report_holder *line = &guard->lines[i];
-		char text[UNITS_TEXT_BYTES + 4];
 
-		(void)snprintf(text, sizeof(text), "%s%s", line->is_estimated ? "≈" : "", UNITS_BYTES(line->live_bytes));
-		(void)fprintf(stream, "%*s%6s  %-14s %s\n", line->is_estimated ? 11 : 9, text,
+		(void)fprintf(stream, "%*s%6s  %-14s %s\n", line->is_estimated ? 11 : 9,
+		              TEXT(UNITS_TEXT_BYTES + 4, "%s%s", line->is_estimated ? "≈" : "", UNITS_BYTES(line->live_bytes)),
 		              UNITS_SHARE(verdict_share(line->live_bytes, guard->live_bytes)), line->domain,
 		              place_words(&line->where, PLACE_ROOM));
 		render_text_source(&line->where, stream);

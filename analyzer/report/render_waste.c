@@ -281,16 +281,14 @@ put_turning_line(const struct report *report, size_t number, FILE *stream)
 	uint64_t held = most_held(&line.of);
 	uint64_t calls = line.of.allocated_count;
 	struct size_class classes[SIZE_CLASSES];
-	char allocated[UNITS_TEXT_BYTES + 4];
-	char count[UNITS_TEXT_BYTES + 4];
 	uint64_t size;
 	bool is_one_size = sizes_of(report, &line.of, classes, &size);
 	int wide = is_estimated ? (int)strlen(mark) - 1 : 0;
 
-	(void)snprintf(allocated, sizeof(allocated), "%s%s", mark, UNITS_BYTES(line.of.allocated_bytes));
-	(void)snprintf(count, sizeof(count), "%s%s", mark, UNITS_COUNT(is_estimated ? units_rounded(calls, 3) : calls));
-	(void)fprintf(stream, "%*s%*s%10s  %-13s %s\n", 9 + wide, allocated, 12 + wide, count, UNITS_BYTES(held),
-	              line.domain, place_of(&line, PLACE_ROOM));
+	const char *allocated = TEXT(UNITS_TEXT_BYTES + 4, "%s%s", mark, UNITS_BYTES(line.of.allocated_bytes));
+	(void)fprintf(stream, "%*s%*s%10s  %-13s %s\n", 9 + wide, allocated, 12 + wide,
+	              TEXT(UNITS_TEXT_BYTES + 4, "%s%s", mark, UNITS_COUNT(is_estimated ? units_rounded(calls, 3) : calls)),
+	              UNITS_BYTES(held), line.domain, place_of(&line, PLACE_ROOM));
 	render_text_source(&line.where, stream);
 	if (is_one_size && calls > 1)
 		(void)fprintf(stream, "%20s%s each, as far as sums can tell\n", "size ", UNITS_BYTES(size));

@@ -147,12 +147,11 @@ symbolizer_file(struct symbolizer *symbolizer, const struct symbolizer_identity 
 static void
 notice(struct symbolizer *symbolizer, const char *path, const char *text)
 {
-	char line[1024];
 
 	if (symbolizer->notice_count == NOTICES_MAX)
 		return;
-	(void)snprintf(line, sizeof(line), "%s: %s", path, text);
-	symbolizer->notices[symbolizer->notice_count++] = text_pool_add_text(symbolizer->pool, line);
+	symbolizer->notices[symbolizer->notice_count++] = text_pool_add_text(symbolizer->pool,
+	                                                                     TEXT(1024, "%s: %s", path, text));
 }
 
 static void

@@ -40,10 +40,9 @@ key_of(const char *domain, const struct report_place *where)
 {
 	bool has_name = where->file[0] != '\0' || where->function[0] != '\0';
 	uint64_t sum = hash_text(UINT64_C(0xcbf29ce484222325), domain);
-	char numbers[48];
 
-	(void)snprintf(numbers, sizeof(numbers), "%" PRIu32 " %" PRIx64, where->line, has_name ? 0 : where->offset);
-	sum = hash_text(hash_text(sum, where->relation), numbers);
+	sum = hash_text(hash_text(sum, where->relation),
+	                TEXT(48, "%" PRIu32 " %" PRIx64, where->line, has_name ? 0 : where->offset));
 	sum = hash_text(hash_text(sum, where->file), where->function);
 	return where->file[0] != '\0' ? sum : hash_text(sum, where->module);
 }

@@ -309,11 +309,10 @@ put_place(const struct top_row *row, unsigned at, unsigned column, struct top_ca
 static void
 draw_row(const struct top_sample *sample, const struct top_row *row, unsigned at, struct top_canvas *canvas)
 {
-	char figure[2 * UNITS_TEXT_BYTES];
 	bool is_wide = canvas->columns >= WIDE_COLUMNS;
 	unsigned column;
 
-	(void)snprintf(figure, sizeof(figure), "%s%s", row->is_estimated ? "≈" : "", UNITS_BYTES(row->live_bytes));
+	const char *figure = TEXT(2 * UNITS_TEXT_BYTES, "%s%s", row->is_estimated ? "≈" : "", UNITS_BYTES(row->live_bytes));
 	column = put_format(canvas, at, 0, TOP_PLAIN, "%*s",
 	                    (int)(FIGURE_COLUMNS + strlen(figure) - text_columns(figure, strlen(figure))), figure);
 	if (is_wide) {
@@ -334,12 +333,11 @@ static void
 draw_heading(const struct top_sample *sample, struct top_canvas *canvas)
 {
 	bool is_wide = canvas->columns >= WIDE_COLUMNS;
-	char since[UNITS_TEXT_BYTES + 1];
 	unsigned column = put_format(canvas, 4, 0, TOP_BOLD, is_wide ? "%10s share" : "%10s", "live");
 
-	(void)snprintf(since, sizeof(since), "+%s", span(sample->growth_seconds, UNITS_ROOM));
 	if (is_wide && sample->has_growth)
-		column = put_format(canvas, 4, column, TOP_BOLD, " %10s", since);
+		column = put_format(canvas, 4, column, TOP_BOLD, " %10s",
+		                    TEXT(UNITS_TEXT_BYTES + 1, "+%s", span(sample->growth_seconds, UNITS_ROOM)));
 	if (is_wide && sample->has_rate)
 		column = put_format(canvas, 4, column, TOP_BOLD, " %9s", "rate/s");
 	(void)put(canvas, 4, column, TOP_BOLD, "  allocated at");
