@@ -167,20 +167,20 @@ put_point(struct json_write *json, const struct point *point)
 {
 	bool is_peak_larger = point->peak_bytes > point->live_bytes;
 
-	json_write_open(json, NULL, '{');
-	json_write_number(json, "tb", point->allocated_bytes);
-	json_write_number(json, "tbk", point->allocated_count);
-	json_write_number(json, "mb", is_peak_larger ? point->peak_bytes : point->live_bytes);
-	json_write_number(json, "mbk", is_peak_larger ? 0 : point->live_count);
-	json_write_number(json, "gb", point->peak_bytes);
-	json_write_number(json, "gbk", 0);
-	json_write_number(json, "eb", point->live_bytes);
-	json_write_number(json, "ebk", point->live_count);
-	json_write_open(json, "fs", '[');
-	for (uint32_t i = 0; i < point->frame_count; i++)
-		json_write_number(json, NULL, point->frames[i]);
-	json_write_close(json, ']');
-	json_write_close(json, '}');
+	JSON_IN (json, NULL, '{') {
+		json_write_number(json, "tb", point->allocated_bytes);
+		json_write_number(json, "tbk", point->allocated_count);
+		json_write_number(json, "mb", is_peak_larger ? point->peak_bytes : point->live_bytes);
+		json_write_number(json, "mbk", is_peak_larger ? 0 : point->live_count);
+		json_write_number(json, "gb", point->peak_bytes);
+		json_write_number(json, "gbk", 0);
+		json_write_number(json, "eb", point->live_bytes);
+		json_write_number(json, "ebk", point->live_count);
+		JSON_IN (json, "fs", '[') {
+			for (uint32_t i = 0; i < point->frame_count; i++)
+				json_write_number(json, NULL, point->frames[i]);
+		}
+	}
 }
 
 void
@@ -194,34 +194,34 @@ export_dhat(const struct report *report, const struct export_value *value, FILE 
 	struct point *next;
 
 	(void)value; // all of them
-	json_write_open(&json, NULL, '{');
-	json_write_number(&json, "dhatFileVersion", 2);
-	json_write_text(&json, "mode", "kmemshim");
-	json_write_text(&json, "verb", "Allocated");
-	json_write_bool(&json, "bklt", true);
-	json_write_bool(&json, "bkacc", false);
-	json_write_text(&json, "tu", "µs");
-	json_write_text(&json, "Mtu", "s");
-	json_write_number(&json, "tuth", 0);
-	json_write_text(&json, "cmd", first != NULL ? first->command : "");
-	json_write_number(&json, "pid", first != NULL ? first->pid : 0);
-	json_write_number(&json, "te", moments.end_ns / 1000);
-	json_write_number(&json, "tg", moments.peak_ns / 1000);
-	json_write_open(&json, "pps", '[');
-	for (struct point *point = points; point != NULL; point = next) {
-		next = point->hh.next;
-		put_point(&json, point);
-		HASH_DEL(points, point);
-		free(point->frames);
-		free(point);
+	JSON_IN (&json, NULL, '{') {
+		json_write_number(&json, "dhatFileVersion", 2);
+		json_write_text(&json, "mode", "kmemshim");
+		json_write_text(&json, "verb", "Allocated");
+		json_write_bool(&json, "bklt", true);
+		json_write_bool(&json, "bkacc", false);
+		json_write_text(&json, "tu", "µs");
+		json_write_text(&json, "Mtu", "s");
+		json_write_number(&json, "tuth", 0);
+		json_write_text(&json, "cmd", first != NULL ? first->command : "");
+		json_write_number(&json, "pid", first != NULL ? first->pid : 0);
+		json_write_number(&json, "te", moments.end_ns / 1000);
+		json_write_number(&json, "tg", moments.peak_ns / 1000);
+		JSON_IN (&json, "pps", '[') {
+			for (struct point *point = points; point != NULL; point = next) {
+				next = point->hh.next;
+				put_point(&json, point);
+				HASH_DEL(points, point);
+				free(point->frames);
+				free(point);
+			}
+		}
+		JSON_IN (&json, "ftbl", '[') {
+			json_write_text(&json, NULL, "[root]");
+			for (const struct word *word = stacks.words; word != NULL; word = word->hh.next)
+				json_write_text(&json, NULL, word->text);
+		}
 	}
-	json_write_close(&json, ']');
-	json_write_open(&json, "ftbl", '[');
-	json_write_text(&json, NULL, "[root]");
-	for (const struct word *word = stacks.words; word != NULL; word = word->hh.next)
-		json_write_text(&json, NULL, word->text);
-	json_write_close(&json, ']');
-	json_write_close(&json, '}');
 	free_stacks(&stacks);
 }
 

@@ -30,18 +30,18 @@ put_issue(const struct check *check, struct json_write *json, const struct issue
 	                        check->repeat[0] != '\0' ? "; repeat: " : "", check->repeat);
 	const char *name = TEXT(64, "kmemshim/%s", issue->rule);
 	const char *fingerprint = TEXT(CHECK_IDENTITY_BYTES + 16, "kmemshim/%s", issue->identity);
-	json_write_open(json, NULL, '{');
-	json_write_text(json, "description", text);
-	json_write_text(json, "check_name", name);
-	json_write_text(json, "fingerprint", fingerprint);
-	json_write_text(json, "severity", issue->severity);
-	json_write_open(json, "location", '{');
-	json_write_text(json, "path", place.file);
-	json_write_open(json, "lines", '{');
-	json_write_number(json, "begin", place.line);
-	json_write_close(json, '}');
-	json_write_close(json, '}');
-	json_write_close(json, '}');
+	JSON_IN (json, NULL, '{') {
+		json_write_text(json, "description", text);
+		json_write_text(json, "check_name", name);
+		json_write_text(json, "fingerprint", fingerprint);
+		json_write_text(json, "severity", issue->severity);
+		JSON_IN (json, "location", '{') {
+			json_write_text(json, "path", place.file);
+			JSON_IN (json, "lines", '{') {
+				json_write_number(json, "begin", place.line);
+			}
+		}
+	}
 }
 
 void
@@ -51,19 +51,19 @@ render_check_gitlab(const struct check *check, FILE *stream)
 	char message[CHECK_MESSAGE_BYTES];
 	char identity[CHECK_IDENTITY_BYTES];
 
-	json_write_open(&json, NULL, '[');
-	if (check->ended_badly != NULL)
-		put_issue(check, &json, &(struct issue){ "ended", "ended", "blocker", check->ended_badly, "", 0 });
-	for (size_t i = 0; check->ended_badly == NULL && i < check->failed_count; i++) {
-		const struct check_rule *rule = &check->rules[i];
+	JSON_IN (&json, NULL, '[') {
+		if (check->ended_badly != NULL)
+			put_issue(check, &json, &(struct issue){ "ended", "ended", "blocker", check->ended_badly, "", 0 });
+		for (size_t i = 0; check->ended_badly == NULL && i < check->failed_count; i++) {
+			const struct check_rule *rule = &check->rules[i];
 
-		put_issue(check, &json,
-		          &(struct issue){ check_rule_name(rule), check_identity(rule, identity), "major",
-		                           check_message(check, rule, message), rule->file, rule->line });
+			put_issue(check, &json,
+			          &(struct issue){ check_rule_name(rule), check_identity(rule, identity), "major",
+			                           check_message(check, rule, message), rule->file, rule->line });
+		}
+		if (check->ended_badly == NULL && check_small_leak_message(check, message))
+			put_issue(check, &json,
+			          &(struct issue){ "leak", "leak/small", "minor", message, check->small_leak->file,
+			                           check->small_leak->line });
 	}
-	if (check->ended_badly == NULL && check_small_leak_message(check, message))
-		put_issue(check, &json,
-		          &(struct issue){ "leak", "leak/small", "minor", message, check->small_leak->file,
-		                           check->small_leak->line });
-	json_write_close(&json, ']');
 }

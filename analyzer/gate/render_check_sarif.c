@@ -38,28 +38,28 @@ uri_of(const char *path)
 static void
 put_text(struct json_write *json, const char *name, const char *text)
 {
-	json_write_open(json, name, '{');
-	json_write_text(json, "text", text);
-	json_write_close(json, '}');
+	JSON_IN (json, name, '{') {
+		json_write_text(json, "text", text);
+	}
 }
 
 static void
 put_driver(struct json_write *json)
 {
-	json_write_open(json, "tool", '{');
-	json_write_open(json, "driver", '{');
-	json_write_text(json, "name", "kmemshim");
-	json_write_text(json, "version", KMEMSHIM_VERSION_TEXT);
-	json_write_open(json, "rules", '[');
-	for (size_t i = 0; i < check_rule_text_count; i++) {
-		json_write_open(json, NULL, '{');
-		json_write_text(json, "id", check_rule_texts[i].name);
-		put_text(json, "shortDescription", check_rule_texts[i].summary);
-		json_write_close(json, '}');
+	JSON_IN (json, "tool", '{') {
+		JSON_IN (json, "driver", '{') {
+			json_write_text(json, "name", "kmemshim");
+			json_write_text(json, "version", KMEMSHIM_VERSION_TEXT);
+			JSON_IN (json, "rules", '[') {
+				for (size_t i = 0; i < check_rule_text_count; i++) {
+					JSON_IN (json, NULL, '{') {
+						json_write_text(json, "id", check_rule_texts[i].name);
+						put_text(json, "shortDescription", check_rule_texts[i].summary);
+					}
+				}
+			}
+		}
 	}
-	json_write_close(json, ']');
-	json_write_close(json, '}');
-	json_write_close(json, '}');
 }
 
 struct result {
@@ -82,27 +82,27 @@ put_result(const struct check *check, struct json_write *json, const struct resu
 		rule++;
 	const char *text = TEXT(CHECK_MESSAGE_BYTES + 1024, "%s%s%s", result->message,
 	                        check->repeat[0] != '\0' ? "\nrepeat: " : "", check->repeat);
-	json_write_open(json, NULL, '{');
-	json_write_text(json, "ruleId", result->rule);
-	json_write_number(json, "ruleIndex", rule);
-	json_write_text(json, "level", result->level);
-	put_text(json, "message", text);
-	json_write_open(json, "locations", '[');
-	json_write_open(json, NULL, '{');
-	json_write_open(json, "physicalLocation", '{');
-	json_write_open(json, "artifactLocation", '{');
-	json_write_text(json, "uri", uri);
-	json_write_close(json, '}');
-	json_write_open(json, "region", '{');
-	json_write_number(json, "startLine", place.line);
-	json_write_close(json, '}');
-	json_write_close(json, '}');
-	json_write_close(json, '}');
-	json_write_close(json, ']');
-	json_write_open(json, "partialFingerprints", '{');
-	json_write_text(json, "kmemshim/v1", result->identity);
-	json_write_close(json, '}');
-	json_write_close(json, '}');
+	JSON_IN (json, NULL, '{') {
+		json_write_text(json, "ruleId", result->rule);
+		json_write_number(json, "ruleIndex", rule);
+		json_write_text(json, "level", result->level);
+		put_text(json, "message", text);
+		JSON_IN (json, "locations", '[') {
+			JSON_IN (json, NULL, '{') {
+				JSON_IN (json, "physicalLocation", '{') {
+					JSON_IN (json, "artifactLocation", '{') {
+						json_write_text(json, "uri", uri);
+					}
+					JSON_IN (json, "region", '{') {
+						json_write_number(json, "startLine", place.line);
+					}
+				}
+			}
+		}
+		JSON_IN (json, "partialFingerprints", '{') {
+			json_write_text(json, "kmemshim/v1", result->identity);
+		}
+	}
 	free(uri);
 }
 
@@ -134,25 +134,25 @@ render_check_sarif(const struct check *check, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = 6 };
 
-	json_write_open(&json, NULL, '{');
-	json_write_text(&json, "version", "2.1.0");
-	json_write_open(&json, "runs", '[');
-	json_write_open(&json, NULL, '{');
-	put_driver(&json);
-	json_write_open(&json, "automationDetails", '{');
-	json_write_text(&json, "id", "kmemshim-check/");
-	json_write_close(&json, '}');
-	json_write_open(&json, "invocations", '[');
-	json_write_open(&json, NULL, '{');
-	json_write_bool(&json, "executionSuccessful", true);
-	if (check->repeat[0] != '\0')
-		json_write_text(&json, "commandLine", check->repeat);
-	json_write_close(&json, '}');
-	json_write_close(&json, ']');
-	json_write_open(&json, "results", '[');
-	put_results(check, &json);
-	json_write_close(&json, ']');
-	json_write_close(&json, '}');
-	json_write_close(&json, ']');
-	json_write_close(&json, '}');
+	JSON_IN (&json, NULL, '{') {
+		json_write_text(&json, "version", "2.1.0");
+		JSON_IN (&json, "runs", '[') {
+			JSON_IN (&json, NULL, '{') {
+				put_driver(&json);
+				JSON_IN (&json, "automationDetails", '{') {
+					json_write_text(&json, "id", "kmemshim-check/");
+				}
+				JSON_IN (&json, "invocations", '[') {
+					JSON_IN (&json, NULL, '{') {
+						json_write_bool(&json, "executionSuccessful", true);
+						if (check->repeat[0] != '\0')
+							json_write_text(&json, "commandLine", check->repeat);
+					}
+				}
+				JSON_IN (&json, "results", '[') {
+					put_results(check, &json);
+				}
+			}
+		}
+	}
 }

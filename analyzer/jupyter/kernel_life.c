@@ -104,20 +104,20 @@ write_life(const struct kernel_life *life, const struct kernel_end *end)
 	bool is_written;
 	char ended[32];
 
-	json_write_open(&json, NULL, '{');
-	json_write_number(&json, "schema", 1);
-	json_write_text(&json, "started", life->started);
-	json_write_text(&json, "connection_file", life->connection);
-	json_write_text(&json, "notebook", life->notebook);
-	if (end != NULL) {
-		write_time(ended, "%Y-%m-%dT%H:%M:%SZ");
-		json_write_text(&json, "ended", ended);
-		json_write_bool(&json, "is_death", end->is_death);
-		json_write_signed(&json, "exit_status", end->exit_status);
-		json_write_signed(&json, "signal", end->signal);
-		json_write_text(&json, "cause", end->cause);
+	JSON_IN (&json, NULL, '{') {
+		json_write_number(&json, "schema", 1);
+		json_write_text(&json, "started", life->started);
+		json_write_text(&json, "connection_file", life->connection);
+		json_write_text(&json, "notebook", life->notebook);
+		if (end != NULL) {
+			write_time(ended, "%Y-%m-%dT%H:%M:%SZ");
+			json_write_text(&json, "ended", ended);
+			json_write_bool(&json, "is_death", end->is_death);
+			json_write_signed(&json, "exit_status", end->exit_status);
+			json_write_signed(&json, "signal", end->signal);
+			json_write_text(&json, "cause", end->cause);
+		}
 	}
-	json_write_close(&json, '}');
 	memory_stream_close(json.stream);
 	/* In place: the lock is on this file, so no other one may take its name. */
 	is_written = pwrite(life->file, text, bytes, 0) == (ssize_t)bytes && ftruncate(life->file, (off_t)bytes) == 0;
