@@ -76,6 +76,17 @@ memory_text_in(char *text, size_t bytes, const char *format, ...)
 	return text;
 }
 
+void
+memory_text_add(char *text, size_t bytes, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(text + used, bytes - used, format, values);
+	va_end(values);
+}
+
 char *
 memory_vprinted(const char *format, va_list values)
 {

@@ -31,6 +31,9 @@ char *memory_vprinted(const char *format, va_list values)
  */
 #define TEXT(bytes, ...) memory_text_in((char[bytes]){ 0 }, (bytes), __VA_ARGS__)
 char *memory_text_in(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Adds to what the text has, cut to `bytes` in all; of an array. */
+#define TEXT_ADD(text, ...) memory_text_add(text, sizeof(text), __VA_ARGS__)
+void memory_text_add(char *text, size_t bytes, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* A stream whose text is *text once it is closed, for free(), and *bytes long; bytes: may be NULL. */
 FILE *memory_stream(char **text, size_t *bytes) __attribute__((returns_nonnull));

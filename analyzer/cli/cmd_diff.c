@@ -47,15 +47,14 @@ find_process(const struct options *options, struct chosen *chosen, uint32_t pid,
 	const struct model_options wanted = { .capture = chosen->path, .is_salvage = options->is_salvage };
 	struct model *model = model_load(&wanted, fail);
 	char pids[256] = "";
-	size_t used = 0;
 
 	if (model == NULL)
 		return false;
 	for (size_t i = 0; i < model->process_count; i++) {
 		uint32_t found = model->processes[i].identity->pid;
 
-		if (used < sizeof(pids) - 16)
-			used += (size_t)snprintf(pids + used, sizeof(pids) - used, "%s%" PRIu32, i != 0 ? ", " : "", found);
+		if (strlen(pids) < sizeof(pids) - 16)
+			TEXT_ADD(pids, "%s%" PRIu32, i != 0 ? ", " : "", found);
 		if (found != pid)
 			continue;
 		free(chosen->file);

@@ -305,8 +305,7 @@ cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct
 {
 	const char *of_baseline = before != NULL ? before->domain : "";
 	const char *domain = options->domain != NULL ? options->domain : of_baseline;
-	char present[512] = "no domain at all";
-	size_t used = 0;
+	char present[512] = "";
 
 	if (domain[0] == '\0')
 		return true;
@@ -315,11 +314,10 @@ cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct
 		                "--domain %s: %s is of %s alone: make a baseline of %s, or one without --domain", domain,
 		                options->baseline, of_baseline, domain);
 	if (!has_domain(measured, domain) && (before == NULL || !has_domain(before, domain))) {
-		for (size_t i = 0; i < measured->domain_count && used < sizeof(present); i++)
-			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "",
-			                         measured->domains[i].name);
+		for (size_t i = 0; i < measured->domain_count; i++)
+			TEXT_ADD(present, "%s%s", i != 0 ? ", " : "", measured->domains[i].name);
 		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have: %s", domain,
-		                present);
+		                present[0] != '\0' ? present : "no domain at all");
 	}
 	baseline_narrow(measured, domain);
 	if (before != NULL)

@@ -74,11 +74,8 @@ refuse_format(const char *word, struct fail *fail)
 {
 	char names[256] = "";
 
-	for (size_t i = 0; i < check_output_count; i++) {
-		size_t used = strlen(names);
-
-		(void)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "", check_outputs[i].name);
-	}
+	for (size_t i = 0; i < check_output_count; i++)
+		TEXT_ADD(names, "%s%s", i != 0 ? ", " : "", check_outputs[i].name);
 	return fail_set(fail, EXIT_USAGE, "check: --format \"%s\": not one of %s, nor one of them with =FILE", word, names);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/units.h"
 
 const struct check_rule_text check_rule_texts[] = {
@@ -30,28 +31,13 @@ const char *
 check_limit_text(const struct check_rule *rule, char text[CHECK_LIMIT_BYTES])
 {
 	uint64_t beside = rule->estimated_bytes + rule->suppressed_bytes;
-	size_t used;
 
 	(void)snprintf(text, CHECK_LIMIT_BYTES, "%s", UNITS_BYTES(rule->limit_bytes - beside));
-	used = strlen(text);
 	if (rule->estimated_bytes != 0)
-		(void)snprintf(text + used, CHECK_LIMIT_BYTES - used, " + %s for estimates",
-		               UNITS_BYTES(rule->estimated_bytes));
-	used = strlen(text);
+		memory_text_add(text, CHECK_LIMIT_BYTES, " + %s for estimates", UNITS_BYTES(rule->estimated_bytes));
 	if (rule->suppressed_bytes != 0)
-		(void)snprintf(text + used, CHECK_LIMIT_BYTES - used, " + %s for suppressed lines",
-		               UNITS_BYTES(rule->suppressed_bytes));
+		memory_text_add(text, CHECK_LIMIT_BYTES, " + %s for suppressed lines", UNITS_BYTES(rule->suppressed_bytes));
 	return text;
-}
-
-/* ", allocated at train.py:41 epoch" */
-static void
-add_where(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
-{
-	size_t used = strlen(message);
-
-	if (rule->where[0] != '\0')
-		(void)snprintf(message + used, CHECK_MESSAGE_BYTES - used, ", %s%s", check_where_word(rule), rule->where);
 }
 
 const char *
@@ -75,7 +61,8 @@ check_message(const struct check *check, const struct check_rule *rule, char mes
 		               "%s of %.200s %s %s, allowed %s (%" PRIu64 ", %" PRIu64 " bytes%s)", figure_name(rule),
 		               rule->domain, rule->kind == CHECK_PEAK || rule->kind == CHECK_STEP ? "is" : "are", after, limit,
 		               rule->after_bytes, rule->limit_bytes, source);
-	add_where(rule, message);
+	if (rule->where[0] != '\0') // "allocated at train.py:41 epoch"
+		memory_text_add(message, CHECK_MESSAGE_BYTES, ", %s%s", check_where_word(rule), rule->where);
 	return message;
 }
 

@@ -50,11 +50,8 @@ static const char *
 list_names(const struct member *members, size_t count, char names[256])
 {
 	names[0] = '\0';
-	for (size_t i = 0; i < count; i++) {
-		size_t used = strlen(names);
-
-		(void)snprintf(names + used, 256 - used, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", members[i].name);
-	}
+	for (size_t i = 0; i < count; i++)
+		memory_text_add(names, 256, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", members[i].name);
 	return names;
 }
 

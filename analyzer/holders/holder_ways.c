@@ -7,7 +7,6 @@
 #include "holders/holder_ways.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,23 +291,9 @@ read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 /* ---- words ---- */
 
 struct words {
-	size_t used;
 	char text[TEXT_BYTES];
 };
-
-static void __attribute__((format(printf, 2, 3))) say(struct words *words, const char *format, ...)
-{
-	va_list arguments;
-	int length;
-
-	va_start(arguments, format);
-	length = vsnprintf(words->text + words->used, sizeof(words->text) - words->used, format, arguments);
-	va_end(arguments);
-	if (length > 0)
-		words->used += (size_t)length;
-	if (words->used >= sizeof(words->text))
-		words->used = sizeof(words->text) - 1;
-}
+#define say(words, ...) TEXT_ADD((words)->text, __VA_ARGS__)
 
 static bool
 has_many(const struct step *step)
@@ -519,7 +504,7 @@ static char *
 text_of(struct holder_search *search, const struct chain *chain, const struct holder_words *with, uint32_t sample,
         bool is_key, bool *has_root)
 {
-	struct words words = { .used = 0 };
+	struct words words = { "" };
 	const struct step *container = container_of(chain);
 	size_t left_out = chain->count > HOLDER_WAY_STEPS ? chain->count - HOLDER_WAY_STEPS : 0;
 
@@ -621,7 +606,7 @@ static void
 say_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with,
           bool is_lost)
 {
-	size_t begin = words->used;
+	char *begin = words->text + strlen(words->text);
 	size_t found_count;
 	struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	uint32_t found[LOST_NODES];
@@ -653,10 +638,8 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
 		say_step(words, &chain->steps[i], with, true, false);
 	if (chain->count != 0)
 		say_leaf(words, chain, &search->nodes[sample]);
-	if (words->used >= begin + ARROW_BYTES) {
-		memmove(words->text + begin, words->text + begin + ARROW_BYTES, words->used - begin - ARROW_BYTES + 1);
-		words->used -= ARROW_BYTES;
-	}
+	if (strlen(begin) >= ARROW_BYTES)
+		memmove(begin, begin + ARROW_BYTES, strlen(begin + ARROW_BYTES) + 1);
 	free(chain);
 }
 
@@ -664,7 +647,7 @@ static void
 tell_without_root(struct holder_search *search, uint32_t sample, const struct holder_words *with,
                   struct holder_way *way)
 {
-	struct words words = { .used = 0 };
+	struct words words = { "" };
 	char name[2 * PYTHON_NAME_BYTES];
 	uint64_t counted;
 	uint64_t seen;
@@ -681,12 +664,12 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 		    : search->is_full ? "too many blocks lead there"
 		                      : "it is in a long chain");
 		if (!search->is_late && !search->is_full) {
-			size_t before = words.used;
+			size_t before = strlen(words.text);
 
 			say(&words, ": ");
 			say_chain(&words, search, sample, with, false);
-			if (words.used == before + 2) // nothing can be said of it
-				words.text[words.used = before] = '\0';
+			if (strlen(words.text) == before + 2) // nothing can be said of it
+				words.text[before] = '\0';
 		}
 	} else if (is_unseen) {
 		way->kind = HOLDER_WAY_UNSEEN;

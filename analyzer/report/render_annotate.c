@@ -164,18 +164,16 @@ ORDER_OF_POINTERS(compare_files, struct file,
 static void
 name_files(const struct file *const *files, size_t count, bool is_whole, char text[640])
 {
-	size_t used = 0;
-
 	text[0] = '\0';
-	for (size_t i = 0; i < count && i < NAMES_SHOWN && used < 600; i++) {
+	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
 		const char *name = is_whole ? files[i]->name : place_short(files[i]->name);
 		size_t length = strlen(name);
 
-		used += (size_t)snprintf(text + used, 640 - used, "%s%s%s", i != 0 ? ", " : "", length > 120 ? "..." : "",
-		                         length > 120 ? name + length - 117 : name);
+		memory_text_add(text, 640, "%s%s%s", i != 0 ? ", " : "", length > 120 ? "..." : "",
+		                length > 120 ? name + length - 117 : name);
 	}
 	if (count > NAMES_SHOWN)
-		(void)snprintf(text + used, 640 - used, " and %zu more", count - NAMES_SHOWN);
+		memory_text_add(text, 640, " and %zu more", count - NAMES_SHOWN);
 }
 
 /* NULL and *fail: no file fits, or several do. The only one of several that is the user's own is taken. */

@@ -5,7 +5,6 @@
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -514,27 +513,11 @@ ending_text(const struct report *report)
 	return ending != NULL ? strndup(ending->text, ending->text_bytes) : memory_text(report->verdict.text);
 }
 
-static size_t add_text(char text[MOST_BYTES], size_t used, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static size_t
-add_text(char text[MOST_BYTES], size_t used, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	if (used < MOST_BYTES)
-		used += (size_t)vsnprintf(text + used, MOST_BYTES - used, format, arguments);
-	va_end(arguments);
-	return used;
-}
-
 /* "It had at most 59.4 MiB in memory: 10 % of the container's limit of 600 MiB. cuda:0 had at most 48.0 MiB." "" = not known. */
 static void
 most_text(const struct report *report, char text[MOST_BYTES])
 {
 	const struct report_process *largest = NULL;
-	size_t used = 0;
 
 	text[0] = '\0';
 	for (size_t i = 0; i < report->process_count; i++) {
@@ -546,28 +529,28 @@ most_text(const struct report *report, char text[MOST_BYTES])
 		bool is_container = largest->limit_bytes < largest->machine_bytes;
 		uint64_t whole_bytes = is_container ? largest->limit_bytes : largest->machine_bytes;
 
-		used = add_text(text, used, "%s had at most %s in memory",
+		memory_text_add(text, MOST_BYTES, "%s had at most %s in memory",
 		                report->process_count > 1 ? "Its largest process" : "It",
 		                UNITS_BYTES(largest->max_resident_bytes));
 		if (find(report, FINDING_ADDRESS_LIMIT) != NULL)
 			; // that was the limit, and is told next
 		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes && is_container)
-			used = add_text(
-				text, used,
+			memory_text_add(
+				text, MOST_BYTES,
 				". The container's limit is %s: libraries and files that another container read first do not "
 				"count against it",
 				UNITS_BYTES(whole_bytes));
 		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes)
-			used = add_text(text, used, "; the machine has %s", UNITS_BYTES(whole_bytes));
+			memory_text_add(text, MOST_BYTES, "; the machine has %s", UNITS_BYTES(whole_bytes));
 		else if (whole_bytes != 0)
-			used = add_text(text, used, ": %s of the %s %s",
+			memory_text_add(text, MOST_BYTES, ": %s of the %s %s",
 			                UNITS_SHARE(verdict_share(largest->max_resident_bytes, whole_bytes)),
 			                is_container ? "container's limit of" : "machine's", UNITS_BYTES(whole_bytes));
-		used = add_text(text, used, ".");
+		memory_text_add(text, MOST_BYTES, ".");
 	}
 	EACH (domain, report->domains, report->domain_count) {
 		if (domain->is_device && strchr(domain->of.name, '/') == NULL && domain->of.peak_bytes != 0)
-			used = add_text(text, used, "%s%s held at most %s.", used != 0 ? " " : "", domain->of.name,
+			memory_text_add(text, MOST_BYTES, "%s%s held at most %s.", text[0] != '\0' ? " " : "", domain->of.name,
 			                UNITS_BYTES(domain->of.peak_bytes));
 	}
 }

@@ -226,18 +226,9 @@ find_caller(const struct report_site *site, const struct report_place *where, st
 	return is_found;
 }
 
-static int
-compare_by_place(const void *a, const void *b)
-{
-	const struct report_frame *left = &((const struct caller *)a)->frame;
-	const struct report_frame *right = &((const struct caller *)b)->frame;
-
-	int order = order_numbers(left->of.line, right->of.line);
-
-	order = order ?: order_texts(left->of.file, right->of.file);
-	order = order ?: order_texts(left->of.function, right->of.function);
-	return order ?: order_texts(left->of.module, right->of.module);
-}
+ORDER_OF(compare_by_place, struct caller,
+	order_numbers(a->frame.of.line, b->frame.of.line) ?: order_texts(a->frame.of.file, b->frame.of.file)
+	?: order_texts(a->frame.of.function, b->frame.of.function) ?: order_texts(a->frame.of.module, b->frame.of.module))
 
 ORDER_OF(compare_by_bytes, struct caller, order_numbers(b->bytes, a->bytes) ?: compare_by_place(a, b))
 
@@ -323,20 +314,15 @@ static void
 put_types(const struct report_line *line, FILE *stream)
 {
 	char text[1024] = "";
-	size_t used = 0;
 	uint64_t told = 0;
 	bool has_others;
 
 	for (unsigned i = 0; i < line->type_count && line->types[i].count >= line->types[0].count / 50; i++) {
-		int length = snprintf(text + used, sizeof(text) - used, "%s%s %s", i != 0 ? ", " : "",
-		                      UNITS_COUNT(units_rounded(line->types[i].count, 2)), line->types[i].name);
-
-		used += length > 0 ? (size_t)length : 0;
+		TEXT_ADD(text, "%s%s %s", i != 0 ? ", " : "", UNITS_COUNT(units_rounded(line->types[i].count, 2)),
+		         line->types[i].name);
 		told += line->types[i].count;
-		if (used >= sizeof(text))
-			break;
 	}
-	if (used == 0)
+	if (text[0] == '\0')
 		return;
 	(void)text_clean(text, strlen(text));
 	/* Other blocks may be no objects; of these all are. */

@@ -370,14 +370,11 @@ static bool
 has_domain(const struct model *model, const char *wanted, struct fail *fail)
 {
 	char present[512] = "";
-	size_t used = 0;
 
 	for (size_t i = 0; i < model->domain_count; i++) {
 		if (rank_domain_matches(model->domains[i].name, wanted))
 			return true;
-		if (used < sizeof(present))
-			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "",
-			                         model->domains[i].name);
+		TEXT_ADD(present, "%s%s", i != 0 ? ", " : "", model->domains[i].name);
 	}
 	return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; this capture has %s", wanted,
 	                model->domain_count != 0 ? present : "no domain at all");

@@ -667,7 +667,7 @@ say_row(const struct advice *row, const struct verdict_facts *facts, struct verd
 		return;
 	add_advice(row->name, verdict);
 	if (row->say != NULL)
-		row->say(facts, verdict);
+		(row->say)(facts, verdict);
 	else if (row->kept_line != 0)
 		say_growth_kept(facts, line_at(facts, row->kept_line), verdict);
 	else

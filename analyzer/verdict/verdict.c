@@ -38,20 +38,17 @@ name_paths(const struct model *model, struct verdict *verdict)
 	const char *child_path = verdict->lost_child != NULL ? verdict->lost_child->path : "";
 	char *child = shell_words_join(child_path, strlen(child_path));
 	char *text = memory_text(verdict->next);
-	size_t used = 0;
 
-	for (const char *at = text; *at != '\0' && used < sizeof(verdict->next); at++) {
+	verdict->next[0] = '\0';
+	for (const char *at = text; *at != '\0'; at++) {
 		if (*at == VERDICT_COMMAND[0])
-			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s",
-			                         name_or(command, "COMMAND"));
+			say_next(verdict, "%s", name_or(command, "COMMAND"));
 		else if (*at == VERDICT_CAPTURE[0] || *at == VERDICT_CHILD[0])
-			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s%s",
-			                         model->needs_salvage ? "--salvage " : "",
-			                         *at == VERDICT_CAPTURE[0] ? capture : name_or(child, "CAPTURE"));
+			say_next(verdict, "%s%s", model->needs_salvage ? "--salvage " : "",
+			         *at == VERDICT_CAPTURE[0] ? capture : name_or(child, "CAPTURE"));
 		else
-			verdict->next[used++] = *at;
+			say_next(verdict, "%c", *at);
 	}
-	verdict->next[used < sizeof(verdict->next) ? used : sizeof(verdict->next) - 1] = '\0';
 	free(text);
 	free(child);
 	free(command);

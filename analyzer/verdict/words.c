@@ -8,7 +8,6 @@
 #include "verdict/words.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,28 +16,6 @@
 #include "model/model_library.h"
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a process
-
-void
-say(struct verdict *verdict, const char *format, ...)
-{
-	size_t used = strlen(verdict->text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(verdict->text + used, sizeof(verdict->text) - used, format, arguments);
-	va_end(arguments);
-}
-
-void
-say_next(struct verdict *verdict, const char *format, ...)
-{
-	size_t used = strlen(verdict->next);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(verdict->next + used, sizeof(verdict->next) - used, format, arguments);
-	va_end(arguments);
-}
 
 const char *
 verdict_frame_text(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
@@ -61,20 +38,17 @@ verdict_steps_text(const struct line_steps *kept, char text[VERDICT_STEPS_BYTES]
 	const struct model_frame *where = kept->from->where;
 	const char *slash = where != NULL ? strrchr(where->file, '/') : NULL;
 	bool is_loop = kept->from->source == KMEM_STEPS_LOOP;
-	size_t length;
 
 	const char *number = UNITS_COUNT(is_loop ? units_rounded(kept->count, 2) : kept->count);
 	(void)snprintf(text, VERDICT_STEPS_BYTES, "%s%s %s", is_loop ? "about " : "", number,
 	               is_loop                                  ? "rounds"
 	               : kept->from->source == KMEM_STEPS_CELLS ? "cells"
 	                                                        : "steps");
-	length = strlen(text);
 	if (is_loop && where != NULL && where->line != 0)
-		(void)snprintf(text + length, VERDICT_STEPS_BYTES - length, " (seen at %.200s:%" PRIu32 ")",
-		               slash != NULL ? slash + 1 : where->file, where->line);
-	length = strlen(text);
+		memory_text_add(text, VERDICT_STEPS_BYTES, " (seen at %.200s:%" PRIu32 ")",
+		                slash != NULL ? slash + 1 : where->file, where->line);
 	if (kept->bytes_per_hour != 0)
-		(void)snprintf(text + length, VERDICT_STEPS_BYTES - length, ", %s an hour", UNITS_BYTES(kept->bytes_per_hour));
+		memory_text_add(text, VERDICT_STEPS_BYTES, ", %s an hour", UNITS_BYTES(kept->bytes_per_hour));
 	(void)text_clean(text, strlen(text));
 	return text;
 }
