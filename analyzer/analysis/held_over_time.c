@@ -116,7 +116,7 @@ static struct entry *
 collect(const struct model *model, const struct model_process *process,
         bool is_wanted(const struct model *, const struct model_site *), size_t *count)
 {
-	bool *is_seen = memory_zeroed(model->site_count + 1, sizeof(*is_seen));
+	OWNED bool *is_seen = memory_zeroed(model->site_count + 1, sizeof(*is_seen));
 	struct entry *entries = NULL;
 	size_t room = 0;
 
@@ -133,7 +133,6 @@ collect(const struct model *model, const struct model_process *process,
 			*MEMORY_NEXT(entries, *count, room) = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
 		}
 	}
-	free(is_seen);
 	return entries;
 }
 
@@ -360,7 +359,7 @@ static bool
 is_growing_storage(const struct model_process *process, const struct entry *entries, size_t count, const uint64_t *held)
 {
 	size_t last = process->point_count - 1;
-	uint64_t *lowest = memory_zeroed(process->point_count, sizeof(*lowest)); // from this point on
+	OWNED uint64_t *lowest = memory_zeroed(process->point_count, sizeof(*lowest)); // from this point on
 	struct settled steps[3] = { { 0, 0 } };
 	struct model_site line;
 	uint64_t most = 0;
@@ -378,7 +377,6 @@ is_growing_storage(const struct model_process *process, const struct entry *entr
 		memmove(&steps[1], &steps[0], 2 * sizeof(steps[0]));
 		steps[0] = (struct settled){ lowest[i], process->points[i].volume_bytes };
 	}
-	free(lowest);
 	count_line(entries, count, &line);
 	return rises >= STORAGE_RISES_MIN && rises >= STORAGE_RISES_FOR_EACH * line.live_count &&
 	       line.allocated_count - line.live_count >= STORAGE_RISES_MIN && line.live_count != 0 && !has_fallen &&
@@ -457,10 +455,10 @@ join_queue(struct model *model, const struct model_site *queue)
 static void
 judge_process(struct model *model, const struct model_process *process)
 {
-	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
+	OWNED uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
 	size_t count;
-	struct entry *entries = collect(model, process, may_be_judged, &count);
-	struct held_line *lines = NULL;
+	OWNED struct entry *entries = collect(model, process, may_be_judged, &count);
+	OWNED struct held_line *lines = NULL;
 	size_t line_count = 0;
 	size_t room = 0;
 
@@ -495,9 +493,6 @@ judge_process(struct model *model, const struct model_process *process)
 		if (line->is_storage)
 			take_as_leak(model, line->entries, line->count);
 	}
-	free(lines);
-	free(entries);
-	free(held);
 }
 
 /*
@@ -529,9 +524,9 @@ is_full_cache(const struct model_process *process, const struct model_site *site
 static void
 find_full_caches(struct model *model, const struct model_process *process)
 {
-	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
+	OWNED uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
 	size_t count;
-	struct entry *entries = collect(model, process, may_be_full, &count);
+	OWNED struct entry *entries = collect(model, process, may_be_full, &count);
 
 	SORT(entries, count, compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
@@ -540,8 +535,6 @@ find_full_caches(struct model *model, const struct model_process *process)
 		if (is_full_cache(process, entries[first].site, held))
 			model->sites[entries[first].site - model->sites].leak = MODEL_LEAK_STEADY;
 	}
-	free(entries);
-	free(held);
 }
 
 void

@@ -259,8 +259,8 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 {
 	const struct model *model = finished.model;
 	struct ranked *ranked = memory_zeroed(1, sizeof(*ranked));
-	struct entry *entries = memory_zeroed(model->site_count, sizeof(*entries));
-	struct rank_line *unordered;
+	OWNED struct entry *entries = memory_zeroed(model->site_count, sizeof(*entries));
+	OWNED struct rank_line *unordered = NULL;
 
 	ranked->site_count = collect(model, ranking, domain, entries);
 	SORT(entries, ranked->site_count, compare_by_place);
@@ -284,8 +284,6 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 		ranked->lines[line].largest = entries[i].site;
 		ranked->lines[line].first_site = i;
 	}
-	free(unordered);
-	free(entries);
 	return ranked;
 }
 

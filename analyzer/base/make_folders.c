@@ -6,7 +6,6 @@
 #include "base/make_folders.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,7 +14,7 @@
 bool
 make_folders(const char *path, mode_t mode)
 {
-	char *copy = memory_text(path);
+	OWNED char *copy = memory_text(path);
 	struct stat there;
 	int why = 0; // the first failure above the last folder
 	bool is_made;
@@ -33,6 +32,5 @@ make_folders(const char *path, mode_t mode)
 	}
 	if (!is_made && errno == ENOENT && why != 0)
 		errno = why;
-	free(copy);
 	return is_made;
 }

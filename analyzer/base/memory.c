@@ -59,6 +59,15 @@ memory_grown(void *array, size_t *room, size_t wanted, size_t size)
 	return checked(grown > SIZE_MAX / size ? NULL : realloc(array, grown * size));
 }
 
+void
+memory_free_owned(void *pointer)
+{
+	void *owned;
+
+	memcpy(&owned, pointer, sizeof(owned)); // of any type
+	free(owned);
+}
+
 char *
 memory_text(const char *text)
 {

@@ -20,6 +20,10 @@ void *memory_grown(void *array, size_t *room, size_t wanted, size_t size) __attr
 #define MEMORY_NEXT(array, count, room) \
 	((array) = memory_grown(array, &(room), (count) + 1, sizeof(*(array))), &(array)[(count)++])
 
+/* Before the declaration of a pointer: what it points to then is freed where its block is left, by whatever way. */
+#define OWNED __attribute__((cleanup(memory_free_owned)))
+void memory_free_owned(void *pointer); // to it
+
 char *memory_text(const char *text) __attribute__((malloc, returns_nonnull));
 char *memory_printed(const char *format, ...) __attribute__((malloc, returns_nonnull, format(printf, 1, 2)));
 char *memory_vprinted(const char *format, va_list values)

@@ -126,7 +126,7 @@ add_same_stack(const char *const *paths, size_t count)
 void
 place_learn(const char *const *paths, size_t count)
 {
-	const char **order = memory_zeroed(count, sizeof(*order));
+	OWNED const char **order = memory_zeroed(count, sizeof(*order));
 
 	place_forget();
 	memcpy(order, paths, count * sizeof(*order));
@@ -137,7 +137,6 @@ place_learn(const char *const *paths, size_t count)
 		if (end - first <= TWINS_MAX && strcmp(order[first], order[end - 1]) != 0)
 			add_same_stack(order + first, end - first);
 	}
-	free(order);
 }
 
 /* "__init__.py" alone is no place in any project. */

@@ -78,7 +78,7 @@ void
 system_log_read_kernel(struct system_log *log)
 {
 	int size = klogctl(KLOG_SIZE, NULL, 0);
-	char *buffer;
+	OWNED char *buffer = NULL;
 	char *rest;
 	char *line;
 	int length;
@@ -91,7 +91,6 @@ system_log_read_kernel(struct system_log *log)
 	rest = buffer;
 	while ((line = strsep(&rest, "\n")) != NULL)
 		take_kernel_line(log, line);
-	free(buffer);
 }
 
 /* ---- the journal ---- */
@@ -222,7 +221,7 @@ system_log_read_journal(struct system_log *log, const char *boot_id, uint64_t fr
 {
 	int output;
 	pid_t pid = boot_id[0] != '\0' ? start_journal(boot_id, from, to, &output) : -1;
-	char *text;
+	OWNED char *text = NULL;
 	char *rest;
 	char *line;
 
@@ -238,7 +237,6 @@ system_log_read_journal(struct system_log *log, const char *boot_id, uint64_t fr
 		if (line[0] == '{' && is_telling(line))
 			take_journal_line(log, line);
 	}
-	free(text);
 }
 
 void

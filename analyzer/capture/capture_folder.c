@@ -90,7 +90,7 @@ static void
 peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, struct capture_list *list,
          struct fail *last)
 {
-	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	OWNED struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
 	size_t unreadable = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -117,7 +117,6 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 		list->damages[list->damage_count++] = memory_text(text);
 		list->damages_unsaid = unreadable - DAMAGES_MAX;
 	}
-	free(identity);
 }
 
 /* Anybody can say of a capture that it is of the first process; those of whom it is believed go first. */
@@ -199,7 +198,7 @@ newest_below(const char *folder, size_t *folder_count)
 	EACH_NAME (name, folder) {
 		struct stat status;
 		struct fail ignored;
-		char **paths = NULL;
+		OWNED char **paths = NULL;
 		size_t count = 0;
 		char *path;
 
@@ -210,7 +209,6 @@ newest_below(const char *folder, size_t *folder_count)
 			(void)list_folder(path, &paths, &count, &ignored);
 		for (size_t i = 0; i < count; i++)
 			free(paths[i]);
-		free(paths);
 		*folder_count += count != 0;
 		if (count != 0 &&
 		    (newest == NULL || status.st_mtim.tv_sec > newest_time.tv_sec ||
@@ -230,7 +228,7 @@ static bool
 refuse_empty(const char *folder, struct fail *fail)
 {
 	size_t count;
-	char *newest = newest_below(folder, &count);
+	OWNED char *newest = newest_below(folder, &count);
 
 	if (newest == NULL)
 		return fail_set(fail, EXIT_USAGE,
@@ -239,7 +237,6 @@ refuse_empty(const char *folder, struct fail *fail)
 	(void)fail_set(fail, EXIT_USAGE,
 	               "%s: contains no captures itself, but %zu folder%s: give one of them, the newest is %s", folder,
 	               count, count == 1 ? " in it does" : "s in it do", newest);
-	free(newest);
 	return false;
 }
 
@@ -278,13 +275,12 @@ folder_with_captures(const char *folder)
 	struct fail ignored;
 	struct stat status;
 	size_t count = 0;
-	char **paths = NULL;
+	OWNED char **paths = NULL;
 
 	(void)snprintf(inner, bytes, "%s/" CAPTURE_FOLDER_DEFAULT, folder);
 	(void)list_folder(folder, &paths, &count, &ignored);
 	for (size_t i = 0; i < count; i++)
 		free(paths[i]);
-	free(paths);
 	if (count == 0 && stat(inner, &status) == 0 && S_ISDIR(status.st_mode))
 		return inner;
 	free(inner);
@@ -318,7 +314,7 @@ capture_folder_list(const char *capture, const char *session, bool is_salvage, s
                     struct fail *fail)
 {
 	struct candidates found = { 0 };
-	char *folder;
+	OWNED char *folder = NULL;
 	bool is_done = true;
 
 	*list = (struct capture_list){ .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
@@ -335,7 +331,6 @@ capture_folder_list(const char *capture, const char *session, bool is_salvage, s
 		list->session_count = 1;
 	}
 	free_candidates(&found);
-	free(folder);
 	if (!is_done)
 		capture_list_free(list);
 	return is_done;
@@ -346,9 +341,9 @@ capture_folder_sessions(const char *capture, bool is_salvage, struct session_lis
 {
 	struct capture_list unreadable = { .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
 	struct candidates found = { 0 };
-	struct candidate *leaders;
+	OWNED struct candidate *leaders = NULL;
 	size_t count = 0;
-	char *folder;
+	OWNED char *folder = NULL;
 	bool is_done = find_folder(capture, &folder, fail) &&
 	               (folder == NULL || read_folder(folder, is_salvage, &found, &unreadable, fail));
 
@@ -363,10 +358,8 @@ capture_folder_sessions(const char *capture, bool is_salvage, struct session_lis
 		sessions->names[sessions->count++] = memory_text(leaders[i].session);
 	if (is_done && folder == NULL)
 		sessions->count = 1;
-	free(leaders);
 	free_candidates(&found);
 	capture_list_free(&unreadable);
-	free(folder);
 	return is_done;
 }
 
@@ -382,12 +375,12 @@ char *
 capture_folder_running(const char *capture, bool is_salvage)
 {
 	struct capture_list unreadable = { .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
-	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	OWNED struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
 	const struct candidate *newest = NULL;
 	struct candidates found = { 0 };
 	struct fail ignored;
 	char *session;
-	char *folder;
+	OWNED char *folder = NULL;
 	uid_t owner;
 
 	if (find_folder(capture, &folder, &ignored) && folder != NULL)
@@ -400,10 +393,8 @@ capture_folder_running(const char *capture, bool is_salvage)
 			newest = leader;
 	}
 	session = newest != NULL ? memory_text(newest->session) : NULL;
-	free(identity);
 	free_candidates(&found);
 	capture_list_free(&unreadable);
-	free(folder);
 	return session;
 }
 

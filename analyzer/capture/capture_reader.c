@@ -158,7 +158,7 @@ static struct released *
 read_released(const struct capture *capture, int fd, uint32_t count, uint64_t chunks)
 {
 	struct released *released = memory_zeroed(chunks * SITES_PER_CHUNK, sizeof(*released));
-	struct kmem_site *sites = memory_zeroed(SITES_PER_CHUNK, sizeof(*sites));
+	OWNED struct kmem_site *sites = memory_zeroed(SITES_PER_CHUNK, sizeof(*sites));
 	size_t done = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
@@ -172,7 +172,6 @@ read_released(const struct capture *capture, int fd, uint32_t count, uint64_t ch
 			released[done + k] = (struct released){ COPY_OF(sites[k].freed_bytes), COPY_OF(sites[k].freed_count) };
 		done += SITES_PER_CHUNK;
 	}
-	free(sites);
 	return released;
 }
 
@@ -195,7 +194,7 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 {
 	const struct kmem_chunk *directory = capture_head_directory(capture);
 	struct capture_section *into = &capture->sections[section];
-	struct released *released = NULL;
+	OWNED struct released *released = NULL;
 	uint64_t chunks = 0;
 	uint64_t used = COPY_OF(capture->header->used_bytes[section]);
 	bool is_good = true;
@@ -237,7 +236,6 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 		keep_released(capture, released);
 	else if (section != KMEM_SECTION_RECORDS && used < into->size_bytes)
 		into->size_bytes = used;
-	free(released);
 	return is_good;
 }
 

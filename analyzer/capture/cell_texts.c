@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
+#include "base/memory.h"
 #include "base/regular_file.h"
 
 #define FILE_NAME "cells.jsonl"
@@ -38,7 +39,7 @@ cell_texts_read(const char *capture_path, cell_text_taker *take, void *owner, st
 	char path[PATH_MAX];
 	struct stat status;
 	FILE *stream = NULL;
-	char *line = NULL;
+	OWNED char *line = NULL;
 	size_t room = 0;
 	ssize_t length;
 	unsigned number = 0;
@@ -63,7 +64,6 @@ cell_texts_read(const char *capture_path, cell_text_taker *take, void *owner, st
 			continue;
 		first_bad = bad_count++ == 0 ? number : first_bad;
 	}
-	free(line);
 	(void)fclose(stream);
 	return bad_count == 0 || fail_set(fail, EXIT_CAPTURE, "%s:%u: is not a cell: left out, and %u further lines", path,
 	                                  first_bad, bad_count - 1);

@@ -99,11 +99,9 @@ setting_of(const char *pid, const char *begin)
 static bool
 is_to_be_recorded(const char *pid)
 {
-	char *preload = setting_of(pid, "LD_PRELOAD=");
-	bool is_named = preload == NULL || strstr(preload, LIBRARY) != NULL;
+	OWNED char *preload = setting_of(pid, "LD_PRELOAD=");
 
-	free(preload);
-	return is_named;
+	return preload == NULL || strstr(preload, LIBRARY) != NULL;
 }
 
 /* Of a capture that lies in memory: its name in the folder of captures, beside which there are other files. */
@@ -111,7 +109,7 @@ static void
 find_name(const char *pid, char *path)
 {
 	char place[PATH_MAX];
-	char *folder = text_starts(path, CAPTURE_MEMORY_FOLDERS) ? setting_of(pid, "KMEMSHIM_OUT=") : NULL;
+	OWNED char *folder = text_starts(path, CAPTURE_MEMORY_FOLDERS) ? setting_of(pid, "KMEMSHIM_OUT=") : NULL;
 
 	if (folder != NULL && folder[0] != '\0') {
 		const char *link = TEXT(RUNNING_CAPTURE_PATH_BYTES, "%s%s", strchr(folder, '=') + 1, strrchr(path, '/'));
@@ -119,7 +117,6 @@ find_name(const char *pid, char *path)
 		if (capture_memory_place(link, place) && strcmp(place, path) == 0)
 			(void)snprintf(path, RUNNING_CAPTURE_PATH_BYTES, "%s", link);
 	}
-	free(folder);
 }
 
 /*

@@ -45,7 +45,7 @@ may_replace(const char *path, bool is_forced, struct fail *fail)
 static bool
 write_baseline(const struct baseline *baseline, const char *wanted, struct fail *fail)
 {
-	char *path = baseline_is_folder(wanted) ? baseline_path_in(wanted, baseline->platform) : memory_text(wanted);
+	OWNED char *path = baseline_is_folder(wanted) ? baseline_path_in(wanted, baseline->platform) : memory_text(wanted);
 	struct output_file *file;
 	bool is_done;
 
@@ -62,7 +62,6 @@ write_baseline(const struct baseline *baseline, const char *wanted, struct fail 
 		(void)fprintf(stderr, "kmemshim: written: %s, from %" PRIu64 " run%s\n", path, baseline->run_count,
 		              baseline->run_count == 1 ? "" : "s");
 	}
-	free(path);
 	return is_done;
 }
 

@@ -82,17 +82,14 @@ is_format(const char *word, bool *has_value)
 static char *
 joined_words(char *const *words)
 {
-	char *text;
+	OWNED char *text = NULL;
 	size_t bytes;
 	FILE *stream = memory_stream(&text, &bytes);
-	char *joined;
 
 	for (; words != NULL && *words != NULL; words++)
 		(void)fwrite(*words, 1, strlen(*words) + 1, stream);
 	memory_stream_close(stream);
-	joined = shell_words_join(text, bytes);
-	free(text);
-	return joined;
+	return shell_words_join(text, bytes);
 }
 
 /*
@@ -102,11 +99,11 @@ joined_words(char *const *words)
 static char *
 repeat_of(const struct options *options, const struct baseline *after)
 {
-	char *words;
+	OWNED char *words = NULL;
 	size_t bytes;
 	FILE *stream = memory_stream(&words, &bytes);
-	char *joined;
-	char *given = joined_words(options->command_line);
+	OWNED char *joined = NULL;
+	OWNED char *given = joined_words(options->command_line);
 	const char *program = given[0] != '\0' ? given : after->command;
 	char *text;
 	bool has_value;
@@ -126,9 +123,6 @@ repeat_of(const struct options *options, const struct baseline *after)
 		                          ? "kmemshim check%2$s%3$s -- %1$s"
 		                          : "kmemshim run -o again -- %1$s; kmemshim check again%2$s%3$s",
 		                      program, joined[0] != '\0' ? " " : "", joined);
-	free(given);
-	free(joined);
-	free(words);
 	return text;
 }
 

@@ -89,14 +89,13 @@ launcher_words(const struct options *options, const char *self, const char *scri
 static bool
 is_title_taken(const char *title, const char *name)
 {
-	struct kernel_spec *specs;
+	OWNED struct kernel_spec *specs = NULL;
 	size_t count = kernel_spec_list(&specs);
 	bool is_taken = ANY(spec, specs, count,
 	                    strcmp(spec->name, name) != 0 && strcmp(kernel_spec_title(spec), title) == 0);
 
 	for (size_t i = 0; i < count; i++)
 		kernel_spec_free(&specs[i]);
-	free(specs);
 	return is_taken;
 }
 
@@ -159,7 +158,7 @@ install(const struct options *options, struct fail *fail)
 static bool
 list(void)
 {
-	struct kernel_spec *specs;
+	OWNED struct kernel_spec *specs = NULL;
 	size_t count = kernel_spec_list(&specs);
 
 	if (count == 0)
@@ -168,7 +167,6 @@ list(void)
 		(void)printf("%-24s wraps %-16s %s\n", specs[i].name, kernel_spec_wraps(&specs[i]), specs[i].folder);
 		kernel_spec_free(&specs[i]);
 	}
-	free(specs);
 	return true;
 }
 
@@ -186,7 +184,7 @@ remove_specs(const struct kernel_spec *specs, size_t count, struct fail *fail)
 static bool
 uninstall(const struct options *options, struct fail *fail)
 {
-	struct kernel_spec *specs;
+	OWNED struct kernel_spec *specs = NULL;
 	size_t count = kernel_spec_list(&specs);
 	size_t chosen = 0;
 	bool is_done = false;
@@ -205,7 +203,6 @@ uninstall(const struct options *options, struct fail *fail)
 		is_done = remove_specs(&specs[chosen], options->has_all ? count : 1, fail);
 	for (size_t i = 0; i < count; i++)
 		kernel_spec_free(&specs[i]);
-	free(specs);
 	return is_done;
 }
 

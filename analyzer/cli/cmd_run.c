@@ -119,7 +119,7 @@ void
 cmd_run_say_not_started(const struct launch *launch, const struct program *program)
 {
 	const char *name = launch->arguments[0];
-	char *clean;
+	OWNED char *clean = NULL;
 	const char *hint = "";
 	const char *what = "";
 
@@ -135,7 +135,6 @@ cmd_run_say_not_started(const struct launch *launch, const struct program *progr
 	clean = memory_printed("%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what);
 	(void)text_clean(clean, strlen(clean));
 	(void)fprintf(stderr, "kmemshim: %s\n", clean);
-	free(clean);
 }
 
 int

@@ -37,7 +37,7 @@ set_extension(const char *self)
 
 	for (size_t i = 0; i < COUNT_OF(places); i++) {
 		char real[PATH_MAX];
-		char *list;
+		OWNED char *list = NULL;
 
 		if (realpath(TEXT(PATH_MAX + 64, "%.*s%s", (int)(strrchr(self, '/') + 1 - self), self, places[i]), real) ==
 		    NULL)
@@ -47,7 +47,6 @@ set_extension(const char *self)
 		list = memory_printed("%s%s%s", real, present != NULL && present[0] != '\0' ? ":" : "",
 		                      present != NULL ? present : "");
 		(void)setenv("PYTHONPATH", list, 1);
-		free(list);
 		return true;
 	}
 	return false;
@@ -110,7 +109,7 @@ static void
 tell_death(const struct options *options, const struct launch *launch, const struct program *program,
            const struct kernel_life *life, char cause[CMD_RUN_CAUSE_BYTES])
 {
-	char *text;
+	OWNED char *text = NULL;
 	FILE *stream = memory_stream(&text, NULL);
 	struct fail fail;
 
@@ -124,7 +123,6 @@ tell_death(const struct options *options, const struct launch *launch, const str
 		publish(life->folder, text);
 	else
 		(void)fputs(text, stderr);
-	free(text);
 }
 
 /* Has the kernel killed for memory in the cgroup of one of these processes, since that one began? */

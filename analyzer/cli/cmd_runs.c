@@ -262,7 +262,7 @@ cmd_runs_record(struct cmd_recorded *recorded, const char *folder, uint64_t roun
 {
 	const char *wanted = folder != NULL ? folder : getenv("KMEMSHIM_OUT");
 	bool is_named = wanted != NULL && wanted[0] != '\0';
-	char **words;
+	OWNED char **words = NULL;
 	bool is_done;
 
 	if (!launcher_make_folder(is_named ? wanted : CAPTURE_FOLDER_DEFAULT, is_named, recorded->folder, fail))
@@ -271,7 +271,6 @@ cmd_runs_record(struct cmd_recorded *recorded, const char *folder, uint64_t roun
 	is_done = record_words(recorded, words, fail);
 	for (char **word = words; *word != NULL; word++)
 		free(*word);
-	free(words);
 	return is_done;
 }
 

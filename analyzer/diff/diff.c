@@ -136,7 +136,7 @@ diff_compare(const struct diff_side *before, const struct diff_side *after, enum
 {
 	struct diff *diff = memory_zeroed(1, sizeof(*diff));
 	size_t count;
-	struct diff_pair *pairs = diff_match(before, after, &count);
+	OWNED struct diff_pair *pairs = diff_match(before, after, &count);
 
 	diff->by = by;
 	diff->name_columns = SIZE_MAX;
@@ -144,7 +144,6 @@ diff_compare(const struct diff_side *before, const struct diff_side *after, enum
 	diff->after = after;
 	make_rows(diff, pairs, count);
 	SORT(diff->rows, diff->row_count, compare_rows);
-	free(pairs);
 	return diff;
 }
 
@@ -342,12 +341,11 @@ say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 static void
 say_row(const struct diff *diff, const struct scope *scope, const struct diff_row *row, FILE *stream)
 {
-	char *name = diff_name(diff, diff_row_where(diff, row));
+	OWNED char *name = diff_name(diff, diff_row_where(diff, row));
 	int64_t change = change_of(scope, row);
 
 	(void)fprintf(stream, "%s %s at %s%s%s", UNITS_BYTES(magnitude(change)), more_or_less(change),
 	              row->state == DIFF_NEW ? "the new " : "", name, row->state == DIFF_GONE ? ", which is gone" : "");
-	free(name);
 }
 
 /* How sure the sentence before can be. */
@@ -404,7 +402,7 @@ diff_headline(const struct diff *diff)
 			                    .is_peak = magnitude(most[0]->peak_change) > magnitude(most[0]->live_change) };
 		sum(diff, &scope, &then, &now);
 		if (amount_of(most[0]) < LITTLE_BYTES && amount_of(most[0]) < (then > now ? then : now) / LITTLE_PART) {
-			char *name = diff_name(diff, diff_row_where(diff, most[0]));
+			OWNED char *name = diff_name(diff, diff_row_where(diff, most[0]));
 
 			(void)fprintf(stream, "Nearly nothing changed: the most is %s at %s", UNITS_BYTES(amount_of(most[0])),
 			              name);
@@ -413,7 +411,6 @@ diff_headline(const struct diff *diff)
 				(void)fprintf(stream, ", beside ");
 				say_doubtful(&rest, stream);
 			}
-			free(name);
 		} else {
 			say_totals(&scope, then, now, stream);
 			say_rows(diff, &scope, stream);
@@ -443,15 +440,12 @@ has_domain(const struct diff_side *side, enum domain_kind kind)
 static char *
 note_program(const struct diff *diff)
 {
-	char *before = diff_name(diff, diff->before->program);
-	char *after = diff_name(diff, diff->after->program);
-	char *text = strcmp(diff->before->program, diff->after->program) != 0
-	                 ? memory_printed("these are two programs: %s, and %s", before, after)
-	                 : NULL;
+	OWNED char *before = diff_name(diff, diff->before->program);
+	OWNED char *after = diff_name(diff, diff->after->program);
 
-	free(before);
-	free(after);
-	return text;
+	return strcmp(diff->before->program, diff->after->program) != 0
+	           ? memory_printed("these are two programs: %s, and %s", before, after)
+	           : NULL;
 }
 
 static char *

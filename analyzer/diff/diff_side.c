@@ -53,10 +53,9 @@ keep_place(struct diff_side *side, const struct report_line *line, bool has_numb
 {
 	const struct report_place *where = &line->where;
 	char text[PLACE_TEXT_BYTES];
-	const char *kept;
-	char *place;
+	OWNED char *place = NULL;
 	size_t bytes;
-	char *whole;
+	OWNED char *whole = NULL;
 
 	if (is_module(line)) {
 		(void)snprintf(text, sizeof(text), "import %s", line->import);
@@ -70,10 +69,7 @@ keep_place(struct diff_side *side, const struct report_line *line, bool has_numb
 	bytes = strlen(place) + strlen(where->relation) + sizeof(" []");
 	whole = memory_zeroed(bytes, 1);
 	(void)snprintf(whole, bytes, where->relation[0] != '\0' ? "%s [%s]" : "%s%s", place, where->relation);
-	kept = keep(side, whole);
-	free(whole);
-	free(place);
-	return kept;
+	return keep(side, whole);
 }
 
 /* What tells lines apart whose functions are one: they are never paired. */

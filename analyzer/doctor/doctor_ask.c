@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
 static void
 become(const char *const *words, const char *preload, const int pipe_ends[2])
 {
@@ -28,7 +30,7 @@ become(const char *const *words, const char *preload, const int pipe_ends[2])
 void
 doctor_ask(const char *const *words, const char *preload, void (*take)(void *context, char *line), void *context)
 {
-	char *line = NULL;
+	OWNED char *line = NULL;
 	size_t room = 0;
 	int pipe_ends[2];
 	FILE *lines;
@@ -48,7 +50,6 @@ doctor_ask(const char *const *words, const char *preload, void (*take)(void *con
 		line[strcspn(line, "\n")] = '\0';
 		take(context, line);
 	}
-	free(line);
 	if (lines != NULL)
 		(void)fclose(lines);
 	if (pid > 0)

@@ -66,7 +66,7 @@ static char *
 find_preload(const struct kernel_spec *spec)
 {
 	const char *value = json_string_value(json_object_get(json_object_get(spec->root, "env"), "LD_PRELOAD"));
-	char *list = memory_text(value != NULL ? value : "");
+	OWNED char *list = memory_text(value != NULL ? value : "");
 	char *found = NULL;
 	char *save;
 
@@ -75,7 +75,6 @@ find_preload(const struct kernel_spec *spec)
 		if (strstr(entry, "libkmemshim.so") != NULL)
 			found = memory_text(entry);
 	}
-	free(list);
 	return found;
 }
 
@@ -94,7 +93,7 @@ is_wrapped(const struct kernel_spec *specs, size_t count, const char *name)
 static void
 check_others(struct doctor *doctor, const struct kernel_spec *spec, const char *where, bool has_recorded)
 {
-	char *preload = find_preload(spec);
+	OWNED char *preload = find_preload(spec);
 	char next[NEXT_BYTES + PATH_MAX];
 
 	if (preload != NULL && access(preload, R_OK) == 0) {
@@ -106,7 +105,6 @@ check_others(struct doctor *doctor, const struct kernel_spec *spec, const char *
 		(void)snprintf(next, sizeof(next), "kmemshim jupyter install --wrap %s", spec->name);
 		doctor_add(doctor, DOCTOR_NOTE, where, next, "is not recorded");
 	}
-	free(preload);
 }
 
 static bool
@@ -118,7 +116,7 @@ is_before(const struct kernel_spec *specs, size_t count, const char *name)
 void
 doctor_check_kernels(struct doctor *doctor)
 {
-	struct kernel_spec *specs;
+	OWNED struct kernel_spec *specs = NULL;
 	size_t count = kernel_spec_list_all(&specs);
 
 	for (size_t i = 0; i < count; i++) {
@@ -133,5 +131,4 @@ doctor_check_kernels(struct doctor *doctor)
 	}
 	for (size_t i = 0; i < count; i++)
 		kernel_spec_free(&specs[i]);
-	free(specs);
 }

@@ -53,7 +53,7 @@ static const struct {
 static void
 find_present(const char *folder, char present[PATH_MAX])
 {
-	char *path = memory_text(folder);
+	OWNED char *path = memory_text(folder);
 
 	while (realpath(path, present) == NULL) {
 		char *slash = strrchr(path, '/');
@@ -64,19 +64,17 @@ find_present(const char *folder, char present[PATH_MAX])
 		}
 		*slash = '\0';
 	}
-	free(path);
 }
 
 void
 doctor_leave_place(const struct doctor *doctor)
 {
 	size_t length = strcmp(doctor->present, "/") == 0 ? 0 : strlen(doctor->present);
-	char *path = memory_text(doctor->folder);
+	OWNED char *path = memory_text(doctor->folder);
 
 	/* With ".." in its name it may lie elsewhere. */
 	while (strncmp(path, doctor->present, length) == 0 && path[length] == '/' && rmdir(path) == 0)
 		*strrchr(path, '/') = '\0';
-	free(path);
 }
 
 /* Why a file cannot get the room that is needed; NULL = it can, or nobody knows before. A quota shows in no other way. */

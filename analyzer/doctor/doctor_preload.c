@@ -141,10 +141,9 @@ void
 doctor_check_environment(struct doctor *doctor)
 {
 	const char *preload = getenv("LD_PRELOAD");
-	char *list = memory_text(preload != NULL ? preload : "");
+	OWNED char *list = memory_text(preload != NULL ? preload : "");
 
 	check_list(doctor, "LD_PRELOAD", list);
-	free(list);
 	check_file_of_all(doctor);
 	check_names(doctor);
 }

@@ -246,7 +246,7 @@ put_profile(struct profile *profile, const struct report *report, FILE *stream)
 	Pprof__Mapping *mapping = new_mapping(profile);
 	const struct report_process *first = report->process_count != 0 ? &report->processes[0] : NULL;
 	int64_t comment;
-	uint8_t *packed;
+	OWNED uint8_t *packed = NULL;
 	size_t bytes;
 
 	for (size_t i = 0; i < VALUES; i++)
@@ -278,7 +278,6 @@ put_profile(struct profile *profile, const struct report *report, FILE *stream)
 	packed = memory_zeroed(bytes, 1);
 	(void)pprof__profile__pack(&whole, packed);
 	put_packed(packed, bytes, stream);
-	free(packed);
 }
 
 void

@@ -118,7 +118,7 @@ static struct point *
 gather_points(const struct report *report, struct stacks *stacks)
 {
 	struct point *points = NULL;
-	uint32_t *frames = NULL;
+	OWNED uint32_t *frames = NULL;
 	size_t room = 0;
 	char text[PLACE_TEXT_BYTES];
 
@@ -154,7 +154,6 @@ gather_points(const struct report *report, struct stacks *stacks)
 		point->live_bytes += site.of.live_bytes;
 		point->live_count += site.of.live_count;
 	}
-	free(frames);
 	return points;
 }
 
@@ -273,7 +272,7 @@ ORDER_OF_POINTERS(compare_nodes, struct node, order_numbers(b->bytes, a->bytes) 
 static void
 put_node(const struct node *node, const char *text, unsigned depth, uint64_t threshold, FILE *stream)
 {
-	const struct node **children = NULL;
+	OWNED const struct node **children = NULL;
 	size_t room = 0;
 	size_t count = 0;
 	size_t shown = 0;
@@ -299,7 +298,6 @@ put_node(const struct node *node, const char *text, unsigned depth, uint64_t thr
 		(void)fprintf(
 			stream, "%*sn0: %" PRIu64 " in %zu place%s, below massif's threshold (%.2f%%), or where the stack ends\n",
 			(int)depth + 1, "", small_bytes, small_count, small_count == 1 ? "" : "s", 100.0 / THRESHOLD_PART);
-	free(children);
 }
 
 static void

@@ -216,10 +216,9 @@ note_growing(struct baseline_site *of, const struct model_site *site)
 static const char *
 command_of(struct baseline_builder *builder, const struct kmem_identity *identity)
 {
-	char *joined = shell_words_join(identity->command, identity->command_bytes);
+	OWNED char *joined = shell_words_join(identity->command, identity->command_bytes);
 	const char *command = text_pool_add_text(builder->of->texts, joined);
 
-	free(joined);
 	return command;
 }
 
@@ -301,9 +300,9 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 {
 	struct sample sum = *first;
 	struct baseline_site row;
-	uint64_t *live = memory_zeroed(runs, sizeof(*live));
-	uint64_t *peak = memory_zeroed(runs, sizeof(*peak));
-	uint64_t *step = memory_zeroed(runs, sizeof(*step));
+	OWNED uint64_t *live = memory_zeroed(runs, sizeof(*live));
+	OWNED uint64_t *peak = memory_zeroed(runs, sizeof(*peak));
+	OWNED uint64_t *step = memory_zeroed(runs, sizeof(*step));
 
 	for (const struct sample *sample = first; sample < end; sample++) {
 		live[sample->run] = sample->live_bytes;
@@ -316,9 +315,6 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 	row.live_bytes = figure_of(live, runs);
 	row.peak_bytes = figure_of(peak, runs);
 	row.step_bytes = figure_of(step, runs);
-	free(live);
-	free(peak);
-	free(step);
 	return row;
 }
 

@@ -82,7 +82,7 @@ refuse_format(const char *word, struct fail *fail)
 bool
 check_outputs_write(const struct check *check, const char *formats, struct fail *fail)
 {
-	char *list = memory_text(formats);
+	OWNED char *list = memory_text(formats);
 	char *rest = list;
 	bool is_done = true;
 
@@ -95,6 +95,5 @@ check_outputs_write(const struct check *check, const char *formats, struct fail 
 		else if (check != NULL)
 			is_done = write_output(check, output, path, fail);
 	}
-	free(list);
 	return is_done;
 }

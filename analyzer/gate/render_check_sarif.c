@@ -75,7 +75,7 @@ static void
 put_result(const struct check *check, struct json_write *json, const struct result *result)
 {
 	struct check_place place = check_place(check, result->file, result->line);
-	char *uri = uri_of(place.file);
+	OWNED char *uri = uri_of(place.file);
 	size_t rule = 0;
 
 	while (rule + 1 < check_rule_text_count && strcmp(check_rule_texts[rule].name, result->rule) != 0)
@@ -103,7 +103,6 @@ put_result(const struct check *check, struct json_write *json, const struct resu
 			json_write_text(json, "kmemshim/v1", result->identity);
 		}
 	}
-	free(uri);
 }
 
 static void

@@ -323,14 +323,13 @@ static void
 start_at_names(struct forward *forward)
 {
 	struct python_objects *python = forward->search->python;
-	const struct python_frame **frames = memory_zeroed(python->frame_count, sizeof(*frames));
+	OWNED const struct python_frame **frames = memory_zeroed(python->frame_count, sizeof(*frames));
 
 	for (size_t i = 0; i < python->frame_count; i++)
 		frames[i] = &python->frames[i];
 	SORT(frames, python->frame_count, compare_depths);
 	start_at_globals(forward, frames, python->frame_count);
 	start_at_locals(forward, frames, python->frame_count);
-	free(frames);
 }
 
 /* From its end: there are the variables of the functions that were called first. */

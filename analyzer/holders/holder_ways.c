@@ -276,16 +276,14 @@ count_graph(struct holder_search *search, struct chain *chain)
 static void
 read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 {
-	uint32_t *nodes = memory_zeroed(search->node_count, sizeof(*nodes));
-	uint32_t *edges = memory_zeroed(search->node_count, sizeof(*edges));
+	OWNED uint32_t *nodes = memory_zeroed(search->node_count, sizeof(*nodes));
+	OWNED uint32_t *edges = memory_zeroed(search->node_count, sizeof(*edges));
 	size_t count = read_nodes(search, sample, nodes, edges);
 
 	make_chain(search, nodes, edges, count, 1, chain); // of the root nothing is like it
 	if (chain->count != 0)
 		chain->steps[0].is_root = true;
 	count_graph(search, chain);
-	free(nodes);
-	free(edges);
 }
 
 /* ---- words ---- */
@@ -537,7 +535,7 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
 static size_t
 find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above)
 {
-	bool *is_known = memory_zeroed(search->node_count, sizeof(*is_known));
+	OWNED bool *is_known = memory_zeroed(search->node_count, sizeof(*is_known));
 	size_t count = 1;
 
 	nodes[0] = sample;
@@ -555,7 +553,6 @@ find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes,
 			above[count++] = i;
 		}
 	}
-	free(is_known);
 	return count;
 }
 
@@ -608,7 +605,7 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
 {
 	char *begin = words->text + strlen(words->text);
 	size_t found_count;
-	struct chain *chain = memory_zeroed(1, sizeof(*chain));
+	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	uint32_t found[LOST_NODES];
 	uint32_t above[LOST_NODES];
 	uint32_t nodes[CHAIN_MAX];
@@ -640,7 +637,6 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
 		say_leaf(words, chain, &search->nodes[sample]);
 	if (strlen(begin) >= ARROW_BYTES)
 		memmove(begin, begin + ARROW_BYTES, strlen(begin + ARROW_BYTES) + 1);
-	free(chain);
 }
 
 static void

@@ -68,7 +68,7 @@ ORDER_OF_POINTERS(compare_lines, struct site_line,
 static void
 choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice, struct holders *holders)
 {
-	const struct site_line **sorted = memory_zeroed(lines->count, sizeof(*sorted));
+	OWNED const struct site_line **sorted = memory_zeroed(lines->count, sizeof(*sorted));
 	uint64_t all_bytes = 0;
 
 	*choice = (struct choice){ .lines = lines, .random = SEED };
@@ -95,7 +95,6 @@ choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice
 		choice->chosen[choice->count++].next_key = INFINITY;
 		choice->place_of[number] = (uint32_t)choice->count;
 	}
-	free(sorted);
 }
 
 /* Above 0, at most 1. */
@@ -194,15 +193,12 @@ whole_text(const struct process_look *look, struct process_modules *modules, con
 	const struct symbol_type *leads = NULL;
 	const char *root_text = "";
 	char root[HOLDER_ROOT_BYTES];
-	char *behind;
-	char *text;
+	OWNED char *behind = NULL;
 
 	if ((way->kind == HOLDER_WAY_HELD || way->kind == HOLDER_WAY_PERHAPS) && !way->has_root_text)
 		root_text = holder_root_text(look, modules, search, way, locals, root, &leads);
 	behind = holder_words_told(modules, rest, leads);
-	text = memory_printed("%s%s", root_text, behind);
-	free(behind);
-	return text;
+	return memory_printed("%s%s", root_text, behind);
 }
 
 /* Its call ends: a look often falls into the one that copies a container's storage into a larger block. */
@@ -259,13 +255,12 @@ bytes_of_begin(const struct holders_way *way)
 static void
 cut_where_they_part(struct holders_way *way, const struct holders_way *other)
 {
-	char *whole = (char *)(uintptr_t)way->text;
+	OWNED char *whole = (char *)(uintptr_t)way->text;
 	size_t same = 0;
 
 	for (size_t i = 0; whole[i] != '\0' && whole[i] == other->text[i]; i++)
 		same = text_starts(whole + i, STEP) && text_starts(other->text + i, STEP) ? i : same;
 	way->text = memory_printed("%.*s" STEP "...", (int)same, whole);
-	free(whole);
 }
 
 /* Where no way holds half of the samples, those that lead through one container are one: it is what they have in common. */

@@ -54,7 +54,7 @@ write_text(const struct holders *holders, size_t ways_max, char **text)
 static void
 keep(int fd, const struct holders *holders)
 {
-	struct kmem_holders *look = memory_zeroed(1, sizeof(*look));
+	OWNED struct kmem_holders *look = memory_zeroed(1, sizeof(*look));
 	size_t ways = HOLDERS_SAMPLES;
 	char *text;
 	size_t bytes = write_text(holders, ways, &text);
@@ -73,7 +73,6 @@ keep(int fd, const struct holders *holders)
 		(void)capture_holders_write(fd, look);
 	}
 	free(text);
-	free(look);
 }
 
 /* 0 where it cannot be read. */
@@ -91,7 +90,7 @@ file_bytes_of(const char *pid)
 static uint64_t
 room_of_all(int fd, const char *pid)
 {
-	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	OWNED struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
 	uint64_t room = UINT64_MAX;
 
 	if (pread(fd, identity, sizeof(*identity), offsetof(struct kmem_header, identity)) == (ssize_t)sizeof(*identity)) {
@@ -99,7 +98,6 @@ room_of_all(int fd, const char *pid)
 		identity->limit_path[sizeof(identity->limit_path) - 1] = '\0';
 		room = kill_counters_room_of_all(identity, file_bytes_of(pid));
 	}
-	free(identity);
 	return room;
 }
 
@@ -127,14 +125,12 @@ why_text(const char *said)
 {
 	static const char own[] = "--stop";
 	const char *at = strstr(said, own);
-	char *text;
 
 	if (text_starts(said, COMMAND ": "))
 		said += strlen(COMMAND ": ");
 	if (at == NULL)
 		return memory_text(said);
-	text = memory_printed("%.*s--holders-stop%s", (int)(at - said), said, at + strlen(own));
-	return text;
+	return memory_printed("%.*s--holders-stop%s", (int)(at - said), said, at + strlen(own));
 }
 
 /* Has a line that grows, or that is too short to judge and kept all, more than so much? */

@@ -167,8 +167,8 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 {
 	uint64_t nodes = process_memory_word(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 0));
 	uint32_t root = process_memory_half(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 1));
-	bool *is_seen = memory_zeroed(RANGE_NODES_MAX, sizeof(*is_seen));
-	uint32_t *stack = NULL;
+	OWNED bool *is_seen = memory_zeroed(RANGE_NODES_MAX, sizeof(*is_seen));
+	OWNED uint32_t *stack = NULL;
 	size_t room = 0;
 	size_t depth = 0;
 
@@ -192,8 +192,6 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 		if (node.right != 0)
 			stack[depth++] = node.right;
 	}
-	free(stack);
-	free(is_seen);
 	sort_ranges(&blocks->mapped);
 }
 

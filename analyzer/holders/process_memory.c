@@ -151,7 +151,7 @@ process_memory_open(const char *command, pid_t pid, struct process_memory *memor
 void
 process_memory_close(struct process_memory *memory)
 {
-	struct live *live = memory->fetch == live_fetch ? memory->context : NULL;
+	OWNED struct live *live = memory->fetch == live_fetch ? memory->context : NULL;
 
 	if (live != NULL && live->pagemap >= 0)
 		(void)close(live->pagemap);
@@ -159,7 +159,6 @@ process_memory_close(struct process_memory *memory)
 		free((void *)(uintptr_t)memory->regions[i].path);
 	if (live != NULL)
 		free(memory->regions);
-	free(live);
 	free(memory->pages);
 	free(memory->piece);
 	data_pages_free(&memory->data);

@@ -48,8 +48,8 @@ void
 site_lines_make(const struct model *model, bool has_objects, struct site_lines *lines)
 {
 	const struct model_process *process = &model->processes[0];
-	struct by_place *sorted = memory_zeroed(model->site_count, sizeof(*sorted));
-	uint32_t *of_site = memory_zeroed(model->site_count, sizeof(*of_site));
+	OWNED struct by_place *sorted = memory_zeroed(model->site_count, sizeof(*sorted));
+	OWNED uint32_t *of_site = memory_zeroed(model->site_count, sizeof(*of_site));
 
 	*lines = (struct site_lines){ .count = 1 };
 	lines->lines = memory_zeroed(model->site_count + 1, sizeof(*lines->lines));
@@ -78,8 +78,6 @@ site_lines_make(const struct model *model, bool has_objects, struct site_lines *
 		if (process->record_sites[i] != 0)
 			lines->of_record[i] = of_site[process->record_sites[i] - 1];
 	}
-	free(sorted);
-	free(of_site);
 }
 
 void

@@ -98,10 +98,9 @@ write_time(char text[32], const char *format)
 static bool
 write_life(const struct kernel_life *life, const struct kernel_end *end)
 {
-	char *text;
+	OWNED char *text = NULL;
 	size_t bytes;
 	struct json_write json = { .stream = memory_stream(&text, &bytes), .inline_depth = 1 };
-	bool is_written;
 	char ended[32];
 
 	JSON_IN (&json, NULL, '{') {
@@ -120,9 +119,7 @@ write_life(const struct kernel_life *life, const struct kernel_end *end)
 	}
 	memory_stream_close(json.stream);
 	/* In place: the lock is on this file, so no other one may take its name. */
-	is_written = pwrite(life->file, text, bytes, 0) == (ssize_t)bytes && ftruncate(life->file, (off_t)bytes) == 0;
-	free(text);
-	return is_written;
+	return pwrite(life->file, text, bytes, 0) == (ssize_t)bytes && ftruncate(life->file, (off_t)bytes) == 0;
 }
 
 static int

@@ -115,14 +115,13 @@ add_of_user(struct places *places)
 static void
 add_of_environments(struct places *places)
 {
-	struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
+	OWNED struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
 
 	fill_prefixes(prefixes);
 	for (size_t i = 0; i < prefixes->count; i++) {
 		if (strcmp(prefixes->paths[i], "/usr") != 0) // comes last
 			add_place(places, prefixes->paths[i], "/share/jupyter/kernels");
 	}
-	free(prefixes);
 }
 
 static bool
@@ -140,13 +139,12 @@ find_places(void)
 {
 	struct places *places = memory_zeroed(1, sizeof(*places));
 	const char *asked = getenv("JUPYTER_PATH");
-	char *list = memory_text(asked != NULL ? asked : "");
+	OWNED char *list = memory_text(asked != NULL ? asked : "");
 	char *rest = list;
 	const char *path;
 
 	while ((path = strsep(&rest, ":")) != NULL)
 		add_place(places, path, "/kernels");
-	free(list);
 	if (prefers_environment())
 		add_of_environments(places);
 	add_of_user(places);
@@ -240,7 +238,7 @@ name_interpreter(struct kernel_spec *spec)
 {
 	json_t *arguments = json_object_get(spec->root, "argv");
 	const char *first = json_string_value(json_array_get(arguments, 0));
-	struct places *prefixes;
+	OWNED struct places *prefixes = NULL;
 	char python[PATH_MAX];
 
 	if (strncmp(first, "python", 6) != 0 || first[6 + strspn(first + 6, "0123456789.")] != '\0')
@@ -259,7 +257,6 @@ name_interpreter(struct kernel_spec *spec)
 			break;
 		}
 	}
-	free(prefixes);
 }
 
 /* The kernel that Jupyter has without a file: ipykernel of its own environment. */
@@ -268,7 +265,7 @@ make_native(struct kernel_spec *spec)
 {
 	static const char *const patterns[] = { "/lib/python3*/site-packages/ipykernel/__init__.py",
 		                                    "/lib/python3/dist-packages/ipykernel/__init__.py" };
-	struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
+	OWNED struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
 	bool is_made = false;
 
 	fill_prefixes(prefixes);
@@ -290,14 +287,13 @@ make_native(struct kernel_spec *spec)
 			is_made = spec->root != NULL;
 		}
 	}
-	free(prefixes);
 	return is_made;
 }
 
 bool
 kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
 {
-	struct places *places = find_places();
+	OWNED struct places *places = find_places();
 	bool is_known = false;
 	bool is_found = false;
 
@@ -309,7 +305,6 @@ kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
 		is_known = is_found ||
 		           (errno != ENOENT && errno != ENOTDIR); // one that cannot be read hides others, for Jupyter too
 	}
-	free(places);
 	if (!is_known && strcasecmp(name, native_name) == 0)
 		is_known = is_found = make_native(spec);
 	if (!is_known)
@@ -325,7 +320,7 @@ kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
 static size_t
 list(struct kernel_spec **specs, bool has_others)
 {
-	struct places *places = find_places();
+	OWNED struct places *places = find_places();
 	struct kernel_spec native;
 	bool has_native = false;
 	size_t count = 0;
@@ -353,7 +348,6 @@ list(struct kernel_spec **specs, bool has_others)
 		if (entry_count >= 0)
 			free(entries);
 	}
-	free(places);
 	if (has_others && !has_native && make_native(&native)) {
 		*MEMORY_NEXT(*specs, count, room) = native;
 	}
@@ -438,7 +432,7 @@ kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher)
 	json_t *metadata = json_object_get(spec->root, "metadata");
 	const char *title = kernel_spec_title(spec);
 	size_t length = strlen(title);
-	char *new_title;
+	OWNED char *new_title = NULL;
 
 	for (; *launcher != NULL; launcher++)
 		(void)json_array_append_new(words, json_string(*launcher));
@@ -448,7 +442,6 @@ kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher)
 		length -= sizeof(suffix) - 1;
 	new_title = memory_printed("%.*s (kmemshim)", (int)length, title);
 	(void)json_object_set_new(spec->root, "display_name", json_string(new_title));
-	free(new_title);
 	if (!json_is_object(metadata)) {
 		metadata = json_object();
 		(void)json_object_set_new(spec->root, "metadata", metadata);
@@ -461,16 +454,15 @@ void
 kernel_spec_tell_name(struct kernel_spec *spec, const char *name)
 {
 	const char *title = kernel_spec_title(spec);
-	char *longer = memory_printed("%.*s, %s)", (int)strlen(title) - 1, title, name);
+	OWNED char *longer = memory_printed("%.*s, %s)", (int)strlen(title) - 1, title, name);
 
 	(void)json_object_set_new(spec->root, "display_name", json_string(longer));
-	free(longer);
 }
 
 bool
 kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[PATH_MAX], struct fail *fail)
 {
-	struct places *places = memory_zeroed(1, sizeof(*places));
+	OWNED struct places *places = memory_zeroed(1, sizeof(*places));
 	bool is_known;
 
 	if (place == KERNEL_SPEC_OF_USER)
@@ -482,7 +474,6 @@ kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[
 	is_known = places->count != 0;
 	if (is_known)
 		(void)snprintf(folder, PATH_MAX, "%s", places->paths[0]);
-	free(places);
 	if (is_known)
 		return true;
 	return fail_set(fail, EXIT_USAGE,
@@ -498,7 +489,7 @@ copy_file(const char *from, const char *to, struct fail *fail)
 	struct stat status;
 	int file = regular_file_open(from, O_RDONLY, &status);
 	struct output_file *output;
-	char *bytes;
+	OWNED char *bytes = NULL;
 	ssize_t length;
 
 	if (file < 0 || status.st_size > PICTURE_MAX_BYTES) {
@@ -512,7 +503,6 @@ copy_file(const char *from, const char *to, struct fail *fail)
 	output = output_open(to, fail);
 	if (output != NULL && length > 0)
 		(void)fwrite(bytes, 1, (size_t)length, output_stream(output));
-	free(bytes);
 	return output != NULL && output_close(output, fail);
 }
 

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -49,7 +48,7 @@ open_own(const struct launch *launch, const char *path, struct kmem_header *head
 static int
 find_capture(const struct launch *launch, char *path, struct kmem_header *found)
 {
-	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
+	OWNED struct kmem_header *header = memory_zeroed(1, sizeof(*header));
 	int found_file = -1;
 
 	path[0] = '\0';
@@ -71,14 +70,13 @@ find_capture(const struct launch *launch, char *path, struct kmem_header *found)
 		memcpy(found, header, sizeof(*found));
 		(void)snprintf(path, PATH_MAX, "%s", candidate);
 	}
-	free(header);
 	return found_file;
 }
 
 void
 launcher_sign(const struct launch *launch, char *path)
 {
-	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
+	OWNED struct kmem_header *header = memory_zeroed(1, sizeof(*header));
 	struct kmem_launcher signature;
 	int file = find_capture(launch, path, header);
 
@@ -98,5 +96,4 @@ launcher_sign(const struct launch *launch, char *path)
 		(void)!pwrite(file, &signature, sizeof(signature), offsetof(struct kmem_header, launcher));
 		(void)close(file);
 	}
-	free(header);
 }

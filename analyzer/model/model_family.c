@@ -209,8 +209,8 @@ model_together(const struct model_process *processes, size_t count, const uint64
 static void
 sum_together(struct build *build)
 {
-	uint64_t *peaks = memory_zeroed(build->process_count, sizeof(*peaks));
-	uint64_t *lives = memory_zeroed(build->process_count, sizeof(*lives));
+	OWNED uint64_t *peaks = memory_zeroed(build->process_count, sizeof(*peaks));
+	OWNED uint64_t *lives = memory_zeroed(build->process_count, sizeof(*lives));
 
 	for (size_t domain = 0; domain < build->domain_count; domain++) {
 		for (size_t i = 0; i < build->process_count; i++) {
@@ -227,8 +227,6 @@ sum_together(struct build *build)
 		build->domains[domain].concurrent_peak_bytes = model_together(build->processes, build->process_count, peaks);
 		build->domains[domain].together_live_bytes = model_together(build->processes, build->process_count, lives);
 	}
-	free(peaks);
-	free(lives);
 }
 
 /*

@@ -231,7 +231,7 @@ is_part_of_number(const char *text)
 size_t
 model_holders_container(const struct holders_way *way)
 {
-	char *wanted;
+	OWNED char *wanted = NULL;
 	const char *at;
 
 	if (way->container[0] == '\0')
@@ -240,7 +240,6 @@ model_holders_container(const struct holders_way *way)
 	at = strstr(way->text, wanted);
 	while (at != NULL && is_part_of_number(at + strlen(wanted)))
 		at = strstr(at + 1, wanted);
-	free(wanted);
 	return at != NULL ? (size_t)(at - way->text) : 0;
 }
 

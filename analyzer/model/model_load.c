@@ -199,11 +199,9 @@ argument_of(const struct build *build)
 	const char *path = build->processes[0].path;
 	const char *slash = strrchr(path, '/');
 	bool is_single = build->process_count == 1 || slash == NULL || slash == path;
-	char *words = shell_words_join(path, is_single ? strlen(path) : (size_t)(slash - path));
-	const char *argument = text_pool_add_text(build->pool, words);
+	OWNED char *words = shell_words_join(path, is_single ? strlen(path) : (size_t)(slash - path));
 
-	free(words);
-	return argument;
+	return text_pool_add_text(build->pool, words);
 }
 
 /* Totals of a damaged capture are the ones in its head; the sites that are left may hold less. */
@@ -312,16 +310,13 @@ free_indexes(struct build *build)
 static char *
 absolute(const char *path)
 {
-	char *directory = path[0] != '/' ? getcwd(NULL, 0) : NULL;
-	char *whole;
+	OWNED char *directory = path[0] != '/' ? getcwd(NULL, 0) : NULL;
 
 	while (strncmp(path, "./", 2) == 0)
 		path += 2;
 	if (directory == NULL)
 		return memory_text(path);
-	whole = memory_printed("%s/%s", directory, path);
-	free(directory);
-	return whole;
+	return memory_printed("%s/%s", directory, path);
 }
 
 /* Names from the command line, and names from the environment. */
@@ -329,10 +324,8 @@ static char *
 wrappers_of(const struct model_options *options)
 {
 	const char *always = getenv("KMEMSHIM_WRAPPERS");
-	char *names;
 
-	names = memory_printed("%s,%s", options->wrappers != NULL ? options->wrappers : "", always != NULL ? always : "");
-	return names;
+	return memory_printed("%s,%s", options->wrappers != NULL ? options->wrappers : "", always != NULL ? always : "");
 }
 
 static void
@@ -351,9 +344,9 @@ model_load(const struct model_options *options, struct fail *fail)
 	struct capture_list list;
 	struct model *model = NULL;
 	struct build build = { .options = options };
-	char *project = NULL;
-	char *as_given = NULL;
-	char *wrappers;
+	OWNED char *project = NULL;
+	OWNED char *as_given = NULL;
+	OWNED char *wrappers = NULL;
 
 	if (!capture_folder_list(options->capture, options->session, options->is_salvage, &list, fail))
 		return NULL;
@@ -372,9 +365,6 @@ model_load(const struct model_options *options, struct fail *fail)
 	progress_end();
 	free_indexes(&build);
 	capture_list_free(&list);
-	free(project);
-	free(as_given);
-	free(wrappers);
 	if (model == NULL) {
 		free_processes(build.processes, build.process_count);
 		free(build.damages);

@@ -256,7 +256,7 @@ ORDER_OF(compare_by_pid, struct by_pid,
 void
 model_processes_link(struct model_process *processes, size_t count)
 {
-	struct by_pid *order = memory_zeroed(count, sizeof(*order));
+	OWNED struct by_pid *order = memory_zeroed(count, sizeof(*order));
 
 	for (size_t i = 0; i < count; i++)
 		order[i] = (struct by_pid){ processes[i].identity->pid, processes[i].identity->start_realtime_ns, (int)i };
@@ -282,5 +282,4 @@ model_processes_link(struct model_process *processes, size_t count)
 
 		processes[i].parent = has_parent ? order[low - 1].index : -1;
 	}
-	free(order);
 }

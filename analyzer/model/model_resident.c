@@ -186,7 +186,7 @@ model_add_resident(struct build *build, struct capture *capture, const uint32_t 
 	uint64_t untouched_bytes = 0;
 	uint64_t left_bytes;
 	double part;
-	struct look_sum *sums;
+	OWNED struct look_sum *sums = NULL;
 
 	if (lines == NULL || !are_possible(capture, lines))
 		return;
@@ -212,5 +212,4 @@ model_add_resident(struct build *build, struct capture *capture, const uint32_t 
 		if (bytes != 0)
 			build->domains[site->domain].untouched_bytes += bytes;
 	}
-	free(sums);
 }

@@ -246,7 +246,7 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 {
 	uint32_t *sites = find_sites(build, capture, rows);
 	size_t count = capture_site_count(capture);
-	uint32_t *next = memory_zeroed(count, sizeof(*next)); // index + 1 of the next record of the same site
+	OWNED uint32_t *next = memory_zeroed(count, sizeof(*next)); // index + 1 of the next record of the same site
 	struct model_process *process = &build->processes[build->process_count - 1];
 	uint64_t clock = COPY_OF(capture->header->generation_clock);
 	uint64_t sample_bytes = capture_arenas_sample_bytes(capture);
@@ -292,7 +292,6 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 	if (unlikely != 0 && capture_is_final(capture) && !capture->is_rewound)
 		capture_damaged(capture, "section \"generations\": live blocks: %llu count%s cannot be right",
 		                (unsigned long long)unlikely, unlikely == 1 ? "" : "s");
-	free(next);
 	return sites;
 }
 

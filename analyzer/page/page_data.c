@@ -123,12 +123,11 @@ put_verdict(struct json_write *json, const struct report *report)
 			if (verdict->finding_count == 0)
 				json_write_text(json, NULL, verdict->text);
 			for (size_t i = 0; i < verdict->finding_count; i++) {
-				char *text = strndup(verdict->findings[i].text, verdict->findings[i].text_bytes);
+				OWNED char *text = strndup(verdict->findings[i].text, verdict->findings[i].text_bytes);
 
 				if (text == NULL)
 					memory_exhausted();
 				json_write_text(json, NULL, text + strspn(text, " "));
-				free(text);
 			}
 		}
 	}
@@ -359,7 +358,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 		for (size_t i = 0; i < report->line_count; i++) {
 			struct report_line line = report_line(report, i);
 			const struct report_place *where = &line.where;
-			char *held = line.way_count != 0 ? render_holder_words(&line.ways[0], line.held_samples) : NULL;
+			OWNED char *held = line.way_count != 0 ? render_holder_words(&line.ways[0], line.held_samples) : NULL;
 
 			(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
 			JSON_IN (json, NULL, '[') {
@@ -379,7 +378,6 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 				                  (int64_t)(int32_t)source_number(report, i, where, options, files, numbers));
 				put_number(json, text_number(numbers, held != NULL ? held : ""));
 			}
-			free(held);
 		}
 	}
 }

@@ -6,7 +6,6 @@
 #include "report/paragraph.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -70,7 +69,7 @@ size_t
 paragraph_put(FILE *stream, size_t columns, const char *text, size_t indent, size_t column)
 {
 	size_t lines = 1;
-	char *clean = memory_text(text);
+	OWNED char *clean = memory_text(text);
 	const char *at;
 	bool is_first = true;
 
@@ -103,6 +102,5 @@ paragraph_put(FILE *stream, size_t columns, const char *text, size_t indent, siz
 	}
 	if (stream != NULL)
 		(void)fputc('\n', stream);
-	free(clean);
 	return lines;
 }

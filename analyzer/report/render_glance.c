@@ -579,8 +579,8 @@ put_glance(const struct report *report, const struct moment *moment, struct rows
 {
 	bool has_died = !report->verdict.has_ended_well;
 	bool has_advice = report->verdict.next[0] != '\0' && !report->verdict.needs_nothing;
-	char *ending = ending_text(report);
-	char *told;
+	OWNED char *ending = ending_text(report);
+	OWNED char *told = NULL;
 	char most[MOST_BYTES];
 	size_t lines = 3; // the first one, the rows' heading, where more is
 
@@ -600,8 +600,6 @@ put_glance(const struct report *report, const struct moment *moment, struct rows
 		(void)fprintf(stream, "%sNext:%s ", style->bold, style->off);
 		(void)paragraph_put(stream, columns, report->verdict.next, NEXT_INDENT, NEXT_INDENT);
 	}
-	free(ending);
-	free(told);
 }
 
 bool

@@ -294,7 +294,7 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 	struct figures sum = { .shown_bytes = 0 };
 	bool has_devices = false;
 	struct group *groups;
-	struct group **rows;
+	OWNED struct group **rows = NULL;
 	size_t count = 0;
 
 	while (strcmp(view->ranking, report->ranking) != 0)
@@ -312,6 +312,5 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 		(void)fputs("≈ estimated in part, from a sample of small Python objects; see docs/report.md\n", stream);
 	if (has_devices)
 		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
-	free(rows);
 	HASH_FREE(groups, free_group);
 }

@@ -180,7 +180,7 @@ render_holder_words(const struct holders_way *way, uint64_t samples)
 void
 render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream)
 {
-	char *text = render_holder_words(way, samples);
+	OWNED char *text = render_holder_words(way, samples);
 
 	for (const char *at = text; at != NULL && *at != '\0';) {
 		size_t length = row_of(at, PAGE_COLUMNS - 5 - INDENT);
@@ -189,7 +189,6 @@ render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream
 		at += length;
 		at += strspn(at, " ");
 	}
-	free(text);
 }
 
 /* --- several callers ------------------------------------------------------------------------------------------- */
@@ -278,7 +277,7 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 {
 	size_t count;
 	uint64_t total;
-	struct caller *callers = collect_callers(report, line, &count, &total);
+	OWNED struct caller *callers = collect_callers(report, line, &count, &total);
 	bool are_several = count > 1 && callers[1].bytes >= total / CALLER_PART;
 
 	for (size_t i = 0; are_several && i < count && i < CALLERS_SHOWN; i++) {
@@ -289,7 +288,6 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 	}
 	if (are_several && count > CALLERS_SHOWN)
 		(void)fprintf(stream, "%*sand %s more\n", INDENT, "", UNITS_COUNT(count - CALLERS_SHOWN));
-	free(callers);
 	return are_several;
 }
 

@@ -247,7 +247,7 @@ ORDER_OF_POINTERS(compare_by_most, struct report_process,
 static bool *
 choose_processes(const struct report *report)
 {
-	const struct report_process **order = memory_zeroed(report->process_count, sizeof(*order));
+	OWNED const struct report_process **order = memory_zeroed(report->process_count, sizeof(*order));
 	bool *is_shown = memory_zeroed(report->process_count, sizeof(*is_shown));
 
 	for (size_t i = 0; i < report->process_count; i++)
@@ -255,7 +255,6 @@ choose_processes(const struct report *report)
 	SORT(order + 1, report->process_count - 1, compare_by_most);
 	for (size_t i = 0; i < report->process_count && i < PROCESSES_SHOWN; i++)
 		is_shown[order[i] - report->processes] = true;
-	free(order);
 	return is_shown;
 }
 
@@ -277,7 +276,7 @@ put_processes(const struct report *report, FILE *stream)
 {
 	if (report->process_count < 2)
 		return;
-	bool *is_shown = choose_processes(report);
+	OWNED bool *is_shown = choose_processes(report);
 	bool has_heirs = ANY(process, report->processes, report->process_count,
 	                     is_shown[process - report->processes] && process->of.inherited_bytes >= COPIES_SHOWN_BYTES);
 
@@ -285,7 +284,6 @@ put_processes(const struct report *report, FILE *stream)
 	              has_heirs ? "  inherited       copied" : "");
 
 	put_children(report, is_shown, -1, 0, stream);
-	free(is_shown);
 	if (report->process_count > PROCESSES_SHOWN)
 		(void)fprintf(stream, "  ... %s more, none larger\n", UNITS_COUNT(report->process_count - PROCESSES_SHOWN));
 }
@@ -466,7 +464,7 @@ put_capture(const struct report *report, FILE *stream)
 {
 	const struct report_process *first = &report->processes[0];
 	time_t seconds = (time_t)(first->start_realtime_ns / 1000000000);
-	char *path = memory_text(first->of.path);
+	OWNED char *path = memory_text(first->of.path);
 	char when[32] = "";
 	struct tm parts;
 
@@ -477,7 +475,6 @@ put_capture(const struct report *report, FILE *stream)
 	if (report->process_count > 1)
 		(void)fprintf(stream, " and %s more", UNITS_COUNT(report->process_count - 1));
 	(void)fprintf(stream, "%s\n", when);
-	free(path);
 }
 
 static void

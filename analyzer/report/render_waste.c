@@ -143,7 +143,7 @@ static void
 put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
 {
 	size_t count;
-	struct wasted *lines = list_lines(report, pinned_of, &count);
+	OWNED struct wasted *lines = list_lines(report, pinned_of, &count);
 
 	(void)fputs("Freed, and still in memory (what malloc keeps)\n", stream);
 	if (!put_freed(report, stream))
@@ -154,7 +154,6 @@ put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
 		(void)fprintf(stream, "%20s of pages are kept by few blocks of %s\n", UNITS_BYTES(lines[i].bytes),
 		              place_of(&line, PLACE_ROOM));
 	}
-	free(lines);
 }
 
 /* ---- never touched ---- */
@@ -163,7 +162,7 @@ static void
 put_untouched(const struct report *report, uint64_t top, FILE *stream)
 {
 	size_t count;
-	struct wasted *lines = list_lines(report, untouched_of, &count);
+	OWNED struct wasted *lines = list_lines(report, untouched_of, &count);
 	size_t shown = count < top ? count : (size_t)top;
 	char bytes[2][UNITS_TEXT_BYTES];
 
@@ -178,7 +177,6 @@ put_untouched(const struct report *report, uint64_t top, FILE *stream)
 	put_rest(lines, shown, count, stream);
 	if (count == 0)
 		(void)fprintf(stream, "%9s  nothing of 1 MiB and more at the last sample\n", "");
-	free(lines);
 }
 
 /* ---- again and again ---- */
@@ -301,7 +299,7 @@ static void
 put_turning(const struct report *report, uint64_t top, FILE *stream)
 {
 	size_t count;
-	struct wasted *lines = list_lines(report, turned_over, &count);
+	OWNED struct wasted *lines = list_lines(report, turned_over, &count);
 	size_t shown = count < top ? count : (size_t)top;
 
 	(void)fputs(
@@ -314,7 +312,6 @@ put_turning(const struct report *report, uint64_t top, FILE *stream)
 	put_rest(lines, shown, count, stream);
 	if (count == 0)
 		(void)fprintf(stream, "%9s  no line of 1 MiB and more\n", "");
-	free(lines);
 }
 
 void

@@ -284,7 +284,7 @@ static void
 add_holders(const struct report *report, const struct model *model, const struct model_failed *failed, unsigned domain,
             struct report_request *request)
 {
-	const struct model_held **held = memory_zeroed(failed->held_count, sizeof(*held));
+	OWNED const struct model_held **held = memory_zeroed(failed->held_count, sizeof(*held));
 	struct model_held line = { 0 };
 	size_t count = 0;
 
@@ -304,7 +304,6 @@ add_holders(const struct report *report, const struct model *model, const struct
 	}
 	if (count != 0)
 		add_holder(report->rows, request, model->domains[domain].name, &line);
-	free(held);
 }
 
 static uint64_t

@@ -180,11 +180,9 @@ data_symbols_file_bytes(const struct data_symbols *symbols)
 static const char *
 readable(struct data_symbols *symbols, const char *name)
 {
-	char *demangled = cplus_demangle(name, DMGL_AUTO);
-	const char *text = text_pool_add_text(symbols->pool, demangled != NULL ? demangled : name);
+	OWNED char *demangled = cplus_demangle(name, DMGL_AUTO);
 
-	free(demangled);
-	return text;
+	return text_pool_add_text(symbols->pool, demangled != NULL ? demangled : name);
 }
 
 bool

@@ -369,11 +369,9 @@ readable_name(const char *symbol)
 static const char *
 readable(struct symbolizer *symbolizer, const char *symbol)
 {
-	char *name = readable_name(symbol);
-	const char *kept = text_pool_add_text(symbolizer->pool, name);
+	OWNED char *name = readable_name(symbol);
 
-	free(name);
-	return kept;
+	return text_pool_add_text(symbolizer->pool, name);
 }
 
 static const char *

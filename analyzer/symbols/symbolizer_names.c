@@ -128,7 +128,7 @@ sort_bucket(struct symbolizer_names *names, uint32_t bucket)
 {
 	uint32_t *indexes = names->indexes + names->begins[bucket];
 	size_t count = names->begins[bucket + 1] - names->begins[bucket];
-	struct symbol *symbols;
+	OWNED struct symbol *symbols = NULL;
 
 	if (names->are_sorted[bucket])
 		return;
@@ -139,7 +139,6 @@ sort_bucket(struct symbolizer_names *names, uint32_t bucket)
 	SORT(symbols, count, compare_symbols);
 	for (size_t i = 0; i < count; i++)
 		indexes[i] = symbols[i].index;
-	free(symbols);
 }
 
 /* How many functions, in the order of all buckets, begin at or before the address. The bucket is sorted. */

@@ -6,8 +6,6 @@
 
 #include "verdict/facts.h"
 
-#include <stdlib.h>
-
 #include "base/memory.h"
 
 #define BEAT_NS UINT64_C(1000000000)             // a process at work is seen every so often
@@ -120,7 +118,7 @@ verdict_built_most(const struct model *model, const struct model_process *child)
 void
 verdict_copies_gather(const struct model *model, struct verdict_copies *copies)
 {
-	uint64_t *values = memory_zeroed(model->process_count, sizeof(*values));
+	OWNED uint64_t *values = memory_zeroed(model->process_count, sizeof(*values));
 	const struct model_process *most = NULL;
 
 	*copies = (struct verdict_copies){ .child_count = 0 };
@@ -145,5 +143,4 @@ verdict_copies_gather(const struct model *model, struct verdict_copies *copies)
 		copies->bytes = model_together(model->processes, model->process_count, values);
 		find_lines(builders_child(model, most), copies);
 	}
-	free(values);
 }

@@ -6,7 +6,6 @@
 #include "verdict/verdict.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -33,11 +32,11 @@ static void
 name_paths(const struct model *model, struct verdict *verdict)
 {
 	const struct kmem_identity *identity = model->processes[0].identity;
-	char *command = shell_words_join(identity->command, identity->command_bytes);
+	OWNED char *command = shell_words_join(identity->command, identity->command_bytes);
 	const char *capture = name_or(model->argument, "CAPTURE");
 	const char *child_path = verdict->lost_child != NULL ? verdict->lost_child->path : "";
-	char *child = shell_words_join(child_path, strlen(child_path));
-	char *text = memory_text(verdict->next);
+	OWNED char *child = shell_words_join(child_path, strlen(child_path));
+	OWNED char *text = memory_text(verdict->next);
 
 	verdict->next[0] = '\0';
 	for (const char *at = text; *at != '\0'; at++) {
@@ -49,9 +48,6 @@ name_paths(const struct model *model, struct verdict *verdict)
 		else
 			say_next(verdict, "%c", *at);
 	}
-	free(text);
-	free(child);
-	free(command);
 }
 
 /* The mark stands for what docs/report.md says of it at length; here that it is no proof. */
