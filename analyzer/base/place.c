@@ -196,8 +196,7 @@ shortened(const char *part, char room[PART_BYTES + 4])
 		head--;
 	while (is_continuation(part[tail]))
 		tail++;
-	(void)snprintf(room, PART_BYTES + 4, "%.*s...%s", (int)head, part, part + tail);
-	return room;
+	return memory_text_in(room, PART_BYTES + 4, "%.*s...%s", (int)head, part, part + tail);
 }
 
 /* What IPython calls the code of a cell itself. */

@@ -7,7 +7,6 @@
  * When failing  NULL or false, and a line in the capture's `damages`.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"

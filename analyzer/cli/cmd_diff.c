@@ -16,7 +16,6 @@
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/terminal.h"
-#include "base/units.h"
 #include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
 #include "cli/command.h"
@@ -109,22 +108,6 @@ choose_sessions(const struct options *options, struct chosen chosen[2], struct f
 	return true;
 }
 
-static bool
-is_whole(const struct model *model, const char *path, struct fail *fail)
-{
-	uint64_t unrecorded = model_unrecorded_bytes(model);
-
-	if (model->capture_damage_count != 0)
-		return fail_set(fail, EXIT_CAPTURE, "diff: %s; --salvage compares what is intact", model->damages[0]);
-	if (unrecorded != 0)
-		return fail_set(
-			fail, EXIT_CAPTURE,
-			"diff: %s: allocations of %s were not recorded, for lack of room: record again with more address "
-			"space (ulimit -v) or disk, or use --salvage to compare what was recorded",
-			path, UNITS_BYTES(unrecorded));
-	return true;
-}
-
 /* Only one model is in memory at a time. NULL and *fail. */
 static struct diff_side *
 read_side(const struct options *options, const struct chosen *chosen, struct fail *fail)
@@ -138,7 +121,7 @@ read_side(const struct options *options, const struct chosen *chosen, struct fai
 
 	wanted.at = chosen->at;
 	model = model_load(&wanted, fail);
-	if (model != NULL && (options->is_salvage || is_whole(model, path, fail)) &&
+	if (model != NULL && (options->is_salvage || cmd_report_is_whole(model, path, fail)) &&
 	    cmd_report_check_project(model, options->project, fail))
 		report = report_build(model, &rank_sites, &rows, fail);
 	if (report != NULL) {

@@ -257,6 +257,24 @@ cmd_report_verdict(struct report *report, const struct options *options, uint64_
 }
 
 /* The folder of the kernel's life that is meant. One line names it, for there may be others. */
+bool
+cmd_report_is_whole(const struct model *model, const char *path, struct fail *fail)
+{
+	uint64_t unrecorded = model_unrecorded_bytes(model);
+
+	if (model->capture_damage_count != 0)
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"%s; figures are compared of whole captures: record again, or use --salvage to compare what is intact",
+			model->damages[0]);
+	return unrecorded == 0 ||
+	       fail_set(
+			   fail, EXIT_CAPTURE,
+			   "%s: allocations of %s were not recorded, for lack of room; figures are compared of whole captures: record "
+			   "again with more address space (ulimit -v) or disk, or use --salvage to compare what was recorded",
+			   path, UNITS_BYTES(unrecorded));
+}
+
 static bool
 find_kernel(const struct options *options, char life[PATH_MAX], struct fail *fail)
 {

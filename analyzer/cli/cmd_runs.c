@@ -76,25 +76,6 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 	return true;
 }
 
-static bool
-is_whole(const struct model *model, const char *path, struct fail *fail)
-{
-	uint64_t unrecorded = model_unrecorded_bytes(model);
-
-	if (model->capture_damage_count != 0)
-		return fail_set(
-			fail, EXIT_CAPTURE,
-			"%s; a gate needs complete captures: record again, or use --salvage to measure the intact parts",
-			model->damages[0]);
-	if (unrecorded != 0)
-		return fail_set(
-			fail, EXIT_CAPTURE,
-			"%s: allocations of %s were not recorded, for lack of room; a gate needs complete figures: record again "
-			"with more address space (ulimit -v) or disk, or use --salvage to measure what was recorded",
-			path, UNITS_BYTES(unrecorded));
-	return true;
-}
-
 /* A full budget of call sites is no fault: totals are complete, and it is known which lines have bytes of other lines booked on them. */
 static bool
 are_lines_usable(const struct model *model, const char *path, bool is_salvage, struct fail *fail)
@@ -132,7 +113,7 @@ add_run(const struct measuring *measuring, const char *path, const char *session
 	model = model_load(&wanted, fail);
 	if (model == NULL)
 		return false;
-	if (!measuring->options->is_salvage && !is_whole(model, path, fail)) {
+	if (!measuring->options->is_salvage && !cmd_report_is_whole(model, path, fail)) {
 		model_free(model);
 		return false;
 	}

@@ -13,7 +13,6 @@
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doctor/doctor_ask.h"

@@ -87,17 +87,10 @@ word_of(struct stacks *stacks, const char *text)
 }
 
 static void
-free_word(struct word *word)
-{
-	free(word->text);
-	free(word);
-}
-
-static void
 free_stacks(struct stacks *stacks)
 {
 	HASH_FREE(stacks->nodes, free);
-	HASH_FREE(stacks->words, free_word);
+	HASH_FREE(stacks->words, HASH_TEXT_FREE);
 }
 
 /* ---- DHAT ---- */

@@ -6,7 +6,6 @@
 #include "gate/check.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

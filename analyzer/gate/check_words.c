@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/units.h"
 
@@ -118,4 +119,25 @@ check_identity(const struct check_rule *rule, char identity[CHECK_IDENTITY_BYTES
 	else
 		(void)snprintf(identity, CHECK_IDENTITY_BYTES, "%s/%s", check_rule_name(rule), rule->domain);
 	return identity;
+}
+
+void
+check_visit(const struct check *check, void visit(const struct check *, void *, const struct check_issue *),
+            void *context)
+{
+	char message[CHECK_MESSAGE_BYTES];
+	char identity[CHECK_IDENTITY_BYTES];
+
+	if (check->ended_badly != NULL) {
+		visit(check, context, &(struct check_issue){ "ended", "ended", CHECK_ENDED, check->ended_badly, "", 0 });
+		return;
+	}
+	EACH (rule, check->rules, check->failed_count)
+		visit(check, context,
+		      &(struct check_issue){ check_rule_name(rule), check_identity(rule, identity), CHECK_ERROR,
+		                             check_message(check, rule, message), rule->file, rule->line });
+	if (check_small_leak_message(check, message))
+		visit(check, context,
+		      &(struct check_issue){ "leak", "leak/small", CHECK_WARNING, message, check->small_leak->file,
+		                             check->small_leak->line });
 }

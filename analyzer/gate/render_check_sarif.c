@@ -62,18 +62,10 @@ put_driver(struct json_write *json)
 	}
 }
 
-struct result {
-	const char *rule;
-	const char *identity;
-	const char *level; // error, warning, note
-	const char *message;
-	const char *file;
-	uint32_t line;
-};
-
 static void
-put_result(const struct check *check, struct json_write *json, const struct result *result)
+put_result(const struct check *check, void *to, const struct check_issue *result)
 {
+	struct json_write *json = to;
 	struct check_place place = check_place(check, result->file, result->line);
 	OWNED char *uri = uri_of(place.file);
 	size_t rule = 0;
@@ -85,7 +77,7 @@ put_result(const struct check *check, struct json_write *json, const struct resu
 	JSON_IN (json, NULL, '{') {
 		json_write_text(json, "ruleId", result->rule);
 		json_write_number(json, "ruleIndex", rule);
-		json_write_text(json, "level", result->level);
+		json_write_text(json, "level", result->level == CHECK_WARNING ? "warning" : "error");
 		put_text(json, "message", text);
 		JSON_IN (json, "locations", '[') {
 			JSON_IN (json, NULL, '{') {
@@ -103,29 +95,6 @@ put_result(const struct check *check, struct json_write *json, const struct resu
 			json_write_text(json, "kmemshim/v1", result->identity);
 		}
 	}
-}
-
-static void
-put_results(const struct check *check, struct json_write *json)
-{
-	char message[CHECK_MESSAGE_BYTES];
-	char identity[CHECK_IDENTITY_BYTES];
-
-	if (check->ended_badly != NULL) {
-		put_result(check, json, &(struct result){ "ended", "ended", "error", check->ended_badly, "", 0 });
-		return;
-	}
-	for (size_t i = 0; i < check->failed_count; i++) {
-		const struct check_rule *rule = &check->rules[i];
-
-		put_result(check, json,
-		           &(struct result){ check_rule_name(rule), check_identity(rule, identity), "error",
-		                             check_message(check, rule, message), rule->file, rule->line });
-	}
-	if (check_small_leak_message(check, message))
-		put_result(check, json,
-		           &(struct result){ "leak", "leak/small", "warning", message, check->small_leak->file,
-		                             check->small_leak->line });
 }
 
 void
@@ -149,7 +118,7 @@ render_check_sarif(const struct check *check, FILE *stream)
 					}
 				}
 				JSON_IN (&json, "results", '[') {
-					put_results(check, &json);
+					check_visit(check, put_result, &json);
 				}
 			}
 		}

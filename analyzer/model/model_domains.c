@@ -9,7 +9,6 @@
  *               all of them held.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"

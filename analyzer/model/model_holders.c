@@ -1,7 +1,6 @@
 /* model_holders.c - reads the result of a look from its JSON (see model_holders.h). It is foreign input: every text is cleaned. */
 #include "model/model_holders.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

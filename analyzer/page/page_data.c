@@ -73,16 +73,9 @@ node_number(struct numbers *numbers, uint32_t parent, uint32_t frame)
 }
 
 static void
-free_text(struct text_number *text_number)
-{
-	free((void *)(uintptr_t)text_number->text);
-	free(text_number);
-}
-
-static void
 free_numbers(struct numbers *numbers)
 {
-	HASH_FREE(numbers->texts, free_text);
+	HASH_FREE(numbers->texts, HASH_TEXT_FREE);
 	frame_numbers_free(&numbers->frames);
 	HASH_FREE(numbers->nodes, free);
 }
@@ -209,16 +202,13 @@ stacked_of(enum domain_kind kind)
 static void
 put_timeline_lines(struct json_write *json, const struct report_timeline *timeline, struct numbers *numbers)
 {
-	char place[PLACE_TEXT_BYTES];
-
 	JSON_IN (json, "lines", '[') {
 		EACH (line, timeline->lines, timeline->line_count) {
 			const struct report_place *where = &line->where;
 
-			(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
 			JSON_IN (json, NULL, '[') {
 				put_number(json, line->domain_index);
-				put_number(json, text_number(numbers, place_related(where->relation, place)));
+				put_number(json, text_number(numbers, report_place_text(where, PLACE_ROOM)));
 				json_write_bool(json, NULL, line->is_import);
 				put_number(json, text_number(numbers, line->import != NULL ? line->import : ""));
 				put_number(json, text_number(numbers, where->file));
@@ -352,15 +342,12 @@ static void
 put_lines(struct json_write *json, const struct report *report, const struct page_options *options,
           struct source_files *files, struct numbers *numbers)
 {
-	char place[PLACE_TEXT_BYTES];
-
 	JSON_IN (json, "lines", '[') {
 		for (size_t i = 0; i < report->line_count; i++) {
 			struct report_line line = report_line(report, i);
 			const struct report_place *where = &line.where;
 			OWNED char *held = line.way_count != 0 ? render_holder_words(&line.ways[0], line.held_samples) : NULL;
 
-			(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
 			JSON_IN (json, NULL, '[') {
 				PUT_NUMBERS(json, line.of.domain, line.of.peak_bytes, line.of.live_bytes, line.of.untouched_bytes,
 				            line.of.allocated_bytes, line.of.live_count);
@@ -371,7 +358,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 				            (line.of.is_import ? LINE_IMPORT : 0u) | (line.estimate.is_estimated ? LINE_ESTIMATE : 0u) |
 				                (line.is_device ? LINE_DEVICE : 0u) | (line.is_address_space ? LINE_SPACE : 0u) |
 				                (line.may_be_built_once ? LINE_ONCE : 0u));
-				put_number(json, text_number(numbers, place_related(where->relation, place)));
+				put_number(json, text_number(numbers, report_place_text(where, PLACE_ROOM)));
 				put_number(json, text_number(numbers, where->file));
 				put_number(json, where->line);
 				json_write_signed(json, NULL,

@@ -52,8 +52,7 @@ text_fitted(const char *text, size_t columns)
 	const char *tail = text + bytes_of(text, all - (columns - 3 - head));
 
 	fitted = memory_zeroed(length + 4, 1);
-	(void)snprintf(fitted, length + 4, "%.*s...%s", (int)head_bytes, text, tail);
-	return fitted;
+	return memory_text_in(fitted, length + 4, "%.*s...%s", (int)head_bytes, text, tail);
 }
 
 /* As units.c writes them: "%", "B", "KiB". */

@@ -474,16 +474,6 @@ is_told(const struct report *report, const struct report_finding *finding)
 
 static const char incomplete[] = " Not all was recorded: the report says under Losses what is missing.";
 
-static bool
-is_incomplete(const struct report *report)
-{
-	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		if (report->losses[i] != 0 && report_loss_is_serious(i))
-			return true;
-	}
-	return false;
-}
-
 /* The sentences of the first findings that are told and take `lines` at most, in the order of the verdict. For free(). */
 static char *
 told_text(const struct report *report, size_t columns, size_t lines)
@@ -499,7 +489,7 @@ told_text(const struct report *report, size_t columns, size_t lines)
 		if (used != 0 && paragraph_put(NULL, columns, text, 0, 0) > lines)
 			text[used] = '\0';
 	}
-	if (is_incomplete(report))
+	if (report_has_losses(report, true))
 		(void)strcat(text, incomplete);
 	return text;
 }

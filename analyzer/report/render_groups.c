@@ -231,16 +231,9 @@ put_group(const struct view *view, struct group *group, const struct figures *su
 }
 
 static void
-free_part(struct part *part)
-{
-	free(part->name);
-	free(part);
-}
-
-static void
 free_group(struct group *group)
 {
-	HASH_FREE(group->parts, free_part);
+	HASH_FREE(group->parts, HASH_NAME_FREE);
 	free(group->name);
 	free(group);
 }

@@ -34,13 +34,6 @@
 #define RELEASES_PART 10 // a line that made less than this part of them has no row, unless it is the first
 #define TRIFLE_PART 1000 // lines with less than a thousandth of their domain are summed up, the first excepted
 
-static const char *
-place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
-{
-	(void)place_text(place->file, place->line, place->function, place->module, place->offset, text);
-	return place_related(place->relation, text);
-}
-
 /* --- tables ---------------------------------------------------------------------------------------------------- */
 
 /* What it holds is an estimate, of which the error is known. */
@@ -82,9 +75,8 @@ in_memory_share(const struct report_line *line, uint64_t bytes, char text[UNITS_
 static const char *
 generations_text(const struct model_site *site, char text[UNITS_TEXT_BYTES])
 {
-	(void)snprintf(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)site->generations_alive,
-	               (unsigned)site->generations_total);
-	return text;
+	return memory_text_in(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)site->generations_alive,
+	                      (unsigned)site->generations_total);
 }
 
 #define COLUMN_TEXT(name, what)                                                                                  \
@@ -176,7 +168,7 @@ put_grows_with(const struct report_line *line, FILE *stream)
 
 	if (line->grows_with.is_known)
 		(void)fprintf(stream, "%20sgrows with %s, block for block: one thing may keep both\n", "",
-		              place_words(&line->grows_with, PLACE_ROOM));
+		              report_place_text(&line->grows_with, PLACE_ROOM));
 	else if (line->others_that_grow != 0)
 		(void)fprintf(stream, "%20swith it grow%s %s other line%s (%s), block for block: one thing may keep them\n", "",
 		              line->others_that_grow == 1 ? "s" : "", UNITS_COUNT(line->others_that_grow),
@@ -192,7 +184,7 @@ put_kept(const struct report_line *line, FILE *stream)
 	if (!kept->through.is_known)
 		return;
 	(void)fprintf(stream, "%20sstill held: %s of %s blocks allocated through %s\n", "", UNITS_COUNT(kept->live_count),
-	              UNITS_COUNT(kept->allocated_count), place_words(&kept->through, PLACE_ROOM));
+	              UNITS_COUNT(kept->allocated_count), report_place_text(&kept->through, PLACE_ROOM));
 	(void)fprintf(stream, "%20s            %s of %s allocated through other callers\n", "",
 	              kept->other_live_count == 0 ? "none" : UNITS_COUNT(kept->other_live_count),
 	              UNITS_COUNT(kept->other_allocated_count));
@@ -210,7 +202,7 @@ put_releases(const struct report_line *line, FILE *stream)
 			return;
 		(void)fprintf(stream, "%20s%sreleased by %s (%s of %s sampled releases)\n", "",
 		              line->of.live_bytes != 0 ? "other blocks of it were " : "",
-		              place_words(&line->releases[i].where, PLACE_ROOM), UNITS_COUNT(line->releases[i].count),
+		              report_place_text(&line->releases[i].where, PLACE_ROOM), UNITS_COUNT(line->releases[i].count),
 		              UNITS_COUNT(line->watched_releases));
 	}
 }
@@ -376,7 +368,7 @@ put_row(FILE *stream, const struct layout *layout, const struct report_line *lin
 		else
 			(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1, cell);
 	}
-	(void)fprintf(stream, "  %s\n", place_words(&line->where, PLACE_ROOM));
+	(void)fprintf(stream, "  %s\n", report_place_text(&line->where, PLACE_ROOM));
 }
 
 /* --- imports --------------------------------------------------------------------------------------------------- */
@@ -416,7 +408,7 @@ add_import(struct imports *imports, const struct report_line *line, uint64_t byt
 	         (line->where.file[0] == '\0' && line->where.function[0] == '\0')) // nothing but its frames, which are cut
 		(void)snprintf(import->label, sizeof(import->label), "the import system");
 	else
-		(void)place_words(&line->where, import->label);
+		(void)report_place_text(&line->where, import->label);
 }
 
 /* One row per module, all domains together; the largest first. */
@@ -644,7 +636,7 @@ render_text_guard(const struct report *report, FILE *stream)
 		(void)fprintf(stream, "%*s%6s  %-14s %s\n", line->is_estimated ? 11 : 9,
 		              TEXT(UNITS_TEXT_BYTES + 4, "%s%s", line->is_estimated ? "≈" : "", UNITS_BYTES(line->live_bytes)),
 		              UNITS_SHARE(verdict_share(line->live_bytes, guard->live_bytes)), line->domain,
-		              place_words(&line->where, PLACE_ROOM));
+		              report_place_text(&line->where, PLACE_ROOM));
 		render_text_source(&line->where, stream);
 		if (line->way != NULL)
 			render_text_holder(line->way, line->held_samples, stream);

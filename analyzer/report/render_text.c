@@ -343,7 +343,6 @@ static void
 put_requests(const struct report *report, FILE *stream)
 {
 	const struct report_request *told = NULL; // the last one that nobody went on from
-	char place[PLACE_TEXT_BYTES];
 	uint64_t count = SUM_OF(process, report->processes, report->process_count, process->of.failed_count);
 	uint64_t times = 1;
 	int width = 9; // of the names of domains
@@ -374,10 +373,8 @@ put_requests(const struct report *report, FILE *stream)
 			times++;
 			continue;
 		}
-		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module,
-		                 request->where.offset, place);
 		(void)fprintf(stream, "%9s  %-*s %-10s at %s", UNITS_BYTES(request->of.bytes), width, request->domain,
-		              request->state, place_related(request->where.relation, place));
+		              request->state, report_place_text(&request->where, PLACE_ROOM));
 		if (times > 1)
 			(void)fprintf(stream, ", %s times", UNITS_COUNT(times));
 		times = 1;
@@ -401,16 +398,6 @@ put_losses(const struct report *report, bool is_serious, FILE *stream)
 }
 
 static bool
-has_losses(const struct report *report, bool is_serious)
-{
-	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		if (report_loss_meaning(i, 1) != NULL && report->losses[i] != 0 && report_loss_is_serious(i) == is_serious)
-			return true;
-	}
-	return false;
-}
-
-static bool
 has_notes(const struct report *report)
 {
 	for (size_t i = 0; i < report->process_count; i++) {
@@ -420,13 +407,13 @@ has_notes(const struct report *report)
 	return ANY(domain, report->domains, report->domain_count,
 	           domain->of.is_at_refusal && report_has_domain(report, domain->of.name)) ||
 	       report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
-	       report->is_at_exit || report->damage_count != 0 || has_losses(report, false);
+	       report->is_at_exit || report->damage_count != 0 || report_has_losses(report, false);
 }
 
 void
 render_text_losses(const struct report *report, FILE *stream)
 {
-	if (!has_losses(report, true))
+	if (!report_has_losses(report, true))
 		return;
 	(void)fputs("Losses: figures above are incomplete\n", stream);
 	put_losses(report, true, stream);
@@ -519,7 +506,7 @@ void
 render_text_remarks(const struct report *report, FILE *stream)
 {
 	put_requests(report, stream);
-	if (has_losses(report, true))
+	if (report_has_losses(report, true))
 		render_text_losses(report, stream);
 	else
 		(void)fputs(report->is_damaged ? "Losses: the damaged parts (see Notes)\n" : "Losses: none\n", stream);

@@ -281,13 +281,6 @@ put_below(const struct node *const *parents, size_t count, uint64_t all_bytes, c
 	HASH_FREE(rows, free_row);
 }
 
-static void
-free_label(struct label *label)
-{
-	free(label->text);
-	free(label);
-}
-
 void
 render_tree(const struct report *report, const struct tree_options *options, FILE *stream)
 {
@@ -319,5 +312,5 @@ render_tree(const struct report *report, const struct tree_options *options, FIL
 	if (has_devices)
 		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
 	HASH_FREE(tree.nodes, free);
-	HASH_FREE(tree.labels, free_label);
+	HASH_FREE(tree.labels, HASH_TEXT_FREE);
 }

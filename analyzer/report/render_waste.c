@@ -95,9 +95,7 @@ place_of(const struct report_line *line, char text[PLACE_TEXT_BYTES])
 		(void)text_clean(text, strlen(text));
 		return text;
 	}
-	(void)place_text(line->where.file, line->where.line, line->where.function, line->where.module, line->where.offset,
-	                 text);
-	return place_related(line->where.relation, text);
+	return report_place_text(&line->where, text);
 }
 
 static void

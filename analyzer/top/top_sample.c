@@ -4,7 +4,6 @@
 #include "top/top_sample.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -70,10 +69,8 @@ add_row(struct top_sample *sample, const struct report_line *line, size_t number
 {
 	struct top_row *row = &sample->rows[sample->row_count++];
 	const struct report_place *where = &line->where;
-	char place[PLACE_TEXT_BYTES];
 
-	(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
-	row->place = memory_text(place_related(where->relation, place));
+	row->place = memory_text(report_place_text(where, PLACE_ROOM));
 	(void)text_clean(row->place, strlen(row->place));
 	row->domain = line->domain;
 	row->leak = line->of.leak != MODEL_LEAK_LEAK ? "" : line->may_be_built_once ? "leak?" : "leak";

@@ -117,9 +117,8 @@ signed_bytes(int64_t bytes, char text[UNITS_TEXT_BYTES])
 
 	if (bytes == 0)
 		return "0 B";
-	(void)snprintf(text, UNITS_TEXT_BYTES, "%c%.28s", bytes < 0 ? '-' : '+',
-	               UNITS_BYTES((uint64_t)(bytes < 0 ? -bytes : bytes)));
-	return text;
+	return memory_text_in(text, UNITS_TEXT_BYTES, "%c%.28s", bytes < 0 ? '-' : '+',
+	                      UNITS_BYTES((uint64_t)(bytes < 0 ? -bytes : bytes)));
 }
 
 static const char *

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text_clean.h"
 #include "base/units.h"
 #include "model/model_library.h"
@@ -60,8 +61,7 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 	char name[64];
 
 	if (runtime != NULL) {
-		(void)snprintf(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
-		return text;
+		return memory_text_in(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
 	}
 	if (line->sample_bytes != 0)
 		return "small Python objects allocated at";
@@ -71,8 +71,7 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 		                                       : "allocated at";
 	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
 	(void)text_clean(name, strlen(name));
-	(void)snprintf(text, VERDICT_WORD_BYTES, "in the allocator of %s, which grew (estimated) at", name);
-	return text;
+	return memory_text_in(text, VERDICT_WORD_BYTES, "in the allocator of %s, which grew (estimated) at", name);
 }
 
 /* "401 MiB", or of a sample "≈401 MiB". */
@@ -213,6 +212,5 @@ verdict_way_text(const struct holders_way *way, size_t bytes, char text[VERDICT_
 		bytes = VERDICT_WAY_BYTES - sizeof(end);
 	while (is_cut && bytes > 0 && (way->text[bytes] & 0xc0) == 0x80) // inside a character
 		bytes--;
-	(void)snprintf(text, VERDICT_WAY_BYTES, "%.*s%s", (int)bytes, way->text, is_cut ? end : "");
-	return text;
+	return memory_text_in(text, VERDICT_WAY_BYTES, "%.*s%s", (int)bytes, way->text, is_cut ? end : "");
 }
