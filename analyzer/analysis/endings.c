@@ -40,13 +40,13 @@ booted_at_ns(void)
 {
 	struct timespec real;
 	struct timespec since;
-	uint64_t real_ns;
-	uint64_t since_ns;
 
 	if (clock_gettime(CLOCK_REALTIME, &real) != 0 || clock_gettime(CLOCK_BOOTTIME, &since) != 0 || real.tv_sec < 0)
 		return 0;
-	real_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
-	since_ns = (uint64_t)since.tv_sec * 1000000000 + (uint64_t)since.tv_nsec;
+
+	uint64_t real_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
+	uint64_t since_ns = (uint64_t)since.tv_sec * 1000000000 + (uint64_t)since.tv_nsec;
+
 	return real_ns > since_ns ? real_ns - since_ns : 0;
 }
 

@@ -140,11 +140,11 @@ collect(const struct model *model, const struct model_process *process,
 static uint64_t
 unseen_bytes(const struct model_point *point, uint64_t before_bytes)
 {
-	uint64_t least_bytes;
-
 	if (point->is_end || point->site_count < KMEM_HISTORY_SITES)
 		return 0;
-	least_bytes = point->sites[point->site_count - 1].bytes;
+
+	uint64_t least_bytes = point->sites[point->site_count - 1].bytes;
+
 	return before_bytes < least_bytes ? before_bytes : least_bytes;
 }
 

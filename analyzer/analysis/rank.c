@@ -19,11 +19,11 @@
 bool
 rank_domain_matches(const char *name, const char *wanted)
 {
-	size_t length;
-
 	if (wanted == NULL)
 		return true;
-	length = strlen(wanted);
+
+	size_t length = strlen(wanted);
+
 	return strncmp(name, wanted, length) == 0 && (name[length] == '\0' || name[length] == '/' || name[length] == ':');
 }
 

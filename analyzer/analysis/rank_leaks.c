@@ -221,12 +221,12 @@ grown_bytes(const struct model_site *site)
 {
 	uint64_t live_bytes = site->process_count > 1 && site->most_live_bytes != 0 ? site->most_live_bytes
 	                                                                            : site->live_bytes;
-	uint64_t in_use_bytes;
 
 	if (site->allocated_count <= site->live_count || site->allocated_bytes <= site->live_bytes)
 		return live_bytes;
-	in_use_bytes = (site->allocated_bytes - site->live_bytes) / (site->allocated_count - site->live_count) *
-	               BLOCKS_IN_USE;
+
+	uint64_t in_use_bytes = (site->allocated_bytes - site->live_bytes) / (site->allocated_count - site->live_count) *
+	                        BLOCKS_IN_USE;
 	return live_bytes > in_use_bytes ? live_bytes - in_use_bytes : 0;
 }
 

@@ -17,7 +17,6 @@ make_folders(const char *path, mode_t mode)
 	OWNED char *copy = memory_text(path);
 	struct stat there;
 	int why = 0; // the first failure above the last folder
-	bool is_made;
 
 	for (char *slash = copy; slash[0] != '\0' && (slash = strchr(slash + 1, '/')) != NULL;) {
 		*slash = '\0';
@@ -25,7 +24,9 @@ make_folders(const char *path, mode_t mode)
 			why = errno;
 		*slash = '/';
 	}
-	is_made = mkdir(copy, mode) == 0;
+
+	bool is_made = mkdir(copy, mode) == 0;
+
 	if (!is_made && errno == EEXIST) {
 		is_made = stat(copy, &there) == 0 && S_ISDIR(there.st_mode);
 		errno = ENOTDIR;

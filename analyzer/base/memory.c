@@ -110,10 +110,11 @@ char *
 memory_printed(const char *format, ...)
 {
 	va_list values;
-	char *text;
 
 	va_start(values, format);
-	text = memory_vprinted(format, values);
+
+	char *text = memory_vprinted(format, values);
+
 	va_end(values);
 	return text;
 }

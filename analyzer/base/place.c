@@ -90,14 +90,15 @@ own_end(const char *path, const char *const *others, size_t count)
 {
 	size_t length = strlen(path);
 	size_t common = 0;
-	const char *end;
 
 	for (size_t i = 0; i < count; i++) {
 		size_t same = strcmp(path, others[i]) != 0 ? common_end(path, length, others[i], strlen(others[i])) : 0;
 
 		common = same > common ? same : common;
 	}
-	end = path + length - common;
+
+	const char *end = path + length - common;
+
 	while (end > path && end[-1] != '/')
 		end--;
 	if (*end == '/' || (common != 0 && end == path + length - common)) { // what differs is the folder before

@@ -94,7 +94,6 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 	size_t unreadable = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct candidate *item;
 		uid_t owner;
 
 		if (!capture_peek(paths[i], is_salvage, identity, &owner, last)) {
@@ -103,7 +102,9 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 			free(paths[i]);
 			continue;
 		}
-		item = MEMORY_NEXT(found->items, found->count, found->room);
+
+		struct candidate *item = MEMORY_NEXT(found->items, found->count, found->room);
+
 		item->path = paths[i];
 		memcpy(item->session, identity->session, sizeof(item->session));
 		item->start_ns = identity->start_realtime_ns;
@@ -200,11 +201,12 @@ newest_below(const char *folder, size_t *folder_count)
 		struct fail ignored;
 		OWNED char **paths = NULL;
 		size_t count = 0;
-		char *path;
 
 		if (name[0] == '.')
 			continue;
-		path = memory_printed("%s/%s", folder, name);
+
+		char *path = memory_printed("%s/%s", folder, name);
+
 		if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 			(void)list_folder(path, &paths, &count, &ignored);
 		for (size_t i = 0; i < count; i++)

@@ -22,13 +22,13 @@ bool
 capture_memory_place(const char *path, char place[PATH_MAX])
 {
 	ssize_t length = readlink(path, place, PATH_MAX - 1);
-	const char *slash;
 
 	place[length > 0 ? length : 0] = '\0';
 	if (length == PATH_MAX - 1 || !text_starts(place, CAPTURE_MEMORY_FOLDERS))
 		return false;
-	slash = place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1 +
-	        strspn(place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1, "0123456789abcdef.");
+
+	const char *slash = place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1 +
+	                    strspn(place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1, "0123456789abcdef.");
 	return slash[0] == '/' && slash[1] != '\0' && strchr(slash + 1, '/') == NULL;
 }
 
@@ -54,17 +54,19 @@ capture_memory_copy(const char *path, int file)
 {
 	char part[PATH_MAX + 32];
 	struct stat status;
-	int copy;
-	int error;
 
 	(void)snprintf(part, sizeof(part), "%s.part.%ld", path, (long)getpid());
 	if (fstat(file, &status) != 0)
 		return false;
 	(void)unlink(part); // of one that was killed
-	copy = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	int copy = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
 	if (copy < 0)
 		return false;
-	error = copy_all(file, copy, &status) ? 0 : errno;
+
+	int error = copy_all(file, copy, &status) ? 0 : errno;
+
 	if (close(copy) != 0 && error == 0) // where a server has it, this is when it says no
 		error = errno;
 	if (error == 0 && rename(part, path) != 0)
@@ -127,7 +129,6 @@ capture_memory_settle(const char *path)
 {
 	char place[PATH_MAX];
 	char *name;
-	int file;
 
 	if (!capture_memory_place(path, place) || (name = strrchr(place, '/')) == NULL)
 		return;
@@ -136,7 +137,9 @@ capture_memory_settle(const char *path)
 	    !process_is_dead(strrchr(place, '.') + 1)) // else its launcher will do it
 		return;
 	*name = '/';
-	file = open_ended(place);
+
+	int file = open_ended(place);
+
 	if (file < 0)
 		return;
 	if (capture_memory_copy(path, file)) {

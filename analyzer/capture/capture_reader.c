@@ -112,7 +112,6 @@ check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, 
 {
 	const struct kmem_chunk *entry = &capture_head_directory(capture)[chunk];
 	uint32_t wanted = COPY_OF(entry->checksum);
-	uint32_t found;
 	char text[256];
 
 	if (section == KMEM_SECTION_HOLDERS) // the launcher's: capture_holders.c checks it
@@ -123,7 +122,9 @@ check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, 
 			                capture_section_names[section], chunk);
 		return true;
 	}
-	found = kmem_checksum(KMEM_CHECKSUM_START, bytes, KMEM_CHUNK_BYTES);
+
+	uint32_t found = kmem_checksum(KMEM_CHECKSUM_START, bytes, KMEM_CHUNK_BYTES);
+
 	if (found == wanted && COPY_OF(entry->is_sealed) == 1)
 		return true;
 	(void)snprintf(
@@ -163,11 +164,12 @@ read_released(const struct capture *capture, int fd, uint32_t count, uint64_t ch
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES;
-		size_t bytes;
 
 		if (capture_head_directory(capture)[i].section != KMEM_SECTION_SITES)
 			continue;
-		bytes = read_at(fd, sites, chunk_bytes(capture, offset), offset);
+
+		size_t bytes = read_at(fd, sites, chunk_bytes(capture, offset), offset);
+
 		for (size_t k = 0; k < bytes / sizeof(*sites); k++)
 			released[done + k] = (struct released){ COPY_OF(sites[k].freed_bytes), COPY_OF(sites[k].freed_count) };
 		done += SITES_PER_CHUNK;
@@ -327,11 +329,12 @@ static struct capture *
 capture_new(const char *path, bool is_salvage)
 {
 	struct capture *capture = memory_zeroed(1, sizeof(*capture));
-	const char *slash;
 
 	capture->path = memory_text(path);
 	text_clean(capture->path, strlen(capture->path));
-	slash = strrchr(capture->path, '/');
+
+	const char *slash = strrchr(capture->path, '/');
+
 	capture->name = slash != NULL ? slash + 1 : capture->path;
 	capture->is_salvage = is_salvage;
 	capture->damages = memory_zeroed(CAPTURE_DAMAGES_MAX, sizeof(char *));
@@ -362,7 +365,6 @@ capture_close(struct capture *capture)
 bool
 capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail)
 {
-	struct capture *capture;
 	bool wants_again = true;
 	bool is_good = true;
 	uid_t owner;
@@ -370,7 +372,9 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 
 	if (fd < 0)
 		return false;
-	capture = capture_new(path, is_salvage);
+
+	struct capture *capture = capture_new(path, is_salvage);
+
 	if (capture == NULL) {
 		(void)close(fd);
 		return fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
@@ -396,15 +400,15 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 bool
 capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, uid_t *owner, struct fail *fail)
 {
-	struct capture *capture;
-	bool is_good;
 	int fd = open_regular(path, owner, fail);
 
 	if (fd < 0)
 		return false;
-	capture = capture_new(path, is_salvage);
-	is_good = capture != NULL ? capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
-	                          : fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
+
+	struct capture *capture = capture_new(path, is_salvage);
+	bool is_good = capture != NULL
+	                   ? capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
+	                   : fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
 	if (is_good) {
 		memcpy(identity, &capture->header->identity, sizeof(*identity));
 		clean_identity(identity);

@@ -45,11 +45,12 @@ cell_texts_read(const char *capture_path, cell_text_taker *take, void *owner, st
 	unsigned number = 0;
 	unsigned bad_count = 0;
 	unsigned first_bad = 0;
-	int file;
 
 	(void)snprintf(path, sizeof(path), "%.*s" FILE_NAME, slash != NULL ? (int)(slash + 1 - capture_path) : 0,
 	               capture_path);
-	file = regular_file_open(path, O_RDONLY | O_NOFOLLOW, &status);
+
+	int file = regular_file_open(path, O_RDONLY | O_NOFOLLOW, &status);
+
 	if (file < 0 && errno == ENOENT)
 		return true;
 	if (file < 0)

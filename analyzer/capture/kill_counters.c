@@ -72,13 +72,13 @@ kill_counters_room_of_all(const struct kmem_identity *identity, uint64_t file_by
 	};
 	const char *owner = identity->limit_path[0] != '\0' ? identity->limit_path : identity->cgroup_path;
 	uint32_t version = identity->cgroup_version;
-	uint64_t limit;
-	uint64_t used;
 
 	if (version != 1 && version != 2)
 		return UINT64_MAX;
-	limit = number_in(owner, names[version][0], NULL);
-	used = number_in(owner, names[version][1], NULL);
+
+	uint64_t limit = number_in(owner, names[version][0], NULL);
+	uint64_t used = number_in(owner, names[version][1], NULL);
+
 	if (limit == UINT64_MAX || used == UINT64_MAX ||
 	    (file_bytes < MANY_FILES_BYTES && (version != 2 || !are_killed_together(identity, owner))))
 		return UINT64_MAX;

@@ -37,13 +37,14 @@ start_of(const char *name)
 	char text[2048];
 	char state;
 	uint64_t start_ticks;
-	const char *after_name;
 
 	if (read_text(TEXT(48, "/proc/%.20s/stat", name), text, sizeof(text)) == 0)
 		return NOT_RUNNING;
 
 	/* The name in parentheses may hold anything; field 22 counts from its last parenthesis. */
-	after_name = strrchr(text, ')');
+
+	const char *after_name = strrchr(text, ')');
+
 	if (after_name == NULL ||
 	    sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
 	           &state, &start_ticks) != 2)

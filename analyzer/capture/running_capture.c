@@ -36,11 +36,12 @@ static char *
 capture_in(char *line)
 {
 	char *path = strchr(line, '/');
-	size_t length;
 
 	if (path == NULL)
 		return NULL;
-	length = strcspn(path, "\n");
+
+	size_t length = strcspn(path, "\n");
+
 	path[length] = '\0';
 	return length > 5 && strcmp(path + length - 5, ".kmem") == 0 ? path : NULL;
 }

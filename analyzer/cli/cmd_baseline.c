@@ -47,12 +47,13 @@ write_baseline(const struct baseline *baseline, const char *wanted, struct fail 
 {
 	OWNED char *path = baseline_is_folder(wanted) ? baseline_path_in(wanted, baseline->platform) : memory_text(wanted);
 	struct output_file *file;
-	bool is_done;
 
 	if (baseline_is_folder(wanted))
 		(void)make_folders(wanted, 0777); // where it cannot be made, the file says so
 	file = output_open(path, fail);
-	is_done = file != NULL;
+
+	bool is_done = file != NULL;
+
 	if (is_done) {
 		baseline_write(baseline, output_stream(file));
 		is_done = output_close(file, fail);

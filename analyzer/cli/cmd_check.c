@@ -102,7 +102,6 @@ repeat_of(const struct options *options, const struct baseline *after)
 	OWNED char *words = NULL;
 	size_t bytes;
 	FILE *stream = memory_stream(&words, &bytes);
-	OWNED char *joined = NULL;
 	OWNED char *given = joined_words(options->command_line);
 	const char *program = given[0] != '\0' ? given : after->command;
 	char *text;
@@ -115,7 +114,9 @@ repeat_of(const struct options *options, const struct baseline *after)
 			i += !has_value;
 	}
 	memory_stream_close(stream);
-	joined = shell_words_join(words, bytes);
+
+	OWNED char *joined = shell_words_join(words, bytes);
+
 	if (program[0] == '\0')
 		text = memory_text("");
 	else
@@ -169,7 +170,6 @@ is_long_enough(const struct checking *checking, struct check *check, int *status
 static bool
 is_matched(const struct checking *checking, struct check *check, int *status, struct fail *fail)
 {
-
 	if (check->unmatched_count == 0 || checking->config->unmatched == CONFIG_PASS || check->ended_badly != NULL)
 		return true;
 	return follow(checking->config->unmatched, EXIT_USAGE, TEXT(256, "%.200s", check->unmatched), check, status, fail);
@@ -428,13 +428,14 @@ static bool
 write_template(const struct options *options, struct fail *fail)
 {
 	const char *path = options->config != NULL ? options->config : CONFIG_FILE_DEFAULT;
-	struct output_file *file;
 
 	if (options->argument_count != 0)
 		return fail_set(fail, EXIT_USAGE, "check: --init takes no runs: it writes %s", path);
 	if (!options->is_forced && access(path, F_OK) == 0)
 		return fail_set(fail, EXIT_USAGE, "check: --init: %s is there already: --force writes it anew", path);
-	file = output_open(path, fail);
+
+	struct output_file *file = output_open(path, fail);
+
 	if (file == NULL)
 		return false;
 	config_template(output_stream(file));
@@ -473,7 +474,6 @@ check_all(struct checking *checking, int *status, struct fail *fail)
 {
 	const struct options *options = checking->options;
 	char day[16];
-	bool is_done;
 
 	if (options->formats != NULL && !check_outputs_write(NULL, options->formats, fail))
 		return false;
@@ -482,7 +482,9 @@ check_all(struct checking *checking, int *status, struct fail *fail)
 	checking->config = config_read(options->config, today(day), fail);
 	if (checking->config == NULL)
 		return false;
-	is_done = has_something_to_judge(options, checking->config, fail) && check_runs(checking, status, fail);
+
+	bool is_done = has_something_to_judge(options, checking->config, fail) && check_runs(checking, status, fail);
+
 	config_free(checking->config);
 	forget_ends(&checking->ends);
 	free(checking->recorded.sessions);

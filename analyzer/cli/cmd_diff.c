@@ -115,12 +115,13 @@ read_side(const struct options *options, const struct chosen *chosen, struct fai
 	const struct report_options rows = { .top = UINT64_MAX };
 	const char *path = chosen->file != NULL ? chosen->file : chosen->path;
 	struct model_options wanted = cmd_report_model_options(options, path, chosen->session);
-	struct model *model;
 	struct diff_side *side = NULL;
 	struct report *report = NULL;
 
 	wanted.at = chosen->at;
-	model = model_load(&wanted, fail);
+
+	struct model *model = model_load(&wanted, fail);
+
 	if (model != NULL && (options->is_salvage || cmd_report_is_whole(model, path, fail)) &&
 	    cmd_report_check_project(model, options->project, fail))
 		report = report_build(model, &rank_sites, &rows, fail);
@@ -174,7 +175,6 @@ cmd_diff(const struct options *options, int *status, struct fail *fail)
 	struct chosen chosen[2] = { { .argument = NULL }, { .argument = NULL } };
 	struct diff_side *before = NULL;
 	struct diff_side *after = NULL;
-	bool is_done;
 
 	progress_allow();
 	(void)status;
@@ -182,9 +182,10 @@ cmd_diff(const struct options *options, int *status, struct fail *fail)
 		return fail_set(fail, EXIT_USAGE, "diff: --by \"%s\": expected line or function", options->by);
 	if (options->is_json && options->is_markdown)
 		return fail_set(fail, EXIT_USAGE, "diff: give --json or --markdown, not both");
-	is_done = options->argument_count == 1 ? choose_sessions(options, chosen, fail)
-	                                       : choose(options, options->arguments[0], &chosen[0], fail) &&
-	                                             choose(options, options->arguments[1], &chosen[1], fail);
+
+	bool is_done = options->argument_count == 1 ? choose_sessions(options, chosen, fail)
+	                                            : choose(options, options->arguments[0], &chosen[0], fail) &&
+	                                                  choose(options, options->arguments[1], &chosen[1], fail);
 	before = is_done ? read_side(options, &chosen[0], fail) : NULL;
 	after = before != NULL ? read_side(options, &chosen[1], fail) : NULL;
 	is_done = after != NULL && check_domain(options, before, after, fail) && show(options, before, after, fail);

@@ -62,7 +62,6 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 {
 	struct model_options wanted = cmd_report_model_options(options, capture, session);
 	char path[RUNNING_CAPTURE_PATH_BYTES];
-	struct model *model;
 
 	if (running_capture_is_process(capture)) {
 		if (!running_capture_path(options->command->name, capture, path, fail))
@@ -70,7 +69,9 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 		wanted.capture = path;
 	}
 	progress_allow();
-	model = model_load(&wanted, fail);
+
+	struct model *model = model_load(&wanted, fail);
+
 	if (model == NULL)
 		return NULL;
 	if (model->capture_damage_count != 0)
@@ -110,7 +111,6 @@ tell_guard(const struct options *options, struct report *report, const struct mo
 {
 	const struct report_options rows = { .top = UINT64_MAX };
 	struct model_options wanted = cmd_report_model_options(options, NULL, NULL);
-	struct report *of_then;
 
 	*then = NULL;
 	wanted.is_at_guard = true;
@@ -122,7 +122,9 @@ tell_guard(const struct options *options, struct report *report, const struct mo
 	if (wanted.capture == NULL)
 		return true;
 	*then = model_load(&wanted, fail);
-	of_then = *then != NULL ? report_build(*then, &rank_sites, &rows, fail) : NULL;
+
+	struct report *of_then = *then != NULL ? report_build(*then, &rank_sites, &rows, fail) : NULL;
+
 	if (of_then != NULL)
 		report_tell_guard(report, of_then);
 	return of_then != NULL;

@@ -37,15 +37,15 @@ set_extension(const char *self)
 
 	for (size_t i = 0; i < COUNT_OF(places); i++) {
 		char real[PATH_MAX];
-		OWNED char *list = NULL;
 
 		if (realpath(TEXT(PATH_MAX + 64, "%.*s%s", (int)(strrchr(self, '/') + 1 - self), self, places[i]), real) ==
 		    NULL)
 			continue;
 		if (access(TEXT(PATH_MAX + 32, "%s/kmemshim/__init__.py", real), R_OK) != 0)
 			continue;
-		list = memory_printed("%s%s%s", real, present != NULL && present[0] != '\0' ? ":" : "",
-		                      present != NULL ? present : "");
+
+		OWNED char *list = memory_printed("%s%s%s", real, present != NULL && present[0] != '\0' ? ":" : "",
+		                                  present != NULL ? present : "");
 		(void)setenv("PYTHONPATH", list, 1);
 		return true;
 	}
@@ -88,14 +88,16 @@ static void
 publish(const char *folder, const char *text)
 {
 	FILE *file;
-	bool is_written;
-	int error;
 
 	const char *path = TEXT(PATH_MAX + sizeof(verdict_name), "%s/%s", folder, verdict_name);
 	file = fopen(path, "we");
-	is_written = file != NULL && fputs(text, file) >= 0;
+
+	bool is_written = file != NULL && fputs(text, file) >= 0;
+
 	is_written = file != NULL && fclose(file) == 0 && is_written;
-	error = errno;
+
+	int error = errno;
+
 	(void)fputs(text, stderr);
 	if (is_written) {
 		(void)fprintf(stderr, "kmemshim: this verdict is also in %s\n", path);

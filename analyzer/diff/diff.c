@@ -352,7 +352,6 @@ say_row(const struct diff *diff, const struct scope *scope, const struct diff_ro
 static void
 say_doubtful(const struct rest *rest, FILE *stream)
 {
-
 	(void)fprintf(stream, "%s %s in small Python objects (estimated, \302\261%s)",
 	              UNITS_BYTES(magnitude(rest->doubtful_change)), more_or_less(rest->doubtful_change),
 	              UNITS_BYTES(rest->doubtful_error_bytes));
@@ -364,10 +363,10 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	const struct diff_row *named[NAMED_MOST];
 	size_t count = find_most(diff, scope, named);
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
-	struct rest rest;
 	uint64_t first = count != 0 ? magnitude(change_of(scope, named[0])) : 0;
 
-	rest = rest_of(diff, scope, named, count);
+	struct rest rest = rest_of(diff, scope, named, count);
+
 	/* A second one that is small beside the first is one of the rest. */
 	if (count == NAMED_MOST && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
 		rest = rest_of(diff, scope, named, count = 1);

@@ -53,9 +53,6 @@ keep_place(struct diff_side *side, const struct report_line *line, bool has_numb
 {
 	const struct report_place *where = &line->where;
 	char text[PLACE_TEXT_BYTES];
-	OWNED char *place = NULL;
-	size_t bytes;
-	OWNED char *whole = NULL;
 
 	if (is_module(line)) {
 		(void)snprintf(text, sizeof(text), "import %s", line->import);
@@ -64,10 +61,13 @@ keep_place(struct diff_side *side, const struct report_line *line, bool has_numb
 	}
 	if (line->is_start_up)
 		return keep(side, "interpreter start-up");
-	place = place_whole(where->file, has_number ? where->line : 0, where->function, where->module,
-	                    has_number ? where->offset : 0);
-	bytes = strlen(place) + strlen(where->relation) + sizeof(" []");
-	whole = memory_zeroed(bytes, 1);
+
+	OWNED char *place = place_whole(where->file, has_number ? where->line : 0, where->function, where->module,
+	                                has_number ? where->offset : 0);
+
+	size_t bytes = strlen(place) + strlen(where->relation) + sizeof(" []");
+	OWNED char *whole = memory_zeroed(bytes, 1);
+
 	(void)snprintf(whole, bytes, where->relation[0] != '\0' ? "%s [%s]" : "%s%s", place, where->relation);
 	return keep(side, whole);
 }

@@ -33,7 +33,6 @@ add(FILE *stream, const char *format, ...)
 static void
 add_leak(const struct diff_row *row, FILE *stream)
 {
-
 	const char *then = UNITS_BYTES(row->then.leaking_bytes);
 	const char *now = UNITS_BYTES(row->now.leaking_bytes);
 	if (row->then.leaking_bytes != 0 && row->now.leaking_bytes != 0 && strcmp(then, now) == 0)

@@ -12,14 +12,12 @@
 static void
 put_bytes(uint64_t bytes, FILE *stream)
 {
-
 	(void)fprintf(stream, " %s |", UNITS_BYTES(bytes));
 }
 
 static void
 put_change(int64_t change, FILE *stream)
 {
-
 	(void)fprintf(stream, " %s |", diff_change_text(change, DIFF_CHANGE_ROOM));
 }
 

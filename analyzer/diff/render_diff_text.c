@@ -26,7 +26,6 @@ put_side(const char *name, const struct diff_side *side, FILE *stream)
 static void
 put_figures(uint64_t then, uint64_t now, FILE *stream)
 {
-
 	(void)fprintf(stream, "%10s %10s %10s", diff_change_text((int64_t)(now - then), DIFF_CHANGE_ROOM),
 	              UNITS_BYTES(then), UNITS_BYTES(now));
 }

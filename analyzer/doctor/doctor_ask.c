@@ -34,12 +34,13 @@ doctor_ask(const char *const *words, const char *preload, void (*take)(void *con
 	size_t room = 0;
 	int pipe_ends[2];
 	FILE *lines;
-	pid_t pid;
 
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return;
 	(void)fflush(NULL);
-	pid = fork();
+
+	pid_t pid = fork();
+
 	if (pid == 0)
 		become(words, preload, pipe_ends);
 	(void)close(pipe_ends[1]);

@@ -130,12 +130,12 @@ check_pids(struct doctor *doctor, const struct kmem_identity *identity)
 {
 	char folder[PATH_MAX];
 	char owner[PATH_MAX];
-	uint64_t limit;
-	uint64_t used;
 
 	find_pids_folder(identity, folder);
-	limit = find_smallest(folder, "pids.max", owner);
-	used = limit != UINT64_MAX ? number_in(owner, "pids.current") : UINT64_MAX;
+
+	uint64_t limit = find_smallest(folder, "pids.max", owner);
+	uint64_t used = limit != UINT64_MAX ? number_in(owner, "pids.current") : UINT64_MAX;
+
 	if (limit != UINT64_MAX && used != UINT64_MAX && (used >= limit || limit - used < PIDS_FEW))
 		doctor_add(
 			doctor, DOCTOR_NOTE, "process limit",

@@ -51,11 +51,12 @@ consider(struct user *user, const char *path, bool is_own)
 {
 	bool has_static_runtime = false;
 	struct doctor_elf elf;
-	bool is_user;
 
 	if (!doctor_elf_read(path, &elf))
 		return;
-	is_user = elf.cuda_runtime[0] != '\0' || elf.needs_cuda_driver;
+
+	bool is_user = elf.cuda_runtime[0] != '\0' || elf.needs_cuda_driver;
+
 	/* The others look the driver up by its name. To read a whole file takes time: only where one may expect it. */
 	if (!is_user && (is_own || strstr(place_base(path), "cuda") != NULL || strstr(place_base(path), "xla") != NULL)) {
 		is_user = doctor_elf_has_text(path, DRIVER);

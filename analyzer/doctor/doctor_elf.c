@@ -100,7 +100,6 @@ doctor_elf_read(const char *path, struct doctor_elf *elf)
 	Elf_Scn *section = NULL;
 	Elf *opened;
 	size_t names;
-	bool is_elf;
 
 	*elf = (struct doctor_elf){ .size_bytes = 0 };
 	if (file < 0)
@@ -108,7 +107,9 @@ doctor_elf_read(const char *path, struct doctor_elf *elf)
 	elf->size_bytes = (uint64_t)status.st_size;
 	(void)elf_version(EV_CURRENT);
 	opened = elf_begin(file, ELF_C_READ_MMAP, NULL);
-	is_elf = opened != NULL && elf_kind(opened) == ELF_K_ELF && elf_getshdrstrndx(opened, &names) == 0;
+
+	bool is_elf = opened != NULL && elf_kind(opened) == ELF_K_ELF && elf_getshdrstrndx(opened, &names) == 0;
+
 	while (is_elf && (section = elf_nextscn(opened, section)) != NULL) {
 		GElf_Shdr header;
 		const char *name;
@@ -139,7 +140,6 @@ doctor_elf_has_text(const char *path, const char *text)
 	struct stat status;
 	int file = regular_file_open(path, O_RDONLY, &status);
 	void *bytes = MAP_FAILED;
-	bool is_found;
 
 	if (file < 0)
 		return false;
@@ -148,7 +148,9 @@ doctor_elf_has_text(const char *path, const char *text)
 	(void)close(file);
 	if (bytes == MAP_FAILED)
 		return false;
-	is_found = memmem(bytes, (size_t)status.st_size, text, strlen(text)) != NULL;
+
+	bool is_found = memmem(bytes, (size_t)status.st_size, text, strlen(text)) != NULL;
+
 	(void)munmap(bytes, (size_t)status.st_size);
 	return is_found;
 }

@@ -95,11 +95,12 @@ static bool
 try_mapping(int file)
 {
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-	void *mapping;
 
 	if (ftruncate(file, (off_t)bytes) != 0)
 		return false;
-	mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	void *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
 	if (mapping == MAP_FAILED)
 		return false;
 	(void)munmap(mapping, bytes);
@@ -112,10 +113,10 @@ try_file(struct doctor *doctor, bool is_in_memory)
 {
 	const char *trouble;
 	bool is_well = false;
-	int file;
 
 	const char *path = TEXT(PATH_MAX + 40, "%s/.doctor.%ld", doctor->folder, (long)getpid());
-	file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
 	if (file < 0)
 		return true; // the trial run will say why
 	(void)unlink(path);
@@ -135,7 +136,6 @@ static void
 check_folder(struct doctor *doctor, const char *folder, bool is_named)
 {
 	struct statfs system;
-	uint64_t room;
 	struct fail fail;
 	uid_t owner;
 
@@ -158,7 +158,8 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 	}
 	const char *why_mapped = launcher_memory_why_not(doctor->folder);
 
-	room = system.f_bavail * (uint64_t)system.f_bsize;
+	uint64_t room = system.f_bavail * (uint64_t)system.f_bsize;
+
 	for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++) {
 		if ((unsigned long)system.f_type == file_systems[i].type && !(file_systems[i].is_mapped && why_mapped == NULL))
 			doctor_add(doctor, file_systems[i].level, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
@@ -196,11 +197,12 @@ check_command(struct doctor *doctor)
 	char found[PATH_MAX];
 	char path[PATH_MAX];
 	size_t tail = sizeof(inside_wheel) - 1;
-	size_t length;
 	char next[PATH_MAX + 120];
 
 	program_own(self);
-	length = strlen(self);
+
+	size_t length = strlen(self);
+
 	if (!program_find("kmemshim", found)) {
 		if (length <= tail || strcmp(self + length - tail, inside_wheel) != 0)
 			return;

@@ -36,7 +36,6 @@ read_version(const char *path, char version[VERSION_BYTES])
 	struct stat status;
 	int file = regular_file_open(path, O_RDONLY, &status);
 	const char *bytes = MAP_FAILED;
-	const char *found;
 
 	version[0] = '\0';
 	if (file < 0)
@@ -46,7 +45,9 @@ read_version(const char *path, char version[VERSION_BYTES])
 	(void)close(file);
 	if (bytes == MAP_FAILED)
 		return;
-	found = memmem(bytes, (size_t)status.st_size, KMEMSHIM_VERSION_MARK, sizeof(KMEMSHIM_VERSION_MARK) - 1);
+
+	const char *found = memmem(bytes, (size_t)status.st_size, KMEMSHIM_VERSION_MARK, sizeof(KMEMSHIM_VERSION_MARK) - 1);
+
 	if (found != NULL) {
 		size_t left = (size_t)(bytes + status.st_size - found);
 

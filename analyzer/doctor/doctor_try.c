@@ -43,11 +43,12 @@ run(struct launch *launch, char *said, size_t room, struct fail *fail)
 	int kept = memfd_create("doctor", MFD_CLOEXEC);
 	int own = dup(STDERR_FILENO);
 	ssize_t length = 0;
-	bool is_done;
 
 	if (kept >= 0 && own >= 0)
 		(void)dup2(kept, STDERR_FILENO);
-	is_done = launcher_run(launch, fail);
+
+	bool is_done = launcher_run(launch, fail);
+
 	if (kept >= 0 && own >= 0) {
 		(void)dup2(own, STDERR_FILENO);
 		length = pread(kept, said, room - 1, 0);
@@ -64,7 +65,6 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 	const struct model_options options = { .capture = folder };
 	struct fail fail;
 	struct model *model = model_load(&options, &fail);
-	const struct model_process *process;
 
 	if (model == NULL || model->process_count == 0) {
 		doctor_add(doctor, DOCTOR_PROBLEM, name, "run it with KMEMSHIM_LOG=debug and read the messages",
@@ -73,7 +73,9 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 		model_free(model);
 		return;
 	}
-	process = &model->processes[0];
+
+	const struct model_process *process = &model->processes[0];
+
 	for (size_t i = 0; i < process->note_count; i++) {
 		/* One that could not be read is tried again at the next stack. */
 		if (i == 0 || strcmp(process->notes[i], process->notes[i - 1]) != 0)

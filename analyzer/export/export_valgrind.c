@@ -119,7 +119,6 @@ gather_points(const struct report *report, struct stacks *stacks)
 		struct report_site site = report_site(report, i);
 		uint32_t count = site.of.frame_count;
 		struct point *point;
-		size_t bytes;
 
 		if (!export_is_memory(report, site.of.domain))
 			continue;
@@ -132,7 +131,9 @@ gather_points(const struct report *report, struct stacks *stacks)
 			frames[n + 1] = word_of(stacks, export_frame_text(&frame, text))->number;
 		}
 		count = count != 0 ? count + 1 : 2;
-		bytes = count * sizeof(*frames);
+
+		size_t bytes = count * sizeof(*frames);
+
 		HASH_FIND(hh, points, frames, bytes, point);
 		if (point == NULL) {
 			point = memory_zeroed(1, sizeof(*point));

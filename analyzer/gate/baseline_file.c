@@ -267,9 +267,9 @@ char *
 baseline_path_in(const char *folder, const char *platform)
 {
 	size_t length = strlen(folder);
-	char *path;
 
-	path = memory_printed("%s%s%s.json", folder, length != 0 && folder[length - 1] == '/' ? "" : "/", platform);
+	char *path = memory_printed("%s%s%s.json", folder, length != 0 && folder[length - 1] == '/' ? "" : "/", platform);
+
 	return path;
 }
 
@@ -291,12 +291,13 @@ struct baseline *
 baseline_read(const char *path, struct fail *fail)
 {
 	struct baseline *baseline;
-	json_t *root;
 	int file = branch_file_is(path) ? branch_file_open(path, fail) : open_file(path, fail);
 
 	if (file < 0)
 		return NULL;
-	root = json_read_file(file, path, fail);
+
+	json_t *root = json_read_file(file, path, fail);
+
 	if (root == NULL)
 		return NULL;
 	baseline = memory_zeroed(1, sizeof(*baseline));

@@ -38,12 +38,13 @@ static bool
 append(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
 {
 	FILE *stream = fopen(path, "ae");
-	bool is_written;
 
 	if (stream == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
 	output->render(check, stream);
-	is_written = ferror(stream) == 0;
+
+	bool is_written = ferror(stream) == 0;
+
 	if (fclose(stream) != 0 || !is_written)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
 	return true;
@@ -52,8 +53,6 @@ append(const struct check *check, const struct check_output *output, const char 
 static bool
 write_output(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
 {
-	struct output_file *file;
-
 	if (path[0] == '\0' && output->environment != NULL && getenv(output->environment) != NULL)
 		path = getenv(output->environment);
 	if (path[0] == '\0') {
@@ -62,7 +61,9 @@ write_output(const struct check *check, const struct check_output *output, const
 	}
 	if (output->is_appended)
 		return append(check, output, path, fail);
-	file = output_open(path, fail);
+
+	struct output_file *file = output_open(path, fail);
+
 	if (file == NULL)
 		return false;
 	output->render(check, output_stream(file));

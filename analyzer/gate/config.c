@@ -241,8 +241,6 @@ static bool
 is_date(const char *text)
 {
 	static const char shape[] = "dddd-dd-dd";
-	int month;
-	int day;
 
 	if (strlen(text) != strlen(shape))
 		return false;
@@ -250,8 +248,10 @@ is_date(const char *text)
 		if (shape[i] == 'd' ? !isdigit((unsigned char)text[i]) : text[i] != shape[i])
 			return false;
 	}
-	month = atoi(text + 5);
-	day = atoi(text + 8);
+
+	int month = atoi(text + 5);
+	int day = atoi(text + 8);
+
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
@@ -437,7 +437,6 @@ config_read(const char *path, const char *today, struct fail *fail)
 	const char *wanted = path != NULL ? path : CONFIG_FILE_DEFAULT;
 	int file = regular_file_open(wanted, O_RDONLY, NULL);
 	struct reading reading = { .today = today, .fail = fail };
-	bool is_done;
 
 	if (file < 0 && path == NULL && errno == ENOENT)
 		return config_new("");
@@ -446,7 +445,9 @@ config_read(const char *path, const char *today, struct fail *fail)
 		return NULL;
 	}
 	reading.config = config_new(wanted);
-	is_done = yaml_read_file(file, reading.config->path, &reading.yaml, fail) && take_all(&reading);
+
+	bool is_done = yaml_read_file(file, reading.config->path, &reading.yaml, fail) && take_all(&reading);
+
 	yaml_read_free(&reading.yaml);
 	if (is_done)
 		return reading.config;
@@ -469,10 +470,10 @@ config_free(struct config *config)
 static char *
 trimmed(char *line)
 {
-	size_t length;
-
 	line += strspn(line, " \t");
-	length = strlen(line);
+
+	size_t length = strlen(line);
+
 	while (length > 0 && isspace((unsigned char)line[length - 1]))
 		line[--length] = '\0';
 	return *line == '#' ? line + length : line;

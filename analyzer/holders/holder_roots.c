@@ -98,12 +98,13 @@ outermost_local(const struct process_look *look, struct process_modules *modules
 	for (size_t i = 0; i < search->edge_count; i++) {
 		const struct holder_edge *edge = &search->edges[i];
 		const struct holder_node *node = &search->nodes[edge->from];
-		const struct symbol_local *local;
 		size_t depth;
 
 		if (edge->to != best->to || edge->value != best->value || edge->is_gone || !is_of_stack(node))
 			continue;
-		local = local_of(look, modules, node, locals, &depth);
+
+		const struct symbol_local *local = local_of(look, modules, node, locals, &depth);
+
 		if (local == NULL || depth <= found_depth)
 			continue;
 		found = local;

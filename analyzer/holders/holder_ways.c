@@ -93,7 +93,6 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	const struct holder_node *node = &search->nodes[nodes[i]];
 	const struct holder_edge *edge = &search->edges[edges[i - 1]];
 	struct python_objects *python = search->python;
-	bool is_buffer;
 
 	*step = (struct step){ .node = node, .items = UINT64_MAX, .blocks = 1 };
 	step->last = (struct word_place){ edge->at - node->start, edge->value - search->nodes[nodes[i - 1]].start };
@@ -111,8 +110,9 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	python_objects_type_name(node->object.type, step->type);
 	step->is_dict = node->object.type->kind == PYTHON_DICT;
 	step->items = python_objects_items(python, &node->object);
-	is_buffer = search->nodes[nodes[i - 1]].object.type == NULL &&
-	            python_objects_is_buffer(python, &node->object, edge->at);
+
+	bool is_buffer = search->nodes[nodes[i - 1]].object.type == NULL &&
+	                 python_objects_is_buffer(python, &node->object, edge->at);
 	step->grown_site = is_buffer ? search->nodes[nodes[i - 1]].site : 0;
 	step->is_storage = is_buffer && i == 1;
 	python_objects_edge(python, &node->object, edge->at, is_buffer && i > 1 ? search->edges[edges[i - 2]].at : 0,
@@ -571,11 +571,12 @@ choose_top(const struct holder_search *search, const uint32_t *nodes, size_t cou
 
 	for (size_t i = 1; i < count; i++) {
 		const struct holder_node *node = &search->nodes[nodes[i]];
-		size_t same;
 
 		if (node->owner != HOLDER_NONE)
 			continue;
-		same = SUM_OF(other, nodes, count, is_of_one_kind(node, &search->nodes[*other]));
+
+		size_t same = SUM_OF(other, nodes, count, is_of_one_kind(node, &search->nodes[*other]));
+
 		if (same <= fewest) {
 			fewest = same;
 			top = i;
@@ -604,19 +605,18 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
           bool is_lost)
 {
 	char *begin = words->text + strlen(words->text);
-	size_t found_count;
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	uint32_t found[LOST_NODES];
 	uint32_t above[LOST_NODES];
 	uint32_t nodes[CHAIN_MAX];
 	uint32_t edges[CHAIN_MAX];
 	size_t count = 0;
-	size_t at;
 	uint32_t path[CHAIN_MAX];
 	size_t length = 0;
 
-	found_count = find_above(search, sample, found, above);
-	at = is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count);
+	size_t found_count = find_above(search, sample, found, above);
+	size_t at = is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count);
+
 	/* Down to the sample; then the other way round. */
 	for (; above[at] != HOLDER_NONE && length < CHAIN_MAX - 1; length++) {
 		path[length] = above[at];
@@ -706,7 +706,6 @@ void
 holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with, struct holder_way *way)
 {
 	struct chain *chain = memory_zeroed(1, sizeof(*chain));
-	const struct step *container;
 	uint32_t root = sample;
 
 	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root_edge = HOLDER_NONE };
@@ -725,7 +724,9 @@ holder_way_read(struct holder_search *search, uint32_t sample, const struct hold
 	read_chain(search, sample, chain);
 	way->text = text_of(search, chain, with, sample, false, &way->has_root_text);
 	way->key = text_of(search, chain, with, sample, true, &way->has_root_text);
-	container = container_of(chain);
+
+	const struct step *container = container_of(chain);
+
 	if (container != NULL) {
 		memcpy(way->container, container->type, sizeof(way->container));
 		way->items = container->items;

@@ -635,7 +635,6 @@ bool
 live_blocks_mark(struct live_blocks *blocks, const struct live_block *block)
 {
 	uint64_t bit;
-	uint64_t *bits;
 
 	if (live_blocks_is_marked(blocks, block))
 		return false;
@@ -643,7 +642,9 @@ live_blocks_mark(struct live_blocks *blocks, const struct live_block *block)
 		blocks->extras[block->extra - 1].is_marked = true;
 		return true;
 	}
-	bits = bits_of(leaf_of(blocks, block)->marks, block->addr, &bit);
+
+	uint64_t *bits = bits_of(leaf_of(blocks, block)->marks, block->addr, &bit);
+
 	*bits |= bit;
 	return true;
 }
@@ -665,12 +666,13 @@ void
 live_blocks_unlist(struct live_blocks *blocks, const struct live_block *block)
 {
 	uint64_t bit;
-	uint64_t *bits;
 
 	if (block->extra != 0) {
 		blocks->extras[block->extra - 1].is_gone = true;
 		return;
 	}
-	bits = bits_of(leaf_of(blocks, block)->starts, block->addr, &bit);
+
+	uint64_t *bits = bits_of(leaf_of(blocks, block)->starts, block->addr, &bit);
+
 	*bits &= ~bit;
 }

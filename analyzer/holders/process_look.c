@@ -83,10 +83,10 @@ static bool
 open_stopped(const char *command, const struct stopped_process *process, const char *capture, uint64_t wait_ns,
              struct process_look *look, struct fail *fail)
 {
-	bool is_open;
-
 	*look = (struct process_look){ .process = *process, .program_addr = program_addr(process->pid) };
-	is_open = process_memory_open(command, process->pid, &look->memory, fail);
+
+	bool is_open = process_memory_open(command, process->pid, &look->memory, fail);
+
 	if (is_open && capture != NULL && !has_mapped(&look->memory, capture))
 		is_open = process_look_refuse_other(command, process->pid, fail);
 	return read_blocks(command, is_open, wait_ns, look, fail);

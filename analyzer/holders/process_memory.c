@@ -52,13 +52,14 @@ live_fetch_pages(void *context, const uint64_t *addrs, unsigned char *const *to,
 	const struct live *live = context;
 	struct iovec here[PROCESS_MEMORY_AHEAD];
 	struct iovec there[PROCESS_MEMORY_AHEAD];
-	ssize_t got;
 
 	for (size_t i = 0; i < count; i++) {
 		here[i] = (struct iovec){ to[i], PROCESS_MEMORY_PAGE };
 		there[i] = (struct iovec){ (void *)(uintptr_t)addrs[i], PROCESS_MEMORY_PAGE };
 	}
-	got = process_vm_readv(live->pid, here, count, there, count, 0);
+
+	ssize_t got = process_vm_readv(live->pid, here, count, there, count, 0);
+
 	return got > 0 ? (size_t)got / PROCESS_MEMORY_PAGE : 0;
 }
 
@@ -202,7 +203,6 @@ process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, size_
 	uint64_t starts[PROCESS_MEMORY_AHEAD];
 	unsigned char *to[PROCESS_MEMORY_AHEAD];
 	size_t wanted = 0;
-	size_t whole;
 
 	for (size_t i = 0; memory->fetch_pages != NULL && i < count; i++) {
 		uint64_t start = addrs[i] & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1);
@@ -215,7 +215,9 @@ process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, size_
 		to[wanted] = page->content;
 		starts[wanted++] = start;
 	}
-	whole = wanted != 0 ? memory->fetch_pages(memory->context, starts, to, wanted) : 0;
+
+	size_t whole = wanted != 0 ? memory->fetch_pages(memory->context, starts, to, wanted) : 0;
+
 	for (size_t i = whole; i < wanted; i++)
 		place_of(memory, starts[i])->addr = 0;
 }
@@ -352,13 +354,14 @@ scan_run(struct process_memory *memory, uint64_t start, uint64_t end, struct wor
 
 	while (start < end) {
 		uint64_t until = end - start < PROCESS_MEMORY_PIECE ? end : start + PROCESS_MEMORY_PIECE;
-		size_t got;
 
 		if (may_skip && memory->data.chunks != NULL && is_data(memory, start, until, &until)) {
 			start = until;
 			continue;
 		}
-		got = memory->fetch(memory->context, start, memory->piece, until - start);
+
+		size_t got = memory->fetch(memory->context, start, memory->piece, until - start);
+
 		memory->scanned_bytes += got;
 		if (may_skip)
 			is_ended = !scan_pages(memory, got / 8 * 8, start, wanted, visitor, context);

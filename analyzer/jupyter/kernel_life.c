@@ -249,7 +249,6 @@ read_life(const char *home, const char *name, struct kernel_life *life)
 {
 	enum life_state state;
 	struct fail fail;
-	json_t *root;
 
 	*life = (struct kernel_life){ .file = -1 };
 	(void)snprintf(life->folder, sizeof(life->folder), "%.2000s/%.1000s", home, name);
@@ -259,7 +258,8 @@ read_life(const char *home, const char *name, struct kernel_life *life)
 	if (life->file < 0)
 		return LIFE_UNREADABLE;
 
-	root = json_read_file(dup(life->file), path, &fail);
+	json_t *root = json_read_file(dup(life->file), path, &fail);
+
 	take_text(root, "connection_file", life->connection, sizeof(life->connection));
 	take_text(root, "notebook", life->notebook, sizeof(life->notebook));
 	take_text(root, "started", life->started, sizeof(life->started));

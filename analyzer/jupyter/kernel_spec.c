@@ -167,9 +167,6 @@ kernel_spec_free(struct kernel_spec *spec)
 static bool
 read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struct fail *fail)
 {
-	const json_t *arguments;
-	int file;
-
 	*spec = (struct kernel_spec){ .root = NULL };
 	(void)snprintf(spec->name, sizeof(spec->name), "%s", name);
 	if (snprintf(spec->folder, sizeof(spec->folder), "%s/%s", kernels, name) >= (int)sizeof(spec->folder)) {
@@ -177,7 +174,8 @@ read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struc
 		return false;
 	}
 	const char *path = TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", spec->folder, file_name);
-	file = regular_file_open(path, O_RDONLY, NULL);
+	int file = regular_file_open(path, O_RDONLY, NULL);
+
 	if (file < 0) {
 		int error = errno;
 
@@ -189,7 +187,9 @@ read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struc
 	errno = 0;
 	if (spec->root == NULL)
 		return false;
-	arguments = json_object_get(spec->root, "argv");
+
+	const json_t *arguments = json_object_get(spec->root, "argv");
+
 	for (size_t i = 0; i < json_array_size(arguments); i++) {
 		if (!json_is_string(json_array_get(arguments, i)))
 			arguments = NULL;
@@ -432,7 +432,6 @@ kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher)
 	json_t *metadata = json_object_get(spec->root, "metadata");
 	const char *title = kernel_spec_title(spec);
 	size_t length = strlen(title);
-	OWNED char *new_title = NULL;
 
 	for (; *launcher != NULL; launcher++)
 		(void)json_array_append_new(words, json_string(*launcher));
@@ -440,7 +439,9 @@ kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher)
 	(void)json_object_set_new(spec->root, "argv", words);
 	if (length >= sizeof(suffix) && strcmp(title + length - (sizeof(suffix) - 1), suffix) == 0)
 		length -= sizeof(suffix) - 1;
-	new_title = memory_printed("%.*s (kmemshim)", (int)length, title);
+
+	OWNED char *new_title = memory_printed("%.*s (kmemshim)", (int)length, title);
+
 	(void)json_object_set_new(spec->root, "display_name", json_string(new_title));
 	if (!json_is_object(metadata)) {
 		metadata = json_object();
@@ -463,7 +464,6 @@ bool
 kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[PATH_MAX], struct fail *fail)
 {
 	OWNED struct places *places = memory_zeroed(1, sizeof(*places));
-	bool is_known;
 
 	if (place == KERNEL_SPEC_OF_USER)
 		add_of_user(places);
@@ -471,7 +471,9 @@ kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[
 		add_of_environments(places);
 	else
 		add_place(places, prefix, "/share/jupyter/kernels");
-	is_known = places->count != 0;
+
+	bool is_known = places->count != 0;
+
 	if (is_known)
 		(void)snprintf(folder, PATH_MAX, "%s", places->paths[0]);
 	if (is_known)
@@ -488,19 +490,20 @@ copy_file(const char *from, const char *to, struct fail *fail)
 {
 	struct stat status;
 	int file = regular_file_open(from, O_RDONLY, &status);
-	struct output_file *output;
-	OWNED char *bytes = NULL;
-	ssize_t length;
 
 	if (file < 0 || status.st_size > PICTURE_MAX_BYTES) {
 		if (file >= 0)
 			(void)close(file);
 		return true; // a kernel without its logo is a kernel
 	}
-	bytes = memory_zeroed((size_t)status.st_size + 1, 1);
-	length = read(file, bytes, (size_t)status.st_size);
+
+	OWNED char *bytes = memory_zeroed((size_t)status.st_size + 1, 1);
+	ssize_t length = read(file, bytes, (size_t)status.st_size);
+
 	(void)close(file);
-	output = output_open(to, fail);
+
+	struct output_file *output = output_open(to, fail);
+
 	if (output != NULL && length > 0)
 		(void)fwrite(bytes, 1, (size_t)length, output_stream(output));
 	return output != NULL && output_close(output, fail);
@@ -522,7 +525,6 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
                   char written[PATH_MAX], struct fail *fail)
 {
 	struct kernel_spec present;
-	struct output_file *output;
 	bool is_there = read_spec(kernels, name, &present, fail);
 	bool is_others = is_there ? kernel_spec_wraps(&present) == NULL : errno != ENOENT;
 
@@ -539,7 +541,9 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
 		                strerror(errno));
 	if (!copy_pictures(spec->folder, written, fail))
 		return false;
-	output = output_open(TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", written, file_name), fail);
+
+	struct output_file *output = output_open(TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", written, file_name), fail);
+
 	if (output == NULL)
 		return false;
 	if (json_dumpf(spec->root, output_stream(output), JSON_INDENT(1)) == 0)

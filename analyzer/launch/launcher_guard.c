@@ -177,14 +177,15 @@ static void __attribute__((noreturn)) read_pids(const struct guard_task *task, c
 	FILE *lines = fdopen(pipe_end, "r");
 	char line[LINE_BYTES];
 	pid_t looker = -1;
-	int looks;
 	int status = 0;
 
 	(void)setpgid(0, 0); // keys at the terminal are the program's
 	(void)signal(SIGCHLD, SIG_DFL);
 	if (command == NULL)
 		read_looks(task, lines);
-	looks = start_looker(task, &looker);
+
+	int looks = start_looker(task, &looker);
+
 	while (lines != NULL && fgets(line, sizeof(line), lines) != NULL && strcmp(line, END "\n") != 0) {
 		bool is_guard = strchr(line, ' ') == NULL;
 

@@ -123,15 +123,15 @@ launcher_memory_open(const char *name)
 static void
 hold(const char *name)
 {
-	int file;
-
 	for (size_t i = 0; i < held_count; i++) {
 		if (strcmp(held[i].name, name) == 0)
 			return;
 	}
 	if (held_count == HELD_MAX)
 		return;
-	file = launcher_memory_open(name);
+
+	int file = launcher_memory_open(name);
+
 	if (file < 0)
 		return;
 	*MEMORY_NEXT(held, held_count, held_room) = (struct held){ .name = memory_text(name), .file = file };

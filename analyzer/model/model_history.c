@@ -128,7 +128,6 @@ model_add_history(struct build *build, struct capture *capture, const struct dom
 	size_t count;
 	OWNED struct kmem_history_point *from = capture_history(capture, process->is_alive, &count);
 	struct model_point *points;
-	uint64_t end_ns;
 
 	if (count == 0)
 		return;
@@ -145,7 +144,9 @@ model_add_history(struct build *build, struct capture *capture, const struct dom
 		points[count].resident_bytes = last->resident_bytes;
 		points[count].limit_bytes = last->limit_bytes;
 	}
-	end_ns = model_ended_ns(process) ?: model_last_seen_ns(process);
+
+	uint64_t end_ns = model_ended_ns(process) ?: model_last_seen_ns(process);
+
 	if (end_ns > points[count].monotonic_ns)
 		points[count].monotonic_ns = end_ns;
 	process->point_count++;

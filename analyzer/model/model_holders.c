@@ -230,13 +230,12 @@ is_part_of_number(const char *text)
 size_t
 model_holders_container(const struct holders_way *way)
 {
-	OWNED char *wanted = NULL;
-	const char *at;
-
 	if (way->container[0] == '\0')
 		return 0;
-	wanted = memory_printed(" -> %s of %s", way->container, UNITS_COUNT(way->items));
-	at = strstr(way->text, wanted);
+
+	OWNED char *wanted = memory_printed(" -> %s of %s", way->container, UNITS_COUNT(way->items));
+	const char *at = strstr(way->text, wanted);
+
 	while (at != NULL && is_part_of_number(at + strlen(wanted)))
 		at = strstr(at + 1, wanted);
 	return at != NULL ? (size_t)(at - way->text) : 0;

@@ -122,7 +122,6 @@ static void
 add_capture(struct build *build, struct capture *capture)
 {
 	struct domain_rows rows;
-	uint32_t *sites;
 
 	build->is_trusted = owner_is_trusted(capture->owner);
 	if (!build->is_trusted && build->distrusted_count++ == 0) {
@@ -148,7 +147,9 @@ add_capture(struct build *build, struct capture *capture)
 	if (build->options->since != NULL)
 		take_off(build, capture);
 	model_add_process(build, capture, &rows);
-	sites = model_add_sites(build, capture, &rows);
+
+	uint32_t *sites = model_add_sites(build, capture, &rows);
+
 	if (build->options->wants_records)
 		keep_records(build, capture, sites);
 	model_add_resident(build, capture, sites);

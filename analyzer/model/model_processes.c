@@ -99,12 +99,13 @@ kept_launcher(struct build *build, struct capture *capture)
 	static const struct kmem_launcher nothing;
 	const struct kmem_launcher *stored = &capture->header->launcher;
 	const size_t start = sizeof(stored->checksum);
-	uint32_t found;
 	struct kmem_launcher *kept;
 
 	if (memcmp(stored, &nothing, sizeof(nothing)) == 0)
 		return NULL;
-	found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
+
+	uint32_t found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
+
 	if (found != stored->checksum) {
 		capture_damaged(capture,
 		                "section \"launcher\": checksum wanted 0x%08x, found 0x%08x: how the program ended is unknown",

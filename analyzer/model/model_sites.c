@@ -120,7 +120,6 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 {
 	struct site_key_pair key = { stack, domain };
 	struct build_site *found;
-	struct model_site *site;
 
 	HASH_FIND(hh, build->site_index, &key, sizeof(key), found);
 	if (found != NULL)
@@ -130,7 +129,9 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 	build->site_states = memory_grown(build->site_states, &build->site_state_room, build->site_count + 1,
 	                                  sizeof(*build->site_states));
 	build->site_states[build->site_count] = (struct site_state){ 0 };
-	site = &build->sites[build->site_count];
+
+	struct model_site *site = &build->sites[build->site_count];
+
 	*site = (struct model_site){
 		.domain = domain,
 		.stack_flags = (uint16_t)stack->flags,

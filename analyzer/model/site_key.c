@@ -191,11 +191,11 @@ struct frame_cache {
 static uint64_t
 cached_hash(struct frame_cache *cache, const struct model_frame *frame)
 {
-	struct frame_cache *slot;
-
 	if (cache == NULL)
 		return hash_frame(frame);
-	slot = &cache[(uintptr_t)frame / sizeof(*frame) % CACHE_SLOTS];
+
+	struct frame_cache *slot = &cache[(uintptr_t)frame / sizeof(*frame) % CACHE_SLOTS];
+
 	if (slot->frame != frame)
 		*slot = (struct frame_cache){ frame, hash_frame(frame) };
 	return slot->hash;

@@ -122,7 +122,6 @@ enum { MATCH_EXACT, MATCH_END, MATCH_MODULE, MATCHES };
 static void
 make_wanted(const char *name, struct wanted *wanted)
 {
-
 	*wanted = (struct wanted){ .as_given = name };
 	if (realpath(name, wanted->real) == NULL)
 		wanted->real[0] = '\0';
@@ -380,7 +379,6 @@ put_figures(const struct annotated *line, FILE *stream)
 static void
 put_line(const struct annotated *line, uint32_t number, uint16_t indent, const char *text, FILE *stream)
 {
-
 	put_figures(line, stream);
 	const char *trimmed = TEXT(128, "%6u  %*s", (unsigned)number, indent < 100 ? (int)indent : 100, "");
 	if (text[0] == '\0')
@@ -494,7 +492,6 @@ render_annotate(const struct report *report, const struct annotate_options *opti
 	struct file *files = list_files(report);
 	const struct file *file = choose_file(report, files, options->file, notes, fail);
 	struct source_text text = { .line_count = 0 };
-	const struct annotated **lines;
 	size_t count;
 
 	if (file == NULL) {
@@ -507,7 +504,9 @@ render_annotate(const struct report *report, const struct annotate_options *opti
 
 	add_own(&all, report, file->name);
 	add_through(&all, report, file->name);
-	lines = sorted_lines(&all, &count);
+
+	const struct annotated **lines = sorted_lines(&all, &count);
+
 	put_heading(report, &all, file->name, state, stream);
 	if (state == SOURCE_KNOWN)
 		put_text(lines, count, &text, options->has_all, stream);

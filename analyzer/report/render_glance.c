@@ -570,14 +570,16 @@ put_glance(const struct report *report, const struct moment *moment, struct rows
 	bool has_died = !report->verdict.has_ended_well;
 	bool has_advice = report->verdict.next[0] != '\0' && !report->verdict.needs_nothing;
 	OWNED char *ending = ending_text(report);
-	OWNED char *told = NULL;
 	char most[MOST_BYTES];
 	size_t lines = 3; // the first one, the rows' heading, where more is
 
 	most_text(report, most);
 	lines += put_text(NULL, columns, ending) + put_text(NULL, columns, most);
 	lines += has_advice ? paragraph_put(NULL, columns, report->verdict.next, NEXT_INDENT, NEXT_INDENT) : 0;
-	told = told_text(report, columns, lines + ROWS_LEAST < LINES_DIED ? LINES_DIED - lines - ROWS_LEAST : 0);
+
+	OWNED char *told = told_text(report, columns,
+	                             lines + ROWS_LEAST < LINES_DIED ? LINES_DIED - lines - ROWS_LEAST : 0);
+
 	lines += put_text(NULL, columns, told);
 	(void)fprintf(stream, "\n%s--- kmemshim ---%s\n%s", style->bold, style->off, has_died ? style->alarm : "");
 	(void)put_text(stream, columns, ending);

@@ -113,7 +113,6 @@ render_text_source(const struct report_place *where, FILE *stream)
 {
 	const size_t room = PAGE_COLUMNS - 5 - INDENT;
 	char text[256];
-	size_t length;
 
 	if (where->is_source_changed)
 		(void)fprintf(stream, "%*s     (%s was changed since the program started)\n", INDENT, "",
@@ -121,7 +120,9 @@ render_text_source(const struct report_place *where, FILE *stream)
 	if (where->source[0] == '\0')
 		return;
 	(void)snprintf(text, sizeof(text), "%s", where->source);
-	length = strlen(text);
+
+	size_t length = strlen(text);
+
 	if (length > room)
 		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
 	(void)text_clean(text, strlen(text));
@@ -313,7 +314,6 @@ put_types(const struct report_line *line, FILE *stream)
 {
 	char text[1024] = "";
 	uint64_t told = 0;
-	bool has_others;
 
 	for (unsigned i = 0; i < line->type_count && line->types[i].count >= line->types[0].count / 50; i++) {
 		TEXT_ADD(text, "%s%s %s", i != 0 ? ", " : "", UNITS_COUNT(units_rounded(line->types[i].count, 2)),
@@ -324,7 +324,10 @@ put_types(const struct report_line *line, FILE *stream)
 		return;
 	(void)text_clean(text, strlen(text));
 	/* Other blocks may be no objects; of these all are. */
-	has_others = line->of.sample_bytes != 0 && !line->are_types_older && told < line->of.live_count / 5 * TOLD_FIFTHS;
+
+	bool has_others = line->of.sample_bytes != 0 && !line->are_types_older &&
+	                  told < line->of.live_count / 5 * TOLD_FIFTHS;
+
 	(void)fprintf(stream, "%*sof   about %s%s%s\n", INDENT, "", text, has_others ? ", and others" : "",
 	              line->are_types_older ? " when last counted" : "");
 }
@@ -333,7 +336,6 @@ put_types(const struct report_line *line, FILE *stream)
 static void
 put_end(FILE *stream, unsigned left_out, uint32_t omitted)
 {
-
 	if (left_out == 0 && omitted == 0)
 		return;
 	(void)fprintf(stream, "%*s...  ", INDENT, "");
@@ -398,10 +400,10 @@ choose_all(const struct report_site *site, struct choice *choice)
 static bool
 is_shown_of(const struct stack *stack, uint32_t number, struct report_frame *frame)
 {
-	struct report_frame inner;
-
 	*frame = report_frame(stack->site, number);
-	inner = number > 0 ? report_frame(stack->site, number - 1) : *frame;
+
+	struct report_frame inner = number > 0 ? report_frame(stack->site, number - 1) : *frame;
+
 	return is_shown(frame, &inner, stack->has_python);
 }
 
@@ -450,7 +452,6 @@ choose_callers(const struct stack *stack, uint32_t first, bool is_of_user, struc
 static void
 put_choice(const struct report_site *site, const struct choice *choice, unsigned first, FILE *stream)
 {
-
 	for (unsigned i = first; i < choice->row_count; i++) {
 		if (choice->rows[i].relation != NULL)
 			put_frame(stream, &choice->rows[i].frame, choice->rows[i].relation, "");

@@ -103,7 +103,6 @@ COLUMN_TEXT(text_released, line->of.released_bytes == 0 ? "-" : units_bytes(line
 static void
 put_leaking(const struct report_line *line, FILE *stream)
 {
-
 	if (line->of.leaking_bytes != 0 && line->of.leaking_bytes < line->of.live_bytes / LEAKING_PART * (LEAKING_PART - 1))
 		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", UNITS_BYTES(line->of.leaking_bytes));
 }
@@ -145,7 +144,6 @@ put_growth(const struct report_line *line, FILE *stream)
 static void
 put_steps(const struct report_line *line, FILE *stream)
 {
-
 	if (line->kept_in_steps.count != 0)
 		(void)fprintf(stream, "%20skeeps %s%s in each of %s\n", "",
 		              line->kept_in_steps.is_one_block ? "one block of " : "", UNITS_BYTES(line->kept_in_steps.bytes),
@@ -155,7 +153,6 @@ put_steps(const struct report_line *line, FILE *stream)
 static void
 put_filling(const struct report_line *line, FILE *stream)
 {
-
 	if (line->filled_bytes != 0)
 		(void)fprintf(stream, "%20sadds fewer and fewer, as a cache that fills: it seems to end at about %s\n", "",
 		              UNITS_BYTES(line->filled_bytes));
@@ -165,7 +162,6 @@ put_filling(const struct report_line *line, FILE *stream)
 static void
 put_grows_with(const struct report_line *line, FILE *stream)
 {
-
 	if (line->grows_with.is_known)
 		(void)fprintf(stream, "%20sgrows with %s, block for block: one thing may keep both\n", "",
 		              report_place_text(&line->grows_with, PLACE_ROOM));
@@ -194,7 +190,6 @@ put_kept(const struct report_line *line, FILE *stream)
 static void
 put_releases(const struct report_line *line, FILE *stream)
 {
-
 	if (line->watched_releases < RELEASES_WORTH)
 		return;
 	for (unsigned i = 0; i < line->release_count && i < RELEASES_SHOWN; i++) {
@@ -211,7 +206,6 @@ put_releases(const struct report_line *line, FILE *stream)
 static bool
 put_in_memory(uint64_t untouched, uint64_t shown_bytes, FILE *stream)
 {
-
 	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
 		return false;
 	(void)fprintf(stream, "%20s%s of it in memory\n", "", UNITS_BYTES(amount_less(shown_bytes, untouched)));
@@ -242,7 +236,6 @@ put_error(const struct report_line *line, bool is_peak, FILE *stream)
 static void
 put_library(const struct report_line *line, FILE *stream)
 {
-
 	if (line->estimate.library == NULL)
 		return;
 	char *name = TEXT(PLACE_TEXT_BYTES, "%s", line->estimate.library);
@@ -393,13 +386,13 @@ struct imports {
 static void
 add_import(struct imports *imports, const struct report_line *line, uint64_t bytes)
 {
-	struct import *import;
-
 	if (line->is_start_up) {
 		imports->start_up_bytes += bytes;
 		return;
 	}
-	import = MEMORY_NEXT(imports->rows, imports->count, imports->room);
+
+	struct import *import = MEMORY_NEXT(imports->rows, imports->count, imports->room);
+
 	import->bytes = bytes;
 	imports->untouched_bytes += line->of.untouched_bytes;
 	if (line->import[0] != '\0')
@@ -509,7 +502,6 @@ gather(const struct report *report, const struct table *table, const struct rend
 static void
 put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 {
-
 	if (rest->count != 0)
 		(void)fprintf(stream, "%9s  %sin %s other line%s\n", UNITS_BYTES(rest->bytes), what, UNITS_COUNT(rest->count),
 		              rest->count == 1 ? "" : "s");

@@ -387,7 +387,6 @@ put_requests(const struct report *report, FILE *stream)
 static void
 put_losses(const struct report *report, bool is_serious, FILE *stream)
 {
-
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
 		if (report_loss_meaning(i, 1) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
 			continue;
@@ -422,7 +421,6 @@ render_text_losses(const struct report *report, FILE *stream)
 static void
 put_peak_error(const struct report *report, const char *peaks, FILE *stream)
 {
-
 	if (report->peak_error_bytes != 0)
 		(void)fprintf(
 			stream,
@@ -439,7 +437,6 @@ render_text_peak_error(const struct report *report, FILE *stream)
 void
 render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream)
 {
-
 	if (report_peaks_are_apart(report, peak_bytes))
 		(void)fprintf(stream, "(kinds of memory had their peaks at different moments: the most at once was about %s)\n",
 		              UNITS_BYTES(report->processes[0].peak_bytes));
@@ -467,7 +464,6 @@ put_capture(const struct report *report, FILE *stream)
 static void
 put_notes(const struct report *report, FILE *stream)
 {
-
 	(void)fputs("Notes\n", stream);
 	put_losses(report, false, stream);
 	if (report->verify_checked != 0)

@@ -261,7 +261,6 @@ put_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_e
 static void
 put_temporary(const struct report_line *line, FILE *stream)
 {
-
 	if (line->temporary_of < WATCHED_MIN || line->of.sample_bytes != 0)
 		return;
 	(void)fprintf(stream, "%20s%s of %s blocks of a sample were released before their thread allocated again\n",

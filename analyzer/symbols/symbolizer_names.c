@@ -164,14 +164,15 @@ count_until(const struct symbolizer_names *names, uint32_t bucket, uint64_t addr
 const char *
 symbolizer_names_find(struct symbolizer_names *names, uint64_t address)
 {
-	uint32_t bucket;
-	uint32_t after;
-
 	if (names->bucket_count == 0 || address < names->first_addr)
 		return NULL;
-	bucket = bucket_of(names, address);
+
+	uint32_t bucket = bucket_of(names, address);
+
 	sort_bucket(names, bucket);
-	after = count_until(names, bucket, address);
+
+	uint32_t after = count_until(names, bucket, address);
+
 	for (unsigned steps = 0; after > 0 && steps < ENCLOSING_STEPS_MAX; steps++) {
 		struct symbol symbol = { 0 };
 		GElf_Sym unused;

@@ -114,7 +114,6 @@ restyle(struct top_canvas *canvas, unsigned row, enum top_style style)
 static const char *
 signed_bytes(int64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-
 	if (bytes == 0)
 		return "0 B";
 	return memory_text_in(text, UNITS_TEXT_BYTES, "%c%.28s", bytes < 0 ? '-' : '+',
@@ -204,18 +203,18 @@ draw_use(const struct top_sample *sample, struct top_canvas *canvas)
 	char forecast[FORECAST_BYTES];
 	uint32_t ppm = (uint32_t)verdict_share(sample->used_bytes, sample->limit_bytes);
 	enum top_style style = ppm >= 900000 ? TOP_ALARM : TOP_PLAIN;
-	unsigned column;
-	unsigned behind;
-	unsigned bar;
 
 	if (sample->limit_bytes == UINT64_MAX || sample->limit_bytes == 0) {
 		(void)PUT_TEXT(canvas, 1, 0, TOP_PLAIN, "%s in use, no limit is known", UNITS_BYTES(sample->used_bytes));
 		return;
 	}
-	column = PUT_TEXT(canvas, 1, 0, style, "%s in use of the limit of %s: %s", UNITS_BYTES(sample->used_bytes),
-	                  UNITS_BYTES(sample->limit_bytes), UNITS_SHARE(ppm));
-	behind = forecast_text(sample, forecast)[0] != '\0' ? (unsigned)strlen(forecast) + 2 : 0;
-	bar = canvas->columns > column + 2 + behind ? canvas->columns - column - 2 - behind : 0;
+
+	unsigned column = PUT_TEXT(canvas, 1, 0, style, "%s in use of the limit of %s: %s", UNITS_BYTES(sample->used_bytes),
+	                           UNITS_BYTES(sample->limit_bytes), UNITS_SHARE(ppm));
+
+	unsigned behind = forecast_text(sample, forecast)[0] != '\0' ? (unsigned)strlen(forecast) + 2 : 0;
+	unsigned bar = canvas->columns > column + 2 + behind ? canvas->columns - column - 2 - behind : 0;
+
 	bar = bar < BAR_COLUMNS ? bar : BAR_COLUMNS;
 	column += canvas->columns >= WIDE_COLUMNS && bar >= BAR_LEAST ? 2 : 0;
 	for (unsigned i = 0; canvas->columns >= WIDE_COLUMNS && bar >= BAR_LEAST && i < bar; i++)
@@ -286,11 +285,10 @@ static void
 draw_row(const struct top_sample *sample, const struct top_row *row, unsigned at, struct top_canvas *canvas)
 {
 	bool is_wide = canvas->columns >= WIDE_COLUMNS;
-	unsigned column;
 
 	const char *figure = TEXT(2 * UNITS_TEXT_BYTES, "%s%s", row->is_estimated ? "≈" : "", UNITS_BYTES(row->live_bytes));
-	column = PUT_TEXT(canvas, at, 0, TOP_PLAIN, "%*s",
-	                  (int)(FIGURE_COLUMNS + strlen(figure) - text_columns(figure, strlen(figure))), figure);
+	unsigned column = PUT_TEXT(canvas, at, 0, TOP_PLAIN, "%*s",
+	                           (int)(FIGURE_COLUMNS + strlen(figure) - text_columns(figure, strlen(figure))), figure);
 	if (is_wide) {
 		column = PUT_TEXT(canvas, at, column, TOP_PLAIN, " %5s",
 		                  UNITS_SHARE((uint32_t)verdict_share(row->live_bytes, sample->live_bytes)));
@@ -420,13 +418,14 @@ static void
 draw_open(const struct top_sample *sample, struct top_state *state, struct top_canvas *canvas)
 {
 	struct page page = { .canvas = canvas, .scrolled = state->scrolled };
-	const struct top_row *row;
 
 	if (state->chosen >= sample->row_count) {
 		(void)put(canvas, HEAD_ROWS, 2, TOP_SOFT, "nothing is held here");
 		return;
 	}
-	row = &sample->rows[state->chosen];
+
+	const struct top_row *row = &sample->rows[state->chosen];
+
 	(void)put(canvas, 4, 0, TOP_BOLD, row->place);
 	PAGE_PUT(&page, TOP_PLAIN, "%s live, %s allocated in all%s%s", UNITS_BYTES(row->live_bytes),
 	         UNITS_BYTES(row->allocated_bytes), row->domain[0] != '\0' ? ", domain " : "", row->domain);

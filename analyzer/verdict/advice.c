@@ -119,7 +119,6 @@ ADVICE_TEST(is_growth_after_step,
 static void
 say_growth_after_step(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	if (say_holder(facts, &facts->top_live, verdict)) {
 		say_next(verdict, "%s", if_data_set(verdict, &facts->top_live));
 		return;
@@ -233,7 +232,6 @@ say_holder_or_raise(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_hold_less_before(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict, "hold less before that (most at %s), or %s%s",
 	         verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live, PLACE_ROOM),
 	         raise_words(facts), if_unfinished(facts, &facts->top_live));
@@ -301,7 +299,6 @@ say_share_reads(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_share_or_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict, "hold less at once at %s, or run fewer workers; or ",
 	         verdict_line_text(&facts->top_live, PLACE_ROOM));
 	say_share_reads(facts, verdict);
@@ -310,7 +307,6 @@ say_share_or_hold_less(const struct verdict_facts *facts, struct verdict *verdic
 static void
 say_children_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict, "hold less in each child process");
 	if (is_childs_peak(facts))
 		say_next(verdict, " (most at %s)", verdict_line_text(&facts->top_peak, PLACE_ROOM));
@@ -388,7 +384,6 @@ ADVICE_TEST(is_anything, true)
 static void
 say_bound_backlog(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	if (!say_holder(facts, &facts->top_live, verdict))
 		say_next(verdict, "bound what holds the blocks of %s (a queue?)",
 		         verdict_line_text(&facts->top_live, PLACE_ROOM));
@@ -405,7 +400,6 @@ say_kept_or_needed(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	if (facts->beside_arenas.site_count != 0)
 		say_next(verdict, "look for what keeps the blocks of %s alive; or ",
 		         verdict_line_text(&facts->beside_arenas, PLACE_ROOM));
@@ -420,7 +414,6 @@ say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_little_room(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict, "little room was left: hold less at once (most was %s %s), or give the program more memory",
 	         verdict_where_word(facts, &facts->top_peak, VERDICT_WORD_ROOM),
 	         verdict_line_text(&facts->top_peak, PLACE_ROOM));
@@ -429,7 +422,6 @@ say_little_room(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict,
 	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
 	         "` shows what looks like a leak (%s in all, most at %s)",
@@ -439,7 +431,6 @@ say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_swept(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict,
 	         "look at %s: what it held grew until the peak, then was released as the program ended; release "
 	         "earlier what it no longer needs; if it collects results for the end, no action is needed",
@@ -450,7 +441,6 @@ say_swept(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_nothing_unless_longer(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict,
 	         "no action is needed, unless longer runs must fit: %s grew until the peak (%s), then was released as the "
 	         "program ended",
@@ -460,7 +450,6 @@ say_nothing_unless_longer(const struct verdict_facts *facts, struct verdict *ver
 static void
 say_collected(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict, "if a peak of %s is too much, look at %s: it held nearly all of that at once",
 	         UNITS_BYTES(facts->peak_bytes), verdict_line_text(&facts->top_peak, PLACE_ROOM));
 }
@@ -630,7 +619,6 @@ line_at(const struct verdict_facts *facts, size_t offset)
 static void
 say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
 {
-
 	for (;;) {
 		size_t plain = strcspn(text, "{");
 
@@ -733,8 +721,6 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 	const struct advice *row = first_of(rows, facts, verdict);
 	const char *hidden = verdict_hidden_heap(facts->model);
 	bool is_preload_wrong = hidden != NULL && strstr(hidden, "LD_PRELOAD") != NULL; // else it is part of the program
-	size_t begin;
-	size_t names_begin;
 
 	if (is_preload_wrong) {
 		add_advice("preload-first", verdict);
@@ -743,8 +729,10 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 		         row->is_nothing ? "" : "; or ");
 	}
 	verdict->needs_nothing = row->is_nothing && !is_preload_wrong;
-	begin = strlen(verdict->next);
-	names_begin = verdict->advice_count;
+
+	size_t begin = strlen(verdict->next);
+	size_t names_begin = verdict->advice_count;
+
 	if (!is_preload_wrong || !row->is_nothing) {
 		say_row(row, facts, verdict);
 		advise_library(facts, begin, names_begin, verdict);

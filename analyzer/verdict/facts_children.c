@@ -70,7 +70,6 @@ find_lines(const struct model_process *child, struct verdict_copies *copies)
 	struct verdict_built sums[KMEM_INHERITED_SITES_MAX];
 	size_t count = 0;
 	uint64_t copied_bytes = 0;
-	bool is_by_copies;
 
 	for (size_t i = 0; i < child->built_count && count < KMEM_INHERITED_SITES_MAX; i++) {
 		const struct model_site *site = child->built[i].site;
@@ -87,7 +86,9 @@ find_lines(const struct model_process *child, struct verdict_copies *copies)
 		sums[place].copied_error_bytes += child->built[i].copied_error_bytes;
 		copied_bytes += child->built[i].copied_bytes;
 	}
-	is_by_copies = copied_bytes > child->copied_bytes / 2;
+
+	bool is_by_copies = copied_bytes > child->copied_bytes / 2;
+
 	for (size_t i = 0; i < VERDICT_BUILT_MAX; i++) {
 		size_t most = 0;
 

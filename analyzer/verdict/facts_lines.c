@@ -286,11 +286,11 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 static void
 prefer_larger_sum(struct verdict_facts *facts, const struct ranked *live, const bool *is_meant)
 {
-	uint64_t most_bytes;
-
 	if (facts->top_live.where == NULL || facts->model->process_count != 1)
 		return;
-	most_bytes = sum_kinds(facts, live, &facts->top_live, false).bytes;
+
+	uint64_t most_bytes = sum_kinds(facts, live, &facts->top_live, false).bytes;
+
 	for (size_t i = 0; i < live->line_count && i < SUMMED_MAX; i++) {
 		const struct rank_line *line = &live->lines[i];
 		uint32_t processes;

@@ -708,8 +708,6 @@ static void
 find_shared(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_domain *shared = NULL;
-	const struct rank_line *top;
-	struct ranked *ranked;
 
 	for (unsigned i = 0; i < facts->model->domain_count; i++) {
 		if (facts->model->domains[i].id.kind == DOMAIN_SHARED)
@@ -719,8 +717,10 @@ find_shared(struct verdict_facts *facts, struct verdict *verdict)
 		find_holders(facts, verdict);
 		return;
 	}
-	ranked = rank_run(facts->finished, &rank_sites_asked, shared->name);
-	top = first_line(ranked, false);
+
+	struct ranked *ranked = rank_run(facts->finished, &rank_sites_asked, shared->name);
+	const struct rank_line *top = first_line(ranked, false);
+
 	if (top != NULL) {
 		add(verdict, FINDING_SHARED_LINE, top->live_bytes, shared->live_bytes, top);
 		add(verdict, FINDING_LIVE, facts->live_bytes + facts->untouched_bytes, 0, NULL);

@@ -78,7 +78,6 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 static void
 bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 {
-
 	(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s", finding->line.sample_bytes != 0 ? "≈" : "",
 	               UNITS_BYTES(finding->bytes));
 }
@@ -87,7 +86,6 @@ bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 static void
 share_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 {
-
 	const char *share = UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes));
 	if (finding->line.sample_bytes != 0)
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s, ±%s", share,
@@ -126,7 +124,6 @@ say_finding(const struct finding *finding, const char *text, struct verdict *ver
 void
 say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum, struct verdict *verdict)
 {
-
 	if (sum->bytes > finding->bytes + finding->bytes / 100 &&
 	    strcmp(UNITS_BYTES(sum->bytes), UNITS_BYTES(finding->bytes)) != 0)
 		say(verdict, " In all kinds of memory that line held %s%s.", sum->is_estimated ? "≈" : "",
@@ -163,7 +160,6 @@ say_held(const struct model_process *process, struct verdict *verdict)
 void
 say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
 {
-
 	say(verdict, "for %s in %s", UNITS_BYTES(refused->bytes), model->domains[refused->domain].name);
 	if (refused->site != NULL && refused->site->where != NULL) {
 		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
