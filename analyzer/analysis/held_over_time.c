@@ -34,7 +34,8 @@
 #define STORAGE_RISES_MIN 4           // so often, while as many blocks were released, and
 #define STORAGE_RISES_FOR_EACH \
 	2 // so often for each of its blocks: else they were added, and not replaced by larger ones
-#define STORAGE_OVERDUE_TIMES 4 // it has stopped growing where so many times as much was allocated as between its last two steps
+#define STORAGE_OVERDUE_TIMES \
+	4 // it has stopped where so many times as much was allocated as between its last two steps
 #define STORAGE_STEP_PERCENT_MAX \
 	450 // of what it held (a set takes 4 times as much): a larger step is another block of the line
 #define STORAGE_LEFT_PERCENT 44 // of what it held, at any time: old and new storage are both live until it is copied
@@ -339,7 +340,7 @@ is_growing_storage(const struct model_process *process, const struct entry *entr
 {
 	size_t last = process->point_count - 1;
 	OWNED uint64_t *lowest = memory_zeroed(process->point_count, sizeof(*lowest)); // from this point on
-	uint64_t settled_bytes = 0; // it never held less again
+	uint64_t settled_bytes = 0;                                                    // from then on it never held less
 	uint64_t settled_volume = 0;
 	uint64_t step_volume = 0; // between the last two
 	struct model_site line;

@@ -33,3 +33,10 @@ regular_file_why(int error)
 {
 	return error == EINVAL ? "is not a regular file" : strerror(error);
 }
+
+void
+regular_file_close(const int *file)
+{
+	if (*file >= 0)
+		(void)close(*file);
+}

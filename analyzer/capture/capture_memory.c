@@ -138,7 +138,7 @@ capture_memory_settle(const char *path)
 		return;
 	*name = '/';
 
-	int file = open_ended(place);
+	OWNED_FILE int file = open_ended(place);
 
 	if (file < 0)
 		return;
@@ -147,7 +147,6 @@ capture_memory_settle(const char *path)
 		*name = '\0';
 		capture_memory_leave(place);
 	}
-	(void)close(file);
 }
 
 static void

@@ -368,7 +368,7 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 	bool wants_again = true;
 	bool is_good = true;
 	uid_t owner;
-	int fd = open_regular(path, &owner, fail);
+	OWNED_FILE int fd = open_regular(path, &owner, fail);
 
 	if (fd < 0)
 		return false;
@@ -376,7 +376,6 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 	struct capture *capture = capture_new(path, is_salvage);
 
 	if (capture == NULL) {
-		(void)close(fd);
 		return fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
 	}
 	capture->owner = owner;
@@ -386,7 +385,6 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 		forget_contents(capture);
 		is_good = read_whole(capture, fd, attempt == ATTEMPTS_MAX, &wants_again, fail);
 	}
-	(void)close(fd);
 	if (!is_good) {
 		capture_close(capture);
 		return false;
@@ -400,7 +398,7 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 bool
 capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, uid_t *owner, struct fail *fail)
 {
-	int fd = open_regular(path, owner, fail);
+	OWNED_FILE int fd = open_regular(path, owner, fail);
 
 	if (fd < 0)
 		return false;
@@ -413,7 +411,6 @@ capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, 
 		memcpy(identity, &capture->header->identity, sizeof(*identity));
 		clean_identity(identity);
 	}
-	(void)close(fd);
 	capture_close(capture);
 	return is_good;
 }

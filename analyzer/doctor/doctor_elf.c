@@ -96,7 +96,7 @@ bool
 doctor_elf_read(const char *path, struct doctor_elf *elf)
 {
 	struct stat status;
-	int file = regular_file_open(path, O_RDONLY, &status);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
 	Elf_Scn *section = NULL;
 	Elf *opened;
 	size_t names;
@@ -130,7 +130,6 @@ doctor_elf_read(const char *path, struct doctor_elf *elf)
 	}
 	elf->has_debug_symbols = elf->has_debug_symbols || has_file_of_build_id(elf->build_id);
 	(void)elf_end(opened);
-	(void)close(file);
 	return is_elf;
 }
 
@@ -138,14 +137,13 @@ bool
 doctor_elf_has_text(const char *path, const char *text)
 {
 	struct stat status;
-	int file = regular_file_open(path, O_RDONLY, &status);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
 	void *bytes = MAP_FAILED;
 
 	if (file < 0)
 		return false;
 	if (status.st_size > 0 && status.st_size <= SEARCHED_BYTES_MAX)
 		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-	(void)close(file);
 	if (bytes == MAP_FAILED)
 		return false;
 

@@ -115,7 +115,7 @@ try_file(struct doctor *doctor, bool is_in_memory)
 	bool is_well = false;
 
 	const char *path = TEXT(PATH_MAX + 40, "%s/.doctor.%ld", doctor->folder, (long)getpid());
-	int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	OWNED_FILE int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
 	if (file < 0)
 		return true; // the trial run will say why
@@ -128,7 +128,6 @@ try_file(struct doctor *doctor, bool is_in_memory)
 		           trouble);
 	else
 		is_well = true;
-	(void)close(file);
 	return is_well;
 }
 
@@ -180,11 +179,9 @@ static bool
 is_elf(const char *path)
 {
 	char head[SELFMAG] = "";
-	int file = regular_file_open(path, O_RDONLY, NULL);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, NULL);
 	bool is_read = file >= 0 && read(file, head, sizeof(head)) == (ssize_t)sizeof(head);
 
-	if (file >= 0)
-		(void)close(file);
 	return is_read && memcmp(head, ELFMAG, sizeof(head)) == 0;
 }
 

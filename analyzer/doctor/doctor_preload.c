@@ -34,7 +34,7 @@ static void
 read_version(const char *path, char version[VERSION_BYTES])
 {
 	struct stat status;
-	int file = regular_file_open(path, O_RDONLY, &status);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
 	const char *bytes = MAP_FAILED;
 
 	version[0] = '\0';
@@ -42,7 +42,6 @@ read_version(const char *path, char version[VERSION_BYTES])
 		return;
 	if (status.st_size > 0)
 		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-	(void)close(file);
 	if (bytes == MAP_FAILED)
 		return;
 

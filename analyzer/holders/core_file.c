@@ -299,7 +299,7 @@ core_file_open(const char *command, const char *path, struct process_memory *mem
 {
 	struct core *core = memory_zeroed(1, sizeof(*core));
 	struct notes notes = { .core = core, .process = process };
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	OWNED_FILE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const Elf64_Ehdr *head;
 	struct stat about;
 	void *mapped = MAP_FAILED;
@@ -307,8 +307,6 @@ core_file_open(const char *command, const char *path, struct process_memory *mem
 
 	if (fd >= 0 && fstat(fd, &about) == 0 && about.st_size > 0)
 		mapped = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (fd >= 0)
-		(void)close(fd);
 	*process = (struct stopped_process){ .is_image = true, .since_ns = clock_monotonic_ns() };
 	*memory = (struct process_memory){ .fetch = fetch, .context = core };
 	if (mapped != MAP_FAILED) {

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/read_each.h"
+#include "base/regular_file.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "capture/capture_holders.h"
@@ -211,7 +212,7 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 	struct model_options options = { .capture = path, .wants_records = true };
 	struct holders now = { 0 };
 	struct fail fail;
-	int fd = running_capture_open(COMMAND, pid, O_RDWR, path, &fail);
+	OWNED_FILE int fd = running_capture_open(COMMAND, pid, O_RDWR, path, &fail);
 	uint64_t room_bytes = fd >= 0 ? room_of_all(fd, pid) : UINT64_MAX;
 	uint64_t limit_bytes = leak_limit_bytes;
 	bool has_room = leak_limit_bytes == 0 || room_bytes >= NEEDED_OF_ALL_BYTES; // of a guard it is said why not
@@ -237,6 +238,4 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 			look(fd, pid, model, &now, room_bytes, stop_ns != 0 ? stop_ns : PROCESS_LOOK_NS);
 	}
 	model_free(model);
-	if (fd >= 0)
-		(void)close(fd);
 }

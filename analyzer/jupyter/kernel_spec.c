@@ -489,18 +489,14 @@ static bool
 copy_file(const char *from, const char *to, struct fail *fail)
 {
 	struct stat status;
-	int file = regular_file_open(from, O_RDONLY, &status);
+	OWNED_FILE int file = regular_file_open(from, O_RDONLY, &status);
 
 	if (file < 0 || status.st_size > PICTURE_MAX_BYTES) {
-		if (file >= 0)
-			(void)close(file);
 		return true; // a kernel without its logo is a kernel
 	}
 
 	OWNED char *bytes = memory_zeroed((size_t)status.st_size + 1, 1);
 	ssize_t length = read(file, bytes, (size_t)status.st_size);
-
-	(void)close(file);
 
 	struct output_file *output = output_open(to, fail);
 

@@ -46,14 +46,13 @@ version_in(const char *folder, const char *name, char version[VERSION_BYTES])
 	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
 		return false;
 
-	int file = regular_file_open(path, O_RDONLY, NULL);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, NULL);
 
 	if (file < 0)
 		return false;
 
 	ssize_t length = read(file, text, sizeof(text) - 1);
 
-	(void)close(file);
 	text[length > 0 ? length : 0] = '\0';
 	return first_word(text, version);
 }

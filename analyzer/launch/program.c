@@ -200,7 +200,7 @@ program_examine(char *const *arguments, struct program *program)
 			Elf64_Ehdr elf;
 		} head;
 		struct stat status;
-		int file = regular_file_open(path, O_RDONLY, &status);
+		OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
 
 		if (file < 0 && errno == ENOENT)
 			(void)snprintf(program->missing, sizeof(program->missing), "%s", path);
@@ -215,10 +215,8 @@ program_examine(char *const *arguments, struct program *program)
 			examine_elf(file, &head.elf, program);
 			if (program->obstacle == NULL)
 				examine_privilege(file, &status, program);
-			(void)close(file);
 			return;
 		}
-		(void)close(file);
 		if (length <= 0 || !read_interpreter(head.text, path, program->missing))
 			return;
 	}

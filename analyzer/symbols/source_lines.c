@@ -156,14 +156,13 @@ static void
 read_file(struct source *source)
 {
 	struct stat status;
-	int fd = regular_file_open(source->path, O_RDONLY, &status);
+	OWNED_FILE int fd = regular_file_open(source->path, O_RDONLY, &status);
 
 	if (fd < 0) {
 		source->is_gone = errno == ENOENT || errno == ENOTDIR;
 		return;
 	}
 	if (status.st_size > FILE_BYTES_MAX) {
-		(void)close(fd);
 		return;
 	}
 	source->written_ns = ns_of(&status.st_mtim);
@@ -174,7 +173,6 @@ read_file(struct source *source)
 
 	if (bytes == status.st_size)
 		split(source, (size_t)bytes);
-	(void)close(fd);
 }
 
 void

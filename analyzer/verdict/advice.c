@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "model/model_library.h"
@@ -419,41 +420,6 @@ say_little_room(const struct verdict_facts *facts, struct verdict *verdict)
 	         verdict_line_text(&facts->top_peak, PLACE_ROOM));
 }
 
-static void
-say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict,
-	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
-	         "` shows what looks like a leak (%s in all, most at %s)",
-	         UNITS_BYTES(facts->leaking_bytes), verdict_line_text(&facts->most_leaking, PLACE_ROOM));
-}
-
-static void
-say_swept(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict,
-	         "look at %s: what it held grew until the peak, then was released as the program ended; release "
-	         "earlier what it no longer needs; if it collects results for the end, no action is needed",
-	         verdict_line_text(&facts->swept, PLACE_ROOM));
-}
-
-/* A longer run will have more of it. */
-static void
-say_nothing_unless_longer(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict,
-	         "no action is needed, unless longer runs must fit: %s grew until the peak (%s), then was released as the "
-	         "program ended",
-	         verdict_line_text(&facts->swept, PLACE_ROOM), UNITS_BYTES(facts->swept.swept_bytes));
-}
-
-static void
-say_collected(const struct verdict_facts *facts, struct verdict *verdict)
-{
-	say_next(verdict, "if a peak of %s is too much, look at %s: it held nearly all of that at once",
-	         UNITS_BYTES(facts->peak_bytes), verdict_line_text(&facts->top_peak, PLACE_ROOM));
-}
-
 static const struct advice rows[] = {
 	{ "device", is_about_device, .rows = device_rows },
 	{ "pin-exact-sizes", is_pinned_rounded,
@@ -512,10 +478,19 @@ static const struct advice rows[] = {
 	{ "little-room", is_tight, .say = say_little_room },
 	{ "return-freed-memory", is_well_but_freed, .say = say_freed },
 	{ "nothing", is_well_and_empty, .text = "no action is needed", .is_nothing = true },
-	{ "release-before-end", is_well_but_swept, .say = say_swept },
-	{ "nothing-yet", is_well_but_leaking, .say = say_nothing_yet, .is_nothing = true },
-	{ "hold-less-at-peak", is_well_but_collected, .say = say_collected, .is_nothing = true },
-	{ "nothing", is_well_but_swept_a_little, .say = say_nothing_unless_longer, .is_nothing = true },
+	{ "release-before-end", is_well_but_swept,
+	  .text = "look at {swept}: what it held grew until the peak, then was released as the program ended; release earlier what it no longer "
+	          "needs; if it collects results for the end, no action is needed" },
+	{ "nothing-yet", is_well_but_leaking,
+	  .text = "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
+	          "` shows what looks like a leak ({leaking bytes} in all, most at {leaking})",
+	  .is_nothing = true },
+	{ "hold-less-at-peak", is_well_but_collected,
+	  .text = "if a peak of {peak bytes} is too much, look at {peak}: it held nearly all of that at once",
+	  .is_nothing = true },
+	{ "nothing", is_well_but_swept_a_little, // a longer run will have more of it
+	  .text = "no action is needed, unless longer runs must fit: {swept} grew until the peak ({swept bytes}), then was released as the program ended",
+	  .is_nothing = true },
 	{ "nothing", is_well,
 	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
 	  .is_nothing = true },
@@ -598,15 +573,22 @@ first_of(const struct advice *table, const struct verdict_facts *facts, const st
 	return NULL;
 }
 
-/* What a text may name in braces. */
+/* What a text may name in braces: a line or an amount of the facts. */
 static const struct {
 	const char *name;
-	size_t line_offset; // of a struct rank_line in the facts
+	size_t offset;
+	bool is_amount;
 } places[] = {
-	{ "{line}", offsetof(struct verdict_facts, top_live) },
-	{ "{last taker}", offsetof(struct verdict_facts, last_taker) },
-	{ "{device line}", offsetof(struct verdict_facts, top_device) },
-	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned) },
+	{ "{line}", offsetof(struct verdict_facts, top_live), false },
+	{ "{last taker}", offsetof(struct verdict_facts, last_taker), false },
+	{ "{device line}", offsetof(struct verdict_facts, top_device), false },
+	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned), false },
+	{ "{peak}", offsetof(struct verdict_facts, top_peak), false },
+	{ "{peak bytes}", offsetof(struct verdict_facts, peak_bytes), true },
+	{ "{swept}", offsetof(struct verdict_facts, swept), false },
+	{ "{swept bytes}", offsetof(struct verdict_facts, swept.swept_bytes), true },
+	{ "{leaking}", offsetof(struct verdict_facts, most_leaking), false },
+	{ "{leaking bytes}", offsetof(struct verdict_facts, leaking_bytes), true },
 };
 
 static const struct rank_line *
@@ -615,7 +597,7 @@ line_at(const struct verdict_facts *facts, size_t offset)
 	return (const struct rank_line *)(const void *)((const char *)facts + offset);
 }
 
-/* Appends the text, with the facts for {line}, {last taker}, {device line}, {pinned line}, {device}, {domain}, {raise} and { at request}. */
+/* Appends the text, with the facts for the places, {device}, {domain}, {raise} and { at request}. */
 static void
 say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
 {
@@ -626,9 +608,12 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 		text += plain;
 		if (*text == '\0')
 			return;
-		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-			if (text_starts(text, places[i].name))
-				say_next(verdict, "%s", verdict_line_text(line_at(facts, places[i].line_offset), PLACE_ROOM));
+		EACH (place, places, COUNT_OF(places)) {
+			if (text_starts(text, place->name) && place->is_amount)
+				say_next(verdict, "%s",
+				         UNITS_BYTES(*(const uint64_t *)(const void *)((const char *)facts + place->offset)));
+			else if (text_starts(text, place->name))
+				say_next(verdict, "%s", verdict_line_text(line_at(facts, place->offset), PLACE_ROOM));
 		}
 		if (strncmp(text, "{device}", 8) == 0)
 			say_next(verdict, "%s", refusing_device(facts));
