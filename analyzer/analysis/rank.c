@@ -223,9 +223,7 @@ collect(const struct model *model, const struct ranking *ranking, const char *do
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	EACH (site, model->sites, model->site_count) {
 		if (!rank_domain_matches(model->domains[site->domain].name, domain))
 			continue;
 		entries[count++] = (struct entry){

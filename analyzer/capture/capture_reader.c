@@ -330,8 +330,7 @@ capture_new(const char *path, bool is_salvage)
 {
 	struct capture *capture = memory_zeroed(1, sizeof(*capture));
 
-	capture->path = memory_text(path);
-	text_clean(capture->path, strlen(capture->path));
+	capture->path = text_cleaned(memory_text(path));
 
 	const char *slash = strrchr(capture->path, '/');
 

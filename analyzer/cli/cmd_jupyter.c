@@ -89,14 +89,10 @@ launcher_words(const struct options *options, const char *self, const char *scri
 static bool
 is_title_taken(const char *title, const char *name)
 {
-	OWNED struct kernel_spec *specs = NULL;
-	size_t count = kernel_spec_list(&specs);
-	bool is_taken = ANY(spec, specs, count,
-	                    strcmp(spec->name, name) != 0 && strcmp(kernel_spec_title(spec), title) == 0);
+	OWNED_KERNELS struct kernel_specs all = kernel_specs_list(false);
 
-	for (size_t i = 0; i < count; i++)
-		kernel_spec_free(&specs[i]);
-	return is_taken;
+	return ANY(spec, all.specs, all.count,
+	           strcmp(spec->name, name) != 0 && strcmp(kernel_spec_title(spec), title) == 0);
 }
 
 static bool
@@ -158,15 +154,12 @@ install(const struct options *options, struct fail *fail)
 static bool
 list(void)
 {
-	OWNED struct kernel_spec *specs = NULL;
-	size_t count = kernel_spec_list(&specs);
+	OWNED_KERNELS struct kernel_specs all = kernel_specs_list(false);
 
-	if (count == 0)
+	if (all.count == 0)
 		(void)printf("No kernel that Jupyter finds is recorded. Install one: kmemshim jupyter install\n");
-	for (size_t i = 0; i < count; i++) {
-		(void)printf("%-24s wraps %-16s %s\n", specs[i].name, kernel_spec_wraps(&specs[i]), specs[i].folder);
-		kernel_spec_free(&specs[i]);
-	}
+	EACH (spec, all.specs, all.count)
+		(void)printf("%-24s wraps %-16s %s\n", spec->name, kernel_spec_wraps(spec), spec->folder);
 	return true;
 }
 
@@ -184,26 +177,23 @@ remove_specs(const struct kernel_spec *specs, size_t count, struct fail *fail)
 static bool
 uninstall(const struct options *options, struct fail *fail)
 {
-	OWNED struct kernel_spec *specs = NULL;
-	size_t count = kernel_spec_list(&specs);
+	OWNED_KERNELS struct kernel_specs all = kernel_specs_list(false);
 	size_t chosen = 0;
-	bool is_done = false;
 
-	while (chosen < count && options->name != NULL && strcasecmp(options->name, specs[chosen].name) != 0)
+	while (chosen < all.count && options->name != NULL && strcasecmp(options->name, all.specs[chosen].name) != 0)
 		chosen++;
-	if (chosen == count)
+	if (chosen == all.count)
 		(void)fail_set(fail, EXIT_USAGE,
 		               "jupyter uninstall: %s: no such kernel of kmemshim's: kmemshim jupyter list shows them",
 		               options->name != NULL ? options->name : "no name given");
-	else if (count > 1 && options->name == NULL && !options->has_all)
+	else if (all.count > 1 && options->name == NULL && !options->has_all)
 		(void)fail_set(
 			fail, EXIT_USAGE,
-			"jupyter uninstall: there are %zu kernels: give --name or --all, kmemshim jupyter list shows them", count);
+			"jupyter uninstall: there are %zu kernels: give --name or --all, kmemshim jupyter list shows them",
+			all.count);
 	else
-		is_done = remove_specs(&specs[chosen], options->has_all ? count : 1, fail);
-	for (size_t i = 0; i < count; i++)
-		kernel_spec_free(&specs[i]);
-	return is_done;
+		return remove_specs(&all.specs[chosen], options->has_all ? all.count : 1, fail);
+	return false;
 }
 
 bool

@@ -3,6 +3,7 @@
  *
  * When failing  the reader's or the writer's line is passed up.
  */
+#include "base/memory.h"
 #include "cli/cmd_report.h"
 
 #include <limits.h>
@@ -306,14 +307,11 @@ static void
 say_written(const char *path)
 {
 	struct stat entry;
-	char name[PATH_MAX];
 
 	if (stat(path, &entry) != 0 || !S_ISREG(entry.st_mode))
 		return;
-	(void)snprintf(name, sizeof(name), "%s", path);
-	(void)text_clean(name, strlen(name));
-	(void)fprintf(stderr, "kmemshim: written: %s (%s). Open it in a browser.\n", name,
-	              UNITS_BYTES((uint64_t)entry.st_size));
+	(void)fprintf(stderr, "kmemshim: written: %s (%s). Open it in a browser.\n",
+	              text_cleaned(TEXT(PATH_MAX, "%s", path)), UNITS_BYTES((uint64_t)entry.st_size));
 }
 
 /* report: of all lines, by what they held at the peak. */

@@ -132,9 +132,9 @@ cmd_run_say_not_started(const struct launch *launch, const struct program *progr
 		hint = "; chmod +x it, or put its interpreter before it";
 	}
 
-	OWNED char *clean = memory_printed("%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what);
+	OWNED char *clean = text_cleaned(
+		memory_printed("%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what));
 
-	(void)text_clean(clean, strlen(clean));
 	(void)fprintf(stderr, "kmemshim: %s\n", clean);
 }
 

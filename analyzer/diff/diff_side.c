@@ -52,13 +52,9 @@ static const char *
 keep_place(struct diff_side *side, const struct report_line *line, bool has_number)
 {
 	const struct report_place *where = &line->where;
-	char text[PLACE_TEXT_BYTES];
 
-	if (is_module(line)) {
-		(void)snprintf(text, sizeof(text), "import %s", line->import);
-		(void)text_clean(text, strlen(text));
-		return keep(side, text);
-	}
+	if (is_module(line))
+		return keep(side, text_cleaned(TEXT(PLACE_TEXT_BYTES, "import %s", line->import)));
 	if (line->is_start_up)
 		return keep(side, "interpreter start-up");
 

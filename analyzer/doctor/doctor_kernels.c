@@ -116,8 +116,9 @@ is_before(const struct kernel_spec *specs, size_t count, const char *name)
 void
 doctor_check_kernels(struct doctor *doctor)
 {
-	OWNED struct kernel_spec *specs = NULL;
-	size_t count = kernel_spec_list_all(&specs);
+	OWNED_KERNELS struct kernel_specs all = kernel_specs_list(true);
+	const struct kernel_spec *specs = all.specs;
+	size_t count = all.count;
 
 	for (size_t i = 0; i < count; i++) {
 
@@ -129,6 +130,4 @@ doctor_check_kernels(struct doctor *doctor)
 		else
 			check_others(doctor, &specs[i], where, is_wrapped(specs, count, specs[i].name));
 	}
-	for (size_t i = 0; i < count; i++)
-		kernel_spec_free(&specs[i]);
 }

@@ -723,9 +723,7 @@ find_links(struct holder_search *search)
 
 	search->has_links = true;
 	links.blocks = memory_zeroed(LINKS_MAX, sizeof(*links.blocks));
-	for (size_t i = 0; i < search->node_count; i++) {
-		const struct holder_node *node = &search->nodes[i];
-
+	EACH (node, search->nodes, search->node_count) {
 		if (node->kind != HOLDER_BLOCK || node->site == 0 || node->depth == 0 || !node->is_wanted)
 			continue;
 		if (node->site >= links.site_count) {

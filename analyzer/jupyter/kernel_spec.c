@@ -316,17 +316,15 @@ kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
 	return is_found;
 }
 
-/* has_others: also those that are not ours. */
-static size_t
-list(struct kernel_spec **specs, bool has_others)
+struct kernel_specs
+kernel_specs_list(bool has_others)
 {
 	OWNED struct places *places = find_places();
 	struct kernel_spec native;
 	bool has_native = false;
-	size_t count = 0;
+	struct kernel_specs all = { .count = 0 };
 	size_t room = 0;
 
-	*specs = NULL;
 	for (size_t i = 0; i < places->count; i++) {
 		struct dirent **entries;
 		int entry_count = scandir(places->paths[i], &entries, NULL, alphasort);
@@ -338,7 +336,7 @@ list(struct kernel_spec **specs, bool has_others)
 			if (entries[k]->d_name[0] != '.' && read_spec(places->paths[i], entries[k]->d_name, &spec, &fail)) {
 				has_native = has_native || strcasecmp(spec.name, native_name) == 0;
 				if (has_others || kernel_spec_wraps(&spec) != NULL) {
-					*MEMORY_NEXT(*specs, count, room) = spec;
+					*MEMORY_NEXT(all.specs, all.count, room) = spec;
 				} else {
 					kernel_spec_free(&spec);
 				}
@@ -349,21 +347,17 @@ list(struct kernel_spec **specs, bool has_others)
 			free(entries);
 	}
 	if (has_others && !has_native && make_native(&native)) {
-		*MEMORY_NEXT(*specs, count, room) = native;
+		*MEMORY_NEXT(all.specs, all.count, room) = native;
 	}
-	return count;
+	return all;
 }
 
-size_t
-kernel_spec_list(struct kernel_spec **specs)
+void
+kernel_specs_free(struct kernel_specs *kernels)
 {
-	return list(specs, false);
-}
-
-size_t
-kernel_spec_list_all(struct kernel_spec **specs)
-{
-	return list(specs, true);
+	for (size_t i = 0; i < kernels->count; i++)
+		kernel_spec_free(&kernels->specs[i]);
+	free(kernels->specs);
 }
 
 /* Of ours: /bin/sh -c SCRIPT LAUNCHER run --kernel ... -- PROGRAM ... */

@@ -19,10 +19,8 @@ static char *
 text_in(const json_t *object, const char *name)
 {
 	const char *found = json_string_value(json_object_get(object, name));
-	char *text = memory_text(found != NULL ? found : "");
 
-	(void)text_clean(text, strlen(text));
-	return text;
+	return text_cleaned(memory_text(found != NULL ? found : ""));
 }
 
 static uint64_t

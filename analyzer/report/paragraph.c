@@ -68,11 +68,10 @@ size_t
 paragraph_put(FILE *stream, size_t columns, const char *text, size_t indent, size_t column)
 {
 	size_t lines = 1;
-	OWNED char *clean = memory_text(text);
+	OWNED char *clean = text_cleaned(memory_text(text));
 	const char *at;
 	bool is_first = true;
 
-	(void)text_clean(clean, strlen(clean));
 	for (at = clean + strspn(clean, " "); *at != '\0'; at += strspn(at, " ")) {
 		size_t bytes = strcspn(at, " ");
 

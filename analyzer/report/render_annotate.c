@@ -427,13 +427,8 @@ put_text(const struct annotated *const *lines, size_t count, const struct source
 static void
 put_functions(const struct annotated *const *lines, size_t count, FILE *stream)
 {
-	char text[PLACE_TEXT_BYTES];
-
-	for (size_t i = 0; i < count; i++) {
-		(void)snprintf(text, sizeof(text), "%s", lines[i]->function);
-		(void)text_clean(text, strlen(text));
-		put_line(lines[i], lines[i]->line, 0, text, stream);
-	}
+	for (size_t i = 0; i < count; i++)
+		put_line(lines[i], lines[i]->line, 0, text_cleaned(TEXT(PLACE_TEXT_BYTES, "%s", lines[i]->function)), stream);
 }
 
 static void

@@ -238,8 +238,8 @@ put_library(const struct report_line *line, FILE *stream)
 {
 	if (line->estimate.library == NULL)
 		return;
-	char *name = TEXT(PLACE_TEXT_BYTES, "%s", line->estimate.library);
-	(void)text_clean(name, strlen(name));
+	const char *name = text_cleaned(TEXT(PLACE_TEXT_BYTES, "%s", line->estimate.library));
+
 	(void)fprintf(stream, "%20sin the allocator of %s, which grew here (estimated)\n", "", name);
 }
 

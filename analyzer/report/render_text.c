@@ -217,9 +217,8 @@ static void
 put_process(const struct report_process *process, size_t depth, FILE *stream)
 {
 	depth = depth < INDENTS_MAX ? depth : INDENTS_MAX;
-	char *name = TEXT(64, "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->of.name);
+	const char *name = text_cleaned(TEXT(64, "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->of.name));
 
-	(void)text_clean(name, strlen(name));
 	(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s", name, process->pid, process->state,
 	              UNITS_BYTES(process->peak_bytes), UNITS_BYTES(process->of.live_bytes));
 	if (process->of.inherited_bytes >= COPIES_SHOWN_BYTES)
@@ -448,11 +447,10 @@ put_capture(const struct report *report, FILE *stream)
 {
 	const struct report_process *first = &report->processes[0];
 	time_t seconds = (time_t)(first->start_realtime_ns / 1000000000);
-	OWNED char *path = memory_text(first->of.path);
+	OWNED char *path = text_cleaned(memory_text(first->of.path));
 	char when[32] = "";
 	struct tm parts;
 
-	(void)text_clean(path, strlen(path));
 	if (localtime_r(&seconds, &parts) != NULL)
 		(void)strftime(when, sizeof(when), ", recorded %Y-%m-%d %H:%M", &parts);
 	(void)fprintf(stream, "Capture: %s", path);

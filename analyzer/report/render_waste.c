@@ -90,11 +90,8 @@ list_lines(const struct report *report, uint64_t (*waste_of)(const struct report
 static const char *
 place_of(const struct report_line *line, char text[PLACE_TEXT_BYTES])
 {
-	if (line->of.is_import && line->import[0] != '\0') {
-		(void)snprintf(text, PLACE_TEXT_BYTES, "import %s", line->import);
-		(void)text_clean(text, strlen(text));
-		return text;
-	}
+	if (line->of.is_import && line->import[0] != '\0')
+		return text_cleaned(memory_text_in(text, PLACE_TEXT_BYTES, "import %s", line->import));
 	return report_place_text(&line->where, text);
 }
 

@@ -70,8 +70,7 @@ add_row(struct top_sample *sample, const struct report_line *line, size_t number
 	struct top_row *row = &sample->rows[sample->row_count++];
 	const struct report_place *where = &line->where;
 
-	row->place = memory_text(report_place_text(where, PLACE_ROOM));
-	(void)text_clean(row->place, strlen(row->place));
+	row->place = text_cleaned(memory_text(report_place_text(where, PLACE_ROOM)));
 	row->domain = line->domain;
 	row->leak = line->of.leak != MODEL_LEAK_LEAK ? "" : line->may_be_built_once ? "leak?" : "leak";
 	row->live_bytes = line->of.live_bytes;

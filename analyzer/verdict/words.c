@@ -58,7 +58,6 @@ const char *
 verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line, char text[VERDICT_WORD_BYTES])
 {
 	const struct model_runtime *runtime = line->largest != NULL ? model_runtime_of(facts->model, line->largest) : NULL;
-	char name[64];
 
 	if (runtime != NULL) {
 		return memory_text_in(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
@@ -69,9 +68,8 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 		return verdict_is_rest_of_arenas(line) ? "kept by Python, though"
 		       : verdict_is_arena(facts, line) ? "in"
 		                                       : "allocated at";
-	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
-	(void)text_clean(name, strlen(name));
-	return memory_text_in(text, VERDICT_WORD_BYTES, "in the allocator of %s, which grew (estimated) at", name);
+	return memory_text_in(text, VERDICT_WORD_BYTES, "in the allocator of %s, which grew (estimated) at",
+	                      text_cleaned(TEXT(64, "%s", line->largest->library)));
 }
 
 /* "401 MiB", or of a sample "≈401 MiB". */
@@ -133,10 +131,8 @@ say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum,
 void
 say_process(const struct model_process *process, struct verdict *verdict)
 {
-	char name[PLACE_TEXT_BYTES];
+	const char *name = text_cleaned(TEXT(PLACE_TEXT_BYTES, "%s", process->name));
 
-	(void)snprintf(name, sizeof(name), "%s", process->name);
-	(void)text_clean(name, strlen(name));
 	say(verdict, "%s (pid %" PRIu32 ")", name, process->identity->pid);
 }
 
