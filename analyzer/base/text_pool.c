@@ -90,7 +90,7 @@ text_pool_add(struct text_pool *pool, const char *text, size_t bytes)
 	if (found != NULL)
 		return found->characters;
 
-	char *copy = memory_zeroed(bytes + 1, TEXT_ESCAPED_MOST);
+	OWNED char *copy = memory_zeroed(bytes + 1, TEXT_ESCAPED_MOST);
 	size_t clean_bytes = text_escape(text, bytes, copy);
 
 	HASH_FIND(hh, pool->texts, copy, clean_bytes, found);
@@ -101,7 +101,6 @@ text_pool_add(struct text_pool *pool, const char *text, size_t bytes)
 			found->original = add_bytes(pool, text, bytes);
 		HASH_ADD_KEYPTR(hh, pool->texts, found->characters, clean_bytes, found);
 	}
-	free(copy);
 	return found->characters;
 }
 
