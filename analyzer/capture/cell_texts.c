@@ -36,7 +36,6 @@ bool
 cell_texts_read(const char *capture_path, cell_text_taker *take, void *owner, struct fail *fail)
 {
 	const char *slash = strrchr(capture_path, '/');
-	char path[PATH_MAX];
 	struct stat status;
 	FILE *stream = NULL;
 	OWNED char *line = NULL;
@@ -46,8 +45,8 @@ cell_texts_read(const char *capture_path, cell_text_taker *take, void *owner, st
 	unsigned bad_count = 0;
 	unsigned first_bad = 0;
 
-	(void)snprintf(path, sizeof(path), "%.*s" FILE_NAME, slash != NULL ? (int)(slash + 1 - capture_path) : 0,
-	               capture_path);
+	const char *path = TEXT(PATH_MAX, "%.*s" FILE_NAME, slash != NULL ? (int)(slash + 1 - capture_path) : 0,
+	                        capture_path);
 
 	int file = regular_file_open(path, O_RDONLY | O_NOFOLLOW, &status);
 
