@@ -156,7 +156,6 @@ is_about(const struct model_process *process, const struct system_log_line *line
 	const struct kmem_identity *identity = process->identity;
 	uint64_t ended_ns = model_ended_ns(process);
 	char name[COMM_BYTES + 1];
-	bool has_its_name;
 	uint32_t pid;
 
 	if (line->monotonic_ns + CLOCKS_NS < identity->start_monotonic_ns ||
@@ -169,7 +168,9 @@ is_about(const struct model_process *process, const struct system_log_line *line
 	found->kind = parse_line(line, &pid, name);
 	if (found->kind == VERDICT_LOG_NONE)
 		return false;
-	has_its_name = is_name(name, identity->executable);
+
+	bool has_its_name = is_name(name, identity->executable);
+
 	found->is_by_name = identity->pid_namespace != HOST_NAMESPACE;
 	if (found->is_by_name)
 		return has_its_name && ended_ns != 0 && is_within(line->monotonic_ns, ended_ns, END_NS);

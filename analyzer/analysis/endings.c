@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "base/read_each.h"
 #include "capture/kill_counters.h"
 
 #define TIMEOUT_STATUS 124   // of timeout(1), when the time was up
@@ -39,13 +40,13 @@ booted_at_ns(void)
 {
 	struct timespec real;
 	struct timespec since;
-	uint64_t real_ns;
-	uint64_t since_ns;
 
 	if (clock_gettime(CLOCK_REALTIME, &real) != 0 || clock_gettime(CLOCK_BOOTTIME, &since) != 0 || real.tv_sec < 0)
 		return 0;
-	real_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
-	since_ns = (uint64_t)since.tv_sec * 1000000000 + (uint64_t)since.tv_nsec;
+
+	uint64_t real_ns = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
+	uint64_t since_ns = (uint64_t)since.tv_sec * 1000000000 + (uint64_t)since.tv_nsec;
+
 	return real_ns > since_ns ? real_ns - since_ns : 0;
 }
 
@@ -53,14 +54,10 @@ const struct verdict_now *
 verdict_now(void)
 {
 	static struct verdict_now now = { .boot_id = boot_id, .read_counters = kill_counters_read, .read_log = read_log };
-	FILE *stream = fopen("/proc/sys/kernel/random/boot_id", "re");
 
 	now.booted_at_ns = booted_at_ns();
-	if (stream != NULL) {
-		if (fgets(boot_id, sizeof(boot_id), stream) != NULL)
-			boot_id[strcspn(boot_id, "\n")] = '\0';
-		(void)fclose(stream);
-	}
+	EACH_LINE (line, "/proc/sys/kernel/random/boot_id")
+		(void)snprintf(boot_id, sizeof(boot_id), "%s", line);
 	return &now;
 }
 

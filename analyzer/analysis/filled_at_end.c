@@ -208,9 +208,7 @@ filled_at_end_settle(struct model *model, const struct verdict_now *now)
 	for (size_t i = 0; i < model->process_count; i++) {
 		struct model_process *process = &model->processes[i];
 		bool is_sudden = verdict_is_sudden(verdict_end_of(process, now));
-		struct growth growth;
 		uint64_t logged_bytes = 0;
-		uint64_t new_bytes;
 
 		if (process->resident == NULL || process->heartbeat_count == 0 || process->untouched_bytes == 0)
 			continue;
@@ -219,10 +217,14 @@ filled_at_end_settle(struct model *model, const struct verdict_now *now)
 			logged_bytes = end_log_find(process, now).resident_bytes;
 		if (is_sudden)
 			leave_untouched(model, process, most_resident_bytes(process, logged_bytes));
-		growth = growth_of(model, now, process, is_sudden, logged_bytes);
+
+		struct growth growth = growth_of(model, now, process, is_sudden, logged_bytes);
+
 		growth.least_bytes = without_what_was_allocated(process, growth.least_bytes);
 		growth.most_bytes = without_what_was_allocated(process, growth.most_bytes);
-		new_bytes = touch(model, process, growth.most_bytes, true);
+
+		uint64_t new_bytes = touch(model, process, growth.most_bytes, true);
+
 		process->is_filling_known = new_bytes <= growth.least_bytes;
 		process->filled_bytes = new_bytes + touch(model, process, amount_less(growth.least_bytes, new_bytes), false);
 	}

@@ -47,14 +47,13 @@ can_grow(const struct rank_line *line)
 bool
 lines_grow_together(const struct rank_line *left, const struct rank_line *right)
 {
-	const struct model_frame *caller;
-	const struct model_frame *other;
-
 	if (!can_grow(left) || !can_grow(right) || left->where == right->where ||
 	    left->telling->process != right->telling->process || !are_as_many(left->telling, right->telling))
 		return false;
-	caller = caller_of(left->telling);
-	other = caller_of(right->telling);
+
+	const struct model_frame *caller = caller_of(left->telling);
+	const struct model_frame *other = caller_of(right->telling);
+
 	return (caller != NULL && (caller == other || caller == right->where)) || (other != NULL && other == left->where);
 }
 

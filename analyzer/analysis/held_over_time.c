@@ -35,7 +35,7 @@
 #define STORAGE_RISES_FOR_EACH \
 	2 // so often for each of its blocks: else they were added, and not replaced by larger ones
 #define STORAGE_OVERDUE_TIMES \
-	2 // it has stopped growing where so many times as much was allocated as it took to grow before
+	4 // it has stopped where so many times as much was allocated as between its last two steps
 #define STORAGE_STEP_PERCENT_MAX \
 	450 // of what it held (a set takes 4 times as much): a larger step is another block of the line
 #define STORAGE_LEFT_PERCENT 44 // of what it held, at any time: old and new storage are both live until it is copied
@@ -116,7 +116,7 @@ static struct entry *
 collect(const struct model *model, const struct model_process *process,
         bool is_wanted(const struct model *, const struct model_site *), size_t *count)
 {
-	bool *is_seen = memory_zeroed(model->site_count + 1, sizeof(*is_seen));
+	OWNED bool *is_seen = memory_zeroed(model->site_count + 1, sizeof(*is_seen));
 	struct entry *entries = NULL;
 	size_t room = 0;
 
@@ -133,7 +133,6 @@ collect(const struct model *model, const struct model_process *process,
 			*MEMORY_NEXT(entries, *count, room) = (struct entry){ &model->sites[site], i, point->sites[k].bytes };
 		}
 	}
-	free(is_seen);
 	return entries;
 }
 
@@ -141,11 +140,11 @@ collect(const struct model *model, const struct model_process *process,
 static uint64_t
 unseen_bytes(const struct model_point *point, uint64_t before_bytes)
 {
-	uint64_t least_bytes;
-
 	if (point->is_end || point->site_count < KMEM_HISTORY_SITES)
 		return 0;
-	least_bytes = point->sites[point->site_count - 1].bytes;
+
+	uint64_t least_bytes = point->sites[point->site_count - 1].bytes;
+
 	return before_bytes < least_bytes ? before_bytes : least_bytes;
 }
 
@@ -332,26 +331,6 @@ may_be_data_set(const struct model *model, const struct held_line *line, const s
 	return bytes >= line->span_bytes / 2 && !is_released(line->entries, line->count);
 }
 
-/* What a line settled at: it never held less again. */
-struct settled {
-	uint64_t bytes;
-	uint64_t volume_bytes; // of all, when it did
-};
-
-/*
- * steps: the last three. It has grown at a pace, and the next step would be as large as the last one was, in parts of what it holds. Has
- * far more been allocated since?
- */
-static bool
-is_overdue(const struct settled steps[3], uint64_t volume_bytes)
-{
-	double pace = (double)(steps[0].bytes - steps[2].bytes) /
-	              (double)(steps[0].volume_bytes - steps[2].volume_bytes + 1);
-	double next = (double)steps[0].bytes * ((double)steps[0].bytes / (double)steps[1].bytes - 1);
-
-	return (double)(volume_bytes - steps[0].volume_bytes) * pace > next * STORAGE_OVERDUE_TIMES;
-}
-
 /*
  * Storage of containers: a full block is replaced by a larger one. So few blocks hold more and more, and have few generations. What is held
  * from a point on for good rises more often than there are blocks, and little is given up in between.
@@ -360,8 +339,10 @@ static bool
 is_growing_storage(const struct model_process *process, const struct entry *entries, size_t count, const uint64_t *held)
 {
 	size_t last = process->point_count - 1;
-	uint64_t *lowest = memory_zeroed(process->point_count, sizeof(*lowest)); // from this point on
-	struct settled steps[3] = { { 0, 0 } };
+	OWNED uint64_t *lowest = memory_zeroed(process->point_count, sizeof(*lowest)); // from this point on
+	uint64_t settled_bytes = 0;                                                    // from then on it never held less
+	uint64_t settled_volume = 0;
+	uint64_t step_volume = 0; // between the last two
 	struct model_site line;
 	uint64_t most = 0;
 	uint64_t rises = 0;
@@ -372,17 +353,17 @@ is_growing_storage(const struct model_process *process, const struct entry *entr
 	for (size_t i = 0; i <= last; i++) {
 		most = held[i] > most ? held[i] : most;
 		has_fallen = has_fallen || (most >= FLOOR_BYTES && held[i] < most / 100 * STORAGE_LEFT_PERCENT);
-		if (lowest[i] < FLOOR_BYTES || lowest[i] - steps[0].bytes < steps[0].bytes / STORAGE_RISE_PART)
+		if (lowest[i] < FLOOR_BYTES || lowest[i] - settled_bytes < settled_bytes / STORAGE_RISE_PART)
 			continue;
-		rises = lowest[i] / STORAGE_STEP_PERCENT_MAX > steps[0].bytes / 100 ? 0 : rises + 1;
-		memmove(&steps[1], &steps[0], 2 * sizeof(steps[0]));
-		steps[0] = (struct settled){ lowest[i], process->points[i].volume_bytes };
+		rises = lowest[i] / STORAGE_STEP_PERCENT_MAX > settled_bytes / 100 ? 0 : rises + 1;
+		settled_bytes = lowest[i];
+		step_volume = process->points[i].volume_bytes - settled_volume;
+		settled_volume = process->points[i].volume_bytes;
 	}
-	free(lowest);
 	count_line(entries, count, &line);
 	return rises >= STORAGE_RISES_MIN && rises >= STORAGE_RISES_FOR_EACH * line.live_count &&
 	       line.allocated_count - line.live_count >= STORAGE_RISES_MIN && line.live_count != 0 && !has_fallen &&
-	       !is_overdue(steps, process->points[last].volume_bytes);
+	       process->points[last].volume_bytes - settled_volume <= step_volume * STORAGE_OVERDUE_TIMES;
 }
 
 /* For certain only a look at what holds it tells a container from inputs that become larger and larger. */
@@ -457,10 +438,10 @@ join_queue(struct model *model, const struct model_site *queue)
 static void
 judge_process(struct model *model, const struct model_process *process)
 {
-	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
+	OWNED uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
 	size_t count;
-	struct entry *entries = collect(model, process, may_be_judged, &count);
-	struct held_line *lines = NULL;
+	OWNED struct entry *entries = collect(model, process, may_be_judged, &count);
+	OWNED struct held_line *lines = NULL;
 	size_t line_count = 0;
 	size_t room = 0;
 
@@ -495,9 +476,6 @@ judge_process(struct model *model, const struct model_process *process)
 		if (line->is_storage)
 			take_as_leak(model, line->entries, line->count);
 	}
-	free(lines);
-	free(entries);
-	free(held);
 }
 
 /*
@@ -529,9 +507,9 @@ is_full_cache(const struct model_process *process, const struct model_site *site
 static void
 find_full_caches(struct model *model, const struct model_process *process)
 {
-	uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
+	OWNED uint64_t *held = memory_zeroed(process->point_count, sizeof(*held));
 	size_t count;
-	struct entry *entries = collect(model, process, may_be_full, &count);
+	OWNED struct entry *entries = collect(model, process, may_be_full, &count);
 
 	SORT(entries, count, compare_entries);
 	for (size_t first = 0, end; first < count; first = end) {
@@ -540,8 +518,6 @@ find_full_caches(struct model *model, const struct model_process *process)
 		if (is_full_cache(process, entries[first].site, held))
 			model->sites[entries[first].site - model->sites].leak = MODEL_LEAK_STEADY;
 	}
-	free(entries);
-	free(held);
 }
 
 void

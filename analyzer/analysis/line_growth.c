@@ -90,7 +90,6 @@ line_growth_of(const struct model *model, const struct rank_line *line)
 	const struct model_process *process = &model->processes[site->process];
 	struct line_growth growth = { .since_ms = site->first_ms, .bytes = line->live_bytes };
 	uint64_t before_bytes = 0;
-	uint64_t now_bytes;
 
 	if ((line->leak != MODEL_LEAK_LEAK && line->leak != MODEL_LEAK_BACKLOG) || site->process_count != 1 ||
 	    process->point_count == 0)
@@ -101,7 +100,10 @@ line_growth_of(const struct model *model, const struct rank_line *line)
 		if (!point->is_end && point->monotonic_ns <= process->identity->start_monotonic_ns + site->first_ms * 1000000)
 			before_bytes = point->live_bytes;
 	}
-	now_bytes = process->moment_ns != 0 ? process->live_bytes : process->points[process->point_count - 1].live_bytes;
+
+	uint64_t now_bytes = process->moment_ns != 0 ? process->live_bytes
+	                                             : process->points[process->point_count - 1].live_bytes;
+
 	if (now_bytes <= before_bytes)
 		return growth;
 	growth.is_known = true;

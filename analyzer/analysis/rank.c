@@ -19,11 +19,11 @@
 bool
 rank_domain_matches(const char *name, const char *wanted)
 {
-	size_t length;
-
 	if (wanted == NULL)
 		return true;
-	length = strlen(wanted);
+
+	size_t length = strlen(wanted);
+
 	return strncmp(name, wanted, length) == 0 && (name[length] == '\0' || name[length] == '/' || name[length] == ':');
 }
 
@@ -223,9 +223,7 @@ collect(const struct model *model, const struct ranking *ranking, const char *do
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < model->site_count; i++) {
-		const struct model_site *site = &model->sites[i];
-
+	EACH (site, model->sites, model->site_count) {
 		if (!rank_domain_matches(model->domains[site->domain].name, domain))
 			continue;
 		entries[count++] = (struct entry){
@@ -259,8 +257,8 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 {
 	const struct model *model = finished.model;
 	struct ranked *ranked = memory_zeroed(1, sizeof(*ranked));
-	struct entry *entries = memory_zeroed(model->site_count, sizeof(*entries));
-	struct rank_line *unordered;
+	OWNED struct entry *entries = memory_zeroed(model->site_count, sizeof(*entries));
+	OWNED struct rank_line *unordered = NULL;
 
 	ranked->site_count = collect(model, ranking, domain, entries);
 	SORT(entries, ranked->site_count, compare_by_place);
@@ -284,8 +282,6 @@ rank_run(struct finished_model finished, const struct ranking *ranking, const ch
 		ranked->lines[line].largest = entries[i].site;
 		ranked->lines[line].first_site = i;
 	}
-	free(unordered);
-	free(entries);
 	return ranked;
 }
 

@@ -221,12 +221,12 @@ grown_bytes(const struct model_site *site)
 {
 	uint64_t live_bytes = site->process_count > 1 && site->most_live_bytes != 0 ? site->most_live_bytes
 	                                                                            : site->live_bytes;
-	uint64_t in_use_bytes;
 
 	if (site->allocated_count <= site->live_count || site->allocated_bytes <= site->live_bytes)
 		return live_bytes;
-	in_use_bytes = (site->allocated_bytes - site->live_bytes) / (site->allocated_count - site->live_count) *
-	               BLOCKS_IN_USE;
+
+	uint64_t in_use_bytes = (site->allocated_bytes - site->live_bytes) / (site->allocated_count - site->live_count) *
+	                        BLOCKS_IN_USE;
 	return live_bytes > in_use_bytes ? live_bytes - in_use_bytes : 0;
 }
 
@@ -301,7 +301,7 @@ static bool *
 find_loads(const struct model *model)
 {
 	bool *is_load = memory_zeroed(model->site_count, sizeof(*is_load));
-	struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
+	OWNED struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
 	size_t count = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
@@ -323,7 +323,6 @@ find_loads(const struct model *model)
 			                                   loading.live_count >= LOADED_BLOCKS_MIN &&
 			                                   loading.bytes >= loading.largest->volume_bytes / 2;
 	}
-	free(sites);
 	return is_load;
 }
 
@@ -428,7 +427,7 @@ judge_as_data_set(const struct model *model, const uint64_t *latest_ms, const bo
 static void
 judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_site **leaking, size_t count)
 {
-	bool *is_load = find_loads(model);
+	OWNED bool *is_load = find_loads(model);
 
 	for (size_t first = 0, end; first < count; first = end) {
 		bool is_arena = model->domains[leaking[first]->domain].id.kind == DOMAIN_PYTHON_ARENA;
@@ -440,7 +439,6 @@ judge_lines(const struct model *model, const uint64_t *latest_ms, struct model_s
 		for (size_t i = first; i < end && bytes < (is_arena ? ARENA_FLOOR_BYTES : LEAK_FLOOR_BYTES); i++)
 			leaking[i]->leak = is_arena ? MODEL_LEAK_TOO_SHORT : MODEL_LEAK_STEADY;
 	}
-	free(is_load);
 }
 
 ORDER_OF_POINTERS(compare_lines_of_processes, struct model_site,
@@ -476,7 +474,7 @@ add_quarters(const struct model_site *site, double part, double sums[SURVIVAL_QU
 static void
 judge_filling_lines(struct model *model)
 {
-	struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
+	OWNED struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
 	size_t count = 0;
 	bool has_filling = false;
 
@@ -502,14 +500,13 @@ judge_filling_lines(struct model *model)
 				sites[i]->leak = MODEL_LEAK_LEAK;
 		}
 	}
-	free(sites);
 }
 
 /* Small blocks that stay for a while, such as the shapes that NumPy takes from a free list, make no queue of a line that holds far more. */
 static void
 judge_backlogs(struct model *model)
 {
-	struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
+	OWNED struct model_site **sites = memory_zeroed(model->site_count, sizeof(*sites));
 	size_t count = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
@@ -528,14 +525,13 @@ judge_backlogs(struct model *model)
 		for (size_t i = first; i < end && backlog_bytes < bytes / BACKLOG_PART; i++)
 			sites[i]->leak = MODEL_LEAK_STEADY;
 	}
-	free(sites);
 }
 
 void
 rank_leaks_classify(struct model *model)
 {
-	struct model_site **leaking = memory_zeroed(model->site_count, sizeof(struct model_site *));
-	uint64_t *latest_ms = find_latest_lines(model);
+	OWNED struct model_site **leaking = memory_zeroed(model->site_count, sizeof(struct model_site *));
+	OWNED uint64_t *latest_ms = find_latest_lines(model);
 	size_t count = 0;
 
 	for (size_t i = 0; i < model->site_count; i++) {
@@ -557,8 +553,6 @@ rank_leaks_classify(struct model *model)
 	SORT(leaking, count, compare_places);
 	judge_lines(model, latest_ms, leaking, count);
 	judge_backlogs(model);
-	free(latest_ms);
-	free(leaking);
 }
 
 /* More telling than any steady amount. */

@@ -12,11 +12,12 @@ bool
 fail_set(struct fail *fail, enum exit_code code, const char *format, ...)
 {
 	va_list arguments;
-	int written;
 
 	fail->code = code;
 	va_start(arguments, format);
-	written = vsnprintf(fail->text, sizeof(fail->text), format, arguments);
+
+	int written = vsnprintf(fail->text, sizeof(fail->text), format, arguments);
+
 	va_end(arguments);
 	if (written < 0)
 		(void)snprintf(fail->text, sizeof(fail->text), "%s", format);

@@ -46,6 +46,10 @@
 		hash_is_new;                                                              \
 	})
 
+/* Release an item that has a text, or a name, of its own and nothing else. */
+#define HASH_TEXT_FREE(item) (free((void *)(uintptr_t)(item)->text), free(item))
+#define HASH_NAME_FREE(item) (free((item)->name), free(item))
+
 /* head: NULL afterwards. release: a function that takes one item, such as free. */
 #define HASH_FREE(head, release)                  \
 	do {                                          \

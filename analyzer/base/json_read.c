@@ -15,14 +15,15 @@ json_read_file(int file, const char *path, struct fail *fail)
 {
 	json_error_t error;
 	FILE *stream = fdopen(file, "r");
-	json_t *root;
 
 	if (stream == NULL) {
 		(void)fail_set(fail, EXIT_USAGE, "%s: %s", path, strerror(errno));
 		(void)close(file);
 		return NULL;
 	}
-	root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);
+
+	json_t *root = json_loadf(stream, JSON_REJECT_DUPLICATES, &error);
+
 	(void)fclose(stream);
 	if (root == NULL)
 		(void)fail_set(fail, EXIT_USAGE, "%s:%d:%d: is not JSON: %s", path, error.line, error.column, error.text);

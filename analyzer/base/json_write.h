@@ -35,6 +35,12 @@ void json_write_number(struct json_write *json, const char *name, uint64_t numbe
 void json_write_signed(struct json_write *json, const char *name, int64_t number);
 void json_write_bool(struct json_write *json, const char *name, bool value);
 void json_write_null(struct json_write *json, const char *name);
+/* What stands in the block behind it is in an object or array, which is closed behind the block: not to be left by break or return. */
+#define JSON_IN(json, name, bracket) JSON_IN_AS(json, name, bracket, __COUNTER__)
+#define JSON_IN_AS(json, name, bracket, number) JSON_IN_NAMED(json, name, bracket, number)
+#define JSON_IN_NAMED(json, name, bracket, number)                                     \
+	for (bool in_##number = (json_write_open(json, name, bracket), true); in_##number; \
+	     in_##number = (json_write_close(json, (bracket) + 2), false)) // ']' and '}' are two behind theirs
 /* A value of an array that is JSON already. */
 void json_write_raw(struct json_write *json, const char *value, size_t bytes);
 

@@ -6,7 +6,6 @@
 #include "base/make_folders.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -15,10 +14,9 @@
 bool
 make_folders(const char *path, mode_t mode)
 {
-	char *copy = memory_text(path);
+	OWNED char *copy = memory_text(path);
 	struct stat there;
 	int why = 0; // the first failure above the last folder
-	bool is_made;
 
 	for (char *slash = copy; slash[0] != '\0' && (slash = strchr(slash + 1, '/')) != NULL;) {
 		*slash = '\0';
@@ -26,13 +24,14 @@ make_folders(const char *path, mode_t mode)
 			why = errno;
 		*slash = '/';
 	}
-	is_made = mkdir(copy, mode) == 0;
+
+	bool is_made = mkdir(copy, mode) == 0;
+
 	if (!is_made && errno == EEXIST) {
 		is_made = stat(copy, &there) == 0 && S_ISDIR(there.st_mode);
 		errno = ENOTDIR;
 	}
 	if (!is_made && errno == ENOENT && why != 0)
 		errno = why;
-	free(copy);
 	return is_made;
 }

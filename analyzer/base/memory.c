@@ -59,10 +59,41 @@ memory_grown(void *array, size_t *room, size_t wanted, size_t size)
 	return checked(grown > SIZE_MAX / size ? NULL : realloc(array, grown * size));
 }
 
+void
+memory_free_owned(void *pointer)
+{
+	void *owned;
+
+	memcpy(&owned, pointer, sizeof(owned)); // of any type
+	free(owned);
+}
+
 char *
 memory_text(const char *text)
 {
 	return checked(strdup(text));
+}
+
+char *
+memory_text_in(char *text, size_t bytes, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(text, bytes, format, values);
+	va_end(values);
+	return text;
+}
+
+void
+memory_text_add(char *text, size_t bytes, const char *format, ...)
+{
+	size_t used = strlen(text);
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(text + used, bytes - used, format, values);
+	va_end(values);
 }
 
 char *
@@ -79,10 +110,11 @@ char *
 memory_printed(const char *format, ...)
 {
 	va_list values;
-	char *text;
 
 	va_start(values, format);
-	text = memory_vprinted(format, values);
+
+	char *text = memory_vprinted(format, values);
+
 	va_end(values);
 	return text;
 }

@@ -182,13 +182,14 @@ output_open(const char *path, struct fail *fail)
 
 	if (!is_own && (!is_there || S_ISREG(there.st_mode))) {
 		char *real = realpath(file->path, NULL); // a link stays one
-		size_t room;
 
 		if (real != NULL) {
 			free(file->path);
 			file->path = real;
 		}
-		room = strlen(file->path) + 32;
+
+		size_t room = strlen(file->path) + 32;
+
 		file->beside = memory_zeroed(room, 1);
 		(void)snprintf(file->beside, room, "%s.%ld.new", file->path, (long)getpid());
 	}

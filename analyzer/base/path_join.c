@@ -21,10 +21,11 @@ path_join(const char *folder, const char *name, char path[PATH_JOIN_BYTES])
 	if (snprintf(whole, sizeof(whole), "%s/%s", folder, name) >= (int)sizeof(whole))
 		return name;
 	for (const char *at = whole; *at != '\0';) {
-		size_t part;
 
 		at += strspn(at, "/");
-		part = strcspn(at, "/");
+
+		size_t part = strcspn(at, "/");
+
 		if (part == 2 && at[0] == '.' && at[1] == '.') {
 			while (length > 0 && path[--length] != '/')
 				continue;

@@ -90,14 +90,15 @@ own_end(const char *path, const char *const *others, size_t count)
 {
 	size_t length = strlen(path);
 	size_t common = 0;
-	const char *end;
 
 	for (size_t i = 0; i < count; i++) {
 		size_t same = strcmp(path, others[i]) != 0 ? common_end(path, length, others[i], strlen(others[i])) : 0;
 
 		common = same > common ? same : common;
 	}
-	end = path + length - common;
+
+	const char *end = path + length - common;
+
 	while (end > path && end[-1] != '/')
 		end--;
 	if (*end == '/' || (common != 0 && end == path + length - common)) { // what differs is the folder before
@@ -126,7 +127,7 @@ add_same_stack(const char *const *paths, size_t count)
 void
 place_learn(const char *const *paths, size_t count)
 {
-	const char **order = memory_zeroed(count, sizeof(*order));
+	OWNED const char **order = memory_zeroed(count, sizeof(*order));
 
 	place_forget();
 	memcpy(order, paths, count * sizeof(*order));
@@ -137,7 +138,6 @@ place_learn(const char *const *paths, size_t count)
 		if (end - first <= TWINS_MAX && strcmp(order[first], order[end - 1]) != 0)
 			add_same_stack(order + first, end - first);
 	}
-	free(order);
 }
 
 /* "__init__.py" alone is no place in any project. */
@@ -197,8 +197,7 @@ shortened(const char *part, char room[PART_BYTES + 4])
 		head--;
 	while (is_continuation(part[tail]))
 		tail++;
-	(void)snprintf(room, PART_BYTES + 4, "%.*s...%s", (int)head, part, part + tail);
-	return room;
+	return memory_text_in(room, PART_BYTES + 4, "%.*s...%s", (int)head, part, part + tail);
 }
 
 /* What IPython calls the code of a cell itself. */

@@ -43,13 +43,14 @@ void
 progress_show(const char *what, size_t done, size_t total)
 {
 	char counts[2][UNITS_TEXT_BYTES];
-	uint64_t time;
 
 	if (!state.is_allowed)
 		return;
 	if (state.began_ns != 0 && state.what == what && ++state.calls % CALLS_PER_LOOK != 0 && done + 1 < total)
 		return;
-	time = clock_monotonic_ns();
+
+	uint64_t time = clock_monotonic_ns();
+
 	state.what = what;
 	if (state.began_ns == 0)
 		state.began_ns = time;

@@ -12,14 +12,15 @@ regular_file_open(const char *path, int flags, struct stat *status)
 	struct stat own;
 	struct stat *found = status != NULL ? status : &own;
 	int fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int error;
 
 	if (fd < 0) {
 		if (errno == ENXIO) // a FIFO without a reader, a socket, a device that is gone
 			errno = EINVAL;
 		return -1;
 	}
-	error = fstat(fd, found) != 0 ? errno : S_ISREG(found->st_mode) ? 0 : S_ISDIR(found->st_mode) ? EISDIR : EINVAL;
+
+	int error = fstat(fd, found) != 0 ? errno : S_ISREG(found->st_mode) ? 0 : S_ISDIR(found->st_mode) ? EISDIR : EINVAL;
+
 	if (error == 0)
 		return fd;
 	(void)close(fd);
@@ -31,4 +32,11 @@ const char *
 regular_file_why(int error)
 {
 	return error == EINVAL ? "is not a regular file" : strerror(error);
+}
+
+void
+regular_file_close(const int *file)
+{
+	if (*file >= 0)
+		(void)close(*file);
 }

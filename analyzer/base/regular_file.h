@@ -16,6 +16,10 @@
  */
 int regular_file_open(const char *path, int flags, struct stat *status);
 
+/* Before the declaration of a descriptor: it is closed where its block is left, by whatever way; below 0 = none. */
+#define OWNED_FILE __attribute__((cleanup(regular_file_close)))
+void regular_file_close(const int *file);
+
 /* What to say after a failure: "is not a regular file", or what errno means. */
 const char *regular_file_why(int error);
 

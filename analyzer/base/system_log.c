@@ -46,11 +46,11 @@ is_telling(const char *text)
 static void
 add_line(struct system_log *log, uint64_t monotonic_ns, const char *writer, const char *text)
 {
-	struct system_log_line *line;
-
 	if (!is_telling(text))
 		return;
-	line = MEMORY_NEXT(log->lines, log->count, log->room);
+
+	struct system_log_line *line = MEMORY_NEXT(log->lines, log->count, log->room);
+
 	*line = (struct system_log_line){ .monotonic_ns = monotonic_ns };
 	(void)snprintf(line->writer, sizeof(line->writer), "%s", writer);
 	(void)snprintf(line->text, sizeof(line->text), "%s", text);
@@ -78,20 +78,20 @@ void
 system_log_read_kernel(struct system_log *log)
 {
 	int size = klogctl(KLOG_SIZE, NULL, 0);
-	char *buffer;
-	char *rest;
 	char *line;
-	int length;
 
 	if (size <= 0)
 		return;
-	buffer = memory_zeroed((size_t)size + 1, 1);
-	length = klogctl(KLOG_READ_ALL, buffer, size);
+
+	OWNED char *buffer = memory_zeroed((size_t)size + 1, 1);
+	int length = klogctl(KLOG_READ_ALL, buffer, size);
+
 	buffer[length > 0 ? length : 0] = '\0';
-	rest = buffer;
+
+	char *rest = buffer;
+
 	while ((line = strsep(&rest, "\n")) != NULL)
 		take_kernel_line(log, line);
-	free(buffer);
 }
 
 /* ---- the journal ---- */
@@ -100,19 +100,15 @@ static pid_t
 start_journal(const char *boot_id, uint64_t from, uint64_t to, int *output)
 {
 	char boot[64] = "_BOOT_ID=";
-	char since[40];
-	char until[40];
 	size_t length = strlen(boot);
 	int ends[2];
-	pid_t pid;
 
 	for (const char *at = boot_id; *at != '\0' && length < sizeof(boot) - 1; at++) {
 		if (*at != '-')
 			boot[length++] = *at;
 	}
-	(void)snprintf(since, sizeof(since), "@%llu",
-	               (unsigned long long)(from > MARGIN_SECONDS ? from - MARGIN_SECONDS : 0));
-	(void)snprintf(until, sizeof(until), "@%llu", (unsigned long long)to + MARGIN_SECONDS);
+	char *since = TEXT(40, "@%llu", (unsigned long long)(from > MARGIN_SECONDS ? from - MARGIN_SECONDS : 0));
+	char *until = TEXT(40, "@%llu", (unsigned long long)to + MARGIN_SECONDS);
 
 	char *const words[] = { (char[]){ "journalctl" },
 		                    (char[]){ "-q" },
@@ -136,7 +132,9 @@ start_journal(const char *boot_id, uint64_t from, uint64_t to, int *output)
 
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -1;
-	pid = fork();
+
+	pid_t pid = fork();
+
 	if (pid == 0) {
 		int null = open("/dev/null", O_RDWR);
 
@@ -172,12 +170,13 @@ read_output(int output)
 	while (bytes < JOURNAL_MAX_BYTES) {
 		struct pollfd ready = { .fd = output, .events = POLLIN };
 		uint64_t now = now_ms();
-		ssize_t length;
 
 		if (now >= end || poll(&ready, 1, (int)(end - now)) <= 0)
 			break;
 		text = memory_grown(text, &room, bytes + 65536, 1);
-		length = read(output, text + bytes, 65535);
+
+		ssize_t length = read(output, text + bytes, 65535);
+
 		if (length <= 0)
 			break;
 		bytes += (size_t)length;
@@ -225,23 +224,24 @@ system_log_read_journal(struct system_log *log, const char *boot_id, uint64_t fr
 {
 	int output;
 	pid_t pid = boot_id[0] != '\0' ? start_journal(boot_id, from, to, &output) : -1;
-	char *text;
-	char *rest;
 	char *line;
 
 	if (pid < 0)
 		return;
-	text = read_output(output);
+
+	OWNED char *text = read_output(output);
+
 	(void)close(output);
 	(void)kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		continue;
-	rest = text;
+
+	char *rest = text;
+
 	while ((line = strsep(&rest, "\n")) != NULL) {
 		if (line[0] == '{' && is_telling(line))
 			take_journal_line(log, line);
 	}
-	free(text);
 }
 
 void

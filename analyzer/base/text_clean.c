@@ -28,13 +28,14 @@ printable_length(const unsigned char *at, size_t room)
 	} forms[] = { { 0x80, 0x00, 0x20 }, { 0xe0, 0xc0, 0xa0 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 } };
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		uint32_t point;
 
 		if ((at[0] & forms[i].mask) != forms[i].lead)
 			continue;
 		if (i >= room)
 			return 0;
-		point = at[0] & (unsigned char)~forms[i].mask;
+
+		uint32_t point = at[0] & (unsigned char)~forms[i].mask;
+
 		for (size_t k = 1; k <= i; k++) {
 			if ((at[k] & 0xc0) != 0x80)
 				return 0;

@@ -12,9 +12,18 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 /* Replaces every byte that is not part of printable UTF-8 by '?', in place. Returns bytes. */
 size_t text_clean(char *text, size_t bytes);
+
+/* The whole text, cleaned in place. */
+static inline char *
+text_cleaned(char *text)
+{
+	(void)text_clean(text, strlen(text));
+	return text;
+}
 
 /* Would text_clean() change nothing? */
 bool text_is_clean(const char *text, size_t bytes);

@@ -84,15 +84,15 @@ const char *
 text_pool_add(struct text_pool *pool, const char *text, size_t bytes)
 {
 	struct text *found;
-	size_t clean_bytes;
-	char *copy;
 
 	/* Most texts are clean and known: then nothing is copied. */
 	HASH_FIND(hh, pool->texts, text, bytes, found);
 	if (found != NULL)
 		return found->characters;
-	copy = memory_zeroed(bytes + 1, TEXT_ESCAPED_MOST);
-	clean_bytes = text_escape(text, bytes, copy);
+
+	OWNED char *copy = memory_zeroed(bytes + 1, TEXT_ESCAPED_MOST);
+	size_t clean_bytes = text_escape(text, bytes, copy);
+
 	HASH_FIND(hh, pool->texts, copy, clean_bytes, found);
 	if (found == NULL) {
 		found = text_pool_room(pool, sizeof(*found) + clean_bytes + 1);
@@ -101,7 +101,6 @@ text_pool_add(struct text_pool *pool, const char *text, size_t bytes)
 			found->original = add_bytes(pool, text, bytes);
 		HASH_ADD_KEYPTR(hh, pool->texts, found->characters, clean_bytes, found);
 	}
-	free(copy);
 	return found->characters;
 }
 

@@ -97,12 +97,13 @@ static bool
 is_alone(yaml_parser_t *parser, const char *path, struct fail *fail)
 {
 	yaml_document_t next;
-	bool is_end;
 	size_t line;
 
 	if (yaml_parser_load(parser, &next) == 0)
 		return refuse(parser, path, fail);
-	is_end = yaml_document_get_root_node(&next) == NULL;
+
+	bool is_end = yaml_document_get_root_node(&next) == NULL;
+
 	line = next.start_mark.line;
 	yaml_document_delete(&next);
 	return is_end || fail_set(fail, EXIT_USAGE, "%s:%zu:1: a second document begins here: one is read", path, line + 1);
@@ -112,12 +113,13 @@ static bool
 load(FILE *stream, struct yaml_file *yaml, struct fail *fail)
 {
 	yaml_parser_t parser;
-	bool is_done;
 
 	if (yaml_parser_initialize(&parser) == 0)
 		return fail_set(fail, EXIT_USAGE, "%s: no memory", yaml->path);
 	yaml_parser_set_input_file(&parser, stream);
-	is_done = yaml_parser_load(&parser, &yaml->document) != 0 || refuse(&parser, yaml->path, fail);
+
+	bool is_done = yaml_parser_load(&parser, &yaml->document) != 0 || refuse(&parser, yaml->path, fail);
+
 	yaml->has_document = is_done;
 	is_done = is_done && (yaml_read_root(yaml) == NULL || is_alone(&parser, yaml->path, fail)) &&
 	          have_no_name_twice(yaml, fail);

@@ -114,13 +114,14 @@ reduce(struct capture *capture, struct held all, struct held less)
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
 		struct kmem_site *site = capture_site_copy(capture, i);
 		bool is_first = site == arenas;
-		uint64_t share;
 
 		if (site->domain != KMEM_DOMAIN_PYTHON_ARENA)
 			continue;
 		if (capture->released_bytes != NULL)
 			capture->released_bytes[i] = 0; // what was in them was
-		share = kmem_site_peak_bytes(before, site->peak);
+
+		uint64_t share = kmem_site_peak_bytes(before, site->peak);
+
 		site->peak = kmem_peak_pack(kmem_peak_now(site->peak) - (is_first ? recorded_bytes : 0),
 		                            share - (is_first ? less.peak_bytes : 0), epoch);
 	}
@@ -162,15 +163,15 @@ capture_arenas_split(struct capture *capture)
 	struct held arenas = held_by(capture, KMEM_DOMAIN_PYTHON_ARENA);
 	struct held objects = held_by(capture, KMEM_DOMAIN_PYTHON_OBJECT);
 	uint64_t free_bytes; // in arenas that were inherited: objects of a forked child lie there, too
-	uint64_t fitting_bytes;
-	uint64_t fitting_at_peak;
 
 	reduce_inherited(capture);
 	if (sample_bytes == 0 || arenas.peak_bytes == 0)
 		return;
 	free_bytes = row_of(capture, KMEM_DOMAIN_PYTHON_ARENA)->inherited_bytes;
-	fitting_bytes = fitting(sample_bytes, objects.live_bytes, amount_sum(arenas.live_bytes, free_bytes));
-	fitting_at_peak = fitting(sample_bytes, objects.peak_bytes, amount_sum(arenas.peak_bytes, free_bytes));
+
+	uint64_t fitting_bytes = fitting(sample_bytes, objects.live_bytes, amount_sum(arenas.live_bytes, free_bytes));
+	uint64_t fitting_at_peak = fitting(sample_bytes, objects.peak_bytes, amount_sum(arenas.peak_bytes, free_bytes));
+
 	if (fitting_bytes == 0 || fitting_at_peak == 0)
 		return;
 	if (fitting_bytes < sample_bytes || fitting_at_peak < sample_bytes) {

@@ -237,7 +237,7 @@ tell_phases(struct capture *capture, uint64_t most_bytes)
 void
 capture_cross_check(struct capture *capture)
 {
-	struct sums *sums = memory_zeroed(1, sizeof(*sums));
+	OWNED struct sums *sums = memory_zeroed(1, sizeof(*sums));
 
 	sums->has_slot = memory_zeroed(SLOTS_MAX, 1);
 	for (size_t i = 0; i < capture_site_count(capture); i++)
@@ -252,7 +252,6 @@ capture_cross_check(struct capture *capture)
 	if (COPY_OF(capture->header->losses[KMEM_LOST_EVENTS]) == 0)
 		tell_phases(capture, (sums->slot_count + UINT64_C(1)) * CAPTURE_CROSS_CHECK_BYTES);
 	free(sums->has_slot);
-	free(sums);
 }
 
 /* ---- salvage ---- */

@@ -99,7 +99,6 @@ capture_exit_rewind(struct capture *capture)
 	struct kmem_header *header = (struct kmem_header *)(void *)capture->head;
 	uint32_t index = (uint32_t)COPY_OF(header->at_exit); // once of twice
 	const struct kmem_exit *taken = index != 0 && capture->was_closed ? capture_exit(capture, index) : NULL;
-	const struct kmem_generations *copies;
 	bool is_python = COPY_OF(header->is_finalizing) != 0;
 	uint32_t next = 0;
 
@@ -112,7 +111,10 @@ capture_exit_rewind(struct capture *capture)
 	}
 	if (live_at_end(capture) >= taken->live_bytes || (is_python && released_by_handlers(capture, taken) < TRIFLE_BYTES))
 		return;
-	copies = (const struct kmem_generations *)(const void *)&taken->sites[taken->site_count];
+
+	const struct kmem_generations *copies = (const struct kmem_generations *)(const void *)&taken
+	                                            ->sites[taken->site_count];
+
 	capture->released_bytes = memory_zeroed(capture_site_count(capture), sizeof(*capture->released_bytes));
 	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
 		const struct kmem_exit_site *then = capture_held_next(taken->sites, taken->site_count, i, &next);

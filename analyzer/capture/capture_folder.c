@@ -6,7 +6,6 @@
  */
 #include "capture/capture_folder.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/owner.h"
+#include "base/read_each.h"
 #include "capture/capture_memory.h"
 #include "capture/capture_reader.h"
 #include "capture/process_alive.h"
@@ -67,22 +67,16 @@ static bool
 list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 {
 	DIR *directory = opendir(folder);
-	struct dirent *entry;
+	const char *name;
 	size_t room = 0;
 
 	*paths = NULL;
 	*count = 0;
 	if (directory == NULL)
 		return fail_set(fail, EXIT_CAPTURE, "%s: cannot list this folder (%s)", folder, strerror(errno));
-	while ((entry = readdir(directory)) != NULL) {
-		size_t bytes = strlen(folder) + strlen(entry->d_name) + 2;
-		char *path;
-
-		if (!has_suffix(entry->d_name))
-			continue;
-		path = memory_zeroed(1, bytes);
-		(void)snprintf(path, bytes, "%s/%s", folder, entry->d_name);
-		*MEMORY_NEXT(*paths, *count, room) = path;
+	while ((name = read_names_next(directory)) != NULL) {
+		if (has_suffix(name))
+			*MEMORY_NEXT(*paths, *count, room) = memory_printed("%s/%s", folder, name);
 	}
 	(void)closedir(directory);
 	for (size_t i = 0; i < *count; i++)
@@ -96,11 +90,10 @@ static void
 peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, struct capture_list *list,
          struct fail *last)
 {
-	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	OWNED struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
 	size_t unreadable = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		struct candidate *item;
 		uid_t owner;
 
 		if (!capture_peek(paths[i], is_salvage, identity, &owner, last)) {
@@ -109,7 +102,9 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 			free(paths[i]);
 			continue;
 		}
-		item = MEMORY_NEXT(found->items, found->count, found->room);
+
+		struct candidate *item = MEMORY_NEXT(found->items, found->count, found->room);
+
 		item->path = paths[i];
 		memcpy(item->session, identity->session, sizeof(item->session));
 		item->start_ns = identity->start_realtime_ns;
@@ -123,7 +118,6 @@ peek_all(char **paths, size_t count, bool is_salvage, struct candidates *found, 
 		list->damages[list->damage_count++] = memory_text(text);
 		list->damages_unsaid = unreadable - DAMAGES_MAX;
 	}
-	free(identity);
 }
 
 /* Anybody can say of a capture that it is of the first process; those of whom it is believed go first. */
@@ -198,27 +192,25 @@ take_session(struct candidates *found, const char *session, struct capture_list 
 static char *
 newest_below(const char *folder, size_t *folder_count)
 {
-	DIR *directory = opendir(folder);
 	struct timespec newest_time = { 0 };
 	char *newest = NULL;
-	struct dirent *entry;
 
 	*folder_count = 0;
-	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+	EACH_NAME (name, folder) {
 		struct stat status;
 		struct fail ignored;
-		char **paths = NULL;
+		OWNED char **paths = NULL;
 		size_t count = 0;
-		char *path;
 
-		if (entry->d_name[0] == '.')
+		if (name[0] == '.')
 			continue;
-		path = memory_printed("%s/%s", folder, entry->d_name);
+
+		char *path = memory_printed("%s/%s", folder, name);
+
 		if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
 			(void)list_folder(path, &paths, &count, &ignored);
 		for (size_t i = 0; i < count; i++)
 			free(paths[i]);
-		free(paths);
 		*folder_count += count != 0;
 		if (count != 0 &&
 		    (newest == NULL || status.st_mtim.tv_sec > newest_time.tv_sec ||
@@ -230,8 +222,6 @@ newest_below(const char *folder, size_t *folder_count)
 			free(path);
 		}
 	}
-	if (directory != NULL)
-		(void)closedir(directory);
 	return newest;
 }
 
@@ -240,7 +230,7 @@ static bool
 refuse_empty(const char *folder, struct fail *fail)
 {
 	size_t count;
-	char *newest = newest_below(folder, &count);
+	OWNED char *newest = newest_below(folder, &count);
 
 	if (newest == NULL)
 		return fail_set(fail, EXIT_USAGE,
@@ -249,7 +239,6 @@ refuse_empty(const char *folder, struct fail *fail)
 	(void)fail_set(fail, EXIT_USAGE,
 	               "%s: contains no captures itself, but %zu folder%s: give one of them, the newest is %s", folder,
 	               count, count == 1 ? " in it does" : "s in it do", newest);
-	free(newest);
 	return false;
 }
 
@@ -288,13 +277,12 @@ folder_with_captures(const char *folder)
 	struct fail ignored;
 	struct stat status;
 	size_t count = 0;
-	char **paths = NULL;
+	OWNED char **paths = NULL;
 
 	(void)snprintf(inner, bytes, "%s/" CAPTURE_FOLDER_DEFAULT, folder);
 	(void)list_folder(folder, &paths, &count, &ignored);
 	for (size_t i = 0; i < count; i++)
 		free(paths[i]);
-	free(paths);
 	if (count == 0 && stat(inner, &status) == 0 && S_ISDIR(status.st_mode))
 		return inner;
 	free(inner);
@@ -328,7 +316,7 @@ capture_folder_list(const char *capture, const char *session, bool is_salvage, s
                     struct fail *fail)
 {
 	struct candidates found = { 0 };
-	char *folder;
+	OWNED char *folder = NULL;
 	bool is_done = true;
 
 	*list = (struct capture_list){ .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
@@ -345,7 +333,6 @@ capture_folder_list(const char *capture, const char *session, bool is_salvage, s
 		list->session_count = 1;
 	}
 	free_candidates(&found);
-	free(folder);
 	if (!is_done)
 		capture_list_free(list);
 	return is_done;
@@ -356,9 +343,9 @@ capture_folder_sessions(const char *capture, bool is_salvage, struct session_lis
 {
 	struct capture_list unreadable = { .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
 	struct candidates found = { 0 };
-	struct candidate *leaders;
+	OWNED struct candidate *leaders = NULL;
 	size_t count = 0;
-	char *folder;
+	OWNED char *folder = NULL;
 	bool is_done = find_folder(capture, &folder, fail) &&
 	               (folder == NULL || read_folder(folder, is_salvage, &found, &unreadable, fail));
 
@@ -373,10 +360,8 @@ capture_folder_sessions(const char *capture, bool is_salvage, struct session_lis
 		sessions->names[sessions->count++] = memory_text(leaders[i].session);
 	if (is_done && folder == NULL)
 		sessions->count = 1;
-	free(leaders);
 	free_candidates(&found);
 	capture_list_free(&unreadable);
-	free(folder);
 	return is_done;
 }
 
@@ -392,12 +377,12 @@ char *
 capture_folder_running(const char *capture, bool is_salvage)
 {
 	struct capture_list unreadable = { .damages = memory_zeroed(DAMAGES_MAX + 1, sizeof(char *)) };
-	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	OWNED struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
 	const struct candidate *newest = NULL;
 	struct candidates found = { 0 };
 	struct fail ignored;
 	char *session;
-	char *folder;
+	OWNED char *folder = NULL;
 	uid_t owner;
 
 	if (find_folder(capture, &folder, &ignored) && folder != NULL)
@@ -410,10 +395,8 @@ capture_folder_running(const char *capture, bool is_salvage)
 			newest = leader;
 	}
 	session = newest != NULL ? memory_text(newest->session) : NULL;
-	free(identity);
 	free_candidates(&found);
 	capture_list_free(&unreadable);
-	free(folder);
 	return session;
 }
 

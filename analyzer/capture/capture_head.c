@@ -74,16 +74,15 @@ capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fai
 
 	uint32_t wanted = COPY_OF(header->identity_checksum);
 	uint32_t found = kmem_identity_checksum(header);
-	char text[160];
 
 	if (wanted == found)
 		return true;
 	if (wanted == 0)
 		return fail_set(fail, EXIT_CAPTURE,
 		                "%s: the program died at its very start, or is still there: nothing was recorded", path);
-	(void)snprintf(text, sizeof(text),
-	               "section \"identity\": checksum wanted 0x%08x, found 0x%08x: the file is damaged", wanted, found);
-	return capture_refuse(capture, fail, text);
+	return capture_refuse(
+		capture, fail,
+		TEXT(160, "section \"identity\": checksum wanted 0x%08x, found 0x%08x: the file is damaged", wanted, found));
 }
 
 bool
@@ -115,7 +114,6 @@ capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *w
 {
 	uint32_t wanted = COPY_OF(capture->header->head_checksum);
 	uint32_t found = kmem_head_checksum(capture->head);
-	char text[160];
 
 	capture->was_closed = wanted == found;
 	*wants_again = !capture->was_closed && !is_last_attempt;
@@ -128,9 +126,9 @@ capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *w
 				"section \"head\": the program was stopped while it closed the capture: the checksum is missing");
 		return true;
 	}
-	(void)snprintf(text, sizeof(text), "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
-	               wanted, found);
-	return capture_refuse(capture, fail, text);
+	return capture_refuse(
+		capture, fail,
+		TEXT(160, "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged", wanted, found));
 }
 
 bool

@@ -3,7 +3,6 @@
  */
 #include "capture/capture_holders.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -57,7 +56,7 @@ static uint64_t
 place_of(int fd)
 {
 	const size_t bytes = KMEM_CHUNKS_MAX * sizeof(struct kmem_chunk);
-	struct kmem_chunk *directory = memory_zeroed(KMEM_CHUNKS_MAX, sizeof(*directory));
+	OWNED struct kmem_chunk *directory = memory_zeroed(KMEM_CHUNKS_MAX, sizeof(*directory));
 	uint32_t first = 0;
 	uint32_t count = 0;
 
@@ -69,7 +68,6 @@ place_of(int fd)
 		       directory[first + count].inverted == (uint8_t)~KMEM_SECTION_HOLDERS)
 			count++;
 	}
-	free(directory);
 	return count == CHUNKS ? KMEM_HEAD_BYTES + first * (uint64_t)KMEM_CHUNK_BYTES : 0;
 }
 

@@ -4,7 +4,6 @@
 #include "capture/capture_marks.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"

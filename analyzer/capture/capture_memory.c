@@ -1,7 +1,6 @@
 /* capture_memory.c - see capture_memory.h. */
 #include "capture/capture_memory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -12,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "base/read_each.h"
 #include "base/regular_file.h"
 #include "base/text_start.h"
 #include "capture/process_alive.h"
@@ -21,13 +22,13 @@ bool
 capture_memory_place(const char *path, char place[PATH_MAX])
 {
 	ssize_t length = readlink(path, place, PATH_MAX - 1);
-	const char *slash;
 
 	place[length > 0 ? length : 0] = '\0';
 	if (length == PATH_MAX - 1 || !text_starts(place, CAPTURE_MEMORY_FOLDERS))
 		return false;
-	slash = place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1 +
-	        strspn(place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1, "0123456789abcdef.");
+
+	const char *slash = place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1 +
+	                    strspn(place + sizeof(CAPTURE_MEMORY_FOLDERS) - 1, "0123456789abcdef.");
 	return slash[0] == '/' && slash[1] != '\0' && strchr(slash + 1, '/') == NULL;
 }
 
@@ -53,17 +54,19 @@ capture_memory_copy(const char *path, int file)
 {
 	char part[PATH_MAX + 32];
 	struct stat status;
-	int copy;
-	int error;
 
 	(void)snprintf(part, sizeof(part), "%s.part.%ld", path, (long)getpid());
 	if (fstat(file, &status) != 0)
 		return false;
 	(void)unlink(part); // of one that was killed
-	copy = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+	int copy = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
 	if (copy < 0)
 		return false;
-	error = copy_all(file, copy, &status) ? 0 : errno;
+
+	int error = copy_all(file, copy, &status) ? 0 : errno;
+
 	if (close(copy) != 0 && error == 0) // where a server has it, this is when it says no
 		error = errno;
 	if (error == 0 && rename(part, path) != 0)
@@ -113,19 +116,11 @@ open_ended(const char *place)
 void
 capture_memory_leave(const char *folder)
 {
-	DIR *entries = opendir(folder);
-	const struct dirent *entry;
-	char owner[PATH_MAX + 16];
-	bool is_empty = entries != NULL;
-
-	while (is_empty && (entry = readdir(entries)) != NULL)
-		is_empty = entry->d_name[0] == '.'; // the owner's name, too
-	if (entries != NULL)
-		(void)closedir(entries);
-	if (!is_empty)
-		return;
-	(void)snprintf(owner, sizeof(owner), "%s/" CAPTURE_MEMORY_OWNER, folder);
-	(void)unlink(owner);
+	EACH_NAME (name, folder) {
+		if (name[0] != '.') // the owner's name is hidden, too
+			return;
+	}
+	(void)unlink(TEXT(PATH_MAX + 16, "%s/" CAPTURE_MEMORY_OWNER, folder));
 	(void)rmdir(folder);
 }
 
@@ -134,7 +129,6 @@ capture_memory_settle(const char *path)
 {
 	char place[PATH_MAX];
 	char *name;
-	int file;
 
 	if (!capture_memory_place(path, place) || (name = strrchr(place, '/')) == NULL)
 		return;
@@ -143,7 +137,9 @@ capture_memory_settle(const char *path)
 	    !process_is_dead(strrchr(place, '.') + 1)) // else its launcher will do it
 		return;
 	*name = '/';
-	file = open_ended(place);
+
+	OWNED_FILE int file = open_ended(place);
+
 	if (file < 0)
 		return;
 	if (capture_memory_copy(path, file)) {
@@ -151,40 +147,33 @@ capture_memory_settle(const char *path)
 		*name = '\0';
 		capture_memory_leave(place);
 	}
-	(void)close(file);
 }
 
 static void
 sweep_folder(const char *folder)
 {
 	char owner[PATH_MAX];
-	char path[PATH_MAX + NAME_MAX + 1];
-	DIR *entries = opendir(folder);
-	const struct dirent *entry;
 	struct stat status;
-	ssize_t length;
+	ssize_t length = readlink(TEXT(PATH_MAX, "%s/" CAPTURE_MEMORY_OWNER, folder), owner, sizeof(owner) - 1);
 	int file;
 
-	(void)snprintf(path, sizeof(path), "%s/" CAPTURE_MEMORY_OWNER, folder);
-	length = readlink(path, owner, sizeof(owner) - 1);
-	while (length > 0 && entries != NULL && (entry = readdir(entries)) != NULL) {
-		if (entry->d_name[0] == '.')
+	EACH_NAME (name, folder) {
+		if (length <= 0 || name[0] == '.')
 			continue;
 		owner[length] = '\0';
-		(void)snprintf(path, sizeof(path), "%s/%s", owner, entry->d_name);
+		const char *path = TEXT(PATH_MAX + NAME_MAX + 1, "%s/%s", owner, name);
+
 		if (lstat(path, &status) == 0) {
 			capture_memory_settle(path);
 			continue;
 		}
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
+		path = TEXT(PATH_MAX + NAME_MAX + 1, "%s/%s", folder, name);
 		file = open_ended(path);
 		if (file >= 0) {
 			(void)unlink(path);
 			(void)close(file);
 		}
 	}
-	if (entries != NULL)
-		(void)closedir(entries);
 	capture_memory_leave(folder);
 }
 
@@ -192,17 +181,11 @@ void
 capture_memory_sweep(void)
 {
 	const char *begin = strrchr(CAPTURE_MEMORY_FOLDERS, '/') + 1;
-	DIR *folders = opendir("/dev/shm");
-	const struct dirent *entry;
-	char path[PATH_MAX];
 
-	while (folders != NULL && (entry = readdir(folders)) != NULL) {
-		if (!text_starts(entry->d_name, begin))
-			continue;
-		(void)snprintf(path, sizeof(path), "/dev/shm/%s", entry->d_name);
-		if (is_own(path, S_IFDIR) && process_is_dead(strrchr(path, '.') + 1))
+	EACH_NAME (name, "/dev/shm") {
+		const char *path = TEXT(PATH_MAX, "/dev/shm/%s", name);
+
+		if (text_starts(name, begin) && is_own(path, S_IFDIR) && process_is_dead(strrchr(path, '.') + 1))
 			sweep_folder(path);
 	}
-	if (folders != NULL)
-		(void)closedir(folders);
 }

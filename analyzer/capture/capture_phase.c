@@ -31,11 +31,12 @@ capture_kept_peak(struct capture *capture, bool is_written)
 	const struct kmem_timeline *timeline = (const struct kmem_timeline *)(const void *)(capture->head +
 	                                                                                    KMEM_TIMELINE_OFFSET);
 	uint64_t word = COPY_OF(timeline->kept_peak);
-	const struct kmem_kept_peak *kept;
 
 	if (word == 0)
 		return NULL;
-	kept = capture_kept_peak_record(capture, (uint32_t)word, is_written);
+
+	const struct kmem_kept_peak *kept = capture_kept_peak_record(capture, (uint32_t)word, is_written);
+
 	if (kept == NULL || is_possible(capture, kept))
 		return kept;
 	if (!is_written)

@@ -112,7 +112,6 @@ check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, 
 {
 	const struct kmem_chunk *entry = &capture_head_directory(capture)[chunk];
 	uint32_t wanted = COPY_OF(entry->checksum);
-	uint32_t found;
 	char text[256];
 
 	if (section == KMEM_SECTION_HOLDERS) // the launcher's: capture_holders.c checks it
@@ -123,7 +122,9 @@ check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, 
 			                capture_section_names[section], chunk);
 		return true;
 	}
-	found = kmem_checksum(KMEM_CHECKSUM_START, bytes, KMEM_CHUNK_BYTES);
+
+	uint32_t found = kmem_checksum(KMEM_CHECKSUM_START, bytes, KMEM_CHUNK_BYTES);
+
 	if (found == wanted && COPY_OF(entry->is_sealed) == 1)
 		return true;
 	(void)snprintf(
@@ -158,21 +159,21 @@ static struct released *
 read_released(const struct capture *capture, int fd, uint32_t count, uint64_t chunks)
 {
 	struct released *released = memory_zeroed(chunks * SITES_PER_CHUNK, sizeof(*released));
-	struct kmem_site *sites = memory_zeroed(SITES_PER_CHUNK, sizeof(*sites));
+	OWNED struct kmem_site *sites = memory_zeroed(SITES_PER_CHUNK, sizeof(*sites));
 	size_t done = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t offset = KMEM_HEAD_BYTES + (uint64_t)i * KMEM_CHUNK_BYTES;
-		size_t bytes;
 
 		if (capture_head_directory(capture)[i].section != KMEM_SECTION_SITES)
 			continue;
-		bytes = read_at(fd, sites, chunk_bytes(capture, offset), offset);
+
+		size_t bytes = read_at(fd, sites, chunk_bytes(capture, offset), offset);
+
 		for (size_t k = 0; k < bytes / sizeof(*sites); k++)
 			released[done + k] = (struct released){ COPY_OF(sites[k].freed_bytes), COPY_OF(sites[k].freed_count) };
 		done += SITES_PER_CHUNK;
 	}
-	free(sites);
 	return released;
 }
 
@@ -195,7 +196,7 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 {
 	const struct kmem_chunk *directory = capture_head_directory(capture);
 	struct capture_section *into = &capture->sections[section];
-	struct released *released = NULL;
+	OWNED struct released *released = NULL;
 	uint64_t chunks = 0;
 	uint64_t used = COPY_OF(capture->header->used_bytes[section]);
 	bool is_good = true;
@@ -237,7 +238,6 @@ read_section(struct capture *capture, int fd, enum kmem_section section, uint32_
 		keep_released(capture, released);
 	else if (section != KMEM_SECTION_RECORDS && used < into->size_bytes)
 		into->size_bytes = used;
-	free(released);
 	return is_good;
 }
 
@@ -329,11 +329,11 @@ static struct capture *
 capture_new(const char *path, bool is_salvage)
 {
 	struct capture *capture = memory_zeroed(1, sizeof(*capture));
-	const char *slash;
 
-	capture->path = memory_text(path);
-	text_clean(capture->path, strlen(capture->path));
-	slash = strrchr(capture->path, '/');
+	capture->path = text_cleaned(memory_text(path));
+
+	const char *slash = strrchr(capture->path, '/');
+
 	capture->name = slash != NULL ? slash + 1 : capture->path;
 	capture->is_salvage = is_salvage;
 	capture->damages = memory_zeroed(CAPTURE_DAMAGES_MAX, sizeof(char *));
@@ -364,17 +364,17 @@ capture_close(struct capture *capture)
 bool
 capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail)
 {
-	struct capture *capture;
 	bool wants_again = true;
 	bool is_good = true;
 	uid_t owner;
-	int fd = open_regular(path, &owner, fail);
+	OWNED_FILE int fd = open_regular(path, &owner, fail);
 
 	if (fd < 0)
 		return false;
-	capture = capture_new(path, is_salvage);
+
+	struct capture *capture = capture_new(path, is_salvage);
+
 	if (capture == NULL) {
-		(void)close(fd);
 		return fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
 	}
 	capture->owner = owner;
@@ -384,7 +384,6 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 		forget_contents(capture);
 		is_good = read_whole(capture, fd, attempt == ATTEMPTS_MAX, &wants_again, fail);
 	}
-	(void)close(fd);
 	if (!is_good) {
 		capture_close(capture);
 		return false;
@@ -398,20 +397,19 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 bool
 capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, uid_t *owner, struct fail *fail)
 {
-	struct capture *capture;
-	bool is_good;
-	int fd = open_regular(path, owner, fail);
+	OWNED_FILE int fd = open_regular(path, owner, fail);
 
 	if (fd < 0)
 		return false;
-	capture = capture_new(path, is_salvage);
-	is_good = capture != NULL ? capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
-	                          : fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
+
+	struct capture *capture = capture_new(path, is_salvage);
+	bool is_good = capture != NULL
+	                   ? capture_head_check_fixed(capture, read_at(fd, capture->head, KMEM_HEAD_BYTES, 0), fail)
+	                   : fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
 	if (is_good) {
 		memcpy(identity, &capture->header->identity, sizeof(*identity));
 		clean_identity(identity);
 	}
-	(void)close(fd);
 	capture_close(capture);
 	return is_good;
 }

@@ -7,7 +7,6 @@
  * When failing  NULL or false, and a line in the capture's `damages`.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -50,12 +49,13 @@ const struct kmem_generations *
 capture_generations(struct capture *capture, size_t site_index)
 {
 	const struct capture_section *section = &capture->sections[KMEM_SECTION_GENERATIONS];
-	const struct kmem_generations *block;
 	uint32_t index = COPY_OF(capture_site(capture, site_index)->generations);
 
 	if (index == 0)
 		return NULL;
-	block = (const struct kmem_generations *)(const void *)section->bytes + (index - 1);
+
+	const struct kmem_generations *block = (const struct kmem_generations *)(const void *)section->bytes + (index - 1);
+
 	if (index > section->size_bytes / sizeof(*block)) {
 		capture_damaged(capture, "section \"generations\": site %zu refers to block %u of %" PRIu64, site_index,
 		                index - 1, section->size_bytes / sizeof(*block));
@@ -218,9 +218,8 @@ stack_outside(struct capture *capture, const struct kmem_stack *stack, const cha
 	uint32_t outer_count = stack->frame_count - stack->own_count;
 	const struct kmem_stack *outside = NULL;
 	bool is_told = (stack_marks(capture, index) & STACK_TOLD) != 0;
-	char text[96];
 
-	(void)snprintf(text, sizeof(text), "%.48s: the record of its outer frames", user);
+	const char *text = TEXT(96, "%.48s: the record of its outer frames", user);
 	if (stack->record.previous == 0 || stack->record.previous > index || stack->chain == 0 ||
 	    stack->chain > KMEM_STACK_CHAIN_MAX) {
 		if (!is_told)
@@ -320,12 +319,13 @@ static const void *
 list_next(struct capture *capture, uint32_t *next, enum kmem_record_type type, size_t least_bytes, const char *user)
 {
 	uint32_t index_plus_one = *next;
-	const struct kmem_record *record;
 
 	*next = 0;
 	if (index_plus_one == 0)
 		return NULL;
-	record = record_at(capture, index_plus_one - 1, type, least_bytes, user);
+
+	const struct kmem_record *record = record_at(capture, index_plus_one - 1, type, least_bytes, user);
+
 	if (record == NULL)
 		return NULL;
 	if (record->previous >= index_plus_one)
@@ -448,11 +448,13 @@ capture_device_snapshot(struct capture *capture, const struct kmem_failed *faile
 {
 	const struct capture_section *section = &capture->sections[KMEM_SECTION_RECORDS];
 	uint64_t index = UINT64_C(0) + failed->device_snapshot - 1;
-	const struct kmem_device_snapshot *stored;
 
 	if (failed->device_snapshot == 0)
 		return NULL;
-	stored = (const struct kmem_device_snapshot *)(const void *)(section->bytes + index * 8);
+
+	const struct kmem_device_snapshot *stored = (const struct kmem_device_snapshot *)(const void *)(section->bytes +
+	                                                                                                index * 8);
+
 	if (is_written && section->size_bytes >= index * 8 + sizeof(*stored) && stored->record.bytes == sizeof(*stored) &&
 	    stored->record.checksum != kmem_record_checksum(&stored->record, 0))
 		return NULL;

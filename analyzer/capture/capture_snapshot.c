@@ -23,11 +23,11 @@ is_whole(const struct capture *capture, const struct kmem_snapshot *taken)
 const struct kmem_snapshot *
 capture_snapshot(struct capture *capture, const struct kmem_mark *mark, bool is_written)
 {
-	const struct kmem_snapshot *taken;
-
 	if (mark->record == 0 || mark->kind == KMEM_MARK_GUARD)
 		return NULL;
-	taken = capture_snapshot_record(capture, mark->record, is_written);
+
+	const struct kmem_snapshot *taken = capture_snapshot_record(capture, mark->record, is_written);
+
 	if (taken == NULL || (is_written && taken->sequence != mark->sequence))
 		return NULL;
 	if (taken->sequence == mark->sequence && is_whole(capture, taken))
@@ -41,16 +41,19 @@ bool
 capture_mark_rewind(struct capture *capture, const struct kmem_mark *mark, bool is_written)
 {
 	struct kmem_header *header = (struct kmem_header *)(void *)capture->head;
-	const struct kmem_snapshot *taken;
-	const struct kmem_generations *copies;
 	uint32_t next = 0;
 
 	if (mark->kind == KMEM_MARK_GUARD)
 		return capture_guard_rewind_to(capture, mark->record);
-	taken = capture_snapshot(capture, mark, is_written);
+
+	const struct kmem_snapshot *taken = capture_snapshot(capture, mark, is_written);
+
 	if (taken == NULL)
 		return false;
-	copies = (const struct kmem_generations *)(const void *)&taken->sites[taken->site_count];
+
+	const struct kmem_generations *copies = (const struct kmem_generations *)(const void *)&taken
+	                                            ->sites[taken->site_count];
+
 	for (uint32_t i = 1; i <= capture_site_count(capture); i++) {
 		struct kmem_site *site = capture_site_copy(capture, i - 1);
 		const struct kmem_exit_site *then = capture_held_next(taken->sites, taken->site_count, i, &next);

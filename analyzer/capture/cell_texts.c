@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/json_read.h"
+#include "base/memory.h"
 #include "base/regular_file.h"
 
 #define FILE_NAME "cells.jsonl"
@@ -35,20 +36,20 @@ bool
 cell_texts_read(const char *capture_path, cell_text_taker *take, void *owner, struct fail *fail)
 {
 	const char *slash = strrchr(capture_path, '/');
-	char path[PATH_MAX];
 	struct stat status;
 	FILE *stream = NULL;
-	char *line = NULL;
+	OWNED char *line = NULL;
 	size_t room = 0;
 	ssize_t length;
 	unsigned number = 0;
 	unsigned bad_count = 0;
 	unsigned first_bad = 0;
-	int file;
 
-	(void)snprintf(path, sizeof(path), "%.*s" FILE_NAME, slash != NULL ? (int)(slash + 1 - capture_path) : 0,
-	               capture_path);
-	file = regular_file_open(path, O_RDONLY | O_NOFOLLOW, &status);
+	const char *path = TEXT(PATH_MAX, "%.*s" FILE_NAME, slash != NULL ? (int)(slash + 1 - capture_path) : 0,
+	                        capture_path);
+
+	int file = regular_file_open(path, O_RDONLY | O_NOFOLLOW, &status);
+
 	if (file < 0 && errno == ENOENT)
 		return true;
 	if (file < 0)
@@ -63,7 +64,6 @@ cell_texts_read(const char *capture_path, cell_text_taker *take, void *owner, st
 			continue;
 		first_bad = bad_count++ == 0 ? number : first_bad;
 	}
-	free(line);
 	(void)fclose(stream);
 	return bad_count == 0 || fail_set(fail, EXIT_CAPTURE, "%s:%u: is not a cell: left out, and %u further lines", path,
 	                                  first_bad, bad_count - 1);

@@ -3,7 +3,6 @@
  */
 #include "capture/process_alive.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/read_each.h"
+#include "base/text_start.h"
 
 #define NOT_RUNNING UINT64_MAX
 #define OUTERMOST_NAMESPACE 0xeffffffcu // of pids, in which all are seen: PROC_PID_INIT_INO of linux/proc_ns.h
@@ -33,18 +34,17 @@ read_text(const char *path, char *text, size_t room)
 static uint64_t
 start_of(const char *name)
 {
-	char path[48];
 	char text[2048];
 	char state;
 	uint64_t start_ticks;
-	const char *after_name;
 
-	(void)snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
-	if (read_text(path, text, sizeof(text)) == 0)
+	if (read_text(TEXT(48, "/proc/%.20s/stat", name), text, sizeof(text)) == 0)
 		return NOT_RUNNING;
 
 	/* The name in parentheses may hold anything; field 22 counts from its last parenthesis. */
-	after_name = strrchr(text, ')');
+
+	const char *after_name = strrchr(text, ')');
+
 	if (after_name == NULL ||
 	    sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %" SCNu64,
 	           &state, &start_ticks) != 2)
@@ -66,20 +66,14 @@ own_namespace(void)
 	return stat("/proc/self/ns/pid", &file) == 0 ? (uint32_t)file.st_ino : 0;
 }
 
-/* Its pid where it lives: the last number of the line NSpid. */
-static uint32_t
-inner_pid(const char *name)
+uint32_t
+process_inner_pid(const char *pid)
 {
-	char path[48];
-	char text[1 << 16]; // a process may be in many groups
-	char *line;
-
-	(void)snprintf(path, sizeof(path), "/proc/%.20s/status", name);
-	if (read_text(path, text, sizeof(text)) == 0 || (line = strstr(text, "\nNSpid:")) == NULL)
-		return 0;
-	line[1 + strcspn(line + 1, "\n")] = '\0';
-	line = strrchr(line, '\t'); // none: the text was cut there
-	return line != NULL ? (uint32_t)strtoul(line + 1, NULL, 10) : 0;
+	EACH_LINE (line, TEXT(48, "/proc/%.20s/status", pid)) {
+		if (text_starts(line, "NSpid:\t"))
+			return (uint32_t)strtoul(strrchr(line, '\t') + 1, NULL, 10);
+	}
+	return 0;
 }
 
 struct running {
@@ -93,26 +87,20 @@ all_running(void)
 {
 	static struct running *all;
 	size_t count = 0, room = 0;
-	const struct dirent *entry;
-	DIR *processes = all == NULL ? opendir("/proc") : NULL;
 
-	while (processes != NULL && (entry = readdir(processes)) != NULL) {
-		struct running one = { .start_ticks = entry->d_name[0] >= '0' && entry->d_name[0] <= '9'
-			                                      ? start_of(entry->d_name)
-			                                      : NOT_RUNNING };
+	if (all != NULL)
+		return all;
+	EACH_NAME (name, "/proc") {
+		struct running one = { .start_ticks = name[0] >= '0' && name[0] <= '9' ? start_of(name) : NOT_RUNNING };
 
 		if (one.start_ticks == NOT_RUNNING)
 			continue;
-		(void)snprintf(one.name, sizeof(one.name), "%.20s", entry->d_name);
+		(void)snprintf(one.name, sizeof(one.name), "%.20s", name);
 		all = memory_grown(all, &room, count + 2, sizeof(*all));
 		all[count++] = one;
 		all[count] = (struct running){ 0 };
 	}
-	if (processes != NULL)
-		(void)closedir(processes);
-	if (all == NULL)
-		all = memory_zeroed(1, sizeof(*all));
-	return all;
+	return all != NULL ? all : (all = memory_zeroed(1, sizeof(*all)));
 }
 
 /* In a container below ours its pid is another one here. name: filled where it runs. */
@@ -120,7 +108,7 @@ static bool
 runs_below(const struct kmem_identity *identity, char name[24])
 {
 	for (const struct running *one = all_running(); one->name[0] != '\0'; one++) {
-		if (one->start_ticks == identity->start_ticks && inner_pid(one->name) == identity->pid &&
+		if (one->start_ticks == identity->start_ticks && process_inner_pid(one->name) == identity->pid &&
 		    start_of(one->name) == identity->start_ticks) {
 			(void)snprintf(name, 24, "%s", one->name);
 			return true;
@@ -169,14 +157,11 @@ uint64_t
 process_resident_bytes(const struct kmem_identity *identity)
 {
 	char name[24];
-	char path[48];
 	char text[128];
 	uint64_t pages;
 
-	if (!is_running(identity, name))
-		return 0;
-	(void)snprintf(path, sizeof(path), "/proc/%s/statm", name);
-	return read_text(path, text, sizeof(text)) != 0 && sscanf(text, "%*u %" SCNu64, &pages) == 1
+	return is_running(identity, name) && read_text(TEXT(48, "/proc/%s/statm", name), text, sizeof(text)) != 0 &&
+	               sscanf(text, "%*u %" SCNu64, &pages) == 1
 	           ? pages * identity->page_bytes
 	           : 0;
 }

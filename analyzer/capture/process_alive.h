@@ -22,6 +22,9 @@ uint64_t process_resident_bytes(const struct kmem_identity *identity);
 /* Of this number: it is gone, or has ended and was not waited for yet. */
 bool process_is_dead(const char *pid);
 
+/* Its number where it runs, which is another one in a container; 0 = not known. */
+uint32_t process_inner_pid(const char *pid);
+
 /* It ran in another container than this command: it may still run, unseen. */
 bool process_is_hidden(const struct kmem_identity *identity);
 

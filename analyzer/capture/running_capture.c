@@ -12,6 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+#include "base/read_each.h"
 #include "base/text_start.h"
 #include "capture/capture_memory.h"
 #include "capture/process_alive.h"
@@ -34,11 +36,12 @@ static char *
 capture_in(char *line)
 {
 	char *path = strchr(line, '/');
-	size_t length;
 
 	if (path == NULL)
 		return NULL;
-	length = strcspn(path, "\n");
+
+	size_t length = strcspn(path, "\n");
+
 	path[length] = '\0';
 	return length > 5 && strcmp(path + length - 5, ".kmem") == 0 ? path : NULL;
 }
@@ -59,14 +62,11 @@ put_newlines(char *path)
 static bool
 find_capture(const char *pid, char *path, struct mapped *mapped)
 {
-	char name[64];
 	char line[LINE_BYTES];
-	FILE *maps;
+	FILE *maps = fopen(TEXT(64, "/proc/%.20s/maps", pid), "re");
 
 	*path = '\0';
 	*mapped = (struct mapped){ 0 };
-	(void)snprintf(name, sizeof(name), "/proc/%.20s/maps", pid);
-	maps = fopen(name, "re");
 	if (maps == NULL)
 		return false;
 	while (fgets(line, sizeof(line), maps) != NULL) {
@@ -86,55 +86,38 @@ find_capture(const char *pid, char *path, struct mapped *mapped)
 static char *
 setting_of(const char *pid, const char *begin)
 {
-	char name[64];
-	char *entry = NULL;
-	size_t room = 0;
 	bool is_there = false;
-	bool is_found = false;
-	FILE *environment;
 
-	(void)snprintf(name, sizeof(name), "/proc/%.20s/environ", pid);
-	environment = fopen(name, "re");
-	while (environment != NULL && !is_found && getdelim(&entry, &room, '\0', environment) > 0) {
+	EACH_PART (entry, TEXT(64, "/proc/%.20s/environ", pid), '\0') {
 		is_there = true;
-		is_found = text_starts(entry, begin);
+		if (text_starts(entry, begin))
+			return memory_text(entry);
 	}
-	if (environment != NULL)
-		(void)fclose(environment);
-	if (is_there && !is_found)
-		entry[0] = '\0';
-	if (!is_there) {
-		free(entry);
-		entry = NULL;
-	}
-	return entry;
+	return is_there ? memory_text("") : NULL;
 }
 
 /* Its environment names the recorder, or is not there yet. */
 static bool
 is_to_be_recorded(const char *pid)
 {
-	char *preload = setting_of(pid, "LD_PRELOAD=");
-	bool is_named = preload == NULL || strstr(preload, LIBRARY) != NULL;
+	OWNED char *preload = setting_of(pid, "LD_PRELOAD=");
 
-	free(preload);
-	return is_named;
+	return preload == NULL || strstr(preload, LIBRARY) != NULL;
 }
 
 /* Of a capture that lies in memory: its name in the folder of captures, beside which there are other files. */
 static void
 find_name(const char *pid, char *path)
 {
-	char link[RUNNING_CAPTURE_PATH_BYTES];
 	char place[PATH_MAX];
-	char *folder = text_starts(path, CAPTURE_MEMORY_FOLDERS) ? setting_of(pid, "KMEMSHIM_OUT=") : NULL;
+	OWNED char *folder = text_starts(path, CAPTURE_MEMORY_FOLDERS) ? setting_of(pid, "KMEMSHIM_OUT=") : NULL;
 
 	if (folder != NULL && folder[0] != '\0') {
-		(void)snprintf(link, sizeof(link), "%s%s", strchr(folder, '=') + 1, strrchr(path, '/'));
+		const char *link = TEXT(RUNNING_CAPTURE_PATH_BYTES, "%s%s", strchr(folder, '=') + 1, strrchr(path, '/'));
+
 		if (capture_memory_place(link, place) && strcmp(place, path) == 0)
 			(void)snprintf(path, RUNNING_CAPTURE_PATH_BYTES, "%s", link);
 	}
-	free(folder);
 }
 
 /*
@@ -174,28 +157,6 @@ running_capture_is_process(const char *argument)
 	return argument != NULL && is_number(argument) && access(argument, F_OK) != 0;
 }
 
-/* Its number where it runs: in a container it has another one. */
-static unsigned long
-own_number(const char *pid)
-{
-	char name[64];
-	char line[256];
-	unsigned long number = strtoul(pid, NULL, 10);
-	FILE *status;
-
-	(void)snprintf(name, sizeof(name), "/proc/%.20s/status", pid);
-	status = fopen(name, "re");
-	while (status != NULL && fgets(line, sizeof(line), status) != NULL) {
-		const char *last = strrchr(line, '\t');
-
-		if (text_starts(line, "NSpid:") && last != NULL)
-			number = strtoul(last + 1, NULL, 10);
-	}
-	if (status != NULL)
-		(void)fclose(status);
-	return number;
-}
-
 /* Which line says that this process has no capture that is being written? Its two places: the command, the process. */
 static const char *
 why_not(const struct mapped *mapped)
@@ -209,26 +170,14 @@ why_not(const struct mapped *mapped)
 static unsigned long
 recorded_child(const char *pid)
 {
-	char name[80];
-	char *child = NULL;
-	size_t room = 0;
-	unsigned long found = 0;
-	FILE *children;
-
-	(void)snprintf(name, sizeof(name), "/proc/%.20s/task/%.20s/children", pid, pid);
-	children = fopen(name, "re");
-	while (children != NULL && found == 0 && getdelim(&child, &room, ' ', children) > 0) {
+	EACH_PART (child, TEXT(80, "/proc/%.20s/task/%.20s/children", pid, pid), ' ') {
 		char path[RUNNING_CAPTURE_PATH_BYTES];
 		struct mapped mapped;
 
-		child[strcspn(child, " ")] = '\0';
 		if (find_capture(child, path, &mapped) && path[0] != '\0')
-			found = strtoul(child, NULL, 10);
+			return strtoul(child, NULL, 10);
 	}
-	free(child);
-	if (children != NULL)
-		(void)fclose(children);
-	return found;
+	return 0;
 }
 
 /* What it has mapped. */
@@ -280,7 +229,8 @@ check(const char *command, const char *pid, const char *path, int fd, struct fai
 
 	uint32_t state = atomic_load_explicit(&header.state, memory_order_relaxed);
 
-	if (!is_begun || header.identity.pid != own_number(pid) || state == KMEM_STATE_STARTING)
+	if (!is_begun || header.identity.pid != (process_inner_pid(pid) ?: (uint32_t)strtoul(pid, NULL, 10)) ||
+	    state == KMEM_STATE_STARTING)
 		return fail_set(fail, EXIT_USAGE, why_not(&before_it_allocates), command, pid);
 	return state == KMEM_STATE_RUNNING ||
 	       fail_set(fail, EXIT_USAGE, "%s: process %s ends, or becomes another program, at this moment", command, pid);

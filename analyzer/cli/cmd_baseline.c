@@ -45,14 +45,15 @@ may_replace(const char *path, bool is_forced, struct fail *fail)
 static bool
 write_baseline(const struct baseline *baseline, const char *wanted, struct fail *fail)
 {
-	char *path = baseline_is_folder(wanted) ? baseline_path_in(wanted, baseline->platform) : memory_text(wanted);
+	OWNED char *path = baseline_is_folder(wanted) ? baseline_path_in(wanted, baseline->platform) : memory_text(wanted);
 	struct output_file *file;
-	bool is_done;
 
 	if (baseline_is_folder(wanted))
 		(void)make_folders(wanted, 0777); // where it cannot be made, the file says so
 	file = output_open(path, fail);
-	is_done = file != NULL;
+
+	bool is_done = file != NULL;
+
 	if (is_done) {
 		baseline_write(baseline, output_stream(file));
 		is_done = output_close(file, fail);
@@ -62,7 +63,6 @@ write_baseline(const struct baseline *baseline, const char *wanted, struct fail 
 		(void)fprintf(stderr, "kmemshim: written: %s, from %" PRIu64 " run%s\n", path, baseline->run_count,
 		              baseline->run_count == 1 ? "" : "s");
 	}
-	free(path);
 	return is_done;
 }
 

@@ -82,17 +82,14 @@ is_format(const char *word, bool *has_value)
 static char *
 joined_words(char *const *words)
 {
-	char *text;
+	OWNED char *text = NULL;
 	size_t bytes;
 	FILE *stream = memory_stream(&text, &bytes);
-	char *joined;
 
 	for (; words != NULL && *words != NULL; words++)
 		(void)fwrite(*words, 1, strlen(*words) + 1, stream);
 	memory_stream_close(stream);
-	joined = shell_words_join(text, bytes);
-	free(text);
-	return joined;
+	return shell_words_join(text, bytes);
 }
 
 /*
@@ -102,11 +99,10 @@ joined_words(char *const *words)
 static char *
 repeat_of(const struct options *options, const struct baseline *after)
 {
-	char *words;
+	OWNED char *words = NULL;
 	size_t bytes;
 	FILE *stream = memory_stream(&words, &bytes);
-	char *joined;
-	char *given = joined_words(options->command_line);
+	OWNED char *given = joined_words(options->command_line);
 	const char *program = given[0] != '\0' ? given : after->command;
 	char *text;
 	bool has_value;
@@ -118,7 +114,9 @@ repeat_of(const struct options *options, const struct baseline *after)
 			i += !has_value;
 	}
 	memory_stream_close(stream);
-	joined = shell_words_join(words, bytes);
+
+	OWNED char *joined = shell_words_join(words, bytes);
+
 	if (program[0] == '\0')
 		text = memory_text("");
 	else
@@ -126,9 +124,6 @@ repeat_of(const struct options *options, const struct baseline *after)
 		                          ? "kmemshim check%2$s%3$s -- %1$s"
 		                          : "kmemshim run -o again -- %1$s; kmemshim check again%2$s%3$s",
 		                      program, joined[0] != '\0' ? " " : "", joined);
-	free(given);
-	free(joined);
-	free(words);
 	return text;
 }
 
@@ -175,12 +170,9 @@ is_long_enough(const struct checking *checking, struct check *check, int *status
 static bool
 is_matched(const struct checking *checking, struct check *check, int *status, struct fail *fail)
 {
-	char line[256];
-
 	if (check->unmatched_count == 0 || checking->config->unmatched == CONFIG_PASS || check->ended_badly != NULL)
 		return true;
-	(void)snprintf(line, sizeof(line), "%.200s", check->unmatched);
-	return follow(checking->config->unmatched, EXIT_USAGE, line, check, status, fail);
+	return follow(checking->config->unmatched, EXIT_USAGE, TEXT(256, "%.200s", check->unmatched), check, status, fail);
 }
 
 /* The tolerance from the command line or the configuration; else the one that the baseline's runs give. */
@@ -436,13 +428,14 @@ static bool
 write_template(const struct options *options, struct fail *fail)
 {
 	const char *path = options->config != NULL ? options->config : CONFIG_FILE_DEFAULT;
-	struct output_file *file;
 
 	if (options->argument_count != 0)
 		return fail_set(fail, EXIT_USAGE, "check: --init takes no runs: it writes %s", path);
 	if (!options->is_forced && access(path, F_OK) == 0)
 		return fail_set(fail, EXIT_USAGE, "check: --init: %s is there already: --force writes it anew", path);
-	file = output_open(path, fail);
+
+	struct output_file *file = output_open(path, fail);
+
 	if (file == NULL)
 		return false;
 	config_template(output_stream(file));
@@ -481,7 +474,6 @@ check_all(struct checking *checking, int *status, struct fail *fail)
 {
 	const struct options *options = checking->options;
 	char day[16];
-	bool is_done;
 
 	if (options->formats != NULL && !check_outputs_write(NULL, options->formats, fail))
 		return false;
@@ -490,7 +482,9 @@ check_all(struct checking *checking, int *status, struct fail *fail)
 	checking->config = config_read(options->config, today(day), fail);
 	if (checking->config == NULL)
 		return false;
-	is_done = has_something_to_judge(options, checking->config, fail) && check_runs(checking, status, fail);
+
+	bool is_done = has_something_to_judge(options, checking->config, fail) && check_runs(checking, status, fail);
+
 	config_free(checking->config);
 	forget_ends(&checking->ends);
 	free(checking->recorded.sessions);

@@ -4,7 +4,6 @@
  * Of folders of the user's, only captures are removed: what else lies there somebody else has put there. What still runs stays, and
  * where that cannot be known, too.
  */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/output.h"
+#include "base/read_each.h"
 #include "base/regular_file.h"
 #include "base/units.h"
 #include "capture/capture_folder.h"
@@ -45,17 +46,17 @@ static bool
 has_ended(const char *path, struct stat *status, struct left *left)
 {
 	struct kmem_identity identity;
-	int file;
 
 	capture_memory_settle(path);
-	file = regular_file_open(path, O_RDONLY, status);
+
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, status);
+
 	if (file < 0)
 		return false;
 
 	bool is_known = capture_memory_identity(file, &identity);
 	bool runs = is_known && (process_is_hidden(&identity) || process_is_alive(&identity));
 
-	(void)close(file);
 	left->running += runs;
 	return is_known && !runs;
 }
@@ -63,15 +64,11 @@ has_ended(const char *path, struct stat *status, struct left *left)
 static void
 look(const char *folder, bool is_removed, struct left *left)
 {
-	DIR *entries = opendir(folder);
-	const struct dirent *entry;
-
-	while (entries != NULL && (entry = readdir(entries)) != NULL) {
-		char path[PATH_MAX + NAME_MAX + 2];
+	EACH_NAME (name, folder) {
+		const char *path = TEXT(PATH_MAX + NAME_MAX + 2, "%s/%s", folder, name);
 		struct stat status;
 
-		(void)snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		if (!is_capture(entry->d_name) || !has_ended(path, &status, left))
+		if (!is_capture(name) || !has_ended(path, &status, left))
 			continue;
 		left->captures++;
 		left->bytes += (uint64_t)status.st_size;
@@ -81,9 +78,6 @@ look(const char *folder, bool is_removed, struct left *left)
 		if (is_removed && unlink(path) == 0)
 			left->removed++;
 	}
-	if (entries == NULL)
-		return;
-	(void)closedir(entries);
 	if (left->removed != 0)
 		(void)rmdir(folder); // if nothing else is in it
 }
@@ -124,18 +118,10 @@ tell(const char *folder, const struct left *left)
 static void
 look_at_kernels(const char *home, struct left *left)
 {
-	DIR *lives = opendir(home);
-	const struct dirent *life;
-
-	while (lives != NULL && (life = readdir(lives)) != NULL) {
-		char folder[PATH_MAX + NAME_MAX + 2];
-
-		(void)snprintf(folder, sizeof(folder), "%s/%s", home, life->d_name);
-		if (life->d_name[0] != '.')
-			look(folder, false, left);
+	EACH_NAME (life, home) {
+		if (life[0] != '.')
+			look(TEXT(PATH_MAX + NAME_MAX + 2, "%s/%s", home, life), false, left);
 	}
-	if (lives != NULL)
-		(void)closedir(lives);
 }
 
 static void

@@ -16,7 +16,6 @@
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/terminal.h"
-#include "base/units.h"
 #include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
 #include "cli/command.h"
@@ -47,15 +46,14 @@ find_process(const struct options *options, struct chosen *chosen, uint32_t pid,
 	const struct model_options wanted = { .capture = chosen->path, .is_salvage = options->is_salvage };
 	struct model *model = model_load(&wanted, fail);
 	char pids[256] = "";
-	size_t used = 0;
 
 	if (model == NULL)
 		return false;
 	for (size_t i = 0; i < model->process_count; i++) {
 		uint32_t found = model->processes[i].identity->pid;
 
-		if (used < sizeof(pids) - 16)
-			used += (size_t)snprintf(pids + used, sizeof(pids) - used, "%s%" PRIu32, i != 0 ? ", " : "", found);
+		if (strlen(pids) < sizeof(pids) - 16)
+			TEXT_ADD(pids, "%s%" PRIu32, i != 0 ? ", " : "", found);
 		if (found != pid)
 			continue;
 		free(chosen->file);
@@ -110,22 +108,6 @@ choose_sessions(const struct options *options, struct chosen chosen[2], struct f
 	return true;
 }
 
-static bool
-is_whole(const struct model *model, const char *path, struct fail *fail)
-{
-	uint64_t unrecorded = model_unrecorded_bytes(model);
-
-	if (model->capture_damage_count != 0)
-		return fail_set(fail, EXIT_CAPTURE, "diff: %s; --salvage compares what is intact", model->damages[0]);
-	if (unrecorded != 0)
-		return fail_set(
-			fail, EXIT_CAPTURE,
-			"diff: %s: allocations of %s were not recorded, for lack of room: record again with more address "
-			"space (ulimit -v) or disk, or use --salvage to compare what was recorded",
-			path, UNITS_BYTES(unrecorded));
-	return true;
-}
-
 /* Only one model is in memory at a time. NULL and *fail. */
 static struct diff_side *
 read_side(const struct options *options, const struct chosen *chosen, struct fail *fail)
@@ -133,13 +115,14 @@ read_side(const struct options *options, const struct chosen *chosen, struct fai
 	const struct report_options rows = { .top = UINT64_MAX };
 	const char *path = chosen->file != NULL ? chosen->file : chosen->path;
 	struct model_options wanted = cmd_report_model_options(options, path, chosen->session);
-	struct model *model;
 	struct diff_side *side = NULL;
 	struct report *report = NULL;
 
 	wanted.at = chosen->at;
-	model = model_load(&wanted, fail);
-	if (model != NULL && (options->is_salvage || is_whole(model, path, fail)) &&
+
+	struct model *model = model_load(&wanted, fail);
+
+	if (model != NULL && (options->is_salvage || cmd_report_is_whole(model, path, fail)) &&
 	    cmd_report_check_project(model, options->project, fail))
 		report = report_build(model, &rank_sites, &rows, fail);
 	if (report != NULL) {
@@ -192,7 +175,6 @@ cmd_diff(const struct options *options, int *status, struct fail *fail)
 	struct chosen chosen[2] = { { .argument = NULL }, { .argument = NULL } };
 	struct diff_side *before = NULL;
 	struct diff_side *after = NULL;
-	bool is_done;
 
 	progress_allow();
 	(void)status;
@@ -200,9 +182,10 @@ cmd_diff(const struct options *options, int *status, struct fail *fail)
 		return fail_set(fail, EXIT_USAGE, "diff: --by \"%s\": expected line or function", options->by);
 	if (options->is_json && options->is_markdown)
 		return fail_set(fail, EXIT_USAGE, "diff: give --json or --markdown, not both");
-	is_done = options->argument_count == 1 ? choose_sessions(options, chosen, fail)
-	                                       : choose(options, options->arguments[0], &chosen[0], fail) &&
-	                                             choose(options, options->arguments[1], &chosen[1], fail);
+
+	bool is_done = options->argument_count == 1 ? choose_sessions(options, chosen, fail)
+	                                            : choose(options, options->arguments[0], &chosen[0], fail) &&
+	                                                  choose(options, options->arguments[1], &chosen[1], fail);
 	before = is_done ? read_side(options, &chosen[0], fail) : NULL;
 	after = before != NULL ? read_side(options, &chosen[1], fail) : NULL;
 	is_done = after != NULL && check_domain(options, before, after, fail) && show(options, before, after, fail);

@@ -57,11 +57,11 @@ write_format(const struct wanted *wanted, const struct report *report, FILE *str
 static bool
 write_export(const struct wanted *wanted, const struct report *report, struct fail *fail)
 {
-	struct output_file *file;
-
 	if (wanted->options->output == NULL)
 		return write_format(wanted, report, stdout, fail) && output_finish(fail);
-	file = output_open(wanted->options->output, fail);
+
+	struct output_file *file = output_open(wanted->options->output, fail);
+
 	if (file == NULL)
 		return false;
 	if (write_format(wanted, report, output_stream(file), fail))
@@ -92,16 +92,16 @@ bool
 cmd_export(const struct options *options, int *status, struct fail *fail)
 {
 	const struct export_format *format = export_format_find(options->formats != NULL ? options->formats : "");
-	const struct export_value *value;
 	const struct report_options all = { .top = UINT64_MAX, .domain = options->domain };
 	struct opened_report opened;
 	char names[128];
-	bool is_done;
 
 	(void)status;
 	if (format == NULL)
 		return fail_set(fail, EXIT_USAGE, "export: give --format and one of %s", export_format_names(names));
-	value = value_of(options, fail);
+
+	const struct export_value *value = value_of(options, fail);
+
 	if (value == NULL)
 		return false;
 	if (options->value != NULL && !format->has_value)
@@ -114,7 +114,9 @@ cmd_export(const struct options *options, int *status, struct fail *fail)
 		return fail_set(fail, EXIT_USAGE, "export: %s is nothing for a terminal: give -o FILE", format->name);
 	if (options->output != NULL && !output_may_write(options->output, options->is_forced, fail))
 		return false;
-	is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
+
+	bool is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
+
 	is_done = is_done && write_export(&(struct wanted){ .options = options, .format = format, .value = value },
 	                                  opened.report, fail);
 	cmd_report_close(&opened);
@@ -129,12 +131,13 @@ cmd_tree(const struct options *options, int *status, struct fail *fail)
 	struct opened_report opened;
 	enum grouping grouping;
 	char heading[64];
-	bool is_done;
 
 	(void)status;
 	if (value == NULL || !cmd_report_grouping(options, &grouping, fail))
 		return false;
-	is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
+
+	bool is_done = cmd_report_open(options, load(options, fail), &rank_peak, &all, &opened, fail);
+
 	if (is_done) {
 		(void)snprintf(heading, sizeof(heading), "%c%s", value->meaning[0] - 'a' + 'A', value->meaning + 1);
 		render_tree(opened.report,

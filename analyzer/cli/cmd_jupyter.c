@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/items.h"
+#include "base/memory.h"
 #include "base/output.h"
 #include "cli/command.h"
 #include "cli/options.h"
@@ -88,15 +89,10 @@ launcher_words(const struct options *options, const char *self, const char *scri
 static bool
 is_title_taken(const char *title, const char *name)
 {
-	struct kernel_spec *specs;
-	size_t count = kernel_spec_list(&specs);
-	bool is_taken = ANY(spec, specs, count,
-	                    strcmp(spec->name, name) != 0 && strcmp(kernel_spec_title(spec), title) == 0);
+	OWNED_KERNELS struct kernel_specs all = kernel_specs_list(false);
 
-	for (size_t i = 0; i < count; i++)
-		kernel_spec_free(&specs[i]);
-	free(specs);
-	return is_taken;
+	return ANY(spec, all.specs, all.count,
+	           strcmp(spec->name, name) != 0 && strcmp(kernel_spec_title(spec), title) == 0);
 }
 
 static bool
@@ -109,7 +105,6 @@ install(const struct options *options, struct fail *fail)
 	const char *words[WORDS_MAX];
 	char self[PATH_MAX];
 	char shim[PATH_MAX];
-	char script[sizeof(start_script) + NAME_MAX];
 	char keep[24];
 	char name[NAME_MAX + 1];
 	char kernels[PATH_MAX];
@@ -134,8 +129,7 @@ install(const struct options *options, struct fail *fail)
 
 	bool is_ipython = kernel_spec_is_ipython(&spec);
 
-	(void)snprintf(script, sizeof(script), start_script, name);
-	launcher_words(options, self, script, keep, words);
+	launcher_words(options, self, TEXT(sizeof(start_script) + NAME_MAX, start_script, name), keep, words);
 	kernel_spec_wrap(&spec, words);
 	if (is_title_taken(kernel_spec_title(&spec), name))
 		kernel_spec_tell_name(&spec, name);
@@ -160,16 +154,12 @@ install(const struct options *options, struct fail *fail)
 static bool
 list(void)
 {
-	struct kernel_spec *specs;
-	size_t count = kernel_spec_list(&specs);
+	OWNED_KERNELS struct kernel_specs all = kernel_specs_list(false);
 
-	if (count == 0)
+	if (all.count == 0)
 		(void)printf("No kernel that Jupyter finds is recorded. Install one: kmemshim jupyter install\n");
-	for (size_t i = 0; i < count; i++) {
-		(void)printf("%-24s wraps %-16s %s\n", specs[i].name, kernel_spec_wraps(&specs[i]), specs[i].folder);
-		kernel_spec_free(&specs[i]);
-	}
-	free(specs);
+	EACH (spec, all.specs, all.count)
+		(void)printf("%-24s wraps %-16s %s\n", spec->name, kernel_spec_wraps(spec), spec->folder);
 	return true;
 }
 
@@ -187,27 +177,23 @@ remove_specs(const struct kernel_spec *specs, size_t count, struct fail *fail)
 static bool
 uninstall(const struct options *options, struct fail *fail)
 {
-	struct kernel_spec *specs;
-	size_t count = kernel_spec_list(&specs);
+	OWNED_KERNELS struct kernel_specs all = kernel_specs_list(false);
 	size_t chosen = 0;
-	bool is_done = false;
 
-	while (chosen < count && options->name != NULL && strcasecmp(options->name, specs[chosen].name) != 0)
+	while (chosen < all.count && options->name != NULL && strcasecmp(options->name, all.specs[chosen].name) != 0)
 		chosen++;
-	if (chosen == count)
+	if (chosen == all.count)
 		(void)fail_set(fail, EXIT_USAGE,
 		               "jupyter uninstall: %s: no such kernel of kmemshim's: kmemshim jupyter list shows them",
 		               options->name != NULL ? options->name : "no name given");
-	else if (count > 1 && options->name == NULL && !options->has_all)
+	else if (all.count > 1 && options->name == NULL && !options->has_all)
 		(void)fail_set(
 			fail, EXIT_USAGE,
-			"jupyter uninstall: there are %zu kernels: give --name or --all, kmemshim jupyter list shows them", count);
+			"jupyter uninstall: there are %zu kernels: give --name or --all, kmemshim jupyter list shows them",
+			all.count);
 	else
-		is_done = remove_specs(&specs[chosen], options->has_all ? count : 1, fail);
-	for (size_t i = 0; i < count; i++)
-		kernel_spec_free(&specs[i]);
-	free(specs);
-	return is_done;
+		return remove_specs(&all.specs[chosen], options->has_all ? all.count : 1, fail);
+	return false;
 }
 
 bool

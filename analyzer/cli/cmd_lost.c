@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
+#include "base/memory.h"
 #include "base/output.h"
 #include "capture/capture_folder.h"
 #include "cli/cmd_report.h"
@@ -24,15 +25,15 @@ set_environment(const struct options *options, struct fail *fail)
 	bool is_named = wanted != NULL && wanted[0] != '\0';
 	char folder[PATH_MAX];
 	char shim[PATH_MAX];
-	char *preload;
 
 	if (!launcher_find_shim(NULL, shim, fail) ||
 	    !launcher_make_folder(is_named ? wanted : CAPTURE_FOLDER_DEFAULT, is_named, folder, fail))
 		return false;
-	preload = launcher_preload(shim, true);
+
+	OWNED char *preload = launcher_preload(shim, true);
+
 	(void)setenv("LD_PRELOAD", preload, 1);
 	(void)setenv("KMEMSHIM_OUT", folder, 1);
-	free(preload);
 	return true;
 }
 

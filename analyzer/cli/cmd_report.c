@@ -3,6 +3,7 @@
  *
  * When failing  the reader's or the writer's line is passed up.
  */
+#include "base/memory.h"
 #include "cli/cmd_report.h"
 
 #include <limits.h>
@@ -62,7 +63,6 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 {
 	struct model_options wanted = cmd_report_model_options(options, capture, session);
 	char path[RUNNING_CAPTURE_PATH_BYTES];
-	struct model *model;
 
 	if (running_capture_is_process(capture)) {
 		if (!running_capture_path(options->command->name, capture, path, fail))
@@ -70,7 +70,9 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 		wanted.capture = path;
 	}
 	progress_allow();
-	model = model_load(&wanted, fail);
+
+	struct model *model = model_load(&wanted, fail);
+
 	if (model == NULL)
 		return NULL;
 	if (model->capture_damage_count != 0)
@@ -110,7 +112,6 @@ tell_guard(const struct options *options, struct report *report, const struct mo
 {
 	const struct report_options rows = { .top = UINT64_MAX };
 	struct model_options wanted = cmd_report_model_options(options, NULL, NULL);
-	struct report *of_then;
 
 	*then = NULL;
 	wanted.is_at_guard = true;
@@ -122,7 +123,9 @@ tell_guard(const struct options *options, struct report *report, const struct mo
 	if (wanted.capture == NULL)
 		return true;
 	*then = model_load(&wanted, fail);
-	of_then = *then != NULL ? report_build(*then, &rank_sites, &rows, fail) : NULL;
+
+	struct report *of_then = *then != NULL ? report_build(*then, &rank_sites, &rows, fail) : NULL;
+
 	if (of_then != NULL)
 		report_tell_guard(report, of_then);
 	return of_then != NULL;
@@ -257,6 +260,24 @@ cmd_report_verdict(struct report *report, const struct options *options, uint64_
 }
 
 /* The folder of the kernel's life that is meant. One line names it, for there may be others. */
+bool
+cmd_report_is_whole(const struct model *model, const char *path, struct fail *fail)
+{
+	uint64_t unrecorded = model_unrecorded_bytes(model);
+
+	if (model->capture_damage_count != 0)
+		return fail_set(
+			fail, EXIT_CAPTURE,
+			"%s; figures are compared of whole captures: record again, or use --salvage to compare what is intact",
+			model->damages[0]);
+	return unrecorded == 0 ||
+	       fail_set(
+			   fail, EXIT_CAPTURE,
+			   "%s: allocations of %s were not recorded, for lack of room; figures are compared of whole captures: record "
+			   "again with more address space (ulimit -v) or disk, or use --salvage to compare what was recorded",
+			   path, UNITS_BYTES(unrecorded));
+}
+
 static bool
 find_kernel(const struct options *options, char life[PATH_MAX], struct fail *fail)
 {
@@ -286,14 +307,11 @@ static void
 say_written(const char *path)
 {
 	struct stat entry;
-	char name[PATH_MAX];
 
 	if (stat(path, &entry) != 0 || !S_ISREG(entry.st_mode))
 		return;
-	(void)snprintf(name, sizeof(name), "%s", path);
-	(void)text_clean(name, strlen(name));
-	(void)fprintf(stderr, "kmemshim: written: %s (%s). Open it in a browser.\n", name,
-	              UNITS_BYTES((uint64_t)entry.st_size));
+	(void)fprintf(stderr, "kmemshim: written: %s (%s). Open it in a browser.\n",
+	              text_cleaned(TEXT(PATH_MAX, "%s", path)), UNITS_BYTES((uint64_t)entry.st_size));
 }
 
 /* report: of all lines, by what they held at the peak. */

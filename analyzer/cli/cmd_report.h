@@ -63,6 +63,9 @@ void cmd_report_close(struct opened_report *opened);
 /* The grouping that --by names; by line without it. False and *fail: there is no such grouping. */
 bool cmd_report_grouping(const struct options *options, enum grouping *grouping, struct fail *fail);
 
+/* False and *fail: figures that are compared must be complete. */
+bool cmd_report_is_whole(const struct model *model, const char *path, struct fail *fail);
+
 /* False and *fail when no site is in the named project: most likely its name is misspelt. NULL: none was named. */
 bool cmd_report_check_project(const struct model *model, const char *project, struct fail *fail);
 

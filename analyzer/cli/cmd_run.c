@@ -119,7 +119,6 @@ void
 cmd_run_say_not_started(const struct launch *launch, const struct program *program)
 {
 	const char *name = launch->arguments[0];
-	char *clean;
 	const char *hint = "";
 	const char *what = "";
 
@@ -132,10 +131,11 @@ cmd_run_say_not_started(const struct launch *launch, const struct program *progr
 	} else if (launch->start_error == EACCES && access(name, F_OK) == 0 && access(name, X_OK) != 0) {
 		hint = "; chmod +x it, or put its interpreter before it";
 	}
-	clean = memory_printed("%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what);
-	(void)text_clean(clean, strlen(clean));
+
+	OWNED char *clean = text_cleaned(
+		memory_printed("%s: cannot be run: %s%s%s", name, strerror(launch->start_error), hint, what));
+
 	(void)fprintf(stderr, "kmemshim: %s\n", clean);
-	free(clean);
 }
 
 int

@@ -36,21 +36,17 @@ set_extension(const char *self)
 	const char *present = getenv("PYTHONPATH");
 
 	for (size_t i = 0; i < COUNT_OF(places); i++) {
-		char wanted[PATH_MAX + 64];
-		char probe[PATH_MAX + 32];
 		char real[PATH_MAX];
-		char *list;
 
-		(void)snprintf(wanted, sizeof(wanted), "%.*s%s", (int)(strrchr(self, '/') + 1 - self), self, places[i]);
-		if (realpath(wanted, real) == NULL)
+		if (realpath(TEXT(PATH_MAX + 64, "%.*s%s", (int)(strrchr(self, '/') + 1 - self), self, places[i]), real) ==
+		    NULL)
 			continue;
-		(void)snprintf(probe, sizeof(probe), "%s/kmemshim/__init__.py", real);
-		if (access(probe, R_OK) != 0)
+		if (access(TEXT(PATH_MAX + 32, "%s/kmemshim/__init__.py", real), R_OK) != 0)
 			continue;
-		list = memory_printed("%s%s%s", real, present != NULL && present[0] != '\0' ? ":" : "",
-		                      present != NULL ? present : "");
+
+		OWNED char *list = memory_printed("%s%s%s", real, present != NULL && present[0] != '\0' ? ":" : "",
+		                                  present != NULL ? present : "");
 		(void)setenv("PYTHONPATH", list, 1);
-		free(list);
 		return true;
 	}
 	return false;
@@ -91,16 +87,17 @@ set_environment(const struct kernel_life *life)
 static void
 publish(const char *folder, const char *text)
 {
-	char path[PATH_MAX + sizeof(verdict_name)];
 	FILE *file;
-	bool is_written;
-	int error;
 
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, verdict_name);
+	const char *path = TEXT(PATH_MAX + sizeof(verdict_name), "%s/%s", folder, verdict_name);
 	file = fopen(path, "we");
-	is_written = file != NULL && fputs(text, file) >= 0;
+
+	bool is_written = file != NULL && fputs(text, file) >= 0;
+
 	is_written = file != NULL && fclose(file) == 0 && is_written;
-	error = errno;
+
+	int error = errno;
+
 	(void)fputs(text, stderr);
 	if (is_written) {
 		(void)fprintf(stderr, "kmemshim: this verdict is also in %s\n", path);
@@ -114,7 +111,7 @@ static void
 tell_death(const struct options *options, const struct launch *launch, const struct program *program,
            const struct kernel_life *life, char cause[CMD_RUN_CAUSE_BYTES])
 {
-	char *text;
+	OWNED char *text = NULL;
 	FILE *stream = memory_stream(&text, NULL);
 	struct fail fail;
 
@@ -128,7 +125,6 @@ tell_death(const struct options *options, const struct launch *launch, const str
 		publish(life->folder, text);
 	else
 		(void)fputs(text, stderr);
-	free(text);
 }
 
 /* Has the kernel killed for memory in the cgroup of one of these processes, since that one began? */

@@ -76,25 +76,6 @@ is_same_program(const struct measuring *measuring, const char *path, const char 
 	return true;
 }
 
-static bool
-is_whole(const struct model *model, const char *path, struct fail *fail)
-{
-	uint64_t unrecorded = model_unrecorded_bytes(model);
-
-	if (model->capture_damage_count != 0)
-		return fail_set(
-			fail, EXIT_CAPTURE,
-			"%s; a gate needs complete captures: record again, or use --salvage to measure the intact parts",
-			model->damages[0]);
-	if (unrecorded != 0)
-		return fail_set(
-			fail, EXIT_CAPTURE,
-			"%s: allocations of %s were not recorded, for lack of room; a gate needs complete figures: record again "
-			"with more address space (ulimit -v) or disk, or use --salvage to measure what was recorded",
-			path, UNITS_BYTES(unrecorded));
-	return true;
-}
-
 /* A full budget of call sites is no fault: totals are complete, and it is known which lines have bytes of other lines booked on them. */
 static bool
 are_lines_usable(const struct model *model, const char *path, bool is_salvage, struct fail *fail)
@@ -122,28 +103,30 @@ static bool
 add_run(const struct measuring *measuring, const char *path, const char *session, struct fail *fail)
 {
 	const struct model_options wanted = cmd_report_model_options(measuring->options, path, session);
-	struct model *model;
 	char program[BASELINE_PROGRAM_BYTES];
-	struct finished_model finished;
 	struct verdict verdict;
-	bool is_usable;
 
 	progress_allow();
-	model = model_load(&wanted, fail);
+
+	struct model *model = model_load(&wanted, fail);
+
 	if (model == NULL)
 		return false;
-	if (!measuring->options->is_salvage && !is_whole(model, path, fail)) {
+	if (!measuring->options->is_salvage && !cmd_report_is_whole(model, path, fail)) {
 		model_free(model);
 		return false;
 	}
 	if (model->distrusted != NULL)
 		(void)fprintf(stderr, "kmemshim: %s\n", model->distrusted);
-	finished = model_finish(model, verdict_now());
+
+	struct finished_model finished = model_finish(model, verdict_now());
+
 	verdict_decide(finished, verdict_now(), &verdict);
-	is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) &&
-	            cmd_report_check_project(model, measuring->options->project, fail) &&
-	            is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
-	            measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
+
+	bool is_usable = are_lines_usable(model, path, measuring->options->is_salvage, fail) &&
+	                 cmd_report_check_project(model, measuring->options->project, fail) &&
+	                 is_same_program(measuring, model->processes[0].path, baseline_program(model, program), fail) &&
+	                 measuring->runs->judge(measuring->runs->context, model->processes[0].path, &verdict, fail);
 	if (is_usable)
 		baseline_add_run(measuring->builder, finished);
 	model_free(model);
@@ -174,16 +157,17 @@ add_argument(const struct measuring *measuring, const char *path, struct fail *f
 static bool
 launch_apart(struct launch *launch, struct fail *fail)
 {
-	int out;
-	bool is_done;
-
 	(void)fflush(stdout);
-	out = dup(STDOUT_FILENO);
+
+	int out = dup(STDOUT_FILENO);
+
 	if (out < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
 		return fail_set(fail, EXIT_USAGE, "standard output: %s", strerror(errno));
 	(void)fcntl(out, F_SETFD, FD_CLOEXEC);
 	(void)signal(SIGPIPE, SIG_DFL); // main ignores it, and the program would inherit that
-	is_done = launcher_run(launch, fail);
+
+	bool is_done = launcher_run(launch, fail);
+
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)dup2(out, STDOUT_FILENO);
 	(void)close(out);
@@ -262,16 +246,15 @@ cmd_runs_record(struct cmd_recorded *recorded, const char *folder, uint64_t roun
 {
 	const char *wanted = folder != NULL ? folder : getenv("KMEMSHIM_OUT");
 	bool is_named = wanted != NULL && wanted[0] != '\0';
-	char **words;
-	bool is_done;
 
 	if (!launcher_make_folder(is_named ? wanted : CAPTURE_FOLDER_DEFAULT, is_named, recorded->folder, fail))
 		return false;
-	words = words_with_rounds(options->command_line, rounds);
-	is_done = record_words(recorded, words, fail);
+
+	OWNED char **words = words_with_rounds(options->command_line, rounds);
+	bool is_done = record_words(recorded, words, fail);
+
 	for (char **word = words; *word != NULL; word++)
 		free(*word);
-	free(words);
 	return is_done;
 }
 
@@ -279,7 +262,6 @@ struct baseline *
 cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, struct fail *fail)
 {
 	const struct measuring measuring = { runs, options, baseline_begin() };
-	struct baseline *measured;
 	bool is_done = true;
 
 	baseline_watch(measuring.builder, runs->config);
@@ -287,7 +269,9 @@ cmd_runs_measure(const struct cmd_runs *runs, const struct options *options, str
 		is_done = add_run(&measuring, runs->recorded->folder, runs->recorded->sessions[i], fail);
 	for (int i = 0; i < options->argument_count && is_done; i++)
 		is_done = add_argument(&measuring, options->arguments[i], fail);
-	measured = baseline_finish(measuring.builder);
+
+	struct baseline *measured = baseline_finish(measuring.builder);
+
 	if (is_done)
 		return measured;
 	baseline_free(measured);
@@ -305,8 +289,7 @@ cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct
 {
 	const char *of_baseline = before != NULL ? before->domain : "";
 	const char *domain = options->domain != NULL ? options->domain : of_baseline;
-	char present[512] = "no domain at all";
-	size_t used = 0;
+	char present[512] = "";
 
 	if (domain[0] == '\0')
 		return true;
@@ -315,11 +298,10 @@ cmd_runs_narrow(struct baseline *measured, struct baseline *before, const struct
 		                "--domain %s: %s is of %s alone: make a baseline of %s, or one without --domain", domain,
 		                options->baseline, of_baseline, domain);
 	if (!has_domain(measured, domain) && (before == NULL || !has_domain(before, domain))) {
-		for (size_t i = 0; i < measured->domain_count && used < sizeof(present); i++)
-			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "",
-			                         measured->domains[i].name);
+		for (size_t i = 0; i < measured->domain_count; i++)
+			TEXT_ADD(present, "%s%s", i != 0 ? ", " : "", measured->domains[i].name);
 		return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; these runs have: %s", domain,
-		                present);
+		                present[0] != '\0' ? present : "no domain at all");
 	}
 	baseline_narrow(measured, domain);
 	if (before != NULL)

@@ -1,8 +1,8 @@
 /*
  * cmd_top.c - kmemshim top: what does a running program hold now?
  */
-#include <stdlib.h>
 
+#include "base/memory.h"
 #include "base/output.h"
 #include "base/terminal.h"
 #include "capture/capture_folder.h"
@@ -19,7 +19,7 @@ cmd_top(const struct options *options, int *status, struct fail *fail)
 {
 	const char *argument = options->argument_count != 0 ? options->arguments[0] : NULL;
 	char path[RUNNING_CAPTURE_PATH_BYTES];
-	char *running = NULL;
+	OWNED char *running = NULL;
 	struct top_options wanted = {
 		.captures = cmd_report_model_options(options, argument, NULL),
 		.domain = options->domain,
@@ -38,6 +38,5 @@ cmd_top(const struct options *options, int *status, struct fail *fail)
 	}
 	bool is_done = options->is_once ? top_once(&wanted, fail) : top_watch(&wanted, fail);
 
-	free(running);
 	return is_done && output_finish(fail);
 }

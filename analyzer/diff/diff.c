@@ -136,7 +136,7 @@ diff_compare(const struct diff_side *before, const struct diff_side *after, enum
 {
 	struct diff *diff = memory_zeroed(1, sizeof(*diff));
 	size_t count;
-	struct diff_pair *pairs = diff_match(before, after, &count);
+	OWNED struct diff_pair *pairs = diff_match(before, after, &count);
 
 	diff->by = by;
 	diff->name_columns = SIZE_MAX;
@@ -144,7 +144,6 @@ diff_compare(const struct diff_side *before, const struct diff_side *after, enum
 	diff->after = after;
 	make_rows(diff, pairs, count);
 	SORT(diff->rows, diff->row_count, compare_rows);
-	free(pairs);
 	return diff;
 }
 
@@ -342,19 +341,17 @@ say_totals(const struct scope *scope, uint64_t then, uint64_t now, FILE *stream)
 static void
 say_row(const struct diff *diff, const struct scope *scope, const struct diff_row *row, FILE *stream)
 {
-	char *name = diff_name(diff, diff_row_where(diff, row));
+	OWNED char *name = diff_name(diff, diff_row_where(diff, row));
 	int64_t change = change_of(scope, row);
 
 	(void)fprintf(stream, "%s %s at %s%s%s", UNITS_BYTES(magnitude(change)), more_or_less(change),
 	              row->state == DIFF_NEW ? "the new " : "", name, row->state == DIFF_GONE ? ", which is gone" : "");
-	free(name);
 }
 
 /* How sure the sentence before can be. */
 static void
 say_doubtful(const struct rest *rest, FILE *stream)
 {
-
 	(void)fprintf(stream, "%s %s in small Python objects (estimated, \302\261%s)",
 	              UNITS_BYTES(magnitude(rest->doubtful_change)), more_or_less(rest->doubtful_change),
 	              UNITS_BYTES(rest->doubtful_error_bytes));
@@ -366,10 +363,10 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	const struct diff_row *named[NAMED_MOST];
 	size_t count = find_most(diff, scope, named);
 	const char *unit = diff->by == DIFF_BY_FUNCTION ? "function" : "line";
-	struct rest rest;
 	uint64_t first = count != 0 ? magnitude(change_of(scope, named[0])) : 0;
 
-	rest = rest_of(diff, scope, named, count);
+	struct rest rest = rest_of(diff, scope, named, count);
+
 	/* A second one that is small beside the first is one of the rest. */
 	if (count == NAMED_MOST && rest.count != 0 && magnitude(change_of(scope, named[1])) < first / SECOND_PART)
 		rest = rest_of(diff, scope, named, count = 1);
@@ -404,7 +401,7 @@ diff_headline(const struct diff *diff)
 			                    .is_peak = magnitude(most[0]->peak_change) > magnitude(most[0]->live_change) };
 		sum(diff, &scope, &then, &now);
 		if (amount_of(most[0]) < LITTLE_BYTES && amount_of(most[0]) < (then > now ? then : now) / LITTLE_PART) {
-			char *name = diff_name(diff, diff_row_where(diff, most[0]));
+			OWNED char *name = diff_name(diff, diff_row_where(diff, most[0]));
 
 			(void)fprintf(stream, "Nearly nothing changed: the most is %s at %s", UNITS_BYTES(amount_of(most[0])),
 			              name);
@@ -413,7 +410,6 @@ diff_headline(const struct diff *diff)
 				(void)fprintf(stream, ", beside ");
 				say_doubtful(&rest, stream);
 			}
-			free(name);
 		} else {
 			say_totals(&scope, then, now, stream);
 			say_rows(diff, &scope, stream);
@@ -443,15 +439,12 @@ has_domain(const struct diff_side *side, enum domain_kind kind)
 static char *
 note_program(const struct diff *diff)
 {
-	char *before = diff_name(diff, diff->before->program);
-	char *after = diff_name(diff, diff->after->program);
-	char *text = strcmp(diff->before->program, diff->after->program) != 0
-	                 ? memory_printed("these are two programs: %s, and %s", before, after)
-	                 : NULL;
+	OWNED char *before = diff_name(diff, diff->before->program);
+	OWNED char *after = diff_name(diff, diff->after->program);
 
-	free(before);
-	free(after);
-	return text;
+	return strcmp(diff->before->program, diff->after->program) != 0
+	           ? memory_printed("these are two programs: %s, and %s", before, after)
+	           : NULL;
 }
 
 static char *

@@ -159,7 +159,7 @@ static void
 pair_by_points(struct matching *matching, const struct function *before, const struct function *after)
 {
 	size_t width = after->count + 1;
-	int *best = memory_zeroed((before->count + 1) * width, sizeof(*best));
+	OWNED int *best = memory_zeroed((before->count + 1) * width, sizeof(*best));
 	size_t i = before->count;
 	size_t j;
 
@@ -185,7 +185,6 @@ pair_by_points(struct matching *matching, const struct function *before, const s
 		i += is_pair || is_gone;
 		j += !is_gone;
 	}
-	free(best);
 }
 
 /* Of one function: where a single line is gone and a single one is new between two that are paired, it was edited. */

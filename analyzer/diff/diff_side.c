@@ -52,28 +52,20 @@ static const char *
 keep_place(struct diff_side *side, const struct report_line *line, bool has_number)
 {
 	const struct report_place *where = &line->where;
-	char text[PLACE_TEXT_BYTES];
-	const char *kept;
-	char *place;
-	size_t bytes;
-	char *whole;
 
-	if (is_module(line)) {
-		(void)snprintf(text, sizeof(text), "import %s", line->import);
-		(void)text_clean(text, strlen(text));
-		return keep(side, text);
-	}
+	if (is_module(line))
+		return keep(side, text_cleaned(TEXT(PLACE_TEXT_BYTES, "import %s", line->import)));
 	if (line->is_start_up)
 		return keep(side, "interpreter start-up");
-	place = place_whole(where->file, has_number ? where->line : 0, where->function, where->module,
-	                    has_number ? where->offset : 0);
-	bytes = strlen(place) + strlen(where->relation) + sizeof(" []");
-	whole = memory_zeroed(bytes, 1);
+
+	OWNED char *place = place_whole(where->file, has_number ? where->line : 0, where->function, where->module,
+	                                has_number ? where->offset : 0);
+
+	size_t bytes = strlen(place) + strlen(where->relation) + sizeof(" []");
+	OWNED char *whole = memory_zeroed(bytes, 1);
+
 	(void)snprintf(whole, bytes, where->relation[0] != '\0' ? "%s [%s]" : "%s%s", place, where->relation);
-	kept = keep(side, whole);
-	free(whole);
-	free(place);
-	return kept;
+	return keep(side, whole);
 }
 
 /* What tells lines apart whose functions are one: they are never paired. */

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -34,7 +33,6 @@ add(FILE *stream, const char *format, ...)
 static void
 add_leak(const struct diff_row *row, FILE *stream)
 {
-
 	const char *then = UNITS_BYTES(row->then.leaking_bytes);
 	const char *now = UNITS_BYTES(row->now.leaking_bytes);
 	if (row->then.leaking_bytes != 0 && row->now.leaking_bytes != 0 && strcmp(then, now) == 0)
@@ -58,10 +56,9 @@ diff_remark(const struct diff *diff, const struct diff_row *row)
 	if (was != NULL && strcmp(row->before->function, row->after->function) == 0) {
 		add(stream, "was line %" PRIu32, row->before->line);
 	} else if (was != NULL) {
-		char *name = diff_name(diff, was);
+		OWNED char *name = diff_name(diff, was);
 
 		add(stream, "was %s", name);
-		free(name);
 	}
 	add_leak(row, stream);
 	if (error != 0)

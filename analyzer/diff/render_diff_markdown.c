@@ -5,28 +5,27 @@
  */
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "diff/diff_words.h"
 #include "report/markdown.h"
 
 static void
 put_bytes(uint64_t bytes, FILE *stream)
 {
-
 	(void)fprintf(stream, " %s |", UNITS_BYTES(bytes));
 }
 
 static void
 put_change(int64_t change, FILE *stream)
 {
-
 	(void)fprintf(stream, " %s |", diff_change_text(change, DIFF_CHANGE_ROOM));
 }
 
 static void
 put_row(const struct diff *diff, const struct diff_row *row, FILE *stream)
 {
-	char *remark = diff_remark(diff, row);
-	char *name = diff_name(diff, diff_row_where(diff, row));
+	OWNED char *remark = diff_remark(diff, row);
+	OWNED char *name = diff_name(diff, diff_row_where(diff, row));
 
 	(void)fputs("|", stream);
 	put_change(row->live_change, stream);
@@ -42,8 +41,6 @@ put_row(const struct diff *diff, const struct diff_row *row, FILE *stream)
 		markdown_escaped(remark, stream);
 	}
 	(void)fputs(" |\n", stream);
-	free(remark);
-	free(name);
 }
 
 static void
@@ -68,7 +65,7 @@ put_section(const struct diff *diff, enum diff_state state, uint64_t top, FILE *
 void
 render_diff_markdown(const struct diff *diff, uint64_t top, FILE *stream)
 {
-	char *headline = diff_headline(diff);
+	OWNED char *headline = diff_headline(diff);
 	char *note;
 
 	markdown_escaped(headline, stream);
@@ -81,5 +78,4 @@ render_diff_markdown(const struct diff *diff, uint64_t top, FILE *stream)
 	}
 	for (enum diff_state state = DIFF_CHANGED; state < DIFF_SAME; state++)
 		put_section(diff, state, top, stream);
-	free(headline);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/items.h"
+#include "base/memory.h"
 #include "diff/diff_words.h"
 
 static const enum diff_state shown_states[] = { DIFF_CHANGED, DIFF_NEW, DIFF_GONE };
@@ -25,7 +26,6 @@ put_side(const char *name, const struct diff_side *side, FILE *stream)
 static void
 put_figures(uint64_t then, uint64_t now, FILE *stream)
 {
-
 	(void)fprintf(stream, "%10s %10s %10s", diff_change_text((int64_t)(now - then), DIFF_CHANGE_ROOM),
 	              UNITS_BYTES(then), UNITS_BYTES(now));
 }
@@ -85,8 +85,8 @@ domain_width(const struct diff_section *section)
 static void
 put_row(const struct diff *diff, const struct diff_row *row, int width, FILE *stream)
 {
-	char *remark = diff_remark(diff, row);
-	char *name = diff_name(diff, diff_row_where(diff, row));
+	OWNED char *remark = diff_remark(diff, row);
+	OWNED char *name = diff_name(diff, diff_row_where(diff, row));
 	const struct diff_figures *only = row->state == DIFF_GONE ? &row->then : &row->now;
 
 	if (row->state == DIFF_CHANGED) {
@@ -100,8 +100,6 @@ put_row(const struct diff *diff, const struct diff_row *row, int width, FILE *st
 	if (remark[0] != '\0')
 		(void)fprintf(stream, " [%s]", remark);
 	(void)fputc('\n', stream);
-	free(remark);
-	free(name);
 }
 
 static void
@@ -127,7 +125,7 @@ put_section(const struct diff *diff, enum diff_state state, uint64_t top, FILE *
 void
 render_diff_text(const struct diff *diff, uint64_t top, FILE *stream)
 {
-	char *headline = diff_headline(diff);
+	OWNED char *headline = diff_headline(diff);
 	char *note;
 
 	(void)fprintf(stream, "%s\n\n", headline);
@@ -145,5 +143,4 @@ render_diff_text(const struct diff *diff, uint64_t top, FILE *stream)
 		(void)fprintf(stream, "\n%zu %s%s the same.\n", diff->counts[DIFF_SAME],
 		              diff->by == DIFF_BY_FUNCTION ? "function" : "line",
 		              diff->counts[DIFF_SAME] == 1 ? " holds" : "s hold");
-	free(headline);
 }

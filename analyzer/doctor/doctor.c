@@ -15,10 +15,7 @@
 static char *
 clean_copy(const char *text)
 {
-	char *copy = memory_text(text);
-
-	(void)text_clean(copy, strlen(copy));
-	return copy;
+	return text_cleaned(memory_text(text));
 }
 
 void

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/memory.h"
+
 static void
 become(const char *const *words, const char *preload, const int pipe_ends[2])
 {
@@ -28,16 +30,17 @@ become(const char *const *words, const char *preload, const int pipe_ends[2])
 void
 doctor_ask(const char *const *words, const char *preload, void (*take)(void *context, char *line), void *context)
 {
-	char *line = NULL;
+	OWNED char *line = NULL;
 	size_t room = 0;
 	int pipe_ends[2];
 	FILE *lines;
-	pid_t pid;
 
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return;
 	(void)fflush(NULL);
-	pid = fork();
+
+	pid_t pid = fork();
+
 	if (pid == 0)
 		become(words, preload, pipe_ends);
 	(void)close(pipe_ends[1]);
@@ -48,7 +51,6 @@ doctor_ask(const char *const *words, const char *preload, void (*take)(void *con
 		line[strcspn(line, "\n")] = '\0';
 		take(context, line);
 	}
-	free(line);
 	if (lines != NULL)
 		(void)fclose(lines);
 	if (pid > 0)

@@ -3,6 +3,8 @@
  *
  * A limit of a cgroup holds for all below it: the smallest up to the root is in force. Version 1 and 2 differ in names.
  */
+#include "base/memory.h"
+#include "base/read_each.h"
 #include "doctor/doctor.h"
 
 #include <fcntl.h>
@@ -22,36 +24,22 @@
 
 /* The number in a file; UINT64_MAX = "max", or it cannot be read. */
 static uint64_t
-read_number(const char *folder, const char *name)
+number_in(const char *folder, const char *name)
 {
-	char path[PATH_MAX + 64];
-	char text[32];
-	ssize_t length;
-	uint64_t number;
-	char *end;
-	int file;
+	uint64_t number = read_number(TEXT(PATH_MAX + 64, "%s/%s", folder, name), NULL);
 
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
-	file = open(path, O_RDONLY | O_CLOEXEC);
-	if (file < 0)
-		return UINT64_MAX;
-	length = read(file, text, sizeof(text) - 1);
-	(void)close(file);
-	text[length > 0 ? length : 0] = '\0';
-	number = strtoull(text, &end, 10);
-	return end != text && number < UNLIMITED ? number : UINT64_MAX;
+	return number < UNLIMITED ? number : UINT64_MAX;
 }
 
 /* The smallest of this folder and those above it, and which that is. */
 static uint64_t
 find_smallest(const char *folder, const char *name, char owner[PATH_MAX])
 {
-	char path[PATH_MAX];
 	uint64_t smallest = UINT64_MAX;
 
-	(void)snprintf(path, sizeof(path), "%s", folder);
+	char *path = TEXT(PATH_MAX, "%s", folder);
 	for (char *slash; (slash = strrchr(path, '/')) != NULL; *slash = '\0') {
-		uint64_t number = read_number(path, name);
+		uint64_t number = number_in(path, name);
 
 		if (number < smallest) {
 			smallest = number;
@@ -124,24 +112,17 @@ static void
 find_pids_folder(const struct kmem_identity *identity, char folder[PATH_MAX])
 {
 	static const char mark[] = ":pids:";
-	FILE *lines = identity->cgroup_version == 1 ? fopen("/proc/self/cgroup", "re") : NULL;
-	char *line = NULL;
-	size_t room = 0;
 
 	(void)snprintf(folder, PATH_MAX, "%s", identity->cgroup_version == 1 ? CGROUP_ROOT "/pids" : identity->cgroup_path);
-	while (lines != NULL && getline(&line, &room, lines) >= 0) {
-		char *found = strstr(line, mark);
+	EACH_LINE (line, "/proc/self/cgroup") {
+		const char *found = strstr(line, mark);
 
-		line[strcspn(line, "\n")] = '\0';
-		if (found != NULL)
+		if (found != NULL && identity->cgroup_version == 1)
 			(void)snprintf(folder, PATH_MAX, CGROUP_ROOT "/pids%s", found + sizeof(mark) - 1);
 	}
 	/* Inside a container the path may be the host's. */
 	if (identity->cgroup_version == 1 && access(folder, F_OK) != 0)
 		(void)snprintf(folder, PATH_MAX, "%s", CGROUP_ROOT "/pids");
-	free(line);
-	if (lines != NULL)
-		(void)fclose(lines);
 }
 
 static void
@@ -149,12 +130,12 @@ check_pids(struct doctor *doctor, const struct kmem_identity *identity)
 {
 	char folder[PATH_MAX];
 	char owner[PATH_MAX];
-	uint64_t limit;
-	uint64_t used;
 
 	find_pids_folder(identity, folder);
-	limit = find_smallest(folder, "pids.max", owner);
-	used = limit != UINT64_MAX ? read_number(owner, "pids.current") : UINT64_MAX;
+
+	uint64_t limit = find_smallest(folder, "pids.max", owner);
+	uint64_t used = limit != UINT64_MAX ? number_in(owner, "pids.current") : UINT64_MAX;
+
 	if (limit != UINT64_MAX && used != UINT64_MAX && (used >= limit || limit - used < PIDS_FEW))
 		doctor_add(
 			doctor, DOCTOR_NOTE, "process limit",

@@ -6,13 +6,13 @@
  *
  * When failing  nothing is said: a program that does not use CUDA needs none.
  */
+#include "base/memory.h"
 #include "base/place.h"
 #include "doctor/doctor.h"
 
 #include <fts.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "doctor/doctor_ask.h"
@@ -51,11 +51,12 @@ consider(struct user *user, const char *path, bool is_own)
 {
 	bool has_static_runtime = false;
 	struct doctor_elf elf;
-	bool is_user;
 
 	if (!doctor_elf_read(path, &elf))
 		return;
-	is_user = elf.cuda_runtime[0] != '\0' || elf.needs_cuda_driver;
+
+	bool is_user = elf.cuda_runtime[0] != '\0' || elf.needs_cuda_driver;
+
 	/* The others look the driver up by its name. To read a whole file takes time: only where one may expect it. */
 	if (!is_user && (is_own || strstr(place_base(path), "cuda") != NULL || strstr(place_base(path), "xla") != NULL)) {
 		is_user = doctor_elf_has_text(path, DRIVER);
@@ -81,12 +82,9 @@ take_runtime(void *context, char *line)
 	struct user *user = context;
 	const char *arrow = strstr(line, " => /");
 
-	char path[PATH_MAX];
-
 	if (arrow == NULL || strstr(line, user->runtime) == NULL || strstr(line, user->runtime) > arrow)
 		return;
-	(void)snprintf(path, sizeof(path), "%.*s", (int)strcspn(arrow + 4, " "), arrow + 4);
-	if (realpath(path, user->runtime_path) == NULL)
+	if (realpath(TEXT(PATH_MAX, "%.*s", (int)strcspn(arrow + 4, " "), arrow + 4), user->runtime_path) == NULL)
 		user->runtime_path[0] = '\0';
 }
 

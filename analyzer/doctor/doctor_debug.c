@@ -4,10 +4,11 @@
  * Without them functions have names, where the file still has a symbol table, but no lines. Nothing is fetched: the files of dpkg and
  * the names of Debian's packages tell. The C library is left out: nobody looks for a line in it.
  */
+#include "base/memory.h"
 #include "base/place.h"
+#include "base/read_each.h"
 #include "doctor/doctor.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,20 +107,11 @@ name_debug_package(const char *package, char name[PACKAGE_BYTES + 8])
 static bool
 names_archive(const char *path)
 {
-	DIR *entries = opendir(path);
-	const struct dirent *entry;
-	bool is_found = entries == NULL &&
-	                (doctor_elf_has_text(path, "debian-debug") || doctor_elf_has_text(path, "ddebs."));
-
-	while (entries != NULL && !is_found && (entry = readdir(entries)) != NULL) {
-		char file[PATH_MAX];
-
-		(void)snprintf(file, sizeof(file), "%s/%s", path, entry->d_name);
-		is_found = doctor_elf_has_text(file, "debian-debug") || doctor_elf_has_text(file, "ddebs.");
+	EACH_NAME (name, path) {
+		if (names_archive(TEXT(PATH_MAX, "%s/%s", path, name)))
+			return true;
 	}
-	if (entries != NULL)
-		(void)closedir(entries);
-	return is_found;
+	return doctor_elf_has_text(path, "debian-debug") || doctor_elf_has_text(path, "ddebs.");
 }
 
 /* The line of apt's sources that -dbgsym packages come from; "" = it is there, or this is neither Debian nor Ubuntu. */
@@ -129,18 +121,12 @@ name_archive(char line[160])
 	static const char *const folders[] = { "/etc/apt/sources.list", "/etc/apt/sources.list.d" };
 	char suite[64] = "";
 	bool is_ubuntu = false;
-	FILE *release = fopen("/etc/os-release", "re");
-	char *row = NULL;
-	size_t room = 0;
 
 	line[0] = '\0';
-	while (release != NULL && getline(&row, &room, release) >= 0) {
+	EACH_LINE (row, "/etc/os-release") {
 		(void)sscanf(row, "VERSION_CODENAME=%60[a-z]", suite);
 		is_ubuntu = is_ubuntu || strncmp(row, "ID=ubuntu", 9) == 0;
 	}
-	free(row);
-	if (release != NULL)
-		(void)fclose(release);
 	if (ANY(folder, folders, COUNT_OF(folders), names_archive(*folder)) || suite[0] == '\0')
 		return;
 	(void)snprintf(line, 160,

@@ -96,11 +96,10 @@ bool
 doctor_elf_read(const char *path, struct doctor_elf *elf)
 {
 	struct stat status;
-	int file = regular_file_open(path, O_RDONLY, &status);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
 	Elf_Scn *section = NULL;
 	Elf *opened;
 	size_t names;
-	bool is_elf;
 
 	*elf = (struct doctor_elf){ .size_bytes = 0 };
 	if (file < 0)
@@ -108,7 +107,9 @@ doctor_elf_read(const char *path, struct doctor_elf *elf)
 	elf->size_bytes = (uint64_t)status.st_size;
 	(void)elf_version(EV_CURRENT);
 	opened = elf_begin(file, ELF_C_READ_MMAP, NULL);
-	is_elf = opened != NULL && elf_kind(opened) == ELF_K_ELF && elf_getshdrstrndx(opened, &names) == 0;
+
+	bool is_elf = opened != NULL && elf_kind(opened) == ELF_K_ELF && elf_getshdrstrndx(opened, &names) == 0;
+
 	while (is_elf && (section = elf_nextscn(opened, section)) != NULL) {
 		GElf_Shdr header;
 		const char *name;
@@ -129,7 +130,6 @@ doctor_elf_read(const char *path, struct doctor_elf *elf)
 	}
 	elf->has_debug_symbols = elf->has_debug_symbols || has_file_of_build_id(elf->build_id);
 	(void)elf_end(opened);
-	(void)close(file);
 	return is_elf;
 }
 
@@ -137,18 +137,18 @@ bool
 doctor_elf_has_text(const char *path, const char *text)
 {
 	struct stat status;
-	int file = regular_file_open(path, O_RDONLY, &status);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
 	void *bytes = MAP_FAILED;
-	bool is_found;
 
 	if (file < 0)
 		return false;
 	if (status.st_size > 0 && status.st_size <= SEARCHED_BYTES_MAX)
 		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-	(void)close(file);
 	if (bytes == MAP_FAILED)
 		return false;
-	is_found = memmem(bytes, (size_t)status.st_size, text, strlen(text)) != NULL;
+
+	bool is_found = memmem(bytes, (size_t)status.st_size, text, strlen(text)) != NULL;
+
 	(void)munmap(bytes, (size_t)status.st_size);
 	return is_found;
 }

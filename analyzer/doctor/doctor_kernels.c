@@ -42,12 +42,11 @@ check_ours(struct doctor *doctor, const struct kernel_spec *spec, const char *wh
 {
 	const char *launcher = kernel_spec_launcher(spec);
 	const char *program = kernel_spec_program(spec);
-	char next[NEXT_BYTES];
 	char shim[PATH_MAX];
 	struct fail fail;
 
-	(void)snprintf(next, sizeof(next), "kmemshim jupyter install --wrap %s --name %s", kernel_spec_wraps(spec),
-	               spec->name);
+	const char *next = TEXT(NEXT_BYTES, "kmemshim jupyter install --wrap %s --name %s", kernel_spec_wraps(spec),
+	                        spec->name);
 	if (launcher == NULL || program == NULL)
 		doctor_add(doctor, DOCTOR_NOTE, where, next,
 		           "%s/kernel.json was changed by hand: whether it is recorded is unknown", spec->folder);
@@ -67,7 +66,7 @@ static char *
 find_preload(const struct kernel_spec *spec)
 {
 	const char *value = json_string_value(json_object_get(json_object_get(spec->root, "env"), "LD_PRELOAD"));
-	char *list = memory_text(value != NULL ? value : "");
+	OWNED char *list = memory_text(value != NULL ? value : "");
 	char *found = NULL;
 	char *save;
 
@@ -76,7 +75,6 @@ find_preload(const struct kernel_spec *spec)
 		if (strstr(entry, "libkmemshim.so") != NULL)
 			found = memory_text(entry);
 	}
-	free(list);
 	return found;
 }
 
@@ -95,7 +93,7 @@ is_wrapped(const struct kernel_spec *specs, size_t count, const char *name)
 static void
 check_others(struct doctor *doctor, const struct kernel_spec *spec, const char *where, bool has_recorded)
 {
-	char *preload = find_preload(spec);
+	OWNED char *preload = find_preload(spec);
 	char next[NEXT_BYTES + PATH_MAX];
 
 	if (preload != NULL && access(preload, R_OK) == 0) {
@@ -107,7 +105,6 @@ check_others(struct doctor *doctor, const struct kernel_spec *spec, const char *
 		(void)snprintf(next, sizeof(next), "kmemshim jupyter install --wrap %s", spec->name);
 		doctor_add(doctor, DOCTOR_NOTE, where, next, "is not recorded");
 	}
-	free(preload);
 }
 
 static bool
@@ -119,13 +116,13 @@ is_before(const struct kernel_spec *specs, size_t count, const char *name)
 void
 doctor_check_kernels(struct doctor *doctor)
 {
-	struct kernel_spec *specs;
-	size_t count = kernel_spec_list_all(&specs);
+	OWNED_KERNELS struct kernel_specs all = kernel_specs_list(true);
+	const struct kernel_spec *specs = all.specs;
+	size_t count = all.count;
 
 	for (size_t i = 0; i < count; i++) {
-		char where[WHERE_BYTES];
 
-		(void)snprintf(where, sizeof(where), "kernel %s", specs[i].name);
+		const char *where = TEXT(WHERE_BYTES, "kernel %s", specs[i].name);
 		if (!kernel_spec_is_name(specs[i].name) || is_before(specs, i, specs[i].name))
 			continue; // Jupyter does not see it
 		if (kernel_spec_wraps(&specs[i]) != NULL)
@@ -133,7 +130,4 @@ doctor_check_kernels(struct doctor *doctor)
 		else
 			check_others(doctor, &specs[i], where, is_wrapped(specs, count, specs[i].name));
 	}
-	for (size_t i = 0; i < count; i++)
-		kernel_spec_free(&specs[i]);
-	free(specs);
 }

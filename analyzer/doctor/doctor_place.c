@@ -53,7 +53,7 @@ static const struct {
 static void
 find_present(const char *folder, char present[PATH_MAX])
 {
-	char *path = memory_text(folder);
+	OWNED char *path = memory_text(folder);
 
 	while (realpath(path, present) == NULL) {
 		char *slash = strrchr(path, '/');
@@ -64,19 +64,17 @@ find_present(const char *folder, char present[PATH_MAX])
 		}
 		*slash = '\0';
 	}
-	free(path);
 }
 
 void
 doctor_leave_place(const struct doctor *doctor)
 {
 	size_t length = strcmp(doctor->present, "/") == 0 ? 0 : strlen(doctor->present);
-	char *path = memory_text(doctor->folder);
+	OWNED char *path = memory_text(doctor->folder);
 
 	/* With ".." in its name it may lie elsewhere. */
 	while (strncmp(path, doctor->present, length) == 0 && path[length] == '/' && rmdir(path) == 0)
 		*strrchr(path, '/') = '\0';
-	free(path);
 }
 
 /* Why a file cannot get the room that is needed; NULL = it can, or nobody knows before. A quota shows in no other way. */
@@ -97,11 +95,12 @@ static bool
 try_mapping(int file)
 {
 	size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
-	void *mapping;
 
 	if (ftruncate(file, (off_t)bytes) != 0)
 		return false;
-	mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
+	void *mapping = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+
 	if (mapping == MAP_FAILED)
 		return false;
 	(void)munmap(mapping, bytes);
@@ -112,13 +111,12 @@ try_mapping(int file)
 static bool
 try_file(struct doctor *doctor, bool is_in_memory)
 {
-	char path[PATH_MAX + 40];
 	const char *trouble;
 	bool is_well = false;
-	int file;
 
-	(void)snprintf(path, sizeof(path), "%s/.doctor.%ld", doctor->folder, (long)getpid());
-	file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	const char *path = TEXT(PATH_MAX + 40, "%s/.doctor.%ld", doctor->folder, (long)getpid());
+	OWNED_FILE int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
 	if (file < 0)
 		return true; // the trial run will say why
 	(void)unlink(path);
@@ -130,7 +128,6 @@ try_file(struct doctor *doctor, bool is_in_memory)
 		           trouble);
 	else
 		is_well = true;
-	(void)close(file);
 	return is_well;
 }
 
@@ -138,7 +135,6 @@ static void
 check_folder(struct doctor *doctor, const char *folder, bool is_named)
 {
 	struct statfs system;
-	uint64_t room;
 	struct fail fail;
 	uid_t owner;
 
@@ -161,7 +157,8 @@ check_folder(struct doctor *doctor, const char *folder, bool is_named)
 	}
 	const char *why_mapped = launcher_memory_why_not(doctor->folder);
 
-	room = system.f_bavail * (uint64_t)system.f_bsize;
+	uint64_t room = system.f_bavail * (uint64_t)system.f_bsize;
+
 	for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++) {
 		if ((unsigned long)system.f_type == file_systems[i].type && !(file_systems[i].is_mapped && why_mapped == NULL))
 			doctor_add(doctor, file_systems[i].level, doctor->folder, file_systems[i].next, "%s", file_systems[i].what);
@@ -182,11 +179,9 @@ static bool
 is_elf(const char *path)
 {
 	char head[SELFMAG] = "";
-	int file = regular_file_open(path, O_RDONLY, NULL);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, NULL);
 	bool is_read = file >= 0 && read(file, head, sizeof(head)) == (ssize_t)sizeof(head);
 
-	if (file >= 0)
-		(void)close(file);
 	return is_read && memcmp(head, ELFMAG, sizeof(head)) == 0;
 }
 
@@ -199,11 +194,12 @@ check_command(struct doctor *doctor)
 	char found[PATH_MAX];
 	char path[PATH_MAX];
 	size_t tail = sizeof(inside_wheel) - 1;
-	size_t length;
 	char next[PATH_MAX + 120];
 
 	program_own(self);
-	length = strlen(self);
+
+	size_t length = strlen(self);
+
 	if (!program_find("kmemshim", found)) {
 		if (length <= tail || strcmp(self + length - tail, inside_wheel) != 0)
 			return;

@@ -3,6 +3,7 @@
  *
  * The loader takes LD_PRELOAD before /etc/ld.so.preload, and `run` puts our library first: allocators in either stand behind it.
  */
+#include "base/read_each.h"
 #include "doctor/doctor.h"
 
 #include <fcntl.h>
@@ -33,19 +34,19 @@ static void
 read_version(const char *path, char version[VERSION_BYTES])
 {
 	struct stat status;
-	int file = regular_file_open(path, O_RDONLY, &status);
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
 	const char *bytes = MAP_FAILED;
-	const char *found;
 
 	version[0] = '\0';
 	if (file < 0)
 		return;
 	if (status.st_size > 0)
 		bytes = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-	(void)close(file);
 	if (bytes == MAP_FAILED)
 		return;
-	found = memmem(bytes, (size_t)status.st_size, KMEMSHIM_VERSION_MARK, sizeof(KMEMSHIM_VERSION_MARK) - 1);
+
+	const char *found = memmem(bytes, (size_t)status.st_size, KMEMSHIM_VERSION_MARK, sizeof(KMEMSHIM_VERSION_MARK) - 1);
+
 	if (found != NULL) {
 		size_t left = (size_t)(bytes + status.st_size - found);
 
@@ -130,27 +131,19 @@ check_list(struct doctor *doctor, const char *list, char *entries)
 static void
 check_file_of_all(struct doctor *doctor)
 {
-	FILE *file = fopen(OF_ALL, "re");
-	char *line = NULL;
-	size_t room = 0;
-
-	while (file != NULL && getline(&line, &room, file) >= 0) {
+	EACH_LINE (line, OF_ALL) {
 		line[strcspn(line, "#")] = '\0';
 		check_list(doctor, OF_ALL, line);
 	}
-	free(line);
-	if (file != NULL)
-		(void)fclose(file);
 }
 
 void
 doctor_check_environment(struct doctor *doctor)
 {
 	const char *preload = getenv("LD_PRELOAD");
-	char *list = memory_text(preload != NULL ? preload : "");
+	OWNED char *list = memory_text(preload != NULL ? preload : "");
 
 	check_list(doctor, "LD_PRELOAD", list);
-	free(list);
 	check_file_of_all(doctor);
 	check_names(doctor);
 }

@@ -4,9 +4,10 @@
  * The shim itself is asked: a run that does nothing, into a folder that is removed afterwards. What it says of itself on
  * its error output and in its capture are the findings.
  */
+#include "base/memory.h"
+#include "base/read_each.h"
 #include "doctor/doctor.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,11 +43,12 @@ run(struct launch *launch, char *said, size_t room, struct fail *fail)
 	int kept = memfd_create("doctor", MFD_CLOEXEC);
 	int own = dup(STDERR_FILENO);
 	ssize_t length = 0;
-	bool is_done;
 
 	if (kept >= 0 && own >= 0)
 		(void)dup2(kept, STDERR_FILENO);
-	is_done = launcher_run(launch, fail);
+
+	bool is_done = launcher_run(launch, fail);
+
 	if (kept >= 0 && own >= 0) {
 		(void)dup2(own, STDERR_FILENO);
 		length = pread(kept, said, room - 1, 0);
@@ -63,7 +65,6 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 	const struct model_options options = { .capture = folder };
 	struct fail fail;
 	struct model *model = model_load(&options, &fail);
-	const struct model_process *process;
 
 	if (model == NULL || model->process_count == 0) {
 		doctor_add(doctor, DOCTOR_PROBLEM, name, "run it with KMEMSHIM_LOG=debug and read the messages",
@@ -72,7 +73,9 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 		model_free(model);
 		return;
 	}
-	process = &model->processes[0];
+
+	const struct model_process *process = &model->processes[0];
+
 	for (size_t i = 0; i < process->note_count; i++) {
 		/* One that could not be read is tried again at the next stack. */
 		if (i == 0 || strcmp(process->notes[i], process->notes[i - 1]) != 0)
@@ -94,13 +97,8 @@ read_capture(struct doctor *doctor, const char *name, const char *folder, bool i
 static void
 remove_folder(const char *folder)
 {
-	DIR *opened = opendir(folder);
-	const struct dirent *entry;
-
-	while (opened != NULL && (entry = readdir(opened)) != NULL)
-		(void)unlinkat(dirfd(opened), entry->d_name, 0);
-	if (opened != NULL)
-		(void)closedir(opened);
+	EACH_NAME (name, folder)
+		(void)unlink(TEXT(2 * PATH_MAX, "%s/%s", folder, name));
 	(void)rmdir(folder);
 }
 

@@ -245,18 +245,15 @@ put_profile(struct profile *profile, const struct report *report, FILE *stream)
 	Pprof__ValueType *types[VALUES];
 	Pprof__Mapping *mapping = new_mapping(profile);
 	const struct report_process *first = report->process_count != 0 ? &report->processes[0] : NULL;
-	char words[PLACE_TEXT_BYTES];
-	int64_t comment;
-	uint8_t *packed;
-	size_t bytes;
 
 	for (size_t i = 0; i < VALUES; i++)
 		types[i] = value_type(profile, i);
 	mapping->id = 1;
 	mapping->filename = text(profile, first != NULL ? first->of.name : "");
 	mapping->has_functions = mapping->has_filenames = mapping->has_line_numbers = mapping->has_inline_frames = true;
-	(void)snprintf(words, sizeof(words), "kmemshim, session %.80s: %.80s", report->session, report->verdict.cause);
-	comment = text(profile, words);
+
+	int64_t comment = text(
+		profile, TEXT(PLACE_TEXT_BYTES, "kmemshim, session %.80s: %.80s", report->session, report->verdict.cause));
 	whole.n_sample_type = VALUES;
 	whole.sample_type = types;
 	whole.period_type = types[VALUES - 1];
@@ -275,11 +272,12 @@ put_profile(struct profile *profile, const struct report *report, FILE *stream)
 	whole.function = (Pprof__Function **)profile->function_list.items;
 	whole.n_string_table = profile->strings.count;
 	whole.string_table = (char **)profile->strings.items;
-	bytes = pprof__profile__get_packed_size(&whole);
-	packed = memory_zeroed(bytes, 1);
+
+	size_t bytes = pprof__profile__get_packed_size(&whole);
+	OWNED uint8_t *packed = memory_zeroed(bytes, 1);
+
 	(void)pprof__profile__pack(&whole, packed);
 	put_packed(packed, bytes, stream);
-	free(packed);
 }
 
 void

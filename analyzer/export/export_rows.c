@@ -139,7 +139,6 @@ domain_allocated(const struct model_domain *domain)
 static void
 put_lines(const struct report *report, FILE *stream)
 {
-	char place[PLACE_TEXT_BYTES];
 	size_t shown = 0;
 
 	put_family("line_live_bytes", "gauge", "Live bytes of the lines of code that held most at the peak.", stream);
@@ -148,12 +147,10 @@ put_lines(const struct report *report, FILE *stream)
 
 		if (!export_is_memory(report, line.of.domain) || line.of.is_import)
 			continue;
-		(void)place_text(line.where.file, line.where.line, line.where.function, line.where.module, line.where.offset,
-		                 place);
 		(void)fputs("kmemshim_line_live_bytes{", stream);
 		put_label("domain", line.domain, stream);
 		(void)fputc(',', stream);
-		put_label("place", place_related(line.where.relation, place), stream);
+		put_label("place", report_place_text(&line.where, PLACE_ROOM), stream);
 		(void)fprintf(stream, "} %" PRIu64 "\n", line.of.live_bytes);
 		shown++;
 	}

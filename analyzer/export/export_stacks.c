@@ -83,37 +83,37 @@ put_profile(struct json_write *json, const struct report *report, const struct d
 	if (total == 0)
 		return;
 	(void)snprintf(name, sizeof(name), "%s: %s", report->domains[sites->domain].of.name, value->meaning);
-	json_write_open(json, NULL, '{');
-	json_write_text(json, "type", "sampled");
-	json_write_text(json, "name", name);
-	json_write_text(json, "unit", "bytes");
-	json_write_number(json, "startValue", 0);
-	json_write_number(json, "endValue", total);
-	json_write_open(json, "samples", '[');
-	for (size_t i = 0; i < sites->count; i++) {
-		struct report_site site = report_site(report, sites->numbers[i]);
+	JSON_IN (json, NULL, '{') {
+		json_write_text(json, "type", "sampled");
+		json_write_text(json, "name", name);
+		json_write_text(json, "unit", "bytes");
+		json_write_number(json, "startValue", 0);
+		json_write_number(json, "endValue", total);
+		JSON_IN (json, "samples", '[') {
+			for (size_t i = 0; i < sites->count; i++) {
+				struct report_site site = report_site(report, sites->numbers[i]);
 
-		export_progress(json->stream, i, sites->count);
-		if (value->of(&site.of) == 0)
-			continue;
-		json_write_open(json, NULL, '[');
-		for (uint32_t n = site.of.frame_count; n > 0; n--) {
-			struct report_frame frame = report_frame(&site, n - 1);
+				export_progress(json->stream, i, sites->count);
+				if (value->of(&site.of) == 0)
+					continue;
+				JSON_IN (json, NULL, '[') {
+					for (uint32_t n = site.of.frame_count; n > 0; n--) {
+						struct report_frame frame = report_frame(&site, n - 1);
 
-			json_write_number(json, NULL, frame_numbers_of(frames, &frame));
+						json_write_number(json, NULL, frame_numbers_of(frames, &frame));
+					}
+				}
+			}
 		}
-		json_write_close(json, ']');
-	}
-	json_write_close(json, ']');
-	json_write_open(json, "weights", '[');
-	for (size_t i = 0; i < sites->count; i++) {
-		struct report_site site = report_site(report, sites->numbers[i]);
+		JSON_IN (json, "weights", '[') {
+			for (size_t i = 0; i < sites->count; i++) {
+				struct report_site site = report_site(report, sites->numbers[i]);
 
-		if (value->of(&site.of) != 0)
-			json_write_number(json, NULL, value->of(&site.of));
+				if (value->of(&site.of) != 0)
+					json_write_number(json, NULL, value->of(&site.of));
+			}
+		}
 	}
-	json_write_close(json, ']');
-	json_write_close(json, '}');
 }
 
 void
@@ -124,36 +124,36 @@ export_speedscope(const struct report *report, const struct export_value *value,
 	char text[PLACE_TEXT_BYTES];
 
 	(void)value; // all of them
-	json_write_open(&json, NULL, '{');
-	json_write_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
-	json_write_text(&json, "exporter", "kmemshim");
-	json_write_text(&json, "name", report->process_count != 0 ? report->processes[0].of.name : "");
-	json_write_open(&json, "profiles", '[');
-	for (size_t domain = 0; domain < report->domain_count; domain++) {
-		struct domain_sites sites;
+	JSON_IN (&json, NULL, '{') {
+		json_write_text(&json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+		json_write_text(&json, "exporter", "kmemshim");
+		json_write_text(&json, "name", report->process_count != 0 ? report->processes[0].of.name : "");
+		JSON_IN (&json, "profiles", '[') {
+			for (size_t domain = 0; domain < report->domain_count; domain++) {
+				struct domain_sites sites;
 
-		gather_sites(report, domain, &sites);
-		for (const struct export_value *each = export_values; each->name != NULL; each++)
-			put_profile(&json, report, &sites, each, &frames);
-		free(sites.numbers);
-	}
-	json_write_close(&json, ']');
-	json_write_open(&json, "shared", '{');
-	json_write_open(&json, "frames", '[');
-	for (size_t i = 0; i < frames.count; i++) {
-		const struct report_frame *frame = &frames.frames[i];
+				gather_sites(report, domain, &sites);
+				for (const struct export_value *each = export_values; each->name != NULL; each++)
+					put_profile(&json, report, &sites, each, &frames);
+				free(sites.numbers);
+			}
+		}
+		JSON_IN (&json, "shared", '{') {
+			JSON_IN (&json, "frames", '[') {
+				for (size_t i = 0; i < frames.count; i++) {
+					const struct report_frame *frame = &frames.frames[i];
 
-		json_write_open(&json, NULL, '{');
-		json_write_text(&json, "name", export_frame_text(frame, text));
-		if (frame->of.file[0] != '\0')
-			json_write_text(&json, "file", frame->of.file);
-		if (frame->of.line != 0)
-			json_write_number(&json, "line", frame->of.line);
-		json_write_close(&json, '}');
+					JSON_IN (&json, NULL, '{') {
+						json_write_text(&json, "name", export_frame_text(frame, text));
+						if (frame->of.file[0] != '\0')
+							json_write_text(&json, "file", frame->of.file);
+						if (frame->of.line != 0)
+							json_write_number(&json, "line", frame->of.line);
+					}
+				}
+			}
+		}
 	}
-	json_write_close(&json, ']');
-	json_write_close(&json, '}');
-	json_write_close(&json, '}');
 	frame_numbers_free(&frames);
 	(void)fputc('\n', stream);
 }

@@ -87,17 +87,10 @@ word_of(struct stacks *stacks, const char *text)
 }
 
 static void
-free_word(struct word *word)
-{
-	free(word->text);
-	free(word);
-}
-
-static void
 free_stacks(struct stacks *stacks)
 {
 	HASH_FREE(stacks->nodes, free);
-	HASH_FREE(stacks->words, free_word);
+	HASH_FREE(stacks->words, HASH_TEXT_FREE);
 }
 
 /* ---- DHAT ---- */
@@ -118,7 +111,7 @@ static struct point *
 gather_points(const struct report *report, struct stacks *stacks)
 {
 	struct point *points = NULL;
-	uint32_t *frames = NULL;
+	OWNED uint32_t *frames = NULL;
 	size_t room = 0;
 	char text[PLACE_TEXT_BYTES];
 
@@ -126,7 +119,6 @@ gather_points(const struct report *report, struct stacks *stacks)
 		struct report_site site = report_site(report, i);
 		uint32_t count = site.of.frame_count;
 		struct point *point;
-		size_t bytes;
 
 		if (!export_is_memory(report, site.of.domain))
 			continue;
@@ -139,7 +131,9 @@ gather_points(const struct report *report, struct stacks *stacks)
 			frames[n + 1] = word_of(stacks, export_frame_text(&frame, text))->number;
 		}
 		count = count != 0 ? count + 1 : 2;
-		bytes = count * sizeof(*frames);
+
+		size_t bytes = count * sizeof(*frames);
+
 		HASH_FIND(hh, points, frames, bytes, point);
 		if (point == NULL) {
 			point = memory_zeroed(1, sizeof(*point));
@@ -154,7 +148,6 @@ gather_points(const struct report *report, struct stacks *stacks)
 		point->live_bytes += site.of.live_bytes;
 		point->live_count += site.of.live_count;
 	}
-	free(frames);
 	return points;
 }
 
@@ -167,20 +160,20 @@ put_point(struct json_write *json, const struct point *point)
 {
 	bool is_peak_larger = point->peak_bytes > point->live_bytes;
 
-	json_write_open(json, NULL, '{');
-	json_write_number(json, "tb", point->allocated_bytes);
-	json_write_number(json, "tbk", point->allocated_count);
-	json_write_number(json, "mb", is_peak_larger ? point->peak_bytes : point->live_bytes);
-	json_write_number(json, "mbk", is_peak_larger ? 0 : point->live_count);
-	json_write_number(json, "gb", point->peak_bytes);
-	json_write_number(json, "gbk", 0);
-	json_write_number(json, "eb", point->live_bytes);
-	json_write_number(json, "ebk", point->live_count);
-	json_write_open(json, "fs", '[');
-	for (uint32_t i = 0; i < point->frame_count; i++)
-		json_write_number(json, NULL, point->frames[i]);
-	json_write_close(json, ']');
-	json_write_close(json, '}');
+	JSON_IN (json, NULL, '{') {
+		json_write_number(json, "tb", point->allocated_bytes);
+		json_write_number(json, "tbk", point->allocated_count);
+		json_write_number(json, "mb", is_peak_larger ? point->peak_bytes : point->live_bytes);
+		json_write_number(json, "mbk", is_peak_larger ? 0 : point->live_count);
+		json_write_number(json, "gb", point->peak_bytes);
+		json_write_number(json, "gbk", 0);
+		json_write_number(json, "eb", point->live_bytes);
+		json_write_number(json, "ebk", point->live_count);
+		JSON_IN (json, "fs", '[') {
+			for (uint32_t i = 0; i < point->frame_count; i++)
+				json_write_number(json, NULL, point->frames[i]);
+		}
+	}
 }
 
 void
@@ -194,34 +187,34 @@ export_dhat(const struct report *report, const struct export_value *value, FILE 
 	struct point *next;
 
 	(void)value; // all of them
-	json_write_open(&json, NULL, '{');
-	json_write_number(&json, "dhatFileVersion", 2);
-	json_write_text(&json, "mode", "kmemshim");
-	json_write_text(&json, "verb", "Allocated");
-	json_write_bool(&json, "bklt", true);
-	json_write_bool(&json, "bkacc", false);
-	json_write_text(&json, "tu", "µs");
-	json_write_text(&json, "Mtu", "s");
-	json_write_number(&json, "tuth", 0);
-	json_write_text(&json, "cmd", first != NULL ? first->command : "");
-	json_write_number(&json, "pid", first != NULL ? first->pid : 0);
-	json_write_number(&json, "te", moments.end_ns / 1000);
-	json_write_number(&json, "tg", moments.peak_ns / 1000);
-	json_write_open(&json, "pps", '[');
-	for (struct point *point = points; point != NULL; point = next) {
-		next = point->hh.next;
-		put_point(&json, point);
-		HASH_DEL(points, point);
-		free(point->frames);
-		free(point);
+	JSON_IN (&json, NULL, '{') {
+		json_write_number(&json, "dhatFileVersion", 2);
+		json_write_text(&json, "mode", "kmemshim");
+		json_write_text(&json, "verb", "Allocated");
+		json_write_bool(&json, "bklt", true);
+		json_write_bool(&json, "bkacc", false);
+		json_write_text(&json, "tu", "µs");
+		json_write_text(&json, "Mtu", "s");
+		json_write_number(&json, "tuth", 0);
+		json_write_text(&json, "cmd", first != NULL ? first->command : "");
+		json_write_number(&json, "pid", first != NULL ? first->pid : 0);
+		json_write_number(&json, "te", moments.end_ns / 1000);
+		json_write_number(&json, "tg", moments.peak_ns / 1000);
+		JSON_IN (&json, "pps", '[') {
+			for (struct point *point = points; point != NULL; point = next) {
+				next = point->hh.next;
+				put_point(&json, point);
+				HASH_DEL(points, point);
+				free(point->frames);
+				free(point);
+			}
+		}
+		JSON_IN (&json, "ftbl", '[') {
+			json_write_text(&json, NULL, "[root]");
+			for (const struct word *word = stacks.words; word != NULL; word = word->hh.next)
+				json_write_text(&json, NULL, word->text);
+		}
 	}
-	json_write_close(&json, ']');
-	json_write_open(&json, "ftbl", '[');
-	json_write_text(&json, NULL, "[root]");
-	for (const struct word *word = stacks.words; word != NULL; word = word->hh.next)
-		json_write_text(&json, NULL, word->text);
-	json_write_close(&json, ']');
-	json_write_close(&json, '}');
 	free_stacks(&stacks);
 }
 
@@ -273,7 +266,7 @@ ORDER_OF_POINTERS(compare_nodes, struct node, order_numbers(b->bytes, a->bytes) 
 static void
 put_node(const struct node *node, const char *text, unsigned depth, uint64_t threshold, FILE *stream)
 {
-	const struct node **children = NULL;
+	OWNED const struct node **children = NULL;
 	size_t room = 0;
 	size_t count = 0;
 	size_t shown = 0;
@@ -299,7 +292,6 @@ put_node(const struct node *node, const char *text, unsigned depth, uint64_t thr
 		(void)fprintf(
 			stream, "%*sn0: %" PRIu64 " in %zu place%s, below massif's threshold (%.2f%%), or where the stack ends\n",
 			(int)depth + 1, "", small_bytes, small_count, small_count == 1 ? "" : "s", 100.0 / THRESHOLD_PART);
-	free(children);
 }
 
 static void

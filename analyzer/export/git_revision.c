@@ -30,11 +30,12 @@ open_old(const char *folder, const char *name, uint64_t started_ns)
 {
 	char path[PATH_MAX];
 	struct stat status;
-	int fd;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", folder, name) >= sizeof(path))
 		return NULL;
-	fd = regular_file_open(path, O_RDONLY, &status);
+
+	int fd = regular_file_open(path, O_RDONLY, &status);
+
 	if (fd >= 0 && !is_since(&status, started_ns))
 		return fdopen(fd, "r");
 	if (fd >= 0)
@@ -104,7 +105,6 @@ read_repository(const char *work, uint64_t started_ns, char revision[GIT_REVISIO
 	char git[PATH_MAX];
 	char shared[PATH_MAX];
 	char ref[PATH_MAX];
-	bool is_ref_there;
 
 	if (!join(work, read_line(work, ".git", UINT64_MAX, line) && strncmp(line, "gitdir: ", 8) == 0 ? line + 8 : ".git",
 	          git))
@@ -118,7 +118,10 @@ read_repository(const char *work, uint64_t started_ns, char revision[GIT_REVISIO
 	if (strstr(line, "..") != NULL)
 		return false;
 	memcpy(ref, line + 5, strlen(line + 5) + 1);
-	is_ref_there = join(shared, ref, git) && access(git, F_OK) == 0; // one that is newer is no reason to look behind it
+
+	bool is_ref_there = join(shared, ref, git) &&
+	                    access(git, F_OK) == 0; // one that is newer is no reason to look behind it
+
 	return is_ref_there ? read_line(shared, ref, started_ns, line) && take_commit(line, revision)
 	                    : find_packed(shared, ref, started_ns, revision);
 }

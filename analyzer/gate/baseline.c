@@ -216,10 +216,9 @@ note_growing(struct baseline_site *of, const struct model_site *site)
 static const char *
 command_of(struct baseline_builder *builder, const struct kmem_identity *identity)
 {
-	char *joined = shell_words_join(identity->command, identity->command_bytes);
+	OWNED char *joined = shell_words_join(identity->command, identity->command_bytes);
 	const char *command = text_pool_add_text(builder->of->texts, joined);
 
-	free(joined);
 	return command;
 }
 
@@ -255,11 +254,12 @@ baseline_add_run(struct baseline_builder *builder, struct finished_model finishe
 	}
 	EACH (site, model->sites, model->site_count) {
 		const struct model_frame *where = site->where;
-		struct sample *sample;
 
 		if (site->live_bytes == 0 && site->peak_bytes == 0)
 			continue;
-		sample = add_sample(builder);
+
+		struct sample *sample = add_sample(builder);
+
 		sample->of.family = site_key_family(site->key);
 		(void)snprintf(sample->of.domain, sizeof(sample->of.domain), "%s", model->domains[site->domain].name);
 		(void)place_text(where != NULL ? where->file : "", where != NULL ? where->line : 0,
@@ -300,10 +300,9 @@ static struct baseline_site
 reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 {
 	struct sample sum = *first;
-	struct baseline_site row;
-	uint64_t *live = memory_zeroed(runs, sizeof(*live));
-	uint64_t *peak = memory_zeroed(runs, sizeof(*peak));
-	uint64_t *step = memory_zeroed(runs, sizeof(*step));
+	OWNED uint64_t *live = memory_zeroed(runs, sizeof(*live));
+	OWNED uint64_t *peak = memory_zeroed(runs, sizeof(*peak));
+	OWNED uint64_t *step = memory_zeroed(runs, sizeof(*step));
 
 	for (const struct sample *sample = first; sample < end; sample++) {
 		live[sample->run] = sample->live_bytes;
@@ -311,14 +310,13 @@ reduce(const struct sample *first, const struct sample *end, uint64_t runs)
 		step[sample->run] = sample->step_bytes;
 		join(&sum, sample);
 	}
-	row = sum.of;
+
+	struct baseline_site row = sum.of;
+
 	row.run_count = (uint64_t)(end - first);
 	row.live_bytes = figure_of(live, runs);
 	row.peak_bytes = figure_of(peak, runs);
 	row.step_bytes = figure_of(step, runs);
-	free(live);
-	free(peak);
-	free(step);
 	return row;
 }
 
@@ -349,11 +347,12 @@ baseline_finish(struct baseline_builder *builder)
 	SORT(builder->samples, builder->count, compare_samples);
 	for (struct sample *first = builder->samples; builder->count != 0 && first < builder->samples + builder->count;
 	     first = end) {
-		struct baseline_site row;
 
 		for (end = first + 1; end < builder->samples + builder->count && is_same_row(first, end); end++)
 			continue;
-		row = reduce(first, end, baseline->run_count);
+
+		struct baseline_site row = reduce(first, end, baseline->run_count);
+
 		if (row.family != 0) {
 			baseline->sites[baseline->site_count++] = row;
 		} else {

@@ -27,11 +27,11 @@
 static void
 put_figure(struct json_write *json, const char *name, const struct baseline_figure *figure)
 {
-	json_write_open(json, name, '{');
-	json_write_number(json, "min", figure->min);
-	json_write_number(json, "median", figure->median);
-	json_write_number(json, "max", figure->max);
-	json_write_close(json, '}');
+	JSON_IN (json, name, '{') {
+		json_write_number(json, "min", figure->min);
+		json_write_number(json, "median", figure->median);
+		json_write_number(json, "max", figure->max);
+	}
 }
 
 void
@@ -41,53 +41,53 @@ baseline_write(const struct baseline *baseline, FILE *stream)
 	char key[17];
 	char like[64];
 
-	json_write_open(&json, NULL, '{');
-	json_write_number(&json, "schema", BASELINE_SCHEMA);
-	json_write_text(&json, "kind", "kmemshim-baseline");
-	json_write_text(&json, "tool_version", KMEMSHIM_VERSION_TEXT);
-	json_write_text(&json, "program", baseline->program);
-	if (baseline->python_version[0] != '\0')
-		json_write_text(&json, "python_version", baseline->python_version);
-	else
-		json_write_null(&json, "python_version");
-	if (baseline->platform[0] != '\0')
-		json_write_text(&json, "platform", baseline->platform);
-	json_write_number(&json, "runs", baseline->run_count);
-	if (baseline->domain[0] != '\0')
-		json_write_text(&json, "domain", baseline->domain);
-	json_write_open(&json, "domains", '[');
-	for (size_t i = 0; i < baseline->domain_count; i++) {
-		json_write_open(&json, NULL, '{');
-		json_write_text(&json, "domain", baseline->domains[i].name);
-		put_figure(&json, "live_bytes", &baseline->domains[i].live_bytes);
-		put_figure(&json, "peak_bytes", &baseline->domains[i].peak_bytes);
-		if (baseline->domains[i].elsewhere_bytes != 0)
-			json_write_number(&json, "elsewhere_bytes", baseline->domains[i].elsewhere_bytes);
-		json_write_close(&json, '}');
-	}
-	json_write_close(&json, ']');
-	json_write_open(&json, "sites", '[');
-	for (size_t i = 0; i < baseline->site_count; i++) {
-		const struct baseline_site *site = &baseline->sites[i];
-
-		(void)snprintf(key, sizeof(key), "%012" PRIx64, site->family);
-		json_write_open(&json, NULL, '{');
-		json_write_text(&json, "key", key);
-		json_write_text(&json, "domain", site->domain);
-		json_write_text(&json, "class", model_leak_name(site->leak));
-		json_write_text(&json, "where", site->where);
-		if (site->live_bytes.max >= LIKENESS_WORTH_BYTES) {
-			(void)snprintf(like, sizeof(like), LIKENESS_FORMAT, site->likeness[0], site->likeness[1],
-			               site->likeness[2]);
-			json_write_text(&json, "like", like);
+	JSON_IN (&json, NULL, '{') {
+		json_write_number(&json, "schema", BASELINE_SCHEMA);
+		json_write_text(&json, "kind", "kmemshim-baseline");
+		json_write_text(&json, "tool_version", KMEMSHIM_VERSION_TEXT);
+		json_write_text(&json, "program", baseline->program);
+		if (baseline->python_version[0] != '\0')
+			json_write_text(&json, "python_version", baseline->python_version);
+		else
+			json_write_null(&json, "python_version");
+		if (baseline->platform[0] != '\0')
+			json_write_text(&json, "platform", baseline->platform);
+		json_write_number(&json, "runs", baseline->run_count);
+		if (baseline->domain[0] != '\0')
+			json_write_text(&json, "domain", baseline->domain);
+		JSON_IN (&json, "domains", '[') {
+			for (size_t i = 0; i < baseline->domain_count; i++) {
+				JSON_IN (&json, NULL, '{') {
+					json_write_text(&json, "domain", baseline->domains[i].name);
+					put_figure(&json, "live_bytes", &baseline->domains[i].live_bytes);
+					put_figure(&json, "peak_bytes", &baseline->domains[i].peak_bytes);
+					if (baseline->domains[i].elsewhere_bytes != 0)
+						json_write_number(&json, "elsewhere_bytes", baseline->domains[i].elsewhere_bytes);
+				}
+			}
 		}
-		put_figure(&json, "live_bytes", &site->live_bytes);
-		put_figure(&json, "peak_bytes", &site->peak_bytes);
-		json_write_number(&json, "n", site->run_count);
-		json_write_close(&json, '}');
+		JSON_IN (&json, "sites", '[') {
+			for (size_t i = 0; i < baseline->site_count; i++) {
+				const struct baseline_site *site = &baseline->sites[i];
+
+				(void)snprintf(key, sizeof(key), "%012" PRIx64, site->family);
+				JSON_IN (&json, NULL, '{') {
+					json_write_text(&json, "key", key);
+					json_write_text(&json, "domain", site->domain);
+					json_write_text(&json, "class", model_leak_name(site->leak));
+					json_write_text(&json, "where", site->where);
+					if (site->live_bytes.max >= LIKENESS_WORTH_BYTES) {
+						(void)snprintf(like, sizeof(like), LIKENESS_FORMAT, site->likeness[0], site->likeness[1],
+						               site->likeness[2]);
+						json_write_text(&json, "like", like);
+					}
+					put_figure(&json, "live_bytes", &site->live_bytes);
+					put_figure(&json, "peak_bytes", &site->peak_bytes);
+					json_write_number(&json, "n", site->run_count);
+				}
+			}
+		}
 	}
-	json_write_close(&json, ']');
-	json_write_close(&json, '}');
 }
 
 /* Where in the file we are, for messages. */
@@ -267,9 +267,9 @@ char *
 baseline_path_in(const char *folder, const char *platform)
 {
 	size_t length = strlen(folder);
-	char *path;
 
-	path = memory_printed("%s%s%s.json", folder, length != 0 && folder[length - 1] == '/' ? "" : "/", platform);
+	char *path = memory_printed("%s%s%s.json", folder, length != 0 && folder[length - 1] == '/' ? "" : "/", platform);
+
 	return path;
 }
 
@@ -291,12 +291,13 @@ struct baseline *
 baseline_read(const char *path, struct fail *fail)
 {
 	struct baseline *baseline;
-	json_t *root;
 	int file = branch_file_is(path) ? branch_file_open(path, fail) : open_file(path, fail);
 
 	if (file < 0)
 		return NULL;
-	root = json_read_file(file, path, fail);
+
+	json_t *root = json_read_file(file, path, fail);
+
 	if (root == NULL)
 		return NULL;
 	baseline = memory_zeroed(1, sizeof(*baseline));

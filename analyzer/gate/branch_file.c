@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
 #include "base/text_clean.h"
 
 extern char **environ;
@@ -60,7 +61,7 @@ int
 branch_file_open(const char *name, struct fail *fail)
 {
 	int content = memfd_create("content", MFD_CLOEXEC);
-	int errors = memfd_create("errors", MFD_CLOEXEC);
+	OWNED_FILE int errors = memfd_create("errors", MFD_CLOEXEC);
 	int status = 0;
 	int error = content < 0 || errors < 0 ? errno : run_git(name, content, errors, &status);
 	char text[256] = "";
@@ -70,8 +71,6 @@ branch_file_open(const char *name, struct fail *fail)
 	if (error != 0 || status != 0)
 		(void)fail_set(fail, EXIT_USAGE, "%s: there is no such file, and git show says: %s", name,
 		               error != 0 ? strerror(error) : text);
-	if (errors >= 0)
-		(void)close(errors);
 	if (error == 0 && status == 0 && lseek(content, 0, SEEK_SET) == 0)
 		return content;
 	if (content >= 0)

@@ -6,7 +6,6 @@
 #include "gate/check.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,10 +107,11 @@ void
 check_note(struct check *check, const char *format, ...)
 {
 	va_list values;
-	char *text;
 
 	va_start(values, format);
-	text = memory_vprinted(format, values);
+
+	char *text = memory_vprinted(format, values);
+
 	va_end(values);
 	(void)text_clean(text, strlen(text));
 	*MEMORY_NEXT(check->notes, check->note_count, check->note_room) = text;

@@ -108,7 +108,6 @@ compare_site(struct check *check, size_t index)
 	const struct baseline_site *then = check->then[index];
 	bool is_telling = now->leak == MODEL_LEAK_LEAK || now->may_accumulate || now->has_accumulated;
 	const struct baseline_domain *domain = baseline_find_domain(check->before, now->domain);
-	struct check_rule rule;
 
 	if (domain_is_address_space(now->domain_kind) || now->leak == MODEL_LEAK_IMPORT || now->is_elsewhere)
 		return;
@@ -118,7 +117,8 @@ compare_site(struct check *check, size_t index)
 	if (then != NULL && then->family != now->family && is_telling &&
 	    now->live_bytes.min > check_limit(&nothing, check->tolerance))
 		check->renamed[check->renamed_count++] = (struct check_renamed){ then, now };
-	rule = (struct check_rule){
+
+	struct check_rule rule = (struct check_rule){
 		.kind = CHECK_LEAK,
 		.is_judged = true,
 		.has_before = true,
@@ -177,7 +177,6 @@ suppress_leaks(struct check *check)
 static void
 note_suppressions(struct check *check)
 {
-
 	for (size_t i = 0; check->config != NULL && i < check->config->suppression_count; i++) {
 		const struct config_suppression *row = &check->config->suppressions[i];
 		const struct check_suppressed *found = &check->suppressed[i];

@@ -1,7 +1,6 @@
 /* check_match.c - see check_match.h. */
 #include "gate/check_match.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/likeness.h"

@@ -38,12 +38,13 @@ static bool
 append(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
 {
 	FILE *stream = fopen(path, "ae");
-	bool is_written;
 
 	if (stream == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
 	output->render(check, stream);
-	is_written = ferror(stream) == 0;
+
+	bool is_written = ferror(stream) == 0;
+
 	if (fclose(stream) != 0 || !is_written)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
 	return true;
@@ -52,8 +53,6 @@ append(const struct check *check, const struct check_output *output, const char 
 static bool
 write_output(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
 {
-	struct output_file *file;
-
 	if (path[0] == '\0' && output->environment != NULL && getenv(output->environment) != NULL)
 		path = getenv(output->environment);
 	if (path[0] == '\0') {
@@ -62,7 +61,9 @@ write_output(const struct check *check, const struct check_output *output, const
 	}
 	if (output->is_appended)
 		return append(check, output, path, fail);
-	file = output_open(path, fail);
+
+	struct output_file *file = output_open(path, fail);
+
 	if (file == NULL)
 		return false;
 	output->render(check, output_stream(file));
@@ -74,18 +75,15 @@ refuse_format(const char *word, struct fail *fail)
 {
 	char names[256] = "";
 
-	for (size_t i = 0; i < check_output_count; i++) {
-		size_t used = strlen(names);
-
-		(void)snprintf(names + used, sizeof(names) - used, "%s%s", i != 0 ? ", " : "", check_outputs[i].name);
-	}
+	for (size_t i = 0; i < check_output_count; i++)
+		TEXT_ADD(names, "%s%s", i != 0 ? ", " : "", check_outputs[i].name);
 	return fail_set(fail, EXIT_USAGE, "check: --format \"%s\": not one of %s, nor one of them with =FILE", word, names);
 }
 
 bool
 check_outputs_write(const struct check *check, const char *formats, struct fail *fail)
 {
-	char *list = memory_text(formats);
+	OWNED char *list = memory_text(formats);
 	char *rest = list;
 	bool is_done = true;
 
@@ -98,6 +96,5 @@ check_outputs_write(const struct check *check, const char *formats, struct fail 
 		else if (check != NULL)
 			is_done = write_output(check, output, path, fail);
 	}
-	free(list);
 	return is_done;
 }

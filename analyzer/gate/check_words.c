@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/items.h"
+#include "base/memory.h"
 #include "base/units.h"
 
 const struct check_rule_text check_rule_texts[] = {
@@ -30,28 +32,13 @@ const char *
 check_limit_text(const struct check_rule *rule, char text[CHECK_LIMIT_BYTES])
 {
 	uint64_t beside = rule->estimated_bytes + rule->suppressed_bytes;
-	size_t used;
 
 	(void)snprintf(text, CHECK_LIMIT_BYTES, "%s", UNITS_BYTES(rule->limit_bytes - beside));
-	used = strlen(text);
 	if (rule->estimated_bytes != 0)
-		(void)snprintf(text + used, CHECK_LIMIT_BYTES - used, " + %s for estimates",
-		               UNITS_BYTES(rule->estimated_bytes));
-	used = strlen(text);
+		memory_text_add(text, CHECK_LIMIT_BYTES, " + %s for estimates", UNITS_BYTES(rule->estimated_bytes));
 	if (rule->suppressed_bytes != 0)
-		(void)snprintf(text + used, CHECK_LIMIT_BYTES - used, " + %s for suppressed lines",
-		               UNITS_BYTES(rule->suppressed_bytes));
+		memory_text_add(text, CHECK_LIMIT_BYTES, " + %s for suppressed lines", UNITS_BYTES(rule->suppressed_bytes));
 	return text;
-}
-
-/* ", allocated at train.py:41 epoch" */
-static void
-add_where(const struct check_rule *rule, char message[CHECK_MESSAGE_BYTES])
-{
-	size_t used = strlen(message);
-
-	if (rule->where[0] != '\0')
-		(void)snprintf(message + used, CHECK_MESSAGE_BYTES - used, ", %s%s", check_where_word(rule), rule->where);
 }
 
 const char *
@@ -75,7 +62,8 @@ check_message(const struct check *check, const struct check_rule *rule, char mes
 		               "%s of %.200s %s %s, allowed %s (%" PRIu64 ", %" PRIu64 " bytes%s)", figure_name(rule),
 		               rule->domain, rule->kind == CHECK_PEAK || rule->kind == CHECK_STEP ? "is" : "are", after, limit,
 		               rule->after_bytes, rule->limit_bytes, source);
-	add_where(rule, message);
+	if (rule->where[0] != '\0') // "allocated at train.py:41 epoch"
+		memory_text_add(message, CHECK_MESSAGE_BYTES, ", %s%s", check_where_word(rule), rule->where);
 	return message;
 }
 
@@ -131,4 +119,25 @@ check_identity(const struct check_rule *rule, char identity[CHECK_IDENTITY_BYTES
 	else
 		(void)snprintf(identity, CHECK_IDENTITY_BYTES, "%s/%s", check_rule_name(rule), rule->domain);
 	return identity;
+}
+
+void
+check_visit(const struct check *check, void visit(const struct check *, void *, const struct check_issue *),
+            void *context)
+{
+	char message[CHECK_MESSAGE_BYTES];
+	char identity[CHECK_IDENTITY_BYTES];
+
+	if (check->ended_badly != NULL) {
+		visit(check, context, &(struct check_issue){ "ended", "ended", CHECK_ENDED, check->ended_badly, "", 0 });
+		return;
+	}
+	EACH (rule, check->rules, check->failed_count)
+		visit(check, context,
+		      &(struct check_issue){ check_rule_name(rule), check_identity(rule, identity), CHECK_ERROR,
+		                             check_message(check, rule, message), rule->file, rule->line });
+	if (check_small_leak_message(check, message))
+		visit(check, context,
+		      &(struct check_issue){ "leak", "leak/small", CHECK_WARNING, message, check->small_leak->file,
+		                             check->small_leak->line });
 }

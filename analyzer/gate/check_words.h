@@ -38,6 +38,18 @@ struct check_place {
 };
 struct check_place check_place(const struct check *check, const char *file, uint32_t line);
 
+/* What failed: that the program did not end well, which says it all, or each rule, and the new leaks within the tolerance. */
+struct check_issue {
+	const char *rule;
+	const char *identity;
+	enum { CHECK_WARNING, CHECK_ERROR, CHECK_ENDED } level;
+	const char *message;
+	const char *file;
+	uint32_t line;
+};
+void check_visit(const struct check *check, void visit(const struct check *, void *, const struct check_issue *),
+                 void *context);
+
 /* Is it a file that a person can open, no notebook's cell and no "<string>"? */
 bool check_has_file(const char *file);
 

@@ -50,11 +50,8 @@ static const char *
 list_names(const struct member *members, size_t count, char names[256])
 {
 	names[0] = '\0';
-	for (size_t i = 0; i < count; i++) {
-		size_t used = strlen(names);
-
-		(void)snprintf(names + used, 256 - used, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", members[i].name);
-	}
+	for (size_t i = 0; i < count; i++)
+		memory_text_add(names, 256, "%s%s", i == 0 ? "" : i + 1 == count ? " or " : ", ", members[i].name);
 	return names;
 }
 
@@ -244,8 +241,6 @@ static bool
 is_date(const char *text)
 {
 	static const char shape[] = "dddd-dd-dd";
-	int month;
-	int day;
 
 	if (strlen(text) != strlen(shape))
 		return false;
@@ -253,8 +248,10 @@ is_date(const char *text)
 		if (shape[i] == 'd' ? !isdigit((unsigned char)text[i]) : text[i] != shape[i])
 			return false;
 	}
-	month = atoi(text + 5);
-	day = atoi(text + 8);
+
+	int month = atoi(text + 5);
+	int day = atoi(text + 8);
+
 	return month >= 1 && month <= 12 && day >= 1 && day <= 31;
 }
 
@@ -440,7 +437,6 @@ config_read(const char *path, const char *today, struct fail *fail)
 	const char *wanted = path != NULL ? path : CONFIG_FILE_DEFAULT;
 	int file = regular_file_open(wanted, O_RDONLY, NULL);
 	struct reading reading = { .today = today, .fail = fail };
-	bool is_done;
 
 	if (file < 0 && path == NULL && errno == ENOENT)
 		return config_new("");
@@ -449,7 +445,9 @@ config_read(const char *path, const char *today, struct fail *fail)
 		return NULL;
 	}
 	reading.config = config_new(wanted);
-	is_done = yaml_read_file(file, reading.config->path, &reading.yaml, fail) && take_all(&reading);
+
+	bool is_done = yaml_read_file(file, reading.config->path, &reading.yaml, fail) && take_all(&reading);
+
 	yaml_read_free(&reading.yaml);
 	if (is_done)
 		return reading.config;
@@ -472,10 +470,10 @@ config_free(struct config *config)
 static char *
 trimmed(char *line)
 {
-	size_t length;
-
 	line += strspn(line, " \t");
-	length = strlen(line);
+
+	size_t length = strlen(line);
+
 	while (length > 0 && isspace((unsigned char)line[length - 1]))
 		line[--length] = '\0';
 	return *line == '#' ? line + length : line;
@@ -506,7 +504,7 @@ config_add_lsan(struct config *config, const char *path, struct fail *fail)
 {
 	int file = regular_file_open(path, O_RDONLY, NULL);
 	FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
-	char *line = NULL;
+	OWNED char *line = NULL;
 	size_t room = 0;
 	bool is_done = true;
 
@@ -518,7 +516,6 @@ config_add_lsan(struct config *config, const char *path, struct fail *fail)
 	}
 	for (size_t number = 1; is_done && getline(&line, &room, stream) >= 0; number++)
 		is_done = add_lsan_line(config, path, number, line, fail);
-	free(line);
 	(void)fclose(stream);
 	return is_done;
 }

@@ -8,64 +8,43 @@
  */
 
 #include "base/json_write.h"
+#include "base/memory.h"
 #include "gate/check_outputs.h"
 #include "gate/check_words.h"
 
-struct issue {
-	const char *rule;
-	const char *identity;
-	const char *severity; // info, minor, major, critical, blocker
-	const char *message;
-	const char *file;
-	uint32_t line;
-};
-
 static void
-put_issue(const struct check *check, struct json_write *json, const struct issue *issue)
+put_issue(const struct check *check, void *to, const struct check_issue *issue)
 {
-	char text[CHECK_MESSAGE_BYTES + 1024];
-	char name[64];
-	char fingerprint[CHECK_IDENTITY_BYTES + 16];
+	static const char *const severities[] = {
+		[CHECK_WARNING] = "minor", [CHECK_ERROR] = "major", [CHECK_ENDED] = "blocker"
+	};
+	struct json_write *json = to;
 	struct check_place place = check_place(check, issue->file, issue->line);
 
-	(void)snprintf(text, sizeof(text), "%s%s%s", issue->message, check->repeat[0] != '\0' ? "; repeat: " : "",
-	               check->repeat);
-	(void)snprintf(name, sizeof(name), "kmemshim/%s", issue->rule);
-	(void)snprintf(fingerprint, sizeof(fingerprint), "kmemshim/%s", issue->identity);
-	json_write_open(json, NULL, '{');
-	json_write_text(json, "description", text);
-	json_write_text(json, "check_name", name);
-	json_write_text(json, "fingerprint", fingerprint);
-	json_write_text(json, "severity", issue->severity);
-	json_write_open(json, "location", '{');
-	json_write_text(json, "path", place.file);
-	json_write_open(json, "lines", '{');
-	json_write_number(json, "begin", place.line);
-	json_write_close(json, '}');
-	json_write_close(json, '}');
-	json_write_close(json, '}');
+	const char *text = TEXT(CHECK_MESSAGE_BYTES + 1024, "%s%s%s", issue->message,
+	                        check->repeat[0] != '\0' ? "; repeat: " : "", check->repeat);
+	const char *name = TEXT(64, "kmemshim/%s", issue->rule);
+	const char *fingerprint = TEXT(CHECK_IDENTITY_BYTES + 16, "kmemshim/%s", issue->identity);
+	JSON_IN (json, NULL, '{') {
+		json_write_text(json, "description", text);
+		json_write_text(json, "check_name", name);
+		json_write_text(json, "fingerprint", fingerprint);
+		json_write_text(json, "severity", severities[issue->level]);
+		JSON_IN (json, "location", '{') {
+			json_write_text(json, "path", place.file);
+			JSON_IN (json, "lines", '{') {
+				json_write_number(json, "begin", place.line);
+			}
+		}
+	}
 }
 
 void
 render_check_gitlab(const struct check *check, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = 3 };
-	char message[CHECK_MESSAGE_BYTES];
-	char identity[CHECK_IDENTITY_BYTES];
 
-	json_write_open(&json, NULL, '[');
-	if (check->ended_badly != NULL)
-		put_issue(check, &json, &(struct issue){ "ended", "ended", "blocker", check->ended_badly, "", 0 });
-	for (size_t i = 0; check->ended_badly == NULL && i < check->failed_count; i++) {
-		const struct check_rule *rule = &check->rules[i];
-
-		put_issue(check, &json,
-		          &(struct issue){ check_rule_name(rule), check_identity(rule, identity), "major",
-		                           check_message(check, rule, message), rule->file, rule->line });
+	JSON_IN (&json, NULL, '[') {
+		check_visit(check, put_issue, &json);
 	}
-	if (check->ended_badly == NULL && check_small_leak_message(check, message))
-		put_issue(check, &json,
-		          &(struct issue){ "leak", "leak/small", "minor", message, check->small_leak->file,
-		                           check->small_leak->line });
-	json_write_close(&json, ']');
 }

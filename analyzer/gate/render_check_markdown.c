@@ -14,7 +14,6 @@
 static void
 put_row(const struct check_rule *rule, FILE *stream)
 {
-
 	(void)fprintf(stream, "| %s | %s | ",
 	              !rule->is_judged   ? "-"
 	              : rule->has_failed ? "**FAIL**"

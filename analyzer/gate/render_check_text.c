@@ -36,7 +36,6 @@ put_limit(const char *limit, FILE *stream)
 static void
 put_rule(FILE *stream, const struct check_rule *rule, int domain_width)
 {
-
 	(void)fprintf(stream, "%-6s %-5s %-*s %10s %s %10s",
 	              !rule->is_judged   ? "-"
 	              : rule->has_failed ? "FAIL"
@@ -117,7 +116,6 @@ put_arena_note(const struct check *check, FILE *stream)
 static void
 put_renamed(const struct check *check, FILE *stream)
 {
-
 	for (size_t i = 0; i < check->renamed_count && i < RENAMED_SHOWN; i++)
 		(void)fprintf(
 			stream,

@@ -71,13 +71,14 @@ static size_t
 from_file(struct part *file, uint64_t addr, void *to, size_t bytes)
 {
 	uint64_t inside = addr - file->start;
-	ssize_t got;
 
 	if (file->fd == -2)
 		file->fd = regular_file_open(file->path, O_RDONLY, NULL);
 	if (bytes > file->end - addr)
 		bytes = file->end - addr;
-	got = file->fd >= 0 ? pread(file->fd, to, bytes, (off_t)(file->offset + inside)) : 0;
+
+	ssize_t got = file->fd >= 0 ? pread(file->fd, to, bytes, (off_t)(file->offset + inside)) : 0;
+
 	return got > 0 ? (size_t)got : 0;
 }
 
@@ -86,7 +87,6 @@ fetch(void *context, uint64_t addr, void *to, size_t bytes)
 {
 	struct core *core = context;
 	const struct part *segment = part_at(core->segments, core->segment_count, addr);
-	struct part *file;
 
 	if (segment != NULL && addr - segment->start < segment->bytes) {
 		uint64_t there = segment->bytes - (addr - segment->start);
@@ -97,7 +97,9 @@ fetch(void *context, uint64_t addr, void *to, size_t bytes)
 			memcpy(to, from, part);
 		return from != NULL ? part : 0;
 	}
-	file = part_at(core->files, core->file_count, addr);
+
+	struct part *file = part_at(core->files, core->file_count, addr);
+
 	return file != NULL ? from_file(file, addr, to, bytes) : 0;
 }
 
@@ -114,14 +116,15 @@ static void
 read_files(struct core *core, const unsigned char *note, uint64_t bytes)
 {
 	uint64_t head[2];
-	uint64_t names;
 
 	if (bytes < sizeof(head))
 		return;
 	memcpy(head, note, sizeof(head));
 	if (head[0] > (bytes - sizeof(head)) / 24)
 		return;
-	names = sizeof(head) + head[0] * 24;
+
+	uint64_t names = sizeof(head) + head[0] * 24;
+
 	for (uint64_t i = 0; i < head[0] && names < bytes; i++) {
 		uint64_t row[3];
 		size_t length = strnlen((const char *)note + names, bytes - names);
@@ -191,10 +194,11 @@ read_notes(struct notes *notes, uint64_t offset, uint64_t bytes)
 
 	while (from != NULL && at + sizeof(Elf64_Nhdr) <= bytes) {
 		Elf64_Nhdr head;
-		uint64_t note;
 
 		memcpy(&head, from + at, sizeof(head));
-		note = at + sizeof(head) + ALIGNED(head.n_namesz);
+
+		uint64_t note = at + sizeof(head) + ALIGNED(head.n_namesz);
+
 		at = note + ALIGNED(head.n_descsz);
 		if (at > bytes)
 			return;
@@ -236,9 +240,9 @@ static void
 add_region(struct core *core, struct process_memory *memory, size_t *room, const struct memory_region *of)
 {
 	struct part *file = part_at(core->files, core->file_count, of->start);
-	struct memory_region *region;
 
-	region = MEMORY_NEXT(memory->regions, memory->region_count, *room);
+	struct memory_region *region = MEMORY_NEXT(memory->regions, memory->region_count, *room);
+
 	*region = *of;
 	region->path = file != NULL ? file->path : "";
 	region->offset = file != NULL ? file->offset + (of->start - file->start) : 0;
@@ -295,7 +299,7 @@ core_file_open(const char *command, const char *path, struct process_memory *mem
 {
 	struct core *core = memory_zeroed(1, sizeof(*core));
 	struct notes notes = { .core = core, .process = process };
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	OWNED_FILE int fd = open(path, O_RDONLY | O_CLOEXEC);
 	const Elf64_Ehdr *head;
 	struct stat about;
 	void *mapped = MAP_FAILED;
@@ -303,8 +307,6 @@ core_file_open(const char *command, const char *path, struct process_memory *mem
 
 	if (fd >= 0 && fstat(fd, &about) == 0 && about.st_size > 0)
 		mapped = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (fd >= 0)
-		(void)close(fd);
 	*process = (struct stopped_process){ .is_image = true, .since_ns = clock_monotonic_ns() };
 	*memory = (struct process_memory){ .fetch = fetch, .context = core };
 	if (mapped != MAP_FAILED) {

@@ -61,7 +61,6 @@ exit_watch_start(const char *command, char *const *arguments, pid_t *pid, struct
 {
 	int go[2];
 	int failed[2];
-	int error;
 
 	if (pipe2(go, O_CLOEXEC) != 0 || pipe2(failed, O_CLOEXEC) != 0 || (*pid = fork()) < 0)
 		return fail_set(fail, EXIT_USAGE, "%s: %s: cannot start it: %s", command, arguments[0], strerror(errno));
@@ -73,7 +72,9 @@ exit_watch_start(const char *command, char *const *arguments, pid_t *pid, struct
 		               arguments[0], strerrorname_np(errno));
 		return end_it(*pid);
 	}
-	error = let_begin(go, failed);
+
+	int error = let_begin(go, failed);
+
 	if (error == 0)
 		return true;
 	(void)fail_set(fail, EXIT_USAGE, "%s: %s: cannot be run: %s", command, arguments[0], strerror(error));
@@ -89,9 +90,7 @@ is_stop(int number)
 bool
 exit_watch_wait(const char *command, pid_t pid, struct stopped_process *process, int *status, struct fail *fail)
 {
-
 	for (;;) {
-		int event;
 
 		if (waitpid(pid, status, __WALL) < 0) {
 			if (errno == EINTR)
@@ -100,7 +99,9 @@ exit_watch_wait(const char *command, pid_t pid, struct stopped_process *process,
 		}
 		if (!WIFSTOPPED(*status))
 			return fail_set(fail, EXIT_USAGE, "%s: process %d was killed: its memory is gone", command, (int)pid);
-		event = *status >> 16;
+
+		int event = *status >> 16;
+
 		if (event == PTRACE_EVENT_EXIT)
 			break;
 		if (event == PTRACE_EVENT_STOP && is_stop(WSTOPSIG(*status)))

@@ -86,7 +86,6 @@ is_over(struct forward *forward)
 static bool
 find_memory(struct holder_search *search, uint64_t word, struct address_range *memory, bool *is_of_import)
 {
-	const struct root_range *range;
 	struct live_block block;
 
 	if (word < PROCESS_MEMORY_PAGE || word >> 47 != 0)
@@ -98,7 +97,9 @@ find_memory(struct holder_search *search, uint64_t word, struct address_range *m
 	}
 	if (search->python->shape == NULL)
 		return false;
-	range = root_ranges_at(&search->look->ranges, word);
+
+	const struct root_range *range = root_ranges_at(&search->look->ranges, word);
+
 	return range != NULL && range->kind == ROOT_MAPPING &&
 	       python_objects_small(search->python, word, memory) == PYTHON_SMALL_LIVE;
 }
@@ -155,19 +156,20 @@ reach(struct forward *forward, const struct holder *from, const struct address_r
 static void
 see_word(struct forward *forward, const struct holder *from, uint64_t at, uint64_t word)
 {
-	const struct holder_node *node;
 	struct address_range memory;
 	bool is_of_import = false;
-	struct queue *queue;
-	uint32_t number;
 
 	if (forward->count == FORWARD_MAX || !find_memory(forward->search, word, &memory, &is_of_import) ||
 	    *place_of(forward, memory.start) != FORWARD_NONE || !is_held(forward->search, from, at, word, &memory))
 		return;
-	number = reach(forward, from, &memory, at, word);
-	queue = &forward->queues[is_of_import];
+
+	uint32_t number = reach(forward, from, &memory, at, word);
+	struct queue *queue = &forward->queues[is_of_import];
+
 	queue->numbers[queue->count++] = number;
-	node = holder_search_wanted(forward->search, memory.start);
+
+	const struct holder_node *node = holder_search_wanted(forward->search, memory.start);
+
 	if (node == NULL)
 		return;
 	forward->met[forward->met_count++] = number;
@@ -323,14 +325,13 @@ static void
 start_at_names(struct forward *forward)
 {
 	struct python_objects *python = forward->search->python;
-	const struct python_frame **frames = memory_zeroed(python->frame_count, sizeof(*frames));
+	OWNED const struct python_frame **frames = memory_zeroed(python->frame_count, sizeof(*frames));
 
 	for (size_t i = 0; i < python->frame_count; i++)
 		frames[i] = &python->frames[i];
 	SORT(frames, python->frame_count, compare_depths);
 	start_at_globals(forward, frames, python->frame_count);
 	start_at_locals(forward, frames, python->frame_count);
-	free(frames);
 }
 
 /* From its end: there are the variables of the functions that were called first. */

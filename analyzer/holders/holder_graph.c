@@ -70,16 +70,18 @@ static void
 reach(struct walk *walk, uint64_t word, bool is_from_object)
 {
 	struct live_block block;
-	uint64_t *place;
-	uint64_t table;
 
 	if (!live_blocks_find(walk->look->blocks, word, &block) || word - block.addr > HEAD_BYTES ||
 	    block.addr % sizeof(word) != 0)
 		return;
-	table = table_of(walk, &block);
+
+	uint64_t table = table_of(walk, &block);
+
 	if (table == 0 && (!is_from_object || block.bytes > PLAIN_BYTES_MAX))
 		return;
-	place = place_of(walk, block.addr);
+
+	uint64_t *place = place_of(walk, block.addr);
+
 	if (*place == block.addr)
 		return;
 	if (walk->count == HOLDER_GRAPH_BLOCKS) {

@@ -6,7 +6,6 @@
  * Invariant, tested by number in tests/preload/test_holders.py:
  *   H2  of two ways to a root the one with the lower cost is taken: names before addresses.
  */
-#include <stdlib.h>
 
 #include "base/items.h"
 #include "base/memory.h"
@@ -86,9 +85,9 @@ is_reused(const struct holder_node *node, uint32_t leading)
 static void
 settle(struct holder_search *search)
 {
-	uint32_t *sure = memory_zeroed(search->node_count, sizeof(*sure));
-	uint32_t *likely = memory_zeroed(search->node_count, sizeof(*likely));
-	uint32_t *leading = memory_zeroed(search->node_count, sizeof(*leading));
+	OWNED uint32_t *sure = memory_zeroed(search->node_count, sizeof(*sure));
+	OWNED uint32_t *likely = memory_zeroed(search->node_count, sizeof(*likely));
+	OWNED uint32_t *leading = memory_zeroed(search->node_count, sizeof(*leading));
 
 	EACH (edge, search->edges, search->edge_count) {
 		leading[edge->to] += !search->nodes[edge->from].is_released; // they are linked with each other
@@ -104,9 +103,6 @@ settle(struct holder_search *search)
 			edge->is_gone = is_settled(search, &search->nodes[edge->to], others) ||
 			                is_reused(&search->nodes[edge->from], leading[edge->from]);
 	}
-	free(leading);
-	free(sure);
-	free(likely);
 }
 
 const struct python_frame *
@@ -247,20 +243,19 @@ is_room_enough(const struct holder_search *search, uint32_t room)
 static void
 find_wanted(struct holder_search *search)
 {
-	uint32_t *room = memory_zeroed(search->node_count, sizeof(*room));
+	OWNED uint32_t *room = memory_zeroed(search->node_count, sizeof(*room));
 
 	for (size_t i = 0; i < search->sample_count; i++)
 		start_room(search, search->samples[i], room);
 	spread_room(search, room);
 	for (size_t i = 0; i < search->node_count; i++)
 		search->nodes[i].is_wanted = is_room_enough(search, room[i]);
-	free(room);
 }
 
 bool
 holder_search_is_done(const struct holder_search *search, uint32_t sample)
 {
-	uint32_t *room;
+	OWNED uint32_t *room = NULL;
 	bool is_done = true;
 
 	if (is_sure(search, sample))
@@ -275,7 +270,6 @@ holder_search_is_done(const struct holder_search *search, uint32_t sample)
 
 		is_done = is_done && (node->is_expanded || holder_is_root(node) || !is_room_enough(search, room[i]));
 	}
-	free(room);
 	return is_done;
 }
 
@@ -308,8 +302,8 @@ mark_above(const struct holder_search *search, uint32_t sample, bool *is_above)
 bool
 holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *node, uint64_t *counted, uint64_t *seen)
 {
-	bool *is_above = memory_zeroed(search->node_count, sizeof(*is_above));
-	uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
+	OWNED bool *is_above = memory_zeroed(search->node_count, sizeof(*is_above));
+	OWNED uint32_t *found = memory_zeroed(search->node_count, sizeof(*found));
 	bool is_unseen = false;
 
 	mark_above(search, sample, is_above);
@@ -325,7 +319,5 @@ holder_search_unseen(struct holder_search *search, uint32_t sample, uint32_t *no
 		*seen = found[i] + at->own;
 		is_unseen = *counted > *seen;
 	}
-	free(is_above);
-	free(found);
 	return is_unseen;
 }

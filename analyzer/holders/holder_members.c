@@ -70,11 +70,12 @@ static const char *
 class_of_table(struct process_modules *modules, uint64_t addr, struct process_module **module, uint64_t *offset)
 {
 	static const char prefix[] = "vtable for ";
-	struct data_symbols *symbols;
 	const char *name;
 
 	*module = process_modules_at(modules, addr);
-	symbols = *module != NULL ? process_module_symbols(modules, *module) : NULL;
+
+	struct data_symbols *symbols = *module != NULL ? process_module_symbols(modules, *module) : NULL;
+
 	if (symbols == NULL ||
 	    !data_symbols_at(symbols, DATA_SYMBOL_VARIABLE, addr - process_module_bias(*module), &name, offset) ||
 	    !text_starts(name, prefix))

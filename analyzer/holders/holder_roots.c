@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/place.h"
 #include "holders/holder_members.h"
 
@@ -97,12 +98,13 @@ outermost_local(const struct process_look *look, struct process_modules *modules
 	for (size_t i = 0; i < search->edge_count; i++) {
 		const struct holder_edge *edge = &search->edges[i];
 		const struct holder_node *node = &search->nodes[edge->from];
-		const struct symbol_local *local;
 		size_t depth;
 
 		if (edge->to != best->to || edge->value != best->value || edge->is_gone || !is_of_stack(node))
 			continue;
-		local = local_of(look, modules, node, locals, &depth);
+
+		const struct symbol_local *local = local_of(look, modules, node, locals, &depth);
+
 		if (local == NULL || depth <= found_depth)
 			continue;
 		found = local;
@@ -140,27 +142,22 @@ holder_root_text(const struct process_look *look, struct process_modules *module
 		return local_text(local, text, leads);
 	switch (node->kind) {
 	case HOLDER_STATE:
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "Python's state of a thread");
-		return text;
+		return memory_text_in(text, HOLDER_ROOT_BYTES, "Python's state of a thread");
 	case HOLDER_STATIC:
 		return static_text(modules, node->start, text, leads);
 	case HOLDER_THREAD_LOCAL:
 		return thread_local_text(modules, search->areas, node, thread, text, leads);
 	case HOLDER_STACK:
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "the stack of thread %d", thread);
-		return text;
+		return memory_text_in(text, HOLDER_ROOT_BYTES, "the stack of thread %d", thread);
 	case HOLDER_REGISTER:
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "a register of thread %d", thread);
-		return text;
+		return memory_text_in(text, HOLDER_ROOT_BYTES, "a register of thread %d", thread);
 	case HOLDER_MAPPING:
-		(void)snprintf(text, HOLDER_ROOT_BYTES, "a mapping at 0x%" PRIx64, node->start & ~UINT64_C(0xfff));
-		return text;
+		return memory_text_in(text, HOLDER_ROOT_BYTES, "a mapping at 0x%" PRIx64, node->start & ~UINT64_C(0xfff));
 	case HOLDER_BLOCK:
 	case HOLDER_SMALL:
 	case HOLDER_FRAME:
 	case HOLDER_KINDS:
 		break;
 	}
-	(void)snprintf(text, HOLDER_ROOT_BYTES, "?");
-	return text;
+	return memory_text_in(text, HOLDER_ROOT_BYTES, "?");
 }

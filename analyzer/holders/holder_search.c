@@ -273,10 +273,11 @@ static void
 add_to_list(struct holder_search *search, uint32_t number, const struct live_block *block)
 {
 	uint64_t head = holder_lists_head(&search->lists, block);
-	uint32_t from;
 
 	search->nodes[number].list_head = head;
-	from = head != 0 ? node_at(search, head) : HOLDER_NONE;
+
+	uint32_t from = head != 0 ? node_at(search, head) : HOLDER_NONE;
+
 	if (from != HOLDER_NONE && from != number)
 		push_edge(search, &(struct holder_edge){ from, number, head, block->addr, false, PYTHON_HOLD_LIKELY, false,
 		                                         HOLDER_NONE });
@@ -286,12 +287,12 @@ static uint32_t
 node_of_block(struct holder_search *search, const struct live_block *block)
 {
 	uint32_t known = *place_of(search, block->addr);
-	struct holder_node node;
 
 	if (known != HOLDER_NONE)
 		return known;
-	node = node_with_object(search, HOLDER_BLOCK, block->addr, block->addr + (block->bytes != 0 ? block->bytes : 1),
-	                        block->site);
+
+	struct holder_node node = node_with_object(search, HOLDER_BLOCK, block->addr,
+	                                           block->addr + (block->bytes != 0 ? block->bytes : 1), block->site);
 	known = find_or_add(search, &node);
 	if (known != HOLDER_NONE && block->bytes == DEQUE_BLOCK_BYTES && node.object.type == NULL &&
 	    search->python->shape != NULL)
@@ -338,7 +339,6 @@ static uint32_t
 node_at(struct holder_search *search, uint64_t at)
 {
 	const struct thread_area *area = thread_areas_at(search->areas, at);
-	const struct root_range *range;
 	struct live_block block;
 	struct holder_node node;
 
@@ -361,7 +361,9 @@ node_at(struct holder_search *search, uint64_t at)
 		}
 		return node_of_block(search, &block);
 	}
-	range = root_ranges_at(&search->look->ranges, at);
+
+	const struct root_range *range = root_ranges_at(&search->look->ranges, at);
+
 	if (range == NULL || range->kind == ROOT_HEAP)
 		return HOLDER_NONE;
 	if (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL)
@@ -440,7 +442,6 @@ hold_of(struct holder_search *search, const struct holder_node *from, struct hol
         uint64_t value)
 {
 	bool is_buffer = from->object.type != NULL && python_objects_is_buffer(search->python, &from->object, at);
-	const struct python_object *owner;
 
 	if (is_buffer && to->root == HOLDER_END_NONE) { // whatever it looks like: items are there
 		to->object = (struct python_object){ 0, NULL };
@@ -454,7 +455,9 @@ hold_of(struct holder_search *search, const struct holder_node *from, struct hol
 	}
 	if (from->object.type != NULL)
 		return python_objects_hold(search->python, &from->object, at);
-	owner = owner_of(search, from);
+
+	const struct python_object *owner = owner_of(search, from);
+
 	if (owner != NULL)
 		return python_objects_buffer_holds(search->python, owner, from->owner_at, word_of_owner(search, from), at)
 		           ? PYTHON_HOLD_SURE
@@ -515,18 +518,18 @@ static void
 try_edge(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, uint64_t value)
 {
 	bool is_far = is_far_inside(&search->nodes[to], value);
-	const struct python_frame *frame;
-	enum python_hold hold;
-	bool is_short;
 
 	if (is_far ? !search->is_taking_far : search->is_far_pass)
 		return;
-	hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
+
+	enum python_hold hold = hold_of(search, &search->nodes[from], &search->nodes[to], at, value);
+
 	if (hold == PYTHON_HOLD_NOT || is_known_edge(search, from, to, at))
 		return;
-	frame = holder_search_frame(search, &search->nodes[from]);
-	is_short = holder_is_iterator(&search->nodes[from]) ||
-	           (frame != NULL && python_objects_is_short(search->python, frame, at));
+
+	const struct python_frame *frame = holder_search_frame(search, &search->nodes[from]);
+	bool is_short = holder_is_iterator(&search->nodes[from]) ||
+	                (frame != NULL && python_objects_is_short(search->python, frame, at));
 	add_edge(search, &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, is_short, HOLDER_NONE });
 }
 
@@ -542,13 +545,13 @@ see_word(void *context, uint64_t at, uint64_t word)
 {
 	struct holder_search *search = context;
 	uint64_t page = word / PROCESS_MEMORY_PAGE % PAGE_BITS;
-	const struct holder_target *target;
-	uint32_t from;
 
 	if ((search->pages[page / 64] >> page % 64 & 1) == 0)
 		return true;
-	target = target_at(search, word);
-	from = target != NULL ? node_at(search, at) : HOLDER_NONE;
+
+	const struct holder_target *target = target_at(search, word);
+	uint32_t from = target != NULL ? node_at(search, at) : HOLDER_NONE;
+
 	if (from != HOLDER_NONE)
 		try_edge(search, from, target->node, at, word);
 	return !search->is_full && !search->is_late;
@@ -720,9 +723,7 @@ find_links(struct holder_search *search)
 
 	search->has_links = true;
 	links.blocks = memory_zeroed(LINKS_MAX, sizeof(*links.blocks));
-	for (size_t i = 0; i < search->node_count; i++) {
-		const struct holder_node *node = &search->nodes[i];
-
+	EACH (node, search->nodes, search->node_count) {
 		if (node->kind != HOLDER_BLOCK || node->site == 0 || node->depth == 0 || !node->is_wanted)
 			continue;
 		if (node->site >= links.site_count) {
@@ -757,12 +758,13 @@ add_globals(struct holder_search *search)
 		uint32_t dict = names != 0 ? node_at(search, names) : HOLDER_NONE;
 		uint64_t at = names + DICT_KEYS;
 		uint64_t keys = process_memory_word(&search->look->memory, at);
-		uint32_t storage;
 
 		if (dict == HOLDER_NONE || search->nodes[dict].root != HOLDER_END_MODULE ||
 		    search->nodes[dict].object.addr != names)
 			continue;
-		storage = node_at(search, keys);
+
+		uint32_t storage = node_at(search, keys);
+
 		if (storage != HOLDER_NONE && owner_of(search, &search->nodes[storage]) == NULL)
 			try_edge(search, dict, storage, at, keys);
 	}

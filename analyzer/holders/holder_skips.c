@@ -24,12 +24,13 @@ struct skip_search {
 static bool
 leads_somewhere(struct holder_search *search, uint64_t word)
 {
-	const struct root_range *range;
 	struct live_block block;
 
 	if (word < PROCESS_MEMORY_PAGE || word >> 47 != 0)
 		return false;
-	range = root_ranges_at(&search->look->ranges, word);
+
+	const struct root_range *range = root_ranges_at(&search->look->ranges, word);
+
 	return live_blocks_find(search->look->blocks, word, &block) ||
 	       (range != NULL && (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL));
 }
@@ -113,13 +114,13 @@ join_skips(struct holder_search *search)
 	for (size_t i = 0; i < search->skip_count && !holder_search_is_late(search); i++) {
 		struct address_range *skip = &search->skips[i];
 		const struct root_range *range = root_ranges_at(&search->look->ranges, skip->start);
-		uint64_t lowest;
-		uint64_t highest;
 
 		if (range == NULL || range->kind != ROOT_HEAP)
 			continue;
-		lowest = i != 0 && skip[-1].end > range->start ? skip[-1].end : range->start;
-		highest = i + 1 < search->skip_count && skip[1].start < range->end ? skip[1].start : range->end;
+
+		uint64_t lowest = i != 0 && skip[-1].end > range->start ? skip[-1].end : range->start;
+		uint64_t highest = i + 1 < search->skip_count && skip[1].start < range->end ? skip[1].start : range->end;
+
 		if (lowest < skip->start && !has_block(search, lowest, skip->start))
 			skip->start = lowest;
 		if (skip->end < highest && !has_block(search, skip->end, highest))

@@ -7,7 +7,6 @@
 #include "holders/holder_ways.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +93,6 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	const struct holder_node *node = &search->nodes[nodes[i]];
 	const struct holder_edge *edge = &search->edges[edges[i - 1]];
 	struct python_objects *python = search->python;
-	bool is_buffer;
 
 	*step = (struct step){ .node = node, .items = UINT64_MAX, .blocks = 1 };
 	step->last = (struct word_place){ edge->at - node->start, edge->value - search->nodes[nodes[i - 1]].start };
@@ -112,8 +110,9 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	python_objects_type_name(node->object.type, step->type);
 	step->is_dict = node->object.type->kind == PYTHON_DICT;
 	step->items = python_objects_items(python, &node->object);
-	is_buffer = search->nodes[nodes[i - 1]].object.type == NULL &&
-	            python_objects_is_buffer(python, &node->object, edge->at);
+
+	bool is_buffer = search->nodes[nodes[i - 1]].object.type == NULL &&
+	                 python_objects_is_buffer(python, &node->object, edge->at);
 	step->grown_site = is_buffer ? search->nodes[nodes[i - 1]].site : 0;
 	step->is_storage = is_buffer && i == 1;
 	python_objects_edge(python, &node->object, edge->at, is_buffer && i > 1 ? search->edges[edges[i - 2]].at : 0,
@@ -277,38 +276,22 @@ count_graph(struct holder_search *search, struct chain *chain)
 static void
 read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 {
-	uint32_t *nodes = memory_zeroed(search->node_count, sizeof(*nodes));
-	uint32_t *edges = memory_zeroed(search->node_count, sizeof(*edges));
+	OWNED uint32_t *nodes = memory_zeroed(search->node_count, sizeof(*nodes));
+	OWNED uint32_t *edges = memory_zeroed(search->node_count, sizeof(*edges));
 	size_t count = read_nodes(search, sample, nodes, edges);
 
 	make_chain(search, nodes, edges, count, 1, chain); // of the root nothing is like it
 	if (chain->count != 0)
 		chain->steps[0].is_root = true;
 	count_graph(search, chain);
-	free(nodes);
-	free(edges);
 }
 
 /* ---- words ---- */
 
 struct words {
-	size_t used;
 	char text[TEXT_BYTES];
 };
-
-static void __attribute__((format(printf, 2, 3))) say(struct words *words, const char *format, ...)
-{
-	va_list arguments;
-	int length;
-
-	va_start(arguments, format);
-	length = vsnprintf(words->text + words->used, sizeof(words->text) - words->used, format, arguments);
-	va_end(arguments);
-	if (length > 0)
-		words->used += (size_t)length;
-	if (words->used >= sizeof(words->text))
-		words->used = sizeof(words->text) - 1;
-}
+#define say(words, ...) TEXT_ADD((words)->text, __VA_ARGS__)
 
 static bool
 has_many(const struct step *step)
@@ -423,9 +406,8 @@ say_root(struct words *words, struct holder_search *search, const struct step *s
 {
 	const struct holder_node *node = step->node;
 	char name[PYTHON_NAME_BYTES] = "?";
-	char key[PYTHON_NAME_BYTES];
 
-	(void)snprintf(key, sizeof(key), "%s", step->edge.name);
+	char *key = TEXT(PYTHON_NAME_BYTES, "%s", step->edge.name);
 	unquote(key);
 	if (node->kind == HOLDER_FRAME || (node->root == HOLDER_END_FRAME && step->edge.function[0] != '\0')) {
 		if (step->edge.kind == PYTHON_EDGE_LOCAL)
@@ -520,7 +502,7 @@ static char *
 text_of(struct holder_search *search, const struct chain *chain, const struct holder_words *with, uint32_t sample,
         bool is_key, bool *has_root)
 {
-	struct words words = { .used = 0 };
+	struct words words = { "" };
 	const struct step *container = container_of(chain);
 	size_t left_out = chain->count > HOLDER_WAY_STEPS ? chain->count - HOLDER_WAY_STEPS : 0;
 
@@ -553,7 +535,7 @@ text_of(struct holder_search *search, const struct chain *chain, const struct ho
 static size_t
 find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes, uint32_t *above)
 {
-	bool *is_known = memory_zeroed(search->node_count, sizeof(*is_known));
+	OWNED bool *is_known = memory_zeroed(search->node_count, sizeof(*is_known));
 	size_t count = 1;
 
 	nodes[0] = sample;
@@ -571,7 +553,6 @@ find_above(const struct holder_search *search, uint32_t sample, uint32_t *nodes,
 			above[count++] = i;
 		}
 	}
-	free(is_known);
 	return count;
 }
 
@@ -590,11 +571,12 @@ choose_top(const struct holder_search *search, const uint32_t *nodes, size_t cou
 
 	for (size_t i = 1; i < count; i++) {
 		const struct holder_node *node = &search->nodes[nodes[i]];
-		size_t same;
 
 		if (node->owner != HOLDER_NONE)
 			continue;
-		same = SUM_OF(other, nodes, count, is_of_one_kind(node, &search->nodes[*other]));
+
+		size_t same = SUM_OF(other, nodes, count, is_of_one_kind(node, &search->nodes[*other]));
+
 		if (same <= fewest) {
 			fewest = same;
 			top = i;
@@ -622,20 +604,19 @@ static void
 say_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with,
           bool is_lost)
 {
-	size_t begin = words->used;
-	size_t found_count;
-	struct chain *chain = memory_zeroed(1, sizeof(*chain));
+	char *begin = words->text + strlen(words->text);
+	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	uint32_t found[LOST_NODES];
 	uint32_t above[LOST_NODES];
 	uint32_t nodes[CHAIN_MAX];
 	uint32_t edges[CHAIN_MAX];
 	size_t count = 0;
-	size_t at;
 	uint32_t path[CHAIN_MAX];
 	size_t length = 0;
 
-	found_count = find_above(search, sample, found, above);
-	at = is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count);
+	size_t found_count = find_above(search, sample, found, above);
+	size_t at = is_lost ? choose_top(search, found, found_count) : farthest(search, found, found_count);
+
 	/* Down to the sample; then the other way round. */
 	for (; above[at] != HOLDER_NONE && length < CHAIN_MAX - 1; length++) {
 		path[length] = above[at];
@@ -654,18 +635,15 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
 		say_step(words, &chain->steps[i], with, true, false);
 	if (chain->count != 0)
 		say_leaf(words, chain, &search->nodes[sample]);
-	if (words->used >= begin + ARROW_BYTES) {
-		memmove(words->text + begin, words->text + begin + ARROW_BYTES, words->used - begin - ARROW_BYTES + 1);
-		words->used -= ARROW_BYTES;
-	}
-	free(chain);
+	if (strlen(begin) >= ARROW_BYTES)
+		memmove(begin, begin + ARROW_BYTES, strlen(begin + ARROW_BYTES) + 1);
 }
 
 static void
 tell_without_root(struct holder_search *search, uint32_t sample, const struct holder_words *with,
                   struct holder_way *way)
 {
-	struct words words = { .used = 0 };
+	struct words words = { "" };
 	char name[2 * PYTHON_NAME_BYTES];
 	uint64_t counted;
 	uint64_t seen;
@@ -682,12 +660,12 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 		    : search->is_full ? "too many blocks lead there"
 		                      : "it is in a long chain");
 		if (!search->is_late && !search->is_full) {
-			size_t before = words.used;
+			size_t before = strlen(words.text);
 
 			say(&words, ": ");
 			say_chain(&words, search, sample, with, false);
-			if (words.used == before + 2) // nothing can be said of it
-				words.text[words.used = before] = '\0';
+			if (strlen(words.text) == before + 2) // nothing can be said of it
+				words.text[before] = '\0';
 		}
 	} else if (is_unseen) {
 		way->kind = HOLDER_WAY_UNSEEN;
@@ -728,7 +706,6 @@ void
 holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with, struct holder_way *way)
 {
 	struct chain *chain = memory_zeroed(1, sizeof(*chain));
-	const struct step *container;
 	uint32_t root = sample;
 
 	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root_edge = HOLDER_NONE };
@@ -747,7 +724,9 @@ holder_way_read(struct holder_search *search, uint32_t sample, const struct hold
 	read_chain(search, sample, chain);
 	way->text = text_of(search, chain, with, sample, false, &way->has_root_text);
 	way->key = text_of(search, chain, with, sample, true, &way->has_root_text);
-	container = container_of(chain);
+
+	const struct step *container = container_of(chain);
+
 	if (container != NULL) {
 		memcpy(way->container, container->type, sizeof(way->container));
 		way->items = container->items;

@@ -16,6 +16,7 @@
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/read_each.h"
 #include "base/text_start.h"
 #include "capture/running_capture.h"
 #include "holders/holder_members.h"
@@ -67,7 +68,7 @@ ORDER_OF_POINTERS(compare_lines, struct site_line,
 static void
 choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice, struct holders *holders)
 {
-	const struct site_line **sorted = memory_zeroed(lines->count, sizeof(*sorted));
+	OWNED const struct site_line **sorted = memory_zeroed(lines->count, sizeof(*sorted));
 	uint64_t all_bytes = 0;
 
 	*choice = (struct choice){ .lines = lines, .random = SEED };
@@ -94,7 +95,6 @@ choose_lines(const struct site_lines *lines, uint64_t top, struct choice *choice
 		choice->chosen[choice->count++].next_key = INFINITY;
 		choice->place_of[number] = (uint32_t)choice->count;
 	}
-	free(sorted);
 }
 
 /* Above 0, at most 1. */
@@ -116,26 +116,29 @@ draw_block(void *context, const struct live_block *block)
 {
 	struct choice *choice = context;
 	uint32_t place = choice->place_of[site_lines_of(choice->lines, block->site)];
-	struct chosen_line *line;
 	uint64_t bytes;
-	double key;
-	size_t at;
 
 	if (choice->seen++ % BLOCKS_UNREGARDED == 0 && process_memory_is_late(&choice->search->look->memory))
 		return false;
 	holder_search_show(choice->search, block);
 	if (place == 0)
 		return true;
-	line = &choice->chosen[place - 1];
+
+	struct chosen_line *line = &choice->chosen[place - 1];
+
 	bytes = site_lines_bytes_for(choice->lines, block->site, block->bytes);
-	key = -log(draw(choice)) / (double)bytes;
+
+	double key = -log(draw(choice)) / (double)bytes;
+
 	if (line->count == HOLDERS_SAMPLES && key >= line->samples[line->count - 1].key) {
 		line->next_key = fmin(line->next_key, key);
 		return true;
 	}
 	if (line->count == HOLDERS_SAMPLES)
 		line->next_key = line->samples[line->count - 1].key;
-	at = line->count < HOLDERS_SAMPLES ? line->count++ : line->count - 1;
+
+	size_t at = line->count < HOLDERS_SAMPLES ? line->count++ : line->count - 1;
+
 	for (; at > 0 && line->samples[at - 1].key > key; at--)
 		line->samples[at] = line->samples[at - 1];
 	line->samples[at] = (struct sample){ key, bytes, *block, HOLDER_NONE };
@@ -193,15 +196,13 @@ whole_text(const struct process_look *look, struct process_modules *modules, con
 	const struct symbol_type *leads = NULL;
 	const char *root_text = "";
 	char root[HOLDER_ROOT_BYTES];
-	char *behind;
-	char *text;
 
 	if ((way->kind == HOLDER_WAY_HELD || way->kind == HOLDER_WAY_PERHAPS) && !way->has_root_text)
 		root_text = holder_root_text(look, modules, search, way, locals, root, &leads);
-	behind = holder_words_told(modules, rest, leads);
-	text = memory_printed("%s%s", root_text, behind);
-	free(behind);
-	return text;
+
+	OWNED char *behind = holder_words_told(modules, rest, leads);
+
+	return memory_printed("%s%s", root_text, behind);
 }
 
 /* Its call ends: a look often falls into the one that copies a container's storage into a larger block. */
@@ -258,13 +259,12 @@ bytes_of_begin(const struct holders_way *way)
 static void
 cut_where_they_part(struct holders_way *way, const struct holders_way *other)
 {
-	char *whole = (char *)(uintptr_t)way->text;
+	OWNED char *whole = (char *)(uintptr_t)way->text;
 	size_t same = 0;
 
 	for (size_t i = 0; whole[i] != '\0' && whole[i] == other->text[i]; i++)
 		same = text_starts(whole + i, STEP) && text_starts(other->text + i, STEP) ? i : same;
 	way->text = memory_printed("%.*s" STEP "...", (int)same, whole);
-	free(whole);
 }
 
 /* Where no way holds half of the samples, those that lead through one container are one: it is what they have in common. */
@@ -302,14 +302,15 @@ static void
 put_found_first(struct holders_line *line)
 {
 	const char *unfinished = way_names[HOLDER_WAY_UNFINISHED];
-	struct holders_way found;
 	size_t i = 0;
 
 	while (i < line->way_count && line->ways[i].kind == unfinished)
 		i++;
 	if (i == line->way_count || line->ways[i].samples < line->samples / 4)
 		return;
-	found = line->ways[i];
+
+	struct holders_way found = line->ways[i];
+
 	memmove(&line->ways[1], &line->ways[0], i * sizeof(line->ways[0]));
 	line->ways[0] = found;
 }
@@ -396,20 +397,12 @@ is_private_now(pid_t pid)
 {
 	static const char wanted[] = "KMEMSHIM_PRIVATE=1";
 	const char *own = getenv("KMEMSHIM_PRIVATE");
-	char name[64];
-	char *line = NULL;
-	size_t room = 0;
-	bool is_found = own != NULL && strcmp(own, "1") == 0;
-	FILE *environment;
 
-	(void)snprintf(name, sizeof(name), "/proc/%d/environ", (int)pid);
-	environment = fopen(name, "re");
-	while (!is_found && environment != NULL && getdelim(&line, &room, '\0', environment) > 0)
-		is_found = strcmp(line, wanted) == 0;
-	free(line);
-	if (environment != NULL)
-		(void)fclose(environment);
-	return is_found;
+	EACH_PART (line, TEXT(64, "/proc/%d/environ", (int)pid), '\0') {
+		if (strcmp(line, wanted) == 0)
+			return true;
+	}
+	return own != NULL && strcmp(own, "1") == 0;
 }
 
 /* Searches while the process stands still. merge() does the rest afterwards. */
@@ -422,11 +415,12 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	struct holder_search search;
 	struct stack_locals locals = { 0 };
 	struct found_ways found = { 0 };
-	bool is_drawn;
 
 	holder_search_begin(look, python, modules, areas, choice->lines, stop_ns, &search);
 	choice->search = &search;
-	is_drawn = live_blocks_visit(look->blocks, draw_block, choice);
+
+	bool is_drawn = live_blocks_visit(look->blocks, draw_block, choice);
+
 	if (is_drawn) {
 		add_samples(&search, choice, &found);
 		holder_search_run(&search, found.nodes, found.count);
@@ -520,20 +514,20 @@ bool
 holders_find_in_core(const char *core, struct model_options *options, uint64_t stop_ns, uint64_t top,
                      struct holders *holders, struct fail *fail)
 {
-	struct model *model;
-	bool is_done;
-
 	options->wants_symbols = true;
 	options->wants_records = true;
-	model = model_load(options, fail);
+
+	struct model *model = model_load(options, fail);
+
 	if (model == NULL)
 		return false;
 	*holders = (struct holders){ .pid = model->processes[0].identity->pid };
-	is_done = model->process_count == 1
-	              ? look_into((pid_t)holders->pid, core, model, stop_ns, top, holders, fail)
-	              : fail_set(fail, EXIT_USAGE,
-	                         COMMAND ": %.600s: there are captures of %zu processes: give that of the core",
-	                         model->argument, model->process_count);
+
+	bool is_done = model->process_count == 1
+	                   ? look_into((pid_t)holders->pid, core, model, stop_ns, top, holders, fail)
+	                   : fail_set(fail, EXIT_USAGE,
+	                              COMMAND ": %.600s: there are captures of %zu processes: give that of the core",
+	                              model->argument, model->process_count);
 	model_free(model);
 	if (is_done)
 		holders->why = memory_text("");
@@ -548,8 +542,6 @@ holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, u
 {
 	char path[RUNNING_CAPTURE_PATH_BYTES];
 	int fd = running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
-	struct model *model;
-	bool is_done;
 
 	if (fd < 0)
 		return false;
@@ -557,11 +549,15 @@ holders_find(const char *pid, struct model_options *options, uint64_t stop_ns, u
 	options->capture = path;
 	options->wants_symbols = true;
 	options->wants_records = true;
-	model = model_load(options, fail);
+
+	struct model *model = model_load(options, fail);
+
 	if (model == NULL)
 		return access(path, F_OK) != 0 ? process_look_refuse_other(COMMAND, (pid_t)strtoul(pid, NULL, 10), fail)
 		                               : false;
-	is_done = holders_find_in(pid, model, stop_ns, top, holders, fail);
+
+	bool is_done = holders_find_in(pid, model, stop_ns, top, holders, fail);
+
 	model_free(model);
 	return is_done;
 }

@@ -13,6 +13,8 @@
 #include "analysis/rank.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/read_each.h"
+#include "base/regular_file.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "capture/capture_holders.h"
@@ -53,7 +55,7 @@ write_text(const struct holders *holders, size_t ways_max, char **text)
 static void
 keep(int fd, const struct holders *holders)
 {
-	struct kmem_holders *look = memory_zeroed(1, sizeof(*look));
+	OWNED struct kmem_holders *look = memory_zeroed(1, sizeof(*look));
 	size_t ways = HOLDERS_SAMPLES;
 	char *text;
 	size_t bytes = write_text(holders, ways, &text);
@@ -72,7 +74,6 @@ keep(int fd, const struct holders *holders)
 		(void)capture_holders_write(fd, look);
 	}
 	free(text);
-	free(look);
 }
 
 /* 0 where it cannot be read. */
@@ -80,16 +81,9 @@ static uint64_t
 file_bytes_of(const char *pid)
 {
 	unsigned long long file_pages = 0;
-	char path[64];
-	FILE *statm;
 
-	(void)snprintf(path, sizeof(path), "/proc/%.20s/statm", pid);
-	statm = fopen(path, "re");
-	if (statm == NULL)
-		return 0;
-	if (fscanf(statm, "%*u %*u %llu", &file_pages) != 1)
-		file_pages = 0;
-	(void)fclose(statm);
+	EACH_LINE (line, TEXT(64, "/proc/%.20s/statm", pid))
+		(void)sscanf(line, "%*u %*u %llu", &file_pages);
 	return file_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -97,7 +91,7 @@ file_bytes_of(const char *pid)
 static uint64_t
 room_of_all(int fd, const char *pid)
 {
-	struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
+	OWNED struct kmem_identity *identity = memory_zeroed(1, sizeof(*identity));
 	uint64_t room = UINT64_MAX;
 
 	if (pread(fd, identity, sizeof(*identity), offsetof(struct kmem_header, identity)) == (ssize_t)sizeof(*identity)) {
@@ -105,7 +99,6 @@ room_of_all(int fd, const char *pid)
 		identity->limit_path[sizeof(identity->limit_path) - 1] = '\0';
 		room = kill_counters_room_of_all(identity, file_bytes_of(pid));
 	}
-	free(identity);
 	return room;
 }
 
@@ -133,14 +126,12 @@ why_text(const char *said)
 {
 	static const char own[] = "--stop";
 	const char *at = strstr(said, own);
-	char *text;
 
 	if (text_starts(said, COMMAND ": "))
 		said += strlen(COMMAND ": ");
 	if (at == NULL)
 		return memory_text(said);
-	text = memory_printed("%.*s--holders-stop%s", (int)(at - said), said, at + strlen(own));
-	return text;
+	return memory_printed("%.*s--holders-stop%s", (int)(at - said), said, at + strlen(own));
 }
 
 /* Has a line that grows, or that is too short to judge and kept all, more than so much? */
@@ -221,7 +212,7 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 	struct model_options options = { .capture = path, .wants_records = true };
 	struct holders now = { 0 };
 	struct fail fail;
-	int fd = running_capture_open(COMMAND, pid, O_RDWR, path, &fail);
+	OWNED_FILE int fd = running_capture_open(COMMAND, pid, O_RDWR, path, &fail);
 	uint64_t room_bytes = fd >= 0 ? room_of_all(fd, pid) : UINT64_MAX;
 	uint64_t limit_bytes = leak_limit_bytes;
 	bool has_room = leak_limit_bytes == 0 || room_bytes >= NEEDED_OF_ALL_BYTES; // of a guard it is said why not
@@ -247,6 +238,4 @@ holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns)
 			look(fd, pid, model, &now, room_bytes, stop_ns != 0 ? stop_ns : PROCESS_LOOK_NS);
 	}
 	model_free(model);
-	if (fd >= 0)
-		(void)close(fd);
 }

@@ -167,8 +167,8 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 {
 	uint64_t nodes = process_memory_word(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 0));
 	uint32_t root = process_memory_half(blocks->memory, place_of(signs, KMEM_TABLE_RANGES, 1));
-	bool *is_seen = memory_zeroed(RANGE_NODES_MAX, sizeof(*is_seen));
-	uint32_t *stack = NULL;
+	OWNED bool *is_seen = memory_zeroed(RANGE_NODES_MAX, sizeof(*is_seen));
+	OWNED uint32_t *stack = NULL;
 	size_t room = 0;
 	size_t depth = 0;
 
@@ -192,8 +192,6 @@ read_mapped(struct live_blocks *blocks, const struct signs *signs)
 		if (node.right != 0)
 			stack[depth++] = node.right;
 	}
-	free(stack);
-	free(is_seen);
 	sort_ranges(&blocks->mapped);
 }
 
@@ -637,7 +635,6 @@ bool
 live_blocks_mark(struct live_blocks *blocks, const struct live_block *block)
 {
 	uint64_t bit;
-	uint64_t *bits;
 
 	if (live_blocks_is_marked(blocks, block))
 		return false;
@@ -645,7 +642,9 @@ live_blocks_mark(struct live_blocks *blocks, const struct live_block *block)
 		blocks->extras[block->extra - 1].is_marked = true;
 		return true;
 	}
-	bits = bits_of(leaf_of(blocks, block)->marks, block->addr, &bit);
+
+	uint64_t *bits = bits_of(leaf_of(blocks, block)->marks, block->addr, &bit);
+
 	*bits |= bit;
 	return true;
 }
@@ -667,12 +666,13 @@ void
 live_blocks_unlist(struct live_blocks *blocks, const struct live_block *block)
 {
 	uint64_t bit;
-	uint64_t *bits;
 
 	if (block->extra != 0) {
 		blocks->extras[block->extra - 1].is_gone = true;
 		return;
 	}
-	bits = bits_of(leaf_of(blocks, block)->starts, block->addr, &bit);
+
+	uint64_t *bits = bits_of(leaf_of(blocks, block)->starts, block->addr, &bit);
+
 	*bits &= ~bit;
 }

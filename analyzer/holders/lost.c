@@ -145,7 +145,6 @@ find(const char *pid, struct stopped_process *process, struct model_options *opt
 	bool is_ours = process != NULL; // and ended in its capture already
 	int fd = is_ours ? -1 : running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
 	struct reachability found;
-	struct model *model;
 
 	*lost = (struct lost){ .pid = (uint32_t)strtoul(pid, NULL, 10), .all = { "", "", "", 0, 0, 0, 0, 0, 0, 0 } };
 	if (is_ours ? !running_capture_path(COMMAND, pid, path, fail) : fd < 0) {
@@ -162,7 +161,9 @@ find(const char *pid, struct stopped_process *process, struct model_options *opt
 	options->capture = path;
 	options->wants_symbols = true;
 	options->wants_records = true;
-	model = model_load(options, fail);
+
+	struct model *model = model_load(options, fail);
+
 	if (model != NULL)
 		sum_up(model, &found, lost);
 	else if (access(path, F_OK) != 0)
@@ -183,15 +184,14 @@ lost_at_exit(char *const *arguments, struct model_options *options, uint64_t sto
              struct fail *fail)
 {
 	struct stopped_process process;
-	char text[24];
-	bool is_done;
 	pid_t pid;
 
 	*status = -1;
 	if (!exit_watch_start(COMMAND, arguments, &pid, fail) || !exit_watch_wait(COMMAND, pid, &process, status, fail))
 		return false;
-	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	is_done = find(text, &process, options, stop_ns, lost, fail);
+
+	bool is_done = find(TEXT(24, "%d", (int)pid), &process, options, stop_ns, lost, fail);
+
 	while (waitpid(pid, status, __WALL) < 0 && errno == EINTR)
 		continue;
 	return is_done;

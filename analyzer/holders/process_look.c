@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/items.h"
+#include "base/memory.h"
 #include "capture/capture_memory.h"
 #include "holders/core_file.h"
 
@@ -15,13 +16,10 @@
 static uint64_t
 program_addr(pid_t pid)
 {
-	char name[64];
 	unsigned long pair[2];
 	uint64_t found = 0;
-	FILE *vector;
+	FILE *vector = fopen(TEXT(64, "/proc/%d/auxv", (int)pid), "re");
 
-	(void)snprintf(name, sizeof(name), "/proc/%d/auxv", (int)pid);
-	vector = fopen(name, "re");
 	while (vector != NULL && fread(pair, sizeof(pair), 1, vector) == 1) {
 		if (pair[0] == AT_ENTRY)
 			found = pair[1];
@@ -85,10 +83,10 @@ static bool
 open_stopped(const char *command, const struct stopped_process *process, const char *capture, uint64_t wait_ns,
              struct process_look *look, struct fail *fail)
 {
-	bool is_open;
-
 	*look = (struct process_look){ .process = *process, .program_addr = program_addr(process->pid) };
-	is_open = process_memory_open(command, process->pid, &look->memory, fail);
+
+	bool is_open = process_memory_open(command, process->pid, &look->memory, fail);
+
 	if (is_open && capture != NULL && !has_mapped(&look->memory, capture))
 		is_open = process_look_refuse_other(command, process->pid, fail);
 	return read_blocks(command, is_open, wait_ns, look, fail);

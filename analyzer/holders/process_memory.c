@@ -12,12 +12,12 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/read_each.h"
 #include "base/text_clean.h"
 
 #define CACHE_PAGES (PROCESS_MEMORY_CACHE_BYTES / PROCESS_MEMORY_PAGE)
 #define PAGEMAP_WORDS 4096u // that are read at once
 #define PAGEMAP_IS_THERE (UINT64_C(3) << 62)
-#define MAPS_LINE_BYTES 8192
 
 struct memory_page {
 	uint64_t addr; // of it, + 1; 0 = none
@@ -52,13 +52,14 @@ live_fetch_pages(void *context, const uint64_t *addrs, unsigned char *const *to,
 	const struct live *live = context;
 	struct iovec here[PROCESS_MEMORY_AHEAD];
 	struct iovec there[PROCESS_MEMORY_AHEAD];
-	ssize_t got;
 
 	for (size_t i = 0; i < count; i++) {
 		here[i] = (struct iovec){ to[i], PROCESS_MEMORY_PAGE };
 		there[i] = (struct iovec){ (void *)(uintptr_t)addrs[i], PROCESS_MEMORY_PAGE };
 	}
-	got = process_vm_readv(live->pid, here, count, there, count, 0);
+
+	ssize_t got = process_vm_readv(live->pid, here, count, there, count, 0);
+
 	return got > 0 ? (size_t)got / PROCESS_MEMORY_PAGE : 0;
 }
 
@@ -106,7 +107,6 @@ read_region(char *line, struct memory_region *region)
 
 	if (sscanf(line, "%lx-%lx %7s %lx %*s %*s %n", &start, &end, flags, &offset, &path) < 4 || path == 0)
 		return false;
-	line[strcspn(line, "\n")] = '\0';
 	*region = (struct memory_region){
 		.start = start,
 		.end = end,
@@ -123,21 +123,13 @@ read_region(char *line, struct memory_region *region)
 static bool
 read_regions(pid_t pid, struct process_memory *memory)
 {
-	char name[64];
-	char line[MAPS_LINE_BYTES];
 	size_t room = 0;
-	FILE *maps;
 
-	(void)snprintf(name, sizeof(name), "/proc/%d/maps", (int)pid);
-	maps = fopen(name, "re");
-	if (maps == NULL)
-		return false;
-	while (fgets(line, sizeof(line), maps) != NULL) {
+	EACH_LINE (line, TEXT(64, "/proc/%d/maps", (int)pid)) {
 		memory->regions = memory_grown(memory->regions, &room, memory->region_count + 1, sizeof(*memory->regions));
 		if (read_region(line, &memory->regions[memory->region_count]))
 			memory->region_count++;
 	}
-	(void)fclose(maps);
 	return memory->region_count != 0;
 }
 
@@ -145,14 +137,12 @@ bool
 process_memory_open(const char *command, pid_t pid, struct process_memory *memory, struct fail *fail)
 {
 	struct live *live = memory_zeroed(1, sizeof(*live));
-	char name[64];
 
 	*memory = (struct process_memory){
 		.fetch = live_fetch, .fetch_pages = live_fetch_pages, .present = live_present, .context = live
 	};
-	(void)snprintf(name, sizeof(name), "/proc/%d/pagemap", (int)pid);
 	live->pid = pid;
-	live->pagemap = open(name, O_RDONLY | O_CLOEXEC);
+	live->pagemap = open(TEXT(64, "/proc/%d/pagemap", (int)pid), O_RDONLY | O_CLOEXEC);
 	if (read_regions(pid, memory))
 		return true;
 	process_memory_close(memory);
@@ -162,7 +152,7 @@ process_memory_open(const char *command, pid_t pid, struct process_memory *memor
 void
 process_memory_close(struct process_memory *memory)
 {
-	struct live *live = memory->fetch == live_fetch ? memory->context : NULL;
+	OWNED struct live *live = memory->fetch == live_fetch ? memory->context : NULL;
 
 	if (live != NULL && live->pagemap >= 0)
 		(void)close(live->pagemap);
@@ -170,7 +160,6 @@ process_memory_close(struct process_memory *memory)
 		free((void *)(uintptr_t)memory->regions[i].path);
 	if (live != NULL)
 		free(memory->regions);
-	free(live);
 	free(memory->pages);
 	free(memory->piece);
 	data_pages_free(&memory->data);
@@ -214,7 +203,6 @@ process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, size_
 	uint64_t starts[PROCESS_MEMORY_AHEAD];
 	unsigned char *to[PROCESS_MEMORY_AHEAD];
 	size_t wanted = 0;
-	size_t whole;
 
 	for (size_t i = 0; memory->fetch_pages != NULL && i < count; i++) {
 		uint64_t start = addrs[i] & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1);
@@ -227,7 +215,9 @@ process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, size_
 		to[wanted] = page->content;
 		starts[wanted++] = start;
 	}
-	whole = wanted != 0 ? memory->fetch_pages(memory->context, starts, to, wanted) : 0;
+
+	size_t whole = wanted != 0 ? memory->fetch_pages(memory->context, starts, to, wanted) : 0;
+
 	for (size_t i = whole; i < wanted; i++)
 		place_of(memory, starts[i])->addr = 0;
 }
@@ -364,13 +354,14 @@ scan_run(struct process_memory *memory, uint64_t start, uint64_t end, struct wor
 
 	while (start < end) {
 		uint64_t until = end - start < PROCESS_MEMORY_PIECE ? end : start + PROCESS_MEMORY_PIECE;
-		size_t got;
 
 		if (may_skip && memory->data.chunks != NULL && is_data(memory, start, until, &until)) {
 			start = until;
 			continue;
 		}
-		got = memory->fetch(memory->context, start, memory->piece, until - start);
+
+		size_t got = memory->fetch(memory->context, start, memory->piece, until - start);
+
 		memory->scanned_bytes += got;
 		if (may_skip)
 			is_ended = !scan_pages(memory, got / 8 * 8, start, wanted, visitor, context);

@@ -52,21 +52,21 @@ python_objects_string(struct python_objects *python, uint64_t addr, char *text, 
 {
 	const struct python_shape *shape = python->shape;
 	const struct python_type *type = addr != 0 ? python_objects_type(python, OBJECT(addr + 8)) : NULL;
-	uint64_t length;
-	uint32_t state;
-	uint32_t width;
 	size_t used = 0;
-	uint64_t data;
 
 	text[0] = '\0';
 	if (type == NULL || strcmp(type->name, "str") != 0)
 		return false;
-	length = WORD(addr + 16);
-	state = HALF(addr + 32) >> (python->shift != 0 && shape->version >= 0x030e ? 6 : 0);
-	width = state >> 2 & 7;
+
+	uint64_t length = WORD(addr + 16);
+	uint32_t state = HALF(addr + 32) >> (python->shift != 0 && shape->version >= 0x030e ? 6 : 0);
+	uint32_t width = state >> 2 & 7;
+
 	if ((state >> 5 & 1) == 0 || (width != 1 && width != 2 && width != 4)) // not compact
 		return false;
-	data = addr + ((state >> 6 & 1) != 0 ? shape->string_ascii : shape->string_data);
+
+	uint64_t data = addr + ((state >> 6 & 1) != 0 ? shape->string_ascii : shape->string_data);
+
 	for (uint64_t i = 0; i < length; i++) {
 		uint32_t character = 0;
 
@@ -129,7 +129,6 @@ bool
 python_objects_keys(struct python_objects *python, uint64_t addr, struct python_keys *keys)
 {
 	uint64_t size;
-	uint64_t width;
 
 	if (addr < PROCESS_MEMORY_PAGE || addr % 8 != 0)
 		return false;
@@ -151,7 +150,9 @@ python_objects_keys(struct python_objects *python, uint64_t addr, struct python_
 	keys->count = WORD(addr + 32);
 	if (size == 0 || (size & (size - 1)) != 0 || size > KEYS_MAX || keys->count > size)
 		return false;
-	width = size <= 0xff ? 1 : size <= 0xffff ? 2 : size <= UINT32_MAX ? 4 : 8;
+
+	uint64_t width = size <= 0xff ? 1 : size <= 0xffff ? 2 : size <= UINT32_MAX ? 4 : 8;
+
 	keys->first = addr + 40 + size * width;
 	keys->step = 24;
 	keys->key_offset = 8;

@@ -320,11 +320,12 @@ python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes,
 	*object = (struct python_object){ 0, NULL };
 	for (size_t i = 0; python->shape != NULL && i < COUNT_OF(prefixes); i++) {
 		uint64_t addr = start + prefixes[i];
-		struct python_type *type;
 
 		if (prefixes[i] + 16 > bytes)
 			continue;
-		type = python_objects_type(python, OBJECT(addr + 8));
+
+		struct python_type *type = python_objects_type(python, OBJECT(addr + 8));
+
 		if (type == NULL || type->prefix_bytes != prefixes[i] || !is_count(python, counted(python, addr)))
 			continue;
 		/* Texts and numbers may be smaller than their type says. */
@@ -343,11 +344,12 @@ python_objects_released(struct python_objects *python, uint64_t start, uint64_t 
 
 	for (size_t i = 0; python->shape != NULL && i < COUNT_OF(prefixes); i++) {
 		uint64_t addr = start + prefixes[i];
-		const struct python_type *type;
 
 		if (prefixes[i] + 16 > bytes || counted(python, addr) != 0)
 			continue;
-		type = python_objects_type(python, OBJECT(addr + 8));
+
+		const struct python_type *type = python_objects_type(python, OBJECT(addr + 8));
+
 		if (type != NULL && type->prefix_bytes == prefixes[i] && prefixes[i] + type->basic_bytes <= bytes)
 			return type;
 	}
@@ -396,23 +398,23 @@ read_pool(struct python_objects *python, struct python_pool *pool, uint64_t base
 enum python_small
 python_objects_small(struct python_objects *python, uint64_t addr, struct address_range *block)
 {
-	struct python_pool *pool;
-	uint64_t base;
-	uint64_t start;
-
 	if (python->shape == NULL || python->shift != 0) // free-threaded: each has a record
 		return PYTHON_NOT_SMALL;
 	if (python->pools == NULL)
 		python->pools = memory_zeroed(POOLS_KEPT, sizeof(*python->pools));
-	base = addr & ~(uint64_t)(python->shape->pool_bytes - 1);
-	pool = &python->pools[base / python->shape->pool_bytes % POOLS_KEPT];
+
+	uint64_t base = addr & ~(uint64_t)(python->shape->pool_bytes - 1);
+	struct python_pool *pool = &python->pools[base / python->shape->pool_bytes % POOLS_KEPT];
+
 	if (pool->base != base + 1)
 		read_pool(python, pool, base);
 	if (!pool->is_pool)
 		return PYTHON_NOT_SMALL;
 	if (addr < base + POOL_HEADER)
 		return PYTHON_SMALL_FREE;
-	start = POOL_HEADER + (addr - base - POOL_HEADER) / pool->block_bytes * pool->block_bytes;
+
+	uint64_t start = POOL_HEADER + (addr - base - POOL_HEADER) / pool->block_bytes * pool->block_bytes;
+
 	if (start >= pool->end || (pool->free[start / 16 / 64] & UINT64_C(1) << start / 16 % 64) != 0)
 		return PYTHON_SMALL_FREE;
 	*block = (struct address_range){ base + start, base + start + pool->block_bytes };

@@ -98,7 +98,6 @@ say_left_out(const struct holders *holders, FILE *stream)
 void
 holders_render_text(const struct holders *holders, FILE *stream)
 {
-
 	if (holders->why[0] != '\0') {
 		(void)fprintf(stream, "process %u was not examined: %s\n", holders->pid, holders->why);
 		return;

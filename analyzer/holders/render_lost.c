@@ -69,7 +69,6 @@ is_chance(const struct lost_line *line)
 static void
 say_rest(const struct lost *lost, FILE *stream)
 {
-
 	(void)fprintf(stream, "still reachable: %s in %s block%s\n", UNITS_BYTES(lost->all.reachable_bytes),
 	              UNITS_COUNT(lost->all.reachable_blocks), lost->all.reachable_blocks == 1 ? "" : "s");
 	(void)fprintf(stream, "the program stood still for %.3f s, while %s were read\n", (double)lost->stopped_us / 1e6,

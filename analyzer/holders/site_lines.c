@@ -48,8 +48,8 @@ void
 site_lines_make(const struct model *model, bool has_objects, struct site_lines *lines)
 {
 	const struct model_process *process = &model->processes[0];
-	struct by_place *sorted = memory_zeroed(model->site_count, sizeof(*sorted));
-	uint32_t *of_site = memory_zeroed(model->site_count, sizeof(*of_site));
+	OWNED struct by_place *sorted = memory_zeroed(model->site_count, sizeof(*sorted));
+	OWNED uint32_t *of_site = memory_zeroed(model->site_count, sizeof(*of_site));
 
 	*lines = (struct site_lines){ .count = 1 };
 	lines->lines = memory_zeroed(model->site_count + 1, sizeof(*lines->lines));
@@ -58,13 +58,14 @@ site_lines_make(const struct model *model, bool has_objects, struct site_lines *
 	SORT(sorted, model->site_count, compare);
 	for (size_t i = 0; i < model->site_count; i++) {
 		const struct model_site *site = sorted[i].site;
-		struct site_line *line;
 
 		if (!is_counted(model, site, has_objects))
 			continue;
 		if (!is_of_line(&sorted[i], &lines->lines[lines->count - 1]))
 			lines->lines[lines->count++] = (struct site_line){ .site = site, .is_estimated = sorted[i].is_sampled };
-		line = &lines->lines[lines->count - 1];
+
+		struct site_line *line = &lines->lines[lines->count - 1];
+
 		line->live_bytes += site->live_bytes;
 		line->live_count += site->live_count;
 		if (site->import != NULL && site->import[0] != '\0') // "" is no import that is known
@@ -78,8 +79,6 @@ site_lines_make(const struct model *model, bool has_objects, struct site_lines *
 		if (process->record_sites[i] != 0)
 			lines->of_record[i] = of_site[process->record_sites[i] - 1];
 	}
-	free(sorted);
-	free(of_site);
 }
 
 void

@@ -7,7 +7,7 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <stdio.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -18,7 +18,7 @@
 #include "base/clock.h"
 #include "base/items.h"
 #include "base/memory.h"
-#include "base/text_start.h"
+#include "base/read_each.h"
 #include "capture/process_alive.h"
 
 #define POLL_NS 50000
@@ -26,39 +26,17 @@
 
 unsigned stopped_process_grace_s = 10;
 
-/* A number in /proc/PID/status; 0 when it is not there. */
-static unsigned long
-status_number(pid_t pid, const char *field)
-{
-	char name[64];
-	char line[256];
-	unsigned long number = 0;
-	FILE *status;
-
-	(void)snprintf(name, sizeof(name), "/proc/%d/status", (int)pid);
-	status = fopen(name, "re");
-	while (status != NULL && fgets(line, sizeof(line), status) != NULL) {
-		if (text_starts(line, field))
-			number = strtoul(line + strlen(field), NULL, 10);
-	}
-	if (status != NULL)
-		(void)fclose(status);
-	return number;
-}
-
 static bool
 refuse(const char *command, pid_t pid, int error, struct fail *fail)
 {
-	unsigned long tracer = status_number(pid, "TracerPid:");
-	char text[24];
+	uint64_t tracer = read_number(TEXT(64, "/proc/%d/status", (int)pid), "TracerPid:");
 
-	(void)snprintf(text, sizeof(text), "%d", (int)pid);
-	if (error == ESRCH || process_is_dead(text))
+	if (error == ESRCH || process_is_dead(TEXT(24, "%d", (int)pid)))
 		return fail_set(fail, EXIT_USAGE, "%s: process %d is gone", command, (int)pid);
-	if (tracer != 0)
+	if (tracer != 0 && tracer != UINT64_MAX)
 		return fail_set(fail, EXIT_USAGE,
-		                "%s: process %d is traced by process %lu already, perhaps a debugger: end that first", command,
-		                (int)pid, tracer);
+		                "%s: process %d is traced by process %" PRIu64 " already, perhaps a debugger: end that first",
+		                command, (int)pid, tracer);
 	return fail_set(fail, EXIT_USAGE,
 	                "%s: process %d may not be looked at (ptrace: %s): run this as root, or as its user with "
 	                "/proc/sys/kernel/yama/ptrace_scope at 0; a container needs the capability SYS_PTRACE",
@@ -97,19 +75,16 @@ wait_until_still(struct stopped_thread *thread, uint64_t deadline_ns)
 static bool
 seize_new(struct stopped_process *process, size_t *added)
 {
-	char name[64];
-	struct dirent *entry;
-	DIR *tasks;
+	DIR *tasks = opendir(TEXT(64, "/proc/%d/task", (int)process->pid));
+	const char *name;
 
 	*added = 0;
-	(void)snprintf(name, sizeof(name), "/proc/%d/task", (int)process->pid);
-	tasks = opendir(name);
 	if (tasks == NULL) {
 		errno = errno == ENOENT ? ESRCH : errno;
 		return false;
 	}
-	while ((entry = readdir(tasks)) != NULL) {
-		pid_t number = (pid_t)strtol(entry->d_name, NULL, 10);
+	while ((name = read_names_next(tasks)) != NULL) {
+		pid_t number = (pid_t)strtol(name, NULL, 10);
 
 		if (number <= 0 || is_known(process, number))
 			continue;

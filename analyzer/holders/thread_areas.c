@@ -85,16 +85,17 @@ static uint64_t
 start_in(const struct search *search, const struct stopped_thread *thread, uint64_t number, uint64_t since,
          uint64_t offset)
 {
-	uint64_t table;
-	uint64_t start;
-
 	if (offset != 0 && offset < UINT64_MAX - 1) // as the loader has it, in static memory
 		return MACHINE_THREAD_LOCAL_IS_BELOW ? thread->thread_addr - offset : thread->thread_addr + offset;
-	table = process_memory_word(search->memory, thread->thread_addr + MACHINE_THREAD_TABLE);
+
+	uint64_t table = process_memory_word(search->memory, thread->thread_addr + MACHINE_THREAD_TABLE);
+
 	if (table == 0 || process_memory_word(search->memory, table - ENTRY_BYTES) < number ||
 	    process_memory_word(search->memory, table) < since)
 		return 0;
-	start = process_memory_word(search->memory, table + number * ENTRY_BYTES);
+
+	uint64_t start = process_memory_word(search->memory, table + number * ENTRY_BYTES);
+
 	return start != UINT64_MAX ? start : 0;
 }
 
@@ -127,10 +128,11 @@ thread_areas_find(struct process_memory *memory, const struct stopped_process *p
 	struct search search = { .memory = memory, .process = process, .modules = modules, .areas = areas };
 	uint64_t number = 0;
 	uint64_t list_at;
-	uint64_t list;
 
 	*areas = (struct thread_areas){ 0 };
-	list = symbol_of(&search, loaders, "_rtld_global");
+
+	uint64_t list = symbol_of(&search, loaders, "_rtld_global");
+
 	if (list == 0 || !offset_of(&search, "_thread_db_rtld_global__dl_tls_dtv_slotinfo_list", &list_at) ||
 	    !offset_of(&search, "_thread_db_link_map_l_tls_offset", &search.offset_at))
 		return;

@@ -25,6 +25,7 @@
 #include "base/json_write.h"
 #include "base/make_folders.h"
 #include "base/memory.h"
+#include "base/read_each.h"
 #include "base/regular_file.h"
 
 #define FOLDER_MODE 0700 // texts of cells are the user's alone
@@ -97,31 +98,28 @@ write_time(char text[32], const char *format)
 static bool
 write_life(const struct kernel_life *life, const struct kernel_end *end)
 {
-	char *text;
+	OWNED char *text = NULL;
 	size_t bytes;
 	struct json_write json = { .stream = memory_stream(&text, &bytes), .inline_depth = 1 };
-	bool is_written;
 	char ended[32];
 
-	json_write_open(&json, NULL, '{');
-	json_write_number(&json, "schema", 1);
-	json_write_text(&json, "started", life->started);
-	json_write_text(&json, "connection_file", life->connection);
-	json_write_text(&json, "notebook", life->notebook);
-	if (end != NULL) {
-		write_time(ended, "%Y-%m-%dT%H:%M:%SZ");
-		json_write_text(&json, "ended", ended);
-		json_write_bool(&json, "is_death", end->is_death);
-		json_write_signed(&json, "exit_status", end->exit_status);
-		json_write_signed(&json, "signal", end->signal);
-		json_write_text(&json, "cause", end->cause);
+	JSON_IN (&json, NULL, '{') {
+		json_write_number(&json, "schema", 1);
+		json_write_text(&json, "started", life->started);
+		json_write_text(&json, "connection_file", life->connection);
+		json_write_text(&json, "notebook", life->notebook);
+		if (end != NULL) {
+			write_time(ended, "%Y-%m-%dT%H:%M:%SZ");
+			json_write_text(&json, "ended", ended);
+			json_write_bool(&json, "is_death", end->is_death);
+			json_write_signed(&json, "exit_status", end->exit_status);
+			json_write_signed(&json, "signal", end->signal);
+			json_write_text(&json, "cause", end->cause);
+		}
 	}
-	json_write_close(&json, '}');
 	memory_stream_close(json.stream);
 	/* In place: the lock is on this file, so no other one may take its name. */
-	is_written = pwrite(life->file, text, bytes, 0) == (ssize_t)bytes && ftruncate(life->file, (off_t)bytes) == 0;
-	free(text);
-	return is_written;
+	return pwrite(life->file, text, bytes, 0) == (ssize_t)bytes && ftruncate(life->file, (off_t)bytes) == 0;
 }
 
 static int
@@ -190,10 +188,8 @@ kernel_life_begin(struct kernel_life *life, const char *home, char *const *argum
 {
 	const char *notebook = getenv("JPY_SESSION_NAME");
 	char path[PATH_MAX + sizeof(new_name)];
-	char name[PATH_MAX + sizeof(life_name)];
 	char real[PATH_MAX];
 	char seconds[32];
-	char stamp[STAMP_BYTES];
 	struct timespec now;
 
 	*life = (struct kernel_life){ .file = -1 };
@@ -202,7 +198,7 @@ kernel_life_begin(struct kernel_life *life, const char *home, char *const *argum
 	write_time(life->started, "%Y-%m-%dT%H:%M:%SZ");
 	write_time(seconds, "%Y%m%dT%H%M%S");
 	(void)clock_gettime(CLOCK_REALTIME, &now);
-	(void)snprintf(stamp, sizeof(stamp), "%s.%06ld", seconds, now.tv_nsec / 1000);
+	char *stamp = TEXT(STAMP_BYTES, "%s.%06ld", seconds, now.tv_nsec / 1000);
 	if (!make_folders(home, FOLDER_MODE) || realpath(home, real) == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", home,
 		                strerror(errno));
@@ -211,7 +207,7 @@ kernel_life_begin(struct kernel_life *life, const char *home, char *const *argum
 	    (int)sizeof(life->folder))
 		return fail_set(fail, EXIT_USAGE, "%.200s...: the path is too long", real);
 	(void)snprintf(path, sizeof(path), "%s/%s", life->folder, new_name);
-	(void)snprintf(name, sizeof(name), "%s/%s", life->folder, life_name);
+	const char *name = TEXT(PATH_MAX + sizeof(life_name), "%s/%s", life->folder, life_name);
 	if (mkdir(life->folder, FOLDER_MODE) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", life->folder,
 		                strerror(errno));
@@ -251,19 +247,19 @@ take_text(const json_t *root, const char *name, char *to, size_t room)
 static enum life_state
 read_life(const char *home, const char *name, struct kernel_life *life)
 {
-	char path[2 * PATH_MAX];
 	enum life_state state;
 	struct fail fail;
-	json_t *root;
 
 	*life = (struct kernel_life){ .file = -1 };
 	(void)snprintf(life->folder, sizeof(life->folder), "%.2000s/%.1000s", home, name);
-	(void)snprintf(path, sizeof(path), "%s/%s", life->folder, life_name);
+	const char *path = TEXT(2 * PATH_MAX, "%s/%s", life->folder, life_name);
+
 	life->file = regular_file_open(path, O_RDWR | O_NOFOLLOW, NULL);
 	if (life->file < 0)
 		return LIFE_UNREADABLE;
 
-	root = json_read_file(dup(life->file), path, &fail);
+	json_t *root = json_read_file(dup(life->file), path, &fail);
+
 	take_text(root, "connection_file", life->connection, sizeof(life->connection));
 	take_text(root, "notebook", life->notebook, sizeof(life->notebook));
 	take_text(root, "started", life->started, sizeof(life->started));
@@ -303,13 +299,18 @@ is_own(const struct kernel_life *life, const char *name)
 	return slash != NULL && strcmp(slash + 1, name) == 0;
 }
 
+static bool
+was_told(const struct kernel_life *life)
+{
+	return access(TEXT(PATH_MAX + sizeof(told_name), "%s/%s", life->folder, told_name), F_OK) == 0;
+}
+
 enum kernel_past
 kernel_life_previous(const struct kernel_life *life, const char *home, struct kernel_life *previous)
 {
 	struct dirent **lives;
 	size_t count = list_lives(home, &lives);
 	size_t at = 0;
-	char told[PATH_MAX + sizeof(told_name)];
 	enum life_state state;
 
 	while (at < count && !is_own(life, lives[at]->d_name))
@@ -322,8 +323,7 @@ kernel_life_previous(const struct kernel_life *life, const char *home, struct ke
 	free_lives(lives, count);
 	if (state == LIFE_CUT_OFF)
 		return KERNEL_PAST_UNKNOWN;
-	(void)snprintf(told, sizeof(told), "%s/%s", previous->folder, told_name);
-	return state == LIFE_DIED && access(told, F_OK) != 0 ? KERNEL_PAST_DEATH : KERNEL_PAST_NONE;
+	return state == LIFE_DIED && !was_told(previous) ? KERNEL_PAST_DEATH : KERNEL_PAST_NONE;
 }
 
 /* A life's folder holds files only. Links are removed, not followed. */
@@ -332,12 +332,9 @@ remove_life(const char *path)
 {
 	int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *entries = folder >= 0 ? fdopendir(folder) : NULL;
-	const struct dirent *entry;
 
-	while (entries != NULL && (entry = readdir(entries)) != NULL) {
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			(void)unlinkat(folder, entry->d_name, 0);
-	}
+	for (const char *name; entries != NULL && (name = read_names_next(entries)) != NULL;)
+		(void)unlinkat(folder, name, 0);
 	if (entries != NULL)
 		(void)closedir(entries);
 	(void)rmdir(path);
@@ -347,10 +344,7 @@ remove_life(const char *path)
 static bool
 is_to_be_told(const struct kernel_life *life)
 {
-	char told[PATH_MAX + sizeof(told_name)];
-
-	(void)snprintf(told, sizeof(told), "%s/%s", life->folder, told_name);
-	return access(told, F_OK) != 0 && life->connection[0] != '\0' && access(life->connection, F_OK) == 0;
+	return !was_told(life) && life->connection[0] != '\0' && access(life->connection, F_OK) == 0;
 }
 
 void

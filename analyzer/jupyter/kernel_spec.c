@@ -21,6 +21,7 @@
 #include "base/make_folders.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/read_each.h"
 #include "base/regular_file.h"
 #include "jupyter/pyenv.h"
 #include "version.h"
@@ -114,14 +115,13 @@ add_of_user(struct places *places)
 static void
 add_of_environments(struct places *places)
 {
-	struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
+	OWNED struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
 
 	fill_prefixes(prefixes);
 	for (size_t i = 0; i < prefixes->count; i++) {
 		if (strcmp(prefixes->paths[i], "/usr") != 0) // comes last
 			add_place(places, prefixes->paths[i], "/share/jupyter/kernels");
 	}
-	free(prefixes);
 }
 
 static bool
@@ -139,13 +139,12 @@ find_places(void)
 {
 	struct places *places = memory_zeroed(1, sizeof(*places));
 	const char *asked = getenv("JUPYTER_PATH");
-	char *list = memory_text(asked != NULL ? asked : "");
+	OWNED char *list = memory_text(asked != NULL ? asked : "");
 	char *rest = list;
 	const char *path;
 
 	while ((path = strsep(&rest, ":")) != NULL)
 		add_place(places, path, "/kernels");
-	free(list);
 	if (prefers_environment())
 		add_of_environments(places);
 	add_of_user(places);
@@ -168,18 +167,15 @@ kernel_spec_free(struct kernel_spec *spec)
 static bool
 read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struct fail *fail)
 {
-	char path[PATH_MAX + sizeof(file_name) + 1];
-	const json_t *arguments;
-	int file;
-
 	*spec = (struct kernel_spec){ .root = NULL };
 	(void)snprintf(spec->name, sizeof(spec->name), "%s", name);
 	if (snprintf(spec->folder, sizeof(spec->folder), "%s/%s", kernels, name) >= (int)sizeof(spec->folder)) {
 		errno = ENOENT;
 		return false;
 	}
-	(void)snprintf(path, sizeof(path), "%s/%s", spec->folder, file_name);
-	file = regular_file_open(path, O_RDONLY, NULL);
+	const char *path = TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", spec->folder, file_name);
+	int file = regular_file_open(path, O_RDONLY, NULL);
+
 	if (file < 0) {
 		int error = errno;
 
@@ -191,7 +187,9 @@ read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struc
 	errno = 0;
 	if (spec->root == NULL)
 		return false;
-	arguments = json_object_get(spec->root, "argv");
+
+	const json_t *arguments = json_object_get(spec->root, "argv");
+
 	for (size_t i = 0; i < json_array_size(arguments); i++) {
 		if (!json_is_string(json_array_get(arguments, i)))
 			arguments = NULL;
@@ -207,16 +205,11 @@ read_spec(const char *kernels, const char *name, struct kernel_spec *spec, struc
 static void
 find_name(const char *kernels, const char *wanted, char name[NAME_MAX + 1])
 {
-	DIR *entries = opendir(kernels);
-	const struct dirent *entry;
-
 	(void)snprintf(name, NAME_MAX + 1, "%s", wanted);
-	while (entries != NULL && (entry = readdir(entries)) != NULL) {
-		if (strcasecmp(entry->d_name, wanted) == 0)
-			(void)snprintf(name, NAME_MAX + 1, "%s", entry->d_name);
+	EACH_NAME (own, kernels) {
+		if (strcasecmp(own, wanted) == 0)
+			(void)snprintf(name, NAME_MAX + 1, "%s", own);
 	}
-	if (entries != NULL)
-		(void)closedir(entries);
 }
 
 /* The interpreter that is next to a folder of kernels: PREFIX/bin/python of PREFIX/share/jupyter/kernels/NAME. */
@@ -245,7 +238,7 @@ name_interpreter(struct kernel_spec *spec)
 {
 	json_t *arguments = json_object_get(spec->root, "argv");
 	const char *first = json_string_value(json_array_get(arguments, 0));
-	struct places *prefixes;
+	OWNED struct places *prefixes = NULL;
 	char python[PATH_MAX];
 
 	if (strncmp(first, "python", 6) != 0 || first[6 + strspn(first + 6, "0123456789.")] != '\0')
@@ -257,15 +250,13 @@ name_interpreter(struct kernel_spec *spec)
 	prefixes = memory_zeroed(1, sizeof(*prefixes));
 	fill_prefixes(prefixes);
 	for (size_t i = 0; i < prefixes->count; i++) {
-		char program[PATH_MAX + 16];
+		const char *program = TEXT(PATH_MAX + 16, "%s/bin/%s", prefixes->paths[i], first);
 
-		(void)snprintf(program, sizeof(program), "%s/bin/%s", prefixes->paths[i], first);
 		if (access(program, X_OK) == 0) {
 			(void)json_array_set_new(arguments, 0, json_string(program));
 			break;
 		}
 	}
-	free(prefixes);
 }
 
 /* The kernel that Jupyter has without a file: ipykernel of its own environment. */
@@ -274,7 +265,7 @@ make_native(struct kernel_spec *spec)
 {
 	static const char *const patterns[] = { "/lib/python3*/site-packages/ipykernel/__init__.py",
 		                                    "/lib/python3/dist-packages/ipykernel/__init__.py" };
-	struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
+	OWNED struct places *prefixes = memory_zeroed(1, sizeof(*prefixes));
 	bool is_made = false;
 
 	fill_prefixes(prefixes);
@@ -296,14 +287,13 @@ make_native(struct kernel_spec *spec)
 			is_made = spec->root != NULL;
 		}
 	}
-	free(prefixes);
 	return is_made;
 }
 
 bool
 kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
 {
-	struct places *places = find_places();
+	OWNED struct places *places = find_places();
 	bool is_known = false;
 	bool is_found = false;
 
@@ -315,7 +305,6 @@ kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
 		is_known = is_found ||
 		           (errno != ENOENT && errno != ENOTDIR); // one that cannot be read hides others, for Jupyter too
 	}
-	free(places);
 	if (!is_known && strcasecmp(name, native_name) == 0)
 		is_known = is_found = make_native(spec);
 	if (!is_known)
@@ -327,17 +316,15 @@ kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail)
 	return is_found;
 }
 
-/* has_others: also those that are not ours. */
-static size_t
-list(struct kernel_spec **specs, bool has_others)
+struct kernel_specs
+kernel_specs_list(bool has_others)
 {
-	struct places *places = find_places();
+	OWNED struct places *places = find_places();
 	struct kernel_spec native;
 	bool has_native = false;
-	size_t count = 0;
+	struct kernel_specs all = { .count = 0 };
 	size_t room = 0;
 
-	*specs = NULL;
 	for (size_t i = 0; i < places->count; i++) {
 		struct dirent **entries;
 		int entry_count = scandir(places->paths[i], &entries, NULL, alphasort);
@@ -349,7 +336,7 @@ list(struct kernel_spec **specs, bool has_others)
 			if (entries[k]->d_name[0] != '.' && read_spec(places->paths[i], entries[k]->d_name, &spec, &fail)) {
 				has_native = has_native || strcasecmp(spec.name, native_name) == 0;
 				if (has_others || kernel_spec_wraps(&spec) != NULL) {
-					*MEMORY_NEXT(*specs, count, room) = spec;
+					*MEMORY_NEXT(all.specs, all.count, room) = spec;
 				} else {
 					kernel_spec_free(&spec);
 				}
@@ -359,23 +346,18 @@ list(struct kernel_spec **specs, bool has_others)
 		if (entry_count >= 0)
 			free(entries);
 	}
-	free(places);
 	if (has_others && !has_native && make_native(&native)) {
-		*MEMORY_NEXT(*specs, count, room) = native;
+		*MEMORY_NEXT(all.specs, all.count, room) = native;
 	}
-	return count;
+	return all;
 }
 
-size_t
-kernel_spec_list(struct kernel_spec **specs)
+void
+kernel_specs_free(struct kernel_specs *kernels)
 {
-	return list(specs, false);
-}
-
-size_t
-kernel_spec_list_all(struct kernel_spec **specs)
-{
-	return list(specs, true);
+	for (size_t i = 0; i < kernels->count; i++)
+		kernel_spec_free(&kernels->specs[i]);
+	free(kernels->specs);
 }
 
 /* Of ours: /bin/sh -c SCRIPT LAUNCHER run --kernel ... -- PROGRAM ... */
@@ -444,7 +426,6 @@ kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher)
 	json_t *metadata = json_object_get(spec->root, "metadata");
 	const char *title = kernel_spec_title(spec);
 	size_t length = strlen(title);
-	char *new_title;
 
 	for (; *launcher != NULL; launcher++)
 		(void)json_array_append_new(words, json_string(*launcher));
@@ -452,9 +433,10 @@ kernel_spec_wrap(struct kernel_spec *spec, const char *const *launcher)
 	(void)json_object_set_new(spec->root, "argv", words);
 	if (length >= sizeof(suffix) && strcmp(title + length - (sizeof(suffix) - 1), suffix) == 0)
 		length -= sizeof(suffix) - 1;
-	new_title = memory_printed("%.*s (kmemshim)", (int)length, title);
+
+	OWNED char *new_title = memory_printed("%.*s (kmemshim)", (int)length, title);
+
 	(void)json_object_set_new(spec->root, "display_name", json_string(new_title));
-	free(new_title);
 	if (!json_is_object(metadata)) {
 		metadata = json_object();
 		(void)json_object_set_new(spec->root, "metadata", metadata);
@@ -467,17 +449,15 @@ void
 kernel_spec_tell_name(struct kernel_spec *spec, const char *name)
 {
 	const char *title = kernel_spec_title(spec);
-	char *longer = memory_printed("%.*s, %s)", (int)strlen(title) - 1, title, name);
+	OWNED char *longer = memory_printed("%.*s, %s)", (int)strlen(title) - 1, title, name);
 
 	(void)json_object_set_new(spec->root, "display_name", json_string(longer));
-	free(longer);
 }
 
 bool
 kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[PATH_MAX], struct fail *fail)
 {
-	struct places *places = memory_zeroed(1, sizeof(*places));
-	bool is_known;
+	OWNED struct places *places = memory_zeroed(1, sizeof(*places));
 
 	if (place == KERNEL_SPEC_OF_USER)
 		add_of_user(places);
@@ -485,10 +465,11 @@ kernel_spec_place(enum kernel_spec_place place, const char *prefix, char folder[
 		add_of_environments(places);
 	else
 		add_place(places, prefix, "/share/jupyter/kernels");
-	is_known = places->count != 0;
+
+	bool is_known = places->count != 0;
+
 	if (is_known)
 		(void)snprintf(folder, PATH_MAX, "%s", places->paths[0]);
-	free(places);
 	if (is_known)
 		return true;
 	return fail_set(fail, EXIT_USAGE,
@@ -502,47 +483,31 @@ static bool
 copy_file(const char *from, const char *to, struct fail *fail)
 {
 	struct stat status;
-	int file = regular_file_open(from, O_RDONLY, &status);
-	struct output_file *output;
-	char *bytes;
-	ssize_t length;
+	OWNED_FILE int file = regular_file_open(from, O_RDONLY, &status);
 
 	if (file < 0 || status.st_size > PICTURE_MAX_BYTES) {
-		if (file >= 0)
-			(void)close(file);
 		return true; // a kernel without its logo is a kernel
 	}
-	bytes = memory_zeroed((size_t)status.st_size + 1, 1);
-	length = read(file, bytes, (size_t)status.st_size);
-	(void)close(file);
-	output = output_open(to, fail);
+
+	OWNED char *bytes = memory_zeroed((size_t)status.st_size + 1, 1);
+	ssize_t length = read(file, bytes, (size_t)status.st_size);
+
+	struct output_file *output = output_open(to, fail);
+
 	if (output != NULL && length > 0)
 		(void)fwrite(bytes, 1, (size_t)length, output_stream(output));
-	free(bytes);
 	return output != NULL && output_close(output, fail);
 }
 
 static bool
 copy_pictures(const char *from, const char *to, struct fail *fail)
 {
-	struct dirent **entries;
-	int count = from[0] != '\0' ? scandir(from, &entries, NULL, alphasort) : -1;
-	bool is_copied = true;
-
-	for (int i = 0; i < count; i++) {
-		const char *name = entries[i]->d_name;
-		char source[2 * PATH_MAX];
-		char target[2 * PATH_MAX];
-
-		(void)snprintf(source, sizeof(source), "%s/%s", from, name);
-		(void)snprintf(target, sizeof(target), "%s/%s", to, name);
-		if (name[0] != '.' && strcmp(name, file_name) != 0)
-			is_copied = is_copied && copy_file(source, target, fail);
-		free(entries[i]);
+	EACH_NAME (name, from) {
+		if (name[0] != '.' && strcmp(name, file_name) != 0 &&
+		    !copy_file(TEXT(2 * PATH_MAX, "%s/%s", from, name), TEXT(2 * PATH_MAX, "%s/%s", to, name), fail))
+			return false;
 	}
-	if (count >= 0)
-		free(entries);
-	return is_copied;
+	return true;
 }
 
 bool
@@ -550,8 +515,6 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
                   char written[PATH_MAX], struct fail *fail)
 {
 	struct kernel_spec present;
-	char path[PATH_MAX + sizeof(file_name) + 1];
-	struct output_file *output;
 	bool is_there = read_spec(kernels, name, &present, fail);
 	bool is_others = is_there ? kernel_spec_wraps(&present) == NULL : errno != ENOENT;
 
@@ -568,8 +531,9 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
 		                strerror(errno));
 	if (!copy_pictures(spec->folder, written, fail))
 		return false;
-	(void)snprintf(path, sizeof(path), "%s/%s", written, file_name);
-	output = output_open(path, fail);
+
+	struct output_file *output = output_open(TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", written, file_name), fail);
+
 	if (output == NULL)
 		return false;
 	if (json_dumpf(spec->root, output_stream(output), JSON_INDENT(1)) == 0)
@@ -580,19 +544,8 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
 bool
 kernel_spec_remove(const struct kernel_spec *spec, struct fail *fail)
 {
-	struct dirent **entries;
-	int count = scandir(spec->folder, &entries, NULL, alphasort);
-
-	for (int i = 0; i < count; i++) {
-		char path[2 * PATH_MAX];
-
-		(void)snprintf(path, sizeof(path), "%s/%s", spec->folder, entries[i]->d_name);
-		if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0)
-			(void)unlink(path);
-		free(entries[i]);
-	}
-	if (count >= 0)
-		free(entries);
+	EACH_NAME (name, spec->folder)
+		(void)unlink(TEXT(2 * PATH_MAX, "%s/%s", spec->folder, name));
 	return rmdir(spec->folder) == 0 ||
 	       fail_set(fail, EXIT_USAGE, "%s: cannot be removed: %s", spec->folder, strerror(errno));
 }

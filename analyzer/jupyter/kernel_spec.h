@@ -25,11 +25,15 @@ struct kernel_spec {
 /* Finds a kernel where Jupyter would. Where no kernel python3 is on disk, Jupyter makes one from ipykernel; so do we. */
 bool kernel_spec_find(const char *name, struct kernel_spec *spec, struct fail *fail);
 
-/* All that are ours, in the order of Jupyter's folders: of two with one name it takes the first. Freed with kernel_spec_free() and free(). */
-size_t kernel_spec_list(struct kernel_spec **specs);
+struct kernel_specs {
+	struct kernel_spec *specs;
+	size_t count;
+};
 
-/* All kernels, as kernel_spec_list(). */
-size_t kernel_spec_list_all(struct kernel_spec **specs);
+/* All that are ours, or all, in the order of Jupyter's folders: of two with one name it takes the first. What cannot be read is left out. */
+struct kernel_specs kernel_specs_list(bool has_others);
+#define OWNED_KERNELS __attribute__((cleanup(kernel_specs_free))) // before the declaration of a list
+void kernel_specs_free(struct kernel_specs *kernels);
 
 /* May a kernel have this name? Jupyter does not see others. */
 bool kernel_spec_is_name(const char *name);

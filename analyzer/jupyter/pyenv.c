@@ -20,10 +20,11 @@ static bool
 first_word(const char *text, char version[VERSION_BYTES])
 {
 	while (*text != '\0') {
-		size_t length;
 
 		text += strspn(text, " \t\r\n:");
-		length = strcspn(text, " \t\r\n:");
+
+		size_t length = strcspn(text, " \t\r\n:");
+
 		if (*text == '#') {
 			text += strcspn(text, "\n");
 			continue;
@@ -41,16 +42,17 @@ version_in(const char *folder, const char *name, char version[VERSION_BYTES])
 {
 	char path[PATH_MAX];
 	char text[FILE_BYTES];
-	ssize_t length;
-	int file;
 
 	if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
 		return false;
-	file = regular_file_open(path, O_RDONLY, NULL);
+
+	OWNED_FILE int file = regular_file_open(path, O_RDONLY, NULL);
+
 	if (file < 0)
 		return false;
-	length = read(file, text, sizeof(text) - 1);
-	(void)close(file);
+
+	ssize_t length = read(file, text, sizeof(text) - 1);
+
 	text[length > 0 ? length : 0] = '\0';
 	return first_word(text, version);
 }
@@ -89,7 +91,6 @@ pyenv_prefix(const char *root, int length, char prefix[PATH_MAX])
 	char folder[PATH_MAX];
 	struct dirent **entries;
 	bool is_found = false;
-	int count;
 
 	(void)snprintf(folder, sizeof(folder), "%.*s", length, root);
 	if (!(wish != NULL && first_word(wish, version)) && !version_here(version) &&
@@ -99,7 +100,9 @@ pyenv_prefix(const char *root, int length, char prefix[PATH_MAX])
 	    snprintf(folder, sizeof(folder), "%.*s/versions", length, root) >= (int)sizeof(folder))
 		return false;
 	sought = version;
-	count = scandir(folder, &entries, is_sought, versionsort);
+
+	int count = scandir(folder, &entries, is_sought, versionsort);
+
 	sought = NULL;
 	if (count > 0)
 		is_found = snprintf(prefix, PATH_MAX, "%s/%s", folder, entries[count - 1]->d_name) < PATH_MAX;

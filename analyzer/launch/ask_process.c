@@ -5,13 +5,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/regular_file.h"
 #include "capture/running_capture.h"
 #include "kmem_words.h"
 
@@ -51,7 +51,7 @@ ask_process(const char *command, const char *pid, enum ask_what what, const char
 {
 	struct kmem_request request = { .wants = (uint32_t)what };
 	char path[RUNNING_CAPTURE_PATH_BYTES];
-	int fd = running_capture_open(command, pid, O_RDWR, path, fail);
+	OWNED_FILE int fd = running_capture_open(command, pid, O_RDWR, path, fail);
 
 	if (fd < 0)
 		return false;
@@ -59,10 +59,8 @@ ask_process(const char *command, const char *pid, enum ask_what what, const char
 	set_name(&request, name);
 	request.checksum = kmem_request_checksum(&request);
 	if (pwrite(fd, &request, sizeof(request), (off_t)KMEM_REQUEST_OFFSET) != (ssize_t)sizeof(request)) {
-		(void)close(fd);
 		return fail_set(fail, EXIT_CAPTURE, "%s: %s: cannot be written (%s)", command, path, strerror(errno));
 	}
 	*is_done = wait_for(fd, request.number);
-	(void)close(fd);
 	return true;
 }

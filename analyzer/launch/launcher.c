@@ -18,7 +18,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -276,7 +275,6 @@ become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns,
 {
 	char session[40];
 	char number[24];
-	int error;
 
 	for (size_t i = 0; i < SIGNAL_COUNT; i++)
 		(void)sigaction(signals[i].number, &before->signals[i], NULL);
@@ -313,7 +311,9 @@ become_program(const struct launch *launch, pid_t launcher, uint64_t started_ns,
 	}
 	(void)sigprocmask(SIG_SETMASK, &before->mask, NULL);
 	(void)execvp(launch->arguments[0], launch->arguments);
-	error = errno;
+
+	int error = errno;
+
 	(void)!write(error_pipe, &error, sizeof(error));
 	_exit(127);
 }
@@ -349,7 +349,6 @@ launcher_run(struct launch *launch, struct fail *fail)
 	pid_t own_pid = getpid();
 	pid_t parent = getppid();
 	const struct guard_task guard = { launch->folder, launch->guard_action, launch->look, launch->look_stop_ns };
-	char *preload;
 	int pipe_ends[2];
 
 	(void)fflush(NULL);
@@ -357,7 +356,9 @@ launcher_run(struct launch *launch, struct fail *fail)
 	const char *memory = launcher_memory_begin(launch->folder);
 	if (pipe2(pipe_ends, O_CLOEXEC) != 0)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot start it: %s", launch->arguments[0], strerror(errno));
-	preload = launch->shim != NULL ? launcher_preload(launch->shim, !launch->is_trial) : NULL;
+
+	char *preload = launch->shim != NULL ? launcher_preload(launch->shim, !launch->is_trial) : NULL;
+
 	/* Jupyter starts a kernel as the leader of a group, and interrupts the whole group; VS Code does neither. */
 	is_of_group = launch->is_kernel && getpgrp() == getpid();
 	take_signals(&before);

@@ -14,7 +14,6 @@
  */
 #include "launch/launcher_guard.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -29,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/read_each.h"
 #include "kmem_words.h"
 
 #define END "0"        // instead of a pid
@@ -102,17 +102,12 @@ look(const struct guard_task *task, const char *pid, const char *limit)
 static void
 close_inherited(void)
 {
-	DIR *files = opendir("/proc/self/fd");
-	const struct dirent *entry;
+	EACH_NAME (name, "/proc/self/fd") {
+		int file = atoi(name);
 
-	while (files != NULL && (entry = readdir(files)) != NULL) {
-		int file = atoi(entry->d_name);
-
-		if (file > STDERR_FILENO && file != pipe_end && file != dirfd(files))
+		if (file > STDERR_FILENO && file != pipe_end && file != dirfd(name_of))
 			(void)close(file);
 	}
-	if (files != NULL)
-		(void)closedir(files);
 }
 
 /* The launcher was killed: only this process can remove the pipe. */
@@ -182,14 +177,15 @@ static void __attribute__((noreturn)) read_pids(const struct guard_task *task, c
 	FILE *lines = fdopen(pipe_end, "r");
 	char line[LINE_BYTES];
 	pid_t looker = -1;
-	int looks;
 	int status = 0;
 
 	(void)setpgid(0, 0); // keys at the terminal are the program's
 	(void)signal(SIGCHLD, SIG_DFL);
 	if (command == NULL)
 		read_looks(task, lines);
-	looks = start_looker(task, &looker);
+
+	int looks = start_looker(task, &looker);
+
 	while (lines != NULL && fgets(line, sizeof(line), lines) != NULL && strcmp(line, END "\n") != 0) {
 		bool is_guard = strchr(line, ' ') == NULL;
 
@@ -210,14 +206,12 @@ pid_t
 launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 {
 	const char *command;
-	char session[24];
 	pid_t own_pid = getpid();
 
 	(void)action_of(task, &command);
 	if ((command == NULL && task->look == NULL) || task->folder == NULL)
 		return 0;
-	(void)snprintf(session, sizeof(session), "%" PRIx64, started_ns / 1000);
-	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, task->folder, session);
+	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, task->folder, TEXT(24, "%" PRIx64, started_ns / 1000));
 	if (mkfifo(path, 0600) != 0)
 		return 0;
 	pipe_end = open(path, O_RDWR | O_CLOEXEC); // of both ends: there is a reader all the time

@@ -1,7 +1,6 @@
 /* launcher_memory.c - see launcher_memory.h. */
 #include "launch/launcher_memory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <stdint.h>
@@ -15,7 +14,9 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/read_each.h"
 #include "base/regular_file.h"
+#include "base/text_start.h"
 #include "capture/capture_memory.h"
 #include "capture/process_alive.h"
 
@@ -47,60 +48,29 @@ static size_t held_room;
 static bool
 is_machines(dev_t device)
 {
-	char wanted[32];
-	char *line = NULL;
-	size_t room = 0;
+	const char *wanted = TEXT(32, " %u:%u ", major(device), minor(device));
 	struct stat pids;
-	bool is_found = false;
-	FILE *mounts;
 
 	if (stat("/proc/self/ns/pid", &pids) != 0 || pids.st_ino != OUTERMOST_PIDS)
 		return false;
-	(void)snprintf(wanted, sizeof(wanted), " %u:%u ", major(device), minor(device));
-	mounts = fopen("/proc/1/mountinfo", "re");
-	while (mounts != NULL && !is_found && getline(&line, &room, mounts) > 0)
-		is_found = strstr(line, wanted) != NULL && strstr(line, " " SHARED_MEMORY " ") != NULL;
-	free(line);
-	if (mounts != NULL)
-		(void)fclose(mounts);
-	return is_found;
-}
-
-static bool
-is_group(const char *folder)
-{
-	char path[PATH_MAX + 64];
-	FILE *file;
-	int value = 0;
-
-	(void)snprintf(path, sizeof(path), "%s/memory.oom.group", folder);
-	file = fopen(path, "re");
-	if (file == NULL)
-		return false;
-	if (fscanf(file, "%d", &value) != 1)
-		value = 0;
-	(void)fclose(file);
-	return value == 1;
+	EACH_LINE (line, "/proc/1/mountinfo") {
+		if (strstr(line, wanted) != NULL && strstr(line, " " SHARED_MEMORY " ") != NULL)
+			return true;
+	}
+	return false;
 }
 
 /* Are we killed with the program when memory is full? */
 static bool
 is_killed_together(void)
 {
-	char path[PATH_MAX];
-	char folder[PATH_MAX + 32];
-	FILE *file = fopen("/proc/self/cgroup", "re");
-	bool is_version_2 = file != NULL && fscanf(file, "0::%4095[^\n]", path) == 1;
+	EACH_LINE (line, "/proc/self/cgroup") {
+		char *folder = TEXT(PATH_MAX + 32, CGROUP_ROOT "%s", line + strlen("0::"));
 
-	if (file != NULL)
-		(void)fclose(file);
-	if (!is_version_2)
-		return false;
-	(void)snprintf(folder, sizeof(folder), CGROUP_ROOT "%s", path);
-	for (char *slash; strlen(folder) >= strlen(CGROUP_ROOT); *slash = '\0') {
-		if (is_group(folder))
-			return true;
-		slash = strrchr(folder, '/');
+		for (; text_starts(line, "0::/") && strlen(folder) >= strlen(CGROUP_ROOT); *strrchr(folder, '/') = '\0') {
+			if (read_number(TEXT(PATH_MAX + 64, "%s/memory.oom.group", folder), NULL) == 1)
+				return true;
+		}
 	}
 	return false;
 }
@@ -139,32 +109,29 @@ launcher_memory_why_not(const char *folder)
 int
 launcher_memory_open(const char *name)
 {
-	char path[PATH_MAX + 256];
 	int file = -1;
 
 	for (size_t i = 0; i < held_count && file < 0; i++) { // somebody may have removed its name
 		if (strcmp(held[i].name, name) == 0)
 			file = fcntl(held[i].file, F_DUPFD_CLOEXEC, 0);
 	}
-	if (file < 0 && memory[0] != '\0') {
-		(void)snprintf(path, sizeof(path), "%s/%s", memory, name);
-		file = regular_file_open(path, O_RDWR | O_NOFOLLOW, NULL);
-	}
+	if (file < 0 && memory[0] != '\0')
+		file = regular_file_open(TEXT(PATH_MAX + 256, "%s/%s", memory, name), O_RDWR | O_NOFOLLOW, NULL);
 	return file;
 }
 
 static void
 hold(const char *name)
 {
-	int file;
-
 	for (size_t i = 0; i < held_count; i++) {
 		if (strcmp(held[i].name, name) == 0)
 			return;
 	}
 	if (held_count == HELD_MAX)
 		return;
-	file = launcher_memory_open(name);
+
+	int file = launcher_memory_open(name);
+
 	if (file < 0)
 		return;
 	*MEMORY_NEXT(held, held_count, held_room) = (struct held){ .name = memory_text(name), .file = file };
@@ -173,15 +140,10 @@ hold(const char *name)
 static void
 hold_all(void)
 {
-	DIR *folder = opendir(memory);
-	const struct dirent *entry;
-
-	while (folder != NULL && (entry = readdir(folder)) != NULL) {
-		if (entry->d_name[0] != '.')
-			hold(entry->d_name);
+	EACH_NAME (name, memory) {
+		if (name[0] != '.')
+			hold(name);
 	}
-	if (folder != NULL)
-		(void)closedir(folder);
 }
 
 /* What has no identity yet has just begun, or ended as it began: its name has its pid. */
@@ -207,12 +169,8 @@ is_running(const struct held *capture, bool is_over)
 static void
 look_at(struct held *capture, enum moment moment)
 {
-	char path[PATH_MAX + 256];
-	char place[PATH_MAX + 256];
+	const char *path = TEXT(PATH_MAX + 256, "%s/%s", captures, capture->name);
 	struct stat status;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", captures, capture->name);
-	(void)snprintf(place, sizeof(place), "%s/%s", memory, capture->name);
 
 	/* A process removes a small one of its own; somebody may not want it. */
 	bool is_wanted = lstat(path, &status) == 0;
@@ -222,7 +180,7 @@ look_at(struct held *capture, enum moment moment)
 			(void)capture_memory_copy(path, capture->file);
 		capture->is_gone = !is_wanted && fstat(capture->file, &status) == 0 && status.st_nlink == 0;
 	} else if (!is_wanted || capture_memory_copy(path, capture->file)) { // else the link stays
-		(void)unlink(place);
+		(void)unlink(TEXT(PATH_MAX + 256, "%s/%s", memory, capture->name));
 		capture->is_gone = true;
 	}
 }
@@ -269,8 +227,6 @@ launcher_memory_look(bool is_ending)
 const char *
 launcher_memory_begin(const char *folder)
 {
-	char owner[PATH_MAX + 16];
-
 	captures = folder;
 	memory[0] = '\0';
 	if (folder == NULL || is_in_memory(folder) || launcher_memory_why_not(folder) != NULL)
@@ -282,9 +238,9 @@ launcher_memory_begin(const char *folder)
 		memory[0] = '\0';
 	else
 		(void)chmod(memory, FOLDER_MODE); // whatever the umask is
-	(void)snprintf(owner, sizeof(owner), "%s/" CAPTURE_MEMORY_OWNER, memory);
 	if (memory[0] != '\0')
-		(void)!symlink(captures, owner); // without it nobody sweeps here
+		(void)!symlink(captures,
+		               TEXT(PATH_MAX + 16, "%s/" CAPTURE_MEMORY_OWNER, memory)); // without it nobody sweeps here
 	return memory[0] != '\0' ? memory : NULL;
 }
 

@@ -38,7 +38,7 @@ char *
 launcher_preload(const char *shim, bool is_told)
 {
 	const char *present = getenv("LD_PRELOAD");
-	char *entries = memory_text(present != NULL ? present : "");
+	OWNED char *entries = memory_text(present != NULL ? present : "");
 	size_t room = strlen(shim) + strlen(entries) + 2;
 	char *list = memory_zeroed(room, 1);
 	size_t length = (size_t)snprintf(list, room, "%s", shim);
@@ -50,6 +50,5 @@ launcher_preload(const char *shim, bool is_told)
 		if (!is_ours(entry, shim))
 			length += (size_t)snprintf(list + length, room - length, ":%s", entry);
 	}
-	free(entries);
 	return list;
 }

@@ -6,15 +6,14 @@
  *
  * When failing  the capture stays as it was: unsigned, which the verdict allows for.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/read_each.h"
 #include "base/regular_file.h"
 #include "capture/kill_counters.h"
 #include "kmem_words.h"
@@ -49,21 +48,16 @@ open_own(const struct launch *launch, const char *path, struct kmem_header *head
 static int
 find_capture(const struct launch *launch, char *path, struct kmem_header *found)
 {
-	DIR *folder = opendir(launch->folder);
-	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
-	const struct dirent *entry;
+	OWNED struct kmem_header *header = memory_zeroed(1, sizeof(*header));
 	int found_file = -1;
 
 	path[0] = '\0';
-	while (folder != NULL && (entry = readdir(folder)) != NULL) {
-		char candidate[PATH_MAX];
-		size_t length = strlen(entry->d_name);
+	EACH_NAME (name, launch->folder) {
+		const char *candidate = TEXT(PATH_MAX, "%s/%s", launch->folder, name);
+		size_t length = strlen(name);
 		int file;
 
-		if (length < 5 || strcmp(entry->d_name + length - 5, ".kmem") != 0)
-			continue;
-		if (snprintf(candidate, sizeof(candidate), "%s/%s", launch->folder, entry->d_name) >= (int)sizeof(candidate) ||
-		    (file = open_own(launch, candidate, header)) < 0)
+		if (length < 5 || strcmp(name + length - 5, ".kmem") != 0 || (file = open_own(launch, candidate, header)) < 0)
 			continue;
 		if (atomic_load_explicit(&header->state, memory_order_relaxed) == KMEM_STATE_EXEC_REPLACED ||
 		    (found_file >= 0 && header->identity.start_monotonic_ns < found->identity.start_monotonic_ns)) {
@@ -76,16 +70,13 @@ find_capture(const struct launch *launch, char *path, struct kmem_header *found)
 		memcpy(found, header, sizeof(*found));
 		(void)snprintf(path, PATH_MAX, "%s", candidate);
 	}
-	if (folder != NULL)
-		(void)closedir(folder);
-	free(header);
 	return found_file;
 }
 
 void
 launcher_sign(const struct launch *launch, char *path)
 {
-	struct kmem_header *header = memory_zeroed(1, sizeof(*header));
+	OWNED struct kmem_header *header = memory_zeroed(1, sizeof(*header));
 	struct kmem_launcher signature;
 	int file = find_capture(launch, path, header);
 
@@ -105,5 +96,4 @@ launcher_sign(const struct launch *launch, char *path)
 		(void)!pwrite(file, &signature, sizeof(signature), offsetof(struct kmem_header, launcher));
 		(void)close(file);
 	}
-	free(header);
 }

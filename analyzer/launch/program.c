@@ -68,12 +68,13 @@ static bool
 read_interpreter(char *head, char path[PATH_MAX], char missing[PATH_MAX])
 {
 	char *save;
-	char *word;
 
 	if (strncmp(head, "#!", 2) != 0)
 		return false;
 	head[strcspn(head, "\n\r")] = '\0';
-	word = strtok_r(head + 2, " \t", &save);
+
+	char *word = strtok_r(head + 2, " \t", &save);
+
 	if (word == NULL)
 		return false;
 	(void)snprintf(path, PATH_MAX, "%s", word);
@@ -95,14 +96,15 @@ find_loader(int file, const Elf64_Ehdr *elf, char loader[PATH_MAX])
 {
 	for (unsigned i = 0; i < elf->e_phnum && elf->e_phentsize == sizeof(Elf64_Phdr); i++) {
 		Elf64_Phdr segment;
-		ssize_t length;
 
 		if (pread(file, &segment, sizeof(segment), (off_t)(elf->e_phoff + i * sizeof(segment))) !=
 		    (ssize_t)sizeof(segment))
 			return true; // cut off: the kernel will say so
 		if (segment.p_type != PT_INTERP)
 			continue;
-		length = pread(file, loader, PATH_MAX - 1, (off_t)segment.p_offset);
+
+		ssize_t length = pread(file, loader, PATH_MAX - 1, (off_t)segment.p_offset);
+
 		loader[length > 0 ? length : 0] = '\0';
 		return true;
 	}
@@ -198,24 +200,23 @@ program_examine(char *const *arguments, struct program *program)
 			Elf64_Ehdr elf;
 		} head;
 		struct stat status;
-		ssize_t length;
-		int file = regular_file_open(path, O_RDONLY, &status);
+		OWNED_FILE int file = regular_file_open(path, O_RDONLY, &status);
 
 		if (file < 0 && errno == ENOENT)
 			(void)snprintf(program->missing, sizeof(program->missing), "%s", path);
 		if (file < 0)
 			return;
 		memset(&head, 0, sizeof(head));
-		length = pread(file, head.text, sizeof(head.text) - 1, 0);
+
+		ssize_t length = pread(file, head.text, sizeof(head.text) - 1, 0);
+
 		if (length >= (ssize_t)sizeof(head.elf) && memcmp(head.text, ELFMAG, SELFMAG) == 0) {
 			(void)snprintf(program->path, sizeof(program->path), "%s", path);
 			examine_elf(file, &head.elf, program);
 			if (program->obstacle == NULL)
 				examine_privilege(file, &status, program);
-			(void)close(file);
 			return;
 		}
-		(void)close(file);
 		if (length <= 0 || !read_interpreter(head.text, path, program->missing))
 			return;
 	}

@@ -135,7 +135,6 @@ is_user_module(const struct model_frame *frame)
 		                                 "libc.so",     "libc-",       "libm.so",     "libstdc++", "libc++",
 		                                 "libgcc_s",    "libgomp",     "libpthread",  "libdl.so",  "librt.so",
 		                                 "libjemalloc", "libtcmalloc", "libmimalloc", "libcuda",   "libnvidia" };
-	const char *after;
 
 	if (frame->module_path[0] != '/' || is_in_packages(frame->module_path) ||
 	    is_in_standard_library(frame->module_path) || starts_with_any(frame->module_path, folders, COUNT_OF(folders)) ||
@@ -143,7 +142,10 @@ is_user_module(const struct model_frame *frame)
 		return false;
 	if (!text_starts(frame->module, "python"))
 		return true;
-	after = frame->module + strlen("python"); // "python", "python3", "python3.11", "python3.13t", "python3-dbg"
+
+	const char *after = frame->module +
+	                    strlen("python"); // "python", "python3", "python3.11", "python3.13t", "python3-dbg"
+
 	after += strspn(after, "0123456789.td");
 	return *after != '\0' && *after != '-';
 }
@@ -175,10 +177,11 @@ is_listed(const char *names, const char *function)
 	if (names == NULL || function[0] == '\0')
 		return false;
 	for (const char *at = names; *at != '\0';) {
-		size_t length;
 
 		at += strspn(at, ", ");
-		length = strcspn(at, ", ");
+
+		size_t length = strcspn(at, ", ");
+
 		if (length > 1 && at[length - 1] == '*'
 		        ? strncmp(function, at, length - 1) == 0
 		        : length > 0 && strncmp(function, at, length) == 0 && function[length] == '\0')
@@ -452,7 +455,6 @@ static void
 name_of_file(const char *file, char name[FRAME_RULES_NAME_BYTES])
 {
 	const char *start = text_starts(file, "<frozen ") ? file + strlen("<frozen ") : place_short(file);
-	size_t length;
 
 	if (start == place_base(file) && text_starts(start, "__init__.")) { // of no known folder: the package's own
 		while (start > file && start[-1] == '/')
@@ -462,7 +464,9 @@ name_of_file(const char *file, char name[FRAME_RULES_NAME_BYTES])
 	}
 	if (text_starts(start, "lib-dynload/"))
 		start += strlen("lib-dynload/");
-	length = strcspn(start, "/.>");
+
+	size_t length = strcspn(start, "/.>");
+
 	if (length >= FRAME_RULES_NAME_BYTES)
 		length = FRAME_RULES_NAME_BYTES - 1;
 	memcpy(name, start, length);

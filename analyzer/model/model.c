@@ -24,11 +24,11 @@ model_file_on_disk(const struct model *model, const char *file)
 uint64_t
 model_estimate_error(uint64_t sample_bytes, uint64_t bytes)
 {
-	double samples;
-
 	if (sample_bytes == 0 || bytes == 0)
 		return 0;
-	samples = (double)bytes / (double)sample_bytes;
+
+	double samples = (double)bytes / (double)sample_bytes;
+
 	return (uint64_t)((1.92 + 1.96 * sqrt(samples + 0.96)) * (double)sample_bytes);
 }
 

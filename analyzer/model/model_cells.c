@@ -138,11 +138,12 @@ model_cells_file(struct build *build, uint32_t pid, const char *file)
 {
 	char name[NAME_BYTES];
 	uint32_t number;
-	struct build_cell *cell;
 
 	if (!plain_name(file, name, &number))
 		return file;
-	cell = find_or_add(build, name);
+
+	struct build_cell *cell = find_or_add(build, name);
+
 	if (number != 0) {
 		set_number(cell, number, pid);
 		run_name(pid, number, name);

@@ -9,7 +9,6 @@
  *               all of them held.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -111,10 +110,9 @@ add_domain(struct model_process *process, unsigned row_index, const struct kmem_
 static const char *
 hip_name(struct build *build, const char *name)
 {
-	char text[40];
 	bool is_device = strncmp(name, "cuda", 4) == 0 && (name[4] == ':' || name[4] == '/');
 
-	(void)snprintf(text, sizeof(text), "%s%.32s", is_device ? "hip" : "", is_device ? name + 4 : name);
+	const char *text = TEXT(40, "%s%.32s", is_device ? "hip" : "", is_device ? name + 4 : name);
 	return text_pool_add(build->pool, text, strlen(text));
 }
 

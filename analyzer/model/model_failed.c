@@ -50,11 +50,12 @@ add_records(struct held_sums *held, const struct capture *capture, const struct 
 {
 	for (unsigned i = 0; i < KMEM_DEVICE_SNAPSHOT_MAX; i++) {
 		const struct kmem_snapshot_site *holding = &stored->sites[i];
-		struct held_sum *sum;
 
 		if (holding->site == 0 || holding->site > site_count || sites[holding->site - 1] == 0)
 			continue;
-		sum = find_sum(held, sites[holding->site - 1], true);
+
+		struct held_sum *sum = find_sum(held, sites[holding->site - 1], true);
+
 		sum->live_bytes += (uint64_t)holding->live_bytes;
 		sum->live_count += (uint64_t)(int64_t)holding->live_count;
 		sum->kept_bytes += holding->kept_bytes;

@@ -44,10 +44,11 @@ model_family_add(struct build *build, struct capture *capture, const struct doma
 		                                        KMEM_DOMAIN_PYTHON_OBJECT };
 	const struct kmem_inherited *stored = &capture->header->inherited;
 	struct model_process *process = &build->processes[build->process_count - 1];
-	struct build_member *member;
 
 	build->members = memory_grown(build->members, &build->member_room, build->process_count, sizeof(*build->members));
-	member = &build->members[build->process_count - 1];
+
+	struct build_member *member = &build->members[build->process_count - 1];
+
 	memset(member, 0, sizeof(*member));
 	member->sites = sites;
 	member->site_count = capture_site_count(capture);
@@ -116,14 +117,15 @@ static void
 estimate_copies(const struct model_process *process, struct model_built *built, size_t count)
 {
 	uint64_t sum = 0;
-	double share;
 
 	for (size_t i = 0; i < count; i++) {
 		if (built[i].copied_bytes > built[i].live_bytes)
 			built[i].copied_bytes = built[i].live_bytes;
 		sum += built[i].copied_bytes;
 	}
-	share = sum > process->copied_bytes ? (double)process->copied_bytes / (double)sum : 1;
+
+	double share = sum > process->copied_bytes ? (double)process->copied_bytes / (double)sum : 1;
+
 	for (size_t i = 0; i < count; i++) {
 		uint64_t error_bytes = model_estimate_error(KMEM_PYTHON_SAMPLE_BYTES, built[i].copied_bytes);
 
@@ -209,8 +211,8 @@ model_together(const struct model_process *processes, size_t count, const uint64
 static void
 sum_together(struct build *build)
 {
-	uint64_t *peaks = memory_zeroed(build->process_count, sizeof(*peaks));
-	uint64_t *lives = memory_zeroed(build->process_count, sizeof(*lives));
+	OWNED uint64_t *peaks = memory_zeroed(build->process_count, sizeof(*peaks));
+	OWNED uint64_t *lives = memory_zeroed(build->process_count, sizeof(*lives));
 
 	for (size_t domain = 0; domain < build->domain_count; domain++) {
 		for (size_t i = 0; i < build->process_count; i++) {
@@ -227,8 +229,6 @@ sum_together(struct build *build)
 		build->domains[domain].concurrent_peak_bytes = model_together(build->processes, build->process_count, peaks);
 		build->domains[domain].together_live_bytes = model_together(build->processes, build->process_count, lives);
 	}
-	free(peaks);
-	free(lives);
 }
 
 /*

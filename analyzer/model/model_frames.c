@@ -122,7 +122,7 @@ model_frames_label(struct build *build)
 void
 model_frames_tell_files(struct build *build)
 {
-	const char **paths = memory_zeroed(HASH_COUNT(build->frames), sizeof(*paths));
+	OWNED const char **paths = memory_zeroed(HASH_COUNT(build->frames), sizeof(*paths));
 	size_t count = 0;
 	struct build_frame *found;
 	struct build_frame *next;
@@ -133,7 +133,6 @@ model_frames_tell_files(struct build *build)
 			paths[count++] = found->frame.file;
 	}
 	place_learn(paths, count);
-	free(paths);
 }
 
 ORDER_OF(compare_modules, struct module,

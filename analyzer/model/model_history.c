@@ -83,8 +83,8 @@ ORDER_OF(compare_held, struct model_point_site, order_numbers(b->bytes, a->bytes
 static void
 take_sites(const struct build *build, struct capture *capture, const uint32_t *sites, struct model_point *to)
 {
-	int64_t *sums = memory_zeroed(build->site_count + 1, sizeof(*sums));
-	struct model_point_site *held = memory_zeroed(build->site_count + 1, sizeof(*held));
+	OWNED int64_t *sums = memory_zeroed(build->site_count + 1, sizeof(*sums));
+	OWNED struct model_point_site *held = memory_zeroed(build->site_count + 1, sizeof(*held));
 	size_t count = 0;
 
 	for (size_t i = 0; i < capture_site_count(capture); i++) {
@@ -101,8 +101,6 @@ take_sites(const struct build *build, struct capture *capture, const uint32_t *s
 	to->site_count = count;
 	to->sites = text_pool_room(build->pool, count * sizeof(*held));
 	memcpy((void *)(uintptr_t)to->sites, held, count * sizeof(*held));
-	free(sums);
-	free(held);
 }
 
 /* What is live in the capture at the moment that the model shows: its end, or the moment to which it was set back. */
@@ -128,16 +126,14 @@ model_add_history(struct build *build, struct capture *capture, const struct dom
 	struct model_process *process = &build->processes[build->process_count - 1];
 	const struct kmem_heartbeat *last = model_last_beat(process);
 	size_t count;
-	struct kmem_history_point *from = capture_history(capture, process->is_alive, &count);
+	OWNED struct kmem_history_point *from = capture_history(capture, process->is_alive, &count);
 	struct model_point *points;
-	uint64_t end_ns;
 
 	if (count == 0)
 		return;
 	points = text_pool_room(build->pool, (count + 1) * sizeof(*points));
 	for (size_t i = 0; i < count; i++)
 		points[i] = point_of(build, rows, &from[i], (uint32_t)COPY_OF(capture->header->python_sample_bytes), sites);
-	free(from);
 	process->points = points;
 	process->point_count = count;
 	if (process->is_at_exit || build->options->at != NULL || build->options->is_at_guard ||
@@ -148,7 +144,9 @@ model_add_history(struct build *build, struct capture *capture, const struct dom
 		points[count].resident_bytes = last->resident_bytes;
 		points[count].limit_bytes = last->limit_bytes;
 	}
-	end_ns = model_ended_ns(process) ?: model_last_seen_ns(process);
+
+	uint64_t end_ns = model_ended_ns(process) ?: model_last_seen_ns(process);
+
 	if (end_ns > points[count].monotonic_ns)
 		points[count].monotonic_ns = end_ns;
 	process->point_count++;

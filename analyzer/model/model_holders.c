@@ -1,7 +1,6 @@
 /* model_holders.c - reads the result of a look from its JSON (see model_holders.h). It is foreign input: every text is cleaned. */
 #include "model/model_holders.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +19,8 @@ static char *
 text_in(const json_t *object, const char *name)
 {
 	const char *found = json_string_value(json_object_get(object, name));
-	char *text = memory_text(found != NULL ? found : "");
 
-	(void)text_clean(text, strlen(text));
-	return text;
+	return text_cleaned(memory_text(found != NULL ? found : ""));
 }
 
 static uint64_t
@@ -231,16 +228,14 @@ is_part_of_number(const char *text)
 size_t
 model_holders_container(const struct holders_way *way)
 {
-	char *wanted;
-	const char *at;
-
 	if (way->container[0] == '\0')
 		return 0;
-	wanted = memory_printed(" -> %s of %s", way->container, UNITS_COUNT(way->items));
-	at = strstr(way->text, wanted);
+
+	OWNED char *wanted = memory_printed(" -> %s of %s", way->container, UNITS_COUNT(way->items));
+	const char *at = strstr(way->text, wanted);
+
 	while (at != NULL && is_part_of_number(at + strlen(wanted)))
 		at = strstr(at + 1, wanted);
-	free(wanted);
 	return at != NULL ? (size_t)(at - way->text) : 0;
 }
 

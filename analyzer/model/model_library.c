@@ -50,13 +50,14 @@ name_of(const struct model_site *site, struct text_pool *pool)
 {
 	const struct model_frame *maker = maker_of(site);
 	const char *start = maker != NULL ? below_packages(maker->module_path) : "";
-	size_t length;
 
 	if (start == NULL)
 		start = maker->module;
 	while (*start == '_') // "_duckdb.cpython-311-x86_64-linux-gnu.so"
 		start++;
-	length = strcspn(start, "./");
+
+	size_t length = strcspn(start, "./");
+
 	for (const char *cut = strstr(start, "_runtime"); cut != NULL && cut < start + length; cut = NULL)
 		length = (size_t)(cut - start); // "_polars_runtime_32"
 	return length != 0 ? text_pool_add(pool, start, length) : "a library";

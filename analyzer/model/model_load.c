@@ -122,7 +122,6 @@ static void
 add_capture(struct build *build, struct capture *capture)
 {
 	struct domain_rows rows;
-	uint32_t *sites;
 
 	build->is_trusted = owner_is_trusted(capture->owner);
 	if (!build->is_trusted && build->distrusted_count++ == 0) {
@@ -148,7 +147,9 @@ add_capture(struct build *build, struct capture *capture)
 	if (build->options->since != NULL)
 		take_off(build, capture);
 	model_add_process(build, capture, &rows);
-	sites = model_add_sites(build, capture, &rows);
+
+	uint32_t *sites = model_add_sites(build, capture, &rows);
+
 	if (build->options->wants_records)
 		keep_records(build, capture, sites);
 	model_add_resident(build, capture, sites);
@@ -199,11 +200,9 @@ argument_of(const struct build *build)
 	const char *path = build->processes[0].path;
 	const char *slash = strrchr(path, '/');
 	bool is_single = build->process_count == 1 || slash == NULL || slash == path;
-	char *words = shell_words_join(path, is_single ? strlen(path) : (size_t)(slash - path));
-	const char *argument = text_pool_add_text(build->pool, words);
+	OWNED char *words = shell_words_join(path, is_single ? strlen(path) : (size_t)(slash - path));
 
-	free(words);
-	return argument;
+	return text_pool_add_text(build->pool, words);
 }
 
 /* Totals of a damaged capture are the ones in its head; the sites that are left may hold less. */
@@ -213,15 +212,13 @@ tell_unlisted(struct build *build, struct model *model)
 	for (size_t i = 0; i < build->domain_count; i++) {
 		const struct model_domain *domain = &build->domains[i];
 		uint64_t listed_bytes = SUM_OF(site, build->sites, build->site_count, site->domain == i ? site->live_bytes : 0);
-		char text[192];
 
 		if (listed_bytes + UNLISTED_WORTH_BYTES > domain->live_bytes)
 			continue;
 		model->unlisted_bytes += domain->live_bytes - listed_bytes;
-		(void)snprintf(text, sizeof(text),
-		               "%s: %" PRIu64 " of %" PRIu64 " live bytes belong to no line: their records are lost",
-		               domain->name, domain->live_bytes - listed_bytes, domain->live_bytes);
-		model_damage(build, text);
+		model_damage(build,
+		             TEXT(192, "%s: %" PRIu64 " of %" PRIu64 " live bytes belong to no line: their records are lost",
+		                  domain->name, domain->live_bytes - listed_bytes, domain->live_bytes));
 	}
 }
 
@@ -314,16 +311,13 @@ free_indexes(struct build *build)
 static char *
 absolute(const char *path)
 {
-	char *directory = path[0] != '/' ? getcwd(NULL, 0) : NULL;
-	char *whole;
+	OWNED char *directory = path[0] != '/' ? getcwd(NULL, 0) : NULL;
 
 	while (strncmp(path, "./", 2) == 0)
 		path += 2;
 	if (directory == NULL)
 		return memory_text(path);
-	whole = memory_printed("%s/%s", directory, path);
-	free(directory);
-	return whole;
+	return memory_printed("%s/%s", directory, path);
 }
 
 /* Names from the command line, and names from the environment. */
@@ -331,10 +325,8 @@ static char *
 wrappers_of(const struct model_options *options)
 {
 	const char *always = getenv("KMEMSHIM_WRAPPERS");
-	char *names;
 
-	names = memory_printed("%s,%s", options->wrappers != NULL ? options->wrappers : "", always != NULL ? always : "");
-	return names;
+	return memory_printed("%s,%s", options->wrappers != NULL ? options->wrappers : "", always != NULL ? always : "");
 }
 
 static void
@@ -353,9 +345,9 @@ model_load(const struct model_options *options, struct fail *fail)
 	struct capture_list list;
 	struct model *model = NULL;
 	struct build build = { .options = options };
-	char *project = NULL;
-	char *as_given = NULL;
-	char *wrappers;
+	OWNED char *project = NULL;
+	OWNED char *as_given = NULL;
+	OWNED char *wrappers = NULL;
 
 	if (!capture_folder_list(options->capture, options->session, options->is_salvage, &list, fail))
 		return NULL;
@@ -374,9 +366,6 @@ model_load(const struct model_options *options, struct fail *fail)
 	progress_end();
 	free_indexes(&build);
 	capture_list_free(&list);
-	free(project);
-	free(as_given);
-	free(wrappers);
 	if (model == NULL) {
 		free_processes(build.processes, build.process_count);
 		free(build.damages);

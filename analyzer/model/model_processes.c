@@ -99,12 +99,13 @@ kept_launcher(struct build *build, struct capture *capture)
 	static const struct kmem_launcher nothing;
 	const struct kmem_launcher *stored = &capture->header->launcher;
 	const size_t start = sizeof(stored->checksum);
-	uint32_t found;
 	struct kmem_launcher *kept;
 
 	if (memcmp(stored, &nothing, sizeof(nothing)) == 0)
 		return NULL;
-	found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
+
+	uint32_t found = kmem_checksum(KMEM_CHECKSUM_START, (const char *)stored + start, sizeof(*stored) - start);
+
 	if (found != stored->checksum) {
 		capture_damaged(capture,
 		                "section \"launcher\": checksum wanted 0x%08x, found 0x%08x: how the program ended is unknown",
@@ -256,7 +257,7 @@ ORDER_OF(compare_by_pid, struct by_pid,
 void
 model_processes_link(struct model_process *processes, size_t count)
 {
-	struct by_pid *order = memory_zeroed(count, sizeof(*order));
+	OWNED struct by_pid *order = memory_zeroed(count, sizeof(*order));
 
 	for (size_t i = 0; i < count; i++)
 		order[i] = (struct by_pid){ processes[i].identity->pid, processes[i].identity->start_realtime_ns, (int)i };
@@ -282,5 +283,4 @@ model_processes_link(struct model_process *processes, size_t count)
 
 		processes[i].parent = has_parent ? order[low - 1].index : -1;
 	}
-	free(order);
 }

@@ -72,14 +72,16 @@ model_add_releases(struct build *build, struct capture *capture, struct process_
 
 	for (unsigned i = 0; i < KMEM_RELEASES_MAX; i++) {
 		const struct kmem_release *release = &timeline->releases[i];
-		const struct build_stack *stack;
 		struct model_release *releases;
 		struct model_site *site;
 
 		if (!is_whole(build, capture, release) || sites[release->site - 1] == 0)
 			continue;
 		site = &build->sites[sites[release->site - 1] - 1];
-		stack = process_stacks_find(stacks, capture_site(capture, release->releaser - 1), release->releaser - 1);
+
+		const struct build_stack *stack = process_stacks_find(stacks, capture_site(capture, release->releaser - 1),
+		                                                      release->releaser - 1);
+
 		site->watched_releases += release->count;
 		if (stack->where == NULL)
 			continue;

@@ -184,9 +184,7 @@ model_add_resident(struct build *build, struct capture *capture, const uint32_t 
 	const struct kmem_resident_lines *before;
 	const struct kmem_resident_lines *lines = lines_of(capture, &look, &before);
 	uint64_t untouched_bytes = 0;
-	uint64_t left_bytes;
-	double part;
-	struct look_sum *sums;
+	OWNED struct look_sum *sums = NULL;
 
 	if (lines == NULL || !are_possible(capture, lines))
 		return;
@@ -195,8 +193,10 @@ model_add_resident(struct build *build, struct capture *capture, const uint32_t 
 	add_records(build, capture, sites, lines, before, sums);
 	for (size_t i = 0; i < build->site_count; i++)
 		untouched_bytes += sums[i].untouched_bytes;
-	left_bytes = grown(touched_since(process, look), untouched_bytes);
-	part = untouched_bytes != 0 ? (double)left_bytes / (double)untouched_bytes : 0;
+
+	uint64_t left_bytes = grown(touched_since(process, look), untouched_bytes);
+	double part = untouched_bytes != 0 ? (double)left_bytes / (double)untouched_bytes : 0;
+
 	for (size_t i = 0; i < build->site_count; i++) {
 		struct model_site *site = &build->sites[i];
 		uint64_t bytes = (uint64_t)((double)sums[i].untouched_bytes * part);
@@ -212,5 +212,4 @@ model_add_resident(struct build *build, struct capture *capture, const uint32_t 
 		if (bytes != 0)
 			build->domains[site->domain].untouched_bytes += bytes;
 	}
-	free(sums);
 }

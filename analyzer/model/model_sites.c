@@ -120,7 +120,6 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 {
 	struct site_key_pair key = { stack, domain };
 	struct build_site *found;
-	struct model_site *site;
 
 	HASH_FIND(hh, build->site_index, &key, sizeof(key), found);
 	if (found != NULL)
@@ -130,7 +129,9 @@ find_or_add(struct build *build, const struct build_stack *stack, uint32_t domai
 	build->site_states = memory_grown(build->site_states, &build->site_state_room, build->site_count + 1,
 	                                  sizeof(*build->site_states));
 	build->site_states[build->site_count] = (struct site_state){ 0 };
-	site = &build->sites[build->site_count];
+
+	struct model_site *site = &build->sites[build->site_count];
+
 	*site = (struct model_site){
 		.domain = domain,
 		.stack_flags = (uint16_t)stack->flags,
@@ -246,7 +247,7 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 {
 	uint32_t *sites = find_sites(build, capture, rows);
 	size_t count = capture_site_count(capture);
-	uint32_t *next = memory_zeroed(count, sizeof(*next)); // index + 1 of the next record of the same site
+	OWNED uint32_t *next = memory_zeroed(count, sizeof(*next)); // index + 1 of the next record of the same site
 	struct model_process *process = &build->processes[build->process_count - 1];
 	uint64_t clock = COPY_OF(capture->header->generation_clock);
 	uint64_t sample_bytes = capture_arenas_sample_bytes(capture);
@@ -292,7 +293,6 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 	if (unlikely != 0 && capture_is_final(capture) && !capture->is_rewound)
 		capture_damaged(capture, "section \"generations\": live blocks: %llu count%s cannot be right",
 		                (unsigned long long)unlikely, unlikely == 1 ? "" : "s");
-	free(next);
 	return sites;
 }
 

@@ -7,7 +7,6 @@
  */
 #include <inttypes.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -168,11 +167,10 @@ static const struct build_stack *
 read_stack(struct process_stacks *stacks, uint32_t index_plus_one, size_t site_index)
 {
 	struct capture_stack *stored = &stacks->stored;
-	bool is_read;
-	char user[48];
 
-	(void)snprintf(user, sizeof(user), "stack of site %zu", site_index);
-	is_read = index_plus_one != 0 && capture_stack(stacks->capture, index_plus_one, user, stored);
+	const char *user = TEXT(48, "stack of site %zu", site_index);
+	bool is_read = index_plus_one != 0 && capture_stack(stacks->capture, index_plus_one, user, stored);
+
 	if (is_read && stored->record_bytes > stacks->budget_bytes) {
 		capture_damaged(stacks->capture, "section \"records\": %s overlaps another one", user);
 		is_read = false;

@@ -18,7 +18,6 @@ place_of(struct build *build, struct capture *capture, const struct kmem_steps *
 	uint32_t index = (uint32_t)COPY_OF(steps->place); // once of twice
 	uint32_t depth = COPY_OF(steps->depth);
 	struct capture_stack *stack;
-	struct process_frames *frames;
 	const struct model_frame *found = NULL;
 
 	if (index == 0 || depth == 0)
@@ -26,7 +25,9 @@ place_of(struct build *build, struct capture *capture, const struct kmem_steps *
 	stack = text_pool_room(build->pool, sizeof(*stack));
 	if (!capture_stack(capture, index, "stack of the steps", stack) || depth > stack->frame_count)
 		return NULL;
-	frames = process_frames_new(build, capture);
+
+	struct process_frames *frames = process_frames_new(build, capture);
+
 	for (uint32_t i = stack->frame_count - depth; i < stack->frame_count && found == NULL; i++) {
 		const struct model_frame *const *all;
 		size_t count = process_frames_resolve(frames, stack->frames[i], stack->module_version, &all);

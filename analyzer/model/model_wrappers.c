@@ -133,9 +133,9 @@ skip_a_layer(struct entry *entries, size_t count, const struct model_site *sums,
 void
 model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count)
 {
-	struct entry *entries = memory_zeroed(count, sizeof(*entries));
-	struct model_site *sums = memory_zeroed(domain_count, sizeof(*sums)); // two fields of each
-	struct model_site *own = memory_zeroed(domain_count, sizeof(*own));
+	OWNED struct entry *entries = memory_zeroed(count, sizeof(*entries));
+	OWNED struct model_site *sums = memory_zeroed(domain_count, sizeof(*sums)); // two fields of each
+	OWNED struct model_site *own = memory_zeroed(domain_count, sizeof(*own));
 
 	for (size_t i = 0; i < count; i++) {
 		sums[sites[i].domain].live_bytes += sites[i].live_bytes;
@@ -145,7 +145,4 @@ model_wrappers_skip(struct model_site *sites, size_t count, size_t domain_count)
 		if (!skip_a_layer(entries, collect(sites, count, entries), sums, domain_count, own))
 			break;
 	}
-	free(own);
-	free(sums);
-	free(entries);
 }

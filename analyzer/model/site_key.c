@@ -191,11 +191,11 @@ struct frame_cache {
 static uint64_t
 cached_hash(struct frame_cache *cache, const struct model_frame *frame)
 {
-	struct frame_cache *slot;
-
 	if (cache == NULL)
 		return hash_frame(frame);
-	slot = &cache[(uintptr_t)frame / sizeof(*frame) % CACHE_SLOTS];
+
+	struct frame_cache *slot = &cache[(uintptr_t)frame / sizeof(*frame) % CACHE_SLOTS];
+
 	if (slot->frame != frame)
 		*slot = (struct frame_cache){ frame, hash_frame(frame) };
 	return slot->hash;
@@ -329,7 +329,7 @@ function_of(const struct model_site *site)
 void
 site_key_assign_places(struct model_site *sites, size_t count)
 {
-	struct frame_cache *cache = memory_zeroed(CACHE_SLOTS, sizeof(*cache));
+	OWNED struct frame_cache *cache = memory_zeroed(CACHE_SLOTS, sizeof(*cache));
 
 	for (size_t i = 0; i < count; i++) {
 		const struct model_frame *function = sites[i].where != NULL ? function_of(&sites[i]) : NULL;
@@ -339,7 +339,6 @@ site_key_assign_places(struct model_site *sites, size_t count)
 		sites[i].place_key = cached_hash(cache, function);
 		sites[i].qualified_key = hash_text(sites[i].place_key, function->function, strlen(function->function));
 	}
-	free(cache);
 }
 
 static int
@@ -374,8 +373,8 @@ compare_siblings(const void *a, const void *b)
 void
 site_key_assign(struct model_site *sites, size_t count, const struct model_domain *domains)
 {
-	struct model_site **order = memory_zeroed(count, sizeof(struct model_site *));
-	struct frame_cache *cache = memory_zeroed(CACHE_SLOTS, sizeof(*cache));
+	OWNED struct model_site **order = memory_zeroed(count, sizeof(struct model_site *));
+	OWNED struct frame_cache *cache = memory_zeroed(CACHE_SLOTS, sizeof(*cache));
 	uint64_t ordinal = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -392,6 +391,4 @@ site_key_assign(struct model_site *sites, size_t count, const struct model_domai
 		else // more siblings than numbers: the last number is shared
 			order[i]->key |= (UINT64_C(1) << SITE_KEY_ORDINAL_BITS) - 1;
 	}
-	free(cache);
-	free(order);
 }

@@ -3,7 +3,6 @@
  */
 #include "page/page.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -33,7 +32,7 @@ ASSET(license, "analyzer/page/d3.license")
 static void
 put_data(const struct report *report, const struct page_options *options, FILE *stream)
 {
-	char *text;
+	OWNED char *text = NULL;
 	size_t bytes;
 	FILE *data = memory_stream(&text, &bytes);
 
@@ -47,7 +46,6 @@ put_data(const struct report *report, const struct page_options *options, FILE *
 			(void)fputs("\\u003c", stream);
 		at = less + (less < end);
 	}
-	free(text);
 }
 
 void

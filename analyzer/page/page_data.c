@@ -73,16 +73,9 @@ node_number(struct numbers *numbers, uint32_t parent, uint32_t frame)
 }
 
 static void
-free_text(struct text_number *text_number)
-{
-	free((void *)(uintptr_t)text_number->text);
-	free(text_number);
-}
-
-static void
 free_numbers(struct numbers *numbers)
 {
-	HASH_FREE(numbers->texts, free_text);
+	HASH_FREE(numbers->texts, HASH_TEXT_FREE);
 	frame_numbers_free(&numbers->frames);
 	HASH_FREE(numbers->nodes, free);
 }
@@ -94,6 +87,11 @@ put_number(struct json_write *json, uint64_t number)
 {
 	json_write_number(json, NULL, number);
 }
+
+/* Of a row, one after the other. */
+#define PUT_NUMBERS(json, ...)                                                                               \
+	EACH (number_of_row, ((const uint64_t[]){ __VA_ARGS__ }), COUNT_OF(((const uint64_t[]){ __VA_ARGS__ }))) \
+	put_number(json, *number_of_row)
 
 static void
 put_limit(struct json_write *json, const char *name, uint64_t bytes)
@@ -109,24 +107,23 @@ put_verdict(struct json_write *json, const struct report *report)
 {
 	const struct report_verdict *verdict = &report->verdict;
 
-	json_write_open(json, "verdict", '{');
-	json_write_text(json, "cause", verdict->cause);
-	json_write_text(json, "confidence", verdict->confidence);
-	json_write_text(json, "next", verdict->next);
-	json_write_bool(json, "has_ended_well", verdict->has_ended_well);
-	json_write_open(json, "sentences", '[');
-	if (verdict->finding_count == 0)
-		json_write_text(json, NULL, verdict->text);
-	for (size_t i = 0; i < verdict->finding_count; i++) {
-		char *text = strndup(verdict->findings[i].text, verdict->findings[i].text_bytes);
+	JSON_IN (json, "verdict", '{') {
+		json_write_text(json, "cause", verdict->cause);
+		json_write_text(json, "confidence", verdict->confidence);
+		json_write_text(json, "next", verdict->next);
+		json_write_bool(json, "has_ended_well", verdict->has_ended_well);
+		JSON_IN (json, "sentences", '[') {
+			if (verdict->finding_count == 0)
+				json_write_text(json, NULL, verdict->text);
+			for (size_t i = 0; i < verdict->finding_count; i++) {
+				OWNED char *text = strndup(verdict->findings[i].text, verdict->findings[i].text_bytes);
 
-		if (text == NULL)
-			memory_exhausted();
-		json_write_text(json, NULL, text + strspn(text, " "));
-		free(text);
+				if (text == NULL)
+					memory_exhausted();
+				json_write_text(json, NULL, text + strspn(text, " "));
+			}
+		}
 	}
-	json_write_close(json, ']');
-	json_write_close(json, '}');
 }
 
 /* What was free of the device, and how large it is, where a request that ended the program was refused: the figures are of that moment. */
@@ -140,49 +137,44 @@ put_device_room(struct json_write *json, const struct report *report, const stru
 		    strcmp(request->device, device->name) == 0)
 			last = &request->of;
 	}
-	put_number(json, last != NULL ? last->free_bytes : 0);
-	put_number(json, last != NULL ? last->total_bytes : 0);
+	PUT_NUMBERS(json, last != NULL ? last->free_bytes : 0, last != NULL ? last->total_bytes : 0);
 }
 
 static void
 put_domains(struct json_write *json, const struct report *report)
 {
-	json_write_open(json, "domains", '[');
-	EACH (domain, report->domains, report->domain_count) {
-		json_write_open(json, NULL, '[');
-		json_write_text(json, NULL, domain->of.name);
-		json_write_bool(json, NULL, domain->is_device);
-		json_write_bool(json, NULL, domain->is_address_space);
-		put_number(json, domain->of.peak_bytes);
-		put_number(json, domain->of.live_bytes);
-		put_number(json, domain->of.allocated_bytes);
-		json_write_open(json, NULL, '[');
-		for (size_t j = 0; j < domain->parts.part_count; j++) {
-			json_write_text(json, NULL, domain->parts.parts[j].name);
-			put_number(json, domain->parts.parts[j].live_bytes);
+	JSON_IN (json, "domains", '[') {
+		EACH (domain, report->domains, report->domain_count) {
+			JSON_IN (json, NULL, '[') {
+				json_write_text(json, NULL, domain->of.name);
+				json_write_bool(json, NULL, domain->is_device);
+				json_write_bool(json, NULL, domain->is_address_space);
+				PUT_NUMBERS(json, domain->of.peak_bytes, domain->of.live_bytes, domain->of.allocated_bytes);
+				JSON_IN (json, NULL, '[') {
+					for (size_t j = 0; j < domain->parts.part_count; j++) {
+						json_write_text(json, NULL, domain->parts.parts[j].name);
+						put_number(json, domain->parts.parts[j].live_bytes);
+					}
+				}
+				put_device_room(json, report, &domain->of);
+			}
 		}
-		json_write_close(json, ']');
-		put_device_room(json, report, &domain->of);
-		json_write_close(json, ']');
 	}
-	json_write_close(json, ']');
 }
 
 /* Times are milliseconds since the first process began. */
 static void
 put_beats(struct json_write *json, const struct report_process *process, uint64_t began_ns)
 {
-	json_write_open(json, "beats", '[');
-	EACH (beat, process->of.heartbeats, process->of.heartbeat_count) {
-		json_write_open(json, NULL, '[');
-		put_number(json, beat->monotonic_ns > began_ns ? (beat->monotonic_ns - began_ns) / 1000000 : 0);
-		put_number(json, beat->live_bytes);
-		put_number(json, beat->resident_bytes);
-		put_number(json, beat->cgroup_bytes);
-		put_limit(json, NULL, beat->limit_bytes);
-		json_write_close(json, ']');
+	JSON_IN (json, "beats", '[') {
+		EACH (beat, process->of.heartbeats, process->of.heartbeat_count) {
+			JSON_IN (json, NULL, '[') {
+				PUT_NUMBERS(json, beat->monotonic_ns > began_ns ? (beat->monotonic_ns - began_ns) / 1000000 : 0,
+				            beat->live_bytes, beat->resident_bytes, beat->cgroup_bytes);
+				put_limit(json, NULL, beat->limit_bytes);
+			}
+		}
 	}
-	json_write_close(json, ']');
 }
 
 /* Is its memory part of the host's sum, of devices', or of neither: address space, and what lies in memory of another domain? */
@@ -210,23 +202,20 @@ stacked_of(enum domain_kind kind)
 static void
 put_timeline_lines(struct json_write *json, const struct report_timeline *timeline, struct numbers *numbers)
 {
-	char place[PLACE_TEXT_BYTES];
+	JSON_IN (json, "lines", '[') {
+		EACH (line, timeline->lines, timeline->line_count) {
+			const struct report_place *where = &line->where;
 
-	json_write_open(json, "lines", '[');
-	EACH (line, timeline->lines, timeline->line_count) {
-		const struct report_place *where = &line->where;
-
-		(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
-		json_write_open(json, NULL, '[');
-		put_number(json, line->domain_index);
-		put_number(json, text_number(numbers, place_related(where->relation, place)));
-		json_write_bool(json, NULL, line->is_import);
-		put_number(json, text_number(numbers, line->import != NULL ? line->import : ""));
-		put_number(json, text_number(numbers, where->file));
-		put_number(json, where->line);
-		json_write_close(json, ']');
+			JSON_IN (json, NULL, '[') {
+				put_number(json, line->domain_index);
+				put_number(json, text_number(numbers, report_place_text(where, PLACE_ROOM)));
+				json_write_bool(json, NULL, line->is_import);
+				put_number(json, text_number(numbers, line->import != NULL ? line->import : ""));
+				put_number(json, text_number(numbers, where->file));
+				put_number(json, where->line);
+			}
+		}
 	}
-	json_write_close(json, ']');
 }
 
 /* Times are microseconds since the first process began. Of a point: time, resident set, limit, live bytes, end, steps; domains; lines. */
@@ -236,44 +225,40 @@ put_timeline(struct json_write *json, const struct report *report, const struct 
 {
 	const struct report_timeline *timeline = &process->timeline;
 
-	json_write_open(json, "timeline", '{');
-	json_write_open(json, "domains", '[');
-	for (size_t i = 0; i < timeline->domain_count; i++) {
-		put_number(json, timeline->domains[i]);
-		put_number(json, stacked_of(report->domains[timeline->domains[i]].of.id.kind));
-	}
-	json_write_close(json, ']');
-	put_timeline_lines(json, timeline, numbers);
-	json_write_open(json, "points", '[');
-	EACH (point, timeline->points, timeline->point_count) {
-		uint64_t ns = point->of.monotonic_ns;
+	JSON_IN (json, "timeline", '{') {
+		JSON_IN (json, "domains", '[') {
+			for (size_t i = 0; i < timeline->domain_count; i++) {
+				PUT_NUMBERS(json, timeline->domains[i], stacked_of(report->domains[timeline->domains[i]].of.id.kind));
+			}
+		}
+		put_timeline_lines(json, timeline, numbers);
+		JSON_IN (json, "points", '[') {
+			EACH (point, timeline->points, timeline->point_count) {
+				uint64_t ns = point->of.monotonic_ns;
 
-		json_write_open(json, NULL, '[');
-		put_number(json, ns > began_ns ? (ns - began_ns) / 1000 : 0);
-		put_number(json, point->of.resident_bytes);
-		put_limit(json, NULL, point->of.limit_bytes);
-		put_number(json, point->of.live_bytes);
-		put_number(json, point->of.is_end);
-		put_number(json, point->of.step);
-		for (size_t k = 0; k < point->domain_count; k++)
-			put_number(json, point->domain_bytes[k]);
-		for (size_t k = 0; k < point->line_count; k++)
-			put_number(json, point->line_bytes[k]);
-		json_write_close(json, ']');
+				JSON_IN (json, NULL, '[') {
+					PUT_NUMBERS(json, ns > began_ns ? (ns - began_ns) / 1000 : 0, point->of.resident_bytes);
+					put_limit(json, NULL, point->of.limit_bytes);
+					PUT_NUMBERS(json, point->of.live_bytes, point->of.is_end, point->of.step);
+					for (size_t k = 0; k < point->domain_count; k++)
+						put_number(json, point->domain_bytes[k]);
+					for (size_t k = 0; k < point->line_count; k++)
+						put_number(json, point->line_bytes[k]);
+				}
+			}
+		}
 	}
-	json_write_close(json, ']');
-	json_write_close(json, '}');
-	json_write_open(json, "marks", '[');
-	EACH (mark, process->marks, process->of.mark_count) {
-		json_write_open(json, NULL, '[');
-		put_number(json, mark->of.monotonic_ns > began_ns ? (mark->of.monotonic_ns - began_ns) / 1000 : 0);
-		json_write_text(json, NULL, mark->kind);
-		put_number(json, text_number(numbers, mark->of.name));
-		json_write_bool(json, NULL, mark->of.is_snapshot);
-		put_number(json, mark->of.live_bytes);
-		json_write_close(json, ']');
+	JSON_IN (json, "marks", '[') {
+		EACH (mark, process->marks, process->of.mark_count) {
+			JSON_IN (json, NULL, '[') {
+				put_number(json, mark->of.monotonic_ns > began_ns ? (mark->of.monotonic_ns - began_ns) / 1000 : 0);
+				json_write_text(json, NULL, mark->kind);
+				put_number(json, text_number(numbers, mark->of.name));
+				json_write_bool(json, NULL, mark->of.is_snapshot);
+				put_number(json, mark->of.live_bytes);
+			}
+		}
 	}
-	json_write_close(json, ']');
 }
 
 static void
@@ -281,26 +266,26 @@ put_processes(struct json_write *json, const struct report *report, struct numbe
 {
 	uint64_t began_ns = report->process_count != 0 ? report->processes[0].of.identity->start_monotonic_ns : 0;
 
-	json_write_open(json, "processes", '[');
-	EACH (process, report->processes, report->process_count) {
-		json_write_open(json, NULL, '{');
-		json_write_text(json, "name", process->of.name);
-		json_write_number(json, "pid", process->pid);
-		json_write_signed(json, "parent", process->of.parent);
-		json_write_text(json, "state", process->state);
-		json_write_number(json, "peak", process->peak_bytes);
-		json_write_number(json, "live", process->of.live_bytes);
-		json_write_number(json, "inherited", process->of.inherited_bytes);
-		json_write_number(json, "copied", process->of.copied_bytes);
-		json_write_number(json, "most_in_memory", process->max_resident_bytes);
-		json_write_number(json, "machine", process->machine_bytes);
-		put_limit(json, "limit", process->limit_bytes);
-		json_write_signed(json, "signal", process->signal);
-		put_beats(json, process, began_ns);
-		put_timeline(json, report, process, began_ns, numbers);
-		json_write_close(json, '}');
+	JSON_IN (json, "processes", '[') {
+		EACH (process, report->processes, report->process_count) {
+			JSON_IN (json, NULL, '{') {
+				json_write_text(json, "name", process->of.name);
+				json_write_number(json, "pid", process->pid);
+				json_write_signed(json, "parent", process->of.parent);
+				json_write_text(json, "state", process->state);
+				json_write_number(json, "peak", process->peak_bytes);
+				json_write_number(json, "live", process->of.live_bytes);
+				json_write_number(json, "inherited", process->of.inherited_bytes);
+				json_write_number(json, "copied", process->of.copied_bytes);
+				json_write_number(json, "most_in_memory", process->max_resident_bytes);
+				json_write_number(json, "machine", process->machine_bytes);
+				put_limit(json, "limit", process->limit_bytes);
+				json_write_signed(json, "signal", process->signal);
+				put_beats(json, process, began_ns);
+				put_timeline(json, report, process, began_ns, numbers);
+			}
+		}
 	}
-	json_write_close(json, ']');
 }
 
 /* The files of the user's that are put in, each once. */
@@ -357,39 +342,31 @@ static void
 put_lines(struct json_write *json, const struct report *report, const struct page_options *options,
           struct source_files *files, struct numbers *numbers)
 {
-	char place[PLACE_TEXT_BYTES];
+	JSON_IN (json, "lines", '[') {
+		for (size_t i = 0; i < report->line_count; i++) {
+			struct report_line line = report_line(report, i);
+			const struct report_place *where = &line.where;
+			OWNED char *held = line.way_count != 0 ? render_holder_words(&line.ways[0], line.held_samples) : NULL;
 
-	json_write_open(json, "lines", '[');
-	for (size_t i = 0; i < report->line_count; i++) {
-		struct report_line line = report_line(report, i);
-		const struct report_place *where = &line.where;
-		char *held = line.way_count != 0 ? render_holder_words(&line.ways[0], line.held_samples) : NULL;
-
-		(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
-		json_write_open(json, NULL, '[');
-		put_number(json, line.of.domain);
-		put_number(json, line.of.peak_bytes);
-		put_number(json, line.of.live_bytes);
-		put_number(json, line.of.untouched_bytes);
-		put_number(json, line.of.allocated_bytes);
-		put_number(json, line.of.live_count);
-		put_number(json, text_number(numbers, report_leak_class(line.of.leak)));
-		put_number(json, line.of.telling->generations_alive);
-		put_number(json, line.of.telling->generations_total);
-		put_number(json, survivors_text(&line.of.telling->survivors, numbers));
-		put_number(json, line.estimate.error_bytes);
-		put_number(json, (line.of.is_import ? LINE_IMPORT : 0u) | (line.estimate.is_estimated ? LINE_ESTIMATE : 0u) |
-		                     (line.is_device ? LINE_DEVICE : 0u) | (line.is_address_space ? LINE_SPACE : 0u) |
-		                     (line.may_be_built_once ? LINE_ONCE : 0u));
-		put_number(json, text_number(numbers, place_related(where->relation, place)));
-		put_number(json, text_number(numbers, where->file));
-		put_number(json, where->line);
-		json_write_signed(json, NULL, (int64_t)(int32_t)source_number(report, i, where, options, files, numbers));
-		put_number(json, text_number(numbers, held != NULL ? held : ""));
-		json_write_close(json, ']');
-		free(held);
+			JSON_IN (json, NULL, '[') {
+				PUT_NUMBERS(json, line.of.domain, line.of.peak_bytes, line.of.live_bytes, line.of.untouched_bytes,
+				            line.of.allocated_bytes, line.of.live_count);
+				put_number(json, text_number(numbers, report_leak_class(line.of.leak)));
+				PUT_NUMBERS(json, line.of.telling->generations_alive, line.of.telling->generations_total);
+				put_number(json, survivors_text(&line.of.telling->survivors, numbers));
+				PUT_NUMBERS(json, line.estimate.error_bytes,
+				            (line.of.is_import ? LINE_IMPORT : 0u) | (line.estimate.is_estimated ? LINE_ESTIMATE : 0u) |
+				                (line.is_device ? LINE_DEVICE : 0u) | (line.is_address_space ? LINE_SPACE : 0u) |
+				                (line.may_be_built_once ? LINE_ONCE : 0u));
+				put_number(json, text_number(numbers, report_place_text(where, PLACE_ROOM)));
+				put_number(json, text_number(numbers, where->file));
+				put_number(json, where->line);
+				json_write_signed(json, NULL,
+				                  (int64_t)(int32_t)source_number(report, i, where, options, files, numbers));
+				put_number(json, text_number(numbers, held != NULL ? held : ""));
+			}
+		}
 	}
-	json_write_close(json, ']');
 }
 
 /* The tree begins at the outermost frame; without the `inner` frames of the inner end. */
@@ -427,15 +404,11 @@ is_trifle(const struct report *report, const struct report_site *site)
 static void
 put_site(struct json_write *json, const struct model_site *site, bool is_import, uint32_t node)
 {
-	json_write_open(json, NULL, '[');
-	put_number(json, site->domain);
-	put_number(json, site->peak_bytes);
-	put_number(json, site->live_bytes);
-	put_number(json, site->allocated_bytes);
-	put_number(json, (is_import ? 1u : 0u) | (site->leak == MODEL_LEAK_LEAK ? 2u : 0u));
-	put_number(json, site->process);
-	json_write_signed(json, NULL, (int64_t)(int32_t)node); // -1 = none
-	json_write_close(json, ']');
+	JSON_IN (json, NULL, '[') {
+		PUT_NUMBERS(json, site->domain, site->peak_bytes, site->live_bytes, site->allocated_bytes,
+		            (is_import ? 1u : 0u) | (site->leak == MODEL_LEAK_LEAK ? 2u : 0u), site->process);
+		json_write_signed(json, NULL, (int64_t)(int32_t)node); // -1 = none
+	}
 }
 
 struct trifle_key {
@@ -479,103 +452,103 @@ put_sites(struct json_write *json, const struct report *report, struct numbers *
 	struct trifles *sum;
 	struct trifles *next;
 
-	json_write_open(json, "sites", '[');
-	for (size_t i = 0; i < report->site_total; i++) {
-		struct report_site site = report_site(report, i);
+	JSON_IN (json, "sites", '[') {
+		for (size_t i = 0; i < report->site_total; i++) {
+			struct report_site site = report_site(report, i);
 
-		progress_show("writing the page", i, report->site_total);
-		if (is_trifle(report, &site))
-			add_trifle(&trifles, &site, numbers);
-		else
-			put_site(json, &site.of, site.import[0] != '\0', stack_of(&site, 0, numbers));
+			progress_show("writing the page", i, report->site_total);
+			if (is_trifle(report, &site))
+				add_trifle(&trifles, &site, numbers);
+			else
+				put_site(json, &site.of, site.import[0] != '\0', stack_of(&site, 0, numbers));
+		}
+		HASH_ITER(hh, trifles, sum, next)
+		{
+			if (sum->sum.allocated_bytes != 0)
+				put_site(json, &sum->sum, sum->key.is_import != 0, sum->key.node);
+			HASH_DEL(trifles, sum);
+			free(sum);
+		}
 	}
-	HASH_ITER(hh, trifles, sum, next)
-	{
-		if (sum->sum.allocated_bytes != 0)
-			put_site(json, &sum->sum, sum->key.is_import != 0, sum->key.node);
-		HASH_DEL(trifles, sum);
-		free(sum);
-	}
-	json_write_close(json, ']');
 }
 
 static void
 put_frames(struct json_write *json, struct numbers *numbers)
 {
-	json_write_open(json, "nodes", '[');
-	for (const struct node_number *node = numbers->nodes; node != NULL; node = node->hh.next) {
-		json_write_signed(json, NULL, (int64_t)(int32_t)node->key.parent);
-		put_number(json, node->key.frame);
+	JSON_IN (json, "nodes", '[') {
+		for (const struct node_number *node = numbers->nodes; node != NULL; node = node->hh.next) {
+			json_write_signed(json, NULL, (int64_t)(int32_t)node->key.parent);
+			put_number(json, node->key.frame);
+		}
 	}
-	json_write_close(json, ']');
-	json_write_open(json, "frames", '[');
-	EACH (at, numbers->frames.frames, numbers->frames.count) {
-		const struct model_frame *frame = &at->of;
+	JSON_IN (json, "frames", '[') {
+		EACH (at, numbers->frames.frames, numbers->frames.count) {
+			const struct model_frame *frame = &at->of;
 
-		json_write_open(json, NULL, '[');
-		put_number(json, text_number(numbers, place_text(frame->file, frame->line, frame->function, frame->module,
-		                                                 at->offset, PLACE_ROOM)));
-		put_number(json, text_number(numbers, frame->file));
-		put_number(json, frame->line);
-		put_number(json, text_number(numbers, frame->module));
-		put_number(json, (frame->is_user ? 1u : 0u) | (frame->kind == MODEL_FRAME_PYTHON ? 2u : 0u));
-		json_write_close(json, ']');
+			JSON_IN (json, NULL, '[') {
+				put_number(json, text_number(numbers, place_text(frame->file, frame->line, frame->function,
+				                                                 frame->module, at->offset, PLACE_ROOM)));
+				put_number(json, text_number(numbers, frame->file));
+				put_number(json, frame->line);
+				put_number(json, text_number(numbers, frame->module));
+				put_number(json, (frame->is_user ? 1u : 0u) | (frame->kind == MODEL_FRAME_PYTHON ? 2u : 0u));
+			}
+		}
 	}
-	json_write_close(json, ']');
 }
 
 static void
 put_texts(struct json_write *json, const struct numbers *numbers)
 {
-	json_write_open(json, "texts", '[');
-	for (const struct text_number *text = numbers->texts; text != NULL; text = text->hh.next)
-		json_write_text(json, NULL, text->text);
-	json_write_close(json, ']');
+	JSON_IN (json, "texts", '[') {
+		for (const struct text_number *text = numbers->texts; text != NULL; text = text->hh.next)
+			json_write_text(json, NULL, text->text);
+	}
 }
 
 static void
 put_sources(struct json_write *json, const struct report *report, const struct source_files *files,
             struct numbers *numbers)
 {
-	json_write_open(json, "sources", '[');
-	for (size_t i = 0; i < files->count; i++) {
-		struct report_source source;
+	JSON_IN (json, "sources", '[') {
+		for (size_t i = 0; i < files->count; i++) {
+			struct report_source source;
 
-		if (!report_line_source(report, files->lines[i], &source))
-			continue;
-		json_write_open(json, NULL, '{');
-		json_write_number(json, "file", text_number(numbers, source.file));
-		json_write_open(json, "lines", '[');
-		for (uint32_t line = 0; line < source.text.line_count && line < SOURCE_LINES_MAX; line++) {
-			put_number(json, source.text.indents[line]);
-			json_write_text(json, NULL, source.text.lines[line]);
+			if (!report_line_source(report, files->lines[i], &source))
+				continue;
+			JSON_IN (json, NULL, '{') {
+				json_write_number(json, "file", text_number(numbers, source.file));
+				JSON_IN (json, "lines", '[') {
+					for (uint32_t line = 0; line < source.text.line_count && line < SOURCE_LINES_MAX; line++) {
+						put_number(json, source.text.indents[line]);
+						json_write_text(json, NULL, source.text.lines[line]);
+					}
+				}
+			}
 		}
-		json_write_close(json, ']');
-		json_write_close(json, '}');
 	}
-	json_write_close(json, ']');
 }
 
 static void
 put_losses(struct json_write *json, const struct report *report)
 {
-	json_write_open(json, "losses", '[');
-	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		const char *meaning = report->losses[i] != 0 ? report_loss_meaning(i, report->losses[i]) : NULL;
+	JSON_IN (json, "losses", '[') {
+		for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+			const char *meaning = report->losses[i] != 0 ? report_loss_meaning(i, report->losses[i]) : NULL;
 
-		if (meaning == NULL)
-			continue;
-		json_write_open(json, NULL, '[');
-		put_number(json, report->losses[i]);
-		json_write_text(json, NULL, meaning);
-		json_write_bool(json, NULL, report_loss_is_serious(i));
-		json_write_close(json, ']');
+			if (meaning == NULL)
+				continue;
+			JSON_IN (json, NULL, '[') {
+				put_number(json, report->losses[i]);
+				json_write_text(json, NULL, meaning);
+				json_write_bool(json, NULL, report_loss_is_serious(i));
+			}
+		}
 	}
-	json_write_close(json, ']');
-	json_write_open(json, "damages", '[');
-	for (size_t i = 0; i < report->damage_count; i++)
-		json_write_text(json, NULL, report->damages[i]);
-	json_write_close(json, ']');
+	JSON_IN (json, "damages", '[') {
+		for (size_t i = 0; i < report->damage_count; i++)
+			json_write_text(json, NULL, report->damages[i]);
+	}
 }
 
 void
@@ -585,22 +558,22 @@ page_data_write(const struct report *report, const struct page_options *options,
 	struct numbers numbers = { .texts = NULL };
 	struct source_files files = { .count = 0 };
 
-	json_write_open(&json, NULL, '{');
-	json_write_number(&json, "version", DATA_VERSION);
-	json_write_text(&json, "capture", report->argument);
-	json_write_number(&json, "began_ms",
-	                  report->process_count != 0 ? report->processes[0].start_realtime_ns / 1000000 : 0);
-	put_verdict(&json, report);
-	put_domains(&json, report);
-	put_processes(&json, report, &numbers);
-	put_lines(&json, report, options, &files, &numbers);
-	put_sites(&json, report, &numbers);
-	if (options->has_source)
-		put_sources(&json, report, &files, &numbers);
-	put_frames(&json, &numbers);
-	put_losses(&json, report);
-	put_texts(&json, &numbers);
-	json_write_close(&json, '}');
+	JSON_IN (&json, NULL, '{') {
+		json_write_number(&json, "version", DATA_VERSION);
+		json_write_text(&json, "capture", report->argument);
+		json_write_number(&json, "began_ms",
+		                  report->process_count != 0 ? report->processes[0].start_realtime_ns / 1000000 : 0);
+		put_verdict(&json, report);
+		put_domains(&json, report);
+		put_processes(&json, report, &numbers);
+		put_lines(&json, report, options, &files, &numbers);
+		put_sites(&json, report, &numbers);
+		if (options->has_source)
+			put_sources(&json, report, &files, &numbers);
+		put_frames(&json, &numbers);
+		put_losses(&json, report);
+		put_texts(&json, &numbers);
+	}
 	free(files.is_there);
 	free(files.lines);
 	free_numbers(&numbers);

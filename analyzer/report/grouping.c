@@ -99,12 +99,13 @@ put_module(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
 	bool is_python = frame->kind == MODEL_FRAME_PYTHON;
 	const char *path = is_python ? frame->file : frame->module_path;
 	const char *name = !is_python && frame->is_user ? place_base(path) : place_short(path);
-	size_t length;
 
 	put(text, name[0] == '\0' ? UNKNOWN : text_starts(name, folder) ? name + strlen(folder) : name);
 	if (text[0] == '<' || !cut_ending(text, is_python))
 		return;
-	length = strlen(text);
+
+	size_t length = strlen(text);
+
 	if (length > 9 && strcmp(text + length - 9, "/__init__") == 0)
 		text[length - 9] = '\0';
 	for (char *at = text; *at != '\0'; at++)

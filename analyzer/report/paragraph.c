@@ -6,7 +6,6 @@
 #include "report/paragraph.h"
 
 #include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -43,7 +42,6 @@ text_fitted(const char *text, size_t columns)
 {
 	size_t length = strlen(text);
 	size_t all = text_columns(text, length);
-	char *fitted;
 
 	if (all <= columns)
 		return memory_text(text);
@@ -52,9 +50,9 @@ text_fitted(const char *text, size_t columns)
 	size_t head_bytes = bytes_of(text, head);
 	const char *tail = text + bytes_of(text, all - (columns - 3 - head));
 
-	fitted = memory_zeroed(length + 4, 1);
-	(void)snprintf(fitted, length + 4, "%.*s...%s", (int)head_bytes, text, tail);
-	return fitted;
+	char *fitted = memory_zeroed(length + 4, 1);
+
+	return memory_text_in(fitted, length + 4, "%.*s...%s", (int)head_bytes, text, tail);
 }
 
 /* As units.c writes them: "%", "B", "KiB". */
@@ -70,20 +68,19 @@ size_t
 paragraph_put(FILE *stream, size_t columns, const char *text, size_t indent, size_t column)
 {
 	size_t lines = 1;
-	char *clean = memory_text(text);
+	OWNED char *clean = text_cleaned(memory_text(text));
 	const char *at;
 	bool is_first = true;
 
-	(void)text_clean(clean, strlen(clean));
 	for (at = clean + strspn(clean, " "); *at != '\0'; at += strspn(at, " ")) {
 		size_t bytes = strcspn(at, " ");
-		size_t width;
 
 		if (at[0] == '`' && strchr(at + 1, '`') != NULL)
 			bytes = (size_t)(strchr(at + 1, '`') - at) + strcspn(strchr(at + 1, '`'), " ");
 		if (at[bytes] == ' ' && is_unit(at + bytes + 1))
 			bytes += 1 + strcspn(at + bytes + 1, " ");
-		width = text_columns(at, bytes);
+
+		size_t width = text_columns(at, bytes);
 
 		if (!is_first && column + 1 + width > columns) {
 			if (stream != NULL)
@@ -103,6 +100,5 @@ paragraph_put(FILE *stream, size_t columns, const char *text, size_t indent, siz
 	}
 	if (stream != NULL)
 		(void)fputc('\n', stream);
-	free(clean);
 	return lines;
 }

@@ -122,13 +122,11 @@ enum { MATCH_EXACT, MATCH_END, MATCH_MODULE, MATCHES };
 static void
 make_wanted(const char *name, struct wanted *wanted)
 {
-	char module[PATH_MAX];
-
 	*wanted = (struct wanted){ .as_given = name };
 	if (realpath(name, wanted->real) == NULL)
 		wanted->real[0] = '\0';
 	(void)snprintf(wanted->cell, sizeof(wanted->cell), "cell %.50s", name);
-	(void)snprintf(module, sizeof(module), "%s", name);
+	char *module = TEXT(PATH_MAX, "%s", name);
 	if (strchr(name, '/') != NULL)
 		return;
 	for (char *at = module; *at != '\0'; at++)
@@ -165,18 +163,16 @@ ORDER_OF_POINTERS(compare_files, struct file,
 static void
 name_files(const struct file *const *files, size_t count, bool is_whole, char text[640])
 {
-	size_t used = 0;
-
 	text[0] = '\0';
-	for (size_t i = 0; i < count && i < NAMES_SHOWN && used < 600; i++) {
+	for (size_t i = 0; i < count && i < NAMES_SHOWN; i++) {
 		const char *name = is_whole ? files[i]->name : place_short(files[i]->name);
 		size_t length = strlen(name);
 
-		used += (size_t)snprintf(text + used, 640 - used, "%s%s%s", i != 0 ? ", " : "", length > 120 ? "..." : "",
-		                         length > 120 ? name + length - 117 : name);
+		memory_text_add(text, 640, "%s%s%s", i != 0 ? ", " : "", length > 120 ? "..." : "",
+		                length > 120 ? name + length - 117 : name);
 	}
 	if (count > NAMES_SHOWN)
-		(void)snprintf(text + used, 640 - used, " and %zu more", count - NAMES_SHOWN);
+		memory_text_add(text, 640, " and %zu more", count - NAMES_SHOWN);
 }
 
 /* NULL and *fail: no file fits, or several do. The only one of several that is the user's own is taken. */
@@ -383,10 +379,8 @@ put_figures(const struct annotated *line, FILE *stream)
 static void
 put_line(const struct annotated *line, uint32_t number, uint16_t indent, const char *text, FILE *stream)
 {
-	char trimmed[128];
-
 	put_figures(line, stream);
-	(void)snprintf(trimmed, sizeof(trimmed), "%6u  %*s", (unsigned)number, indent < 100 ? (int)indent : 100, "");
+	const char *trimmed = TEXT(128, "%6u  %*s", (unsigned)number, indent < 100 ? (int)indent : 100, "");
 	if (text[0] == '\0')
 		(void)fprintf(stream, "%6u\n", (unsigned)number);
 	else
@@ -433,13 +427,8 @@ put_text(const struct annotated *const *lines, size_t count, const struct source
 static void
 put_functions(const struct annotated *const *lines, size_t count, FILE *stream)
 {
-	char text[PLACE_TEXT_BYTES];
-
-	for (size_t i = 0; i < count; i++) {
-		(void)snprintf(text, sizeof(text), "%s", lines[i]->function);
-		(void)text_clean(text, strlen(text));
-		put_line(lines[i], lines[i]->line, 0, text, stream);
-	}
+	for (size_t i = 0; i < count; i++)
+		put_line(lines[i], lines[i]->line, 0, text_cleaned(TEXT(PLACE_TEXT_BYTES, "%s", lines[i]->function)), stream);
 }
 
 static void
@@ -498,7 +487,6 @@ render_annotate(const struct report *report, const struct annotate_options *opti
 	struct file *files = list_files(report);
 	const struct file *file = choose_file(report, files, options->file, notes, fail);
 	struct source_text text = { .line_count = 0 };
-	const struct annotated **lines;
 	size_t count;
 
 	if (file == NULL) {
@@ -511,7 +499,9 @@ render_annotate(const struct report *report, const struct annotate_options *opti
 
 	add_own(&all, report, file->name);
 	add_through(&all, report, file->name);
-	lines = sorted_lines(&all, &count);
+
+	const struct annotated **lines = sorted_lines(&all, &count);
+
 	put_heading(report, &all, file->name, state, stream);
 	if (state == SOURCE_KNOWN)
 		put_text(lines, count, &text, options->has_all, stream);

@@ -5,7 +5,6 @@
  *
  * When failing  errors stay in the stream. All texts are cleaned of control characters here.
  */
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -358,13 +357,12 @@ put_row(const struct row *row, uint64_t total_bytes, struct units_column units, 
 {
 	bool has_bar = columns >= BAR_FROM_COLUMNS;
 	size_t column = has_bar ? PLACE_COLUMN : PLACE_COLUMN - BAR_COLUMNS - 2;
-	char figure[UNITS_TEXT_BYTES + 4];
 	char growth[UNITS_TEXT_BYTES + 16];
 	char text[PLACE_TEXT_BYTES];
 	const char *place = row_text(row, text);
 
-	(void)snprintf(figure, sizeof(figure), "%s%s", row->error_bytes > row->bytes / CLEAR_PART ? "≈" : "",
-	               UNITS_BYTES_IN(units, row->bytes));
+	const char *figure = TEXT(UNITS_TEXT_BYTES + 4, "%s%s", row->error_bytes > row->bytes / CLEAR_PART ? "≈" : "",
+	                          UNITS_BYTES_IN(units, row->bytes));
 	(void)fprintf(stream, "%*s%s%7s  ", (int)(11 - text_columns(figure, strlen(figure))), "", figure,
 	              UNITS_SHARE(verdict_share(row->bytes, total_bytes)));
 	if (has_bar)
@@ -476,16 +474,6 @@ is_told(const struct report *report, const struct report_finding *finding)
 
 static const char incomplete[] = " Not all was recorded: the report says under Losses what is missing.";
 
-static bool
-is_incomplete(const struct report *report)
-{
-	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		if (report->losses[i] != 0 && report_loss_is_serious(i))
-			return true;
-	}
-	return false;
-}
-
 /* The sentences of the first findings that are told and take `lines` at most, in the order of the verdict. For free(). */
 static char *
 told_text(const struct report *report, size_t columns, size_t lines)
@@ -501,7 +489,7 @@ told_text(const struct report *report, size_t columns, size_t lines)
 		if (used != 0 && paragraph_put(NULL, columns, text, 0, 0) > lines)
 			text[used] = '\0';
 	}
-	if (is_incomplete(report))
+	if (report_has_losses(report, true))
 		(void)strcat(text, incomplete);
 	return text;
 }
@@ -515,27 +503,11 @@ ending_text(const struct report *report)
 	return ending != NULL ? strndup(ending->text, ending->text_bytes) : memory_text(report->verdict.text);
 }
 
-static size_t add_text(char text[MOST_BYTES], size_t used, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
-
-static size_t
-add_text(char text[MOST_BYTES], size_t used, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	if (used < MOST_BYTES)
-		used += (size_t)vsnprintf(text + used, MOST_BYTES - used, format, arguments);
-	va_end(arguments);
-	return used;
-}
-
 /* "It had at most 59.4 MiB in memory: 10 % of the container's limit of 600 MiB. cuda:0 had at most 48.0 MiB." "" = not known. */
 static void
 most_text(const struct report *report, char text[MOST_BYTES])
 {
 	const struct report_process *largest = NULL;
-	size_t used = 0;
 
 	text[0] = '\0';
 	for (size_t i = 0; i < report->process_count; i++) {
@@ -547,7 +519,7 @@ most_text(const struct report *report, char text[MOST_BYTES])
 		bool is_container = largest->limit_bytes < largest->machine_bytes;
 		uint64_t whole_bytes = is_container ? largest->limit_bytes : largest->machine_bytes;
 
-		used = add_text(text, used, "%s had at most %s in memory",
+		memory_text_add(text, MOST_BYTES, "%s had at most %s in memory",
 		                report->process_count > 1 ? "Its largest process" : "It",
 		                UNITS_BYTES(largest->max_resident_bytes));
 		if (find(report, FINDING_ADDRESS_LIMIT) != NULL)
@@ -559,22 +531,22 @@ most_text(const struct report *report, char text[MOST_BYTES])
 			                UNITS_BYTES(whole_bytes), UNITS_BYTES(largest->max_charged_bytes),
 			                UNITS_SHARE(verdict_share(largest->max_charged_bytes, whole_bytes)));
 		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes && is_container)
-			used = add_text(
-				text, used,
+			memory_text_add(
+				text, MOST_BYTES,
 				". The container's limit is %s: libraries and files that another container read first do not "
 				"count against it",
 				UNITS_BYTES(whole_bytes));
 		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes)
-			used = add_text(text, used, "; the machine has %s", UNITS_BYTES(whole_bytes));
+			memory_text_add(text, MOST_BYTES, "; the machine has %s", UNITS_BYTES(whole_bytes));
 		else if (whole_bytes != 0)
-			used = add_text(text, used, ": %s of the %s %s",
+			memory_text_add(text, MOST_BYTES, ": %s of the %s %s",
 			                UNITS_SHARE(verdict_share(largest->max_resident_bytes, whole_bytes)),
 			                is_container ? "container's limit of" : "machine's", UNITS_BYTES(whole_bytes));
-		used = add_text(text, used, ".");
+		memory_text_add(text, MOST_BYTES, ".");
 	}
 	EACH (domain, report->domains, report->domain_count) {
 		if (domain->is_device && strchr(domain->of.name, '/') == NULL && domain->of.peak_bytes != 0)
-			used = add_text(text, used, "%s%s held at most %s.", used != 0 ? " " : "", domain->of.name,
+			memory_text_add(text, MOST_BYTES, "%s%s held at most %s.", text[0] != '\0' ? " " : "", domain->of.name,
 			                UNITS_BYTES(domain->of.peak_bytes));
 	}
 }
@@ -603,15 +575,17 @@ put_glance(const struct report *report, const struct moment *moment, struct rows
 {
 	bool has_died = !report->verdict.has_ended_well;
 	bool has_advice = report->verdict.next[0] != '\0' && !report->verdict.needs_nothing;
-	char *ending = ending_text(report);
-	char *told;
+	OWNED char *ending = ending_text(report);
 	char most[MOST_BYTES];
 	size_t lines = 3; // the first one, the rows' heading, where more is
 
 	most_text(report, most);
 	lines += put_text(NULL, columns, ending) + put_text(NULL, columns, most);
 	lines += has_advice ? paragraph_put(NULL, columns, report->verdict.next, NEXT_INDENT, NEXT_INDENT) : 0;
-	told = told_text(report, columns, lines + ROWS_LEAST < LINES_DIED ? LINES_DIED - lines - ROWS_LEAST : 0);
+
+	OWNED char *told = told_text(report, columns,
+	                             lines + ROWS_LEAST < LINES_DIED ? LINES_DIED - lines - ROWS_LEAST : 0);
+
 	lines += put_text(NULL, columns, told);
 	(void)fprintf(stream, "\n%s--- kmemshim ---%s\n%s", style->bold, style->off, has_died ? style->alarm : "");
 	(void)put_text(stream, columns, ending);
@@ -624,8 +598,6 @@ put_glance(const struct report *report, const struct moment *moment, struct rows
 		(void)fprintf(stream, "%sNext:%s ", style->bold, style->off);
 		(void)paragraph_put(stream, columns, report->verdict.next, NEXT_INDENT, NEXT_INDENT);
 	}
-	free(ending);
-	free(told);
 }
 
 bool

@@ -146,14 +146,15 @@ gather(const struct report *report, const struct view *view, enum grouping group
 	for (size_t i = 0; i < report->site_total; i++) {
 		struct report_site site = report_site(report, i);
 		uint64_t shown = view->shown(&site.of);
-		struct group *group;
 
 		if (!report_sums_up(report, site.of.domain)) {
 			*has_devices = *has_devices || (report->domain == NULL && report->domains[site.of.domain].is_device);
 			continue;
 		}
 		grouping_of_site(grouping, &site, name, part);
-		group = group_of(&groups, name);
+
+		struct group *group = group_of(&groups, name);
+
 		add(&group->held, &site, shown);
 		add(sum, &site, shown);
 		add_part(group, part, shown);
@@ -202,7 +203,6 @@ static void
 put_heading(const struct report *report, const struct view *view, enum grouping grouping, const struct figures *sum,
             FILE *stream)
 {
-
 	(void)fprintf(stream, "%s, by %s: %s of %s", report->heading, grouping_name(grouping),
 	              UNITS_BYTES(sum->shown_bytes), report->domain != NULL ? report->domain : "the host's memory");
 	if (report->process_count > 1)
@@ -231,16 +231,9 @@ put_group(const struct view *view, struct group *group, const struct figures *su
 }
 
 static void
-free_part(struct part *part)
-{
-	free(part->name);
-	free(part);
-}
-
-static void
 free_group(struct group *group)
 {
-	HASH_FREE(group->parts, free_part);
+	HASH_FREE(group->parts, HASH_NAME_FREE);
 	free(group->name);
 	free(group);
 }
@@ -248,7 +241,6 @@ free_group(struct group *group)
 static void
 put_rest(uint64_t rest_bytes, size_t rest_count, FILE *stream)
 {
-
 	if (rest_count != 0)
 		(void)fprintf(stream, "%9s%7s  in %zu other%s\n", UNITS_BYTES(rest_bytes), "", rest_count,
 		              rest_count == 1 ? "" : "s");
@@ -293,14 +285,14 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 	const struct view *view = views;
 	struct figures sum = { .shown_bytes = 0 };
 	bool has_devices = false;
-	struct group *groups;
-	struct group **rows;
 	size_t count = 0;
 
 	while (strcmp(view->ranking, report->ranking) != 0)
 		view++;
-	groups = gather(report, view, grouping, &sum, &has_devices);
-	rows = memory_zeroed(HASH_COUNT(groups), sizeof(struct group *));
+
+	struct group *groups = gather(report, view, grouping, &sum, &has_devices);
+	OWNED struct group **rows = memory_zeroed(HASH_COUNT(groups), sizeof(struct group *));
+
 	for (struct group *group = groups; group != NULL; group = group->hh.next)
 		rows[count++] = group;
 	SORT(rows, count, compare_groups);
@@ -312,6 +304,5 @@ render_groups(const struct report *report, enum grouping grouping, uint64_t top,
 		(void)fputs("≈ estimated in part, from a sample of small Python objects; see docs/report.md\n", stream);
 	if (has_devices)
 		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
-	free(rows);
 	HASH_FREE(groups, free_group);
 }

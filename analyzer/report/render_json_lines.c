@@ -246,17 +246,10 @@ find_frame_text(struct frame_texts *texts, const struct report_frame *frame)
 	return found;
 }
 
-static void
-free_frame_text(struct frame_text *text)
-{
-	free(text->text);
-	free(text);
-}
-
 void
 render_json_free(struct frame_texts *texts)
 {
-	HASH_FREE(texts->texts, free_frame_text);
+	HASH_FREE(texts->texts, HASH_TEXT_FREE);
 }
 
 static void

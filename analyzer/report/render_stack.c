@@ -113,7 +113,6 @@ render_text_source(const struct report_place *where, FILE *stream)
 {
 	const size_t room = PAGE_COLUMNS - 5 - INDENT;
 	char text[256];
-	size_t length;
 
 	if (where->is_source_changed)
 		(void)fprintf(stream, "%*s     (%s was changed since the program started)\n", INDENT, "",
@@ -121,7 +120,9 @@ render_text_source(const struct report_place *where, FILE *stream)
 	if (where->source[0] == '\0')
 		return;
 	(void)snprintf(text, sizeof(text), "%s", where->source);
-	length = strlen(text);
+
+	size_t length = strlen(text);
+
 	if (length > room)
 		(void)snprintf(text + room - 3, sizeof(text) - room, "...");
 	(void)text_clean(text, strlen(text));
@@ -180,7 +181,7 @@ render_holder_words(const struct holders_way *way, uint64_t samples)
 void
 render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream)
 {
-	char *text = render_holder_words(way, samples);
+	OWNED char *text = render_holder_words(way, samples);
 
 	for (const char *at = text; at != NULL && *at != '\0';) {
 		size_t length = row_of(at, PAGE_COLUMNS - 5 - INDENT);
@@ -189,7 +190,6 @@ render_text_holder(const struct holders_way *way, uint64_t samples, FILE *stream
 		at += length;
 		at += strspn(at, " ");
 	}
-	free(text);
 }
 
 /* --- several callers ------------------------------------------------------------------------------------------- */
@@ -226,18 +226,9 @@ find_caller(const struct report_site *site, const struct report_place *where, st
 	return is_found;
 }
 
-static int
-compare_by_place(const void *a, const void *b)
-{
-	const struct report_frame *left = &((const struct caller *)a)->frame;
-	const struct report_frame *right = &((const struct caller *)b)->frame;
-
-	int order = order_numbers(left->of.line, right->of.line);
-
-	order = order ?: order_texts(left->of.file, right->of.file);
-	order = order ?: order_texts(left->of.function, right->of.function);
-	return order ?: order_texts(left->of.module, right->of.module);
-}
+ORDER_OF(compare_by_place, struct caller,
+	order_numbers(a->frame.of.line, b->frame.of.line) ?: order_texts(a->frame.of.file, b->frame.of.file)
+	?: order_texts(a->frame.of.function, b->frame.of.function) ?: order_texts(a->frame.of.module, b->frame.of.module))
 
 ORDER_OF(compare_by_bytes, struct caller, order_numbers(b->bytes, a->bytes) ?: compare_by_place(a, b))
 
@@ -287,19 +278,17 @@ put_callers(FILE *stream, const struct report *report, const struct report_line 
 {
 	size_t count;
 	uint64_t total;
-	struct caller *callers = collect_callers(report, line, &count, &total);
+	OWNED struct caller *callers = collect_callers(report, line, &count, &total);
 	bool are_several = count > 1 && callers[1].bytes >= total / CALLER_PART;
 
 	for (size_t i = 0; are_several && i < count && i < CALLERS_SHOWN; i++) {
-		char after[UNITS_TEXT_BYTES + 2];
 
-		(void)snprintf(after, sizeof(after), "  %s",
-		               UNITS_SHARE((uint32_t)((double)callers[i].bytes / (double)total * 1e6)));
-		put_frame(stream, &callers[i].frame, relation_of(&callers[i].frame, false), after);
+		put_frame(stream, &callers[i].frame, relation_of(&callers[i].frame, false),
+		          TEXT(UNITS_TEXT_BYTES + 2, "  %s",
+		               UNITS_SHARE((uint32_t)((double)callers[i].bytes / (double)total * 1e6))));
 	}
 	if (are_several && count > CALLERS_SHOWN)
 		(void)fprintf(stream, "%*sand %s more\n", INDENT, "", UNITS_COUNT(count - CALLERS_SHOWN));
-	free(callers);
 	return are_several;
 }
 
@@ -324,24 +313,21 @@ static void
 put_types(const struct report_line *line, FILE *stream)
 {
 	char text[1024] = "";
-	size_t used = 0;
 	uint64_t told = 0;
-	bool has_others;
 
 	for (unsigned i = 0; i < line->type_count && line->types[i].count >= line->types[0].count / 50; i++) {
-		int length = snprintf(text + used, sizeof(text) - used, "%s%s %s", i != 0 ? ", " : "",
-		                      UNITS_COUNT(units_rounded(line->types[i].count, 2)), line->types[i].name);
-
-		used += length > 0 ? (size_t)length : 0;
+		TEXT_ADD(text, "%s%s %s", i != 0 ? ", " : "", UNITS_COUNT(units_rounded(line->types[i].count, 2)),
+		         line->types[i].name);
 		told += line->types[i].count;
-		if (used >= sizeof(text))
-			break;
 	}
-	if (used == 0)
+	if (text[0] == '\0')
 		return;
 	(void)text_clean(text, strlen(text));
 	/* Other blocks may be no objects; of these all are. */
-	has_others = line->of.sample_bytes != 0 && !line->are_types_older && told < line->of.live_count / 5 * TOLD_FIFTHS;
+
+	bool has_others = line->of.sample_bytes != 0 && !line->are_types_older &&
+	                  told < line->of.live_count / 5 * TOLD_FIFTHS;
+
 	(void)fprintf(stream, "%*sof   about %s%s%s\n", INDENT, "", text, has_others ? ", and others" : "",
 	              line->are_types_older ? " when last counted" : "");
 }
@@ -350,7 +336,6 @@ put_types(const struct report_line *line, FILE *stream)
 static void
 put_end(FILE *stream, unsigned left_out, uint32_t omitted)
 {
-
 	if (left_out == 0 && omitted == 0)
 		return;
 	(void)fprintf(stream, "%*s...  ", INDENT, "");
@@ -415,10 +400,10 @@ choose_all(const struct report_site *site, struct choice *choice)
 static bool
 is_shown_of(const struct stack *stack, uint32_t number, struct report_frame *frame)
 {
-	struct report_frame inner;
-
 	*frame = report_frame(stack->site, number);
-	inner = number > 0 ? report_frame(stack->site, number - 1) : *frame;
+
+	struct report_frame inner = number > 0 ? report_frame(stack->site, number - 1) : *frame;
+
 	return is_shown(frame, &inner, stack->has_python);
 }
 
@@ -467,7 +452,6 @@ choose_callers(const struct stack *stack, uint32_t first, bool is_of_user, struc
 static void
 put_choice(const struct report_site *site, const struct choice *choice, unsigned first, FILE *stream)
 {
-
 	for (unsigned i = first; i < choice->row_count; i++) {
 		if (choice->rows[i].relation != NULL)
 			put_frame(stream, &choice->rows[i].frame, choice->rows[i].relation, "");

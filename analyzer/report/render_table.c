@@ -34,13 +34,6 @@
 #define RELEASES_PART 10 // a line that made less than this part of them has no row, unless it is the first
 #define TRIFLE_PART 1000 // lines with less than a thousandth of their domain are summed up, the first excepted
 
-static const char *
-place_words(const struct report_place *place, char text[PLACE_TEXT_BYTES])
-{
-	(void)place_text(place->file, place->line, place->function, place->module, place->offset, text);
-	return place_related(place->relation, text);
-}
-
 /* --- tables ---------------------------------------------------------------------------------------------------- */
 
 /* What it holds is an estimate, of which the error is known. */
@@ -82,9 +75,8 @@ in_memory_share(const struct report_line *line, uint64_t bytes, char text[UNITS_
 static const char *
 generations_text(const struct model_site *site, char text[UNITS_TEXT_BYTES])
 {
-	(void)snprintf(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)site->generations_alive,
-	               (unsigned)site->generations_total);
-	return text;
+	return memory_text_in(text, UNITS_TEXT_BYTES, "%u/%u", (unsigned)site->generations_alive,
+	                      (unsigned)site->generations_total);
 }
 
 #define COLUMN_TEXT(name, what)                                                                                  \
@@ -111,7 +103,6 @@ COLUMN_TEXT(text_released, line->of.released_bytes == 0 ? "-" : units_bytes(line
 static void
 put_leaking(const struct report_line *line, FILE *stream)
 {
-
 	if (line->of.leaking_bytes != 0 && line->of.leaking_bytes < line->of.live_bytes / LEAKING_PART * (LEAKING_PART - 1))
 		(void)fprintf(stream, "%20s%-5s%s of it\n", "", "leak", UNITS_BYTES(line->of.leaking_bytes));
 }
@@ -153,7 +144,6 @@ put_growth(const struct report_line *line, FILE *stream)
 static void
 put_steps(const struct report_line *line, FILE *stream)
 {
-
 	if (line->kept_in_steps.count != 0)
 		(void)fprintf(stream, "%20skeeps %s%s in each of %s\n", "",
 		              line->kept_in_steps.is_one_block ? "one block of " : "", UNITS_BYTES(line->kept_in_steps.bytes),
@@ -163,7 +153,6 @@ put_steps(const struct report_line *line, FILE *stream)
 static void
 put_filling(const struct report_line *line, FILE *stream)
 {
-
 	if (line->filled_bytes != 0)
 		(void)fprintf(stream, "%20sadds fewer and fewer, as a cache that fills: it seems to end at about %s\n", "",
 		              UNITS_BYTES(line->filled_bytes));
@@ -173,10 +162,9 @@ put_filling(const struct report_line *line, FILE *stream)
 static void
 put_grows_with(const struct report_line *line, FILE *stream)
 {
-
 	if (line->grows_with.is_known)
 		(void)fprintf(stream, "%20sgrows with %s, block for block: one thing may keep both\n", "",
-		              place_words(&line->grows_with, PLACE_ROOM));
+		              report_place_text(&line->grows_with, PLACE_ROOM));
 	else if (line->others_that_grow != 0)
 		(void)fprintf(stream, "%20swith it grow%s %s other line%s (%s), block for block: one thing may keep them\n", "",
 		              line->others_that_grow == 1 ? "s" : "", UNITS_COUNT(line->others_that_grow),
@@ -192,7 +180,7 @@ put_kept(const struct report_line *line, FILE *stream)
 	if (!kept->through.is_known)
 		return;
 	(void)fprintf(stream, "%20sstill held: %s of %s blocks allocated through %s\n", "", UNITS_COUNT(kept->live_count),
-	              UNITS_COUNT(kept->allocated_count), place_words(&kept->through, PLACE_ROOM));
+	              UNITS_COUNT(kept->allocated_count), report_place_text(&kept->through, PLACE_ROOM));
 	(void)fprintf(stream, "%20s            %s of %s allocated through other callers\n", "",
 	              kept->other_live_count == 0 ? "none" : UNITS_COUNT(kept->other_live_count),
 	              UNITS_COUNT(kept->other_allocated_count));
@@ -202,7 +190,6 @@ put_kept(const struct report_line *line, FILE *stream)
 static void
 put_releases(const struct report_line *line, FILE *stream)
 {
-
 	if (line->watched_releases < RELEASES_WORTH)
 		return;
 	for (unsigned i = 0; i < line->release_count && i < RELEASES_SHOWN; i++) {
@@ -210,7 +197,7 @@ put_releases(const struct report_line *line, FILE *stream)
 			return;
 		(void)fprintf(stream, "%20s%sreleased by %s (%s of %s sampled releases)\n", "",
 		              line->of.live_bytes != 0 ? "other blocks of it were " : "",
-		              place_words(&line->releases[i].where, PLACE_ROOM), UNITS_COUNT(line->releases[i].count),
+		              report_place_text(&line->releases[i].where, PLACE_ROOM), UNITS_COUNT(line->releases[i].count),
 		              UNITS_COUNT(line->watched_releases));
 	}
 }
@@ -219,7 +206,6 @@ put_releases(const struct report_line *line, FILE *stream)
 static bool
 put_in_memory(uint64_t untouched, uint64_t shown_bytes, FILE *stream)
 {
-
 	if (untouched < UNTOUCHED_SHOWN_BYTES || untouched < shown_bytes / UNTOUCHED_PART)
 		return false;
 	(void)fprintf(stream, "%20s%s of it in memory\n", "", UNITS_BYTES(amount_less(shown_bytes, untouched)));
@@ -250,12 +236,10 @@ put_error(const struct report_line *line, bool is_peak, FILE *stream)
 static void
 put_library(const struct report_line *line, FILE *stream)
 {
-	char name[PLACE_TEXT_BYTES];
-
 	if (line->estimate.library == NULL)
 		return;
-	(void)snprintf(name, sizeof(name), "%s", line->estimate.library);
-	(void)text_clean(name, strlen(name));
+	const char *name = text_cleaned(TEXT(PLACE_TEXT_BYTES, "%s", line->estimate.library));
+
 	(void)fprintf(stream, "%20sin the allocator of %s, which grew here (estimated)\n", "", name);
 }
 
@@ -377,7 +361,7 @@ put_row(FILE *stream, const struct layout *layout, const struct report_line *lin
 		else
 			(void)fprintf(stream, " %*s", width < 0 ? width + 1 : width - 1, cell);
 	}
-	(void)fprintf(stream, "  %s\n", place_words(&line->where, PLACE_ROOM));
+	(void)fprintf(stream, "  %s\n", report_place_text(&line->where, PLACE_ROOM));
 }
 
 /* --- imports --------------------------------------------------------------------------------------------------- */
@@ -402,13 +386,13 @@ struct imports {
 static void
 add_import(struct imports *imports, const struct report_line *line, uint64_t bytes)
 {
-	struct import *import;
-
 	if (line->is_start_up) {
 		imports->start_up_bytes += bytes;
 		return;
 	}
-	import = MEMORY_NEXT(imports->rows, imports->count, imports->room);
+
+	struct import *import = MEMORY_NEXT(imports->rows, imports->count, imports->room);
+
 	import->bytes = bytes;
 	imports->untouched_bytes += line->of.untouched_bytes;
 	if (line->import[0] != '\0')
@@ -417,7 +401,7 @@ add_import(struct imports *imports, const struct report_line *line, uint64_t byt
 	         (line->where.file[0] == '\0' && line->where.function[0] == '\0')) // nothing but its frames, which are cut
 		(void)snprintf(import->label, sizeof(import->label), "the import system");
 	else
-		(void)place_words(&line->where, import->label);
+		(void)report_place_text(&line->where, import->label);
 }
 
 /* One row per module, all domains together; the largest first. */
@@ -518,7 +502,6 @@ gather(const struct report *report, const struct table *table, const struct rend
 static void
 put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 {
-
 	if (rest->count != 0)
 		(void)fprintf(stream, "%9s  %sin %s other line%s\n", UNITS_BYTES(rest->bytes), what, UNITS_COUNT(rest->count),
 		              rest->count == 1 ? "" : "s");
@@ -641,12 +624,11 @@ render_text_guard(const struct report *report, FILE *stream)
 	(void)fputc('\n', stream);
 	for (size_t i = 0; i < guard->line_count && i < GUARD_LINES_SHOWN; i++) {
 		const struct report_holder *line = &guard->lines[i];
-		char text[UNITS_TEXT_BYTES + 4];
 
-		(void)snprintf(text, sizeof(text), "%s%s", line->is_estimated ? "≈" : "", UNITS_BYTES(line->live_bytes));
-		(void)fprintf(stream, "%*s%6s  %-14s %s\n", line->is_estimated ? 11 : 9, text,
+		(void)fprintf(stream, "%*s%6s  %-14s %s\n", line->is_estimated ? 11 : 9,
+		              TEXT(UNITS_TEXT_BYTES + 4, "%s%s", line->is_estimated ? "≈" : "", UNITS_BYTES(line->live_bytes)),
 		              UNITS_SHARE(verdict_share(line->live_bytes, guard->live_bytes)), line->domain,
-		              place_words(&line->where, PLACE_ROOM));
+		              report_place_text(&line->where, PLACE_ROOM));
 		render_text_source(&line->where, stream);
 		if (line->way != NULL)
 			render_text_holder(line->way, line->held_samples, stream);

@@ -90,16 +90,14 @@ static void
 put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 {
 	const char *before = ": ";
-	char text[512];
-	size_t used = (size_t)snprintf(text, sizeof(text), "%s", report_resident_meaning(KMEM_RESIDENT_OWN));
+	char *text = TEXT(512, "%s", report_resident_meaning(KMEM_RESIDENT_OWN));
 
-	for (unsigned n = 1; n <= KMEM_OWN_PARTS && used < sizeof(text); n++) {
+	for (unsigned n = 1; n <= KMEM_OWN_PARTS; n++) {
 		unsigned part = n % KMEM_OWN_PARTS; // the library comes last
 
 		if (report_own_name(part) == NULL || own_bytes[part] == 0)
 			continue;
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", before, report_own_name(part),
-		                         UNITS_BYTES(own_bytes[part]));
+		memory_text_add(text, 512, "%s%s %s", before, report_own_name(part), UNITS_BYTES(own_bytes[part]));
 		before = ", ";
 	}
 	paragraph_put(stream, PAGE_COLUMNS, text, MEANING_COLUMN, MEANING_COLUMN);
@@ -109,11 +107,11 @@ put_own(const uint64_t own_bytes[KMEM_OWN_PARTS], FILE *stream)
 static void
 put_others(const struct report_process *process, FILE *stream)
 {
-	char text[256];
-
-	(void)snprintf(text, sizeof(text), "%s%s", report_resident_meaning(KMEM_RESIDENT_OTHER),
-	               process->of.losses[KMEM_LOST_EVENTS] != 0 ? ", or blocks that were not recorded (see Losses)" : "");
-	paragraph_put(stream, PAGE_COLUMNS, text, MEANING_COLUMN, MEANING_COLUMN);
+	paragraph_put(
+		stream, PAGE_COLUMNS,
+		TEXT(256, "%s%s", report_resident_meaning(KMEM_RESIDENT_OTHER),
+	         process->of.losses[KMEM_LOST_EVENTS] != 0 ? ", or blocks that were not recorded (see Losses)" : ""),
+		MEANING_COLUMN, MEANING_COLUMN);
 }
 
 /* So different that one of the two must be of another time. */
@@ -190,36 +188,27 @@ put_resident(const struct report *report, FILE *stream)
 static void
 put_together(const struct report *report, FILE *stream)
 {
-	char text[1024];
+	char text[1024] = "";
 	bool is_first = true;
-	bool is_any = false;
-	size_t used;
 
-	for (size_t i = 0; i < report->domain_count; i++)
-		is_any = is_any ||
-		         (!report->domains[i].is_address_space && report_has_domain(report, report->domains[i].of.name));
-	if (report->process_count < 2 || !is_any)
+	if (report->process_count < 2 || !ANY(domain, report->domains, report->domain_count,
+	                                      !domain->is_address_space && report_has_domain(report, domain->of.name)))
 		return;
-	used = (size_t)snprintf(text, sizeof(text), "sums over %s processes", UNITS_COUNT(report->process_count));
-	for (size_t i = 0; i < report->domain_count && used < sizeof(text); i++) {
-		const struct report_domain *domain = &report->domains[i];
-
+	TEXT_ADD(text, "sums over %s processes", UNITS_COUNT(report->process_count));
+	EACH (domain, report->domains, report->domain_count) {
 		if (domain->is_address_space || !report_has_domain(report, domain->of.name) ||
 		    (domain->of.concurrent_peak_bytes >= domain->of.peak_bytes / 100 * 99 &&
 		     domain->of.together_live_bytes >= domain->of.live_bytes / 100 * 99))
 			continue;
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s peak, %s live",
-		                         is_first ? "; highest at the same time: " : "; ", domain->of.name,
-		                         UNITS_BYTES(domain->of.concurrent_peak_bytes),
-		                         UNITS_BYTES(domain->of.together_live_bytes));
+		TEXT_ADD(text, "%s%s %s peak, %s live", is_first ? "; highest at the same time: " : "; ", domain->of.name,
+		         UNITS_BYTES(domain->of.concurrent_peak_bytes), UNITS_BYTES(domain->of.together_live_bytes));
 		is_first = false;
 	}
-	if (is_first && report->domain == NULL && report->unknown_end_count != 0 && used < sizeof(text))
-		(void)snprintf(text + used, sizeof(text) - used,
-		               " that may have run at the same time (the end of %s is not known)",
-		               UNITS_COUNT(report->unknown_end_count));
-	else if (is_first && report->domain == NULL && used < sizeof(text))
-		(void)snprintf(text + used, sizeof(text) - used, " that ran at the same time");
+	if (is_first && report->domain == NULL && report->unknown_end_count != 0)
+		TEXT_ADD(text, " that may have run at the same time (the end of %s is not known)",
+		         UNITS_COUNT(report->unknown_end_count));
+	else if (is_first && report->domain == NULL)
+		TEXT_ADD(text, " that ran at the same time");
 	(void)fputs("  ", stream);
 	paragraph_put(stream, PAGE_COLUMNS, text, 4, 2);
 }
@@ -227,20 +216,17 @@ put_together(const struct report *report, FILE *stream)
 static void
 put_process(const struct report_process *process, size_t depth, FILE *stream)
 {
-	char name[64];
-
 	depth = depth < INDENTS_MAX ? depth : INDENTS_MAX;
-	(void)snprintf(name, sizeof(name), "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->of.name);
-	(void)text_clean(name, strlen(name));
+	const char *name = text_cleaned(TEXT(64, "%*s%.*s", (int)(2 * depth), "", (int)(27 - 2 * depth), process->of.name));
+
 	(void)fprintf(stream, "  %-28s%8" PRIu32 "  %-14s%11s%11s", name, process->pid, process->state,
 	              UNITS_BYTES(process->peak_bytes), UNITS_BYTES(process->of.live_bytes));
-	if (process->of.inherited_bytes >= COPIES_SHOWN_BYTES) {
-		(void)snprintf(name, sizeof(name), ">= %s", UNITS_BYTES(process->of.copied_bytes));
+	if (process->of.inherited_bytes >= COPIES_SHOWN_BYTES)
 		(void)fprintf(stream, "%11s%13s", UNITS_BYTES(process->of.inherited_bytes),
-		              process->of.copied_bytes >= COPIES_SHOWN_BYTES ? name
-		              : !process->is_copied_known                    ? "not known"
-		                                                             : "none seen");
-	}
+		              process->of.copied_bytes >= COPIES_SHOWN_BYTES
+		                  ? TEXT(UNITS_TEXT_BYTES, ">= %.20s", UNITS_BYTES(process->of.copied_bytes))
+		              : !process->is_copied_known ? "not known"
+		                                          : "none seen");
 	(void)fputc('\n', stream);
 }
 
@@ -260,7 +246,7 @@ ORDER_OF_POINTERS(compare_by_most, struct report_process,
 static bool *
 choose_processes(const struct report *report)
 {
-	const struct report_process **order = memory_zeroed(report->process_count, sizeof(*order));
+	OWNED const struct report_process **order = memory_zeroed(report->process_count, sizeof(*order));
 	bool *is_shown = memory_zeroed(report->process_count, sizeof(*is_shown));
 
 	for (size_t i = 0; i < report->process_count; i++)
@@ -268,7 +254,6 @@ choose_processes(const struct report *report)
 	SORT(order + 1, report->process_count - 1, compare_by_most);
 	for (size_t i = 0; i < report->process_count && i < PROCESSES_SHOWN; i++)
 		is_shown[order[i] - report->processes] = true;
-	free(order);
 	return is_shown;
 }
 
@@ -290,7 +275,7 @@ put_processes(const struct report *report, FILE *stream)
 {
 	if (report->process_count < 2)
 		return;
-	bool *is_shown = choose_processes(report);
+	OWNED bool *is_shown = choose_processes(report);
 	bool has_heirs = ANY(process, report->processes, report->process_count,
 	                     is_shown[process - report->processes] && process->of.inherited_bytes >= COPIES_SHOWN_BYTES);
 
@@ -298,7 +283,6 @@ put_processes(const struct report *report, FILE *stream)
 	              has_heirs ? "  inherited       copied" : "");
 
 	put_children(report, is_shown, -1, 0, stream);
-	free(is_shown);
 	if (report->process_count > PROCESSES_SHOWN)
 		(void)fprintf(stream, "  ... %s more, none larger\n", UNITS_COUNT(report->process_count - PROCESSES_SHOWN));
 }
@@ -320,32 +304,29 @@ render_text_totals(const struct report *report, FILE *stream)
 static void
 put_composition(const struct report_request *request, FILE *stream)
 {
+	const char *device = request->device != NULL ? request->device : "the host";
 	char text[512] = "";
-	size_t used = 0;
 
 	if (request->of.total_bytes != 0)
-		used += (size_t)snprintf(text, sizeof(text), "%s free of %s", UNITS_BYTES(request->of.free_bytes),
-		                         UNITS_BYTES(request->of.total_bytes));
-	for (size_t i = 0; i < request->parts.part_count && used < sizeof(text); i++)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
-		                         used == 0 ? ""
-		                         : i == 0  ? "; "
-		                                   : ", ",
-		                         UNITS_BYTES(request->parts.parts[i].live_bytes), request->parts.parts[i].name);
-	if (request->of.pool_kept_bytes != 0 && used < sizeof(text))
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s kept by the driver's pools (cudaMallocAsync)",
-		                         used != 0 ? ", " : "", UNITS_BYTES(request->of.pool_kept_bytes));
-	if (request->untracked_bytes != 0 && used < sizeof(text))
-		used += (size_t)snprintf(text + used, sizeof(text) - used,
-		                         "%s%s not tracked (contexts, kernels, other processes)", used != 0 ? ", " : "",
-		                         UNITS_BYTES(request->untracked_bytes));
-	if (request->pinned_bytes != 0 && used < sizeof(text))
-		(void)snprintf(text + used, sizeof(text) - used, "; %s pinned on the host", UNITS_BYTES(request->pinned_bytes));
-	if (used == 0)
+		TEXT_ADD(text, "%s free of %s", UNITS_BYTES(request->of.free_bytes), UNITS_BYTES(request->of.total_bytes));
+	for (size_t i = 0; i < request->parts.part_count; i++)
+		TEXT_ADD(text, "%s%s %s",
+		         text[0] == '\0' ? ""
+		         : i == 0        ? "; "
+		                         : ", ",
+		         UNITS_BYTES(request->parts.parts[i].live_bytes), request->parts.parts[i].name);
+	if (request->of.pool_kept_bytes != 0)
+		TEXT_ADD(text, "%s%s kept by the driver's pools (cudaMallocAsync)", text[0] != '\0' ? ", " : "",
+		         UNITS_BYTES(request->of.pool_kept_bytes));
+	if (request->untracked_bytes != 0)
+		TEXT_ADD(text, "%s%s not tracked (contexts, kernels, other processes)", text[0] != '\0' ? ", " : "",
+		         UNITS_BYTES(request->untracked_bytes));
+	if (text[0] == '\0')
 		return;
-	(void)fprintf(stream, "%11s%s then: ", "", request->device != NULL ? request->device : "the host");
-	paragraph_put(stream, PAGE_COLUMNS, text, 13,
-	              11 + strlen(request->device != NULL ? request->device : "the host") + 7);
+	if (request->pinned_bytes != 0)
+		TEXT_ADD(text, "; %s pinned on the host", UNITS_BYTES(request->pinned_bytes));
+	(void)fprintf(stream, "%11s%s then: ", "", device);
+	paragraph_put(stream, PAGE_COLUMNS, text, 13, 11 + strlen(device) + 7);
 }
 
 /* Tries of one allocator are one row. */
@@ -361,7 +342,6 @@ static void
 put_requests(const struct report *report, FILE *stream)
 {
 	const struct report_request *told = NULL; // the last one that nobody went on from
-	char place[PLACE_TEXT_BYTES];
 	uint64_t count = SUM_OF(process, report->processes, report->process_count, process->of.failed_count);
 	uint64_t times = 1;
 	int width = 9; // of the names of domains
@@ -392,10 +372,8 @@ put_requests(const struct report *report, FILE *stream)
 			times++;
 			continue;
 		}
-		(void)place_text(request->where.file, request->where.line, request->where.function, request->where.module,
-		                 request->where.offset, place);
 		(void)fprintf(stream, "%9s  %-*s %-10s at %s", UNITS_BYTES(request->of.bytes), width, request->domain,
-		              request->state, place_related(request->where.relation, place));
+		              request->state, report_place_text(&request->where, PLACE_ROOM));
 		if (times > 1)
 			(void)fprintf(stream, ", %s times", UNITS_COUNT(times));
 		times = 1;
@@ -408,7 +386,6 @@ put_requests(const struct report *report, FILE *stream)
 static void
 put_losses(const struct report *report, bool is_serious, FILE *stream)
 {
-
 	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
 		if (report_loss_meaning(i, 1) == NULL || report->losses[i] == 0 || report_loss_is_serious(i) != is_serious)
 			continue;
@@ -416,16 +393,6 @@ put_losses(const struct report *report, bool is_serious, FILE *stream)
 		              i == KMEM_LOST_EVENT_BYTES ? UNITS_BYTES(report->losses[i]) : UNITS_COUNT(report->losses[i]));
 		paragraph_put(stream, PAGE_COLUMNS, report_loss_meaning(i, report->losses[i]), 15, 15);
 	}
-}
-
-static bool
-has_losses(const struct report *report, bool is_serious)
-{
-	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
-		if (report_loss_meaning(i, 1) != NULL && report->losses[i] != 0 && report_loss_is_serious(i) == is_serious)
-			return true;
-	}
-	return false;
 }
 
 static bool
@@ -438,13 +405,13 @@ has_notes(const struct report *report)
 	return ANY(domain, report->domains, report->domain_count,
 	           domain->of.is_at_refusal && report_has_domain(report, domain->of.name)) ||
 	       report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
-	       report->is_at_exit || report->damage_count != 0 || has_losses(report, false);
+	       report->is_at_exit || report->damage_count != 0 || report_has_losses(report, false);
 }
 
 void
 render_text_losses(const struct report *report, FILE *stream)
 {
-	if (!has_losses(report, true))
+	if (!report_has_losses(report, true))
 		return;
 	(void)fputs("Losses: figures above are incomplete\n", stream);
 	put_losses(report, true, stream);
@@ -453,7 +420,6 @@ render_text_losses(const struct report *report, FILE *stream)
 static void
 put_peak_error(const struct report *report, const char *peaks, FILE *stream)
 {
-
 	if (report->peak_error_bytes != 0)
 		(void)fprintf(
 			stream,
@@ -470,7 +436,6 @@ render_text_peak_error(const struct report *report, FILE *stream)
 void
 render_peaks_apart(const struct report *report, uint64_t peak_bytes, FILE *stream)
 {
-
 	if (report_peaks_are_apart(report, peak_bytes))
 		(void)fprintf(stream, "(kinds of memory had their peaks at different moments: the most at once was about %s)\n",
 		              UNITS_BYTES(report->processes[0].peak_bytes));
@@ -482,24 +447,21 @@ put_capture(const struct report *report, FILE *stream)
 {
 	const struct report_process *first = &report->processes[0];
 	time_t seconds = (time_t)(first->start_realtime_ns / 1000000000);
-	char *path = memory_text(first->of.path);
+	OWNED char *path = text_cleaned(memory_text(first->of.path));
 	char when[32] = "";
 	struct tm parts;
 
-	(void)text_clean(path, strlen(path));
 	if (localtime_r(&seconds, &parts) != NULL)
 		(void)strftime(when, sizeof(when), ", recorded %Y-%m-%d %H:%M", &parts);
 	(void)fprintf(stream, "Capture: %s", path);
 	if (report->process_count > 1)
 		(void)fprintf(stream, " and %s more", UNITS_COUNT(report->process_count - 1));
 	(void)fprintf(stream, "%s\n", when);
-	free(path);
 }
 
 static void
 put_notes(const struct report *report, FILE *stream)
 {
-
 	(void)fputs("Notes\n", stream);
 	put_losses(report, false, stream);
 	if (report->verify_checked != 0)
@@ -538,7 +500,7 @@ void
 render_text_remarks(const struct report *report, FILE *stream)
 {
 	put_requests(report, stream);
-	if (has_losses(report, true))
+	if (report_has_losses(report, true))
 		render_text_losses(report, stream);
 	else
 		(void)fputs(report->is_damaged ? "Losses: the damaged parts (see Notes)\n" : "Losses: none\n", stream);

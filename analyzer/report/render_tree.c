@@ -151,7 +151,6 @@ static void
 add_site(struct tree *tree, const struct report_site *site, uint64_t bytes)
 {
 	struct node *node = &tree->root;
-	struct node *outer;
 	char text[PLACE_TEXT_BYTES];
 
 	node->bytes += bytes;
@@ -160,7 +159,9 @@ add_site(struct tree *tree, const struct report_site *site, uint64_t bytes)
 		node = enter_group(tree, node, text);
 		node->bytes += bytes;
 	}
-	outer = node;
+
+	struct node *outer = node;
+
 	node = add_frames(tree, outer, site, bytes, tree->options->has_all);
 	if (node == outer) // it has hidden frames alone: they are better than no row
 		(void)add_frames(tree, outer, site, bytes, true);
@@ -186,7 +187,6 @@ inwards(const struct node *node)
 static void
 put_row(uint64_t bytes, uint64_t all_bytes, const char *branch, const char *text, FILE *stream)
 {
-
 	(void)fprintf(stream, "%9s%7s  %s%s\n", UNITS_BYTES_IN(units_column_of(all_bytes), bytes),
 	              UNITS_SHARE(verdict_share(bytes, all_bytes)), branch, text);
 }
@@ -281,18 +281,10 @@ put_below(const struct node *const *parents, size_t count, uint64_t all_bytes, c
 	HASH_FREE(rows, free_row);
 }
 
-static void
-free_label(struct label *label)
-{
-	free(label->text);
-	free(label);
-}
-
 void
 render_tree(const struct report *report, const struct tree_options *options, FILE *stream)
 {
 	struct tree tree = { .options = options };
-	uint64_t all_bytes;
 	bool has_devices = false;
 
 	for (size_t i = 0; i < report->site_total; i++) {
@@ -308,7 +300,9 @@ render_tree(const struct report *report, const struct tree_options *options, FIL
 		else
 			add_site(&tree, &site, bytes);
 	}
-	all_bytes = tree.root.bytes + tree.import_bytes;
+
+	uint64_t all_bytes = tree.root.bytes + tree.import_bytes;
+
 	(void)fprintf(stream, "%s%s%s: %s of %s\n", options->heading, options->grouping != GROUPING_LINE ? ", by " : "",
 	              options->grouping != GROUPING_LINE ? grouping_name(options->grouping) : "", UNITS_BYTES(all_bytes),
 	              report->domain != NULL ? report->domain : "the host's memory");
@@ -319,5 +313,5 @@ render_tree(const struct report *report, const struct tree_options *options, FIL
 	if (has_devices)
 		(void)fputs("Memory of devices is not in these figures: give --domain cuda\n", stream);
 	HASH_FREE(tree.nodes, free);
-	HASH_FREE(tree.labels, free_label);
+	HASH_FREE(tree.labels, HASH_TEXT_FREE);
 }

@@ -90,14 +90,9 @@ list_lines(const struct report *report, uint64_t (*waste_of)(const struct report
 static const char *
 place_of(const struct report_line *line, char text[PLACE_TEXT_BYTES])
 {
-	if (line->of.is_import && line->import[0] != '\0') {
-		(void)snprintf(text, PLACE_TEXT_BYTES, "import %s", line->import);
-		(void)text_clean(text, strlen(text));
-		return text;
-	}
-	(void)place_text(line->where.file, line->where.line, line->where.function, line->where.module, line->where.offset,
-	                 text);
-	return place_related(line->where.relation, text);
+	if (line->of.is_import && line->import[0] != '\0')
+		return text_cleaned(memory_text_in(text, PLACE_TEXT_BYTES, "import %s", line->import));
+	return report_place_text(&line->where, text);
 }
 
 static void
@@ -143,7 +138,7 @@ static void
 put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
 {
 	size_t count;
-	struct wasted *lines = list_lines(report, pinned_of, &count);
+	OWNED struct wasted *lines = list_lines(report, pinned_of, &count);
 
 	(void)fputs("Freed, and still in memory (what malloc keeps)\n", stream);
 	if (!put_freed(report, stream))
@@ -154,7 +149,6 @@ put_fragmentation(const struct report *report, uint64_t top, FILE *stream)
 		(void)fprintf(stream, "%20s of pages are kept by few blocks of %s\n", UNITS_BYTES(lines[i].bytes),
 		              place_of(&line, PLACE_ROOM));
 	}
-	free(lines);
 }
 
 /* ---- never touched ---- */
@@ -163,7 +157,7 @@ static void
 put_untouched(const struct report *report, uint64_t top, FILE *stream)
 {
 	size_t count;
-	struct wasted *lines = list_lines(report, untouched_of, &count);
+	OWNED struct wasted *lines = list_lines(report, untouched_of, &count);
 	size_t shown = count < top ? count : (size_t)top;
 	char bytes[2][UNITS_TEXT_BYTES];
 
@@ -178,7 +172,6 @@ put_untouched(const struct report *report, uint64_t top, FILE *stream)
 	put_rest(lines, shown, count, stream);
 	if (count == 0)
 		(void)fprintf(stream, "%9s  nothing of 1 MiB and more at the last sample\n", "");
-	free(lines);
 }
 
 /* ---- again and again ---- */
@@ -265,7 +258,6 @@ put_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_e
 static void
 put_temporary(const struct report_line *line, FILE *stream)
 {
-
 	if (line->temporary_of < WATCHED_MIN || line->of.sample_bytes != 0)
 		return;
 	(void)fprintf(stream, "%20s%s of %s blocks of a sample were released before their thread allocated again\n",
@@ -281,16 +273,14 @@ put_turning_line(const struct report *report, size_t number, FILE *stream)
 	uint64_t held = most_held(&line.of);
 	uint64_t calls = line.of.allocated_count;
 	struct size_class classes[SIZE_CLASSES];
-	char allocated[UNITS_TEXT_BYTES + 4];
-	char count[UNITS_TEXT_BYTES + 4];
 	uint64_t size;
 	bool is_one_size = sizes_of(report, &line.of, classes, &size);
 	int wide = is_estimated ? (int)strlen(mark) - 1 : 0;
 
-	(void)snprintf(allocated, sizeof(allocated), "%s%s", mark, UNITS_BYTES(line.of.allocated_bytes));
-	(void)snprintf(count, sizeof(count), "%s%s", mark, UNITS_COUNT(is_estimated ? units_rounded(calls, 3) : calls));
-	(void)fprintf(stream, "%*s%*s%10s  %-13s %s\n", 9 + wide, allocated, 12 + wide, count, UNITS_BYTES(held),
-	              line.domain, place_of(&line, PLACE_ROOM));
+	const char *allocated = TEXT(UNITS_TEXT_BYTES + 4, "%s%s", mark, UNITS_BYTES(line.of.allocated_bytes));
+	(void)fprintf(stream, "%*s%*s%10s  %-13s %s\n", 9 + wide, allocated, 12 + wide,
+	              TEXT(UNITS_TEXT_BYTES + 4, "%s%s", mark, UNITS_COUNT(is_estimated ? units_rounded(calls, 3) : calls)),
+	              UNITS_BYTES(held), line.domain, place_of(&line, PLACE_ROOM));
 	render_text_source(&line.where, stream);
 	if (is_one_size && calls > 1)
 		(void)fprintf(stream, "%20s%s each, as far as sums can tell\n", "size ", UNITS_BYTES(size));
@@ -303,7 +293,7 @@ static void
 put_turning(const struct report *report, uint64_t top, FILE *stream)
 {
 	size_t count;
-	struct wasted *lines = list_lines(report, turned_over, &count);
+	OWNED struct wasted *lines = list_lines(report, turned_over, &count);
 	size_t shown = count < top ? count : (size_t)top;
 
 	(void)fputs(
@@ -316,7 +306,6 @@ put_turning(const struct report *report, uint64_t top, FILE *stream)
 	put_rest(lines, shown, count, stream);
 	if (count == 0)
 		(void)fprintf(stream, "%9s  no line of 1 MiB and more\n", "");
-	free(lines);
 }
 
 void

@@ -287,7 +287,7 @@ static void
 add_holders(const struct report *report, const struct model *model, const struct model_failed *failed, unsigned domain,
             struct report_request *request)
 {
-	const struct model_held **held = memory_zeroed(failed->held_count, sizeof(*held));
+	OWNED const struct model_held **held = memory_zeroed(failed->held_count, sizeof(*held));
 	struct model_held line = { 0 };
 	size_t count = 0;
 
@@ -307,7 +307,6 @@ add_holders(const struct report *report, const struct model *model, const struct
 	}
 	if (count != 0)
 		add_holder(report->rows, request, model->domains[domain].name, &line);
-	free(held);
 }
 
 static uint64_t
@@ -373,14 +372,11 @@ static bool
 has_domain(const struct model *model, const char *wanted, struct fail *fail)
 {
 	char present[512] = "";
-	size_t used = 0;
 
 	for (size_t i = 0; i < model->domain_count; i++) {
 		if (rank_domain_matches(model->domains[i].name, wanted))
 			return true;
-		if (used < sizeof(present))
-			used += (size_t)snprintf(present + used, sizeof(present) - used, "%s%s", i != 0 ? ", " : "",
-			                         model->domains[i].name);
+		TEXT_ADD(present, "%s%s", i != 0 ? ", " : "", model->domains[i].name);
 	}
 	return fail_set(fail, EXIT_USAGE, "--domain %s: nothing was recorded there; this capture has %s", wanted,
 	                model->domain_count != 0 ? present : "no domain at all");

@@ -21,6 +21,7 @@
 #include "analysis/line_steps.h"
 #include "analysis/rank.h"
 #include "base/fail.h"
+#include "base/place.h"
 #include "kmem_format.h"
 #include "model/model.h"
 #include "model/model_holders.h"
@@ -428,5 +429,8 @@ bool report_peaks_are_apart(const struct report *report, uint64_t peak_bytes);
 const char *report_loss_meaning(unsigned loss, uint64_t count);
 /* True when something is missing in the figures; false for costs and choices that are only worth knowing. */
 bool report_loss_is_serious(unsigned loss);
+/* "train.py:41 epoch [while]" */
+const char *report_place_text(const struct report_place *where, char text[PLACE_TEXT_BYTES]);
+bool report_has_losses(const struct report *report, bool is_serious);
 
 #endif

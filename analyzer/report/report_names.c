@@ -55,6 +55,23 @@ report_loss_meaning(unsigned loss, uint64_t count)
 	return count == 1 && losses[loss].one != NULL ? losses[loss].one : losses[loss].many;
 }
 
+const char *
+report_place_text(const struct report_place *where, char text[PLACE_TEXT_BYTES])
+{
+	(void)place_text(where->file, where->line, where->function, where->module, where->offset, text);
+	return place_related(where->relation, text);
+}
+
+bool
+report_has_losses(const struct report *report, bool is_serious)
+{
+	for (unsigned i = 0; i < KMEM_LOSS_COUNT; i++) {
+		if (losses[i].many != NULL && report->losses[i] != 0 && losses[i].is_serious == is_serious)
+			return true;
+	}
+	return false;
+}
+
 bool
 report_loss_is_serious(unsigned loss)
 {

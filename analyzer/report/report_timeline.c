@@ -87,7 +87,7 @@ static struct groups
 group_sites(const struct model *model, const struct model_process *process)
 {
 	struct groups made = { .of_site = memory_zeroed(model->site_count + 1, sizeof(uint32_t)) };
-	struct met *met = memory_zeroed(model->site_count + 1, sizeof(*met));
+	OWNED struct met *met = memory_zeroed(model->site_count + 1, sizeof(*met));
 	size_t count = 0;
 
 	for (size_t i = 0; i < process->point_count; i++) {
@@ -113,7 +113,6 @@ group_sites(const struct model *model, const struct model_process *process)
 				                                        .shown = NONE };
 		made.of_site[met[i].site - model->sites] = (uint32_t)made.count;
 	}
-	free(met);
 	return made;
 }
 
@@ -211,7 +210,7 @@ report_timeline_build(const struct report_rows *rows, const struct model_process
 {
 	const struct model *model = rows->model;
 	const struct model_site *shown[2 * REPORT_TIMELINE_LINES];
-	size_t *chosen = memory_zeroed(process->point_count + 1, sizeof(*chosen));
+	OWNED size_t *chosen = memory_zeroed(process->point_count + 1, sizeof(*chosen));
 	struct groups groups;
 
 	*made = (struct report_timeline){ 0 };
@@ -236,7 +235,6 @@ report_timeline_build(const struct report_rows *rows, const struct model_process
 		free(groups.of_site);
 		free(groups.groups);
 	}
-	free(chosen);
 }
 
 void

@@ -73,11 +73,12 @@ read_table(struct data_symbols *symbols, Elf_Scn *section, const GElf_Shdr *head
 	symbols->texts = header->sh_link;
 	for (size_t i = 0; data != NULL && i < count; i++) {
 		GElf_Sym symbol;
-		struct table *table;
 
 		if (gelf_getsym(data, (int)i, &symbol) == NULL || kind_of(&symbol) == DATA_SYMBOL_KINDS)
 			continue;
-		table = &symbols->tables[kind_of(&symbol)];
+
+		struct table *table = &symbols->tables[kind_of(&symbol)];
+
 		*MEMORY_NEXT(table->entries, table->count, table->room) = (struct entry){
 			symbol.st_value, symbol.st_value + (symbol.st_size != 0 ? symbol.st_size : 1), symbol.st_name
 		};
@@ -180,11 +181,9 @@ data_symbols_file_bytes(const struct data_symbols *symbols)
 static const char *
 readable(struct data_symbols *symbols, const char *name)
 {
-	char *demangled = cplus_demangle(name, DMGL_AUTO);
-	const char *text = text_pool_add_text(symbols->pool, demangled != NULL ? demangled : name);
+	OWNED char *demangled = cplus_demangle(name, DMGL_AUTO);
 
-	free(demangled);
-	return text;
+	return text_pool_add_text(symbols->pool, demangled != NULL ? demangled : name);
 }
 
 bool
@@ -193,14 +192,15 @@ data_symbols_at(struct data_symbols *symbols, enum data_symbol_kind kind, uint64
 {
 	const struct table *table = &symbols->tables[kind];
 	size_t low = SORTED_UP_TO(table->entries, table->count, start, addr);
-	const char *text;
 
 	if (low == 0 || addr >= table->entries[low - 1].end)
 		return false;
 	while (low > 1 &&
 	       table->entries[low - 2].start == table->entries[low - 1].start) // the first of equals is the largest
 		low--;
-	text = elf_strptr(symbols->elf, symbols->texts, table->entries[low - 1].name);
+
+	const char *text = elf_strptr(symbols->elf, symbols->texts, table->entries[low - 1].name);
+
 	if (text == NULL)
 		return false;
 	*name = readable(symbols, text);

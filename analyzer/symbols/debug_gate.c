@@ -125,14 +125,16 @@ static int
 open_unit(void)
 {
 	const char *path = package_path;
-	int package;
-	int fd;
 
 	package_path = NULL; // elfutils asks in two folders
-	package = open_regular(path, O_RDONLY);
+
+	int package = open_regular(path, O_RDONLY);
+
 	if (package < 0)
 		return -1;
-	fd = debug_package_unit(package, package_unit);
+
+	int fd = debug_package_unit(package, package_unit);
+
 	(void)close(package);
 	return fd;
 }

@@ -100,11 +100,12 @@ static bool
 take_declared(const struct debug_index *index, Dwarf_Attribute *specification, struct place *place)
 {
 	Dwarf_Die declaration;
-	size_t until;
 
 	if (dwarf_formref_die(specification, &declaration) == NULL)
 		return false;
-	until = SORTED_UP_TO(index->declared, index->declared_count, addr, (uintptr_t)declaration.addr);
+
+	size_t until = SORTED_UP_TO(index->declared, index->declared_count, addr, (uintptr_t)declaration.addr);
+
 	if (until == 0 || index->declared[until - 1].addr != (uintptr_t)declaration.addr)
 		return false;
 	place->hash = index->declared[until - 1].hash;
@@ -350,11 +351,12 @@ debug_index_definition(const struct debug_index *index, Dwarf_Die *die)
 	uint64_t hash = HASH_START;
 	Dwarf_Die unit;
 	Dwarf_Die *scopes;
-	int count;
 
 	if (dwarf_diename(die) == NULL || dwarf_diecu(die, &unit, NULL, NULL) == NULL || !is_of_cpp(&unit))
 		return false;
-	count = dwarf_getscopes_die(die, &scopes);
+
+	int count = dwarf_getscopes_die(die, &scopes);
+
 	if (count <= 0)
 		return false;
 	for (int i = count - 1; i >= 0; i--) {

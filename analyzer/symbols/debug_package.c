@@ -89,7 +89,6 @@ static bool
 read_index(Elf *elf, struct index *index)
 {
 	struct part part;
-	uint64_t wanted;
 
 	if (!find_section(elf, ".debug_cu_index", &part) || part.count < 16)
 		return false;
@@ -98,7 +97,9 @@ read_index(Elf *elf, struct index *index)
 	index->columns = number_at(index, 4);
 	index->units = number_at(index, 8);
 	index->slots = number_at(index, 12);
-	wanted = 16 + (uint64_t)index->slots * 12 + ((uint64_t)index->units * 2 + 1) * index->columns * 4;
+
+	uint64_t wanted = 16 + (uint64_t)index->slots * 12 + ((uint64_t)index->units * 2 + 1) * index->columns * 4;
+
 	return (index->version == 2 || index->version == 5) && index->columns <= SECTIONS_MAX && wanted <= index->count;
 }
 

@@ -71,14 +71,14 @@ source_lines_free(struct source_lines *lines)
 static const char *
 trim(char *line)
 {
-	size_t length;
-
 	for (char *at = line; *at != '\0'; at++) {
 		if (*at == '\t' || *at == '\f' || *at == '\v')
 			*at = ' ';
 	}
 	line += strspn(line, " ");
-	length = strlen(line);
+
+	size_t length = strlen(line);
+
 	if (length > SOURCE_LINE_BYTES) {
 		length = SOURCE_LINE_BYTES - 3;
 		while (length > 0 && ((unsigned char)line[length] & 0xc0) == 0x80)
@@ -117,13 +117,14 @@ split(struct source *source, size_t bytes)
 		at += 3;
 	while (at < end && source->line_count < LINES_MAX) {
 		char *line = at;
-		size_t left;
 
 		for (; at < end && *at != '\n' && *at != '\r'; at++) {
 			if (*at == '\0')
 				*at = '?';
 		}
-		left = (size_t)(end - at);
+
+		size_t left = (size_t)(end - at);
+
 		if (left > 1 && at[0] == '\r' && at[1] == '\n')
 			*at++ = '\0';
 		*at++ = '\0'; // the text has room for one more byte
@@ -155,24 +156,23 @@ static void
 read_file(struct source *source)
 {
 	struct stat status;
-	int fd = regular_file_open(source->path, O_RDONLY, &status);
-	ssize_t bytes;
+	OWNED_FILE int fd = regular_file_open(source->path, O_RDONLY, &status);
 
 	if (fd < 0) {
 		source->is_gone = errno == ENOENT || errno == ENOTDIR;
 		return;
 	}
 	if (status.st_size > FILE_BYTES_MAX) {
-		(void)close(fd);
 		return;
 	}
 	source->written_ns = ns_of(&status.st_mtim);
 	source->renamed_ns = ns_of(&status.st_ctim);
 	source->text = memory_zeroed((size_t)status.st_size + 1, 1);
-	bytes = read(fd, source->text, (size_t)status.st_size);
+
+	ssize_t bytes = read(fd, source->text, (size_t)status.st_size);
+
 	if (bytes == status.st_size)
 		split(source, (size_t)bytes);
-	(void)close(fd);
 }
 
 void

@@ -76,8 +76,6 @@ struct symbolizer *
 symbolizer_new(struct text_pool *pool, const char *sysroot)
 {
 	struct symbolizer *symbolizer = memory_zeroed(1, sizeof(*symbolizer));
-	const char *prefix;
-	size_t bytes;
 
 	symbolizer->pool = pool;
 	/* Of folders for debug files a relative one means something else; /proc/PID/root is no link that can be read. */
@@ -85,8 +83,10 @@ symbolizer_new(struct text_pool *pool, const char *sysroot)
 		symbolizer->sysroot = realpath(sysroot, NULL);
 	if (sysroot != NULL && symbolizer->sysroot == NULL)
 		symbolizer->sysroot = memory_text(sysroot);
-	prefix = sysroot != NULL ? symbolizer->sysroot : "";
-	bytes = strlen(prefix) + 64;
+
+	const char *prefix = sysroot != NULL ? symbolizer->sysroot : "";
+	size_t bytes = strlen(prefix) + 64;
+
 	symbolizer->debug_folders = memory_zeroed(1, bytes);
 	(void)snprintf(symbolizer->debug_folders, bytes, "+:.debug:%s/usr/lib/debug%s", prefix,
 	               sysroot != NULL ? ":/usr/lib/debug" : "");
@@ -147,12 +147,10 @@ symbolizer_file(struct symbolizer *symbolizer, const struct symbolizer_identity 
 static void
 notice(struct symbolizer *symbolizer, const char *path, const char *text)
 {
-	char line[1024];
-
 	if (symbolizer->notice_count == NOTICES_MAX)
 		return;
-	(void)snprintf(line, sizeof(line), "%s: %s", path, text);
-	symbolizer->notices[symbolizer->notice_count++] = text_pool_add_text(symbolizer->pool, line);
+	symbolizer->notices[symbolizer->notice_count++] = text_pool_add_text(symbolizer->pool,
+	                                                                     TEXT(1024, "%s: %s", path, text));
 }
 
 static void
@@ -186,12 +184,13 @@ open_candidate(struct symbolizer *symbolizer, struct symbolizer_file *file, cons
 	const struct symbolizer_identity *wanted = &file->identity;
 	struct stat status;
 	char path[4096];
-	int fd;
 
 	if (snprintf(path, sizeof(path), "%s%s", prefix, text_pool_original(symbolizer->pool, wanted->path)) >=
 	    (int)sizeof(path))
 		return -1;
-	fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	int fd = openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode)) {
@@ -226,7 +225,6 @@ open_elf(struct symbolizer *symbolizer, struct symbolizer_file *file, int fd)
 	Dwfl_Callbacks *callbacks = text_pool_room(symbolizer->pool, sizeof(*callbacks));
 	const unsigned char *build_id;
 	GElf_Addr at;
-	int bytes;
 
 	*callbacks = template;
 	callbacks->debuginfo_path = &symbolizer->debug_folders;
@@ -246,7 +244,9 @@ open_elf(struct symbolizer *symbolizer, struct symbolizer_file *file, int fd)
 	}
 	if (file->identity.build_id_bytes == 0)
 		return true;
-	bytes = dwfl_module_build_id(file->module, &build_id, &at);
+
+	int bytes = dwfl_module_build_id(file->module, &build_id, &at);
+
 	if (bytes == (int)file->identity.build_id_bytes &&
 	    memcmp(build_id, file->build_id, file->identity.build_id_bytes) == 0)
 		return true;
@@ -350,14 +350,15 @@ static char *
 readable_name(const char *symbol)
 {
 	char *plain = memory_text(symbol);
-	char *readable;
 	char *version = strchr(plain + (plain[0] != '\0'), '@');
 	char *clone;
 
 	if (version != NULL)
 		*version = '\0';
 	cut_copy_suffix(plain);
-	readable = cplus_demangle(plain, DMGL_AUTO);
+
+	char *readable = cplus_demangle(plain, DMGL_AUTO);
+
 	if (readable == NULL)
 		return plain;
 	free(plain);
@@ -370,21 +371,19 @@ readable_name(const char *symbol)
 static const char *
 readable(struct symbolizer *symbolizer, const char *symbol)
 {
-	char *name = readable_name(symbol);
-	const char *kept = text_pool_add_text(symbolizer->pool, name);
+	OWNED char *name = readable_name(symbol);
 
-	free(name);
-	return kept;
+	return text_pool_add_text(symbolizer->pool, name);
 }
 
 static const char *
 symbol_name(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address)
 {
-	const char *name;
-
 	if (file->names == NULL)
 		file->names = symbolizer_names_new(file->module);
-	name = symbolizer_names_find(file->names, address);
+
+	const char *name = symbolizer_names_find(file->names, address);
+
 	return name != NULL ? readable(symbolizer, name) : "";
 }
 
@@ -509,10 +508,11 @@ const struct symbol_type *
 symbolizer_variable(struct symbolizer *symbolizer, struct symbolizer_file *file, uint64_t address, bool is_thread_local)
 {
 	const struct symbol_type *found = NULL;
-	struct symbolizer_types *types;
 
 	debug_gate_shut();
-	types = types_of(symbolizer, file);
+
+	struct symbolizer_types *types = types_of(symbolizer, file);
+
 	if (types != NULL)
 		found = symbolizer_types_variable(types, is_thread_local ? address : address + file->bias - file->dwarf_bias,
 		                                  is_thread_local);
@@ -524,10 +524,11 @@ const struct symbol_type *
 symbolizer_class(struct symbolizer *symbolizer, struct symbolizer_file *file, const char *name)
 {
 	const struct symbol_type *found = NULL;
-	struct symbolizer_types *types;
 
 	debug_gate_shut();
-	types = types_of(symbolizer, file);
+
+	struct symbolizer_types *types = types_of(symbolizer, file);
+
 	if (types != NULL)
 		found = symbolizer_types_class(types, name);
 	debug_gate_open();
@@ -538,10 +539,10 @@ bool
 symbolizer_member(const struct symbol_type *type, int64_t offset, char name[SYMBOL_MEMBER_BYTES],
                   const struct symbol_type **leads)
 {
-	bool is_known;
-
 	debug_gate_shut();
-	is_known = symbolizer_types_member(type, offset, name, leads);
+
+	bool is_known = symbolizer_types_member(type, offset, name, leads);
+
 	debug_gate_open();
 	return is_known;
 }
@@ -559,14 +560,15 @@ symbolizer_caller(struct symbolizer *symbolizer, struct symbolizer_file *file, s
 	uint64_t address = code_before(frame);
 	Dwarf_Addr bias;
 	Dwarf_CFI *tables;
-	bool is_known;
 
 	debug_gate_shut();
 	if (!file->was_opened)
 		open_file(symbolizer, file);
 	tables = file->module != NULL ? dwfl_module_eh_cfi(file->module, &bias) : NULL;
 	frame->cfa = 0;
-	is_known = tables != NULL && symbolizer_frames_caller(tables, address + file->bias - bias, frame, caller);
+
+	bool is_known = tables != NULL && symbolizer_frames_caller(tables, address + file->bias - bias, frame, caller);
+
 	if (frame->cfa == 0 && dwarf_of(file) != NULL) {
 		tables = dwfl_module_dwarf_cfi(file->module, &bias);
 		is_known = tables != NULL && symbolizer_frames_caller(tables, address + file->bias - bias, frame, caller);
@@ -594,7 +596,6 @@ symbolizer_local(struct symbolizer *symbolizer, struct symbolizer_file *file, co
 	const struct symbol_frame *frames;
 	const char *name = NULL;
 	uint64_t address = 0;
-	size_t frame_count;
 	size_t depth = 0; // of inlined functions around it
 	size_t count = 0;
 	size_t scope;
@@ -619,7 +620,9 @@ symbolizer_local(struct symbolizer *symbolizer, struct symbolizer_file *file, co
 		return false;
 	for (size_t i = 1; i <= scope; i++)
 		depth += dwarf_tag(&scopes[i]) == DW_TAG_inlined_subroutine;
-	frame_count = symbolizer_resolve(symbolizer, file, frame->code_addr, frame->is_exact, &frames);
+
+	size_t frame_count = symbolizer_resolve(symbolizer, file, frame->code_addr, frame->is_exact, &frames);
+
 	frames += depth < frame_count ? frame_count - 1 - depth : 0;
 	local->function = frames->function;
 	local->file = frames->file;

@@ -421,14 +421,15 @@ symbolizer_dwarf_find(struct symbolizer_dwarf *index, uint64_t address,
 {
 	struct unit *unit = unit_at(index, address);
 	Dwarf_Die chain[SYMBOLIZER_SCOPES_MAX];
-	size_t count;
 
 	if (unit == NULL)
 		return 0;
 	memset(places, 0, SYMBOLIZER_INLINES_MAX * sizeof(places[0]));
 	place_of_address(index, unit, address, &places[0]);
 	*folder = unit->folder;
-	count = scopes_at(unit, address, chain);
+
+	size_t count = scopes_at(unit, address, chain);
+
 	if (count == 0)
 		return places[0].file != NULL ? 1 : 0;
 

@@ -126,12 +126,13 @@ symbolizer_frames_caller(Dwarf_CFI *tables, uint64_t address, struct thread_fram
 	Dwarf_Frame *rules;
 	Dwarf_Op *operations;
 	size_t count;
-	int code_number;
 
 	frame->cfa = 0;
 	if (dwarf_cfi_addrframe(tables, address, &rules) != 0)
 		return false;
-	code_number = dwarf_frame_info(rules, NULL, NULL, &is_of_signal);
+
+	int code_number = dwarf_frame_info(rules, NULL, NULL, &is_of_signal);
+
 	if (code_number < 0 || dwarf_frame_cfa(rules, &operations, &count) != 0 ||
 	    !locate(frame, NULL, operations, count, &cfa) || cfa.is_register) {
 		free(rules);

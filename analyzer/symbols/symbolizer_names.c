@@ -128,7 +128,7 @@ sort_bucket(struct symbolizer_names *names, uint32_t bucket)
 {
 	uint32_t *indexes = names->indexes + names->begins[bucket];
 	size_t count = names->begins[bucket + 1] - names->begins[bucket];
-	struct symbol *symbols;
+	OWNED struct symbol *symbols = NULL;
 
 	if (names->are_sorted[bucket])
 		return;
@@ -139,7 +139,6 @@ sort_bucket(struct symbolizer_names *names, uint32_t bucket)
 	SORT(symbols, count, compare_symbols);
 	for (size_t i = 0; i < count; i++)
 		indexes[i] = symbols[i].index;
-	free(symbols);
 }
 
 /* How many functions, in the order of all buckets, begin at or before the address. The bucket is sorted. */
@@ -165,14 +164,15 @@ count_until(const struct symbolizer_names *names, uint32_t bucket, uint64_t addr
 const char *
 symbolizer_names_find(struct symbolizer_names *names, uint64_t address)
 {
-	uint32_t bucket;
-	uint32_t after;
-
 	if (names->bucket_count == 0 || address < names->first_addr)
 		return NULL;
-	bucket = bucket_of(names, address);
+
+	uint32_t bucket = bucket_of(names, address);
+
 	sort_bucket(names, bucket);
-	after = count_until(names, bucket, address);
+
+	uint32_t after = count_until(names, bucket, address);
+
 	for (unsigned steps = 0; after > 0 && steps < ENCLOSING_STEPS_MAX; steps++) {
 		struct symbol symbol = { 0 };
 		GElf_Sym unused;

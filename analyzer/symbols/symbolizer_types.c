@@ -345,12 +345,11 @@ is_reserved(const char *name)
 static void
 add_name(struct question *question, const char *name)
 {
-	int length;
-
 	if (name == NULL || is_reserved(name))
 		return;
-	length = snprintf(question->name + question->used, SYMBOL_MEMBER_BYTES - question->used, "%s.%s",
-	                  question->is_one_of_many ? "[*]" : "", name);
+
+	int length = snprintf(question->name + question->used, SYMBOL_MEMBER_BYTES - question->used, "%s.%s",
+	                      question->is_one_of_many ? "[*]" : "", name);
 	question->is_one_of_many = false;
 	question->used += length > 0 ? (size_t)length : 0;
 	if (question->used >= SYMBOL_MEMBER_BYTES)
@@ -364,7 +363,6 @@ static bool
 find_in_array(struct question *question, Dwarf_Die *array, uint64_t offset, unsigned depth)
 {
 	uint64_t all = bytes_of(array);
-	uint64_t bytes;
 	Dwarf_Die element;
 
 	/* Of Fortran: what stands there begins with the address of the elements. */
@@ -374,7 +372,9 @@ find_in_array(struct question *question, Dwarf_Die *array, uint64_t offset, unsi
 	}
 	if (!type_attribute(array, &element) || !strip(question->types, &element) || (all != 0 && offset >= all))
 		return false;
-	bytes = bytes_of(&element);
+
+	uint64_t bytes = bytes_of(&element);
+
 	if (bytes == 0)
 		return false;
 	if ((dwarf_tag(&element) == DW_TAG_base_type || dwarf_tag(&element) == DW_TAG_enumeration_type) &&
@@ -392,7 +392,6 @@ find_in_member(struct question *question, Dwarf_Die *member, uint64_t offset, un
 	bool is_base = dwarf_tag(member) == DW_TAG_inheritance;
 	Dwarf_Attribute attribute;
 	Dwarf_Word start;
-	uint64_t bytes;
 	Dwarf_Die type;
 
 	if (dwarf_attr(member, DW_AT_data_member_location, &attribute) == NULL || // a bit field, or static
@@ -400,7 +399,9 @@ find_in_member(struct question *question, Dwarf_Die *member, uint64_t offset, un
 	    offset < start || has_attribute(member, DW_AT_artificial) || !type_attribute(member, &type) ||
 	    !strip(question->types, &type))
 		return false;
-	bytes = bytes_of(&type);
+
+	uint64_t bytes = bytes_of(&type);
+
 	if (bytes != 0 && offset - start >= bytes)
 		return false;
 	if (!is_base) {
@@ -521,8 +522,6 @@ see_union(struct question *question, Dwarf_Die *type, uint64_t offset, unsigned 
 static bool
 find_in(struct question *question, Dwarf_Die type, uint64_t offset, unsigned depth)
 {
-	uint64_t bytes;
-
 	if (depth >= NESTING_MAX || !strip(question->types, &type))
 		return false;
 	if (is_pointer(&type)) {
@@ -546,7 +545,9 @@ find_in(struct question *question, Dwarf_Die type, uint64_t offset, unsigned dep
 	default:
 		break;
 	}
-	bytes = bytes_of(&type);
+
+	uint64_t bytes = bytes_of(&type);
+
 	return bytes >= WORD_BYTES && offset <= bytes - WORD_BYTES;
 }
 

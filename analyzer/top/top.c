@@ -263,7 +263,6 @@ loop(struct watch *watch, bool *has_ended, struct fail *fail)
 
 	while (!watch->is_done) {
 		double now = top_seconds_now();
-		enum top_key key;
 		int letter;
 
 		if (now >= watch->next && watch->next != 0) {
@@ -283,7 +282,10 @@ loop(struct watch *watch, bool *has_ended, struct fail *fail)
 		}
 		show(watch);
 		now = top_seconds_now();
-		key = top_screen_key(watch->next > now + 0.01 ? (unsigned)((watch->next - now) * 1000) : 10, &letter);
+
+		enum top_key key = top_screen_key(watch->next > now + 0.01 ? (unsigned)((watch->next - now) * 1000) : 10,
+		                                  &letter);
+
 		act_on(watch, key, letter);
 	}
 	return true;
@@ -329,10 +331,11 @@ top_watch(const struct top_options *options, struct fail *fail)
 {
 	struct watch watch = { .past = NULL };
 	bool has_ended = false;
-	bool is_good;
 
 	begin(&watch, options);
-	is_good = sample_again(&watch, fail);
+
+	bool is_good = sample_again(&watch, fail);
+
 	progress_stop();
 	is_good = is_good && top_screen_open(options->has_color, fail);
 	if (is_good) {
@@ -390,12 +393,13 @@ top_once(const struct top_options *options, struct fail *fail)
 {
 	struct watch watch = { .past = NULL };
 	struct top_canvas canvas;
-	bool is_good;
 
 	if (setlocale(LC_CTYPE, "") == NULL || MB_CUR_MAX == 1)
 		(void)setlocale(LC_CTYPE, "C.UTF-8"); // which characters take a column
 	begin(&watch, options);
-	is_good = sample_again(&watch, fail);
+
+	bool is_good = sample_again(&watch, fail);
+
 	if (is_good) {
 		top_canvas_make(&canvas, options->rows, options->columns);
 		watch.state.taken = 0;

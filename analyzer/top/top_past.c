@@ -134,13 +134,14 @@ begin_with_timeline(struct top_past *past, const struct top_sample *sample)
 {
 	const struct model_process *process = &sample->model->processes[0];
 	const struct model_point *last = process->point_count != 0 ? &process->points[process->point_count - 1] : NULL;
-	const struct model_point *point;
 	struct sample made = { .is_of_timeline = true };
 	uint64_t least_bytes; // 0 = no site is missing
 
 	if (sample->model->process_count != 1 || last == NULL || !sample->is_host)
 		return;
-	point = point_before(process, (uint64_t)(MINUTE * 1e9), last->monotonic_ns);
+
+	const struct model_point *point = point_before(process, (uint64_t)(MINUTE * 1e9), last->monotonic_ns);
+
 	if (point == NULL || point->monotonic_ns >= last->monotonic_ns)
 		return;
 	made.seconds = sample->seconds - (double)(last->monotonic_ns - point->monotonic_ns) / 1e9;
@@ -236,14 +237,14 @@ void
 top_past_compare(struct top_past *past, struct top_sample *sample, enum top_order order)
 {
 	static int (*const orders[TOP_ORDERS])(const void *, const void *) = { by_live, by_growth, by_rate };
-	const struct sample *growth;
-	const struct sample *rate;
 	struct sample now = sample_of(sample);
 
 	if (past->count == 0)
 		begin_with_timeline(past, sample);
-	growth = sample_before(past, MINUTE, sample->seconds, false);
-	rate = sample_before(past, RATE_SECONDS, sample->seconds, true);
+
+	const struct sample *growth = sample_before(past, MINUTE, sample->seconds, false);
+	const struct sample *rate = sample_before(past, RATE_SECONDS, sample->seconds, true);
+
 	compare_rows(sample, growth, rate);
 	leave_out_idle(sample);
 	sample->has_growth = growth != NULL;

@@ -4,7 +4,6 @@
 #include "top/top_sample.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -40,10 +39,9 @@ key_of(const char *domain, const struct report_place *where)
 {
 	bool has_name = where->file[0] != '\0' || where->function[0] != '\0';
 	uint64_t sum = hash_text(UINT64_C(0xcbf29ce484222325), domain);
-	char numbers[48];
 
-	(void)snprintf(numbers, sizeof(numbers), "%" PRIu32 " %" PRIx64, where->line, has_name ? 0 : where->offset);
-	sum = hash_text(hash_text(sum, where->relation), numbers);
+	sum = hash_text(hash_text(sum, where->relation),
+	                TEXT(48, "%" PRIu32 " %" PRIx64, where->line, has_name ? 0 : where->offset));
 	sum = hash_text(hash_text(sum, where->file), where->function);
 	return where->file[0] != '\0' ? sum : hash_text(sum, where->module);
 }
@@ -71,11 +69,8 @@ add_row(struct top_sample *sample, const struct report_line *line, size_t number
 {
 	struct top_row *row = &sample->rows[sample->row_count++];
 	const struct report_place *where = &line->where;
-	char place[PLACE_TEXT_BYTES];
 
-	(void)place_text(where->file, where->line, where->function, where->module, where->offset, place);
-	row->place = memory_text(place_related(where->relation, place));
-	(void)text_clean(row->place, strlen(row->place));
+	row->place = text_cleaned(memory_text(report_place_text(where, PLACE_ROOM)));
 	row->domain = line->domain;
 	row->leak = line->of.leak != MODEL_LEAK_LEAK ? "" : line->may_be_built_once ? "leak?" : "leak";
 	row->live_bytes = line->of.live_bytes;

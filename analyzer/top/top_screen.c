@@ -125,13 +125,13 @@ is_terminal_gone(void)
 enum top_key
 top_screen_key(unsigned milliseconds, int *letter)
 {
-	int key;
-
 	*letter = 0;
 	if (is_over)
 		return TOP_KEY_QUIT;
 	timeout((int)milliseconds);
-	key = getch();
+
+	int key = getch();
+
 	if (is_over)
 		return TOP_KEY_QUIT;
 	switch (key) {

@@ -4,7 +4,6 @@
 #include "top/top_view.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -92,32 +91,16 @@ put_part(struct top_canvas *canvas, unsigned row, unsigned column, unsigned end,
 	return column;
 }
 
-static unsigned __attribute__((format(printf, 5, 6)))
-put_format(struct top_canvas *canvas, unsigned row, unsigned column, enum top_style style, const char *format, ...)
-{
-	char text[TEXT_BYTES];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	return put(canvas, row, column, style, text);
-}
+#define PUT_TEXT(canvas, row, column, style, ...) put(canvas, row, column, style, TEXT(TEXT_BYTES, __VA_ARGS__))
 
 /* Behind what stands there, two columns apart; nothing where it does not fit: half a figure is another figure. */
-static unsigned __attribute__((format(printf, 5, 6)))
-add_whole(struct top_canvas *canvas, unsigned row, unsigned column, enum top_style style, const char *format, ...)
+static unsigned
+add_whole(struct top_canvas *canvas, unsigned row, unsigned column, enum top_style style, const char *text)
 {
-	char text[TEXT_BYTES];
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	if (column + 2 + text_columns(text, strlen(text)) > canvas->columns)
-		return column;
-	return put(canvas, row, column + 2, style, text);
+	return column + 2 + text_columns(text, strlen(text)) > canvas->columns ? column
+	                                                                       : put(canvas, row, column + 2, style, text);
 }
+#define ADD_WHOLE(canvas, row, column, style, ...) add_whole(canvas, row, column, style, TEXT(TEXT_BYTES, __VA_ARGS__))
 
 static void
 restyle(struct top_canvas *canvas, unsigned row, enum top_style style)
@@ -131,12 +114,10 @@ restyle(struct top_canvas *canvas, unsigned row, enum top_style style)
 static const char *
 signed_bytes(int64_t bytes, char text[UNITS_TEXT_BYTES])
 {
-
 	if (bytes == 0)
 		return "0 B";
-	(void)snprintf(text, UNITS_TEXT_BYTES, "%c%.28s", bytes < 0 ? '-' : '+',
-	               UNITS_BYTES((uint64_t)(bytes < 0 ? -bytes : bytes)));
-	return text;
+	return memory_text_in(text, UNITS_TEXT_BYTES, "%c%.28s", bytes < 0 ? '-' : '+',
+	                      UNITS_BYTES((uint64_t)(bytes < 0 ? -bytes : bytes)));
 }
 
 static const char *
@@ -153,25 +134,19 @@ span(double seconds, char text[UNITS_TEXT_BYTES])
 
 /* ---- the head ---- */
 
-/* On the right: of when the figures are, and when the next ones come. A slow capture is not read each second. */
+/* On the right: of when the figures are, and when the next ones come. A slow capture is not read each second. The name is more worth. */
 static void
-draw_clock(const struct top_state *state, struct top_canvas *canvas)
+draw_clock(const struct top_state *state, unsigned behind, struct top_canvas *canvas)
 {
 	char text[48];
 	struct tm local;
-	size_t used;
-	unsigned column;
 
 	if (state->taken == 0)
 		return;
-	used = strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&state->taken, &local));
-	(void)snprintf(text + used, sizeof(text) - used, ", every %.0f s", state->every_seconds);
-	column = canvas->columns > strlen(text) ? canvas->columns - (unsigned)strlen(text) : 0;
-	for (unsigned i = column > 2 ? column - 2 : 0; i < canvas->columns; i++) {
-		if (canvas->cells[i].character != 0 && canvas->cells[i].character != L' ')
-			return; // the name is more worth
-	}
-	(void)put(canvas, 0, column, TOP_SOFT, text);
+	(void)strftime(text, sizeof(text), "%H:%M:%S", localtime_r(&state->taken, &local));
+	TEXT_ADD(text, ", every %.0f s", state->every_seconds);
+	if (behind + 2 + strlen(text) <= canvas->columns)
+		(void)put(canvas, 0, canvas->columns - (unsigned)strlen(text), TOP_SOFT, text);
 }
 
 static void
@@ -181,19 +156,19 @@ draw_title(const struct top_sample *sample, const struct top_state *state, struc
 	unsigned column = put(canvas, 0, 0, TOP_BOLD, "kmemshim top");
 
 	if (state->process == 0 && sample->report->process_count > 1)
-		column = put_format(canvas, 0, column + 2, TOP_BOLD, "%zu processes of %s", sample->report->process_count,
-		                    first->of.name);
+		column = PUT_TEXT(canvas, 0, column + 2, TOP_BOLD, "%zu processes of %s", sample->report->process_count,
+		                  first->of.name);
 	else
-		column = put_format(canvas, 0, column + 2, TOP_BOLD, "%s (pid %u)", first->of.name, first->pid);
+		column = PUT_TEXT(canvas, 0, column + 2, TOP_BOLD, "%s (pid %u)", first->of.name, first->pid);
 	if (sample->is_running)
-		(void)put(canvas, 0, column + 2, TOP_PLAIN, "running");
+		column = put(canvas, 0, column + 2, TOP_PLAIN, "running");
 	else if (first->signal != 0)
-		(void)put_format(canvas, 0, column + 2, TOP_ALARM, "ended: by signal %d", first->signal);
+		column = PUT_TEXT(canvas, 0, column + 2, TOP_ALARM, "ended: by signal %d", first->signal);
 	else if (first->exit_status >= 0)
-		(void)put_format(canvas, 0, column + 2, TOP_PLAIN, "ended: exit status %d", first->exit_status);
+		column = PUT_TEXT(canvas, 0, column + 2, TOP_PLAIN, "ended: exit status %d", first->exit_status);
 	else
-		(void)put(canvas, 0, column + 2, TOP_ALARM, "ended: nobody saw how");
-	draw_clock(state, canvas);
+		column = put(canvas, 0, column + 2, TOP_ALARM, "ended: nobody saw how");
+	draw_clock(state, column, canvas);
 }
 
 /* Until the limit, if live bytes go on to grow as since then; FORECAST_MOST_SECONDS: not soon, or nobody knows. */
@@ -228,25 +203,25 @@ draw_use(const struct top_sample *sample, struct top_canvas *canvas)
 	char forecast[FORECAST_BYTES];
 	uint32_t ppm = (uint32_t)verdict_share(sample->used_bytes, sample->limit_bytes);
 	enum top_style style = ppm >= 900000 ? TOP_ALARM : TOP_PLAIN;
-	unsigned column;
-	unsigned behind;
-	unsigned bar;
 
 	if (sample->limit_bytes == UINT64_MAX || sample->limit_bytes == 0) {
-		(void)put_format(canvas, 1, 0, TOP_PLAIN, "%s in use, no limit is known", UNITS_BYTES(sample->used_bytes));
+		(void)PUT_TEXT(canvas, 1, 0, TOP_PLAIN, "%s in use, no limit is known", UNITS_BYTES(sample->used_bytes));
 		return;
 	}
-	column = put_format(canvas, 1, 0, style, "%s in use of the limit of %s: %s", UNITS_BYTES(sample->used_bytes),
-	                    UNITS_BYTES(sample->limit_bytes), UNITS_SHARE(ppm));
-	behind = forecast_text(sample, forecast)[0] != '\0' ? (unsigned)strlen(forecast) + 2 : 0;
-	bar = canvas->columns > column + 2 + behind ? canvas->columns - column - 2 - behind : 0;
+
+	unsigned column = PUT_TEXT(canvas, 1, 0, style, "%s in use of the limit of %s: %s", UNITS_BYTES(sample->used_bytes),
+	                           UNITS_BYTES(sample->limit_bytes), UNITS_SHARE(ppm));
+
+	unsigned behind = forecast_text(sample, forecast)[0] != '\0' ? (unsigned)strlen(forecast) + 2 : 0;
+	unsigned bar = canvas->columns > column + 2 + behind ? canvas->columns - column - 2 - behind : 0;
+
 	bar = bar < BAR_COLUMNS ? bar : BAR_COLUMNS;
 	column += canvas->columns >= WIDE_COLUMNS && bar >= BAR_LEAST ? 2 : 0;
 	for (unsigned i = 0; canvas->columns >= WIDE_COLUMNS && bar >= BAR_LEAST && i < bar; i++)
 		column = put(canvas, 1, column, ppm >= 900000 ? TOP_ALARM : TOP_BAR,
 		             (uint64_t)i * 1000000 < (uint64_t)ppm * bar ? "█" : "░");
 	if (behind != 0)
-		(void)add_whole(canvas, 1, column, TOP_ALARM, "%s", forecast);
+		(void)ADD_WHOLE(canvas, 1, column, TOP_ALARM, "%s", forecast);
 }
 
 static void
@@ -254,21 +229,21 @@ draw_sums(const struct top_sample *sample, struct top_canvas *canvas)
 {
 	char text[UNITS_TEXT_BYTES];
 	char time[UNITS_TEXT_BYTES];
-	unsigned column = put_format(canvas, 2, 0, TOP_PLAIN, "live %s", units_bytes(sample->live_bytes, text));
+	unsigned column = PUT_TEXT(canvas, 2, 0, TOP_PLAIN, "live %s", units_bytes(sample->live_bytes, text));
 
 	if (sample->has_growth)
-		column = add_whole(canvas, 2, column, TOP_PLAIN, "%s in %s", signed_bytes(sample->growth_bytes, text),
+		column = ADD_WHOLE(canvas, 2, column, TOP_PLAIN, "%s in %s", signed_bytes(sample->growth_bytes, text),
 		                   span(sample->growth_seconds, time));
 	if (sample->resident_bytes != 0 && sample->resident_age < OLD_SECONDS)
-		column = add_whole(canvas, 2, column, TOP_PLAIN, "in memory %s", units_bytes(sample->resident_bytes, text));
+		column = ADD_WHOLE(canvas, 2, column, TOP_PLAIN, "in memory %s", units_bytes(sample->resident_bytes, text));
 	else if (sample->resident_bytes != 0)
-		column = add_whole(canvas, 2, column, TOP_PLAIN, "in memory %s %s%s ago",
+		column = ADD_WHOLE(canvas, 2, column, TOP_PLAIN, "in memory %s %s%s ago",
 		                   units_bytes(sample->resident_bytes, text), sample->model->process_count > 1 ? "up to " : "",
 		                   span(sample->resident_age, time));
 	if (sample->has_rate)
-		column = add_whole(canvas, 2, column, TOP_PLAIN, "allocates %s/s", units_bytes(sample->rate_bytes, text));
+		column = ADD_WHOLE(canvas, 2, column, TOP_PLAIN, "allocates %s/s", units_bytes(sample->rate_bytes, text));
 	if (sample->model->process_count == 1) // of several the peaks were at different moments
-		(void)add_whole(canvas, 2, column, TOP_PLAIN, "peak %s", units_bytes(sample->peak_bytes, text));
+		(void)ADD_WHOLE(canvas, 2, column, TOP_PLAIN, "peak %s", units_bytes(sample->peak_bytes, text));
 }
 
 static void
@@ -277,14 +252,14 @@ draw_wish(const struct top_sample *sample, const struct top_state *state, struct
 	static const char *const kinds[TOP_KINDS] = { "all", "Python", "native" };
 	static const char *const orders[TOP_ORDERS] = { "live", "growth", "rate" };
 	size_t damages = sample->model->damaged_places;
-	unsigned column = put_format(canvas, 3, 0, TOP_SOFT, "domain: %s  process: %s  lines: %s  order: %s",
-	                             state->wish.domain != NULL ? state->wish.domain : "host",
-	                             state->process_name != NULL ? state->process_name : "all", kinds[state->wish.kind],
-	                             orders[state->wish.order]);
+	unsigned column = PUT_TEXT(canvas, 3, 0, TOP_SOFT, "domain: %s  process: %s  lines: %s  order: %s",
+	                           state->wish.domain != NULL ? state->wish.domain : "host",
+	                           state->process_name != NULL ? state->process_name : "all", kinds[state->wish.kind],
+	                           orders[state->wish.order]);
 
 	if (damages != 0)
-		(void)put_format(canvas, 3, column + 2, TOP_ALARM, "%zu place%s could not be read", damages,
-		                 damages == 1 ? "" : "s");
+		(void)PUT_TEXT(canvas, 3, column + 2, TOP_ALARM, "%zu place%s could not be read", damages,
+		               damages == 1 ? "" : "s");
 }
 
 /* ---- rows ---- */
@@ -301,30 +276,27 @@ put_place(const struct top_row *row, unsigned at, unsigned column, struct top_ca
 	column = put_part(canvas, at, column, room > behind + PLACE_LEAST ? canvas->columns - behind : canvas->columns,
 	                  row->place);
 	if (has_domain)
-		column = put_format(canvas, at, column + 1, TOP_SOFT, "[%s]", row->domain);
+		column = PUT_TEXT(canvas, at, column + 1, TOP_SOFT, "[%s]", row->domain);
 	if (row->leak[0] != '\0')
-		(void)put_format(canvas, at, column + 1, TOP_ALARM, "(%s)", row->leak);
+		(void)PUT_TEXT(canvas, at, column + 1, TOP_ALARM, "(%s)", row->leak);
 }
 
 static void
 draw_row(const struct top_sample *sample, const struct top_row *row, unsigned at, struct top_canvas *canvas)
 {
-	char figure[2 * UNITS_TEXT_BYTES];
 	bool is_wide = canvas->columns >= WIDE_COLUMNS;
-	unsigned column;
 
-	(void)snprintf(figure, sizeof(figure), "%s%s", row->is_estimated ? "≈" : "", UNITS_BYTES(row->live_bytes));
-	column = put_format(canvas, at, 0, TOP_PLAIN, "%*s",
-	                    (int)(FIGURE_COLUMNS + strlen(figure) - text_columns(figure, strlen(figure))), figure);
+	const char *figure = TEXT(2 * UNITS_TEXT_BYTES, "%s%s", row->is_estimated ? "≈" : "", UNITS_BYTES(row->live_bytes));
+	unsigned column = PUT_TEXT(canvas, at, 0, TOP_PLAIN, "%*s",
+	                           (int)(FIGURE_COLUMNS + strlen(figure) - text_columns(figure, strlen(figure))), figure);
 	if (is_wide) {
-		column = put_format(canvas, at, column, TOP_PLAIN, " %5s",
-		                    UNITS_SHARE((uint32_t)verdict_share(row->live_bytes, sample->live_bytes)));
+		column = PUT_TEXT(canvas, at, column, TOP_PLAIN, " %5s",
+		                  UNITS_SHARE((uint32_t)verdict_share(row->live_bytes, sample->live_bytes)));
 		if (sample->has_growth)
-			column = put_format(canvas, at, column, row->has_growth && row->growth_bytes > 0 ? TOP_BOLD : TOP_PLAIN,
-			                    " %10s", row->has_growth ? signed_bytes(row->growth_bytes, UNITS_ROOM) : "");
+			column = PUT_TEXT(canvas, at, column, row->has_growth && row->growth_bytes > 0 ? TOP_BOLD : TOP_PLAIN,
+			                  " %10s", row->has_growth ? signed_bytes(row->growth_bytes, UNITS_ROOM) : "");
 		if (sample->has_rate)
-			column = put_format(canvas, at, column, TOP_PLAIN, " %9s",
-			                    row->has_rate ? UNITS_BYTES(row->rate_bytes) : "");
+			column = PUT_TEXT(canvas, at, column, TOP_PLAIN, " %9s", row->has_rate ? UNITS_BYTES(row->rate_bytes) : "");
 	}
 	put_place(row, at, column + 2, canvas);
 }
@@ -334,14 +306,13 @@ static void
 draw_heading(const struct top_sample *sample, struct top_canvas *canvas)
 {
 	bool is_wide = canvas->columns >= WIDE_COLUMNS;
-	char since[UNITS_TEXT_BYTES + 1];
-	unsigned column = put_format(canvas, 4, 0, TOP_BOLD, is_wide ? "%10s share" : "%10s", "live");
+	unsigned column = PUT_TEXT(canvas, 4, 0, TOP_BOLD, is_wide ? "%10s share" : "%10s", "live");
 
-	(void)snprintf(since, sizeof(since), "+%s", span(sample->growth_seconds, UNITS_ROOM));
 	if (is_wide && sample->has_growth)
-		column = put_format(canvas, 4, column, TOP_BOLD, " %10s", since);
+		column = PUT_TEXT(canvas, 4, column, TOP_BOLD, " %10s",
+		                  TEXT(UNITS_TEXT_BYTES + 1, "+%s", span(sample->growth_seconds, UNITS_ROOM)));
 	if (is_wide && sample->has_rate)
-		column = put_format(canvas, 4, column, TOP_BOLD, " %9s", "rate/s");
+		column = PUT_TEXT(canvas, 4, column, TOP_BOLD, " %9s", "rate/s");
 	(void)put(canvas, 4, column, TOP_BOLD, "  allocated at");
 }
 
@@ -375,21 +346,17 @@ struct page {
 	size_t scrolled;
 };
 
-static void __attribute__((format(printf, 3, 4)))
-page_put(struct page *page, enum top_style style, const char *format, ...)
+static void
+page_put(struct page *page, enum top_style style, char *text)
 {
-	char text[TEXT_BYTES];
-	va_list arguments;
 	size_t row = page->row++;
 
 	if (row < page->scrolled || row - page->scrolled + HEAD_ROWS + 1 >= page->canvas->rows)
 		return;
-	va_start(arguments, format);
-	(void)vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
 	(void)text_clean(text, strlen(text));
 	(void)put(page->canvas, (unsigned)(row - page->scrolled) + HEAD_ROWS, 0, style, text);
 }
+#define PAGE_PUT(page, style, ...) page_put(page, style, TEXT(TEXT_BYTES, __VA_ARGS__))
 
 static void
 put_source(struct page *page, const struct top_sample *sample, const struct top_row *row)
@@ -400,10 +367,10 @@ put_source(struct page *page, const struct top_sample *sample, const struct top_
 
 	if (!report_line_source(sample->report, row->line, &source))
 		return;
-	page_put(page, TOP_BOLD, "Source: %s", source.file);
+	PAGE_PUT(page, TOP_BOLD, "Source: %s", source.file);
 	for (uint32_t i = at > SOURCE_AROUND ? at - SOURCE_AROUND : 1; i <= at + SOURCE_AROUND; i++) {
 		if (i <= source.text.line_count)
-			page_put(page, i == at ? TOP_BOLD : TOP_PLAIN, "%c%5" PRIu32 "  %*s%s", i == at ? '>' : ' ', i,
+			PAGE_PUT(page, i == at ? TOP_BOLD : TOP_PLAIN, "%c%5" PRIu32 "  %*s%s", i == at ? '>' : ' ', i,
 			         (int)(source.text.indents[i - 1] < 200 ? source.text.indents[i - 1] : 200), "",
 			         source.text.lines[i - 1]);
 	}
@@ -423,7 +390,7 @@ put_frames(struct page *page, const struct report_line *line, bool is_python)
 		if ((of->kind == MODEL_FRAME_PYTHON) != is_python)
 			continue;
 		(void)place_text(of->file, of->line, of->function, of->module, frame.offset, place);
-		page_put(page, of->is_user ? TOP_PLAIN : TOP_SOFT, "  %s", place_related(frame.relation, place));
+		PAGE_PUT(page, of->is_user ? TOP_PLAIN : TOP_SOFT, "  %s", place_related(frame.relation, place));
 	}
 	return page->row - before;
 }
@@ -435,34 +402,35 @@ put_stack(struct page *page, const struct top_sample *sample, const struct top_r
 	struct report_line line = report_line(sample->report, row->line);
 	size_t count = 0;
 
-	page_put(page, TOP_BOLD,
+	PAGE_PUT(page, TOP_BOLD,
 	         "Stack of its largest call site, %s live, innermost first:", UNITS_BYTES(line.largest.of.live_bytes));
 	if (kind != TOP_NATIVE)
 		count = put_frames(page, &line, true);
 	if (kind == TOP_ALL && count != 0 && count < line.largest.of.frame_count)
-		page_put(page, TOP_BOLD, "Its native frames:");
+		PAGE_PUT(page, TOP_BOLD, "Its native frames:");
 	if (kind != TOP_PYTHON)
 		(void)put_frames(page, &line, false);
 	if (line.largest.of.frame_count == 0)
-		page_put(page, TOP_SOFT, "  it is not known");
+		PAGE_PUT(page, TOP_SOFT, "  it is not known");
 }
 
 static void
 draw_open(const struct top_sample *sample, struct top_state *state, struct top_canvas *canvas)
 {
 	struct page page = { .canvas = canvas, .scrolled = state->scrolled };
-	const struct top_row *row;
 
 	if (state->chosen >= sample->row_count) {
 		(void)put(canvas, HEAD_ROWS, 2, TOP_SOFT, "nothing is held here");
 		return;
 	}
-	row = &sample->rows[state->chosen];
+
+	const struct top_row *row = &sample->rows[state->chosen];
+
 	(void)put(canvas, 4, 0, TOP_BOLD, row->place);
-	page_put(&page, TOP_PLAIN, "%s live, %s allocated in all%s%s", UNITS_BYTES(row->live_bytes),
+	PAGE_PUT(&page, TOP_PLAIN, "%s live, %s allocated in all%s%s", UNITS_BYTES(row->live_bytes),
 	         UNITS_BYTES(row->allocated_bytes), row->domain[0] != '\0' ? ", domain " : "", row->domain);
 	if (row->line == SIZE_MAX) {
-		page_put(&page, TOP_SOFT, "many call sites: kmemshim report lists them by module");
+		PAGE_PUT(&page, TOP_SOFT, "many call sites: kmemshim report lists them by module");
 		return;
 	}
 	put_source(&page, sample, row);

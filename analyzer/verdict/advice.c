@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "model/model_library.h"
@@ -119,7 +120,6 @@ ADVICE_TEST(is_growth_after_step,
 static void
 say_growth_after_step(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	if (say_holder(facts, &facts->top_live, verdict)) {
 		say_next(verdict, "%s", if_data_set(verdict, &facts->top_live));
 		return;
@@ -233,7 +233,6 @@ say_holder_or_raise(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_hold_less_before(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict, "hold less before that (most at %s), or %s%s",
 	         verdict_line_text(facts->top_peak.site_count != 0 ? &facts->top_peak : &facts->top_live, PLACE_ROOM),
 	         raise_words(facts), if_unfinished(facts, &facts->top_live));
@@ -301,7 +300,6 @@ say_share_reads(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_share_or_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict, "hold less at once at %s, or run fewer workers; or ",
 	         verdict_line_text(&facts->top_live, PLACE_ROOM));
 	say_share_reads(facts, verdict);
@@ -310,7 +308,6 @@ say_share_or_hold_less(const struct verdict_facts *facts, struct verdict *verdic
 static void
 say_children_hold_less(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict, "hold less in each child process");
 	if (is_childs_peak(facts))
 		say_next(verdict, " (most at %s)", verdict_line_text(&facts->top_peak, PLACE_ROOM));
@@ -388,7 +385,6 @@ ADVICE_TEST(is_anything, true)
 static void
 say_bound_backlog(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	if (!say_holder(facts, &facts->top_live, verdict))
 		say_next(verdict, "bound what holds the blocks of %s (a queue?)",
 		         verdict_line_text(&facts->top_live, PLACE_ROOM));
@@ -405,7 +401,6 @@ say_kept_or_needed(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	if (facts->beside_arenas.site_count != 0)
 		say_next(verdict, "look for what keeps the blocks of %s alive; or ",
 		         verdict_line_text(&facts->beside_arenas, PLACE_ROOM));
@@ -420,49 +415,9 @@ say_python_objects(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_little_room(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(verdict, "little room was left: hold less at once (most was %s %s), or give the program more memory",
 	         verdict_where_word(facts, &facts->top_peak, VERDICT_WORD_ROOM),
 	         verdict_line_text(&facts->top_peak, PLACE_ROOM));
-}
-
-static void
-say_nothing_yet(const struct verdict_facts *facts, struct verdict *verdict)
-{
-
-	say_next(verdict,
-	         "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
-	         "` shows what looks like a leak (%s in all, most at %s)",
-	         UNITS_BYTES(facts->leaking_bytes), verdict_line_text(&facts->most_leaking, PLACE_ROOM));
-}
-
-static void
-say_swept(const struct verdict_facts *facts, struct verdict *verdict)
-{
-
-	say_next(verdict,
-	         "look at %s: what it held grew until the peak, then was released as the program ended; release "
-	         "earlier what it no longer needs; if it collects results for the end, no action is needed",
-	         verdict_line_text(&facts->swept, PLACE_ROOM));
-}
-
-/* A longer run will have more of it. */
-static void
-say_nothing_unless_longer(const struct verdict_facts *facts, struct verdict *verdict)
-{
-
-	say_next(verdict,
-	         "no action is needed, unless longer runs must fit: %s grew until the peak (%s), then was released as the "
-	         "program ended",
-	         verdict_line_text(&facts->swept, PLACE_ROOM), UNITS_BYTES(facts->swept.swept_bytes));
-}
-
-static void
-say_collected(const struct verdict_facts *facts, struct verdict *verdict)
-{
-
-	say_next(verdict, "if a peak of %s is too much, look at %s: it held nearly all of that at once",
-	         UNITS_BYTES(facts->peak_bytes), verdict_line_text(&facts->top_peak, PLACE_ROOM));
 }
 
 static const struct advice rows[] = {
@@ -523,10 +478,19 @@ static const struct advice rows[] = {
 	{ "little-room", is_tight, .say = say_little_room },
 	{ "return-freed-memory", is_well_but_freed, .say = say_freed },
 	{ "nothing", is_well_and_empty, .text = "no action is needed", .is_nothing = true },
-	{ "release-before-end", is_well_but_swept, .say = say_swept },
-	{ "nothing-yet", is_well_but_leaking, .say = say_nothing_yet, .is_nothing = true },
-	{ "hold-less-at-peak", is_well_but_collected, .say = say_collected, .is_nothing = true },
-	{ "nothing", is_well_but_swept_a_little, .say = say_nothing_unless_longer, .is_nothing = true },
+	{ "release-before-end", is_well_but_swept,
+	  .text = "look at {swept}: what it held grew until the peak, then was released as the program ended; release earlier what it no longer "
+	          "needs; if it collects results for the end, no action is needed" },
+	{ "nothing-yet", is_well_but_leaking,
+	  .text = "no action is needed yet; `kmemshim leaks " VERDICT_CAPTURE
+	          "` shows what looks like a leak ({leaking bytes} in all, most at {leaking})",
+	  .is_nothing = true },
+	{ "hold-less-at-peak", is_well_but_collected,
+	  .text = "if a peak of {peak bytes} is too much, look at {peak}: it held nearly all of that at once",
+	  .is_nothing = true },
+	{ "nothing", is_well_but_swept_a_little, // a longer run will have more of it
+	  .text = "no action is needed, unless longer runs must fit: {swept} grew until the peak ({swept bytes}), then was released as the program ended",
+	  .is_nothing = true },
 	{ "nothing", is_well,
 	  .text = "no action is needed; `kmemshim peak " VERDICT_CAPTURE "` shows which lines made the peak",
 	  .is_nothing = true },
@@ -609,15 +573,22 @@ first_of(const struct advice *table, const struct verdict_facts *facts, const st
 	return NULL;
 }
 
-/* What a text may name in braces. */
+/* What a text may name in braces: a line or an amount of the facts. */
 static const struct {
 	const char *name;
-	size_t line_offset; // of a struct rank_line in the facts
+	size_t offset;
+	bool is_amount;
 } places[] = {
-	{ "{line}", offsetof(struct verdict_facts, top_live) },
-	{ "{last taker}", offsetof(struct verdict_facts, last_taker) },
-	{ "{device line}", offsetof(struct verdict_facts, top_device) },
-	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned) },
+	{ "{line}", offsetof(struct verdict_facts, top_live), false },
+	{ "{last taker}", offsetof(struct verdict_facts, last_taker), false },
+	{ "{device line}", offsetof(struct verdict_facts, top_device), false },
+	{ "{pinned line}", offsetof(struct verdict_facts, top_pinned), false },
+	{ "{peak}", offsetof(struct verdict_facts, top_peak), false },
+	{ "{peak bytes}", offsetof(struct verdict_facts, peak_bytes), true },
+	{ "{swept}", offsetof(struct verdict_facts, swept), false },
+	{ "{swept bytes}", offsetof(struct verdict_facts, swept.swept_bytes), true },
+	{ "{leaking}", offsetof(struct verdict_facts, most_leaking), false },
+	{ "{leaking bytes}", offsetof(struct verdict_facts, leaking_bytes), true },
 };
 
 static const struct rank_line *
@@ -626,11 +597,10 @@ line_at(const struct verdict_facts *facts, size_t offset)
 	return (const struct rank_line *)(const void *)((const char *)facts + offset);
 }
 
-/* Appends the text, with the facts for {line}, {last taker}, {device line}, {pinned line}, {device}, {domain}, {raise} and { at request}. */
+/* Appends the text, with the facts for the places, {device}, {domain}, {raise} and { at request}. */
 static void
 say_advice(const struct verdict_facts *facts, const char *text, struct verdict *verdict)
 {
-
 	for (;;) {
 		size_t plain = strcspn(text, "{");
 
@@ -638,9 +608,12 @@ say_advice(const struct verdict_facts *facts, const char *text, struct verdict *
 		text += plain;
 		if (*text == '\0')
 			return;
-		for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-			if (text_starts(text, places[i].name))
-				say_next(verdict, "%s", verdict_line_text(line_at(facts, places[i].line_offset), PLACE_ROOM));
+		EACH (place, places, COUNT_OF(places)) {
+			if (text_starts(text, place->name) && place->is_amount)
+				say_next(verdict, "%s",
+				         UNITS_BYTES(*(const uint64_t *)(const void *)((const char *)facts + place->offset)));
+			else if (text_starts(text, place->name))
+				say_next(verdict, "%s", verdict_line_text(line_at(facts, place->offset), PLACE_ROOM));
 		}
 		if (strncmp(text, "{device}", 8) == 0)
 			say_next(verdict, "%s", refusing_device(facts));
@@ -667,7 +640,7 @@ say_row(const struct advice *row, const struct verdict_facts *facts, struct verd
 		return;
 	add_advice(row->name, verdict);
 	if (row->say != NULL)
-		row->say(facts, verdict);
+		(row->say)(facts, verdict);
 	else if (row->kept_line != 0)
 		say_growth_kept(facts, line_at(facts, row->kept_line), verdict);
 	else
@@ -733,8 +706,6 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 	const struct advice *row = first_of(rows, facts, verdict);
 	const char *hidden = verdict_hidden_heap(facts->model);
 	bool is_preload_wrong = hidden != NULL && strstr(hidden, "LD_PRELOAD") != NULL; // else it is part of the program
-	size_t begin;
-	size_t names_begin;
 
 	if (is_preload_wrong) {
 		add_advice("preload-first", verdict);
@@ -743,8 +714,10 @@ verdict_advise(const struct verdict_facts *facts, struct verdict *verdict)
 		         row->is_nothing ? "" : "; or ");
 	}
 	verdict->needs_nothing = row->is_nothing && !is_preload_wrong;
-	begin = strlen(verdict->next);
-	names_begin = verdict->advice_count;
+
+	size_t begin = strlen(verdict->next);
+	size_t names_begin = verdict->advice_count;
+
 	if (!is_preload_wrong || !row->is_nothing) {
 		say_row(row, facts, verdict);
 		advise_library(facts, begin, names_begin, verdict);

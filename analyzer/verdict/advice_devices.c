@@ -57,7 +57,6 @@ say_others(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 say_expandable(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_next(
 		verdict,
 		"run with PYTORCH_ALLOC_CONF=expandable_segments:True (before PyTorch 2.9: PYTORCH_CUDA_ALLOC_CONF): then the %s that "

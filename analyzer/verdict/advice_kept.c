@@ -39,15 +39,15 @@ is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
 static size_t
 graph_place(const char *way, const char *graph, const char **place)
 {
-	size_t bytes;
-
 	*place = graph;
 	for (const char *at = strstr(way, " -> block"); at != NULL && at < graph; at = strstr(at + 1, " -> block"))
 		*place = strstr(at, " of ");
 	if (*place >= graph)
 		return 0;
 	*place += strlen(" of ");
-	bytes = strcspn(*place, ",");
+
+	size_t bytes = strcspn(*place, ",");
+
 	return memchr(*place, ':', bytes) != NULL ? bytes : 0; // else it is of no line: "of 80 bytes?"
 }
 
@@ -59,11 +59,12 @@ say_graph(const struct holders_way *way, const char *line, struct verdict *verdi
 	const char *nodes = graph != NULL ? strstr(graph, " nodes") : NULL;
 	const char *root_end = strstr(way->text, " -> ");
 	const char *place;
-	size_t place_bytes;
 
 	if (nodes == NULL || root_end == NULL || root_end > graph)
 		return false;
-	place_bytes = graph_place(way->text, graph, &place);
+
+	size_t place_bytes = graph_place(way->text, graph, &place);
+
 	say_next(
 		verdict,
 		"take .item() or .detach() of what %s gets%s%.*s: it keeps the graph of PyTorch (%.*s nodes when kmemshim looked), and so "
@@ -81,12 +82,13 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 	bool is_held = way != NULL && strcmp(way->kind, "held") == 0;
 	const char *wrapper = is_held ? strstr(way->text, cache) : NULL;
-	bool is_grown_elsewhere;
 	size_t container = is_held ? model_holders_container(way) : 0;
 	char place[PLACE_TEXT_BYTES];
 
 	(void)verdict_line_text(line, place);
-	is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
+
+	bool is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
+
 	if (way != NULL && model_holders_are_circles(way))
 		say_next(
 			verdict,
@@ -149,7 +151,6 @@ is_native(const struct verdict_facts *facts, const struct rank_line *line)
 void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
-
 	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
 		say_next(verdict, "%s", if_data_set(verdict, line));
 		return;
@@ -170,7 +171,6 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 void
 say_tensors_kept(const struct rank_line *line, const char *otherwise, struct verdict *verdict)
 {
-
 	say_next(
 		verdict,
 		"look for what keeps the tensors of %s alive: often losses in a list or a running sum (take loss.item()), or outputs "

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "verdict/advice_rows.h"
-#include "verdict/words.h"
 
 bool
 is_time_up(const struct verdict_facts *facts, __attribute__((unused)) const struct verdict *verdict)

@@ -62,9 +62,7 @@ only_program(const struct model *model, const struct verdict_now *now, const str
 {
 	const struct model_process *child = NULL;
 
-	for (size_t i = 0; i < model->process_count; i++) {
-		const struct model_process *process = &model->processes[i];
-
+	EACH (process, model->processes, model->process_count) {
 		/* Between them a small one may have left no capture. */
 		if (process == starter ||
 		    (process->parent < 0 ? starter != &model->processes[0] : starter != &model->processes[process->parent]))

@@ -6,8 +6,6 @@
 
 #include "verdict/facts.h"
 
-#include <stdlib.h>
-
 #include "base/memory.h"
 
 #define BEAT_NS UINT64_C(1000000000)             // a process at work is seen every so often
@@ -72,7 +70,6 @@ find_lines(const struct model_process *child, struct verdict_copies *copies)
 	struct verdict_built sums[KMEM_INHERITED_SITES_MAX];
 	size_t count = 0;
 	uint64_t copied_bytes = 0;
-	bool is_by_copies;
 
 	for (size_t i = 0; i < child->built_count && count < KMEM_INHERITED_SITES_MAX; i++) {
 		const struct model_site *site = child->built[i].site;
@@ -89,7 +86,9 @@ find_lines(const struct model_process *child, struct verdict_copies *copies)
 		sums[place].copied_error_bytes += child->built[i].copied_error_bytes;
 		copied_bytes += child->built[i].copied_bytes;
 	}
-	is_by_copies = copied_bytes > child->copied_bytes / 2;
+
+	bool is_by_copies = copied_bytes > child->copied_bytes / 2;
+
 	for (size_t i = 0; i < VERDICT_BUILT_MAX; i++) {
 		size_t most = 0;
 
@@ -120,7 +119,7 @@ verdict_built_most(const struct model *model, const struct model_process *child)
 void
 verdict_copies_gather(const struct model *model, struct verdict_copies *copies)
 {
-	uint64_t *values = memory_zeroed(model->process_count, sizeof(*values));
+	OWNED uint64_t *values = memory_zeroed(model->process_count, sizeof(*values));
 	const struct model_process *most = NULL;
 
 	*copies = (struct verdict_copies){ .child_count = 0 };
@@ -145,5 +144,4 @@ verdict_copies_gather(const struct model *model, struct verdict_copies *copies)
 		copies->bytes = model_together(model->processes, model->process_count, values);
 		find_lines(builders_child(model, most), copies);
 	}
-	free(values);
 }

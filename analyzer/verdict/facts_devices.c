@@ -142,7 +142,6 @@ gather_pinned(struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
 	const char *domain = "";
-	struct ranked *ranked;
 
 	EACH (site, model->sites, model->site_count) {
 		uint64_t block = site->live_count != 0 ? site->live_bytes / site->live_count : 0;
@@ -156,7 +155,9 @@ gather_pinned(struct verdict_facts *facts)
 	}
 	if (facts->pinned_bytes == 0)
 		return;
-	ranked = rank_run(facts->finished, &rank_sites, domain);
+
+	struct ranked *ranked = rank_run(facts->finished, &rank_sites, domain);
+
 	facts->top_pinned = ranked->lines[0];
 	rank_free(ranked);
 }
@@ -180,12 +181,12 @@ gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
 	struct device_parts then;
-	struct ranked *ranked;
-	unsigned device;
 
 	if (facts->refused == NULL)
 		return;
-	device = device_parts_device(model, facts->refused->domain);
+
+	unsigned device = device_parts_device(model, facts->refused->domain);
+
 	for (size_t i = 0; i < model->failed_count; i++)
 		facts->retried_count += model->failed[i].process == facts->refused->process &&
 		                        model->failed[i].outcome == KMEM_FAILED_GOT_ENOUGH &&
@@ -196,8 +197,10 @@ gather_refused(const struct verdict_now *now, struct verdict_facts *facts)
 		facts->device.device = NULL;
 		return;
 	}
-	ranked = rank_run(facts->finished, &rank_sites,
-	                  facts->device.tensors != NULL ? facts->device.tensors->name : facts->device.device->name);
+
+	struct ranked *ranked = rank_run(facts->finished, &rank_sites,
+	                                 facts->device.tensors != NULL ? facts->device.tensors->name
+	                                                               : facts->device.device->name);
 	if (ranked->line_count != 0 && ranked->lines[0].live_bytes != 0)
 		facts->top_device = ranked->lines[0];
 	gather_growth(facts, ranked);

@@ -286,11 +286,11 @@ sum_kinds(const struct verdict_facts *facts, const struct ranked *ranked, const 
 static void
 prefer_larger_sum(struct verdict_facts *facts, const struct ranked *live, const bool *is_meant)
 {
-	uint64_t most_bytes;
-
 	if (facts->top_live.where == NULL || facts->model->process_count != 1)
 		return;
-	most_bytes = sum_kinds(facts, live, &facts->top_live, false).bytes;
+
+	uint64_t most_bytes = sum_kinds(facts, live, &facts->top_live, false).bytes;
+
 	for (size_t i = 0; i < live->line_count && i < SUMMED_MAX; i++) {
 		const struct rank_line *line = &live->lines[i];
 		uint32_t processes;
@@ -424,7 +424,7 @@ verdict_live_gather(struct verdict_facts *facts)
 {
 	const struct model *model = facts->model;
 	struct ranked *live = verdict_rank(facts, &rank_sites, &rank_sites_asked);
-	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+	OWNED bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
 	bool is_over = facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED;
 	uint64_t end_ns = end_or_last_seen_ns(facts);
 
@@ -462,7 +462,6 @@ verdict_live_gather(struct verdict_facts *facts)
 		facts->top_live_sum = sum_kinds(facts, live, &facts->top_live, false);
 	find_kept_way(facts, live);
 	verdict_memory_gather(facts, is_meant, end_ns);
-	free(is_meant);
 	rank_free(live);
 }
 
@@ -490,7 +489,7 @@ verdict_peak_gather(struct verdict_facts *facts)
 	const struct model *model = facts->model;
 	struct ranked *peak = verdict_rank(facts, &rank_peak, &rank_peak_asked);
 	uint64_t most_bytes = 0;
-	bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
+	OWNED bool *is_meant = memory_zeroed(model->process_count, sizeof(*is_meant));
 
 	facts->peak_process = facts->process;
 	for (size_t i = 0; i < model->process_count && facts->refused == NULL; i++) {
@@ -528,7 +527,6 @@ verdict_peak_gather(struct verdict_facts *facts)
 		facts->top_peak_sum = sum_kinds(facts, peak, &facts->top_peak, true);
 	if (model->process_count == 1)
 		(void)peak_import_of(model, facts->process, facts->peak_import);
-	free(is_meant);
 	rank_free(peak);
 }
 

@@ -158,7 +158,6 @@ static uint64_t
 needed_for(const struct model *model, uint64_t live_bytes)
 {
 	const struct model_domain *heap = NULL;
-	double count;
 
 	live_bytes = amount_lesser(live_bytes, MOST);
 	for (size_t i = 0; i < model->domain_count; i++) {
@@ -167,7 +166,9 @@ needed_for(const struct model *model, uint64_t live_bytes)
 	}
 	if (heap == NULL || heap->allocated_bytes == 0)
 		return live_bytes * 2;
-	count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
+
+	double count = (double)live_bytes / (double)heap->allocated_bytes * (double)heap->allocated_count;
+
 	/* The blocks of all processes are no one process's. */
 	return live_bytes + live_bytes / 16 +
 	       MALLOC_WORDS_BYTES * amount_greater(model->process_count == 1 ? amount_lesser(heap->live_count, MOST) : 0,
@@ -278,14 +279,14 @@ struct verdict_freed
 verdict_freed_of(const struct model *model, const struct model_process *process)
 {
 	const struct verdict_freed none = { .freed_bytes = 0 };
-	struct verdict_freed freed;
-	struct verdict_freed since;
 
 	/* Blocks of the parent's, or that were not recorded, are live too. */
 	if (process->resident == NULL || process->losses[KMEM_LOST_EVENTS] != 0 || process->inherited_bytes != 0)
 		return none;
-	freed = freed_then(model, process);
-	since = freed_since(model, process);
+
+	struct verdict_freed freed = freed_then(model, process);
+	struct verdict_freed since = freed_since(model, process);
+
 	if (since.has_fallen && since.freed_bytes > freed.freed_bytes) {
 		/* Pages that were nearly empty at the look are so still, or emptier. */
 		since.empty_bytes = freed.empty_bytes;
@@ -310,23 +311,23 @@ was_freed_last(const struct verdict_freed *freed)
 	const struct model_process *process = freed->process;
 	uint64_t high_bytes = process->live_bytes + freed->freed_bytes / 2;
 	size_t low = process->point_count; // from here on little is live
-	const struct model_point *end;
-	uint64_t low_ns;
-	uint64_t run_ns;
-	uint64_t last_ns;
 
 	while (low > 0 && process->points[low - 1].live_bytes < high_bytes)
 		low--;
 	if (low == 0 || low == process->point_count)
 		return false;
-	end = &process->points[process->point_count - 1];
-	low_ns = process->points[low].monotonic_ns;
+
+	const struct model_point *end = &process->points[process->point_count - 1];
+	uint64_t low_ns = process->points[low].monotonic_ns;
+
 	for (size_t i = process->heartbeat_count;
 	     i-- > 0 && process->heartbeats[i].live_bytes < high_bytes &&
 	     process->heartbeats[i].monotonic_ns > process->points[low - 1].monotonic_ns;)
 		low_ns = amount_lesser(low_ns, process->heartbeats[i].monotonic_ns);
-	run_ns = end->monotonic_ns - process->points[0].monotonic_ns;
-	last_ns = amount_greater(run_ns / LAST_PART, amount_lesser(run_ns / LAST_LONG_PART, LAST_NS));
+
+	uint64_t run_ns = end->monotonic_ns - process->points[0].monotonic_ns;
+	uint64_t last_ns = amount_greater(run_ns / LAST_PART, amount_lesser(run_ns / LAST_LONG_PART, LAST_NS));
+
 	return end->monotonic_ns - low_ns <= last_ns &&
 	       end->volume_bytes - process->points[low].volume_bytes <= freed->freed_bytes / LAST_VOLUME_PART;
 }

@@ -32,24 +32,23 @@ verdict_share(uint64_t part, uint64_t whole)
 	return part >= whole ? 1000000 : (uint32_t)((double)part / (double)whole * 1e6);
 }
 
-static void
+/* Returns it; where there is no more room, one that is not told. */
+static struct finding *
 add(struct verdict *verdict, enum finding_kind kind, uint64_t bytes, uint64_t whole_bytes, const struct rank_line *line)
 {
-	if (verdict->finding_count == VERDICT_FINDINGS_MAX)
-		return;
-	verdict->findings[verdict->finding_count++] = (struct finding){
+	static struct finding spare;
+	struct finding *finding = verdict->finding_count < VERDICT_FINDINGS_MAX
+	                              ? &verdict->findings[verdict->finding_count++]
+	                              : &spare;
+
+	*finding = (struct finding){
 		.kind = kind,
 		.confidence = kind == FINDING_ENDING ? verdict->confidence : VERDICT_CERTAIN,
 		.bytes = bytes,
 		.whole_bytes = whole_bytes,
 		.line = line != NULL ? *line : (struct rank_line){ .site_count = 0 },
 	};
-}
-
-static void
-set_confidence(struct verdict *verdict, enum verdict_confidence confidence)
-{
-	verdict->findings[verdict->finding_count - 1].confidence = confidence;
+	return finding;
 }
 
 /* A finder of one finding, where the condition holds. */
@@ -60,6 +59,16 @@ set_confidence(struct verdict *verdict, enum verdict_confidence confidence)
 			add(verdict, FINDING_##kind, bytes, whole_bytes, line);               \
 	}
 
+/* Of a request; of none where its place is not known. */
+static struct rank_line
+line_of(const struct model_site *site)
+{
+	bool is_known = site != NULL && site->where != NULL;
+
+	return is_known ? (struct rank_line){ .where = site->where, .largest = site, .site_count = 1 }
+	                : (struct rank_line){ 0 };
+}
+
 /* ---- how it ended ---- */
 
 static void
@@ -67,10 +76,8 @@ find_ending(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_failed *refused = facts->refused;
 	bool is_of_refusal = verdict->cause == VERDICT_REQUEST_REFUSED || verdict->cause == VERDICT_DEVICE_MEMORY;
-	struct rank_line line = { .site_count = 0 };
+	struct rank_line line = is_of_refusal ? line_of(refused->site) : (struct rank_line){ .site_count = 0 };
 
-	if (is_of_refusal && refused->site != NULL && refused->site->where != NULL)
-		line = (struct rank_line){ .where = refused->site->where, .largest = refused->site, .site_count = 1 };
 	add(verdict, FINDING_ENDING, is_of_refusal ? refused->bytes : 0, 0, &line);
 }
 
@@ -96,8 +103,7 @@ find_guard(struct verdict_facts *facts, struct verdict *verdict)
 
 	if (process == NULL)
 		return;
-	add(verdict, FINDING_GUARD, process->guard.used_bytes, process->guard.limit_bytes, NULL);
-	verdict->findings[verdict->finding_count - 1].process = process;
+	add(verdict, FINDING_GUARD, process->guard.used_bytes, process->guard.limit_bytes, NULL)->process = process;
 }
 
 /* How close to which limit, as far as the last heartbeat knows. */
@@ -191,8 +197,8 @@ find_freed(struct verdict_facts *facts, struct verdict *verdict)
 	if (freed->freed_bytes == 0)
 		return;
 	add(verdict, FINDING_FREED, freed->freed_bytes, freed->heap_bytes,
-	    verdict_sparse_of(freed) != 0 ? &freed->pinning[0] : NULL);
-	set_confidence(verdict, VERDICT_LIKELY);
+	    verdict_sparse_of(freed) != 0 ? &freed->pinning[0] : NULL)
+		->confidence = VERDICT_LIKELY;
 }
 
 /* A part of all that is live, as lines are in these facts. */
@@ -213,19 +219,19 @@ static void
 find_growth(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct rank_line *top = &facts->top_live;
+	bool is_likely = top->leak == MODEL_LEAK_LEAK && !rank_may_be_built_once(top->telling);
+	struct finding *growth = NULL;
 
 	if (top->leak == MODEL_LEAK_LEAK)
-		add(verdict, FINDING_ACCUMULATES, top->leaking_bytes, top->live_bytes, top);
+		growth = add(verdict, FINDING_ACCUMULATES, top->leaking_bytes, top->live_bytes, top);
 	else if (rank_may_accumulate(top->telling))
-		add(verdict, FINDING_MAY_ACCUMULATE, top->live_bytes, 0, top);
+		growth = add(verdict, FINDING_MAY_ACCUMULATE, top->live_bytes, 0, top);
 	else if (rank_filled_bytes(top) != 0 && !is_last_told(facts, verdict))
-		add(verdict, FINDING_FILLING, top->live_bytes, rank_filled_bytes(top), top);
+		growth = add(verdict, FINDING_FILLING, top->live_bytes, rank_filled_bytes(top), top);
 	else if (verdict_is_backlog(facts))
-		add(verdict, FINDING_BACKLOG, top->live_bytes, 0, top);
-	else
-		return;
-	set_confidence(verdict, top->leak == MODEL_LEAK_LEAK && !rank_may_be_built_once(top->telling) ? VERDICT_LIKELY
-	                                                                                              : VERDICT_POSSIBLE);
+		growth = add(verdict, FINDING_BACKLOG, top->live_bytes, 0, top);
+	if (growth != NULL)
+		growth->confidence = is_likely ? VERDICT_LIKELY : VERDICT_POSSIBLE;
 }
 
 /* What a look found that was taken when the guard was passed, or a line was a leak. */
@@ -262,13 +268,11 @@ find_line(struct verdict_facts *facts, struct verdict *verdict)
 	if (next->site_count != 0)
 		add(verdict, FINDING_NEXT_LINE, line_bytes(facts, next), live_bytes, next);
 	else if (are_imports_more && !are_imports_first) {
-		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL);
-		verdict->findings[verdict->finding_count - 1].is_after_line = true;
+		add(verdict, FINDING_IMPORTS, facts->import_bytes, live_bytes, NULL)->is_after_line = true;
 	}
 	if (is_last_told(facts, verdict)) {
-		add(verdict, FINDING_LAST_TAKER, line_bytes(facts, &facts->last_taker), live_bytes, &facts->last_taker);
-		verdict->findings[verdict->finding_count - 1].is_told = next->site_count != 0 &&
-		                                                        next->largest == facts->last_taker.largest;
+		add(verdict, FINDING_LAST_TAKER, line_bytes(facts, &facts->last_taker), live_bytes, &facts->last_taker)
+			->is_told = next->site_count != 0 && next->largest == facts->last_taker.largest;
 	}
 }
 
@@ -293,8 +297,8 @@ find_holders(struct verdict_facts *facts, struct verdict *verdict)
 		if (facts->beside_arenas.site_count != 0)
 			add(verdict, FINDING_BESIDE_ARENAS, facts->beside_arenas.leaking_bytes, 0, &facts->beside_arenas);
 		if (facts->beside.site_count != 0) {
-			add(verdict, FINDING_BESIDE, facts->beside.leaking_bytes, 0, &facts->beside);
-			verdict->findings[verdict->finding_count - 1].process = facts->beside_process;
+			add(verdict, FINDING_BESIDE, facts->beside.leaking_bytes, 0, &facts->beside)
+				->process = facts->beside_process;
 		}
 	}
 	if (is_line_first)
@@ -394,7 +398,6 @@ find_recovered(struct verdict_facts *facts, struct verdict *verdict)
 	const struct model_failed *largest = NULL;
 	uint64_t unlisted = verdict_unlisted_refusals(facts);
 	uint64_t count = verdict_has_device(facts) ? 0 : unlisted; // which may be the device's
-	struct rank_line line = { .site_count = 0 };
 
 	EACH (failed, model->failed, model->failed_count) {
 		if (&model->processes[failed->process] != facts->process ||
@@ -406,11 +409,11 @@ find_recovered(struct verdict_facts *facts, struct verdict *verdict)
 	}
 	if (largest == NULL)
 		return;
-	if (largest->site != NULL && largest->site->where != NULL)
-		line = (struct rank_line){ .where = largest->site->where, .largest = largest->site, .site_count = 1 };
-	add(verdict, FINDING_RECOVERED, largest->bytes, 0, &line);
-	verdict->findings[verdict->finding_count - 1].count = count;
-	verdict->findings[verdict->finding_count - 1].domain = &model->domains[largest->domain];
+	struct rank_line line = line_of(largest->site);
+	struct finding *recovered = add(verdict, FINDING_RECOVERED, largest->bytes, 0, &line);
+
+	recovered->count = count;
+	recovered->domain = &model->domains[largest->domain];
 }
 
 static void
@@ -435,8 +438,7 @@ find_exited(struct verdict_facts *facts, struct verdict *verdict)
 	if (top->site_count != 0 && top->released_bytes >= WORTH_RELEASED_BYTES) {
 		bool is_told = was_named_last(verdict, top);
 
-		add(verdict, FINDING_RELEASED_AT_EXIT, top->released_bytes, 0, top);
-		verdict->findings[verdict->finding_count - 1].is_told = is_told;
+		add(verdict, FINDING_RELEASED_AT_EXIT, top->released_bytes, 0, top)->is_told = is_told;
 	}
 }
 
@@ -477,8 +479,7 @@ find_kept(struct verdict_facts *facts, struct verdict *verdict)
 {
 	if (facts->kept_bytes == 0)
 		return;
-	add(verdict, FINDING_DEVICE_KEPT, facts->kept_bytes, 0, NULL);
-	set_confidence(verdict, VERDICT_LIKELY);
+	add(verdict, FINDING_DEVICE_KEPT, facts->kept_bytes, 0, NULL)->confidence = VERDICT_LIKELY;
 }
 
 static void
@@ -494,8 +495,8 @@ find_device(struct verdict_facts *facts, struct verdict *verdict)
 	if (parts->device != NULL && facts->top_device.site_count != 0) {
 		add(verdict, FINDING_DEVICE_LINE, facts->top_device.live_bytes, whole_bytes, &facts->top_device);
 		if (verdict_does_device_grow(facts)) {
-			add(verdict, FINDING_DEVICE_ACCUMULATES, facts->growing_bytes, whole_bytes, &facts->top_device);
-			set_confidence(verdict, VERDICT_LIKELY);
+			add(verdict, FINDING_DEVICE_ACCUMULATES, facts->growing_bytes, whole_bytes, &facts->top_device)
+				->confidence = VERDICT_LIKELY;
 		}
 	}
 	if (parts->device != NULL && parts->tensors == NULL && !verdict_is_preallocated(facts) &&
@@ -567,13 +568,15 @@ find_gaps(struct verdict_facts *facts, struct verdict *verdict)
 #define DOMAINS_SHOWN 4u                       // "cuda" may be 32 devices
 #define DEVICE_WORTH_BYTES (UINT64_C(1) << 20) // less is not worth a sentence about another end
 
-static void
+static struct finding *
 add_of_domain(struct verdict *verdict, enum finding_kind kind, uint64_t bytes, uint64_t whole_bytes,
               const struct rank_line *line, const struct model_domain *domain, bool is_peak)
 {
-	add(verdict, kind, bytes, whole_bytes, line);
-	verdict->findings[verdict->finding_count - 1].domain = domain;
-	verdict->findings[verdict->finding_count - 1].is_peak = is_peak;
+	struct finding *finding = add(verdict, kind, bytes, whole_bytes, line);
+
+	finding->domain = domain;
+	finding->is_peak = is_peak;
+	return finding;
 }
 
 /* Is the domain a part of another one that is told as well? Tensors lie in their device. */
@@ -667,8 +670,8 @@ find_domain_line(const struct verdict_facts *facts, const struct model_domain *l
 	if (imports_bytes > part_bytes)
 		add_of_domain(verdict, FINDING_DOMAIN_IMPORTS, imports_bytes, whole_bytes, NULL, lines, is_peak);
 	if (top != NULL) {
-		add_of_domain(verdict, FINDING_DOMAIN_LINE, part_bytes, whole_bytes, top, lines, is_peak);
-		verdict->findings[verdict->finding_count - 1].is_told = imports_bytes > part_bytes;
+		add_of_domain(verdict, FINDING_DOMAIN_LINE, part_bytes, whole_bytes, top, lines, is_peak)
+			->is_told = imports_bytes > part_bytes;
 	}
 	rank_free(ranked);
 	return site;
@@ -685,13 +688,11 @@ find_domain_growth(const struct verdict_facts *facts, const struct model_domain 
 	bool may_grow = top != NULL && !is_growing && rank_may_accumulate(top->telling);
 
 	if (is_growing || may_grow) {
-		struct finding *added;
+		struct finding *added = add_of_domain(
+			verdict, is_growing ? FINDING_DOMAIN_ACCUMULATES : FINDING_DOMAIN_MAY_ACCUMULATE,
+			is_growing ? top->leaking_bytes : top->live_bytes, lines->live_bytes, top, lines, false);
 
-		add_of_domain(verdict, is_growing ? FINDING_DOMAIN_ACCUMULATES : FINDING_DOMAIN_MAY_ACCUMULATE,
-		              is_growing ? top->leaking_bytes : top->live_bytes, lines->live_bytes, top, lines, false);
-		set_confidence(verdict,
-		               is_growing && !rank_may_be_built_once(top->telling) ? VERDICT_LIKELY : VERDICT_POSSIBLE);
-		added = &verdict->findings[verdict->finding_count - 1];
+		added->confidence = is_growing && !rank_may_be_built_once(top->telling) ? VERDICT_LIKELY : VERDICT_POSSIBLE;
 		added->is_told = told != NULL && rank_compare_places(top->largest, told) == 0;
 		for (size_t i = 0; i < ranked->line_count; i++)
 			added->count += ranked->lines[i].leak == MODEL_LEAK_LEAK && &ranked->lines[i] != top;
@@ -707,8 +708,6 @@ static void
 find_shared(struct verdict_facts *facts, struct verdict *verdict)
 {
 	const struct model_domain *shared = NULL;
-	const struct rank_line *top;
-	struct ranked *ranked;
 
 	for (unsigned i = 0; i < facts->model->domain_count; i++) {
 		if (facts->model->domains[i].id.kind == DOMAIN_SHARED)
@@ -718,8 +717,10 @@ find_shared(struct verdict_facts *facts, struct verdict *verdict)
 		find_holders(facts, verdict);
 		return;
 	}
-	ranked = rank_run(facts->finished, &rank_sites_asked, shared->name);
-	top = first_line(ranked, false);
+
+	struct ranked *ranked = rank_run(facts->finished, &rank_sites_asked, shared->name);
+	const struct rank_line *top = first_line(ranked, false);
+
 	if (top != NULL) {
 		add(verdict, FINDING_SHARED_LINE, top->live_bytes, shared->live_bytes, top);
 		add(verdict, FINDING_LIVE, facts->live_bytes + facts->untouched_bytes, 0, NULL);
@@ -750,11 +751,12 @@ find_one_domain(const struct verdict_facts *facts, unsigned domain, struct rank_
 static void
 add_left_out(const struct finding *left_out, struct verdict *verdict)
 {
-	if (left_out->count == 0)
+	struct finding *more = left_out->count != 0 ? add(verdict, FINDING_MORE_DOMAINS, 0, 0, NULL) : NULL;
+
+	if (more == NULL)
 		return;
-	add(verdict, FINDING_MORE_DOMAINS, 0, 0, NULL);
-	verdict->findings[verdict->finding_count - 1].count = left_out->count;
-	verdict->findings[verdict->finding_count - 1].as_large_count = left_out->as_large_count;
+	more->count = left_out->count;
+	more->as_large_count = left_out->as_large_count;
 }
 
 /* The largest device, where it held enough to be worth it. */

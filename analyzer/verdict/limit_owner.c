@@ -21,8 +21,6 @@ limit_owner_of(const char *path, char text[LIMIT_OWNER_BYTES])
 {
 	const char *job = strstr(path, "/job_");
 	const char *last = strrchr(path, '/');
-	const char *id;
-	size_t length;
 
 	if (job != NULL && strstr(path, "slurm") != NULL) {
 		job += strlen("/job_");
@@ -34,12 +32,16 @@ limit_owner_of(const char *path, char text[LIMIT_OWNER_BYTES])
 		return true;
 	}
 	/* /docker/ID or /system.slice/docker-ID.scope */
-	id = strstr(path, "/docker");
+
+	const char *id = strstr(path, "/docker");
+
 	if (id != NULL && (id[7] == '/' || id[7] == '-') && is_hexadecimal(id + 8, strcspn(id + 8, "/."))) {
 		(void)snprintf(text, LIMIT_OWNER_BYTES, "Docker container %.*s (docker run --memory)", ID_BYTES, id + 8);
 		return true;
 	}
-	length = last != NULL ? strlen(last + 1) : 0;
+
+	size_t length = last != NULL ? strlen(last + 1) : 0;
+
 	if ((length > 8 && strcmp(last + 1 + length - 8, ".service") == 0) ||
 	    (length > 6 && strcmp(last + 1 + length - 6, ".scope") == 0)) {
 		(void)snprintf(text, LIMIT_OWNER_BYTES, "unit %.80s (MemoryMax)", last + 1);

@@ -42,7 +42,7 @@ verdict_say(const struct verdict_facts *facts, struct verdict *verdict)
 		finding->said_at = strlen(verdict->text);
 
 		if (phrase->say != NULL)
-			phrase->say(facts, finding, verdict);
+			(phrase->say)(facts, finding, verdict);
 		else
 			say_finding(finding, phrase->text, verdict);
 		finding->said_bytes = strlen(verdict->text) - finding->said_at;

@@ -136,7 +136,6 @@ end_exec_replaced(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 end_child_killed(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_end(facts, verdict);
 	if (facts->cgroup_kills != 0)
 		say(verdict, ", but meanwhile the kernel killed %" PRIu64 " process%s of its container for lack of memory",
@@ -192,7 +191,6 @@ end_machine_memory(const struct verdict_facts *facts, struct verdict *verdict)
 static void
 end_shm_full(const struct verdict_facts *facts, struct verdict *verdict)
 {
-
 	say_who(facts, verdict);
 	say(verdict,
 	    " was ended by SIGBUS: it touched shared memory while /dev/shm (%s) was full (%s: shared mappings of that size "

@@ -40,7 +40,6 @@ PHRASE(IMPORTS)
 
 PHRASE(LINE)
 {
-
 	say_part(facts, finding, verdict);
 	say(verdict, "%s", verdict_where_word(facts, &finding->line, VERDICT_WORD_ROOM));
 	say_finding(finding, " {where}.", verdict);
@@ -115,7 +114,6 @@ PHRASE(MAY_ACCUMULATE)
 
 PHRASE(FILLING)
 {
-
 	say(verdict, " It keeps its blocks, but adds fewer and fewer, as a cache that fills: it seems to end at about %s.",
 	    UNITS_BYTES(finding->whole_bytes));
 }

@@ -31,7 +31,6 @@ is_more_than_live(const struct verdict_facts *facts)
 static void
 say_files(const struct rank_line *line, struct verdict *verdict)
 {
-
 	say(verdict, " Most of the files were mapped at %s.", verdict_line_text(line, PLACE_ROOM));
 }
 
@@ -160,7 +159,6 @@ filled_words(const struct verdict_facts *facts)
 
 PHRASE(LIVE)
 {
-
 	bool is_one_domain_told = facts->refused == NULL &&
 	                          (facts->end == VERDICT_END_OK || facts->end == VERDICT_END_FAILED) &&
 	                          facts->peak_domain != NULL && facts->live_bytes > facts->peak_bytes;
@@ -278,7 +276,6 @@ say_own_peak(const struct verdict_facts *facts, uint64_t bytes, struct verdict *
 
 PHRASE(PEAK_IN_IMPORT)
 {
-
 	say(verdict, " The peak came while it imported %s", facts->peak_import);
 	if (finding->bytes != 0)
 		say(verdict, "; at the end it had %s", UNITS_BYTES(finding->bytes));

@@ -5,8 +5,6 @@
  */
 #include "verdict/verdict.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -33,28 +31,22 @@ static void
 name_paths(const struct model *model, struct verdict *verdict)
 {
 	const struct kmem_identity *identity = model->processes[0].identity;
-	char *command = shell_words_join(identity->command, identity->command_bytes);
+	OWNED char *command = shell_words_join(identity->command, identity->command_bytes);
 	const char *capture = name_or(model->argument, "CAPTURE");
 	const char *child_path = verdict->lost_child != NULL ? verdict->lost_child->path : "";
-	char *child = shell_words_join(child_path, strlen(child_path));
-	char *text = memory_text(verdict->next);
-	size_t used = 0;
+	OWNED char *child = shell_words_join(child_path, strlen(child_path));
+	OWNED char *text = memory_text(verdict->next);
 
-	for (const char *at = text; *at != '\0' && used < sizeof(verdict->next); at++) {
+	verdict->next[0] = '\0';
+	for (const char *at = text; *at != '\0'; at++) {
 		if (*at == VERDICT_COMMAND[0])
-			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s",
-			                         name_or(command, "COMMAND"));
+			say_next(verdict, "%s", name_or(command, "COMMAND"));
 		else if (*at == VERDICT_CAPTURE[0] || *at == VERDICT_CHILD[0])
-			used += (size_t)snprintf(verdict->next + used, sizeof(verdict->next) - used, "%s%s",
-			                         model->needs_salvage ? "--salvage " : "",
-			                         *at == VERDICT_CAPTURE[0] ? capture : name_or(child, "CAPTURE"));
+			say_next(verdict, "%s%s", model->needs_salvage ? "--salvage " : "",
+			         *at == VERDICT_CAPTURE[0] ? capture : name_or(child, "CAPTURE"));
 		else
-			verdict->next[used++] = *at;
+			say_next(verdict, "%c", *at);
 	}
-	verdict->next[used < sizeof(verdict->next) ? used : sizeof(verdict->next) - 1] = '\0';
-	free(text);
-	free(child);
-	free(command);
 }
 
 /* The mark stands for what docs/report.md says of it at length; here that it is no proof. */

@@ -8,37 +8,15 @@
 #include "verdict/words.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text_clean.h"
 #include "base/units.h"
 #include "model/model_library.h"
 
 #define WORTH_BYTES (UINT64_C(1) << 20) // less is not said of a process
-
-void
-say(struct verdict *verdict, const char *format, ...)
-{
-	size_t used = strlen(verdict->text);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(verdict->text + used, sizeof(verdict->text) - used, format, arguments);
-	va_end(arguments);
-}
-
-void
-say_next(struct verdict *verdict, const char *format, ...)
-{
-	size_t used = strlen(verdict->next);
-	va_list arguments;
-
-	va_start(arguments, format);
-	(void)vsnprintf(verdict->next + used, sizeof(verdict->next) - used, format, arguments);
-	va_end(arguments);
-}
 
 const char *
 verdict_frame_text(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
@@ -61,20 +39,17 @@ verdict_steps_text(const struct line_steps *kept, char text[VERDICT_STEPS_BYTES]
 	const struct model_frame *where = kept->from->where;
 	const char *slash = where != NULL ? strrchr(where->file, '/') : NULL;
 	bool is_loop = kept->from->source == KMEM_STEPS_LOOP;
-	size_t length;
 
 	const char *number = UNITS_COUNT(is_loop ? units_rounded(kept->count, 2) : kept->count);
 	(void)snprintf(text, VERDICT_STEPS_BYTES, "%s%s %s", is_loop ? "about " : "", number,
 	               is_loop                                  ? "rounds"
 	               : kept->from->source == KMEM_STEPS_CELLS ? "cells"
 	                                                        : "steps");
-	length = strlen(text);
 	if (is_loop && where != NULL && where->line != 0)
-		(void)snprintf(text + length, VERDICT_STEPS_BYTES - length, " (seen at %.200s:%" PRIu32 ")",
-		               slash != NULL ? slash + 1 : where->file, where->line);
-	length = strlen(text);
+		memory_text_add(text, VERDICT_STEPS_BYTES, " (seen at %.200s:%" PRIu32 ")",
+		                slash != NULL ? slash + 1 : where->file, where->line);
 	if (kept->bytes_per_hour != 0)
-		(void)snprintf(text + length, VERDICT_STEPS_BYTES - length, ", %s an hour", UNITS_BYTES(kept->bytes_per_hour));
+		memory_text_add(text, VERDICT_STEPS_BYTES, ", %s an hour", UNITS_BYTES(kept->bytes_per_hour));
 	(void)text_clean(text, strlen(text));
 	return text;
 }
@@ -83,11 +58,9 @@ const char *
 verdict_where_word(const struct verdict_facts *facts, const struct rank_line *line, char text[VERDICT_WORD_BYTES])
 {
 	const struct model_runtime *runtime = line->largest != NULL ? model_runtime_of(facts->model, line->largest) : NULL;
-	char name[64];
 
 	if (runtime != NULL) {
-		(void)snprintf(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
-		return text;
+		return memory_text_in(text, VERDICT_WORD_BYTES, "in the heap of %s, which grew at", runtime->name);
 	}
 	if (line->sample_bytes != 0)
 		return "small Python objects allocated at";
@@ -95,17 +68,14 @@ verdict_where_word(const struct verdict_facts *facts, const struct rank_line *li
 		return verdict_is_rest_of_arenas(line) ? "kept by Python, though"
 		       : verdict_is_arena(facts, line) ? "in"
 		                                       : "allocated at";
-	(void)snprintf(name, sizeof(name), "%s", line->largest->library);
-	(void)text_clean(name, strlen(name));
-	(void)snprintf(text, VERDICT_WORD_BYTES, "in the allocator of %s, which grew (estimated) at", name);
-	return text;
+	return memory_text_in(text, VERDICT_WORD_BYTES, "in the allocator of %s, which grew (estimated) at",
+	                      text_cleaned(TEXT(64, "%s", line->largest->library)));
 }
 
 /* "401 MiB", or of a sample "≈401 MiB". */
 static void
 bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 {
-
 	(void)snprintf(text, PLACE_TEXT_BYTES, "%s%s", finding->line.sample_bytes != 0 ? "≈" : "",
 	               UNITS_BYTES(finding->bytes));
 }
@@ -114,7 +84,6 @@ bytes_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 static void
 share_text(const struct finding *finding, char text[PLACE_TEXT_BYTES])
 {
-
 	const char *share = UNITS_SHARE(verdict_share(finding->bytes, finding->whole_bytes));
 	if (finding->line.sample_bytes != 0)
 		(void)snprintf(text, PLACE_TEXT_BYTES, "%s, ±%s", share,
@@ -153,7 +122,6 @@ say_finding(const struct finding *finding, const char *text, struct verdict *ver
 void
 say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum, struct verdict *verdict)
 {
-
 	if (sum->bytes > finding->bytes + finding->bytes / 100 &&
 	    strcmp(UNITS_BYTES(sum->bytes), UNITS_BYTES(finding->bytes)) != 0)
 		say(verdict, " In all kinds of memory that line held %s%s.", sum->is_estimated ? "≈" : "",
@@ -163,10 +131,8 @@ say_all_kinds(const struct finding *finding, const struct verdict_line_sum *sum,
 void
 say_process(const struct model_process *process, struct verdict *verdict)
 {
-	char name[PLACE_TEXT_BYTES];
+	const char *name = text_cleaned(TEXT(PLACE_TEXT_BYTES, "%s", process->name));
 
-	(void)snprintf(name, sizeof(name), "%s", process->name);
-	(void)text_clean(name, strlen(name));
 	say(verdict, "%s (pid %" PRIu32 ")", name, process->identity->pid);
 }
 
@@ -190,7 +156,6 @@ say_held(const struct model_process *process, struct verdict *verdict)
 void
 say_wanted(const struct model *model, const struct model_failed *refused, struct verdict *verdict)
 {
-
 	say(verdict, "for %s in %s", UNITS_BYTES(refused->bytes), model->domains[refused->domain].name);
 	if (refused->site != NULL && refused->site->where != NULL) {
 		struct rank_line line = { .where = refused->site->where, .largest = refused->site };
@@ -239,6 +204,5 @@ verdict_way_text(const struct holders_way *way, size_t bytes, char text[VERDICT_
 		bytes = VERDICT_WAY_BYTES - sizeof(end);
 	while (is_cut && bytes > 0 && (way->text[bytes] & 0xc0) == 0x80) // inside a character
 		bytes--;
-	(void)snprintf(text, VERDICT_WAY_BYTES, "%.*s%s", (int)bytes, way->text, is_cut ? end : "");
-	return text;
+	return memory_text_in(text, VERDICT_WAY_BYTES, "%.*s%s", (int)bytes, way->text, is_cut ? end : "");
 }

@@ -7,15 +7,13 @@
 #define WORDS_H
 
 #include "analysis/line_steps.h"
+#include "base/memory.h"
 #include "base/place.h"
 #include "model/model_holders.h"
 #include "verdict/findings.h"
 
-/* Appends to the paragraph. */
-__attribute__((format(printf, 2, 3))) void say(struct verdict *verdict, const char *format, ...);
-
-/* Appends to the one thing to do. */
-__attribute__((format(printf, 2, 3))) void say_next(struct verdict *verdict, const char *format, ...);
+#define say(verdict, ...) TEXT_ADD((verdict)->text, __VA_ARGS__)      // to the paragraph
+#define say_next(verdict, ...) TEXT_ADD((verdict)->next, __VA_ARGS__) // to the one thing to do
 
 /* Appends the text, in which {bytes}, {whole}, {rest} (of the whole), {share} and {where} stand for the finding's. */
 void say_finding(const struct finding *finding, const char *text, struct verdict *verdict);

@@ -43,7 +43,6 @@ copy_by_pipe(void *to, uint64_t start, uint64_t bytes)
 {
 	int host_errno = errno;
 	int ends[2];
-	bool is_copied;
 
 	if (!raw_sys_may_call()) {
 		memcpy(to, (const void *)(uintptr_t)start, bytes);
@@ -53,8 +52,9 @@ copy_by_pipe(void *to, uint64_t start, uint64_t bytes)
 		errno = host_errno;
 		return false;
 	}
-	is_copied = raw_syscall(SYS_write, (long)ends[1], start, bytes) == (long)bytes &&
-	            raw_syscall(SYS_read, (long)ends[0], to, bytes) == (long)bytes;
+
+	bool is_copied = raw_syscall(SYS_write, (long)ends[1], start, bytes) == (long)bytes &&
+	                 raw_syscall(SYS_read, (long)ends[0], to, bytes) == (long)bytes;
 	(void)raw_syscall(SYS_close, (long)ends[0]);
 	(void)raw_syscall(SYS_close, (long)ends[1]);
 	errno = host_errno;

@@ -14,11 +14,12 @@ uint64_t
 clock_now_ns(void)
 {
 	struct timespec now;
-	uint64_t now_ns;
 
 	if (!raw_sys_clock(CLOCK_MONOTONIC, &now))
 		return atomic_load_explicit(&last_ns, memory_order_relaxed);
-	now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+
+	uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+
 	atomic_store_explicit(&last_ns, now_ns, memory_order_relaxed);
 	return now_ns;
 }

@@ -269,11 +269,12 @@ elf_symbols_file_has_section(const char *path, const char *name)
 	} file; // too large for a signal stack
 	Elf64_Ehdr head;
 	bool is_found = false;
-	int fd;
 
 	if (!turn_take(&file.turn)) // who comes meanwhile is not told
 		return false;
-	fd = raw_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0); // a pipe is not waited for
+
+	int fd = raw_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0); // a pipe is not waited for
+
 	if (fd >= 0 && read_at(fd, &head, sizeof(head), 0) && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
 	    head.e_shentsize == sizeof(Elf64_Shdr) && head.e_shnum <= sizeof(file.sections) / sizeof(file.sections[0]) &&
 	    head.e_shstrndx < head.e_shnum && read_at(fd, file.sections, head.e_shnum * sizeof(Elf64_Shdr), head.e_shoff)) {

@@ -164,12 +164,13 @@ find_cgroup(struct kmem_identity *identity, const char *cgroups, const char *roo
 	const char *mark = version == 1 ? ":memory:" : "0::";
 	const char *found = strstr(cgroups, mark);
 	static char path[KMEM_TEXT_BYTES];
-	size_t length;
 
 	if (found == NULL)
 		return false;
 	found += strlen(mark);
-	length = strcspn(found, "\n");
+
+	size_t length = strcspn(found, "\n");
+
 	if (length >= sizeof(path) - 64)
 		return false;
 	memcpy(path, found, length);
@@ -292,8 +293,6 @@ memory_limits_follow(const struct kmem_identity *identity, uint64_t now_ns)
 	uint64_t at_ns = atomic_load_explicit(&next_look_ns, memory_order_relaxed);
 	char text[NOW_TEXT_BYTES];
 	bool has_moved = false;
-	size_t length;
-	uint32_t is;
 
 	if (identity->cgroup_version == 0 || now_ns < at_ns)
 		return false;
@@ -302,8 +301,10 @@ memory_limits_follow(const struct kmem_identity *identity, uint64_t now_ns)
 		return false;
 	if (!wait_lock_take(&lock))
 		return false;
-	length = memory_limits_read_file("/proc/self/cgroup", text, sizeof(text));
-	is = kmem_checksum(0, text, length);
+
+	size_t length = memory_limits_read_file("/proc/self/cgroup", text, sizeof(text));
+	uint32_t is = kmem_checksum(0, text, length);
+
 	if (length != 0 && length < sizeof(text) - 1 && is != seen) {
 		seen = is;
 		has_moved = moves < MOVES_MAX && find_move(identity, text);

@@ -26,10 +26,10 @@ static_assert(sizeof(ranges[0]) == sizeof(struct kmem_own_range) && sizeof(range
 static void
 remember(enum kmem_own_part what, void *addr, size_t bytes)
 {
-	uint32_t place;
-
 	atomic_fetch_add_explicit(&reserved_bytes, bytes, memory_order_relaxed);
-	place = atomic_load_explicit(&range_count, memory_order_relaxed);
+
+	uint32_t place = atomic_load_explicit(&range_count, memory_order_relaxed);
+
 	/* relaxed: it hands out places. */
 	while (place < RANGES_MAX && !atomic_compare_exchange_weak_explicit(&range_count, &place, place + 1,
 	                                                                    memory_order_relaxed, memory_order_relaxed))

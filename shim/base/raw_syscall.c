@@ -35,7 +35,6 @@ __attribute__((no_sanitize("address"))) long
 raw_syscall(long number, ...)
 {
 	long argument[ARGUMENTS_MAX];
-	long result;
 	va_list rest;
 
 	if (!is_allowed(number)) {
@@ -48,7 +47,9 @@ raw_syscall(long number, ...)
 	va_end(rest);
 
 	effort_count_call();
-	result = arch_syscall(number, argument);
+
+	long result = arch_syscall(number, argument);
+
 	if ((unsigned long)result >= -ERRORS_MAX) {
 		errno = (int)-result;
 		return -1;

@@ -64,13 +64,12 @@ take_over(enum reentry_guard_kind kind, uint64_t frame)
 bool
 reentry_guard_take_over(enum reentry_guard_kind kind, uint64_t frame)
 {
-	int host_errno;
-	bool is_taken;
-
 	if (frame < holder_frame())
 		return false; // that hook is at work
-	host_errno = errno;
-	is_taken = was_left(frame);
+
+	int host_errno = errno;
+	bool is_taken = was_left(frame);
+
 	if (is_taken)
 		take_over(kind, frame);
 	errno = host_errno;

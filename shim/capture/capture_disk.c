@@ -147,7 +147,6 @@ create_first_free(const char *place, const char *folder, const char *name)
 {
 	for (unsigned attempt = 1; attempt < NAMES_TRIED; attempt++) {
 		char suffix[16] = "";
-		int fd;
 
 		if (attempt > 1)
 			diag_format(suffix, sizeof(suffix), "-%u", attempt);
@@ -155,7 +154,9 @@ create_first_free(const char *place, const char *folder, const char *name)
 		link_path[0] = '\0';
 		if (place != folder)
 			diag_format(link_path, sizeof(link_path), "%s/%s%s.kmem", folder, name, suffix);
-		fd = create_named();
+
+		int fd = create_named();
+
 		if (fd >= 0 || errno != EEXIST)
 			return fd;
 	}
@@ -246,10 +247,11 @@ bool
 capture_disk_remove_other(const char *folder, const char *name)
 {
 	static char path[sizeof(file_path)]; // one thread; the stack may be small
-	bool is_gone;
 
 	diag_format(path, sizeof(path), "%s/%s.kmem", folder, name);
-	is_gone = raw_syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 || errno == ENOENT;
+
+	bool is_gone = raw_syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 || errno == ENOENT;
+
 	if (is_gone && settings.memory != NULL) {
 		diag_format(path, sizeof(path), "%s/%s.kmem", settings.memory, name);
 		is_gone = raw_syscall(SYS_unlinkat, AT_FDCWD, path, 0) == 0 || errno == ENOENT;

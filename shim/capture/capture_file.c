@@ -104,11 +104,12 @@ static bool
 map_chunks(struct section *section, size_t mapped, size_t bytes, uint64_t offset)
 {
 	int protection = PROT_READ | PROT_WRITE;
-	int fd;
 
 	if (!has_file)
 		return raw_syscall(SYS_mprotect, section->base + mapped, bytes, protection) == 0;
-	fd = growth_fd = capture_disk_open(offset);
+
+	int fd = growth_fd = capture_disk_open(offset);
+
 	if (fd < 0)
 		return false;
 	bool is_mapped = capture_disk_extend(fd, offset, bytes) && is_whole() &&
@@ -265,8 +266,6 @@ grow(enum kmem_section kind, size_t end)
 	struct section *section = &sections[kind];
 	int host_errno = errno;
 	int error = 0; // that is to be told
-	uint64_t begun;
-	bool has_grown;
 
 	if (atomic_load_explicit(&section->is_stuck, memory_order_relaxed))
 		return false;
@@ -274,9 +273,13 @@ grow(enum kmem_section kind, size_t end)
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
 		return false;
 	}
-	begun = effort_begin();
+
+	uint64_t begun = effort_begin();
+
 	/* What was given up while we waited stays so. */
-	has_grown = !atomic_load_explicit(&section->is_stuck, memory_order_relaxed) && grow_locked(kind, end);
+
+	bool has_grown = !atomic_load_explicit(&section->is_stuck, memory_order_relaxed) && grow_locked(kind, end);
+
 	if (!has_grown)
 		capture_file_lost(KMEM_LOST_GROWTH, 1);
 	if (!has_grown && !atomic_load_explicit(&section->is_stuck, memory_order_relaxed)) { // else it was told
@@ -319,11 +322,12 @@ capture_file_append_sparing(enum kmem_section kind, size_t bytes, size_t spare_b
 {
 	_Atomic uint64_t *used = &capture_file_header()->used_bytes[kind];
 	size_t step = item_bytes[kind];
-	uint64_t offset;
 
 	bytes = (bytes + step - 1) / step * step;
 	/* relaxed: it hands out room and publishes nothing; records are published by their index (F1). */
-	offset = atomic_load_explicit(used, memory_order_relaxed);
+
+	uint64_t offset = atomic_load_explicit(used, memory_order_relaxed);
+
 	/* What is spared is for a section that cannot grow any more, not for one that another thread takes long to grow. */
 	if (!has_room(kind, offset + bytes + spare_bytes) &&
 	    !(atomic_load_explicit(&growth_lock.is_given_up, memory_order_relaxed) && has_room(kind, offset + bytes)))

@@ -94,8 +94,6 @@ is_of_others(enum cuda_memory memory)
 static unsigned
 place_of(const struct cuda_call *call, enum cuda_memory memory, uint64_t addr, unsigned *owner)
 {
-	int device;
-
 	*owner = TRACKER_OWNER_NONE;
 	if (memory == CUDA_MEMORY_POOLED || memory == CUDA_MEMORY_FROM_POOL)
 		return pooled_domain(call, memory, addr);
@@ -103,7 +101,9 @@ place_of(const struct cuda_call *call, enum cuda_memory memory, uint64_t addr, u
 		return KMEM_DOMAIN_CUDA_GRAPH;
 	if (memory == CUDA_MEMORY_IMPORTED)
 		return KMEM_DOMAIN_CUDA_IMPORTED;
-	device = real_cuda_device();
+
+	int device = real_cuda_device();
+
 	*owner = cuda_call_owner(device);
 	if (is_of_others(memory))
 		return KMEM_DOMAIN_CUDA_IMPORTED;

@@ -66,11 +66,11 @@ primary_context(unsigned device)
 unsigned
 cuda_call_owner(int device)
 {
-	uint64_t context;
-
 	if (!atomic_load_explicit(&was_any_made, memory_order_relaxed))
 		return primary_context((unsigned)device);
-	context = (uint64_t)(uintptr_t)real_cuda_context();
+
+	uint64_t context = (uint64_t)(uintptr_t)real_cuda_context();
+
 	for (unsigned i = 0; context != 0 && i < CONTEXTS_MAX; i++) {
 		if (atomic_load_explicit(&contexts[i], memory_order_relaxed) == context)
 			return TRACKER_OWNER_CONTEXT + i;

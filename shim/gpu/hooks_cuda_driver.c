@@ -60,11 +60,12 @@ HOOK_RELEASE(cuMemFreeHost, (void *addr), (addr));
 static uint64_t
 flat_bytes(const struct cuda_array *shape)
 {
-	struct cuda_array_3d solid;
-
 	if (shape == NULL)
 		return 0;
-	solid = (struct cuda_array_3d){ shape->width, shape->height, 0, shape->format, shape->channels, 0 };
+
+	struct cuda_array_3d solid = (struct cuda_array_3d){ shape->width,  shape->height,   0,
+		                                                 shape->format, shape->channels, 0 };
+
 	return cuda_call_array_bytes(&solid, 1);
 }
 

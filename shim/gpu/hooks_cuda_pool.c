@@ -112,11 +112,12 @@ unsigned
 cuda_call_pool_domain(const void *pool)
 {
 	unsigned place = pool == NULL ? POOLS_MAX : find(pool);
-	int device;
 
 	if (place < POOLS_MAX)
 		return domain_of(atomic_load_explicit(&pools[place], memory_order_relaxed));
-	device = real_cuda_pool_device(pool, KMEM_DOMAIN_CUDA_LAST - KMEM_DOMAIN_CUDA_FIRST + 1);
+
+	int device = real_cuda_pool_device(pool, KMEM_DOMAIN_CUDA_LAST - KMEM_DOMAIN_CUDA_FIRST + 1);
+
 	return tracker_device_domain(device >= 0 ? device : real_cuda_device());
 }
 

@@ -374,7 +374,6 @@ void *
 real_cuda_runtime(enum real_cuda_runtime function, const void *caller)
 {
 	uint64_t key = key_of(function, caller);
-	bool is_pinned;
 
 	if (real_cuda_depth >= NESTED_MAX)
 		return NULL;
@@ -387,7 +386,9 @@ real_cuda_runtime(enum real_cuda_runtime function, const void *caller)
 	uint64_t object_key = key_of(function, object_of(caller));
 
 	real = find_remembered(object_key);
-	is_pinned = real != NULL;
+
+	bool is_pinned = real != NULL;
+
 	if (!is_pinned) {
 		real = find_runtime(function, caller, &is_pinned);
 		if (is_pinned)

@@ -65,13 +65,14 @@ void
 tracker_device_allocated(const void *hook_frame, unsigned domain, uint64_t key, uint64_t bytes, unsigned owner)
 {
 	struct thread_slot *slot = thread_slot_here();
-	struct address_block block;
 
 	if (bytes > BYTES_MASK) { // a driver that says yes to anything
 		capture_file_lost(KMEM_LOST_EVENTS, 1);
 		return;
 	}
-	block = tracker_born(slot, hook_frame, domain, bytes);
+
+	struct address_block block = tracker_born(slot, hook_frame, domain, bytes);
+
 	if (block.site == 0)
 		return;
 	failed_requests_got(domain, bytes);
@@ -281,12 +282,13 @@ static bool
 add_kept(uint64_t addr, struct address_block block, void *context)
 {
 	struct kept *kept = context;
-	uint16_t place;
 
 	if ((addr & TENSOR_KEY) == 0 || block.bytes >> OWNER_SHIFT == kept->version || block.site == 0 ||
 	    site_table_at(block.site)->domain != kept->domain)
 		return false;
-	place = *kept_place(kept, block.site);
+
+	uint16_t place = *kept_place(kept, block.site);
+
 	if (place != 0)
 		kept->device_snapshot->sites[place - 1].kept_bytes += block.bytes & BYTES_MASK;
 	return false; // it stays where it is

@@ -113,11 +113,12 @@ is_privileged(uint64_t limit_bytes)
 {
 	size_t bytes = (size_t)limit_bytes + 8192 - (size_t)limit_bytes % 4096;
 	void *addr = raw_mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	bool is_so;
 
 	if (addr == MAP_FAILED)
 		return false;
-	is_so = raw_syscall(SYS_mlock2, addr, bytes, MLOCK_ONFAULT) == 0;
+
+	bool is_so = raw_syscall(SYS_mlock2, addr, bytes, MLOCK_ONFAULT) == 0;
+
 	raw_munmap(addr, bytes);
 	return is_so;
 }

@@ -181,11 +181,12 @@ mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 	struct range_pieces taken;
 	struct range_pieces below = { 0 };
 	va_list rest;
-	void *target;
 	bool is_arena;
 
 	va_start(rest, flags);
-	target = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void *) : NULL;
+
+	void *target = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void *) : NULL;
+
 	va_end(rest);
 	if (!real_libc_is_found())
 		return (void *)raw_syscall(SYS_mremap, old, old_bytes, bytes, flags, target);

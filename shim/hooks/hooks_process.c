@@ -55,10 +55,10 @@ static real_libc_main *program_main;
 static int
 start_program(int count, char **arguments, char **variables)
 {
-	int status;
-
 	lifecycle_main_begins();
-	status = program_main(count, arguments, variables);
+
+	int status = program_main(count, arguments, variables);
+
 	lifecycle_exit_begins();
 	return status;
 }
@@ -82,10 +82,10 @@ int __cxa_atexit(void (*handler)(void *argument), void *argument, void *object);
 EXPORT int
 __cxa_atexit(void (*handler)(void *argument), void *argument, void *object)
 {
-	int result;
-
 	real_libc_find();
-	result = real_libc.cxa_atexit(handler, argument, object);
+
+	int result = real_libc.cxa_atexit(handler, argument, object);
+
 	lifecycle_handler_was_added();
 	return result;
 }
@@ -93,10 +93,10 @@ __cxa_atexit(void (*handler)(void *argument), void *argument, void *object)
 EXPORT int
 on_exit(void (*handler)(int status, void *argument), void *argument)
 {
-	int result;
-
 	real_libc_find();
-	result = real_libc.on_exit(handler, argument);
+
+	int result = real_libc.on_exit(handler, argument);
+
 	lifecycle_handler_was_added();
 	return result;
 }
@@ -119,14 +119,15 @@ _Exit(int status)
 EXPORT pid_t
 fork(void)
 {
-	pid_t pid;
-	int host_errno;
-
 	real_libc_find();
-	pid = real_libc.fork();
+
+	pid_t pid = real_libc.fork();
+
 	if (pid >= 0)
 		return pid;
-	host_errno = errno;
+
+	int host_errno = errno;
+
 	if (tracker_is_on() && reentry_guard_enter()) {
 		other_limits_process(host_errno);
 		reentry_guard_leave();
@@ -138,11 +139,11 @@ fork(void)
 EXPORT int
 daemon(int keeps_folder, int keeps_streams)
 {
-	int result;
-
 	real_libc_find();
 	lifecycle_fork_ends_parent = true;
-	result = real_libc.daemon(keeps_folder, keeps_streams);
+
+	int result = real_libc.daemon(keeps_folder, keeps_streams);
+
 	lifecycle_fork_ends_parent = false;
 	return result;
 }
@@ -216,12 +217,11 @@ execvpe(const char *file, char *const argv[], char *const envp[])
 EXPORT int
 fexecve(int fd, char *const argv[], char *const envp[])
 {
-	int result;
-
 	real_libc_find();
 	if (lifecycle_exec_begin() && fd >= 0)
 		lifecycle_exec_replaces_small();
-	result = real_libc.fexecve(fd, argv, envp);
+
+	int result = real_libc.fexecve(fd, argv, envp);
 	int host_errno = errno;
 
 	lifecycle_exec_failed();
@@ -233,7 +233,6 @@ EXPORT int
 execveat(int folder_fd, const char *path, char *const argv[], char *const envp[], int flags)
 {
 	int host_errno = errno;
-	int result;
 
 	real_libc_find();
 	if (real_libc.execveat == NULL) { // before glibc 2.34
@@ -243,7 +242,9 @@ execveat(int folder_fd, const char *path, char *const argv[], char *const envp[]
 	if (lifecycle_exec_begin() && ((flags & AT_EMPTY_PATH) != 0 || faccessat(folder_fd, path, X_OK, 0) == 0))
 		lifecycle_exec_replaces_small();
 	errno = host_errno;
-	result = real_libc.execveat(folder_fd, path, argv, envp, flags);
+
+	int result = real_libc.execveat(folder_fd, path, argv, envp, flags);
+
 	host_errno = errno;
 	lifecycle_exec_failed();
 	errno = host_errno;

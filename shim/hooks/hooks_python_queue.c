@@ -152,11 +152,10 @@ is_a(const void *object, uint64_t type)
 static void
 put_in(unsigned number, const void *descriptor)
 {
-	struct method *method;
-
 	if (!is_a(descriptor, python_runtime.objects.method_descriptor))
 		return;
-	method = definition_of(descriptor);
+
+	struct method *method = definition_of(descriptor);
 	bool is_known = method->flags == METH_FASTCALL_KEYWORDS || method->flags == METH_METHOD_FASTCALL_KEYWORDS ||
 	                method->flags == METH_O || !methods[number].is_put;
 

@@ -254,15 +254,17 @@ static bool
 is_served_by_malloc(const struct python_allocator *allocator, size_t bytes)
 {
 	uint64_t guard = reentry_guard_word;
-	void *addr;
-	bool is_served;
 
 	own.served = NULL;
 	own.is_trying = true;
 	reentry_guard_change(REENTRY_GUARD_SAMPLE);
-	addr = allocator->malloc(allocator->context, bytes);
+
+	void *addr = allocator->malloc(allocator->context, bytes);
+
 	own.is_trying = false;
-	is_served = addr != NULL && (uintptr_t)addr - (uintptr_t)own.served <= HEAD_BYTES_MAX;
+
+	bool is_served = addr != NULL && (uintptr_t)addr - (uintptr_t)own.served <= HEAD_BYTES_MAX;
+
 	reentry_guard_change(REENTRY_GUARD_OWN_WORK);
 	allocator->free(allocator->context, addr);
 	reentry_guard_word = guard;

@@ -113,17 +113,19 @@ prctl(int operation, ...)
 	uint32_t before = atomic_load_explicit(&raw_sys_confinement, memory_order_relaxed);
 	unsigned long a[4];
 	va_list rest;
-	bool is_bound;
-	int result;
 
 	va_start(rest, operation);
 	for (size_t i = 0; i < sizeof(a) / sizeof(a[0]); i++)
 		a[i] = va_arg(rest, unsigned long); // as libc reads them: those that were not given are not looked at
 	va_end(rest);
-	is_bound = before_prctl((unsigned long)operation, a[0]);
+
+	bool is_bound = before_prctl((unsigned long)operation, a[0]);
+
 	if (!real_libc_find() || real_libc.prctl == NULL)
 		return (int)raw_syscall(SYS_prctl, operation, a[0], a[1], a[2], a[3]);
-	result = real_libc.prctl(operation, a[0], a[1], a[2], a[3]);
+
+	int result = real_libc.prctl(operation, a[0], a[1], a[2], a[3]);
+
 	if (is_bound && result != 0) // it was refused
 		atomic_store_explicit(&raw_sys_confinement, before, memory_order_relaxed);
 	return result;
@@ -172,7 +174,6 @@ EXPORT int
 chroot(const char *path)
 {
 	int host_errno = errno;
-	int result;
 
 	if (tracker_is_awake() && begin()) {
 		lifecycle_needs_file();
@@ -181,7 +182,9 @@ chroot(const char *path)
 	}
 	real_libc_find();
 	errno = host_errno;
-	result = real_libc.chroot(path);
+
+	int result = real_libc.chroot(path);
+
 	host_errno = errno;
 	if (result == 0 && tracker_is_awake() && begin()) {
 		if (!capture_disk_is_there()) {

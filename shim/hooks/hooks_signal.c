@@ -140,11 +140,12 @@ EXPORT int
 sigaction(int number, const struct sigaction *wanted, struct sigaction *before)
 {
 	uint64_t word = atomic_load_explicit(&theirs, memory_order_relaxed);
-	int result;
 
 	if (!real_libc_find())
 		return __sigaction(number, wanted, before);
-	result = real_libc.sigaction(number, wanted, before);
+
+	int result = real_libc.sigaction(number, wanted, before);
+
 	if (number != SIGBUS || result != 0)
 		return result;
 	if (before != NULL && is_ours(before)) { // B1
@@ -164,11 +165,12 @@ EXPORT sighandler_t
 signal(int number, sighandler_t handler)
 {
 	uint64_t word = atomic_load_explicit(&theirs, memory_order_relaxed);
-	sighandler_t before;
 
 	if (!real_libc_find())
 		return ssignal(number, handler);
-	before = real_libc.signal(number, handler);
+
+	sighandler_t before = real_libc.signal(number, handler);
+
 	if (number != SIGBUS || before == SIG_ERR)
 		return before;
 	if ((uintptr_t)before == (uintptr_t)on_bus_error) // B1

@@ -90,15 +90,16 @@ refused(struct thread_start *start, int error)
 EXPORT int
 pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument)
 {
-	struct thread_start *start;
-	int result;
-
 	if (!real_libc_find() || real_libc.pthread_create == NULL)
 		return EAGAIN;
-	start = prepare(routine, argument);
+
+	struct thread_start *start = prepare(routine, argument);
+
 	if (start == NULL)
 		return real_libc.pthread_create(thread, attributes, routine, argument);
-	result = real_libc.pthread_create(thread, attributes, hooks_thread_begin, start);
+
+	int result = real_libc.pthread_create(thread, attributes, hooks_thread_begin, start);
+
 	if (result != 0)
 		refused(start, result);
 	return result;
@@ -125,15 +126,16 @@ pthread_cond_signal(pthread_cond_t *condition)
 EXPORT int
 thrd_create(thrd_t *thread, thrd_start_t routine, void *argument)
 {
-	struct thread_start *start;
-	int result;
-
 	if (!real_libc_find() || real_libc.thrd_create == NULL)
 		return thrd_error;
-	start = prepare((void *(*)(void *))(void *)routine, argument);
+
+	struct thread_start *start = prepare((void *(*)(void *))(void *)routine, argument);
+
 	if (start == NULL)
 		return real_libc.thrd_create(thread, routine, argument);
-	result = real_libc.thrd_create(thread, (thrd_start_t)(void *)hooks_thread_begin, start);
+
+	int result = real_libc.thrd_create(thread, (thrd_start_t)(void *)hooks_thread_begin, start);
+
 	if (result != thrd_success)
 		refused(start, result == thrd_nomem ? ENOMEM : EAGAIN);
 	return result;

@@ -157,8 +157,6 @@ puts_off(void)
 static void
 open_capture(bool is_forked, uint32_t parent_pid)
 {
-	struct kmem_header *header;
-
 	process_identity_read(&identity);
 	identity.is_forked = is_forked;
 	identity.forked_from = parent_pid;
@@ -172,7 +170,9 @@ open_capture(bool is_forked, uint32_t parent_pid)
 	bool is_put_off = puts_off();
 	if (!is_put_off)
 		make_capture(capture_file_open);
-	header = capture_file_header();
+
+	struct kmem_header *header = capture_file_header();
+
 	capture_file_name_domains();
 	header->generation_clock = 1;
 	header->exit_code = -1;

@@ -24,13 +24,13 @@ exit_figures_take(void)
 {
 	struct kmem_header *header = capture_file_header();
 	struct held_sites found;
-	struct held_written done;
 	struct kmem_exit *to = NULL;
-	uint64_t bytes;
 	uint32_t index;
 
 	held_sites_measure(true, &found);
-	bytes = sizeof(*to) + held_sites_bytes(&found);
+
+	uint64_t bytes = sizeof(*to) + held_sites_bytes(&found);
+
 	if (found.live_bytes < HELD_FLOOR_BYTES || atomic_load_explicit(&header->at_exit, memory_order_relaxed) != 0)
 		return;
 	if (bytes < UINT32_MAX && !capture_file_is_large(0))
@@ -40,7 +40,9 @@ exit_figures_take(void)
 	to->monotonic_ns = clock_now_ns();
 	to->volume_bytes = atomic_load_explicit(&header->volume_bytes, memory_order_relaxed);
 	to->clock = generations_clock();
-	done = held_sites_write(&found, to->sites, bytes - sizeof(*to));
+
+	struct held_written done = held_sites_write(&found, to->sites, bytes - sizeof(*to));
+
 	to->site_count = done.sites;
 	to->generation_count = done.generations;
 	to->live_bytes = done.live_bytes;

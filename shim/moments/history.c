@@ -253,8 +253,6 @@ static void
 take(uint64_t now_ns, uint64_t resident_bytes)
 {
 	struct kmem_history_point *to;
-	struct kmem_history_point point;
-	uint32_t place;
 
 	if (capture_file_count(KMEM_SECTION_SITES) == 0) // a program that asked for nothing has no chunk for it either
 		return;
@@ -263,13 +261,17 @@ take(uint64_t now_ns, uint64_t resident_bytes)
 			return;
 		thin();
 	}
-	place = history.places[history.count];
+
+	uint32_t place = history.places[history.count];
+
 	if ((to = point_at(place)) == NULL) {
 		history.count = history.room = 0;
 		return;
 	}
 	measure();
-	point = point_now(now_ns, resident_bytes);
+
+	struct kmem_history_point point = point_now(now_ns, resident_bytes);
+
 	store(to, &point);
 	history.count++;
 	if (history.number == 1 || host_bytes() > history.highest_bytes) {
@@ -313,11 +315,11 @@ resident_now(void)
 static void
 take_between_beats(uint64_t resident_bytes, bool is_last)
 {
-	uint64_t now_ns;
-
 	if (!thread_stack_has_room() || !turn_take(&taking))
 		return;
-	now_ns = clock_now_ns();
+
+	uint64_t now_ns = clock_now_ns();
+
 	if (history.has_begun && (is_last || is_due(now_ns, INT64_MIN)))
 		take(now_ns, resident_bytes != 0 ? resident_bytes : resident_now());
 	if (history.has_begun)

@@ -224,12 +224,13 @@ take_into(uint32_t place, enum kmem_mark_kind kind, const char *name)
 	struct kmem_mark mark = mark_now(kind, name);
 	struct kmem_snapshot *snapshot;
 	struct held_sites found;
-	uint32_t room_bytes;
 
 	held_sites_measure(kind == KMEM_MARK_HIGH_WATER, &found);
 	void_place(to);
 	snapshot = room_for(to, sizeof(*snapshot) + held_sites_bytes(&found));
-	room_bytes = snapshot != NULL ? snapshot->record.bytes : 0;
+
+	uint32_t room_bytes = snapshot != NULL ? snapshot->record.bytes : 0;
+
 	if (room_bytes >= sizeof(*snapshot)) { // not of a capture that was given up
 		struct held_written done = held_sites_write(&found, snapshot->sites, room_bytes - sizeof(*snapshot));
 

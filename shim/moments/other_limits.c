@@ -41,11 +41,12 @@ static void
 tell_start(uint32_t what, const char *begin, int error)
 {
 	char text[KMEM_TEXT_BYTES];
-	uint64_t limit;
 
 	if (!is_first(what))
 		return;
-	limit = raw_sys_may_call() ? soft_limit(RLIMIT_NPROC) : RLIM_INFINITY;
+
+	uint64_t limit = raw_sys_may_call() ? soft_limit(RLIMIT_NPROC) : RLIM_INFINITY;
+
 	if (limit == RLIM_INFINITY)
 		diag_format(text, sizeof(text), "%s (error %d)", begin, error);
 	else
@@ -70,13 +71,13 @@ other_limits_look(void)
 {
 	char text[KMEM_TEXT_BYTES];
 	int host_errno = errno;
-	bool is_full;
-	int fd;
 
 	if (!raw_sys_may_call() || (atomic_load_explicit(&told, memory_order_relaxed) & TOLD_FILES) != 0)
 		return;
-	fd = raw_open("/", O_PATH | O_CLOEXEC, 0);
-	is_full = fd < 0 && errno == EMFILE;
+
+	int fd = raw_open("/", O_PATH | O_CLOEXEC, 0);
+	bool is_full = fd < 0 && errno == EMFILE;
+
 	if (fd >= 0)
 		raw_close(fd);
 	errno = host_errno;

@@ -117,7 +117,6 @@ other_record(uint32_t sites)
 	_Atomic uint64_t *spare = &capture_file_timeline()->kept_spare;
 	struct kmem_kept_peak *old = record_at((uint32_t)atomic_load_explicit(spare, memory_order_relaxed));
 	uint64_t bytes = sizeof(*old) + (sites + sites / 2) * (uint64_t)sizeof(old->sites[0]);
-	struct kmem_kept_peak *fresh;
 	uint32_t index;
 
 	if (old != NULL && old->record.bytes >= sizeof(*old) + sites * (uint64_t)sizeof(old->sites[0]))
@@ -125,7 +124,9 @@ other_record(uint32_t sites)
 	bytes = (bytes + 4095) / 4096 * 4096;
 	if (capture_file_is_large(0))
 		return NULL;
-	fresh = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
+
+	struct kmem_kept_peak *fresh = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
+
 	if (fresh == NULL)
 		return NULL;
 	fresh->record.type = KMEM_RECORD_KEPT_PEAK;
@@ -142,11 +143,12 @@ keep(const struct domains_seen *now)
 	struct kmem_kept_peak *to = other_record(write_sites(now, NULL, 0));
 	uint32_t before = index_in_force();
 	uint32_t index = (uint32_t)atomic_load_explicit(&timeline->kept_spare, memory_order_relaxed);
-	uint32_t room;
 
 	if (to == NULL)
 		return false;
-	room = (uint32_t)((to->record.bytes - sizeof(*to)) / sizeof(to->sites[0]));
+
+	uint32_t room = (uint32_t)((to->record.bytes - sizeof(*to)) / sizeof(to->sites[0]));
+
 	to->site_count = write_sites(now, to->sites, room);
 	if (to->site_count > room)
 		return false;
@@ -171,12 +173,13 @@ begin(struct phases_row rows[KMEM_DOMAINS_MAX])
 
 	for (unsigned i = 0; i < KMEM_DOMAINS_MAX; i++) {
 		struct kmem_domain_row *row = capture_file_domain(i);
-		struct kmem_peak_word ended;
 		int64_t now;
 
 		if (rows[i].is_begun != 0)
 			continue;
-		ended = peak_load(&row->peak);
+
+		struct kmem_peak_word ended = peak_load(&row->peak);
+
 		if (ended.now == 0 && ended.mark == 0) { // nothing has ever been there
 			rows[i].is_begun = 1;
 			continue;

@@ -201,11 +201,12 @@ static void
 count_copied_samples(struct kmem_inherited *stored)
 {
 	static uint32_t counts[KMEM_INHERITED_SITES_MAX]; // one thread at a time; the stack may be small
-	struct page_look_map map;
 
 	if (sample_count == 0)
 		return;
-	map = page_look_open_map();
+
+	struct page_look_map map = page_look_open_map();
+
 	memset(counts, 0, sizeof(counts));
 	for (uint32_t i = 0; i < sample_count; i++)
 		counts[samples[i] % SAMPLE_ALIGN] += page_look_is_own(&map, samples[i]) ? 1 : 0;

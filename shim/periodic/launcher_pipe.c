@@ -78,13 +78,13 @@ static bool
 make_room(void)
 {
 	uint32_t index;
-	bool has_room;
 
 	if (!wait_lock_take(&room_lock))
 		return false;
-	has_room = capture_file_count(KMEM_SECTION_HOLDERS) != 0 ||
-	           (!capture_file_is_large(0) &&
-	            capture_file_append_sparing(KMEM_SECTION_HOLDERS, 2 * KMEM_HOLDERS_BYTES, 0, &index) != NULL);
+
+	bool has_room = capture_file_count(KMEM_SECTION_HOLDERS) != 0 ||
+	                (!capture_file_is_large(0) &&
+	                 capture_file_append_sparing(KMEM_SECTION_HOLDERS, 2 * KMEM_HOLDERS_BYTES, 0, &index) != NULL);
 	wait_lock_give(&room_lock);
 	return has_room;
 }

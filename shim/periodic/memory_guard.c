@@ -168,10 +168,11 @@ keep(const struct kmem_guard_passing *passing)
 	struct held_sites found;
 	struct kmem_guard *to = NULL;
 	uint32_t index;
-	uint64_t bytes;
 
 	held_sites_measure(false, &found);
-	bytes = sizeof(*to) + held_sites_bytes(&found);
+
+	uint64_t bytes = sizeof(*to) + held_sites_bytes(&found);
+
 	if (bytes < UINT32_MAX && !capture_file_is_large(0))
 		to = capture_file_append(KMEM_SECTION_RECORDS, bytes, &index);
 	if (to == NULL)
@@ -376,13 +377,13 @@ judge(const struct memory_limits_now *now, uint64_t live_bytes, const struct req
 {
 	const struct kmem_identity *identity = &capture_file_header()->identity;
 	uint64_t now_ns = clock_now_ns();
-	uint32_t state_now;
 	struct measure at;
 
 	atomic_store_explicit(&has_judged, true, memory_order_relaxed);
 	if (!measure_limits(identity, now, &at))
 		return MEMORY_GUARD_NOTHING;
-	state_now = state_after(atomic_load_explicit(&state, memory_order_relaxed), &at);
+
+	uint32_t state_now = state_after(atomic_load_explicit(&state, memory_order_relaxed), &at);
 	uint64_t room_bytes = room_of(&at);
 	uint64_t own_bytes = at.kind == KMEM_LIMIT_ADDRESS_SPACE ? now->space_bytes : now->resident_bytes;
 	bool is_own = at.used_bytes <= own_bytes || own_bytes + request->bytes / 2 >= at.limit_bytes / OWN_SHARE;
@@ -420,11 +421,11 @@ may_judge(void)
 static enum memory_guard_due
 judge_alone(const struct memory_limits_now *now, uint64_t live_bytes, const struct request *request, bool *is_refused)
 {
-	enum memory_guard_due due;
-
 	if (!turn_take(&judging))
 		return MEMORY_GUARD_NOTHING;
-	due = judge(now, live_bytes, request, is_refused);
+
+	enum memory_guard_due due = judge(now, live_bytes, request, is_refused);
+
 	turn_give(&judging);
 	return due;
 }

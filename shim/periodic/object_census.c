@@ -193,12 +193,13 @@ static bool
 is_still_there(uint64_t addr, uint32_t site)
 {
 	const pointer_map_word *word = pointer_map_own_word(addr);
-	uint64_t seen;
 
 	if (word == NULL || !is_free_threaded())
 		return true;
 	atomic_thread_fence(memory_order_acquire); // the copy before
-	seen = atomic_load_explicit(word, memory_order_relaxed);
+
+	uint64_t seen = atomic_load_explicit(word, memory_order_relaxed);
+
 	return (seen & POINTER_MAP_START_MASK) == pointer_map_start_of(addr) && pointer_map_unpack(seen).site == site;
 }
 
@@ -274,12 +275,13 @@ static void
 visit(void *unused, uint64_t addr, struct address_block block)
 {
 	struct held *held = find_held(block.site);
-	uint64_t number;
 
 	(void)unused;
 	if (held == NULL)
 		return;
-	number = held->seen++;
+
+	uint64_t number = held->seen++;
+
 	if (number % held->stride == 0)
 		held->next = number + random_below(held->stride);
 	if (number != held->next)

@@ -32,11 +32,12 @@ static uint64_t
 start_ticks(void)
 {
 	static char text[1024]; // one thread, at its start; the stack may be small
-	const char *at;
 	uint64_t ticks = 0;
 
 	memory_limits_read_file("/proc/self/stat", text, sizeof(text));
-	at = strrchr(text, ')');
+
+	const char *at = strrchr(text, ')');
+
 	for (unsigned field = 2; at != NULL && field < 22; field++) {
 		at = strchr(at + 1, ' ');
 	}

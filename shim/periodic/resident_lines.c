@@ -240,9 +240,7 @@ add_middling(uint64_t elsewhere_bytes)
 		return;
 	for (uint32_t i = 1; i <= count && i <= SITES_MAX; i++) {
 		const struct kmem_site *site = site_table_at(i);
-		struct kmem_resident_line *record;
 		uint64_t large_bytes = 0;
-		uint64_t resident_bytes;
 		int64_t held_bytes;
 
 		if (!site_table_is_complete(site) || !has_middling_blocks(site) || !site_table_held_first(i, &held_bytes))
@@ -254,8 +252,10 @@ add_middling(uint64_t elsewhere_bytes)
 		held_bytes -= (int64_t)large_bytes;
 		if (held_bytes < (int64_t)UNTOUCHED_BYTES)
 			continue;
-		resident_bytes = resident_heap_held_at_most(is_twin, site) + elsewhere_bytes;
-		record = resident_bytes < (uint64_t)held_bytes / 2 ? record_of(i) : NULL;
+
+		uint64_t resident_bytes = resident_heap_held_at_most(is_twin, site) + elsewhere_bytes;
+		struct kmem_resident_line *record = resident_bytes < (uint64_t)held_bytes / 2 ? record_of(i) : NULL;
+
 		if (record == NULL)
 			continue;
 		record->large_count++;

@@ -481,11 +481,12 @@ placeholder(const struct python_interpreter *python)
 
 	/* acquire and release: the record before its index (C5), here on both sides. */
 	uint32_t record = atomic_load_explicit(&placeholder_record, memory_order_acquire);
-	struct python_code code;
 
 	if (record != 0)
 		return code_of(capture_file_item(KMEM_SECTION_RECORDS, record), record - 1);
-	code = append(python, &what, CAPTURE_FILE_SPARE_BYTES / 4);
+
+	struct python_code code = append(python, &what, CAPTURE_FILE_SPARE_BYTES / 4);
+
 	if (code.is_found) // of two threads at once, both records are good
 		atomic_store_explicit(&placeholder_record, code.index + 1, memory_order_release);
 	return code;
@@ -498,10 +499,11 @@ __attribute__((noinline)) static struct python_code
 find_by_content(const struct python_interpreter *python, uint64_t code_addr)
 {
 	struct description what;
-	struct python_code code;
 
 	describe(python, code_addr, &what);
-	code = content_find_or_append(python, &what, false);
+
+	struct python_code code = content_find_or_append(python, &what, false);
+
 	if (!code.is_found) {
 		capture_file_lost(KMEM_LOST_PYTHON_TEXT, 1);
 		leave_out_lines(&what);

@@ -86,11 +86,11 @@ finalizing_state(const struct python_runtime *runtime)
 bool
 python_frames_is_attached(void)
 {
-	void *current;
-
 	if (!python_frames_available())
 		return false;
-	current = python_runtime.current_state();
+
+	void *current = python_runtime.current_state();
+
 	return current != NULL && (python_runtime.interpreter.layout.has_lock_for_each_interpreter ||
 	                           current == python_runtime.thread_state());
 }
@@ -110,7 +110,6 @@ static inline uint64_t
 own_thread_state(const struct python_runtime *runtime)
 {
 	const struct python_layout *layout = &runtime->interpreter.layout;
-	uint64_t own;
 	uint64_t current;
 
 	if (layout->has_lock_for_each_interpreter) {
@@ -121,7 +120,8 @@ own_thread_state(const struct python_runtime *runtime)
 		return current != 0 ? current : (uint64_t)runtime->thread_state();
 	}
 
-	own = (uint64_t)runtime->thread_state();
+	uint64_t own = (uint64_t)runtime->thread_state();
+
 	if (!has_subinterpreters(runtime))
 		return own;
 	current = (uint64_t)runtime->current_state();

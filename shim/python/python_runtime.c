@@ -218,11 +218,12 @@ find_version(const struct candidate *of)
 {
 	uint64_t version = look_up(of, "Py_Version"); // 3.11
 	const char *(*get_version)(void);
-	uint64_t function;
 
 	if (version != 0)
 		return (uint32_t)python_memory_u64(version);
-	function = look_up(of, "Py_GetVersion");
+
+	uint64_t function = look_up(of, "Py_GetVersion");
+
 	if (function == 0)
 		return 0;
 	memcpy(&get_version, &function, sizeof(function));
@@ -410,11 +411,12 @@ void
 python_runtime_look_at(const struct elf_object *object, const char *path)
 {
 	struct candidate of = { &python_runtime, object };
-	uint64_t addr;
 
 	if (!settings.python)
 		return;
-	addr = elf_symbols_addr(object, "_PyRuntime");
+
+	uint64_t addr = elf_symbols_addr(object, "_PyRuntime");
+
 	if (addr == 0) {
 		note_stranger(object, path);
 		return;

@@ -81,11 +81,12 @@ static bool
 is_ascii_string(const struct python_interpreter *python, uint64_t addr, uint64_t *length)
 {
 	const struct python_layout *layout = &python->layout;
-	uint64_t state;
 
 	if (!python_memory_is_object(addr) || word_at(addr + layout->object_type) != python->types.string)
 		return false;
-	state = word_at(addr + layout->string_state);
+
+	uint64_t state = word_at(addr + layout->string_state);
+
 	*length = word_at(addr + layout->string_length);
 	state >>= layout->string_kind_shift;
 	return (state & 7) == 1 && (state >> 3 & 3) == 3 && *length < PYTHON_TYPES_NAME_BYTES;
@@ -161,12 +162,11 @@ is_type(const struct python_interpreter *python, uint64_t addr)
 static void
 describe(const struct python_interpreter *python, uint64_t addr, struct known_type *type)
 {
-	uint64_t flags;
-
 	*type = (struct known_type){ .addr = addr };
 	if (!is_type(python, addr))
 		return;
-	flags = word_at(addr + PYTHON_TYPE_FLAGS(&python->layout));
+
+	uint64_t flags = word_at(addr + PYTHON_TYPE_FLAGS(&python->layout));
 	uint64_t basic_size = word_at(addr + PYTHON_TYPE_BASIC_SIZE(&python->layout));
 
 	if ((flags & FLAG_READY) == 0 || basic_size < python->layout.object_size || basic_size > BASIC_SIZE_MAX)
@@ -229,11 +229,12 @@ name_at(const struct python_interpreter *python, const uint64_t words[PYTHON_TYP
 
 	for (unsigned i = 0; i < sizeof(prefixes); i++) {
 		unsigned at = prefixes[i] + padding;
-		const struct known_type *type;
 
 		if (at + head_words > PYTHON_TYPES_WORDS || (at + head_words) * 8 > bytes || !is_referenced(layout, &words[at]))
 			continue;
-		type = find(python, words[at + layout->object_type / 8]);
+
+		const struct known_type *type = find(python, words[at + layout->object_type / 8]);
+
 		if (type != NULL && type->prefix_words == prefixes[i] && at * 8 + type->basic_size <= bytes)
 			return type->name;
 	}

@@ -95,8 +95,6 @@ has_grown(void)
 	const struct kmem_identity *identity = &capture_file_header()->identity;
 	uint64_t ticks = raw_sys_may_call() && raw_sys_has_clock() ? arch_ticks() : 0;
 	uint64_t due = atomic_load_explicit(&next_ticks, memory_order_relaxed);
-	uint64_t resident_bytes;
-	bool is_due;
 	int host_errno = errno;
 
 	if (ticks == 0) // it may not be asked, or the system
@@ -107,9 +105,10 @@ has_grown(void)
 	if (!atomic_compare_exchange_strong_explicit(&next_ticks, &due, ticks + RESIDENT_TICKS, memory_order_relaxed,
 	                                             memory_order_relaxed))
 		return false;
-	resident_bytes = memory_limits_resident(identity);
-	is_due = has_come_to(&next_resident_bytes, resident_bytes) ||
-	         (identity->is_forked != 0 && has_come_to(&next_faulted_bytes, memory_limits_faulted(identity)));
+
+	uint64_t resident_bytes = memory_limits_resident(identity);
+	bool is_due = has_come_to(&next_resident_bytes, resident_bytes) ||
+	              (identity->is_forked != 0 && has_come_to(&next_faulted_bytes, memory_limits_faulted(identity)));
 	errno = host_errno;
 	history_tick(resident_bytes);
 	return is_due;

@@ -138,12 +138,13 @@ entries_here(void)
 	struct entry *found = atomic_load_explicit(&entries, memory_order_acquire); // pairs with the installation below
 	struct entry *fresh;
 	size_t bytes = ENTRIES_MAX * sizeof(*fresh);
-	size_t most;
 
 	/* Where the address space is used up the teardown itself makes room. */
 	if (found != NULL || atomic_load_explicit(&unkept_count, memory_order_relaxed) % UNKEPT_PER_TRY != 0)
 		return found;
-	most = raw_reserve_max(); // system calls: not for each block
+
+	size_t most = raw_reserve_max(); // system calls: not for each block
+
 	if (bytes > most)
 		bytes = most / 4096 * 4096;
 	fresh = raw_reserve(KMEM_OWN_OTHER, bytes, PROT_READ | PROT_WRITE);

@@ -267,14 +267,16 @@ void
 tracker_allocated_slow(const void *hook_frame, uint8_t mark, void *addr, uint64_t bytes)
 {
 	int host_errno = errno;
-	struct thread_slot *slot;
-	struct address_block block;
 
 	if (is_teardown(bytes))
 		return;
-	slot = thread_slot_here();
+
+	struct thread_slot *slot = thread_slot_here();
+
 	effort_count(KMEM_EFFORT_SLOW_ALLOCATIONS);
-	block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+
+	struct address_block block = born(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+
 	block.generation |= mark;
 	if (block.site != 0)
 		map_block(slot, addr, block);
@@ -287,13 +289,13 @@ tracker_sampled(const void *hook_frame, void *addr, size_t bytes)
 {
 	struct kmem_header *header = capture_file_header();
 	int host_errno = errno;
-	struct address_block block;
 
 	if (is_teardown(bytes))
 		return;
 	atomic_store_explicit(&header->python_sample_bytes, kmem_twice(PYTHON_SAMPLES_BYTES), memory_order_relaxed);
-	block = place(thread_slot_here(), (const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON),
-	              KMEM_DOMAIN_PYTHON_OBJECT, PYTHON_SAMPLES_BYTES);
+
+	struct address_block block = place(thread_slot_here(), (const void *)((uintptr_t)hook_frame | TRACKER_FRAME_PYTHON),
+	                                   KMEM_DOMAIN_PYTHON_OBJECT, PYTHON_SAMPLES_BYTES);
 	if (block.site != 0) {
 		book_born_slow(site_table_at(block.site), PYTHON_SAMPLES_BYTES, python_samples_objects(bytes),
 		               peak_gain(&capture_file_domain(KMEM_DOMAIN_PYTHON_OBJECT)->peak, NULL, PYTHON_SAMPLES_BYTES));
@@ -322,11 +324,12 @@ uint32_t
 tracker_site_slow(struct thread_slot *slot, const void *hook_frame, struct event_lookup lookup, uint64_t bytes)
 {
 	int host_errno = errno;
-	uint32_t site;
 
 	if (is_teardown(bytes))
 		return 0;
-	site = event_site_slow(slot, hook_frame, lookup, bytes, generations_clock());
+
+	uint32_t site = event_site_slow(slot, hook_frame, lookup, bytes, generations_clock());
+
 	if (site == 0)
 		lose_event(bytes);
 	errno = host_errno;
@@ -353,13 +356,14 @@ tracker_resize_slow(struct thread_slot *slot, struct address_block old, void *ad
 {
 	struct kmem_site *old_site = site_table_at(old.site);
 	struct kmem_site *site = site_table_at(block.site);
-	uint32_t epoch;
 
 	effort_count(KMEM_EFFORT_SLOW_ALLOCATIONS);
 	generations_died(old_site, old.site, old.generation);
 	book_prepare(old_site);
 	book_prepare(site);
-	epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, block.bytes);
+
+	uint32_t epoch = net_change(slot, KMEM_DOMAIN_HEAP, old.bytes, block.bytes);
+
 	book_born_slow(site, block.bytes, true, epoch);
 	book_dead_slow(old_site, old.bytes, true, epoch);
 	map_block(slot, addr, block);
@@ -469,9 +473,6 @@ void
 tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old, void *addr, uint64_t bytes)
 {
 	struct thread_slot *slot = thread_slot_here();
-	struct address_block block;
-	uint32_t epoch;
-	uint32_t own;
 
 	if (addr == NULL || old.site == 0 || site_table_at(old.site)->domain != KMEM_DOMAIN_HEAP) {
 		if (old.site != 0)
@@ -485,14 +486,18 @@ tracker_resized_slow(const void *hook_frame, uint8_t mark, struct live_block old
 		return;
 	}
 	effort_count(KMEM_EFFORT_SLOW_ALLOCATIONS);
-	block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+
+	struct address_block block = place(slot, hook_frame, KMEM_DOMAIN_HEAP, bytes);
+
 	block.generation |= mark;
 	if (block.site == 0) {
 		dead(slot, block_of(old), old.bytes, true);
 		return;
 	}
-	own = own_record(slot, old.site, old.generation, old.bytes, true);
-	epoch = net_change(slot, KMEM_DOMAIN_HEAP, own != 0 ? old.bytes : 0, bytes);
+
+	uint32_t own = own_record(slot, old.site, old.generation, old.bytes, true);
+	uint32_t epoch = net_change(slot, KMEM_DOMAIN_HEAP, own != 0 ? old.bytes : 0, bytes);
+
 	book_born_slow(site_table_at(block.site), bytes, true, epoch);
 	if (own != 0)
 		book_dead_slow(site_table_at(own), old.bytes, true, epoch);

@@ -47,7 +47,6 @@ static __attribute__((noinline, cold)) void
 tally_over(struct thread_slot *slot, const void *addr, uint64_t bytes)
 {
 	bool has_volume = slot->tally_bytes > slot->tally_given; // it went below 0
-	bool is_often;
 
 	slot->tally_address = (uint64_t)addr;
 	releases_watch_no_more(slot);
@@ -57,7 +56,9 @@ tally_over(struct thread_slot *slot, const void *addr, uint64_t bytes)
 	slot->tally_counted += slot->tally_given != 0 ? slot->tally_begun - slot->tally_events : 1;
 	if (library_due_is())
 		record_callbacks.library_due(NULL);
-	is_often = atomic_load_explicit(&library_map_is_any, memory_order_relaxed);
+
+	bool is_often = atomic_load_explicit(&library_map_is_any, memory_order_relaxed);
+
 	slot->tally_begun = slot->tally_events = (is_often ? LIBRARY_EVENTS : TALLY_EVENTS) - 1;
 	if (slot->tally_given != 0 && !has_volume && slot->tally_counted < TALLY_EVENTS)
 		return;
@@ -92,14 +93,14 @@ static inline uint32_t
 site_of(struct thread_slot *slot, const void *hook_frame, const void *addr, uint64_t bytes, bool is_python,
         uint64_t state, bool has_interpreter)
 {
-	struct event_lookup lookup;
-
 	/* Both are counted down. */
 	if (__builtin_expect(counter_take(&slot->tally_bytes, bytes), 0) ||
 	    __builtin_expect(counter_take32(&slot->tally_events, 1), 0))
 		tally_over(slot, addr, bytes);
-	lookup = is_python ? event_cache_find_python(&slot->events, state)
-	                   : event_cache_find(&slot->events, &slot->stack.caches, hook_frame, has_interpreter);
+
+	struct event_lookup lookup = is_python ? event_cache_find_python(&slot->events, state)
+	                                       : event_cache_find(&slot->events, &slot->stack.caches, hook_frame,
+	                                                          has_interpreter);
 	if (__builtin_expect(lookup.site == 0, 0))
 		return tracker_site_slow(slot, tagged(hook_frame, is_python), lookup, bytes);
 	if (lookup.kind == EVENT_LOOKUP_PYTHON_ONLY &&

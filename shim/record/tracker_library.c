@@ -218,14 +218,14 @@ site_of(const struct line *line, uint64_t pc)
 static void
 open_use(struct line *line, struct use *use, uint64_t pc)
 {
-	struct address_block block;
 	bool is_joined = false;
 
 	*use = (struct use){ .pc = pc, .site = site_of(line, pc) };
 	if (use->site == 0)
 		return;
-	block = tracker_place_at(use->site,
-	                         line->grown_bytes > line->told_bytes ? line->grown_bytes - line->told_bytes : 0);
+
+	struct address_block block = tracker_place_at(
+		use->site, line->grown_bytes > line->told_bytes ? line->grown_bytes - line->told_bytes : 0);
 	line->told_bytes = line->grown_bytes;
 	use->booking = library_map_booking(use->site, block.generation, &is_joined);
 	if (is_joined || use->booking == 0)
@@ -239,7 +239,6 @@ static uint32_t
 book(uint64_t pc, uint64_t pages)
 {
 	struct line *line = &state.lines[0];
-	struct use *use;
 	uint32_t i = 0;
 
 	for (uint32_t k = 1; k < state.line_count; k++) {
@@ -257,7 +256,9 @@ book(uint64_t pc, uint64_t pages)
 		open_use(line, &line->uses[i], pc);
 		line->use_count++;
 	}
-	use = &line->uses[i];
+
+	struct use *use = &line->uses[i];
+
 	line->given_pages += pages;
 	return use->booking;
 }
@@ -290,7 +291,6 @@ static void
 sample_pages(uint64_t resident_bytes)
 {
 	struct moment begun = moment_now();
-	struct moment ended;
 	uint64_t found;
 
 	if (state.line_count == 0) { // growth of which nobody was asked
@@ -304,7 +304,9 @@ sample_pages(uint64_t resident_bytes)
 	state.sampled_bytes = resident_bytes;
 	if (library_map_sample(book, booked, gone, &found))
 		state.line_count = 0;
-	ended = moment_now();
+
+	struct moment ended = moment_now();
+
 	state.next_sample_ns = ended.wall_ns + TIME_SHARE * taken_ns(&begun, &ended);
 }
 
@@ -367,28 +369,30 @@ void
 tracker_library_sample(const void *hook_frame)
 {
 	int host_errno = errno;
-	const struct call_stack *stack;
-	struct moment begun;
-	struct moment ended;
-	uint64_t resident_bytes;
-	uint64_t begun_ticks;
-	bool has_sampled;
 
 	if (!thread_stack_has_room() || !begin())
 		return;
-	begun_ticks = effort_begin();
+
+	uint64_t begun_ticks = effort_begin();
+
 	effort_count(KMEM_EFFORT_LIBRARY_LOOKS);
-	begun = moment_now();
-	stack = stack_here(hook_frame);
+
+	struct moment begun = moment_now();
+	const struct call_stack *stack = stack_here(hook_frame);
+
 	if (stack == NULL) { // the next one may know
 		end();
 		errno = host_errno;
 		return;
 	}
-	resident_bytes = ask(stack);
-	ended = moment_now();
+
+	uint64_t resident_bytes = ask(stack);
+	struct moment ended = moment_now();
+
 	set_next(taken_ns(&begun, &ended));
-	has_sampled = is_worth_a_look(resident_bytes, ended.wall_ns);
+
+	bool has_sampled = is_worth_a_look(resident_bytes, ended.wall_ns);
+
 	if (has_sampled)
 		sample_pages(resident_bytes);
 	end();

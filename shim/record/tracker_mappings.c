@@ -91,14 +91,14 @@ void
 tracker_mapped(const void *hook_frame, enum kmem_domain domain, void *addr, size_t bytes)
 {
 	uint64_t start = (uint64_t)addr;
-	struct thread_slot *slot;
-	struct address_block block;
 
 	if (tracker_is_teardown(bytes))
 		return;
 	evict(start, start + bytes);
-	slot = thread_slot_here();
-	block = tracker_born(slot, hook_frame, domain, bytes);
+
+	struct thread_slot *slot = thread_slot_here();
+	struct address_block block = tracker_born(slot, hook_frame, domain, bytes);
+
 	if (block.site != 0)
 		map_range(slot, start, block);
 	tracker_look_after_total();
@@ -111,13 +111,13 @@ static void
 extended(const void *hook_frame, void *addr, size_t bytes)
 {
 	uint64_t start = (uint64_t)addr;
-	struct thread_slot *slot;
-	struct address_block block;
 
 	if (tracker_is_teardown(bytes))
 		return;
-	slot = thread_slot_here();
-	block = tracker_place(slot, hook_frame, KMEM_DOMAIN_MMAP, bytes);
+
+	struct thread_slot *slot = thread_slot_here();
+	struct address_block block = tracker_place(slot, hook_frame, KMEM_DOMAIN_MMAP, bytes);
+
 	if (block.site == 0)
 		return;
 	bool is_joined = range_map_extend(start, start + bytes, block.site, block.generation);
@@ -152,13 +152,10 @@ tracker_unmap_end(const struct range_pieces *taken, bool was_released)
 void
 tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *addr, size_t bytes)
 {
-	struct thread_slot *slot;
-	struct address_block block;
 	enum kmem_domain domain;
 	uint64_t start = (uint64_t)addr;
 	uint32_t owns[RANGE_PIECES_MAX];
 	uint64_t old_bytes = 0;
-	uint32_t epoch;
 
 	if (old->count == 0) // we never saw it: it stays unknown
 		return;
@@ -175,8 +172,10 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 		}
 	}
 	evict(start, start + bytes);
-	slot = thread_slot_here();
-	block = tracker_place(slot, hook_frame, domain, bytes);
+
+	struct thread_slot *slot = thread_slot_here();
+	struct address_block block = tracker_place(slot, hook_frame, domain, bytes);
+
 	if (block.site == 0) {
 		pieces_dead(old);
 		return;
@@ -187,7 +186,9 @@ tracker_remapped(const void *hook_frame, const struct range_pieces *old, void *a
 		owns[i] = tracker_own_record(slot, piece->site, piece->generation, piece_bytes(piece), piece->is_last_piece);
 		old_bytes += owns[i] != 0 ? piece_bytes(piece) : 0;
 	}
-	epoch = tracker_net_change(slot, domain, old_bytes, bytes);
+
+	uint32_t epoch = tracker_net_change(slot, domain, old_bytes, bytes);
+
 	book_born_slow(site_table_at(block.site), bytes, true, epoch);
 	for (uint32_t i = 0; i < old->count; i++) {
 		if (owns[i] != 0)

@@ -448,11 +448,12 @@ module_map_note_pc(uint64_t pc)
 {
 	struct loaded_object object;
 	int host_errno = errno;
-	uint64_t key;
 
 	if (!loaded_object_find(pc, &object))
 		return;
-	key = key_of(&object);
+
+	uint64_t key = key_of(&object);
+
 	if (find_slot(key) != NULL || was_refused(key))
 		return;
 	note_module(&object, key);

@@ -143,13 +143,14 @@ releases_note(struct thread_slot *slot, const void *hook_frame, uint64_t addr, u
 {
 	enum releases_when when = when_released(slot, addr, site); // before event_site(), which may allocate
 	int host_errno = errno;
-	uint32_t releaser;
 
 	/* What is swept away at the end says nothing about who forgets. */
 	if (atomic_load_explicit(&capture_file_header()->at_exit, memory_order_relaxed) != 0 || capture_file_is_large(0) ||
 	    !thread_stack_has_room())
 		return;
-	releaser = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, 0, generations_clock());
+
+	uint32_t releaser = event_site(slot, hook_frame, KMEM_DOMAIN_HEAP, 0, generations_clock());
+
 	if (releaser != 0)
 		releases_count(site, releaser, bytes, when);
 	errno = host_errno;

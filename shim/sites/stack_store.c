@@ -60,7 +60,6 @@ stack_store_is_over(uint32_t stack_index, const struct stack_words *stack)
 static uint32_t
 shared_frames(const struct stack_store_last *last, const struct stack_words *stack)
 {
-	uint32_t most;
 	uint32_t shared = 0;
 
 	if (last == NULL || last->stack == 0 || last->module_version != module_version())
@@ -69,7 +68,9 @@ shared_frames(const struct stack_store_last *last, const struct stack_words *sta
 
 	if (stored->chain == KMEM_STACK_CHAIN_MAX)
 		return 0;
-	most = last->count < stack->frame_count ? last->count : stack->frame_count;
+
+	uint32_t most = last->count < stack->frame_count ? last->count : stack->frame_count;
+
 	while (shared < most && last->frames[last->count - 1 - shared] == stack->frames[stack->frame_count - 1 - shared])
 		shared++;
 	return shared;

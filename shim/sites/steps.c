@@ -512,11 +512,11 @@ judge(struct steps_thread *thread, uint32_t from_site, uint32_t to_site, uint32_
 static bool
 may_compare(struct steps_thread *thread)
 {
-	uint64_t now;
-
 	if (!raw_sys_has_clock()) // who reads it all the same is ended by SIGSEGV
 		return false;
-	now = arch_ticks();
+
+	uint64_t now = arch_ticks();
+
 	if (thread->next_ticks < now ||
 	    thread->next_ticks - now > (BURST + 1) * LOOK_TICKS) // the latter: another processor's clock
 		thread->next_ticks = now;

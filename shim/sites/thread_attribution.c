@@ -54,11 +54,11 @@ thread_attribution_admit(uint64_t line)
 static uint16_t
 code_flags(uint64_t frame)
 {
-	const struct kmem_code *code;
-
 	if ((frame & KMEM_FRAME_PYTHON) == 0)
 		return KMEM_CODE_LIBRARY;
-	code = capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)(frame & KMEM_FRAME_CODE_MASK));
+
+	const struct kmem_code *code = capture_file_at(KMEM_SECTION_RECORDS, (uint32_t)(frame & KMEM_FRAME_CODE_MASK));
+
 	return code->record.flags;
 }
 
@@ -181,11 +181,12 @@ void
 thread_attribution_append(struct call_stack *stack)
 {
 	const struct thread_attribution *own = thread_attribution_current;
-	uint64_t line;
 
 	if (own == NULL)
 		return;
-	line = own->while_line;
+
+	uint64_t line = own->while_line;
+
 	if (line != 0 && append(stack, line & ~THREAD_ATTRIBUTION_IMPORT))
 		stack->flags |= (line & THREAD_ATTRIBUTION_IMPORT) != 0 ? KMEM_STACK_WHILE | KMEM_STACK_IMPORT_CUT
 		                                                        : KMEM_STACK_WHILE;
@@ -221,11 +222,12 @@ thread_attribution_append_library(struct call_stack *stack)
 {
 	const struct thread_attribution *own = thread_attribution_current;
 	uint32_t before = stack->frame_count;
-	uint64_t line;
 
 	if (own == NULL || own->started_count == 0)
 		return;
-	line = own->library_line;
+
+	uint64_t line = own->library_line;
+
 	if (own->is_work) {
 		if (append(stack, line))
 			stack->flags |= KMEM_STACK_STARTED_BY | KMEM_STACK_LIBRARY_ONLY;

@@ -153,11 +153,12 @@ struct thread_slot *
 thread_slot_acquire(void)
 {
 	uint32_t now = atomic_load_explicit(&released, memory_order_relaxed) + 1;
-	uint32_t number;
 
 	if (has_ended || !has_key || none_at == now)
 		return NULL;
-	number = claim();
+
+	uint32_t number = claim();
+
 	if (number != 0)
 		thread_slot_current = take(number);
 	thread_attribution_current = thread_slot_current != NULL ? &thread_slot_current->parent : NULL;

@@ -104,11 +104,12 @@ void
 work_items_put(const void *item)
 {
 	struct thread_slot *slot = thread_slot_here();
-	uint32_t number;
 
 	if (slot == NULL || !python_frames_available())
 		return;
-	number = own_line(slot);
+
+	uint32_t number = own_line(slot);
+
 	note((uint64_t)item, number != 0 ? number : slot->parent.work_line);
 }
 

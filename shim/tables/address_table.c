@@ -245,12 +245,13 @@ bool
 address_table_take_of(struct address_table *table, uint64_t addr, uint32_t site, struct address_block *block)
 {
 	struct address_slot *slot = find(table, addr);
-	struct address_block found;
 
 	/* Another one's block is hidden from it for as short as can be. */
 	if (slot == NULL || (site != 0 && read_slot(slot).site != site) || !claim(slot, addr))
 		return false; // a double free by the program: the other one took it
-	found = read_slot(slot);
+
+	struct address_block found = read_slot(slot);
+
 	if (site != 0 && found.site != site) {
 		write_slot(slot, addr, found);
 		return false;

@@ -124,12 +124,13 @@ bool
 device_objects_create(uint64_t handle, struct address_block block, unsigned owner, struct address_block *old)
 {
 	struct address_block entry = { .bytes = owner, .site = claim(block) }, known;
-	enum address_table_put put;
 
 	*old = (struct address_block){ 0 };
 	if (entry.site == 0)
 		return false;
-	put = address_table_put(&handles, handle, entry, &known);
+
+	enum address_table_put put = address_table_put(&handles, handle, entry, &known);
+
 	if (put == ADDRESS_TABLE_REPLACED) {
 		struct device_drop unseen = drop(known.site, ONE_HANDLE | ONE_REFERENCE);
 
@@ -162,11 +163,12 @@ void
 device_objects_retain_mapped(uint64_t handle, uint64_t addr)
 {
 	struct address_block mapping, none;
-	struct object *object;
 
 	if (device_objects_retain(handle) || !address_table_find(&mappings, addr, &mapping))
 		return;
-	object = object_at(mapping.site);
+
+	struct object *object = object_at(mapping.site);
+
 	if (object == NULL ||
 	    address_table_put(&handles, handle, (struct address_block){ DEVICE_OBJECTS_NO_OWNER, mapping.site, 0 },
 	                      &none) == ADDRESS_TABLE_FULL)
@@ -194,10 +196,11 @@ struct device_drop
 device_objects_release(uint64_t handle)
 {
 	struct address_block known = { 0 };
-	struct device_drop dropped;
 
 	(void)address_table_find(&handles, handle, &known);
-	dropped = drop(known.site, ONE_HANDLE | ONE_REFERENCE);
+
+	struct device_drop dropped = drop(known.site, ONE_HANDLE | ONE_REFERENCE);
+
 	dropped.owner = (uint16_t)known.bytes;
 	/* Another thread may have opened it anew by now: then it stands for that one's. */
 	if (dropped.object != 0 && dropped.was_last_handle)

@@ -284,11 +284,11 @@ generations_born_sample(struct kmem_site *site, uint32_t site_index, uint8_t clo
 void
 generations_died(struct kmem_site *site, uint32_t site_index, uint8_t generation)
 {
-	uint32_t index;
-
 	if (generation == 0)
 		return;
-	index = atomic_load_explicit(&site->generations, memory_order_acquire); // pairs with claim_block()
+
+	uint32_t index = atomic_load_explicit(&site->generations, memory_order_acquire); // pairs with claim_block()
+
 	if (index == 0)
 		index = claim_block(site, site_index, 0); // another thread's block: this record counts below 0
 	if (index != 0)

@@ -372,7 +372,6 @@ static bool
 next_part(uint64_t addr, struct part *part)
 {
 	const struct reservation *first = NULL;
-	uint64_t window_end;
 
 	for (uint32_t i = 0; i < reservation_count; i++) {
 		if (reservations[i].end > addr && (first == NULL || reservations[i].start < first->start))
@@ -381,7 +380,9 @@ next_part(uint64_t addr, struct part *part)
 	if (first == NULL)
 		return false;
 	part->start = first->start > addr ? first->start : addr;
-	window_end = (part->start / WINDOW_BYTES + AT_ONCE / WINDOW_PAGES) * WINDOW_BYTES;
+
+	uint64_t window_end = (part->start / WINDOW_BYTES + AT_ONCE / WINDOW_PAGES) * WINDOW_BYTES;
+
 	part->end = window_end < first->end ? window_end : first->end;
 	part->pc = first->pc;
 	return true;

@@ -161,14 +161,15 @@ install_leaf(struct top *table, size_t number)
 	pointer_map_word *leaf = NULL;
 	pointer_map_word *fresh = NULL;
 	uint64_t max = atomic_load_explicit(&table->leaves_max, memory_order_relaxed);
-	uint64_t listed;
 
 	/* relaxed: how many leaves the layers for small blocks get need not be exact. */
 	if (atomic_load_explicit(&is_stuck, memory_order_relaxed) ||
 	    (number >= TOP_ENTRIES && atomic_load_explicit(&table->listed_count, memory_order_relaxed) >= max / 2))
 		return NULL;
 	/* relaxed: it hands out places; a trim skips what is not installed yet, a child has no other thread (M3). */
-	listed = atomic_fetch_add_explicit(&table->listed_count, 1, memory_order_relaxed);
+
+	uint64_t listed = atomic_fetch_add_explicit(&table->listed_count, 1, memory_order_relaxed);
+
 	if (listed < max)
 		fresh = raw_reserve(KMEM_OWN_ADDRESSES, LEAF_BYTES, PROT_READ | PROT_WRITE);
 	if (fresh == NULL) {

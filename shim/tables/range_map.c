@@ -219,11 +219,12 @@ static bool
 cut_at(uint64_t addr)
 {
 	uint32_t node = find_before(addr);
-	uint32_t half;
 
 	if (node == 0 || nodes[node].end <= addr)
 		return true;
-	half = node_new();
+
+	uint32_t half = node_new();
+
 	if (half == 0)
 		return false;
 	struct node range = nodes[node];
@@ -354,13 +355,13 @@ complete(void)
 bool
 range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 {
-	bool is_stored;
-
 	if (start >= end)
 		return true;
 	if (!take())
 		return false;
-	is_stored = is_free(start, end) && put_locked(start, end, site, generation, 0) != 0; // G1
+
+	bool is_stored = is_free(start, end) && put_locked(start, end, site, generation, 0) != 0; // G1
+
 	give();
 	return is_stored;
 }
@@ -368,11 +369,11 @@ range_map_put(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 bool
 range_map_extend(uint64_t start, uint64_t end, uint32_t site, uint8_t generation)
 {
-	bool is_joined;
-
 	if (start >= end || !take())
 		return false;
-	is_joined = is_free(start, end) && join_locked(start, end, site, generation, 0);
+
+	bool is_joined = is_free(start, end) && join_locked(start, end, site, generation, 0);
+
 	give();
 	return is_joined;
 }
@@ -446,13 +447,13 @@ take_pieces_of(struct range one, uint64_t addr, struct range_pieces *taken)
 bool
 range_map_take_mapping(uint64_t start, struct range_pieces *taken)
 {
-	uint32_t node;
-
 	taken->count = 0;
 	taken->is_more = false;
 	if (!take())
 		return false;
-	node = find_next(start);
+
+	uint32_t node = find_next(start);
+
 	if (node != 0 && nodes[node].start == start)
 		take_pieces_of(range_of(node), start, taken);
 	give();
@@ -474,11 +475,11 @@ range_map_take_slow(struct range_pieces *taken)
 bool
 range_map_next(uint64_t addr, struct range *found)
 {
-	uint32_t best;
-
 	if (!take())
 		return false;
-	best = find_next(addr);
+
+	uint32_t best = find_next(addr);
+
 	*found = best != 0 ? range_of(best) : (struct range){ 0 };
 	give();
 	return true;
@@ -507,13 +508,14 @@ bool
 range_map_put_back(const struct range_pieces *taken)
 {
 	uint32_t names[RANGE_PIECES_MAX];
-	bool has_room;
 
 	if (taken->count == 0)
 		return true;
 	if (!take())
 		return false;
-	has_room = taken->count <= free_count + (nodes_max - 1 - used_nodes);
+
+	bool has_room = taken->count <= free_count + (nodes_max - 1 - used_nodes);
+
 	for (uint32_t i = 0; i < taken->count; i++)
 		has_room &= is_free(taken->piece[i].start, taken->piece[i].end);
 	for (uint32_t i = 0; has_room && i < taken->count; i++) {

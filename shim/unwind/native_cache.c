@@ -127,11 +127,11 @@ function_of(struct native_cache *cache, uint64_t pc)
 static inline bool
 is_same_function(struct native_cache *cache, uint64_t one, uint64_t other)
 {
-	uint64_t function;
-
 	if (one == other || !native_stack_may_be_same_function(one, other))
 		return one == other;
-	function = function_of(cache, one);
+
+	uint64_t function = function_of(cache, one);
+
 	return function != 0 && function == function_of(cache, other);
 }
 
@@ -287,7 +287,6 @@ step_by_rule(struct native_place *place, uint64_t rule, uint64_t stop_sp, uint64
 {
 	enum unwind_kind kind = unwind_word_kind(rule);
 	uint64_t rbp_addr;
-	uint64_t pc;
 	uint64_t rbp = place->rbp;
 
 	*cfa = rbp_addr = (rule & UNWIND_WORD_CFA_FROM_RBP ? place->rbp : place->sp) +
@@ -308,7 +307,9 @@ step_by_rule(struct native_place *place, uint64_t rule, uint64_t stop_sp, uint64
 		return ENDING_STOP;
 	if (*cfa >= stack_end - 7 || *cfa % 8 != 0)
 		return ENDING_ELSEWHERE;
-	pc = read_return(*cfa); // not below sp, less the alignment that this may lack
+
+	uint64_t pc = read_return(*cfa); // not below sp, less the alignment that this may lack
+
 	if (pc >> KMEM_ADDRESS_BITS != 0)
 		return ENDING_ELSEWHERE;
 	if (rule & UNWIND_WORD_RBP_SAVED &&

@@ -219,11 +219,12 @@ unwind_libunwind_open(void)
 
 	if (was_looked_for || !raw_sys_may_call())
 		return;
-	bool is_guarded;
 
 	if (getauxval(AT_SECURE) != 0) // nothing is recorded there: see lifecycle.c
 		return;
-	is_guarded = reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK);
+
+	bool is_guarded = reentry_guard_enter_as(REENTRY_GUARD_OWN_WORK);
+
 	if (open_library()) {
 		unwind_libunwind_needs_no_pipe = true;
 		fresh = library.create_addr_space(&accessors, 0);
