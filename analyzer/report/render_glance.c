@@ -525,11 +525,12 @@ most_text(const struct report *report, char text[MOST_BYTES])
 		if (find(report, FINDING_ADDRESS_LIMIT) != NULL)
 			; // that was the limit, and is told next
 		else if (whole_bytes != 0 && is_container && largest->max_charged_bytes != 0)
-			used = add_text(text, used,
-			                ". Of the container's limit of %s at most %s (%s) was in use at a sample: libraries and files "
-			                "that another container read first do not count",
-			                UNITS_BYTES(whole_bytes), UNITS_BYTES(largest->max_charged_bytes),
-			                UNITS_SHARE(verdict_share(largest->max_charged_bytes, whole_bytes)));
+			memory_text_add(
+				text, MOST_BYTES,
+				". Of the container's limit of %s at most %s (%s) was in use at a sample: libraries and files "
+				"that another container read first do not count",
+				UNITS_BYTES(whole_bytes), UNITS_BYTES(largest->max_charged_bytes),
+				UNITS_SHARE(verdict_share(largest->max_charged_bytes, whole_bytes)));
 		else if (whole_bytes != 0 && largest->max_resident_bytes > whole_bytes && is_container)
 			memory_text_add(
 				text, MOST_BYTES,

@@ -127,7 +127,8 @@ more_in_memory_than_the_limit_is_explained(void **state)
 		  "use at a sample: libraries and files that another container read first do not count.\n" },
 		{ 200 * MIB, 16 * GIB, 100 * MIB, 100 * MIB,
 		  "It had at most 100 MiB in memory: 50 % of the container's limit of 200 MiB.\n" },
-		{ UINT64_MAX, 1 * GIB, 1025 * MIB, 1025 * MIB, "It had at most 1.00 GiB in memory; the machine has 1.00 GiB.\n" },
+		{ UINT64_MAX, 1 * GIB, 1025 * MIB, 1025 * MIB,
+		  "It had at most 1.00 GiB in memory; the machine has 1.00 GiB.\n" },
 	};
 
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
