@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #define MIB ((size_t)1 << 20)
 
@@ -106,8 +107,11 @@ main(int argc, char **arguments)
 		ask_for_many(arguments[1]);
 	else if (strcmp(arguments[1], "fill") != 0)
 		ask_for_much(arguments[1]);
-	for (size_t i = 0; i < mib * MIB / 1000; i++)
+	for (size_t i = 0; i < mib * MIB / 1000; i++) {
 		keep_one(i);
+		if (i % 1000 == 0)
+			usleep(1000); // looks come as time passes, also where others have the processor
+	}
 	if (strcmp(arguments[1], "fill") == 0)
 		fill_at_once(10 * mib * MIB);
 	return 0;

@@ -1,6 +1,7 @@
 /* in_memory: a vector that reserves much and uses nothing of it, and a line that keeps small strings. Run by test_in_memory.py. */
 #include <cstdlib>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 std::vector<char> *pool; // seen from outside: else the compiler leaves the request out
@@ -27,6 +28,9 @@ main(int, char **arguments)
 	reserve_much();
 	kept = new std::vector<std::string>;
 	kept->reserve(count);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		keep_one();
+		if (i % 1000 == 0)
+			usleep(1000); // as in in_memory.c
+	}
 }

@@ -13,23 +13,25 @@ pytestmark = pytest.mark.usefixtures("as_users_run_it")
 
 LIMIT_MIB = 260
 NUMPY = """
-import sys
+import sys, time
 import numpy as np
 table = np.zeros((20000, 13000))
 kept = []
 def keep_one(i):
     table[0, i % 13000] = i
     kept.append(np.ones(20000))
+    time.sleep(0.0001)
 for i in range((int(sys.argv[1]) << 20) // 160000):
     keep_one(i)
 """
 PLAIN = """
 import mmap
-import sys
+import sys, time
 table = mmap.mmap(-1, 2 << 30, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
 kept = []
 def keep_one():
     kept.append(b"x" * 100000)
+    time.sleep(0.0001)
 for i in range((int(sys.argv[1]) << 20) // 100000):
     keep_one()
 """
