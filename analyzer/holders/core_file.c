@@ -274,6 +274,10 @@ read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *
 	}
 	SORT(core->segments, core->segment_count, compare);
 	SORT(core->files, core->file_count, compare);
+	for (size_t i = 1; i < core->segment_count; i++) {
+		if (core->segments[i].start < core->segments[i - 1].end)
+			return; // no process has two things at one address
+	}
 	for (size_t i = 0; i < core->segment_count; i++) {
 		const struct part *segment = &core->segments[i];
 

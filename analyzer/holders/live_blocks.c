@@ -96,7 +96,16 @@ see_sign(void *context, uint64_t at, uint64_t word)
 		search->signs->of[sign.kind] = sign;
 		search->found++;
 	}
-	return true;
+	return search->found != KMEM_TABLE_KINDS - 1;
+}
+
+static bool
+fail_late(const char *command, struct fail *fail)
+{
+	return fail_set(fail, EXIT_USAGE,
+	                "%s: the program stood still for as long as it may and the list of its blocks was not read yet: "
+	                "allow more with --stop",
+	                command);
 }
 
 static bool
@@ -109,11 +118,14 @@ find_signs(const char *command, struct process_memory *memory, struct signs *sig
 	memcpy(&magic.lowest, KMEM_TABLE_MAGIC, sizeof(magic.lowest));
 	magic.end = magic.lowest + 1;
 	EACH (region, memory->regions, memory->region_count) {
-		if (region->is_readable && !region->is_executable && strstr(region->path, "libkmemshim") != NULL)
+		if (search.found != KMEM_TABLE_KINDS - 1 && region->is_readable && !region->is_executable &&
+		    strstr(region->path, "/libkmemshim.so") != NULL)
 			(void)process_memory_scan(memory, region->start, region->end, magic, see_sign, &search);
 	}
 	if (search.found == KMEM_TABLE_KINDS - 1)
 		return true;
+	if (process_memory_is_late(memory))
+		return fail_late(command, fail);
 	return fail_set(fail, EXIT_USAGE,
 	                search.is_other_version
 	                    ? "%s: the program is recorded by another version of kmemshim: use the command of that one"
@@ -360,12 +372,7 @@ live_blocks_read(const char *command, struct process_memory *memory, struct fail
 	read_extras(blocks, &signs);
 	if (!read_leaves(blocks, &signs)) {
 		live_blocks_free(blocks);
-		return fail_set(
-				   fail, EXIT_USAGE,
-				   "%s: the program stood still for as long as it may and the list of its blocks was not read yet: "
-				   "allow more with --stop",
-				   command),
-		       NULL;
+		return fail_late(command, fail), NULL;
 	}
 	count_extras(blocks);
 	if (blocks->count == 0)

@@ -16,7 +16,8 @@
 #include "base/text_clean.h"
 
 #define CACHE_PAGES (PROCESS_MEMORY_CACHE_BYTES / PROCESS_MEMORY_PAGE)
-#define PAGEMAP_WORDS 4096u // that are read at once
+#define UNREGARDED_BYTES (UINT64_C(64) << 20) // of a scan between two looks at the clock
+#define PAGEMAP_WORDS 4096u                   // that are read at once
 #define PAGEMAP_IS_THERE (UINT64_C(3) << 62)
 
 struct memory_page {
@@ -387,9 +388,10 @@ process_memory_scan(struct process_memory *memory, uint64_t start, uint64_t end,
 	if (end > start && end - start <= PROCESS_MEMORY_PAGE) // what is small is there, mostly: asking costs as much
 		return scan_run(memory, start, end, wanted, visitor, context);
 	while (start < end) {
-		uint64_t run_end = memory->present != NULL ? memory->present(memory->context, &start, end) : end;
+		uint64_t until = end - start > UNREGARDED_BYTES ? start + UNREGARDED_BYTES : end;
+		uint64_t run_end = memory->present != NULL ? memory->present(memory->context, &start, until) : until;
 
-		if (!scan_run(memory, start, run_end, wanted, visitor, context))
+		if (process_memory_is_late(memory) || !scan_run(memory, start, run_end, wanted, visitor, context))
 			return false;
 		start = run_end;
 	}

@@ -78,7 +78,7 @@ void process_memory_ahead(struct process_memory *memory, const uint64_t *addrs, 
 
 /*
  * Shows the aligned words of [start, end) that are there and may be wanted. Words outside of `wanted` are left out where that is cheap.
- * False when the visitor ended it.
+ * False when the visitor ended it, or when there is no time for more.
  */
 typedef bool process_memory_visitor(void *context, uint64_t at, uint64_t word);
 bool process_memory_scan(struct process_memory *memory, uint64_t start, uint64_t end, struct word_range wanted,

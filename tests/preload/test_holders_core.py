@@ -154,12 +154,35 @@ def test_a_part_of_the_interpreter_that_is_not_there_ends_nothing(of_python, tmp
         assert done.returncode == 0, (at, done.returncode, done.stderr)
 
 
-def made_core(path, notes, note_bytes=None):
-    """A core of one writable page at 0x10000, and these notes; `note_bytes`: as long as they are said to be."""
+PHDR = struct.Struct("<IIQQQQQQ")
+
+
+def test_a_core_with_two_things_at_one_address_is_refused(of_python, tmp_path):
+    """A node that lost its object while it owned buffers was followed: a segmentation fault."""
+    content = bytearray(of_python[0].read_bytes())
+    offset, count = struct.unpack_from("<Q", content, 32)[0], struct.unpack_from("<H", content, 56)[0]
+    parts = [(offset + i * PHDR.size, list(PHDR.unpack_from(content, offset + i * PHDR.size))) for i in range(count)]
+    at, part = next((at, part) for at, part in parts if part[0] == 1)
+    part[6] = 0xffffffff
+    PHDR.pack_into(content, at, *part)
+    (tmp_path / "damaged").write_bytes(content)
+    done = kmemshim("holders", "--core", tmp_path / "damaged", of_python[1])
+    assert done.returncode == 2 and "this is no core of a process" in done.stderr, (done.returncode, done.stderr)
+
+
+def test_a_library_that_does_not_end_is_searched_for_as_long_as_was_asked(out, tmp_path):
+    files = struct.pack("<QQQQQ", 1, 4096, 0x10000, 0x10000 + (1 << 46), 0) + bytes(tmp_path / "libkmemshim.so") + b"\0"
+    made_core(tmp_path / "core", note(1, bytes(512)) + note(0x46494c45, files), memory_bytes=1 << 46)
+    done = kmemshim("holders", "--stop", "100ms", "--core", tmp_path / "core", out, timeout=60)
+    assert done.returncode == 2 and "allow more with --stop" in done.stderr, done.stderr
+
+
+def made_core(path, notes, note_bytes=None, memory_bytes=0x1000):
+    """A core of writable memory at 0x10000, and these notes; `note_bytes`: as long as they are said to be."""
     head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 4, {"x86_64": 62, "aarch64": 183}[os.uname().machine], 1, 0, 64, 0,
                                                        0, 64, 56, 2, 0, 0, 0)
     parts = (struct.pack("<IIQQQQQQ", 4, 0, 64 + 2 * 56, 0, 0, note_bytes or len(notes), 0, 4),
-             struct.pack("<IIQQQQQQ", 1, 6, 0, 0x10000, 0, 0, 0x1000, 0x1000))
+             struct.pack("<IIQQQQQQ", 1, 6, 0, 0x10000, 0, 0, memory_bytes, 0x1000))
     path.write_bytes(head + b"".join(parts) + notes)
 
 

@@ -444,6 +444,16 @@ B4_tables_of_another_version_or_none_are_refused(void **state)
 	assert_non_null(strstr(fail.text, "try again"));
 }
 
+static void
+the_search_for_the_tables_ends_when_time_is_over(void **state)
+{
+	(void)state;
+	memory.deadline_ns = 1;
+	assert_null(live_blocks_read("test", &memory, &fail));
+	assert_non_null(strstr(fail.text, "allow more with --stop"));
+	assert_int_equal(memory.scanned_bytes, 0);
+}
+
 int
 main(void)
 {
@@ -457,6 +467,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(a_site_that_cannot_be_is_none, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_block_is_marked_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(mappings_are_sorted_whatever_their_tree, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_search_for_the_tables_ends_when_time_is_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(B4_tables_of_another_version_or_none_are_refused, set_up, tear_down),
 	};
 

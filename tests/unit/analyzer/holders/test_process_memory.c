@@ -153,6 +153,18 @@ the_visitor_may_end_it(void **state)
 	}
 }
 
+static void
+nothing_is_scanned_when_time_is_over(void **state)
+{
+	const struct word_range all = { START, START + 1000 };
+
+	(void)state;
+	memory.deadline_ns = 1;
+	seen_most = ARRAY_LEN(seen);
+	assert_false(process_memory_scan(&memory, START, region.end, all, see, NULL));
+	assert_int_equal(fetched, 0);
+}
+
 int
 main(void)
 {
@@ -161,6 +173,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(what_was_not_read_whole_is_read_again, make, end),
 		cmocka_unit_test_setup_teardown(without_a_stop_or_where_no_addresses_are_wanted_all_is_read, make, end),
 		cmocka_unit_test_setup_teardown(the_visitor_may_end_it, make, end),
+		cmocka_unit_test_setup_teardown(nothing_is_scanned_when_time_is_over, make, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
