@@ -9,25 +9,33 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <inttypes.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/owner.h"
+
+#define NAME_BYTES 200 // of the file's own, in the name beside it
 
 struct output_file {
 	FILE *stream;
 	char *path;
-	char *beside; // NULL: written in place
+	int folder;                   // -1: written in place
+	const char *name;             // in it
+	char beside[NAME_BYTES + 32]; // in it, until it is whole
 };
 
 /*
- * What a signal that ends the command takes away: files that are not whole. Signal handlers read it, so a path is there before its file
+ * What a signal that ends the command takes away: files that are not whole. Signal handlers read it, so a name is there before its file
  * and goes after it.
  */
 #define UNFINISHED_MAX 8
-static char *volatile unfinished[UNFINISHED_MAX];
+static struct output_file *volatile unfinished[UNFINISHED_MAX];
 static const int ending_signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 
 static void
@@ -35,7 +43,7 @@ remove_unfinished(int number)
 {
 	for (size_t i = 0; i < UNFINISHED_MAX; i++) {
 		if (unfinished[i] != NULL)
-			(void)unlink(unfinished[i]);
+			(void)unlinkat(unfinished[i]->folder, unfinished[i]->beside, 0);
 	}
 	(void)raise(number); // SA_RESETHAND: now it ends us
 }
@@ -58,22 +66,22 @@ watch_signals(void)
 }
 
 static void
-note_unfinished(char *path)
+note_unfinished(struct output_file *file)
 {
 	watch_signals();
 	for (size_t i = 0; i < UNFINISHED_MAX; i++) {
 		if (unfinished[i] == NULL) {
-			unfinished[i] = path;
+			unfinished[i] = file;
 			return;
 		}
 	}
 }
 
 static void
-forget_unfinished(const char *path)
+forget_unfinished(const struct output_file *file)
 {
-	for (size_t i = 0; i < UNFINISHED_MAX && path != NULL; i++) {
-		if (unfinished[i] == path)
+	for (size_t i = 0; i < UNFINISHED_MAX; i++) {
+		if (unfinished[i] == file)
 			unfinished[i] = NULL;
 	}
 }
@@ -110,40 +118,72 @@ output_finish(struct fail *fail)
 static void
 free_file(struct output_file *file)
 {
-	forget_unfinished(file->beside);
-	free(file->beside);
+	forget_unfinished(file);
+	if (file->folder >= 0)
+		(void)close(file->folder);
 	free(file->path);
 	free(file);
 }
 
-/* A device, a pipe or a terminal. A FIFO that nobody reads is refused, not waited for. */
+/* A device, a pipe or a terminal. A FIFO that nobody reads is refused, not waited for, and so is what has become a file meanwhile. */
 static FILE *
 open_in_place(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
 
 	if (fd < 0)
 		return NULL;
+	if (fstat(fd, &status) != 0 || S_ISREG(status.st_mode)) {
+		(void)close(fd);
+		errno = EEXIST;
+		return NULL;
+	}
 	(void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
 	return fdopen(fd, "w");
 }
 
 /*
- * Whom an older file of this name belongs to, and who may read it: as before, from the first byte on. A group that we may not give it to
- * may do nothing. there: NULL = there is none.
+ * Who may read an older file of this name may read the new one, from the first byte on. It is ours, whosever the older one was: a group that
+ * we may not give it to may do nothing, and nobody else may write where another user was the owner.
  */
-static FILE *
-open_beside(const char *path, const struct stat *there)
+static void
+take_mode(int fd, const struct stat *there)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, there != NULL ? there->st_mode & 0700 : 0666);
+	mode_t mode = owner_is_trusted(there->st_uid) ? 0777 : 0755;
+	struct stat own;
 
+	if (fstat(fd, &own) != 0 || !S_ISREG(own.st_mode) || own.st_nlink != 1 || own.st_uid != geteuid())
+		return;
+	if (fchown(fd, (uid_t)-1, there->st_gid) != 0)
+		mode &= 0707;
+	(void)fchmod(fd, there->st_mode & mode);
+}
+
+/* A file that was not there, of a name that nobody can know before. there: the older file; NULL = there is none. */
+static FILE *
+open_beside(struct output_file *file, const struct stat *there)
+{
+	char *slash = strrchr(file->path, '/');
+	uint64_t chance;
+	int fd = -1;
+
+	file->name = slash != NULL ? slash + 1 : file->path;
+	if (slash != NULL)
+		*slash = '\0';
+	file->folder = open(slash == file->path ? "/" : slash != NULL ? file->path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (slash != NULL)
+		*slash = '/';
+	if (file->folder < 0 || getrandom(&chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
+		return NULL;
+	(void)snprintf(file->beside, sizeof(file->beside), "%.*s.%016" PRIx64 ".new", NAME_BYTES, file->name, chance);
+	note_unfinished(file);
+	fd = openat(file->folder, file->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+	            there != NULL ? there->st_mode & 0700 : 0666);
 	if (fd < 0)
 		return NULL;
-	if (there != NULL) {
-		bool has_group = fchown(fd, there->st_uid, there->st_gid) == 0 || fchown(fd, (uid_t)-1, there->st_gid) == 0;
-
-		(void)fchmod(fd, there->st_mode & (has_group ? 0777 : 0707));
-	}
+	if (there != NULL)
+		take_mode(fd, there);
 	return fdopen(fd, "w");
 }
 
@@ -176,28 +216,22 @@ output_open(const char *path, struct fail *fail)
 	struct output_file *file = memory_zeroed(1, sizeof(*file));
 	struct stat there;
 
+	file->folder = -1;
 	file->path = memory_text(strcmp(path, "-") == 0 ? "/dev/stdout" : path);
-	bool is_there = stat(file->path, &there) == 0;
+	bool is_there = owner_stat(file->path, &there);
 	bool is_own = is_there && is_standard_output(&there);
 
-	if (!is_own && (!is_there || S_ISREG(there.st_mode))) {
-		char *real = realpath(file->path, NULL); // a link stays one
+	if (!is_own && (!is_there || S_ISREG(there.st_mode) || S_ISLNK(there.st_mode))) {
+		char *real = is_there && S_ISREG(there.st_mode) ? realpath(file->path, NULL) : NULL; // a link stays one
 
 		if (real != NULL) {
 			free(file->path);
 			file->path = real;
 		}
-
-		size_t room = strlen(file->path) + 32;
-
-		file->beside = memory_zeroed(room, 1);
-		(void)snprintf(file->beside, room, "%s.%ld.new", file->path, (long)getpid());
+		file->stream = open_beside(file, is_there && S_ISREG(there.st_mode) ? &there : NULL);
+	} else {
+		file->stream = is_own ? fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0), "w") : open_in_place(file->path);
 	}
-	if (file->beside != NULL)
-		note_unfinished(file->beside);
-	file->stream = file->beside != NULL ? open_beside(file->beside, is_there ? &there : NULL)
-	               : is_own             ? fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0), "w")
-	                                    : open_in_place(file->path);
 	if (file->stream != NULL)
 		return file;
 	(void)fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
@@ -215,8 +249,8 @@ void
 output_drop(struct output_file *file)
 {
 	(void)fclose(file->stream);
-	if (file->beside != NULL)
-		(void)unlink(file->beside);
+	if (file->folder >= 0)
+		(void)unlinkat(file->folder, file->beside, 0);
 	free_file(file);
 }
 
@@ -227,10 +261,10 @@ output_close(struct output_file *file, struct fail *fail)
 
 	if (fclose(file->stream) != 0 && is_written)
 		is_written = fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", file->path, strerror(errno));
-	if (file->beside != NULL && is_written && rename(file->beside, file->path) != 0)
+	if (file->folder >= 0 && is_written && renameat(file->folder, file->beside, file->folder, file->name) != 0)
 		is_written = fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", file->path, strerror(errno));
-	if (file->beside != NULL && !is_written)
-		(void)unlink(file->beside);
+	if (file->folder >= 0 && !is_written)
+		(void)unlinkat(file->folder, file->beside, 0);
 	free_file(file);
 	return is_written;
 }

@@ -20,7 +20,8 @@ bool output_may_write(const char *path, bool is_forced, struct fail *fail);
 
 /*
  * A file that appears whole or not at all: written beside its place and renamed by output_close(); Ctrl-C takes it away. "-" is standard
- * output; what is there and no plain file (a pipe, /dev/stdout) is written directly.
+ * output; what is there and no plain file (a pipe, /dev/stdout) is written directly. It is the user's own, also where another user's file was
+ * there before; a link that another user has made is replaced, and not followed.
  */
 struct output_file;
 struct output_file *output_open(const char *path, struct fail *fail);

@@ -29,14 +29,18 @@ owner_text(uid_t owner, char text[OWNER_TEXT_BYTES])
 }
 
 bool
+owner_stat(const char *path, struct stat *status)
+{
+	return lstat(path, status) == 0 &&
+	       (!S_ISLNK(status->st_mode) || !owner_is_trusted(status->st_uid) || stat(path, status) == 0);
+}
+
+bool
 owner_is_anothers(const char *folder, uid_t *owner)
 {
 	struct stat status;
-	bool is_there = lstat(folder, &status) == 0;
 
-	if (is_there && S_ISLNK(status.st_mode) && owner_is_trusted(status.st_uid)) // then it is up to where it leads
-		is_there = stat(folder, &status) == 0;
-	if (!is_there || owner_is_trusted(status.st_uid))
+	if (!owner_stat(folder, &status) || owner_is_trusted(status.st_uid))
 		return false;
 	*owner = status.st_uid;
 	return true;

@@ -8,7 +8,7 @@
 #define OWNER_H
 
 #include <stdbool.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #define OWNER_TEXT_BYTES 80
 #define OWNER_ROOM ((char[OWNER_TEXT_BYTES]){ 0 }) // as PLACE_ROOM
@@ -18,6 +18,9 @@ bool owner_is_trusted(uid_t owner);
 
 /* "user alice", "user 1234" where the number has no name. */
 const char *owner_text(uid_t owner, char text[OWNER_TEXT_BYTES]);
+
+/* stat(), which does not follow a link that somebody has made who is not trusted: then the status is that of the link. False: none is there. */
+bool owner_stat(const char *path, struct stat *status);
 
 /*
  * Does this folder belong to somebody who is not trusted, or is it a link that such a one has made? False as well where there is none.

@@ -17,6 +17,7 @@
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/output.h"
 #include "capture/kill_counters.h"
 #include "cli/cmd_report.h"
 #include "cli/cmd_run.h"
@@ -87,24 +88,17 @@ set_environment(const struct kernel_life *life)
 static void
 publish(const char *folder, const char *text)
 {
-	FILE *file;
-
 	const char *path = TEXT(PATH_MAX + sizeof(verdict_name), "%s/%s", folder, verdict_name);
-	file = fopen(path, "we");
+	struct fail fail;
+	struct output_file *file = output_open(path, &fail);
 
-	bool is_written = file != NULL && fputs(text, file) >= 0;
-
-	is_written = file != NULL && fclose(file) == 0 && is_written;
-
-	int error = errno;
-
+	if (file != NULL)
+		(void)fputs(text, output_stream(file));
 	(void)fputs(text, stderr);
-	if (is_written) {
+	if (file != NULL && output_close(file, &fail))
 		(void)fprintf(stderr, "kmemshim: this verdict is also in %s\n", path);
-		return;
-	}
-	(void)fprintf(stderr, "kmemshim: %s: cannot be written: %s\n", path, strerror(error));
-	(void)unlink(path); // half a verdict is none
+	else
+		(void)fprintf(stderr, "kmemshim: %s\n", fail.text);
 }
 
 static void

@@ -8,6 +8,7 @@
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/output.h"
+#include "base/owner.h"
 
 const struct check_output check_outputs[] = {
 	{ "text", render_check_text, NULL, false },
@@ -37,8 +38,13 @@ find_output(const char *word, const char **file)
 static bool
 append(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
 {
-	FILE *stream = fopen(path, "ae");
+	struct stat there;
+	bool is_planted = owner_stat(path, &there) && S_ISLNK(there.st_mode);
+	FILE *stream = is_planted ? NULL : fopen(path, "ae");
 
+	if (is_planted)
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s has made this link", path,
+		                owner_text(there.st_uid, OWNER_ROOM));
 	if (stream == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
 	output->render(check, stream);

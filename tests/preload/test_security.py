@@ -3,6 +3,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 
 import pytest
 
@@ -267,3 +268,75 @@ def test_the_report_of_a_run_can_be_interrupted(number, out):
         process.kill()
         process.communicate(timeout=QUICK)
     assert process.returncode == -number
+
+
+WATCH = """
+import os, sys
+folder, target = sys.argv[1:]
+pid = int(open("/proc/loadavg").read().split()[-1])
+for number in range(pid, pid + 300):
+    os.symlink(target, "%s/page.html.%d.new" % (folder, number))
+"""
+
+
+@pytest.fixture
+def planted(programs, tmp_path, out, nobodys):
+    """(a folder of another user's, a file of ours that only we may read); the captures are recorded."""
+    harness.record([programs("leak_in_a_loop.c")], out)
+    folder, own = tmp_path / "theirs", tmp_path / "own"
+    folder.mkdir()
+    own.write_text("ours")
+    own.chmod(0o600)
+    return nobodys(folder), own
+
+
+def is_untouched(own):
+    return own.read_text() == "ours" and (own.stat().st_uid, own.stat().st_mode & 0o777) == (os.geteuid(), 0o600)
+
+
+def test_a_link_that_waits_beside_a_file_is_not_followed(planted, out, nobodys):
+    folder, own = planted
+    page = folder / "page.html"
+    page.write_text("old")
+    nobodys(page)
+    subprocess.run([sys.executable, "-c", WATCH, folder, own], check=True)
+    done = harness.kmemshim("report", "--html", page, "--force", out)
+
+    assert done.returncode == 0, done.stderr
+    assert is_untouched(own)
+    assert page.read_text().startswith("<!DOCTYPE html>") and not page.is_symlink()
+    assert page.stat().st_uid == os.geteuid() and page.stat().st_mode & 0o022 == 0  # not given to whom the older one belonged
+
+
+@pytest.mark.parametrize("words", [("report", "--html"), ("export", "--format", "speedscope", "-o"), ("baseline", "-o")])
+def test_a_link_that_another_user_put_in_the_place_of_a_file_is_replaced(words, planted, out, nobodys):
+    folder, own = planted
+    page = folder / "page"
+    page.symlink_to(own)
+    nobodys(page)
+    done = harness.kmemshim(*words, page, "--force", out)
+
+    assert done.returncode == 0, done.stderr
+    assert is_untouched(own) and not page.is_symlink() and page.stat().st_size > 100
+
+
+def test_nothing_is_appended_through_a_link_of_another_user(planted, programs, tmp_path, out, nobodys):
+    folder, own = planted
+    page = folder / "summary.md"
+    page.symlink_to(own)
+    nobodys(page)
+    assert harness.kmemshim("baseline", out, "-o", tmp_path / "base.json").returncode == 0
+    done = harness.kmemshim("check", out, "--baseline", tmp_path / "base.json", "--format", f"github-summary={page}")
+
+    assert done.returncode == USAGE and "user nobody has made this link" in done.stderr, done.stderr
+    assert is_untouched(own)
+
+
+def test_an_own_link_stays_one(programs, tmp_path, out):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    (tmp_path / "page.html").write_text("old")
+    (tmp_path / "link.html").symlink_to("page.html")
+    done = harness.kmemshim("report", "--html", tmp_path / "link.html", "--force", out)
+
+    assert done.returncode == 0 and (tmp_path / "link.html").is_symlink()
+    assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
