@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 #include "kmem_format.h"
 
@@ -49,6 +50,19 @@ kmem_peak_pack(uint64_t now, uint64_t mark, uint32_t epoch)
 		.now = (now & KMEM_PEAK_BYTES_MASK) | (uint64_t)(epoch & 0xffff) << 48,
 		.mark = (mark & KMEM_PEAK_BYTES_MASK) | (uint64_t)(epoch >> 16) << 48,
 	};
+}
+
+/* Of a setting that protects: only what says so turns it off. NULL, as "": it is not set. */
+static inline bool
+kmem_is_wanted(const char *value)
+{
+	static const char *const off[] = { "", "0", "no", "off", "false" };
+
+	for (size_t i = 0; value != NULL && i < sizeof(off) / sizeof(off[0]); i++) {
+		if (strcasecmp(value, off[i]) == 0)
+			return false;
+	}
+	return value != NULL;
 }
 
 /*

@@ -24,6 +24,7 @@
 #include "holders/holder_ways.h"
 #include "holders/process_look.h"
 #include "holders/site_lines.h"
+#include "kmem_words.h"
 
 #define COMMAND "holders"
 #define STEP " -> "            // between two steps of a way's text
@@ -395,14 +396,13 @@ was_private(const struct model_process *process)
 static bool
 is_private_now(pid_t pid)
 {
-	static const char wanted[] = "KMEMSHIM_PRIVATE=1";
-	const char *own = getenv("KMEMSHIM_PRIVATE");
+	static const char setting[] = "KMEMSHIM_PRIVATE=";
 
 	EACH_PART (line, TEXT(64, "/proc/%d/environ", (int)pid), '\0') {
-		if (strcmp(line, wanted) == 0)
+		if (text_starts(line, setting) && kmem_is_wanted(line + sizeof(setting) - 1))
 			return true;
 	}
-	return own != NULL && strcmp(own, "1") == 0;
+	return kmem_is_wanted(getenv("KMEMSHIM_PRIVATE"));
 }
 
 /* Searches while the process stands still. merge() does the rest afterwards. */

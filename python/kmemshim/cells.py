@@ -18,7 +18,7 @@ FILE_BYTES_MAX = 8 << 20
 
 def open_file(life):
     """None where nothing is to be written: no recorded kernel, or texts are private."""
-    if not life or os.environ.get("KMEMSHIM_PRIVATE", "0") not in ("", "0"):
+    if not life or os.environ.get("KMEMSHIM_PRIVATE", "").lower() not in ("", "0", "no", "off", "false"):
         return None
     return Cells(os.path.join(life, NAME))
 

@@ -63,6 +63,13 @@ parse_switch(const struct setting *setting, const char *value)
 	return word >= 0;
 }
 
+static bool
+parse_protection(const struct setting *setting, const char *value)
+{
+	*(bool *)setting->field = kmem_is_wanted(value);
+	return true;
+}
+
 /* An enumeration of the words in their order. */
 static bool
 parse_word(const struct setting *setting, const char *value)
@@ -117,7 +124,7 @@ static const struct setting table[] = {
 	{ "PYTHON_OBJECTS", parse_choice, &settings.python_objects, .wanted = "0 or 1" },
 	{ "NATIVE", parse_word, &settings.native, .wanted = "auto, to-python or all" },
 	{ "IMPORTS", parse_switch, &settings.imports_full, .wanted = "merged or full" },
-	{ "PRIVATE", parse_switch, &settings.is_private, .wanted = "0 or 1" },
+	{ "PRIVATE", parse_protection, &settings.is_private, .wanted = "0 or 1" },
 	{ "EXACT_PEAK", parse_switch, &settings.exact, .wanted = "0 or 1" },
 	{ "VERIFY", parse_number, &settings.verify_every, "a number; 0 turns it off", 0, UINT64_MAX },
 	{ "CAPTURE_MAX", parse_number, &settings.capture_max, "bytes, at least 1M", 1u << 20, UINT64_MAX },
@@ -186,6 +193,8 @@ settings_parse(char *const *envp)
 {
 	parse_all(envp, true); // how much may be said holds for messages about the others
 	parse_all(envp, false);
+	settings.is_private = settings.is_private ||
+	                      (settings.session != NULL && strchr(settings.session, SETTINGS_SESSION_PRIVATE[0]) != NULL);
 	settings.walks_all = settings.native == SETTINGS_NATIVE_ALL || settings.verify_every != 0;
 }
 
@@ -194,7 +203,7 @@ settings_session_is_of(const char *session, uint32_t pid)
 {
 	char suffix[16];
 	size_t length = diag_format(suffix, sizeof(suffix), ".%u", pid);
-	size_t whole = strcspn(session, SETTINGS_SESSION_REFUSED);
+	size_t whole = strcspn(session, SETTINGS_SESSION_MARKS);
 
 	return whole > length && memcmp(session + whole - length, suffix, length) == 0;
 }

@@ -30,7 +30,7 @@ struct settings {
 	// KMEMSHIM_NATIVE=auto|to-python|all: how much of the native frames, in a process with Python
 	enum settings_native native;
 	bool imports_full; // KMEMSHIM_IMPORTS=full keeps what happens inside library imports apart
-	// KMEMSHIM_PRIVATE=1: no arguments, no text of cells, no folders but those of programs and libraries
+	// KMEMSHIM_PRIVATE, all but empty, 0, no, off and false; or the session is: no arguments, no text of cells, no folders but those of programs and libraries
 	bool is_private;
 	bool exact;            // KMEMSHIM_EXACT_PEAK=1: every event is added to the domain's total at once
 	uint64_t verify_every; // KMEMSHIM_VERIFY=n: each nth walk is repeated by libunwind; 0 = off
@@ -52,8 +52,10 @@ extern struct settings settings;
 /* Reads envp (NULL-terminated "NAME=value" strings, which must stay). Safe before libc is initialised. */
 void settings_parse(char *const *envp);
 
-/* Behind the session in the environment: its captures are refused, and that was said. */
+/* Behind the session in the environment: its captures are refused, and that was said; they are private, whatever a child's own setting is. */
 #define SETTINGS_SESSION_REFUSED "!"
+#define SETTINGS_SESSION_PRIVATE "#"
+#define SETTINGS_SESSION_MARKS SETTINGS_SESSION_REFUSED SETTINGS_SESSION_PRIVATE
 
 /* Did this process begin the session? The id ends in ".PID" of the one that did. */
 bool settings_session_is_of(const char *session, uint32_t pid);

@@ -238,10 +238,11 @@ mind_owner(void)
 static void
 keep_session(void)
 {
-	static char session[sizeof(identity.session) + sizeof(SETTINGS_SESSION_REFUSED)];
+	static char session[sizeof(identity.session) + sizeof(SETTINGS_SESSION_MARKS)];
 
-	diag_format(session, sizeof(session), "%s%s", identity.session, is_refused ? SETTINGS_SESSION_REFUSED : "");
-	is_session_untold = settings.session == NULL || is_refused;
+	diag_format(session, sizeof(session), "%s%s%s", identity.session, is_refused ? SETTINGS_SESSION_REFUSED : "",
+	            settings.is_private ? SETTINGS_SESSION_PRIVATE : "");
+	is_session_untold = settings.session == NULL || is_refused || settings.is_private;
 	settings.session = session;
 }
 

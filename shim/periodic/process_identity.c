@@ -89,7 +89,7 @@ process_identity_read(struct kmem_identity *identity)
 		diag_format(identity->session, sizeof(identity->session), "%s", settings.session);
 	else
 		diag_format(identity->session, sizeof(identity->session), "%lx.%u", identity->start_realtime_ns / 1000, pid);
-	identity->session[strcspn(identity->session, SETTINGS_SESSION_REFUSED)] = '\0';
+	identity->session[strcspn(identity->session, SETTINGS_SESSION_MARKS)] = '\0';
 	identity->is_first = settings_session_is_of(identity->session, pid);
 	diag_format(identity->tool_version, sizeof(identity->tool_version), "%s",
 	            version + sizeof(KMEMSHIM_VERSION_MARK) - 1);

@@ -88,7 +88,29 @@ def test_a_program_that_is_no_interpreter_keeps_its_names(programs, tmp_path, ou
     assert document["lines"][0]["where"]["function"] == "take_block"
 
 
-def test_it_is_told_of_the_settings(programs, out):
-    done = harness.run([programs("gate.c")], harness.shim_env(out, KMEMSHIM_PRIVATE="yes"))
+@pytest.mark.parametrize("value", ["true", "yes", "on", "TRUE", "2", "y"])
+def test_all_but_what_says_no_is_on(value, programs, out):
+    """It failed open: a word that was not known was off."""
+    done = harness.run([programs("gate.c"), "leak", "SecretArgument"], harness.shim_env(out, KMEMSHIM_PRIVATE=value))
 
-    assert done.returncode == 0 and "KMEMSHIM_PRIVATE=yes is not valid; use 0 or 1" in done.stderr
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert b"SecretArgument" not in next(out.glob("*.kmem")).read_bytes()
+
+
+@pytest.mark.parametrize("value", ["", "0", "no", "Off", "FALSE"])
+def test_what_says_no_is_off(value, programs, out):
+    harness.run([programs("gate.c"), "leak", "SecretArgument"], harness.shim_env(out, KMEMSHIM_PRIVATE=value))
+
+    assert b"SecretArgument" in next(out.glob("*.kmem")).read_bytes()
+
+
+@pytest.mark.parametrize("words", [["run", "-q", "-o"], None])
+def test_a_child_that_lost_the_variable_is_private_too(words, programs, out):
+    program = ["env", "-u", "KMEMSHIM_PRIVATE", programs("gate.c"), "leak", "SecretArgument"]
+    done = harness.kmemshim(*words, out, "--", "env", *program, env=harness.plain_env(KMEMSHIM_PRIVATE="yes")) if words else \
+        harness.run(["env", *program], harness.shim_env(out, KMEMSHIM_PRIVATE="yes"))
+    captures = list(out.glob("*.kmem"))
+
+    assert done.returncode == 0 and captures
+    assert not [path for path in captures if b"SecretArgument" in path.read_bytes()]
+    assert len({process["pid"] for process in harness.report("report", out)["processes"]}) == len(captures)  # one session

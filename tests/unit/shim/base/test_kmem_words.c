@@ -90,6 +90,20 @@ a_rough_number_is_right_to_a_thousandth(void **state)
 		(void)kmem_rough_bytes((uint16_t)damaged); // no shift of its own width or more
 }
 
+static void
+only_what_says_so_turns_a_protection_off(void **state)
+{
+	static const char *const off[] = { "", "0", "no", "off", "false", "No", "OFF", "False" };
+	static const char *const on[] = { "1", "true", "TRUE", "yes", "on", "2", "y", "0 ", " ", "nope" };
+
+	(void)state;
+	assert_false(kmem_is_wanted(NULL));
+	for (size_t i = 0; i < sizeof(off) / sizeof(off[0]); i++)
+		assert_false(kmem_is_wanted(off[i]));
+	for (size_t i = 0; i < sizeof(on) / sizeof(on[0]); i++)
+		assert_true(kmem_is_wanted(on[i]));
+}
+
 int
 main(void)
 {
@@ -97,6 +111,7 @@ main(void)
 		cmocka_unit_test(the_checksum_of_known_text_is_crc_32c),
 		cmocka_unit_test(all_ways_to_a_checksum_agree),
 		cmocka_unit_test(a_rough_number_is_right_to_a_thousandth),
+		cmocka_unit_test(only_what_says_so_turns_a_protection_off),
 		cmocka_unit_test(F6_a_damaged_word_does_not_agree_with_its_copy),
 	};
 
