@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/owner.h"
 #include "base/read_each.h"
 #include "kmem_words.h"
 
@@ -133,13 +134,27 @@ end_with(pid_t parent)
 		go_with_launcher(SIGTERM);
 }
 
+/* "PID" or "PID LIMIT", and nothing else. NULL: no more will come. */
+static char *
+next_line(FILE *lines, char line[LINE_BYTES])
+{
+	while (lines != NULL && fgets(line, LINE_BYTES, lines) != NULL && strcmp(line, END "\n") != 0) {
+		size_t digits = strspn(line, "0123456789");
+		size_t more = line[digits] == ' ' ? 1 + strspn(line + digits + 1, "0123456789") : 0;
+
+		if (digits != 0 && more != 1 && strcmp(line + digits + more, "\n") == 0)
+			return line;
+	}
+	return NULL;
+}
+
 /* One look at a time, because memory is short. */
 static void __attribute__((noreturn)) read_looks(const struct guard_task *task, FILE *lines)
 {
 	char line[LINE_BYTES];
 	int killed = 0;
 
-	while (lines != NULL && fgets(line, sizeof(line), lines) != NULL && strcmp(line, END "\n") != 0) {
+	while (next_line(lines, line) != NULL) {
 		char *limit = line + strcspn(line, " \n");
 		bool is_guard = *limit != ' ';
 
@@ -186,7 +201,7 @@ static void __attribute__((noreturn)) read_pids(const struct guard_task *task, c
 
 	int looks = start_looker(task, &looker);
 
-	while (lines != NULL && fgets(line, sizeof(line), lines) != NULL && strcmp(line, END "\n") != 0) {
+	while (next_line(lines, line) != NULL) {
 		bool is_guard = strchr(line, ' ') == NULL;
 
 		if (!is_guard && looks >= 0)
@@ -207,15 +222,20 @@ launcher_guard_start(const struct guard_task *task, uint64_t started_ns)
 {
 	const char *command;
 	pid_t own_pid = getpid();
+	struct stat status;
+	uid_t owner;
 
 	(void)action_of(task, &command);
-	if ((command == NULL && task->look == NULL) || task->folder == NULL)
+	if ((command == NULL && task->look == NULL) || task->folder == NULL || owner_is_anothers(task->folder, &owner))
 		return 0;
 	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, task->folder, TEXT(24, "%" PRIx64, started_ns / 1000));
 	if (mkfifo(path, 0600) != 0)
 		return 0;
-	pipe_end = open(path, O_RDWR | O_CLOEXEC); // of both ends: there is a reader all the time
-	reader = pipe_end >= 0 ? fork() : -1;
+	pipe_end = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC); // of both ends: there is a reader all the time
+	bool is_own = pipe_end >= 0 && fstat(pipe_end, &status) == 0 && S_ISFIFO(status.st_mode) &&
+	              status.st_uid == geteuid(); // and not what another user put there meanwhile
+
+	reader = is_own ? fork() : -1;
 	if (reader == 0) {
 		end_with(own_pid);
 		close_inherited();

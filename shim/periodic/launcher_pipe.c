@@ -54,6 +54,20 @@ launcher_pipe_names_tracer(bool is_any)
 	atomic_store_explicit(&has_tracer, is_any, memory_order_relaxed);
 }
 
+/* -1 = there is none, or what lies there is no pipe of ours: others may write in the folder. */
+static int
+open_pipe(int flags)
+{
+	int fd = path[0] != '\0' ? raw_open(path, flags | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0) : -1;
+	struct stat status;
+
+	if (fd < 0 ||
+	    (raw_fstat(fd, &status) == 0 && S_ISFIFO(status.st_mode) && status.st_uid == (uid_t)raw_syscall(SYS_geteuid)))
+		return fd;
+	raw_close(fd);
+	return -1;
+}
+
 /* Opened for both ends: writing to a pipe that nobody reads would send a signal. */
 bool
 launcher_pipe_tell(bool is_trial, uint64_t limit_bytes)
@@ -62,8 +76,8 @@ launcher_pipe_tell(bool is_trial, uint64_t limit_bytes)
 	unsigned pid = capture_file_header()->identity.pid;
 	size_t length = limit_bytes != 0 ? diag_format(text, sizeof(text), "%u %lu\n", pid, (unsigned long)limit_bytes)
 	                                 : diag_format(text, sizeof(text), "%u\n", pid);
-	int probe = path[0] != '\0' ? raw_open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC, 0) : -1;
-	int both = probe >= 0 ? raw_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0) : -1;
+	int probe = open_pipe(O_WRONLY);
+	int both = probe >= 0 ? open_pipe(O_RDWR) : -1;
 	bool is_told = both >= 0 && (is_trial || raw_syscall(SYS_write, both, text, length) == (long)length);
 
 	if (both >= 0)

@@ -104,6 +104,39 @@ so_they_are_beside_a_command(void **state)
 	assert_int_equal(killed_looks("2\n2 1000\n", "exec:kill -9 $$"), 1);
 }
 
+static void
+what_is_no_pid_is_passed_over(void **state)
+{
+	char written[] = "/tmp/kmem-guard-written-XXXXXX";
+	char action[96];
+	int file = mkstemp(written);
+	char text[32] = "";
+
+	(void)state;
+	assert_true(file >= 0);
+	(void)snprintf(action, sizeof(action), "exec:echo $KMEMSHIM_GUARD_PID >>%s", written);
+	assert_int_equal(killed_looks("$(x)\n-1\n1x\n\n 7\n2 \n2 x\n12\n", action), 0);
+	for (int i = 0; i < 1000 && read(file, text, sizeof(text) - 1) == 0; i++) // nobody waits for the command
+		(void)usleep(10000);
+	assert_string_equal(text, "12\n");
+	(void)close(file);
+	assert_int_equal(unlink(written), 0);
+}
+
+static void
+nobody_reads_in_a_folder_of_another_user(void **state)
+{
+	char folder[] = "/tmp/kmem-guard-XXXXXX";
+	const struct guard_task task = { .folder = mkdtemp(folder), .action = "exec:true", .look = killed_at_2 };
+
+	(void)state;
+	if (geteuid() == 0) {
+		assert_int_equal(chown(folder, 65534, 65534), 0);
+		assert_int_equal(launcher_guard_start(&task, 1000), 0);
+	}
+	assert_int_equal(rmdir(folder), 0); // without a pipe in it
+}
+
 /* Memory is short. */
 static void
 looks_are_taken_one_by_one(void **state)
@@ -186,6 +219,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(looks_that_were_killed_are_counted),
 		cmocka_unit_test(so_they_are_beside_a_command),
+		cmocka_unit_test(what_is_no_pid_is_passed_over),
+		cmocka_unit_test(nobody_reads_in_a_folder_of_another_user),
 		cmocka_unit_test(looks_are_taken_one_by_one),
 		cmocka_unit_test(a_command_does_not_wait_for_a_look),
 		cmocka_unit_test(the_pipe_goes_with_a_launcher_that_is_killed),

@@ -237,6 +237,34 @@ threads_that_ask_together_make_room_once(void *unused)
 	return 0;
 }
 
+/* Others may write in the folder. */
+static int
+nothing_is_written_where_a_link_or_a_file_took_the_pipes_place(void *unused)
+{
+	char path[128];
+	char aside[160];
+	char file[96];
+	struct stat status;
+
+	(void)unused;
+	start_process(1);
+	(void)snprintf(path, sizeof(path), KMEM_GUARD_PIPE, folder, "5e55");
+	(void)snprintf(aside, sizeof(aside), "%s.aside", path);
+	(void)snprintf(file, sizeof(file), "%s/file", folder);
+	CHECK_IN_CHILD(launcher_pipe_tell(true, 0));
+	CHECK_IN_CHILD(rename(path, aside) == 0);
+	(void)close(open(file, O_WRONLY | O_CREAT, 0600));
+	for (int i = 0; i < 3; i++) {
+		CHECK_IN_CHILD((i == 0 ? symlink(file, path) : i == 1 ? link(file, path) : symlink(aside, path)) == 0);
+		CHECK_IN_CHILD(!launcher_pipe_tell(false, 0));
+		CHECK_IN_CHILD(stat(file, &status) == 0 && status.st_size == 0);
+		CHECK_IN_CHILD(unlink(path) == 0);
+	}
+	CHECK_IN_CHILD(rename(aside, path) == 0);
+	CHECK_IN_CHILD(launcher_pipe_tell(true, 0));
+	return geteuid() == 0 && (chown(path, 65534, 65534) != 0 || launcher_pipe_tell(true, 0) || chown(path, 0, 0) != 0);
+}
+
 static void
 in_a_child(void **state)
 {
@@ -263,6 +291,7 @@ main(void)
 		TEST(a_limit_of_addresses_is_a_limit),
 		TEST(nobody_is_asked_where_nobody_looks),
 		TEST(a_tracer_that_the_program_named_stays),
+		TEST(nothing_is_written_where_a_link_or_a_file_took_the_pipes_place),
 		TEST(threads_that_ask_together_make_room_once),
 	};
 
