@@ -45,3 +45,19 @@ owner_is_anothers(const char *folder, uid_t *owner)
 	*owner = status.st_uid;
 	return true;
 }
+
+bool
+owner_is_alone(char *real)
+{
+	bool is_last = true;
+	struct stat status;
+
+	for (char *slash; (slash = strrchr(real, '/')) != NULL && slash != real; is_last = false) {
+		if (stat(real, &status) != 0 || !owner_is_trusted(status.st_uid) ||
+		    ((is_last || (status.st_mode & S_ISVTX) == 0) &&
+		     ((status.st_mode & S_IWOTH) != 0 || ((status.st_mode & S_IWGRP) != 0 && status.st_gid != getegid()))))
+			return false;
+		*slash = '\0';
+	}
+	return true;
+}

@@ -29,4 +29,12 @@ bool owner_stat(const char *path, struct stat *status);
  */
 bool owner_is_anothers(const char *folder, uid_t *owner);
 
+/*
+ * May only trusted users change what lies in this folder, and what its path leads to? The user's own group counts as the user: on many
+ * systems it has no other members. A folder on the way may be one in which each may remove only what is theirs, as /tmp is.
+ *
+ * real      without links; changed meanwhile. False: up to the folder that is at fault.
+ */
+bool owner_is_alone(char *real);
+
 #endif

@@ -25,6 +25,7 @@
 #include "base/json_write.h"
 #include "base/make_folders.h"
 #include "base/memory.h"
+#include "base/owner.h"
 #include "base/read_each.h"
 #include "base/regular_file.h"
 
@@ -183,6 +184,21 @@ stay_in_order(const char *home, char stamp[STAMP_BYTES])
 	free_lives(lives, count);
 }
 
+/* Texts of cells are written here, and what is found here is told as theirs. */
+static bool
+check_home(const char *home, struct fail *fail)
+{
+	char real[PATH_MAX];
+
+	if (realpath(home, real) == NULL || owner_is_alone(real))
+		return true;
+	return fail_set(
+		fail, EXIT_USAGE,
+		"%s: other users can change what lies in %s: set XDG_STATE_HOME to a folder of your own that only you "
+		"can write in",
+		home, real);
+}
+
 bool
 kernel_life_begin(struct kernel_life *life, const char *home, char *const *arguments, struct fail *fail)
 {
@@ -202,6 +218,8 @@ kernel_life_begin(struct kernel_life *life, const char *home, char *const *argum
 	if (!make_folders(home, FOLDER_MODE) || realpath(home, real) == NULL)
 		return fail_set(fail, EXIT_USAGE, "%s: cannot make this folder for captures of kernels: %s", home,
 		                strerror(errno));
+	if (!check_home(home, fail))
+		return false;
 	stay_in_order(real, stamp);
 	if (snprintf(life->folder, sizeof(life->folder), "%s/%s-%ld", real, stamp, (long)getpid()) >=
 	    (int)sizeof(life->folder))
@@ -374,10 +392,14 @@ bool
 kernel_life_newest(const char *home, char folder[PATH_MAX], struct fail *fail)
 {
 	struct dirent **lives;
-	size_t count = list_lives(home, &lives);
 	struct kernel_life newest = { .file = -1 };
 	struct kernel_life earlier = { .file = -1 };
 	enum life_state state = LIFE_UNREADABLE;
+
+	if (!check_home(home, fail))
+		return false;
+
+	size_t count = list_lives(home, &lives);
 
 	for (size_t i = 0; i < count && state == LIFE_UNREADABLE; i++) {
 		size_t at = i + 1;

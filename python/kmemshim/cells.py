@@ -8,6 +8,7 @@ known as far as the recorder itself knows them.
 """
 import json
 import os
+import stat
 import time
 
 NAME = "cells.jsonl"
@@ -45,8 +46,11 @@ class Cells:
         data = (json.dumps({"file": file, "execution_count": count, "text": kept, "began_ns": time.monotonic_ns()}) + "\n").encode("ascii")
         if self.bytes + len(data) > FILE_BYTES_MAX:
             return False
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
         try:
+            there = os.fstat(descriptor)
+            if not stat.S_ISREG(there.st_mode) or there.st_uid != os.geteuid() or there.st_mode & 0o077:
+                raise OSError("others can read or change it")
             written = os.write(descriptor, data)
         finally:
             os.close(descriptor)

@@ -52,7 +52,7 @@ class Death:
         if not os.path.isdir(self.life) or os.path.exists(os.path.join(self.life, TOLD)):
             return False
         self.panel().display()
-        os.close(os.open(os.path.join(self.life, TOLD), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(os.path.join(self.life, TOLD), os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
         return False
 
     def panel(self):

@@ -345,6 +345,56 @@ def test_a_kernel_starts_without_a_state_folder(server):
     assert len(log.splitlines()) == 1 and "the kernel is not recorded" in log
 
 
+def of_another(folder):
+    os.chown(folder, 65534, 65534)
+
+
+@pytest.mark.parametrize("where", ["state", "state/kmemshim", "state/kmemshim/kernels"])
+@pytest.mark.parametrize("make", [of_another, lambda folder: folder.chmod(0o777), lambda folder: folder.chmod(0o3777)])
+def test_nothing_is_kept_where_others_can_change_it(server, make, where):
+    """Texts of cells went to who had made the folder first, and a life that lay there was told as the kernel's own."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give files to another user")
+    assert server.run(HOLD) == (0, "")
+    folder = server.folder / where
+    make(folder)
+    lives = server.lives()
+    may_be_shared = folder.stat().st_mode & 0o1000 and folder != server.home  # as /tmp: the next folder is ours
+    status, log = server.run(HOLD)
+    assert status == 0
+    told = harness.kmemshim("report", "--kernel", env=harness.plain_env(XDG_STATE_HOME=server.folder / "state"))
+    if may_be_shared:
+        assert log == "" and len(server.lives()) == len(lives) + 1 and told.returncode == 0
+    else:
+        assert server.lives() == lives and "other users can change what lies in" in log and str(folder) in log, log
+        assert told.returncode == 2 and "other users can change what lies in" in told.stderr
+
+
+def plant_cells(path, kind):
+    if kind == "theirs":
+        path.touch(0o600)
+        of_another(path)
+    elif kind == "readable":
+        path.touch()
+        path.chmod(0o644)
+    elif kind == "pipe":
+        os.mkfifo(path, 0o600)
+    else:
+        path.symlink_to(path.parent / "elsewhere")
+
+
+@pytest.mark.parametrize("kind", ["theirs", "readable", "pipe", "link"])
+def test_texts_of_cells_go_into_no_file_of_others(kind, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give files to another user")
+    monkey = f"import sys; sys.path.insert(0, {str(harness.ROOT / 'python')!r}); from kmemshim.cells import Cells; " \
+             f"Cells({str(tmp_path / 'cells.jsonl')!r}).write('cell', 1, 'SECRET')"
+    plant_cells(tmp_path / "cells.jsonl", kind)
+    done = harness.run(["/usr/bin/python3", "-c", monkey], harness.plain_env(), timeout=60)
+    assert done.returncode == 1 and "OSError" in done.stderr, done.stderr
+    assert not [path for path in tmp_path.iterdir() if path.is_file() and "SECRET" in path.read_text()]
+
+
 @pytest.mark.parametrize("name", ["20991231T235959.000007-77", "20991231T235959.999999-77", "20991231T235959-77", "9-"])
 def test_a_clock_that_was_set_back_hides_no_death(server, name):
     """Lives are in the order of their names: one that began before the clock was set has a name of the future."""
