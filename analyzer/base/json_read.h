@@ -11,6 +11,8 @@
 
 #include "base/fail.h"
 
+#define JSON_READ_BYTES_MAX (16u << 20) // in memory it is twenty times as much
+
 /*
  * file      a descriptor, is closed in any case
  * path      of it, for the message

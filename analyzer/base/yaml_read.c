@@ -4,9 +4,14 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+
+#define DEPTH_MAX 32
 
 yaml_node_t *
 yaml_read_node(struct yaml_file *yaml, int index)
@@ -48,24 +53,41 @@ yaml_read_wrong(const struct yaml_file *yaml, const yaml_node_t *node, struct fa
 	                node->start_mark.column + 1, text);
 }
 
+struct name {
+	char *text;
+	size_t line;
+	UT_hash_handle hh;
+};
+
+static void
+free_name(struct name *name)
+{
+	free(name->text);
+	free(name);
+}
+
 static bool
 has_no_name_twice(struct yaml_file *yaml, const yaml_node_t *mapping, struct fail *fail)
 {
 	const yaml_node_pair_t *end = mapping->data.mapping.pairs.top;
+	struct name *names = NULL;
+	bool is_right = true;
 
-	for (const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start; pair < end; pair++) {
+	for (const yaml_node_pair_t *pair = mapping->data.mapping.pairs.start; pair < end && is_right; pair++) {
 		const yaml_node_t *key = yaml_read_node(yaml, pair->key);
-		const char *name = yaml_read_text(key);
+		const char *text = yaml_read_text(key);
+		struct name *name;
 
-		if (name == NULL)
-			return yaml_read_wrong(yaml, key, fail, "a name is expected here");
-		for (const yaml_node_pair_t *before = mapping->data.mapping.pairs.start; before < pair; before++) {
-			if (strcmp(yaml_read_text(yaml_read_node(yaml, before->key)), name) == 0)
-				return yaml_read_wrong(yaml, key, fail, "\"%s\" is there twice: the first one is in line %zu", name,
-				                       yaml_read_node(yaml, before->key)->start_mark.line + 1);
-		}
+		if (text == NULL)
+			is_right = yaml_read_wrong(yaml, key, fail, "a name is expected here");
+		else if (HASH_TEXT_MADE(names, text, text, name))
+			name->line = key->start_mark.line + 1;
+		else
+			is_right = yaml_read_wrong(yaml, key, fail, "\"%s\" is there twice: the first one is in line %zu", text,
+			                           name->line);
 	}
-	return true;
+	HASH_FREE(names, free_name);
+	return is_right;
 }
 
 static bool
@@ -109,14 +131,43 @@ is_alone(yaml_parser_t *parser, const char *path, struct fail *fail)
 	return is_end || fail_set(fail, EXIT_USAGE, "%s:%zu:1: a second document begins here: one is read", path, line + 1);
 }
 
+/* Parts in parts cost the parser more for each level: it is asked event by event first. What is no YAML load() tells. */
 static bool
-load(FILE *stream, struct yaml_file *yaml, struct fail *fail)
+is_flat(const unsigned char *text, size_t bytes)
+{
+	yaml_parser_t parser;
+	int depth = 0;
+	bool is_end = yaml_parser_initialize(&parser) == 0;
+
+	yaml_parser_set_input_string(&parser, text, bytes);
+	while (!is_end && depth <= DEPTH_MAX) {
+		yaml_event_t event;
+
+		if (yaml_parser_parse(&parser, &event) == 0)
+			break;
+		depth += event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT;
+		depth -= event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
+		is_end = event.type == YAML_STREAM_END_EVENT;
+		yaml_event_delete(&event);
+	}
+	yaml_parser_delete(&parser);
+	return depth <= DEPTH_MAX;
+}
+
+static bool
+load(const unsigned char *text, size_t bytes, struct yaml_file *yaml, struct fail *fail)
 {
 	yaml_parser_t parser;
 
+	if (bytes > YAML_READ_BYTES_MAX)
+		return fail_set(fail, EXIT_USAGE, "%s: has more than %u bytes: is this a configuration?", yaml->path,
+		                YAML_READ_BYTES_MAX);
+	if (!is_flat(text, bytes))
+		return fail_set(fail, EXIT_USAGE, "%s: has more than %d levels: is this a configuration?", yaml->path,
+		                DEPTH_MAX);
 	if (yaml_parser_initialize(&parser) == 0)
 		return fail_set(fail, EXIT_USAGE, "%s: no memory", yaml->path);
-	yaml_parser_set_input_file(&parser, stream);
+	yaml_parser_set_input_string(&parser, text, bytes);
 
 	bool is_done = yaml_parser_load(&parser, &yaml->document) != 0 || refuse(&parser, yaml->path, fail);
 
@@ -130,22 +181,20 @@ load(FILE *stream, struct yaml_file *yaml, struct fail *fail)
 bool
 yaml_read_file(int file, const char *path, struct yaml_file *yaml, struct fail *fail)
 {
+	unsigned char *text = memory_zeroed(YAML_READ_BYTES_MAX + 1, 1);
 	FILE *stream = fdopen(file, "r");
-	struct stat status;
-	bool is_done;
+	bool is_done = false;
 
 	*yaml = (struct yaml_file){ .path = path };
-	if (stream == NULL) {
-		(void)fail_set(fail, EXIT_USAGE, "%s: %s", path, strerror(errno));
+	if (stream == NULL)
 		(void)close(file);
-		return false;
-	}
-	if (fstat(file, &status) == 0 && status.st_size > YAML_READ_BYTES_MAX)
-		is_done = fail_set(fail, EXIT_USAGE, "%s: has more than %u bytes: is this a configuration?", path,
-		                   YAML_READ_BYTES_MAX);
 	else
-		is_done = load(stream, yaml, fail);
-	(void)fclose(stream);
+		is_done = load(text, fread(text, 1, YAML_READ_BYTES_MAX + 1, stream), yaml, fail);
+	if (stream == NULL || ferror(stream) != 0)
+		is_done = fail_set(fail, EXIT_USAGE, "%s: %s", path, strerror(errno));
+	if (stream != NULL)
+		(void)fclose(stream);
+	free(text);
 	if (!is_done)
 		yaml_read_free(yaml);
 	return is_done;

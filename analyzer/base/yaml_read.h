@@ -14,7 +14,7 @@
 #include "base/fail.h"
 
 /* All of them must be small: configuration is written by people. */
-#define YAML_READ_BYTES_MAX (1u << 20)
+#define YAML_READ_BYTES_MAX (64u << 10)
 
 struct yaml_file {
 	const char *path; // the caller's

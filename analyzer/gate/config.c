@@ -310,6 +310,20 @@ take_suppressions(struct reading *reading, const yaml_node_t *value, void *to)
 	return take_list(reading, value, "a list: each begins with - leak: PATTERN", add_suppression);
 }
 
+/* Does it lie in the folder, or below it? Who sent a branch may have put links there. True as well of what is not there. */
+static bool
+is_below(const char *folder, const char *path)
+{
+	char top[PATH_MAX];
+	char real[PATH_MAX];
+	size_t length;
+
+	if (realpath(folder[0] != '\0' ? folder : ".", top) == NULL || realpath(path, real) == NULL)
+		return true;
+	length = strlen(top);
+	return strncmp(real, top, length) == 0 && (length == 1 || real[length] == '/');
+}
+
 /* A path is relative to the configuration's folder. */
 static bool
 add_file(struct reading *reading, const yaml_node_t *item)
@@ -324,6 +338,8 @@ add_file(struct reading *reading, const yaml_node_t *item)
 	(void)snprintf(folder, sizeof(folder), "%.*s", slash != NULL ? (int)(slash - reading->config->path) + 1 : 0,
 	               reading->config->path);
 	(void)snprintf(path, sizeof(path), "%s%s", name[0] != '/' ? folder : "", name);
+	if (!is_below(folder, path))
+		return yaml_read_wrong(&reading->yaml, item, reading->fail, "%s lies outside of the folder of this file", name);
 	return config_add_lsan(reading->config, keep(reading, path), reading->fail);
 }
 
@@ -440,6 +456,11 @@ config_read(const char *path, const char *today, struct fail *fail)
 
 	if (file < 0 && path == NULL && errno == ENOENT)
 		return config_new("");
+	if (file >= 0 && path == NULL && !is_below("", wanted)) {
+		(void)close(file);
+		(void)fail_set(fail, EXIT_USAGE, "%s: leads out of this folder: name the file with --config", wanted);
+		return NULL;
+	}
 	if (file < 0) {
 		(void)fail_set(fail, EXIT_USAGE, "%s: %s: kmemshim check --init writes one", wanted, regular_file_why(errno));
 		return NULL;
@@ -487,7 +508,7 @@ add_lsan_line(struct config *config, const char *path, size_t number, char *line
 	if (text[0] == '\0')
 		return true;
 	if (!text_starts(text, "leak:") || text[strlen("leak:")] == '\0')
-		return fail_set(fail, EXIT_USAGE, "%s:%zu:1: \"%.100s\": expected leak:PATTERN", path, number, text);
+		return fail_set(fail, EXIT_USAGE, "%s:%zu:1: expected leak:PATTERN", path, number);
 	*MEMORY_NEXT(config->suppressions, config->suppression_count,
 	             config->suppression_room) = (struct config_suppression){
 		.pattern = text_pool_add_text(config->texts, text + strlen("leak:")),

@@ -158,6 +158,51 @@ def test_suppressions_of_leak_sanitizer_are_taken(check, folder):
     assert 'note: lsan.supp:2: the suppression of "other" fits no leak' in done.stdout
 
 
+SECRET = "TOPSECRET"
+
+
+@pytest.mark.parametrize("name", ["../secret", "link", "below/link", "absolute"])
+def test_a_configuration_shows_no_file_outside_of_its_folder(check, folder, tmp_path, name):
+    """It comes with a branch; the log of the job is read by who sent it."""
+    secret = folder.parent / "secret"
+    secret.write_text(f"[core]\n{SECRET}\n")
+    (folder / "below").mkdir(exist_ok=True)
+    for link in (folder / "link", folder / "below" / "link"):
+        link.unlink(missing_ok=True)
+        link.symlink_to(secret)
+    done = check("leaky", f"suppression_files: [{secret if name == 'absolute' else name}]", *BASELINE)
+
+    assert done.returncode == USAGE and "lies outside of the folder of this file" in done.stderr, done.stderr
+    assert SECRET not in done.stdout + done.stderr and "[core]" not in done.stdout + done.stderr
+
+
+def test_what_is_no_suppression_is_not_shown(check, folder):
+    (folder / "secret.supp").write_text(f"{SECRET}\n")
+    done = check("leaky", "suppression_files: [secret.supp]", *BASELINE)
+
+    assert done.returncode == USAGE and "secret.supp:1:1: expected leak:PATTERN" in done.stderr and SECRET not in done.stderr
+
+
+def test_a_configuration_that_leads_out_of_its_folder_is_not_taken_by_itself(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "here")
+    (tmp_path / "secret").write_text(f"{SECRET}: x\n")
+    (tmp_path / "here" / ".kmemshim.yml").symlink_to("../secret")
+    done = harness.run([harness.KMEMSHIM, "check", "leaky", *BASELINE], cwd=tmp_path / "here")
+
+    assert done.returncode == USAGE and "leads out of this folder" in done.stderr and SECRET not in done.stderr, done.stderr
+
+
+def test_a_baseline_that_is_none_is_not_shown_and_costs_little(folder, tmp_path):
+    (tmp_path / "secret").write_text(SECRET)
+    with open(tmp_path / "large", "w") as file:
+        file.write("[" + "1," * (9 << 20) + "1]")
+    shown = harness.run([harness.KMEMSHIM, "check", "leaky", "--baseline", tmp_path / "secret"], cwd=folder)
+    large = harness.run([harness.KMEMSHIM, "check", "leaky", "--baseline", tmp_path / "large"], cwd=folder)
+
+    assert shown.returncode == USAGE and "is not JSON" in shown.stderr and SECRET not in shown.stderr
+    assert large.returncode == USAGE and "has more than 16 MiB" in large.stderr
+
+
 def test_init_writes_a_file_that_is_found_and_changes_nothing(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "here")
     here = tmp_path / "here"
