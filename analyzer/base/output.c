@@ -162,7 +162,7 @@ take_mode(int fd, const struct stat *there)
 
 /* A file that was not there, of a name that nobody can know before. there: the older file; NULL = there is none. */
 static FILE *
-open_beside(struct output_file *file, const struct stat *there)
+open_beside(struct output_file *file, mode_t mode, const struct stat *there)
 {
 	char *slash = strrchr(file->path, '/');
 	uint64_t chance;
@@ -179,7 +179,7 @@ open_beside(struct output_file *file, const struct stat *there)
 	(void)snprintf(file->beside, sizeof(file->beside), "%.*s.%016" PRIx64 ".new", NAME_BYTES, file->name, chance);
 	note_unfinished(file);
 	fd = openat(file->folder, file->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-	            there != NULL ? there->st_mode & 0700 : 0666);
+	            there != NULL ? there->st_mode & 0700 : mode);
 	if (fd < 0)
 		return NULL;
 	if (there != NULL)
@@ -211,7 +211,7 @@ output_may_write(const char *path, bool is_forced, struct fail *fail)
 }
 
 struct output_file *
-output_open(const char *path, struct fail *fail)
+output_open(const char *path, mode_t mode, struct fail *fail)
 {
 	struct output_file *file = memory_zeroed(1, sizeof(*file));
 	struct stat there;
@@ -228,7 +228,7 @@ output_open(const char *path, struct fail *fail)
 			free(file->path);
 			file->path = real;
 		}
-		file->stream = open_beside(file, is_there && S_ISREG(there.st_mode) ? &there : NULL);
+		file->stream = open_beside(file, mode, is_there && S_ISREG(there.st_mode) ? &there : NULL);
 	} else {
 		file->stream = is_own ? fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0), "w") : open_in_place(file->path);
 	}

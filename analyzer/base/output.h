@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "base/fail.h"
 
@@ -24,7 +25,12 @@ bool output_may_write(const char *path, bool is_forced, struct fail *fail);
  * there before; a link that another user has made is replaced, and not followed.
  */
 struct output_file;
-struct output_file *output_open(const char *path, struct fail *fail);
+
+#define OUTPUT_OF_ALL 0666 // as far as the umask lets
+#define OUTPUT_OWN 0600    // it tells what a capture tells: source, arguments, cells
+
+/* mode: of a file that was not there */
+struct output_file *output_open(const char *path, mode_t mode, struct fail *fail);
 FILE *output_stream(struct output_file *file);
 /* Frees `file` in any case; on failure what was there before is still there. */
 bool output_close(struct output_file *file, struct fail *fail);

@@ -8,14 +8,24 @@
 
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
-/* What is printed as nothing and moves or ends the text around it: separators of lines, marks and overrides of direction, tags. */
+/* What is printed as nothing, or moves or ends the text around it: spaces without width, separators of lines, overrides of direction, tags. */
 static bool
 is_invisible(uint32_t point)
 {
-	return point == 0x61c || point == 0xfeff || point == 0x200e || point == 0x200f ||
-	       (point >= 0x2028 && point <= 0x202e) || (point >= 0x2066 && point <= 0x2069) ||
-	       (point >= 0xe0000 && point <= 0xe007f);
+	return point == 0xad || point == 0x61c || point == 0x180e || point == 0x200b || point == 0xfeff ||
+	       point == 0x200e || point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+	       (point >= 0x2060 && point <= 0x206f) || (point >= 0xe0000 && point <= 0xe007f);
+}
+
+/* What the logs of Azure Pipelines and of GitHub take as a command, also in the middle of a line. */
+static bool
+is_command(const unsigned char *at, size_t room)
+{
+	const char *text = (const char *)at;
+
+	return (room >= 3 && strncmp(text, "##[", 3) == 0) || (room >= 6 && strncasecmp(text, "##vso[", 6) == 0);
 }
 
 /* Length of the well-formed, printable UTF-8 sequence at `at`; 0 when there is none. */
@@ -43,7 +53,7 @@ printable_length(const unsigned char *at, size_t room)
 		}
 		/* Controls of both sets, overlong forms, surrogates, and what Unicode does not have. */
 		if (point < forms[i].least || point == 0x7f || (point >= 0xd800 && point < 0xe000) || point > 0x10ffff ||
-		    is_invisible(point))
+		    is_invisible(point) || is_command(at, room))
 			return 0;
 		return i + 1;
 	}

@@ -59,7 +59,7 @@ scaled_signed(uint64_t word, uint64_t from, uint64_t to)
 {
 	int64_t bytes = (int64_t)(word << 16) >> 16;
 
-	return (uint64_t)(bytes / (int64_t)from * (int64_t)to);
+	return (uint64_t)(bytes / (int64_t)from) * to;
 }
 
 /*
@@ -83,7 +83,7 @@ scale_objects(struct capture *capture, uint64_t from, uint64_t to, uint64_t peak
 		site->peak = kmem_peak_pack(scaled_signed(site->peak.now, from, to),
 		                            scaled_signed(kmem_site_peak_bytes(before, site->peak), from, peak_to), epoch);
 		if (capture->released_bytes != NULL)
-			capture->released_bytes[i] = capture->released_bytes[i] / (int64_t)from * (int64_t)to;
+			capture->released_bytes[i] = (int64_t)((uint64_t)(capture->released_bytes[i] / (int64_t)from) * to);
 	}
 	*row = kmem_peak_pack(scaled_signed(before.now, from, to), scaled(kmem_domain_peak_bytes(before), from, peak_to),
 	                      epoch);

@@ -14,6 +14,7 @@
 
 #include "base/memory.h"
 #include "base/read_each.h"
+#include "base/regular_file.h"
 #include "base/text_start.h"
 #include "capture/capture_memory.h"
 #include "capture/process_alive.h"
@@ -245,14 +246,14 @@ running_capture_open(const char *command, const char *pid, int flags, char *path
 	for (;;) {
 		if (!find_mapped(command, pid, path, fail))
 			return -1;
-		fd = open(path, flags | O_CLOEXEC | O_NOFOLLOW);
+		fd = regular_file_open(path, flags | O_NOFOLLOW, NULL); // who runs it may have put a pipe there
 		if (fd >= 0 || errno != ENOENT || strcmp(path, before) == 0)
 			break;
 		(void)snprintf(before, sizeof(before), "%s", path); // exec removes that of a small program
 	}
 	if (fd < 0)
 		return fail_set(fail, EXIT_CAPTURE, "%s: %s: cannot be %s (%s)", command, path,
-		                (flags & O_ACCMODE) == O_RDONLY ? "read" : "written", strerror(errno)),
+		                (flags & O_ACCMODE) == O_RDONLY ? "read" : "written", regular_file_why(errno)),
 		       -1;
 	if (check(command, pid, path, fd, fail)) {
 		find_name(pid, path);

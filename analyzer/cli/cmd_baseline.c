@@ -50,7 +50,7 @@ write_baseline(const struct baseline *baseline, const char *wanted, struct fail 
 
 	if (baseline_is_folder(wanted))
 		(void)make_folders(wanted, 0777); // where it cannot be made, the file says so
-	file = output_open(path, fail);
+	file = output_open(path, OUTPUT_OF_ALL, fail);
 
 	bool is_done = file != NULL;
 

@@ -434,7 +434,7 @@ write_template(const struct options *options, struct fail *fail)
 	if (!options->is_forced && access(path, F_OK) == 0)
 		return fail_set(fail, EXIT_USAGE, "check: --init: %s is there already: --force writes it anew", path);
 
-	struct output_file *file = output_open(path, fail);
+	struct output_file *file = output_open(path, OUTPUT_OF_ALL, fail);
 
 	if (file == NULL)
 		return false;

@@ -60,7 +60,7 @@ write_export(const struct wanted *wanted, const struct report *report, struct fa
 	if (wanted->options->output == NULL)
 		return write_format(wanted, report, stdout, fail) && output_finish(fail);
 
-	struct output_file *file = output_open(wanted->options->output, fail);
+	struct output_file *file = output_open(wanted->options->output, OUTPUT_OWN, fail);
 
 	if (file == NULL)
 		return false;

@@ -319,7 +319,7 @@ static bool
 write_page(const struct options *options, const struct report *report, struct fail *fail)
 {
 	const struct page_options wanted = { .has_source = !options->has_no_source };
-	struct output_file *file = output_open(options->html, fail);
+	struct output_file *file = output_open(options->html, OUTPUT_OWN, fail);
 
 	if (file == NULL)
 		return false;

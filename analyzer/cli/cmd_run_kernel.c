@@ -90,7 +90,7 @@ publish(const char *folder, const char *text)
 {
 	const char *path = TEXT(PATH_MAX + sizeof(verdict_name), "%s/%s", folder, verdict_name);
 	struct fail fail;
-	struct output_file *file = output_open(path, &fail);
+	struct output_file *file = output_open(path, OUTPUT_OWN, &fail);
 
 	if (file != NULL)
 		(void)fputs(text, output_stream(file));

@@ -68,7 +68,7 @@ write_output(const struct check *check, const struct check_output *output, const
 	if (output->is_appended)
 		return append(check, output, path, fail);
 
-	struct output_file *file = output_open(path, fail);
+	struct output_file *file = output_open(path, OUTPUT_OF_ALL, fail);
 
 	if (file == NULL)
 		return false;

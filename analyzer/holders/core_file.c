@@ -1,7 +1,7 @@
 /*
  * core_file.c - segments and notes of a core (see core_file.h).
  *
- * The file is foreign input: every offset is compared with its size before it is used.
+ * The file is foreign input, and may be cut meanwhile: it is read, never mapped, and each part is there as a whole or not at all.
  */
 #include "holders/core_file.h"
 
@@ -10,9 +10,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/procfs.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -21,6 +19,7 @@
 #include "base/regular_file.h"
 #include "base/text_start.h"
 
+#define NOTES_BYTES_MAX (UINT64_C(64) << 20) // of all together: of 100,000 threads
 #define ALIGNED(bytes) (((uint64_t)(bytes) + 3) & ~(uint64_t)3)
 
 struct part {
@@ -33,8 +32,7 @@ struct part {
 };
 
 struct core {
-	const unsigned char *bytes;
-	uint64_t size;
+	int fd;
 	size_t segment_count;
 	size_t segment_room;
 	struct part *segments; // by address
@@ -43,11 +41,10 @@ struct core {
 	struct part *files; // by address
 };
 
-/* NULL: it does not lie in the file. */
-static const void *
-bytes_at(const struct core *core, uint64_t offset, uint64_t bytes)
+static bool
+read_at(const struct core *core, uint64_t offset, void *to, uint64_t bytes)
 {
-	return offset <= core->size && bytes <= core->size - offset ? core->bytes + offset : NULL;
+	return pread(core->fd, to, bytes, (off_t)offset) == (ssize_t)bytes;
 }
 
 static struct part *
@@ -91,11 +88,8 @@ fetch(void *context, uint64_t addr, void *to, size_t bytes)
 	if (segment != NULL && addr - segment->start < segment->bytes) {
 		uint64_t there = segment->bytes - (addr - segment->start);
 		size_t part = bytes < there ? bytes : there;
-		const void *from = bytes_at(core, segment->offset + (addr - segment->start), part);
 
-		if (from != NULL)
-			memcpy(to, from, part);
-		return from != NULL ? part : 0;
+		return read_at(core, segment->offset + (addr - segment->start), to, part) ? part : 0;
 	}
 
 	struct part *file = part_at(core->files, core->file_count, addr);
@@ -109,6 +103,7 @@ struct notes {
 	struct core *core;
 	struct stopped_process *process;
 	uint64_t program_addr;
+	uint64_t read_bytes;
 };
 
 /* Count and size of a page, then a start, an end and an offset in pages for each, then their names. */
@@ -189,10 +184,13 @@ read_note(struct notes *notes, uint32_t type, const unsigned char *note, uint64_
 static void
 read_notes(struct notes *notes, uint64_t offset, uint64_t bytes)
 {
-	const unsigned char *from = bytes_at(notes->core, offset, bytes);
+	bool has_room = bytes <= NOTES_BYTES_MAX - notes->read_bytes;
+	unsigned char *from = has_room ? memory_zeroed(bytes + 1, 1) : NULL;
+	bool is_read = from != NULL && read_at(notes->core, offset, from, bytes);
 	uint64_t at = 0;
 
-	while (from != NULL && at + sizeof(Elf64_Nhdr) <= bytes) {
+	notes->read_bytes += has_room ? bytes : 0;
+	while (is_read && at + sizeof(Elf64_Nhdr) <= bytes) {
 		Elf64_Nhdr head;
 
 		memcpy(&head, from + at, sizeof(head));
@@ -201,12 +199,13 @@ read_notes(struct notes *notes, uint64_t offset, uint64_t bytes)
 
 		at = note + ALIGNED(head.n_descsz);
 		if (at > bytes)
-			return;
+			break;
 		if (head.n_namesz == sizeof("CORE") && memcmp(from + note - ALIGNED(head.n_namesz), "CORE", 5) == 0)
 			read_note(notes, head.n_type, from + note, head.n_descsz);
 		else if (head.n_type == NT_ARM_TLS)
 			read_note(notes, head.n_type, from + note, head.n_descsz);
 	}
+	free(from);
 }
 
 /* ---- mappings ---- */
@@ -255,12 +254,10 @@ read_segments(struct core *core, const Elf64_Ehdr *head, struct process_memory *
 	size_t room = 0;
 
 	for (unsigned i = 0; i < head->e_phnum; i++) {
-		const void *from = bytes_at(core, head->e_phoff + i * sizeof(Elf64_Phdr), sizeof(Elf64_Phdr));
 		Elf64_Phdr part;
 
-		if (from == NULL)
+		if (!read_at(core, head->e_phoff + i * sizeof(part), &part, sizeof(part)))
 			break;
-		memcpy(&part, from, sizeof(part));
 		if (part.p_type == PT_NOTE)
 			read_notes(notes, part.p_offset, part.p_filesz);
 		if (part.p_type != PT_LOAD || part.p_memsz == 0 || part.p_vaddr + part.p_memsz < part.p_vaddr)
@@ -303,31 +300,25 @@ core_file_open(const char *command, const char *path, struct process_memory *mem
 {
 	struct core *core = memory_zeroed(1, sizeof(*core));
 	struct notes notes = { .core = core, .process = process };
-	OWNED_FILE int fd = open(path, O_RDONLY | O_CLOEXEC);
-	const Elf64_Ehdr *head;
-	struct stat about;
-	void *mapped = MAP_FAILED;
-	int error = errno;
+	Elf64_Ehdr head;
+	int error;
 
-	if (fd >= 0 && fstat(fd, &about) == 0 && about.st_size > 0)
-		mapped = mmap(NULL, (size_t)about.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	core->fd = regular_file_open(path, O_RDONLY, NULL);
+	error = errno;
 	*process = (struct stopped_process){ .is_image = true, .since_ns = clock_monotonic_ns() };
 	*memory = (struct process_memory){ .fetch = fetch, .context = core };
-	if (mapped != MAP_FAILED) {
-		core->bytes = mapped;
-		core->size = (uint64_t)about.st_size;
-	}
-	head = bytes_at(core, 0, sizeof(*head));
-	if (fd >= 0 && mapped != MAP_FAILED && head != NULL && memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 &&
-	    head->e_ident[EI_CLASS] == ELFCLASS64 && head->e_type == ET_CORE && head->e_machine == MACHINE_ELF)
-		read_segments(core, head, memory, &notes);
+	if (core->fd >= 0 && read_at(core, 0, &head, sizeof(head)) && memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 &&
+	    head.e_ident[EI_CLASS] == ELFCLASS64 && head.e_type == ET_CORE && head.e_machine == MACHINE_ELF)
+		read_segments(core, &head, memory, &notes);
 	*program_addr = notes.program_addr;
 	if (memory->region_count != 0 && process->count != 0)
 		return true;
+	bool is_open = core->fd >= 0;
+
 	stopped_process_free(process);
 	core_file_close(memory);
-	if (fd < 0)
-		return fail_set(fail, EXIT_USAGE, "%s: --core %s: %s", command, path, strerror(error));
+	if (!is_open)
+		return fail_set(fail, EXIT_USAGE, "%s: --core %s: %s", command, path, regular_file_why(error));
 	return fail_set(fail, EXIT_USAGE, "%s: --core %s: this is no core of a process of this processor", command, path);
 }
 
@@ -343,8 +334,8 @@ core_file_close(struct process_memory *memory)
 			(void)close(core->files[i].fd);
 		free((void *)(uintptr_t)core->files[i].path);
 	}
-	if (core->bytes != NULL)
-		(void)munmap((void *)(uintptr_t)core->bytes, core->size);
+	if (core->fd >= 0)
+		(void)close(core->fd);
 	free(core->segments);
 	free(core->files);
 	free(core);

@@ -492,7 +492,7 @@ copy_file(const char *from, const char *to, struct fail *fail)
 	OWNED char *bytes = memory_zeroed((size_t)status.st_size + 1, 1);
 	ssize_t length = read(file, bytes, (size_t)status.st_size);
 
-	struct output_file *output = output_open(to, fail);
+	struct output_file *output = output_open(to, OUTPUT_OF_ALL, fail);
 
 	if (output != NULL && length > 0)
 		(void)fwrite(bytes, 1, (size_t)length, output_stream(output));
@@ -532,7 +532,7 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
 	if (!copy_pictures(spec->folder, written, fail))
 		return false;
 
-	struct output_file *output = output_open(TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", written, file_name), fail);
+	struct output_file *output = output_open(TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", written, file_name), OUTPUT_OF_ALL, fail);
 
 	if (output == NULL)
 		return false;

@@ -42,8 +42,8 @@ struct part {
 	uint64_t allocated_count;
 	uint64_t freed_bytes;
 	uint64_t freed_count;
-	int64_t released_bytes; // since the program began to exit
-	uint64_t peak_bytes;    // modulo 2^48 until all are added
+	uint64_t released_bytes; // since the program began to exit; below 0 modulo 2^64
+	uint64_t peak_bytes;     // modulo 2^48 until all are added
 	struct generation_sums generations;
 
 	uint64_t live_bytes;
@@ -78,7 +78,7 @@ read_part(struct capture *capture, const struct domain_rows *rows, uint32_t reco
 		part->freed_count += COPY_OF(stored->freed_count);
 		part->peak_bytes += kmem_site_peak_bytes(rows->sums[stored->domain].peak, stored->peak);
 		if (capture->released_bytes != NULL)
-			part->released_bytes += capture->released_bytes[record - 1];
+			part->released_bytes += (uint64_t)capture->released_bytes[record - 1];
 		if (stored->first_generation < part->generations.first_generation)
 			part->generations.first_generation = stored->first_generation;
 		const struct kmem_generations *block = capture_generations(capture, record - 1);
@@ -177,7 +177,7 @@ add_part(struct build *build, struct model_site *site, const struct part *part)
 	site->samples += part->samples;
 	site->live_bytes += part->live_bytes;
 	site->live_count += part->live_count;
-	site->released_bytes += part->released_bytes > 0 ? (uint64_t)part->released_bytes : 0;
+	site->released_bytes += (int64_t)part->released_bytes > 0 ? part->released_bytes : 0;
 	site->peak_bytes += part->peak_bytes;
 	site->allocated_bytes += part->allocated_bytes;
 	site->allocated_count += part->allocated_count;

@@ -3,7 +3,10 @@
  */
 #include "page/page.h"
 
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/memory.h"
 #include "base/progress.h"
@@ -51,22 +54,27 @@ put_data(const struct report *report, const struct page_options *options, FILE *
 void
 page_render(const struct report *report, const struct page_options *options, FILE *stream)
 {
-	(void)fputs(
+	uint64_t once = 0; // whose scripts run: nothing that a capture says can know it
+
+	if (getrandom(&once, sizeof(once), 0) != (ssize_t)sizeof(once))
+		abort();
+	(void)fprintf(
+		stream,
 		"<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'unsafe-inline'; "
-		"style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n"
-		"<title>kmemshim</title>\n<style>\n",
-		stream);
+		"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src 'nonce-%016" PRIx64
+		"'; style-src 'nonce-%016" PRIx64 "'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
+		"<link rel=\"icon\" href=\"data:,\">\n<title>kmemshim</title>\n<style nonce=\"%016" PRIx64 "\">\n",
+		once, once, once);
 	PUT_ASSET(css, stream);
 	(void)fputs("</style>\n</head>\n<body>\n<noscript>This page needs JavaScript. kmemshim report prints the same as "
 	            "text.</noscript>\n<main id=\"page\"></main>\n<script id=\"data\" type=\"application/json\">",
 	            stream);
 	put_data(report, options, stream);
-	(void)fputs("</script>\n<script>\n", stream);
+	(void)fprintf(stream, "</script>\n<script nonce=\"%016" PRIx64 "\">\n", once);
 	PUT_ASSET(license, stream);
 	PUT_ASSET(d3, stream);
-	(void)fputs("\n</script>\n<script>\n", stream);
+	(void)fprintf(stream, "\n</script>\n<script nonce=\"%016" PRIx64 "\">\n", once);
 	PUT_ASSET(js, stream);
 	progress_end();
 	(void)fputs("</script>\n</body>\n</html>\n", stream);

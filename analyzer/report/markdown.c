@@ -2,6 +2,7 @@
 #include "report/markdown.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* The span is marked by more backticks than its longest run of them; a bar would end the cell. */
 void
@@ -31,5 +32,7 @@ markdown_escaped(const char *text, FILE *stream)
 		if (strchr("\\`*_[]<>|#&~", *text) != NULL)
 			(void)fputc('\\', stream);
 		(void)fputc(*text, stream);
+		if (*text == '@' || strncmp(text, "://", 3) == 0 || strncasecmp(text, "www.", 4) == 0)
+			(void)fputs("<!-- -->", stream); // else a platform tells whom it names, or makes a link of it
 	}
 }

@@ -176,6 +176,14 @@ def test_a_configuration_shows_no_file_outside_of_its_folder(check, folder, tmp_
     assert SECRET not in done.stdout + done.stderr and "[core]" not in done.stdout + done.stderr
 
 
+def test_a_pattern_names_nobody_and_links_nowhere(check):
+    """The comment of a job is written with its rights: @all tells everybody."""
+    done = check("leaky", "budgets:\n  lines:\n    '@all https://e.example www.e.example':\n      live: 1 MiB", "--format", "markdown")
+
+    assert "@<!-- -->all https:<!-- -->//e.example w<!-- -->ww.e.example" in done.stdout, done.stdout
+    assert "@all" not in done.stdout and "//e.example" not in done.stdout.replace("<!-- -->//", "")
+
+
 def test_what_is_no_suppression_is_not_shown(check, folder):
     (folder / "secret.supp").write_text(f"{SECRET}\n")
     done = check("leaky", "suppression_files: [secret.supp]", *BASELINE)

@@ -123,9 +123,10 @@ def test_it_must_be_the_capture_of_the_same_process(of_python, tmp_path):
 
 
 def test_no_core(of_python, tmp_path):
-    for path, said in (("/etc/passwd", "this is no core of a process of this processor"), (tmp_path / "none", "No such file or directory"),
+    os.mkfifo(tmp_path / "pipe")
+    for path, said in ((tmp_path / "pipe", "is not a regular file"), ("/etc/passwd", "this is no core of a process of this processor"), (tmp_path / "none", "No such file or directory"),
                        (sys.executable, "this is no core of a process of this processor")):
-        done = kmemshim("holders", "--core", path, of_python[1])
+        done = kmemshim("holders", "--core", path, of_python[1], timeout=60)
         assert done.returncode == 2 and said in done.stderr and done.stderr.count("\n") == 1
 
 

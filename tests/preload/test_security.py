@@ -1,5 +1,6 @@
 """What others can do to who records or reads: folders that they can write, files that they name, privileges that are not theirs."""
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -340,3 +341,33 @@ def test_an_own_link_stays_one(programs, tmp_path, out):
 
     assert done.returncode == 0 and (tmp_path / "link.html").is_symlink()
     assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_pages_and_exports_are_the_users_alone(programs, tmp_path, out):
+    """They tell what a capture tells. What is there already keeps its mode."""
+    harness.record([programs("leak_in_a_loop.c")], out)
+    old = os.umask(0o022)
+    try:
+        for words, mode in ((("report", "--html"), 0o600), (("export", "--format", "pprof", "-o"), 0o600), (("baseline", "-o"), 0o644)):
+            file = tmp_path / words[0]
+            assert harness.kmemshim(*words, file, out).returncode == 0
+            assert file.stat().st_mode & 0o777 == mode, words
+            file.chmod(0o640)
+            assert harness.kmemshim(*words, file, "--force", out).returncode == 0
+            assert file.stat().st_mode & 0o777 == 0o640, words
+    finally:
+        os.umask(old)
+
+
+def test_a_page_runs_its_own_scripts_alone(programs, tmp_path, out):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    policies = []
+    for name in ("one", "two"):
+        assert harness.kmemshim("report", "--html", tmp_path / name, out).returncode == 0
+        page = (tmp_path / name).read_text()
+        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1)
+        once = re.search(r"script-src 'nonce-([0-9a-f]{16})'", policy).group(1)
+        assert "unsafe" not in policy and "base-uri 'none'" in policy and "form-action 'none'" in policy
+        assert len(re.findall(f'<(?:script|style) nonce="{once}">', page)) == 3 and once not in page.split('type="application/json">')[1].split("</script>")[0]
+        policies.append(policy)
+    assert policies[0] != policies[1]  # what a capture says cannot know it

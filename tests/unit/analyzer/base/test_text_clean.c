@@ -38,6 +38,12 @@ static const struct {
 	  "\\xc0\\xaf\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80" }, // overlong, surrogate, too high
 	{ TEXT("\xe2\x80\xa8\xe2\x80\xae\xef\xbb\xbf"), "?????????",
 	  "\\xe2\\x80\\xa8\\xe2\\x80\\xae\\xef\\xbb\\xbf" }, // line separator, override, mark
+	{ TEXT("\xc2\xad\xe2\x80\x8b\xe2\x81\xa0\xe1\xa0\x8e"), "???????????",
+	  "\\xc2\\xad\\xe2\\x80\\x8b\\xe2\\x81\\xa0\\xe1\\xa0\\x8e" }, // two names that look alike are not the same
+	{ TEXT("a ##vso[x]y ##VSO[ ##[z] # [ ## vso["), "a ?#vso[x]y ?#VSO[ ?#[z] # [ ## vso[",
+	  "a \\x23#vso[x]y \\x23#VSO[ \\x23#[z] # [ ## vso[" },
+	{ TEXT("cut ##vso"), "cut ##vso", "cut ##vso" },
+	{ TEXT("\xe2\x80\x8d"), "\xe2\x80\x8d", "\xe2\x80\x8d" }, // of scripts that join letters
 };
 
 static void
