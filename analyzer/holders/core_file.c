@@ -19,6 +19,7 @@
 #include "base/regular_file.h"
 #include "base/text_start.h"
 
+#define PARTS_MAX 16                         // of a file
 #define NOTES_BYTES_MAX (UINT64_C(64) << 20) // of all together: of 100,000 threads
 #define ALIGNED(bytes) (((uint64_t)(bytes) + 3) & ~(uint64_t)3)
 
@@ -64,13 +65,61 @@ part_at(struct part *parts, size_t count, uint64_t addr)
 	return low < count && parts[low].start <= addr ? &parts[low] : NULL;
 }
 
+/* What the core itself has. */
 static size_t
-from_file(struct part *file, uint64_t addr, void *to, size_t bytes)
+from_segment(struct core *core, uint64_t addr, void *to, size_t bytes)
+{
+	const struct part *segment = part_at(core->segments, core->segment_count, addr);
+	uint64_t inside = segment != NULL ? addr - segment->start : 0;
+
+	if (segment == NULL || inside >= segment->bytes)
+		return 0;
+	if (bytes > segment->bytes - inside)
+		bytes = segment->bytes - inside;
+	return read_at(core, segment->offset + inside, to, bytes) ? bytes : 0;
+}
+
+/* The first part of the file of which this is one: parts of one file lie side by side. NULL: it is not there. */
+static const struct part *
+head_of(const struct core *core, const struct part *file)
+{
+	for (const struct part *part = file; part >= core->files && file - part < PARTS_MAX; part--) {
+		if (strcmp(part->path, file->path) != 0)
+			break;
+		if (part->offset == 0)
+			return part;
+	}
+	return NULL;
+}
+
+bool
+core_file_is_image(const unsigned char head[PROCESS_MEMORY_PAGE], const char *path, int *fd)
+{
+	static const char build_id[] = "\3\0\0\0GNU"; // the kind and the owner of the note
+	unsigned char found[PROCESS_MEMORY_PAGE];
+
+	*fd = memcmp(head, ELFMAG, SELFMAG) == 0 && memmem(head, PROCESS_MEMORY_PAGE, build_id, sizeof(build_id)) != NULL
+	          ? regular_file_open(path, O_RDONLY, NULL)
+	          : -1;
+	if (*fd < 0 ||
+	    (pread(*fd, found, sizeof(found), 0) == (ssize_t)sizeof(found) && memcmp(head, found, sizeof(found)) == 0))
+		return *fd >= 0;
+	(void)close(*fd);
+	*fd = -1;
+	return false;
+}
+
+static size_t
+from_file(struct core *core, struct part *file, uint64_t addr, void *to, size_t bytes)
 {
 	uint64_t inside = addr - file->start;
+	unsigned char page[PROCESS_MEMORY_PAGE];
+	const struct part *head = file->fd == -2 ? head_of(core, file) : NULL;
 
 	if (file->fd == -2)
-		file->fd = regular_file_open(file->path, O_RDONLY, NULL);
+		file->fd = -1;
+	if (head != NULL && from_segment(core, head->start, page, sizeof(page)) == sizeof(page))
+		(void)core_file_is_image(page, file->path, &file->fd);
 	if (bytes > file->end - addr)
 		bytes = file->end - addr;
 
@@ -83,18 +132,10 @@ static size_t
 fetch(void *context, uint64_t addr, void *to, size_t bytes)
 {
 	struct core *core = context;
-	const struct part *segment = part_at(core->segments, core->segment_count, addr);
+	size_t got = from_segment(core, addr, to, bytes);
+	struct part *file = got == 0 ? part_at(core->files, core->file_count, addr) : NULL;
 
-	if (segment != NULL && addr - segment->start < segment->bytes) {
-		uint64_t there = segment->bytes - (addr - segment->start);
-		size_t part = bytes < there ? bytes : there;
-
-		return read_at(core, segment->offset + (addr - segment->start), to, part) ? part : 0;
-	}
-
-	struct part *file = part_at(core->files, core->file_count, addr);
-
-	return file != NULL ? from_file(file, addr, to, bytes) : 0;
+	return file != NULL ? from_file(core, file, addr, to, bytes) : got;
 }
 
 /* ---- notes ---- */
@@ -214,25 +255,31 @@ ORDER_OF(compare, struct part, order_numbers(a->start, b->start))
 
 ORDER_OF(compare_regions, struct memory_region, order_numbers(a->start, b->start))
 
+/* Does the core have code of this file, or the head of an image? Then it is a library's, or the program's. */
+static bool
+is_library(struct core *core, const struct part *file)
+{
+	const struct part *end = core->files + core->file_count;
+	const struct part *part = head_of(core, file);
+	unsigned char magic[SELFMAG];
+	bool is = part != NULL && from_segment(core, part->start, magic, SELFMAG) == SELFMAG &&
+	          memcmp(magic, ELFMAG, SELFMAG) == 0;
+
+	for (unsigned i = 0; part != NULL && !is && part < end && i < PARTS_MAX && strcmp(part->path, file->path) == 0;
+	     i++, part++) {
+		const struct part *segment = part_at(core->segments, core->segment_count, part->start);
+
+		is = segment != NULL && (segment->fd & PF_X) != 0;
+	}
+	return is;
+}
+
 /* A core does not say whether a mapping is shared. A writable mapping of a library's file is private. */
 static bool
-is_shared(struct part *file)
+is_shared(struct core *core, const struct part *file)
 {
-	unsigned char magic[SELFMAG];
-	struct part begin = *file;
-
-	if (strstr(file->path, ".kmem") != NULL || text_starts(file->path, "/dev/") || text_starts(file->path, "/memfd:") ||
-	    text_starts(file->path, "/SYSV"))
-		return true;
-	begin.offset = 0;
-	begin.fd = -2;
-	bool is_library = from_file(&begin, begin.start, magic, sizeof(magic)) == sizeof(magic) &&
-	                  memcmp(magic, ELFMAG, SELFMAG) == 0;
-	bool is_gone = begin.fd < 0;
-
-	if (begin.fd >= 0)
-		(void)close(begin.fd);
-	return !is_library && !is_gone;
+	return strstr(file->path, ".kmem") != NULL || text_starts(file->path, "/dev/") ||
+	       text_starts(file->path, "/memfd:") || text_starts(file->path, "/SYSV") || !is_library(core, file);
 }
 
 static void
@@ -245,7 +292,7 @@ add_region(struct core *core, struct process_memory *memory, size_t *room, const
 	*region = *of;
 	region->path = file != NULL ? file->path : "";
 	region->offset = file != NULL ? file->offset + (of->start - file->start) : 0;
-	region->is_shared = file != NULL && of->is_writable && is_shared(file);
+	region->is_shared = file != NULL && of->is_writable && is_shared(core, file);
 }
 
 static void

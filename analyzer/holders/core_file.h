@@ -1,8 +1,8 @@
 /*
  * core_file.h - the memory of a process as a core file has it, its mappings, and its threads' registers.
  *
- * A core leaves out code and constants of libraries, because their files have them. They are read from these files, which must be the
- * same as they were then.
+ * A core leaves out code and constants of libraries, because their files have them. They are read from these files. Who sends a core
+ * chooses their names: a file is read only where it begins with the page that the core has of it, which has its build-id.
  *
  * When failing  false, and one line in `fail`.
  */
@@ -15,6 +15,8 @@
 /* program_addr: out, the entry point, in the program's own file; 0 = not known. */
 bool core_file_open(const char *command, const char *path, struct process_memory *memory,
                     struct stopped_process *process, uint64_t *program_addr, struct fail *fail);
+/* Is the file the ELF image that begins so in memory? Its build-id is there. fd: out, open for reading; -1 = it is not. */
+bool core_file_is_image(const unsigned char head[PROCESS_MEMORY_PAGE], const char *path, int *fd);
 void core_file_close(struct process_memory *memory); // of no core: nothing is done
 
 #endif

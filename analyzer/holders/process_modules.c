@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "holders/core_file.h"
 
 #define PAGE_UP(addr) (((addr) + PROCESS_MEMORY_PAGE - 1) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1))
 #define PARTS_MAX 64
@@ -51,7 +53,7 @@ trim_ends(struct process_memory *memory, struct process_modules *modules)
 void
 process_modules_make(struct process_memory *memory, pid_t pid, struct text_pool *pool, struct process_modules *modules)
 {
-	*modules = (struct process_modules){ .pid = pid, .pool = pool };
+	*modules = (struct process_modules){ .pid = pid, .memory = memory, .pool = pool };
 	for (size_t i = 0; i < memory->region_count; i++) {
 		const struct memory_region *region = &memory->regions[i];
 		struct process_module *last = modules->count != 0 ? &modules->modules[modules->count - 1] : NULL;
@@ -87,6 +89,20 @@ process_modules_at(struct process_modules *modules, uint64_t addr)
 	return FIRST(module, modules->modules, modules->count, addr - module->start < module->end - module->start);
 }
 
+/* A core may name any file. */
+static bool
+may_open(const struct process_modules *modules, const struct process_module *module)
+{
+	unsigned char head[PROCESS_MEMORY_PAGE];
+	int fd = -1;
+	bool may = modules->pid != 0 || (process_memory_read(modules->memory, module->start, head, sizeof(head)) &&
+	                                 core_file_is_image(head, module->path, &fd));
+
+	if (fd >= 0)
+		(void)close(fd);
+	return may;
+}
+
 struct data_symbols *
 process_module_symbols(struct process_modules *modules, struct process_module *module)
 {
@@ -95,6 +111,8 @@ process_module_symbols(struct process_modules *modules, struct process_module *m
 	if (module->was_opened)
 		return module->symbols;
 	module->was_opened = true;
+	if (!may_open(modules, module))
+		return NULL;
 	(void)snprintf(path, sizeof(path), "/proc/%d/root%s", (int)modules->pid, module->path);
 	if (modules->pid != 0)
 		module->symbols = data_symbols_open(path, modules->pool);

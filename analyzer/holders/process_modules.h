@@ -25,7 +25,8 @@ struct process_module {
 };
 
 struct process_modules {
-	pid_t pid; // 0 = of no live process: paths as they are
+	pid_t pid; // 0 = of a core: paths as they are, of files that are the same still
+	struct process_memory *memory;
 	struct text_pool *pool;
 	struct symbolizer *symbolizer; // for debug information; NULL until it is asked for
 	size_t count;

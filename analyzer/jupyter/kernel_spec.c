@@ -532,7 +532,8 @@ kernel_spec_write(const struct kernel_spec *spec, const char *kernels, const cha
 	if (!copy_pictures(spec->folder, written, fail))
 		return false;
 
-	struct output_file *output = output_open(TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", written, file_name), OUTPUT_OF_ALL, fail);
+	struct output_file *output = output_open(TEXT(PATH_MAX + sizeof(file_name) + 1, "%s/%s", written, file_name),
+	                                         OUTPUT_OF_ALL, fail);
 
 	if (output == NULL)
 		return false;

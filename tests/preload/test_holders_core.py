@@ -60,6 +60,9 @@ int main(void)
 """
 
 
+PHDR = struct.Struct("<IIQQQQQQ")
+
+
 def core_of(folder, *argv, **environment):
     """(core, folder of captures)"""
     if "|" in open("/proc/sys/kernel/core_pattern").read() or "/" in open("/proc/sys/kernel/core_pattern").read():
@@ -109,6 +112,20 @@ def test_what_c_held_by_its_variables_and_stacks(tmp_path):
     assert re.fullmatch(r"local `block` of wait_with_block\(\) \(table\.c:\d+\)", found["wait_with_block"])
 
 
+def test_a_core_in_which_code_is_not_even_named_tells_the_same(tmp_path):
+    """As gcore writes it."""
+    core, out = core_of(tmp_path, compile_c_of(tmp_path))
+    content = bytearray(core.read_bytes())
+    offset, count = struct.unpack_from("<Q", content, 32)[0], struct.unpack_from("<H", content, 56)[0]
+    for at in range(offset, offset + count * PHDR.size, PHDR.size):
+        kind, flags, _, _, _, file_bytes, *_ = PHDR.unpack_from(content, at)
+        if kind == 1 and flags & 1 and file_bytes == 0:
+            struct.pack_into("<I", content, at, 0)
+    core.write_bytes(content)
+    found = {line["function"]: line["ways"][0]["text"] for line in document_of(core, out)["holders"]}
+    assert found["fill"] == "static variable `table` of table"
+
+
 def test_keys_are_left_out_where_the_program_was_recorded_so(tmp_path):
     (tmp_path / "cache.py").write_text(PYTHON.replace("%d)\n", "3)\n").replace("60000", "600000"))
     document = document_of(*core_of(tmp_path, sys.executable, tmp_path / "cache.py", KMEMSHIM_PRIVATE="1"))
@@ -155,9 +172,6 @@ def test_a_part_of_the_interpreter_that_is_not_there_ends_nothing(of_python, tmp
         assert done.returncode == 0, (at, done.returncode, done.stderr)
 
 
-PHDR = struct.Struct("<IIQQQQQQ")
-
-
 def test_a_core_with_two_things_at_one_address_is_refused(of_python, tmp_path):
     """A node that lost its object while it owned buffers was followed: a segmentation fault."""
     content = bytearray(of_python[0].read_bytes())
@@ -176,6 +190,33 @@ def test_a_library_that_does_not_end_is_searched_for_as_long_as_was_asked(out, t
     made_core(tmp_path / "core", note(1, bytes(512)) + note(0x46494c45, files), memory_bytes=1 << 46)
     done = kmemshim("holders", "--stop", "100ms", "--core", tmp_path / "core", out, timeout=60)
     assert done.returncode == 2 and "allow more with --stop" in done.stderr, done.stderr
+
+
+PLANT = """
+import ctypes, os, sys
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+class Keeper: pass
+name = libc.mmap(None, ctypes.c_size_t(4096), 1, 2, os.open(sys.argv[1], os.O_RDONLY), ctypes.c_long(0))
+ctypes.c_void_p.from_address(id(Keeper) + 24).value = name  # tp_name
+keeper = Keeper()
+keeper.kept = [bytearray(60000) for _ in range(300)]
+os.abort()
+"""
+
+
+def test_a_core_shows_no_file_that_it_names(tmp_path):
+    """The name of a class stands in a file that is mapped. Who sends the core chooses which: it is read by who looks."""
+    (tmp_path / "plant.py").write_text(PLANT)
+    (tmp_path / "pub.txt").write_text("Published\0".ljust(4096))
+    (tmp_path / "sec.txt").write_text("TOPSECRET\0".ljust(4096))
+    core, out = core_of(tmp_path, sys.executable, tmp_path / "plant.py", tmp_path / "pub.txt")
+    content = core.read_bytes()
+    assert content.count(b"/pub.txt\0") != 0
+    core.write_bytes(content.replace(b"/pub.txt\0", b"/sec.txt\0"))
+    done = kmemshim("holders", "--core", core, out)
+    assert done.returncode == 0 and "-> list of 300, grown at plant.py:9" in done.stdout, done.stdout
+    assert "TOPSECRET" not in done.stdout + done.stderr
 
 
 def made_core(path, notes, note_bytes=None, memory_bytes=0x1000):
