@@ -29,7 +29,7 @@ struct capture_section {
 struct capture {
 	char *path;
 	const char *name; // base name of the path
-	uid_t owner;      // of the file; see owner.h
+	uid_t owner;      // of the file; where that one is trusted, who was recorded; see owner.h
 	bool is_salvage;
 	bool was_closed;     // cleanly, and every checksum is there
 	uint64_t rewound_ns; // figures are those of this moment: of a mark, or of the guard; 0 = of the end

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/owner.h"
 #include "base/regular_file.h"
 #include "base/text_clean.h"
 #include "capture/capture_copy.h"
@@ -361,6 +362,13 @@ capture_close(struct capture *capture)
 	free(capture);
 }
 
+/* A copy belongs to who copied it, and was recorded by another user all the same. */
+static uid_t
+origin_of(const struct kmem_identity *identity, uid_t owner)
+{
+	return owner_is_trusted(owner) ? identity->uid : owner;
+}
+
 bool
 capture_open(const char *path, bool is_salvage, struct capture **out, struct fail *fail)
 {
@@ -377,7 +385,6 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 	if (capture == NULL) {
 		return fail_set(fail, EXIT_CAPTURE, "%s: not enough memory for its head", path);
 	}
-	capture->owner = owner;
 	for (unsigned attempt = 1; is_good && wants_again; attempt++) {
 		if (attempt > 1)
 			(void)nanosleep(&(struct timespec){ .tv_nsec = ATTEMPT_PAUSE_NS }, NULL);
@@ -390,6 +397,7 @@ capture_open(const char *path, bool is_salvage, struct capture **out, struct fai
 	}
 	memcpy(capture->identity, &capture->header->identity, sizeof(*capture->identity));
 	clean_identity(capture->identity);
+	capture->owner = origin_of(capture->identity, owner);
 	*out = capture;
 	return true;
 }
@@ -409,6 +417,7 @@ capture_peek(const char *path, bool is_salvage, struct kmem_identity *identity, 
 	if (is_good) {
 		memcpy(identity, &capture->header->identity, sizeof(*identity));
 		clean_identity(identity);
+		*owner = origin_of(identity, *owner);
 	}
 	capture_close(capture);
 	return is_good;

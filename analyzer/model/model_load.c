@@ -235,12 +235,12 @@ distrusted_line(const struct build *build)
 	if (build->process_count == 1)
 		(void)snprintf(
 			text, sizeof(text),
-			"%s belongs to %s, who may have written anything into it: source lines are not shown: run this as that user to see them",
+			"%s comes from %s, who may have written anything into it: source lines are not shown: run this as that user to see them",
 			build->distrusted_name, owner);
 	else
 		(void)snprintf(
 			text, sizeof(text),
-			"%zu of %zu captures belong to other users (%s to %s), who may have written anything into them: source lines that only they name are not shown",
+			"%zu of %zu captures come from other users (%s from %s), who may have written anything into them: source lines that only they name are not shown",
 			build->distrusted_count, build->process_count, build->distrusted_name, owner);
 	return text_pool_add_text(build->pool, text);
 }

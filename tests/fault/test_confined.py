@@ -24,7 +24,7 @@ def small_children(tmp_path_factory):
 def heap_of(out):
     document = harness.report("sites", out, "--top", "1")
     # That it could not be sealed is no damage: a gate takes it. Whose it is is told.
-    assert [damage for damage in document["damages"] if "belongs to user nobody" not in damage] == []
+    assert [damage for damage in document["damages"] if "comes from user nobody" not in damage] == []
     heap = document["totals"]["heap"]
     notes = [note for process in document["processes"] for note in process["notes"]]
     return {name: heap[name] for name in ("live_bytes", "live_count", "allocated_bytes", "allocated_count")}, document["losses"], notes

@@ -5,6 +5,8 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 
@@ -108,8 +110,41 @@ def test_a_capture_of_another_user_shows_no_lines_of_files(script, out, nobodys)
 
         assert done.returncode == 0, done.stderr
         assert "keeps.py" in done.stdout and "SECRET" not in done.stdout + done.stderr
-        assert "belongs to user nobody" in done.stderr, done.stderr
+        assert "comes from user nobody" in done.stderr, done.stderr
     assert "kept.append(bytearray(4000))  # SECRET" in own.stdout and "belongs to" not in own.stdout + own.stderr
+
+
+GIVES_UP = """
+import os
+def forked():
+    pid = os.fork()
+    if pid:
+        os.waitpid(pid, 0)
+    return not pid
+if forked():
+    os.setgroups([])
+    os.setgid(%d)
+    os.setuid(%d)
+    if forked():
+        exec(compile("kept = [bytearray(9000) for i in range(2000)]", %r, "exec"))
+"""
+
+
+def test_a_copy_of_another_users_capture_shows_no_lines_either(tmp_path, nobodys):
+    """It names files that only the reader may read; what was unpacked or copied belongs to the reader."""
+    secret = tmp_path / "secret"
+    secret.write_text("aws_access_key = SECRET\n")
+    secret.chmod(0o600)
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # where another user can write
+        nobodys(folder)
+        harness.record([harness.find_python(), "-c", GIVES_UP % (NOBODY, NOBODY, str(secret))], folder)
+        captures = [path for path in Path(folder).glob("*.kmem") if path.stat().st_uid == NOBODY]
+        assert len(captures) == 1
+        (tmp_path / "copy.kmem").write_bytes(captures[0].read_bytes())
+    for words in (["report"], ["leaks"], ["leaks", "--json"]):
+        told = harness.kmemshim(*words, tmp_path / "copy.kmem")
+        assert told.returncode == 0 and "SECRET" not in told.stdout + told.stderr, told.stderr
+        assert "comes from user nobody" in told.stderr
 
 
 def test_lines_that_an_own_capture_names_too_are_shown(script, out, nobodys):
@@ -122,7 +157,7 @@ def test_lines_that_an_own_capture_names_too_are_shown(script, out, nobodys):
     done = harness.kmemshim("leaks", out)
 
     assert "SECRET" in done.stdout
-    assert "1 of 2 captures belong to other users" in done.stderr and "user nobody" in done.stderr
+    assert "1 of 2 captures come from other users" in done.stderr and "user nobody" in done.stderr
 
 
 def test_the_newest_session_is_one_of_the_readers_own(programs, tmp_path, out, nobodys):

@@ -209,7 +209,7 @@ what_another_user_says_of_starts_and_first_processes_is_not_believed(void **stat
 	assert_int_equal(model->processes[0].identity->pid, 10);
 	assert_true(model->processes[0].is_trusted);
 	assert_int_equal(model->capture_damage_count, 0);
-	assert_non_null(strstr(model->distrusted, "1 of 3 captures belong to other users (c.kmem to user "));
+	assert_non_null(strstr(model->distrusted, "1 of 3 captures come from other users (c.kmem from user "));
 	model_free(model);
 	assert_true(capture_folder_sessions(folder, false, &sessions, &fail));
 	assert_int_equal(sessions.count, 2);
