@@ -118,9 +118,11 @@ output_finish(struct fail *fail)
 static void
 free_file(struct output_file *file)
 {
-	forget_unfinished(file);
-	if (file->folder >= 0)
+	if (file->folder >= 0) {
+		(void)unlinkat(file->folder, file->beside, 0); // where it is whole there is none of this name
 		(void)close(file->folder);
+	}
+	forget_unfinished(file);
 	free(file->path);
 	free(file);
 }
@@ -249,8 +251,6 @@ void
 output_drop(struct output_file *file)
 {
 	(void)fclose(file->stream);
-	if (file->folder >= 0)
-		(void)unlinkat(file->folder, file->beside, 0);
 	free_file(file);
 }
 
@@ -263,8 +263,6 @@ output_close(struct output_file *file, struct fail *fail)
 		is_written = fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", file->path, strerror(errno));
 	if (file->folder >= 0 && is_written && renameat(file->folder, file->beside, file->folder, file->name) != 0)
 		is_written = fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", file->path, strerror(errno));
-	if (file->folder >= 0 && !is_written)
-		(void)unlinkat(file->folder, file->beside, 0);
 	free_file(file);
 	return is_written;
 }
