@@ -378,6 +378,7 @@ take_as_leak(struct model *model, const struct entry *entries, size_t count)
 		site->leak = MODEL_LEAK_LEAK;
 		site->is_growing_storage = true;
 		site->may_be_built_once = true;
+		site->is_of_call = rank_is_of_call(model, site);
 	}
 }
 

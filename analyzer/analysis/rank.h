@@ -121,6 +121,12 @@ uint64_t rank_filled_bytes(const struct rank_line *line);
 /* A leak, or something large that was built at one go: an import runs it, or most of what was allocated since it appeared is its own. */
 bool rank_may_be_built_once(const struct model_site *site);
 
+/*
+ * Does a call of the line's that has not returned put into a container, or into a block that grows, what the site holds? A look found that only the
+ * stack leads there, or a local variable of a function that the line called.
+ */
+bool rank_is_of_call(const struct model *model, const struct model_site *site);
+
 /* Left behind by importing a library: an import stands between the allocation and the user's own code. Start-up, too. */
 bool rank_is_import(const struct model_site *site);
 

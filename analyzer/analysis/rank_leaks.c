@@ -368,15 +368,42 @@ bytes_through(const struct model *model, const struct model_site *line)
 	return bytes;
 }
 
-/* No data set is what nothing leads to; and one is what a call still puts into a container that no name of Python has yet. */
+/* Does one of the functions that the line of code calls hold it in a local variable? Then that call has not returned. */
+static bool
+is_local_of_call(const struct model_site *site, const struct holders_way *way)
+{
+	bool is_found = false;
+
+	for (uint32_t i = 0; i < site->frame_count && site->frames[i] != site->where && !is_found; i++)
+		is_found = model_holders_is_local_of(way, site->frames[i]->function);
+	return is_found;
+}
+
+static const struct holders_way *
+way_of(const struct model *model, const struct model_site *site)
+{
+	const struct holders_line *line = model_holders_of(model, site->where, model->domains[site->domain].id.kind);
+
+	return line != NULL ? model_holders_way(line) : NULL;
+}
+
+bool
+rank_is_of_call(const struct model *model, const struct model_site *site)
+{
+	const struct holders_way *way = way_of(model, site);
+	bool is_load = way != NULL && (way->items >= LOADED_BLOCKS_MIN || (way->items == 0 && site->is_growing_storage));
+
+	return is_load && site->where->kind == MODEL_FRAME_PYTHON &&
+	       (is_local_of_call(site, way) || model_holders_is_of_call(way));
+}
+
+/* No data set is what nothing leads to. */
 static bool
 is_load_by_look(const struct model *model, struct model_site *site, bool guess)
 {
-	const struct holders_line *line = model_holders_of(model, site->where, model->domains[site->domain].id.kind);
-	const struct holders_way *way = line != NULL ? model_holders_way(line) : NULL;
+	const struct holders_way *way = way_of(model, site);
 
-	site->is_of_call = way != NULL && site->where->kind == MODEL_FRAME_PYTHON && model_holders_is_of_call(way) &&
-	                   way->items >= LOADED_BLOCKS_MIN;
+	site->is_of_call = rank_is_of_call(model, site);
 	return site->is_of_call || (guess && (way == NULL || strcmp(way->kind, "lost") != 0));
 }
 

@@ -23,6 +23,7 @@ static const uint16_t kind_costs[HOLDER_KINDS] = {
 #define COST_INSIDE 2u   // an address behind the block's begin
 #define COST_FAR_INSIDE 4u
 #define COST_SHORT 1u          // from what ends with a call: rather a way that is a few objects longer
+#define COST_OF_LIBRARY 4u     // from a call in a library: a person finds a name of their own, or of a module, sooner
 #define COST_BESIDE_LIST 20u   // a word into the middle of a list, as iterators are, does not hold what the list has
 #define COST_PASSING 20u       // from an iterator: it passes by what another one has
 #define COST_WITH_PYTHON 1u    // of the cheapest word and the cheapest root: a sure one in a class
@@ -52,7 +53,9 @@ cost_of_edge(const struct holder_search *search, const struct holder_edge *edge)
 	uint64_t offset = edge->value - to->start;
 
 	if (edge->is_short)
-		return costs[edge->hold] + (holder_is_iterator(&search->nodes[edge->from]) ? COST_PASSING : COST_SHORT);
+		return costs[edge->hold] + (holder_is_iterator(&search->nodes[edge->from]) ? COST_PASSING
+		                            : edge->is_library                             ? COST_OF_LIBRARY
+		                                                                           : COST_SHORT);
 	if (to->is_far && search->nodes[edge->from].is_far && edge->hold != PYTHON_HOLD_PERHAPS)
 		return 0;
 	if (to->list_head != 0 && edge->at != to->list_head)

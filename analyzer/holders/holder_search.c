@@ -114,8 +114,11 @@ end_of(struct holder_search *search, const struct python_object *object, bool *i
 	if (object->type == NULL)
 		return HOLDER_END_NONE;
 	switch (object->type->kind) {
-	case PYTHON_TYPE:
-		return HOLDER_END_CLASS;
+	case PYTHON_TYPE: {
+		struct python_type *type = python_objects_type(search->python, object->addr);
+
+		return type == NULL || python_objects_is_named(search->python, type) ? HOLDER_END_CLASS : HOLDER_END_NONE;
+	}
 	case PYTHON_DICT:
 		return python_objects_module(search->python, object, name, is_library) ? HOLDER_END_MODULE : HOLDER_END_NONE;
 	case PYTHON_FRAME:
@@ -229,7 +232,7 @@ own_blocks(struct holder_search *search, uint32_t deque)
 		if (owner_of(search, &search->nodes[number]) ==
 		    NULL) // from it, not from block to block: a long way would cost much
 			push_edge(search, &(struct holder_edge){ deque, number, search->nodes[deque].object.addr + DEQUE_FIRST,
-			                                         block, false, PYTHON_HOLD_SURE, false, HOLDER_NONE });
+			                                         block, false, PYTHON_HOLD_SURE, false, false, HOLDER_NONE });
 		search->nodes[number].owner = deque;
 		search->nodes[number].owner_at = search->nodes[deque].object.addr + DEQUE_FIRST;
 		judge_items(search, number);
@@ -257,7 +260,7 @@ add_chain(struct holder_search *search, uint32_t number)
 			return;
 		search->nodes[from].is_chained = search->nodes[number].is_chained = true;
 		push_edge(search, &(struct holder_edge){ from, number, left.addr + DEQUE_NEXT, search->nodes[number].start,
-		                                         false, PYTHON_HOLD_SURE, false, HOLDER_NONE });
+		                                         false, PYTHON_HOLD_SURE, false, false, HOLDER_NONE });
 		if (is_known && owner_of(search, &search->nodes[from]) != NULL)
 			own_blocks(search, search->nodes[from].owner);
 		if (is_known || search->is_full)
@@ -280,7 +283,7 @@ add_to_list(struct holder_search *search, uint32_t number, const struct live_blo
 
 	if (from != HOLDER_NONE && from != number)
 		push_edge(search, &(struct holder_edge){ from, number, head, block->addr, false, PYTHON_HOLD_LIKELY, false,
-		                                         HOLDER_NONE });
+		                                         false, HOLDER_NONE });
 }
 
 static uint32_t
@@ -528,9 +531,12 @@ try_edge(struct holder_search *search, uint32_t from, uint32_t to, uint64_t at, 
 		return;
 
 	const struct python_frame *frame = holder_search_frame(search, &search->nodes[from]);
-	bool is_short = holder_is_iterator(&search->nodes[from]) ||
-	                (frame != NULL && python_objects_is_short(search->python, frame, at));
-	add_edge(search, &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, is_short, HOLDER_NONE });
+	bool is_library = frame != NULL && python_objects_is_of_library(search->python, frame);
+	bool is_short = is_library || holder_is_iterator(&search->nodes[from]) ||
+	                (frame != NULL && python_objects_is_argument(search->python, frame, at));
+
+	add_edge(search,
+	         &(struct holder_edge){ from, to, at, value, false, (uint8_t)hold, is_short, is_library, HOLDER_NONE });
 }
 
 void

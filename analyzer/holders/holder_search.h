@@ -90,6 +90,7 @@ struct holder_edge {
 	bool is_gone;  // it turned out to be a place that is not in use
 	uint8_t hold;  // enum python_hold
 	bool is_short; // from an argument, a frame of a library, or an iterator: others have it, and for longer
+	bool is_library;
 	uint32_t next; // of the same node
 };
 

@@ -702,18 +702,31 @@ is_way_told(const struct holder_search *search, uint32_t sample)
 	return !is_cut_short(search, sample) || (search->python->shape == NULL && !holder_search_is_guess(search, sample));
 }
 
+static const char *
+call_of(const struct holder_search *search, const struct holder_way *way)
+{
+	enum holder_kind kind = search->nodes[way->root].kind;
+
+	if (way->root_edge == HOLDER_NONE || search->python->shape == NULL)
+		return "";
+	if (kind == HOLDER_STACK || kind == HOLDER_REGISTER)
+		return "native";
+	return search->edges[way->root_edge].is_library ? "python" : "";
+}
+
 void
 holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with, struct holder_way *way)
 {
 	struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	uint32_t root = sample;
 
-	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root_edge = HOLDER_NONE };
+	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root_edge = HOLDER_NONE, .call = "" };
 	while (search->nodes[root].best != HOLDER_NONE) {
 		way->root_edge = search->nodes[root].best;
 		root = search->edges[way->root_edge].from;
 	}
 	way->root = root;
+	way->call = call_of(search, way);
 	if (!is_way_told(search, sample)) {
 		tell_without_root(search, sample, with, way);
 		free(chain);

@@ -46,6 +46,7 @@ struct holder_way {
 	enum holder_way_kind kind;
 	uint32_t root;      // node; of one that is held
 	uint32_t root_edge; // by which it leads on; HOLDER_NONE = it does not
+	const char *call;   // as struct holders_way has it
 	bool has_root_text; // it stands in the texts already
 	char *text;         // behind the root; "" = the root leads to the block. With marks: see holder_words_told()
 	char *key;          // the same without what differs from sample to sample: ways with one key are one

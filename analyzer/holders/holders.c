@@ -243,6 +243,7 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 		.container = memory_text(way->container),
 		.items = way->items,
 		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], PLACE_ROOM) : ""),
+		.call = memory_text(way->call),
 	};
 }
 

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/items.h"
+#include "base/memory.h"
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "holders/python_objects.h"
@@ -22,6 +24,9 @@
 #define KEYS_MAX (UINT64_C(1) << 32)
 #define KEY_BYTES 40 // of a dictionary's key that are shown
 #define NAMESPACE_KEYS 40
+#define INSTANCES_FOLLOWED 256 // of one class: thousands would take all room
+#define DICT_KEYS 32           // in its object
+#define MODULE_NAMES 16        // its dictionary, in its object
 
 /* ---- texts ---- */
 
@@ -216,6 +221,87 @@ python_objects_module(struct python_objects *python, const struct python_object 
 	return has_name && has_mark;
 }
 
+/*
+ * The dictionary of modules, which the state of the interpreter leads to: where that stands there differs from version to version. The first
+ * module is `sys`.
+ */
+static bool
+is_sys_modules(struct python_objects *python, uint64_t addr, struct python_keys *keys)
+{
+	char name[PYTHON_NAME_BYTES];
+	const struct python_type *type = addr >= PROCESS_MEMORY_PAGE && addr >> 47 == 0 &&
+	                                         python_objects_is_own(python, OBJECT(addr + PYTHON_OBJECT_TYPE))
+	                                     ? python_objects_type(python, OBJECT(addr + PYTHON_OBJECT_TYPE))
+	                                     : NULL;
+
+	return type != NULL && type->kind == PYTHON_DICT && python_objects_keys(python, WORD(addr + DICT_KEYS), keys) &&
+	       !keys->is_split && python_objects_string(python, key_at(python, keys, 0), name, sizeof(name)) &&
+	       strcmp(name, "sys") == 0;
+}
+
+static void
+find_modules(struct python_objects *python)
+{
+	struct python_keys keys;
+	uint64_t offset = 0;
+
+	python->has_modules = true;
+	while (offset < PYTHON_STATE_SEARCHED && !is_sys_modules(python, OBJECT(python->interpreter + offset), &keys))
+		offset += 8;
+	for (uint64_t i = 0; offset < PYTHON_STATE_SEARCHED && i < keys.count; i++) {
+		uint64_t module = OBJECT(keys.first + i * keys.step + keys.key_offset + 8);
+		const struct python_type *type = module != 0 ? python_objects_type(python, OBJECT(module + PYTHON_OBJECT_TYPE))
+		                                             : NULL;
+		struct python_module *added;
+
+		if (type == NULL || type->kind != PYTHON_MODULE)
+			continue;
+		added = MEMORY_NEXT(python->modules, python->module_count, python->module_room);
+		added->names = OBJECT(module + MODULE_NAMES);
+		(void)python_objects_string(python, key_at(python, &keys, i), added->name, sizeof(added->name));
+	}
+}
+
+/* Does the module's dictionary have the class? */
+static bool
+has_class(struct python_objects *python, const struct python_module *module, const struct python_type *type)
+{
+	struct python_keys keys;
+	bool is_found = false;
+
+	if (!python_objects_keys(python, WORD(module->names + DICT_KEYS), &keys) || keys.is_split)
+		return true; // nobody knows
+	for (uint64_t i = 0; i < keys.count && !is_found; i++)
+		is_found = OBJECT(keys.first + i * keys.step + keys.key_offset + 8) == type->addr;
+	return is_found;
+}
+
+bool
+python_objects_is_named(struct python_objects *python, struct python_type *type)
+{
+	const char *name = type->module[0] != '\0' ? type->module : "__main__";
+
+	if (!type->is_of_python)
+		return true;
+	if (!python->has_modules)
+		find_modules(python);
+	if (!type->has_looked_for_name)
+		type->is_named = python->module_count == 0 ||
+		                 ANY(module, python->modules, python->module_count,
+		                     strcmp(module->name, name) == 0 && has_class(python, module, type));
+	type->has_looked_for_name = true;
+	return type->is_named;
+}
+
+bool
+python_objects_holds_class(struct python_objects *python, const struct python_object *object)
+{
+	const struct python_object class = { .addr = object->type->addr };
+
+	return !python_objects_is_named(python, object->type) &&
+	       python_objects_references(python, &class) <= INSTANCES_FOLLOWED;
+}
+
 /* item_at: of a value, or of a key. */
 static void
 dict_edge(struct python_objects *python, const struct python_object *object, uint64_t item_at, struct python_edge *edge)
@@ -382,17 +468,22 @@ python_objects_local(struct python_objects *python, const struct python_frame *f
 }
 
 bool
-python_objects_is_short(struct python_objects *python, const struct python_frame *frame, uint64_t at)
+python_objects_is_argument(struct python_objects *python, const struct python_frame *frame, uint64_t at)
 {
 	const struct python_shape *shape = python->shape;
 	/* In front of the first line: arguments, those of them that are positional alone, those that have to be named. */
 	uint64_t counts = frame->code + shape->code_first_line - (shape->has_shaped_keys ? 16u : 24u);
 	uint64_t first = frame->start + shape->frame_locals;
-	char file[1024] = "";
 
-	if (at >= first && (at - first) / 8 < (uint64_t)HALF(counts) + HALF(counts + 8))
-		return true;
-	return python_objects_string(python, OBJECT(frame->code + shape->code_file), file, sizeof(file)) &&
+	return at >= first && (at - first) / 8 < (uint64_t)HALF(counts) + HALF(counts + 8);
+}
+
+bool
+python_objects_is_of_library(struct python_objects *python, const struct python_frame *frame)
+{
+	char file[1024];
+
+	return python_objects_string(python, OBJECT(frame->code + python->shape->code_file), file, sizeof(file)) &&
 	       frame_rules_is_library(file);
 }
 
@@ -422,7 +513,10 @@ python_objects_edge(struct python_objects *python, const struct python_object *o
 	uint64_t frame = python_objects_inner_frame(python, object);
 
 	*edge = (struct python_edge){ 0 };
-	if (offset < 0 && item_at != 0) {
+	if (offset == PYTHON_OBJECT_TYPE) {
+		edge->kind = PYTHON_EDGE_ATTRIBUTE;
+		(void)snprintf(edge->name, sizeof(edge->name), "__class__");
+	} else if (offset < 0 && item_at != 0) {
 		uint64_t values = WORD(at);
 
 		values += values & 1; // a tag: one less than the address

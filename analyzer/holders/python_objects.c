@@ -78,7 +78,6 @@ enum {
 
 #define FRAMES_MAX 20000
 #define THREADS_MAX 4096
-#define SEARCH_BYTES 0x20000 // of the interpreter's state
 #define STACK_WORDS_MAX 10000
 #define STATE_BYTES 256u // of a thread's: what is before its buffers, in each version
 
@@ -216,8 +215,9 @@ read_module(struct python_objects *python, struct python_type *type)
 	struct python_keys keys;
 	char name[PYTHON_NAME_BYTES];
 
-	if ((type->flags & FLAG_HEAP) == 0 || strchr(type->name, '.') != NULL || type->dict == 0 ||
-	    !python_objects_keys(python, WORD(type->dict + 32), &keys) || keys.is_split)
+	type->is_of_python = (type->flags & FLAG_HEAP) != 0 && strchr(type->name, '.') == NULL;
+	if (!type->is_of_python || type->dict == 0 || !python_objects_keys(python, WORD(type->dict + 32), &keys) ||
+	    keys.is_split)
 		return;
 	for (uint64_t i = 0; i < keys.count && i < 64; i++) {
 		uint64_t entry = keys.first + i * keys.step + keys.key_offset;
@@ -630,6 +630,8 @@ python_objects_hold(struct python_objects *python, const struct python_object *o
 
 	if (offset < 0)
 		return sure_if(is_attributes_word(python, object, offset));
+	if (offset == PYTHON_OBJECT_TYPE)
+		return sure_if(python_objects_holds_class(python, object));
 	if (offset < 16 || (type->weak_offset > 0 && offset == type->weak_offset))
 		return PYTHON_HOLD_NOT;
 	if (type->dict_offset > 0 && offset == type->dict_offset)
@@ -771,7 +773,7 @@ first_state(struct python_objects *python, uint64_t interpreter)
 {
 	if (python->shape->interpreter_threads != 0)
 		return WORD(interpreter + python->shape->interpreter_threads);
-	for (uint64_t offset = 0; offset < SEARCH_BYTES; offset += 8) {
+	for (uint64_t offset = 0; offset < PYTHON_STATE_SEARCHED; offset += 8) {
 		uint64_t state = WORD(interpreter + offset);
 
 		if (is_address(state) && state != interpreter && WORD(state + 16) == interpreter && WORD(state) == 0)
@@ -887,5 +889,6 @@ python_objects_detach(struct python_objects *python)
 	free(python->frames);
 	free(python->states);
 	free(python->pools);
+	free(python->modules);
 	*python = (struct python_objects){ 0 };
 }

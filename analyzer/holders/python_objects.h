@@ -18,6 +18,8 @@
 #include "holders/python_shapes.h"
 
 #define PYTHON_NAME_BYTES 64
+#define PYTHON_OBJECT_TYPE 8                    // in each object
+#define PYTHON_STATE_SEARCHED UINT64_C(0x20000) // bytes of the interpreter's state
 
 enum python_type_kind {
 	PYTHON_OTHER,
@@ -42,6 +44,7 @@ struct python_type {
 	uint64_t addr;
 	enum python_type_kind kind;
 	bool is_exception;
+	bool is_of_python; // a class statement made it, or type()
 	bool has_managed_dict;
 	bool has_inline_values;
 	uint64_t prefix_bytes; // in front of an object
@@ -55,6 +58,8 @@ struct python_type {
 	int64_t weak_offset;  // of its list of weak references
 	uint64_t cached_keys; // that instances share; 0 = none
 	bool has_looked_for_keys;
+	bool has_looked_for_name;
+	bool is_named;                  // by a module: see python_objects_is_named()
 	char name[PYTHON_NAME_BYTES];   // as the type has it, without its module
 	char module[PYTHON_NAME_BYTES]; // "" = built in, or __main__
 };
@@ -62,6 +67,12 @@ struct python_type {
 struct python_object {
 	uint64_t addr; // 0 = none
 	struct python_type *type;
+};
+
+/* In sys.modules. */
+struct python_module {
+	char name[PYTHON_NAME_BYTES];
+	uint64_t names; // its dictionary
 };
 
 /* A frame that runs, or stands on a thread's stack of frames. */
@@ -94,6 +105,10 @@ struct python_objects {
 	struct python_frame *frames; // by address
 	struct known_type *known;    // every address that was asked for as a type
 	struct python_pool *pools;   // the last ones that were looked at
+	bool has_modules;            // they were looked for
+	size_t module_count;
+	size_t module_room;
+	struct python_module *modules; // those in sys.modules
 };
 
 /* version_hex: 0 = the program has no Python. */
@@ -157,6 +172,14 @@ bool python_objects_is_state(const struct python_objects *python, uint64_t addr)
 bool python_objects_module(struct python_objects *python, const struct python_object *object,
                            char name[PYTHON_NAME_BYTES], bool *is_library);
 
+/*
+ * Does the module that the class says it is of have it by a name? One that was made while the program runs, and that is kept elsewhere, is an
+ * object as others are. True also where modules are not found, and of classes of C.
+ */
+bool python_objects_is_named(struct python_objects *python, struct python_type *type);
+/* Does a way go from the object to its class? One that has a name has it elsewhere. */
+bool python_objects_holds_class(struct python_objects *python, const struct python_object *object);
+
 /* How many items a container has; UINT64_MAX = it is none. */
 uint64_t python_objects_items(struct python_objects *python, const struct python_object *object);
 
@@ -203,7 +226,9 @@ void python_objects_edge(struct python_objects *python, const struct python_obje
                          uint64_t item_at, struct python_edge *edge);
 void python_objects_local(struct python_objects *python, const struct python_frame *frame, uint64_t at,
                           struct python_edge *edge);
-/* Is what stands there an argument of its function, or is the function a library's? Both end while others go on to hold it. */
-bool python_objects_is_short(struct python_objects *python, const struct python_frame *frame, uint64_t at);
+/* Is what stands there an argument of its function? Who called that goes on to hold it. */
+bool python_objects_is_argument(struct python_objects *python, const struct python_frame *frame, uint64_t at);
+/* Is the frame of a library's function? */
+bool python_objects_is_of_library(struct python_objects *python, const struct python_frame *frame);
 
 #endif

@@ -120,7 +120,7 @@ struct model_site {
 	bool is_growing_storage;    // of class leak: by held_over_time.c, full blocks are replaced by larger ones
 	uint64_t swept_bytes;       // of class swept: what its line held at the peak, at one of the line's sites; else 0
 	bool may_be_built_once;     // too: an import runs it, or its line has half of all that was allocated since it began
-	bool is_of_call; // of class leak: a look found a container of them, to which only a call that goes on leads
+	bool is_of_call;            // of class leak: see rank_is_of_call()
 	unsigned type_count;
 	const struct model_type *types; // MODEL_TYPES_MAX at most, the most frequent first
 	unsigned release_count;

@@ -12,6 +12,7 @@
 #include "model/model.h"
 
 #define ENTRIES_MAX 4096u // of an array: more is not ours
+#define MANY_PART 4       // of a line's samples: a way with less says little
 
 const char *const model_holders_kinds[] = { "held", "perhaps", "lost", "unseen", "unread", "unfinished", NULL };
 
@@ -78,6 +79,7 @@ read_line(const json_t *from, struct holders_line *line)
 				.container = text_in(way, "container"),
 				.items = number_in(way, "items"),
 				.grown_at = text_in(way, "grown_at"),
+				.call = text_in(way, "call"),
 			};
 	}
 }
@@ -125,6 +127,7 @@ model_holders_free_way(struct holders_way *way)
 	free_text(way->text);
 	free_text(way->container);
 	free_text(way->grown_at);
+	free_text(way->call);
 }
 
 void
@@ -201,7 +204,18 @@ model_holders_of(const struct model *model, const struct model_frame *where, enu
 bool
 model_holders_is_of_call(const struct holders_way *way)
 {
-	return text_starts(way->text, "the stack of thread ") || text_starts(way->text, "a register of thread ");
+	return strcmp(way->call, "native") == 0 || text_starts(way->text, "the stack of thread ") ||
+	       text_starts(way->text, "a register of thread ");
+}
+
+bool
+model_holders_is_local_of(const struct holders_way *way, const char *function)
+{
+	static const char middle[] = "` of ";
+	const char *found = text_starts(way->text, "local `") ? strstr(way->text, middle) : NULL;
+
+	return found != NULL && function[0] != '\0' && text_starts(found + strlen(middle), function) &&
+	       found[strlen(middle) + strlen(function)] == '(';
 }
 
 const struct holders *
@@ -242,5 +256,9 @@ model_holders_container(const struct holders_way *way)
 const struct holders_way *
 model_holders_way(const struct holders_line *line)
 {
-	return line->way_count != 0 && strcmp(line->ways[0].kind, "unfinished") != 0 ? &line->ways[0] : NULL;
+	const struct holders_way *first = line->way_count != 0 ? &line->ways[0] : NULL;
+
+	return first != NULL && strcmp(first->kind, "unfinished") != 0 && first->samples >= line->samples / MANY_PART
+	           ? first
+	           : NULL;
 }

@@ -24,6 +24,8 @@ struct holders_way {
 	const char *container; // type of the outermost with many items on the way; "" = none
 	uint64_t items;
 	const char *grown_at; // where its storage was asked for; "" = not known
+	const char *
+		call; // "python", "native": its root is a local variable of a library's function, or of native code below Python; ""
 };
 
 struct holders_line {
@@ -83,12 +85,14 @@ const struct holders_line *model_holders_of(const struct model *model, const str
                                             enum domain_kind kind);
 /* Are they objects of Python's to which nothing leads but themselves, which their counters keep alive? A lost block of C is none. */
 bool model_holders_are_circles(const struct holders_way *way);
-/* Does no name lead there, but the stack or a register of a thread: of a call that goes on? */
+/* Does no name of the program lead there, but a stack, a register or native code below Python: of a call that goes on? */
 bool model_holders_is_of_call(const struct holders_way *way);
+/* Is its root a local variable of this function? */
+bool model_holders_is_local_of(const struct holders_way *way, const char *function);
 /* The look that a line is of. */
 const struct holders *model_holders_look(const struct model *model, const struct holders_line *line);
 
-/* The way in which most of its samples are held; NULL = nothing is known. */
+/* The way in which most of its samples are held; NULL = nothing is known: of no way there are many. */
 const struct holders_way *model_holders_way(const struct holders_line *line);
 
 /*

@@ -20,6 +20,9 @@ static const struct json_field way_fields[] = {
 	JSON_FIELD(container, "Type of the outermost object on the way that has many items; \"\" = none has many."),
 	JSON_FIELD(items, "Its items."),
 	JSON_FIELD(grown_at, "The line that asked for its storage last; \"\" = not known."),
+	JSON_FIELD(
+		call,
+		"Of a Python program, whose local variable the root is. python: of a library's function. native: of native code. \"\": it is none of both."),
 };
 const struct json_object model_way_object = { "way", "How some samples are held.", JSON_ROWS_OF(way_fields),
 	                                          sizeof(OWNER), NULL };

@@ -1,11 +1,15 @@
 /*
  * advice_kept.c - what keeps the blocks of a line alive, and what to do about that (see advice_rows.h)?
  */
+#include <stdio.h>
 #include <string.h>
 
+#include "base/text_start.h"
 #include "base/units.h"
 #include "verdict/advice_rows.h"
 #include "verdict/words.h"
+
+#define HOLDER_BYTES (VERDICT_WAY_BYTES + PLACE_TEXT_BYTES + 64)
 
 /* Of a sure leak it would take back what was just said. */
 const char *
@@ -24,15 +28,28 @@ if_data_set(const struct verdict *verdict, const struct rank_line *line)
 	return verdict->lost_child == NULL && may_be_one ? "; if it is a data set, no action is needed" : "";
 }
 
-/* A stack or a register is nothing that a person can act on. */
+static const char step[] = " -> ";
+
+/* A stack, a register or an address is nothing that a person can act on, nor is a call that goes on. */
+static bool
+is_named(const struct holders_way *way)
+{
+	static const char *const names[] = {
+		"local `", "global `", "attribute `", "static ", "thread-local variable", NULL
+	};
+
+	return strcmp(way->kind, "perhaps") == 0 ? text_starts_with_any(way->text, names)
+	       : strcmp(way->kind, "held") == 0  ? !model_holders_is_of_call(way)
+	                                         : strcmp(way->kind, "lost") == 0;
+}
+
 bool
 is_holder_known(const struct verdict_facts *facts, const struct rank_line *line)
 {
 	const struct holders_line *held = verdict_holders_of(facts, line);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
 
-	return way != NULL &&
-	       ((strcmp(way->kind, "held") == 0 && !model_holders_is_of_call(way)) || strcmp(way->kind, "lost") == 0);
+	return way != NULL && is_named(way) && !line->telling->is_of_call;
 }
 
 /* Where the graph's first nodes were made: " of train.py:28 fit, one after another, grad_fn chain ...". Returns bytes. */
@@ -74,43 +91,80 @@ say_graph(const struct holders_way *way, const char *line, struct verdict *verdi
 	return true;
 }
 
+/* How much of the way is known for sure: "Journal .pickler -> _pickle.Pickler +16? -> block of 32 bytes?" */
+static size_t
+sure_bytes(const struct holders_way *way)
+{
+	size_t all = strcspn(way->text, "?");
+	size_t sure = strlen(way->text);
+
+	for (size_t i = 0; way->text[all] == '?' && i < all; i++)
+		sure = text_starts(way->text + i, step) || text_starts(way->text + i, " +") ? i : sure;
+	return sure;
+}
+
+/*
+ * What a person can act on: "the list at global `x` of module m (30 items, grown at a.py:9 g)", or the way itself. A local variable of a
+ * call in a library is left out. place: of the line. Is it a container?
+ */
+static bool
+holder_text(const struct holders_way *way, const char *place, char text[HOLDER_BYTES])
+{
+	bool is_grown_elsewhere = way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
+	size_t bytes = strcmp(way->kind, "held") == 0 ? strlen(way->text) : sure_bytes(way);
+	size_t container = model_holders_container(way);
+	const char *behind = way->call[0] != '\0' ? strstr(way->text, step) : NULL;
+	struct holders_way rest = *way;
+
+	if (container != 0 && container < bytes) {
+		(void)snprintf(text, HOLDER_BYTES, "the %s%s%s (%s items%s%s)", way->container, behind != NULL ? "" : " at ",
+		               behind != NULL ? "" : verdict_way_text(way, container, VERDICT_WAY_ROOM),
+		               UNITS_COUNT(way->items), is_grown_elsewhere ? ", grown at " : "",
+		               is_grown_elsewhere ? way->grown_at : "");
+		return true;
+	}
+	if (behind != NULL && behind < way->text + bytes) {
+		rest.text = behind + strlen(step);
+		bytes -= (size_t)(rest.text - way->text);
+	}
+	(void)verdict_way_text(&rest, bytes, text);
+	return false;
+}
+
 bool
 say_holder(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
 	static const char cache[] = " -> functools._lru_cache_wrapper";
 	const struct holders_line *held = verdict_holders_of(facts, line);
 	const struct holders_way *way = held != NULL ? model_holders_way(held) : NULL;
-	bool is_held = way != NULL && strcmp(way->kind, "held") == 0;
-	const char *wrapper = is_held ? strstr(way->text, cache) : NULL;
-	size_t container = is_held ? model_holders_container(way) : 0;
+	const char *wrapper = way != NULL ? strstr(way->text, cache) : NULL;
+	char holder[HOLDER_BYTES];
 	char place[PLACE_TEXT_BYTES];
 
+	if (!is_holder_known(facts, line))
+		return false;
 	(void)verdict_line_text(line, place);
 
-	bool is_grown_elsewhere = is_held && way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
+	bool is_container = holder_text(way, place, holder);
 
-	if (way != NULL && model_holders_are_circles(way))
+	if (model_holders_are_circles(way))
 		say_next(
 			verdict,
 			"nothing but themselves holds the objects of %s: such circles wait for the garbage collector. Is it off "
 			"(gc.disable), or does it come too seldom? Call gc.collect(), or break the circle (weakref)",
 			place);
-	else if (way != NULL && strcmp(way->kind, "lost") == 0)
+	else if (strcmp(way->kind, "lost") == 0)
 		say_next(verdict, "free the blocks of %s: nothing leads to them any more", place);
+	else if (strcmp(way->kind, "perhaps") == 0)
+		say_next(verdict, "look at %s: perhaps it keeps the blocks of %s alive", holder, place);
 	else if (wrapper != NULL)
 		say_next(verdict, "bound the cache that is %s (maxsize of lru_cache): it keeps the blocks of %s alive",
 		         verdict_way_text(way, (size_t)(wrapper - way->text), VERDICT_WAY_ROOM), place);
-	else if (container != 0)
-		say_next(
-			verdict,
-			"bound the %s at %s (%s items%s%s), or drop what is not needed from it: it keeps the blocks of %s alive",
-			way->container, verdict_way_text(way, container, VERDICT_WAY_ROOM), UNITS_COUNT(way->items),
-			is_grown_elsewhere ? ", grown at " : "", is_grown_elsewhere ? way->grown_at : "", place);
-	else if (!is_held)
-		return false;
+	else if (is_container)
+		say_next(verdict, "bound %s, or drop what is not needed from it: it keeps the blocks of %s alive", holder,
+		         place);
 	else if (!say_graph(way, place, verdict))
-		say_next(verdict, "let go of the blocks of %s: they are held by %s", place,
-		         verdict_way_text(way, strlen(way->text), VERDICT_WAY_ROOM));
+		say_next(verdict, "let go of the blocks of %s: they are held by %s", place, holder);
 	return true;
 }
 
@@ -148,6 +202,14 @@ is_native(const struct verdict_facts *facts, const struct rank_line *line)
 	return line->where != NULL ? line->where->kind == MODEL_FRAME_NATIVE : facts->live_process->python_version == 0;
 }
 
+bool
+is_mapped(const struct verdict_facts *facts, const struct rank_line *line)
+{
+	enum domain_kind kind = facts->model->domains[line->domain].id.kind;
+
+	return kind == DOMAIN_MMAP || kind == DOMAIN_SHARED || kind == DOMAIN_FILE;
+}
+
 void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
@@ -158,6 +220,14 @@ say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line,
 	if (line->telling->is_of_call) {
 		say_next(verdict, "load less of it at once at %s, piece by piece: the call that makes them has not returned",
 		         verdict_line_text(line, PLACE_ROOM));
+		return;
+	}
+	if (is_mapped(facts, line)) {
+		say_next(
+			verdict,
+			"look for what keeps the mappings of %s, or makes them larger: often objects in a list or a cache, or a buffer "
+			"without a bound (kmemshim looks for holders of blocks of the heap alone)%s",
+			verdict_line_text(line, PLACE_ROOM), if_data_set(verdict, line));
 		return;
 	}
 	say_next(verdict, "look for what keeps the blocks of %s alive: %s%s%s", verdict_line_text(line, PLACE_ROOM),

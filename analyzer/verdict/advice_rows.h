@@ -72,7 +72,10 @@ const char *if_data_set(const struct verdict *verdict, const struct rank_line *l
 /* The look had too little time to find what keeps the blocks alive. "" = it had enough, or there was none. */
 const char *if_unfinished(const struct verdict_facts *facts, const struct rank_line *line);
 
-/* A look has found what keeps the blocks alive, or that nothing leads to them. */
+/* Are they mappings? No look finds what keeps those. */
+bool is_mapped(const struct verdict_facts *facts, const struct rank_line *line);
+
+/* A look has found what keeps the blocks alive, perhaps, or that nothing leads to them. */
 bool is_holder_known(const struct verdict_facts *facts, const struct rank_line *line);
 
 /* What is to be done about it. False: no look has found it. */

@@ -82,6 +82,15 @@ def test_H1_H2_the_way_is_the_one_that_the_program_says(program, version, tmp_pa
     assert line["samples"] == 32 and right >= (22 if python.is_free_threaded else 32) and way["samples"] >= 22, told
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_name_of_the_users_own_comes_before_an_argument_in_a_library(version, tmp_path):
+    with Waiting([interpreters.get(version).path, FOLDER / "pool_backlog.py"], tmp_path / "out") as waiting:
+        way = holders(waiting.pid)["holders"][0]["ways"][0]
+        assert waiting.answers()
+    assert re.match(r"local `pool` of main\(\) \(pool_backlog\.py:\d+\) -> concurrent\.futures\.thread\.ThreadPoolExecutor \._work_queue -> ",
+                    way["text"]) and way["samples"] >= 22, way
+
+
 def test_blocks_of_c_by_symbol_and_what_is_lost(tmp_path):
     done = run(["gcc", "-D_GNU_SOURCE", "-g", "-O1", "-pthread", FOLDER / "native.c", "-o", tmp_path / "native"])
     assert done.returncode == 0, done.stderr

@@ -16,11 +16,11 @@
 #include "model/model_holders.h"
 
 #define HEAD "{\"schema\": 1, \"pid\": 7, \"stopped_us\": 12, \"python\": \"\", \"why\": \"\", \"holders\": "
-#define LINE(line)                                                                                              \
-	"{\"place\": \"a.py:3 f\", \"file\": \"/a.py\", \"line\": " line ", \"function\": \"f\", \"bytes\": 9000,"  \
-	" \"blocks\": 3, \"is_estimated\": true, \"samples\": 32, \"ways\": ["                                      \
-	"{\"kind\": \"held\", \"text\": \"global `x` of module m -> list of 30, grown at a.py:9 g, [*] -> tuple\"," \
-	" \"samples\": 30, \"container\": \"list\", \"items\": 30, \"grown_at\": \"a.py:9 g\"},"                    \
+#define LINE(line)                                                                                                 \
+	"{\"place\": \"a.py:3 f\", \"file\": \"/a.py\", \"line\": " line ", \"function\": \"f\", \"bytes\": 9000,"     \
+	" \"blocks\": 3, \"is_estimated\": true, \"samples\": 32, \"ways\": ["                                         \
+	"{\"kind\": \"held\", \"text\": \"global `x` of module m -> list of 30, grown at a.py:9 g, [*] -> tuple\","    \
+	" \"samples\": 30, \"container\": \"list\", \"items\": 30, \"grown_at\": \"a.py:9 g\", \"call\": \"python\"}," \
 	"{\"kind\": \"stolen\", \"text\": \"\", \"samples\": 1}]}"
 
 static struct holders *
@@ -52,6 +52,7 @@ lines_and_ways_are_read(void **state)
 	assert_true(line->is_estimated && line->bytes == 9000 && line->samples == 32);
 	assert_int_equal(line->way_count, 1); // a kind that is none of ours is left out
 	assert_ptr_equal(model_holders_way(line), &line->ways[0]);
+	assert_string_equal(line->ways[0].call, "python");
 	assert_int_equal(model_holders_container(&line->ways[0]), strlen("global `x` of module m"));
 	release(holders);
 }

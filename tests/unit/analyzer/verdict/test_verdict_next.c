@@ -42,6 +42,24 @@ far_from_the_limits_the_cause_comes_before_what_accumulates(void **state)
 	}
 }
 
+/* No look follows mappings. */
+static void
+what_keeps_mappings_is_looked_for_by_the_user(void **state)
+{
+	struct verdict verdict;
+
+	(void)state;
+	hand_model_make(&hand);
+	hand_model_generations(hand_model_site(&hand, MMAP, 41, 300 * MIB), 12, 12, 3, 3);
+	hand.heartbeat.available_bytes = 100 * MIB;
+	hand_model_waited(&hand, SIGKILL);
+	hand_model_decide(&hand, &verdict);
+	assert_advised(&verdict, "release-blocks");
+	assert_non_null(strstr(
+		verdict.next, "look for what keeps the mappings of train.py:41 epoch, or makes them larger: often objects in a "
+					  "list or a cache"));
+}
+
 /* What a look has found when the guard was passed is said, and what to do about it instead of what it often is. */
 static void
 what_held_the_line_is_said_and_becomes_the_advice(void **state)
@@ -51,55 +69,92 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		struct holders_way way;
 		const char *text, *next;
 	} cases[] = {
-		{ { "held", TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple", 32, "list", 30, "a.py:9 g" },
+		{ { "held", TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple", 32, "list", 30, "a.py:9 g", "" },
 		  "When the guard was passed, they were held by " TABLE " -> list of 30, grown at a.py:9 g, [*] -> tuple.",
 		  "bound the list at " TABLE
 		  " (30 items, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of "
 		  "train.py:41 epoch alive" },
-		{ { "held", TABLE " -> list of 30, grown at train.py:41 epoch, [*]", 20, "list", 30, "train.py:41 epoch" },
+		{ { "held", TABLE " -> list of 30, grown at train.py:41 epoch, [*]", 20, "list", 30, "train.py:41 epoch", "" },
 		  "When the guard was passed, 20 of 32 samples of them were held by " TABLE " -> list of 30",
 		  "bound the list at " TABLE " (30 items), or drop" },
 		{ { "held", "attribute `stats` of class D -> functools._lru_cache_wrapper .cache -> dict of 9, a key -> D", 32,
-		    "dict", 9, "" },
+		    "dict", 9, "", "" },
 		  "held by attribute `stats` of class D -> functools",
 		  "bound the cache that is attribute `stats` of class D (maxsize of lru_cache): it keeps the blocks of train.py:41 epoch "
 		  "alive" },
-		{ { "held", "local `loss` of main() (a.py:3) -> Node .next", 32, "", 0, "" },
+		{ { "held", "local `loss` of main() (a.py:3) -> Node .next", 32, "", 0, "", "" },
 		  "held by local `loss` of main() (a.py:3) -> Node .next.",
 		  "let go of the blocks of train.py:41 epoch: they are held by local `loss` of main() (a.py:3) -> Node .next" },
 		{ { "held",
 		    "local `running` of fit() (a.py:20) -> torch.Tensor +16? -> block (AddBackward0) of a.py:28 fit, one after another, "
 		    "grad_fn chain of at least 3,187 nodes -> block (TensorImpl) of a.py:11 f",
-		    32, "", 0, "" },
+		    32, "", 0, "", "" },
 		  "held by local `running` of fit() (a.py:20) -> torch.Tensor +16? -> block (AddBackward0) of a.py:28 fit",
 		  "take .item() or .detach() of what local `running` of fit() (a.py:20) gets at a.py:28 fit: it keeps the graph of "
 		  "PyTorch (grad_fn chain of at least 3,187 nodes when kmemshim looked), and so the blocks of train.py:41 epoch" },
 		{ { "held",
 		    "global `loss` of module __main__ -> torch.Tensor +16? -> block (MulBackward0) of 80 bytes?, grad_fn chain of 9 nodes",
-		    32, "", 0, "" },
+		    32, "", 0, "", "" },
 		  "held by global `loss` of module __main__",
 		  "take .item() or .detach() of what global `loss` of module __main__ gets: it keeps the graph of PyTorch (grad_fn chain of 9 "
 		  "nodes when kmemshim looked), and so the blocks of train.py:41 epoch" },
-		{ { "lost", "", 32, "", 0, "" },
+		{ { "lost", "", 32, "", 0, "", "" },
 		  "no pointer led to them any more.",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
-		{ { "lost", "", 31, "", 0, "" }, "no pointer led to 31 of 32 samples of them any more.", "free the blocks of" },
-		{ { "lost", "block of a.c:9 make", 32, "", 0, "" },
+		{ { "lost", "", 31, "", 0, "", "" },
+		  "no pointer led to 31 of 32 samples of them any more.",
+		  "free the blocks of" },
+		{ { "lost", "block of a.c:9 make", 32, "", 0, "", "" },
 		  "no pointer led to them any more.",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
-		{ { "lost", "Node .payload -> bytearray", 32, "", 0, "" },
+		{ { "lost", "Node .payload -> bytearray", 32, "", 0, "", "" },
 		  "they were in circles of objects, which the garbage collector (gc) frees.",
 		  "nothing but themselves holds the objects of train.py:41 epoch: such circles wait for the garbage collector." },
-		{ { "perhaps", "the stack of thread 7", 32, "", 0, "" },
+		{ { "perhaps", "the stack of thread 7", 32, "", 0, "", "" },
 		  "they were held, perhaps, by the stack of thread 7.",
 		  "look for what keeps the blocks of train.py:41 epoch alive" },
-		{ { "perhaps", "the stack of thread 7 -> list of 285,600, [*] -> str", 32, "list", 285600, "" },
+		{ { "perhaps", "the stack of thread 7 -> list of 285,600, [*] -> str", 32, "list", 285600, "", "" },
 		  "leak, or it is a one-time load (the call that makes them goes on)",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
-		{ { "unseen", "tuple", 32, "", 0, "" },
+		{ { "held", "local `rows` of f_impl() (f.c:69) -> list of 285,600 [*] -> str", 32, "list", 285600, "",
+		    "native" },
+		  "leak, or it is a one-time load (the call that makes them goes on)",
+		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
+		{ { "held", "local `queue` of wait_impl() (f.c:69) -> list of 900 [*] -> str", 32, "list", 900, "", "native" },
+		  "they were held by local `queue` of wait_impl()",
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list" },
+		{ { "held", "local `queue` of _worker() (thread.py:69) -> Items .all -> list of 2,000 [*] -> str", 32, "list",
+		    2000, "a.py:9 g", "python" },
+		  "they were held by local `queue` of _worker()",
+		  "bound the list (2,000 items, grown at a.py:9 g), or drop what is not needed from it: it keeps the blocks of train.py:41 "
+		  "epoch alive" },
+		{ { "held", "local `self` of _bootstrap() (threading.py:876) -> threading.Timer .args -> tuple [1] -> bytes",
+		    32, "", 0, "", "python" },
+		  "they were held by local `self` of _bootstrap()",
+		  "let go of the blocks of train.py:41 epoch: they are held by threading.Timer .args -> tuple [1] -> bytes" },
+		{ { "held", TABLE " -> list of 30, [*] -> tuple", 5, "list", 30, "", "" },
+		  "5 of 32 samples of them were held by " TABLE,
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list" },
+		{ { "perhaps", TABLE " -> list of 30, [*] -> x.View +16?", 31, "list", 30, "a.py:9 g", "" },
+		  "31 of 32 samples of them were held, perhaps, by " TABLE,
+		  "look at the list at " TABLE
+		  " (30 items, grown at a.py:9 g): perhaps it keeps the blocks of train.py:41 epoch alive" },
+		{ { "perhaps",
+		    "local `log` of main() (a.py:3) -> Log .to -> _pickle.Pickler +16? -> block of 32 bytes? -> list of 30 [*]",
+		    32, "list", 30, "", "" },
+		  "they were held, perhaps, by local `log` of main()",
+		  "look at local `log` of main() (a.py:3) -> Log .to -> _pickle.Pickler: perhaps it keeps the blocks of train.py:41 epoch "
+		  "alive" },
+		{ { "perhaps", "local `log` of main() (a.py:3) -> block of 32 bytes? -> bytes", 32, "", 0, "", "" },
+		  "they were held, perhaps, by local `log` of main()",
+		  "look at local `log` of main() (a.py:3): perhaps it keeps the blocks of train.py:41 epoch alive" },
+		{ { "perhaps", "data of libm.so+0x30 -> bytes", 32, "", 0, "", "" },
+		  "they were held, perhaps, by data of libm.so+0x30",
+		  "look for what keeps the blocks of train.py:41 epoch alive: often a list" },
+		{ { "unseen", "tuple", 32, "", 0, "", "" },
 		  "they were held by something that was not found: tuple.",
 		  "look for what keeps the blocks" },
-		{ { "unfinished", "no time", 32, "", 0, "" },
+		{ { "unfinished", "no time", 32, "", 0, "", "" },
 		  "When the guard was passed, there was no time to find what holds them.",
 		  "look for what keeps the blocks of train.py:41 epoch alive: often a list that is appended to, or a cache; "
 		  "`kmemshim run --holders-stop 5s` gives the search for what holds it more time" },
@@ -145,28 +200,29 @@ what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too(void **state)
 		struct holders_way ways[2];
 		const char *advised, *next, *text;
 	} cases[] = {
-		{ { { "held", "global `seen` of module __main__ -> set of 30: its storage", 32, "set", 30, "" } },
+		{ { { "held", "global `seen` of module __main__ -> set of 30: its storage", 32, "set", 30, "", "" } },
 		  "release-blocks-or-hold-less",
 		  "bound the set at global `seen` of module __main__ (30 items), or drop what is not needed from it: it keeps the "
 		  "blocks of train.py:41 epoch alive; if all of it is needed at once, hold less (smaller pieces, a smaller type)",
 		  "they were held by global `seen`" },
-		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "" },
-		    { "unfinished", "no time", 22, "", 0, "" } },
+		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "", "" },
+		    { "unfinished", "no time", 22, "", 0, "", "" } },
 		  "release-blocks-or-hold-less",
 		  "bound the set at global `seen` of module __main__ (30 items)",
 		  "all 10 samples (of 32) that could be followed in time were held by global `seen`" },
-		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "" },
-		    { "unfinished", "no time", 20, "", 0, "" } },
+		{ { { "held", "global `seen` of module __main__ -> set of 30", 10, "set", 30, "", "" },
+		    { "unfinished", "no time", 20, "", 0, "", "" } },
 		  "release-blocks-or-hold-less",
 		  "bound the set at global `seen` of module __main__ (30 items)",
 		  "10 of the 12 samples (of 32) that could be followed in time were held by global `seen`" },
-		{ { { "held", "the stack of thread 7", 32, "", 0, "" } },
+		{ { { "held", "the stack of thread 7", 32, "", 0, "", "" } },
 		  "hold-less",
 		  "hold less at once at train.py:41 epoch",
 		  "they were held by the stack of thread 7" },
-		{ { { "perhaps", "global `seen` of module __main__", 32, "", 0, "" } },
-		  "hold-less",
-		  "hold less at once at train.py:41 epoch",
+		{ { { "perhaps", "global `seen` of module __main__", 32, "", 0, "", "" } },
+		  "release-blocks-or-hold-less",
+		  "look at global `seen` of module __main__: perhaps it keeps the blocks of train.py:41 epoch alive; if all of it is needed "
+		  "at once, hold less",
 		  "they were held, perhaps, by global `seen`" },
 	};
 
@@ -203,17 +259,17 @@ what_held_the_line_is_the_advice_where_a_request_was_refused_too(void **state)
 		struct holders_way way;
 		const char *advised, *next;
 	} cases[] = {
-		{ { "held", "local `rows` of main() (a.py:3) -> list of 30, [*]", 32, "list", 30, "" },
+		{ { "held", "local `rows` of main() (a.py:3) -> list of 30, [*]", 32, "list", 30, "", "" },
 		  "release-blocks",
 		  "bound the list at local `rows` of main() (a.py:3) (30 items), or drop what is not needed from it: it keeps the "
 		  "blocks of train.py:41 epoch alive; or raise the limit (ulimit -v)" },
-		{ { "lost", "", 32, "", 0, "" },
+		{ { "lost", "", 32, "", 0, "", "" },
 		  "release-blocks",
 		  "free the blocks of train.py:41 epoch: nothing leads to them any more; or raise the limit (ulimit -v)" },
-		{ { "perhaps", "the stack of thread 7", 32, "", 0, "" },
+		{ { "perhaps", "the stack of thread 7", 32, "", 0, "", "" },
 		  "hold-less-before",
 		  "hold less before that (most at train.py:41 epoch), or raise the limit (ulimit -v)" },
-		{ { "unfinished", "no time", 32, "", 0, "" },
+		{ { "unfinished", "no time", 32, "", 0, "", "" },
 		  "hold-less-before",
 		  "hold less before that (most at train.py:41 epoch), or raise the limit (ulimit -v); `kmemshim run --holders-stop 5s` "
 		  "gives the search for what holds it more time" },
@@ -1017,6 +1073,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(far_from_the_limits_the_cause_comes_before_what_accumulates),
+		cmocka_unit_test(what_keeps_mappings_is_looked_for_by_the_user),
 		cmocka_unit_test(what_held_the_line_is_said_and_becomes_the_advice),
 		cmocka_unit_test(what_held_the_line_is_the_advice_of_a_line_that_does_not_grow_too),
 		cmocka_unit_test(what_held_the_line_is_the_advice_where_a_request_was_refused_too),
