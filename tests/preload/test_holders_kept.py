@@ -355,6 +355,8 @@ def test_the_storage_of_a_container_grows_with_it(made, add, container, tmp_path
     lines = [line for line in harness.report("report", tmp_path / "out")["lines"] if harness.place(line) == "numbers.py:5"]
     assert {line["domain"]: line["leak"]["class"] for line in lines} == {"heap": "leak", "python/object": "leak"}, lines
     told = " ".join(kmemshim("why", tmp_path / "out").stdout.split())
-    assert "blocks that are full are replaced by larger ones, as the storage of a container that grows" in told, told
+    # Which of the two is told depends on how much of the newest storage was filled when it was killed.
+    assert "blocks that are full are replaced by larger ones, as the storage of a container that grows" in told or \
+        "was small Python objects allocated at numbers.py:5 add" in told, told
     assert f"Next: bound the {container} at global `kept` of module __main__ (" in told, told
     assert re.search(r"numbers\.py:5 add \(leak\??\)", " ".join(done.stderr.split())), done.stderr  # and not of a part of it
