@@ -347,7 +347,8 @@ native_paths_are_remembered_however_many_come(void **state)
 	uint64_t misses_before = 0;
 
 	/* Until it has grown enough: lines of it fill up at moments that depend on where things lie. */
-	for (volatile unsigned round = 0; round < ROUNDS_MAX && (round < 2 || misses - misses_before > WAYS / 20); round++) {
+	for (volatile unsigned round = 0; round < ROUNDS_MAX && (round < 2 || misses - misses_before > WAYS / 20);
+	     round++) {
 		misses_before = misses;
 		for (volatile unsigned way = 0; way < WAYS; way++) {
 			path = (way + 1) * UINT64_C(0x9e3779b97f4a7c15);
@@ -355,8 +356,8 @@ native_paths_are_remembered_however_many_come(void **state)
 		}
 	}
 	assert_in_range(misses - misses_before, 0, WAYS / 20);
-	assert_in_range(cache->used, 0, WAYS / 2);             // most have no unit
-	native_stack_modules_changed();                        // E4
+	assert_in_range(cache->used, 0, WAYS / 2); // most have no unit
+	native_stack_modules_changed();            // E4
 	misses_before = misses;
 	for (volatile unsigned way = 0; way < WAYS; way++) {
 		path = (way + 1) * UINT64_C(0x9e3779b97f4a7c15);
