@@ -3,6 +3,7 @@
  */
 #include "capture/capture_held.h"
 
+#include "base/amount.h"
 #include "capture/capture_copy.h"
 #include "capture/capture_reader.h"
 #include "kmem_words.h"
@@ -45,12 +46,6 @@ capture_held_set(struct kmem_site *site, const struct kmem_exit_site *then)
 	SET(site->freed_count, COPY_OF(site->allocated_count) - (uint64_t)(then != NULL ? then->live_count : 0));
 }
 
-static uint64_t
-less(uint64_t now, uint64_t then)
-{
-	return now > then ? now - then : 0;
-}
-
 void
 capture_held_take_off(struct kmem_site *site, const struct kmem_site *then)
 {
@@ -58,10 +53,10 @@ capture_held_take_off(struct kmem_site *site, const struct kmem_site *then)
 	uint64_t count = COPY_OF(then->allocated_count) - COPY_OF(then->freed_count);
 	struct kmem_peak_word peak = site->peak;
 
-	SET(site->freed_bytes,
-	    COPY_OF(site->allocated_bytes) - less(COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes), bytes));
-	SET(site->freed_count,
-	    COPY_OF(site->allocated_count) - less(COPY_OF(site->allocated_count) - COPY_OF(site->freed_count), count));
-	site->peak = kmem_peak_pack(less(kmem_peak_now(peak), bytes), less(kmem_peak_mark(peak), bytes),
+	SET(site->freed_bytes, COPY_OF(site->allocated_bytes) -
+	                           amount_less(COPY_OF(site->allocated_bytes) - COPY_OF(site->freed_bytes), bytes));
+	SET(site->freed_count, COPY_OF(site->allocated_count) -
+	                           amount_less(COPY_OF(site->allocated_count) - COPY_OF(site->freed_count), count));
+	site->peak = kmem_peak_pack(amount_less(kmem_peak_now(peak), bytes), amount_less(kmem_peak_mark(peak), bytes),
 	                            kmem_peak_epoch(peak));
 }

@@ -110,7 +110,7 @@ take_off(struct build *build, struct capture *capture)
 	if (!capture_open(capture->path, build->options->is_salvage, &then, &fail))
 		return;
 	if (rewind_to(then, build->options->since)) {
-		build->rewound_count++;
+		build->taken_off_count++;
 		capture_arenas_split(then);
 		for (size_t i = 0; i < capture_site_count(then) && i < capture_site_count(capture); i++)
 			capture_held_take_off(capture_site_copy(capture, i), capture_site_copy(then, i));
@@ -184,12 +184,14 @@ add_captures(struct build *build, const struct capture_list *list, struct fail *
 		capture_close(capture);
 	}
 	model_cells_add_written(build, list->paths[0]);
-	size_t wanted = (size_t)(build->options->at != NULL) + (build->options->since != NULL);
+	const char *missing = build->options->at != NULL && build->rewound_count == 0        ? build->options->at
+	                      : build->options->since != NULL && build->taken_off_count == 0 ? build->options->since
+	                                                                                     : NULL;
 
-	if (build->process_count != 0 && build->rewound_count < wanted)
+	if (build->process_count != 0 && missing != NULL)
 		return fail_set(fail, EXIT_USAGE,
 		                "%.400s: has no snapshot \"%.100s\": kmemshim report lists those that there are",
-		                list->paths[0], build->options->at != NULL ? build->options->at : build->options->since);
+		                list->paths[0], missing);
 	return build->process_count != 0;
 }
 

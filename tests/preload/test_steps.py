@@ -213,7 +213,7 @@ def test_what_came_between_two_snapshots(tmp_path):
     assert held("sites", ("live_bytes", "live_count"), "--at", "end") == {3: [0, 0], 5: [5000000, 0], 7: [1000000, 0]}
     assert held("sites", ("live_bytes",)) == {3: [0], 5: [5000000], 7: [0]}
     assert held("peak", ("peak_bytes",)) == {3: [0], 5: [5000000], 7: [4000000]}
-    done = run([KMEMSHIM, "sites", capture, "--since", "nothing"])
+    done = run([KMEMSHIM, "sites", capture, "--at", "end", "--since", "nothing"])
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and 'no snapshot "nothing"' in done.stderr
 
 
