@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -60,6 +61,7 @@ a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
 	void *any = dlopen("libutil.so.1", RTLD_NOW | RTLD_LOCAL);
 	struct link_map *map = NULL;
 	const _Atomic uint64_t *lost = &capture_file_header()->losses[KMEM_LOST_MODULES];
+	Dl_info info;
 	int library;
 
 	if (any == NULL || dlinfo(any, RTLD_DI_LINKMAP, &map) != 0) {
@@ -72,6 +74,12 @@ a_module_without_a_slot_is_counted_once_and_has_another_chance(void **state)
 		load_copy(i, library);
 	assert_int_equal(close(library), 0);
 
+	for (unsigned i = 0; i < MODULES; i++) { // each is counted: where one is not, its number is told
+		module_map_note_pc(pcs[i]);
+		if (recorded() + *lost != i + 1)
+			fail_msg("copy %u of %u, at %#" PRIx64 ": the loader %s it", i, MODULES, pcs[i],
+			         dladdr((void *)pcs[i], &info) != 0 ? "knows" : "does not know");
+	}
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < MODULES; i++)
 			module_map_note_pc(pcs[i]);
