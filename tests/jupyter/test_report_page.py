@@ -326,10 +326,11 @@ for i in range(60):
     time.sleep(0.004)
 kmemshim.mark("half")
 del kept[:]
+kmemshim.mark("rest")
 for i in range(40):
     kmemshim.step()
     remember(500_000)
-    time.sleep(0.004)
+    time.sleep(0.02)
 try:
     bytearray(1 << 46)
 except MemoryError:
@@ -365,25 +366,34 @@ def layers(page):
     return [path.text_content() for path in page.query_selector_all("#timeline path.layer")]
 
 
-def height_at(page, name, at):
-    """How much of the picture a layer takes at that part of the time, in pixels."""
-    return page.evaluate("""([name, part]) => {
+def place_of(page, moment):
+    """Where the line of a moment stands in the picture: how much time passes between two is the machine's."""
+    return page.evaluate("""moment => {
+        const group = Array.from(document.querySelectorAll("#timeline g.moment")).find(one => one.textContent.startsWith(moment));
+        return Number(group.querySelector("line").getAttribute("x1"));
+    }""", moment)
+
+
+def height_at(page, name, moment):
+    """How much of the picture a layer takes at the last point until that moment, in pixels."""
+    return page.evaluate("""([name, place]) => {
         const paths = Array.from(document.querySelectorAll("#timeline path.layer"));
         const path = paths.find(one => one.textContent.includes(name));
         const corners = path.getAttribute("d").replace(/[MZ]/g, "").split("L").map(one => one.split(",").map(Number));
-        const count = corners.length / 2;
-        const number = Math.min(count - 1, Math.floor(part * count));
-        return corners[2 * count - 1 - number][1] - corners[number][1];
-    }""", [name, at])
+        const upper = corners.slice(0, corners.length / 2);
+        const number = Math.max(0, upper.filter(corner => corner[0] <= place + 0.01).length - 1);
+        return corners[corners.length - 1 - number][1] - upper[number][1];
+    }""", [name, place_of(page, moment)])
 
 
 def test_what_grew_when_is_a_stack_of_lines(timeline):
     shown = layers(timeline)
     assert any("grows.py:6 load" in name for name in shown) and any("grows.py:7 remember" in name for name in shown), shown
     assert shown[-1] == "imports and all other lines"
-    # load's memory is there in the middle and gone at the end; remember's has grown
-    assert height_at(timeline, "load", 0.5) > 30 and height_at(timeline, "load", 1) < 2
-    assert height_at(timeline, "remember", 0.1) < height_at(timeline, "remember", 0.6) < height_at(timeline, "remember", 1)
+    # load's memory is there at half and gone at the end; remember's has grown
+    assert height_at(timeline, "load", "half") > 30 and height_at(timeline, "load", "ended by") < 2
+    heights = [height_at(timeline, "remember", moment) for moment in ("loaded", "half", "ended by")]
+    assert heights == sorted(set(heights))
     assert timeline.query_selector("#timeline path.resident")
 
 
@@ -432,11 +442,13 @@ def test_a_stretch_of_time_is_picked(timeline):
     whole = timeline.query_selector("#timeline svg").get_attribute("aria-label")
     box = timeline.query_selector("#timeline rect.ground").bounding_box()
     middle = box["y"] + box["height"] / 2
-    timeline.mouse.move(box["x"] + 0.7 * box["width"], middle)
+    left = float(timeline.get_attribute("#timeline rect.ground", "x"))
+    start, end = (box["x"] + place_of(timeline, moment) - left for moment in ("rest", "ended by"))
+    timeline.mouse.move(start + 1, middle)
     timeline.mouse.down()
-    timeline.mouse.move(box["x"] + 0.8 * box["width"], middle)
+    timeline.mouse.move((start + end) / 2, middle)
     assert timeline.is_visible("#timeline rect.picked")
-    timeline.mouse.move(box["x"] + 0.95 * box["width"], middle)
+    timeline.mouse.move(end - 1, middle)
     timeline.mouse.up()
     told = timeline.text_content("#timeline .status")
     assert re.match(r"From [\d.]+ m?s to [\d.]+ m?s: \+[\d.]+ MiB live; .*grows\.py:7 remember \+[\d.]+ MiB", told), told
