@@ -55,6 +55,34 @@ def test_a_planted_breach(files, said, tmp_path, capsys):
     assert len(lines) == 1 and said in lines[0], lines
 
 
+SMALL = "1 analyzer/model\n1 include\n0 tests\n"  # what CLEAN has
+
+
+@pytest.mark.parametrize("table, said", [
+    (SMALL, None),
+    (SMALL.replace("1 include", "0 include"), "include: 1 code lines more than tools/code_lines.txt allows"),
+    (SMALL.replace("1 analyzer/model\n", ""), "analyzer/model: 1 code lines more than"),
+    (SMALL.replace("1 include", "150 include"), "allows 149 code lines of the product that are gone"),
+])
+def test_code_lines_have_bounds(table, said, tmp_path, capsys):
+    files = {"tools/code_lines.txt": table, "shim/base/clock.h": "/* a comment\n */\n", "shim/capture/file.h": "\n", "shim/capture/file.c": "// none\n",
+             "shim/capture/file_parts.h": "\n", "analyzer/report/render_text.c": "\n"}
+    lines = breaches(tmp_path, capsys, files)
+    assert not lines if said is None else len(lines) == 1 and said in lines[0], lines
+
+
+def test_bounds_are_not_raised_unsaid(tmp_path):
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "shim/base").mkdir(parents=True)
+    (tmp_path / "shim/base/one.c").write_text("int one;\n")
+    lint.code_lines.write(tmp_path, may_rise=False)
+    (tmp_path / "shim/base/two.c").write_text("int two;\n")
+    with pytest.raises(SystemExit, match="product: 2 lines, 1 more than before"):
+        lint.code_lines.write(tmp_path, may_rise=False)
+    lint.code_lines.write(tmp_path, may_rise=True)
+    assert lint.code_lines.bounds(tmp_path) == {"shim/base": 2}
+
+
 def test_a_long_file_is_a_warning(tmp_path, capsys):
     assert "more than 900" in breaches(tmp_path, capsys, {"shim/base/long.c": "int x;\n" * 901})[0]
 
