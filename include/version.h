@@ -4,7 +4,7 @@
 #ifndef VERSION_H
 #define VERSION_H
 
-#define KMEMSHIM_VERSION_TEXT "0.1.0"
+#define KMEMSHIM_VERSION_TEXT "0.9.0"
 
 /* In the library's file in front of its version: who finds another installation's library reads there which it is. */
 #define KMEMSHIM_VERSION_MARK "libkmemshim.so is version "

@@ -47,8 +47,7 @@ def test_every_setting_is_described():
 def test_no_text_names_a_setting_that_is_none():
     names = set(re.findall(r'^\t\{ (?:\.name = )?"([A-Z_]+)"', (ROOT / "shim/base/settings.c").read_text(), flags=re.MULTILINE))
     for page in TEXTS:
-        if page.name != "CHANGES.md":  # it tells the old names, too
-            assert set(re.findall(r"KMEMSHIM_([A-Z_]+[A-Z])", page.read_text())) <= names | {"NAME"}, page
+        assert set(re.findall(r"KMEMSHIM_([A-Z_]+[A-Z])", page.read_text())) <= names | {"NAME"}, page
 
 
 def test_every_option_and_command_is_described():
@@ -71,8 +70,7 @@ def test_no_text_names_an_option_that_is_none():
     known = {f"--{name}" for name in options} | set(of_pytest) | set(OF_OTHERS)
     assert len(options) > 10 and len(of_pytest) > 2
     for page in TEXTS:
-        if page.name != "CHANGES.md":  # it tells the old names, too
-            assert set(re.findall(r"`(--[a-z-]+)", without_code(page.read_text()))) <= known, page
+        assert set(re.findall(r"`(--[a-z-]+)", without_code(page.read_text()))) <= known, page
 
 
 def test_every_folder_is_on_the_map():

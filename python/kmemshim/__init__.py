@@ -27,7 +27,7 @@ When failing  the cell runs all the same. A failure of ours is one line on stder
 import os
 import sys
 
-__version__ = "0.1.0"
+__version__ = "0.9.0"
 _OF_PROGRAMS = ("mark", "phase", "snapshot", "step", "usage")
 
 

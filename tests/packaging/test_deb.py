@@ -96,7 +96,7 @@ def test_cmake_finds_it(root, tmp_path):
 cmake_minimum_required(VERSION 3.16)
 project(steps C)
 enable_testing()
-find_package(kmemshim 0.1 REQUIRED)
+find_package(kmemshim 0.9 REQUIRED)
 add_executable(steps steps.c)
 target_link_libraries(steps kmemshim::kmemshim)
 kmemshim_add_test(NAME steps COMMAND steps PEAK "8 MiB")

@@ -71,7 +71,7 @@ hand_model_make(struct hand_model *hand)
 	hand->identity.cgroup_version = 2;
 	strcpy(hand->identity.boot_id, "this-boot");
 	strcpy(hand->identity.session, "feed.4242");
-	strcpy(hand->identity.tool_version, "0.1.0");
+	strcpy(hand->identity.tool_version, "0.9.0");
 	strcpy(hand->identity.directory, "/data/someone/project");
 	memcpy(hand->identity.command, command, sizeof(command));
 	hand->identity.command_bytes = sizeof(command);
