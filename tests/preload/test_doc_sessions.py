@@ -51,8 +51,8 @@ def usual(text):
     text = re.sub(r", sampled # s before exit", " at exit", text)  # the last look, where a process that ends has to wait for a processor
     text = re.sub(r"\bsince (the start|second #) of the run", "since # of the run", text)
     text = re.sub(r"of (the|its) (\w+ ){,3}?(machine|container|limit)\b.{,30}?# B", "of the limit", text.replace("\n", " "))
-    text = " ".join(text.split())
-    return re.sub("; to finish this run first, give it more memory: it took # B more each minute|, # B an hour", "", text)  # of a run of half a minute and more
+    # of a run of half a minute and more
+    return re.sub("; to finish this run first, give it more memory: it took # B more each minute|, # B an hour", "", " ".join(text.split()))
 
 
 def sizes(text):
