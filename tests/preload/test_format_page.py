@@ -2,7 +2,7 @@
 import re
 import sys
 
-from harness import ROOT, record, report, run
+from harness import ROOT, place, record, report, run
 
 PAGE = (ROOT / "docs/format.md").read_text()
 READER = ROOT / "docs/read_kmem.py"
@@ -63,10 +63,10 @@ def test_the_reader_finds_the_totals_of_a_killed_program(tmp_path):
             for name, allocated, live in re.findall(r"^(\S+) allocated (\d+) live (-?\d+)$", done.stdout, flags=re.MULTILINE)}
     assert read["heap"] == (totals["heap"]["allocated_bytes"], totals["heap"]["live_bytes"])
     assert set(read) <= set(totals)
-    places = [(site["where"] or {"file": None, "function": ""}, site["live_bytes"]) for site in document["sites"] if not site["is_estimated"]]
-    kept = sum(live for where, live in places if where["file"] == str(program) and where["function"].split(".")[0] == "keep")
-    # Where CPython asks for an arena, or for more of its table of them, is a matter of addresses: there now and then, too.
-    assert kept >= 5_000_000 and re.search(rf"^{kept} live at {program} keep\b", done.stdout, flags=re.MULTILINE), (kept, done.stdout)
+    kept = sum(site["live_bytes"] for site in document["sites"] if place(site) == "keeps.py:4" and not site["is_estimated"])
+    held = int(re.search(rf"^(\d+) live at {program} keep\b", done.stdout, flags=re.MULTILINE)[1])
+    # Where CPython asks for an arena is a matter of addresses: there now and then, too. What is left of it is an estimate of the report.
+    assert kept >= 5_000_000 and held in (kept, kept + (1 << 20)), (kept, done.stdout)
 
 
 def test_the_reader_refuses_what_is_no_capture(tmp_path):
