@@ -4,6 +4,7 @@ Each thread runs in a frame of a library, whose `self` ends with it. A module ha
 """
 import sys
 import threading
+import time
 
 for i in range(40):
     timer = threading.Timer(600, print, [bytearray(10000)])
@@ -11,5 +12,7 @@ for i in range(40):
     timer.daemon = True
     timer.start()
 del timer
+while len(threading._active) < 41:  # start() returns before the thread is there
+    time.sleep(.01)
 print("ready", flush=True)
 sys.stdin.readline()
