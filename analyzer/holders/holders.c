@@ -19,9 +19,9 @@
 #include "base/read_each.h"
 #include "base/text_start.h"
 #include "capture/running_capture.h"
-#include "holders/holder_members.h"
 #include "holders/holder_roots.h"
 #include "holders/holder_ways.h"
+#include "holders/holder_words.h"
 #include "holders/process_look.h"
 #include "holders/site_lines.h"
 #include "kmem_words.h"
@@ -189,23 +189,6 @@ add_samples(struct holder_search *search, struct choice *choice, struct found_wa
 	}
 }
 
-/* The whole text of a way. Symbols name its root where Python does not, and types of C++. */
-static char *
-whole_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
-           struct stack_locals *locals, const struct holder_way *way, const char *rest)
-{
-	const struct symbol_type *leads = NULL;
-	const char *root_text = "";
-	char root[HOLDER_ROOT_BYTES];
-
-	if ((way->kind == HOLDER_WAY_HELD || way->kind == HOLDER_WAY_PERHAPS) && !way->has_root_text)
-		root_text = holder_root_text(look, modules, search, way, locals, root, &leads);
-
-	OWNED char *behind = holder_words_told(modules, rest, leads);
-
-	return memory_printed("%s%s", root_text, behind);
-}
-
 /* Its call ends: a look often falls into the one that copies a container's storage into a larger block. */
 static bool
 is_of_call(const struct holders_way *way)
@@ -224,6 +207,7 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
         char *key, const struct site_lines *lines)
 {
 	uint32_t grown = site_lines_of(lines, way->grown_site);
+	char container[2 * PYTHON_NAME_BYTES] = "";
 	size_t i = 0;
 
 	line->samples++;
@@ -237,10 +221,12 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 		return;
 	}
 	merged->keys[line->way_count] = key;
+	if (way->container != NULL)
+		python_objects_type_name(way->container, container);
 	line->ways[line->way_count++] = (struct holders_way){
 		.kind = way_names[way->kind],
 		.text = text,
-		.container = memory_text(way->container),
+		.container = memory_text(container),
 		.items = way->items,
 		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], PLACE_ROOM) : ""),
 		.call = memory_text(way->call),
@@ -362,8 +348,8 @@ describe(struct holders_line *line, const struct site_line *from)
 }
 
 static void
-merge(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
-      struct stack_locals *locals, const struct choice *choice, struct found_ways *found, struct holders *holders)
+merge(const struct holder_search *search, struct stack_locals *locals, const struct choice *choice,
+      const struct found_ways *found, bool is_private, struct holders *holders)
 {
 	holders->lines = memory_zeroed(choice->count, sizeof(*holders->lines));
 	holders->line_count = choice->count;
@@ -376,8 +362,8 @@ merge(const struct process_look *look, struct process_modules *modules, const st
 			const struct holder_way *way = &found->ways[k];
 
 			if (found->places[k] == i)
-				add_way(line, &merged, way, found->bytes[k], whole_text(look, modules, search, locals, way, way->text),
-				        whole_text(look, modules, search, locals, way, way->key), choice->lines);
+				add_way(line, &merged, way, found->bytes[k], holder_words(search, locals, way, is_private, false),
+				        holder_words(search, locals, way, is_private, true), choice->lines);
 		}
 		for (size_t k = 0; k < line->way_count; k++)
 			free(merged.keys[k]);
@@ -412,7 +398,6 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
             const struct thread_areas *areas, struct choice *choice, bool is_private, uint64_t stop_ns,
             struct holders *holders, struct fail *fail)
 {
-	const struct holder_words with = { choice->lines, is_private };
 	struct holder_search search;
 	struct stack_locals locals = { 0 };
 	struct found_ways found = { 0 };
@@ -428,8 +413,8 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	}
 	found.ways = memory_zeroed(found.count, sizeof(*found.ways));
 	for (size_t i = 0; i < found.count; i++) {
-		holder_way_read(&search, found.nodes[i], &with, &found.ways[i]);
-		holder_root_copy(look, &search, &found.ways[i], &locals);
+		holder_way_read(&search, found.nodes[i], &found.ways[i]);
+		holder_root_copy(&search, &found.ways[i], &locals);
 	}
 	bool is_whole = process_look_resume(COMMAND, look, fail);
 	holders->passes = search.passes;
@@ -437,7 +422,7 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	holders->left_out_bytes = search.left_out_bytes;
 	holders->shared_bytes = look->ranges.shared_bytes;
 	if (is_drawn && is_whole)
-		merge(look, modules, &search, &locals, choice, &found, holders);
+		merge(&search, &locals, choice, &found, is_private, holders);
 	for (size_t i = 0; i < found.count; i++)
 		holder_way_free(&found.ways[i]);
 	free(found.ways);
