@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/order.h"
 #include "base/text_start.h"
 
 #define OTHERS "others"
 
 /* Libraries that take memory of their own, by the name of the file. */
-static const struct {
+static const struct library {
 	const char *file;
 	const char *name;
 } libraries[] = {
@@ -58,11 +59,9 @@ module_of(const struct model_site *site)
 static const char *
 part_name(const char *module)
 {
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-		if (text_starts(module, libraries[i].file))
-			return libraries[i].name;
-	}
-	return module[0] != '\0' ? module : OTHERS;
+	const struct library *known = FIRST(library, libraries, COUNT_OF(libraries), text_starts(module, library->file));
+
+	return known != NULL ? known->name : module[0] != '\0' ? module : OTHERS;
 }
 
 const struct model_domain *

@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/memory.h"
+
 #define OBJECTS_MAX 64 // kinds of objects in one schema
 #define NOT_INLINE 1000
 
@@ -318,17 +320,18 @@ collect_objects(const struct json_object *object, const struct json_object *foun
 }
 
 void
-json_schema_write(const struct json_object *root, const char *id, const char *title, FILE *stream)
+json_schema_write(const struct json_object *root, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = NOT_INLINE };
 	const struct json_object *found[OBJECTS_MAX];
 	size_t count = 0;
 
+	assert(root->fields[0].kind == JSON_VERSION);
 	collect_objects(root, found, &count);
 	json_write_open(&json, NULL, '{');
 	json_write_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
-	json_write_text(&json, "$id", id);
-	json_write_text(&json, "title", title);
+	json_write_text(&json, "$id", TEXT(100, "https://kmemshim.invalid/%s.schema.json", root->name));
+	json_write_text(&json, "title", TEXT(100, "kmemshim %s, schema %u", root->name, root->fields[0].version));
 	put_object_schema(&json, root);
 	json_write_open(&json, "$defs", '{');
 	for (size_t i = 0; i < count; i++) {

@@ -376,7 +376,7 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	}
 	if (magnitude(rest.change) > first / TRIFLE_PART)
 		(void)fprintf(stream, ", %s %s at %zu other %s%s", UNITS_BYTES(magnitude(rest.change)),
-		              more_or_less(rest.change), rest.count, unit, rest.count == 1 ? "" : "s");
+		              more_or_less(rest.change), rest.count, unit, UNITS_S(rest.count));
 	if (magnitude(rest.doubtful_change) > first / TRIFLE_PART) {
 		(void)fprintf(stream, ", ");
 		say_doubtful(&rest, stream);

@@ -223,7 +223,7 @@ note_short_run(struct check *check)
 		           "this run is too short to tell leaks (%" PRIu64
 		           " generation%s of at least %d): totals are judged, and lines "
 		           "that the baseline has",
-		           check->after->generations, check->after->generations == 1 ? "" : "s", GENERATIONS_MIN);
+		           check->after->generations, UNITS_S(check->after->generations), GENERATIONS_MIN);
 }
 
 struct check *

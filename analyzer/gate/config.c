@@ -550,9 +550,8 @@ config_has_steps(const struct config *config)
 size_t
 config_suppressed_by(const struct config *config, const char *text)
 {
-	for (size_t i = 0; i < config->suppression_count; i++) {
-		if (!config->suppressions[i].is_expired && pattern_fits(config->suppressions[i].pattern, text))
-			return i;
-	}
-	return SIZE_MAX;
+	const struct config_suppression *found = FIRST(row, config->suppressions, config->suppression_count,
+	                                               !row->is_expired && pattern_fits(row->pattern, text));
+
+	return found != NULL ? (size_t)(found - config->suppressions) : SIZE_MAX;
 }

@@ -110,7 +110,7 @@ local_of(const struct holder_search *search, const struct holder_node *node, str
 static const struct symbol_local *
 outermost_local(const struct holder_search *search, const struct holder_way *way, struct stack_locals *locals)
 {
-	const struct holder_edge *best = &search->edges[way->root_edge];
+	const struct holder_edge *best = way->root_edge;
 	const struct symbol_local *found = NULL;
 	size_t found_depth = 0;
 

@@ -269,8 +269,6 @@ add_chain(struct holder_search *search, uint32_t number)
 	}
 }
 
-static uint32_t node_at(struct holder_search *search, uint64_t at);
-
 /* A list is a long chain, too, and what leads into its middle, as iterators do, does not hold it: its head leads to each node. */
 static void
 add_to_list(struct holder_search *search, uint32_t number, const struct live_block *block)
@@ -279,15 +277,15 @@ add_to_list(struct holder_search *search, uint32_t number, const struct live_blo
 
 	search->nodes[number].list_head = head;
 
-	uint32_t from = head != 0 ? node_at(search, head) : HOLDER_NONE;
+	uint32_t from = head != 0 ? holder_search_node_at(search, head) : HOLDER_NONE;
 
 	if (from != HOLDER_NONE && from != number)
 		push_edge(search, &(struct holder_edge){ from, number, head, block->addr, false, PYTHON_HOLD_LIKELY, false,
 		                                         false, HOLDER_NONE });
 }
 
-static uint32_t
-node_of_block(struct holder_search *search, const struct live_block *block)
+uint32_t
+holder_search_add(struct holder_search *search, const struct live_block *block)
 {
 	uint32_t known = *place_of(search, block->addr);
 
@@ -337,9 +335,8 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 	return find_or_add(search, &node);
 }
 
-/* The node in which this word stands; HOLDER_NONE: in nothing that is alive. */
-static uint32_t
-node_at(struct holder_search *search, uint64_t at)
+uint32_t
+holder_search_node_at(struct holder_search *search, uint64_t at)
 {
 	const struct thread_area *area = thread_areas_at(search->areas, at);
 	struct live_block block;
@@ -362,7 +359,7 @@ node_at(struct holder_search *search, uint64_t at)
 			node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
 			return find_or_add(search, &node);
 		}
-		return node_of_block(search, &block);
+		return holder_search_add(search, &block);
 	}
 
 	const struct root_range *range = root_ranges_at(&search->look->ranges, at);
@@ -373,12 +370,6 @@ node_at(struct holder_search *search, uint64_t at)
 		return node_in_mapping(search, range, at);
 	node = new_node(range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
 	return find_or_add(search, &node);
-}
-
-uint32_t
-holder_search_node_at(struct holder_search *search, uint64_t at)
-{
-	return node_at(search, at);
 }
 
 const struct holder_node *
@@ -556,7 +547,7 @@ see_word(void *context, uint64_t at, uint64_t word)
 		return true;
 
 	const struct holder_target *target = target_at(search, word);
-	uint32_t from = target != NULL ? node_at(search, at) : HOLDER_NONE;
+	uint32_t from = target != NULL ? holder_search_node_at(search, at) : HOLDER_NONE;
 
 	if (from != HOLDER_NONE)
 		try_edge(search, from, target->node, at, word);
@@ -732,17 +723,11 @@ find_links(struct holder_search *search)
 	EACH (node, search->nodes, search->node_count) {
 		if (node->kind != HOLDER_BLOCK || node->site == 0 || node->depth == 0 || !node->is_wanted)
 			continue;
-		if (node->site >= links.site_count) {
-			size_t before = links.site_count;
-
-			links.nodes = memory_grown(links.nodes, &links.site_count, node->site + 1, sizeof(*links.nodes));
-			memset(links.nodes + before, 0, (links.site_count - before) * sizeof(*links.nodes));
-		}
-		links.nodes[node->site]++;
+		(*MEMORY_AT(links.nodes, links.site_count, node->site))++;
 	}
 	if (live_blocks_visit(search->look->blocks, see_link, &links)) {
 		for (size_t i = 0; i < links.count; i++) {
-			uint32_t number = node_of_block(search, &links.blocks[i]);
+			uint32_t number = holder_search_add(search, &links.blocks[i]);
 
 			if (number != HOLDER_NONE)
 				search->nodes[number].is_link = true;
@@ -761,7 +746,7 @@ add_globals(struct holder_search *search)
 	for (size_t i = 0; i < search->python->frame_count && !holder_search_is_late(search); i++) {
 		uint64_t names = python_objects_at(search->python,
 		                                   search->python->frames[i].start + search->python->shape->frame_names);
-		uint32_t dict = names != 0 ? node_at(search, names) : HOLDER_NONE;
+		uint32_t dict = names != 0 ? holder_search_node_at(search, names) : HOLDER_NONE;
 		uint64_t at = names + DICT_KEYS;
 		uint64_t keys = process_memory_word(&search->look->memory, at);
 
@@ -769,7 +754,7 @@ add_globals(struct holder_search *search)
 		    search->nodes[dict].object.addr != names)
 			continue;
 
-		uint32_t storage = node_at(search, keys);
+		uint32_t storage = holder_search_node_at(search, keys);
 
 		if (storage != HOLDER_NONE && owner_of(search, &search->nodes[storage]) == NULL)
 			try_edge(search, dict, storage, at, keys);
@@ -796,12 +781,6 @@ holder_search_begin(struct process_look *look, struct python_objects *python, st
 	memset(search->places, 0xff, PLACES * sizeof(*search->places));
 	holder_lists_begin(look, &search->lists);
 	process_memory_stands_still(&look->memory);
-}
-
-uint32_t
-holder_search_add(struct holder_search *search, const struct live_block *block)
-{
-	return node_of_block(search, block);
 }
 
 void

@@ -13,6 +13,7 @@
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/units.h"
 
 #define CHAIN_MAX 256    // steps, when those that follow each other are one
 #define MANY 8u          // items with more than so many: their keys say nothing,
@@ -498,7 +499,7 @@ read_without_root(struct holder_search *search, uint32_t sample, struct holder_w
 		way->begin = counted == UINT64_MAX
 		                 ? memory_printed("%s, which lives for ever", name)
 		                 : memory_printed("%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name,
-		                                  counted, counted == 1 ? "" : "s", seen, seen == 1 ? "was" : "were");
+		                                  counted, UNITS_S(counted), seen, seen == 1 ? "was" : "were");
 	} else if (!holder_search_is_done(search, sample)) {
 		way->kind = HOLDER_WAY_UNFINISHED;
 		read_above(search, sample, false, way);
@@ -535,25 +536,22 @@ call_of(const struct holder_search *search, const struct holder_way *way)
 {
 	enum holder_kind kind = search->nodes[way->root].kind;
 
-	if (way->root_edge == HOLDER_NONE || search->python->shape == NULL)
+	if (way->root_edge == NULL || search->python->shape == NULL)
 		return "";
 	if (kind == HOLDER_STACK || kind == HOLDER_REGISTER)
 		return "native";
-	return search->edges[way->root_edge].is_library ? "python" : "";
+	return way->root_edge->is_library ? "python" : "";
 }
 
 void
 holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way *way)
 {
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
-	uint32_t root = sample;
+	const struct holder_edge *edge = holder_search_best(search, sample);
 
-	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root_edge = HOLDER_NONE, .call = "" };
-	while (search->nodes[root].best != HOLDER_NONE) {
-		way->root_edge = search->nodes[root].best;
-		root = search->edges[way->root_edge].from;
-	}
-	way->root = root;
+	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root = search->nodes[sample].way_root, .call = "" };
+	for (; edge != NULL; edge = holder_search_best(search, edge->from))
+		way->root_edge = edge;
 	way->call = call_of(search, way);
 	if (!is_way_told(search, sample)) {
 		read_without_root(search, sample, way);

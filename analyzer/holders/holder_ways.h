@@ -58,12 +58,12 @@ enum holder_way_kind {
 
 struct holder_way {
 	enum holder_way_kind kind;
-	uint32_t root;      // node; of one that is held
-	uint32_t root_edge; // by which it leads on; HOLDER_NONE = it does not
-	const char *call;   // as struct holders_way has it
-	char *begin;        // what Python knows about the root, or why there is none; NULL: symbols tell the root
-	uint64_t into;      // how far into the first block the root's word leads
-	size_t step_count;  // behind the root
+	uint32_t root;                       // node; of one that is held
+	const struct holder_edge *root_edge; // by which it leads on; NULL = it does not
+	const char *call;                    // as struct holders_way has it
+	char *begin;       // what Python knows about the root, or why there is none; NULL: symbols tell the root
+	uint64_t into;     // how far into the first block the root's word leads
+	size_t step_count; // behind the root
 	struct holder_step *steps;
 	size_t left_out;                     // of the middle, behind HOLDER_WAY_BEGIN steps; 0 = none
 	const struct python_type *leaf;      // what the block is itself; NULL = not told

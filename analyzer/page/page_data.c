@@ -309,14 +309,10 @@ source_number(const struct report *report, size_t line, const struct report_plac
 	if (!options->has_source || !report_line_source(report, line, &source))
 		return text_number(numbers, options->has_source ? where->source : "");
 	file = text_number(numbers, source.file);
-	if (files->room <= file) {
-		size_t before = files->room;
+	bool *is_there = MEMORY_AT(files->is_there, files->room, file);
 
-		files->is_there = memory_grown(files->is_there, &files->room, (size_t)file + 1, sizeof(*files->is_there));
-		memset(files->is_there + before, 0, (files->room - before) * sizeof(*files->is_there));
-	}
-	if (!files->is_there[file]) {
-		files->is_there[file] = true;
+	if (!*is_there) {
+		*is_there = true;
 		*MEMORY_NEXT(files->lines, files->count, files->line_room) = line;
 	}
 	if (where->line <= source.text.line_count && where->line <= SOURCE_LINES_MAX)
@@ -351,7 +347,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 			JSON_IN (json, NULL, '[') {
 				PUT_NUMBERS(json, line.of.domain, line.of.peak_bytes, line.of.live_bytes, line.of.untouched_bytes,
 				            line.of.allocated_bytes, line.of.live_count);
-				put_number(json, text_number(numbers, report_leak_class(line.of.leak)));
+				put_number(json, text_number(numbers, model_leak_name(line.of.leak)));
 				PUT_NUMBERS(json, line.of.telling->generations_alive, line.of.telling->generations_total);
 				put_number(json, survivors_text(&line.of.telling->survivors, numbers));
 				PUT_NUMBERS(json, line.estimate.error_bytes,

@@ -195,11 +195,10 @@ who_asked(const struct model_site *site)
 {
 	char name[FRAME_RULES_NAME_BYTES];
 
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (frame_rules_origin(site->frames[i], name) != FRAME_ORIGIN_RUNTIME)
-			return site->frames[i];
-	}
-	return site->where;
+	const struct model_frame *const *found = FIRST(frame, site->frames, site->frame_count,
+	                                               frame_rules_origin(*frame, name) != FRAME_ORIGIN_RUNTIME);
+
+	return found != NULL ? *found : site->where;
 }
 
 /* ---- threads ---- */
@@ -224,11 +223,8 @@ is_thread_start(const struct model_frame *frame)
 	if (frame->kind == MODEL_FRAME_PYTHON)
 		return ends_with(frame->file, "/threading.py") || ends_with(frame->file, "/concurrent/futures/thread.py") ||
 		       ends_with(frame->file, "/multiprocessing/pool.py");
-	for (size_t i = 0; i < COUNT_OF(functions); i++) {
-		if (strcmp(frame->function, functions[i]) == 0)
-			return true;
-	}
-	return ANY(start, starts, COUNT_OF(starts), text_starts(frame->function, *start));
+	return ANY(function, functions, COUNT_OF(functions), strcmp(frame->function, *function) == 0) ||
+	       ANY(start, starts, COUNT_OF(starts), text_starts(frame->function, *start));
 }
 
 /* The interpreter's own frames around what a thread runs. */

@@ -276,7 +276,7 @@ add_growth(struct annotated *to, const struct report_line *line)
 {
 	if (to->growth == NULL || model_leak_is_more_telling(line->of.leak, to->leak)) {
 		to->leak = line->of.leak;
-		to->growth = line->may_be_built_once ? "leak?" : report_leak_class(line->of.leak);
+		to->growth = line->may_be_built_once ? "leak?" : model_leak_name(line->of.leak);
 	}
 }
 

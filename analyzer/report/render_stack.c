@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
@@ -61,11 +62,9 @@ is_thread_start(const struct report_frame *frame)
 	static const char *const files[] = { "/threading.py", "/concurrent/futures/thread.py" };
 	size_t length = strlen(frame->of.file);
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !frame->of.is_user; i++) {
-		if (length >= strlen(files[i]) && strcmp(frame->of.file + length - strlen(files[i]), files[i]) == 0)
-			return true;
-	}
-	return false;
+	return !frame->of.is_user &&
+	       ANY(item, files, COUNT_OF(files),
+	           length >= strlen(*item) && strcmp(frame->of.file + length - strlen(*item), *item) == 0);
 }
 
 static bool
@@ -457,7 +456,7 @@ put_choice(const struct report_site *site, const struct choice *choice, unsigned
 			put_frame(stream, &choice->rows[i].frame, choice->rows[i].relation, "");
 		else
 			(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", UNITS_COUNT(site->of.omitted),
-			              site->of.omitted == 1 ? "" : "s");
+			              UNITS_S(site->of.omitted));
 	}
 }
 
