@@ -112,18 +112,9 @@ add(struct device_parts *parts, const char *name, uint64_t bytes)
 		parts->parts[parts->part_count++] = (struct device_part){ name, bytes };
 }
 
-static int
-compare_parts(const void *a, const void *b)
-{
-	const struct device_part *left = a, *right = b;
-	int is_left_last = strcmp(left->name, OTHERS) == 0, is_right_last = strcmp(right->name, OTHERS) == 0;
-
-	if (is_left_last != is_right_last)
-		return is_left_last - is_right_last;
-	return left->live_bytes < right->live_bytes   ? 1
-	       : left->live_bytes > right->live_bytes ? -1
-	                                              : strcmp(left->name, right->name);
-}
+ORDER_OF(compare_parts, struct device_part,
+	order_numbers(strcmp(a->name, OTHERS) == 0, strcmp(b->name, OTHERS) == 0)
+	?: order_numbers(b->live_bytes, a->live_bytes) ?: strcmp(a->name, b->name))
 
 /* What each site held: at the end, or at the refusal. False: there are no more. */
 static bool

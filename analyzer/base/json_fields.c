@@ -71,6 +71,21 @@ put_counters(struct json_write *json, const struct json_field *field, const uint
 }
 
 static void
+put_array(struct json_write *json, const struct json_field *field, const void *member, size_t count)
+{
+	json_write_open(json, field->name, '[');
+	for (size_t i = 0; i < count; i++) {
+		if (field->kind == JSON_TEXTS)
+			json_write_text(json, NULL, (*(const char *const *const *)member)[i]);
+		else if (field->kind == JSON_NUMBERS)
+			json_write_number(json, NULL, (*(const uint64_t *const *)member)[i]);
+		else
+			json_object_write(json, NULL, field->object, (const char *)member + i * field->object->bytes);
+	}
+	json_write_close(json, ']');
+}
+
+static void
 put_field(struct json_write *json, const struct json_field *field, const void *owner)
 {
 	const char *name = field->name;
@@ -110,22 +125,9 @@ put_field(struct json_write *json, const struct json_field *field, const void *o
 		json_object_write(json, name, field->object, member);
 		break;
 	case JSON_OBJECTS:
-		json_write_open(json, name, '[');
-		for (size_t i = 0; i < count_of(field, owner); i++)
-			json_object_write(json, NULL, field->object, (const char *)member + i * field->object->bytes);
-		json_write_close(json, ']');
-		break;
 	case JSON_TEXTS:
-		json_write_open(json, name, '[');
-		for (size_t i = 0; i < count_of(field, owner); i++)
-			json_write_text(json, NULL, (*(const char *const *const *)member)[i]);
-		json_write_close(json, ']');
-		break;
 	case JSON_NUMBERS:
-		json_write_open(json, name, '[');
-		for (size_t i = 0; i < count_of(field, owner); i++)
-			json_write_number(json, NULL, (*(const uint64_t *const *)member)[i]);
-		json_write_close(json, ']');
+		put_array(json, field, member, count_of(field, owner));
 		break;
 	case JSON_COUNTERS:
 		put_counters(json, field, member);

@@ -524,7 +524,7 @@ bool
 config_add_lsan(struct config *config, const char *path, struct fail *fail)
 {
 	int file = regular_file_open(path, O_RDONLY, NULL);
-	FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
+	OWNED_STREAM FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
 	OWNED char *line = NULL;
 	size_t room = 0;
 	bool is_done = true;
@@ -537,7 +537,6 @@ config_add_lsan(struct config *config, const char *path, struct fail *fail)
 	}
 	for (size_t number = 1; is_done && getline(&line, &room, stream) >= 0; number++)
 		is_done = add_lsan_line(config, path, number, line, fail);
-	(void)fclose(stream);
 	return is_done;
 }
 

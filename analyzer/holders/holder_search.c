@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
+#include "base/text_start.h"
 
 #define PLACES (HOLDER_NODES_MAX * 2)
 #define TARGETS_MAX 16384u
@@ -47,10 +48,7 @@ holder_is_root(const struct holder_node *node)
 bool
 holder_is_iterator(const struct holder_node *node)
 {
-	static const char end[] = "iterator";
-	size_t length = node->object.type != NULL ? strlen(node->object.type->name) : 0;
-
-	return length >= strlen(end) && strcmp(node->object.type->name + length - strlen(end), end) == 0;
+	return node->object.type != NULL && text_ends(node->object.type->name, "iterator");
 }
 
 bool
@@ -143,6 +141,14 @@ new_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
 		                         .best = HOLDER_NONE,
 		                         .owner = HOLDER_NONE,
 		                         .first_edge = HOLDER_NONE };
+}
+
+static uint32_t
+add_new(struct holder_search *search, enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
+{
+	struct holder_node node = new_node(kind, start, end, thread);
+
+	return find_or_add(search, &node);
 }
 
 static struct holder_node
@@ -246,14 +252,10 @@ add_chain(struct holder_search *search, uint32_t number)
 
 	while (find_left(search, search->nodes[number].start, &left)) {
 		bool is_known = *place_of(search, left.addr) != HOLDER_NONE;
-		struct holder_node node = { .start = left.addr,
-			                        .end = left.addr + left.bytes,
-			                        .kind = HOLDER_BLOCK,
-			                        .site = left.site,
-			                        .cost = UINT32_MAX,
-			                        .best = HOLDER_NONE,
-			                        .owner = HOLDER_NONE,
-			                        .first_edge = HOLDER_NONE };
+		struct holder_node node = new_node(HOLDER_BLOCK, left.addr, left.addr + left.bytes, 0);
+
+		node.site = left.site;
+
 		uint32_t from = find_or_add(search, &node);
 
 		if (from == HOLDER_NONE)
@@ -315,10 +317,8 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 	struct address_range small;
 	struct holder_node node;
 
-	if (frame != NULL) {
-		node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
-		return find_or_add(search, &node);
-	}
+	if (frame != NULL)
+		return add_new(search, HOLDER_FRAME, frame->start, frame->end, frame->thread);
 	switch (python_objects_small(search->python, at, &small)) {
 	case PYTHON_SMALL_FREE:
 		return HOLDER_NONE;
@@ -331,8 +331,7 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 	/* Zeroed data of a program or a library is a mapping without a name, behind the mapping of its file. */
 	if (process_modules_at(search->modules, at) != NULL)
 		kind = HOLDER_STATIC;
-	node = new_node(kind, at, at + 8, range->thread);
-	return find_or_add(search, &node);
+	return add_new(search, kind, at, at + 8, range->thread);
 }
 
 uint32_t
@@ -340,25 +339,19 @@ holder_search_node_at(struct holder_search *search, uint64_t at)
 {
 	const struct thread_area *area = thread_areas_at(search->areas, at);
 	struct live_block block;
-	struct holder_node node;
 
 	if (area != NULL) { // also in a block: the loader asks for one when a library comes later
 		if (strstr(area->module->path, "/libkmemshim.so") != NULL)
 			return HOLDER_NONE; // what the recorder notes of a block does not hold it
-		node = new_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
-		return find_or_add(search, &node);
+		return add_new(search, HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
 	}
-	if (python_objects_is_state(search->python, at)) {
-		node = new_node(HOLDER_STATE, at, at + 8, 0);
-		return find_or_add(search, &node);
-	}
+	if (python_objects_is_state(search->python, at))
+		return add_new(search, HOLDER_STATE, at, at + 8, 0);
 	if (live_blocks_find(search->look->blocks, at, &block)) {
 		const struct python_frame *frame = python_objects_frame(search->python, at);
 
-		if (frame != NULL && search->python->shape->frame_object != 0) { // of a coroutine that runs: in its object
-			node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
-			return find_or_add(search, &node);
-		}
+		if (frame != NULL && search->python->shape->frame_object != 0) // of a coroutine that runs: in its object
+			return add_new(search, HOLDER_FRAME, frame->start, frame->end, frame->thread);
 		return holder_search_add(search, &block);
 	}
 
@@ -368,8 +361,7 @@ holder_search_node_at(struct holder_search *search, uint64_t at)
 		return HOLDER_NONE;
 	if (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL)
 		return node_in_mapping(search, range, at);
-	node = new_node(range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
-	return find_or_add(search, &node);
+	return add_new(search, range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
 }
 
 const struct holder_node *
@@ -594,8 +586,8 @@ scan_registers(struct holder_search *search)
 		for (uint32_t k = 0; k < MACHINE_REGISTERS; k++) {
 			uint64_t value = search->look->process.threads[i].registers[k];
 			const struct holder_target *target = target_at(search, value);
-			struct holder_node node = new_node(HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i);
-			uint32_t from = target != NULL ? find_or_add(search, &node) : HOLDER_NONE;
+			uint32_t from = target != NULL ? add_new(search, HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i)
+			                               : HOLDER_NONE;
 
 			if (from != HOLDER_NONE)
 				try_edge(search, from, target->node, 0, value);

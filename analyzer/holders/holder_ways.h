@@ -46,6 +46,7 @@ struct holder_step {
 	bool is_container; // which is named
 };
 
+/* In the order of model_holders_kinds. */
 enum holder_way_kind {
 	HOLDER_WAY_HELD,
 	HOLDER_WAY_PERHAPS,    // by a word that may be left over
@@ -53,7 +54,6 @@ enum holder_way_kind {
 	HOLDER_WAY_UNSEEN,     // an object of Python has references that were found nowhere
 	HOLDER_WAY_UNREAD,     // nothing leads there in what was read, and there is memory that was not
 	HOLDER_WAY_UNFINISHED, // there was no time or room to find it, or the way is very long
-	HOLDER_WAY_KINDS
 };
 
 struct holder_way {

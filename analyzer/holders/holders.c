@@ -32,12 +32,6 @@
 #define BLOCKS_UNREGARDED 4096 // between two looks at the clock
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
 
-static const char *const way_names[] = {
-	[HOLDER_WAY_HELD] = "held",     [HOLDER_WAY_PERHAPS] = "perhaps", [HOLDER_WAY_LOST] = "lost",
-	[HOLDER_WAY_UNSEEN] = "unseen", [HOLDER_WAY_UNREAD] = "unread",   [HOLDER_WAY_UNFINISHED] = "unfinished",
-};
-static_assert(COUNT_OF(way_names) == HOLDER_WAY_KINDS, "each has a name");
-
 struct sample {
 	double key;     // the smallest are kept
 	uint64_t bytes; // of the line, for which the block stands
@@ -213,7 +207,8 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 
 	line->samples++;
 	merged->all_bytes += bytes;
-	while (i < line->way_count && (strcmp(merged->keys[i], key) != 0 || line->ways[i].kind != way_names[way->kind]))
+	while (i < line->way_count &&
+	       (strcmp(merged->keys[i], key) != 0 || line->ways[i].kind != model_holders_kinds[way->kind]))
 		i++;
 	merged->bytes[i] += bytes;
 	if (i < line->way_count)
@@ -222,7 +217,7 @@ add_way(struct holders_line *line, struct merged_ways *merged, const struct hold
 	if (way->container != NULL)
 		python_objects_type_name(way->container, container);
 	line->ways[line->way_count++] = (struct holders_way){
-		.kind = way_names[way->kind],
+		.kind = model_holders_kinds[way->kind],
 		.text = text_pool_add_original(texts, text),
 		.container = text_pool_add_original(texts, container),
 		.items = way->items,
@@ -262,7 +257,8 @@ join_alike(struct holders_line *line, struct merged_ways *merged, struct text_po
 	size_t kept = 0;
 
 	for (size_t i = 0; i < line->way_count; i++) {
-		if (line->ways[i].kind != way_names[HOLDER_WAY_UNFINISHED] && merged->bytes[i] >= merged->all_bytes / 2)
+		if (line->ways[i].kind != model_holders_kinds[HOLDER_WAY_UNFINISHED] &&
+		    merged->bytes[i] >= merged->all_bytes / 2)
 			return;
 	}
 	for (size_t i = 0; i < line->way_count; i++) {
@@ -288,7 +284,7 @@ join_alike(struct holders_line *line, struct merged_ways *merged, struct text_po
 static void
 put_found_first(struct holders_line *line)
 {
-	const char *unfinished = way_names[HOLDER_WAY_UNFINISHED];
+	const char *unfinished = model_holders_kinds[HOLDER_WAY_UNFINISHED];
 	size_t i = 0;
 
 	while (i < line->way_count && line->ways[i].kind == unfinished)

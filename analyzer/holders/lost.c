@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text_pool.h"
+#include "base/regular_file.h"
 #include "capture/running_capture.h"
 #include "holders/exit_watch.h"
 #include "holders/process_look.h"
@@ -123,7 +124,7 @@ find(const char *pid, struct stopped_process *process, struct model_options *opt
 {
 	char path[RUNNING_CAPTURE_PATH_BYTES];
 	bool is_ours = process != NULL; // and ended in its capture already
-	int fd = is_ours ? -1 : running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
+	OWNED_FILE int fd = is_ours ? -1 : running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
 	struct reachability found;
 
 	*lost = (struct lost){ .pid = (uint32_t)strtoul(pid, NULL, 10) };
@@ -134,8 +135,6 @@ find(const char *pid, struct stopped_process *process, struct model_options *opt
 			stopped_process_free(process);
 		return false;
 	}
-	if (fd >= 0)
-		(void)close(fd);
 	if (!look((pid_t)lost->pid, process, path, stop_ns, &found, lost, fail))
 		return false;
 	options->capture = path;

@@ -445,8 +445,6 @@ static void
 put_sites(struct json_write *json, const struct report *report, struct numbers *numbers)
 {
 	struct trifles *trifles = NULL;
-	struct trifles *sum;
-	struct trifles *next;
 
 	JSON_IN (json, "sites", '[') {
 		for (size_t i = 0; i < report->site_total; i++) {
@@ -458,14 +456,12 @@ put_sites(struct json_write *json, const struct report *report, struct numbers *
 			else
 				put_site(json, &site.of, site.import[0] != '\0', stack_of(&site, 0, numbers));
 		}
-		HASH_ITER(hh, trifles, sum, next)
-		{
+		for (const struct trifles *sum = trifles; sum != NULL; sum = sum->hh.next) {
 			if (sum->sum.allocated_bytes != 0)
 				put_site(json, &sum->sum, sum->key.is_import != 0, sum->key.node);
-			HASH_DEL(trifles, sum);
-			free(sum);
 		}
 	}
+	HASH_FREE(trifles, free);
 }
 
 static void

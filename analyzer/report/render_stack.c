@@ -16,6 +16,7 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
+#include "base/text_start.h"
 #include "model/frame_rules.h"
 #include "report/render.h"
 #include "report/report.h"
@@ -60,11 +61,8 @@ static bool
 is_thread_start(const struct report_frame *frame)
 {
 	static const char *const files[] = { "/threading.py", "/concurrent/futures/thread.py" };
-	size_t length = strlen(frame->of.file);
 
-	return !frame->of.is_user &&
-	       ANY(item, files, COUNT_OF(files),
-	           length >= strlen(*item) && strcmp(frame->of.file + length - strlen(*item), *item) == 0);
+	return !frame->of.is_user && ANY(file, files, COUNT_OF(files), text_ends(frame->of.file, *file));
 }
 
 static bool
