@@ -8,13 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/order.h"
 #include "base/text_start.h"
 
 #define OTHERS "others"
 
 /* Libraries that take memory of their own, by the name of the file. */
-static const struct {
+static const struct library {
 	const char *file;
 	const char *name;
 } libraries[] = {
@@ -58,11 +59,9 @@ module_of(const struct model_site *site)
 static const char *
 part_name(const char *module)
 {
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
-		if (text_starts(module, libraries[i].file))
-			return libraries[i].name;
-	}
-	return module[0] != '\0' ? module : OTHERS;
+	const struct library *known = FIRST(library, libraries, COUNT_OF(libraries), text_starts(module, library->file));
+
+	return known != NULL ? known->name : module[0] != '\0' ? module : OTHERS;
 }
 
 const struct model_domain *
@@ -113,18 +112,9 @@ add(struct device_parts *parts, const char *name, uint64_t bytes)
 		parts->parts[parts->part_count++] = (struct device_part){ name, bytes };
 }
 
-static int
-compare_parts(const void *a, const void *b)
-{
-	const struct device_part *left = a, *right = b;
-	int is_left_last = strcmp(left->name, OTHERS) == 0, is_right_last = strcmp(right->name, OTHERS) == 0;
-
-	if (is_left_last != is_right_last)
-		return is_left_last - is_right_last;
-	return left->live_bytes < right->live_bytes   ? 1
-	       : left->live_bytes > right->live_bytes ? -1
-	                                              : strcmp(left->name, right->name);
-}
+ORDER_OF(compare_parts, struct device_part,
+	order_numbers(strcmp(a->name, OTHERS) == 0, strcmp(b->name, OTHERS) == 0)
+	?: order_numbers(b->live_bytes, a->live_bytes) ?: strcmp(a->name, b->name))
 
 /* What each site held: at the end, or at the refusal. False: there are no more. */
 static bool

@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "analysis/end_log.h"
+#include "base/items.h"
 #include "base/amount.h"
 
 #define WORTH_ASKING_BYTES (UINT64_C(16) << 20)
@@ -79,13 +80,8 @@ room_bytes(const struct model_process *process, uint64_t limit_bytes)
 static uint64_t
 most_seen_bytes(const struct model_process *process)
 {
-	uint64_t most = process->resident->resident_bytes;
-
-	for (size_t i = 0; i < process->heartbeat_count; i++) {
-		if (process->heartbeats[i].resident_bytes > most)
-			most = process->heartbeats[i].resident_bytes;
-	}
-	return most;
+	return amount_greater(process->resident->resident_bytes,
+	                      MOST_OF(beat, process->heartbeats, process->heartbeat_count, beat->resident_bytes));
 }
 
 /*

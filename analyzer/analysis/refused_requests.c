@@ -18,18 +18,8 @@
 #define ERROR_BYTES (UINT64_C(4) << 20)
 #define END_AFTER_REFUSAL_NS UINT64_C(5000000000) // a program that handles the error lives longer than this
 
-static const char *const state_names[] = {
-	[REFUSAL_FATAL] = "fatal",
-	[REFUSAL_PENDING] = "pending",
-	[REFUSAL_RECOVERED] = "recovered",
-};
-static_assert(COUNT_OF(state_names) == REFUSAL_STATES, "each state has a name");
-
-const char *
-refusal_state_name(enum refusal_state state)
-{
-	return state_names[state];
-}
+NAMES_OF(
+	refusal_state_name, [REFUSAL_FATAL] = "fatal", [REFUSAL_PENDING] = "pending", [REFUSAL_RECOVERED] = "recovered")
 
 static bool
 is_soon_after(const struct model_failed *later, const struct model_failed *earlier)
@@ -48,14 +38,11 @@ is_tensors(const struct model *model, const struct model_failed *failed)
 static const struct model_failed *
 given_up_for(const struct model *model, const struct model_failed *failed)
 {
-	for (size_t i = 0; i < model->failed_count && !is_tensors(model, failed); i++) {
-		const struct model_failed *other = &model->failed[i];
-
-		if (is_tensors(model, other) && is_soon_after(other, failed) && other->thread == failed->thread &&
-		    device_parts_device(model, other->domain) == failed->domain)
-			return other;
-	}
-	return NULL;
+	return !is_tensors(model, failed)
+	           ? FIRST(other, model->failed, model->failed_count,
+	                   is_tensors(model, other) && is_soon_after(other, failed) && other->thread == failed->thread &&
+	                       device_parts_device(model, other->domain) == failed->domain)
+	           : NULL;
 }
 
 static bool
@@ -73,15 +60,11 @@ is_last_of_process(const struct model *model, const struct model_failed *failed)
 static bool
 has_gone_on(const struct model *model, const struct model_failed *failed)
 {
-	for (size_t i = 0; i < model->failed_count && is_tensors(model, failed); i++) {
-		const struct model_failed *later = &model->failed[i];
-
-		if (later->process == failed->process && later->domain == failed->domain &&
-		    later->monotonic_ns >= failed->monotonic_ns && later->events_before > failed->events_before &&
-		    later->bytes >= failed->bytes / 2)
-			return true;
-	}
-	return false;
+	return is_tensors(model, failed) &&
+	       ANY(later, model->failed, model->failed_count,
+	           later->process == failed->process && later->domain == failed->domain &&
+	               later->monotonic_ns >= failed->monotonic_ns && later->events_before > failed->events_before &&
+	               later->bytes >= failed->bytes / 2);
 }
 
 /* Half of it: the smaller try was met, or enough else. */

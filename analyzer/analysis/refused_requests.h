@@ -9,7 +9,7 @@
 
 enum refusal_state { REFUSAL_FATAL, REFUSAL_PENDING, REFUSAL_RECOVERED, REFUSAL_STATES };
 
-const char *refusal_state_name(enum refusal_state state); // "fatal", "pending", "recovered"
+const char *refusal_state_name(unsigned state); // "fatal", "pending", "recovered"; NULL behind the last
 
 /*
  * A request to a device is recovered when its thread got as much later, or enough to go on

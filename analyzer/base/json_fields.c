@@ -9,6 +9,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/memory.h"
+
 #define OBJECTS_MAX 64 // kinds of objects in one schema
 #define NOT_INLINE 1000
 
@@ -69,6 +71,21 @@ put_counters(struct json_write *json, const struct json_field *field, const uint
 }
 
 static void
+put_array(struct json_write *json, const struct json_field *field, const void *member, size_t count)
+{
+	json_write_open(json, field->name, '[');
+	for (size_t i = 0; i < count; i++) {
+		if (field->kind == JSON_TEXTS)
+			json_write_text(json, NULL, (*(const char *const *const *)member)[i]);
+		else if (field->kind == JSON_NUMBERS)
+			json_write_number(json, NULL, (*(const uint64_t *const *)member)[i]);
+		else
+			json_object_write(json, NULL, field->object, (const char *)member + i * field->object->bytes);
+	}
+	json_write_close(json, ']');
+}
+
+static void
 put_field(struct json_write *json, const struct json_field *field, const void *owner)
 {
 	const char *name = field->name;
@@ -108,22 +125,9 @@ put_field(struct json_write *json, const struct json_field *field, const void *o
 		json_object_write(json, name, field->object, member);
 		break;
 	case JSON_OBJECTS:
-		json_write_open(json, name, '[');
-		for (size_t i = 0; i < count_of(field, owner); i++)
-			json_object_write(json, NULL, field->object, (const char *)member + i * field->object->bytes);
-		json_write_close(json, ']');
-		break;
 	case JSON_TEXTS:
-		json_write_open(json, name, '[');
-		for (size_t i = 0; i < count_of(field, owner); i++)
-			json_write_text(json, NULL, (*(const char *const *const *)member)[i]);
-		json_write_close(json, ']');
-		break;
 	case JSON_NUMBERS:
-		json_write_open(json, name, '[');
-		for (size_t i = 0; i < count_of(field, owner); i++)
-			json_write_number(json, NULL, (*(const uint64_t *const *)member)[i]);
-		json_write_close(json, ']');
+		put_array(json, field, member, count_of(field, owner));
 		break;
 	case JSON_COUNTERS:
 		put_counters(json, field, member);
@@ -318,17 +322,18 @@ collect_objects(const struct json_object *object, const struct json_object *foun
 }
 
 void
-json_schema_write(const struct json_object *root, const char *id, const char *title, FILE *stream)
+json_schema_write(const struct json_object *root, FILE *stream)
 {
 	struct json_write json = { .stream = stream, .inline_depth = NOT_INLINE };
 	const struct json_object *found[OBJECTS_MAX];
 	size_t count = 0;
 
+	assert(root->fields[0].kind == JSON_VERSION);
 	collect_objects(root, found, &count);
 	json_write_open(&json, NULL, '{');
 	json_write_text(&json, "$schema", "https://json-schema.org/draft/2020-12/schema");
-	json_write_text(&json, "$id", id);
-	json_write_text(&json, "title", title);
+	json_write_text(&json, "$id", TEXT(100, "https://kmemshim.invalid/%s.schema.json", root->name));
+	json_write_text(&json, "title", TEXT(100, "kmemshim %s, schema %u", root->name, root->fields[0].version));
 	put_object_schema(&json, root);
 	json_write_open(&json, "$defs", '{');
 	for (size_t i = 0; i < count; i++) {

@@ -2,7 +2,8 @@
  * json_fields.h - what does a JSON object of ours consist of? One row per field; documents and schema are made from the rows.
  *
  * A table of rows describes a struct: which member, its name, what it means, what it is when nobody knows it. json_object_write() walks
- * the rows with a struct, json_schema_write() walks them alone. So a field has one place, and the schema says what is written.
+ * the rows with a struct, json_schema_write() walks them alone, json_read_object() with what was written. So a field has one place, and the
+ * schema says what is written.
  *
  *     #define OWNER struct report_leak
  *     static const struct json_field leak_fields[] = {
@@ -119,7 +120,7 @@ struct json_object {
 /* name: as in json_write.h. owner: the struct that the rows describe. */
 void json_object_write(struct json_write *json, const char *name, const struct json_object *object, const void *owner);
 
-/* The JSON schema of documents whose outermost value is `root`. */
-void json_schema_write(const struct json_object *root, const char *id, const char *title, FILE *stream);
+/* The JSON schema of documents whose outermost value is `root`, of which the first field is the version. */
+void json_schema_write(const struct json_object *root, FILE *stream);
 
 #endif

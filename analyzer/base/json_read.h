@@ -1,5 +1,5 @@
 /*
- * json_read.h - reads a JSON file: the one door to jansson.
+ * json_read.h - reads JSON: the one door to jansson.
  *
  * Context     What we write is json_write.h's.
  * When failing  one line with the place in the file.
@@ -10,6 +10,9 @@
 #include <jansson.h>
 
 #include "base/fail.h"
+
+struct json_object;
+struct text_pool;
 
 #define JSON_READ_BYTES_MAX (16u << 20) // in memory it is twenty times as much
 
@@ -22,5 +25,11 @@ json_t *json_read_file(int file, const char *path, struct fail *fail);
 
 /* The same of a text in memory; NULL when it is not JSON. */
 json_t *json_read_text(const char *text, size_t bytes);
+
+/*
+ * Fills the struct from foreign input: whatever is something else than its field becomes 0, false, an empty array, "", or of a text with `values`
+ * NULL. Reads numbers, truths, texts and JSON_OBJECTS behind a pointer. Texts are clean; they and arrays live in the pool.
+ */
+void json_read_object(const json_t *from, const struct json_object *object, struct text_pool *pool, void *owner);
 
 #endif

@@ -59,6 +59,16 @@ memory_grown(void *array, size_t *room, size_t wanted, size_t size)
 	return checked(grown > SIZE_MAX / size ? NULL : realloc(array, grown * size));
 }
 
+void *
+memory_grown_zeroed(void *array, size_t *room, size_t wanted, size_t size)
+{
+	size_t before = array != NULL ? *room : 0;
+	char *grown = memory_grown(array, room, wanted, size);
+
+	memset(grown + before * size, 0, (*room - before) * size);
+	return grown;
+}
+
 void
 memory_free_owned(void *pointer)
 {

@@ -20,6 +20,11 @@ void *memory_grown(void *array, size_t *room, size_t wanted, size_t size) __attr
 #define MEMORY_NEXT(array, count, room) \
 	((array) = memory_grown(array, &(room), (count) + 1, sizeof(*(array))), &(array)[(count)++])
 
+/* The element with this number; an array that is too short for it grows by zeroed ones. */
+#define MEMORY_AT(array, room, number) \
+	((array) = memory_grown_zeroed(array, &(room), (size_t)(number) + 1, sizeof(*(array))), &(array)[number])
+void *memory_grown_zeroed(void *array, size_t *room, size_t wanted, size_t size) __attribute__((returns_nonnull));
+
 /* Before the declaration of a pointer: what it points to then is freed where its block is left, by whatever way. */
 #define OWNED __attribute__((cleanup(memory_free_owned)))
 void memory_free_owned(void *pointer); // to it

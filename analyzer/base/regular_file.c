@@ -40,3 +40,10 @@ regular_file_close(const int *file)
 	if (*file >= 0)
 		(void)close(*file);
 }
+
+void
+regular_file_close_stream(FILE *const *stream)
+{
+	if (*stream != NULL)
+		(void)fclose(*stream);
+}

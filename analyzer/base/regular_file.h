@@ -7,6 +7,7 @@
 #ifndef REGULAR_FILE_H
 #define REGULAR_FILE_H
 
+#include <stdio.h>
 #include <sys/stat.h>
 
 /*
@@ -19,6 +20,8 @@ int regular_file_open(const char *path, int flags, struct stat *status);
 /* Before the declaration of a descriptor: it is closed where its block is left, by whatever way; below 0 = none. */
 #define OWNED_FILE __attribute__((cleanup(regular_file_close)))
 void regular_file_close(const int *file);
+#define OWNED_STREAM __attribute__((cleanup(regular_file_close_stream)))
+void regular_file_close_stream(FILE *const *stream);
 
 /* What to say after a failure: "is not a regular file", or what errno means. */
 const char *regular_file_why(int error);

@@ -35,6 +35,9 @@ uint64_t units_rounded(uint64_t count, unsigned digits);
 /* "0 %", "0.4 %", "37 %"; parts per million in. */
 const char *units_share(uint32_t ppm, char text[UNITS_TEXT_BYTES]);
 
+/* "line" and "lines": what is behind the number. */
+#define UNITS_S(count) ((count) == 1 ? "" : "s")
+
 #define UNITS_ROOM ((char[UNITS_TEXT_BYTES]){ 0 })
 #define UNITS_BYTES(bytes) units_bytes(bytes, UNITS_ROOM)
 #define UNITS_BYTES_IN(column, bytes) units_bytes_in(column, bytes, UNITS_ROOM)

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/regular_file.h"
 
 #define DEPTH_MAX 32
 
@@ -181,8 +182,8 @@ load(const unsigned char *text, size_t bytes, struct yaml_file *yaml, struct fai
 bool
 yaml_read_file(int file, const char *path, struct yaml_file *yaml, struct fail *fail)
 {
-	unsigned char *text = memory_zeroed(YAML_READ_BYTES_MAX + 1, 1);
-	FILE *stream = fdopen(file, "r");
+	OWNED unsigned char *text = memory_zeroed(YAML_READ_BYTES_MAX + 1, 1);
+	OWNED_STREAM FILE *stream = fdopen(file, "r");
 	bool is_done = false;
 
 	*yaml = (struct yaml_file){ .path = path };
@@ -192,9 +193,6 @@ yaml_read_file(int file, const char *path, struct yaml_file *yaml, struct fail *
 		is_done = load(text, fread(text, 1, YAML_READ_BYTES_MAX + 1, stream), yaml, fail);
 	if (stream == NULL || ferror(stream) != 0)
 		is_done = fail_set(fail, EXIT_USAGE, "%s: %s", path, strerror(errno));
-	if (stream != NULL)
-		(void)fclose(stream);
-	free(text);
 	if (!is_done)
 		yaml_read_free(yaml);
 	return is_done;

@@ -31,8 +31,15 @@ capture_damaged(struct capture *capture, const char *format, ...)
 }
 
 bool
-capture_refuse(struct capture *capture, struct fail *fail, const char *text)
+capture_refuse(struct capture *capture, struct fail *fail, const char *format, ...)
 {
+	va_list values;
+
+	va_start(values, format);
+
+	OWNED char *text = memory_vprinted(format, values);
+
+	va_end(values);
 	if (!capture->is_salvage)
 		return fail_set(fail, EXIT_CAPTURE, "%s: %s; %s", capture->path, text, SALVAGE_HINT);
 	capture_damaged(capture, "%s", text);

@@ -59,6 +59,7 @@ struct capture {
 void capture_damaged(struct capture *capture, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Refuses the capture; in salvage adds a line to `damages` instead and returns true. */
-bool capture_refuse(struct capture *capture, struct fail *fail, const char *text);
+bool capture_refuse(struct capture *capture, struct fail *fail, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 #endif

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/units.h"
 #include "capture/capture_copy.h"
 #include "capture/capture_held.h"
 #include "capture/capture_phase.h"
@@ -122,14 +123,14 @@ tell_sites(struct capture *capture, const struct sums *sums)
 		capture_damaged(
 			capture,
 			"section \"sites\": the check of stack, domain, thread and age is wrong in %zu record%s, first in record %zu: the file is damaged",
-			sums->unfit_count, sums->unfit_count == 1 ? "" : "s", sums->unfit_first);
+			sums->unfit_count, UNITS_S(sums->unfit_count), sums->unfit_first);
 	if (sums->torn_count > sums->slot_count * RECORDS_PER_REQUEST ||
 	    size_of(sums->torn_most_bytes) >= CAPTURE_CROSS_CHECK_BYTES)
 		capture_damaged(
 			capture,
 			"section \"sites\": held bytes are not requested minus released bytes in %zu record%s, in record %zu by %" PRId64
 			" bytes: a request was in progress, or the file is damaged",
-			sums->torn_count, sums->torn_count == 1 ? "" : "s", sums->torn_first, sums->torn_most_bytes);
+			sums->torn_count, UNITS_S(sums->torn_count), sums->torn_first, sums->torn_most_bytes);
 }
 
 static void
@@ -203,7 +204,7 @@ tell_generations(struct capture *capture)
 	}
 	if (lost_count != 0)
 		capture_damaged(capture, "section \"generations\": %zu block%s without a site", lost_count,
-		                lost_count == 1 ? "" : "s");
+		                UNITS_S(lost_count));
 }
 
 /* While a new record is in force and the domain's figure is not, the domain's word says the same as the record. */

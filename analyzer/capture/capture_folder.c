@@ -16,6 +16,7 @@
 #include "base/order.h"
 #include "base/owner.h"
 #include "base/read_each.h"
+#include "base/text_start.h"
 #include "capture/capture_memory.h"
 #include "capture/capture_reader.h"
 #include "capture/process_alive.h"
@@ -52,14 +53,6 @@ note_unreadable(struct capture_list *list, size_t unreadable, const char *text)
 		list->damages[list->damage_count++] = memory_text(text);
 }
 
-static bool
-has_suffix(const char *name)
-{
-	size_t length = strlen(name);
-
-	return length > strlen(SUFFIX) && strcmp(name + length - strlen(SUFFIX), SUFFIX) == 0;
-}
-
 ORDER_OF_POINTERS(compare_texts, char, strcmp(a, b))
 
 /* Paths of all captures in the folder, by name, so that two runs over one folder say the same. */
@@ -75,7 +68,7 @@ list_folder(const char *folder, char ***paths, size_t *count, struct fail *fail)
 	if (directory == NULL)
 		return fail_set(fail, EXIT_CAPTURE, "%s: cannot list this folder (%s)", folder, strerror(errno));
 	while ((name = read_names_next(directory)) != NULL) {
-		if (has_suffix(name))
+		if (text_ends(name, SUFFIX) && name[strlen(SUFFIX)] != '\0')
 			*MEMORY_NEXT(*paths, *count, room) = memory_printed("%s/%s", folder, name);
 	}
 	(void)closedir(directory);

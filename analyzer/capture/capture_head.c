@@ -80,9 +80,9 @@ capture_head_check_fixed(struct capture *capture, size_t bytes, struct fail *fai
 	if (wanted == 0)
 		return fail_set(fail, EXIT_CAPTURE,
 		                "%s: the program died at its very start, or is still there: nothing was recorded", path);
-	return capture_refuse(
-		capture, fail,
-		TEXT(160, "section \"identity\": checksum wanted 0x%08x, found 0x%08x: the file is damaged", wanted, found));
+	return capture_refuse(capture, fail,
+	                      "section \"identity\": checksum wanted 0x%08x, found 0x%08x: the file is damaged", wanted,
+	                      found);
 }
 
 bool
@@ -126,23 +126,19 @@ capture_head_check_closed(struct capture *capture, bool is_last_attempt, bool *w
 				"section \"head\": the program was stopped while it closed the capture: the checksum is missing");
 		return true;
 	}
-	return capture_refuse(
-		capture, fail,
-		TEXT(160, "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged", wanted, found));
+	return capture_refuse(capture, fail, "section \"head\": checksum wanted 0x%08x, found 0x%08x: the file is damaged",
+	                      wanted, found);
 }
 
 bool
 capture_head_check_open(struct capture *capture, const unsigned char *before, struct fail *fail)
 {
-	char text[160];
-
 	if (!is_any_chunk_sealed(before))
 		return true;
-	(void)snprintf(
-		text, sizeof(text),
+	return capture_refuse(
+		capture, fail,
 		"section \"head\": state 0x%08x, but chunks have checksums, which they get when a capture is closed: the file is damaged",
 		COPY_OF(capture->header->state));
-	return capture_refuse(capture, fail, text);
 }
 
 static bool
@@ -163,32 +159,28 @@ capture_head_chunks(struct capture *capture, uint32_t *chunk_count, struct fail 
 	uint32_t wanted = COPY_OF(capture->header->chunk_count);
 	uint32_t count = KMEM_CHUNKS_MAX;
 	uint64_t end = KMEM_HEAD_BYTES;
-	char text[256];
 
 	while (count > 0 && !is_entry(&directory[count - 1]))
 		count--;
 	*chunk_count = count;
-	if (wanted > count) {
-		(void)snprintf(text, sizeof(text),
-		               "section \"directory\": wanted %u chunks, the last entry is for chunk %d: the file is damaged",
-		               wanted, (int)count - 1);
-		if (!capture_refuse(capture, fail, text))
-			return false;
-	}
+	if (wanted > count &&
+	    !capture_refuse(capture, fail,
+	                    "section \"directory\": wanted %u chunks, the last entry is for chunk %d: the file is damaged",
+	                    wanted, (int)count - 1))
+		return false;
 	for (uint32_t i = 0; i < count; i++, end += KMEM_CHUNK_BYTES) {
 		if (!is_entry(&directory[i])) {
-			(void)snprintf(
-				text, sizeof(text),
-				"section \"directory\": chunk %u names section %u and section %u, wanted the same one of 1 to %d: the file is damaged",
-				i, directory[i].section, directory[i].inverted ^ 0xffu, KMEM_SECTION_COUNT - 1);
-			if (!capture_refuse(capture, fail, text))
+			if (!capture_refuse(
+					capture, fail,
+					"section \"directory\": chunk %u names section %u and section %u, wanted the same one of 1 to %d: the file is damaged",
+					i, directory[i].section, directory[i].inverted ^ 0xffu, KMEM_SECTION_COUNT - 1))
 				return false;
 		} else if (capture->file_bytes < end + KMEM_CHUNK_BYTES) {
-			(void)snprintf(text, sizeof(text),
-			               "section \"%s\": chunk %u at byte %" PRIu64 " needs %u bytes, the file ends at %" PRIu64
-			               ": the capture is truncated",
-			               capture_section_names[directory[i].section], i, end, KMEM_CHUNK_BYTES, capture->file_bytes);
-			return capture_refuse(capture, fail, text);
+			return capture_refuse(capture, fail,
+			                      "section \"%s\": chunk %u at byte %" PRIu64
+			                      " needs %u bytes, the file ends at %" PRIu64 ": the capture is truncated",
+			                      capture_section_names[directory[i].section], i, end, KMEM_CHUNK_BYTES,
+			                      capture->file_bytes);
 		}
 	}
 	return true;
@@ -207,25 +199,24 @@ settle_twice(struct capture *capture, _Atomic uint64_t *word, const char *what)
 }
 
 static void
+check_flag(struct capture *capture, uint32_t flag, const char *what)
+{
+	if (flag != 0 && flag != KMEM_YES)
+		capture_damaged(capture, "section \"head\": the flag for %s is not valid (0x%08x)", what, flag);
+}
+
+static void
 settle_state(struct capture *capture, struct kmem_header *header)
 {
-	uint32_t finalizing = COPY_OF(header->is_finalizing);
-	uint32_t hip = COPY_OF(header->devices_are_hip);
-	uint32_t expandable = COPY_OF(header->has_expandable_segments);
-
 	if (capture->state != KMEM_STATE_STARTING && capture->state != KMEM_STATE_RUNNING &&
 	    capture->state != KMEM_STATE_CLEAN_EXIT && capture->state != KMEM_STATE_EXEC_REPLACED) {
 		capture_damaged(capture, "section \"head\": state 0x%08x is not valid: how the program ended is unknown",
 		                capture->state);
 		capture->state = KMEM_STATE_RUNNING;
 	}
-	if (finalizing != 0 && finalizing != KMEM_YES)
-		capture_damaged(capture, "section \"head\": the flag for the end of Python is not valid (0x%08x)", finalizing);
-	if (hip != 0 && hip != KMEM_YES)
-		capture_damaged(capture, "section \"head\": the flag for HIP devices is not valid (0x%08x)", hip);
-	if (expandable != 0 && expandable != KMEM_YES)
-		capture_damaged(capture, "section \"head\": the flag for expandable segments is not valid (0x%08x)",
-		                expandable);
+	check_flag(capture, COPY_OF(header->is_finalizing), "the end of Python");
+	check_flag(capture, COPY_OF(header->devices_are_hip), "HIP devices");
+	check_flag(capture, COPY_OF(header->has_expandable_segments), "expandable segments");
 }
 
 static void

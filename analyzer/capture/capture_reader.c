@@ -135,7 +135,7 @@ check_chunk(struct capture *capture, uint32_t chunk, enum kmem_section section, 
 
 	/* Counters have no checksum of their own; records have, and each is checked before use. */
 	if (section != KMEM_SECTION_RECORDS)
-		return capture_refuse(capture, fail, text);
+		return capture_refuse(capture, fail, "%s", text);
 	capture_damaged(capture, "%s", text);
 	return true;
 }

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "capture/capture_copy.h"
 #include "capture/capture_reader.h"
@@ -38,11 +39,7 @@ capture_resident_lines(const struct capture *capture, uint64_t sequence)
 	const struct kmem_resident_lines
 		*both = (const struct kmem_resident_lines *)(const void *)(capture->head + KMEM_RESIDENT_LINES_OFFSET);
 
-	for (unsigned i = 0; i < 2 && sequence != 0; i++) {
-		if (COPY_OF(both[i].checksum) != 0 && both[i].sequence == sequence)
-			return &both[i];
-	}
-	return NULL;
+	return sequence != 0 ? FIRST(item, both, 2, COPY_OF(item->checksum) != 0 && item->sequence == sequence) : NULL;
 }
 
 const struct kmem_generations *

@@ -37,7 +37,7 @@ cell_texts_read(const char *capture_path, cell_text_taker *take, void *owner, st
 {
 	const char *slash = strrchr(capture_path, '/');
 	struct stat status;
-	FILE *stream = NULL;
+	OWNED_STREAM FILE *stream = NULL;
 	OWNED char *line = NULL;
 	size_t room = 0;
 	ssize_t length;
@@ -64,7 +64,6 @@ cell_texts_read(const char *capture_path, cell_text_taker *take, void *owner, st
 			continue;
 		first_bad = bad_count++ == 0 ? number : first_bad;
 	}
-	(void)fclose(stream);
 	return bad_count == 0 || fail_set(fail, EXIT_CAPTURE, "%s:%u: is not a cell: left out, and %u further lines", path,
 	                                  first_bad, bad_count - 1);
 }

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/read_each.h"
 #include "base/text_start.h"
+#include "base/regular_file.h"
 
 #define NOT_RUNNING UINT64_MAX
 #define OUTERMOST_NAMESPACE 0xeffffffcu // of pids, in which all are seen: PROC_PID_INIT_INO of linux/proc_ns.h
@@ -19,13 +20,9 @@
 static size_t
 read_text(const char *path, char *text, size_t room)
 {
-	FILE *file = fopen(path, "re");
-	size_t got = 0;
+	OWNED_STREAM FILE *file = fopen(path, "re");
+	size_t got = file != NULL ? fread(text, 1, room - 1, file) : 0;
 
-	if (file != NULL) {
-		got = fread(text, 1, room - 1, file);
-		(void)fclose(file);
-	}
 	text[got] = '\0';
 	return got;
 }

@@ -40,11 +40,8 @@ capture_in(char *line)
 
 	if (path == NULL)
 		return NULL;
-
-	size_t length = strcspn(path, "\n");
-
-	path[length] = '\0';
-	return length > 5 && strcmp(path + length - 5, ".kmem") == 0 ? path : NULL;
+	path[strcspn(path, "\n")] = '\0';
+	return text_ends(path, ".kmem") ? path : NULL; // it begins with a slash
 }
 
 /* The list has "\\012" for a newline in a name, and for these characters themselves. */
@@ -64,7 +61,7 @@ static bool
 find_capture(const char *pid, char *path, struct mapped *mapped)
 {
 	char line[LINE_BYTES];
-	FILE *maps = fopen(TEXT(64, "/proc/%.20s/maps", pid), "re");
+	OWNED_STREAM FILE *maps = fopen(TEXT(64, "/proc/%.20s/maps", pid), "re");
 
 	*path = '\0';
 	*mapped = (struct mapped){ 0 };
@@ -78,7 +75,6 @@ find_capture(const char *pid, char *path, struct mapped *mapped)
 		if (found != NULL)
 			(void)snprintf(path, LINE_BYTES, "%s", found);
 	}
-	(void)fclose(maps);
 	put_newlines(path);
 	return true;
 }

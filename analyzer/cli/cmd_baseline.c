@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/output.h"
 #include "base/text_clean.h"
+#include "base/units.h"
 #include "cli/cmd_runs.h"
 #include "cli/command.h"
 #include "gate/baseline.h"
@@ -61,7 +62,7 @@ write_baseline(const struct baseline *baseline, const char *wanted, struct fail 
 	if (is_done && strcmp(path, "-") != 0) {
 		(void)text_clean(path, strlen(path));
 		(void)fprintf(stderr, "kmemshim: written: %s, from %" PRIu64 " run%s\n", path, baseline->run_count,
-		              baseline->run_count == 1 ? "" : "s");
+		              UNITS_S(baseline->run_count));
 	}
 	return is_done;
 }

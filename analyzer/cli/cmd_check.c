@@ -163,7 +163,7 @@ is_long_enough(const struct checking *checking, struct check *check, int *status
 		               config->min_steps);
 	else
 		(void)snprintf(line, sizeof(line), "too short to judge: %" PRIu64 " step%s of at least %" PRIu64, steps,
-		               steps == 1 ? "" : "s", config->min_steps);
+		               UNITS_S(steps), config->min_steps);
 	return follow(config->too_short, EXIT_CAPTURE, line, check, status, fail);
 }
 
@@ -207,7 +207,7 @@ compare(struct checking *checking, const struct baseline *before, const struct b
 	check->lost_child = checking->ends.lost_child;
 	if (check->failed_count != 0 && before != NULL && before->run_count < CHECK_NOISE_RUNS)
 		check_note(check, "the baseline has %" PRIu64 " run%s: with %d or more it knows how much the figures vary",
-		           before->run_count, before->run_count == 1 ? "" : "s", CHECK_NOISE_RUNS);
+		           before->run_count, UNITS_S(before->run_count), CHECK_NOISE_RUNS);
 	return check;
 }
 
@@ -413,7 +413,7 @@ check_runs(struct checking *checking, int *status, struct fail *fail)
 				(void)fprintf(stderr,
 				              "kmemshim: check: %zu rule%s failed; again with %" PRIu64 " runs (%" PRIu64 " of %" PRIu64
 				              ")\n",
-				              check->failed_count, check->failed_count == 1 ? "" : "s", 2 * runs, tried + 1, retries);
+				              check->failed_count, UNITS_S(check->failed_count), 2 * runs, tried + 1, retries);
 			check_free(check);
 			free(checking->repeat);
 		}

@@ -62,22 +62,17 @@ static void
 bash_options(const struct command *command)
 {
 	(void)printf("\t%s) words='", command->name);
-	for (int id = 0; id < OPTION_COUNT; id++) {
-		struct option_text text;
-
-		if (options_text(command, (enum option_id)id, &text))
-			(void)printf("%s--%s", id == 0 ? "" : " ", text.name);
-	}
+	EACH_OPTION_OF(command, text)
+	(void)printf("%s--%s", text_id == 0 ? "" : " ", text.name);
 	(void)fputs("' ;;\n", stdout);
 }
 
 static void
 bash_values(const struct command *command)
 {
-	for (int id = 0; id < OPTION_COUNT; id++) {
-		struct option_text text;
-
-		if (!options_text(command, (enum option_id)id, &text) || text.value == NULL)
+	EACH_OPTION_OF(command, text)
+	{
+		if (text.value == NULL)
 			continue;
 		(void)printf("\t%s:--%s) ", command->name, text.name);
 		if (text.choices != NULL)
@@ -157,12 +152,8 @@ zsh(void)
 	            stdout);
 	for (const struct command *command = commands; command->name != NULL; command++) {
 		(void)printf("\t%s) _arguments -s", command->name);
-		for (int id = 0; id < OPTION_COUNT; id++) {
-			struct option_text text;
-
-			if (options_text(command, (enum option_id)id, &text))
-				zsh_option(&text);
-		}
+		EACH_OPTION_OF(command, text)
+		zsh_option(&text);
 		zsh_argument(command);
 	}
 	(void)fputs(
@@ -207,12 +198,8 @@ fish(void)
 		put_quoted(command->summary, "\\'", "\\");
 		(void)fputs("'\n", stdout);
 		fish_argument(command);
-		for (int id = 0; id < OPTION_COUNT; id++) {
-			struct option_text text;
-
-			if (options_text(command, (enum option_id)id, &text))
-				fish_option(command, &text);
-		}
+		EACH_OPTION_OF(command, text)
+		fish_option(command, &text);
 	}
 }
 

@@ -53,10 +53,9 @@ put_command(const struct command *command)
 	(void)fputs(".\n.PP\n", stdout);
 	put(command->details);
 	(void)putchar('\n');
-	for (int id = OPTION_HELP + 1; id < OPTION_COUNT; id++) {
-		struct option_text text;
-
-		if (options_text(command, (enum option_id)id, &text))
+	EACH_OPTION_OF(command, text)
+	{
+		if (text_id != OPTION_HELP)
 			put_option(&text);
 	}
 }

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/items.h"
+#include "base/json_fields.h"
 #include "base/output.h"
 #include "base/progress.h"
 #include "base/text_clean.h"
@@ -77,7 +78,7 @@ cmd_report_load(const struct options *options, const char *capture, const char *
 		return NULL;
 	if (model->capture_damage_count != 0)
 		(void)fprintf(stderr, "kmemshim: %s; %zu damaged place%s in total, the rest was read\n", model->damages[0],
-		              model->damaged_places, model->damaged_places == 1 ? "" : "s");
+		              model->damaged_places, UNITS_S(model->damaged_places));
 	if (options->at != NULL)
 		(void)fprintf(stderr, "kmemshim: live figures are those of the snapshot \"%s\"; the others are of the end\n",
 		              options->at);
@@ -366,20 +367,15 @@ cmd_report(const struct options *options, int *status, struct fail *fail)
 bool
 cmd_schema(const struct options *options, int *status, struct fail *fail)
 {
-	const char *of = options->argument_count > 0 ? options->arguments[0] : "report";
+	static const struct json_object *const documents[] = { &report_object, &diff_object, &doctor_object,
+		                                                   &model_holders_object, &lost_object };
+	const char *of = options->argument_count > 0 ? options->arguments[0] : documents[0]->name;
+	const struct json_object *const *found = FIRST(document, documents, COUNT_OF(documents),
+	                                               strcmp((*document)->name, of) == 0);
 
 	(void)status;
-	if (strcmp(of, "holders") == 0)
-		holders_render_schema(stdout);
-	else if (strcmp(of, "lost") == 0)
-		lost_render_schema(stdout);
-	else if (strcmp(of, "doctor") == 0)
-		doctor_render_schema(stdout);
-	else if (strcmp(of, "report") == 0)
-		render_json_schema(stdout);
-	else if (strcmp(of, "diff") == 0)
-		render_diff_schema(stdout);
-	else
+	if (found == NULL)
 		return fail_set(fail, EXIT_USAGE, "schema: %s: there are report, diff, doctor, holders and lost", of);
+	json_schema_write(*found, stdout);
 	return output_finish(fail);
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/terminal.h"
 #include "kmem_words.h"
 
@@ -112,7 +113,7 @@ static const struct option_row {
 static const char *
 choices_of(enum option_id id)
 {
-	static const struct {
+	static const struct choices {
 		enum option_id id;
 		const char *words;
 	} choices[] = {
@@ -122,11 +123,9 @@ choices_of(enum option_id id)
 		{ OPTION_BY, "line function" },
 	};
 
-	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]); i++) {
-		if (choices[i].id == id)
-			return choices[i].words;
-	}
-	return NULL;
+	const struct choices *known = FIRST(choice, choices, COUNT_OF(choices), choice->id == id);
+
+	return known != NULL ? known->words : NULL;
 }
 
 static bool
@@ -316,12 +315,10 @@ options_help(const struct command *command, FILE *stream)
 	              command->options != 0 ? " [OPTIONS]" : "", command->arguments[0] != '\0' ? " " : "",
 	              command->arguments, toupper((unsigned char)command->summary[0]), command->summary + 1,
 	              command->details);
-	for (int id = 0; id < OPTION_COUNT; id++) {
-		struct option_text text;
+	EACH_OPTION_OF(command, text)
+	{
 		char name[40];
 
-		if (!options_text(command, (enum option_id)id, &text))
-			continue;
 		(void)snprintf(name, sizeof(name), "%s%c%s--%s%s%s", text.letter != 0 ? "-" : "   ",
 		               text.letter != 0 ? text.letter : ' ', text.letter != 0 ? ", " : "", text.name,
 		               text.value != NULL ? " " : "", text.value != NULL ? text.value : "");

@@ -111,6 +111,13 @@ struct option_text {
 /* False: the command does not take it. */
 bool options_text(const struct command *command, enum option_id id, struct option_text *text);
 
+/* Each option that the command takes, as `text`. */
+#define EACH_OPTION_OF(command, text)                                                               \
+	for (int text##_id = 0; text##_id < OPTION_COUNT; text##_id++)                                  \
+		for (struct option_text text,                                                               \
+		     *text##_next = options_text(command, (enum option_id)text##_id, &text) ? &text : NULL; \
+		     text##_next != NULL; text##_next = NULL)
+
 void options_help(const struct command *command, FILE *stream);
 
 /* "5", "5%", "2.5 %": at most 1000 %, three decimals at most. */

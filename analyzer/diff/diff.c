@@ -30,13 +30,8 @@ NAMES_OF(diff_state_name, [DIFF_CHANGED] = "changed", [DIFF_NEW] = "new", [DIFF_
 static void
 add_figures(struct diff_figures *to, const struct diff_line *line)
 {
-	if (line == NULL)
-		return;
-	to->live_bytes += line->held.live_bytes;
-	to->peak_bytes += line->held.peak_bytes;
-	to->leaking_bytes += line->held.leaking_bytes;
-	to->live_error_bytes = diff_error_together(to->live_error_bytes, line->held.live_error_bytes);
-	to->peak_error_bytes = diff_error_together(to->peak_error_bytes, line->held.peak_error_bytes);
+	if (line != NULL)
+		diff_figures_add(to, &line->held);
 }
 
 static const struct diff_line *
@@ -115,21 +110,11 @@ name_of(const struct diff_row *row)
 	return row->after != NULL ? row->after : row->before;
 }
 
-static int
-compare_rows(const void *a, const void *b)
-{
-	const struct diff_row *left = a;
-	const struct diff_row *right = b;
-	int order = order_numbers(left->state, right->state);
-
-	order = order ?: (int)left->is_address_space - (int)right->is_address_space;
-	order = order ?: (int)left->is_within_error - (int)right->is_within_error;
-	order = order ?: order_numbers(amount_of(right), amount_of(left));
-	order = order ?: order_texts(name_of(left)->domain, name_of(right)->domain);
-	order = order ?: order_texts(name_of(left)->where, name_of(right)->where);
-	order = order ?: order_numbers(left->now.peak_bytes, right->now.peak_bytes);
-	return order ?: order_numbers(left->then.peak_bytes, right->then.peak_bytes);
-}
+ORDER_OF(compare_rows, struct diff_row,
+	order_numbers(a->state, b->state) ?: order_numbers(a->is_address_space, b->is_address_space)
+	?: order_numbers(a->is_within_error, b->is_within_error) ?: order_numbers(amount_of(b), amount_of(a))
+	?: order_texts(name_of(a)->domain, name_of(b)->domain) ?: order_texts(name_of(a)->where, name_of(b)->where)
+	?: order_numbers(a->now.peak_bytes, b->now.peak_bytes) ?: order_numbers(a->then.peak_bytes, b->then.peak_bytes))
 
 struct diff *
 diff_compare(const struct diff_side *before, const struct diff_side *after, enum diff_by by)
@@ -376,7 +361,7 @@ say_rows(const struct diff *diff, const struct scope *scope, FILE *stream)
 	}
 	if (magnitude(rest.change) > first / TRIFLE_PART)
 		(void)fprintf(stream, ", %s %s at %zu other %s%s", UNITS_BYTES(magnitude(rest.change)),
-		              more_or_less(rest.change), rest.count, unit, rest.count == 1 ? "" : "s");
+		              more_or_less(rest.change), rest.count, unit, UNITS_S(rest.count));
 	if (magnitude(rest.doubtful_change) > first / TRIFLE_PART) {
 		(void)fprintf(stream, ", ");
 		say_doubtful(&rest, stream);

@@ -91,6 +91,6 @@ void render_diff_text(const struct diff *diff, uint64_t top, FILE *stream);
 void render_diff_markdown(const struct diff *diff, uint64_t top, FILE *stream);
 /* top: rows at most. */
 void render_diff_json(const struct diff *diff, uint64_t top, FILE *stream);
-void render_diff_schema(FILE *stream);
+extern const struct json_object diff_object;
 
 #endif

@@ -26,6 +26,16 @@ diff_error_together(uint64_t left, uint64_t right)
 	return left == 0 || right == 0 ? left + right : (uint64_t)hypot((double)left, (double)right);
 }
 
+void
+diff_figures_add(struct diff_figures *to, const struct diff_figures *from)
+{
+	to->live_bytes += from->live_bytes;
+	to->peak_bytes += from->peak_bytes;
+	to->leaking_bytes += from->leaking_bytes;
+	to->live_error_bytes = diff_error_together(to->live_error_bytes, from->live_error_bytes);
+	to->peak_error_bytes = diff_error_together(to->peak_error_bytes, from->peak_error_bytes);
+}
+
 static uint64_t
 mix(uint64_t hash, const char *text)
 {
@@ -85,15 +95,9 @@ static bool
 join_start_up(struct diff_side *side, const struct diff_line *made)
 {
 	for (size_t i = side->line_count; i-- > 0;) {
-		struct diff_figures *held = &side->lines[i].held;
-
 		if (side->lines[i].place_key != made->place_key)
 			continue;
-		held->live_bytes += made->held.live_bytes;
-		held->peak_bytes += made->held.peak_bytes;
-		held->leaking_bytes += made->held.leaking_bytes;
-		held->live_error_bytes = diff_error_together(held->live_error_bytes, made->held.live_error_bytes);
-		held->peak_error_bytes = diff_error_together(held->peak_error_bytes, made->held.peak_error_bytes);
+		diff_figures_add(&side->lines[i].held, &made->held);
 		return true;
 	}
 	return false;

@@ -26,6 +26,7 @@ struct diff_figures {
 
 /* Of the sum or the difference of two independent estimates. */
 uint64_t diff_error_together(uint64_t left, uint64_t right);
+void diff_figures_add(struct diff_figures *to, const struct diff_figures *from);
 
 /* One line of code in one domain. */
 struct diff_line {

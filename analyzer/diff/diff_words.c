@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/units.h"
 
 const char *
 diff_change_text(int64_t change, char text[DIFF_CHANGE_BYTES])
@@ -74,22 +75,21 @@ diff_rest_text(const struct diff *diff, const struct diff_section *section, unsi
 
 	if (section->rest_count != 0 && number-- == 0) {
 		(void)snprintf(text, DIFF_REST_BYTES, "%zu more %s%s: %s at the end, %s at the peak", section->rest_count, unit,
-		               section->rest_count == 1 ? "" : "s",
-		               diff_change_text(section->rest_live_change, DIFF_CHANGE_ROOM),
+		               UNITS_S(section->rest_count), diff_change_text(section->rest_live_change, DIFF_CHANGE_ROOM),
 		               diff_change_text(section->rest_peak_change, DIFF_CHANGE_ROOM));
 		return true;
 	}
 	if (section->doubtful_count != 0 && number-- == 0) {
 		(void)snprintf(text, DIFF_REST_BYTES,
 		               "%zu %s%s of small Python objects: less than the error of the estimate (together %s \302\261%s)",
-		               section->doubtful_count, unit, section->doubtful_count == 1 ? "" : "s",
+		               section->doubtful_count, unit, UNITS_S(section->doubtful_count),
 		               diff_change_text(section->doubtful_change, DIFF_CHANGE_ROOM),
 		               UNITS_BYTES(section->doubtful_error_bytes));
 		return true;
 	}
 	if (section->space_count != 0 && number-- == 0) {
 		(void)snprintf(text, DIFF_REST_BYTES, "%zu %s%s of address space, which is not memory: %s",
-		               section->space_count, unit, section->space_count == 1 ? "" : "s",
+		               section->space_count, unit, UNITS_S(section->space_count),
 		               diff_change_text(section->space_change, DIFF_CHANGE_ROOM));
 		return true;
 	}

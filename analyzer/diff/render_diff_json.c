@@ -54,7 +54,7 @@ static const struct json_field side_fields[] = {
 	JSON_FIELD(program, "Of its first process: the executable, or an interpreter's script."),
 	JSON_FIELD(pid, "Of its first process."),
 	JSON_FIELD(python_version, "null = no interpreter.", .without = JSON_NULL),
-	JSON_FIELD(cause, "Of its end, as in the report.", .value_of = report_cause),
+	JSON_FIELD(cause, "Of its end, as in the report.", .value_of = verdict_cause_name),
 	JSON_LIST("domains", domains, domain_count, domain, ""),
 };
 static JSON_OBJECT_OF(side, NULL, "One of the two that are compared.");
@@ -137,7 +137,7 @@ static const struct json_field diff_fields[] = {
 		"changed, new, gone, same; in each, memory before address space, changes within the error of their estimates last, and what changed most first.",
 		.object = &row_object, .put = put_rows),
 };
-static JSON_OBJECT_OF(
+JSON_OBJECT_OF(
 	diff, NULL,
 	"What `kmemshim diff --json` prints. Bytes are requested bytes; numbers are integers; texts are UTF-8. A field that goes away or means something else comes with a new schema number.");
 #undef OWNER
@@ -163,10 +163,4 @@ render_diff_json(const struct diff *diff, uint64_t top, FILE *stream)
 	for (size_t i = 0; i < document.note_count; i++)
 		free(notes[i]);
 	free(document.headline);
-}
-
-void
-render_diff_schema(FILE *stream)
-{
-	json_schema_write(&diff_object, "https://kmemshim.invalid/diff.schema.json", "kmemshim diff, schema 1", stream);
 }

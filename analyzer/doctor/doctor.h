@@ -83,6 +83,6 @@ void doctor_check_container(struct doctor *doctor, const struct kmem_identity *i
 /* render_doctor.c: findings, and what the JSON of them is like. */
 void doctor_render_text(const struct doctor *doctor, FILE *stream);
 void doctor_render_json(const struct doctor *doctor, FILE *stream);
-void doctor_render_schema(FILE *stream);
+extern const struct json_object doctor_object;
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "base/memory.h"
 #include "base/read_each.h"
+#include "base/regular_file.h"
 #include "doctor/doctor.h"
 
 #include <stdio.h>
@@ -40,8 +41,8 @@ choose(const struct doctor *doctor, char path[PATH_MAX], const char *words[4])
 static bool
 run(struct launch *launch, char *said, size_t room, struct fail *fail)
 {
-	int kept = memfd_create("doctor", MFD_CLOEXEC);
-	int own = dup(STDERR_FILENO);
+	OWNED_FILE int kept = memfd_create("doctor", MFD_CLOEXEC);
+	OWNED_FILE int own = dup(STDERR_FILENO);
 	ssize_t length = 0;
 
 	if (kept >= 0 && own >= 0)
@@ -54,8 +55,6 @@ run(struct launch *launch, char *said, size_t room, struct fail *fail)
 		length = pread(kept, said, room - 1, 0);
 	}
 	said[length > 0 ? length : 0] = '\0';
-	(void)close(own);
-	(void)close(kept);
 	return is_done;
 }
 

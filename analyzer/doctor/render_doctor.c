@@ -47,7 +47,7 @@ static const struct json_field doctor_fields[] = {
 	JSON_FIELD_WHOLE(JSON_VERSION, "schema", "Version of this schema.", .version = DOCTOR_SCHEMA),
 	JSON_LIST("findings", findings, finding_count, finding, "In the order of the checks."),
 };
-static JSON_OBJECT_OF(doctor, NULL, "What `kmemshim doctor --json` prints.");
+JSON_OBJECT_OF(doctor, NULL, "What `kmemshim doctor --json` prints.");
 #undef OWNER
 
 void
@@ -74,11 +74,4 @@ doctor_render_json(const struct doctor *doctor, FILE *stream)
 	}
 	json_object_write(&json, NULL, &doctor_object, &rows);
 	free(rows.findings);
-}
-
-void
-doctor_render_schema(FILE *stream)
-{
-	json_schema_write(&doctor_object, "https://kmemshim.invalid/doctor.schema.json", "kmemshim doctor, schema 1",
-	                  stream);
 }

@@ -199,7 +199,7 @@ add_sample(struct profile *profile, const struct report *report, const struct re
 	made->label = text_pool_room(profile->pool, LABELS * sizeof(*made->label));
 	made->label[0] = label(profile, "domain", site->domain);
 	made->label[1] = label(profile, "process", process_text(report, site, words));
-	made->label[2] = label(profile, "leak_class", report_leak_class(site->of.leak));
+	made->label[2] = label(profile, "leak_class", model_leak_name(site->of.leak));
 	append(&profile->sample_list, made);
 }
 

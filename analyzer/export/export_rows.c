@@ -78,7 +78,7 @@ export_rows_of(const struct report *report, const struct export_run *run, FILE *
 		json_write_number(&json, "error_bytes", line.estimate.error_bytes);
 		json_write_number(&json, "peak_error_bytes", line.estimate.peak_error_bytes);
 		json_write_number(&json, "samples", line.estimate.samples);
-		json_write_text(&json, "leak_class", report_leak_class(line.of.leak));
+		json_write_text(&json, "leak_class", model_leak_name(line.of.leak));
 		json_write_number(&json, "generations_alive", line.of.telling->generations_alive);
 		json_write_number(&json, "generations_total", line.of.telling->generations_total);
 		json_write_close(&json, '}'); // ends the line

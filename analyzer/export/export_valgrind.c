@@ -16,6 +16,7 @@
 #include "base/json_write.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/units.h"
 #include "export/export.h"
 
 #define UNKNOWN "unknown place"
@@ -289,9 +290,9 @@ put_node(const struct node *node, const char *text, unsigned depth, uint64_t thr
 	for (size_t i = 0; i < shown; i++)
 		put_node(children[i], children[i]->key.text, depth + 1, threshold, stream);
 	if (small_count != 0)
-		(void)fprintf(
-			stream, "%*sn0: %" PRIu64 " in %zu place%s, below massif's threshold (%.2f%%), or where the stack ends\n",
-			(int)depth + 1, "", small_bytes, small_count, small_count == 1 ? "" : "s", 100.0 / THRESHOLD_PART);
+		(void)fprintf(stream,
+		              "%*sn0: %" PRIu64 " in %zu place%s, below massif's threshold (%.2f%%), or where the stack ends\n",
+		              (int)depth + 1, "", small_bytes, small_count, UNITS_S(small_count), 100.0 / THRESHOLD_PART);
 }
 
 static void

@@ -47,11 +47,9 @@ open_old(const char *folder, const char *name, uint64_t started_ns)
 static bool
 read_line(const char *folder, const char *name, uint64_t started_ns, char line[LINE_BYTES])
 {
-	FILE *stream = open_old(folder, name, started_ns);
+	OWNED_STREAM FILE *stream = open_old(folder, name, started_ns);
 	bool is_read = stream != NULL && fgets(line, LINE_BYTES, stream) != NULL;
 
-	if (stream != NULL)
-		(void)fclose(stream);
 	if (is_read)
 		line[strcspn(line, "\r\n")] = '\0';
 	return is_read;
@@ -73,7 +71,7 @@ take_commit(const char *text, char revision[GIT_REVISION_BYTES])
 static bool
 find_packed(const char *shared, const char *ref, uint64_t started_ns, char revision[GIT_REVISION_BYTES])
 {
-	FILE *stream = open_old(shared, "packed-refs", started_ns);
+	OWNED_STREAM FILE *stream = open_old(shared, "packed-refs", started_ns);
 	char line[LINE_BYTES];
 	bool is_found = false;
 
@@ -83,8 +81,6 @@ find_packed(const char *shared, const char *ref, uint64_t started_ns, char revis
 		line[strcspn(line, "\r\n")] = '\0';
 		is_found = space != NULL && strcmp(space + 1, ref) == 0 && take_commit(line, revision);
 	}
-	if (stream != NULL)
-		(void)fclose(stream);
 	return is_found;
 }
 

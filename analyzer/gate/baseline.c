@@ -38,17 +38,9 @@ struct baseline_builder {
 	size_t room;
 };
 
-static int
-compare_samples(const void *a, const void *b)
-{
-	const struct sample *left = a;
-	const struct sample *right = b;
-
-	int order = order_numbers(left->of.family, right->of.family);
-
-	order = order ?: (left->of.family == 0 ? strcmp(left->of.domain, right->of.domain) : 0);
-	return order ?: order_numbers(left->run, right->run);
-}
+ORDER_OF(compare_samples, struct sample,
+	order_numbers(a->of.family, b->of.family) ?: (a->of.family == 0 ? strcmp(a->of.domain, b->of.domain) : 0)
+	?: order_numbers(a->run, b->run))
 
 static bool
 is_same_row(const struct sample *left, const struct sample *right)

@@ -66,19 +66,26 @@ check_name_place(struct check_rule *rule, const struct baseline_site *site)
 }
 
 uint64_t
+check_grown_bytes(const struct check *check, size_t site, bool is_peak)
+{
+	const struct baseline_site *now = &check->after->sites[site];
+	const struct baseline_site *then = check->then[site];
+	uint64_t before = then == NULL ? 0 : (is_peak ? then->peak_bytes.max : then->live_bytes.max);
+
+	return amount_less(check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak), before);
+}
+
+uint64_t
 check_suppressed_bytes(const struct check *check, const char *domain, bool is_peak)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < check->after->site_count; i++) {
 		const struct baseline_site *now = &check->after->sites[i];
-		const struct baseline_site *then = check->then[i];
-		uint64_t after = check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak);
-		uint64_t before = then == NULL ? 0 : (is_peak ? then->peak_bytes.max : then->live_bytes.max);
 
 		if (now->suppression != 0 &&
 		    (domain == NULL ? domain_is_host(now->domain_kind) : rank_domain_matches(now->domain, domain)))
-			bytes = amount_sum(bytes, amount_less(after, before));
+			bytes = amount_sum(bytes, check_grown_bytes(check, i, is_peak));
 	}
 	return bytes;
 }

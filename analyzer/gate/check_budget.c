@@ -59,28 +59,19 @@ figure_of(enum check_kind kind)
 bool
 check_has_domain_budget(const struct config *config, const char *domain, enum check_kind kind)
 {
-	for (size_t i = 0; config != NULL && i < config->budget_count; i++) {
-		const struct config_budget *budget = &config->budgets[i];
-
-		if (budget->scope == CONFIG_DOMAIN && budget->amounts[figure_of(kind)].is_given &&
-		    rank_domain_matches(domain, budget->name))
-			return true;
-	}
-	return false;
+	return config != NULL && ANY(budget, config->budgets, config->budget_count,
+	                             budget->scope == CONFIG_DOMAIN && budget->amounts[figure_of(kind)].is_given &&
+	                                 rank_domain_matches(domain, budget->name));
 }
 
 bool
 check_has_line_budget(const struct config *config, const struct baseline_site *site)
 {
-	for (size_t i = 0; config != NULL && i < config->budget_count; i++) {
-		const struct config_budget *budget = &config->budgets[i];
-
-		if (budget->scope == CONFIG_LINES &&
-		    (budget->amounts[CONFIG_LIVE].is_given || budget->amounts[CONFIG_PER_STEP].is_given) &&
-		    site_fits(budget, site))
-			return true;
-	}
-	return false;
+	return config != NULL &&
+	       ANY(budget, config->budgets, config->budget_count,
+	           budget->scope == CONFIG_LINES &&
+	               (budget->amounts[CONFIG_LIVE].is_given || budget->amounts[CONFIG_PER_STEP].is_given) &&
+	               site_fits(budget, site));
 }
 
 /* What a budget is compared with. */
@@ -219,11 +210,9 @@ fits_nothing(const struct check *check, const struct config_budget *budget)
 		if (site_fits(budget, &check->after->sites[i]))
 			return false;
 	}
-	for (size_t i = 0; budget->scope == CONFIG_DOMAIN && i < check->after->domain_count; i++) {
-		if (domain_fits(budget, &check->after->domains[i]))
-			return false;
-	}
-	return budget->scope != CONFIG_TOTAL;
+	return budget->scope != CONFIG_TOTAL &&
+	       (budget->scope != CONFIG_DOMAIN ||
+	        !ANY(domain, check->after->domains, check->after->domain_count, domain_fits(budget, domain)));
 }
 
 void

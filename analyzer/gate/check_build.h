@@ -15,6 +15,9 @@ struct check_rule *check_add_rule(struct check *check, struct check_rule rule);
 /* The figure of a site or domain under test that counts; of the baseline it is the most. */
 uint64_t check_now_bytes(const struct baseline_figure *figure, bool is_peak);
 
+/* How much more the line of this number holds than in the baseline. */
+uint64_t check_grown_bytes(const struct check *check, size_t site, bool is_peak);
+
 /* How much more the suppressed lines of these runs hold than in the baseline. domain: NULL = in all memory of the host. */
 uint64_t check_suppressed_bytes(const struct check *check, const char *domain, bool is_peak);
 

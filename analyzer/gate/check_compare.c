@@ -26,14 +26,11 @@ most_grown(const struct check *check, const char *domain, bool is_peak)
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < check->after->site_count; i++) {
-		const struct baseline_site *now = &check->after->sites[i];
-		const struct baseline_site *then = check->then[i];
-		uint64_t after = check_now_bytes(is_peak ? &now->peak_bytes : &now->live_bytes, is_peak);
-		uint64_t before = then == NULL ? 0 : (is_peak ? then->peak_bytes.max : then->live_bytes.max);
+		uint64_t bytes = check_grown_bytes(check, i, is_peak);
 
-		if (strcmp(now->domain, domain) == 0 && amount_less(after, before) > most) {
-			most = after - before;
-			grown = now;
+		if (strcmp(check->after->sites[i].domain, domain) == 0 && bytes > most) {
+			most = bytes;
+			grown = &check->after->sites[i];
 		}
 	}
 	return grown;
@@ -223,7 +220,7 @@ note_short_run(struct check *check)
 		           "this run is too short to tell leaks (%" PRIu64
 		           " generation%s of at least %d): totals are judged, and lines "
 		           "that the baseline has",
-		           check->after->generations, check->after->generations == 1 ? "" : "s", GENERATIONS_MIN);
+		           check->after->generations, UNITS_S(check->after->generations), GENERATIONS_MIN);
 }
 
 struct check *

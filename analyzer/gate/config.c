@@ -524,7 +524,7 @@ bool
 config_add_lsan(struct config *config, const char *path, struct fail *fail)
 {
 	int file = regular_file_open(path, O_RDONLY, NULL);
-	FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
+	OWNED_STREAM FILE *stream = file >= 0 ? fdopen(file, "r") : NULL;
 	OWNED char *line = NULL;
 	size_t room = 0;
 	bool is_done = true;
@@ -537,7 +537,6 @@ config_add_lsan(struct config *config, const char *path, struct fail *fail)
 	}
 	for (size_t number = 1; is_done && getline(&line, &room, stream) >= 0; number++)
 		is_done = add_lsan_line(config, path, number, line, fail);
-	(void)fclose(stream);
 	return is_done;
 }
 
@@ -550,9 +549,8 @@ config_has_steps(const struct config *config)
 size_t
 config_suppressed_by(const struct config *config, const char *text)
 {
-	for (size_t i = 0; i < config->suppression_count; i++) {
-		if (!config->suppressions[i].is_expired && pattern_fits(config->suppressions[i].pattern, text))
-			return i;
-	}
-	return SIZE_MAX;
+	const struct config_suppression *found = FIRST(row, config->suppressions, config->suppression_count,
+	                                               !row->is_expired && pattern_fits(row->pattern, text));
+
+	return found != NULL ? (size_t)(found - config->suppressions) : SIZE_MAX;
 }

@@ -56,8 +56,7 @@ render_check_markdown(const struct check *check, FILE *stream)
 		return;
 	}
 	if (check->failed_count != 0)
-		(void)fprintf(stream, "### Memory: %zu rule%s failed\n", check->failed_count,
-		              check->failed_count == 1 ? "" : "s");
+		(void)fprintf(stream, "### Memory: %zu rule%s failed\n", check->failed_count, UNITS_S(check->failed_count));
 	else
 		(void)fputs("### Memory: ok\n", stream);
 	(void)fputs("\n| | rule | of | before | now | allowed | line |\n|---|---|---|---:|---:|---:|---|\n", stream);

@@ -146,13 +146,13 @@ put_sum(const struct check *check, FILE *stream)
 	              check->failed_count == 0 ? "ok"
 	              : has_baseline           ? "worse than the baseline"
 	                                       : "more than the budget",
-	              UNITS_COUNT(check->failed_count), check->failed_count == 1 ? "" : "s");
+	              UNITS_COUNT(check->failed_count), UNITS_S(check->failed_count));
 	if (has_baseline)
 		(void)fprintf(stream, ", %s line%s%s%s compared", UNITS_COUNT(check->compared_sites),
-		              check->compared_sites == 1 ? "" : "s", check->after->domain[0] != '\0' ? " of " : "",
+		              UNITS_S(check->compared_sites), check->after->domain[0] != '\0' ? " of " : "",
 		              check->after->domain);
 	(void)fprintf(stream, ", %llu run%s", (unsigned long long)check->after->run_count,
-	              check->after->run_count == 1 ? "" : "s");
+	              UNITS_S(check->after->run_count));
 	if (has_baseline)
 		(void)fprintf(stream, " against %llu", (unsigned long long)check->before->run_count);
 	(void)fputc('\n', stream);

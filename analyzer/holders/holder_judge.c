@@ -160,42 +160,40 @@ find_best(struct holder_search *search)
 	}
 }
 
+const struct holder_edge *
+holder_search_best(const struct holder_search *search, uint32_t node)
+{
+	return search->nodes[node].best != HOLDER_NONE ? &search->edges[search->nodes[node].best] : NULL;
+}
+
 bool
 holder_search_is_guess(const struct holder_search *search, uint32_t sample)
 {
-	uint32_t number = sample;
+	const struct holder_edge *edge = holder_search_best(search, sample);
 
-	while (search->nodes[number].best != HOLDER_NONE) {
-		if (search->edges[search->nodes[number].best].hold == PYTHON_HOLD_PERHAPS)
-			return true;
-		number = search->edges[search->nodes[number].best].from;
-	}
-	return false;
+	while (edge != NULL && edge->hold != PYTHON_HOLD_PERHAPS)
+		edge = holder_search_best(search, edge->from);
+	return edge != NULL;
 }
 
 /* Does its way end at a root that says enough, without a word that may be left over? */
 static bool
 is_sure(const struct holder_search *search, uint32_t sample)
 {
-	uint32_t number = sample;
+	const struct holder_node *root = &search->nodes[search->nodes[sample].way_root];
 
-	while (search->nodes[number].best != HOLDER_NONE)
-		number = search->edges[search->nodes[number].best].from;
-	return holder_is_root(&search->nodes[number]) && cost_of_root(search, &search->nodes[number]) <= COST_GOOD &&
-	       !holder_search_is_guess(search, sample);
+	return holder_is_root(root) && cost_of_root(search, root) <= COST_GOOD && !holder_search_is_guess(search, sample);
 }
 
 /* Does it end with a call, or an iterator? */
 static bool
 is_short(const struct holder_search *search, uint32_t sample)
 {
-	bool is_found = false;
+	const struct holder_edge *edge = holder_search_best(search, sample);
 
-	for (uint32_t number = sample; search->nodes[number].best != HOLDER_NONE && !is_found;) {
-		is_found = search->edges[search->nodes[number].best].is_short;
-		number = search->edges[search->nodes[number].best].from;
-	}
-	return is_found;
+	while (edge != NULL && !edge->is_short)
+		edge = holder_search_best(search, edge->from);
+	return edge != NULL;
 }
 
 /*

@@ -30,13 +30,7 @@ holder_lists_end(struct holder_lists *lists)
 void
 holder_lists_show(struct holder_lists *lists, const struct live_block *block)
 {
-	if (block->site >= lists->site_count) {
-		size_t known = lists->site_count;
-
-		lists->site_blocks = memory_grown(lists->site_blocks, &lists->site_count, block->site + 1, sizeof(uint32_t));
-		memset(lists->site_blocks + known, 0, (lists->site_count - known) * sizeof(uint32_t));
-	}
-	lists->site_blocks[block->site]++;
+	(*MEMORY_AT(lists->site_blocks, lists->site_count, block->site))++;
 }
 
 static uint32_t *

@@ -9,7 +9,30 @@
 
 #include "base/memory.h"
 #include "base/place.h"
-#include "holders/holder_members.h"
+
+/* member: out, ".entries"; "" = not known, or all of it. leads: out, the type of what the word points to; NULL = not known. */
+static void
+member_of_type(const struct symbol_type *type, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
+               const struct symbol_type **leads)
+{
+	member[0] = '\0';
+	*leads = NULL;
+	if (type != NULL)
+		(void)symbolizer_member(type, (int64_t)offset, member, leads);
+}
+
+static void
+member_of_variable(struct process_modules *modules, struct process_module *module, uint64_t address,
+                   bool is_thread_local, uint64_t offset, char member[SYMBOL_MEMBER_BYTES],
+                   const struct symbol_type **leads)
+{
+	struct symbolizer_file *types = process_module_types(modules, module);
+	const struct symbol_type *type = types != NULL
+	                                     ? symbolizer_variable(modules->symbolizer, types, address, is_thread_local)
+	                                     : NULL;
+
+	member_of_type(type, offset, member, leads);
+}
 
 static const char *
 static_text(struct process_modules *modules, uint64_t addr, char text[HOLDER_ROOT_BYTES],
@@ -25,8 +48,7 @@ static_text(struct process_modules *modules, uint64_t addr, char text[HOLDER_ROO
 		(void)snprintf(text, HOLDER_ROOT_BYTES, "data of the program at 0x%" PRIx64, addr);
 	else if (symbols != NULL &&
 	         data_symbols_at(symbols, DATA_SYMBOL_VARIABLE, addr - process_module_bias(module), &name, &offset)) {
-		holder_member_of_variable(modules, module, addr - process_module_bias(module) - offset, false, offset, member,
-		                          leads);
+		member_of_variable(modules, module, addr - process_module_bias(module) - offset, false, offset, member, leads);
 		(void)snprintf(text, HOLDER_ROOT_BYTES, "static variable `%.80s%s` of %.60s", name, member,
 		               place_base(module->path));
 	} else
@@ -36,11 +58,11 @@ static_text(struct process_modules *modules, uint64_t addr, char text[HOLDER_ROO
 }
 
 static const char *
-thread_local_text(struct process_modules *modules, const struct thread_areas *areas, const struct holder_node *node,
-                  int thread, char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
+thread_local_text(const struct holder_search *search, const struct holder_node *node, int thread,
+                  char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
 {
-	const struct thread_area *area = thread_areas_at(areas, node->start);
-	struct data_symbols *symbols = area != NULL ? process_module_symbols(modules, area->module) : NULL;
+	const struct thread_area *area = thread_areas_at(search->areas, node->start);
+	struct data_symbols *symbols = area != NULL ? process_module_symbols(search->modules, area->module) : NULL;
 	const char *library = area != NULL ? place_base(area->module->path) : "";
 	char member[SYMBOL_MEMBER_BYTES];
 	const char *name;
@@ -48,8 +70,8 @@ thread_local_text(struct process_modules *modules, const struct thread_areas *ar
 
 	if (symbols != NULL &&
 	    data_symbols_at(symbols, DATA_SYMBOL_THREAD_LOCAL, node->start - area->start, &name, &offset)) {
-		holder_member_of_variable(modules, area->module, node->start - area->start - offset, true, offset, member,
-		                          leads);
+		member_of_variable(search->modules, area->module, node->start - area->start - offset, true, offset, member,
+		                   leads);
 		(void)snprintf(text, HOLDER_ROOT_BYTES, "thread-local variable `%.80s%s` of %.60s in thread %d", name, member,
 		               library, thread);
 	} else if (area != NULL)
@@ -66,32 +88,29 @@ is_of_stack(const struct holder_node *node)
 }
 
 void
-holder_root_copy(struct process_look *look, const struct holder_search *search, const struct holder_way *way,
-                 struct stack_locals *locals)
+holder_root_copy(const struct holder_search *search, const struct holder_way *way, struct stack_locals *locals)
 {
 	const struct holder_node *node = &search->nodes[way->root];
 
-	if (is_of_stack(node) && !way->has_root_text)
-		stack_locals_copy(locals, look, node->thread);
+	if (is_of_stack(node) && way->begin == NULL)
+		stack_locals_copy(locals, search->look, node->thread);
 }
 
 static const struct symbol_local *
-local_of(const struct process_look *look, struct process_modules *modules, const struct holder_node *node,
-         struct stack_locals *locals, size_t *depth)
+local_of(const struct holder_search *search, const struct holder_node *node, struct stack_locals *locals, size_t *depth)
 {
 	bool is_register = node->kind == HOLDER_REGISTER;
 
-	return stack_locals_at(locals, look, modules, node->thread,
+	return stack_locals_at(locals, search->look, search->modules, node->thread,
 	                       is_register ? (int)(node->start % MACHINE_REGISTERS) : -1, is_register ? 0 : node->start,
 	                       depth);
 }
 
 /* Several words of stacks may lead to one block, as arguments and saved registers do: the local of the outermost function is told. */
 static const struct symbol_local *
-outermost_local(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
-                const struct holder_way *way, struct stack_locals *locals)
+outermost_local(const struct holder_search *search, const struct holder_way *way, struct stack_locals *locals)
 {
-	const struct holder_edge *best = &search->edges[way->root_edge];
+	const struct holder_edge *best = way->root_edge;
 	const struct symbol_local *found = NULL;
 	size_t found_depth = 0;
 
@@ -103,7 +122,7 @@ outermost_local(const struct process_look *look, struct process_modules *modules
 		if (edge->to != best->to || edge->value != best->value || edge->is_gone || !is_of_stack(node))
 			continue;
 
-		const struct symbol_local *local = local_of(look, modules, node, locals, &depth);
+		const struct symbol_local *local = local_of(search, node, locals, &depth);
 
 		if (local == NULL || depth <= found_depth)
 			continue;
@@ -119,7 +138,7 @@ local_text(const struct symbol_local *local, char text[HOLDER_ROOT_BYTES], const
 	size_t length = strlen(local->function);
 	char member[SYMBOL_MEMBER_BYTES];
 
-	holder_member_of_type(local->type, local->offset, member, leads);
+	member_of_type(local->type, local->offset, member, leads);
 	(void)snprintf(text, HOLDER_ROOT_BYTES, "local `%.80s%s` of %.80s%s", local->name, member, local->function,
 	               length != 0 && local->function[length - 1] == ')' ? "" : "()");
 	if (local->file[0] != '\0' && local->line != 0)
@@ -129,13 +148,13 @@ local_text(const struct symbol_local *local, char text[HOLDER_ROOT_BYTES], const
 }
 
 const char *
-holder_root_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
-                 const struct holder_way *way, struct stack_locals *locals, char text[HOLDER_ROOT_BYTES],
-                 const struct symbol_type **leads)
+holder_root_text(const struct holder_search *search, const struct holder_way *way, struct stack_locals *locals,
+                 char text[HOLDER_ROOT_BYTES], const struct symbol_type **leads)
 {
+	const struct stopped_process *process = &search->look->process;
 	const struct holder_node *node = &search->nodes[way->root];
-	const int thread = node->thread < look->process.count ? (int)look->process.threads[node->thread].number : 0;
-	const struct symbol_local *local = is_of_stack(node) ? outermost_local(look, modules, search, way, locals) : NULL;
+	const int thread = node->thread < process->count ? (int)process->threads[node->thread].number : 0;
+	const struct symbol_local *local = is_of_stack(node) ? outermost_local(search, way, locals) : NULL;
 
 	*leads = NULL;
 	if (local != NULL)
@@ -144,9 +163,9 @@ holder_root_text(const struct process_look *look, struct process_modules *module
 	case HOLDER_STATE:
 		return memory_text_in(text, HOLDER_ROOT_BYTES, "Python's state of a thread");
 	case HOLDER_STATIC:
-		return static_text(modules, node->start, text, leads);
+		return static_text(search->modules, node->start, text, leads);
 	case HOLDER_THREAD_LOCAL:
-		return thread_local_text(modules, search->areas, node, thread, text, leads);
+		return thread_local_text(search, node, thread, text, leads);
 	case HOLDER_STACK:
 		return memory_text_in(text, HOLDER_ROOT_BYTES, "the stack of thread %d", thread);
 	case HOLDER_REGISTER:

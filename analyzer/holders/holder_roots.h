@@ -15,16 +15,14 @@
 #define HOLDER_ROOT_BYTES 384
 
 /* Copies what is needed to name this way's root. The process stands still. */
-void holder_root_copy(struct process_look *look, const struct holder_search *search, const struct holder_way *way,
-                      struct stack_locals *locals);
+void holder_root_copy(const struct holder_search *search, const struct holder_way *way, struct stack_locals *locals);
 
 /*
  * "static variable `cache.entries` of server", "local `app.view` of main() (app.cc:40)", "the stack of thread 1234".
  *
  * leads  out, the type of what the root's word points to; NULL = not known
  */
-const char *holder_root_text(const struct process_look *look, struct process_modules *modules,
-                             const struct holder_search *search, const struct holder_way *way,
+const char *holder_root_text(const struct holder_search *search, const struct holder_way *way,
                              struct stack_locals *locals, char text[HOLDER_ROOT_BYTES],
                              const struct symbol_type **leads);
 

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/sorted.h"
+#include "base/text_start.h"
 
 #define PLACES (HOLDER_NODES_MAX * 2)
 #define TARGETS_MAX 16384u
@@ -47,10 +48,7 @@ holder_is_root(const struct holder_node *node)
 bool
 holder_is_iterator(const struct holder_node *node)
 {
-	static const char end[] = "iterator";
-	size_t length = node->object.type != NULL ? strlen(node->object.type->name) : 0;
-
-	return length >= strlen(end) && strcmp(node->object.type->name + length - strlen(end), end) == 0;
+	return node->object.type != NULL && text_ends(node->object.type->name, "iterator");
 }
 
 bool
@@ -143,6 +141,14 @@ new_node(enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
 		                         .best = HOLDER_NONE,
 		                         .owner = HOLDER_NONE,
 		                         .first_edge = HOLDER_NONE };
+}
+
+static uint32_t
+add_new(struct holder_search *search, enum holder_kind kind, uint64_t start, uint64_t end, uint32_t thread)
+{
+	struct holder_node node = new_node(kind, start, end, thread);
+
+	return find_or_add(search, &node);
 }
 
 static struct holder_node
@@ -246,14 +252,10 @@ add_chain(struct holder_search *search, uint32_t number)
 
 	while (find_left(search, search->nodes[number].start, &left)) {
 		bool is_known = *place_of(search, left.addr) != HOLDER_NONE;
-		struct holder_node node = { .start = left.addr,
-			                        .end = left.addr + left.bytes,
-			                        .kind = HOLDER_BLOCK,
-			                        .site = left.site,
-			                        .cost = UINT32_MAX,
-			                        .best = HOLDER_NONE,
-			                        .owner = HOLDER_NONE,
-			                        .first_edge = HOLDER_NONE };
+		struct holder_node node = new_node(HOLDER_BLOCK, left.addr, left.addr + left.bytes, 0);
+
+		node.site = left.site;
+
 		uint32_t from = find_or_add(search, &node);
 
 		if (from == HOLDER_NONE)
@@ -269,8 +271,6 @@ add_chain(struct holder_search *search, uint32_t number)
 	}
 }
 
-static uint32_t node_at(struct holder_search *search, uint64_t at);
-
 /* A list is a long chain, too, and what leads into its middle, as iterators do, does not hold it: its head leads to each node. */
 static void
 add_to_list(struct holder_search *search, uint32_t number, const struct live_block *block)
@@ -279,15 +279,15 @@ add_to_list(struct holder_search *search, uint32_t number, const struct live_blo
 
 	search->nodes[number].list_head = head;
 
-	uint32_t from = head != 0 ? node_at(search, head) : HOLDER_NONE;
+	uint32_t from = head != 0 ? holder_search_node_at(search, head) : HOLDER_NONE;
 
 	if (from != HOLDER_NONE && from != number)
 		push_edge(search, &(struct holder_edge){ from, number, head, block->addr, false, PYTHON_HOLD_LIKELY, false,
 		                                         false, HOLDER_NONE });
 }
 
-static uint32_t
-node_of_block(struct holder_search *search, const struct live_block *block)
+uint32_t
+holder_search_add(struct holder_search *search, const struct live_block *block)
 {
 	uint32_t known = *place_of(search, block->addr);
 
@@ -317,10 +317,8 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 	struct address_range small;
 	struct holder_node node;
 
-	if (frame != NULL) {
-		node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
-		return find_or_add(search, &node);
-	}
+	if (frame != NULL)
+		return add_new(search, HOLDER_FRAME, frame->start, frame->end, frame->thread);
 	switch (python_objects_small(search->python, at, &small)) {
 	case PYTHON_SMALL_FREE:
 		return HOLDER_NONE;
@@ -333,36 +331,28 @@ node_in_mapping(struct holder_search *search, const struct root_range *range, ui
 	/* Zeroed data of a program or a library is a mapping without a name, behind the mapping of its file. */
 	if (process_modules_at(search->modules, at) != NULL)
 		kind = HOLDER_STATIC;
-	node = new_node(kind, at, at + 8, range->thread);
-	return find_or_add(search, &node);
+	return add_new(search, kind, at, at + 8, range->thread);
 }
 
-/* The node in which this word stands; HOLDER_NONE: in nothing that is alive. */
-static uint32_t
-node_at(struct holder_search *search, uint64_t at)
+uint32_t
+holder_search_node_at(struct holder_search *search, uint64_t at)
 {
 	const struct thread_area *area = thread_areas_at(search->areas, at);
 	struct live_block block;
-	struct holder_node node;
 
 	if (area != NULL) { // also in a block: the loader asks for one when a library comes later
 		if (strstr(area->module->path, "/libkmemshim.so") != NULL)
 			return HOLDER_NONE; // what the recorder notes of a block does not hold it
-		node = new_node(HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
-		return find_or_add(search, &node);
+		return add_new(search, HOLDER_THREAD_LOCAL, at, at + 8, area->thread);
 	}
-	if (python_objects_is_state(search->python, at)) {
-		node = new_node(HOLDER_STATE, at, at + 8, 0);
-		return find_or_add(search, &node);
-	}
+	if (python_objects_is_state(search->python, at))
+		return add_new(search, HOLDER_STATE, at, at + 8, 0);
 	if (live_blocks_find(search->look->blocks, at, &block)) {
 		const struct python_frame *frame = python_objects_frame(search->python, at);
 
-		if (frame != NULL && search->python->shape->frame_object != 0) { // of a coroutine that runs: in its object
-			node = new_node(HOLDER_FRAME, frame->start, frame->end, frame->thread);
-			return find_or_add(search, &node);
-		}
-		return node_of_block(search, &block);
+		if (frame != NULL && search->python->shape->frame_object != 0) // of a coroutine that runs: in its object
+			return add_new(search, HOLDER_FRAME, frame->start, frame->end, frame->thread);
+		return holder_search_add(search, &block);
 	}
 
 	const struct root_range *range = root_ranges_at(&search->look->ranges, at);
@@ -371,14 +361,7 @@ node_at(struct holder_search *search, uint64_t at)
 		return HOLDER_NONE;
 	if (range->kind == ROOT_MAPPING || range->kind == ROOT_THREAD_LOCAL)
 		return node_in_mapping(search, range, at);
-	node = new_node(range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
-	return find_or_add(search, &node);
-}
-
-uint32_t
-holder_search_node_at(struct holder_search *search, uint64_t at)
-{
-	return node_at(search, at);
+	return add_new(search, range->kind == ROOT_STATIC ? HOLDER_STATIC : HOLDER_STACK, at, at + 8, range->thread);
 }
 
 const struct holder_node *
@@ -556,7 +539,7 @@ see_word(void *context, uint64_t at, uint64_t word)
 		return true;
 
 	const struct holder_target *target = target_at(search, word);
-	uint32_t from = target != NULL ? node_at(search, at) : HOLDER_NONE;
+	uint32_t from = target != NULL ? holder_search_node_at(search, at) : HOLDER_NONE;
 
 	if (from != HOLDER_NONE)
 		try_edge(search, from, target->node, at, word);
@@ -603,8 +586,8 @@ scan_registers(struct holder_search *search)
 		for (uint32_t k = 0; k < MACHINE_REGISTERS; k++) {
 			uint64_t value = search->look->process.threads[i].registers[k];
 			const struct holder_target *target = target_at(search, value);
-			struct holder_node node = new_node(HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i);
-			uint32_t from = target != NULL ? find_or_add(search, &node) : HOLDER_NONE;
+			uint32_t from = target != NULL ? add_new(search, HOLDER_REGISTER, i * MACHINE_REGISTERS + k, 0, i)
+			                               : HOLDER_NONE;
 
 			if (from != HOLDER_NONE)
 				try_edge(search, from, target->node, 0, value);
@@ -732,17 +715,11 @@ find_links(struct holder_search *search)
 	EACH (node, search->nodes, search->node_count) {
 		if (node->kind != HOLDER_BLOCK || node->site == 0 || node->depth == 0 || !node->is_wanted)
 			continue;
-		if (node->site >= links.site_count) {
-			size_t before = links.site_count;
-
-			links.nodes = memory_grown(links.nodes, &links.site_count, node->site + 1, sizeof(*links.nodes));
-			memset(links.nodes + before, 0, (links.site_count - before) * sizeof(*links.nodes));
-		}
-		links.nodes[node->site]++;
+		(*MEMORY_AT(links.nodes, links.site_count, node->site))++;
 	}
 	if (live_blocks_visit(search->look->blocks, see_link, &links)) {
 		for (size_t i = 0; i < links.count; i++) {
-			uint32_t number = node_of_block(search, &links.blocks[i]);
+			uint32_t number = holder_search_add(search, &links.blocks[i]);
 
 			if (number != HOLDER_NONE)
 				search->nodes[number].is_link = true;
@@ -761,7 +738,7 @@ add_globals(struct holder_search *search)
 	for (size_t i = 0; i < search->python->frame_count && !holder_search_is_late(search); i++) {
 		uint64_t names = python_objects_at(search->python,
 		                                   search->python->frames[i].start + search->python->shape->frame_names);
-		uint32_t dict = names != 0 ? node_at(search, names) : HOLDER_NONE;
+		uint32_t dict = names != 0 ? holder_search_node_at(search, names) : HOLDER_NONE;
 		uint64_t at = names + DICT_KEYS;
 		uint64_t keys = process_memory_word(&search->look->memory, at);
 
@@ -769,7 +746,7 @@ add_globals(struct holder_search *search)
 		    search->nodes[dict].object.addr != names)
 			continue;
 
-		uint32_t storage = node_at(search, keys);
+		uint32_t storage = holder_search_node_at(search, keys);
 
 		if (storage != HOLDER_NONE && owner_of(search, &search->nodes[storage]) == NULL)
 			try_edge(search, dict, storage, at, keys);
@@ -796,12 +773,6 @@ holder_search_begin(struct process_look *look, struct python_objects *python, st
 	memset(search->places, 0xff, PLACES * sizeof(*search->places));
 	holder_lists_begin(look, &search->lists);
 	process_memory_stands_still(&look->memory);
-}
-
-uint32_t
-holder_search_add(struct holder_search *search, const struct live_block *block)
-{
-	return node_of_block(search, block);
 }
 
 void

@@ -163,6 +163,9 @@ void holder_search_find_skips(struct holder_search *search);
 /* After each pass: cost and best of each node, and whether who leads to it is wanted. */
 void holder_search_judge(struct holder_search *search);
 
+/* By which its best way leads here; NULL = it is a root itself, or there is none. */
+const struct holder_edge *holder_search_best(const struct holder_search *search, uint32_t node);
+
 /* May a word on its way be left over? */
 bool holder_search_is_guess(const struct holder_search *search, uint32_t sample);
 

@@ -62,15 +62,10 @@ holder_search_show(struct holder_search *search, const struct live_block *block)
 static void
 look_at_site(struct skip_search *skips, const struct live_block *block)
 {
-	if (block->site >= skips->site_count) {
-		size_t before = skips->site_count;
+	uint32_t *looked_at = MEMORY_AT(skips->looked_at, skips->site_count, block->site);
 
-		skips->looked_at = memory_grown(skips->looked_at, &skips->site_count, block->site + 1, sizeof(uint32_t));
-		memset(skips->looked_at + before, 0, (skips->site_count - before) * sizeof(uint32_t));
-	}
-	if (skips->looked_at[block->site] < SKIP_BLOCKS_LOOKED_AT)
-		skips->looked_at[block->site] = has_pointers(skips->search, block) ? UINT32_MAX
-		                                                                   : skips->looked_at[block->site] + 1;
+	if (*looked_at < SKIP_BLOCKS_LOOKED_AT)
+		*looked_at = has_pointers(skips->search, block) ? UINT32_MAX : *looked_at + 1;
 }
 
 /* A line may ask for data, and for the storage of the dictionary that it goes into: that has items here, half full as it may be. */

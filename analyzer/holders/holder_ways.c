@@ -1,5 +1,5 @@
 /*
- * holder_ways.c - a chain of nodes becomes a line of text (see holder_ways.h).
+ * holder_ways.c - a chain of nodes becomes steps (see holder_ways.h).
  *
  * A step is one object, or one block, and the name by which it holds the next. The storage of a list or a dictionary is no step of its own:
  * its places have names. Neither is the dictionary of an instance or a class.
@@ -19,43 +19,12 @@
 #define MANY 8u          // items with more than so many: their keys say nothing,
 #define MANY_IN_A_ROW 4u // nor do their numbers
 #define FEW 32u          // items: rather than such a container one of more is named
-#define TEXT_BYTES 4096
-#define LOST_NODES 128u // that are looked at
-#define ARROW_BYTES 4u  // " -> "
-#define TABLES_MAX 3u   // of C++ types that are told of blocks that follow each other
-
-/* The word that leads on. */
-struct word_place {
-	uint64_t offset; // in its block
-	uint64_t into;   // how far into the next one it leads
-};
-
-struct step {
-	const struct holder_node *node;
-	bool is_root;
-	char type[2 * PYTHON_NAME_BYTES]; // "" = of no object
-	bool is_dict;
-	uint64_t items; // UINT64_MAX = no container
-	uint32_t grown_site;
-	size_t between_count;                         // HOLDER_PLACES_MAX + 1: more than there is room for
-	struct word_place between[HOLDER_PLACES_MAX]; // of blocks that follow each other: of each but the last one
-	struct word_place last;
-	const struct python_type *released; // what it was; NULL = not known
-	size_t blocks;                      // that follow each other
-	const struct holder_graph *graph;   // NULL = was not asked for
-	bool is_alike;                      // all begin with the one table
-	size_t table_count;
-	uint64_t tables[TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
-	struct python_edge edge;
-	bool is_storage;  // the edge leads to where the items are, and that is the sample
-	bool is_data;     // or to the bytes of an array, which may be an object, too
-	bool is_repeated; // and so do the next ones
-};
+#define LOST_NODES 128u  // that are looked at
 
 struct chain {
 	size_t count;
 	size_t left_out; // of the middle, which is not told: there was no room
-	struct step steps[CHAIN_MAX];
+	struct holder_step steps[CHAIN_MAX];
 };
 
 /* Nodes from the sample to the root. A deque has one of its blocks only. */
@@ -81,21 +50,35 @@ read_nodes(const struct holder_search *search, uint32_t sample, uint32_t *nodes,
 }
 
 static bool
-is_attribute(const struct step *step, const char *name)
+is_attribute(const struct holder_step *step, const char *name)
 {
 	return step->edge.kind == PYTHON_EDGE_ATTRIBUTE && strcmp(step->edge.name, name) == 0;
 }
 
+static bool
+is_of_type(const struct holder_node *node, const char *name)
+{
+	return node->object.type != NULL && node->object.type->module[0] == '\0' &&
+	       strcmp(node->object.type->name, name) == 0;
+}
+
+static bool
+is_dict(const struct holder_step *step)
+{
+	return step->node->object.type != NULL && step->node->object.type->kind == PYTHON_DICT;
+}
+
 /* Reads the step of nodes[i], which leads to nodes[i - 1]. Returns for how many nodes it stands. */
 static size_t
-read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t i, struct step *step)
+read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *edges, size_t i,
+          struct holder_step *step)
 {
 	const struct holder_node *node = &search->nodes[nodes[i]];
 	const struct holder_edge *edge = &search->edges[edges[i - 1]];
 	struct python_objects *python = search->python;
 
-	*step = (struct step){ .node = node, .items = UINT64_MAX, .blocks = 1 };
-	step->last = (struct word_place){ edge->at - node->start, edge->value - search->nodes[nodes[i - 1]].start };
+	*step = (struct holder_step){ .node = node, .items = UINT64_MAX, .blocks = 1 };
+	step->last = (struct holder_place){ edge->at - node->start, edge->value - search->nodes[nodes[i - 1]].start };
 	if (node->kind == HOLDER_FRAME) {
 		python_objects_local(python, python_objects_frame(python, node->start), edge->at, &step->edge);
 		return 1;
@@ -107,8 +90,6 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 		step->is_alike = step->table_count != 0;
 		return 1;
 	}
-	python_objects_type_name(node->object.type, step->type);
-	step->is_dict = node->object.type->kind == PYTHON_DICT;
 	step->items = python_objects_items(python, &node->object);
 
 	bool is_buffer = search->nodes[nodes[i - 1]].object.type == NULL &&
@@ -119,7 +100,7 @@ read_step(struct holder_search *search, const uint32_t *nodes, const uint32_t *e
 	                    &step->edge);
 	step->is_storage = step->is_storage || (i == 1 && is_attribute(step, "its storage"));
 	step->is_data = i == 1 && strcmp(step->edge.name, "data") == 0 &&
-	                (search->nodes[nodes[0]].object.type == NULL || strcmp(step->type, "bytearray") == 0);
+	                (search->nodes[nodes[0]].object.type == NULL || is_of_type(node, "bytearray"));
 	return is_buffer && i > 1 ? 2 : 1;
 }
 
@@ -136,7 +117,7 @@ unquote(char *name)
 }
 
 static bool
-is_frame_of_generator(const struct step *last, const struct step *step)
+is_frame_of_generator(const struct holder_step *last, const struct holder_step *step)
 {
 	return step->edge.kind == PYTHON_EDGE_LOCAL && (is_attribute(last, "gi_frame") || is_attribute(last, "cr_frame"));
 }
@@ -151,15 +132,15 @@ join_parts(struct chain *chain)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < chain->count; i++) {
-		struct step *last = kept != 0 ? &chain->steps[kept - 1] : NULL;
-		struct step *step = &chain->steps[i];
+		struct holder_step *last = kept != 0 ? &chain->steps[kept - 1] : NULL;
+		struct holder_step *step = &chain->steps[i];
 
-		if (last != NULL && step->is_dict &&
+		if (last != NULL && is_dict(step) &&
 		    is_attribute(last, "dummies")) { // of thread-local data: a dictionary for each thread
 			(void)snprintf(last->edge.name, sizeof(last->edge.name), "__dict__");
 			continue;
 		}
-		if (last != NULL && step->is_dict && step->edge.kind == PYTHON_EDGE_KEY && is_attribute(last, "__dict__")) {
+		if (last != NULL && is_dict(step) && step->edge.kind == PYTHON_EDGE_KEY && is_attribute(last, "__dict__")) {
 			last->edge = step->edge;
 			last->edge.kind = PYTHON_EDGE_ATTRIBUTE;
 			unquote(last->edge.name);
@@ -174,35 +155,42 @@ join_parts(struct chain *chain)
 	chain->count = kept;
 }
 
+static bool
+is_of_one_type(const struct python_type *a, const struct python_type *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a->name, b->name) == 0 && strcmp(a->module, b->module) == 0);
+}
+
 /* Are both links of one linked list? Then they are told once. */
 static bool
-is_like(const struct step *a, const struct step *b)
+is_like(const struct holder_step *a, const struct holder_step *b)
 {
-	return strcmp(a->type, b->type) == 0 && a->edge.kind == b->edge.kind && a->edge.number == b->edge.number &&
-	       strcmp(a->edge.name, b->edge.name) == 0 && (a->type[0] != '\0' || a->node->site == b->node->site);
+	return is_of_one_type(a->node->object.type, b->node->object.type) && a->edge.kind == b->edge.kind &&
+	       a->edge.number == b->edge.number && strcmp(a->edge.name, b->edge.name) == 0 &&
+	       (a->node->object.type != NULL || a->node->site == b->node->site);
 }
 
 static void
-add_tables(struct step *to, const struct step *from)
+add_tables(struct holder_step *to, const struct holder_step *from)
 {
-	if (from->table_count != 0 && to->table_count < TABLES_MAX &&
+	if (from->table_count != 0 && to->table_count < HOLDER_TABLES_MAX &&
 	    !ANY(table, to->tables, to->table_count, *table == from->tables[0]))
 		to->tables[to->table_count++] = from->tables[0];
 }
 
 static void
-add_block(struct step *to, const struct step *from)
+add_block(struct holder_step *to, const struct holder_step *from)
 {
 	size_t i = 0;
 
-	while (i < to->between_count && i < HOLDER_PLACES_MAX && memcmp(&to->between[i], &to->last, sizeof(to->last)) != 0)
+	while (i < to->between_count && memcmp(&to->between[i], &to->last, sizeof(to->last)) != 0)
 		i++;
-	if (i < HOLDER_PLACES_MAX)
-		to->between[i] = to->last;
-	if (i == to->between_count)
-		to->between_count++;
+	to->blocks += to->blocks != 0;
+	if (i == HOLDER_PLACES_MAX)
+		to->blocks = to->between_count = 0;
+	else if (i == to->between_count && to->blocks != 0)
+		to->between[to->between_count++] = to->last;
 	to->last = from->last;
-	to->blocks++;
 	to->is_alike = to->is_alike && from->is_alike && to->tables[0] == from->tables[0];
 }
 
@@ -265,7 +253,7 @@ make_chain(struct holder_search *search, const uint32_t *nodes, const uint32_t *
 static void
 count_graph(struct holder_search *search, struct chain *chain)
 {
-	struct step *first = FIRST(
+	struct holder_step *first = FIRST(
 		step, chain->steps, chain->count,
 		ANY(table, step->tables, step->table_count, holder_graph_is_table(search->modules, *table)));
 
@@ -281,251 +269,109 @@ read_chain(struct holder_search *search, uint32_t sample, struct chain *chain)
 	size_t count = read_nodes(search, sample, nodes, edges);
 
 	make_chain(search, nodes, edges, count, 1, chain); // of the root nothing is like it
-	if (chain->count != 0)
-		chain->steps[0].is_root = true;
 	count_graph(search, chain);
 }
 
-/* ---- words ---- */
+/* ---- what is kept of a chain ---- */
 
-struct words {
-	char text[TEXT_BYTES];
-};
-#define say(words, ...) TEXT_ADD((words)->text, __VA_ARGS__)
-
-static bool
-has_many(const struct step *step)
+bool
+holder_step_has_many(const struct holder_step *step)
 {
 	return step->items != UINT64_MAX && step->items > (step->edge.kind == PYTHON_EDGE_INDEX ? MANY_IN_A_ROW : MANY);
 }
 
+/* Of a module or a class. */
 static void
-say_edge(struct words *words, const struct step *step, bool is_private)
+root_name(struct holder_search *search, const struct holder_node *node, char name[2 * PYTHON_NAME_BYTES])
 {
-	bool is_one_of_many = has_many(step) || (step->items != UINT64_MAX && is_private && step->is_dict);
+	const struct python_type *type = NULL;
 
-	switch (step->edge.kind) {
-	case PYTHON_EDGE_UNKNOWN:
-		say(words, " +%" PRIu64 "?", step->edge.number);
-		break;
-	case PYTHON_EDGE_KEY:
-		say(words, is_one_of_many ? " [*]" : " [%s]", step->edge.name);
-		break;
-	case PYTHON_EDGE_KEY_ITSELF:
-		say(words, is_one_of_many ? " a key" : " key %s", step->edge.name);
-		break;
-	case PYTHON_EDGE_INDEX:
-		if (is_one_of_many)
-			say(words, " [*]");
-		else
-			say(words, " [%" PRIu64 "]", step->edge.number);
-		break;
-	case PYTHON_EDGE_ELEMENT:
-		say(words, " {*}");
-		break;
-	case PYTHON_EDGE_ATTRIBUTE:
-		say(words, " .%s", step->edge.name);
-		break;
-	case PYTHON_EDGE_LOCAL:
-		say(words, ", local `%s` of %s", step->edge.name, step->edge.function);
-		break;
-	case PYTHON_EDGE_TEMPORARY:
-		say(words, ", a temporary value of %s?", step->edge.function);
-		break;
-	}
+	if (node->root == HOLDER_END_MODULE)
+		(void)python_objects_module(search->python, &node->object, name, &(bool){ false });
+	if (node->root == HOLDER_END_CLASS)
+		type = python_objects_type(search->python, node->object.addr);
+	if (type != NULL)
+		python_objects_type_name(type, name);
 }
 
-static void
-say_places(struct words *words, const struct step *step)
-{
-	bool is_too_many = step->between_count > HOLDER_PLACES_MAX;
-
-	say(words, "%c" HOLDER_MEMBER_FORMAT, HOLDER_MEMBER_MARK, is_too_many ? 0 : step->blocks, step->is_alike,
-	    step->last.offset, step->last.into);
-	for (size_t i = 0; i < step->between_count && !is_too_many; i++)
-		say(words, HOLDER_PLACE_FORMAT, step->between[i].offset, step->between[i].into);
-	say(words, ";");
-}
-
-static void
-say_block(struct words *words, const struct step *step, const struct site_lines *lines)
-{
-	uint32_t line = site_lines_of(lines, step->node->site);
-	char name[2 * PYTHON_NAME_BYTES];
-
-	if (step->released != NULL) {
-		python_objects_type_name(step->released, name);
-		say(words, " -> %s that is being released", name);
-		return;
-	}
-	say(words, " -> block");
-	for (size_t i = 0; i < step->table_count; i++)
-		say(words, "%c%016" PRIx64, HOLDER_TYPE_MARK, step->tables[i]);
-	if (line != 0)
-		say(words, " of %s", site_lines_text(&lines->lines[line], PLACE_ROOM));
-	else
-		say(words, " of %" PRIu64 " bytes?", step->node->end - step->node->start);
-	if (step->is_data || step->node->kind != HOLDER_BLOCK)
-		say(words, "%s", step->is_repeated ? ", one after another" : "");
-	else
-		say_places(words, step);
-	if (step->graph == NULL)
-		return;
-	say(words, "%c%x", HOLDER_GRAPH_MARK, step->graph->is_cut);
-	for (size_t i = 0; i < step->graph->table_count; i++)
-		say(words, ",%" PRIx64 ":%x", step->graph->tables[i], step->graph->counts[i]);
-	say(words, ";");
-}
-
-/* is_key: leaves out what differs from sample to sample. */
-static void
-say_step(struct words *words, const struct step *step, const struct holder_words *with, bool is_key, bool is_container)
-{
-	const struct site_lines *lines = with->lines;
-	uint32_t line = site_lines_of(lines, step->grown_site);
-
-	if (step->type[0] == '\0') {
-		say_block(words, step, lines);
-		return;
-	}
-	say(words, " -> %s", step->type);
-	if (!is_key && has_many(step))
-		say(words, " of %s", UNITS_COUNT(step->items));
-	if (!is_key && is_container && line != 0)
-		say(words, ", grown at %s%s", site_lines_text(&lines->lines[line], PLACE_ROOM), step->is_storage ? "" : ",");
-	if (step->is_storage)
-		say(words, ": its storage");
-	else if (!step->is_data)
-		say_edge(words, step, with->is_private);
-	say(words, "%s", step->is_repeated ? ", one after another" : "");
-}
-
-/* What Python knows about a root. False: symbols must tell it. */
-static bool
-say_root(struct words *words, struct holder_search *search, const struct step *step)
+/* What Python knows about a root. NULL: symbols must tell it. */
+static char *
+root_text(struct holder_search *search, const struct holder_step *step)
 {
 	const struct holder_node *node = step->node;
-	char name[PYTHON_NAME_BYTES] = "?";
+	char name[2 * PYTHON_NAME_BYTES] = "?";
 
 	char *key = TEXT(PYTHON_NAME_BYTES, "%s", step->edge.name);
 	unquote(key);
-	if (node->kind == HOLDER_FRAME || (node->root == HOLDER_END_FRAME && step->edge.function[0] != '\0')) {
-		if (step->edge.kind == PYTHON_EDGE_LOCAL)
-			say(words, "local `%s` of %s", step->edge.name, step->edge.function);
-		else
-			say(words, "a temporary value of %s?", step->edge.function);
-		return true;
-	}
+	if (node->kind == HOLDER_FRAME || (node->root == HOLDER_END_FRAME && step->edge.function[0] != '\0'))
+		return step->edge.kind == PYTHON_EDGE_LOCAL
+		           ? memory_printed("local `%s` of %s", step->edge.name, step->edge.function)
+		           : memory_printed("a temporary value of %s?", step->edge.function);
+	root_name(search, node, name);
 	switch (node->root) {
 	case HOLDER_END_MODULE:
-		(void)python_objects_module(search->python, &node->object, name, &(bool){ false });
-		if (step->edge.kind == PYTHON_EDGE_KEY && !step->is_storage)
-			say(words, "global `%s` of module %s", key, name);
-		else
-			say(words, "the names of module %s", name);
-		return true;
-	case HOLDER_END_CLASS: {
-		const struct python_type *type = python_objects_type(search->python, node->object.addr);
-		char of[2 * PYTHON_NAME_BYTES] = "?";
-
-		if (type != NULL)
-			python_objects_type_name(type, of);
-		if (step->edge.kind == PYTHON_EDGE_ATTRIBUTE)
-			say(words, "attribute `%s` of class %s", key, of);
-		else
-			say(words, "class %s", of);
-		return true;
-	}
+		return step->edge.kind == PYTHON_EDGE_KEY && !step->is_storage
+		           ? memory_printed("global `%s` of module %s", key, name)
+		           : memory_printed("the names of module %s", name);
+	case HOLDER_END_CLASS:
+		return step->edge.kind == PYTHON_EDGE_ATTRIBUTE ? memory_printed("attribute `%s` of class %s", key, name)
+		                                                : memory_printed("class %s", name);
 	case HOLDER_END_FRAME:
-		say(words, "a frame that runs");
-		return true;
+		return memory_text("a frame that runs");
 	case HOLDER_END_NONE:
 		break;
 	}
-	return false;
+	return NULL;
+}
+
+/* Says what the sample itself is, when it is a root: a class, a module's names or a frame. */
+static char *
+root_itself_text(struct holder_search *search, const struct holder_node *node)
+{
+	char name[2 * PYTHON_NAME_BYTES] = "?";
+
+	root_name(search, node, name);
+	return node->root == HOLDER_END_CLASS    ? memory_printed("class %s, which is this block", name)
+	       : node->root == HOLDER_END_MODULE ? memory_printed("module %s, whose names are this block", name)
+	                                         : memory_text("a frame that runs, which is this block");
 }
 
 /* Does the way lead through one of its many items? A tuple does not grow. */
 static bool
-is_container(const struct step *step)
+is_container(const struct holder_step *step)
 {
-	return !step->is_root && has_many(step) && strcmp(step->type, "tuple") != 0 &&
+	return holder_step_has_many(step) && !is_of_type(step->node, "tuple") &&
 	       (step->is_storage || (step->edge.kind != PYTHON_EDGE_ATTRIBUTE && step->edge.kind != PYTHON_EDGE_UNKNOWN));
 }
 
-/* The outermost one grows: what it has in it was put there item by item, and an inner one has often a fixed size. */
-static const struct step *
-container_of(const struct chain *chain)
+/* The outermost one grows: what it has in it was put there item by item, and an inner one has often a fixed size. The root is none. */
+static struct holder_step *
+container_of(struct chain *chain)
 {
-	const struct step *of_more = FIRST(step, chain->steps, chain->count, is_container(step) && step->items > FEW);
+	struct holder_step *first = chain->steps + 1;
+	size_t count = chain->count != 0 ? chain->count - 1 : 0;
+	struct holder_step *of_more = FIRST(step, first, count, is_container(step) && step->items > FEW);
 
-	return of_more != NULL ? of_more : FIRST(step, chain->steps, chain->count, is_container(step));
+	return of_more != NULL ? of_more : FIRST(step, first, count, is_container(step));
 }
 
+/* The steps from `first` on. Of a way with a root, which is no step, that is very long the middle is left out. */
 static void
-say_leaf(struct words *words, const struct chain *chain, const struct holder_node *node)
+keep_steps(const struct holder_search *search, const struct chain *chain, size_t first, uint32_t sample,
+           struct holder_way *way)
 {
-	char name[2 * PYTHON_NAME_BYTES];
+	size_t left_out = first != 0 && chain->count > HOLDER_WAY_STEPS ? chain->count - HOLDER_WAY_STEPS : 0;
 
-	if (node->object.type == NULL || chain->steps[chain->count - 1].is_data)
+	if (chain->count == 0)
 		return;
-	python_objects_type_name(node->object.type, name);
-	say(words, " -> %s", name);
-}
-
-/* Says what the sample itself is, when it is a root: a class, a module's names or a frame. */
-static void
-say_root_itself(struct words *words, struct holder_search *search, const struct holder_node *node)
-{
-	const struct python_type *type = NULL;
-	char name[2 * PYTHON_NAME_BYTES] = "?";
-
-	switch (node->root) {
-	case HOLDER_END_CLASS:
-		type = python_objects_type(search->python, node->object.addr);
-		if (type != NULL)
-			python_objects_type_name(type, name);
-		say(words, "class %s, which is this block", name);
-		break;
-	case HOLDER_END_MODULE:
-		(void)python_objects_module(search->python, &node->object, name, &(bool){ false });
-		say(words, "module %s, whose names are this block", name);
-		break;
-	case HOLDER_END_FRAME:
-	case HOLDER_END_NONE:
-		say(words, "a frame that runs, which is this block");
-		break;
-	}
-}
-
-static char *
-text_of(struct holder_search *search, const struct chain *chain, const struct holder_words *with, uint32_t sample,
-        bool is_key, bool *has_root)
-{
-	struct words words = { "" };
-	const struct step *container = container_of(chain);
-	size_t left_out = chain->count > HOLDER_WAY_STEPS ? chain->count - HOLDER_WAY_STEPS : 0;
-
-	if (chain->count == 0) {
-		say_root_itself(&words, search, &search->nodes[sample]);
-		*has_root = true;
-		return memory_text(words.text);
-	}
-	*has_root = say_root(&words, search, &chain->steps[0]);
-	if (!*has_root)
-		say(&words, "%c%" PRIx64 ";", HOLDER_ROOT_MARK, chain->steps[0].last.into);
-	for (size_t i = 1; i < chain->count; i++) {
-		if (left_out != 0 && i == HOLDER_WAY_STEPS / 2) {
-			if (is_key)
-				say(&words, " -> ...");
-			else
-				say(&words, " -> ... %zu more ...", left_out + chain->left_out);
+	way->steps = memory_zeroed(chain->count - left_out, sizeof(*way->steps));
+	for (size_t i = first; i < chain->count; i++) {
+		if (left_out != 0 && i == first + HOLDER_WAY_BEGIN)
 			i += left_out;
-		}
-		say_step(&words, &chain->steps[i], with, is_key, &chain->steps[i] == container);
+		way->steps[way->step_count++] = chain->steps[i];
 	}
-	say_leaf(&words, chain, &search->nodes[sample]);
-	return memory_text(words.text);
+	way->left_out = left_out != 0 ? left_out + chain->left_out : 0;
+	way->leaf = chain->steps[chain->count - 1].is_data ? NULL : search->nodes[sample].object.type;
 }
 
 /*
@@ -599,12 +445,10 @@ farthest(const struct holder_search *search, const uint32_t *nodes, size_t count
 	return top != 0 ? top : count - 1;
 }
 
-/* Tells what leads to the sample without a root, from far to near: lost blocks, or the end of a long chain. */
+/* What leads to the sample without a root, from far to near: lost blocks, or the end of a long chain. */
 static void
-say_chain(struct words *words, struct holder_search *search, uint32_t sample, const struct holder_words *with,
-          bool is_lost)
+read_above(struct holder_search *search, uint32_t sample, bool is_lost, struct holder_way *way)
 {
-	char *begin = words->text + strlen(words->text);
 	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
 	uint32_t found[LOST_NODES];
 	uint32_t above[LOST_NODES];
@@ -631,19 +475,12 @@ say_chain(struct words *words, struct holder_search *search, uint32_t sample, co
 	make_chain(search, nodes, edges, count, 0, chain);
 	if (is_lost)
 		count_graph(search, chain);
-	for (size_t i = 0; i < chain->count; i++)
-		say_step(words, &chain->steps[i], with, true, false);
-	if (chain->count != 0)
-		say_leaf(words, chain, &search->nodes[sample]);
-	if (strlen(begin) >= ARROW_BYTES)
-		memmove(begin, begin + ARROW_BYTES, strlen(begin + ARROW_BYTES) + 1);
+	keep_steps(search, chain, 0, sample, way);
 }
 
 static void
-tell_without_root(struct holder_search *search, uint32_t sample, const struct holder_words *with,
-                  struct holder_way *way)
+read_without_root(struct holder_search *search, uint32_t sample, struct holder_way *way)
 {
-	struct words words = { "" };
 	char name[2 * PYTHON_NAME_BYTES];
 	uint64_t counted;
 	uint64_t seen;
@@ -653,36 +490,28 @@ tell_without_root(struct holder_search *search, uint32_t sample, const struct ho
 	bool is_unseen = !is_short && holder_search_unseen(search, sample, &node, &counted, &seen);
 
 	/* Words that may be left over lead on and on to what an extension holds: that is not a chain. */
-	if (is_short || (!holder_search_is_done(search, sample) && !is_unseen)) {
+	if (is_short) {
 		way->kind = HOLDER_WAY_UNFINISHED;
-		say(&words, "%s",
-		    search->is_late   ? "there was no time to find it"
-		    : search->is_full ? "too many blocks lead there"
-		                      : "it is in a long chain");
-		if (!search->is_late && !search->is_full) {
-			size_t before = strlen(words.text);
-
-			say(&words, ": ");
-			say_chain(&words, search, sample, with, false);
-			if (strlen(words.text) == before + 2) // nothing can be said of it
-				words.text[before] = '\0';
-		}
+		way->begin = memory_text(search->is_late ? "there was no time to find it" : "too many blocks lead there");
 	} else if (is_unseen) {
 		way->kind = HOLDER_WAY_UNSEEN;
 		python_objects_type_name(search->nodes[node].object.type, name);
-		if (counted == UINT64_MAX)
-			say(&words, "%s, which lives for ever", name);
-		else
-			say(&words, "%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name, counted,
-			    counted == 1 ? "" : "s", seen, seen == 1 ? "was" : "were");
+		way->begin = counted == UINT64_MAX
+		                 ? memory_printed("%s, which lives for ever", name)
+		                 : memory_printed("%s with %" PRIu64 " reference%s, of which %" PRIu64 " %s found", name,
+		                                  counted, UNITS_S(counted), seen, seen == 1 ? "was" : "were");
+	} else if (!holder_search_is_done(search, sample)) {
+		way->kind = HOLDER_WAY_UNFINISHED;
+		read_above(search, sample, false, way);
+		way->begin = memory_printed("it is in a long chain%s", way->step_count != 0 ? ": " : "");
 	} else if (search->look->ranges.shared_bytes != 0) {
 		way->kind = HOLDER_WAY_UNREAD;
+		way->begin = memory_text("");
 	} else {
 		way->kind = HOLDER_WAY_LOST;
-		say_chain(&words, search, sample, with, true);
+		way->begin = memory_text("");
+		read_above(search, sample, true, way);
 	}
-	way->text = memory_text(words.text);
-	way->key = memory_text(words.text);
 }
 
 /* Was time or room up before all better ways were looked for? */
@@ -707,51 +536,49 @@ call_of(const struct holder_search *search, const struct holder_way *way)
 {
 	enum holder_kind kind = search->nodes[way->root].kind;
 
-	if (way->root_edge == HOLDER_NONE || search->python->shape == NULL)
+	if (way->root_edge == NULL || search->python->shape == NULL)
 		return "";
 	if (kind == HOLDER_STACK || kind == HOLDER_REGISTER)
 		return "native";
-	return search->edges[way->root_edge].is_library ? "python" : "";
+	return way->root_edge->is_library ? "python" : "";
 }
 
 void
-holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with, struct holder_way *way)
+holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way *way)
 {
-	struct chain *chain = memory_zeroed(1, sizeof(*chain));
-	uint32_t root = sample;
+	OWNED struct chain *chain = memory_zeroed(1, sizeof(*chain));
+	const struct holder_edge *edge = holder_search_best(search, sample);
 
-	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root_edge = HOLDER_NONE, .call = "" };
-	while (search->nodes[root].best != HOLDER_NONE) {
-		way->root_edge = search->nodes[root].best;
-		root = search->edges[way->root_edge].from;
-	}
-	way->root = root;
+	*way = (struct holder_way){ .kind = HOLDER_WAY_HELD, .root = search->nodes[sample].way_root, .call = "" };
+	for (; edge != NULL; edge = holder_search_best(search, edge->from))
+		way->root_edge = edge;
 	way->call = call_of(search, way);
 	if (!is_way_told(search, sample)) {
-		tell_without_root(search, sample, with, way);
-		free(chain);
+		read_without_root(search, sample, way);
 		return;
 	}
 	if (holder_search_is_guess(search, sample) || is_cut_short(search, sample))
 		way->kind = HOLDER_WAY_PERHAPS;
 	read_chain(search, sample, chain);
-	way->text = text_of(search, chain, with, sample, false, &way->has_root_text);
-	way->key = text_of(search, chain, with, sample, true, &way->has_root_text);
 
-	const struct step *container = container_of(chain);
+	struct holder_step *container = container_of(chain);
 
 	if (container != NULL) {
-		memcpy(way->container, container->type, sizeof(way->container));
+		container->is_container = true;
+		way->container = container->node->object.type;
 		way->items = container->items;
 		way->grown_site = container->grown_site;
 	}
-	free(chain);
+	way->begin = chain->count != 0 ? root_text(search, &chain->steps[0])
+	                               : root_itself_text(search, &search->nodes[sample]);
+	way->into = chain->steps[0].last.into;
+	keep_steps(search, chain, 1, sample, way);
 }
 
 void
 holder_way_free(struct holder_way *way)
 {
-	free(way->text);
-	free(way->key);
+	free(way->begin);
+	free(way->steps);
 	*way = (struct holder_way){ 0 };
 }

@@ -1,9 +1,9 @@
 /*
- * holder_ways.h - the way from a root to a block, in words.
+ * holder_ways.h - the way from a root to a block, step by step.
  *
  *     global `bus` of module __main__ -> Bus ._handlers -> dict ['message'] -> list of 9,000 [*] -> function .__closure__ -> ...
  *
- * Python's names are read while the process stands still. What symbols say about the root is put in front afterwards (holder_roots.h).
+ * A way is read while the process stands still. holder_words.h says it in words afterwards, with what symbols and debug information say.
  */
 #ifndef HOLDER_WAYS_H
 #define HOLDER_WAYS_H
@@ -12,26 +12,41 @@
 #include <stdint.h>
 
 #include "holders/holder_search.h"
-#include "holders/site_lines.h"
 
-#define HOLDER_WAY_STEPS 12u // that are shown; of more the middle is left out
+#define HOLDER_WAY_STEPS 12u                        // that are shown, with the root; of more the middle is left out
+#define HOLDER_WAY_BEGIN (HOLDER_WAY_STEPS / 2 - 1) // of them before it, without the root
 
-/* Marks in texts, to be replaced when the process goes on again, by what debug information and symbols say: see holder_words_told(). */
-#define HOLDER_TYPE_MARK '\x01'   // 16 hexadecimal digits follow, of what may be a table of virtual functions
-#define HOLDER_MEMBER_MARK '\x02' // of a block, or of blocks that follow each other: HOLDER_MEMBER_FORMAT
-#define HOLDER_GRAPH_MARK \
-	'\x04' // "%x" follows: was not all counted? Then ",%x:%x" of each table and how many objects have it, and ";"
-#define HOLDER_ROOT_MARK '\x03' // "%x;" follows: how far into the first block its word leads
-
-/*
- * How many blocks there are (0: they lead to each other in too many ways). Whether all have the type that the mark above names. Of the
- * word in the last block that leads on: its offset, and how far into the next block it leads. Then the same two, as HOLDER_PLACE_FORMAT,
- * for each way in which the blocks lead to each other.
- */
-#define HOLDER_MEMBER_FORMAT "%zx,%x,%" PRIx64 ",%" PRIx64
-#define HOLDER_PLACE_FORMAT ",%" PRIx64 ",%" PRIx64
 #define HOLDER_PLACES_MAX 4u // of a tree: left, right, up
+#define HOLDER_TABLES_MAX 3u // of C++ types that are told of blocks that follow each other
 
+/* The word that leads on. */
+struct holder_place {
+	uint64_t offset; // in its block
+	uint64_t into;   // how far into the next one it leads
+};
+
+/* One object, or one block, or several that follow each other, and the name by which it holds the next. */
+struct holder_step {
+	const struct holder_node *node;
+	uint64_t items; // UINT64_MAX = no container
+	uint32_t grown_site;
+	size_t between_count;
+	struct holder_place between[HOLDER_PLACES_MAX]; // of blocks that follow each other: of each but the last one
+	struct holder_place last;
+	const struct python_type *released; // what it was; NULL = not known
+	size_t blocks;                      // that follow each other; 0 = in too many ways
+	const struct holder_graph *graph;   // NULL = was not asked for
+	bool is_alike;                      // all begin with the one table
+	size_t table_count;
+	uint64_t tables[HOLDER_TABLES_MAX]; // of virtual functions, perhaps: words at the begin of blocks
+	struct python_edge edge;
+	bool is_storage;   // the edge leads to where the items are, and that is the sample
+	bool is_data;      // or to the bytes of an array, which may be an object, too
+	bool is_repeated;  // and so do the next ones
+	bool is_container; // which is named
+};
+
+/* In the order of model_holders_kinds. */
 enum holder_way_kind {
 	HOLDER_WAY_HELD,
 	HOLDER_WAY_PERHAPS,    // by a word that may be left over
@@ -39,31 +54,27 @@ enum holder_way_kind {
 	HOLDER_WAY_UNSEEN,     // an object of Python has references that were found nowhere
 	HOLDER_WAY_UNREAD,     // nothing leads there in what was read, and there is memory that was not
 	HOLDER_WAY_UNFINISHED, // there was no time or room to find it, or the way is very long
-	HOLDER_WAY_KINDS
 };
 
 struct holder_way {
 	enum holder_way_kind kind;
-	uint32_t root;      // node; of one that is held
-	uint32_t root_edge; // by which it leads on; HOLDER_NONE = it does not
-	const char *call;   // as struct holders_way has it
-	bool has_root_text; // it stands in the texts already
-	char *text;         // behind the root; "" = the root leads to the block. With marks: see holder_words_told()
-	char *key;          // the same without what differs from sample to sample: ways with one key are one
-	char container[2 * PYTHON_NAME_BYTES]; // type of the outermost with many items on the way; "" = none
+	uint32_t root;                       // node; of one that is held
+	const struct holder_edge *root_edge; // by which it leads on; NULL = it does not
+	const char *call;                    // as struct holders_way has it
+	char *begin;       // what Python knows about the root, or why there is none; NULL: symbols tell the root
+	uint64_t into;     // how far into the first block the root's word leads
+	size_t step_count; // behind the root
+	struct holder_step *steps;
+	size_t left_out;                     // of the middle, behind HOLDER_WAY_BEGIN steps; 0 = none
+	const struct python_type *leaf;      // what the block is itself; NULL = not told
+	const struct python_type *container; // of the outermost step with many items; NULL = none
 	uint64_t items;
 	uint32_t grown_site; // of its storage; 0 = not known
 };
 
-/* What the words need beside the search. */
-struct holder_words {
-	const struct site_lines *lines;
-	bool is_private; // keys of dictionaries are left out
-};
-
 /* The process stands still. */
-void holder_way_read(struct holder_search *search, uint32_t sample, const struct holder_words *with,
-                     struct holder_way *way);
+void holder_way_read(struct holder_search *search, uint32_t sample, struct holder_way *way);
+bool holder_step_has_many(const struct holder_step *step);
 void holder_way_free(struct holder_way *way);
 
 #endif

@@ -17,11 +17,12 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/read_each.h"
+#include "base/text_pool.h"
 #include "base/text_start.h"
 #include "capture/running_capture.h"
-#include "holders/holder_members.h"
 #include "holders/holder_roots.h"
 #include "holders/holder_ways.h"
+#include "holders/holder_words.h"
 #include "holders/process_look.h"
 #include "holders/site_lines.h"
 #include "kmem_words.h"
@@ -30,12 +31,6 @@
 #define STEP " -> "            // between two steps of a way's text
 #define BLOCKS_UNREGARDED 4096 // between two looks at the clock
 #define SEED UINT64_C(0x2545f4914f6cdd1d)
-
-static const char *const way_names[] = {
-	[HOLDER_WAY_HELD] = "held",     [HOLDER_WAY_PERHAPS] = "perhaps", [HOLDER_WAY_LOST] = "lost",
-	[HOLDER_WAY_UNSEEN] = "unseen", [HOLDER_WAY_UNREAD] = "unread",   [HOLDER_WAY_UNFINISHED] = "unfinished",
-};
-static_assert(COUNT_OF(way_names) == HOLDER_WAY_KINDS, "each has a name");
 
 struct sample {
 	double key;     // the smallest are kept
@@ -165,7 +160,7 @@ struct found_ways {
 
 /* The ways of one line, while they are merged. */
 struct merged_ways {
-	char *keys[HOLDERS_SAMPLES];
+	const char *keys[HOLDERS_SAMPLES];
 	double bytes[HOLDERS_SAMPLES];
 	double all_bytes;
 };
@@ -189,23 +184,6 @@ add_samples(struct holder_search *search, struct choice *choice, struct found_wa
 	}
 }
 
-/* The whole text of a way. Symbols name its root where Python does not, and types of C++. */
-static char *
-whole_text(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
-           struct stack_locals *locals, const struct holder_way *way, const char *rest)
-{
-	const struct symbol_type *leads = NULL;
-	const char *root_text = "";
-	char root[HOLDER_ROOT_BYTES];
-
-	if ((way->kind == HOLDER_WAY_HELD || way->kind == HOLDER_WAY_PERHAPS) && !way->has_root_text)
-		root_text = holder_root_text(look, modules, search, way, locals, root, &leads);
-
-	OWNED char *behind = holder_words_told(modules, rest, leads);
-
-	return memory_printed("%s%s", root_text, behind);
-}
-
 /* Its call ends: a look often falls into the one that copies a container's storage into a larger block. */
 static bool
 is_of_call(const struct holders_way *way)
@@ -220,30 +198,31 @@ ORDER_OF(compare_ways, struct holders_way,
 	?: order_numbers(is_of_call(a), is_of_call(b)) ?: order_texts(a->text, b->text))
 
 static void
-add_way(struct holders_line *line, struct merged_ways *merged, const struct holder_way *way, double bytes, char *text,
-        char *key, const struct site_lines *lines)
+add_way(struct holders_line *line, struct merged_ways *merged, const struct holder_way *way, double bytes,
+        const char *text, const char *key, const struct site_lines *lines, struct text_pool *texts)
 {
 	uint32_t grown = site_lines_of(lines, way->grown_site);
+	char container[2 * PYTHON_NAME_BYTES] = "";
 	size_t i = 0;
 
 	line->samples++;
 	merged->all_bytes += bytes;
-	while (i < line->way_count && (strcmp(merged->keys[i], key) != 0 || line->ways[i].kind != way_names[way->kind]))
+	while (i < line->way_count &&
+	       (strcmp(merged->keys[i], key) != 0 || line->ways[i].kind != model_holders_kinds[way->kind]))
 		i++;
 	merged->bytes[i] += bytes;
-	if (i < line->way_count) {
-		free(text);
-		free(key);
+	if (i < line->way_count)
 		return;
-	}
-	merged->keys[line->way_count] = key;
+	merged->keys[line->way_count] = text_pool_add_original(texts, key);
+	if (way->container != NULL)
+		python_objects_type_name(way->container, container);
 	line->ways[line->way_count++] = (struct holders_way){
-		.kind = way_names[way->kind],
-		.text = text,
-		.container = memory_text(way->container),
+		.kind = model_holders_kinds[way->kind],
+		.text = text_pool_add_original(texts, text),
+		.container = text_pool_add_original(texts, container),
 		.items = way->items,
-		.grown_at = memory_text(grown != 0 ? site_lines_text(&lines->lines[grown], PLACE_ROOM) : ""),
-		.call = memory_text(way->call),
+		.grown_at = text_pool_add_original(texts, grown != 0 ? site_lines_text(&lines->lines[grown], PLACE_ROOM) : ""),
+		.call = way->call,
 	};
 }
 
@@ -259,24 +238,27 @@ bytes_of_begin(const struct holders_way *way)
 
 /* Keeps the steps that both have. */
 static void
-cut_where_they_part(struct holders_way *way, const struct holders_way *other)
+cut_where_they_part(struct holders_way *way, const struct holders_way *other, struct text_pool *texts)
 {
-	OWNED char *whole = (char *)(uintptr_t)way->text;
+	const char *whole = way->text;
 	size_t same = 0;
 
 	for (size_t i = 0; whole[i] != '\0' && whole[i] == other->text[i]; i++)
 		same = text_starts(whole + i, STEP) && text_starts(other->text + i, STEP) ? i : same;
-	way->text = memory_printed("%.*s" STEP "...", (int)same, whole);
+	OWNED char *begin = memory_printed("%.*s" STEP "...", (int)same, whole);
+
+	way->text = text_pool_add_original(texts, begin);
 }
 
 /* Where no way holds half of the samples, those that lead through one container are one: it is what they have in common. */
 static void
-join_alike(struct holders_line *line, struct merged_ways *merged)
+join_alike(struct holders_line *line, struct merged_ways *merged, struct text_pool *texts)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < line->way_count; i++) {
-		if (line->ways[i].kind != way_names[HOLDER_WAY_UNFINISHED] && merged->bytes[i] >= merged->all_bytes / 2)
+		if (line->ways[i].kind != model_holders_kinds[HOLDER_WAY_UNFINISHED] &&
+		    merged->bytes[i] >= merged->all_bytes / 2)
 			return;
 	}
 	for (size_t i = 0; i < line->way_count; i++) {
@@ -288,9 +270,8 @@ join_alike(struct holders_line *line, struct merged_ways *merged)
 		                    strncmp(line->ways[k].text, way.text, begin) != 0))
 			k++;
 		if (k < kept) {
-			cut_where_they_part(&line->ways[k], &way);
+			cut_where_they_part(&line->ways[k], &way, texts);
 			merged->bytes[k] += merged->bytes[i];
-			model_holders_free_way(&way);
 		} else {
 			merged->bytes[kept] = merged->bytes[i];
 			line->ways[kept++] = way;
@@ -303,7 +284,7 @@ join_alike(struct holders_line *line, struct merged_ways *merged)
 static void
 put_found_first(struct holders_line *line)
 {
-	const char *unfinished = way_names[HOLDER_WAY_UNFINISHED];
+	const char *unfinished = model_holders_kinds[HOLDER_WAY_UNFINISHED];
 	size_t i = 0;
 
 	while (i < line->way_count && line->ways[i].kind == unfinished)
@@ -342,46 +323,48 @@ share_samples(struct holders_line *line, struct merged_ways *merged)
 	}
 	SORT(line->ways, line->way_count, compare_ways);
 	while (line->way_count > 1 && line->ways[line->way_count - 1].samples == 0)
-		model_holders_free_way(&line->ways[--line->way_count]);
+		line->way_count--;
 	put_found_first(line);
 }
 
 static void
-describe(struct holders_line *line, const struct site_line *from)
+describe(struct holders_line *line, const struct site_line *from, struct text_pool *texts)
 {
 	const struct model_frame *frame = from->site->where;
 
-	line->place = memory_text(site_lines_text(from, PLACE_ROOM));
-	line->file = memory_text(frame != NULL ? frame->file : "");
-	line->function = memory_text(frame != NULL ? frame->function : "");
+	line->place = text_pool_add_original(texts, site_lines_text(from, PLACE_ROOM));
+	line->file = text_pool_add_original(texts, frame != NULL ? frame->file : "");
+	line->function = text_pool_add_original(texts, frame != NULL ? frame->function : "");
 	line->line = frame != NULL ? frame->line : 0;
 	line->bytes = from->live_bytes;
 	line->blocks = from->live_count;
 	line->is_estimated = from->is_estimated;
-	line->ways = memory_zeroed(HOLDERS_SAMPLES, sizeof(*line->ways));
+	line->ways = text_pool_room(texts, HOLDERS_SAMPLES * sizeof(*line->ways));
 }
 
 static void
-merge(const struct process_look *look, struct process_modules *modules, const struct holder_search *search,
-      struct stack_locals *locals, const struct choice *choice, struct found_ways *found, struct holders *holders)
+merge(const struct holder_search *search, struct stack_locals *locals, const struct choice *choice,
+      const struct found_ways *found, bool is_private, struct holders *holders)
 {
-	holders->lines = memory_zeroed(choice->count, sizeof(*holders->lines));
+	holders->lines = text_pool_room(holders->texts, choice->count * sizeof(*holders->lines));
 	holders->line_count = choice->count;
 	for (uint32_t i = 0; i < choice->count; i++) {
 		struct holders_line *line = &holders->lines[i];
 		struct merged_ways merged = { .all_bytes = 0 };
 
-		describe(line, &choice->lines->lines[choice->chosen[i].number]);
+		describe(line, &choice->lines->lines[choice->chosen[i].number], holders->texts);
 		for (size_t k = 0; k < found->count; k++) {
 			const struct holder_way *way = &found->ways[k];
 
-			if (found->places[k] == i)
-				add_way(line, &merged, way, found->bytes[k], whole_text(look, modules, search, locals, way, way->text),
-				        whole_text(look, modules, search, locals, way, way->key), choice->lines);
+			if (found->places[k] != i)
+				continue;
+
+			OWNED char *text = holder_words(search, locals, way, is_private, false);
+			OWNED char *key = holder_words(search, locals, way, is_private, true);
+
+			add_way(line, &merged, way, found->bytes[k], text, key, choice->lines, holders->texts);
 		}
-		for (size_t k = 0; k < line->way_count; k++)
-			free(merged.keys[k]);
-		join_alike(line, &merged);
+		join_alike(line, &merged, holders->texts);
 		share_samples(line, &merged);
 	}
 }
@@ -412,7 +395,6 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
             const struct thread_areas *areas, struct choice *choice, bool is_private, uint64_t stop_ns,
             struct holders *holders, struct fail *fail)
 {
-	const struct holder_words with = { choice->lines, is_private };
 	struct holder_search search;
 	struct stack_locals locals = { 0 };
 	struct found_ways found = { 0 };
@@ -428,8 +410,8 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	}
 	found.ways = memory_zeroed(found.count, sizeof(*found.ways));
 	for (size_t i = 0; i < found.count; i++) {
-		holder_way_read(&search, found.nodes[i], &with, &found.ways[i]);
-		holder_root_copy(look, &search, &found.ways[i], &locals);
+		holder_way_read(&search, found.nodes[i], &found.ways[i]);
+		holder_root_copy(&search, &found.ways[i], &locals);
 	}
 	bool is_whole = process_look_resume(COMMAND, look, fail);
 	holders->passes = search.passes;
@@ -437,7 +419,7 @@ search_ways(struct process_look *look, struct python_objects *python, struct pro
 	holders->left_out_bytes = search.left_out_bytes;
 	holders->shared_bytes = look->ranges.shared_bytes;
 	if (is_drawn && is_whole)
-		merge(look, modules, &search, &locals, choice, &found, holders);
+		merge(&search, &locals, choice, &found, is_private, holders);
 	for (size_t i = 0; i < found.count; i++)
 		holder_way_free(&found.ways[i]);
 	free(found.ways);
@@ -481,7 +463,7 @@ look_into(pid_t pid, const char *core, const struct model *model, uint64_t stop_
 		process_modules_make(&look.memory, core != NULL ? 0 : pid, pool, &modules);
 		thread_areas_find(&look.memory, &look.process, &modules, &areas);
 		python_objects_attach(&look.memory, &modules, model->processes[0].python_version, &python);
-		holders->python = memory_text(python.why);
+		holders->python = python.why;
 		is_done = search_ways(&look, &python, &modules, &areas, &choice,
 		                      was_private(&model->processes[0]) || is_private_now(core != NULL ? 0 : pid), stop_ns,
 		                      holders, fail);
@@ -502,11 +484,9 @@ bool
 holders_find_in(const char *pid, const struct model *model, uint64_t stop_ns, uint64_t top, struct holders *holders,
                 struct fail *fail)
 {
-	*holders = (struct holders){ .pid = (uint32_t)strtoul(pid, NULL, 10) };
-	if (look_into((pid_t)holders->pid, NULL, model, stop_ns, top, holders, fail)) {
-		holders->why = memory_text("");
+	*holders = model_holders_made((uint32_t)strtoul(pid, NULL, 10));
+	if (look_into((pid_t)holders->pid, NULL, model, stop_ns, top, holders, fail))
 		return true;
-	}
 	model_holders_free(holders);
 	return false;
 }
@@ -522,7 +502,7 @@ holders_find_in_core(const char *core, struct model_options *options, uint64_t s
 
 	if (model == NULL)
 		return false;
-	*holders = (struct holders){ .pid = model->processes[0].identity->pid };
+	*holders = model_holders_made(model->processes[0].identity->pid);
 
 	bool is_done = model->process_count == 1
 	                   ? look_into((pid_t)holders->pid, core, model, stop_ns, top, holders, fail)
@@ -530,9 +510,7 @@ holders_find_in_core(const char *core, struct model_options *options, uint64_t s
 	                              COMMAND ": %.600s: there are captures of %zu processes: give that of the core",
 	                              model->argument, model->process_count);
 	model_free(model);
-	if (is_done)
-		holders->why = memory_text("");
-	else
+	if (!is_done)
 		model_holders_free(holders);
 	return is_done;
 }
@@ -589,7 +567,7 @@ holders_stored(struct model_options *options, uint64_t top, struct holders *hold
 			model->argument);
 	else {
 		for (; newest->line_count > top; newest->more_lines++)
-			model_holders_free_line(&newest->lines[--newest->line_count]);
+			newest->line_count--;
 		*holders = *newest;
 		*newest = (struct holders){ 0 };
 	}

@@ -43,6 +43,5 @@ void holders_keep(const char *pid, uint64_t leak_limit_bytes, uint64_t stop_ns);
 /* render_holders.c */
 void holders_render_text(const struct holders *holders, FILE *stream);
 void holders_render_json(const struct holders *holders, FILE *stream);
-void holders_render_schema(FILE *stream);
 
 #endif

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/read_each.h"
 #include "base/regular_file.h"
+#include "base/text_pool.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "capture/capture_holders.h"
@@ -183,8 +184,10 @@ look(int fd, const char *pid, const struct model *model, const struct holders *n
 	    !holders_find_in(pid, model, stop_ns, HOLDERS_LINES_MAX, &holders, &fail)) {
 		if (before != NULL && before->why[0] == '\0')
 			return;
-		holders = (struct holders){ .pid = (uint32_t)strtoul(pid, NULL, 10), .python = memory_text("") };
-		holders.why = why_text(fail.text);
+		OWNED char *why = why_text(fail.text);
+
+		holders = model_holders_made((uint32_t)strtoul(pid, NULL, 10));
+		holders.why = text_pool_add_original(holders.texts, why);
 	}
 	holders.sequence = before != NULL ? before->sequence + 1 : 1;
 	holders.volume_bytes = now->volume_bytes;

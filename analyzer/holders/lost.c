@@ -13,6 +13,8 @@
 
 #include "base/memory.h"
 #include "base/order.h"
+#include "base/text_pool.h"
+#include "base/regular_file.h"
 #include "capture/running_capture.h"
 #include "holders/exit_watch.h"
 #include "holders/process_look.h"
@@ -22,54 +24,32 @@
 #define COMMAND "lost"
 
 ORDER_OF(compare, struct lost_line,
-	order_numbers(b->direct_bytes + b->indirect_bytes, a->direct_bytes + a->indirect_bytes)
-	?: order_numbers(b->reachable_bytes, a->reachable_bytes)
+	order_numbers(lost_bytes(b), lost_bytes(a))
+	?: order_numbers(b->counts[REACH_REACHABLE].bytes, a->counts[REACH_REACHABLE].bytes)
 	?: order_texts(a->place, b->place))
 ORDER_OF(compare_places, struct lost_line, order_texts(a->place, b->place) ?: order_texts(a->file, b->file))
 
 static void
-free_texts(struct lost_line *line)
-{
-	free((void *)(uintptr_t)line->place);
-	free((void *)(uintptr_t)line->file);
-	free((void *)(uintptr_t)line->function);
-}
-
-static void
 add(struct lost_line *line, const struct reach_count counts[REACH_COUNT])
 {
-	line->direct_bytes += counts[REACH_DIRECTLY_LOST].bytes;
-	line->direct_blocks += counts[REACH_DIRECTLY_LOST].blocks;
-	line->indirect_bytes += counts[REACH_INDIRECTLY_LOST].bytes;
-	line->indirect_blocks += counts[REACH_INDIRECTLY_LOST].blocks;
-	line->reachable_bytes += counts[REACH_REACHABLE].bytes;
-	line->reachable_blocks += counts[REACH_REACHABLE].blocks;
+	for (size_t i = 0; i < REACH_COUNT; i++) {
+		line->counts[i].bytes += counts[i].bytes;
+		line->counts[i].blocks += counts[i].blocks;
+	}
 }
 
 static void
-describe(struct lost_line *line, const struct site_line *from)
+describe(struct lost_line *line, const struct site_line *from, struct text_pool *texts)
 {
 	const struct model_frame *frame = from->site != NULL ? from->site->where : NULL;
 
-	line->place = memory_text(site_lines_text(from, PLACE_ROOM));
-	line->file = memory_text(frame != NULL ? frame->file : "");
-	line->function = memory_text(frame != NULL ? frame->function : "");
+	line->place = text_pool_add_original(texts, site_lines_text(from, PLACE_ROOM));
+	line->file = text_pool_add_original(texts, frame != NULL ? frame->file : "");
+	line->function = text_pool_add_original(texts, frame != NULL ? frame->function : "");
 	line->line = frame != NULL ? frame->line : 0;
 }
 
 /* The compiler may make several pieces of one line: they are one row. */
-static void
-join(struct lost_line *line, struct lost_line *other)
-{
-	line->direct_bytes += other->direct_bytes;
-	line->direct_blocks += other->direct_blocks;
-	line->indirect_bytes += other->indirect_bytes;
-	line->indirect_blocks += other->indirect_blocks;
-	line->reachable_bytes += other->reachable_bytes;
-	line->reachable_blocks += other->reachable_blocks;
-	free_texts(other);
-}
-
 static void
 join_lines(struct lost *lost)
 {
@@ -81,7 +61,7 @@ join_lines(struct lost *lost)
 
 		if (count != 0 && order_texts(lost->lines[count - 1].place, line->place) == 0 &&
 		    order_texts(lost->lines[count - 1].file, line->file) == 0)
-			join(&lost->lines[count - 1], line);
+			add(&lost->lines[count - 1], line->counts);
 		else
 			lost->lines[count++] = *line;
 	}
@@ -95,9 +75,10 @@ sum_up(const struct model *model, const struct reachability *found, struct lost 
 	struct site_lines lines;
 
 	site_lines_make(model, false, &lines);
-	lost->lines = memory_zeroed(lines.count, sizeof(*lost->lines));
+	lost->texts = text_pool_new();
+	lost->lines = text_pool_room(lost->texts, lines.count * sizeof(*lost->lines));
 	for (size_t i = 1; i < lines.count; i++)
-		describe(&lost->lines[i - 1], &lines.lines[i]);
+		describe(&lost->lines[i - 1], &lines.lines[i], lost->texts);
 	for (uint32_t i = 1; i < found->site_count; i++) {
 		uint32_t number = site_lines_of(&lines, i);
 
@@ -143,10 +124,10 @@ find(const char *pid, struct stopped_process *process, struct model_options *opt
 {
 	char path[RUNNING_CAPTURE_PATH_BYTES];
 	bool is_ours = process != NULL; // and ended in its capture already
-	int fd = is_ours ? -1 : running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
+	OWNED_FILE int fd = is_ours ? -1 : running_capture_open(COMMAND, pid, O_RDONLY, path, fail);
 	struct reachability found;
 
-	*lost = (struct lost){ .pid = (uint32_t)strtoul(pid, NULL, 10), .all = { "", "", "", 0, 0, 0, 0, 0, 0, 0 } };
+	*lost = (struct lost){ .pid = (uint32_t)strtoul(pid, NULL, 10) };
 	if (is_ours ? !running_capture_path(COMMAND, pid, path, fail) : fd < 0) {
 		if (is_ours)
 			(void)stopped_process_resume(process);
@@ -154,8 +135,6 @@ find(const char *pid, struct stopped_process *process, struct model_options *opt
 			stopped_process_free(process);
 		return false;
 	}
-	if (fd >= 0)
-		(void)close(fd);
 	if (!look((pid_t)lost->pid, process, path, stop_ns, &found, lost, fail))
 		return false;
 	options->capture = path;
@@ -200,8 +179,6 @@ lost_at_exit(char *const *arguments, struct model_options *options, uint64_t sto
 void
 lost_free(struct lost *lost)
 {
-	for (size_t i = 0; i < lost->line_count; i++)
-		free_texts(&lost->lines[i]);
-	free(lost->lines);
+	text_pool_free(lost->texts);
 	*lost = (struct lost){ 0 };
 }

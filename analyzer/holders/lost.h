@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/fail.h"
+#include "holders/reachability.h"
 #include "model/model_load.h"
 
 struct lost_line {
@@ -19,15 +20,23 @@ struct lost_line {
 	const char *file;
 	const char *function;
 	uint32_t line; // 0 = unknown
-	uint64_t direct_bytes;
-	uint64_t direct_blocks;
-	uint64_t indirect_bytes;
-	uint64_t indirect_blocks;
-	uint64_t reachable_bytes;
-	uint64_t reachable_blocks;
+	struct reach_count counts[REACH_COUNT];
 };
 
+static inline uint64_t
+lost_bytes(const struct lost_line *line)
+{
+	return line->counts[REACH_DIRECTLY_LOST].bytes + line->counts[REACH_INDIRECTLY_LOST].bytes;
+}
+
+static inline uint64_t
+lost_blocks(const struct lost_line *line)
+{
+	return line->counts[REACH_DIRECTLY_LOST].blocks + line->counts[REACH_INDIRECTLY_LOST].blocks;
+}
+
 struct lost {
+	struct text_pool *texts; // of its lines
 	uint32_t pid;
 	uint64_t stopped_us; // for how long the program stood still
 	uint64_t read_bytes; // of its memory
@@ -50,6 +59,6 @@ void lost_free(struct lost *lost);
 /* render_lost.c. top: rows of the table at most. */
 void lost_render_text(const struct lost *lost, uint64_t top, FILE *stream);
 void lost_render_json(const struct lost *lost, uint64_t top, FILE *stream);
-void lost_render_schema(FILE *stream);
+extern const struct json_object lost_object;
 
 #endif

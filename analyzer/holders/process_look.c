@@ -9,6 +9,7 @@
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/regular_file.h"
 #include "capture/capture_memory.h"
 #include "holders/core_file.h"
 
@@ -18,14 +19,12 @@ program_addr(pid_t pid)
 {
 	unsigned long pair[2];
 	uint64_t found = 0;
-	FILE *vector = fopen(TEXT(64, "/proc/%d/auxv", (int)pid), "re");
+	OWNED_STREAM FILE *vector = fopen(TEXT(64, "/proc/%d/auxv", (int)pid), "re");
 
 	while (vector != NULL && fread(pair, sizeof(pair), 1, vector) == 1) {
 		if (pair[0] == AT_ENTRY)
 			found = pair[1];
 	}
-	if (vector != NULL)
-		(void)fclose(vector);
 	return found;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/regular_file.h"
 #include "holders/core_file.h"
 
 #define PAGE_UP(addr) (((addr) + PROCESS_MEMORY_PAGE - 1) & ~(uint64_t)(PROCESS_MEMORY_PAGE - 1))
@@ -94,13 +95,10 @@ static bool
 may_open(const struct process_modules *modules, const struct process_module *module)
 {
 	unsigned char head[PROCESS_MEMORY_PAGE];
-	int fd = -1;
-	bool may = modules->pid != 0 || (process_memory_read(modules->memory, module->start, head, sizeof(head)) &&
-	                                 core_file_is_image(head, module->path, &fd));
+	OWNED_FILE int fd = -1;
 
-	if (fd >= 0)
-		(void)close(fd);
-	return may;
+	return modules->pid != 0 || (process_memory_read(modules->memory, module->start, head, sizeof(head)) &&
+	                             core_file_is_image(head, module->path, &fd));
 }
 
 struct data_symbols *

@@ -171,6 +171,12 @@ key_at(struct python_objects *python, const struct python_keys *keys, uint64_t i
 	return index < keys->count ? OBJECT(keys->first + index * keys->step + keys->key_offset) : 0;
 }
 
+static uint64_t
+value_at(struct python_objects *python, const struct python_keys *keys, uint64_t index)
+{
+	return OBJECT(keys->first + index * keys->step + keys->key_offset + 8);
+}
+
 /* The address of the keys that instances share lies behind the type object of a class in Python, among others. */
 uint64_t
 python_objects_cached_keys(struct python_objects *python, struct python_type *type)
@@ -209,7 +215,7 @@ python_objects_module(struct python_objects *python, const struct python_object 
 	for (uint64_t i = 0; i < keys.count && i < NAMESPACE_KEYS; i++) {
 		if (!python_objects_string(python, key_at(python, &keys, i), key, sizeof(key)))
 			continue;
-		uint64_t value = OBJECT(keys.first + i * keys.step + keys.key_offset + 8);
+		uint64_t value = value_at(python, &keys, i);
 
 		if (strcmp(key, "__name__") == 0)
 			has_name = python_objects_string(python, value, name, PYTHON_NAME_BYTES);
@@ -249,7 +255,7 @@ find_modules(struct python_objects *python)
 	while (offset < PYTHON_STATE_SEARCHED && !is_sys_modules(python, OBJECT(python->interpreter + offset), &keys))
 		offset += 8;
 	for (uint64_t i = 0; offset < PYTHON_STATE_SEARCHED && i < keys.count; i++) {
-		uint64_t module = OBJECT(keys.first + i * keys.step + keys.key_offset + 8);
+		uint64_t module = value_at(python, &keys, i);
 		const struct python_type *type = module != 0 ? python_objects_type(python, OBJECT(module + PYTHON_OBJECT_TYPE))
 		                                             : NULL;
 		struct python_module *added;
@@ -272,7 +278,7 @@ has_class(struct python_objects *python, const struct python_module *module, con
 	if (!python_objects_keys(python, WORD(module->names + DICT_KEYS), &keys) || keys.is_split)
 		return true; // nobody knows
 	for (uint64_t i = 0; i < keys.count && !is_found; i++)
-		is_found = OBJECT(keys.first + i * keys.step + keys.key_offset + 8) == type->addr;
+		is_found = value_at(python, &keys, i) == type->addr;
 	return is_found;
 }
 

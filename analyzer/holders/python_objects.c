@@ -312,26 +312,33 @@ is_count(struct python_objects *python, uint64_t word)
 	       (word < PROCESS_MEMORY_PAGE || python_objects_type(python, OBJECT(word + 8)) == NULL);
 }
 
+/* What may stand in front of an object: the most frequent first. */
+static const uint64_t prefixes[] = { COLLECTOR_BYTES, 0, COLLECTOR_BYTES + MANAGED_BYTES, MANAGED_BYTES };
+
+/* The type of what stands so many bytes behind `start`, if that is what its objects have in front of them. */
+static struct python_type *
+type_behind(struct python_objects *python, uint64_t start, uint64_t bytes, uint64_t prefix_bytes)
+{
+	struct python_type *type = python->shape != NULL && prefix_bytes + 16 <= bytes
+	                               ? python_objects_type(python, OBJECT(start + prefix_bytes + 8))
+	                               : NULL;
+
+	return type != NULL && type->prefix_bytes == prefix_bytes ? type : NULL;
+}
+
 bool
 python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes, struct python_object *object)
 {
-	static const uint64_t prefixes[] = { COLLECTOR_BYTES, 0, COLLECTOR_BYTES + MANAGED_BYTES, MANAGED_BYTES };
-
 	*object = (struct python_object){ 0, NULL };
-	for (size_t i = 0; python->shape != NULL && i < COUNT_OF(prefixes); i++) {
-		uint64_t addr = start + prefixes[i];
+	for (size_t i = 0; i < COUNT_OF(prefixes); i++) {
+		struct python_type *type = type_behind(python, start, bytes, prefixes[i]);
 
-		if (prefixes[i] + 16 > bytes)
-			continue;
-
-		struct python_type *type = python_objects_type(python, OBJECT(addr + 8));
-
-		if (type == NULL || type->prefix_bytes != prefixes[i] || !is_count(python, counted(python, addr)))
+		if (type == NULL || !is_count(python, counted(python, start + prefixes[i])))
 			continue;
 		/* Texts and numbers may be smaller than their type says. */
 		if (type->kind != PYTHON_PLAIN && prefixes[i] + type->basic_bytes > bytes + (type->item_bytes != 0 ? 8 : 0) + 8)
 			continue;
-		*object = (struct python_object){ addr, type };
+		*object = (struct python_object){ start + prefixes[i], type };
 		return true;
 	}
 	return false;
@@ -340,17 +347,10 @@ python_objects_in(struct python_objects *python, uint64_t start, uint64_t bytes,
 const struct python_type *
 python_objects_released(struct python_objects *python, uint64_t start, uint64_t bytes)
 {
-	static const uint64_t prefixes[] = { COLLECTOR_BYTES, 0, COLLECTOR_BYTES + MANAGED_BYTES, MANAGED_BYTES };
+	for (size_t i = 0; i < COUNT_OF(prefixes); i++) {
+		const struct python_type *type = type_behind(python, start, bytes, prefixes[i]);
 
-	for (size_t i = 0; python->shape != NULL && i < COUNT_OF(prefixes); i++) {
-		uint64_t addr = start + prefixes[i];
-
-		if (prefixes[i] + 16 > bytes || counted(python, addr) != 0)
-			continue;
-
-		const struct python_type *type = python_objects_type(python, OBJECT(addr + 8));
-
-		if (type != NULL && type->prefix_bytes == prefixes[i] && prefixes[i] + type->basic_bytes <= bytes)
+		if (type != NULL && counted(python, start + prefixes[i]) == 0 && prefixes[i] + type->basic_bytes <= bytes)
 			return type;
 	}
 	return NULL;

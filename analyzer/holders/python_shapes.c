@@ -74,134 +74,90 @@ python_shape_find(uint32_t version_hex)
 #define EXCEPTION "*" // of any type of exceptions
 #define BORROWED ""   // keeps nothing alive
 enum { ALL_FROM = 0x0308, ALL_TO = 0xffff };
+#define ALWAYS ALL_FROM, ALL_TO
+#define TYPE(type_, ...) TYPE_IN(type_, __VA_ARGS__)
+#define TYPE_IN(type_, from_, to_, ...)                                           \
+	{                                                                             \
+		.type = (type_), .from = (from_), .to = (to_), .members = { __VA_ARGS__ } \
+	}
+#define MEMBERS_MAX 9u // of a type, that are told
 
 static const struct {
 	const char *type;
 	uint16_t from; // versions
 	uint16_t to;
-	uint16_t offset;
-	const char *name;
-} members[] = {
-	{ EXCEPTION, ALL_FROM, ALL_TO, 16, "__dict__" },
-	{ EXCEPTION, ALL_FROM, ALL_TO, 24, "args" },
-	{ EXCEPTION, ALL_FROM, 0x030a, 32, "__traceback__" },
-	{ EXCEPTION, ALL_FROM, 0x030a, 40, "__context__" },
-	{ EXCEPTION, ALL_FROM, 0x030a, 48, "__cause__" },
-	{ EXCEPTION, 0x030b, ALL_TO, 32, "__notes__" },
-	{ EXCEPTION, 0x030b, ALL_TO, 40, "__traceback__" },
-	{ EXCEPTION, 0x030b, ALL_TO, 48, "__context__" },
-	{ EXCEPTION, 0x030b, ALL_TO, 56, "__cause__" },
-	{ "traceback", ALL_FROM, ALL_TO, 16, "tb_next" },
-	{ "traceback", ALL_FROM, ALL_TO, 24, "tb_frame" },
-	{ "method", ALL_FROM, ALL_TO, 16, "__func__" },
-	{ "method", ALL_FROM, ALL_TO, 24, "__self__" },
-	{ "cell", ALL_FROM, ALL_TO, 16, "cell_contents" },
-	{ "type", ALL_FROM, ALL_TO, 256, "__base__" },
-	{ "type", ALL_FROM, ALL_TO, 264, "__dict__" },
-	{ "type", ALL_FROM, ALL_TO, 336, "__bases__" },
-	{ "type", ALL_FROM, ALL_TO, 344, "__mro__" },
-	{ "type", ALL_FROM, ALL_TO, 352, "its cache" },
-	{ "type", ALL_FROM, ALL_TO, 360, "its subclasses" },
-	{ "module", ALL_FROM, ALL_TO, 16, "__dict__" },
-	{ "classmethod", ALL_FROM, ALL_TO, 16, "__func__" },
-	{ "staticmethod", ALL_FROM, ALL_TO, 16, "__func__" },
-	{ "property", ALL_FROM, ALL_TO, 16, "fget" },
-	{ "property", ALL_FROM, ALL_TO, 24, "fset" },
-	{ "builtin_function_or_method", ALL_FROM, ALL_TO, 24, "__self__" },
-	{ "function", ALL_FROM, 0x0309, 16, "__code__" },
-	{ "function", ALL_FROM, 0x0309, 24, "__globals__" },
-	{ "function", ALL_FROM, 0x0309, 32, "__defaults__" },
-	{ "function", ALL_FROM, 0x0309, 40, "__kwdefaults__" },
-	{ "function", ALL_FROM, 0x0309, 48, "__closure__" },
-	{ "function", ALL_FROM, 0x0309, 72, "__dict__" },
-	{ "function", 0x030a, ALL_TO, 16, "__globals__" },
-	{ "function", 0x030a, ALL_TO, 48, "__code__" },
-	{ "function", 0x030a, ALL_TO, 56, "__defaults__" },
-	{ "function", 0x030a, ALL_TO, 64, "__kwdefaults__" },
-	{ "function", 0x030a, ALL_TO, 72, "__closure__" },
-	{ "function", 0x030a, ALL_TO, 80, "__doc__" },
-	{ "function", 0x030a, ALL_TO, 88, "__dict__" },
-	{ "function", 0x030a, ALL_TO, 104, "__module__" },
-	{ "function", 0x030a, ALL_TO, 112, "__annotations__" },
-	{ "frame", ALL_FROM, 0x030a, 24, "f_back" },
-	{ "frame", 0x030b, ALL_TO, 16, "f_back" },
-	{ "generator", ALL_FROM, 0x030a, 16, "gi_frame" },
-	{ "coroutine", ALL_FROM, 0x030a, 16, "cr_frame" },
-	{ "functools._lru_list_elem", ALL_FROM, ALL_TO, 40, "key" },
-	{ "functools._lru_list_elem", ALL_FROM, ALL_TO, 48, "result" },
-	{ "functools._lru_cache_wrapper", ALL_FROM, ALL_TO, 72, "cache" },
-	{ "functools._lru_cache_wrapper", ALL_FROM, ALL_TO, 88, "func" },
-	{ "collections.OrderedDict", ALL_FROM, ALL_TO, 64, "its storage" }, // of its nodes
-	{ "functools.partial", ALL_FROM, ALL_TO, 16, "func" },
-	{ "functools.partial", ALL_FROM, ALL_TO, 24, "args" },
-	{ "functools.partial", ALL_FROM, ALL_TO, 32, "keywords" },
-	{ "_asyncio.Task", 0x0308, 0x0308, 104, "_fut_waiter" },
-	{ "_asyncio.Task", 0x0308, 0x0308, 112, "_coro" },
-	{ "_asyncio.Task", 0x0309, 0x0309, 144, "_fut_waiter" },
-	{ "_asyncio.Task", 0x0309, 0x0309, 152, "_coro" },
-	{ "_asyncio.Task", 0x030a, 0x030a, 152, "_fut_waiter" },
-	{ "_asyncio.Task", 0x030a, 0x030a, 160, "_coro" },
-	{ "_asyncio.Task", 0x030b, 0x030c, 128, "_fut_waiter" },
-	{ "_asyncio.Task", 0x030b, 0x030c, 136, "_coro" },
-	{ "_asyncio.Task", 0x030d, 0x030d, 112, "_fut_waiter" },
-	{ "_asyncio.Task", 0x030d, 0x030d, 120, "_coro" },
-	{ "_asyncio.Task", 0x030e, ALL_TO, 120, "_fut_waiter" },
-	{ "_asyncio.Task", 0x030e, ALL_TO, 128, "_coro" },
-	{ "_asyncio.Task", ALL_FROM, ALL_TO, 16, "_loop" },
-	{ "_asyncio.Task", ALL_FROM, ALL_TO, 24, "_callbacks" }, // the first one
-	{ "_asyncio.Task", ALL_FROM, ALL_TO, 48, "_exception" },
-	{ "_asyncio.Task", ALL_FROM, 0x0309, 56, "_result" },
-	{ "_asyncio.Task", 0x030a, ALL_TO, 64, "_result" },
-	{ "_asyncio.Future", ALL_FROM, ALL_TO, 16, "_loop" },
-	{ "_asyncio.Future", ALL_FROM, ALL_TO, 24, "_callbacks" },
-	{ "_asyncio.Future", ALL_FROM, ALL_TO, 48, "_exception" },
-	{ "_asyncio.Future", ALL_FROM, 0x0309, 56, "_result" },
-	{ "_asyncio.Future", 0x030a, ALL_TO, 64, "_result" },
-	{ "_thread._local", ALL_FROM, 0x030c, 48, "dummies" }, // of each thread its dictionary
-	{ "_thread._localdummy", ALL_FROM, 0x030c, 16, BORROWED },
-	{ "_thread._local", 0x030d, ALL_TO, 40, "dummies" },
-	{ "memoryview", ALL_FROM, ALL_TO, 64, "obj" },
-	{ "mappingproxy", ALL_FROM, ALL_TO, 16, "mapping" },
-	{ "Context", ALL_FROM, 0x0309, 16, "previous" },
-	{ "Context", ALL_FROM, 0x0309, 24, "variables" },
-	{ "_contextvars.Context", 0x030a, ALL_TO, 16, "previous" },
-	{ "_contextvars.Context", 0x030a, ALL_TO, 24, "variables" },
-	{ "hamt", ALL_FROM, ALL_TO, 16, "root" },
-	{ "ContextVar", ALL_FROM, 0x0309, 24, "default" },
-	{ "ContextVar", ALL_FROM, 0x0309, 32, BORROWED }, // the value in the context that asked last
-	{ "_contextvars.ContextVar", 0x030a, ALL_TO, 24, "default" },
-	{ "_contextvars.ContextVar", 0x030a, ALL_TO, 32, BORROWED },
-	{ "list_iterator", ALL_FROM, ALL_TO, 24, "list" },
-	{ "tuple_iterator", ALL_FROM, ALL_TO, 24, "tuple" },
-	{ "map", ALL_FROM, ALL_TO, 16, "iterables" },
-	{ "map", ALL_FROM, ALL_TO, 24, "func" },
-	{ "filter", ALL_FROM, ALL_TO, 16, "func" },
-	{ "filter", ALL_FROM, ALL_TO, 24, "iterable" },
-	{ "zip", ALL_FROM, ALL_TO, 24, "iterables" },
-	{ "enumerate", ALL_FROM, ALL_TO, 24, "iterable" },
-	{ "_io.BufferedReader", ALL_FROM, ALL_TO, 16, "raw" },
-	{ "_io.TextIOWrapper", ALL_FROM, ALL_TO, 32, "buffer" },
-	{ "numpy.ndarray", ALL_FROM, ALL_TO, 16, "data" },
-	{ "numpy.ndarray", ALL_FROM, ALL_TO, 32, "its storage" }, // of its shape
-	{ "numpy.ndarray", ALL_FROM, ALL_TO, 48, "base" },
-	{ "pandas._libs.internals.BlockManager", ALL_FROM, ALL_TO, 24, "blocks" }, // 2.0 to 3.1
-	{ "pandas._libs.internals.BlockManager", ALL_FROM, ALL_TO, 32, "axes" },
-	{ "pandas._libs.internals.NumpyBlock", ALL_FROM, ALL_TO, 48, "values" }, // 2
-	{ "pandas._libs.internals.Block", ALL_FROM, ALL_TO, 48, "values" },      // 3
-	{ "bytearray", ALL_FROM, ALL_TO, 32, "data" },
-	{ "bytearray", ALL_FROM, ALL_TO, 40, "data" }, // where the first byte is
-	{ "bytearray", 0x030f, ALL_TO, 56, "data" },   // an object of bytes
+	struct {
+		uint16_t offset;
+		const char *name;
+	} members[MEMBERS_MAX]; // as many as have a name
+} types[] = {
+	TYPE(EXCEPTION, ALWAYS, { 16, "__dict__" }, { 24, "args" }),
+	TYPE(EXCEPTION, ALL_FROM, 0x030a, { 32, "__traceback__" }, { 40, "__context__" }, { 48, "__cause__" }),
+	TYPE(EXCEPTION, 0x030b, ALL_TO, { 32, "__notes__" }, { 40, "__traceback__" }, { 48, "__context__" },
+	     { 56, "__cause__" }),
+	TYPE("traceback", ALWAYS, { 16, "tb_next" }, { 24, "tb_frame" }),
+	TYPE("method", ALWAYS, { 16, "__func__" }, { 24, "__self__" }), TYPE("cell", ALWAYS, { 16, "cell_contents" }),
+	TYPE("type", ALWAYS, { 256, "__base__" }, { 264, "__dict__" }, { 336, "__bases__" }, { 344, "__mro__" },
+	     { 352, "its cache" }, { 360, "its subclasses" }),
+	TYPE("module", ALWAYS, { 16, "__dict__" }), TYPE("classmethod", ALWAYS, { 16, "__func__" }),
+	TYPE("staticmethod", ALWAYS, { 16, "__func__" }), TYPE("property", ALWAYS, { 16, "fget" }, { 24, "fset" }),
+	TYPE("builtin_function_or_method", ALWAYS, { 24, "__self__" }),
+	TYPE("function", ALL_FROM, 0x0309, { 16, "__code__" }, { 24, "__globals__" }, { 32, "__defaults__" },
+	     { 40, "__kwdefaults__" }, { 48, "__closure__" }, { 72, "__dict__" }),
+	TYPE("function", 0x030a, ALL_TO, { 16, "__globals__" }, { 48, "__code__" }, { 56, "__defaults__" },
+	     { 64, "__kwdefaults__" }, { 72, "__closure__" }, { 80, "__doc__" }, { 88, "__dict__" }, { 104, "__module__" },
+	     { 112, "__annotations__" }),
+	TYPE("frame", ALL_FROM, 0x030a, { 24, "f_back" }), TYPE("frame", 0x030b, ALL_TO, { 16, "f_back" }),
+	TYPE("generator", ALL_FROM, 0x030a, { 16, "gi_frame" }), TYPE("coroutine", ALL_FROM, 0x030a, { 16, "cr_frame" }),
+	TYPE("functools._lru_list_elem", ALWAYS, { 40, "key" }, { 48, "result" }),
+	TYPE("functools._lru_cache_wrapper", ALWAYS, { 72, "cache" }, { 88, "func" }),
+	TYPE("collections.OrderedDict", ALWAYS, { 64, "its storage" }), // of its nodes
+	TYPE("functools.partial", ALWAYS, { 16, "func" }, { 24, "args" }, { 32, "keywords" }),
+	TYPE("_asyncio.Task", 0x0308, 0x0308, { 104, "_fut_waiter" }, { 112, "_coro" }),
+	TYPE("_asyncio.Task", 0x0309, 0x0309, { 144, "_fut_waiter" }, { 152, "_coro" }),
+	TYPE("_asyncio.Task", 0x030a, 0x030a, { 152, "_fut_waiter" }, { 160, "_coro" }),
+	TYPE("_asyncio.Task", 0x030b, 0x030c, { 128, "_fut_waiter" }, { 136, "_coro" }),
+	TYPE("_asyncio.Task", 0x030d, 0x030d, { 112, "_fut_waiter" }, { 120, "_coro" }),
+	TYPE("_asyncio.Task", 0x030e, ALL_TO, { 120, "_fut_waiter" }, { 128, "_coro" }),
+	/* A task is a future. _callbacks: the first one. */
+	TYPE("_asyncio.Future", ALWAYS, { 16, "_loop" }, { 24, "_callbacks" }, { 48, "_exception" }),
+	TYPE("_asyncio.Future", ALL_FROM, 0x0309, { 56, "_result" }),
+	TYPE("_asyncio.Future", 0x030a, ALL_TO, { 64, "_result" }),
+	TYPE("_thread._local", ALL_FROM, 0x030c, { 48, "dummies" }), // of each thread its dictionary
+	TYPE("_thread._local", 0x030d, ALL_TO, { 40, "dummies" }),
+	TYPE("_thread._localdummy", ALL_FROM, 0x030c, { 16, BORROWED }), TYPE("memoryview", ALWAYS, { 64, "obj" }),
+	TYPE("mappingproxy", ALWAYS, { 16, "mapping" }),
+	TYPE("Context", ALL_FROM, 0x0309, { 16, "previous" }, { 24, "variables" }),
+	TYPE("_contextvars.Context", 0x030a, ALL_TO, { 16, "previous" }, { 24, "variables" }),
+	TYPE("hamt", ALWAYS, { 16, "root" }),
+	/* The value in the context that asked last is borrowed. */
+	TYPE("ContextVar", ALL_FROM, 0x0309, { 24, "default" }, { 32, BORROWED }),
+	TYPE("_contextvars.ContextVar", 0x030a, ALL_TO, { 24, "default" }, { 32, BORROWED }),
+	TYPE("list_iterator", ALWAYS, { 24, "list" }), TYPE("tuple_iterator", ALWAYS, { 24, "tuple" }),
+	TYPE("map", ALWAYS, { 16, "iterables" }, { 24, "func" }),
+	TYPE("filter", ALWAYS, { 16, "func" }, { 24, "iterable" }), TYPE("zip", ALWAYS, { 24, "iterables" }),
+	TYPE("enumerate", ALWAYS, { 24, "iterable" }), TYPE("_io.BufferedReader", ALWAYS, { 16, "raw" }),
+	TYPE("_io.TextIOWrapper", ALWAYS, { 32, "buffer" }),
+	TYPE("numpy.ndarray", ALWAYS, { 16, "data" }, { 32, "its storage" }, { 48, "base" }),  // its storage: of its shape
+	TYPE("pandas._libs.internals.BlockManager", ALWAYS, { 24, "blocks" }, { 32, "axes" }), // blocks: 2.0 to 3.1
+	TYPE("pandas._libs.internals.NumpyBlock", ALWAYS, { 48, "values" }),                   // 2
+	TYPE("pandas._libs.internals.Block", ALWAYS, { 48, "values" }),                        // 3
+	TYPE("bytearray", ALWAYS, { 32, "data" }, { 40, "data" }), // data: where the first byte is
+	TYPE("bytearray", 0x030f, ALL_TO, { 56, "data" }),         // an object of bytes
 };
 
 const char *
 python_shape_member(const struct python_shape *shape, const char *type, bool is_exception, uint64_t offset)
 {
-	for (size_t i = 0; i < COUNT_OF(members); i++) {
-		bool is_of = strcmp(members[i].type, EXCEPTION) == 0 ? is_exception : strcmp(members[i].type, type) == 0;
+	for (size_t i = 0; i < COUNT_OF(types); i++) {
+		bool is_of = strcmp(types[i].type, EXCEPTION) == 0 ? is_exception : strcmp(types[i].type, type) == 0;
 
-		if (is_of && members[i].offset == offset && shape->version >= members[i].from &&
-		    shape->version <= members[i].to)
-			return members[i].name;
+		if (!is_of || shape->version < types[i].from || shape->version > types[i].to)
+			continue;
+		for (size_t k = 0; k < MEMBERS_MAX && types[i].members[k].name != NULL; k++) {
+			if (types[i].members[k].offset == offset)
+				return types[i].members[k].name;
+		}
 	}
 	return NULL;
 }

@@ -43,14 +43,10 @@ is_late(struct flood *flood)
 static void
 count(struct reachability *found, const struct live_block *block, enum reach reach)
 {
-	if (block->site >= found->site_count) {
-		size_t before = found->site_count;
+	struct reach_count *counted = &(*MEMORY_AT(found->sites, found->site_count, block->site))[reach];
 
-		found->sites = memory_grown(found->sites, &found->site_count, block->site + 1, sizeof(*found->sites));
-		memset(found->sites + before, 0, (found->site_count - before) * sizeof(*found->sites));
-	}
-	found->sites[block->site][reach].blocks++;
-	found->sites[block->site][reach].bytes += block->bytes;
+	counted->blocks++;
+	counted->bytes += block->bytes;
 }
 
 /* False: there is no room for it. */

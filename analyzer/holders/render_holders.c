@@ -59,7 +59,7 @@ say_line(const struct holders_line *line, FILE *stream)
 	const char *size = UNITS_BYTES(line->bytes);
 	(void)fprintf(stream, "%*s%s%s  %s%s %s%s allocated at %s\n", 9 - (int)strlen(size) - line->is_estimated, "", about,
 	              size, about, UNITS_COUNT(blocks), line->is_estimated ? "small Python object" : "block",
-	              blocks == 1 ? "" : "s", line->place);
+	              UNITS_S(blocks), line->place);
 	for (size_t i = 0; i < line->way_count; i++) {
 		if (i < WAYS_SHOWN)
 			say_way(line, &line->ways[i], stream);
@@ -124,11 +124,4 @@ holders_render_json(const struct holders *holders, FILE *stream)
 	struct json_write json = { .stream = stream, .inline_depth = 4 };
 
 	json_object_write(&json, NULL, &model_holders_object, holders);
-}
-
-void
-holders_render_schema(FILE *stream)
-{
-	json_schema_write(&model_holders_object, "https://kmemshim.invalid/holders.schema.json",
-	                  "kmemshim holders, schema 1", stream);
 }

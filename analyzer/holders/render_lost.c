@@ -12,13 +12,16 @@
 #define LOST_SCHEMA 1
 #define CHANCE_PART 32 // of what a line has lost
 
-#define COUNTS                                                                               \
-	JSON_FIELD(direct_bytes, "Requested bytes of blocks that no pointer leads to."),         \
-		JSON_FIELD(direct_blocks, "These blocks."),                                          \
-		JSON_FIELD(indirect_bytes, "Of blocks that only lost blocks lead to."),              \
-		JSON_FIELD(indirect_blocks, "These blocks."),                                        \
-		JSON_FIELD(reachable_bytes, "Of blocks that a root or a reachable block leads to."), \
-		JSON_FIELD(reachable_blocks, "These blocks.")
+#define COUNTS                                                                                   \
+	JSON_FIELD_AS("direct_bytes", counts[REACH_DIRECTLY_LOST].bytes,                             \
+	              "Requested bytes of blocks that no pointer leads to."),                        \
+		JSON_FIELD_AS("direct_blocks", counts[REACH_DIRECTLY_LOST].blocks, "These blocks."),     \
+		JSON_FIELD_AS("indirect_bytes", counts[REACH_INDIRECTLY_LOST].bytes,                     \
+	                  "Of blocks that only lost blocks lead to."),                               \
+		JSON_FIELD_AS("indirect_blocks", counts[REACH_INDIRECTLY_LOST].blocks, "These blocks."), \
+		JSON_FIELD_AS("reachable_bytes", counts[REACH_REACHABLE].bytes,                          \
+	                  "Of blocks that a root or a reachable block leads to."),                   \
+		JSON_FIELD_AS("reachable_blocks", counts[REACH_REACHABLE].blocks, "These blocks.")
 
 #define OWNER struct lost_line
 static const struct json_field counts_fields[] = { COUNTS };
@@ -42,35 +45,36 @@ static const struct json_field lost_fields[] = {
 	JSON_FIELD_OF(JSON_OBJECT, "all", all, "Of all lines together.", .object = &counts_object),
 	JSON_LIST("lines", lines, line_count, line, "Those that lost most first."),
 };
-static JSON_OBJECT_OF(lost, NULL, "What `kmemshim lost --json` prints.");
+JSON_OBJECT_OF(lost, NULL, "What `kmemshim lost --json` prints.");
 #undef OWNER
 
 static void
 say_total(const struct lost *lost, FILE *stream)
 {
-	uint64_t bytes = lost->all.direct_bytes + lost->all.indirect_bytes;
-	uint64_t blocks = lost->all.direct_blocks + lost->all.indirect_blocks;
+	uint64_t blocks = lost_blocks(&lost->all);
 
 	if (blocks == 0)
 		(void)fprintf(stream, "process %u has lost nothing: a pointer leads to each live block\n", lost->pid);
 	else
 		(void)fprintf(stream, "process %u has lost %s in %s block%s: no pointer leads there any more\n", lost->pid,
-		              UNITS_BYTES(bytes), UNITS_COUNT(blocks), blocks == 1 ? "" : "s");
+		              UNITS_BYTES(lost_bytes(&lost->all)), UNITS_COUNT(blocks), UNITS_S(blocks));
 }
 
 /* It has lost nearly all: what is left is so by chance, perhaps. */
 static bool
 is_chance(const struct lost_line *line)
 {
-	return line->reachable_blocks != 0 &&
-	       line->reachable_bytes < (line->direct_bytes + line->indirect_bytes) / CHANCE_PART;
+	return line->counts[REACH_REACHABLE].blocks != 0 &&
+	       line->counts[REACH_REACHABLE].bytes < lost_bytes(line) / CHANCE_PART;
 }
 
 static void
 say_rest(const struct lost *lost, FILE *stream)
 {
-	(void)fprintf(stream, "still reachable: %s in %s block%s\n", UNITS_BYTES(lost->all.reachable_bytes),
-	              UNITS_COUNT(lost->all.reachable_blocks), lost->all.reachable_blocks == 1 ? "" : "s");
+	const struct reach_count *reachable = &lost->all.counts[REACH_REACHABLE];
+
+	(void)fprintf(stream, "still reachable: %s in %s block%s\n", UNITS_BYTES(reachable->bytes),
+	              UNITS_COUNT(reachable->blocks), UNITS_S(reachable->blocks));
 	(void)fprintf(stream, "the program stood still for %.3f s, while %s were read\n", (double)lost->stopped_us / 1e6,
 	              UNITS_BYTES(lost->read_bytes));
 }
@@ -84,7 +88,7 @@ lost_render_text(const struct lost *lost, uint64_t top, FILE *stream)
 	for (size_t i = 0; i < lost->line_count; i++) {
 		const struct lost_line *line = &lost->lines[i];
 
-		if (line->direct_blocks + line->indirect_blocks == 0)
+		if (lost_blocks(line) == 0)
 			break;
 		if (i >= top) {
 			left_out++;
@@ -93,14 +97,14 @@ lost_render_text(const struct lost *lost, uint64_t top, FILE *stream)
 		if (i == 0)
 			(void)fprintf(stream, "\n%10s  %10s  %10s  %10s  %s\n", "directly", "indirectly", "blocks", "reachable",
 			              "line of code");
-		(void)fprintf(stream, "%10s  %10s  %10s  %10s  %s%s\n", UNITS_BYTES(line->direct_bytes),
-		              UNITS_BYTES(line->indirect_bytes), UNITS_COUNT(line->direct_blocks + line->indirect_blocks),
-		              UNITS_BYTES(line->reachable_bytes), line->place,
+		(void)fprintf(stream, "%10s  %10s  %10s  %10s  %s%s\n", UNITS_BYTES(line->counts[REACH_DIRECTLY_LOST].bytes),
+		              UNITS_BYTES(line->counts[REACH_INDIRECTLY_LOST].bytes), UNITS_COUNT(lost_blocks(line)),
+		              UNITS_BYTES(line->counts[REACH_REACHABLE].bytes), line->place,
 		              is_chance(line) ? "  (some reachable by chance?)" : "");
 	}
 	if (left_out != 0)
-		(void)fprintf(stream, "and %llu more line%s (--top)\n", (unsigned long long)left_out, left_out == 1 ? "" : "s");
-	if (lost->all.direct_blocks + lost->all.indirect_blocks != 0)
+		(void)fprintf(stream, "and %llu more line%s (--top)\n", (unsigned long long)left_out, UNITS_S(left_out));
+	if (lost_blocks(&lost->all) != 0)
 		(void)fprintf(stream, "\n");
 	say_rest(lost, stream);
 }
@@ -114,10 +118,4 @@ lost_render_json(const struct lost *lost, uint64_t top, FILE *stream)
 	if (top < shown.line_count)
 		shown.line_count = top;
 	json_object_write(&json, NULL, &lost_object, &shown);
-}
-
-void
-lost_render_schema(FILE *stream)
-{
-	json_schema_write(&lost_object, "https://kmemshim.invalid/lost.schema.json", "kmemshim lost, schema 1", stream);
 }

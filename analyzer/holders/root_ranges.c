@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/machine.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -97,22 +98,20 @@ add_unnamed(struct search *search, uint64_t start, uint64_t end, bool is_behind_
 static int
 thread_of(const struct search *search, uint64_t start, uint64_t end)
 {
-	for (size_t i = 0; i < search->process->count; i++) {
-		if (search->process->threads[i].stack_addr - start < end - start)
-			return (int)i;
-	}
-	return -1;
+	const struct stopped_thread *found = FIRST(thread, search->process->threads, search->process->count,
+	                                           thread->stack_addr - start < end - start);
+
+	return found != NULL ? (int)(found - search->process->threads) : -1;
 }
 
 /* Thread-local memory that is no part of a stack: the first thread's. */
 static int
 owner_of(const struct search *search, uint64_t start, uint64_t end)
 {
-	for (size_t i = 0; i < search->process->count; i++) {
-		if (search->process->threads[i].thread_addr - start < end - start)
-			return (int)i;
-	}
-	return -1;
+	const struct stopped_thread *found = FIRST(thread, search->process->threads, search->process->count,
+	                                           thread->thread_addr - start < end - start);
+
+	return found != NULL ? (int)(found - search->process->threads) : -1;
 }
 
 static void

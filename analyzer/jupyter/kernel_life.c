@@ -28,6 +28,7 @@
 #include "base/owner.h"
 #include "base/read_each.h"
 #include "base/regular_file.h"
+#include "base/text_start.h"
 
 #define FOLDER_MODE 0700 // texts of cells are the user's alone
 #define FILE_MODE 0600
@@ -77,9 +78,8 @@ find_connection(char *const *arguments, char connection[PATH_MAX])
 	for (; *arguments != NULL; arguments++) {
 		const char *equals = strchr(*arguments, '=');
 		const char *path = (*arguments)[0] == '-' && equals != NULL ? equals + 1 : *arguments;
-		size_t length = strlen(path);
 
-		if (length < 5 || strcmp(path + length - 5, ".json") != 0)
+		if (!text_ends(path, ".json"))
 			continue;
 		if (realpath(path, connection) == NULL)
 			(void)snprintf(connection, PATH_MAX, "%s", path);

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/read_each.h"
 #include "base/regular_file.h"
+#include "base/text_start.h"
 #include "capture/kill_counters.h"
 #include "kmem_words.h"
 #include "launch/launcher.h"
@@ -54,10 +55,9 @@ find_capture(const struct launch *launch, char *path, struct kmem_header *found)
 	path[0] = '\0';
 	EACH_NAME (name, launch->folder) {
 		const char *candidate = TEXT(PATH_MAX, "%s/%s", launch->folder, name);
-		size_t length = strlen(name);
 		int file;
 
-		if (length < 5 || strcmp(name + length - 5, ".kmem") != 0 || (file = open_own(launch, candidate, header)) < 0)
+		if (!text_ends(name, ".kmem") || (file = open_own(launch, candidate, header)) < 0)
 			continue;
 		if (atomic_load_explicit(&header->state, memory_order_relaxed) == KMEM_STATE_EXEC_REPLACED ||
 		    (found_file >= 0 && header->identity.start_monotonic_ns < found->identity.start_monotonic_ns)) {

@@ -2,7 +2,7 @@
  * domain.h - what kind of memory is a domain?
  *
  * Each kind is known by the domain's number in the capture (enum kmem_domain); names are for people, files and options.
- * A new kind gets a row in domain.c, and does not compile without one.
+ * A new kind gets a row here.
  *
  * Safe from   anywhere; no state.
  */
@@ -11,24 +11,33 @@
 
 #include <stdbool.h>
 
+/*
+ * ROW(kind, name, group, its first row in the capture's table, its last one)
+ *
+ * name: behind "cuda" or "hip" for what a driver gave out; NULL: there is no single one.
+ */
+#define DOMAIN_ROWS(ROW)                                                     \
+	ROW(HEAP, "heap", HOST, HEAP, HEAP)                                      \
+	ROW(MMAP, "mmap", HOST, MMAP, MMAP)                                      \
+	ROW(RESERVED, "reserved", ADDRESS_SPACE, RESERVED, RESERVED)             \
+	ROW(FILE, "file", ADDRESS_SPACE, FILE, FILE)                             \
+	ROW(SHARED, "shared", HOST, SHARED, SHARED)                              \
+	ROW(PYTHON_ARENA, "python/arena", HOST, PYTHON_ARENA, PYTHON_ARENA)      \
+	ROW(PYTHON_OBJECT, "python/object", HOST, PYTHON_OBJECT,                 \
+	    PYTHON_OBJECT) /* estimated from a sample; lies in the arenas */     \
+	ROW(LIBRARY, "library", HOST, LIBRARY, LIBRARY)                          \
+	ROW(PINNED, "/pinned", DRIVER, CUDA_PINNED, CUDA_PINNED)                 \
+	ROW(MANAGED, "/managed", DRIVER, CUDA_MANAGED, CUDA_MANAGED)             \
+	ROW(REGISTERED, "/registered", DRIVER, CUDA_REGISTERED, CUDA_REGISTERED) \
+	ROW(IMPORTED, "/imported", DRIVER, CUDA_IMPORTED, CUDA_IMPORTED)         \
+	ROW(GRAPH, "/graph", DRIVER, CUDA_GRAPH, CUDA_GRAPH)                     \
+	ROW(DEVICE, NULL, DRIVER, CUDA_FIRST, CUDA_LAST)        /* "cuda:0" */   \
+	ROW(TENSORS, NULL, DRIVER, TENSORS_FIRST, TENSORS_LAST) /* "cuda:0/tensors": a part of the device's */
+
 enum domain_kind {
 	DOMAIN_OTHER, // a number that this analyzer does not know
-	DOMAIN_HEAP,
-	DOMAIN_MMAP,
-	DOMAIN_RESERVED,
-	DOMAIN_FILE,
-	DOMAIN_SHARED,
-	DOMAIN_PYTHON_ARENA,
-	DOMAIN_PYTHON_OBJECT, // estimated from a sample; lies in the arenas
-	DOMAIN_LIBRARY,
-	DOMAIN_PINNED,
-	DOMAIN_MANAGED,
-	DOMAIN_REGISTERED,
-	DOMAIN_IMPORTED,
-	DOMAIN_GRAPH,
-	DOMAIN_DEVICE,  // "cuda:0"
-	DOMAIN_TENSORS, // "cuda:0/tensors": a part of the device's
-	DOMAIN_KINDS
+#define DOMAIN_KIND(kind, ...) DOMAIN_##kind,
+	DOMAIN_ROWS(DOMAIN_KIND) DOMAIN_KINDS
 };
 
 struct domain_id {

@@ -118,53 +118,22 @@ model_could_not_grow(const struct model *model)
 	return ANY(process, model->processes, model->process_count, process->losses[KMEM_LOST_GROWTH] != 0);
 }
 
-const char *
-model_relation_name(enum model_relation relation)
-{
-	static const char *const names[] = {
-		[MODEL_RELATION_OWN] = "",
-		[MODEL_RELATION_WHILE] = "while",
-		[MODEL_RELATION_STARTED_BY] = "started by",
-	};
+NAMES_OF(model_relation_name, [MODEL_RELATION_OWN] = "", [MODEL_RELATION_WHILE] = "while",
+         [MODEL_RELATION_STARTED_BY] = "started by")
 
-	return names[relation];
-}
-
-struct leak_row {
+static const struct leak_row {
 	const char *name;
-	unsigned weight; // of several sites the class with the most is told
+	unsigned weight;
+} leak_rows[] = {
+#define ROW(class, ...) [MODEL_LEAK_##class] = { __VA_ARGS__ },
+	MODEL_LEAK_ROWS(ROW)
+#undef ROW
 };
 
-/* The one table of leak classes: the compiler refuses one without a row (-Werror=switch). */
-static struct leak_row
-leak_row(enum model_leak_class leak)
-{
-	switch (leak) {
-	case MODEL_LEAK_LEAK:
-		return (struct leak_row){ "leak", 7 };
-	case MODEL_LEAK_SWEPT:
-		return (struct leak_row){ "swept", 6 };
-	case MODEL_LEAK_TOO_SHORT:
-		return (struct leak_row){ "too-short", 5 };
-	case MODEL_LEAK_FILLING:
-		return (struct leak_row){ "filling", 4 };
-	case MODEL_LEAK_BACKLOG:
-		return (struct leak_row){ "backlog", 3 };
-	case MODEL_LEAK_STEADY:
-		return (struct leak_row){ "steady", 2 };
-	case MODEL_LEAK_IMPORT:
-		return (struct leak_row){ "import", 1 };
-	case MODEL_LEAK_NONE:
-	case MODEL_LEAK_CLASSES:
-		break;
-	}
-	return (struct leak_row){ "none", 0 };
-}
-
 const char *
-model_leak_name(enum model_leak_class leak)
+model_leak_name(unsigned leak)
 {
-	return leak_row(leak).name;
+	return leak < MODEL_LEAK_CLASSES ? leak_rows[leak].name : NULL;
 }
 
 enum model_leak_class
@@ -172,7 +141,7 @@ model_leak_named(const char *name)
 {
 	enum model_leak_class leak = MODEL_LEAK_NONE;
 
-	while (leak < MODEL_LEAK_CLASSES && strcmp(leak_row(leak).name, name) != 0)
+	while (leak < MODEL_LEAK_CLASSES && strcmp(leak_rows[leak].name, name) != 0)
 		leak++;
 	return leak;
 }
@@ -180,5 +149,5 @@ model_leak_named(const char *name)
 bool
 model_leak_is_more_telling(enum model_leak_class leak, enum model_leak_class than)
 {
-	return leak_row(leak).weight > leak_row(than).weight;
+	return leak_rows[leak].weight > leak_rows[than].weight;
 }

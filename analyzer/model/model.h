@@ -24,16 +24,20 @@
 struct holders;
 struct text_pool;
 
+/* ROW(class, name, weight): of several sites the class with the most weight is told. */
+#define MODEL_LEAK_ROWS(ROW)                                                                                \
+	ROW(NONE, "none", 0)           /* holds nothing */                                                      \
+	ROW(STEADY, "steady", 2)       /* holds something, does not accumulate */                               \
+	ROW(TOO_SHORT, "too-short", 5) /* holds something, too few generations to judge */                      \
+	ROW(BACKLOG, "backlog", 3)     /* releases in bursts or late */                                         \
+	ROW(FILLING, "filling", 4)     /* keeps its blocks, but adds fewer and fewer */                         \
+	ROW(LEAK, "leak", 7)           /* blocks of almost every generation are still alive */                  \
+	ROW(SWEPT, "swept", 6)         /* accumulated until the peak, then was released as the program ended */ \
+	ROW(IMPORT, "import", 1)       /* left behind by importing a module */
+
 enum model_leak_class {
-	MODEL_LEAK_NONE,      // holds nothing
-	MODEL_LEAK_STEADY,    // holds something, does not accumulate ("steady")
-	MODEL_LEAK_TOO_SHORT, // holds something, too few generations to judge ("too-short")
-	MODEL_LEAK_BACKLOG,   // releases in bursts or late ("backlog")
-	MODEL_LEAK_FILLING,   // keeps its blocks, but adds fewer and fewer ("filling")
-	MODEL_LEAK_LEAK,      // blocks of almost every generation are still alive ("leak")
-	MODEL_LEAK_SWEPT,     // accumulated until the peak, then was released as the program ended ("swept")
-	MODEL_LEAK_IMPORT,    // left behind by importing a module ("import")
-	MODEL_LEAK_CLASSES
+#define MODEL_LEAK_CLASS(class, ...) MODEL_LEAK_##class,
+	MODEL_LEAK_ROWS(MODEL_LEAK_CLASS) MODEL_LEAK_CLASSES
 };
 
 /* Whose stack is it? Threads without Python frames are given some of another thread (shim/sites/thread_attribution.h). */
@@ -403,10 +407,9 @@ uint64_t model_site_live(const struct model_site *site);
 
 /* Of one frame of the site's. */
 enum model_relation model_relation_of(const struct model_site *site, uint32_t frame_index);
-const char *model_relation_name(enum model_relation relation); // "" for its own, "while", "started by"
-
-const char *model_leak_name(
-	enum model_leak_class leak); // "none", "steady", "too-short", "backlog", "filling", "leak", "swept", "import"
+/* By number; NULL behind the last. */
+const char *model_relation_name(unsigned relation); // "" for its own, "while", "started by"
+const char *model_leak_name(unsigned leak);
 enum model_leak_class model_leak_named(const char *name); // MODEL_LEAK_CLASSES: there is none of that name
 
 /* Which of two classes stands for several sites? A leak before all others; what an import left only where all sites agree. */

@@ -1,4 +1,4 @@
-/* model_holders.c - reads the result of a look from its JSON (see model_holders.h). It is foreign input: every text is cleaned. */
+/* model_holders.c - reads the result of a look from its JSON (see model_holders.h), which is foreign input. */
 #include "model/model_holders.h"
 
 #include <stdlib.h>
@@ -6,139 +6,50 @@
 
 #include "base/json_read.h"
 #include "base/memory.h"
-#include "base/text_clean.h"
+#include "base/text_pool.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "model/model.h"
 
-#define ENTRIES_MAX 4096u // of an array: more is not ours
-#define MANY_PART 4       // of a line's samples: a way with less says little
+#define MANY_PART 4 // of a line's samples: a way with less says little
 
 const char *const model_holders_kinds[] = { "held", "perhaps", "lost", "unseen", "unread", "unfinished", NULL };
 
-static char *
-text_in(const json_t *object, const char *name)
+struct holders
+model_holders_made(uint32_t pid)
 {
-	const char *found = json_string_value(json_object_get(object, name));
-
-	return text_cleaned(memory_text(found != NULL ? found : ""));
+	return (struct holders){ .texts = text_pool_new(), .pid = pid, .python = "", .why = "" };
 }
 
-static uint64_t
-number_in(const json_t *object, const char *name)
-{
-	json_int_t number = json_integer_value(json_object_get(object, name));
-
-	return number > 0 ? (uint64_t)number : 0;
-}
-
-/* One of model_holders_kinds, by address; NULL: another word. */
-static const char *
-kind_in(const json_t *object)
-{
-	const char *found = json_string_value(json_object_get(object, "kind"));
-	size_t i = 0;
-
-	while (model_holders_kinds[i] != NULL && (found == NULL || strcmp(model_holders_kinds[i], found) != 0))
-		i++;
-	return model_holders_kinds[i];
-}
-
-static size_t
-count_in(const json_t *array)
-{
-	size_t count = json_array_size(array);
-
-	return count < ENTRIES_MAX ? count : ENTRIES_MAX;
-}
-
+/* What is held in a way that is none of ours is left out. */
 static void
-read_line(const json_t *from, struct holders_line *line)
+keep_known_ways(struct holders_line *line)
 {
-	const json_t *ways = json_object_get(from, "ways");
+	size_t kept = 0;
 
-	*line = (struct holders_line){
-		.place = text_in(from, "place"),
-		.file = text_in(from, "file"),
-		.function = text_in(from, "function"),
-		.line = (uint32_t)number_in(from, "line"),
-		.bytes = number_in(from, "bytes"),
-		.blocks = number_in(from, "blocks"),
-		.is_estimated = json_is_true(json_object_get(from, "is_estimated")),
-		.samples = number_in(from, "samples"),
-	};
-	line->ways = memory_zeroed(count_in(ways) + 1, sizeof(*line->ways));
-	for (size_t i = 0; i < count_in(ways); i++) {
-		const json_t *way = json_array_get(ways, i);
-
-		if (kind_in(way) != NULL)
-			line->ways[line->way_count++] = (struct holders_way){
-				.kind = kind_in(way),
-				.text = text_in(way, "text"),
-				.samples = number_in(way, "samples"),
-				.container = text_in(way, "container"),
-				.items = number_in(way, "items"),
-				.grown_at = text_in(way, "grown_at"),
-				.call = text_in(way, "call"),
-			};
+	for (size_t i = 0; i < line->way_count; i++) {
+		if (line->ways[i].kind != NULL)
+			line->ways[kept++] = line->ways[i];
 	}
+	line->way_count = kept;
 }
 
 struct holders *
 model_holders_read(const char *text, size_t bytes)
 {
 	json_t *root = json_read_text(text, bytes);
-	const json_t *lines = json_object_get(root, "holders");
 	struct holders *holders = NULL;
 
-	if (json_is_array(lines) && number_in(root, "schema") == MODEL_HOLDERS_SCHEMA) {
+	if (json_is_array(json_object_get(root, "holders")) &&
+	    json_integer_value(json_object_get(root, "schema")) == MODEL_HOLDERS_SCHEMA) {
 		holders = memory_zeroed(1, sizeof(*holders));
-		*holders = (struct holders){
-			.pid = (uint32_t)number_in(root, "pid"),
-			.stopped_us = number_in(root, "stopped_us"),
-			.read_bytes = number_in(root, "read_bytes"),
-			.left_out_bytes = number_in(root, "left_out_bytes"),
-			.shared_bytes = number_in(root, "shared_bytes"),
-			.passes = (uint32_t)number_in(root, "passes"),
-			.small_lines = number_in(root, "small_lines"),
-			.import_lines = number_in(root, "import_lines"),
-			.more_lines = number_in(root, "more_lines"),
-			.is_unfinished = json_is_true(json_object_get(root, "is_unfinished")),
-			.python = text_in(root, "python"),
-			.why = text_in(root, "why"),
-		};
-		holders->lines = memory_zeroed(count_in(lines) + 1, sizeof(*holders->lines));
-		for (size_t i = 0; i < count_in(lines); i++)
-			read_line(json_array_get(lines, i), &holders->lines[holders->line_count++]);
+		*holders = model_holders_made(0);
+		json_read_object(root, &model_holders_object, holders->texts, holders);
+		for (size_t i = 0; i < holders->line_count; i++)
+			keep_known_ways(&holders->lines[i]);
 	}
 	json_decref(root);
 	return holders;
-}
-
-static void
-free_text(const char *text)
-{
-	free((void *)(uintptr_t)text);
-}
-
-void
-model_holders_free_way(struct holders_way *way)
-{
-	free_text(way->text);
-	free_text(way->container);
-	free_text(way->grown_at);
-	free_text(way->call);
-}
-
-void
-model_holders_free_line(struct holders_line *line)
-{
-	for (size_t i = 0; i < line->way_count; i++)
-		model_holders_free_way(&line->ways[i]);
-	free_text(line->place);
-	free_text(line->file);
-	free_text(line->function);
-	free(line->ways);
 }
 
 void
@@ -146,11 +57,7 @@ model_holders_free(struct holders *holders)
 {
 	if (holders == NULL)
 		return;
-	for (size_t i = 0; i < holders->line_count; i++)
-		model_holders_free_line(&holders->lines[i]);
-	free(holders->lines);
-	free_text(holders->python);
-	free_text(holders->why);
+	text_pool_free(holders->texts);
 	*holders = (struct holders){ 0 };
 }
 

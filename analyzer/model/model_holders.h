@@ -13,6 +13,7 @@
 #include "model/domain.h"
 
 struct json_object;
+struct text_pool;
 struct model;
 struct model_frame;
 
@@ -42,6 +43,7 @@ struct holders_line {
 };
 
 struct holders {
+	struct text_pool *texts; // of its lines, and they
 	uint32_t pid;
 	uint64_t stopped_us;
 	uint64_t read_bytes;
@@ -71,10 +73,10 @@ extern const char *const model_holders_kinds[]; // the last is NULL
 extern const struct json_object model_holders_object;
 extern const struct json_object model_way_object; // of struct holders_way
 
+/* All that it points to is to live in the pool. */
+struct holders model_holders_made(uint32_t pid);
 /* text: JSON as `kmemshim schema holders` says, from a capture. NULL: it is something else. Owned by the caller. */
 struct holders *model_holders_read(const char *text, size_t bytes);
-void model_holders_free_way(struct holders_way *way);
-void model_holders_free_line(struct holders_line *line);
 void model_holders_free(struct holders *holders); // what it holds, not itself; NULL is legal
 
 /*

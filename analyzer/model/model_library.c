@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/items.h"
 #include "base/text_start.h"
 
 /* Does this module stand between the library and the system in the stack of a mapping? */
@@ -23,11 +24,10 @@ is_between(const char *module)
 static const struct model_frame *
 maker_of(const struct model_site *site)
 {
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (site->frames[i]->kind == MODEL_FRAME_NATIVE && !is_between(site->frames[i]->module))
-			return site->frames[i];
-	}
-	return NULL;
+	const struct model_frame *const *found = FIRST(
+		frame, site->frames, site->frame_count, (*frame)->kind == MODEL_FRAME_NATIVE && !is_between((*frame)->module));
+
+	return found != NULL ? *found : NULL;
 }
 
 /* The part of a library's path below an environment's packages: "pyarrow/libarrow.so.2100"; NULL: it lies elsewhere. */
@@ -84,11 +84,8 @@ model_library_switch(const struct model_site *site)
 	};
 	const struct model_frame *maker = maker_of(site);
 
-	for (size_t i = 0; maker != NULL && i < sizeof(switches) / sizeof(switches[0]); i++) {
-		if (text_starts(maker->module, switches[i].module))
-			return &switches[i];
-	}
-	return NULL;
+	return maker != NULL ? FIRST(switche, switches, COUNT_OF(switches), text_starts(maker->module, switche->module))
+	                     : NULL;
 }
 
 const struct model_runtime *
@@ -106,9 +103,8 @@ model_runtime_of(const struct model *model, const struct model_site *site)
 	};
 	const struct model_frame *maker = model->domains[site->domain].id.kind != DOMAIN_HEAP ? maker_of(site) : NULL;
 
-	for (size_t i = 0; maker != NULL && i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
-		if (text_starts(maker->module, runtimes[i].module) && text_starts(maker->function, runtimes[i].function))
-			return &runtimes[i];
-	}
-	return NULL;
+	return maker != NULL
+	           ? FIRST(item, runtimes, COUNT_OF(runtimes),
+	                   text_starts(maker->module, item->module) && text_starts(maker->function, item->function))
+	           : NULL;
 }

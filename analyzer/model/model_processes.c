@@ -76,7 +76,7 @@ process_name(const struct kmem_identity *identity)
 static void
 add_notes(struct build *build, struct capture *capture, struct model_process *process)
 {
-	const char **notes = NULL;
+	OWNED const char **notes = NULL;
 	const char **kept;
 	const char *text;
 	size_t room = 0;
@@ -89,7 +89,6 @@ add_notes(struct build *build, struct capture *capture, struct model_process *pr
 	kept = text_pool_room(build->pool, process->note_count * sizeof(*kept));
 	for (size_t i = 0; i < process->note_count; i++) // the list leads from new to old
 		kept[i] = notes[process->note_count - 1 - i];
-	free(notes);
 	process->notes = kept;
 }
 

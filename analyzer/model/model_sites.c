@@ -16,6 +16,7 @@
 #include "base/items.h"
 #include "base/memory.h"
 #include "base/progress.h"
+#include "base/units.h"
 #include "capture/capture_copy.h"
 #include "kmem_words.h"
 #include "model/model_build.h"
@@ -236,7 +237,7 @@ find_sites(struct build *build, struct capture *capture, const struct domain_row
 	}
 	if (homeless != 0)
 		capture_damaged(capture, "section \"sites\": %llu site%s without a known domain: left out",
-		                (unsigned long long)homeless, homeless == 1 ? "" : "s");
+		                (unsigned long long)homeless, UNITS_S(homeless));
 	model_add_releases(build, capture, stacks, sites);
 	process_stacks_free(stacks);
 	return sites;
@@ -288,11 +289,11 @@ model_add_sites(struct build *build, struct capture *capture, const struct domai
 	}
 	if (impossible != 0)
 		capture_damaged(capture, "section \"sites\": %llu counter%s released more than was allocated: treated as 0",
-		                (unsigned long long)impossible, impossible == 1 ? "" : "s");
+		                (unsigned long long)impossible, UNITS_S(impossible));
 	/* A snapshot may have no generations: they are then those of the end, and more. */
 	if (unlikely != 0 && capture_is_final(capture) && !capture->is_rewound)
 		capture_damaged(capture, "section \"generations\": live blocks: %llu count%s cannot be right",
-		                (unsigned long long)unlikely, unlikely == 1 ? "" : "s");
+		                (unsigned long long)unlikely, UNITS_S(unlikely));
 	return sites;
 }
 

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/text_start.h"
+#include "base/items.h"
 
 #define FRAMES_BEYOND_USER 2 // callers of the first user frame that belong to a site's identity
 #define FRAMES_WITHOUT_USER 12
@@ -210,18 +211,11 @@ is_comprehension(const struct model_site *site, uint32_t index)
 {
 	static const char *const names[] = { "<listcomp>", "<dictcomp>", "<setcomp>" };
 	const struct model_frame *frame = site->frames[index];
-	size_t length = strlen(frame->function);
 
 	if (frame->kind != MODEL_FRAME_PYTHON || index + 1 >= site->frame_count ||
 	    site->frames[index + 1]->kind != MODEL_FRAME_PYTHON)
 		return false;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		size_t end = strlen(names[i]);
-
-		if (length >= end && strcmp(frame->function + length - end, names[i]) == 0)
-			return true;
-	}
-	return false;
+	return ANY(name, names, COUNT_OF(names), text_ends(frame->function, *name));
 }
 
 /*

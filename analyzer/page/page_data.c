@@ -309,14 +309,10 @@ source_number(const struct report *report, size_t line, const struct report_plac
 	if (!options->has_source || !report_line_source(report, line, &source))
 		return text_number(numbers, options->has_source ? where->source : "");
 	file = text_number(numbers, source.file);
-	if (files->room <= file) {
-		size_t before = files->room;
+	bool *is_there = MEMORY_AT(files->is_there, files->room, file);
 
-		files->is_there = memory_grown(files->is_there, &files->room, (size_t)file + 1, sizeof(*files->is_there));
-		memset(files->is_there + before, 0, (files->room - before) * sizeof(*files->is_there));
-	}
-	if (!files->is_there[file]) {
-		files->is_there[file] = true;
+	if (!*is_there) {
+		*is_there = true;
 		*MEMORY_NEXT(files->lines, files->count, files->line_room) = line;
 	}
 	if (where->line <= source.text.line_count && where->line <= SOURCE_LINES_MAX)
@@ -351,7 +347,7 @@ put_lines(struct json_write *json, const struct report *report, const struct pag
 			JSON_IN (json, NULL, '[') {
 				PUT_NUMBERS(json, line.of.domain, line.of.peak_bytes, line.of.live_bytes, line.of.untouched_bytes,
 				            line.of.allocated_bytes, line.of.live_count);
-				put_number(json, text_number(numbers, report_leak_class(line.of.leak)));
+				put_number(json, text_number(numbers, model_leak_name(line.of.leak)));
 				PUT_NUMBERS(json, line.of.telling->generations_alive, line.of.telling->generations_total);
 				put_number(json, survivors_text(&line.of.telling->survivors, numbers));
 				PUT_NUMBERS(json, line.estimate.error_bytes,
@@ -449,8 +445,6 @@ static void
 put_sites(struct json_write *json, const struct report *report, struct numbers *numbers)
 {
 	struct trifles *trifles = NULL;
-	struct trifles *sum;
-	struct trifles *next;
 
 	JSON_IN (json, "sites", '[') {
 		for (size_t i = 0; i < report->site_total; i++) {
@@ -462,14 +456,12 @@ put_sites(struct json_write *json, const struct report *report, struct numbers *
 			else
 				put_site(json, &site.of, site.import[0] != '\0', stack_of(&site, 0, numbers));
 		}
-		HASH_ITER(hh, trifles, sum, next)
-		{
+		for (const struct trifles *sum = trifles; sum != NULL; sum = sum->hh.next) {
 			if (sum->sum.allocated_bytes != 0)
 				put_site(json, &sum->sum, sum->key.is_import != 0, sum->key.node);
-			HASH_DEL(trifles, sum);
-			free(sum);
 		}
 	}
+	HASH_FREE(trifles, free);
 }
 
 static void

@@ -103,11 +103,8 @@ put_module(const struct model_frame *frame, char text[PLACE_TEXT_BYTES])
 	put(text, name[0] == '\0' ? UNKNOWN : text_starts(name, folder) ? name + strlen(folder) : name);
 	if (text[0] == '<' || !cut_ending(text, is_python))
 		return;
-
-	size_t length = strlen(text);
-
-	if (length > 9 && strcmp(text + length - 9, "/__init__") == 0)
-		text[length - 9] = '\0';
+	if (text_ends(text, "/__init__") && text[strlen("/__init__")] != '\0')
+		*strrchr(text, '/') = '\0';
 	for (char *at = text; *at != '\0'; at++)
 		*at = *at == '/' ? '.' : *at;
 }
@@ -195,22 +192,13 @@ who_asked(const struct model_site *site)
 {
 	char name[FRAME_RULES_NAME_BYTES];
 
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (frame_rules_origin(site->frames[i], name) != FRAME_ORIGIN_RUNTIME)
-			return site->frames[i];
-	}
-	return site->where;
+	const struct model_frame *const *found = FIRST(frame, site->frames, site->frame_count,
+	                                               frame_rules_origin(*frame, name) != FRAME_ORIGIN_RUNTIME);
+
+	return found != NULL ? *found : site->where;
 }
 
 /* ---- threads ---- */
-
-static bool
-ends_with(const char *text, const char *end)
-{
-	size_t length = strlen(text);
-
-	return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
-}
 
 /* Every thread begins in these: they do not say what the thread is for. */
 static bool
@@ -222,13 +210,10 @@ is_thread_start(const struct model_frame *frame)
 	static const char *const starts[] = { "std::thread::", "std::__invoke", "std::invoke" };
 
 	if (frame->kind == MODEL_FRAME_PYTHON)
-		return ends_with(frame->file, "/threading.py") || ends_with(frame->file, "/concurrent/futures/thread.py") ||
-		       ends_with(frame->file, "/multiprocessing/pool.py");
-	for (size_t i = 0; i < COUNT_OF(functions); i++) {
-		if (strcmp(frame->function, functions[i]) == 0)
-			return true;
-	}
-	return ANY(start, starts, COUNT_OF(starts), text_starts(frame->function, *start));
+		return text_ends(frame->file, "/threading.py") || text_ends(frame->file, "/concurrent/futures/thread.py") ||
+		       text_ends(frame->file, "/multiprocessing/pool.py");
+	return ANY(function, functions, COUNT_OF(functions), strcmp(frame->function, *function) == 0) ||
+	       ANY(start, starts, COUNT_OF(starts), text_starts(frame->function, *start));
 }
 
 /* The interpreter's own frames around what a thread runs. */

@@ -29,7 +29,7 @@ struct render_options {
 };
 
 void render_json(const struct report *report, FILE *stream);
-void render_json_schema(FILE *stream);
+extern const struct json_object report_object;
 
 /* Parts of the text, in the order in which a page has them. */
 void render_text_verdict(const struct report *report, FILE *stream);

@@ -17,6 +17,7 @@
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
+#include "base/text_start.h"
 #include "report/render.h"
 #include "report/report.h"
 #include "verdict/findings.h"
@@ -105,8 +106,7 @@ ends_with_path(const char *path, const char *end)
 	size_t length = strlen(path);
 	size_t end_length = strlen(end);
 
-	return end_length != 0 && length >= end_length && strcmp(path + length - end_length, end) == 0 &&
-	       (length == end_length || path[length - end_length - 1] == '/');
+	return end_length != 0 && text_ends(path, end) && (length == end_length || path[length - end_length - 1] == '/');
 }
 
 /* The argument, read in each way that it allows; the first reading that fits a file counts. */
@@ -276,7 +276,7 @@ add_growth(struct annotated *to, const struct report_line *line)
 {
 	if (to->growth == NULL || model_leak_is_more_telling(line->of.leak, to->leak)) {
 		to->leak = line->of.leak;
-		to->growth = line->may_be_built_once ? "leak?" : report_leak_class(line->of.leak);
+		to->growth = line->may_be_built_once ? "leak?" : model_leak_name(line->of.leak);
 	}
 }
 
@@ -500,7 +500,7 @@ render_annotate(const struct report *report, const struct annotate_options *opti
 	add_own(&all, report, file->name);
 	add_through(&all, report, file->name);
 
-	const struct annotated **lines = sorted_lines(&all, &count);
+	OWNED const struct annotated **lines = sorted_lines(&all, &count);
 
 	put_heading(report, &all, file->name, state, stream);
 	if (state == SOURCE_KNOWN)
@@ -508,7 +508,6 @@ render_annotate(const struct report *report, const struct annotate_options *opti
 	else
 		put_functions(lines, count, stream);
 	put_remarks(&all, stream);
-	free(lines);
 	HASH_FREE(all.lines, free);
 	HASH_FREE(files, free);
 	return true;

@@ -242,8 +242,7 @@ static void
 put_rest(uint64_t rest_bytes, size_t rest_count, FILE *stream)
 {
 	if (rest_count != 0)
-		(void)fprintf(stream, "%9s%7s  in %zu other%s\n", UNITS_BYTES(rest_bytes), "", rest_count,
-		              rest_count == 1 ? "" : "s");
+		(void)fprintf(stream, "%9s%7s  in %zu other%s\n", UNITS_BYTES(rest_bytes), "", rest_count, UNITS_S(rest_count));
 }
 
 /* The rows, then one line for the groups without a row. */

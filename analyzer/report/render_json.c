@@ -5,6 +5,8 @@
  */
 #include "report/render_json.h"
 
+#include "analysis/refused_requests.h"
+
 #define SITES_INLINE_DEPTH 2 // one site is one line
 
 /* --- places ------------------------------------------------------------------------------------------------------ */
@@ -87,7 +89,7 @@ static JSON_OBJECT_OF(
 #define OWNER struct report_finding
 static const struct json_field finding_fields[] = {
 	JSON_FIELD_OF(JSON_ENUM, "kind", kind, "What it is about; analyzer/verdict/findings.h says more.",
-	              .value_of = report_finding_kind),
+	              .value_of = finding_name),
 	JSON_FIELD(bytes, "The amount that it is about; 0 = none."),
 	JSON_FIELD(share_ppm, "Of the whole that its sentence names, in parts per million; 0 = none."),
 	JSON_FIELD(where, "The line of code, as texts write it; null = none.", .without = JSON_NULL),
@@ -101,7 +103,7 @@ static const struct json_field verdict_fields[] = {
 	JSON_FIELD(
 		cause,
 		"container-limit: killed because a cgroup's limit was reached. machine-memory: killed because the machine was out of memory. shm-full: SIGBUS with a full /dev/shm. device-memory: ended after a device refused memory. request-refused: ended after a host request was refused. low-memory-daemon: killed by another program while memory was low. time-up: its limit of processor time was used up, or timeout(1) ended it. file-size-limit: SIGXFSZ. stack-overflow: it crashed where its stack could not grow, as the kernel's log shows. aborted: SIGABRT. crashed, signal, failed, exited: as the wait status says; the findings tell how near the limits were. child-killed: the program did well, or was stopped by a signal, but the kernel killed a child of it for memory. gone: no clean-exit mark, and nobody saw how. machine-restarted: this boot began right after its last sign of life. hardware: a log says that memory or a GPU failed under it. not-closed: another boot or machine, nothing can be said.",
-		.value_of = report_cause),
+		.value_of = verdict_cause_name),
 	JSON_FIELD(confidence, "How far the evidence carries.", .value_of = report_confidence),
 	JSON_FIELD(text, "A paragraph for a person."),
 	JSON_FIELD(next, "One thing to do."),
@@ -298,7 +300,7 @@ static const struct json_field request_fields[] = {
 	JSON_FIELD(
 		state,
 		"pending: the process still runs and has not allocated there since. recovered: it went on; of a device, its thread got as much later, or enough to go on with. fatal: it ended with it.",
-		.value_of = report_request_state),
+		.value_of = refusal_state_name),
 	JSON_OF(error, "errno, or the CUDA result."),
 	JSON_FIELD(pid, "Process id."),
 	WHERE("The line that asked; null when unknown."),
@@ -364,7 +366,7 @@ static const struct json_field report_fields[] = {
 	                 "In ranking order: those of the first line first, the largest first inside each line.",
 	                 .object = &site_object, .put = render_json_sites),
 };
-static JSON_OBJECT_OF(
+JSON_OBJECT_OF(
 	report, NULL,
 	"What `kmemshim report|why|peak|leaks|sites --json` print. Bytes are requested bytes unless the name says otherwise; numbers are integers; texts are UTF-8. A field that goes away or means something else comes with a new schema number.");
 #undef OWNER
@@ -377,11 +379,4 @@ render_json(const struct report *report, FILE *stream)
 
 	json_object_write(&json, NULL, &report_object, report);
 	render_json_free(&texts);
-}
-
-void
-render_json_schema(FILE *stream)
-{
-	json_schema_write(&report_object, "https://kmemshim.invalid/report.schema.json", "kmemshim report, schema 2",
-	                  stream);
 }

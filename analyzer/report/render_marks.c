@@ -21,9 +21,9 @@ put_steps(const struct report_process *process, FILE *stream)
 
 	(void)fprintf(stream, "%s ", UNITS_COUNT(steps->count));
 	if (strcmp(steps->source, "cells") == 0)
-		(void)fprintf(stream, "cell%s", steps->count == 1 ? "" : "s");
+		(void)fprintf(stream, "cell%s", UNITS_S(steps->count));
 	else if (strcmp(steps->source, "program") == 0)
-		(void)fprintf(stream, "step%s of the program", steps->count == 1 ? "" : "s");
+		(void)fprintf(stream, "step%s of the program", UNITS_S(steps->count));
 	else if (steps->line != 0)
 		(void)fprintf(stream, "rounds, seen at %s:%" PRIu32 " %s", slash != NULL ? slash + 1 : steps->file, steps->line,
 		              steps->function);

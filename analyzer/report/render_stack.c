@@ -10,11 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/items.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/place.h"
 #include "base/text_clean.h"
 #include "base/units.h"
+#include "base/text_start.h"
 #include "model/frame_rules.h"
 #include "report/render.h"
 #include "report/report.h"
@@ -59,13 +61,8 @@ static bool
 is_thread_start(const struct report_frame *frame)
 {
 	static const char *const files[] = { "/threading.py", "/concurrent/futures/thread.py" };
-	size_t length = strlen(frame->of.file);
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !frame->of.is_user; i++) {
-		if (length >= strlen(files[i]) && strcmp(frame->of.file + length - strlen(files[i]), files[i]) == 0)
-			return true;
-	}
-	return false;
+	return !frame->of.is_user && ANY(file, files, COUNT_OF(files), text_ends(frame->of.file, *file));
 }
 
 static bool
@@ -457,7 +454,7 @@ put_choice(const struct report_site *site, const struct choice *choice, unsigned
 			put_frame(stream, &choice->rows[i].frame, choice->rows[i].relation, "");
 		else
 			(void)fprintf(stream, "%*s...  %s frame%s left out\n", INDENT, "", UNITS_COUNT(site->of.omitted),
-			              site->of.omitted == 1 ? "" : "s");
+			              UNITS_S(site->of.omitted));
 	}
 }
 

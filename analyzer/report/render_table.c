@@ -94,7 +94,7 @@ COLUMN_TEXT(text_blocks,
 COLUMN_TEXT(text_allocated, units_bytes(line->of.allocated_bytes, text))
 COLUMN_TEXT(text_calls,
             units_count(is_sampled(line) ? units_rounded(line->of.allocated_count, 3) : line->of.allocated_count, text))
-COLUMN_TEXT(text_class, line->may_be_built_once ? "leak?" : report_leak_class(line->of.leak))
+COLUMN_TEXT(text_class, line->may_be_built_once ? "leak?" : model_leak_name(line->of.leak))
 COLUMN_TEXT(text_generations, generations_text(line->of.telling, text))
 COLUMN_TEXT(text_domain, line->domain)
 COLUMN_TEXT(text_released, line->of.released_bytes == 0 ? "-" : units_bytes(line->of.released_bytes, text))
@@ -168,7 +168,7 @@ put_grows_with(const struct report_line *line, FILE *stream)
 	else if (line->others_that_grow != 0)
 		(void)fprintf(stream, "%20swith it grow%s %s other line%s (%s), block for block: one thing may keep them\n", "",
 		              line->others_that_grow == 1 ? "s" : "", UNITS_COUNT(line->others_that_grow),
-		              line->others_that_grow == 1 ? "" : "s", UNITS_BYTES(line->other_growing_bytes));
+		              UNITS_S(line->others_that_grow), UNITS_BYTES(line->other_growing_bytes));
 }
 
 /* One caller forgets what the others release. */
@@ -227,7 +227,7 @@ put_error(const struct report_line *line, bool is_peak, FILE *stream)
 		(void)fprintf(stream, "%20s±    %s", "", UNITS_BYTES(error_bytes));
 	if (line->estimate.samples != 0 && (!is_peak || line->of.peak_bytes == line->of.live_bytes))
 		(void)fprintf(stream, ", from %s sample%s", UNITS_COUNT(line->estimate.samples),
-		              line->estimate.samples == 1 ? "" : "s");
+		              UNITS_S(line->estimate.samples));
 	(void)fputc('\n', stream);
 	return true;
 }
@@ -443,7 +443,7 @@ put_imports(struct imports *imports, FILE *stream)
 		(void)fprintf(stream, "%20s  %s\n", UNITS_BYTES(imports->rows[i].bytes), imports->rows[i].label);
 	if (imports->count > IMPORTS_SHOWN)
 		(void)fprintf(stream, "%20s  %zu more module%s\n", UNITS_BYTES(hidden), imports->count - IMPORTS_SHOWN,
-		              imports->count - IMPORTS_SHOWN == 1 ? "" : "s");
+		              UNITS_S(imports->count - IMPORTS_SHOWN));
 	if (imports->start_up_bytes != 0)
 		(void)fprintf(stream, "%9s  left by the interpreter\n", UNITS_BYTES(imports->start_up_bytes));
 }
@@ -504,7 +504,7 @@ put_rest(FILE *stream, const struct table_rest *rest, const char *what)
 {
 	if (rest->count != 0)
 		(void)fprintf(stream, "%9s  %sin %s other line%s\n", UNITS_BYTES(rest->bytes), what, UNITS_COUNT(rest->count),
-		              rest->count == 1 ? "" : "s");
+		              UNITS_S(rest->count));
 }
 
 /* What rows show and a reader may not know: it is explained once, below the table. */

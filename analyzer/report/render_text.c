@@ -398,11 +398,8 @@ put_losses(const struct report *report, bool is_serious, FILE *stream)
 static bool
 has_notes(const struct report *report)
 {
-	for (size_t i = 0; i < report->process_count; i++) {
-		if (report->processes[i].of.note_count != 0)
-			return true;
-	}
-	return ANY(domain, report->domains, report->domain_count,
+	return ANY(process, report->processes, report->process_count, process->of.note_count != 0) ||
+	       ANY(domain, report->domains, report->domain_count,
 	           domain->of.is_at_refusal && report_has_domain(report, domain->of.name)) ||
 	       report->verify_checked != 0 || report->peak_error_bytes != 0 || report->is_finalizing ||
 	       report->is_at_exit || report->damage_count != 0 || report_has_losses(report, false);

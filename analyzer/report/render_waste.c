@@ -103,8 +103,7 @@ put_rest(const struct wasted *lines, size_t shown, size_t count, FILE *stream)
 	for (size_t i = shown; i < count; i++)
 		bytes += lines[i].bytes;
 	if (shown < count)
-		(void)fprintf(stream, "%9s  in %zu other line%s\n", UNITS_BYTES(bytes), count - shown,
-		              count - shown == 1 ? "" : "s");
+		(void)fprintf(stream, "%9s  in %zu other line%s\n", UNITS_BYTES(bytes), count - shown, UNITS_S(count - shown));
 }
 
 /* ---- freed, and still in memory ---- */
@@ -250,7 +249,7 @@ put_histogram(struct size_class classes[SIZE_CLASSES], uint64_t calls, bool is_e
 		put_bar(classes[best].calls, calls, stream);
 		(void)fprintf(stream, " %s%s call%s\n", is_estimated ? "≈" : "",
 		              UNITS_COUNT(is_estimated ? units_rounded(classes[best].calls, 3) : classes[best].calls),
-		              classes[best].calls == 1 ? "" : "s");
+		              UNITS_S(classes[best].calls));
 		classes[best].calls = 0;
 	}
 }

@@ -194,13 +194,9 @@ const char *report_resident_meaning(unsigned part);
 const char *report_own_name(unsigned part); // "addresses", ...; NULL = no such part
 
 /* What texts may say, by number from 0; NULL behind the last. */
-const char *report_cause(unsigned number);
 const char *report_confidence(unsigned number);
-const char *report_finding_kind(unsigned number);
 const char *report_relation(unsigned number);
-const char *report_leak_class(unsigned number);
 const char *report_line_pace(unsigned number);
-const char *report_request_state(unsigned number);
 
 struct report_frame {
 	struct model_frame of;

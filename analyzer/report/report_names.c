@@ -79,41 +79,15 @@ report_loss_is_serious(unsigned loss)
 }
 
 const char *
-report_cause(unsigned number)
-{
-	return number < VERDICT_CAUSES ? verdict_cause_name((enum verdict_cause)number) : NULL;
-}
-
-const char *
 report_confidence(unsigned number)
 {
-	number += VERDICT_UNKNOWN; // the one before has no name
-	return number < VERDICT_CONFIDENCES ? verdict_confidence_name((enum verdict_confidence)number) : NULL;
-}
-
-const char *
-report_finding_kind(unsigned number)
-{
-	return number < FINDINGS ? finding_name((enum finding_kind)number) : NULL;
+	return verdict_confidence_name(number + VERDICT_UNKNOWN); // the one before has no name
 }
 
 const char *
 report_relation(unsigned number)
 {
-	number += MODEL_RELATION_WHILE; // its own has no name
-	return number <= MODEL_RELATION_STARTED_BY ? model_relation_name((enum model_relation)number) : NULL;
-}
-
-const char *
-report_leak_class(unsigned number)
-{
-	return number < MODEL_LEAK_CLASSES ? model_leak_name((enum model_leak_class)number) : NULL;
-}
-
-const char *
-report_request_state(unsigned number)
-{
-	return number < REFUSAL_STATES ? refusal_state_name((enum refusal_state)number) : NULL;
+	return model_relation_name(number + MODEL_RELATION_WHILE); // its own has no name
 }
 
 static const struct resident_part {

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/regular_file.h"
+
 #define UNPACKED_BYTES_MAX (UINT64_C(384) << 20) // of one file; elfutils unpacks every section at once
 #define LINE_WEIGHT 48 // a byte of a line program can be one line, for which elfutils takes so much
 #define PACKED_BY_GNU_BYTES 12
@@ -128,15 +130,9 @@ open_unit(void)
 
 	package_path = NULL; // elfutils asks in two folders
 
-	int package = open_regular(path, O_RDONLY);
+	OWNED_FILE int package = open_regular(path, O_RDONLY);
 
-	if (package < 0)
-		return -1;
-
-	int fd = debug_package_unit(package, package_unit);
-
-	(void)close(package);
-	return fd;
+	return package >= 0 ? debug_package_unit(package, package_unit) : -1;
 }
 
 static int

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "base/items.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/text_clean.h"
@@ -204,7 +205,7 @@ struct question {
 static unsigned
 arrays_of(const char *member)
 {
-	static const struct {
+	static const struct known {
 		const char *name;
 		unsigned arrays;
 	} known[] = {
@@ -212,11 +213,9 @@ arrays_of(const char *member)
 		{ "_M_map", 2 },   { "_M_node", 2 },   { "_M_cur", 1 },   { "_M_first", 1 },
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (member != NULL && strcmp(member, known[i].name) == 0)
-			return known[i].arrays;
-	}
-	return 0;
+	const struct known *found = FIRST(row, known, COUNT_OF(known), member != NULL && strcmp(member, row->name) == 0);
+
+	return found != NULL ? found->arrays : 0;
 }
 
 /* ---- nodes of containers ---- */

@@ -90,14 +90,12 @@ see_something_else(struct watch *watch)
 static void
 look_for_newer(struct watch *watch)
 {
-	char *running = capture_folder_running(watch->captures.capture, watch->captures.is_salvage);
+	OWNED char *running = capture_folder_running(watch->captures.capture, watch->captures.is_salvage);
 	const char *shown = watch->sample->model->session;
 
 	if (running == NULL || (shown != NULL && strcmp(running, shown) == 0) ||
-	    (watch->sample->is_running && watch->newer != NULL && strcmp(running, watch->newer) == 0)) {
-		free(running);
+	    (watch->sample->is_running && watch->newer != NULL && strcmp(running, watch->newer) == 0))
 		return;
-	}
 	if (watch->sample->is_running) {
 		replace(&watch->newer, running);
 		(void)snprintf(watch->message, sizeof(watch->message),
@@ -111,7 +109,6 @@ look_for_newer(struct watch *watch)
 		watch->state.wish.capture = watch->state.process_name = NULL;
 		see_something_else(watch);
 	}
-	free(running);
 }
 
 /* The host's memory, then each domain that holds anything. */

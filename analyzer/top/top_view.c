@@ -258,8 +258,7 @@ draw_wish(const struct top_sample *sample, const struct top_state *state, struct
 	                           orders[state->wish.order]);
 
 	if (damages != 0)
-		(void)PUT_TEXT(canvas, 3, column + 2, TOP_ALARM, "%zu place%s could not be read", damages,
-		               damages == 1 ? "" : "s");
+		(void)PUT_TEXT(canvas, 3, column + 2, TOP_ALARM, "%zu place%s could not be read", damages, UNITS_S(damages));
 }
 
 /* ---- rows ---- */

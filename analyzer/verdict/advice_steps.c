@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "base/items.h"
 #include "verdict/advice_rows.h"
 
 bool
@@ -76,9 +77,9 @@ static const struct step steps[] = {
 const struct step *
 step_of(const struct verdict_facts *facts, const struct verdict *verdict)
 {
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		if (steps[i].cause == verdict->cause && (steps[i].applies == NULL || steps[i].applies(facts, verdict)))
-			return is_time_up(facts, verdict) ? &time_up : &steps[i];
-	}
-	return NULL;
+	const struct step *found = FIRST(step, steps, COUNT_OF(steps),
+	                                 step->cause == verdict->cause &&
+	                                     (step->applies == NULL || step->applies(facts, verdict)));
+
+	return found != NULL && is_time_up(facts, verdict) ? &time_up : found;
 }

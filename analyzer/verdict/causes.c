@@ -10,6 +10,8 @@
 
 #include <signal.h>
 
+#include "base/items.h"
+
 #define RESTART_NS UINT64_C(600000000000) // a machine that starts again does so within ten minutes, as a rule
 
 /* The cause is this, as far as the confidence goes, where the condition holds. */
@@ -28,14 +30,19 @@ was_perhaps_killed(const struct verdict_facts *facts)
 	       (facts->end == VERDICT_END_SIGNAL && facts->signal == SIGKILL);
 }
 
+bool
+verdict_has_guard_interrupted(const struct verdict_facts *facts)
+{
+	const struct kmem_guard_passing *guard = &facts->process->guard;
+
+	return guard->number != 0 && guard->action == KMEM_GUARD_INTERRUPT && guard->outcome == KMEM_GUARD_DONE;
+}
+
 /* Nobody saw how it ended, and its guard had sent it SIGINT: that may have been it. */
 static bool
 is_perhaps_of_guard(const struct verdict_facts *facts)
 {
-	const struct kmem_guard_passing *guard = &facts->process->guard;
-
-	return facts->end == VERDICT_END_GONE && guard->number != 0 && guard->action == KMEM_GUARD_INTERRUPT &&
-	       guard->outcome == KMEM_GUARD_DONE;
+	return facts->end == VERDICT_END_GONE && verdict_has_guard_interrupted(facts);
 }
 
 /*
@@ -166,13 +173,10 @@ judge_shm_full(const struct verdict_facts *facts)
 
 	if (shm == 0 || facts->end != VERDICT_END_SIGNAL || facts->signal != SIGBUS)
 		return VERDICT_NOT_SO;
-	for (size_t i = 0; i < facts->model->domain_count; i++) {
-		const struct model_domain *domain = &facts->model->domains[i];
-
-		if (domain->id.kind == DOMAIN_SHARED && domain->live_bytes >= shm / 10 * 9)
-			return VERDICT_LIKELY;
-	}
-	return VERDICT_NOT_SO;
+	return ANY(domain, facts->model->domains, facts->model->domain_count,
+	           domain->id.kind == DOMAIN_SHARED && domain->live_bytes >= shm / 10 * 9)
+	           ? VERDICT_LIKELY
+	           : VERDICT_NOT_SO;
 }
 
 JUDGE_IF(device_memory, verdict_is_device_request(facts), VERDICT_LIKELY)
@@ -228,10 +232,8 @@ judge_crashed(const struct verdict_facts *facts)
 {
 	static const int crashes[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS };
 
-	for (size_t i = 0; facts->end == VERDICT_END_SIGNAL && i < sizeof(crashes) / sizeof(crashes[0]); i++) {
-		if (facts->signal == crashes[i])
-			return VERDICT_CERTAIN;
-	}
+	if (facts->end == VERDICT_END_SIGNAL && ANY(signal, crashes, COUNT_OF(crashes), facts->signal == *signal))
+		return VERDICT_CERTAIN;
 	return facts->log.kind == VERDICT_LOG_CRASH ? log_confidence(facts) : VERDICT_NOT_SO;
 }
 
@@ -254,21 +256,13 @@ static const struct {
 	VERDICT_CAUSE_ROWS(CAUSE_ROW)[VERDICT_NO_PROCESS] = { "unknown", NULL },
 };
 
-static const char *const confidences[] = {
 #define CONFIDENCE_ROW(confidence, name) [VERDICT_##confidence] = name,
-	VERDICT_CONFIDENCE_ROWS(CONFIDENCE_ROW)
-};
+NAMES_OF(verdict_confidence_name, VERDICT_CONFIDENCE_ROWS(CONFIDENCE_ROW))
 
 const char *
-verdict_cause_name(enum verdict_cause cause)
+verdict_cause_name(unsigned cause)
 {
-	return causes[cause].name;
-}
-
-const char *
-verdict_confidence_name(enum verdict_confidence confidence)
-{
-	return confidences[confidence];
+	return cause < VERDICT_CAUSES ? causes[cause].name : NULL;
 }
 
 bool

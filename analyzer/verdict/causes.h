@@ -48,14 +48,18 @@ enum verdict_confidence {
 	VERDICT_CONFIDENCE_ROWS(VERDICT_CONFIDENCE_OF_ROW) VERDICT_CONFIDENCES
 };
 
-const char *verdict_cause_name(enum verdict_cause cause);                // "container-limit"
-const char *verdict_confidence_name(enum verdict_confidence confidence); // "likely"
+/* By number; NULL behind the last. */
+const char *verdict_cause_name(unsigned cause);           // "container-limit"
+const char *verdict_confidence_name(unsigned confidence); // "likely"
 
 /* The first cause that the facts support, and how sure it is; never VERDICT_NO_PROCESS. */
 enum verdict_cause verdict_cause_of(const struct verdict_facts *facts, enum verdict_confidence *confidence);
 
 /* More memory would have let the program go on. */
 bool verdict_was_memory_short(enum verdict_cause cause);
+
+/* Its guard was passed, and sent it SIGINT. */
+bool verdict_has_guard_interrupted(const struct verdict_facts *facts);
 
 /* A child was killed for memory, though the program did well. */
 bool verdict_was_child_killed(const struct verdict_facts *facts);

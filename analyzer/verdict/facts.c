@@ -377,11 +377,9 @@ verdict_is_of_recording(const struct verdict_facts *facts)
 const char *
 verdict_note_of(const struct model_process *process, const char *begin)
 {
-	for (size_t i = 0; i < process->note_count; i++) {
-		if (text_starts(process->notes[i], begin))
-			return process->notes[i];
-	}
-	return NULL;
+	const char *const *found = FIRST(note, process->notes, process->note_count, text_starts(*note, begin));
+
+	return found != NULL ? *found : NULL;
 }
 
 const char *

@@ -53,11 +53,10 @@ gather_growth(struct verdict_facts *facts, const struct ranked *ranked)
 static const struct model_frame *
 innermost_python(const struct model_site *site)
 {
-	for (uint32_t i = 0; i < site->frame_count; i++) {
-		if (site->frames[i]->kind == MODEL_FRAME_PYTHON)
-			return site->frames[i];
-	}
-	return site->where;
+	const struct model_frame *const *found = FIRST(frame, site->frames, site->frame_count,
+	                                               (*frame)->kind == MODEL_FRAME_PYTHON);
+
+	return found != NULL ? *found : site->where;
 }
 
 /* Does its line make tensors and give them back, again and again? Those that it holds belong to a step, and are no weights. */

@@ -478,11 +478,9 @@ static_assert(COUNT_OF(part_names) == PARTS, "each has a name");
 static uint64_t
 live_of(const struct model *model, enum domain_kind kind)
 {
-	for (size_t i = 0; i < model->domain_count; i++) {
-		if (model->domains[i].id.kind == kind)
-			return amount_less(model->domains[i].live_bytes, model->domains[i].untouched_bytes);
-	}
-	return 0;
+	const struct model_domain *found = FIRST(domain, model->domains, model->domain_count, domain->id.kind == kind);
+
+	return found != NULL ? amount_less(found->live_bytes, found->untouched_bytes) : 0;
 }
 
 /* Arenas of small Python objects that are recorded one by one, as blocks of the heap (--python-objects). */

@@ -637,11 +637,7 @@ first_line(const struct ranked *ranked, bool is_peak)
 static const struct rank_line *
 first_to_grow(const struct ranked *ranked)
 {
-	for (size_t i = 0; i < ranked->line_count; i++) {
-		if (ranked->lines[i].leak == MODEL_LEAK_LEAK)
-			return &ranked->lines[i];
-	}
-	return first_line(ranked, false);
+	return FIRST(line, ranked->lines, ranked->line_count, line->leak == MODEL_LEAK_LEAK) ?: first_line(ranked, false);
 }
 
 /*

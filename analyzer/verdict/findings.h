@@ -123,7 +123,7 @@ struct finding {
 	size_t said_bytes;
 };
 
-const char *finding_name(enum finding_kind kind); // "freed"
+const char *finding_name(unsigned kind); // "freed"; NULL behind the last
 
 struct verdict {
 	enum verdict_cause cause;

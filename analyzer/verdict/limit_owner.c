@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text_start.h"
+
 #define ID_BYTES 12 // of a container's name, as `docker ps` shows it
 
 static bool
@@ -40,10 +42,7 @@ limit_owner_of(const char *path, char text[LIMIT_OWNER_BYTES])
 		return true;
 	}
 
-	size_t length = last != NULL ? strlen(last + 1) : 0;
-
-	if ((length > 8 && strcmp(last + 1 + length - 8, ".service") == 0) ||
-	    (length > 6 && strcmp(last + 1 + length - 6, ".scope") == 0)) {
+	if (last != NULL && last[1] != '\0' && (text_ends(last + 2, ".service") || text_ends(last + 2, ".scope"))) {
 		(void)snprintf(text, LIMIT_OWNER_BYTES, "unit %.80s (MemoryMax)", last + 1);
 		return true;
 	}

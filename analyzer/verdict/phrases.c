@@ -27,9 +27,9 @@ static const struct {
 };
 
 const char *
-finding_name(enum finding_kind kind)
+finding_name(unsigned kind)
 {
-	return rows[kind].name;
+	return kind < FINDINGS ? rows[kind].name : NULL;
 }
 
 void

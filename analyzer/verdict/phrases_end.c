@@ -81,10 +81,7 @@ is_no_kill_counted(const struct verdict_facts *facts)
 static bool
 was_interrupted_by_guard(const struct verdict_facts *facts)
 {
-	const struct kmem_guard_passing *guard = &facts->process->guard;
-
-	return facts->signal == SIGINT && guard->number != 0 && guard->action == KMEM_GUARD_INTERRUPT &&
-	       guard->outcome == KMEM_GUARD_DONE;
+	return facts->signal == SIGINT && verdict_has_guard_interrupted(facts);
 }
 
 /* ---- how each cause of death is told ---- */
