@@ -23,6 +23,12 @@ const char *owner_text(uid_t owner, char text[OWNER_TEXT_BYTES]);
 bool owner_stat(const char *path, struct stat *status);
 
 /*
+ * open(), which follows no link on the way, or at its end, that somebody has made who is not trusted. -1 and errno: owner_why() of it.
+ */
+int owner_open(const char *path, int flags, mode_t mode);
+const char *owner_why(int error);
+
+/*
  * Does this folder belong to somebody who is not trusted, or is it a link that such a one has made? False as well where there is none.
  *
  * owner     out: who

@@ -326,6 +326,9 @@ def planted(programs, tmp_path, out, nobodys):
     return nobodys(folder), own
 
 
+LINKED = "a link on the way is another user's"
+
+
 def is_untouched(own):
     return own.read_text() == "ours" and (own.stat().st_uid, own.stat().st_mode & 0o777) == (os.geteuid(), 0o600)
 
@@ -364,8 +367,50 @@ def test_nothing_is_appended_through_a_link_of_another_user(planted, programs, t
     assert harness.kmemshim("baseline", out, "-o", tmp_path / "base.json").returncode == 0
     done = harness.kmemshim("check", out, "--baseline", tmp_path / "base.json", "--format", f"github-summary={page}")
 
-    assert done.returncode == USAGE and "user nobody has made this link" in done.stderr, done.stderr
+    assert done.returncode == USAGE and LINKED in done.stderr, done.stderr
     assert is_untouched(own)
+
+
+def page_and_others(page, out, base):
+    """(The words of a command that writes `page`) for each kind of output."""
+    return (("report", "--html", page, "--force", out), ("export", "--format", "speedscope", "-o", page, "--force", out), ("baseline", "-o", page, "--force", out),
+            ("check", out, "--baseline", base, "--format", f"junit={page}"), ("check", out, "--baseline", base, "--format", f"github-summary={page}"))
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_folder_on_the_way_may_be_no_link_of_another_user(is_there, programs, tmp_path, out, nobodys):
+    """In /tmp anybody can make /tmp/x, which leads to /etc. The name of the file there is the reader's, and what is there may be replaced."""
+    harness.record([programs("leak_in_a_loop.c")], out)
+    base, target, sticky = tmp_path / "base.json", tmp_path / "target", tmp_path / "sticky"
+    assert harness.kmemshim("baseline", out, "-o", base).returncode == 0
+    (target / "in").mkdir(parents=True)
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    (sticky / "theirs").symlink_to(target)
+    (sticky / "ours").symlink_to(sticky / "theirs" / "in")  # ours, by way of theirs
+    nobodys(sticky / "theirs")
+    if is_there:
+        (target / "page").write_text("ours")
+        (target / "in" / "page").write_text("ours")
+    before = sorted(target.rglob("*"))
+    for page in (sticky / "theirs" / "page", sticky / "theirs" / "in" / ".." / "page", sticky / "ours" / "page"):
+        for words in page_and_others(page, out, base):
+            done = harness.kmemshim(*words)
+            assert done.returncode == USAGE and LINKED in done.stderr and done.stderr.count("\n") == 1, (words, done.stderr)
+    assert sorted(target.rglob("*")) == before and {path.read_text() for path in before if path.is_file()} <= {"ours"}
+
+
+def test_an_own_link_on_the_way_is_followed(programs, tmp_path, out):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    base = tmp_path / "base.json"
+    assert harness.kmemshim("baseline", out, "-o", base).returncode == 0
+    (tmp_path / "target" / "in").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("target/./in/")
+    (tmp_path / "again").symlink_to(tmp_path / "link")
+    for words in page_and_others(Path("again/../in/../../link") / "page", out, base):
+        (tmp_path / "target" / "in" / "page").unlink(missing_ok=True)
+        done = harness.kmemshim(*words, cwd=tmp_path)
+        assert done.returncode == 0 and (tmp_path / "target" / "in" / "page").stat().st_size > 100, (words, done.stderr)
 
 
 def test_an_own_link_stays_one(programs, tmp_path, out):
