@@ -237,7 +237,7 @@ output_open(const char *path, mode_t mode, struct fail *fail)
 	}
 	if (file->stream != NULL)
 		return file;
-	(void)fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, owner_why(errno));
+	(void)fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, OWNER_WHY(errno));
 	free_file(file);
 	return NULL;
 }

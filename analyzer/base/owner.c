@@ -73,12 +73,6 @@ owner_open(const char *path, int flags, mode_t mode)
 	return open_from(AT_FDCWD, path, flags, mode, LINKS_MAX);
 }
 
-const char *
-owner_why(int error)
-{
-	return error == ELOOP ? "a link on the way is another user's, or leads in a circle" : strerror(error);
-}
-
 bool
 owner_is_anothers(const char *folder, uid_t *owner)
 {

@@ -43,7 +43,7 @@ append(const struct check *check, const struct check_output *output, const char 
 	FILE *stream = fd >= 0 ? fdopen(fd, "a") : NULL;
 
 	if (stream == NULL)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, owner_why(errno));
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, OWNER_WHY(errno));
 	output->render(check, stream);
 
 	bool is_written = ferror(stream) == 0;

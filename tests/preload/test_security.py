@@ -147,6 +147,25 @@ def test_a_copy_of_another_users_capture_shows_no_lines_either(tmp_path, nobodys
         assert "comes from user nobody" in told.stderr
 
 
+@pytest.mark.parametrize("mode, is_shown", [(0o600, False), (0o640, False), (0o644, True)])
+def test_a_capture_that_claims_to_be_the_readers_shows_no_file_that_others_may_not_read(mode, is_shown, tmp_path, out):
+    """Who forges a capture knows the reader's user id, and the boot's. What a program of the reader's recorded is what such a one would have written."""
+    secret, link = tmp_path / "credentials", tmp_path / "project" / "link"
+    secret.write_text("aws_access_key = SECRET\n")
+    secret.chmod(mode)
+    link.parent.mkdir()
+    link.symlink_to(secret)  # so may what was unpacked there
+    for named in (secret, link):
+        folder = out / named.name
+        harness.record([harness.find_python(), "-c", f"exec(compile('kept = [bytearray(9000) for i in range(2000)]', {str(named)!r}, 'exec'))"], folder)
+        for words in (["report", folder], ["leaks", folder], ["leaks", "--json", folder], ["annotate", named, folder], ["report", "--html", "/dev/stdout", folder],
+                      ["leaks", "--project", named.parent if named == link else "/", folder]):
+            done = harness.kmemshim(*words)
+            is_named = is_shown or "/" in words
+            assert ("SECRET" in done.stdout) == is_named, (words, done.stderr)
+            assert done.stderr.count(f"{named}: not every user may read it, and a forged capture can name it") == (not is_named), (words, done.stderr)
+
+
 def test_lines_that_an_own_capture_names_too_are_shown(script, out, nobodys):
     """Of a session: a child that had given up root's rights left one of them."""
     program = f"import os\npid = os.fork()\nexec(compile(open({str(script)!r}).read(), {str(script)!r}, 'exec'))\nif pid: os.waitpid(pid, 0)\n"
