@@ -325,6 +325,19 @@ def test_the_report_of_a_run_can_be_interrupted(number, out):
     assert process.returncode == -number
 
 
+@pytest.mark.parametrize("command", [["lost"], ["holders"], ["top", "--once"], ["report"], ["mark"]])
+def test_a_pipe_in_the_place_of_a_running_capture_is_not_waited_for(command, out):
+    """The list of a process's memory tells a newline in a name as four characters; who runs it can put a pipe of that name beside it."""
+    program = "import sys; kept = bytearray(9000000); print('ready', flush=True); sys.stdin.readline()"
+    with subprocess.Popen([harness.find_python(), "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=harness.shim_env(out)) as process:
+        assert process.stdout.readline() == b"ready\n"
+        next(out.glob("*.kmem")).rename(out / "new\nline.kmem")
+        os.mkfifo(out / "new\\012line.kmem")
+        done = harness.kmemshim(command[0], str(process.pid), *command[1:], *(["name"] if command == ["mark"] else []), timeout=QUICK)
+        process.stdin.close()
+    assert done.returncode == 3 and "is not a regular file" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 WATCH = """
 import os, sys
 folder, target = sys.argv[1:]
