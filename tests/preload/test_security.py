@@ -149,7 +149,7 @@ def test_a_copy_of_another_users_capture_shows_no_lines_either(tmp_path, nobodys
 
 @pytest.mark.parametrize("mode, is_shown", [(0o600, False), (0o640, False), (0o644, True)])
 def test_a_capture_that_claims_to_be_the_readers_shows_no_file_that_others_may_not_read(mode, is_shown, tmp_path, out):
-    """Who forges a capture knows the reader's user id, and the boot's. What a program of the reader's recorded is what such a one would have written."""
+    """Who forges a capture knows the reader's user id, and the boot's: it is as one that a program of the reader's has left."""
     secret, link = tmp_path / "credentials", tmp_path / "project" / "link"
     secret.write_text("aws_access_key = SECRET\n")
     secret.chmod(mode)
@@ -157,9 +157,10 @@ def test_a_capture_that_claims_to_be_the_readers_shows_no_file_that_others_may_n
     link.symlink_to(secret)  # so may what was unpacked there
     for named in (secret, link):
         folder = out / named.name
-        harness.record([harness.find_python(), "-c", f"exec(compile('kept = [bytearray(9000) for i in range(2000)]', {str(named)!r}, 'exec'))"], folder)
-        for words in (["report", folder], ["leaks", folder], ["leaks", "--json", folder], ["annotate", named, folder], ["report", "--html", "/dev/stdout", folder],
-                      ["leaks", "--project", named.parent if named == link else "/", folder]):
+        program = f"exec(compile('kept = [bytearray(9000) for i in range(2000)]', {str(named)!r}, 'exec'))"
+        harness.record([harness.find_python(), "-c", program], folder)
+        for words in (["report", folder], ["leaks", folder], ["leaks", "--json", folder], ["annotate", named, folder],
+                      ["report", "--html", "/dev/stdout", folder], ["leaks", "--project", named.parent if named == link else "/", folder]):
             done = harness.kmemshim(*words)
             is_named = is_shown or "/" in words
             assert ("SECRET" in done.stdout) == is_named, (words, done.stderr)
@@ -329,7 +330,8 @@ def test_the_report_of_a_run_can_be_interrupted(number, out):
 def test_a_pipe_in_the_place_of_a_running_capture_is_not_waited_for(command, out):
     """The list of a process's memory tells a newline in a name as four characters; who runs it can put a pipe of that name beside it."""
     program = "import sys; kept = bytearray(9000000); print('ready', flush=True); sys.stdin.readline()"
-    with subprocess.Popen([harness.find_python(), "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=harness.shim_env(out)) as process:
+    with subprocess.Popen([harness.find_python(), "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env=harness.shim_env(out)) as process:
         assert process.stdout.readline() == b"ready\n"
         next(out.glob("*.kmem")).rename(out / "new\nline.kmem")
         os.mkfifo(out / "new\\012line.kmem")
@@ -403,10 +405,11 @@ def test_nothing_is_appended_through_a_link_of_another_user(planted, programs, t
     assert is_untouched(own)
 
 
-def page_and_others(page, out, base):
-    """(The words of a command that writes `page`) for each kind of output."""
-    return (("report", "--html", page, "--force", out), ("export", "--format", "speedscope", "-o", page, "--force", out), ("baseline", "-o", page, "--force", out),
-            ("check", out, "--baseline", base, "--format", f"junit={page}"), ("check", out, "--baseline", base, "--format", f"github-summary={page}"))
+def commands_that_write(page, out, base):
+    """Of each kind of output one."""
+    return (("report", "--html", page, "--force", out), ("export", "--format", "speedscope", "-o", page, "--force", out),
+            ("baseline", "-o", page, "--force", out), ("check", out, "--baseline", base, "--format", f"junit={page}"),
+            ("check", out, "--baseline", base, "--format", f"github-summary={page}"))
 
 
 @pytest.mark.parametrize("is_there", [False, True])
@@ -426,7 +429,7 @@ def test_a_folder_on_the_way_may_be_no_link_of_another_user(is_there, programs, 
         (target / "in" / "page").write_text("ours")
     before = sorted(target.rglob("*"))
     for page in (sticky / "theirs" / "page", sticky / "theirs" / "in" / ".." / "page", sticky / "ours" / "page"):
-        for words in page_and_others(page, out, base):
+        for words in commands_that_write(page, out, base):
             done = harness.kmemshim(*words)
             assert done.returncode == USAGE and LINKED in done.stderr and done.stderr.count("\n") == 1, (words, done.stderr)
     assert sorted(target.rglob("*")) == before and {path.read_text() for path in before if path.is_file()} <= {"ours"}
@@ -439,7 +442,7 @@ def test_an_own_link_on_the_way_is_followed(programs, tmp_path, out):
     (tmp_path / "target" / "in").mkdir(parents=True)
     (tmp_path / "link").symlink_to("target/./in/")
     (tmp_path / "again").symlink_to(tmp_path / "link")
-    for words in page_and_others(Path("again/../in/../../link") / "page", out, base):
+    for words in commands_that_write(Path("again/../in/../../link") / "page", out, base):
         (tmp_path / "target" / "in" / "page").unlink(missing_ok=True)
         done = harness.kmemshim(*words, cwd=tmp_path)
         assert done.returncode == 0 and (tmp_path / "target" / "in" / "page").stat().st_size > 100, (words, done.stderr)
