@@ -376,7 +376,7 @@ test-long: all ## what takes long and seldom finds what a shorter test does not;
 	@$(MAKE) wheel
 	@$(MAKE) deb
 	$(PYTEST) tests/preload tests/python tests/packaging -m long
-	@$(MAKE) fuzz FUZZ_SECONDS=10
+	@$(MAKE) fuzz FUZZ_SECONDS=60
 
 test-bench: ## that the benchmark's own figures and verdicts are right
 	$(PYTEST) tests/bench tests/gates
@@ -475,7 +475,8 @@ mutate: all $(MUTATE) ## every byte of two captures damaged, one after the other
 	MUTATE_EVERY=1 $(PYTEST) tests/preload/test_mutation.py -s
 
 .PHONY: fuzz
-fuzz: ## damaged captures, line tables, baselines, texts, texts of cells, looks at holders: FUZZ_SECONDS= each, from tests/fuzz/corpus on (clang)
+fuzz: all ## captures, diffs, top, cores, configurations, baselines, looks, texts, line tables: FUZZ_SECONDS= each; 5 s, 512 MiB an input (clang)
+	@$(PYTHON) tests/fuzz/make_core.py $(BUILD) $(BUILD)/fuzz/core
 	@$(MAKE) CC=clang BUILD=$(BUILD)/fuzz SANITIZE=address,undefined,fuzzer-no-link fuzz-run
 
 fuzz-replay: $(FUZZERS)
@@ -489,7 +490,8 @@ fuzz-run: $(FUZZERS)
 	@for program in $^; do \
 		corpus=$(BUILD)/corpus/$${program##*/}; mkdir -p $$corpus; \
 		$$program --write-seeds $$corpus && \
-		$$program -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 \
+		FUZZ_CORE=$(BUILD)/core ASAN_OPTIONS=quarantine_size_mb=32 \
+			$$program -max_total_time=$(FUZZ_SECONDS) -timeout=5 -rss_limit_mb=512 -print_final_stats=1 \
 			-artifact_prefix=$$corpus- $$corpus tests/fuzz/corpus/$${program##*/} || exit 1; \
 	done
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 
 #include "base/memory.h"
 #include "base/owner.h"
+#include "base/regular_file.h"
 
 #define NAME_BYTES 200 // of the file's own, in the name beside it
 
@@ -166,22 +168,19 @@ take_mode(int fd, const struct stat *there)
 static FILE *
 open_beside(struct output_file *file, mode_t mode, const struct stat *there)
 {
-	char *slash = strrchr(file->path, '/');
+	const char *slash = strrchr(file->path, '/');
 	uint64_t chance;
 	int fd = -1;
 
 	file->name = slash != NULL ? slash + 1 : file->path;
-	if (slash != NULL)
-		*slash = '\0';
-	file->folder = open(slash == file->path ? "/" : slash != NULL ? file->path : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (slash != NULL)
-		*slash = '/';
+	file->folder = owner_open(slash == NULL ? "." : TEXT(PATH_MAX, "%.*s/", (int)(slash - file->path), file->path),
+	                          O_PATH | O_DIRECTORY, 0);
 	if (file->folder < 0 || getrandom(&chance, sizeof(chance), 0) != (ssize_t)sizeof(chance))
 		return NULL;
 	(void)snprintf(file->beside, sizeof(file->beside), "%.*s.%016" PRIx64 ".new", NAME_BYTES, file->name, chance);
 	note_unfinished(file);
 	fd = openat(file->folder, file->beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-	            there != NULL ? there->st_mode & 0700 : mode);
+	            there != NULL ? there->st_mode & 0700 : mode & 0777);
 	if (fd < 0)
 		return NULL;
 	if (there != NULL)
@@ -220,15 +219,17 @@ output_open(const char *path, mode_t mode, struct fail *fail)
 
 	file->folder = -1;
 	file->path = memory_text(strcmp(path, "-") == 0 ? "/dev/stdout" : path);
-	bool is_there = owner_stat(file->path, &there);
+	bool is_there = mode != OUTPUT_OVER && owner_stat(file->path, &there);
 	bool is_own = is_there && is_standard_output(&there);
 
 	if (!is_own && (!is_there || S_ISREG(there.st_mode) || S_ISLNK(there.st_mode))) {
-		char *real = is_there && S_ISREG(there.st_mode) ? realpath(file->path, NULL) : NULL; // a link stays one
+		OWNED_FILE int found = is_there ? owner_open(file->path, O_PATH | O_CLOEXEC, 0) : -1;
+		char real[PATH_MAX] = "";
 
-		if (real != NULL) {
+		if (found >= 0 &&
+		    readlink(TEXT(32, "/proc/self/fd/%d", found), real, sizeof(real) - 1) > 0) { // a link of ours stays
 			free(file->path);
-			file->path = real;
+			file->path = memory_text(real);
 		}
 		file->stream = open_beside(file, mode, is_there && S_ISREG(there.st_mode) ? &there : NULL);
 	} else {
@@ -236,7 +237,7 @@ output_open(const char *path, mode_t mode, struct fail *fail)
 	}
 	if (file->stream != NULL)
 		return file;
-	(void)fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
+	(void)fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, OWNER_WHY(errno));
 	free_file(file);
 	return NULL;
 }

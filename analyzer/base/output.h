@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/types.h>
+#include <sys/stat.h>
 
 #include "base/fail.h"
 
@@ -26,8 +26,9 @@ bool output_may_write(const char *path, bool is_forced, struct fail *fail);
  */
 struct output_file;
 
-#define OUTPUT_OF_ALL 0666 // as far as the umask lets
-#define OUTPUT_OWN 0600    // it tells what a capture tells: source, arguments, cells
+#define OUTPUT_OF_ALL 0666                 // as far as the umask lets
+#define OUTPUT_OWN 0600                    // it tells what a capture tells: source, arguments, cells
+#define OUTPUT_OVER (S_IFLNK | OUTPUT_OWN) // whatever has that name is replaced: a link itself
 
 /* mode: of a file that was not there */
 struct output_file *output_open(const char *path, mode_t mode, struct fail *fail);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/output.h"
 #include "base/read_each.h"
 #include "base/regular_file.h"
 #include "base/text_start.h"
@@ -33,12 +34,15 @@ capture_memory_place(const char *path, char place[PATH_MAX])
 }
 
 static bool
-copy_all(int file, int copy, const struct stat *status)
+copy_all(int file, int copy)
 {
+	struct stat status;
 	off_t done = 0;
 
-	while (done < status->st_size) {
-		ssize_t got = sendfile(copy, file, &done, (size_t)(status->st_size - done));
+	if (fstat(file, &status) != 0)
+		return false;
+	while (done < status.st_size) {
+		ssize_t got = sendfile(copy, file, &done, (size_t)(status.st_size - done));
 
 		if (got < 0 && errno == EINTR)
 			continue;
@@ -46,35 +50,21 @@ copy_all(int file, int copy, const struct stat *status)
 			return false;
 	}
 	/* Of a program that another user runs: as if it had written the file there. */
-	return status->st_uid == geteuid() || fchown(copy, status->st_uid, status->st_gid) == 0;
+	return status.st_uid == geteuid() || fchown(copy, status.st_uid, status.st_gid) == 0;
 }
 
 bool
 capture_memory_copy(const char *path, int file)
 {
-	char part[PATH_MAX + 32];
-	struct stat status;
+	struct fail fail;
+	struct output_file *copy = output_open(path, OUTPUT_OVER, &fail);
 
-	(void)snprintf(part, sizeof(part), "%s.part.%ld", path, (long)getpid());
-	if (fstat(file, &status) != 0)
+	if (copy == NULL)
 		return false;
-	(void)unlink(part); // of one that was killed
-
-	int copy = open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-
-	if (copy < 0)
-		return false;
-
-	int error = copy_all(file, copy, &status) ? 0 : errno;
-
-	if (close(copy) != 0 && error == 0) // where a server has it, this is when it says no
-		error = errno;
-	if (error == 0 && rename(part, path) != 0)
-		error = errno;
-	if (error != 0)
-		(void)unlink(part);
-	errno = error;
-	return error == 0;
+	if (copy_all(file, fileno(output_stream(copy))))
+		return output_close(copy, &fail); // where a server has it, this is when it says no
+	output_drop(copy);
+	return false;
 }
 
 bool

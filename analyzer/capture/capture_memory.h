@@ -29,7 +29,7 @@ bool capture_memory_place(const char *path, char place[PATH_MAX]);
  *
  * path      of the link, or of the copy that was put there before
  * file      an open file: what the link leads to; it may have lost its name
- * returns   false and errno when that cannot be had
+ * returns   false when that cannot be had
  */
 bool capture_memory_copy(const char *path, int file);
 

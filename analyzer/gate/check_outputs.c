@@ -2,6 +2,7 @@
 #include "gate/check_outputs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,15 +39,11 @@ find_output(const char *word, const char **file)
 static bool
 append(const struct check *check, const struct check_output *output, const char *path, struct fail *fail)
 {
-	struct stat there;
-	bool is_planted = owner_stat(path, &there) && S_ISLNK(there.st_mode);
-	FILE *stream = is_planted ? NULL : fopen(path, "ae");
+	int fd = owner_open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, OUTPUT_OF_ALL);
+	FILE *stream = fd >= 0 ? fdopen(fd, "a") : NULL;
 
-	if (is_planted)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s has made this link", path,
-		                owner_text(there.st_uid, OWNER_ROOM));
 	if (stream == NULL)
-		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, strerror(errno));
+		return fail_set(fail, EXIT_USAGE, "%s: cannot write: %s", path, OWNER_WHY(errno));
 	output->render(check, stream);
 
 	bool is_written = ferror(stream) == 0;

@@ -17,6 +17,7 @@
 
 #include "base/items.h"
 #include "base/memory.h"
+#include "base/path_join.h"
 #include "base/regular_file.h"
 #include "base/text_start.h"
 #include "base/yaml_read.h"
@@ -310,20 +311,6 @@ take_suppressions(struct reading *reading, const yaml_node_t *value, void *to)
 	return take_list(reading, value, "a list: each begins with - leak: PATTERN", add_suppression);
 }
 
-/* Does it lie in the folder, or below it? Who sent a branch may have put links there. True as well of what is not there. */
-static bool
-is_below(const char *folder, const char *path)
-{
-	char top[PATH_MAX];
-	char real[PATH_MAX];
-	size_t length;
-
-	if (realpath(folder[0] != '\0' ? folder : ".", top) == NULL || realpath(path, real) == NULL)
-		return true;
-	length = strlen(top);
-	return strncmp(real, top, length) == 0 && (length == 1 || real[length] == '/');
-}
-
 /* A path is relative to the configuration's folder. */
 static bool
 add_file(struct reading *reading, const yaml_node_t *item)
@@ -338,7 +325,7 @@ add_file(struct reading *reading, const yaml_node_t *item)
 	(void)snprintf(folder, sizeof(folder), "%.*s", slash != NULL ? (int)(slash - reading->config->path) + 1 : 0,
 	               reading->config->path);
 	(void)snprintf(path, sizeof(path), "%s%s", name[0] != '/' ? folder : "", name);
-	if (!is_below(folder, path))
+	if (!path_is_below(folder, path))
 		return yaml_read_wrong(&reading->yaml, item, reading->fail, "%s lies outside of the folder of this file", name);
 	return config_add_lsan(reading->config, keep(reading, path), reading->fail);
 }
@@ -456,7 +443,7 @@ config_read(const char *path, const char *today, struct fail *fail)
 
 	if (file < 0 && path == NULL && errno == ENOENT)
 		return config_new("");
-	if (file >= 0 && path == NULL && !is_below("", wanted)) {
+	if (file >= 0 && path == NULL && !path_is_below("", wanted)) {
 		(void)close(file);
 		(void)fail_set(fail, EXIT_USAGE, "%s: leads out of this folder: name the file with --config", wanted);
 		return NULL;

@@ -369,6 +369,7 @@ struct model {
 	const char *const *damages;  // one line each: a capture or section that could not be read whole
 	const char *session;
 	size_t session_count;          // how many there are in the folder of which this one was taken; 1 = no other
+	const char *project;           // of the options
 	const char *distrusted;        // a line about captures that come from other users; NULL = there are none
 	bool needs_salvage;            // to be read again: option --salvage
 	const struct text_pool *texts; // where they live; NULL = elsewhere

@@ -266,6 +266,7 @@ finish(struct build *build, size_t session_count)
 	for (size_t i = 0; i < notice_count; i++)
 		model_damage(build, notices[i]);
 
+	model->project = build->options->project;
 	model->distrusted = distrusted_line(build);
 	if (model->distrusted != NULL)
 		model_damage(build, model->distrusted);

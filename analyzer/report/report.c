@@ -460,7 +460,7 @@ report_build(struct model *model, const struct ranking *ranking, const struct re
 	report->rows = rows;
 	rows->finished = model_finish(model, verdict_now());
 	rows->model = model;
-	rows->sources = source_lines_new(sources_since(model));
+	rows->sources = source_lines_new(sources_since(model), model->project);
 	for (size_t i = 0; i < model->cell_count; i++)
 		source_lines_add(rows->sources, model->cells[i].file, model->cells[i].text);
 	if (!report_rank(report, ranking, options, fail)) {

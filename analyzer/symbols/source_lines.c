@@ -16,11 +16,14 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "base/path_join.h"
 #include "base/regular_file.h"
 #include "base/text_clean.h"
 
 #define FILE_BYTES_MAX ((off_t)32 << 20)
 #define LINES_MAX 4000000u
+#define WHY_HIDDEN \
+	"not every user may read it, and a forged capture can name it: its lines are shown with --project DIR, below DIR"
 
 struct source {
 	char *path;
@@ -36,15 +39,18 @@ struct source {
 
 struct source_lines {
 	uint64_t started_ns;
+	const char *project;
+	size_t hidden_count;    // files that are not shown
 	struct source *sources; // uthash
 };
 
 struct source_lines *
-source_lines_new(uint64_t started_ns)
+source_lines_new(uint64_t started_ns, const char *project)
 {
 	struct source_lines *lines = memory_zeroed(1, sizeof(*lines));
 
 	lines->started_ns = started_ns;
+	lines->project = project;
 	return lines;
 }
 
@@ -153,7 +159,7 @@ is_changed_since(const struct source *source, const struct source_lines *lines, 
 }
 
 static void
-read_file(struct source *source)
+read_file(struct source_lines *lines, struct source *source)
 {
 	struct stat status;
 	OWNED_FILE int fd = regular_file_open(source->path, O_RDONLY, &status);
@@ -162,9 +168,13 @@ read_file(struct source *source)
 		source->is_gone = errno == ENOENT || errno == ENOTDIR;
 		return;
 	}
-	if (status.st_size > FILE_BYTES_MAX) {
+	bool is_ours = (status.st_mode & S_IROTH) == 0 &&
+	               (lines->project == NULL || !path_is_below(lines->project, TEXT(32, "/proc/self/fd/%d", fd)));
+
+	if (is_ours && lines->hidden_count++ == 0)
+		(void)fprintf(stderr, "kmemshim: %s: " WHY_HIDDEN "\n", text_cleaned(TEXT(4096, "%s", source->path)));
+	if (is_ours || status.st_size > FILE_BYTES_MAX)
 		return;
-	}
 	source->written_ns = ns_of(&status.st_mtim);
 	source->renamed_ns = ns_of(&status.st_ctim);
 	source->text = memory_zeroed((size_t)status.st_size + 1, 1);
@@ -231,7 +241,7 @@ find_file(struct source_lines *lines, const struct source_place *place)
 	                     file[0] != '/' ? "/" : "", file) >= sizeof(path))
 		return NULL;
 	if (HASH_TEXT_MADE(lines->sources, path, path, source))
-		read_file(source);
+		read_file(lines, source);
 	return source;
 }
 

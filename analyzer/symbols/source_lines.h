@@ -7,6 +7,9 @@
  * program had left) is told by its functions: they begin elsewhere. Of compiled code the source is what was there when the program was
  * built, and has not been replaced since it started. Texts that were recorded (cells) need no file.
  *
+ * A capture says who recorded it, and may lie: it names what its reader alone may read. Such a file is shown only where it lies below the
+ * folder that the reader has named; else one line on stderr says why it is not.
+ *
  * When failing  no text.
  */
 #ifndef SOURCE_LINES_H
@@ -19,8 +22,9 @@
 
 struct source_lines;
 
-/* started_ns: CLOCK_REALTIME when the first process that reads sources started, else the first one; 0: no file is looked at. */
-struct source_lines *source_lines_new(uint64_t started_ns);
+/* started_ns: CLOCK_REALTIME when the first process that reads sources started, else the first one; 0: no file is looked at.
+   project: the folder that the reader has named; NULL: none */
+struct source_lines *source_lines_new(uint64_t started_ns, const char *project);
 void source_lines_free(struct source_lines *lines);
 
 /* A text that stands for `file`. */

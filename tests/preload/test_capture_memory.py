@@ -112,7 +112,7 @@ def kept_of(capture):
 
 def only_capture(out):
     captures = list(out.glob("*.kmem"))
-    assert len(captures) == 1 and not list(out.glob("*.part*"))
+    assert len(captures) == 1 and not list(out.glob("*.new"))
     return captures[0]
 
 
@@ -260,10 +260,42 @@ def test_asked_to_end_it_is_copied_at_once(out, tmp_path):
     launcher, pid = start(["/usr/bin/python3", tmp_path / "stays.py"], out)
     place = Path(os.readlink(only_capture(out)))
     launcher.send_signal(signal.SIGTERM)
-    harness.wait_for(lambda: not only_capture(out).is_symlink() if not list(out.glob("*.part*")) else False)
+    harness.wait_for(lambda: not only_capture(out).is_symlink() if not list(out.glob("*.new")) else False)
     kill_both(launcher, pid, out)
     shutil.rmtree(place.parent)
     assert kept_of(out) >= KEPT
+
+
+def test_a_link_that_takes_the_place_of_the_folder_is_not_followed(program, tmp_path):
+    """Its owner can put one there while the program runs."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to give folders to another user")
+    theirs, ours = tmp_path / "theirs", tmp_path / "ours"
+    (theirs / "out").mkdir(parents=True)
+    ours.mkdir()
+    launcher, _ = start(["/usr/bin/python3", program], theirs / "out")
+    name = only_capture(theirs / "out").name
+    (ours / name).write_text("ours")
+    (theirs / "out").rename(theirs / "kept")
+    (theirs / "out").symlink_to(ours)
+    os.chown(theirs, 65534, 65534)
+    os.chown(theirs / "out", 65534, 65534, follow_symlinks=False)
+    assert end(launcher) == 0
+    assert [path.name for path in ours.iterdir()] == [name] and (ours / name).read_text() == "ours"
+    assert kept_of(theirs / "kept") >= KEPT and not (theirs / "kept" / name).is_symlink()  # who reads it there copies it
+
+
+def test_what_waits_beside_the_copy_is_nothing_to_it(program, out):
+    launcher, pid = start(["/usr/bin/python3", program], out)
+    capture = only_capture(out)
+    planted = out.with_name("planted")
+    planted.write_text("ours")
+    guessed = [Path(f"{capture}.part.{launcher.pid}"), Path(f"{capture}.new")]
+    for path in guessed:
+        path.symlink_to(planted)
+    assert end(launcher) == 0
+    assert planted.read_text() == "ours" and all(path.is_symlink() for path in guessed)
+    assert not capture.is_symlink() and kept_of(capture) >= KEPT and sorted(out.iterdir()) == sorted([capture, *guessed])
 
 
 @pytest.mark.parametrize("size, is_in_memory", [("64m", False), ("1g", True)])

@@ -147,6 +147,26 @@ def test_a_copy_of_another_users_capture_shows_no_lines_either(tmp_path, nobodys
         assert "comes from user nobody" in told.stderr
 
 
+@pytest.mark.parametrize("mode, is_shown", [(0o600, False), (0o640, False), (0o644, True)])
+def test_a_capture_that_claims_to_be_the_readers_shows_no_file_that_others_may_not_read(mode, is_shown, tmp_path, out):
+    """Who forges a capture knows the reader's user id, and the boot's: it is as one that a program of the reader's has left."""
+    secret, link = tmp_path / "credentials", tmp_path / "project" / "link"
+    secret.write_text("aws_access_key = SECRET\n")
+    secret.chmod(mode)
+    link.parent.mkdir()
+    link.symlink_to(secret)  # so may what was unpacked there
+    for named in (secret, link):
+        folder = out / named.name
+        program = f"exec(compile('kept = [bytearray(9000) for i in range(2000)]', {str(named)!r}, 'exec'))"
+        harness.record([harness.find_python(), "-c", program], folder)
+        for words in (["report", folder], ["leaks", folder], ["leaks", "--json", folder], ["annotate", named, folder],
+                      ["report", "--html", "/dev/stdout", folder], ["leaks", "--project", named.parent if named == link else "/", folder]):
+            done = harness.kmemshim(*words)
+            is_named = is_shown or "/" in words
+            assert ("SECRET" in done.stdout) == is_named, (words, done.stderr)
+            assert done.stderr.count(f"{named}: not every user may read it, and a forged capture can name it") == (not is_named), (words, done.stderr)
+
+
 def test_lines_that_an_own_capture_names_too_are_shown(script, out, nobodys):
     """Of a session: a child that had given up root's rights left one of them."""
     program = f"import os\npid = os.fork()\nexec(compile(open({str(script)!r}).read(), {str(script)!r}, 'exec'))\nif pid: os.waitpid(pid, 0)\n"
@@ -306,6 +326,20 @@ def test_the_report_of_a_run_can_be_interrupted(number, out):
     assert process.returncode == -number
 
 
+@pytest.mark.parametrize("command", [["lost"], ["holders"], ["top", "--once"], ["report"], ["mark"]])
+def test_a_pipe_in_the_place_of_a_running_capture_is_not_waited_for(command, out):
+    """The list of a process's memory tells a newline in a name as four characters; who runs it can put a pipe of that name beside it."""
+    program = "import sys; kept = bytearray(9000000); print('ready', flush=True); sys.stdin.readline()"
+    with subprocess.Popen([harness.find_python(), "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env=harness.shim_env(out)) as process:
+        assert process.stdout.readline() == b"ready\n"
+        next(out.glob("*.kmem")).rename(out / "new\nline.kmem")
+        os.mkfifo(out / "new\\012line.kmem")
+        done = harness.kmemshim(command[0], str(process.pid), *command[1:], *(["name"] if command == ["mark"] else []), timeout=QUICK)
+        process.stdin.close()
+    assert done.returncode == 3 and "is not a regular file" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+
+
 WATCH = """
 import os, sys
 folder, target = sys.argv[1:]
@@ -324,6 +358,9 @@ def planted(programs, tmp_path, out, nobodys):
     own.write_text("ours")
     own.chmod(0o600)
     return nobodys(folder), own
+
+
+LINKED = "a link on the way is another user's"
 
 
 def is_untouched(own):
@@ -364,8 +401,51 @@ def test_nothing_is_appended_through_a_link_of_another_user(planted, programs, t
     assert harness.kmemshim("baseline", out, "-o", tmp_path / "base.json").returncode == 0
     done = harness.kmemshim("check", out, "--baseline", tmp_path / "base.json", "--format", f"github-summary={page}")
 
-    assert done.returncode == USAGE and "user nobody has made this link" in done.stderr, done.stderr
+    assert done.returncode == USAGE and LINKED in done.stderr, done.stderr
     assert is_untouched(own)
+
+
+def commands_that_write(page, out, base):
+    """Of each kind of output one."""
+    return (("report", "--html", page, "--force", out), ("export", "--format", "speedscope", "-o", page, "--force", out),
+            ("baseline", "-o", page, "--force", out), ("check", out, "--baseline", base, "--format", f"junit={page}"),
+            ("check", out, "--baseline", base, "--format", f"github-summary={page}"))
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_folder_on_the_way_may_be_no_link_of_another_user(is_there, programs, tmp_path, out, nobodys):
+    """In /tmp anybody can make /tmp/x, which leads to /etc. The name of the file there is the reader's, and what is there may be replaced."""
+    harness.record([programs("leak_in_a_loop.c")], out)
+    base, target, sticky = tmp_path / "base.json", tmp_path / "target", tmp_path / "sticky"
+    assert harness.kmemshim("baseline", out, "-o", base).returncode == 0
+    (target / "in").mkdir(parents=True)
+    sticky.mkdir()
+    sticky.chmod(0o1777)
+    (sticky / "theirs").symlink_to(target)
+    (sticky / "ours").symlink_to(sticky / "theirs" / "in")  # ours, by way of theirs
+    nobodys(sticky / "theirs")
+    if is_there:
+        (target / "page").write_text("ours")
+        (target / "in" / "page").write_text("ours")
+    before = sorted(target.rglob("*"))
+    for page in (sticky / "theirs" / "page", sticky / "theirs" / "in" / ".." / "page", sticky / "ours" / "page"):
+        for words in commands_that_write(page, out, base):
+            done = harness.kmemshim(*words)
+            assert done.returncode == USAGE and LINKED in done.stderr and done.stderr.count("\n") == 1, (words, done.stderr)
+    assert sorted(target.rglob("*")) == before and {path.read_text() for path in before if path.is_file()} <= {"ours"}
+
+
+def test_an_own_link_on_the_way_is_followed(programs, tmp_path, out):
+    harness.record([programs("leak_in_a_loop.c")], out)
+    base = tmp_path / "base.json"
+    assert harness.kmemshim("baseline", out, "-o", base).returncode == 0
+    (tmp_path / "target" / "in").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("target/./in/")
+    (tmp_path / "again").symlink_to(tmp_path / "link")
+    for words in commands_that_write(Path("again/../in/../../link") / "page", out, base):
+        (tmp_path / "target" / "in" / "page").unlink(missing_ok=True)
+        done = harness.kmemshim(*words, cwd=tmp_path)
+        assert done.returncode == 0 and (tmp_path / "target" / "in" / "page").stat().st_size > 100, (words, done.stderr)
 
 
 def test_an_own_link_stays_one(programs, tmp_path, out):

@@ -60,7 +60,7 @@ lines_end_where_python_ends_them_and_can_be_shown(void **state)
 	bool is_changed;
 
 	write_file("a.py", text, sizeof(text) - 1);
-	lines = source_lines_new(now() + 1000000000);
+	lines = source_lines_new(now() + 1000000000, NULL);
 	for (uint32_t i = 0; i < ARRAY_LEN(wanted); i++) {
 		assert_string_equal(find(lines, scratch_folder, "a.py", i + 1, &is_changed), wanted[i]);
 		assert_false(is_changed);
@@ -81,7 +81,7 @@ a_long_line_is_cut_between_characters(void **state)
 	for (size_t i = 0; i + 1 < sizeof(text); i += 2)
 		memcpy(text + i, "\xc3\xa4", 2);
 	write_file("long.py", text, sizeof(text));
-	lines = source_lines_new(now() + 1000000000);
+	lines = source_lines_new(now() + 1000000000, NULL);
 	line = find(lines, scratch_folder, "long.py", 1, &is_changed);
 	assert_in_range(strlen(line), SOURCE_LINE_BYTES - 4, SOURCE_LINE_BYTES);
 	assert_string_equal(line + strlen(line) - 5, "\xc3\xa4...");
@@ -100,7 +100,7 @@ a_file_that_changed_since_is_never_shown(void **state)
 	write_file("b.py", "x\n", 2);
 	(void)snprintf(path, sizeof(path), "%s/b.py", scratch_folder);
 	for (int round = 0; round < 2; round++) {
-		lines = source_lines_new(started);
+		lines = source_lines_new(started, NULL);
 		assert_string_equal(find(lines, scratch_folder, "b.py", 1, &is_changed), "");
 		assert_true(is_changed);
 		source_lines_free(lines);
@@ -116,7 +116,7 @@ each_process_is_compared_with_its_own_start(void **state)
 	struct source_place place = {
 		.directory = scratch_folder, .file = "own.py", .path = "own.py", .line = 1, .function = ""
 	};
-	struct source_lines *lines = source_lines_new(now() - 10 * UINT64_C(1000000000));
+	struct source_lines *lines = source_lines_new(now() - 10 * UINT64_C(1000000000), NULL);
 	struct source_text text;
 	bool is_changed;
 
@@ -153,7 +153,7 @@ a_whole_file_says_why_it_cannot_be_shown(void **state)
 	write_file("whole.py", "def f():\n    x = 1\n", 19);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
 		const uint64_t hour = 3600 * UINT64_C(1000000000);
-		struct source_lines *lines = source_lines_new(cases[i].is_old ? now() + hour : now() - hour);
+		struct source_lines *lines = source_lines_new(cases[i].is_old ? now() + hour : now() - hour, NULL);
 		const struct source_place place = { .directory = scratch_folder,
 			                                .file = cases[i].file,
 			                                .path = cases[i].file,
@@ -176,14 +176,14 @@ static void
 what_is_no_file_is_no_line(void **state)
 {
 	static const char *const names[] = { "", "<string>", "missing.py", "/dev/zero", "/proc/self/mem", "/", "../x" };
-	struct source_lines *lines = source_lines_new(now() + 1000000000);
+	struct source_lines *lines = source_lines_new(now() + 1000000000, NULL);
 	bool is_changed;
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		assert_string_equal(find(lines, scratch_folder, names[i], 1, &is_changed), "");
 	assert_string_equal(find(lines, "", "a.py", 1, &is_changed), ""); // started nobody knows where
 	source_lines_free(lines);
-	lines = source_lines_new(0); // of another machine
+	lines = source_lines_new(0, NULL); // of another machine
 	assert_string_equal(find(lines, scratch_folder, "a.py", 1, &is_changed), "");
 	assert_false(is_changed);
 	source_lines_free(lines);
@@ -205,7 +205,7 @@ another_file_is_told_by_its_functions(void **state)
 		{ "<lambda>", 6, true }, { "<lambda>", 5, false }, { "f.<locals>.<listcomp>", 2, true },
 		{ "<module>", 1, true }, { "f", 8, false },        { "f", 0, true },
 	};
-	struct source_lines *lines = source_lines_new(now() + 1000000000);
+	struct source_lines *lines = source_lines_new(now() + 1000000000, NULL);
 
 	write_file("a.py", text, sizeof(text) - 1);
 	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
@@ -227,7 +227,7 @@ another_file_is_told_by_its_functions(void **state)
 static void
 recorded_texts_need_no_file(void **state)
 {
-	struct source_lines *lines = source_lines_new(0);
+	struct source_lines *lines = source_lines_new(0, NULL);
 	bool is_changed;
 
 	source_lines_add(lines, "cell In[3]", "a = 1\n  b = 2");
