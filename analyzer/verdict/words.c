@@ -177,8 +177,6 @@ if_built_once(const struct rank_line *line)
 {
 	if (!rank_may_be_built_once(line->telling))
 		return "";
-	if (line->telling->is_of_call)
-		return ", or it is a one-time load (the call that makes them goes on)";
 	return rank_is_below_import(line->telling) ? ", or it is a one-time load (an import runs it)"
 	                                           : ", or it is a one-time load (little else was allocated meanwhile)";
 }

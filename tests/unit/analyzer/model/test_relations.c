@@ -182,10 +182,11 @@ a_verdict_says_what_the_mark_is(void **state)
 		hand_model_site(&hand, HEAP, 41, 400 * MIB)->where_relation = relation;
 		hand_model_waited(&hand, SIGKILL);
 		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.text,
-		                        " [while] marks the last line known when threads without Python frames allocated: look "
-		                        "there, or near it.") != NULL,
-		                 relation == MODEL_RELATION_WHILE);
+		assert_int_equal(
+			strstr(verdict.text,
+		           " [while] marks the last line known when threads that ran no line of yours allocated: look "
+		           "there, or near it.") != NULL,
+			relation == MODEL_RELATION_WHILE);
 	}
 }
 

@@ -105,8 +105,22 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "no pointer led to 31 of 32 samples of them any more.",
 		  "free the blocks of" },
 		{ { "lost", "block of a.c:9 make", 32, "", 0, "", "" },
-		  "no pointer led to them any more.",
-		  "free the blocks of train.py:41 epoch: nothing leads to them any more" },
+		  "only lost blocks led to them any more: block of a.c:9 make.",
+		  "free the blocks of train.py:41 epoch and what leads to them: it is lost too (block of a.c:9 make). If they count references "
+		  "to each other in a circle, make one of these weak" },
+		{ { "held", "global `_active` of module threading -> dict of 312, grown at a.py:9 g, [*] -> threading.Timer",
+		    32, "dict", 312, "a.py:9 g", "" },
+		  "they were held by global `_active` of module threading",
+		  "let a.py:9 g add less to the dict at global `_active` of module threading (312 items), or undo what it added (cancel, close, "
+		  "unregister): it keeps the blocks of train.py:41 epoch alive" },
+		{ { "held", "attribute `manager` of class logging.Logger -> Manager .all -> dict of 30, grown at a.py:9 g, [*]",
+		    32, "dict", 30, "a.py:9 g", "" },
+		  "they were held by attribute `manager` of class logging.Logger",
+		  "let a.py:9 g add less to the dict at attribute `manager` of class logging.Logger -> Manager .all (30 items), or undo" },
+		{ { "held", "attribute `all` of class train.Store -> dict of 30, grown at a.py:9 g, [*]", 32, "dict", 30,
+		    "a.py:9 g", "" },
+		  "they were held by attribute `all` of class train.Store",
+		  "bound the dict at attribute `all` of class train.Store (30 items, grown at a.py:9 g), or drop" },
 		{ { "lost", "Node .payload -> bytearray", 32, "", 0, "", "" },
 		  "they were in circles of objects, which the garbage collector (gc) frees.",
 		  "nothing but themselves holds the objects of train.py:41 epoch: such circles wait for the garbage collector." },
@@ -114,11 +128,11 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		  "they were held, perhaps, by the stack of thread 7.",
 		  "look for what keeps the blocks of train.py:41 epoch alive" },
 		{ { "perhaps", "the stack of thread 7 -> list of 285,600, [*] -> str", 32, "list", 285600, "", "" },
-		  "leak, or it is a one-time load (the call that makes them goes on)",
+		  "It grows in a call that has not returned, as a load does: blocks from 12 of 12 generations",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
 		{ { "held", "local `rows` of f_impl() (f.c:69) -> list of 285,600 [*] -> str", 32, "list", 285600, "",
 		    "native" },
-		  "leak, or it is a one-time load (the call that makes them goes on)",
+		  "It grows in a call that has not returned, as a load does: blocks from 12 of 12 generations",
 		  "load less of it at once at train.py:41 epoch, piece by piece: the call that makes them has not returned" },
 		{ { "held", "local `queue` of wait_impl() (f.c:69) -> list of 900 [*] -> str", 32, "list", 900, "", "native" },
 		  "they were held by local `queue` of wait_impl()",
@@ -180,7 +194,9 @@ what_held_the_line_is_said_and_becomes_the_advice(void **state)
 		assert_advised(&verdict, "release-blocks");
 		site->volume_bytes = 310 * MIB; // of a load, unless nothing leads to it
 		hand_model_decide(&hand, &verdict);
-		assert_int_equal(strstr(verdict.text, "one-time load") != NULL, strcmp(way.kind, "lost") != 0);
+		assert_int_equal(strstr(verdict.text, "one-time load") != NULL ||
+		                     strstr(verdict.text, "as a load does") != NULL,
+		                 strcmp(way.kind, "lost") != 0);
 		site->volume_bytes = 0;
 		hand_model_decide(&hand, &verdict);
 		if (strstr(verdict.text, cases[i].text) == NULL || strstr(verdict.next, cases[i].next) == NULL)
