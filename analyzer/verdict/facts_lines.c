@@ -367,6 +367,7 @@ sum_processes(struct verdict_facts *facts, const bool *is_meant, bool is_over, u
 		if (facts->live_process == NULL || live_bytes > facts->live_process_bytes) {
 			facts->live_process = &model->processes[i];
 			facts->live_process_bytes = live_bytes;
+			facts->live_process_untouched_bytes = asked_bytes - live_bytes;
 		}
 	}
 }
