@@ -257,6 +257,13 @@ is_mapped(const struct verdict_facts *facts, const struct rank_line *line)
 void
 say_blocks_kept(const struct verdict_facts *facts, const struct rank_line *line, struct verdict *verdict)
 {
+	if (verdict_is_of_recursion(line)) {
+		say_next(
+			verdict,
+			"let %s call itself less deep, or hold less in each call: what %s allocates stays until the call returns",
+			line->where->function, verdict_line_text(line, PLACE_ROOM));
+		return;
+	}
 	if (say_holder(facts, line, verdict) || say_forgetful(facts, line, verdict)) {
 		say_next(verdict, "%s", if_data_set(verdict, line));
 		return;

@@ -93,7 +93,9 @@ PHRASE(ACCUMULATES)
 	const struct rank_line *line = &finding->line;
 	bool is_part = line->leaking_bytes < line->live_bytes / 10 * 9; // that grows
 
-	if (line->telling->is_of_call)
+	if (verdict_is_of_recursion(line))
+		say(verdict, " It grows with the depth of %s, which calls itself: ", line->where->function);
+	else if (line->telling->is_of_call)
 		say(verdict, " It grows in a call that has not returned, as a load does: ");
 	else
 		say(verdict, " It looks like a leak%s: ", if_built_once(line));

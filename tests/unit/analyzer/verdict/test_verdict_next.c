@@ -810,6 +810,36 @@ growth_is_no_trifle_where_the_rest_cannot_be_judged(void **state)
 	}
 }
 
+/* Each of many running calls of one function keeps a copy: to bound one of them mends nothing. */
+static void
+a_line_that_grows_with_the_depth_of_a_recursion_is_told_so(void **state)
+{
+	for (unsigned depth = 63; depth <= 64; depth++) {
+		const struct model_frame *frames[64];
+		struct model_site *site;
+		struct verdict verdict;
+		bool is_deep = depth == 64;
+
+		hand_model_make(&hand);
+		site = hand_model_site(&hand, HEAP, 41, 300 * MIB);
+		hand_model_generations(site, 12, 12, 3, 3);
+		for (unsigned i = 0; i < depth; i++)
+			frames[i] = site->where;
+		site->frames = frames;
+		site->frame_count = depth;
+		hand.heartbeat.available_bytes = 100 * MIB;
+		hand_model_waited(&hand, SIGKILL);
+		hand_model_decide(&hand, &verdict);
+		assert_int_equal(strstr(verdict.text, "It grows with the depth of epoch, which calls itself: blocks from 12") !=
+		                     NULL,
+		                 is_deep);
+		assert_int_equal(strstr(verdict.next,
+		                        "let epoch call itself less deep, or hold less in each call: what train.py:41 epoch "
+		                        "allocates stays until the call returns") != NULL,
+		                 is_deep);
+	}
+}
+
 /* A model of some size that is loaded once hides no leak beside it. */
 static void
 what_accumulates_beside_the_largest_line_is_what_there_is_to_do(void **state)
@@ -1190,6 +1220,7 @@ main(void)
 		cmocka_unit_test(of_two_that_hold_about_as_much_the_one_that_grows_comes_first),
 		cmocka_unit_test(a_line_grows_where_one_kind_of_its_memory_does),
 		cmocka_unit_test(growth_is_no_trifle_where_the_rest_cannot_be_judged),
+		cmocka_unit_test(a_line_that_grows_with_the_depth_of_a_recursion_is_told_so),
 		cmocka_unit_test(what_accumulates_beside_the_largest_line_is_what_there_is_to_do),
 		cmocka_unit_test(what_often_keeps_blocks_depends_on_the_language),
 		cmocka_unit_test(arenas_that_fill_a_limit_are_to_be_recorded_object_by_object),
