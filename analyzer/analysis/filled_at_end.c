@@ -176,14 +176,6 @@ most_at_lines(const struct model_process *process, uint64_t logged_bytes)
 	return logged_bytes != 0 ? amount_lesser(most, amount_less(logged_bytes, beside_bytes)) : most;
 }
 
-/* Large blocks, all of which came after the last look. */
-static bool
-is_unknown(const struct model *model, const struct model_site *site)
-{
-	return site->large_bytes == 0 && site->live_count != 0 && site->live_bytes / site->live_count >= LARGE_BYTES &&
-	       domain_is_host(model->domains[site->domain].id.kind);
-}
-
 /* Of what a line took after the last look, the part that is untouched if it went on as before; what that look did not know may be. */
 static uint64_t
 likely_untouched(const struct model *model, const struct model_process *process, const struct model_site *site)
@@ -196,7 +188,10 @@ likely_untouched(const struct model *model, const struct model_process *process,
 	    site->large_resident_bytes > site->large_bytes / 2)
 		return 0;
 	if (site->large_bytes == 0)
-		return is_unknown(model, site) ? later_bytes : 0;
+		return site->live_count != 0 && site->live_bytes / site->live_count >= LARGE_BYTES &&
+		               domain_is_host(model->domains[site->domain].id.kind)
+		           ? later_bytes
+		           : 0;
 	return (uint64_t)((double)later_bytes * (1 - (double)site->large_resident_bytes / (double)site->large_bytes));
 }
 
@@ -211,14 +206,15 @@ leave_untouched(struct model *model, struct model_process *process, uint64_t mos
 		likely_bytes += likely_untouched(model, process, &model->sites[i]);
 	for (size_t i = 0; likely_bytes != 0 && i < model->site_count; i++) {
 		struct model_site *site = &model->sites[i];
-		uint64_t bytes = (uint64_t)((double)likely_untouched(model, process, site) / (double)likely_bytes *
+		uint64_t later_bytes = likely_untouched(model, process, site);
+		uint64_t bytes = (uint64_t)((double)later_bytes / (double)likely_bytes *
 		                            (double)amount_lesser(beyond_bytes, likely_bytes));
 
 		bytes = amount_lesser(bytes, amount_less(site->live_bytes, site->untouched_bytes));
 		site->untouched_bytes += bytes;
 		model->domains[site->domain].untouched_bytes += bytes;
 		process->untouched_bytes += bytes;
-		process->filled_bytes += bytes != 0 && is_unknown(model, site) ? site->live_bytes - site->untouched_bytes : 0;
+		process->filled_bytes += amount_less(later_bytes, bytes);
 	}
 }
 

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/items.h"
 #include "base/text_start.h"
 #include "base/units.h"
 #include "verdict/advice_rows.h"
@@ -104,35 +103,22 @@ sure_bytes(const struct holders_way *way)
 	return sure;
 }
 
-/* Is a line of the user's known in this module? */
+/* Its root is a module's, or a class's of it, and another module adds to it: a library's, perhaps, which nobody bounds. */
 static bool
-is_of_user(const struct model *model, const char *module, size_t bytes)
-{
-	EACH (site, model->sites, model->site_count) {
-		if (ANY(frame, site->frames, site->frame_count,
-		        (*frame)->is_user && strncmp((*frame)->module, module, bytes) == 0 &&
-		            strcmp((*frame)->module + bytes, ".py") == 0))
-			return true;
-	}
-	return false;
-}
-
-/* Its root is a module's, or a class's of it: nobody bounds what is a library's. */
-static bool
-is_of_library(const struct model *model, const struct holders_way *way)
+is_grown_from_outside(const struct holders_way *way)
 {
 	static const char of_module[] = "` of module ", of_class[] = "` of class ";
 	const char *module = strstr(way->text, of_module);
 	const char *class = strstr(way->text, of_class);
 	const char *name = module != NULL ? module + strlen(of_module) : class != NULL ? class + strlen(of_class) : "";
-	size_t bytes = strcspn(name, " ");
+	size_t end = strcspn(name, " ");
 	size_t begin;
 
-	while (module == NULL && bytes != 0 && name[bytes] != '.') // a class of the script itself has none
-		bytes--;
-	for (begin = bytes; begin != 0 && name[begin - 1] != '.';)
+	while (module == NULL && end != 0 && name[end] != '.') // a class of the script itself has none
+		end--;
+	for (begin = end; begin != 0 && name[begin - 1] != '.';)
 		begin--;
-	return bytes != 0 && !text_starts(name, "__main__") && !is_of_user(model, name + begin, bytes - begin);
+	return end != 0 && !text_starts(name, "__main__") && strncmp(way->grown_at, name + begin, end - begin) != 0;
 }
 
 /*
@@ -177,7 +163,7 @@ say_holder(const struct verdict_facts *facts, const struct rank_line *line, stru
 	(void)verdict_line_text(line, place);
 
 	bool is_grown_elsewhere = way->grown_at[0] != '\0' && strcmp(way->grown_at, place) != 0;
-	bool is_added = is_grown_elsewhere && is_of_library(facts->model, way);
+	bool is_added = is_grown_elsewhere && is_grown_from_outside(way);
 	bool is_container = holder_text(way, is_grown_elsewhere && !is_added, holder);
 
 	if (model_holders_are_circles(way))
