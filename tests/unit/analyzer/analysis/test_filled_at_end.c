@@ -174,8 +174,9 @@ what_no_look_knew_was_in_memory_as_far_as_there_was_room(void **state)
 
 	(void)state;
 	other->process_count = 1;
-	other->live_count = 60 * MIB / KIB;
+	other->live_count = 100;
 	hand.sites[0].live_bytes = hand.sites[0].allocated_bytes = 200 * MIB;
+	hand.sites[0].live_count = 200; // of 1 MiB: looks list so many, and no smaller ones
 	hand.sites[0].untouched_bytes = hand.domains[HEAP].untouched_bytes = hand.process.untouched_bytes = 0;
 	hand.process.live_bytes = 260 * MIB;
 	hand.heartbeat.live_bytes = 260 * MIB; // before a page of it was touched

@@ -738,7 +738,7 @@ of_two_that_hold_about_as_much_the_one_that_grows_comes_first(void **state)
 		uint64_t copy_mib;
 		const char *found;
 	} cases[] = {
-		{ 112, "line 100 MiB of 212 MiB at train.py:41 epoch; accumulates" },
+		{ 114, "line 100 MiB of 214 MiB at train.py:41 epoch; accumulates" },
 		{ 115, "line 115 MiB of 215 MiB at train.py:12 epoch; next-line 100 MiB" },
 	};
 	struct verdict verdict;
