@@ -1,8 +1,8 @@
 /*
  * model_waiting.c - which line gave their work to threads that ran no line of the user's?
  *
- * What such threads allocate is put to the line that was at work meanwhile ([while]). If they did the same as often at several lines of one
- * function, one of these gave them the work, and the others waited for it (block_until_ready). To give work allocates, to wait hardly does:
+ * What such threads allocate is put to the line that was at work meanwhile ([while]). If they did the same about as often at several lines of
+ * one function, one of these gave them the work, and the others waited for it (block_until_ready). To give work allocates, to wait hardly does:
  * it is the line that allocated most often by itself.
  *
  * Context     when the sites have their keys.
@@ -16,7 +16,7 @@
 #include "base/order.h"
 #include "model/model_build.h"
 
-#define AS_OFTEN_PART 4 // of the most: a line with less has its own work
+#define AS_OFTEN_PART 16 // of the most: a line with less has its own work
 
 struct own_calls {
 	const struct model_frame *where;
