@@ -370,14 +370,15 @@ bytes_through(const struct model *model, const struct model_site *line)
 	return bytes;
 }
 
-/* For each process: what it allocated at lines that appeared in the latest tick. As much at once tells nothing of how others grew. For free(). */
+/* For each process: single blocks of the latest tick. As much at once tells nothing of how others grew. For free(). */
 static uint64_t *
 find_newest_bytes(const struct model *model)
 {
 	uint64_t *bytes = memory_zeroed(model->process_count, sizeof(*bytes));
 
 	EACH (site, model->sites, model->site_count) {
-		if (site->generations_total == 1 && !domain_is_address_space(model->domains[site->domain].id.kind))
+		if (site->generations_total == 1 && site->allocated_count == 1 &&
+		    !domain_is_address_space(model->domains[site->domain].id.kind))
 			bytes[site->process] += site->allocated_bytes;
 	}
 	return bytes;
