@@ -1,8 +1,8 @@
 /*
  * model_waiting.c - which line gave their work to threads that ran no line of the user's?
  *
- * What such threads allocate is put to the line that was at work meanwhile ([while]). If they did the same about as often at several lines of
- * one function, one of these gave them the work, and the others waited for it (block_until_ready). To give work allocates, to wait hardly does:
+ * What such threads allocate is put to the line that was at work meanwhile ([while]). If they did the same again and again at several lines
+ * of one function, one of these gave them the work, and the others waited for it (block_until_ready). To give work allocates, to wait hardly does:
  * it is the line that allocated most often by itself.
  *
  * Context     when the sites have their keys.
@@ -16,7 +16,8 @@
 #include "base/order.h"
 #include "model/model_build.h"
 
-#define AS_OFTEN_PART 16 // of the most: a line with less has its own work
+#define OFTEN_PART 64 // of the most: who waits for long has nearly all
+#define OFTEN_MIN 4   // a line with less has work of its own
 
 struct own_calls {
 	const struct model_frame *where;
@@ -78,16 +79,17 @@ model_waiting_settle(struct model_site *sites, size_t count, struct text_pool *p
 		uint64_t often = 0;
 
 		for (end = first; end < given_count && compare_work(&given[first], &given[end]) == 0; end++)
-			often = amount_greater(often, given[end]->allocated_count);
+			often = amount_greater(often, given[end]->allocated_count / OFTEN_PART);
+		often = amount_greater(often, OFTEN_MIN);
 		for (size_t i = first; i < end; i++) {
 			const struct own_calls *line;
 
 			HASH_FIND(hh, lines, &given[i]->where, sizeof(given[i]->where), line);
-			if (line != NULL && given[i]->allocated_count >= often / AS_OFTEN_PART)
+			if (line != NULL && given[i]->allocated_count >= often)
 				most = most == NULL || line->calls > most->calls ? line : most;
 		}
 		for (size_t i = first; i < end && most != NULL; i++) {
-			if (given[i]->where != most->where && given[i]->allocated_count >= often / AS_OFTEN_PART)
+			if (given[i]->where != most->where && given[i]->allocated_count >= often)
 				put_to(given[i], most->where, pool);
 		}
 	}
